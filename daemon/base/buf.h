@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A growing byte buffer that is born with a ceiling. The first append that fails (ceiling or memory)
+ * makes it sticky-failed: later appends do nothing, and the writer checks once, at the end. Thread: the
+ * owner's.
+ */
+#pragma once
+
+#include "base/cleanup.h"
+#include "base/span.h"
+
+#include <stdarg.h>
+
+struct buf {
+    char *p; /* owned; a NUL follows the content, not counted in n */
+    size_t n, cap, max;
+    int error; /* 0, -EFBIG (ceiling) or -ENOMEM */
+};
+
+#define BUF_NULL ((struct buf){ 0 })
+
+void buf_init(struct buf *b, size_t max_bytes);
+void buf_deinit(struct buf *b);
+#define _cleanup_buf_ _cleanup_(buf_deinit)
+
+void buf_add(struct buf *b, const void *p, size_t n);
+void buf_add_span(struct buf *b, struct span s);
+void buf_add_str(struct buf *b, const char *s);
+void buf_add_char(struct buf *b, char c);
+void buf_add_u64(struct buf *b, uint64_t v); /* decimal text */
+void buf_printf(struct buf *b, const char *fmt, ...) PRINTF_LIKE(2, 3);
+void buf_vprintf(struct buf *b, const char *fmt, va_list ap);
+void buf_clear(struct buf *b); /* content and error; keeps the memory */
+struct span buf_span(const struct buf *b);
+/* Hands over the bytes (malloc'ed, NUL-terminated; "" when empty) and leaves the buffer empty. NULL when
+ * it failed; b->error then says why. */
+char *buf_take(struct buf *b, size_t *ret_n);
+
+/* Reads @fd from its current offset to its end into @b, at most up to @b's ceiling. 0, -EFBIG when there
+ * is more (what fitted is kept), or -errno. Blocks as the file does. */
+int buf_read_fd(struct buf *b, int fd);
+/* Reads the file @path below @dirfd, as buf_read_fd(). */
+int buf_read_at(struct buf *b, int dirfd, const char *path);

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Scope-bound cleanup. Declare the variable initialised (NULL, -1); hand it over with TAKE_PTR() or
+ * take_fd() when it outlives the scope.
+ */
+#pragma once
+
+#include "base/macros.h"
+
+#include <unistd.h>
+
+#define _cleanup_(f) __attribute__((cleanup(f)))
+
+static inline void cleanup_freep(void *p)
+{
+    free(*(void **)p);
+}
+#define _cleanup_free_ _cleanup_(cleanup_freep)
+
+static inline void cleanup_closep(int *fd)
+{
+    if (*fd >= 0) {
+        int saved = errno;
+
+        close(*fd);
+        errno = saved;
+    }
+}
+#define _cleanup_close_ _cleanup_(cleanup_closep)
+
+static inline void cleanup_fclosep(FILE **f)
+{
+    if (*f)
+        fclose(*f);
+}
+#define _cleanup_fclose_ _cleanup_(cleanup_fclosep)
+
+/* Hands a file descriptor over: returns it and leaves -1 behind. */
+static inline int take_fd(int *fd)
+{
+    int r = *fd;
+
+    *fd = -1;
+    return r;
+}
+
+/* Closes @fd unless negative and returns -1, so that `fd = close_fd(fd)` cannot close twice. */
+static inline int close_fd(int fd)
+{
+    cleanup_closep(&fd);
+    return -1;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Clocks, always in nanoseconds. Thread: any. */
+#pragma once
+
+#include "base/macros.h"
+
+#include <time.h>
+
+static inline uint64_t clock_ns(clockid_t clock)
+{
+    struct timespec ts;
+
+    if (clock_gettime(clock, &ts) < 0)
+        return 0;
+    return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
+}
+
+/* The clock of every sample and of every deadline (perf and BPF time stamps are set to it). */
+static inline uint64_t clock_monotonic_ns(void)
+{
+    return clock_ns(CLOCK_MONOTONIC);
+}
+
+/* Wall clock: only for what a person reads. */
+static inline uint64_t clock_realtime_ns(void)
+{
+    return clock_ns(CLOCK_REALTIME);
+}

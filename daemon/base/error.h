@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The sentence behind a negative result. A function that can fail in a way which a person will read
+ * about takes a caller-owned `struct error *` last. The same sentence serves the HTTP body and the log.
+ */
+#pragma once
+
+#include "base/macros.h"
+
+#include <stdarg.h>
+
+#define ERROR_MSG_MAX 384
+#define ERROR_REMEDY_MAX 256
+
+struct error {
+    int code;                      /* the negative errno that was returned; 0: unset */
+    const char *parameter;         /* points at a literal: the parameter that was wrong, or NULL */
+    char msg[ERROR_MSG_MAX];       /* one sentence without a full stop, sanitized on output, not here */
+    char remedy[ERROR_REMEDY_MAX]; /* what the user can do about it, "" where nothing is known */
+};
+
+#define ERROR_NULL ((struct error){ 0 })
+
+/* Each returns @code (negative errno), so that callers `return error_set(...)`. @err may be NULL.
+ * Thread: any; nothing allocates or blocks. */
+int error_set(struct error *err, int code, const char *fmt, ...) PRINTF_LIKE(3, 4);
+/* As error_set() with -errno; appends ": <strerror>". */
+int error_errno(struct error *err, const char *fmt, ...) PRINTF_LIKE(2, 3);
+/* As error_set() with @r (negative errno); appends ": <strerror>". Returns @r. */
+int error_code(struct error *err, int r, const char *fmt, ...) PRINTF_LIKE(3, 4);
+/* Puts "context: " in front of the sentence that is there. */
+void error_prefix(struct error *err, const char *fmt, ...) PRINTF_LIKE(2, 3);
+/* Sets the remedy. */
+void error_remedy(struct error *err, const char *fmt, ...) PRINTF_LIKE(2, 3);
+/* Names the parameter (a string literal) and returns @code. */
+int error_parameter(struct error *err, const char *parameter, int code, const char *fmt, ...)
+    PRINTF_LIKE(4, 5);

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Interned byte strings: equal bytes get the same 32-bit id, id 0 is the empty string. Strings are never
+ * removed; the table is freed whole. Thread: the owner's; readers may read while nobody adds.
+ */
+#pragma once
+
+#include "base/span.h"
+
+struct intern;
+
+/* @max_bytes bounds the bytes of all strings. 0 or -ENOMEM. */
+int intern_new(size_t max_bytes, struct intern **ret);
+struct intern *intern_free(struct intern *t);
+static inline void intern_freep(struct intern **t)
+{
+    intern_free(*t);
+}
+
+/* The id of @s. 0, -ENOSPC (ceiling; @ret untouched) or -ENOMEM. */
+int intern_add(struct intern *t, struct span s, uint32_t *ret);
+/* Points into @t; a NUL follows. An unknown id gives the empty span. Valid for the life of @t. */
+struct span intern_get(const struct intern *t, uint32_t id);
+uint32_t intern_count(const struct intern *t);
+size_t intern_bytes(const struct intern *t);

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Small macros that every file may use, and the list of C library functions that no file may use.
+ * Include this first: the poisoned names must not be met in a later system header.
+ */
+#pragma once
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
+#define MAX(a, b) ((a) > (b) ? (a) : (b))
+#define CLAMP(v, lo, hi) ((v) < (lo) ? (lo) : (v) > (hi) ? (hi) : (v))
+
+#define PRINTF_LIKE(fmt, args) __attribute__((format(printf, fmt, args)))
+
+#define NSEC_PER_SEC UINT64_C(1000000000)
+#define NSEC_PER_MSEC UINT64_C(1000000)
+#define NSEC_PER_USEC UINT64_C(1000)
+
+/* Hands a pointer over: yields its value and leaves NULL behind. */
+#define TAKE_PTR(p)                                                                                \
+    ({                                                                                             \
+        __auto_type take_ptr_ = (p);                                                               \
+        (p) = NULL;                                                                                \
+        take_ptr_;                                                                                 \
+    })
+
+#ifdef strcpy
+#undef strcpy
+#endif
+#ifdef strcat
+#undef strcat
+#endif
+#ifdef sprintf
+#undef sprintf
+#endif
+#ifdef strtok
+#undef strtok
+#endif
+#ifdef atoi
+#undef atoi
+#endif
+#ifdef system
+#undef system
+#endif
+#ifdef popen
+#undef popen
+#endif
+#pragma GCC poison strcpy strcat sprintf strtok atoi system popen

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A span is a borrowed run of bytes: what every parser of foreign text takes. Takers advance the span
+ * only when they succeed, and never read past its end. Pure; thread: any.
+ */
+#pragma once
+
+#include "base/macros.h"
+
+struct span {
+    const char *p;
+    size_t n;
+};
+
+#define SPAN_NULL ((struct span){ 0 })
+/* Of a string literal. */
+#define SPAN(s) ((struct span){ (s), sizeof(s) - 1 })
+
+static inline struct span span_of(const char *s)
+{
+    return (struct span){ s, s ? strlen(s) : 0 };
+}
+
+bool span_eq(struct span a, struct span b);
+bool span_eq_str(struct span a, const char *b);
+bool span_starts_with(struct span s, const char *prefix);
+bool span_ends_with(struct span s, const char *suffix);
+/* Index of the first / last @c, or s.n when there is none. */
+size_t span_find(struct span s, char c);
+size_t span_rfind(struct span s, char c);
+/* The bytes from @from on; empty when @from is past the end. */
+struct span span_from(struct span s, size_t from);
+/* Without blanks and tabs and line breaks at both ends. */
+struct span span_trim(struct span s);
+
+/* Takers: true and *s advanced, or false and nothing changed. */
+bool span_take_char(struct span *s, char c);
+bool span_take_str(struct span *s, const char *literal);
+/* Digits up to a 64-bit number; false on overflow or without a digit. */
+bool span_take_dec(struct span *s, uint64_t *ret);
+bool span_take_hex(struct span *s, uint64_t *ret); /* without 0x */
+/* Skips blanks and tabs, then takes a run without any; false if there is none. */
+bool span_take_word(struct span *s, struct span *ret);
+void span_skip_blanks(struct span *s);
+/* Takes up to the next @sep (which is dropped), or all that is left; false when *s is empty. */
+bool span_take_until(struct span *s, char sep, struct span *ret);
+/* As span_take_until() with '\n'. */
+bool span_take_line(struct span *s, struct span *ret);
+
+/* The whole span as a decimal number. */
+bool span_parse_dec(struct span s, uint64_t *ret);
+/* Copies into @buf as a C string, cut to its size; NULs inside become '?'. Returns @buf. */
+char *span_copy(struct span s, char *buf, size_t size);
+/* malloc'ed C string owned by the caller, or NULL. */
+char *span_dup(struct span s);
+
+/* Binary takers for little endian records. */
+bool span_take_bytes(struct span *s, size_t n, struct span *ret);
+bool span_take_u8(struct span *s, uint8_t *ret);
+bool span_take_u16(struct span *s, uint16_t *ret);
+bool span_take_u32(struct span *s, uint32_t *ret);
+bool span_take_u64(struct span *s, uint64_t *ret);

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The door of discover/: the list of processes, which of them are JVMs, and what they run in. Kept fresh
+ * from perf side-band records (fork, exec, exit), with a sweep of /proc after lost records and every 60 s.
+ * Thread: the engine's, for everything here.
+ */
+#pragma once
+
+#include "base/error.h"
+#include "broker/broker.h"
+#include "hotspot/hotspot.h"
+#include "proc/proc.h"
+
+#define DISCOVER_PROCESSES_MAX 4096
+#define DISCOVER_ARGS_MAX_BYTES 16384
+
+struct discover;
+
+struct container {
+    char id[65];      /* hex, "" where the process is in none that is known */
+    char runtime[16]; /* "docker", "containerd", "cri-o", "podman", "systemd", "runc", "lxc", "" */
+    char name[128];   /* clean text; "" unknown */
+    char pod_uid[40], pod_name[256], pod_namespace[64];
+};
+
+/* How far a JVM has been understood. */
+enum jvm_state {
+    JVM_NO,          /* no libjvm.so mapped */
+    JVM_STARTING,    /* mapped, tables not ready yet */
+    JVM_READY,       /* ->vm can be used */
+    JVM_UNSUPPORTED, /* ->reason says why */
+};
+
+/* A process image. Borrowed from the table; stays valid (though possibly `exited`) until the next call of
+ * discover_poll() that finds it gone for over 2 s with no pin on it. */
+struct process {
+    struct proc_id id;
+    char comm[64];        /* clean text */
+    char *command;        /* clean text: what a person would call it; owned; never NULL */
+    int32_t ns_pid[PROC_NS_DEPTH_MAX];
+    size_t ns_depth;
+    uint32_t uid;         /* effective, as the host sees it */
+    int64_t container_uid; /* the same as its own user namespace sees it, -1 unmapped or unknown */
+    bool kernel_thread, exited;
+    uint64_t exec_time_ns; /* CLOCK_MONOTONIC of the exec that made this image, 0: before we looked */
+    uint32_t exec_id;      /* task->self_exec_id as samples tell it, 0: not known yet */
+    struct container container;
+    char *cgroup;          /* path, clean text; owned; never NULL */
+
+    enum jvm_state jvm;
+    char reason[256];      /* JVM_UNSUPPORTED, or what limits it; with the remedy */
+    char *main;            /* main class or jar; clean; owned; "" if unknown */
+    char *args;            /* JVM and program arguments, masked, clean; owned; "" if unknown */
+    int jdk;               /* 8, 11, 17, 21, 25; 0 unknown */
+    char java_version[128], vm_name[128];
+    bool frame_pointers, debug_non_safepoints, attach_disabled;
+    uint64_t libjvm_base;
+    int mem_fd;            /* -1 if none */
+    struct hotspot_vm *vm; /* NULL unless JVM_READY */
+    unsigned pins;         /* captures and resolvers that still need it */
+};
+
+struct discover_opts {
+    int proc_fd;         /* of /proc; borrowed */
+    bool show_arguments; /* do not mask values of -D and --x= */
+};
+
+int discover_new(struct broker *b, const struct discover_opts *opts, struct discover **ret,
+                 struct error *err);
+struct discover *discover_free(struct discover *d);
+
+/* Reads side-band rings, sweeps when due, moves starting JVMs on. Call every 10 ms to 1 s. */
+void discover_poll(struct discover *d, uint64_t now_ns);
+/* Reads /proc in full now. */
+void discover_sweep(struct discover *d);
+
+/* The image that a sample belongs to; creates an entry (read from /proc as far as it is still there, comm
+ * from the sample otherwise) for one not seen before. NULL only when the table is full (counted).
+ * @exec_id and @start_boottime_ns as in the sample; both may be 0. */
+struct process *discover_get(struct discover *d, int32_t host_pid, uint64_t start_boottime_ns,
+                             uint32_t exec_id, uint64_t time_ns, const char *comm);
+/* The live image with this pid now, read from /proc if it is new; NULL if there is none. */
+struct process *discover_find(struct discover *d, int32_t host_pid);
+/* Calls @fn for each known image (also exited ones that are still kept); stops at non-zero. */
+int discover_each(struct discover *d, int (*fn)(void *cookie, struct process *p), void *cookie);
+/* Waits no longer than it takes to read it: makes sure that the facts of a live process are there (JVM
+ * state, container). For a request that names it. */
+void discover_refresh(struct discover *d, struct process *p);
+void process_pin(struct process *p);
+void process_unpin(struct process *p);
+
+struct discover_stats {
+    uint64_t processes, jvms, sideband_records, sideband_lost, sweeps, table_full;
+};
+void discover_stats(const struct discover *d, struct discover_stats *ret);

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The door of hotspot/: a running HotSpot JVM read from outside, through a read-only fd of its memory
+ * (/proc/PID/mem, opened by the broker). Everything read is somebody else's and may be garbage or change
+ * while we read: all sizes, counts and offsets are bounded, and what does not fit is refused, not guessed.
+ * Knows VMStructs layouts of JDK 8, 11, 17, 21 and 25; facts carry their JDK version.
+ * Thread: one at a time per struct hotspot_vm. Calls pread() only.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "base/error.h"
+
+struct hotspot_vm;
+
+/* Outcomes > 0. */
+enum hotspot_outcome {
+    HOTSPOT_NOT_READY = 1,  /* tables or heaps are not there yet: ask again in 50 ms */
+    HOTSPOT_UNSUPPORTED = 2, /* no VMStructs, or a layout that is not known: err says which */
+    HOTSPOT_NO_CODE = 3,    /* the address is in no live code of this JVM */
+    HOTSPOT_GONE = 4,       /* the memory cannot be read any more: the process exited or exec'ed */
+};
+
+/*
+ * Opens the JVM whose libjvm.so is mapped from @libjvm_base (start of its mapping of file offset 0).
+ * @mem_fd is borrowed and must outlive the result. Finds the gHotSpotVM* tables by the dynamic symbols in
+ * the target's memory. 0 and *ret owned by the caller; HOTSPOT_NOT_READY, HOTSPOT_UNSUPPORTED or
+ * HOTSPOT_GONE with @err set; -ENOMEM.
+ */
+int hotspot_vm_open(int mem_fd, uint64_t libjvm_base, struct hotspot_vm **ret, struct error *err);
+struct hotspot_vm *hotspot_vm_close(struct hotspot_vm *vm);
+
+/* Feature release: 8, 11, 17, 21, 25, ... */
+int hotspot_vm_jdk(const struct hotspot_vm *vm);
+/* "17.0.15+6-Debian-1deb12u1" and "OpenJDK 64-Bit Server VM" as the VM itself says ("" if not found). */
+const char *hotspot_vm_version(const struct hotspot_vm *vm);
+const char *hotspot_vm_name(const struct hotspot_vm *vm);
+
+/* -XX flag @name of bool or integer type, from the VM's own flag table. 0; -ENOENT; HOTSPOT_GONE. */
+int hotspot_vm_flag(struct hotspot_vm *vm, const char *name, uint64_t *ret);
+/* Main class or jar with its arguments (Arguments::_java_command) and the JVM's arguments, raw bytes,
+ * cut to @max bytes, appended to @ret; JVM arguments are separated by NUL. 0, -ENOENT, HOTSPOT_GONE. */
+int hotspot_vm_command(struct hotspot_vm *vm, size_t max, struct buf *ret);
+int hotspot_vm_arguments(struct hotspot_vm *vm, size_t max, struct buf *ret);
+
+enum hotspot_code_kind {
+    HOTSPOT_CODE_COMPILED,   /* nmethod */
+    HOTSPOT_CODE_NATIVE,     /* native wrapper of a JNI method (also an nmethod) */
+    HOTSPOT_CODE_INTERPRETER,
+    HOTSPOT_CODE_STUB,       /* StubRoutines, vtable and itable stubs, adapters, runtime and safepoint blobs */
+};
+
+/* What lives at an address of the code cache. */
+struct hotspot_code {
+    enum hotspot_code_kind kind;
+    uint64_t start, end;   /* instructions */
+    uint64_t blob;         /* address of the CodeBlob: with compile_id it names this piece of code */
+    uint64_t method;       /* Method*, 0 for stubs */
+    int32_t compile_id;
+    uint8_t level;         /* 1..3 C1, 4 C2 or JVMCI, 0 not compiled */
+    char name[128];        /* of stubs and interpreter codelets, raw: "StubRoutines (1)", "Interpreter" */
+};
+
+/* The code cache's outer bounds: a cheap first test for a pc. False while they are unknown. */
+bool hotspot_vm_in_code_cache(const struct hotspot_vm *vm, uint64_t pc);
+
+/* Finds the code at @pc. 0; HOTSPOT_NO_CODE; HOTSPOT_GONE. */
+int hotspot_code_find(struct hotspot_vm *vm, uint64_t pc, struct hotspot_code *ret);
+
+#define HOTSPOT_INLINE_MAX 64 /* frames of one compiled pc */
+
+struct hotspot_location {
+    uint64_t method; /* Method* */
+    int32_t bci;     /* -1: unknown */
+    bool inlined;    /* into the next entry */
+};
+
+/*
+ * The Java frames of compiled code at @pc, innermost first, the compiled method itself last: by the
+ * PcDesc that HotSpot's own rule gives (@is_return_address: exact match; else the first with
+ * pc_offset >= pc). Returns their number >= 1 (bci -1 and the method only where there is no debug
+ * information), or -errno; 0 when the code is gone (compile id changed meanwhile).
+ */
+int hotspot_code_locate(struct hotspot_vm *vm, const struct hotspot_code *code, uint64_t pc,
+                        bool is_return_address, struct hotspot_location ret[HOTSPOT_INLINE_MAX]);
+
+/* A method's names: raw bytes (modified UTF-8, internal form with slashes), to be cleaned by the caller. */
+struct hotspot_method {
+    char class_name[1024]; /* "java/lang/Thread" */
+    char name[512];
+    char signature[1024]; /* "(ILjava/lang/String;)V" */
+    char file[256];       /* "Thread.java", "" unknown */
+    uint64_t const_method; /* with the address of the Method: tells whether a cache entry still holds */
+    uint16_t class_name_n, name_n, signature_n, file_n; /* bytes; NUL inside is possible */
+};
+int hotspot_method_read(struct hotspot_vm *vm, uint64_t method, struct hotspot_method *ret);
+/* Line of @bci in @method; 0 where unknown. */
+uint32_t hotspot_method_line(struct hotspot_vm *vm, uint64_t method, int32_t bci);
+
+/* A Java thread. @ns_tid is the id in the target's innermost pid namespace. @name is raw modified UTF-8. */
+typedef void (*hotspot_thread_fn)(void *cookie, int32_t ns_tid, uint64_t java_thread,
+                                  struct span name);
+#define HOTSPOT_THREADS_MAX 65536
+/* Calls @fn for each thread in the VM's list. Number of threads, or HOTSPOT_GONE as -ESRCH, or -errno. */
+int hotspot_vm_threads(struct hotspot_vm *vm, hotspot_thread_fn fn, void *cookie);
+
+/* Calls @fn for each live piece of code (perf map, tests). Stops when it returns non-zero, and returns
+ * that. Else the number of pieces, or -errno. */
+typedef int (*hotspot_code_fn)(void *cookie, const struct hotspot_code *code);
+int hotspot_vm_codes(struct hotspot_vm *vm, hotspot_code_fn fn, void *cookie);

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a frame of a stack is, once named, and the table that gives each distinct one a 32-bit id.
+ * Values that every layer may include.
+ */
+#pragma once
+
+#include "base/intern.h"
+
+/* Order matters to nobody but render/ and web/, which keep tables by it (checked by a test). */
+enum frame_kind {
+    FRAME_UNKNOWN,     /* no name: "[unknown]", or module+offset */
+    FRAME_C2,          /* Java, compiled by C2 (or JVMCI) */
+    FRAME_C1,          /* Java, compiled by C1 */
+    FRAME_INLINED,     /* Java, inlined into the compiled frame below it (its caller) */
+    FRAME_INTERPRETED, /* Java */
+    FRAME_NATIVE,      /* C, C++, Rust, ... and perf-map entries of other runtimes */
+    FRAME_JVM,         /* function of libjvm */
+    FRAME_STUB,        /* code that the JVM generated: stubs, adapters, the interpreter's own parts */
+    FRAME_KERNEL,
+    FRAME_THREAD,    /* synthetic: "[name tid=N]" */
+    FRAME_PROCESS,   /* synthetic: "[name pid=N]" */
+    FRAME_TRUNCATED, /* synthetic: "[truncated]", "[...]" */
+    FRAME_KIND_COUNT
+};
+
+static inline bool frame_kind_is_java(enum frame_kind k)
+{
+    return k >= FRAME_C2 && k <= FRAME_INTERPRETED;
+}
+
+/* A file that code came from. */
+struct module {
+    uint32_t path;     /* interned; as the target sees it */
+    uint32_t build_id; /* interned, lower-case hex, 0: none */
+};
+
+/* A function; equal ones share an id. All strings interned and clean (base/text.h). */
+struct function {
+    uint32_t class_name; /* Java: "java.lang.Thread" with dots; 0 for other code */
+    uint32_t name;       /* Java: method name; else the demangled symbol, or "libfoo.so+0x1a2b" */
+    uint32_t signature;  /* Java: "(int, java.lang.String)"; 0 for other code */
+    uint32_t file;       /* source file, 0: unknown */
+    uint32_t module;     /* id in the module table, 0: none */
+};
+
+/* A frame: a function at a line, executed in one way. */
+struct frame {
+    uint32_t function;
+    uint32_t line; /* 0: unknown */
+    uint8_t kind;  /* enum frame_kind */
+    uint8_t unknown; /* 1: has no name (counts as unknown, though name may say module+offset) */
+    uint16_t zero;
+};
+
+struct frame_table;
+
+/* Limits are numbers of entries (functions and frames) and bytes of strings. 0 or -ENOMEM. */
+int frame_table_new(size_t max_entries, size_t max_string_bytes, struct frame_table **ret);
+struct frame_table *frame_table_free(struct frame_table *t);
+
+/* Each returns 0, -ENOSPC (limit; @ret then is the id of the "[unknown]" frame, function or "") or
+ * -ENOMEM (as well). Thread: the engine's. */
+int frame_table_string(struct frame_table *t, struct span clean, uint32_t *ret);
+int frame_table_module(struct frame_table *t, const struct module *m, uint32_t *ret);
+int frame_table_function(struct frame_table *t, const struct function *f, uint32_t *ret);
+int frame_table_frame(struct frame_table *t, const struct frame *f, uint32_t *ret);
+
+/* Id 0 of each is the nameless one: frame 0 is "[unknown]" of kind FRAME_UNKNOWN. Unknown ids give it. */
+const struct frame *frame_table_get(const struct frame_table *t, uint32_t frame);
+const struct function *frame_table_get_function(const struct frame_table *t, uint32_t function);
+const struct module *frame_table_get_module(const struct frame_table *t, uint32_t module);
+struct span frame_table_get_string(const struct frame_table *t, uint32_t string);
+size_t frame_table_bytes(const struct frame_table *t);

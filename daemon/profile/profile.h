@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The door of profile/: the finished, immutable profile, and the recorder that builds one. A published
+ * profile is refcounted and may be read from any thread at once.
+ */
+#pragma once
+
+#include "base/error.h"
+#include "profile/frame.h"
+
+#define PROFILE_WARNINGS_MAX 64
+
+enum sample_mode { SAMPLE_MODE_USER, SAMPLE_MODE_KERNEL };
+
+struct profile_process {
+    int32_t host_pid;
+    uint32_t name;      /* string: main class, jar or comm */
+    uint32_t container; /* string: id, 0 none */
+    uint32_t pod, pod_namespace;
+    uint64_t start_ticks;
+    uint32_t exec_no;
+};
+
+struct profile_thread {
+    int32_t host_tid;
+    uint32_t name;    /* string */
+    uint32_t process; /* index */
+};
+
+struct profile_stack {
+    uint32_t parent; /* index of the caller's node; 0 is the root node, which is its own parent */
+    uint32_t frame;  /* index in frames */
+    uint32_t depth;  /* 0 for the root node */
+};
+
+struct profile_sample {
+    uint64_t time_ns; /* CLOCK_MONOTONIC */
+    uint32_t thread;  /* index */
+    uint32_t stack;   /* index of the leaf's node; 0: no frames */
+    uint32_t count;   /* samples it stands for (>= 1) */
+    uint8_t mode;     /* enum sample_mode */
+    uint8_t flags;    /* PROFILE_SAMPLE_* */
+    uint16_t zero;
+};
+#define PROFILE_SAMPLE_UNKNOWN 1   /* at least one frame has no name */
+#define PROFILE_SAMPLE_TRUNCATED 2 /* the root was not reached */
+
+/* All arrays are owned by the profile; [0] of frames, functions, modules and stacks is the nameless one. */
+struct profile {
+    struct intern *strings;
+    struct module *modules;
+    struct function *functions;
+    struct frame *frames;
+    struct profile_stack *stacks;
+    struct profile_process *processes;
+    struct profile_thread *threads;
+    struct profile_sample *samples; /* by time */
+    size_t module_count, function_count, frame_count, stack_count, process_count, thread_count,
+        sample_count;
+
+    char event[64];         /* "cpu" */
+    char unit[16];          /* "nanoseconds" */
+    uint64_t period;        /* value that one sample stands for, in `unit` */
+    uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC */
+    uint64_t start_realtime_ns;
+    char target[256];       /* what was asked for, as a person would say it; clean */
+    bool by_process;        /* the target selects several processes: a first frame for each */
+    char symbols[256];      /* source of Java names and why: "memory: ..." */
+    uint64_t lost;          /* samples that were taken but did not arrive */
+    uint64_t total, unknown, truncated; /* samples (sum of counts), with an unnamed frame, cut */
+    char *warnings[PROFILE_WARNINGS_MAX]; /* owned sentences with the remedy */
+    size_t warning_count;
+
+    _Atomic unsigned refs;
+};
+
+struct profile *profile_ref(struct profile *p);
+struct profile *profile_unref(struct profile *p); /* accepts NULL, returns NULL */
+static inline void profile_unrefp(struct profile **p)
+{
+    profile_unref(*p);
+}
+
+/* ---- building ---- */
+
+struct record; /* a capture being taken: thread: the engine's */
+
+/* Borrows @frames for its life. @max_samples: beyond it every second sample is dropped, and it says so. */
+int record_new(const struct frame_table *frames, size_t max_samples, struct record **ret);
+struct record *record_free(struct record *r);
+/* Ids are indexes into the finished profile. Keys: processes by (pid, start, exec), threads by (process,
+ * tid). @name etc. are ids of @frames' strings. 0 or -ENOMEM. */
+int record_process(struct record *r, const struct profile_process *p, uint32_t *ret);
+int record_thread(struct record *r, const struct profile_thread *t, uint32_t *ret);
+/* @stack: frame ids, leaf first. 0, -ENOSPC (a limit; counted) or -ENOMEM (counted). */
+int record_sample(struct record *r, uint64_t time_ns, uint32_t thread, const uint32_t *stack, size_t n,
+                  uint32_t count, uint8_t mode, uint8_t flags);
+/* Adds a warning once (equal sentences are one). */
+void record_warn(struct record *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
+size_t record_samples(const struct record *r); /* sum of counts so far */
+/* Makes the immutable profile out of it, copying the names it uses; @r stays usable (a later call gives a
+ * longer profile). Fields of *meta (event ... symbols, lost) are copied. 0 or -ENOMEM. */
+int record_finish(struct record *r, const struct profile *meta, struct profile **ret);

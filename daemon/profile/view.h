@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A profile as somebody asked to see it: filtered, with synthetic frames for processes and threads, names
+ * spelled as wanted, equal stacks added up. What every renderer takes. Immutable; thread: any.
+ */
+#pragma once
+
+#include "profile/profile.h"
+
+enum view_names { VIEW_NAMES_FULL, VIEW_NAMES_SIMPLE, VIEW_NAMES_SIGNATURE };
+
+struct view_opts {
+    bool threads;            /* a frame per thread at the root */
+    bool no_user, no_kernel; /* leave out samples taken in that mode */
+    enum view_names names;
+    bool lines;    /* ":line" after Java names */
+    bool annotate; /* async-profiler's suffixes */
+    bool total;    /* weigh by value, not samples */
+    size_t depth;  /* 0: whole; else at most this many frames, the middle replaced by "[...]" */
+};
+
+/* A distinct frame as shown. */
+struct view_frame {
+    uint32_t name;   /* string of the view: as the options spell it */
+    uint32_t module, file; /* strings of the view, 0: none */
+    uint32_t line;   /* of the frame, whether or not shown in the name */
+    uint8_t kind;    /* enum frame_kind */
+};
+
+struct view_row {
+    uint32_t first, n; /* its frames: view->stack[first .. first+n), root first */
+    uint64_t samples, value; /* value in the profile's unit */
+    uint32_t thread;   /* index in profile->threads; UINT32_MAX when rows are not split by thread */
+};
+
+struct view {
+    struct profile *profile; /* a reference */
+    struct view_opts opts;
+    struct intern *strings;
+    struct view_frame *frames;
+    uint32_t *stack;
+    struct view_row *rows; /* sorted by their frames, so that equal prefixes are neighbours */
+    size_t frame_count, stack_words, row_count;
+    uint64_t samples, value, unknown, truncated; /* totals of what is left after filtering */
+};
+
+int view_new(struct profile *p, const struct view_opts *o, struct view **ret, struct error *err);
+struct view *view_free(struct view *v);
+static inline void view_freep(struct view **v)
+{
+    view_free(*v);
+}
+static inline struct span view_string(const struct view *v, uint32_t id)
+{
+    return intern_get(v->strings, id);
+}

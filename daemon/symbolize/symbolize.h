@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The door of symbolize/: raw frames of a sample in, ids of named frames (profile/frame.h) out. One
+ * resolver per process image; ELF files are read once per build-id and shared; kernel symbols once.
+ * Thread: the engine's.
+ */
+#pragma once
+
+#include "base/error.h"
+#include "broker/broker.h"
+#include "discover/discover.h"
+#include "profile/frame.h"
+#include "sample/sample_abi.h"
+
+struct symbolizer;
+struct resolver;
+
+struct symbolizer_opts {
+    size_t elf_files_max;     /* open at once, 256 */
+    size_t perf_map_max_bytes; /* 64 MiB */
+};
+
+int symbolizer_new(struct broker *b, struct frame_table *frames, const struct symbolizer_opts *opts,
+                   struct symbolizer **ret, struct error *err);
+struct symbolizer *symbolizer_free(struct symbolizer *s);
+/* "" when kernel frames have names, else the sentence why not, with the remedy. */
+const char *symbolizer_kernel_problem(const struct symbolizer *s);
+
+/* The resolver of @p, made at the first call; valid until symbolizer_forget(@p). NULL: no memory. */
+struct resolver *symbolizer_resolver(struct symbolizer *s, struct process *p);
+void symbolizer_forget(struct symbolizer *s, struct process *p);
+
+#define STACK_FRAMES_MAX 8192 /* of one sample, inlined ones included */
+
+struct named_stack {
+    uint32_t frames[STACK_FRAMES_MAX]; /* ids, leaf first: kernel, then user */
+    size_t count;
+    size_t unknown;                    /* frames without a name */
+    bool truncated;                    /* the root was not reached */
+};
+
+/* Names a sample. @java: false leaves Java code unnamed ("symbols=none"). @p may be NULL (process unknown:
+ * only kernel frames get names). Never fails: what cannot be named is unknown. */
+void symbolizer_stack(struct symbolizer *s, struct process *p, const struct sample_record *rec,
+                      const uint64_t *frames, bool java, struct named_stack *ret);
+/* The Java name of thread @host_tid of @p, else its comm @comm, as an interned clean string. */
+uint32_t symbolizer_thread_name(struct symbolizer *s, struct process *p, int32_t host_tid,
+                                const char *comm);
+
+struct symbolizer_stats {
+    uint64_t elf_files, elf_bytes, elf_failed, java_methods, resolvers;
+};
+void symbolizer_stats(const struct symbolizer *s, struct symbolizer_stats *ret);

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* base/: spans, buffers, interning, clean text. */
+#include "base/intern.h"
+#include "base/text.h"
+
+#include <check.h>
+
+static const struct {
+    const char *in;
+    size_t n;
+    enum text_encoding encoding;
+    const char *out;
+} CLEAN_CASES[] = {
+    { "plain", 5, TEXT_UTF8, "plain" },
+    { "a\nb\x1b", 4, TEXT_UTF8, "a\xef\xbf\xbd" "b\xef\xbf\xbd" },
+    { "\xc2\x9b", 2, TEXT_UTF8, "\xef\xbf\xbd" },                 /* C1 */
+    { "\xe2\x80\xae", 3, TEXT_UTF8, "\xef\xbf\xbd" },             /* bidi override */
+    { "\xc0\x80", 2, TEXT_MODIFIED_UTF8, "\xef\xbf\xbd" },        /* NUL */
+    { "\xc0\x80", 2, TEXT_UTF8, "\xef\xbf\xbd\xef\xbf\xbd" },     /* overlong: broken */
+    { "\xed\xa0\xbd\xed\xb8\x80", 6, TEXT_MODIFIED_UTF8, "\xf0\x9f\x98\x80" },
+    { "\xed\xa0\xbd!", 4, TEXT_MODIFIED_UTF8, "\xef\xbf\xbd!" },  /* lone surrogate */
+    { "\xf0\x9f\x98\x80", 4, TEXT_UTF8, "\xf0\x9f\x98\x80" },
+    { "\xe2\x80", 2, TEXT_UTF8, "\xef\xbf\xbd\xef\xbf\xbd" },     /* cut short */
+    { "0123456789abcdef", 16, TEXT_UTF8, "0123456789abcdef" },    /* exactly the limit */
+    { "0123456789abcdefg", 17, TEXT_UTF8, "0123456789abc..." },
+};
+
+START_TEST(cleans_one_text)
+{
+    _cleanup_buf_ struct buf out = BUF_NULL;
+
+    buf_init(&out, 1000);
+    text_clean((struct span){ CLEAN_CASES[_i].in, CLEAN_CASES[_i].n }, CLEAN_CASES[_i].encoding, 16,
+               &out);
+    ck_assert_str_eq(out.p, CLEAN_CASES[_i].out);
+}
+END_TEST
+
+START_TEST(escapes_for_json_and_html)
+{
+    _cleanup_buf_ struct buf out = BUF_NULL;
+
+    buf_init(&out, 1000);
+    text_add_json(&out, SPAN("a\"\\</script>\x01"));
+    ck_assert_str_eq(out.p, "a\\\"\\\\\\u003c/script>\\u0001");
+    buf_clear(&out);
+    text_add_html(&out, SPAN("<a b='c' d=\"e\">&"));
+    ck_assert_str_eq(out.p, "&lt;a b=&#39;c&#39; d=&quot;e&quot;&gt;&amp;");
+}
+END_TEST
+
+START_TEST(interns_equal_strings_once)
+{
+    struct intern *t = NULL;
+    uint32_t a, b, c;
+    char text[32];
+
+    ck_assert_int_eq(intern_new(1 << 20, &t), 0);
+    for (int i = 0; i < 10000; i++) {
+        snprintf(text, sizeof(text), "name-%d", i);
+        ck_assert_int_eq(intern_add(t, span_of(text), &a), 0);
+        ck_assert_int_eq(intern_add(t, span_of(text), &b), 0);
+        ck_assert_uint_eq(a, b);
+        ck_assert_uint_eq(a, (unsigned)i + 1);
+    }
+    ck_assert(span_eq_str(intern_get(t, 1), "name-0"));
+    ck_assert_int_eq(intern_add(t, SPAN(""), &c), 0);
+    ck_assert_uint_eq(c, 0);
+    intern_free(t);
+    ck_assert_int_eq(intern_new(10, &t), 0);
+    ck_assert_int_eq(intern_add(t, SPAN("0123456789"), &a), -ENOSPC);
+    intern_free(t);
+}
+END_TEST
+
+START_TEST(a_buffer_keeps_to_its_ceiling)
+{
+    _cleanup_buf_ struct buf b = BUF_NULL;
+
+    buf_init(&b, 4);
+    buf_add_str(&b, "abcd");
+    ck_assert_int_eq(b.error, 0);
+    buf_add_char(&b, 'e');
+    ck_assert_int_eq(b.error, -EFBIG);
+    ck_assert_str_eq(b.p, "abcd");
+}
+END_TEST
+
+START_TEST(takers_stop_at_the_end)
+{
+    struct span s = SPAN("18446744073709551616"), w;
+    uint64_t v;
+
+    ck_assert(!span_take_dec(&s, &v)); /* overflow */
+    ck_assert_uint_eq(s.n, 20);
+    s = SPAN("  ab cd");
+    ck_assert(span_take_word(&s, &w));
+    ck_assert(span_eq_str(w, "ab"));
+    s = SPAN("ffffffffffffffff0");
+    ck_assert(!span_take_hex(&s, &v));
+    s = SPAN("one\ntwo");
+    ck_assert(span_take_line(&s, &w) && span_eq_str(w, "one"));
+    ck_assert(span_take_line(&s, &w) && span_eq_str(w, "two"));
+    ck_assert(!span_take_line(&s, &w));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("base");
+    TCase *tc = tcase_create("base");
+    SRunner *sr;
+    int failed;
+
+    tcase_add_loop_test(tc, cleans_one_text, 0, ARRAY_SIZE(CLEAN_CASES));
+    tcase_add_test(tc, escapes_for_json_and_html);
+    tcase_add_test(tc, interns_equal_strings_once);
+    tcase_add_test(tc, a_buffer_keeps_to_its_ceiling);
+    tcase_add_test(tc, takers_stop_at_the_end);
+    suite_add_tcase(s, tc);
+    sr = srunner_create(s);
+    srunner_run_all(sr, CK_NORMAL);
+    failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed ? 1 : 0;
+}
