@@ -16,7 +16,7 @@ static const struct {
     { "\xc2\x9b", 2, TEXT_UTF8, "\xef\xbf\xbd" },                 /* C1 */
     { "\xe2\x80\xae", 3, TEXT_UTF8, "\xef\xbf\xbd" },             /* bidi override */
     { "\xc0\x80", 2, TEXT_MODIFIED_UTF8, "\xef\xbf\xbd" },        /* NUL */
-    { "\xc0\x80", 2, TEXT_UTF8, "\xef\xbf\xbd\xef\xbf\xbd" },     /* overlong: broken */
+    { "\xc0\x80", 2, TEXT_UTF8, "\xef\xbf\xbd" },                 /* overlong */
     { "\xed\xa0\xbd\xed\xb8\x80", 6, TEXT_MODIFIED_UTF8, "\xf0\x9f\x98\x80" },
     { "\xed\xa0\xbd!", 4, TEXT_MODIFIED_UTF8, "\xef\xbf\xbd!" },  /* lone surrogate */
     { "\xf0\x9f\x98\x80", 4, TEXT_UTF8, "\xf0\x9f\x98\x80" },
