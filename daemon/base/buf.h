@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A growing byte buffer that is born with a ceiling. The first append that fails (ceiling or memory)
- * makes it sticky-failed: later appends do nothing, and the writer checks once, at the end. Thread: the
- * owner's.
+ * A growing byte buffer that is born with a ceiling. The first append that fails (ceiling or
+ * memory) makes it sticky-failed: later appends do nothing, and the writer checks once, at the end.
+ * Thread: the owner's.
  */
 #pragma once
 
@@ -32,12 +32,12 @@ void buf_printf(struct buf *b, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void buf_vprintf(struct buf *b, const char *fmt, va_list ap);
 void buf_clear(struct buf *b); /* content and error; keeps the memory */
 struct span buf_span(const struct buf *b);
-/* Hands over the bytes (malloc'ed, NUL-terminated; "" when empty) and leaves the buffer empty. NULL when
- * it failed; b->error then says why. */
+/* Hands over the bytes (malloc'ed, NUL-terminated; "" when empty) and leaves the buffer empty. NULL
+ * when it failed; b->error then says why. */
 char *buf_take(struct buf *b, size_t *ret_n);
 
-/* Reads @fd from its current offset to its end into @b, at most up to @b's ceiling. 0, -EFBIG when there
- * is more (what fitted is kept), or -errno. Blocks as the file does. */
+/* Reads @fd from its current offset to its end into @b, at most up to @b's ceiling. 0, -EFBIG when
+ * there is more (what fitted is kept), or -errno. Blocks as the file does. */
 int buf_read_fd(struct buf *b, int fd);
 /* Reads the file @path below @dirfd, as buf_read_fd(). */
 int buf_read_at(struct buf *b, int dirfd, const char *path);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The sentence behind a negative result. A function that can fail in a way which a person will read
- * about takes a caller-owned `struct error *` last. The same sentence serves the HTTP body and the log.
+ * about takes a caller-owned `struct error *` last. The same sentence serves the HTTP body and the
+ * log.
  */
 #pragma once
 
@@ -13,9 +14,9 @@
 #define ERROR_REMEDY_MAX 256
 
 struct error {
-    int code;                      /* the negative errno that was returned; 0: unset */
-    const char *parameter;         /* points at a literal: the parameter that was wrong, or NULL */
-    char msg[ERROR_MSG_MAX];       /* one sentence without a full stop, sanitized on output, not here */
+    int code;                /* the negative errno that was returned; 0: unset */
+    const char *parameter;   /* points at a literal: the parameter that was wrong, or NULL */
+    char msg[ERROR_MSG_MAX]; /* one sentence without a full stop, sanitized on output, not here */
     char remedy[ERROR_REMEDY_MAX]; /* what the user can do about it, "" where nothing is known */
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Interned byte strings: equal bytes get the same 32-bit id, id 0 is the empty string. Strings are never
- * removed; the table is freed whole. Thread: the owner's; readers may read while nobody adds.
+ * Interned byte strings: equal bytes get the same 32-bit id, id 0 is the empty string. Strings are
+ * never removed; the table is freed whole. Thread: the owner's; readers may read while nobody adds.
  */
 #pragma once
 

@@ -45,7 +45,8 @@ enum log_level log_level_get(void)
     return log_max_level;
 }
 
-/* Writes @text with every control byte replaced, so that a name cannot forge a line or move a cursor. */
+/* Writes @text with every control byte replaced, so that a name cannot forge a line or move a
+ * cursor. */
 static void log_write(enum log_level level, const char *text)
 {
     char line[LOG_LINE_MAX + 64];
@@ -101,7 +102,8 @@ int log_line_errno(enum log_level level, int r, const char *fmt, ...)
 
 bool log_limit_at(_Atomic uint64_t *next_ns)
 {
-    uint64_t now = clock_monotonic_ns(), next = __atomic_load_n((uint64_t *)next_ns, __ATOMIC_RELAXED);
+    uint64_t now = clock_monotonic_ns(),
+             next = __atomic_load_n((uint64_t *)next_ns, __ATOMIC_RELAXED);
 
     if (now < next)
         return false;

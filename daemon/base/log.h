@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lines on stderr, with <N> priority prefixes under systemd (JOURNAL_STREAM set). Foreign strings are
- * escaped: control characters never reach the terminal. Thread: any; a line is one write(2).
+ * Lines on stderr, with <N> priority prefixes under systemd (JOURNAL_STREAM set). Foreign strings
+ * are escaped: control characters never reach the terminal. Thread: any; a line is one write(2).
  */
 #pragma once
 
 #include "base/macros.h"
 
-enum log_level { LOG_LEVEL_ERROR = 3, LOG_LEVEL_WARNING = 4, LOG_LEVEL_INFO = 6, LOG_LEVEL_DEBUG = 7 };
+enum log_level {
+    LOG_LEVEL_ERROR = 3,
+    LOG_LEVEL_WARNING = 4,
+    LOG_LEVEL_INFO = 6,
+    LOG_LEVEL_DEBUG = 7
+};
 
 void log_init(const char *program, enum log_level level);
 /* Parses "error", "warning", "info" or "debug". 0, or -EINVAL. */

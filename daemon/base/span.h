@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A span is a borrowed run of bytes: what every parser of foreign text takes. Takers advance the span
- * only when they succeed, and never read past its end. Pure; thread: any.
+ * A span is a borrowed run of bytes: what every parser of foreign text takes. Takers advance the
+ * span only when they succeed, and never read past its end. Pure; thread: any.
  */
 #pragma once
 

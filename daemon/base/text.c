@@ -4,8 +4,8 @@
 #define TEXT_BAD 0xfffdu
 #define TEXT_CUT "..."
 
-/* Decodes one UTF-8 sequence (@modified: also C0 80 and surrogates as they stand). Returns its length and
- * the code point; a broken one is 1 byte long and TEXT_BAD. */
+/* Decodes one UTF-8 sequence (@modified: also C0 80 and surrogates as they stand). Returns its
+ * length and the code point; a broken one is 1 byte long and TEXT_BAD. */
 static size_t text_decode(struct span in, bool modified, uint32_t *ret)
 {
     const unsigned char *p = (const unsigned char *)in.p;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Foreign text made fit to show. Names of classes, methods, threads, processes and symbols pass through
- * here once, where they enter; each output still escapes for its own syntax. Pure; thread: any.
+ * Foreign text made fit to show. Names of classes, methods, threads, processes and symbols pass
+ * through here once, where they enter; each output still escapes for its own syntax. Pure; thread:
+ * any.
  */
 #pragma once
 
@@ -11,16 +12,18 @@
 
 enum text_encoding {
     TEXT_UTF8,
-    TEXT_MODIFIED_UTF8, /* the JVM's: NUL as C0 80, astral characters as two surrogates of 3 bytes */
+    TEXT_MODIFIED_UTF8, /* the JVM's: NUL as C0 80, astral characters as two surrogates of 3 bytes
+                         */
 };
 
-/* Appends @in to @out as valid UTF-8 of at most @max_bytes: C0, C1 and DEL, bidi controls (U+200E, 200F,
- * 202A..202E, 2066..2069, 061C), line and paragraph separators (U+2028, 2029), noncharacters, lone
- * surrogates and broken sequences each become U+FFFD. Cut text ends in "...", never inside a character. */
+/* Appends @in to @out as valid UTF-8 of at most @max_bytes: C0, C1 and DEL, bidi controls (U+200E,
+ * 200F, 202A..202E, 2066..2069, 061C), line and paragraph separators (U+2028, 2029), noncharacters,
+ * lone surrogates and broken sequences each become U+FFFD. Cut text ends in "...", never inside a
+ * character. */
 void text_clean(struct span in, enum text_encoding encoding, size_t max_bytes, struct buf *out);
 
-/* Appends @s (valid UTF-8) as the inside of a JSON string; '<' becomes \u003c, so that it may stand in a
- * <script> element. */
+/* Appends @s (valid UTF-8) as the inside of a JSON string; '<' becomes \u003c, so that it may stand
+ * in a <script> element. */
 void text_add_json(struct buf *out, struct span s);
 /* Appends @s for HTML or XML text and attribute values (& < > " '). */
 void text_add_html(struct buf *out, struct span s);

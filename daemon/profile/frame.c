@@ -1,2 +1,117 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "profile/profile.h"
+/* The table of named frames: strings, modules, functions and frames, each distinct one once. */
+#include "profile/frame.h"
+
+#include "base/id_table.h"
+
+struct frame_table {
+    struct intern *strings;
+    struct id_table modules, functions, frames;
+};
+
+/* Id 0 of each table. */
+static int frame_table_add_unknown(struct frame_table *t)
+{
+    struct module m = { 0 };
+    struct function f = { 0 };
+    struct frame frame = { .kind = FRAME_UNKNOWN, .unknown = 1 };
+    uint32_t id;
+    int r;
+
+    r = id_table_add(&t->modules, &m, &id);
+    if (r >= 0)
+        r = id_table_add(&t->functions, &f, &id);
+    if (r >= 0)
+        r = id_table_add(&t->frames, &frame, &id);
+    return MIN(r, 0);
+}
+
+int frame_table_new(size_t max_entries, size_t max_string_bytes, struct frame_table **ret)
+{
+    struct frame_table *t = calloc(1, sizeof(*t));
+    uint32_t max = (uint32_t)MIN(max_entries, (size_t)UINT32_MAX / 2);
+    int r;
+
+    if (!t)
+        return -ENOMEM;
+    id_table_init(&t->modules, sizeof(struct module), max);
+    id_table_init(&t->functions, sizeof(struct function), max);
+    id_table_init(&t->frames, sizeof(struct frame), max);
+    r = intern_new(max_string_bytes, &t->strings);
+    if (r == 0)
+        r = frame_table_add_unknown(t);
+    if (r < 0) {
+        frame_table_free(t);
+        return r;
+    }
+    *ret = t;
+    return 0;
+}
+
+struct frame_table *frame_table_free(struct frame_table *t)
+{
+    if (!t)
+        return NULL;
+    intern_free(t->strings);
+    id_table_deinit(&t->modules);
+    id_table_deinit(&t->functions);
+    id_table_deinit(&t->frames);
+    free(t);
+    return NULL;
+}
+
+static int frame_table_add(struct id_table *t, const void *record, uint32_t *ret)
+{
+    int r;
+
+    *ret = 0;
+    r = id_table_add(t, record, ret);
+    return MIN(r, 0);
+}
+
+int frame_table_string(struct frame_table *t, struct span clean, uint32_t *ret)
+{
+    *ret = 0;
+    return intern_add(t->strings, clean, ret);
+}
+
+int frame_table_module(struct frame_table *t, const struct module *m, uint32_t *ret)
+{
+    return frame_table_add(&t->modules, m, ret);
+}
+
+int frame_table_function(struct frame_table *t, const struct function *f, uint32_t *ret)
+{
+    return frame_table_add(&t->functions, f, ret);
+}
+
+int frame_table_frame(struct frame_table *t, const struct frame *f, uint32_t *ret)
+{
+    return frame_table_add(&t->frames, f, ret);
+}
+
+const struct frame *frame_table_get(const struct frame_table *t, uint32_t frame)
+{
+    return id_table_get(&t->frames, frame < t->frames.count ? frame : 0);
+}
+
+const struct function *frame_table_get_function(const struct frame_table *t, uint32_t function)
+{
+    return id_table_get(&t->functions, function < t->functions.count ? function : 0);
+}
+
+const struct module *frame_table_get_module(const struct frame_table *t, uint32_t module)
+{
+    return id_table_get(&t->modules, module < t->modules.count ? module : 0);
+}
+
+struct span frame_table_get_string(const struct frame_table *t, uint32_t string)
+{
+    return intern_get(t->strings, string);
+}
+
+size_t frame_table_bytes(const struct frame_table *t)
+{
+    return intern_bytes(t->strings) + id_table_bytes(&t->modules) + id_table_bytes(&t->functions) +
+           id_table_bytes(&t->frames);
+}

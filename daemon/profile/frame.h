@@ -16,7 +16,7 @@ enum frame_kind {
     FRAME_INTERPRETED, /* Java */
     FRAME_NATIVE,      /* C, C++, Rust, ... and perf-map entries of other runtimes */
     FRAME_JVM,         /* function of libjvm */
-    FRAME_STUB,        /* code that the JVM generated: stubs, adapters, the interpreter's own parts */
+    FRAME_STUB, /* code that the JVM generated: stubs, adapters, the interpreter's own parts */
     FRAME_KERNEL,
     FRAME_THREAD,    /* synthetic: "[name tid=N]" */
     FRAME_PROCESS,   /* synthetic: "[name pid=N]" */
@@ -47,8 +47,8 @@ struct function {
 /* A frame: a function at a line, executed in one way. */
 struct frame {
     uint32_t function;
-    uint32_t line; /* 0: unknown */
-    uint8_t kind;  /* enum frame_kind */
+    uint32_t line;   /* 0: unknown */
+    uint8_t kind;    /* enum frame_kind */
     uint8_t unknown; /* 1: has no name (counts as unknown, though name may say module+offset) */
     uint16_t zero;
 };
@@ -66,7 +66,8 @@ int frame_table_module(struct frame_table *t, const struct module *m, uint32_t *
 int frame_table_function(struct frame_table *t, const struct function *f, uint32_t *ret);
 int frame_table_frame(struct frame_table *t, const struct frame *f, uint32_t *ret);
 
-/* Id 0 of each is the nameless one: frame 0 is "[unknown]" of kind FRAME_UNKNOWN. Unknown ids give it. */
+/* Id 0 of each is the nameless one: frame 0 is "[unknown]" of kind FRAME_UNKNOWN. Unknown ids give
+ * it. */
 const struct frame *frame_table_get(const struct frame_table *t, uint32_t frame);
 const struct function *frame_table_get_function(const struct frame_table *t, uint32_t function);
 const struct module *frame_table_get_module(const struct frame_table *t, uint32_t module);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The door of profile/: the finished, immutable profile, and the recorder that builds one. A published
- * profile is refcounted and may be read from any thread at once.
+ * The door of profile/: the finished, immutable profile, and the recorder that builds one. A
+ * published profile is refcounted and may be read from any thread at once.
  */
 #pragma once
 
@@ -12,14 +12,15 @@
 
 enum sample_mode { SAMPLE_MODE_USER, SAMPLE_MODE_KERNEL };
 
-struct profile_process {
+struct profile_process { /* no padding: it is a key while recording */
+    uint64_t start_ticks;
     int32_t host_pid;
+    uint32_t exec_no;
     uint32_t name;      /* string: main class, jar or comm */
     uint32_t container; /* string: id, 0 none */
     uint32_t pod, pod_namespace;
-    uint64_t start_ticks;
-    uint32_t exec_no;
 };
+_Static_assert(sizeof(struct profile_process) == 32, "profile_process must have no padding");
 
 struct profile_thread {
     int32_t host_tid;
@@ -45,7 +46,8 @@ struct profile_sample {
 #define PROFILE_SAMPLE_UNKNOWN 1   /* at least one frame has no name */
 #define PROFILE_SAMPLE_TRUNCATED 2 /* the root was not reached */
 
-/* All arrays are owned by the profile; [0] of frames, functions, modules and stacks is the nameless one. */
+/* All arrays are owned by the profile; [0] of frames, functions, modules and stacks is the nameless
+ * one. */
 struct profile {
     struct intern *strings;
     struct module *modules;
@@ -58,16 +60,16 @@ struct profile {
     size_t module_count, function_count, frame_count, stack_count, process_count, thread_count,
         sample_count;
 
-    char event[64];         /* "cpu" */
-    char unit[16];          /* "nanoseconds" */
-    uint64_t period;        /* value that one sample stands for, in `unit` */
+    char event[64];            /* "cpu" */
+    char unit[16];             /* "nanoseconds" */
+    uint64_t period;           /* value that one sample stands for, in `unit` */
     uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC */
     uint64_t start_realtime_ns;
-    char target[256];       /* what was asked for, as a person would say it; clean */
-    bool by_process;        /* the target selects several processes: a first frame for each */
-    char symbols[256];      /* source of Java names and why: "memory: ..." */
-    uint64_t lost;          /* samples that were taken but did not arrive */
-    uint64_t total, unknown, truncated; /* samples (sum of counts), with an unnamed frame, cut */
+    char target[256];  /* what was asked for, as a person would say it; clean */
+    bool by_process;   /* the target selects several processes: a first frame for each */
+    char symbols[256]; /* source of Java names and why: "memory: ..." */
+    uint64_t lost;     /* samples that were taken but did not arrive */
+    uint64_t total, unknown, truncated;   /* samples (sum of counts), with an unnamed frame, cut */
     char *warnings[PROFILE_WARNINGS_MAX]; /* owned sentences with the remedy */
     size_t warning_count;
 
@@ -85,19 +87,20 @@ static inline void profile_unrefp(struct profile **p)
 
 struct record; /* a capture being taken: thread: the engine's */
 
-/* Borrows @frames for its life. @max_samples: beyond it every second sample is dropped, and it says so. */
+/* Borrows @frames for its life. @max_samples: beyond it every second sample is dropped, and it says
+ * so. */
 int record_new(const struct frame_table *frames, size_t max_samples, struct record **ret);
 struct record *record_free(struct record *r);
-/* Ids are indexes into the finished profile. Keys: processes by (pid, start, exec), threads by (process,
- * tid). @name etc. are ids of @frames' strings. 0 or -ENOMEM. */
+/* Ids are indexes into the finished profile. Keys: processes by (pid, start, exec), threads by
+ * (process, tid). @name etc. are ids of @frames' strings. 0 or -ENOMEM. */
 int record_process(struct record *r, const struct profile_process *p, uint32_t *ret);
 int record_thread(struct record *r, const struct profile_thread *t, uint32_t *ret);
 /* @stack: frame ids, leaf first. 0, -ENOSPC (a limit; counted) or -ENOMEM (counted). */
-int record_sample(struct record *r, uint64_t time_ns, uint32_t thread, const uint32_t *stack, size_t n,
-                  uint32_t count, uint8_t mode, uint8_t flags);
+int record_sample(struct record *r, uint64_t time_ns, uint32_t thread, const uint32_t *stack,
+                  size_t n, uint32_t count, uint8_t mode, uint8_t flags);
 /* Adds a warning once (equal sentences are one). */
 void record_warn(struct record *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
 size_t record_samples(const struct record *r); /* sum of counts so far */
-/* Makes the immutable profile out of it, copying the names it uses; @r stays usable (a later call gives a
- * longer profile). Fields of *meta (event ... symbols, lost) are copied. 0 or -ENOMEM. */
+/* Makes the immutable profile out of it, copying the names it uses; @r stays usable (a later call
+ * gives a longer profile). Fields of *meta (event ... symbols, lost) are copied. 0 or -ENOMEM. */
 int record_finish(struct record *r, const struct profile *meta, struct profile **ret);

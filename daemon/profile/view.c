@@ -1,2 +1,376 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "profile/profile.h"
+/*
+ * Builds a view: picks samples, adds up those with the same stack, spells the frames.
+ */
+#include "profile/view.h"
+
+#include "base/buf.h"
+#include "base/id_table.h"
+
+#define VIEW_STRING_BYTES_MAX ((size_t)256 << 20)
+
+/* What one row is made of before its frames are spelled. */
+struct view_key {
+    uint32_t stack;     /* index in the profile */
+    uint32_t thread;    /* UINT32_MAX: not split by thread */
+    uint32_t process;   /* UINT32_MAX: not split by process */
+    uint32_t truncated; /* 1: "[truncated]" at the root */
+};
+
+struct view_builder {
+    struct view *v;
+    const struct profile *p;
+    struct id_table keys; /* struct view_key */
+    uint64_t *samples;    /* [keys.cap], by key id */
+    size_t samples_cap;
+    struct id_table frames; /* struct view_frame */
+    uint32_t *frame_ids;    /* [p->frame_count]: id in frames + 1 */
+    size_t stack_cap;
+    struct buf text;
+};
+
+static int view_intern(struct view_builder *b, struct span s, uint32_t *ret)
+{
+    int r = intern_add(b->v->strings, s, ret);
+
+    return r == -ENOSPC ? -EFBIG : r;
+}
+
+/* ---- names ---- */
+
+static struct span simple_class(struct span name)
+{
+    size_t dot = span_rfind(name, '.');
+
+    return dot < name.n ? span_from(name, dot + 1) : name;
+}
+
+static const char *frame_suffix(enum frame_kind kind)
+{
+    switch (kind) {
+    case FRAME_C2:
+        return "_[j]";
+    case FRAME_C1:
+        return "_[1]";
+    case FRAME_INLINED:
+        return "_[i]";
+    case FRAME_INTERPRETED:
+        return "_[0]";
+    case FRAME_KERNEL:
+        return "_[k]";
+    default:
+        return "";
+    }
+}
+
+static void spell_frame(struct view_builder *b, const struct frame *f, struct buf *out)
+{
+    const struct view_opts *o = &b->v->opts;
+    const struct function *fn = &b->p->functions[f->function];
+    struct span name = intern_get(b->p->strings, fn->name);
+
+    if (fn->class_name) {
+        struct span class_name = intern_get(b->p->strings, fn->class_name);
+
+        buf_add_span(out, o->names == VIEW_NAMES_SIMPLE ? simple_class(class_name) : class_name);
+        buf_add_char(out, '.');
+    }
+    if (name.n)
+        buf_add_span(out, name);
+    else
+        buf_add_str(out, "[unknown]");
+    if (o->names == VIEW_NAMES_SIGNATURE && fn->signature)
+        buf_add_span(out, intern_get(b->p->strings, fn->signature));
+    if (o->lines && f->line && frame_kind_is_java((enum frame_kind)f->kind))
+        buf_printf(out, ":%u", f->line);
+    if (o->annotate)
+        buf_add_str(out, frame_suffix((enum frame_kind)f->kind));
+}
+
+static int view_add_frame(struct view_builder *b, struct view_frame *f, struct span name,
+                          uint32_t *ret)
+{
+    int r = view_intern(b, name, &f->name);
+
+    return r < 0 ? r : MIN(id_table_add(&b->frames, f, ret), 0);
+}
+
+static int view_frame_id(struct view_builder *b, uint32_t frame, uint32_t *ret)
+{
+    const struct frame *f = &b->p->frames[frame];
+    const struct function *fn = &b->p->functions[f->function];
+    struct view_frame vf = { .kind = f->kind };
+    int r;
+
+    if (b->frame_ids[frame]) {
+        *ret = b->frame_ids[frame] - 1;
+        return 0;
+    }
+    if (b->v->opts.lines || b->v->opts.keep_lines)
+        vf.line = f->line;
+    buf_clear(&b->text);
+    spell_frame(b, f, &b->text);
+    r = b->text.error;
+    if (r == 0)
+        r = view_intern(b, intern_get(b->p->strings, b->p->modules[fn->module].path), &vf.module);
+    if (r == 0)
+        r = view_intern(b, intern_get(b->p->strings, fn->file), &vf.file);
+    if (r == 0)
+        r = view_add_frame(b, &vf, buf_span(&b->text), ret);
+    if (r == 0)
+        b->frame_ids[frame] = *ret + 1;
+    return r;
+}
+
+static int view_mark(struct view_builder *b, enum frame_kind kind, struct span name, uint32_t *ret)
+{
+    struct view_frame vf = { .kind = (uint32_t)kind };
+
+    return view_add_frame(b, &vf, name, ret);
+}
+
+/* ---- rows ---- */
+
+static int view_push(struct view_builder *b, uint32_t frame)
+{
+    struct view *v = b->v;
+
+    if (v->stack_words == b->stack_cap) {
+        size_t cap = b->stack_cap ? b->stack_cap * 2 : 4096;
+        uint32_t *stack = reallocarray(v->stack, cap, sizeof(*stack));
+
+        if (!stack)
+            return -ENOMEM;
+        v->stack = stack;
+        b->stack_cap = cap;
+    }
+    v->stack[v->stack_words++] = frame;
+    return 0;
+}
+
+/* Process, thread and "[truncated]" frames of a row. */
+static int view_push_roots(struct view_builder *b, const struct view_key *k)
+{
+    const struct profile *p = b->p;
+    uint32_t id;
+    int r = 0;
+
+    if (k->process != UINT32_MAX) {
+        buf_clear(&b->text);
+        buf_add_char(&b->text, '[');
+        buf_add_span(&b->text, intern_get(p->strings, p->processes[k->process].name));
+        buf_printf(&b->text, " pid=%d]", p->processes[k->process].host_pid);
+        r = view_mark(b, FRAME_PROCESS, buf_span(&b->text), &id);
+        if (r == 0)
+            r = view_push(b, id);
+    }
+    if (r == 0 && k->thread != UINT32_MAX) {
+        buf_clear(&b->text);
+        buf_add_char(&b->text, '[');
+        buf_add_span(&b->text, intern_get(p->strings, p->threads[k->thread].name));
+        buf_printf(&b->text, " tid=%d]", p->threads[k->thread].host_tid);
+        r = view_mark(b, FRAME_THREAD, buf_span(&b->text), &id);
+        if (r == 0)
+            r = view_push(b, id);
+    }
+    if (r == 0 && k->truncated) {
+        r = view_mark(b, FRAME_TRUNCATED, SPAN("[truncated]"), &id);
+        if (r == 0)
+            r = view_push(b, id);
+    }
+    return r;
+}
+
+/* The frames of a stack, root first; with a depth limit the middle becomes one "[...]". */
+static int view_push_stack(struct view_builder *b, uint32_t stack)
+{
+    const struct profile *p = b->p;
+    size_t n = p->stacks[stack].depth, depth = b->v->opts.depth, cut_from = n, cut_to = n, first;
+    uint32_t id;
+    int r = 0;
+
+    if (n == 0) {
+        r = view_mark(b, FRAME_UNKNOWN, SPAN("[unknown]"), &id);
+        return r == 0 ? view_push(b, id) : r;
+    }
+    if (depth && n > depth) {
+        cut_from = depth / 2;
+        cut_to = n - (depth - 1 - cut_from > 0 ? depth - 1 - cut_from : 0);
+        if (depth == 1)
+            cut_to = n;
+    }
+    first = b->v->stack_words;
+    for (size_t i = 0; i < n && r == 0; i++)
+        r = view_push(b, 0);
+    for (size_t i = n; i > 0 && r == 0; i--) {
+        r = view_frame_id(b, p->stacks[stack].frame, &id);
+        b->v->stack[first + i - 1] = id;
+        stack = p->stacks[stack].parent;
+    }
+    if (r == 0 && cut_from < cut_to) {
+        r = view_mark(b, FRAME_TRUNCATED, SPAN("[\xe2\x80\xa6]"), &id);
+        b->v->stack[first + cut_from] = id;
+        memmove(b->v->stack + first + cut_from + 1, b->v->stack + first + cut_to,
+                (n - cut_to) * sizeof(*b->v->stack));
+        b->v->stack_words = first + cut_from + 1 + (n - cut_to);
+    }
+    return r;
+}
+
+/* ---- adding up ---- */
+
+static bool view_wants(const struct view_opts *o, const struct profile_sample *s)
+{
+    return s->mode == SAMPLE_MODE_KERNEL ? !o->no_kernel : !o->no_user;
+}
+
+static int view_count(struct view_builder *b, const struct profile_sample *s)
+{
+    const struct profile *p = b->p;
+    struct view *v = b->v;
+    struct view_key k = { .stack = s->stack, .thread = UINT32_MAX, .process = UINT32_MAX };
+    uint32_t id;
+    int r;
+
+    if (v->opts.threads && s->thread < p->thread_count)
+        k.thread = s->thread;
+    if (p->by_process && s->thread < p->thread_count)
+        k.process = p->threads[s->thread].process;
+    k.truncated = (s->flags & PROFILE_SAMPLE_TRUNCATED) != 0;
+    r = id_table_add(&b->keys, &k, &id);
+    if (r < 0)
+        return r;
+    if (b->keys.cap > b->samples_cap) {
+        uint64_t *samples = reallocarray(b->samples, b->keys.cap, sizeof(*samples));
+
+        if (!samples)
+            return -ENOMEM;
+        memset(samples + b->samples_cap, 0, (b->keys.cap - b->samples_cap) * sizeof(*samples));
+        b->samples = samples;
+        b->samples_cap = b->keys.cap;
+    }
+    b->samples[id] += s->count;
+    v->samples += s->count;
+    if (s->flags & PROFILE_SAMPLE_UNKNOWN)
+        v->unknown += s->count;
+    if (s->flags & PROFILE_SAMPLE_TRUNCATED)
+        v->truncated += s->count;
+    return 0;
+}
+
+static int row_compare(const void *x, const void *y, void *cookie)
+{
+    const struct view_row *a = x, *c = y;
+    const struct view *v = cookie;
+    const uint32_t *s = v->stack + a->first, *t = v->stack + c->first;
+    uint32_t n = MIN(a->n, c->n);
+
+    for (uint32_t i = 0; i < n; i++) {
+        if (s[i] != t[i] && v->frames[s[i]].name != v->frames[t[i]].name)
+            return v->frames[s[i]].name < v->frames[t[i]].name ? -1 : 1;
+    }
+    if (a->n != c->n)
+        return a->n < c->n ? -1 : 1;
+    for (uint32_t i = 0; i < n; i++) {
+        if (s[i] != t[i])
+            return s[i] < t[i] ? -1 : 1;
+    }
+    return a->thread < c->thread ? -1 : a->thread > c->thread;
+}
+
+/* Equal rows become one: different frames of the profile can read the same. */
+static void view_merge_rows(struct view *v)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < v->row_count; i++) {
+        if (kept && row_compare(&v->rows[kept - 1], &v->rows[i], v) == 0) {
+            v->rows[kept - 1].samples += v->rows[i].samples;
+            v->rows[kept - 1].value += v->rows[i].value;
+        } else {
+            v->rows[kept++] = v->rows[i];
+        }
+    }
+    v->row_count = kept;
+}
+
+static int view_make_rows(struct view_builder *b)
+{
+    struct view *v = b->v;
+
+    v->rows = calloc(b->keys.count ? b->keys.count : 1, sizeof(*v->rows));
+    if (!v->rows)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < b->keys.count; i++) {
+        const struct view_key *k = id_table_get(&b->keys, i);
+        struct view_row *row = &v->rows[v->row_count++];
+        int r;
+
+        if (v->stack_words > UINT32_MAX / 2)
+            return -EFBIG;
+        *row = (struct view_row){ .first = (uint32_t)v->stack_words,
+                                  .samples = b->samples[i],
+                                  .value = b->samples[i] * b->p->period,
+                                  .thread = k->thread };
+        r = view_push_roots(b, k);
+        if (r == 0)
+            r = view_push_stack(b, k->stack);
+        if (r < 0)
+            return r;
+        row->n = (uint32_t)v->stack_words - row->first;
+    }
+    v->frame_count = b->frames.count;
+    v->frames = id_table_take(&b->frames);
+    qsort_r(v->rows, v->row_count, sizeof(*v->rows), row_compare, v);
+    view_merge_rows(v);
+    v->value = v->samples * b->p->period;
+    return 0;
+}
+
+int view_new(struct profile *p, const struct view_opts *o, struct view **ret, struct error *err)
+{
+    struct view *v = calloc(1, sizeof(*v));
+    struct view_builder b = { .v = v, .p = p };
+    int r = -ENOMEM;
+
+    if (!v)
+        return error_set(err, -ENOMEM, "not enough memory to render this profile");
+    v->profile = profile_ref(p);
+    v->opts = *o;
+    id_table_init(&b.keys, sizeof(struct view_key), UINT32_MAX / 2);
+    id_table_init(&b.frames, sizeof(struct view_frame), UINT32_MAX / 2);
+    buf_init(&b.text, (size_t)64 << 10);
+    b.frame_ids = calloc(p->frame_count ? p->frame_count : 1, sizeof(*b.frame_ids));
+    if (b.frame_ids)
+        r = intern_new(VIEW_STRING_BYTES_MAX, &v->strings);
+    for (size_t i = 0; i < p->sample_count && r == 0; i++) {
+        if (view_wants(o, &p->samples[i]))
+            r = view_count(&b, &p->samples[i]);
+    }
+    if (r == 0)
+        r = view_make_rows(&b);
+    id_table_deinit(&b.keys);
+    id_table_deinit(&b.frames);
+    buf_deinit(&b.text);
+    free(b.frame_ids);
+    free(b.samples);
+    if (r < 0) {
+        view_free(v);
+        return error_code(err, r, "cannot render this profile");
+    }
+    *ret = v;
+    return 0;
+}
+
+struct view *view_free(struct view *v)
+{
+    if (!v)
+        return NULL;
+    profile_unref(v->profile);
+    intern_free(v->strings);
+    free(v->frames);
+    free(v->stack);
+    free(v->rows);
+    free(v);
+    return NULL;
+}

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A profile as somebody asked to see it: filtered, with synthetic frames for processes and threads, names
- * spelled as wanted, equal stacks added up. What every renderer takes. Immutable; thread: any.
+ * A profile as somebody asked to see it: filtered, with synthetic frames for processes and threads,
+ * names spelled as wanted, equal stacks added up. What every renderer takes. Immutable; thread:
+ * any.
  */
 #pragma once
 
@@ -13,24 +14,26 @@ struct view_opts {
     bool threads;            /* a frame per thread at the root */
     bool no_user, no_kernel; /* leave out samples taken in that mode */
     enum view_names names;
-    bool lines;    /* ":line" after Java names */
-    bool annotate; /* async-profiler's suffixes */
-    bool total;    /* weigh by value, not samples */
-    size_t depth;  /* 0: whole; else at most this many frames, the middle replaced by "[...]" */
+    bool lines;      /* ":line" after Java names */
+    bool keep_lines; /* frames of one method at different lines stay apart, though no name shows it
+                      */
+    bool annotate;   /* async-profiler's suffixes */
+    bool total;      /* weigh by value, not samples */
+    size_t depth;    /* 0: whole; else at most this many frames, the middle replaced by "[...]" */
 };
 
 /* A distinct frame as shown. */
 struct view_frame {
-    uint32_t name;   /* string of the view: as the options spell it */
+    uint32_t name;         /* string of the view: as the options spell it */
     uint32_t module, file; /* strings of the view, 0: none */
-    uint32_t line;   /* of the frame, whether or not shown in the name */
-    uint8_t kind;    /* enum frame_kind */
+    uint32_t line;         /* with `lines` or `keep_lines`; else 0 */
+    uint32_t kind;         /* enum frame_kind */
 };
 
 struct view_row {
-    uint32_t first, n; /* its frames: view->stack[first .. first+n), root first */
+    uint32_t first, n;       /* its frames: view->stack[first .. first+n), root first */
     uint64_t samples, value; /* value in the profile's unit */
-    uint32_t thread;   /* index in profile->threads; UINT32_MAX when rows are not split by thread */
+    uint32_t thread; /* index in profile->threads; UINT32_MAX when rows are not split by thread */
 };
 
 struct view {
@@ -39,7 +42,8 @@ struct view {
     struct intern *strings;
     struct view_frame *frames;
     uint32_t *stack;
-    struct view_row *rows; /* sorted by their frames, so that equal prefixes are neighbours */
+    struct view_row *rows; /* sorted by their frames' names, root first, so that stacks which read
+                            * the same, and equal prefixes, are neighbours */
     size_t frame_count, stack_words, row_count;
     uint64_t samples, value, unknown, truncated; /* totals of what is left after filtering */
 };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The door of render/: a view into the bytes of a format. Pure: knows neither sampling nor HTTP. One file
- * per format. Thread: any.
+ * per format, one row of the table in formats.c. The same view and options give the same bytes. The
+ * formats are described in docs/formats.md. Thread: any.
  */
 #pragma once
 
@@ -12,18 +13,22 @@
 #define RENDER_MAX_BYTES ((size_t)64 << 20)
 
 struct render_opts {
-    const char *title;  /* clean UTF-8, or NULL: made from the profile */
-    double minwidth;    /* percent of the width below which frames are left out of html and svg; 0: none */
-    const char *version; /* of flamed */
+    const char *title;   /* clean UTF-8, or NULL: made from the profile */
+    double minwidth;     /* percent of the width below which frames are left out of html and svg; 0: none */
+    const char *version; /* of flamed; NULL: left out */
+    bool reverse;        /* html, svg: opens with callers merged from the leaf */
+    bool inverted;       /* html, svg: opens with the root at the top (an icicle) */
 };
 
 struct render_format {
     const char *name;         /* "html" */
     const char *content_type; /* with charset where it has one */
     const char *extension;    /* "html" */
+    /* Appends to @out. @o may be NULL. 0, -EFBIG (over out's ceiling), -ENOMEM. */
     int (*render)(const struct view *v, const struct render_opts *o, struct buf *out,
-                  struct error *err); /* 0, -EFBIG (over out's ceiling), -ENOMEM */
+                  struct error *err);
 };
 
 const struct render_format *render_formats(size_t *ret_count);
+/* NULL when there is no such format. Names are compared exactly. */
 const struct render_format *render_format_find(struct span name);

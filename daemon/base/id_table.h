@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Numbers distinct records of one size: equal bytes get the same dense id, from 0 on, and the
+ * records lie in one array in order of their ids. Records must have no padding. Nothing is ever
+ * removed. Thread: the owner's.
+ */
+#pragma once
+
+#include "base/macros.h"
+
+struct id_table {
+    char *records;   /* owned, count * size bytes */
+    uint32_t *slots; /* owned, id + 1, 0: free */
+    size_t size;     /* bytes of one record */
+    uint32_t count, cap, slot_count, max;
+};
+
+/* No memory is taken before the first add. @max: entries. */
+void id_table_init(struct id_table *t, size_t record_size, uint32_t max);
+void id_table_deinit(struct id_table *t);
+/* The id of @record. 0; 1 when it is new; -ENOSPC (limit) or -ENOMEM (then @ret is untouched). */
+int id_table_add(struct id_table *t, const void *record, uint32_t *ret);
+/* True and its id, if it is there. */
+bool id_table_find(const struct id_table *t, const void *record, uint32_t *ret);
+/* Points into @t until the next add. @id must be below count. */
+static inline const void *id_table_get(const struct id_table *t, uint32_t id)
+{
+    return t->records + (size_t)id * t->size;
+}
+/* Hands over the array of records (NULL when empty) and empties the table. */
+void *id_table_take(struct id_table *t);
+size_t id_table_bytes(const struct id_table *t);

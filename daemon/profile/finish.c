@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Makes the immutable profile of a capture: copies what its samples use out of the shared frame
+ * table, renumbered, so that the profile depends on nothing that changes.
+ */
+#include "profile/record_impl.h"
+
+struct finisher {
+    const struct frame_table *table;
+    struct profile *p;
+    struct id_table modules, functions, frames; /* of the new profile */
+    uint32_t *frame_ids;                        /* old id -> new id + 1 */
+    size_t frame_id_count;
+};
+
+static int finish_string(struct finisher *f, uint32_t old, uint32_t *ret)
+{
+    return intern_add(f->p->strings, frame_table_get_string(f->table, old), ret);
+}
+
+static int finish_module(struct finisher *f, uint32_t old, uint32_t *ret)
+{
+    const struct module *m = frame_table_get_module(f->table, old);
+    struct module copy = { 0 };
+    int r;
+
+    r = finish_string(f, m->path, &copy.path);
+    if (r == 0)
+        r = finish_string(f, m->build_id, &copy.build_id);
+    if (r == 0)
+        r = MIN(id_table_add(&f->modules, &copy, ret), 0);
+    return r;
+}
+
+static int finish_function(struct finisher *f, uint32_t old, uint32_t *ret)
+{
+    const struct function *fn = frame_table_get_function(f->table, old);
+    struct function copy = { 0 };
+    int r;
+
+    r = finish_string(f, fn->class_name, &copy.class_name);
+    if (r == 0)
+        r = finish_string(f, fn->name, &copy.name);
+    if (r == 0)
+        r = finish_string(f, fn->signature, &copy.signature);
+    if (r == 0)
+        r = finish_string(f, fn->file, &copy.file);
+    if (r == 0)
+        r = finish_module(f, fn->module, &copy.module);
+    if (r == 0)
+        r = MIN(id_table_add(&f->functions, &copy, ret), 0);
+    return r;
+}
+
+static int finish_frame(struct finisher *f, uint32_t old, uint32_t *ret)
+{
+    const struct frame *frame = frame_table_get(f->table, old);
+    struct frame copy = *frame;
+    int r;
+
+    if (old < f->frame_id_count && f->frame_ids[old]) {
+        *ret = f->frame_ids[old] - 1;
+        return 0;
+    }
+    r = finish_function(f, frame->function, &copy.function);
+    if (r == 0)
+        r = MIN(id_table_add(&f->frames, &copy, ret), 0);
+    if (r < 0)
+        return r;
+    if (old >= f->frame_id_count) {
+        size_t count = MAX((size_t)old + 1, f->frame_id_count * 2);
+        uint32_t *ids = reallocarray(f->frame_ids, count, sizeof(*ids));
+
+        if (!ids)
+            return -ENOMEM;
+        memset(ids + f->frame_id_count, 0, (count - f->frame_id_count) * sizeof(*ids));
+        f->frame_ids = ids;
+        f->frame_id_count = count;
+    }
+    f->frame_ids[old] = *ret + 1;
+    return 0;
+}
+
+static int finish_stacks(struct finisher *f, const struct record *r)
+{
+    struct profile_stack *stacks = calloc(r->nodes.count, sizeof(*stacks));
+    int k = 0;
+
+    if (!stacks)
+        return -ENOMEM;
+    f->p->stacks = stacks;
+    f->p->stack_count = r->nodes.count;
+    for (uint32_t i = 1; i < r->nodes.count && k == 0; i++) {
+        const struct record_node *n = id_table_get(&r->nodes, i);
+
+        stacks[i].parent = n->parent;
+        stacks[i].depth = stacks[n->parent].depth + 1;
+        k = finish_frame(f, n->frame, &stacks[i].frame);
+    }
+    return k;
+}
+
+static int finish_who(struct finisher *f, const struct record *r)
+{
+    struct profile *p = f->p;
+    int k = 0;
+
+    p->processes = calloc(r->processes.count ? r->processes.count : 1, sizeof(*p->processes));
+    p->threads = calloc(r->threads.count ? r->threads.count : 1, sizeof(*p->threads));
+    if (!p->processes || !p->threads)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < r->processes.count && k == 0; i++) {
+        struct profile_process *to = &p->processes[p->process_count++];
+
+        *to = *(const struct profile_process *)id_table_get(&r->processes, i);
+        k = finish_string(f, to->name, &to->name);
+        if (k == 0)
+            k = finish_string(f, to->container, &to->container);
+        if (k == 0)
+            k = finish_string(f, to->pod, &to->pod);
+        if (k == 0)
+            k = finish_string(f, to->pod_namespace, &to->pod_namespace);
+    }
+    for (uint32_t i = 0; i < r->threads.count && k == 0; i++) {
+        struct profile_thread *to = &p->threads[p->thread_count++];
+
+        *to = *(const struct profile_thread *)id_table_get(&r->threads, i);
+        k = finish_string(f, to->name, &to->name);
+    }
+    return k;
+}
+
+static int sample_compare(const void *a, const void *b)
+{
+    uint64_t x = ((const struct profile_sample *)a)->time_ns,
+             y = ((const struct profile_sample *)b)->time_ns;
+
+    return x < y ? -1 : x > y;
+}
+
+static int finish_samples(struct profile *p, const struct record *r)
+{
+    p->samples = malloc(MAX(r->sample_count, (size_t)1) * sizeof(*p->samples));
+    if (!p->samples)
+        return -ENOMEM;
+    if (r->sample_count)
+        memcpy(p->samples, r->samples, r->sample_count * sizeof(*p->samples));
+    p->sample_count = r->sample_count;
+    qsort(p->samples, p->sample_count, sizeof(*p->samples), sample_compare);
+    for (size_t i = 0; i < p->sample_count; i++) {
+        const struct profile_sample *s = &p->samples[i];
+
+        p->total += s->count;
+        if (s->flags & PROFILE_SAMPLE_UNKNOWN)
+            p->unknown += s->count;
+        if (s->flags & PROFILE_SAMPLE_TRUNCATED)
+            p->truncated += s->count;
+    }
+    return 0;
+}
+
+/* The facts of *meta that are plain values. */
+static void finish_meta(struct profile *p, const struct profile *meta)
+{
+    memcpy(p->event, meta->event, sizeof(p->event));
+    memcpy(p->unit, meta->unit, sizeof(p->unit));
+    memcpy(p->target, meta->target, sizeof(p->target));
+    memcpy(p->symbols, meta->symbols, sizeof(p->symbols));
+    p->period = meta->period;
+    p->start_ns = meta->start_ns;
+    p->end_ns = meta->end_ns;
+    p->start_realtime_ns = meta->start_realtime_ns;
+    p->by_process = meta->by_process;
+    p->lost = meta->lost;
+}
+
+static int finish_warnings(struct profile *p, struct record *r)
+{
+    if (r->thinned)
+        record_warn(r,
+                    "the limit of %zu samples was reached: 1 in %u samples was kept for the rest, "
+                    "each standing for the ones between; lower hz or seconds",
+                    r->sample_max, r->keep_every);
+    if (r->dropped)
+        record_warn(r,
+                    "%llu samples were dropped for want of memory or distinct stacks; lower hz or "
+                    "seconds, or choose fewer processes",
+                    (unsigned long long)r->dropped);
+    for (size_t i = 0; i < r->warning_count; i++) {
+        p->warnings[i] = strdup(r->warnings[i]);
+        if (!p->warnings[i])
+            return -ENOMEM;
+        p->warning_count++;
+    }
+    return 0;
+}
+
+static int finisher_run(struct finisher *f, struct record *r)
+{
+    struct profile *p = f->p;
+    uint32_t unknown;
+    int k;
+
+    k = intern_new(RECORD_STRING_BYTES_MAX, &p->strings);
+    if (k == 0)
+        k = finish_frame(f, 0, &unknown);
+    if (k == 0)
+        k = finish_stacks(f, r);
+    if (k == 0)
+        k = finish_who(f, r);
+    if (k == 0)
+        k = finish_samples(p, r);
+    if (k < 0)
+        return k;
+    p->module_count = f->modules.count;
+    p->function_count = f->functions.count;
+    p->frame_count = f->frames.count;
+    p->modules = id_table_take(&f->modules);
+    p->functions = id_table_take(&f->functions);
+    p->frames = id_table_take(&f->frames);
+    return 0;
+}
+
+int record_finish(struct record *r, const struct profile *meta, struct profile **ret)
+{
+    struct profile *p = calloc(1, sizeof(*p));
+    struct finisher f = { .table = r->table, .p = p };
+    int k;
+
+    if (!p)
+        return -ENOMEM;
+    p->refs = 1;
+    id_table_init(&f.modules, sizeof(struct module), UINT32_MAX / 2);
+    id_table_init(&f.functions, sizeof(struct function), UINT32_MAX / 2);
+    id_table_init(&f.frames, sizeof(struct frame), UINT32_MAX / 2);
+    finish_meta(p, meta);
+    p->lost += r->dropped;
+    k = finisher_run(&f, r);
+    if (k == 0)
+        k = finish_warnings(p, r);
+    id_table_deinit(&f.modules);
+    id_table_deinit(&f.functions);
+    id_table_deinit(&f.frames);
+    free(f.frame_ids);
+    if (k < 0) {
+        profile_unref(p);
+        return k == -ENOSPC ? -ENOMEM : k;
+    }
+    *ret = p;
+    return 0;
+}

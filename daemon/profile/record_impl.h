@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What record.c builds and finish.c reads. Private to profile/. */
+#pragma once
+
+#include "base/id_table.h"
+#include "profile/profile.h"
+
+#define RECORD_NODES_MAX 16000000u
+#define RECORD_THREADS_MAX 1000000u
+#define RECORD_STRING_BYTES_MAX ((size_t)256 << 20)
+
+/* A stack tree node as the key of its id: the caller's node and the frame. */
+struct record_node {
+    uint32_t parent, frame;
+};
+
+struct record {
+    const struct frame_table *table; /* borrowed */
+    struct id_table nodes;           /* struct record_node; 0 is the root */
+    struct id_table processes, threads;
+    struct profile_sample *samples;
+    size_t sample_count, sample_cap, sample_max;
+    uint32_t keep_every; /* 1; doubled each time the limit is hit */
+    uint32_t skip;       /* samples to drop before the next one that is kept */
+    uint64_t thinned;    /* samples folded into others' counts */
+    uint64_t counted;    /* sum of counts */
+    uint64_t dropped;    /* for want of memory or by the limits of nodes and threads */
+    char *warnings[PROFILE_WARNINGS_MAX];
+    size_t warning_count;
+};

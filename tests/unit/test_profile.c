@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* profile/: recording, finishing, and views, from hand-made frames. */
+#include "base/buf.h"
+#include "profile/view.h"
+
+#include <check.h>
+
+static struct frame_table *table;
+static struct record *rec;
+static uint32_t main_thread, other_thread;
+
+static uint32_t str(const char *s)
+{
+    uint32_t id;
+
+    ck_assert_int_eq(frame_table_string(table, span_of(s), &id), 0);
+    return id;
+}
+
+static uint32_t frame_of(const char *class_name, const char *name, enum frame_kind kind,
+                         uint32_t line)
+{
+    struct function fn = { .class_name = str(class_name),
+                           .name = str(name),
+                           .signature = str("(int)") };
+    struct frame f = { .line = line, .kind = (uint8_t)kind };
+    uint32_t id;
+
+    ck_assert_int_eq(frame_table_function(table, &fn, &f.function), 0);
+    ck_assert_int_eq(frame_table_frame(table, &f, &id), 0);
+    return id;
+}
+
+static void setup(void)
+{
+    struct profile_process p = { .host_pid = 42 };
+    struct profile_thread t = { .host_tid = 43 };
+
+    ck_assert_int_eq(frame_table_new(1000, 1 << 20, &table), 0);
+    ck_assert_int_eq(record_new(table, 100, &rec), 0);
+    p.name = str("Main");
+    ck_assert_int_eq(record_process(rec, &p, &t.process), 0);
+    t.name = str("main");
+    ck_assert_int_eq(record_thread(rec, &t, &main_thread), 0);
+    t.host_tid = 44;
+    t.name = str("other");
+    ck_assert_int_eq(record_thread(rec, &t, &other_thread), 0);
+}
+
+static void teardown(void)
+{
+    record_free(rec);
+    frame_table_free(table);
+}
+
+/* The rows of a view, "name;name N\n" each. */
+static char *rows_of(struct profile *p, const struct view_opts *o, struct buf *out)
+{
+    struct view *v = NULL;
+
+    ck_assert_int_eq(view_new(p, o, &v, NULL), 0);
+    for (size_t i = 0; i < v->row_count; i++) {
+        for (uint32_t k = 0; k < v->rows[i].n; k++) {
+            if (k)
+                buf_add_char(out, ';');
+            buf_add_span(out, view_string(v, v->frames[v->stack[v->rows[i].first + k]].name));
+        }
+        buf_printf(out, " %llu\n", (unsigned long long)v->rows[i].samples);
+    }
+    view_free(v);
+    return out->p;
+}
+
+static const struct {
+    struct view_opts opts;
+    bool by_process;
+    const char *rows;
+} VIEW_CASES[] = {
+    { .rows = "a.b.C.run;a.b.C.leaf 5\na.b.C.run;a.b.C.leaf;sys 1\n[truncated];a.b.C.run 1\n" },
+    { .opts = { .no_kernel = true }, .rows = "a.b.C.run;a.b.C.leaf 5\n[truncated];a.b.C.run 1\n" },
+    { .opts = { .no_user = true }, .rows = "a.b.C.run;a.b.C.leaf;sys 1\n" },
+    { .opts = { .names = VIEW_NAMES_SIMPLE, .no_kernel = true },
+      .rows = "C.run;C.leaf 5\n[truncated];C.run 1\n" },
+    { .opts = { .names = VIEW_NAMES_SIGNATURE, .lines = true, .annotate = true, .no_kernel = true },
+      .rows =
+          "a.b.C.run(int):7_[j];a.b.C.leaf(int):9_[i] 3\na.b.C.run(int):7_[j];a.b.C.leaf(int):8_[i]"
+          " 2\n[truncated];a.b.C.run(int):7_[j] 1\n" },
+    { .opts = { .threads = true, .no_kernel = true },
+      .by_process = true,
+      .rows = "[Main pid=42];[main tid=43];a.b.C.run;a.b.C.leaf 3\n[Main pid=42];[main tid=43];"
+              "[truncated];a.b.C.run 1\n[Main pid=42];[other tid=44];a.b.C.run;a.b.C.leaf 2\n" },
+    { .opts = { .depth = 2, .no_user = true }, .rows = "a.b.C.run;[\xe2\x80\xa6] 1\n" },
+};
+
+/* Row order follows the order in which names were met; the cases compare sets of lines. */
+static int line_compare(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static void sort_lines(char *text, struct buf *out)
+{
+    char *lines[64];
+    size_t n = 0;
+    struct span s = span_of(text), line;
+
+    while (span_take_line(&s, &line) && n < ARRAY_SIZE(lines))
+        lines[n++] = span_dup(line);
+    qsort(lines, n, sizeof(*lines), line_compare);
+    for (size_t i = 0; i < n; i++) {
+        buf_printf(out, "%s\n", lines[i]);
+        free(lines[i]);
+    }
+}
+
+START_TEST(shows_one_view)
+{
+    _cleanup_buf_ struct buf got = BUF_NULL, want_sorted = BUF_NULL, got_sorted = BUF_NULL;
+    struct profile meta = { .event = "cpu", .unit = "nanoseconds", .period = 10, .lost = 3 };
+    uint32_t run = frame_of("a.b.C", "run", FRAME_C2, 7),
+             leaf8 = frame_of("a.b.C", "leaf", FRAME_INLINED, 8),
+             leaf9 = frame_of("a.b.C", "leaf", FRAME_INLINED, 9),
+             sys = frame_of("", "sys", FRAME_KERNEL, 0);
+    struct profile *p = NULL;
+
+    meta.by_process = VIEW_CASES[_i].by_process;
+    ck_assert_int_eq(
+        record_sample(rec, 5, main_thread, (uint32_t[]){ leaf9, run }, 2, 3, SAMPLE_MODE_USER, 0),
+        0);
+    ck_assert_int_eq(
+        record_sample(rec, 4, other_thread, (uint32_t[]){ leaf8, run }, 2, 2, SAMPLE_MODE_USER, 0),
+        0);
+    ck_assert_int_eq(record_sample(rec, 6, main_thread, (uint32_t[]){ sys, leaf8, run }, 3, 1,
+                                   SAMPLE_MODE_KERNEL, 0),
+                     0);
+    ck_assert_int_eq(
+        record_sample(rec, 7, main_thread, &run, 1, 1, SAMPLE_MODE_USER, PROFILE_SAMPLE_TRUNCATED),
+        0);
+    ck_assert_int_eq(record_finish(rec, &meta, &p), 0);
+    frame_table_free(table); /* the profile must not need it */
+    table = NULL;
+    ck_assert_uint_eq(p->total, 7);
+    ck_assert_uint_eq(p->truncated, 1);
+    ck_assert_uint_eq(p->lost, 3);
+    ck_assert_uint_eq(p->samples[0].time_ns, 4);
+    buf_init(&got, 100000);
+    buf_init(&got_sorted, 100000);
+    buf_init(&want_sorted, 100000);
+    rows_of(p, &VIEW_CASES[_i].opts, &got);
+    sort_lines(got.p, &got_sorted);
+    sort_lines((char *)VIEW_CASES[_i].rows, &want_sorted);
+    ck_assert_str_eq(got_sorted.p, want_sorted.p);
+    profile_unref(p);
+}
+END_TEST
+
+START_TEST(thins_at_the_limit_and_says_so)
+{
+    struct profile meta = { .period = 1 };
+    uint32_t f = frame_of("", "f", FRAME_NATIVE, 0);
+    struct profile *p = NULL;
+
+    for (unsigned i = 0; i < 1000; i++)
+        ck_assert_int_eq(record_sample(rec, i, main_thread, &f, 1, 1, SAMPLE_MODE_USER, 0), 0);
+    ck_assert_uint_eq(record_samples(rec), 1000);
+    ck_assert_int_eq(record_finish(rec, &meta, &p), 0);
+    ck_assert_uint_le(p->sample_count, 100);
+    ck_assert_uint_eq(p->total, 1000);
+    ck_assert_uint_eq(p->warning_count, 1);
+    ck_assert_ptr_nonnull(strstr(p->warnings[0], "limit of 100 samples"));
+    profile_unref(p);
+}
+END_TEST
+
+START_TEST(an_empty_stack_is_unknown)
+{
+    _cleanup_buf_ struct buf got = BUF_NULL;
+    struct profile meta = { .period = 1 };
+    struct view_opts o = { 0 };
+    struct profile *p = NULL;
+
+    buf_init(&got, 1000);
+    ck_assert_int_eq(
+        record_sample(rec, 1, main_thread, NULL, 0, 1, SAMPLE_MODE_USER, PROFILE_SAMPLE_UNKNOWN),
+        0);
+    ck_assert_int_eq(record_finish(rec, &meta, &p), 0);
+    ck_assert_str_eq(rows_of(p, &o, &got), "[unknown] 1\n");
+    ck_assert_uint_eq(p->unknown, 1);
+    profile_unref(p);
+}
+END_TEST
+
+START_TEST(a_full_frame_table_gives_unknown)
+{
+    struct frame_table *small = NULL;
+    struct frame f = { .line = 1 };
+    uint32_t id = 7;
+
+    ck_assert_int_eq(frame_table_new(2, 1000, &small), 0);
+    ck_assert_int_eq(frame_table_frame(small, &f, &id), 0);
+    ck_assert_uint_eq(id, 1);
+    f.line = 2;
+    ck_assert_int_eq(frame_table_frame(small, &f, &id), -ENOSPC);
+    ck_assert_uint_eq(id, 0);
+    ck_assert_uint_eq(frame_table_get(small, 12345)->unknown, 1);
+    frame_table_free(small);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("profile");
+    TCase *tc = tcase_create("profile");
+    SRunner *sr;
+    int failed;
+
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_loop_test(tc, shows_one_view, 0, ARRAY_SIZE(VIEW_CASES));
+    tcase_add_test(tc, thins_at_the_limit_and_says_so);
+    tcase_add_test(tc, an_empty_stack_is_unknown);
+    tcase_add_test(tc, a_full_frame_table_gives_unknown);
+    suite_add_tcase(s, tc);
+    sr = srunner_create(s);
+    srunner_run_all(sr, CK_NORMAL);
+    failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed ? 1 : 0;
+}
