@@ -1,0 +1,64 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Fails when a folder of daemon/ includes what it may not. The table below is the architecture: a folder's
+# files may include its own headers and those of the folders named after it, nothing else of ours.
+# Files directly in daemon/ (main.c, config.c) wire everything, and nothing includes them.
+# Usage: layers.sh TREE
+set -euo pipefail
+cd "${1:-.}/daemon"
+
+find . -name '*.[ch]' -printf '%P\n' | sort | xargs -r grep -HnE '^[[:space:]]*#[[:space:]]*include[[:space:]]*["<]' |
+    awk '
+    BEGIN {
+        may["base"] = ""
+        may["proc"] = "base"
+        may["profile"] = "base"
+        may["unwind"] = ""
+        may["attach"] = "base proc"
+        values = "base proc profile unwind"
+        may["sample"] = values
+        may["broker"] = values " sample attach"
+        may["hotspot"] = values " sample broker"
+        may["discover"] = values " sample broker hotspot"
+        may["symbolize"] = values " sample broker hotspot discover"
+        may["capture"] = values " sample broker hotspot discover symbolize"
+        may["render"] = "base proc profile"
+        may["store"] = "base proc profile"
+        may["schedule"] = "base proc profile store"
+        may["serve"] = "base proc profile render store"
+        # One header each, with the reason.
+        only["capture", "serve/backend.h"] = 1 # the engine implements the table that serve/ asks
+        only["schedule", "serve/backend.h"] = 1 # so do schedules, through the same table
+    }
+    function complain(why) {
+        printf "%s:%s: includes %s: %s\n", file, line, name, why
+        bad = 1
+    }
+    {
+        split($0, part, ":")
+        file = part[1]
+        line = part[2]
+        folder = index(file, "/") ? substr(file, 1, index(file, "/") - 1) : ""
+        quote = match($0, /["<][^">]*[">]/) ? substr($0, RSTART, 1) : ""
+        name = substr($0, RSTART + 1, RLENGTH - 2)
+        to = index(name, "/") ? substr(name, 1, index(name, "/") - 1) : ""
+        if (folder == "")
+            next
+        if (!(folder in may)) {
+            if (!said[folder]++)
+                complain("daemon/" folder "/ has no row in tests/lint/layers.sh")
+            next
+        }
+        if (quote == "<" && !(to in may))
+            next
+        if (name ~ /\.skel\.h$/) {
+            if (file !~ /^sample\/sampler[^\/]*\.c$/)
+                complain("only the sampler may include the BPF skeleton")
+        } else if (to == "")
+            complain("write folder/name.h; headers of daemon/ itself are for main.c")
+        else if (!(to in may))
+            complain("there is no such folder")
+        else if (to != folder && index(" " may[folder] " ", " " to " ") == 0 && !only[folder, name])
+            complain(folder "/ may include: " (may[folder] == "" ? "nothing but itself" : may[folder]))
+    }
+    END { exit bad }'

@@ -1,0 +1,86 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Shows that each lint can fail: it passes on a small clean tree, and fails when one breach is planted.
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+tree=$(mktemp -d)
+trap 'rm -rf "$tree"' EXIT
+failures=0
+
+# A clean tree with nothing in it that a lint could complain of.
+fresh() {
+    rm -rf "${tree:?}"/*
+    mkdir -p "$tree"/{agent,daemon/{base,broker,capture,hotspot,render,sample,serve,unwind},tests/unit}
+    cp "$here/../../.clang-format" "$tree"
+    printf '/* SPDX-License-Identifier: Apache-2.0 */\n#pragma once\n' | tee "$tree"/daemon/base/base.h \
+        "$tree"/daemon/{config,broker/broker,hotspot/hotspot,sample/sample,serve/backend,serve/serve}.h >/dev/null
+    echo '/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */' >"$tree"/daemon/unwind/unwind.h
+    local file
+    for file in daemon/render/a.c daemon/sample/a.c daemon/serve/a.c daemon/base/a.c daemon/main.c tests/unit/a.c; do
+        printf '/* SPDX-License-Identifier: Apache-2.0 */\n#include "base/base.h"\n' >"$tree/$file"
+    done
+}
+
+passes() {
+    fresh
+    if ! "$here/$1.sh" "$tree" >"$tree.out" 2>&1; then
+        echo "FAIL: $1.sh complains of a clean tree:"
+        cat "$tree.out"
+        failures=$((failures + 1))
+    fi
+    rm -f "$tree.out"
+}
+
+# fails LINT FILE TEXT [EXPECTED]: with TEXT appended to FILE the lint fails, or prints EXPECTED.
+fails() {
+    fresh
+    mkdir -p "$(dirname "$tree/$2")"
+    printf '%b' "$3" >>"$tree/$2"
+    local status=0
+    "$here/$1.sh" "$tree" >"$tree.out" 2>&1 || status=$?
+    if [ -n "${4-}" ] && ! grep -q -- "$4" "$tree.out"; then
+        echo "FAIL: $1.sh does not say '$4' with '$3' in $2; it said: $(cat "$tree.out")"
+        failures=$((failures + 1))
+    elif [ -z "${4-}" ] && [ $status = 0 ]; then
+        echo "FAIL: $1.sh does not see '$3' in $2"
+        failures=$((failures + 1))
+    fi
+    rm -f "$tree.out"
+}
+
+for lint in layers format spdx banned length; do
+    passes $lint
+done
+
+fails layers daemon/base/a.c '#include "render/render.h"\n'
+fails layers daemon/render/a.c '#include "sample/sample.h"\n'
+fails layers daemon/render/a.c '#include <sample/sample.h>\n'
+fails layers daemon/render/a.c '  #  include "hotspot/hotspot.h"\n'
+fails layers daemon/serve/a.c '#include "broker/broker.h"\n'
+fails layers daemon/serve/a.c '#include "capture/engine.h"\n'
+fails layers daemon/sample/a.c '#include "broker/broker.h"\n'
+fails layers daemon/sample/a.c '#include "hotspot/hotspot.h"\n'
+fails layers daemon/serve/a.c '#include "config.h"\n'
+fails layers daemon/serve/a.c '#include "../capture/engine.h"\n'
+fails layers daemon/hotspot/a.c '#include "sample/cpu.skel.h"\n'
+fails layers daemon/capture/a.c '#include "serve/serve.h"\n'
+fails layers daemon/unwind/unwind.h '#include "base/base.h"\n'
+fails layers daemon/misc/a.c '#include "base/base.h"\n'
+fails format daemon/base/a.c 'int  a;\n'
+fails format tests/unit/a.c 'int f(void) { return 0; }\n'
+fails spdx daemon/base/b.c 'int a;\n'
+fails spdx daemon/unwind/b.h '/* SPDX-License-Identifier: Apache-2.0 */\n'
+fails spdx daemon/sample/cpu.bpf.c '/* SPDX-License-Identifier: Apache-2.0 */\n'
+fails spdx tests/jvm/a.py 'print()\n'
+fails banned daemon/base/a.c '/* TO''DO: more */\n'
+fails banned tests/jvm/a.py '# FIX''ME\n'
+fails banned tests/unit/a.c 'int f(const char *s)\n{\n    return ato''i(s);\n}\n'
+fails banned agent/a.c 'void f(char *a)\n{\n    str''cpy(a, "b");\n}\n'
+fails length daemon/base/a.c "$(printf '\\n%.0s' $(seq 900))"
+fails length daemon/base/a.c "$(printf '\\n%.0s' $(seq 600))" 'warning: daemon/base/a.c: 602 lines'
+
+if [ $failures != 0 ]; then
+    echo "$failures failed"
+    exit 1
+fi
+echo "every lint passes on a clean tree and fails on each planted breach"
