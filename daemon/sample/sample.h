@@ -15,9 +15,10 @@ int ring_open(int map_fd, size_t bytes, struct ring **ret, struct error *err);
 struct ring *ring_close(struct ring *r);
 
 /* @rec is valid during the call; @frames holds rec->kernel_count + rec->user_count words. */
-typedef void (*ring_sample_fn)(void *cookie, const struct sample_record *rec, const uint64_t *frames);
-/* Hands every complete record to @fn, at most @max of them. Number handed over. Never blocks. Malformed
- * records are skipped and counted. Thread: the engine's. */
+typedef void (*ring_sample_fn)(void *cookie, const struct sample_record *rec,
+                               const uint64_t *frames);
+/* Hands every complete record to @fn, at most @max of them. Number handed over. Never blocks.
+ * Malformed records are skipped and counted. Thread: the engine's. */
 size_t ring_drain(struct ring *r, size_t max, ring_sample_fn fn, void *cookie);
 uint64_t ring_malformed(const struct ring *r);
 

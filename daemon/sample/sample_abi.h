@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The records that the BPF programs write and flamed reads. Fixed-width, no padding; shared by both.
+ * The records that the BPF programs write and flamed reads. Fixed-width, no padding; shared by
+ * both.
  */
 #pragma once
 
@@ -23,20 +24,20 @@
 #define SAMPLE_USER_MAX 2048
 
 enum sample_flags {
-    SAMPLE_IN_KERNEL = 1,   /* the interrupt hit kernel mode */
-    SAMPLE_USER_CUT = 2,    /* user stack ended by a limit, not at its root */
+    SAMPLE_IN_KERNEL = 1, /* the interrupt hit kernel mode */
+    SAMPLE_USER_CUT = 2,  /* user stack ended by a limit, not at its root */
     SAMPLE_KERNEL_CUT = 4,
     SAMPLE_KERNEL_THREAD = 8, /* the task has no user memory */
     SAMPLE_IDLE = 16,
 };
 
 struct sample_record {
-    SAMPLE_U64 time_ns;        /* CLOCK_MONOTONIC */
-    SAMPLE_U64 start_boottime_ns; /* of the process (thread group leader) */
-    SAMPLE_U32 host_pid, host_tid; /* in flamed's own pid namespace; 0: not visible there */
-    SAMPLE_U32 exec_id;        /* task->self_exec_id: changes with each exec */
-    SAMPLE_U32 weight;         /* samples this record stands for (>= 1) */
-    SAMPLE_U16 kernel_count, user_count; /* frames that follow, leaf first: kernel, then user */
+    SAMPLE_U64 time_ns;                   /* CLOCK_MONOTONIC */
+    SAMPLE_U64 start_boottime_ns;         /* of the process (thread group leader) */
+    SAMPLE_U32 host_pid, host_tid;        /* in flamed's own pid namespace; 0: not visible there */
+    SAMPLE_U32 exec_id;                   /* task->self_exec_id: changes with each exec */
+    SAMPLE_U32 weight;                    /* samples this record stands for (>= 1) */
+    SAMPLE_U16 kernel_count, user_count;  /* frames that follow, leaf first: kernel, then user */
     SAMPLE_U8 set, flags, user_end, zero; /* user_end: why the user stack ended (unwind/unwind.h) */
     char comm[SAMPLE_COMM_BYTES];
     /* SAMPLE_U64 kernel[kernel_count], user[user_count] */

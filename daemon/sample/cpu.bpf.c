@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * The program behind the CPU-time events: decides whether a tick is wanted, takes the kernel's and
+ * the user's stack, and writes one record into the ring buffer. Runs in hard interrupt context with
+ * a per-CPU event per set; the attach cookie is the set's number. Knows nothing of JVMs.
+ */
+#include <linux/bpf.h>
+
+#include <asm/ptrace.h>
+#include <linux/bpf_perf_event.h>
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+#include "sample/cpu_abi.h"
+#include "sample/sample_abi.h"
+#include "unwind/unwind.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+/* The few kernel fields needed; offsets come from the running kernel's BTF. */
+struct ns_common {
+    unsigned int inum;
+} __attribute__((preserve_access_index));
+
+struct pid_namespace {
+    struct ns_common ns;
+} __attribute__((preserve_access_index));
+
+struct upid {
+    int nr;
+    struct pid_namespace *ns;
+} __attribute__((preserve_access_index));
+
+struct pid {
+    unsigned int level;
+    struct upid numbers[];
+} __attribute__((preserve_access_index));
+
+struct task_struct {
+    unsigned int flags;
+    int pid, tgid;
+    struct pid *thread_pid;
+    struct task_struct *group_leader;
+    __u64 start_boottime;
+    __u64 self_exec_id;
+} __attribute__((preserve_access_index));
+
+#define TASK_KERNEL_THREAD 0x00200000 /* PF_KTHREAD */
+#define STACK_MAX 127                 /* frames that bpf_get_stack() may give: its own ceiling */
+
+/* Inode of the pid namespace in whose terms processes are numbered; 0: the initial one. */
+const volatile __u32 pid_ns_inum;
+
+/* Sets that want every process: bit n for set n. Written by the loader while the programs run. */
+__u32 filter_all;
+
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(max_entries, CPU_FILTERS_MAX);
+    __uint(map_flags, BPF_F_NO_PREALLOC);
+    __type(key, __u32);   /* process id */
+    __type(value, __u32); /* sets that want it */
+} filters SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_RINGBUF);
+    __uint(max_entries, 4096); /* the loader sets the size */
+} ring SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+    __uint(max_entries, CPU_COUNTERS);
+    __type(key, __u32);
+    __type(value, __u64);
+} counters SEC(".maps");
+
+struct scratch {
+    struct sample_record rec;
+    __u64 frames[2 * (STACK_MAX + 1)];
+};
+
+/* One per CPU is enough: the kernel does not run a perf_event program inside another one. */
+struct {
+    __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+    __uint(max_entries, 1);
+    __type(key, __u32);
+    __type(value, struct scratch);
+} scratches SEC(".maps");
+
+static __always_inline void count(__u32 which, __u64 n)
+{
+    __u64 *c = bpf_map_lookup_elem(&counters, &which);
+
+    if (c)
+        *c += n;
+}
+
+/* The number of @p in our pid namespace; 0 where it has none. */
+static __noinline __u32 pid_number(struct pid *p)
+{
+    unsigned int level = BPF_CORE_READ(p, level);
+
+    for (unsigned int i = 0; i < CPU_PID_DEPTH_MAX; i++) {
+        if (i > level)
+            break;
+        if (BPF_CORE_READ(p, numbers[i].ns, ns.inum) == pid_ns_inum)
+            return BPF_CORE_READ(p, numbers[i].nr);
+    }
+    return 0;
+}
+
+static __always_inline __u32 wanted_sets(__u32 host_pid)
+{
+    __u32 *sets = bpf_map_lookup_elem(&filters, &host_pid);
+
+    return filter_all | (sets ? *sets : 0);
+}
+
+#define INTERRUPTED_KERNEL(ctx) (((ctx)->regs.cs & 3) == 0)
+
+/* Appends the user stack at frames[@at] by frame pointers. Returns the number of frames. */
+static __always_inline __u32 user_stack(struct bpf_perf_event_data *ctx, struct scratch *s,
+                                        __u32 at)
+{
+    long n;
+
+    s->rec.user_end = UNWIND_END_UNCHECKED;
+    n = bpf_get_stack(ctx, &s->frames[at & STACK_MAX], STACK_MAX * sizeof(__u64), BPF_F_USER_STACK);
+    if (n <= 0)
+        return 0;
+    n /= sizeof(__u64);
+    if (n > STACK_MAX)
+        n = STACK_MAX;
+    /* A broken chain yields any word: one that is no address must not look like another kind. */
+    for (__u32 i = 0; i < STACK_MAX; i++) {
+        if (i >= n)
+            break;
+        if (s->frames[(at & STACK_MAX) + i] & ~UNWIND_PC_MASK)
+            s->frames[(at & STACK_MAX) + i] = 0;
+    }
+    if (n == STACK_MAX) {
+        s->rec.user_end = UNWIND_END_LIMIT;
+        s->rec.flags |= SAMPLE_USER_CUT;
+    }
+    return n;
+}
+
+static __always_inline __u32 kernel_stack(struct bpf_perf_event_data *ctx, struct scratch *s)
+{
+    long n = bpf_get_stack(ctx, s->frames, STACK_MAX * sizeof(__u64), 0);
+
+    if (n <= 0)
+        return 0;
+    n /= sizeof(__u64);
+    if (n >= STACK_MAX) {
+        s->rec.flags |= SAMPLE_KERNEL_CUT;
+        n = STACK_MAX;
+    }
+    return n;
+}
+
+static __always_inline void take_sample(struct bpf_perf_event_data *ctx, struct task_struct *task,
+                                        struct scratch *s)
+{
+    __u32 kernel = 0, user = 0, words;
+
+    s->rec.flags = 0;
+    s->rec.user_end = UNWIND_END_ROOT;
+    s->rec.zero = 0;
+    s->rec.weight = 1;
+    s->rec.start_boottime_ns = task->group_leader->start_boottime;
+    s->rec.exec_id = (__u32)task->self_exec_id;
+    bpf_get_current_comm(s->rec.comm, sizeof(s->rec.comm));
+
+    if (INTERRUPTED_KERNEL(ctx)) {
+        s->rec.flags |= SAMPLE_IN_KERNEL;
+        kernel = kernel_stack(ctx, s);
+    }
+    if (task->flags & TASK_KERNEL_THREAD)
+        s->rec.flags |= SAMPLE_KERNEL_THREAD;
+    else
+        user = user_stack(ctx, s, kernel);
+    s->rec.kernel_count = kernel;
+    s->rec.user_count = user;
+
+    words = kernel + user;
+    if (words > 2 * STACK_MAX)
+        words = 2 * STACK_MAX;
+    if (bpf_ringbuf_output(&ring, s, sizeof(s->rec) + words * sizeof(__u64), BPF_RB_NO_WAKEUP))
+        count(CPU_LOST_RING, 1);
+    else
+        count(CPU_SAMPLES, 1);
+}
+
+SEC("perf_event")
+int cpu_tick(struct bpf_perf_event_data *ctx)
+{
+    __u64 ids = bpf_get_current_pid_tgid(), now_ns;
+    __u32 set = bpf_get_attach_cookie(ctx) & (CPU_SETS_MAX - 1), zero = 0;
+    __u32 host_pid = ids >> 32, host_tid = (__u32)ids;
+    struct task_struct *task;
+    struct scratch *s;
+
+    count(CPU_RUNS, 1);
+    if (!host_pid) /* the idle task: its ticks are switched off where the kernel can */
+        return 0;
+    task = (struct task_struct *)bpf_get_current_task_btf();
+    if (pid_ns_inum) {
+        host_pid = pid_number(task->group_leader->thread_pid);
+        host_tid = pid_number(task->thread_pid);
+    }
+    if (!(wanted_sets(host_pid) & (1U << set)))
+        return 0;
+    if (!host_pid) {
+        count(CPU_LOST_HIDDEN, 1);
+        return 0;
+    }
+    now_ns = bpf_ktime_get_ns();
+    s = bpf_map_lookup_elem(&scratches, &zero);
+    if (!s) {
+        count(CPU_LOST_BUG, 1);
+        return 0;
+    }
+    s->rec.time_ns = now_ns;
+    s->rec.host_pid = host_pid;
+    s->rec.host_tid = host_tid;
+    s->rec.set = set;
+    take_sample(ctx, task, s);
+    count(CPU_TIME_NS, bpf_ktime_get_ns() - now_ns);
+    return 0;
+}

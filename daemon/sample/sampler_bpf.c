@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Loads cpu.bpf.c and arms its events. Everything the kernel holds for us is an fd of this process,
+ * so that its end, however it comes, ends the sampling. The only file that knows the skeleton.
+ */
+#include "sample/sampler.h"
+
+#include "base/cleanup.h"
+#include "sample/cpu_abi.h"
+#include "sample/sampler_events.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <linux/perf_event.h>
+
+#include "cpu.skel.h"
+
+_Static_assert(SAMPLER_SETS_MAX == CPU_SETS_MAX, "the sets of both sides");
+
+#define SAMPLER_LIBBPF_MSG_MAX 160
+
+/* A rate and its events: one link (which owns the event) per CPU. */
+struct sampler_set {
+    struct bpf_link **links; /* owned, [count]; NULL: the set is free */
+    size_t count;
+};
+
+struct sampler {
+    struct cpu_bpf *skel;
+    struct sampler_set sets[SAMPLER_SETS_MAX];
+    size_t ring_bytes;
+    int possible_cpus;
+};
+
+/* libbpf reports through one callback; the broker has one thread, so the last warning is ours. */
+static char libbpf_said[SAMPLER_LIBBPF_MSG_MAX];
+
+PRINTF_LIKE(2, 0) static int libbpf_keep(enum libbpf_print_level level, const char *fmt, va_list ap)
+{
+    if (level == LIBBPF_WARN && !libbpf_said[0]) { /* the first one is the cause */
+        vsnprintf(libbpf_said, sizeof(libbpf_said), fmt, ap);
+        libbpf_said[strcspn(libbpf_said, "\n")] = '\0';
+    }
+    return 0;
+}
+
+/* Why the kernel refuses BPF, as far as an errno and a look around can tell. */
+static int load_error(int r, struct error *err)
+{
+    if (access("/sys/kernel/btf/vmlinux", R_OK) < 0) {
+        error_code(err, r, "the kernel describes no types (/sys/kernel/btf/vmlinux is missing)");
+        error_remedy(err, "run a kernel built with CONFIG_DEBUG_INFO_BTF=y");
+        return r;
+    }
+    error_code(err, r, "the kernel refuses the BPF programs%s%s", libbpf_said[0] ? ": " : "",
+               libbpf_said);
+    if (r == -EPERM || r == -EACCES)
+        error_remedy(
+            err, "give flamed-broker CAP_BPF and CAP_PERFMON, and see that kernel lockdown is off");
+    else if (r == -ENOMEM)
+        error_remedy(err, "raise the memory limit of flamed-broker");
+    else
+        error_remedy(err, "run Linux 5.17 or later with CONFIG_BPF_SYSCALL and CONFIG_BPF_EVENTS");
+    return r;
+}
+
+int sampler_new(int pid_ns_fd, size_t ring_bytes, struct sampler **ret, struct error *err)
+{
+    struct sampler *s = calloc(1, sizeof(*s));
+    struct stat st = { 0 };
+    int r;
+
+    if (!s)
+        return -ENOMEM;
+    if (pid_ns_fd >= 0 && fstat(pid_ns_fd, &st) < 0) {
+        r = error_errno(err, "cannot read the identity of the pid namespace");
+        goto fail;
+    }
+    libbpf_said[0] = '\0';
+    libbpf_set_print(libbpf_keep);
+    s->possible_cpus = libbpf_num_possible_cpus();
+    if (s->possible_cpus < 0) {
+        r = error_code(err, s->possible_cpus, "cannot read the number of CPUs");
+        goto fail;
+    }
+    s->skel = cpu_bpf__open();
+    if (!s->skel) {
+        r = load_error(-errno, err);
+        goto fail;
+    }
+    s->skel->rodata->pid_ns_inum = (uint32_t)st.st_ino;
+    s->ring_bytes = ring_bytes;
+    r = bpf_map__set_max_entries(s->skel->maps.ring, (uint32_t)ring_bytes);
+    if (r == 0)
+        r = cpu_bpf__load(s->skel);
+    if (r < 0) {
+        r = load_error(r, err);
+        goto fail;
+    }
+    *ret = s;
+    return 0;
+fail:
+    sampler_free(s);
+    return r;
+}
+
+static void set_disarm(struct sampler_set *set)
+{
+    for (size_t i = 0; i < set->count; i++)
+        bpf_link__destroy(set->links[i]);
+    free(set->links);
+    *set = (struct sampler_set){ 0 };
+}
+
+struct sampler *sampler_free(struct sampler *s)
+{
+    if (!s)
+        return NULL;
+    for (size_t i = 0; i < SAMPLER_SETS_MAX; i++)
+        set_disarm(&s->sets[i]);
+    cpu_bpf__destroy(s->skel);
+    free(s);
+    return NULL;
+}
+
+int sampler_ring_fd(const struct sampler *s, size_t *ret_bytes)
+{
+    *ret_bytes = s->ring_bytes;
+    return bpf_map__fd(s->skel->maps.ring);
+}
+
+/* Arms one CPU. 0 and *ret_link owning the event; -ENODEV when it went offline; -errno. */
+static int cpu_arm(struct sampler *s, uint32_t set, uint32_t cpu, uint64_t period_ns,
+                   struct bpf_link **ret_link, struct error *err)
+{
+    LIBBPF_OPTS(bpf_perf_event_opts, opts, .bpf_cookie = set);
+    _cleanup_close_ int fd = sampler_open_cpu_clock(cpu, period_ns, err);
+    struct bpf_link *link;
+
+    if (fd < 0)
+        return fd;
+    libbpf_said[0] = '\0';
+    link = bpf_program__attach_perf_event_opts(s->skel->progs.cpu_tick, fd, &opts);
+    if (!link) {
+        int r = -errno;
+
+        error_code(err, r, "cannot attach to the CPU clock of CPU %u", cpu);
+        error_remedy(err, "run Linux 5.15 or later: an event needs a link with a cookie");
+        return r;
+    }
+    take_fd(&fd); /* the link closes it */
+    *ret_link = link;
+    return 0;
+}
+
+int sampler_start(struct sampler *s, uint64_t period_ns, uint32_t *ret_set, struct error *err)
+{
+    _cleanup_free_ uint32_t *cpus = calloc(SAMPLER_CPUS_MAX, sizeof(*cpus));
+    struct sampler_set *set = NULL;
+    uint32_t no;
+    int r, n;
+
+    if (!cpus)
+        return -ENOMEM;
+    r = sampler_check_period(period_ns, err);
+    if (r < 0)
+        return r;
+    for (no = 0; no < SAMPLER_SETS_MAX; no++) {
+        if (!s->sets[no].links) {
+            set = &s->sets[no];
+            break;
+        }
+    }
+    if (!set)
+        return error_set(err, -EBUSY, "%d rates are sampled already", SAMPLER_SETS_MAX);
+    n = sampler_online_cpus(cpus, err);
+    if (n < 0)
+        return n;
+    set->links = calloc((size_t)n, sizeof(struct bpf_link *));
+    if (!set->links)
+        return -ENOMEM;
+    for (int i = 0; i < n; i++) {
+        r = cpu_arm(s, no, cpus[i], period_ns, &set->links[set->count], err);
+        if (r == -ENODEV) /* went offline since we read the list */
+            continue;
+        if (r < 0) {
+            set_disarm(set);
+            return r;
+        }
+        set->count++;
+    }
+    *ret_set = no;
+    return 0;
+}
+
+int sampler_stop(struct sampler *s, uint32_t set)
+{
+    int map = bpf_map__fd(s->skel->maps.filters), r;
+    uint32_t key, next, sets;
+
+    if (set >= SAMPLER_SETS_MAX || !s->sets[set].links)
+        return -ENOENT;
+    set_disarm(&s->sets[set]);
+    /* A later set of this number must not inherit the processes of this one. */
+    sampler_filter_all(s, s->skel->bss->filter_all & ~(1U << set));
+    for (r = bpf_map_get_next_key(map, NULL, &next); r == 0;) {
+        key = next;
+        r = bpf_map_get_next_key(map, &key, &next);
+        if (bpf_map_lookup_elem(map, &key, &sets) == 0 && (sets & (1U << set)))
+            sampler_filter_process(s, (int32_t)key, sets & ~(1U << set));
+    }
+    return 0;
+}
+
+int sampler_filter_process(struct sampler *s, int32_t pid, uint32_t sets)
+{
+    int map = bpf_map__fd(s->skel->maps.filters), r;
+    uint32_t key = (uint32_t)pid;
+
+    if (pid <= 0 || sets >= 1U << SAMPLER_SETS_MAX)
+        return -EINVAL;
+    if (sets)
+        return bpf_map_update_elem(map, &key, &sets, BPF_ANY);
+    r = bpf_map_delete_elem(map, &key);
+    return r == -ENOENT ? 0 : r;
+}
+
+int sampler_filter_all(struct sampler *s, uint32_t sets)
+{
+    if (sets >= 1U << SAMPLER_SETS_MAX)
+        return -EINVAL;
+    __atomic_store_n(&s->skel->bss->filter_all, sets, __ATOMIC_RELEASE);
+    return 0;
+}
+
+void sampler_stats(const struct sampler *s, struct sampler_stats *ret)
+{
+    _cleanup_free_ uint64_t *per_cpu = calloc((size_t)s->possible_cpus, sizeof(*per_cpu));
+    uint64_t sums[CPU_COUNTERS] = { 0 };
+
+    for (uint32_t c = 0; per_cpu && c < CPU_COUNTERS; c++) {
+        if (bpf_map_lookup_elem(bpf_map__fd(s->skel->maps.counters), &c, per_cpu) < 0)
+            continue;
+        for (int i = 0; i < s->possible_cpus; i++)
+            sums[c] += per_cpu[i];
+    }
+    *ret = (struct sampler_stats){
+        .samples = sums[CPU_SAMPLES],
+        .lost_ring = sums[CPU_LOST_RING],
+        .lost_other = sums[CPU_LOST_HIDDEN] + sums[CPU_LOST_BUG],
+        .time_ns = sums[CPU_TIME_NS],
+        .runs = sums[CPU_RUNS],
+    };
+}

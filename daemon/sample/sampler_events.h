@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Opens the perf events that make samples: one per CPU, never per thread. Inside sample/ only. */
+#pragma once
+
+#include "base/error.h"
+#include "base/span.h"
+
+#define SAMPLER_CPUS_MAX 4096
+
+/* Parses a CPU list ("0-3,8\n") into @ret_cpus (room for SAMPLER_CPUS_MAX). Number of CPUs, or
+ * -EBADMSG. */
+int sampler_parse_cpus(struct span text, uint32_t *ret_cpus);
+/* The CPUs that are online now. Number, or -errno. */
+int sampler_online_cpus(uint32_t *ret_cpus, struct error *err);
+
+/* 0 if the kernel delivers a sample every @period_ns without throttling, -ERANGE with the limit and
+ * its remedy in @err. */
+int sampler_check_period(uint64_t period_ns, struct error *err);
+/* Opens cpu-clock on @cpu, disabled until a program is attached and it is enabled. An fd the caller
+ * owns; -ENODEV when the CPU is offline; -errno with a remedy. */
+int sampler_open_cpu_clock(uint32_t cpu, uint64_t period_ns, struct error *err);

@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The BPF sampler on the running kernel: exact rates, filters, pid namespaces. Needs root. */
+#include "sample/sampler.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "sample/sample.h"
+#include "sample/sampler_events.h"
+
+#include <check.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#define RING_BYTES ((size_t)8 << 20)
+
+static struct sampler *sampler;
+static struct ring *ring;
+static struct error err;
+
+static void open_sampler(int pid_ns_fd)
+{
+    size_t bytes;
+    int fd;
+
+    ck_assert_msg(sampler_new(pid_ns_fd, RING_BYTES, &sampler, &err) == 0, "%s", err.msg);
+    fd = sampler_ring_fd(sampler, &bytes);
+    ck_assert_uint_eq(bytes, RING_BYTES);
+    ck_assert_int_eq(ring_open(fd, bytes, &ring, &err), 0);
+}
+
+static void setup(void)
+{
+    err = ERROR_NULL;
+    open_sampler(-1);
+}
+
+static void teardown(void)
+{
+    ring = ring_close(ring);
+    sampler = sampler_free(sampler);
+}
+
+/* A child that burns CPU on one processor ahead of everybody else, and says how much it had. */
+static pid_t start_burner(uint64_t *shared_cpu_ns)
+{
+    pid_t pid = fork();
+
+    ck_assert_int_ge(pid, 0);
+    if (pid == 0) {
+        struct sched_param sp = { .sched_priority = 1 };
+        cpu_set_t one;
+
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        CPU_ZERO(&one);
+        CPU_SET(0, &one);
+        sched_setaffinity(0, sizeof(one), &one);
+        sched_setscheduler(0, SCHED_FIFO, &sp);
+        for (;;) {
+            for (volatile int i = 0; i < 10000; i++)
+                ;
+            __atomic_store_n(shared_cpu_ns, clock_ns(CLOCK_PROCESS_CPUTIME_ID), __ATOMIC_RELAXED);
+        }
+    }
+    return pid;
+}
+
+static struct {
+    uint32_t pid;
+    uint64_t weight[SAMPLER_SETS_MAX], others, user_frames, last_ns;
+    uint64_t start_boottime_ns;
+    uint32_t tid, exec_id;
+    char comm[SAMPLE_COMM_BYTES];
+} got;
+
+static void take(void *cookie, const struct sample_record *rec, const uint64_t *frames)
+{
+    (void)cookie;
+    if (rec->host_pid != got.pid) {
+        got.others++;
+        return;
+    }
+    ck_assert_uint_lt(rec->set, SAMPLER_SETS_MAX);
+    got.weight[rec->set] += rec->weight;
+    got.tid = rec->host_tid;
+    got.exec_id = rec->exec_id;
+    got.start_boottime_ns = rec->start_boottime_ns;
+    got.last_ns = rec->time_ns;
+    memcpy(got.comm, rec->comm, sizeof(got.comm));
+    got.user_frames += rec->user_count;
+    if (rec->user_count)
+        ck_assert_uint_ne(frames[rec->kernel_count], 0);
+}
+
+static void drain(void)
+{
+    while (ring_drain(ring, 10000, take, NULL) > 0)
+        ;
+}
+
+/* Samples @pid for @seconds, draining as flamed does. */
+static void sample_for(uint32_t pid, double seconds)
+{
+    uint64_t end_ns = clock_monotonic_ns() + (uint64_t)(seconds * 1e9);
+
+    memset(&got, 0, sizeof(got));
+    got.pid = pid;
+    while (clock_monotonic_ns() < end_ns) {
+        usleep(10000);
+        drain();
+    }
+}
+
+static uint64_t *shared_word(void)
+{
+    static uint64_t *word;
+
+    if (!word) {
+        _cleanup_close_ int fd = (int)syscall(SYS_memfd_create, "word", 0);
+
+        ck_assert_int_eq(ftruncate(fd, 4096), 0);
+        word = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        ck_assert_ptr_ne(word, MAP_FAILED);
+    }
+    *word = 0;
+    return word;
+}
+
+static void end_child(pid_t pid)
+{
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+}
+
+/* Rates that run at the same time, each of which must be exact. */
+static const struct {
+    uint32_t hz[SAMPLER_SETS_MAX];
+} RATES[] = {
+    { { 999 } },
+    { { 1, 99, 999, 10000 } },
+    { { 49, 10000, 97, 7 } },
+};
+
+START_TEST(rate_is_exact)
+{
+    uint64_t *cpu_ns = shared_word(), before_ns, spent_ns;
+    pid_t pid = start_burner(cpu_ns);
+    uint32_t sets[SAMPLER_SETS_MAX];
+    struct sampler_stats stats;
+
+    usleep(50000);
+    for (size_t i = 0; i < SAMPLER_SETS_MAX && RATES[_i].hz[i]; i++)
+        ck_assert_msg(sampler_start(sampler, NSEC_PER_SEC / RATES[_i].hz[i], &sets[i], &err) == 0,
+                      "%s", err.msg);
+    before_ns = *cpu_ns;
+    ck_assert_int_eq(sampler_filter_process(sampler, pid, (1U << SAMPLER_SETS_MAX) - 1), 0);
+    sample_for((uint32_t)pid, 5);
+    ck_assert_int_eq(sampler_filter_process(sampler, pid, 0), 0);
+    spent_ns = *cpu_ns - before_ns;
+    drain();
+    end_child(pid);
+    sampler_stats(sampler, &stats);
+    ck_assert_uint_eq(got.others, 0);
+    ck_assert_uint_eq(stats.lost_ring, 0);
+    ck_assert_uint_eq(ring_malformed(ring), 0);
+    ck_assert_uint_gt(stats.time_ns, 0);
+    for (size_t i = 0; i < SAMPLER_SETS_MAX && RATES[_i].hz[i]; i++) {
+        double want = (double)spent_ns / 1e9 * RATES[_i].hz[i];
+        double is = (double)got.weight[sets[i]];
+
+        printf("%5u Hz: %.0f samples, %.1f expected\n", RATES[_i].hz[i], is, want);
+        ck_assert_msg(is > want * 0.99 - 2 && is < want * 1.01 + 2, "%u Hz: %f samples, not %f",
+                      RATES[_i].hz[i], is, want);
+    }
+    printf("%.0f ns a sample in the program\n", (double)stats.time_ns / (double)stats.samples);
+}
+END_TEST
+
+START_TEST(facts_of_a_sample)
+{
+    uint64_t *cpu_ns = shared_word();
+    pid_t pid = start_burner(cpu_ns);
+    uint64_t boot_ns = clock_ns(CLOCK_BOOTTIME), now_ns;
+    uint32_t set;
+
+    ck_assert_int_eq(sampler_start(sampler, 2 * NSEC_PER_MSEC, &set, &err), 0);
+    ck_assert_int_eq(sampler_filter_process(sampler, pid, 1U << set), 0);
+    sample_for((uint32_t)pid, 0.3);
+    now_ns = clock_monotonic_ns();
+    end_child(pid);
+    ck_assert_uint_gt(got.weight[set], 50);
+    ck_assert_uint_eq(got.tid, (uint32_t)pid);
+    ck_assert_uint_lt(now_ns - got.last_ns, NSEC_PER_SEC);
+    ck_assert_uint_gt(got.start_boottime_ns, boot_ns - NSEC_PER_SEC);
+    ck_assert_uint_lt(got.start_boottime_ns, boot_ns + NSEC_PER_SEC);
+    ck_assert_uint_gt(got.user_frames, got.weight[set]); /* at least two frames each */
+    ck_assert_int_eq(strncmp(got.comm, program_invocation_short_name, SAMPLE_COMM_BYTES - 1), 0);
+}
+END_TEST
+
+START_TEST(filters)
+{
+    uint64_t *cpu_ns = shared_word();
+    pid_t pid = start_burner(cpu_ns);
+    uint32_t set, other;
+
+    ck_assert_int_eq(sampler_start(sampler, NSEC_PER_MSEC, &set, &err), 0);
+    ck_assert_int_eq(sampler_start(sampler, 10 * NSEC_PER_MSEC, &other, &err), 0);
+    sample_for((uint32_t)pid, 0.2);
+    ck_assert_uint_eq(got.weight[set] + got.weight[other] + got.others, 0); /* nobody asked */
+
+    ck_assert_int_eq(sampler_filter_all(sampler, 1U << other), 0);
+    sample_for((uint32_t)pid, 0.3);
+    ck_assert_uint_gt(got.weight[other], 15);
+    ck_assert_uint_eq(got.weight[set], 0);
+    ck_assert_int_eq(sampler_filter_all(sampler, 0), 0);
+
+    ck_assert_int_eq(sampler_filter_process(sampler, pid, 1U << set), 0);
+    drain();
+    sample_for((uint32_t)pid, 0.2);
+    ck_assert_uint_gt(got.weight[set], 100);
+    ck_assert_uint_eq(got.weight[other] + got.others, 0);
+
+    /* A set that starts under an old number knows nothing of the old one's processes. */
+    ck_assert_int_eq(sampler_stop(sampler, set), 0);
+    ck_assert_int_eq(sampler_stop(sampler, set), -ENOENT);
+    ck_assert_int_eq(sampler_start(sampler, NSEC_PER_MSEC, &set, &err), 0);
+    drain();
+    sample_for((uint32_t)pid, 0.1);
+    ck_assert_uint_eq(got.weight[set] + got.weight[other] + got.others, 0);
+    end_child(pid);
+}
+END_TEST
+
+START_TEST(takes_four_sets)
+{
+    uint32_t set;
+
+    for (int i = 0; i < SAMPLER_SETS_MAX; i++)
+        ck_assert_int_eq(sampler_start(sampler, NSEC_PER_SEC, &set, &err), 0);
+    ck_assert_int_eq(sampler_start(sampler, NSEC_PER_SEC, &set, &err), -EBUSY);
+    ck_assert_int_eq(sampler_stop(sampler, 2), 0);
+    ck_assert_int_eq(sampler_start(sampler, NSEC_PER_SEC, &set, &err), 0);
+    ck_assert_uint_eq(set, 2);
+    ck_assert_int_eq(sampler_start(sampler, 1000, &set, &err), -EINVAL);
+    ck_assert_int_eq(sampler_filter_process(sampler, 0, 1), -EINVAL);
+    ck_assert_int_eq(sampler_filter_process(sampler, 1, 16), -EINVAL);
+}
+END_TEST
+
+/* From inside a pid namespace that holds another one, both are numbered as the outer one sees them.
+ */
+START_TEST(numbers_of_a_pid_namespace)
+{
+    pid_t outer = fork();
+    int status;
+
+    ck_assert_int_ge(outer, 0);
+    if (outer == 0) {
+        pid_t init;
+
+        if (unshare(CLONE_NEWPID) < 0)
+            _exit(77);
+        init = fork(); /* pid 1 of the outer namespace: our sampler */
+        if (init == 0) {
+            uint64_t *cpu_ns;
+            pid_t inner;
+            uint32_t set;
+            _cleanup_close_ int ns = open("/proc/thread-self/ns/pid", O_RDONLY | O_CLOEXEC);
+
+            cpu_ns = shared_word();
+            if (getpid() != 1)
+                _exit(2);
+            if (unshare(CLONE_NEWPID) < 0)
+                _exit(77);
+            inner = start_burner(cpu_ns); /* pid 1 of the inner namespace, 2 as we see it */
+            if (ns < 0)
+                _exit(3);
+            teardown();
+            open_sampler(ns);
+            if (sampler_start(sampler, NSEC_PER_MSEC, &set, &err) < 0)
+                _exit(4);
+            if (sampler_filter_process(sampler, inner, 1U << set) < 0)
+                _exit(5);
+            sample_for((uint32_t)inner, 0.3);
+            if (inner != 2 || got.tid != 2 || got.weight[set] < 100 || got.others)
+                _exit(6);
+            /* Everybody: those outside are counted, not shown. */
+            sampler_filter_process(sampler, inner, 0);
+            sampler_filter_all(sampler, 1U << set);
+            sample_for((uint32_t)inner, 0.3);
+            if (got.weight[set] < 100)
+                _exit(7);
+            _exit(0);
+        }
+        waitpid(init, &status, 0);
+        _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 99);
+    }
+    ck_assert_int_eq(waitpid(outer, &status, 0), outer);
+    ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "inside: %x", status);
+}
+END_TEST
+
+static const struct {
+    const char *text;
+    int r;
+    uint32_t last;
+} CPU_LISTS[] = {
+    { "0\n", 1, 0 },       { "0-3\n", 4, 3 },          { "0,2,4-5\n", 4, 5 },
+    { "", 0, 0 },          { "3-1", -EBADMSG, 0 },     { "x", -EBADMSG, 0 },
+    { "0-", -EBADMSG, 0 }, { "1-99999", -EBADMSG, 0 }, { "1 2", -EBADMSG, 0 },
+};
+
+START_TEST(parses_cpu_lists)
+{
+    static uint32_t cpus[SAMPLER_CPUS_MAX];
+    int r = sampler_parse_cpus(span_of(CPU_LISTS[_i].text), cpus);
+
+    ck_assert_int_eq(r, CPU_LISTS[_i].r);
+    if (r > 0)
+        ck_assert_uint_eq(cpus[r - 1], CPU_LISTS[_i].last);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("sampler");
+    TCase *pure = tcase_create("pure"), *tc = tcase_create("kernel");
+    SRunner *sr;
+    int failed;
+
+    if (geteuid() != 0) {
+        fprintf(stderr, "needs root\n");
+        return 77;
+    }
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    tcase_add_loop_test(pure, parses_cpu_lists, 0, (int)ARRAY_SIZE(CPU_LISTS));
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_set_timeout(tc, 30);
+    tcase_add_loop_test(tc, rate_is_exact, 0, (int)ARRAY_SIZE(RATES));
+    tcase_add_test(tc, facts_of_a_sample);
+    tcase_add_test(tc, filters);
+    tcase_add_test(tc, takes_four_sets);
+    tcase_add_test(tc, numbers_of_a_pid_namespace);
+    suite_add_tcase(s, pure);
+    suite_add_tcase(s, tc);
+    sr = srunner_create(s);
+    srunner_run_all(sr, CK_NORMAL);
+    failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed ? 1 : 0;
+}
