@@ -56,6 +56,9 @@ void maps_deinit(struct maps *m);
 /* The mapping that holds @address, or NULL. Points into @m. */
 const struct mapping *maps_find(const struct maps *m, uint64_t address);
 
+/* Reads @fd to its end or to a limit and parses it. 0 or -errno (also of the target's exit: -ESRCH). */
+int maps_read(int fd, struct maps *ret);
+
 /* ---- /proc/PID/status, stat, cgroup, cmdline, uid_map ---- */
 
 #define PROC_NS_DEPTH_MAX 32
@@ -72,6 +75,7 @@ struct proc_status {
     uint32_t threads;
     bool kernel_thread;                 /* no memory map: no VmSize line and not a zombie */
 };
+/* 0, or -EBADMSG when state, tgid, ppid or uid is not there (then *ret is untouched). */
 int proc_status_parse(struct span text, struct proc_status *ret);
 
 struct proc_stat {
@@ -81,8 +85,33 @@ struct proc_stat {
     uint64_t utime_ticks, stime_ticks; /* clock ticks, 100 per second */
     uint64_t start_ticks;
     uint32_t threads;
+    uint64_t vsize_bytes;
+    bool kernel_thread; /* PF_KTHREAD */
 };
+/* 0, or -EBADMSG (then *ret is untouched). */
 int proc_stat_parse(struct span text, struct proc_stat *ret);
+
+/* A line of /proc/PID/cgroup: "4:memory:/a/b", and "0::/a/b" for version 2. Points into the text. */
+struct cgroup_line {
+    uint64_t hierarchy;
+    struct span controllers, path; /* path: without " (deleted)" */
+};
+/* Takes lines until one that is well formed; false at the end. */
+bool cgroup_take_line(struct span *text, struct cgroup_line *ret);
+/* The path that a person knows the process by: that of version 2, else systemd's, else the longest. "/"
+ * where there is nothing better. Points into @text. */
+struct span cgroup_path(struct span text);
+
+#define PROC_CMDLINE_MAX_BYTES ((size_t)128 << 10)
+/* Takes the next argument of /proc/PID/cmdline, without its NUL; false at the end. */
+bool cmdline_take(struct span *text, struct span *ret);
+
+/* What @outside, an id as the reader of /proc/PID/uid_map (or gid_map) sees it, is called inside that user
+ * namespace. -1 where it is not mapped. */
+int64_t id_map_inside(struct span text, uint32_t outside);
+
+/* The offset of CLOCK_BOOTTIME in /proc/PID/timens_offsets, in ns; 0 where there is none. */
+int64_t timens_boottime_ns(struct span text);
 
 /* Reads and parses /proc/PID/stat. 0, PROC_GONE, or -errno. Thread: any; does not block for long. */
 int proc_read_stat(int proc_fd, int32_t host_pid, struct proc_stat *ret);

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reading one process of /proc, and pinning it. A pid names a process only together with its start
+ * time: both are compared after the pidfd is there, so that the pid cannot have been given away in
+ * between.
+ */
+#include "proc/proc.h"
+
+#include <fcntl.h>
+#include <sys/pidfd.h>
+
+#define PROC_STAT_MAX_BYTES ((size_t)4096)
+
+/* Reads /proc/PID/@name into @b. 0, PROC_GONE, or -errno; a file over the ceiling is cut. */
+static int read_file(int proc_fd, int32_t host_pid, const char *name, struct buf *b)
+{
+    char path[64];
+    int r;
+
+    snprintf(path, sizeof(path), "%d/%s", host_pid, name);
+    r = buf_read_at(b, proc_fd, path);
+    if (r == -ENOENT || r == -ESRCH)
+        return PROC_GONE;
+    return r == -EFBIG ? 0 : r;
+}
+
+int proc_read_stat(int proc_fd, int32_t host_pid, struct proc_stat *ret)
+{
+    _cleanup_buf_ struct buf b = BUF_NULL;
+    int r;
+
+    buf_init(&b, PROC_STAT_MAX_BYTES);
+    r = read_file(proc_fd, host_pid, "stat", &b);
+    return r ? r : proc_stat_parse(buf_span(&b), ret);
+}
+
+int proc_read_status(int proc_fd, int32_t host_pid, struct proc_status *ret)
+{
+    _cleanup_buf_ struct buf b = BUF_NULL;
+    int r;
+
+    buf_init(&b, PROC_STATUS_MAX_BYTES);
+    r = read_file(proc_fd, host_pid, "status", &b);
+    return r ? r : proc_status_parse(buf_span(&b), ret);
+}
+
+int proc_read_start(int proc_fd, int32_t host_pid, uint64_t *ret_start_ticks)
+{
+    struct proc_stat st;
+    int r = proc_read_stat(proc_fd, host_pid, &st);
+
+    if (r == 0)
+        *ret_start_ticks = st.start_ticks;
+    return r;
+}
+
+int proc_open(int proc_fd, const struct proc_id *id, int *ret_pidfd)
+{
+    _cleanup_close_ int fd = pidfd_open(id->host_pid, 0);
+    uint64_t start_ticks;
+    int r;
+
+    if (fd < 0) /* EINVAL: a thread's id, so not the process that @id was */
+        return errno == ESRCH || errno == EINVAL ? PROC_GONE : -errno;
+    r = proc_read_start(proc_fd, id->host_pid, &start_ticks);
+    if (r == 0 && start_ticks != id->start_ticks)
+        r = PROC_GONE;
+    if (r == 0)
+        *ret_pidfd = take_fd(&fd);
+    return r;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * /proc/PID/stat: one line whose second field, in parentheses, is raw bytes of the target's choice,
+ * line breaks and ") R 1" included. What follows the last parenthesis is the kernel's.
+ */
+#include "proc/proc.h"
+
+#define STAT_PF_KTHREAD 0x00200000
+
+/* Skips @n fields, which may be negative numbers. */
+static bool skip_words(struct span *s, size_t n)
+{
+    struct span w;
+
+    while (n--) {
+        if (!span_take_word(s, &w))
+            return false;
+    }
+    return true;
+}
+
+static bool take_number(struct span *s, uint64_t max, uint64_t *ret)
+{
+    span_skip_blanks(s);
+    return span_take_dec(s, ret) && *ret <= max;
+}
+
+int proc_stat_parse(struct span text, struct proc_stat *ret)
+{
+    size_t open = span_find(text, '('), close = span_rfind(text, ')');
+    struct proc_stat st = { 0 };
+    uint64_t ppid, flags, threads;
+    struct span rest, state;
+
+    if (open >= text.n || close >= text.n || close < open)
+        return -EBADMSG;
+    rest = span_from(text, close + 1);
+    if (!span_take_word(&rest, &state) || state.n != 1 || !take_number(&rest, INT32_MAX, &ppid) ||
+        !skip_words(&rest, 4) || !take_number(&rest, UINT64_MAX, &flags) || !skip_words(&rest, 4) ||
+        !take_number(&rest, UINT64_MAX, &st.utime_ticks) ||
+        !take_number(&rest, UINT64_MAX, &st.stime_ticks) || !skip_words(&rest, 4) ||
+        !take_number(&rest, UINT32_MAX, &threads) || !skip_words(&rest, 1) ||
+        !take_number(&rest, UINT64_MAX, &st.start_ticks) ||
+        !take_number(&rest, UINT64_MAX, &st.vsize_bytes))
+        return -EBADMSG;
+    span_copy((struct span){ text.p + open + 1, close - open - 1 }, st.comm, sizeof(st.comm));
+    st.state = state.p[0];
+    st.ppid = (int32_t)ppid;
+    st.threads = (uint32_t)threads;
+    st.kernel_thread = (flags & STAT_PF_KTHREAD) != 0;
+    *ret = st;
+    return 0;
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * /proc/PID/status. The kernel escapes line breaks in "Name:", so that a line is what it seems to
+ * be; the list of groups is as long as the target likes, which is why what follows it may be cut
+ * off.
+ */
+#include "proc/proc.h"
+
+enum {
+    SEEN_STATE = 1,
+    SEEN_TGID = 2,
+    SEEN_PPID = 4,
+    SEEN_UID = 8,
+    SEEN_ALL = 15,
+    SEEN_VMSIZE = 16,
+    SEEN_THREADS = 32,
+    SEEN_KTHREAD = 64,
+};
+
+static bool take_blank_dec(struct span *s, uint64_t max, uint64_t *ret)
+{
+    span_skip_blanks(s);
+    return span_take_dec(s, ret) && *ret <= max;
+}
+
+/* The second number: the effective id. */
+static bool take_effective(struct span s, uint32_t *ret)
+{
+    uint64_t real, effective;
+
+    if (!take_blank_dec(&s, UINT32_MAX, &real) || !take_blank_dec(&s, UINT32_MAX, &effective))
+        return false;
+    *ret = (uint32_t)effective;
+    return true;
+}
+
+static bool take_pid(struct span s, int32_t *ret)
+{
+    uint64_t v;
+
+    if (!take_blank_dec(&s, INT32_MAX, &v))
+        return false;
+    *ret = (int32_t)v;
+    return true;
+}
+
+static uint64_t take_kib(struct span s)
+{
+    uint64_t v;
+
+    return take_blank_dec(&s, UINT64_MAX >> 10, &v) ? v << 10 : 0;
+}
+
+/* Keeps the innermost pid, whatever the depth. */
+static void take_ns_pids(struct span s, struct proc_status *st)
+{
+    uint64_t v;
+
+    st->ns_depth = 0;
+    while (take_blank_dec(&s, INT32_MAX, &v)) {
+        if (st->ns_depth == PROC_NS_DEPTH_MAX)
+            st->ns_depth--;
+        st->ns_pid[st->ns_depth++] = (int32_t)v;
+    }
+}
+
+/* What the line @key says goes into @st. Returns the SEEN_ bit, or 0. */
+static unsigned parse_field(struct span key, struct span value, struct proc_status *st)
+{
+    uint64_t v;
+
+    if (span_eq_str(key, "State")) {
+        value = span_trim(value);
+        st->state = value.n ? value.p[0] : '?';
+        return value.n ? SEEN_STATE : 0;
+    }
+    if (span_eq_str(key, "Tgid"))
+        return take_pid(value, &st->tgid) ? SEEN_TGID : 0;
+    if (span_eq_str(key, "PPid"))
+        return take_pid(value, &st->ppid) ? SEEN_PPID : 0;
+    if (span_eq_str(key, "Uid"))
+        return take_effective(value, &st->uid) ? SEEN_UID : 0;
+    if (span_eq_str(key, "Gid"))
+        take_effective(value, &st->gid);
+    else if (span_eq_str(key, "NSpid"))
+        take_ns_pids(value, st);
+    else if (span_eq_str(key, "VmSize"))
+        return SEEN_VMSIZE;
+    else if (span_eq_str(key, "VmRSS"))
+        st->rss_bytes = take_kib(value);
+    else if (span_eq_str(key, "Threads")) {
+        if (take_blank_dec(&value, UINT32_MAX, &v))
+            st->threads = (uint32_t)v;
+        return SEEN_THREADS;
+    } else if (span_eq_str(key, "Kthread")) {
+        st->kernel_thread = take_blank_dec(&value, 1, &v) && v == 1;
+        return SEEN_KTHREAD;
+    } else if (span_eq_str(key, "SigCgt")) {
+        value = span_trim(value);
+        if (span_take_hex(&value, &v))
+            st->signals_caught = v;
+    }
+    return 0;
+}
+
+int proc_status_parse(struct span text, struct proc_status *ret)
+{
+    struct proc_status st = { 0 };
+    unsigned seen = 0;
+    struct span line;
+
+    while (span_take_line(&text, &line)) {
+        size_t colon = span_find(line, ':');
+
+        seen |= parse_field((struct span){ line.p, colon }, span_from(line, colon + 1), &st);
+    }
+    if ((seen & SEEN_ALL) != SEEN_ALL)
+        return -EBADMSG;
+    if (st.ns_depth == 0) { /* kernels without NSpid, or cut off before it */
+        st.ns_pid[0] = st.tgid;
+        st.ns_depth = 1;
+    }
+    if (!(seen & SEEN_KTHREAD)) /* Linux < 6.8 */
+        st.kernel_thread =
+            (seen & SEEN_THREADS) && !(seen & SEEN_VMSIZE) && st.state != 'Z' && st.state != 'X';
+    *ret = st;
+    return 0;
+}
