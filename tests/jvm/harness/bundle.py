@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Containers by runc, made from nothing but the host's JDK and libraries, bound read-only."""
+import glob
+import json
+import os
+import secrets
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+from . import paths, proc
+
+LIBRARIES = ["libc.so.6", "libm.so.6", "libz.so.1", "libdl.so.2", "librt.so.1", "libpthread.so.0", "libstdc++.so.6",
+             "libgcc_s.so.1"]
+LOADER = "/lib64/ld-linux-x86-64.so.2"
+ID_BASE = 100000 # where uid 0 of a user namespace of ours is on the host
+
+
+def need_runc() -> None:
+    paths.need_root()
+    paths.need("runc")
+
+
+def library(name: str) -> str:
+    for folder in ("/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib64"):
+        if os.path.exists(f"{folder}/{name}"):
+            return f"{folder}/{name}"
+    raise unittest.SkipTest(f"no {name} on this machine")
+
+
+def binds(home: str, classes: str | None) -> list[tuple[str, str]]:
+    """(source on the host, destination in the container) of all that a JVM needs."""
+    found = [(home, home)]
+    found += [(path, path) for path in glob.glob("/etc/java-*-openjdk") if f"java-{feature(home)}-openjdk" in path]
+    for name in LIBRARIES:
+        path = library(name)
+        found.append((os.path.realpath(path), path))
+    found.append((os.path.realpath(LOADER), LOADER))
+    if classes:
+        found.append((classes, "/work"))
+    return found
+
+
+def feature(home: str) -> int:
+    return next((version for version, path in paths.jdks().items() if path == home), 0)
+
+
+def skeleton(root: str, wanted: list[tuple[str, str]], *, tmp: bool, passwd_uid: int | None) -> None:
+    """Makes folders and empty files for everything that will be bound, so that the runtime makes none."""
+    for folder in ("proc", "dev", "sys", "etc"):
+        os.makedirs(os.path.join(root, folder), exist_ok=True)
+    if tmp:
+        os.makedirs(os.path.join(root, "tmp"), exist_ok=True)
+        os.chmod(os.path.join(root, "tmp"), 0o1777)
+    for source, destination in wanted:
+        path = os.path.join(root, destination.lstrip("/"))
+        if os.path.isdir(source):
+            os.makedirs(path, exist_ok=True)
+        else:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "wb"):
+                pass
+    if passwd_uid is not None:
+        with open(os.path.join(root, "etc/passwd"), "w", encoding="ascii") as f:
+            f.write(f"root:x:0:0::/:/bin/sh\napp:x:{passwd_uid}:{passwd_uid}::/:/bin/sh\n")
+
+
+class Container:
+    """A running container with one JVM, started by `runc run -d`."""
+
+    def __init__(self, home: str, classes: str, *arguments: str, uid: int = 103, user_namespace: bool = True,
+                 read_only: bool = True, tmp: str = "noexec", hidepid: int = 0, passwd: bool = True,
+                 network_namespace: bool = True, capabilities: tuple[str, ...] = (), memory: int = 512 << 20,
+                 cgroups_path: str = "", root: str | None = None, executable: str | None = None):
+        """TMP: "noexec", "exec", "read-only" (a folder of the root), "none" (no /tmp at all). ROOT: a whole root
+        file system to use as it is, with its own JDK, in place of the host's JDK bound into an empty one."""
+        need_runc()
+        self.folder = tempfile.mkdtemp(prefix="flamed-runc.")
+        os.chmod(self.folder, 0o755)
+        self.name = "flamed-test-" + secrets.token_hex(4)
+        self.rootfs = os.path.join(self.folder, "rootfs")
+        wanted = [(classes, "/work")] if root else binds(home, classes)
+        os.mkdir(self.rootfs, 0o755)
+        if root:
+            subprocess.run(["cp", "-a", "--reflink=auto", root + "/.", self.rootfs], check=True)
+        skeleton(self.rootfs, wanted, tmp=tmp != "none", passwd_uid=uid if passwd else None)
+        config = {
+            "ociVersion": "1.0.2", "hostname": "flamed-test", "root": {"path": "rootfs", "readonly": read_only},
+            "process": {
+                "terminal": False, "user": {"uid": uid, "gid": uid}, "cwd": "/", "noNewPrivileges": True,
+                "env": ["PATH=/usr/bin:/bin"],
+                "capabilities": {kind: list(capabilities) for kind in ("bounding", "effective", "permitted")},
+                "args": [executable or home + "/bin/java", *arguments],
+            },
+            "mounts": [
+                {"destination": "/proc", "type": "proc", "source": "proc",
+                 "options": ["nosuid", "noexec", "nodev"] + ([f"hidepid={hidepid}"] if hidepid else [])},
+                {"destination": "/dev", "type": "tmpfs", "source": "tmpfs",
+                 "options": ["nosuid", "strictatime", "mode=755", "size=65536k"]},
+                *([{"destination": "/tmp", "type": "tmpfs", "source": "tmpfs",
+                    "options": ["nosuid", "nodev", tmp, "mode=1777", "size=64m"]}] if tmp in ("exec", "noexec") else []),
+                *({"destination": destination, "type": "bind", "source": source,
+                   "options": ["rbind", "ro", "nosuid", "nodev"]} for source, destination in wanted),
+            ],
+            "linux": {
+                "namespaces": [{"type": kind} for kind in ("pid", "mount", "ipc", "uts", "cgroup")],
+                "resources": {"memory": {"limit": memory}, "devices": [{"allow": False, "access": "rwm"}]},
+                "maskedPaths": ["/proc/kcore", "/proc/keys", "/proc/timer_list", "/proc/sched_debug"],
+                "readonlyPaths": ["/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"],
+            },
+        }
+        if network_namespace:
+            config["linux"]["namespaces"].append({"type": "network"})
+        if user_namespace:
+            mapping = [{"containerID": 0, "hostID": ID_BASE, "size": 65536}]
+            config["linux"]["namespaces"].append({"type": "user"})
+            config["linux"]["uidMappings"] = config["linux"]["gidMappings"] = mapping
+        if cgroups_path:
+            config["linux"]["cgroupsPath"] = cgroups_path
+        with open(os.path.join(self.folder, "config.json"), "w", encoding="utf-8") as f:
+            json.dump(config, f)
+        self.host_uid = uid + (ID_BASE if user_namespace else 0)
+        with open(self.path("out"), "wb") as out, open(self.path("err"), "wb") as err:
+            result = subprocess.run(self.runc("run", "-d", "--pid-file", self.path("pid"), "-b", self.folder, self.name),
+                                    stdin=subprocess.DEVNULL, stdout=out, stderr=err)
+        try:
+            if result.returncode != 0:
+                raise RuntimeError(f"runc: {self.output()}")
+            self.pid = int(proc.read(self.path("pid")))
+            proc.wait_until(lambda: "started" in self.output(), 20, f"the JVM prints 'started': {self.output()}")
+        except BaseException:
+            self.stop()
+            raise
+
+    def path(self, name: str) -> str:
+        return os.path.join(self.folder, name)
+
+    def runc(self, *arguments: str) -> list[str]:
+        return ["runc", "--root", self.path("state"), *arguments]
+
+    def output(self) -> str:
+        """All that the JVM wrote so far, to stdout and to stderr."""
+        return proc.read(self.path("out")) + proc.read(self.path("err"))
+
+    def stop(self) -> None:
+        subprocess.run(self.runc("delete", "-f", self.name), capture_output=True)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def __enter__(self) -> "Container":
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.stop()
+
+
+class Chroot:
+    """A JVM chroot'ed by `unshare --root` in its own namespaces: its root is not its mount namespace's."""
+
+    def __init__(self, home: str, classes: str, *arguments: str, uid: int = 103):
+        paths.need_root()
+        self.folder = tempfile.mkdtemp(prefix="flamed-chroot.")
+        os.chmod(self.folder, 0o755)
+        root = os.path.join(self.folder, "rootfs")
+        os.mkdir(root, 0o755)
+        wanted = binds(home, classes)
+        skeleton(root, wanted, tmp=True, passwd_uid=uid)
+        script = ["set -e", f"mount -t proc proc {root}/proc", f"mount -t tmpfs -o mode=1777,size=64m tmpfs {root}/tmp"]
+        script += [f"mount --bind {source} {root}{destination}" for source, destination in wanted]
+        script.append(f'exec unshare --root={root} --setuid {uid} --setgid {uid} "$@"')
+        self.out = os.path.join(self.folder, "out")
+        with open(self.out, "wb") as out:
+            self.process = subprocess.Popen(
+                ["unshare", "-mpfuin", "--kill-child", "sh", "-c", "\n".join(script), "sh", home + "/bin/java", *arguments],
+                stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT)
+        try:
+            proc.wait_until(lambda: "started" in self.output(), 20, f"the JVM prints 'started': {self.output()}")
+            self.pid = proc.find_jvm(self.process.pid)
+        except BaseException:
+            self.stop()
+            raise
+
+    def output(self) -> str:
+        return proc.read(self.out)
+
+    def stop(self) -> None:
+        for pid in reversed(proc.descendants(self.process.pid)):
+            try:
+                os.kill(pid, 9)
+            except ProcessLookupError:
+                pass
+        self.process.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def __enter__(self) -> "Chroot":
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.stop()
+
+
+class NestedPids(Chroot):
+    """A JVM two pid namespaces below the host: NSpid has three numbers."""
+
+    def __init__(self, home: str, classes: str, *arguments: str, uid: int = 103):
+        paths.need_root()
+        self.folder = tempfile.mkdtemp(prefix="flamed-nested.")
+        os.chmod(self.folder, 0o755)
+        self.out = os.path.join(self.folder, "out")
+        with open(self.out, "wb") as out:
+            self.process = subprocess.Popen(
+                ["unshare", "-m", "-p", "-f", "--kill-child", "--mount-proc", "unshare", "-p", "-f", "--kill-child",
+                 "--mount-proc", "setpriv", "--reuid", str(uid), "--regid", str(uid), "--clear-groups",
+                 home + "/bin/java", *arguments], stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, cwd=classes)
+        try:
+            proc.wait_until(lambda: "started" in self.output(), 20, f"the JVM prints 'started': {self.output()}")
+            self.pid = proc.find_jvm(self.process.pid)
+        except BaseException:
+            self.stop()
+            raise

@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A flamed of the build under test on its own port, Unix socket and store, and the HTTP client of the tests."""
+import http.client
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+import urllib.parse
+
+from . import paths, proc
+from .profile import Profile
+
+
+def free_port() -> int:
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+class Answer:
+    """A whole HTTP answer."""
+
+    def __init__(self, status: int, headers: http.client.HTTPMessage, body: bytes):
+        self.status, self.headers, self.body = status, headers, body
+
+    @property
+    def text(self) -> str:
+        return self.body.decode()
+
+    def json(self):
+        return json.loads(self.body)
+
+    @property
+    def warnings(self) -> list[str]:
+        return self.headers.get_all("X-Flamed-Warning") or []
+
+    def __str__(self) -> str:
+        return f"{self.status} {self.headers.items()} {self.body[:2000]!r}"
+
+
+class Daemon:
+    """Starts flamed. WRAP goes before its command line (unshare, setpriv, ...)."""
+
+    def __init__(self, *arguments: str, wrap: list[str] | None = None, wait: bool = True):
+        paths.need_root()
+        self.folder = tempfile.mkdtemp(prefix="flamed-test.")
+        os.chmod(self.folder, 0o755)
+        self.port = free_port()
+        self.unix = os.path.join(self.folder, "flamed.sock")
+        os.mkdir(os.path.join(self.folder, "store"))
+        self.log_path = os.path.join(self.folder, "log")
+        self.command = [paths.program("flamed"), "--listen", f"127.0.0.1:{self.port}", "--listen", f"unix:{self.unix}",
+                        "--store", os.path.join(self.folder, "store"), *arguments]
+        with open(self.log_path, "wb") as log:
+            self.process = subprocess.Popen((wrap or []) + self.command, stdin=subprocess.DEVNULL, stdout=log,
+                                            stderr=subprocess.STDOUT, start_new_session=True)
+        if wait:
+            try:
+                self.wait_ready()
+            except BaseException:
+                self.stop(check=False)
+                raise
+
+    def wait_ready(self, timeout: float = 20, statuses: tuple[int, ...] = (200,)) -> Answer:
+        """Waits until /readyz gives one of STATUSES."""
+        end = time.monotonic() + timeout
+        last: object = "nothing listens"
+        while time.monotonic() < end:
+            if self.process.poll() is not None:
+                raise RuntimeError(f"flamed ended with {self.process.returncode}:\n{self.log()}")
+            try:
+                last = answer = self.get("/readyz", timeout=5)
+                if answer.status in statuses:
+                    return answer
+            except OSError as e:
+                last = e
+            time.sleep(0.05)
+        raise TimeoutError(f"flamed is not ready: {last}\n{self.log()}")
+
+    def log(self) -> str:
+        with open(self.log_path, encoding="utf-8", errors="replace") as f:
+            return f.read()
+
+    # ---- its processes ----
+
+    def processes(self) -> dict[str, list[int]]:
+        """Program name -> pids, of all of flamed's processes."""
+        found: dict[str, list[int]] = {}
+        for pid in proc.descendants(self.process.pid):
+            found.setdefault(proc.exe(pid), []).append(pid)
+        return found
+
+    def pids(self) -> list[int]:
+        return [pid for name, pids in self.processes().items() if name.startswith("flamed") for pid in pids]
+
+    def perf_events(self) -> int:
+        """How many perf events flamed's processes hold open."""
+        count = 0
+        for pid in self.pids():
+            try:
+                for fd in os.listdir(f"/proc/{pid}/fd"):
+                    try:
+                        count += "perf_event" in os.readlink(f"/proc/{pid}/fd/{fd}")
+                    except FileNotFoundError:
+                        pass
+            except FileNotFoundError:
+                pass
+        return count
+
+    def cost(self) -> dict[str, dict[str, float]]:
+        """CPU seconds so far and memory of each process, by program and pid."""
+        return {f"{name}[{pid}]": {"cpu_s": proc.cpu_seconds(pid), "rss_kib": proc.memory_kib(pid),
+                                   "peak_kib": proc.memory_kib(pid, "VmHWM")}
+                for name, pids in self.processes().items() for pid in pids if name.startswith("flamed")}
+
+    def stop_inside(self) -> None:
+        """Ends a flamed whose wrapper does not pass signals on: by its own topmost process."""
+        for pid in proc.descendants(self.process.pid):
+            if proc.exe(pid).startswith("flamed"):
+                os.kill(pid, signal.SIGTERM)
+                self.process.wait(15)
+                return
+
+    def stop(self, check: bool = True) -> None:
+        status = None
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+            try:
+                status = self.process.wait(15)
+            except subprocess.TimeoutExpired:
+                os.killpg(self.process.pid, signal.SIGKILL)
+                self.process.wait()
+                check = False
+                status = "did not end within 15 s of SIGTERM"
+        else:
+            status = self.process.returncode
+        log = self.log()
+        shutil.rmtree(self.folder, ignore_errors=True)
+        if status != 0 and check or isinstance(status, str):
+            raise RuntimeError(f"flamed: {status}\n{log[-4000:]}")
+
+    def __enter__(self) -> "Daemon":
+        return self
+
+    def __exit__(self, kind, *_) -> None:
+        if kind is not None:
+            print(f"---- flamed's log\n{self.log()[-4000:]}\n----")
+        self.stop(check=kind is None)
+
+    # ---- HTTP ----
+
+    def connection(self, timeout: float, unix: bool = False) -> http.client.HTTPConnection:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
+        if unix:
+            connection.sock = socket.socket(socket.AF_UNIX)
+            connection.sock.settimeout(timeout)
+            connection.sock.connect(self.unix)
+        return connection
+
+    def request(self, method: str, path: str, *, headers: dict[str, str] | None = None, body: bytes | None = None,
+                timeout: float = 60, unix: bool = False, **parameters) -> Answer:
+        """PARAMETERS are appended to PATH as a query; a list repeats its parameter."""
+        if parameters:
+            path += ("&" if "?" in path else "?") + urllib.parse.urlencode(parameters, doseq=True)
+        connection = self.connection(timeout, unix)
+        try:
+            connection.request(method, path, body=body, headers=headers or {})
+            response = connection.getresponse()
+            return Answer(response.status, response.headers, response.read())
+        finally:
+            connection.close()
+
+    def get(self, path: str, **arguments) -> Answer:
+        return self.request("GET", path, **arguments)
+
+    def profile(self, *, seconds: float = 3, timeout: float | None = None, **parameters) -> Profile:
+        """A finished profile, by format=json with lines and threads. Fails unless the status is 200."""
+        parameters = {"seconds": seconds, "format": "json", "lines": 1, "threads": 1, **parameters}
+        answer = self.get("/profile", timeout=timeout or float(seconds) + 15, **parameters)
+        if answer.status != 200:
+            raise AssertionError(f"/profile with {parameters}: {answer}")
+        return Profile(answer)
+
+    def raw(self, data: bytes, timeout: float = 10) -> bytes:
+        """Sends bytes as they are; whatever comes back until the other side closes or is silent."""
+        with socket.create_connection(("127.0.0.1", self.port), timeout=timeout) as s:
+            s.settimeout(timeout)
+            got = b""
+            try:
+                s.sendall(data)
+            except OSError:
+                pass # refused early: the answer is what matters
+            try:
+                while chunk := s.recv(65536):
+                    got += chunk
+            except OSError:
+                pass
+            return got

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compiles the workloads and starts JVMs on the host. Compiled classes are kept in one temporary folder."""
+import atexit
+import os
+import secrets
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass
+
+from . import paths
+
+FRAME_POINTERS = "-XX:+PreserveFramePointer"
+
+
+class Classes:
+    """A folder of compiled classes, world-readable, removed when the tests end."""
+
+    def __init__(self):
+        self.folder = tempfile.mkdtemp(prefix="flamed-classes.")
+        os.chmod(self.folder, 0o755)
+        atexit.register(shutil.rmtree, self.folder, ignore_errors=True)
+
+    def compile(self, *sources: str, release: int = 8) -> None:
+        """SOURCES: file names in tests/jvm/java, or absolute paths. Runs on every JDK from RELEASE up."""
+        compiler = paths.jdk(17) if 17 in paths.jdks() else paths.jdk(min(paths.jdks()))
+        files = [s if os.path.isabs(s) else os.path.join(paths.JAVA_SOURCES, s) for s in sources]
+        result = subprocess.run([compiler + "/bin/javac", "--release", str(release), "-nowarn", "-Xlint:-options", "-g",
+                                 "-cp", self.folder, "-d", self.folder, *files], capture_output=True, text=True)
+        if result.returncode != 0:
+            raise RuntimeError(result.stderr)
+
+
+@dataclass(frozen=True)
+class Spin:
+    """The workload Spin under names of this run, with the lines of its source that matter."""
+    folder: str
+    main: str
+    method: str
+    first: str
+    second: str
+    call_first: int
+    call_second: int
+    first_lines: range
+    second_lines: range
+
+    @property
+    def run(self) -> str:
+        return f"{self.main}.run"
+
+
+def make_spin() -> Spin:
+    """Compiles Spin with a class and a method that never had a name before."""
+    ident = secrets.token_hex(4)
+    with open(os.path.join(paths.JAVA_SOURCES, "Spin.java.in"), encoding="utf-8") as f:
+        text = f.read()
+    main, method = f"Spin{ident}", f"hot{ident}"
+    text = text.replace("@CLASS@", main).replace("@METHOD@", method).replace("@ID@", ident)
+    lines = text.splitlines()
+
+    def line(mark: str) -> int:
+        return next(i for i, l in enumerate(lines, 1) if l.endswith("// " + mark))
+
+    classes = Classes()
+    source = os.path.join(classes.folder, main + ".java")
+    with open(source, "w", encoding="utf-8") as f:
+        f.write(text)
+    classes.compile(source)
+    return Spin(classes.folder, main, f"{main}.{method}", f"{main}.first{ident}", f"{main}.second{ident}",
+                line("CALL-FIRST"), line("CALL-SECOND"), range(line("FIRST-BEGIN"), line("FIRST-END") + 1),
+                range(line("SECOND-BEGIN"), line("SECOND-END") + 1))
+
+
+def spin_options(spin: Spin) -> list[str]:
+    """JVM arguments that make the compiler inline both callees, and only them, whatever its mood."""
+    simple = spin.method.rsplit(".", 1)
+    return ["-XX:CompileCommand=quiet",
+            f"-XX:CompileCommand=dontinline,{simple[0]}::{simple[1]}",
+            f"-XX:CompileCommand=inline,{spin.main}::{spin.first.rsplit('.', 1)[1]}",
+            f"-XX:CompileCommand=inline,{spin.main}::{spin.second.rsplit('.', 1)[1]}"]
+
+
+class Jvm:
+    """A JVM on the host. Waits until it printed "started"."""
+
+    def __init__(self, home: str, *arguments: str, wrap: list[str] | None = None, executable: str | None = None,
+                 start: str = "started", cwd: str = "/", stdin: int = subprocess.DEVNULL):
+        command = (wrap or []) + [executable or home + "/bin/java", *arguments]
+        self.process = subprocess.Popen(command, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                        text=True, cwd=cwd, errors="replace")
+        if start:
+            line = self.process.stdout.readline()
+            if line.strip() != start:
+                self.process.kill()
+                raise RuntimeError(f"{command}: printed {line!r}, then: {self.process.communicate()}")
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    def stop(self) -> tuple[str, str]:
+        """What it wrote to stdout and stderr since."""
+        self.process.kill()
+        return self.process.communicate()
+
+    def __enter__(self) -> "Jvm":
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.stop()

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where things are: the build under test, the JDKs of this machine, the cache between runs."""
+import functools
+import glob
+import os
+import re
+import subprocess
+import unittest
+
+TREE = os.path.realpath(os.path.join(os.path.dirname(__file__), "../../.."))
+BUILD = os.path.realpath(os.environ.get("FLAMED_BUILD", os.path.join(TREE, "build/release")))
+JAVA_SOURCES = os.path.join(TREE, "tests/jvm/java")
+NATIVE_SOURCES = os.path.join(TREE, "tests/jvm/native")
+CACHE = os.path.join(TREE, "tests/.cache")
+
+
+def program(name: str) -> str:
+    """The built program NAME."""
+    path = os.path.join(BUILD, name)
+    if not os.path.exists(path):
+        raise FileNotFoundError(f"{path} is not built")
+    return path
+
+
+@functools.cache
+def jdks() -> dict[int, str]:
+    """Feature version -> home, of the JDKs (with javac) installed under /usr/lib/jvm."""
+    found = {}
+    for javac in sorted(glob.glob("/usr/lib/jvm/*/bin/javac")):
+        home = os.path.realpath(os.path.dirname(os.path.dirname(javac)))
+        text = subprocess.run([home + "/bin/java", "-version"], capture_output=True, text=True).stderr
+        match = re.search(r'version "(?:1\.)?(\d+)', text)
+        if match:
+            found[int(match[1])] = home
+    return found
+
+
+def jdk(version: int) -> str:
+    """The home of a JDK; skips the calling test where the machine has none of that version."""
+    if version not in jdks():
+        raise unittest.SkipTest(f"no JDK {version} under /usr/lib/jvm")
+    return jdks()[version]
+
+
+def need_root() -> None:
+    if os.geteuid() != 0:
+        raise unittest.SkipTest("needs root")
+
+
+def need(*commands: str) -> None:
+    """Skips the calling test where a command is missing."""
+    for command in commands:
+        if subprocess.run(["which", command], capture_output=True).returncode != 0:
+            raise unittest.SkipTest(f"no {command} on this machine")

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reading /proc from the host, as the tests' own independent view of what flamed should see."""
+import os
+import time
+
+
+def read(path: str) -> str:
+    with open(path, encoding="utf-8", errors="replace") as f:
+        return f.read()
+
+
+def alive(pid: int) -> bool:
+    try:
+        return stat(pid)[0] not in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def stat(pid: int) -> list[str]:
+    """Fields of /proc/PID/stat from the state on: [0] state, [1] ppid, [11] utime, [12] stime, [19] start."""
+    return read(f"/proc/{pid}/stat").rpartition(")")[2].split()
+
+
+def children(pid: int) -> list[int]:
+    found = []
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                if int(stat(int(name))[1]) == pid:
+                    found.append(int(name))
+            except (FileNotFoundError, ProcessLookupError):
+                pass
+    return found
+
+
+def descendants(pid: int) -> list[int]:
+    """PID and everything below it, PID first."""
+    found = [pid]
+    for child in children(pid):
+        found += descendants(child)
+    return found
+
+
+def exe(pid: int) -> str:
+    try:
+        return os.path.basename(os.readlink(f"/proc/{pid}/exe")).removesuffix(" (deleted)")
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
+
+
+def is_jvm(pid: int) -> bool:
+    try:
+        return "/libjvm.so" in read(f"/proc/{pid}/maps")
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def find_jvm(pid: int, timeout: float = 20) -> int:
+    """The first JVM among PID and its descendants."""
+    end = time.monotonic() + timeout
+    while time.monotonic() < end:
+        for candidate in descendants(pid):
+            if is_jvm(candidate):
+                return candidate
+        time.sleep(0.02)
+    raise TimeoutError(f"no JVM under process {pid}")
+
+
+def cpu_seconds(pid: int) -> float:
+    fields = stat(pid)
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def memory_kib(pid: int, key: str = "VmRSS") -> int:
+    for line in read(f"/proc/{pid}/status").splitlines():
+        if line.startswith(key + ":"):
+            return int(line.split()[1])
+    return 0
+
+
+def ns_pids(pid: int) -> list[int]:
+    """Outermost first."""
+    for line in read(f"/proc/{pid}/status").splitlines():
+        if line.startswith("NSpid:"):
+            return [int(word) for word in line.split()[1:]]
+    return [pid]
+
+
+def threads(pid: int) -> dict[int, str]:
+    """tid -> comm."""
+    found = {}
+    for tid in os.listdir(f"/proc/{pid}/task"):
+        try:
+            found[int(tid)] = read(f"/proc/{pid}/task/{tid}/comm").rstrip("\n")
+        except (FileNotFoundError, ProcessLookupError):
+            pass
+    return found
+
+
+def wait_until(condition, timeout: float, what: str, interval: float = 0.02):
+    """The first true value of condition(); TimeoutError naming WHAT otherwise."""
+    end = time.monotonic() + timeout
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > end:
+            raise TimeoutError(f"after {timeout} s still not: {what}")
+        time.sleep(interval)

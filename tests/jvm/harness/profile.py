@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A profile as format=json gives it, read independently of flamed's own code."""
+import re
+from dataclasses import dataclass
+
+THREAD = re.compile(r"^\[(.*) tid=(\d+)\]$", re.S)
+PROCESS = re.compile(r"^\[(.*) pid=(\d+)\]$", re.S)
+
+
+@dataclass(frozen=True)
+class Frame:
+    name: str # without a :line suffix
+    kind: str
+    line: int
+    file: str
+    module: str
+
+
+@dataclass
+class Stack:
+    frames: list[Frame] # root first, without process and thread frames
+    samples: int
+    value: int
+    thread: str # name, "" where unknown
+    tid: int
+    process: str
+    pid: int
+
+    @property
+    def names(self) -> list[str]:
+        return [frame.name for frame in self.frames]
+
+    @property
+    def truncated(self) -> bool:
+        return any(frame.name == "[truncated]" for frame in self.frames)
+
+
+class Profile:
+    def __init__(self, answer):
+        self.answer = answer
+        self.document = document = answer.json()
+        self.quality = document["quality"]
+        self.warnings = document["warnings"]
+        frames = []
+        for f in document["frames"]:
+            name, line = f["name"], f.get("line", 0)
+            if line and name.endswith(f":{line}"):
+                name = name[:-len(str(line)) - 1]
+            frames.append(Frame(name, f["kind"], line, f.get("file", ""), f.get("module", "")))
+        self.stacks = []
+        for s in document["stacks"]:
+            stack = Stack([], s["samples"], s["value"], "", 0, "", 0)
+            for number in s["frames"]:
+                frame = frames[number]
+                if frame.kind == "thread" and (match := THREAD.match(frame.name)):
+                    stack.thread, stack.tid = match[1], int(match[2])
+                elif frame.kind == "process" and (match := PROCESS.match(frame.name)):
+                    stack.process, stack.pid = match[1], int(match[2])
+                else:
+                    stack.frames.append(frame)
+            self.stacks.append(stack)
+
+    @property
+    def samples(self) -> int:
+        return sum(stack.samples for stack in self.stacks)
+
+    def of_thread(self, name: str) -> list[Stack]:
+        return [stack for stack in self.stacks if stack.thread == name]
+
+    def of_process(self, pid: int) -> list[Stack]:
+        return [stack for stack in self.stacks if stack.pid == pid]
+
+    def share(self, stacks: list[Stack], condition) -> float:
+        """The share, 0 to 1, of the samples of STACKS for which condition(stack) holds."""
+        total = count(stacks)
+        return count([s for s in stacks if condition(s)]) / total if total else 0.0
+
+    def describe(self, stacks: list[Stack] | None = None, most: int = 12) -> str:
+        """The heaviest stacks as text, for a failure's message."""
+        stacks = sorted(self.stacks if stacks is None else stacks, key=lambda s: -s.samples)
+        lines = [f"quality {self.quality}, warnings {self.warnings}"]
+        for s in stacks[:most]:
+            path = ";".join(f"{f.name}:{f.line}({f.kind})" for f in s.frames)
+            lines.append(f"{s.samples:6} [{s.process} {s.pid}] [{s.thread} {s.tid}] {path[-1500:]}")
+        return "\n".join(lines)
+
+
+def count(stacks: list[Stack]) -> int:
+    return sum(stack.samples for stack in stacks)
+
+
+def ordered(names: list[str], *wanted: str) -> bool:
+    """Whether WANTED occur in NAMES in this order, root first, other frames between them allowed."""
+    position = 0
+    for name in names:
+        if position < len(wanted) and name == wanted[position]:
+            position += 1
+    return position == len(wanted)

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import java.io.File;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.util.Arrays;
+
+/**
+ * Evil FOLDER: defines each class file *.bin of FOLDER, whose names a patch has made hostile, and runs its
+ * one static method long(long) for ever in a thread that is named by the file of the same name with .name.
+ */
+public final class Evil {
+    static volatile long sink;
+
+    private Evil() {}
+
+    /** What a patched class implements. */
+    public interface Body {
+        long run(long s);
+    }
+
+    static final class Loader extends ClassLoader {
+        Class<?> define(byte[] bytes) {
+            return defineClass(null, bytes, 0, bytes.length);
+        }
+    }
+
+    public static void main(String[] args) throws Exception {
+        File[] files = new File(args[0]).listFiles((dir, name) -> name.endsWith(".bin"));
+        Arrays.sort(files);
+        Thread last = null;
+        for (File file : files) {
+            File name = new File(file.getPath().replace(".bin", ".name"));
+            Class<?> c = new Loader().define(Files.readAllBytes(file.toPath()));
+            Body body = (Body) c.getDeclaredConstructor().newInstance();
+            last = new Thread(() -> {
+                for (long s = 1; ; ) {
+                    s = body.run(s);
+                    sink = s;
+                }
+            }, new String(Files.readAllBytes(name.toPath()), StandardCharsets.UTF_8));
+            last.start();
+        }
+        System.out.println("started");
+        System.out.flush();
+        last.join();
+    }
+}

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A JVM in a container, profiled from the host: right names, callers, inlining and lines, and a container that
+cannot tell. Each case is one kind of container; JDK 17 and 25."""
+import os
+import tempfile
+import unittest
+
+from harness import bundle, jvm, paths, proc, snapshot
+from harness.daemon import Daemon
+from harness.profile import count, ordered
+
+SECONDS = 4
+HZ = 199
+
+
+def check_names(test: unittest.TestCase, profile, spin: jvm.Spin, pid: int | None = None) -> None:
+    """The thread "spinner" is named right in at least 95 % of its samples, for each thing that can be wrong."""
+    stacks = profile.of_thread("spinner")
+    total = count(stacks)
+    test.assertGreaterEqual(total, 0.5 * SECONDS * HZ, f"too few samples of the thread: {profile.describe()}")
+    text = profile.describe(stacks)
+
+    def share(condition) -> float:
+        return profile.share(stacks, condition)
+
+    test.assertGreaterEqual(share(lambda s: spin.method in s.names), 0.95, f"the generated method: {text}")
+    test.assertGreaterEqual(share(lambda s: ordered(s.names, "java.lang.Thread.run", spin.run, spin.method)), 0.95,
+                            f"callers up to Thread.run: {text}")
+
+    # Which frames may follow which, with their lines. Samples in kernel code interrupt anything.
+    def java(stack):
+        return [f for f in stack.frames if f.name in (spin.method, spin.first, spin.second)]
+
+    inlined = [s for s in stacks if len(java(s)) > 1]
+    test.assertGreaterEqual(count(inlined) / total, 0.95, f"samples within an inlined callee: {text}")
+
+    def right(stack) -> bool:
+        outer, inner = java(stack)[-2:]
+        first = inner.name == spin.first
+        return (outer.name == spin.method and inner.kind == "inlined" and
+                outer.line == (spin.call_first if first else spin.call_second) and
+                inner.line in (spin.first_lines if first else spin.second_lines))
+
+    test.assertGreaterEqual(profile.share(inlined, right), 0.95,
+                            f"lines {spin.call_first}/{spin.call_second}, {spin.first_lines}, {spin.second_lines}: "
+                            f"{profile.describe([s for s in inlined if not right(s)])}")
+    for callee in (spin.first, spin.second):
+        test.assertGreater(profile.share(inlined, lambda s: callee in s.names), 0.15, f"{callee}: {text}")
+    test.assertEqual({s.file for st in inlined for s in java(st)}, {spin.main + ".java"}, "source file")
+    if pid is not None:
+        test.assertEqual({s.pid or pid for s in stacks}, {pid})
+
+
+class Containers(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        bundle.need_runc()
+        cls.spin = jvm.make_spin()
+        cls.daemon = Daemon()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.daemon.stop()
+
+    def arguments(self, classpath: str = "/work") -> list[str]:
+        return [jvm.FRAME_POINTERS, *jvm.spin_options(self.spin), "-Xmx64m", "-cp", classpath, self.spin.main]
+
+    def check(self, container) -> None:
+        """One capture by host pid; nothing in the container is other than before."""
+        before = snapshot.take(container.pid, container.output())
+        profile = self.daemon.profile(pid=container.pid, seconds=SECONDS, hz=HZ)
+        check_names(self, profile, self.spin, container.pid)
+        self.assertEqual(snapshot.differences(before, snapshot.take(container.pid, container.output())), [])
+        self.assertTrue(proc.alive(container.pid))
+
+        told = self.daemon.get(f"/api/v1/jvms/{container.pid}").json()
+        self.assertEqual(told["pid"], container.pid)
+        self.assertEqual(told["main"], self.spin.main)
+        inner = told["nspid"] if isinstance(told["nspid"], list) else [told["nspid"]]
+        self.assertEqual(inner[-1], proc.ns_pids(container.pid)[-1])
+
+    def each(self, **options) -> None:
+        for version in (17, 25):
+            with self.subTest(jdk=version, **options):
+                with bundle.Container(paths.jdk(version), self.spin.folder, *self.arguments(), **options) as c:
+                    self.check(c)
+
+    def test_a_read_only_root_and_noexec_tmp(self):
+        self.each()
+
+    def test_b_hidepid(self):
+        self.each(hidepid=2)
+
+    def test_c_no_tmp_at_all(self):
+        self.each(tmp="none")
+
+    def test_d_chroot(self):
+        for version in (17, 25):
+            with self.subTest(jdk=version), bundle.Chroot(paths.jdk(version), self.spin.folder, *self.arguments()) as c:
+                self.check(c)
+
+    def test_e_two_pid_namespaces(self):
+        for version in (17, 25):
+            with self.subTest(jdk=version), \
+                    bundle.NestedPids(paths.jdk(version), self.spin.folder, *self.arguments(".")) as c:
+                self.check(c)
+
+    def test_g_host_user_and_network_no_passwd(self):
+        self.each(user_namespace=False, network_namespace=False, passwd=False, read_only=False, tmp="exec")
+
+    def test_h_container_and_nspid_select_it(self):
+        home = paths.jdk(17)
+        ident = os.urandom(32).hex()
+        with bundle.Container(home, self.spin.folder, *self.arguments(), cgroups_path=f"/docker/{ident}") as c:
+            told = self.daemon.get(f"/api/v1/jvms/{c.pid}").json()
+            self.assertEqual(told["container"]["id"], ident, told)
+            profile = self.daemon.profile(container=ident[:12], nspid=1, seconds=SECONDS, hz=HZ)
+            check_names(self, profile, self.spin, c.pid)
+            answer = self.daemon.get("/profile", container=ident[:12], pid=os.getpid(), seconds=1)
+            self.assertIn(answer.status, (400, 404), f"pid and container that disagree: {answer}")
+            self.assertEqual(answer.headers["Content-Type"], "application/problem+json")
+
+    def test_i_main_class_selects_it(self):
+        home = paths.jdk(17)
+        with bundle.Container(home, self.spin.folder, *self.arguments()) as c:
+            profile = self.daemon.profile(jvm=self.spin.main, seconds=SECONDS, hz=HZ)
+            check_names(self, profile, self.spin, c.pid)
+
+
+class InsidePidNamespace(unittest.TestCase):
+    """(f) flamed itself runs in a pid namespace, with the JVM: pids are those of that namespace."""
+
+    def check(self, version: int) -> None:
+        home, spin = paths.jdk(version), jvm.make_spin()
+        java = [home + "/bin/java", jvm.FRAME_POINTERS, *jvm.spin_options(spin), "-Xmx64m", "-cp", spin.folder, spin.main]
+        # The script is pid 1 there, and flamed and the JVM are its children.
+        script = """
+            out=$1 n=$2; shift 2; java=
+            while [ "$n" -gt 0 ]; do java="$java $1"; shift; n=$((n - 1)); done
+            $java >"$out" 2>&1 </dev/null &
+            "$@"
+            """
+        with tempfile.TemporaryDirectory(prefix="flamed-inside.") as folder:
+            out = os.path.join(folder, "out")
+            wrap = ["unshare", "-m", "-p", "-f", "--kill-child", "--mount-proc", "sh", "-c", script, "sh", out,
+                    str(len(java)), *java]
+            with Daemon(wrap=wrap) as daemon:
+                host_pid = proc.find_jvm(daemon.process.pid)
+                proc.wait_until(lambda: "started" in proc.read(out), 20, "the JVM prints 'started'")
+                inside = proc.ns_pids(host_pid)[1]
+                self.assertNotEqual(inside, host_pid)
+                check_names(self, daemon.profile(pid=inside, seconds=SECONDS, hz=HZ), spin, inside)
+                pids = [j["pid"] for j in daemon.get("/api/v1/jvms").json()["jvms"]]
+                self.assertEqual(pids, [inside])
+                daemon.stop_inside()
+
+    def test_jdk_17(self):
+        paths.need_root()
+        self.check(17)
+
+    def test_jdk_25(self):
+        paths.need_root()
+        self.check(25)
