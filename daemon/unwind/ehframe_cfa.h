@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The call frame instructions of .eh_frame, interpreted for what a row holds. Inside unwind/ only.
+ */
+#pragma once
+
+#include "base/span.h"
+#include "unwind/rows.h"
+
+#define CFA_REMEMBER_MAX 16
+
+enum cfa_where {
+    CFA_SAME,   /* the register still has the caller's value */
+    CFA_OFFSET, /* saved at CFA + offset */
+    CFA_UNDEFINED,
+    CFA_AT_FP, /* rbp only: saved where rbp points */
+    CFA_OTHER, /* some rule that a row cannot hold */
+};
+
+struct cfa_saved {
+    enum cfa_where where;
+    int64_t offset; /* bytes from the CFA */
+};
+
+/* The rules at one pc. */
+struct cfa_rules {
+    enum unwind_base base; /* SP, FP, PLT, FP_LOAD, SP_LOAD or NONE (anything else) */
+    uint64_t cfa_register;
+    int64_t cfa_offset; /* bytes */
+    struct cfa_saved fp, ra;
+};
+
+struct cfa_machine {
+    uint64_t code_align;
+    int64_t data_align;
+    uint64_t ra_register;
+    uint8_t pointer_encoding;
+    struct cfa_rules now, initial;
+    struct cfa_rules remembered[CFA_REMEMBER_MAX];
+    size_t remembered_count;
+    uint64_t pc;
+};
+
+typedef int (*cfa_row_fn)(void *cookie, uint64_t pc, const struct cfa_rules *rules);
+/* Runs @program from m->pc on; calls @fn each time before the pc moves. 0; -EBADMSG (broken); or
+ * what
+ * @fn returned. */
+int cfa_run(struct cfa_machine *m, struct span program, cfa_row_fn fn, void *cookie);
+/* The row for @rules; @signal: of a signal frame's entry. row.pc is not set. */
+struct unwind_row cfa_row(const struct cfa_rules *rules, bool signal);
+
+bool cfa_take_uleb(struct span *s, uint64_t *ret);
+bool cfa_take_sleb(struct span *s, int64_t *ret);

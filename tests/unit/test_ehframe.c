@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* unwind/ehframe.c against libdw, row for row, on the libraries that every JVM stands on. */
+#include "unwind/ehframe.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+
+#include <check.h>
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+
+static const char *const FILES[] = {
+    "/usr/lib/jvm/java-17-openjdk-amd64/lib/server/libjvm.so",
+    "/usr/lib/jvm/temurin-25-jdk-amd64/lib/server/libjvm.so",
+    "/lib/x86_64-linux-gnu/libc.so.6",
+    "/lib/x86_64-linux-gnu/libcrypto.so.3",
+    "/lib/x86_64-linux-gnu/libstdc++.so.6",
+    "[vdso]",
+};
+
+/* The kernel's own library, from our memory: it has no file. */
+static int open_vdso(void)
+{
+    const char *p = (const char *)getauxval(AT_SYSINFO_EHDR);
+    int fd = memfd_create("vdso", MFD_CLOEXEC);
+
+    ck_assert_ptr_nonnull(p);
+    ck_assert_int_eq(write(fd, p, 4096), 4096);
+    for (size_t n = 4096; n < 16384 && write(fd, p + n, 4096) == 4096; n += 4096)
+        ;
+    return fd;
+}
+
+static bool op_is(const Dwarf_Op *op, size_t n, size_t i, unsigned atom, int64_t number)
+{
+    return i < n && op[i].atom == atom && (int64_t)op[i].number == number;
+}
+
+/* The row that libdw's reading of @frame amounts to. */
+static struct unwind_row oracle_row(Dwarf_Frame *frame)
+{
+    static const struct unwind_row NONE = { .base = UNWIND_BASE_NONE };
+    struct unwind_row row = { .base = UNWIND_BASE_NONE };
+    Dwarf_Op mem[3], *ops, *cfa;
+    size_t n, cfa_n;
+    bool signal = false;
+
+    if (dwarf_frame_info(frame, NULL, NULL, &signal) != 16)
+        return NONE;
+    if (signal)
+        return (struct unwind_row){ .base = UNWIND_BASE_SIGNAL };
+    ck_assert_int_eq(dwarf_frame_register(frame, 16, mem, &ops, &n), 0);
+    if (n == 0 && ops == mem) /* undefined */
+        return (struct unwind_row){ .base = UNWIND_BASE_ROOT };
+    if (n == 0)
+        return NONE; /* same value: no entry of ours says so */
+    if (!op_is(ops, n, 0, DW_OP_call_frame_cfa, 0) || !op_is(ops, n, 1, DW_OP_plus_uconst, -8))
+        return NONE;
+    if (dwarf_frame_cfa(frame, &cfa, &cfa_n) != 0 || cfa_n == 0)
+        return NONE;
+    if (cfa_n == 1 && (cfa[0].atom == DW_OP_bregx || cfa[0].atom >= DW_OP_breg0)) {
+        uint64_t reg =
+            cfa[0].atom == DW_OP_bregx ? cfa[0].number : cfa[0].atom - (uint64_t)DW_OP_breg0;
+        int64_t off = (int64_t)(cfa[0].atom == DW_OP_bregx ? cfa[0].number2 : cfa[0].number);
+
+        if ((reg != 6 && reg != 7) || (off & 7))
+            return NONE;
+        row.base = reg == 7 ? UNWIND_BASE_SP : UNWIND_BASE_FP;
+        row.cfa = (int16_t)(off / 8);
+    } else if (cfa_n == 2 && cfa[0].atom == DW_OP_breg6 && cfa[1].atom == DW_OP_deref) {
+        row.base = UNWIND_BASE_FP_LOAD;
+        row.cfa = (int16_t)((int64_t)cfa[0].number / 8);
+    } else if (cfa_n == 3 && cfa[0].atom == DW_OP_breg7 && cfa[1].atom == DW_OP_deref &&
+               op_is(cfa, cfa_n, 2, DW_OP_plus_uconst, 8) && (cfa[0].number & 7) == 0) {
+        row.base = UNWIND_BASE_SP_LOAD;
+        row.cfa = (int16_t)((int64_t)cfa[0].number / 8);
+    } else if (cfa_n > 5 && cfa[0].atom == DW_OP_breg7 && cfa[0].number == 8 &&
+               cfa[1].atom == DW_OP_breg16) {
+        row.base = UNWIND_BASE_PLT;
+        row.cfa = 1;
+    } else {
+        return NONE;
+    }
+    ck_assert_int_eq(dwarf_frame_register(frame, 6, mem, &ops, &n), 0);
+    if (n == 0) /* same or undefined */
+        return row.base == UNWIND_BASE_FP_LOAD ? NONE : row;
+    if (op_is(ops, n, 0, DW_OP_call_frame_cfa, 0) && n == 2 && ops[1].atom == DW_OP_plus_uconst)
+        row.fp = (int8_t)((int64_t)ops[1].number / 8);
+    else if (!(row.base == UNWIND_BASE_FP_LOAD && n == 1 && op_is(ops, n, 0, DW_OP_breg6, 0)))
+        return NONE;
+    if (row.base == UNWIND_BASE_FP_LOAD && row.fp)
+        return NONE;
+    return row;
+}
+
+static void same(const struct unwind_row *got, const struct unwind_row *want, uint64_t pc)
+{
+    ck_assert_msg(got->base == want->base && got->cfa == want->cfa && got->fp == want->fp,
+                  "pc %llx: base %u cfa %d fp %d, libdw says base %u cfa %d fp %d",
+                  (unsigned long long)pc, got->base, got->cfa, got->fp, want->base, want->cfa,
+                  want->fp);
+}
+
+START_TEST(agrees_with_libdw)
+{
+    const char *path = FILES[_i];
+    _cleanup_close_ int fd = path[0] == '[' ? open_vdso() : open(path, O_RDONLY | O_CLOEXEC);
+    struct ehframe_table t = { 0 };
+    struct error err = ERROR_NULL;
+    uint64_t before_ns;
+    Dwarf_CFI *cfi;
+    size_t checked = 0, none = 0;
+    Elf *elf;
+
+    if (fd < 0) {
+        printf("%s: not here\n", path);
+        return;
+    }
+    before_ns = clock_monotonic_ns();
+    ck_assert_msg(ehframe_read(fd, &t, &err) == 0, "%s", err.msg);
+    printf("%s: %zu rows, %zu left out, %llu us\n", path, t.count, t.unreadable,
+           (unsigned long long)((clock_monotonic_ns() - before_ns) / 1000));
+    ck_assert_uint_gt(t.count, 10);
+    ck_assert_uint_eq(t.unreadable, 0);
+    ck_assert_uint_eq(t.rows[t.count - 1].base, UNWIND_BASE_NONE);
+    elf_version(EV_CURRENT);
+    elf = elf_begin(fd, ELF_C_READ, NULL);
+    ck_assert_ptr_nonnull(elf);
+    cfi = dwarf_getcfi_elf(elf);
+    ck_assert_ptr_nonnull(cfi);
+    for (size_t i = 0; i + 1 < t.count; i++) {
+        uint64_t pcs[2] = { t.rows[i].pc, t.rows[i + 1].pc - 1 }; /* both ends of the row */
+
+        ck_assert_uint_lt(t.rows[i].pc, t.rows[i + 1].pc);
+        for (size_t k = 0; k < 2; k++) {
+            struct unwind_row want = { .base = UNWIND_BASE_NONE };
+            Dwarf_Frame *frame = NULL;
+
+            if (dwarf_cfi_addrframe(cfi, pcs[k], &frame) == 0) {
+                want = oracle_row(frame);
+                free(frame);
+            }
+            same(ehframe_find(&t, pcs[k]), &want, pcs[k]);
+            checked++;
+            none += want.base == UNWIND_BASE_NONE;
+        }
+    }
+    printf("%zu addresses agree, %zu of them without a rule\n", checked, none);
+    dwarf_cfi_end(cfi);
+    elf_end(elf);
+    ehframe_deinit(&t);
+}
+END_TEST
+
+START_TEST(finds_the_section_without_headers)
+{
+    _cleanup_close_ int in = open(FILES[2], O_RDONLY | O_CLOEXEC);
+    _cleanup_close_ int out = memfd_create("stripped", MFD_CLOEXEC);
+    struct ehframe_table a = { 0 }, b = { 0 };
+    Elf64_Ehdr head;
+    char page[65536];
+    ssize_t n;
+
+    if (in < 0)
+        return;
+    while ((n = read(in, page, sizeof(page))) > 0)
+        ck_assert_int_eq(write(out, page, (size_t)n), n);
+    ck_assert_int_eq(pread(out, &head, sizeof(head), 0), sizeof(head));
+    head.e_shnum = 0;
+    ck_assert_int_eq(pwrite(out, &head, sizeof(head), 0), sizeof(head));
+    ck_assert_int_eq(ehframe_read(in, &a, NULL), 0);
+    ck_assert_int_eq(ehframe_read(out, &b, NULL), 0);
+    ck_assert_uint_eq(a.count, b.count);
+    ck_assert_int_eq(memcmp(a.rows, b.rows, a.count * sizeof(*a.rows)), 0);
+    ehframe_deinit(&a);
+    ehframe_deinit(&b);
+}
+END_TEST
+
+START_TEST(knows_where_a_mapping_lies)
+{
+    struct ehframe_table t = { .segments = { { 0x28000, 0x29000, 0x1000 } }, .segment_count = 1 };
+    uint64_t bias;
+
+    ck_assert(ehframe_bias(&t, 0x7f0000028000, 0x28000, &bias));
+    ck_assert_uint_eq(bias, 0x7f0000028000 - 0x29000);
+    ck_assert(!ehframe_bias(&t, 0x7f0000028000, 0x20000, &bias));
+    ck_assert(!ehframe_bias(&t, 0x7f0000028000, 0x29000, &bias));
+}
+END_TEST
+
+START_TEST(refuses_what_is_no_elf)
+{
+    _cleanup_close_ int fd = memfd_create("x", MFD_CLOEXEC);
+    struct ehframe_table t = { 0 };
+    struct error err = ERROR_NULL;
+
+    ck_assert_int_eq(ehframe_read(fd, &t, &err), -ENOEXEC);
+    ck_assert_str_ne(err.msg, "");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("ehframe");
+    TCase *tc = tcase_create("ehframe");
+    SRunner *sr;
+    int failed;
+
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    tcase_set_timeout(tc, 100);
+    tcase_add_loop_test(tc, agrees_with_libdw, 0, (int)ARRAY_SIZE(FILES));
+    tcase_add_test(tc, finds_the_section_without_headers);
+    tcase_add_test(tc, knows_where_a_mapping_lies);
+    tcase_add_test(tc, refuses_what_is_no_elf);
+    suite_add_tcase(s, tc);
+    sr = srunner_create(s);
+    srunner_run_all(sr, CK_NORMAL);
+    failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed ? 1 : 0;
+}
