@@ -104,3 +104,19 @@ size_t record_samples(const struct record *r); /* sum of counts so far */
 /* Makes the immutable profile out of it, copying the names it uses; @r stays usable (a later call
  * gives a longer profile). Fields of *meta (event ... symbols, lost) are copied. 0 or -ENOMEM. */
 int record_finish(struct record *r, const struct profile *meta, struct profile **ret);
+
+/* ---- algebra ---- */
+
+/* Which samples of a profile are meant. */
+struct profile_slice {
+    uint64_t from_ns, to_ns; /* CLOCK_MONOTONIC, [from, to); 0, UINT64_MAX: all */
+    bool (*wants)(void *cookie, const struct profile *p, const struct profile_process *process);
+    void *cookie; /* for wants; NULL wants: every process */
+};
+
+/* Adds the chosen samples of @count profiles up. The result's period is the shortest of theirs;
+ * samples of a longer one count for more (rounded: it says so). Names, threads and processes that
+ * are equal become one. Facts not derived from samples (event, target, times) come from *meta. 0 or
+ * -ENOMEM. */
+int profile_merge(struct profile *const *profiles, size_t count, const struct profile_slice *slice,
+                  const struct profile *meta, struct profile **ret);

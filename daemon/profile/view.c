@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "base/id_table.h"
+#include "profile/spell.h"
 
 #define VIEW_STRING_BYTES_MAX ((size_t)256 << 20)
 
@@ -17,12 +18,16 @@ struct view_key {
     uint32_t truncated; /* 1: "[truncated]" at the root */
 };
 
+struct view_counts {
+    uint64_t samples, unknown, truncated;
+};
+
 struct view_builder {
     struct view *v;
     const struct profile *p;
-    struct id_table keys; /* struct view_key */
-    uint64_t *samples;    /* [keys.cap], by key id */
-    size_t samples_cap;
+    struct id_table keys;       /* struct view_key */
+    struct view_counts *counts; /* [keys.cap], by key id */
+    size_t counts_cap;
     struct id_table frames; /* struct view_frame */
     uint32_t *frame_ids;    /* [p->frame_count]: id in frames + 1 */
     size_t stack_cap;
@@ -36,56 +41,7 @@ static int view_intern(struct view_builder *b, struct span s, uint32_t *ret)
     return r == -ENOSPC ? -EFBIG : r;
 }
 
-/* ---- names ---- */
-
-static struct span simple_class(struct span name)
-{
-    size_t dot = span_rfind(name, '.');
-
-    return dot < name.n ? span_from(name, dot + 1) : name;
-}
-
-static const char *frame_suffix(enum frame_kind kind)
-{
-    switch (kind) {
-    case FRAME_C2:
-        return "_[j]";
-    case FRAME_C1:
-        return "_[1]";
-    case FRAME_INLINED:
-        return "_[i]";
-    case FRAME_INTERPRETED:
-        return "_[0]";
-    case FRAME_KERNEL:
-        return "_[k]";
-    default:
-        return "";
-    }
-}
-
-static void spell_frame(struct view_builder *b, const struct frame *f, struct buf *out)
-{
-    const struct view_opts *o = &b->v->opts;
-    const struct function *fn = &b->p->functions[f->function];
-    struct span name = intern_get(b->p->strings, fn->name);
-
-    if (fn->class_name) {
-        struct span class_name = intern_get(b->p->strings, fn->class_name);
-
-        buf_add_span(out, o->names == VIEW_NAMES_SIMPLE ? simple_class(class_name) : class_name);
-        buf_add_char(out, '.');
-    }
-    if (name.n)
-        buf_add_span(out, name);
-    else
-        buf_add_str(out, "[unknown]");
-    if (o->names == VIEW_NAMES_SIGNATURE && fn->signature)
-        buf_add_span(out, intern_get(b->p->strings, fn->signature));
-    if (o->lines && f->line && frame_kind_is_java((enum frame_kind)f->kind))
-        buf_printf(out, ":%u", f->line);
-    if (o->annotate)
-        buf_add_str(out, frame_suffix((enum frame_kind)f->kind));
-}
+/* ---- frames ---- */
 
 static int view_add_frame(struct view_builder *b, struct view_frame *f, struct span name,
                           uint32_t *ret)
@@ -109,7 +65,7 @@ static int view_frame_id(struct view_builder *b, uint32_t frame, uint32_t *ret)
     if (b->v->opts.lines || b->v->opts.keep_lines)
         vf.line = f->line;
     buf_clear(&b->text);
-    spell_frame(b, f, &b->text);
+    spell_frame(b->p, &b->v->opts, f, &b->text);
     r = b->text.error;
     if (r == 0)
         r = view_intern(b, intern_get(b->p->strings, b->p->modules[fn->module].path), &vf.module);
@@ -227,7 +183,7 @@ static bool view_wants(const struct view_opts *o, const struct profile_sample *s
 static int view_count(struct view_builder *b, const struct profile_sample *s)
 {
     const struct profile *p = b->p;
-    struct view *v = b->v;
+    const struct view *v = b->v;
     struct view_key k = { .stack = s->stack, .thread = UINT32_MAX, .process = UINT32_MAX };
     uint32_t id;
     int r;
@@ -240,21 +196,20 @@ static int view_count(struct view_builder *b, const struct profile_sample *s)
     r = id_table_add(&b->keys, &k, &id);
     if (r < 0)
         return r;
-    if (b->keys.cap > b->samples_cap) {
-        uint64_t *samples = reallocarray(b->samples, b->keys.cap, sizeof(*samples));
+    if (b->keys.cap > b->counts_cap) {
+        struct view_counts *counts = reallocarray(b->counts, b->keys.cap, sizeof(*counts));
 
-        if (!samples)
+        if (!counts)
             return -ENOMEM;
-        memset(samples + b->samples_cap, 0, (b->keys.cap - b->samples_cap) * sizeof(*samples));
-        b->samples = samples;
-        b->samples_cap = b->keys.cap;
+        memset(counts + b->counts_cap, 0, (b->keys.cap - b->counts_cap) * sizeof(*counts));
+        b->counts = counts;
+        b->counts_cap = b->keys.cap;
     }
-    b->samples[id] += s->count;
-    v->samples += s->count;
+    b->counts[id].samples += s->count;
     if (s->flags & PROFILE_SAMPLE_UNKNOWN)
-        v->unknown += s->count;
+        b->counts[id].unknown += s->count;
     if (s->flags & PROFILE_SAMPLE_TRUNCATED)
-        v->truncated += s->count;
+        b->counts[id].truncated += s->count;
     return 0;
 }
 
@@ -294,31 +249,105 @@ static void view_merge_rows(struct view *v)
     v->row_count = kept;
 }
 
-static int view_make_rows(struct view_builder *b)
+/* What a pattern list says of each frame: asked once a frame. */
+struct frame_verdicts {
+    struct match *match;
+    uint8_t *known; /* [frames]: 0 not asked, 1 no, 2 yes */
+    size_t cap;
+};
+
+static int frame_verdict(struct view_builder *b, struct frame_verdicts *fv, uint32_t frame,
+                         struct error *err)
+{
+    const struct view_frame *f = id_table_get(&b->frames, frame);
+    int r;
+
+    if (frame >= fv->cap) {
+        size_t cap = MAX((size_t)b->frames.cap, (size_t)frame + 1);
+        uint8_t *known = realloc(fv->known, cap);
+
+        if (!known)
+            return -ENOMEM;
+        memset(known + fv->cap, 0, cap - fv->cap);
+        fv->known = known;
+        fv->cap = cap;
+    }
+    if (fv->known[frame] == 0) {
+        r = match_any(fv->match, intern_get(b->v->strings, f->name), err);
+        if (r < 0)
+            return r;
+        fv->known[frame] = r ? 2 : 1;
+    }
+    return fv->known[frame] == 2;
+}
+
+/* Whether a frame of the row matches: 1, 0, -errno. */
+static int row_matches(struct view_builder *b, struct frame_verdicts *fv,
+                       const struct view_row *row, struct error *err)
+{
+    int r = 0;
+
+    for (uint32_t i = 0; i < row->n && r == 0; i++)
+        r = frame_verdict(b, fv, b->v->stack[row->first + i], err);
+    return r;
+}
+
+/* Makes the row of key @id; leaves row->n 0 where the filters drop it. */
+static int view_make_row(struct view_builder *b, uint32_t id, struct frame_verdicts *include,
+                         struct frame_verdicts *exclude, struct view_row *row, struct error *err)
+{
+    const struct view_key *k = id_table_get(&b->keys, id);
+    const struct view_counts *n = &b->counts[id];
+    struct view *v = b->v;
+    int r;
+
+    if (v->stack_words > UINT32_MAX / 2)
+        return -EFBIG;
+    *row = (struct view_row){ .first = (uint32_t)v->stack_words,
+                              .samples = n->samples,
+                              .value = n->samples * b->p->period,
+                              .thread = k->thread };
+    r = view_push_roots(b, k);
+    if (r == 0)
+        r = view_push_stack(b, k->stack);
+    if (r < 0)
+        return r;
+    row->n = (uint32_t)v->stack_words - row->first;
+    r = match_count(include->match) ? row_matches(b, include, row, err) : 1;
+    if (r > 0 && match_count(exclude->match)) {
+        r = row_matches(b, exclude, row, err);
+        r = r < 0 ? r : !r;
+    }
+    if (r <= 0) {
+        v->stack_words = row->first;
+        row->n = 0;
+        return r;
+    }
+    v->samples += n->samples;
+    v->unknown += n->unknown;
+    v->truncated += n->truncated;
+    return 0;
+}
+
+static int view_make_rows(struct view_builder *b, struct error *err)
 {
     struct view *v = b->v;
+    struct frame_verdicts include = { .match = v->opts.include },
+                          exclude = { .match = v->opts.exclude };
+    int r = 0;
 
     v->rows = calloc(b->keys.count ? b->keys.count : 1, sizeof(*v->rows));
     if (!v->rows)
         return -ENOMEM;
-    for (uint32_t i = 0; i < b->keys.count; i++) {
-        const struct view_key *k = id_table_get(&b->keys, i);
-        struct view_row *row = &v->rows[v->row_count++];
-        int r;
-
-        if (v->stack_words > UINT32_MAX / 2)
-            return -EFBIG;
-        *row = (struct view_row){ .first = (uint32_t)v->stack_words,
-                                  .samples = b->samples[i],
-                                  .value = b->samples[i] * b->p->period,
-                                  .thread = k->thread };
-        r = view_push_roots(b, k);
-        if (r == 0)
-            r = view_push_stack(b, k->stack);
-        if (r < 0)
-            return r;
-        row->n = (uint32_t)v->stack_words - row->first;
+    for (uint32_t i = 0; i < b->keys.count && r == 0; i++) {
+        r = view_make_row(b, i, &include, &exclude, &v->rows[v->row_count], err);
+        if (r == 0 && v->rows[v->row_count].n)
+            v->row_count++;
     }
+    free(include.known);
+    free(exclude.known);
+    if (r < 0)
+        return r;
     v->frame_count = b->frames.count;
     v->frames = id_table_take(&b->frames);
     qsort_r(v->rows, v->row_count, sizeof(*v->rows), row_compare, v);
@@ -348,16 +377,17 @@ int view_new(struct profile *p, const struct view_opts *o, struct view **ret, st
             r = view_count(&b, &p->samples[i]);
     }
     if (r == 0)
-        r = view_make_rows(&b);
+        r = view_make_rows(&b, err);
     id_table_deinit(&b.keys);
     id_table_deinit(&b.frames);
     buf_deinit(&b.text);
     free(b.frame_ids);
-    free(b.samples);
+    free(b.counts);
     if (r < 0) {
         view_free(v);
-        return error_code(err, r, "cannot render this profile");
+        return r == -EINVAL ? r : error_code(err, r, "cannot render this profile");
     }
+    v->opts.include = v->opts.exclude = NULL; /* borrowed for this call only */
     *ret = v;
     return 0;
 }

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "profile/match.h"
 #include "profile/profile.h"
 
 enum view_names { VIEW_NAMES_FULL, VIEW_NAMES_SIMPLE, VIEW_NAMES_SIGNATURE };
@@ -20,6 +21,9 @@ struct view_opts {
     bool annotate;   /* async-profiler's suffixes */
     bool total;      /* weigh by value, not samples */
     size_t depth;    /* 0: whole; else at most this many frames, the middle replaced by "[...]" */
+    /* On names as spelled by the options above; borrowed, NULL: none. */
+    struct match *include; /* keep only samples whose stack has a matching frame */
+    struct match *exclude; /* drop samples whose stack has one */
 };
 
 /* A distinct frame as shown. */
@@ -48,6 +52,7 @@ struct view {
     uint64_t samples, value, unknown, truncated; /* totals of what is left after filtering */
 };
 
+/* 0; -EINVAL (a regular expression takes too long); -EFBIG; -ENOMEM. */
 int view_new(struct profile *p, const struct view_opts *o, struct view **ret, struct error *err);
 struct view *view_free(struct view *v);
 static inline void view_freep(struct view **v)

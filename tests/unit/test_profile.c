@@ -190,6 +190,79 @@ START_TEST(an_empty_stack_is_unknown)
 }
 END_TEST
 
+START_TEST(filters_by_patterns)
+{
+    _cleanup_buf_ struct buf got = BUF_NULL;
+    struct profile meta = { .period = 1 };
+    struct view_opts o = { 0 };
+    struct profile *p = NULL;
+    struct view *v = NULL;
+    struct error err = ERROR_NULL;
+    uint32_t a = frame_of("", "alpha", FRAME_NATIVE, 0), b = frame_of("", "beta", FRAME_NATIVE, 0),
+             bad = frame_of("", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!", FRAME_NATIVE, 0);
+
+    buf_init(&got, 1000);
+    record_sample(rec, 1, main_thread, (uint32_t[]){ a, b }, 2, 2, SAMPLE_MODE_USER, 0);
+    record_sample(rec, 2, main_thread, (uint32_t[]){ b }, 1, 3, SAMPLE_MODE_USER,
+                  PROFILE_SAMPLE_TRUNCATED);
+    record_sample(rec, 3, main_thread, (uint32_t[]){ bad }, 1, 5, SAMPLE_MODE_USER, 0);
+    ck_assert_int_eq(record_finish(rec, &meta, &p), 0);
+    ck_assert_int_eq(match_new((const char *[]){ "^al", "^zz" }, 2, "include", &o.include, NULL),
+                     0);
+    ck_assert_str_eq(rows_of(p, &o, &got), "beta;alpha 2\n");
+    o.exclude = TAKE_PTR(o.include);
+    ck_assert_int_eq(view_new(p, &o, &v, NULL), 0);
+    ck_assert_uint_eq(v->samples, 8);
+    ck_assert_uint_eq(v->truncated, 3);
+    ck_assert_uint_eq(v->row_count, 2);
+    view_free(v);
+    match_free(o.exclude);
+    o.exclude = NULL;
+    ck_assert_int_eq(match_new((const char *[]){ "(a+)+$" }, 1, "include", &o.include, NULL), 0);
+    ck_assert_int_eq(view_new(p, &o, &v, &err), -EINVAL);
+    ck_assert_str_eq(err.parameter, "include");
+    match_free(o.include);
+    ck_assert_int_eq(match_new((const char *[]){ "(" }, 1, "include", &o.include, &err), -EINVAL);
+    profile_unref(p);
+}
+END_TEST
+
+static bool wants_42(void *cookie, const struct profile *p, const struct profile_process *process)
+{
+    (void)cookie;
+    (void)p;
+    return process->host_pid == 42;
+}
+
+START_TEST(merges_two_profiles)
+{
+    _cleanup_buf_ struct buf got = BUF_NULL;
+    struct profile meta = { .period = 10, .event = "cpu" };
+    struct profile_slice slice = { .from_ns = 2, .to_ns = 100, .wants = wants_42 };
+    struct profile *parts[2] = { NULL }, *p = NULL;
+    struct view_opts o = { 0 };
+    uint32_t f = frame_of("a.B", "f", FRAME_C2, 3), g = frame_of("", "g", FRAME_NATIVE, 0);
+
+    buf_init(&got, 1000);
+    record_sample(rec, 1, main_thread, &f, 1, 1, SAMPLE_MODE_USER, 0);
+    record_sample(rec, 2, main_thread, &f, 1, 4, SAMPLE_MODE_USER, 0);
+    ck_assert_int_eq(record_finish(rec, &meta, &parts[0]), 0);
+    record_sample(rec, 3, other_thread, (uint32_t[]){ g, f }, 2, 2, SAMPLE_MODE_USER, 0);
+    meta.period = 25;
+    ck_assert_int_eq(record_finish(rec, &meta, &parts[1]), 0);
+    ck_assert_int_eq(profile_merge(parts, 2, &slice, &meta, &p), 0);
+    ck_assert_uint_eq(p->period, 10);
+    ck_assert_uint_eq(p->thread_count, 2);
+    ck_assert_uint_eq(p->process_count, 1);
+    /* f alone: 4 of the first, 4 * 2.5 of the second; f;g: 2 * 2.5 */
+    rows_of(p, &o, &got);
+    ck_assert_str_eq(got.p, "a.B.f 14\na.B.f;g 5\n");
+    profile_unref(p);
+    profile_unref(parts[0]);
+    profile_unref(parts[1]);
+}
+END_TEST
+
 START_TEST(a_full_frame_table_gives_unknown)
 {
     struct frame_table *small = NULL;
@@ -218,6 +291,8 @@ int main(void)
     tcase_add_loop_test(tc, shows_one_view, 0, ARRAY_SIZE(VIEW_CASES));
     tcase_add_test(tc, thins_at_the_limit_and_says_so);
     tcase_add_test(tc, an_empty_stack_is_unknown);
+    tcase_add_test(tc, filters_by_patterns);
+    tcase_add_test(tc, merges_two_profiles);
     tcase_add_test(tc, a_full_frame_table_gives_unknown);
     suite_add_tcase(s, tc);
     sr = srunner_create(s);

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include "profile/match.h"
+
+#include "base/cleanup.h"
+
+#include <pcre2.h>
+
+#define MATCH_STEPS_MAX 100000 /* of one pattern on one name: some milliseconds */
+#define MATCH_HEAP_KIB_MAX 4096
+
+struct match {
+    const char *parameter;
+    pcre2_code *codes[MATCH_PATTERNS_MAX];
+    size_t count;
+    pcre2_match_context *context;
+    pcre2_match_data *data;
+};
+
+static int match_compile(struct match *m, const char *pattern, struct error *err)
+{
+    PCRE2_UCHAR reason[128];
+    PCRE2_SIZE at;
+    int code;
+
+    if (strlen(pattern) > MATCH_PATTERN_BYTES_MAX)
+        return error_parameter(err, m->parameter, -EINVAL, "a regular expression may have %d bytes",
+                               MATCH_PATTERN_BYTES_MAX);
+    m->codes[m->count] = pcre2_compile((PCRE2_SPTR)pattern, PCRE2_ZERO_TERMINATED,
+                                       PCRE2_UTF | PCRE2_NEVER_BACKSLASH_C, &code, &at, NULL);
+    if (!m->codes[m->count]) {
+        pcre2_get_error_message(code, reason, sizeof(reason));
+        return error_parameter(err, m->parameter, -EINVAL,
+                               "'%.100s' is no regular expression: %s at offset %zu", pattern,
+                               (const char *)reason, at);
+    }
+    m->count++;
+    return 0;
+}
+
+int match_new(const char *const *patterns, size_t count, const char *parameter, struct match **ret,
+              struct error *err)
+{
+    _cleanup_(match_freep) struct match *m = calloc(1, sizeof(*m));
+
+    if (!m)
+        return -ENOMEM;
+    m->parameter = parameter;
+    if (count > MATCH_PATTERNS_MAX)
+        return error_parameter(err, parameter, -EINVAL, "at most %d patterns may be given",
+                               MATCH_PATTERNS_MAX);
+    for (size_t i = 0; i < count; i++) {
+        int r = match_compile(m, patterns[i], err);
+
+        if (r < 0)
+            return r;
+    }
+    m->context = pcre2_match_context_create(NULL);
+    m->data = pcre2_match_data_create(1, NULL);
+    if (!m->context || !m->data)
+        return -ENOMEM;
+    pcre2_set_match_limit(m->context, MATCH_STEPS_MAX);
+    pcre2_set_depth_limit(m->context, MATCH_STEPS_MAX);
+    pcre2_set_heap_limit(m->context, MATCH_HEAP_KIB_MAX);
+    *ret = TAKE_PTR(m);
+    return 0;
+}
+
+struct match *match_free(struct match *m)
+{
+    if (!m)
+        return NULL;
+    for (size_t i = 0; i < m->count; i++)
+        pcre2_code_free(m->codes[i]);
+    pcre2_match_context_free(m->context);
+    pcre2_match_data_free(m->data);
+    free(m);
+    return NULL;
+}
+
+size_t match_count(const struct match *m)
+{
+    return m ? m->count : 0;
+}
+
+int match_any(struct match *m, struct span text, struct error *err)
+{
+    for (size_t i = 0; i < m->count; i++) {
+        int r = pcre2_match(m->codes[i], (PCRE2_SPTR)(text.n ? text.p : ""), text.n, 0, 0, m->data,
+                            m->context);
+
+        if (r >= 0)
+            return 1;
+        if (r == PCRE2_ERROR_MATCHLIMIT || r == PCRE2_ERROR_DEPTHLIMIT ||
+            r == PCRE2_ERROR_HEAPLIMIT) {
+            error_parameter(err, m->parameter, -EINVAL,
+                            "the regular expression takes too many steps on '%.60s'", text.p);
+            error_remedy(err, "write it without nested repetitions such as (a+)+");
+            return -EINVAL;
+        }
+    }
+    return 0;
+}

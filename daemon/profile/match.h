@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Regular expressions on frames' names (PCRE2, no JIT), bounded in time: a pattern that explodes is
+ * an error with a sentence, never a hung daemon. Immutable once made; thread: any, one match at a
+ * time each.
+ */
+#pragma once
+
+#include "base/error.h"
+#include "base/span.h"
+
+#define MATCH_PATTERNS_MAX 16
+#define MATCH_PATTERN_BYTES_MAX 1024
+
+struct match;
+
+/* Compiles @count patterns (NUL-terminated UTF-8). @parameter: the name that errors carry, a
+ * literal. 0, -EINVAL with @err, -ENOMEM. */
+int match_new(const char *const *patterns, size_t count, const char *parameter, struct match **ret,
+              struct error *err);
+struct match *match_free(struct match *m);
+static inline void match_freep(struct match **m)
+{
+    match_free(*m);
+}
+size_t match_count(const struct match *m);
+
+/* Whether any pattern matches somewhere in @text (valid UTF-8). 1, 0, or -EINVAL with @err when it
+ * takes too long. */
+int match_any(struct match *m, struct span text, struct error *err);

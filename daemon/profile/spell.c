@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "profile/spell.h"
+
+static struct span simple_class(struct span name)
+{
+    size_t dot = span_rfind(name, '.');
+
+    return dot < name.n ? span_from(name, dot + 1) : name;
+}
+
+static const char *frame_suffix(enum frame_kind kind)
+{
+    switch (kind) {
+    case FRAME_C2:
+        return "_[j]";
+    case FRAME_C1:
+        return "_[1]";
+    case FRAME_INLINED:
+        return "_[i]";
+    case FRAME_INTERPRETED:
+        return "_[0]";
+    case FRAME_KERNEL:
+        return "_[k]";
+    default:
+        return "";
+    }
+}
+
+void spell_frame(const struct profile *p, const struct view_opts *o, const struct frame *f,
+                 struct buf *out)
+{
+    const struct function *fn = &p->functions[f->function];
+    struct span name = intern_get(p->strings, fn->name);
+
+    if (fn->class_name) {
+        struct span class_name = intern_get(p->strings, fn->class_name);
+
+        buf_add_span(out, o->names == VIEW_NAMES_SIMPLE ? simple_class(class_name) : class_name);
+        buf_add_char(out, '.');
+    }
+    if (name.n)
+        buf_add_span(out, name);
+    else
+        buf_add_str(out, "[unknown]");
+    if (o->names == VIEW_NAMES_SIGNATURE && fn->signature)
+        buf_add_span(out, intern_get(p->strings, fn->signature));
+    if (o->lines && f->line && frame_kind_is_java((enum frame_kind)f->kind))
+        buf_printf(out, ":%u", f->line);
+    if (o->annotate)
+        buf_add_str(out, frame_suffix((enum frame_kind)f->kind));
+}
