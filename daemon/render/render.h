@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The door of render/: a view into the bytes of a format. Pure: knows neither sampling nor HTTP. One file
- * per format, one row of the table in formats.c. The same view and options give the same bytes. The
- * formats are described in docs/formats.md. Thread: any.
+ * The door of render/: a view into the bytes of a format. Pure: knows neither sampling nor HTTP.
+ * One file per format, one row of the table in formats.c. The same view and options give the same
+ * bytes. The formats are described in docs/formats.md. Thread: any.
  */
 #pragma once
 
@@ -14,7 +14,8 @@
 
 struct render_opts {
     const char *title;   /* clean UTF-8, or NULL: made from the profile */
-    double minwidth;     /* percent of the width below which frames are left out of html and svg; 0: none */
+    double minwidth;     /* percent of the width below which frames are left out of html and svg; 0:
+                            none */
     const char *version; /* of flamed; NULL: left out */
     bool reverse;        /* html, svg: opens with callers merged from the leaf */
     bool inverted;       /* html, svg: opens with the root at the top (an icicle) */

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of formats, in the order in which errors and documents name them. */
+#include "render/formats.h"
+
+static const struct render_format FORMATS[] = {
+    { "html", "text/html; charset=utf-8", "html", render_html },
+    { "collapsed", "text/plain; charset=utf-8", "collapsed.txt", render_collapsed },
+    { "json", "application/json", "json", render_json },
+};
+
+const struct render_format *render_formats(size_t *ret_count)
+{
+    *ret_count = ARRAY_SIZE(FORMATS);
+    return FORMATS;
+}
+
+const struct render_format *render_format_find(struct span name)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(FORMATS); i++)
+        if (span_eq_str(name, FORMATS[i].name))
+            return &FORMATS[i];
+    return NULL;
+}

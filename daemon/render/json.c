@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Format `json`: the profile as plain objects, for jq and for programs of one evening. Schema in
+ * docs/formats.md. Frames are numbered by their place in "frames", stacks name them root first.
+ */
+#include "render/formats.h"
+
+/* Appends `,"name":"..."` where there is a string. */
+static void add_optional(const struct view *v, struct buf *out, const char *name, uint32_t string)
+{
+    struct span s = view_string(v, string);
+
+    if (!s.n)
+        return;
+    buf_printf(out, ",\"%s\":", name);
+    render_add_json_string(out, s);
+}
+
+/* As add_optional(), of a string that the profile owns. */
+static void add_of_profile(const struct profile *p, struct buf *out, const char *name,
+                           uint32_t string)
+{
+    struct span s = intern_get(p->strings, string);
+
+    if (!s.n)
+        return;
+    buf_printf(out, ",\"%s\":", name);
+    render_add_json_string(out, s);
+}
+
+static void add_processes(const struct profile *p, struct buf *out)
+{
+    buf_add_str(out, ",\n\"processes\":[");
+    for (size_t i = 0; i < p->process_count; i++) {
+        const struct profile_process *q = &p->processes[i];
+
+        buf_printf(out, "%s\n{\"pid\":%d", i ? "," : "", q->host_pid);
+        add_of_profile(p, out, "name", q->name);
+        add_of_profile(p, out, "container", q->container);
+        add_of_profile(p, out, "pod", q->pod);
+        add_of_profile(p, out, "namespace", q->pod_namespace);
+        buf_add_char(out, '}');
+    }
+    buf_add_char(out, ']');
+}
+
+static void add_threads(const struct profile *p, struct buf *out)
+{
+    buf_add_str(out, ",\n\"threads\":[");
+    for (size_t i = 0; i < p->thread_count; i++) {
+        buf_printf(out, "%s\n{\"tid\":%d,\"process\":%u", i ? "," : "", p->threads[i].host_tid,
+                   p->threads[i].process);
+        add_of_profile(p, out, "name", p->threads[i].name);
+        buf_add_char(out, '}');
+    }
+    buf_add_char(out, ']');
+}
+
+static void add_frames(const struct view *v, struct buf *out)
+{
+    buf_add_str(out, ",\n\"frames\":[");
+    for (size_t i = 0; i < v->frame_count; i++) {
+        const struct view_frame *f = &v->frames[i];
+
+        buf_printf(out, "%s\n{\"name\":", i ? "," : "");
+        render_add_json_string(out, view_string(v, f->name));
+        buf_printf(out, ",\"kind\":\"%s\"", render_kind_name(f->kind));
+        add_optional(v, out, "module", f->module);
+        add_optional(v, out, "file", f->file);
+        if (f->line)
+            buf_printf(out, ",\"line\":%u", f->line);
+        buf_add_char(out, '}');
+    }
+    buf_add_char(out, ']');
+}
+
+static void add_stacks(const struct view *v, struct buf *out)
+{
+    buf_add_str(out, ",\n\"stacks\":[");
+    for (size_t i = 0; i < v->row_count; i++) {
+        const struct view_row *row = &v->rows[i];
+
+        buf_printf(out, "%s\n{\"frames\":[", i ? "," : "");
+        for (uint32_t k = 0; k < row->n; k++) {
+            if (k)
+                buf_add_char(out, ',');
+            buf_add_u64(out, v->stack[row->first + k]);
+        }
+        buf_printf(out, "],\"samples\":%llu,\"value\":%llu", (unsigned long long)row->samples,
+                   (unsigned long long)row->value);
+        if (row->thread != UINT32_MAX)
+            buf_printf(out, ",\"thread\":%u", row->thread);
+        buf_add_char(out, '}');
+    }
+    buf_add_char(out, ']');
+}
+
+int render_json(const struct view *v, const struct render_opts *o, struct buf *out,
+                struct error *err)
+{
+    buf_add_str(out, "{\"format\":\"flamed-profile\",\"version\":1,\n");
+    render_add_meta(v, o, out);
+    add_processes(v->profile, out);
+    add_threads(v->profile, out);
+    add_frames(v, out);
+    add_stacks(v, out);
+    buf_add_str(out, "}\n");
+    return render_result(out, err);
+}

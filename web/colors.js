@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// The palette. Kinds differ in hue and in lightness, so that they stay apart for colour-blind people and on
+// grey paper; within a kind the hue varies a little by package. Colours are made in OKLCH, where equal steps
+// look equal, and a test holds the text on each of them to WCAG AA.
+
+import { KIND } from "./kinds.js";
+
+export const VARIANTS = 8;
+
+// [lightness, chroma, hue] by kind.
+const LIGHT = [
+    [0.86, 0.000, 0],   // unknown
+    [0.80, 0.130, 148], // c2
+    [0.69, 0.095, 195], // c1
+    [0.89, 0.100, 142], // inlined
+    [0.94, 0.120, 102], // interpreted
+    [0.81, 0.130, 72],  // native
+    [0.72, 0.110, 300], // jvm
+    [0.81, 0.080, 308], // stub
+    [0.70, 0.155, 38],  // kernel
+    [0.90, 0.018, 255], // thread
+    [0.85, 0.022, 255], // process
+    [0.91, 0.000, 0],   // truncated
+];
+const DARK = [
+    [0.37, 0.000, 0],
+    [0.42, 0.095, 150],
+    [0.35, 0.065, 200],
+    [0.49, 0.100, 142],
+    [0.53, 0.095, 98],
+    [0.46, 0.090, 68],
+    [0.37, 0.125, 300],
+    [0.46, 0.095, 308],
+    [0.42, 0.125, 35],
+    [0.33, 0.020, 255],
+    [0.30, 0.024, 255],
+    [0.33, 0.000, 0],
+];
+const MATCH = { light: [0.74, 0.215, 335], dark: [0.53, 0.215, 340] };
+const INK = { light: "#161616", dark: "#ffffff" };
+
+export const THEMES = Object.freeze(["light", "dark"]);
+
+function gamma(c) {
+    const v = c <= 0.0031308 ? 12.92 * c : 1.055 * c ** (1 / 2.4) - 0.055;
+
+    return Math.round(Math.min(1, Math.max(0, v)) * 255);
+}
+
+// sRGB bytes of a colour in OKLCH; what lies outside of sRGB is clipped.
+export function rgbOfOklch(l, c, h) {
+    const a = c * Math.cos(h * Math.PI / 180);
+    const b = c * Math.sin(h * Math.PI / 180);
+    const x = (l + 0.3963377774 * a + 0.2158037573 * b) ** 3;
+    const y = (l - 0.1055613458 * a - 0.0638541728 * b) ** 3;
+    const z = (l - 0.0894841775 * a - 1.2914855480 * b) ** 3;
+
+    return [
+        gamma(4.0767416621 * x - 3.3077115913 * y + 0.2309699292 * z),
+        gamma(-1.2684380046 * x + 2.6097574011 * y - 0.3413193965 * z),
+        gamma(-0.0041960863 * x - 0.7034186147 * y + 1.7076147010 * z),
+    ];
+}
+
+export function hexOf(rgb) {
+    return "#" + rgb.map((v) => v.toString(16).padStart(2, "0")).join("");
+}
+
+export function rgbOfHex(hex) {
+    return [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16));
+}
+
+function luminance(rgb) {
+    const [r, g, b] = rgb.map((v) => {
+        const c = v / 255;
+
+        return c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
+    });
+
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+}
+
+// WCAG 2 contrast ratio of two "#rrggbb".
+export function contrast(one, other) {
+    const a = luminance(rgbOfHex(one));
+    const b = luminance(rgbOfHex(other));
+
+    return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+}
+
+function variantsOf([l, c, h], kind) {
+    const list = [];
+
+    for (let i = 0; i < VARIANTS; i++) {
+        const t = i / (VARIANTS - 1) * 2 - 1; // -1 … 1
+        const bend = kind === KIND.UNKNOWN || kind >= KIND.THREAD ? 0 : t;
+
+        list.push(hexOf(rgbOfOklch(l - 0.012 * bend, c, h + 9 * bend)));
+    }
+    return list;
+}
+
+function makePalette(theme) {
+    const kinds = (theme === "dark" ? DARK : LIGHT).map(variantsOf);
+
+    return Object.freeze({
+        theme,
+        ink: INK[theme],
+        match: hexOf(rgbOfOklch(...MATCH[theme])),
+        root: theme === "dark" ? "#2b2e33" : "#e3e5e8",
+        dust: theme === "dark" ? "#4a4d52" : "#c4c7cb",
+        hatch: theme === "dark" ? "#4b4b4b" : "#bdbdbd",
+        kinds,
+        // The colour of a kind in a legend.
+        kind: (kind) => kinds[kind][VARIANTS >> 1],
+    });
+}
+
+const PALETTES = { light: makePalette("light"), dark: makePalette("dark") };
+
+export function paletteOf(theme) {
+    return PALETTES[theme] || PALETTES.light;
+}
+
+// A small number that is the same for equal texts.
+export function hashText(text, seed = 0x811c9dc5) {
+    let h = seed;
+
+    for (let i = 0; i < text.length; i++)
+        h = Math.imul(h ^ text.charCodeAt(i), 0x01000193);
+    return h >>> 0;
+}
+
+export function variantOf(family) {
+    const h = hashText(family);
+
+    return ((h ^ h >>> 13 ^ h >>> 21) >>> 0) % VARIANTS;
+}

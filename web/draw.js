@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+// Paints the part of a tree that is in view onto a canvas. Only levels and frames that can be seen are
+// touched: frames narrower than half a pixel are passed over by binary search and painted as one grey run.
+
+import { colourFamily, labelFor, nameForms } from "./names.js";
+import { isHatched } from "./kinds.js";
+import { variantOf } from "./colors.js";
+import { firstEndingAfter, nodeKind } from "./tree.js";
+
+export const ROW_HEIGHT = 18;
+export const FONT = '11.5px ui-monospace, "SF Mono", "Cascadia Mono", Menlo, Consolas, "DejaVu Sans Mono", ' +
+    "monospace";
+
+const NARROWEST = 0.5; // CSS pixels
+const TEXT_LEFT = 4;
+const GAP = 1; // between neighbours, where both are wide enough
+
+// What is the same for a profile whatever is in view: colours and labels, made when first needed.
+export class Looks {
+    constructor(profile) {
+        this.profile = profile;
+        this.variants = new Int8Array(profile.groups.length).fill(-1);
+        this.forms = new Array(profile.groups.length).fill(null);
+        this.labels = new Map();
+    }
+
+    colour(palette, g) {
+        const { name, kind, module } = this.profile.groups[g];
+
+        if (this.variants[g] < 0)
+            this.variants[g] = variantOf(colourFamily(name, kind, module));
+        return palette.kinds[kind][this.variants[g]];
+    }
+
+    label(g, max) {
+        const { name, kind } = this.profile.groups[g];
+        const forms = this.forms[g] || (this.forms[g] = nameForms(name, kind));
+
+        return labelFor(forms, kind, max);
+    }
+}
+
+// Cells are of one width in a monospace font; names with other characters are measured.
+export function measureFont(ctx) {
+    ctx.font = FONT;
+    return ctx.measureText("MMMMMMMMMM").width / 10;
+}
+
+function isPlain(text) {
+    for (let i = 0; i < text.length; i++)
+        if (text.charCodeAt(i) > 0x7e && text[i] !== "…")
+            return false;
+    return true;
+}
+
+function fitted(ctx, looks, g, width, cell) {
+    let max = Math.floor((width - TEXT_LEFT - 2) / cell);
+    let label = looks.label(g, max);
+
+    while (label && !isPlain(label) && ctx.measureText(label).width > width - TEXT_LEFT - 2)
+        label = looks.label(g, max = Math.min(max - 1, [...label].length - 1));
+    return label;
+}
+
+const hatchPatterns = new Map();
+
+function hatch(ctx, palette, scale) {
+    const key = palette.theme + scale;
+
+    if (!hatchPatterns.has(key)) {
+        const tile = document.createElement("canvas");
+        const size = Math.round(6 * scale);
+        const t = tile.getContext("2d");
+
+        tile.width = tile.height = size;
+        t.strokeStyle = palette.hatch;
+        t.lineWidth = scale;
+        t.beginPath();
+        for (const shift of [-size, 0, size]) {
+            t.moveTo(shift - 1, size + 1);
+            t.lineTo(shift + size + 1, -1);
+        }
+        t.stroke();
+        hatchPatterns.set(key, tile);
+    }
+    const pattern = ctx.createPattern(hatchPatterns.get(key), "repeat");
+
+    pattern.setTransform(new DOMMatrix().scale(1 / scale));
+    return pattern;
+}
+
+// @view: {x0, x1} in weight, {width, height} in CSS pixels, top (levels are placed by rowY), scale (device
+// pixels per CSS pixel), palette, matched (or null), zoomDepth (levels above are the path to the view).
+export function drawTree(ctx, tree, looks, view) {
+    const { palette, scale } = view;
+
+    ctx.setTransform(scale, 0, 0, scale, 0, 0);
+    ctx.clearRect(0, 0, view.width, view.height);
+    ctx.font = FONT;
+    ctx.textBaseline = "middle";
+    const cell = view.cell || measureFont(ctx);
+    const texts = [];
+
+    for (let depth = 0; depth < tree.levels; depth++) {
+        const y = view.rowY(depth);
+
+        if (y + ROW_HEIGHT > 0 && y < view.height)
+            drawLevel(ctx, tree, looks, view, depth, y, cell, texts);
+    }
+    ctx.fillStyle = palette.ink;
+    for (let i = 0; i < texts.length; i += 3)
+        ctx.fillText(texts[i], texts[i + 1], texts[i + 2]);
+}
+
+function drawLevel(ctx, tree, looks, view, depth, y, cell, texts) {
+    const { x0, x1, width, palette, matched } = view;
+    const perPixel = (x1 - x0) / width;
+    const least = NARROWEST * perPixel;
+    const end = tree.levelStart[depth + 1];
+    const height = ROW_HEIGHT - 1;
+    let at = firstEndingAfter(tree, depth, x0);
+    let dustFrom = -1, dustTo = -1, dustMatch = false;
+
+    const flushDust = () => {
+        if (dustFrom >= 0) {
+            ctx.fillStyle = dustMatch ? palette.match : palette.dust;
+            ctx.fillRect(dustFrom, y, Math.max(dustTo - dustFrom, NARROWEST), height);
+        }
+        dustFrom = -1;
+        dustMatch = false;
+    };
+
+    while (at < end) {
+        const node = tree.levelNodes[at];
+        const start = tree.x[node], total = tree.total[node];
+
+        if (start >= x1)
+            break;
+        const px = (start - x0) / perPixel;
+        const pw = total / perPixel;
+
+        if (pw < NARROWEST) {
+            const skipTo = Math.max(at + 1, firstEndingAfter(tree, depth, start + least));
+
+            if (dustFrom >= 0 && px - dustTo > NARROWEST)
+                flushDust();
+            if (dustFrom < 0)
+                dustFrom = px;
+            dustTo = Math.max(px + pw, px + NARROWEST);
+            dustMatch = dustMatch || Boolean(matched && anyMatch(tree, matched, at, skipTo));
+            at = skipTo;
+            continue;
+        }
+        flushDust();
+        drawFrame(ctx, tree, looks, view, node, px, pw, y, cell, texts);
+        at++;
+    }
+    flushDust();
+}
+
+function anyMatch(tree, matched, from, to) {
+    for (let i = from; i < to; i++)
+        if (matched[tree.group[tree.levelNodes[i]]])
+            return true;
+    return false;
+}
+
+function drawFrame(ctx, tree, looks, view, node, px, pw, y, cell, texts) {
+    const { palette, matched, width } = view;
+    const g = tree.group[node];
+    const left = Math.max(px, 0);
+    const right = Math.min(px + pw, width);
+    const gap = pw >= 3 && px + pw <= width ? GAP : 0;
+    const isMatch = matched && node > 0 && matched[g];
+    const height = ROW_HEIGHT - 1;
+
+    ctx.fillStyle = node === 0 ? palette.root : isMatch ? palette.match : looks.colour(palette, g);
+    ctx.fillRect(left, y, right - left - gap, height);
+    if (node > 0 && !isMatch && isHatched(nodeKind(tree, node)) && pw > 3) {
+        ctx.fillStyle = view.hatch || (view.hatch = hatch(ctx, palette, view.scale));
+        ctx.fillRect(left, y, right - left - gap, height);
+    }
+    const room = right - left - gap;
+    const label = node === 0 ? rootLabel(view, room, cell) : fitted(ctx, looks, g, room, cell);
+
+    if (label)
+        texts.push(label, left + TEXT_LEFT, y + height / 2 + 0.5);
+}
+
+function rootLabel(view, room, cell) {
+    return labelFor([view.rootText || "all", "all"], 10, Math.floor((room - TEXT_LEFT - 2) / cell));
+}
+

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Numbers as people read them: always with a unit, shares with one decimal, digits in groups of three.
+
+const NBSP = "\u00a0";
+
+export function formatCount(n) {
+    return Math.round(n).toString().replace(/\B(?=(\d{3})+$)/g, ",");
+}
+
+export function formatShare(part, whole) {
+    if (!(whole > 0))
+        return "–";
+    const percent = part / whole * 100;
+
+    if (percent > 0 && percent < 0.05)
+        return "<0.1" + NBSP + "%";
+    if (percent < 100 && percent > 99.95)
+        return ">99.9" + NBSP + "%";
+    return percent.toFixed(1) + NBSP + "%";
+}
+
+// 1, 2 or 0 decimals, so that three digits count.
+function threeDigits(n) {
+    return n >= 99.95 ? n.toFixed(0) : n >= 9.995 ? n.toFixed(1) : n.toFixed(2);
+}
+
+function scaled(n, steps) {
+    for (const [least, unit] of steps)
+        if (n >= least)
+            return (least === 1 && Number.isInteger(n) ? String(n) : threeDigits(n / least)) + NBSP + unit;
+    return "0" + NBSP + steps[steps.length - 1][1];
+}
+
+const NANOSECONDS = [[6e10, "min"], [1e9, "s"], [1e6, "ms"], [1e3, "µs"], [1, "ns"]];
+const BYTES = [[2 ** 40, "TiB"], [2 ** 30, "GiB"], [2 ** 20, "MiB"], [2 ** 10, "KiB"], [1, "B"]];
+
+export function formatValue(n, unit) {
+    if (unit === "nanoseconds")
+        return scaled(n, NANOSECONDS);
+    if (unit === "bytes")
+        return scaled(n, BYTES);
+    return formatCount(n) + (unit ? NBSP + unit : "");
+}
+
+export function formatSeconds(seconds) {
+    if (seconds >= 3600)
+        return +(seconds / 3600).toFixed(1) + NBSP + "h";
+    if (seconds >= 120)
+        return +(seconds / 60).toFixed(1) + NBSP + "min";
+    return +seconds.toFixed(seconds < 10 ? 1 : 0) + NBSP + "s";
+}
+
+export function plural(n, one, many) {
+    return formatCount(n) + NBSP + (n === 1 ? one : many);
+}
+
+// "2026-11-21 01:26:54 UTC" of an RFC 3339 time in UTC; "" of anything else.
+export function formatTime(rfc3339) {
+    const m = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)/.exec(rfc3339 || "");
+
+    return m ? m[1] + " " + m[2] + " UTC" : "";
+}

@@ -1,0 +1,487 @@
+// SPDX-License-Identifier: Apache-2.0
+// The flame graph as a part of a page: a canvas that scrolls, zooms and takes keys. It knows a tree and how to
+// look at it, and tells its owner what happens through callbacks.
+
+import { copyText, element } from "./dom.js";
+import { ROW_HEIGHT, Looks, drawTree, measureFont } from "./draw.js";
+import { paletteOf } from "./colors.js";
+import { isWithin, levelsBelow, neighbour, nodeAt, nodeName, widestChild } from "./tree.js";
+
+const ZOOM_MS = 120;
+const CLICK_SLOP = 4; // CSS pixels that a click may move
+const REVEAL_WIDTH = 48; // CSS pixels a frame must have to be seen well
+const PRINT_WIDTH = 1060;
+const CANVAS_MAX = 8192; // CSS pixels of height when printing
+
+export class Graph {
+    // @on: {hover(node), focus(node), zoom(node), copied(ok, name)}; node -1: none.
+    constructor(on) {
+        this.on = on;
+        this.canvas = element("canvas", { class: "graph-canvas", "aria-hidden": "true" });
+        this.hoverMark = element("div", { class: "mark mark-hover" });
+        this.focusMark = element("div", { class: "mark mark-focus" });
+        this.layer = element("div", { class: "graph-layer" }, this.canvas, this.hoverMark, this.focusMark);
+        this.space = element("div", { class: "graph-space" });
+        this.root = element("div", {
+            class: "graph", tabindex: "0", role: "application", "aria-roledescription": "flame graph",
+            "aria-label": "Flame graph. Arrow keys walk the frames, Enter zooms, Escape goes back.",
+        }, this.layer, this.space);
+        this.ctx = this.canvas.getContext("2d");
+        this.theme = "light";
+        this.icicle = false;
+        this.matched = null;
+        this.tree = null;
+        this.focus = -1;
+        this.hover = -1;
+        this.zoomNode = 0;
+        this.history = [];
+        this.view = { x0: 0, x1: 1 };
+        this.width = this.height = 0;
+        this.fromEnd = 0; // how far a flame graph is scrolled up from its root
+        this.listen();
+    }
+
+    listen() {
+        const { root } = this;
+
+        new ResizeObserver(() => this.resize()).observe(root);
+        root.addEventListener("scroll", () => this.scrolled());
+        root.addEventListener("pointermove", (e) => this.pointerMoved(e));
+        root.addEventListener("pointerleave", () => this.setHover(-1));
+        root.addEventListener("pointerdown", (e) => { this.pressed = { x: e.clientX, y: e.clientY }; });
+        root.addEventListener("click", (e) => this.clicked(e));
+        root.addEventListener("dblclick", (e) => this.doubleClicked(e));
+        root.addEventListener("wheel", (e) => this.wheeled(e), { passive: false });
+        root.addEventListener("keydown", (e) => this.keyed(e));
+        addEventListener("beforeprint", () => this.print(true));
+        addEventListener("afterprint", () => this.print(false));
+    }
+
+    // ---- what is shown ----
+
+    setTree(tree, rootText, zoomNode = 0) {
+        if (!this.looks || this.looks.profile !== tree.profile)
+            this.looks = new Looks(tree.profile);
+        this.tree = tree;
+        this.rootText = rootText;
+        this.matched = null;
+        this.history = [];
+        this.focus = this.hover = -1;
+        this.zoomNode = zoomNode;
+        this.view = this.viewOf(zoomNode);
+        this.placeRows(true);
+        this.redraw();
+    }
+
+    // The widths changed (another weight); the place stays.
+    reweighed() {
+        this.view = this.viewOf(this.zoomNode);
+        this.redraw();
+    }
+
+    setMatched(matched) {
+        this.matched = matched;
+        this.redraw();
+    }
+
+    setTheme(theme) {
+        this.theme = theme;
+        this.redraw();
+    }
+
+    setIcicle(icicle) {
+        this.icicle = icicle;
+        this.placeRows(true);
+        this.redraw();
+    }
+
+    viewOf(node) {
+        const { tree } = this;
+
+        return { x0: tree.x[node], x1: tree.x[node] + Math.max(tree.total[node], 1e-9) };
+    }
+
+    // ---- zoom ----
+
+    zoom(node, { remember = true, animate = true } = {}) {
+        if (node === this.zoomNode && this.isWhole())
+            return;
+        if (remember)
+            this.history.push(this.zoomNode);
+        this.zoomNode = node;
+        this.moveTo(this.viewOf(node), animate);
+        this.placeRows(false);
+        this.on.zoom(node);
+    }
+
+    isWhole() {
+        const { x0, x1 } = this.viewOf(this.zoomNode);
+
+        return this.view.x0 === x0 && this.view.x1 === x1;
+    }
+
+    back() {
+        if (!this.isWhole())
+            this.moveTo(this.viewOf(this.zoomNode), true);
+        else if (this.history.length)
+            this.zoom(this.history.pop(), { remember: false });
+        else if (this.zoomNode)
+            this.zoom(0, { remember: false });
+        else
+            return false;
+        return true;
+    }
+
+    reset() {
+        this.zoom(0);
+        this.history = [];
+    }
+
+    canGoBack() {
+        return this.zoomNode !== 0 || !this.isWhole();
+    }
+
+    moveTo(target, animate) {
+        const from = { ...this.view };
+        const still = !animate || matchMedia("(prefers-reduced-motion: reduce)").matches;
+        const started = performance.now();
+        const move = (this.move = (this.move || 0) + 1);
+
+        if (still) {
+            this.view = target;
+            this.redraw();
+            return;
+        }
+        const step = (now) => {
+            if (move !== this.move)
+                return; // another zoom took over
+            const t = Math.min(1, Math.max(0, (now - started) / ZOOM_MS));
+            const eased = 1 - (1 - t) ** 3;
+
+            this.view = t < 1
+                ? { x0: from.x0 + (target.x0 - from.x0) * eased, x1: from.x1 + (target.x1 - from.x1) * eased }
+                : target;
+            this.draw();
+            if (t < 1)
+                requestAnimationFrame(step);
+        };
+
+        requestAnimationFrame(step);
+    }
+
+    // ---- rows and scrolling ----
+
+    // Rows of the view: the path to the zoomed frame and what is above it. @home: scroll to the root.
+    placeRows(home) {
+        if (!this.tree || !this.height)
+            return;
+        this.rows = levelsBelow(this.tree, this.zoomNode);
+        const full = Math.max(this.rows * ROW_HEIGHT, this.height);
+
+        this.full = full;
+        this.space.style.height = full - this.height + "px";
+        if (home)
+            this.fromEnd = 0;
+        this.root.scrollTop = this.icicle ? (home ? 0 : this.root.scrollTop) : full - this.height - this.fromEnd;
+        this.top = this.root.scrollTop;
+        if (!home)
+            this.scrollToLevel(this.tree.depth[this.zoomNode]);
+    }
+
+    rowY(depth) {
+        return this.icicle ? depth * ROW_HEIGHT - this.top : this.full - (depth + 1) * ROW_HEIGHT - this.top;
+    }
+
+    scrollToLevel(depth) {
+        const y = this.rowY(depth);
+
+        if (y < 0)
+            this.root.scrollTop += y - Math.min(2 * ROW_HEIGHT, this.height / 4);
+        else if (y + ROW_HEIGHT > this.height)
+            this.root.scrollTop += y + ROW_HEIGHT - this.height + Math.min(2 * ROW_HEIGHT, this.height / 4);
+        this.scrolled();
+    }
+
+    scrolled() {
+        this.top = this.root.scrollTop;
+        this.fromEnd = (this.full || 0) - this.height - this.top;
+        this.redraw();
+    }
+
+    resize() {
+        const width = this.root.clientWidth, height = this.root.clientHeight;
+
+        if (!width || !height || this.printing)
+            return;
+        const home = !this.height;
+
+        this.width = width;
+        this.height = height;
+        this.layer.style.height = height + "px";
+        this.placeRows(home);
+        this.draw();
+    }
+
+    // ---- drawing ----
+
+    redraw() {
+        if (this.pending)
+            return;
+        this.pending = requestAnimationFrame(() => {
+            this.pending = 0;
+            this.draw();
+        });
+    }
+
+    draw() {
+        if (!this.tree || !this.width)
+            return;
+        const scale = devicePixelRatio || 1;
+        const { canvas, width, height } = this;
+
+        if (canvas.width !== Math.round(width * scale) || canvas.height !== Math.round(height * scale)) {
+            canvas.width = Math.round(width * scale);
+            canvas.height = Math.round(height * scale);
+        }
+        canvas.style.width = width + "px";
+        canvas.style.height = height + "px";
+        this.cell = this.cell || measureFont(this.ctx);
+        drawTree(this.ctx, this.tree, this.looks, {
+            ...this.view, width, height, scale, cell: this.cell, palette: paletteOf(this.theme),
+            matched: this.matched, rowY: (depth) => this.rowY(depth), rootText: this.rootText,
+        });
+        this.place(this.hoverMark, this.hover);
+        this.place(this.focusMark, this.focus);
+    }
+
+    // Puts a mark around a node.
+    place(mark, node) {
+        const y = node < 0 ? -1 : this.rowY(this.tree.depth[node]);
+
+        if (node < 0 || y + ROW_HEIGHT <= 0 || y >= this.height) {
+            mark.hidden = true;
+            return;
+        }
+        const { left, right } = this.pixels(node);
+
+        mark.hidden = right <= left;
+        mark.style.transform = `translate(${left}px, ${y}px)`;
+        mark.style.width = Math.max(right - left, 2) + "px";
+    }
+
+    pixels(node) {
+        const perPixel = (this.view.x1 - this.view.x0) / this.width;
+        const left = (this.tree.x[node] - this.view.x0) / perPixel;
+        const right = left + this.tree.total[node] / perPixel;
+
+        return { left: Math.max(left, 0), right: Math.min(right, this.width) };
+    }
+
+    // The whole graph at once, in light colours, as wide as paper.
+    print(start) {
+        if (!this.tree)
+            return;
+        if (start) {
+            this.printing = {
+                theme: this.theme, width: this.width, height: this.height, icicle: this.icicle,
+            };
+            this.theme = "light";
+            this.width = PRINT_WIDTH;
+            this.height = Math.min(this.rows * ROW_HEIGHT, CANVAS_MAX);
+            this.full = this.rows * ROW_HEIGHT;
+            this.top = this.icicle ? 0 : this.full - this.height;
+            this.layer.style.height = "auto";
+            this.draw();
+            this.canvas.style.width = "100%";
+            this.canvas.style.height = "auto";
+            this.hoverMark.hidden = this.focusMark.hidden = true;
+            return;
+        }
+        this.theme = this.printing.theme;
+        this.printing = null;
+        this.resize();
+    }
+
+    // ---- pointer ----
+
+    nodeUnder(event) {
+        if (!this.tree)
+            return -1;
+        const box = this.layer.getBoundingClientRect();
+        const y = event.clientY - box.top, x = event.clientX - box.left;
+
+        if (x < 0 || x >= this.width || y < 0 || y >= this.height)
+            return -1;
+        const depth = this.icicle ? Math.floor((y + this.top) / ROW_HEIGHT)
+            : Math.floor((this.full - this.top - y) / ROW_HEIGHT);
+
+        return nodeAt(this.tree, depth, this.view.x0 + x / this.width * (this.view.x1 - this.view.x0));
+    }
+
+    setHover(node, event) {
+        if (node !== this.hover) {
+            this.hover = node;
+            if (this.tree)
+                this.place(this.hoverMark, node);
+        }
+        this.on.hover(node, event);
+    }
+
+    pointerMoved(event) {
+        if (event.pointerType === "touch")
+            return;
+        const node = this.nodeUnder(event);
+
+        this.root.classList.toggle("over-frame", node >= 0);
+        this.setHover(node, event);
+    }
+
+    clicked(event) {
+        const node = this.nodeUnder(event);
+        const moved = this.pressed &&
+            Math.hypot(event.clientX - this.pressed.x, event.clientY - this.pressed.y) > CLICK_SLOP;
+
+        if (node < 0 || moved)
+            return;
+        // A finger cannot hover: its first tap tells, its second one zooms.
+        const tells = event.pointerType === "touch" && node !== this.focus;
+
+        this.setFocus(node, { scroll: false });
+        if (!tells)
+            this.zoom(node);
+    }
+
+    async doubleClicked(event) {
+        const node = this.nodeUnder(event);
+
+        if (node > 0)
+            await this.copy(node);
+    }
+
+    async copy(node) {
+        const name = nodeName(this.tree, node);
+
+        this.on.copied(await copyText(name), name);
+    }
+
+    wheeled(event) {
+        if (!this.tree)
+            return;
+        if (event.ctrlKey) {
+            const box = this.layer.getBoundingClientRect();
+            const at = (event.clientX - box.left) / this.width;
+
+            event.preventDefault();
+            this.stretch(Math.exp(Math.max(-1, Math.min(1, event.deltaY / 200))), at);
+        } else if (Math.abs(event.deltaX) > Math.abs(event.deltaY) && this.canGoBack()) {
+            event.preventDefault();
+            this.pan(event.deltaX / this.width);
+        }
+    }
+
+    stretch(factor, at) {
+        const { x0, x1 } = this.view;
+        const whole = this.tree.total[0];
+        const middle = x0 + (x1 - x0) * at;
+        const span = Math.min(whole, Math.max((x1 - x0) * factor, whole * 1e-7));
+
+        this.setView(middle - span * at, span);
+    }
+
+    pan(share) {
+        this.setView(this.view.x0 + (this.view.x1 - this.view.x0) * share, this.view.x1 - this.view.x0);
+    }
+
+    setView(x0, span) {
+        const whole = this.tree.total[0];
+        const start = Math.max(0, Math.min(x0, whole - span));
+
+        this.move = (this.move || 0) + 1;
+        this.view = { x0: start, x1: start + span };
+        if (span >= whole * (1 - 1e-12))
+            this.view = this.viewOf(0);
+        this.redraw();
+        this.on.zoom(this.zoomNode);
+    }
+
+    // ---- keyboard ----
+
+    setFocus(node, { scroll = true } = {}) {
+        this.focus = node;
+        if (scroll && node >= 0)
+            this.reveal(node);
+        if (this.tree)
+            this.place(this.focusMark, node);
+        this.on.focus(node);
+    }
+
+    // Brings a node into sight: scrolls, and zooms where it would be too narrow or lies outside.
+    reveal(node) {
+        const { tree, view } = this;
+        const inView = tree.x[node] < view.x1 && tree.x[node] + tree.total[node] > view.x0;
+        const visible = this.pixels(node);
+
+        if (!inView || !(visible.right - visible.left >= 2)) {
+            let to = node;
+
+            while (to > 0 && tree.total[node] / tree.total[tree.parent[to]] * this.width >= REVEAL_WIDTH)
+                to = tree.parent[to];
+            this.zoom(to);
+        } else if (tree.depth[node] >= this.rows) {
+            this.zoom(0);
+        }
+        this.scrollToLevel(tree.depth[node]);
+    }
+
+    walk(direction) {
+        const { tree } = this;
+        const from = this.focus;
+        let to = -1;
+
+        if (from < 0) {
+            to = this.zoomNode;
+        } else if (direction === "deeper") {
+            to = this.childInView(from);
+        } else if (direction === "outer") {
+            to = from > 0 ? tree.parent[from] : -1;
+        } else {
+            to = neighbour(tree, from, direction === "left" ? -1 : 1);
+            if (to >= 0 && !isWithin(tree, to, this.zoomNode))
+                to = -1;
+        }
+        if (to >= 0)
+            this.setFocus(to);
+    }
+
+    // On the way to the zoomed frame that way, else the widest child.
+    childInView(node) {
+        const { tree, zoomNode } = this;
+
+        if (node === zoomNode || !isWithin(tree, zoomNode, node))
+            return widestChild(tree, node);
+        let i = zoomNode;
+
+        while (tree.parent[i] !== node)
+            i = tree.parent[i];
+        return i;
+    }
+
+    keyed(event) {
+        if (!this.tree || event.ctrlKey || event.metaKey || event.altKey)
+            return;
+        const up = this.icicle ? "outer" : "deeper", down = this.icicle ? "deeper" : "outer";
+        const moves = { ArrowUp: up, ArrowDown: down, ArrowLeft: "left", ArrowRight: "right" };
+
+        if (moves[event.key])
+            this.walk(moves[event.key]);
+        else if (event.key === "Enter" || event.key === " ")
+            this.zoom(Math.max(this.focus, 0));
+        else if (event.key === "+" || event.key === "-")
+            this.stretch(event.key === "+" ? 0.7 : 1 / 0.7, 0.5);
+        else if (event.key === "c" && this.focus > 0)
+            this.copy(this.focus);
+        else
+            return;
+        event.preventDefault();
+    }
+}

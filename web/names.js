@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// Names of frames: their parts, and how they are shortened when there is no room. People look for
+// Class.method, so the package goes first, then the parameters, then characters from the left.
+
+import { KIND, isJava, isSynthetic } from "./kinds.js";
+
+// "com.acme.Order.total(int):42_[j]" in parts; what is not there is "".
+export function splitJavaName(name) {
+    const suffix = /(?::\d+)?(?:_\[[a-z01]\])?$/.exec(name)[0];
+    const rest = name.slice(0, name.length - suffix.length);
+    const open = rest.indexOf("(");
+    const params = open > 0 ? rest.slice(open) : "";
+    const head = open > 0 ? rest.slice(0, open) : rest;
+    const dot = head.lastIndexOf(".");
+    const owner = dot > 0 ? head.slice(0, dot) : "";
+    const method = dot > 0 ? head.slice(dot + 1) : head;
+    let from = owner.lastIndexOf(".");
+
+    // Hidden classes are "Outer$$Lambda.0x00007f…" or "Outer$$Lambda/0x…": the number belongs to the class.
+    if (from > 0 && /^0x[0-9a-f]+$/.test(owner.slice(from + 1)))
+        from = owner.lastIndexOf(".", from - 1);
+    return {
+        pack: from > 0 ? owner.slice(0, from) : "",
+        type: from > 0 ? owner.slice(from + 1) : owner,
+        method,
+        params,
+        suffix,
+    };
+}
+
+// The parameters of a C++ or Rust symbol start at the "(" that matches the last ")".
+function nativeParamsAt(name) {
+    const close = name.lastIndexOf(")");
+    let depth = 0;
+
+    for (let i = close; i > 0; i--) {
+        if (name[i] === ")")
+            depth++;
+        else if (name[i] === "(" && --depth === 0)
+            return name.endsWith("operator", i) ? -1 : i;
+    }
+    return -1;
+}
+
+// What is tried in turn, longest first.
+export function nameForms(name, kind) {
+    const forms = [name];
+
+    if (isJava(kind)) {
+        const part = splitJavaName(name);
+        const short = part.type ? part.type + "." + part.method : part.method;
+
+        if (part.pack)
+            forms.push(short + part.params + part.suffix);
+        if (part.params || part.suffix)
+            forms.push(short);
+    } else if (!isSynthetic(kind) && name.endsWith(")")) {
+        const at = nativeParamsAt(name);
+
+        if (at > 0)
+            forms.push(name.slice(0, at));
+    }
+    return forms;
+}
+
+// The label for room of @max characters; "" when fewer than 3 fit.
+export function labelFor(forms, kind, max) {
+    if (max < 3)
+        return "";
+    for (const form of forms)
+        if (form.length <= max)
+            return form;
+    const last = forms[forms.length - 1];
+
+    if (isSynthetic(kind) || kind === KIND.UNKNOWN) // the beginning tells these apart
+        return dropHalfPair(last.slice(0, max - 1)) + "…";
+    return "…" + last.slice(last.length - max + 1).replace(/^[\udc00-\udfff]/, "");
+}
+
+function dropHalfPair(text) {
+    return text.replace(/[\ud800-\udbff]$/, "");
+}
+
+// What neighbours in colour share: the package, the native name's namespace, or nothing.
+export function colourFamily(name, kind, module) {
+    if (isJava(kind))
+        return splitJavaName(name).pack;
+    if (kind === KIND.NATIVE || kind === KIND.JVM) {
+        const at = name.indexOf("::");
+
+        return at > 0 ? name.slice(0, at) : module;
+    }
+    if (kind === KIND.KERNEL)
+        return name.split("_", 2).join("_");
+    return "";
+}
+
+export function shortName(name, kind) {
+    const forms = nameForms(name, kind);
+
+    return forms[forms.length - 1];
+}

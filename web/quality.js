@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// How far a profile can be trusted: quiet facts while it is good, a sentence where it is not.
+
+import { formatCount, formatShare, plural } from "./format.js";
+
+const UNKNOWN_LIMIT = 0.05; // shares above which a sentence is due
+const TRUNCATED_LIMIT = 0.05;
+const LOST_LIMIT = 0.01;
+const FEW_SAMPLES = 100;
+
+// {facts: [{text, isBad}], sentences: [text]}
+export function judgeQuality({ samples, lost, unknown, truncated }) {
+    const facts = [], sentences = [];
+    const fact = (text, isBad) => facts.push({ text, isBad });
+    const taken = samples + lost;
+
+    fact(plural(samples, "sample", "samples"), samples < FEW_SAMPLES);
+    fact(formatShare(unknown, samples) + " unknown", unknown > samples * UNKNOWN_LIMIT);
+    fact(formatShare(truncated, samples) + " truncated", truncated > samples * TRUNCATED_LIMIT);
+    fact(formatCount(lost) + " lost", lost > taken * LOST_LIMIT);
+    if (samples > 0 && samples < FEW_SAMPLES) {
+        const error = Math.min(100, Math.round(98 / Math.sqrt(samples)));
+
+        sentences.push(`Few samples: a share here is off by up to ${error} percentage points. ` +
+            "Sample for longer, or at a higher rate.");
+    }
+    if (unknown > samples * UNKNOWN_LIMIT)
+        sentences.push(`${formatShare(unknown, samples)} of the samples have a frame without a name: ` +
+            "their [unknown] frames stand where that code ran.");
+    if (truncated > samples * TRUNCATED_LIMIT)
+        sentences.push(`${formatShare(truncated, samples)} of the stacks are cut: they start at ` +
+            "[truncated], their callers are missing.");
+    if (lost > taken * LOST_LIMIT)
+        sentences.push(`${formatShare(lost, taken)} of the samples were lost: the machine was too busy to ` +
+            "take them in. Sample at a lower rate.");
+    return { facts, sentences };
+}
+
+// What to say in place of an empty graph.
+export function emptyText(meta) {
+    if (meta.event === "cpu")
+        return "No samples: nothing that was asked for ran on a CPU in this time. Try a longer time, or " +
+            "event=wall to see where threads wait.";
+    return `No samples: the event “${meta.event}” did not happen in this time, or a filter left everything ` +
+        "out. Try a longer time.";
+}
