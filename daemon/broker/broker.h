@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The door of broker/: flamed's side of the talk with flamed-broker, which holds the privileges. One
- * request, one answer, over a SOCK_SEQPACKET socket; requests name a thing, never a path; answers carry
- * read-only fds. Every call blocks for the broker's answer (milliseconds; a deadline of 10 s makes the
- * peer count as lost). Thread: any (one request at a time, by a lock).
- * The list of requests and the reason why each is safe: broker/requests.h and docs/privilege.md.
+ * The door of broker/: flamed's side of the talk with flamed-broker, which holds the privileges.
+ * One request, one answer, over a SOCK_SEQPACKET socket; requests name a thing, never a path;
+ * answers carry read-only fds. Every call blocks for the broker's answer (milliseconds; a deadline
+ * of 10 s makes the peer count as lost). Thread: any (one request at a time, by a lock). The list
+ * of requests and the reason why each is safe: broker/requests.h and docs/privilege.md.
  */
 #pragma once
 
@@ -14,7 +14,8 @@
 struct broker;
 
 /* Outcomes > 0 besides PROC_GONE. */
-#define BROKER_ABSENT 2 /* there is no such file (hsperfdata, perf map, debug file, container data) */
+#define BROKER_ABSENT                                                                              \
+    2 /* there is no such file (hsperfdata, perf map, debug file, container data) */
 
 /* Takes @fd, the connected socket. 0 or -ENOMEM. */
 int broker_new(int fd, struct broker **ret);
@@ -26,29 +27,32 @@ bool broker_lost(const struct broker *b);
 
 /* What the broker found when it started: for /readyz and warnings. */
 struct broker_facts {
-    uint64_t capabilities;      /* bit set of its permitted capabilities */
-    uint32_t kernel_version;    /* KERNEL_VERSION(a,b,c) */
-    uint32_t cpus;              /* online */
+    uint64_t capabilities;   /* bit set of its permitted capabilities */
+    uint32_t kernel_version; /* KERNEL_VERSION(a,b,c) */
+    uint32_t cpus;           /* online */
     int32_t perf_event_paranoid, kptr_restrict;
     uint32_t perf_event_max_stack;
     uint8_t btf, bpf_loaded, sideband, kallsyms; /* 1: works */
     uint8_t pid_namespace_level;                 /* 0: the initial one */
     uint8_t pad[3];
-    char bpf_problem[256], sideband_problem[256]; /* a sentence with the remedy, "" where it works */
+    char bpf_problem[256],
+        sideband_problem[256]; /* a sentence with the remedy, "" where it works */
 };
 int broker_facts(struct broker *b, struct broker_facts *ret, struct error *err);
 
 /* Read-only fds of a target, owned by the caller. 0, PROC_GONE, BROKER_ABSENT, -errno with @err. */
 int broker_maps(struct broker *b, const struct proc_id *id, int *ret_fd, struct error *err);
 int broker_environ(struct broker *b, const struct proc_id *id, int *ret_fd, struct error *err);
-/* Refused (-EPERM) for pid 1 of the host, for flamed's own processes and where no libjvm is mapped. */
+/* Refused (-EPERM) for pid 1 of the host, for flamed's own processes and where no libjvm is mapped.
+ */
 int broker_mem(struct broker *b, const struct proc_id *id, int *ret_fd, struct error *err);
 int broker_hsperfdata(struct broker *b, const struct proc_id *id, int *ret_fd, struct error *err);
 /* /tmp/perf-<innermost pid>.map in the target's root. */
 int broker_perfmap(struct broker *b, const struct proc_id *id, int *ret_fd, struct error *err);
-/* The file behind the executable mapping start-end, deleted or not. "[vdso]" comes as a sealed memfd. */
-int broker_mapped(struct broker *b, const struct proc_id *id, uint64_t start, uint64_t end, int *ret_fd,
-                  struct error *err);
+/* The file behind the executable mapping start-end, deleted or not. "[vdso]" comes as a sealed
+ * memfd. */
+int broker_mapped(struct broker *b, const struct proc_id *id, uint64_t start, uint64_t end,
+                  int *ret_fd, struct error *err);
 
 #define BROKER_BUILD_ID_MAX 20
 /* Separate debug file by build-id, looked for in the target's root, then the host's. */
@@ -60,8 +64,8 @@ int broker_debuglink(struct broker *b, const struct proc_id *id, uint64_t start,
 
 int broker_kallsyms(struct broker *b, int *ret_fd, struct error *err);
 
-/* What the container runtime wrote about container @id (64 hex digits): containerd's config.json, CRI-O's
- * userdata config.json, dockershim's config.v2.json. */
+/* What the container runtime wrote about container @id (64 hex digits): containerd's config.json,
+ * CRI-O's userdata config.json, dockershim's config.v2.json. */
 int broker_container_config(struct broker *b, const char *id, int *ret_fd, struct error *err);
 /* The names in /var/log/containers, NUL-separated, in a sealed memfd. */
 int broker_container_logs(struct broker *b, int *ret_fd, struct error *err);

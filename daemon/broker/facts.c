@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the machine lets the broker do, tried rather than guessed, with a sentence for what it does
+ * not.
+ */
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "broker/server.h"
+
+#include <cap-ng.h>
+#include <fcntl.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+/* The number in a file of one line, or @fallback. */
+static int32_t read_number(const char *path, int32_t fallback)
+{
+    _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+    char text[32];
+    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text));
+    struct span s = { text, n > 0 ? (size_t)n : 0 };
+    bool negative = span_take_char(&s, '-');
+    uint64_t v;
+
+    if (!span_take_dec(&s, &v) || v > INT32_MAX)
+        return fallback;
+    return negative ? -(int32_t)v : (int32_t)v;
+}
+
+static uint64_t capabilities(void)
+{
+    uint64_t set = 0;
+
+    for (unsigned cap = 0; cap <= CAP_LAST_CAP; cap++) {
+        if (capng_have_capability(CAPNG_PERMITTED, cap))
+            set |= UINT64_C(1) << cap;
+    }
+    return set;
+}
+
+static uint32_t kernel_version(void)
+{
+    struct utsname u;
+    struct span s;
+    uint64_t a = 0, b = 0, c = 0;
+
+    if (uname(&u) < 0)
+        return 0;
+    s = span_of(u.release);
+    if (span_take_dec(&s, &a) && span_take_char(&s, '.') && span_take_dec(&s, &b) &&
+        span_take_char(&s, '.'))
+        span_take_dec(&s, &c);
+    return (uint32_t)(MIN(a, 255u) << 16 | MIN(b, 255u) << 8 | MIN(c, 255u));
+}
+
+/* True when the kernel shows addresses to us: the first line's is not zero. */
+static bool kallsyms_work(const struct server *s)
+{
+    _cleanup_close_ int fd = openat(s->proc_fd, "kallsyms", O_RDONLY | O_CLOEXEC);
+    char text[17];
+    ssize_t n = fd < 0 ? -1 : read(fd, text, 16);
+    struct span first = { text, n > 0 ? (size_t)n : 0 };
+    uint64_t address = 0;
+
+    return span_take_hex(&first, &address) && address != 0;
+}
+
+static int count_cpu(int cpu, void *cookie)
+{
+    (void)cpu;
+    (*(uint32_t *)cookie)++;
+    return 0;
+}
+
+static void problem(char *ret, size_t size, const struct error *err)
+{
+    if (err->remedy[0])
+        snprintf(ret, size, "%s; %s", err->msg, err->remedy);
+    else
+        snprintf(ret, size, "%s", err->msg);
+}
+
+static int try_cpu(int cpu, void *cookie)
+{
+    int fd = sideband_open(cpu);
+
+    *(int *)cookie = fd;
+    return fd == -ENODEV ? 0 : 1; /* one is enough */
+}
+
+/*
+ * facts. Safe: numbers about the kernel and the broker itself. Loads the BPF programs, as any
+ * sampling request would.
+ */
+int request_facts(struct server *s, const struct broker_request *q, struct reply *rep)
+{
+    struct error err = ERROR_NULL;
+    int fd = -ENODEV;
+
+    (void)q;
+    rep->facts = (struct broker_facts){
+        .capabilities = capabilities(),
+        .kernel_version = kernel_version(),
+        .perf_event_paranoid = read_number("/proc/sys/kernel/perf_event_paranoid", 2),
+        .kptr_restrict = read_number("/proc/sys/kernel/kptr_restrict", 0),
+        .perf_event_max_stack =
+            (uint32_t)MAX(read_number("/proc/sys/kernel/perf_event_max_stack", 127), 0),
+        .btf = access("/sys/kernel/btf/vmlinux", R_OK) == 0,
+        .kallsyms = kallsyms_work(s),
+        .pid_namespace_level = s->initial_pid_ns ? 0 : 1,
+    };
+    cpus_each(count_cpu, &rep->facts.cpus);
+    cpus_each(try_cpu, &fd);
+    rep->facts.sideband = fd >= 0;
+    if (fd < 0) {
+        sideband_problem(fd, &err);
+        problem(rep->facts.sideband_problem, sizeof(rep->facts.sideband_problem), &err);
+    }
+    close_fd(fd);
+    err = ERROR_NULL;
+    rep->facts.bpf_loaded = server_sampler(s, &err) == 0;
+    if (!rep->facts.bpf_loaded) {
+        problem(rep->facts.bpf_problem, sizeof(rep->facts.bpf_problem), &err);
+        log_warn("no sampling: %s", rep->facts.bpf_problem);
+    }
+    return 0;
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Opening files that a container may have had a hand in (target.h says the rules), and memfds.
+ */
+#include "base/cleanup.h"
+#include "broker/target.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+static int open_below(int root_fd, const char *path, uint64_t flags)
+{
+    struct open_how how = {
+        .flags = flags | O_CLOEXEC,
+        .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
+    };
+
+    return (int)syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
+}
+
+static bool is_absence(int e)
+{
+    return e == ENOENT || e == ENOTDIR || e == ELOOP || e == ENAMETOOLONG;
+}
+
+static int rule_check(const struct stat *st, const char *what, const struct file_rule *rule,
+                      struct error *err)
+{
+    if (!S_ISREG(st->st_mode))
+        return error_set(err, -EPERM, "%s is not a regular file", what);
+    if (rule->owned && st->st_uid != rule->uid && st->st_uid != 0)
+        return error_set(err, -EPERM, "%s belongs to uid %u, not to uid %u or root", what,
+                         st->st_uid, rule->uid);
+    if (rule->owned && st->st_nlink != 1)
+        return error_set(err, -EPERM, "%s has %ju links, so it may be another file", what,
+                         (uintmax_t)st->st_nlink);
+    if (rule->inode && (st->st_ino != rule->ino || major(st->st_dev) != rule->dev_major ||
+                        minor(st->st_dev) != rule->dev_minor))
+        return error_set(err, -ESTALE, "%s is not the file that is mapped", what);
+    if (st->st_size < 0 || (uint64_t)st->st_size > rule->max_bytes)
+        return error_set(err, -EFBIG, "%s is larger than %ju bytes", what,
+                         (uintmax_t)rule->max_bytes);
+    return 0;
+}
+
+int file_open(int path_fd, const char *what, const struct file_rule *rule, int *ret_fd,
+              struct error *err)
+{
+    _cleanup_close_ int fd = -1;
+    char link[40], magic[SELFMAG];
+    struct stat st;
+    int r;
+
+    if (fstat(path_fd, &st) < 0)
+        return error_errno(err, "cannot look at %s", what);
+    r = rule_check(&st, what, rule, err);
+    if (r < 0)
+        return r;
+    /* The descriptor pins the inode: what is opened now is what was looked at. O_NONBLOCK: a file
+     * with a lease is busy instead of making us wait for its holder. */
+    snprintf(link, sizeof(link), "/proc/self/fd/%d", path_fd);
+    fd = open(link, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (fd < 0)
+        return error_errno(err, "cannot open %s", what);
+    if (rule->elf &&
+        (pread(fd, magic, sizeof(magic), 0) != SELFMAG || memcmp(magic, ELFMAG, SELFMAG) != 0))
+        return error_set(err, -EPERM, "%s is not an ELF file", what);
+    *ret_fd = take_fd(&fd);
+    return 0;
+}
+
+int root_open(int root_fd, const char *path, const struct file_rule *rule, int *ret_fd,
+              struct error *err)
+{
+    _cleanup_close_ int fd = open_below(root_fd, path, O_PATH | O_NOFOLLOW);
+
+    if (fd < 0)
+        return is_absence(errno) ? BROKER_ABSENT : error_errno(err, "cannot open %s", path);
+    return file_open(fd, path, rule, ret_fd, err);
+}
+
+int root_open_dir(int root_fd, const char *path, int flags, int *ret_fd, struct error *err)
+{
+    int fd = open_below(root_fd, path, (uint64_t)(unsigned)flags | O_DIRECTORY);
+
+    if (fd < 0)
+        return is_absence(errno) ? BROKER_ABSENT : error_errno(err, "cannot open %s", path);
+    *ret_fd = fd;
+    return 0;
+}
+
+int memfd_of(const char *name, const void *p, size_t n, int *ret_fd, struct error *err)
+{
+    _cleanup_close_ int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    size_t done = 0;
+
+    if (fd < 0)
+        return error_errno(err, "cannot create a memory file");
+    while (done < n) {
+        ssize_t r = write(fd, (const char *)p + done, n - done);
+
+        if (r < 0)
+            return error_errno(err, "cannot fill a memory file");
+        done += (size_t)r;
+    }
+    if (fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) < 0 ||
+        lseek(fd, 0, SEEK_SET) < 0)
+        return error_errno(err, "cannot seal a memory file");
+    *ret_fd = take_fd(&fd);
+    return 0;
+}

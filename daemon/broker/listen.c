@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "broker/listen.h"
+
+#include "base/cleanup.h"
+#include "base/log.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define SEND_TIMEOUT_S 5
+#define LISTEN_FD_FIRST 3 /* systemd's protocol */
+
+/* A client that does not take its answers is gone. */
+static void prepare(int fd)
+{
+    struct timeval tv = { .tv_sec = SEND_TIMEOUT_S };
+
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv));
+}
+
+int serve_connection(struct server *s, int fd)
+{
+    int r;
+
+    prepare(fd);
+    do {
+        r = server_answer(s, fd);
+    } while (r == 0);
+    server_forget_client(s);
+    return MIN(r, 0);
+}
+
+int listen_inherited(void)
+{
+    const char *pid = getenv("LISTEN_PID"), *fds = getenv("LISTEN_FDS");
+    uint64_t v;
+
+    if (!pid || !fds || !span_parse_dec(span_of(pid), &v) || v != (uint64_t)getpid())
+        return -1;
+    if (!span_parse_dec(span_of(fds), &v) || v != 1)
+        return -1;
+    fcntl(LISTEN_FD_FIRST, F_SETFD, FD_CLOEXEC);
+    return LISTEN_FD_FIRST;
+}
+
+int listen_at(const char *path, gid_t gid, int *ret_fd, struct error *err)
+{
+    _cleanup_close_ int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    struct sockaddr_un sa = { .sun_family = AF_UNIX };
+    mode_t old;
+    int r;
+
+    if (fd < 0)
+        return error_errno(err, "cannot create a socket");
+    if (strlen(path) >= sizeof(sa.sun_path))
+        return error_set(err, -ENAMETOOLONG, "the path '%s' is too long for a socket", path);
+    memcpy(sa.sun_path, path, strlen(path) + 1);
+    if (unlink(path) < 0 && errno != ENOENT)
+        return error_errno(err, "cannot remove '%s'", path);
+    old = umask(0177);
+    r = bind(fd, (const struct sockaddr *)&sa, sizeof(sa));
+    umask(old);
+    if (r < 0)
+        return error_errno(err, "cannot listen on '%s'", path);
+    if (chown(path, 0, gid) < 0 || chmod(path, 0660) < 0 || listen(fd, 1) < 0)
+        return error_errno(err, "cannot open '%s' to its group", path);
+    *ret_fd = take_fd(&fd);
+    return 0;
+}
+
+/* Takes the next connection. Its fd; -1 when it may not come in. */
+static int accept_client(struct server *s, int listen_fd, uid_t uid, bool busy)
+{
+    _cleanup_close_ int fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC);
+    struct ucred peer;
+    socklen_t n = sizeof(peer);
+
+    if (fd < 0)
+        return -1;
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) < 0 ||
+        (peer.uid != 0 && peer.uid != uid)) {
+        if (log_limit())
+            log_warn("refused a client of another user uid=%u", peer.uid);
+        return -1;
+    }
+    if (busy) {
+        if (log_limit())
+            log_warn("refused a second client host_pid=%d", peer.pid);
+        return -1;
+    }
+    prepare(fd);
+    s->client = peer.pid;
+    log_info("flamed has come host_pid=%d", peer.pid);
+    return take_fd(&fd);
+}
+
+int serve_listener(struct server *s, int listen_fd, uid_t uid, struct error *err)
+{
+    _cleanup_close_ int client = -1;
+
+    for (;;) {
+        struct pollfd p[2] = {
+            { .fd = listen_fd, .events = POLLIN },
+            { .fd = client, .events = POLLIN }, /* negative: ignored */
+        };
+
+        if (poll(p, ARRAY_SIZE(p), /* timeout= */ -1) < 0) {
+            if (errno == EINTR)
+                continue;
+            return error_errno(err, "cannot wait for requests");
+        }
+        /* The client first: one that left makes room for the one that waits. */
+        if (p[1].revents && server_answer(s, client) != 0) {
+            log_info("flamed has left host_pid=%d", s->client);
+            server_forget_client(s);
+            s->client = 0;
+            client = close_fd(client);
+        }
+        if (p[0].revents & (POLLERR | POLLNVAL))
+            return error_set(err, -EBADF, "the listening socket is broken");
+        if (p[0].revents) {
+            int fd = accept_client(s, listen_fd, uid, /* busy= */ client >= 0);
+
+            if (fd >= 0)
+                client = fd;
+        }
+    }
+}

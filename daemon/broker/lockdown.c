@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "broker/lockdown.h"
+
+#include <cap-ng.h>
+#include <seccomp.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#define NOFILE_MAX 16384
+
+/* docs/privilege.md says what each is for. CHECKPOINT_RESTORE is not among them: SYS_ADMIN covers
+ * map_files. The last five are for starting an attach. */
+static const unsigned KEPT[] = {
+    CAP_SYS_ADMIN, CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, CAP_PERFMON, CAP_BPF,
+    CAP_SYSLOG,    CAP_SYS_CHROOT, CAP_SETUID,          CAP_SETGID,  CAP_KILL,
+};
+
+static int drop_capabilities(struct error *err)
+{
+    bool have[CAP_LAST_CAP + 1], bounds;
+    int r;
+
+    if (capng_get_caps_process() < 0)
+        return error_set(err, -EIO, "cannot read our own capabilities");
+    for (unsigned cap = 0; cap <= CAP_LAST_CAP; cap++)
+        have[cap] = capng_have_capability(CAPNG_PERMITTED, cap);
+    bounds = have[CAP_SETPCAP];
+    capng_clear(CAPNG_SELECT_ALL);
+    for (size_t i = 0; i < ARRAY_SIZE(KEPT); i++) {
+        if (have[KEPT[i]])
+            capng_update(CAPNG_ADD, CAPNG_EFFECTIVE | CAPNG_PERMITTED | CAPNG_BOUNDING_SET,
+                         KEPT[i]);
+    }
+    /* The bounding set first: lowering it needs a capability that goes next. */
+    if (bounds && (r = capng_apply(CAPNG_SELECT_BOUNDS)) < 0)
+        return error_set(err, -EPERM, "cannot lower the capability bounding set (%d)", r);
+    r = capng_apply(CAPNG_SELECT_CAPS);
+    if (r < 0)
+        return error_set(err, -EPERM, "cannot drop capabilities (%d)", r);
+    return 0;
+}
+
+static void set_limit(int resource, rlim_t value)
+{
+    struct rlimit limit;
+
+    if (getrlimit(resource, &limit) < 0)
+        return;
+    if (limit.rlim_max != RLIM_INFINITY && (value == RLIM_INFINITY || value > limit.rlim_max))
+        value = limit.rlim_max;
+    limit.rlim_cur = value;
+    setrlimit(resource, &limit);
+}
+
+/* Everything that the requests, libbpf and the C library need; what is not here gets EPERM, so that
+ * a C library with another habit degrades instead of dying. No execve, fork, socket, ptrace, mount,
+ * setns, setuid, kill of others, module or key calls. */
+static const int ALLOWED[] = {
+    SCMP_SYS(accept4),
+    SCMP_SYS(access),
+    SCMP_SYS(bpf),
+    SCMP_SYS(brk),
+    SCMP_SYS(capget),
+    SCMP_SYS(clock_gettime),
+    SCMP_SYS(clock_nanosleep),
+    SCMP_SYS(close),
+    SCMP_SYS(close_range),
+    SCMP_SYS(dup),
+    SCMP_SYS(dup3),
+    SCMP_SYS(epoll_create1),
+    SCMP_SYS(epoll_ctl),
+    SCMP_SYS(epoll_wait),
+    SCMP_SYS(exit),
+    SCMP_SYS(exit_group),
+    SCMP_SYS(faccessat),
+    SCMP_SYS(faccessat2),
+    SCMP_SYS(fcntl),
+    SCMP_SYS(fstat),
+    SCMP_SYS(fstatfs),
+    SCMP_SYS(futex),
+    SCMP_SYS(getcwd),
+    SCMP_SYS(getdents64),
+    SCMP_SYS(geteuid),
+    SCMP_SYS(getpid),
+    SCMP_SYS(getppid),
+    SCMP_SYS(getrandom),
+    SCMP_SYS(getrlimit),
+    SCMP_SYS(getrusage),
+    SCMP_SYS(getsockopt),
+    SCMP_SYS(gettid),
+    SCMP_SYS(gettimeofday),
+    SCMP_SYS(getuid),
+    SCMP_SYS(ioctl),
+    SCMP_SYS(lseek),
+    SCMP_SYS(madvise),
+    SCMP_SYS(memfd_create),
+    SCMP_SYS(mremap),
+    SCMP_SYS(munmap),
+    SCMP_SYS(newfstatat),
+    SCMP_SYS(openat),
+    SCMP_SYS(openat2),
+    SCMP_SYS(perf_event_open),
+    SCMP_SYS(pidfd_open),
+    SCMP_SYS(poll),
+    SCMP_SYS(ppoll),
+    SCMP_SYS(prctl),
+    SCMP_SYS(pread64),
+    SCMP_SYS(prlimit64),
+    SCMP_SYS(read),
+    SCMP_SYS(readlink),
+    SCMP_SYS(readlinkat),
+    SCMP_SYS(readv),
+    SCMP_SYS(recvfrom),
+    SCMP_SYS(recvmsg),
+    SCMP_SYS(restart_syscall),
+    SCMP_SYS(rseq),
+    SCMP_SYS(rt_sigaction),
+    SCMP_SYS(rt_sigprocmask),
+    SCMP_SYS(rt_sigreturn),
+    SCMP_SYS(sched_getaffinity),
+    SCMP_SYS(sched_yield),
+    SCMP_SYS(sendmsg),
+    SCMP_SYS(sendto),
+    SCMP_SYS(setsockopt),
+    SCMP_SYS(shutdown),
+    SCMP_SYS(sigaltstack),
+    SCMP_SYS(statfs),
+    SCMP_SYS(statx),
+    SCMP_SYS(sysinfo),
+    SCMP_SYS(uname),
+    SCMP_SYS(write),
+    SCMP_SYS(writev),
+};
+
+static int filter_calls(struct error *err)
+{
+    scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ERRNO(EPERM));
+    int r = ctx ? 0 : -ENOMEM;
+
+    for (size_t i = 0; r == 0 && i < ARRAY_SIZE(ALLOWED); i++)
+        r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, ALLOWED[i], 0);
+    if (r == 0)
+        r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 1,
+                             SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
+    if (r == 0)
+        r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(mprotect), 1,
+                             SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
+    if (r == 0)
+        r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 1,
+                             SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)getpid()));
+    if (r == 0)
+        r = seccomp_load(ctx);
+    seccomp_release(ctx);
+    return r < 0 ? error_code(err, r, "cannot install the filter of system calls") : 0;
+}
+
+int broker_lockdown(struct error *err)
+{
+    int r;
+
+    set_limit(RLIMIT_CORE, 0);
+    set_limit(RLIMIT_NOFILE, NOFILE_MAX);
+    set_limit(RLIMIT_MEMLOCK, RLIM_INFINITY); /* BPF maps count towards it before Linux 5.11 */
+    r = drop_capabilities(err);
+    if (r < 0)
+        return r;
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+        return error_errno(err, "cannot set no_new_privs");
+    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+    return filter_calls(err);
+}

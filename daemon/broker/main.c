@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * flamed-broker: the program that holds the privileges (docs/privilege.md). It parses its command
+ * line, gives up what it does not need and answers the requests of broker/requests.h.
+ */
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/version.h"
+#include "broker/listen.h"
+#include "broker/lockdown.h"
+#include "broker/supervise.h"
+#include "broker/supervisor.h"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static const char USAGE[] =
+    "Usage: flamed-broker [--socket=PATH] [--user=NAME] [--log-level=LEVEL]\n"
+    "       flamed-broker --version | --help\n"
+    "\n"
+    "Holds the privileges that flamed needs, and answers its requests.\n"
+    "\n"
+    "  --socket=PATH      listen there (default /run/flamed/broker.sock); not\n"
+    "                     with a socket passed by systemd\n"
+    "  --user=NAME        whose requests are answered besides root's (default flamed)\n"
+    "  --log-level=LEVEL  error, warning, info (default) or debug\n"
+    "\n"
+    "flamed started as root starts flamed-broker by itself.\n";
+
+struct options {
+    const char *socket, *user;
+    int fd;     /* a connected socket; -1: listen */
+    int client; /* flamed's pid, 0 unknown */
+    enum log_level log_level;
+};
+
+static int parse(int argc, char **argv, struct options *o)
+{
+    for (int i = 1; i < argc; i++) {
+        const char *v;
+        int r = -EINVAL;
+
+        if ((v = supervise_option(argv[i], "--socket"))) {
+            o->socket = v;
+            r = 0;
+        } else if ((v = supervise_option(argv[i], "--user"))) {
+            o->user = v;
+            r = 0;
+        } else if ((v = supervise_option(argv[i], "--fd"))) {
+            r = supervise_parse_int(v, &o->fd);
+        } else if ((v = supervise_option(argv[i], "--client"))) {
+            r = supervise_parse_int(v, &o->client);
+        } else if ((v = supervise_option(argv[i], "--log-level"))) {
+            r = log_level_parse(v, &o->log_level);
+        }
+        if (r < 0) {
+            log_err("what is '%s'? flamed-broker --help tells", argv[i]);
+            return r;
+        }
+    }
+    return 0;
+}
+
+/* The supervised broker: one connected socket. */
+static int run_connected(const struct options *o, struct error *err)
+{
+    struct server s;
+    int r;
+
+    fcntl(o->fd, F_SETFD, FD_CLOEXEC);
+    r = server_init(&s, o->client, err);
+    if (r == 0) {
+        s.parent = getppid();
+        r = broker_lockdown(err);
+    }
+    if (r == 0) {
+        r = serve_connection(&s, o->fd);
+        if (r < 0)
+            error_code(err, r, "the connection to flamed broke");
+    }
+    server_deinit(&s);
+    return r;
+}
+
+/* The broker as a service. */
+static int run_listening(const struct options *o, struct error *err)
+{
+    _cleanup_close_ int fd = listen_inherited();
+    struct server s;
+    bool fallback;
+    uid_t uid;
+    gid_t gid;
+    int r;
+
+    r = supervise_user(o->user, &uid, &gid, &fallback, err);
+    if (r < 0)
+        return r;
+    if (fallback)
+        log_warn("there is no user 'flamed': only root's requests are answered uid=%u", uid);
+    if (fd < 0)
+        r = listen_at(o->socket, gid, &fd, err);
+    if (r == 0)
+        r = server_init(&s, /* client= */ 0, err);
+    if (r < 0)
+        return r;
+    r = broker_lockdown(err);
+    if (r == 0)
+        r = serve_listener(&s, fd, fallback ? 0 : uid, err);
+    server_deinit(&s);
+    return r;
+}
+
+int main(int argc, char **argv)
+{
+    struct options o = {
+        .socket = "/run/flamed/broker.sock",
+        .fd = -1,
+        .log_level = LOG_LEVEL_INFO,
+    };
+    struct error err = ERROR_NULL;
+    int r;
+
+    log_init("flamed-broker", LOG_LEVEL_INFO);
+    if (argc == 2 && strcmp(argv[1], "--version") == 0)
+        return printf("flamed-broker %s\n", FLAMED_VERSION) < 0;
+    if (argc == 2 && strcmp(argv[1], "--help") == 0)
+        return fputs(USAGE, stdout) < 0;
+    if (argc > 1 && strcmp(argv[1], "--supervise") == 0)
+        return supervisor_main(argc, argv);
+    if (parse(argc, argv, &o) < 0)
+        return 2;
+    log_init("flamed-broker", o.log_level);
+    r = o.fd >= 0 ? run_connected(&o, &err) : run_listening(&o, &err);
+    if (r < 0)
+        log_err("%s", err.msg);
+    return r < 0 ? 1 : 0;
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Requests for files that a runtime writes into its own /tmp: hsperfdata and perf maps.
+ */
+#include "base/cleanup.h"
+#include "broker/target.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+
+#define HSPERFDATA_MAX_BYTES                                                                       \
+    (UINT64_C(1) << 20) /* 32 KiB unless -XX:PerfDataMemorySize says more */
+#define HSPERFDATA_PREFIX "hsperfdata_"
+#define TMP_ENTRIES_MAX 100000                /* names looked at in a target's /tmp */
+#define PERFMAP_MAX_BYTES (UINT64_C(1) << 30) /* flamed reads less; this only ends what is absurd  \
+                                               */
+
+static void cleanup_closedirp(DIR **d)
+{
+    if (*d)
+        closedir(*d);
+}
+
+/* What is needed of a target to find its files in /tmp. */
+struct tmp_place {
+    int root_fd;
+    uint32_t uid;
+    int32_t inner_pid;
+};
+
+static int tmp_place(const struct server *s, const struct target *t, struct tmp_place *ret,
+                     struct error *err)
+{
+    struct proc_status status;
+    int fd = -1, r;
+
+    r = proc_read_status(s->proc_fd, t->host_pid, &status);
+    if (r < 0)
+        return error_code(err, r, "cannot read the status of process %d", t->host_pid);
+    if (r > 0)
+        return r;
+    if (status.ns_depth == 0)
+        return error_set(err, -EBADMSG, "process %d has no pid of its own", t->host_pid);
+    /* Checks afterwards that the process still lives: so the status was its own. */
+    r = target_open_root(t, &fd, err);
+    if (r)
+        return r;
+    *ret = (struct tmp_place){
+        .root_fd = fd,
+        .uid = status.uid,
+        .inner_pid = status.ns_pid[status.ns_depth - 1],
+    };
+    return 0;
+}
+
+/* Looks through the folders /tmp/hsperfdata_* for one that belongs to the target's user and holds
+ * its file: the user's name is the container's business and not looked up. */
+static int find_hsperfdata(const struct tmp_place *place, int *ret_fd, struct error *err)
+{
+    struct file_rule rule = { .max_bytes = HSPERFDATA_MAX_BYTES, .owned = true, .uid = place->uid };
+    _cleanup_(cleanup_closedirp) DIR *dir = NULL;
+    char path[sizeof("tmp/") + NAME_MAX + sizeof("/2147483647")];
+    int fd = -1, r, worst = BROKER_ABSENT;
+
+    r = root_open_dir(place->root_fd, "tmp", O_RDONLY, &fd, err);
+    if (r)
+        return r;
+    dir = fdopendir(fd);
+    if (!dir) {
+        close_fd(fd);
+        return error_errno(err, "cannot list /tmp");
+    }
+    for (int i = 0; i < TMP_ENTRIES_MAX; i++) {
+        const struct dirent *e = readdir(dir);
+
+        if (!e)
+            break;
+        if (strncmp(e->d_name, HSPERFDATA_PREFIX, strlen(HSPERFDATA_PREFIX)) != 0)
+            continue;
+        snprintf(path, sizeof(path), "tmp/%s/%d", e->d_name, place->inner_pid);
+        r = root_open(place->root_fd, path, &rule, ret_fd, err);
+        if (r == 0)
+            return 0;
+        if (r < 0)
+            worst = r;
+    }
+    return worst;
+}
+
+/*
+ * hsperfdata. Safe: a regular file inside the target's own root, under the one name that a JVM of
+ * that pid uses, owned by the target's user or root, with no second link (so no other's file linked
+ * in) and small. Symbolic links cannot lead out of that root. Contents are flamed's to distrust.
+ */
+int request_hsperfdata(struct server *s, const struct broker_request *q, struct reply *rep)
+{
+    _cleanup_target_ struct target t = TARGET_NULL;
+    struct tmp_place place = { .root_fd = -1 };
+    int fd = -1, r;
+
+    r = target_pin(s, q, &t, &rep->err);
+    if (r == 0)
+        r = tmp_place(s, &t, &place, &rep->err);
+    if (r == 0)
+        r = find_hsperfdata(&place, &fd, &rep->err);
+    close_fd(place.root_fd);
+    return r ? r : reply_fd(rep, fd);
+}
+
+/*
+ * perfmap. Safe for the reasons of hsperfdata: /tmp/perf-<innermost pid>.map in the target's root,
+ * owned by its user or root, one link, regular.
+ */
+int request_perfmap(struct server *s, const struct broker_request *q, struct reply *rep)
+{
+    _cleanup_target_ struct target t = TARGET_NULL;
+    struct tmp_place place = { .root_fd = -1 };
+    struct file_rule rule = { .max_bytes = PERFMAP_MAX_BYTES, .owned = true };
+    char path[40];
+    int fd = -1, r;
+
+    r = target_pin(s, q, &t, &rep->err);
+    if (r == 0)
+        r = tmp_place(s, &t, &place, &rep->err);
+    if (r == 0) {
+        rule.uid = place.uid;
+        snprintf(path, sizeof(path), "tmp/perf-%d.map", place.inner_pid);
+        r = root_open(place.root_fd, path, &rule, &fd, &rep->err);
+    }
+    close_fd(place.root_fd);
+    return r ? r : reply_fd(rep, fd);
+}

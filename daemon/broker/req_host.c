@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Requests for files of the host: kernel symbols, what container runtimes wrote.
+ */
+#include "base/cleanup.h"
+#include "broker/target.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+
+#define CONFIG_MAX_BYTES (UINT64_C(4) << 20)
+#define LOG_NAMES_MAX_BYTES ((size_t)4 << 20)
+#define LOG_NAMES_MAX 16384
+
+/*
+ * kallsyms. Safe: a fixed file; the kernel decides at the open whether it shows addresses. They
+ * help to attack the kernel, which is why docs/privilege.md lists them.
+ */
+int request_kallsyms(struct server *s, const struct broker_request *q, struct reply *rep)
+{
+    int fd = openat(s->proc_fd, "kallsyms", O_RDONLY | O_CLOEXEC);
+
+    (void)q;
+    if (fd < 0)
+        return errno == ENOENT ? BROKER_ABSENT
+                               : error_errno(&rep->err, "cannot open /proc/kallsyms");
+    return reply_fd(rep, fd);
+}
+
+/* Each begins below the host's root, ends below the folder of the id. */
+static const struct {
+    const char *before, *after;
+} CONFIGS[] = {
+    { "run/containerd/io.containerd.runtime.v2.task/k8s.io/", "/config.json" },
+    { "run/containers/storage/overlay-containers/", "/userdata/config.json" },
+    { "var/lib/containers/storage/overlay-containers/", "/userdata/config.json" },
+    { "var/lib/docker/containers/", "/config.v2.json" },
+    { "run/k3s/containerd/io.containerd.runtime.v2.task/k8s.io/", "/config.json" },
+    { "run/containerd/io.containerd.runtime.v2.task/moby/", "/config.json" },
+    { "run/containerd/io.containerd.runtime.v2.task/default/", "/config.json" },
+};
+
+/*
+ * container_config. Safe: a fixed list of files; the id is 64 hex digits, so it can name nothing
+ * else; regular, root's, one link, at most 4 MiB. It holds the container's environment, as its
+ * JVM's memory does.
+ */
+int request_container_config(struct server *s, const struct broker_request *q, struct reply *rep)
+{
+    static const struct file_rule RULE = { .max_bytes = CONFIG_MAX_BYTES, .owned = true, .uid = 0 };
+    char id[BROKER_CONTAINER_ID_BYTES + 1], path[256];
+    int fd = -1, r = BROKER_ABSENT;
+
+    span_copy((struct span){ (const char *)q->name, q->name_n }, id, sizeof(id));
+    for (size_t i = 0; i < ARRAY_SIZE(CONFIGS) && r == BROKER_ABSENT; i++) {
+        snprintf(path, sizeof(path), "%s%s%s", CONFIGS[i].before, id, CONFIGS[i].after);
+        r = root_open(s->host_root_fd, path, &RULE, &fd, &rep->err);
+    }
+    return r ? r : reply_fd(rep, fd);
+}
+
+static int names_of(DIR *dir, int *ret_fd, struct error *err)
+{
+    _cleanup_buf_ struct buf names = BUF_NULL;
+
+    buf_init(&names, LOG_NAMES_MAX_BYTES);
+    for (int i = 0; i < LOG_NAMES_MAX; i++) {
+        const struct dirent *e = readdir(dir);
+
+        if (!e)
+            break;
+        if (e->d_name[0] != '.')
+            buf_add(&names, e->d_name, strlen(e->d_name) + 1);
+    }
+    if (names.error == -ENOMEM)
+        return error_set(err, -ENOMEM, "no memory for the names in /var/log/containers");
+    return memfd_of("container-logs", names.p, names.n, ret_fd, err);
+}
+
+/*
+ * container_logs. Safe: names in one fixed folder of the host, no file is opened; at most 16,384 of
+ * them.
+ */
+int request_container_logs(struct server *s, const struct broker_request *q, struct reply *rep)
+{
+    DIR *dir;
+    int fd = -1, r;
+
+    (void)q;
+    r = root_open_dir(s->host_root_fd, "var/log/containers", O_RDONLY, &fd, &rep->err);
+    if (r)
+        return r;
+    dir = fdopendir(fd);
+    if (!dir) {
+        close_fd(fd);
+        return error_errno(&rep->err, "cannot list /var/log/containers");
+    }
+    r = names_of(dir, &fd, &rep->err);
+    closedir(dir);
+    return r ? r : reply_fd(rep, fd);
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The request for the file behind an executable mapping, and the vdso, which has no file.
+ */
+#include "broker/mapped.h"
+
+#include "base/cleanup.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <unistd.h>
+
+#define MAPPED_MAX_BYTES (UINT64_C(8) << 30)
+#define VDSO_MAX_BYTES 65536
+
+struct wanted {
+    uint64_t start, end;
+    struct mapped *ret;
+};
+
+static bool is_wanted(const struct mapping *m, void *cookie)
+{
+    struct wanted *w = cookie;
+
+    if (m->start != w->start || m->end != w->end || !m->exec)
+        return false;
+    w->ret->inode = m->inode;
+    w->ret->dev_major = m->dev_major;
+    w->ret->dev_minor = m->dev_minor;
+    w->ret->vdso = span_eq_str(m->path, "[vdso]");
+    w->ret->path[0] = '\0';
+    if (!m->deleted && m->path.n && m->path.p[0] == '/' && m->path.n < sizeof(w->ret->path))
+        span_copy(m->path, w->ret->path, sizeof(w->ret->path));
+    return true;
+}
+
+int mapped_find(const struct target *t, uint64_t start, uint64_t end, struct mapped *ret,
+                struct error *err)
+{
+    struct wanted w = { .start = start, .end = end, .ret = ret };
+    _cleanup_close_ int maps = -1;
+    int r = target_open_proc(t, "maps", &maps, err);
+
+    if (r)
+        return r;
+    if (!maps_walk(maps, is_wanted, &w)) {
+        r = target_check(t);
+        return r ? r
+                 : error_set(err, -ENOENT, "process %d has no executable mapping 0x%jx-0x%jx",
+                             t->host_pid, (uintmax_t)start, (uintmax_t)end);
+    }
+    return 0;
+}
+
+/* The vdso's bytes are the kernel's, the same for every process; they are copied and not looked at.
+ */
+static int open_vdso(const struct target *t, const struct broker_request *q, int *ret_fd,
+                     struct error *err)
+{
+    static char copy[VDSO_MAX_BYTES];
+    _cleanup_close_ int mem = -1;
+    size_t n = q->end - q->start;
+    ssize_t got;
+    int r;
+
+    if (n > sizeof(copy))
+        return error_set(err, -EFBIG, "the vdso of process %d has more than %d bytes", t->host_pid,
+                         VDSO_MAX_BYTES);
+    r = target_open_proc(t, "mem", &mem, err);
+    if (r)
+        return r;
+    got = pread(mem, copy, n, (off_t)q->start);
+    if (got < 0)
+        return error_errno(err, "cannot read the vdso of process %d", t->host_pid);
+    return got == 0 ? PROC_GONE : memfd_of("vdso", copy, (size_t)got, ret_fd, err);
+}
+
+/* Through /proc/PID/map_files, which leads to the very file, deleted or overlaid or moved. */
+static int open_map_file(const struct target *t, const struct broker_request *q,
+                         const struct file_rule *rule, int *ret_fd, struct error *err)
+{
+    _cleanup_close_ int fd = -1;
+    char name[64];
+
+    snprintf(name, sizeof(name), "map_files/%jx-%jx", (uintmax_t)q->start, (uintmax_t)q->end);
+    fd = openat(t->dir_fd, name, O_PATH | O_CLOEXEC);
+    if (fd < 0)
+        return error_errno(err, "cannot open %s of process %d", name, t->host_pid);
+    return file_open(fd, name, rule, ret_fd, err);
+}
+
+/* By its name in the target's root: where map_files is refused. The inode decides. */
+static int open_by_name(const struct target *t, const struct mapped *m,
+                        const struct file_rule *rule, int *ret_fd, struct error *err)
+{
+    struct file_rule same = *rule;
+    _cleanup_close_ int root = -1;
+    int r;
+
+    if (!m->path[0])
+        return BROKER_ABSENT;
+    r = target_open_root(t, &root, err);
+    if (r)
+        return r;
+    same.inode = true;
+    same.ino = m->inode;
+    same.dev_major = m->dev_major;
+    same.dev_minor = m->dev_minor;
+    return root_open(root, m->path, &same, ret_fd, err);
+}
+
+/*
+ * mapped. Safe: only a file that the target has mapped to execute, found by the kernel's own link
+ * or checked by device and inode; so flamed gets no file that the target could not read itself. It
+ * is looked at before it is opened: regular files only, never a device. Read-only. The vdso is a
+ * copy.
+ */
+int request_mapped(struct server *s, const struct broker_request *q, struct reply *rep)
+{
+    static const struct file_rule RULE = { .max_bytes = MAPPED_MAX_BYTES };
+    _cleanup_target_ struct target t = TARGET_NULL;
+    struct mapped m = { 0 };
+    _cleanup_close_ int fd = -1;
+    int r;
+
+    r = target_pin(s, q, &t, &rep->err);
+    if (r == 0)
+        r = mapped_find(&t, q->start, q->end, &m, &rep->err);
+    if (r)
+        return r;
+    if (m.vdso) {
+        r = open_vdso(&t, q, &fd, &rep->err);
+    } else if (m.inode == 0) {
+        r = BROKER_ABSENT; /* anonymous memory: JIT code and the like */
+    } else {
+        r = open_map_file(&t, q, &RULE, &fd, &rep->err);
+        if (r < 0 && r != -EFBIG)
+            r = open_by_name(&t, &m, &RULE, &fd, &rep->err);
+    }
+    if (r == 0)
+        r = target_check(&t);
+    return r ? r : reply_fd(rep, take_fd(&fd));
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Requests for the kernel's files of a target: maps, environ, mem.
+ */
+#include "base/cleanup.h"
+#include "broker/target.h"
+
+/*
+ * maps. Safe: a read-only view of addresses and path names, made by the kernel; it pins no memory
+ * and shows nothing once the target has exec'ed. It tells flamed which files a process maps: what a
+ * profiler of the whole node has to know.
+ */
+int request_maps(struct server *s, const struct broker_request *q, struct reply *rep)
+{
+    _cleanup_target_ struct target t = TARGET_NULL;
+    int fd = -1, r;
+
+    r = target_pin(s, q, &t, &rep->err);
+    if (r == 0)
+        r = target_open_proc(&t, "maps", &fd, &rep->err);
+    return r ? r : reply_fd(rep, fd);
+}
+
+/* Our own: the broker, its supervisor, flamed. */
+static bool is_ours(const struct server *s, int32_t host_pid)
+{
+    return host_pid == s->self || (s->parent && host_pid == s->parent) ||
+           (s->client && host_pid == s->client);
+}
+
+/* 0 where an executable libjvm.so is mapped at *@start (any, when *@start is 0). */
+static int check_jvm(const struct target *t, int maps_fd, uint64_t *start, struct error *err)
+{
+    uint64_t found = 0;
+
+    if (!maps_find_jvm(maps_fd, &found) || (*start && *start != found)) {
+        int r = target_check(t);
+
+        return r ? r : error_set(err, -EPERM, "process %d maps no libjvm.so", t->host_pid);
+    }
+    *start = found;
+    return 0;
+}
+
+/* Opens @name of a JVM such that it is certain to be of the JVM's memory and not of an image before
+ * or after it: both views of the maps, one opened before and one after, show the same libjvm.so,
+ * and the first is read last, when it would be empty had the process exec'ed. */
+static int open_of_jvm(const struct server *s, const struct broker_request *q, const char *name,
+                       int *ret_fd, struct error *err)
+{
+    _cleanup_target_ struct target t = TARGET_NULL;
+    _cleanup_close_ int before = -1, after = -1, fd = -1;
+    uint64_t start = 0;
+    int r;
+
+    if (is_ours(s, q->host_pid))
+        return error_set(err, -EPERM, "process %d is flamed itself", q->host_pid);
+    if (q->host_pid == 1 && s->initial_pid_ns)
+        return error_set(err, -EPERM, "process 1 is the host's init");
+    r = target_pin(s, q, &t, err);
+    if (r == 0)
+        r = target_open_proc(&t, "maps", &before, err);
+    if (r == 0)
+        r = target_open_proc(&t, name, &fd, err);
+    if (r == 0)
+        r = target_open_proc(&t, "maps", &after, err);
+    if (r == 0)
+        r = check_jvm(&t, after, &start, err);
+    if (r == 0)
+        r = check_jvm(&t, before, &start, err);
+    if (r == 0)
+        r = target_check(&t);
+    if (r == 0)
+        *ret_fd = take_fd(&fd);
+    return r;
+}
+
+/*
+ * environ. Safe: only of a JVM, whose memory `mem` gives anyhow; read-only.
+ */
+int request_environ(struct server *s, const struct broker_request *q, struct reply *rep)
+{
+    int fd = -1, r = open_of_jvm(s, q, "environ", &fd, &rep->err);
+
+    return r ? r : reply_fd(rep, fd);
+}
+
+/*
+ * mem. Safe for the target: the file is open for reading only, cannot be opened again for more
+ * (that asks for the right to trace, which flamed has not), and reads nothing after an exec. Safe
+ * for others: a JVM only, never the host's init and never our own processes; kernel threads map
+ * nothing and are refused with the rest. What is in a JVM's memory is open to flamed:
+ * docs/privilege.md says so first.
+ */
+int request_mem(struct server *s, const struct broker_request *q, struct reply *rep)
+{
+    int fd = -1, r = open_of_jvm(s, q, "mem", &fd, &rep->err);
+
+    return r ? r : reply_fd(rep, fd);
+}

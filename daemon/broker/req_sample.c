@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Requests that sample: side-band events, the ring of the BPF programs, sets and filters.
+ */
+#include "base/cleanup.h"
+#include "broker/server.h"
+
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define RING_BYTES ((size_t)16 << 20)
+
+_Static_assert(SAMPLER_SETS_MAX == BROKER_SETS_MAX, "a set of the sampler is a set of the broker");
+
+int sideband_open(int cpu)
+{
+    struct perf_event_attr attr = {
+        .type = PERF_TYPE_SOFTWARE,
+        .size = sizeof(attr),
+        .config = PERF_COUNT_SW_DUMMY,
+        .sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME,
+        .task = 1,
+        .comm = 1,
+        .comm_exec = 1,
+        .sample_id_all = 1,
+        .use_clockid = 1,
+        .clockid = CLOCK_MONOTONIC,
+    };
+    long fd = syscall(SYS_perf_event_open, &attr, /* pid= */ -1, cpu, /* group_fd= */ -1,
+                      PERF_FLAG_FD_CLOEXEC);
+
+    return fd < 0 ? -errno : (int)fd;
+}
+
+int sideband_problem(int r, struct error *err)
+{
+    error_code(err, r, "cannot open the kernel's side-band events of processes");
+    if (r == -EACCES || r == -EPERM)
+        error_remedy(err, "flamed-broker needs CAP_PERFMON (CAP_SYS_ADMIN before Linux 5.8)");
+    else if (r == -EMFILE)
+        error_remedy(err, "raise flamed-broker's limit of open files (LimitNOFILE)");
+    else if (r == -ENOSYS || r == -ENOENT)
+        error_remedy(err,
+                     "the kernel needs CONFIG_PERF_EVENTS, and a container a seccomp profile that "
+                     "allows perf_event_open");
+    return r;
+}
+
+int cpus_each(int (*fn)(int cpu, void *cookie), void *cookie)
+{
+    _cleanup_close_ int fd = open("/sys/devices/system/cpu/online", O_RDONLY | O_CLOEXEC);
+    char text[4096];
+    struct span s = { text, 0 };
+    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text));
+    uint64_t first, last;
+    int r = 0;
+
+    if (n <= 0)
+        return fd < 0 ? -errno : -EIO;
+    s = span_trim((struct span){ text, (size_t)n });
+    while (r == 0 && span_take_dec(&s, &first)) {
+        last = first;
+        if (span_take_char(&s, '-') && !span_take_dec(&s, &last))
+            return -EBADMSG;
+        for (uint64_t cpu = first; r == 0 && cpu <= last && cpu < BROKER_CPUS_MAX; cpu++)
+            r = fn((int)cpu, cookie);
+        span_take_char(&s, ',');
+    }
+    return r;
+}
+
+static int add_sideband(int cpu, void *cookie)
+{
+    struct reply *rep = cookie;
+    int fd = sideband_open(cpu);
+
+    if (fd == -ENODEV) /* went offline meanwhile */
+        return 0;
+    return fd < 0 ? fd : reply_fd(rep, fd);
+}
+
+/*
+ * sideband. Safe: one fixed event that counts nothing; its records tell of forks, execs (with the
+ * name) and exits on the node, which /proc shows as well. flamed cannot re-program it: ioctl is
+ * closed to it.
+ */
+int request_sideband(struct server *s, const struct broker_request *q, struct reply *rep)
+{
+    int r = cpus_each(add_sideband, rep);
+
+    (void)s;
+    (void)q;
+    if (r < 0)
+        return sideband_problem(r, &rep->err);
+    return rep->fd_count ? 0 : error_set(&rep->err, -ENODEV, "no processor is online");
+}
+
+int server_sampler(struct server *s, struct error *err)
+{
+    if (s->sampler_result > 0)
+        s->sampler_result = sampler_new(s->pid_ns_fd, RING_BYTES, &s->sampler, &s->sampler_error);
+    if (s->sampler_result < 0 && err)
+        *err = s->sampler_error;
+    return s->sampler_result;
+}
+
+/*
+ * ring. Safe: the map's memory can be mapped, its samples read, its consumer's position written,
+ * and that is all that can be done to it without bpf(2), which flamed may not call. No other map is
+ * handed out.
+ */
+int request_ring(struct server *s, const struct broker_request *q, struct reply *rep)
+{
+    size_t bytes = 0;
+    int fd, r = server_sampler(s, &rep->err);
+
+    (void)q;
+    if (r < 0)
+        return r;
+    fd = fcntl(sampler_ring_fd(s->sampler, &bytes), F_DUPFD_CLOEXEC, 0);
+    if (fd < 0)
+        return error_errno(&rep->err, "cannot copy the ring's fd");
+    rep->value = bytes;
+    return reply_fd(rep, fd);
+}
+
+/*
+ * sample_start. Safe: a fixed kind of event with a period between 10,000 Hz and one in 100 s, at
+ * most four at a time; the kernel bounds their cost by perf_event_max_sample_rate and
+ * perf_cpu_time_max_percent.
+ */
+int request_sample_start(struct server *s, const struct broker_request *q, struct reply *rep)
+{
+    uint32_t set = 0;
+    int r = server_sampler(s, &rep->err);
+
+    if (r == 0)
+        r = sampler_start(s->sampler, q->period_ns, &set, &rep->err);
+    rep->value = set;
+    return r;
+}
+
+/*
+ * sample_stop. Safe: ends what sample_start began.
+ */
+int request_sample_stop(struct server *s, const struct broker_request *q, struct reply *rep)
+{
+    if (!s->sampler)
+        return error_set(&rep->err, -ENOENT, "no sampling is under way");
+    return sampler_stop(s->sampler, q->set);
+}
+
+/*
+ * filter_process. Safe: a pid and four bits go into a table of fixed size that the BPF program
+ * looks pids up in; a pid of nobody matches nothing.
+ */
+int request_filter_process(struct server *s, const struct broker_request *q, struct reply *rep)
+{
+    int r = server_sampler(s, &rep->err);
+
+    return r < 0 ? r : sampler_filter_process(s->sampler, q->host_pid, q->sets);
+}
+
+/*
+ * filter_all. Safe: four bits.
+ */
+int request_filter_all(struct server *s, const struct broker_request *q, struct reply *rep)
+{
+    int r = server_sampler(s, &rep->err);
+
+    return r < 0 ? r : sampler_filter_all(s->sampler, q->sets);
+}
+
+/*
+ * sample_stats. Safe: five counters.
+ */
+int request_sample_stats(struct server *s, const struct broker_request *q, struct reply *rep)
+{
+    struct sampler_stats st = { 0 };
+    int r = server_sampler(s, &rep->err);
+
+    (void)q;
+    if (r < 0)
+        return r;
+    sampler_stats(s->sampler, &st);
+    rep->stats = (struct broker_sample_stats){
+        .samples = st.samples,
+        .lost_ring = st.lost_ring,
+        .lost_other = st.lost_other,
+        .time_ns = st.time_ns,
+        .runs = st.runs,
+    };
+    return 0;
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "broker/server.h"
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "broker/wire.h"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PID_NS_INITIAL_INODE UINT64_C(0xeffffffc) /* fixed in the kernel: PROC_PID_INIT_INO */
+
+static const request_fn FUNCTIONS[BROKER_KIND_END] = {
+    [BROKER_FACTS] = request_facts,
+    [BROKER_MAPS] = request_maps,
+    [BROKER_ENVIRON] = request_environ,
+    [BROKER_MEM] = request_mem,
+    [BROKER_HSPERFDATA] = request_hsperfdata,
+    [BROKER_PERFMAP] = request_perfmap,
+    [BROKER_MAPPED] = request_mapped,
+    [BROKER_DEBUG] = request_debug,
+    [BROKER_DEBUGLINK] = request_debuglink,
+    [BROKER_KALLSYMS] = request_kallsyms,
+    [BROKER_CONTAINER_CONFIG] = request_container_config,
+    [BROKER_CONTAINER_LOGS] = request_container_logs,
+    [BROKER_SIDEBAND] = request_sideband,
+    [BROKER_RING] = request_ring,
+    [BROKER_SAMPLE_START] = request_sample_start,
+    [BROKER_SAMPLE_STOP] = request_sample_stop,
+    [BROKER_FILTER_PROCESS] = request_filter_process,
+    [BROKER_FILTER_ALL] = request_filter_all,
+    [BROKER_SAMPLE_STATS] = request_sample_stats,
+};
+
+int server_init(struct server *s, pid_t client, struct error *err)
+{
+    struct stat st;
+
+    *s = (struct server){ .proc_fd = -1, .host_root_fd = -1, .pid_ns_fd = -1 };
+    s->sampler_result = 1;
+    s->self = getpid();
+    s->client = client;
+    s->proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (s->proc_fd < 0)
+        return error_errno(err, "cannot open /proc");
+    s->pid_ns_fd = openat(s->proc_fd, "self/ns/pid", O_RDONLY | O_CLOEXEC);
+    if (s->pid_ns_fd < 0 || fstat(s->pid_ns_fd, &st) < 0)
+        return error_errno(err, "cannot open /proc/self/ns/pid: is /proc mounted?");
+    s->initial_pid_ns = st.st_ino == PID_NS_INITIAL_INODE;
+    if (s->initial_pid_ns) {
+        s->pid_ns_fd = close_fd(s->pid_ns_fd);
+        /* Our own mount namespace may lack what the host has: a unit's PrivateTmp, a pod's image.
+         */
+        s->host_root_fd = openat(s->proc_fd, "1/root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    }
+    if (s->host_root_fd < 0)
+        s->host_root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (s->host_root_fd < 0)
+        return error_errno(err, "cannot open the root directory");
+    return 0;
+}
+
+void server_deinit(struct server *s)
+{
+    server_forget_client(s);
+    s->proc_fd = close_fd(s->proc_fd);
+    s->host_root_fd = close_fd(s->host_root_fd);
+    s->pid_ns_fd = close_fd(s->pid_ns_fd);
+}
+
+void server_forget_client(struct server *s)
+{
+    s->sampler = sampler_free(s->sampler);
+    s->sampler_result = 1;
+    s->sampler_error = ERROR_NULL;
+}
+
+int reply_fd(struct reply *rep, int fd)
+{
+    rep->fds[rep->fd_count++] = fd;
+    return 0;
+}
+
+/* Sends the reply in as many messages as its fds need. */
+static int reply_send(int fd, const struct broker_request *q, int result, const struct reply *rep)
+{
+    struct broker_answer a = {
+        .version = BROKER_WIRE_VERSION,
+        .kind = q->kind,
+        .seq = q->seq,
+        .result = result,
+        .value = rep->value,
+    };
+    size_t sent = 0;
+    int r;
+
+    if (result < 0) {
+        snprintf(a.failure.msg, sizeof(a.failure.msg), "%s", rep->err.msg);
+        snprintf(a.failure.remedy, sizeof(a.failure.remedy), "%s", rep->err.remedy);
+    } else if (q->kind == BROKER_FACTS) {
+        a.facts = rep->facts;
+    } else if (q->kind == BROKER_SAMPLE_STATS) {
+        a.stats = rep->stats;
+    }
+    do {
+        size_t n = result == 0 ? MIN(rep->fd_count - sent, (size_t)BROKER_FDS_MAX) : 0;
+
+        a.fd_count = (uint32_t)n;
+        a.more = result == 0 && sent + n < rep->fd_count;
+        r = wire_send(fd, &a, sizeof(a), rep->fds + sent, n);
+        if (r < 0)
+            return r;
+        sent += n;
+    } while (a.more);
+    return 0;
+}
+
+int server_answer(struct server *s, int fd)
+{
+    struct broker_request q = { 0 };
+    struct reply rep = { 0 };
+    uint8_t raw[sizeof(q)];
+    ssize_t n;
+    int r;
+
+    /* No room for fds is given: the kernel closes what a client attaches. */
+    n = wire_receive(fd, raw, sizeof(raw), NULL, 0, NULL);
+    if (n <= 0)
+        return n == 0 || n == -ECONNRESET ? 1 : (int)n;
+    r = broker_request_check(raw, (size_t)n, &q, &rep.err);
+    if (r == 0) {
+        r = FUNCTIONS[q.kind](s, &q, &rep);
+        if (r < 0 && !rep.err.msg[0])
+            error_code(&rep.err, r, "%s", broker_request_info(q.kind)->name);
+        log_debug("request=%s host_pid=%d result=%d", broker_request_info(q.kind)->name, q.host_pid,
+                  r);
+    } else if (log_limit()) {
+        log_warn("refused a request: %s", rep.err.msg);
+    }
+    r = reply_send(fd, &q, r, &rep);
+    for (size_t i = 0; i < rep.fd_count; i++)
+        close_fd(rep.fds[i]);
+    return r == -EPIPE || r == -ECONNRESET ? 1 : r;
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Inside flamed-broker: what it holds, and one function per request. Requests were checked by
+ * broker_request_check() before they come here. Thread: the program has only one.
+ */
+#pragma once
+
+#include "broker/requests.h"
+#include "sample/sampler.h"
+
+#include <sys/types.h>
+
+struct server {
+    int proc_fd;      /* /proc */
+    int host_root_fd; /* O_PATH: the root of the host's init where it can be seen, else our own */
+    int pid_ns_fd;    /* our pid namespace when it is not the initial one, else -1 */
+    bool initial_pid_ns;
+    pid_t self, parent;      /* parent: the supervisor, 0 where systemd is */
+    pid_t client;            /* flamed, 0 unknown */
+    struct sampler *sampler; /* loaded by the first request that needs it; ends with its client */
+    int sampler_result;      /* of sampler_new(), 1: not tried yet */
+    struct error sampler_error;
+};
+
+/* What a request's function fills. fds are the reply's: sent, then closed. */
+struct reply {
+    struct error err; /* of a result < 0 */
+    int fds[BROKER_CPUS_MAX];
+    size_t fd_count;
+    uint64_t value;
+    union {
+        struct broker_facts facts;
+        struct broker_sample_stats stats;
+    };
+};
+
+/* Opens what the server holds. @client: flamed's pid, 0 unknown. 0 or -errno. */
+int server_init(struct server *s, pid_t client, struct error *err);
+void server_deinit(struct server *s);
+/* Forgets everything that was held for the client that left: sampling ends. */
+void server_forget_client(struct server *s);
+/* Answers the one message that is waiting on @fd. 0; 1 when the connection ended; -errno when it is
+ * broken. Never more than the socket's send timeout. */
+int server_answer(struct server *s, int fd);
+
+/* Takes @fd into the reply. Returns 0, so that a request's function can end with it. */
+int reply_fd(struct reply *rep, int fd);
+
+/* One per request: 0, PROC_GONE, BROKER_ABSENT, or -errno with rep->err. */
+typedef int (*request_fn)(struct server *s, const struct broker_request *q, struct reply *rep);
+
+int request_facts(struct server *s, const struct broker_request *q, struct reply *rep);
+int request_maps(struct server *s, const struct broker_request *q, struct reply *rep);
+int request_environ(struct server *s, const struct broker_request *q, struct reply *rep);
+int request_mem(struct server *s, const struct broker_request *q, struct reply *rep);
+int request_hsperfdata(struct server *s, const struct broker_request *q, struct reply *rep);
+int request_perfmap(struct server *s, const struct broker_request *q, struct reply *rep);
+int request_mapped(struct server *s, const struct broker_request *q, struct reply *rep);
+int request_debug(struct server *s, const struct broker_request *q, struct reply *rep);
+int request_debuglink(struct server *s, const struct broker_request *q, struct reply *rep);
+int request_kallsyms(struct server *s, const struct broker_request *q, struct reply *rep);
+int request_container_config(struct server *s, const struct broker_request *q, struct reply *rep);
+int request_container_logs(struct server *s, const struct broker_request *q, struct reply *rep);
+int request_sideband(struct server *s, const struct broker_request *q, struct reply *rep);
+int request_ring(struct server *s, const struct broker_request *q, struct reply *rep);
+int request_sample_start(struct server *s, const struct broker_request *q, struct reply *rep);
+int request_sample_stop(struct server *s, const struct broker_request *q, struct reply *rep);
+int request_filter_process(struct server *s, const struct broker_request *q, struct reply *rep);
+int request_filter_all(struct server *s, const struct broker_request *q, struct reply *rep);
+int request_sample_stats(struct server *s, const struct broker_request *q, struct reply *rep);
+
+/* Loads the BPF programs unless that was done. 0, or -errno with the loader's reason in @err. */
+int server_sampler(struct server *s, struct error *err);
+/* Opens one side-band event on @cpu: what the facts try, and the request does. The fd, or -errno.
+ */
+int sideband_open(int cpu);
+/* The sentence and remedy for @r of sideband_open(). Returns @r. */
+int sideband_problem(int r, struct error *err);
+/* Calls @fn with each online CPU below BROKER_CPUS_MAX until it returns nonzero, which is returned.
+ */
+int cpus_each(int (*fn)(int cpu, void *cookie), void *cookie);

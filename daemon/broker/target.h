@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A target pinned while the broker opens something of it, and the one way in which it opens a file
+ * that a container may have had a hand in.
+ *
+ * Pinning: a pidfd of the pid, then the start time compared, then a directory fd of /proc/PID;
+ * after the thing was opened through that directory, target_check() asks the pidfd whether its
+ * process still lives. If it does, its pid was never free meanwhile, so all that was opened belongs
+ * to it and no other.
+ */
+#pragma once
+
+#include "broker/server.h"
+
+struct target {
+    int32_t host_pid;
+    int pidfd;
+    int dir_fd; /* O_PATH: /proc/PID */
+};
+
+#define TARGET_NULL ((struct target){ .pidfd = -1, .dir_fd = -1 })
+
+/* Pins the process that @q names. 0, PROC_GONE, -errno. */
+int target_pin(const struct server *s, const struct broker_request *q, struct target *ret,
+               struct error *err);
+/* 0 while the pinned process lives, else PROC_GONE. */
+int target_check(const struct target *t);
+void target_unpin(struct target *t);
+#define _cleanup_target_ _cleanup_(target_unpin)
+
+/* Opens the file @name of /proc/PID read-only. The fd is the caller's. 0, PROC_GONE, -errno. */
+int target_open_proc(const struct target *t, const char *name, int *ret_fd, struct error *err);
+/* The target's root directory, O_PATH. 0, PROC_GONE, -errno. */
+int target_open_root(const struct target *t, int *ret_fd, struct error *err);
+
+/* Walks the text of the maps file @fd (bounded: MAPS_MAX_BYTES, MAPS_MAX_LINES) until @fn returns
+ * true. True if it did. The mapping's path points into a buffer that the next call overwrites. */
+typedef bool (*maps_fn)(const struct mapping *m, void *cookie);
+bool maps_walk(int fd, maps_fn fn, void *cookie);
+/* True where an executable mapping of a libjvm.so is; its start goes to @ret_start. */
+bool maps_find_jvm(int fd, uint64_t *ret_start);
+
+/* Which regular files may be handed out. */
+struct file_rule {
+    uint64_t max_bytes;
+    bool owned; /* owner is @uid or root, and there is no second link to it */
+    uint32_t uid;
+    bool elf;   /* begins with the ELF magic */
+    bool inode; /* is file @ino on device @dev_major:@dev_minor */
+    uint64_t ino;
+    uint32_t dev_major, dev_minor;
+};
+
+/* Opens @path below @root_fd. Symbolic links on the way are resolved inside that root, never
+ * followed at the end; magic links never. The file is looked at before it is opened, so that no
+ * FIFO, socket, device or tty is ever opened. 0, BROKER_ABSENT, -errno (-EPERM: not such a file as
+ * @rule allows). */
+int root_open(int root_fd, const char *path, const struct file_rule *rule, int *ret_fd,
+              struct error *err);
+/* As root_open() for the file behind the O_PATH descriptor @path_fd; @what names it. */
+int file_open(int path_fd, const char *what, const struct file_rule *rule, int *ret_fd,
+              struct error *err);
+/* Opens the directory @path below @root_fd with @flags (O_PATH or O_RDONLY). 0, BROKER_ABSENT,
+ * -errno. */
+int root_open_dir(int root_fd, const char *path, int flags, int *ret_fd, struct error *err);
+
+/* A sealed memfd with @n bytes of @p. 0 or -errno. */
+int memfd_of(const char *name, const void *p, size_t n, int *ret_fd, struct error *err);

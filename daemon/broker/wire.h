@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Messages with fds over a SOCK_SEQPACKET socket, for both ends of the broker's. Knows no request.
+ */
+#pragma once
+
+#include "base/macros.h"
+
+/* Sends @n bytes as one message with @fds beside it. 0; -EPIPE and the like when the peer is gone.
+ * Blocks as the socket does (SO_SNDTIMEO: -EAGAIN). Never raises SIGPIPE. */
+int wire_send(int fd, const void *p, size_t n, const int *fds, size_t fd_count);
+
+/* Receives one message into @p. Bytes it had, which may be more than @size (the rest is dropped); 0
+ * at the end of the connection; -errno. Up to @fds_max fds, close-on-exec, are put into @ret_fds
+ * and are the caller's; with @fds_max 0 the kernel drops what the peer sent. -EBADMSG where fds
+ * were lost. */
+ssize_t wire_receive(int fd, void *p, size_t size, int *ret_fds, size_t fds_max,
+                     size_t *ret_fd_count);

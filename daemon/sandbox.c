@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sandbox.h"
+
+#include "base/cleanup.h"
+
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/landlock.h>
+#include <sched.h>
+#include <seccomp.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* ---- capabilities and limits ---- */
+
+static int drop_capabilities(struct error *err)
+{
+    struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+    struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = { 0 };
+
+    prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+    /* Needs SETPCAP, which an unprivileged flamed never had; EINVAL ends the list. */
+    for (unsigned long cap = 0; cap < 64; cap++) {
+        if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0)
+            break;
+    }
+    if (syscall(SYS_capset, &header, none) < 0)
+        return error_errno(err, "cannot drop our capabilities");
+    return 0;
+}
+
+static int set_limits(struct error *err)
+{
+    static const struct rlimit NONE = { 0, 0 };
+
+    if (setrlimit(RLIMIT_CORE, &NONE) < 0)
+        return error_errno(err, "cannot forbid core files");
+    if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+        return error_errno(err, "cannot become undumpable");
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+        return error_errno(err, "cannot set no_new_privs");
+    return 0;
+}
+
+/* ---- Landlock ---- */
+
+/* As the kernel has it since ABI 6; an older kernel takes the part it knows, by its size. */
+struct ruleset_attr {
+    uint64_t fs, net, scoped;
+};
+
+/* Every right that each ABI knows: what is handled and not allowed by a rule is denied. */
+static const struct {
+    uint64_t fs, net, scoped;
+    size_t size;
+} ABIS[] = {
+    { 0, 0, 0, 0 },
+    { (UINT64_C(1) << 13) - 1, 0, 0, 8 },
+    { (UINT64_C(1) << 14) - 1, 0, 0, 8 },  /* refer */
+    { (UINT64_C(1) << 15) - 1, 0, 0, 8 },  /* truncate */
+    { (UINT64_C(1) << 15) - 1, 3, 0, 16 }, /* TCP bind and connect */
+    { (UINT64_C(1) << 16) - 1, 3, 0, 16 }, /* ioctl on devices */
+    { (UINT64_C(1) << 16) - 1, 3, 3, 24 }, /* abstract sockets and signals outside */
+};
+
+#define READ_RIGHTS (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR)
+#define STORE_RIGHTS                                                                               \
+    (READ_RIGHTS | LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REMOVE_FILE |                \
+     LANDLOCK_ACCESS_FS_REMOVE_DIR | LANDLOCK_ACCESS_FS_MAKE_DIR | LANDLOCK_ACCESS_FS_MAKE_REG |   \
+     (UINT64_C(1) << 13) /* refer */ | (UINT64_C(1) << 14) /* truncate */)
+
+static int allow_below(int ruleset, int dir_fd, uint64_t rights, struct error *err)
+{
+    struct landlock_path_beneath_attr rule = { .allowed_access = rights, .parent_fd = dir_fd };
+
+    if (syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) < 0)
+        return error_errno(err, "cannot add a Landlock rule");
+    return 0;
+}
+
+static int restrict_files(const struct sandbox_opts *o, struct sandbox_report *ret,
+                          struct error *err)
+{
+    long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
+    _cleanup_close_ int ruleset = -1, proc = -1;
+    struct ruleset_attr attr;
+    size_t row;
+    int r;
+
+    if (abi <= 0) {
+        snprintf(
+            ret->landlock_problem, sizeof(ret->landlock_problem),
+            "the kernel has no Landlock, so flamed's user and the filter of system calls alone "
+            "limit which files it can reach; boot with lsm=landlock,... (Linux 5.13)");
+        return 0;
+    }
+    row = MIN((size_t)abi, ARRAY_SIZE(ABIS) - 1);
+    attr = (struct ruleset_attr){ ABIS[row].fs, ABIS[row].net, ABIS[row].scoped };
+    ruleset = (int)syscall(SYS_landlock_create_ruleset, &attr, ABIS[row].size, 0);
+    if (ruleset < 0)
+        return error_errno(err, "cannot make a Landlock rule set");
+    if (o->proc_fd < 0) {
+        proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+        if (proc < 0)
+            return error_errno(err, "cannot open /proc");
+    }
+    r = allow_below(ruleset, o->proc_fd < 0 ? proc : o->proc_fd, READ_RIGHTS, err);
+    if (r == 0 && o->store_fd >= 0)
+        r = allow_below(ruleset, o->store_fd, STORE_RIGHTS & ABIS[row].fs, err);
+    if (r < 0)
+        return r;
+    if (syscall(SYS_landlock_restrict_self, ruleset, 0) < 0)
+        return error_errno(err, "cannot enter the Landlock rule set");
+    ret->landlock_abi = (int)abi;
+    return 0;
+}
+
+/* ---- seccomp ---- */
+
+static const int ALLOWED[] = {
+    /* files: which, Landlock and the user decide */
+    SCMP_SYS(access),
+    SCMP_SYS(close),
+    SCMP_SYS(dup),
+    SCMP_SYS(faccessat),
+    SCMP_SYS(faccessat2),
+    SCMP_SYS(fadvise64),
+    SCMP_SYS(fallocate),
+    SCMP_SYS(fchmod),
+    SCMP_SYS(fdatasync),
+    SCMP_SYS(flock),
+    SCMP_SYS(fstat),
+    SCMP_SYS(fstatfs),
+    SCMP_SYS(fsync),
+    SCMP_SYS(ftruncate),
+    SCMP_SYS(getcwd),
+    SCMP_SYS(getdents64),
+    SCMP_SYS(lseek),
+    SCMP_SYS(lstat),
+    SCMP_SYS(mkdir),
+    SCMP_SYS(mkdirat),
+    SCMP_SYS(newfstatat),
+    SCMP_SYS(open),
+    SCMP_SYS(openat),
+    SCMP_SYS(pread64),
+    SCMP_SYS(preadv),
+    SCMP_SYS(pwrite64),
+    SCMP_SYS(read),
+    SCMP_SYS(readlink),
+    SCMP_SYS(readlinkat),
+    SCMP_SYS(readv),
+    SCMP_SYS(rename),
+    SCMP_SYS(renameat),
+    SCMP_SYS(renameat2),
+    SCMP_SYS(rmdir),
+    SCMP_SYS(stat),
+    SCMP_SYS(statx),
+    SCMP_SYS(unlink),
+    SCMP_SYS(unlinkat),
+    SCMP_SYS(write),
+    SCMP_SYS(writev),
+    /* sockets that are there, and accepted ones */
+    SCMP_SYS(accept),
+    SCMP_SYS(accept4),
+    SCMP_SYS(getpeername),
+    SCMP_SYS(getsockname),
+    SCMP_SYS(getsockopt),
+    SCMP_SYS(recvfrom),
+    SCMP_SYS(recvmsg),
+    SCMP_SYS(sendfile),
+    SCMP_SYS(sendmsg),
+    SCMP_SYS(sendto),
+    SCMP_SYS(setsockopt),
+    SCMP_SYS(shutdown),
+    /* waiting */
+    SCMP_SYS(clock_nanosleep),
+    SCMP_SYS(epoll_create1),
+    SCMP_SYS(epoll_ctl),
+    SCMP_SYS(epoll_pwait),
+    SCMP_SYS(epoll_pwait2),
+    SCMP_SYS(epoll_wait),
+    SCMP_SYS(eventfd2),
+    SCMP_SYS(nanosleep),
+    SCMP_SYS(pipe2),
+    SCMP_SYS(poll),
+    SCMP_SYS(ppoll),
+    SCMP_SYS(pselect6),
+    SCMP_SYS(select),
+    SCMP_SYS(signalfd4),
+    SCMP_SYS(timerfd_create),
+    SCMP_SYS(timerfd_gettime),
+    SCMP_SYS(timerfd_settime),
+    /* memory and threads */
+    SCMP_SYS(brk),
+    SCMP_SYS(exit),
+    SCMP_SYS(exit_group),
+    SCMP_SYS(futex),
+    SCMP_SYS(futex_waitv),
+    SCMP_SYS(get_robust_list),
+    SCMP_SYS(madvise),
+    SCMP_SYS(membarrier),
+    SCMP_SYS(mremap),
+    SCMP_SYS(munmap),
+    SCMP_SYS(restart_syscall),
+    SCMP_SYS(rseq),
+    SCMP_SYS(rt_sigaction),
+    SCMP_SYS(rt_sigprocmask),
+    SCMP_SYS(rt_sigreturn),
+    SCMP_SYS(rt_sigtimedwait),
+    SCMP_SYS(sched_getaffinity),
+    SCMP_SYS(sched_getparam),
+    SCMP_SYS(sched_getscheduler),
+    SCMP_SYS(sched_yield),
+    SCMP_SYS(set_robust_list),
+    SCMP_SYS(set_tid_address),
+    SCMP_SYS(sigaltstack),
+    /* questions about itself; a pidfd only watches: what could signal through it is not here */
+    SCMP_SYS(clock_getres),
+    SCMP_SYS(clock_gettime),
+    SCMP_SYS(getcpu),
+    SCMP_SYS(getegid),
+    SCMP_SYS(geteuid),
+    SCMP_SYS(getgid),
+    SCMP_SYS(getpid),
+    SCMP_SYS(getppid),
+    SCMP_SYS(getrandom),
+    SCMP_SYS(getrlimit),
+    SCMP_SYS(getrusage),
+    SCMP_SYS(gettid),
+    SCMP_SYS(gettimeofday),
+    SCMP_SYS(getuid),
+    SCMP_SYS(pidfd_open),
+    SCMP_SYS(sysinfo),
+    SCMP_SYS(time),
+    SCMP_SYS(times),
+    SCMP_SYS(umask),
+    SCMP_SYS(uname),
+};
+
+/* Calls that are allowed only with certain arguments: (argument & mask) == value. */
+#define EXACT UINT64_C(0xffffffff) /* ints: the kernel ignores the upper half */
+static const struct {
+    int call;
+    unsigned argument;
+    uint64_t mask, value;
+} ALLOWED_WITH[] = {
+    { SCMP_SYS(mmap), 2, PROT_EXEC, 0 },
+    { SCMP_SYS(mprotect), 2, PROT_EXEC, 0 },
+    /* threads, not processes, and no namespaces */
+    { SCMP_SYS(clone), 0,
+      CLONE_THREAD | CLONE_VM | CLONE_SIGHAND | CLONE_VFORK | CLONE_NEWNS | CLONE_NEWCGROUP |
+          CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET,
+      CLONE_THREAD | CLONE_VM | CLONE_SIGHAND },
+    { SCMP_SYS(ioctl), 1, EXACT, FIONREAD },
+    { SCMP_SYS(ioctl), 1, EXACT, FIONBIO },
+    { SCMP_SYS(prctl), 0, EXACT, PR_SET_NAME },
+    { SCMP_SYS(prctl), 0, EXACT, PR_GET_NAME },
+    { SCMP_SYS(fcntl), 1, EXACT, F_GETFD },
+    { SCMP_SYS(fcntl), 1, EXACT, F_SETFD },
+    { SCMP_SYS(fcntl), 1, EXACT, F_GETFL },
+    { SCMP_SYS(fcntl), 1, EXACT, F_SETFL },
+    { SCMP_SYS(fcntl), 1, EXACT, F_DUPFD },
+    { SCMP_SYS(fcntl), 1, EXACT, F_DUPFD_CLOEXEC },
+    { SCMP_SYS(fcntl), 1, EXACT, F_GETLK },
+    { SCMP_SYS(fcntl), 1, EXACT, F_SETLK },
+    { SCMP_SYS(fcntl), 1, EXACT, F_SETLKW },
+    { SCMP_SYS(fcntl), 1, EXACT, F_OFD_GETLK },
+    { SCMP_SYS(fcntl), 1, EXACT, F_OFD_SETLK },
+    { SCMP_SYS(fcntl), 1, EXACT, F_OFD_SETLKW },
+    { SCMP_SYS(fcntl), 1, EXACT, F_GET_SEALS },
+};
+
+/* Calls that are refused instead of deadly, because a library makes them and goes on without. */
+static const struct {
+    int call;
+    int error;
+} REFUSED[] = {
+    { SCMP_SYS(clone3), ENOSYS }, /* glibc falls back to clone(), whose flags can be looked at */
+};
+
+static int add_rules(scmp_filter_ctx ctx)
+{
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < ARRAY_SIZE(ALLOWED); i++)
+        r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, ALLOWED[i], 0);
+    for (size_t i = 0; r == 0 && i < ARRAY_SIZE(ALLOWED_WITH); i++)
+        r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, ALLOWED_WITH[i].call, 1,
+                             SCMP_CMP(ALLOWED_WITH[i].argument, SCMP_CMP_MASKED_EQ,
+                                      ALLOWED_WITH[i].mask, ALLOWED_WITH[i].value));
+    for (size_t i = 0; r == 0 && i < ARRAY_SIZE(REFUSED); i++)
+        r = seccomp_rule_add(ctx, SCMP_ACT_ERRNO((uint32_t)REFUSED[i].error), REFUSED[i].call, 0);
+    /* stdio asks whether its output is a terminal. */
+    if (r == 0)
+        r = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(ENOTTY), SCMP_SYS(ioctl), 1,
+                             SCMP_A1(SCMP_CMP_MASKED_EQ, EXACT, TCGETS));
+    /* Our own limits may be read, nobody's set. */
+    if (r == 0)
+        r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(prlimit64), 2, SCMP_A0(SCMP_CMP_EQ, 0),
+                             SCMP_A2(SCMP_CMP_EQ, 0));
+    /* abort() and pthread_kill(): signals to our own threads only. */
+    if (r == 0)
+        r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 1,
+                             SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)getpid()));
+    return r;
+}
+
+static int filter_calls(struct error *err)
+{
+    scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_KILL_PROCESS);
+    int r = ctx ? add_rules(ctx) : -ENOMEM;
+
+    if (r == 0)
+        r = seccomp_load(ctx);
+    seccomp_release(ctx);
+    return r < 0 ? error_code(err, r, "cannot install the filter of system calls") : 0;
+}
+
+int sandbox_enter(const struct sandbox_opts *o, struct sandbox_report *ret, struct error *err)
+{
+    int r;
+
+    *ret = (struct sandbox_report){ .landlock_abi = 0 };
+    r = set_limits(err);
+    if (r == 0)
+        r = drop_capabilities(err);
+    if (r == 0)
+        r = restrict_files(o, ret, err);
+    return r < 0 ? r : filter_calls(err);
+}
