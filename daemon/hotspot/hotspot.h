@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The door of hotspot/: a running HotSpot JVM read from outside, through a read-only fd of its memory
- * (/proc/PID/mem, opened by the broker). Everything read is somebody else's and may be garbage or change
- * while we read: all sizes, counts and offsets are bounded, and what does not fit is refused, not guessed.
- * Knows VMStructs layouts of JDK 8, 11, 17, 21 and 25; facts carry their JDK version.
- * Thread: one at a time per struct hotspot_vm. Calls pread() only.
+ * The door of hotspot/: a running HotSpot JVM read from outside, through a read-only fd of its
+ * memory
+ * (/proc/PID/mem, opened by the broker). Everything read is somebody else's and may be garbage or
+ * change while we read: all sizes, counts and offsets are bounded, and what does not fit is
+ * refused, not guessed. Knows VMStructs layouts of JDK 8, 11, 17, 21, 25 and 26; facts carry their
+ * JDK version. Thread: one at a time per struct hotspot_vm. Calls pread() only.
  */
 #pragma once
 
@@ -12,53 +13,82 @@
 #include "base/error.h"
 
 struct hotspot_vm;
+struct hotspot_layout;
 
 /* Outcomes > 0. */
 enum hotspot_outcome {
-    HOTSPOT_NOT_READY = 1,  /* tables or heaps are not there yet: ask again in 50 ms */
+    HOTSPOT_NOT_READY = 1,   /* tables or heaps are not there yet: ask again in 50 ms */
     HOTSPOT_UNSUPPORTED = 2, /* no VMStructs, or a layout that is not known: err says which */
-    HOTSPOT_NO_CODE = 3,    /* the address is in no live code of this JVM */
-    HOTSPOT_GONE = 4,       /* the memory cannot be read any more: the process exited or exec'ed */
+    HOTSPOT_NO_CODE = 3,     /* the address is in no live code of this JVM */
+    HOTSPOT_GONE = 4,        /* the memory cannot be read any more: the process exited or exec'ed */
 };
 
 /*
- * Opens the JVM whose libjvm.so is mapped from @libjvm_base (start of its mapping of file offset 0).
- * @mem_fd is borrowed and must outlive the result. Finds the gHotSpotVM* tables by the dynamic symbols in
- * the target's memory. 0 and *ret owned by the caller; HOTSPOT_NOT_READY, HOTSPOT_UNSUPPORTED or
- * HOTSPOT_GONE with @err set; -ENOMEM.
+ * Opens the JVM whose libjvm.so is mapped from @libjvm_base (start of its mapping of file offset
+ * 0).
+ * @mem_fd is borrowed and must outlive the result. Finds the gHotSpotVM* tables by the dynamic
+ * symbols in the target's memory. 0 and *ret owned by the caller; HOTSPOT_NOT_READY,
+ * HOTSPOT_UNSUPPORTED or HOTSPOT_GONE with @err set; -ENOMEM.
  */
 int hotspot_vm_open(int mem_fd, uint64_t libjvm_base, struct hotspot_vm **ret, struct error *err);
 struct hotspot_vm *hotspot_vm_close(struct hotspot_vm *vm);
 
 /* Feature release: 8, 11, 17, 21, 25, ... */
 int hotspot_vm_jdk(const struct hotspot_vm *vm);
-/* "17.0.15+6-Debian-1deb12u1" and "OpenJDK 64-Bit Server VM" as the VM itself says ("" if not found). */
+/* "17.0.15+6-Debian-1deb12u1" and "OpenJDK 64-Bit Server VM" as the VM itself says ("" if not
+ * found). */
 const char *hotspot_vm_version(const struct hotspot_vm *vm);
 const char *hotspot_vm_name(const struct hotspot_vm *vm);
 
-/* -XX flag @name of bool or integer type, from the VM's own flag table. 0; -ENOENT; HOTSPOT_GONE. */
+/* -XX flag @name of bool or integer type, from the VM's own flag table. 0; -ENOENT; HOTSPOT_GONE.
+ */
 int hotspot_vm_flag(struct hotspot_vm *vm, const char *name, uint64_t *ret);
-/* Main class or jar with its arguments (Arguments::_java_command) and the JVM's arguments, raw bytes,
- * cut to @max bytes, appended to @ret; JVM arguments are separated by NUL. 0, -ENOENT, HOTSPOT_GONE. */
+enum hotspot_flag_type {
+    HOTSPOT_FLAG_BOOL,
+    HOTSPOT_FLAG_INT, /* sign-extended */
+    HOTSPOT_FLAG_UINT,
+    HOTSPOT_FLAG_DOUBLE, /* value: its bits */
+    HOTSPOT_FLAG_STRING, /* value: address of a C string in the target, or 0 */
+};
+struct hotspot_flag {
+    const char *name; /* until the callback returns */
+    enum hotspot_flag_type type;
+    uint64_t value;
+};
+typedef int (*hotspot_flag_fn)(void *cookie, const struct hotspot_flag *f);
+/* Calls @fn for each flag until it returns non-zero, and returns that: for one who wants several. 0
+ * at the end; HOTSPOT_GONE; -errno. */
+int hotspot_vm_flags(struct hotspot_vm *vm, hotspot_flag_fn fn, void *cookie);
+/* Main class or jar with its arguments (Arguments::_java_command) and the JVM's arguments, raw
+ * bytes, cut to @max bytes, appended to @ret; JVM arguments are separated by NUL. 0, -ENOENT,
+ * HOTSPOT_GONE. */
 int hotspot_vm_command(struct hotspot_vm *vm, size_t max, struct buf *ret);
 int hotspot_vm_arguments(struct hotspot_vm *vm, size_t max, struct buf *ret);
 
+/* The offsets and addresses that were found (hotspot/layout.h), for the unwinder's tables. Points
+ * into
+ * @vm. */
+const struct hotspot_layout *hotspot_vm_layout(const struct hotspot_vm *vm);
+/* pread() calls so far: what the target's memory was asked. */
+uint64_t hotspot_vm_reads(const struct hotspot_vm *vm);
+
 enum hotspot_code_kind {
-    HOTSPOT_CODE_COMPILED,   /* nmethod */
-    HOTSPOT_CODE_NATIVE,     /* native wrapper of a JNI method (also an nmethod) */
+    HOTSPOT_CODE_COMPILED, /* nmethod */
+    HOTSPOT_CODE_NATIVE,   /* native wrapper of a JNI method (also an nmethod) */
     HOTSPOT_CODE_INTERPRETER,
-    HOTSPOT_CODE_STUB,       /* StubRoutines, vtable and itable stubs, adapters, runtime and safepoint blobs */
+    HOTSPOT_CODE_STUB, /* StubRoutines, vtable and itable stubs, adapters, runtime and safepoint
+                          blobs */
 };
 
 /* What lives at an address of the code cache. */
 struct hotspot_code {
     enum hotspot_code_kind kind;
-    uint64_t start, end;   /* instructions */
-    uint64_t blob;         /* address of the CodeBlob: with compile_id it names this piece of code */
-    uint64_t method;       /* Method*, 0 for stubs */
+    uint64_t start, end; /* instructions */
+    uint64_t blob;       /* address of the CodeBlob: with compile_id it names this piece of code */
+    uint64_t method;     /* Method*, 0 for stubs */
     int32_t compile_id;
-    uint8_t level;         /* 1..3 C1, 4 C2 or JVMCI, 0 not compiled */
-    char name[128];        /* of stubs and interpreter codelets, raw: "StubRoutines (1)", "Interpreter" */
+    uint8_t level;  /* 1..3 C1, 4 C2 or JVMCI, 0 not compiled */
+    char name[128]; /* of stubs and interpreter codelets, raw: "StubRoutines (1)", "Interpreter" */
 };
 
 /* The code cache's outer bounds: a cheap first test for a pc. False while they are unknown. */
@@ -66,6 +96,10 @@ bool hotspot_vm_in_code_cache(const struct hotspot_vm *vm, uint64_t pc);
 
 /* Finds the code at @pc. 0; HOTSPOT_NO_CODE; HOTSPOT_GONE. */
 int hotspot_code_find(struct hotspot_vm *vm, uint64_t pc, struct hotspot_code *ret);
+
+/* Whether @code is still what it was when it was found: its block in use, its compile id the same.
+ * One small read. 1; 0; -ESRCH the process is gone. */
+int hotspot_code_still(struct hotspot_vm *vm, const struct hotspot_code *code);
 
 #define HOTSPOT_INLINE_MAX 64 /* frames of one compiled pc */
 
@@ -84,27 +118,38 @@ struct hotspot_location {
 int hotspot_code_locate(struct hotspot_vm *vm, const struct hotspot_code *code, uint64_t pc,
                         bool is_return_address, struct hotspot_location ret[HOTSPOT_INLINE_MAX]);
 
-/* A method's names: raw bytes (modified UTF-8, internal form with slashes), to be cleaned by the caller. */
+/* A method's names: raw bytes (modified UTF-8, internal form with slashes), to be cleaned by the
+ * caller. */
 struct hotspot_method {
     char class_name[1024]; /* "java/lang/Thread" */
     char name[512];
     char signature[1024]; /* "(ILjava/lang/String;)V" */
     char file[256];       /* "Thread.java", "" unknown */
-    uint64_t const_method; /* with the address of the Method: tells whether a cache entry still holds */
+    uint64_t
+        const_method; /* with the address of the Method: tells whether a cache entry still holds */
     uint16_t class_name_n, name_n, signature_n, file_n; /* bytes; NUL inside is possible */
 };
 int hotspot_method_read(struct hotspot_vm *vm, uint64_t method, struct hotspot_method *ret);
 /* Line of @bci in @method; 0 where unknown. */
 uint32_t hotspot_method_line(struct hotspot_vm *vm, uint64_t method, int32_t bci);
+/* The bytecode index of @bcp, an address in @method's bytecodes (an interpreted frame's); -1 if it
+ * is none. */
+int32_t hotspot_method_bci(struct hotspot_vm *vm, uint64_t method, uint64_t bcp);
 
-/* A Java thread. @ns_tid is the id in the target's innermost pid namespace. @name is raw modified UTF-8. */
+/* A Java thread. @ns_tid is the id in the target's innermost pid namespace. @name is raw modified
+ * UTF-8. */
 typedef void (*hotspot_thread_fn)(void *cookie, int32_t ns_tid, uint64_t java_thread,
                                   struct span name);
 #define HOTSPOT_THREADS_MAX 65536
-/* Calls @fn for each thread in the VM's list. Number of threads, or HOTSPOT_GONE as -ESRCH, or -errno. */
+/* Calls @fn for each thread in the VM's list. Number of threads, or HOTSPOT_GONE as -ESRCH, or
+ * -errno. */
 int hotspot_vm_threads(struct hotspot_vm *vm, hotspot_thread_fn fn, void *cookie);
 
-/* Calls @fn for each live piece of code (perf map, tests). Stops when it returns non-zero, and returns
- * that. Else the number of pieces, or -errno. */
+/* Appends the name of the thread whose JavaThread is at @java_thread. 0; -ENOENT (none, or not to
+ * be had at this moment); HOTSPOT_GONE. */
+int hotspot_thread_name(struct hotspot_vm *vm, uint64_t java_thread, struct buf *ret);
+
+/* Calls @fn for each live piece of code (perf map, tests). Stops when it returns non-zero, and
+ * returns that. Else the number of pieces, or -errno. */
 typedef int (*hotspot_code_fn)(void *cookie, const struct hotspot_code *code);
 int hotspot_vm_codes(struct hotspot_vm *vm, hotspot_code_fn fn, void *cookie);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The counters file that a JVM may keep in /tmp/hsperfdata_USER/PID: a hostile file of at most 64 KiB.
- * Facts: perfMemory.hpp, the same in JDK 8 to 25. Pure; thread: any. */
+/* The counters file that a JVM may keep in /tmp/hsperfdata_USER/PID: a hostile file of at most 64
+ * KiB. Facts: perfMemory.hpp, the same in JDK 8 to 25. Pure; thread: any. */
 #pragma once
 
 #include "base/span.h"

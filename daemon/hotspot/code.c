@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What lives at an address: from blob to struct hotspot_code, and the interpreter's codelets. */
+#include "hotspot/vm.h"
+
+#define CODELET_BYTES_MAX 64 /* sizeof(InterpreterCodelet) is 16 or 24 */
+
+/* The codelets stand one behind the other from the start of the stub queue. They are made before
+ * the first class is loaded and stay as they are. */
+static int codelets_read(struct hotspot_vm *vm)
+{
+    const struct hotspot_layout *l = &vm->layout;
+    _cleanup_free_ struct codelet *list = NULL;
+    uint64_t at = vm->interpreter_start;
+    size_t n = 0;
+
+    if (vm->codelets)
+        return 0;
+    if (l->sizeof_InterpreterCodelet > CODELET_BYTES_MAX)
+        return -EBADMSG;
+    list = calloc(CODELETS_MAX, sizeof(*list));
+    if (!list)
+        return -ENOMEM;
+    while (n < CODELETS_MAX && at < vm->interpreter_end) {
+        struct codelet *c = &list[n];
+        uint8_t head[CODELET_BYTES_MAX];
+        int64_t size;
+        int r = memory_read(&vm->memory, at, head, l->sizeof_InterpreterCodelet);
+
+        if (r == -EFAULT)
+            break;
+        if (r < 0)
+            return r;
+        size = layout_get(l->codelet_size, head, l->sizeof_InterpreterCodelet);
+        if (size < l->sizeof_InterpreterCodelet || (uint64_t)size > vm->interpreter_end - at)
+            break;
+        c->start = at;
+        c->end = at + (uint64_t)size;
+        if (memory_string(
+                &vm->memory,
+                (uint64_t)layout_get(l->codelet_description, head, l->sizeof_InterpreterCodelet),
+                c->name, sizeof(c->name)) < 0)
+            c->name[0] = '\0';
+        at = c->end;
+        n++;
+    }
+    vm->codelets = TAKE_PTR(list);
+    vm->codelet_count = n;
+    return 0;
+}
+
+static void code_refine_interpreter(struct hotspot_vm *vm, uint64_t pc, struct hotspot_code *code)
+{
+    code->kind = HOTSPOT_CODE_INTERPRETER;
+    if (codelets_read(vm) < 0)
+        return;
+    for (size_t i = 0; i < vm->codelet_count; i++) {
+        const struct codelet *c = &vm->codelets[i];
+
+        if (pc >= c->start && pc < c->end) {
+            code->start = c->start;
+            code->end = c->end;
+            if (c->name[0])
+                memcpy(code->name, c->name, sizeof(c->name));
+            return;
+        }
+    }
+}
+
+int code_read(struct hotspot_vm *vm, uint64_t blob, uint64_t end, bool live,
+              struct hotspot_code *ret)
+{
+    struct hotspot_code code = { .blob = blob };
+    struct blob b;
+    int r = blob_read(vm, blob, end, &b);
+
+    if (r < 0)
+        return r;
+    code.kind = b.kind;
+    code.start = b.code_begin;
+    code.end = b.code_end;
+    if (b.kind == HOTSPOT_CODE_STUB) {
+        if (memory_string(&vm->memory, b.name, code.name, sizeof(code.name)) < 0)
+            code.name[0] = '\0';
+        if (b.code_begin < vm->interpreter_end && b.code_end > vm->interpreter_start)
+            code.kind = HOTSPOT_CODE_INTERPRETER;
+    } else {
+        if (live && !nmethod_is_alive(vm, &b))
+            return -ENOENT;
+        code.method = b.method;
+        code.compile_id = b.compile_id;
+        code.level = (uint8_t)CLAMP(b.level, 0, 15);
+    }
+    *ret = code;
+    return 0;
+}
+
+int hotspot_code_find(struct hotspot_vm *vm, uint64_t pc, struct hotspot_code *ret)
+{
+    struct hotspot_code code;
+    uint64_t blob, end;
+    int r;
+
+    memory_begin(&vm->memory);
+    r = codecache_block(vm, pc, &blob, &end);
+    if (r == 0)
+        r = code_read(vm, blob, end, /* live= */ false, &code);
+    if (r == 0 && (pc < code.start || pc >= code.end))
+        r = -ENOENT;
+    if (r < 0)
+        return r == -ESRCH ? (int)HOTSPOT_GONE : (int)HOTSPOT_NO_CODE;
+    if (code.kind == HOTSPOT_CODE_INTERPRETER)
+        code_refine_interpreter(vm, pc, &code);
+    *ret = code;
+    return 0;
+}
+
+/* One read: the block's header stands right before the blob. */
+int hotspot_code_still(struct hotspot_vm *vm, const struct hotspot_code *code)
+{
+    const struct hotspot_layout *l = &vm->layout;
+    struct layout_field used = l->block_used;
+    uint8_t p[NMETHOD_HEADER_MAX + 64];
+    size_t n = l->sizeof_HeapBlock;
+    int r;
+
+    if (code->kind == HOTSPOT_CODE_INTERPRETER)
+        return 1;
+    if (l->sizeof_HeapBlock > 64 || code->blob < n)
+        return 0;
+    if (code->kind != HOTSPOT_CODE_STUB)
+        n += (size_t)l->nmethod_compile_id.offset + l->nmethod_compile_id.width;
+    r = memory_read_direct(&vm->memory, code->blob - l->sizeof_HeapBlock, p, n);
+    if (r < 0)
+        return r == -EFAULT ? 0 : r;
+    used.offset += l->heap_block_header.offset;
+    if (layout_get(used, p, n) == 0)
+        return 0;
+    return code->kind == HOTSPOT_CODE_STUB ||
+           layout_get(l->nmethod_compile_id, p + l->sizeof_HeapBlock, n - l->sizeof_HeapBlock) ==
+               code->compile_id;
+}

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The code heaps. A heap is cut into segments (128 bytes); a byte per segment says how many
+ * segments to step back to the start of its block: 0 is the start, 255 a free segment, and a block
+ * of more than 254 segments (or one merged of freed ones) takes several steps. A block is a header
+ * and a CodeBlob.
+ */
+#include "hotspot/vm.h"
+
+#define SEGMENT_FREE 0xff
+#define HEAP_BLOCK_MAX 64 /* sizeof(HeapBlock) is 8 or 16 */
+#define OBJECT_MAX 512    /* CodeHeap is 280..344 bytes, StubQueue 48 */
+
+static uint64_t space_field(const struct hotspot_vm *vm, const uint8_t *heap, size_t n,
+                            struct layout_field space, struct layout_field field)
+{
+    struct layout_field f = { space.offset + field.offset, field.width, false };
+
+    return (uint64_t)layout_get(f, heap, MIN(n, vm->layout.sizeof_CodeHeap));
+}
+
+static int code_heap_read(struct hotspot_vm *vm, uint64_t at, struct code_heap *ret)
+{
+    const struct hotspot_layout *l = &vm->layout;
+    struct code_heap h = { 0 };
+    uint8_t heap[OBJECT_MAX];
+    uint64_t log2;
+    int r;
+
+    if (l->sizeof_CodeHeap > sizeof(heap))
+        return -EBADMSG;
+    r = memory_read(&vm->memory, at, heap, l->sizeof_CodeHeap);
+    if (r < 0)
+        return r;
+    h.low = space_field(vm, heap, sizeof(heap), l->code_heap_memory, l->space_low);
+    h.high = space_field(vm, heap, sizeof(heap), l->code_heap_memory, l->space_high);
+    h.segmap = space_field(vm, heap, sizeof(heap), l->code_heap_segmap, l->space_low);
+    log2 = (uint64_t)layout_get(l->code_heap_log2_segment, heap, l->sizeof_CodeHeap);
+    if (h.low == 0 || h.segmap == 0)
+        return -EAGAIN;
+    if (h.high <= h.low || h.high - h.low > CODE_HEAP_BYTES_MAX || h.high >= MEMORY_ADDRESS_MAX ||
+        h.segmap >= MEMORY_ADDRESS_MAX || log2 < 4 || log2 > 16)
+        return -EBADMSG;
+    h.log2_segment = (unsigned)log2;
+    *ret = h;
+    return 0;
+}
+
+static int codecache_add_heap(struct hotspot_vm *vm, uint64_t at)
+{
+    struct code_heap *h = &vm->heaps[vm->heap_count];
+    int r = code_heap_read(vm, at, h);
+
+    if (r < 0)
+        return r;
+    vm->code_low = vm->heap_count ? MIN(vm->code_low, h->low) : h->low;
+    vm->code_high = MAX(vm->code_high, h->high);
+    vm->heap_count++;
+    return 0;
+}
+
+/* JDK 8 has one heap, later ones an array of pointers to heaps. */
+static int codecache_read_heaps(struct hotspot_vm *vm)
+{
+    const struct hotspot_layout *l = &vm->layout;
+    uint64_t array, len, data, heap;
+    int r;
+
+    if (l->code_heap_at) {
+        r = memory_u64(&vm->memory, l->code_heap_at, &heap);
+        if (r == 0)
+            r = heap ? codecache_add_heap(vm, heap) : -EAGAIN;
+        return r;
+    }
+    r = memory_u64(&vm->memory, l->code_heaps_at, &array);
+    if (r < 0 || array == 0)
+        return r < 0 ? r : -EAGAIN;
+    r = memory_number(&vm->memory, array + (uint64_t)l->array_len.offset, 4, &len);
+    if (r == 0)
+        r = memory_u64(&vm->memory, array + (uint64_t)l->array_data.offset, &data);
+    if (r < 0)
+        return r;
+    if (len == 0)
+        return -EAGAIN;
+    if (len > CODE_HEAPS_MAX)
+        return -EBADMSG;
+    for (uint64_t i = 0; r == 0 && i < len; i++) {
+        r = memory_u64(&vm->memory, data + i * 8, &heap);
+        if (r == 0)
+            r = codecache_add_heap(vm, heap);
+    }
+    return r;
+}
+
+static int codecache_read_interpreter(struct hotspot_vm *vm)
+{
+    const struct hotspot_layout *l = &vm->layout;
+    uint8_t queue[OBJECT_MAX];
+    uint64_t at, start, limit;
+    int r = memory_u64(&vm->memory, l->interpreter_code_at, &at);
+
+    if (r < 0 || at == 0)
+        return r < 0 ? r : -EAGAIN;
+    if (l->sizeof_StubQueue > sizeof(queue))
+        return -EBADMSG;
+    r = memory_read(&vm->memory, at, queue, l->sizeof_StubQueue);
+    if (r < 0)
+        return r;
+    start = (uint64_t)layout_get(l->stub_queue_buffer, queue, l->sizeof_StubQueue);
+    limit = (uint64_t)layout_get(l->stub_queue_limit, queue, l->sizeof_StubQueue);
+    if (start == 0 || limit == 0)
+        return -EAGAIN;
+    if (limit > INT32_MAX || start < vm->code_low || start > vm->code_high ||
+        limit > vm->code_high - start)
+        return -EBADMSG;
+    vm->interpreter_start = start;
+    vm->interpreter_end = start + limit;
+    return 0;
+}
+
+int codecache_open(struct hotspot_vm *vm)
+{
+    int r = codecache_read_heaps(vm);
+
+    if (r == 0)
+        r = codecache_read_interpreter(vm);
+    return r == -EAGAIN ? (int)HOTSPOT_NOT_READY : r;
+}
+
+bool hotspot_vm_in_code_cache(const struct hotspot_vm *vm, uint64_t pc)
+{
+    return pc >= vm->code_low && pc < vm->code_high;
+}
+
+static const struct code_heap *codecache_heap(const struct hotspot_vm *vm, uint64_t pc)
+{
+    for (size_t i = 0; i < vm->heap_count; i++) {
+        if (pc >= vm->heaps[i].low && pc < vm->heaps[i].high)
+            return &vm->heaps[i];
+    }
+    return NULL;
+}
+
+/* Header of the block at @block of @h. 0 and *ret_end (first address behind it), *ret_used. */
+static int codecache_header(struct hotspot_vm *vm, const struct code_heap *h, uint64_t block,
+                            uint64_t *ret_end, bool *ret_used)
+{
+    const struct hotspot_layout *l = &vm->layout;
+    struct layout_field length = l->block_length, used = l->block_used;
+    uint8_t header[HEAP_BLOCK_MAX];
+    uint64_t segments;
+    int r;
+
+    if (l->sizeof_HeapBlock > sizeof(header))
+        return -EBADMSG;
+    r = memory_read(&vm->memory, block, header, l->sizeof_HeapBlock);
+    if (r < 0)
+        return r;
+    length.offset += l->heap_block_header.offset;
+    used.offset += l->heap_block_header.offset;
+    segments = (uint64_t)layout_get(length, header, l->sizeof_HeapBlock);
+    if (segments == 0 || segments > (h->high - block) >> h->log2_segment)
+        return -EBADMSG;
+    *ret_end = block + (segments << h->log2_segment);
+    *ret_used = layout_get(used, header, l->sizeof_HeapBlock) != 0;
+    return 0;
+}
+
+int codecache_block(struct hotspot_vm *vm, uint64_t pc, uint64_t *ret_blob, uint64_t *ret_end)
+{
+    const struct code_heap *h = codecache_heap(vm, pc);
+    uint64_t segment, block, end;
+    bool used;
+    int r;
+
+    if (!h)
+        return -ENOENT;
+    segment = (pc - h->low) >> h->log2_segment;
+    for (unsigned hop = 0;; hop++) {
+        uint64_t tag;
+
+        if (hop == CODE_HOPS_MAX)
+            return -ENOENT;
+        r = memory_number(&vm->memory, h->segmap + segment, 1, &tag);
+        if (r < 0)
+            return r;
+        if (tag == SEGMENT_FREE || tag > segment)
+            return -ENOENT;
+        if (tag == 0)
+            break;
+        segment -= tag;
+    }
+    block = h->low + (segment << h->log2_segment);
+    r = codecache_header(vm, h, block, &end, &used);
+    if (r < 0)
+        return r;
+    if (!used || pc >= end)
+        return -ENOENT;
+    *ret_blob = block + vm->layout.sizeof_HeapBlock;
+    *ret_end = end;
+    return 0;
+}
+
+/* Walks the blocks of @h by their lengths. Free memory behind the last one is zero, or is left of
+ * blocks that were given back: those are not marked in the segment map. */
+static int codecache_walk(struct hotspot_vm *vm, const struct code_heap *h, hotspot_code_fn fn,
+                          void *cookie, int *count)
+{
+    for (uint64_t block = h->low, end; block < h->high; block = end) {
+        struct hotspot_code code;
+        uint64_t tag;
+        bool used;
+        int r = codecache_header(vm, h, block, &end, &used);
+
+        if (r == -EBADMSG || r == -EFAULT)
+            return 0;
+        if (r < 0)
+            return r;
+        if (!used)
+            continue;
+        r = memory_number(&vm->memory, h->segmap + ((block - h->low) >> h->log2_segment), 1, &tag);
+        if (r == -EFAULT || (r == 0 && tag != 0))
+            return 0;
+        if (r == 0)
+            r = code_read(vm, block + vm->layout.sizeof_HeapBlock, end, /* live= */ true, &code);
+        if (r == -ESRCH)
+            return r;
+        if (r < 0)
+            continue;
+        r = fn(cookie, &code);
+        if (r != 0)
+            return r;
+        (*count)++;
+    }
+    return 0;
+}
+
+int hotspot_vm_codes(struct hotspot_vm *vm, hotspot_code_fn fn, void *cookie)
+{
+    int count = 0, r;
+
+    memory_begin(&vm->memory);
+    r = memory_resize(&vm->memory, MEMORY_LINES_BULK);
+    for (size_t i = 0; r == 0 && i < vm->heap_count; i++)
+        r = codecache_walk(vm, &vm->heaps[i], fn, cookie, &count);
+    memory_resize(&vm->memory, MEMORY_LINES);
+    return r != 0 ? r : count;
+}

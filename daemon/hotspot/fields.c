@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where an instance field of a Java class lies in its objects, as the class itself says. JDK 8..20:
+ * an array of six u2 per field, the offset packed in the last two. JDK 21 up: a stream of
+ * UNSIGNED5.
+ */
+#include "hotspot/vm.h"
+
+#define FIELDS_MAX 512 /* of one class; the classes asked for have about 20 */
+#define FIELD_SLOTS_MAX 8
+#define FIELD_STREAM_MAX 4096
+#define FIELD_STATIC 0x8     /* JVM_ACC_STATIC */
+#define FIELD_INTERNAL 0x400 /* JVM_ACC_FIELD_INTERNAL: its name is no constant of the class */
+#define FIELD_TAG_OFFSET 1   /* FIELDINFO_TAG_OFFSET: the packed number is an offset */
+
+/* Bits of FieldInfo::FieldFlags. */
+enum { FIELD_INITIALIZED = 1, FIELD_INJECTED = 2, FIELD_GENERIC = 4, FIELD_CONTENDED = 16 };
+
+static int field_is_named(struct hotspot_vm *vm, uint64_t pool, uint32_t index, const char *name)
+{
+    char text[64];
+    uint64_t symbol;
+    uint16_t n;
+    int r = pool_symbol(vm, pool, index, &symbol);
+
+    if (r == 0)
+        r = symbol_read(vm, symbol, text, sizeof(text), &n);
+    return r < 0 ? r : span_eq_str((struct span){ text, n }, name);
+}
+
+static int field_in_array(struct hotspot_vm *vm, uint64_t array, uint64_t pool, const char *name,
+                          uint32_t *ret)
+{
+    const struct hotspot_layout *l = &vm->layout;
+    uint64_t at = array + (uint64_t)l->array_u2_data.offset;
+    unsigned slots = (unsigned)l->field_slots, tag = (unsigned)l->field_tag_bits;
+    uint32_t length;
+    int r = memory_u32(&vm->memory, array + (uint64_t)l->metadata_array_length.offset, &length);
+
+    if (r < 0)
+        return r;
+    if (slots < 6 || slots > FIELD_SLOTS_MAX || tag < 1 || tag > 8)
+        return -EBADMSG;
+    for (uint32_t i = 0; i < MIN(length / slots, FIELDS_MAX); i++) {
+        uint16_t f[FIELD_SLOTS_MAX];
+        uint32_t packed;
+
+        r = memory_read(&vm->memory, at + (uint64_t)i * slots * 2, f, slots * 2);
+        if (r < 0)
+            return r;
+        packed = f[4] | (uint32_t)f[5] << 16;
+        if ((f[0] & (FIELD_STATIC | FIELD_INTERNAL)) ||
+            (packed & ((1U << tag) - 1)) != FIELD_TAG_OFFSET)
+            continue;
+        r = field_is_named(vm, pool, f[1], name);
+        if (r > 0)
+            *ret = packed >> tag;
+        if (r != 0)
+            return MIN(r, 0);
+    }
+    return -ENOENT;
+}
+
+struct field {
+    uint32_t name, signature, offset, access, flags;
+};
+
+static bool field_take(struct span *s, unsigned excluded, struct field *f)
+{
+    uint32_t skipped;
+
+    return unsigned5_take(s, excluded, &f->name) && unsigned5_take(s, excluded, &f->signature) &&
+           unsigned5_take(s, excluded, &f->offset) && unsigned5_take(s, excluded, &f->access) &&
+           unsigned5_take(s, excluded, &f->flags) &&
+           (!(f->flags & FIELD_INITIALIZED) || unsigned5_take(s, excluded, &skipped)) &&
+           (!(f->flags & FIELD_GENERIC) || unsigned5_take(s, excluded, &skipped)) &&
+           (!(f->flags & FIELD_CONTENDED) || unsigned5_take(s, excluded, &skipped));
+}
+
+static int field_in_stream(struct hotspot_vm *vm, uint64_t array, uint64_t pool, const char *name,
+                           uint32_t *ret)
+{
+    const struct hotspot_layout *l = &vm->layout;
+    unsigned excluded = unsigned5_excluded(vm);
+    uint32_t length, fields, injected;
+    char bytes[FIELD_STREAM_MAX];
+    struct span s = { bytes, 0 };
+    int r = memory_u32(&vm->memory, array + (uint64_t)l->metadata_array_length.offset, &length);
+
+    if (r < 0)
+        return r;
+    s.n = MIN(length, sizeof(bytes));
+    r = memory_read(&vm->memory, array + (uint64_t)l->array_u1_data.offset, bytes, s.n);
+    if (r < 0)
+        return r;
+    if (!unsigned5_take(&s, excluded, &fields) || !unsigned5_take(&s, excluded, &injected))
+        return -EBADMSG;
+    for (uint32_t i = 0; i < MIN(fields, FIELDS_MAX); i++) {
+        struct field f;
+
+        if (!field_take(&s, excluded, &f))
+            return -EBADMSG;
+        if ((f.access & FIELD_STATIC) || (f.flags & FIELD_INJECTED))
+            continue;
+        r = field_is_named(vm, pool, f.name, name);
+        if (r > 0)
+            *ret = f.offset;
+        if (r != 0)
+            return MIN(r, 0);
+    }
+    return -ENOENT;
+}
+
+int field_offset(struct hotspot_vm *vm, uint64_t klass, const char *name, uint32_t *ret)
+{
+    const struct hotspot_layout *l = &vm->layout;
+    bool stream = layout_has(l->instance_field_stream);
+    struct layout_field f = stream ? l->instance_field_stream : l->instance_fields;
+    uint64_t array, pool;
+    uint32_t offset;
+    int r = memory_u64(&vm->memory, klass + (uint64_t)f.offset, &array);
+
+    if (r == 0)
+        r = memory_u64(&vm->memory, klass + (uint64_t)l->instance_constants.offset, &pool);
+    if (r < 0)
+        return r;
+    r = stream ? field_in_stream(vm, array, pool, name, &offset)
+               : field_in_array(vm, array, pool, name, &offset);
+    if (r == 0 && (offset < 8 || offset > UINT16_MAX))
+        return -EBADMSG;
+    if (r == 0)
+        *ret = offset;
+    return r;
+}

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where HotSpot keeps things, for one running JVM: every offset, static and constant that naming
+ * and unwinding need, as the VM's own tables (gHotSpotVMStructs and relatives) say. Nothing is
+ * assumed that the tables can tell. The list below is the whole of it; each line says in which JDKs
+ * the thing must be there (its table entry was seen in the sources or in a running JVM of these
+ * releases). Seen running: JDK 8, 11, 17, 21, 25 and 26; other releases are refused.
+ *
+ * Shared with whoever fills the unwinder's tables. Knows nothing of reading objects.
+ */
+#pragma once
+
+#include "base/error.h"
+#include "hotspot/memory.h"
+
+/* Where a member of a struct lies. */
+struct layout_field {
+    int32_t offset; /* bytes; -1: this JDK has no such field */
+    uint8_t width;  /* bytes of a number or pointer; 0: an object or array */
+    bool sign;      /* to be sign-extended */
+};
+
+#define W1 1
+#define W2 2
+#define W4 4
+#define W8 8
+#define WANY 0 /* an object, an array, or a type the tables do not explain */
+
+#define JDK_ALL 8, 99
+#define JDK_MAY 0, 0 /* nice to have */
+
+/*
+ * X(member, type, field, widths that are understood, first JDK, last JDK that must have it)
+ * A(...) has the same columns and names the member of an earlier line, where a later JDK moved it.
+ */
+#define LAYOUT_FIELDS(X, A)                                                                        \
+    /* The version: JDK_Version is gone in 22. */                                                  \
+    X(jdk_version_major, "JDK_Version", "_major", W1, 8, 21)                                       \
+    /* Code heaps. */                                                                              \
+    X(array_len, "GrowableArrayBase", "_len", W4, 16, 99)                                          \
+    A(array_len, "GenericGrowableArray", "_len", W4, 9, 15)                                        \
+    X(array_data, "GrowableArray<int>", "_data", W8, 9, 99)                                        \
+    X(code_heap_memory, "CodeHeap", "_memory", WANY, JDK_ALL)                                      \
+    X(code_heap_segmap, "CodeHeap", "_segmap", WANY, JDK_ALL)                                      \
+    X(code_heap_log2_segment, "CodeHeap", "_log2_segment_size", W4, JDK_ALL)                       \
+    X(space_low, "VirtualSpace", "_low_boundary", W8, JDK_ALL)                                     \
+    X(space_high, "VirtualSpace", "_high_boundary", W8, JDK_ALL)                                   \
+    X(heap_block_header, "HeapBlock", "_header", WANY, JDK_ALL)                                    \
+    X(block_length, "HeapBlock::Header", "_length", W4 | W8, JDK_ALL) /* in segments */            \
+    X(block_used, "HeapBlock::Header", "_used", W1, JDK_ALL)                                       \
+    /* What stands in them. Code bounds are pointers in 9..22, offsets from the blob elsewhere. */ \
+    X(blob_name, "CodeBlob", "_name", W8, JDK_ALL)                                                 \
+    X(blob_size, "CodeBlob", "_size", W4, JDK_ALL)                                                 \
+    X(blob_kind, "CodeBlob", "_kind", W1, 23, 99)                                                  \
+    X(blob_frame_size, "CodeBlob", "_frame_size", W4, JDK_ALL) /* words */                         \
+    X(blob_frame_complete, "CodeBlob", "_frame_complete_offset", W2 | W4, JDK_ALL)                 \
+    X(blob_code_begin, "CodeBlob", "_code_begin", W8, 9, 22)                                       \
+    X(blob_code_end, "CodeBlob", "_code_end", W8, 9, 22)                                           \
+    X(blob_code_offset, "CodeBlob", "_code_offset", W4, 8, 8)                                      \
+    A(blob_code_offset, "CodeBlob", "_code_offset", W4, 23, 99)                                    \
+    X(blob_data_offset, "CodeBlob", "_data_offset", W4, JDK_ALL)                                   \
+    X(blob_relocation_size, "CodeBlob", "_relocation_size", W4, 25, 99)                            \
+    X(blob_mutable_data, "CodeBlob", "_mutable_data", W8, 25, 99)                                  \
+    X(blob_mutable_data_size, "CodeBlob", "_mutable_data_size", W4, 25, 99)                        \
+    X(nmethod_method, "nmethod", "_method", W8, 8, 8)                                              \
+    A(nmethod_method, "CompiledMethod", "_method", W8, 9, 22)                                      \
+    A(nmethod_method, "nmethod", "_method", W8, 23, 99)                                            \
+    X(nmethod_state, "nmethod", "_state", W1, JDK_ALL)                                             \
+    X(nmethod_compile_id, "nmethod", "_compile_id", W4, JDK_ALL)                                   \
+    X(nmethod_level, "nmethod", "_comp_level", W1 | W4, JDK_ALL)                                   \
+    X(nmethod_entry_bci, "nmethod", "_entry_bci", W4, JDK_ALL)                                     \
+    X(nmethod_orig_pc, "nmethod", "_orig_pc_offset", W4, JDK_ALL) /* from the frame's sp */        \
+    X(nmethod_verified_entry, "nmethod", "_verified_entry_point", W8, 8, 22)                       \
+    X(nmethod_verified_entry_offset, "nmethod", "_verified_entry_offset", W2 | W4, 23, 99)         \
+    X(nmethod_deopt_offset, "nmethod", "_deoptimize_offset", W4, 8, 8) /* from the blob */         \
+    X(nmethod_deopt_begin, "CompiledMethod", "_deopt_handler_begin", W8, 9, 22)                    \
+    A(nmethod_deopt_offset, "nmethod", "_deopt_handler_offset", W4, 23, 25)                        \
+    A(nmethod_deopt_offset, "nmethod", "_deopt_handler_entry_offset", W4, 26, 99)                  \
+    X(nmethod_scopes_data_offset, "nmethod", "_scopes_data_offset", W4, 8, 8)                      \
+    X(nmethod_scopes_data_begin, "CompiledMethod", "_scopes_data_begin", W8, 9, 22)                \
+    A(nmethod_scopes_data_offset, "nmethod", "_scopes_data_offset", W4, 23, 99)                    \
+    X(nmethod_scopes_pcs_offset, "nmethod", "_scopes_pcs_offset", W4, JDK_ALL)                     \
+    X(nmethod_dependencies_offset, "nmethod", "_dependencies_offset", W4, 8, 22)                   \
+    X(nmethod_metadata_offset, "nmethod", "_metadata_offset", W4, 8, 22)                           \
+    X(nmethod_immutable_data, "nmethod", "_immutable_data", W8, 23, 99)                            \
+    X(nmethod_immutable_data_size, "nmethod", "_immutable_data_size", W4, 23, 99)                  \
+    X(pc_desc_pc, "PcDesc", "_pc_offset", W4, JDK_ALL)                                             \
+    X(pc_desc_scope, "PcDesc", "_scope_decode_offset", W4, JDK_ALL)                                \
+    /* The interpreter. */                                                                         \
+    X(stub_queue_buffer, "StubQueue", "_stub_buffer", W8, JDK_ALL)                                 \
+    X(stub_queue_limit, "StubQueue", "_buffer_limit", W4, JDK_ALL)                                 \
+    X(stub_queue_end, "StubQueue", "_queue_end", W4, JDK_ALL)                                      \
+    X(codelet_size, "InterpreterCodelet", "_size", W4, JDK_ALL)                                    \
+    X(codelet_description, "InterpreterCodelet", "_description", W8, JDK_ALL)                      \
+    /* Methods and their names. */                                                                 \
+    X(method_const, "Method", "_constMethod", W8, JDK_ALL)                                         \
+    X(const_constants, "ConstMethod", "_constants", W8, JDK_ALL)                                   \
+    X(const_size, "ConstMethod", "_constMethod_size", W4, JDK_ALL) /* words */                     \
+    X(const_flags, "ConstMethod", "_flags", W2, 8, 20)                                             \
+    A(const_flags, "ConstMethod", "_flags._flags", W4, 21, 99)                                     \
+    X(const_code_size, "ConstMethod", "_code_size", W2, JDK_ALL)                                   \
+    X(const_name, "ConstMethod", "_name_index", W2, JDK_ALL)                                       \
+    X(const_signature, "ConstMethod", "_signature_index", W2, JDK_ALL)                             \
+    X(pool_holder, "ConstantPool", "_pool_holder", W8, JDK_ALL)                                    \
+    X(pool_length, "ConstantPool", "_length", W4, JDK_ALL)                                         \
+    X(pool_source_file, "ConstantPool", "_source_file_name_index", W2, 15, 99)                     \
+    X(instance_source_file, "InstanceKlass", "_source_file_name_index", W2, 8, 14)                 \
+    X(instance_constants, "InstanceKlass", "_constants", W8, JDK_ALL)                              \
+    X(instance_fields, "InstanceKlass", "_fields", W8, 8, 20)                                      \
+    X(instance_field_stream, "InstanceKlass", "_fieldinfo_stream", W8, 21, 99)                     \
+    X(klass_name, "Klass", "_name", W8, JDK_ALL)                                                   \
+    X(symbol_length, "Symbol", "_length", W2, JDK_ALL)                                             \
+    X(symbol_body, "Symbol", "_body", WANY, JDK_ALL)                                               \
+    X(metadata_array_length, "Array<int>", "_length", W4, JDK_ALL)                                 \
+    X(array_u1_data, "Array<u1>", "_data", WANY, JDK_ALL)                                          \
+    X(array_u2_data, "Array<u2>", "_data", WANY, JDK_ALL)                                          \
+    /* Threads. */                                                                                 \
+    X(threads_list_length, "ThreadsList", "_length", W4, 12, 99)                                   \
+    X(threads_list_threads, "ThreadsList", "_threads", W8, 12, 99)                                 \
+    X(thread_next, "JavaThread", "_next", W8, 8, 11)                                               \
+    X(thread_osthread, "JavaThread", "_osthread", W8, 8, 21)                                       \
+    A(thread_osthread, "Thread", "_osthread", W8, 22, 99)                                          \
+    X(thread_object, "JavaThread", "_threadObj", W8, JDK_ALL) /* oop till 16, then OopHandle */    \
+    X(thread_state, "JavaThread", "_thread_state", W4, JDK_ALL)                                    \
+    X(thread_anchor, "JavaThread", "_anchor", WANY, JDK_ALL)                                       \
+    X(thread_vframe_array, "JavaThread", "_vframe_array_head", W8, JDK_ALL) /* deopt running */    \
+    X(thread_stack_base, "JavaThread", "_stack_base", W8, JDK_ALL)                                 \
+    X(thread_stack_size, "JavaThread", "_stack_size", W8, JDK_ALL)                                 \
+    X(thread_cont_entry, "JavaThread", "_cont_entry", W8, 22, 99)                                  \
+    X(anchor_sp, "JavaFrameAnchor", "_last_Java_sp", W8, JDK_ALL)                                  \
+    X(anchor_pc, "JavaFrameAnchor", "_last_Java_pc", W8, JDK_ALL)                                  \
+    X(anchor_fp, "JavaFrameAnchor", "_last_Java_fp", W8, JDK_MAY)                                  \
+    X(osthread_id, "OSThread", "_thread_id", W4, JDK_ALL)                                          \
+    /* Objects of the Java heap: only what a thread's name takes. */                               \
+    X(oop_klass, "oopDesc", "_metadata._klass", W8, JDK_ALL)                                       \
+    X(oop_compressed_klass, "oopDesc", "_metadata._compressed_klass", W4, JDK_ALL)                 \
+    /* -XX flags; the class was called Flag in 8. Its type is a name till 15, then a number. */    \
+    X(flag_type, "Flag", "_type", W8, 8, 8)                                                        \
+    X(flag_name, "Flag", "_name", W8, 8, 8)                                                        \
+    X(flag_address, "Flag", "_addr", WANY, 8, 8)                                                   \
+    A(flag_type, "JVMFlag", "_type", W4 | W8, 9, 99)                                               \
+    A(flag_name, "JVMFlag", "_name", W8, 9, 99)                                                    \
+    A(flag_address, "JVMFlag", "_addr", WANY, 9, 99)
+
+/* X(member, type, field, first JDK, last JDK): static variables; the member is the address. */
+#define LAYOUT_STATICS(X, A)                                                                       \
+    X(jdk_version, "JDK_Version", "_current", 8, 21)                                               \
+    X(vm_major_version, "Abstract_VM_Version", "_vm_major_version", JDK_ALL)                       \
+    X(vm_release, "Abstract_VM_Version", "_s_vm_release", JDK_MAY)                                 \
+    X(vm_info, "Abstract_VM_Version", "_s_internal_vm_info_string", JDK_MAY)                       \
+    X(code_heap, "CodeCache", "_heap", 8, 8)                                                       \
+    X(code_heaps, "CodeCache", "_heaps", 9, 99)                                                    \
+    X(interpreter_code, "AbstractInterpreter", "_code", JDK_ALL)                                   \
+    X(call_stub_return, "StubRoutines", "_call_stub_return_address", JDK_ALL)                      \
+    X(continuation_return, "ContinuationEntry", "_return_pc", 25, 99)                              \
+    X(thread_list, "Threads", "_thread_list", 8, 11)                                               \
+    X(thread_smr_list, "ThreadsSMRSupport", "_java_thread_list", 12, 99)                           \
+    X(flags, "Flag", "flags", 8, 8)                                                                \
+    X(flag_count, "Flag", "numFlags", 8, 8)                                                        \
+    A(flags, "JVMFlag", "flags", 9, 99)                                                            \
+    A(flag_count, "JVMFlag", "numFlags", 9, 99)                                                    \
+    X(jvm_args, "Arguments", "_jvm_args_array", JDK_ALL)                                           \
+    X(jvm_arg_count, "Arguments", "_num_jvm_args", JDK_ALL)                                        \
+    X(java_command, "Arguments", "_java_command", JDK_ALL)                                         \
+    X(oop_base, "Universe", "_narrow_oop._base", 8, 12)                                            \
+    A(oop_base, "CompressedOops", "_narrow_oop._base", 13, 21)                                     \
+    A(oop_base, "CompressedOops", "_base", 25, 99)                                                 \
+    X(oop_shift, "Universe", "_narrow_oop._shift", 8, 12)                                          \
+    A(oop_shift, "CompressedOops", "_narrow_oop._shift", 13, 21)                                   \
+    A(oop_shift, "CompressedOops", "_shift", 25, 99)                                               \
+    X(klass_base, "Universe", "_narrow_klass._base", 8, 12)                                        \
+    A(klass_base, "CompressedKlassPointers", "_narrow_klass._base", 13, 21)                        \
+    A(klass_base, "CompressedKlassPointers", "_base", 25, 99)                                      \
+    X(klass_shift, "Universe", "_narrow_klass._shift", 8, 12)                                      \
+    A(klass_shift, "CompressedKlassPointers", "_narrow_klass._shift", 13, 21)                      \
+    A(klass_shift, "CompressedKlassPointers", "_shift", 25, 99)                                    \
+    X(string_klass, "SystemDictionary",                                                            \
+      "_well_known_klasses[SystemDictionary::String_klass_knum]", 8, 15)                           \
+    A(string_klass, "vmClasses", "_klasses[static_cast<int>(vmClassID::String_klass_knum)]", 16,   \
+      99)                                                                                          \
+    X(thread_klass, "SystemDictionary",                                                            \
+      "_well_known_klasses[SystemDictionary::Thread_klass_knum]", 8, 15)                           \
+    A(thread_klass, "vmClasses", "_klasses[static_cast<int>(vmClassID::Thread_klass_knum)]", 16, 99)
+
+/* X(member, type, first JDK, last JDK): sizes of types, in bytes. */
+#define LAYOUT_SIZES(X)                                                                            \
+    X(JDK_Version, "JDK_Version", 8, 21)                                                           \
+    X(GrowableArrayBase, "GrowableArrayBase", 16, 99)                                              \
+    X(GenericGrowableArray, "GenericGrowableArray", 9, 15)                                         \
+    X(GrowableArray_int, "GrowableArray<int>", 9, 99)                                              \
+    X(CodeHeap, "CodeHeap", JDK_ALL)                                                               \
+    X(VirtualSpace, "VirtualSpace", JDK_ALL)                                                       \
+    X(HeapBlock, "HeapBlock", JDK_ALL)                                                             \
+    X(HeapBlock_Header, "HeapBlock::Header", JDK_ALL)                                              \
+    X(CodeBlob, "CodeBlob", JDK_ALL)                                                               \
+    X(CompiledMethod, "CompiledMethod", 9, 22)                                                     \
+    X(nmethod, "nmethod", JDK_ALL)                                                                 \
+    X(PcDesc, "PcDesc", JDK_ALL)                                                                   \
+    X(StubQueue, "StubQueue", JDK_ALL)                                                             \
+    X(InterpreterCodelet, "InterpreterCodelet", JDK_ALL)                                           \
+    X(Method, "Method", JDK_ALL)                                                                   \
+    X(ConstMethod, "ConstMethod", JDK_ALL)                                                         \
+    X(ConstantPool, "ConstantPool", JDK_ALL)                                                       \
+    X(InstanceKlass, "InstanceKlass", JDK_ALL)                                                     \
+    X(Klass, "Klass", JDK_ALL)                                                                     \
+    X(Symbol, "Symbol", JDK_ALL)                                                                   \
+    X(Array_int, "Array<int>", JDK_ALL)                                                            \
+    X(Array_u1, "Array<u1>", JDK_ALL)                                                              \
+    X(Array_u2, "Array<u2>", JDK_ALL)                                                              \
+    X(ThreadsList, "ThreadsList", 12, 99)                                                          \
+    X(JavaThread, "JavaThread", JDK_ALL)                                                           \
+    X(Thread, "Thread", JDK_ALL)                                                                   \
+    X(JavaFrameAnchor, "JavaFrameAnchor", JDK_ALL)                                                 \
+    X(OSThread, "OSThread", JDK_ALL)                                                               \
+    X(ContinuationEntry, "ContinuationEntry", 25, 99)                                              \
+    X(oopDesc, "oopDesc", JDK_ALL)                                                                 \
+    X(Flag, "Flag", 8, 8)                                                                          \
+    X(JVMFlag, "JVMFlag", 9, 99)
+
+/* X(member, constant, first JDK, last JDK): numbers that the VM was compiled with. */
+#define LAYOUT_CONSTANTS(X, A)                                                                     \
+    X(has_line_numbers, "ConstMethod::_has_linenumber_table", 8, 20)                               \
+    A(has_line_numbers, "ConstMethodFlags::_misc_has_linenumber_table", 21, 99)                    \
+    X(blob_kind_nmethod, "CodeBlobKind::Nmethod", 23, 99)                                          \
+    X(field_slots, "FieldInfo::field_slots", 8, 20)                                                \
+    X(field_tag_bits, "FIELDINFO_TAG_SIZE", 8, 20)                                                 \
+    X(field_internal, "JVM_ACC_FIELD_INTERNAL", JDK_MAY)                                           \
+    X(frame_sender_sp, "frame::interpreter_frame_sender_sp_offset", JDK_MAY)                       \
+    X(frame_last_sp, "frame::interpreter_frame_last_sp_offset", JDK_MAY)                           \
+    X(frame_call_wrapper, "frame::entry_frame_call_wrapper_offset", JDK_MAY)
+
+struct hotspot_layout {
+    int jdk;                         /* feature release: 8, 11, 17, ... */
+    uint64_t image_start, image_end; /* libjvm.so in the target's memory */
+
+#define X(member, ...) struct layout_field member;
+#define A(member, ...)
+    LAYOUT_FIELDS(X, A)
+#undef X
+#undef A
+
+#define X(member, ...) uint64_t member##_at; /* 0: not there */
+#define A(member, ...)
+    LAYOUT_STATICS(X, A)
+#undef X
+#undef A
+
+#define X(member, ...) uint32_t sizeof_##member; /* 0: not there */
+    LAYOUT_SIZES(X)
+#undef X
+
+#define X(member, ...) int32_t member;
+#define A(member, ...)
+    LAYOUT_CONSTANTS(X, A)
+#undef X
+#undef A
+};
+
+static inline bool layout_has(struct layout_field f)
+{
+    return f.offset >= 0;
+}
+
+/* The number or pointer of @f in the @n bytes at @object; 0 where this JDK has no such field or it
+ * lies outside. Signed fields come sign-extended. */
+int64_t layout_get(struct layout_field f, const void *object, size_t n);
+
+struct dynsym;
+
+/*
+ * Reads the tables of the libjvm that @d opened. 0 and *ret; HOTSPOT_NOT_READY while they are not
+ * filled; HOTSPOT_UNSUPPORTED with @err: a release or a layout that is not known; or what
+ * memory_read() returned.
+ */
+int layout_read(struct hotspot_memory *m, const struct dynsym *d, struct hotspot_layout *ret,
+                struct error *err);

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Methods: Method -> ConstMethod -> ConstantPool -> Symbols. The constant pool's entries stand
+ * behind its header, 8 bytes each; a Symbol is a length and raw modified UTF-8.
+ */
+#include "hotspot/vm.h"
+
+#define HEADER_MAX 256 /* Method 88, ConstMethod 48..56, ConstantPool 64..80 bytes */
+#define LINE_TABLE_MAX ((size_t)256 << 10)
+
+int symbol_read(struct hotspot_vm *vm, uint64_t symbol, char *buf, size_t max, uint16_t *ret_n)
+{
+    const struct hotspot_layout *l = &vm->layout;
+    uint64_t n;
+    int r = memory_number(&vm->memory, symbol + (uint64_t)l->symbol_length.offset, 2, &n);
+
+    if (r < 0)
+        return r;
+    n = MIN(n, max);
+    r = memory_read(&vm->memory, symbol + (uint64_t)l->symbol_body.offset, buf, n);
+    if (r < 0)
+        return r;
+    *ret_n = (uint16_t)n;
+    return 0;
+}
+
+int pool_symbol(struct hotspot_vm *vm, uint64_t pool, uint32_t index, uint64_t *ret)
+{
+    const struct hotspot_layout *l = &vm->layout;
+    uint64_t length, symbol;
+    int r = memory_number(&vm->memory, pool + (uint64_t)l->pool_length.offset, 4, &length);
+
+    if (r < 0)
+        return r;
+    if (index == 0 || index >= length || length > UINT16_MAX)
+        return -EBADMSG;
+    r = memory_u64(&vm->memory, pool + l->sizeof_ConstantPool + (uint64_t)index * 8, &symbol);
+    if (r == 0)
+        *ret = symbol & ~UINT64_C(1); /* the low bit is a mark of the VM's */
+    return r;
+}
+
+/* What both questions about a method start with. */
+struct method {
+    uint64_t const_method, pool;
+    uint8_t bytes[HEADER_MAX]; /* of the ConstMethod */
+};
+
+static int method_open(struct hotspot_vm *vm, uint64_t at, struct method *ret)
+{
+    const struct hotspot_layout *l = &vm->layout;
+    int r;
+
+    if (at % 8 != 0 || l->sizeof_ConstMethod > sizeof(ret->bytes))
+        return -EBADMSG;
+    r = memory_u64(&vm->memory, at + (uint64_t)l->method_const.offset, &ret->const_method);
+    if (r == 0)
+        r = memory_read(&vm->memory, ret->const_method, ret->bytes, l->sizeof_ConstMethod);
+    if (r == 0)
+        ret->pool = (uint64_t)layout_get(l->const_constants, ret->bytes, l->sizeof_ConstMethod);
+    return r;
+}
+
+static int method_symbol(struct hotspot_vm *vm, uint64_t pool, int64_t index, char *buf, size_t max,
+                         uint16_t *ret_n)
+{
+    uint64_t symbol;
+    int r = pool_symbol(vm, pool, (uint32_t)index, &symbol);
+
+    return r < 0 ? r : symbol_read(vm, symbol, buf, max, ret_n);
+}
+
+/* The index of the source file's name moved from InstanceKlass to ConstantPool in JDK 15. 0: none.
+ */
+static int method_file(struct hotspot_vm *vm, uint64_t pool, uint64_t holder,
+                       struct hotspot_method *ret)
+{
+    const struct hotspot_layout *l = &vm->layout;
+    uint64_t index;
+    int r;
+
+    if (layout_has(l->pool_source_file))
+        r = memory_number(&vm->memory, pool + (uint64_t)l->pool_source_file.offset, 2, &index);
+    else
+        r = memory_number(&vm->memory, holder + (uint64_t)l->instance_source_file.offset, 2,
+                          &index);
+    if (r < 0 || index == 0)
+        return r;
+    return method_symbol(vm, pool, (int64_t)index, ret->file, sizeof(ret->file), &ret->file_n);
+}
+
+int hotspot_method_read(struct hotspot_vm *vm, uint64_t method, struct hotspot_method *ret)
+{
+    const struct hotspot_layout *l = &vm->layout;
+    size_t n = l->sizeof_ConstMethod;
+    uint64_t holder, name;
+    struct method m;
+    int r;
+
+    memory_begin(&vm->memory);
+    ret->class_name_n = ret->name_n = ret->signature_n = ret->file_n = 0;
+    r = method_open(vm, method, &m);
+    if (r == 0)
+        r = method_symbol(vm, m.pool, layout_get(l->const_name, m.bytes, n), ret->name,
+                          sizeof(ret->name), &ret->name_n);
+    if (r == 0)
+        r = method_symbol(vm, m.pool, layout_get(l->const_signature, m.bytes, n), ret->signature,
+                          sizeof(ret->signature), &ret->signature_n);
+    if (r == 0)
+        r = memory_u64(&vm->memory, m.pool + (uint64_t)l->pool_holder.offset, &holder);
+    if (r == 0)
+        r = memory_u64(&vm->memory, holder + (uint64_t)l->klass_name.offset, &name);
+    if (r == 0)
+        r = symbol_read(vm, name, ret->class_name, sizeof(ret->class_name), &ret->class_name_n);
+    if (r == 0)
+        r = method_file(vm, m.pool, holder, ret);
+    if (r == 0 && (ret->name_n == 0 || ret->class_name_n == 0))
+        r = -EBADMSG;
+    if (r < 0)
+        return r == -ESRCH ? (int)HOTSPOT_GONE : -EBADMSG;
+    ret->const_method = m.const_method;
+    return 0;
+}
+
+/*
+ * The table of lines: a byte 0 ends it; 255 is followed by signed numbers for both steps; any other
+ * byte steps the bci by its upper five bits and the line by its lower three. Several entries may
+ * have the same bci; HotSpot takes an exact one at once, else the nearest before.
+ */
+uint32_t lines_find(struct span table, unsigned excluded, int32_t wanted)
+{
+    int64_t bci = 0, line = 0, best_bci = -1;
+    uint32_t best = 0;
+    uint8_t byte;
+
+    while (span_take_u8(&table, &byte) && byte != 0) {
+        int32_t bci_step = byte >> 3, line_step = byte & 7;
+
+        if (byte == 0xff && (!unsigned5_take_signed(&table, excluded, &bci_step) ||
+                             !unsigned5_take_signed(&table, excluded, &line_step)))
+            break;
+        bci += bci_step;
+        line += line_step;
+        if (line < 0 || line > UINT16_MAX || bci < 0 || bci > UINT16_MAX)
+            break;
+        if (bci == wanted)
+            return (uint32_t)line;
+        if (bci < wanted && bci >= best_bci) {
+            best_bci = bci;
+            best = (uint32_t)line;
+        }
+    }
+    return best;
+}
+
+uint32_t hotspot_method_line(struct hotspot_vm *vm, uint64_t method, int32_t bci)
+{
+    const struct hotspot_layout *l = &vm->layout;
+    size_t n = l->sizeof_ConstMethod, bytes;
+    _cleanup_free_ char *table = NULL;
+    int64_t size, code;
+    struct method m;
+
+    if (bci < 0)
+        return 0;
+    memory_begin(&vm->memory);
+    if (method_open(vm, method, &m) < 0)
+        return 0;
+    if (!(layout_get(l->const_flags, m.bytes, n) & l->has_line_numbers))
+        return 0;
+    size = layout_get(l->const_size, m.bytes, n) * 8;
+    code = layout_get(l->const_code_size, m.bytes, n);
+    if (bci >= code || size <= (int64_t)n + code)
+        return 0;
+    bytes = MIN((size_t)(size - (int64_t)n - code), LINE_TABLE_MAX);
+    table = malloc(bytes);
+    if (!table || memory_read(&vm->memory, m.const_method + n + (uint64_t)code, table, bytes) < 0)
+        return 0;
+    return lines_find((struct span){ table, bytes }, unsigned5_excluded(vm), bci);
+}

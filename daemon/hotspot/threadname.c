@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A Java thread's name: JavaThread -> java.lang.Thread -> String -> array. These are objects of the
+ * Java heap, which a collector may move while we read: the String's class is compared on the way, a
+ * mismatch is "no name this time". Nothing else of flamed reads the heap.
+ */
+#include "hotspot/vm.h"
+
+#define NAME_CHARS_MAX 2048
+#define KLASS_COMPACT_SHIFT 42 /* of the class in a compact object header (JDK 24 up) */
+
+/* Field offsets and the coding of pointers, found once per JVM. */
+static int names_open(struct hotspot_vm *vm)
+{
+    const struct hotspot_layout *l = &vm->layout;
+    struct name_layout *n = &vm->names;
+    uint64_t thread, compressed_oops = 0, compressed_klass = 1, compact = 0, z = 0,
+                     generational = 0;
+    int r;
+
+    if (hotspot_vm_flag(vm, "UseCompressedOops", &compressed_oops) > 0)
+        return -ESRCH;
+    hotspot_vm_flag(vm, "UseCompressedClassPointers", &compressed_klass);
+    hotspot_vm_flag(vm, "UseCompactObjectHeaders", &compact);
+    hotspot_vm_flag(vm, "UseZGC", &z);
+    hotspot_vm_flag(vm, "ZGenerational", &generational);
+    memory_begin(&vm->memory);
+    r = memory_u64(&vm->memory, l->string_klass_at, &n->string_klass);
+    if (r == 0)
+        r = memory_u64(&vm->memory, l->thread_klass_at, &thread);
+    if (r < 0 || n->string_klass == 0 || thread == 0)
+        return r < 0 ? r : -EAGAIN;
+    n->compressed_oops = compressed_oops != 0;
+    n->compressed_klass = compressed_klass != 0;
+    n->compact_headers = compact != 0;
+    n->coloured_oops = z != 0 && (l->jdk >= 24 || generational != 0);
+    r = memory_u64(&vm->memory, l->oop_base_at, &n->oop_base);
+    if (r == 0)
+        r = memory_u32(&vm->memory, l->oop_shift_at, &n->oop_shift);
+    if (r == 0)
+        r = memory_u64(&vm->memory, l->klass_base_at, &n->klass_base);
+    if (r == 0)
+        r = memory_u32(&vm->memory, l->klass_shift_at, &n->klass_shift);
+    if (r == 0 && (n->oop_shift > 8 || n->klass_shift > 16))
+        r = -EBADMSG;
+    if (r == 0)
+        r = field_offset(vm, thread, "name", &n->thread_name);
+    if (r == 0)
+        r = field_offset(vm, n->string_klass, "value", &n->string_value);
+    if (r == 0 && l->jdk >= 9)
+        r = field_offset(vm, n->string_klass, "coder", &n->string_coder);
+    return r;
+}
+
+/* Generational ZGC keeps the address above colour bits; which of the four "remapped" bits (12..15)
+ * is set says how far up (x86-64; aarch64 always 16). */
+static uint64_t oop_uncolour(uint64_t raw)
+{
+#ifdef __x86_64__
+    unsigned remapped = (raw >> 12) & 0xf;
+
+    return remapped ? raw >> (13 + (unsigned)__builtin_ctz(remapped)) : 0;
+#else
+    return raw >> 16;
+#endif
+}
+
+/* A reference inside an object. */
+static int oop_load(struct hotspot_vm *vm, uint64_t at, uint64_t *ret)
+{
+    const struct name_layout *n = &vm->names;
+    uint64_t v;
+    int r = memory_number(&vm->memory, at, n->compressed_oops ? 4 : 8, &v);
+
+    if (r < 0)
+        return r;
+    if (v != 0 && n->compressed_oops)
+        v = n->oop_base + (v << n->oop_shift);
+    else if (n->coloured_oops)
+        v = oop_uncolour(v);
+    *ret = v;
+    return v == 0 ? -ENOENT : 0;
+}
+
+/* The java.lang.Thread of a JavaThread: an oop in JDK 8..16, since then a handle (pointer to an oop
+ * that is not compressed). */
+static int thread_object(struct hotspot_vm *vm, uint64_t thread, uint64_t *ret)
+{
+    uint64_t v;
+    int r = memory_u64(&vm->memory, thread + (uint64_t)vm->layout.thread_object.offset, &v);
+
+    if (r == 0 && v != 0 && vm->layout.jdk >= 17) {
+        r = memory_u64(&vm->memory, v, &v);
+        if (vm->names.coloured_oops)
+            v = oop_uncolour(v);
+    }
+    if (r < 0 || v == 0)
+        return r < 0 ? r : -ENOENT;
+    *ret = v;
+    return 0;
+}
+
+static int oop_is_string(struct hotspot_vm *vm, uint64_t oop)
+{
+    const struct hotspot_layout *l = &vm->layout;
+    const struct name_layout *n = &vm->names;
+    uint64_t klass;
+    int r;
+
+    if (n->compact_headers) {
+        r = memory_u64(&vm->memory, oop, &klass);
+        klass >>= KLASS_COMPACT_SHIFT;
+    } else if (n->compressed_klass) {
+        r = memory_number(&vm->memory, oop + (uint64_t)l->oop_compressed_klass.offset, 4, &klass);
+    } else {
+        r = memory_u64(&vm->memory, oop + (uint64_t)l->oop_klass.offset, &klass);
+        return r < 0 ? r : klass == n->string_klass;
+    }
+    return r < 0 ? r : n->klass_base + (klass << n->klass_shift) == n->string_klass;
+}
+
+/* One UTF-16 unit as modified UTF-8. */
+static void unit_add(struct buf *b, uint16_t c)
+{
+    if (c != 0 && c < 0x80) {
+        buf_add_char(b, (char)c);
+    } else if (c < 0x800) {
+        buf_add_char(b, (char)(0xc0 | c >> 6));
+        buf_add_char(b, (char)(0x80 | (c & 0x3f)));
+    } else {
+        buf_add_char(b, (char)(0xe0 | c >> 12));
+        buf_add_char(b, (char)(0x80 | (c >> 6 & 0x3f)));
+        buf_add_char(b, (char)(0x80 | (c & 0x3f)));
+    }
+}
+
+/* @wide: two bytes per character. */
+static int array_add(struct hotspot_vm *vm, uint64_t array, bool wide, struct buf *ret)
+{
+    const struct name_layout *n = &vm->names;
+    uint64_t length_at = n->compact_headers ? 8 : n->compressed_klass ? 12 : 16;
+    uint64_t data_at = length_at + 4; /* aligned to 8 before JDK 23 */
+    uint8_t bytes[NAME_CHARS_MAX * 2];
+    uint32_t length;
+    int r = memory_u32(&vm->memory, array + length_at, &length);
+
+    if (r < 0)
+        return r;
+    if (vm->layout.jdk < 23)
+        data_at = (data_at + 7) & ~UINT64_C(7);
+    if (wide && vm->layout.jdk >= 9) /* a byte[] that holds UTF-16 */
+        length /= 2;
+    length = MIN(length, NAME_CHARS_MAX);
+    r = memory_read(&vm->memory, array + data_at, bytes, (size_t)length << wide);
+    for (uint32_t i = 0; r == 0 && i < length; i++)
+        unit_add(ret, wide ? (uint16_t)(bytes[2 * i] | bytes[2 * i + 1] << 8) : bytes[i]);
+    return r;
+}
+
+int thread_name_read(struct hotspot_vm *vm, uint64_t thread, struct buf *ret)
+{
+    struct name_layout *n = &vm->names;
+    uint64_t object, string, array, coder = 1;
+    int r;
+
+    if (!n->known && !n->unusable) {
+        r = names_open(vm);
+        n->known = r == 0;
+        n->unusable = r < 0 && r != -EAGAIN && r != -ESRCH;
+        if (r < 0)
+            return r;
+    }
+    if (n->unusable)
+        return -ENOENT;
+    r = thread_object(vm, thread, &object);
+    if (r == 0)
+        r = oop_load(vm, object + n->thread_name, &string);
+    if (r == 0) {
+        r = oop_is_string(vm, string);
+        if (r <= 0)
+            return r < 0 ? r : -ENOENT;
+        r = oop_load(vm, string + n->string_value, &array);
+    }
+    if (r == 0 && n->string_coder)
+        r = memory_number(&vm->memory, string + n->string_coder, 1, &coder);
+    if (r == 0)
+        r = array_add(vm, array, coder != 0, ret);
+    return r;
+}

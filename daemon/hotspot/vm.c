@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Opening a JVM: its tables, its version, the bounds of its code. */
+#include "hotspot/vm.h"
+#include "hotspot/dynsym.h"
+
+static ssize_t vm_pread(void *cookie, uint64_t address, void *buf, size_t n)
+{
+    ssize_t r = pread((int)(intptr_t)cookie, buf, n, (off_t)address);
+
+    return r < 0 ? -errno : r;
+}
+
+/* "OpenJDK 64-Bit Server VM (17.0.15+6) for linux-amd64 JRE (17.0.15+6), built on ...": the name is
+ * what stands before the first parenthesis, the version what stands in that of "JRE". */
+static void vm_read_version(struct hotspot_vm *vm)
+{
+    char info[512];
+    uint64_t at;
+    const char *open, *jre;
+
+    if (vm->layout.vm_info_at && memory_u64(&vm->memory, vm->layout.vm_info_at, &at) == 0 &&
+        memory_string(&vm->memory, at, info, sizeof(info)) > 0) {
+        open = strstr(info, " (");
+        if (open)
+            span_copy((struct span){ info, (size_t)(open - info) }, vm->name, sizeof(vm->name));
+        jre = strstr(info, " JRE (");
+        if (jre) {
+            jre += strlen(" JRE (");
+            span_copy((struct span){ jre, strcspn(jre, ")") }, vm->version, sizeof(vm->version));
+        }
+    }
+    if (!vm->version[0] && vm->layout.vm_release_at &&
+        memory_u64(&vm->memory, vm->layout.vm_release_at, &at) == 0)
+        memory_string(&vm->memory, at, vm->version, sizeof(vm->version));
+}
+
+static int vm_read(struct hotspot_vm *vm, uint64_t libjvm_base, struct error *err)
+{
+    struct dynsym d;
+    int r = dynsym_open(&vm->memory, libjvm_base, &d, err);
+
+    if (r == -ENOEXEC)
+        return HOTSPOT_UNSUPPORTED;
+    if (r == 0)
+        r = layout_read(&vm->memory, &d, &vm->layout, err);
+    if (r == 0 && vm->layout.sizeof_nmethod > NMETHOD_HEADER_MAX)
+        r = hotspot_refuse(err, "this JVM's nmethods are larger than expected");
+    if (r == 0)
+        r = memory_u64(&vm->memory, vm->layout.call_stub_return_at, &vm->call_stub_return);
+    if (r == 0 && vm->call_stub_return == 0)
+        r = HOTSPOT_NOT_READY;
+    if (r == 0)
+        r = codecache_open(vm);
+    if (r == 0)
+        vm_read_version(vm);
+    return r;
+}
+
+int hotspot_vm_open_memory(memory_read_fn read, void *cookie, uint64_t libjvm_base,
+                           struct hotspot_vm **ret, struct error *err)
+{
+    struct hotspot_vm *vm = calloc(1, sizeof(*vm));
+    int r;
+
+    if (!vm)
+        return -ENOMEM;
+    r = memory_init(&vm->memory, read, cookie, MEMORY_LINES_BULK);
+    if (r == 0)
+        r = vm_read(vm, libjvm_base, err);
+    if (r == 0)
+        r = memory_resize(&vm->memory, MEMORY_LINES);
+    if (r == 0) {
+        *ret = vm;
+        return 0;
+    }
+    hotspot_vm_close(vm);
+    if (r == HOTSPOT_NOT_READY || r == -EFAULT || r == -EBADMSG) {
+        error_set(err, -EAGAIN, "the JVM is still starting");
+        return HOTSPOT_NOT_READY;
+    }
+    if (r == -ESRCH) {
+        error_set(err, -ESRCH, "the process has exited");
+        return HOTSPOT_GONE;
+    }
+    return r;
+}
+
+int hotspot_vm_open(int mem_fd, uint64_t libjvm_base, struct hotspot_vm **ret, struct error *err)
+{
+    return hotspot_vm_open_memory(vm_pread, (void *)(intptr_t)mem_fd, libjvm_base, ret, err);
+}
+
+struct hotspot_vm *hotspot_vm_close(struct hotspot_vm *vm)
+{
+    if (vm) {
+        memory_deinit(&vm->memory);
+        free(vm->codelets);
+        free(vm);
+    }
+    return NULL;
+}
+
+int hotspot_vm_jdk(const struct hotspot_vm *vm)
+{
+    return vm->layout.jdk;
+}
+
+const char *hotspot_vm_version(const struct hotspot_vm *vm)
+{
+    return vm->version;
+}
+
+const char *hotspot_vm_name(const struct hotspot_vm *vm)
+{
+    return vm->name;
+}
+
+const struct hotspot_layout *hotspot_vm_layout(const struct hotspot_vm *vm)
+{
+    return &vm->layout;
+}
+
+uint64_t hotspot_vm_reads(const struct hotspot_vm *vm)
+{
+    return vm->memory.reads;
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Inside of hotspot/: the opened JVM, and what the files of this folder share. An internal function
+ * returns 0 (or a documented count), -EFAULT where the target's memory does not hold what was
+ * looked for, -EBADMSG where it holds nonsense, -ESRCH when the process is gone. The door turns
+ * these into its outcomes.
+ */
+#pragma once
+
+#include "hotspot/hotspot.h"
+#include "hotspot/layout.h"
+#include "hotspot/memory.h"
+
+#define CODE_HEAPS_MAX 8 /* HotSpot has one to four */
+#define CODE_HEAP_BYTES_MAX ((uint64_t)4 << 30)
+#define CODE_HOPS_MAX 96        /* steps in the segment map; 35 were seen in a live JDK 25 */
+#define CODELETS_MAX 2048       /* of the interpreter; about 270 exist */
+#define NMETHOD_HEADER_MAX 1024 /* sizeof(nmethod) is 224..376 */
+#define NMETHOD_DATA_MAX ((uint32_t)64 << 20)
+
+struct code_heap {
+    uint64_t low, high; /* reserved range: never changes */
+    uint64_t segmap;    /* one byte per segment */
+    unsigned log2_segment;
+};
+
+/* A piece of the interpreter: the code of one bytecode or one entry. */
+struct codelet {
+    uint64_t start, end;
+    char name[48];
+};
+
+/* Where the fields of java.lang.Thread and String that make a thread's name lie. */
+struct name_layout {
+    bool known, unusable;
+    bool compressed_oops, compressed_klass, compact_headers, coloured_oops;
+    uint64_t oop_base, klass_base;
+    uint32_t oop_shift, klass_shift;
+    uint64_t string_klass;
+    uint32_t thread_name, string_value, string_coder; /* bytes into the object; coder 0: JDK 8 */
+};
+
+struct hotspot_vm {
+    struct hotspot_memory memory;
+    struct hotspot_layout layout;
+    char version[128], name[128];
+    struct code_heap heaps[CODE_HEAPS_MAX];
+    size_t heap_count;
+    uint64_t code_low, code_high; /* around all heaps */
+    uint64_t interpreter_start, interpreter_end;
+    uint64_t call_stub_return; /* return pc of entry frames */
+    struct codelet *codelets;  /* owned; sorted; NULL until asked for */
+    size_t codelet_count;
+    uint64_t nmethod_name, native_name; /* CodeBlob::_name seen to point to these, 0 not yet */
+    struct name_layout names;
+};
+
+/* As hotspot_vm_open() with any reader of memory (tests, fuzzer). Borrows @cookie. */
+int hotspot_vm_open_memory(memory_read_fn read, void *cookie, uint64_t libjvm_base,
+                           struct hotspot_vm **ret, struct error *err);
+
+/* "This JVM is not for us", with the sentence. */
+#define hotspot_refuse(err, ...)                                                                   \
+    (error_set((err), -EOPNOTSUPP, __VA_ARGS__), (int)HOTSPOT_UNSUPPORTED)
+
+/* ---- codecache.c ---- */
+
+/* Reads bounds of heaps and interpreter. 0; HOTSPOT_NOT_READY; -errno. */
+int codecache_open(struct hotspot_vm *vm);
+/* The used block that holds @pc: its CodeBlob and the first address behind the block. 0; -ENOENT.
+ */
+int codecache_block(struct hotspot_vm *vm, uint64_t pc, uint64_t *ret_blob, uint64_t *ret_end);
+
+/* ---- nmethod.c ---- */
+
+/* A CodeBlob, and of an nmethod what naming needs. Addresses are checked to lie where they must. */
+struct blob {
+    uint64_t address, end;         /* of the whole blob */
+    uint64_t code_begin, code_end; /* instructions */
+    uint64_t name;                 /* address of a C string */
+    enum hotspot_code_kind kind;   /* COMPILED, NATIVE or STUB */
+    int32_t frame_size;            /* words, <= 0: none */
+    int32_t frame_complete;        /* bytes into the code, < 0: never */
+    /* nmethods only: */
+    uint64_t method;
+    int32_t compile_id;
+    int32_t level, state, entry_bci;
+    int32_t orig_pc_offset; /* bytes from sp */
+    uint64_t deopt_handler, verified_entry;
+    uint64_t scopes_data, scopes_data_end, scopes_pcs, scopes_pcs_end, metadata, metadata_end;
+};
+
+/* Reads the blob at @address that ends at or before @end. 0 or -errno. */
+int blob_read(struct hotspot_vm *vm, uint64_t address, uint64_t end, struct blob *ret);
+/* Whether the nmethod's code may still run or be asked for (not freed, zombie or unloaded). */
+bool nmethod_is_alive(const struct hotspot_vm *vm, const struct blob *b);
+
+/* ---- code.c ---- */
+
+/* The code in the blob at @blob that ends at or before @end. @live: -ENOENT for nmethods that are
+ * dead or not installed. 0 or -errno. */
+int code_read(struct hotspot_vm *vm, uint64_t blob, uint64_t end, bool live,
+              struct hotspot_code *ret);
+
+/* ---- unsigned5.c ---- */
+
+/* Takes a number; bytes below @excluded do not occur. False (and *s as it was) when cut or broken.
+ */
+bool unsigned5_take(struct span *s, unsigned excluded, uint32_t *ret);
+/* A zig-zag coded one. */
+bool unsigned5_take_signed(struct span *s, unsigned excluded, int32_t *ret);
+/* Bytes that the coding leaves out: 1 (the NUL) since JDK 20, else 0. */
+static inline unsigned unsigned5_excluded(const struct hotspot_vm *vm)
+{
+    return vm->layout.jdk >= 20 ? 1 : 0;
+}
+
+/* ---- method.c ---- */
+
+/* The bytes of the Symbol at @symbol, cut to @max. 0 or -errno. */
+int symbol_read(struct hotspot_vm *vm, uint64_t symbol, char *buf, size_t max, uint16_t *ret_n);
+/* The line of bci @wanted in a compressed line table. 0: unknown. Pure. */
+uint32_t lines_find(struct span table, unsigned excluded, int32_t wanted);
+/* The Symbol at @index of the ConstantPool at @pool. 0 or -errno. */
+int pool_symbol(struct hotspot_vm *vm, uint64_t pool, uint32_t index, uint64_t *ret);
+
+/* ---- fields.c ---- */
+
+/* The offset of instance field @name of the InstanceKlass at @klass. 0; -ENOENT; -errno. */
+int field_offset(struct hotspot_vm *vm, uint64_t klass, const char *name, uint32_t *ret);
+
+/* ---- threadname.c ---- */
+
+/* Appends the name of the java.lang.Thread behind JavaThread @thread as modified UTF-8. 0; -ENOENT
+ * when it has none or the heap moved under us; -errno. */
+int thread_name_read(struct hotspot_vm *vm, uint64_t thread, struct buf *ret);

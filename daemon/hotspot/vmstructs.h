@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The four tables that HotSpot exports for tools (gHotSpotVMTypes, gHotSpotVMStructs and the two of
+ * constants), walked entry by entry. They describe themselves: the stride and the place of each
+ * column are exported variables too. Knows nothing of what the entries mean. Thread: the owner's.
+ */
+#pragma once
+
+#include "hotspot/dynsym.h"
+
+#define VMSTRUCTS_ENTRIES_MAX 8192
+#define VMSTRUCTS_STRIDE_MAX 256
+#define VMSTRUCTS_NAME_MAX 192 /* longer names are cut: none that we know is */
+
+/* One row of any of the tables. */
+struct vmstructs_entry {
+    char type[VMSTRUCTS_NAME_MAX];        /* type, or the name of a constant */
+    char field[VMSTRUCTS_NAME_MAX];       /* structs only */
+    char type_string[VMSTRUCTS_NAME_MAX]; /* structs only: the field's type, "" unknown */
+    bool is_static;
+    uint64_t value; /* size, offset, address of a static, or the constant */
+};
+
+enum vmstructs_table {
+    VMSTRUCTS_TYPES,
+    VMSTRUCTS_FIELDS,
+    VMSTRUCTS_INTS,
+};
+
+typedef int (*vmstructs_fn)(void *cookie, const struct vmstructs_entry *e);
+
+/* Calls @fn for each entry until it returns non-zero, and returns that; 0 at the end; -ENOENT when
+ * the table's symbols are not exported; -EAGAIN while the table is not filled; -EBADMSG when it is
+ * broken; or what memory_read() returned. */
+int vmstructs_walk(const struct dynsym *d, enum vmstructs_table table, vmstructs_fn fn,
+                   void *cookie);
