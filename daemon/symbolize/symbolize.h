@@ -16,8 +16,10 @@ struct symbolizer;
 struct resolver;
 
 struct symbolizer_opts {
-    size_t elf_files_max;     /* open at once, 256 */
+    size_t elf_files_max;      /* open at once, 256 */
     size_t perf_map_max_bytes; /* 64 MiB */
+    int proc_fd; /* of /proc, borrowed: ids of threads in containers; <= 0: opened by the symbolizer
+                  */
 };
 
 int symbolizer_new(struct broker *b, struct frame_table *frames, const struct symbolizer_opts *opts,
@@ -26,7 +28,8 @@ struct symbolizer *symbolizer_free(struct symbolizer *s);
 /* "" when kernel frames have names, else the sentence why not, with the remedy. */
 const char *symbolizer_kernel_problem(const struct symbolizer *s);
 
-/* The resolver of @p, made at the first call; valid until symbolizer_forget(@p). NULL: no memory. */
+/* The resolver of @p, made at the first call; valid until symbolizer_forget(@p). NULL: no memory.
+ */
 struct resolver *symbolizer_resolver(struct symbolizer *s, struct process *p);
 void symbolizer_forget(struct symbolizer *s, struct process *p);
 
@@ -35,12 +38,14 @@ void symbolizer_forget(struct symbolizer *s, struct process *p);
 struct named_stack {
     uint32_t frames[STACK_FRAMES_MAX]; /* ids, leaf first: kernel, then user */
     size_t count;
-    size_t unknown;                    /* frames without a name */
-    bool truncated;                    /* the root was not reached */
+    size_t unknown; /* frames without a name */
+    bool truncated; /* the root was not reached */
 };
 
-/* Names a sample. @java: false leaves Java code unnamed ("symbols=none"). @p may be NULL (process unknown:
- * only kernel frames get names). Never fails: what cannot be named is unknown. */
+/* Names a sample. @java: false leaves Java code unnamed ("symbols=none"). @p may be NULL (process
+ * unknown: only kernel frames get names). Never fails: what cannot be named is unknown.
+ * Truncated are user stacks that ended at a limit, and those of a frame-pointer walk
+ * (UNWIND_END_UNCHECKED) whose last frame is not where a thread or a program starts. */
 void symbolizer_stack(struct symbolizer *s, struct process *p, const struct sample_record *rec,
                       const uint64_t *frames, bool java, struct named_stack *ret);
 /* The Java name of thread @host_tid of @p, else its comm @comm, as an interned clean string. */

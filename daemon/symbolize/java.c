@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "symbolize/java.h"
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "symbolize/java_text.h"
+#include "symbolize/word_cache.h"
+#include "unwind/unwind.h"
+
+#define JAVA_RETURN_BIT (UINT64_C(1) << 63) /* kinds of words that come here are below 4 */
+#define JAVA_TEXT_MAX ((size_t)16 << 10)
+
+/* What an address means: frames [first, first + count) of the pool. */
+struct java_pc {
+    uint64_t key[2];      /* word with JAVA_RETURN_BIT and 0, or Method* and bcp */
+    uint64_t blob, start; /* the code, to be recognised */
+    uint64_t checked_ns;
+    int32_t compile_id;
+    uint32_t first;
+    uint16_t count;
+    uint8_t kind; /* enum hotspot_code_kind */
+};
+
+struct java_method {
+    uint64_t const_method, checked_ns;
+    uint32_t function;
+};
+
+struct java_names {
+    struct frame_table *frames;
+    struct word_cache pc_index; /* mixed key -> pcs */
+    struct java_pc *pcs;        /* [pc_count] */
+    size_t pc_count, pc_cap;
+    uint32_t *pool; /* [pool_count] frame ids */
+    size_t pool_count, pool_cap;
+    struct word_cache method_index; /* Method* -> methods */
+    struct java_method *methods;
+    size_t method_count, method_cap;
+    uint64_t named;
+};
+
+int java_names_new(struct frame_table *frames, struct java_names **ret)
+{
+    struct java_names *j = calloc(1, sizeof(*j));
+
+    if (!j)
+        return -ENOMEM;
+    j->frames = frames;
+    word_cache_init(&j->pc_index, JAVA_PCS_MAX);
+    word_cache_init(&j->method_index, JAVA_METHODS_MAX);
+    *ret = j;
+    return 0;
+}
+
+struct java_names *java_names_free(struct java_names *j)
+{
+    if (!j)
+        return NULL;
+    word_cache_deinit(&j->pc_index);
+    word_cache_deinit(&j->method_index);
+    free(j->pcs);
+    free(j->pool);
+    free(j->methods);
+    free(j);
+    return NULL;
+}
+
+/* Makes room for one more element of @size bytes. */
+static bool grow(void **array, size_t *cap, size_t count, size_t more, size_t size)
+{
+    size_t want = *cap ? *cap : 64;
+    void *p;
+
+    while (want < count + more)
+        want *= 2;
+    if (want == *cap)
+        return true;
+    p = realloc(*array, want * size);
+    if (!p)
+        return false;
+    *array = p;
+    *cap = want;
+    return true;
+}
+
+/* ---- methods ---- */
+
+enum java_part { JAVA_CLASS, JAVA_SIGNATURE, JAVA_PLAIN };
+
+static uint32_t java_string(struct java_names *j, enum java_part part, const char *p, size_t n)
+{
+    _cleanup_buf_ struct buf text = BUF_NULL, clean = BUF_NULL;
+    struct span raw = { p, n };
+    uint32_t id = 0;
+
+    buf_init(&text, JAVA_TEXT_MAX);
+    buf_init(&clean, TEXT_NAME_MAX);
+    if (part == JAVA_CLASS)
+        java_class_text(raw, &text);
+    else if (part == JAVA_SIGNATURE)
+        java_signature_text(raw, &text);
+    else
+        buf_add_span(&text, raw);
+    text_clean(buf_span(&text), TEXT_MODIFIED_UTF8, TEXT_NAME_MAX, &clean);
+    frame_table_string(j->frames, buf_span(&clean), &id);
+    return id;
+}
+
+static uint32_t java_function(struct java_names *j, const struct hotspot_method *m)
+{
+    struct function f = {
+        .class_name = java_string(j, JAVA_CLASS, m->class_name, m->class_name_n),
+        .name = java_string(j, JAVA_PLAIN, m->name, m->name_n),
+        .signature = java_string(j, JAVA_SIGNATURE, m->signature, m->signature_n),
+        .file = java_string(j, JAVA_PLAIN, m->file, m->file_n),
+    };
+    uint32_t id = 0;
+
+    frame_table_function(j->frames, &f, &id);
+    return id;
+}
+
+/* The function id of @method, 0 if it is none. A method that was read a moment ago is not read
+ * again; else its ConstMethod tells whether the memory still is that method's. */
+static uint32_t java_method_function(struct java_names *j, struct hotspot_vm *vm, uint64_t method,
+                                     uint64_t now_ns)
+{
+    struct java_method *known = NULL;
+    struct hotspot_method m;
+    uint32_t at;
+
+    if (word_cache_get(&j->method_index, method, &at))
+        known = &j->methods[at];
+    if (known && (!vm || now_ns - known->checked_ns < JAVA_METHOD_TRUST_NS))
+        return known->function;
+    if (!vm || !method || hotspot_method_read(vm, method, &m) != 0)
+        return 0;
+    if (known && known->const_method == m.const_method) {
+        known->checked_ns = now_ns;
+        return known->function;
+    }
+    if (!known) {
+        if (j->method_count >= JAVA_METHODS_MAX) {
+            word_cache_clear(&j->method_index);
+            j->method_count = 0;
+        }
+        if (!grow((void **)&j->methods, &j->method_cap, j->method_count, 1, sizeof(*j->methods)))
+            return 0;
+        at = (uint32_t)j->method_count++;
+        word_cache_put(&j->method_index, method, at);
+        known = &j->methods[at];
+    }
+    *known = (struct java_method){ .const_method = m.const_method,
+                                   .checked_ns = now_ns,
+                                   .function = java_function(j, &m) };
+    j->named++;
+    return known->function;
+}
+
+/* ---- addresses ---- */
+
+static uint64_t java_key(uint64_t a, uint64_t b)
+{
+    uint64_t key = b ? a ^ (b * UINT64_C(0xff51afd7ed558ccd) >> 1) : a;
+
+    return key ? key : 1;
+}
+
+static struct java_pc *java_pc_find(struct java_names *j, uint64_t a, uint64_t b)
+{
+    uint32_t at;
+
+    if (!word_cache_get(&j->pc_index, java_key(a, b), &at))
+        return NULL;
+    return j->pcs[at].key[0] == a && j->pcs[at].key[1] == b ? &j->pcs[at] : NULL;
+}
+
+/* Remembers what @pc describes with its @frames; in the place of what had the same key. */
+static void java_pc_put(struct java_names *j, struct java_pc pc, const uint32_t *frames)
+{
+    struct java_pc *slot = java_pc_find(j, pc.key[0], pc.key[1]);
+
+    if (j->pc_count >= JAVA_PCS_MAX || j->pool_count >= (size_t)JAVA_PCS_MAX * 8) {
+        word_cache_clear(&j->pc_index);
+        j->pc_count = j->pool_count = 0;
+        slot = NULL;
+    }
+    if (!grow((void **)&j->pool, &j->pool_cap, j->pool_count, pc.count, sizeof(*j->pool)) ||
+        !grow((void **)&j->pcs, &j->pc_cap, j->pc_count, 1, sizeof(*j->pcs)))
+        return;
+    if (!slot) {
+        slot = &j->pcs[j->pc_count];
+        word_cache_put(&j->pc_index, java_key(pc.key[0], pc.key[1]), (uint32_t)j->pc_count++);
+    }
+    pc.first = (uint32_t)j->pool_count;
+    if (pc.count)
+        memcpy(j->pool + j->pool_count, frames, pc.count * sizeof(*frames));
+    j->pool_count += pc.count;
+    *slot = pc;
+}
+
+static uint32_t java_frame(struct java_names *j, uint32_t function, uint32_t line,
+                           enum frame_kind kind)
+{
+    struct frame f = {
+        .function = function, .line = line, .kind = (uint8_t)kind, .unknown = !function
+    };
+    uint32_t id = 0;
+
+    frame_table_frame(j->frames, &f, &id);
+    return id;
+}
+
+static uint32_t java_stub_frame(struct java_names *j, const struct hotspot_code *code)
+{
+    _cleanup_buf_ struct buf clean = BUF_NULL;
+    struct function f = { 0 };
+    struct span name = code->kind == HOTSPOT_CODE_INTERPRETER
+                           ? SPAN("Interpreter")
+                           : (struct span){ code->name, strnlen(code->name, sizeof(code->name)) };
+    uint32_t function = 0;
+
+    if (!name.n)
+        name = SPAN("[stub]");
+    buf_init(&clean, TEXT_NAME_MAX);
+    text_clean(name, TEXT_UTF8, TEXT_NAME_MAX, &clean);
+    frame_table_string(j->frames, buf_span(&clean), &f.name);
+    if (f.name)
+        frame_table_function(j->frames, &f, &function);
+    return java_frame(j, function, 0, FRAME_STUB);
+}
+
+/* The frames of @code at @pc; 0 when it is gone. */
+static size_t java_expand(struct java_names *j, struct hotspot_vm *vm,
+                          const struct hotspot_code *code, uint64_t pc, bool is_return_address,
+                          uint64_t now_ns, uint32_t ret[HOTSPOT_INLINE_MAX])
+{
+    struct hotspot_location at[HOTSPOT_INLINE_MAX];
+    int n;
+
+    if (code->kind == HOTSPOT_CODE_INTERPRETER || code->kind == HOTSPOT_CODE_STUB) {
+        ret[0] = java_stub_frame(j, code);
+        return 1;
+    }
+    n = hotspot_code_locate(vm, code, pc, is_return_address, at);
+    if (n < 0 && code->method) { /* no debug information could be read: the method alone */
+        at[0] = (struct hotspot_location){ .method = code->method, .bci = -1 };
+        n = 1;
+    }
+    for (int i = 0; i < n; i++) {
+        uint32_t function = java_method_function(j, vm, at[i].method, now_ns), line = 0;
+        enum frame_kind kind = code->level >= 1 && code->level <= 3 ? FRAME_C1 : FRAME_C2;
+
+        if (at[i].inlined)
+            kind = FRAME_INLINED;
+        if (function && at[i].bci >= 0)
+            line = hotspot_method_line(vm, at[i].method, at[i].bci);
+        ret[i] = java_frame(j, function, line, kind);
+    }
+    return n > 0 ? (size_t)n : 0;
+}
+
+static bool java_pc_is(const struct java_pc *pc, const struct hotspot_code *code)
+{
+    return pc->blob == code->blob && pc->start == code->start && pc->kind == code->kind &&
+           pc->compile_id == code->compile_id;
+}
+
+/* True when @known still holds without looking. Words with a compile id name their code for good.
+ */
+static bool java_pc_trusted(const struct java_pc *known, uint64_t word, uint64_t now_ns)
+{
+    bool stub = known->kind == HOTSPOT_CODE_STUB || known->kind == HOTSPOT_CODE_INTERPRETER;
+
+    return word >> UNWIND_KIND_SHIFT == UNWIND_COMPILED ||
+           now_ns - known->checked_ns < (stub ? JAVA_STUB_TRUST_NS : JAVA_CODE_TRUST_NS);
+}
+
+static size_t java_copy(const struct java_names *j, const struct java_pc *pc, uint32_t *ret,
+                        size_t room)
+{
+    size_t n = MIN((size_t)pc->count, room);
+
+    if (n)
+        memcpy(ret, j->pool + pc->first, n * sizeof(*ret));
+    return n;
+}
+
+size_t java_names_code(struct java_names *j, struct hotspot_vm *vm, uint64_t word,
+                       bool is_return_address, uint64_t now_ns, uint32_t *ret, size_t room)
+{
+    uint64_t pc = word & UNWIND_PC_MASK, key = word | (is_return_address ? JAVA_RETURN_BIT : 0);
+    bool has_id = word >> UNWIND_KIND_SHIFT == UNWIND_COMPILED;
+    struct java_pc *known = java_pc_find(j, key, 0);
+    uint32_t frames[HOTSPOT_INLINE_MAX];
+    struct hotspot_code code;
+    size_t n = 0;
+    int r;
+
+    if (known && (!vm || java_pc_trusted(known, word, now_ns)))
+        return java_copy(j, known, ret, room);
+    if (!vm)
+        return 0;
+    r = hotspot_code_find(vm, pc, &code);
+    if (known && (r == HOTSPOT_GONE || (r == 0 && java_pc_is(known, &code)))) {
+        known->checked_ns = now_ns;
+        return java_copy(j, known, ret, room);
+    }
+    if (r != 0 && r != HOTSPOT_NO_CODE)
+        return 0;
+    if (r == 0 && has_id &&
+        ((uint64_t)code.compile_id & UNWIND_ID_MASK) != (word >> UNWIND_PC_BITS & UNWIND_ID_MASK))
+        r = HOTSPOT_NO_CODE; /* other code by now */
+    if (r == 0)
+        n = java_expand(j, vm, &code, pc, is_return_address, now_ns, frames);
+    if (n || has_id) {
+        java_pc_put(j,
+                    (struct java_pc){ .key = { key, 0 },
+                                      .blob = r == 0 ? code.blob : 0,
+                                      .start = r == 0 ? code.start : 0,
+                                      .checked_ns = now_ns,
+                                      .compile_id = r == 0 ? code.compile_id : 0,
+                                      .count = (uint16_t)n,
+                                      .kind = r == 0 ? (uint8_t)code.kind : 0 },
+                    frames);
+    }
+    n = MIN(n, room);
+    if (n)
+        memcpy(ret, frames, n * sizeof(*ret));
+    return n;
+}
+
+uint32_t java_names_interpreted(struct java_names *j, struct hotspot_vm *vm, uint64_t method,
+                                uint64_t bcp, uint64_t now_ns)
+{
+    struct java_pc *known = java_pc_find(j, method, bcp ? bcp : 1);
+    uint32_t function, line = 0, frame;
+    int32_t bci;
+
+    if (known && (!vm || now_ns - known->checked_ns < JAVA_METHOD_TRUST_NS))
+        return j->pool[known->first];
+    function = java_method_function(j, vm, method, now_ns);
+    if (!function)
+        return 0;
+    if (known && known->start == function) { /* still the same method */
+        known->checked_ns = now_ns;
+        return j->pool[known->first];
+    }
+    bci = vm ? hotspot_method_bci(vm, method, bcp) : -1;
+    if (bci >= 0)
+        line = hotspot_method_line(vm, method, bci);
+    frame = java_frame(j, function, line, FRAME_INTERPRETED);
+    java_pc_put(
+        j,
+        (struct java_pc){
+            .key = { method, bcp ? bcp : 1 }, .start = function, .checked_ns = now_ns, .count = 1 },
+        &frame);
+    return frame;
+}
+
+uint64_t java_names_methods(const struct java_names *j)
+{
+    return j->named;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The names of code that one JVM made: addresses in its code cache and methods in its interpreter,
+ * read through hotspot/ and kept. Compiled code is known by (address, compile id) and kept for
+ * good; an address without a compile id is held to be what it was for JAVA_CODE_TRUST_NS only. The
+ * VM is handed in with each call, as it may be gone (NULL): what was read before still answers.
+ * Thread: the engine's.
+ */
+#pragma once
+
+#include "hotspot/hotspot.h"
+#include "profile/frame.h"
+
+#define JAVA_CODE_TRUST_NS (10 * NSEC_PER_MSEC)
+#define JAVA_STUB_TRUST_NS NSEC_PER_SEC
+#define JAVA_METHOD_TRUST_NS (50 * NSEC_PER_MSEC)
+#define JAVA_PCS_MAX (1u << 17) /* of one JVM; then all is read anew */
+#define JAVA_METHODS_MAX (1u << 17)
+
+struct java_names;
+
+/* Borrows @frames. 0 or -ENOMEM. */
+int java_names_new(struct frame_table *frames, struct java_names **ret);
+struct java_names *java_names_free(struct java_names *j);
+
+/*
+ * Appends the frames at the address in @word (unwind/unwind.h: UNWIND_NATIVE, _COMPILED or _STUB)
+ * to @ret, innermost first, at most @room. Returns their number; 0: no live code is there (any
+ * more).
+ */
+size_t java_names_code(struct java_names *j, struct hotspot_vm *vm, uint64_t word,
+                       bool is_return_address, uint64_t now_ns, uint32_t *ret, size_t room);
+/* The frame of an interpreted @method at bytecode address @bcp; 0 (the unknown frame) if it is
+ * none. */
+uint32_t java_names_interpreted(struct java_names *j, struct hotspot_vm *vm, uint64_t method,
+                                uint64_t bcp, uint64_t now_ns);
+/* Number of methods that were named. */
+uint64_t java_names_methods(const struct java_names *j);

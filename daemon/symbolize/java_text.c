@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "symbolize/java_text.h"
+
+#define JAVA_ARRAY_DIMENSIONS_MAX 255 /* JVMS 4.3.2 */
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static bool is_hex_digit(char c)
+{
+    return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
+
+/* Without the "+0x0000000800c03000", "/0x...", ".0x..." or "/1234567" that the JVM appended. */
+static struct span without_hidden_suffix(struct span s)
+{
+    size_t at = s.n;
+
+    while (at && is_hex_digit(s.p[at - 1]))
+        at--;
+    if (at == s.n)
+        return s;
+    if (at >= 3 && s.p[at - 1] == 'x' && s.p[at - 2] == '0' &&
+        (s.p[at - 3] == '+' || s.p[at - 3] == '/' || s.p[at - 3] == '.'))
+        return at > 3 ? (struct span){ s.p, at - 3 } : s;
+    at = s.n;
+    while (at && is_digit(s.p[at - 1]))
+        at--;
+    if (at >= 2 && at < s.n && (s.p[at - 1] == '/' || s.p[at - 1] == '+'))
+        return (struct span){ s.p, at - 1 };
+    return s;
+}
+
+/* Without the number at its end, where the name says that it was generated. */
+static struct span without_serial(struct span s)
+{
+    static const char *const GENERATED[] = {
+        "$$Lambda$",
+        "GeneratedMethodAccessor",
+        "GeneratedConstructorAccessor",
+        "GeneratedSerializationConstructorAccessor",
+    };
+    struct span stem = s;
+
+    while (stem.n && is_digit(stem.p[stem.n - 1]))
+        stem.n--;
+    if (stem.n == s.n)
+        return s;
+    for (size_t i = 0; i < ARRAY_SIZE(GENERATED); i++) {
+        if (span_ends_with(stem, GENERATED[i])) {
+            stem.n -= stem.p[stem.n - 1] == '$';
+            return stem;
+        }
+    }
+    return s;
+}
+
+void java_class_text(struct span internal, struct buf *out)
+{
+    struct span s = without_serial(without_hidden_suffix(internal)), part;
+
+    while (span_find(s, '/') < s.n && span_take_until(&s, '/', &part)) {
+        buf_add_span(out, part);
+        buf_add_char(out, '.');
+    }
+    buf_add_span(out, s);
+}
+
+static const char *primitive_text(char c)
+{
+    switch (c) {
+    case 'B':
+        return "byte";
+    case 'C':
+        return "char";
+    case 'D':
+        return "double";
+    case 'F':
+        return "float";
+    case 'I':
+        return "int";
+    case 'J':
+        return "long";
+    case 'S':
+        return "short";
+    case 'Z':
+        return "boolean";
+    default:
+        return NULL;
+    }
+}
+
+/* One type. False when there is none. */
+static bool type_text(struct span *s, struct buf *out)
+{
+    size_t dimensions = 0;
+    struct span name;
+
+    while (span_take_char(s, '[')) {
+        if (++dimensions > JAVA_ARRAY_DIMENSIONS_MAX)
+            return false;
+    }
+    if (!s->n)
+        return false;
+    if (s->p[0] == 'L') {
+        size_t end = span_find(*s, ';');
+
+        if (end == s->n || end == 1)
+            return false;
+        name = (struct span){ s->p + 1, end - 1 };
+        java_class_text(name, out);
+        *s = span_from(*s, end + 1);
+    } else if (primitive_text(s->p[0])) {
+        buf_add_str(out, primitive_text(s->p[0]));
+        *s = span_from(*s, 1);
+    } else {
+        return false;
+    }
+    while (dimensions--)
+        buf_add_str(out, "[]");
+    return true;
+}
+
+void java_signature_text(struct span signature, struct buf *out)
+{
+    struct span s = signature;
+    size_t start = out->n;
+    bool ok = span_take_char(&s, '(');
+
+    buf_add_char(out, '(');
+    for (bool first = true; ok && !span_take_char(&s, ')'); first = false) {
+        if (!first)
+            buf_add_str(out, ", ");
+        ok = type_text(&s, out);
+    }
+    if (ok) {
+        buf_add_char(out, ')');
+        return;
+    }
+    if (!out->error) {
+        out->n = start;
+        buf_add_span(out, signature);
+    }
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The JVM's internal forms of names as a person writes them, and names that differ in each run made
+ * one. Takes and gives raw modified UTF-8, to be cleaned afterwards. Pure; thread: any.
+ *
+ * Made one: what the JVM appends to the names of hidden and anonymous classes
+ * ("Foo$$Lambda$14/0x0000000800c03000" up to JDK 20, "Foo$$Lambda/0x...", "Foo+0x..." in memory,
+ * "Foo$$Lambda$14/1234567" in JDK 8), the numbers of lambda classes and of generated reflection
+ * accessors ("GeneratedMethodAccessor123"). Kept: "$Proxy12", "Foo$1", "$$SpringCGLIB$$0",
+ * "lambda$main$0": their numbers tell different code apart.
+ */
+#pragma once
+
+#include "base/buf.h"
+
+/* "java/lang/Thread" -> "java.lang.Thread". */
+void java_class_text(struct span internal, struct buf *out);
+/* "(ILjava/lang/String;[[J)V" -> "(int, java.lang.String, long[][])". What is no signature is
+ * appended as it is. */
+void java_signature_text(struct span signature, struct buf *out);

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "symbolize/kernel.h"
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "symbolize/demangle.h"
+#include "symbolize/kallsyms.h"
+#include "symbolize/word_cache.h"
+
+#define KERNEL_AGAIN_MIN_NS (10 * NSEC_PER_SEC)
+#define KERNEL_AGAIN_MAX_NS (640 * NSEC_PER_SEC)
+#define KERNEL_CACHE_MAX (1u << 16)
+
+struct kernel_names {
+    const struct symbol_files *files;
+    struct frame_table *frames;
+    struct kallsyms list;
+    struct word_cache known; /* address -> frame */
+    uint64_t again_ns, wait_ns;
+    uint32_t unknown; /* the frame without a name */
+    char problem[ERROR_MSG_MAX + ERROR_REMEDY_MAX + 64];
+};
+
+static void kernel_names_read(struct kernel_names *k)
+{
+    _cleanup_close_ int fd = -1;
+    struct error err = ERROR_NULL;
+    struct kallsyms list;
+    int r = k->files->kallsyms(k->files->cookie, &fd, &err);
+
+    if (r == 0)
+        r = kallsyms_read(fd, &list, &err);
+    if (r != 0) {
+        snprintf(k->problem, sizeof(k->problem), "kernel frames have no names: %s%s%s",
+                 err.msg[0] ? err.msg : "/proc/kallsyms cannot be read", err.remedy[0] ? "; " : "",
+                 err.remedy);
+        return;
+    }
+    k->problem[0] = '\0';
+    if (list.hidden)
+        snprintf(k->problem, sizeof(k->problem),
+                 "kernel frames have no names: the kernel hides its addresses in /proc/kallsyms; "
+                 "give flamed-broker CAP_SYSLOG and set kernel.kptr_restrict to 1 or 0");
+    kallsyms_deinit(&k->list);
+    k->list = list;
+    word_cache_clear(&k->known);
+}
+
+int kernel_names_new(const struct symbol_files *files, struct frame_table *frames,
+                     struct kernel_names **ret)
+{
+    struct kernel_names *k = calloc(1, sizeof(*k));
+    struct frame unknown = { .kind = FRAME_KERNEL, .unknown = 1 };
+
+    if (!k)
+        return -ENOMEM;
+    k->files = files;
+    k->frames = frames;
+    k->wait_ns = KERNEL_AGAIN_MIN_NS;
+    word_cache_init(&k->known, KERNEL_CACHE_MAX);
+    frame_table_frame(frames, &unknown, &k->unknown);
+    kernel_names_read(k);
+    *ret = k;
+    return 0;
+}
+
+struct kernel_names *kernel_names_free(struct kernel_names *k)
+{
+    if (!k)
+        return NULL;
+    kallsyms_deinit(&k->list);
+    word_cache_deinit(&k->known);
+    free(k);
+    return NULL;
+}
+
+const char *kernel_names_problem(const struct kernel_names *k)
+{
+    return k->problem;
+}
+
+/* "nf_hook_slow\t[nf_tables]": the module stands behind the name. */
+static uint32_t kernel_names_make(struct kernel_names *k, struct span symbol)
+{
+    _cleanup_buf_ struct buf text = BUF_NULL, clean = BUF_NULL;
+    struct span name, module = SPAN("[kernel]");
+    struct module m = { 0 };
+    struct function f = { 0 };
+    struct frame frame = { .kind = FRAME_KERNEL };
+    uint32_t id = 0;
+
+    if (!span_take_word(&symbol, &name))
+        return k->unknown;
+    if (span_trim(symbol).n)
+        module = span_trim(symbol);
+    buf_init(&text, DEMANGLE_OUTPUT_MAX + TEXT_NAME_MAX);
+    buf_init(&clean, TEXT_NAME_MAX);
+    demangle(name, &text);
+    text_clean(buf_span(&text), TEXT_UTF8, TEXT_NAME_MAX, &clean);
+    frame_table_string(k->frames, buf_span(&clean), &f.name);
+    buf_clear(&clean);
+    text_clean(module, TEXT_UTF8, TEXT_NAME_MAX, &clean);
+    frame_table_string(k->frames, buf_span(&clean), &m.path);
+    frame_table_module(k->frames, &m, &f.module);
+    frame_table_function(k->frames, &f, &frame.function);
+    frame.unknown = !frame.function;
+    frame_table_frame(k->frames, &frame, &id);
+    return id;
+}
+
+static const struct symbol *kernel_names_find(struct kernel_names *k, uint64_t address,
+                                              uint64_t now_ns)
+{
+    const struct symbol *s = symbol_table_find(&k->list.symbols, address);
+
+    if (s || now_ns < k->again_ns)
+        return s;
+    if (k->again_ns) {
+        kernel_names_read(k);
+        s = symbol_table_find(&k->list.symbols, address);
+        k->wait_ns = s ? KERNEL_AGAIN_MIN_NS : MIN(k->wait_ns * 2, KERNEL_AGAIN_MAX_NS);
+    }
+    k->again_ns = now_ns + k->wait_ns;
+    return s;
+}
+
+uint32_t kernel_names_frame(struct kernel_names *k, uint64_t address, uint64_t now_ns)
+{
+    const struct symbol *s;
+    uint32_t frame;
+
+    if (word_cache_get(&k->known, address, &frame))
+        return frame;
+    s = kernel_names_find(k, address, now_ns);
+    if (!s)
+        return k->unknown; /* not kept: it may get a name */
+    frame = kernel_names_make(k, symbol_name(&k->list.symbols, s));
+    word_cache_put(&k->known, address, frame);
+    return frame;
+}

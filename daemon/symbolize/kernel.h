@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Kernel addresses to frames. The kernel's list is read once, and again when an address is met that
+ * it does not hold (a module or BPF program came), at first after 10 s, then ever more rarely.
+ * Thread: the engine's.
+ */
+#pragma once
+
+#include "profile/frame.h"
+#include "symbolize/files.h"
+
+struct kernel_names;
+
+/* Borrows both. A list that cannot be read is no error here: kernel_names_problem() tells. 0 or
+ * -ENOMEM. */
+int kernel_names_new(const struct symbol_files *files, struct frame_table *frames,
+                     struct kernel_names **ret);
+struct kernel_names *kernel_names_free(struct kernel_names *k);
+/* "" or the sentence why kernel frames have no names, with the remedy. */
+const char *kernel_names_problem(const struct kernel_names *k);
+/* The frame of the code at @address (of a return address: minus one). */
+uint32_t kernel_names_frame(struct kernel_names *k, uint64_t address, uint64_t now_ns);

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "symbolize/perf_map.h"
+
+#include "base/clock.h"
+
+#include <sys/stat.h>
+
+#define PERF_MAP_INTERVAL_NS NSEC_PER_SEC
+#define PERF_MAP_REST 20 /* after a reading of t ns at least 20 t pass before the next */
+
+struct perf_map {
+    int fd;
+    size_t max_bytes;
+    uint64_t offset;  /* bytes read and parsed */
+    uint64_t next_ns; /* no reading before */
+    struct symbol_builder entries;
+    struct symbol_table symbols;
+};
+
+static bool take_hex(struct span *s, uint64_t *ret)
+{
+    struct span t = *s;
+
+    if (!span_take_str(&t, "0x"))
+        span_take_str(&t, "0X");
+    if (!span_take_hex(&t, ret))
+        return false;
+    *s = t;
+    return true;
+}
+
+static int perf_map_line(struct span line, struct symbol_builder *b)
+{
+    struct symbol_entry e = { .limit = UINT64_MAX, .class = SYMBOL_ORDERED };
+
+    span_skip_blanks(&line);
+    if (!take_hex(&line, &e.start) || !span_take_char(&line, ' '))
+        return 0;
+    span_skip_blanks(&line);
+    if (!take_hex(&line, &e.size) || !span_take_char(&line, ' '))
+        return 0;
+    line = span_trim(line);
+    line.n = MIN(line.n, (size_t)PERF_MAP_NAME_MAX);
+    if (!e.size || e.size > PERF_MAP_CODE_MAX || e.start > UINT64_MAX - e.size || !line.n)
+        return 0;
+    return symbol_builder_add(b, &e, line);
+}
+
+ssize_t perf_map_parse(struct span text, struct symbol_builder *b)
+{
+    const char *start = text.p;
+    struct span line;
+
+    while (span_find(text, '\n') < text.n && span_take_line(&text, &line)) {
+        int r = line.n <= PERF_MAP_LINE_MAX ? perf_map_line(line, b) : 0;
+
+        if (r < 0)
+            return r;
+    }
+    return text.p - start;
+}
+
+int perf_map_open(int fd, size_t max_bytes, struct perf_map **ret)
+{
+    struct perf_map *m = calloc(1, sizeof(*m));
+
+    if (!m) {
+        close_fd(fd);
+        return -ENOMEM;
+    }
+    m->fd = fd;
+    m->max_bytes = max_bytes;
+    symbol_builder_init(&m->entries, PERF_MAP_ENTRIES_MAX, max_bytes);
+    *ret = m;
+    return 0;
+}
+
+struct perf_map *perf_map_close(struct perf_map *m)
+{
+    if (!m)
+        return NULL;
+    close_fd(m->fd);
+    symbol_builder_deinit(&m->entries);
+    symbol_table_deinit(&m->symbols);
+    free(m);
+    return NULL;
+}
+
+/* Parses from m->offset to @size. True when at least one line came. */
+static bool perf_map_read(struct perf_map *m, uint64_t size)
+{
+    size_t have = 0, cap = (size_t)256 << 10;
+    _cleanup_free_ char *bytes = malloc(cap);
+    bool news = false;
+
+    while (bytes && m->offset + have < size) {
+        ssize_t used, n = pread(m->fd, bytes + have, MIN(cap - have, size - m->offset - have),
+                                (off_t)(m->offset + have));
+
+        if (n <= 0)
+            break;
+        have += (size_t)n;
+        used = perf_map_parse((struct span){ bytes, have }, &m->entries);
+        if (used < 0)
+            break;
+        if (!used && have == cap)
+            used =
+                (ssize_t)have; /* a line of 256 KiB: skipped piece by piece; its end is no entry */
+        m->offset += (uint64_t)used;
+        have -= (size_t)used;
+        memmove(bytes, bytes + used, have);
+        news |= used > 0;
+    }
+    return news;
+}
+
+bool perf_map_refresh(struct perf_map *m, uint64_t now_ns)
+{
+    struct symbol_table symbols;
+    uint64_t began_ns, took_ns, size;
+    struct stat st;
+    bool changed = false;
+
+    if (now_ns < m->next_ns)
+        return false;
+    m->next_ns = now_ns + PERF_MAP_INTERVAL_NS;
+    if (fstat(m->fd, &st) < 0)
+        return false;
+    size = MIN((uint64_t)MAX(st.st_size, 0), (uint64_t)m->max_bytes);
+    if (size == m->offset)
+        return false;
+    began_ns = clock_monotonic_ns();
+    if (size < m->offset) { /* written anew */
+        m->offset = 0;
+        symbol_builder_deinit(&m->entries);
+        symbol_builder_init(&m->entries, PERF_MAP_ENTRIES_MAX, m->max_bytes);
+    }
+    if (perf_map_read(m, size) && symbol_table_build(&m->entries, &symbols) == 0) {
+        symbol_table_deinit(&m->symbols);
+        m->symbols = symbols;
+        changed = true;
+    }
+    took_ns = clock_monotonic_ns() - began_ns;
+    m->next_ns = now_ns + MAX(PERF_MAP_INTERVAL_NS, took_ns * PERF_MAP_REST);
+    return changed;
+}
+
+struct symbol_table *perf_map_symbols(struct perf_map *m)
+{
+    return &m->symbols;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * /tmp/perf-PID.map: the list of generated code that a runtime writes for perf (Node.js
+ * --perf-basic-prof, .NET, Julia, ...), one "START SIZE NAME" a line in hexadecimal, while it runs.
+ * The file is its owner's: it is read by pread(2), at most once a second and for at most a
+ * twentieth of the time, from where the last reading ended; where entries overlap, the later one
+ * wins. Thread: the engine's.
+ */
+#pragma once
+
+#include "symbolize/symbol_table.h"
+
+#define PERF_MAP_ENTRIES_MAX ((size_t)1 << 20)
+#define PERF_MAP_LINE_MAX ((size_t)8 << 10)   /* longer lines are left out */
+#define PERF_MAP_NAME_MAX 1024                /* bytes that are kept */
+#define PERF_MAP_CODE_MAX ((uint64_t)1 << 30) /* a piece of code that is longer is nonsense */
+
+/* Adds the complete lines of @text to @b. Returns the bytes that were used up (the last line may
+ * not be complete yet), or -ENOMEM. Pure. */
+ssize_t perf_map_parse(struct span text, struct symbol_builder *b);
+
+struct perf_map;
+
+/* Takes @fd. 0 or -ENOMEM (@fd is closed then). Nothing is read yet. */
+int perf_map_open(int fd, size_t max_bytes, struct perf_map **ret);
+struct perf_map *perf_map_close(struct perf_map *m);
+/* Reads what came since, when it is time. True when the symbols changed: ids kept by address are
+ * void. */
+bool perf_map_refresh(struct perf_map *m, uint64_t now_ns);
+/* Points into @m until the next refresh. */
+struct symbol_table *perf_map_symbols(struct perf_map *m);

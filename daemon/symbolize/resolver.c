@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "symbolize/resolver.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/text.h"
+#include "symbolize/demangle.h"
+#include "symbolize/word_cache.h"
+
+#define RESOLVER_PCS_MAX (1u << 16)
+#define RESOLVER_REST                                                                              \
+    50 /* after a reading of the maps of t ns at least 50 t pass before the next */
+#define RESOLVER_AGAIN_NS NSEC_PER_SEC /* before a file or perf map that failed is tried again */
+
+enum bound_state { BOUND_NOT_YET, BOUND_FILE, BOUND_FAILED };
+
+/* What is known of a mapping beyond its line. */
+struct bound {
+    struct elf_ref elf;
+    uint64_t again_ns;
+    uint32_t module; /* id; 0: not made yet */
+    uint8_t state;   /* enum bound_state */
+};
+
+struct resolver {
+    const struct resolver_env *env;
+    struct proc_id id;
+    struct maps maps;
+    struct bound *bound;   /* [maps.count] */
+    struct word_cache pcs; /* address -> frame */
+    uint64_t miss_ns;      /* no reading of the maps for a miss before */
+    uint64_t due_ns;       /* maps are read again then */
+    uint64_t exec_time_ns;
+    struct perf_map *perf_map;
+    uint64_t perf_map_again_ns;
+    struct java_names *java;
+    struct thread_names *threads;
+};
+
+int resolver_new(const struct resolver_env *env, const struct proc_id *id, uint64_t exec_time_ns,
+                 struct resolver **ret)
+{
+    struct resolver *r = calloc(1, sizeof(*r));
+
+    if (!r)
+        return -ENOMEM;
+    r->env = env;
+    r->id = *id;
+    r->exec_time_ns = exec_time_ns;
+    word_cache_init(&r->pcs, RESOLVER_PCS_MAX);
+    *ret = r;
+    return 0;
+}
+
+struct resolver *resolver_free(struct resolver *r)
+{
+    if (!r)
+        return NULL;
+    maps_deinit(&r->maps);
+    free(r->bound);
+    word_cache_deinit(&r->pcs);
+    perf_map_close(r->perf_map);
+    java_names_free(r->java);
+    thread_names_free(r->threads);
+    free(r);
+    return NULL;
+}
+
+/* ---- maps ---- */
+
+static bool same_mapping(const struct mapping *a, const struct mapping *b)
+{
+    return a->start == b->start && a->end == b->end && a->offset == b->offset &&
+           a->inode == b->inode && a->dev_major == b->dev_major && a->dev_minor == b->dev_minor &&
+           a->exec == b->exec && span_eq(a->path, b->path);
+}
+
+/* Hands what is known of mappings on to @maps. Returns true when all executable ones are still
+ * there, as they were. */
+static bool carry_over(const struct resolver *r, const struct maps *maps, struct bound *bound)
+{
+    bool kept = true;
+    size_t j = 0;
+
+    for (size_t i = 0; i < r->maps.count; i++) {
+        const struct mapping *m = &r->maps.entries[i];
+
+        while (j < maps->count && maps->entries[j].start < m->start)
+            j++;
+        if (j < maps->count && same_mapping(m, &maps->entries[j]))
+            bound[j] = r->bound[i];
+        else
+            kept &= !m->exec;
+    }
+    return kept;
+}
+
+/* When maps that were read at @now_ns are to be read again though nothing was missed: 1 s and 10 s
+ * after an exec, when libraries have been loaded, and from then on rarely. */
+static uint64_t next_due(const struct resolver *r, uint64_t now_ns)
+{
+    if (r->exec_time_ns && now_ns < r->exec_time_ns + NSEC_PER_SEC)
+        return r->exec_time_ns + NSEC_PER_SEC;
+    if (r->exec_time_ns && now_ns < r->exec_time_ns + 10 * NSEC_PER_SEC)
+        return r->exec_time_ns + 10 * NSEC_PER_SEC;
+    return now_ns + RESOLVER_STALE_NS;
+}
+
+static int take_maps(struct resolver *r, struct buf *text)
+{
+    struct maps maps = { 0 };
+    struct bound *bound;
+    int e = maps_parse(text, &maps);
+
+    if (e < 0)
+        return e;
+    bound = maps.count ? calloc(maps.count, sizeof(*bound)) : NULL;
+    if (!bound) { /* none: the process is about to be gone; what was read before is better */
+        maps_deinit(&maps);
+        return 0;
+    }
+    if (!carry_over(r, &maps, bound))
+        word_cache_clear(&r->pcs);
+    maps_deinit(&r->maps);
+    free(r->bound);
+    r->maps = maps;
+    r->bound = bound;
+    return 0;
+}
+
+static void read_maps(struct resolver *r, uint64_t now_ns)
+{
+    _cleanup_buf_ struct buf text = BUF_NULL;
+    _cleanup_close_ int fd = -1;
+    uint64_t began_ns = clock_monotonic_ns(), took_ns;
+    int e = r->env->files->maps(r->env->files->cookie, &r->id, &fd, NULL);
+
+    buf_init(&text, MAPS_MAX_BYTES);
+    if (e == 0)
+        e = buf_read_fd(&text, fd);
+    if (e == 0 || e == -EFBIG) {
+        text.error = 0; /* what fitted is good */
+        take_maps(r, &text);
+    }
+    took_ns = clock_monotonic_ns() - began_ns;
+    r->miss_ns = now_ns + MAX(RESOLVER_MISS_NS, took_ns * RESOLVER_REST);
+    r->due_ns = MAX(next_due(r, now_ns), r->miss_ns);
+}
+
+void resolver_tick(struct resolver *r, uint64_t now_ns)
+{
+    if (r->due_ns && now_ns >= r->due_ns)
+        read_maps(r, now_ns);
+    if (r->perf_map && perf_map_refresh(r->perf_map, now_ns))
+        word_cache_clear(&r->pcs);
+}
+
+/* ---- names ---- */
+
+static uint32_t clean_string(struct resolver *r, struct span raw)
+{
+    _cleanup_buf_ struct buf clean = BUF_NULL;
+    uint32_t id = 0;
+
+    buf_init(&clean, TEXT_NAME_MAX);
+    text_clean(raw, TEXT_UTF8, TEXT_NAME_MAX, &clean);
+    frame_table_string(r->env->frames, buf_span(&clean), &id);
+    return id;
+}
+
+static uint32_t make_frame(struct resolver *r, uint32_t name, uint32_t module, enum frame_kind kind)
+{
+    struct function f = { .name = name, .module = module };
+    struct frame frame = { .kind = (uint8_t)kind, .unknown = kind == FRAME_UNKNOWN };
+    uint32_t id = 0;
+
+    if (!name)
+        return 0;
+    frame_table_function(r->env->frames, &f, &frame.function);
+    if (!frame.function)
+        return 0;
+    frame_table_frame(r->env->frames, &frame, &id);
+    return id;
+}
+
+/* The interned name of @s, made readable the first time. */
+static uint32_t symbol_text_id(struct resolver *r, struct symbol_table *t, const struct symbol *s,
+                               bool mangled)
+{
+    _cleanup_buf_ struct buf text = BUF_NULL;
+    uint32_t *kept = symbol_string(t, s);
+
+    if (*kept)
+        return *kept;
+    buf_init(&text, DEMANGLE_OUTPUT_MAX + SYMBOL_NAME_MAX);
+    if (mangled)
+        demangle(symbol_name(t, s), &text);
+    else
+        buf_add_span(&text, symbol_name(t, s));
+    *kept = clean_string(r, buf_span(&text));
+    return *kept;
+}
+
+static struct span base_name(struct span path)
+{
+    size_t slash = span_rfind(path, '/');
+
+    return slash < path.n ? span_from(path, slash + 1) : path;
+}
+
+/* "libfoo.so+0x1a2b". */
+static uint32_t offset_frame(struct resolver *r, const struct mapping *m, uint32_t module,
+                             uint64_t offset)
+{
+    _cleanup_buf_ struct buf text = BUF_NULL;
+    struct span name = base_name(m->path);
+
+    name.n = MIN(name.n, (size_t)512);
+    buf_init(&text, 1024);
+    buf_add_span(&text, name);
+    buf_printf(&text, "+0x%llx", (unsigned long long)offset);
+    return make_frame(r, clean_string(r, buf_span(&text)), module, FRAME_UNKNOWN);
+}
+
+/* ---- files ---- */
+
+/* Memory that is no file: the kernel's names in brackets but for the vdso, shared anonymous memory.
+ */
+static bool is_anonymous(const struct mapping *m)
+{
+    return !m->path.n || (m->path.p[0] == '[' && !span_eq_str(m->path, "[vdso]")) ||
+           span_starts_with(m->path, "//anon") || span_starts_with(m->path, "/dev/zero") ||
+           span_starts_with(m->path, "/SYSV") || span_starts_with(m->path, "anon_inode:");
+}
+
+/* Files in which runtimes keep the code that they generate. */
+static bool may_be_generated(const struct mapping *m)
+{
+    return is_anonymous(m) || span_starts_with(m->path, "/memfd:") ||
+           span_starts_with(m->path, "/dev/shm/");
+}
+
+/* The same file mapped elsewhere in this process, if it was read already. */
+static bool find_twin(const struct resolver *r, const struct mapping *m, struct elf_ref *ret)
+{
+    for (size_t i = 0; i < r->maps.count; i++) {
+        const struct mapping *o = &r->maps.entries[i];
+
+        if (m->inode && r->bound[i].state == BOUND_FILE && o->inode == m->inode &&
+            o->dev_major == m->dev_major && o->dev_minor == m->dev_minor &&
+            span_eq(o->path, m->path) && elf_cache_get(r->env->elf, r->bound[i].elf)) {
+            *ret = r->bound[i].elf;
+            return true;
+        }
+    }
+    return false;
+}
+
+static struct elf_image *bind_file(struct resolver *r, const struct mapping *m, struct bound *b,
+                                   uint64_t now_ns)
+{
+    struct elf_image *image = b->state == BOUND_FILE ? elf_cache_get(r->env->elf, b->elf) : NULL;
+
+    if (image || now_ns < b->again_ns)
+        return image;
+    b->again_ns = now_ns + RESOLVER_AGAIN_NS;
+    b->state = BOUND_FAILED;
+    if (find_twin(r, m, &b->elf) ||
+        elf_cache_load(r->env->elf, r->env->files, &r->id, m->start, m->end, &b->elf, NULL) == 0) {
+        b->state = BOUND_FILE;
+        image = elf_cache_get(r->env->elf, b->elf);
+    }
+    return image;
+}
+
+static uint32_t module_id(struct resolver *r, const struct mapping *m, struct bound *b,
+                          const struct elf_image *image)
+{
+    char hex[ELF_BUILD_ID_MAX * 2 + 1];
+    struct module module = { 0 };
+    uint32_t id = 0;
+
+    if (b->module)
+        return b->module;
+    module.path = clean_string(r, m->path);
+    for (size_t i = 0; image && i < image->build_id_n; i++)
+        snprintf(hex + i * 2, sizeof(hex) - i * 2, "%02x", image->build_id[i]);
+    if (image && image->build_id_n)
+        frame_table_string(r->env->frames, (struct span){ hex, image->build_id_n * 2 },
+                           &module.build_id);
+    frame_table_module(r->env->frames, &module, &id);
+    if (image)
+        b->module = id;
+    return id;
+}
+
+static uint32_t file_frame(struct resolver *r, const struct mapping *m, uint64_t address,
+                           uint64_t now_ns)
+{
+    struct bound *b = &r->bound[m - r->maps.entries];
+    struct elf_image *image = bind_file(r, m, b, now_ns);
+    uint64_t offset = address - m->start + m->offset, vaddr = offset;
+    uint32_t module = module_id(r, m, b, image), name;
+    const struct symbol *s = NULL;
+
+    if (image && elf_segments_vaddr(image->segments, image->segment_count, offset, &vaddr))
+        s = symbol_table_find(&image->symbols, vaddr);
+    if (!s)
+        return offset_frame(r, m, module, vaddr);
+    name = symbol_text_id(r, &image->symbols, s, /* mangled= */ true);
+    return make_frame(r, name, module,
+                      span_eq_str(base_name(m->path), "libjvm.so") ? FRAME_JVM : FRAME_NATIVE);
+}
+
+/* ---- perf map ---- */
+
+static uint32_t perf_map_frame(struct resolver *r, uint64_t address, uint64_t now_ns)
+{
+    struct symbol_table *t;
+    const struct symbol *s;
+
+    if (!r->perf_map && now_ns >= r->perf_map_again_ns) {
+        int fd = -1;
+
+        r->perf_map_again_ns = now_ns + RESOLVER_AGAIN_NS;
+        if (r->env->files->perfmap(r->env->files->cookie, &r->id, &fd, NULL) == 0 &&
+            perf_map_open(fd, r->env->perf_map_max_bytes, &r->perf_map) == 0)
+            perf_map_refresh(r->perf_map, now_ns);
+    }
+    if (!r->perf_map)
+        return 0;
+    t = perf_map_symbols(r->perf_map);
+    s = symbol_table_find(t, address);
+    return s ? make_frame(r, symbol_text_id(r, t, s, /* mangled= */ false), 0, FRAME_NATIVE) : 0;
+}
+
+/* ---- the door ---- */
+
+static const struct mapping *find_mapping(struct resolver *r, uint64_t address, uint64_t now_ns)
+{
+    const struct mapping *m = maps_find(&r->maps, address);
+
+    if ((!m || !m->exec) && now_ns >= r->miss_ns) {
+        read_maps(r, now_ns);
+        m = maps_find(&r->maps, address);
+    }
+    return m && m->exec ? m : NULL;
+}
+
+uint32_t resolver_native(struct resolver *r, uint64_t address, uint64_t now_ns)
+{
+    const struct mapping *m;
+    uint32_t frame = 0;
+
+    if (word_cache_get(&r->pcs, address, &frame))
+        return frame;
+    m = find_mapping(r, address, now_ns);
+    if (!m)
+        return 0;
+    if (may_be_generated(m))
+        frame = perf_map_frame(r, address, now_ns);
+    if (!frame && !is_anonymous(m))
+        frame = file_frame(r, m, address, now_ns);
+    if (frame && !frame_table_get(r->env->frames, frame)->unknown)
+        word_cache_put(&r->pcs, address, frame);
+    else if (frame && r->bound[m - r->maps.entries].state == BOUND_FILE)
+        word_cache_put(&r->pcs, address,
+                       frame); /* the file has no name for it, and will not get one */
+    return frame;
+}
+
+struct java_names *resolver_java(struct resolver *r)
+{
+    if (!r->java)
+        java_names_new(r->env->frames, &r->java);
+    return r->java;
+}
+
+struct thread_names *resolver_threads(struct resolver *r)
+{
+    if (!r->threads)
+        thread_names_new(r->env->frames, &r->threads);
+    return r->threads;
+}
+
+uint64_t resolver_java_methods(const struct resolver *r)
+{
+    return r->java ? java_names_methods(r->java) : 0;
+}

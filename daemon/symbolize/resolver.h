@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The code of one process image: its mappings, the files behind them, its perf map, and for a JVM
+ * the names of its Java code and threads. Keeps answering from what it read when the process is
+ * gone. Thread: the engine's.
+ */
+#pragma once
+
+#include "profile/frame.h"
+#include "symbolize/elf_cache.h"
+#include "symbolize/java.h"
+#include "symbolize/perf_map.h"
+#include "symbolize/threads.h"
+
+#define RESOLVER_MISS_NS (100 * NSEC_PER_MSEC) /* between two readings of the maps for a miss */
+#define RESOLVER_STALE_NS                                                                          \
+    (30 * NSEC_PER_SEC) /* maps that were not read for so long are read again */
+
+/* What all resolvers share; borrowed for their lives. */
+struct resolver_env {
+    const struct symbol_files *files;
+    struct frame_table *frames;
+    struct elf_cache *elf;
+    size_t perf_map_max_bytes;
+};
+
+struct resolver;
+
+/* @exec_time_ns: of the exec that made the image, 0: long ago. 0 or -ENOMEM. */
+int resolver_new(const struct resolver_env *env, const struct proc_id *id, uint64_t exec_time_ns,
+                 struct resolver **ret);
+struct resolver *resolver_free(struct resolver *r);
+
+/* To be called before the frames of a sample: what is due by time is read again. */
+void resolver_tick(struct resolver *r, uint64_t now_ns);
+/* The frame of code at @address (of a return address: minus one) that no JVM made. */
+uint32_t resolver_native(struct resolver *r, uint64_t address, uint64_t now_ns);
+/* Made at the first call; NULL: no memory. */
+struct java_names *resolver_java(struct resolver *r);
+struct thread_names *resolver_threads(struct resolver *r);
+/* Number of Java methods named so far. */
+uint64_t resolver_java_methods(const struct resolver *r);

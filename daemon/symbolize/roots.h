@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where stacks begin: decides whether a walk that ended without a reason reached the root.
+ * Thread: the engine's.
+ */
+#pragma once
+
+#include "profile/frame.h"
+
+/* True when @frames[0..n) (leaf first) end at the start of a thread or program: in a function that
+ * is known to be one, or in code of the C library without a name that was not called by more of it
+ * (its start_thread is a local symbol, which a stripped file does not have). */
+bool stack_is_whole(const struct frame_table *t, const uint32_t *frames, size_t n);

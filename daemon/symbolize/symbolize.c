@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The door: which part of the folder names which frame of a sample. */
+#include "symbolize/symbolize.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/text.h"
+#include "symbolize/kernel.h"
+#include "symbolize/resolver.h"
+#include "symbolize/roots.h"
+#include "unwind/unwind.h"
+
+#include <fcntl.h>
+#include <uthash.h>
+
+#define VSYSCALL_START UINT64_C(0xffffffffff600000)
+#define VSYSCALL_BYTES UINT64_C(0x1000)
+
+struct resolver_entry {
+    struct proc_id id; /* key: has no padding */
+    struct resolver *resolver;
+    UT_hash_handle hh;
+};
+
+struct symbolizer {
+    struct symbol_files files;
+    struct frame_table *frames;
+    struct elf_cache *elf;
+    struct kernel_names *kernel;
+    struct resolver_env env;
+    struct resolver_entry *resolvers;
+    int proc_fd;
+    bool own_proc_fd;
+    uint32_t gap;          /* frame "[...]" */
+    uint32_t vsyscall;     /* frame "[vsyscall]" */
+    uint64_t java_methods; /* of resolvers that are gone */
+};
+
+/* ---- the broker as the source of files ---- */
+
+static int from_maps(void *b, const struct proc_id *id, int *ret_fd, struct error *err)
+{
+    return broker_maps(b, id, ret_fd, err);
+}
+
+static int from_mapped(void *b, const struct proc_id *id, uint64_t start, uint64_t end, int *ret_fd,
+                       struct error *err)
+{
+    return broker_mapped(b, id, start, end, ret_fd, err);
+}
+
+static int from_debug(void *b, const struct proc_id *id, const uint8_t *build_id, size_t n,
+                      int *ret_fd, struct error *err)
+{
+    return broker_debug(b, id, build_id, n, ret_fd, err);
+}
+
+static int from_debuglink(void *b, const struct proc_id *id, uint64_t start, uint64_t end,
+                          const char *basename, int *ret_fd, struct error *err)
+{
+    return broker_debuglink(b, id, start, end, basename, ret_fd, err);
+}
+
+static int from_perfmap(void *b, const struct proc_id *id, int *ret_fd, struct error *err)
+{
+    return broker_perfmap(b, id, ret_fd, err);
+}
+
+static int from_kallsyms(void *b, int *ret_fd, struct error *err)
+{
+    return broker_kallsyms(b, ret_fd, err);
+}
+
+/* ---- life ---- */
+
+static uint32_t named_frame(struct frame_table *t, struct span name, enum frame_kind kind)
+{
+    struct function f = { 0 };
+    struct frame frame = { .kind = (uint8_t)kind };
+    uint32_t id = 0;
+
+    frame_table_string(t, name, &f.name);
+    frame_table_function(t, &f, &frame.function);
+    frame_table_frame(t, &frame, &id);
+    return id;
+}
+
+int symbolizer_new(struct broker *b, struct frame_table *frames, const struct symbolizer_opts *opts,
+                   struct symbolizer **ret, struct error *err)
+{
+    struct symbolizer *s = calloc(1, sizeof(*s));
+    int r;
+
+    if (!s)
+        return error_code(err, -ENOMEM, "cannot start naming frames");
+    s->files = (struct symbol_files){
+        .cookie = b,
+        .maps = from_maps,
+        .mapped = from_mapped,
+        .debug = from_debug,
+        .debuglink = from_debuglink,
+        .perfmap = from_perfmap,
+        .kallsyms = from_kallsyms,
+    };
+    s->frames = frames;
+    s->own_proc_fd = opts->proc_fd <= 0;
+    s->proc_fd = opts->proc_fd;
+    if (s->own_proc_fd)
+        s->proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    s->gap = named_frame(frames, SPAN("[...]"), FRAME_TRUNCATED);
+    s->vsyscall = named_frame(frames, SPAN("[vsyscall]"), FRAME_NATIVE);
+    r = elf_cache_new(opts->elf_files_max, &s->elf);
+    if (r == 0)
+        r = kernel_names_new(&s->files, frames, &s->kernel);
+    if (r < 0) {
+        symbolizer_free(s);
+        return error_code(err, r, "cannot start naming frames");
+    }
+    s->env = (struct resolver_env){ .files = &s->files,
+                                    .frames = frames,
+                                    .elf = s->elf,
+                                    .perf_map_max_bytes = opts->perf_map_max_bytes };
+    *ret = s;
+    return 0;
+}
+
+static void entry_free(struct symbolizer *s, struct resolver_entry *e)
+{
+    HASH_DEL(s->resolvers, e);
+    resolver_free(e->resolver);
+    free(e);
+}
+
+struct symbolizer *symbolizer_free(struct symbolizer *s)
+{
+    if (!s)
+        return NULL;
+    while (s->resolvers)
+        entry_free(s, s->resolvers);
+    kernel_names_free(s->kernel);
+    elf_cache_free(s->elf);
+    if (s->own_proc_fd)
+        close_fd(s->proc_fd);
+    free(s);
+    return NULL;
+}
+
+const char *symbolizer_kernel_problem(const struct symbolizer *s)
+{
+    return kernel_names_problem(s->kernel);
+}
+
+static struct resolver_entry *find_entry(const struct symbolizer *s, const struct process *p)
+{
+    struct resolver_entry *e;
+
+    HASH_FIND(hh, s->resolvers, &p->id, sizeof(p->id), e);
+    return e;
+}
+
+struct resolver *symbolizer_resolver(struct symbolizer *s, struct process *p)
+{
+    struct resolver_entry *e = find_entry(s, p);
+
+    if (e)
+        return e->resolver;
+    e = calloc(1, sizeof(*e));
+    if (!e || resolver_new(&s->env, &p->id, p->exec_time_ns, &e->resolver) < 0) {
+        free(e);
+        return NULL;
+    }
+    e->id = p->id;
+    HASH_ADD(hh, s->resolvers, id, sizeof(e->id), e);
+    process_pin(p);
+    return e->resolver;
+}
+
+void symbolizer_forget(struct symbolizer *s, struct process *p)
+{
+    struct resolver_entry *e = find_entry(s, p);
+
+    if (!e)
+        return;
+    s->java_methods += resolver_java_methods(e->resolver);
+    entry_free(s, e);
+    process_unpin(p);
+}
+
+/* ---- a stack ---- */
+
+static void add_frame(const struct symbolizer *s, struct named_stack *out, uint32_t frame)
+{
+    if (out->count == STACK_FRAMES_MAX) {
+        out->truncated = true;
+        return;
+    }
+    out->frames[out->count++] = frame;
+    out->unknown += frame_table_get(s->frames, frame)->unknown;
+}
+
+/* A process while one of its samples is named. */
+struct naming {
+    struct symbolizer *s;
+    struct resolver *r; /* NULL: unknown process */
+    struct hotspot_vm *vm;
+    bool jvm, java; /* is one; and its code is to be named */
+    uint64_t now_ns;
+};
+
+/* Appends the frames of a word of kind NATIVE, COMPILED or STUB. */
+static void add_code(struct naming *n, uint64_t word, bool is_return_address,
+                     struct named_stack *out)
+{
+    uint64_t kind = word >> UNWIND_KIND_SHIFT, pc = word & UNWIND_PC_MASK;
+    bool generated = kind != UNWIND_NATIVE || (n->vm && hotspot_vm_in_code_cache(n->vm, pc));
+    uint32_t frames[HOTSPOT_INLINE_MAX];
+    struct java_names *j;
+    size_t count = 0;
+
+    if (n->java && n->jvm && (generated || !n->vm) && (j = resolver_java(n->r)))
+        count = java_names_code(j, n->vm, word, is_return_address, n->now_ns, frames,
+                                ARRAY_SIZE(frames));
+    for (size_t i = 0; i < count; i++)
+        add_frame(n->s, out, frames[i]);
+    if (!count)
+        add_frame(n->s, out,
+                  generated ? 0 : resolver_native(n->r, pc - is_return_address, n->now_ns));
+}
+
+static void add_user(struct naming *n, const uint64_t *words, size_t count, struct named_stack *out)
+{
+    for (size_t i = 0; i < count; i++) {
+        uint64_t word = words[i];
+        struct java_names *j;
+
+        if (word >= VSYSCALL_START && word - VSYSCALL_START < VSYSCALL_BYTES) {
+            add_frame(n->s, out, n->s->vsyscall);
+            continue;
+        }
+        switch (word >> UNWIND_KIND_SHIFT) {
+        case UNWIND_NATIVE:
+        case UNWIND_COMPILED:
+        case UNWIND_STUB:
+            if (n->r)
+                add_code(n, word, /* is_return_address= */ i > 0, out);
+            else
+                add_frame(n->s, out, 0);
+            break;
+        case UNWIND_INTERPRETED: /* the next word is the bytecode's address */
+            i++;
+            j = n->r && n->java && i < count ? resolver_java(n->r) : NULL;
+            add_frame(
+                n->s, out,
+                j ? java_names_interpreted(j, n->vm, word & UNWIND_PC_MASK, words[i], n->now_ns)
+                  : 0);
+            break;
+        case UNWIND_MARK:
+            add_frame(n->s, out, n->s->gap);
+            break;
+        default:
+            add_frame(n->s, out, 0);
+        }
+    }
+}
+
+static bool user_is_truncated(const struct symbolizer *s, const struct sample_record *rec,
+                              const uint32_t *frames, size_t count)
+{
+    if (rec->flags & SAMPLE_KERNEL_THREAD)
+        return rec->flags & SAMPLE_KERNEL_CUT;
+    if (rec->flags & SAMPLE_USER_CUT || rec->user_end == UNWIND_END_LIMIT)
+        return true;
+    return rec->user_end == UNWIND_END_UNCHECKED && !stack_is_whole(s->frames, frames, count);
+}
+
+void symbolizer_stack(struct symbolizer *s, struct process *p, const struct sample_record *rec,
+                      const uint64_t *frames, bool java, struct named_stack *ret)
+{
+    struct naming n = { .s = s, .java = java, .now_ns = clock_monotonic_ns() };
+    size_t user;
+
+    ret->count = ret->unknown = 0;
+    ret->truncated = false;
+    for (size_t i = 0; i < rec->kernel_count; i++)
+        add_frame(s, ret, kernel_names_frame(s->kernel, frames[i] - (i > 0), n.now_ns));
+    if (rec->flags & SAMPLE_KERNEL_CUT && rec->user_count)
+        add_frame(s, ret, s->gap);
+    user = ret->count;
+    if (p && rec->user_count) {
+        n.r = symbolizer_resolver(s, p);
+        n.jvm = p->jvm != JVM_NO;
+        n.vm = p->jvm == JVM_READY ? p->vm : NULL;
+        if (n.r)
+            resolver_tick(n.r, n.now_ns);
+    }
+    add_user(&n, frames + rec->kernel_count, rec->user_count, ret);
+    ret->truncated |= user_is_truncated(s, rec, ret->frames + user, ret->count - user);
+}
+
+/* ---- threads ---- */
+
+uint32_t symbolizer_thread_name(struct symbolizer *s, struct process *p, int32_t host_tid,
+                                const char *comm)
+{
+    _cleanup_buf_ struct buf clean = BUF_NULL;
+    struct resolver *r = p && p->jvm == JVM_READY ? symbolizer_resolver(s, p) : NULL;
+    struct thread_names *t = r ? resolver_threads(r) : NULL;
+    uint32_t id = 0;
+
+    if (t)
+        id = thread_names_get(t, p->vm, s->proc_fd, p->id.host_pid, p->ns_depth, host_tid, comm,
+                              clock_monotonic_ns());
+    if (id)
+        return id;
+    buf_init(&clean, TEXT_NAME_MAX);
+    text_clean((struct span){ comm, strnlen(comm, SAMPLE_COMM_BYTES) }, TEXT_UTF8, TEXT_NAME_MAX,
+               &clean);
+    frame_table_string(s->frames, buf_span(&clean), &id);
+    return id;
+}
+
+void symbolizer_stats(const struct symbolizer *s, struct symbolizer_stats *ret)
+{
+    struct elf_cache_stats elf;
+
+    elf_cache_stats(s->elf, &elf);
+    *ret = (struct symbolizer_stats){ .elf_files = elf.files,
+                                      .elf_bytes = elf.bytes,
+                                      .elf_failed = elf.failed,
+                                      .java_methods = s->java_methods,
+                                      .resolvers = HASH_COUNT(s->resolvers) };
+    for (const struct resolver_entry *e = s->resolvers; e; e = e->hh.next)
+        ret->java_methods += resolver_java_methods(e->resolver);
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "symbolize/threads.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/text.h"
+#include "sample/sample_abi.h"
+#include "symbolize/word_cache.h"
+
+#define THREADS_MAX (1u << 16)
+#define THREADS_REST 20 /* after a reading of t ns at least 20 t pass before the next */
+
+struct thread_entry {
+    uint64_t until_ns; /* looked up again after that, or when the comm changes */
+    uint32_t name;
+    char comm[SAMPLE_COMM_BYTES];
+};
+
+struct thread_names {
+    struct frame_table *frames;
+    struct word_cache by_ns_tid; /* -> string: the VM's list as read last */
+    struct word_cache index;     /* host tid -> entries */
+    struct thread_entry *entries;
+    size_t count, cap;
+    uint64_t list_ns; /* when the list may be read again */
+};
+
+int thread_names_new(struct frame_table *frames, struct thread_names **ret)
+{
+    struct thread_names *t = calloc(1, sizeof(*t));
+
+    if (!t)
+        return -ENOMEM;
+    t->frames = frames;
+    word_cache_init(&t->by_ns_tid, THREADS_MAX);
+    word_cache_init(&t->index, THREADS_MAX);
+    *ret = t;
+    return 0;
+}
+
+struct thread_names *thread_names_free(struct thread_names *t)
+{
+    if (!t)
+        return NULL;
+    word_cache_deinit(&t->by_ns_tid);
+    word_cache_deinit(&t->index);
+    free(t->entries);
+    free(t);
+    return NULL;
+}
+
+static void add_listed(void *cookie, int32_t ns_tid, uint64_t java_thread, struct span name)
+{
+    _cleanup_buf_ struct buf clean = BUF_NULL;
+    struct thread_names *t = cookie;
+    uint32_t id = 0;
+
+    (void)java_thread;
+    if (ns_tid <= 0 || !name.n)
+        return;
+    buf_init(&clean, TEXT_NAME_MAX);
+    text_clean(name, TEXT_MODIFIED_UTF8, TEXT_NAME_MAX, &clean);
+    frame_table_string(t->frames, buf_span(&clean), &id);
+    if (id)
+        word_cache_put(&t->by_ns_tid, (uint64_t)ns_tid, id);
+}
+
+static void read_list(struct thread_names *t, struct hotspot_vm *vm, uint64_t now_ns)
+{
+    uint64_t began_ns = clock_monotonic_ns(), took_ns;
+
+    word_cache_clear(&t->by_ns_tid);
+    hotspot_vm_threads(vm, add_listed, t);
+    took_ns = clock_monotonic_ns() - began_ns;
+    t->list_ns = now_ns + MAX(THREADS_LIST_MIN_NS, took_ns * THREADS_REST);
+}
+
+/* The innermost id of @host_tid; 0 when it is gone or another process's by now. */
+static int32_t innermost_tid(int proc_fd, int32_t host_pid, size_t ns_depth, int32_t host_tid)
+{
+    struct proc_status status;
+
+    if (ns_depth <= 1)
+        return host_tid;
+    if (proc_fd < 0 || proc_read_status(proc_fd, host_tid, &status) != 0 ||
+        status.tgid != host_pid || !status.ns_depth)
+        return 0;
+    return status.ns_pid[status.ns_depth - 1];
+}
+
+static struct thread_entry *entry_for(struct thread_names *t, int32_t host_tid)
+{
+    uint32_t at;
+
+    if (word_cache_get(&t->index, (uint64_t)host_tid, &at))
+        return &t->entries[at];
+    if (t->count >= THREADS_MAX) {
+        word_cache_clear(&t->index);
+        t->count = 0;
+    }
+    if (t->count == t->cap) {
+        size_t cap = t->cap ? t->cap * 2 : 64;
+        struct thread_entry *entries = realloc(t->entries, cap * sizeof(*entries));
+
+        if (!entries)
+            return NULL;
+        t->entries = entries;
+        t->cap = cap;
+    }
+    at = (uint32_t)t->count++;
+    word_cache_put(&t->index, (uint64_t)host_tid, at);
+    t->entries[at] = (struct thread_entry){ 0 };
+    return &t->entries[at];
+}
+
+uint32_t thread_names_get(struct thread_names *t, struct hotspot_vm *vm, int proc_fd,
+                          int32_t host_pid, size_t ns_depth, int32_t host_tid, const char *comm,
+                          uint64_t now_ns)
+{
+    struct thread_entry *e = host_tid > 0 ? entry_for(t, host_tid) : NULL;
+    int32_t ns_tid;
+    uint32_t name = 0;
+
+    if (!e)
+        return 0;
+    if (!vm || (e->until_ns > now_ns && strncmp(e->comm, comm, sizeof(e->comm)) == 0))
+        return e->name;
+    if (now_ns >= t->list_ns)
+        read_list(t, vm, now_ns);
+    ns_tid = innermost_tid(proc_fd, host_pid, ns_depth, host_tid);
+    if (ns_tid > 0)
+        word_cache_get(&t->by_ns_tid, (uint64_t)ns_tid, &name);
+    if (name || !e->name || strncmp(e->comm, comm, sizeof(e->comm)) != 0)
+        e->name = name; /* a thread that just ended keeps its name for its last samples */
+    e->until_ns = now_ns + (name ? THREADS_TRUST_NS : THREADS_LIST_MIN_NS);
+    memset(e->comm, 0, sizeof(e->comm));
+    memcpy(e->comm, comm, strnlen(comm, sizeof(e->comm)));
+    return e->name;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A small hash map from non-zero 64-bit keys to 32-bit values: the hot path's memory. Grows up to a
+ * limit, then forgets everything and starts anew, which bounds memory without any bookkeeping.
+ * Thread: the owner's.
+ */
+#pragma once
+
+#include "base/macros.h"
+
+struct word_cache {
+    uint64_t *keys; /* owned, [cap]; 0: free */
+    uint32_t *values;
+    uint32_t count, cap, max; /* cap is a power of two, 0 before the first put */
+};
+
+/* @max_entries: a power of two, at least 64. */
+void word_cache_init(struct word_cache *c, uint32_t max_entries);
+void word_cache_deinit(struct word_cache *c);
+void word_cache_clear(struct word_cache *c); /* keeps the memory */
+/* Remembers @value; forgets it silently when there is no memory. Returns true when all others were
+ * forgotten because of the limit. */
+bool word_cache_put(struct word_cache *c, uint64_t key, uint32_t value);
+
+static inline uint32_t word_cache_slot(const struct word_cache *c, uint64_t key)
+{
+    return (uint32_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (c->cap - 1);
+}
+
+static inline bool word_cache_get(const struct word_cache *c, uint64_t key, uint32_t *ret)
+{
+    if (!c->cap)
+        return false;
+    for (uint32_t at = word_cache_slot(c, key); c->keys[at]; at = (at + 1) & (c->cap - 1)) {
+        if (c->keys[at] == key) {
+            *ret = c->values[at];
+            return true;
+        }
+    }
+    return false;
+}
