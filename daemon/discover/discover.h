@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The door of discover/: the list of processes, which of them are JVMs, and what they run in. Kept fresh
- * from perf side-band records (fork, exec, exit), with a sweep of /proc after lost records and every 60 s.
- * Thread: the engine's, for everything here.
+ * The door of discover/: the list of processes, which of them are JVMs, and what they run in. Kept
+ * fresh from perf side-band records (fork, exec, exit), with a sweep of /proc after lost records
+ * and every 60 s. Thread: the engine's, for everything here.
  */
 #pragma once
 
@@ -17,8 +17,11 @@
 struct discover;
 
 struct container {
-    char id[65];      /* hex, "" where the process is in none that is known */
-    char runtime[16]; /* "docker", "containerd", "cri-o", "podman", "systemd", "runc", "lxc", "" */
+    char id[65]; /* 64 hex digits, or the name where the runtime knows no other id (runc, crun, lxc,
+                  * systemd-nspawn); "" where the process is in none that is known */
+    char runtime[16]; /* "docker", "containerd", "cri-o", "podman", "systemd-nspawn", "runc",
+                       * "crun", "lxc",
+                       * "" unknown */
     char name[128];   /* clean text; "" unknown */
     char pod_uid[40], pod_name[256], pod_namespace[64];
 };
@@ -31,27 +34,33 @@ enum jvm_state {
     JVM_UNSUPPORTED, /* ->reason says why */
 };
 
-/* A process image. Borrowed from the table; stays valid (though possibly `exited`) until the next call of
- * discover_poll() that finds it gone for over 2 s with no pin on it. */
+/* A process image. Borrowed from the table; stays valid (though possibly `exited`) until the next
+ * call of discover_poll() that finds it gone for over 2 s (less, oldest first, while the table is
+ * nearly full) with no pin on it. What was only seen in discover_each() is valid during that call.
+ */
 struct process {
     struct proc_id id;
-    char comm[64];        /* clean text */
-    char *command;        /* clean text: what a person would call it; owned; never NULL */
+    char comm[64]; /* clean text */
+    char *command; /* clean text: what a person would call it; owned; never NULL */
     int32_t ns_pid[PROC_NS_DEPTH_MAX];
     size_t ns_depth;
-    uint32_t uid;         /* effective, as the host sees it */
+    uint32_t uid;          /* effective, as the host sees it */
     int64_t container_uid; /* the same as its own user namespace sees it, -1 unmapped or unknown */
-    bool kernel_thread, exited;
-    uint64_t exec_time_ns; /* CLOCK_MONOTONIC of the exec that made this image, 0: before we looked */
-    uint32_t exec_id;      /* task->self_exec_id as samples tell it, 0: not known yet */
+    bool kernel_thread;
+    bool zombie;        /* dead, but its parent has not asked for it */
+    bool exited;        /* it ended, or an exec replaced it */
+    uint64_t exited_ns; /* when, CLOCK_MONOTONIC */
+    uint64_t
+        exec_time_ns; /* CLOCK_MONOTONIC of the exec that made this image, 0: before we looked */
+    uint32_t exec_id; /* task->self_exec_id as samples tell it, 0: not known yet */
     struct container container;
-    char *cgroup;          /* path, clean text; owned; never NULL */
+    char *cgroup; /* path, clean text; owned; never NULL */
 
     enum jvm_state jvm;
-    char reason[256];      /* JVM_UNSUPPORTED, or what limits it; with the remedy */
-    char *main;            /* main class or jar; clean; owned; "" if unknown */
-    char *args;            /* JVM and program arguments, masked, clean; owned; "" if unknown */
-    int jdk;               /* 8, 11, 17, 21, 25; 0 unknown */
+    char reason[256]; /* JVM_UNSUPPORTED, or what limits it; with the remedy */
+    char *main;       /* main class or jar; clean; owned; "" if unknown */
+    char *args;       /* JVM and program arguments, masked, clean; owned; "" if unknown */
+    int jdk;          /* 8, 11, 17, 21, 25; 0 unknown */
     char java_version[128], vm_name[128];
     bool frame_pointers, debug_non_safepoints, attach_disabled;
     uint64_t libjvm_base;
@@ -60,36 +69,75 @@ struct process {
     unsigned pins;         /* captures and resolvers that still need it */
 };
 
+/* What discover/ asks the broker for, with the results of the functions in broker/broker.h. */
+struct discover_source {
+    int (*maps)(void *ctx, const struct proc_id *id, int *ret_fd, struct error *err);
+    int (*mem)(void *ctx, const struct proc_id *id, int *ret_fd, struct error *err);
+    int (*hsperfdata)(void *ctx, const struct proc_id *id, int *ret_fd, struct error *err);
+    int (*container_config)(void *ctx, const char *id, int *ret_fd, struct error *err);
+    int (*container_logs)(void *ctx, int *ret_fd, struct error *err);
+    int (*sideband)(void *ctx, int ret_fds[BROKER_CPUS_MAX], size_t *ret_count, struct error *err);
+};
+
 struct discover_opts {
     int proc_fd;         /* of /proc; borrowed */
     bool show_arguments; /* do not mask values of -D and --x= */
+    /* Called before an image is freed, pinned or not: the last moment to forget pointers to it. May
+     * be NULL. Must not call discover/. */
+    void (*dropped)(void *cookie, struct process *p);
+    void *dropped_cookie;
+    const struct discover_source *source; /* tests put their own here; NULL: the broker */
+    void *source_ctx;
 };
 
+/* Side-band events that cannot be had are no error, but a problem (below); sweeps then come every 5
+ * s. @b is borrowed, and may be NULL with opts->source. 0 or -errno. */
 int discover_new(struct broker *b, const struct discover_opts *opts, struct discover **ret,
                  struct error *err);
 struct discover *discover_free(struct discover *d);
 
 /* Reads side-band rings, sweeps when due, moves starting JVMs on. Call every 10 ms to 1 s. */
 void discover_poll(struct discover *d, uint64_t now_ns);
-/* Reads /proc in full now. */
+/* Reads /proc in full now, which may take as long as 100 us a process. To be called once after the
+ * start. */
 void discover_sweep(struct discover *d);
+/* "", or a sentence with the remedy on what keeps processes out of sight: /proc mounted with
+ * hidepid, or for another pid namespace, or no side-band events. Points into @d, as of the last
+ * sweep. */
+const char *discover_problem(const struct discover *d);
 
-/* The image that a sample belongs to; creates an entry (read from /proc as far as it is still there, comm
- * from the sample otherwise) for one not seen before. NULL only when the table is full (counted).
+/* The image that a sample belongs to; creates an entry (read from /proc as far as it is still
+ * there, comm from the sample otherwise) for one not seen before. NULL when the table is full
+ * (counted), or @host_pid is not above 0.
  * @exec_id and @start_boottime_ns as in the sample; both may be 0. */
 struct process *discover_get(struct discover *d, int32_t host_pid, uint64_t start_boottime_ns,
                              uint32_t exec_id, uint64_t time_ns, const char *comm);
-/* The live image with this pid now, read from /proc if it is new; NULL if there is none. */
+/* The live image with this pid now, read from /proc if it is new; NULL if there is none (thread ids
+ * are not pids). May be a zombie or a kernel thread. */
 struct process *discover_find(struct discover *d, int32_t host_pid);
+/* The pid of the process that @host_tid is a thread of; 0 where it is none, or itself a process. */
+int32_t discover_thread_of(struct discover *d, int32_t host_tid);
 /* Calls @fn for each known image (also exited ones that are still kept); stops at non-zero. */
 int discover_each(struct discover *d, int (*fn)(void *cookie, struct process *p), void *cookie);
-/* Waits no longer than it takes to read it: makes sure that the facts of a live process are there (JVM
- * state, container). For a request that names it. */
+/* Waits no longer than it takes to read it: makes sure that the facts of a live process are there
+ * (JVM state, container). For a request that names it. */
 void discover_refresh(struct discover *d, struct process *p);
+
+struct process_usage {
+    double cpu_percent; /* of one CPU, since the last look a second or more ago; at first since its
+                           start */
+    uint64_t rss_bytes;
+    uint32_t threads;
+};
+/* Reads it now. 0, PROC_GONE or -errno. */
+int discover_usage(struct discover *d, struct process *p, struct process_usage *ret);
+
 void process_pin(struct process *p);
 void process_unpin(struct process *p);
 
 struct discover_stats {
-    uint64_t processes, jvms, sideband_records, sideband_lost, sweeps, table_full;
+    uint64_t processes, jvms; /* live ones in the table now */
+    uint64_t sideband_records, sideband_lost, sweeps;
+    uint64_t table_full; /* samples and processes that found no room */
 };
 void discover_stats(const struct discover *d, struct discover_stats *ret);

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "discover/args.h"
+
+#include "base/text.h"
+#include "proc/proc.h"
+
+#define ARGS_ONE_MAX 4096 /* bytes of one argument after cleaning */
+
+/* Options of the launcher whose value is the next argument (java.c: IsWhiteSpaceOption and -jar).
+ */
+static const char *const WITH_VALUE[] = {
+    "-cp",
+    "-classpath",
+    "--class-path",
+    "-p",
+    "--module-path",
+    "--upgrade-module-path",
+    "--add-modules",
+    "--limit-modules",
+    "--add-exports",
+    "--add-opens",
+    "--add-reads",
+    "--patch-module",
+    "--describe-module",
+    "-d",
+    "--source",
+    "--enable-native-access",
+};
+
+static bool is_one_of(struct span s, const char *const *list, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (span_eq_str(s, list[i]))
+            return true;
+    }
+    return false;
+}
+
+bool args_main(struct span cmdline, struct span *ret_main, struct span *ret_after)
+{
+    struct span arg;
+
+    if (!cmdline_take(&cmdline, &arg))
+        return false;
+    while (cmdline_take(&cmdline, &arg)) {
+        if (span_eq_str(arg, "-jar") || span_eq_str(arg, "-m") || span_eq_str(arg, "--module")) {
+            if (!cmdline_take(&cmdline, &arg))
+                return false;
+        } else if (span_take_str(&arg, "--module=")) {
+            /* the rest of it */
+        } else if (is_one_of(arg, WITH_VALUE, ARRAY_SIZE(WITH_VALUE))) {
+            if (!cmdline_take(&cmdline, &arg))
+                return false;
+            continue;
+        } else if (arg.n == 0 || arg.p[0] == '-' || arg.p[0] == '@') {
+            continue;
+        }
+        *ret_main = arg;
+        *ret_after = cmdline;
+        return arg.n > 0;
+    }
+    return false;
+}
+
+bool args_main_of_command(struct span command, struct span cmdline, struct span *ret_main,
+                          struct span *ret_after)
+{
+    struct span best = SPAN_NULL, after = SPAN_NULL, arg;
+
+    command.n = span_find(command, '\0');
+    command = span_trim(command);
+    cmdline_take(&cmdline, &arg); /* the launcher */
+    while (cmdline_take(&cmdline, &arg)) {
+        bool begins = arg.n > best.n && arg.n <= command.n &&
+                      memcmp(arg.p, command.p, arg.n) == 0 &&
+                      (arg.n == command.n || command.p[arg.n] == ' ');
+
+        if (begins) {
+            best = arg;
+            after = cmdline;
+        }
+    }
+    if (best.n) {
+        *ret_main = best;
+        *ret_after = after;
+        return true;
+    }
+    if (!span_take_word(&command, ret_main))
+        return false;
+    *ret_after = SPAN_NULL;
+    return true;
+}
+
+/* Where the value begins that must not be shown; arg.n if there is none. */
+static size_t hidden_from(struct span arg)
+{
+    size_t from = span_find(arg, '=') + 1;
+
+    if (from > arg.n ||
+        !(span_starts_with(arg, "-D") || span_starts_with(arg, "--") ||
+          span_starts_with(arg, "-javaagent:") || span_starts_with(arg, "-agentpath:")))
+        return arg.n;
+    return from;
+}
+
+static void add_one(struct buf *out, struct span arg, bool mask)
+{
+    size_t from = mask ? hidden_from(arg) : arg.n;
+
+    if (out->n)
+        buf_add_char(out, ' ');
+    text_clean((struct span){ arg.p, from }, TEXT_UTF8, ARGS_ONE_MAX, out);
+    if (from < arg.n)
+        buf_add_str(out, ARGS_MASK);
+}
+
+void args_add(struct buf *out, struct span args, bool mask)
+{
+    struct span arg;
+
+    while (cmdline_take(&args, &arg)) {
+        if (arg.n)
+            add_one(out, arg, mask);
+    }
+}
+
+void args_add_words(struct buf *out, struct span words, bool mask)
+{
+    bool hiding = false;
+    struct span word;
+
+    while (span_take_word(&words, &word)) {
+        if (hiding && word.p[0] != '-')
+            continue;
+        add_one(out, word, mask);
+        hiding = mask && hidden_from(word) < word.n;
+    }
+}

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Container ids in cgroup paths. A path is read from its end: the innermost container is the one
+ * that the process is in, and what an init system inside it appends is passed over.
+ *
+ *   docker       /docker/ID                           /system.slice/docker-ID.scope
+ *   containerd   /kubepods/burstable/podUID/ID .../kubepods-pod<UID>.slice/cri-containerd-ID.scope
+ *                /system.slice/containerd.service/kubepods-...slice:cri-containerd:ID   (version 1)
+ *   CRI-O        .../crio-ID.scope[/container]        its monitor is crio-conmon-ID.scope
+ *   podman       /libpod_parent/libpod-ID             /machine.slice/libpod-ID.scope[/container]
+ *   systemd      /machine.slice/machine-NAME.scope/payload      systemd-nspawn@NAME.service/payload
+ *   lxc          /lxc/NAME   /lxc.payload/NAME   /lxc.payload.NAME   its monitor is lxc.monitor...
+ *   runc, crun   /NAME       runc-NAME.scope     crun-NAME.scope
+ */
+#include "discover/container.h"
+
+#define CONTAINER_HEX_DIGITS 64
+#define CONTAINER_COMPONENTS_MAX                                                                   \
+    64 /* of one path; the outer ones of a deeper one are not looked at */
+#define UID_DIGITS 32
+#define UID_TEXT 36
+
+/* How good a find is. */
+enum rank { RANK_NONE, RANK_BARE, RANK_NAME, RANK_HEX, RANK_HEX_RUNTIME };
+
+/* What the word before the id says. NULL: a monitor, which is outside its container. */
+static const struct {
+    const char *prefix, *runtime;
+} PREFIXES[] = {
+    { "docker", "docker" },
+    { "cri-containerd", "containerd" },
+    { "nerdctl", "containerd" },
+    { "containerd", "containerd" },
+    { "crio", "cri-o" },
+    { "libpod", "podman" },
+    { "libpod-payload", "podman" },
+    { "runc", "runc" },
+    { "crun", "crun" },
+    { "crio-conmon", NULL },
+    { "libpod-conmon", NULL },
+    { "conmon", NULL },
+};
+
+/* What the folder of a bare id says. */
+static const struct {
+    const char *parent, *runtime;
+} PARENTS[] = {
+    { "docker", "docker" },         { "moby", "docker" },       { "libpod_parent", "podman" },
+    { "containerd", "containerd" }, { "k8s.io", "containerd" },
+};
+
+bool container_id_is_hex(struct span id)
+{
+    if (id.n != CONTAINER_HEX_DIGITS)
+        return false;
+    for (size_t i = 0; i < id.n; i++) {
+        if (!container_is_lower_hex(id.p[i]))
+            return false;
+    }
+    return true;
+}
+
+static bool cut_suffix(struct span *s, const char *suffix)
+{
+    if (!span_ends_with(*s, suffix))
+        return false;
+    s->n -= strlen(suffix);
+    return true;
+}
+
+static bool is_name_char(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '_' || c == '.' || c == '+' || c == ':' || c == '@';
+}
+
+/* Copies a name, with systemd's \xNN taken back. False when it is empty, too long or no name. */
+static bool copy_name(struct span s, char *buf, size_t size)
+{
+    size_t n = 0;
+
+    while (s.n) {
+        char c = s.p[0];
+
+        if (c == '\\') {
+            char digits[3] = "";
+            struct span hex = span_from(s, 2);
+            uint64_t v;
+
+            if (s.n < 4 || s.p[1] != 'x')
+                return false;
+            hex = (struct span){ span_copy((struct span){ hex.p, 2 }, digits, sizeof(digits)), 2 };
+            if (!span_take_hex(&hex, &v) || hex.n)
+                return false;
+            c = (char)v;
+            s = span_from(s, 3);
+        }
+        if (!is_name_char(c) || n + 1 >= size)
+            return false;
+        buf[n++] = c;
+        s = span_from(s, 1);
+    }
+    buf[n] = '\0';
+    return n > 0;
+}
+
+/* A container known by its name alone: the name is its id as well. */
+static enum rank named(struct span name, const char *runtime, enum rank rank, struct container *c)
+{
+    if (!copy_name(name, c->id, sizeof(c->id)))
+        return RANK_NONE;
+    span_copy(span_of(c->id), c->name, sizeof(c->name));
+    span_copy(span_of(runtime), c->runtime, sizeof(c->runtime));
+    return rank;
+}
+
+/* [prefix-]ID, [...:prefix:]ID, each with or without ".scope". */
+static enum rank parse_hex(struct span part, struct span parent, struct container *c)
+{
+    const char *runtime = "";
+    struct span id, prefix;
+
+    cut_suffix(&part, ".scope");
+    if (part.n < CONTAINER_HEX_DIGITS)
+        return RANK_NONE;
+    id = span_from(part, part.n - CONTAINER_HEX_DIGITS);
+    prefix = (struct span){ part.p, part.n - CONTAINER_HEX_DIGITS };
+    if (!container_id_is_hex(id))
+        return RANK_NONE;
+    if (prefix.n) {
+        if (prefix.p[prefix.n - 1] != '-' && prefix.p[prefix.n - 1] != ':')
+            return RANK_NONE;
+        prefix.n--;
+        if (span_rfind(prefix, ':') < prefix.n)
+            prefix = span_from(prefix, span_rfind(prefix, ':') + 1);
+        for (size_t i = 0; i < ARRAY_SIZE(PREFIXES); i++) {
+            if (!span_eq_str(prefix, PREFIXES[i].prefix))
+                continue;
+            if (!PREFIXES[i].runtime)
+                return RANK_NONE;
+            runtime = PREFIXES[i].runtime;
+        }
+    } else {
+        for (size_t i = 0; i < ARRAY_SIZE(PARENTS); i++) {
+            if (span_eq_str(parent, PARENTS[i].parent))
+                runtime = PARENTS[i].runtime;
+        }
+    }
+    span_copy(id, c->id, sizeof(c->id));
+    span_copy(span_of(runtime), c->runtime, sizeof(c->runtime));
+    return runtime[0] ? RANK_HEX_RUNTIME : RANK_HEX;
+}
+
+/* machine-NAME.scope and systemd-nspawn@NAME.service; @child: what stands below it. */
+static enum rank parse_machine(struct span part, struct span parent, struct span child,
+                               struct container *c)
+{
+    struct span name = part;
+
+    if (span_eq_str(child, "supervisor")) /* systemd-nspawn itself */
+        return RANK_NONE;
+    if (span_take_str(&name, "systemd-nspawn@") && cut_suffix(&name, ".service"))
+        return named(name, "systemd-nspawn", RANK_NAME, c);
+    name = part;
+    if (!span_eq_str(parent, "machine.slice") || !span_take_str(&name, "machine-") ||
+        !cut_suffix(&name, ".scope") || span_starts_with(name, "qemu\\x2d")) /* a virtual machine */
+        return RANK_NONE;
+    if (span_starts_with(name, "lxc\\x2d"))
+        return named(name, "lxc", RANK_NAME, c);
+    return named(name, "systemd-nspawn", RANK_NAME, c);
+}
+
+static enum rank parse_named(struct span part, struct span parent, struct container *c)
+{
+    struct span name = part;
+
+    if (span_take_str(&name, "lxc.payload."))
+        return named(name, "lxc", RANK_NAME, c);
+    if (span_eq_str(parent, "lxc") || span_eq_str(parent, "lxc.payload"))
+        return named(part, "lxc", RANK_NAME, c);
+    if (!cut_suffix(&name, ".scope"))
+        return RANK_NONE;
+    if (span_take_str(&name, "runc-"))
+        return named(name, "runc", RANK_NAME, c);
+    if (span_take_str(&name, "crun-"))
+        return named(name, "crun", RANK_NAME, c);
+    return RANK_NONE;
+}
+
+/* "podUID" anywhere in @part, with '-' or systemd's '_' between the groups, or the 32 digits of a
+ * static pod. */
+static bool parse_pod_uid(struct span part, char ret[UID_TEXT + 1])
+{
+    for (size_t at = 0; at + 3 + UID_DIGITS <= part.n; at++) {
+        struct span s = span_from(part, at);
+        size_t n = 0, digits = 0;
+
+        if (!span_take_str(&s, "pod"))
+            continue;
+        while (n < s.n && n < UID_TEXT) {
+            bool group_end = digits == 8 || digits == 12 || digits == 16 || digits == 20;
+
+            if (container_is_lower_hex(s.p[n]) && digits < UID_DIGITS)
+                digits++;
+            else if ((s.p[n] != '-' && s.p[n] != '_') || !group_end || s.p[n - 1] == '-' ||
+                     s.p[n - 1] == '_')
+                break;
+            n++;
+        }
+        if (digits != UID_DIGITS || (n != UID_DIGITS && n != UID_TEXT) ||
+            (n < s.n && s.p[n] != '.' && s.p[n] != ':'))
+            continue;
+        for (size_t i = 0; i < n; i++)
+            ret[i] = s.p[i] == '_' ? '-' : s.p[i];
+        ret[n] = '\0';
+        return true;
+    }
+    return false;
+}
+
+/* The best find of one path. */
+static enum rank parse_path(struct span path, bool bare_allowed, struct container *c)
+{
+    struct span parts[CONTAINER_COMPONENTS_MAX], part;
+    enum rank rank = RANK_NONE;
+    size_t n = 0;
+
+    while (span_take_until(&path, '/', &part)) {
+        if (part.n == 0)
+            continue;
+        if (n == ARRAY_SIZE(parts)) {
+            memmove(parts, parts + 1, sizeof(parts) - sizeof(parts[0]));
+            n--;
+        }
+        parts[n++] = part;
+    }
+    for (size_t i = n; i-- > 0;) {
+        struct span parent = i ? parts[i - 1] : SPAN_NULL;
+        struct span child = i + 1 < n ? parts[i + 1] : SPAN_NULL;
+
+        if (rank == RANK_NONE)
+            rank = parse_hex(parts[i], parent, c);
+        if (rank == RANK_NONE)
+            rank = parse_machine(parts[i], parent, child, c);
+        if (rank == RANK_NONE)
+            rank = parse_named(parts[i], parent, c);
+        if (!c->pod_uid[0])
+            parse_pod_uid(parts[i], c->pod_uid);
+    }
+    if (rank == RANK_NONE && bare_allowed && n == 1 && !span_ends_with(parts[0], ".slice") &&
+        !span_ends_with(parts[0], ".service") && !span_ends_with(parts[0], ".scope") &&
+        !span_eq_str(parts[0], ".."))
+        rank = named(parts[0], "runc", RANK_BARE, c);
+    return rank;
+}
+
+bool container_parse(struct span cgroup, bool nested, struct container *ret)
+{
+    enum rank best = RANK_NONE;
+    struct cgroup_line line;
+
+    *ret = (struct container){ 0 };
+    while (cgroup_take_line(&cgroup, &line)) {
+        bool main_line = line.hierarchy == 0 || span_eq_str(line.controllers, "name=systemd");
+        struct container c = { 0 };
+        enum rank rank = parse_path(line.path, nested && main_line, &c);
+
+        if (rank > best) {
+            best = rank;
+            *ret = c;
+        }
+    }
+    return best != RANK_NONE;
+}

@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The door: which image is a sample of, which one lives now, and what is due from time to time. */
+#include "discover/table.h"
+
+#include "base/clock.h"
+
+#define POLL_BUDGET_NS (5 * NSEC_PER_MSEC)  /* for reading /proc, per call */
+#define SCAN_EVERY_NS (100 * NSEC_PER_MSEC) /* a look at every entry */
+#define SCAN_STARTING_NS (50 * NSEC_PER_MSEC)
+#define REFRESH_EVERY_NS (1 * NSEC_PER_SEC)
+#define REVIVE_EVERY_NS (100 * NSEC_PER_MSEC)
+#define REVIVE_AFTER_NS (10 * NSEC_PER_MSEC)
+/* The kernel raises the exec number that long after its record, at most: until then it is the old
+ * one's. */
+#define EXEC_SETTLES_NS (50 * NSEC_PER_USEC)
+/* Reading a process at its first sample costs 0.1 ms of tokens, which come in at a twentieth of a
+ * CPU: 500 a second, and that many at once. Others are named by their comm until a later sample. */
+#define FACTS_COST_NS (100 * NSEC_PER_USEC)
+#define FACTS_TOKENS_MAX_NS (50 * NSEC_PER_MSEC)
+#define FACTS_SHARE 20
+
+int discover_new(struct broker *b, const struct discover_opts *opts, struct discover **ret,
+                 struct error *err)
+{
+    _cleanup_buf_ struct buf offsets = BUF_NULL;
+    struct discover *d = calloc(1, sizeof(*d));
+    struct error why = ERROR_NULL;
+    int *fds, r;
+    size_t n;
+
+    if (!d)
+        return error_set(err, -ENOMEM, "no memory for the table of processes");
+    d->opts = *opts;
+    d->source = opts->source ? opts->source : &DISCOVER_SOURCE_BROKER;
+    d->ctx = opts->source ? opts->source_ctx : b;
+    d->facts_tokens_ns = FACTS_TOKENS_MAX_NS;
+    d->facts_refill_ns = clock_monotonic_ns();
+    fds = calloc(BROKER_CPUS_MAX, sizeof(*fds));
+    r = fds ? pod_cache_new(d->source, d->ctx, &d->pods) : -ENOMEM;
+    if (r < 0) {
+        free(fds);
+        discover_free(d);
+        return error_set(err, r, "no memory for the table of processes");
+    }
+    r = d->source->sideband(d->ctx, fds, &n, &why);
+    if (r == 0)
+        r = sideband_open(fds, n, &d->sideband, &why);
+    free(fds);
+    if (r != 0)
+        snprintf(d->sideband_problem, sizeof(d->sideband_problem),
+                 "new processes are noticed late: %s%s%s", why.msg, why.remedy[0] ? "; " : "",
+                 why.remedy);
+    buf_init(&offsets, 4096);
+    if (buf_read_at(&offsets, opts->proc_fd, "self/timens_offsets") == 0)
+        d->timens_ns = timens_boottime_ns(buf_span(&offsets));
+    sweep_check_problem(d);
+    *ret = d;
+    return 0;
+}
+
+struct discover *discover_free(struct discover *d)
+{
+    if (!d)
+        return NULL;
+    for (size_t i = 0; i < DISCOVER_BUCKETS; i++) {
+        while (d->buckets[i])
+            table_drop(d, d->buckets[i]);
+    }
+    sweep_free(d);
+    sideband_close(d->sideband);
+    pod_cache_free(d->pods);
+    free(d);
+    return NULL;
+}
+
+/* Those that have lived for a second since fork or exec get their entry. */
+static void poll_recent(struct discover *d, uint64_t now_ns, uint64_t deadline_ns)
+{
+    int32_t host_pid;
+
+    while (clock_monotonic_ns() < deadline_ns &&
+           (host_pid = recent_take_due(&d->recent, now_ns)) != 0) {
+        struct image *im = table_newest(d, host_pid);
+
+        if (!im || !image_is_live(im))
+            im = facts_discover(d, host_pid, /* kernel_threads= */ false);
+        if (im && !im->looked_ns)
+            jvm_look(d, im);
+    }
+    if (d->recent.missed) {
+        d->recent.missed = 0;
+        d->sweep_wanted = true;
+    }
+}
+
+/* Looks, retries and the end of entries that are due. */
+static void poll_entries(struct discover *d, uint64_t now_ns, uint64_t deadline_ns)
+{
+    bool starting = false, late = false;
+
+    if (now_ns < d->scan_ns)
+        return;
+    table_expire(d, now_ns);
+    d->in_each++;
+    for (size_t i = 0; i < DISCOVER_BUCKETS; i++) {
+        for (struct image *im = d->buckets[i]; im; im = im->next) {
+            bool look = im->timer_ns <= now_ns,
+                 retry = im->vm_retry_ns && im->vm_retry_ns <= now_ns;
+
+            starting |= im->vm_retry_ns != 0;
+            if (!look && !retry)
+                continue;
+            if (clock_monotonic_ns() >= deadline_ns) {
+                late = true;
+                continue;
+            }
+            if (look && !im->facts)
+                facts_read(d, im);
+            if (look)
+                jvm_look(d, im);
+            else
+                jvm_retry(d, im);
+        }
+    }
+    d->in_each--;
+    d->scan_ns = late ? 0 : now_ns + (starting ? SCAN_STARTING_NS : SCAN_EVERY_NS);
+}
+
+void discover_poll(struct discover *d, uint64_t now_ns)
+{
+    uint64_t deadline_ns = clock_monotonic_ns() + POLL_BUDGET_NS;
+
+    d->in_poll = true;
+    events_drain(d);
+    d->in_poll = false;
+    poll_recent(d, now_ns, deadline_ns);
+    poll_entries(d, now_ns, deadline_ns);
+    sweep_run(d, now_ns, deadline_ns);
+}
+
+void discover_sweep(struct discover *d)
+{
+    if (d->sweep_dir) /* one is under way */
+        sweep_run(d, clock_monotonic_ns(), UINT64_MAX);
+    d->sweep_next_ns = 0;
+    sweep_run(d, clock_monotonic_ns(), UINT64_MAX);
+}
+
+const char *discover_problem(const struct discover *d)
+{
+    return d->problem;
+}
+
+/* Tokens for reading one process. */
+static bool facts_affordable(struct discover *d)
+{
+    uint64_t now_ns = clock_monotonic_ns();
+
+    d->facts_tokens_ns =
+        MIN(d->facts_tokens_ns + (now_ns - d->facts_refill_ns) / FACTS_SHARE, FACTS_TOKENS_MAX_NS);
+    d->facts_refill_ns = now_ns;
+    if (d->facts_tokens_ns < FACTS_COST_NS)
+        return false;
+    d->facts_tokens_ns -= FACTS_COST_NS;
+    return true;
+}
+
+/* What a sample of @im makes due. */
+static struct process *hand_out(struct discover *d, struct image *im, uint64_t time_ns)
+{
+    im->handed = true;
+    if (!im->first_sample_ns)
+        im->first_sample_ns = time_ns;
+    if (image_is_live(im) && !im->facts && facts_affordable(d))
+        facts_read(d, im);
+    if (image_is_live(im) && im->facts && im->look_ns <= time_ns)
+        jvm_look(d, im);
+    return &im->p;
+}
+
+/* An exited image of whose process there is a sample after its end: its first thread alone ended.
+ */
+static void revive(struct discover *d, struct image *im, uint64_t time_ns)
+{
+    struct proc_stat st;
+
+    if (im->replaced || time_ns < im->end_ns + REVIVE_AFTER_NS || time_ns < im->revive_ns)
+        return;
+    im->revive_ns = time_ns + REVIVE_EVERY_NS;
+    if (proc_read_stat(d->opts.proc_fd, im->p.id.host_pid, &st) != 0 ||
+        st.start_ticks != im->p.id.start_ticks || st.threads < 2)
+        return;
+    im->end_ns = UINT64_MAX;
+    im->p.exited = false;
+    im->p.exited_ns = 0;
+    im->p.zombie = st.state == 'Z';
+}
+
+static bool image_holds(const struct image *im, uint64_t time_ns)
+{
+    return im->begin_ns <= time_ns && time_ns <= im->end_ns;
+}
+
+/* The image of the chain that has @exec_id, or that lived at @time_ns if no image has it. */
+static struct image *match(struct image *im, uint64_t start_ticks, uint32_t exec_id,
+                           uint64_t time_ns)
+{
+    uint64_t before_ns = time_ns - MIN(time_ns, EXEC_SETTLES_NS);
+    struct image *by_time = NULL, *settling = NULL, *oldest = NULL;
+
+    for (; im; im = image_older(im)) {
+        if (start_ticks && im->p.id.start_ticks && im->p.id.start_ticks != start_ticks)
+            continue;
+        if (exec_id && im->p.exec_id == exec_id)
+            return im;
+        if (exec_id && im->p.exec_id)
+            continue;
+        oldest = im;
+        if (!by_time && image_holds(im, before_ns))
+            by_time = im;
+        if (!settling && image_holds(im, time_ns))
+            settling = im;
+    }
+    if (!by_time)
+        by_time = settling;
+    return by_time || exec_id ? by_time : oldest;
+}
+
+/* The newest, or with @oldest the oldest, image of the process that started then. */
+static struct image *of_start(struct image *im, uint64_t start_ticks, bool oldest)
+{
+    struct image *found = NULL;
+
+    for (; im; im = image_older(im)) {
+        if (start_ticks && im->p.id.start_ticks && im->p.id.start_ticks != start_ticks)
+            continue;
+        found = im;
+        if (!oldest)
+            break;
+    }
+    return found;
+}
+
+/* A sample of an image after an exec that no record has told of yet. */
+static struct image *add_newer(struct discover *d, struct image *newest, uint32_t exec_id,
+                               uint64_t time_ns, struct span comm)
+{
+    uint32_t execs =
+        newest->p.exec_id && exec_id > newest->p.exec_id ? exec_id - newest->p.exec_id : 1;
+    struct image *im = image_replace(d, newest, time_ns, comm);
+
+    if (!im)
+        return NULL;
+    im->p.exec_time_ns = 0; /* not known yet */
+    im->begin_ns = 0;
+    im->unseen_execs = execs;
+    im->first_sample_ns = time_ns;
+    return im;
+}
+
+/* A sample of an image that was over before we knew of it: nothing can be read of it any more. */
+static struct image *add_ended(struct discover *d, const struct proc_id *id, struct image *before,
+                               uint64_t end_ns, struct span comm)
+{
+    struct image *im = table_add(d, id, before, comm);
+
+    if (im)
+        image_end(im, end_ns, before != NULL);
+    return im;
+}
+
+/* The first sample of a process, or of one of its images. */
+static struct image *add_sampled(struct discover *d, int32_t host_pid, uint64_t start_ticks,
+                                 uint32_t exec_id, uint64_t time_ns, struct span comm)
+{
+    struct proc_id id = { .host_pid = host_pid, .start_ticks = start_ticks };
+    struct image *newest = table_newest(d, host_pid), *same = of_start(newest, start_ticks, false);
+    const struct recent_note *note = facts_note(d, host_pid, start_ticks);
+    struct image *im;
+
+    if (same && (!same->p.exec_id || exec_id > same->p.exec_id) && time_ns >= same->begin_ns)
+        return add_newer(d, same, exec_id, time_ns, comm);
+    if (same) {
+        same = of_start(newest, start_ticks, /* oldest= */ true);
+        id.exec_no = same->p.id.exec_no ? same->p.id.exec_no - 1
+                                        : of_start(newest, start_ticks, false)->p.id.exec_no + 1;
+        return add_ended(d, &id, same, same->begin_ns ? same->begin_ns : time_ns, comm);
+    }
+    if (newest && start_ticks && newest->p.id.start_ticks > start_ticks) /* the pid has moved on */
+        return add_ended(d, &id, newest, time_ns, comm);
+    if (newest)
+        image_end(newest, time_ns, /* replaced= */ false);
+    if (note && note->exec_ns > time_ns) { /* of before its last exec */
+        id.exec_no = note->execs - 1;
+        return add_ended(d, &id, NULL, note->exec_ns, comm);
+    }
+    id.exec_no = note ? note->execs : 0;
+    im = table_add(d, &id, NULL, comm);
+    if (!im)
+        return NULL;
+    if (note)
+        im->begin_ns = im->p.exec_time_ns = note->exec_ns;
+    jvm_schedule(d, im);
+    return im;
+}
+
+struct process *discover_get(struct discover *d, int32_t host_pid, uint64_t start_boottime_ns,
+                             uint32_t exec_id, uint64_t time_ns, const char *comm)
+{
+    uint64_t start_ticks = start_boottime_ns ? ticks_of_boottime(d, start_boottime_ns) : 0;
+    struct image *im;
+
+    if (host_pid <= 0)
+        return NULL;
+    im = match(table_newest(d, host_pid), start_ticks, exec_id, time_ns);
+    if (!im) {
+        events_drain(d);
+        im = match(table_newest(d, host_pid), start_ticks, exec_id, time_ns);
+    }
+    if (!im)
+        im = add_sampled(d, host_pid, start_ticks, exec_id, time_ns, span_of(comm));
+    if (!im)
+        return NULL;
+    if (exec_id && !im->p.exec_id)
+        im->p.exec_id = exec_id;
+    if (!image_is_live(im))
+        revive(d, im, time_ns);
+    return hand_out(d, im, time_ns);
+}
+
+struct process *discover_find(struct discover *d, int32_t host_pid)
+{
+    struct proc_stat st;
+    struct image *im;
+
+    if (host_pid <= 0)
+        return NULL;
+    events_drain(d);
+    im = table_newest(d, host_pid);
+    if (im && image_is_live(im) &&
+        (proc_read_stat(d->opts.proc_fd, host_pid, &st) != 0 ||
+         (im->p.id.start_ticks && st.start_ticks != im->p.id.start_ticks)))
+        image_end(im, clock_monotonic_ns(), /* replaced= */ false);
+    if (!im || !image_is_live(im))
+        im = facts_discover(d, host_pid, /* kernel_threads= */ true);
+    else if (!im->facts && facts_read(d, im) != 0)
+        im = table_newest(d, host_pid);
+    if (!im || !image_is_live(im))
+        return NULL;
+    im->handed = true;
+    if (!im->looked_ns)
+        jvm_look(d, im);
+    return &im->p;
+}
+
+int32_t discover_thread_of(struct discover *d, int32_t host_tid)
+{
+    struct proc_status st;
+
+    if (host_tid <= 0 || proc_read_status(d->opts.proc_fd, host_tid, &st) != 0)
+        return 0;
+    return st.tgid != host_tid ? st.tgid : 0;
+}
+
+int discover_each(struct discover *d, int (*fn)(void *cookie, struct process *p), void *cookie)
+{
+    int r = 0;
+
+    d->in_each++;
+    for (size_t i = 0; r == 0 && i < DISCOVER_BUCKETS; i++) {
+        for (struct image *im = d->buckets[i]; r == 0 && im; im = im->next)
+            r = fn(cookie, &im->p);
+    }
+    d->in_each--;
+    return r;
+}
+
+void discover_refresh(struct discover *d, struct process *p)
+{
+    uint64_t now_ns = clock_monotonic_ns();
+    struct image *im = image_of(p);
+
+    if (!image_is_live(im))
+        return;
+    if ((!im->facts || now_ns - im->facts_ns >= REFRESH_EVERY_NS) && facts_read(d, im) != 0)
+        return;
+    if (p->jvm == JVM_STARTING)
+        jvm_retry(d, im);
+    else if (p->jvm == JVM_NO && (!im->looked_ns || now_ns - im->looked_ns >= REFRESH_EVERY_NS))
+        jvm_look(d, im);
+}
+
+void process_pin(struct process *p)
+{
+    p->pins++;
+}
+
+void process_unpin(struct process *p)
+{
+    p->pins--;
+}
+
+void discover_stats(const struct discover *d, struct discover_stats *ret)
+{
+    *ret = d->stats;
+    ret->processes = ret->jvms = 0;
+    for (size_t i = 0; i < DISCOVER_BUCKETS; i++) {
+        for (const struct image *im = d->buckets[i]; im; im = im->next) {
+            ret->processes += image_is_live(im);
+            ret->jvms += image_is_live(im) && im->p.jvm != JVM_NO;
+        }
+    }
+}

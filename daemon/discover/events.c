@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a fork, an exec and an exit do to the table. Nothing here reads /proc: a node may do
+ * thousands of each in a second.
+ */
+#include "discover/table.h"
+
+#include "base/clock.h"
+
+#define EVENTS_MAX 65536 /* records per drain; more are left for the next */
+
+/* Now: CLOCK_BOOTTIME as /proc shows it minus CLOCK_MONOTONIC as side-band records and samples show
+ * it. */
+static int64_t boot_minus_monotonic(void)
+{
+    return (int64_t)clock_ns(CLOCK_BOOTTIME) - (int64_t)clock_ns(CLOCK_MONOTONIC);
+}
+
+uint64_t ticks_of_boottime(const struct discover *d, uint64_t boottime_ns)
+{
+    return (uint64_t)((int64_t)boottime_ns + d->timens_ns) / DISCOVER_NS_PER_TICK;
+}
+
+uint64_t ticks_of_monotonic(const struct discover *d, uint64_t time_ns)
+{
+    (void)d;
+    return (uint64_t)((int64_t)time_ns + boot_minus_monotonic()) / DISCOVER_NS_PER_TICK;
+}
+
+uint64_t monotonic_of_ticks(const struct discover *d, uint64_t ticks)
+{
+    int64_t ns = (int64_t)(ticks * DISCOVER_NS_PER_TICK) - boot_minus_monotonic();
+
+    (void)d;
+    return ticks && ns > 0 ? (uint64_t)ns : 0;
+}
+
+static void told_fork(struct discover *d, const struct sideband_record *r)
+{
+    struct image *im = table_newest(d, r->host_pid);
+
+    /* A sample may have been there first; its start time then is that of this fork. */
+    if (im && im->p.id.start_ticks && im->p.id.start_ticks + 1 >= ticks_of_monotonic(d, r->time_ns))
+        return;
+    if (im) /* its exit was lost */
+        image_end(im, r->time_ns, /* replaced= */ false);
+    recent_fork(&d->recent, r->host_pid, r->time_ns, r->time_ns + DISCOVER_SECOND_LOOK_NS);
+}
+
+static void told_exec(struct discover *d, const struct sideband_record *r)
+{
+    struct image *im = table_newest(d, r->host_pid);
+    const struct recent_note *note = recent_find(&d->recent, r->host_pid);
+
+    if (im && note && note->fork_ns > im->begin_ns && !image_is_live(im) &&
+        note->fork_ns >= im->end_ns)
+        im = NULL; /* the pid is another process's now */
+    if (!im) {
+        recent_exec(&d->recent, r->host_pid, r->time_ns, r->time_ns + DISCOVER_SECOND_LOOK_NS);
+        return;
+    }
+    if (r->time_ns <= im->begin_ns)
+        return;
+    if (im->unseen_execs && r->time_ns <= im->first_sample_ns) {
+        im->unseen_execs--; /* a sample told us before */
+        im->begin_ns = im->p.exec_time_ns = r->time_ns;
+        image_set_comm(im, span_of(r->comm));
+        return;
+    }
+    if (im->facts && r->time_ns < im->facts_ns) {
+        im->begin_ns = im->p.exec_time_ns =
+            r->time_ns; /* what was read is of the new image already */
+        return;
+    }
+    image_replace(d, im, r->time_ns, span_of(r->comm));
+}
+
+static void told_exit(struct discover *d, const struct sideband_record *r)
+{
+    struct image *im = table_newest(d, r->host_pid);
+    const struct recent_note *note = recent_find(&d->recent, r->host_pid);
+
+    if (note && note->fork_ns <= r->time_ns)
+        recent_forget(&d->recent, r->host_pid);
+    if (!im || !image_is_live(im) || im->p.id.start_ticks > ticks_of_monotonic(d, r->time_ns) + 1)
+        return;
+    image_end(im, r->time_ns, /* replaced= */ false);
+    if (d->in_poll && !im->handed && !im->p.pins)
+        table_drop(d, im);
+}
+
+void events_on_record(void *cookie, const struct sideband_record *r)
+{
+    struct discover *d = cookie;
+
+    d->stats.sideband_records++;
+    switch (r->kind) {
+    case SIDEBAND_FORK:
+        told_fork(d, r);
+        break;
+    case SIDEBAND_EXEC:
+        told_exec(d, r);
+        break;
+    case SIDEBAND_EXIT:
+        told_exit(d, r);
+        break;
+    case SIDEBAND_LOST:
+        d->stats.sideband_lost += r->lost;
+        d->sweep_wanted = d->sweep_after_loss = true;
+        break;
+    case SIDEBAND_OTHER:
+        break;
+    }
+}
+
+void events_drain(struct discover *d)
+{
+    sideband_drain(d->sideband, EVENTS_MAX, events_on_record, d);
+}

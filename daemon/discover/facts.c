@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One process as /proc shows it. The files are read one after the other while the process goes on:
+ * what was read counts only if no exec was recorded meanwhile, and if the start time is still the
+ * same.
+ */
+#include "discover/table.h"
+
+#include "base/clock.h"
+#include "discover/container.h"
+
+#define FACTS_CGROUP_MAX_BYTES ((size_t)64 << 10)
+#define FACTS_UID_MAP_MAX_BYTES ((size_t)16 << 10)
+#define FACTS_COMMAND_BYTES ((size_t)4096) /* of cmdline, for a name */
+
+static void read_text(struct discover *d, int32_t host_pid, const char *name, size_t max,
+                      struct buf *ret)
+{
+    char path[64];
+
+    buf_init(ret, max);
+    snprintf(path, sizeof(path), "%d/%s", host_pid, name);
+    buf_read_at(ret, d->opts.proc_fd, path); /* cut or empty: what is there counts */
+}
+
+/* The name of the program: the last part of the first argument, if that is a path. */
+static struct span command_of(struct span cmdline)
+{
+    struct span argv0;
+
+    if (!cmdline_take(&cmdline, &argv0) || argv0.n == 0)
+        return SPAN_NULL;
+    if (argv0.p[0] == '/' || argv0.p[0] == '.') {
+        struct span base = span_from(argv0, span_rfind(argv0, '/') + 1);
+
+        if (base.n)
+            return base;
+    }
+    return argv0;
+}
+
+static void set_container(struct discover *d, struct image *im, struct span cgroup, uint64_t now_ns)
+{
+    struct container c;
+
+    container_parse(cgroup, im->p.ns_depth > 1, &c);
+    if (c.id[0] && strcmp(c.id, im->p.container.id) == 0) { /* names that were found before stay */
+        struct container known = im->p.container;
+
+        if (!known.pod_uid[0])
+            memcpy(known.pod_uid, c.pod_uid, sizeof(known.pod_uid));
+        c = known;
+    }
+    pod_cache_fill(d->pods, &c, now_ns);
+    im->p.container = c;
+    image_set_text(&im->p.cgroup, cgroup_path(cgroup), DISCOVER_CGROUP_MAX);
+}
+
+static int read_all(struct discover *d, struct image *im, uint64_t now_ns)
+{
+    _cleanup_buf_ struct buf cgroup = BUF_NULL, cmdline = BUF_NULL, uid_map = BUF_NULL;
+    int32_t host_pid = im->p.id.host_pid;
+    struct proc_status status;
+    struct proc_stat stat;
+    int r;
+
+    r = proc_read_stat(d->opts.proc_fd, host_pid, &stat);
+    if (r == 0 && im->p.id.start_ticks == 0)
+        im->p.id.start_ticks = stat.start_ticks;
+    if (r == 0 && stat.start_ticks != im->p.id.start_ticks)
+        r = PROC_GONE;
+    if (r == 0)
+        r = proc_read_status(d->opts.proc_fd, host_pid, &status);
+    if (r)
+        return r;
+    read_text(d, host_pid, "cgroup", FACTS_CGROUP_MAX_BYTES, &cgroup);
+    read_text(d, host_pid, "cmdline", FACTS_COMMAND_BYTES, &cmdline);
+    read_text(d, host_pid, "uid_map", FACTS_UID_MAP_MAX_BYTES, &uid_map);
+    events_drain(d);
+    if (!image_is_live(im))
+        return PROC_GONE;
+    im->p.kernel_thread = stat.kernel_thread || status.kernel_thread;
+    im->p.zombie = stat.state == 'Z' || stat.state == 'X';
+    im->p.uid = status.uid;
+    im->p.container_uid = id_map_inside(buf_span(&uid_map), status.uid);
+    memcpy(im->p.ns_pid, status.ns_pid, sizeof(im->p.ns_pid));
+    im->p.ns_depth = status.ns_depth;
+    image_set_comm(im, span_of(stat.comm));
+    set_container(d, im, buf_span(&cgroup), now_ns);
+    if (im->p.jvm == JVM_NO || !im->p.main[0]) {
+        struct span command = command_of(buf_span(&cmdline));
+
+        image_set_text(&im->p.command, command.n ? command : span_of(im->p.comm),
+                       DISCOVER_COMMAND_MAX);
+    }
+    usage_note(im, &stat, now_ns);
+    im->vsize_bytes = stat.vsize_bytes;
+    im->facts = true;
+    im->facts_ns = clock_monotonic_ns();
+    return 0;
+}
+
+int facts_read(struct discover *d, struct image *im)
+{
+    uint64_t now_ns = clock_monotonic_ns();
+    int r;
+
+    im->p.pins++; /* room for what the records tell is not made from it */
+    r = read_all(d, im, now_ns);
+    im->p.pins--;
+    if (r == PROC_GONE)
+        image_end(im, now_ns, /* replaced= */ false);
+    return r;
+}
+
+const struct recent_note *facts_note(const struct discover *d, int32_t host_pid,
+                                     uint64_t start_ticks)
+{
+    const struct recent_note *note = recent_find(&d->recent, host_pid);
+    uint64_t start_ns = monotonic_of_ticks(d, start_ticks);
+
+    /* A start time is cut to the tick before; what was noted earlier was of another process. */
+    return note && MAX(note->fork_ns, note->exec_ns) >= start_ns ? note : NULL;
+}
+
+struct image *facts_discover(struct discover *d, int32_t host_pid, bool kernel_threads)
+{
+    const struct recent_note *note;
+    struct proc_status status;
+    struct proc_stat stat;
+    struct proc_id id = { .host_pid = host_pid };
+    struct image *im;
+
+    events_drain(d);
+    if (proc_read_stat(d->opts.proc_fd, host_pid, &stat) != 0 ||
+        (stat.kernel_thread && !kernel_threads) ||
+        proc_read_status(d->opts.proc_fd, host_pid, &status) != 0 || status.tgid != host_pid)
+        return NULL;
+    id.start_ticks = stat.start_ticks;
+    note = facts_note(d, host_pid, stat.start_ticks);
+    id.exec_no = note ? note->execs : 0;
+    im = table_newest(d, host_pid);
+    if (im && im->p.id.start_ticks == id.start_ticks && !image_is_live(im))
+        id.exec_no = MAX(id.exec_no, im->p.id.exec_no + 1);
+    if (!im || !image_is_live(im) || im->p.id.start_ticks != id.start_ticks) {
+        if (im)
+            image_end(im, clock_monotonic_ns(), /* replaced= */ false);
+        im = table_add(d, &id, NULL, span_of(stat.comm));
+        if (!im)
+            return NULL;
+        if (note)
+            im->begin_ns = im->p.exec_time_ns = note->exec_ns;
+    }
+    if (!im->facts && facts_read(d, im) != 0 && im->replaced) /* by an exec just now */
+        im = table_newest(d, host_pid);
+    if (!im || !image_is_live(im))
+        return NULL;
+    if (!im->looked_ns)
+        jvm_schedule(d, im);
+    return im;
+}

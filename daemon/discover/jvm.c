@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Is a process a JVM, and which? The mapping of libjvm.so tells, whatever the launcher is called
+ * and even if the file is deleted; all else is read from the VM's own memory. The process is not
+ * touched.
+ */
+#include "discover/table.h"
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "discover/args.h"
+#include "hotspot/hsperfdata.h"
+
+#define JVM_CHUNK_BYTES 65536
+#define JVM_LOOK_MAX_NS                                                                            \
+    (200 * NSEC_PER_MSEC) /* for reading one maps file: the rest is not looked at */
+#define JVM_RETRY_NS (50 * NSEC_PER_MSEC)
+#define JVM_RETRY_MAX_NS (10 * NSEC_PER_SEC)
+#define JVM_COMMAND_MAX_BYTES ((size_t)64 << 10)
+
+/* The last part of the path: libj9vm29.so, libj9vm_b158.so. */
+static bool is_openj9(struct span path)
+{
+    struct span base = span_from(path, span_rfind(path, '/') + 1);
+
+    return span_starts_with(base, "libj9vm") && span_ends_with(base, ".so");
+}
+
+void jvm_scan_text(struct jvm_scan *s, struct span text)
+{
+    struct mapping m;
+    struct span line;
+
+    while (s->lines < MAPS_MAX_LINES && span_take_line(&text, &line)) {
+        s->lines++;
+        if (maps_parse_line(line, &m) < 0)
+            continue;
+        if (span_ends_with(m.path, "/libjvm.so") && m.offset == 0 &&
+            (!s->libjvm_base || m.start < s->libjvm_base))
+            s->libjvm_base = m.start;
+        else if (is_openj9(m.path))
+            s->openj9 = true;
+    }
+}
+
+/* Reads maps in bounded pieces. 0, or -errno when nothing could be read. */
+static int scan_fd(int fd, struct jvm_scan *s)
+{
+    uint64_t deadline_ns = clock_monotonic_ns() + JVM_LOOK_MAX_NS;
+    char chunk[JVM_CHUNK_BYTES];
+    size_t kept = 0, total = 0;
+    ssize_t n;
+
+    while ((n = read(fd, chunk + kept, sizeof(chunk) - kept)) > 0) {
+        struct span text = { chunk, kept + (size_t)n };
+        size_t end = span_rfind(text, '\n');
+
+        total += (size_t)n;
+        if (end == text.n) { /* no end of line: wait for it, or drop what is too long for a line */
+            kept = text.n < sizeof(chunk) ? text.n : 0;
+        } else {
+            jvm_scan_text(s, (struct span){ chunk, end });
+            kept = text.n - end - 1;
+            memmove(chunk, chunk + end + 1, kept);
+        }
+        if (total >= MAPS_MAX_BYTES || s->lines >= MAPS_MAX_LINES ||
+            clock_monotonic_ns() >= deadline_ns)
+            break;
+    }
+    return n < 0 && total == 0 ? -errno : 0;
+}
+
+static void unsupported(struct image *im, const char *fmt, ...) PRINTF_LIKE(2, 3);
+static void unsupported(struct image *im, const char *fmt, ...)
+{
+    va_list ap;
+
+    im->p.jvm = JVM_UNSUPPORTED;
+    im->vm_retry_ns = 0;
+    va_start(ap, fmt);
+    vsnprintf(im->p.reason, sizeof(im->p.reason), fmt, ap);
+    va_end(ap);
+}
+
+static void read_cmdline(struct discover *d, int32_t host_pid, struct buf *ret)
+{
+    char path[64];
+
+    buf_init(ret, PROC_CMDLINE_MAX_BYTES);
+    snprintf(path, sizeof(path), "%d/cmdline", host_pid);
+    buf_read_at(ret, d->opts.proc_fd, path);
+}
+
+/* The counters file, as far as it may be read: for what memory does not tell. */
+static void read_hsperfdata(struct discover *d, struct image *im, struct buf *ret)
+{
+    _cleanup_close_ int fd = -1;
+
+    buf_init(ret, HSPERFDATA_MAX_BYTES);
+    if (d->source->hsperfdata(d->ctx, &im->p.id, &fd, NULL) == 0)
+        buf_read_fd(ret, fd);
+}
+
+static void copy_clean(struct span s, char *field, size_t size)
+{
+    char *text = NULL;
+
+    image_set_text(&text, s, size - 1);
+    if (text)
+        span_copy(span_of(text), field, size);
+    free(text);
+}
+
+static void use_flags(struct process *p)
+{
+    uint64_t v;
+
+    p->frame_pointers = hotspot_vm_flag(p->vm, "PreserveFramePointer", &v) == 0 && v;
+    p->debug_non_safepoints = hotspot_vm_flag(p->vm, "DebugNonSafepoints", &v) == 0 && v;
+    p->attach_disabled = hotspot_vm_flag(p->vm, "DisableAttachMechanism", &v) == 0 && v;
+}
+
+/* What a person would call it: the class, or the jar without its folders. */
+static void use_main(struct process *p, struct span main)
+{
+    image_set_text(&p->main, main, TEXT_NAME_MAX);
+    if (span_ends_with(main, ".jar"))
+        main = span_from(main, span_rfind(main, '/') < main.n ? span_rfind(main, '/') + 1 : 0);
+    if (main.n)
+        image_set_text(&p->command, main, DISCOVER_COMMAND_MAX);
+}
+
+/* Main class and arguments: from the VM, else its counters file, else the command line. */
+static void use_command(struct discover *d, struct image *im)
+{
+    _cleanup_buf_ struct buf cmdline = BUF_NULL, command = BUF_NULL, vm_args = BUF_NULL,
+                             out = BUF_NULL, perf = BUF_NULL;
+    bool mask = !d->opts.show_arguments, known = false;
+    struct span main = SPAN_NULL, after = SPAN_NULL, s;
+    struct process *p = &im->p;
+
+    read_cmdline(d, p->id.host_pid, &cmdline);
+    buf_init(&command, JVM_COMMAND_MAX_BYTES);
+    buf_init(&vm_args, JVM_COMMAND_MAX_BYTES);
+    buf_init(&out, DISCOVER_ARGS_MAX_BYTES);
+    if (p->vm) {
+        hotspot_vm_command(p->vm, JVM_COMMAND_MAX_BYTES, &command);
+        hotspot_vm_arguments(p->vm, JVM_COMMAND_MAX_BYTES, &vm_args);
+    }
+    if (command.n == 0) {
+        read_hsperfdata(d, im, &perf);
+        if (hsperfdata_string(buf_span(&perf), "sun.rt.javaCommand", &s))
+            buf_add(&command, s.p, span_find(s, '\0'));
+        if (p->java_version[0] == '\0' &&
+            hsperfdata_string(buf_span(&perf), "java.property.java.vm.version", &s))
+            copy_clean((struct span){ s.p, span_find(s, '\0') }, p->java_version,
+                       sizeof(p->java_version));
+        if (p->vm_name[0] == '\0' &&
+            hsperfdata_string(buf_span(&perf), "java.property.java.vm.name", &s))
+            copy_clean((struct span){ s.p, span_find(s, '\0') }, p->vm_name, sizeof(p->vm_name));
+    }
+    if (command.n)
+        known = args_main_of_command(buf_span(&command), buf_span(&cmdline), &main, &after);
+    else if (span_starts_with(span_of(p->comm), "java"))
+        known = args_main(buf_span(&cmdline), &main, &after);
+    if (known)
+        use_main(p, main);
+    if (vm_args.n) {
+        args_add(&out, buf_span(&vm_args), mask);
+        if (known && after.p)
+            args_add(&out, after, mask);
+        else
+            args_add_words(&out, span_from(buf_span(&command), span_find(buf_span(&command), ' ')),
+                           mask);
+    } else {
+        struct span all = buf_span(&cmdline), argv0;
+
+        cmdline_take(&all, &argv0);
+        args_add(&out, all, mask);
+    }
+    image_set_text(&p->args, buf_span(&out), DISCOVER_ARGS_MAX_BYTES);
+}
+
+static void use_vm(struct discover *d, struct image *im)
+{
+    struct process *p = &im->p;
+
+    p->jvm = JVM_READY;
+    p->reason[0] = '\0';
+    im->vm_retry_ns = 0;
+    p->jdk = hotspot_vm_jdk(p->vm);
+    copy_clean(span_of(hotspot_vm_version(p->vm)), p->java_version, sizeof(p->java_version));
+    copy_clean(span_of(hotspot_vm_name(p->vm)), p->vm_name, sizeof(p->vm_name));
+    use_flags(p);
+    use_command(d, im);
+}
+
+static void retry_later(struct image *im, uint64_t now_ns)
+{
+    uint64_t pause_ns = CLAMP((now_ns - im->vm_since_ns) / 8, JVM_RETRY_NS, JVM_RETRY_MAX_NS);
+
+    im->vm_retry_ns = now_ns + pause_ns;
+}
+
+static void open_vm(struct discover *d, struct image *im, uint64_t now_ns)
+{
+    struct process *p = &im->p;
+    struct error err = ERROR_NULL;
+    int r = 0;
+
+    if (p->mem_fd < 0)
+        r = d->source->mem(d->ctx, &p->id, &p->mem_fd, &err);
+    if (r > 0) { /* gone; its exit is being told */
+        retry_later(im, now_ns);
+        return;
+    }
+    if (r == -ENOTCONN || r == -ENOMEM || r == -EMFILE || r == -ENFILE) {
+        retry_later(im, now_ns);
+        return;
+    }
+    if (r < 0) {
+        unsupported(im, "its memory cannot be read: %s%s%s", err.msg, err.remedy[0] ? "; " : "",
+                    err.remedy);
+        use_command(d, im);
+        return;
+    }
+    r = hotspot_vm_open(p->mem_fd, p->libjvm_base, &p->vm, &err);
+    if (r == 0) {
+        use_vm(d, im);
+    } else if (r == HOTSPOT_UNSUPPORTED) {
+        p->mem_fd = close_fd(p->mem_fd);
+        unsupported(im, "%s%s%s", err.msg, err.remedy[0] ? "; " : "", err.remedy);
+        use_command(d, im);
+    } else {
+        if (r == HOTSPOT_GONE) /* an exec between the maps and now, or the end */
+            p->mem_fd = close_fd(p->mem_fd);
+        snprintf(p->reason, sizeof(p->reason), "the JVM is starting");
+        retry_later(im, now_ns);
+    }
+}
+
+void jvm_schedule(struct discover *d, struct image *im)
+{
+    uint64_t start_ns = monotonic_of_ticks(d, im->p.id.start_ticks);
+    uint64_t now_ns = clock_monotonic_ns();
+
+    if (im->p.exec_time_ns) {
+        im->look_ns = im->p.exec_time_ns + DISCOVER_FIRST_LOOK_NS;
+        im->timer_ns = im->p.exec_time_ns + DISCOVER_SECOND_LOOK_NS;
+    } else if (start_ns && now_ns < start_ns + DISCOVER_SECOND_LOOK_NS) {
+        /* Forked, and no exec yet: it may still share the memory of a JVM that is starting a child.
+         */
+        im->look_ns = im->timer_ns = start_ns + DISCOVER_SECOND_LOOK_NS;
+    } else {
+        im->look_ns = 0;
+        im->timer_ns = UINT64_MAX;
+    }
+}
+
+/* After a look: when is the next? */
+static void schedule_next(struct discover *d, struct image *im, uint64_t now_ns)
+{
+    uint64_t since_ns =
+        im->p.exec_time_ns ? im->p.exec_time_ns : monotonic_of_ticks(d, im->p.id.start_ticks);
+    uint64_t age_ns = now_ns - MIN(now_ns, since_ns);
+
+    im->look_ns = im->timer_ns = UINT64_MAX;
+    if (im->p.jvm != JVM_NO || age_ns >= DISCOVER_LAST_LOOK_NS)
+        return;
+    im->look_ns = now_ns + MAX(age_ns, DISCOVER_FIRST_LOOK_NS);
+    im->timer_ns = since_ns + (age_ns < DISCOVER_SECOND_LOOK_NS ? DISCOVER_SECOND_LOOK_NS
+                                                                : DISCOVER_LAST_LOOK_NS);
+}
+
+static void look(struct discover *d, struct image *im, uint64_t now_ns)
+{
+    struct process *p = &im->p;
+    _cleanup_close_ int fd = -1;
+    struct jvm_scan scan = { 0 };
+
+    if (d->source->maps(d->ctx, &p->id, &fd, NULL) != 0 || scan_fd(fd, &scan) < 0)
+        return;
+    events_drain(d);
+    if (!image_is_live(im))
+        return;
+    if (p->jvm == JVM_READY || p->jvm == JVM_STARTING) {
+        if (scan.libjvm_base == p->libjvm_base)
+            return;
+        im = image_replace(d, im, now_ns, span_of(p->comm)); /* an exec that was not told */
+        if (!im)
+            return;
+        p = &im->p;
+        im->looked_ns = now_ns;
+    }
+    if (scan.openj9) {
+        unsupported(
+            im, "it runs on Eclipse OpenJ9, which keeps no tables that can be read from outside; "
+                "run it on a HotSpot JVM to have its Java code named");
+        use_command(d, im);
+    } else if (scan.libjvm_base && p->jvm == JVM_NO) {
+        p->jvm = JVM_STARTING;
+        p->libjvm_base = scan.libjvm_base;
+        im->vm_since_ns = now_ns;
+        open_vm(d, im, now_ns);
+    }
+}
+
+void jvm_look(struct discover *d, struct image *im)
+{
+    uint64_t now_ns = clock_monotonic_ns();
+
+    if (!image_is_live(im) || im->p.kernel_thread || im->p.zombie)
+        return;
+    im->p.pins++;
+    im->looked_ns = now_ns;
+    im->looked_vsize_bytes = im->vsize_bytes;
+    look(d, im, now_ns);
+    if (image_is_live(im))
+        schedule_next(d, im, now_ns);
+    im->p.pins--;
+}
+
+void jvm_retry(struct discover *d, struct image *im)
+{
+    uint64_t now_ns = clock_monotonic_ns();
+
+    if (!image_is_live(im) || im->p.jvm != JVM_STARTING)
+        return;
+    im->p.pins++;
+    if (im->p.mem_fd < 0) /* it was gone: still the same mapping? */
+        look(d, im, now_ns);
+    if (image_is_live(im) && im->p.jvm == JVM_STARTING)
+        open_vm(d, im, now_ns);
+    im->p.pins--;
+}

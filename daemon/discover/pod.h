@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Names of containers and pods, out of what the runtimes leave on the node's disk. The files are
+ * root's, but their labels are whatever somebody wrote into an image or a manifest. Pure; thread:
+ * any.
+ */
+#pragma once
+
+#include "base/span.h"
+#include "discover/discover.h"
+
+#define POD_CONFIG_MAX_BYTES ((size_t)1 << 20)
+#define POD_CONFIG_MAX_DEPTH 64
+#define POD_LOGS_MAX_BYTES ((size_t)4 << 20)
+
+/*
+ * Adds what a runtime's description of the container says: containerd's and CRI-O's config.json
+ * (annotations), docker's config.v2.json (name and labels). Fills name, pod_uid, pod_name,
+ * pod_namespace and, where it is still unknown, runtime; what @json does not say stays. 0, -EBADMSG
+ * (no JSON object), -EFBIG (too large or too deep), -ENOMEM.
+ */
+int pod_parse_config(struct span json, struct container *c);
+
+/* Adds what a file name in /var/log/containers says: POD_NAMESPACE_CONTAINER-ID.log. True when it
+ * is about the container c->id. */
+bool pod_parse_log_name(struct span name, struct container *c);
+/* The same over names separated by NUL. */
+bool pod_parse_log_names(struct span names, struct container *c);

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "discover/pod_cache.h"
+
+#include "base/cleanup.h"
+#include "discover/container.h"
+#include "discover/pod.h"
+
+#define POD_RETRY_NS (10 * NSEC_PER_SEC)
+#define POD_LOGS_FRESH_NS                                                                          \
+    (5 * NSEC_PER_SEC) /* the list of log files is asked for no more often                         \
+                        */
+
+struct pod_entry {
+    struct container c;
+    uint64_t used_ns, retry_ns;
+    bool complete; /* a runtime has spoken */
+};
+
+struct pod_cache {
+    const struct discover_source *source;
+    void *ctx;
+    struct buf logs; /* names of /var/log/containers, separated by NUL */
+    uint64_t logs_ns;
+    size_t count;
+    struct pod_entry entries[POD_CACHE_MAX];
+};
+
+int pod_cache_new(const struct discover_source *source, void *ctx, struct pod_cache **ret)
+{
+    struct pod_cache *pc = calloc(1, sizeof(*pc));
+
+    if (!pc)
+        return -ENOMEM;
+    pc->source = source;
+    pc->ctx = ctx;
+    buf_init(&pc->logs, POD_LOGS_MAX_BYTES);
+    *ret = pc;
+    return 0;
+}
+
+struct pod_cache *pod_cache_free(struct pod_cache *pc)
+{
+    if (!pc)
+        return NULL;
+    buf_deinit(&pc->logs);
+    free(pc);
+    return NULL;
+}
+
+static struct pod_entry *entry_of(struct pod_cache *pc, const char *id)
+{
+    struct pod_entry *oldest = &pc->entries[0];
+
+    for (size_t i = 0; i < pc->count; i++) {
+        struct pod_entry *e = &pc->entries[i];
+
+        if (strcmp(e->c.id, id) == 0)
+            return e;
+        if (e->used_ns < oldest->used_ns)
+            oldest = e;
+    }
+    if (pc->count < POD_CACHE_MAX)
+        oldest = &pc->entries[pc->count++];
+    *oldest = (struct pod_entry){ 0 };
+    span_copy(span_of(id), oldest->c.id, sizeof(oldest->c.id));
+    return oldest;
+}
+
+static bool read_config(struct pod_cache *pc, struct container *c)
+{
+    _cleanup_buf_ struct buf b = BUF_NULL;
+    _cleanup_close_ int fd = -1;
+
+    if (pc->source->container_config(pc->ctx, c->id, &fd, NULL) != 0)
+        return false;
+    buf_init(&b, POD_CONFIG_MAX_BYTES);
+    return buf_read_fd(&b, fd) == 0 && pod_parse_config(buf_span(&b), c) == 0;
+}
+
+static bool read_logs(struct pod_cache *pc, struct container *c, uint64_t now_ns)
+{
+    if (!pc->logs_ns || now_ns - pc->logs_ns >= POD_LOGS_FRESH_NS) {
+        _cleanup_close_ int fd = -1;
+
+        buf_clear(&pc->logs);
+        pc->logs_ns = now_ns;
+        if (pc->source->container_logs(pc->ctx, &fd, NULL) == 0)
+            buf_read_fd(&pc->logs, fd); /* cut or empty: what is there counts */
+    }
+    return pod_parse_log_names(buf_span(&pc->logs), c);
+}
+
+static void keep(char *to, const char *from, size_t size)
+{
+    if (!to[0])
+        span_copy(span_of(from), to, size);
+}
+
+void pod_cache_fill(struct pod_cache *pc, struct container *c, uint64_t now_ns)
+{
+    struct pod_entry *e;
+
+    if (!container_id_is_hex(span_of(c->id)))
+        return;
+    e = entry_of(pc, c->id);
+    e->used_ns = now_ns;
+    if (!e->complete && now_ns >= e->retry_ns) {
+        bool config = read_config(pc, &e->c), logs = false;
+
+        if (!e->c.pod_name[0] && (c->pod_uid[0] || !config))
+            logs = read_logs(pc, &e->c, now_ns);
+        e->complete = config || logs;
+        e->retry_ns = now_ns + POD_RETRY_NS;
+    }
+    keep(c->runtime, e->c.runtime, sizeof(c->runtime));
+    keep(c->name, e->c.name, sizeof(c->name));
+    keep(c->pod_uid, e->c.pod_uid, sizeof(c->pod_uid));
+    keep(c->pod_name, e->c.pod_name, sizeof(c->pod_name));
+    keep(c->pod_namespace, e->c.pod_namespace, sizeof(c->pod_namespace));
+}

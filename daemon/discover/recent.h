@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Processes that were forked or exec'ed a moment ago and that nobody has asked for. Most are gone
+ * within a second, so that they get a note of 32 bytes here, and only those that live on an entry
+ * in the table.
+ *
+ * A note lies at its pid modulo the size; a newer process overwrites an older one there, which the
+ * next sweep of /proc then finds. Pure; thread: the owner's.
+ */
+#pragma once
+
+#include "base/macros.h"
+
+#define RECENT_NOTES 8192 /* a power of two */
+
+struct recent_note {
+    int32_t host_pid; /* 0: free */
+    uint32_t execs;   /* seen since the fork, or since the note was made */
+    uint64_t fork_ns; /* 0: not seen */
+    uint64_t exec_ns; /* the last one, 0: none */
+    uint64_t due_ns;  /* when it is old enough to be looked at */
+};
+
+struct recent_due {
+    int32_t host_pid;
+    uint64_t due_ns;
+};
+
+struct recent {
+    struct recent_note notes[RECENT_NOTES];
+    struct recent_due queue[RECENT_NOTES]; /* in the order of time */
+    uint32_t head, tail;                   /* of queue, counted up for ever */
+    uint64_t missed;                       /* notes lost to others: a sweep is needed */
+};
+
+void recent_fork(struct recent *r, int32_t host_pid, uint64_t time_ns, uint64_t due_ns);
+void recent_exec(struct recent *r, int32_t host_pid, uint64_t time_ns, uint64_t due_ns);
+void recent_forget(struct recent *r, int32_t host_pid);
+/* The note on @host_pid, or NULL. Points into @r. */
+const struct recent_note *recent_find(const struct recent *r, int32_t host_pid);
+/* The next pid whose note is due at @now_ns, which stays; 0 if there is none. */
+int32_t recent_take_due(struct recent *r, uint64_t now_ns);
+/* When the first note may be due; UINT64_MAX if there is none. */
+uint64_t recent_next_due(const struct recent *r);

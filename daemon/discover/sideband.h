@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * perf's side-band records: forks, execs and exits of the whole node, out of one ring per CPU that
+ * the broker opened. Records of all CPUs are handed over in the order of their time stamps. Thread:
+ * the engine's; never blocks.
+ *
+ * What the broker promises of each event: type PERF_TYPE_SOFTWARE, config PERF_COUNT_SW_DUMMY,
+ * sample_type exactly PERF_SAMPLE_TID | PERF_SAMPLE_TIME, sample_id_all, task, comm, comm_exec,
+ * use_clockid with CLOCK_MONOTONIC; enabled, one per CPU, for all processes.
+ */
+#pragma once
+
+#include "base/error.h"
+#include "base/span.h"
+
+#define SIDEBAND_PAGES 32 /* data pages of each ring, a power of two */
+#define SIDEBAND_COMM_BYTES 16
+
+enum sideband_kind {
+    SIDEBAND_OTHER, /* of no interest */
+    SIDEBAND_FORK,  /* a new process (threads are SIDEBAND_OTHER) */
+    SIDEBAND_EXEC,  /* a process has a new image; comm is its name */
+    SIDEBAND_EXIT,  /* the first thread of a process has ended */
+    SIDEBAND_LOST,  /* the ring was full: lost says how many records are missing */
+};
+
+struct sideband_record {
+    enum sideband_kind kind;
+    int32_t host_pid, parent_pid; /* parent_pid: of FORK only */
+    uint64_t time_ns;             /* CLOCK_MONOTONIC */
+    uint64_t lost;
+    char comm[SIDEBAND_COMM_BYTES + 1]; /* raw bytes, of EXEC only */
+};
+
+/* Takes one record. True, *data advanced past it and *ret filled; false when there is none that is
+ * whole or it makes no sense (nothing is taken then). Pure. */
+bool sideband_parse(struct span *data, struct sideband_record *ret);
+
+struct sideband;
+
+/* Maps the rings of @fds, which are taken over (closed in every case). 0 or -errno with the remedy.
+ */
+int sideband_open(const int *fds, size_t count, struct sideband **ret, struct error *err);
+struct sideband *sideband_close(struct sideband *s);
+
+/* Hands at most @max records to @fn, but no SIDEBAND_OTHER. Number of records read, of any kind. */
+typedef void (*sideband_fn)(void *cookie, const struct sideband_record *r);
+size_t sideband_drain(struct sideband *s, size_t max, sideband_fn fn, void *cookie);
+/* Bytes that had to be dropped because they were no records: each such ring hands over one LOST. */
+uint64_t sideband_malformed(const struct sideband *s);

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The broker as what discover/ asks for files. */
+#include "discover/table.h"
+
+static int maps(void *ctx, const struct proc_id *id, int *ret_fd, struct error *err)
+{
+    return broker_maps(ctx, id, ret_fd, err);
+}
+
+static int mem(void *ctx, const struct proc_id *id, int *ret_fd, struct error *err)
+{
+    return broker_mem(ctx, id, ret_fd, err);
+}
+
+static int hsperfdata(void *ctx, const struct proc_id *id, int *ret_fd, struct error *err)
+{
+    return broker_hsperfdata(ctx, id, ret_fd, err);
+}
+
+static int container_config(void *ctx, const char *id, int *ret_fd, struct error *err)
+{
+    return broker_container_config(ctx, id, ret_fd, err);
+}
+
+static int container_logs(void *ctx, int *ret_fd, struct error *err)
+{
+    return broker_container_logs(ctx, ret_fd, err);
+}
+
+static int sideband(void *ctx, int ret_fds[BROKER_CPUS_MAX], size_t *ret_count, struct error *err)
+{
+    return broker_sideband(ctx, ret_fds, ret_count, err);
+}
+
+const struct discover_source DISCOVER_SOURCE_BROKER = {
+    .maps = maps,
+    .mem = mem,
+    .hsperfdata = hsperfdata,
+    .container_config = container_config,
+    .container_logs = container_logs,
+    .sideband = sideband,
+};

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reading all of /proc, a slice per call, so that samples are drained in between. It finds what was
+ * there before flamed and what lost records did not tell, and ends what is gone.
+ */
+#include "discover/table.h"
+
+#include "base/clock.h"
+
+#include <fcntl.h>
+
+#define SWEEP_EVERY_NS (60 * NSEC_PER_SEC)
+#define SWEEP_BLIND_NS (5 * NSEC_PER_SEC) /* without side-band records */
+#define SWEEP_AGAIN_NS (2 * NSEC_PER_SEC) /* after lost records, at the earliest */
+
+/* What keeps processes out of sight. Process 1 is there in every pid namespace. */
+void sweep_check_problem(struct discover *d)
+{
+    char self[32] = "";
+    ssize_t n = readlinkat(d->opts.proc_fd, "self", self, sizeof(self) - 1);
+    uint64_t pid;
+
+    d->proc_problem[0] = '\0';
+    if (n <= 0 || !span_parse_dec((struct span){ self, (size_t)n }, &pid) ||
+        pid != (uint64_t)getpid())
+        snprintf(
+            d->proc_problem, sizeof(d->proc_problem),
+            "the /proc that flamed sees belongs to another pid namespace, so that processes are "
+            "mixed up; mount a new proc, or share the host's pid namespace (hostPID: true)");
+    else if (faccessat(d->opts.proc_fd, "1/stat", R_OK, AT_EACCESS) < 0)
+        snprintf(d->proc_problem, sizeof(d->proc_problem),
+                 "/proc is mounted with hidepid, so that other users' processes are out of sight; "
+                 "remount it with hidepid=0, or with gid= a group that flamed is in");
+    snprintf(d->problem, sizeof(d->problem), "%s%s%s", d->proc_problem,
+             d->proc_problem[0] && d->sideband_problem[0] ? "; " : "", d->sideband_problem);
+}
+
+static void begin(struct discover *d)
+{
+    int fd = openat(d->opts.proc_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    d->sweep_dir = fd < 0 ? NULL : fdopendir(fd);
+    if (!d->sweep_dir) {
+        close_fd(fd);
+        return;
+    }
+    d->sweep++;
+    d->sweeping_after_loss = d->sweep_after_loss;
+    d->sweep_wanted = d->sweep_after_loss = false;
+}
+
+/* A process that is in the table: still the same one? */
+static void visit_known(struct discover *d, struct image *im)
+{
+    struct proc_stat st;
+    int r = proc_read_stat(d->opts.proc_fd, im->p.id.host_pid, &st);
+    bool grown;
+
+    if (r < 0)
+        return;
+    if (r == PROC_GONE || st.start_ticks != im->p.id.start_ticks || st.state == 'Z' ||
+        st.state == 'X') {
+        image_end(im, clock_monotonic_ns(), /* replaced= */ false);
+        return;
+    }
+    im->sweep = d->sweep;
+    im->vsize_bytes = st.vsize_bytes;
+    usage_note(im, &st, clock_monotonic_ns());
+    if (!im->facts || d->sweeping_after_loss)
+        facts_read(d, im);
+    grown = st.vsize_bytes > im->looked_vsize_bytes + DISCOVER_GROWN_BYTES;
+    if (image_is_live(im) && (grown || !im->looked_ns || d->sweeping_after_loss))
+        jvm_look(d, im);
+}
+
+static void visit(struct discover *d, int32_t host_pid)
+{
+    struct image *im = table_newest(d, host_pid);
+
+    if (im && image_is_live(im))
+        visit_known(d, im);
+    im = table_newest(d, host_pid);
+    if (im && (image_is_live(im) || im->p.zombie))
+        return;
+    im = facts_discover(d, host_pid, /* kernel_threads= */ false);
+    if (im && im->p.zombie)
+        image_end(im, clock_monotonic_ns(), /* replaced= */ false);
+    else if (im)
+        jvm_look(d, im);
+}
+
+/* Ends what the sweep did not meet. */
+static void finish(struct discover *d, uint64_t now_ns)
+{
+    uint64_t pause_ns = d->sideband ? SWEEP_EVERY_NS : SWEEP_BLIND_NS;
+
+    closedir(d->sweep_dir);
+    d->sweep_dir = NULL;
+    d->in_each++; /* the chains must hold while they are walked */
+    for (size_t i = 0; i < DISCOVER_BUCKETS; i++) {
+        for (struct image *im = d->buckets[i]; im; im = im->next) {
+            if (image_is_live(im) && im->sweep != d->sweep)
+                visit_known(d, im);
+        }
+    }
+    d->in_each--;
+    sweep_check_problem(d);
+    d->stats.sweeps++;
+    d->sweep_last_ns = now_ns;
+    d->sweep_next_ns = now_ns + pause_ns;
+}
+
+void sweep_run(struct discover *d, uint64_t now_ns, uint64_t deadline_ns)
+{
+    struct dirent *e;
+    uint64_t pid;
+
+    if (!d->sweep_dir) {
+        if (d->sweep_wanted)
+            d->sweep_next_ns = MIN(d->sweep_next_ns, d->sweep_last_ns + SWEEP_AGAIN_NS);
+        if (now_ns < d->sweep_next_ns)
+            return;
+        begin(d);
+        if (!d->sweep_dir) {
+            d->sweep_next_ns = now_ns + SWEEP_AGAIN_NS;
+            return;
+        }
+    }
+    while ((e = readdir(d->sweep_dir))) {
+        if (span_parse_dec(span_of(e->d_name), &pid) && pid > 0 && pid <= INT32_MAX)
+            visit(d, (int32_t)pid);
+        if (clock_monotonic_ns() >= deadline_ns)
+            break;
+    }
+    if (!e)
+        finish(d, now_ns);
+}
+
+void sweep_free(struct discover *d)
+{
+    if (d->sweep_dir)
+        closedir(d->sweep_dir);
+}

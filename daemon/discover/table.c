@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "discover/table.h"
+
+#include "base/clock.h"
+#include "base/text.h"
+
+#define TABLE_NEARLY_FULL (DISCOVER_PROCESSES_MAX / 4 * 3)
+#define TABLE_EVICT_BUCKETS 256 /* looked at for room, at most, per entry */
+
+static struct image **bucket(struct discover *d, int32_t host_pid)
+{
+    return &d->buckets[(uint32_t)host_pid & (DISCOVER_BUCKETS - 1)];
+}
+
+static struct image *same_pid(struct image *im, int32_t host_pid)
+{
+    while (im && im->p.id.host_pid != host_pid)
+        im = im->next;
+    return im;
+}
+
+struct image *table_newest(const struct discover *d, int32_t host_pid)
+{
+    return same_pid(d->buckets[(uint32_t)host_pid & (DISCOVER_BUCKETS - 1)], host_pid);
+}
+
+struct image *image_older(const struct image *im)
+{
+    return same_pid(im->next, im->p.id.host_pid);
+}
+
+void image_set_text(char **field, struct span raw, size_t max)
+{
+    struct buf b;
+    char *text;
+
+    buf_init(&b, max);
+    text_clean(raw, TEXT_UTF8, max, &b);
+    text = buf_take(&b, NULL);
+    buf_deinit(&b);
+    if (!text)
+        return;
+    free(*field);
+    *field = text;
+}
+
+void image_set_comm(struct image *im, struct span comm)
+{
+    _cleanup_buf_ struct buf b = BUF_NULL;
+    bool unnamed = !im->facts || !im->p.command[0];
+
+    buf_init(&b, sizeof(im->p.comm) - 1);
+    text_clean(comm, TEXT_UTF8, sizeof(im->p.comm) - 1, &b);
+    if (b.n)
+        span_copy(buf_span(&b), im->p.comm, sizeof(im->p.comm));
+    if (unnamed)
+        image_set_text(&im->p.command, span_of(im->p.comm), DISCOVER_COMMAND_MAX);
+}
+
+static void close_vm(struct process *p)
+{
+    p->vm = hotspot_vm_close(p->vm);
+    p->mem_fd = close_fd(p->mem_fd);
+}
+
+void image_reset(struct image *im)
+{
+    struct process *p = &im->p;
+
+    close_vm(p);
+    p->jvm = JVM_NO;
+    p->reason[0] = p->java_version[0] = p->vm_name[0] = '\0';
+    p->jdk = 0;
+    p->frame_pointers = p->debug_non_safepoints = p->attach_disabled = false;
+    p->libjvm_base = 0;
+    if (p->main)
+        p->main[0] = '\0';
+    if (p->args)
+        p->args[0] = '\0';
+    p->exec_id = 0;
+    im->facts = false;
+    im->facts_ns = im->looked_ns = im->looked_vsize_bytes = 0;
+    im->vm_since_ns = im->vm_retry_ns = 0;
+    im->first_sample_ns = 0;
+    im->unseen_execs = 0;
+    im->look_ns = im->timer_ns = UINT64_MAX;
+}
+
+static void image_free(struct image *im)
+{
+    if (!im)
+        return;
+    close_vm(&im->p);
+    free(im->p.command);
+    free(im->p.cgroup);
+    free(im->p.main);
+    free(im->p.args);
+    free(im);
+}
+
+static struct image *image_new(const struct proc_id *id, struct span comm)
+{
+    struct image *im = calloc(1, sizeof(*im));
+
+    if (!im)
+        return NULL;
+    im->p.mem_fd = -1;
+    im->p.id = *id;
+    im->p.container_uid = -1;
+    im->p.command = strdup("");
+    im->p.cgroup = strdup("");
+    im->p.main = strdup("");
+    im->p.args = strdup("");
+    im->end_ns = UINT64_MAX;
+    im->look_ns = im->timer_ns = UINT64_MAX;
+    if (!im->p.command || !im->p.cgroup || !im->p.main || !im->p.args) {
+        image_free(im);
+        return NULL;
+    }
+    image_set_comm(im, comm);
+    return im;
+}
+
+void table_drop(struct discover *d, struct image *im)
+{
+    struct image **at = bucket(d, im->p.id.host_pid);
+
+    while (*at != im)
+        at = &(*at)->next;
+    *at = im->next;
+    d->count--;
+    if (d->opts.dropped)
+        d->opts.dropped(d->opts.dropped_cookie, &im->p);
+    image_free(im);
+}
+
+/* Frees one entry that nobody outside can hold and that is no JVM. Looks at some of them only. */
+static bool evict_one(struct discover *d)
+{
+    if (d->in_each)
+        return false;
+    for (size_t i = 0; i < TABLE_EVICT_BUCKETS; i++) {
+        struct image *im = d->buckets[d->evict_bucket++ & (DISCOVER_BUCKETS - 1)];
+
+        for (; im; im = im->next) {
+            if (!im->handed && !im->p.pins && im->p.jvm == JVM_NO) {
+                table_drop(d, im);
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+struct image *table_add(struct discover *d, const struct proc_id *id, struct image *older_than,
+                        struct span comm)
+{
+    struct image **at, *im = NULL;
+
+    if (d->count < DISCOVER_PROCESSES_MAX || (!older_than && evict_one(d)))
+        im = image_new(id, comm);
+    if (!im) {
+        d->stats.table_full++;
+        return NULL;
+    }
+    im->sweep = d->sweep;
+    at = bucket(d, id->host_pid);
+    if (older_than)
+        at = &older_than->next;
+    im->next = *at;
+    *at = im;
+    d->count++;
+    d->scan_ns = 0;
+    return im;
+}
+
+void image_end(struct image *im, uint64_t time_ns, bool replaced)
+{
+    if (!image_is_live(im))
+        return;
+    im->end_ns = time_ns;
+    im->replaced = replaced;
+    im->p.exited = true;
+    im->p.exited_ns = time_ns;
+    im->look_ns = im->timer_ns = UINT64_MAX;
+    im->vm_retry_ns = 0;
+}
+
+struct image *image_replace(struct discover *d, struct image *im, uint64_t time_ns,
+                            struct span comm)
+{
+    struct proc_id id = im->p.id;
+    struct image *next = im;
+
+    id.exec_no++;
+    if (d->in_poll && !im->handed && !im->p.pins && image_is_live(im)) {
+        image_reset(im); /* nobody saw the old one: its entry serves the new one */
+        im->p.id = id;
+        image_set_comm(im, comm);
+    } else {
+        im->replaced = true;
+        image_end(im, time_ns, /* replaced= */ true);
+        next = table_add(d, &id, NULL, comm);
+        if (!next)
+            return NULL;
+        /* What an exec does not change. */
+        memcpy(next->p.ns_pid, im->p.ns_pid, sizeof(next->p.ns_pid));
+        next->p.ns_depth = im->p.ns_depth;
+        next->p.uid = im->p.uid;
+        next->p.container_uid = im->p.container_uid;
+        next->p.container = im->p.container;
+        image_set_text(&next->p.cgroup, span_of(im->p.cgroup), DISCOVER_CGROUP_MAX);
+        next->older = im->older;
+        next->newer = im->newer;
+    }
+    next->begin_ns = next->p.exec_time_ns = time_ns;
+    jvm_schedule(d, next);
+    return next;
+}
+
+/* Frees the images that are gone since before @before_ns and that nobody pinned. */
+static void expire_before(struct discover *d, uint64_t before_ns)
+{
+    for (size_t i = 0; i < DISCOVER_BUCKETS; i++) {
+        struct image *im = d->buckets[i], *next;
+
+        for (; im; im = next) {
+            next = im->next;
+            if (!image_is_live(im) && !im->p.pins && im->end_ns <= before_ns)
+                table_drop(d, im);
+        }
+    }
+}
+
+void table_expire(struct discover *d, uint64_t now_ns)
+{
+    uint64_t keep_ns = DISCOVER_KEEP_NS;
+
+    expire_before(d, now_ns - MIN(now_ns, keep_ns));
+    while (d->count > TABLE_NEARLY_FULL && keep_ns > DISCOVER_KEEP_NS / 16) {
+        keep_ns /= 2;
+        expire_before(d, now_ns - MIN(now_ns, keep_ns));
+    }
+}

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The inside of discover/: the table of process images, shared by its files and by nobody else.
+ *
+ *   table.c     entries, their way in and out          recent.c    who was born a moment ago
+ *   events.c    what side-band records do to entries   sweep.c     reading /proc in slices
+ *   facts.c     one process out of /proc               usage.c     what it costs now
+ *   jvm.c       is it a JVM, and which                 args.c      its main class and arguments
+ *   container.c, pod.c, pod_cache.c                    names around it
+ *   discover.c  the door: which image a sample is of
+ *
+ * Images of one pid stand in one chain, the newest first. An image holds from begin_ns to end_ns.
+ */
+#pragma once
+
+#include "discover/discover.h"
+#include "discover/pod_cache.h"
+#include "discover/recent.h"
+#include "discover/sideband.h"
+
+#include <dirent.h>
+
+#define DISCOVER_BUCKETS 4096 /* a power of two */
+#define DISCOVER_KEEP_NS (2 * NSEC_PER_SEC)
+#define DISCOVER_COMMAND_MAX 256
+#define DISCOVER_CGROUP_MAX 1024
+#define DISCOVER_NS_PER_TICK UINT64_C(10000000) /* USER_HZ is 100 wherever Linux runs a JVM */
+/* A JVM is looked for that long after an exec; in between whenever a sample comes, at twice the
+ * age. */
+#define DISCOVER_FIRST_LOOK_NS (20 * NSEC_PER_MSEC)
+#define DISCOVER_SECOND_LOOK_NS (1 * NSEC_PER_SEC)
+#define DISCOVER_LAST_LOOK_NS (10 * NSEC_PER_SEC)
+/* From then on only when it has grown by so much: libjvm alone is larger. */
+#define DISCOVER_GROWN_BYTES ((uint64_t)8 << 20)
+
+struct cpu_point {
+    uint64_t time_ns, ticks;
+};
+
+struct image {
+    struct process p; /* first: what callers hold */
+    struct image *next;
+    uint64_t begin_ns, end_ns; /* CLOCK_MONOTONIC; 0 and UINT64_MAX where open */
+    uint64_t first_sample_ns;
+    uint64_t revive_ns;    /* not before that is an exited one looked at again */
+    uint32_t unseen_execs; /* told by samples, the records are still to come */
+    bool replaced;         /* it ended by an exec */
+    bool handed;           /* somebody outside may hold it */
+    bool facts;            /* read from /proc */
+    uint64_t facts_ns;
+    uint64_t look_ns;  /* with a sample from then on: look for a JVM; UINT64_MAX never */
+    uint64_t timer_ns; /* without a sample: look then; UINT64_MAX never */
+    uint64_t looked_ns, looked_vsize_bytes,
+        vsize_bytes;                   /* the last look; size then, and as last read */
+    uint64_t vm_since_ns, vm_retry_ns; /* JVM_STARTING: since when, and when again */
+    uint32_t sweep;                    /* number of the last sweep that saw it */
+    struct cpu_point older, newer;
+};
+
+struct discover {
+    struct discover_opts opts;
+    const struct discover_source *source;
+    void *ctx;
+    struct image *buckets[DISCOVER_BUCKETS];
+    size_t count;
+    size_t evict_bucket;
+    unsigned in_each; /* chains are being walked: nothing may be freed */
+    bool in_poll;     /* poll reads records: what was never handed out is held by nobody */
+    struct recent recent;
+    struct sideband *sideband;
+    struct pod_cache *pods;
+    struct discover_stats stats;
+    int64_t timens_ns; /* CLOCK_BOOTTIME here minus the initial namespace's */
+    uint64_t
+        facts_tokens_ns; /* a bucket of time: reading one process at a sample costs a share of it */
+    uint64_t facts_refill_ns;
+    uint64_t scan_ns; /* when poll looks at all entries again */
+    DIR *sweep_dir;   /* a sweep is under way */
+    uint32_t sweep;
+    bool sweep_wanted, sweep_after_loss, sweeping_after_loss;
+    uint64_t sweep_next_ns, sweep_last_ns;
+    char sideband_problem[640], proc_problem[320];
+    char problem[1024];
+};
+
+extern const struct discover_source DISCOVER_SOURCE_BROKER;
+
+static inline struct image *image_of(struct process *p)
+{
+    return (struct image *)p;
+}
+
+static inline bool image_is_live(const struct image *im)
+{
+    return im->end_ns == UINT64_MAX;
+}
+
+/* ---- table.c ---- */
+
+/* The newest image of @host_pid, or NULL; image_older() leads to those before it. */
+struct image *table_newest(const struct discover *d, int32_t host_pid);
+struct image *image_older(const struct image *im);
+/* Adds an image, newest of its pid unless @older_than is given; it is live, has no facts and comm
+ * as its command. NULL: no room (counted) or no memory. */
+struct image *table_add(struct discover *d, const struct proc_id *id, struct image *older_than,
+                        struct span comm);
+/* Frees @im. */
+void table_drop(struct discover *d, struct image *im);
+/* Forgets what was learnt about the image, but its identity and comm. */
+void image_reset(struct image *im);
+void image_end(struct image *im, uint64_t time_ns, bool replaced);
+/* Raw bytes into p->comm; and into p->command while nothing better is known. */
+void image_set_comm(struct image *im, struct span comm);
+/* Clean text into an owned string of the image; on lack of memory what was there stays. */
+void image_set_text(char **field, struct span raw, size_t max);
+/* An exec at @time_ns. The image that comes after, or NULL (no room). */
+struct image *image_replace(struct discover *d, struct image *im, uint64_t time_ns,
+                            struct span comm);
+/* Frees what is gone for long enough, and more of it when the table is nearly full. */
+void table_expire(struct discover *d, uint64_t now_ns);
+
+/* ---- events.c ---- */
+
+/* Reads the side-band rings as far as they are written. */
+void events_drain(struct discover *d);
+void events_on_record(void *cookie, const struct sideband_record *r);
+/* Clock ticks after boot, as in /proc/PID/stat, of a CLOCK_MONOTONIC time. */
+uint64_t ticks_of_monotonic(const struct discover *d, uint64_t time_ns);
+/* And of the start time in a sample. */
+uint64_t ticks_of_boottime(const struct discover *d, uint64_t boottime_ns);
+/* When the process was started, in CLOCK_MONOTONIC; 0 where that is before it, or unknown. */
+uint64_t monotonic_of_ticks(const struct discover *d, uint64_t ticks);
+
+/* ---- facts.c ---- */
+
+/* Reads what /proc says about @im. 0; PROC_GONE when it is not there any more (it has been ended)
+ * or was replaced meanwhile; -errno. */
+int facts_read(struct discover *d, struct image *im);
+/* The note on a process that has no entry, if it is about the one that started then. */
+const struct recent_note *facts_note(const struct discover *d, int32_t host_pid,
+                                     uint64_t start_ticks);
+/* Makes the entry of a process that has none, out of /proc. NULL: there is none, it is a thread, or
+ * no room. */
+struct image *facts_discover(struct discover *d, int32_t host_pid, bool kernel_threads);
+
+/* ---- jvm.c ---- */
+
+/* Looks whether @im is a JVM, and opens it. */
+void jvm_look(struct discover *d, struct image *im);
+/* Tries again to open a JVM that was not ready. */
+void jvm_retry(struct discover *d, struct image *im);
+/* Sets when to look, from the age of the image. */
+void jvm_schedule(struct discover *d, struct image *im);
+
+/* The text of /proc/PID/maps as far as it tells a JVM; to be fed whole lines. */
+struct jvm_scan {
+    uint64_t libjvm_base; /* 0: none */
+    bool openj9;
+    size_t lines;
+};
+void jvm_scan_text(struct jvm_scan *s, struct span text);
+
+/* ---- sweep.c ---- */
+
+/* Goes on with a sweep, or starts one that is due, until @deadline_ns (CLOCK_MONOTONIC). */
+void sweep_run(struct discover *d, uint64_t now_ns, uint64_t deadline_ns);
+void sweep_free(struct discover *d);
+/* Sets d->problem. */
+void sweep_check_problem(struct discover *d);
+
+/* ---- usage.c ---- */
+
+/* Takes note of the CPU time used up to now. */
+void usage_note(struct image *im, const struct proc_stat *st, uint64_t now_ns);

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a process costs now: differences of its CPU time between two looks. */
+#include "discover/table.h"
+
+#include "base/clock.h"
+
+#define USAGE_SPAN_NS NSEC_PER_SEC /* over no less is a percentage taken */
+
+void usage_note(struct image *im, const struct proc_stat *st, uint64_t now_ns)
+{
+    struct cpu_point point = { now_ns, st->utime_ticks + st->stime_ticks };
+
+    if (im->newer.time_ns && now_ns - im->newer.time_ns < USAGE_SPAN_NS)
+        return;
+    im->older = im->newer;
+    im->newer = point;
+}
+
+static double percent(uint64_t ticks, uint64_t span_ns)
+{
+    return span_ns ? (double)ticks * (double)DISCOVER_NS_PER_TICK * 100.0 / (double)span_ns : 0.0;
+}
+
+int discover_usage(struct discover *d, struct process *p, struct process_usage *ret)
+{
+    struct image *im = image_of(p);
+    struct process_usage u = { 0 };
+    struct proc_status status;
+    struct cpu_point base;
+    struct proc_stat st;
+    uint64_t now_ns, ticks;
+    int r;
+
+    if (p->exited)
+        return PROC_GONE;
+    r = proc_read_stat(d->opts.proc_fd, p->id.host_pid, &st);
+    if (r == 0 && st.start_ticks != p->id.start_ticks)
+        r = PROC_GONE;
+    if (r == 0)
+        r = proc_read_status(d->opts.proc_fd, p->id.host_pid, &status);
+    if (r)
+        return r;
+    now_ns = clock_monotonic_ns();
+    ticks = st.utime_ticks + st.stime_ticks;
+    usage_note(im, &st, now_ns);
+    base = im->newer.time_ns && now_ns - im->newer.time_ns >= USAGE_SPAN_NS ? im->newer : im->older;
+    if (!base.time_ns) /* the first look: since its start */
+        base = (struct cpu_point){ monotonic_of_ticks(d, st.start_ticks), 0 };
+    if (now_ns > base.time_ns && ticks >= base.ticks)
+        u.cpu_percent = percent(ticks - base.ticks, now_ns - base.time_ns);
+    u.rss_bytes = status.rss_bytes;
+    u.threads = status.threads;
+    *ret = u;
+    return 0;
+}
