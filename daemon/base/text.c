@@ -113,6 +113,20 @@ void text_clean(struct span in, enum text_encoding encoding, size_t max_bytes, s
     }
 }
 
+bool text_is_utf8(struct span s)
+{
+    while (s.n) {
+        uint32_t c;
+        size_t used = text_decode(s, /* modified= */ false, &c);
+
+        if (is_high_surrogate(c) || is_low_surrogate(c) ||
+            (c == TEXT_BAD && !span_starts_with(s, "\xef\xbf\xbd")))
+            return false;
+        s = span_from(s, used);
+    }
+    return true;
+}
+
 void text_add_json(struct buf *out, struct span s)
 {
     size_t from = 0;

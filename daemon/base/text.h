@@ -22,6 +22,9 @@ enum text_encoding {
  * character. */
 void text_clean(struct span in, enum text_encoding encoding, size_t max_bytes, struct buf *out);
 
+/* True for well-formed UTF-8: no overlong forms, no surrogates, nothing past U+10FFFF. */
+bool text_is_utf8(struct span s);
+
 /* Appends @s (valid UTF-8) as the inside of a JSON string; '<' becomes \u003c, so that it may stand
  * in a <script> element. */
 void text_add_json(struct buf *out, struct span s);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What serve/ knows of the rest of flamed: this table of functions, which tests replace. Every function may
- * be called from any of serve's worker threads and may block for milliseconds, except capture_start(),
- * which returns at once. Errors carry a sentence, the parameter and the remedy.
+ * What serve/ knows of the rest of flamed: this table of functions, which tests replace. Every
+ * function may be called from any of serve's worker threads and may block for milliseconds, except
+ * capture_start(), which returns at once. Errors carry a sentence, the parameter and the remedy.
  */
 #pragma once
 
@@ -26,7 +26,7 @@ struct target_selector {
     int32_t pids[BACKEND_PIDS_MAX];
     size_t pid_count;
     const char *container, *pod, *pod_namespace, *jvm; /* jvm: a regular expression that compiles */
-    int32_t ns_pid; /* 0: not given */
+    int32_t ns_pid;                                    /* 0: not given */
 };
 
 enum symbols_source { SYMBOLS_AUTO, SYMBOLS_AGENT, SYMBOLS_MEMORY, SYMBOLS_PERFMAP, SYMBOLS_NONE };
@@ -41,19 +41,19 @@ struct capture_request {
 
 struct capture; /* opaque */
 
-/* Called exactly once per started capture, on the engine's thread; must not block. @p: a reference that
- * the callee owns; NULL when it failed: then @outcome (> 0 or -errno) and @err say why. */
+/* Called exactly once per started capture, on the engine's thread; must not block. @p: a reference
+ * that the callee owns; NULL when it failed: then @outcome (> 0 or -errno) and @err say why. */
 typedef void (*capture_done_fn)(void *cookie, int outcome, struct profile *p,
                                 const struct error *err);
 
 struct api_backend {
     void *ctx;
-    /* Begins to sample. 0 and *ret, valid until @done was called; else an outcome or -errno, and @done is
-     * not called. */
+    /* Begins to sample. 0 and *ret, valid until @done was called; else an outcome or -errno, and
+     * @done is not called. */
     int (*capture_start)(void *ctx, const struct capture_request *req, capture_done_fn done,
                          void *cookie, struct capture **ret, struct error *err);
-    /* Ends @c early: sampling stops within 100 ms and @done is called with what there is (@keep) or with
-     * -ECANCELED. Harmless if @done was already called but its cookie not yet freed. */
+    /* Ends @c early: sampling stops within 100 ms and @done is called with what there is (@keep) or
+     * with -ECANCELED. Harmless if @done was already called but its cookie not yet freed. */
     void (*capture_end)(void *ctx, struct capture *c, bool keep);
     /* A target's processes without sampling: HEAD, and checks. */
     int (*target_check)(void *ctx, const struct target_selector *t, struct error *err);
@@ -61,6 +61,7 @@ struct api_backend {
     int (*jvms)(void *ctx, const struct target_selector *t, json_t **ret, struct error *err);
     int (*jvm)(void *ctx, int32_t host_pid, json_t **ret, struct error *err);
     int (*events)(void *ctx, int32_t host_pid, json_t **ret, struct error *err);
-    /* 0: ready. BACKEND_UNAVAILABLE: something is missing. *ret: {"status":…,"problems":[{...}],…}. */
+    /* 0: ready. BACKEND_UNAVAILABLE: something is missing. *ret: {"status":…,"problems":[{...}],…}.
+     */
     int (*ready)(void *ctx, json_t **ret, struct error *err);
 };

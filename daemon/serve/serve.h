@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The door of serve/: the HTTP service of the API contract, on libmicrohttpd. Parses requests, checks
- * access, asks the backend, renders on worker threads, answers. Includes no sampling layer.
+ * The door of serve/: the HTTP service of the API contract, on libmicrohttpd. Parses requests,
+ * checks access, asks the backend, renders on worker threads, answers. Includes no sampling layer.
  */
 #pragma once
 
 #include "base/error.h"
+#include "base/span.h"
 #include "serve/backend.h"
 
 struct serve;
@@ -14,15 +15,33 @@ struct serve_opts {
     const int *listen_fds; /* listening sockets, taken over */
     size_t listen_count;
     const char *version;
-    unsigned connections_max;   /* 128 over all sockets */
-    unsigned captures_max;      /* 64 at once */
-    size_t answer_max_bytes;    /* 64 MiB */
-    unsigned idle_timeout_s;    /* a client that sends or reads nothing for so long is cut off */
+    unsigned connections_max; /* 128 over all sockets */
+    unsigned captures_max;    /* 64 at once */
+    size_t answer_max_bytes;  /* 64 MiB */
+    unsigned idle_timeout_s;  /* a client that sends or reads nothing for so long is cut off */
 };
 
 /* Starts the threads. 0 or -errno with @err. */
 int serve_start(const struct serve_opts *o, const struct api_backend *be, struct serve **ret,
                 struct error *err);
-/* Stops: no new requests; captures under way are ended and answered; returns when all threads are gone,
- * at most 5 s later. */
+/* What happened so far. Any thread. */
+struct serve_stats {
+    uint64_t connections, requests, refused_access, clients_left, captures, captures_refused;
+    uint64_t evicted;   /* connections cut off to make room for newer ones */
+    uint64_t timed_out; /* connections that took too long to send a request or to read its answer */
+    size_t connections_now, captures_now;
+};
+void serve_stats(struct serve *s, struct serve_stats *ret);
+
+/* Opens a listening socket for @address: "HOST:PORT", "[HOST6]:PORT" or "unix:PATH". HOST is a
+ * loopback address or "localhost"; port 0 lets the kernel choose. A stale Unix socket is replaced,
+ * its file gets mode 0660 and, where there is one and we may, the group `flamed`. Call before
+ * privileges are dropped. 0 with a socket that the caller owns, or -errno with @err. */
+int listen_open(const char *address, int *ret_fd, struct error *err);
+
+/* The OpenAPI document, JSON text that lives as long as the program. */
+struct span serve_openapi(void);
+
+/* Stops: no new requests; captures under way are ended and answered; returns when all threads are
+ * gone, at most 5 s later. */
 struct serve *serve_stop(struct serve *s);

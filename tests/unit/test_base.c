@@ -36,6 +36,29 @@ START_TEST(cleans_one_text)
 }
 END_TEST
 
+START_TEST(knows_well_formed_utf8)
+{
+    static const struct {
+        const char *text;
+        bool good;
+    } CASES[] = {
+        { "", true },
+        { "plain", true },
+        { "\xc3\xa4 \xe2\x82\xac \xf0\x9f\x98\x80 \xef\xbf\xbd", true },
+        { "\xff", false },
+        { "a\xc3", false },             /* cut short */
+        { "\xc0\x80", false },          /* overlong */
+        { "\xe0\x80\x80", false },      /* overlong */
+        { "\xed\xa0\x80", false },      /* surrogate */
+        { "\xf4\x90\x80\x80", false }, /* past U+10FFFF */
+        { "\x80", false },
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(CASES); i++)
+        ck_assert_msg(text_is_utf8(span_of(CASES[i].text)) == CASES[i].good, "row %zu", i);
+}
+END_TEST
+
 START_TEST(escapes_for_json_and_html)
 {
     _cleanup_buf_ struct buf out = BUF_NULL;
@@ -113,6 +136,7 @@ int main(void)
     int failed;
 
     tcase_add_loop_test(tc, cleans_one_text, 0, ARRAY_SIZE(CLEAN_CASES));
+    tcase_add_test(tc, knows_well_formed_utf8);
     tcase_add_test(tc, escapes_for_json_and_html);
     tcase_add_test(tc, interns_equal_strings_once);
     tcase_add_test(tc, a_buffer_keeps_to_its_ceiling);

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Every option of flamed in one table: the command line, the file /etc/flamed/flamed.yaml, --help
+ * and the man page all come from it. Flags override the file, the file overrides defaults. Thread:
+ * one, at start.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "base/error.h"
+
+#define CONFIG_FILE_DEFAULT "/etc/flamed/flamed.yaml"
+#define CONFIG_FILE_MAX_BYTES ((size_t)256 << 10)
+#define CONFIG_LISTEN_MAX 16
+#define CONFIG_TEXT_MAX 4096
+
+/* What symbols=auto may use. */
+enum config_symbols { CONFIG_SYMBOLS_AUTO, CONFIG_SYMBOLS_MEMORY };
+
+struct config_list {
+    char *items[CONFIG_LISTEN_MAX]; /* owned */
+    size_t count;
+};
+
+struct config {
+    char *config_file; /* owned, as all texts here; never NULL after config_init() */
+    struct config_list listen;
+    char *store;
+    char *user;
+    unsigned log_level; /* enum log_level */
+    unsigned symbols;   /* enum config_symbols */
+    bool show_arguments;
+    uint64_t captures_max, samples_max, connections_max;
+    uint64_t answer_max_bytes;
+    uint64_t idle_timeout_s;
+    bool version, help;
+};
+
+/* Defaults. 0 or -ENOMEM. */
+int config_init(struct config *c);
+void config_deinit(struct config *c);
+
+/* Reads the command line, then the file below what it said. A file that --config names must be
+ * there; the default one may be missing. With --help or --version no file is read. 0, or -errno
+ * with a sentence that names the option, or the file, line and key. *c is initialised by this call
+ * and to be deinitialised by the caller in every case. */
+int config_load(int argc, char *const *argv, struct config *c, struct error *err);
+/* The two halves. @text is the content of @file, which is only named in sentences. Options in
+ * @given (one bit for each row of the table) are left alone. */
+int config_parse_argv(int argc, char *const *argv, struct config *c, uint64_t *given,
+                      struct error *err);
+int config_parse_yaml(struct span text, const char *file, uint64_t given, struct config *c,
+                      struct error *err);
+
+/* The text of --help, and the same options as the part OPTIONS of the man page (roff). */
+void config_help(struct buf *out);
+void config_man(struct buf *out);

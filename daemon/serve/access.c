@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "serve/access.h"
+
+#include "serve/query.h"
+
+#include <arpa/inet.h>
+#include <strings.h>
+
+static bool is_port(struct span s)
+{
+    uint64_t port;
+
+    return s.n <= 5 && span_parse_dec(s, &port) && port <= 65535;
+}
+
+/* Splits "host:port", "host" or "[v6]:port". False when it is none of these. */
+static bool split_authority(struct span authority, struct span *ret_host)
+{
+    struct span host = authority, port = SPAN_NULL;
+    size_t end;
+
+    if (authority.n && authority.p[0] == '[') {
+        end = span_find(authority, ']');
+        if (end == authority.n)
+            return false;
+        host = (struct span){ authority.p + 1, end - 1 };
+        port = span_from(authority, end + 1);
+    } else {
+        end = span_find(authority, ':');
+        host.n = end;
+        port = span_from(authority, end);
+    }
+    if (port.n && (port.p[0] != ':' || !is_port(span_from(port, 1))))
+        return false;
+    *ret_host = host;
+    return host.n != 0;
+}
+
+/* True when @host is this machine by a name that nobody else can hand out: "localhost", a loopback
+ * address, or the very address that the client connected to. */
+static bool host_is_ours(struct span host, const char *local_address)
+{
+    char text[INET6_ADDRSTRLEN];
+    unsigned char wanted[16], ours[16];
+
+    if (host.n == strlen("localhost") && strncasecmp(host.p, "localhost", host.n) == 0)
+        return true;
+    if (host.n >= sizeof(text))
+        return false;
+    span_copy(host, text, sizeof(text));
+    if (inet_pton(AF_INET, text, wanted) == 1) {
+        if (wanted[0] == 127 && wanted[1] == 0 && wanted[2] == 0 && wanted[3] == 1)
+            return true;
+        return local_address && inet_pton(AF_INET, local_address, ours) == 1 &&
+               memcmp(wanted, ours, 4) == 0;
+    }
+    if (inet_pton(AF_INET6, text, wanted) == 1) {
+        if (memcmp(wanted, &in6addr_loopback, 16) == 0)
+            return true;
+        return local_address && inet_pton(AF_INET6, local_address, ours) == 1 &&
+               memcmp(wanted, ours, 16) == 0;
+    }
+    return false;
+}
+
+static int check_host(const struct access_facts *f, struct error *err)
+{
+    char show[QUERY_SHOW_MAX];
+    struct span host;
+
+    if (f->host_count > 1)
+        return error_set(err, -EACCES, "the request has %zu Host headers: send one", f->host_count);
+    if (f->unix_socket)
+        return 0;
+    error_remedy(err, "use http://localhost, http://127.0.0.1 or the Unix socket; from elsewhere, "
+                      "forward a port: ssh -L 7979:localhost:7979");
+    if (!f->host.p)
+        return error_set(err, -EACCES,
+                         "the request has no Host header, so that it cannot be told "
+                         "from one by a foreign web page");
+    if (!split_authority(f->host, &host) || !host_is_ours(host, f->local_address))
+        return error_set(err, -EACCES,
+                         "'%s' is not a name of this service: a web page may have had its own name "
+                         "point here (DNS rebinding)",
+                         query_show(f->host, show));
+    return 0;
+}
+
+static int check_origin(const struct access_facts *f, struct error *err)
+{
+    struct span authority = f->origin;
+    char show[QUERY_SHOW_MAX];
+
+    if (!f->origin.p)
+        return 0;
+    if (f->origin_count == 1 &&
+        (span_take_str(&authority, "http://") || span_take_str(&authority, "https://")) &&
+        f->host.p && authority.n == f->host.n &&
+        strncasecmp(authority.p, f->host.p, authority.n) == 0)
+        return 0;
+    error_remedy(err, "open the service's own page, or fetch the profile with curl");
+    return error_set(err, -EACCES, "a web page of '%s' asked for this: only this service's own may",
+                     query_show(f->origin, show));
+}
+
+int access_check(const struct access_facts *f, struct error *err)
+{
+    char show[QUERY_SHOW_MAX];
+    int r = check_host(f, err);
+
+    if (r == 0)
+        r = check_origin(f, err);
+    if (r < 0)
+        return r;
+    if (f->fetch_site.p && !span_eq_str(f->fetch_site, "same-origin") &&
+        !span_eq_str(f->fetch_site, "none")) {
+        error_remedy(err, "open the address yourself: paste it into the address bar, or use curl");
+        return error_set(err, -EACCES,
+                         "the browser says that another site's page led here (Sec-Fetch-Site: %s), "
+                         "and no other site may start anything",
+                         query_show(f->fetch_site, show));
+    }
+    return 0;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who may ask: keeps web pages of other sites, and names that were rebound to this machine, from
+ * reaching flamed through a browser of somebody who sits at it. Pure; thread: any.
+ */
+#pragma once
+
+#include "base/error.h"
+#include "base/span.h"
+
+/* Headers of a request as they came; p == NULL: not sent. */
+struct access_facts {
+    struct span host, origin, fetch_site;
+    size_t host_count, origin_count; /* how many such headers there were */
+    bool unix_socket;          /* came over a Unix socket: only the file's rights count for Host */
+    const char *local_address; /* numeric address that the client connected to; NULL for unix */
+};
+
+/* 0, or -EACCES with the sentence and the remedy. */
+int access_check(const struct access_facts *f, struct error *err);

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An answer in the making: status, headers, body. Knows HTTP's words but not the HTTP library.
+ * Thread: the one that works on the request.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "serve/negotiate.h"
+
+#include <jansson.h>
+
+#define ANSWER_HEADERS_MAX 48
+#define ANSWER_HEADER_BYTES 4096 /* of all values together; what is over is left out and counted   \
+                                  */
+
+struct answer_header {
+    const char *name; /* literal */
+    char *value;      /* owned; printable ASCII */
+};
+
+struct answer {
+    unsigned status;
+    const char *content_type; /* borrowed for the life of the program */
+    struct buf body;          /* owned */
+    struct span fixed;        /* body that lives as long as the program, in place of `body` */
+    bool no_body;             /* HEAD that was not worked out: no length is known */
+    struct answer_header headers[ANSWER_HEADERS_MAX];
+    size_t header_count, header_bytes;
+    const char *coding; /* "gzip", "deflate" or NULL */
+};
+
+void answer_init(struct answer *a, size_t max_bytes);
+void answer_deinit(struct answer *a);
+/* Forgets everything that was said so far. */
+void answer_reset(struct answer *a);
+
+/* Adds a header; bytes that a header cannot carry become '?'. False when a limit left it out. */
+bool answer_header(struct answer *a, const char *name, const char *fmt, ...) PRINTF_LIKE(3, 4);
+/* A body of text that starts with its type; drops what was there. */
+void answer_json(struct answer *a, unsigned status, const json_t *value);
+void answer_fixed(struct answer *a, const char *content_type, struct span body);
+
+/* Makes it a problem (RFC 9457) out of @err. @parameter: overrides err->parameter where not empty.
+ */
+void answer_problem(struct answer *a, unsigned status, const struct error *err,
+                    struct span parameter);
+/* The status for an outcome of the backend (> 0) or -errno, with its problem. @retry_s: for 429. */
+void answer_outcome(struct answer *a, int outcome, const struct error *err, unsigned retry_s);
+/* Compresses the body if that pays. Best effort. */
+void answer_encode(struct answer *a, enum content_coding coding);

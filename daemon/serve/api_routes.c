@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The routes that hand on what the backend knows, and those that know enough themselves. */
+#include "serve/impl.h"
+
+/* The backend's answer, or its problem. Takes @value. */
+static bool answer_backend(struct request *req, int r, json_t *value, const struct error *err)
+{
+    if (r == 0 && value)
+        answer_json(&req->answer, 200, value);
+    else
+        answer_outcome(&req->answer, r ? r : -EIO, err, 1);
+    json_decref(value);
+    return true;
+}
+
+bool handle_jvms(struct request *req)
+{
+    const struct api_backend *be = &req->serve->be;
+    struct error err = ERROR_NULL;
+    json_t *value = NULL;
+    int r = be->jvms(be->ctx, &req->params.target, &value, &err);
+
+    return answer_backend(req, r, value, &err);
+}
+
+bool handle_jvm(struct request *req)
+{
+    const struct api_backend *be = &req->serve->be;
+    struct error err = ERROR_NULL;
+    json_t *value = NULL;
+    int r = be->jvm(be->ctx, req->path_pid, &value, &err);
+
+    return answer_backend(req, r, value, &err);
+}
+
+bool handle_events(struct request *req)
+{
+    const struct api_backend *be = &req->serve->be;
+    const struct target_selector *t = &req->params.target;
+    struct error err = ERROR_NULL;
+    json_t *value = NULL;
+    int r;
+
+    if (t->pid_count > 1) {
+        error_parameter(&err, "pid", -EINVAL, "pid takes one process here, not %zu", t->pid_count);
+        answer_outcome(&req->answer, -EINVAL, &err, 0);
+        return true;
+    }
+    r = be->events(be->ctx, t->pid_count ? t->pids[0] : 0, &value, &err);
+    return answer_backend(req, r, value, &err);
+}
+
+bool handle_ready(struct request *req)
+{
+    const struct api_backend *be = &req->serve->be;
+    struct error err = ERROR_NULL;
+    json_t *value = NULL;
+    int r = be->ready(be->ctx, &value, &err);
+
+    /* What is missing stands in the document: it is the answer in both cases. */
+    if (value && (r == 0 || r == BACKEND_UNAVAILABLE)) {
+        answer_json(&req->answer, r == 0 ? 200 : 503, value);
+        json_decref(value);
+        return true;
+    }
+    return answer_backend(req, r, value, &err);
+}
+
+bool handle_health(struct request *req)
+{
+    answer_fixed(&req->answer, "application/json", SPAN("{\"status\":\"ok\"}\n"));
+    return true;
+}
+
+bool handle_openapi(struct request *req)
+{
+    answer_fixed(&req->answer, "application/json", serve_openapi());
+    return true;
+}

@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The only file that speaks with the HTTP library: callbacks for connections and requests, the
+ * checks that every request passes, and the sending of answers. Nothing here blocks.
+ */
+#include "serve/impl.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "serve/access.h"
+
+#include <microhttpd.h>
+#include <strings.h>
+
+/* Pages of ours are self-contained: no request may leave them, and they get an origin of their own,
+ * which this service does not answer to, so that even a name that broke out of its quoting could
+ * ask for nothing. */
+#define CSP_PAGE                                                                                   \
+    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "                  \
+    "img-src data: blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "           \
+    "sandbox allow-scripts allow-downloads"
+#define CSP_DATA "default-src 'none'; frame-ancestors 'none'; sandbox"
+
+/* ---- what came ---- */
+
+struct head {
+    struct access_facts access;
+    struct span accept, accept_encoding, content_length, transfer_encoding;
+};
+
+static enum MHD_Result head_header(void *cookie, enum MHD_ValueKind kind, const char *name,
+                                   const char *value)
+{
+    struct head *h = cookie;
+    struct span v = span_of(value ? value : "");
+
+    (void)kind;
+    if (strcasecmp(name, "Host") == 0) {
+        h->access.host = v;
+        h->access.host_count++;
+    } else if (strcasecmp(name, "Origin") == 0) {
+        h->access.origin = v;
+        h->access.origin_count++;
+    } else if (strcasecmp(name, "Sec-Fetch-Site") == 0) {
+        h->access.fetch_site = v;
+    } else if (strcasecmp(name, "Accept") == 0) {
+        h->accept = v;
+    } else if (strcasecmp(name, "Accept-Encoding") == 0) {
+        h->accept_encoding = v;
+    } else if (strcasecmp(name, "Content-Length") == 0) {
+        h->content_length = v;
+    } else if (strcasecmp(name, "Transfer-Encoding") == 0) {
+        h->transfer_encoding = v;
+    }
+    return MHD_YES;
+}
+
+static bool has_body(const struct head *h)
+{
+    return h->transfer_encoding.p ||
+           (h->content_length.p && !span_eq_str(span_trim(h->content_length), "0"));
+}
+
+/* Finds the route. False: the answer says why not. */
+static bool request_route(struct request *req, const char *method)
+{
+    struct span uri = span_of(req->uri), text = SPAN_NULL;
+    struct error err = ERROR_NULL;
+    char show[QUERY_SHOW_MAX];
+    const char *near;
+    int r;
+
+    uri.n = span_find(uri, '?');
+    r = query_decode_path(uri, &req->path, &err);
+    if (r < 0) {
+        answer_outcome(&req->answer, r, &err, 0);
+        return false;
+    }
+    r = route_find(span_of(req->path), &req->route, &req->path_pid, &text);
+    if (r == ROUTE_NONE) {
+        near = route_nearest(span_of(req->path));
+        error_remedy(&err, "GET /openapi.json lists every route; the profile of a JVM is at "
+                           "/profile?pid=N");
+        query_show(span_of(req->path), show);
+        if (near)
+            error_set(&err, 0, "there is nothing at '%s': did you mean '%s'?", show, near);
+        else
+            error_set(&err, 0, "there is nothing at '%s'", show);
+        answer_problem(&req->answer, 404, &err, SPAN_NULL);
+        return false;
+    }
+    if (!route_takes(req->route, method)) {
+        error_set(&err, 0, "%s is not possible at '%s': it takes %s",
+                  query_show(span_of(method), show), req->route->path, route_allow(req->route));
+        answer_problem(&req->answer, 405, &err, SPAN_NULL);
+        answer_header(&req->answer, "Allow", "%s", route_allow(req->route));
+        return false;
+    }
+    if (r == ROUTE_BAD_PID) {
+        error_parameter(&err, "pid", -EINVAL,
+                        "'%s' is not a process id: it is a number from 1 to 2147483647",
+                        query_show(text, show));
+        answer_problem(&req->answer, 400, &err, SPAN_NULL);
+        return false;
+    }
+    return true;
+}
+
+/* Reads the parameters. False: the answer says what is wrong with them. */
+static bool request_params(struct request *req, const struct head *h)
+{
+    struct span query = span_of(req->uri), unknown = SPAN_NULL;
+    struct error err = ERROR_NULL;
+    size_t count;
+    int r;
+
+    query = span_from(query, span_find(query, '?') + 1);
+    r = query_parse(query, &req->query, &err);
+    if (r == 0)
+        r = params_parse(&req->query, req->route->params, &req->params, &unknown, &err);
+    if (r != 0) {
+        answer_outcome(&req->answer, r, &err, 0);
+        if (unknown.n)
+            answer_problem(&req->answer, req->answer.status, &err, unknown);
+        return false;
+    }
+    if (req->route->negotiates && !req->params.format) {
+        const struct render_format *formats = render_formats(&count);
+
+        req->params.format = negotiate_format(h->accept, formats, count);
+        if (!req->params.format) {
+            error_set(&err, 0, "none of the formats has a type that the Accept header names");
+            error_remedy(&err, "send Accept: */*, or say format=, such as format=%s",
+                         formats[0].name);
+            answer_problem(&req->answer, 406, &err, SPAN_NULL);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Checks everything that can be checked without waiting. True: it goes to the handler. */
+static bool request_check(struct request *req, const char *method)
+{
+    struct error err = ERROR_NULL;
+    struct head h = { 0 };
+    int r;
+
+    MHD_get_connection_values(req->connection, MHD_HEADER_KIND, head_header, &h);
+    pthread_mutex_lock(&req->serve->lock);
+    h.access.unix_socket = req->client->unix_socket;
+    h.access.local_address = req->client->local_address; /* does not change */
+    pthread_mutex_unlock(&req->serve->lock);
+    req->head = strcmp(method, "HEAD") == 0;
+    req->coding = negotiate_coding(h.accept_encoding);
+
+    r = access_check(&h.access, &err);
+    if (r < 0) {
+        pthread_mutex_lock(&req->serve->lock);
+        req->serve->stats.refused_access++;
+        pthread_mutex_unlock(&req->serve->lock);
+        answer_problem(&req->answer, 403, &err, SPAN_NULL);
+        return false;
+    }
+    if (!request_route(req, method))
+        return false;
+    if (has_body(&h)) {
+        error_set(&err, 0, "'%s' takes no body", req->route->path);
+        error_remedy(&err, "put the parameters into the query: %s?name=value", req->route->path);
+        answer_problem(&req->answer, 413, &err, SPAN_NULL);
+        return false;
+    }
+    return request_params(req, &h);
+}
+
+/* ---- what goes ---- */
+
+static ssize_t no_bytes(void *cookie, uint64_t at, char *buf, size_t max)
+{
+    (void)cookie;
+    (void)at;
+    (void)buf;
+    (void)max;
+    return MHD_CONTENT_READER_END_OF_STREAM;
+}
+
+static struct MHD_Response *response_new(struct answer *a)
+{
+    struct MHD_Response *response;
+    size_t n = a->fixed.n;
+    char *p;
+
+    if (a->no_body)
+        return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 1024, no_bytes, NULL, NULL);
+    if (a->fixed.p)
+        return MHD_create_response_from_buffer(n, (void *)(uintptr_t)a->fixed.p,
+                                               MHD_RESPMEM_PERSISTENT);
+    p = buf_take(&a->body, &n);
+    if (!p)
+        return NULL;
+    response = MHD_create_response_from_buffer(n, p, MHD_RESPMEM_MUST_FREE);
+    if (!response)
+        free(p);
+    return response;
+}
+
+static enum MHD_Result request_send(struct request *req)
+{
+    struct answer *a = &req->answer;
+    struct MHD_Response *response = response_new(a);
+    enum MHD_Result r;
+
+    if (!response)
+        return MHD_NO;
+    MHD_add_response_header(response, "Content-Type", a->content_type);
+    MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+    MHD_add_response_header(response, "Cache-Control", "no-store");
+    MHD_add_response_header(response, "Referrer-Policy", "no-referrer");
+    MHD_add_response_header(response, "Cross-Origin-Resource-Policy", "same-origin");
+    MHD_add_response_header(response, "Content-Security-Policy",
+                            strncmp(a->content_type, "text/html", 9) == 0 ? CSP_PAGE : CSP_DATA);
+    MHD_add_response_header(response, "Vary",
+                            req->route && req->route->negotiates ? "Accept, Accept-Encoding"
+                                                                 : "Accept-Encoding");
+    if (a->coding)
+        MHD_add_response_header(response, "Content-Encoding", a->coding);
+    for (size_t i = 0; i < a->header_count; i++)
+        MHD_add_response_header(response, a->headers[i].name, a->headers[i].value);
+    r = MHD_queue_response(req->connection, a->status, response);
+    MHD_destroy_response(response);
+    return r;
+}
+
+/* ---- callbacks ---- */
+
+static void *on_uri(void *cookie, const char *uri, struct MHD_Connection *connection)
+{
+    struct serve *s = cookie;
+    struct request *req = request_new(s, uri);
+    const union MHD_ConnectionInfo *info;
+
+    if (!req)
+        return NULL;
+    req->connection = connection;
+    info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    req->client = info ? info->socket_context : NULL;
+    pthread_mutex_lock(&s->lock);
+    if (req->client)
+        req->client->since_ns = clock_monotonic_ns();
+    pthread_mutex_unlock(&s->lock);
+    return req;
+}
+
+/* Suspends @req and hands it to the workers. False when the service is stopping: the answer says
+ * so. */
+static bool request_wait(struct request *req)
+{
+    struct serve *s = req->serve;
+    struct error err = ERROR_NULL;
+
+    pthread_mutex_lock(&s->lock);
+    if (!s->stopping) {
+        s->suspended_count++; /* from here on serve_stop() waits for it */
+        pthread_mutex_unlock(&s->lock);
+        MHD_suspend_connection(req->connection);
+        pthread_mutex_lock(&s->lock);
+        net_watch(s, req);
+        work_push(s, req);
+        pthread_mutex_unlock(&s->lock);
+        return true;
+    }
+    pthread_mutex_unlock(&s->lock);
+    error_set(&err, -ESHUTDOWN, "the service is stopping");
+    answer_outcome(&req->answer, BACKEND_UNAVAILABLE, &err, 0);
+    return false;
+}
+
+static enum MHD_Result on_request(void *cookie, struct MHD_Connection *connection, const char *url,
+                                  const char *method, const char *version, const char *upload,
+                                  size_t *upload_n, void **request)
+{
+    struct serve *s = cookie;
+    struct request *req = *request;
+    bool ready, left;
+
+    (void)connection;
+    (void)url;
+    (void)upload;
+    if (!req || !req->client)
+        return MHD_NO;
+    pthread_mutex_lock(&s->lock);
+    ready = req->ready;
+    left = req->left;
+    pthread_mutex_unlock(&s->lock);
+    if (ready)
+        return left ? MHD_NO : request_send(req);
+    if (req->seen) { /* bodies are refused: these are bytes that were already on their way */
+        *upload_n = 0;
+        return MHD_YES;
+    }
+    req->seen = true;
+    req->http_1_0 = strcmp(version, MHD_HTTP_VERSION_1_1) != 0;
+    pthread_mutex_lock(&s->lock);
+    s->stats.requests++;
+    req->client->busy = true;
+    req->client->since_ns = clock_monotonic_ns();
+    pthread_mutex_unlock(&s->lock);
+    if (request_check(req, method)) {
+        if (req->route->waits) {
+            if (request_wait(req))
+                return MHD_YES;
+        } else {
+            req->route->handle(req);
+            answer_encode(&req->answer, req->coding);
+        }
+    }
+    log_debug("request method=%s path=%s status=%u", method, req->path ? req->path : "-",
+              req->answer.status);
+    return request_send(req);
+}
+
+static void on_completed(void *cookie, struct MHD_Connection *connection, void **request,
+                         enum MHD_RequestTerminationCode code)
+{
+    struct serve *s = cookie;
+    struct request *req = *request;
+
+    (void)connection;
+    (void)code;
+    if (!req)
+        return;
+    *request = NULL;
+    pthread_mutex_lock(&s->lock);
+    if (req->client) {
+        req->client->busy = false;
+        req->client->since_ns = clock_monotonic_ns();
+    }
+    request_unref_locked(req);
+    pthread_cond_broadcast(&s->idle);
+    pthread_mutex_unlock(&s->lock);
+}
+
+static void on_connection(void *cookie, struct MHD_Connection *connection, void **context,
+                          enum MHD_ConnectionNotificationCode code)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    struct serve *s = cookie;
+    struct client *c;
+
+    pthread_mutex_lock(&s->lock);
+    if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+        for (size_t i = 0; i < s->client_max; i++) {
+            if (s->clients[i].used && s->clients[i].fd == (int)info->connect_fd)
+                *context = &s->clients[i];
+        }
+    } else if ((c = *context)) {
+        c->used = false; /* before the library closes the socket: its number is not reused yet */
+        c->fd = -1;
+        *context = NULL;
+    }
+    pthread_mutex_unlock(&s->lock);
+}
+
+static void on_log(void *cookie, const char *fmt, va_list ap)
+{
+    char text[512];
+
+    (void)cookie;
+    if (log_level_get() < LOG_LEVEL_DEBUG)
+        return;
+    vsnprintf(text, sizeof(text), fmt, ap);
+    log_debug("http: %s", text);
+}
+
+int http_start(struct serve *s, struct error *err)
+{
+    s->mhd = MHD_start_daemon(
+        MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ITC |
+            MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG,
+        0, NULL, NULL, on_request, s, MHD_OPTION_EXTERNAL_LOGGER, on_log, s,
+        MHD_OPTION_THREAD_POOL_SIZE, (unsigned)SERVE_MHD_THREADS, MHD_OPTION_CONNECTION_LIMIT,
+        (unsigned)(s->client_max * SERVE_MHD_THREADS), MHD_OPTION_CONNECTION_TIMEOUT,
+        s->opts.idle_timeout_s, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)SERVE_CONNECTION_BYTES,
+        MHD_OPTION_URI_LOG_CALLBACK, on_uri, s, MHD_OPTION_NOTIFY_COMPLETED, on_completed, s,
+        MHD_OPTION_NOTIFY_CONNECTION, on_connection, s, MHD_OPTION_END);
+    if (!s->mhd)
+        return error_set(err, -ENOMEM, "cannot start the HTTP library");
+    return 0;
+}
+
+void http_stop(struct serve *s)
+{
+    if (s->mhd)
+        MHD_stop_daemon(s->mhd);
+    s->mhd = NULL;
+}

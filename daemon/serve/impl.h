@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the files of serve/ share: connections, requests, and the threads between which they move.
+ *
+ *   net thread (net.c)        accepts, watches waiting clients, keeps deadlines
+ *   MHD's pool (http.c)       reads requests, answers what needs no waiting, sends answers
+ *   workers (work.c)          call the backend, render, compress
+ *   the engine's thread       calls capture_done()
+ *
+ * A request that has to wait is suspended in the HTTP library, belongs to the workers' queue or to
+ * a running capture, and is resumed with its answer ready. `lock` guards all that is marked with
+ * it; it is never held while the backend or the HTTP library is called.
+ */
+#pragma once
+
+#include "serve/answer.h"
+#include "serve/params.h"
+#include "serve/route.h"
+#include "serve/serve.h"
+
+#include <netinet/in.h>
+#include <pthread.h>
+
+#define SERVE_WORKERS 3
+#define SERVE_MHD_THREADS 2
+#define SERVE_LISTEN_MAX 16
+#define SERVE_CLOSING_MAX 64               /* connections told to go, not gone yet */
+#define SERVE_CONNECTION_BYTES (32 * 1024) /* the HTTP library's memory for one */
+#define SERVE_URI_MAX SERVE_CONNECTION_BYTES
+#define SERVE_END_GRACE_NS (3 * NSEC_PER_SEC)   /* past its duration a capture is told to end */
+#define SERVE_GIVE_UP_NS (9 * NSEC_PER_SEC / 2) /* past it, the answer leaves without it */
+#define SERVE_SEND_MAX_NS (600 * NSEC_PER_SEC)  /* for a client to read its answer */
+#define SERVE_STOP_MAX_NS (4 * NSEC_PER_SEC)    /* for captures to end when stopping */
+#define SERVE_STOP_SEND_NS (NSEC_PER_SEC / 2)   /* and for the last answers to be sent */
+
+struct request;
+
+/* A connection. Guarded by lock. */
+struct client {
+    int fd; /* the HTTP library's */
+    bool used, unix_socket, closing;
+    bool busy;               /* a request is being worked on or answered */
+    bool probed;             /* half-closed: was asked whether it is still there */
+    uint32_t generation;     /* of this slot, so that a late event cannot hit the next owner */
+    uint64_t since_ns;       /* when it last became busy or idle, or began to be answered */
+    struct request *request; /* that is suspended, or NULL */
+    bool watching;           /* in the epoll set, for its leaving */
+    char local_address[INET6_ADDRSTRLEN];
+};
+
+struct request {
+    struct serve *serve;
+    struct MHD_Connection *connection;
+    struct client *client;
+    char *uri;  /* owned: as it was sent */
+    char *path; /* owned: decoded */
+    struct query query;
+    struct params params;
+    const struct route *route;
+    int32_t path_pid;
+    bool head, seen, http_1_0;
+    enum content_coding coding;
+    struct answer answer; /* of the thread that works on it */
+
+    /* Guarded by lock. */
+    struct request *next; /* in the queue */
+    unsigned refs;        /* the HTTP library's, and the capture's until done */
+    bool ready;
+    bool left;      /* the client is gone */
+    bool capturing; /* capture_start() was called and did not fail */
+    bool held;      /* a thread is inside capture_start() or capture_end() */
+    bool ended;     /* the capture was told to end, or is to be as soon as not held */
+    bool end_keep;
+    bool done;      /* capture_done() was called, or is not waited for any longer */
+    bool abandoned; /* it is not waited for any longer */
+    struct capture *capture;
+    uint64_t started_ns, end_ns, give_up_ns;
+    struct profile *profile; /* owned */
+    int outcome;
+    struct error err;
+};
+
+struct serve {
+    struct api_backend be;
+    struct serve_opts opts;
+    struct MHD_Daemon *mhd;
+    int listen_fds[SERVE_LISTEN_MAX];
+    size_t listen_count;
+    int epoll_fd, wake_fd;
+    pthread_t net_thread, workers[SERVE_WORKERS];
+    bool net_started;
+    size_t workers_started;
+
+    pthread_mutex_t lock;
+    pthread_cond_t work, idle;
+    struct client *clients; /* [client_max] */
+    size_t client_max;
+    struct request *queue_head, *queue_tail;
+    size_t suspended_count;
+    bool stopping, workers_stop, net_stop;
+    struct serve_stats stats;
+};
+
+/* ---- net.c ---- */
+
+int net_start(struct serve *s, struct error *err);
+void net_stop(struct serve *s);
+/* Called with lock held. */
+void net_watch(struct serve *s, struct request *req);
+void net_unwatch(struct serve *s, struct request *req);
+
+/* ---- http.c ---- */
+
+int http_start(struct serve *s, struct error *err);
+void http_stop(struct serve *s);
+
+/* ---- work.c ---- */
+
+int work_start(struct serve *s, struct error *err);
+void work_stop(struct serve *s);
+/* Puts a suspended request into the queue. Called with lock held. */
+void work_push(struct serve *s, struct request *req);
+/* Begins the capture of req->params. True when the answer is already there (it failed). */
+bool work_capture(struct request *req);
+/* Ends the capture of a request, if one is running. Called with lock held; drops it in between. */
+void work_end_capture(struct request *req, bool keep);
+/* Stops waiting for a capture that does not come to its end. Called with lock held. */
+void work_give_up(struct request *req);
+/* Drops a reference; called with lock held, which is dropped in between. */
+void request_unref_locked(struct request *req);
+struct request *request_new(struct serve *s, const char *uri);
+
+/* ---- handlers: true when req->answer is complete ---- */
+
+bool handle_profile(struct request *req);
+/* The second half: the capture is done. */
+void finish_profile(struct request *req);
+bool handle_jvms(struct request *req);
+bool handle_jvm(struct request *req);
+bool handle_events(struct request *req);
+bool handle_ready(struct request *req);
+bool handle_health(struct request *req);
+bool handle_openapi(struct request *req);
+bool handle_index(struct request *req);

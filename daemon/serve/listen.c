@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Listening sockets from addresses as the configuration writes them. Runs at start, with
+ * privileges. */
+#include "serve/serve.h"
+
+#include "base/cleanup.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#define LISTEN_BACKLOG 256
+#define LISTEN_GROUP "flamed"
+
+static const char EXPECTED[] = "an address is HOST:PORT, [HOST6]:PORT or unix:PATH";
+
+/* ---- TCP ---- */
+
+static int refuse_public(const char *address, struct error *err)
+{
+    error_remedy(err,
+                 "listen on 127.0.0.1:PORT, [::1]:PORT or unix:PATH, and reach it from elsewhere "
+                 "through ssh -L or a proxy that asks who is there");
+    return error_set(
+        err, -EACCES,
+        "cannot listen on '%s': without authentication and TLS only loopback addresses "
+        "and Unix sockets may be listened on",
+        address);
+}
+
+/* Splits "HOST:PORT" or "[HOST6]:PORT" into a socket address. */
+static int parse_tcp(const char *address, struct sockaddr_storage *ret, socklen_t *ret_n,
+                     struct error *err)
+{
+    struct sockaddr_in *v4 = (struct sockaddr_in *)ret;
+    struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)ret;
+    struct span text = span_of(address), host;
+    size_t colon = span_rfind(text, ':');
+    bool bracketed = span_starts_with(text, "[");
+    char host_text[64];
+    uint64_t port;
+
+    if (colon == text.n || !span_parse_dec(span_from(text, colon + 1), &port) || port > 65535)
+        return error_set(err, -EINVAL, "'%s' has no port from 0 to 65535: %s", address, EXPECTED);
+    host = (struct span){ text.p, colon };
+    if (bracketed) {
+        if (host.n < 3 || host.p[host.n - 1] != ']')
+            return error_set(err, -EINVAL, "'%s' has no ']' before the port: %s", address,
+                             EXPECTED);
+        host = (struct span){ host.p + 1, host.n - 2 };
+    }
+    if (host.n == 0 || span_eq_str(host, "*"))
+        return refuse_public(address, err);
+    if (host.n >= sizeof(host_text))
+        return error_set(err, -EINVAL, "'%s' has no host: %s", address, EXPECTED);
+    span_copy(host, host_text, sizeof(host_text));
+    if (!bracketed && strcmp(host_text, "localhost") == 0)
+        snprintf(host_text, sizeof(host_text), "127.0.0.1");
+
+    memset(ret, 0, sizeof(*ret));
+    if (!bracketed && inet_pton(AF_INET, host_text, &v4->sin_addr) == 1) {
+        v4->sin_family = AF_INET;
+        v4->sin_port = htons((uint16_t)port);
+        *ret_n = sizeof(*v4);
+        return ntohl(v4->sin_addr.s_addr) >> 24 == 127 ? 0 : refuse_public(address, err);
+    }
+    if (bracketed && inet_pton(AF_INET6, host_text, &v6->sin6_addr) == 1) {
+        v6->sin6_family = AF_INET6;
+        v6->sin6_port = htons((uint16_t)port);
+        *ret_n = sizeof(*v6);
+        return IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr) ? 0 : refuse_public(address, err);
+    }
+    return error_set(err, -EINVAL, "'%s' is no numeric address, nor localhost: %s", address,
+                     EXPECTED);
+}
+
+static int listen_tcp(const char *address, int *ret_fd, struct error *err)
+{
+    _cleanup_close_ int fd = -1;
+    struct sockaddr_storage sa;
+    const int one = 1;
+    socklen_t n;
+    int r = parse_tcp(address, &sa, &n, err);
+
+    if (r < 0)
+        return r;
+    fd = socket(sa.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return error_errno(err, "cannot make a socket for '%s'", address);
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+    if (sa.ss_family == AF_INET6)
+        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one));
+    if (bind(fd, (struct sockaddr *)&sa, n) < 0 || listen(fd, LISTEN_BACKLOG) < 0) {
+        if (errno == EADDRINUSE)
+            error_remedy(err, "stop the other program, or choose another port with --listen");
+        return error_errno(err, "cannot listen on '%s'", address);
+    }
+    *ret_fd = take_fd(&fd);
+    return 0;
+}
+
+/* ---- Unix ---- */
+
+/* Removes a socket file that nobody listens on any more. 0 when the path is free now. */
+static int remove_stale(const struct sockaddr_un *sa, struct error *err)
+{
+    _cleanup_close_ int fd = -1;
+    struct stat st;
+
+    if (lstat(sa->sun_path, &st) < 0)
+        return errno == ENOENT ? 0 : error_errno(err, "cannot look at '%s'", sa->sun_path);
+    if (!S_ISSOCK(st.st_mode)) {
+        error_remedy(err, "move it away, or choose another path with --listen");
+        return error_set(err, -EEXIST, "'%s' is in the way: it is no socket", sa->sun_path);
+    }
+    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return error_errno(err, "cannot make a Unix socket");
+    if (connect(fd, (const struct sockaddr *)sa, sizeof(*sa)) == 0 || errno != ECONNREFUSED) {
+        error_remedy(err, "stop the other flamed, or choose another path with --listen");
+        return error_set(err, -EADDRINUSE, "another program listens on '%s'", sa->sun_path);
+    }
+    if (unlink(sa->sun_path) < 0 && errno != ENOENT)
+        return error_errno(err, "cannot remove the stale socket '%s'", sa->sun_path);
+    return 0;
+}
+
+/* /run/flamed, where the service manager did not make it. */
+static int make_parent(const char *path, struct error *err)
+{
+    struct span parent = span_of(path);
+    char text[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
+
+    parent.n = span_rfind(parent, '/');
+    if (parent.n == 0)
+        return 0;
+    span_copy(parent, text, sizeof(text));
+    if (mkdir(text, 0755) < 0 && errno != EEXIST)
+        return error_errno(err, "cannot make the folder '%s' for the socket", text);
+    return 0;
+}
+
+/* The group may fail to be set: then only the owner can connect, which is safe. */
+static int set_owner(const char *path, struct error *err)
+{
+    char text[1024];
+    struct group group, *found = NULL;
+
+    if (chmod(path, 0660) < 0)
+        return error_errno(err, "cannot set the rights of '%s'", path);
+    if (geteuid() == 0 && getgrnam_r(LISTEN_GROUP, &group, text, sizeof(text), &found) == 0 &&
+        found && lchown(path, (uid_t)-1, found->gr_gid) < 0)
+        return error_errno(err, "cannot give '%s' to the group " LISTEN_GROUP, path);
+    return 0;
+}
+
+static int listen_unix(const char *path, int *ret_fd, struct error *err)
+{
+    _cleanup_close_ int fd = -1;
+    struct sockaddr_un sa = { .sun_family = AF_UNIX };
+    int r;
+
+    if (path[0] != '/' || path[1] == '\0')
+        return error_set(err, -EINVAL, "'unix:%s' has no absolute path: %s", path, EXPECTED);
+    if (strlen(path) >= sizeof(sa.sun_path))
+        return error_set(err, -ENAMETOOLONG,
+                         "'%s' is longer than the path of a socket may be (%zu)", path,
+                         sizeof(sa.sun_path) - 1);
+    span_copy(span_of(path), sa.sun_path, sizeof(sa.sun_path));
+    r = make_parent(path, err);
+    if (r == 0)
+        r = remove_stale(&sa, err);
+    if (r < 0)
+        return r;
+    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return error_errno(err, "cannot make a Unix socket");
+    if (bind(fd, (struct sockaddr *)&sa, sizeof(sa)) < 0)
+        return error_errno(err, "cannot bind to '%s'", path);
+    r = set_owner(path, err); /* before listen(): nobody can have connected */
+    if (r < 0)
+        return r;
+    if (listen(fd, LISTEN_BACKLOG) < 0)
+        return error_errno(err, "cannot listen on '%s'", path);
+    *ret_fd = take_fd(&fd);
+    return 0;
+}
+
+int listen_open(const char *address, int *ret_fd, struct error *err)
+{
+    if (strncmp(address, "unix:", 5) == 0)
+        return listen_unix(address + 5, ret_fd, err);
+    return listen_tcp(address, ret_fd, err);
+}

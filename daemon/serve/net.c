@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The net thread: accepts connections and hands them to the HTTP library, makes room when there are
+ * too many, notices when the client of a waiting request leaves, and keeps deadlines. Knows nothing
+ * of HTTP but two canned lines.
+ */
+#include "serve/impl.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+
+#include <arpa/inet.h>
+#include <microhttpd.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+
+#define NET_TICK_MS 200
+#define NET_EVENTS 32
+#define TOKEN_LISTEN UINT64_C(0xffffffff00000000)
+#define TOKEN_WAKE UINT64_MAX
+
+static uint64_t client_token(const struct serve *s, const struct client *c)
+{
+    return (uint64_t)(c->generation & 0x7fffffff) << 32 | (uint64_t)(c - s->clients);
+}
+
+/* ---- connections ---- */
+
+static struct client *client_slot(struct serve *s)
+{
+    for (size_t i = 0; i < s->client_max; i++) {
+        if (!s->clients[i].used)
+            return &s->clients[i];
+    }
+    return NULL;
+}
+
+static void client_cut(struct client *c)
+{
+    c->closing = true;
+    shutdown(c->fd, SHUT_RDWR); /* the HTTP library sees the end and closes it */
+}
+
+/* Cuts off the connection that has been without a complete request for the longest time. */
+static bool client_evict(struct serve *s)
+{
+    struct client *oldest = NULL;
+
+    for (size_t i = 0; i < s->client_max; i++) {
+        struct client *c = &s->clients[i];
+
+        if (c->used && !c->busy && !c->closing && (!oldest || c->since_ns < oldest->since_ns))
+            oldest = c;
+    }
+    if (!oldest)
+        return false;
+    s->stats.evicted++;
+    client_cut(oldest);
+    return true;
+}
+
+static size_t clients_now(const struct serve *s)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < s->client_max; i++)
+        n += s->clients[i].used && !s->clients[i].closing;
+    return n;
+}
+
+/* Every connection has a request under way: says so in the smallest way and closes. */
+static void net_refuse(int fd)
+{
+    static const char ANSWER[] =
+        "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/problem+json\r\n"
+        "Connection: close\r\nRetry-After: 2\r\nContent-Length: 140\r\n\r\n"
+        "{\"type\":\"urn:flamed:problem:unavailable\",\"title\":\"Too many "
+        "connections\",\"status\":503,"
+        "\"detail\":\"every connection is in use: try again soon\"}\n";
+    char ignored[4096];
+
+    /* What the client sent is read, or closing would reset the connection before it reads this. */
+    if (recv(fd, ignored, sizeof(ignored), MSG_DONTWAIT) >= 0 || errno == EAGAIN)
+        send(fd, ANSWER, sizeof(ANSWER) - 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+    shutdown(fd, SHUT_WR);
+    close(fd);
+}
+
+static void client_describe(struct client *c, const struct sockaddr_storage *peer)
+{
+    struct sockaddr_storage local = { 0 };
+    socklen_t n = sizeof(local);
+
+    c->unix_socket = peer->ss_family == AF_UNIX;
+    c->local_address[0] = '\0';
+    if (c->unix_socket || getsockname(c->fd, (struct sockaddr *)&local, &n) < 0)
+        return;
+    if (local.ss_family == AF_INET)
+        inet_ntop(AF_INET, &((struct sockaddr_in *)&local)->sin_addr, c->local_address,
+                  sizeof(c->local_address));
+    else if (local.ss_family == AF_INET6)
+        inet_ntop(AF_INET6, &((struct sockaddr_in6 *)&local)->sin6_addr, c->local_address,
+                  sizeof(c->local_address));
+}
+
+/* Takes @fd over. */
+static void net_add(struct serve *s, int fd, const struct sockaddr_storage *peer, socklen_t peer_n)
+{
+    struct client *c = NULL;
+    uint32_t generation;
+
+    pthread_mutex_lock(&s->lock);
+    if (clients_now(s) < s->opts.connections_max || client_evict(s))
+        c = client_slot(s);
+    if (!c) {
+        pthread_mutex_unlock(&s->lock);
+        net_refuse(fd);
+        return;
+    }
+    generation = c->generation + 1;
+    *c = (struct client){
+        .fd = fd, .used = true, .generation = generation, .since_ns = clock_monotonic_ns()
+    };
+    client_describe(c, peer);
+    s->stats.connections++;
+    pthread_mutex_unlock(&s->lock);
+
+    if (MHD_add_connection(s->mhd, fd, (const struct sockaddr *)peer, peer_n) == MHD_YES)
+        return;
+    /* It closed the socket. */
+    pthread_mutex_lock(&s->lock);
+    if (c->used && c->generation == generation)
+        c->used = false;
+    pthread_mutex_unlock(&s->lock);
+}
+
+static void net_accept(struct serve *s, int listen_fd)
+{
+    for (int i = 0; i < 64; i++) {
+        struct sockaddr_storage peer = { .ss_family = AF_UNIX };
+        socklen_t n = sizeof(peer);
+        int fd = accept4(listen_fd, (struct sockaddr *)&peer, &n, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+        if (fd >= 0) {
+            net_add(s, fd, &peer, n);
+            continue;
+        }
+        if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
+            const struct timespec pause = { .tv_nsec = 20 * 1000 * 1000 };
+
+            if (log_limit())
+                log_warn_errno(-errno, "cannot accept a connection");
+            nanosleep(&pause, NULL); /* the socket stays readable: do not spin */
+        }
+        return;
+    }
+}
+
+/* ---- clients that leave ---- */
+
+void net_watch(struct serve *s, struct request *req)
+{
+    struct client *c = req->client;
+    /* A Unix socket tells a client that has left (HUP) from one that only has no more to say. */
+    struct epoll_event ev = { .events = c->unix_socket ? 0 : EPOLLRDHUP,
+                              .data.u64 = client_token(s, c) };
+
+    c->request = req;
+    c->probed = false;
+    c->watching = epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, c->fd, &ev) == 0;
+}
+
+void net_unwatch(struct serve *s, struct request *req)
+{
+    struct client *c = req->client;
+
+    if (c->watching)
+        epoll_ctl(s->epoll_fd, EPOLL_CTL_DEL, c->fd, NULL);
+    c->watching = false;
+    c->request = NULL;
+}
+
+/* A TCP client that shut down its sending side may have left, or may still be waiting for its
+ * answer: writing tells, since a closed socket replies with a reset. An interim response is what
+ * HTTP/1.1 lets a server say at any time; nothing else is under way on this connection while its
+ * request is suspended. */
+static bool client_probe(struct serve *s, struct client *c)
+{
+    static const char INTERIM[] = "HTTP/1.1 102 Processing\r\n\r\n";
+    struct epoll_event ev = { .events = 0, .data.u64 = client_token(s, c) };
+
+    if (c->probed || c->request->http_1_0)
+        return false;
+    c->probed = true;
+    return send(c->fd, INTERIM, sizeof(INTERIM) - 1, MSG_DONTWAIT | MSG_NOSIGNAL) ==
+               sizeof(INTERIM) - 1 &&
+           epoll_ctl(s->epoll_fd, EPOLL_CTL_MOD, c->fd, &ev) == 0;
+}
+
+static void net_client_event(struct serve *s, uint64_t token, uint32_t events)
+{
+    size_t slot = token & UINT32_MAX;
+    struct client *c;
+
+    if (slot >= s->client_max)
+        return;
+    pthread_mutex_lock(&s->lock);
+    c = &s->clients[slot];
+    if (c->used && c->watching && client_token(s, c) == token) {
+        if ((events & (EPOLLHUP | EPOLLERR)) || !client_probe(s, c)) {
+            struct request *req = c->request;
+
+            epoll_ctl(s->epoll_fd, EPOLL_CTL_DEL, c->fd, NULL);
+            c->watching = false;
+            req->left = true;
+            s->stats.clients_left++;
+            work_end_capture(req, /* keep= */ false);
+        }
+    }
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* ---- deadlines ---- */
+
+static void net_tick(struct serve *s)
+{
+    uint64_t now = clock_monotonic_ns(), idle_ns = s->opts.idle_timeout_s * NSEC_PER_SEC;
+
+    pthread_mutex_lock(&s->lock);
+    for (size_t i = 0; i < s->client_max; i++) {
+        struct client *c = &s->clients[i];
+        struct request *req = c->request;
+
+        if (!c->used)
+            continue;
+        if (!req && !c->closing &&
+            now - c->since_ns > (c->busy ? MAX(idle_ns, SERVE_SEND_MAX_NS) : idle_ns)) {
+            s->stats.timed_out++;
+            client_cut(c);
+        }
+        if (req && req->capturing && !req->done) {
+            if (now >= req->give_up_ns)
+                work_give_up(req);
+            else if (now >= req->end_ns)
+                work_end_capture(req, /* keep= */ true);
+        }
+    }
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* ---- the thread ---- */
+
+static void *net_run(void *cookie)
+{
+    struct serve *s = cookie;
+    uint64_t next_tick = 0;
+
+    for (;;) {
+        struct epoll_event events[NET_EVENTS];
+        int n = epoll_wait(s->epoll_fd, events, NET_EVENTS, NET_TICK_MS);
+        bool stop;
+
+        for (int i = 0; i < n; i++) {
+            uint64_t token = events[i].data.u64;
+
+            if (token == TOKEN_WAKE)
+                continue;
+            if ((token & TOKEN_LISTEN) == TOKEN_LISTEN)
+                net_accept(s, s->listen_fds[token & UINT32_MAX]);
+            else
+                net_client_event(s, token, events[i].events);
+        }
+        pthread_mutex_lock(&s->lock);
+        stop = s->net_stop;
+        pthread_mutex_unlock(&s->lock);
+        if (stop)
+            return NULL;
+        if (clock_monotonic_ns() >= next_tick) {
+            net_tick(s);
+            next_tick = clock_monotonic_ns() + NET_TICK_MS * NSEC_PER_MSEC / 2;
+        }
+    }
+}
+
+int net_start(struct serve *s, struct error *err)
+{
+    struct epoll_event ev = { .events = EPOLLIN, .data.u64 = TOKEN_WAKE };
+    int r;
+
+    s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    s->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (s->epoll_fd < 0 || s->wake_fd < 0 ||
+        epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, s->wake_fd, &ev) < 0)
+        return error_errno(err, "cannot make the event loop of the HTTP service");
+    for (size_t i = 0; i < s->listen_count; i++) {
+        ev.data.u64 = TOKEN_LISTEN | i;
+        if (epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, s->listen_fds[i], &ev) < 0)
+            return error_errno(err, "cannot wait for connections on a listening socket");
+    }
+    r = pthread_create(&s->net_thread, NULL, net_run, s);
+    if (r != 0)
+        return error_code(err, -r, "cannot start a thread of the HTTP service");
+    s->net_started = true;
+    return 0;
+}
+
+void net_stop(struct serve *s)
+{
+    uint64_t one = 1;
+
+    if (!s->net_started)
+        return;
+    pthread_mutex_lock(&s->lock);
+    s->net_stop = true;
+    pthread_mutex_unlock(&s->lock);
+    if (write(s->wake_fd, &one, sizeof(one)) < 0)
+        log_debug_errno(-errno, "cannot wake the net thread"); /* it wakes at its next tick */
+    pthread_join(s->net_thread, NULL);
+    s->net_started = false;
+}

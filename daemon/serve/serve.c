@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Starting and stopping the HTTP service: threads, sockets, limits. */
+#include "serve/impl.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+
+static bool serve_is_idle(const struct serve *s, bool answered)
+{
+    if (s->suspended_count || s->stats.captures_now)
+        return false;
+    for (size_t i = 0; answered && i < s->client_max; i++) {
+        if (s->clients[i].used && s->clients[i].busy)
+            return false;
+    }
+    return true;
+}
+
+/* Waits until no request waits for a worker or a capture (@answered: and all answers were sent), or
+ * @until_ns. Called with lock held. */
+static bool wait_idle(struct serve *s, bool answered, uint64_t until_ns)
+{
+    struct timespec until = { .tv_sec = (time_t)(until_ns / NSEC_PER_SEC),
+                              .tv_nsec = (long)(until_ns % NSEC_PER_SEC) };
+
+    while (!serve_is_idle(s, answered)) {
+        if (pthread_cond_timedwait(&s->idle, &s->lock, &until) == ETIMEDOUT)
+            break;
+    }
+    return serve_is_idle(s, /* answered= */ false);
+}
+
+static void serve_free(struct serve *s)
+{
+    for (size_t i = 0; i < s->listen_count; i++)
+        close_fd(s->listen_fds[i]);
+    close_fd(s->epoll_fd);
+    close_fd(s->wake_fd);
+    pthread_cond_destroy(&s->work);
+    pthread_cond_destroy(&s->idle);
+    pthread_mutex_destroy(&s->lock);
+    free(s->clients);
+    free(s);
+}
+
+int serve_start(const struct serve_opts *o, const struct api_backend *be, struct serve **ret,
+                struct error *err)
+{
+    pthread_condattr_t monotonic;
+    struct serve *s;
+    int r = 0;
+
+    if (o->listen_count > SERVE_LISTEN_MAX)
+        r = error_set(err, -E2BIG, "at most %d addresses can be listened on", SERVE_LISTEN_MAX);
+    s = r == 0 ? calloc(1, sizeof(*s)) : NULL;
+    if (s) {
+        s->client_max = o->connections_max + SERVE_CLOSING_MAX;
+        s->clients = calloc(s->client_max, sizeof(*s->clients));
+    }
+    if (!s || !s->clients) {
+        for (size_t i = 0; i < o->listen_count; i++)
+            close_fd(o->listen_fds[i]);
+        free(s);
+        return r < 0 ? r : error_set(err, -ENOMEM, "out of memory");
+    }
+    s->be = *be;
+    s->opts = *o;
+    s->opts.idle_timeout_s = MAX(o->idle_timeout_s, 1u);
+    s->epoll_fd = s->wake_fd = -1;
+    s->listen_count = o->listen_count;
+    if (o->listen_count)
+        memcpy(s->listen_fds, o->listen_fds, o->listen_count * sizeof(int));
+    s->opts.listen_fds = s->listen_fds;
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_cond_init(&s->work, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&s->idle, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+
+    r = http_start(s, err);
+    if (r == 0)
+        r = work_start(s, err);
+    if (r == 0)
+        r = net_start(s, err);
+    if (r < 0) {
+        serve_stop(s);
+        return r;
+    }
+    *ret = s;
+    return 0;
+}
+
+struct serve *serve_stop(struct serve *s)
+{
+    bool idle;
+
+    if (!s)
+        return NULL;
+    pthread_mutex_lock(&s->lock);
+    s->stopping = true;
+    for (size_t i = 0; i < s->client_max; i++) {
+        if (s->clients[i].request)
+            work_end_capture(s->clients[i].request, /* keep= */ true);
+    }
+    idle = wait_idle(s, /* answered= */ false, clock_monotonic_ns() + SERVE_STOP_MAX_NS);
+    for (size_t i = 0; !idle && i < s->client_max; i++) {
+        if (s->clients[i].request)
+            work_give_up(s->clients[i].request);
+    }
+    wait_idle(s, /* answered= */ true, clock_monotonic_ns() + SERVE_STOP_SEND_NS);
+    idle = s->suspended_count == 0;
+    pthread_mutex_unlock(&s->lock);
+    net_stop(s);
+    if (!idle) {
+        /* A backend that does not return still owns requests: memory has to outlive it. */
+        log_warn("the HTTP service could not be stopped: a call into the engine does not return");
+        return NULL;
+    }
+    work_stop(s);
+    http_stop(s);
+    pthread_mutex_lock(&s->lock);
+    idle = s->stats.captures_now == 0;
+    pthread_mutex_unlock(&s->lock);
+    if (idle)
+        serve_free(s);
+    return NULL;
+}
+
+void serve_stats(struct serve *s, struct serve_stats *ret)
+{
+    pthread_mutex_lock(&s->lock);
+    *ret = s->stats;
+    ret->connections_now = 0;
+    for (size_t i = 0; i < s->client_max; i++)
+        ret->connections_now += s->clients[i].used;
+    pthread_mutex_unlock(&s->lock);
+}

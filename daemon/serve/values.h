@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How single values of parameters are read: numbers with units, names. Strict: the
+ * whole text, or nothing. Pure; thread: any.
+ */
+#pragma once
+
+#include "base/error.h"
+#include "base/span.h"
+
+struct value_name {
+    const char *name;
+    unsigned value;
+};
+
+/* A decimal number without sign or exponent ("2.5") times @scale (a power of ten), cut to an
+ * integer. False when it is none or the result has more than 63 bits. */
+bool value_scaled(struct span text, uint64_t scale, uint64_t *ret);
+/* A time with its unit: "100us", "10ms", "0.5s". */
+bool value_interval(struct span text, uint64_t *ret_ns);
+bool value_named(struct span text, const struct value_name *names, size_t count, unsigned *ret);
+/* The one of @count names that @word is most likely meant to be, or NULL when none is near. */
+const char *value_nearest(struct span word, const char *const *names, size_t count);

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The workers, their queue, and the life of a capture that a request waits for. The queue holds at
+ * most one request per connection, so the limit on connections is its bound.
+ */
+#include "serve/impl.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+
+#include <microhttpd.h>
+
+struct request *request_new(struct serve *s, const char *uri)
+{
+    struct request *req = calloc(1, sizeof(*req));
+
+    if (!req)
+        return NULL;
+    req->serve = s;
+    req->refs = 1;
+    req->uri = strndup(uri, SERVE_URI_MAX);
+    answer_init(&req->answer, s->opts.answer_max_bytes);
+    if (!req->uri) {
+        free(req);
+        return NULL;
+    }
+    return req;
+}
+
+void request_unref_locked(struct request *req)
+{
+    struct serve *s = req->serve;
+
+    if (--req->refs > 0)
+        return;
+    pthread_mutex_unlock(&s->lock);
+    answer_deinit(&req->answer);
+    params_deinit(&req->params);
+    query_deinit(&req->query);
+    profile_unref(req->profile);
+    free(req->path);
+    free(req->uri);
+    free(req);
+    pthread_mutex_lock(&s->lock);
+}
+
+void work_push(struct serve *s, struct request *req)
+{
+    req->next = NULL;
+    if (s->queue_tail)
+        s->queue_tail->next = req;
+    else
+        s->queue_head = req;
+    s->queue_tail = req;
+    pthread_cond_signal(&s->work);
+}
+
+static struct request *work_pop(struct serve *s)
+{
+    struct request *req = s->queue_head;
+
+    if (!req)
+        return NULL;
+    s->queue_head = req->next;
+    if (!s->queue_head)
+        s->queue_tail = NULL;
+    return req;
+}
+
+/* ---- captures ---- */
+
+/* The engine's thread: the capture of @cookie has come to its end. */
+static void capture_done(void *cookie, int outcome, struct profile *p, const struct error *err)
+{
+    struct request *req = cookie;
+    struct serve *s = req->serve;
+
+    pthread_mutex_lock(&s->lock);
+    s->stats.captures_now--;
+    if (!req->abandoned) {
+        req->profile = p;
+        req->outcome = outcome;
+        if (err)
+            req->err = *err;
+        req->done = true;
+        if (!req->held)
+            work_push(s, req);
+        p = NULL;
+    }
+    pthread_cond_broadcast(&s->idle);
+    request_unref_locked(req);
+    pthread_mutex_unlock(&s->lock);
+    profile_unref(p);
+}
+
+/* After a call into the backend that @req was held for: goes on with what happened meanwhile. */
+static void work_release(struct request *req)
+{
+    req->held = false;
+    if (req->done)
+        work_push(req->serve, req);
+}
+
+static void work_call_end(struct request *req)
+{
+    struct serve *s = req->serve;
+
+    pthread_mutex_unlock(&s->lock);
+    s->be.capture_end(s->be.ctx, req->capture, req->end_keep);
+    pthread_mutex_lock(&s->lock);
+}
+
+void work_end_capture(struct request *req, bool keep)
+{
+    if (!req->capturing || req->done || req->ended)
+        return;
+    req->ended = true;
+    req->end_keep = keep;
+    if (req->held)
+        return; /* the thread that holds it looks at `ended` afterwards */
+    req->held = true;
+    work_call_end(req);
+    work_release(req);
+}
+
+void work_give_up(struct request *req)
+{
+    if (!req->capturing || req->done || req->held)
+        return;
+    req->abandoned = true;
+    req->done = true;
+    req->outcome = BACKEND_UNAVAILABLE;
+    error_set(&req->err, -ETIMEDOUT, "the capture did not come to its end in time");
+    error_remedy(&req->err, "see /readyz and the service's log; ask again");
+    work_push(req->serve, req);
+}
+
+/* Seconds until the first of the running captures is over. */
+static unsigned work_retry_s(const struct serve *s)
+{
+    uint64_t now = clock_monotonic_ns(), first = UINT64_MAX;
+
+    for (size_t i = 0; i < s->client_max; i++) {
+        const struct request *req = s->clients[i].request;
+
+        if (req && req->capturing && !req->done)
+            first = MIN(first, req->end_ns - SERVE_END_GRACE_NS);
+    }
+    if (first == UINT64_MAX || first <= now)
+        return 1;
+    return (unsigned)((first - now) / NSEC_PER_SEC) + 1;
+}
+
+/* Counts the capture in, unless there is no room or no need. */
+static bool work_admit(struct request *req)
+{
+    struct serve *s = req->serve;
+    struct error err = ERROR_NULL;
+    unsigned retry_s;
+    bool stopping;
+
+    pthread_mutex_lock(&s->lock);
+    stopping = s->stopping;
+    if (!req->left && !stopping && s->stats.captures_now < s->opts.captures_max) {
+        s->stats.captures_now++;
+        s->stats.captures++;
+        req->refs++;
+        req->capturing = req->held = true;
+        req->started_ns = clock_monotonic_ns();
+        req->end_ns = req->started_ns + req->params.duration_ns + SERVE_END_GRACE_NS;
+        req->give_up_ns = req->started_ns + req->params.duration_ns + SERVE_GIVE_UP_NS;
+        pthread_mutex_unlock(&s->lock);
+        return true;
+    }
+    retry_s = work_retry_s(s);
+    if (!req->left)
+        s->stats.captures_refused++;
+    pthread_mutex_unlock(&s->lock);
+    if (stopping) {
+        error_set(&err, -ESHUTDOWN, "the service is stopping");
+        answer_outcome(&req->answer, BACKEND_UNAVAILABLE, &err, 0);
+        return false;
+    }
+    error_set(&err, 0, "%u captures are running, which is the limit", s->opts.captures_max);
+    error_remedy(&err, "ask again in %u s, or raise captures_max in the configuration", retry_s);
+    answer_outcome(&req->answer, BACKEND_TOO_MANY, &err, retry_s);
+    return false;
+}
+
+bool work_capture(struct request *req)
+{
+    struct serve *s = req->serve;
+    struct capture_request c = {
+        .target = req->params.target,
+        .period_ns = req->params.period_ns,
+        .duration_ns = req->params.duration_ns,
+        .symbols = req->params.symbols,
+    };
+    struct error err = ERROR_NULL;
+    int r;
+
+    if (!work_admit(req))
+        return true;
+    span_copy(span_of(req->params.event), c.event, sizeof(c.event));
+    r = s->be.capture_start(s->be.ctx, &c, capture_done, req, &req->capture, &err);
+
+    pthread_mutex_lock(&s->lock);
+    if (r != 0) {
+        req->capturing = req->held = false;
+        s->stats.captures_now--;
+        req->refs--; /* the HTTP library's is left */
+        pthread_mutex_unlock(&s->lock);
+        answer_outcome(&req->answer, r, &err, 1);
+        return true;
+    }
+    if (req->ended && !req->done)
+        work_call_end(req);
+    work_release(req);
+    pthread_mutex_unlock(&s->lock);
+    return false;
+}
+
+/* ---- workers ---- */
+
+static void work_finish(struct request *req)
+{
+    struct serve *s = req->serve;
+
+    if (req->answer.status >= 500) {
+        if (log_limit())
+            log_warn("a request failed status=%u path=%s detail=%s", req->answer.status, req->path,
+                     req->err.msg[0] ? req->err.msg : "-");
+    }
+    pthread_mutex_lock(&s->lock);
+    net_unwatch(s, req);
+    req->client->since_ns = clock_monotonic_ns();
+    req->ready = true;
+    pthread_mutex_unlock(&s->lock);
+    MHD_resume_connection(req->connection);
+    pthread_mutex_lock(&s->lock);
+    s->suspended_count--;
+    pthread_cond_broadcast(&s->idle);
+    pthread_mutex_unlock(&s->lock);
+}
+
+static void work_step(struct request *req)
+{
+    struct serve *s = req->serve;
+    bool complete = true, left, done;
+
+    pthread_mutex_lock(&s->lock);
+    left = req->left;
+    done = req->done;
+    pthread_mutex_unlock(&s->lock);
+    if (done && !left)
+        finish_profile(req);
+    else if (!left)
+        complete = req->route->handle(req);
+    if (!complete)
+        return; /* a capture owns it now, or has pushed it again */
+    if (!left)
+        answer_encode(&req->answer, req->coding);
+    work_finish(req);
+}
+
+static void *work_run(void *cookie)
+{
+    struct serve *s = cookie;
+
+    pthread_mutex_lock(&s->lock);
+    for (;;) {
+        struct request *req = work_pop(s);
+
+        if (req) {
+            pthread_mutex_unlock(&s->lock);
+            work_step(req);
+            pthread_mutex_lock(&s->lock);
+        } else if (s->workers_stop) {
+            break;
+        } else {
+            pthread_cond_wait(&s->work, &s->lock);
+        }
+    }
+    pthread_mutex_unlock(&s->lock);
+    return NULL;
+}
+
+int work_start(struct serve *s, struct error *err)
+{
+    for (size_t i = 0; i < SERVE_WORKERS; i++) {
+        int r = pthread_create(&s->workers[i], NULL, work_run, s);
+
+        if (r != 0)
+            return error_code(err, -r, "cannot start a thread of the HTTP service");
+        s->workers_started++;
+    }
+    return 0;
+}
+
+void work_stop(struct serve *s)
+{
+    pthread_mutex_lock(&s->lock);
+    s->workers_stop = true;
+    pthread_cond_broadcast(&s->work);
+    pthread_mutex_unlock(&s->lock);
+    while (s->workers_started > 0)
+        pthread_join(s->workers[--s->workers_started], NULL);
+}
