@@ -178,3 +178,17 @@ uint32_t hotspot_method_line(struct hotspot_vm *vm, uint64_t method, int32_t bci
         return 0;
     return lines_find((struct span){ table, bytes }, unsigned5_excluded(vm), bci);
 }
+
+int32_t hotspot_method_bci(struct hotspot_vm *vm, uint64_t method, uint64_t bcp)
+{
+    const struct hotspot_layout *l = &vm->layout;
+    uint64_t start, code;
+    struct method m;
+
+    memory_begin(&vm->memory);
+    if (method_open(vm, method, &m) < 0)
+        return -1;
+    start = m.const_method + l->sizeof_ConstMethod;
+    code = (uint64_t)layout_get(l->const_code_size, m.bytes, l->sizeof_ConstMethod);
+    return bcp >= start && bcp - start < code ? (int32_t)(bcp - start) : -1;
+}

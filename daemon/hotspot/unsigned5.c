@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * UNSIGNED5, the coding of HotSpot's debug information, line tables and (JDK 21 up) field lists: up
- * to five digits, the lowest first; a digit of 192 or more says that another follows; each further
- * one counts 64 times more. Since JDK 20 no byte is 0, so that all digits are one higher.
+ * to five bytes, the lowest first; a byte of 192 or more says that another follows; each further one
+ * counts 64 times more. Since JDK 20 no byte is 0: each counts one less than it says.
  */
 #include "hotspot/vm.h"
 
@@ -19,7 +19,7 @@ bool unsigned5_take(struct span *s, unsigned excluded, uint32_t *ret)
         if (digit < excluded)
             return false;
         sum += (uint32_t)(digit - excluded) << (6 * i);
-        if (digit < UNSIGNED5_MORE + excluded || i == UNSIGNED5_LENGTH - 1) {
+        if (digit < UNSIGNED5_MORE || i == UNSIGNED5_LENGTH - 1) {
             *s = span_from(*s, i + 1);
             *ret = sum;
             return true;
