@@ -78,7 +78,7 @@ int file_open(int path_fd, const char *what, const struct file_rule *rule, int *
 int root_open(int root_fd, const char *path, const struct file_rule *rule, int *ret_fd,
               struct error *err)
 {
-    _cleanup_close_ int fd = open_below(root_fd, path, O_PATH | O_NOFOLLOW);
+    _cleanup_close_ int fd = open_below(root_fd, path, O_PATH | (rule->follow ? 0 : O_NOFOLLOW));
 
     if (fd < 0)
         return is_absence(errno) ? BROKER_ABSENT : error_errno(err, "cannot open %s", path);

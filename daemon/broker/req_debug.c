@@ -10,7 +10,11 @@
 #define DEBUG_MAX_BYTES (UINT64_C(8) << 30)
 #define DEBUG_FOLDER "usr/lib/debug"
 
-static const struct file_rule DEBUG_RULE = { .max_bytes = DEBUG_MAX_BYTES, .elf = true };
+/* Links are followed inside the root: some distributions name debug files by build-id through them.
+ */
+static const struct file_rule DEBUG_RULE = { .max_bytes = DEBUG_MAX_BYTES,
+                                             .elf = true,
+                                             .follow = true };
 
 /* Tries @path in one root. What is there but may not be handed out counts as absent: another root
  * may have the right file. */

@@ -11,9 +11,10 @@
 #define HSPERFDATA_MAX_BYTES                                                                       \
     (UINT64_C(1) << 20) /* 32 KiB unless -XX:PerfDataMemorySize says more */
 #define HSPERFDATA_PREFIX "hsperfdata_"
-#define TMP_ENTRIES_MAX 100000                /* names looked at in a target's /tmp */
-#define PERFMAP_MAX_BYTES (UINT64_C(1) << 30) /* flamed reads less; this only ends what is absurd  \
-                                               */
+#define TMP_ENTRIES_MAX 100000 /* names looked at in a target's /tmp */
+#define PERFMAP_MAX_BYTES                                                                          \
+    (UINT64_C(1) << 30) /* flamed reads less; this only ends what is absurd                        \
+                         */
 
 static void cleanup_closedirp(DIR **d)
 {

@@ -16,9 +16,11 @@
 
 #define DELAY_MIN_NS (100 * NSEC_PER_MSEC)
 #define DELAY_MAX_NS (5 * NSEC_PER_SEC)
-#define STEADY_NS (30 * NSEC_PER_SEC) /* a pair that ran so long starts over with the least delay  \
-                                       */
+#define STEADY_NS                                                                                  \
+    (30 * NSEC_PER_SEC) /* a pair that ran so long starts over with the least delay                \
+                         */
 #define STOP_NS (5 * NSEC_PER_SEC)
+#define EOF_NS NSEC_PER_SEC
 #define CHILD_FD_FIRST 3
 #define CHILD_FDS_MAX (SUPERVISE_LISTEN_MAX + 4)
 #define EXTRA_MAX 128
@@ -205,7 +207,13 @@ static int start_pair(struct supervisor *s)
     theirs = pair[1];
     s->worker = fork();
     if (s->worker == 0) {
-        log_err_errno(exec_worker(s, theirs), "cannot start flamed");
+        int r = exec_worker(s, theirs);
+
+        log_err_errno(r,
+                      r == -EACCES ? "cannot start flamed as uid %d: its program file must be "
+                                     "executable for everyone"
+                                   : "cannot start flamed as uid %d",
+                      s->uid);
         _exit(127);
     }
     if (s->worker < 0) {
@@ -283,12 +291,16 @@ static void wait_signal(struct supervisor *s, uint64_t deadline_ns)
  * it; the broker then sees the end of the connection. False if one had to be killed. */
 static bool stop_pair(struct supervisor *s)
 {
-    uint64_t deadline = clock_monotonic_ns() + STOP_NS;
+    uint64_t deadline = clock_monotonic_ns() + STOP_NS, eof_deadline;
     bool clean = true;
 
     send_signal(s->worker, SIGTERM);
     while (s->worker && clock_monotonic_ns() < deadline)
         wait_signal(s, deadline);
+    /* It sees the end of its connection and needs no signal, unless it hangs. */
+    eof_deadline = MIN(clock_monotonic_ns() + EOF_NS, deadline);
+    while (s->broker && clock_monotonic_ns() < eof_deadline)
+        wait_signal(s, eof_deadline);
     send_signal(s->broker, SIGTERM);
     while (s->broker && clock_monotonic_ns() < deadline)
         wait_signal(s, deadline);

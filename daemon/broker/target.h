@@ -45,8 +45,9 @@ struct file_rule {
     uint64_t max_bytes;
     bool owned; /* owner is @uid or root, and there is no second link to it */
     uint32_t uid;
-    bool elf;   /* begins with the ELF magic */
-    bool inode; /* is file @ino on device @dev_major:@dev_minor */
+    bool elf;    /* begins with the ELF magic */
+    bool follow; /* a symbolic link at the end is followed too, inside the root */
+    bool inode;  /* is file @ino on device @dev_major:@dev_minor */
     uint64_t ino;
     uint32_t dev_major, dev_minor;
 };
