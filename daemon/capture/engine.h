@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The door of capture/: the engine, which owns discover, symbolize and every running capture on one
- * thread, and serves as the backend of serve/. Plans a request into sets of events, drains samples, names
- * them and hands them to the captures that want them.
+ * thread, and serves as the backend of serve/. Plans a request into sets of events, drains samples,
+ * names them and hands them to the captures that want them.
  */
 #pragma once
 
@@ -15,7 +15,7 @@ struct engine_opts {
     int broker_fd; /* taken over */
     int proc_fd;   /* taken over: a directory fd of /proc */
     size_t captures_max;
-    size_t samples_max;   /* of one capture */
+    size_t samples_max; /* of one capture */
     bool show_arguments;
     bool allow_injection; /* no meaning until there is an agent */
 };
@@ -24,5 +24,6 @@ int engine_start(const struct engine_opts *o, struct engine **ret, struct error 
 struct engine *engine_stop(struct engine *e);
 /* Points into @e. */
 const struct api_backend *engine_backend(const struct engine *e);
-/* Readable when the broker is lost: the process then ends its captures and exits to be restarted. */
+/* Readable when the broker is lost: the process then ends its captures and exits to be restarted.
+ */
 int engine_lost_fd(const struct engine *e);

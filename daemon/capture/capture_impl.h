@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A capture under way, as the files of capture/ that work on it share it. Thread: the engine's. */
+#pragma once
+
+#include "capture/engine_impl.h"
+
+#define CAPTURE_PROCESSES_MAX 65536u
+#define CAPTURE_THREADS_MAX 200000u
+
+/* Key of what a capture decided about a process image; no padding. */
+struct seen_process {
+    uint64_t start_ticks;
+    int32_t host_pid;
+    uint32_t exec_no;
+};
+
+struct seen_thread {
+    uint32_t process, host_tid;
+};
+
+struct seen_verdict {
+    uint64_t checked_ns;
+    uint32_t process; /* index in the record */
+    bool wanted, warned;
+};
+
+struct capture {
+    struct capture *next;
+    uint64_t handle;
+    struct target *target;
+    struct record *record;
+    capture_done_fn done;
+    void *cookie;
+    uint64_t period_ns, start_ns, end_ns; /* end_ns UINT64_MAX: until ended */
+    enum symbols_source symbols;
+    uint32_t set;
+    uint64_t set_period_ns;        /* smaller than period_ns: samples are thinned */
+    uint64_t random;               /* state of the thinning's generator */
+    struct id_table processes;     /* struct seen_process */
+    struct seen_verdict *verdicts; /* [processes.cap] */
+    size_t verdicts_cap;
+    struct id_table threads; /* struct seen_thread */
+    uint32_t *thread_ids;    /* [threads.cap]: index in the record */
+    size_t thread_ids_cap;
+    struct broker_sample_stats stats_before;
+    struct profile meta;
+};
+
+/* ---- members.c ---- */
+
+/* What @c makes of @p: valid until the next call; NULL: no memory. A no is asked again every 100
+ * ms, because a main class or a container may become known later. */
+struct seen_verdict *capture_verdict(struct engine *e, struct capture *c, const struct process *p,
+                                     uint64_t now_ns);
+/* The thread of a sample as an index of the record. 0 or -errno. */
+int capture_thread(struct engine *e, struct capture *c, struct process *p, uint32_t process,
+                   const struct sample_record *rec, uint32_t *ret);
+/* True when samples of more than one pid were wanted. */
+bool capture_has_several_processes(const struct capture *c);

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the engine knows, as the JSON of the API: JVMs, events, readiness. */
+#include "capture/engine_impl.h"
+
+#define TICK_NS                                                                                    \
+    UINT64_C(10000000) /* a clock tick of /proc/PID/stat: 1/100 s on every architecture */
+
+/* RFC 3339 with nanoseconds, UTC. */
+static json_t *json_time(uint64_t realtime_ns)
+{
+    time_t seconds = (time_t)(realtime_ns / NSEC_PER_SEC);
+    char text[64], day[32];
+    struct tm tm;
+
+    if (!gmtime_r(&seconds, &tm))
+        return json_null();
+    strftime(day, sizeof(day), "%Y-%m-%dT%H:%M:%S", &tm);
+    snprintf(text, sizeof(text), "%s.%09uZ", day, (unsigned)(realtime_ns % NSEC_PER_SEC));
+    return json_string(text);
+}
+
+static uint64_t process_start_realtime_ns(const struct process *p)
+{
+    return clock_realtime_ns() - clock_ns(CLOCK_BOOTTIME) + p->id.start_ticks * TICK_NS;
+}
+
+static const char *profilable_reason(const struct process *p)
+{
+    switch (p->jvm) {
+    case JVM_READY:
+        return "names are read from the JVM's own memory; nothing is injected";
+    case JVM_STARTING:
+        return "the JVM is still starting; ask again in a second";
+    default:
+        return p->reason;
+    }
+}
+
+static json_t *string_or_null(const char *s)
+{
+    return s && s[0] ? json_string(s) : json_null();
+}
+
+static json_t *jvm_json(struct engine *e, struct process *p)
+{
+    struct process_usage usage = { 0 };
+    json_t *ns_pids = json_array(), *container, *pod;
+
+    discover_usage(e->discover, p, &usage);
+    for (size_t i = 0; i < p->ns_depth; i++)
+        json_array_append_new(ns_pids, json_integer(p->ns_pid[i]));
+    container = p->container.id[0] || p->container.name[0]
+                    ? json_pack("{s:o, s:o, s:o}", "id", string_or_null(p->container.id), "runtime",
+                                string_or_null(p->container.runtime), "name",
+                                string_or_null(p->container.name))
+                    : json_null();
+    pod = p->container.pod_uid[0] || p->container.pod_name[0]
+              ? json_pack("{s:o, s:o, s:o}", "uid", string_or_null(p->container.pod_uid), "name",
+                          string_or_null(p->container.pod_name), "namespace",
+                          string_or_null(p->container.pod_namespace))
+              : json_null();
+    return json_pack("{s:i, s:o, s:o, s:i, s:I, s:o, s:s, s:s, s:s, s:s, s:o, s:o, s:s, s:f, s:I, "
+                     "s:i, s:b, s:b, s:b,"
+                     " s:{s:s, s:s}}",
+                     "pid", (int)p->id.host_pid, "nspid", ns_pids, "start_time",
+                     json_time(process_start_realtime_ns(p)), "exec", (int)p->id.exec_no, "uid",
+                     (json_int_t)p->uid, "container_uid",
+                     p->container_uid >= 0 ? json_integer(p->container_uid) : json_null(), "main",
+                     p->main ? p->main : "", "args", p->args ? p->args : "", "java_version",
+                     p->java_version, "vm_name", p->vm_name, "container", container, "pod", pod,
+                     "cgroup", p->cgroup ? p->cgroup : "", "cpu_percent", usage.cpu_percent, "rss",
+                     (json_int_t)usage.rss_bytes, "threads", (int)usage.threads, "frame_pointers",
+                     (int)p->frame_pointers, "debug_non_safepoints", (int)p->debug_non_safepoints,
+                     "attach_disabled", (int)p->attach_disabled, "profilable", "symbols",
+                     p->jvm == JVM_READY ? "memory" : "none", "reason", profilable_reason(p));
+}
+
+struct jvms_args {
+    struct engine *e;
+    struct target *target;
+    json_t *list;
+};
+
+static int jvms_add(void *cookie, struct process *p)
+{
+    struct jvms_args *a = cookie;
+
+    if (!p->exited && p->jvm != JVM_NO && target_matches(a->target, p))
+        json_array_append_new(a->list, jvm_json(a->e, p));
+    return 0;
+}
+
+int facts_jvms(struct engine *e, const struct target_selector *t, json_t **ret, struct error *err)
+{
+    struct target_selector none = { 0 };
+    _cleanup_(target_freep) struct target *target = NULL;
+    struct jvms_args a = { .e = e };
+    int r = target_new(t ? t : &none, &target, err);
+
+    if (r < 0)
+        return r;
+    engine_sweep(e);
+    a.target = target;
+    a.list = json_array();
+    discover_each(e->discover, jvms_add, &a);
+    *ret = json_pack("{s:o}", "jvms", a.list);
+    return *ret ? 0 : -ENOMEM;
+}
+
+int facts_jvm(struct engine *e, int32_t host_pid, json_t **ret, struct error *err)
+{
+    struct target_selector s = { .pids = { host_pid }, .pid_count = 1 };
+    _cleanup_(target_freep) struct target *t = NULL;
+    struct process *p;
+    int r = target_new(&s, &t, err);
+
+    if (r == 0)
+        r = target_check(t, e->discover, e->opts.proc_fd, err);
+    if (r != 0)
+        return r;
+    p = discover_find(e->discover, host_pid);
+    if (!p || p->jvm == JVM_NO) {
+        error_parameter(err, "pid", -ESRCH, "process %d is no JVM: it has no libjvm.so mapped",
+                        host_pid);
+        error_remedy(err, "GET /api/v1/jvms lists the JVMs; /profile takes any process");
+        return BACKEND_NOT_FOUND;
+    }
+    *ret = jvm_json(e, p);
+    return *ret ? 0 : -ENOMEM;
+}
+
+int facts_events(struct engine *e, json_t **ret, struct error *err)
+{
+    size_t count;
+    const struct event_info *events = events_table(&count);
+    json_t *list = json_array();
+
+    (void)err;
+    for (size_t i = 0; i < count; i++)
+        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:f, s:b, s:s}", "name",
+                                              events[i].name, "description", events[i].description,
+                                              "unit", events[i].unit, "default_hz",
+                                              events[i].default_hz, "available", e->ring != NULL,
+                                              "reason", e->ring ? "" : e->facts.bpf_problem));
+    *ret = json_pack("{s:o}", "events", list);
+    return *ret ? 0 : -ENOMEM;
+}
+
+static void add_problem(json_t *problems, const char *what, const char *sentence, bool fatal)
+{
+    if (sentence && sentence[0])
+        json_array_append_new(problems, json_pack("{s:s, s:s, s:b}", "what", what, "detail",
+                                                  sentence, "fatal", (int)fatal));
+}
+
+int facts_ready(struct engine *e, json_t **ret, struct error *err)
+{
+    json_t *problems = json_array();
+    bool ready = e->ring != NULL;
+
+    add_problem(problems, "sampling", e->ring ? "" : e->facts.bpf_problem, true);
+    add_problem(problems, "sideband", e->facts.sideband_problem, false);
+    add_problem(problems, "kernel symbols", symbolizer_kernel_problem(e->symbolizer), false);
+    add_problem(problems, "proc", discover_problem(e->discover), false);
+    *ret = json_pack("{s:s, s:o, s:i}", "status", ready ? "ready" : "unavailable", "problems",
+                     problems, "captures", (int)e->capture_count);
+    if (!*ret)
+        return -ENOMEM;
+    if (ready)
+        return 0;
+    error_set(err, -ENOSYS, "this machine cannot sample: %s", e->facts.bpf_problem);
+    return BACKEND_UNAVAILABLE;
+}

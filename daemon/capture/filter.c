@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Keeps the filter of the BPF programs at what the running captures want. */
+#include "capture/capture_impl.h"
+
+struct filtered_process {
+    int32_t host_pid;
+    uint32_t sets; /* bit n: set n wants it */
+};
+
+struct reconcile {
+    struct engine *e;
+    struct id_table wanted; /* struct filtered_process */
+    uint64_t now_ns;
+};
+
+static void reconcile_add(struct reconcile *rc, int32_t host_pid, uint32_t sets)
+{
+    struct filtered_process f = { host_pid, sets };
+    uint32_t id;
+
+    if (sets)
+        id_table_add(&rc->wanted, &f, &id);
+}
+
+static int reconcile_process(void *cookie, struct process *p)
+{
+    struct reconcile *rc = cookie;
+    uint32_t sets = 0;
+
+    if (p->exited)
+        return 0;
+    for (struct capture *c = rc->e->captures; c; c = c->next) {
+        struct seen_verdict *v;
+
+        if (target_is_node(c->target))
+            continue;
+        v = capture_verdict(rc->e, c, p, rc->now_ns);
+        if (v && v->wanted)
+            sets |= 1u << c->set;
+    }
+    reconcile_add(rc, p->id.host_pid, sets);
+    return 0;
+}
+
+void captures_reconcile(struct engine *e, uint64_t now_ns)
+{
+    struct reconcile rc = { .e = e, .now_ns = now_ns };
+    uint32_t all = 0, id;
+
+    e->reconciled_ns = now_ns;
+    id_table_init(&rc.wanted, sizeof(struct filtered_process), DISCOVER_PROCESSES_MAX);
+    for (struct capture *c = e->captures; c; c = c->next) {
+        if (target_is_node(c->target))
+            all |= 1u << c->set;
+    }
+    if (e->captures)
+        discover_each(e->discover, reconcile_process, &rc);
+    broker_filter_all(e->broker, all, NULL);
+    for (uint32_t i = 0; i < e->filtered.count;
+         i++) { /* what is no longer wanted, or differently */
+        const struct filtered_process *f = id_table_get(&e->filtered, i);
+
+        if (!id_table_find(&rc.wanted, f, &id))
+            broker_filter_process(e->broker, f->host_pid, 0, NULL);
+    }
+    for (uint32_t i = 0; i < rc.wanted.count; i++) {
+        const struct filtered_process *f = id_table_get(&rc.wanted, i);
+
+        if (!id_table_find(&e->filtered, f, &id))
+            broker_filter_process(e->broker, f->host_pid, f->sets, NULL);
+    }
+    id_table_deinit(&e->filtered);
+    e->filtered = rc.wanted;
+}

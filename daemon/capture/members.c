@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whose samples a capture takes: its verdict on each process image, and its list of threads. */
+#include "capture/capture_impl.h"
+
+#define RECHECK_NS (100 * NSEC_PER_MSEC)
+
+/* Grows *array (of @size) along with a table, zeroing what is new. */
+static int follow_table(const struct id_table *t, void **array, size_t *cap, size_t size)
+{
+    void *p;
+
+    if (t->cap <= *cap)
+        return 0;
+    p = reallocarray(*array, t->cap, size);
+    if (!p)
+        return -ENOMEM;
+    memset((char *)p + *cap * size, 0, (t->cap - *cap) * size);
+    *array = p;
+    *cap = t->cap;
+    return 0;
+}
+
+static int capture_add_process(struct engine *e, struct capture *c, const struct process *p,
+                               struct seen_verdict *v)
+{
+    struct profile_process pp = {
+        .host_pid = p->id.host_pid,
+        .exec_no = p->id.exec_no,
+        .start_ticks = p->id.start_ticks,
+    };
+    const char *name = p->main && p->main[0] ? p->main : p->comm;
+
+    frame_table_string(e->frames, span_of(name), &pp.name);
+    frame_table_string(e->frames, span_of(p->container.id), &pp.container);
+    frame_table_string(e->frames, span_of(p->container.pod_name), &pp.pod);
+    frame_table_string(e->frames, span_of(p->container.pod_namespace), &pp.pod_namespace);
+    return record_process(c->record, &pp, &v->process);
+}
+
+struct seen_verdict *capture_verdict(struct engine *e, struct capture *c, const struct process *p,
+                                     uint64_t now_ns)
+{
+    struct seen_process key = { .start_ticks = p->id.start_ticks,
+                                .host_pid = p->id.host_pid,
+                                .exec_no = p->id.exec_no };
+    struct seen_verdict *v;
+    uint32_t id;
+
+    if (id_table_add(&c->processes, &key, &id) < 0 ||
+        follow_table(&c->processes, (void **)&c->verdicts, &c->verdicts_cap, sizeof(*c->verdicts)) <
+            0)
+        return NULL;
+    v = &c->verdicts[id];
+    if (!v->wanted && (v->checked_ns == 0 || now_ns - v->checked_ns >= RECHECK_NS)) {
+        v->checked_ns = now_ns;
+        if (target_matches(c->target, p) && capture_add_process(e, c, p, v) == 0)
+            v->wanted = true;
+    }
+    return v;
+}
+
+int capture_thread(struct engine *e, struct capture *c, struct process *p, uint32_t process,
+                   const struct sample_record *rec, uint32_t *ret)
+{
+    struct seen_thread key = { .process = process, .host_tid = rec->host_tid };
+    struct profile_thread t = { .host_tid = (int32_t)rec->host_tid, .process = process };
+    char comm[SAMPLE_COMM_BYTES + 1] = "";
+    uint32_t id;
+    int r = id_table_add(&c->threads, &key, &id);
+
+    if (r < 0 || (r = MAX(r, follow_table(&c->threads, (void **)&c->thread_ids, &c->thread_ids_cap,
+                                          sizeof(*c->thread_ids)))) < 0)
+        return r;
+    if (r == 1) {
+        memcpy(comm, rec->comm, SAMPLE_COMM_BYTES);
+        t.name = symbolizer_thread_name(e->symbolizer, p, (int32_t)rec->host_tid, comm);
+        r = record_thread(c->record, &t, &c->thread_ids[id]);
+        if (r < 0)
+            return r;
+    }
+    *ret = c->thread_ids[id];
+    return 0;
+}
+
+bool capture_has_several_processes(const struct capture *c)
+{
+    int32_t first = 0;
+
+    for (uint32_t i = 0; i < c->processes.count; i++) {
+        const struct seen_process *s = id_table_get(&c->processes, i);
+
+        if (!c->verdicts[i].wanted)
+            continue;
+        if (first && first != s->host_pid)
+            return true;
+        first = s->host_pid;
+    }
+    return false;
+}

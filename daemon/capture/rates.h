@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which sets of events run, shared by captures: one set per distinct period, at most four. A
+ * capture that finds all taken rides on the next faster one and keeps a random share of its
+ * samples. Thread: the engine's.
+ */
+#pragma once
+
+#include "broker/broker.h"
+
+struct rates {
+    struct rate_set {
+        uint64_t period_ns; /* 0: free */
+        uint32_t set;       /* the broker's number */
+        unsigned users;
+    } sets[BROKER_SETS_MAX];
+};
+
+/* Arms or shares a set for @period_ns. 0 and the period the set really has (smaller than asked for
+ * when the samples must be thinned); -EBUSY when none is free and none is faster; -errno with @err.
+ */
+int rates_take(struct rates *r, struct broker *b, uint64_t period_ns, uint32_t *ret_set,
+               uint64_t *ret_period_ns, struct error *err);
+/* Gives it back; the last user disarms it. */
+void rates_release(struct rates *r, struct broker *b, uint32_t set);

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Captures under way: from the request to the finished profile. */
+#include "capture/capture_impl.h"
+
+static struct capture *capture_free(struct capture *c)
+{
+    if (!c)
+        return NULL;
+    target_free(c->target);
+    record_free(c->record);
+    id_table_deinit(&c->processes);
+    id_table_deinit(&c->threads);
+    free(c->verdicts);
+    free(c->thread_ids);
+    free(c);
+    return NULL;
+}
+
+/* True for a random share of set_period/period: which ones must not depend on anything periodic. */
+static bool capture_keeps(struct capture *c)
+{
+    if (c->set_period_ns >= c->period_ns)
+        return true;
+    c->random = c->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (c->random >> 33) * c->period_ns < (c->set_period_ns << 31);
+}
+
+/* ---- what limited it ---- */
+
+static void capture_warn_process(struct capture *c, const struct process *p)
+{
+    const char *name = p->main && p->main[0] ? p->main : p->comm;
+
+    if (p->jvm == JVM_UNSUPPORTED)
+        record_warn(c->record, "Java frames of %d (%s) have no names: %s", p->id.host_pid, name,
+                    p->reason);
+    else if (p->jvm == JVM_STARTING)
+        record_warn(c->record,
+                    "JVM %d (%s) was still starting: its first Java frames have no names",
+                    p->id.host_pid, name);
+    else if (p->jvm == JVM_READY && !p->frame_pointers)
+        record_warn(
+            c->record,
+            "JVM %d (%s) runs without -XX:+PreserveFramePointer: most of its stacks are cut "
+            "short; start it with that flag for whole ones",
+            p->id.host_pid, name);
+}
+
+static void capture_note_symbols(struct capture *c, const struct process *p)
+{
+    char *to = c->meta.symbols;
+    size_t size = sizeof(c->meta.symbols);
+
+    if (c->symbols == SYMBOLS_NONE)
+        snprintf(to, size, "none: asked for by symbols=none");
+    else if (to[0])
+        return;
+    else if (p && p->jvm == JVM_UNSUPPORTED)
+        snprintf(to, size, "none: %.200s", p->reason);
+    else if (p && p->jvm == JVM_READY)
+        snprintf(to, size, "memory: names are read from the JVM's own memory, nothing is injected");
+}
+
+/* ---- samples ---- */
+
+static void capture_take(struct engine *e, struct capture *c, struct process *p,
+                         const struct sample_record *rec, const uint64_t *frames, int *named)
+{
+    struct seen_verdict *v = capture_verdict(e, c, p, rec->time_ns);
+    int java = c->symbols != SYMBOLS_NONE;
+    uint8_t flags = 0;
+    uint32_t thread;
+
+    if (!v || !v->wanted || !capture_keeps(c))
+        return;
+    if (*named != java) {
+        symbolizer_stack(e->symbolizer, p, rec, frames, java, e->stack);
+        *named = java;
+        v = capture_verdict(e, c, p, rec->time_ns);
+        if (!v)
+            return;
+    }
+    if (!v->warned) {
+        v->warned = true;
+        capture_warn_process(c, p);
+        capture_note_symbols(c, p);
+    }
+    if (capture_thread(e, c, p, v->process, rec, &thread) < 0)
+        return;
+    if (e->stack->unknown)
+        flags |= PROFILE_SAMPLE_UNKNOWN;
+    if (e->stack->truncated)
+        flags |= PROFILE_SAMPLE_TRUNCATED;
+    record_sample(c->record, rec->time_ns, thread, e->stack->frames, e->stack->count, rec->weight,
+                  rec->flags & SAMPLE_IN_KERNEL ? SAMPLE_MODE_KERNEL : SAMPLE_MODE_USER, flags);
+}
+
+void captures_sample(struct engine *e, const struct sample_record *rec, const uint64_t *frames)
+{
+    char comm[SAMPLE_COMM_BYTES + 1] = "";
+    struct process *p = NULL;
+    int named = -1; /* how e->stack is named now: -1 not yet, 0 without Java names, 1 with */
+
+    for (struct capture *c = e->captures; c; c = c->next) {
+        if (c->set != rec->set || rec->time_ns < c->start_ns || rec->time_ns >= c->end_ns)
+            continue;
+        if (!p) {
+            memcpy(comm, rec->comm, SAMPLE_COMM_BYTES);
+            p = discover_get(e->discover, (int32_t)rec->host_pid, rec->start_boottime_ns,
+                             rec->exec_id, rec->time_ns, comm);
+            if (!p) {
+                e->unmatched++;
+                return;
+            }
+        }
+        capture_take(e, c, p, rec, frames, &named);
+    }
+}
+
+/* ---- begin and end ---- */
+
+int captures_start(struct engine *e, const struct capture_request *req, capture_done_fn done,
+                   void *cookie, uint64_t *ret_handle, struct error *err)
+{
+    struct capture *c;
+    int r;
+
+    if (!e->ring) {
+        error_set(err, -ENOSYS, "this machine cannot sample: %s", e->facts.bpf_problem);
+        return BACKEND_UNAVAILABLE;
+    }
+    if (e->capture_count >= e->opts.captures_max) {
+        error_set(err, -EAGAIN, "%zu captures are running, the most that is allowed",
+                  e->capture_count);
+        error_remedy(err, "wait for one to end, or raise captures_max");
+        return BACKEND_TOO_MANY;
+    }
+    c = calloc(1, sizeof(*c));
+    if (!c)
+        return -ENOMEM;
+    id_table_init(&c->processes, sizeof(struct seen_process), CAPTURE_PROCESSES_MAX);
+    id_table_init(&c->threads, sizeof(struct seen_thread), CAPTURE_THREADS_MAX);
+    c->done = done;
+    c->cookie = cookie;
+    c->symbols = req->symbols;
+    c->period_ns = req->period_ns;
+    r = target_new(&req->target, &c->target, err);
+    if (r == 0 && !target_is_node(c->target))
+        engine_sweep(e);
+    if (r == 0)
+        r = target_check(c->target, e->discover, e->opts.proc_fd, err);
+    if (r == 0)
+        r = record_new(e->frames, e->opts.samples_max, &c->record);
+    if (r == 0)
+        r = rates_take(&e->rates, e->broker, c->period_ns, &c->set, &c->set_period_ns, err);
+    if (r != 0) {
+        capture_free(c);
+        return r == -EBUSY ? BACKEND_TOO_MANY : r;
+    }
+    if (c->set_period_ns < c->period_ns)
+        record_warn(c->record,
+                    "%d other rates are in use: a random share of the samples taken at %.6g Hz "
+                    "was kept",
+                    BROKER_SETS_MAX, 1e9 / (double)c->set_period_ns);
+    broker_sample_stats(e->broker, &c->stats_before, NULL);
+    snprintf(c->meta.event, sizeof(c->meta.event), "%s", req->event);
+    snprintf(c->meta.unit, sizeof(c->meta.unit), "nanoseconds");
+    c->meta.period = c->period_ns;
+    target_describe(c->target, e->discover, c->meta.target, sizeof(c->meta.target));
+    c->meta.by_process = target_is_node(c->target);
+    if (target_single_pid(c->target))
+        capture_note_symbols(c, discover_find(e->discover, target_single_pid(c->target)));
+    c->next = e->captures;
+    e->captures = c;
+    e->capture_count++;
+    captures_reconcile(e, clock_monotonic_ns());
+    c->meta.start_realtime_ns = clock_realtime_ns();
+    c->start_ns = c->meta.start_ns = clock_monotonic_ns();
+    c->random = c->start_ns | 1;
+    c->end_ns = req->duration_ns ? c->start_ns + req->duration_ns : UINT64_MAX;
+    *ret_handle = c->handle = ++e->last_handle;
+    return 0;
+}
+
+/* Takes @c out of the list and disarms what only it needed. */
+static void capture_unlink(struct engine *e, struct capture *c)
+{
+    for (struct capture **at = &e->captures; *at; at = &(*at)->next) {
+        if (*at == c) {
+            *at = c->next;
+            e->capture_count--;
+            break;
+        }
+    }
+    rates_release(&e->rates, e->broker, c->set);
+    captures_reconcile(e, clock_monotonic_ns());
+}
+
+static void capture_warn_quality(struct engine *e, struct capture *c)
+{
+    struct broker_sample_stats stats;
+    const char *kernel = symbolizer_kernel_problem(e->symbolizer);
+
+    if (broker_sample_stats(e->broker, &stats, NULL) == 0)
+        c->meta.lost = stats.lost_ring - c->stats_before.lost_ring + stats.lost_other -
+                       c->stats_before.lost_other;
+    if (c->meta.lost)
+        record_warn(
+            c->record,
+            "%llu samples of this node were lost because they came faster than they could be "
+            "read; lower hz",
+            (unsigned long long)c->meta.lost);
+    if (kernel[0])
+        record_warn(c->record, "kernel frames have no names: %s", kernel);
+    if (e->facts.sideband_problem[0])
+        record_warn(c->record, "%s", e->facts.sideband_problem);
+    if (record_samples(c->record) == 0)
+        record_warn(c->record,
+                    "no samples: the target used no CPU time in this while; an idle service "
+                    "shows nothing with event=cpu");
+}
+
+static void capture_finish(struct engine *e, struct capture *c, uint64_t end_ns)
+{
+    struct profile *p = NULL;
+    struct error err = ERROR_NULL;
+    int r;
+
+    capture_unlink(e, c);
+    c->meta.end_ns = MIN(end_ns, c->end_ns);
+    c->meta.by_process = c->meta.by_process || capture_has_several_processes(c);
+    if (!c->meta.symbols[0])
+        snprintf(c->meta.symbols, sizeof(c->meta.symbols), "none: no JVM was sampled");
+    capture_warn_quality(e, c);
+    r = record_finish(c->record, &c->meta, &p);
+    if (r < 0)
+        error_set(&err, r, "not enough memory to finish this profile");
+    c->done(c->cookie, r, p, &err);
+    capture_free(c);
+}
+
+void captures_finish_due(struct engine *e, uint64_t now_ns)
+{
+    struct capture *next;
+
+    for (struct capture *c = e->captures; c; c = next) {
+        next = c->next;
+        if (c->end_ns <= now_ns)
+            capture_finish(e, c, now_ns);
+    }
+}
+
+static void capture_fail(struct engine *e, struct capture *c, int r, const struct error *err)
+{
+    capture_unlink(e, c);
+    c->done(c->cookie, r, NULL, err);
+    capture_free(c);
+}
+
+void captures_end(struct engine *e, uint64_t handle, bool keep)
+{
+    struct error err = ERROR_NULL;
+
+    for (struct capture *c = e->captures; c; c = c->next) {
+        if (c->handle != handle)
+            continue;
+        if (keep) {
+            c->end_ns = clock_monotonic_ns(); /* the next tick hands over what is left */
+        } else {
+            error_set(&err, -ECANCELED, "the capture was cancelled");
+            capture_fail(e, c, -ECANCELED, &err);
+        }
+        return;
+    }
+}
+
+void captures_fail_all(struct engine *e, int r, const struct error *err)
+{
+    while (e->captures)
+        capture_fail(e, e->captures, r, err);
+}
+
+uint64_t captures_next_deadline(const struct engine *e)
+{
+    uint64_t deadline = UINT64_MAX;
+
+    for (const struct capture *c = e->captures; c; c = c->next)
+        deadline = MIN(deadline, c->end_ns);
+    return deadline;
+}

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "capture/target.h"
+
+#include "profile/match.h"
+
+#define TARGET_NEAREST_MAX 5
+
+struct target {
+    int32_t pids[BACKEND_PIDS_MAX];
+    size_t pid_count;
+    char *container, *pod, *pod_namespace, *jvm;
+    int32_t ns_pid;
+    struct match *jvm_match;
+};
+
+static int dup_or_null(const char *s, char **ret)
+{
+    *ret = s ? strdup(s) : NULL;
+    return s && !*ret ? -ENOMEM : 0;
+}
+
+int target_new(const struct target_selector *s, struct target **ret, struct error *err)
+{
+    _cleanup_(target_freep) struct target *t = calloc(1, sizeof(*t));
+    int r;
+
+    if (!t)
+        return -ENOMEM;
+    memcpy(t->pids, s->pids, sizeof(t->pids));
+    t->pid_count = MIN(s->pid_count, (size_t)BACKEND_PIDS_MAX);
+    t->ns_pid = s->ns_pid;
+    r = dup_or_null(s->container, &t->container);
+    if (r == 0)
+        r = dup_or_null(s->pod, &t->pod);
+    if (r == 0)
+        r = dup_or_null(s->pod_namespace, &t->pod_namespace);
+    if (r == 0)
+        r = dup_or_null(s->jvm, &t->jvm);
+    if (r == 0 && t->jvm)
+        r = match_new((const char *const *)&t->jvm, 1, "jvm", &t->jvm_match, err);
+    if (r < 0)
+        return r;
+    *ret = TAKE_PTR(t);
+    return 0;
+}
+
+struct target *target_free(struct target *t)
+{
+    if (!t)
+        return NULL;
+    free(t->container);
+    free(t->pod);
+    free(t->pod_namespace);
+    free(t->jvm);
+    match_free(t->jvm_match);
+    free(t);
+    return NULL;
+}
+
+static bool is_hex_prefix(const char *s)
+{
+    size_t n = strspn(s, "0123456789abcdef");
+
+    return n >= 6 && n <= 64 && s[n] == '\0';
+}
+
+static bool container_matches(const char *wanted, const struct container *c)
+{
+    if (!c->id[0] && !c->name[0])
+        return false;
+    if (strcmp(wanted, c->name) == 0)
+        return true;
+    return c->id[0] && (strcmp(wanted, c->id) == 0 ||
+                        (is_hex_prefix(wanted) && strncmp(wanted, c->id, strlen(wanted)) == 0));
+}
+
+static bool jvm_matches(const struct target *t, const struct process *p)
+{
+    return p->jvm != JVM_NO && p->main && match_any(t->jvm_match, span_of(p->main), NULL) > 0;
+}
+
+static bool pid_matches(const struct target *t, int32_t host_pid)
+{
+    for (size_t i = 0; i < t->pid_count; i++) {
+        if (t->pids[i] == host_pid)
+            return true;
+    }
+    return t->pid_count == 0;
+}
+
+/* All selectors but pid. */
+static bool rest_matches(const struct target *t, const struct process *p)
+{
+    if (t->container && !container_matches(t->container, &p->container))
+        return false;
+    if (t->pod && strcmp(t->pod, p->container.pod_name) != 0 &&
+        strcmp(t->pod, p->container.pod_uid) != 0)
+        return false;
+    if (t->pod_namespace && strcmp(t->pod_namespace, p->container.pod_namespace) != 0)
+        return false;
+    if (t->ns_pid && (p->ns_depth == 0 || p->ns_pid[p->ns_depth - 1] != t->ns_pid))
+        return false;
+    return !t->jvm || jvm_matches(t, p);
+}
+
+bool target_matches(const struct target *t, const struct process *p)
+{
+    return pid_matches(t, p->id.host_pid) && rest_matches(t, p);
+}
+
+bool target_is_node(const struct target *t)
+{
+    return t->pid_count == 0 && !t->container && !t->pod && !t->pod_namespace && !t->jvm;
+}
+
+int32_t target_single_pid(const struct target *t)
+{
+    return t->pid_count == 1 ? t->pids[0] : 0;
+}
+
+static void append(char *buf, size_t size, const char *fmt, ...) PRINTF_LIKE(3, 4);
+static void append(char *buf, size_t size, const char *fmt, ...)
+{
+    size_t n = strlen(buf);
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(buf + n, size - n, fmt, ap);
+    va_end(ap);
+}
+
+static const char *process_title(const struct process *p)
+{
+    return p->main && p->main[0] ? p->main : p->comm;
+}
+
+void target_describe(const struct target *t, struct discover *d, char *buf, size_t size)
+{
+    const char *sep = "";
+
+    buf[0] = '\0';
+    if (target_is_node(t)) {
+        append(buf, size, "the whole node");
+        return;
+    }
+    if (t->pid_count) {
+        append(buf, size, "pid ");
+        for (size_t i = 0; i < t->pid_count; i++) {
+            struct process *p = discover_find(d, t->pids[i]);
+
+            append(buf, size, "%s%d", i ? ", " : "", t->pids[i]);
+            if (p)
+                append(buf, size, " (%.120s)", process_title(p));
+        }
+        sep = ", ";
+    }
+    if (t->container) {
+        append(buf, size, "%scontainer %s", sep, t->container);
+        sep = ", ";
+    }
+    if (t->ns_pid)
+        append(buf, size, " pid %d inside", t->ns_pid);
+    if (t->pod) {
+        append(buf, size, "%spod %s", sep, t->pod);
+        sep = ", ";
+    }
+    if (t->pod_namespace) {
+        append(buf, size, "%snamespace %s", sep, t->pod_namespace);
+        sep = ", ";
+    }
+    if (t->jvm)
+        append(buf, size, "%sjvm %s", sep, t->jvm);
+}
+
+/* ---- the sentence where it matches nothing ---- */
+
+struct nearest {
+    char *buf;
+    size_t size;
+    unsigned found;
+    enum { NEAREST_JVM, NEAREST_CONTAINER, NEAREST_POD, NEAREST_NAMESPACE } what;
+};
+
+static int nearest_add(void *cookie, struct process *p)
+{
+    struct nearest *n = cookie;
+    char text[300];
+
+    if (p->exited)
+        return 0;
+    switch (n->what) {
+    case NEAREST_CONTAINER:
+        if (!p->container.id[0] && !p->container.name[0])
+            return 0;
+        snprintf(text, sizeof(text), "%.12s%s%.100s", p->container.id,
+                 p->container.name[0] ? " " : "", p->container.name);
+        break;
+    case NEAREST_POD:
+        snprintf(text, sizeof(text), "%.253s",
+                 p->container.pod_name[0] ? p->container.pod_name : p->container.pod_uid);
+        break;
+    case NEAREST_NAMESPACE:
+        snprintf(text, sizeof(text), "%s", p->container.pod_namespace);
+        break;
+    case NEAREST_JVM:
+        if (p->jvm == JVM_NO)
+            return 0;
+        snprintf(text, sizeof(text), "%d (%.80s)", p->id.host_pid, process_title(p));
+        break;
+    }
+    if (!text[0] || strstr(n->buf, text))
+        return 0;
+    append(n->buf, n->size, "%s%s", n->found ? ", " : "", text);
+    return ++n->found >= TARGET_NEAREST_MAX;
+}
+
+static int not_found(const struct target *t, struct discover *d, struct error *err)
+{
+    char list[200] = "";
+    struct nearest n = { .buf = list, .size = sizeof(list) };
+    const char *parameter, *none;
+
+    if (t->container) {
+        n.what = NEAREST_CONTAINER;
+        parameter = "container";
+        none = "no container runs here";
+    } else if (t->pod) {
+        n.what = NEAREST_POD;
+        parameter = "pod";
+        none = "no pod runs here";
+    } else if (t->pod_namespace) {
+        n.what = NEAREST_NAMESPACE;
+        parameter = "namespace";
+        none = "no pod runs here";
+    } else {
+        n.what = NEAREST_JVM;
+        parameter = t->jvm ? "jvm" : "pid";
+        none = "no JVM runs here";
+    }
+    discover_each(d, nearest_add, &n);
+    if (t->container && t->ns_pid && n.found)
+        error_parameter(err, "nspid", -ESRCH,
+                        "no process of container '%.80s' has pid %d inside it", t->container,
+                        t->ns_pid);
+    else if (t->container)
+        error_parameter(err, parameter, -ESRCH, "no process runs in a container '%.80s'",
+                        t->container);
+    else if (t->pod)
+        error_parameter(err, parameter, -ESRCH, "no process runs in a pod '%.80s'", t->pod);
+    else if (t->pod_namespace)
+        error_parameter(err, parameter, -ESRCH, "no process runs in namespace '%.80s'",
+                        t->pod_namespace);
+    else if (t->jvm)
+        error_parameter(err, parameter, -ESRCH, "no JVM's main class or jar matches '%.80s'",
+                        t->jvm);
+    else
+        error_parameter(err, parameter, -ESRCH, "there is no process %d", t->pids[0]);
+    if (n.found)
+        error_remedy(err, "%s here: %s", n.what == NEAREST_JVM ? "JVMs" : "nearest", list);
+    else
+        error_remedy(err, "%s; GET /api/v1/jvms lists the JVMs", none);
+    return BACKEND_NOT_FOUND;
+}
+
+/* What is wrong with a pid that cannot be a target by itself. */
+static int pid_check(struct discover *d, int proc_fd, int32_t pid, struct error *err)
+{
+    struct proc_status status;
+    struct target only = { .pids = { pid }, .pid_count = 1 };
+    int r = proc_read_status(proc_fd, pid, &status);
+
+    if (r != 0)
+        return not_found(&only, d, err);
+    if (status.tgid != pid) {
+        error_parameter(err, "pid", -EINVAL, "%d is a thread of %d", pid, status.tgid);
+        error_remedy(err, "use pid=%d; threads=1 splits it by thread", status.tgid);
+        return -EINVAL;
+    }
+    if (status.state == 'Z' || status.state == 'X') {
+        error_parameter(err, "pid", -EINVAL, "process %d is a zombie: it has exited", pid);
+        error_remedy(err, "its parent is %d", status.ppid);
+        return -EINVAL;
+    }
+    if (status.kernel_thread) {
+        error_parameter(err, "pid", -EINVAL, "%d is a kernel thread", pid);
+        error_remedy(err, "without a target the whole node is profiled, kernel threads included");
+        return -EINVAL;
+    }
+    return 0;
+}
+
+struct match_count {
+    const struct target *t;
+    size_t n;
+    bool ambiguous; /* a prefix that fits several containers */
+    char id[65];
+};
+
+static int count_match(void *cookie, struct process *p)
+{
+    struct match_count *m = cookie;
+
+    if (p->exited || !target_matches(m->t, p))
+        return 0;
+    m->n++;
+    if (m->t->container && is_hex_prefix(m->t->container) && p->container.id[0]) {
+        if (m->id[0] && strcmp(m->id, p->container.id) != 0 &&
+            strcmp(m->t->container, p->container.name) != 0)
+            m->ambiguous = true;
+        snprintf(m->id, sizeof(m->id), "%s", p->container.id);
+    }
+    return 0;
+}
+
+int target_check(struct target *t, struct discover *d, int proc_fd, struct error *err)
+{
+    struct match_count m = { .t = t };
+    int r;
+
+    for (size_t i = 0; i < t->pid_count; i++) {
+        struct process *p;
+
+        r = pid_check(d, proc_fd, t->pids[i], err);
+        if (r != 0)
+            return r;
+        p = discover_find(d, t->pids[i]);
+        if (!p)
+            return not_found(t, d, err);
+        discover_refresh(d, p);
+        if (!rest_matches(t, p)) {
+            error_parameter(
+                err, "pid", -EINVAL,
+                "process %d is not one that the other selectors choose (container '%.64s', "
+                "pod '%.80s', main '%.80s')",
+                t->pids[i], p->container.id, p->container.pod_name, process_title(p));
+            error_remedy(err, "give pid alone, or a container, pod or jvm that it belongs to");
+            return -EINVAL;
+        }
+    }
+    if (t->pid_count || target_is_node(t))
+        return 0;
+    discover_each(d, count_match, &m);
+    if (m.ambiguous) {
+        error_parameter(err, "container", -EINVAL,
+                        "'%.64s' is the beginning of several container ids", t->container);
+        error_remedy(err, "give more digits of the id");
+        return -EINVAL;
+    }
+    return m.n ? 0 : not_found(t, d, err);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which processes a request means: a selector compiled once, matched against many processes, and
+ * the sentence that helps where it matches none. Thread: the engine's.
+ */
+#pragma once
+
+#include "discover/discover.h"
+#include "serve/backend.h"
+
+struct target;
+
+/* Copies what it needs of @s. 0, -EINVAL (the regular expression) or -ENOMEM. */
+int target_new(const struct target_selector *s, struct target **ret, struct error *err);
+struct target *target_free(struct target *t);
+static inline void target_freep(struct target **t)
+{
+    target_free(*t);
+}
+
+/* Whether @p belongs to it. */
+bool target_matches(const struct target *t, const struct process *p);
+/* No selector: every process. */
+bool target_is_node(const struct target *t);
+/* The one pid it names, else 0. */
+int32_t target_single_pid(const struct target *t);
+/* As a person would say it: "pid 4242 (Main)", "the whole node". Clean text. */
+void target_describe(const struct target *t, struct discover *d, char *buf, size_t size);
+
+/*
+ * Reads what it takes to know now whether it matches anything (JVMs that are starting are waited
+ * for no longer than a read takes). 0; BACKEND_NOT_FOUND with the nearest matches named; -EINVAL
+ * where pid and another selector disagree, or a pid is a thread, a zombie or a kernel thread.
+ */
+int target_check(struct target *t, struct discover *d, int proc_fd, struct error *err);

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * flamed: reads its options, opens what needs rights, gives the rights away, wires the layers and
+ * waits for the end. Started by root it becomes the supervisor (broker/supervise.h), which starts
+ * it again as the worker; started by another user (systemd) it connects to flamed-broker's socket.
+ */
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/version.h"
+#include "broker/supervise.h"
+#include "capture/engine.h"
+#include "config.h"
+#include "notify.h"
+#include "sandbox.h"
+#include "serve/serve.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+
+#define BROKER_SOCKET "/run/flamed/broker.sock"
+#define RUN_FOLDER "/run/flamed"
+
+/* ---- what is opened with rights ---- */
+
+/* The store's folder, made if it is not there and given to @uid. */
+static int open_store(const char *path, uid_t uid, gid_t gid, int *ret_fd, struct error *err)
+{
+    _cleanup_close_ int fd = -1;
+    struct stat st;
+
+    if (mkdir(path, 0750) < 0 && errno != EEXIST) {
+        error_errno(err, "cannot make the store's folder '%s'", path);
+        error_remedy(err, "make its parent, or name another with --store");
+        return -errno;
+    }
+    fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return error_errno(err, "cannot open the store's folder '%s'", path);
+    if (geteuid() == 0 && st.st_uid != uid) {
+        if (st.st_uid != 0) {
+            error_set(err, -EPERM,
+                      "the store's folder '%s' belongs to user %u, not to flamed's user %u", path,
+                      st.st_uid, uid);
+            error_remedy(err, "name another with --store, or chown it");
+            return -EPERM;
+        }
+        if (fchown(fd, uid, gid) < 0)
+            return error_errno(err, "cannot give the store's folder '%s' to user %u", path, uid);
+    }
+    *ret_fd = take_fd(&fd);
+    return 0;
+}
+
+static int open_listeners(const struct config *c, int fds[SUPERVISE_LISTEN_MAX], size_t *ret_count,
+                          struct error *err)
+{
+    if (geteuid() == 0 && mkdir(RUN_FOLDER, 0755) < 0 && errno != EEXIST)
+        log_debug_errno(-errno, "cannot make %s", RUN_FOLDER);
+    for (size_t i = 0; i < c->listen.count && i < SUPERVISE_LISTEN_MAX; i++) {
+        int r = listen_open(c->listen.items[i], &fds[i], err);
+
+        if (r < 0)
+            return r;
+        *ret_count = i + 1;
+        log_info("listening on %s", c->listen.items[i]);
+    }
+    return 0;
+}
+
+static void log_error(int r, const struct error *err)
+{
+    if (!err->msg[0])
+        log_err_errno(r, "cannot start");
+    else if (err->remedy[0])
+        log_err("%s: %s", err->msg, err->remedy);
+    else
+        log_err("%s", err->msg);
+}
+
+/* By hand, as root: opens everything and becomes the supervisor. Returns only on failure. */
+static int become_supervisor(int argc, char **argv, const struct config *c, struct error *err)
+{
+    struct supervise_opts o = { .store_fd = -1,
+                                .config_fd = -1,
+                                .log_level = (enum log_level)c->log_level,
+                                .extra = argc > 1 ? argv + 1 : NULL };
+    bool fallback;
+    int r;
+
+    r = supervise_user(strcmp(c->user, "flamed") == 0 ? NULL : c->user, &o.uid, &o.gid, &fallback,
+                       err);
+    if (r < 0)
+        return r;
+    if (fallback)
+        log_info("there is no user 'flamed' here: flamed runs as uid %u", o.uid);
+    r = open_listeners(c, o.listen_fds, &o.listen_count, err);
+    if (r == 0)
+        r = open_store(c->store, o.uid, o.gid, &o.store_fd, err);
+    if (r < 0)
+        return r;
+    o.config_fd = open(c->config_file, O_RDONLY | O_CLOEXEC); /* absent: defaults, as read before */
+    return supervise_exec(&o, err);
+}
+
+/* ---- the worker ---- */
+
+/* What the worker holds, whoever opened it. */
+struct worker {
+    int broker_fd, store_fd, notify_fd;
+    int listen_fds[SUPERVISE_LISTEN_MAX];
+    size_t listen_count;
+};
+
+/* Waits for a signal to end (0) or for the loss of the broker (-EPIPE). */
+static int wait_for_end(int signal_fd, struct engine *engine)
+{
+    struct pollfd fds[] = { { .fd = signal_fd, .events = POLLIN },
+                            { .fd = engine_lost_fd(engine), .events = POLLIN } };
+
+    for (;;) {
+        struct signalfd_siginfo si;
+
+        if (poll(fds, ARRAY_SIZE(fds), -1) < 0 && errno != EINTR)
+            return -errno;
+        if (fds[1].revents) {
+            log_err("flamed-broker ended: captures under way are answered with what is known of "
+                    "it, then "
+                    "flamed ends to be started again");
+            return -EPIPE;
+        }
+        if (!fds[0].revents || read(signal_fd, &si, sizeof(si)) != sizeof(si))
+            continue;
+        if (si.ssi_signo == SIGHUP) {
+            log_info("nothing that is configured can change while flamed runs: restart it");
+            continue;
+        }
+        log_info("ending by signal %u", si.ssi_signo);
+        return 0;
+    }
+}
+
+/* Blocks the signals that wait_for_end() reads, for every thread to come. */
+static int open_signals(int *ret_fd)
+{
+    sigset_t set;
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGHUP);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    signal(SIGPIPE, SIG_IGN);
+    *ret_fd = signalfd(-1, &set, SFD_CLOEXEC);
+    return *ret_fd < 0 ? -errno : 0;
+}
+
+static int run_worker(const struct config *c, struct worker *w, struct error *err)
+{
+    struct engine_opts engine_opts = {
+        .broker_fd = w->broker_fd,
+        .captures_max = c->captures_max,
+        .samples_max = c->samples_max,
+        .show_arguments = c->show_arguments,
+    };
+    struct serve_opts serve_opts = {
+        .listen_fds = w->listen_fds,
+        .listen_count = w->listen_count,
+        .version = FLAMED_VERSION,
+        .connections_max = (unsigned)c->connections_max,
+        .captures_max = (unsigned)c->captures_max,
+        .answer_max_bytes = c->answer_max_bytes,
+        .idle_timeout_s = (unsigned)c->idle_timeout_s,
+    };
+    struct sandbox_opts sandbox_opts = { .store_fd = w->store_fd };
+    struct sandbox_report report = { 0 };
+    _cleanup_close_ int signal_fd = -1;
+    struct engine *engine = NULL;
+    struct serve *serve = NULL;
+    int r;
+
+    engine_opts.proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (engine_opts.proc_fd < 0)
+        return error_errno(err, "cannot open /proc");
+    sandbox_opts.proc_fd = engine_opts.proc_fd;
+    r = open_signals(&signal_fd);
+    if (r < 0)
+        return error_code(err, r, "cannot prepare signals");
+    r = sandbox_enter(&sandbox_opts, &report, err);
+    if (r < 0)
+        return r;
+    if (report.landlock_problem[0])
+        log_warn("%s", report.landlock_problem);
+    r = engine_start(&engine_opts, &engine, err);
+    if (r == 0)
+        r = serve_start(&serve_opts, engine_backend(engine), &serve, err);
+    if (r == 0) {
+        log_info("flamed " FLAMED_VERSION " is ready");
+        notify_send(w->notify_fd, "READY=1");
+        r = wait_for_end(signal_fd, engine);
+        notify_send(w->notify_fd, "STOPPING=1");
+        if (r < 0)
+            error_code(err, r, "flamed-broker ended");
+    }
+    serve_stop(serve);
+    engine_stop(engine);
+    return r;
+}
+
+/* The worker that the supervisor started: @argv[@sw->extra..] are the options it was given. */
+static int supervised_worker(int argc, char **argv, const struct supervise_worker *sw,
+                             struct config *c, struct error *err)
+{
+    struct worker w = { .broker_fd = sw->broker_fd,
+                        .store_fd = sw->store_fd,
+                        .notify_fd = notify_open(),
+                        .listen_count = sw->listen_count };
+    _cleanup_buf_ struct buf yaml = BUF_NULL;
+    uint64_t given = 0;
+    int r;
+
+    memcpy(w.listen_fds, sw->listen_fds, sizeof(w.listen_fds));
+    argv[sw->extra - 1] = argv[0];
+    r = config_parse_argv(argc - sw->extra + 1, argv + sw->extra - 1, c, &given, err);
+    if (r == 0 && sw->config_fd >= 0) {
+        buf_init(&yaml, CONFIG_FILE_MAX_BYTES);
+        r = lseek(sw->config_fd, 0, SEEK_SET) < 0 ? -errno : buf_read_fd(&yaml, sw->config_fd);
+        if (r < 0)
+            return error_code(err, r, "cannot read '%s'", c->config_file);
+        r = config_parse_yaml(buf_span(&yaml), c->config_file, given, c, err);
+    }
+    return r < 0 ? r : run_worker(c, &w, err);
+}
+
+/* Under systemd: no supervisor of ours, the broker is a service of its own. */
+static int service_worker(const struct config *c, struct error *err)
+{
+    struct worker w = { .broker_fd = -1, .store_fd = -1, .notify_fd = notify_open() };
+    int r;
+
+    r = supervise_connect(BROKER_SOCKET, &w.broker_fd, err);
+    if (r < 0) {
+        error_remedy(err, "start flamed as root, or start flamed-broker.service first");
+        return r;
+    }
+    r = open_listeners(c, w.listen_fds, &w.listen_count, err);
+    if (r == 0)
+        r = open_store(c->store, geteuid(), getegid(), &w.store_fd, err);
+    return r < 0 ? r : run_worker(c, &w, err);
+}
+
+static void print_help(void)
+{
+    _cleanup_buf_ struct buf text = BUF_NULL;
+
+    buf_init(&text, (size_t)64 << 10);
+    config_help(&text);
+    fputs(text.p, stdout);
+}
+
+int main(int argc, char **argv)
+{
+    struct supervise_worker sw;
+    struct config c = { 0 };
+    struct error err = ERROR_NULL;
+    int r, supervised;
+
+    log_init("flamed", LOG_LEVEL_INFO);
+    supervised = supervise_worker_parse(argc, argv, &sw, &err);
+    if (supervised == 0) {
+        log_init("flamed", sw.log_level);
+        r = config_init(&c);
+        if (r == 0)
+            r = supervised_worker(argc, argv, &sw, &c, &err);
+    } else if (supervised < 0) {
+        r = supervised;
+    } else {
+        r = config_load(argc, argv, &c, &err);
+        if (r == 0 && (c.help || c.version)) {
+            if (c.help)
+                print_help();
+            else
+                printf("flamed " FLAMED_VERSION "\n");
+            config_deinit(&c);
+            return 0;
+        }
+        if (r == 0) {
+            log_init("flamed", (enum log_level)c.log_level);
+            r = geteuid() == 0 ? become_supervisor(argc, argv, &c, &err) : service_worker(&c, &err);
+        }
+    }
+    config_deinit(&c);
+    if (r == 0)
+        return 0;
+    log_error(r, &err);
+    return r == -EINVAL ? SUPERVISE_EXIT_FINAL : 1; /* options: starting again does not help */
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Readiness for systemd. sd_notify(3) opens a socket at each call, which the sandbox forbids: so
+ * the socket is opened once, before. Thread: the main one.
+ */
+#pragma once
+
+#include "base/macros.h"
+
+/* Connects to $NOTIFY_SOCKET. An fd that the caller owns; -1 when nobody listens for it. */
+int notify_open(void);
+/* Sends "READY=1" and the like. Does nothing where @fd is -1. */
+void notify_send(int fd, const char *state);
