@@ -109,30 +109,17 @@ static uint64_t add_saturated(uint64_t a, uint64_t b)
     return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
-/* Where each entry ends. One without a size reaches to the next start of its class or a higher one,
- * or of a boundary. */
+/* Where each entry ends. One without a size reaches to the next start of any other. */
 static void find_ends(const struct symbol_entry *entries, size_t count, uint64_t *ends)
 {
-    uint64_t next[SYMBOL_ORDERED + 1] = { UINT64_MAX, UINT64_MAX, UINT64_MAX };
+    uint64_t next = UINT64_MAX;
 
-    for (size_t last = count; last;) {
-        size_t first = last - 1;
+    for (size_t i = count; i--;) {
+        const struct symbol_entry *e = &entries[i];
 
-        while (first && entries[first - 1].start == entries[first].start)
-            first--;
-        for (size_t i = first; i < last; i++) {
-            const struct symbol_entry *e = &entries[i];
-            uint64_t end = e->size ? add_saturated(e->start, e->size) : next[e->class];
-
-            ends[i] = MIN(end, e->limit);
-        }
-        for (size_t i = first; i < last; i++) {
-            size_t reach = entries[i].boundary ? (size_t)SYMBOL_ORDERED : entries[i].class;
-
-            for (size_t c = 0; c <= reach; c++)
-                next[c] = entries[i].start;
-        }
-        last = first;
+        if (i + 1 < count && entries[i + 1].start != e->start)
+            next = entries[i + 1].start;
+        ends[i] = MIN(e->size ? add_saturated(e->start, e->size) : next, e->limit);
     }
 }
 

@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* symbolize/: the kernel's list, perf maps, Java's and the linker's spelling of names. */
+#include "symbolize/demangle.h"
+#include "symbolize/java_text.h"
+#include "symbolize/kallsyms.h"
+#include "symbolize/perf_map.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+
+#include <check.h>
+#include <fcntl.h>
+
+/* ---- demangling ---- */
+
+static const struct {
+    const char *in, *out;
+} DEMANGLE_CASES[] = {
+    { "malloc", "malloc" },
+    { "", "" },
+    { "_ZN3foo3barEi", "foo::bar" },
+    { "_Z3fooIiEvT_", "foo<int>" },
+    { "_ZNKSt6vectorIiSaIiEE4sizeEv", "std::vector<int, std::allocator<int> >::size" },
+    { "_ZN12_GLOBAL__N_13fooEv", "(anonymous namespace)::foo" },
+    { "_ZZ4mainENKUlvE_clEv", "main::{lambda()#1}::operator()" },
+    { "_ZNSt8ios_base4InitC2Ev", "std::ios_base::Init::Init" },
+    { "_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE", "core::fmt::Write::write_fmt" },
+    { "_RNvCs1234_7mycrate3foo", "mycrate::foo" },
+    { "_RNvMsr_NtCs3ssYzQotkvD_3std4pathNtB5_7PathBuf3newCs15kBYyAo9fc_7mycrate",
+      "<std::path::PathBuf>::new" },
+    { "_ZN3FooIiE3barEv.cold", "Foo<int>::bar" },
+    { "_ZN3FooIiE3barEv.cold.12", "Foo<int>::bar" },
+    { "process.part.0.constprop.1.isra.0", "process" },
+    { "_RNvCs1234_7mycrate3foo.llvm.8113342", "mycrate::foo" },
+    { ".cold", ".cold" },
+    { "main.main", "main.main" }, /* Go */
+    { "net/http.(*conn).serve", "net/http.(*conn).serve" },
+    { "f.partial", "f.partial" }, /* not ".part" */
+    { "_Z", "_Z" },
+    { "_ZN", "_ZN" },
+    { "_R", "_R" },
+};
+
+START_TEST(demangles_one_symbol)
+{
+    _cleanup_buf_ struct buf out = BUF_NULL;
+
+    buf_init(&out, 10000);
+    demangle(span_of(DEMANGLE_CASES[_i].in), &out);
+    ck_assert_str_eq(out.p ? out.p : "", DEMANGLE_CASES[_i].out);
+}
+END_TEST
+
+/* Substitutions double the text with each step: 40 steps stand for terabytes. */
+START_TEST(a_short_symbol_for_a_long_text_stays_mangled)
+{
+    _cleanup_buf_ struct buf in = BUF_NULL, out = BUF_NULL;
+    uint64_t began_ns = clock_monotonic_ns();
+
+    buf_init(&in, 10000);
+    buf_init(&out, 10000);
+    buf_add_str(&in, "_Z1fI1AIiiE");
+    for (int i = 1; i <= 34; i++) {
+        int c = i < 10 ? '0' + i : 'A' + i - 10;
+
+        buf_printf(&in, "S0_IS%c_S%c_E", c, c);
+    }
+    buf_add_str(&in, "Evv");
+    demangle(buf_span(&in), &out);
+    ck_assert(span_eq(buf_span(&in), buf_span(&out)));
+    ck_assert_uint_lt(clock_monotonic_ns() - began_ns, NSEC_PER_SEC);
+    buf_clear(&in);
+    buf_clear(&out);
+    buf_add_str(&in, "_Z");
+    while (in.n < DEMANGLE_INPUT_MAX + 1)
+        buf_add_char(&in, 'P');
+    demangle(buf_span(&in), &out);
+    ck_assert(span_eq(buf_span(&in), buf_span(&out)));
+}
+END_TEST
+
+/* ---- Java ---- */
+
+static const struct {
+    const char *in, *out;
+} CLASS_CASES[] = {
+    { "java/lang/Thread", "java.lang.Thread" },
+    { "Main", "Main" },
+    { "", "" },
+    { "a/b/Foo$Bar$1", "a.b.Foo$Bar$1" },
+    /* JDK 8: "/" and an identity hash; 9 to 14 the same with the address; 15 up: "+0x" in memory */
+    { "app/Foo$$Lambda$14/1234567", "app.Foo$$Lambda" },
+    { "app/Foo$$Lambda$14/0x0000000800c03000", "app.Foo$$Lambda" },
+    { "app/Foo$$Lambda$14+0x0000000800c03000", "app.Foo$$Lambda" },
+    { "app/Foo$$Lambda+0x00007f1234001000", "app.Foo$$Lambda" },
+    { "app/Foo$$Lambda.0x00007f1234001000", "app.Foo$$Lambda" },
+    { "app/Foo$$Lambda$14", "app.Foo$$Lambda" },
+    { "app/Foo$$Lambda", "app.Foo$$Lambda" },
+    { "java/lang/invoke/LambdaForm$MH+0x0000000800c04400", "java.lang.invoke.LambdaForm$MH" },
+    { "java/lang/invoke/LambdaForm$DMH/0x0000000800c04400", "java.lang.invoke.LambdaForm$DMH" },
+    { "app/Hidden+0x0000000800c04400", "app.Hidden" },
+    { "jdk/internal/reflect/GeneratedMethodAccessor123",
+      "jdk.internal.reflect.GeneratedMethodAccessor" },
+    { "sun/reflect/GeneratedConstructorAccessor7", "sun.reflect.GeneratedConstructorAccessor" },
+    { "sun/reflect/GeneratedSerializationConstructorAccessor1",
+      "sun.reflect.GeneratedSerializationConstructorAccessor" },
+    /* numbers that tell different code apart stay */
+    { "com/sun/proxy/$Proxy12", "com.sun.proxy.$Proxy12" },
+    { "app/Service$$SpringCGLIB$$0", "app.Service$$SpringCGLIB$$0" },
+    { "app/Service$$EnhancerBySpringCGLIB$$ab12cd", "app.Service$$EnhancerBySpringCGLIB$$ab12cd" },
+    { "app/v2", "app.v2" },
+    { "app/Ox0x12", "app.Ox0x12" },
+    { "+0x12", "+0x12" },
+    { "/12", ".12" },
+    { "kotlin/a+b", "kotlin.a+b" },
+};
+
+START_TEST(spells_one_class)
+{
+    _cleanup_buf_ struct buf out = BUF_NULL;
+
+    buf_init(&out, 10000);
+    java_class_text(span_of(CLASS_CASES[_i].in), &out);
+    ck_assert_str_eq(out.p ? out.p : "", CLASS_CASES[_i].out);
+}
+END_TEST
+
+static const struct {
+    const char *in, *out;
+} SIGNATURE_CASES[] = {
+    { "()V", "()" },
+    { "(ILjava/lang/String;)V", "(int, java.lang.String)" },
+    { "(BCDFIJSZ)Ljava/lang/Object;", "(byte, char, double, float, int, long, short, boolean)" },
+    { "([[J[Ljava/util/List;)I", "(long[][], java.util.List[])" },
+    { "(Lapp/Foo$$Lambda$3+0x0000000800c03000;)V", "(app.Foo$$Lambda)" },
+    { "", "" },
+    { "(", "(" },
+    { "(I", "(I" },
+    { "(V)V", "(V)V" },
+    { "(Ljava/lang/String)V", "(Ljava/lang/String)V" },
+    { "(L;)V", "(L;)V" },
+    { "([)V", "([)V" },
+    { "I", "I" },
+};
+
+START_TEST(spells_one_signature)
+{
+    _cleanup_buf_ struct buf out = BUF_NULL;
+
+    buf_init(&out, 10000);
+    buf_add_str(&out, "before ");
+    java_signature_text(span_of(SIGNATURE_CASES[_i].in), &out);
+    ck_assert(span_starts_with(buf_span(&out), "before "));
+    ck_assert_str_eq(out.p + 7, SIGNATURE_CASES[_i].out);
+}
+END_TEST
+
+/* ---- kallsyms ---- */
+
+static const char KALLSYMS[] = "0000000000000000 A fixed_percpu_data\n"
+                               "ffffffff81000000 T _text\n"
+                               "ffffffff81000000 T startup_64\n"
+                               "ffffffff81000040 t local_one\n"
+                               "ffffffff81000080 T __do_thing\n"
+                               "ffffffff81000080 T do_thing\n"
+                               "ffffffff81000100 W weak_thing\n"
+                               "ffffffff81000200 D some_data\n"
+                               "ffffffff81000300 r more_data\n"
+                               "not a line\n"
+                               "ffffffff8100zzzz T broken\n"
+                               "ffffffff81000400 TT broken\n"
+                               "ffffffffc0a01000 t nf_hook\t[nf_tables]\n"
+                               "ffffffffc0b01000 t bpf_prog_6deef7357e7b4530_sd_fw\t[bpf]\n"
+                               "ffffffff83000000 T _RNvCs1234_6kernel3run";
+
+static const struct {
+    uint64_t address;
+    const char *name;
+} KALLSYMS_CASES[] = {
+    { UINT64_C(0xffffffff80ffffff), NULL },
+    { UINT64_C(0xffffffff81000000), "startup_64" },
+    { UINT64_C(0xffffffff8100003f), "startup_64" },
+    { UINT64_C(0xffffffff81000040), "local_one" },
+    { UINT64_C(0xffffffff810000ff), "do_thing" },
+    { UINT64_C(0xffffffff810001ff), "weak_thing" },
+    { UINT64_C(0xffffffff81000200), NULL }, /* data is no code */
+    { UINT64_C(0xffffffff81000310), NULL },
+    { UINT64_C(0xffffffffc0a01010), "nf_hook\t[nf_tables]" },
+    { UINT64_C(0xffffffffc0b00fff), "nf_hook\t[nf_tables]" },
+    { UINT64_C(0xffffffffc0b01001), "bpf_prog_6deef7357e7b4530_sd_fw\t[bpf]" },
+    { UINT64_C(0xffffffffc0c01001), NULL }, /* too far behind the last one */
+    { UINT64_C(0xffffffff83000001), "_RNvCs1234_6kernel3run" },
+};
+
+START_TEST(names_one_kernel_address)
+{
+    struct kallsyms k;
+    const struct symbol *s;
+
+    ck_assert_int_eq(kallsyms_parse(SPAN(KALLSYMS), &k), 0);
+    ck_assert(!k.hidden);
+    ck_assert_uint_eq(k.lines, 12);
+    s = symbol_table_find(&k.symbols, KALLSYMS_CASES[_i].address);
+    if (KALLSYMS_CASES[_i].name)
+        ck_assert(s && span_eq_str(symbol_name(&k.symbols, s), KALLSYMS_CASES[_i].name));
+    else
+        ck_assert(!s);
+    kallsyms_deinit(&k);
+}
+END_TEST
+
+START_TEST(a_list_of_zeros_is_hidden)
+{
+    struct kallsyms k;
+
+    ck_assert_int_eq(kallsyms_parse(SPAN("0000000000000000 T _text\n0000000000000000 t f\n"), &k),
+                     0);
+    ck_assert(k.hidden);
+    ck_assert_uint_eq(k.symbols.count, 0);
+    kallsyms_deinit(&k);
+    ck_assert_int_eq(kallsyms_parse(SPAN(""), &k), 0);
+    ck_assert(k.hidden);
+    kallsyms_deinit(&k);
+}
+END_TEST
+
+/* ---- perf maps ---- */
+
+static const struct {
+    const char *text;
+    uint64_t address;
+    const char *name;
+} PERF_MAP_CASES[] = {
+    { "1000 10 LazyCompile:~f /app/a.js:1\n", 0x100f, "LazyCompile:~f /app/a.js:1" },
+    { "1000 10 f\n", 0x1010, NULL },
+    { "0x1000 0x10 f\n", 0x1000, "f" },
+    { "0X1000 10 f\r\n", 0x1000, "f" },
+    { "  1000  10  f  \n", 0x1000, "f" },
+    { "1000 10 old\n1000 10 new\n", 0x1000, "new" },
+    { "1000 100 old\n1010 10 new\n", 0x1020, "old" },
+    { "1000 10 f", 0x1000, NULL },           /* no line yet */
+    { "1000 10\n1000 10 \n", 0x1000, NULL }, /* no name */
+    { "1000 0 f\n", 0x1000, NULL },
+    { "1000 ffffffffffffffff f\n", 0x1000, NULL },
+    { "fffffffffffffff0 100 f\n", 0xfffffffffffffff0, NULL }, /* wraps */
+    { "10000000000000000 10 f\n", 0, NULL },
+    { "-1000 10 f\n", 0x1000, NULL },
+    { "junk\n\n \n1000 10 f\n", 0x1000, "f" },
+};
+
+START_TEST(names_one_generated_address)
+{
+    _cleanup_symbol_builder_ struct symbol_builder b = { 0 };
+    _cleanup_(symbol_table_deinit) struct symbol_table t = { 0 };
+    const struct symbol *s;
+
+    symbol_builder_init(&b, 100, 10000);
+    ck_assert_int_ge(perf_map_parse(span_of(PERF_MAP_CASES[_i].text), &b), 0);
+    ck_assert_int_eq(symbol_table_build(&b, &t), 0);
+    s = symbol_table_find(&t, PERF_MAP_CASES[_i].address);
+    if (PERF_MAP_CASES[_i].name)
+        ck_assert(s && span_eq_str(symbol_name(&t, s), PERF_MAP_CASES[_i].name));
+    else
+        ck_assert(!s);
+}
+END_TEST
+
+START_TEST(long_lines_are_left_out)
+{
+    _cleanup_symbol_builder_ struct symbol_builder b = { 0 };
+    _cleanup_buf_ struct buf text = BUF_NULL;
+
+    buf_init(&text, 1 << 20);
+    buf_add_str(&text, "1000 10 ");
+    while (text.n < PERF_MAP_LINE_MAX + 1)
+        buf_add_char(&text, 'x');
+    buf_add_str(&text, "\n2000 10 ");
+    for (int i = 0; i < 5000; i++)
+        buf_add_char(&text, 'y');
+    buf_add_str(&text, "\n");
+    symbol_builder_init(&b, 100, 10000);
+    ck_assert_int_eq(perf_map_parse(buf_span(&text), &b), (ssize_t)text.n);
+    ck_assert_uint_eq(b.count, 1);
+    ck_assert_uint_eq(b.entries[0].name_n, PERF_MAP_NAME_MAX);
+}
+END_TEST
+
+static bool map_names(struct perf_map *m, uint64_t address, const char *name)
+{
+    const struct symbol *s = symbol_table_find(perf_map_symbols(m), address);
+
+    return s && span_eq_str(symbol_name(perf_map_symbols(m), s), name);
+}
+
+START_TEST(a_map_is_read_as_it_grows)
+{
+    char path[] = "/tmp/flamed-test-map-XXXXXX";
+    int fd = mkstemp(path);
+    struct perf_map *m = NULL;
+    uint64_t now = 1;
+
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(perf_map_open(open(path, O_RDONLY | O_CLOEXEC), 1000, &m), 0);
+    ck_assert(!perf_map_refresh(m, now));
+    ck_assert_int_eq(dprintf(fd, "1000 10 one\n2000 10 tw"), 22);
+    ck_assert_msg(!perf_map_refresh(m, now + NSEC_PER_SEC / 2), "at most once a second");
+    ck_assert(perf_map_refresh(m, now += NSEC_PER_SEC));
+    ck_assert(map_names(m, 0x1000, "one"));
+    ck_assert(!symbol_table_find(perf_map_symbols(m), 0x2000));
+    ck_assert_int_eq(dprintf(fd, "o\n1000 4 three\n"), 15);
+    ck_assert(perf_map_refresh(m, now += NSEC_PER_SEC));
+    ck_assert(map_names(m, 0x1003, "three"));
+    ck_assert(map_names(m, 0x1004, "one"));
+    ck_assert(map_names(m, 0x2000, "two"));
+    ck_assert(!perf_map_refresh(m, now += NSEC_PER_SEC)); /* nothing new */
+    /* written anew */
+    ck_assert_int_eq(ftruncate(fd, 0), 0);
+    ck_assert_int_eq(pwrite(fd, "3000 1 f\n", 9, 0), 9);
+    ck_assert(perf_map_refresh(m, now += NSEC_PER_SEC));
+    ck_assert(map_names(m, 0x3000, "f"));
+    ck_assert(!symbol_table_find(perf_map_symbols(m), 0x1000));
+    /* beyond the ceiling nothing is read */
+    ck_assert_int_eq(ftruncate(fd, (off_t)1 << 40), 0);
+    for (int i = 0; i < 3; i++)
+        perf_map_refresh(m, now += NSEC_PER_SEC);
+    ck_assert(map_names(m, 0x3000, "f"));
+    perf_map_close(m);
+    close(fd);
+    unlink(path);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("symbol_text");
+    TCase *tc = tcase_create("symbol_text");
+    SRunner *sr;
+    int failed;
+
+    tcase_add_loop_test(tc, demangles_one_symbol, 0, ARRAY_SIZE(DEMANGLE_CASES));
+    tcase_add_test(tc, a_short_symbol_for_a_long_text_stays_mangled);
+    tcase_add_loop_test(tc, spells_one_class, 0, ARRAY_SIZE(CLASS_CASES));
+    tcase_add_loop_test(tc, spells_one_signature, 0, ARRAY_SIZE(SIGNATURE_CASES));
+    tcase_add_loop_test(tc, names_one_kernel_address, 0, ARRAY_SIZE(KALLSYMS_CASES));
+    tcase_add_test(tc, a_list_of_zeros_is_hidden);
+    tcase_add_loop_test(tc, names_one_generated_address, 0, ARRAY_SIZE(PERF_MAP_CASES));
+    tcase_add_test(tc, long_lines_are_left_out);
+    tcase_add_test(tc, a_map_is_read_as_it_grows);
+    suite_add_tcase(s, tc);
+    sr = srunner_create(s);
+    srunner_run_all(sr, CK_NORMAL);
+    failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed ? 1 : 0;
+}
