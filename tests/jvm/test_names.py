@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names made by an enemy: markup, quotes, control characters, direction marks and broken encodings in names of
+classes, methods, threads and processes. No format lets one through that could act."""
+import html.parser
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+from harness import classfile, jvm, paths, proc
+from harness.daemon import Daemon
+
+REPLACEMENT = "\ufffd"
+# label -> what is put into the names of a class and of its method, as bytes of a class file. HotSpot accepts
+# anything there but . ; [ and, in methods, < >.
+HOSTILE = {
+    "markup": b"Evil<script>alert(1)<\\script>",
+    "quotes": b"Evil\"'`&amp onload=x",
+    "newline": b"Evil\r\n\tline 9",
+    "escape": b"Evil\x1b]0owned\x07\x1bc",
+    "c1": b"Evil\xc2\x9b31m\xc2\x85",
+    "bidi": b"Evil\xe2\x80\xae\xe2\x81\xa6gnp_exe",
+    "nul": b"Evil\xc0\x80end",
+    "surrogates": b"Evil\xed\xa0\xbd\xed\xb8\x80",
+    "lone": b"Evil\xed\xa0\xbdx",
+    "long": b"Evil" + b"x" * 20000,
+    "folded": b"Evil 1 2 3",
+}
+# Where the constant pool may not be checked by the VM (-XX:-BytecodeVerificationRemote), bytes that are no text.
+BROKEN = {"broken": b"Evil\xff\xfe\x80\xc2", "cut": b"Evil\xe2\x80"}
+# What must not be in any text: C0 but newline and tab of the format itself, DEL, C1, direction marks.
+FORBIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+THREADS = {"markup": "<b>\"&'</b>", "newline": "a\nb\r", "escape": "\x1b[31mred", "c1": "\u009b31m", "bidi": "\u202eevil"}
+
+
+class Elements(html.parser.HTMLParser):
+    """Tags and attributes of a document."""
+
+    def __init__(self):
+        super().__init__()
+        self.tags: list[tuple[str, list]] = []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, attrs))
+
+
+class Names(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        paths.need_root()
+        cls.daemon = Daemon()
+        cls.classes = jvm.Classes()
+        cls.classes.compile("Evil.java", "EvilBody.java")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.daemon.stop()
+
+    def start(self, names: dict[str, bytes], *options: str, link: str | None = None) -> jvm.Jvm:
+        """A JVM that runs a class for each of NAMES, started through a link of the name LINK."""
+        folder = tempfile.mkdtemp(prefix="flamed-evil.")
+        self.addCleanup(shutil.rmtree, folder, ignore_errors=True)
+        with open(os.path.join(self.classes.folder, "EvilBody.class"), "rb") as f:
+            template = f.read()
+        for label, name in names.items():
+            method = name.replace(b"<", b"{").replace(b">", b"}") # methods may hold neither
+            with open(os.path.join(folder, label + ".bin"), "wb") as f:
+                f.write(classfile.rename(template, {b"EvilBody": name, b"evilMethod": method}))
+            with open(os.path.join(folder, label + ".name"), "w", encoding="utf-8") as f:
+                f.write(THREADS.get(label, label))
+        home, executable = paths.jdk(17), None
+        if link:
+            executable = os.path.join(folder, link)
+            os.symlink(home + "/bin/java", executable)
+        target = jvm.Jvm(home, jvm.FRAME_POINTERS, *options, "-Xmx64m", "-cp", self.classes.folder, "Evil", folder,
+                         executable=executable)
+        self.addCleanup(target.stop)
+        return target
+
+    def capture(self, target: jvm.Jvm, form: str, **parameters):
+        answer = self.daemon.get("/profile", pid=target.pid, seconds=2, hz=199, threads=1, format=form, timeout=30, **parameters)
+        self.assertEqual(answer.status, 200, str(answer))
+        return answer
+
+    def assert_clean(self, text: str, what: str) -> None:
+        found = FORBIDDEN.search(text)
+        self.assertIsNone(found, f"{what}: {found and text[max(0, found.start() - 60):found.end() + 60]!r}")
+
+    def check(self, target: jvm.Jvm, labels) -> None:
+        collapsed = self.capture(target, "collapsed").body.decode("utf-8", errors="strict")
+        self.assert_clean(collapsed, "collapsed")
+        for line in collapsed.splitlines():
+            self.assertRegex(line, r"^.+ \d+$", "every line is a stack and a number")
+        self.assertIn("Evil", collapsed)
+
+        document = self.capture(target, "json").json() # UTF-8 and JSON, strictly
+        def strings(value):
+            if isinstance(value, str):
+                yield value
+            elif isinstance(value, dict):
+                for k, v in value.items():
+                    yield from strings(k)
+                    yield from strings(v)
+            elif isinstance(value, list):
+                for v in value:
+                    yield from strings(v)
+        for text in strings(document):
+            self.assert_clean(text, "json")
+            self.assertNotIn("\n", text)
+            self.assertLessEqual(len(text.encode()), 5000, "names are bounded")
+        evil = [f for f in document["frames"] if f["name"].startswith("Evil") and not f["name"].startswith("Evil.lambda")]
+        self.assertGreaterEqual(len(evil), len(labels), [f["name"][:80] for f in evil])
+
+        page = self.capture(target, "html")
+        text = page.body.decode("utf-8", errors="strict")
+        self.assert_clean(text, "html")
+        self.assertNotIn("<script>alert", text)
+        self.assertNotIn("<b>", text)
+        parser = Elements()
+        parser.feed(text)
+        for tag, attributes in parser.tags:
+            self.assertNotIn("onload", dict(attributes), "no handler came in by a name")
+        for header, value in page.headers.items():
+            self.assert_clean(value, header)
+        self.assertTrue(page.headers["Content-Disposition"].startswith("inline; filename="))
+        self.assertEqual(page.headers["X-Content-Type-Options"], "nosniff")
+
+    def test_every_format(self):
+        self.check(self.start(HOSTILE), HOSTILE)
+
+    def test_bytes_that_are_no_text(self):
+        target = self.start(BROKEN, "-XX:+UnlockDiagnosticVMOptions", "-XX:-BytecodeVerificationRemote")
+        self.check(target, BROKEN)
+
+    def test_process_names(self):
+        link = "e<b>\x1b[3\n\u202e\"x"
+        target = self.start({"markup": HOSTILE["markup"]}, link=link)
+        self.assertIn("\x1b", proc.read(f"/proc/{target.pid}/comm"))
+        self.check(target, {"markup": b""})
+        for answer in (self.daemon.get("/api/v1/jvms"), self.daemon.get(f"/api/v1/jvms/{target.pid}")):
+            self.assertEqual(answer.status, 200)
+            self.assert_clean(json.dumps(answer.json(), ensure_ascii=False), "jvms")
+        everything = self.daemon.get("/profile", seconds=1, format="collapsed", timeout=30)
+        self.assert_clean(everything.body.decode(), "the whole node")
+        self.assert_clean(self.daemon.log(), "flamed's log")
+
+    def test_native_process(self):
+        """A process that is no JVM, with a hostile name in comm and a hostile perf map."""
+        with tempfile.TemporaryDirectory(prefix="flamed-evil.") as folder:
+            link = os.path.join(folder, "p<i>\x1b[1m\n\"&")
+            os.symlink(os.path.realpath("/bin/dash"), link)
+            process = subprocess.Popen([link, "-c", "while :; do :; done"])
+            try:
+                for form in ("collapsed", "json", "html"):
+                    answer = self.daemon.get("/profile", seconds=1, pid=process.pid, threads=1, format=form, timeout=30)
+                    self.assertEqual(answer.status, 200)
+                    self.assert_clean(answer.body.decode(), form)
+            finally:
+                process.kill()
+                process.wait()
+
+    def test_secrets_in_arguments(self):
+        spin = jvm.make_spin()
+        with jvm.Jvm(paths.jdk(17), "-Dpassword=hunter2hunter2", "-Xmx64m", "-cp", spin.folder, spin.main, "0",
+                     "--token=s3cr3ts3cr3t") as target:
+            for path in ("/api/v1/jvms", f"/api/v1/jvms/{target.pid}"):
+                text = self.daemon.get(path).text
+                self.assertNotIn("hunter2", text)
+                self.assertNotIn("s3cr3t", text)
+                self.assertIn("password", text, "the name of the property stays")
