@@ -165,7 +165,7 @@ static enum rank parse_machine(struct span part, struct span parent, struct span
     if (!span_eq_str(parent, "machine.slice") || !span_take_str(&name, "machine-") ||
         !cut_suffix(&name, ".scope") || span_starts_with(name, "qemu\\x2d")) /* a virtual machine */
         return RANK_NONE;
-    if (span_starts_with(name, "lxc\\x2d"))
+    if (span_take_str(&name, "lxc\\x2d")) /* libvirt's */
         return named(name, "lxc", RANK_NAME, c);
     return named(name, "systemd-nspawn", RANK_NAME, c);
 }

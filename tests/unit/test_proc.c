@@ -1,0 +1,484 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* proc/: the text formats of /proc, and pinning a process. */
+#include "proc/proc.h"
+
+#include <check.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* ---- maps ---- */
+
+static const struct {
+    const char *line;
+    int r;
+    struct mapping m;
+    const char *path;
+} MAPS_CASES[] = {
+    { "7f10-7f20 r-xp 00001000 fd:01 42                         /lib/libjvm.so",
+      0,
+      { .start = 0x7f10,
+        .end = 0x7f20,
+        .offset = 0x1000,
+        .inode = 42,
+        .dev_major = 0xfd,
+        .dev_minor = 1,
+        .read = true,
+        .exec = true },
+      "/lib/libjvm.so" },
+    { "7f10-7f20 rw-s 00000000 00:05 9 /lib/a b.so (deleted)",
+      0,
+      { .start = 0x7f10,
+        .end = 0x7f20,
+        .inode = 9,
+        .dev_minor = 5,
+        .read = true,
+        .write = true,
+        .deleted = true },
+      "/lib/a b.so" },
+    { "7f10-7f20 ---p 00000000 00:00 0", 0, { .start = 0x7f10, .end = 0x7f20 }, "" },
+    { "7f10-7f20 ---p 00000000 00:00 0 ", 0, { .start = 0x7f10, .end = 0x7f20 }, "" },
+    { "7ffc1000-7ffc3000 r-xp 00000000 00:00 0                          [vdso]",
+      0,
+      { .start = 0x7ffc1000, .end = 0x7ffc3000, .read = true, .exec = true },
+      "[vdso]" },
+    { "ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0 [vsyscall]",
+      0,
+      { .start = 0xffffffffff600000, .end = 0xffffffffff601000, .exec = true },
+      "[vsyscall]" },
+    { "7f10-7f20 r--p 00000000 fd:01 7 /x (deleted) (deleted)",
+      0,
+      { .start = 0x7f10,
+        .end = 0x7f20,
+        .inode = 7,
+        .dev_major = 0xfd,
+        .dev_minor = 1,
+        .read = true,
+        .deleted = true },
+      "/x (deleted)" },
+    { "7f20-7f10 r-xp 00000000 00:00 0", -EBADMSG, { 0 }, NULL },  /* end before start */
+    { "7f10-7f10 r-xp 00000000 00:00 0", -EBADMSG, { 0 }, NULL },  /* empty */
+    { "7f10-7f20 r-x", -EBADMSG, { 0 }, NULL },                    /* cut short */
+    { "7f10-7f20 r-xp 00000000 00:00 0x", -EBADMSG, { 0 }, NULL }, /* no blank after the inode */
+    { "7f10-7f20 r-xp 00000000 0000 0", -EBADMSG, { 0 }, NULL },   /* no device */
+    { "7f10-7f20 r-xp 00000000 100000000:00 0", -EBADMSG, { 0 }, NULL },
+    { "1ffffffffffffffff-2 r-xp 00000000 00:00 0", -EBADMSG, { 0 }, NULL },
+    { "", -EBADMSG, { 0 }, NULL },
+};
+
+START_TEST(parses_a_line_of_maps)
+{
+    struct mapping m = { .inode = 999 };
+    int r = maps_parse_line(span_of(MAPS_CASES[_i].line), &m);
+
+    ck_assert_int_eq(r, MAPS_CASES[_i].r);
+    if (r < 0) {
+        ck_assert_uint_eq(m.inode, 999); /* untouched */
+        return;
+    }
+    ck_assert(span_eq_str(m.path, MAPS_CASES[_i].path));
+    ck_assert_uint_eq(m.start, MAPS_CASES[_i].m.start);
+    ck_assert_uint_eq(m.end, MAPS_CASES[_i].m.end);
+    ck_assert_uint_eq(m.offset, MAPS_CASES[_i].m.offset);
+    ck_assert_uint_eq(m.inode, MAPS_CASES[_i].m.inode);
+    ck_assert_uint_eq(m.dev_major, MAPS_CASES[_i].m.dev_major);
+    ck_assert_uint_eq(m.dev_minor, MAPS_CASES[_i].m.dev_minor);
+    ck_assert_int_eq(m.read, MAPS_CASES[_i].m.read);
+    ck_assert_int_eq(m.write, MAPS_CASES[_i].m.write);
+    ck_assert_int_eq(m.exec, MAPS_CASES[_i].m.exec);
+    ck_assert_int_eq(m.deleted, MAPS_CASES[_i].m.deleted);
+}
+END_TEST
+
+static struct maps maps_of(const char *text)
+{
+    struct maps m;
+    struct buf b;
+
+    buf_init(&b, MAPS_MAX_BYTES);
+    buf_add_str(&b, text);
+    ck_assert_int_eq(maps_parse(&b, &m), 0);
+    ck_assert_ptr_null(b.p); /* taken over */
+    return m;
+}
+
+START_TEST(finds_the_mapping_of_an_address)
+{
+    struct maps m = maps_of("3000-4000 r--p 00000000 00:00 0 /c\n"
+                            "nonsense\n"
+                            "1000-2000 r--p 00000000 00:00 0 /a\n"
+                            "2000-3000 r--p 00000000 00:00 0 /b");
+
+    ck_assert_uint_eq(m.count, 3);
+    ck_assert(!m.truncated);
+    ck_assert_ptr_null(maps_find(&m, 0xfff));
+    ck_assert(span_eq_str(maps_find(&m, 0x1000)->path, "/a"));
+    ck_assert(span_eq_str(maps_find(&m, 0x1fff)->path, "/a"));
+    ck_assert(span_eq_str(maps_find(&m, 0x2000)->path, "/b"));
+    ck_assert(span_eq_str(maps_find(&m, 0x3fff)->path, "/c"));
+    ck_assert_ptr_null(maps_find(&m, 0x4000));
+    maps_deinit(&m);
+    ck_assert_ptr_null(maps_find(&m, 0x1000));
+}
+END_TEST
+
+START_TEST(keeps_to_the_limits_of_maps)
+{
+    _cleanup_fclose_ FILE *f = tmpfile();
+    struct maps m;
+    struct buf b;
+
+    buf_init(&b, MAPS_MAX_BYTES);
+    for (unsigned i = 0; i < MAPS_MAX_LINES + 5; i++)
+        buf_printf(&b, "%x-%x r--p 00000000 00:00 0 /a\n", 0x1000 + i, 0x1001 + i);
+    ck_assert_int_eq(b.error, 0);
+    ck_assert_int_eq(maps_parse(&b, &m), 0);
+    ck_assert_uint_eq(m.count, MAPS_MAX_LINES);
+    ck_assert(m.truncated);
+    maps_deinit(&m);
+
+    /* 20 MB of text: what fits is there, and the line at the cut is not half read. */
+    for (unsigned i = 0; i < 80000; i++)
+        fprintf(f, "%x-%x r--p 00000000 00:00 0 /%0200d\n", 0x1000 + i, 0x1001 + i, 7);
+    fflush(f);
+    rewind(f);
+    ck_assert_int_eq(maps_read(fileno(f), &m), 0);
+    ck_assert(m.truncated);
+    ck_assert_uint_gt(m.count, 60000);
+    ck_assert_uint_lt(m.count, 80000);
+    ck_assert_uint_eq(m.entries[m.count - 1].path.n, 201);
+    maps_deinit(&m);
+    ck_assert_int_eq(maps_read(-1, &m), -EBADF);
+}
+END_TEST
+
+/* ---- status ---- */
+
+#define STATUS(more)                                                                               \
+    "Name:\tjava\nState:\tS (sleeping)\nTgid:\t28194\nPid:\t28194\nPPid:\t7\n"                     \
+    "Uid:\t0\t103\t0\t103\nGid:\t0\t104\t0\t104\n" more
+
+static const struct {
+    const char *text;
+    int r;
+    struct proc_status s;
+} STATUS_CASES[] = {
+    { STATUS("NSpid:\t28194\t2\t1\nVmSize:\t 4096 kB\nVmRSS:\t  1000 kB\nThreads:\t14\n"
+             "SigCgt:\t0000000000000004\n"),
+      0,
+      { .state = 'S',
+        .tgid = 28194,
+        .ppid = 7,
+        .uid = 103,
+        .gid = 104,
+        .ns_pid = { 28194, 2, 1 },
+        .ns_depth = 3,
+        .signals_caught = 4,
+        .rss_bytes = 1024000,
+        .threads = 14 } },
+    /* no NSpid: Linux before 4.1, or a list of groups so long that it was cut off */
+    { STATUS("Groups:\t1 2 3"),
+      0,
+      { .state = 'S',
+        .tgid = 28194,
+        .ppid = 7,
+        .uid = 103,
+        .gid = 104,
+        .ns_pid = { 28194 },
+        .ns_depth = 1 } },
+    { STATUS("Threads:\t1\n"),
+      0, /* no memory: a kernel thread before Linux 6.8 */
+      { .state = 'S',
+        .tgid = 28194,
+        .ppid = 7,
+        .uid = 103,
+        .gid = 104,
+        .ns_pid = { 28194 },
+        .ns_depth = 1,
+        .threads = 1,
+        .kernel_thread = true } },
+    { STATUS("Kthread:\t0\nThreads:\t1\n"),
+      0, /* ... but a process that is exiting since */
+      { .state = 'S',
+        .tgid = 28194,
+        .ppid = 7,
+        .uid = 103,
+        .gid = 104,
+        .ns_pid = { 28194 },
+        .ns_depth = 1,
+        .threads = 1 } },
+    { STATUS("Kthread:\t1\nThreads:\t1\n"),
+      0,
+      { .state = 'S',
+        .tgid = 28194,
+        .ppid = 7,
+        .uid = 103,
+        .gid = 104,
+        .ns_pid = { 28194 },
+        .ns_depth = 1,
+        .threads = 1,
+        .kernel_thread = true } },
+    { "State:\tZ (zombie)\nTgid:\t5\nPPid:\t1\nUid:\t1\t2\t3\t4\nNSpid:\t5\nThreads:\t1\n",
+      0,
+      { .state = 'Z',
+        .tgid = 5,
+        .ppid = 1,
+        .uid = 2,
+        .ns_pid = { 5 },
+        .ns_depth = 1,
+        .threads = 1 } },
+    { "State:\tS\nTgid:\t5\nPPid:\t1\n", -EBADMSG, { 0 } },                      /* no Uid */
+    { "State:\tS\nTgid:\t5\nPPid:\t1\nUid:\t1\n", -EBADMSG, { 0 } },             /* half a Uid */
+    { "State:\tS\nTgid:\t5\nPPid:\t1\nUid:\t1\t4294967296\n", -EBADMSG, { 0 } }, /* too large */
+    { "State:\tS\nTgid:\t99999999999\nPPid:\t1\nUid:\t1\t1\n", -EBADMSG, { 0 } },
+    { "State:\nTgid:\t5\nPPid:\t1\nUid:\t1\t1\n", -EBADMSG, { 0 } },
+    { "", -EBADMSG, { 0 } },
+};
+
+START_TEST(parses_status)
+{
+    const struct proc_status *want = &STATUS_CASES[_i].s;
+    struct proc_status s = { .threads = 77 };
+    int r = proc_status_parse(span_of(STATUS_CASES[_i].text), &s);
+
+    ck_assert_int_eq(r, STATUS_CASES[_i].r);
+    if (r < 0) {
+        ck_assert_uint_eq(s.threads, 77);
+        return;
+    }
+    ck_assert_int_eq(s.state, want->state);
+    ck_assert_int_eq(s.tgid, want->tgid);
+    ck_assert_int_eq(s.ppid, want->ppid);
+    ck_assert_uint_eq(s.uid, want->uid);
+    ck_assert_uint_eq(s.gid, want->gid);
+    ck_assert_uint_eq(s.ns_depth, want->ns_depth);
+    ck_assert_int_eq(memcmp(s.ns_pid, want->ns_pid, want->ns_depth * sizeof(s.ns_pid[0])), 0);
+    ck_assert_uint_eq(s.signals_caught, want->signals_caught);
+    ck_assert_uint_eq(s.rss_bytes, want->rss_bytes);
+    ck_assert_uint_eq(s.threads, want->threads);
+    ck_assert_int_eq(s.kernel_thread, want->kernel_thread);
+}
+END_TEST
+
+START_TEST(keeps_the_innermost_of_many_namespaces)
+{
+    _cleanup_buf_ struct buf b = BUF_NULL;
+    struct proc_status s;
+
+    buf_init(&b, 4096);
+    buf_add_str(&b, STATUS("NSpid:"));
+    for (int i = 0; i < PROC_NS_DEPTH_MAX + 1; i++)
+        buf_printf(&b, "\t%d", 100 + i);
+    ck_assert_int_eq(proc_status_parse(buf_span(&b), &s), 0);
+    ck_assert_uint_eq(s.ns_depth, PROC_NS_DEPTH_MAX);
+    ck_assert_int_eq(s.ns_pid[0], 100);
+    ck_assert_int_eq(s.ns_pid[PROC_NS_DEPTH_MAX - 1], 100 + PROC_NS_DEPTH_MAX);
+}
+END_TEST
+
+/* ---- stat ---- */
+
+#define STAT_TAIL                                                                                  \
+    " S 7 1 1 0 -1 4194560 10 11 12 13 140 25 0 0 20 -5 14 0 987654 5000000 250 "                  \
+    "18446744073709551615 "
+
+static const struct {
+    const char *text;
+    int r;
+    const char *comm;
+} STAT_CASES[] = {
+    { "42 (java)" STAT_TAIL, 0, "java" },
+    { "42 (a) R 1 (b)" STAT_TAIL, 0, "a) R 1 (b" },
+    { "42 (new\nline)" STAT_TAIL, 0, "new\nline" },
+    { "42 ()" STAT_TAIL, 0, "" },
+    { "42 (\xff\x1b)" STAT_TAIL, 0, "\xff\x1b" },
+    { "42 (java) S 7 1 1 0 -1 4194560 10 11", -EBADMSG, NULL },
+    { "42 java" STAT_TAIL, -EBADMSG, NULL },
+    { ")(" STAT_TAIL, -EBADMSG, NULL },
+    { "42 (java) SS 7 1 1 0 -1 4194560 10 11 12 13 1 2 0 0 20 0 14 0 9 8", -EBADMSG, NULL },
+    { "42 (java) S 7 1 1 0 -1 4194560 10 11 12 13 1 2 0 0 20 0 14 0 99999999999999999999999 8",
+      -EBADMSG, NULL },
+    { "", -EBADMSG, NULL },
+};
+
+START_TEST(parses_stat)
+{
+    struct proc_stat s = { .threads = 77 };
+    int r = proc_stat_parse(span_of(STAT_CASES[_i].text), &s);
+
+    ck_assert_int_eq(r, STAT_CASES[_i].r);
+    if (r < 0) {
+        ck_assert_uint_eq(s.threads, 77);
+        return;
+    }
+    ck_assert_str_eq(s.comm, STAT_CASES[_i].comm);
+    ck_assert_int_eq(s.state, 'S');
+    ck_assert_int_eq(s.ppid, 7);
+    ck_assert_uint_eq(s.utime_ticks, 140);
+    ck_assert_uint_eq(s.stime_ticks, 25);
+    ck_assert_uint_eq(s.threads, 14);
+    ck_assert_uint_eq(s.start_ticks, 987654);
+    ck_assert_uint_eq(s.vsize_bytes, 5000000);
+    ck_assert(!s.kernel_thread);
+}
+END_TEST
+
+START_TEST(knows_a_kernel_thread_by_its_flag)
+{
+    struct proc_stat s;
+    struct span text = SPAN("2 (kthreadd) S 0 0 0 0 -1 2129984 0 0 0 0 0 5 0 0 20 0 1 0 1 0 0");
+
+    ck_assert_int_eq(proc_stat_parse(text, &s), 0);
+    ck_assert(s.kernel_thread);
+}
+END_TEST
+
+/* ---- cgroup, cmdline, ids ---- */
+
+static const struct {
+    const char *text, *path;
+} CGROUP_CASES[] = {
+    { "0::/system.slice/a.service\n", "/system.slice/a.service" },
+    { "0::/system.slice/a.service (deleted)\n", "/system.slice/a.service" },
+    { "4:memory:/a/longer\n1:name=systemd:/x\n0::/\n", "/x" },
+    { "4:memory:/a\n1:name=systemd:/x\n0::/y\n", "/y" },
+    { "4:memory:/a\n3:cpu,cpuacct:/a/b\n1:name=systemd:/\n0::/\n", "/a/b" },
+    { "0::/../a:b\n", "/../a:b" },
+    { "0::/\n", "/" },
+    { "x\n5:memory\n5:memory:\n:memory:/a\n0::a\n", "/" },
+    { "", "/" },
+};
+
+START_TEST(picks_the_path_of_the_cgroup)
+{
+    ck_assert(span_eq_str(cgroup_path(span_of(CGROUP_CASES[_i].text)), CGROUP_CASES[_i].path));
+}
+END_TEST
+
+START_TEST(splits_the_command_line)
+{
+    struct span text = SPAN("java\0-cp\0\0Main"), arg;
+
+    ck_assert(cmdline_take(&text, &arg) && span_eq_str(arg, "java"));
+    ck_assert(cmdline_take(&text, &arg) && span_eq_str(arg, "-cp"));
+    ck_assert(cmdline_take(&text, &arg) && arg.n == 0);
+    ck_assert(cmdline_take(&text, &arg) && span_eq_str(arg, "Main"));
+    ck_assert(!cmdline_take(&text, &arg));
+}
+END_TEST
+
+static const struct {
+    const char *map;
+    uint32_t outside;
+    int64_t inside;
+} ID_CASES[] = {
+    { "         0          0 4294967295\n", 103, 103 },
+    { "         0     100000      65536\n", 100103, 103 },
+    { "         0     100000      65536\n", 100000 + 65536, -1 },
+    { "         0     100000      65536\n", 0, -1 },
+    { "  0  1000  1\n  1  100000  65536\n", 1000, 0 },
+    { "  0  1000  1\n  1  100000  65536\n", 100000, 1 },
+    { "  4294967295  7  2\n", 8, -1 }, /* no such id inside */
+    { "  0  1000\n x\n 0 4294967296 1\n", 1000, -1 },
+    { "", 0, -1 },
+};
+
+START_TEST(maps_an_id_into_a_user_namespace)
+{
+    ck_assert_int_eq(id_map_inside(span_of(ID_CASES[_i].map), ID_CASES[_i].outside),
+                     ID_CASES[_i].inside);
+}
+END_TEST
+
+START_TEST(reads_the_offset_of_the_boot_clock)
+{
+    ck_assert_int_eq(timens_boottime_ns(SPAN("monotonic 1 2\nboottime  7 5\n")), 7000000005);
+    ck_assert_int_eq(timens_boottime_ns(SPAN("boottime  -7 5\n")), -6999999995);
+    ck_assert_int_eq(timens_boottime_ns(SPAN("boottime  99999999999999999 5\n")), 0);
+    ck_assert_int_eq(timens_boottime_ns(SPAN("boottime  1 9999999999\n")), 1000000000);
+    ck_assert_int_eq(timens_boottime_ns(SPAN("monotonic 1 2\n")), 0);
+}
+END_TEST
+
+/* ---- processes ---- */
+
+START_TEST(pins_a_process_and_sees_it_go)
+{
+    _cleanup_close_ int proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    _cleanup_close_ int pidfd = -1;
+    struct proc_id id = { 0 };
+    struct proc_status status;
+    struct proc_stat stat;
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        pause();
+        _exit(0);
+    }
+    id.host_pid = pid;
+    ck_assert_int_eq(proc_read_start(proc_fd, pid, &id.start_ticks), 0);
+    ck_assert_int_eq(proc_read_stat(proc_fd, pid, &stat), 0);
+    ck_assert_int_eq(proc_read_status(proc_fd, pid, &status), 0);
+    ck_assert_int_eq(stat.ppid, getpid());
+    ck_assert_int_eq(status.ppid, getpid());
+    ck_assert_int_eq(status.tgid, pid);
+    ck_assert_uint_eq(status.uid, geteuid());
+    ck_assert_uint_gt(stat.vsize_bytes, 0);
+    ck_assert_uint_gt(status.rss_bytes, 0);
+    ck_assert_int_eq(proc_open(proc_fd, &id, &pidfd), 0);
+    id.start_ticks++; /* the pid of another process */
+    ck_assert_int_eq(proc_open(proc_fd, &id, &(int){ -1 }), PROC_GONE);
+    id.start_ticks--;
+    kill(pid, SIGKILL);
+    ck_assert_int_eq(poll(&(struct pollfd){ .fd = pidfd, .events = POLLIN }, 1, 5000), 1);
+    waitpid(pid, NULL, 0);
+    ck_assert_int_eq(proc_open(proc_fd, &id, &(int){ -1 }), PROC_GONE);
+    ck_assert_int_eq(proc_read_stat(proc_fd, pid, &stat), PROC_GONE);
+    ck_assert_int_eq(proc_read_status(proc_fd, pid, &status), PROC_GONE);
+}
+END_TEST
+
+START_TEST(reads_its_own_maps)
+{
+    _cleanup_close_ int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    const struct mapping *found;
+    struct maps m;
+
+    ck_assert_int_eq(maps_read(fd, &m), 0);
+    found = maps_find(&m, (uint64_t)(uintptr_t)maps_read);
+    ck_assert_ptr_nonnull(found);
+    ck_assert(found->exec && span_ends_with(found->path, "/test_proc"));
+    maps_deinit(&m);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("proc");
+    TCase *tc = tcase_create("proc");
+    SRunner *sr;
+    int failed;
+
+    tcase_add_loop_test(tc, parses_a_line_of_maps, 0, ARRAY_SIZE(MAPS_CASES));
+    tcase_add_test(tc, finds_the_mapping_of_an_address);
+    tcase_add_test(tc, keeps_to_the_limits_of_maps);
+    tcase_add_loop_test(tc, parses_status, 0, ARRAY_SIZE(STATUS_CASES));
+    tcase_add_test(tc, keeps_the_innermost_of_many_namespaces);
+    tcase_add_loop_test(tc, parses_stat, 0, ARRAY_SIZE(STAT_CASES));
+    tcase_add_test(tc, knows_a_kernel_thread_by_its_flag);
+    tcase_add_loop_test(tc, picks_the_path_of_the_cgroup, 0, ARRAY_SIZE(CGROUP_CASES));
+    tcase_add_test(tc, splits_the_command_line);
+    tcase_add_loop_test(tc, maps_an_id_into_a_user_namespace, 0, ARRAY_SIZE(ID_CASES));
+    tcase_add_test(tc, reads_the_offset_of_the_boot_clock);
+    tcase_add_test(tc, pins_a_process_and_sees_it_go);
+    tcase_add_test(tc, reads_its_own_maps);
+    tcase_set_timeout(tc, 60);
+    suite_add_tcase(s, tc);
+    sr = srunner_create(s);
+    srunner_run_all(sr, CK_NORMAL);
+    failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed ? 1 : 0;
+}
