@@ -23,18 +23,18 @@ const LIGHT = [
     [0.91, 0.000, 0],   // truncated
 ];
 const DARK = [
-    [0.37, 0.000, 0],
-    [0.42, 0.095, 150],
-    [0.35, 0.065, 200],
-    [0.49, 0.100, 142],
-    [0.53, 0.095, 98],
-    [0.46, 0.090, 68],
-    [0.37, 0.125, 300],
-    [0.46, 0.095, 308],
-    [0.42, 0.125, 35],
-    [0.33, 0.020, 255],
-    [0.30, 0.024, 255],
-    [0.33, 0.000, 0],
+    [0.40, 0.000, 0],
+    [0.45, 0.110, 150],
+    [0.42, 0.075, 215],
+    [0.53, 0.115, 141],
+    [0.54, 0.095, 95],
+    [0.55, 0.105, 62],
+    [0.42, 0.140, 300],
+    [0.51, 0.105, 308],
+    [0.52, 0.160, 33],
+    [0.35, 0.020, 255],
+    [0.31, 0.024, 255],
+    [0.35, 0.000, 0],
 ];
 const MATCH = { light: [0.74, 0.215, 335], dark: [0.53, 0.215, 340] };
 const INK = { light: "#161616", dark: "#ffffff" };
@@ -95,7 +95,7 @@ function variantsOf([l, c, h], kind) {
         const t = i / (VARIANTS - 1) * 2 - 1; // -1 … 1
         const bend = kind === KIND.UNKNOWN || kind >= KIND.THREAD ? 0 : t;
 
-        list.push(hexOf(rgbOfOklch(l - 0.012 * bend, c, h + 9 * bend)));
+        list.push(hexOf(rgbOfOklch(l - 0.012 * bend, c, h + 8 * bend)));
     }
     return list;
 }
@@ -108,8 +108,7 @@ function makePalette(theme) {
         ink: INK[theme],
         match: hexOf(rgbOfOklch(...MATCH[theme])),
         root: theme === "dark" ? "#2b2e33" : "#e3e5e8",
-        dust: theme === "dark" ? "#4a4d52" : "#c4c7cb",
-        hatch: theme === "dark" ? "#4b4b4b" : "#bdbdbd",
+        hatch: theme === "dark" ? "#616161" : "#b4b4b4",
         kinds,
         // The colour of a kind in a legend.
         kind: (kind) => kinds[kind][VARIANTS >> 1],

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Paints the part of a tree that is in view onto a canvas. Only levels and frames that can be seen are
-// touched: frames narrower than half a pixel are passed over by binary search and painted as one grey run.
+// touched: frames narrower than half a pixel are passed over by binary search and painted together, in runs of
+// the colour of one of them.
 
 import { colourFamily, labelFor, nameForms } from "./names.js";
 import { isHatched } from "./kinds.js";
@@ -12,6 +13,7 @@ export const FONT = '11.5px ui-monospace, "SF Mono", "Cascadia Mono", Menlo, Con
     "monospace";
 
 const NARROWEST = 0.5; // CSS pixels
+const DUST_WIDTH = 2; // CSS pixels that narrower frames share a colour for
 const TEXT_LEFT = 4;
 const GAP = 1; // between neighbours, where both are wide enough
 
@@ -119,41 +121,42 @@ function drawLevel(ctx, tree, looks, view, depth, y, cell, texts) {
     const end = tree.levelStart[depth + 1];
     const height = ROW_HEIGHT - 1;
     let at = firstEndingAfter(tree, depth, x0);
-    let dustFrom = -1, dustTo = -1, dustMatch = false;
+    let dustFrom = -1, dustTo = 0, dustColour = "";
 
     const flushDust = () => {
-        if (dustFrom >= 0) {
-            ctx.fillStyle = dustMatch ? palette.match : palette.dust;
-            ctx.fillRect(dustFrom, y, Math.max(dustTo - dustFrom, NARROWEST), height);
-        }
+        if (dustFrom < 0)
+            return;
+        ctx.fillStyle = dustColour;
+        ctx.fillRect(dustFrom, y, Math.max(dustTo - dustFrom, NARROWEST), height);
         dustFrom = -1;
-        dustMatch = false;
     };
 
     while (at < end) {
         const node = tree.levelNodes[at];
-        const start = tree.x[node], total = tree.total[node];
+        const px = (tree.x[node] - x0) / perPixel;
+        const pw = tree.total[node] / perPixel;
 
-        if (start >= x1)
+        if (tree.x[node] >= x1)
             break;
-        const px = (start - x0) / perPixel;
-        const pw = total / perPixel;
-
-        if (pw < NARROWEST) {
-            const skipTo = Math.max(at + 1, firstEndingAfter(tree, depth, start + least));
-
-            if (dustFrom >= 0 && px - dustTo > NARROWEST)
-                flushDust();
-            if (dustFrom < 0)
-                dustFrom = px;
-            dustTo = Math.max(px + pw, px + NARROWEST);
-            dustMatch = dustMatch || Boolean(matched && anyMatch(tree, matched, at, skipTo));
-            at = skipTo;
+        if (pw >= NARROWEST) {
+            flushDust();
+            drawFrame(ctx, tree, looks, view, node, px, pw, y, cell, texts);
+            at++;
             continue;
         }
-        flushDust();
-        drawFrame(ctx, tree, looks, view, node, px, pw, y, cell, texts);
-        at++;
+        const skipTo = Math.max(at + 1, firstEndingAfter(tree, depth, tree.x[node] + least));
+        const colour = matched && anyMatch(tree, matched, at, skipTo) ? palette.match
+            : palette.kind(nodeKind(tree, node));
+
+        if (dustFrom >= 0 && (px - dustTo > NARROWEST || (colour !== dustColour && px - dustFrom >= DUST_WIDTH) ||
+            (colour === palette.match) !== (dustColour === palette.match)))
+            flushDust();
+        if (dustFrom < 0) {
+            dustFrom = px;
+            dustColour = colour;
+        }
+        dustTo = Math.max(px + pw, px + NARROWEST);
+        at = skipTo;
     }
     flushDust();
 }

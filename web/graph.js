@@ -9,7 +9,7 @@ import { isWithin, levelsBelow, neighbour, nodeAt, nodeName, widestChild } from 
 
 const ZOOM_MS = 120;
 const CLICK_SLOP = 4; // CSS pixels that a click may move
-const REVEAL_WIDTH = 48; // CSS pixels a frame must have to be seen well
+const REVEAL_WIDTH = 12; // CSS pixels that a frame gets when it is brought into sight
 const PRINT_WIDTH = 1060;
 const CANVAS_MAX = 8192; // CSS pixels of height when printing
 
@@ -36,6 +36,7 @@ export class Graph {
         this.zoomNode = 0;
         this.history = [];
         this.view = { x0: 0, x1: 1 };
+        this.target = this.view; // where the view moves to
         this.width = this.height = 0;
         this.fromEnd = 0; // how far a flame graph is scrolled up from its root
         this.listen();
@@ -68,14 +69,14 @@ export class Graph {
         this.history = [];
         this.focus = this.hover = -1;
         this.zoomNode = zoomNode;
-        this.view = this.viewOf(zoomNode);
+        this.view = this.target = this.viewOf(zoomNode);
         this.placeRows(true);
         this.redraw();
     }
 
     // The widths changed (another weight); the place stays.
     reweighed() {
-        this.view = this.viewOf(this.zoomNode);
+        this.view = this.target = this.viewOf(this.zoomNode);
         this.redraw();
     }
 
@@ -117,7 +118,7 @@ export class Graph {
     isWhole() {
         const { x0, x1 } = this.viewOf(this.zoomNode);
 
-        return this.view.x0 === x0 && this.view.x1 === x1;
+        return this.target.x0 === x0 && this.target.x1 === x1;
     }
 
     back() {
@@ -142,6 +143,7 @@ export class Graph {
     }
 
     moveTo(target, animate) {
+        this.target = target;
         const from = { ...this.view };
         const still = !animate || matchMedia("(prefers-reduced-motion: reduce)").matches;
         const started = performance.now();
@@ -269,9 +271,9 @@ export class Graph {
         mark.style.width = Math.max(right - left, 2) + "px";
     }
 
-    pixels(node) {
-        const perPixel = (this.view.x1 - this.view.x0) / this.width;
-        const left = (this.tree.x[node] - this.view.x0) / perPixel;
+    pixels(node, view = this.view) {
+        const perPixel = (view.x1 - view.x0) / this.width;
+        const left = (this.tree.x[node] - view.x0) / perPixel;
         const right = left + this.tree.total[node] / perPixel;
 
         return { left: Math.max(left, 0), right: Math.min(right, this.width) };
@@ -400,6 +402,7 @@ export class Graph {
         this.view = { x0: start, x1: start + span };
         if (span >= whole * (1 - 1e-12))
             this.view = this.viewOf(0);
+        this.target = this.view;
         this.redraw();
         this.on.zoom(this.zoomNode);
     }
@@ -417,9 +420,9 @@ export class Graph {
 
     // Brings a node into sight: scrolls, and zooms where it would be too narrow or lies outside.
     reveal(node) {
-        const { tree, view } = this;
+        const { tree, target: view } = this;
         const inView = tree.x[node] < view.x1 && tree.x[node] + tree.total[node] > view.x0;
-        const visible = this.pixels(node);
+        const visible = this.pixels(node, view);
 
         if (!inView || !(visible.right - visible.left >= 2)) {
             let to = node;

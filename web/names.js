@@ -16,6 +16,8 @@ export function splitJavaName(name) {
     const method = dot > 0 ? head.slice(dot + 1) : head;
     let from = owner.lastIndexOf(".");
 
+    if (!method || from === owner.length - 1) // no name of a method, or one that was cut
+        return { pack: "", type: "", method: rest, params: "", suffix };
     // Hidden classes are "Outer$$Lambda.0x00007f…" or "Outer$$Lambda/0x…": the number belongs to the class.
     if (from > 0 && /^0x[0-9a-f]+$/.test(owner.slice(from + 1)))
         from = owner.lastIndexOf(".", from - 1);

@@ -2,17 +2,28 @@
 // Search: which frames match, and how much of the profile runs in or below them. A stack counts once, however
 // many of its frames match.
 
+function tryRegex(text, flags) {
+    try {
+        return new RegExp(text, flags);
+    } catch {
+        return null;
+    }
+}
+
 // A regular expression; lower case alone finds both cases. Text that is no expression is taken as it stands.
 export function compileSearch(text) {
-    const flags = /[A-Z]/.test(text.replace(/\\[A-Z]/g, "")) ? "u" : "iu";
+    const flags = /[A-Z]/.test(text.replace(/\\[A-Z]/g, "")) ? "" : "i";
 
     if (!text)
         return null;
-    try {
-        return { regex: new RegExp(text, flags), isLiteral: false };
-    } catch {
-        return { regex: new RegExp(text.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&"), flags), isLiteral: true };
-    }
+    const regex = tryRegex(text, flags + "u") || tryRegex(text, flags); // the older syntax takes "\\-" too
+
+    return regex ? { regex, isLiteral: false }
+        : { regex: new RegExp(escapeRegex(text), flags + "u"), isLiteral: true };
+}
+
+export function escapeRegex(text) {
+    return text.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
 }
 
 // One byte for each group of frames: 1 where its name matches.

@@ -3,8 +3,9 @@
 
 import { element } from "./dom.js";
 import { formatCount, formatShare, formatValue } from "./format.js";
-import { KINDS } from "./kinds.js";
+import { KINDS, isJava } from "./kinds.js";
 import { sortMethods } from "./methods.js";
+import { splitJavaName } from "./names.js";
 
 const ROWS_MAX = 500; // rows made at a time: nobody reads more, and the page stays quick
 
@@ -13,6 +14,13 @@ const COLUMNS = [
     { id: "total", label: "Total", title: "Weight of samples with this method anywhere on the stack" },
     { id: "name", label: "Method", title: "Name of the method" },
 ];
+
+// Class.method is what people look for: the package stands behind it.
+function nameParts({ name, kind }) {
+    const pack = isJava(kind) ? splitJavaName(name).pack : "";
+
+    return pack ? [name.slice(pack.length + 1), element("span", { class: "pack" }, pack)] : [name];
+}
 
 export class MethodTable {
     // @on: {pick(name)}
@@ -78,6 +86,6 @@ export class MethodTable {
         return element("tr", {}, this.cell(method.self, "self"), this.cell(method.total, "total"),
             element("td", { class: "col-name" }, chip, element("button", {
                 type: "button", class: "name", title: method.name, onclick: () => this.on.pick(method.name),
-            }, method.name)));
+            }, ...nameParts(method))));
     }
 }

@@ -8,7 +8,7 @@ import { Legend, StatusLine, Tooltip, describe, factsBar, helpDialog, noticeList
 import { KINDS } from "./kinds.js";
 import { MethodTable } from "./table.js";
 import { buildTree, openProfile, weighTree } from "./tree.js";
-import { compileSearch, matchGroups, matchNumber, nextMatch, sumMatches } from "./search.js";
+import { compileSearch, escapeRegex, matchGroups, matchNumber, nextMatch, sumMatches } from "./search.js";
 import { emptyText } from "./quality.js";
 import { findNode, formatState, nameNode, parseState } from "./state.js";
 import { formatCount, formatShare, formatValue, plural } from "./format.js";
@@ -199,7 +199,7 @@ class Viewer {
             this.showStatus(graph.focus >= 0 ? graph.focus : graph.zoomNode);
             return;
         }
-        const about = describe(graph.tree, node, graph.view);
+        const about = describe(graph.tree, node, graph.target);
 
         this.status.show(about);
         this.tip.show(about, event);
@@ -208,7 +208,7 @@ class Viewer {
     focused(node) {
         if (node < 0)
             return;
-        const about = describe(this.graph.tree, node, this.graph.view);
+        const about = describe(this.graph.tree, node, this.graph.target);
 
         this.tip.hide();
         this.status.show(about);
@@ -217,12 +217,7 @@ class Viewer {
     }
 
     showStatus(node) {
-        this.status.show(describe(this.graph.tree, node, this.scope()));
-    }
-
-    // The widths that a share of the view refers to: the zoomed frame, also while the zoom still moves.
-    scope() {
-        return this.graph.viewOf(this.graph.zoomNode);
+        this.status.show(describe(this.graph.tree, node, this.graph.target));
     }
 
     // Legend and table, of what is zoomed. Reversed trees have no callees, so these stay with the whole.
@@ -320,7 +315,7 @@ class Viewer {
     }
 
     pickMethod(name) {
-        this.input.value = this.state.search = "^" + name.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&") + "$";
+        this.input.value = this.state.search = "^" + escapeRegex(name) + "$";
         this.applySearch();
         this.writeHash();
         this.graph.focus = -1;

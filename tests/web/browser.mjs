@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the browser tests share: Chromium, pages made by make_html, and what a page must never do.
+// Environment: FLAMED_MAKE_HTML (the program), FLAMED_NODE_MODULES (where playwright-core and axe-core are).
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+const modules = createRequire(join(process.env.FLAMED_NODE_MODULES, "index.js"));
+const { chromium } = modules("playwright-core");
+const folder = mkdtempSync(join(tmpdir(), "flamed-web-"));
+const made = new Map();
+
+export const axeSource = () => modules("axe-core").source;
+
+export function render(name, format = "html", minwidth = "0") {
+    return execFileSync(process.env.FLAMED_MAKE_HTML, [name, format, minwidth], { maxBuffer: 1 << 28 });
+}
+
+export function pageFile(name, minwidth = "0") {
+    const key = name + "," + minwidth;
+
+    if (!made.has(key)) {
+        made.set(key, join(folder, `${made.size}.html`));
+        writeFileSync(made.get(key), render(name, "html", minwidth));
+    }
+    return made.get(key);
+}
+
+// [[frame, …], samples] of every stack, out of the format that other programs read.
+export function collapsedRows(name) {
+    return render(name, "collapsed").toString().trim().split("\n").map((line) => {
+        const blank = line.lastIndexOf(" ");
+
+        return [line.slice(0, blank).split(";"), Number(line.slice(blank + 1))];
+    });
+}
+
+export async function launch() {
+    return chromium.launch({
+        executablePath: process.env.FLAMED_CHROMIUM || "/usr/bin/chromium",
+        args: ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+            "--disable-background-networking", "--disable-component-update", "--disable-sync"],
+    });
+}
+
+// Opens a made page offline. page.complaints fills with whatever it must not do.
+export async function openPage(browser, name, { hash = "", minwidth, init, ...options } = {}) {
+    const context = await browser.newContext({ viewport: { width: 1200, height: 700 }, offline: true, ...options });
+    const page = await context.newPage();
+
+    page.complaints = [];
+    page.on("console", (m) => page.complaints.push(`console ${m.type()}: ${m.text()}`));
+    page.on("pageerror", (e) => page.complaints.push(`error: ${e.message}`));
+    page.on("dialog", (d) => { page.complaints.push(`dialog: ${d.message()}`); d.dismiss(); });
+    page.on("request", (r) => {
+        if (!r.url().startsWith("file://" + folder) && !r.url().startsWith("data:"))
+            page.complaints.push(`request: ${r.url()}`);
+    });
+    if (init)
+        await page.addInitScript(init);
+    await page.goto("file://" + pageFile(name, minwidth) + hash);
+    await settled(page);
+    return page;
+}
+
+export async function closePage(page) {
+    assert.deepEqual(page.complaints, []);
+    await page.context().close();
+}
+
+// After a zoom's animation and the search's delay.
+export async function settled(page) {
+    await page.waitForTimeout(220);
+}
+
+export const textOf = async (page, selector) =>
+    (await page.locator(selector).textContent()).replaceAll("\u00a0", " ");
+
+export const status = async (page) =>
+    [await textOf(page, ".status-name"), await textOf(page, ".status-facts")];
+
+// Where in the graph a frame of this name is: found by pointing, as a person does. {x, y} or null.
+export async function findFrame(page, name) {
+    const box = await page.locator(".graph").boundingBox();
+
+    for (let y = box.y + box.height - 9; y > box.y; y -= 18)
+        for (let x = box.x + 6; x < box.x + box.width; x += 24) {
+            await page.mouse.move(x, y);
+            if (await page.locator(".status-name").textContent() === name &&
+                await page.locator(".tip").isVisible())
+                return { x, y };
+        }
+    return null;
+}
+
+export async function search(page, text) {
+    await page.locator(".search-text").fill(text);
+    await settled(page);
+    return textOf(page, ".matches");
+}
+
+// The colour of the graph at a point of the page, as [r, g, b].
+export async function pixel(page, { x, y }) {
+    return page.evaluate(([px, py]) => {
+        const canvas = document.querySelector(".graph-canvas");
+        const box = canvas.getBoundingClientRect();
+        const scale = canvas.width / box.width;
+
+        return [...canvas.getContext("2d").getImageData((px - box.x) * scale, (py - box.y) * scale, 1, 1).data]
+            .slice(0, 3);
+    }, [x, y]);
+}

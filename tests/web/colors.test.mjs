@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+import assert from "node:assert/strict";
+import test from "node:test";
+import { KINDS } from "../../web/kinds.js";
+import { VARIANTS, contrast, hexOf, paletteOf, rgbOfOklch, variantOf } from "../../web/colors.js";
+
+test("OKLCH becomes sRGB", () => {
+    assert.equal(hexOf(rgbOfOklch(1, 0, 0)), "#ffffff");
+    assert.equal(hexOf(rgbOfOklch(0, 0, 0)), "#000000");
+    assert.equal(hexOf(rgbOfOklch(0.62796, 0.25768, 29.234)), "#ff0000");
+});
+
+test("contrast is WCAG's", () => {
+    assert.equal(contrast("#ffffff", "#000000"), 21);
+    assert.ok(Math.abs(contrast("#767676", "#ffffff") - 4.54) < 0.01);
+});
+
+for (const theme of ["light", "dark"]) {
+    const palette = paletteOf(theme);
+
+    test(`text on every frame meets WCAG AA, ${theme}`, () => {
+        for (let kind = 0; kind < KINDS.length; kind++)
+            for (const colour of palette.kinds[kind])
+                assert.ok(contrast(colour, palette.ink) >= 4.5, `${KINDS[kind].id} ${colour}`);
+        for (const colour of [palette.match, palette.root, palette.hatch])
+            assert.ok(contrast(colour, palette.ink) >= 4.5, colour);
+    });
+
+    test(`kinds that meet in a stack differ in lightness, ${theme}`, () => {
+        const ids = ["c2", "inlined", "c1", "interpreted", "native", "kernel", "jvm"];
+        const colour = (id) => palette.kind(KINDS.findIndex((k) => k.id === id));
+
+        for (const [a, b] of [["c2", "inlined"], ["c2", "c1"], ["c1", "interpreted"], ["native", "kernel"],
+            ["inlined", "c1"], ["jvm", "interpreted"], ["c2", "kernel"]])
+            assert.ok(contrast(colour(a), colour(b)) >= 1.12, `${a} ${b} ${contrast(colour(a), colour(b))}`);
+        assert.equal(new Set(ids.map(colour)).size, ids.length);
+    });
+}
+
+test("packages spread over the variants, equal ones fall together", () => {
+    const seen = new Set();
+
+    for (const family of ["java.util", "java.lang", "com.acme.shop", "org.apache.coyote", "sun.nio.ch", "", "a",
+        "io.netty.channel", "kotlin", "scala.collection", "ch.qos.logback", "jdk.internal"]) {
+        const v = variantOf(family);
+
+        assert.ok(Number.isInteger(v) && v >= 0 && v < VARIANTS);
+        assert.equal(v, variantOf(family));
+        seen.add(v);
+    }
+    assert.ok(seen.size >= 4);
+});

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+import assert from "node:assert/strict";
+import test from "node:test";
+import {
+    formatCount, formatSeconds, formatShare, formatTime, formatValue, plural,
+} from "../../web/format.js";
+
+const plain = (text) => text.replaceAll("\u00a0", " ");
+
+test("counts have groups of three digits", () => {
+    for (const [n, text] of [[0, "0"], [999, "999"], [1000, "1,000"], [1234567, "1,234,567"], [1e15, "1,000,000,000,000,000"]])
+        assert.equal(formatCount(n), text);
+    assert.equal(plain(plural(1, "sample", "samples")), "1 sample");
+    assert.equal(plain(plural(2000, "sample", "samples")), "2,000 samples");
+});
+
+test("shares have one decimal and never lie about none or all", () => {
+    for (const [part, whole, text] of [[0, 10, "0.0 %"], [1, 3, "33.3 %"], [1, 10000, "<0.1 %"], [5, 10000, "0.1 %"],
+        [9999, 10000, ">99.9 %"], [10, 10, "100.0 %"], [0, 0, "–"], [1, 0, "–"]])
+        assert.equal(plain(formatShare(part, whole)), text);
+});
+
+test("values carry their unit", () => {
+    for (const [n, unit, text] of [[0, "nanoseconds", "0 ns"], [5, "nanoseconds", "5 ns"], [1500, "nanoseconds", "1.50 µs"],
+        [13303030170, "nanoseconds", "13.3 s"], [999.6e6, "nanoseconds", "1000 ms"], [6e11, "nanoseconds", "10.0 min"],
+        [512, "bytes", "512 B"], [1536, "bytes", "1.50 KiB"], [2 ** 40, "bytes", "1.00 TiB"],
+        [12345, "faults", "12,345 faults"], [7, "", "7"]])
+        assert.equal(plain(formatValue(n, unit)), text);
+});
+
+test("times", () => {
+    for (const [s, text] of [[0.1, "0.1 s"], [10, "10 s"], [119, "119 s"], [120, "2 min"], [3600, "1 h"], [5400, "1.5 h"]])
+        assert.equal(plain(formatSeconds(s)), text);
+    assert.equal(formatTime("2026-11-21T01:26:54.123456789Z"), "2026-11-21 01:26:54 UTC");
+    assert.equal(formatTime(null), "");
+});

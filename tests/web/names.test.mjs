@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+import assert from "node:assert/strict";
+import test from "node:test";
+import { KIND } from "../../web/kinds.js";
+import { colourFamily, labelFor, nameForms, shortName, splitJavaName } from "../../web/names.js";
+
+test("a Java name falls into its parts", () => {
+    const cases = [
+        ["com.acme.Order.total(int, long):42_[j]", "com.acme", "Order", "total", "(int, long)", ":42_[j]"],
+        ["java.lang.Thread.run", "java.lang", "Thread", "run", "", ""],
+        ["Thread.run", "", "Thread", "run", "", ""],
+        ["a.B.<init>", "a", "B", "<init>", "", ""],
+        ["a.b.Outer$Inner.m(java.util.List)", "a.b", "Outer$Inner", "m", "(java.util.List)", ""],
+        ["a.b.C$$Lambda.0x00007f2c4c0d1a38.apply", "a.b", "C$$Lambda.0x00007f2c4c0d1a38", "apply", "", ""],
+        ["a.b.C$$Lambda/0x0000000800c03000.run", "a.b", "C$$Lambda/0x0000000800c03000", "run", "", ""],
+        ["run", "", "", "run", "", ""],
+        ["", "", "", "", "", ""],
+        [".x", "", "", ".x", "", ""],
+        ["a.b.xxxxx...", "", "", "a.b.xxxxx...", "", ""],
+        ["a..b", "", "", "a..b", "", ""],
+    ];
+
+    for (const [name, pack, type, method, params, suffix] of cases)
+        assert.deepEqual(splitJavaName(name), { pack, type, method, params, suffix }, name);
+});
+
+test("package first, then parameters, then from the left", () => {
+    const name = "com.acme.shop.Order.total(int)";
+    const label = (max) => labelFor(nameForms(name, KIND.C2), KIND.C2, max);
+
+    assert.equal(label(100), name);
+    assert.equal(label(30), name);
+    assert.equal(label(29), "Order.total(int)");
+    assert.equal(label(16), "Order.total(int)");
+    assert.equal(label(15), "Order.total");
+    assert.equal(label(11), "Order.total");
+    assert.equal(label(10), "…der.total");
+    assert.equal(label(3), "…al");
+    assert.equal(label(2), "");
+});
+
+test("native names lose their parameters, synthetic ones their end", () => {
+    assert.equal(shortName("G1CMTask::do_marking_step(double, bool)", KIND.JVM), "G1CMTask::do_marking_step");
+    assert.equal(shortName("f(int (*)(char))", KIND.NATIVE), "f");
+    assert.equal(shortName("Less::operator()", KIND.NATIVE), "Less::operator()");
+    assert.equal(shortName("Less::operator()(int, int) const", KIND.NATIVE), "Less::operator()(int, int) const");
+    assert.equal(shortName("do_syscall_64", KIND.KERNEL), "do_syscall_64");
+    assert.equal(labelFor(nameForms("[worker-0 tid=4243]", KIND.THREAD), KIND.THREAD, 8), "[worker…");
+    assert.equal(labelFor(["[unknown]"], KIND.UNKNOWN, 6), "[unkn…");
+});
+
+test("no label cuts a character in two", () => {
+    const name = "a.B." + "\u{1f525}".repeat(5);
+
+    for (let max = 3; max < 20; max++) {
+        const label = labelFor(nameForms(name, KIND.C2), KIND.C2, max);
+
+        assert.ok(label.length <= max);
+        assert.ok(!/[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/.test(label), label);
+    }
+});
+
+test("neighbours of a package share a colour family", () => {
+    assert.equal(colourFamily("com.acme.A.x", KIND.C2, ""), colourFamily("com.acme.B.y(int)", KIND.INLINED, ""));
+    assert.notEqual(colourFamily("com.acme.A.x", KIND.C2, ""), colourFamily("com.other.A.x", KIND.C2, ""));
+    assert.equal(colourFamily("read", KIND.NATIVE, "/lib/libc.so.6"), "/lib/libc.so.6");
+    assert.equal(colourFamily("[unknown]", KIND.UNKNOWN, ""), "");
+});

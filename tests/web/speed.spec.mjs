@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// How quick the viewer is with much to show: opening, zooming, hovering. Prints what it measured.
+import assert from "node:assert/strict";
+import test, { after, before } from "node:test";
+import { closePage, launch, openPage, pageFile, settled } from "./browser.mjs";
+import { statSync } from "node:fs";
+
+const FRAME_MS = 16;
+let browser;
+
+before(async () => { browser = await launch(); });
+after(async () => { await browser.close(); });
+
+// Notes how long each animation frame's callbacks took, and how far apart frames were.
+const NOTE_FRAMES = `
+    window.noted = { work: [], at: [] };
+    const real = requestAnimationFrame.bind(window);
+    window.requestAnimationFrame = (f) => real((now) => {
+        const from = performance.now();
+        f(now);
+        window.noted.work.push(performance.now() - from);
+        window.noted.at.push(now);
+    });
+`;
+
+function quantile(list, q) {
+    const sorted = [...list].sort((a, b) => a - b);
+
+    return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * q))] ?? 0;
+}
+
+async function zoomAndHover(page) {
+    await page.evaluate(() => { window.noted.work.length = window.noted.at.length = 0; });
+    for (const key of ["ArrowUp", "ArrowUp", "Enter", "ArrowUp", "ArrowUp", "Enter", "Escape", "Escape", "0"]) {
+        await page.keyboard.press(key);
+        await settled(page);
+    }
+    const zoom = await page.evaluate(() => ({
+        work: window.noted.work,
+        gaps: window.noted.at.slice(1).map((t, i) => t - window.noted.at[i]).filter((gap) => gap < 100),
+    }));
+    const hover = await page.evaluate(() => {
+        const graph = document.querySelector(".graph");
+        const box = graph.getBoundingClientRect();
+        const times = [];
+
+        for (let i = 0; i < 400; i++) {
+            const from = performance.now();
+
+            graph.dispatchEvent(new PointerEvent("pointermove", {
+                clientX: box.x + i * 37 % box.width, clientY: box.bottom - 5 - i * 11 % Math.min(box.height, 500),
+                bubbles: true, pointerType: "mouse",
+            }));
+            times.push(performance.now() - from);
+        }
+        return times;
+    });
+
+    return { zoom, hover };
+}
+
+for (const [stacks, openLimit] of [[6000, 1500], [50000, 4000]]) {
+    test(`${stacks} distinct stacks`, { timeout: 120000 }, async (t) => {
+        const name = `stacks=${stacks}`;
+        const bytes = statSync(pageFile(name)).size;
+        const started = performance.now();
+        const page = await openPage(browser, name, { init: NOTE_FRAMES, viewport: { width: 1400, height: 900 } });
+        const paint = await page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime);
+        const loaded = await page.evaluate(() => performance.timing.loadEventEnd - performance.timing.navigationStart);
+        const { zoom, hover } = await zoomAndHover(page);
+
+        t.diagnostic(`${(bytes / 1e6).toFixed(1)} MB; loaded after ${loaded} ms, first paint ${Math.round(paint)} ms; ` +
+            `zoom: work p50 ${quantile(zoom.work, 0.5).toFixed(1)} p95 ${quantile(zoom.work, 0.95).toFixed(1)} ms, ` +
+            `frames p50 ${quantile(zoom.gaps, 0.5).toFixed(1)} p95 ${quantile(zoom.gaps, 0.95).toFixed(1)} ms apart; ` +
+            `hover p50 ${quantile(hover, 0.5).toFixed(2)} p95 ${quantile(hover, 0.95).toFixed(2)} ms`);
+        assert.ok(bytes < 10e6);
+        assert.ok(performance.now() - started < openLimit * 4);
+        assert.ok(loaded < openLimit, `loaded after ${loaded} ms`);
+        assert.ok(zoom.work.length > 20);
+        assert.ok(quantile(zoom.work, 0.9) < FRAME_MS, "a frame of the zoom");
+        assert.ok(quantile(hover, 0.9) < FRAME_MS, "a hover");
+        await closePage(page);
+    });
+}
