@@ -162,6 +162,7 @@ static int finish_samples(struct profile *p, const struct record *r)
 /* The facts of *meta that are plain values. */
 static void finish_meta(struct profile *p, const struct profile *meta)
 {
+    memcpy(p->id, meta->id, sizeof(p->id));
     memcpy(p->event, meta->event, sizeof(p->event));
     memcpy(p->unit, meta->unit, sizeof(p->unit));
     memcpy(p->target, meta->target, sizeof(p->target));

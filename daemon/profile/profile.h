@@ -60,6 +60,7 @@ struct profile {
     size_t module_count, function_count, frame_count, stack_count, process_count, thread_count,
         sample_count;
 
+    char id[33];               /* of the capture in the store, "" where it is in none */
     char event[64];            /* "cpu" */
     char unit[16];             /* "nanoseconds" */
     uint64_t period;           /* value that one sample stands for, in `unit` */

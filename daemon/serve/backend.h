@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "base/buf.h"
 #include "base/error.h"
 #include "profile/profile.h"
 
@@ -41,6 +42,22 @@ struct capture_request {
 
 struct capture; /* opaque */
 
+#define CAPTURE_ID_BYTES 33 /* 32 hex digits and a NUL */
+
+/* Wall-clock range, [from, to), nanoseconds since 1970; 0 and UINT64_MAX where not given. */
+struct time_range {
+    uint64_t from_ns, to_ns;
+};
+
+/* Which stored and running captures a list shows. Strings borrowed, NULL: not given. */
+struct captures_query {
+    struct target_selector target; /* matched against what was recorded of their processes */
+    struct time_range range;       /* those that overlap it */
+    const char *event, *state, *schedule;
+    const char *cursor; /* as "next" of the page before gave it */
+    size_t limit;       /* 1..1000 */
+};
+
 /* Called exactly once per started capture, on the engine's thread; must not block. @p: a reference
  * that the callee owns; NULL when it failed: then @outcome (> 0 or -errno) and @err say why. */
 typedef void (*capture_done_fn)(void *cookie, int outcome, struct profile *p,
@@ -64,4 +81,37 @@ struct api_backend {
     /* 0: ready. BACKEND_UNAVAILABLE: something is missing. *ret: {"status":…,"problems":[{...}],…}.
      */
     int (*ready)(void *ctx, json_t **ret, struct error *err);
+
+    /* ---- captures as resources, the past, schedules: NULL where this build or machine has none
+     * ---- */
+
+    /* Begins a capture that runs on its own; without a duration for 3,600 s at most. */
+    int (*capture_create)(void *ctx, const struct capture_request *req,
+                          char ret_id[CAPTURE_ID_BYTES], struct error *err);
+    /* What was recorded since the start, or since the last call with @reset, of a capture that
+     * capture_start() began: for live views. @ret: a reference. BACKEND_NOT_FOUND once it ended. */
+    int (*capture_snapshot)(void *ctx, struct capture *c, bool reset, struct profile **ret,
+                            struct error *err);
+    /* {"captures":[...],"next":CURSOR or null}, newest first. */
+    int (*captures)(void *ctx, const struct captures_query *q, json_t **ret, struct error *err);
+    /* One of them, {"id":…,"state":…,…}; of a running one with progress and samples so far. */
+    int (*capture)(void *ctx, const char *id, json_t **ret, struct error *err);
+    /* Its profile; of a running one what there is so far. BACKEND_NOT_FOUND; BACKEND_CONFLICT when
+     * it failed. */
+    int (*capture_profile)(void *ctx, const char *id, struct profile **ret, struct error *err);
+    int (*capture_stop)(void *ctx, const char *id, struct error *err);
+    int (*capture_delete)(void *ctx, const char *id, struct error *err);
+    /* The past: samples of @t in @range out of the flight recorder (@stored false: only it) and the
+     * stored captures. @single: `pid` means the last process with that pid. */
+    int (*past)(void *ctx, const struct target_selector *t, const struct time_range *range,
+                const char *event, bool stored, struct profile **ret, struct error *err);
+    /* {"from":…,"to":…,"bucket_seconds":…,"series":[{"jvm"|"category":…,"pid":…,"samples":[…]}]}
+     * out of the flight recorder. @by: "jvm" or "category". */
+    int (*timeline)(void *ctx, const struct target_selector *t, const struct time_range *range,
+                    size_t buckets, const char *by, json_t **ret, struct error *err);
+    int (*schedules)(void *ctx, json_t **ret, struct error *err);
+    /* Starts the capture that the configuration names @name. */
+    int (*trigger)(void *ctx, const char *name, char ret_id[CAPTURE_ID_BYTES], struct error *err);
+    /* Appends Prometheus text of everything but serve's own counters. */
+    int (*metrics)(void *ctx, struct buf *out, struct error *err);
 };

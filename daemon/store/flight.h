@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The flight recorder: the last minutes of the whole node in a fixed amount of memory. A ring of
+ * slices of 10 s, each a record of its own; the oldest go when time or memory runs out. Thread: the
+ * engine's; finished profiles it hands out are immutable and may go anywhere.
+ */
+#pragma once
+
+#include "profile/profile.h"
+
+struct flight;
+
+/* @table is borrowed; samples carry its frame ids. 0 or -ENOMEM. */
+int flight_new(const struct frame_table *table, uint64_t period_ns, uint64_t keep_ns,
+               size_t max_bytes, struct flight **ret);
+struct flight *flight_free(struct flight *f);
+
+/* Appends a sample, as record_sample() with its process and thread in full. 0 or -errno (counted).
+ */
+int flight_sample(struct flight *f, uint64_t time_ns, const struct profile_process *process,
+                  const struct profile_thread *thread, const uint32_t *stack, size_t n,
+                  uint32_t count, uint8_t mode, uint8_t flags);
+
+/* The samples in [from_ns, to_ns) (CLOCK_MONOTONIC) that @slice wants, as a finished profile. @meta
+ * as for record_finish(). 0 or -ENOMEM. */
+int flight_profile(struct flight *f, const struct profile_slice *slice, const struct profile *meta,
+                   struct profile **ret);
+
+struct flight_stats {
+    uint64_t samples, dropped, slices;
+    size_t bytes;
+    uint64_t oldest_ns; /* CLOCK_MONOTONIC of the oldest sample; 0: none */
+};
+void flight_stats(const struct flight *f, struct flight_stats *ret);
