@@ -123,7 +123,7 @@ static void poll_entries(struct discover *d, uint64_t now_ns, uint64_t deadline_
         }
     }
     d->in_each--;
-    d->scan_ns = late ? 0 : now_ns + (starting ? SCAN_STARTING_NS : SCAN_EVERY_NS);
+    d->scan_ns = now_ns + (starting || late ? SCAN_STARTING_NS : SCAN_EVERY_NS);
 }
 
 void discover_poll(struct discover *d, uint64_t now_ns)
@@ -151,18 +151,21 @@ const char *discover_problem(const struct discover *d)
     return d->problem;
 }
 
-/* Tokens for reading one process. */
-static bool facts_affordable(struct discover *d)
+/* Reads a process for a sample, if that does not take too large a share of the time. */
+static void read_if_affordable(struct discover *d, struct image *im)
 {
-    uint64_t now_ns = clock_monotonic_ns();
+    uint64_t now_ns = clock_monotonic_ns(), took_ns;
 
     d->facts_tokens_ns =
         MIN(d->facts_tokens_ns + (now_ns - d->facts_refill_ns) / FACTS_SHARE, FACTS_TOKENS_MAX_NS);
     d->facts_refill_ns = now_ns;
-    if (d->facts_tokens_ns < FACTS_COST_NS)
-        return false;
-    d->facts_tokens_ns -= FACTS_COST_NS;
-    return true;
+    if (d->facts_tokens_ns == 0) {
+        im->timer_ns = MIN(im->timer_ns, now_ns + DISCOVER_SECOND_LOOK_NS);
+        return;
+    }
+    facts_read(d, im);
+    took_ns = clock_monotonic_ns() - now_ns;
+    d->facts_tokens_ns -= MIN(d->facts_tokens_ns, took_ns);
 }
 
 /* What a sample of @im makes due. */
@@ -171,8 +174,8 @@ static struct process *hand_out(struct discover *d, struct image *im, uint64_t t
     im->handed = true;
     if (!im->first_sample_ns)
         im->first_sample_ns = time_ns;
-    if (image_is_live(im) && !im->facts && facts_affordable(d))
-        facts_read(d, im);
+    if (image_is_live(im) && !im->facts)
+        read_if_affordable(d, im);
     if (image_is_live(im) && im->facts && im->look_ns <= time_ns)
         jvm_look(d, im);
     return &im->p;
@@ -205,7 +208,7 @@ static bool image_holds(const struct image *im, uint64_t time_ns)
 static struct image *match(struct image *im, uint64_t start_ticks, uint32_t exec_id,
                            uint64_t time_ns)
 {
-    uint64_t before_ns = time_ns - MIN(time_ns, EXEC_SETTLES_NS);
+    uint64_t before_ns = exec_id ? time_ns - MIN(time_ns, EXEC_SETTLES_NS) : time_ns;
     struct image *by_time = NULL, *settling = NULL, *oldest = NULL;
 
     for (; im; im = image_older(im)) {

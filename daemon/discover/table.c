@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "discover/table.h"
 
-#include "base/clock.h"
+#include "base/cleanup.h"
 #include "base/text.h"
 
 #define TABLE_NEARLY_FULL (DISCOVER_PROCESSES_MAX / 4 * 3)
@@ -218,27 +218,56 @@ struct image *image_replace(struct discover *d, struct image *im, uint64_t time_
     return next;
 }
 
-/* Frees the images that are gone since before @before_ns and that nobody pinned. */
-static void expire_before(struct discover *d, uint64_t before_ns)
+static bool is_droppable(const struct image *im)
 {
-    for (size_t i = 0; i < DISCOVER_BUCKETS; i++) {
+    return !image_is_live(im) && !im->p.pins;
+}
+
+/* Frees the images that ended up to @until_ns and that nobody pinned, but at most @max of them. */
+static void expire(struct discover *d, uint64_t until_ns, size_t max)
+{
+    for (size_t i = 0; i < DISCOVER_BUCKETS && max; i++) {
         struct image *im = d->buckets[i], *next;
 
-        for (; im; im = next) {
+        for (; im && max; im = next) {
             next = im->next;
-            if (!image_is_live(im) && !im->p.pins && im->end_ns <= before_ns)
+            if (is_droppable(im) && im->end_ns <= until_ns) {
                 table_drop(d, im);
+                max--;
+            }
         }
     }
 }
 
+static int compare_u64(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* Frees @excess of those that ended, the oldest first. */
+static void expire_oldest(struct discover *d, size_t excess)
+{
+    _cleanup_free_ uint64_t *ends = calloc(d->count, sizeof(*ends));
+    size_t n = 0;
+
+    if (!ends)
+        return;
+    for (size_t i = 0; i < DISCOVER_BUCKETS; i++) {
+        for (const struct image *im = d->buckets[i]; im; im = im->next) {
+            if (is_droppable(im))
+                ends[n++] = im->end_ns;
+        }
+    }
+    qsort(ends, n, sizeof(*ends), compare_u64);
+    if (n)
+        expire(d, ends[MIN(n, excess) - 1], excess);
+}
+
 void table_expire(struct discover *d, uint64_t now_ns)
 {
-    uint64_t keep_ns = DISCOVER_KEEP_NS;
-
-    expire_before(d, now_ns - MIN(now_ns, keep_ns));
-    while (d->count > TABLE_NEARLY_FULL && keep_ns > DISCOVER_KEEP_NS / 16) {
-        keep_ns /= 2;
-        expire_before(d, now_ns - MIN(now_ns, keep_ns));
-    }
+    expire(d, now_ns - MIN(now_ns, DISCOVER_KEEP_NS), SIZE_MAX);
+    if (d->count > TABLE_NEARLY_FULL)
+        expire_oldest(d, d->count - TABLE_NEARLY_FULL);
 }

@@ -79,8 +79,8 @@ struct discover {
     uint32_t sweep;
     bool sweep_wanted, sweep_after_loss, sweeping_after_loss;
     uint64_t sweep_next_ns, sweep_last_ns;
-    char sideband_problem[640], proc_problem[320];
-    char problem[1024];
+    char sideband_problem[704], proc_problem[320];
+    char problem[1032];
 };
 
 extern const struct discover_source DISCOVER_SOURCE_BROKER;
