@@ -167,11 +167,12 @@ static void use_command(struct discover *d, struct image *im)
         use_main(p, main);
     if (vm_args.n) {
         args_add(&out, buf_span(&vm_args), mask);
-        if (known && after.p)
+        if (known && after.p) {
+            args_add(&out, main, mask);
             args_add(&out, after, mask);
-        else
-            args_add_words(&out, span_from(buf_span(&command), span_find(buf_span(&command), ' ')),
-                           mask);
+        } else {
+            args_add_words(&out, buf_span(&command), mask);
+        }
     } else {
         struct span all = buf_span(&cmdline), argv0;
 
