@@ -12,8 +12,9 @@
 #include <jansson.h>
 
 #define ANSWER_HEADERS_MAX 48
-#define ANSWER_HEADER_BYTES 4096 /* of all values together; what is over is left out and counted   \
-                                  */
+#define ANSWER_HEADER_BYTES                                                                        \
+    4096 /* of all values together; what is over is left out and counted                           \
+          */
 
 struct answer_header {
     const char *name; /* literal */

@@ -38,6 +38,7 @@ struct capture_request {
     uint64_t period_ns;   /* CPU time between samples */
     uint64_t duration_ns; /* 0: until cancelled */
     enum symbols_source symbols;
+    bool keep; /* goes to the store when it ends */
 };
 
 struct capture; /* opaque */
@@ -58,8 +59,10 @@ struct captures_query {
     size_t limit;       /* 1..1000 */
 };
 
-/* Called exactly once per started capture, on the engine's thread; must not block. @p: a reference
- * that the callee owns; NULL when it failed: then @outcome (> 0 or -errno) and @err say why. */
+/* Called exactly once per started capture, on a thread of the backend's; must not block. @p: a
+ * reference that the callee owns; NULL when it failed: then @outcome (> 0 or -errno) and @err say
+ * why. With a profile, @err is NULL, or says why it could not be stored (it then has no capture id
+ * to be asked for by). */
 typedef void (*capture_done_fn)(void *cookie, int outcome, struct profile *p,
                                 const struct error *err);
 

@@ -153,6 +153,7 @@ static bool request_check(struct request *req, const char *method)
     h.access.local_address = req->client->local_address; /* does not change */
     pthread_mutex_unlock(&req->serve->lock);
     req->head = strcmp(method, "HEAD") == 0;
+    req->has_body = has_body(&h);
     req->coding = negotiate_coding(h.accept_encoding);
 
     r = access_check(&h.access, &err);
@@ -165,7 +166,7 @@ static bool request_check(struct request *req, const char *method)
     }
     if (!request_route(req, method))
         return false;
-    if (has_body(&h)) {
+    if (req->has_body) {
         error_set(&err, 0, "'%s' takes no body", req->route->path);
         error_remedy(&err, "put the parameters into the query: %s?name=value", req->route->path);
         answer_problem(&req->answer, 413, &err, SPAN_NULL);
@@ -295,18 +296,24 @@ static enum MHD_Result on_request(void *cookie, struct MHD_Connection *connectio
     pthread_mutex_unlock(&s->lock);
     if (ready)
         return left ? MHD_NO : request_send(req);
-    if (req->seen) { /* bodies are refused: these are bytes that were already on their way */
+    if (!req->seen) {
+        req->seen = true;
+        req->http_1_0 = strcmp(version, MHD_HTTP_VERSION_1_1) != 0;
+        pthread_mutex_lock(&s->lock);
+        s->stats.requests++;
+        req->client->busy = true;
+        req->client->since_ns = clock_monotonic_ns();
+        pthread_mutex_unlock(&s->lock);
+        /* The library calls again when the request is whole: an answer from then on leaves the
+         * connection open for the next one. A body is refused at once instead. */
+        req->checked = request_check(req, method);
+        return req->has_body ? request_send(req) : MHD_YES;
+    }
+    if (*upload_n) {
         *upload_n = 0;
         return MHD_YES;
     }
-    req->seen = true;
-    req->http_1_0 = strcmp(version, MHD_HTTP_VERSION_1_1) != 0;
-    pthread_mutex_lock(&s->lock);
-    s->stats.requests++;
-    req->client->busy = true;
-    req->client->since_ns = clock_monotonic_ns();
-    pthread_mutex_unlock(&s->lock);
-    if (request_check(req, method)) {
+    if (req->checked) {
         if (req->route->waits) {
             if (request_wait(req))
                 return MHD_YES;

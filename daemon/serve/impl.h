@@ -58,7 +58,7 @@ struct request {
     struct params params;
     const struct route *route;
     int32_t path_pid;
-    bool head, seen, http_1_0;
+    bool head, seen, has_body, checked, http_1_0;
     enum content_coding coding;
     struct answer answer; /* of the thread that works on it */
 

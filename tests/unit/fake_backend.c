@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fake_backend.h"
+
+#include "base/clock.h"
+
+#include <check.h>
+
+struct capture {
+    struct fake *fake;
+    struct capture_request request;
+    capture_done_fn done;
+    void *cookie;
+    int32_t pid;
+    bool end, keep; /* guarded by fake->lock */
+};
+
+static uint32_t name_of(struct frame_table *t, const char *text)
+{
+    uint32_t id = 0;
+
+    ck_assert_int_eq(frame_table_string(t, span_of(text), &id), 0);
+    return id;
+}
+
+static uint32_t frame_of(struct frame_table *t, const char *class_name, const char *name,
+                         enum frame_kind kind)
+{
+    struct function fn = { .class_name = class_name ? name_of(t, class_name) : 0,
+                           .name = name_of(t, name) };
+    struct frame f = { .kind = (uint8_t)kind };
+    uint32_t id = 0;
+
+    ck_assert_int_eq(frame_table_function(t, &fn, &f.function), 0);
+    ck_assert_int_eq(frame_table_frame(t, &f, &id), 0);
+    return id;
+}
+
+static struct profile *fake_profile(int32_t pid)
+{
+    struct profile meta = { .event = "cpu", .unit = "nanoseconds", .period = 10101010, .lost = 3 };
+    struct profile_process process = { .host_pid = pid };
+    struct profile_thread thread = { .host_tid = pid + 1 };
+    struct frame_table *t = NULL;
+    struct record *r = NULL;
+    struct profile *p = NULL;
+    uint32_t stack[3];
+
+    ck_assert_int_eq(frame_table_new(200000, (size_t)64 << 20, &t), 0);
+    ck_assert_int_eq(record_new(t, 1000000, &r), 0);
+    process.name = name_of(t, "Fake");
+    ck_assert_int_eq(record_process(r, &process, &thread.process), 0);
+    thread.name = name_of(t, "worker<0>");
+    uint32_t index = 0;
+    ck_assert_int_eq(record_thread(r, &thread, &index), 0);
+    stack[2] = frame_of(t, "java.lang.Thread", "run", FRAME_INTERPRETED);
+    for (int i = 0; i < (pid == FAKE_PID_HUGE ? 30000 : 4); i++) {
+        char name[128];
+
+        snprintf(name, sizeof(name), "method%d%s", i,
+                 pid == FAKE_PID_HUGE ? "WithAVeryLongNameThatNeedsManyBytesInEveryFormatThereIs"
+                                      : "");
+        stack[1] = frame_of(t, "com.example.Fake", name, FRAME_C2);
+        stack[0] = frame_of(t, NULL, "leaf", FRAME_NATIVE);
+        ck_assert_int_eq(
+            record_sample(r, (uint64_t)i, index, stack, 3, 1,
+                          i % 2 ? SAMPLE_MODE_KERNEL : SAMPLE_MODE_USER,
+                          i == 0 ? PROFILE_SAMPLE_UNKNOWN | PROFILE_SAMPLE_TRUNCATED : 0),
+            0);
+    }
+    for (int i = 0; pid == FAKE_PID_WARNINGS && i < 60; i++)
+        record_warn(
+            r,
+            "warning %d, of which there are more than headers can carry, each of some length "
+            "and one with \xe2\x82\xac: do something about it",
+            i);
+    meta.start_realtime_ns = clock_realtime_ns();
+    snprintf(meta.target, sizeof(meta.target), "process %d", (int)pid);
+    snprintf(meta.symbols, sizeof(meta.symbols), "memory: read from the JVM\xe2\x80\xa6");
+    ck_assert_int_eq(record_finish(r, &meta, &p), 0);
+    record_free(r);
+    frame_table_free(t);
+    return p;
+}
+
+static void *capture_run(void *arg)
+{
+    struct capture *c = arg;
+    struct fake *f = c->fake;
+    uint64_t end_ns = clock_monotonic_ns() + c->request.duration_ns;
+    struct timespec until = { .tv_sec = (time_t)(end_ns / NSEC_PER_SEC),
+                              .tv_nsec = (long)(end_ns % NSEC_PER_SEC) };
+    struct error err = ERROR_NULL;
+    bool dropped;
+
+    pthread_mutex_lock(&f->lock);
+    if (c->pid == FAKE_PID_STUCK) {
+        while (!f->release)
+            pthread_cond_wait(&f->change, &f->lock);
+    } else {
+        while (!c->end && pthread_cond_timedwait(&f->change, &f->lock, &until) == 0)
+            ;
+    }
+    dropped = c->end && !c->keep;
+    for (size_t i = 0; i < FAKE_CAPTURES_MAX; i++) {
+        if (f->live[i] == c)
+            f->live[i] = NULL;
+    }
+    pthread_mutex_unlock(&f->lock);
+
+    if (dropped) {
+        error_set(&err, -ECANCELED, "ended");
+        c->done(c->cookie, -ECANCELED, NULL, &err);
+    } else if (c->pid == FAKE_PID_FAILS) {
+        error_set(&err, -EIO, "the broker was lost while sampling");
+        error_remedy(&err, "ask again");
+        c->done(c->cookie, -EIO, NULL, &err);
+    } else {
+        c->done(c->cookie, 0, fake_profile(c->pid), NULL);
+    }
+    pthread_mutex_lock(&f->lock);
+    f->done++;
+    pthread_cond_broadcast(&f->change);
+    pthread_mutex_unlock(&f->lock);
+    free(c);
+    return NULL;
+}
+
+static int fake_outcome(const struct target_selector *t, struct error *err)
+{
+    switch (t->pid_count ? t->pids[0] : 0) {
+    case FAKE_PID_NONE:
+        error_remedy(err, "the nearest are 1000, 1001");
+        return error_parameter(err, "pid", BACKEND_NOT_FOUND, "there is no process 404");
+    case FAKE_PID_CONFLICT:
+        return error_set(err, BACKEND_CONFLICT, "not now");
+    case FAKE_PID_TOO_MANY:
+        return error_set(err, BACKEND_TOO_MANY, "too many");
+    case FAKE_PID_UNAVAILABLE:
+        return error_set(err, BACKEND_UNAVAILABLE, "the kernel has no BTF");
+    default:
+        return 0;
+    }
+}
+
+static int fake_capture_start(void *ctx, const struct capture_request *req, capture_done_fn done,
+                              void *cookie, struct capture **ret, struct error *err)
+{
+    struct fake *f = ctx;
+    struct capture *c;
+    pthread_t thread;
+    int r = fake_outcome(&req->target, err);
+
+    if (r != 0)
+        return r;
+    c = calloc(1, sizeof(*c));
+    *c = (struct capture){ .fake = f,
+                           .request = *req,
+                           .done = done,
+                           .cookie = cookie,
+                           .pid = req->target.pid_count ? req->target.pids[0] : FAKE_PID_GOOD };
+    *ret = c;
+    pthread_mutex_lock(&f->lock);
+    f->started++;
+    f->last = *req;
+    for (size_t i = 0; i < FAKE_CAPTURES_MAX; i++) {
+        if (!f->live[i]) {
+            f->live[i] = c;
+            break;
+        }
+    }
+    pthread_cond_broadcast(&f->change);
+    pthread_mutex_unlock(&f->lock);
+    ck_assert_int_eq(pthread_create(&thread, NULL, capture_run, c), 0);
+    pthread_detach(thread);
+    return 0;
+}
+
+static void fake_capture_end(void *ctx, struct capture *c, bool keep)
+{
+    struct fake *f = ctx;
+
+    pthread_mutex_lock(&f->lock);
+    for (size_t i = 0; i < FAKE_CAPTURES_MAX; i++) {
+        if (f->live[i] == c) { /* else it came to its end by itself meanwhile */
+            c->end = true;
+            c->keep = keep;
+        }
+    }
+    if (keep)
+        f->ended_keep++;
+    else
+        f->ended_drop++;
+    pthread_cond_broadcast(&f->change);
+    pthread_mutex_unlock(&f->lock);
+}
+
+static int fake_target_check(void *ctx, const struct target_selector *t, struct error *err)
+{
+    struct fake *f = ctx;
+
+    pthread_mutex_lock(&f->lock);
+    f->checks++;
+    pthread_mutex_unlock(&f->lock);
+    return fake_outcome(t, err);
+}
+
+static json_t *fake_jvm_json(int32_t pid)
+{
+    return json_pack("{s:i, s:s, s:s, s:n, s:n}", "pid", (int)pid, "main", "Fake<script>",
+                     "java_version", "25", "container", "pod");
+}
+
+static int fake_jvms(void *ctx, const struct target_selector *t, json_t **ret, struct error *err)
+{
+    int r = fake_outcome(t, err);
+
+    (void)ctx;
+    if (r == 0)
+        *ret = json_pack("{s:[o,o]}", "jvms", fake_jvm_json(1000), fake_jvm_json(1001));
+    return r;
+}
+
+static int fake_jvm(void *ctx, int32_t host_pid, json_t **ret, struct error *err)
+{
+    struct target_selector t = { .pids = { host_pid }, .pid_count = 1 };
+    int r = fake_outcome(&t, err);
+
+    (void)ctx;
+    if (r == 0)
+        *ret = fake_jvm_json(host_pid);
+    return r;
+}
+
+static int fake_events(void *ctx, int32_t host_pid, json_t **ret, struct error *err)
+{
+    (void)ctx;
+    (void)host_pid;
+    (void)err;
+    *ret = json_pack("{s:[{s:s},{s:s}]}", "events", "name", "cpu", "name", "page-faults");
+    return 0;
+}
+
+static int fake_ready(void *ctx, json_t **ret, struct error *err)
+{
+    (void)ctx;
+    (void)err;
+    *ret = json_pack("{s:s, s:[{s:s}]}", "status", "unavailable", "problems", "detail", "no BTF");
+    return BACKEND_UNAVAILABLE;
+}
+
+void fake_init(struct fake *f)
+{
+    pthread_condattr_t monotonic;
+
+    *f = (struct fake){ .backend = { .ctx = f,
+                                     .capture_start = fake_capture_start,
+                                     .capture_end = fake_capture_end,
+                                     .target_check = fake_target_check,
+                                     .jvms = fake_jvms,
+                                     .jvm = fake_jvm,
+                                     .events = fake_events,
+                                     .ready = fake_ready } };
+    pthread_mutex_init(&f->lock, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&f->change, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+}
+
+void fake_release(struct fake *f)
+{
+    pthread_mutex_lock(&f->lock);
+    f->release = true;
+    pthread_cond_broadcast(&f->change);
+    pthread_mutex_unlock(&f->lock);
+}
+
+void fake_deinit(struct fake *f)
+{
+    fake_release(f);
+    pthread_mutex_lock(&f->lock);
+    while (f->done < f->started)
+        pthread_cond_wait(&f->change, &f->lock);
+    pthread_mutex_unlock(&f->lock);
+    pthread_cond_destroy(&f->change);
+    pthread_mutex_destroy(&f->lock);
+}
+
+bool fake_wait(struct fake *f, const unsigned *counter, unsigned value, unsigned ms)
+{
+    uint64_t end_ns = clock_monotonic_ns() + ms * NSEC_PER_MSEC;
+    struct timespec until = { .tv_sec = (time_t)(end_ns / NSEC_PER_SEC),
+                              .tv_nsec = (long)(end_ns % NSEC_PER_SEC) };
+    bool reached;
+
+    pthread_mutex_lock(&f->lock);
+    while (*counter < value && pthread_cond_timedwait(&f->change, &f->lock, &until) == 0)
+        ;
+    reached = *counter >= value;
+    pthread_mutex_unlock(&f->lock);
+    return reached;
+}
+
+unsigned fake_get(struct fake *f, const unsigned *counter)
+{
+    unsigned v;
+
+    pthread_mutex_lock(&f->lock);
+    v = *counter;
+    pthread_mutex_unlock(&f->lock);
+    return v;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A backend without sampling, for tests of serve/. What it does follows from the first process id
+ * asked for; what it saw is counted. Each capture has a thread that stands for the engine's.
+ */
+#pragma once
+
+#include "serve/backend.h"
+
+#include <pthread.h>
+
+enum fake_pid {
+    FAKE_PID_GOOD = 1000,
+    FAKE_PID_HUGE = 1001,     /* a profile of many frames */
+    FAKE_PID_WARNINGS = 1002, /* a profile with more warnings than headers can carry */
+    FAKE_PID_FAILS = 5,       /* the capture starts, then fails with EIO */
+    FAKE_PID_STUCK = 6,       /* the capture does not come to its end until fake_release() */
+    FAKE_PID_NONE = 404,
+    FAKE_PID_CONFLICT = 409,
+    FAKE_PID_TOO_MANY = 429,
+    FAKE_PID_UNAVAILABLE = 503,
+};
+
+#define FAKE_CAPTURES_MAX 64
+
+struct fake {
+    pthread_mutex_t lock;
+    pthread_cond_t change;
+    struct api_backend backend;
+    unsigned started, done, ended_keep, ended_drop, checks; /* guarded by lock */
+    struct capture_request last;                            /* guarded by lock */
+    struct capture *live[FAKE_CAPTURES_MAX];                /* guarded by lock */
+    bool release;
+};
+
+void fake_init(struct fake *f);
+/* Waits for all captures to be over. */
+void fake_deinit(struct fake *f);
+/* Lets stuck captures come to their end. */
+void fake_release(struct fake *f);
+/* Waits until @counter (a member) is @value; false after @ms. */
+bool fake_wait(struct fake *f, const unsigned *counter, unsigned value, unsigned ms);
+unsigned fake_get(struct fake *f, const unsigned *counter);
