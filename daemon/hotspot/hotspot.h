@@ -11,6 +11,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "unwind/process.h"
 
 struct hotspot_vm;
 struct hotspot_layout;
@@ -153,3 +154,6 @@ int hotspot_thread_name(struct hotspot_vm *vm, uint64_t java_thread, struct buf 
  * returns that. Else the number of pieces, or -errno. */
 typedef int (*hotspot_code_fn)(void *cookie, const struct hotspot_code *code);
 int hotspot_vm_codes(struct hotspot_vm *vm, hotspot_code_fn fn, void *cookie);
+
+/* What the unwinder needs of this VM. 0; -EOPNOTSUPP: more code heaps than it can hold. */
+int hotspot_vm_unwinding(const struct hotspot_vm *vm, struct unwind_vm *ret);

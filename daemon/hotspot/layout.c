@@ -205,32 +205,54 @@ static const struct layout_hit *layout_early(const struct layout_row *rows,
     return NULL;
 }
 
+/* The value of static @member (its offset in struct hotspot_layout) whatever the release. False
+ * when the tables do not have it. */
+static bool layout_early_static(const struct layout_scan *s, size_t member, uint64_t *ret)
+{
+    const struct layout_hit *hit =
+        layout_early(LAYOUT_STATIC_ROWS, s->statics, ARRAY_SIZE(LAYOUT_STATIC_ROWS), member);
+
+    if (hit)
+        *ret = hit->value;
+    return hit != NULL;
+}
+
+/*
+ * While libjvm is being loaded, its tables are the file's bytes, then half relocated, then half
+ * written: whatever they seem to say counts only once the VM has made its interpreter. 0 or
+ * HOTSPOT_NOT_READY.
+ */
+static int layout_wait(struct hotspot_memory *m, const struct layout_scan *s, struct error *err)
+{
+    uint64_t at, interpreter = 0;
+
+    if (layout_early_static(s, offsetof(struct hotspot_layout, interpreter_code_at), &at) &&
+        memory_u64(m, at, &interpreter) == 0 && interpreter != 0)
+        return 0;
+    error_set(err, -EAGAIN, "the JVM is still starting, or has no interpreter that is known here");
+    return HOTSPOT_NOT_READY;
+}
+
 /* JDK_Version::_current where there is one (8..21), else the VM's major version (it was 25 in JDK
  * 8). */
 static int layout_release(struct hotspot_memory *m, const struct layout_scan *s, int *ret,
                           struct error *err)
 {
-    size_t n = ARRAY_SIZE(LAYOUT_STATIC_ROWS);
-    const struct layout_hit *jdk, *major, *vm;
-    uint64_t v;
+    const struct layout_hit *major =
+        layout_early(LAYOUT_FIELD_ROWS, s->fields, ARRAY_SIZE(LAYOUT_FIELD_ROWS),
+                     offsetof(struct hotspot_layout, jdk_version_major));
+    uint64_t at, v;
     int r;
 
-    jdk = layout_early(LAYOUT_STATIC_ROWS, s->statics, n,
-                       offsetof(struct hotspot_layout, jdk_version_at));
-    major = layout_early(LAYOUT_FIELD_ROWS, s->fields, ARRAY_SIZE(LAYOUT_FIELD_ROWS),
-                         offsetof(struct hotspot_layout, jdk_version_major));
-    vm = layout_early(LAYOUT_STATIC_ROWS, s->statics, n,
-                      offsetof(struct hotspot_layout, vm_major_version_at));
-    if (jdk && major && major->value < LAYOUT_TYPE_BYTES_MAX)
-        r = memory_number(m, jdk->value + major->value, 1, &v);
-    else if (vm)
-        r = memory_number(m, vm->value, 4, &v);
+    if (major && major->value < LAYOUT_TYPE_BYTES_MAX &&
+        layout_early_static(s, offsetof(struct hotspot_layout, jdk_version_at), &at))
+        r = memory_number(m, at + major->value, 1, &v);
+    else if (layout_early_static(s, offsetof(struct hotspot_layout, vm_major_version_at), &at))
+        r = memory_number(m, at, 4, &v);
     else
         return hotspot_refuse(err, "the JVM's tables do not tell its version");
     if (r < 0)
         return r;
-    if (v == 0) /* not initialized yet */
-        return HOTSPOT_NOT_READY;
     for (size_t i = 0; i < sizeof(LAYOUT_RELEASES); i++) {
         if (v == LAYOUT_RELEASES[i]) {
             *ret = (int)v;
@@ -337,13 +359,9 @@ static int layout_scan(const struct dynsym *d, struct layout_scan *s, struct err
         r = vmstructs_walk(d, VMSTRUCTS_FIELDS, layout_see_field, s);
     if (r == 0)
         r = vmstructs_walk(d, VMSTRUCTS_INTS, layout_see_constant, s);
-    if (r == -EAGAIN)
-        return HOTSPOT_NOT_READY;
     if (r == -ENOENT)
         return hotspot_refuse(
             err, "this libjvm does not export the tables that HotSpot keeps for tools");
-    if (r == -EBADMSG)
-        return hotspot_refuse(err, "this libjvm's tables for tools are broken");
     return r;
 }
 
@@ -360,6 +378,8 @@ int layout_read(struct hotspot_memory *m, const struct dynsym *d, struct hotspot
         memcpy((char *)&l + LAYOUT_FIELD_ROWS[i].member, &(struct layout_field){ .offset = -1 },
                sizeof(struct layout_field));
     r = layout_scan(d, s, err);
+    if (r == 0)
+        r = layout_wait(m, s, err);
     if (r == 0)
         r = layout_release(m, s, &l.jdk, err);
     if (r == 0)

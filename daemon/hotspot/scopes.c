@@ -4,11 +4,13 @@
  * offset, with a sentinel at each end; each leads to a chain of scopes, innermost first, that ends
  * at the compiled method (sender offset 0).
  *
- * Which PcDesc: one that belongs to a call stands at its return address. One that the compilers add
- * for profilers (-XX:+DebugNonSafepoints) stands at the END of the instructions it describes, and
- * one of a safepoint poll or trap stands at that instruction with what came before it being the
- * loop's body. So a return address takes the PcDesc that is there; a pc that was interrupted takes
- * the first one behind it. tests/unit/test_hotspot_live.c proves this with loops at known lines.
+ * Which PcDesc: that of a call stands at its return address; one that the compilers add for
+ * profilers
+ * (-XX:+DebugNonSafepoints) stands at the END of the instructions that it describes. So a return
+ * address takes the PcDesc that is there, and a pc that was interrupted the first one BEHIND it, as
+ * HotSpot's own AsyncGetCallTrace does. tests/unit/test_hotspot_live.c proves it with loops at
+ * known lines. What it cannot give: without that option a loop of C1 code, or one without a
+ * safepoint, may show the line of what follows.
  */
 #include "hotspot/vm.h"
 

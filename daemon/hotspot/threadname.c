@@ -41,7 +41,8 @@ static int names_open(struct hotspot_vm *vm)
         r = memory_u64(&vm->memory, l->klass_base_at, &n->klass_base);
     if (r == 0)
         r = memory_u32(&vm->memory, l->klass_shift_at, &n->klass_shift);
-    if (r == 0 && (n->oop_shift > 8 || n->klass_shift > 16))
+    if (r == 0 &&
+        ((n->compressed_oops && n->oop_shift > 8) || (n->compressed_klass && n->klass_shift > 16)))
         r = -EBADMSG;
     if (r == 0)
         r = field_offset(vm, thread, "name", &n->thread_name);

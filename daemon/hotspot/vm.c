@@ -74,10 +74,12 @@ int hotspot_vm_open_memory(memory_read_fn read, void *cookie, uint64_t libjvm_ba
         return 0;
     }
     hotspot_vm_close(vm);
-    if (r == HOTSPOT_NOT_READY || r == -EFAULT || r == -EBADMSG) {
-        error_set(err, -EAGAIN, "the JVM is still starting");
+    if (r == -EFAULT || r == -EBADMSG || r == -EAGAIN) {
+        error_set(err, -EAGAIN, "the JVM is still starting, or its tables cannot be read");
         return HOTSPOT_NOT_READY;
     }
+    if (r == HOTSPOT_NOT_READY)
+        error_set(err, -EAGAIN, "the JVM is still starting");
     if (r == -ESRCH) {
         error_set(err, -ESRCH, "the process has exited");
         return HOTSPOT_GONE;

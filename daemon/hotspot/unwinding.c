@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the unwinder must know of this VM, from the layouts that its own tables gave. */
+#include "hotspot/vm.h"
+
+static uint16_t offset_of(struct layout_field f)
+{
+    return layout_has(f) && f.offset <= UINT16_MAX ? (uint16_t)f.offset : 0;
+}
+
+static uint16_t offset_in(struct layout_field outer, struct layout_field inner)
+{
+    struct layout_field f = { outer.offset + inner.offset, inner.width, false };
+
+    return layout_has(outer) && layout_has(inner) ? offset_of(f) : 0;
+}
+
+int hotspot_vm_unwinding(const struct hotspot_vm *vm, struct unwind_vm *ret)
+{
+    const struct hotspot_layout *l = &vm->layout;
+    struct unwind_vm u = {
+        .code_low = vm->code_low,
+        .code_high = vm->code_high,
+        .interpreter_low = vm->interpreter_start,
+        .interpreter_high = vm->interpreter_end,
+        .call_stub_return = vm->call_stub_return,
+        .block_header_bytes = (uint16_t)l->sizeof_HeapBlock,
+        .block_used = offset_in(l->heap_block_header, l->block_used),
+        .blob_name = offset_of(l->blob_name),
+        .blob_frame_size = offset_of(l->blob_frame_size),
+        .blob_frame_complete = offset_of(l->blob_frame_complete),
+        .nmethod_orig_pc = offset_of(l->nmethod_orig_pc),
+        .nmethod_compile_id = offset_of(l->nmethod_compile_id),
+        .method_const = offset_of(l->method_const),
+        .thread_anchor_sp = offset_in(l->thread_anchor, l->anchor_sp),
+        .thread_anchor_pc = offset_in(l->thread_anchor, l->anchor_pc),
+        .thread_anchor_fp = offset_in(l->thread_anchor, l->anchor_fp),
+        .thread_cont_entry = offset_of(l->thread_cont_entry),
+        .cont_entry_bytes = (uint16_t)l->sizeof_ContinuationEntry,
+        .frame_complete_bytes = l->blob_frame_complete.width,
+        .bcp_slot = l->jdk == 8 ? 7 : 8,
+        .virtual_threads = l->jdk >= 21,
+    };
+
+    if (vm->heap_count > UNWIND_HEAPS_MAX)
+        return -EOPNOTSUPP;
+    for (size_t i = 0; i < vm->heap_count; i++)
+        u.heaps[i] = (struct unwind_heap){ .low = vm->heaps[i].low,
+                                           .high = vm->heaps[i].high,
+                                           .segmap = vm->heaps[i].segmap,
+                                           .shift = vm->heaps[i].log2_segment };
+    u.heap_count = (uint32_t)vm->heap_count;
+    u.blob_code_pointer = layout_has(l->blob_code_begin);
+    u.blob_code = offset_of(u.blob_code_pointer ? l->blob_code_begin : l->blob_code_offset);
+    u.deopt_pointer = layout_has(l->nmethod_deopt_begin);
+    u.nmethod_deopt = offset_of(u.deopt_pointer ? l->nmethod_deopt_begin : l->nmethod_deopt_offset);
+    *ret = u;
+    return 0;
+}
