@@ -91,8 +91,8 @@ function hatch(ctx, palette, scale) {
     return pattern;
 }
 
-// @view: {x0, x1} in weight, {width, height} in CSS pixels, top (levels are placed by rowY), scale (device
-// pixels per CSS pixel), palette, matched (or null), zoomDepth (levels above are the path to the view).
+// @view: x0, x1 (weight at the left and right edge); width, height (CSS pixels); rowY(depth) (where a level is);
+// scale (device pixels per CSS pixel); cell (width of a character); palette; matched (or null); rootText.
 export function drawTree(ctx, tree, looks, view) {
     const { palette, scale } = view;
 
@@ -103,15 +103,39 @@ export function drawTree(ctx, tree, looks, view) {
     const cell = view.cell || measureFont(ctx);
     const texts = [];
 
+    view.rects = new Map();
     for (let depth = 0; depth < tree.levels; depth++) {
         const y = view.rowY(depth);
 
         if (y + ROW_HEIGHT > 0 && y < view.height)
             drawLevel(ctx, tree, looks, view, depth, y, cell, texts);
     }
+    paintRects(ctx, view.rects);
+    if (view.hatched) {
+        ctx.fillStyle = hatch(ctx, palette, scale);
+        for (let i = 0; i < view.hatched.length; i += 3)
+            ctx.fillRect(view.hatched[i], view.hatched[i + 1], view.hatched[i + 2], ROW_HEIGHT - 1);
+    }
     ctx.fillStyle = palette.ink;
     for (let i = 0; i < texts.length; i += 3)
         ctx.fillText(texts[i], texts[i + 1], texts[i + 2]);
+}
+
+// Rectangles are kept by colour: they do not overlap, and changing the colour costs more than painting one.
+function addRect(rects, colour, x, y, width) {
+    let list = rects.get(colour);
+
+    if (!list)
+        rects.set(colour, list = []);
+    list.push(x, y, width);
+}
+
+function paintRects(ctx, rects) {
+    for (const [colour, list] of rects) {
+        ctx.fillStyle = colour;
+        for (let i = 0; i < list.length; i += 3)
+            ctx.fillRect(list[i], list[i + 1], list[i + 2], ROW_HEIGHT - 1);
+    }
 }
 
 function drawLevel(ctx, tree, looks, view, depth, y, cell, texts) {
@@ -119,15 +143,13 @@ function drawLevel(ctx, tree, looks, view, depth, y, cell, texts) {
     const perPixel = (x1 - x0) / width;
     const least = NARROWEST * perPixel;
     const end = tree.levelStart[depth + 1];
-    const height = ROW_HEIGHT - 1;
     let at = firstEndingAfter(tree, depth, x0);
     let dustFrom = -1, dustTo = 0, dustColour = "";
 
     const flushDust = () => {
         if (dustFrom < 0)
             return;
-        ctx.fillStyle = dustColour;
-        ctx.fillRect(dustFrom, y, Math.max(dustTo - dustFrom, NARROWEST), height);
+        addRect(view.rects, dustColour, dustFrom, y, Math.max(dustTo - dustFrom, NARROWEST));
         dustFrom = -1;
     };
 
@@ -144,7 +166,7 @@ function drawLevel(ctx, tree, looks, view, depth, y, cell, texts) {
             at++;
             continue;
         }
-        const skipTo = Math.max(at + 1, firstEndingAfter(tree, depth, tree.x[node] + least));
+        const skipTo = Math.max(at + 1, firstEndingAfter(tree, depth, tree.x[node] + least, at));
         const colour = matched && anyMatch(tree, matched, at, skipTo) ? palette.match
             : palette.kind(nodeKind(tree, node));
 
@@ -175,19 +197,16 @@ function drawFrame(ctx, tree, looks, view, node, px, pw, y, cell, texts) {
     const right = Math.min(px + pw, width);
     const gap = pw >= 3 && px + pw <= width ? GAP : 0;
     const isMatch = matched && node > 0 && matched[g];
-    const height = ROW_HEIGHT - 1;
 
-    ctx.fillStyle = node === 0 ? palette.root : isMatch ? palette.match : looks.colour(palette, g);
-    ctx.fillRect(left, y, right - left - gap, height);
-    if (node > 0 && !isMatch && isHatched(nodeKind(tree, node)) && pw > 3) {
-        ctx.fillStyle = view.hatch || (view.hatch = hatch(ctx, palette, view.scale));
-        ctx.fillRect(left, y, right - left - gap, height);
-    }
+    addRect(view.rects, node === 0 ? palette.root : isMatch ? palette.match : looks.colour(palette, g),
+        left, y, right - left - gap);
+    if (node > 0 && !isMatch && isHatched(nodeKind(tree, node)) && pw > 3)
+        (view.hatched || (view.hatched = [])).push(left, y, right - left - gap);
     const room = right - left - gap;
     const label = node === 0 ? rootLabel(view, room, cell) : fitted(ctx, looks, g, room, cell);
 
     if (label)
-        texts.push(label, left + TEXT_LEFT, y + height / 2 + 0.5);
+        texts.push(label, left + TEXT_LEFT, y + ROW_HEIGHT / 2);
 }
 
 function rootLabel(view, room, cell) {

@@ -78,14 +78,21 @@ export class MethodTable {
             formatShare(n, this.whole));
     }
 
+    pick(name, event) {
+        this.picked = name;
+        for (const row of this.body.children)
+            row.classList.toggle("picked", row === event.currentTarget.closest("tr"));
+        this.on.pick(name);
+    }
+
     row(method) {
         const chip = element("span", {
             class: "chip kind-" + KINDS[method.kind].id, title: KINDS[method.kind].text,
         });
 
-        return element("tr", {}, this.cell(method.self, "self"), this.cell(method.total, "total"),
+        return element("tr", { class: method.name === this.picked ? "picked" : null }, this.cell(method.self, "self"), this.cell(method.total, "total"),
             element("td", { class: "col-name" }, chip, element("button", {
-                type: "button", class: "name", title: method.name, onclick: () => this.on.pick(method.name),
+                type: "button", class: "name", title: method.name, onclick: (event) => this.pick(method.name, event),
             }, ...nameParts(method))));
     }
 }

@@ -65,15 +65,17 @@ function grown(array) {
 
 // Nodes as they come in: each is found by (parent, group) through an open-addressing table.
 class Trie {
-    constructor() {
+    constructor(expected) {
+        const room = Math.max(1024, expected);
+
         this.count = 1; // 0 is the root
-        this.parent = new Int32Array(1024);
-        this.group = new Int32Array(1024);
-        this.lineMin = new Int32Array(1024);
-        this.lineMax = new Int32Array(1024);
-        this.samples = new Float64Array(1024); // of stacks that end here
-        this.values = new Float64Array(1024);
-        this.slots = new Int32Array(4096);
+        this.parent = new Int32Array(room);
+        this.group = new Int32Array(room);
+        this.lineMin = new Int32Array(room);
+        this.lineMax = new Int32Array(room);
+        this.samples = new Float64Array(room); // of stacks that end here
+        this.values = new Float64Array(room);
+        this.slots = new Int32Array(2 ** Math.ceil(Math.log2(room * 2)));
         this.group[0] = -1;
     }
 
@@ -128,8 +130,8 @@ class Trie {
     }
 }
 
-// Calls visit(path, depth, isCut, samples, row) for each row; path[0..depth) are frames, root first, and
-// kept is how many of them are as in the row before.
+// Calls visit(path, depth, kept, isCut, samples, row) for each row: path[0 .. depth) are its frames, root first,
+// of which the first @kept are those of the row before; isCut: minwidth left out what came above them.
 export function eachRow(profile, visit) {
     const { rows } = profile;
     const path = [];
@@ -204,7 +206,7 @@ function sortedByParent(trie, ranks) {
 
 // Builds the tree. tree.total, tree.self and tree.x are in the weight of weighTree().
 export function buildTree(profile, { reverse = false, weight = "samples" } = {}) {
-    const trie = new Trie();
+    const trie = new Trie(profile.rows.length); // a row lists less than it has numbers
 
     if (reverse)
         fillReversed(profile, trie);
@@ -299,14 +301,23 @@ export function weighTree(tree, weight) {
 }
 
 // The index in levelNodes of the first node of level @depth that ends right of @x; the level's end if none.
-export function firstEndingAfter(tree, depth, x) {
-    let low = tree.levelStart[depth], high = tree.levelStart[depth + 1];
+// It is looked for from index @from on, in growing steps: what is near is found at once.
+export function firstEndingAfter(tree, depth, x, from = tree.levelStart[depth]) {
+    const { levelNodes, x: left, total } = tree;
+    const end = tree.levelStart[depth + 1];
+    let low = from, high = from, step = 1;
 
+    while (high < end && left[levelNodes[high]] + total[levelNodes[high]] <= x) {
+        low = high + 1;
+        high += step;
+        step *= 2;
+    }
+    high = Math.min(high, end);
     while (low < high) {
         const middle = low + high >> 1;
-        const node = tree.levelNodes[middle];
+        const node = levelNodes[middle];
 
-        if (tree.x[node] + tree.total[node] > x)
+        if (left[node] + total[node] > x)
             high = middle;
         else
             low = middle + 1;

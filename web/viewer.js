@@ -26,6 +26,7 @@ class Viewer {
         };
         this.state = parseState(location.hash, this.defaults);
         this.search = null;
+        this.tableSearch = null;
         this.matched = null;
         this.theme = chosenTheme();
         this.graph = new Graph({
@@ -120,6 +121,7 @@ class Viewer {
         if (this.input.value !== state.search)
             this.input.value = state.search;
         this.applySearch();
+        this.tableSearch = this.search;
         this.zoomed();
     }
 
@@ -230,7 +232,7 @@ class Viewer {
             tree = weighTree(this.trees.forward, state.weight);
             node = 0;
         }
-        const key = [state.reverse, node, state.weight, state.search, state.table].join();
+        const key = [state.reverse, node, state.weight, this.tableSearch && this.tableSearch.regex, state.table].join();
 
         if (key === this.scopeKey)
             return;
@@ -238,7 +240,7 @@ class Viewer {
         this.legend.show(sumKinds(tree, node), tree.total[node]);
         if (state.table)
             this.table.show(sumMethods(tree, node),
-                { whole: tree.total[node], weight: state.weight, meta: this.profile.meta, search: this.search });
+                { whole: tree.total[node], weight: state.weight, meta: this.profile.meta, search: this.tableSearch });
         this.showMatches();
     }
 
@@ -246,12 +248,19 @@ class Viewer {
 
     searchTyped() {
         clearTimeout(this.searchTimer);
-        this.searchTimer = setTimeout(() => {
-            this.state.search = this.input.value;
-            this.applySearch();
-            this.showScope();
-            this.writeHash();
-        }, SEARCH_DELAY_MS);
+        this.searchTimer = setTimeout(() => this.takeSearch(), SEARCH_DELAY_MS);
+    }
+
+    // Takes over what stands in the search field, if it has not been yet.
+    takeSearch() {
+        clearTimeout(this.searchTimer);
+        if (this.state.search === this.input.value)
+            return;
+        this.state.search = this.input.value;
+        this.applySearch();
+        this.tableSearch = this.search;
+        this.showScope();
+        this.writeHash();
     }
 
     applySearch() {
@@ -302,10 +311,11 @@ class Viewer {
 
     searchKeyed(event) {
         if (event.key === "Enter") {
+            this.takeSearch();
             this.step(event.shiftKey ? -1 : 1);
         } else if (event.key === "Escape") {
             this.input.value = "";
-            this.searchTyped();
+            this.takeSearch();
             this.graph.root.focus();
         } else {
             return;
@@ -314,6 +324,7 @@ class Viewer {
         event.stopPropagation();
     }
 
+    // Finds a method in the graph; the table stays as it is.
     pickMethod(name) {
         this.input.value = this.state.search = "^" + escapeRegex(name) + "$";
         this.applySearch();

@@ -108,8 +108,9 @@ export async function pixel(page, { x, y }) {
         const canvas = document.querySelector(".graph-canvas");
         const box = canvas.getBoundingClientRect();
         const scale = canvas.width / box.width;
+        const copy = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
 
-        return [...canvas.getContext("2d").getImageData((px - box.x) * scale, (py - box.y) * scale, 1, 1).data]
-            .slice(0, 3);
+        copy.drawImage(canvas, (px - box.x) * scale, (py - box.y) * scale, 1, 1, 0, 0, 1, 1);
+        return [...copy.getImageData(0, 0, 1, 1).data].slice(0, 3);
     }, [x, y]);
 }

@@ -1,0 +1,28 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Runs a browser test. Usage: browser.sh NAME.spec.mjs MAKE_HTML
+# Installs playwright-core and axe-core into tests/.cache/web once; Chromium is the system's.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")"
+spec=$1
+export FLAMED_MAKE_HTML=$2
+export FLAMED_CHROMIUM=${FLAMED_CHROMIUM:-$(command -v chromium || true)}
+cache=$(cd .. && pwd)/.cache/web
+export FLAMED_NODE_MODULES=$cache/node_modules
+wanted='{"private":true,"dependencies":{"playwright-core":"1.65.1","axe-core":"4.14.1"}}'
+
+if [ -z "$FLAMED_CHROMIUM" ]; then
+    echo "skipped: there is no chromium on this machine" >&2
+    exit 77
+fi
+if [ "$(cat "$cache/installed" 2>/dev/null)" != "$wanted" ]; then
+    mkdir -p "$cache"
+    printf '%s\n' "$wanted" >"$cache/package.json"
+    if ! npm install --prefix "$cache" --no-audit --no-fund --ignore-scripts >"$cache/npm.log" 2>&1; then
+        tail -n 5 "$cache/npm.log" >&2
+        echo "skipped: playwright-core and axe-core cannot be installed" >&2
+        exit 77
+    fi
+    printf '%s\n' "$wanted" >"$cache/installed"
+fi
+exec node --test "$spec"
