@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Records of perf's rings, and what they do to the table of processes. */
+#include "discover/table.h"
+
+#include <fcntl.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static int absent(void *ctx, const struct proc_id *id, int *ret_fd, struct error *err)
+{
+    (void)ctx;
+    (void)id;
+    (void)ret_fd;
+    (void)err;
+    return BROKER_ABSENT;
+}
+
+static int absent_config(void *ctx, const char *id, int *ret_fd, struct error *err)
+{
+    (void)ctx;
+    (void)id;
+    (void)ret_fd;
+    (void)err;
+    return BROKER_ABSENT;
+}
+
+static int absent_logs(void *ctx, int *ret_fd, struct error *err)
+{
+    (void)ctx;
+    (void)ret_fd;
+    (void)err;
+    return BROKER_ABSENT;
+}
+
+static int absent_sideband(void *ctx, int ret_fds[BROKER_CPUS_MAX], size_t *ret_count,
+                           struct error *err)
+{
+    (void)ctx;
+    (void)ret_fds;
+    (void)ret_count;
+    (void)err;
+    return BROKER_ABSENT;
+}
+
+static const struct discover_source SOURCE = {
+    .maps = absent,
+    .mem = absent,
+    .hsperfdata = absent,
+    .container_config = absent_config,
+    .container_logs = absent_logs,
+    .sideband = absent_sideband,
+};
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct discover_opts opts = { .source = &SOURCE, .proc_fd = -1 };
+    struct span s = { (const char *)data, size };
+    struct sideband_record r;
+    struct discover *d = NULL;
+    uint64_t last_ns = 0;
+
+    opts.proc_fd = open("/dev/null", O_RDONLY | O_CLOEXEC); /* no folder: nobody is there */
+    if (discover_new(NULL, &opts, &d, NULL) < 0)
+        abort();
+    while (s.n) {
+        size_t before = s.n;
+
+        if (!sideband_parse(&s, &r)) {
+            if (s.n != before)
+                abort();
+            break;
+        }
+        if (s.n >= before || strlen(r.comm) >= sizeof(r.comm) ||
+            (r.kind != SIDEBAND_OTHER && r.kind != SIDEBAND_LOST && r.host_pid <= 0))
+            abort();
+        /* A sample of every second process, of before and after. */
+        if (r.kind == SIDEBAND_EXEC && (r.host_pid & 1))
+            discover_get(d, r.host_pid, (uint64_t)r.comm[0] << 24, (uint32_t)r.comm[1], r.time_ns,
+                         r.comm);
+        d->in_poll = true;
+        if (r.kind != SIDEBAND_OTHER)
+            events_on_record(d, &r);
+        d->in_poll = false;
+        if (r.kind == SIDEBAND_FORK && (r.host_pid & 1))
+            discover_get(d, r.host_pid, 0, (uint32_t)r.parent_pid, last_ns, "x");
+        last_ns = r.time_ns;
+        if (d->count > DISCOVER_PROCESSES_MAX)
+            abort();
+    }
+    discover_poll(d, last_ns);
+    discover_free(d);
+    close_fd(opts.proc_fd);
+    return 0;
+}
