@@ -21,14 +21,11 @@ class BadInput(unittest.TestCase):
         paths.need_root()
         cls.spin = jvm.make_spin()
         cls.jvm = jvm.Jvm(paths.jdk(17), jvm.FRAME_POINTERS, "-Xmx64m", "-cp", cls.spin.folder, cls.spin.main)
+        cls.addClassCleanup(cls.jvm.stop)
         cls.pid = cls.jvm.pid
         cls.daemon = Daemon()
+        cls.addClassCleanup(cls.daemon.stop)
         cls.daemon.get("/api/v1/jvms")
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.jvm.stop()
-        cls.daemon.stop()
 
     def problem(self, answer: Answer, status: int | tuple[int, ...], *words: str, parameter: str | None = None) -> dict:
         """Holds ANSWER against RFC 9457 and the contract; the document."""
@@ -71,7 +68,7 @@ class BadInput(unittest.TestCase):
         self.assertEqual(answer.status, 200, "seconds repeated: the first counts")
 
     def test_pids(self):
-        for value in ("0", "-1", "1e30", "abc", "1.5", "0x10", "99999999999999999999", "%2B1", "1,", ",1", "1,,2", " 1", "4 2",
+        for value in ("0", "-1", "1e30", "abc", "1.5", "0x10", "99999999999999999999", "%2B1", "1,", ",1", "1,,2", "%201", "4%202",
                       "1;2", "%EF%BC%91"):
             self.bad(f"pid={value}", "pid", parameter="pid")
         self.bad("pid=1,1", "pid", status=(400,))

@@ -13,11 +13,21 @@ SECONDS = 4
 HZ = 199
 
 
-def check_names(test: unittest.TestCase, profile, spin: jvm.Spin, pid: int | None = None) -> None:
+def capture(daemon: Daemon, host_pid: int, **target):
+    """A profile, and the CPU seconds that the thread "spinner" used meanwhile by the kernel's own count."""
+    tid = next(tid for tid, name in proc.threads(host_pid).items() if name == "spinner")
+    before = proc.cpu_seconds(host_pid, tid)
+    profile = daemon.profile(**target, seconds=SECONDS, hz=HZ)
+    return profile, proc.cpu_seconds(host_pid, tid) - before
+
+
+def check_names(test: unittest.TestCase, captured, spin: jvm.Spin, pid: int | None = None) -> None:
     """The thread "spinner" is named right in at least 95 % of its samples, for each thing that can be wrong."""
+    profile, cpu = captured
     stacks = profile.of_thread("spinner")
     total = count(stacks)
-    test.assertGreaterEqual(total, 0.5 * SECONDS * HZ, f"too few samples of the thread: {profile.describe()}")
+    test.assertGreater(cpu, 0.3, "the machine is too busy for this test")
+    test.assertAlmostEqual(total / (cpu * HZ), 1, delta=0.2, msg=f"{total} samples of {cpu} s: {profile.describe()}")
     text = profile.describe(stacks)
 
     def share(condition) -> float:
@@ -31,8 +41,8 @@ def check_names(test: unittest.TestCase, profile, spin: jvm.Spin, pid: int | Non
     def java(stack):
         return [f for f in stack.frames if f.name in (spin.method, spin.first, spin.second)]
 
-    inlined = [s for s in stacks if len(java(s)) > 1]
-    test.assertGreaterEqual(count(inlined) / total, 0.95, f"samples within an inlined callee: {text}")
+    inlined = [s for s in stacks if len(java(s)) > 1 and java(s)[-2].kind == "c2"]
+    test.assertGreaterEqual(count(inlined) / total, 0.90, f"samples within an inlined callee: {text}")
 
     def right(stack) -> bool:
         outer, inner = java(stack)[-2:]
@@ -57,10 +67,7 @@ class Containers(unittest.TestCase):
         bundle.need_runc()
         cls.spin = jvm.make_spin()
         cls.daemon = Daemon()
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.daemon.stop()
+        cls.addClassCleanup(cls.daemon.stop)
 
     def arguments(self, classpath: str = "/work") -> list[str]:
         return [jvm.FRAME_POINTERS, *jvm.spin_options(self.spin), "-Xmx64m", "-cp", classpath, self.spin.main]
@@ -68,8 +75,7 @@ class Containers(unittest.TestCase):
     def check(self, container) -> None:
         """One capture by host pid; nothing in the container is other than before."""
         before = snapshot.take(container.pid, container.output())
-        profile = self.daemon.profile(pid=container.pid, seconds=SECONDS, hz=HZ)
-        check_names(self, profile, self.spin, container.pid)
+        check_names(self, capture(self.daemon, container.pid, pid=container.pid), self.spin, container.pid)
         self.assertEqual(snapshot.differences(before, snapshot.take(container.pid, container.output())), [])
         self.assertTrue(proc.alive(container.pid))
 
@@ -114,8 +120,7 @@ class Containers(unittest.TestCase):
         with bundle.Container(home, self.spin.folder, *self.arguments(), cgroups_path=f"/docker/{ident}") as c:
             told = self.daemon.get(f"/api/v1/jvms/{c.pid}").json()
             self.assertEqual(told["container"]["id"], ident, told)
-            profile = self.daemon.profile(container=ident[:12], nspid=1, seconds=SECONDS, hz=HZ)
-            check_names(self, profile, self.spin, c.pid)
+            check_names(self, capture(self.daemon, c.pid, container=ident[:12], nspid=1), self.spin, c.pid)
             answer = self.daemon.get("/profile", container=ident[:12], pid=os.getpid(), seconds=1)
             self.assertIn(answer.status, (400, 404), f"pid and container that disagree: {answer}")
             self.assertEqual(answer.headers["Content-Type"], "application/problem+json")
@@ -123,8 +128,7 @@ class Containers(unittest.TestCase):
     def test_i_main_class_selects_it(self):
         home = paths.jdk(17)
         with bundle.Container(home, self.spin.folder, *self.arguments()) as c:
-            profile = self.daemon.profile(jvm=self.spin.main, seconds=SECONDS, hz=HZ)
-            check_names(self, profile, self.spin, c.pid)
+            check_names(self, capture(self.daemon, c.pid, jvm=self.spin.main), self.spin, c.pid)
 
 
 class InsidePidNamespace(unittest.TestCase):
@@ -149,11 +153,9 @@ class InsidePidNamespace(unittest.TestCase):
                 proc.wait_until(lambda: "started" in proc.read(out), 20, "the JVM prints 'started'")
                 inside = proc.ns_pids(host_pid)[1]
                 self.assertNotEqual(inside, host_pid)
-                check_names(self, daemon.profile(pid=inside, seconds=SECONDS, hz=HZ), spin, inside)
+                check_names(self, capture(daemon, host_pid, pid=inside), spin, inside)
                 pids = [j["pid"] for j in daemon.get("/api/v1/jvms").json()["jvms"]]
                 self.assertEqual(pids, [inside])
-                daemon.stop_inside()
-
     def test_jdk_17(self):
         paths.need_root()
         self.check(17)

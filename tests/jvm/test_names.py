@@ -52,12 +52,9 @@ class Names(unittest.TestCase):
     def setUpClass(cls):
         paths.need_root()
         cls.daemon = Daemon()
+        cls.addClassCleanup(cls.daemon.stop)
         cls.classes = jvm.Classes()
         cls.classes.compile("Evil.java", "EvilBody.java")
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.daemon.stop()
 
     def start(self, names: dict[str, bytes], *options: str, link: str | None = None) -> jvm.Jvm:
         """A JVM that runs a class for each of NAMES, started through a link of the name LINK."""

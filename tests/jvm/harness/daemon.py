@@ -117,18 +117,15 @@ class Daemon:
                                    "peak_kib": proc.memory_kib(pid, "VmHWM")}
                 for name, pids in self.processes().items() for pid in pids if name.startswith("flamed")}
 
-    def stop_inside(self) -> None:
-        """Ends a flamed whose wrapper does not pass signals on: by its own topmost process."""
-        for pid in proc.descendants(self.process.pid):
-            if proc.exe(pid).startswith("flamed"):
-                os.kill(pid, signal.SIGTERM)
-                self.process.wait(15)
-                return
+    def top(self) -> int:
+        """Its topmost process: what a wrapper started, else what we started."""
+        return next((pid for pid in proc.descendants(self.process.pid) if proc.exe(pid).startswith("flamed")),
+                    self.process.pid)
 
     def stop(self, check: bool = True) -> None:
         status = None
         if self.process.poll() is None:
-            self.process.send_signal(signal.SIGTERM)
+            os.kill(self.top(), signal.SIGTERM) # unshare does not pass it on
             try:
                 status = self.process.wait(15)
             except subprocess.TimeoutExpired:

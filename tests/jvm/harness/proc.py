@@ -66,8 +66,9 @@ def find_jvm(pid: int, timeout: float = 20) -> int:
     raise TimeoutError(f"no JVM under process {pid}")
 
 
-def cpu_seconds(pid: int) -> float:
-    fields = stat(pid)
+def cpu_seconds(pid: int, tid: int = 0) -> float:
+    """Of a process, or of one thread of it."""
+    fields = read(f"/proc/{pid}/task/{tid}/stat" if tid else f"/proc/{pid}/stat").rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
