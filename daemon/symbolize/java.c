@@ -14,9 +14,9 @@
 struct java_pc {
     uint64_t key[2];      /* word with JAVA_RETURN_BIT and 0, or Method* and bcp */
     uint64_t blob, start; /* the code, to be recognised */
-    uint64_t checked_ns;
+    uint64_t checked_ns;  /* when it was seen to be there last */
     int32_t compile_id;
-    uint32_t first;
+    uint32_t first, function; /* function: of an interpreted method */
     uint16_t count;
     uint8_t kind; /* enum hotspot_code_kind */
 };
@@ -260,20 +260,35 @@ static size_t java_expand(struct java_names *j, struct hotspot_vm *vm,
     return n > 0 ? (size_t)n : 0;
 }
 
-static bool java_pc_is(const struct java_pc *pc, const struct hotspot_code *code)
+static bool is_stub(const struct java_pc *known)
 {
-    return pc->blob == code->blob && pc->start == code->start && pc->kind == code->kind &&
-           pc->compile_id == code->compile_id;
+    return known->kind == HOTSPOT_CODE_STUB || known->kind == HOTSPOT_CODE_INTERPRETER;
+}
+
+/* True when the code of @known at @pc still is what it was; also when that cannot be told any more
+ * because the process is gone. Methods are told by their compile id with one small read; a stub has
+ * none. */
+static bool java_pc_still(struct hotspot_vm *vm, const struct java_pc *known, uint64_t pc)
+{
+    struct hotspot_code code = { .kind = known->kind,
+                                 .blob = known->blob,
+                                 .start = known->start,
+                                 .compile_id = known->compile_id };
+    int r;
+
+    if (!is_stub(known))
+        return hotspot_code_still(vm, &code) != 0;
+    r = hotspot_code_find(vm, pc, &code);
+    return r == HOTSPOT_GONE || (r == 0 && code.kind == known->kind && code.blob == known->blob &&
+                                 code.start == known->start);
 }
 
 /* True when @known still holds without looking. Words with a compile id name their code for good.
  */
 static bool java_pc_trusted(const struct java_pc *known, uint64_t word, uint64_t now_ns)
 {
-    bool stub = known->kind == HOTSPOT_CODE_STUB || known->kind == HOTSPOT_CODE_INTERPRETER;
-
     return word >> UNWIND_KIND_SHIFT == UNWIND_COMPILED ||
-           now_ns - known->checked_ns < (stub ? JAVA_STUB_TRUST_NS : JAVA_CODE_TRUST_NS);
+           now_ns - known->checked_ns < (is_stub(known) ? JAVA_STUB_TRUST_NS : JAVA_CODE_TRUST_NS);
 }
 
 static size_t java_copy(const struct java_names *j, const struct java_pc *pc, uint32_t *ret,
@@ -301,11 +316,11 @@ size_t java_names_code(struct java_names *j, struct hotspot_vm *vm, uint64_t wor
         return java_copy(j, known, ret, room);
     if (!vm)
         return 0;
-    r = hotspot_code_find(vm, pc, &code);
-    if (known && (r == HOTSPOT_GONE || (r == 0 && java_pc_is(known, &code)))) {
+    if (known && java_pc_still(vm, known, pc)) {
         known->checked_ns = now_ns;
         return java_copy(j, known, ret, room);
     }
+    r = hotspot_code_find(vm, pc, &code);
     if (r != 0 && r != HOTSPOT_NO_CODE)
         return 0;
     if (r == 0 && has_id &&
@@ -342,19 +357,20 @@ uint32_t java_names_interpreted(struct java_names *j, struct hotspot_vm *vm, uin
     function = java_method_function(j, vm, method, now_ns);
     if (!function)
         return 0;
-    if (known && known->start == function) { /* still the same method */
+    if (known && known->function == function) { /* still the same method */
         known->checked_ns = now_ns;
         return j->pool[known->first];
     }
-    bci = vm ? hotspot_method_bci(vm, method, bcp) : -1;
-    if (bci >= 0)
+    bci = !bcp ? 0 : vm ? hotspot_method_bci(vm, method, bcp) : -1; /* 0: at its entry */
+    if (vm && bci >= 0)
         line = hotspot_method_line(vm, method, bci);
     frame = java_frame(j, function, line, FRAME_INTERPRETED);
-    java_pc_put(
-        j,
-        (struct java_pc){
-            .key = { method, bcp ? bcp : 1 }, .start = function, .checked_ns = now_ns, .count = 1 },
-        &frame);
+    java_pc_put(j,
+                (struct java_pc){ .key = { method, bcp ? bcp : 1 },
+                                  .function = function,
+                                  .checked_ns = now_ns,
+                                  .count = 1 },
+                &frame);
     return frame;
 }
 

@@ -8,6 +8,7 @@
 #include "symbolize/word_cache.h"
 
 #define RESOLVER_PCS_MAX (1u << 16)
+#define RESOLVER_NO_MAP_BIT (UINT64_C(1) << 63) /* in keys of pcs: named without the perf map */
 #define RESOLVER_REST                                                                              \
     50 /* after a reading of the maps of t ns at least 50 t pass before the next */
 #define RESOLVER_AGAIN_NS NSEC_PER_SEC /* before a file or perf map that failed is tried again */
@@ -347,22 +348,23 @@ static const struct mapping *find_mapping(struct resolver *r, uint64_t address, 
     return m && m->exec ? m : NULL;
 }
 
-uint32_t resolver_native(struct resolver *r, uint64_t address, uint64_t now_ns)
+uint32_t resolver_native(struct resolver *r, uint64_t address, bool perf_map, uint64_t now_ns)
 {
+    uint64_t key = address | (perf_map ? 0 : RESOLVER_NO_MAP_BIT);
     const struct mapping *m;
     uint32_t frame = 0;
 
-    if (word_cache_get(&r->pcs, address, &frame))
+    if (word_cache_get(&r->pcs, key, &frame))
         return frame;
     m = find_mapping(r, address, now_ns);
-    if (!m)
+    if (!m || (!perf_map && is_anonymous(m)))
         return 0;
     if (may_be_generated(m))
         frame = perf_map_frame(r, address, now_ns);
     if (!frame && !is_anonymous(m))
         frame = file_frame(r, m, address, now_ns);
     if (frame && !frame_table_get(r->env->frames, frame)->unknown)
-        word_cache_put(&r->pcs, address, frame);
+        word_cache_put(&r->pcs, key, frame);
     else if (frame && r->bound[m - r->maps.entries].state == BOUND_FILE)
         word_cache_put(&r->pcs, address,
                        frame); /* the file has no name for it, and will not get one */

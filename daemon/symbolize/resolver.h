@@ -33,8 +33,9 @@ struct resolver *resolver_free(struct resolver *r);
 
 /* To be called before the frames of a sample: what is due by time is read again. */
 void resolver_tick(struct resolver *r, uint64_t now_ns);
-/* The frame of code at @address (of a return address: minus one) that no JVM made. */
-uint32_t resolver_native(struct resolver *r, uint64_t address, uint64_t now_ns);
+/* The frame of code at @address (of a return address: minus one) that no JVM made. @perf_map:
+ * generated code may be named by the process's perf map. */
+uint32_t resolver_native(struct resolver *r, uint64_t address, bool perf_map, uint64_t now_ns);
 /* Made at the first call; NULL: no memory. */
 struct java_names *resolver_java(struct resolver *r);
 struct thread_names *resolver_threads(struct resolver *r);

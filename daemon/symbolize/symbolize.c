@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The door: which part of the folder names which frame of a sample. */
-#include "symbolize/symbolize.h"
+/* The symbolizer: which part of the folder names which frame of a sample. */
+#include "symbolize/source.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -36,41 +36,6 @@ struct symbolizer {
     uint64_t java_methods; /* of resolvers that are gone */
 };
 
-/* ---- the broker as the source of files ---- */
-
-static int from_maps(void *b, const struct proc_id *id, int *ret_fd, struct error *err)
-{
-    return broker_maps(b, id, ret_fd, err);
-}
-
-static int from_mapped(void *b, const struct proc_id *id, uint64_t start, uint64_t end, int *ret_fd,
-                       struct error *err)
-{
-    return broker_mapped(b, id, start, end, ret_fd, err);
-}
-
-static int from_debug(void *b, const struct proc_id *id, const uint8_t *build_id, size_t n,
-                      int *ret_fd, struct error *err)
-{
-    return broker_debug(b, id, build_id, n, ret_fd, err);
-}
-
-static int from_debuglink(void *b, const struct proc_id *id, uint64_t start, uint64_t end,
-                          const char *basename, int *ret_fd, struct error *err)
-{
-    return broker_debuglink(b, id, start, end, basename, ret_fd, err);
-}
-
-static int from_perfmap(void *b, const struct proc_id *id, int *ret_fd, struct error *err)
-{
-    return broker_perfmap(b, id, ret_fd, err);
-}
-
-static int from_kallsyms(void *b, int *ret_fd, struct error *err)
-{
-    return broker_kallsyms(b, ret_fd, err);
-}
-
 /* ---- life ---- */
 
 static uint32_t named_frame(struct frame_table *t, struct span name, enum frame_kind kind)
@@ -85,23 +50,16 @@ static uint32_t named_frame(struct frame_table *t, struct span name, enum frame_
     return id;
 }
 
-int symbolizer_new(struct broker *b, struct frame_table *frames, const struct symbolizer_opts *opts,
-                   struct symbolizer **ret, struct error *err)
+int symbolizer_new_from(const struct symbol_files *files, struct frame_table *frames,
+                        const struct symbolizer_opts *opts, struct symbolizer **ret,
+                        struct error *err)
 {
     struct symbolizer *s = calloc(1, sizeof(*s));
     int r;
 
     if (!s)
         return error_code(err, -ENOMEM, "cannot start naming frames");
-    s->files = (struct symbol_files){
-        .cookie = b,
-        .maps = from_maps,
-        .mapped = from_mapped,
-        .debug = from_debug,
-        .debuglink = from_debuglink,
-        .perfmap = from_perfmap,
-        .kallsyms = from_kallsyms,
-    };
+    s->files = *files;
     s->frames = frames;
     s->own_proc_fd = opts->proc_fd <= 0;
     s->proc_fd = opts->proc_fd;
@@ -224,17 +182,29 @@ static void add_code(struct naming *n, uint64_t word, bool is_return_address,
         add_frame(n->s, out, frames[i]);
     if (!count)
         add_frame(n->s, out,
-                  generated ? 0 : resolver_native(n->r, pc - is_return_address, n->now_ns));
+                  generated ? 0
+                            : resolver_native(n->r, pc - is_return_address, n->java || !n->jvm,
+                                              n->now_ns));
+}
+
+/* The word after an interpreted frame's is its bcp; the caller skips it. */
+static uint32_t interpreted_frame(struct naming *n, uint64_t method, uint64_t bcp)
+{
+    struct java_names *j = n->r && n->java ? resolver_java(n->r) : NULL;
+
+    return j ? java_names_interpreted(j, n->vm, method, bcp, n->now_ns) : 0;
 }
 
 static void add_user(struct naming *n, const uint64_t *words, size_t count, struct named_stack *out)
 {
+    bool exact = true; /* the leaf's pc */
+
     for (size_t i = 0; i < count; i++) {
-        uint64_t word = words[i];
-        struct java_names *j;
+        uint64_t word = words[i], pc = word & UNWIND_PC_MASK;
 
         if (word >= VSYSCALL_START && word - VSYSCALL_START < VSYSCALL_BYTES) {
             add_frame(n->s, out, n->s->vsyscall);
+            exact = false;
             continue;
         }
         switch (word >> UNWIND_KIND_SHIFT) {
@@ -242,17 +212,13 @@ static void add_user(struct naming *n, const uint64_t *words, size_t count, stru
         case UNWIND_COMPILED:
         case UNWIND_STUB:
             if (n->r)
-                add_code(n, word, /* is_return_address= */ i > 0, out);
+                add_code(n, word, !exact, out);
             else
                 add_frame(n->s, out, 0);
             break;
-        case UNWIND_INTERPRETED: /* the next word is the bytecode's address */
+        case UNWIND_INTERPRETED:
             i++;
-            j = n->r && n->java && i < count ? resolver_java(n->r) : NULL;
-            add_frame(
-                n->s, out,
-                j ? java_names_interpreted(j, n->vm, word & UNWIND_PC_MASK, words[i], n->now_ns)
-                  : 0);
+            add_frame(n->s, out, i < count ? interpreted_frame(n, pc, words[i]) : 0);
             break;
         case UNWIND_MARK:
             add_frame(n->s, out, n->s->gap);
@@ -260,6 +226,7 @@ static void add_user(struct naming *n, const uint64_t *words, size_t count, stru
         default:
             add_frame(n->s, out, 0);
         }
+        exact = false;
     }
 }
 
@@ -268,9 +235,11 @@ static bool user_is_truncated(const struct symbolizer *s, const struct sample_re
 {
     if (rec->flags & SAMPLE_KERNEL_THREAD)
         return rec->flags & SAMPLE_KERNEL_CUT;
-    if (rec->flags & SAMPLE_USER_CUT || rec->user_end == UNWIND_END_LIMIT)
+    if (rec->flags & SAMPLE_USER_CUT)
         return true;
-    return rec->user_end == UNWIND_END_UNCHECKED && !stack_is_whole(s->frames, frames, count);
+    if (rec->user_end == UNWIND_END_UNCHECKED)
+        return !stack_is_whole(s->frames, frames, count);
+    return rec->user_end != UNWIND_END_ROOT;
 }
 
 void symbolizer_stack(struct symbolizer *s, struct process *p, const struct sample_record *rec,

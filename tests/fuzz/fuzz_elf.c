@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ELF files: whatever they say, reading ends, stays inside, and gives sorted ranges that do not
+ * overlap. */
+#include "symbolize/elf_file.h"
+
+#include "base/cleanup.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check(struct elf_file *f)
+{
+    _cleanup_symbol_builder_ struct symbol_builder b = { 0 };
+    _cleanup_(symbol_table_deinit) struct symbol_table t = { 0 };
+    const struct fingerprint_key key = { 1, 2 };
+    char name[ELF_DEBUGLINK_NAME_MAX + 1];
+    size_t count;
+    const struct elf_segment *segments = elf_file_segments(f, &count);
+    uint64_t vaddr;
+    uint32_t crc;
+
+    symbol_builder_init(&b, 100000, 1 << 20);
+    if (elf_file_symbols(f, &b) < 0 || symbol_table_build(&b, &t) < 0)
+        return;
+    for (size_t i = 0; i < t.count; i++) {
+        if (t.symbols[i].start >= t.symbols[i].end ||
+            (i && t.symbols[i - 1].end > t.symbols[i].start))
+            abort();
+        if (symbol_table_find(&t, t.symbols[i].start) != &t.symbols[i])
+            abort();
+    }
+    if (elf_file_debuglink(f, name, &crc) && strchr(name, '/'))
+        abort();
+    for (size_t i = 0; i < count; i++)
+        elf_segments_vaddr(segments, count, segments[i].offset, &vaddr);
+    if (elf_file_fingerprint(f, &key) != elf_file_fingerprint(f, &key))
+        abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    _cleanup_(elf_file_closep) struct elf_file *f = NULL, *mini = NULL;
+    _cleanup_buf_ struct buf bytes = BUF_NULL;
+
+    buf_init(&bytes, (size_t)16 << 20);
+    buf_add(&bytes, data, size);
+    if (elf_file_open_memory(&bytes, &f, NULL) < 0)
+        return 0;
+    check(f);
+    if (elf_file_mini(f, &mini) == 0)
+        check(mini);
+    return 0;
+}

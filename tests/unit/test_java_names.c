@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* symbolize/: Java frames and threads over a JVM of our own making: when it is asked, and what is
+ * believed. */
+#include "symbolize/java.h"
+#include "symbolize/threads.h"
+#include "unwind/unwind.h"
+
+#include <check.h>
+
+/* ---- the JVM ---- */
+
+static struct {
+    struct hotspot_code code;
+    struct hotspot_location at[HOTSPOT_INLINE_MAX];
+    int locations;
+    bool gone, empty;
+    const char *class_name;
+    uint64_t const_method;
+    unsigned finds, stills, locates, reads, lists;
+} jvm;
+
+static struct hotspot_vm *const VM = (struct hotspot_vm *)&jvm;
+static struct frame_table *frames;
+static struct java_names *names;
+
+int hotspot_code_find(struct hotspot_vm *vm, uint64_t pc, struct hotspot_code *ret)
+{
+    ck_assert_ptr_eq(vm, VM);
+    jvm.finds++;
+    if (jvm.gone)
+        return HOTSPOT_GONE;
+    if (jvm.empty || pc < jvm.code.start || pc > jvm.code.end)
+        return HOTSPOT_NO_CODE;
+    *ret = jvm.code;
+    return 0;
+}
+
+int hotspot_code_still(struct hotspot_vm *vm, const struct hotspot_code *code)
+{
+    ck_assert_ptr_eq(vm, VM);
+    jvm.stills++;
+    if (jvm.gone)
+        return -ESRCH;
+    return !jvm.empty && code->blob == jvm.code.blob && code->compile_id == jvm.code.compile_id;
+}
+
+int hotspot_code_locate(struct hotspot_vm *vm, const struct hotspot_code *code, uint64_t pc,
+                        bool is_return_address, struct hotspot_location ret[HOTSPOT_INLINE_MAX])
+{
+    (void)vm, (void)pc, (void)is_return_address;
+    jvm.locates++;
+    ck_assert_uint_eq(code->blob, jvm.code.blob);
+    if (jvm.locations > 0)
+        memcpy(ret, jvm.at, (size_t)jvm.locations * sizeof(*ret));
+    return jvm.locations;
+}
+
+int hotspot_method_read(struct hotspot_vm *vm, uint64_t method, struct hotspot_method *ret)
+{
+    (void)vm;
+    jvm.reads++;
+    if (jvm.gone || method < 0x100)
+        return jvm.gone ? HOTSPOT_GONE : -EBADMSG;
+    memset(ret, 0, sizeof(*ret));
+    ret->class_name_n =
+        (uint16_t)snprintf(ret->class_name, sizeof(ret->class_name), "%s", jvm.class_name);
+    ret->name_n =
+        (uint16_t)snprintf(ret->name, sizeof(ret->name), "m%llu", (unsigned long long)method);
+    ret->signature_n = (uint16_t)snprintf(ret->signature, sizeof(ret->signature), "(ILapp/A;)V");
+    ret->file_n = (uint16_t)snprintf(ret->file, sizeof(ret->file), "A.java");
+    ret->const_method = jvm.const_method;
+    return 0;
+}
+
+uint32_t hotspot_method_line(struct hotspot_vm *vm, uint64_t method, int32_t bci)
+{
+    (void)vm, (void)method;
+    return 100 + (uint32_t)bci;
+}
+
+int32_t hotspot_method_bci(struct hotspot_vm *vm, uint64_t method, uint64_t bcp)
+{
+    (void)vm, (void)method;
+    return bcp >= 0x9000 && bcp < 0x9100 ? (int32_t)(bcp - 0x9000) : -1;
+}
+
+static struct {
+    int32_t ns_tid;
+    const char *name;
+} threads[4];
+
+int hotspot_vm_threads(struct hotspot_vm *vm, hotspot_thread_fn fn, void *cookie)
+{
+    int n = 0;
+
+    (void)vm;
+    jvm.lists++;
+    for (size_t i = 0; i < ARRAY_SIZE(threads); i++) {
+        if (threads[i].name) {
+            fn(cookie, threads[i].ns_tid, 0x1000 + i, span_of(threads[i].name));
+            n++;
+        }
+    }
+    return n;
+}
+
+/* ---- code ---- */
+
+static void setup(void)
+{
+    memset(&jvm, 0, sizeof(jvm));
+    memset(threads, 0, sizeof(threads));
+    jvm.code = (struct hotspot_code){ .kind = HOTSPOT_CODE_COMPILED,
+                                      .start = 0x10000,
+                                      .end = 0x20000,
+                                      .blob = 0xff00,
+                                      .method = 0x200,
+                                      .compile_id = 7,
+                                      .level = 4 };
+    jvm.at[0] = (struct hotspot_location){ .method = 0x200, .bci = 5 };
+    jvm.locations = 1;
+    jvm.class_name = "app/Foo$$Lambda$3+0x0000000800c03000";
+    jvm.const_method = 0x5000;
+    ck_assert_int_eq(frame_table_new(1 << 20, 1 << 26, &frames), 0);
+    ck_assert_int_eq(java_names_new(frames, &names), 0);
+}
+
+static void teardown(void)
+{
+    names = java_names_free(names);
+    frames = frame_table_free(frames);
+}
+
+static uint64_t compiled(uint64_t pc, unsigned id)
+{
+    return pc | (uint64_t)(id & UNWIND_ID_MASK) << UNWIND_PC_BITS |
+           (uint64_t)UNWIND_COMPILED << UNWIND_KIND_SHIFT;
+}
+
+static const struct frame *get(uint32_t id)
+{
+    return frame_table_get(frames, id);
+}
+
+static const char *text(uint32_t string)
+{
+    return frame_table_get_string(frames, string).p;
+}
+
+START_TEST(inlined_frames_innermost_first)
+{
+    const struct function *f;
+    uint32_t ret[HOTSPOT_INLINE_MAX];
+
+    jvm.at[0] = (struct hotspot_location){ .method = 0x300, .bci = 1, .inlined = true };
+    jvm.at[1] = (struct hotspot_location){ .method = 0x400, .bci = -1, .inlined = true };
+    jvm.at[2] = (struct hotspot_location){ .method = 0x200, .bci = 9 };
+    jvm.locations = 3;
+    jvm.code.level = 2;
+    ck_assert_uint_eq(java_names_code(names, VM, compiled(0x10010, 7), true, 1, ret, 64), 3);
+    ck_assert_int_eq(get(ret[0])->kind, FRAME_INLINED);
+    ck_assert_uint_eq(get(ret[0])->line, 101);
+    ck_assert_int_eq(get(ret[1])->kind, FRAME_INLINED);
+    ck_assert_uint_eq(get(ret[1])->line, 0);
+    ck_assert_int_eq(get(ret[2])->kind, FRAME_C1);
+    ck_assert_uint_eq(get(ret[2])->line, 109);
+    f = frame_table_get_function(frames, get(ret[2])->function);
+    ck_assert_str_eq(text(f->class_name), "app.Foo$$Lambda");
+    ck_assert_str_eq(text(f->name), "m512");
+    ck_assert_str_eq(text(f->signature), "(int, app.A)");
+    ck_assert_str_eq(text(f->file), "A.java");
+    ck_assert_uint_eq(java_names_methods(names), 3);
+    /* No room: cut, not overrun. */
+    ck_assert_uint_eq(java_names_code(names, VM, compiled(0x10010, 7), true, 1, ret, 2), 2);
+}
+END_TEST
+
+static const struct {
+    enum hotspot_code_kind kind;
+    uint8_t level;
+    int locations;
+    enum frame_kind want;
+} KIND_CASES[] = {
+    { HOTSPOT_CODE_COMPILED, 1, 1, FRAME_C1 },
+    { HOTSPOT_CODE_COMPILED, 3, 1, FRAME_C1 },
+    { HOTSPOT_CODE_COMPILED, 4, 1, FRAME_C2 },
+    { HOTSPOT_CODE_NATIVE, 0, 1, FRAME_C2 },
+    { HOTSPOT_CODE_COMPILED, 4, -EBADMSG, FRAME_C2 }, /* no debug information: the method alone */
+    { HOTSPOT_CODE_STUB, 0, 1, FRAME_STUB },
+    { HOTSPOT_CODE_INTERPRETER, 0, 1, FRAME_STUB },
+};
+
+START_TEST(kinds_of_code)
+{
+    uint32_t ret[HOTSPOT_INLINE_MAX];
+
+    jvm.code.kind = KIND_CASES[_i].kind;
+    jvm.code.level = KIND_CASES[_i].level;
+    jvm.locations = KIND_CASES[_i].locations;
+    snprintf(jvm.code.name, sizeof(jvm.code.name), "a\033stub");
+    ck_assert_uint_eq(java_names_code(names, VM, 0x10010, false, 1, ret, 64), 1);
+    ck_assert_int_eq(get(ret[0])->kind, KIND_CASES[_i].want);
+    ck_assert(!get(ret[0])->unknown);
+    if (KIND_CASES[_i].want == FRAME_STUB)
+        ck_assert_str_eq(text(frame_table_get_function(frames, get(ret[0])->function)->name),
+                         KIND_CASES[_i].kind == HOTSPOT_CODE_STUB ? "a\xef\xbf\xbdstub"
+                                                                  : "Interpreter");
+}
+END_TEST
+
+START_TEST(a_compile_id_names_code_for_good)
+{
+    uint32_t first[HOTSPOT_INLINE_MAX], again[HOTSPOT_INLINE_MAX];
+
+    ck_assert_uint_eq(java_names_code(names, VM, compiled(0x10010, 7), true, 1, first, 64), 1);
+    ck_assert_uint_eq(jvm.finds, 1);
+    jvm.code.compile_id = 8; /* other code at the same address */
+    jvm.at[0].method = 0x300;
+    ck_assert_uint_eq(
+        java_names_code(names, VM, compiled(0x10010, 7), true, 60 * NSEC_PER_SEC, again, 64), 1);
+    ck_assert_uint_eq(first[0], again[0]);
+    ck_assert_uint_eq(jvm.finds + jvm.stills, 1);
+    ck_assert_uint_eq(
+        java_names_code(names, VM, compiled(0x10010, 8), true, 60 * NSEC_PER_SEC, again, 64), 1);
+    ck_assert_uint_ne(first[0], again[0]);
+    /* Code that was gone before it was read stays unknown, and is asked for once. */
+    ck_assert_uint_eq(java_names_code(names, VM, compiled(0x10020, 7), true, 1, again, 64), 0);
+    ck_assert_uint_eq(jvm.finds, 3);
+    ck_assert_uint_eq(java_names_code(names, VM, compiled(0x10020, 7), true, 1, again, 64), 0);
+    ck_assert_uint_eq(jvm.finds, 3);
+    /* Ids are compared modulo 2^14. */
+    jvm.code.compile_id = 7 + (1 << 14);
+    ck_assert_uint_eq(java_names_code(names, VM, compiled(0x10030, 7), true, 1, again, 64), 1);
+}
+END_TEST
+
+START_TEST(an_address_alone_is_believed_for_10_ms)
+{
+    uint32_t first[HOTSPOT_INLINE_MAX], again[HOTSPOT_INLINE_MAX];
+    uint64_t now = NSEC_PER_SEC;
+
+    ck_assert_uint_eq(java_names_code(names, VM, 0x10010, true, now, first, 64), 1);
+    java_names_code(names, VM, 0x10010, true, now + JAVA_CODE_TRUST_NS - 1, again, 64);
+    ck_assert_uint_eq(jvm.finds + jvm.stills, 1);
+    now += JAVA_CODE_TRUST_NS;
+    java_names_code(names, VM, 0x10010, true, now, again, 64);
+    ck_assert_uint_eq(jvm.stills, 1);
+    ck_assert_uint_eq(jvm.locates, 1);
+    ck_assert_uint_eq(first[0], again[0]);
+    /* exact and return address are looked up apart: they may lie in different calls */
+    java_names_code(names, VM, 0x10010, false, now, again, 64);
+    ck_assert_uint_eq(jvm.locates, 2);
+    jvm.code.compile_id = 8;
+    jvm.at[0].method = 0x300;
+    now += JAVA_CODE_TRUST_NS;
+    ck_assert_uint_eq(java_names_code(names, VM, 0x10010, true, now, again, 64), 1);
+    ck_assert_uint_ne(first[0], again[0]);
+    jvm.empty = true;
+    now += JAVA_CODE_TRUST_NS;
+    ck_assert_uint_eq(java_names_code(names, VM, 0x10010, true, now, again, 64), 0);
+}
+END_TEST
+
+START_TEST(a_stub_that_became_a_method_is_noticed)
+{
+    uint32_t ret[HOTSPOT_INLINE_MAX];
+
+    jvm.code.kind = HOTSPOT_CODE_STUB;
+    snprintf(jvm.code.name, sizeof(jvm.code.name), "adapter");
+    ck_assert_uint_eq(java_names_code(names, VM, 0x10010, true, 1, ret, 64), 1);
+    ck_assert_int_eq(get(ret[0])->kind, FRAME_STUB);
+    jvm.code.kind = HOTSPOT_CODE_COMPILED;
+    ck_assert_uint_eq(java_names_code(names, VM, 0x10010, true, 1 + JAVA_STUB_TRUST_NS, ret, 64),
+                      1);
+    ck_assert_int_eq(get(ret[0])->kind, FRAME_C2);
+}
+END_TEST
+
+START_TEST(names_outlive_the_jvm)
+{
+    uint32_t ret[HOTSPOT_INLINE_MAX];
+
+    ck_assert_uint_eq(java_names_code(names, VM, 0x10010, true, 1, ret, 64), 1);
+    jvm.gone = true;
+    ck_assert_uint_eq(java_names_code(names, VM, 0x10010, true, NSEC_PER_SEC, ret, 64), 1);
+    ck_assert_uint_eq(java_names_code(names, NULL, 0x10010, true, 9 * NSEC_PER_SEC, ret, 64), 1);
+    ck_assert_uint_eq(java_names_code(names, NULL, 0x10020, true, NSEC_PER_SEC, ret, 64), 0);
+    ck_assert_uint_eq(java_names_code(names, VM, 0x10020, true, NSEC_PER_SEC, ret, 64), 0);
+}
+END_TEST
+
+START_TEST(memory_of_a_method_that_became_another_is_noticed)
+{
+    uint32_t first[HOTSPOT_INLINE_MAX], again[HOTSPOT_INLINE_MAX];
+
+    java_names_code(names, VM, 0x10010, true, 1, first, 64);
+    java_names_code(names, VM, 0x10020, true, 2, again, 64);
+    ck_assert_uint_eq(jvm.reads, 1);
+    java_names_code(names, VM, 0x10030, true, 2 + JAVA_METHOD_TRUST_NS, again, 64);
+    ck_assert_uint_eq(jvm.reads, 2);
+    ck_assert_uint_eq(java_names_methods(names), 1);
+    jvm.const_method = 0x6000;
+    jvm.class_name = "app/Other";
+    java_names_code(names, VM, 0x10040, true, 2 + 2 * JAVA_METHOD_TRUST_NS, again, 64);
+    ck_assert_uint_ne(get(first[0])->function, get(again[0])->function);
+    ck_assert_str_eq(text(frame_table_get_function(frames, get(again[0])->function)->class_name),
+                     "app.Other");
+}
+END_TEST
+
+START_TEST(a_method_that_cannot_be_read_is_unknown)
+{
+    uint32_t ret[HOTSPOT_INLINE_MAX];
+
+    jvm.at[0].method = 1;
+    ck_assert_uint_eq(java_names_code(names, VM, 0x10010, true, 1, ret, 64), 1);
+    ck_assert(get(ret[0])->unknown);
+    ck_assert_uint_eq(java_names_interpreted(names, VM, 1, 0x9000, 1), 0);
+    ck_assert_uint_eq(java_names_interpreted(names, VM, 0, 0, 1), 0);
+}
+END_TEST
+
+START_TEST(interpreted_frames_have_lines)
+{
+    uint32_t a = java_names_interpreted(names, VM, 0x200, 0x9003, 1), b;
+
+    ck_assert_int_eq(get(a)->kind, FRAME_INTERPRETED);
+    ck_assert_uint_eq(get(a)->line, 103);
+    ck_assert_uint_eq(java_names_interpreted(names, VM, 0x200, 0x9003, 2), a);
+    ck_assert_uint_eq(jvm.reads, 1);
+    ck_assert_uint_eq(get(java_names_interpreted(names, VM, 0x200, 0, 2))->line,
+                      100); /* at its entry */
+    ck_assert_uint_eq(get(java_names_interpreted(names, VM, 0x200, 0x7777, 2))->line, 0);
+    jvm.const_method = 0x6000;
+    jvm.class_name = "app/Other";
+    b = java_names_interpreted(names, VM, 0x200, 0x9003, 2 + JAVA_METHOD_TRUST_NS);
+    ck_assert_uint_ne(get(a)->function, get(b)->function);
+    ck_assert_uint_eq(java_names_interpreted(names, NULL, 0x200, 0x9003, NSEC_PER_SEC), b);
+}
+END_TEST
+
+START_TEST(many_addresses_keep_memory_bounded)
+{
+    uint32_t ret[HOTSPOT_INLINE_MAX];
+
+    jvm.code.end = UINT64_C(1) << 40;
+    for (uint64_t i = 0; i < 2 * JAVA_PCS_MAX + 100; i++)
+        ck_assert_uint_eq(java_names_code(names, VM, compiled(0x10010 + i, 7), true, 1, ret, 64),
+                          1);
+    ck_assert_uint_eq(java_names_methods(names), 1);
+}
+END_TEST
+
+/* ---- threads ---- */
+
+START_TEST(threads_have_the_names_that_java_gave_them)
+{
+    struct thread_names *t = NULL;
+    uint64_t now = NSEC_PER_SEC;
+
+    threads[0].ns_tid = 100;
+    threads[0].name = "http-nio-8080-exec-1\xc0\x80";
+    threads[1].ns_tid = 101;
+    threads[1].name = "";
+    ck_assert_int_eq(thread_names_new(frames, &t), 0);
+    ck_assert_str_eq(text(thread_names_get(t, VM, -1, 1, 1, 100, "http-nio-8080-e", now)),
+                     "http-nio-8080-exec-1\xef\xbf\xbd");
+    ck_assert_uint_eq(thread_names_get(t, VM, -1, 1, 1, 101, "x", now), 0);
+    ck_assert_uint_eq(thread_names_get(t, VM, -1, 1, 1, 102, "GC Thread#0", now), 0);
+    ck_assert_uint_eq(jvm.lists, 1);
+    for (int i = 0; i < 1000; i++)
+        thread_names_get(t, VM, -1, 1, 1, 100, "http-nio-8080-e",
+                         now + (uint64_t)i * NSEC_PER_MSEC);
+    ck_assert_uint_eq(jvm.lists, 1);
+    /* A new comm is a new name; a thread that ended keeps its own. */
+    threads[0].name = "renamed";
+    now += NSEC_PER_SEC;
+    ck_assert_str_eq(text(thread_names_get(t, VM, -1, 1, 1, 100, "renamed", now)), "renamed");
+    threads[0].name = NULL;
+    now += 2 * THREADS_TRUST_NS;
+    ck_assert_str_eq(text(thread_names_get(t, VM, -1, 1, 1, 100, "renamed", now)), "renamed");
+    ck_assert_str_eq(text(thread_names_get(t, NULL, -1, 1, 1, 100, "renamed", now)), "renamed");
+    ck_assert_uint_eq(thread_names_get(t, VM, -1, 1, 1, 0, "x", now), 0);
+    /* In a container the id is another; it cannot be told without /proc. */
+    threads[0].name = "inside";
+    ck_assert_uint_eq(thread_names_get(t, VM, -1, 1, 2, 4242, "x", now + NSEC_PER_SEC), 0);
+    thread_names_free(t);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("java_names");
+    TCase *tc = tcase_create("java_names");
+    SRunner *sr;
+    int failed;
+
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_test(tc, inlined_frames_innermost_first);
+    tcase_add_loop_test(tc, kinds_of_code, 0, ARRAY_SIZE(KIND_CASES));
+    tcase_add_test(tc, a_compile_id_names_code_for_good);
+    tcase_add_test(tc, an_address_alone_is_believed_for_10_ms);
+    tcase_add_test(tc, a_stub_that_became_a_method_is_noticed);
+    tcase_add_test(tc, names_outlive_the_jvm);
+    tcase_add_test(tc, memory_of_a_method_that_became_another_is_noticed);
+    tcase_add_test(tc, a_method_that_cannot_be_read_is_unknown);
+    tcase_add_test(tc, interpreted_frames_have_lines);
+    tcase_add_test(tc, many_addresses_keep_memory_bounded);
+    tcase_add_test(tc, threads_have_the_names_that_java_gave_them);
+    tcase_set_timeout(tc, 60);
+    suite_add_tcase(s, tc);
+    sr = srunner_create(s);
+    srunner_run_all(sr, CK_NORMAL);
+    failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed ? 1 : 0;
+}
