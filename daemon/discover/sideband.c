@@ -195,6 +195,7 @@ int sideband_open(const int *fds, size_t count, struct sideband **ret, struct er
                      fds[i], 0);
         if (p != MAP_FAILED) { /* the mapping keeps the event; its fd is not needed any more */
             s->rings[s->count].page = p;
+            s->rings[s->count].tail = s->rings[s->count].page->data_tail;
             s->rings[s->count++].data = (const char *)p + s->page_bytes;
         } else if (r == 0) {
             r = error_errno(err, "cannot map the ring of process events of CPU %zu", i);

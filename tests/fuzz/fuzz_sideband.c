@@ -3,6 +3,8 @@
 #include "discover/table.h"
 
 #include <fcntl.h>
+#include <linux/perf_event.h>
+#include <sys/mman.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -51,6 +53,45 @@ static const struct discover_source SOURCE = {
     .sideband = absent_sideband,
 };
 
+static void count_record(void *cookie, const struct sideband_record *r)
+{
+    uint64_t *n = cookie;
+
+    if (r->kind == SIDEBAND_OTHER)
+        abort();
+    (*n)++;
+}
+
+/* The same bytes in a ring of memory, across its end. */
+static void through_a_ring(struct span s)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = SIDEBAND_PAGES * page;
+    size_t n = MIN(s.n, bytes), at = bytes - MIN(n / 2 & ~(size_t)7, bytes);
+    int fd = memfd_create("ring", MFD_CLOEXEC);
+    struct sideband *rings = NULL;
+    struct perf_event_mmap_page *head;
+    uint64_t seen = 0;
+    char *p;
+
+    if (fd < 0 || ftruncate(fd, (off_t)(page + bytes)) < 0)
+        abort();
+    p = mmap(NULL, page + bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (p == MAP_FAILED)
+        abort();
+    head = (struct perf_event_mmap_page *)(void *)p;
+    for (size_t i = 0; i < n; i++)
+        p[page + (at + i) % bytes] = s.p[i];
+    head->data_tail = at;
+    head->data_head = at + n;
+    if (sideband_open(&fd, 1, &rings, NULL) < 0)
+        abort();
+    sideband_drain(rings, 1 << 20, count_record, &seen);
+    if (head->data_tail != head->data_head || sideband_malformed(rings) > n)
+        abort();
+    sideband_close(rings);
+    munmap(p, page + bytes);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct discover_opts opts = { .source = &SOURCE, .proc_fd = -1 };
@@ -59,6 +100,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct discover *d = NULL;
     uint64_t last_ns = 0;
 
+    through_a_ring(s);
     opts.proc_fd = open("/dev/null", O_RDONLY | O_CLOEXEC); /* no folder: nobody is there */
     if (discover_new(NULL, &opts, &d, NULL) < 0)
         abort();
