@@ -471,6 +471,37 @@ static void yaml_schema(cyaml_schema_field_t *fields, const cyaml_schema_value_t
     *fields = (cyaml_schema_field_t)CYAML_FIELD_END;
 }
 
+/* A document without a value: libcyaml would miss its mapping. */
+static bool yaml_is_empty(struct span text)
+{
+    struct span line;
+
+    while (span_take_line(&text, &line)) {
+        line = span_trim(line);
+        if (line.n && line.p[0] != '#' && !span_eq_str(line, "---") && !span_eq_str(line, "..."))
+            return false;
+    }
+    return true;
+}
+
+/* Puts what libcyaml said into a sentence with the line. */
+static int yaml_refuse(struct span text, const char *file, cyaml_err_t e,
+                       const struct yaml_log *log, struct error *err)
+{
+    struct span message = span_of(log->message), key;
+    char name[64];
+
+    error_remedy(err, "flamed --help lists the options; write them with underscores: log_level");
+    if (span_take_str(&message, "Unexpected key: ") && span_take_word(&message, &key)) {
+        span_copy(key, name, sizeof(name));
+        return error_set(err, -EINVAL, "%.128s, line %u: there is no option '%s'", file,
+                         yaml_line(text, name), name);
+    }
+    return error_set(err, -EINVAL, "%.128s: %s%s%s", file,
+                     log->message[0] ? log->message : cyaml_strerror(e), log->place[0] ? " " : "",
+                     log->place);
+}
+
 int config_parse_yaml(struct span text, const char *file, uint64_t given, struct config *c,
                       struct error *err)
 {
@@ -491,7 +522,7 @@ int config_parse_yaml(struct span text, const char *file, uint64_t given, struct
     cyaml_err_t e;
     int r = 0;
 
-    if (span_trim(text).n == 0)
+    if (yaml_is_empty(text))
         return 0;
     if (!text_is_utf8(text))
         return error_set(err, -EINVAL, "%.128s is not UTF-8 text", file);
@@ -500,13 +531,8 @@ int config_parse_yaml(struct span text, const char *file, uint64_t given, struct
                         NULL);
     if (e == CYAML_ERR_OOM)
         return error_set(err, -ENOMEM, "out of memory");
-    if (e != CYAML_OK) {
-        error_remedy(err,
-                     "flamed --help lists the options; write them with underscores: log_level");
-        return error_set(err, -EINVAL, "%.128s: %s%s%s", file,
-                         log.message[0] ? log.message : cyaml_strerror(e), log.place[0] ? " " : "",
-                         log.place);
-    }
+    if (e != CYAML_OK)
+        return yaml_refuse(text, file, e, &log, err);
     for (size_t i = 0; values && r == 0 && i < ARRAY_SIZE(OPTIONS); i++) {
         if (!(given & UINT64_C(1) << i))
             r = yaml_apply(&OPTIONS[i], i, values, text, file, c, err);
