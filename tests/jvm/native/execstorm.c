@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * execstorm RATE SECONDS: starts and reaps RATE processes a second, each an exec of this program that ends
- * at once. Prints how many it started. Evenly paced, so that what it costs others can be told.
+ * execstorm RATE SECONDS: starts and reaps RATE processes a second, each an exec of this program
+ * that ends at once. Prints how many it started. Evenly paced, so that what it costs others can be
+ * told.
  */
 #include <spawn.h>
 #include <stdio.h>

@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Clients that leave, processes of flamed that die, starts that must be refused, targets in odd states."""
+import os
+import signal
+import socket
+import subprocess
+import threading
+import time
+import unittest
+
+from harness import jvm, paths, proc
+from harness.daemon import Daemon, free_port
+from harness.profile import count
+
+
+class Lifecycle(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        paths.need_root()
+        cls.spin = jvm.make_spin()
+        cls.jvm = jvm.Jvm(paths.jdk(17), jvm.FRAME_POINTERS, "-Xmx64m", "-cp", cls.spin.folder, cls.spin.main)
+        cls.addClassCleanup(cls.jvm.stop)
+        cls.pid = cls.jvm.pid
+
+    def leave(self, daemon: Daemon, how) -> None:
+        """A client asks for 60 s and leaves after one: a second later nothing samples any more."""
+        quiet = daemon.perf_events()
+        s = socket.create_connection(("127.0.0.1", daemon.port))
+        s.sendall(f"GET /profile?pid={self.pid}&seconds=60 HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+        proc.wait_until(lambda: daemon.perf_events() > quiet, 5, "sampling began")
+        how(s)
+        start = time.monotonic()
+        proc.wait_until(lambda: daemon.perf_events() == quiet, 5, "sampling ended")
+        self.assertLess(time.monotonic() - start, 1.2, "within a second of the client's leaving")
+
+    def test_client_leaves(self):
+        with Daemon() as daemon:
+            daemon.profile(pid=self.pid, seconds=0.5)
+            self.leave(daemon, lambda s: s.close())
+
+            def reset(s):
+                s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+                s.close()
+
+            self.leave(daemon, reset)
+            self.assertEqual(daemon.wait_ready().json().get("captures", 0), 0)
+
+    def test_client_leaves_beside_another(self):
+        """One of two clients leaves: the other one's profile is whole."""
+        with Daemon() as daemon:
+            got = []
+            thread = threading.Thread(target=lambda: got.append(daemon.profile(pid=self.pid, seconds=4, hz=99)))
+            s = socket.create_connection(("127.0.0.1", daemon.port))
+            s.sendall(f"GET /profile?pid={self.pid}&seconds=60 HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+            time.sleep(0.5)
+            before = proc.cpu_seconds(self.pid)
+            thread.start()
+            time.sleep(1)
+            s.close()
+            thread.join()
+            expected = 99 * (proc.cpu_seconds(self.pid) - before)
+            self.assertAlmostEqual(got[0].samples / expected, 1, delta=0.15)
+
+    def test_each_process_killed(self):
+        """kill -9 of each process: what supervises starts it again, and it serves; a capture under way fails with
+        a reason, or its connection ends; it never hangs."""
+        with Daemon() as daemon:
+            top = daemon.top()
+            names = [pid for pid in daemon.pids() if pid != top]
+            self.assertGreaterEqual(len(names), 2, "the worker and the broker are two processes")
+            for number in range(len(names)):
+                victims = [pid for pid in daemon.pids() if pid != top]
+                victim = victims[number]
+                with self.subTest(process=proc.exe(victim), command=proc.read(f"/proc/{victim}/cmdline")[:60]):
+                    result = []
+
+                    def capture():
+                        try:
+                            result.append(daemon.get("/profile", pid=self.pid, seconds=30, timeout=20).status)
+                        except OSError as e:
+                            result.append(repr(e))
+                        except Exception as e: # http.client: the connection ended in the middle
+                            result.append(repr(e))
+
+                    thread = threading.Thread(target=capture)
+                    thread.start()
+                    time.sleep(1)
+                    os.kill(victim, signal.SIGKILL)
+                    thread.join(15)
+                    self.assertTrue(result, "the capture under way ended")
+                    self.assertNotEqual(result[0], 200)
+                    if isinstance(result[0], int):
+                        self.assertIn(result[0], (500, 502, 503))
+                    daemon.wait_ready(15)
+                    self.assertEqual(daemon.top(), top)
+                    self.assertFalse(proc.alive(victim))
+                    profile = daemon.profile(pid=self.pid, seconds=1, hz=199)
+                    self.assertGreater(count(profile.of_thread("spinner")), 20, profile.describe())
+
+    def test_supervisor_killed(self):
+        """With the topmost process gone, none of the others stays behind."""
+        daemon = Daemon()
+        pids = daemon.pids()
+        os.kill(daemon.top(), signal.SIGKILL)
+        proc.wait_until(lambda: not any(proc.alive(pid) for pid in pids), 8, "no process is left")
+        daemon.stop(check=False)
+
+    def test_terminated_in_the_middle(self):
+        """SIGTERM with captures under way: all ends within seconds, and every client gets an answer or an end."""
+        with Daemon() as daemon:
+            results = []
+
+            def capture():
+                try:
+                    results.append(daemon.get("/profile", pid=self.pid, seconds=60, timeout=20).status)
+                except Exception as e: # an ended connection has many names
+                    results.append(repr(e))
+
+            threads = [threading.Thread(target=capture) for _ in range(3)]
+            for t in threads:
+                t.start()
+            time.sleep(1)
+            start = time.monotonic()
+            os.kill(daemon.top(), signal.SIGTERM)
+            self.assertEqual(daemon.process.wait(10), 0)
+            self.assertLess(time.monotonic() - start, 6)
+            for t in threads:
+                t.join(5)
+            self.assertEqual(len(results), 3)
+
+    def refused(self, *arguments: str) -> str:
+        """Starts flamed with what it must refuse; what it says."""
+        result = subprocess.run([paths.program("flamed"), *arguments], capture_output=True, text=True, timeout=10,
+                                stdin=subprocess.DEVNULL)
+        self.assertNotEqual(result.returncode, 0, result)
+        self.assertGreater(len(result.stderr), 20)
+        return result.stderr
+
+    def test_refused_starts(self):
+        store = ("--store", "/tmp/flamed-refused-store")
+        self.addCleanup(lambda: os.path.isdir(store[1]) and os.rmdir(store[1]))
+        for address in ("0.0.0.0:7999", "[::]:7999", "192.0.2.1:7999", "example.invalid:7999", "127.0.0.1", "127.0.0.1:0x1",
+                        "127.0.0.1:99999", "", "unix:", "unix:relative"):
+            with self.subTest(listen=address):
+                self.refused("--listen", address, *store)
+        port = free_port()
+        with socket.socket() as s:
+            s.bind(("127.0.0.1", port))
+            s.listen()
+            self.assertIn(str(port), self.refused("--listen", f"127.0.0.1:{port}", *store))
+        self.assertIn("--nonsense", self.refused("--nonsense"))
+        self.assertIn("/no/such", self.refused("--listen", f"127.0.0.1:{port}", "--store", "/no/such/folder"))
+        self.assertIn("/no/such", self.refused("--config", "/no/such/file"))
+
+    def test_version_and_help(self):
+        for option, word in (("--version", "flamed"), ("--help", "--listen")):
+            result = subprocess.run([paths.program("flamed"), option], capture_output=True, text=True, timeout=10)
+            self.assertEqual(result.returncode, 0)
+            self.assertIn(word, result.stdout)
+            self.assertEqual(result.stderr, "")
+
+    def test_both_doors(self):
+        """The Unix socket serves the same routes."""
+        with Daemon() as daemon:
+            for path in ("/healthz", "/readyz", "/api/v1/jvms", "/api/v1/events", "/openapi.json", "/"):
+                with self.subTest(path=path):
+                    answers = [daemon.request("GET", path, unix=unix) for unix in (False, True)]
+                    self.assertEqual([a.status for a in answers], [200, 200], str(answers[0]))
+                    self.assertEqual(*[a.headers["Content-Type"] for a in answers])
+
+    def test_stopped_jvm(self):
+        """A JVM that is stopped has no samples; it is not asked anything, so the answer comes in time."""
+        with Daemon() as daemon:
+            os.kill(self.pid, signal.SIGSTOP)
+            try:
+                proc.wait_until(lambda: proc.stat(self.pid)[0] in "Tt", 5, "stopped")
+                start = time.monotonic()
+                profile = daemon.profile(pid=self.pid, seconds=1)
+                self.assertLess(time.monotonic() - start, 4)
+                self.assertEqual(profile.samples, 0)
+                self.assertEqual(proc.stat(self.pid)[0], "T")
+            finally:
+                os.kill(self.pid, signal.SIGCONT)
+
+    def test_no_wiser(self):
+        """JVMs that forbid every way in are profiled all the same, and print nothing about it."""
+        for version in (17, 25):
+            for options in (("-XX:+DisableAttachMechanism",), ("-Xrs",), ("-XX:-UsePerfData",)):
+                with self.subTest(jdk=version, options=options):
+                    target = jvm.Jvm(paths.jdk(version), jvm.FRAME_POINTERS, *options, "-Xmx64m", "-cp", self.spin.folder,
+                                     self.spin.main)
+                    try:
+                        with Daemon() as daemon:
+                            profile = daemon.profile(pid=target.pid, seconds=1, hz=199)
+                            stacks = profile.of_thread("spinner")
+                            self.assertGreaterEqual(profile.share(stacks, lambda s: self.spin.method in s.names), 0.95,
+                                                    profile.describe(stacks))
+                    finally:
+                        out, err = target.stop()
+                    self.assertEqual((out, err), ("", ""))
+
+    def test_privileges(self):
+        """The part that parses and serves holds no capability, no root, and a seccomp filter."""
+        with Daemon() as daemon:
+            workers = [pid for pid in daemon.pids() if proc.exe(pid) == "flamed"]
+            self.assertEqual(len(workers), 1)
+            status = dict(line.split(":", 1) for line in proc.read(f"/proc/{workers[0]}/status").splitlines() if ":" in line)
+            self.assertEqual(set(status["Uid"].split()), {status["Uid"].split()[0]})
+            self.assertNotEqual(status["Uid"].split()[0], "0")
+            for kind in ("CapInh", "CapPrm", "CapEff", "CapAmb"):
+                self.assertEqual(int(status[kind], 16), 0, kind)
+            self.assertEqual(status["Seccomp"].strip(), "2")
+            self.assertEqual(status["NoNewPrivs"].strip(), "1")

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A machine that refuses something: /readyz or a warning in the answer says what, and what to do about it."""
+import contextlib
+import unittest
+
+from harness import jvm, paths
+from harness.daemon import Daemon
+from harness.profile import count
+
+
+def without(*capabilities: str) -> list[str]:
+    """A wrapper that starts flamed for good without these capabilities."""
+    return ["setpriv", "--bounding-set", ",".join("-" + c for c in capabilities)]
+
+
+@contextlib.contextmanager
+def sysctl(name: str, value: str):
+    path = "/proc/sys/" + name.replace(".", "/")
+    with open(path, encoding="ascii") as f:
+        before = f.read()
+    with open(path, "w", encoding="ascii") as f:
+        f.write(value)
+    try:
+        yield
+    finally:
+        with open(path, "w", encoding="ascii") as f:
+            f.write(before)
+
+
+class Limits(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        paths.need_root()
+        paths.need("setpriv")
+        cls.spin = jvm.make_spin()
+        cls.jvm = jvm.Jvm(paths.jdk(17), jvm.FRAME_POINTERS, "-Xmx64m", "-cp", cls.spin.folder, cls.spin.main)
+        cls.addClassCleanup(cls.jvm.stop)
+
+    def said(self, daemon: Daemon) -> tuple[str, object]:
+        """All the sentences of /readyz and of a capture, and the capture's answer."""
+        ready = daemon.wait_ready(statuses=(200, 503))
+        sentences = [p["detail"] for p in ready.json()["problems"]]
+        answer = daemon.get("/profile", pid=self.jvm.pid, seconds=1, hz=199, format="json", threads=1, timeout=20)
+        self.assertIn(answer.status, (200, 503), str(answer))
+        if answer.status == 503:
+            self.assertEqual(ready.status, 503, "what cannot sample is not ready")
+            sentences.append(answer.json()["detail"])
+        else:
+            sentences += answer.json()["warnings"]
+            self.assertEqual(answer.warnings, answer.json()["warnings"], "headers and document say the same")
+        return "\n".join(sentences), answer
+
+    def check(self, *words: str, wrap: list[str] | None = None) -> None:
+        """One sentence holds all of WORDS."""
+        with Daemon(wrap=wrap, wait=False) as daemon:
+            text, _ = self.said(daemon)
+            self.assertTrue(any(all(w in line for w in words) for line in text.splitlines()), f"{words} in one of: {text}")
+
+    def test_kptr_restrict(self):
+        with sysctl("kernel.kptr_restrict", "2"):
+            self.check("kptr_restrict", "CAP_SYSLOG")
+
+    def test_perf_event_paranoid(self):
+        """With the capabilities that flamed-broker holds it limits nothing; without them it is named."""
+        with sysctl("kernel.perf_event_paranoid", "3"):
+            with Daemon() as daemon:
+                text, answer = self.said(daemon)
+                self.assertEqual(answer.status, 200)
+                self.assertGreater(answer.json()["quality"]["samples"], 20, text)
+            self.check("CAP_PERFMON", wrap=without("sys_admin", "perfmon"))
+
+    def test_no_cap_perfmon(self):
+        self.check("CAP_PERFMON", wrap=without("sys_admin", "perfmon"))
+
+    def test_no_cap_bpf(self):
+        self.check("CAP_BPF", wrap=without("sys_admin", "bpf"))
+
+    def test_no_cap_sys_ptrace(self):
+        self.check("CAP_SYS_PTRACE", wrap=without("sys_ptrace"))
+
+    def test_no_cap_syslog(self):
+        self.check("CAP_SYSLOG", wrap=without("sys_admin", "syslog"))
+
+    def test_no_btf(self):
+        self.check("BTF", wrap=["unshare", "-m", "sh", "-c", 'mount -t tmpfs none /sys/kernel/btf && exec "$@"', "sh"])
+
+    def test_nothing_is_missing(self):
+        """And where nothing is, nothing is said."""
+        with Daemon() as daemon:
+            ready = daemon.wait_ready()
+            self.assertEqual(ready.json()["problems"], [])
+            profile = daemon.profile(pid=self.jvm.pid, seconds=1, hz=199)
+            self.assertEqual(profile.warnings, [])
+            self.assertGreater(count(profile.of_thread("spinner")), 20)
+
+    def test_java_names_are_not_wanted(self):
+        with Daemon() as daemon:
+            profile = daemon.profile(pid=self.jvm.pid, seconds=1, hz=199, symbols="none")
+            names = {n for s in profile.stacks for n in s.names}
+            self.assertNotIn(self.spin.method, names)
+            self.assertIn("start_thread", names)
+            self.assertEqual(profile.answer.headers["X-Flamed-Symbols"].split(":")[0].split()[0], "none")

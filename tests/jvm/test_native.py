@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Code that is not Java: the kernel, C++ with its names made readable, a library deleted while it runs, Node.js by
+its perf map."""
+import os
+import secrets
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+from harness import native, paths
+from harness.daemon import Daemon
+from harness.profile import ordered
+
+CPP = r"""
+#include <stdint.h>
+namespace shop { struct Order { template <typename T> __attribute__((noinline)) T total(T s) {
+    for (int i = 0; i < 20000; i++) { s ^= s << 13; s ^= s >> 7; s ^= s << 17; } return s; } }; }
+volatile uint64_t sink;
+extern "C" __attribute__((noinline)) void @NAME@() { shop::Order o; sink = o.total<uint64_t>(sink | 1); }
+"""
+MAIN = r"""
+#include <dlfcn.h>
+#include <unistd.h>
+#include <stdio.h>
+int main(int argc, char **argv) {
+    void *library = dlopen(argv[1], RTLD_NOW);
+    if (!library) { puts(dlerror()); return 1; }
+    unlink(argv[1]);
+    void (*work)(void) = (void (*)(void))dlsym(library, argv[2]);
+    puts("started"); fflush(stdout);
+    for (;;) work();
+}
+"""
+
+
+class Native(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        paths.need_root()
+        cls.daemon = Daemon()
+        cls.addClassCleanup(cls.daemon.stop)
+
+    def start(self, *command: str, **options) -> subprocess.Popen:
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, **options)
+        self.addCleanup(process.communicate)
+        self.addCleanup(process.kill)
+        self.assertEqual(process.stdout.readline().strip(), "started")
+        return process
+
+    def test_cpp_in_a_deleted_library(self):
+        paths.need("c++")
+        with tempfile.TemporaryDirectory(prefix="flamed-cpp.") as folder:
+            name = "work" + secrets.token_hex(4)
+            library, program = os.path.join(folder, "libwork.so"), os.path.join(folder, "main")
+            for out, text, options in ((library, CPP.replace("@NAME@", name), ("-shared", "-fPIC")),
+                                       (program, MAIN, ("-rdynamic", "-ldl"))):
+                source = out + ".cc"
+                with open(source, "w", encoding="ascii") as f:
+                    f.write(text)
+                subprocess.run(["c++", "-O2", "-g", "-fno-omit-frame-pointer",
+                                "-mno-omit-leaf-frame-pointer", "-o", out, source, *options], check=True)
+            process = self.start(program, library, name)
+            self.assertFalse(os.path.exists(library))
+            profile = self.daemon.profile(pid=process.pid, seconds=2, hz=199)
+            wanted = [n for s in profile.stacks for n in s.names if "shop::Order::total<unsigned long>" in n]
+            self.assertTrue(wanted, profile.describe())
+            self.assertGreaterEqual(profile.share(profile.stacks, lambda s: ordered(s.names, "main", name, wanted[0])), 0.95,
+                                    profile.describe())
+
+    def test_kernel(self):
+        """System calls show what the kernel does for them; kernel=0 leaves those samples out."""
+        process = subprocess.Popen(["dd", "if=/dev/zero", "of=/dev/null", "bs=1M"], stderr=subprocess.DEVNULL)
+        try:
+            profile = self.daemon.profile(pid=process.pid, seconds=2, hz=199)
+            self.assertGreaterEqual(profile.share(profile.stacks, lambda s: any(f.kind == "kernel" for f in s.frames)), 0.8,
+                                    profile.describe())
+            self.assertGreaterEqual(profile.share(profile.stacks, lambda s: any("read" in n for n in s.names)), 0.8,
+                                    profile.describe())
+            user = self.daemon.profile(pid=process.pid, seconds=1, hz=199, kernel=0)
+            self.assertEqual([s for s in user.stacks if s.frames and s.frames[-1].kind == "kernel"], [])
+        finally:
+            process.kill()
+            process.wait()
+
+    def test_node_by_its_perf_map(self):
+        paths.need("node")
+        name = "spin" + secrets.token_hex(4)
+        process = self.start("node", "--perf-basic-prof", os.path.join(paths.NATIVE_SOURCES, "spin.js"), name)
+        self.addCleanup(lambda: os.path.exists(f"/tmp/perf-{process.pid}.map") and os.unlink(f"/tmp/perf-{process.pid}.map"))
+        profile = self.daemon.profile(pid=process.pid, seconds=3, hz=199)
+        self.assertGreaterEqual(profile.share(profile.stacks, lambda s: any(name in n for n in s.names)), 0.9,
+                                profile.describe())
+
+    def test_hostile_perf_map(self):
+        """A map that is a link out of its root, a pipe, endless, or no text: never read wrong, never waited for."""
+        secret = tempfile.NamedTemporaryFile("w", prefix="flamed-secret.", suffix=".txt")
+        secret.write("0000000000000000 7fffffffffff topsecretword\n")
+        secret.flush()
+        root = tempfile.mkdtemp(prefix="flamed-root.")
+        self.addCleanup(shutil.rmtree, root, ignore_errors=True)
+        os.mkdir(root + "/tmp")
+        shutil.copy(native.build("spinner", "-static"), root + "/spinner")
+        process = subprocess.Popen(["/spinner"], executable="/spinner", stdin=subprocess.DEVNULL,
+                                   preexec_fn=lambda: os.chroot(root)) # pylint: disable=subprocess-popen-preexec-fn
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        path = f"{root}/tmp/perf-{process.pid}.map"
+        makers = {
+            "absolute link": lambda: os.symlink(secret.name, path),
+            "link upwards": lambda: os.symlink("../../.." + secret.name, path),
+            "magic link": lambda: os.symlink("/proc/self/root" + secret.name, path),
+            "hard link to the secret": lambda: os.link(secret.name, path),
+            "pipe": lambda: os.mkfifo(path),
+            "folder": lambda: os.mkdir(path),
+            "noise": lambda: open(path, "wb").write(os.urandom(1 << 20)),
+            "huge": lambda: os.truncate(os.open(path, os.O_CREAT | os.O_WRONLY), 1 << 40),
+        }
+        for label, make in makers.items():
+            with self.subTest(label):
+                make()
+                answer = self.daemon.get("/profile", pid=process.pid, seconds=0.5, format="collapsed", timeout=6)
+                self.assertEqual(answer.status, 200)
+                self.assertNotIn("topsecretword", answer.text)
+                if os.path.isdir(path):
+                    os.rmdir(path)
+                else:
+                    os.unlink(path)
