@@ -178,7 +178,7 @@ uint64_t sideband_malformed(const struct sideband *s)
     return s ? s->malformed : 0;
 }
 
-int sideband_open(const int *fds, size_t count, struct sideband **ret, struct error *err)
+int sideband_map(const int *fds, size_t count, struct sideband **ret, struct error *err)
 {
     struct sideband *s = calloc(1, sizeof(*s) + count * sizeof(s->rings[0]));
     int r = s ? 0 : -ENOMEM;
@@ -205,14 +205,14 @@ int sideband_open(const int *fds, size_t count, struct sideband **ret, struct er
         close(fds[i]);
     }
     if (r < 0) {
-        sideband_close(s);
+        sideband_unmap(s);
         return r;
     }
     *ret = s;
     return 0;
 }
 
-struct sideband *sideband_close(struct sideband *s)
+struct sideband *sideband_unmap(struct sideband *s)
 {
     if (!s)
         return NULL;

@@ -40,8 +40,8 @@ struct sideband;
 
 /* Maps the rings of @fds, which are taken over (closed in every case). 0 or -errno with the remedy.
  */
-int sideband_open(const int *fds, size_t count, struct sideband **ret, struct error *err);
-struct sideband *sideband_close(struct sideband *s);
+int sideband_map(const int *fds, size_t count, struct sideband **ret, struct error *err);
+struct sideband *sideband_unmap(struct sideband *s);
 
 /* Hands at most @max records to @fn, but no SIDEBAND_OTHER. Number of records read, of any kind. */
 typedef void (*sideband_fn)(void *cookie, const struct sideband_record *r);

@@ -121,7 +121,13 @@ static struct image *image_new(const struct proc_id *id, struct span comm)
     return im;
 }
 
-void table_drop(struct discover *d, struct image *im)
+static void tell_dropped(struct discover *d, struct image *im)
+{
+    if (d->opts.dropped)
+        d->opts.dropped(d->opts.dropped_cookie, &im->p);
+}
+
+static void unlink_and_free(struct discover *d, struct image *im)
 {
     struct image **at = bucket(d, im->p.id.host_pid);
 
@@ -129,9 +135,25 @@ void table_drop(struct discover *d, struct image *im)
         at = &(*at)->next;
     *at = im->next;
     d->count--;
-    if (d->opts.dropped)
-        d->opts.dropped(d->opts.dropped_cookie, &im->p);
     image_free(im);
+}
+
+void table_drop(struct discover *d, struct image *im)
+{
+    tell_dropped(d, im);
+    unlink_and_free(d, im);
+}
+
+/* Frees an ended image, if those who pinned it let go when told. */
+static bool try_drop(struct discover *d, struct image *im)
+{
+    if (!im->told)
+        tell_dropped(d, im);
+    im->told = true;
+    if (im->p.pins)
+        return false;
+    unlink_and_free(d, im);
+    return true;
 }
 
 /* Frees one entry that nobody outside can hold and that is no JVM. Looks at some of them only. */
@@ -218,12 +240,7 @@ struct image *image_replace(struct discover *d, struct image *im, uint64_t time_
     return next;
 }
 
-static bool is_droppable(const struct image *im)
-{
-    return !image_is_live(im) && !im->p.pins;
-}
-
-/* Frees the images that ended up to @until_ns and that nobody pinned, but at most @max of them. */
+/* Frees the images that ended up to @until_ns, but at most @max of them. */
 static void expire(struct discover *d, uint64_t until_ns, size_t max)
 {
     for (size_t i = 0; i < DISCOVER_BUCKETS && max; i++) {
@@ -231,10 +248,8 @@ static void expire(struct discover *d, uint64_t until_ns, size_t max)
 
         for (; im && max; im = next) {
             next = im->next;
-            if (is_droppable(im) && im->end_ns <= until_ns) {
-                table_drop(d, im);
+            if (!image_is_live(im) && im->end_ns <= until_ns && try_drop(d, im))
                 max--;
-            }
         }
     }
 }
@@ -256,7 +271,7 @@ static void expire_oldest(struct discover *d, size_t excess)
         return;
     for (size_t i = 0; i < DISCOVER_BUCKETS; i++) {
         for (const struct image *im = d->buckets[i]; im; im = im->next) {
-            if (is_droppable(im))
+            if (!image_is_live(im))
                 ends[n++] = im->end_ns;
         }
     }

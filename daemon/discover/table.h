@@ -7,7 +7,7 @@
  *   facts.c     one process out of /proc               usage.c     what it costs now
  *   jvm.c       is it a JVM, and which                 args.c      its main class and arguments
  *   container.c, pod.c, pod_cache.c                    names around it
- *   discover.c  the door: which image a sample is of
+ *   which.c     which image a sample is of              discover.c  the door
  *
  * Images of one pid stand in one chain, the newest first. An image holds from begin_ns to end_ns.
  */
@@ -142,6 +142,12 @@ const struct recent_note *facts_note(const struct discover *d, int32_t host_pid,
 /* Makes the entry of a process that has none, out of /proc. NULL: there is none, it is a thread, or
  * no room. */
 struct image *facts_discover(struct discover *d, int32_t host_pid, bool kernel_threads);
+
+/* ---- which.c ---- */
+
+/* The image that a sample is of, made if need be. NULL: no room. */
+struct image *which_image(struct discover *d, int32_t host_pid, uint64_t start_ticks,
+                          uint32_t exec_id, uint64_t time_ns, struct span comm);
 
 /* ---- jvm.c ---- */
 

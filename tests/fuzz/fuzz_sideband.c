@@ -83,12 +83,12 @@ static void through_a_ring(struct span s)
         p[page + (at + i) % bytes] = s.p[i];
     head->data_tail = at;
     head->data_head = at + n;
-    if (sideband_open(&fd, 1, &rings, NULL) < 0)
+    if (sideband_map(&fd, 1, &rings, NULL) < 0)
         abort();
     sideband_drain(rings, 1 << 20, count_record, &seen);
     if (head->data_tail != head->data_head || sideband_malformed(rings) > n)
         abort();
-    sideband_close(rings);
+    sideband_unmap(rings);
     munmap(p, page + bytes);
 }
 

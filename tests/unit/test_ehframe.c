@@ -183,13 +183,13 @@ END_TEST
 
 START_TEST(knows_where_a_mapping_lies)
 {
-    struct ehframe_table t = { .segments = { { 0x28000, 0x29000, 0x1000 } }, .segment_count = 1 };
+    struct ehframe_segment t[] = { { 0x28000, 0x29000, 0x1000 } };
     uint64_t bias;
 
-    ck_assert(ehframe_bias(&t, 0x7f0000028000, 0x28000, &bias));
+    ck_assert(ehframe_bias(t, 1, 0x7f0000028000, 0x28000, &bias));
     ck_assert_uint_eq(bias, 0x7f0000028000 - 0x29000);
-    ck_assert(!ehframe_bias(&t, 0x7f0000028000, 0x20000, &bias));
-    ck_assert(!ehframe_bias(&t, 0x7f0000028000, 0x29000, &bias));
+    ck_assert(!ehframe_bias(t, 1, 0x7f0000028000, 0x20000, &bias));
+    ck_assert(!ehframe_bias(t, 1, 0x7f0000028000, 0x29000, &bias));
 }
 END_TEST
 

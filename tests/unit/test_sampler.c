@@ -193,7 +193,7 @@ START_TEST(facts_of_a_sample)
     sample_for((uint32_t)pid, 0.3);
     now_ns = clock_monotonic_ns();
     end_child(pid);
-    ck_assert_uint_gt(got.weight[set], 50);
+    ck_assert_uint_gt(got.weight[set], *cpu_ns / (2 * NSEC_PER_MSEC) * 8 / 10);
     ck_assert_uint_eq(got.tid, (uint32_t)pid);
     ck_assert_uint_lt(now_ns - got.last_ns, NSEC_PER_SEC);
     ck_assert_uint_gt(got.start_boottime_ns, boot_ns - NSEC_PER_SEC);
@@ -216,14 +216,14 @@ START_TEST(filters)
 
     ck_assert_int_eq(sampler_filter_all(sampler, 1U << other), 0);
     sample_for((uint32_t)pid, 0.3);
-    ck_assert_uint_gt(got.weight[other], 15);
+    ck_assert_uint_gt(got.weight[other], 2);
     ck_assert_uint_eq(got.weight[set], 0);
     ck_assert_int_eq(sampler_filter_all(sampler, 0), 0);
 
     ck_assert_int_eq(sampler_filter_process(sampler, pid, 1U << set), 0);
     drain();
     sample_for((uint32_t)pid, 0.2);
-    ck_assert_uint_gt(got.weight[set], 100);
+    ck_assert_uint_gt(got.weight[set], 20);
     ck_assert_uint_eq(got.weight[other] + got.others, 0);
 
     /* A set that starts under an old number knows nothing of the old one's processes. */
@@ -288,13 +288,13 @@ START_TEST(numbers_of_a_pid_namespace)
             if (sampler_filter_process(sampler, inner, 1U << set) < 0)
                 _exit(5);
             sample_for((uint32_t)inner, 0.3);
-            if (inner != 2 || got.tid != 2 || got.weight[set] < 100 || got.others)
+            if (inner != 2 || got.tid != 2 || got.weight[set] < 10 || got.others)
                 _exit(6);
             /* Everybody: those outside are counted, not shown. */
             sampler_filter_process(sampler, inner, 0);
             sampler_filter_all(sampler, 1U << set);
             sample_for((uint32_t)inner, 0.3);
-            if (got.weight[set] < 100)
+            if (got.weight[set] < 10)
                 _exit(7);
             _exit(0);
         }
@@ -341,7 +341,7 @@ int main(void)
     setvbuf(stdout, NULL, _IOLBF, 0);
     tcase_add_loop_test(pure, parses_cpu_lists, 0, (int)ARRAY_SIZE(CPU_LISTS));
     tcase_add_checked_fixture(tc, setup, teardown);
-    tcase_set_timeout(tc, 30);
+    tcase_set_timeout(tc, 100);
     tcase_add_loop_test(tc, rate_is_exact, 0, (int)ARRAY_SIZE(RATES));
     tcase_add_test(tc, facts_of_a_sample);
     tcase_add_test(tc, filters);

@@ -202,6 +202,20 @@ START_TEST(an_unknown_process_has_kernel_names)
 }
 END_TEST
 
+START_TEST(a_signal_makes_the_next_pc_exact)
+{
+    uint64_t leaf = address_of((void *)symbolize_test_leaf);
+    uint64_t words[] = { leaf, leaf | (uint64_t)UNWIND_SIGNAL << UNWIND_KIND_SHIFT, leaf, leaf };
+
+    name_words(words, 0, 4, 0, UNWIND_END_ROOT);
+    ck_assert_uint_eq(stack.count, 4);
+    ck_assert_name(0, "symbolize_test_leaf");
+    ck_assert_name(1, "symbolize_test_leaf");
+    ck_assert_name(2, "symbolize_test_leaf");
+    ck_assert(!span_eq_str(frame_name(3), "symbolize_test_leaf"));
+}
+END_TEST
+
 START_TEST(words_that_make_no_sense_are_unknown)
 {
     uint64_t words[] = { 0,
@@ -409,6 +423,7 @@ int main(void)
     tcase_add_loop_test(tc, knows_when_the_root_was_not_reached, 0, ARRAY_SIZE(END_CASES));
     tcase_add_test(tc, kernel_then_user_leaf_first);
     tcase_add_test(tc, an_unknown_process_has_kernel_names);
+    tcase_add_test(tc, a_signal_makes_the_next_pc_exact);
     tcase_add_test(tc, words_that_make_no_sense_are_unknown);
     tcase_add_test(tc, generated_code_is_named_by_the_perf_map);
     tcase_add_test(tc, code_without_a_name_is_module_and_offset);
