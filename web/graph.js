@@ -11,6 +11,7 @@ const ZOOM_MS = 120;
 const CLICK_SLOP = 4; // CSS pixels that a click may move
 const REVEAL_WIDTH = 12; // CSS pixels that a frame gets when it is brought into sight
 const PRINT_WIDTH = 1060;
+const GRAPH_KEYS = ["ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight", "Enter", " ", "+", "-", "c"];
 const CANVAS_MAX = 8192; // CSS pixels of height when printing
 
 export class Graph {
@@ -24,7 +25,7 @@ export class Graph {
         this.space = element("div", { class: "graph-space" });
         this.root = element("div", {
             class: "graph", tabindex: "0", role: "application", "aria-roledescription": "flame graph",
-            "aria-label": "Flame graph. Arrow keys walk the frames, Enter zooms, Escape goes back.",
+            "aria-label": "Stacks. Arrow keys walk the frames, Enter zooms, Escape goes back.",
         }, this.layer, this.space);
         this.ctx = this.canvas.getContext("2d");
         this.theme = "light";
@@ -107,7 +108,9 @@ export class Graph {
     zoom(node, { remember = true, animate = true } = {}) {
         if (node === this.zoomNode && this.isWhole())
             return;
-        if (remember)
+        if (node === 0)
+            this.history = [];
+        else if (remember)
             this.history.push(this.zoomNode);
         this.zoomNode = node;
         this.moveTo(this.viewOf(node), animate);
@@ -135,7 +138,6 @@ export class Graph {
 
     reset() {
         this.zoom(0);
-        this.history = [];
     }
 
     canGoBack() {
@@ -469,22 +471,26 @@ export class Graph {
         return i;
     }
 
+    takesKey(key) {
+        return GRAPH_KEYS.includes(key);
+    }
+
     keyed(event) {
-        if (!this.tree || event.ctrlKey || event.metaKey || event.altKey)
+        const { key } = event;
+
+        if (!this.tree || event.ctrlKey || event.metaKey || event.altKey || !this.takesKey(key))
             return;
         const up = this.icicle ? "outer" : "deeper", down = this.icicle ? "deeper" : "outer";
         const moves = { ArrowUp: up, ArrowDown: down, ArrowLeft: "left", ArrowRight: "right" };
 
-        if (moves[event.key])
-            this.walk(moves[event.key]);
-        else if (event.key === "Enter" || event.key === " ")
-            this.zoom(Math.max(this.focus, 0));
-        else if (event.key === "+" || event.key === "-")
-            this.stretch(event.key === "+" ? 0.7 : 1 / 0.7, 0.5);
-        else if (event.key === "c" && this.focus > 0)
-            this.copy(this.focus);
-        else
-            return;
         event.preventDefault();
+        if (moves[key])
+            this.walk(moves[key]);
+        else if (key === "+" || key === "-")
+            this.stretch(key === "+" ? 0.7 : 1 / 0.7, 0.5);
+        else if (key !== "c")
+            this.zoom(Math.max(this.focus, 0));
+        else if (this.focus > 0)
+            this.copy(this.focus);
     }
 }

@@ -111,12 +111,7 @@ class Viewer {
         graph.icicle = state.icicle;
         const tree = this.tree();
 
-        this.reverseButton.setAttribute("aria-pressed", state.reverse);
-        this.icicleButton.setAttribute("aria-pressed", state.icicle);
-        this.tableButton.setAttribute("aria-pressed", state.table);
-        if (this.weightButton)
-            setText(this.weightButton, state.weight === "value" ? "By value" : "By samples");
-        this.main.classList.toggle("with-table", state.table);
+        this.showToggles();
         graph.setTree(tree, this.rootText(tree), findNode(tree, state.zoom));
         if (this.input.value !== state.search)
             this.input.value = state.search;
@@ -151,10 +146,31 @@ class Viewer {
     }
 
     toggle(name) {
-        this.state[name] = !this.state[name];
-        if (name === "reverse")
-            this.state.zoom = "";
-        this.applyState();
+        const { state } = this;
+
+        state[name] = !state[name];
+        if (name === "reverse") {
+            state.zoom = "";
+            this.applyState();
+            return;
+        }
+        this.showToggles();
+        if (name === "icicle")
+            this.graph.setIcicle(state.icicle);
+        else
+            this.showScope();
+        this.writeHash();
+    }
+
+    showToggles() {
+        const { state } = this;
+
+        this.reverseButton.setAttribute("aria-pressed", state.reverse);
+        this.icicleButton.setAttribute("aria-pressed", state.icicle);
+        this.tableButton.setAttribute("aria-pressed", state.table);
+        this.main.classList.toggle("with-table", state.table);
+        if (this.weightButton)
+            setText(this.weightButton, state.weight === "value" ? "By value" : "By samples");
     }
 
     toggleWeight() {
@@ -354,14 +370,12 @@ class Viewer {
             "?": () => this.help.showModal(),
             Escape: () => this.graph.back(),
         };
-        const isArrow = event.key.startsWith("Arrow") && !target.closest("button, .table-pane, .graph");
-
-        if (isArrow) {
-            this.graph.root.focus();
-            this.graph.keyed(event);
-        } else if (actions[event.key]) {
+        if (actions[event.key]) {
             actions[event.key]();
             event.preventDefault();
+        } else if (!target.closest("button, .table-pane, .graph") && this.graph.takesKey(event.key)) {
+            this.graph.root.focus(); // keys that walk the graph need not be led there first
+            this.graph.keyed(event);
         }
     }
 }

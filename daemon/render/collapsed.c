@@ -21,11 +21,16 @@ static int line_cmp(const void *a, const void *b)
 
 static void add_name(struct buf *out, struct span name)
 {
-    for (size_t i = 0; i < name.n; i++) {
-        char c = name.p[i];
+    size_t from = 0;
 
-        buf_add_char(out, c == ';' || c == '\n' || c == '\r' ? '_' : c);
+    for (size_t i = 0; i < name.n; i++) {
+        if (name.p[i] != ';' && name.p[i] != '\n' && name.p[i] != '\r')
+            continue;
+        buf_add(out, name.p + from, i - from);
+        buf_add_char(out, '_');
+        from = i + 1;
     }
+    buf_add_span(out, span_from(name, from));
 }
 
 static void add_stack(const struct view *v, const struct view_row *row, struct buf *out)

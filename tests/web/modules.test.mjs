@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rules that let cmake put the modules into one script, and those that keep names from becoming markup.
+import assert from "node:assert/strict";
+import { readFileSync, readdirSync } from "node:fs";
+import test from "node:test";
+
+const web = new URL("../../web/", import.meta.url);
+const text = (name) => readFileSync(new URL(name, web), "utf8");
+const modules = text("modules.txt").trim().split("\n");
+
+test("modules.txt lists every module once, each after those it imports", () => {
+    assert.deepEqual([...modules].sort(), readdirSync(web).filter((f) => f.endsWith(".js")).sort());
+    for (const [i, name] of modules.entries())
+        for (const [, from] of text(name).matchAll(/^import [^;]* from "\.\/([^"]+)";$/gm))
+            assert.ok(modules.indexOf(from) >= 0 && modules.indexOf(from) < i, `${name} imports ${from}`);
+});
+
+test("a top-level name exists once", () => {
+    const owner = new Map();
+
+    for (const name of modules)
+        for (const [, declared] of text(name).matchAll(/^(?:export )?(?:async )?(?:const|let|class|function) (\w+)/gm)) {
+            assert.ok(!owner.has(declared), `${declared} is in ${owner.get(declared)} and in ${name}`);
+            owner.set(declared, name);
+        }
+    assert.ok(owner.size > 50);
+});
+
+test("modules keep to what the bundler understands", () => {
+    for (const name of modules) {
+        const source = text(name);
+
+        assert.doesNotMatch(source, /^\s*(?:\/\*|\*)/m, name); // comments are whole lines of //
+        assert.doesNotMatch(source, /^export (?!const|let|class|function|async function)/m, name);
+        assert.doesNotMatch(source, /^import (?![^;]* from "\.\/[^"]+";)/m, name);
+        for (const line of source.split("\n"))
+            assert.equal((line.match(/`/g) || []).length % 2, 0, `${name}: ${line}`);
+    }
+});
+
+test("nothing turns text into markup or code", () => {
+    for (const name of modules)
+        assert.doesNotMatch(text(name),
+            /innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|new Function|setAttribute\("style"|\bon\w+=/,
+            name);
+});
