@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Makes a corpus file for fuzz_hotspot from a running JVM: record_hotspot PID CLASS > FILE. The pcs
+ * are in compiled methods of CLASS, in a stub, a native wrapper and the interpreter. What hotspot/
+ * reads is recorded while the JVM is stopped; then table rows and bytes that change no answer are
+ * taken away, one after the other.
+ */
+#include "hotspot/dynsym.h"
+#include "hotspot/vm.h"
+#include "hotspot_image.h"
+
+#include <fcntl.h>
+#include <signal.h>
+
+#define ROW_MAX 256
+#define GAP_MAX 12 /* zero bytes that are cheaper kept than left out */
+
+struct choice {
+    struct image *image;
+    struct hotspot_vm *vm;
+    const char *class_name;
+    bool stub, native;
+};
+
+static void add_pc(struct image *i, uint64_t pc)
+{
+    if (i->pc_count < IMAGE_PCS_MAX)
+        i->pcs[i->pc_count++] = pc;
+}
+
+static int choose(void *cookie, const struct hotspot_code *c)
+{
+    struct choice *ch = cookie;
+    struct hotspot_method m;
+    uint64_t size = c->end - c->start;
+
+    if (c->kind == HOTSPOT_CODE_STUB && !ch->stub && size > 64) {
+        add_pc(ch->image, c->start + 8);
+        ch->stub = true;
+    } else if (c->kind == HOTSPOT_CODE_NATIVE && !ch->native) {
+        add_pc(ch->image, c->start + size / 2);
+        ch->native = true;
+    } else if (c->kind == HOTSPOT_CODE_COMPILED && ch->image->pc_count < 16 &&
+               hotspot_method_read(ch->vm, c->method, &m) == 0 &&
+               span_eq_str((struct span){ m.class_name, m.class_name_n }, ch->class_name)) {
+        add_pc(ch->image, c->start + size / 3);
+        add_pc(ch->image, (c->start + size / 2) | IMAGE_RETURN);
+    }
+    return 0;
+}
+
+/* Moves @n bytes inside the image. */
+static void image_move(struct image *i, uint64_t to, uint64_t from, size_t n)
+{
+    for (size_t k = 0; k < n; k++) {
+        struct image_page *p = image_page(i, (from + k) & ~UINT64_C(4095), false);
+        struct image_page *q = image_page(i, (to + k) & ~UINT64_C(4095), false);
+
+        if (q)
+            q->bytes[(to + k) & 4095] = p ? p->bytes[(from + k) & 4095] : 0;
+    }
+}
+
+struct backup {
+    struct image_page *pages;
+};
+
+static void save(const struct image *i, struct backup *b)
+{
+    b->pages = realloc(b->pages, i->page_count * sizeof(*b->pages));
+    memcpy(b->pages, i->pages, i->page_count * sizeof(*b->pages));
+}
+
+/* Takes rows out of the table of @rows rows at @table as long as the answers stay. @count_at:
+ * address of the number of rows, 0: an empty row ends it. */
+static void drop_rows(struct image *i, uint64_t want, uint64_t table, size_t stride, uint64_t rows,
+                      uint64_t count_at)
+{
+    struct backup b = { NULL };
+
+    for (uint64_t step = 64; step > 0; step /= 4) {
+        for (uint64_t row = rows; row-- > 0;) {
+            uint64_t n = MIN(step, rows - row);
+
+            if (n < step)
+                continue;
+            save(i, &b);
+            image_move(i, table + row * stride, table + (row + n) * stride,
+                       (size_t)(rows + 1 - row - n) * stride);
+            if (count_at) {
+                uint64_t left = rows - n;
+                struct image_page *p = image_page(i, count_at & ~UINT64_C(4095), false);
+
+                memcpy(p->bytes + (count_at & 4095), &left, 8);
+            }
+            if (image_exercise(i) == want) {
+                rows -= n;
+                row = MIN(row, rows);
+            } else {
+                memcpy(i->pages, b.pages, i->page_count * sizeof(*b.pages));
+            }
+        }
+    }
+    free(b.pages);
+}
+
+static uint64_t variable(const struct dynsym *d, const char *name)
+{
+    uint64_t at, v = 0;
+
+    if (dynsym_find(d, name, &at) == 0)
+        memory_u64(d->m, at, &v);
+    return v;
+}
+
+static void drop_table(struct image *i, uint64_t want, const char *table, const char *stride,
+                       const char *name)
+{
+    struct hotspot_memory m;
+    struct dynsym d;
+    uint64_t at, step, offset, rows = 0, v = 1;
+
+    if (memory_init(&m, image_read, i, 64) < 0 || dynsym_open(&m, i->base, &d, NULL) < 0)
+        exit(1);
+    at = variable(&d, table);
+    step = variable(&d, stride);
+    offset = variable(&d, name);
+    while (memory_u64(&m, at + rows * step + offset, &v) == 0 && v != 0)
+        rows++;
+    memory_deinit(&m);
+    drop_rows(i, want, at, (size_t)step, rows, 0);
+}
+
+static void drop_flags(struct image *i, uint64_t want)
+{
+    struct hotspot_vm *vm;
+    uint64_t table, count, count_at;
+    size_t stride;
+
+    if (hotspot_vm_open_memory(image_read, i, i->base, &vm, NULL) != 0)
+        exit(1);
+    memory_u64(&vm->memory, vm->layout.flags_at, &table);
+    count_at = vm->layout.flag_count_at;
+    memory_u64(&vm->memory, count_at, &count);
+    stride = vm->layout.sizeof_Flag ? vm->layout.sizeof_Flag : vm->layout.sizeof_JVMFlag;
+    hotspot_vm_close(vm);
+    drop_rows(i, want, table, stride, count, count_at);
+}
+
+static void drop_bytes(struct image *i, uint64_t want)
+{
+    for (size_t grain = 1024; grain >= 4; grain /= 4) {
+        for (size_t p = 0; p < i->page_count; p++) {
+            for (size_t at = 0; at < 4096; at += grain) {
+                uint8_t kept[1024], *bytes = i->pages[p].bytes + at;
+
+                memcpy(kept, bytes, grain);
+                memset(bytes, 0, grain);
+                if (memcmp(kept, bytes, grain) != 0 && image_exercise(i) != want)
+                    memcpy(bytes, kept, grain);
+            }
+        }
+        fprintf(stderr, "grain %zu done\n", grain);
+    }
+}
+
+static void put(const void *p, size_t n)
+{
+    fwrite(p, 1, n, stdout);
+}
+
+static void write_image(const struct image *i)
+{
+    uint32_t n = (uint32_t)i->pc_count;
+
+    put("HSI1", 4);
+    put(&i->base, 8);
+    put(&n, 4);
+    put(i->pcs, i->pc_count * 8);
+    for (size_t p = 0; p < i->page_count; p++) {
+        const uint8_t *b = i->pages[p].bytes;
+        size_t at = 0;
+
+        while (at < 4096) {
+            size_t start, end, zeros = 0;
+            uint64_t address;
+
+            for (start = at; start < 4096 && b[start] == 0; start++)
+                ;
+            if (start == 4096 && at > 0)
+                break;
+            start = start == 4096 ? 0 : start; /* a page of zeros is still mapped */
+            for (end = start + 1, at = end; at < 4096 && zeros <= GAP_MAX; at++) {
+                zeros = b[at] == 0 ? zeros + 1 : 0;
+                if (b[at] != 0)
+                    end = at + 1;
+            }
+            address = i->pages[p].address + start;
+            n = (uint32_t)(end - start);
+            put(&address, 8);
+            put(&n, 4);
+            put(b + start, n);
+            at = end;
+        }
+    }
+}
+
+static uint64_t find_libjvm(const char *pid)
+{
+    char path[64], line[1024];
+    uint64_t base = 0;
+    FILE *f;
+
+    snprintf(path, sizeof(path), "/proc/%s/maps", pid);
+    f = fopen(path, "re");
+    while (f && !base && fgets(line, sizeof(line), f)) {
+        if (strstr(line, "/libjvm.so"))
+            base = strtoull(line, NULL, 16);
+    }
+    if (f)
+        fclose(f);
+    return base;
+}
+
+int main(int argc, char **argv)
+{
+    struct image i = { .record_fd = -1 };
+    struct choice ch = { .image = &i };
+    char path[64];
+    uint64_t want;
+    int fd;
+
+    if (argc != 3) {
+        fprintf(stderr, "usage: %s PID CLASS > FILE\n", argv[0]);
+        return 2;
+    }
+    snprintf(path, sizeof(path), "/proc/%s/mem", argv[1]);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    i.base = find_libjvm(argv[1]);
+    kill((pid_t)strtol(argv[1], NULL, 10), SIGSTOP);
+    ch.class_name = argv[2];
+    if (fd < 0 || hotspot_vm_open(fd, i.base, &ch.vm, NULL) != 0 ||
+        hotspot_vm_codes(ch.vm, choose, &ch) < 0) {
+        fprintf(stderr, "cannot read JVM %s\n", argv[1]);
+        return 1;
+    }
+    add_pc(&i, ch.vm->interpreter_start + 40);
+    add_pc(&i, i.base + 4096);
+    hotspot_vm_close(ch.vm);
+    i.record_fd = fd;
+    want = image_exercise(&i);
+    i.record_fd = -1;
+    kill((pid_t)strtol(argv[1], NULL, 10), SIGCONT);
+    if (image_exercise(&i) != want) {
+        fprintf(stderr, "the image is too large\n");
+        return 1;
+    }
+    drop_table(&i, want, "gHotSpotVMTypes", "gHotSpotVMTypeEntryArrayStride",
+               "gHotSpotVMTypeEntryTypeNameOffset");
+    drop_table(&i, want, "gHotSpotVMStructs", "gHotSpotVMStructEntryArrayStride",
+               "gHotSpotVMStructEntryTypeNameOffset");
+    drop_table(&i, want, "gHotSpotVMIntConstants", "gHotSpotVMIntConstantEntryArrayStride",
+               "gHotSpotVMIntConstantEntryNameOffset");
+    drop_flags(&i, want);
+    drop_bytes(&i, want);
+    if (image_exercise(&i) != want)
+        return 1;
+    write_image(&i);
+    image_deinit(&i);
+    return 0;
+}
