@@ -103,6 +103,7 @@ int request_facts(struct server *s, const struct broker_request *q, struct reply
         .kernel_version = kernel_version(),
         .perf_event_paranoid = read_number("/proc/sys/kernel/perf_event_paranoid", 2),
         .kptr_restrict = read_number("/proc/sys/kernel/kptr_restrict", 0),
+        .pid = getpid(),
         .perf_event_max_stack =
             (uint32_t)MAX(read_number("/proc/sys/kernel/perf_event_max_stack", 127), 0),
         .btf = access("/sys/kernel/btf/vmlinux", R_OK) == 0,

@@ -16,6 +16,8 @@ int target_pin(const struct server *s, const struct broker_request *q, struct ta
     int dir_fd, r;
 
     r = proc_open(s->proc_fd, &id, &pidfd);
+    if (r == -ENOENT) /* Linux 6.9: a thread's id, so not the process that was meant */
+        return PROC_GONE;
     if (r < 0)
         return error_code(err, r, "cannot pin process %d", q->host_pid);
     if (r > 0)
@@ -60,7 +62,7 @@ static int open_at_target(const struct target *t, const char *name, int flags, i
     if (r > 0)
         return r;
     errno = saved;
-    if (fd < 0)
+    if (fd < 0) /* ESRCH: it has no memory any more, or never had (a kernel thread) */
         return errno == ESRCH || errno == ENOENT
                    ? PROC_GONE
                    : error_errno(err, "cannot open %s of process %d", name, t->host_pid);

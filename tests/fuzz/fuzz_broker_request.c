@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* broker_request_check(): what it lets through is in range and has nothing set that its kind does
+ * not take. */
+#include "broker/requests.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void need(bool x)
+{
+    if (!x)
+        abort();
+}
+
+static void check_name(const struct broker_request *q, unsigned fields)
+{
+    need(q->name_n <= BROKER_NAME_MAX && q->name[q->name_n] == 0);
+    if (fields & BROKER_FIELD_BASENAME) {
+        need(q->name_n > 0 && q->name[0] != '.' && !memchr(q->name, '/', q->name_n) &&
+             !memchr(q->name, 0, q->name_n));
+    } else if (fields & BROKER_FIELD_CONTAINER) {
+        need(strspn((const char *)q->name, "0123456789abcdef") == 64 && q->name_n == 64);
+    } else if (fields & BROKER_FIELD_BUILD_ID) {
+        need(q->name_n >= 2 && q->name_n <= BROKER_BUILD_ID_MAX);
+    } else {
+        need(q->name_n == 0);
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct broker_request q = { 0 };
+    struct error err = ERROR_NULL;
+    int r = broker_request_check(data, size, &q, &err);
+    unsigned fields;
+
+    need((r == 0) == (err.code == 0));
+    if (r < 0)
+        return 0;
+    need(size == sizeof(q) && broker_request_info(q.kind));
+    fields = broker_request_info(q.kind)->fields;
+    need((fields & (BROKER_FIELD_TARGET | BROKER_FIELD_PID)) ? q.host_pid > 0 : q.host_pid == 0);
+    need((fields & BROKER_FIELD_TARGET) || q.start_ticks == 0);
+    need((fields & BROKER_FIELD_RANGE) ? q.start < q.end && q.end - q.start >= 4096
+                                       : !q.start && !q.end);
+    need((fields & BROKER_FIELD_PERIOD) ? q.period_ns >= BROKER_PERIOD_MIN_NS : !q.period_ns);
+    need(q.set < BROKER_SETS_MAX && q.sets < 1u << BROKER_SETS_MAX);
+    check_name(&q, fields);
+    return 0;
+}

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The real flamed-broker as a child on a socket pair, and processes for it to look at. For
+ * test_broker*.c; FLAMED_BROKER is the program's path.
+ */
+#pragma once
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "broker/broker.h"
+#include "broker/requests.h"
+#include "broker/wire.h"
+
+#include <check.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct fixture {
+    pid_t broker;
+    int fd;           /* raw: our end, until fixture_client() */
+    struct broker *b; /* of fixture_client() */
+    int proc_fd;
+    char dir[64]; /* a folder of our own */
+};
+
+static struct fixture fx;
+
+static inline pid_t start_broker(int *ret_fd)
+{
+    int pair[2];
+    pid_t pid;
+
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+    pid = fork();
+    if (pid == 0) {
+        char client[32], fd[16];
+        char *argv[] = { (char *)"flamed-broker", fd, client, (char *)"--log-level=error", NULL };
+
+        prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+        snprintf(client, sizeof(client), "--client=%d", getppid());
+        snprintf(fd, sizeof(fd), "--fd=%d", dup(pair[1]));
+        /* The leak sanitizer needs calls that the broker has given up. */
+        setenv("ASAN_OPTIONS", "detect_leaks=0", 1);
+        execv(FLAMED_BROKER, argv);
+        _exit(127);
+    }
+    close(pair[1]);
+    *ret_fd = pair[0];
+    return pid;
+}
+
+static inline void fixture_start(void)
+{
+    fx = (struct fixture){ .fd = -1 };
+    fx.proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    snprintf(fx.dir, sizeof(fx.dir), "/tmp/flamed-test-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(fx.dir));
+    chmod(fx.dir, 0755);
+    fx.broker = start_broker(&fx.fd);
+}
+
+static inline void fixture_client(void)
+{
+    ck_assert_int_eq(broker_new(take_fd(&fx.fd), &fx.b), 0);
+}
+
+/* The broker must have lived all the time, and end when its client leaves. */
+static inline void fixture_stop(void)
+{
+    char command[128];
+    int status;
+
+    ck_assert_int_eq(waitpid(fx.broker, &status, WNOHANG), 0);
+    fx.b = broker_free(fx.b);
+    fx.fd = close_fd(fx.fd);
+    ck_assert_int_eq(waitpid(fx.broker, &status, 0), fx.broker);
+    ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "status 0x%x", status);
+    close_fd(fx.proc_fd);
+    snprintf(command, sizeof(command), "%s", fx.dir);
+    pid_t rm = fork();
+    if (rm == 0) {
+        execlp("rm", "rm", "-rf", "--one-file-system", command, NULL);
+        _exit(127);
+    }
+    waitpid(rm, NULL, 0);
+}
+
+static inline int count_fds(pid_t pid)
+{
+    char path[40];
+    DIR *d;
+    int n = 0;
+
+    snprintf(path, sizeof(path), "/proc/%d/fd", pid);
+    d = opendir(path);
+    ck_assert_ptr_nonnull(d);
+    while (readdir(d))
+        n++;
+    closedir(d);
+    return n;
+}
+
+static inline struct proc_id id_of(pid_t pid)
+{
+    struct proc_id id = { .host_pid = pid };
+
+    ck_assert_int_eq(proc_read_start(fx.proc_fd, pid, &id.start_ticks), 0);
+    return id;
+}
+
+/* A child that runs @fn and then waits to be killed; returns when @fn is through. */
+static inline pid_t start_child(void (*fn)(void *), void *cookie)
+{
+    int ready[2];
+    char c;
+    pid_t pid;
+
+    ck_assert_int_eq(pipe2(ready, O_CLOEXEC), 0);
+    pid = fork();
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+        /* Or the broker would not see its client leave. */
+        close(fx.b ? broker_fd(fx.b) : fx.fd);
+        if (fn)
+            fn(cookie);
+        if (write(ready[1], "x", 1) != 1)
+            _exit(1);
+        for (;;)
+            pause();
+    }
+    close(ready[1]);
+    ck_assert_int_eq(read(ready[0], &c, 1), 1);
+    close(ready[0]);
+    return pid;
+}
+
+static inline void end_child(pid_t pid)
+{
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+}
+
+static inline void write_file(const char *path, const void *p, size_t n)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+
+    ck_assert_msg(fd >= 0, "%s: %s", path, strerror(errno));
+    ck_assert_int_eq(write(fd, p, n), (ssize_t)n);
+    close(fd);
+}
+
+static inline bool file_is(int fd, const char *content)
+{
+    char text[256];
+    ssize_t n = pread(fd, text, sizeof(text), 0);
+
+    return n == (ssize_t)strlen(content) && memcmp(text, content, strlen(content)) == 0;
+}
+
+/* Where the broker may be tested: 0, or 77 to skip. */
+static inline int can_test_broker(void)
+{
+    if (geteuid() != 0) {
+        fprintf(stderr, "skipped: needs root\n");
+        return 77;
+    }
+    return 0;
+}
