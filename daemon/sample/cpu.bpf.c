@@ -14,7 +14,7 @@
 
 #include "sample/cpu_abi.h"
 #include "sample/sample_abi.h"
-#include "unwind/unwind.h"
+#include "unwind/walk.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -46,11 +46,20 @@ struct task_struct {
     __u64 self_exec_id;
 } __attribute__((preserve_access_index));
 
+struct pt_regs___kernel { /* the user's registers, by the kernel's names */
+    unsigned long r15, r13, bp, bx, ax, ip, cs, sp;
+} __attribute__((preserve_access_index));
+
 #define TASK_KERNEL_THREAD 0x00200000 /* PF_KTHREAD */
-#define STACK_MAX 127                 /* frames that bpf_get_stack() may give: its own ceiling */
+#define TASK_EXITING 0x00000004       /* PF_EXITING */
+#define USER_CS_64 0x33
+#define STACK_MAX 127 /* frames that bpf_get_stack() may give: its own ceiling */
 
 /* Inode of the pid namespace in whose terms processes are numbered; 0: the initial one. */
 const volatile __u32 pid_ns_inum;
+
+/* Words that a user stack may have, at most SAMPLE_USER_MAX. */
+const volatile __u32 max_words = SAMPLE_USER_MAX;
 
 /* Sets that want every process: bit n for set n. Written by the loader while the programs run. */
 __u32 filter_all;
@@ -75,9 +84,33 @@ struct {
     __type(value, __u64);
 } counters SEC(".maps");
 
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(max_entries, CPU_PROCESSES_MAX);
+    __uint(map_flags, BPF_F_NO_PREALLOC);
+    __type(key, __u32); /* process id */
+    __type(value, struct unwind_process);
+} processes SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, 1); /* the loader sets the number */
+    __uint(map_flags, BPF_F_MMAPABLE);
+    __type(key, __u32);
+    __type(value, struct unwind_row);
+} rows SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, UNWIND_KNOWN_COUNT);
+    __type(key, __u32);
+    __type(value, struct unwind_known);
+} known SEC(".maps");
+
 struct scratch {
     struct sample_record rec;
-    __u64 frames[2 * (STACK_MAX + 1)];
+    __u64 frames[STACK_MAX + 1 + SAMPLE_USER_MAX];
+    struct unwind_walk walk;
 };
 
 /* One per CPU is enough: the kernel does not run a perf_event program inside another one. */
@@ -108,6 +141,94 @@ static __noinline __u32 pid_number(struct pid *p)
             return BPF_CORE_READ(p, numbers[i].nr);
     }
     return 0;
+}
+
+/* ---- the unwinder's home ---- */
+
+static __always_inline bool unwind_read(struct unwind_walk *w, void *to, __u32 bytes, __u64 from)
+{
+    return bpf_probe_read_user(to, bytes, (const void *)from) == 0;
+}
+
+static __always_inline bool unwind_row(struct unwind_walk *w, __u32 index, struct unwind_row *ret)
+{
+    struct unwind_row *row = bpf_map_lookup_elem(&rows, &index);
+
+    if (!row)
+        return false;
+    *ret = *row;
+    return true;
+}
+
+static __always_inline struct unwind_known *unwind_known_at(struct unwind_walk *w, __u32 index)
+{
+    return bpf_map_lookup_elem(&known, &index);
+}
+
+/* Words of the user's stack follow those of the kernel's. */
+static __always_inline void put_word(struct scratch *s, __u32 i, __u64 word)
+{
+    __u64 base = s->rec.kernel_count, at = i;
+
+    UNWIND_MASK(base, STACK_MAX);
+    UNWIND_MASK(at, SAMPLE_USER_MAX - 1);
+    s->frames[base + at] = word;
+}
+#define UNWIND_OUT(out, i, word) put_word(out, i, word)
+#define UNWIND_OUT_TYPE struct scratch *
+
+#include "unwind/step.h"
+
+struct walk_context {
+    struct scratch *s;
+    struct unwind_process *p;
+};
+
+static long walk_some(__u32 i, void *data)
+{
+    struct walk_context *c = data;
+
+    if (unwind_step(&c->s->walk, c->p, c->s))
+        return 1;
+    return unwind_step(&c->s->walk, c->p, c->s) ? 1 : 0;
+}
+
+/* Unwinds the user's stack by the tables of @p. Returns the number of words. */
+static __always_inline __u32 walk(struct task_struct *task, struct scratch *s,
+                                  struct unwind_process *p)
+{
+    struct walk_context c = { .s = s, .p = p };
+    struct pt_regs___kernel *regs = (void *)bpf_task_pt_regs(task);
+    __u32 limit = max_words;
+
+    if (limit > SAMPLE_USER_MAX)
+        limit = SAMPLE_USER_MAX;
+    if (regs->cs != USER_CS_64) {
+        s->rec.user_end = UNWIND_END_NO_RULE;
+        return 0;
+    }
+    unwind_start(&s->walk, regs->ip, regs->sp, regs->bp, p->slot, (__u32)bpf_jiffies64(), limit);
+    s->walk.r13 = regs->r13;
+    s->walk.rax = regs->ax;
+    s->walk.rbx = regs->bx;
+    s->walk.thread = regs->r15;
+    bpf_loop(SAMPLE_USER_MAX / 2 + 64, walk_some, &c, 0);
+    s->rec.user_end = s->walk.end;
+    if (s->walk.end == UNWIND_END_LIMIT)
+        s->rec.flags |= SAMPLE_USER_CUT;
+    return s->walk.words;
+}
+
+/* The tables of the process that runs, if they are there and are those of this very image. */
+static __always_inline struct unwind_process *tables_of(const struct scratch *s)
+{
+    __u32 pid = s->rec.host_pid;
+    struct unwind_process *p = bpf_map_lookup_elem(&processes, &pid);
+
+    if (!p || (p->exec_id && p->exec_id != s->rec.exec_id) ||
+        (p->start_boottime_ns && p->start_boottime_ns != s->rec.start_boottime_ns))
+        return NULL;
+    return p;
 }
 
 static __always_inline __u32 wanted_sets(__u32 host_pid)
@@ -164,6 +285,7 @@ static __always_inline void take_sample(struct bpf_perf_event_data *ctx, struct 
                                         struct scratch *s)
 {
     __u32 kernel = 0, user = 0, words;
+    struct unwind_process *p;
 
     s->rec.flags = 0;
     s->rec.user_end = UNWIND_END_ROOT;
@@ -177,16 +299,18 @@ static __always_inline void take_sample(struct bpf_perf_event_data *ctx, struct 
         s->rec.flags |= SAMPLE_IN_KERNEL;
         kernel = kernel_stack(ctx, s);
     }
-    if (task->flags & TASK_KERNEL_THREAD)
-        s->rec.flags |= SAMPLE_KERNEL_THREAD;
-    else
-        user = user_stack(ctx, s, kernel);
     s->rec.kernel_count = kernel;
+    if (task->flags & TASK_KERNEL_THREAD) {
+        s->rec.flags |= SAMPLE_KERNEL_THREAD;
+    } else if (!(task->flags & TASK_EXITING)) { /* an exiting task's memory may be gone */
+        p = tables_of(s);
+        user = p ? walk(task, s, p) : user_stack(ctx, s, kernel);
+    }
     s->rec.user_count = user;
 
     words = kernel + user;
-    if (words > 2 * STACK_MAX)
-        words = 2 * STACK_MAX;
+    if (words > STACK_MAX + SAMPLE_USER_MAX)
+        words = STACK_MAX + SAMPLE_USER_MAX;
     if (bpf_ringbuf_output(&ring, s, sizeof(s->rec) + words * sizeof(__u64), BPF_RB_NO_WAKEUP))
         count(CPU_LOST_RING, 1);
     else

@@ -11,7 +11,7 @@
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
-#include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -33,6 +33,7 @@ struct sampler_set {
 struct sampler {
     struct cpu_bpf *skel;
     struct sampler_set sets[SAMPLER_SETS_MAX];
+    struct unwind_row *rows; /* the map's memory, [SAMPLER_ROWS_MAX] */
     size_t ring_bytes;
     int possible_cpus;
 };
@@ -97,9 +98,18 @@ int sampler_new(int pid_ns_fd, size_t ring_bytes, struct sampler **ret, struct e
     s->ring_bytes = ring_bytes;
     r = bpf_map__set_max_entries(s->skel->maps.ring, (uint32_t)ring_bytes);
     if (r == 0)
+        r = bpf_map__set_max_entries(s->skel->maps.rows, SAMPLER_ROWS_MAX);
+    if (r == 0)
         r = cpu_bpf__load(s->skel);
     if (r < 0) {
         r = load_error(r, err);
+        goto fail;
+    }
+    s->rows = mmap(NULL, SAMPLER_ROWS_MAX * sizeof(*s->rows), PROT_READ | PROT_WRITE, MAP_SHARED,
+                   bpf_map__fd(s->skel->maps.rows), 0);
+    if (s->rows == MAP_FAILED) {
+        s->rows = NULL;
+        r = error_errno(err, "cannot map the table of unwind rows");
         goto fail;
     }
     *ret = s;
@@ -123,6 +133,8 @@ struct sampler *sampler_free(struct sampler *s)
         return NULL;
     for (size_t i = 0; i < SAMPLER_SETS_MAX; i++)
         set_disarm(&s->sets[i]);
+    if (s->rows)
+        munmap(s->rows, SAMPLER_ROWS_MAX * sizeof(*s->rows));
     cpu_bpf__destroy(s->skel);
     free(s);
     return NULL;
@@ -236,6 +248,28 @@ int sampler_filter_all(struct sampler *s, uint32_t sets)
         return -EINVAL;
     __atomic_store_n(&s->skel->bss->filter_all, sets, __ATOMIC_RELEASE);
     return 0;
+}
+
+int sampler_put_rows(struct sampler *s, uint32_t first, const struct unwind_row *rows,
+                     uint32_t count)
+{
+    if (first > SAMPLER_ROWS_MAX || count > SAMPLER_ROWS_MAX - first)
+        return -EINVAL;
+    memcpy(s->rows + first, rows, count * sizeof(*rows));
+    return 0;
+}
+
+int sampler_put_process(struct sampler *s, int32_t pid, const struct unwind_process *p)
+{
+    int map = bpf_map__fd(s->skel->maps.processes), r;
+    uint32_t key = (uint32_t)pid;
+
+    if (pid <= 0)
+        return -EINVAL;
+    if (p)
+        return bpf_map_update_elem(map, &key, p, BPF_ANY);
+    r = bpf_map_delete_elem(map, &key);
+    return r == -ENOENT ? 0 : r;
 }
 
 void sampler_stats(const struct sampler *s, struct sampler_stats *ret)

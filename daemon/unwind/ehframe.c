@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The entries of .eh_frame (CIEs and FDEs) walked once and made into a sorted table of rows. Each
  * length is bounded by the section; an entry that is broken or of a kind that x86-64 does not use
@@ -337,10 +337,11 @@ const struct unwind_row *ehframe_find(const struct ehframe_table *t, uint64_t pc
     return lo ? &t->rows[lo - 1] : NULL;
 }
 
-bool ehframe_bias(const struct ehframe_table *t, uint64_t start, uint64_t offset, uint64_t *ret)
+bool ehframe_bias(const struct ehframe_segment *segments, size_t count, uint64_t start,
+                  uint64_t offset, uint64_t *ret)
 {
-    for (size_t i = 0; i < t->segment_count; i++) {
-        const struct ehframe_segment *s = &t->segments[i];
+    for (size_t i = 0; i < count; i++) {
+        const struct ehframe_segment *s = &segments[i];
 
         /* Mappings begin on the page in which the segment begins. */
         if (offset + 4095 >= s->offset && offset < s->offset + s->bytes) {

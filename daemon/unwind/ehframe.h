@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * .eh_frame made into rows: our own bounded reader, because the files are somebody else's and the
  * rows are the unwinder's heart. What a row cannot hold becomes UNWIND_BASE_NONE, never a guess.
@@ -39,4 +39,5 @@ int ehframe_parse(struct span s, uint64_t vaddr, struct ehframe_table *ret);
 const struct unwind_row *ehframe_find(const struct ehframe_table *t, uint64_t pc);
 /* What to take from an address in a mapping of file offset @offset at @start to get the file's own
  * address of it. False: no executable segment is mapped there. */
-bool ehframe_bias(const struct ehframe_table *t, uint64_t start, uint64_t offset, uint64_t *ret);
+bool ehframe_bias(const struct ehframe_segment *segments, size_t count, uint64_t start,
+                  uint64_t offset, uint64_t *ret);

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * DWARF call frame instructions, for x86-64: tracks the CFA, rbp and the return address, and skips
  * whatever is said about other registers. Of expressions only the four forms are known that

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The call frame instructions of .eh_frame, interpreted for what a row holds. Inside unwind/ only.
  */
 #pragma once

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Finds .eh_frame in an ELF file: by its section header, or where those are stripped by the program
  * header of .eh_frame_hdr, which points at it. Reads by pread(2) into our own memory, so that a

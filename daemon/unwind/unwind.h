@@ -6,15 +6,23 @@
 #pragma once
 
 /*
- * A frame word: pc in bits 0..46, compile id mod 2^14 in bits 47..60, kind in bits 61..63.
+ * A frame word: pc in bits 0..46, compile id mod 2^14 in bits 47..60, kind in bits 61..63. The pc
+ * of the leaf and of a frame that a signal interrupted is exact; every other one is a return
+ * address.
  */
 enum unwind_kind {
     UNWIND_NATIVE =
         0, /* pc of code that is not the JVM's, or of unknown nature (frame-pointer walks) */
-    UNWIND_COMPILED = 1,    /* pc in an nmethod, with its compile id */
-    UNWIND_INTERPRETED = 2, /* bits 0..46: Method*; the next word is the raw bcp */
+    UNWIND_COMPILED = 1, /* pc in an nmethod, with its compile id */
+    UNWIND_INTERPRETED =
+        2, /* bits 0..46: Method*; the next word is the raw bcp (0: at its entry) */
     UNWIND_STUB = 3,
-    UNWIND_MARK = 7, /* bits 0..46: a mark, e.g. frozen frames of a virtual thread */
+    UNWIND_SIGNAL = 4, /* the kernel's signal trampoline: the next frame's pc is exact */
+    UNWIND_MARK = 7,   /* bits 0..46: enum unwind_mark */
+};
+
+enum unwind_mark {
+    UNWIND_MARK_FROZEN = 1, /* older frames of a virtual thread lie frozen in the heap */
 };
 
 #define UNWIND_PC_BITS 47
@@ -23,9 +31,22 @@ enum unwind_kind {
 #define UNWIND_ID_MASK ((1ULL << UNWIND_ID_BITS) - 1)
 #define UNWIND_KIND_SHIFT 61
 
-/* Why a user stack ended. */
+/* Why a user stack ended. Numbers are for ever: they are counted and shown. */
 enum unwind_end {
-    UNWIND_END_ROOT = 0,      /* whole */
+    UNWIND_END_ROOT = 0,      /* whole: the outermost frame was reached and every step validated */
     UNWIND_END_UNCHECKED = 1, /* the kernel's frame-pointer walk ended: whole or not is not known */
-    UNWIND_END_LIMIT = 2,
+    UNWIND_END_LIMIT = 2,     /* unwind.max_frames */
+    UNWIND_END_NO_PROCESS = 3,   /* no tables of this process yet */
+    UNWIND_END_NO_MAPPING = 4,   /* the pc is in no mapping that we know: its table comes soon */
+    UNWIND_END_NO_RULE = 5,      /* native code without an unwind rule */
+    UNWIND_END_MEMORY = 6,       /* a word of the stack could not be read */
+    UNWIND_END_PROGRESS = 7,     /* the caller's frame would not lie above the callee's */
+    UNWIND_END_RETURN = 8,       /* native code: what should be a return address is none */
+    UNWIND_END_NO_BLOB = 9,      /* in the code cache but in no live block */
+    UNWIND_END_COMPILED = 10,    /* no return address where a compiled frame has it */
+    UNWIND_END_INTERPRETED = 11, /* no interpreter frame where there should be one */
+    UNWIND_END_STUB = 12,        /* stub or adapter whose caller was not found */
+    UNWIND_END_RUNTIME = 13,     /* runtime, safepoint or deoptimization blob, likewise */
+    UNWIND_END_THREAD = 14, /* frozen frames begin, and the carrier's own are not to be found */
+    UNWIND_END_COUNT,
 };

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* HotSpot's code cache: the block that holds a pc, and whether a word can be a return address into
+ * it. */
+#pragma once
+
+#include "unwind/native.h"
+
+#define UNWIND_PROBE_MAX 16
+
+/* The first eight characters of a CodeBlob's name, as a little endian number. */
+#define UNWIND_NAME(a, b, c, d, e, f, g, h)                                                        \
+    ((uint64_t)(a) | (uint64_t)(b) << 8 | (uint64_t)(c) << 16 | (uint64_t)(d) << 24 |              \
+     (uint64_t)(e) << 32 | (uint64_t)(f) << 40 | (uint64_t)(g) << 48 | (uint64_t)(h) << 56)
+
+UNWIND_INLINE bool unwind_in_code_cache(const struct unwind_process *p, uint64_t pc)
+{
+    return pc >= p->vm.code_low && pc < p->vm.code_high;
+}
+
+UNWIND_INLINE bool unwind_in_interpreter(const struct unwind_process *p, uint64_t pc)
+{
+    return pc >= p->vm.interpreter_low && pc < p->vm.interpreter_high;
+}
+
+/* Finds the live block that holds @pc: w->blob, w->blob_code and w->blob_name. 1 if there is one.
+ */
+UNWIND_FUNCTION int unwind_find_blob(struct unwind_walk *w, struct unwind_process *p, uint64_t pc)
+{
+    uint64_t low = 0, segmap = 0, seg, block, name;
+    uint32_t shift = 0, i;
+    int32_t relative;
+    uint8_t tag = 0xff;
+
+    if (!w || !p)
+        return 0;
+    for (i = 0; i < UNWIND_HEAPS_MAX; i++) {
+        if (pc >= p->vm.heaps[i].low && pc < p->vm.heaps[i].high) {
+            low = p->vm.heaps[i].low;
+            segmap = p->vm.heaps[i].segmap;
+            shift = p->vm.heaps[i].shift & 31;
+        }
+    }
+    if (!segmap)
+        return 0;
+    seg = (pc - low) >> shift;
+    for (i = 0; i < UNWIND_HOPS_MAX; i++) {
+        if (!unwind_read(w, &tag, 1, segmap + seg) || tag == 0xff || tag > seg)
+            return 0;
+        if (tag == 0)
+            break;
+        seg -= tag;
+    }
+    if (tag != 0)
+        return 0;
+    block = low + (seg << shift);
+    if (!unwind_read(w, &tag, 1, block + p->vm.block_used) || tag == 0)
+        return 0;
+    w->blob = block + p->vm.block_header_bytes;
+    if (p->vm.blob_code_pointer) {
+        if (!unwind_read_u64(w, w->blob + p->vm.blob_code, &w->blob_code))
+            return 0;
+    } else {
+        if (!unwind_read(w, &relative, 4, w->blob + p->vm.blob_code))
+            return 0;
+        w->blob_code = w->blob + (uint64_t)(int64_t)relative;
+    }
+    w->blob_name = 0;
+    if (!unwind_read_u64(w, w->blob + p->vm.blob_name, &name) || !name)
+        return 0;
+    /* The name of an unknown stub may be shorter than a word and end its page. */
+    if (!unwind_read_u64(w, name, &w->blob_name))
+        w->blob_name = 0;
+    return 1;
+}
+
+UNWIND_INLINE bool unwind_is_nmethod(uint64_t name)
+{
+    return name == UNWIND_NAME('n', 'm', 'e', 't', 'h', 'o', 'd', 0) ||
+           name == UNWIND_NAME('n', 'a', 't', 'i', 'v', 'e', ' ', 'n');
+}
+
+/* True if @pc is where a deoptimized caller returns to, in the nmethod that w->blob is. */
+UNWIND_INLINE bool unwind_is_deopt(struct unwind_walk *w, const struct unwind_process *p,
+                                   uint64_t pc)
+{
+    uint64_t handler;
+    int32_t relative;
+
+    if (p->vm.deopt_pointer) {
+        if (unwind_read_u64(w, w->blob + p->vm.nmethod_deopt, &handler) && handler == pc)
+            return true;
+        return p->vm.nmethod_deopt_mh &&
+               unwind_read_u64(w, w->blob + p->vm.nmethod_deopt_mh, &handler) && handler == pc;
+    }
+    if (unwind_read(w, &relative, 4, w->blob + p->vm.nmethod_deopt) &&
+        w->blob + (uint64_t)(int64_t)relative == pc)
+        return true;
+    return p->vm.nmethod_deopt_mh &&
+           unwind_read(w, &relative, 4, w->blob + p->vm.nmethod_deopt_mh) && relative > 0 &&
+           w->blob + (uint64_t)(int64_t)relative == pc;
+}
+
+/* 1 if @ra is in the code cache and can be a return address: interpreter (whose return entries are
+ * jumped to), behind a call, the deoptimization handler of its nmethod, or the virtual threads'
+ * barrier. */
+UNWIND_FUNCTION int unwind_java_return(struct unwind_walk *w, struct unwind_process *p, uint64_t ra)
+{
+    uint64_t before;
+
+    if (!w || !p || !unwind_in_code_cache(p, ra))
+        return 0;
+    if (unwind_in_interpreter(p, ra))
+        return 1;
+    if (!unwind_read_u64(w, ra - 8, &before))
+        return 0;
+    if (unwind_after_call(before))
+        return 1;
+    if (!unwind_find_blob(w, p, ra))
+        return 0;
+    if (unwind_is_nmethod(w->blob_name))
+        return unwind_is_deopt(w, p, ra) ? 1 : 0;
+    /* The return barrier is jumped to only: any address in the stubs around it is accepted. */
+    return p->vm.virtual_threads &&
+                   w->blob_name == UNWIND_NAME('S', 't', 'u', 'b', 'R', 'o', 'u', 't')
+               ? 1
+               : 0;
+}
+
+/* 1 if @ra can be a return address at all. */
+UNWIND_FUNCTION int unwind_any_return(struct unwind_walk *w, struct unwind_process *p, uint64_t ra)
+{
+    if (!w || !p)
+        return 0;
+    if (unwind_in_code_cache(p, ra))
+        return unwind_java_return(w, p, ra);
+    return unwind_find_mapping(p, ra) > 0 ? 1 : 0;
+}
+
+/* The word at @addr of the stack is a return address into Java code (or, with @native, into any).
+ */
+UNWIND_INLINE bool unwind_returns_at(struct unwind_walk *w, struct unwind_process *p, uint64_t addr,
+                                     bool native)
+{
+    uint64_t ra;
+
+    if (!unwind_stack(w, addr, &ra))
+        return false;
+    return (native ? unwind_any_return(w, p, ra) : unwind_java_return(w, p, ra)) > 0;
+}
+
+/* The first of @words words from @addr on that is a return address into Java code: its index + 1,
+ * or 0. */
+UNWIND_FUNCTION int unwind_probe(struct unwind_walk *w, struct unwind_process *p, uint64_t addr,
+                                 uint32_t words)
+{
+    uint32_t i;
+
+    if (!w || !p)
+        return 0;
+    for (i = 0; i < UNWIND_PROBE_MAX && i < words; i++) {
+        if (unwind_returns_at(w, p, addr + 8 * i, false))
+            return (int)i + 1;
+    }
+    return 0;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Fills the unwinder's tables: rows of .eh_frame once per file, shared by all processes that map
+ * it, and one description per process. What it reads and where it puts things is given to it, so
+ * that it works with the broker and without. Thread: the engine's.
+ */
+#pragma once
+
+#include "base/error.h"
+#include "proc/proc.h"
+#include "unwind/process.h"
+
+struct feeder;
+
+struct feeder_io {
+    void *ctx;         /* borrowed */
+    uint32_t rows_max; /* that the table of rows has room for */
+    /* The file behind an executable mapping. 0, PROC_GONE, other outcomes > 0 (no file), -errno. */
+    int (*open_mapped)(void *ctx, const struct proc_id *id, uint64_t start, uint64_t end,
+                       int *ret_fd, struct error *err);
+    /* Writes @count rows from index @first on. */
+    int (*put_rows)(void *ctx, uint32_t first, const struct unwind_row *rows, uint32_t count,
+                    struct error *err);
+    /* @p NULL: forgets it. */
+    int (*put_process)(void *ctx, int32_t host_pid, const struct unwind_process *p,
+                       struct error *err);
+};
+
+/* 0 or -ENOMEM. Copies @io. */
+int feeder_new(const struct feeder_io *io, struct feeder **ret);
+struct feeder *feeder_free(struct feeder *f);
+
+/* What feeder_update() is told about a process. */
+struct feeder_process {
+    struct proc_id id;
+    uint64_t start_boottime_ns; /* as samples tell them; 0: any */
+    uint32_t exec_id;
+    const struct maps *maps;
+    const struct unwind_vm *vm; /* NULL: not a JVM, or not ready */
+};
+
+/* Describes a process, or describes it again when its mappings changed. Reads the files that are
+ * new. 0; PROC_GONE; -ENOSPC (no room for rows: native code is then walked by frame pointers);
+ * -errno. */
+int feeder_update(struct feeder *f, const struct feeder_process *p, struct error *err);
+void feeder_forget(struct feeder *f, int32_t host_pid);
+
+struct feeder_stats {
+    uint64_t processes, files, rows, rows_max, files_failed, mappings_left_out;
+};
+void feeder_stats(const struct feeder *f, struct feeder_stats *ret);

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Words of the target: the stack through a window that is copied at once, everything else one by
+ * one. */
+#pragma once
+
+#include "unwind/walk.h"
+
+UNWIND_INLINE bool unwind_read_u64(struct unwind_walk *w, uint64_t from, uint64_t *ret)
+{
+    return unwind_read(w, ret, 8, from);
+}
+
+UNWIND_INLINE bool unwind_read_u32(struct unwind_walk *w, uint64_t from, uint32_t *ret)
+{
+    return unwind_read(w, ret, 4, from);
+}
+
+/* Moves the window so that it begins a little below @addr; near the end of the stack it gets
+ * shorter. */
+UNWIND_FUNCTION int unwind_move_window(struct unwind_walk *w, uint64_t addr)
+{
+    uint64_t low = (addr - 128) & ~7ULL;
+    uint32_t bytes = UNWIND_WINDOW_BYTES;
+
+    if (!w)
+        return 0;
+    if (w->at.sp < addr && low < w->at.sp)
+        low = w->at.sp & ~7ULL;
+    w->window_low = low;
+    w->window_bytes = 0;
+    if (!unwind_read(w, w->window, UNWIND_WINDOW_BYTES, low)) {
+        bytes = 4096 - (uint32_t)(low & 4095);
+        if (bytes >= UNWIND_WINDOW_BYTES)
+            return 0;
+        if (!unwind_read(w, w->window, bytes, low))
+            return 0;
+    }
+    w->window_bytes = bytes;
+    return 1;
+}
+
+/* A word of the stack; @addr is a multiple of 8. */
+UNWIND_INLINE bool unwind_stack(struct unwind_walk *w, uint64_t addr, uint64_t *ret)
+{
+    uint64_t i = addr - w->window_low;
+
+    if (i + 8 > w->window_bytes || i + 8 < 8 || (i & 7)) {
+        unwind_move_window(w, addr);
+        i = addr - w->window_low;
+        if (i + 8 > w->window_bytes || i + 8 < 8 || (i & 7))
+            return unwind_read_u64(w, addr, ret);
+    }
+    i >>= 3;
+    UNWIND_MASK(i, UNWIND_WINDOW_BYTES / 8 - 1);
+    *ret = w->window[i];
+    return true;
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Native code: the mapping of a pc, and its row in the mapping's table. */
+#pragma once
+
+#include "unwind/x86_64.h"
+
+#define UNWIND_SEARCH_STEPS_MAX 24 /* binary search in 2^24 rows */
+
+/* The mapping that holds @pc: its index + 1, or 0. */
+UNWIND_FUNCTION int unwind_find_mapping(struct unwind_process *p, uint64_t pc)
+{
+    uint32_t lo = 0, hi, i;
+
+    if (!p)
+        return 0;
+    hi = p->mapping_count;
+    if (hi > UNWIND_MAPPINGS_MAX)
+        hi = UNWIND_MAPPINGS_MAX;
+    for (i = 0; i < 9 && lo < hi; i++) {
+        uint64_t mid = (lo + hi) / 2;
+
+        UNWIND_MASK(mid, UNWIND_MAPPINGS_MAX - 1);
+        if (p->mappings[mid].start <= pc)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    if (lo) {
+        uint64_t at = lo - 1;
+
+        UNWIND_MASK(at, UNWIND_MAPPINGS_MAX - 1);
+        if (p->mappings[at].start <= pc && pc < p->mappings[at].end)
+            return (int)at + 1;
+    }
+    return 0;
+}
+
+/* The row for @pc in a mapping, by binary search. 0 and *ret, else an enum unwind_end. */
+UNWIND_FUNCTION int unwind_find_row(struct unwind_walk *w, struct unwind_process *p, uint64_t pc)
+{
+    struct unwind_row row = { 0 }, best = { 0 };
+    uint32_t lo, hi, file_pc, i;
+    uint64_t at;
+    int found;
+
+    if (!w || !p)
+        return UNWIND_END_NO_PROCESS;
+    found = unwind_find_mapping(p, pc);
+    if (found <= 0)
+        return UNWIND_END_NO_MAPPING;
+    at = (uint64_t)found - 1;
+    UNWIND_MASK(at, UNWIND_MAPPINGS_MAX - 1);
+    file_pc = (uint32_t)(pc - p->mappings[at].bias);
+    lo = p->mappings[at].first_row;
+    hi = lo + p->mappings[at].row_count;
+    w->ruled = lo != hi;
+    for (i = 0; i < UNWIND_SEARCH_STEPS_MAX; i++) {
+        uint32_t mid;
+
+        if (lo >= hi)
+            break;
+        mid = lo + (hi - lo) / 2;
+        if (!unwind_row(w, mid, &row))
+            return UNWIND_END_NO_RULE;
+        if (row.pc <= file_pc) {
+            best = row;
+            lo = mid + 1;
+        } else {
+            hi = mid;
+        }
+    }
+    w->rule.cfa = best.cfa * 8;
+    w->rule.fp = (int16_t)(best.fp * 8);
+    w->rule.base = best.base;
+    return 0;
+}
+
+/* The rule for native code at w->at. 0 and w->rule, or an enum unwind_end. */
+UNWIND_FUNCTION int unwind_native_rule(struct unwind_walk *w, struct unwind_process *p)
+{
+    int r;
+
+    if (!w || !p)
+        return UNWIND_END_NO_PROCESS;
+    w->rule.blob = 0;
+    w->rule.compile_id = 0;
+    w->rule.kind = UNWIND_NATIVE;
+    w->rule.keep = 1;
+    r = unwind_find_row(w, p, w->exact ? w->at.pc : w->at.pc - 1);
+    /* Behind a system call that ends its function stands another one, or nothing. */
+    if (w->exact && (r || w->rule.base == UNWIND_BASE_NONE))
+        r = unwind_find_row(w, p, w->at.pc - 1);
+    if (r)
+        return r == UNWIND_END_NO_MAPPING && !w->at.pc ? UNWIND_END_RETURN : r;
+    if (!w->ruled) {
+        /* Another runtime's JIT, or a file without tables: frame pointers are all there is. */
+        w->rule.base = UNWIND_BASE_FP;
+        w->rule.cfa = 16;
+        w->rule.fp = -16;
+    } else if (w->rule.base == UNWIND_BASE_PLT) {
+        w->rule.base = UNWIND_BASE_SP;
+        w->rule.cfa = (w->at.pc & 15) >= 11 ? 16 : 8;
+    } else if (w->rule.base == UNWIND_BASE_SIGNAL) {
+        w->rule.kind = UNWIND_SIGNAL;
+    } else if (w->rule.base == UNWIND_BASE_NONE) {
+        if (!w->exact)
+            return UNWIND_END_NO_RULE;
+        /* Hand-written leaves have no rule and no frame. */
+        w->rule.base = UNWIND_BASE_SP;
+        w->rule.cfa = 8;
+        w->rule.fp = 0;
+        w->rule.keep = 0;
+    }
+    return 0;
+}

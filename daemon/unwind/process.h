@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What the unwinder must know of one process: its executable mappings, where the rows of each lie,
+ * and, of a JVM, where the code cache is and how its blocks are read. flamed fills it in; the BPF
+ * programs treat every word of it as untrusted.
+ */
+#pragma once
+
+#include "unwind/rows.h"
+
+#define UNWIND_MAPPINGS_MAX 256
+#define UNWIND_HEAPS_MAX 4
+#define UNWIND_SLOTS_MAX 32768 /* process slots: 15 bits of a cache key */
+
+struct unwind_mapping {
+    uint64_t start, end;           /* executable, sorted by start, not overlapping */
+    uint64_t bias;                 /* address - bias = the file's own address */
+    uint32_t first_row, row_count; /* in the table of rows; none: code without rules */
+};
+
+struct unwind_heap {
+    uint64_t low, high; /* reserved addresses, which never change */
+    uint64_t segmap;
+    uint32_t shift, zero; /* log2 of the segment size */
+};
+
+/* A HotSpot VM. Offsets are in bytes; all zero: not a JVM. */
+struct unwind_vm {
+    uint64_t code_low, code_high; /* around all heaps */
+    uint64_t interpreter_low, interpreter_high;
+    uint64_t call_stub_return;
+    struct unwind_heap heaps[UNWIND_HEAPS_MAX];
+    uint32_t heap_count;
+    uint16_t block_header_bytes, block_used;
+    uint16_t blob_name, blob_code, blob_frame_size, blob_frame_complete;
+    uint16_t nmethod_deopt, nmethod_deopt_mh, nmethod_orig_pc, nmethod_compile_id;
+    uint16_t method_const;
+    uint16_t thread_anchor_sp, thread_anchor_pc, thread_anchor_fp;
+    uint16_t thread_cont_entry; /* 0: not known */
+    uint16_t cont_entry_bytes;
+    uint8_t blob_code_pointer;    /* 1: blob_code is a pointer; 0: an int from the blob */
+    uint8_t deopt_pointer;        /* likewise nmethod_deopt */
+    uint8_t frame_complete_bytes; /* 2 or 4 */
+    uint8_t bcp_slot;             /* words below fp: 8, or 7 in JDK 8 */
+    uint8_t virtual_threads;      /* 1: JDK 21 on */
+    uint8_t zero[3];
+};
+
+struct unwind_process {
+    uint64_t start_boottime_ns; /* 0: any */
+    uint32_t exec_id;           /* 0: any */
+    uint32_t slot;              /* below UNWIND_SLOTS_MAX; a new one whenever mappings change */
+    uint32_t mapping_count, zero;
+    struct unwind_vm vm;
+    struct unwind_mapping mappings[UNWIND_MAPPINGS_MAX];
+};
+UNWIND_ASSERT(sizeof(struct unwind_mapping) == 32);
+UNWIND_ASSERT(sizeof(struct unwind_heap) == 32);
+UNWIND_ASSERT(sizeof(struct unwind_vm) == 5 * 8 + 4 * 32 + 4 + 16 * 2 + 4 + 4 + 4);
+UNWIND_ASSERT(sizeof(struct unwind_process) == 24 + 216 + 32 * UNWIND_MAPPINGS_MAX);

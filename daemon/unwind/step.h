@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * One step up the stack. What a pc means is remembered in a table that all CPUs and processes
+ * share; a hit costs two words of the stack. A remembered nmethod is looked at again once a tick,
+ * so that code which was thrown away is never taken for what stood there before. A return address
+ * that a remembered rule led to is trusted if it is remembered itself; else it must pass the slow
+ * path's test, and where it does not the walk steps back and works the frame before it out anew.
+ */
+#pragma once
+
+#include "unwind/hotspot.h"
+
+#define UNWIND_KEY_EXACT (1ULL << 63)
+
+enum unwind_outcome {
+    UNWIND_GO_ON = 0,
+    UNWIND_STOP = 1, /* w->end says why */
+};
+
+UNWIND_INLINE void unwind_start(struct unwind_walk *w, uint64_t pc, uint64_t sp, uint64_t fp,
+                                uint32_t slot, uint32_t tick, uint32_t max_words)
+{
+    w->at.pc = pc;
+    w->at.sp = sp;
+    w->at.fp = fp;
+    w->words = 0;
+    w->max_words = max_words;
+    w->tick = tick;
+    w->slot = slot;
+    w->exact = 1;
+    w->guessed = 0;
+    w->distrust = 0;
+    w->end = UNWIND_END_LIMIT;
+    w->window_low = 0;
+    w->window_bytes = 0;
+}
+
+UNWIND_INLINE uint64_t unwind_key(const struct unwind_walk *w)
+{
+    return (w->at.pc & UNWIND_PC_MASK) | (uint64_t)(w->slot & (UNWIND_SLOTS_MAX - 1)) << 48 |
+           (w->exact ? UNWIND_KEY_EXACT : 0);
+}
+
+UNWIND_INLINE uint32_t unwind_key_index(uint64_t key)
+{
+    return (uint32_t)(key * 0x9E3779B97F4A7C15ULL >> 48) & (UNWIND_KNOWN_COUNT - 1);
+}
+
+/* Looks again whether the nmethod of a remembered rule is still the same piece of code. */
+UNWIND_FUNCTION int unwind_alive(struct unwind_walk *w, struct unwind_process *p, uint64_t blob,
+                                 uint32_t compile_id)
+{
+    uint32_t id;
+    uint8_t used;
+
+    if (!w || !p)
+        return 0;
+    return unwind_read(w, &used, 1, blob - p->vm.block_header_bytes + p->vm.block_used) && used &&
+                   unwind_read_u32(w, blob + p->vm.nmethod_compile_id, &id) && id == compile_id
+               ? 1
+               : 0;
+}
+
+/* Works out w->rule for w->at from the target's own data. 0 or an enum unwind_end. */
+UNWIND_FUNCTION int unwind_slow_rule(struct unwind_walk *w, struct unwind_process *p)
+{
+    if (!w || !p)
+        return UNWIND_END_NO_PROCESS;
+    if (unwind_in_code_cache(p, w->at.pc))
+        return unwind_java_rule(w, p);
+    return unwind_native_rule(w, p);
+}
+
+UNWIND_INLINE void unwind_remember(struct unwind_walk *w, uint64_t key)
+{
+    struct unwind_known *k = unwind_known_at(w, unwind_key_index(key));
+
+    if (!k)
+        return;
+    /* A reader on another CPU compares the key before and uses a copy of the rest: a torn entry can
+     * mislead one step, whose return address is then checked. */
+    *(volatile uint64_t *)&k->key = 0;
+    k->blob = w->rule.blob;
+    k->compile_id = w->rule.compile_id;
+    k->tick = w->tick;
+    k->cfa = w->rule.cfa;
+    k->fp = w->rule.fp;
+    k->base = w->rule.base;
+    k->kind = w->rule.kind;
+    __asm__ volatile("" ::: "memory");
+    *(volatile uint64_t *)&k->key = key;
+}
+
+/* True and w->rule if the pc is remembered and still means that. */
+UNWIND_INLINE bool unwind_recall(struct unwind_walk *w, struct unwind_process *p, uint64_t key)
+{
+    struct unwind_known *k = unwind_known_at(w, unwind_key_index(key));
+
+    if (!k || *(volatile uint64_t *)&k->key != key)
+        return false;
+    w->rule.blob = k->blob;
+    w->rule.compile_id = k->compile_id;
+    w->rule.cfa = k->cfa;
+    w->rule.fp = k->fp;
+    w->rule.base = k->base;
+    w->rule.kind = k->kind;
+    w->rule.keep = 0;
+    if (w->rule.blob && k->tick != w->tick) {
+        if (unwind_alive(w, p, w->rule.blob, w->rule.compile_id) <= 0)
+            return false;
+        k->tick = w->tick;
+    }
+    return true;
+}
+
+UNWIND_INLINE uint64_t unwind_word(const struct unwind_walk *w)
+{
+    return (w->at.pc & UNWIND_PC_MASK) |
+           (uint64_t)(w->rule.compile_id & UNWIND_ID_MASK) << UNWIND_PC_BITS |
+           (uint64_t)w->rule.kind << UNWIND_KIND_SHIFT;
+}
+
+/* The two words of an interpreted frame. */
+UNWIND_INLINE bool unwind_interpreted(struct unwind_walk *w, struct unwind_process *p,
+                                      uint64_t *ret_method, uint64_t *ret_bcp)
+{
+    uint64_t method;
+
+    if (w->rule.base == UNWIND_BASE_ENTRY) {
+        method = w->rbx;
+        *ret_bcp = 0;
+    } else {
+        if (!unwind_stack(w, w->at.fp - 24, &method))
+            return false;
+        if (w->exact) /* the slot is stale while the register runs ahead */
+            *ret_bcp = w->r13;
+        else if (!unwind_stack(w, w->at.fp - 8 * (uint64_t)p->vm.bcp_slot, ret_bcp))
+            return false;
+    }
+    *ret_method = (method & UNWIND_PC_MASK) | (uint64_t)UNWIND_INTERPRETED << UNWIND_KIND_SHIFT;
+    return true;
+}
+
+/* Finds the caller by w->rule and moves there. 0 or an enum unwind_end. */
+UNWIND_INLINE int unwind_apply(struct unwind_walk *w)
+{
+    uint64_t cfa, pc, fp = w->at.fp;
+    bool fp_set = false;
+
+    switch (w->rule.base) {
+    case UNWIND_BASE_SP:
+    case UNWIND_BASE_ENTRY:
+        cfa = w->at.sp + (uint64_t)(int64_t)w->rule.cfa;
+        break;
+    case UNWIND_BASE_FP:
+        cfa = w->at.fp + (uint64_t)(int64_t)w->rule.cfa;
+        break;
+    case UNWIND_BASE_INTERPRETER:
+        if ((w->at.fp & 7) || !unwind_stack(w, w->at.fp - 8, &cfa) ||
+            !unwind_stack(w, w->at.fp + 8, &pc) || !unwind_stack(w, w->at.fp, &fp))
+            return UNWIND_END_MEMORY;
+        if (w->at.fp < w->at.sp || cfa <= w->at.fp)
+            return UNWIND_END_INTERPRETED;
+        goto found;
+    case UNWIND_BASE_FP_LOAD:
+        if (!unwind_read_u64(w, w->at.fp + (uint64_t)(int64_t)w->rule.cfa, &cfa) ||
+            !unwind_read_u64(w, w->at.fp, &fp))
+            return UNWIND_END_MEMORY;
+        fp_set = true;
+        break;
+    case UNWIND_BASE_SP_LOAD:
+        if (!unwind_read_u64(w, w->at.sp + (uint64_t)(int64_t)w->rule.cfa, &cfa))
+            return UNWIND_END_MEMORY;
+        cfa += 8;
+        break;
+    case UNWIND_BASE_SIGNAL:
+        if (!unwind_read_u64(w, w->at.sp + UNWIND_SIGNAL_PC, &pc) ||
+            !unwind_read_u64(w, w->at.sp + UNWIND_SIGNAL_SP, &cfa) ||
+            !unwind_read_u64(w, w->at.sp + UNWIND_SIGNAL_FP, &fp))
+            return UNWIND_END_MEMORY;
+        w->at.pc = pc;
+        w->at.sp = cfa; /* may lie on another stack */
+        w->at.fp = fp;
+        w->exact = 1;
+        w->guessed = 0;
+        w->window_bytes = 0;
+        return 0;
+    case UNWIND_BASE_DIRECT:
+        pc = w->next.pc;
+        cfa = w->next.sp;
+        fp = w->next.fp;
+        goto found;
+    default:
+        return UNWIND_END_NO_RULE;
+    }
+    if (cfa & 7)
+        return UNWIND_END_PROGRESS;
+    if (!unwind_stack(w, cfa - 8, &pc))
+        return UNWIND_END_MEMORY;
+    if (w->rule.fp && !fp_set && !unwind_stack(w, cfa + (uint64_t)(int64_t)w->rule.fp, &fp))
+        return UNWIND_END_MEMORY;
+found:
+    if (cfa < w->at.sp || (cfa == w->at.sp && w->rule.base != UNWIND_BASE_DIRECT) ||
+        cfa - w->at.sp > UNWIND_STEP_BYTES_MAX)
+        return UNWIND_END_PROGRESS;
+    w->at.pc = pc;
+    w->at.sp = cfa;
+    w->at.fp = fp;
+    w->exact = 0;
+    return 0;
+}
+
+/* One frame: its words into @out (room for w->max_words), and on to its caller. enum
+ * unwind_outcome. */
+UNWIND_INLINE int unwind_step(struct unwind_walk *w, struct unwind_process *p, UNWIND_OUT_TYPE out)
+{
+    uint64_t key = unwind_key(w), word, bcp = 0;
+    struct unwind_place here = w->at;
+    uint32_t here_words = w->words, i;
+    bool recalled = false;
+    int end;
+
+    if (w->at.pc & ~UNWIND_PC_MASK) {
+        w->end = UNWIND_END_RETURN;
+        recalled = true; /* not a pc at all: whoever led here was wrong */
+    } else if (!w->distrust && unwind_recall(w, p, key)) {
+        recalled = true;
+        w->end = 0;
+    } else {
+        w->end = 0;
+    }
+    if (!recalled || w->end) {
+        if (w->guessed && (w->end || unwind_any_return(w, p, w->at.pc) <= 0)) {
+            /* The rule before this one was remembered and is wrong here: that frame again, slowly.
+             */
+            w->at = w->back;
+            w->words = w->back_words;
+            w->exact = w->back_exact;
+            w->guessed = 0;
+            w->distrust = 1;
+            return UNWIND_GO_ON;
+        }
+        if (w->end)
+            return UNWIND_STOP;
+        end = unwind_slow_rule(w, p);
+        if (end) {
+            w->end = (uint8_t)end;
+            w->rule.kind = unwind_in_code_cache(p, w->at.pc) ? UNWIND_STUB : UNWIND_NATIVE;
+            w->rule.compile_id = 0;
+        } else if (w->rule.keep) {
+            unwind_remember(w, key);
+        }
+    }
+    w->distrust = 0;
+
+    word = unwind_word(w);
+    if (!w->end && w->rule.kind == UNWIND_INTERPRETED && !unwind_interpreted(w, p, &word, &bcp))
+        w->end = UNWIND_END_MEMORY;
+    if (w->rule.kind == UNWIND_MARK)
+        word = UNWIND_MARK_FROZEN | (uint64_t)UNWIND_MARK << UNWIND_KIND_SHIFT;
+    if (w->words + 2 > w->max_words) {
+        w->end = UNWIND_END_LIMIT;
+        return UNWIND_STOP;
+    }
+    i = w->words;
+    UNWIND_OUT(out, i, word);
+    w->words++;
+    if (w->rule.kind == UNWIND_INTERPRETED && !w->end) {
+        i = w->words;
+        UNWIND_OUT(out, i, bcp);
+        w->words++;
+    }
+    if (w->end)
+        return UNWIND_STOP;
+    if (w->rule.base == UNWIND_BASE_ROOT)
+        return UNWIND_STOP;
+    w->back = here;
+    w->back_words = here_words;
+    w->back_exact = w->exact;
+    end = unwind_apply(w);
+    if (end) {
+        if (recalled) { /* as above: work it out from what is there now */
+            w->at = here;
+            w->words = here_words;
+            w->distrust = 1;
+            return UNWIND_GO_ON;
+        }
+        w->end = (uint8_t)end;
+        return UNWIND_STOP;
+    }
+    w->guessed = recalled;
+    return UNWIND_GO_ON;
+}

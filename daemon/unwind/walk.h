@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The state of one walk up a user stack, and what both homes must give to it. No allocation, no
+ * recursion, every loop bounded; memory of the target only through unwind_read().
+ *
+ * A home includes this file and defines, before it includes step.h:
+ *   static bool unwind_read(struct unwind_walk *w, void *to, uint32_t bytes, uint64_t from);
+ *   static bool unwind_row(struct unwind_walk *w, uint32_t index, struct unwind_row *ret);
+ *   static struct unwind_known *unwind_known_at(struct unwind_walk *w, uint32_t index);
+ *   UNWIND_OUT(out, i, word): stores word i of the answer
+ */
+#pragma once
+
+#include "unwind/process.h"
+#include "unwind/unwind.h"
+
+#define UNWIND_WINDOW_BYTES 1024           /* of the stack, copied at once; a power of two */
+#define UNWIND_KNOWN_COUNT 65536           /* entries of the table of known return addresses */
+#define UNWIND_HOPS_MAX 96                 /* through a code heap's segment map */
+#define UNWIND_STEP_BYTES_MAX (1u << 20)   /* no frame is larger */
+#define UNWIND_INTERPRETER_BYTES_MAX 32768 /* from sp to fp of an interpreter frame */
+
+/* More ways to find the caller, besides those of a row. */
+enum unwind_rule_base {
+    UNWIND_BASE_INTERPRETER = UNWIND_BASE_COUNT, /* an interpreter frame at fp */
+    UNWIND_BASE_ENTRY,   /* interpreter entry: the frame is not pushed, Method* is in rbx */
+    UNWIND_BASE_DIRECT,  /* w->next holds the caller */
+    UNWIND_BASE_BARRIER, /* to be resolved: the caller's frames are frozen */
+};
+
+/* How to step from one pc. What a table row, a code blob and a decoded instruction all amount to.
+ */
+struct unwind_rule {
+    uint64_t blob;       /* the nmethod whose life bounds the rule's, 0: none */
+    uint32_t compile_id; /* of it */
+    int32_t cfa;         /* bytes from the base */
+    int16_t fp;          /* the caller's fp lies at CFA + fp; 0: unchanged */
+    uint8_t base;        /* enum unwind_base or unwind_rule_base */
+    uint8_t kind;        /* enum unwind_kind */
+    uint32_t keep;       /* 1: may be remembered for this pc */
+};
+
+/* What a pc means, remembered: one form for all kinds of code, so that the hot loop has no cases.
+ */
+struct unwind_known {
+    uint64_t key; /* pc, slot of the process, bit 63: exact pc; 0: empty. Written last. */
+    uint64_t blob;
+    uint32_t compile_id;
+    uint32_t tick; /* when the blob was last seen alive */
+    int32_t cfa;
+    int16_t fp;
+    uint8_t base, kind;
+};
+UNWIND_ASSERT(sizeof(struct unwind_known) == 32);
+
+struct unwind_place {
+    uint64_t pc, sp, fp;
+};
+
+struct unwind_walk {
+    struct unwind_place at, next; /* the frame at hand; its caller, for UNWIND_BASE_DIRECT */
+    struct unwind_place back;     /* the frame before it, to step back to */
+    uint64_t rax, rbx, r13;       /* as interrupted */
+    uint64_t thread;              /* what may be the JavaThread; 0: not known */
+    struct unwind_rule rule;
+    uint64_t blob, blob_code, blob_name; /* what unwind_find_blob() found */
+    uint64_t window_low;
+    uint32_t window_bytes; /* that are valid */
+    uint32_t words, back_words, max_words;
+    uint32_t tick, slot;
+    uint8_t exact;    /* at.pc is where execution stands, not a return address */
+    uint8_t guessed;  /* at.pc was found by a remembered rule and is not checked yet */
+    uint8_t distrust; /* do not use what is remembered for this frame */
+    uint8_t end;
+    uint8_t back_exact;
+    uint8_t ruled; /* the mapping has rows */
+    uint8_t zero[2];
+    uint64_t window[UNWIND_WINDOW_BYTES / 8 + 1];
+};
+
+#ifdef __bpf__
+/* Not static: the kernel's verifier then checks each of them once and on its own. */
+#define UNWIND_FUNCTION __attribute__((noinline))
+#define UNWIND_INLINE static __attribute__((always_inline)) inline
+/* Keeps clang from folding a mask that the verifier must see in the very register that is used. */
+#define UNWIND_MASK(i, mask) asm volatile("%0 &= %1" : "+r"(i) : "i"(mask))
+#else
+#define UNWIND_FUNCTION static __attribute__((unused))
+#define UNWIND_INLINE static inline __attribute__((unused))
+#define UNWIND_MASK(i, mask) ((i) &= (mask))
+#endif

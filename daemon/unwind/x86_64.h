@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * All that depends on the processor: what the instructions around a pc say about the stack.
+ * HotSpot's code generators of JDK 8 to 25 write these bytes; the names of instructions stand
+ * beside them.
+ */
+#pragma once
+
+#include "unwind/memory.h"
+
+/* Sixteen bytes from a pc on and the eight before it. */
+struct unwind_code {
+    uint64_t before, at, after;
+};
+
+#define UNWIND_BYTE(v, i) ((uint32_t)((v) >> (8 * (i))) & 0xff)
+/* The @k-th byte before the end of an eight-byte word: 1 is the last. */
+#define UNWIND_BACK(v, k) UNWIND_BYTE(v, 8 - (k))
+
+/* The eight bytes before a return address end in a call instruction. */
+UNWIND_INLINE bool unwind_after_call(uint64_t v)
+{
+    uint32_t b1 = UNWIND_BACK(v, 1), b2 = UNWIND_BACK(v, 2), b3 = UNWIND_BACK(v, 3);
+    uint32_t b4 = UNWIND_BACK(v, 4), b5 = UNWIND_BACK(v, 5), b6 = UNWIND_BACK(v, 6);
+    uint32_t b7 = UNWIND_BACK(v, 7);
+
+    if (b5 == 0xe8) /* call rel32 */
+        return true;
+    if (b2 == 0xff && ((b1 & 0xf8) == 0xd0 || ((b1 & 0xf8) == 0x10 && b1 != 0x14 && b1 != 0x15)))
+        return true; /* call reg; call [reg] */
+    if (b3 == 0xff && (((b2 & 0xf8) == 0x50 && b2 != 0x54) || b2 == 0x14))
+        return true;              /* call [reg+d8]; call [sib] */
+    if (b4 == 0xff && b3 == 0x54) /* call [sib+d8] */
+        return true;
+    if (b6 == 0xff && (((b5 & 0xf8) == 0x90 && b5 != 0x94) || b5 == 0x15))
+        return true;                 /* call [reg+d32]; call [rip+d32] */
+    return b7 == 0xff && b6 == 0x94; /* call [sib+d32] */
+}
+
+/* Where the call before the return address @ra goes, when it says so; 0 else. */
+UNWIND_INLINE uint64_t unwind_call_target(uint64_t ra, uint64_t before)
+{
+    if (UNWIND_BACK(before, 5) != 0xe8)
+        return 0;
+    return ra + (uint64_t)(int64_t)(int32_t)(uint32_t)(before >> 32);
+}
+
+/* Where the caller's frame is, as an instruction tells it. */
+enum unwind_shape {
+    UNWIND_SHAPE_WHOLE,    /* the frame is complete, or the bytes say nothing */
+    UNWIND_SHAPE_RETURN,   /* the return address is on top */
+    UNWIND_SHAPE_FP,       /* saved fp on top, the return address above it */
+    UNWIND_SHAPE_WHOLE_FP, /* the frame is there but fp is not saved yet, and still the caller's */
+};
+
+/* In a prologue. */
+UNWIND_INLINE uint32_t unwind_prologue(const struct unwind_code *c)
+{
+    uint32_t at4 = (uint32_t)c->at, before3 = (uint32_t)(c->before >> 40);
+
+    if (UNWIND_BACK(c->before, 1) == 0x55) /* after push rbp */
+        return UNWIND_SHAPE_FP;
+    if ((before3 == 0xec8b48 || before3 == 0xe58948) && UNWIND_BACK(c->before, 4) == 0x55)
+        return UNWIND_SHAPE_FP;                 /* after push rbp; mov rbp,rsp */
+    if (at4 == 0x246c8948 || at4 == 0x24ac8948) /* at mov [rsp+n],rbp: sub rsp came first */
+        return UNWIND_SHAPE_WHOLE_FP;
+    if ((UNWIND_BACK(c->before, 4) == 0x48 && UNWIND_BACK(c->before, 3) == 0x83 &&
+         UNWIND_BACK(c->before, 2) == 0xec) ||
+        (UNWIND_BACK(c->before, 7) == 0x48 && UNWIND_BACK(c->before, 6) == 0x81 &&
+         UNWIND_BACK(c->before, 5) == 0xec))
+        return UNWIND_SHAPE_WHOLE; /* after sub rsp,n */
+    if ((at4 & 0xffffff) == 0x7f8141 || (at4 & 0xffffff) == 0xbf8141)
+        return UNWIND_SHAPE_WHOLE; /* at cmp dword [r15+n],imm: the entry barrier of the method */
+    return UNWIND_SHAPE_RETURN;
+}
+
+/* In an epilogue, or WHOLE where the bytes are no part of one. */
+UNWIND_INLINE uint32_t unwind_epilogue(const struct unwind_code *c)
+{
+    uint32_t b0 = UNWIND_BYTE(c->at, 0), before1 = UNWIND_BACK(c->before, 1);
+    uint32_t at3 = (uint32_t)c->at & 0xffffff, at2 = (uint32_t)c->at & 0xffff;
+
+    if (b0 == 0xc3 || b0 == 0xc2) /* ret */
+        return UNWIND_SHAPE_RETURN;
+    if (b0 == 0x5d) /* pop rbp */
+        return UNWIND_SHAPE_FP;
+    if (before1 == 0x5d || before1 == 0xc9) {   /* after pop rbp or leave: the polls at a return */
+        if (at3 == 0x673b49 || at3 == 0xa73b49) /* cmp rsp,[r15+n]: JDK 16 on */
+            return UNWIND_SHAPE_RETURN;
+        if (at3 == 0x978b4d) /* mov r10,[r15+n]: JDK 10 to 15 */
+            return UNWIND_SHAPE_RETURN;
+        if (at2 == 0x0585) /* test eax,[rip+n]: JDK 8 */
+            return UNWIND_SHAPE_RETURN;
+        if (at3 == 0x7f8349 ||
+            at3 == 0xbf8349) /* cmp [r15+n],0: a native wrapper's exception test */
+            return UNWIND_SHAPE_RETURN;
+    }
+    if ((at2 == 0x870f || at2 == 0x850f) && UNWIND_BYTE(c->at, 6) == 0xc3) /* ja, jne; ret */
+        return UNWIND_SHAPE_RETURN;
+    if ((uint32_t)c->at == 0xc3028541) /* test [r10],eax; ret */
+        return UNWIND_SHAPE_RETURN;
+    return UNWIND_SHAPE_WHOLE;
+}
+
+/* The kernel's struct rt_sigframe, as rt_sigreturn finds it at sp. */
+#define UNWIND_SIGNAL_FP 120
+#define UNWIND_SIGNAL_SP 160
+#define UNWIND_SIGNAL_PC 168

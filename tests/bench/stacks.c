@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Samples one process without the rest of flamed and says how many of its stacks are whole, why the
+ * others are not, and what a sample costs. Needs root.
+ *   stacks PID SECONDS HZ [-v]     (-v: shows some stacks that are not whole)
+ */
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "hotspot/hotspot.h"
+#include "sample/sample.h"
+#include "sample/sampler.h"
+#include "unwind/feeder.h"
+#include "unwind/unwind.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define RING_BYTES ((size_t)32 << 20)
+#define THREADS_MAX 65536
+
+static const char *const ENDS[UNWIND_END_COUNT] = {
+    "root",   "unchecked", "limit",    "no process",  "no mapping", "no rule", "memory", "progress",
+    "return", "no blob",   "compiled", "interpreted", "stub",       "runtime", "thread",
+};
+
+static struct {
+    int pid, mem;
+    bool verbose;
+    struct sampler *sampler;
+    struct hotspot_vm *vm;
+    struct maps maps;
+    uint64_t ends[UNWIND_END_COUNT], java_ends[UNWIND_END_COUNT];
+    uint64_t samples, java, frames, kinds[8], kernel, shown, deepest;
+    bool java_tid[THREADS_MAX * 64];
+} run;
+
+static int open_mapped(void *ctx, const struct proc_id *id, uint64_t start, uint64_t end,
+                       int *ret_fd, struct error *err)
+{
+    char path[128];
+
+    (void)ctx;
+    for (size_t i = 0; i < run.maps.count; i++) {
+        if (run.maps.entries[i].start == start && span_eq_str(run.maps.entries[i].path, "[vdso]")) {
+            _cleanup_close_ int out = memfd_create("vdso", MFD_CLOEXEC), mem = -1;
+            char page[4096];
+
+            snprintf(path, sizeof(path), "/proc/%d/mem", id->host_pid);
+            mem = open(path, O_RDONLY | O_CLOEXEC);
+            for (uint64_t at = start; at < end; at += sizeof(page)) {
+                if (pread(mem, page, sizeof(page), (off_t)at) != sizeof(page) ||
+                    write(out, page, sizeof(page)) != sizeof(page))
+                    return -EIO;
+            }
+            *ret_fd = take_fd(&out);
+            return 0;
+        }
+    }
+    snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, id->host_pid, start,
+             end);
+    *ret_fd = open(path, O_RDONLY | O_CLOEXEC);
+    return *ret_fd < 0 ? error_errno(err, "cannot open %s", path) : 0;
+}
+
+static int put_rows(void *ctx, uint32_t first, const struct unwind_row *rows, uint32_t count,
+                    struct error *err)
+{
+    (void)ctx;
+    (void)err;
+    return sampler_put_rows(run.sampler, first, rows, count);
+}
+
+static int put_process(void *ctx, int32_t host_pid, const struct unwind_process *p,
+                       struct error *err)
+{
+    (void)ctx;
+    (void)err;
+    return sampler_put_process(run.sampler, host_pid, p);
+}
+
+static int read_maps(void)
+{
+    _cleanup_close_ int fd = -1;
+    char path[64];
+
+    maps_deinit(&run.maps);
+    snprintf(path, sizeof(path), "/proc/%d/maps", run.pid);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    return fd < 0 ? -errno : maps_read(fd, &run.maps);
+}
+
+static void show(const struct sample_record *rec, const uint64_t *frames)
+{
+    static const char *const KINDS[8] = { "native", "compiled", "interpreted", "stub",
+                                          "signal", "?",        "?",           "mark" };
+
+    printf("--- %.16s tid %u end %s, %u kernel frames\n", rec->comm, rec->host_tid,
+           ENDS[rec->user_end], rec->kernel_count);
+    for (unsigned i = 0; i < rec->user_count; i++) {
+        uint64_t word = frames[rec->kernel_count + i], pc = word & UNWIND_PC_MASK;
+        unsigned kind = (unsigned)(word >> UNWIND_KIND_SHIFT);
+        const struct mapping *m = maps_find(&run.maps, pc);
+        struct hotspot_code code;
+
+        if (i > 6 && i + 6 < rec->user_count)
+            continue;
+        if (i == 0) {
+            uint8_t bytes[32];
+
+            if (pread(run.mem, bytes, sizeof(bytes), (off_t)pc - 12) == sizeof(bytes)) {
+                for (size_t k = 0; k < sizeof(bytes); k++)
+                    printf("%s%02x", k == 12 ? " | " : " ", bytes[k]);
+                printf("\n");
+            }
+        }
+        printf("  %2u %-11s %012" PRIx64 " ", i, KINDS[kind], pc);
+        if (kind == UNWIND_INTERPRETED) {
+            i++;
+            printf("\n");
+        } else if (run.vm && hotspot_code_find(run.vm, pc, &code) == 0)
+            printf("%s kind %d +0x%" PRIx64 " blob %" PRIx64 "\n", code.name, code.kind,
+                   pc - code.start, code.blob);
+        else if (m)
+            printf("%.*s+0x%" PRIx64 "\n", (int)m->path.n, m->path.p, pc - m->start + m->offset);
+        else
+            printf("\n");
+    }
+}
+
+static void see(void *cookie, const struct sample_record *rec, const uint64_t *frames)
+{
+    bool java = rec->host_tid < THREADS_MAX * 64 && run.java_tid[rec->host_tid];
+
+    (void)cookie;
+    if (rec->user_end >= UNWIND_END_COUNT)
+        return;
+    run.samples++;
+    run.kernel += (rec->flags & SAMPLE_IN_KERNEL) != 0;
+    run.ends[rec->user_end]++;
+    run.deepest = MAX(run.deepest, rec->user_count);
+    for (unsigned i = 0; i < rec->user_count; i++) {
+        unsigned kind = (unsigned)(frames[rec->kernel_count + i] >> UNWIND_KIND_SHIFT);
+
+        run.kinds[kind]++;
+        run.frames++;
+        if (kind == UNWIND_INTERPRETED)
+            i++;
+        if (kind == UNWIND_COMPILED || kind == UNWIND_INTERPRETED)
+            java = true;
+    }
+    if (java) {
+        run.java++;
+        run.java_ends[rec->user_end]++;
+        if (rec->user_end != UNWIND_END_ROOT && run.verbose && run.shown++ < 12)
+            show(rec, frames);
+    }
+}
+
+static void thread(void *cookie, int32_t ns_tid, uint64_t java_thread, struct span name)
+{
+    (void)cookie;
+    (void)java_thread;
+    (void)name;
+    if (ns_tid > 0 && ns_tid < THREADS_MAX * 64)
+        run.java_tid[ns_tid] = true;
+}
+
+int main(int argc, char **argv)
+{
+    struct feeder_io io = { .rows_max = SAMPLER_ROWS_MAX,
+                            .open_mapped = open_mapped,
+                            .put_rows = put_rows,
+                            .put_process = put_process };
+    struct feeder_process p = { 0 };
+    struct sampler_stats stats;
+    struct feeder_stats fed;
+    struct feeder *feeder;
+    struct unwind_vm vm;
+    struct error err = ERROR_NULL;
+    struct ring *ring;
+    uint64_t seconds, hz, end_ns, next_ns = 0, begin_ns;
+    size_t bytes;
+    uint32_t set;
+    int mem = -1;
+
+    if (argc < 4 || !span_parse_dec(span_of(argv[2]), &seconds) ||
+        !span_parse_dec(span_of(argv[3]), &hz) || hz == 0) {
+        fprintf(stderr, "usage: stacks PID SECONDS HZ [-v]\n");
+        return 2;
+    }
+    run.pid = (int)strtol(argv[1], NULL, 10);
+    run.verbose = argc > 4;
+    begin_ns = clock_monotonic_ns();
+    if (sampler_new(-1, RING_BYTES, &run.sampler, &err) < 0) {
+        fprintf(stderr, "%s (%s)\n", err.msg, err.remedy);
+        return 1;
+    }
+    printf("loaded in %.0f ms\n", (double)(clock_monotonic_ns() - begin_ns) / 1e6);
+    if (ring_open(sampler_ring_fd(run.sampler, &bytes), RING_BYTES, &ring, &err) < 0 ||
+        feeder_new(&io, &feeder) < 0 || read_maps() < 0) {
+        fprintf(stderr, "%s\n", err.msg);
+        return 1;
+    }
+    p.id.host_pid = run.pid;
+    for (size_t i = 0; i < run.maps.count; i++) {
+        const struct mapping *m = &run.maps.entries[i];
+        char path[64];
+
+        if (m->offset != 0 || !span_ends_with(m->path, "/libjvm.so") || run.vm)
+            continue;
+        snprintf(path, sizeof(path), "/proc/%d/mem", run.pid);
+        run.mem = mem = open(path, O_RDONLY | O_CLOEXEC);
+        if (hotspot_vm_open(mem, m->start, &run.vm, &err) != 0)
+            fprintf(stderr, "%s\n", err.msg);
+    }
+    if (run.vm && hotspot_vm_unwinding(run.vm, &vm) == 0)
+        p.vm = &vm;
+    p.maps = &run.maps;
+    begin_ns = clock_monotonic_ns();
+    if (feeder_update(feeder, &p, &err) != 0) {
+        fprintf(stderr, "%s\n", err.msg);
+        return 1;
+    }
+    feeder_stats(feeder, &fed);
+    printf("%" PRIu64 " rows of %" PRIu64 " files in %.0f ms\n", fed.rows, fed.files,
+           (double)(clock_monotonic_ns() - begin_ns) / 1e6);
+    sampler_filter_process(run.sampler, run.pid, 1);
+    if (sampler_start(run.sampler, NSEC_PER_SEC / hz, &set, &err) < 0) {
+        fprintf(stderr, "%s\n", err.msg);
+        return 1;
+    }
+    end_ns = clock_monotonic_ns() + seconds * NSEC_PER_SEC;
+    while (clock_monotonic_ns() < end_ns) {
+        if (clock_monotonic_ns() > next_ns) {
+            next_ns = clock_monotonic_ns() + NSEC_PER_SEC;
+            if (run.vm)
+                hotspot_vm_threads(run.vm, thread, NULL);
+            read_maps();
+            feeder_update(feeder, &p, &err);
+        }
+        usleep(10000);
+        ring_drain(ring, 1000000, see, NULL);
+    }
+    sampler_stats(run.sampler, &stats);
+    printf("%" PRIu64 " samples, %" PRIu64 " in the kernel, %.1f words each, deepest %" PRIu64
+           ", lost %" PRIu64 ", malformed %" PRIu64 "\n",
+           run.samples, run.kernel, (double)run.frames / (double)MAX(run.samples, 1), run.deepest,
+           stats.lost_ring + stats.lost_other, ring_malformed(ring));
+    printf("%.0f ns a sample in the program\n",
+           (double)stats.time_ns / (double)MAX(stats.samples, 1));
+    printf("frames: native %" PRIu64 " compiled %" PRIu64 " interpreted %" PRIu64 " stub %" PRIu64
+           " signal %" PRIu64 " mark %" PRIu64 "\n",
+           run.kinds[0], run.kinds[1], run.kinds[2], run.kinds[3], run.kinds[4], run.kinds[7]);
+    printf("java threads: %" PRIu64 " of %" PRIu64 " whole, %.3f %%\n", run.java_ends[0], run.java,
+           100.0 * (double)run.java_ends[0] / (double)MAX(run.java, 1));
+    for (size_t i = 1; i < UNWIND_END_COUNT; i++) {
+        if (run.ends[i])
+            printf("  %-12s %8" PRIu64 " all, %8" PRIu64 " java\n", ENDS[i], run.ends[i],
+                   run.java_ends[i]);
+    }
+    feeder_free(feeder);
+    ring_close(ring);
+    sampler_free(run.sampler);
+    hotspot_vm_close(run.vm);
+    maps_deinit(&run.maps);
+    close_fd(mem);
+    return 0;
+}
