@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A request's target: path and query string, decoded, routed, and read as parameters. The first
+ * line is the target; two more are the headers Accept and Accept-Encoding, one more each Host and
+ * Origin. Whatever comes in, results are within their limits and every refusal has a sentence of
+ * valid text. */
+#include "base/text.h"
+#include "serve/access.h"
+#include "serve/negotiate.h"
+#include "serve/params.h"
+#include "serve/route.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check(bool holds)
+{
+    if (!holds)
+        abort();
+}
+
+static void check_params(const struct params *p)
+{
+    check(p->target.pid_count <= BACKEND_PIDS_MAX);
+    for (size_t i = 0; i < p->target.pid_count; i++)
+        check(p->target.pids[i] > 0);
+    check(p->duration_ns >= NSEC_PER_SEC / 10 && p->duration_ns <= 3600 * NSEC_PER_SEC);
+    check(p->period_ns >= NSEC_PER_SEC / PARAMS_HZ_MAX && p->period_ns <= NSEC_PER_SEC);
+    check(p->minwidth >= 0 && p->minwidth <= 100);
+    check(p->view.depth <= PARAMS_DEPTH_MAX);
+    check(p->event[0] && strlen(p->event) < sizeof(p->event));
+    check(text_is_utf8(span_of(p->title)) && strlen(p->title) <= PARAMS_TITLE_MAX);
+}
+
+static void try_target(struct span target)
+{
+    struct span unknown = SPAN_NULL, text = SPAN_NULL, path = target;
+    const struct route *route = NULL;
+    struct error err = ERROR_NULL;
+    struct query q = { 0 };
+    char *decoded = NULL;
+    struct params p;
+    int32_t pid = 1;
+    int r;
+
+    path.n = span_find(path, '?');
+    if (query_decode_path(path, &decoded, &err) == 0) {
+        check(text_is_utf8(span_of(decoded)));
+        if (route_find(span_of(decoded), &route, &pid, &text) == 0)
+            check(pid > 0);
+        else
+            route_nearest(span_of(decoded));
+        free(decoded);
+    } else {
+        check(err.msg[0]);
+    }
+    err = ERROR_NULL;
+    if (query_parse(span_from(target, path.n + 1), &q, &err) < 0) {
+        check(err.msg[0]);
+        return;
+    }
+    for (size_t i = 0; i < q.count; i++)
+        check(text_is_utf8(q.items[i].name) && text_is_utf8(q.items[i].value) &&
+              strlen(q.items[i].value.p) == q.items[i].value.n);
+    r = params_parse(&q, route ? route->params : PARAMS_PROFILE, &p, &unknown, &err);
+    if (r == 0)
+        check_params(&p);
+    else
+        check(err.msg[0] || r == -ENOMEM);
+    params_deinit(&p);
+    query_deinit(&q);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct span rest = { (const char *)data, size }, line[5] = { SPAN_NULL };
+    const struct render_format *formats;
+    struct access_facts facts = { 0 };
+    struct error err = ERROR_NULL;
+    size_t count;
+
+    for (size_t i = 0; i < ARRAY_SIZE(line) && span_take_line(&rest, &line[i]); i++)
+        ;
+    if (line[0].n)
+        try_target(line[0]);
+    formats = render_formats(&count);
+    negotiate_format(line[1], formats, count);
+    negotiate_coding(line[2]);
+    facts = (struct access_facts){ .host = line[3],
+                                   .origin = line[4],
+                                   .host_count = 1,
+                                   .origin_count = 1,
+                                   .fetch_site = rest,
+                                   .local_address = "::1" };
+    if (access_check(&facts, &err) < 0)
+        check(err.msg[0]);
+    facts.local_address = "127.0.0.2";
+    access_check(&facts, &err);
+    return 0;
+}
