@@ -19,6 +19,8 @@ static void demangle_piece(const char *piece, size_t n, void *opaque)
 {
     struct demangled *d = opaque;
 
+    if (!n)
+        return; /* of NULL */
     if (n > sizeof(d->text) - d->n)
         longjmp(d->too_long, 1);
     memcpy(d->text + d->n, piece, n);

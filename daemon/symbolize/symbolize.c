@@ -197,10 +197,11 @@ static uint32_t interpreted_frame(struct naming *n, uint64_t method, uint64_t bc
 
 static void add_user(struct naming *n, const uint64_t *words, size_t count, struct named_stack *out)
 {
-    bool exact = true; /* the leaf's pc */
+    bool exact = true; /* the leaf's pc, and that of a frame which a signal interrupted */
 
     for (size_t i = 0; i < count; i++) {
         uint64_t word = words[i], pc = word & UNWIND_PC_MASK;
+        bool signal = false;
 
         if (word >= VSYSCALL_START && word - VSYSCALL_START < VSYSCALL_BYTES) {
             add_frame(n->s, out, n->s->vsyscall);
@@ -216,6 +217,11 @@ static void add_user(struct naming *n, const uint64_t *words, size_t count, stru
             else
                 add_frame(n->s, out, 0);
             break;
+        case UNWIND_SIGNAL: /* its return address is the first byte of the trampoline */
+            add_frame(n->s, out,
+                      n->r ? resolver_native(n->r, pc, n->java || !n->jvm, n->now_ns) : 0);
+            signal = true;
+            break;
         case UNWIND_INTERPRETED:
             i++;
             add_frame(n->s, out, i < count ? interpreted_frame(n, pc, words[i]) : 0);
@@ -226,7 +232,7 @@ static void add_user(struct naming *n, const uint64_t *words, size_t count, stru
         default:
             add_frame(n->s, out, 0);
         }
-        exact = false;
+        exact = signal;
     }
 }
 
