@@ -6,6 +6,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/fsuid.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/time.h>
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 #define SEND_TIMEOUT_S 5
+#define LISTEN_BACKLOG 4
 #define LISTEN_FD_FIRST 3 /* systemd's protocol */
 
 /* A client that does not take its answers is gone. */
@@ -62,13 +64,19 @@ int listen_at(const char *path, gid_t gid, int *ret_fd, struct error *err)
     memcpy(sa.sun_path, path, strlen(path) + 1);
     if (unlink(path) < 0 && errno != ENOENT)
         return error_errno(err, "cannot remove '%s'", path);
-    old = umask(0177);
+    /* The node is born with its mode and group: nothing is done by its name afterwards, which
+     * whoever owns the folder could have made another file's. */
+    if (fchmod(fd, 0660) < 0)
+        return error_errno(err, "cannot set the mode of a socket");
+    old = umask(0);
+    setfsgid(gid);
     r = bind(fd, (const struct sockaddr *)&sa, sizeof(sa));
+    setfsgid(getegid());
     umask(old);
     if (r < 0)
+        return error_errno(err, "cannot bind to '%s'", path);
+    if (listen(fd, LISTEN_BACKLOG) < 0)
         return error_errno(err, "cannot listen on '%s'", path);
-    if (chown(path, 0, gid) < 0 || chmod(path, 0660) < 0 || listen(fd, 1) < 0)
-        return error_errno(err, "cannot open '%s' to its group", path);
     *ret_fd = take_fd(&fd);
     return 0;
 }
