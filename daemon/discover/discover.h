@@ -82,7 +82,7 @@ struct discover_source {
 struct discover_opts {
     int proc_fd;         /* of /proc; borrowed */
     bool show_arguments; /* do not mask values of -D and --x= */
-    /* Called once for an image that ended over 2 s ago (or whose room is needed), pinned or not:
+    /* Called for an image that ended over 2 s ago (or whose room is needed), pinned or not:
      * who keeps pointers to it forgets them, and who pinned it for a cache unpins it. It is freed
      * at once when no pin is left, else when the last one goes; at the end of @discover all are
      * freed. May be NULL. Must not call discover/, but for process_unpin(). */

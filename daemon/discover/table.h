@@ -45,7 +45,8 @@ struct image {
     uint64_t revive_ns;    /* not before that is an exited one looked at again */
     uint32_t unseen_execs; /* told by samples, the records are still to come */
     bool replaced;         /* it ended by an exec */
-    bool told;             /* opts.dropped() was called for it */
+    bool told;             /* opts.dropped() was called for it, */
+    unsigned told_pins;    /* and that many pins were left */
     bool handed;           /* somebody outside may hold it */
     bool facts;            /* read from /proc */
     uint64_t facts_ns;

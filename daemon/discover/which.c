@@ -26,6 +26,7 @@ static void revive(struct discover *d, struct image *im, uint64_t time_ns)
     im->end_ns = UINT64_MAX;
     im->p.exited = false;
     im->p.exited_ns = 0;
+    im->told = false;
     im->p.zombie = st.state == 'Z';
 }
 
