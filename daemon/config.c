@@ -96,6 +96,18 @@ static const struct option OPTIONS[] = {
     { "idle_timeout", OPTION_NUMBER, AT(idle_timeout_s), 1, 3600, "30", "SECONDS",
       .help =
           "Cut off a client that has not sent a whole request, or reads nothing, for so long." },
+    { "store_max_bytes", OPTION_SIZE, AT(store_max_bytes), UINT64_C(16) << 20, UINT64_C(1) << 50,
+      "2G", "SIZE", .help = "Keep at most SIZE of finished captures; the oldest go first." },
+    { "store_max_age", OPTION_NUMBER, AT(store_max_age_s), 0, UINT64_C(100) * 365 * 86400, "0",
+      "SECONDS", .help = "Drop captures that are older than SECONDS; 0: no limit by age." },
+    { "recorder_hz", OPTION_NUMBER, AT(recorder_hz), 0, 1000, "19", "HZ",
+      .help =
+          "Rate of the flight recorder, which is always on and keeps the last minutes of the whole "
+          "node; 0 turns it off." },
+    { "recorder_seconds", OPTION_NUMBER, AT(recorder_seconds), 10, 86400, "600", "SECONDS",
+      .help = "How far back the flight recorder reaches, where its memory suffices." },
+    { "recorder_max_bytes", OPTION_SIZE, AT(recorder_max_bytes), 1 << 20, UINT64_C(16) << 30, "64M",
+      "SIZE", .help = "Memory of the flight recorder." },
     { "version", OPTION_ACTION, AT(version), 0, 0, NULL, NULL,
       .help = "Print the version and exit.", .flag_only = true },
     { "help", OPTION_ACTION, AT(help), 0, 0, NULL, NULL, .help = "Print this list and exit.",

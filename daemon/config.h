@@ -32,6 +32,8 @@ struct config {
     bool show_arguments;
     uint64_t captures_max, samples_max, connections_max;
     uint64_t answer_max_bytes;
+    uint64_t store_max_bytes, store_max_age_s;
+    uint64_t recorder_hz, recorder_seconds, recorder_max_bytes;
     uint64_t idle_timeout_s;
     bool version, help;
 };

@@ -13,6 +13,7 @@
 #include "notify.h"
 #include "sandbox.h"
 #include "serve/serve.h"
+#include "store/store.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -157,6 +158,18 @@ static int open_signals(int *ret_fd)
     return *ret_fd < 0 ? -errno : 0;
 }
 
+/* The path behind @fd: SQLite wants paths. Must be asked before the sandbox, which hides
+ * /proc/self/fd. */
+static void path_of(int fd, char *buf, size_t size)
+{
+    char link[64];
+    ssize_t n;
+
+    snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+    n = readlink(link, buf, size - 1);
+    buf[MAX(n, 0)] = '\0';
+}
+
 static int run_worker(const struct config *c, struct worker *w, struct error *err)
 {
     struct engine_opts engine_opts = {
@@ -164,6 +177,9 @@ static int run_worker(const struct config *c, struct worker *w, struct error *er
         .captures_max = c->captures_max,
         .samples_max = c->samples_max,
         .show_arguments = c->show_arguments,
+        .recorder_hz = (double)c->recorder_hz,
+        .recorder_keep_ns = c->recorder_seconds * NSEC_PER_SEC,
+        .recorder_max_bytes = c->recorder_max_bytes,
     };
     struct serve_opts serve_opts = {
         .listen_fds = w->listen_fds,
@@ -176,6 +192,12 @@ static int run_worker(const struct config *c, struct worker *w, struct error *er
     };
     struct sandbox_opts sandbox_opts = { .store_fd = w->store_fd };
     struct sandbox_report report = { 0 };
+    char store_path[4096], store_trouble[256];
+    struct store_opts store_opts = { .dir_fd = w->store_fd,
+                                     .dir = store_path,
+                                     .max_bytes = c->store_max_bytes,
+                                     .max_age_s = c->store_max_age_s };
+    struct store *store = NULL;
     _cleanup_close_ int signal_fd = -1;
     struct engine *engine = NULL;
     struct serve *serve = NULL;
@@ -188,12 +210,20 @@ static int run_worker(const struct config *c, struct worker *w, struct error *er
     r = open_signals(&signal_fd);
     if (r < 0)
         return error_code(err, r, "cannot prepare signals");
+    path_of(w->store_fd, store_path, sizeof(store_path));
     r = sandbox_enter(&sandbox_opts, &report, err);
     if (r < 0)
         return r;
     if (report.landlock_problem[0])
         log_warn("%s", report.landlock_problem);
-    r = engine_start(&engine_opts, &engine, err);
+    r = store_open(&store_opts, &store, err);
+    if (r == 0) {
+        store_problem(store, store_trouble, sizeof(store_trouble));
+        if (store_trouble[0])
+            log_warn("%s", store_trouble);
+        engine_opts.store = store;
+        r = engine_start(&engine_opts, &engine, err);
+    }
     if (r == 0)
         r = serve_start(&serve_opts, engine_backend(engine), &serve, err);
     if (r == 0) {
@@ -206,6 +236,7 @@ static int run_worker(const struct config *c, struct worker *w, struct error *er
     }
     serve_stop(serve);
     engine_stop(engine);
+    store_close(store);
     return r;
 }
 

@@ -6,6 +6,7 @@
 
 #define CAPTURE_PROCESSES_MAX 65536u
 #define CAPTURE_THREADS_MAX 200000u
+#define CAPTURE_SECONDS_MAX UINT64_C(3600) /* of one that is given no duration */
 
 /* Key of what a capture decided about a process image; no padding. */
 struct seen_process {
@@ -29,8 +30,12 @@ struct capture {
     uint64_t handle;
     struct target *target;
     struct record *record;
-    capture_done_fn done;
+    capture_done_fn done; /* NULL: nobody waits */
     void *cookie;
+    bool keep;     /* goes to the store */
+    bool resource; /* is listed while it runs */
+    char schedule[64];
+    uint64_t max_age_s;                   /* retention of its own, 0: the store's */
     uint64_t period_ns, start_ns, end_ns; /* end_ns UINT64_MAX: until ended */
     enum symbols_source symbols;
     uint32_t set;
@@ -53,7 +58,8 @@ struct capture {
 struct seen_verdict *capture_verdict(struct engine *e, struct capture *c, const struct process *p,
                                      uint64_t now_ns);
 /* The thread of a sample as an index of the record. 0 or -errno. */
-int capture_thread(struct engine *e, struct capture *c, struct process *p, uint32_t process,
-                   const struct sample_record *rec, uint32_t *ret);
+int capture_thread(struct capture *c, uint32_t process, const struct incoming *in, uint32_t *ret);
+/* The record is a new one: processes and threads are to be told to it again. */
+void capture_forget_members(struct capture *c);
 /* True when samples of more than one pid were wanted. */
 bool capture_has_several_processes(const struct capture *c);

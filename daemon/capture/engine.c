@@ -4,6 +4,7 @@
  * 100 ms otherwise), runs calls from other threads, and ends when the broker is lost.
  */
 #include "capture/engine_impl.h"
+#include "profile/category.h"
 
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -16,7 +17,7 @@
 
 /* ---- calls from other threads ---- */
 
-int engine_call(struct engine *e, int (*fn)(struct engine *e, void *arg), void *arg)
+static int engine_call(struct engine *e, int (*fn)(struct engine *e, void *arg), void *arg)
 {
     struct engine_call call = { .fn = fn, .arg = arg }, **at;
 
@@ -33,6 +34,18 @@ int engine_call(struct engine *e, int (*fn)(struct engine *e, void *arg), void *
         pthread_cond_wait(&e->called, &e->lock);
     pthread_mutex_unlock(&e->lock);
     return call.result;
+}
+
+int engine_ask(struct engine *e, int (*fn)(struct engine *e, void *arg), void *arg,
+               struct error *err)
+{
+    int r = engine_call(e, fn, arg);
+
+    if (r != -ESHUTDOWN)
+        return r;
+    error_set(err, r, "flamed is stopping or being started again");
+    error_remedy(err, "ask once more in a second");
+    return BACKEND_UNAVAILABLE;
 }
 
 /* Runs what is queued. False when the engine is to stop. */
@@ -68,12 +81,55 @@ void engine_sweep(struct engine *e)
 
 /* ---- the loop ---- */
 
+void incoming_name(struct engine *e, struct incoming *in, bool java)
+{
+    char comm[SAMPLE_COMM_BYTES + 1] = "";
+    enum category category;
+    struct process *p = in->process;
+
+    if (in->named == java)
+        return;
+    memcpy(comm, in->rec->comm, SAMPLE_COMM_BYTES);
+    symbolizer_stack(e->symbolizer, p, in->rec, in->frames, java, e->stack);
+    if (in->named < 0)
+        in->thread_name =
+            symbolizer_thread_name(e->symbolizer, p, (int32_t)in->rec->host_tid, comm);
+    category =
+        category_of(e->frames, frame_table_get_string(e->frames, in->thread_name), e->stack->frames,
+                    e->stack->count, in->rec->flags & SAMPLE_IN_KERNEL, p->jvm != JVM_NO);
+    in->flags = (uint16_t)(category << PROFILE_SAMPLE_CATEGORY_SHIFT |
+                           (in->rec->user_end & 15) << PROFILE_SAMPLE_END_SHIFT);
+    if (e->stack->unknown)
+        in->flags |= PROFILE_SAMPLE_UNKNOWN;
+    if (e->stack->truncated)
+        in->flags |= PROFILE_SAMPLE_TRUNCATED;
+    if (java) {
+        e->unknown += e->stack->unknown > 0;
+        e->truncated[PROFILE_SAMPLE_END(in->flags)] += e->stack->truncated;
+    }
+    in->named = java;
+}
+
 static void engine_sample(void *cookie, const struct sample_record *rec, const uint64_t *frames)
 {
     struct engine *e = cookie;
+    struct incoming in = { .rec = rec, .frames = frames, .named = -1 };
+    bool recorded = recorder_sets(e) & 1u << rec->set;
+    char comm[SAMPLE_COMM_BYTES + 1] = "";
 
     e->samples++;
-    captures_sample(e, rec, frames);
+    if (!recorded && !captures_want(e, rec->set))
+        return;
+    memcpy(comm, rec->comm, SAMPLE_COMM_BYTES);
+    in.process = discover_get(e->discover, (int32_t)rec->host_pid, rec->start_boottime_ns,
+                              rec->exec_id, rec->time_ns, comm);
+    if (!in.process) {
+        e->unmatched++;
+        return;
+    }
+    captures_sample(e, &in);
+    if (recorded)
+        recorder_sample(e, &in);
 }
 
 static void engine_tick(struct engine *e)
@@ -142,149 +198,6 @@ static void *engine_main(void *arg)
     return NULL;
 }
 
-/* ---- the backend ---- */
-
-struct start_args {
-    const struct capture_request *req;
-    capture_done_fn done;
-    void *cookie;
-    uint64_t handle;
-    struct error *err;
-};
-
-static int call_start(struct engine *e, void *arg)
-{
-    struct start_args *a = arg;
-
-    return captures_start(e, a->req, a->done, a->cookie, &a->handle, a->err);
-}
-
-/* The outcome of a call; says so when the engine is gone. */
-static int engine_ask(struct engine *e, int (*fn)(struct engine *e, void *arg), void *arg,
-                      struct error *err)
-{
-    int r = engine_call(e, fn, arg);
-
-    if (r != -ESHUTDOWN)
-        return r;
-    error_set(err, r, "flamed is stopping or being started again");
-    error_remedy(err, "ask once more in a second");
-    return BACKEND_UNAVAILABLE;
-}
-
-/* What serve/ holds as a pointer is a number that is never used again: a capture that is ended
- * late, when it has long finished, cannot be mistaken for another. */
-static int backend_capture_start(void *ctx, const struct capture_request *req, capture_done_fn done,
-                                 void *cookie, struct capture **ret, struct error *err)
-{
-    struct start_args a = { .req = req, .done = done, .cookie = cookie, .err = err };
-    int r = engine_ask(ctx, call_start, &a, err);
-
-    if (r == 0)
-        *ret = (struct capture *)(uintptr_t)a.handle;
-    return r;
-}
-
-struct end_args {
-    uint64_t handle;
-    bool keep;
-};
-
-static int call_end(struct engine *e, void *arg)
-{
-    struct end_args *a = arg;
-
-    captures_end(e, a->handle, a->keep);
-    return 0;
-}
-
-static void backend_capture_end(void *ctx, struct capture *c, bool keep)
-{
-    struct end_args a = { (uintptr_t)c, keep };
-
-    engine_call(ctx, call_end, &a);
-}
-
-struct query_args {
-    const struct target_selector *target;
-    int32_t host_pid;
-    json_t **ret;
-    struct error *err;
-};
-
-static int call_target_check(struct engine *e, void *arg)
-{
-    struct query_args *a = arg;
-    _cleanup_(target_freep) struct target *t = NULL;
-    int r = target_new(a->target, &t, a->err);
-
-    return r < 0 ? r : target_check(t, e->discover, e->opts.proc_fd, a->err);
-}
-
-static int call_jvms(struct engine *e, void *arg)
-{
-    struct query_args *a = arg;
-
-    return facts_jvms(e, a->target, a->ret, a->err);
-}
-
-static int call_jvm(struct engine *e, void *arg)
-{
-    struct query_args *a = arg;
-
-    return facts_jvm(e, a->host_pid, a->ret, a->err);
-}
-
-static int call_events(struct engine *e, void *arg)
-{
-    struct query_args *a = arg;
-
-    if (a->host_pid) {
-        struct target_selector s = { .pids = { a->host_pid }, .pid_count = 1 };
-        struct query_args check = { .target = &s, .err = a->err };
-        int r = call_target_check(e, &check);
-
-        if (r != 0)
-            return r;
-    }
-    return facts_events(e, a->ret, a->err);
-}
-
-static int call_ready(struct engine *e, void *arg)
-{
-    struct query_args *a = arg;
-
-    return facts_ready(e, a->ret, a->err);
-}
-
-static int backend_target_check(void *ctx, const struct target_selector *t, struct error *err)
-{
-    return engine_ask(ctx, call_target_check, &(struct query_args){ .target = t, .err = err }, err);
-}
-
-static int backend_jvms(void *ctx, const struct target_selector *t, json_t **ret, struct error *err)
-{
-    return engine_ask(ctx, call_jvms, &(struct query_args){ .target = t, .ret = ret, .err = err },
-                      err);
-}
-
-static int backend_jvm(void *ctx, int32_t host_pid, json_t **ret, struct error *err)
-{
-    return engine_ask(ctx, call_jvm,
-                      &(struct query_args){ .host_pid = host_pid, .ret = ret, .err = err }, err);
-}
-
-static int backend_events(void *ctx, int32_t host_pid, json_t **ret, struct error *err)
-{
-    return engine_ask(ctx, call_events,
-                      &(struct query_args){ .host_pid = host_pid, .ret = ret, .err = err }, err);
-}
-
-static int backend_ready(void *ctx, json_t **ret, struct error *err)
-{
-    return engine_ask(ctx, call_ready, &(struct query_args){ .ret = ret, .err = err }, err);
-}
-
 /* ---- start and stop ---- */
 
 /* A process image that nobody needs any more: its names go too. */
@@ -294,6 +207,7 @@ static void engine_dropped(void *cookie, struct process *p)
 
     if (e->symbolizer)
         symbolizer_forget(e->symbolizer, p);
+    recorder_forget(e, p);
 }
 
 static int engine_open_ring(struct engine *e, struct error *err)
@@ -334,11 +248,18 @@ static int engine_open(struct engine *e, struct error *err)
         r = discover_new(e->broker, &discover_opts, &e->discover, err);
     if (r == 0)
         r = symbolizer_new(e->broker, e->frames, &symbolizer_opts, &e->symbolizer, err);
+    if (r == 0)
+        r = keeper_start(e->store, &e->keeper);
+    if (r == 0)
+        r = recorder_start(e, e->opts.recorder_hz, e->opts.recorder_keep_ns,
+                           e->opts.recorder_max_bytes, err);
     return r;
 }
 
 static void engine_free(struct engine *e)
 {
+    keeper_stop(e->keeper); /* what is queued is still written */
+    recorder_stop(e);
     e->symbolizer = symbolizer_free(e->symbolizer);
     discover_free(e->discover);
     frame_table_free(e->frames);
@@ -363,20 +284,12 @@ int engine_start(const struct engine_opts *o, struct engine **ret, struct error 
     if (!e)
         return error_set(err, -ENOMEM, "not enough memory to start");
     e->opts = *o;
+    e->store = o->store;
     e->wake_fd = e->lost_fd = -1;
     pthread_mutex_init(&e->lock, NULL);
     pthread_cond_init(&e->called, NULL);
     id_table_init(&e->filtered, sizeof(uint64_t), DISCOVER_PROCESSES_MAX);
-    e->backend = (struct api_backend){
-        .ctx = e,
-        .capture_start = backend_capture_start,
-        .capture_end = backend_capture_end,
-        .target_check = backend_target_check,
-        .jvms = backend_jvms,
-        .jvm = backend_jvm,
-        .events = backend_events,
-        .ready = backend_ready,
-    };
+    backend_fill(e, &e->backend);
     r = engine_open(e, err);
     if (r == 0)
         r = -pthread_create(&e->thread, NULL, engine_main, e);

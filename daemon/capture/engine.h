@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "serve/backend.h"
+#include "store/store.h"
 
 struct engine;
 
@@ -17,6 +18,10 @@ struct engine_opts {
     size_t captures_max;
     size_t samples_max; /* of one capture */
     bool show_arguments;
+    struct store *store;       /* borrowed; NULL: captures are not kept */
+    double recorder_hz;        /* 0: no flight recorder */
+    uint64_t recorder_keep_ns; /* how far back it reaches at most */
+    size_t recorder_max_bytes;
     bool allow_injection; /* no meaning until there is an agent */
 };
 

@@ -6,10 +6,12 @@
 #include "base/clock.h"
 #include "base/id_table.h"
 #include "capture/engine.h"
+#include "capture/keeper.h"
 #include "capture/rates.h"
 #include "capture/target.h"
 #include "discover/discover.h"
 #include "sample/sample.h"
+#include "store/flight.h"
 #include "symbolize/symbolize.h"
 
 #include <pthread.h>
@@ -29,6 +31,9 @@ struct engine {
     struct discover *discover;
     struct frame_table *frames;
     struct symbolizer *symbolizer;
+    struct store *store;       /* NULL: none; used from any thread */
+    struct keeper *keeper;     /* used from any thread */
+    struct recorder *recorder; /* NULL: off */
     struct ring *ring;         /* NULL where BPF does not work: facts.bpf_problem says why */
     struct broker_facts facts; /* as of the start */
     struct rates rates;
@@ -37,9 +42,11 @@ struct engine {
     size_t capture_count;
     struct named_stack *stack; /* scratch: one sample being named */
     uint64_t reconciled_ns;    /* when the BPF filter was last brought up to date */
+    uint32_t filtered_all;     /* sets of every process, as the BPF filter holds them */
     struct id_table filtered;  /* struct filtered_process: what the BPF filter holds */
     uint64_t swept_ns;         /* when /proc was last read in full for a request */
-    uint64_t samples, unmatched;
+    uint64_t samples, unmatched, unknown;
+    uint64_t truncated[PROFILE_ENDS];
     struct api_backend backend;
 
     pthread_t thread;
@@ -51,22 +58,43 @@ struct engine {
     bool stopping;
 };
 
-/* Runs @fn on the engine's thread and waits for it. Thread: any but the engine's. -ESHUTDOWN once
- * the engine stops. */
-int engine_call(struct engine *e, int (*fn)(struct engine *e, void *arg), void *arg);
+/* Runs @fn on the engine's thread and waits for it. Thread: any but the engine's. Its result; where
+ * the engine ends, BACKEND_UNAVAILABLE with the sentence. */
+int engine_ask(struct engine *e, int (*fn)(struct engine *e, void *arg), void *arg,
+               struct error *err);
 
 /* Reads /proc in full for a request that must not miss a young process, at most once a second. */
 void engine_sweep(struct engine *e);
+
+/* A sample as it goes through: named at most once each way. */
+struct incoming {
+    const struct sample_record *rec;
+    const uint64_t *frames;
+    struct process *process;
+    int named;            /* how e->stack is named now: -1 not yet, 0 without Java names, 1 with */
+    uint16_t flags;       /* PROFILE_SAMPLE_*, once named */
+    uint32_t thread_name; /* string of e->frames, once named */
+};
+/* Names it into e->stack, with or without Java names. */
+void incoming_name(struct engine *e, struct incoming *in, bool java);
 
 /* ---- running.c: captures under way ---- */
 
 /* *ret_handle names the capture for captures_end(). */
 int captures_start(struct engine *e, const struct capture_request *req, capture_done_fn done,
                    void *cookie, uint64_t *ret_handle, struct error *err);
+/* Starts one that is a resource: it runs on its own and goes to the store. @schedule may be NULL.
+ */
+int captures_create(struct engine *e, const struct capture_request *req, const char *schedule,
+                    uint64_t max_age_s, char ret_id[CAPTURE_ID_BYTES], struct error *err);
+/* What @c has so far, or since the last @reset. */
+int captures_snapshot(struct engine *e, struct capture *c, bool reset, struct profile **ret);
 /* Ends the capture if it still runs: finished early (@keep) or cancelled. */
 void captures_end(struct engine *e, uint64_t handle, bool keep);
 /* Hands a sample to the captures that want it. */
-void captures_sample(struct engine *e, const struct sample_record *rec, const uint64_t *frames);
+void captures_sample(struct engine *e, struct incoming *in);
+/* Whether any capture takes samples of @set. */
+bool captures_want(const struct engine *e, uint32_t set);
 /* Finishes those whose time is over. All samples up to @now_ns must have been handed over. */
 void captures_finish_due(struct engine *e, uint64_t now_ns);
 /* Ends all with @r and the sentence of @err. */
@@ -76,9 +104,39 @@ uint64_t captures_next_deadline(const struct engine *e);
 /* Makes the BPF filter hold just the processes that some capture wants. */
 void captures_reconcile(struct engine *e, uint64_t now_ns);
 
+/* ---- recorder.c: the flight recorder, always on ---- */
+
+/* @hz 0: off. 0, or -errno with @err (then the rest works without). */
+int recorder_start(struct engine *e, double hz, uint64_t keep_ns, size_t max_bytes,
+                   struct error *err);
+void recorder_stop(struct engine *e);
+/* The set it samples with, as a bit; 0 when off. */
+uint32_t recorder_sets(const struct engine *e);
+void recorder_sample(struct engine *e, struct incoming *in);
+/* A process image whose counters nobody will read for long any more. */
+void recorder_forget(struct engine *e, const struct process *p);
+
 /* ---- facts.c: what the engine knows, as JSON ---- */
 
 int facts_jvms(struct engine *e, const struct target_selector *t, json_t **ret, struct error *err);
 int facts_jvm(struct engine *e, int32_t host_pid, json_t **ret, struct error *err);
 int facts_events(struct engine *e, json_t **ret, struct error *err);
 int facts_ready(struct engine *e, json_t **ret, struct error *err);
+
+/* ---- backend.c, resources.c, past.c, metrics.c: functions of struct api_backend ---- */
+
+void backend_fill(struct engine *e, struct api_backend *be);
+int backend_capture_create(void *ctx, const struct capture_request *req,
+                           char ret_id[CAPTURE_ID_BYTES], struct error *err);
+int backend_capture_snapshot(void *ctx, struct capture *c, bool reset, struct profile **ret,
+                             struct error *err);
+int backend_captures(void *ctx, const struct captures_query *q, json_t **ret, struct error *err);
+int backend_capture(void *ctx, const char *id, json_t **ret, struct error *err);
+int backend_capture_profile(void *ctx, const char *id, struct profile **ret, struct error *err);
+int backend_capture_stop(void *ctx, const char *id, struct error *err);
+int backend_capture_delete(void *ctx, const char *id, struct error *err);
+int backend_past(void *ctx, const struct target_selector *t, const struct time_range *range,
+                 const char *event, bool stored, struct profile **ret, struct error *err);
+int backend_timeline(void *ctx, const struct target_selector *t, const struct time_range *range,
+                     size_t buckets, const char *by, json_t **ret, struct error *err);
+int backend_metrics(void *ctx, struct buf *out, struct error *err);

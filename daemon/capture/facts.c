@@ -1,23 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the engine knows, as the JSON of the API: JVMs, events, readiness. */
 #include "capture/engine_impl.h"
+#include "capture/json.h"
 
 #define TICK_NS                                                                                    \
     UINT64_C(10000000) /* a clock tick of /proc/PID/stat: 1/100 s on every architecture */
-
-/* RFC 3339 with nanoseconds, UTC. */
-static json_t *json_time(uint64_t realtime_ns)
-{
-    time_t seconds = (time_t)(realtime_ns / NSEC_PER_SEC);
-    char text[64], day[32];
-    struct tm tm;
-
-    if (!gmtime_r(&seconds, &tm))
-        return json_null();
-    strftime(day, sizeof(day), "%Y-%m-%dT%H:%M:%S", &tm);
-    snprintf(text, sizeof(text), "%s.%09uZ", day, (unsigned)(realtime_ns % NSEC_PER_SEC));
-    return json_string(text);
-}
 
 static uint64_t process_start_realtime_ns(const struct process *p)
 {
@@ -36,11 +23,6 @@ static const char *profilable_reason(const struct process *p)
     }
 }
 
-static json_t *string_or_null(const char *s)
-{
-    return s && s[0] ? json_string(s) : json_null();
-}
-
 static json_t *jvm_json(struct engine *e, struct process *p)
 {
     struct process_usage usage = { 0 };
@@ -50,14 +32,14 @@ static json_t *jvm_json(struct engine *e, struct process *p)
     for (size_t i = 0; i < p->ns_depth; i++)
         json_array_append_new(ns_pids, json_integer(p->ns_pid[i]));
     container = p->container.id[0] || p->container.name[0]
-                    ? json_pack("{s:o, s:o, s:o}", "id", string_or_null(p->container.id), "runtime",
-                                string_or_null(p->container.runtime), "name",
-                                string_or_null(p->container.name))
+                    ? json_pack("{s:o, s:o, s:o}", "id", json_string_or_null(p->container.id),
+                                "runtime", json_string_or_null(p->container.runtime), "name",
+                                json_string_or_null(p->container.name))
                     : json_null();
     pod = p->container.pod_uid[0] || p->container.pod_name[0]
-              ? json_pack("{s:o, s:o, s:o}", "uid", string_or_null(p->container.pod_uid), "name",
-                          string_or_null(p->container.pod_name), "namespace",
-                          string_or_null(p->container.pod_namespace))
+              ? json_pack("{s:o, s:o, s:o}", "uid", json_string_or_null(p->container.pod_uid),
+                          "name", json_string_or_null(p->container.pod_name), "namespace",
+                          json_string_or_null(p->container.pod_namespace))
               : json_null();
     return json_pack("{s:i, s:o, s:o, s:i, s:I, s:o, s:s, s:s, s:s, s:s, s:o, s:o, s:s, s:f, s:I, "
                      "s:i, s:b, s:b, s:b,"
@@ -157,11 +139,16 @@ int facts_ready(struct engine *e, json_t **ret, struct error *err)
 {
     json_t *problems = json_array();
     bool ready = e->ring != NULL;
+    char store[256];
 
     add_problem(problems, "sampling", e->ring ? "" : e->facts.bpf_problem, true);
     add_problem(problems, "sideband", e->facts.sideband_problem, false);
     add_problem(problems, "kernel symbols", symbolizer_kernel_problem(e->symbolizer), false);
     add_problem(problems, "proc", discover_problem(e->discover), false);
+    if (e->store) {
+        store_problem(e->store, store, sizeof(store));
+        add_problem(problems, "store", store, false);
+    }
     *ret = json_pack("{s:s, s:o, s:i}", "status", ready ? "ready" : "unavailable", "problems",
                      problems, "captures", (int)e->capture_count);
     if (!*ret)

@@ -45,7 +45,7 @@ static int reconcile_process(void *cookie, struct process *p)
 void captures_reconcile(struct engine *e, uint64_t now_ns)
 {
     struct reconcile rc = { .e = e, .now_ns = now_ns };
-    uint32_t all = 0, id;
+    uint32_t all = recorder_sets(e), id;
 
     e->reconciled_ns = now_ns;
     id_table_init(&rc.wanted, sizeof(struct filtered_process), DISCOVER_PROCESSES_MAX);
@@ -55,7 +55,8 @@ void captures_reconcile(struct engine *e, uint64_t now_ns)
     }
     if (e->captures)
         discover_each(e->discover, reconcile_process, &rc);
-    broker_filter_all(e->broker, all, NULL);
+    if (all != e->filtered_all && broker_filter_all(e->broker, all, NULL) == 0)
+        e->filtered_all = all;
     for (uint32_t i = 0; i < e->filtered.count;
          i++) { /* what is no longer wanted, or differently */
         const struct filtered_process *f = id_table_get(&e->filtered, i);

@@ -59,27 +59,34 @@ struct seen_verdict *capture_verdict(struct engine *e, struct capture *c, const 
     return v;
 }
 
-int capture_thread(struct engine *e, struct capture *c, struct process *p, uint32_t process,
-                   const struct sample_record *rec, uint32_t *ret)
+int capture_thread(struct capture *c, uint32_t process, const struct incoming *in, uint32_t *ret)
 {
-    struct seen_thread key = { .process = process, .host_tid = rec->host_tid };
-    struct profile_thread t = { .host_tid = (int32_t)rec->host_tid, .process = process };
-    char comm[SAMPLE_COMM_BYTES + 1] = "";
+    struct seen_thread key = { .process = process, .host_tid = in->rec->host_tid };
+    struct profile_thread t = { .host_tid = (int32_t)in->rec->host_tid,
+                                .name = in->thread_name,
+                                .process = process };
     uint32_t id;
-    int r = id_table_add(&c->threads, &key, &id);
+    int fresh = id_table_add(&c->threads, &key, &id), r;
 
-    if (r < 0 || (r = MAX(r, follow_table(&c->threads, (void **)&c->thread_ids, &c->thread_ids_cap,
-                                          sizeof(*c->thread_ids)))) < 0)
-        return r;
-    if (r == 1) {
-        memcpy(comm, rec->comm, SAMPLE_COMM_BYTES);
-        t.name = symbolizer_thread_name(e->symbolizer, p, (int32_t)rec->host_tid, comm);
+    if (fresh < 0)
+        return fresh;
+    r = follow_table(&c->threads, (void **)&c->thread_ids, &c->thread_ids_cap,
+                     sizeof(*c->thread_ids));
+    if (r == 0 && fresh)
         r = record_thread(c->record, &t, &c->thread_ids[id]);
-        if (r < 0)
-            return r;
-    }
+    if (r < 0)
+        return r;
     *ret = c->thread_ids[id];
     return 0;
+}
+
+void capture_forget_members(struct capture *c)
+{
+    id_table_deinit(&c->processes);
+    id_table_deinit(&c->threads);
+    free(TAKE_PTR(c->verdicts));
+    free(TAKE_PTR(c->thread_ids));
+    c->verdicts_cap = c->thread_ids_cap = 0;
 }
 
 bool capture_has_several_processes(const struct capture *c)

@@ -63,64 +63,49 @@ static void capture_note_symbols(struct capture *c, const struct process *p)
 
 /* ---- samples ---- */
 
-static void capture_take(struct engine *e, struct capture *c, struct process *p,
-                         const struct sample_record *rec, const uint64_t *frames, int *named)
+static void capture_take(struct engine *e, struct capture *c, struct incoming *in)
 {
-    struct seen_verdict *v = capture_verdict(e, c, p, rec->time_ns);
-    int java = c->symbols != SYMBOLS_NONE;
-    uint8_t flags = 0;
+    const struct sample_record *rec = in->rec;
+    struct seen_verdict *v = capture_verdict(e, c, in->process, rec->time_ns);
     uint32_t thread;
 
     if (!v || !v->wanted || !capture_keeps(c))
         return;
-    if (*named != java) {
-        symbolizer_stack(e->symbolizer, p, rec, frames, java, e->stack);
-        *named = java;
-        v = capture_verdict(e, c, p, rec->time_ns);
-        if (!v)
-            return;
-    }
+    incoming_name(e, in, c->symbols != SYMBOLS_NONE);
     if (!v->warned) {
         v->warned = true;
-        capture_warn_process(c, p);
-        capture_note_symbols(c, p);
+        capture_warn_process(c, in->process);
+        capture_note_symbols(c, in->process);
     }
-    if (capture_thread(e, c, p, v->process, rec, &thread) < 0)
+    if (capture_thread(c, v->process, in, &thread) < 0)
         return;
-    if (e->stack->unknown)
-        flags |= PROFILE_SAMPLE_UNKNOWN;
-    if (e->stack->truncated)
-        flags |= PROFILE_SAMPLE_TRUNCATED;
     record_sample(c->record, rec->time_ns, thread, e->stack->frames, e->stack->count, rec->weight,
-                  rec->flags & SAMPLE_IN_KERNEL ? SAMPLE_MODE_KERNEL : SAMPLE_MODE_USER, flags);
+                  rec->flags & SAMPLE_IN_KERNEL ? SAMPLE_MODE_KERNEL : SAMPLE_MODE_USER, in->flags);
 }
 
-void captures_sample(struct engine *e, const struct sample_record *rec, const uint64_t *frames)
+void captures_sample(struct engine *e, struct incoming *in)
 {
-    char comm[SAMPLE_COMM_BYTES + 1] = "";
-    struct process *p = NULL;
-    int named = -1; /* how e->stack is named now: -1 not yet, 0 without Java names, 1 with */
-
     for (struct capture *c = e->captures; c; c = c->next) {
-        if (c->set != rec->set || rec->time_ns < c->start_ns || rec->time_ns >= c->end_ns)
-            continue;
-        if (!p) {
-            memcpy(comm, rec->comm, SAMPLE_COMM_BYTES);
-            p = discover_get(e->discover, (int32_t)rec->host_pid, rec->start_boottime_ns,
-                             rec->exec_id, rec->time_ns, comm);
-            if (!p) {
-                e->unmatched++;
-                return;
-            }
-        }
-        capture_take(e, c, p, rec, frames, &named);
+        if (c->set == in->rec->set && in->rec->time_ns >= c->start_ns &&
+            in->rec->time_ns < c->end_ns)
+            capture_take(e, c, in);
     }
+}
+
+bool captures_want(const struct engine *e, uint32_t set)
+{
+    for (const struct capture *c = e->captures; c; c = c->next) {
+        if (c->set == set)
+            return true;
+    }
+    return false;
 }
 
 /* ---- begin and end ---- */
 
-int captures_start(struct engine *e, const struct capture_request *req, capture_done_fn done,
-                   void *cookie, uint64_t *ret_handle, struct error *err)
+/* Begins to sample. The capture is in the list, and will be finished and freed from there. */
+static int capture_begin(struct engine *e, const struct capture_request *req, struct capture **ret,
+                         struct error *err)
 {
     struct capture *c;
     int r;
@@ -140,8 +125,7 @@ int captures_start(struct engine *e, const struct capture_request *req, capture_
         return -ENOMEM;
     id_table_init(&c->processes, sizeof(struct seen_process), CAPTURE_PROCESSES_MAX);
     id_table_init(&c->threads, sizeof(struct seen_thread), CAPTURE_THREADS_MAX);
-    c->done = done;
-    c->cookie = cookie;
+    c->keep = req->keep;
     c->symbols = req->symbols;
     c->period_ns = req->period_ns;
     r = target_new(&req->target, &c->target, err);
@@ -178,7 +162,54 @@ int captures_start(struct engine *e, const struct capture_request *req, capture_
     c->start_ns = c->meta.start_ns = clock_monotonic_ns();
     c->random = c->start_ns | 1;
     c->end_ns = req->duration_ns ? c->start_ns + req->duration_ns : UINT64_MAX;
-    *ret_handle = c->handle = ++e->last_handle;
+    c->handle = ++e->last_handle;
+    if (c->keep && e->store)
+        store_new_id(c->meta.id);
+    *ret = c;
+    return 0;
+}
+
+int captures_start(struct engine *e, const struct capture_request *req, capture_done_fn done,
+                   void *cookie, uint64_t *ret_handle, struct error *err)
+{
+    struct capture *c;
+    int r = capture_begin(e, req, &c, err);
+
+    if (r != 0)
+        return r;
+    c->done = done;
+    c->cookie = cookie;
+    *ret_handle = c->handle;
+    return 0;
+}
+
+int captures_create(struct engine *e, const struct capture_request *req, const char *schedule,
+                    uint64_t max_age_s, char ret_id[CAPTURE_ID_BYTES], struct error *err)
+{
+    struct capture_request limited = *req;
+    struct capture *c;
+    int r;
+
+    if (!e->store) {
+        error_set(err, -ENOENT, "captures cannot be kept: flamed runs without a store");
+        error_remedy(err, "start it with --store DIR");
+        return BACKEND_UNAVAILABLE;
+    }
+    limited.keep = true;
+    if (!limited.duration_ns)
+        limited.duration_ns = CAPTURE_SECONDS_MAX * NSEC_PER_SEC;
+    r = capture_begin(e, &limited, &c, err);
+    if (r != 0)
+        return r;
+    c->resource = true;
+    c->max_age_s = max_age_s;
+    snprintf(c->schedule, sizeof(c->schedule), "%s", schedule ? schedule : "");
+    r = store_put_running(e->store, c->meta.id, &c->meta, schedule, err);
+    if (r < 0) {
+        captures_end(e, c->handle, /* keep= */ false);
+        return BACKEND_UNAVAILABLE;
+    }
+    memcpy(ret_id, c->meta.id, CAPTURE_ID_BYTES);
     return 0;
 }
 
@@ -220,6 +251,26 @@ static void capture_warn_quality(struct engine *e, struct capture *c)
                     "shows nothing with event=cpu");
 }
 
+/* Tells whoever waits for it. A resource's failure is kept, unless it was cancelled. */
+static void capture_answer_failure(struct engine *e, struct capture *c, int r,
+                                   const struct error *err)
+{
+    if (c->done)
+        c->done(c->cookie, r, NULL, err);
+    if (c->resource && r != -ECANCELED)
+        store_put_failed(e->store, c->meta.id, &c->meta, err->msg, NULL);
+}
+
+/* The facts of a profile that ends at @end_ns, in c->meta. */
+static void capture_fill_meta(struct engine *e, struct capture *c, uint64_t end_ns)
+{
+    c->meta.end_ns = MIN(end_ns, c->end_ns);
+    c->meta.by_process = c->meta.by_process || capture_has_several_processes(c);
+    if (!c->meta.symbols[0])
+        snprintf(c->meta.symbols, sizeof(c->meta.symbols), "none: no JVM was sampled");
+    capture_warn_quality(e, c);
+}
+
 static void capture_finish(struct engine *e, struct capture *c, uint64_t end_ns)
 {
     struct profile *p = NULL;
@@ -227,16 +278,42 @@ static void capture_finish(struct engine *e, struct capture *c, uint64_t end_ns)
     int r;
 
     capture_unlink(e, c);
-    c->meta.end_ns = MIN(end_ns, c->end_ns);
-    c->meta.by_process = c->meta.by_process || capture_has_several_processes(c);
-    if (!c->meta.symbols[0])
-        snprintf(c->meta.symbols, sizeof(c->meta.symbols), "none: no JVM was sampled");
-    capture_warn_quality(e, c);
+    capture_fill_meta(e, c, end_ns);
     r = record_finish(c->record, &c->meta, &p);
-    if (r < 0)
+    if (r < 0) {
         error_set(&err, r, "not enough memory to finish this profile");
-    c->done(c->cookie, r, p, &err);
+        capture_answer_failure(e, c, r, &err);
+    } else if (c->keep && e->store) {
+        keeper_put(e->keeper, p, c->schedule, c->max_age_s, c->done, c->cookie);
+    } else if (c->done) {
+        c->done(c->cookie, 0, p, NULL);
+    } else {
+        profile_unref(p);
+    }
     capture_free(c);
+}
+
+int captures_snapshot(struct engine *e, struct capture *c, bool reset, struct profile **ret)
+{
+    uint64_t now = clock_monotonic_ns();
+    struct profile meta = c->meta;
+    struct record *fresh = NULL;
+    int r;
+
+    meta.end_ns = MIN(now, c->end_ns);
+    meta.by_process = meta.by_process || capture_has_several_processes(c);
+    r = record_finish(c->record, &meta, ret);
+    if (r < 0 || !reset)
+        return r;
+    r = record_new(e->frames, e->opts.samples_max, &fresh);
+    if (r < 0)
+        return r;
+    record_free(c->record);
+    c->record = fresh;
+    c->meta.start_ns = now;
+    c->meta.start_realtime_ns = clock_realtime_ns();
+    capture_forget_members(c);
+    return 0;
 }
 
 void captures_finish_due(struct engine *e, uint64_t now_ns)
@@ -253,7 +330,7 @@ void captures_finish_due(struct engine *e, uint64_t now_ns)
 static void capture_fail(struct engine *e, struct capture *c, int r, const struct error *err)
 {
     capture_unlink(e, c);
-    c->done(c->cookie, r, NULL, err);
+    capture_answer_failure(e, c, r, err);
     capture_free(c);
 }
 

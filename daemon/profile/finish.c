@@ -153,8 +153,10 @@ static int finish_samples(struct profile *p, const struct record *r)
         p->total += s->count;
         if (s->flags & PROFILE_SAMPLE_UNKNOWN)
             p->unknown += s->count;
-        if (s->flags & PROFILE_SAMPLE_TRUNCATED)
+        if (s->flags & PROFILE_SAMPLE_TRUNCATED) {
             p->truncated += s->count;
+            p->truncated_by[PROFILE_SAMPLE_END(s->flags)] += s->count;
+        }
     }
     return 0;
 }

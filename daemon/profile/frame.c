@@ -115,3 +115,9 @@ size_t frame_table_bytes(const struct frame_table *t)
     return intern_bytes(t->strings) + id_table_bytes(&t->modules) + id_table_bytes(&t->functions) +
            id_table_bytes(&t->frames);
 }
+
+void frame_table_counts(const struct frame_table *t, struct frame_table_counts *ret)
+{
+    *ret = (struct frame_table_counts){ intern_count(t->strings), t->modules.count,
+                                        t->functions.count, t->frames.count };
+}

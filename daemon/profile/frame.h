@@ -73,3 +73,8 @@ const struct function *frame_table_get_function(const struct frame_table *t, uin
 const struct module *frame_table_get_module(const struct frame_table *t, uint32_t module);
 struct span frame_table_get_string(const struct frame_table *t, uint32_t string);
 size_t frame_table_bytes(const struct frame_table *t);
+/* How many there are of each: ids are dense and in the order in which they were added. */
+struct frame_table_counts {
+    uint32_t strings, modules, functions, frames;
+};
+void frame_table_counts(const struct frame_table *t, struct frame_table_counts *ret);

@@ -26,43 +26,6 @@ static int merge_string(struct merger *m, uint32_t id, uint32_t *ret)
     return frame_table_string(m->table, intern_get(m->p->strings, id), ret);
 }
 
-static int merge_function(struct merger *m, const struct function *from, uint32_t *ret)
-{
-    const struct module *module = &m->p->modules[from->module];
-    struct module module_copy = { 0 };
-    struct function f = { 0 };
-    int r;
-
-    r = merge_string(m, module->path, &module_copy.path);
-    if (r == 0)
-        r = merge_string(m, module->build_id, &module_copy.build_id);
-    if (r == 0)
-        r = frame_table_module(m->table, &module_copy, &f.module);
-    if (r == 0)
-        r = merge_string(m, from->class_name, &f.class_name);
-    if (r == 0)
-        r = merge_string(m, from->name, &f.name);
-    if (r == 0)
-        r = merge_string(m, from->signature, &f.signature);
-    if (r == 0)
-        r = merge_string(m, from->file, &f.file);
-    return r < 0 ? r : frame_table_function(m->table, &f, ret);
-}
-
-static int merge_frames(struct merger *m)
-{
-    int r = 0;
-
-    for (size_t i = 0; i < m->p->frame_count && r == 0; i++) {
-        struct frame f = m->p->frames[i];
-
-        r = merge_function(m, &m->p->functions[f.function], &f.function);
-        if (r == 0)
-            r = frame_table_frame(m->table, &f, &m->frames[i]);
-    }
-    return r;
-}
-
 static int merge_threads(struct merger *m, const struct profile_slice *slice)
 {
     int r = 0;
@@ -108,13 +71,14 @@ static void merge_samples(struct merger *m, const struct profile_slice *slice)
     for (size_t i = 0; i < p->sample_count; i++) {
         const struct profile_sample *s = &p->samples[i];
         uint32_t thread = s->thread < p->thread_count ? m->threads[s->thread] : UINT32_MAX;
+        uint64_t time_ns = s->time_ns - p->start_ns + p->start_realtime_ns;
         size_t n = 0;
 
-        if (thread == UINT32_MAX || s->time_ns < slice->from_ns || s->time_ns >= slice->to_ns)
+        if (thread == UINT32_MAX || time_ns < slice->from_ns || time_ns >= slice->to_ns)
             continue;
         for (uint32_t at = s->stack; at && n < MERGE_DEPTH_MAX; at = p->stacks[at].parent)
             m->stack[n++] = m->frames[p->stacks[at].frame];
-        record_sample(m->record, s->time_ns, thread, m->stack, n, merge_count(m, s->count), s->mode,
+        record_sample(m->record, time_ns, thread, m->stack, n, merge_count(m, s->count), s->mode,
                       s->flags);
     }
 }
@@ -130,7 +94,7 @@ static int merge_one(struct merger *m, const struct profile *p, const struct pro
     m->p = p;
     m->frames = frames;
     m->threads = threads;
-    r = merge_frames(m);
+    r = profile_frames_into(p, m->table, frames);
     if (r == 0)
         r = merge_threads(m, slice);
     if (r == 0)
@@ -155,6 +119,8 @@ int profile_merge(struct profile *const *profiles, size_t count, const struct pr
     for (size_t i = 0; i < count; i++)
         m->period = i ? MIN(m->period, profiles[i]->period) : profiles[i]->period;
     merged_meta.period = m->period = MAX(m->period, UINT64_C(1));
+    merged_meta.start_ns = merged_meta.start_realtime_ns;
+    merged_meta.end_ns = merged_meta.start_ns + (meta->end_ns - meta->start_ns);
     r = frame_table_new(MERGE_ENTRIES_MAX, MERGE_STRING_BYTES_MAX, &m->table);
     if (r == 0)
         r = record_new(m->table, MERGE_SAMPLES_MAX, &m->record);

@@ -40,11 +40,21 @@ struct profile_sample {
     uint32_t stack;   /* index of the leaf's node; 0: no frames */
     uint32_t count;   /* samples it stands for (>= 1) */
     uint8_t mode;     /* enum sample_mode */
-    uint8_t flags;    /* PROFILE_SAMPLE_* */
-    uint16_t zero;
+    uint8_t zero;
+    uint16_t flags; /* PROFILE_SAMPLE_* */
 };
-#define PROFILE_SAMPLE_UNKNOWN 1   /* at least one frame has no name */
-#define PROFILE_SAMPLE_TRUNCATED 2 /* the root was not reached */
+#define PROFILE_SAMPLE_UNKNOWN 1        /* at least one frame has no name */
+#define PROFILE_SAMPLE_TRUNCATED 2      /* the root was not reached */
+#define PROFILE_SAMPLE_CATEGORY_SHIFT 4 /* bits 4..6: enum category (profile/category.h) */
+#define PROFILE_SAMPLE_CATEGORY(flags) ((flags) >> PROFILE_SAMPLE_CATEGORY_SHIFT & 7)
+#define PROFILE_SAMPLE_END_SHIFT 8 /* bits 8..11: enum unwind_end (unwind/unwind.h) */
+#define PROFILE_SAMPLE_END(flags) ((flags) >> PROFILE_SAMPLE_END_SHIFT & 15)
+#define PROFILE_ENDS 16
+
+/* Why a stack is cut, as a label ("no_rule") and as words ("native code without an unwind rule").
+ * Static. */
+const char *profile_end_name(unsigned end);
+const char *profile_end_words(unsigned end);
 
 /* All arrays are owned by the profile; [0] of frames, functions, modules and stacks is the nameless
  * one. */
@@ -71,6 +81,7 @@ struct profile {
     char symbols[256]; /* source of Java names and why: "memory: ..." */
     uint64_t lost;     /* samples that were taken but did not arrive */
     uint64_t total, unknown, truncated;   /* samples (sum of counts), with an unnamed frame, cut */
+    uint64_t truncated_by[PROFILE_ENDS];  /* the truncated ones by enum unwind_end */
     char *warnings[PROFILE_WARNINGS_MAX]; /* owned sentences with the remedy */
     size_t warning_count;
 
@@ -98,17 +109,22 @@ int record_process(struct record *r, const struct profile_process *p, uint32_t *
 int record_thread(struct record *r, const struct profile_thread *t, uint32_t *ret);
 /* @stack: frame ids, leaf first. 0, -ENOSPC (a limit; counted) or -ENOMEM (counted). */
 int record_sample(struct record *r, uint64_t time_ns, uint32_t thread, const uint32_t *stack,
-                  size_t n, uint32_t count, uint8_t mode, uint8_t flags);
+                  size_t n, uint32_t count, uint8_t mode, uint16_t flags);
 /* Adds a warning once (equal sentences are one). */
 void record_warn(struct record *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
 size_t record_samples(const struct record *r); /* sum of counts so far */
+size_t record_bytes(const struct record *r);   /* of memory */
 /* Makes the immutable profile out of it, copying the names it uses; @r stays usable (a later call
  * gives a longer profile). Fields of *meta (event ... symbols, lost) are copied. 0 or -ENOMEM. */
 int record_finish(struct record *r, const struct profile *meta, struct profile **ret);
 
 /* ---- algebra ---- */
 
-/* Which samples of a profile are meant. */
+/* Finds or adds every frame of @p in @table: ret_ids[p->frame_count] are its ids there. 0, -ENOSPC,
+ * -ENOMEM. */
+int profile_frames_into(const struct profile *p, struct frame_table *table, uint32_t *ret_ids);
+
+/* Which samples of a profile are meant; of profile_merge() the times are CLOCK_REALTIME. */
 struct profile_slice {
     uint64_t from_ns, to_ns; /* CLOCK_MONOTONIC, [from, to); 0, UINT64_MAX: all */
     bool (*wants)(void *cookie, const struct profile *p, const struct profile_process *process);

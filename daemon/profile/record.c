@@ -105,7 +105,7 @@ static int record_stack(struct record *r, const uint32_t *stack, size_t n, uint3
 }
 
 int record_sample(struct record *r, uint64_t time_ns, uint32_t thread, const uint32_t *stack,
-                  size_t n, uint32_t count, uint8_t mode, uint8_t flags)
+                  size_t n, uint32_t count, uint8_t mode, uint16_t flags)
 {
     struct profile_sample s = {
         .time_ns = time_ns, .thread = thread, .count = count, .mode = mode, .flags = flags
@@ -158,4 +158,10 @@ void record_warn(struct record *r, const char *fmt, ...)
 size_t record_samples(const struct record *r)
 {
     return (size_t)r->counted;
+}
+
+size_t record_bytes(const struct record *r)
+{
+    return sizeof(*r) + id_table_bytes(&r->nodes) + id_table_bytes(&r->processes) +
+           id_table_bytes(&r->threads) + r->sample_cap * sizeof(*r->samples);
 }

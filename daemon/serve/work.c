@@ -195,6 +195,7 @@ bool work_capture(struct request *req)
         .period_ns = req->params.period_ns,
         .duration_ns = req->params.duration_ns,
         .symbols = req->params.symbols,
+        .keep = true,
     };
     struct error err = ERROR_NULL;
     int r;

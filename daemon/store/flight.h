@@ -19,10 +19,10 @@ struct flight *flight_free(struct flight *f);
  */
 int flight_sample(struct flight *f, uint64_t time_ns, const struct profile_process *process,
                   const struct profile_thread *thread, const uint32_t *stack, size_t n,
-                  uint32_t count, uint8_t mode, uint8_t flags);
+                  uint32_t count, uint8_t mode, uint16_t flags);
 
-/* The samples in [from_ns, to_ns) (CLOCK_MONOTONIC) that @slice wants, as a finished profile. @meta
- * as for record_finish(). 0 or -ENOMEM. */
+/* The samples in [from_ns, to_ns) (CLOCK_MONOTONIC) that @slice wants, as a finished profile (its
+ * times are CLOCK_REALTIME). @meta as for record_finish(). 0 or -ENOMEM. */
 int flight_profile(struct flight *f, const struct profile_slice *slice, const struct profile *meta,
                    struct profile **ret);
 

@@ -60,6 +60,10 @@ void store_new_id(char ret[STORE_ID_BYTES]);
  * returns 0 it survives a kill -9 of this process. */
 int store_put(struct store *s, const struct profile *p, const char *schedule, uint64_t max_age_s,
               struct error *err);
+/* Records that a capture has begun, so that a restart finds it: what is still running when a store
+ * is opened is marked as failed ("flamed ended while it ran"). */
+int store_put_running(struct store *s, const char *id, const struct profile *meta,
+                      const char *schedule, struct error *err);
 /* Records that a capture failed. */
 int store_put_failed(struct store *s, const char *id, const struct profile *meta, const char *why,
                      struct error *err);

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What serve/ asks of the engine: each function takes its question to the engine's thread. */
+#include "capture/engine_impl.h"
+
+struct start_args {
+    const struct capture_request *req;
+    capture_done_fn done;
+    void *cookie;
+    uint64_t handle;
+    struct error *err;
+};
+
+static int call_start(struct engine *e, void *arg)
+{
+    struct start_args *a = arg;
+
+    return captures_start(e, a->req, a->done, a->cookie, &a->handle, a->err);
+}
+
+/* What serve/ holds as a pointer is a number that is never used again: a capture that is ended
+ * late, when it has long finished, cannot be mistaken for another. */
+static int backend_capture_start(void *ctx, const struct capture_request *req, capture_done_fn done,
+                                 void *cookie, struct capture **ret, struct error *err)
+{
+    struct start_args a = { .req = req, .done = done, .cookie = cookie, .err = err };
+    int r = engine_ask(ctx, call_start, &a, err);
+
+    if (r == 0)
+        *ret = (struct capture *)(uintptr_t)a.handle;
+    return r;
+}
+
+struct end_args {
+    uint64_t handle;
+    bool keep;
+};
+
+static int call_end(struct engine *e, void *arg)
+{
+    struct end_args *a = arg;
+
+    captures_end(e, a->handle, a->keep);
+    return 0;
+}
+
+static void backend_capture_end(void *ctx, struct capture *c, bool keep)
+{
+    struct end_args a = { (uintptr_t)c, keep };
+
+    engine_ask(ctx, call_end, &a, NULL);
+}
+
+struct query_args {
+    const struct target_selector *target;
+    int32_t host_pid;
+    json_t **ret;
+    struct error *err;
+};
+
+static int call_target_check(struct engine *e, void *arg)
+{
+    struct query_args *a = arg;
+    _cleanup_(target_freep) struct target *t = NULL;
+    int r = target_new(a->target, &t, a->err);
+
+    return r < 0 ? r : target_check(t, e->discover, e->opts.proc_fd, a->err);
+}
+
+static int call_jvms(struct engine *e, void *arg)
+{
+    struct query_args *a = arg;
+
+    return facts_jvms(e, a->target, a->ret, a->err);
+}
+
+static int call_jvm(struct engine *e, void *arg)
+{
+    struct query_args *a = arg;
+
+    return facts_jvm(e, a->host_pid, a->ret, a->err);
+}
+
+static int call_events(struct engine *e, void *arg)
+{
+    struct query_args *a = arg;
+
+    if (a->host_pid) {
+        struct target_selector s = { .pids = { a->host_pid }, .pid_count = 1 };
+        struct query_args check = { .target = &s, .err = a->err };
+        int r = call_target_check(e, &check);
+
+        if (r != 0)
+            return r;
+    }
+    return facts_events(e, a->ret, a->err);
+}
+
+static int call_ready(struct engine *e, void *arg)
+{
+    struct query_args *a = arg;
+
+    return facts_ready(e, a->ret, a->err);
+}
+
+static int backend_target_check(void *ctx, const struct target_selector *t, struct error *err)
+{
+    return engine_ask(ctx, call_target_check, &(struct query_args){ .target = t, .err = err }, err);
+}
+
+static int backend_jvms(void *ctx, const struct target_selector *t, json_t **ret, struct error *err)
+{
+    return engine_ask(ctx, call_jvms, &(struct query_args){ .target = t, .ret = ret, .err = err },
+                      err);
+}
+
+static int backend_jvm(void *ctx, int32_t host_pid, json_t **ret, struct error *err)
+{
+    return engine_ask(ctx, call_jvm,
+                      &(struct query_args){ .host_pid = host_pid, .ret = ret, .err = err }, err);
+}
+
+static int backend_events(void *ctx, int32_t host_pid, json_t **ret, struct error *err)
+{
+    return engine_ask(ctx, call_events,
+                      &(struct query_args){ .host_pid = host_pid, .ret = ret, .err = err }, err);
+}
+
+static int backend_ready(void *ctx, json_t **ret, struct error *err)
+{
+    return engine_ask(ctx, call_ready, &(struct query_args){ .ret = ret, .err = err }, err);
+}
+
+void backend_fill(struct engine *e, struct api_backend *be)
+{
+    *be = (struct api_backend){
+        .ctx = e,
+        .capture_start = backend_capture_start,
+        .capture_end = backend_capture_end,
+        .target_check = backend_target_check,
+        .jvms = backend_jvms,
+        .jvm = backend_jvm,
+        .events = backend_events,
+        .ready = backend_ready,
+        .capture_create = backend_capture_create,
+        .capture_snapshot = backend_capture_snapshot,
+        .captures = backend_captures,
+        .capture = backend_capture,
+        .capture_profile = backend_capture_profile,
+        .capture_stop = backend_capture_stop,
+        .capture_delete = backend_capture_delete,
+        .past = backend_past,
+        .timeline = backend_timeline,
+        .metrics = backend_metrics,
+    };
+}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "capture/keeper.h"
+
+#include "base/clock.h"
+
+#include <pthread.h>
+
+#define KEEPER_RETAIN_NS (60 * NSEC_PER_SEC)
+
+struct kept {
+    struct kept *next;
+    struct profile *profile; /* a reference */
+    char schedule[64];
+    uint64_t max_age_s;
+    capture_done_fn done;
+    void *cookie;
+};
+
+struct keeper {
+    struct store *store; /* borrowed; NULL: none */
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    struct kept *queue; /* oldest first; the first stays in until it is stored */
+    bool stopping;
+};
+
+static void keep(struct keeper *k, struct kept *item)
+{
+    struct error err = ERROR_NULL;
+    struct profile *p = item->profile;
+    int r = 0;
+
+    if (k->store)
+        r = store_put(k->store, p, item->schedule[0] ? item->schedule : NULL, item->max_age_s,
+                      &err);
+    if (r < 0)
+        store_put_failed(k->store, p->id, p, err.msg, NULL);
+    if (item->done)
+        item->done(item->cookie, 0, profile_ref(p), r < 0 ? &err : NULL);
+}
+
+static struct kept *keeper_next(struct keeper *k)
+{
+    struct timespec until;
+
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += (time_t)(KEEPER_RETAIN_NS / NSEC_PER_SEC);
+    while (!k->queue && !k->stopping) {
+        if (pthread_cond_timedwait(&k->wake, &k->lock, &until) == ETIMEDOUT)
+            break;
+    }
+    return k->queue;
+}
+
+static void *keeper_main(void *arg)
+{
+    struct keeper *k = arg;
+    uint64_t retained_ns = 0;
+
+    pthread_setname_np(pthread_self(), "flamed-keeper");
+    pthread_mutex_lock(&k->lock);
+    for (;;) {
+        struct kept *item = keeper_next(k);
+        uint64_t now = clock_monotonic_ns();
+
+        if (!item && k->stopping)
+            break;
+        pthread_mutex_unlock(&k->lock);
+        if (item)
+            keep(k, item);
+        if (k->store && (item || now - retained_ns >= KEEPER_RETAIN_NS)) {
+            store_retain(k->store, clock_realtime_ns(), NULL);
+            retained_ns = now;
+        }
+        pthread_mutex_lock(&k->lock);
+        if (item) {
+            k->queue = item->next;
+            profile_unref(item->profile);
+            free(item);
+        }
+    }
+    pthread_mutex_unlock(&k->lock);
+    return NULL;
+}
+
+int keeper_start(struct store *store, struct keeper **ret)
+{
+    struct keeper *k = calloc(1, sizeof(*k));
+    pthread_condattr_t attr;
+    int r;
+
+    if (!k)
+        return -ENOMEM;
+    k->store = store;
+    pthread_mutex_init(&k->lock, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&k->wake, &attr);
+    pthread_condattr_destroy(&attr);
+    r = -pthread_create(&k->thread, NULL, keeper_main, k);
+    if (r < 0) {
+        free(k);
+        return r;
+    }
+    *ret = k;
+    return 0;
+}
+
+struct keeper *keeper_stop(struct keeper *k)
+{
+    if (!k)
+        return NULL;
+    pthread_mutex_lock(&k->lock);
+    k->stopping = true;
+    pthread_cond_signal(&k->wake);
+    pthread_mutex_unlock(&k->lock);
+    pthread_join(k->thread, NULL);
+    pthread_cond_destroy(&k->wake);
+    pthread_mutex_destroy(&k->lock);
+    free(k);
+    return NULL;
+}
+
+void keeper_put(struct keeper *k, struct profile *p, const char *schedule, uint64_t max_age_s,
+                capture_done_fn done, void *cookie)
+{
+    struct kept *item = calloc(1, sizeof(*item)), **at;
+
+    if (!item) {
+        if (done)
+            done(cookie, 0, p, NULL); /* unkept, but not lost to the one who waits for it */
+        else
+            profile_unref(p);
+        return;
+    }
+    item->profile = p;
+    item->max_age_s = max_age_s;
+    item->done = done;
+    item->cookie = cookie;
+    snprintf(item->schedule, sizeof(item->schedule), "%s", schedule ? schedule : "");
+    pthread_mutex_lock(&k->lock);
+    for (at = &k->queue; *at;)
+        at = &(*at)->next;
+    *at = item;
+    pthread_cond_signal(&k->wake);
+    pthread_mutex_unlock(&k->lock);
+}
+
+struct profile *keeper_find(struct keeper *k, const char *id)
+{
+    struct profile *found = NULL;
+
+    pthread_mutex_lock(&k->lock);
+    for (struct kept *item = k->queue; item && !found; item = item->next) {
+        if (strcmp(item->profile->id, id) == 0)
+            found = profile_ref(item->profile);
+    }
+    pthread_mutex_unlock(&k->lock);
+    return found;
+}

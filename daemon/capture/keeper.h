@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Takes finished profiles to the store on a thread of its own, so that the engine never waits for a
+ * disk. A capture counts as done once it is there. Functions may be called from any thread.
+ */
+#pragma once
+
+#include "serve/backend.h"
+#include "store/store.h"
+
+struct keeper;
+
+/* @store may be NULL: nothing is kept, profiles are only handed on. 0 or -errno. */
+int keeper_start(struct store *store, struct keeper **ret);
+/* Writes what is queued, then ends. */
+struct keeper *keeper_stop(struct keeper *k);
+
+/* Takes the reference @p. When it is stored (or cannot be), @done is called with it, on the
+ * keeper's thread;
+ * @done may be NULL. @max_age_s: retention of its own, 0: the store's. */
+void keeper_put(struct keeper *k, struct profile *p, const char *schedule, uint64_t max_age_s,
+                capture_done_fn done, void *cookie);
+/* The profile of a capture that is queued, as a new reference; NULL if there is none. */
+struct profile *keeper_find(struct keeper *k, const char *id);

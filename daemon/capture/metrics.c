@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Prometheus text of what flamed costs, what it sees, and where JVMs spend their CPU time. */
+#include "base/version.h"
+#include "capture/recorder.h"
+
+#include <sys/resource.h>
+
+struct jvm_metrics {
+    struct engine *e;
+    struct buf *out;
+};
+
+struct metrics {
+    struct buf *out;
+    struct store_stats store;
+    char store_problem[256];
+};
+
+static void metric_head(struct buf *out, const char *name, const char *type, const char *help)
+{
+    buf_printf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+}
+
+static void metric(struct buf *out, const char *name, const char *type, const char *help,
+                   double value)
+{
+    metric_head(out, name, type, help);
+    buf_printf(out, "%s %.17g\n", name, value);
+}
+
+/* The inside of a label's quotes. */
+static void add_label(struct buf *out, const char *name, const char *value)
+{
+    buf_printf(out, "%s=\"", name);
+    for (; *value; value++) {
+        if (*value == '\\' || *value == '"')
+            buf_add_char(out, '\\');
+        buf_add_char(out, *value);
+    }
+    buf_add_char(out, '"');
+}
+
+/* Memory in use now, from /proc/PID/statm; 0 when it cannot be read. */
+static double resident_bytes(int proc_fd, int32_t pid)
+{
+    _cleanup_buf_ struct buf text = BUF_NULL;
+    char path[32];
+    struct span s, word;
+    uint64_t pages;
+
+    buf_init(&text, 256);
+    snprintf(path, sizeof(path), "%d/statm", pid);
+    if (buf_read_at(&text, proc_fd, path) < 0)
+        return 0;
+    s = buf_span(&text);
+    if (!span_take_word(&s, &word) || !span_take_word(&s, &word) || !span_parse_dec(word, &pages))
+        return 0;
+    return (double)pages * (double)sysconf(_SC_PAGESIZE);
+}
+
+static void metrics_own(struct engine *e, struct buf *out)
+{
+    struct {
+        const char *name;
+        int32_t pid;
+    } us[] = { { "flamed", getpid() }, { "flamed-broker", e->facts.pid } };
+    struct proc_stat stat;
+
+    metric_head(out, "flamed_build_info", "gauge", "Version of flamed.");
+    buf_printf(out, "flamed_build_info{version=\"" FLAMED_VERSION "\"} 1\n");
+    metric_head(out, "flamed_cpu_seconds_total", "counter",
+                "CPU time that flamed's own processes used.");
+    for (size_t i = 0; i < ARRAY_SIZE(us); i++) {
+        if (proc_read_stat(e->opts.proc_fd, us[i].pid, &stat) == 0)
+            buf_printf(out, "flamed_cpu_seconds_total{process=\"%s\"} %.2f\n", us[i].name,
+                       (double)(stat.utime_ticks + stat.stime_ticks) / 100.0);
+    }
+    metric_head(out, "flamed_resident_memory_bytes", "gauge", "Memory of flamed's own processes.");
+    for (size_t i = 0; i < ARRAY_SIZE(us); i++)
+        buf_printf(out, "flamed_resident_memory_bytes{process=\"%s\"} %.17g\n", us[i].name,
+                   resident_bytes(e->opts.proc_fd, us[i].pid));
+}
+
+static void metrics_samples(struct engine *e, struct buf *out)
+{
+    struct broker_sample_stats s = { 0 };
+
+    broker_sample_stats(e->broker, &s, NULL);
+    metric(out, "flamed_samples_total", "counter", "Samples taken.", (double)s.samples);
+    metric_head(out, "flamed_samples_lost_total", "counter",
+                "Samples that were taken but did not arrive.");
+    buf_printf(out, "flamed_samples_lost_total{reason=\"ring_full\"} %llu\n",
+               (unsigned long long)s.lost_ring);
+    buf_printf(out, "flamed_samples_lost_total{reason=\"other\"} %llu\n",
+               (unsigned long long)s.lost_other);
+    buf_printf(out, "flamed_samples_lost_total{reason=\"process_table_full\"} %llu\n",
+               (unsigned long long)e->unmatched);
+    metric(out, "flamed_sample_seconds_total", "counter",
+           "CPU time that taking samples cost in the kernel.", (double)s.time_ns / 1e9);
+    metric(out, "flamed_samples_unknown_total", "counter", "Samples with a frame that has no name.",
+           (double)e->unknown);
+    metric_head(out, "flamed_samples_truncated_total", "counter",
+                "Samples whose stack does not reach the thread's start, by reason.");
+    for (size_t i = 0; i < ARRAY_SIZE(e->truncated); i++) {
+        if (e->truncated[i])
+            buf_printf(out, "flamed_samples_truncated_total{reason=\"%s\"} %llu\n",
+                       profile_end_name((unsigned)i), (unsigned long long)e->truncated[i]);
+    }
+}
+
+static void metrics_state(struct engine *e, struct buf *out)
+{
+    struct discover_stats d;
+    struct symbolizer_stats s;
+
+    discover_stats(e->discover, &d);
+    symbolizer_stats(e->symbolizer, &s);
+    metric(out, "flamed_captures_running", "gauge", "Captures under way.",
+           (double)e->capture_count);
+    metric(out, "flamed_processes", "gauge", "Processes known.", (double)d.processes);
+    metric(out, "flamed_jvms", "gauge", "JVMs known.", (double)d.jvms);
+    metric(out, "flamed_sideband_records_total", "counter", "Records of fork, exec and exit read.",
+           (double)d.sideband_records);
+    metric(out, "flamed_sideband_lost_total", "counter", "Records of fork, exec and exit lost.",
+           (double)d.sideband_lost);
+    metric(out, "flamed_process_sweeps_total", "counter", "Times /proc was read in full.",
+           (double)d.sweeps);
+    metric(out, "flamed_process_table_full_total", "counter", "Processes and samples without room.",
+           (double)d.table_full);
+    metric(out, "flamed_elf_files", "gauge", "Symbol files held.", (double)s.elf_files);
+    metric(out, "flamed_elf_bytes", "gauge", "Memory of symbol files.", (double)s.elf_bytes);
+    metric(out, "flamed_names_bytes", "gauge", "Memory of the table of frames and names.",
+           (double)frame_table_bytes(e->frames));
+}
+
+static void metrics_recorder(struct engine *e, struct buf *out)
+{
+    struct flight_stats f = { 0 };
+
+    if (!e->recorder)
+        return;
+    flight_stats(e->recorder->flight, &f);
+    metric(out, "flamed_flight_recorder_bytes", "gauge", "Memory of the flight recorder.",
+           (double)f.bytes);
+    metric(out, "flamed_flight_recorder_samples_total", "counter", "Samples recorded.",
+           (double)f.samples);
+    metric(out, "flamed_flight_recorder_dropped_total", "counter", "Samples not recorded.",
+           (double)f.dropped);
+    metric(out, "flamed_flight_recorder_seconds", "gauge", "How far back it reaches.",
+           f.oldest_ns ? (double)(clock_monotonic_ns() - f.oldest_ns) / 1e9 : 0.0);
+}
+
+static int metrics_jvm(void *cookie, struct process *p)
+{
+    static const struct recorded_jvm NONE;
+    struct jvm_metrics *a = cookie;
+    struct recorder *rec = a->e->recorder;
+    struct recorded_jvm_key key = { p->id.start_ticks, p->id.host_pid, p->id.exec_no };
+    const struct recorded_jvm *c = &NONE;
+    uint32_t id;
+
+    if (p->jvm == JVM_NO || p->exited)
+        return 0;
+    if (id_table_find(&rec->jvms, &key, &id))
+        c = &rec->counters[id];
+    for (int i = 0; i < CATEGORY_COUNT; i++) {
+        buf_printf(a->out, "flamed_jvm_cpu_seconds_total{pid=\"%d\",", p->id.host_pid);
+        add_label(a->out, "main", p->main ? p->main : "");
+        buf_add_char(a->out, ',');
+        add_label(a->out, "container", p->container.id);
+        buf_add_char(a->out, ',');
+        add_label(a->out, "pod", p->container.pod_name);
+        buf_add_char(a->out, ',');
+        add_label(a->out, "namespace", p->container.pod_namespace);
+        buf_printf(a->out, ",category=\"%s\"} %.6f\n", CATEGORY_NAMES[i],
+                   (double)c->samples[i] * (double)rec->period_ns / 1e9);
+    }
+    return 0;
+}
+
+static void metrics_jvms(struct engine *e, struct buf *out)
+{
+    struct jvm_metrics a = { e, out };
+
+    if (!e->recorder)
+        return;
+    metric_head(out, "flamed_jvm_cpu_seconds_total", "counter",
+                "CPU time of a JVM by what it was spent on, estimated from the always-on samples.");
+    discover_each(e->discover, metrics_jvm, &a);
+}
+
+static void metrics_store(const struct metrics *m)
+{
+    metric(m->out, "flamed_store_bytes", "gauge", "Size of the store.", (double)m->store.bytes);
+    metric(m->out, "flamed_store_captures", "gauge", "Captures stored.", (double)m->store.captures);
+    metric(m->out, "flamed_store_puts_total", "counter", "Captures written.",
+           (double)m->store.puts);
+    metric(m->out, "flamed_store_put_failures_total", "counter",
+           "Captures that could not be written.", (double)m->store.put_failures);
+    metric_head(m->out, "flamed_store_dropped_total", "counter", "Captures dropped by retention.");
+    buf_printf(m->out, "flamed_store_dropped_total{reason=\"age\"} %llu\n",
+               (unsigned long long)m->store.dropped_by_age);
+    buf_printf(m->out, "flamed_store_dropped_total{reason=\"size\"} %llu\n",
+               (unsigned long long)m->store.dropped_by_size);
+    metric(m->out, "flamed_store_healthy", "gauge", "1 when captures can be written.",
+           m->store_problem[0] ? 0.0 : 1.0);
+}
+
+static int call_metrics(struct engine *e, void *arg)
+{
+    struct metrics *m = arg;
+
+    metrics_own(e, m->out);
+    metrics_samples(e, m->out);
+    metrics_state(e, m->out);
+    metrics_recorder(e, m->out);
+    metrics_jvms(e, m->out);
+    return 0;
+}
+
+int backend_metrics(void *ctx, struct buf *out, struct error *err)
+{
+    struct engine *e = ctx;
+    struct metrics m = { .out = out };
+    int r = engine_ask(e, call_metrics, &m, err);
+
+    if (r == 0 && e->store) {
+        store_stats(e->store, &m.store);
+        store_problem(e->store, m.store_problem, sizeof(m.store_problem));
+        metrics_store(&m);
+    }
+    return r == 0 ? out->error : r;
+}

@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The past: out of the flight recorder, and out of stored captures where it does not reach. */
+#include "capture/json.h"
+#include "capture/recorder.h"
+#include "profile/match.h"
+
+#define PAST_CAPTURES_MAX 1000 /* merged into one answer */
+#define TIMELINE_SERIES_MAX 64
+
+/* How far CLOCK_REALTIME is ahead of CLOCK_MONOTONIC. */
+static uint64_t realtime_offset_ns(void)
+{
+    return clock_realtime_ns() - clock_monotonic_ns();
+}
+
+static uint64_t to_monotonic(uint64_t realtime_ns)
+{
+    uint64_t offset = realtime_offset_ns();
+
+    return realtime_ns == UINT64_MAX ? UINT64_MAX : realtime_ns > offset ? realtime_ns - offset : 0;
+}
+
+/* ---- which processes ---- */
+
+struct past_filter {
+    const struct target_selector *t;
+    struct match *jvm;
+    int32_t pid;          /* a single pid: only its last image */
+    uint64_t start_ticks; /* of that image */
+    uint32_t exec_no;
+    struct discover *discover; /* on the engine's thread: to know what is no JVM; else NULL */
+};
+
+static bool text_equal(const struct profile *p, uint32_t id, const char *wanted)
+{
+    return span_eq_str(intern_get(p->strings, id), wanted);
+}
+
+static bool container_equal(const struct profile *p, uint32_t id, const char *wanted)
+{
+    struct span s = intern_get(p->strings, id);
+
+    return s.n && (span_eq_str(s, wanted) || (strlen(wanted) >= 6 && span_starts_with(s, wanted)));
+}
+
+static bool past_wants(void *cookie, const struct profile *p, const struct profile_process *process)
+{
+    const struct past_filter *f = cookie;
+    const struct target_selector *t = f->t;
+    bool pid_found = t->pid_count == 0;
+
+    for (size_t i = 0; i < t->pid_count && !pid_found; i++)
+        pid_found = t->pids[i] == process->host_pid;
+    if (!pid_found)
+        return false;
+    if (f->pid && (process->start_ticks != f->start_ticks || process->exec_no != f->exec_no))
+        return false;
+    if (t->container && !container_equal(p, process->container, t->container))
+        return false;
+    if (t->pod && !text_equal(p, process->pod, t->pod))
+        return false;
+    if (t->pod_namespace && !text_equal(p, process->pod_namespace, t->pod_namespace))
+        return false;
+    return !f->jvm || match_any(f->jvm, intern_get(p->strings, process->name), NULL) > 0;
+}
+
+/* With a single pid: the image of it that was sampled last in @p. */
+static void past_pin_image(struct past_filter *f, const struct profile *p)
+{
+    if (f->t->pid_count != 1)
+        return;
+    for (size_t i = p->sample_count; i > 0; i--) {
+        const struct profile_process *process =
+            &p->processes[p->threads[p->samples[i - 1].thread].process];
+
+        if (process->host_pid != f->t->pids[0])
+            continue;
+        f->pid = process->host_pid;
+        f->start_ticks = process->start_ticks;
+        f->exec_no = process->exec_no;
+        return;
+    }
+}
+
+/* ---- out of the recorder ---- */
+
+struct flight_args {
+    struct past_filter *filter;
+    uint64_t from_ns, to_ns; /* CLOCK_MONOTONIC */
+    struct profile *profile; /* NULL: nothing */
+    uint64_t oldest_ns;      /* of the recorder; 0: empty or off */
+};
+
+static void past_meta(const struct past_filter *f, uint64_t from_ns, uint64_t to_ns,
+                      struct profile *ret)
+{
+    const struct target_selector *t = f->t;
+
+    *ret = (struct profile){
+        .event = "cpu", .unit = "nanoseconds", .start_ns = from_ns, .end_ns = to_ns
+    };
+    ret->start_realtime_ns = from_ns + realtime_offset_ns();
+    snprintf(ret->symbols, sizeof(ret->symbols), "memory: named when they were sampled");
+    ret->by_process = t->pid_count != 1;
+    if (t->pid_count == 1)
+        snprintf(ret->target, sizeof(ret->target), "pid %d", t->pids[0]);
+    else if (t->container || t->pod || t->pod_namespace || t->jvm)
+        snprintf(ret->target, sizeof(ret->target), "%s%.80s%s%.80s%s%.60s",
+                 t->container ? "container " : "", t->container ? t->container : "",
+                 t->pod ? " pod " : "", t->pod ? t->pod : "", t->jvm ? " jvm " : "",
+                 t->jvm ? t->jvm : "");
+    else if (t->pid_count)
+        snprintf(ret->target, sizeof(ret->target), "%zu processes", t->pid_count);
+    else
+        snprintf(ret->target, sizeof(ret->target), "the whole node");
+}
+
+static int call_flight(struct engine *e, void *arg)
+{
+    struct flight_args *a = arg;
+    struct profile_slice all = { .from_ns = a->from_ns, .to_ns = a->to_ns };
+    struct profile_slice slice = { a->from_ns, a->to_ns, past_wants, a->filter };
+    struct profile *whole = NULL, meta;
+    struct flight_stats stats;
+    int r;
+
+    if (!e->recorder)
+        return 0;
+    flight_stats(e->recorder->flight, &stats);
+    a->oldest_ns = stats.oldest_ns;
+    past_meta(a->filter, MAX(a->from_ns, stats.oldest_ns), MIN(a->to_ns, clock_monotonic_ns()),
+              &meta);
+    meta.period = e->recorder->period_ns;
+    if (a->filter->t->pid_count == 1) {
+        r = flight_profile(e->recorder->flight, &all, &meta, &whole);
+        if (r < 0)
+            return r;
+        past_pin_image(a->filter, whole);
+        profile_unref(whole);
+    }
+    return flight_profile(e->recorder->flight, &slice, &meta, &a->profile);
+}
+
+/* ---- out of the store ---- */
+
+struct stored_ids {
+    char ids[PAST_CAPTURES_MAX][STORE_ID_BYTES];
+    size_t count;
+};
+
+static int add_id(void *cookie, const struct store_capture *c)
+{
+    struct stored_ids *s = cookie;
+
+    if (c->state != STORE_DONE)
+        return 0;
+    memcpy(s->ids[s->count++], c->id, STORE_ID_BYTES);
+    return s->count == PAST_CAPTURES_MAX;
+}
+
+/* Merges what is stored of [from, to) (CLOCK_REALTIME). *ret stays NULL when there is nothing. */
+static int past_stored(struct engine *e, struct past_filter *f, const char *event, uint64_t from_ns,
+                       uint64_t to_ns, struct profile **ret, struct error *err)
+{
+    struct store_query q = { .from_ns = from_ns,
+                             .to_ns = to_ns,
+                             .event = event,
+                             .state = STORE_DONE,
+                             .host_pid = f->t->pid_count == 1 ? f->t->pids[0] : 0,
+                             .limit = PAST_CAPTURES_MAX };
+    struct profile_slice slice = { from_ns, to_ns, past_wants, f };
+    _cleanup_free_ struct stored_ids *ids = calloc(1, sizeof(*ids));
+    _cleanup_free_ struct profile **parts = calloc(PAST_CAPTURES_MAX, sizeof(*parts));
+    struct profile meta;
+    char next[64];
+    size_t count = 0;
+    int r;
+
+    if (!ids || !parts)
+        return -ENOMEM;
+    if (!e->store)
+        return 0;
+    r = store_list(e->store, &q, add_id, ids, next, err);
+    for (size_t i = 0; i < ids->count && r == 0; i++) {
+        r = store_get(e->store, ids->ids[i], &parts[count], err);
+        if (r == 0)
+            past_pin_image(f,
+                           parts[count++]); /* newest first: the first that has the pid decides */
+        else if (r == STORE_NOT_FOUND)
+            r = 0; /* went by retention meanwhile */
+    }
+    past_meta(f, from_ns, to_ns == UINT64_MAX ? clock_realtime_ns() : to_ns, &meta);
+    meta.start_realtime_ns = from_ns;
+    if (r == 0 && count)
+        r = profile_merge(parts, count, &slice, &meta, ret);
+    for (size_t i = 0; i < count; i++)
+        profile_unref(parts[i]);
+    return r;
+}
+
+/* ---- the answer ---- */
+
+static int nothing_known(uint64_t oldest_realtime_ns, struct error *err)
+{
+    char text[40] = "";
+    time_t t = (time_t)(oldest_realtime_ns / NSEC_PER_SEC);
+    struct tm tm;
+
+    if (oldest_realtime_ns && gmtime_r(&t, &tm))
+        strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm);
+    error_parameter(err, "from", -ENOENT, "no samples of this target are known in that time");
+    if (text[0])
+        error_remedy(
+            err,
+            "the flight recorder reaches back to %s; GET /api/v1/captures lists what is stored",
+            text);
+    else
+        error_remedy(
+            err, "the flight recorder is off or empty; GET /api/v1/captures lists what is stored");
+    return BACKEND_NOT_FOUND;
+}
+
+int backend_past(void *ctx, const struct target_selector *t, const struct time_range *range,
+                 const char *event, bool stored, struct profile **ret, struct error *err)
+{
+    struct engine *e = ctx;
+    _cleanup_(match_freep) struct match *jvm = NULL;
+    struct past_filter filter = { .t = t };
+    struct flight_args flight = { .filter = &filter };
+    struct profile *parts[2] = { NULL }, meta;
+    uint64_t stored_to = range->to_ns, offset = realtime_offset_ns();
+    size_t count = 0;
+    int r = 0;
+
+    if (t->jvm)
+        r = match_new(&t->jvm, 1, "jvm", &jvm, err);
+    filter.jvm = jvm;
+    if (r == 0 && !stored && (!event || strcmp(event, "cpu") == 0)) {
+        flight.from_ns = to_monotonic(range->from_ns);
+        flight.to_ns = to_monotonic(range->to_ns);
+        r = engine_ask(e, call_flight, &flight, err);
+        if (r == 0 && flight.profile && flight.profile->total)
+            parts[count++] = flight.profile;
+        else
+            profile_unref(flight.profile);
+        if (flight.oldest_ns)
+            stored_to = MIN(stored_to, flight.oldest_ns + offset);
+    }
+    if (r == 0 && range->from_ns < stored_to)
+        r = past_stored(e, &filter, event, range->from_ns, stored_to, &parts[count], err);
+    if (parts[count])
+        count++;
+    if (r == 0 && count == 0)
+        r = nothing_known(flight.oldest_ns ? flight.oldest_ns + offset : 0, err);
+    if (r == 0 && count == 1)
+        *ret = profile_ref(parts[0]);
+    if (r == 0 && count == 2) {
+        past_meta(&filter, range->from_ns, MIN(range->to_ns, clock_realtime_ns()), &meta);
+        meta.start_realtime_ns = range->from_ns;
+        r = profile_merge(parts, 2, NULL, &meta, ret);
+    }
+    for (size_t i = 0; i < count; i++)
+        profile_unref(parts[i]);
+    return r;
+}
+
+/* ---- the timeline ---- */
+
+/* One line of it, counted by bucket. */
+struct series {
+    char name[256];
+    int32_t host_pid; /* 0: not of one process */
+    uint64_t *samples;
+    uint64_t total;
+};
+
+static struct series *series_of(struct series *list, size_t *count, const char *name,
+                                int32_t host_pid, size_t buckets)
+{
+    for (size_t i = 0; i < *count; i++) {
+        if (list[i].host_pid == host_pid && strcmp(list[i].name, name) == 0)
+            return &list[i];
+    }
+    if (*count == TIMELINE_SERIES_MAX)
+        return NULL;
+    list[*count].samples = calloc(buckets, sizeof(uint64_t));
+    if (!list[*count].samples)
+        return NULL;
+    snprintf(list[*count].name, sizeof(list[*count].name), "%s", name);
+    list[*count].host_pid = host_pid;
+    return &list[(*count)++];
+}
+
+static json_t *series_json(const struct series *s, size_t buckets, const char *key)
+{
+    json_t *samples = json_array();
+
+    for (size_t i = 0; i < buckets; i++)
+        json_array_append_new(samples, json_integer((json_int_t)s->samples[i]));
+    return json_pack("{s:s, s:o, s:I, s:o}", key, s->name, "pid",
+                     s->host_pid ? json_integer(s->host_pid) : json_null(), "total",
+                     (json_int_t)s->total, "samples", samples);
+}
+
+static void timeline_count(const struct profile *p, bool by_jvm, uint64_t from_ns, uint64_t to_ns,
+                           size_t buckets, struct series *list, size_t *count, uint64_t *others)
+{
+    for (size_t i = 0; i < p->sample_count; i++) {
+        const struct profile_sample *s = &p->samples[i];
+        const struct profile_process *process = &p->processes[p->threads[s->thread].process];
+        size_t bucket =
+            (size_t)((double)(s->time_ns - from_ns) / (double)(to_ns - from_ns) * (double)buckets);
+        struct series *line =
+            by_jvm ? series_of(list, count, intern_get(p->strings, process->name).p,
+                               process->host_pid, buckets)
+                   : series_of(
+                         list, count,
+                         CATEGORY_NAMES[MIN(PROFILE_SAMPLE_CATEGORY(s->flags), CATEGORY_COUNT - 1)],
+                         0, buckets);
+
+        if (!line) {
+            *others += s->count;
+            continue;
+        }
+        line->samples[MIN(bucket, buckets - 1)] += s->count;
+        line->total += s->count;
+    }
+}
+
+int backend_timeline(void *ctx, const struct target_selector *t, const struct time_range *range,
+                     size_t buckets, const char *by, json_t **ret, struct error *err)
+{
+    struct engine *e = ctx;
+    _cleanup_free_ struct series *list = calloc(TIMELINE_SERIES_MAX, sizeof(*list));
+    _cleanup_(match_freep) struct match *jvm = NULL;
+    struct past_filter filter = { .t = t };
+    struct flight_args a = { .filter = &filter,
+                             .from_ns = to_monotonic(range->from_ns),
+                             .to_ns = MIN(to_monotonic(range->to_ns), clock_monotonic_ns()) };
+    bool by_jvm = strcmp(by, "jvm") == 0;
+    uint64_t others = 0, offset = realtime_offset_ns();
+    json_t *series = json_array();
+    size_t count = 0;
+    int r = 0;
+
+    if (t->jvm)
+        r = match_new(&t->jvm, 1, "jvm", &jvm, err);
+    filter.jvm = jvm;
+    if (r == 0)
+        r = engine_ask(e, call_flight, &a, err);
+    if (r != 0 || !list || !series || a.to_ns <= a.from_ns) {
+        profile_unref(a.profile);
+        json_decref(series);
+        return r != 0 ? r : -ENOMEM;
+    }
+    if (a.profile)
+        timeline_count(a.profile, by_jvm, a.from_ns + offset, a.to_ns + offset, buckets, list,
+                       &count, &others);
+    for (size_t i = 0; i < count; i++) {
+        json_array_append_new(series, series_json(&list[i], buckets, by_jvm ? "jvm" : "category"));
+        free(list[i].samples);
+    }
+    profile_unref(a.profile);
+    *ret = json_pack("{s:o, s:o, s:o, s:f, s:f, s:o, s:I}", "from", json_time(a.from_ns + offset),
+                     "to", json_time(a.to_ns + offset), "oldest",
+                     a.oldest_ns ? json_time(a.oldest_ns + offset) : json_null(), "bucket_seconds",
+                     (double)(a.to_ns - a.from_ns) / 1e9 / (double)buckets, "hz",
+                     e->recorder ? 1e9 / (double)e->recorder->period_ns : 0.0, "series", series,
+                     "others", (json_int_t)others);
+    return *ret ? 0 : -ENOMEM;
+}

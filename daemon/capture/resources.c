@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Captures as resources: running ones from the engine, finished ones from the store. Runs on
+ * serve's worker threads; asks the engine's thread where it must.
+ */
+#include "capture/capture_impl.h"
+#include "capture/json.h"
+
+#define LIST_LIMIT_DEFAULT 100
+
+/* ---- JSON ---- */
+
+static json_t *json_strings(const char *const *items, size_t count)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < count; i++)
+        json_array_append_new(list, json_string(items[i]));
+    return list;
+}
+
+static json_t *process_json(const struct store_process *p)
+{
+    return json_pack("{s:i, s:s, s:o, s:o, s:o, s:I}", "pid", (int)p->host_pid, "name", p->name,
+                     "container", json_string_or_null(p->container), "pod",
+                     json_string_or_null(p->pod), "namespace",
+                     json_string_or_null(p->pod_namespace), "samples", (json_int_t)p->samples);
+}
+
+static const char *state_name(enum store_state state)
+{
+    return state == STORE_DONE ? "done" : state == STORE_FAILED ? "failed" : "running";
+}
+
+/* @progress: 0..1. */
+static json_t *capture_json(const struct store_capture *c, double progress)
+{
+    json_t *processes = json_array();
+
+    for (size_t i = 0; i < c->process_count; i++)
+        json_array_append_new(processes, process_json(&c->processes[i]));
+    return json_pack(
+        "{s:s, s:s, s:f, s:s, s:s, s:f, s:o, s:o, s:f, s:I, s:I, s:I, s:I, s:s, s:o, s:o, "
+        "s:o, s:o, s:I}",
+        "id", c->id, "state", state_name(c->state), "progress", progress, "event", c->event,
+        "target", c->target, "hz", c->period ? 1e9 / (double)c->period : 0.0, "start",
+        json_time(c->start_ns), "end",
+        c->state == STORE_RUNNING ? json_null() : json_time(c->end_ns), "seconds",
+        c->end_ns > c->start_ns ? (double)(c->end_ns - c->start_ns) / 1e9 : 0.0, "samples",
+        (json_int_t)c->samples, "lost", (json_int_t)c->lost, "unknown", (json_int_t)c->unknown,
+        "truncated", (json_int_t)c->truncated, "symbols", c->symbols, "schedule",
+        json_string_or_null(c->schedule), "failure", json_string_or_null(c->failure), "warnings",
+        json_strings(c->warnings, c->warning_count), "processes", processes, "bytes",
+        (json_int_t)c->bytes);
+}
+
+/* ---- running ones: on the engine's thread ---- */
+
+static json_t *running_json(struct capture *c)
+{
+    uint64_t now = clock_monotonic_ns(), planned = c->end_ns - c->start_ns;
+    struct store_capture facts = {
+        .state = STORE_RUNNING,
+        .start_ns = c->meta.start_realtime_ns,
+        .end_ns = c->meta.start_realtime_ns + (now - c->start_ns),
+        .event = c->meta.event,
+        .target = c->meta.target,
+        .symbols = c->meta.symbols,
+        .schedule = c->schedule,
+        .failure = "",
+        .period = c->meta.period,
+        .samples = record_samples(c->record),
+    };
+
+    snprintf(facts.id, sizeof(facts.id), "%s", c->meta.id);
+    return capture_json(&facts, MIN((double)(now - c->start_ns) / (double)planned, 1.0));
+}
+
+struct running_args {
+    const char *id; /* NULL: all */
+    json_t *list;
+    struct profile *profile;
+    bool want_profile, stop, drop;
+};
+
+static int call_running(struct engine *e, void *arg)
+{
+    struct running_args *a = arg;
+
+    for (struct capture *c = e->captures; c; c = c->next) {
+        if (!c->resource || (a->id && strcmp(a->id, c->meta.id) != 0))
+            continue;
+        if (a->want_profile)
+            return captures_snapshot(e, c, /* reset= */ false, &a->profile);
+        if (a->stop || a->drop) {
+            captures_end(e, c->handle, a->stop);
+            return 0;
+        }
+        json_array_append_new(a->list, running_json(c));
+        if (a->id)
+            return 0;
+    }
+    return a->id ? BACKEND_NOT_FOUND : 0;
+}
+
+/* ---- the backend's functions ---- */
+
+static int not_found(const char *id, struct error *err)
+{
+    error_set(err, -ENOENT, "there is no capture '%.40s'", id);
+    error_remedy(err, "GET /api/v1/captures lists them; old ones go by age and size");
+    return BACKEND_NOT_FOUND;
+}
+
+struct create_args {
+    const struct capture_request *req;
+    char *id;
+    struct error *err;
+};
+
+static int call_create(struct engine *e, void *arg)
+{
+    struct create_args *a = arg;
+
+    return captures_create(e, a->req, /* schedule= */ NULL, /* max_age_s= */ 0, a->id, a->err);
+}
+
+int backend_capture_create(void *ctx, const struct capture_request *req,
+                           char ret_id[CAPTURE_ID_BYTES], struct error *err)
+{
+    struct create_args a = { req, ret_id, err };
+
+    return engine_ask(ctx, call_create, &a, err);
+}
+
+struct snapshot_args {
+    uint64_t handle;
+    bool reset;
+    struct profile **ret;
+};
+
+static int call_snapshot(struct engine *e, void *arg)
+{
+    struct snapshot_args *a = arg;
+
+    for (struct capture *c = e->captures; c; c = c->next) {
+        if (c->handle == a->handle)
+            return captures_snapshot(e, c, a->reset, a->ret);
+    }
+    return BACKEND_NOT_FOUND;
+}
+
+int backend_capture_snapshot(void *ctx, struct capture *c, bool reset, struct profile **ret,
+                             struct error *err)
+{
+    struct snapshot_args a = { (uintptr_t)c, reset, ret };
+
+    return engine_ask(ctx, call_snapshot, &a, err);
+}
+
+struct list_args {
+    json_t *list;
+};
+
+static int add_stored(void *cookie, const struct store_capture *c)
+{
+    struct list_args *a = cookie;
+
+    if (c->state != STORE_RUNNING) /* a running one is shown by the engine, with its progress */
+        json_array_append_new(a->list, capture_json(c, 1.0));
+    return 0;
+}
+
+/* The store's question for @q. 0 or -EINVAL. */
+static int stored_query(const struct captures_query *q, struct store_query *ret, struct error *err)
+{
+    *ret = (struct store_query){
+        .from_ns = q->range.from_ns,
+        .to_ns = q->range.to_ns ? q->range.to_ns : UINT64_MAX,
+        .event = q->event,
+        .schedule = q->schedule,
+        .state = -1,
+        .host_pid = q->target.pid_count ? q->target.pids[0] : 0,
+        .container = q->target.container,
+        .pod = q->target.pod,
+        .pod_namespace = q->target.pod_namespace,
+        .cursor = q->cursor,
+        .limit = q->limit ? q->limit : LIST_LIMIT_DEFAULT,
+    };
+    if (q->target.pid_count > 1)
+        return error_parameter(err, "pid", -EINVAL, "a list of captures takes one pid");
+    if (!q->state)
+        return 0;
+    if (strcmp(q->state, "done") == 0)
+        ret->state = STORE_DONE;
+    else if (strcmp(q->state, "failed") == 0)
+        ret->state = STORE_FAILED;
+    else if (strcmp(q->state, "running") == 0)
+        ret->state = STORE_RUNNING;
+    else
+        return error_parameter(err, "state", -EINVAL, "state is running, done or failed");
+    return 0;
+}
+
+/* True when only what is stored can answer @q: running captures have no processes to compare yet.
+ */
+static bool is_filtered(const struct captures_query *q)
+{
+    return q->target.pid_count || q->target.container || q->target.pod || q->target.pod_namespace ||
+           q->event || q->schedule || q->range.from_ns || q->range.to_ns != UINT64_MAX;
+}
+
+int backend_captures(void *ctx, const struct captures_query *q, json_t **ret, struct error *err)
+{
+    struct engine *e = ctx;
+    struct running_args running = { .list = json_array() };
+    struct list_args a = { running.list };
+    struct store_query sq;
+    char next[64] = "";
+    int r;
+
+    if (!running.list)
+        return -ENOMEM;
+    r = stored_query(q, &sq, err);
+    if (r == 0 && !q->cursor && !is_filtered(q) && (sq.state < 0 || sq.state == STORE_RUNNING))
+        r = engine_ask(e, call_running, &running, err);
+    if (r == 0 && e->store && sq.state != STORE_RUNNING)
+        r = store_list(e->store, &sq, add_stored, &a, next, err);
+    if (r != 0) {
+        json_decref(running.list);
+        return r;
+    }
+    *ret = json_pack("{s:o, s:o}", "captures", running.list, "next", json_string_or_null(next));
+    return *ret ? 0 : -ENOMEM;
+}
+
+static int take_one(void *cookie, const struct store_capture *c)
+{
+    *(json_t **)cookie = capture_json(c, c->state == STORE_RUNNING ? 0.0 : 1.0);
+    return 0;
+}
+
+int backend_capture(void *ctx, const char *id, json_t **ret, struct error *err)
+{
+    struct engine *e = ctx;
+    struct running_args running = { .id = id, .list = json_array() };
+    int r = engine_ask(e, call_running, &running, err);
+
+    if (r == 0) {
+        *ret = json_incref(json_array_get(running.list, 0));
+        json_decref(running.list);
+        return *ret ? 0 : -ENOMEM;
+    }
+    json_decref(running.list);
+    if (r != BACKEND_NOT_FOUND)
+        return r;
+    *ret = NULL;
+    r = e->store ? store_get_facts(e->store, id, take_one, ret, err) : STORE_NOT_FOUND;
+    if (r == STORE_NOT_FOUND)
+        return not_found(id, err);
+    return r == 0 && !*ret ? -ENOMEM : r;
+}
+
+int backend_capture_profile(void *ctx, const char *id, struct profile **ret, struct error *err)
+{
+    struct engine *e = ctx;
+    struct running_args running = { .id = id, .want_profile = true };
+    json_t *facts = NULL;
+    const char *failure;
+    int r = engine_ask(e, call_running, &running, err);
+
+    if (r == 0) {
+        *ret = running.profile;
+        return 0;
+    }
+    if (r != BACKEND_NOT_FOUND)
+        return r;
+    *ret = keeper_find(e->keeper, id);
+    if (*ret)
+        return 0;
+    r = backend_capture(ctx, id, &facts, err);
+    if (r != 0)
+        return r;
+    failure = json_string_value(json_object_get(facts, "failure"));
+    if (failure) {
+        error_set(err, -EINVAL, "capture %s failed: %s", id, failure);
+        r = BACKEND_CONFLICT;
+    }
+    json_decref(facts);
+    if (r == 0)
+        r = store_get(e->store, id, ret, err);
+    return r == STORE_NOT_FOUND ? not_found(id, err) : r;
+}
+
+int backend_capture_stop(void *ctx, const char *id, struct error *err)
+{
+    struct running_args running = { .id = id, .stop = true };
+    json_t *facts = NULL;
+    int r = engine_ask(ctx, call_running, &running, err);
+
+    if (r != BACKEND_NOT_FOUND)
+        return r;
+    r = backend_capture(ctx, id, &facts, err);
+    if (r != 0)
+        return r;
+    json_decref(facts);
+    error_set(err, -EINVAL, "capture %s has ended already", id);
+    return BACKEND_CONFLICT;
+}
+
+int backend_capture_delete(void *ctx, const char *id, struct error *err)
+{
+    struct engine *e = ctx;
+    struct running_args running = { .id = id, .drop = true };
+    int r = engine_ask(e, call_running, &running, err), stored;
+
+    if (r != 0 && r != BACKEND_NOT_FOUND)
+        return r;
+    stored = e->store ? store_delete(e->store, id, err) : STORE_NOT_FOUND;
+    if (stored == STORE_NOT_FOUND)
+        return r == 0 ? 0 : not_found(id, err);
+    return stored;
+}

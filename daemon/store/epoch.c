@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/epoch.h"
+
+#include "base/cleanup.h"
+#include "store/blob.h"
+
+int epoch_new(int64_t id, struct epoch **ret)
+{
+    struct epoch *e = calloc(1, sizeof(*e));
+    struct epoch_node root = { 0 };
+    uint32_t node;
+    int r;
+
+    if (!e)
+        return -ENOMEM;
+    e->id = id;
+    id_table_init(&e->nodes, sizeof(struct epoch_node), EPOCH_NODES_MAX);
+    r = frame_table_new(EPOCH_ENTRIES_MAX, EPOCH_STRING_BYTES_MAX, &e->table);
+    if (r == 0)
+        r = MIN(id_table_add(&e->nodes, &root, &node), 0);
+    if (r < 0) {
+        epoch_free(e);
+        return r;
+    }
+    epoch_mark_saved(e); /* the nameless entries are there in every epoch */
+    *ret = e;
+    return 0;
+}
+
+struct epoch *epoch_free(struct epoch *e)
+{
+    if (!e)
+        return NULL;
+    frame_table_free(e->table);
+    id_table_deinit(&e->nodes);
+    free(e);
+    return NULL;
+}
+
+size_t epoch_bytes(const struct epoch *e)
+{
+    return frame_table_bytes(e->table) + id_table_bytes(&e->nodes);
+}
+
+int epoch_add_stacks(struct epoch *e, const struct profile *p, uint32_t *ret_nodes)
+{
+    _cleanup_free_ uint32_t *frames = calloc(p->frame_count + 1, sizeof(*frames));
+    int r = frames ? profile_frames_into(p, e->table, frames) : -ENOMEM;
+
+    ret_nodes[0] = 0;
+    for (size_t i = 1; i < p->stack_count && r == 0; i++) { /* callers come before callees */
+        struct epoch_node n = { ret_nodes[p->stacks[i].parent], frames[p->stacks[i].frame] };
+
+        r = MIN(id_table_add(&e->nodes, &n, &ret_nodes[i]), 0);
+    }
+    return r;
+}
+
+int epoch_add_string(struct epoch *e, struct span s, uint32_t *ret)
+{
+    return frame_table_string(e->table, s, ret);
+}
+
+void epoch_mark_saved(struct epoch *e)
+{
+    frame_table_counts(e->table, &e->saved);
+    e->saved_nodes = e->nodes.count;
+}
+
+void epoch_additions(const struct epoch *e, struct buf *out)
+{
+    struct frame_table_counts now;
+
+    frame_table_counts(e->table, &now);
+    blob_add_number(out, now.strings - e->saved.strings);
+    for (uint32_t i = e->saved.strings; i < now.strings; i++)
+        blob_add_text(out, frame_table_get_string(e->table, i));
+    blob_add_number(out, now.modules - e->saved.modules);
+    for (uint32_t i = e->saved.modules; i < now.modules; i++) {
+        const struct module *m = frame_table_get_module(e->table, i);
+
+        blob_add_number(out, m->path);
+        blob_add_number(out, m->build_id);
+    }
+    blob_add_number(out, now.functions - e->saved.functions);
+    for (uint32_t i = e->saved.functions; i < now.functions; i++) {
+        const struct function *f = frame_table_get_function(e->table, i);
+
+        blob_add_number(out, f->class_name);
+        blob_add_number(out, f->name);
+        blob_add_number(out, f->signature);
+        blob_add_number(out, f->file);
+        blob_add_number(out, f->module);
+    }
+    blob_add_number(out, now.frames - e->saved.frames);
+    for (uint32_t i = e->saved.frames; i < now.frames; i++) {
+        const struct frame *f = frame_table_get(e->table, i);
+
+        blob_add_number(out, f->function);
+        blob_add_number(out, f->line);
+        blob_add_number(out, (uint64_t)f->kind << 1 | (f->unknown & 1));
+    }
+    blob_add_number(out, e->nodes.count - e->saved_nodes);
+    for (uint32_t i = e->saved_nodes; i < e->nodes.count; i++) {
+        const struct epoch_node *n = id_table_get(&e->nodes, i);
+
+        blob_add_number(out, n->parent);
+        blob_add_number(out, n->frame);
+    }
+}
+
+/* ---- replaying: each entry must get the id that it had, and point at what is there already ----
+ */
+
+static int replay_strings(struct epoch *e, struct span *s)
+{
+    struct frame_table_counts have;
+    uint64_t count;
+    int r = 0;
+
+    frame_table_counts(e->table, &have);
+    if (!blob_take_number(s, &count))
+        return -EBADMSG;
+    for (uint64_t i = 0; i < count && r == 0; i++) {
+        struct span text;
+        uint32_t id;
+
+        if (!blob_take_text(s, &text))
+            return -EBADMSG;
+        r = frame_table_string(e->table, text, &id);
+        if (r == 0 && id != have.strings + i)
+            r = -EBADMSG;
+    }
+    return r;
+}
+
+static int replay_modules(struct epoch *e, struct span *s)
+{
+    struct frame_table_counts have;
+    uint64_t count;
+    int r = 0;
+
+    frame_table_counts(e->table, &have);
+    if (!blob_take_number(s, &count))
+        return -EBADMSG;
+    for (uint64_t i = 0; i < count && r == 0; i++) {
+        struct module m = { 0 };
+        uint32_t id;
+
+        if (!blob_take_u32(s, &m.path) || !blob_take_u32(s, &m.build_id) ||
+            m.path >= have.strings || m.build_id >= have.strings)
+            return -EBADMSG;
+        r = frame_table_module(e->table, &m, &id);
+        if (r == 0 && id != have.modules + i)
+            r = -EBADMSG;
+    }
+    return r;
+}
+
+static int replay_functions(struct epoch *e, struct span *s)
+{
+    struct frame_table_counts have;
+    uint64_t count;
+    int r = 0;
+
+    frame_table_counts(e->table, &have);
+    if (!blob_take_number(s, &count))
+        return -EBADMSG;
+    for (uint64_t i = 0; i < count && r == 0; i++) {
+        struct function f = { 0 };
+        uint32_t id;
+
+        if (!blob_take_u32(s, &f.class_name) || !blob_take_u32(s, &f.name) ||
+            !blob_take_u32(s, &f.signature) || !blob_take_u32(s, &f.file) ||
+            !blob_take_u32(s, &f.module) || f.class_name >= have.strings ||
+            f.name >= have.strings || f.signature >= have.strings || f.file >= have.strings ||
+            f.module >= have.modules)
+            return -EBADMSG;
+        r = frame_table_function(e->table, &f, &id);
+        if (r == 0 && id != have.functions + i)
+            r = -EBADMSG;
+    }
+    return r;
+}
+
+static int replay_frames(struct epoch *e, struct span *s)
+{
+    struct frame_table_counts have;
+    uint64_t count;
+    int r = 0;
+
+    frame_table_counts(e->table, &have);
+    if (!blob_take_number(s, &count))
+        return -EBADMSG;
+    for (uint64_t i = 0; i < count && r == 0; i++) {
+        struct frame f = { 0 };
+        uint32_t id, kind;
+
+        if (!blob_take_u32(s, &f.function) || !blob_take_u32(s, &f.line) ||
+            !blob_take_u32(s, &kind) || f.function >= have.functions ||
+            kind >> 1 >= FRAME_KIND_COUNT)
+            return -EBADMSG;
+        f.kind = (uint8_t)(kind >> 1);
+        f.unknown = kind & 1;
+        r = frame_table_frame(e->table, &f, &id);
+        if (r == 0 && id != have.frames + i)
+            r = -EBADMSG;
+    }
+    return r;
+}
+
+static int replay_nodes(struct epoch *e, struct span *s)
+{
+    struct frame_table_counts have;
+    uint64_t count;
+    int r = 0;
+
+    frame_table_counts(e->table, &have);
+    if (!blob_take_number(s, &count))
+        return -EBADMSG;
+    for (uint64_t i = 0; i < count && r == 0; i++) {
+        struct epoch_node n;
+        uint32_t id, next = e->nodes.count;
+
+        if (!blob_take_u32(s, &n.parent) || !blob_take_u32(s, &n.frame) || n.parent >= next ||
+            n.frame >= have.frames)
+            return -EBADMSG;
+        r = MIN(id_table_add(&e->nodes, &n, &id), 0);
+        if (r == 0 && id != next)
+            r = -EBADMSG;
+    }
+    return r;
+}
+
+int epoch_replay(struct epoch *e, struct span additions)
+{
+    int r = replay_strings(e, &additions);
+
+    if (r == 0)
+        r = replay_modules(e, &additions);
+    if (r == 0)
+        r = replay_functions(e, &additions);
+    if (r == 0)
+        r = replay_frames(e, &additions);
+    if (r == 0)
+        r = replay_nodes(e, &additions);
+    if (r == 0 && additions.n)
+        r = -EBADMSG;
+    if (r == 0)
+        epoch_mark_saved(e);
+    return r == -ENOSPC ? -EBADMSG : r;
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which epochs are in memory. */
+#include "store/blob.h"
+#include "store/store_impl.h"
+
+#define EPOCH_NS (UINT64_C(24) * 3600 * NSEC_PER_SEC)
+#define EPOCH_BYTES_MAX ((size_t)128 << 20) /* of one in memory: then another begins */
+
+static int epoch_read(struct store *s, int64_t id, struct epoch **ret, struct error *err)
+{
+    _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
+    struct epoch *e = NULL;
+    int r = store_prepare(s, "SELECT body FROM additions WHERE epoch = ? ORDER BY seq", &stmt, err),
+        step;
+
+    if (r == 0)
+        r = epoch_new(id, &e);
+    if (r < 0)
+        return r;
+    sqlite3_bind_int64(stmt, 1, id);
+    while (r == 0 && (step = sqlite3_step(stmt)) == SQLITE_ROW) {
+        struct span packed = { sqlite3_column_blob(stmt, 0),
+                               (size_t)sqlite3_column_bytes(stmt, 0) };
+        _cleanup_buf_ struct buf body = BUF_NULL;
+
+        buf_init(&body, BLOB_MAX_BYTES);
+        r = blob_decompress(packed, &body);
+        if (r == 0)
+            r = epoch_replay(e, buf_span(&body));
+    }
+    if (r == 0 && step != SQLITE_DONE)
+        r = store_failed(s, err, "cannot read the names of stored captures");
+    else if (r < 0)
+        error_code(err, r, "the store's names are damaged");
+    if (r < 0) {
+        epoch_free(e);
+        return r;
+    }
+    *ret = e;
+    return 0;
+}
+
+void epochs_abandon(struct store *s)
+{
+    s->writing = epoch_free(s->writing);
+}
+
+static int epoch_create(struct store *s, uint64_t now_ns, int64_t *ret, struct error *err)
+{
+    _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
+    int r = store_prepare(s, "INSERT INTO epochs(created_ns) VALUES(?)", &stmt, err);
+
+    if (r < 0)
+        return r;
+    sqlite3_bind_int64(stmt, 1, (sqlite3_int64)now_ns);
+    if (sqlite3_step(stmt) != SQLITE_DONE)
+        return store_failed(s, err, "cannot write to the store");
+    *ret = sqlite3_last_insert_rowid(s->db);
+    return 0;
+}
+
+/* The newest epoch on disk. 0, and *ret_id 0 when there is none. */
+static int epoch_newest(struct store *s, int64_t *ret_id, uint64_t *ret_created_ns,
+                        struct error *err)
+{
+    _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
+    int r =
+        store_prepare(s, "SELECT id, created_ns FROM epochs ORDER BY id DESC LIMIT 1", &stmt, err);
+
+    *ret_id = 0;
+    if (r == 0 && sqlite3_step(stmt) == SQLITE_ROW) {
+        *ret_id = sqlite3_column_int64(stmt, 0);
+        *ret_created_ns = (uint64_t)sqlite3_column_int64(stmt, 1);
+    }
+    return r;
+}
+
+int epochs_for_writing(struct store *s, uint64_t now_ns, struct error *err)
+{
+    uint64_t created_ns = 0;
+    int64_t newest;
+    int r = epoch_newest(s, &newest, &created_ns, err);
+    /* a clock that jumped back makes a new one too: any difference over a day does */
+    bool fresh =
+        newest && (now_ns > created_ns ? now_ns - created_ns : created_ns - now_ns) < EPOCH_NS;
+
+    if (r < 0)
+        return r;
+    if (s->writing && fresh && s->writing->id == newest &&
+        epoch_bytes(s->writing) < EPOCH_BYTES_MAX)
+        return 0;
+    if (!s->writing && fresh) {
+        epochs_forget(s, newest);
+        if (epoch_read(s, newest, &s->writing, NULL) == 0 &&
+            epoch_bytes(s->writing) < EPOCH_BYTES_MAX)
+            return 0; /* a damaged one is left alone, and a new one begun */
+    }
+    epochs_abandon(s);
+    r = epoch_create(s, now_ns, &newest, err);
+    return r < 0 ? r : epoch_new(newest, &s->writing);
+}
+
+void epochs_forget(struct store *s, int64_t id)
+{
+    for (size_t i = 0; i < STORE_EPOCHS_CACHED; i++) {
+        if (s->cached[i] && s->cached[i]->id == id)
+            s->cached[i] = epoch_free(s->cached[i]);
+    }
+    if (s->writing && s->writing->id == id)
+        epochs_abandon(s);
+}
+
+int epochs_load(struct store *s, int64_t id, struct epoch **ret, struct error *err)
+{
+    struct epoch *e = NULL;
+    size_t at = STORE_EPOCHS_CACHED - 1;
+    int r;
+
+    if (s->writing && s->writing->id == id) {
+        *ret = s->writing;
+        return 0;
+    }
+    for (size_t i = 0; i < STORE_EPOCHS_CACHED && !e; i++) {
+        if (s->cached[i] && s->cached[i]->id == id) {
+            e = s->cached[i];
+            at = i;
+        }
+    }
+    if (!e) {
+        r = epoch_read(s, id, &e, err);
+        if (r < 0)
+            return r;
+        epoch_free(s->cached[at]);
+    }
+    memmove(s->cached + 1, s->cached, at * sizeof(*s->cached));
+    s->cached[0] = e;
+    *ret = e;
+    return 0;
+}

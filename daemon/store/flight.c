@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A ring of slices: each a record, with its own stacks, so that dropping the oldest frees what only
+ * it needed.
+ *
+ *   oldest                                  newest
+ *   [ 10 s ][ 10 s ][ 10 s ] ... [ 10 s ][ being filled ]
+ */
+#include "store/flight.h"
+
+#define FLIGHT_SLICE_NS (10 * NSEC_PER_SEC)
+#define FLIGHT_SLICES_MAX 4096
+#define FLIGHT_SLICE_SAMPLES_MAX ((size_t)4000000)
+
+struct flight_slice {
+    struct flight_slice *newer;
+    struct record *record;
+    uint64_t start_ns, end_ns; /* of its samples */
+};
+
+struct flight {
+    const struct frame_table *table; /* borrowed */
+    uint64_t period_ns, keep_ns;
+    size_t max_bytes;
+    struct flight_slice *oldest, *newest;
+    struct flight_stats stats;
+};
+
+int flight_new(const struct frame_table *table, uint64_t period_ns, uint64_t keep_ns,
+               size_t max_bytes, struct flight **ret)
+{
+    struct flight *f = calloc(1, sizeof(*f));
+
+    if (!f)
+        return -ENOMEM;
+    f->table = table;
+    f->period_ns = period_ns;
+    f->keep_ns = keep_ns;
+    f->max_bytes = max_bytes;
+    *ret = f;
+    return 0;
+}
+
+static void flight_drop_oldest(struct flight *f)
+{
+    struct flight_slice *s = f->oldest;
+
+    f->oldest = s->newer;
+    if (!f->oldest)
+        f->newest = NULL;
+    record_free(s->record);
+    free(s);
+    f->stats.slices--;
+}
+
+struct flight *flight_free(struct flight *f)
+{
+    if (!f)
+        return NULL;
+    while (f->oldest)
+        flight_drop_oldest(f);
+    free(f);
+    return NULL;
+}
+
+static size_t flight_bytes(const struct flight *f)
+{
+    size_t bytes = 0;
+
+    for (const struct flight_slice *s = f->oldest; s; s = s->newer)
+        bytes += sizeof(*s) + record_bytes(s->record);
+    return bytes;
+}
+
+static int flight_add_slice(struct flight *f, uint64_t time_ns)
+{
+    struct flight_slice *s = calloc(1, sizeof(*s));
+    int r = s ? record_new(f->table, FLIGHT_SLICE_SAMPLES_MAX, &s->record) : -ENOMEM;
+
+    if (r < 0) {
+        free(s);
+        return r;
+    }
+    s->start_ns = s->end_ns = time_ns;
+    if (f->newest)
+        f->newest->newer = s;
+    else
+        f->oldest = s;
+    f->newest = s;
+    f->stats.slices++;
+    return 0;
+}
+
+/* Drops what is too old, and what is too much. The slice being filled stays. */
+static void flight_retain(struct flight *f, uint64_t now_ns)
+{
+    while (f->oldest != f->newest &&
+           (now_ns - f->oldest->end_ns > f->keep_ns || f->stats.slices > FLIGHT_SLICES_MAX ||
+            flight_bytes(f) > f->max_bytes))
+        flight_drop_oldest(f);
+}
+
+/* The slice for @time_ns: a new one every 10 s, or when this one alone holds a quarter of all
+ * memory. */
+static int flight_slice_for(struct flight *f, uint64_t time_ns, struct flight_slice **ret)
+{
+    struct flight_slice *s = f->newest;
+    int r = 0;
+
+    if (!s || time_ns - s->start_ns >= FLIGHT_SLICE_NS ||
+        record_bytes(s->record) > f->max_bytes / 4) {
+        if (s && time_ns < s->start_ns)
+            time_ns = s->start_ns; /* from another CPU, a moment late */
+        else {
+            r = flight_add_slice(f, time_ns);
+            flight_retain(f, time_ns);
+        }
+    }
+    *ret = f->newest;
+    return r < 0 && !f->newest ? r : 0;
+}
+
+int flight_sample(struct flight *f, uint64_t time_ns, const struct profile_process *process,
+                  const struct profile_thread *thread, const uint32_t *stack, size_t n,
+                  uint32_t count, uint8_t mode, uint16_t flags)
+{
+    struct profile_thread t = *thread;
+    struct flight_slice *s;
+    uint32_t id;
+    int r;
+
+    r = flight_slice_for(f, time_ns, &s);
+    if (r == 0)
+        r = record_process(s->record, process, &t.process);
+    if (r == 0)
+        r = record_thread(s->record, &t, &id);
+    if (r == 0)
+        r = record_sample(s->record, time_ns, id, stack, n, count, mode, flags);
+    if (r < 0) {
+        f->stats.dropped += count;
+        return r;
+    }
+    s->end_ns = MAX(s->end_ns, time_ns);
+    f->stats.samples += count;
+    return 0;
+}
+
+int flight_profile(struct flight *f, const struct profile_slice *slice, const struct profile *meta,
+                   struct profile **ret)
+{
+    struct profile *parts[FLIGHT_SLICES_MAX];
+    struct profile part_meta = *meta;
+    struct profile_slice wanted = *slice;
+    uint64_t offset = meta->start_realtime_ns - meta->start_ns;
+    size_t count = 0;
+    int r = 0;
+
+    /* Merging speaks CLOCK_REALTIME: the parts say how to get there, and it back again. */
+    part_meta.start_ns = 0;
+    part_meta.start_realtime_ns = offset;
+    wanted.from_ns = slice->from_ns + offset;
+    wanted.to_ns = slice->to_ns > UINT64_MAX - offset ? UINT64_MAX : slice->to_ns + offset;
+    for (struct flight_slice *s = f->oldest; s && r == 0; s = s->newer) {
+        if (s->end_ns < slice->from_ns || s->start_ns >= slice->to_ns || count == FLIGHT_SLICES_MAX)
+            continue;
+        r = record_finish(s->record, &part_meta, &parts[count]);
+        count += r == 0;
+    }
+    if (r == 0)
+        r = profile_merge(parts, count, &wanted, meta, ret);
+    for (size_t i = 0; i < count; i++)
+        profile_unref(parts[i]);
+    return r;
+}
+
+void flight_stats(const struct flight *f, struct flight_stats *ret)
+{
+    *ret = f->stats;
+    ret->bytes = flight_bytes(f);
+    ret->oldest_ns = f->oldest ? f->oldest->start_ns : 0;
+}

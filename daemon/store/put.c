@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Writing captures: each in one transaction, whole or not at all. */
+#include "base/cleanup.h"
+#include "store/blob.h"
+#include "store/samples.h"
+#include "store/store_impl.h"
+
+#include <jansson.h>
+
+static void bind_text(sqlite3_stmt *stmt, int at, const char *text)
+{
+    sqlite3_bind_text(stmt, at, text ? text : "", -1, SQLITE_TRANSIENT);
+}
+
+static void bind_span(sqlite3_stmt *stmt, int at, struct span text)
+{
+    sqlite3_bind_text(stmt, at, text.n ? text.p : "", (int)text.n, SQLITE_TRANSIENT);
+}
+
+static int step_done(struct store *s, sqlite3_stmt *stmt, struct error *err)
+{
+    return sqlite3_step(stmt) == SQLITE_DONE ? 0
+                                             : store_failed(s, err, "cannot write to the store");
+}
+
+static char *warnings_json(const struct profile *p)
+{
+    json_t *list = json_array();
+    char *text;
+
+    for (size_t i = 0; i < p->warning_count; i++)
+        json_array_append_new(list, json_string(p->warnings[i]));
+    text = json_dumps(list, JSON_COMPACT);
+    json_decref(list);
+    return text;
+}
+
+/* The row of a capture, replacing one of the same id. */
+static int put_row(struct store *s, const struct profile *p, const char *id, enum store_state state,
+                   const char *failure, const char *schedule, uint64_t max_age_s,
+                   const struct buf *body, int64_t *ret_n, struct error *err)
+{
+    static const char SQL[] = "INSERT OR REPLACE INTO captures(id, state, start_ns, end_ns, event, "
+                              "target, symbols, schedule,"
+                              " failure, unit, period, by_process, samples, lost, unknown, "
+                              "truncated, max_age_s, warnings,"
+                              " epoch, body) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
+    _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
+    _cleanup_free_ char *warnings = warnings_json(p);
+    uint64_t end_ns =
+        p->start_realtime_ns + (p->end_ns > p->start_ns ? p->end_ns - p->start_ns : 0);
+    int r = store_prepare(s, SQL, &stmt, err);
+
+    if (r < 0)
+        return r;
+    bind_text(stmt, 1, id);
+    sqlite3_bind_int(stmt, 2, (int)state);
+    sqlite3_bind_int64(stmt, 3, (sqlite3_int64)p->start_realtime_ns);
+    sqlite3_bind_int64(stmt, 4, (sqlite3_int64)end_ns);
+    bind_text(stmt, 5, p->event);
+    bind_text(stmt, 6, p->target);
+    bind_text(stmt, 7, p->symbols);
+    bind_text(stmt, 8, schedule);
+    bind_text(stmt, 9, failure);
+    bind_text(stmt, 10, p->unit);
+    sqlite3_bind_int64(stmt, 11, (sqlite3_int64)p->period);
+    sqlite3_bind_int(stmt, 12, p->by_process);
+    sqlite3_bind_int64(stmt, 13, (sqlite3_int64)p->total);
+    sqlite3_bind_int64(stmt, 14, (sqlite3_int64)p->lost);
+    sqlite3_bind_int64(stmt, 15, (sqlite3_int64)p->unknown);
+    sqlite3_bind_int64(stmt, 16, (sqlite3_int64)p->truncated);
+    sqlite3_bind_int64(stmt, 17, (sqlite3_int64)max_age_s);
+    bind_text(stmt, 18, warnings);
+    if (body) {
+        sqlite3_bind_int64(stmt, 19, s->writing->id);
+        sqlite3_bind_blob64(stmt, 20, body->p, body->n, SQLITE_STATIC);
+    }
+    r = step_done(s, stmt, err);
+    *ret_n = sqlite3_last_insert_rowid(s->db);
+    return r;
+}
+
+/* Samples by process, so that a list can say what is inside. */
+static int put_processes(struct store *s, const struct profile *p, int64_t n, struct error *err)
+{
+    _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
+    _cleanup_free_ uint64_t *samples = calloc(p->process_count + 1, sizeof(*samples));
+    int r = store_prepare(s, "INSERT INTO processes VALUES(?,?,?,?,?,?,?)", &stmt, err);
+
+    if (r < 0 || !samples)
+        return r < 0 ? r : -ENOMEM;
+    for (size_t i = 0; i < p->sample_count; i++)
+        samples[p->threads[p->samples[i].thread].process] += p->samples[i].count;
+    for (size_t i = 0; i < p->process_count && r == 0; i++) {
+        const struct profile_process *process = &p->processes[i];
+
+        if (!samples[i])
+            continue;
+        sqlite3_reset(stmt);
+        sqlite3_bind_int64(stmt, 1, n);
+        sqlite3_bind_int(stmt, 2, process->host_pid);
+        bind_span(stmt, 3, intern_get(p->strings, process->name));
+        bind_span(stmt, 4, intern_get(p->strings, process->container));
+        bind_span(stmt, 5, intern_get(p->strings, process->pod));
+        bind_span(stmt, 6, intern_get(p->strings, process->pod_namespace));
+        sqlite3_bind_int64(stmt, 7, (sqlite3_int64)samples[i]);
+        r = step_done(s, stmt, err);
+    }
+    return r;
+}
+
+/* What the capture added to its epoch. */
+static int put_additions(struct store *s, struct error *err)
+{
+    static const char SQL[] =
+        "INSERT INTO additions(epoch, seq, body) VALUES(?1,"
+        " (SELECT coalesce(max(seq), 0) + 1 FROM additions WHERE epoch = ?1), ?2)";
+    _cleanup_buf_ struct buf plain = BUF_NULL, packed = BUF_NULL;
+    _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
+    int r;
+
+    buf_init(&plain, BLOB_MAX_BYTES);
+    buf_init(&packed, BLOB_MAX_BYTES);
+    epoch_additions(s->writing, &plain);
+    r = plain.error ? plain.error : blob_compress(buf_span(&plain), &packed);
+    if (r == 0)
+        r = store_prepare(s, SQL, &stmt, err);
+    if (r < 0)
+        return r;
+    sqlite3_bind_int64(stmt, 1, s->writing->id);
+    sqlite3_bind_blob64(stmt, 2, packed.p, packed.n, SQLITE_STATIC);
+    return step_done(s, stmt, err);
+}
+
+static int put_whole(struct store *s, const struct profile *p, const char *schedule,
+                     uint64_t max_age_s, struct error *err)
+{
+    _cleanup_buf_ struct buf plain = BUF_NULL, packed = BUF_NULL;
+    int64_t n;
+    int r = epochs_for_writing(s, p->start_realtime_ns, err);
+
+    buf_init(&plain, BLOB_MAX_BYTES);
+    buf_init(&packed, BLOB_MAX_BYTES);
+    if (r == 0)
+        r = samples_encode(s->writing, p, &plain);
+    if (r == 0)
+        r = blob_compress(buf_span(&plain), &packed);
+    if (r == 0)
+        r = put_additions(s, err);
+    if (r == 0)
+        r = put_row(s, p, p->id, STORE_DONE, "", schedule, max_age_s, &packed, &n, err);
+    if (r == 0)
+        r = put_processes(s, p, n, err);
+    return r;
+}
+
+/* Runs @r's transaction to its end: what it wrote stays, or none of it. */
+static int end_transaction(struct store *s, int r, struct error *err)
+{
+    if (r == 0)
+        r = store_exec(s, "COMMIT", err);
+    if (r < 0) {
+        sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
+        epochs_abandon(s);
+        s->stats.put_failures++;
+        return r;
+    }
+    if (s->writing)
+        epoch_mark_saved(s->writing);
+    s->problem[0] = '\0';
+    return 0;
+}
+
+static int store_writable(struct store *s, struct error *err)
+{
+    if (s->writable)
+        return 0;
+    return error_set(err, -EROFS, "nothing can be stored: %.250s", s->problem);
+}
+
+int store_put(struct store *s, const struct profile *p, const char *schedule, uint64_t max_age_s,
+              struct error *err)
+{
+    int r;
+
+    pthread_mutex_lock(&s->lock);
+    r = store_writable(s, err);
+    if (r == 0)
+        r = store_exec(s, "BEGIN IMMEDIATE", err);
+    if (r == 0) {
+        r = put_whole(s, p, schedule, max_age_s, err);
+        if (r == -ENOSPC && s->writing && sqlite3_errcode(s->db) != SQLITE_FULL) {
+            epochs_abandon(s); /* the epoch is full, not the disk */
+            error_set(err, r, "the store's list of names is full for today");
+        }
+        r = end_transaction(s, r, err);
+    } else {
+        s->stats.put_failures++;
+    }
+    s->stats.puts += r == 0;
+    pthread_mutex_unlock(&s->lock);
+    return r;
+}
+
+static int put_facts(struct store *s, const char *id, const struct profile *meta,
+                     enum store_state state, const char *failure, const char *schedule,
+                     struct error *err)
+{
+    int64_t n;
+    int r;
+
+    pthread_mutex_lock(&s->lock);
+    r = store_writable(s, err);
+    if (r == 0)
+        r = store_exec(s, "BEGIN IMMEDIATE", err);
+    if (r == 0) {
+        r = put_row(s, meta, id, state, failure, schedule, 0, NULL, &n, err);
+        r = end_transaction(s, r, err);
+    }
+    pthread_mutex_unlock(&s->lock);
+    return r;
+}
+
+int store_put_running(struct store *s, const char *id, const struct profile *meta,
+                      const char *schedule, struct error *err)
+{
+    return put_facts(s, id, meta, STORE_RUNNING, "", schedule, err);
+}
+
+int store_put_failed(struct store *s, const char *id, const struct profile *meta, const char *why,
+                     struct error *err)
+{
+    return put_facts(s, id, meta, STORE_FAILED, why, NULL, err);
+}

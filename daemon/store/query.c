@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reading captures: facts, lists, profiles. */
+#include "base/cleanup.h"
+#include "store/blob.h"
+#include "store/samples.h"
+#include "store/store_impl.h"
+
+#include <jansson.h>
+
+#define QUERY_PROCESSES_MAX 256 /* of one capture in a list: those with most samples */
+#define QUERY_LIMIT_MAX 1000
+
+/* Columns of every question for facts, in this order. */
+#define FACTS                                                                                      \
+    "n, id, state, start_ns, end_ns, event, target, symbols, schedule, failure, period, samples,"  \
+    " lost, unknown, truncated, max_age_s, warnings, coalesce(length(body), 0)"
+
+static size_t read_processes(struct store *s, int64_t n, sqlite3_stmt **ret_stmt,
+                             struct store_process list[QUERY_PROCESSES_MAX], struct intern *text)
+{
+    size_t count = 0;
+
+    if (store_prepare(s,
+                      "SELECT pid, name, container, pod, namespace, samples FROM processes"
+                      " WHERE capture = ? ORDER BY samples DESC LIMIT 256",
+                      ret_stmt, NULL) < 0)
+        return 0;
+    sqlite3_bind_int64(*ret_stmt, 1, n);
+    while (count < QUERY_PROCESSES_MAX && sqlite3_step(*ret_stmt) == SQLITE_ROW) {
+        const char *strings[4];
+
+        for (int i = 0; i < 4; i++) {
+            uint32_t id = 0;
+
+            intern_add(text, span_of(store_text(*ret_stmt, i + 1)), &id);
+            strings[i] = intern_get(text, id).p;
+        }
+        list[count++] = (struct store_process){ sqlite3_column_int(*ret_stmt, 0),
+                                                strings[0],
+                                                strings[1],
+                                                strings[2],
+                                                strings[3],
+                                                (uint64_t)sqlite3_column_int64(*ret_stmt, 5) };
+    }
+    return count;
+}
+
+/* Hands the row of @stmt to @fn. */
+static int hand_out(struct store *s, sqlite3_stmt *stmt, store_capture_fn fn, void *cookie)
+{
+    _cleanup_stmt_ sqlite3_stmt *processes = NULL;
+    struct store_process list[QUERY_PROCESSES_MAX];
+    const char *warnings[PROFILE_WARNINGS_MAX];
+    json_t *warning_list = json_loads(store_text(stmt, 16), 0, NULL);
+    struct intern *text = NULL;
+    struct store_capture c = {
+        .state = (enum store_state)sqlite3_column_int(stmt, 2),
+        .start_ns = (uint64_t)sqlite3_column_int64(stmt, 3),
+        .end_ns = (uint64_t)sqlite3_column_int64(stmt, 4),
+        .event = store_text(stmt, 5),
+        .target = store_text(stmt, 6),
+        .symbols = store_text(stmt, 7),
+        .schedule = store_text(stmt, 8),
+        .failure = store_text(stmt, 9),
+        .period = (uint64_t)sqlite3_column_int64(stmt, 10),
+        .samples = (uint64_t)sqlite3_column_int64(stmt, 11),
+        .lost = (uint64_t)sqlite3_column_int64(stmt, 12),
+        .unknown = (uint64_t)sqlite3_column_int64(stmt, 13),
+        .truncated = (uint64_t)sqlite3_column_int64(stmt, 14),
+        .max_age_s = (uint64_t)sqlite3_column_int64(stmt, 15),
+        .warnings = warnings,
+        .processes = list,
+        .bytes = (uint64_t)sqlite3_column_int64(stmt, 17),
+    };
+    int r = intern_new((size_t)4 << 20, &text);
+
+    if (r == 0) {
+        snprintf(c.id, sizeof(c.id), "%s", store_text(stmt, 1));
+        for (size_t i = 0; i < json_array_size(warning_list) && i < PROFILE_WARNINGS_MAX; i++) {
+            const char *w = json_string_value(json_array_get(warning_list, i));
+
+            if (w)
+                warnings[c.warning_count++] = w;
+        }
+        c.process_count = read_processes(s, sqlite3_column_int64(stmt, 0), &processes, list, text);
+        r = fn(cookie, &c);
+    }
+    intern_free(text);
+    json_decref(warning_list);
+    return r;
+}
+
+int store_get_facts(struct store *s, const char *id, store_capture_fn fn, void *cookie,
+                    struct error *err)
+{
+    _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
+    int r;
+
+    pthread_mutex_lock(&s->lock);
+    r = store_prepare(s, "SELECT " FACTS " FROM captures WHERE id = ?", &stmt, err);
+    if (r == 0) {
+        sqlite3_bind_text(stmt, 1, id, -1, SQLITE_TRANSIENT);
+        switch (sqlite3_step(stmt)) {
+        case SQLITE_ROW:
+            r = hand_out(s, stmt, fn, cookie);
+            break;
+        case SQLITE_DONE:
+            r = STORE_NOT_FOUND;
+            break;
+        default:
+            r = store_failed(s, err, "cannot read the store");
+        }
+    }
+    sqlite3_finalize(TAKE_PTR(stmt));
+    pthread_mutex_unlock(&s->lock);
+    return r;
+}
+
+/* ---- lists ---- */
+
+static void bind_filter(sqlite3_stmt *stmt, int at, const char *text)
+{
+    if (text)
+        sqlite3_bind_text(stmt, at, text, -1, SQLITE_TRANSIENT);
+}
+
+/* A cursor is "START_NS.N" of the last row shown. */
+static bool parse_cursor(const char *cursor, uint64_t *ret_start_ns, uint64_t *ret_n)
+{
+    struct span s = span_of(cursor);
+
+    return span_take_dec(&s, ret_start_ns) && span_take_char(&s, '.') && span_parse_dec(s, ret_n) &&
+           *ret_start_ns <= INT64_MAX && *ret_n <= INT64_MAX;
+}
+
+int store_list(struct store *s, const struct store_query *q, store_capture_fn fn, void *cookie,
+               char ret_next[64], struct error *err)
+{
+    static const char SQL[] =
+        "SELECT " FACTS " FROM captures WHERE start_ns < ?1 AND end_ns >= ?2"
+        " AND (?3 IS NULL OR event = ?3) AND (?4 IS NULL OR schedule = ?4) AND (?5 < 0 OR state = "
+        "?5)"
+        " AND ((?6 = 0 AND ?7 IS NULL AND ?8 IS NULL AND ?9 IS NULL) OR EXISTS (SELECT 1 FROM "
+        "processes p"
+        "  WHERE p.capture = n AND (?6 = 0 OR p.pid = ?6)"
+        "  AND (?7 IS NULL OR p.container = ?7 OR (length(?7) >= 6 AND substr(p.container, 1, "
+        "length(?7)) = ?7))"
+        "  AND (?8 IS NULL OR p.pod = ?8) AND (?9 IS NULL OR p.namespace = ?9)))"
+        " AND (start_ns, n) < (?10, ?11) ORDER BY start_ns DESC, n DESC LIMIT ?12";
+    _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
+    uint64_t cursor_start = INT64_MAX, cursor_n = INT64_MAX;
+    size_t limit = CLAMP(q->limit, (size_t)1, (size_t)QUERY_LIMIT_MAX), shown = 0;
+    int r, step = SQLITE_DONE;
+
+    ret_next[0] = '\0';
+    if (q->cursor && !parse_cursor(q->cursor, &cursor_start, &cursor_n))
+        return error_parameter(err, "cursor", -EINVAL,
+                               "'%.60s' is no cursor: take it from \"next\" of the page before",
+                               q->cursor);
+    pthread_mutex_lock(&s->lock);
+    r = store_prepare(s, SQL, &stmt, err);
+    if (r == 0) {
+        sqlite3_bind_int64(stmt, 1, (sqlite3_int64)MIN(q->to_ns, (uint64_t)INT64_MAX));
+        sqlite3_bind_int64(stmt, 2, (sqlite3_int64)MIN(q->from_ns, (uint64_t)INT64_MAX));
+        bind_filter(stmt, 3, q->event);
+        bind_filter(stmt, 4, q->schedule);
+        sqlite3_bind_int(stmt, 5, q->state);
+        sqlite3_bind_int(stmt, 6, q->host_pid);
+        bind_filter(stmt, 7, q->container);
+        bind_filter(stmt, 8, q->pod);
+        bind_filter(stmt, 9, q->pod_namespace);
+        sqlite3_bind_int64(stmt, 10, (sqlite3_int64)cursor_start);
+        sqlite3_bind_int64(stmt, 11, (sqlite3_int64)cursor_n);
+        sqlite3_bind_int64(stmt, 12, (sqlite3_int64)limit + 1);
+    }
+    while (r == 0 && (step = sqlite3_step(stmt)) == SQLITE_ROW) {
+        if (shown == limit)
+            break; /* there is one more: ret_next leads to it */
+        snprintf(ret_next, 64, "%lld.%lld", (long long)sqlite3_column_int64(stmt, 3),
+                 (long long)sqlite3_column_int64(stmt, 0));
+        shown++;
+        r = hand_out(s, stmt, fn, cookie);
+    }
+    if (r == 0 && step == SQLITE_DONE)
+        ret_next[0] = '\0';
+    else if (r == 0 && step != SQLITE_ROW)
+        r = store_failed(s, err, "cannot read the store");
+    sqlite3_finalize(TAKE_PTR(stmt));
+    pthread_mutex_unlock(&s->lock);
+    return MIN(r, 0);
+}
+
+/* ---- profiles ---- */
+
+static int get_profile(struct store *s, sqlite3_stmt *stmt, struct profile **ret, struct error *err)
+{
+    _cleanup_buf_ struct buf body = BUF_NULL;
+    struct span packed = { sqlite3_column_blob(stmt, 11), (size_t)sqlite3_column_bytes(stmt, 11) };
+    struct profile meta = {
+        .start_ns = (uint64_t)sqlite3_column_int64(stmt, 1),
+        .end_ns = (uint64_t)sqlite3_column_int64(stmt, 2),
+        .period = (uint64_t)sqlite3_column_int64(stmt, 7),
+        .by_process = sqlite3_column_int(stmt, 8),
+        .lost = (uint64_t)sqlite3_column_int64(stmt, 9),
+    };
+    struct epoch *e;
+    int r;
+
+    if (sqlite3_column_int(stmt, 12) != STORE_DONE)
+        return error_set(err, -EAGAIN, "this capture has no profile: it is running, or failed");
+    meta.start_realtime_ns = meta.start_ns;
+    snprintf(meta.id, sizeof(meta.id), "%s", store_text(stmt, 0));
+    snprintf(meta.event, sizeof(meta.event), "%s", store_text(stmt, 3));
+    snprintf(meta.target, sizeof(meta.target), "%s", store_text(stmt, 4));
+    snprintf(meta.symbols, sizeof(meta.symbols), "%s", store_text(stmt, 5));
+    snprintf(meta.unit, sizeof(meta.unit), "%s", store_text(stmt, 6));
+    buf_init(&body, BLOB_MAX_BYTES);
+    r = epochs_load(s, sqlite3_column_int64(stmt, 10), &e, err);
+    if (r == 0)
+        r = blob_decompress(packed, &body);
+    if (r == 0)
+        r = samples_decode(e, buf_span(&body), &meta, ret);
+    if (r == -EBADMSG) {
+        error_set(err, r, "capture %s is damaged in the store", meta.id);
+        error_remedy(err, "delete it; sqlite3 FILE 'PRAGMA integrity_check' tells what else is");
+    }
+    return r;
+}
+
+int store_get(struct store *s, const char *id, struct profile **ret, struct error *err)
+{
+    _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
+    int r, step;
+
+    pthread_mutex_lock(&s->lock);
+    r = store_prepare(
+        s,
+        "SELECT id, start_ns, end_ns, event, target, symbols, unit, period, by_process, lost,"
+        " epoch, body, state FROM captures WHERE id = ?",
+        &stmt, err);
+    if (r == 0) {
+        sqlite3_bind_text(stmt, 1, id, -1, SQLITE_TRANSIENT);
+        step = sqlite3_step(stmt);
+        if (step == SQLITE_ROW)
+            r = get_profile(s, stmt, ret, err);
+        else
+            r = step == SQLITE_DONE ? STORE_NOT_FOUND
+                                    : store_failed(s, err, "cannot read the store");
+    }
+    sqlite3_finalize(TAKE_PTR(stmt));
+    pthread_mutex_unlock(&s->lock);
+    return r;
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What goes: captures one by one, epochs with their last capture, pages to the file system. */
+#include "base/clock.h"
+#include "store/store_impl.h"
+
+#define RETAIN_ROUNDS_MAX 1000 /* captures dropped by size in one call */
+
+/* Epochs without captures, but for the one that is being written. */
+static int drop_empty_epochs(struct store *s, struct error *err)
+{
+    _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
+    int r = store_prepare(s,
+                          "DELETE FROM epochs WHERE id < (SELECT max(id) FROM epochs)"
+                          " AND NOT EXISTS (SELECT 1 FROM captures WHERE epoch = epochs.id)"
+                          " RETURNING id",
+                          &stmt, err);
+    int step = SQLITE_DONE;
+
+    while (r == 0 && (step = sqlite3_step(stmt)) == SQLITE_ROW)
+        epochs_forget(s, sqlite3_column_int64(stmt, 0));
+    return r == 0 && step != SQLITE_DONE ? store_failed(s, err, "cannot drop old captures") : r;
+}
+
+static int drop_by_age(struct store *s, uint64_t now_ns, struct error *err)
+{
+    _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
+    int r = store_prepare(s,
+                          "DELETE FROM captures WHERE"
+                          " (max_age_s > 0 AND end_ns < ?1 - max_age_s * 1000000000)"
+                          " OR (max_age_s = 0 AND ?2 > 0 AND end_ns < ?1 - ?2 * 1000000000)",
+                          &stmt, err);
+
+    if (r < 0)
+        return r;
+    sqlite3_bind_int64(stmt, 1, (sqlite3_int64)now_ns);
+    sqlite3_bind_int64(stmt, 2, (sqlite3_int64)s->opts.max_age_s);
+    if (sqlite3_step(stmt) != SQLITE_DONE)
+        return store_failed(s, err, "cannot drop old captures");
+    s->stats.dropped_by_age += (uint64_t)sqlite3_changes(s->db);
+    return 0;
+}
+
+static uint64_t pragma_number(struct store *s, const char *sql)
+{
+    _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
+
+    if (store_prepare(s, sql, &stmt, NULL) < 0 || sqlite3_step(stmt) != SQLITE_ROW)
+        return 0;
+    return (uint64_t)sqlite3_column_int64(stmt, 0);
+}
+
+/* Bytes in use: free pages are handed back below. */
+static uint64_t bytes_in_use(struct store *s)
+{
+    return (pragma_number(s, "PRAGMA page_count") - pragma_number(s, "PRAGMA freelist_count")) *
+           pragma_number(s, "PRAGMA page_size");
+}
+
+static int drop_by_size(struct store *s, struct error *err)
+{
+    int r = 0;
+
+    for (int i = 0; i < RETAIN_ROUNDS_MAX && r == 0 && bytes_in_use(s) > s->opts.max_bytes; i++) {
+        r = store_exec(s,
+                       "DELETE FROM captures WHERE n IN (SELECT n FROM captures WHERE state != 0"
+                       " ORDER BY start_ns, n LIMIT 16)",
+                       err);
+        if (r < 0 || sqlite3_changes(s->db) == 0)
+            break;
+        s->stats.dropped_by_size += (uint64_t)sqlite3_changes(s->db);
+        r = drop_empty_epochs(s, err);
+    }
+    return r;
+}
+
+int store_retain(struct store *s, uint64_t now_ns, struct error *err)
+{
+    int r = 0;
+
+    pthread_mutex_lock(&s->lock);
+    if (s->writable) {
+        r = drop_by_age(s, now_ns, err);
+        if (r == 0)
+            r = drop_empty_epochs(s, err);
+        if (r == 0 && s->opts.max_bytes)
+            r = drop_by_size(s, err);
+        if (r == 0)
+            r = store_exec(s, "PRAGMA incremental_vacuum(1000)", err);
+    }
+    pthread_mutex_unlock(&s->lock);
+    return r;
+}
+
+int store_delete(struct store *s, const char *id, struct error *err)
+{
+    _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
+    int r;
+
+    pthread_mutex_lock(&s->lock);
+    r = store_prepare(s, "DELETE FROM captures WHERE id = ?", &stmt, err);
+    if (r == 0) {
+        sqlite3_bind_text(stmt, 1, id, -1, SQLITE_TRANSIENT);
+        if (sqlite3_step(stmt) != SQLITE_DONE)
+            r = store_failed(s, err, "cannot delete the capture");
+        else if (sqlite3_changes(s->db) == 0)
+            r = STORE_NOT_FOUND;
+    }
+    if (r == 0)
+        drop_empty_epochs(s, NULL);
+    sqlite3_finalize(TAKE_PTR(stmt));
+    pthread_mutex_unlock(&s->lock);
+    return r;
+}

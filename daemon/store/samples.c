@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/samples.h"
+
+#include "base/cleanup.h"
+#include "store/blob.h"
+
+#define SAMPLES_MAX ((uint64_t)20000000)
+#define SAMPLES_WHO_MAX 1000000u /* processes, threads */
+
+/* ---- writing ---- */
+
+static void encode_string(struct epoch *e, const struct profile *p, uint32_t id, struct buf *out)
+{
+    uint32_t there;
+
+    epoch_add_string(e, intern_get(p->strings, id), &there); /* a full epoch: "" */
+    blob_add_number(out, there);
+}
+
+static void encode_who(struct epoch *e, const struct profile *p, struct buf *out)
+{
+    blob_add_number(out, p->process_count);
+    for (size_t i = 0; i < p->process_count; i++) {
+        const struct profile_process *process = &p->processes[i];
+
+        blob_add_number(out, (uint32_t)process->host_pid);
+        blob_add_number(out, process->start_ticks);
+        blob_add_number(out, process->exec_no);
+        encode_string(e, p, process->name, out);
+        encode_string(e, p, process->container, out);
+        encode_string(e, p, process->pod, out);
+        encode_string(e, p, process->pod_namespace, out);
+    }
+    blob_add_number(out, p->thread_count);
+    for (size_t i = 0; i < p->thread_count; i++) {
+        blob_add_number(out, (uint32_t)p->threads[i].host_tid);
+        blob_add_number(out, p->threads[i].process);
+        encode_string(e, p, p->threads[i].name, out);
+    }
+}
+
+int samples_encode(struct epoch *e, const struct profile *p, struct buf *out)
+{
+    _cleanup_free_ uint32_t *nodes = calloc(p->stack_count + 1, sizeof(*nodes));
+    uint64_t time_ns = p->start_ns;
+    int r = nodes ? epoch_add_stacks(e, p, nodes) : -ENOMEM;
+
+    if (r < 0)
+        return r;
+    encode_who(e, p, out);
+    blob_add_number(out, p->sample_count);
+    for (size_t i = 0; i < p->sample_count;
+         i++) { /* sorted by time; one before the start counts as at it */
+        uint64_t at = MAX(p->samples[i].time_ns, time_ns);
+
+        blob_add_number(out, at - time_ns);
+        time_ns = at;
+    }
+    for (size_t i = 0; i < p->sample_count; i++)
+        blob_add_number(out, p->samples[i].thread);
+    for (size_t i = 0; i < p->sample_count; i++)
+        blob_add_number(out, nodes[p->samples[i].stack]);
+    for (size_t i = 0; i < p->sample_count; i++)
+        blob_add_number(out, p->samples[i].count);
+    for (size_t i = 0; i < p->sample_count; i++)
+        blob_add_number(out, (uint32_t)p->samples[i].flags << 1 | (p->samples[i].mode & 1));
+    return out->error;
+}
+
+/* ---- reading ---- */
+
+struct decoder {
+    const struct epoch *e;
+    struct record *record;
+    uint32_t strings;              /* of the epoch */
+    uint32_t *processes, *threads; /* ids in the record */
+    uint32_t process_count, thread_count;
+    uint32_t stack[EPOCH_DEPTH_MAX];
+};
+
+static bool take_string(const struct decoder *d, struct span *s, uint32_t *ret)
+{
+    return blob_take_u32(s, ret) && *ret < d->strings;
+}
+
+static int decode_processes(struct decoder *d, struct span *s)
+{
+    int r = 0;
+
+    if (!blob_take_u32(s, &d->process_count) || d->process_count > SAMPLES_WHO_MAX ||
+        d->process_count > s->n)
+        return -EBADMSG;
+    d->processes = calloc(d->process_count + 1, sizeof(*d->processes));
+    if (!d->processes)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < d->process_count && r == 0; i++) {
+        struct profile_process p = { 0 };
+        uint32_t pid;
+
+        if (!blob_take_u32(s, &pid) || pid > INT32_MAX || !blob_take_number(s, &p.start_ticks) ||
+            !blob_take_u32(s, &p.exec_no) || !take_string(d, s, &p.name) ||
+            !take_string(d, s, &p.container) || !take_string(d, s, &p.pod) ||
+            !take_string(d, s, &p.pod_namespace))
+            return -EBADMSG;
+        p.host_pid = (int32_t)pid;
+        r = record_process(d->record, &p, &d->processes[i]);
+    }
+    return r;
+}
+
+static int decode_threads(struct decoder *d, struct span *s)
+{
+    int r = 0;
+
+    if (!blob_take_u32(s, &d->thread_count) || d->thread_count > SAMPLES_WHO_MAX ||
+        d->thread_count > s->n)
+        return -EBADMSG;
+    d->threads = calloc(d->thread_count + 1, sizeof(*d->threads));
+    if (!d->threads)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < d->thread_count && r == 0; i++) {
+        struct profile_thread t = { 0 };
+        uint32_t tid;
+
+        if (!blob_take_u32(s, &tid) || tid > INT32_MAX || !blob_take_u32(s, &t.process) ||
+            t.process >= d->process_count || !take_string(d, s, &t.name))
+            return -EBADMSG;
+        t.host_tid = (int32_t)tid;
+        t.process = d->processes[t.process];
+        r = record_thread(d->record, &t, &d->threads[i]);
+    }
+    return r;
+}
+
+/* Skips a column of @count numbers, leaving *ret at its beginning. */
+static bool take_column(struct span *s, uint64_t count, struct span *ret)
+{
+    uint64_t v;
+
+    *ret = *s;
+    for (uint64_t i = 0; i < count; i++) {
+        if (!blob_take_number(s, &v))
+            return false;
+    }
+    return true;
+}
+
+static int decode_sample(struct decoder *d, struct span columns[5], uint64_t *time_ns)
+{
+    uint64_t delta;
+    uint32_t thread, node, count, flags;
+    size_t n = 0;
+
+    blob_take_number(&columns[0], &delta);
+    if (!blob_take_u32(&columns[1], &thread) || thread >= d->thread_count ||
+        !blob_take_u32(&columns[2], &node) || node >= d->e->nodes.count ||
+        !blob_take_u32(&columns[3], &count) || count == 0 || !blob_take_u32(&columns[4], &flags) ||
+        flags > 0x1ffff)
+        return -EBADMSG;
+    *time_ns += delta;
+    for (; node && n < EPOCH_DEPTH_MAX; n++) { /* a node's parent has a smaller id: this ends */
+        const struct epoch_node *at = id_table_get(&d->e->nodes, node);
+
+        d->stack[n] = at->frame;
+        node = at->parent;
+    }
+    return record_sample(d->record, *time_ns, d->threads[thread], d->stack, n, count, flags & 1,
+                         (uint16_t)(flags >> 1));
+}
+
+static int decode_samples(struct decoder *d, struct span *s, uint64_t start_ns)
+{
+    struct span columns[5];
+    uint64_t count, time_ns = start_ns;
+    int r = 0;
+
+    if (!blob_take_number(s, &count) || count > SAMPLES_MAX)
+        return -EBADMSG;
+    for (size_t i = 0; i < ARRAY_SIZE(columns); i++) {
+        if (!take_column(s, count, &columns[i]))
+            return -EBADMSG;
+    }
+    for (uint64_t i = 0; i < count && r == 0; i++)
+        r = decode_sample(d, columns, &time_ns);
+    return r == 0 && s->n ? -EBADMSG : r;
+}
+
+int samples_decode(const struct epoch *e, struct span blob, const struct profile *meta,
+                   struct profile **ret)
+{
+    _cleanup_free_ struct decoder *d = calloc(1, sizeof(*d));
+    struct frame_table_counts counts;
+    int r;
+
+    if (!d)
+        return -ENOMEM;
+    frame_table_counts(e->table, &counts);
+    d->e = e;
+    d->strings = counts.strings;
+    r = record_new(e->table, SAMPLES_MAX, &d->record);
+    if (r == 0)
+        r = decode_processes(d, &blob);
+    if (r == 0)
+        r = decode_threads(d, &blob);
+    if (r == 0)
+        r = decode_samples(d, &blob, meta->start_ns);
+    if (r == 0)
+        r = record_finish(d->record, meta, ret);
+    record_free(d->record);
+    free(d->processes);
+    free(d->threads);
+    return r;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The samples of one capture as a blob, by columns: processes, threads, then times, threads,
+ * stacks, counts and flags of the samples. Names and stacks are ids of the capture's epoch. Times
+ * are CLOCK_REALTIME. Pure but for the epoch; thread: the store's lock holder.
+ */
+#pragma once
+
+#include "store/epoch.h"
+
+/* Adds what @p brings to @e, and appends its samples to @out (not compressed). 0, -ENOSPC (the
+ * epoch is full), -ENOMEM. */
+int samples_encode(struct epoch *e, const struct profile *p, struct buf *out);
+/* A finished profile; facts come from *meta. 0; -EBADMSG: damaged; -ENOMEM. */
+int samples_decode(const struct epoch *e, struct span blob, const struct profile *meta,
+                   struct profile **ret);

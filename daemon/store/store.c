@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Opening and closing; what goes wrong, in words; counters. */
+#include "store/store_impl.h"
+
+#include "base/clock.h"
+
+#include <sys/random.h>
+
+#define STORE_FILE "flamed.db"
+#define STORE_BUSY_MS 2000
+
+/* ---- SQLite's errors ---- */
+
+int store_failed(struct store *s, struct error *err, const char *what)
+{
+    int code = sqlite3_extended_errcode(s->db), primary = code & 0xff, r = -EIO;
+    const char *remedy = NULL;
+
+    if (primary == SQLITE_FULL) {
+        r = -ENOSPC;
+        remedy =
+            "free disk space, or lower store_max_bytes; captures are written again by themselves";
+    } else if (primary == SQLITE_READONLY || primary == SQLITE_CANTOPEN || primary == SQLITE_PERM) {
+        r = -EROFS;
+        remedy = "make the store's folder writable for flamed's user, then restart flamed";
+    } else if (primary == SQLITE_CORRUPT || primary == SQLITE_NOTADB) {
+        r = -EBADMSG;
+        remedy = "stop flamed, move the file away, start it again";
+    } else if (primary == SQLITE_NOMEM) {
+        r = -ENOMEM;
+    } else if (primary == SQLITE_BUSY || primary == SQLITE_LOCKED) {
+        r = -EBUSY;
+        remedy = "end the other program that has the file open";
+    }
+    error_set(err, r, "%s: %s (%s/" STORE_FILE ")", what, sqlite3_errmsg(s->db), s->opts.dir);
+    if (remedy)
+        error_remedy(err, "%s", remedy);
+    snprintf(s->problem, sizeof(s->problem), "%s: %.80s; %s", what, sqlite3_errmsg(s->db),
+             remedy ? remedy : "flamed tries again at the next capture");
+    return r;
+}
+
+int store_prepare(struct store *s, const char *sql, sqlite3_stmt **ret, struct error *err)
+{
+    if (!s->db)
+        return error_set(err, -EIO, "the store is not open: %.200s", s->problem);
+    if (sqlite3_prepare_v2(s->db, sql, -1, ret, NULL) != SQLITE_OK)
+        return store_failed(s, err, "cannot use the store");
+    return 0;
+}
+
+int store_exec(struct store *s, const char *sql, struct error *err)
+{
+    if (!s->db)
+        return error_set(err, -EIO, "the store is not open: %.200s", s->problem);
+    if (sqlite3_exec(s->db, sql, NULL, NULL, NULL) != SQLITE_OK)
+        return store_failed(s, err, "cannot use the store");
+    return 0;
+}
+
+const char *store_text(sqlite3_stmt *stmt, int column)
+{
+    const char *text = (const char *)sqlite3_column_text(stmt, column);
+
+    return text ? text : "";
+}
+
+/* ---- opening ---- */
+
+/* Captures that ran when flamed ended. */
+static int store_fail_interrupted(struct store *s, struct error *err)
+{
+    char sql[256];
+
+    snprintf(
+        sql, sizeof(sql),
+        "UPDATE captures SET state = %d, failure = 'flamed ended while it ran' WHERE state = %d",
+        STORE_FAILED, STORE_RUNNING);
+    return store_exec(s, sql, err);
+}
+
+static void store_open_db(struct store *s)
+{
+    struct error err = ERROR_NULL;
+    int r;
+
+    snprintf(s->path, sizeof(s->path), "%s/" STORE_FILE, s->opts.dir);
+    if (sqlite3_open_v2(s->path, &s->db,
+                        SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_FULLMUTEX,
+                        NULL) != SQLITE_OK) {
+        store_failed(s, &err, "cannot open the store");
+        sqlite3_close(s->db);
+        s->db = NULL;
+        return;
+    }
+    sqlite3_busy_timeout(s->db, STORE_BUSY_MS);
+    r = schema_prepare(s, &err);
+    if (r == 1) {
+        snprintf(s->problem, sizeof(s->problem),
+                 "the store %.80s was written by a newer flamed: nothing is stored; run that "
+                 "version, or "
+                 "name another folder with --store",
+                 s->path);
+    } else if (r == 0) {
+        r = store_fail_interrupted(s, &err);
+    }
+    s->writable = r == 0;
+}
+
+int store_open(const struct store_opts *o, struct store **ret, struct error *err)
+{
+    struct store *s = calloc(1, sizeof(*s));
+
+    if (!s)
+        return error_set(err, -ENOMEM, "not enough memory for the store");
+    s->opts = *o;
+    pthread_mutex_init(&s->lock, NULL);
+    store_open_db(s);
+    *ret = s;
+    return 0;
+}
+
+struct store *store_close(struct store *s)
+{
+    if (!s)
+        return NULL;
+    epochs_abandon(s);
+    for (size_t i = 0; i < STORE_EPOCHS_CACHED; i++)
+        epoch_free(s->cached[i]);
+    sqlite3_close(s->db);
+    pthread_mutex_destroy(&s->lock);
+    free(s);
+    return NULL;
+}
+
+void store_problem(struct store *s, char *buf, size_t size)
+{
+    pthread_mutex_lock(&s->lock);
+    snprintf(buf, size, "%s", s->problem);
+    pthread_mutex_unlock(&s->lock);
+}
+
+void store_new_id(char ret[STORE_ID_BYTES])
+{
+    uint64_t words[2] = { 0 };
+
+    if (getrandom(words, sizeof(words), 0) !=
+        sizeof(words)) { /* never on a kernel that runs flamed */
+        words[0] = clock_realtime_ns();
+        words[1] = clock_monotonic_ns();
+    }
+    snprintf(ret, STORE_ID_BYTES, "%016llx%016llx", (unsigned long long)words[0],
+             (unsigned long long)words[1]);
+}
+
+static uint64_t store_number(struct store *s, const char *sql)
+{
+    _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
+
+    if (store_prepare(s, sql, &stmt, NULL) < 0 || sqlite3_step(stmt) != SQLITE_ROW)
+        return 0;
+    return (uint64_t)sqlite3_column_int64(stmt, 0);
+}
+
+void store_stats(struct store *s, struct store_stats *ret)
+{
+    pthread_mutex_lock(&s->lock);
+    s->stats.bytes = store_number(s, "PRAGMA page_count") * store_number(s, "PRAGMA page_size");
+    s->stats.captures = store_number(s, "SELECT count(*) FROM captures");
+    s->stats.oldest_ns = store_number(s, "SELECT min(start_ns) FROM captures");
+    *ret = s->stats;
+    pthread_mutex_unlock(&s->lock);
+}

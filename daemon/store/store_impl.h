@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of store/ share. All under store->lock. */
+#pragma once
+
+#include "store/epoch.h"
+#include "store/store.h"
+
+#include <pthread.h>
+#include <sqlite3.h>
+
+#define STORE_SCHEMA 1
+#define STORE_EPOCHS_CACHED 4
+
+struct store {
+    struct store_opts opts;
+    char path[4096];
+    pthread_mutex_t lock;
+    sqlite3 *db; /* NULL when it could not be opened at all */
+    bool writable;
+    char problem[256];     /* "" when all is well; from the opening, or the last write */
+    struct epoch *writing; /* the epoch that puts go to; NULL: to be chosen */
+    struct epoch
+        *cached[STORE_EPOCHS_CACHED]; /* most recently read first; never the one being written */
+    struct store_stats stats;
+};
+
+/* Prepares, or says in @err what SQLite said. The statement is finalised by its cleanup. */
+int store_prepare(struct store *s, const char *sql, sqlite3_stmt **ret, struct error *err);
+/* Runs statements without a result. */
+int store_exec(struct store *s, const char *sql, struct error *err);
+/* Turns SQLite's last error into a sentence and a negative errno; a full disk and a read-only
+ * folder become the store's problem. */
+int store_failed(struct store *s, struct error *err, const char *what);
+static inline void stmt_finalizep(sqlite3_stmt **stmt)
+{
+    sqlite3_finalize(*stmt);
+}
+#define _cleanup_stmt_ _cleanup_(stmt_finalizep)
+
+/* Column as text, "" for NULL. */
+const char *store_text(sqlite3_stmt *stmt, int column);
+
+/* schema.c: 0; 1: a newer schema (then only reading is tried); -errno. */
+int schema_prepare(struct store *s, struct error *err);
+
+/* epochs.c */
+
+/* The epoch for a capture that starts at @now_ns: the one being written, the last one on disk when
+ * it is of the same day, or a new one. */
+int epochs_for_writing(struct store *s, uint64_t now_ns, struct error *err);
+/* Forgets what is in memory of the epoch being written: after a write that failed. */
+void epochs_abandon(struct store *s);
+/* An epoch with all its additions. Borrowed until the next call. */
+int epochs_load(struct store *s, int64_t id, struct epoch **ret, struct error *err);
+void epochs_forget(struct store *s, int64_t id);
