@@ -127,14 +127,15 @@ bool live_has(int jdk)
 bool live_compile(const char *source)
 {
     const char *home = live_home(17) ? live_home(17) : live_home(25);
-    char javac[320], file[512], output[16];
-    const char *argv[] = { javac, "--release",    "8",  "-nowarn", "-Xlint:-options", "-g",
-                           "-d",  live_classes(), file, NULL };
+    char javac[320], sources[] = FLAMED_TEST_DATA "/../jvm/java", file[512], output[16];
+    const char *argv[] = { javac, "--release",   "8",     "-nowarn", "-Xlint:-options",
+                           "-g",  "-sourcepath", sources, "-d",      live_classes(),
+                           file,  NULL };
 
     if (!home)
         return false;
     snprintf(javac, sizeof(javac), "%s/bin/javac", home);
-    snprintf(file, sizeof(file), FLAMED_TEST_DATA "/../jvm/java/%s", source);
+    snprintf(file, sizeof(file), "%s/%s", sources, source);
     return live_output(argv, output, sizeof(output));
 }
 

@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hotspot/ against what a running JVM says of itself: flags, the list of compiled code, line
+ * tables, its command line; and names that a patched class file has made hostile.
+ */
+#include "base/clock.h"
+#include "hotspot/hotspot.h"
+#include "live_jvm.h"
+
+#include <check.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#define TEXT_MAX ((size_t)8 << 20)
+#define CODES_MAX 20000
+#define PROOF "HotspotProof"
+
+static const int RELEASES[] = { 17, 25 };
+
+static struct live_jvm jvm;
+static struct hotspot_vm *vm;
+static char text[TEXT_MAX];
+
+static void stop(void)
+{
+    vm = hotspot_vm_close(vm);
+    live_stop_all();
+}
+
+static bool start(int jdk, const char *const *args, const char *until)
+{
+    uint64_t deadline = clock_monotonic_ns() + 60 * NSEC_PER_SEC;
+    struct error err = ERROR_NULL;
+    char line[256];
+    int r;
+
+    if (!live_home(jdk)) {
+        fprintf(stderr, "JDK %d: not here, skipped\n", jdk);
+        return false;
+    }
+    live_start(jdk, args, &jvm);
+    live_attach(&jvm);
+    do
+        ck_assert(live_line(&jvm, line, sizeof(line), 60000));
+    while (strcmp(line, until) != 0);
+    while ((r = hotspot_vm_open(jvm.mem_fd, jvm.libjvm_base, &vm, &err)) == HOTSPOT_NOT_READY) {
+        ck_assert(clock_monotonic_ns() < deadline);
+        usleep(2000);
+    }
+    ck_assert_msg(r == 0, "%s", err.msg);
+    return true;
+}
+
+/* Runs a command of the JDK on the JVM. */
+static void jcmd(int jdk, const char *command, const char *option)
+{
+    char path[320], pid[16];
+    const char *argv[] = { path, pid, command, option, NULL };
+
+    snprintf(path, sizeof(path), "%s/bin/jcmd", live_home(jdk));
+    snprintf(pid, sizeof(pid), "%d", jvm.pid);
+    ck_assert(live_output(argv, text, sizeof(text)));
+}
+
+/* ---- flags ---- */
+
+static int count_flag(void *cookie, const struct hotspot_flag *f)
+{
+    (void)f;
+    ++*(int *)cookie;
+    return 0;
+}
+
+/* Lines of jcmd: "     intx MaxInlineLevel   = 15   {C2 product} {default}". */
+START_TEST(flags_are_what_jcmd_prints)
+{
+    static const char *const ARGS[] = { "-XX:+PreserveFramePointer", "-XX:MaxInlineLevel=11",
+                                        "-XX:MaxHeapSize=96m", PROOF, NULL };
+    unsigned same = 0;
+    int all = 0;
+
+    if (!start(RELEASES[_i], ARGS, "ready"))
+        return;
+    jcmd(RELEASES[_i], "VM.flags", "-all");
+    ck_assert_int_eq(hotspot_vm_flags(vm, count_flag, &all), 0);
+    for (char *line = text, *end; (end = strchr(line, '\n')); line = end + 1) {
+        char type[32], name[96], value[64];
+        uint64_t got, want;
+
+        *end = '\0';
+        if (sscanf(line, " %31s %95s = %63s", type, name, value) != 3 ||
+            strncmp(type, "cc", 2) == 0 || strcmp(type, "double") == 0)
+            continue;
+        if (strcmp(type, "bool") == 0)
+            want = strcmp(value, "true") == 0;
+        else
+            want = value[0] == '-' ? (uint64_t)strtoll(value, NULL, 10) : strtoull(value, NULL, 10);
+        ck_assert_msg(hotspot_vm_flag(vm, name, &got) == 0, "%s not found", name);
+        ck_assert_msg(got == want, "%s is %" PRIu64 ", not %s", name, got, value);
+        same++;
+    }
+    fprintf(stderr, "JDK %d: %u flags as jcmd prints, %d in all\n", RELEASES[_i], same, all);
+    ck_assert_uint_gt(same, 400);
+    ck_assert_int_ge(all, (int)same);
+    ck_assert_int_eq(hotspot_vm_flag(vm, "NoSuchFlag", &(uint64_t){ 0 }), -ENOENT);
+}
+END_TEST
+
+/* ---- code ---- */
+
+struct code_list {
+    struct hotspot_code codes[CODES_MAX];
+    int n;
+};
+static struct code_list before, after;
+
+static int take_code(void *cookie, const struct hotspot_code *c)
+{
+    struct code_list *l = cookie;
+
+    ck_assert_int_lt(l->n, CODES_MAX);
+    l->codes[l->n++] = *c;
+    return 0;
+}
+
+static const struct hotspot_code *same_code(const struct code_list *l, const struct hotspot_code *c)
+{
+    for (int i = 0; i < l->n; i++) {
+        if (l->codes[i].blob == c->blob && l->codes[i].compile_id == c->compile_id)
+            return &l->codes[i];
+    }
+    return NULL;
+}
+
+/* "java.lang.String.hashCode(" of a method, dots for slashes; what stands in a perf map's line of
+ * it. */
+static void method_text(uint64_t method, char *buf, size_t size)
+{
+    struct hotspot_method m;
+
+    ck_assert_int_eq(hotspot_method_read(vm, method, &m), 0);
+    snprintf(buf, size, "%.*s.%.*s(", m.class_name_n, m.class_name, m.name_n, m.name);
+    for (char *c = buf; *c; c++) {
+        if (*c == '/')
+            *c = '.';
+    }
+}
+
+START_TEST(code_is_what_the_perf_map_lists)
+{
+    static const char *const ARGS[] = { PROOF, NULL };
+    _cleanup_buf_ struct buf map = BUF_NULL;
+    unsigned compiled = 0, stubs = 0;
+    char path[64];
+
+    if (!start(RELEASES[_i], ARGS, "ready"))
+        return;
+    usleep(500000); /* the compilers calm down */
+    before.n = after.n = 0;
+    ck_assert_int_gt(hotspot_vm_codes(vm, take_code, &before), 100);
+    jcmd(RELEASES[_i], "Compiler.perfmap", NULL);
+    ck_assert_int_gt(hotspot_vm_codes(vm, take_code, &after), 100);
+    snprintf(path, sizeof(path), "/tmp/perf-%d.map", jvm.pid);
+    buf_init(&map, TEXT_MAX);
+    ck_assert_int_eq(buf_read_at(&map, AT_FDCWD, path), 0);
+    unlink(path);
+    for (int i = 0; i < before.n; i++) {
+        const struct hotspot_code *c = &before.codes[i];
+        char key[48], want[1600], *line;
+        struct hotspot_code found;
+
+        if (!same_code(&after, c))
+            continue;
+        snprintf(key, sizeof(key), "0x%016" PRIx64 " 0x%016" PRIx64 " ", c->start,
+                 c->end - c->start);
+        line = strstr(map.p, key);
+        ck_assert_msg(line, "%s (kind %d, id %d, %s) is not in the map", key, c->kind,
+                      c->compile_id, c->name);
+        span_copy((struct span){ line, strcspn(line, "\n") }, text, sizeof(text));
+        if (c->method) {
+            method_text(c->method, want, sizeof(want));
+            compiled++;
+        } else {
+            snprintf(want, sizeof(want), "%s", c->name);
+            stubs++;
+        }
+        ck_assert_msg(strstr(text, want), "'%s' is not '%s'", text, want);
+        if (c->start == c->end || c->kind == HOTSPOT_CODE_INTERPRETER)
+            continue;
+        ck_assert_int_eq(hotspot_code_find(vm, c->start + (c->end - c->start) / 2, &found), 0);
+        ck_assert_uint_eq(found.blob, c->blob);
+        ck_assert_int_eq(found.compile_id, c->compile_id);
+        ck_assert_int_eq(hotspot_code_still(vm, &found), 1);
+        found.compile_id++;
+        ck_assert_int_eq(hotspot_code_still(vm, &found), !c->method);
+    }
+    fprintf(stderr, "JDK %d: %u compiled, %u stubs as in the perf map\n", RELEASES[_i], compiled,
+            stubs);
+    ck_assert_uint_gt(compiled, 20);
+    ck_assert_uint_gt(stubs, 50);
+}
+END_TEST
+
+/* ---- lines ---- */
+
+/* The Method* of the compiled method @name of the proof; 0: none. */
+static uint64_t proof_method(const char *name)
+{
+    for (int i = 0; i < before.n; i++) {
+        struct hotspot_method m;
+
+        if (before.codes[i].method && hotspot_method_read(vm, before.codes[i].method, &m) == 0 &&
+            span_eq_str((struct span){ m.class_name, m.class_name_n }, PROOF) &&
+            span_eq_str((struct span){ m.name, m.name_n }, name)) {
+            ck_assert(span_eq_str((struct span){ m.file, m.file_n }, PROOF ".java"));
+            return before.codes[i].method;
+        }
+    }
+    return 0;
+}
+
+START_TEST(lines_are_those_of_javap)
+{
+    static const char *const ARGS[] = { PROOF, NULL };
+    char javap[320], name[96] = "";
+    const char *argv[] = { javap, "-c", "-l", "-p", "-cp", live_classes(), PROOF, NULL };
+    unsigned methods = 0, lines = 0;
+    uint64_t method = 0;
+
+    if (!start(RELEASES[_i], ARGS, "ready"))
+        return;
+    before.n = 0;
+    ck_assert_int_gt(hotspot_vm_codes(vm, take_code, &before), 100);
+    snprintf(javap, sizeof(javap), "%s/bin/javap", live_home(RELEASES[_i]));
+    ck_assert(live_output(argv, text, sizeof(text)));
+    for (char *line = text, *end; (end = strchr(line, '\n')); line = end + 1) {
+        unsigned number;
+        char *paren;
+        int bci;
+
+        *end = '\0';
+        if ((paren = strchr(line, '(')) && !strstr(line, "//") &&
+            span_ends_with(span_of(line), ";")) {
+            while (paren > line && paren[-1] != ' ')
+                paren--;
+            snprintf(name, sizeof(name), "%.*s", (int)strcspn(paren, "("), paren);
+            method = proof_method(name);
+            methods += method != 0;
+        } else if (method && sscanf(line, " line %u: %d", &number, &bci) == 2) {
+            ck_assert_msg(hotspot_method_line(vm, method, bci) == number, "%s, bci %d: %u, not %u",
+                          name, bci, hotspot_method_line(vm, method, bci), number);
+            lines++;
+        }
+    }
+    fprintf(stderr, "JDK %d: %u lines of %u methods as javap prints\n", RELEASES[_i], lines,
+            methods);
+    ck_assert_uint_ge(methods, 5);
+    ck_assert_uint_ge(lines, 20);
+    ck_assert_uint_eq(hotspot_method_line(vm, proof_method("round"), -1), 0);
+    ck_assert_uint_eq(hotspot_method_line(vm, proof_method("round"), 65535), 0);
+}
+END_TEST
+
+/* ---- command, arguments, version ---- */
+
+START_TEST(tells_how_it_was_started)
+{
+    static const char *const ARGS[] = { "-Dsecret=a b", "-Xmx77m",   PROOF,
+                                        "one two",      "--three=x", NULL };
+    _cleanup_buf_ struct buf b = BUF_NULL;
+    char version[64];
+
+    if (!start(RELEASES[_i], ARGS, "ready"))
+        return;
+    buf_init(&b, 4096);
+    ck_assert_int_eq(hotspot_vm_command(vm, 4096, &b), 0);
+    ck_assert_str_eq(b.p, PROOF " one two --three=x");
+    buf_clear(&b);
+    ck_assert_int_eq(hotspot_vm_command(vm, 7, &b), 0);
+    ck_assert_str_eq(b.p, "Hotspot");
+    buf_clear(&b);
+    ck_assert_int_eq(hotspot_vm_arguments(vm, 4096, &b), 0);
+    ck_assert(memmem(b.p, b.n + 1, "-Dsecret=a b\0-Xmx77m", 21));
+    ck_assert_int_eq(hotspot_vm_jdk(vm), RELEASES[_i]);
+    snprintf(version, sizeof(version), "%d.", RELEASES[_i]);
+    ck_assert_msg(strncmp(hotspot_vm_version(vm), version, strlen(version)) == 0, "%s",
+                  hotspot_vm_version(vm));
+    ck_assert_ptr_nonnull(strstr(hotspot_vm_name(vm), "64-Bit Server VM"));
+    /* A process that is gone is an outcome everywhere. */
+    kill(jvm.pid, SIGKILL);
+    ck_assert_int_eq(waitid(P_PID, (id_t)jvm.pid, &(siginfo_t){ 0 }, WEXITED | WNOWAIT), 0);
+    ck_assert_int_eq(hotspot_vm_flag(vm, "MaxHeapSize", &(uint64_t){ 0 }), HOTSPOT_GONE);
+    ck_assert_int_eq(hotspot_vm_command(vm, 7, &b), HOTSPOT_GONE);
+}
+END_TEST
+
+/* ---- hostile names ---- */
+
+static const char EVIL_CLASS[] = "evil\x1b[31m\"<script>\n\x01";
+static const char EVIL_METHOD[] = "m\xed\xa0\x80\xff\x7f\xc0\x80\"\r";
+/* U+1F600 as two surrogates, as the JVM's modified UTF-8 has it. */
+static const char EVIL_THREAD[] = "t\x1b]0;<script>\n\xf0\x9f\x98\x80";
+static const char EVIL_THREAD_MODIFIED[] = "t\x1b]0;<script>\n\xed\xa0\xbd\xed\xb8\x80";
+
+/* Copies the class file @from with two of its names replaced. */
+static void patch_class(const char *from, const char *to)
+{
+    static const uint8_t SIZES[] = {
+        [3] = 4,  [4] = 4,  [5] = 8,  [6] = 8,  [7] = 2,  [8] = 2, [9] = 4,
+        [10] = 4, [11] = 4, [12] = 4, [15] = 3, [16] = 2, [18] = 4
+    };
+    _cleanup_buf_ struct buf in = BUF_NULL, out = BUF_NULL;
+    size_t at = 10, count;
+    int fd;
+
+    buf_init(&in, TEXT_MAX);
+    buf_init(&out, TEXT_MAX);
+    ck_assert_int_eq(buf_read_at(&in, AT_FDCWD, from), 0);
+    count = (size_t)(uint8_t)in.p[8] << 8 | (uint8_t)in.p[9];
+    buf_add(&out, in.p, at);
+    for (size_t i = 1; i < count; i++) {
+        uint8_t tag = (uint8_t)in.p[at];
+        size_t n = tag == 1 ? 2 + ((size_t)(uint8_t)in.p[at + 1] << 8 | (uint8_t)in.p[at + 2])
+                            : SIZES[tag];
+        struct span name = { in.p + at + 3, n - 2 };
+
+        if (tag == 1 && (span_eq_str(name, "EvilBody") || span_eq_str(name, "evilMethod"))) {
+            struct span evil = name.n == 8 ? span_of(EVIL_CLASS) : span_of(EVIL_METHOD);
+
+            buf_add_char(&out, 1);
+            buf_add_char(&out, 0);
+            buf_add_char(&out, (char)evil.n);
+            buf_add_span(&out, evil);
+        } else {
+            buf_add(&out, in.p + at, n + 1);
+        }
+        at += n + 1;
+        i += tag == 5 || tag == 6;
+    }
+    buf_add(&out, in.p + at, in.n - at);
+    fd = open(to, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+    ck_assert_int_eq(write(fd, out.p, out.n), (ssize_t)out.n);
+    close(fd);
+}
+
+static void see_evil(void *cookie, int32_t ns_tid, uint64_t java_thread, struct span name)
+{
+    _cleanup_buf_ struct buf again = BUF_NULL;
+
+    (void)ns_tid;
+    if (!span_eq_str(name, EVIL_THREAD_MODIFIED))
+        return;
+    buf_init(&again, 4096);
+    ++*(int *)cookie;
+    ck_assert_int_eq(hotspot_thread_name(vm, java_thread, &again), 0);
+    ck_assert_str_eq(again.p, EVIL_THREAD_MODIFIED);
+}
+
+START_TEST(hostile_names_come_as_they_are)
+{
+    char folder[200], path[256], from[256];
+    const char *args[] = { "-XX:+UnlockDiagnosticVMOptions", "-XX:-BytecodeVerificationRemote",
+                           "Evil", folder, NULL };
+    int found = 0, threads = 0, fd;
+    uint64_t deadline;
+
+    snprintf(folder, sizeof(folder), "%s/evil%d", live_classes(), _i);
+    snprintf(from, sizeof(from), "%s/EvilBody.class", live_classes());
+    ck_assert_int_eq(mkdir(folder, 0755), 0);
+    snprintf(path, sizeof(path), "%s/a.bin", folder);
+    patch_class(from, path);
+    snprintf(path, sizeof(path), "%s/a.name", folder);
+    fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+    ck_assert_int_gt(write(fd, EVIL_THREAD, strlen(EVIL_THREAD)), 0);
+    close(fd);
+    if (!start(RELEASES[_i], args, "started"))
+        return;
+    for (deadline = clock_monotonic_ns() + 20 * NSEC_PER_SEC;
+         !found && clock_monotonic_ns() < deadline;) {
+        before.n = 0;
+        ck_assert_int_gt(hotspot_vm_codes(vm, take_code, &before), 0);
+        for (int i = 0; i < before.n; i++) {
+            struct hotspot_method m;
+
+            if (before.codes[i].method &&
+                hotspot_method_read(vm, before.codes[i].method, &m) == 0 &&
+                span_starts_with((struct span){ m.class_name, m.class_name_n }, EVIL_CLASS) &&
+                span_eq_str((struct span){ m.name, m.name_n }, EVIL_METHOD))
+                found++;
+        }
+        usleep(50000);
+    }
+    ck_assert_int_gt(found, 0);
+    ck_assert_int_gt(hotspot_vm_threads(vm, see_evil, &threads), 1);
+    ck_assert_int_eq(threads, 1);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("hotspot_jvm");
+    TCase *tc = tcase_create("said by the JVM");
+    int failed, releases = (int)ARRAY_SIZE(RELEASES);
+    SRunner *sr;
+
+    if (geteuid() != 0 || (!live_home(17) && !live_home(25))) {
+        fprintf(stderr, "needs root and a JDK\n");
+        return 77;
+    }
+    if (!live_compile(PROOF ".java") || !live_compile("EvilBody.java") ||
+        !live_compile("Evil.java")) {
+        fprintf(stderr, "cannot compile\n");
+        return 1;
+    }
+    tcase_set_timeout(tc, 120);
+    tcase_add_checked_fixture(tc, NULL, stop);
+    tcase_add_loop_test(tc, flags_are_what_jcmd_prints, 0, releases);
+    tcase_add_loop_test(tc, code_is_what_the_perf_map_lists, 0, releases);
+    tcase_add_loop_test(tc, lines_are_those_of_javap, 0, releases);
+    tcase_add_loop_test(tc, tells_how_it_was_started, 0, releases);
+    tcase_add_loop_test(tc, hostile_names_come_as_they_are, 0, releases);
+    suite_add_tcase(s, tc);
+    sr = srunner_create(s);
+    srunner_set_fork_status(sr, CK_NOFORK);
+    srunner_run_all(sr, CK_NORMAL);
+    failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed ? 1 : 0;
+}
