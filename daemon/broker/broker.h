@@ -32,7 +32,7 @@ struct broker_facts {
     uint32_t cpus;           /* online */
     int32_t perf_event_paranoid, kptr_restrict;
     uint32_t perf_event_max_stack;
-    int32_t pid; /* its own */
+    int32_t pid;                                 /* its own */
     uint8_t btf, bpf_loaded, sideband, kallsyms; /* 1: works */
     uint8_t pid_namespace_level;                 /* 0: the initial one */
     uint8_t pad[3];

@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 
 #define ANSWER_DEADLINE_NS (10 * NSEC_PER_SEC)
@@ -18,6 +19,7 @@ struct broker {
     int fd;               /* stays open (and readable: EOF) until broker_free(), lost or not */
     atomic_bool lost;
     uint32_t seq;
+    void *tables; /* memory shared with the broker, BROKER_TABLES_BYTES; NULL until it is needed */
 };
 
 int broker_new(int fd, struct broker **ret)
@@ -38,6 +40,8 @@ struct broker *broker_free(struct broker *b)
 {
     if (!b)
         return NULL;
+    if (b->tables)
+        munmap(b->tables, BROKER_TABLES_BYTES);
     close_fd(b->fd);
     pthread_mutex_destroy(&b->lock);
     free(b);
@@ -374,4 +378,76 @@ int broker_sample_stats(struct broker *b, struct broker_sample_stats *ret, struc
     if (r == 0)
         *ret = a.stats;
     return r;
+}
+
+/* ---- the unwinder's tables ---- */
+
+static int map_tables(struct broker *b, struct error *err)
+{
+    struct broker_request q = request_of(BROKER_TABLES);
+    _cleanup_close_ int fd = -1;
+    struct broker_answer a;
+    size_t count = 0;
+    void *p;
+    int r;
+
+    if (b->tables)
+        return 0;
+    r = call_locked(b, &q, &a, &fd, 1, &count, err);
+    if (r < 0)
+        return r;
+    if (a.value != BROKER_TABLES_BYTES)
+        return error_set(err, -EPROTO, "flamed-broker's tables are of another size");
+    p = mmap(NULL, BROKER_TABLES_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (p == MAP_FAILED)
+        return error_errno(err, "cannot map the unwinder's tables");
+    b->tables = p;
+    return 0;
+}
+
+/* Puts @n bytes where the broker finds them and asks @q, under one lock. */
+static int call_with_table(struct broker *b, struct broker_request *q, const void *p, size_t n,
+                           struct error *err)
+{
+    struct broker_answer a;
+    size_t count = 0;
+    int r;
+
+    pthread_mutex_lock(&b->lock);
+    r = map_tables(b, err);
+    if (r == 0) {
+        memcpy(b->tables, p, n);
+        r = call_locked(b, q, &a, NULL, 0, &count, err);
+    }
+    pthread_mutex_unlock(&b->lock);
+    return r;
+}
+
+int broker_put_rows(struct broker *b, uint32_t first, const struct unwind_row *rows, uint32_t count,
+                    struct error *err)
+{
+    int r = 0;
+
+    if (first > BROKER_ROWS_MAX || count > BROKER_ROWS_MAX - first)
+        return error_set(err, -EINVAL, "the rows do not lie in the table");
+    for (uint32_t done = 0; r == 0 && done < count;) {
+        struct broker_request q = request_of(BROKER_PUT_ROWS);
+        uint32_t n = MIN(count - done, BROKER_TABLES_ROWS);
+
+        q.start = first + done;
+        q.end = q.start + n;
+        r = call_with_table(b, &q, rows + done, n * sizeof(*rows), err);
+        done += n;
+    }
+    return r;
+}
+
+int broker_put_process(struct broker *b, int32_t host_pid, const struct unwind_process *p,
+                       struct error *err)
+{
+    struct broker_request q = request_of(p ? BROKER_PUT_PROCESS : BROKER_FORGET_PROCESS);
+    struct broker_answer a;
+
+    q.host_pid = host_pid;
+    return p ? call_with_table(b, &q, p, sizeof(*p), err) : call_plain(b, &q, &a, err);
 }

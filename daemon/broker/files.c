@@ -49,11 +49,24 @@ static int rule_check(const struct stat *st, const char *what, const struct file
     return 0;
 }
 
+/* An ELF file that is no core file: those hold the memory of whoever crashed. */
+static bool is_elf_object(int fd)
+{
+    unsigned char head[EI_NIDENT + 2];
+    unsigned type;
+
+    if (pread(fd, head, sizeof(head), 0) != sizeof(head) || memcmp(head, ELFMAG, SELFMAG) != 0)
+        return false;
+    type = head[EI_DATA] == ELFDATA2MSB ? head[EI_NIDENT] * 256u + head[EI_NIDENT + 1]
+                                        : head[EI_NIDENT + 1] * 256u + head[EI_NIDENT];
+    return type == ET_REL || type == ET_EXEC || type == ET_DYN;
+}
+
 int file_open(int path_fd, const char *what, const struct file_rule *rule, int *ret_fd,
               struct error *err)
 {
     _cleanup_close_ int fd = -1;
-    char link[40], magic[SELFMAG];
+    char link[40];
     struct stat st;
     int r;
 
@@ -68,9 +81,8 @@ int file_open(int path_fd, const char *what, const struct file_rule *rule, int *
     fd = open(link, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     if (fd < 0)
         return error_errno(err, "cannot open %s", what);
-    if (rule->elf &&
-        (pread(fd, magic, sizeof(magic), 0) != SELFMAG || memcmp(magic, ELFMAG, SELFMAG) != 0))
-        return error_set(err, -EPERM, "%s is not an ELF file", what);
+    if (rule->elf && !is_elf_object(fd))
+        return error_set(err, -EPERM, "%s is not an ELF object", what);
     *ret_fd = take_fd(&fd);
     return 0;
 }

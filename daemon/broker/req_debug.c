@@ -56,20 +56,23 @@ int request_debug(struct server *s, const struct broker_request *q, struct reply
     return r ? r : reply_fd(rep, fd);
 }
 
-/* Where a debugger looks for the file that .gnu_debuglink names: beside the library, in .debug
- * beside it, and in the debug folder. */
-static int try_debuglink(int root_fd, const char *folder, const char *name, int *ret_fd)
+/* Where a debugger looks for the file that .gnu_debuglink names: beside the library and in .debug
+ * beside it (both only @beside), and in the debug folder. */
+static int try_debuglink(int root_fd, const char *folder, const char *name, bool beside,
+                         int *ret_fd)
 {
-    const struct {
+    static const struct {
         const char *before, *after;
-    } places[] = { { "", "/" }, { "", "/.debug/" }, { DEBUG_FOLDER, "/" } };
+        bool beside;
+    } PLACES[] = { { "", "/", true }, { "", "/.debug/", true }, { DEBUG_FOLDER, "/", false } };
     char path[PATH_MAX];
 
-    for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
-        int n = snprintf(path, sizeof(path), "%s%s%s%s", places[i].before, folder, places[i].after,
+    for (size_t i = 0; i < ARRAY_SIZE(PLACES); i++) {
+        int n = snprintf(path, sizeof(path), "%s%s%s%s", PLACES[i].before, folder, PLACES[i].after,
                          name);
 
-        if (n < (int)sizeof(path) && try_root(root_fd, path, ret_fd) == 0)
+        if ((beside || !PLACES[i].beside) && n < (int)sizeof(path) &&
+            try_root(root_fd, path, ret_fd) == 0)
             return 0;
     }
     return BROKER_ABSENT;
@@ -102,8 +105,8 @@ int request_debuglink(struct server *s, const struct broker_request *q, struct r
         return BROKER_ABSENT;
     *slash = '\0';
     span_copy((struct span){ (const char *)q->name, q->name_n }, name, sizeof(name));
-    r = try_debuglink(root, m.path, name, &fd);
+    r = try_debuglink(root, m.path, name, /* beside= */ true, &fd);
     if (r)
-        r = try_debuglink(s->host_root_fd, m.path, name, &fd);
+        r = try_debuglink(s->host_root_fd, m.path, name, /* beside= */ false, &fd);
     return r ? r : reply_fd(rep, fd);
 }

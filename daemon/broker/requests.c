@@ -24,6 +24,10 @@ static const struct broker_request_info REQUESTS[BROKER_KIND_END] = {
     [BROKER_FILTER_PROCESS] = { "filter_process", BROKER_FIELD_PID | BROKER_FIELD_SETS, 0 },
     [BROKER_FILTER_ALL] = { "filter_all", BROKER_FIELD_SETS, 0 },
     [BROKER_SAMPLE_STATS] = { "sample_stats", 0, 0 },
+    [BROKER_TABLES] = { "tables", 0, 1 },
+    [BROKER_PUT_ROWS] = { "put_rows", BROKER_FIELD_ROWS, 0 },
+    [BROKER_PUT_PROCESS] = { "put_process", BROKER_FIELD_PID, 0 },
+    [BROKER_FORGET_PROCESS] = { "forget_process", BROKER_FIELD_PID, 0 },
 };
 
 const struct broker_request_info *broker_request_info(uint32_t kind)
@@ -104,7 +108,10 @@ int broker_request_check(const void *p, size_t n, struct broker_request *ret, st
         return error_set(err, -EINVAL, "%s: %d is no process id", info->name, q.host_pid);
     if (!(fields & BROKER_FIELD_TARGET) && q.start_ticks)
         return error_set(err, -EINVAL, "%s takes no start time", info->name);
-    if (fields & BROKER_FIELD_RANGE ? !range_valid(q.start, q.end) : q.start || q.end)
+    if (fields & BROKER_FIELD_ROWS) {
+        if (q.start >= q.end || q.end > BROKER_ROWS_MAX || q.end - q.start > BROKER_TABLES_ROWS)
+            return error_set(err, -EINVAL, "%s: no such rows", info->name);
+    } else if (fields & BROKER_FIELD_RANGE ? !range_valid(q.start, q.end) : q.start || q.end)
         return error_set(err, -EINVAL, "%s: no such range of addresses", info->name);
     if (fields & BROKER_FIELD_PERIOD
             ? q.period_ns < BROKER_PERIOD_MIN_NS || q.period_ns > BROKER_PERIOD_MAX_NS

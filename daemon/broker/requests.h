@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "broker/broker.h"
+#include "broker/tables.h"
 
 #define BROKER_WIRE_VERSION 1u
 #define BROKER_NAME_MAX 255          /* bytes of a base name */
@@ -18,6 +19,8 @@
 #define BROKER_FDS_MAX 64            /* fds beside one answer; more come in further answers */
 #define BROKER_PID_MAX 4194304       /* the kernel's PID_MAX_LIMIT */
 #define BROKER_ADDRESS_MAX (UINT64_C(1) << 56)
+#define BROKER_TABLES_ROWS 262144u /* that go over at once */
+#define BROKER_TABLES_BYTES (BROKER_TABLES_ROWS * sizeof(struct unwind_row))
 #define BROKER_PERIOD_MIN_NS UINT64_C(100000)       /* 10,000 Hz */
 #define BROKER_PERIOD_MAX_NS UINT64_C(100000000000) /* 100 s */
 
@@ -42,6 +45,10 @@ enum broker_request_kind {
     BROKER_FILTER_PROCESS = 17,
     BROKER_FILTER_ALL = 18,
     BROKER_SAMPLE_STATS = 19,
+    BROKER_TABLES = 20,
+    BROKER_PUT_ROWS = 21,
+    BROKER_PUT_PROCESS = 22,
+    BROKER_FORGET_PROCESS = 23,
     BROKER_KIND_END,
 };
 
@@ -51,7 +58,7 @@ struct broker_request {
     uint32_t seq;     /* comes back in the answer */
     int32_t host_pid;
     uint64_t start_ticks;
-    uint64_t start, end; /* addresses of a mapping */
+    uint64_t start, end; /* addresses of a mapping; first row and the one behind the last */
     uint64_t period_ns;
     uint32_t set;    /* 0..BROKER_SETS_MAX-1 */
     uint32_t sets;   /* bit set */
@@ -93,7 +100,8 @@ enum broker_field {
     BROKER_FIELD_PERIOD = 32,
     BROKER_FIELD_SET = 64,
     BROKER_FIELD_SETS = 128,
-    BROKER_FIELD_PID = 256, /* host_pid alone */
+    BROKER_FIELD_PID = 256,  /* host_pid alone */
+    BROKER_FIELD_ROWS = 512, /* start, end: at most BROKER_TABLES_ROWS in the table of rows */
 };
 
 struct broker_request_info {

@@ -32,13 +32,17 @@ static const request_fn FUNCTIONS[BROKER_KIND_END] = {
     [BROKER_FILTER_PROCESS] = request_filter_process,
     [BROKER_FILTER_ALL] = request_filter_all,
     [BROKER_SAMPLE_STATS] = request_sample_stats,
+    [BROKER_TABLES] = request_tables,
+    [BROKER_PUT_ROWS] = request_put_rows,
+    [BROKER_PUT_PROCESS] = request_put_process,
+    [BROKER_FORGET_PROCESS] = request_forget_process,
 };
 
 int server_init(struct server *s, pid_t client, struct error *err)
 {
     struct stat st;
 
-    *s = (struct server){ .proc_fd = -1, .host_root_fd = -1, .pid_ns_fd = -1 };
+    *s = (struct server){ .proc_fd = -1, .host_root_fd = -1, .pid_ns_fd = -1, .tables_fd = -1 };
     s->sampler_result = 1;
     s->self = getpid();
     s->client = client;
@@ -72,6 +76,7 @@ void server_deinit(struct server *s)
 
 void server_forget_client(struct server *s)
 {
+    server_forget_tables(s);
     s->sampler = sampler_free(s->sampler);
     s->sampler_result = 1;
     s->sampler_error = ERROR_NULL;

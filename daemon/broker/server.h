@@ -20,6 +20,8 @@ struct server {
     struct sampler *sampler; /* loaded by the first request that needs it; ends with its client */
     int sampler_result;      /* of sampler_new(), 1: not tried yet */
     struct error sampler_error;
+    int tables_fd;      /* memory that flamed writes tables into, -1 until asked for */
+    const void *tables; /* the same, as we read it; BROKER_TABLES_BYTES */
 };
 
 /* What a request's function fills. fds are the reply's: sent, then closed. */
@@ -68,7 +70,13 @@ int request_sample_stop(struct server *s, const struct broker_request *q, struct
 int request_filter_process(struct server *s, const struct broker_request *q, struct reply *rep);
 int request_filter_all(struct server *s, const struct broker_request *q, struct reply *rep);
 int request_sample_stats(struct server *s, const struct broker_request *q, struct reply *rep);
+int request_tables(struct server *s, const struct broker_request *q, struct reply *rep);
+int request_put_rows(struct server *s, const struct broker_request *q, struct reply *rep);
+int request_put_process(struct server *s, const struct broker_request *q, struct reply *rep);
+int request_forget_process(struct server *s, const struct broker_request *q, struct reply *rep);
 
+/* Forgets the memory for tables. */
+void server_forget_tables(struct server *s);
 /* Loads the BPF programs unless that was done. 0, or -errno with the loader's reason in @err. */
 int server_sampler(struct server *s, struct error *err);
 /* Opens one side-band event on @cpu: what the facts try, and the request does. The fd, or -errno.

@@ -45,7 +45,7 @@ struct file_rule {
     uint64_t max_bytes;
     bool owned; /* owner is @uid or root, and there is no second link to it */
     uint32_t uid;
-    bool elf;    /* begins with the ELF magic */
+    bool elf;    /* is an ELF object: no core file */
     bool follow; /* a symbolic link at the end is followed too, inside the root */
     bool inode;  /* is file @ino on device @dev_major:@dev_minor */
     uint64_t ino;

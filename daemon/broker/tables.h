@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The client's side of the unwinder's tables: rows and processes go to the BPF maps through memory
+ * that flamed shares with the broker. Blocks for the broker's answers. Thread: any.
+ */
+#pragma once
+
+#include "base/error.h"
+#include "unwind/process.h"
+
+struct broker;
+
+#define BROKER_ROWS_MAX (2u << 20) /* of the table of rows */
+
+/* Writes @count rows from index @first on. 0; -EINVAL: outside the table; -errno. */
+int broker_put_rows(struct broker *b, uint32_t first, const struct unwind_row *rows, uint32_t count,
+                    struct error *err);
+/* Describes process @host_pid to the unwinder; NULL forgets it. 0 or -errno. */
+int broker_put_process(struct broker *b, int32_t host_pid, const struct unwind_process *p,
+                       struct error *err);
