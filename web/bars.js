@@ -61,10 +61,14 @@ export class Legend {
         this.root = element("ul", { class: "legend", "aria-label": "Kinds of frames that were running" });
     }
 
-    show(kinds, whole) {
-        this.root.replaceChildren(...kinds.map(({ kind, weight }) => element("li", { title: KINDS[kind].text },
-            element("span", { class: "chip kind-" + KINDS[kind].id }), KINDS[kind].label + " ",
-            element("span", { class: "num" }, formatShare(weight, whole)))));
+    // Every kind of the profile has its place whatever is zoomed, so that the graph does not move.
+    show(kinds, whole, all) {
+        const weights = new Map(kinds.map(({ kind, weight }) => [kind, weight]));
+
+        this.root.replaceChildren(...all.map(({ kind }) => element("li", {
+            title: KINDS[kind].text, class: weights.has(kind) ? null : "absent",
+        }, element("span", { class: "chip kind-" + KINDS[kind].id }), KINDS[kind].label + " ",
+        element("span", { class: "num" }, formatShare(weights.get(kind) || 0, whole)))));
     }
 }
 

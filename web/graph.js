@@ -126,7 +126,7 @@ export class Graph {
 
     back() {
         if (!this.isWhole())
-            this.moveTo(this.viewOf(this.zoomNode), true);
+            this.zoom(this.zoomNode, { remember: false });
         else if (this.history.length)
             this.zoom(this.history.pop(), { remember: false });
         else if (this.zoomNode)

@@ -253,7 +253,7 @@ class Viewer {
         if (key === this.scopeKey)
             return;
         this.scopeKey = key;
-        this.legend.show(sumKinds(tree, node), tree.total[node]);
+        this.legend.show(sumKinds(tree, node), tree.total[node], sumKinds(tree));
         if (state.table)
             this.table.show(sumMethods(tree, node),
                 { whole: tree.total[node], weight: state.weight, meta: this.profile.meta, search: this.tableSearch });

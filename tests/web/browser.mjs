@@ -19,12 +19,21 @@ export function render(name, format = "html", minwidth = "0") {
     return execFileSync(process.env.FLAMED_MAKE_HTML, [name, format, minwidth], { maxBuffer: 1 << 28 });
 }
 
-export function pageFile(name, minwidth = "0") {
-    const key = name + "," + minwidth;
+// @change(data): alters the profile that the page carries.
+export function pageFile(name, minwidth = "0", change = null) {
+    const key = name + "," + minwidth + "," + change;
 
     if (!made.has(key)) {
         made.set(key, join(folder, `${made.size}.html`));
-        writeFileSync(made.get(key), render(name, "html", minwidth));
+        const html = render(name, "html", minwidth).toString();
+
+        writeFileSync(made.get(key), !change ? html
+            : html.replace(/(id="profile">)([^]*?)(?=<\/script>)/, (_, head, json) => {
+                const data = JSON.parse(json);
+
+                change(data);
+                return head + JSON.stringify(data).replaceAll("<", "\\u003c");
+            }));
     }
     return made.get(key);
 }
@@ -47,7 +56,7 @@ export async function launch() {
 }
 
 // Opens a made page offline. page.complaints fills with whatever it must not do.
-export async function openPage(browser, name, { hash = "", minwidth, init, ...options } = {}) {
+export async function openPage(browser, name, { hash = "", minwidth, change, init, ...options } = {}) {
     const context = await browser.newContext({ viewport: { width: 1200, height: 700 }, offline: true, ...options });
     const page = await context.newPage();
 
@@ -61,7 +70,7 @@ export async function openPage(browser, name, { hash = "", minwidth, init, ...op
     });
     if (init)
         await page.addInitScript(init);
-    await page.goto("file://" + pageFile(name, minwidth) + hash);
+    await page.goto("file://" + pageFile(name, minwidth, change) + hash);
     await settled(page);
     return page;
 }

@@ -275,6 +275,72 @@ test("what the page carries cannot run: its policy allows its own script and sty
     await closePage(page);
 });
 
+test("double click and c copy the name", async () => {
+    const page = await openPage(browser, "service");
+
+    await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+    const at = await findFrame(page, LIST);
+
+    await page.mouse.dblclick(at.x, at.y);
+    await settled(page);
+    assert.equal(await textOf(page, "[role=status]"), `Copied ${LIST}`);
+    assert.equal(await page.evaluate(() => navigator.clipboard.readText()), LIST);
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("c");
+    await settled(page);
+    assert.match(await page.evaluate(() => navigator.clipboard.readText()), /InvocableHandlerMethod/);
+    await closePage(page);
+});
+
+test("Ctrl+wheel and + zoom freely, Back returns", async () => {
+    const page = await openPage(browser, "service");
+    const at = await findFrame(page, LIST);
+
+    await page.keyboard.down("Control");
+    await page.mouse.wheel(0, -300);
+    await page.keyboard.up("Control");
+    await settled(page);
+    await page.mouse.move(at.x + 1, at.y);
+    assert.equal((await status(page))[0], LIST); // the frame under the pointer stays there
+    assert.match((await status(page))[1], / of the view/);
+    await page.getByRole("button", { name: "Back" }).click();
+    await settled(page);
+    assert.ok(await page.getByRole("button", { name: "Back" }).isDisabled());
+    await page.keyboard.press("+");
+    await settled(page);
+    assert.ok(await page.getByRole("button", { name: "Reset" }).isEnabled());
+    await page.keyboard.press("0");
+    await settled(page);
+    assert.ok(await page.getByRole("button", { name: "Reset" }).isDisabled());
+    await closePage(page);
+});
+
+test("widths by value where values differ from samples", async () => {
+    const page = await openPage(browser, "poor", {
+        change: (data) => {
+            data.values = [4096, 1024]; // rows: a.b.C.run, then [truncated]
+            data.meta.unit = "bytes";
+            data.meta.weight = "value";
+        },
+    });
+    const button = page.getByRole("button", { name: "By value" });
+
+    assert.match((await status(page))[1], /60 samples · 5\.00 KiB/);
+    assert.match(await search(page, "a.b.C"), /^80\.0 % matched/);
+    await button.click();
+    await settled(page);
+    assert.match(await textOf(page, ".matches"), /^33\.3 % matched/);
+    assert.equal(await hashOf(page), "#s=a.b.C&w=samples");
+    await closePage(page);
+});
+
+test("a page that lost its profile says so", async () => {
+    const page = await openPage(browser, "empty", { change: (data) => { data.format = "other"; } });
+
+    assert.match(await textOf(page, "[role=alert]"), /cannot be shown/);
+    await closePage(page);
+});
+
 test("bad quality is amber, with sentences", async () => {
     const page = await openPage(browser, "poor");
 
