@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A load with known CPU shares against what the profile says: the error of each section, in percentage points."""
+import common
+from harness.daemon import Daemon
+from harness.profile import count
+
+
+def main() -> None:
+    options = common.arguments(__doc__, jdk=17, seconds=20.0, hz=999, runs=3)
+    aims = common.Aims(options.check)
+    errors: dict[str, list[float]] = {}
+    with common.Mix(options.jdk, *options.java_option) as target, Daemon() as daemon:
+        for run in range(options.runs):
+            before = target.used()
+            profile = daemon.profile(pid=target.pid, seconds=options.seconds, hz=options.hz)
+            truth = common.difference(target.used(), before)
+            del truth["runs"]
+            total = sum(truth.values())
+            stacks = [s for s in profile.stacks if s.thread.startswith("worker-")]
+            samples = count(stacks)
+            print(f"run {run + 1}: {samples} samples of the workers for {total / 1e9:.1f} s of CPU "
+                  f"({samples / (total / 1e9 * options.hz):.3f} of what is due), quality {profile.quality}")
+            for section, ns in truth.items():
+                share = profile.share(stacks, lambda s: f"{section}.run" in s.names)
+                errors.setdefault(section, []).append(100 * (share - ns / total))
+                print(f"  {section:20} true {100 * ns / total:6.2f} %  seen {100 * share:6.2f} %  {errors[section][-1]:+.2f}")
+            java = [s for s in stacks if any(f.kind in ("c1", "c2", "inlined", "interpreted") for f in s.frames)]
+            unknown = profile.share(java, lambda s: any(f.kind == "unknown" for f in s.frames))
+            named = profile.share([s for s in stacks if "Mix$Interpreted.run" in s.names],
+                                  lambda s: "MixInterp.interpWork" in s.names)
+            whole = profile.share(stacks, lambda s: "java.lang.Thread.run" in s.names and not s.truncated)
+            print(f"  whole {100 * whole:.2f} %, unknown in Java stacks {100 * unknown:.3f} %, "
+                  f"interpreted method named {100 * named:.2f} %")
+            aims.aim("under 0.05 % unknown in Java code", unknown < 0.0005)
+            aims.aim("the interpreted method is named", named > 0.99)
+    medians = {section: abs(common.median(values)) for section, values in errors.items()}
+    worst, mean = max(medians.values()), sum(medians.values()) / len(medians)
+    print(f"median of {options.runs}: worst {worst:.2f}, mean {mean:.2f} percentage points")
+    aims.aim("no section off by more than 0.5 points", worst <= 0.5)
+    aims.aim("mean at most 0.2 points", mean <= 0.2)
+    aims.exit()
+
+
+if __name__ == "__main__":
+    main()
