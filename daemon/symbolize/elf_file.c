@@ -182,14 +182,34 @@ bool elf_segments_vaddr(const struct elf_segment *segments, size_t count, uint64
     return true;
 }
 
+static uint64_t fingerprint_sections(struct elf_file *f, const struct fingerprint_key *key)
+{
+    size_t count, names = 0;
+    uint64_t print = 0;
+
+    if (elf_getshdrnum(f->elf, &count) < 0 || elf_getshdrstrndx(f->elf, &names) < 0)
+        return 0;
+    for (size_t i = 1; i < MIN(count, (size_t)ELF_SECTIONS_MAX); i++) {
+        struct {
+            uint64_t before;
+            struct elf_code code;
+        } link = { .before = print };
+
+        if (elf_code_section(f, i, names, &link.code))
+            print = fingerprint(key, (struct span){ (const char *)&link, sizeof(link) });
+    }
+    return print;
+}
+
 uint64_t elf_file_fingerprint(struct elf_file *f, const struct fingerprint_key *key)
 {
     Elf_Scn *const sections[] = { f->symtab, f->dynsym, f->debugdata };
-    uint64_t parts[1 + 2 * ARRAY_SIZE(sections)] = { 0 };
+    uint64_t parts[2 + 2 * ARRAY_SIZE(sections)] = { 0 };
     size_t n = 0;
 
     parts[n++] = fingerprint(
         key, (struct span){ (const char *)f->segments, f->segment_count * sizeof(f->segments[0]) });
+    parts[n++] = fingerprint_sections(f, key);
     for (size_t i = 0; i < ARRAY_SIZE(sections); i++) {
         struct elf_symbols s;
 

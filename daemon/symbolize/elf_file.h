@@ -54,7 +54,8 @@ bool elf_segments_vaddr(const struct elf_segment *segments, size_t count, uint64
 /* A hash of everything that elf_file_symbols() and the segments are made of. */
 uint64_t elf_file_fingerprint(struct elf_file *f, const struct fingerprint_key *key);
 
-/* Adds the functions of .symtab and .dynsym to @b. 0 or -ENOMEM; broken tables are skipped. */
+/* Adds the functions of .symtab and .dynsym to @b, and the linkage tables as "[plt]". 0 or -ENOMEM;
+ * broken tables are skipped. */
 int elf_file_symbols(struct elf_file *f, struct symbol_builder *b);
 
 /* The separate debug file that .gnu_debuglink names: a bare file name. False where there is none.

@@ -30,3 +30,11 @@ struct elf_symbols {
 bool elf_symbols_load(struct elf_file *f, Elf_Scn *section, struct elf_symbols *ret);
 /* The bytes of @section as they lie in the file; empty when NULL, broken or larger than @max. */
 struct span elf_section_bytes(Elf_Scn *section, size_t max);
+
+/* A section of code. */
+struct elf_code {
+    uint64_t index, start, end;
+    uint64_t plt; /* 1: jumps into other files */
+};
+/* False: section @index is none. @names: index of the section of names. */
+bool elf_code_section(struct elf_file *f, size_t index, size_t names, struct elf_code *ret);

@@ -33,31 +33,57 @@ bool elf_symbols_load(struct elf_file *f, Elf_Scn *section, struct elf_symbols *
     return true;
 }
 
+bool elf_code_section(struct elf_file *f, size_t index, size_t names, struct elf_code *ret)
+{
+    Elf_Scn *section = elf_getscn(f->elf, index);
+    const char *name;
+    GElf_Shdr h;
+
+    if (!section || !gelf_getshdr(section, &h) || !(h.sh_flags & SHF_EXECINSTR) ||
+        h.sh_size > UINT64_MAX - h.sh_addr)
+        return false;
+    name = elf_strptr(f->elf, names, h.sh_name);
+    *ret =
+        (struct elf_code){ .index = index,
+                           .start = h.sh_addr,
+                           .end = h.sh_addr + h.sh_size,
+                           .plt = h.sh_type == SHT_PROGBITS && name &&
+                                  (strcmp(name, ".plt") == 0 || strncmp(name, ".plt.", 5) == 0) };
+    return true;
+}
+
 /* End of the section that each symbol lies in, looked up once per section. */
 struct section_ends {
     uint64_t *end; /* [count]; 0: no executable section */
     size_t count;
 };
 
-static int section_ends_read(struct elf_file *f, struct section_ends *ret)
+/* Reads the ends, and adds the linker's jumps into other files, which have no symbols of their own.
+ */
+static int section_ends_read(struct elf_file *f, struct symbol_builder *b, struct section_ends *ret)
 {
-    size_t count;
+    size_t count, names = 0;
+    int r = 0;
 
-    if (elf_getshdrnum(f->elf, &count) < 0)
+    if (elf_getshdrnum(f->elf, &count) < 0 || elf_getshdrstrndx(f->elf, &names) < 0)
         count = 0;
     ret->count = MIN(count, (size_t)ELF_SECTIONS_MAX);
     ret->end = calloc(MAX(ret->count, (size_t)1), sizeof(*ret->end));
     if (!ret->end)
         return -ENOMEM;
-    for (size_t i = 1; i < ret->count; i++) {
-        GElf_Shdr h;
-        Elf_Scn *section = elf_getscn(f->elf, i);
+    for (size_t i = 1; i < ret->count && r == 0; i++) {
+        struct symbol_entry plt = { .limit = UINT64_MAX, .class = SYMBOL_LABEL };
+        struct elf_code code;
 
-        if (section && gelf_getshdr(section, &h) && (h.sh_flags & SHF_EXECINSTR) &&
-            h.sh_size <= UINT64_MAX - h.sh_addr)
-            ret->end[i] = h.sh_addr + h.sh_size;
+        if (!elf_code_section(f, i, names, &code))
+            continue;
+        ret->end[i] = code.end;
+        plt.start = code.start;
+        plt.size = code.end - code.start;
+        if (code.plt && plt.size)
+            r = symbol_builder_add(b, &plt, SPAN("[plt]"));
     }
-    return 0;
+    return r;
 }
 
 /*
@@ -129,8 +155,8 @@ int elf_file_symbols(struct elf_file *f, struct symbol_builder *b)
 {
     _cleanup_free_ uint64_t *end = NULL;
     Elf_Scn *const sections[] = { f->symtab, f->dynsym };
-    struct section_ends ends;
-    int r = section_ends_read(f, &ends);
+    struct section_ends ends = { 0 };
+    int r = section_ends_read(f, b, &ends);
 
     end = ends.end;
     for (size_t i = 0; i < ARRAY_SIZE(sections) && r == 0; i++) {

@@ -24,6 +24,10 @@ struct perf_map;
 /* Takes @fd. 0 or -ENOMEM (@fd is closed then). Nothing is read yet. */
 int perf_map_open(int fd, size_t max_bytes, struct perf_map **ret);
 struct perf_map *perf_map_close(struct perf_map *m);
+static inline void perf_map_closep(struct perf_map **m)
+{
+    perf_map_close(*m);
+}
 /* Reads what came since, when it is time. True when the symbols changed: ids kept by address are
  * void. */
 bool perf_map_refresh(struct perf_map *m, uint64_t now_ns);

@@ -5,6 +5,9 @@
 
 #include "base/cleanup.h"
 
+#include <sys/mman.h>
+#include <zlib.h>
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check(struct elf_file *f)
@@ -36,6 +39,23 @@ static void check(struct elf_file *f)
         abort();
 }
 
+/* The same bytes by way of a file, which must tell the same. */
+static void check_file(const uint8_t *data, size_t size, bool is_elf)
+{
+    _cleanup_(elf_file_closep) struct elf_file *f = NULL;
+    _cleanup_close_ int fd = memfd_create("fuzz", MFD_CLOEXEC);
+    uint32_t crc = (uint32_t)crc32(0, data, (uInt)size);
+
+    if (fd < 0 || write(fd, data, size) != (ssize_t)size)
+        return;
+    if ((elf_file_open(fd, &f, NULL) == 0) != is_elf)
+        abort();
+    if (!elf_crc_matches(fd, crc) || elf_crc_matches(fd, crc + 1))
+        abort();
+    if (f)
+        check(f);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     _cleanup_(elf_file_closep) struct elf_file *f = NULL, *mini = NULL;
@@ -43,7 +63,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     buf_init(&bytes, (size_t)16 << 20);
     buf_add(&bytes, data, size);
-    if (elf_file_open_memory(&bytes, &f, NULL) < 0)
+    elf_file_open_memory(&bytes, &f, NULL);
+    check_file(data, size, f);
+    if (!f)
         return 0;
     check(f);
     if (elf_file_mini(f, &mini) == 0)

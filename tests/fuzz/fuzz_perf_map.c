@@ -3,6 +3,10 @@
  * an address names it. */
 #include "symbolize/perf_map.h"
 
+#include "base/cleanup.h"
+
+#include <sys/mman.h>
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check_last_wins(const struct symbol_builder *b, const struct symbol_table *t)
@@ -23,6 +27,30 @@ static void check_last_wins(const struct symbol_builder *b, const struct symbol_
     }
 }
 
+/* A file that grows, is read twice, and is cut afterwards. */
+static void check_file(const uint8_t *data, size_t size, const struct symbol_table *whole)
+{
+    _cleanup_(perf_map_closep) struct perf_map *m = NULL;
+    int fd = memfd_create("fuzz", MFD_CLOEXEC), writer = dup(fd);
+    struct symbol_table *t;
+
+    if (fd < 0 || writer < 0 || perf_map_open(fd, (size_t)1 << 20, &m) < 0)
+        abort();
+    if (pwrite(writer, data, size / 2, 0) < 0)
+        abort();
+    perf_map_refresh(m, UINT64_C(1) << 40);
+    if (pwrite(writer, data + size / 2, size - size / 2, (off_t)(size / 2)) < 0)
+        abort();
+    perf_map_refresh(m, UINT64_C(2) << 40);
+    t = perf_map_symbols(m);
+    if (size <= (size_t)1 << 20 && t->count != whole->count)
+        abort();
+    if (ftruncate(writer, (off_t)(size / 3)) < 0)
+        abort();
+    perf_map_refresh(m, UINT64_C(3) << 40);
+    close(writer);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     _cleanup_symbol_builder_ struct symbol_builder b = { 0 }, pieces = { 0 };
@@ -30,8 +58,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct span text = { (const char *)data, size }, first = { text.p, size / 2 };
     ssize_t used, more;
 
-    symbol_builder_init(&b, 10000, 1 << 20);
-    symbol_builder_init(&pieces, 10000, 1 << 20);
+    symbol_builder_init(&b, PERF_MAP_ENTRIES_MAX, 1 << 20);
+    symbol_builder_init(&pieces, PERF_MAP_ENTRIES_MAX, 1 << 20);
     used = perf_map_parse(text, &b);
     if (used < 0 || (size_t)used > size || symbol_table_build(&b, &t) < 0)
         abort();
@@ -41,6 +69,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             abort();
     }
     check_last_wins(&b, &t);
+    check_file(data, size, &t);
     more = perf_map_parse(first, &pieces);
     if (perf_map_parse(span_from(text, (size_t)more), &pieces) + more != used ||
         pieces.count != b.count)
