@@ -80,9 +80,9 @@ static int try_debuglink(int root_fd, const char *folder, const char *name, bool
 
 /*
  * debuglink. Safe: the folder is that of a file which the target has mapped to execute, as the
- * kernel names it, or one of two fixed folders for it; flamed gives only a base name without '/',
- * not beginning with
- * '.'; links cannot leave the root; a regular ELF file, so no configuration, key or data file.
+ * kernel names it, in the target's own root; or that folder below /usr/lib/debug, there or on the
+ * host. flamed gives only a base name without a slash or a leading dot; links cannot leave the
+ * root; a regular ELF object, so no configuration, key, data or core file.
  */
 int request_debuglink(struct server *s, const struct broker_request *q, struct reply *rep)
 {

@@ -52,9 +52,10 @@ struct file_rule {
     uint32_t dev_major, dev_minor;
 };
 
-/* Opens @path below @root_fd. Symbolic links on the way are resolved inside that root, never
- * followed at the end; magic links never. The file is looked at before it is opened, so that no
- * FIFO, socket, device or tty is ever opened. 0, BROKER_ABSENT, -errno (-EPERM: not such a file as
+/* Opens @path below @root_fd. Symbolic links on the way are resolved inside that root, at
+ * the end followed only where @rule says so; magic links never. The file is looked at before it is
+ * opened, so that no FIFO, socket, device or tty is ever opened. 0, BROKER_ABSENT, -errno (-EPERM:
+ * not such a file as
  * @rule allows). */
 int root_open(int root_fd, const char *path, const struct file_rule *rule, int *ret_fd,
               struct error *err);
