@@ -86,7 +86,9 @@ class Native(unittest.TestCase):
     def test_node_by_its_perf_map(self):
         paths.need("node")
         name = "spin" + secrets.token_hex(4)
-        process = self.start("node", "--perf-basic-prof", os.path.join(paths.NATIVE_SOURCES, "spin.js"), name)
+        folder = tempfile.mkdtemp(prefix="flamed-node.") # it writes a log where it is started
+        self.addCleanup(shutil.rmtree, folder, ignore_errors=True)
+        process = self.start("node", "--perf-basic-prof", os.path.join(paths.NATIVE_SOURCES, "spin.js"), name, cwd=folder)
         self.addCleanup(lambda: os.path.exists(f"/tmp/perf-{process.pid}.map") and os.unlink(f"/tmp/perf-{process.pid}.map"))
         profile = self.daemon.profile(pid=process.pid, seconds=3, hz=199)
         self.assertGreaterEqual(profile.share(profile.stacks, lambda s: any(name in n for n in s.names)), 0.9,

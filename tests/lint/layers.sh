@@ -12,7 +12,7 @@ find . -name '*.[ch]' -printf '%P\n' | sort | xargs -r grep -HnE '^[[:space:]]*#
     BEGIN {
         may["base"] = ""
         may["proc"] = "base"
-        may["profile"] = "base"
+        may["profile"] = "base unwind"
         # The unwinder itself is compiled for BPF too; what fills its tables (ehframe*, feeder*) is not.
         may["unwind"] = "base proc"
         may["attach"] = "base proc"
@@ -22,7 +22,7 @@ find . -name '*.[ch]' -printf '%P\n' | sort | xargs -r grep -HnE '^[[:space:]]*#
         may["hotspot"] = values " sample broker"
         may["discover"] = values " sample broker hotspot"
         may["symbolize"] = values " sample broker hotspot discover"
-        may["capture"] = values " sample broker hotspot discover symbolize"
+        may["capture"] = values " sample broker hotspot discover symbolize store"
         may["render"] = "base proc profile"
         may["store"] = "base proc profile"
         may["schedule"] = "base proc profile store"

@@ -6,15 +6,15 @@ public final class Deep {
 
     private Deep() {}
 
-    static long down(int depth, long seed) {
+    static long down(int depth, long seed, int work) {
         if (depth <= 1) {
-            return leaf(seed);
+            return leaf(seed, work);
         }
-        return down(depth - 1, seed) + 1; // not a tail call: the frame stays
+        return down(depth - 1, seed, work) + 1; // not a tail call: the frame stays
     }
 
-    static long leaf(long s) {
-        for (int i = 0; i < 50_000_000; i++) {
+    static long leaf(long s, int work) {
+        for (int i = 0; i < work; i++) {
             s ^= s << 13;
             s ^= s >>> 7;
             s ^= s << 17;
@@ -27,13 +27,13 @@ public final class Deep {
         int threads = args.length > 1 ? Integer.parseInt(args[1]) : 1;
         // A short leaf and many rounds first, so that the recursion is compiled.
         for (int i = 0; i < 20_000; i++) {
-            sink = warm(20, i);
+            sink = down(20, i, 10);
         }
         Thread[] started = new Thread[threads];
         for (int i = 0; i < threads; i++) {
             started[i] = new Thread(null, () -> {
                 for (long n = 1; ; n++) {
-                    sink = down(depth, n);
+                    sink = down(depth, n, 5_000_000);
                 }
             }, "deep-" + i, 256L << 20);
             started[i].start();
@@ -41,9 +41,5 @@ public final class Deep {
         System.out.println("started");
         System.out.flush();
         started[0].join();
-    }
-
-    private static long warm(int depth, long seed) {
-        return depth == 0 ? seed : warm(depth - 1, seed) + 1;
     }
 }
