@@ -67,6 +67,14 @@ void epoch_mark_saved(struct epoch *e)
     e->saved_nodes = e->nodes.count;
 }
 
+bool epoch_has_additions(const struct epoch *e)
+{
+    struct frame_table_counts now;
+
+    frame_table_counts(e->table, &now);
+    return e->nodes.count != e->saved_nodes || memcmp(&now, &e->saved, sizeof(now)) != 0;
+}
+
 void epoch_additions(const struct epoch *e, struct buf *out)
 {
     struct frame_table_counts now;

@@ -37,8 +37,9 @@ size_t epoch_bytes(const struct epoch *e);
 int epoch_add_stacks(struct epoch *e, const struct profile *p, uint32_t *ret_nodes);
 int epoch_add_string(struct epoch *e, struct span s, uint32_t *ret);
 
-/* Appends what was added since the last call of epoch_saved() to @out (not compressed). */
+/* Appends what was added since the last epoch_mark_saved() to @out (not compressed). */
 void epoch_additions(const struct epoch *e, struct buf *out);
+bool epoch_has_additions(const struct epoch *e);
 void epoch_mark_saved(struct epoch *e);
 /* Replays a row of additions. 0; -EBADMSG: damaged; -ENOMEM. */
 int epoch_replay(struct epoch *e, struct span additions);

@@ -121,6 +121,8 @@ static int put_additions(struct store *s, struct error *err)
 
     buf_init(&plain, BLOB_MAX_BYTES);
     buf_init(&packed, BLOB_MAX_BYTES);
+    if (!epoch_has_additions(s->writing))
+        return 0;
     epoch_additions(s->writing, &plain);
     r = plain.error ? plain.error : blob_compress(buf_span(&plain), &packed);
     if (r == 0)
