@@ -61,6 +61,8 @@ find . -name '*.[ch]' -printf '%P\n' | sort | xargs -r grep -HnE '^[[:space:]]*#
             complain("write folder/name.h; headers of daemon/ itself are for main.c")
         else if (!(to in may))
             complain("there is no such folder")
+        else if (folder == "unwind" && to != folder && file !~ /^unwind\/(ehframe|feeder)/)
+            complain("the unwinder compiles for BPF and includes nothing but unwind/")
         else if (to != folder && index(" " may[folder] " ", " " to " ") == 0 && !only[folder, name])
             complain(folder "/ may include: " (may[folder] == "" ? "nothing but itself" : may[folder]))
     }
