@@ -14,6 +14,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -141,6 +142,7 @@ static pid_t start(const char *const *argv)
     if (pid == 0) {
         int null = open("/dev/null", O_RDWR);
 
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* also when the test fails half-way */
         dup2(null, 0);
         dup2(null, 1);
         dup2(null, 2);
