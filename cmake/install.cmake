@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+# What `cmake --install` puts where, and the Debian package (`cpack -G DEB` in the build folder). The paths are
+# those that systemd/*.service name; flamed looks for flamed-broker beside itself, then in lib/flamed.
+include(GNUInstallDirs)
+
+install(TARGETS flamed RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(TARGETS flamed-broker RUNTIME DESTINATION lib/flamed)
+install(FILES systemd/flamed.service systemd/flamed-broker.service systemd/flamed-broker.socket
+    DESTINATION lib/systemd/system)
+install(FILES systemd/flamed.sysusers.conf DESTINATION lib/sysusers.d RENAME flamed.conf)
+install(FILES systemd/flamed.tmpfiles.conf DESTINATION lib/tmpfiles.d RENAME flamed.conf)
+install(FILES docs/flamed.8 DESTINATION ${CMAKE_INSTALL_MANDIR}/man8)
+install(FILES README.md CHANGELOG.md docs/architecture.md docs/contributing.md docs/formats.md docs/performance.md
+    docs/privilege.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright)
+
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_NAME flamed)
+set(CPACK_PACKAGE_VENDOR flamed)
+set(CPACK_PACKAGE_CONTACT "The flamed developers <flamed@localhost>")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "${PROJECT_DESCRIPTION}")
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SECTION admin)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_RECOMMENDS systemd)
+set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
+set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA ${CMAKE_CURRENT_LIST_DIR}/deb/postinst ${CMAKE_CURRENT_LIST_DIR}/deb/prerm
+    ${CMAKE_CURRENT_LIST_DIR}/deb/postrm)
+include(CPack)
