@@ -132,6 +132,7 @@ void answer_problem(struct answer *a, unsigned status, const struct error *err,
     a->no_body = false;
     a->status = status;
     a->content_type = "application/problem+json";
+    span_copy(span_of(err->msg), a->problem, sizeof(a->problem));
     buf_printf(&a->body,
                "{\n  \"type\": \"urn:flamed:problem:%s\",\n  \"title\": \"%s\",\n"
                "  \"status\": %u",

@@ -29,7 +29,8 @@ struct answer {
     bool no_body;             /* HEAD that was not worked out: no length is known */
     struct answer_header headers[ANSWER_HEADERS_MAX];
     size_t header_count, header_bytes;
-    const char *coding; /* "gzip", "deflate" or NULL */
+    char problem[ERROR_MSG_MAX]; /* its sentence, for the log; "" when it is none */
+    const char *coding;          /* "gzip", "deflate" or NULL */
 };
 
 void answer_init(struct answer *a, size_t max_bytes);

@@ -27,6 +27,7 @@
 struct head {
     struct access_facts access;
     struct span accept, accept_encoding, content_length, transfer_encoding;
+    size_t bytes; /* of all headers */
 };
 
 static enum MHD_Result head_header(void *cookie, enum MHD_ValueKind kind, const char *name,
@@ -36,6 +37,7 @@ static enum MHD_Result head_header(void *cookie, enum MHD_ValueKind kind, const 
     struct span v = span_of(value ? value : "");
 
     (void)kind;
+    h->bytes += strlen(name) + v.n + strlen(": \r\n");
     if (strcasecmp(name, "Host") == 0) {
         h->access.host = v;
         h->access.host_count++;
@@ -156,6 +158,14 @@ static bool request_check(struct request *req, const char *method)
     req->has_body = has_body(&h);
     req->coding = negotiate_coding(h.accept_encoding);
 
+    h.bytes += strlen(method) + strlen(req->uri);
+    if (h.bytes > SERVE_HEAD_MAX_BYTES) {
+        error_set(&err, 0, "the request line and headers have %zu bytes: at most %d are read",
+                  h.bytes, SERVE_HEAD_MAX_BYTES);
+        answer_problem(&req->answer, 431, &err, SPAN_NULL);
+        answer_header(&req->answer, "Connection", "close");
+        return false;
+    }
     r = access_check(&h.access, &err);
     if (r < 0) {
         pthread_mutex_lock(&req->serve->lock);
@@ -214,6 +224,9 @@ static enum MHD_Result request_send(struct request *req)
 
     if (!response)
         return MHD_NO;
+    if (a->status >= 500 && a->problem[0] && log_limit())
+        log_warn("a request failed: %s path=%s status=%u", a->problem, req->path ? req->path : "-",
+                 a->status);
     MHD_add_response_header(response, "Content-Type", a->content_type);
     MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
     MHD_add_response_header(response, "Cache-Control", "no-store");

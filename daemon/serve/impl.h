@@ -24,9 +24,9 @@
 #define SERVE_WORKERS 3
 #define SERVE_MHD_THREADS 2
 #define SERVE_LISTEN_MAX 16
-#define SERVE_CLOSING_MAX 64               /* connections told to go, not gone yet */
-#define SERVE_CONNECTION_BYTES (32 * 1024) /* the HTTP library's memory for one */
-#define SERVE_URI_MAX SERVE_CONNECTION_BYTES
+#define SERVE_CLOSING_MAX 64                    /* connections told to go, not gone yet */
+#define SERVE_HEAD_MAX_BYTES (32 * 1024)        /* of a request: its line and its headers */
+#define SERVE_CONNECTION_BYTES (128 * 1024)     /* the HTTP library's memory for one: both heads */
 #define SERVE_END_GRACE_NS (3 * NSEC_PER_SEC)   /* past its duration a capture is told to end */
 #define SERVE_GIVE_UP_NS (9 * NSEC_PER_SEC / 2) /* past it, the answer leaves without it */
 #define SERVE_SEND_MAX_NS (600 * NSEC_PER_SEC)  /* for a client to read its answer */

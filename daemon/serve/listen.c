@@ -83,7 +83,7 @@ static int listen_tcp(const char *address, int *ret_fd, struct error *err)
     _cleanup_close_ int fd = -1;
     struct sockaddr_storage sa;
     const int one = 1;
-    socklen_t n;
+    socklen_t n = 0;
     int r = parse_tcp(address, &sa, &n, err);
 
     if (r < 0)

@@ -249,44 +249,51 @@ static int parse_minwidth(const struct param *spec, struct span value, struct pa
 #define EXPECTS_BOOL "0 or 1"
 
 static const struct param PARAMS[PARAM_COUNT] = {
-    [PARAM_PID] = { "pid", parse_pid,
-                    "process ids as the host sees them, each from 1 to 2147483647, such as 4242 or "
-                    "4242,4243" },
+    [PARAM_PID] = { "pid", .parse = parse_pid,
+                    .expects = "process ids as the host sees them, each from 1 to 2147483647, such "
+                               "as 4242 or 4242,4243" },
     [PARAM_CONTAINER] = { "container", TEXT_OF(container),
                           .expects = "a container's name, its id, or at least 6 digits of its id" },
-    [PARAM_NSPID] = { "nspid", parse_nspid,
-                      "one process id as the container sees it, from 1 to 2147483647" },
+    [PARAM_NSPID] = { "nspid", .parse = parse_nspid,
+                      .expects = "one process id as the container sees it, from 1 to 2147483647" },
     [PARAM_POD] = { "pod", TEXT_OF(pod), .expects = "the name or UID of a Kubernetes pod" },
     [PARAM_NAMESPACE] = { "namespace", TEXT_OF(pod_namespace),
                           .expects = "the name of a Kubernetes namespace" },
-    [PARAM_JVM] = { "jvm", parse_jvm,
-                    "a regular expression on the main class or jar, as /api/v1/jvms prints it" },
-    [PARAM_SECONDS] = { "seconds", parse_seconds,
-                        "a number from 0.1 to 3600, such as 10 or 2.5; fractions have a point and "
-                        "no sign",
+    [PARAM_JVM] = { "jvm", .parse = parse_jvm,
+                    .expects = "a regular expression on the main class or jar, as /api/v1/jvms "
+                               "prints it" },
+    [PARAM_SECONDS] = { "seconds", .parse = parse_seconds,
+                        .expects = "a number from 0.1 to 3600, such as 10 or 2.5; fractions have a "
+                                   "point and no sign",
                         .first_counts = true },
-    [PARAM_EVENT] = { "event", parse_event,
-                      "the name of an event, such as cpu; /api/v1/events lists them" },
+    [PARAM_EVENT] = { "event", .parse = parse_event,
+                      .expects = "the name of an event, such as cpu; /api/v1/events lists them" },
     [PARAM_SYMBOLS] = { "symbols", NAME_OF(symbols, NAMES_OF_SYMBOLS),
                         .expects = "auto, agent, memory, perfmap or none" },
-    [PARAM_HZ] = { "hz", parse_hz, "samples per second of CPU time, from 1 to 10000, such as 99" },
-    [PARAM_INTERVAL] = { "interval", parse_interval,
-                         "the CPU time between samples with its unit (us, ms or s), from 100us to "
-                         "1s, such as 10ms" },
-    [PARAM_FORMAT] = { "format", parse_format, "the name of a format, such as html" },
+    [PARAM_HZ] = { "hz", .parse = parse_hz,
+                   .expects = "samples per second of CPU time, from 1 to 10000, such as 99" },
+    [PARAM_INTERVAL] = { "interval", .parse = parse_interval,
+                         .expects = "the CPU time between samples with its unit (us, ms or s), "
+                                    "from 100us to "
+                                    "1s, such as 10ms" },
+    [PARAM_FORMAT] = { "format", .parse = parse_format,
+                       .expects = "the name of a format, such as html" },
     [PARAM_THREADS] = { "threads", BOOL_OF(view.threads),
                         .expects = EXPECTS_BOOL " (1: a frame per thread)" },
     [PARAM_USER] = { "user", BOOL_OF(view.no_user), .negate = true,
                      .expects = EXPECTS_BOOL " (0: without samples of user mode)" },
     [PARAM_KERNEL] = { "kernel", BOOL_OF(view.no_kernel), .negate = true,
                        .expects = EXPECTS_BOOL " (0: without samples of kernel mode)" },
-    [PARAM_INCLUDE] = { "include", parse_pattern,
-                        "a regular expression on the names of frames (keep stacks that have one)",
+    [PARAM_INCLUDE] = { "include", .parse = parse_pattern,
+                        .expects = "a regular expression on the names of frames (keep stacks that "
+                                   "have one)",
                         .repeatable = true },
-    [PARAM_EXCLUDE] = { "exclude", parse_pattern,
-                        "a regular expression on the names of frames (drop stacks that have one)",
+    [PARAM_EXCLUDE] = { "exclude", .parse = parse_pattern,
+                        .expects = "a regular expression on the names of frames (drop stacks that "
+                                   "have one)",
                         .repeatable = true },
-    [PARAM_DEPTH] = { "depth", parse_depth, "the number of frames to keep, from 1 to 100000" },
+    [PARAM_DEPTH] = { "depth", .parse = parse_depth,
+                      .expects = "the number of frames to keep, from 1 to 100000" },
     [PARAM_NAMES] = { "names", NAME_OF(view.names, NAMES_OF_NAMES),
                       .expects = "full, simple or signature" },
     [PARAM_LINES] = { "lines", BOOL_OF(view.lines),
@@ -295,13 +302,14 @@ static const struct param PARAMS[PARAM_COUNT] = {
                          .expects = EXPECTS_BOOL " (1: with suffixes such as _[j])" },
     [PARAM_TOTAL] = { "total", BOOL_OF(view.total),
                       .expects = EXPECTS_BOOL " (1: weighed by value, not by samples)" },
-    [PARAM_TITLE] = { "title", parse_title, "a text of at most 200 bytes" },
+    [PARAM_TITLE] = { "title", .parse = parse_title, .expects = "a text of at most 200 bytes" },
     [PARAM_REVERSE] = { "reverse", BOOL_OF(reverse),
                         .expects = EXPECTS_BOOL " (1: opens with callers merged from the leaf)" },
     [PARAM_INVERTED] = { "inverted", BOOL_OF(inverted),
                          .expects = EXPECTS_BOOL " (1: opens with the root at the top)" },
-    [PARAM_MINWIDTH] = { "minwidth", parse_minwidth,
-                         "a part of the whole width in percent, from 0 to 100, such as 0.1" },
+    [PARAM_MINWIDTH] = { "minwidth", .parse = parse_minwidth,
+                         .expects =
+                             "a part of the whole width in percent, from 0 to 100, such as 0.1" },
 };
 
 _Static_assert(sizeof(enum symbols_source) == sizeof(unsigned), "parse_name() writes an unsigned");

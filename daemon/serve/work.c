@@ -6,7 +6,6 @@
 #include "serve/impl.h"
 
 #include "base/clock.h"
-#include "base/log.h"
 
 #include <microhttpd.h>
 
@@ -18,7 +17,7 @@ struct request *request_new(struct serve *s, const char *uri)
         return NULL;
     req->serve = s;
     req->refs = 1;
-    req->uri = strndup(uri, SERVE_URI_MAX);
+    req->uri = strndup(uri, SERVE_CONNECTION_BYTES);
     answer_init(&req->answer, s->opts.answer_max_bytes);
     if (!req->uri) {
         free(req);
@@ -227,11 +226,6 @@ static void work_finish(struct request *req)
 {
     struct serve *s = req->serve;
 
-    if (req->answer.status >= 500) {
-        if (log_limit())
-            log_warn("a request failed status=%u path=%s detail=%s", req->answer.status, req->path,
-                     req->err.msg[0] ? req->err.msg : "-");
-    }
     pthread_mutex_lock(&s->lock);
     net_unwatch(s, req);
     req->client->since_ns = clock_monotonic_ns();

@@ -53,7 +53,7 @@ static struct profile *fake_profile(int32_t pid)
     uint32_t index = 0;
     ck_assert_int_eq(record_thread(r, &thread, &index), 0);
     stack[2] = frame_of(t, "java.lang.Thread", "run", FRAME_INTERPRETED);
-    for (int i = 0; i < (pid == FAKE_PID_HUGE ? 30000 : 4); i++) {
+    for (int i = 0; i < (pid == FAKE_PID_HUGE ? 12000 : 4); i++) {
         char name[128];
 
         snprintf(name, sizeof(name), "method%d%s", i,
