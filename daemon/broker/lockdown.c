@@ -79,6 +79,7 @@ static const int ALLOWED[] = {
     SCMP_SYS(fcntl),
     SCMP_SYS(fstat),
     SCMP_SYS(fstatfs),
+    SCMP_SYS(ftruncate), /* memfds: no other file is open for writing */
     SCMP_SYS(futex),
     SCMP_SYS(getcwd),
     SCMP_SYS(getdents64),

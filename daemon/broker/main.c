@@ -12,6 +12,7 @@
 #include "broker/supervisor.h"
 
 #include <fcntl.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -131,6 +132,7 @@ int main(int argc, char **argv)
     if (parse(argc, argv, &o) < 0)
         return 2;
     log_init("flamed-broker", o.log_level);
+    prctl(PR_SET_NAME, "flamed-broker"); /* the supervisor starts it as /proc/self/exe */
     r = o.fd >= 0 ? run_connected(&o, &err) : run_listening(&o, &err);
     if (r < 0)
         log_err("%s", err.msg);

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <pwd.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -245,6 +246,7 @@ int supervise_worker_parse(int argc, char **argv, struct supervise_worker *ret, 
 
     if (argc < 2 || strcmp(argv[1], "--worker") != 0)
         return 1;
+    prctl(PR_SET_NAME, "flamed"); /* it was started through an fd, whose number ps would show */
     for (i = 2; i < argc && strcmp(argv[i], "--") != 0; i++) {
         if (worker_option(argv[i], &w) < 0)
             return error_set(err, -EINVAL, "--worker is for flamed-broker to use; '%s'", argv[i]);

@@ -33,7 +33,8 @@ struct fixture {
 
 static struct fixture fx;
 
-static inline pid_t start_broker(int *ret_fd)
+/* @without: bit set of capabilities that the machine does not give it. */
+static inline pid_t start_broker_without(uint64_t without, int *ret_fd)
 {
     int pair[2];
     pid_t pid;
@@ -47,6 +48,10 @@ static inline pid_t start_broker(int *ret_fd)
         prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
         snprintf(client, sizeof(client), "--client=%d", getppid());
         snprintf(fd, sizeof(fd), "--fd=%d", dup(pair[1]));
+        for (unsigned long cap = 0; cap < 64; cap++) {
+            if (without >> cap & 1)
+                prctl(PR_CAPBSET_DROP, cap, 0, 0, 0);
+        }
         /* The leak sanitizer needs calls that the broker has given up. */
         setenv("ASAN_OPTIONS", "detect_leaks=0", 1);
         execv(FLAMED_BROKER, argv);
@@ -55,6 +60,11 @@ static inline pid_t start_broker(int *ret_fd)
     close(pair[1]);
     *ret_fd = pair[0];
     return pid;
+}
+
+static inline pid_t start_broker(int *ret_fd)
+{
+    return start_broker_without(0, ret_fd);
 }
 
 static inline void fixture_start(void)

@@ -3,6 +3,7 @@
  */
 #include "broker_fixture.h"
 
+#include <linux/capability.h>
 #include <linux/perf_event.h>
 #include <poll.h>
 #include <sys/un.h>
@@ -244,10 +245,10 @@ END_TEST
 
 START_TEST(fds_sent_to_the_broker_go_nowhere)
 {
-    struct broker_request q = request_of(BROKER_KALLSYMS);
+    struct broker_request q = request_of(BROKER_KALLSYMS), none = request_of(0);
     int before, fds[8];
 
-    ck_assert_int_eq(ask(&q, sizeof(q), NULL).result, 0); /* it is up */
+    ask(&none, sizeof(none), NULL); /* it is up, and has closed what it answered with before */
     before = count_fds(fx.broker);
     for (int i = 0; i < 8; i++)
         fds[i] = fx.proc_fd;
@@ -255,6 +256,7 @@ START_TEST(fds_sent_to_the_broker_go_nowhere)
         ck_assert_int_eq(wire_send(fx.fd, &q, sizeof(q), fds, 8), 0);
         ck_assert_int_eq(drain_answer(), 0);
     }
+    ask(&none, sizeof(none), NULL);
     ck_assert_int_eq(count_fds(fx.broker), before);
 }
 END_TEST
@@ -514,6 +516,60 @@ START_TEST(samples_are_taken_and_sets_are_bounded)
 }
 END_TEST
 
+/* ---- a machine that gives less ---- */
+
+#define CAP(n) (UINT64_C(1) << (n))
+#define WITHOUT (CAP(CAP_SYS_ADMIN) | CAP(CAP_PERFMON) | CAP(CAP_BPF) | CAP(CAP_SYSLOG))
+
+START_TEST(what_is_missing_is_said_and_the_rest_works)
+{
+    static int fds[BROKER_CPUS_MAX];
+    struct error err = ERROR_NULL;
+    struct broker_facts f;
+    struct broker *b = NULL;
+    struct proc_id id;
+    struct maps m = { 0 };
+    struct buf text = BUF_NULL;
+    size_t count = 0;
+    uint32_t set;
+    int sock, maps = -1, fd = -1, status;
+    pid_t pid = start_broker_without(WITHOUT, &sock), child = start_child(NULL, NULL);
+
+    ck_assert_int_eq(broker_new(sock, &b), 0);
+    ck_assert_int_eq(broker_facts(b, &f, &err), 0);
+    ck_assert_uint_eq(f.capabilities & WITHOUT, 0);
+    ck_assert_uint_ne(f.capabilities & CAP(CAP_SYS_PTRACE), 0);
+    ck_assert(!f.bpf_loaded && !f.sideband);
+    ck_assert_msg(strstr(f.sideband_problem, "CAP_PERFMON"), "%s", f.sideband_problem);
+    ck_assert_msg(strstr(f.bpf_problem, "CAP_"), "%s", f.bpf_problem);
+    ck_assert_int_lt(broker_sideband(b, fds, &count, &err), 0);
+    ck_assert(err.msg[0] && err.remedy[0]);
+    err = ERROR_NULL;
+    ck_assert_int_lt(broker_sample_start(b, 10000000, &set, &err), 0);
+    ck_assert(err.msg[0]);
+    /* map_files is closed: by name, and the inode decides. */
+    id = id_of(child);
+    buf_init(&text, MAPS_MAX_BYTES);
+    ck_assert_int_eq(broker_maps(b, &id, &maps, &err), 0);
+    ck_assert_int_eq(buf_read_fd(&text, maps), 0);
+    ck_assert_int_eq(maps_parse(&text, &m), 0);
+    for (size_t i = 0; i < m.count && fd < 0; i++) {
+        if (m.entries[i].exec && m.entries[i].inode && !m.entries[i].deleted)
+            ck_assert_msg(broker_mapped(b, &id, m.entries[i].start, m.entries[i].end, &fd, &err) ==
+                              0,
+                          "%s", err.msg);
+    }
+    ck_assert_int_ge(fd, 0);
+    maps_deinit(&m);
+    close(fd);
+    close(maps);
+    end_child(child);
+    broker_free(b);
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    ck_assert_int_eq(status, 0);
+}
+END_TEST
+
 /* ---- the service ---- */
 
 static char socket_path[128];
@@ -654,6 +710,7 @@ int main(void)
     tcase_add_test(real, a_dead_broker_is_lost_at_once);
     tcase_add_test(real, sideband_shows_exits_on_the_monotonic_clock);
     tcase_add_test(real, samples_are_taken_and_sets_are_bounded);
+    tcase_add_test(real, what_is_missing_is_said_and_the_rest_works);
     tcase_add_test(real, one_client_at_a_time_and_its_sampling_ends_with_it);
     tcase_add_test(real, another_user_is_turned_away);
     if (can_test_broker() == 0)

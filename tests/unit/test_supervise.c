@@ -210,6 +210,20 @@ static bool gone(pid_t pid)
     return false;
 }
 
+static const char *comm_of(pid_t pid)
+{
+    static char text[32];
+    char path[40];
+    int fd;
+
+    memset(text, 0, sizeof(text));
+    snprintf(path, sizeof(path), "/proc/%d/comm", pid);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    ck_assert_int_gt(read(fd, text, sizeof(text) - 1), 0);
+    close(fd);
+    return text;
+}
+
 static int stop(int sig)
 {
     int status;
@@ -235,6 +249,8 @@ START_TEST(the_worker_is_nobody_and_has_what_it_needs)
              "extra=more\n",
              w);
     ck_assert_str_eq(text, expected);
+    ck_assert_str_eq(comm_of(w), "flamed\n");
+    ck_assert_str_eq(comm_of(b), "flamed-broker\n");
     ck_assert_int_eq(getsid(w), w); /* no terminal's signals */
     ck_assert_int_eq(stop(SIGTERM), 0);
     ck_assert(gone(w) && gone(b));
