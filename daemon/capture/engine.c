@@ -13,7 +13,9 @@
 #define ENGINE_IDLE_TICK_NS (100 * NSEC_PER_MSEC)
 #define ENGINE_DRAIN_MAX 20000 /* samples between two looks at calls and deadlines */
 #define ENGINE_FRAMES_MAX ((size_t)4 << 20)
-#define ENGINE_STRING_BYTES_MAX ((size_t)512 << 20)
+#define ENGINE_STRING_BYTES_MAX ((size_t)256 << 20)
+#define ENGINE_NAMES_BYTES                                                                         \
+    ((size_t)64 << 20) /* beyond it the names begin anew, when nothing needs them */
 
 /* ---- calls from other threads ---- */
 
@@ -79,6 +81,16 @@ void engine_sweep(struct engine *e)
     discover_sweep(e->discover);
 }
 
+static int engine_new_symbolizer(struct engine *e, struct frame_table *frames,
+                                 struct symbolizer **ret, struct error *err)
+{
+    struct symbolizer_opts o = { .proc_fd = e->opts.proc_fd,
+                                 .elf_files_max = 256,
+                                 .perf_map_max_bytes = (size_t)64 << 20 };
+
+    return symbolizer_new(e->broker, frames, &o, ret, err);
+}
+
 /* ---- the loop ---- */
 
 void incoming_name(struct engine *e, struct incoming *in, bool java)
@@ -127,9 +139,31 @@ static void engine_sample(void *cookie, const struct sample_record *rec, const u
         e->unmatched++;
         return;
     }
+    unwinding_see(e->unwinding, in.process, rec, clock_monotonic_ns());
     captures_sample(e, &in);
     if (recorded)
         recorder_sample(e, &in);
+}
+
+/* Names are only ever added: after weeks of classes that come and go they are begun anew. Captures
+ * under way hold ids of the old table, so that this waits for a moment without any. */
+static void engine_renew_names(struct engine *e)
+{
+    struct frame_table *fresh = NULL;
+    struct symbolizer *symbolizer = NULL;
+
+    if (e->captures || frame_table_bytes(e->frames) < ENGINE_NAMES_BYTES ||
+        frame_table_new(ENGINE_FRAMES_MAX, ENGINE_STRING_BYTES_MAX, &fresh) < 0)
+        return;
+    if (engine_new_symbolizer(e, fresh, &symbolizer, NULL) < 0) {
+        frame_table_free(fresh);
+        return;
+    }
+    recorder_use_table(e, fresh);
+    symbolizer_free(e->symbolizer);
+    frame_table_free(e->frames);
+    e->symbolizer = symbolizer;
+    e->frames = fresh;
 }
 
 static void engine_tick(struct engine *e)
@@ -145,6 +179,7 @@ static void engine_tick(struct engine *e)
     if (e->captures && now - e->reconciled_ns >= ENGINE_IDLE_TICK_NS)
         captures_reconcile(e, now);
     captures_finish_due(e, now);
+    engine_renew_names(e);
 }
 
 static void engine_wait(struct engine *e)
@@ -207,6 +242,8 @@ static void engine_dropped(void *cookie, struct process *p)
 
     if (e->symbolizer)
         symbolizer_forget(e->symbolizer, p);
+    if (e->unwinding)
+        unwinding_forget(e->unwinding, p);
     recorder_forget(e, p);
 }
 
@@ -228,8 +265,6 @@ static int engine_open(struct engine *e, struct error *err)
                                            .show_arguments = e->opts.show_arguments,
                                            .dropped = engine_dropped,
                                            .dropped_cookie = e };
-    struct symbolizer_opts symbolizer_opts = { .elf_files_max = 256,
-                                               .perf_map_max_bytes = (size_t)64 << 20 };
     int r;
 
     e->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -247,7 +282,9 @@ static int engine_open(struct engine *e, struct error *err)
     if (r == 0)
         r = discover_new(e->broker, &discover_opts, &e->discover, err);
     if (r == 0)
-        r = symbolizer_new(e->broker, e->frames, &symbolizer_opts, &e->symbolizer, err);
+        r = unwinding_new(e->broker, &e->unwinding);
+    if (r == 0)
+        r = engine_new_symbolizer(e, e->frames, &e->symbolizer, err);
     if (r == 0)
         r = keeper_start(e->store, &e->keeper);
     if (r == 0)
@@ -261,6 +298,7 @@ static void engine_free(struct engine *e)
     keeper_stop(e->keeper); /* what is queued is still written */
     recorder_stop(e);
     e->symbolizer = symbolizer_free(e->symbolizer);
+    e->unwinding = unwinding_free(e->unwinding);
     discover_free(e->discover);
     frame_table_free(e->frames);
     ring_close(e->ring);

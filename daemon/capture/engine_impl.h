@@ -9,6 +9,7 @@
 #include "capture/keeper.h"
 #include "capture/rates.h"
 #include "capture/target.h"
+#include "capture/unwinding.h"
 #include "discover/discover.h"
 #include "sample/sample.h"
 #include "store/flight.h"
@@ -31,6 +32,7 @@ struct engine {
     struct discover *discover;
     struct frame_table *frames;
     struct symbolizer *symbolizer;
+    struct unwinding *unwinding;
     struct store *store;       /* NULL: none; used from any thread */
     struct keeper *keeper;     /* used from any thread */
     struct recorder *recorder; /* NULL: off */
@@ -113,6 +115,8 @@ void recorder_stop(struct engine *e);
 /* The set it samples with, as a bit; 0 when off. */
 uint32_t recorder_sets(const struct engine *e);
 void recorder_sample(struct engine *e, struct incoming *in);
+/* Samples carry ids of @table from now on. */
+void recorder_use_table(struct engine *e, const struct frame_table *table);
 /* A process image whose counters nobody will read for long any more. */
 void recorder_forget(struct engine *e, const struct process *p);
 

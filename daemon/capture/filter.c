@@ -38,6 +38,8 @@ static int reconcile_process(void *cookie, struct process *p)
         if (v && v->wanted)
             sets |= 1u << c->set;
     }
+    if (sets)
+        unwinding_prepare(rc->e->unwinding, p, rc->now_ns);
     reconcile_add(rc, p->id.host_pid, sets);
     return 0;
 }

@@ -105,6 +105,12 @@ void recorder_sample(struct engine *e, struct incoming *in)
         recorder_count(e->recorder, in->process, in->flags, s->weight);
 }
 
+void recorder_use_table(struct engine *e, const struct frame_table *table)
+{
+    if (e->recorder)
+        flight_use_table(e->recorder->flight, table);
+}
+
 void recorder_forget(struct engine *e, const struct process *p)
 {
     struct recorded_jvm_key key = { p->id.start_ticks, p->id.host_pid, p->id.exec_no };

@@ -26,3 +26,23 @@ struct profile *profile_unref(struct profile *p)
     free(p);
     return NULL;
 }
+
+size_t profile_bytes(const struct profile *p)
+{
+    return sizeof(*p) + intern_bytes(p->strings) + intern_count(p->strings) * (size_t)24 +
+           p->module_count * sizeof(*p->modules) + p->function_count * sizeof(*p->functions) +
+           p->frame_count * sizeof(*p->frames) + p->stack_count * sizeof(*p->stacks) +
+           p->process_count * sizeof(*p->processes) + p->thread_count * sizeof(*p->threads) +
+           p->sample_count * sizeof(*p->samples);
+}
+
+void profile_shift(struct profile *p, uint64_t start_ns)
+{
+    uint64_t by = start_ns - p->start_ns; /* wraps where it moves back: so does the addition */
+
+    for (size_t i = 0; i < p->sample_count; i++)
+        p->samples[i].time_ns += by;
+    p->start_ns += by;
+    p->end_ns += by;
+    p->start_realtime_ns = start_ns;
+}

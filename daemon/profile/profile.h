@@ -88,6 +88,7 @@ struct profile {
     _Atomic unsigned refs;
 };
 
+size_t profile_bytes(const struct profile *p); /* of memory */
 struct profile *profile_ref(struct profile *p);
 struct profile *profile_unref(struct profile *p); /* accepts NULL, returns NULL */
 static inline void profile_unrefp(struct profile **p)
@@ -119,6 +120,10 @@ size_t record_bytes(const struct record *r);   /* of memory */
 int record_finish(struct record *r, const struct profile *meta, struct profile **ret);
 
 /* ---- algebra ---- */
+
+/* Moves all times of a profile that nobody else holds yet, so that it starts at @start_ns of
+ * CLOCK_REALTIME. */
+void profile_shift(struct profile *p, uint64_t start_ns);
 
 /* Finds or adds every frame of @p in @table: ret_ids[p->frame_count] are its ids there. 0, -ENOSPC,
  * -ENOMEM. */

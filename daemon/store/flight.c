@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A ring of slices: each a record, with its own stacks, so that dropping the oldest frees what only
- * it needed.
+ * A ring of slices. The newest is a record being filled; the others are finished profiles, which
+ * depend on nothing else: dropping the oldest frees all that it needed.
  *
  *   oldest                                  newest
  *   [ 10 s ][ 10 s ][ 10 s ] ... [ 10 s ][ being filled ]
@@ -14,7 +14,9 @@
 
 struct flight_slice {
     struct flight_slice *newer;
-    struct record *record;
+    struct record *record;     /* of the newest, while it is filled; else NULL */
+    struct profile *profile;   /* of the others: a reference */
+    size_t bytes;              /* of the profile */
     uint64_t start_ns, end_ns; /* of its samples */
 };
 
@@ -22,6 +24,7 @@ struct flight {
     const struct frame_table *table; /* borrowed */
     uint64_t period_ns, keep_ns;
     size_t max_bytes;
+    size_t finished_bytes;
     struct flight_slice *oldest, *newest;
     struct flight_stats stats;
 };
@@ -49,6 +52,8 @@ static void flight_drop_oldest(struct flight *f)
     if (!f->oldest)
         f->newest = NULL;
     record_free(s->record);
+    profile_unref(s->profile);
+    f->finished_bytes -= s->bytes;
     free(s);
     f->stats.slices--;
 }
@@ -65,17 +70,41 @@ struct flight *flight_free(struct flight *f)
 
 static size_t flight_bytes(const struct flight *f)
 {
-    size_t bytes = 0;
+    const struct flight_slice *s = f->newest;
 
-    for (const struct flight_slice *s = f->oldest; s; s = s->newer)
-        bytes += sizeof(*s) + record_bytes(s->record);
-    return bytes;
+    return f->finished_bytes + (s && s->record ? record_bytes(s->record) : 0);
+}
+
+/* Slices speak CLOCK_MONOTONIC throughout; who merges them says how to get to CLOCK_REALTIME. */
+static int slice_finish(const struct flight_slice *s, uint64_t period_ns, struct profile **ret)
+{
+    struct profile meta = { .period = period_ns };
+
+    return record_finish(s->record, &meta, ret);
+}
+
+/* The newest slice is full: from here on it is a profile. */
+static void flight_close_newest(struct flight *f)
+{
+    struct flight_slice *s = f->newest;
+
+    if (!s || !s->record)
+        return;
+    if (slice_finish(s, f->period_ns, &s->profile) < 0)
+        f->stats.dropped += record_samples(s->record);
+    else
+        s->bytes = sizeof(*s) + profile_bytes(s->profile);
+    f->finished_bytes += s->bytes;
+    s->record = record_free(s->record);
 }
 
 static int flight_add_slice(struct flight *f, uint64_t time_ns)
 {
     struct flight_slice *s = calloc(1, sizeof(*s));
-    int r = s ? record_new(f->table, FLIGHT_SLICE_SAMPLES_MAX, &s->record) : -ENOMEM;
+    int r;
+
+    flight_close_newest(f);
+    r = s ? record_new(f->table, FLIGHT_SLICE_SAMPLES_MAX, &s->record) : -ENOMEM;
 
     if (r < 0) {
         free(s);
@@ -107,7 +136,7 @@ static int flight_slice_for(struct flight *f, uint64_t time_ns, struct flight_sl
     struct flight_slice *s = f->newest;
     int r = 0;
 
-    if (!s || time_ns - s->start_ns >= FLIGHT_SLICE_NS ||
+    if (!s || !s->record || time_ns - s->start_ns >= FLIGHT_SLICE_NS ||
         record_bytes(s->record) > f->max_bytes / 4) {
         if (s && time_ns < s->start_ns)
             time_ns = s->start_ns; /* from another CPU, a moment late */
@@ -145,31 +174,39 @@ int flight_sample(struct flight *f, uint64_t time_ns, const struct profile_proce
     return 0;
 }
 
+void flight_use_table(struct flight *f, const struct frame_table *table)
+{
+    flight_close_newest(f);
+    f->table = table;
+}
+
 int flight_profile(struct flight *f, const struct profile_slice *slice, const struct profile *meta,
                    struct profile **ret)
 {
-    struct profile *parts[FLIGHT_SLICES_MAX];
-    struct profile part_meta = *meta;
+    struct profile *parts[FLIGHT_SLICES_MAX], *newest = NULL;
     struct profile_slice wanted = *slice;
-    uint64_t offset = meta->start_realtime_ns - meta->start_ns;
+    struct profile monotonic = *meta;
     size_t count = 0;
     int r = 0;
 
-    /* Merging speaks CLOCK_REALTIME: the parts say how to get there, and it back again. */
-    part_meta.start_ns = 0;
-    part_meta.start_realtime_ns = offset;
-    wanted.from_ns = slice->from_ns + offset;
-    wanted.to_ns = slice->to_ns > UINT64_MAX - offset ? UINT64_MAX : slice->to_ns + offset;
     for (struct flight_slice *s = f->oldest; s && r == 0; s = s->newer) {
         if (s->end_ns < slice->from_ns || s->start_ns >= slice->to_ns || count == FLIGHT_SLICES_MAX)
             continue;
-        r = record_finish(s->record, &part_meta, &parts[count]);
-        count += r == 0;
+        if (s->record) {
+            r = slice_finish(s, f->period_ns, &newest);
+            if (r == 0)
+                parts[count++] = newest;
+        } else if (s->profile) {
+            parts[count++] = s->profile;
+        }
     }
+    /* Merging takes the parts' times as CLOCK_REALTIME; theirs are shifted by what meta says. */
+    monotonic.start_realtime_ns = meta->start_ns;
     if (r == 0)
-        r = profile_merge(parts, count, &wanted, meta, ret);
-    for (size_t i = 0; i < count; i++)
-        profile_unref(parts[i]);
+        r = profile_merge(parts, count, &wanted, &monotonic, ret);
+    profile_unref(newest);
+    if (r == 0)
+        profile_shift(*ret, meta->start_realtime_ns);
     return r;
 }
 

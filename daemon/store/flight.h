@@ -26,6 +26,9 @@ int flight_sample(struct flight *f, uint64_t time_ns, const struct profile_proce
 int flight_profile(struct flight *f, const struct profile_slice *slice, const struct profile *meta,
                    struct profile **ret);
 
+/* From now on samples carry ids of @table; the old one is not used any more when this returns. */
+void flight_use_table(struct flight *f, const struct frame_table *table);
+
 struct flight_stats {
     uint64_t samples, dropped, slices;
     size_t bytes;
