@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is known of each process that is sampled. A description is made before sampling starts where
+ * the process is known then, else at its first sample; and again when a walk met code that no table
+ * covers (a library was loaded), when the process turned out to be a JVM, and 1 s and 10 s after
+ * the first time.
+ */
+#include "capture/unwinding.h"
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "broker/tables.h"
+#include "unwind/unwind.h"
+
+#define UNWINDING_RETRY_NS (100 * NSEC_PER_MSEC)
+
+struct watched {
+    struct watched *next;
+    struct proc_id id;
+    uint64_t begun_ns, read_ns; /* first and last reading */
+    uint64_t reads;
+    bool jvm; /* described as one */
+};
+
+#define WATCHED_BUCKETS 1024
+
+struct unwinding {
+    struct broker *broker;
+    struct feeder *feeder;
+    struct watched *buckets[WATCHED_BUCKETS]; /* by host_pid */
+};
+
+static int open_mapped(void *ctx, const struct proc_id *id, uint64_t start, uint64_t end,
+                       int *ret_fd, struct error *err)
+{
+    return broker_mapped(ctx, id, start, end, ret_fd, err);
+}
+
+static int put_rows(void *ctx, uint32_t first, const struct unwind_row *rows, uint32_t count,
+                    struct error *err)
+{
+    return broker_put_rows(ctx, first, rows, count, err);
+}
+
+static int put_process(void *ctx, int32_t host_pid, const struct unwind_process *p,
+                       struct error *err)
+{
+    return broker_put_process(ctx, host_pid, p, err);
+}
+
+int unwinding_new(struct broker *b, struct unwinding **ret)
+{
+    struct feeder_io io = { .ctx = b,
+                            .rows_max = BROKER_ROWS_MAX,
+                            .open_mapped = open_mapped,
+                            .put_rows = put_rows,
+                            .put_process = put_process };
+    struct unwinding *u = calloc(1, sizeof(*u));
+    int r;
+
+    if (!u)
+        return -ENOMEM;
+    u->broker = b;
+    r = feeder_new(&io, &u->feeder);
+    if (r < 0) {
+        free(u);
+        return r;
+    }
+    *ret = u;
+    return 0;
+}
+
+struct unwinding *unwinding_free(struct unwinding *u)
+{
+    if (!u)
+        return NULL;
+    for (size_t i = 0; i < WATCHED_BUCKETS; i++) {
+        while (u->buckets[i]) {
+            struct watched *w = u->buckets[i];
+
+            u->buckets[i] = w->next;
+            free(w);
+        }
+    }
+    feeder_free(u->feeder);
+    free(u);
+    return NULL;
+}
+
+static struct watched **watched_at(struct unwinding *u, int32_t host_pid)
+{
+    struct watched **at = &u->buckets[(uint32_t)host_pid % WATCHED_BUCKETS];
+
+    while (*at && (*at)->id.host_pid != host_pid)
+        at = &(*at)->next;
+    return at;
+}
+
+/* The entry of this very image; one of an earlier image is taken over. */
+static struct watched *watched_get(struct unwinding *u, const struct process *p, uint64_t now_ns)
+{
+    struct watched **at = watched_at(u, p->id.host_pid), *w = *at;
+
+    if (w && proc_id_equal(&w->id, &p->id))
+        return w;
+    if (!w) {
+        w = calloc(1, sizeof(*w));
+        if (!w)
+            return NULL;
+        *at = w;
+    } else {
+        *w = (struct watched){ .next = w->next };
+    }
+    w->id = p->id;
+    w->begun_ns = now_ns;
+    return w;
+}
+
+static void describe(struct unwinding *u, struct watched *w, struct process *p, uint32_t exec_id,
+                     uint64_t now_ns)
+{
+    struct feeder_process what = { .id = p->id, .exec_id = exec_id };
+    struct error err = ERROR_NULL;
+    _cleanup_close_ int fd = -1;
+    struct maps maps = { 0 };
+    struct unwind_vm vm;
+    int r;
+
+    w->read_ns = now_ns;
+    w->reads++;
+    r = broker_maps(u->broker, &p->id, &fd, &err);
+    if (r == 0)
+        r = maps_read(fd, &maps);
+    if (r == 0) {
+        what.maps = &maps;
+        if (p->jvm == JVM_READY && p->vm && hotspot_vm_unwinding(p->vm, &vm) == 0) {
+            what.vm = &vm;
+            w->jvm = true;
+        }
+        r = feeder_update(u->feeder, &what, &err);
+    }
+    maps_deinit(&maps);
+    if (r < 0)
+        log_debug("host_pid=%d cannot be described to the unwinder: %s", p->id.host_pid, err.msg);
+}
+
+void unwinding_prepare(struct unwinding *u, struct process *p, uint64_t now_ns)
+{
+    struct watched *w;
+
+    if (p->exited || p->kernel_thread)
+        return;
+    w = watched_get(u, p, now_ns);
+    if (w && (w->reads == 0 || (p->jvm == JVM_READY && !w->jvm)))
+        describe(u, w, p, p->exec_id, now_ns);
+}
+
+void unwinding_see(struct unwinding *u, struct process *p, const struct sample_record *rec,
+                   uint64_t now_ns)
+{
+    bool wanting = rec->user_end == UNWIND_END_UNCHECKED ||
+                   rec->user_end == UNWIND_END_NO_PROCESS ||
+                   rec->user_end == UNWIND_END_NO_MAPPING || rec->user_end == UNWIND_END_RETURN;
+    struct watched *w;
+    uint64_t age_ns;
+
+    if (p->exited || p->kernel_thread || rec->flags & SAMPLE_KERNEL_THREAD)
+        return;
+    w = watched_get(u, p, now_ns);
+    if (!w)
+        return;
+    age_ns = now_ns - w->begun_ns;
+    if (p->jvm == JVM_READY && !w->jvm)
+        wanting = true;
+    else if ((w->reads < 2 && age_ns > NSEC_PER_SEC) ||
+             (w->reads < 3 && age_ns > 10 * NSEC_PER_SEC))
+        wanting = true;
+    if (wanting && (w->reads == 0 || now_ns - w->read_ns >= UNWINDING_RETRY_NS))
+        describe(u, w, p, rec->exec_id, now_ns);
+}
+
+void unwinding_forget(struct unwinding *u, const struct process *p)
+{
+    struct watched **at = watched_at(u, p->id.host_pid), *w = *at;
+
+    if (!w || !proc_id_equal(&w->id, &p->id))
+        return;
+    *at = w->next;
+    free(w);
+    feeder_forget(u->feeder, p->id.host_pid);
+}
+
+void unwinding_stats(const struct unwinding *u, struct feeder_stats *ret)
+{
+    feeder_stats(u->feeder, ret);
+}

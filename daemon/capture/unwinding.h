@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Keeps the unwinder's tables filled: which processes it must know, and when their mappings are to
+ * be read again. Thread: the engine's.
+ */
+#pragma once
+
+#include "broker/broker.h"
+#include "discover/discover.h"
+#include "sample/sample_abi.h"
+#include "unwind/feeder.h"
+
+struct unwinding;
+
+/* Borrows @b. 0 or -ENOMEM. */
+int unwinding_new(struct broker *b, struct unwinding **ret);
+struct unwinding *unwinding_free(struct unwinding *u);
+
+/* A process that will be sampled: describes it unless that was done. */
+void unwinding_prepare(struct unwinding *u, struct process *p, uint64_t now_ns);
+/* A sample of @p: reads its mappings (again) when the walk ended for want of a table. At most once
+ * in 100 ms and process. */
+void unwinding_see(struct unwinding *u, struct process *p, const struct sample_record *rec,
+                   uint64_t now_ns);
+/* @p is not sampled any more, or gone. */
+void unwinding_forget(struct unwinding *u, const struct process *p);
+
+void unwinding_stats(const struct unwinding *u, struct feeder_stats *ret);
