@@ -40,8 +40,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     fields = broker_request_info(q.kind)->fields;
     need((fields & (BROKER_FIELD_TARGET | BROKER_FIELD_PID)) ? q.host_pid > 0 : q.host_pid == 0);
     need((fields & BROKER_FIELD_TARGET) || q.start_ticks == 0);
-    need((fields & BROKER_FIELD_RANGE) ? q.start < q.end && q.end - q.start >= 4096
-                                       : !q.start && !q.end);
+    if (fields & BROKER_FIELD_RANGE)
+        need(q.start < q.end && q.end - q.start >= 4096);
+    else if (fields & BROKER_FIELD_ROWS)
+        need(q.start < q.end && q.end <= BROKER_ROWS_MAX && q.end - q.start <= BROKER_TABLES_ROWS);
+    else
+        need(!q.start && !q.end);
     need((fields & BROKER_FIELD_PERIOD) ? q.period_ns >= BROKER_PERIOD_MIN_NS : !q.period_ns);
     need(q.set < BROKER_SETS_MAX && q.sets < 1u << BROKER_SETS_MAX);
     check_name(&q, fields);
