@@ -38,12 +38,6 @@ static void capture_warn_process(struct capture *c, const struct process *p)
         record_warn(c->record,
                     "JVM %d (%s) was still starting: its first Java frames have no names",
                     p->id.host_pid, name);
-    else if (p->jvm == JVM_READY && !p->frame_pointers)
-        record_warn(
-            c->record,
-            "JVM %d (%s) runs without -XX:+PreserveFramePointer: most of its stacks are cut "
-            "short; start it with that flag for whole ones",
-            p->id.host_pid, name);
 }
 
 static void capture_note_symbols(struct capture *c, const struct process *p)
