@@ -9,7 +9,6 @@
 static int codelets_read(struct hotspot_vm *vm)
 {
     const struct hotspot_layout *l = &vm->layout;
-    _cleanup_free_ struct codelet *list = NULL;
     uint64_t at = vm->interpreter_start;
     size_t n = 0;
 
@@ -17,33 +16,29 @@ static int codelets_read(struct hotspot_vm *vm)
         return 0;
     if (l->sizeof_InterpreterCodelet > CODELET_BYTES_MAX)
         return -EBADMSG;
-    list = calloc(CODELETS_MAX, sizeof(*list));
-    if (!list)
+    vm->codelets = calloc(CODELETS_MAX, sizeof(*vm->codelets));
+    if (!vm->codelets)
         return -ENOMEM;
     while (n < CODELETS_MAX && at < vm->interpreter_end) {
-        struct codelet *c = &list[n];
         uint8_t head[CODELET_BYTES_MAX];
         int64_t size;
         int r = memory_read(&vm->memory, at, head, l->sizeof_InterpreterCodelet);
 
-        if (r == -EFAULT)
-            break;
         if (r < 0)
-            return r;
+            break;
         size = layout_get(l->codelet_size, head, l->sizeof_InterpreterCodelet);
         if (size < l->sizeof_InterpreterCodelet || (uint64_t)size > vm->interpreter_end - at)
             break;
-        c->start = at;
-        c->end = at + (uint64_t)size;
+        vm->codelets[n].start = at;
+        vm->codelets[n].end = at + (uint64_t)size;
         if (memory_string(
                 &vm->memory,
                 (uint64_t)layout_get(l->codelet_description, head, l->sizeof_InterpreterCodelet),
-                c->name, sizeof(c->name)) < 0)
-            c->name[0] = '\0';
-        at = c->end;
+                vm->codelets[n].name, sizeof(vm->codelets[n].name)) < 0)
+            vm->codelets[n].name[0] = '\0';
+        at = vm->codelets[n].end;
         n++;
     }
-    vm->codelets = TAKE_PTR(list);
     vm->codelet_count = n;
     return 0;
 }
@@ -106,7 +101,7 @@ int hotspot_code_find(struct hotspot_vm *vm, uint64_t pc, struct hotspot_code *r
         r = code_read(vm, blob, end, /* live= */ false, &code);
     if (r == 0 && (pc < code.start || pc >= code.end))
         r = -ENOENT;
-    if (r < 0)
+    if (r != 0)
         return r == -ESRCH ? (int)HOTSPOT_GONE : (int)HOTSPOT_NO_CODE;
     if (code.kind == HOTSPOT_CODE_INTERPRETER)
         code_refine_interpreter(vm, pc, &code);

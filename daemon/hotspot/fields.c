@@ -20,7 +20,7 @@ static int field_is_named(struct hotspot_vm *vm, uint64_t pool, uint32_t index, 
 {
     char text[64];
     uint64_t symbol;
-    uint16_t n;
+    uint16_t n = 0;
     int r = pool_symbol(vm, pool, index, &symbol);
 
     if (r == 0)
@@ -45,7 +45,7 @@ static int field_in_array(struct hotspot_vm *vm, uint64_t array, uint64_t pool, 
         uint16_t f[FIELD_SLOTS_MAX];
         uint32_t packed;
 
-        r = memory_read(&vm->memory, at + (uint64_t)i * slots * 2, f, slots * 2);
+        r = memory_read(&vm->memory, at + (uint64_t)i * slots * 2, f, (size_t)slots * 2);
         if (r < 0)
             return r;
         packed = f[4] | (uint32_t)f[5] << 16;
@@ -116,7 +116,7 @@ int field_offset(struct hotspot_vm *vm, uint64_t klass, const char *name, uint32
     const struct hotspot_layout *l = &vm->layout;
     bool stream = layout_has(l->instance_field_stream);
     struct layout_field f = stream ? l->instance_field_stream : l->instance_fields;
-    uint64_t array, pool;
+    uint64_t array = 0, pool = 0;
     uint32_t offset;
     int r = memory_u64(&vm->memory, klass + (uint64_t)f.offset, &array);
 

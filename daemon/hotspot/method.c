@@ -67,7 +67,7 @@ static int method_symbol(struct hotspot_vm *vm, uint64_t pool, int64_t index, ch
     uint64_t symbol;
     int r = pool_symbol(vm, pool, (uint32_t)index, &symbol);
 
-    return r < 0 ? r : symbol_read(vm, symbol, buf, max, ret_n);
+    return r != 0 ? r : symbol_read(vm, symbol, buf, max, ret_n);
 }
 
 /* The index of the source file's name moved from InstanceKlass to ConstantPool in JDK 15. 0: none.

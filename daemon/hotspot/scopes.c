@@ -145,7 +145,7 @@ int hotspot_code_locate(struct hotspot_vm *vm, const struct hotspot_code *code, 
     r = codecache_block(vm, code->start, &blob, &end);
     if (r == 0)
         r = blob_read(vm, blob, end, &b);
-    if (r < 0)
+    if (r != 0)
         return r == -ESRCH ? r : 0;
     if (blob != code->blob || b.kind != code->kind || b.compile_id != code->compile_id ||
         b.method != code->method)

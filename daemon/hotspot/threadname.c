@@ -14,8 +14,8 @@ static int names_open(struct hotspot_vm *vm)
 {
     const struct hotspot_layout *l = &vm->layout;
     struct name_layout *n = &vm->names;
-    uint64_t thread, compressed_oops = 0, compressed_klass = 1, compact = 0, z = 0,
-                     generational = 0;
+    uint64_t thread = 0, compressed_oops = 0, compressed_klass = 1, compact = 0, z = 0,
+             generational = 0;
     int r;
 
     if (hotspot_vm_flag(vm, "UseCompressedOops", &compressed_oops) > 0)
@@ -28,8 +28,10 @@ static int names_open(struct hotspot_vm *vm)
     r = memory_u64(&vm->memory, l->string_klass_at, &n->string_klass);
     if (r == 0)
         r = memory_u64(&vm->memory, l->thread_klass_at, &thread);
-    if (r < 0 || n->string_klass == 0 || thread == 0)
-        return r < 0 ? r : -EAGAIN;
+    if (r != 0)
+        return r;
+    if (n->string_klass == 0 || thread == 0)
+        return -EAGAIN;
     n->compressed_oops = compressed_oops != 0;
     n->compressed_klass = compressed_klass != 0;
     n->compact_headers = compact != 0;
@@ -154,7 +156,8 @@ static int array_add(struct hotspot_vm *vm, uint64_t array, bool wide, struct bu
     length = MIN(length, NAME_CHARS_MAX);
     r = memory_read(&vm->memory, array + data_at, bytes, (size_t)length << wide);
     for (uint32_t i = 0; r == 0 && i < length; i++)
-        unit_add(ret, wide ? (uint16_t)(bytes[2 * i] | bytes[2 * i + 1] << 8) : bytes[i]);
+        unit_add(ret, wide ? (uint16_t)(bytes[(size_t)2 * i] | bytes[(size_t)2 * i + 1] << 8)
+                           : bytes[i]);
     return r;
 }
 

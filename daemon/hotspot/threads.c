@@ -17,8 +17,8 @@ static int threads_see(struct threads_walk *w, uint64_t thread)
 {
     const struct hotspot_layout *l = &w->vm->layout;
     struct hotspot_memory *m = &w->vm->memory;
-    uint64_t osthread;
-    uint32_t tid;
+    uint64_t osthread = 0;
+    uint32_t tid = 0;
     int r = memory_u64(m, thread + (uint64_t)l->thread_osthread.offset, &osthread);
 
     if (r == 0)
@@ -58,8 +58,8 @@ static int threads_walk_array(struct threads_walk *w)
 {
     const struct hotspot_layout *l = &w->vm->layout;
     struct hotspot_memory *m = &w->vm->memory;
-    uint64_t list, threads, thread;
-    uint32_t length;
+    uint64_t list = 0, threads = 0, thread = 0;
+    uint32_t length = 0;
     int r = memory_u64(m, l->thread_smr_list_at, &list);
 
     if (r < 0 || list == 0)

@@ -12,7 +12,8 @@
 #include <fcntl.h>
 #include <signal.h>
 
-#define ROW_MAX 256
+#define METHODS 3 /* with inlined calls */
+#define PCS_PER_METHOD 4
 #define GAP_MAX 12 /* zero bytes that are cheaper kept than left out */
 
 struct choice {
@@ -20,6 +21,7 @@ struct choice {
     struct hotspot_vm *vm;
     const char *class_name;
     bool stub, native;
+    unsigned methods;
 };
 
 static void add_pc(struct image *i, uint64_t pc)
@@ -40,11 +42,20 @@ static int choose(void *cookie, const struct hotspot_code *c)
     } else if (c->kind == HOTSPOT_CODE_NATIVE && !ch->native) {
         add_pc(ch->image, c->start + size / 2);
         ch->native = true;
-    } else if (c->kind == HOTSPOT_CODE_COMPILED && ch->image->pc_count < 16 &&
+    } else if (c->kind == HOTSPOT_CODE_COMPILED && ch->methods < METHODS &&
                hotspot_method_read(ch->vm, c->method, &m) == 0 &&
                span_eq_str((struct span){ m.class_name, m.class_name_n }, ch->class_name)) {
-        add_pc(ch->image, c->start + size / 3);
-        add_pc(ch->image, (c->start + size / 2) | IMAGE_RETURN);
+        unsigned chosen = 0;
+
+        for (uint64_t at = size / 16; at < size && chosen < PCS_PER_METHOD; at += size / 16) {
+            struct hotspot_location where[HOTSPOT_INLINE_MAX];
+
+            if (hotspot_code_locate(ch->vm, c, c->start + at, false, where) > 1) {
+                add_pc(ch->image, (c->start + at) | (chosen++ % 2 ? IMAGE_RETURN : 0));
+                at += size / 16;
+            }
+        }
+        ch->methods += chosen > 0;
     }
     return 0;
 }

@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hotspot/ without a JVM: its codings, hsperfdata, and images of JVM memory (the fuzz corpus), as
+ * they are and broken. What inlined frames say is checked against the source: the line of a
+ * caller's frame must hold the call of the method that is inlined there.
+ */
+#include "hotspot/hsperfdata.h"
+#include "hotspot/vm.h"
+#include "hotspot_image.h"
+
+#include <check.h>
+#include <fcntl.h>
+
+#define CORPUS FLAMED_TEST_DATA "/../fuzz/corpus/"
+#define PROOF "HotspotProof"
+#define LINES_MAX 400
+
+static const int RELEASES[] = { 8, 11, 17, 21, 25, 26 };
+
+/* ---- codings ---- */
+
+static const struct {
+    const char *bytes;
+    size_t n;
+    unsigned excluded;
+    bool good;
+    uint32_t value;
+    size_t left;
+} UNSIGNED5_CASES[] = {
+    { "\x00", 1, 0, true, 0, 0 },
+    { "\xbf\x01", 2, 0, true, 191, 1 },
+    { "\xc0\x00", 2, 0, true, 192, 0 },
+    { "\xc0\x01", 2, 0, true, 256, 0 },
+    { "\x01", 1, 1, true, 0, 0 },
+    { "\xbf\x05", 2, 1, true, 190, 1 },
+    { "\xc0\x01", 2, 1, true, 191, 0 }, /* the threshold did not move in JDK 20 */
+    { "\x00", 1, 1, false, 0, 1 },      /* does not occur since JDK 20 */
+    { "\xc0", 1, 0, false, 0, 1 },      /* cut */
+    { "", 0, 0, false, 0, 0 },
+    { "\xff\xff\xff\xff\xff\x07", 6, 0, true, 255U * (1 + 64 + 4096 + 262144 + 16777216), 1 },
+};
+
+START_TEST(takes_unsigned5)
+{
+    struct span s = { UNSIGNED5_CASES[_i].bytes, UNSIGNED5_CASES[_i].n };
+    uint32_t v = 77;
+
+    ck_assert_int_eq(unsigned5_take(&s, UNSIGNED5_CASES[_i].excluded, &v),
+                     UNSIGNED5_CASES[_i].good);
+    ck_assert_uint_eq(v, UNSIGNED5_CASES[_i].good ? UNSIGNED5_CASES[_i].value : 77);
+    ck_assert_uint_eq(s.n, UNSIGNED5_CASES[_i].left);
+}
+END_TEST
+
+/* bci 0 line 10; bci 3 line 11; bci 3 + 40 line 11 - 5 by an escape; then a second entry for
+ * bci 43. */
+#define TABLE                                                                                      \
+    "\x02"         /* bci 0, line + 2 */                                                           \
+    "\x19"         /* bci 3, line 3 */                                                             \
+    "\xff\x50\x03" /* bci 43, line 1: signed 40 and -2 */                                          \
+    "\x04"         /* bci 43, line 5 */                                                            \
+    "\x00\xff"
+
+static const struct {
+    int32_t bci;
+    uint32_t line;
+} LINE_CASES[] = { { 0, 2 },  { 1, 2 },  { 2, 2 },  { 3, 3 },
+                   { 42, 3 }, { 43, 1 }, { 44, 5 }, { 65535, 5 } };
+
+START_TEST(finds_lines)
+{
+    ck_assert_uint_eq(lines_find(SPAN(TABLE), 0, LINE_CASES[_i].bci), LINE_CASES[_i].line);
+}
+END_TEST
+
+START_TEST(refuses_broken_lines)
+{
+    ck_assert_uint_eq(lines_find(SPAN(""), 0, 3), 0);
+    ck_assert_uint_eq(lines_find(SPAN("\xff"), 0, 3), 0);
+    ck_assert_uint_eq(lines_find(SPAN("\xff\x50"), 0, 3), 0);
+    ck_assert_uint_eq(lines_find(SPAN("\xff\x01\x03"), 0, 3), 0); /* bci -1 */
+}
+END_TEST
+
+START_TEST(gets_fields_inside_only)
+{
+    static const uint8_t OBJECT[] = { 1, 2, 0xfe, 0xff, 0xff, 0xff, 7, 8, 9 };
+
+    ck_assert_int_eq(layout_get((struct layout_field){ 2, 4, true }, OBJECT, 9), -2);
+    ck_assert_int_eq(layout_get((struct layout_field){ 2, 4, false }, OBJECT, 9), 0xfffffffe);
+    ck_assert_int_eq(layout_get((struct layout_field){ 8, 1, false }, OBJECT, 9), 9);
+    ck_assert_int_eq(layout_get((struct layout_field){ 8, 2, false }, OBJECT, 9), 0);
+    ck_assert_int_eq(layout_get((struct layout_field){ 10, 1, false }, OBJECT, 9), 0);
+    ck_assert_int_eq(layout_get((struct layout_field){ -1, 4, false }, OBJECT, 9), 0);
+}
+END_TEST
+
+/* ---- hsperfdata ---- */
+
+static void read_file(const char *path, struct buf *ret)
+{
+    buf_init(ret, (size_t)1 << 20);
+    ck_assert_msg(buf_read_at(ret, AT_FDCWD, path) == 0, "%s", path);
+}
+
+START_TEST(reads_hsperfdata)
+{
+    _cleanup_buf_ struct buf file = BUF_NULL;
+    struct span s;
+    int64_t v;
+
+    read_file(CORPUS "hsperfdata/jdk17", &file);
+    ck_assert(hsperfdata_string(buf_span(&file), "sun.rt.javaCommand", &s));
+    ck_assert(span_eq_str(s, "Spin 8 a b"));
+    ck_assert(hsperfdata_long(buf_span(&file), "sun.rt.createVmBeginTime", &v));
+    ck_assert_int_gt(v, INT64_C(1700000000000));
+    ck_assert(!hsperfdata_long(buf_span(&file), "sun.rt.javaCommand", &v)); /* of the other type */
+    ck_assert(!hsperfdata_string(buf_span(&file), "sun.rt.createVmBeginTime", &s));
+    ck_assert(!hsperfdata_string(buf_span(&file), "no.such.key", &s));
+}
+END_TEST
+
+static const char *const BROKEN_HSPERFDATA[] = { "big_endian", "first_outside", "first_in_head",
+                                                 "magic",      "name_outside",  "short_head",
+                                                 "zero_entry" };
+
+START_TEST(refuses_broken_hsperfdata)
+{
+    _cleanup_buf_ struct buf file = BUF_NULL;
+    char path[300];
+    struct span s;
+
+    snprintf(path, sizeof(path), CORPUS "hsperfdata/%s", BROKEN_HSPERFDATA[_i]);
+    read_file(path, &file);
+    ck_assert(!hsperfdata_string(buf_span(&file), "sun.rt.javaCommand", &s));
+}
+END_TEST
+
+/* ---- images ---- */
+
+static struct image image;
+static struct hotspot_vm *vm;
+static char lines[LINES_MAX][200];
+
+static void load(int jdk)
+{
+    _cleanup_buf_ struct buf file = BUF_NULL;
+    char path[300];
+
+    snprintf(path, sizeof(path), CORPUS "hotspot/jdk%d", jdk);
+    read_file(path, &file);
+    ck_assert(image_parse(buf_span(&file), &image));
+}
+
+static int open_image(struct error *err)
+{
+    return hotspot_vm_open_memory(image_read, &image, image.base, &vm, err);
+}
+
+static void unload(void)
+{
+    vm = hotspot_vm_close(vm);
+    image_deinit(&image);
+}
+
+static void read_source(void)
+{
+    FILE *f = fopen(FLAMED_TEST_DATA "/../jvm/java/" PROOF ".java", "re");
+
+    ck_assert_ptr_nonnull(f);
+    for (size_t n = 1; n < LINES_MAX && fgets(lines[n], sizeof(lines[n]), f); n++)
+        ;
+    fclose(f);
+}
+
+/* Frames whose caller's line holds their call. */
+static int check_frames(const struct hotspot_location *at, int n)
+{
+    char callee[64] = "";
+    int good = 0;
+
+    for (int i = 0; i < n; i++) {
+        uint32_t line = hotspot_method_line(vm, at[i].method, at[i].bci);
+        struct hotspot_method m;
+        char call[80];
+
+        ck_assert_int_eq(hotspot_method_read(vm, at[i].method, &m), 0);
+        ck_assert_int_eq(at[i].inlined, i + 1 < n);
+        if (i > 0 && span_eq_str((struct span){ m.class_name, m.class_name_n }, PROOF)) {
+            snprintf(call, sizeof(call), "%s(", callee);
+            ck_assert_uint_lt(line, LINES_MAX);
+            ck_assert_msg(strstr(lines[line], call), "line %u of %.*s does not call %s", line,
+                          m.name_n, m.name, callee);
+            good++;
+        }
+        span_copy((struct span){ m.name, m.name_n }, callee, sizeof(callee));
+    }
+    return good;
+}
+
+START_TEST(reads_an_image_of_each_release)
+{
+    struct hotspot_location at[HOTSPOT_INLINE_MAX];
+    struct error err = ERROR_NULL;
+    int inlined = 0, stubs = 0, interpreter = 0, native = 0, nothing = 0;
+
+    load(RELEASES[_i]);
+    read_source();
+    ck_assert_msg(open_image(&err) == 0, "%s", err.msg);
+    ck_assert_int_eq(hotspot_vm_jdk(vm), RELEASES[_i]);
+    ck_assert_str_eq(hotspot_vm_name(vm), "OpenJDK 64-Bit Server VM");
+    for (size_t i = 0; i < image.pc_count; i++) {
+        bool is_return = image.pcs[i] & IMAGE_RETURN;
+        uint64_t pc = image.pcs[i] & ~IMAGE_RETURN;
+        struct hotspot_code code;
+        int r = hotspot_code_find(vm, pc - is_return, &code);
+
+        nothing += r == HOTSPOT_NO_CODE;
+        if (r != 0)
+            continue;
+        ck_assert_int_eq(hotspot_code_still(vm, &code), 1);
+        if (code.kind == HOTSPOT_CODE_COMPILED) {
+            int n = hotspot_code_locate(vm, &code, pc, is_return, at);
+
+            ck_assert_int_ge(n, 1);
+            inlined += check_frames(at, n);
+            code.compile_id++;
+            ck_assert_int_eq(hotspot_code_locate(vm, &code, pc, is_return, at), 0);
+        }
+        native += code.kind == HOTSPOT_CODE_NATIVE;
+        stubs += code.kind == HOTSPOT_CODE_STUB && code.name[0];
+        interpreter += code.kind == HOTSPOT_CODE_INTERPRETER &&
+                       strcmp(code.name, "slow signature handler") == 0;
+    }
+    ck_assert_int_ge(inlined, 3);
+    ck_assert_int_eq(native, 1);
+    ck_assert_int_eq(stubs, 1);
+    ck_assert_int_eq(interpreter, 1);
+    ck_assert_int_eq(nothing, 1);
+}
+END_TEST
+
+static int32_t main_tid;
+
+static void see_thread(void *cookie, int32_t ns_tid, uint64_t java_thread, struct span name)
+{
+    ++*(int *)cookie;
+    ck_assert_uint_ne(java_thread, 0);
+    if (span_eq_str(name, "main"))
+        main_tid = ns_tid;
+}
+
+START_TEST(names_the_threads_of_an_image)
+{
+    struct error err = ERROR_NULL;
+    int threads = 0;
+
+    load(RELEASES[_i]);
+    ck_assert_int_eq(open_image(&err), 0);
+    main_tid = 0;
+    ck_assert_int_eq(hotspot_vm_threads(vm, see_thread, &threads), threads);
+    ck_assert_int_gt(threads, 5);
+    ck_assert_int_gt(main_tid, 0);
+}
+END_TEST
+
+/* Another release than those that are known: refused with a sentence that names it. */
+START_TEST(refuses_an_unknown_release)
+{
+    struct error err = ERROR_NULL;
+    struct image_page *p;
+    uint64_t at;
+
+    load(RELEASES[_i]);
+    ck_assert_int_eq(open_image(&err), 0);
+    at = vm->layout.jdk_version_at
+             ? vm->layout.jdk_version_at + (uint64_t)vm->layout.jdk_version_major.offset
+             : vm->layout.vm_major_version_at;
+    vm = hotspot_vm_close(vm);
+    p = image_page(&image, at & ~UINT64_C(4095), false);
+    p->bytes[at & 4095] = 99;
+    ck_assert_int_eq(open_image(&err), HOTSPOT_UNSUPPORTED);
+    ck_assert_ptr_nonnull(strstr(err.msg, "JDK 99"));
+}
+END_TEST
+
+/* Whatever byte of libjvm's header or of its tables is changed, the answer is an outcome with a
+ * sentence. */
+START_TEST(survives_changed_tables)
+{
+    load(RELEASES[_i]);
+    for (size_t p = 0; p < MIN(image.page_count, 40); p++) {
+        for (size_t at = 0; at < 4096; at += 509) {
+            uint8_t kept = image.pages[p].bytes[at];
+
+            image.pages[p].bytes[at] = (uint8_t)(kept ^ 0x55);
+            image_exercise(&image);
+            image.pages[p].bytes[at] = kept;
+        }
+    }
+}
+END_TEST
+
+static ssize_t read_nothing(void *cookie, uint64_t address, void *buf, size_t n)
+{
+    (void)address, (void)buf, (void)n;
+    return *(int *)cookie;
+}
+
+START_TEST(tells_a_gone_process_from_one_that_starts)
+{
+    struct error err = ERROR_NULL;
+    int answer = 0;
+
+    ck_assert_int_eq(hotspot_vm_open_memory(read_nothing, &answer, 0x7f0000000000, &vm, &err),
+                     HOTSPOT_GONE);
+    answer = -EIO;
+    ck_assert_int_eq(hotspot_vm_open_memory(read_nothing, &answer, 0x7f0000000000, &vm, &err),
+                     HOTSPOT_NOT_READY);
+    ck_assert_int_eq(hotspot_vm_open_memory(read_nothing, &answer, 5, &vm, &err),
+                     HOTSPOT_UNSUPPORTED);
+    ck_assert(err.msg[0]);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("hotspot");
+    TCase *tc = tcase_create("hotspot");
+    int failed, releases = (int)ARRAY_SIZE(RELEASES);
+    SRunner *sr;
+
+    tcase_set_timeout(tc, 60);
+    tcase_add_checked_fixture(tc, NULL, unload);
+    tcase_add_loop_test(tc, takes_unsigned5, 0, (int)ARRAY_SIZE(UNSIGNED5_CASES));
+    tcase_add_loop_test(tc, finds_lines, 0, (int)ARRAY_SIZE(LINE_CASES));
+    tcase_add_test(tc, refuses_broken_lines);
+    tcase_add_test(tc, gets_fields_inside_only);
+    tcase_add_test(tc, reads_hsperfdata);
+    tcase_add_loop_test(tc, refuses_broken_hsperfdata, 0, (int)ARRAY_SIZE(BROKEN_HSPERFDATA));
+    tcase_add_loop_test(tc, reads_an_image_of_each_release, 0, releases);
+    tcase_add_loop_test(tc, names_the_threads_of_an_image, 0, releases);
+    tcase_add_loop_test(tc, refuses_an_unknown_release, 0, releases);
+    tcase_add_loop_test(tc, survives_changed_tables, 0, releases);
+    tcase_add_test(tc, tells_a_gone_process_from_one_that_starts);
+    suite_add_tcase(s, tc);
+    sr = srunner_create(s);
+    srunner_run_all(sr, CK_NORMAL);
+    failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed ? 1 : 0;
+}
