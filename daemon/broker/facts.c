@@ -72,12 +72,13 @@ static int count_cpu(int cpu, void *cookie)
     return 0;
 }
 
+/* The sentence and its remedy as one; what does not fit ends in "...". */
 static void problem(char *ret, size_t size, const struct error *err)
 {
-    if (err->remedy[0])
-        snprintf(ret, size, "%s; %s", err->msg, err->remedy);
-    else
-        snprintf(ret, size, "%s", err->msg);
+    int n = snprintf(ret, size, "%s%s%s", err->msg, err->remedy[0] ? "; " : "", err->remedy);
+
+    if (n >= (int)size)
+        memcpy(ret + size - 4, "...", 4);
 }
 
 static int try_cpu(int cpu, void *cookie)
