@@ -62,7 +62,10 @@ def skeleton(root: str, wanted: list[tuple[str, str]], *, tmp: bool, passwd_uid:
             with open(path, "wb"):
                 pass
     if passwd_uid is not None:
-        with open(os.path.join(root, "etc/passwd"), "w", encoding="ascii") as f:
+        path = os.path.join(root, "etc/passwd")
+        if os.path.exists(path):
+            os.unlink(path) # it may be a link into the cache
+        with open(path, "w", encoding="ascii") as f:
             f.write(f"root:x:0:0::/:/bin/sh\napp:x:{passwd_uid}:{passwd_uid}::/:/bin/sh\n")
 
 
@@ -83,7 +86,7 @@ class Container:
         wanted = [(classes, "/work")] if root else binds(home, classes)
         os.mkdir(self.rootfs, 0o755)
         if root:
-            subprocess.run(["cp", "-a", "--reflink=auto", root + "/.", self.rootfs], check=True)
+            subprocess.run(["cp", "-al", root + "/.", self.rootfs], check=True) # links: nothing of it is written
         skeleton(self.rootfs, wanted, tmp=tmp != "none", passwd_uid=uid if passwd else None)
         config = {
             "ociVersion": "1.0.2", "hostname": "flamed-test", "root": {"path": "rootfs", "readonly": read_only},
