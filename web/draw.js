@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Paints the part of a tree that is in view onto a canvas. Only levels and frames that can be seen are
-// touched: frames narrower than half a pixel are passed over by binary search and painted together, in runs of
-// the colour of one of them.
+// touched: frames too narrow to tell apart are painted together, in runs of the colour of one of them, and those
+// below half a pixel are passed over by binary search.
 
 import { colourFamily, labelFor, nameForms } from "./names.js";
 import { isHatched } from "./kinds.js";
@@ -12,8 +12,9 @@ export const ROW_HEIGHT = 18;
 export const FONT = '11.5px ui-monospace, "SF Mono", "Cascadia Mono", Menlo, Consolas, "DejaVu Sans Mono", ' +
     "monospace";
 
-const NARROWEST = 0.5; // CSS pixels
-const DUST_WIDTH = 2; // CSS pixels that narrower frames share a colour for
+const NARROWEST = 0.5; // CSS pixels; narrower frames are passed over
+const DUST_BELOW = 1.5; // frames narrower than this share a colour …
+const DUST_WIDTH = 3; // … for so many pixels
 const TEXT_LEFT = 4;
 const GAP = 1; // between neighbours, where both are wide enough
 
@@ -160,7 +161,7 @@ function drawLevel(ctx, tree, looks, view, depth, y, cell, texts) {
 
         if (tree.x[node] >= x1)
             break;
-        if (pw >= NARROWEST) {
+        if (pw >= DUST_BELOW) {
             flushDust();
             drawFrame(ctx, tree, looks, view, node, px, pw, y, cell, texts);
             at++;

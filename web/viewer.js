@@ -253,7 +253,11 @@ class Viewer {
         if (key === this.scopeKey)
             return;
         this.scopeKey = key;
-        this.legend.show(sumKinds(tree, node), tree.total[node], sumKinds(tree));
+        if (this.wholeWeight !== state.weight) { // the whole is the same whatever is zoomed
+            this.wholeWeight = state.weight;
+            this.wholeKinds = sumKinds(tree);
+        }
+        this.legend.show(node ? sumKinds(tree, node) : this.wholeKinds, tree.total[node], this.wholeKinds);
         if (state.table)
             this.table.show(sumMethods(tree, node),
                 { whole: tree.total[node], weight: state.weight, meta: this.profile.meta, search: this.tableSearch });

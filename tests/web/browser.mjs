@@ -96,7 +96,7 @@ export async function findFrame(page, name) {
     const box = await page.locator(".graph").boundingBox();
 
     for (let y = box.y + box.height - 9; y > box.y; y -= 18)
-        for (let x = box.x + 6; x < box.x + box.width; x += 24) {
+        for (let x = box.x + 6; x < box.x + box.width; x += 40) {
             await page.mouse.move(x, y);
             if (await page.locator(".status-name").textContent() === name &&
                 await page.locator(".tip").isVisible())
