@@ -60,8 +60,8 @@ int proc_open(int proc_fd, const struct proc_id *id, int *ret_pidfd)
     uint64_t start_ticks;
     int r;
 
-    if (fd < 0) /* EINVAL: a thread's id, so not the process that @id was */
-        return errno == ESRCH || errno == EINVAL ? PROC_GONE : -errno;
+    if (fd < 0) /* EINVAL, since Linux 6.9 ENOENT: a thread's id, so not the process that @id was */
+        return errno == ESRCH || errno == EINVAL || errno == ENOENT ? PROC_GONE : -errno;
     r = proc_read_start(proc_fd, id->host_pid, &start_ticks);
     if (r == 0 && start_ticks != id->start_ticks)
         r = PROC_GONE;
