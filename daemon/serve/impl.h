@@ -64,7 +64,7 @@ struct request {
 
     /* Guarded by lock. */
     struct request *next; /* in the queue */
-    unsigned refs;        /* the HTTP library's, and the capture's until done */
+    unsigned refs; /* the HTTP library's, the capture's until done, calls' into the backend */
     bool ready;
     bool left;      /* the client is gone */
     bool capturing; /* capture_start() was called and did not fail */

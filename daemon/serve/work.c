@@ -96,7 +96,7 @@ static void capture_done(void *cookie, int outcome, struct profile *p, const str
 static void work_release(struct request *req)
 {
     req->held = false;
-    if (req->done)
+    if (req->done && !req->abandoned)
         work_push(req->serve, req);
 }
 
@@ -118,13 +118,15 @@ void work_end_capture(struct request *req, bool keep)
     if (req->held)
         return; /* the thread that holds it looks at `ended` afterwards */
     req->held = true;
+    req->refs++; /* it may be given up meanwhile */
     work_call_end(req);
     work_release(req);
+    request_unref_locked(req);
 }
 
 void work_give_up(struct request *req)
 {
-    if (!req->capturing || req->done || req->held)
+    if (!req->capturing || req->done)
         return;
     req->abandoned = true;
     req->done = true;
@@ -163,7 +165,7 @@ static bool work_admit(struct request *req)
     if (!req->left && !stopping && s->stats.captures_now < s->opts.captures_max) {
         s->stats.captures_now++;
         s->stats.captures++;
-        req->refs++;
+        req->refs += 2; /* the capture's, and that of the call that starts it */
         req->capturing = req->held = true;
         req->started_ns = clock_monotonic_ns();
         req->end_ns = req->started_ns + req->params.duration_ns + SERVE_END_GRACE_NS;
@@ -197,6 +199,7 @@ bool work_capture(struct request *req)
         .keep = true,
     };
     struct error err = ERROR_NULL;
+    bool failed;
     int r;
 
     if (!work_admit(req))
@@ -205,19 +208,24 @@ bool work_capture(struct request *req)
     r = s->be.capture_start(s->be.ctx, &c, capture_done, req, &req->capture, &err);
 
     pthread_mutex_lock(&s->lock);
+    failed = r != 0 && !req->abandoned;
     if (r != 0) {
         req->capturing = req->held = false;
         s->stats.captures_now--;
-        req->refs--; /* the HTTP library's is left */
-        pthread_mutex_unlock(&s->lock);
-        answer_outcome(&req->answer, r, &err, 1);
-        return true;
+        req->refs--; /* nothing was started */
+    } else {
+        /* An abandoned one may have come to its end already: ending it then is harmless. */
+        if (req->abandoned)
+            req->end_keep = false;
+        if (req->abandoned || (req->ended && !req->done))
+            work_call_end(req);
+        work_release(req);
     }
-    if (req->ended && !req->done)
-        work_call_end(req);
-    work_release(req);
+    request_unref_locked(req);
     pthread_mutex_unlock(&s->lock);
-    return false;
+    if (failed)
+        answer_outcome(&req->answer, r, &err, 1);
+    return failed;
 }
 
 /* ---- workers ---- */

@@ -152,6 +152,17 @@ static int fake_capture_start(void *ctx, const struct capture_request *req, capt
 
     if (r != 0)
         return r;
+    if (req->target.pid_count &&
+        (req->target.pids[0] == FAKE_PID_SLOW_START || req->target.pids[0] == FAKE_PID_SLOW_FAIL)) {
+        pthread_mutex_lock(&f->lock);
+        while (!f->release)
+            pthread_cond_wait(&f->change, &f->lock);
+        f->checks++;
+        pthread_cond_broadcast(&f->change);
+        pthread_mutex_unlock(&f->lock);
+        if (req->target.pids[0] == FAKE_PID_SLOW_FAIL)
+            return error_set(err, -EIO, "it failed late");
+    }
     c = calloc(1, sizeof(*c));
     *c = (struct capture){ .fake = f,
                            .request = *req,

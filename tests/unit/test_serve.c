@@ -770,6 +770,28 @@ START_TEST(an_engine_that_hangs_hangs_no_client)
 }
 END_TEST
 
+START_TEST(a_start_that_hangs_hangs_no_client)
+{
+    uint64_t before_ns = clock_monotonic_ns();
+    struct serve_stats stats;
+    _cleanup_reply_ struct reply r;
+
+    ask("GET", _i ? "/profile?pid=8&seconds=0.1" : "/profile?pid=7&seconds=0.1", NULL, &r);
+    assert_problem(&r, 503, NULL, "in time");
+    ck_assert_uint_lt(clock_monotonic_ns() - before_ns, 5100 * NSEC_PER_MSEC);
+    fake_release(&fake); /* what it starts after all is ended at once */
+    ck_assert(fake_wait(&fake, &fake.checks, 1, 2000));
+    if (_i == 0)
+        ck_assert(fake_wait(&fake, &fake.done, 1, 2000));
+    serve_stats(serve, &stats);
+    for (int i = 0; i < 200 && stats.captures_now; i++) {
+        usleep(10000);
+        serve_stats(serve, &stats);
+    }
+    ck_assert_uint_eq(stats.captures_now, 0);
+}
+END_TEST
+
 START_TEST(stopping_answers_what_is_under_way)
 {
     _cleanup_close_ int fd = -1;
@@ -865,6 +887,7 @@ static Suite *suite(void)
     tcase_add_test(own, nonsense_harms_nobody);
     tcase_add_test(served, captures_at_once_are_limited);
     tcase_add_test(served, an_engine_that_hangs_hangs_no_client);
+    tcase_add_loop_test(served, a_start_that_hangs_hangs_no_client, 0, 2);
     tcase_add_test(own, stopping_answers_what_is_under_way);
     tcase_add_test(own, starts_and_stops_with_nothing_to_do);
     tcase_add_test(served, survives_a_crowd);
