@@ -3,7 +3,7 @@
 // Environment: FLAMED_MAKE_HTML (the program), FLAMED_NODE_MODULES (where playwright-core and axe-core are).
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -12,6 +12,8 @@ const modules = createRequire(join(process.env.FLAMED_NODE_MODULES, "index.js"))
 const { chromium } = modules("playwright-core");
 const folder = mkdtempSync(join(tmpdir(), "flamed-web-"));
 const made = new Map();
+
+process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
 
 export const axeSource = () => modules("axe-core").source;
 
