@@ -105,14 +105,15 @@ const char *live_home(int jdk)
     return home[jdk][0] ? home[jdk] : NULL;
 }
 
-/* FLAMED_JDK_ROOTS names a folder with roots "jdk8", "jdk11", ... each with its own /usr/lib/jvm.
+/* FLAMED_JDK_ROOTS, or tests/.cache, has roots "jdk-8", "jdk-11", ... each with its own
+ * /usr/lib/jvm.
  */
 static bool root_of(int jdk, char *buf, size_t size)
 {
     const char *roots = getenv("FLAMED_JDK_ROOTS");
     char java[512];
 
-    snprintf(buf, size, "%s/jdk%d", roots ? roots : FLAMED_TEST_DATA "/../.cache", jdk);
+    snprintf(buf, size, "%s/jdk-%d", roots ? roots : FLAMED_TEST_DATA "/../.cache", jdk);
     snprintf(java, sizeof(java), "%s/usr/lib/jvm/java-%d-openjdk-amd64/bin/java", buf, jdk);
     return access(java, X_OK) == 0;
 }

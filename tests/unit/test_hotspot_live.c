@@ -409,7 +409,7 @@ START_TEST(finds_inlined_frames_and_lines)
         fprintf(stderr, "JDK %d: not here, skipped\n", jdk);
         return;
     }
-    run = (struct run){ .vm = NULL };
+    memset(&run, 0, sizeof(run));
     read_marks();
     run_proof(jdk, MODES[mode].options, &run);
     check_phases(&run, mode, jdk);
