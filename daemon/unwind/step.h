@@ -210,6 +210,54 @@ found:
     return 0;
 }
 
+/*
+ * The hot path: a remembered frame on the stack pointer whose words lie in the window. True if it
+ * made the step; false: nothing was changed, and unwind_step() is to do it. Keeps to what it must
+ * load and store.
+ */
+UNWIND_INLINE bool unwind_fast_step(struct unwind_walk *w, UNWIND_OUT_TYPE out)
+{
+    uint64_t pc = w->at.pc, sp = w->at.sp, fp = w->at.fp, slot = w->slot & (UNWIND_SLOTS_MAX - 1);
+    uint64_t key = pc | slot << 48, cfa, i, word;
+    uint32_t words = w->words;
+    struct unwind_known *k;
+
+    if (w->exact | w->distrust || pc & ~UNWIND_PC_MASK || words >= w->max_words)
+        return false;
+    k = unwind_known_at(w, unwind_key_index(key));
+    if (!k || *(volatile uint64_t *)&k->key != key || k->base != UNWIND_BASE_SP)
+        return false;
+    if (k->blob && k->tick != w->tick)
+        return false;
+    cfa = sp + (uint64_t)(int64_t)k->cfa;
+    i = cfa - 8 - w->window_low;
+    if (i & 7 || i + 8 > w->window_bytes || cfa <= sp)
+        return false;
+    word = pc | (uint64_t)(k->compile_id & UNWIND_ID_MASK) << UNWIND_PC_BITS |
+           (uint64_t)k->kind << UNWIND_KIND_SHIFT;
+    i >>= 3;
+    UNWIND_MASK(i, UNWIND_WINDOW_BYTES / 8 - 1);
+    pc = w->window[i];
+    if (k->fp) {
+        i = cfa + (uint64_t)(int64_t)k->fp - w->window_low;
+        if (i & 7 || i + 8 > w->window_bytes)
+            return false;
+        i >>= 3;
+        UNWIND_MASK(i, UNWIND_WINDOW_BYTES / 8 - 1);
+        fp = w->window[i];
+    }
+    UNWIND_OUT(out, words, word);
+    w->back = w->at;
+    w->back_words = words;
+    w->back_exact = 0;
+    w->words = words + 1;
+    w->at.pc = pc;
+    w->at.sp = cfa;
+    w->at.fp = fp;
+    w->guessed = 1;
+    return true;
+}
+
 /* One frame: its words into @out (room for w->max_words), and on to its caller. enum
  * unwind_outcome. */
 UNWIND_INLINE int unwind_step(struct unwind_walk *w, struct unwind_process *p, UNWIND_OUT_TYPE out)
