@@ -143,10 +143,16 @@ bool live_compile(const char *source)
 /* In the child: a mount namespace in which @root has /proc, /dev and, as its /tmp, the classes. */
 static void enter_root(const char *root)
 {
+    static const char *const POINTS[] = { "proc", "dev", "tmp" };
     char path[512];
 
     if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
         _exit(120);
+    for (size_t i = 0; i < ARRAY_SIZE(POINTS); i++) {
+        snprintf(path, sizeof(path), "%s/%s", root, POINTS[i]);
+        if (mkdir(path, 0755) < 0 && errno != EEXIST)
+            _exit(119);
+    }
     snprintf(path, sizeof(path), "%s/proc", root);
     if (mount("proc", path, "proc", 0, NULL) < 0)
         _exit(121);
