@@ -3,9 +3,9 @@
 #include "render/formats.h"
 
 static const struct render_format FORMATS[] = {
-    { "html", "text/html; charset=utf-8", "html", render_html },
-    { "collapsed", "text/plain; charset=utf-8", "collapsed.txt", render_collapsed },
-    { "json", "application/json", "json", render_json },
+    { "html", "text/html; charset=utf-8", "html", /* keep_lines= */ true, false, render_html },
+    { "collapsed", "text/plain; charset=utf-8", "collapsed.txt", false, false, render_collapsed },
+    { "json", "application/json", "json", render_json, .keep_lines = true },
 };
 
 const struct render_format *render_formats(size_t *ret_count)

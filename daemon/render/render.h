@@ -17,17 +17,22 @@ struct render_opts {
     double minwidth;     /* percent of the width below which frames are left out of html and svg; 0:
                             none */
     const char *version; /* of flamed; NULL: left out */
-    bool reverse;        /* html, svg: opens with callers merged from the leaf */
+    bool reverse;        /* html, svg: opens with callers merged from the leaf; tree: is so */
     bool inverted;       /* html, svg: opens with the root at the top (an icicle) */
+    size_t top;          /* rows of flat, stacks of traces, frames of tree; 0: RENDER_TOP_DEFAULT */
 };
+
+#define RENDER_TOP_DEFAULT 200
 
 struct render_format {
     const char *name;         /* "html" */
     const char *content_type; /* with charset where it has one */
     const char *extension;    /* "html" */
+    bool exact;               /* wants a view that was made with view_opts.exact */
     /* Appends to @out. @o may be NULL. 0, -EFBIG (over out's ceiling), -ENOMEM. */
     int (*render)(const struct view *v, const struct render_opts *o, struct buf *out,
                   struct error *err);
+    bool keep_lines; /* wants a view with view_opts.keep_lines */
 };
 
 const struct render_format *render_formats(size_t *ret_count);

@@ -146,6 +146,7 @@ void finish_profile(struct request *req)
     const struct params *p = &req->params;
     const struct render_format *format = p->format;
     struct answer *a = &req->answer;
+    struct view_opts view_opts = p->view;
     struct render_opts opts = {
         .title = p->title[0] ? p->title : NULL,
         .minwidth = p->minwidth,
@@ -160,7 +161,8 @@ void finish_profile(struct request *req)
         answer_outcome(a, req->outcome ? req->outcome : -EIO, &req->err, 1);
         return;
     }
-    r = view_new(req->profile, &p->view, &view, &err);
+    view_opts.keep_lines = format->keep_lines;
+    r = view_new(req->profile, &view_opts, &view, &err);
     if (r == 0)
         r = format->render(view, &opts, &a->body, &err);
     if (r == 0)
@@ -182,4 +184,8 @@ void finish_profile(struct request *req)
     a->content_type = format->content_type;
     add_filename(a, p, req->profile, format);
     add_facts(a, view);
+    if (req->err.msg[0]) /* there is a profile all the same: it could not be stored */
+        answer_header(a, "X-Flamed-Warning", "%s", req->err.msg);
+    else if (req->profile->id[0])
+        answer_header(a, "X-Flamed-Capture", "%s", req->profile->id);
 }
