@@ -171,6 +171,7 @@ static void engine_tick(struct engine *e)
     uint64_t now = clock_monotonic_ns();
 
     discover_poll(e->discover, now);
+    unwinding_poll(e->unwinding, e->discover, now);
     if (e->ring) {
         while (ring_drain(e->ring, ENGINE_DRAIN_MAX, engine_sample, e) == ENGINE_DRAIN_MAX &&
                clock_monotonic_ns() - now < NSEC_PER_SEC)

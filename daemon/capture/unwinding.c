@@ -13,13 +13,16 @@
 #include "unwind/unwind.h"
 
 #define UNWINDING_RETRY_NS (100 * NSEC_PER_MSEC)
+#define UNWINDING_WAIT_NS (200 * NSEC_PER_MSEC) /* for files, before sampling starts */
 
 struct watched {
     struct watched *next;
     struct proc_id id;
     uint64_t begun_ns, read_ns; /* first and last reading */
     uint64_t reads;
-    bool jvm; /* described as one */
+    bool jvm;     /* described as one */
+    bool pending; /* some of its files are still being read */
+    uint32_t exec_id;
 };
 
 #define WATCHED_BUCKETS 1024
@@ -52,6 +55,7 @@ int unwinding_new(struct broker *b, struct unwinding **ret)
 {
     struct feeder_io io = { .ctx = b,
                             .rows_max = BROKER_ROWS_MAX,
+                            .background = true,
                             .open_mapped = open_mapped,
                             .put_rows = put_rows,
                             .put_process = put_process };
@@ -128,6 +132,7 @@ static void describe(struct unwinding *u, struct watched *w, struct process *p, 
 
     w->read_ns = now_ns;
     w->reads++;
+    w->exec_id = exec_id;
     r = broker_maps(u->broker, &p->id, &fd, &err);
     if (r == 0)
         r = maps_read(fd, &maps);
@@ -138,6 +143,7 @@ static void describe(struct unwinding *u, struct watched *w, struct process *p, 
             w->jvm = true;
         }
         r = feeder_update(u->feeder, &what, &err);
+        w->pending = r == FEEDER_PENDING;
     }
     maps_deinit(&maps);
     if (r < 0)
@@ -151,8 +157,29 @@ void unwinding_prepare(struct unwinding *u, struct process *p, uint64_t now_ns)
     if (p->exited || p->kernel_thread)
         return;
     w = watched_get(u, p, now_ns);
-    if (w && (w->reads == 0 || (p->jvm == JVM_READY && !w->jvm)))
+    if (!w || (w->reads && (p->jvm != JVM_READY || w->jvm)))
+        return;
+    describe(u, w, p, p->exec_id, now_ns);
+    while (w->pending && feeder_wait(u->feeder, now_ns + UNWINDING_WAIT_NS)) {
+        feeder_poll(u->feeder);
         describe(u, w, p, p->exec_id, now_ns);
+    }
+}
+
+void unwinding_poll(struct unwinding *u, struct discover *d, uint64_t now_ns)
+{
+    if (!feeder_poll(u->feeder))
+        return;
+    for (size_t i = 0; i < WATCHED_BUCKETS; i++) {
+        for (struct watched *w = u->buckets[i]; w; w = w->next) {
+            struct process *p = w->pending ? discover_find(d, w->id.host_pid) : NULL;
+
+            if (p && proc_id_equal(&p->id, &w->id))
+                describe(u, w, p, w->exec_id, now_ns);
+            else
+                w->pending = false;
+        }
+    }
 }
 
 void unwinding_see(struct unwinding *u, struct process *p, const struct sample_record *rec,

@@ -16,8 +16,11 @@ struct unwinding;
 int unwinding_new(struct broker *b, struct unwinding **ret);
 struct unwinding *unwinding_free(struct unwinding *u);
 
-/* A process that will be sampled: describes it unless that was done. */
+/* A process that will be sampled: describes it unless that was done; waits for its files, but no
+ * longer than 200 ms after @now_ns. */
 void unwinding_prepare(struct unwinding *u, struct process *p, uint64_t now_ns);
+/* Takes in files that were read meanwhile, and describes the processes that waited for them. */
+void unwinding_poll(struct unwinding *u, struct discover *d, uint64_t now_ns);
 /* A sample of @p: reads its mappings (again) when the walk ended for want of a table. At most once
  * in 100 ms and process. */
 void unwinding_see(struct unwinding *u, struct process *p, const struct sample_record *rec,

@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "unwind/ehframe.h"
+#include "unwind/reader.h"
 #include "unwind/unwind.h"
 
 #include <sys/random.h>
@@ -33,7 +34,8 @@ struct table {
 
 struct file {
     struct file_key key;
-    struct table *table; /* NULL: it cannot be read */
+    struct table *table; /* NULL: it cannot be read, or not yet */
+    uint64_t ticket;     /* of the reading under way; 0: it was read */
 };
 
 struct known_process {
@@ -45,7 +47,8 @@ struct known_process {
 
 struct feeder {
     struct feeder_io io;
-    uint64_t secret[2], clock;
+    struct reader *reader; /* NULL: files are read at once */
+    uint64_t secret[2], clock, last_ticket;
     struct table **tables; /* owned; [table_count], sorted by first */
     size_t table_count;
     struct file *files; /* owned */
@@ -66,6 +69,14 @@ int feeder_new(const struct feeder_io *io, struct feeder **ret)
     f->next_slot = 1;
     if (getrandom(f->secret, sizeof(f->secret), 0) != sizeof(f->secret))
         f->secret[0] = (uint64_t)(uintptr_t)f; /* early boot: better than nothing */
+    if (io->background) {
+        int r = reader_new(&f->reader);
+
+        if (r < 0) {
+            free(f);
+            return r;
+        }
+    }
     *ret = f;
     return 0;
 }
@@ -85,6 +96,7 @@ struct feeder *feeder_free(struct feeder *f)
 {
     if (!f)
         return NULL;
+    reader_free(f->reader);
     for (size_t i = 0; i < f->process_count; i++)
         process_free(f->processes[i]);
     for (size_t i = 0; i < f->table_count; i++)
@@ -204,7 +216,8 @@ static int table_add(struct feeder *f, const struct ehframe_table *e, const uint
     return 0;
 }
 
-static int file_remember(struct feeder *f, const struct file_key *key, struct table *t)
+static int file_remember(struct feeder *f, const struct file_key *key, struct table *t,
+                         uint64_t ticket)
 {
     struct file *files;
 
@@ -214,19 +227,53 @@ static int file_remember(struct feeder *f, const struct file_key *key, struct ta
     if (!files)
         return -ENOMEM;
     f->files = files;
-    f->files[f->file_count++] = (struct file){ *key, t };
+    f->files[f->file_count++] = (struct file){ *key, t, ticket };
     return 0;
 }
 
-/* The table of the file @fd; *ret NULL where it has none that can be read. */
-static int table_of(struct feeder *f, int fd, struct table **ret, struct error *err)
+/* The table with the rows of @e: one that is there, or a new one. */
+static int table_for(struct feeder *f, const struct ehframe_table *e, struct table **ret,
+                     struct error *err)
+{
+    uint64_t sum[2];
+
+    digest(f, e, sum);
+    for (size_t i = 0; i < f->table_count; i++) {
+        if (memcmp(f->tables[i]->digest, sum, sizeof(sum)) == 0) {
+            *ret = f->tables[i];
+            return 0;
+        }
+    }
+    return table_add(f, e, sum, ret, err);
+}
+
+static int read_now(struct feeder *f, int fd, const struct file_key *key, struct table **ret,
+                    struct error *err)
 {
     struct ehframe_table e = { 0 };
+    int r = ehframe_read(fd, &e, err);
+
+    if (r < 0) {
+        f->files_failed++;
+        return r == -ENOMEM ? r : file_remember(f, key, NULL, 0);
+    }
+    r = table_for(f, &e, ret, err);
+    if (r == 0)
+        r = file_remember(f, key, *ret, 0);
+    ehframe_deinit(&e);
+    return r;
+}
+
+/* The table of the file @fd, which is taken; *ret NULL where it has none that can be read. 0;
+ * FEEDER_PENDING; -errno. */
+static int table_of(struct feeder *f, int fd, struct table **ret, struct error *err)
+{
+    _cleanup_close_ int owned = fd;
     struct file_key key;
-    uint64_t sum[2];
     struct stat st;
     int r;
 
+    *ret = NULL;
     if (fstat(fd, &st) < 0)
         return -errno;
     key = (struct file_key){ st.st_dev, st.st_ino, (uint64_t)st.st_size,
@@ -235,27 +282,54 @@ static int table_of(struct feeder *f, int fd, struct table **ret, struct error *
     for (size_t i = 0; i < f->file_count; i++) {
         if (memcmp(&f->files[i].key, &key, sizeof(key)) == 0) {
             *ret = f->files[i].table;
-            return 0;
+            return f->files[i].ticket ? FEEDER_PENDING : 0;
         }
     }
-    r = ehframe_read(fd, &e, err);
-    if (r < 0) {
-        f->files_failed++;
-        *ret = NULL;
-        return r == -ENOMEM ? r : file_remember(f, &key, NULL);
-    }
-    digest(f, &e, sum);
-    *ret = NULL;
-    for (size_t i = 0; i < f->table_count && !*ret; i++) {
-        if (memcmp(f->tables[i]->digest, sum, sizeof(sum)) == 0)
-            *ret = f->tables[i];
-    }
-    if (!*ret)
-        r = table_add(f, &e, sum, ret, err);
+    if (!f->reader)
+        return read_now(f, fd, &key, ret, err);
+    r = reader_put(f->reader, take_fd(&owned), ++f->last_ticket);
+    if (r == -ENOSPC) /* very many at once: it is asked for again */
+        return FEEDER_PENDING;
     if (r == 0)
-        r = file_remember(f, &key, *ret);
-    ehframe_deinit(&e);
-    return r;
+        r = file_remember(f, &key, NULL, f->last_ticket);
+    return r < 0 ? r : FEEDER_PENDING;
+}
+
+bool feeder_poll(struct feeder *f)
+{
+    struct reader_result result;
+    bool news = false;
+
+    while (f->reader && reader_take(f->reader, &result)) {
+        struct file *file = NULL;
+
+        for (size_t i = 0; i < f->file_count && !file; i++) {
+            if (f->files[i].ticket == result.ticket)
+                file = &f->files[i];
+        }
+        if (file) {
+            struct table *t = NULL;
+
+            if (result.outcome == 0)
+                result.outcome = table_for(f, &result.table, &t, NULL);
+            f->files_failed += result.outcome < 0;
+            /* making room may have moved the list of files */
+            for (size_t i = 0; i < f->file_count; i++) {
+                if (f->files[i].ticket == result.ticket) {
+                    f->files[i].ticket = 0;
+                    f->files[i].table = t;
+                }
+            }
+        }
+        ehframe_deinit(&result.table);
+        news = true;
+    }
+    return news;
+}
+
+bool feeder_wait(struct feeder *f, uint64_t deadline_ns)
+{
+    return f->reader && reader_wait(f->reader, deadline_ns);
 }
 
 static struct known_process **process_find(struct feeder *f, int32_t host_pid)
@@ -276,7 +350,7 @@ static bool mapping_wanted(const struct mapping *m, const struct unwind_vm *vm)
 
 /* Adds @m to @k. 0, PROC_GONE, -ENOMEM; anything else leaves the mapping without rows. */
 static int mapping_add(struct feeder *f, const struct feeder_process *p, const struct mapping *m,
-                       struct known_process *k, struct error *err)
+                       struct known_process *k, bool *pending, struct error *err)
 {
     struct unwind_mapping *u = &k->what.mappings[k->what.mapping_count];
     _cleanup_close_ int fd = -1;
@@ -290,9 +364,10 @@ static int mapping_add(struct feeder *f, const struct feeder_process *p, const s
             return r;
     }
     if (r == 0)
-        r = table_of(f, fd, &t, err);
+        r = table_of(f, take_fd(&fd), &t, err);
     if (r == -ENOMEM)
         return r;
+    *pending |= r == FEEDER_PENDING;
     if (r == 0 && t && ehframe_bias(t->segments, t->segment_count, m->start, m->offset, &u->bias)) {
         u->first_row = t->first;
         u->row_count = t->count;
@@ -317,6 +392,7 @@ int feeder_update(struct feeder *f, const struct feeder_process *p, struct error
 {
     struct known_process *k = calloc(1, sizeof(*k)), **old;
     struct known_process **processes;
+    bool pending = false;
     int r = 0;
 
     if (!k)
@@ -338,7 +414,7 @@ int feeder_update(struct feeder *f, const struct feeder_process *p, struct error
             f->left_out++;
             continue;
         }
-        r = mapping_add(f, p, &p->maps->entries[i], k, err);
+        r = mapping_add(f, p, &p->maps->entries[i], k, &pending, err);
     }
     if (r != 0)
         goto out;
@@ -367,7 +443,7 @@ int feeder_update(struct feeder *f, const struct feeder_process *p, struct error
     }
 out:
     process_free(k);
-    return r;
+    return r == 0 && pending ? FEEDER_PENDING : r;
 }
 
 void feeder_forget(struct feeder *f, int32_t host_pid)

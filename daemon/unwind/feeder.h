@@ -15,6 +15,7 @@ struct feeder;
 struct feeder_io {
     void *ctx;         /* borrowed */
     uint32_t rows_max; /* that the table of rows has room for */
+    bool background; /* read files on a thread of its own: feeder_update() may say FEEDER_PENDING */
     /* The file behind an executable mapping. 0, PROC_GONE, other outcomes > 0 (no file), -errno. */
     int (*open_mapped)(void *ctx, const struct proc_id *id, uint64_t start, uint64_t end,
                        int *ret_fd, struct error *err);
@@ -26,7 +27,7 @@ struct feeder_io {
                        struct error *err);
 };
 
-/* 0 or -ENOMEM. Copies @io. */
+/* 0 or -errno. Copies @io. */
 int feeder_new(const struct feeder_io *io, struct feeder **ret);
 struct feeder *feeder_free(struct feeder *f);
 
@@ -39,11 +40,19 @@ struct feeder_process {
     const struct unwind_vm *vm; /* NULL: not a JVM, or not ready */
 };
 
+/* Outcome: some of its files are still being read. What is known is described; update it again once
+ * feeder_poll() has news. */
+#define FEEDER_PENDING 2
+
 /* Describes a process, or describes it again when its mappings changed. Reads the files that are
- * new. 0; PROC_GONE; -ENOSPC (no room for rows: native code is then walked by frame pointers);
- * -errno. */
+ * new. 0; FEEDER_PENDING; PROC_GONE; -ENOSPC (no room for rows: native code is then walked by frame
+ * pointers); -errno. */
 int feeder_update(struct feeder *f, const struct feeder_process *p, struct error *err);
 void feeder_forget(struct feeder *f, int32_t host_pid);
+/* Takes in the files that were read meanwhile. True when there were any. Does not block. */
+bool feeder_poll(struct feeder *f);
+/* Waits for one, at most until @deadline_ns (CLOCK_MONOTONIC). False: nothing came. */
+bool feeder_wait(struct feeder *f, uint64_t deadline_ns);
 
 struct feeder_stats {
     uint64_t processes, files, rows, rows_max, files_failed, mappings_left_out;

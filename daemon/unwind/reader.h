@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Reads .eh_frame of files on a thread of its own: a large binary takes a second, and the engine
+ * must not wait for it. Functions: the engine's thread.
+ */
+#pragma once
+
+#include "unwind/ehframe.h"
+
+struct reader;
+
+/* What was read. */
+struct reader_result {
+    uint64_t ticket;            /* as given to reader_put() */
+    int outcome;                /* of ehframe_read() */
+    struct ehframe_table table; /* the receiver's, to be deinitialised; empty when outcome < 0 */
+};
+
+/* Starts the thread. 0 or -errno. */
+int reader_new(struct reader **ret);
+/* Ends it when the file under way is read. */
+struct reader *reader_free(struct reader *r);
+
+/* Takes the open file @fd. 0, -ENOSPC (too many wait: try again later) or -ENOMEM; then @fd is
+ * closed. */
+int reader_put(struct reader *r, int fd, uint64_t ticket);
+/* The next result, if there is one. */
+bool reader_take(struct reader *r, struct reader_result *ret);
+/* Waits until there is a result or nothing is left to read, at most until @deadline_ns
+ * (CLOCK_MONOTONIC). True when there is a result. */
+bool reader_wait(struct reader *r, uint64_t deadline_ns);
