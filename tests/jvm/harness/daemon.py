@@ -56,7 +56,7 @@ class Daemon:
         self.command = [paths.program("flamed"), "--listen", f"127.0.0.1:{self.port}", "--listen", f"unix:{self.unix}",
                         "--store", os.path.join(self.folder, "store"), *arguments]
         with open(self.log_path, "wb") as log:
-            self.process = subprocess.Popen((wrap or []) + self.command, stdin=subprocess.DEVNULL, stdout=log,
+            self.process = subprocess.Popen(proc.ENDS_WITH_US + (wrap or []) + self.command, stdin=subprocess.DEVNULL, stdout=log,
                                             stderr=subprocess.STDOUT, start_new_session=True)
         if wait:
             try:

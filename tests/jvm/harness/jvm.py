@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 from dataclasses import dataclass
 
-from . import paths
+from . import paths, proc
 
 FRAME_POINTERS = "-XX:+PreserveFramePointer"
 
@@ -85,7 +85,7 @@ class Jvm:
 
     def __init__(self, home: str, *arguments: str, wrap: list[str] | None = None, executable: str | None = None,
                  start: str = "started", cwd: str = "/", stdin: int = subprocess.DEVNULL):
-        command = (wrap or []) + [executable or home + "/bin/java", *arguments]
+        command = proc.ENDS_WITH_US + (wrap or []) + [executable or home + "/bin/java", *arguments]
         self.process = subprocess.Popen(command, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                         text=True, cwd=cwd, errors="replace")
         if start:

@@ -4,6 +4,10 @@ import os
 import time
 
 
+# Goes before a command: it ends when the test is gone, however that ended. Not for what changes its user.
+ENDS_WITH_US = ["setpriv", "--pdeathsig", "TERM"]
+
+
 def read(path: str) -> str:
     with open(path, encoding="utf-8", errors="replace") as f:
         return f.read()
