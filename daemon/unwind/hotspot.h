@@ -131,6 +131,51 @@ UNWIND_FUNCTION int unwind_compiled_rule(struct unwind_walk *w, struct unwind_pr
     return unwind_try_probe(w, p, size, UNWIND_PROBE_MAX) ? 0 : UNWIND_END_COMPILED;
 }
 
+/* The caller is known though the interpreter's frame is not whole yet: Method* is in rbx. */
+UNWIND_INLINE bool unwind_try_entry(struct unwind_walk *w, struct unwind_process *p, uint64_t pc,
+                                    uint64_t sp, uint64_t fp)
+{
+    if (unwind_java_return(w, p, pc) <= 0)
+        return false;
+    unwind_set_rule(w, UNWIND_BASE_ENTRY, 0, 0, false);
+    w->next.pc = pc;
+    w->next.sp = sp;
+    w->next.fp = fp;
+    return true;
+}
+
+/* While a method is entered: r13 is the caller's sp until it becomes the bytecode's address; the
+ * return address is on top, then in rax while the locals are pushed, then pushed again below rbp.
+ */
+UNWIND_FUNCTION int unwind_entering(struct unwind_walk *w, struct unwind_process *p)
+{
+    struct unwind_code code;
+    uint64_t pc, fp = 0;
+
+    if (!w || !p || !w->exact)
+        return 0;
+    if (w->r13 > w->at.sp && w->r13 - w->at.sp < UNWIND_INTERPRETER_BYTES_MAX) {
+        if (w->r13 == w->at.sp + 8 && unwind_stack(w, w->at.sp, &pc) &&
+            unwind_try_entry(w, p, pc, w->r13, w->at.fp))
+            return 1;
+        if (unwind_read_code(w, &code) && UNWIND_BACK(code.before, 1) == 0x55 &&
+            unwind_stack(w, w->at.sp, &fp) && unwind_stack(w, w->at.sp + 8, &pc) &&
+            unwind_try_entry(w, p, pc, w->r13, fp))
+            return 1;
+        if (w->at.fp >= w->at.sp && w->at.fp - w->at.sp <= 8 && unwind_stack(w, w->at.fp, &fp) &&
+            unwind_stack(w, w->at.fp + 8, &pc) && unwind_try_entry(w, p, pc, w->r13, fp))
+            return 1;
+        if (unwind_try_entry(w, p, w->rax, w->r13, w->at.fp))
+            return 1;
+        return unwind_stack(w, w->at.sp, &pc) && unwind_try_entry(w, p, pc, w->r13, w->at.fp);
+    }
+    /* The frame is begun: sender_sp is there, Method* is not. */
+    return w->at.fp - 8 >= w->at.sp && w->at.fp - 24 < w->at.sp &&
+           unwind_stack(w, w->at.fp - 8, &pc) && pc > w->at.fp &&
+           pc - w->at.fp < 2 * UNWIND_INTERPRETER_BYTES_MAX && unwind_stack(w, w->at.fp, &fp) &&
+           unwind_stack(w, w->at.fp + 8, &w->next.pc) && unwind_try_entry(w, p, w->next.pc, pc, fp);
+}
+
 /* The interpreter: its frames hang on rbp. */
 UNWIND_FUNCTION int unwind_interpreter_rule(struct unwind_walk *w, struct unwind_process *p)
 {
@@ -142,10 +187,8 @@ UNWIND_FUNCTION int unwind_interpreter_rule(struct unwind_walk *w, struct unwind
     w->rule.kind = UNWIND_INTERPRETED;
     w->rule.blob = 0;
     w->rule.compile_id = 0;
-    if (w->exact && w->r13 == w->at.sp + 8 && unwind_returns_at(w, p, w->at.sp, false)) {
-        unwind_set_rule(w, UNWIND_BASE_ENTRY, 8, 0, false);
+    if (unwind_entering(w, p) > 0)
         return 0;
-    }
     unwind_set_rule(w, UNWIND_BASE_INTERPRETER, 0, 0, !w->exact);
     if (fp >= w->at.sp && fp - w->at.sp < UNWIND_INTERPRETER_BYTES_MAX && (fp & 7) == 0 &&
         unwind_stack(w, fp - 24, &method) && unwind_stack(w, fp - 8, &sender) && sender > fp &&

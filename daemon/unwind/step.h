@@ -149,7 +149,6 @@ UNWIND_INLINE int unwind_apply(struct unwind_walk *w)
 
     switch (w->rule.base) {
     case UNWIND_BASE_SP:
-    case UNWIND_BASE_ENTRY:
         cfa = w->at.sp + (uint64_t)(int64_t)w->rule.cfa;
         break;
     case UNWIND_BASE_FP:
@@ -186,6 +185,7 @@ UNWIND_INLINE int unwind_apply(struct unwind_walk *w)
         w->window_bytes = 0;
         return 0;
     case UNWIND_BASE_DIRECT:
+    case UNWIND_BASE_ENTRY:
         pc = w->next.pc;
         cfa = w->next.sp;
         fp = w->next.fp;

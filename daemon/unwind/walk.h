@@ -23,9 +23,8 @@
 /* More ways to find the caller, besides those of a row. */
 enum unwind_rule_base {
     UNWIND_BASE_INTERPRETER = UNWIND_BASE_COUNT, /* an interpreter frame at fp */
-    UNWIND_BASE_ENTRY,   /* interpreter entry: the frame is not pushed, Method* is in rbx */
-    UNWIND_BASE_DIRECT,  /* w->next holds the caller */
-    UNWIND_BASE_BARRIER, /* to be resolved: the caller's frames are frozen */
+    UNWIND_BASE_DIRECT,                          /* w->next holds the caller */
+    UNWIND_BASE_ENTRY, /* the same, of an interpreter frame under construction: Method* is in rbx */
 };
 
 /* How to step from one pc. What a table row, a code blob and a decoded instruction all amount to.

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The unwinder at home in a test: memory is a list of regions, rows are an array, and the table of
+ * known return addresses is as large as in the kernel.
+ */
+#pragma once
+
+#include "base/macros.h"
+
+#include "unwind/walk.h"
+
+#include <unistd.h>
+
+#define HOST_REGIONS_MAX 8
+#define HOST_WORDS_MAX 2048
+
+struct host_region {
+    uint64_t low;
+    size_t bytes;
+    uint8_t *p; /* NULL: the test's own memory at the same address */
+};
+
+static struct {
+    struct host_region regions[HOST_REGIONS_MAX];
+    size_t region_count;
+    const struct unwind_row *rows;
+    uint32_t row_count;
+    struct unwind_known known[UNWIND_KNOWN_COUNT];
+    uint64_t out[HOST_WORDS_MAX];
+    size_t reads;
+    int mem_fd; /* of /proc/self/mem, for regions without p */
+} host;
+
+static bool unwind_read(struct unwind_walk *w, void *to, uint32_t bytes, uint64_t from)
+{
+    (void)w;
+    host.reads++;
+    for (size_t i = 0; i < host.region_count; i++) {
+        const struct host_region *r = &host.regions[i];
+
+        if (from >= r->low && from - r->low <= r->bytes && bytes <= r->bytes - (from - r->low)) {
+            if (!r->p) /* not by memcpy(): sanitizers have parts of a stack that may not be touched
+                        */
+                return pread(host.mem_fd, to, bytes, (off_t)from) == (ssize_t)bytes;
+            memcpy(to, r->p + (from - r->low), bytes);
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool unwind_row(struct unwind_walk *w, uint32_t index, struct unwind_row *ret)
+{
+    (void)w;
+    if (index >= host.row_count)
+        return false;
+    *ret = host.rows[index];
+    return true;
+}
+
+static struct unwind_known *unwind_known_at(struct unwind_walk *w, uint32_t index)
+{
+    (void)w;
+    return index < UNWIND_KNOWN_COUNT ? &host.known[index] : NULL;
+}
+
+#define UNWIND_OUT_TYPE uint64_t *
+#define UNWIND_OUT(out, i, word) ((out)[(i) % HOST_WORDS_MAX] = (word))
+
+#include "unwind/step.h"
+
+struct host_registers {
+    uint64_t pc, sp, fp, rax, rbx, r13, r15;
+};
+
+/* Walks as the BPF program does. The number of words; w->end says how it ended. */
+static uint32_t host_walk(struct unwind_walk *w, struct unwind_process *p,
+                          const struct host_registers *r, uint32_t tick, uint32_t max_words)
+{
+    unwind_start(w, r->pc, r->sp, r->fp, p->slot, tick, max_words);
+    w->rax = r->rax;
+    w->rbx = r->rbx;
+    w->r13 = r->r13;
+    w->thread = r->r15;
+    for (uint32_t i = 0; i < HOST_WORDS_MAX / 2 + 64; i++) {
+        if (unwind_fast_step(w, host.out) && unwind_fast_step(w, host.out) &&
+            unwind_fast_step(w, host.out) && unwind_fast_step(w, host.out))
+            continue;
+        if (unwind_step(w, p, host.out))
+            break;
+    }
+    return w->words;
+}
