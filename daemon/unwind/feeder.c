@@ -8,6 +8,7 @@
 #include "unwind/feeder.h"
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "unwind/ehframe.h"
 #include "unwind/reader.h"
 #include "unwind/unwind.h"
@@ -17,6 +18,9 @@
 
 #define FEEDER_FILES_MAX 4096
 #define FEEDER_PROCESSES_MAX 4096
+/* So long a device and inode in a maps file stand for the file that was found behind them: a node
+ * that starts a hundred compilers a second would otherwise open their libraries a hundred times. */
+#define FEEDER_TRUST_NS (60 * NSEC_PER_SEC)
 
 /* A file as the kernel tells it apart: the quick way to its table. */
 struct file_key {
@@ -34,6 +38,9 @@ struct table {
 
 struct file {
     struct file_key key;
+    uint32_t dev_major, dev_minor; /* as maps files name it: may differ from the key's */
+    uint64_t inode;
+    uint64_t checked_ns; /* CLOCK_MONOTONIC of the last look at the file itself */
     struct table *table; /* NULL: it cannot be read, or not yet */
     uint64_t ticket;     /* of the reading under way; 0: it was read */
 };
@@ -216,8 +223,8 @@ static int table_add(struct feeder *f, const struct ehframe_table *e, const uint
     return 0;
 }
 
-static int file_remember(struct feeder *f, const struct file_key *key, struct table *t,
-                         uint64_t ticket)
+static int file_remember(struct feeder *f, const struct mapping *m, const struct file_key *key,
+                         struct table *t, uint64_t ticket)
 {
     struct file *files;
 
@@ -227,7 +234,15 @@ static int file_remember(struct feeder *f, const struct file_key *key, struct ta
     if (!files)
         return -ENOMEM;
     f->files = files;
-    f->files[f->file_count++] = (struct file){ *key, t, ticket };
+    f->files[f->file_count++] = (struct file){
+        .key = *key,
+        .dev_major = m->dev_major,
+        .dev_minor = m->dev_minor,
+        .inode = m->inode,
+        .checked_ns = clock_monotonic_ns(),
+        .table = t,
+        .ticket = ticket,
+    };
     return 0;
 }
 
@@ -247,26 +262,27 @@ static int table_for(struct feeder *f, const struct ehframe_table *e, struct tab
     return table_add(f, e, sum, ret, err);
 }
 
-static int read_now(struct feeder *f, int fd, const struct file_key *key, struct table **ret,
-                    struct error *err)
+static int read_now(struct feeder *f, int fd, const struct mapping *m, const struct file_key *key,
+                    struct table **ret, struct error *err)
 {
     struct ehframe_table e = { 0 };
     int r = ehframe_read(fd, &e, err);
 
     if (r < 0) {
         f->files_failed++;
-        return r == -ENOMEM ? r : file_remember(f, key, NULL, 0);
+        return r == -ENOMEM ? r : file_remember(f, m, key, NULL, 0);
     }
     r = table_for(f, &e, ret, err);
     if (r == 0)
-        r = file_remember(f, key, *ret, 0);
+        r = file_remember(f, m, key, *ret, 0);
     ehframe_deinit(&e);
     return r;
 }
 
 /* The table of the file @fd, which is taken; *ret NULL where it has none that can be read. 0;
  * FEEDER_PENDING; -errno. */
-static int table_of(struct feeder *f, int fd, struct table **ret, struct error *err)
+static int table_of(struct feeder *f, int fd, const struct mapping *m, struct table **ret,
+                    struct error *err)
 {
     _cleanup_close_ int owned = fd;
     struct file_key key;
@@ -282,16 +298,17 @@ static int table_of(struct feeder *f, int fd, struct table **ret, struct error *
     for (size_t i = 0; i < f->file_count; i++) {
         if (memcmp(&f->files[i].key, &key, sizeof(key)) == 0) {
             *ret = f->files[i].table;
+            f->files[i].checked_ns = clock_monotonic_ns();
             return f->files[i].ticket ? FEEDER_PENDING : 0;
         }
     }
     if (!f->reader)
-        return read_now(f, fd, &key, ret, err);
+        return read_now(f, fd, m, &key, ret, err);
     r = reader_put(f->reader, take_fd(&owned), ++f->last_ticket);
     if (r == -ENOSPC) /* very many at once: it is asked for again */
         return FEEDER_PENDING;
     if (r == 0)
-        r = file_remember(f, &key, NULL, f->last_ticket);
+        r = file_remember(f, m, &key, NULL, f->last_ticket);
     return r < 0 ? r : FEEDER_PENDING;
 }
 
@@ -348,23 +365,43 @@ static bool mapping_wanted(const struct mapping *m, const struct unwind_vm *vm)
            !(vm && m->start >= vm->code_low && m->start < vm->code_high);
 }
 
+/* The file of @m, if it was looked at lately. */
+static const struct file *file_trusted(const struct feeder *f, const struct mapping *m)
+{
+    uint64_t now_ns = clock_monotonic_ns();
+
+    for (size_t i = 0; i < f->file_count && m->inode; i++) {
+        const struct file *file = &f->files[i];
+
+        if (file->inode == m->inode && file->dev_major == m->dev_major &&
+            file->dev_minor == m->dev_minor && now_ns - file->checked_ns < FEEDER_TRUST_NS)
+            return file;
+    }
+    return NULL;
+}
+
 /* Adds @m to @k. 0, PROC_GONE, -ENOMEM; anything else leaves the mapping without rows. */
 static int mapping_add(struct feeder *f, const struct feeder_process *p, const struct mapping *m,
                        struct known_process *k, bool *pending, struct error *err)
 {
     struct unwind_mapping *u = &k->what.mappings[k->what.mapping_count];
     _cleanup_close_ int fd = -1;
+    const struct file *known;
     struct table *t = NULL;
     int r = 1;
 
     *u = (struct unwind_mapping){ .start = m->start, .end = m->end };
-    if (m->path.n) {
+    known = file_trusted(f, m);
+    if (known) {
+        t = known->table;
+        r = known->ticket ? FEEDER_PENDING : 0;
+    } else if (m->path.n) {
         r = f->io.open_mapped(f->io.ctx, &p->id, m->start, m->end, &fd, err);
         if (r == PROC_GONE)
             return r;
     }
-    if (r == 0)
-        r = table_of(f, take_fd(&fd), &t, err);
+    if (r == 0 && !known)
+        r = table_of(f, take_fd(&fd), m, &t, err);
     if (r == -ENOMEM)
         return r;
     *pending |= r == FEEDER_PENDING;
