@@ -39,6 +39,17 @@ static bool is_libc(struct span path)
            span_starts_with(name, "libc.musl-");
 }
 
+bool stack_ends_in_go(const struct frame_table *t, const uint32_t *frames, size_t n)
+{
+    const struct function *f;
+
+    if (!n)
+        return false;
+    f = frame_table_get_function(t, frame_table_get(t, frames[n - 1])->function);
+    return span_starts_with(frame_table_get_string(t, f->name), "runtime.") &&
+           stack_is_whole(t, frames, n);
+}
+
 bool stack_is_whole(const struct frame_table *t, const uint32_t *frames, size_t n)
 {
     const struct frame *last;

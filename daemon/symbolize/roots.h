@@ -11,3 +11,6 @@
  * is known to be one, or in code of the C library without a name that was not called by more of it
  * (its start_thread is a local symbol, which a stripped file does not have). */
 bool stack_is_whole(const struct frame_table *t, const uint32_t *frames, size_t n);
+/* Whether a walk that found no rule for its last frame ended where goroutines begin: Go has no
+ * .eh_frame, so that only the name can tell. */
+bool stack_ends_in_go(const struct frame_table *t, const uint32_t *frames, size_t n);

@@ -245,7 +245,7 @@ static bool user_is_truncated(const struct symbolizer *s, const struct sample_re
         return true;
     if (rec->user_end == UNWIND_END_UNCHECKED)
         return !stack_is_whole(s->frames, frames, count);
-    return rec->user_end != UNWIND_END_ROOT;
+    return rec->user_end != UNWIND_END_ROOT && !stack_ends_in_go(s->frames, frames, count);
 }
 
 void symbolizer_stack(struct symbolizer *s, struct process *p, const struct sample_record *rec,
