@@ -2,6 +2,7 @@
 /* What the engine knows, as the JSON of the API: JVMs, events, readiness. */
 #include "capture/engine_impl.h"
 #include "capture/json.h"
+#include "capture/rights.h"
 
 #define TICK_NS                                                                                    \
     UINT64_C(10000000) /* a clock tick of /proc/PID/stat: 1/100 s on every architecture */
@@ -135,6 +136,11 @@ static void add_problem(json_t *problems, const char *what, const char *sentence
                                                   sentence, "fatal", (int)fatal));
 }
 
+static void add_right(void *cookie, const char *sentence)
+{
+    add_problem(cookie, "rights", sentence, false);
+}
+
 int facts_ready(struct engine *e, json_t **ret, struct error *err)
 {
     json_t *problems = json_array();
@@ -142,6 +148,7 @@ int facts_ready(struct engine *e, json_t **ret, struct error *err)
     char store[256];
 
     add_problem(problems, "sampling", e->ring ? "" : e->facts.bpf_problem, true);
+    rights_problems(e->facts.capabilities, add_right, problems);
     add_problem(problems, "sideband", e->facts.sideband_problem, false);
     add_problem(problems, "kernel symbols", symbolizer_kernel_problem(e->symbolizer), false);
     add_problem(problems, "proc", discover_problem(e->discover), false);

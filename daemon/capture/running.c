@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Captures under way: from the request to the finished profile. */
 #include "capture/capture_impl.h"
+#include "capture/rights.h"
 
 static struct capture *capture_free(struct capture *c)
 {
@@ -221,6 +222,13 @@ static void capture_unlink(struct engine *e, struct capture *c)
     captures_reconcile(e, clock_monotonic_ns());
 }
 
+static void warn_right(void *cookie, const char *sentence)
+{
+    struct capture *c = cookie;
+
+    record_warn(c->record, "%s", sentence);
+}
+
 static void capture_warn_quality(struct engine *e, struct capture *c)
 {
     struct broker_sample_stats stats;
@@ -235,8 +243,9 @@ static void capture_warn_quality(struct engine *e, struct capture *c)
             "%llu samples of this node were lost because they came faster than they could be "
             "read; lower hz",
             (unsigned long long)c->meta.lost);
+    rights_problems(e->facts.capabilities, warn_right, c);
     if (kernel[0])
-        record_warn(c->record, "kernel frames have no names: %s", kernel);
+        record_warn(c->record, "%s", kernel);
     if (e->facts.sideband_problem[0])
         record_warn(c->record, "%s", e->facts.sideband_problem);
     if (record_samples(c->record) == 0)

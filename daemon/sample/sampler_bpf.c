@@ -54,7 +54,7 @@ PRINTF_LIKE(2, 0) static int libbpf_keep(enum libbpf_print_level level, const ch
 static int load_error(int r, struct error *err)
 {
     if (access("/sys/kernel/btf/vmlinux", R_OK) < 0) {
-        error_code(err, r, "the kernel describes no types (/sys/kernel/btf/vmlinux is missing)");
+        error_set(err, r, "the kernel describes no types (/sys/kernel/btf/vmlinux is missing)");
         error_remedy(err, "run a kernel built with CONFIG_DEBUG_INFO_BTF=y");
         return r;
     }
