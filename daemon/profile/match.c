@@ -3,11 +3,13 @@
 #include "profile/match.h"
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 
 #include <pcre2.h>
 
 #define MATCH_STEPS_MAX 100000 /* of one pattern on one name: some milliseconds */
 #define MATCH_HEAP_KIB_MAX 4096
+#define MATCH_CPU_NS_MAX (2 * NSEC_PER_SEC) /* of one struct match, over all names */
 
 struct match {
     const char *parameter;
@@ -15,6 +17,8 @@ struct match {
     size_t count;
     pcre2_match_context *context;
     pcre2_match_data *data;
+    bool budgeted;     /* match_begin() was called */
+    uint64_t spent_ns; /* CPU time since */
 };
 
 static int match_compile(struct match *m, const char *pattern, struct error *err)
@@ -83,21 +87,37 @@ size_t match_count(const struct match *m)
     return m ? m->count : 0;
 }
 
+void match_begin(struct match *m)
+{
+    if (!m)
+        return;
+    m->budgeted = true;
+    m->spent_ns = 0;
+}
+
+static int match_too_slow(struct match *m, struct span text, struct error *err)
+{
+    error_parameter(err, m->parameter, -EINVAL,
+                    "the regular expression takes too many steps on '%.60s'", text.n ? text.p : "");
+    error_remedy(err, "write it without nested repetitions such as (a+)+");
+    return -EINVAL;
+}
+
 int match_any(struct match *m, struct span text, struct error *err)
 {
-    for (size_t i = 0; i < m->count; i++) {
+    uint64_t begun_ns = m->budgeted ? clock_ns(CLOCK_THREAD_CPUTIME_ID) : 0;
+    int found = 0;
+
+    for (size_t i = 0; i < m->count && found == 0; i++) {
         int r = pcre2_match(m->codes[i], (PCRE2_SPTR)(text.n ? text.p : ""), text.n, 0, 0, m->data,
                             m->context);
 
-        if (r >= 0)
-            return 1;
         if (r == PCRE2_ERROR_MATCHLIMIT || r == PCRE2_ERROR_DEPTHLIMIT ||
-            r == PCRE2_ERROR_HEAPLIMIT) {
-            error_parameter(err, m->parameter, -EINVAL,
-                            "the regular expression takes too many steps on '%.60s'", text.p);
-            error_remedy(err, "write it without nested repetitions such as (a+)+");
-            return -EINVAL;
-        }
+            r == PCRE2_ERROR_HEAPLIMIT)
+            return match_too_slow(m, text, err);
+        found = r >= 0;
     }
-    return 0;
+    if (m->budgeted)
+        m->spent_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID) - begun_ns;
+    return m->spent_ns > MATCH_CPU_NS_MAX ? match_too_slow(m, text, err) : found;
 }
