@@ -77,7 +77,8 @@ UNWIND_INLINE bool unwind_try_probe(struct unwind_walk *w, struct unwind_process
     return true;
 }
 
-/* Compiled methods and native wrappers. */
+/* Compiled methods and native wrappers. Their callers are Java code or stubs, never native code: a
+ * word that points there is left over from an earlier call. */
 UNWIND_FUNCTION int unwind_compiled_rule(struct unwind_walk *w, struct unwind_process *p)
 {
     struct unwind_code code;
@@ -103,7 +104,7 @@ UNWIND_FUNCTION int unwind_compiled_rule(struct unwind_walk *w, struct unwind_pr
             w->at.pc = pc; /* what the frame was doing when its code was given up */
             deopt = true;
         }
-        if (unwind_try_shape(w, p, UNWIND_SHAPE_WHOLE, size, true)) {
+        if (unwind_try_shape(w, p, UNWIND_SHAPE_WHOLE, size, false)) {
             if (deopt)
                 w->rule.keep = 0;
             return 0;
@@ -114,18 +115,18 @@ UNWIND_FUNCTION int unwind_compiled_rule(struct unwind_walk *w, struct unwind_pr
         return UNWIND_END_NO_BLOB;
     early = complete < 0 || size == 0 || w->at.pc - w->blob_code < (uint64_t)(int64_t)complete;
     shape = early ? unwind_prologue(&code) : unwind_epilogue(&code);
-    if (unwind_try_shape(w, p, shape, size, true))
+    if (unwind_try_shape(w, p, shape, size, false))
         return 0;
     if (early) {
         /* The bytes said nothing certain: what fits is it. */
-        if (unwind_try_shape(w, p, UNWIND_SHAPE_RETURN, size, true) ||
-            unwind_try_shape(w, p, UNWIND_SHAPE_WHOLE, size, true) ||
-            unwind_try_shape(w, p, UNWIND_SHAPE_FP, size, true)) {
+        if (unwind_try_shape(w, p, UNWIND_SHAPE_RETURN, size, false) ||
+            unwind_try_shape(w, p, UNWIND_SHAPE_WHOLE, size, false) ||
+            unwind_try_shape(w, p, UNWIND_SHAPE_FP, size, false)) {
             w->rule.keep = 0;
             return 0;
         }
     } else if (shape != UNWIND_SHAPE_WHOLE &&
-               unwind_try_shape(w, p, UNWIND_SHAPE_WHOLE, size, true)) {
+               unwind_try_shape(w, p, UNWIND_SHAPE_WHOLE, size, false)) {
         return 0;
     }
     return unwind_try_probe(w, p, size, UNWIND_PROBE_MAX) ? 0 : UNWIND_END_COMPILED;

@@ -215,7 +215,8 @@ found:
  * made the step; false: nothing was changed, and unwind_step() is to do it. Keeps to what it must
  * load and store.
  */
-UNWIND_INLINE bool unwind_fast_step(struct unwind_walk *w, UNWIND_OUT_TYPE out)
+UNWIND_INLINE bool unwind_fast_step(struct unwind_walk *w, const struct unwind_process *p,
+                                    UNWIND_OUT_TYPE out)
 {
     uint64_t pc = w->at.pc, sp = w->at.sp, fp = w->at.fp, slot = w->slot & (UNWIND_SLOTS_MAX - 1);
     uint64_t key = pc | slot << 48, cfa, i, word;
@@ -228,6 +229,8 @@ UNWIND_INLINE bool unwind_fast_step(struct unwind_walk *w, UNWIND_OUT_TYPE out)
     if (!k || *(volatile uint64_t *)&k->key != key || k->base != UNWIND_BASE_SP)
         return false;
     if (k->blob && k->tick != w->tick)
+        return false;
+    if (w->guessed == 2 && !unwind_in_code_cache(p, pc))
         return false;
     cfa = sp + (uint64_t)(int64_t)k->cfa;
     i = cfa - 8 - w->window_low;
@@ -254,7 +257,7 @@ UNWIND_INLINE bool unwind_fast_step(struct unwind_walk *w, UNWIND_OUT_TYPE out)
     w->at.pc = pc;
     w->at.sp = cfa;
     w->at.fp = fp;
-    w->guessed = 1;
+    w->guessed = k->kind == UNWIND_COMPILED ? 2 : 1;
     return true;
 }
 
@@ -265,20 +268,20 @@ UNWIND_INLINE int unwind_step(struct unwind_walk *w, struct unwind_process *p, U
     uint64_t key = unwind_key(w), word, bcp = 0;
     struct unwind_place here = w->at;
     uint32_t here_words = w->words, i;
-    bool recalled = false;
+    bool recalled = false, misled = w->guessed == 2 && !unwind_in_code_cache(p, w->at.pc);
     int end;
 
     if (w->at.pc & ~UNWIND_PC_MASK) {
         w->end = UNWIND_END_RETURN;
         recalled = true; /* not a pc at all: whoever led here was wrong */
-    } else if (!w->distrust && unwind_recall(w, p, key)) {
+    } else if (!w->distrust && !misled && unwind_recall(w, p, key)) {
         recalled = true;
         w->end = 0;
     } else {
         w->end = 0;
     }
     if (!recalled || w->end) {
-        if (w->guessed && (w->end || unwind_any_return(w, p, w->at.pc) <= 0)) {
+        if (w->guessed && (w->end || misled || unwind_any_return(w, p, w->at.pc) <= 0)) {
             /* The rule before this one was remembered and is wrong here: that frame again, slowly.
              */
             w->at = w->back;
@@ -336,6 +339,6 @@ UNWIND_INLINE int unwind_step(struct unwind_walk *w, struct unwind_process *p, U
         w->end = (uint8_t)end;
         return UNWIND_STOP;
     }
-    w->guessed = recalled;
+    w->guessed = !recalled ? 0 : w->rule.kind == UNWIND_COMPILED ? 2 : 1;
     return UNWIND_GO_ON;
 }

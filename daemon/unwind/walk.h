@@ -68,7 +68,8 @@ struct unwind_walk {
     uint32_t words, back_words, max_words;
     uint32_t tick, slot;
     uint8_t exact;    /* at.pc is where execution stands, not a return address */
-    uint8_t guessed;  /* at.pc was found by a remembered rule and is not checked yet */
+    uint8_t guessed;  /* at.pc was found by a remembered rule and is not checked yet; 2: and the
+                       * frame  was compiled code, which native code never calls */
     uint8_t distrust; /* do not use what is remembered for this frame */
     uint8_t end;
     uint8_t back_exact;
