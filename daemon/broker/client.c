@@ -451,3 +451,30 @@ int broker_put_process(struct broker *b, int32_t host_pid, const struct unwind_p
     q.host_pid = host_pid;
     return p ? call_with_table(b, &q, p, sizeof(*p), err) : call_plain(b, &q, &a, err);
 }
+
+int broker_attach(struct broker *b, const struct proc_id *id, uint32_t mode, uint32_t options,
+                  int *ret_result, int *ret_out, struct error *err)
+{
+    struct broker_request q = request_target(BROKER_ATTACH, id);
+    int fds[BROKER_ATTACH_FDS] = { -1, -1 };
+    struct broker_answer a;
+    size_t count = 0;
+    int r;
+
+    q.set = mode;
+    q.sets = options;
+    r = call(b, &q, &a, fds, ARRAY_SIZE(fds), &count, err);
+    if (r == 0) {
+        *ret_result = fds[0];
+        *ret_out = fds[1];
+    }
+    return r;
+}
+
+int broker_attach_check(struct broker *b, const struct proc_id *id, struct error *err)
+{
+    struct broker_request q = request_target(BROKER_ATTACH_CHECK, id);
+    struct broker_answer a;
+
+    return call_plain(b, &q, &a, err);
+}

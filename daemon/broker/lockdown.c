@@ -17,7 +17,12 @@ static const unsigned KEPT[] = {
     CAP_SYSLOG,    CAP_SYS_CHROOT, CAP_SETUID,          CAP_SETGID,  CAP_KILL,
 };
 
-static int drop_capabilities(struct error *err)
+/* What entering a target and becoming its user takes. */
+static const unsigned KEPT_BY_LAUNCHER[] = {
+    CAP_SYS_ADMIN, CAP_SYS_PTRACE, CAP_SYS_CHROOT, CAP_SETUID, CAP_SETGID, CAP_KILL,
+};
+
+static int drop_capabilities(const unsigned *kept, size_t kept_count, struct error *err)
 {
     bool have[CAP_LAST_CAP + 1], bounds;
     int r;
@@ -28,10 +33,10 @@ static int drop_capabilities(struct error *err)
         have[cap] = capng_have_capability(CAPNG_PERMITTED, cap);
     bounds = have[CAP_SETPCAP];
     capng_clear(CAPNG_SELECT_ALL);
-    for (size_t i = 0; i < ARRAY_SIZE(KEPT); i++) {
-        if (have[KEPT[i]])
+    for (size_t i = 0; i < kept_count; i++) {
+        if (have[kept[i]])
             capng_update(CAPNG_ADD, CAPNG_EFFECTIVE | CAPNG_PERMITTED | CAPNG_BOUNDING_SET,
-                         KEPT[i]);
+                         kept[i]);
     }
     /* The bounding set first: lowering it needs a capability that goes next. */
     if (bounds && (r = capng_apply(CAPNG_SELECT_BOUNDS)) < 0)
@@ -76,6 +81,7 @@ static const int ALLOWED[] = {
     SCMP_SYS(exit_group),
     SCMP_SYS(faccessat),
     SCMP_SYS(faccessat2),
+    SCMP_SYS(fallocate),
     SCMP_SYS(fcntl),
     SCMP_SYS(fstat),
     SCMP_SYS(fstatfs),
@@ -104,11 +110,13 @@ static const int ALLOWED[] = {
     SCMP_SYS(openat2),
     SCMP_SYS(perf_event_open),
     SCMP_SYS(pidfd_open),
+    SCMP_SYS(pipe2),
     SCMP_SYS(poll),
     SCMP_SYS(ppoll),
     SCMP_SYS(prctl),
     SCMP_SYS(pread64),
     SCMP_SYS(prlimit64),
+    SCMP_SYS(pwrite64),
     SCMP_SYS(read),
     SCMP_SYS(readlink),
     SCMP_SYS(readlinkat),
@@ -135,13 +143,76 @@ static const int ALLOWED[] = {
     SCMP_SYS(writev),
 };
 
-static int filter_calls(struct error *err)
+/* The launcher's own, and those of flamed-attach, which inherits this filter and then sets narrower
+ * ones. */
+static const int ALLOWED_IN_LAUNCHER[] = {
+    SCMP_SYS(brk),
+    SCMP_SYS(capset),
+    SCMP_SYS(chdir),
+    SCMP_SYS(chroot),
+    SCMP_SYS(clock_gettime),
+    SCMP_SYS(clock_nanosleep),
+    SCMP_SYS(clone),
+    SCMP_SYS(close),
+    SCMP_SYS(close_range),
+    SCMP_SYS(connect),
+    SCMP_SYS(dup3),
+    SCMP_SYS(execveat),
+    SCMP_SYS(exit),
+    SCMP_SYS(exit_group),
+    SCMP_SYS(fchdir),
+    SCMP_SYS(fcntl),
+    SCMP_SYS(fstat),
+    SCMP_SYS(futex),
+    SCMP_SYS(getpid),
+    SCMP_SYS(getppid),
+    SCMP_SYS(getrandom),
+    SCMP_SYS(getsockopt),
+    SCMP_SYS(gettid),
+    SCMP_SYS(keyctl),
+    SCMP_SYS(kill),
+    SCMP_SYS(memfd_create),
+    SCMP_SYS(munmap),
+    SCMP_SYS(nanosleep),
+    SCMP_SYS(newfstatat),
+    SCMP_SYS(openat),
+    SCMP_SYS(pidfd_open),
+    SCMP_SYS(pidfd_send_signal),
+    SCMP_SYS(poll),
+    SCMP_SYS(ppoll),
+    SCMP_SYS(prctl),
+    SCMP_SYS(pread64),
+    SCMP_SYS(prlimit64),
+    SCMP_SYS(read),
+    SCMP_SYS(recvmsg),
+    SCMP_SYS(restart_syscall),
+    SCMP_SYS(rseq),
+    SCMP_SYS(rt_sigaction),
+    SCMP_SYS(rt_sigprocmask),
+    SCMP_SYS(rt_sigreturn),
+    SCMP_SYS(seccomp),
+    SCMP_SYS(sendto),
+    SCMP_SYS(set_robust_list),
+    SCMP_SYS(setgroups),
+    SCMP_SYS(setns),
+    SCMP_SYS(setresgid),
+    SCMP_SYS(setresuid),
+    SCMP_SYS(setsid),
+    SCMP_SYS(setuid),
+    SCMP_SYS(socket),
+    SCMP_SYS(umask),
+    SCMP_SYS(unlinkat),
+    SCMP_SYS(wait4),
+    SCMP_SYS(write),
+};
+
+static int filter_calls(const int *allowed, size_t count, struct error *err)
 {
     scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ERRNO(EPERM));
     int r = ctx ? 0 : -ENOMEM;
 
-    for (size_t i = 0; r == 0 && i < ARRAY_SIZE(ALLOWED); i++)
-        r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, ALLOWED[i], 0);
+    for (size_t i = 0; r == 0 && i < count; i++)
+        r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, allowed[i], 0);
     if (r == 0)
         r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 1,
                              SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
@@ -157,18 +228,30 @@ static int filter_calls(struct error *err)
     return r < 0 ? error_code(err, r, "cannot install the filter of system calls") : 0;
 }
 
-int broker_lockdown(struct error *err)
+static int lock_down(const unsigned *kept, size_t kept_count, const int *calls, size_t call_count,
+                     struct error *err)
 {
-    int r;
+    int r = drop_capabilities(kept, kept_count, err);
 
-    set_limit(RLIMIT_CORE, 0);
-    set_limit(RLIMIT_NOFILE, NOFILE_MAX);
-    set_limit(RLIMIT_MEMLOCK, RLIM_INFINITY); /* BPF maps count towards it before Linux 5.11 */
-    r = drop_capabilities(err);
     if (r < 0)
         return r;
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
         return error_errno(err, "cannot set no_new_privs");
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-    return filter_calls(err);
+    return filter_calls(calls, call_count, err);
+}
+
+int broker_lockdown(struct error *err)
+{
+    set_limit(RLIMIT_CORE, 0);
+    set_limit(RLIMIT_NOFILE, NOFILE_MAX);
+    set_limit(RLIMIT_MEMLOCK, RLIM_INFINITY); /* BPF maps count towards it before Linux 5.11 */
+    return lock_down(KEPT, ARRAY_SIZE(KEPT), ALLOWED, ARRAY_SIZE(ALLOWED), err);
+}
+
+int launcher_lockdown(struct error *err)
+{
+    set_limit(RLIMIT_CORE, 0);
+    return lock_down(KEPT_BY_LAUNCHER, ARRAY_SIZE(KEPT_BY_LAUNCHER), ALLOWED_IN_LAUNCHER,
+                     ARRAY_SIZE(ALLOWED_IN_LAUNCHER), err);
 }

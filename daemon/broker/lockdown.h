@@ -10,3 +10,7 @@
  * no_new_privs, limits and a filter of system calls. What it lacks of the list is not an error:
  * requests then say so. Call once, single-threaded. 0 or -errno. */
 int broker_lockdown(struct error *err);
+
+/* The same for the launcher (launcher.h), with what starting flamed-attach takes and what that
+ * needs itself, and nothing that opens perf events, BPF programs or files of a target. */
+int launcher_lockdown(struct error *err);

@@ -6,6 +6,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/version.h"
+#include "broker/launcher.h"
 #include "broker/listen.h"
 #include "broker/lockdown.h"
 #include "broker/supervise.h"
@@ -73,6 +74,7 @@ static int run_connected(const struct options *o, struct error *err)
     r = server_init(&s, o->client, err);
     if (r == 0) {
         s.parent = getppid();
+        launcher_start(&s.launcher_fd);
         r = broker_lockdown(err);
     }
     if (r == 0) {
@@ -105,6 +107,7 @@ static int run_listening(const struct options *o, struct error *err)
         r = server_init(&s, /* client= */ 0, err);
     if (r < 0)
         return r;
+    launcher_start(&s.launcher_fd);
     r = broker_lockdown(err);
     if (r == 0)
         r = serve_listener(&s, fd, fallback ? 0 : uid, err);

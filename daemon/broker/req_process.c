@@ -28,6 +28,15 @@ static bool is_ours(const struct server *s, int32_t host_pid)
            (s->client && host_pid == s->client);
 }
 
+int server_refuse_own(const struct server *s, int32_t host_pid, struct error *err)
+{
+    if (is_ours(s, host_pid))
+        return error_set(err, -EPERM, "process %d is flamed itself", host_pid);
+    if (host_pid == 1 && s->initial_pid_ns)
+        return error_set(err, -EPERM, "process 1 is the host's init");
+    return 0;
+}
+
 /* 0 where an executable libjvm.so is mapped at *@start (any, when *@start is 0). */
 static int check_jvm(const struct target *t, int maps_fd, uint64_t *start, struct error *err)
 {
@@ -53,11 +62,9 @@ static int open_of_jvm(const struct server *s, const struct broker_request *q, c
     uint64_t start = 0;
     int r;
 
-    if (is_ours(s, q->host_pid))
-        return error_set(err, -EPERM, "process %d is flamed itself", q->host_pid);
-    if (q->host_pid == 1 && s->initial_pid_ns)
-        return error_set(err, -EPERM, "process 1 is the host's init");
-    r = target_pin(s, q, &t, err);
+    r = server_refuse_own(s, q->host_pid, err);
+    if (r == 0)
+        r = target_pin(s, q, &t, err);
     if (r == 0)
         r = target_open_proc(&t, "maps", &before, err);
     if (r == 0)

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "broker/requests.h"
 
+#include "agent/stream.h"
+#include "attach/job.h"
+
 #define PAGE_MASK_BYTES UINT64_C(4095)
+#define ATTACH_OPTIONS_ALL (STREAM_OPTION_STUBS | STREAM_OPTION_ONCE)
 #define MAPPED_FIELDS (BROKER_FIELD_TARGET | BROKER_FIELD_RANGE)
 
 static const struct broker_request_info REQUESTS[BROKER_KIND_END] = {
@@ -28,6 +32,8 @@ static const struct broker_request_info REQUESTS[BROKER_KIND_END] = {
     [BROKER_PUT_ROWS] = { "put_rows", BROKER_FIELD_ROWS, 0 },
     [BROKER_PUT_PROCESS] = { "put_process", BROKER_FIELD_PID, 0 },
     [BROKER_FORGET_PROCESS] = { "forget_process", BROKER_FIELD_PID, 0 },
+    [BROKER_ATTACH] = { "attach", BROKER_FIELD_TARGET | BROKER_FIELD_ATTACH, BROKER_ATTACH_FDS },
+    [BROKER_ATTACH_CHECK] = { "attach_check", BROKER_FIELD_TARGET, 0 },
 };
 
 const struct broker_request_info *broker_request_info(uint32_t kind)
@@ -117,9 +123,14 @@ int broker_request_check(const void *p, size_t n, struct broker_request *ret, st
             ? q.period_ns < BROKER_PERIOD_MIN_NS || q.period_ns > BROKER_PERIOD_MAX_NS
             : q.period_ns != 0)
         return error_set(err, -EINVAL, "%s: the period is out of range", info->name);
-    if (fields & BROKER_FIELD_SET ? q.set >= BROKER_SETS_MAX : q.set != 0)
+    if (fields & BROKER_FIELD_ATTACH) {
+        if (q.set >= ATTACH_MODE_END || q.sets & ~(uint32_t)ATTACH_OPTIONS_ALL ||
+            (q.set != ATTACH_LOAD && q.sets))
+            return error_set(err, -EINVAL, "%s: there is no such way", info->name);
+    } else if (fields & BROKER_FIELD_SET ? q.set >= BROKER_SETS_MAX : q.set != 0)
         return error_set(err, -EINVAL, "%s: there is no set %u", info->name, q.set);
-    if (fields & BROKER_FIELD_SETS ? q.sets >= 1u << BROKER_SETS_MAX : q.sets != 0)
+    if (!(fields & BROKER_FIELD_ATTACH) &&
+        (fields & BROKER_FIELD_SETS ? q.sets >= 1u << BROKER_SETS_MAX : q.sets != 0))
         return error_set(err, -EINVAL, "%s: there are no sets 0x%x", info->name, q.sets);
     if (q.zero || !name_valid(&q, fields))
         return error_set(err, -EINVAL, "%s: the name is not valid", info->name);
@@ -147,8 +158,8 @@ int broker_answer_check(const void *p, size_t n, size_t fd_count, const struct b
     if (a.fd_count != fd_count || fd_count > BROKER_FDS_MAX || fds_before + fd_count > fds_max ||
         a.more > 1 || (a.more && (fd_count == 0 || fds_before + fd_count >= fds_max)))
         return -EBADMSG;
-    /* What hands out exactly one fd may not leave it out. */
-    if (a.result == 0 && fds_max == 1 && fd_count != 1)
+    /* What hands out a fixed number of fds may not leave one out. */
+    if (a.result == 0 && (fds_max == 1 || req->kind == BROKER_ATTACH) && fd_count != fds_max)
         return -EBADMSG;
     if (a.result < 0 && (a.result < -4095 || !terminated(a.failure.msg, sizeof(a.failure.msg)) ||
                          !terminated(a.failure.remedy, sizeof(a.failure.remedy))))

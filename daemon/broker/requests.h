@@ -17,6 +17,7 @@
 #define BROKER_NAME_MAX 255          /* bytes of a base name */
 #define BROKER_CONTAINER_ID_BYTES 64 /* hex digits */
 #define BROKER_FDS_MAX 64            /* fds beside one answer; more come in further answers */
+#define BROKER_ATTACH_FDS 2u         /* the result's pipe, the memory file */
 #define BROKER_PID_MAX 4194304       /* the kernel's PID_MAX_LIMIT */
 #define BROKER_ADDRESS_MAX (UINT64_C(1) << 56)
 #define BROKER_TABLES_ROWS 262144u /* that go over at once */
@@ -49,6 +50,8 @@ enum broker_request_kind {
     BROKER_PUT_ROWS = 21,
     BROKER_PUT_PROCESS = 22,
     BROKER_FORGET_PROCESS = 23,
+    BROKER_ATTACH = 24,
+    BROKER_ATTACH_CHECK = 25,
     BROKER_KIND_END,
 };
 
@@ -60,8 +63,8 @@ struct broker_request {
     uint64_t start_ticks;
     uint64_t start, end; /* addresses of a mapping; first row and the one behind the last */
     uint64_t period_ns;
-    uint32_t set;    /* 0..BROKER_SETS_MAX-1 */
-    uint32_t sets;   /* bit set */
+    uint32_t set;    /* 0..BROKER_SETS_MAX-1; attach: enum attach_mode */
+    uint32_t sets;   /* bit set; attach: bits of enum stream_option */
     uint32_t name_n; /* bytes used of name; the rest is zero */
     uint32_t zero;
     /* A base name, a build-id (bytes) or a container id (hex digits). */
@@ -100,8 +103,9 @@ enum broker_field {
     BROKER_FIELD_PERIOD = 32,
     BROKER_FIELD_SET = 64,
     BROKER_FIELD_SETS = 128,
-    BROKER_FIELD_PID = 256,  /* host_pid alone */
-    BROKER_FIELD_ROWS = 512, /* start, end: at most BROKER_TABLES_ROWS in the table of rows */
+    BROKER_FIELD_PID = 256,     /* host_pid alone */
+    BROKER_FIELD_ATTACH = 1024, /* set: enum attach_mode; sets: bits of enum stream_option */
+    BROKER_FIELD_ROWS = 512,    /* start, end: at most BROKER_TABLES_ROWS in the table of rows */
 };
 
 struct broker_request_info {

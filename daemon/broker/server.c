@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "broker/agents.h"
 #include "broker/wire.h"
 
 #include <fcntl.h>
@@ -36,13 +37,17 @@ static const request_fn FUNCTIONS[BROKER_KIND_END] = {
     [BROKER_PUT_ROWS] = request_put_rows,
     [BROKER_PUT_PROCESS] = request_put_process,
     [BROKER_FORGET_PROCESS] = request_forget_process,
+    [BROKER_ATTACH] = request_attach,
+    [BROKER_ATTACH_CHECK] = request_attach_check,
 };
 
 int server_init(struct server *s, pid_t client, struct error *err)
 {
     struct stat st;
 
-    *s = (struct server){ .proc_fd = -1, .host_root_fd = -1, .pid_ns_fd = -1, .tables_fd = -1 };
+    *s = (struct server){
+        .proc_fd = -1, .host_root_fd = -1, .pid_ns_fd = -1, .tables_fd = -1, .launcher_fd = -1
+    };
     s->sampler_result = 1;
     s->self = getpid();
     s->client = client;
@@ -72,6 +77,8 @@ void server_deinit(struct server *s)
     s->proc_fd = close_fd(s->proc_fd);
     s->host_root_fd = close_fd(s->host_root_fd);
     s->pid_ns_fd = close_fd(s->pid_ns_fd);
+    s->launcher_fd = close_fd(s->launcher_fd);
+    s->agents = agents_free(s->agents);
 }
 
 void server_forget_client(struct server *s)

@@ -20,7 +20,9 @@ struct server {
     struct sampler *sampler; /* loaded by the first request that needs it; ends with its client */
     int sampler_result;      /* of sampler_new(), 1: not tried yet */
     struct error sampler_error;
-    int tables_fd;      /* memory that flamed writes tables into, -1 until asked for */
+    int tables_fd;   /* memory that flamed writes tables into, -1 until asked for */
+    int launcher_fd; /* our end of the launcher's socket (launcher.h), -1: there is none */
+    struct agents *agents;
     const void *tables; /* the same, as we read it; BROKER_TABLES_BYTES */
 };
 
@@ -74,6 +76,11 @@ int request_tables(struct server *s, const struct broker_request *q, struct repl
 int request_put_rows(struct server *s, const struct broker_request *q, struct reply *rep);
 int request_put_process(struct server *s, const struct broker_request *q, struct reply *rep);
 int request_forget_process(struct server *s, const struct broker_request *q, struct reply *rep);
+int request_attach(struct server *s, const struct broker_request *q, struct reply *rep);
+int request_attach_check(struct server *s, const struct broker_request *q, struct reply *rep);
+
+/* 0 for a process that may be asked about in depth; -EPERM for our own and the host's init. */
+int server_refuse_own(const struct server *s, int32_t host_pid, struct error *err);
 
 /* Forgets the memory for tables. */
 void server_forget_tables(struct server *s);

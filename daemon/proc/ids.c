@@ -26,7 +26,7 @@ int64_t id_map_inside(struct span text, uint32_t outside)
     return -1;
 }
 
-int64_t timens_boottime_ns(struct span text)
+static int64_t timens_ns(struct span text, const char *name)
 {
     struct span line, clock;
 
@@ -34,7 +34,7 @@ int64_t timens_boottime_ns(struct span text)
         uint64_t sec, ns = 0;
         bool negative;
 
-        if (!span_take_word(&line, &clock) || !span_eq_str(clock, "boottime"))
+        if (!span_take_word(&line, &clock) || !span_eq_str(clock, name))
             continue;
         span_skip_blanks(&line);
         negative = span_take_char(&line, '-');
@@ -46,4 +46,14 @@ int64_t timens_boottime_ns(struct span text)
         return (negative ? -1 : 1) * (int64_t)sec * NSEC_PER_SEC_SIGNED + (int64_t)ns;
     }
     return 0;
+}
+
+int64_t timens_boottime_ns(struct span text)
+{
+    return timens_ns(text, "boottime");
+}
+
+int64_t timens_monotonic_ns(struct span text)
+{
+    return timens_ns(text, "monotonic");
 }

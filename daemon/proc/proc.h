@@ -112,6 +112,8 @@ int64_t id_map_inside(struct span text, uint32_t outside);
 
 /* The offset of CLOCK_BOOTTIME in /proc/PID/timens_offsets, in ns; 0 where there is none. */
 int64_t timens_boottime_ns(struct span text);
+/* The same of CLOCK_MONOTONIC: what a process there reads is the host's plus this. */
+int64_t timens_monotonic_ns(struct span text);
 
 /* Reads and parses /proc/PID/stat. 0, PROC_GONE, or -errno. Thread: any; does not block for long. */
 int proc_read_stat(int proc_fd, int32_t host_pid, struct proc_stat *ret);

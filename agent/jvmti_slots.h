@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The few places of the JVM Tool Interface that the agent uses, by their numbers in the
+ * specification (which never change), so that no JDK is needed to build it. tests/unit/test_agent.c
+ * holds each against a JDK's own jvmti.h and jvmticmlr.h where there is one.
+ */
+#pragma once
+
+#include <stdint.h>
+
+typedef void *jvmti_env; /* points to a pointer to the function table */
+typedef void *jvmti_vm;  /* a JavaVM: the same */
+typedef void *jvmti_id;  /* jmethodID, jclass: opaque */
+
+/* Functions: 1-based positions in the table. */
+enum jvmti_slot {
+    JVMTI_SET_EVENT_NOTIFICATION_MODE = 2,
+    JVMTI_DEALLOCATE = 47,
+    JVMTI_GET_CLASS_SIGNATURE = 48,
+    JVMTI_GET_SOURCE_FILE_NAME = 50,
+    JVMTI_GET_METHOD_NAME = 64,
+    JVMTI_GET_METHOD_DECLARING_CLASS = 65,
+    JVMTI_GET_LINE_NUMBER_TABLE = 70,
+    JVMTI_SET_EVENT_CALLBACKS = 122,
+    JVMTI_GENERATE_EVENTS = 123,
+    JVMTI_DISPOSE_ENVIRONMENT = 127,
+    JVMTI_ADD_CAPABILITIES = 142,
+};
+
+#define JVMTI_VM_GET_ENV 6 /* 0-based, in the JavaVM's table */
+#define JVMTI_VERSION_OF_JDK_8 0x30010200
+#define JVMTI_ENABLE_EVENT 1
+#define JVMTI_DISABLE_EVENT 0
+
+enum jvmti_event {
+    JVMTI_COMPILED_METHOD_LOAD = 68,
+    JVMTI_COMPILED_METHOD_UNLOAD = 69,
+    JVMTI_DYNAMIC_CODE_GENERATED = 70,
+};
+#define JVMTI_EVENT_FIRST 50 /* the first in the table of callbacks */
+
+/* Bits of the capabilities, 128 in all. Lines and file names are among those that every JVM has
+ * anyhow (HotSpot: "always" capabilities): asking for them changes nothing in how code runs. */
+#define JVMTI_CAP_SOURCE_FILE_NAME 11
+#define JVMTI_CAP_LINE_NUMBERS 12
+#define JVMTI_CAP_COMPILED_METHOD_LOAD 27
+struct jvmti_capabilities {
+    uint32_t bits[4];
+};
+
+struct jvmti_line {
+    int64_t start; /* bci */
+    int32_t line;
+};
+
+/* The record beside a compiled method (jvmticmlr.h). */
+#define JVMTI_CMLR_INLINE 2
+struct jvmti_cmlr {
+    int32_t kind, major, minor;
+    const struct jvmti_cmlr *next;
+};
+struct jvmti_pc {
+    void *pc;
+    int32_t frame_count;
+    const jvmti_id *methods; /* innermost first */
+    const int32_t *bcis;
+};
+struct jvmti_inline {
+    struct jvmti_cmlr header;
+    int32_t pc_count;
+    const struct jvmti_pc *pcs;
+};
+
+static inline void *jvmti_function(const void *object, int slot)
+{
+    return (*(void *const *const *)object)[slot - 1];
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What libflamed-agent.so writes and flamed reads: one memory file of fixed size, made by
+ * flamed-broker and sealed against a change of size. All of it can be written by the JVM, so flamed
+ * copies what it reads and takes it for hostile (daemon/attach/decode.c).
+ *
+ *   0                 struct stream_header, one page
+ *   STREAM_TABLE_AT   the agent's own notes: which methods it has named. flamed never reads them
+ *   STREAM_RING_AT    a ring of records, read and written at counters modulo its size
+ *
+ * A record begins at a multiple of 8, lies in one piece and has a struct stream_record in front.
+ * Where the rest of the ring is too short for one, a STREAM_PAD fills it. When there is no room,
+ * records are dropped and counted; the JVM is never made to wait. Native byte order: both ends are
+ * one machine. Times are nanoseconds of the host's CLOCK_MONOTONIC.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#define STREAM_MAGIC UINT32_C(0x31414c46) /* "FLA1" */
+#define STREAM_VERSION UINT32_C(1)
+
+#define STREAM_TABLE_AT UINT64_C(4096)
+#define STREAM_TABLE_SLOTS UINT32_C(131072) /* a power of 2 */
+#define STREAM_TABLE_BYTES (STREAM_TABLE_SLOTS * UINT64_C(16))
+#define STREAM_METHODS_MAX (STREAM_TABLE_SLOTS / 4 * 3)
+#define STREAM_RING_AT (STREAM_TABLE_AT + STREAM_TABLE_BYTES)
+#define STREAM_RING_BYTES (UINT64_C(16) << 20) /* a power of 2 */
+#define STREAM_BYTES (STREAM_RING_AT + STREAM_RING_BYTES)
+#define STREAM_RECORD_MAX (UINT32_C(512) << 10)
+
+#define STREAM_LEASE_NS UINT64_C(5000000000)
+
+enum stream_state {
+    STREAM_IDLE = 0,      /* the agent has not opened it */
+    STREAM_REPLAYING = 1, /* what was compiled before is being written */
+    STREAM_STREAMING = 2, /* all of that is there; what happens now follows */
+    STREAM_ENDED = 3,     /* our events are off, our JVMTI environment is disposed */
+    STREAM_FAILED = 4,    /* step and code say why */
+};
+
+/* Where the agent failed. */
+enum stream_step {
+    STREAM_STEP_NONE = 0,
+    STREAM_STEP_ENVIRONMENT = 1,  /* code: of JavaVM.GetEnv */
+    STREAM_STEP_CAPABILITIES = 2, /* from here on: a jvmtiError */
+    STREAM_STEP_CALLBACKS = 3,
+    STREAM_STEP_EVENTS = 4,
+    STREAM_STEP_REPLAY = 5,
+};
+
+enum stream_option {
+    STREAM_OPTION_STUBS = 1, /* also replay DynamicCodeGenerated: only on JDKs where that is safe */
+    STREAM_OPTION_ONCE = 2,  /* end after the replay */
+};
+
+struct stream_header {
+    /* Written by the broker before the agent is loaded. */
+    uint32_t magic, version;
+    uint32_t options; /* bits of enum stream_option */
+    uint32_t zero;
+    int64_t clock_offset_ns; /* the JVM's CLOCK_MONOTONIC minus the host's (time namespaces) */
+    uint8_t pad1[40];
+    /* Written by flamed. */
+    uint64_t tail;     /* bytes read so far */
+    uint64_t lease_ns; /* host time: at the first event after it the agent ends */
+    uint32_t stop;     /* 1: the agent ends at the next event */
+    uint8_t pad2[44];
+    /* Written by the agent. */
+    uint64_t head; /* bytes written so far */
+    uint32_t state;
+    uint32_t step;
+    int32_t code;
+    uint32_t zero2;
+    uint64_t dropped;   /* records for which there was no room */
+    uint64_t events;    /* callbacks so far */
+    uint64_t replayed;  /* loads when the state became STREAM_STREAMING */
+    uint64_t replay_ns; /* how long that took */
+    uint8_t pad3[8];
+};
+_Static_assert(sizeof(struct stream_header) == 192, "three cache lines, no padding");
+
+enum stream_kind {
+    STREAM_PAD = 0,
+    STREAM_METHOD = 1,
+    STREAM_LOAD = 2,
+    STREAM_UNLOAD = 3,
+    STREAM_STUB = 4,
+};
+
+enum stream_flag {
+    STREAM_FLAG_REPLAYED = 1, /* it happened before the time that it has */
+    STREAM_FLAG_CUT = 2,      /* debug information left out: the record would be too long */
+};
+
+struct stream_record {
+    uint32_t bytes; /* with this struct, a multiple of 8 */
+    uint16_t kind, flags;
+    uint64_t time_ns;
+};
+
+/* A method's names, before the first record that has its id. The strings follow the struct, in this
+ * order and without NUL, then at the next multiple of 4 the lines. Modified UTF-8 as JVMTI gives
+ * it: class as a signature ("Ljava/lang/Thread;"). */
+struct stream_method {
+    struct stream_record r;
+    uint32_t id; /* 1, 2, ... */
+    uint16_t class_n, name_n, signature_n, file_n;
+    uint32_t line_count;
+};
+struct stream_line {
+    uint32_t bci, line;
+};
+
+/* Code of a method. pc_count times struct stream_pc follow, each with its frames behind it. */
+struct stream_load {
+    struct stream_record r;
+    uint64_t address;
+    uint32_t code_bytes;
+    uint32_t method; /* id; 0: it could not be named */
+    uint32_t pc_count;
+    uint32_t zero;
+};
+/* pc is the end of a range, as HotSpot keeps it: HOTSPOT's rule is the first pc at or above. */
+struct stream_pc {
+    uint32_t offset; /* from the address of the code */
+    uint32_t frame_count;
+};
+struct stream_frame { /* innermost first */
+    uint32_t method;
+    int32_t bci;
+};
+
+struct stream_unload {
+    struct stream_record r;
+    uint64_t address;
+};
+
+/* A piece of code that is no method's: name_n bytes follow. */
+struct stream_stub {
+    struct stream_record r;
+    uint64_t address;
+    uint32_t code_bytes;
+    uint32_t name_n;
+};
+
+_Static_assert(sizeof(struct stream_record) == 16 && sizeof(struct stream_method) == 32 &&
+                   sizeof(struct stream_load) == 40 && sizeof(struct stream_unload) == 24 &&
+                   sizeof(struct stream_stub) == 32,
+               "no padding");

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What one JVM's agent told: which code was where, and when. Fed with records of agent/stream.h as
+ * bytes that the JVM (so, a stranger) wrote; asked with an address and a time. Everything is
+ * bounded; what does not fit is counted. Thread: the owner's.
+ */
+#pragma once
+
+#include "agent/stream.h"
+#include "base/span.h"
+
+#define CODE_MAP_MAX_BYTES ((size_t)128 << 20)
+#define CODE_MAP_PIECES_MAX 262144u
+#define CODE_MAP_METHODS_MAX STREAM_METHODS_MAX
+#define CODE_MAP_FRAMES_MAX 64
+
+struct code_map;
+
+/* 0 or -ENOMEM. */
+int code_map_new(struct code_map **ret);
+struct code_map *code_map_free(struct code_map *m);
+static inline void code_map_freep(struct code_map **m)
+{
+    code_map_free(*m);
+}
+
+/* Takes whole records. 0; -EBADMSG: not such records, and nothing of the stream can be trusted from
+ * here on; -ENOMEM. Records that a limit leaves no room for are counted, not an error. */
+int code_map_feed(struct code_map *m, struct span records);
+
+struct code_method {
+    struct span class_name, name, signature,
+        file; /* raw modified UTF-8; class "java/lang/Thread" */
+};
+
+struct code_location {
+    uint32_t method; /* for code_map_method(); 0: unknown */
+    int32_t bci;     /* -1: unknown */
+    bool inlined;    /* into the next */
+};
+
+struct code_piece {
+    uint64_t start, end;
+    uint64_t from_ns, to_ns; /* lived in [from, to): 0 and UINT64_MAX where that is not known */
+    uint32_t method;         /* 0 for stubs */
+    bool stub;
+    struct span stub_name; /* raw */
+};
+
+/* The piece that held @pc at @time_ns. 1; 0: none is known. Spans point into @m until it is fed. */
+int code_map_find(struct code_map *m, uint64_t pc, uint64_t time_ns, struct code_piece *ret);
+/* The frames there, innermost first, the compiled method last: by HotSpot's rule (a return address:
+ * the debug record of just that pc; else the first at or above). Their number; 0: no method is
+ * known there. */
+size_t code_map_locate(struct code_map *m, uint64_t pc, uint64_t time_ns, bool is_return_address,
+                       struct code_location ret[CODE_MAP_FRAMES_MAX]);
+/* Names of @id. 1; 0: never named. Spans point into @m until it is fed. */
+int code_map_method(const struct code_map *m, uint32_t id, struct code_method *ret);
+/* Source line of @bci; 0: unknown. */
+uint32_t code_map_line(const struct code_map *m, uint32_t id, int32_t bci);
+
+/* Calls @fn for each piece that lived at @time_ns (UINT64_MAX: now), in order of addresses, until
+ * it returns non-zero, which is returned. */
+int code_map_each(struct code_map *m, uint64_t time_ns,
+                  int (*fn)(void *cookie, const struct code_piece *p), void *cookie);
+/* Calls @fn for each range of @piece with one and the same stack of frames. */
+int code_map_each_range(struct code_map *m, const struct code_piece *piece,
+                        int (*fn)(void *cookie, uint64_t start, uint64_t end,
+                                  const struct code_location *frames, size_t count),
+                        void *cookie);
+
+struct code_map_stats {
+    uint64_t records, methods, pieces, unloads;
+    uint64_t dropped; /* no room here */
+    size_t bytes;
+};
+struct code_map_stats code_map_stats(const struct code_map *m);

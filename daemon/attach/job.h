@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What flamed-attach is told and what it tells: one fixed-size struct each way, and the numbers of
+ * the only descriptors that it has. It becomes the target's user inside the target's container, so
+ * from the broker's side its result is a stranger's word: bounded, checked, never trusted.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#define ATTACH_MAGIC UINT32_C(0x54414c46) /* "FLAT" */
+#define ATTACH_VERSION UINT32_C(1)
+#define ATTACH_REPLY_MAX 3968
+#define ATTACH_DEADLINE_MS 30000u /* then it is killed: a JVM may be in a long collection */
+
+enum attach_fd {                       /* 0, 1 and 2 are /dev/null */
+                 ATTACH_FD_RESULT = 3, /* pipe, to write */
+                 ATTACH_FD_TARGET = 4, /* pidfd */
+                 ATTACH_FD_AGENT = 5,  /* memory file: libflamed-agent.so, sealed */
+                 ATTACH_FD_OUT = 6,    /* memory file: what the JVM writes */
+                 ATTACH_FD_ROOT = 7, /* the target's root, O_PATH; closed before it changes user */
+                 ATTACH_FD_STATUS = 8, /* the host's /proc/PID/status of the target */
+                 ATTACH_FD_JOB = 9,    /* struct attach_job, sealed; closed first */
+                 ATTACH_FD_END = 10,
+};
+
+enum attach_mode {
+    ATTACH_LOAD = 0,    /* load the agent, which writes agent/stream.h */
+    ATTACH_PERFMAP = 1, /* jcmd Compiler.perfmap into the memory file: JDK 22 up */
+    ATTACH_MODE_END = 2,
+};
+
+struct attach_job {
+    uint32_t magic, version;
+    uint32_t ns_flags;   /* CLONE_NEW* of the namespaces that differ from ours */
+    uint32_t uid, gid;   /* effective, as the target's own user namespace calls them */
+    int32_t ns_pid;      /* the JVM's pid in its innermost namespace */
+    uint32_t mode;       /* enum attach_mode */
+    uint32_t timeout_ms; /* after which it gives up by itself */
+};
+_Static_assert(sizeof(struct attach_job) == 32, "no padding");
+
+/* How far it came. */
+enum attach_step {
+    ATTACH_STEP_NONE = 0, /* it wrote nothing */
+    ATTACH_STEP_JOB = 1,
+    ATTACH_STEP_GROUPS = 2,
+    ATTACH_STEP_NAMESPACES = 3,
+    ATTACH_STEP_FORK = 4,
+    ATTACH_STEP_ROOT = 5,
+    ATTACH_STEP_USER = 6,
+    ATTACH_STEP_CAPABILITIES = 7,
+    ATTACH_STEP_FILTER = 8,
+    ATTACH_STEP_STATE = 9,    /* the JVM is not in a state to be sent SIGQUIT */
+    ATTACH_STEP_TRIGGER = 10, /* the file that tells a JVM to listen */
+    ATTACH_STEP_SIGNAL = 11,
+    ATTACH_STEP_LISTENER = 12, /* it did not begin to listen */
+    ATTACH_STEP_SOCKET = 13,   /* the socket is not the JVM's */
+    ATTACH_STEP_CONNECT = 14,
+    ATTACH_STEP_PEER = 15, /* who listens is not the JVM */
+    ATTACH_STEP_SEND = 16,
+    ATTACH_STEP_REPLY = 17,
+    ATTACH_STEP_DONE = 18,   /* there is a reply */
+    ATTACH_STEP_KILLED = 19, /* written in its place: it was killed at its deadline, or died */
+    ATTACH_STEP_END,
+};
+
+struct attach_result {
+    uint32_t magic, version;
+    uint32_t step;    /* enum attach_step: the one that failed, or ATTACH_STEP_DONE */
+    int32_t error;    /* errno; 0 */
+    uint32_t started; /* 1: the JVM was made to listen (SIGQUIT was sent) */
+    uint32_t reply_n;
+    uint64_t elapsed_ns;
+    char reply[ATTACH_REPLY_MAX]; /* as the JVM sent it */
+};
+_Static_assert(sizeof(struct attach_result) == 4000, "below PIPE_BUF, so written in one piece");

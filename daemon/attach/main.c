@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * flamed-attach: one attach to one JVM. flamed-broker's launcher execs it from a sealed memory
+ * file, in the host's namespaces, with the descriptors of attach/job.h, no argument and no
+ * environment. No C library: nothing of the target's (NSS, locale, loader) could be taken for ours,
+ * and there is nothing in its memory worth stealing. The order of its steps is the point: become.c.
+ */
+#define RAW_DEFINE_MEMORY
+#include "agent/raw.h"
+#include "attach/become.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/keyctl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#define CPU_SECONDS 2
+
+uint64_t attach_now_ns(void)
+{
+    struct timespec t = { 0 };
+
+    raw2(SYS_clock_gettime, CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void limit(int what, rlim_t value)
+{
+    struct rlimit l = { value, value };
+
+    raw4(SYS_prlimit64, 0, what, &l, NULL);
+}
+
+static int read_job(struct attach_job *job)
+{
+    long n = raw4(SYS_pread64, ATTACH_FD_JOB, job, sizeof(*job), 0);
+
+    raw1(SYS_close, ATTACH_FD_JOB);
+    if (n != (long)sizeof(*job) || job->magic != ATTACH_MAGIC || job->version != ATTACH_VERSION ||
+        job->mode >= ATTACH_MODE_END || job->ns_pid <= 0)
+        return -EBADMSG;
+    return 0;
+}
+
+static void prepare(void)
+{
+    raw2(SYS_prctl, PR_SET_DUMPABLE, 0);
+    raw2(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL);
+    raw3(SYS_close_range, ATTACH_FD_END, ~0u, 0);
+    limit(RLIMIT_CORE, 0);
+    limit(RLIMIT_CPU, CPU_SECONDS);
+    limit(RLIMIT_FSIZE, 0);
+    limit(RLIMIT_NOFILE, 16);
+    raw0(SYS_setsid);
+    raw1(SYS_umask, 077);
+    raw2(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL);
+    raw5(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+}
+
+__attribute__((noreturn, used)) static void attach_main(void)
+{
+    static struct attach_result result;
+    uint64_t started = attach_now_ns();
+    struct attach_job job;
+    uint32_t step = ATTACH_STEP_JOB;
+    int r;
+
+    prepare();
+    r = read_job(&job);
+    if (r == 0)
+        r = become_target(&job, &step);
+    if (r == 0)
+        r = talk_to_jvm(&job, &result, &step);
+    result.magic = ATTACH_MAGIC;
+    result.version = ATTACH_VERSION;
+    result.step = r < 0 ? step : (uint32_t)ATTACH_STEP_DONE;
+    result.error = -r;
+    result.elapsed_ns = attach_now_ns() - started;
+    raw3(SYS_write, ATTACH_FD_RESULT, &result, sizeof(result));
+    for (;;)
+        raw1(SYS_exit_group, r < 0);
+}
+
+#if defined(__x86_64__)
+__asm__(".globl _start\n_start: xor %ebp, %ebp\n and $-16, %rsp\n call attach_main\n hlt\n");
+#elif defined(__aarch64__)
+__asm__(".globl _start\n_start: mov x29, #0\n mov x30, #0\n bl attach_main\n brk #0\n");
+#endif

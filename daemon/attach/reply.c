@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "attach/reply.h"
+
+#include <ctype.h>
+
+#define SHOWN_MAX 160 /* bytes of a JVM's own words in a sentence */
+
+static const struct {
+    const char *name, *what, *remedy;
+} STEPS[ATTACH_STEP_END] = {
+    [ATTACH_STEP_NONE] = { "none", "the helper told nothing", "" },
+    [ATTACH_STEP_JOB] = { "start", "the helper could not be started",
+                          "one attach runs per JVM, and one starts per second on the node: try "
+                          "again" },
+    [ATTACH_STEP_GROUPS] = { "groups", "cannot drop supplementary groups",
+                             "flamed-broker needs CAP_SETGID" },
+    [ATTACH_STEP_NAMESPACES] = { "namespaces", "cannot enter the target's namespaces",
+                                 "flamed-broker needs CAP_SYS_ADMIN and CAP_SYS_CHROOT, and Linux "
+                                 "5.8" },
+    [ATTACH_STEP_FORK] = { "fork", "cannot fork inside the target's pid namespace",
+                           "raise the container's limit of pids" },
+    [ATTACH_STEP_ROOT] = { "root", "cannot change to the target's root directory",
+                           "flamed-broker needs CAP_SYS_CHROOT" },
+    [ATTACH_STEP_USER] = { "user", "cannot become the target's user",
+                           "flamed-broker needs CAP_SETUID and CAP_SETGID" },
+    [ATTACH_STEP_CAPABILITIES] = { "capabilities", "cannot drop capabilities", "" },
+    [ATTACH_STEP_FILTER] = { "filter", "cannot install the filter of system calls", "" },
+    [ATTACH_STEP_STATE] = { "state",
+                            "the JVM is not in a state to be sent SIGQUIT (stopped, in its first "
+                            "moments, or it runs with -Xrs)",
+                            "symbols=memory needs no attach" },
+    [ATTACH_STEP_TRIGGER] = { "trigger", "cannot create /tmp/.attach_pid in the container",
+                              "give the container a writable /tmp; symbols=memory needs none" },
+    [ATTACH_STEP_SIGNAL] = { "signal", "cannot signal the JVM", "" },
+    [ATTACH_STEP_LISTENER] = { "listener", "the JVM did not begin to listen",
+                               "it may be busy or without its Signal Dispatcher; symbols=memory "
+                               "needs no attach" },
+    [ATTACH_STEP_SOCKET] = { "socket",
+                             "/tmp/.java_pid in the container is not the JVM's own socket",
+                             "remove the stale file from the container's /tmp" },
+    [ATTACH_STEP_CONNECT] = { "connect", "cannot connect to the JVM's socket", "" },
+    [ATTACH_STEP_PEER] = { "peer", "who listens at the JVM's socket is not the JVM",
+                           "another process of the container took its place" },
+    [ATTACH_STEP_SEND] = { "send", "cannot send the request to the JVM", "" },
+    [ATTACH_STEP_REPLY] = { "reply", "the JVM did not answer",
+                            "another tool may be attached to it" },
+    [ATTACH_STEP_DONE] = { "done", "done", "" },
+    [ATTACH_STEP_KILLED] = { "killed", "the helper did not finish and was ended",
+                             "the container may have stopped it; symbols=memory needs no attach" },
+};
+
+const char *attach_step_name(uint32_t step)
+{
+    return step < ATTACH_STEP_END ? STEPS[step].name : "unknown";
+}
+
+int attach_result_check(struct span bytes, struct attach_result *ret)
+{
+    struct attach_result r;
+
+    if (bytes.n < sizeof(r))
+        return -EBADMSG;
+    memcpy(&r, bytes.p, sizeof(r));
+    if (r.magic != ATTACH_MAGIC || r.version != ATTACH_VERSION || r.step >= ATTACH_STEP_END ||
+        r.reply_n > sizeof(r.reply) || r.error < 0 || r.error > 4095)
+        return -EBADMSG;
+    *ret = r;
+    return 0;
+}
+
+/* The text in one line of plain characters, cut. */
+static const char *shown(struct span s, char buf[SHOWN_MAX])
+{
+    size_t n = 0;
+
+    s = span_trim(s);
+    for (size_t i = 0; i < s.n && n + 1 < SHOWN_MAX; i++)
+        buf[n++] = isprint((unsigned char)s.p[i]) ? s.p[i] : ' ';
+    buf[n] = '\0';
+    return buf;
+}
+
+static int refused(struct span text, struct error *err)
+{
+    char buf[SHOWN_MAX];
+
+    if (memmem(text.p, text.n, "Dynamic agent loading is not enabled", 36)) {
+        error_set(err, -EPERM, "the JVM runs with -XX:-EnableDynamicAgentLoading");
+        error_remedy(err, "symbols=memory needs no agent; nor does symbols=perfmap from JDK 22 on");
+        return -EPERM;
+    }
+    error_set(err, -EIO, "the JVM refused: %s", shown(text, buf));
+    error_remedy(err, memmem(text.p, text.n, "was not loaded", 14)
+                          ? "it may not open flamed's file: a security module, or no /proc in the "
+                            "container; symbols=memory needs no agent"
+                          : "symbols=memory needs no agent");
+    return -EIO;
+}
+
+int attach_reply_check(struct span reply, uint32_t mode, struct error *err)
+{
+    struct span rest = reply, status, line;
+
+    if (!span_take_line(&rest, &status) || status.n == 0)
+        return error_set(err, -EPROTO, "the JVM closed the connection without an answer");
+    if (span_eq_str(status, "101"))
+        return error_set(err, -EPROTO, "the JVM does not speak version 1 of the attach protocol");
+    if (!span_eq_str(status, "0"))
+        return refused(rest, err);
+    if (mode == ATTACH_PERFMAP)
+        return 0; /* what it wrote is the proof */
+    if (!span_take_line(&rest, &line))
+        return error_set(err, -EPROTO, "the JVM's answer ends in the middle");
+    span_take_str(&line, "return code: ");
+    if (span_eq_str(line, "0"))
+        return 0;
+    /* JDK 21 up says "0" and then why not. */
+    return refused(line, err);
+}
+
+int attach_outcome(const struct attach_result *r, uint32_t mode, struct error *err)
+{
+    if (r->step == ATTACH_STEP_DONE)
+        return attach_reply_check((struct span){ r->reply, MIN(r->reply_n, sizeof(r->reply)) },
+                                  mode, err);
+    error_code(err, r->error ? -r->error : -EIO, "attach: %s", STEPS[r->step].what);
+    if (STEPS[r->step].remedy[0])
+        error_remedy(err, "%s", STEPS[r->step].remedy);
+    return r->error ? -r->error : -EIO;
+}

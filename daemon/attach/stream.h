@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * flamed's end of the agent's memory file: maps it, copies what the agent wrote into a code map,
+ * and holds the lease without which the agent ends. The file's size is sealed, so mapping it is
+ * safe; all that is read from it is copied first. Thread: the owner's.
+ */
+#pragma once
+
+#include "attach/code_map.h"
+#include "base/error.h"
+
+struct stream;
+
+/* Takes @fd in every case. 0; -EBADMSG: not a file as the broker makes it; -errno. */
+int stream_open(int fd, struct stream **ret, struct error *err);
+/* Tells the agent to end, and gives the file's memory back. Accepts NULL. */
+struct stream *stream_close(struct stream *s);
+static inline void stream_closep(struct stream **s)
+{
+    stream_close(*s);
+}
+
+/* Renews the lease and takes what is new. 0; -EBADMSG: what is there was not written by our agent
+ * (nothing more is read then); -ENOMEM. Call at least once a second. */
+int stream_poll(struct stream *s, uint64_t now_ns);
+/* Points into @s. */
+struct code_map *stream_map(struct stream *s);
+/* Hands over the map: *s keeps none. */
+struct code_map *stream_take_map(struct stream *s);
+
+struct stream_status {
+    enum stream_state state;
+    uint32_t step;
+    int32_t code;
+    uint64_t dropped, events, replayed, replay_ns;
+};
+struct stream_status stream_status(const struct stream *s);
+/* Why the agent is not there, as a sentence in @err. Returns a negative errno; 0: it is. */
+int stream_problem(const struct stream *s, struct error *err);

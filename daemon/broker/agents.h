@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The memory files that hold the agent: one per JVM, because a JVM that is given another one maps
+ * the agent a second time (and says so in its log), and never one for two, because what a container
+ * holds open must be nobody else's. Sealed: nobody can change them. Thread: the broker's.
+ */
+#pragma once
+
+#include "broker/target.h"
+
+#define AGENTS_MAX 256
+
+struct agents;
+
+/* Makes the table at the first call. *ret_fd: borrowed, until the next call. Finds the file that
+ * the JVM has mapped already, also after a restart of the broker. 0, PROC_GONE, -errno. */
+int agents_get(struct agents **agents, const struct target *t, uint64_t start_ticks, int *ret_fd,
+               struct error *err);
+struct agents *agents_free(struct agents *agents);
+
+/* A memory file with @n bytes of @p, sealed. @exec: it will be executed. 0 or -errno. */
+int agents_memfd(const char *name, const void *p, size_t n, bool exec, int *ret_fd);

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "broker/launcher.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "broker/agents.h"
+#include "broker/blobs.h"
+#include "broker/lockdown.h"
+#include "broker/wire.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct running {
+    pid_t pid; /* 0: free */
+    int pidfd, result_fd;
+    int32_t host_pid;
+    uint64_t start_ticks, deadline_ns;
+};
+
+struct launcher {
+    int socket, program_fd, null_fd;
+    struct running running[LAUNCHER_RUNNING_MAX];
+    uint64_t last_ns; /* when the last one was started */
+};
+
+/* What the other end reads where the helper wrote nothing; where it did, this comes second and is
+ * not read. Never blocks: somebody in the container may have filled the pipe. */
+static void write_result(int fd, uint32_t step, int error)
+{
+    static struct attach_result result;
+    ssize_t r;
+
+    result = (struct attach_result){
+        .magic = ATTACH_MAGIC,
+        .version = ATTACH_VERSION,
+        .step = step,
+        .error = error,
+    };
+    r = write(fd, &result, sizeof(result));
+    (void)r; /* whoever reads it may be gone */
+}
+
+/* In the child: descriptors in their places, nothing else, and the program. */
+static int exec_helper(const struct launcher *l, const struct launcher_message *m, const int *fds)
+{
+    char *argv[] = { (char *)"flamed-attach", NULL }, *envp[] = { NULL };
+    int high[ATTACH_FD_END], job = -1, program, r;
+
+    r = agents_memfd("flamed-attach-job", &m->job, sizeof(m->job), /* exec= */ false, &job);
+    if (r < 0)
+        return r;
+    program = fcntl(l->program_fd, F_DUPFD_CLOEXEC, 2 * ATTACH_FD_END);
+    for (int i = 0; i < ATTACH_FD_END; i++) {
+        int from = i < ATTACH_FD_RESULT ? l->null_fd
+                   : i == ATTACH_FD_JOB ? job
+                                        : fds[i - ATTACH_FD_RESULT];
+
+        high[i] = fcntl(from, F_DUPFD_CLOEXEC, ATTACH_FD_END);
+        if (high[i] < 0 || program < 0)
+            return -errno;
+    }
+    for (int i = 0; i < ATTACH_FD_END; i++) {
+        if (dup3(high[i], i, 0) < 0)
+            return -errno;
+    }
+    syscall(SYS_execveat, program, "", argv, envp, AT_EMPTY_PATH);
+    return -errno;
+}
+
+static struct running *free_slot(struct launcher *l)
+{
+    for (size_t i = 0; i < LAUNCHER_RUNNING_MAX; i++) {
+        if (!l->running[i].pid)
+            return &l->running[i];
+    }
+    return NULL;
+}
+
+static bool is_running(const struct launcher *l, const struct launcher_message *m)
+{
+    for (size_t i = 0; i < LAUNCHER_RUNNING_MAX; i++) {
+        if (l->running[i].pid && l->running[i].host_pid == m->host_pid &&
+            l->running[i].start_ticks == m->start_ticks)
+            return true;
+    }
+    return false;
+}
+
+static void start_helper(struct launcher *l, const struct launcher_message *m, int *fds)
+{
+    struct running *slot = free_slot(l);
+    uint64_t now = clock_monotonic_ns();
+    pid_t pid;
+
+    fcntl(fds[0], F_SETFL, O_NONBLOCK);
+    if (!slot || is_running(l, m) || (l->last_ns && now - l->last_ns < LAUNCHER_INTERVAL_NS)) {
+        write_result(fds[0], ATTACH_STEP_JOB, is_running(l, m) ? EBUSY : EAGAIN);
+        return;
+    }
+    l->last_ns = now;
+    pid = fork();
+    if (pid == 0) {
+        int r;
+
+        prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+        r = exec_helper(l, m, fds);
+        write_result(fds[0], ATTACH_STEP_JOB, -r);
+        _exit(127);
+    }
+    if (pid < 0) {
+        write_result(fds[0], ATTACH_STEP_JOB, errno);
+        return;
+    }
+    *slot = (struct running){
+        .pid = pid,
+        .pidfd = (int)syscall(SYS_pidfd_open, pid, 0),
+        .result_fd = take_fd(&fds[0]),
+        .host_pid = m->host_pid,
+        .start_ticks = m->start_ticks,
+        .deadline_ns = now + (m->job.timeout_ms + LAUNCHER_KILL_AFTER_MS) * NSEC_PER_MSEC,
+    };
+}
+
+/* Reads one message. False at the end of the broker. */
+static bool take_message(struct launcher *l)
+{
+    struct launcher_message m;
+    int fds[LAUNCHER_FDS];
+    size_t count = 0;
+    ssize_t n = wire_receive(l->socket, &m, sizeof(m), fds, LAUNCHER_FDS, &count);
+
+    if (n <= 0)
+        return false;
+    if (n == sizeof(m) && count == LAUNCHER_FDS)
+        start_helper(l, &m, fds);
+    for (size_t i = 0; i < count; i++)
+        close_fd(fds[i]);
+    return true;
+}
+
+/* Ends those whose time is over and forgets those that ended. */
+static void reap(struct launcher *l)
+{
+    for (size_t i = 0; i < LAUNCHER_RUNNING_MAX; i++) {
+        struct running *run = &l->running[i];
+        bool late = run->pid && clock_monotonic_ns() >= run->deadline_ns;
+        int status;
+
+        if (!run->pid)
+            continue;
+        /* The first half: the second, in the target's pid namespace, dies with it. It is our child
+         * and not waited for yet, so the number is its. */
+        if (late)
+            kill(run->pid, SIGKILL);
+        if (waitpid(run->pid, &status, late ? 0 : WNOHANG) != run->pid)
+            continue;
+        write_result(run->result_fd, ATTACH_STEP_KILLED, late ? ETIMEDOUT : EPIPE);
+        close_fd(run->pidfd);
+        close_fd(run->result_fd);
+        *run = (struct running){ 0 };
+    }
+}
+
+static int next_wait_ms(const struct launcher *l)
+{
+    uint64_t now = clock_monotonic_ns(), next = UINT64_MAX;
+
+    for (size_t i = 0; i < LAUNCHER_RUNNING_MAX; i++) {
+        if (l->running[i].pid)
+            next = MIN(next, l->running[i].deadline_ns);
+    }
+    if (next == UINT64_MAX)
+        return -1;
+    return next <= now ? 0 : (int)((next - now) / NSEC_PER_MSEC) + 1;
+}
+
+static void run(struct launcher *l)
+{
+    for (;;) {
+        struct pollfd p[1 + LAUNCHER_RUNNING_MAX] = { { .fd = l->socket, .events = POLLIN } };
+
+        for (size_t i = 0; i < LAUNCHER_RUNNING_MAX; i++)
+            p[1 + i] = (struct pollfd){ .fd = l->running[i].pid ? l->running[i].pidfd : -1,
+                                        .events = POLLIN };
+        if (poll(p, ARRAY_SIZE(p), next_wait_ms(l)) < 0 && errno != EINTR)
+            return;
+        if (p[0].revents && !take_message(l))
+            return;
+        reap(l);
+    }
+}
+
+static int launcher_main(int socket)
+{
+    struct span helper = blob_of_helper();
+    struct launcher l = { .socket = socket, .program_fd = -1, .null_fd = -1 };
+    struct error err = ERROR_NULL;
+    int r;
+
+    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+    prctl(PR_SET_NAME, "flamed-launcher");
+    l.null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+    r = agents_memfd("flamed-attach", helper.p, helper.n, /* exec= */ true, &l.program_fd);
+    if (r < 0 || l.null_fd < 0)
+        return log_err_errno(r < 0 ? r : -errno, "attaching will not work: no memory file that "
+                                                 "may be executed");
+    r = launcher_lockdown(&err);
+    if (r < 0) {
+        log_err("attaching will not work: %s", err.msg);
+        return r;
+    }
+    run(&l);
+    return 0;
+}
+
+void launcher_start(int *ret_fd)
+{
+    int pair[2];
+    pid_t pid;
+
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
+        log_err_errno(-errno, "attaching will not work: no socket pair");
+        return;
+    }
+    pid = fork();
+    if (pid == 0) {
+        int keep = dup2(pair[1], 3);
+
+        syscall(SYS_close_range, 4, ~0u, 0);
+        fcntl(keep, F_SETFD, FD_CLOEXEC);
+        _exit(keep < 0 || launcher_main(keep) < 0);
+    }
+    close(pair[1]);
+    if (pid < 0) {
+        close(pair[0]);
+        log_err_errno(-errno, "attaching will not work: cannot fork");
+        return;
+    }
+    *ret_fd = pair[0];
+}
+
+int launcher_send(int fd, const struct launcher_message *m, const int fds[LAUNCHER_FDS])
+{
+    return wire_send(fd, m, sizeof(*m), fds, LAUNCHER_FDS);
+}

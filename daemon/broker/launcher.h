@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The launcher: a child of the broker, made before the broker gives up fork and exec, that does
+ * nothing but start flamed-attach and end it at its deadline. So the broker, which opens files that
+ * containers made, cannot start programs or enter namespaces; and the launcher, which can, reads
+ * nothing but fixed-size messages of the broker.
+ */
+#pragma once
+
+#include "attach/job.h"
+#include "base/error.h"
+
+#define LAUNCHER_RUNNING_MAX 4
+#define LAUNCHER_INTERVAL_NS UINT64_C(1000000000) /* one attach per second on the node */
+#define LAUNCHER_KILL_AFTER_MS 1000u              /* past the helper's own time-out */
+
+/* The descriptors beside a message, in this order: ATTACH_FD_RESULT to ATTACH_FD_STATUS. */
+#define LAUNCHER_FDS (ATTACH_FD_STATUS - ATTACH_FD_RESULT + 1)
+
+struct launcher_message {
+    int32_t host_pid;
+    uint32_t zero;
+    uint64_t start_ticks; /* with host_pid: whom it is for, so that there is one at a time */
+    struct attach_job job;
+};
+
+/* Forks it. *ret_fd: our end of its socket; unchanged where it could not be made (logged), then
+ * attaching is refused. */
+void launcher_start(int *ret_fd);
+/* Hands a job over; the descriptors stay the caller's. The result comes through the pipe
+ * LAUNCHER_FDS[0], also that it was refused: one per JVM, one per second. 0 or -errno. */
+int launcher_send(int fd, const struct launcher_message *m, const int fds[LAUNCHER_FDS]);

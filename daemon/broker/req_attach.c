@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Requests that start an attach. The broker collects what flamed-attach needs, all of it through
+ * the pinned target, and hands it to the launcher; the result comes to flamed through a pipe, so
+ * nobody waits here.
+ */
+#include "agent/stream.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "broker/agents.h"
+#include "broker/launcher.h"
+#include "broker/target.h"
+
+#include <fcntl.h>
+#include <linux/memfd.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define SMALL_FILE_MAX 65536
+
+#ifndef MFD_NOEXEC_SEAL /* Linux 6.3 */
+#define MFD_NOEXEC_SEAL 8u
+#endif
+
+/* The text of the target's own file @name of /proc. 0, PROC_GONE, -errno. */
+static int read_own(const struct target *t, const char *name, struct buf *ret, struct error *err)
+{
+    _cleanup_close_ int fd = -1;
+    int r = target_open_proc(t, name, &fd, err);
+
+    if (r == 0) {
+        r = buf_read_fd(ret, fd);
+        if (r < 0)
+            error_code(err, r, "cannot read %s of process %d", name, t->host_pid);
+    }
+    return r;
+}
+
+static bool same_namespace(const struct server *s, const struct target *t, const char *name)
+{
+    struct stat ours, theirs;
+    char path[32];
+
+    snprintf(path, sizeof(path), "self/ns/%s", name);
+    return fstatat(s->proc_fd, path, &ours, 0) == 0 &&
+           fstatat(t->dir_fd, path + strlen("self/"), &theirs, 0) == 0 &&
+           ours.st_ino == theirs.st_ino && ours.st_dev == theirs.st_dev;
+}
+
+/* Which namespaces are to be joined: joining one's own user namespace is an error. */
+static uint32_t namespaces(const struct server *s, const struct target *t)
+{
+    static const struct {
+        const char *name;
+        uint32_t flag;
+    } KINDS[] = {
+        { "user", CLONE_NEWUSER }, { "mnt", CLONE_NEWNS },  { "pid", CLONE_NEWPID },
+        { "ipc", CLONE_NEWIPC },   { "net", CLONE_NEWNET },
+    };
+    uint32_t flags = 0;
+
+    for (size_t i = 0; i < ARRAY_SIZE(KINDS); i++) {
+        if (!same_namespace(s, t, KINDS[i].name))
+            flags |= KINDS[i].flag;
+    }
+    return flags;
+}
+
+/* What the target's user namespace calls @outside. */
+static int map_id(const struct target *t, const char *file, uint32_t outside, uint32_t *ret,
+                  struct error *err)
+{
+    _cleanup_buf_ struct buf text;
+    int64_t inside;
+    int r;
+
+    buf_init(&text, SMALL_FILE_MAX);
+    r = read_own(t, file, &text, err);
+    if (r)
+        return r;
+    inside = id_map_inside(buf_span(&text), outside);
+    if (inside < 0 || inside > UINT32_MAX) {
+        error_set(err, -EOVERFLOW, "id %u of process %d has no name in its own user namespace",
+                  outside, t->host_pid);
+        error_remedy(err, "map it in the container's uid_map and gid_map");
+        return -EOVERFLOW;
+    }
+    *ret = (uint32_t)inside;
+    return 0;
+}
+
+static bool file_says(const struct server *s, const char *path, const char *line)
+{
+    _cleanup_buf_ struct buf text;
+    struct span rest, one;
+
+    buf_init(&text, SMALL_FILE_MAX);
+    if (buf_read_at(&text, s->host_root_fd, path) < 0)
+        return false;
+    rest = buf_span(&text);
+    while (span_take_line(&rest, &one)) {
+        if (span_eq_str(span_trim(one), line))
+            return true;
+    }
+    return false;
+}
+
+/* Whether its cgroup is frozen, of either version. A path with ".." is of another cgroup namespace
+ * and not followed. */
+static bool is_frozen(const struct server *s, const struct target *t)
+{
+    _cleanup_buf_ struct buf text;
+    struct cgroup_line line;
+    struct span rest;
+    char path[4096 + 64];
+
+    buf_init(&text, SMALL_FILE_MAX);
+    if (read_own(t, "cgroup", &text, NULL) != 0)
+        return false;
+    rest = buf_span(&text);
+    while (cgroup_take_line(&rest, &line)) {
+        const char *mounts[] = { "sys/fs/cgroup", "sys/fs/cgroup/unified" };
+        char name[4096];
+
+        if (line.path.n >= sizeof(name) || memmem(line.path.p, line.path.n, "..", 2))
+            continue;
+        span_copy(line.path, name, sizeof(name));
+        if (span_eq_str(line.controllers, "freezer")) {
+            snprintf(path, sizeof(path), "sys/fs/cgroup/freezer%s/freezer.state", name);
+            if (file_says(s, path, "FROZEN") || file_says(s, path, "FREEZING"))
+                return true;
+        }
+        for (size_t i = 0; line.hierarchy == 0 && i < ARRAY_SIZE(mounts); i++) {
+            snprintf(path, sizeof(path), "%s%s/cgroup.events", mounts[i], name);
+            if (file_says(s, path, "frozen 1"))
+                return true;
+        }
+    }
+    return false;
+}
+
+/* Whether the target is in a state to be attached to. */
+static int check_state(const struct server *s, const struct target *t,
+                       const struct proc_status *status, struct error *err)
+{
+    if (status->state == 'Z' || status->state == 'X')
+        return PROC_GONE;
+    if (status->state == 'T' || status->state == 't') {
+        error_set(err, -EBUSY, "process %d is stopped", t->host_pid);
+        error_remedy(err, "let it go on (kill -CONT %d), or detach the debugger", t->host_pid);
+        return -EBUSY;
+    }
+    if (is_frozen(s, t)) {
+        error_set(err, -EBUSY, "the cgroup of process %d is frozen", t->host_pid);
+        error_remedy(err, "unfreeze the container (unpause it)");
+        return -EBUSY;
+    }
+    if (!(status->signals_caught >> (SIGQUIT - 1) & 1)) {
+        error_set(
+            err, -EOPNOTSUPP,
+            "process %d does not catch SIGQUIT, so to attach might end it (it runs with -Xrs, "
+            "or is in its first moments)",
+            t->host_pid);
+        error_remedy(err, "symbols=memory needs no attach; or start the JVM without -Xrs");
+        return -EOPNOTSUPP;
+    }
+    return 0;
+}
+
+static bool any_jvm(int maps_fd)
+{
+    uint64_t start;
+
+    return maps_find_jvm(maps_fd, &start);
+}
+
+/* Pins the target and fills @job from it. 0, PROC_GONE, -errno. */
+static int collect(const struct server *s, const struct broker_request *q, struct target *t,
+                   struct attach_job *job, struct error *err)
+{
+    _cleanup_close_ int maps = -1;
+    struct proc_status status;
+    int r = server_refuse_own(s, q->host_pid, err);
+
+    if (r == 0)
+        r = target_pin(s, q, t, err);
+    if (r == 0)
+        r = target_open_proc(t, "maps", &maps, err);
+    if (r)
+        return r;
+    if (!any_jvm(maps)) {
+        r = target_check(t);
+        return r ? r : error_set(err, -EPERM, "process %d maps no libjvm.so", t->host_pid);
+    }
+    r = proc_read_status(s->proc_fd, t->host_pid, &status);
+    if (r < 0)
+        return error_code(err, r, "cannot read the status of process %d", t->host_pid);
+    if (r == 0 && status.ns_depth == 0)
+        return error_set(err, -EBADMSG, "process %d has no pid of its own", t->host_pid);
+    if (r == 0)
+        r = check_state(s, t, &status, err);
+    if (r)
+        return r;
+    *job = (struct attach_job){
+        .magic = ATTACH_MAGIC,
+        .version = ATTACH_VERSION,
+        .ns_flags = namespaces(s, t),
+        .ns_pid = status.ns_pid[status.ns_depth - 1],
+        .mode = q->set,
+        .timeout_ms = ATTACH_DEADLINE_MS,
+    };
+    r = map_id(t, "uid_map", status.uid, &job->uid, err);
+    if (r == 0)
+        r = map_id(t, "gid_map", status.gid, &job->gid, err);
+    return r ? r : target_check(t);
+}
+
+static int64_t clock_offset_ns(const struct target *t)
+{
+    _cleanup_buf_ struct buf text;
+
+    buf_init(&text, SMALL_FILE_MAX);
+    return read_own(t, "timens_offsets", &text, NULL) == 0 ? timens_monotonic_ns(buf_span(&text))
+                                                           : 0;
+}
+
+/* The memory file that the JVM writes. The agent's has a fixed size, and its pages are there before
+ * the JVM writes one, so that they are charged to us and not to a container near its limit. HotSpot
+ * opens the map of jcmd so that it is cut to nothing first, which a sealed file would refuse. */
+static int make_out(const struct broker_request *q, const struct target *t, int *ret_fd,
+                    struct error *err)
+{
+    const unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
+    const char *name = q->set == ATTACH_LOAD ? "flamed-stream" : "flamed-perfmap";
+    _cleanup_close_ int fd = memfd_create(name, flags | MFD_NOEXEC_SEAL);
+    int r;
+
+    if (fd < 0 && errno == EINVAL) /* before Linux 6.3 */
+        fd = memfd_create(name, flags);
+    if (fd < 0)
+        return error_errno(err, "cannot make a memory file for the JVM");
+    if (q->set == ATTACH_LOAD) {
+        struct stream_header h = {
+            .magic = STREAM_MAGIC,
+            .version = STREAM_VERSION,
+            .options = q->sets,
+            .clock_offset_ns = clock_offset_ns(t),
+            /* Until flamed renews it; it begins when the agent is loaded, which may take long. */
+            .lease_ns = clock_monotonic_ns() + STREAM_LEASE_NS + ATTACH_DEADLINE_MS * NSEC_PER_MSEC,
+        };
+
+        r = ftruncate(fd, (off_t)STREAM_BYTES) < 0 ? -errno : 0;
+        if (r == 0 && fallocate(fd, 0, 0, (off_t)STREAM_BYTES) < 0)
+            r = -errno;
+        if (r == 0 && pwrite(fd, &h, sizeof(h), 0) != (ssize_t)sizeof(h))
+            r = -EIO;
+        if (r == 0 && fcntl(fd, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) < 0)
+            r = -errno;
+        if (r < 0)
+            return error_code(err, r, "cannot prepare a memory file for the JVM");
+    }
+    *ret_fd = take_fd(&fd);
+    return 0;
+}
+
+/*
+ * attach_check. Safe: reads what `attach` reads, touches nothing, and gives a sentence.
+ */
+int request_attach_check(struct server *s, const struct broker_request *q, struct reply *rep)
+{
+    _cleanup_target_ struct target t = TARGET_NULL;
+    struct attach_job job;
+    int r = collect(s, q, &t, &job, &rep->err);
+
+    if (r == 0 && s->launcher_fd < 0)
+        r = error_set(&rep->err, -ENOSYS, "flamed-broker could not start its launcher");
+    return r;
+}
+
+/*
+ * attach. Safe for the host: what enters the container is flamed-attach, a program without a file,
+ * that holds nothing but what is listed in attach/job.h; the broker itself enters nothing. Safe for
+ * the target: a JVM only, which catches SIGQUIT and is neither stopped nor frozen; the code that is
+ * loaded is the agent of this build, which flamed cannot choose or change; one at a time per JVM
+ * and one per second on the node, whatever flamed asks. What flamed chooses is whether stubs are
+ * named, whether the agent stays, or the JVM's own perf map. What comes back is memory that the JVM
+ * writes, of fixed size, and a pipe: bytes to distrust.
+ */
+int request_attach(struct server *s, const struct broker_request *q, struct reply *rep)
+{
+    _cleanup_target_ struct target t = TARGET_NULL;
+    _cleanup_close_ int out = -1, root = -1, status = -1, result = -1, result_in = -1;
+    struct launcher_message m = { .host_pid = q->host_pid, .start_ticks = q->start_ticks };
+    int pipe_fds[2], agent = -1, r;
+
+    if (s->launcher_fd < 0)
+        return error_set(&rep->err, -ENOSYS, "flamed-broker could not start its launcher");
+    r = collect(s, q, &t, &m.job, &rep->err);
+    if (r == 0)
+        r = agents_get(&s->agents, &t, q->start_ticks, &agent, &rep->err);
+    if (r == 0)
+        r = make_out(q, &t, &out, &rep->err);
+    if (r == 0)
+        r = target_open_root(&t, &root, &rep->err);
+    if (r == 0)
+        r = target_open_proc(&t, "status", &status, &rep->err);
+    if (r == 0 && pipe2(pipe_fds, O_CLOEXEC) < 0)
+        r = error_errno(&rep->err, "cannot make a pipe");
+    if (r)
+        return r;
+    result = pipe_fds[0];
+    result_in = pipe_fds[1];
+    r = target_check(&t);
+    if (r == 0) {
+        const int fds[LAUNCHER_FDS] = { result_in, t.pidfd, agent, out, root, status };
+
+        r = launcher_send(s->launcher_fd, &m, fds);
+        if (r < 0) {
+            s->launcher_fd = close_fd(s->launcher_fd);
+            return error_code(&rep->err, r, "the launcher of flamed-broker is gone");
+        }
+    }
+    if (r == 0) {
+        reply_fd(rep, take_fd(&result));
+        reply_fd(rep, take_fd(&out));
+    }
+    return r;
+}
