@@ -3,8 +3,8 @@
 #include "render/formats.h"
 
 static const struct render_format FORMATS[] = {
-    { "html", "text/html; charset=utf-8", "html", /* keep_lines= */ true, false, render_html },
-    { "collapsed", "text/plain; charset=utf-8", "collapsed.txt", false, false, render_collapsed },
+    { "html", "text/html; charset=utf-8", "html", render_html, .keep_lines = true },
+    { "collapsed", "text/plain; charset=utf-8", "collapsed.txt", render_collapsed, .exact = false },
     { "json", "application/json", "json", render_json, .keep_lines = true },
 };
 

@@ -28,11 +28,11 @@ struct render_format {
     const char *name;         /* "html" */
     const char *content_type; /* with charset where it has one */
     const char *extension;    /* "html" */
-    bool exact;               /* wants a view that was made with view_opts.exact */
     /* Appends to @out. @o may be NULL. 0, -EFBIG (over out's ceiling), -ENOMEM. */
     int (*render)(const struct view *v, const struct render_opts *o, struct buf *out,
                   struct error *err);
     bool keep_lines; /* wants a view with view_opts.keep_lines */
+    bool exact;      /* wants a view with view_opts.exact */
 };
 
 const struct render_format *render_formats(size_t *ret_count);

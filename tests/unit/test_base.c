@@ -12,16 +12,18 @@ static const struct {
     const char *out;
 } CLEAN_CASES[] = {
     { "plain", 5, TEXT_UTF8, "plain" },
-    { "a\nb\x1b", 4, TEXT_UTF8, "a\xef\xbf\xbd" "b\xef\xbf\xbd" },
-    { "\xc2\x9b", 2, TEXT_UTF8, "\xef\xbf\xbd" },                 /* C1 */
-    { "\xe2\x80\xae", 3, TEXT_UTF8, "\xef\xbf\xbd" },             /* bidi override */
-    { "\xc0\x80", 2, TEXT_MODIFIED_UTF8, "\xef\xbf\xbd" },        /* NUL */
-    { "\xc0\x80", 2, TEXT_UTF8, "\xef\xbf\xbd" },                 /* overlong */
+    { "a\nb\x1b", 4, TEXT_UTF8,
+      "a\xef\xbf\xbd"
+      "b\xef\xbf\xbd" },
+    { "\xc2\x9b", 2, TEXT_UTF8, "\xef\xbf\xbd" },          /* C1 */
+    { "\xe2\x80\xae", 3, TEXT_UTF8, "\xef\xbf\xbd" },      /* bidi override */
+    { "\xc0\x80", 2, TEXT_MODIFIED_UTF8, "\xef\xbf\xbd" }, /* NUL */
+    { "\xc0\x80", 2, TEXT_UTF8, "\xef\xbf\xbd" },          /* overlong */
     { "\xed\xa0\xbd\xed\xb8\x80", 6, TEXT_MODIFIED_UTF8, "\xf0\x9f\x98\x80" },
-    { "\xed\xa0\xbd!", 4, TEXT_MODIFIED_UTF8, "\xef\xbf\xbd!" },  /* lone surrogate */
+    { "\xed\xa0\xbd!", 4, TEXT_MODIFIED_UTF8, "\xef\xbf\xbd!" }, /* lone surrogate */
     { "\xf0\x9f\x98\x80", 4, TEXT_UTF8, "\xf0\x9f\x98\x80" },
-    { "\xe2\x80", 2, TEXT_UTF8, "\xef\xbf\xbd\xef\xbf\xbd" },     /* cut short */
-    { "0123456789abcdef", 16, TEXT_UTF8, "0123456789abcdef" },    /* exactly the limit */
+    { "\xe2\x80", 2, TEXT_UTF8, "\xef\xbf\xbd\xef\xbf\xbd" },  /* cut short */
+    { "0123456789abcdef", 16, TEXT_UTF8, "0123456789abcdef" }, /* exactly the limit */
     { "0123456789abcdefg", 17, TEXT_UTF8, "0123456789abc..." },
 };
 
@@ -46,10 +48,10 @@ START_TEST(knows_well_formed_utf8)
         { "plain", true },
         { "\xc3\xa4 \xe2\x82\xac \xf0\x9f\x98\x80 \xef\xbf\xbd", true },
         { "\xff", false },
-        { "a\xc3", false },             /* cut short */
-        { "\xc0\x80", false },          /* overlong */
-        { "\xe0\x80\x80", false },      /* overlong */
-        { "\xed\xa0\x80", false },      /* surrogate */
+        { "a\xc3", false },            /* cut short */
+        { "\xc0\x80", false },         /* overlong */
+        { "\xe0\x80\x80", false },     /* overlong */
+        { "\xed\xa0\x80", false },     /* surrogate */
         { "\xf4\x90\x80\x80", false }, /* past U+10FFFF */
         { "\x80", false },
     };
