@@ -30,6 +30,7 @@ struct view_builder {
     size_t counts_cap;
     struct id_table frames; /* struct view_frame */
     uint32_t *frame_ids;    /* [p->frame_count]: id in frames + 1 */
+    uint32_t *key_first;    /* [keys.count]: row.first of the key's row, VIEW_NO_ROW: left out */
     size_t stack_cap;
     struct buf text;
 };
@@ -62,8 +63,10 @@ static int view_frame_id(struct view_builder *b, uint32_t frame, uint32_t *ret)
         *ret = b->frame_ids[frame] - 1;
         return 0;
     }
-    if (b->v->opts.lines || b->v->opts.keep_lines)
+    if (b->v->opts.lines || b->v->opts.keep_lines || b->v->opts.exact)
         vf.line = f->line;
+    if (b->v->opts.exact)
+        vf.frame = frame;
     buf_clear(&b->text);
     spell_frame(b->p, &b->v->opts, f, &b->text);
     r = b->text.error;
@@ -180,9 +183,10 @@ static bool view_wants(const struct view_opts *o, const struct profile_sample *s
     return s->mode == SAMPLE_MODE_KERNEL ? !o->no_kernel : !o->no_user;
 }
 
-static int view_count(struct view_builder *b, const struct profile_sample *s)
+static int view_count(struct view_builder *b, size_t sample)
 {
     const struct profile *p = b->p;
+    const struct profile_sample *s = &p->samples[sample];
     const struct view *v = b->v;
     struct view_key k = { .stack = s->stack, .thread = UINT32_MAX, .process = UINT32_MAX };
     uint32_t id;
@@ -196,6 +200,8 @@ static int view_count(struct view_builder *b, const struct profile_sample *s)
     r = id_table_add(&b->keys, &k, &id);
     if (r < 0)
         return r;
+    if (v->sample_rows)
+        v->sample_rows[sample] = id; /* view_place_samples() makes a row of it */
     if (b->keys.cap > b->counts_cap) {
         struct view_counts *counts = reallocarray(b->counts, b->keys.cap, sizeof(*counts));
 
@@ -233,20 +239,56 @@ static int row_compare(const void *x, const void *y, void *cookie)
     return a->thread < c->thread ? -1 : a->thread > c->thread;
 }
 
-/* Equal rows become one: different frames of the profile can read the same. */
-static void view_merge_rows(struct view *v)
+/* Equal rows become one: different frames of the profile can read the same. @row_at, by row.first:
+ * which row that became. NULL: nobody asks. */
+static void view_merge_rows(struct view *v, uint32_t *row_at)
 {
     size_t kept = 0;
 
     for (size_t i = 0; i < v->row_count; i++) {
+        uint32_t first = v->rows[i].first;
+
         if (kept && row_compare(&v->rows[kept - 1], &v->rows[i], v) == 0) {
             v->rows[kept - 1].samples += v->rows[i].samples;
             v->rows[kept - 1].value += v->rows[i].value;
         } else {
             v->rows[kept++] = v->rows[i];
         }
+        if (row_at)
+            row_at[first] = (uint32_t)kept - 1;
     }
     v->row_count = kept;
+}
+
+/* From the key of each sample to its row, by where the row's frames begin. */
+static void view_place_samples(struct view_builder *b, const uint32_t *row_at)
+{
+    uint32_t *rows = b->v->sample_rows;
+
+    for (size_t i = 0; i < b->p->sample_count; i++) {
+        uint32_t first = rows[i] == VIEW_NO_ROW ? VIEW_NO_ROW : b->key_first[rows[i]];
+
+        rows[i] = first == VIEW_NO_ROW ? VIEW_NO_ROW : row_at[first];
+    }
+}
+
+/* Sorts the rows and adds equal ones up. */
+static int view_order_rows(struct view_builder *b)
+{
+    struct view *v = b->v;
+    uint32_t *row_at = NULL;
+
+    if (v->sample_rows) {
+        row_at = calloc(v->stack_words ? v->stack_words : 1, sizeof(*row_at));
+        if (!row_at)
+            return -ENOMEM;
+    }
+    qsort_r(v->rows, v->row_count, sizeof(*v->rows), row_compare, v);
+    view_merge_rows(v, row_at);
+    if (row_at)
+        view_place_samples(b, row_at);
+    free(row_at);
+    return 0;
 }
 
 /* What a pattern list says of each frame: asked once a frame. */
@@ -337,11 +379,15 @@ static int view_make_rows(struct view_builder *b, struct error *err)
     int r = 0;
 
     v->rows = calloc(b->keys.count ? b->keys.count : 1, sizeof(*v->rows));
-    if (!v->rows)
+    b->key_first = calloc(b->keys.count ? b->keys.count : 1, sizeof(*b->key_first));
+    if (!v->rows || !b->key_first)
         return -ENOMEM;
     for (uint32_t i = 0; i < b->keys.count && r == 0; i++) {
-        r = view_make_row(b, i, &include, &exclude, &v->rows[v->row_count], err);
-        if (r == 0 && v->rows[v->row_count].n)
+        struct view_row *row = &v->rows[v->row_count];
+
+        r = view_make_row(b, i, &include, &exclude, row, err);
+        b->key_first[i] = r == 0 && row->n ? row->first : VIEW_NO_ROW;
+        if (r == 0 && row->n)
             v->row_count++;
     }
     free(include.known);
@@ -350,9 +396,19 @@ static int view_make_rows(struct view_builder *b, struct error *err)
         return r;
     v->frame_count = b->frames.count;
     v->frames = id_table_take(&b->frames);
-    qsort_r(v->rows, v->row_count, sizeof(*v->rows), row_compare, v);
-    view_merge_rows(v);
     v->value = v->samples * b->p->period;
+    return view_order_rows(b);
+}
+
+static int view_new_sample_rows(struct view *v)
+{
+    size_t n = v->profile->sample_count;
+
+    v->sample_rows = malloc((n ? n : 1) * sizeof(*v->sample_rows));
+    if (!v->sample_rows)
+        return -ENOMEM;
+    for (size_t i = 0; i < n; i++)
+        v->sample_rows[i] = VIEW_NO_ROW;
     return 0;
 }
 
@@ -366,15 +422,19 @@ int view_new(struct profile *p, const struct view_opts *o, struct view **ret, st
         return error_set(err, -ENOMEM, "not enough memory to render this profile");
     v->profile = profile_ref(p);
     v->opts = *o;
+    match_begin(o->include);
+    match_begin(o->exclude);
     id_table_init(&b.keys, sizeof(struct view_key), UINT32_MAX / 2);
     id_table_init(&b.frames, sizeof(struct view_frame), UINT32_MAX / 2);
     buf_init(&b.text, (size_t)64 << 10);
     b.frame_ids = calloc(p->frame_count ? p->frame_count : 1, sizeof(*b.frame_ids));
     if (b.frame_ids)
         r = intern_new(VIEW_STRING_BYTES_MAX, &v->strings);
+    if (r == 0 && o->exact)
+        r = view_new_sample_rows(v);
     for (size_t i = 0; i < p->sample_count && r == 0; i++) {
         if (view_wants(o, &p->samples[i]))
-            r = view_count(&b, &p->samples[i]);
+            r = view_count(&b, i);
     }
     if (r == 0)
         r = view_make_rows(&b, err);
@@ -382,6 +442,7 @@ int view_new(struct profile *p, const struct view_opts *o, struct view **ret, st
     id_table_deinit(&b.frames);
     buf_deinit(&b.text);
     free(b.frame_ids);
+    free(b.key_first);
     free(b.counts);
     if (r < 0) {
         view_free(v);
@@ -401,6 +462,7 @@ struct view *view_free(struct view *v)
     free(v->frames);
     free(v->stack);
     free(v->rows);
+    free(v->sample_rows);
     free(v);
     return NULL;
 }

@@ -20,7 +20,9 @@ struct view_opts {
                       */
     bool annotate;   /* async-profiler's suffixes */
     bool total;      /* weigh by value, not samples */
-    size_t depth;    /* 0: whole; else at most this many frames, the middle replaced by "[...]" */
+    bool exact;   /* for formats that hold more than names: no two frames of the profile become one
+                   * however they read, and the view says which row each sample is in */
+    size_t depth; /* 0: whole; else at most this many frames, the middle replaced by "[...]" */
     /* On names as spelled by the options above; borrowed, NULL: none. */
     struct match *include; /* keep only samples whose stack has a matching frame */
     struct match *exclude; /* drop samples whose stack has one */
@@ -30,8 +32,9 @@ struct view_opts {
 struct view_frame {
     uint32_t name;         /* string of the view: as the options spell it */
     uint32_t module, file; /* strings of the view, 0: none */
-    uint32_t line;         /* with `lines` or `keep_lines`; else 0 */
+    uint32_t line;         /* with `lines`, `keep_lines` or `exact`; else 0 */
     uint32_t kind;         /* enum frame_kind */
+    uint32_t frame; /* with `exact`: index in profile->frames, 0 for synthetic ones; else 0 */
 };
 
 struct view_row {
@@ -39,6 +42,8 @@ struct view_row {
     uint64_t samples, value; /* value in the profile's unit */
     uint32_t thread; /* index in profile->threads; UINT32_MAX when rows are not split by thread */
 };
+
+#define VIEW_NO_ROW UINT32_MAX
 
 struct view {
     struct profile *profile; /* a reference */
@@ -50,6 +55,8 @@ struct view {
                             * the same, and equal prefixes, are neighbours */
     size_t frame_count, stack_words, row_count;
     uint64_t samples, value, unknown, truncated; /* totals of what is left after filtering */
+    uint32_t *sample_rows; /* with `exact`: of each sample of the profile its row, VIEW_NO_ROW where
+                            * it is left out; else NULL */
 };
 
 /* 0; -EINVAL (a regular expression takes too long); -EFBIG; -ENOMEM. */

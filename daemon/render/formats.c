@@ -5,7 +5,12 @@
 static const struct render_format FORMATS[] = {
     { "html", "text/html; charset=utf-8", "html", render_html, .keep_lines = true },
     { "collapsed", "text/plain; charset=utf-8", "collapsed.txt", render_collapsed, .exact = false },
+    { "summary", "text/plain; charset=utf-8", "summary.txt", render_summary, .exact = true },
+    { "flat", "text/plain; charset=utf-8", "flat.txt", render_flat, .exact = false },
+    { "traces", "text/plain; charset=utf-8", "traces.txt", render_traces, .exact = false },
+    { "tree", "text/plain; charset=utf-8", "tree.txt", render_tree, .exact = false },
     { "json", "application/json", "json", render_json, .keep_lines = true },
+    { "pprof", "application/octet-stream", "pb.gz", render_pprof, .exact = true },
 };
 
 const struct render_format *render_formats(size_t *ret_count)

@@ -14,6 +14,16 @@ int render_collapsed(const struct view *v, const struct render_opts *o, struct b
                      struct error *err);
 int render_json(const struct view *v, const struct render_opts *o, struct buf *out,
                 struct error *err);
+int render_summary(const struct view *v, const struct render_opts *o, struct buf *out,
+                   struct error *err);
+int render_flat(const struct view *v, const struct render_opts *o, struct buf *out,
+                struct error *err);
+int render_traces(const struct view *v, const struct render_opts *o, struct buf *out,
+                  struct error *err);
+int render_tree(const struct view *v, const struct render_opts *o, struct buf *out,
+                struct error *err);
+int render_pprof(const struct view *v, const struct render_opts *o, struct buf *out,
+                 struct error *err);
 
 /* What a row weighs: its value where the view weighs by value, else its samples. */
 uint64_t render_weight(const struct view *v, uint64_t samples, uint64_t value);

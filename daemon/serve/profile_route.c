@@ -4,16 +4,11 @@
 #include "serve/impl.h"
 #include "serve/values.h"
 
-#include "base/cleanup.h"
-#include "base/clock.h"
-
-#include <time.h>
-
 #define EVENTS_MAX 512
 
 /* Fails with the nearest name when the backend does not list req's event. True: it does, or it is
  * one that needs no looking up. */
-static bool check_event(struct request *req)
+bool check_event(struct request *req)
 {
     const char *event = req->params.event, *names[EVENTS_MAX], *near;
     struct serve *s = req->serve;
@@ -54,138 +49,71 @@ static bool check_event(struct request *req)
     return false;
 }
 
-/* "flamed-4242-cpu-20260102T030405Z.html", of letters that every file system takes. */
-static void add_filename(struct answer *a, const struct params *p, const struct profile *profile,
-                         const struct render_format *format)
+/* What a running sampling would take has no meaning for what is past. */
+static int check_past(const struct params *p, struct error *err)
 {
-    time_t when =
-        (time_t)((profile ? profile->start_realtime_ns : clock_realtime_ns()) / NSEC_PER_SEC);
-    const struct target_selector *t = &p->target;
-    const char *target = t->container       ? t->container
-                         : t->pod           ? t->pod
-                         : t->jvm           ? t->jvm
-                         : t->pod_namespace ? t->pod_namespace
-                                            : "node";
-    char name[128], stamp[32];
-    struct tm utc;
-
-    if (!gmtime_r(&when, &utc) || strftime(stamp, sizeof(stamp), "%Y%m%dT%H%M%SZ", &utc) == 0)
-        stamp[0] = '\0';
-    if (t->pid_count)
-        snprintf(name, sizeof(name), "flamed-%d%s-%.20s-%s", (int)t->pids[0],
-                 t->pid_count > 1 ? "-and-more" : "", p->event, stamp);
-    else
-        snprintf(name, sizeof(name), "flamed-%.48s-%.20s-%s", target, p->event, stamp);
-    for (char *c = name; *c; c++) {
-        if (!((*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') ||
-              *c == '-' || *c == '.'))
-            *c = '_';
+    for (int id = 0; id < PARAM_COUNT; id++) {
+        if (!(p->given & PARAMS_SAMPLING & PARAM_BIT(id)))
+            continue;
+        error_remedy(err, "leave one of them out: from= reads what was recorded, at once");
+        return error_parameter(err, param_name((enum param_id)id), -EINVAL,
+                               "%s says how to sample from now on, and from= asks for the past",
+                               param_name((enum param_id)id));
     }
-    answer_header(a, "Content-Disposition", "inline; filename=\"%s.%s\"", name, format->extension);
+    return 0;
+}
+
+/* Out of the flight recorder. */
+static void answer_recorded(struct request *req)
+{
+    struct error err = ERROR_NULL;
+    int r = check_past(&req->params, &err);
+
+    if (r < 0)
+        answer_outcome(&req->answer, r, &err, 0);
+    else
+        answer_past(req, /* stored= */ false);
 }
 
 bool handle_profile(struct request *req)
 {
+    struct capture_request c;
     struct serve *s = req->serve;
     struct error err = ERROR_NULL;
     int r;
 
+    if (req->params.given & PARAMS_RANGE) {
+        answer_recorded(req);
+        return true;
+    }
     if (!check_event(req))
         return true;
-    if (!req->head)
-        return work_capture(req);
+    if (!req->head) {
+        work_describe(req, &c);
+        if (req->wants_events)
+            progress_plan(req);
+        return work_capture(req, &c);
+    }
     r = s->be.target_check(s->be.ctx, &req->params.target, &err);
     if (r != 0) {
         answer_outcome(&req->answer, r, &err, 1);
         return true;
     }
     req->answer.status = 200;
-    req->answer.content_type = req->params.format->content_type;
     req->answer.no_body = true;
-    add_filename(&req->answer, &req->params, NULL, req->params.format);
-    return true;
-}
-
-/* What is known of the profile besides its samples, as headers. */
-static void add_facts(struct answer *a, const struct view *v)
-{
-    const struct profile *p = v->profile;
-    size_t left_out = 0;
-
-    answer_header(a, "X-Flamed-Samples", "%llu", (unsigned long long)v->samples);
-    answer_header(a, "X-Flamed-Lost", "%llu", (unsigned long long)p->lost);
-    answer_header(a, "X-Flamed-Unknown", "%llu", (unsigned long long)v->unknown);
-    answer_header(a, "X-Flamed-Truncated", "%llu", (unsigned long long)v->truncated);
-    answer_header(a, "X-Flamed-Symbols", "%s", p->symbols);
-    for (size_t i = 0; i < p->warning_count; i++) {
-        /* The last places are kept for what comes after the warnings. */
-        if (a->header_count + 2 >= ANSWER_HEADERS_MAX ||
-            a->header_bytes + strlen(p->warnings[i]) + 160 > ANSWER_HEADER_BYTES ||
-            !answer_header(a, "X-Flamed-Warning", "%s", p->warnings[i]))
-            left_out++;
+    if (req->wants_events) {
+        req->answer.content_type = STREAM_EVENTS;
+        return true;
     }
-    if (left_out)
-        answer_header(a, "X-Flamed-Warning", "%zu more warnings stand in format=json", left_out);
-}
-
-static void refuse_size(struct answer *a, size_t max_bytes)
-{
-    struct error err = ERROR_NULL;
-
-    error_set(&err, -EFBIG, "the profile is larger than an answer may be (%zu MiB)",
-              max_bytes >> 20);
-    error_remedy(&err,
-                 "ask for less: fewer processes, minwidth=0.1, depth=, names=simple, threads=0; "
-                 "or raise answer_max_bytes in the configuration");
-    answer_outcome(a, -EFBIG, &err, 0);
+    req->answer.content_type = req->params.format->content_type;
+    answer_filename(&req->answer, &req->params, NULL, req->params.format->extension);
+    return true;
 }
 
 void finish_profile(struct request *req)
 {
-    _cleanup_(view_freep) struct view *view = NULL;
-    const struct params *p = &req->params;
-    const struct render_format *format = p->format;
-    struct answer *a = &req->answer;
-    struct view_opts view_opts = p->view;
-    struct render_opts opts = {
-        .title = p->title[0] ? p->title : NULL,
-        .minwidth = p->minwidth,
-        .version = req->serve->opts.version,
-        .reverse = p->reverse,
-        .inverted = p->inverted,
-    };
-    struct error err = ERROR_NULL;
-    int r = 0;
-
-    if (!req->profile) {
-        answer_outcome(a, req->outcome ? req->outcome : -EIO, &req->err, 1);
-        return;
-    }
-    view_opts.keep_lines = format->keep_lines;
-    r = view_new(req->profile, &view_opts, &view, &err);
-    if (r == 0)
-        r = format->render(view, &opts, &a->body, &err);
-    if (r == 0)
-        r = a->body.error;
-    if (r != 0) {
-        size_t max_bytes = a->body.max;
-
-        answer_reset(a);
-        if (r == -EFBIG) {
-            refuse_size(a, max_bytes);
-        } else {
-            if (!err.msg[0])
-                error_code(&err, r, "the profile could not be written as %s", format->name);
-            answer_outcome(a, r, &err, 0);
-        }
-        return;
-    }
-    a->status = 200;
-    a->content_type = format->content_type;
-    add_filename(a, p, req->profile, format);
-    add_facts(a, view);
-    if (req->err.msg[0]) /* there is a profile all the same: it could not be stored */
-        answer_header(a, "X-Flamed-Warning", "%s", req->err.msg);
-    else if (req->profile->id[0])
-        answer_header(a, "X-Flamed-Capture", "%s", req->profile->id);
+    if (req->profile)
+        answer_profile(req, req->profile, req->params.format);
+    else
+        answer_outcome(&req->answer, req->outcome ? req->outcome : -EIO, &req->err, 1);
 }

@@ -139,7 +139,7 @@ START_TEST(an_empty_profile_renders_in_every_format)
     size_t n;
     const struct render_format *formats = render_formats(&n);
 
-    ck_assert_uint_eq(n, 3);
+    ck_assert_uint_ge(n, 8);
     for (size_t i = 0; i < n; i++) {
         _cleanup_buf_ struct buf out = BUF_NULL;
         const char *text = render(formats[i].name, NULL, &out);
@@ -305,6 +305,8 @@ START_TEST(the_ceiling_is_an_error_with_a_sentence)
         _cleanup_buf_ struct buf out = BUF_NULL;
         struct error err = ERROR_NULL;
 
+        if (formats[i].exact || !strncmp(formats[i].content_type, "text/plain", 10))
+            continue; /* test_render_formats.c asks those, with profiles that fill them */
         buf_init(&out, 1000);
         ck_assert_int_eq(formats[i].render(&view, NULL, &out, &err), -EFBIG);
         ck_assert_ptr_nonnull(strstr(err.msg, "larger than"));

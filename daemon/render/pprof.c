@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Format `pprof`: what `go tool pprof`, Parca and Pyroscope read. A protobuf message is the
+ * concatenation of its parts, so the profile is packed and compressed piece by piece, and no tree
+ * of a million samples ever stands in memory.
+ */
+#include "base/cleanup.h"
+#include "render/formats.h"
+#include "render/proto/pprof.pb-c.h"
+#include "render/stacks.h"
+
+#include <zlib.h>
+
+#define PPROF_LABELS_MAX 6 /* of a thread */
+#define PPROF_ZLIB_LEVEL 1 /* higher ones take far longer and save a fiftieth */
+#define PPROF_STRING_BYTES_MAX ((size_t)256 << 20)
+#define PPROF_GZIP 16 /* added to the window bits: a gzip header, without name or time */
+
+/* Labels of one thread, made when it is first met. */
+struct pprof_labels {
+    Pprof__Label labels[PPROF_LABELS_MAX], *refs[PPROF_LABELS_MAX];
+    size_t n;
+    bool made;
+};
+
+struct pprof {
+    const struct view *v;
+    struct stacks stacks;
+    struct intern *strings; /* the string table so far */
+    struct buf piece;       /* a packed message on its way to the compressor */
+    struct buf *out;
+    z_stream z;
+    bool z_made;
+    struct pprof_labels *threads; /* [thread_count + 1], the last one of no thread */
+    int error;                    /* the first one, sticky */
+};
+
+static void pprof_fail(struct pprof *x, int r)
+{
+    if (x->error == 0 && r < 0)
+        x->error = r;
+}
+
+/* ---- the compressor ---- */
+
+static int pprof_open(struct pprof *x)
+{
+    int r = deflateInit2(&x->z, PPROF_ZLIB_LEVEL, Z_DEFLATED, MAX_WBITS + PPROF_GZIP, MAX_MEM_LEVEL,
+                         Z_DEFAULT_STRATEGY);
+
+    x->z_made = r == Z_OK;
+    return r == Z_OK ? 0 : -ENOMEM;
+}
+
+static void pprof_deflate(struct pprof *x, struct span in, int flush)
+{
+    unsigned char chunk[16384];
+    int r;
+
+    x->z.next_in = (unsigned char *)in.p;
+    x->z.avail_in = (unsigned)in.n; /* a piece is at most PPROF_STRING_BYTES_MAX */
+    do {
+        x->z.next_out = chunk;
+        x->z.avail_out = sizeof(chunk);
+        r = deflate(&x->z, flush);
+        if (r != Z_OK && r != Z_STREAM_END && r != Z_BUF_ERROR) {
+            pprof_fail(x, -EIO);
+            return;
+        }
+        buf_add(x->out, chunk, sizeof(chunk) - x->z.avail_out);
+    } while (x->z.avail_out == 0 && !x->out->error);
+    pprof_fail(x, x->out->error);
+}
+
+struct pprof_buffer {
+    ProtobufCBuffer base;
+    struct buf *to;
+};
+
+static void pprof_append(ProtobufCBuffer *buffer, size_t n, const uint8_t *data)
+{
+    buf_add(((struct pprof_buffer *)buffer)->to, data, n);
+}
+
+/* Writes a part of the profile. */
+static void pprof_put(struct pprof *x, const Pprof__Profile *part)
+{
+    struct pprof_buffer to = { .base.append = pprof_append, .to = &x->piece };
+
+    if (x->error)
+        return;
+    pprof__profile__pack_to_buffer(part, &to.base);
+    pprof_fail(x, x->piece.error);
+    if (x->piece.n >= (size_t)64 << 10 && !x->error) {
+        pprof_deflate(x, buf_span(&x->piece), Z_NO_FLUSH);
+        buf_clear(&x->piece);
+    }
+}
+
+/* ---- strings ---- */
+
+static int64_t pprof_string(struct pprof *x, struct span s)
+{
+    uint32_t id = 0;
+
+    pprof_fail(x, intern_add(x->strings, s, &id) < 0 ? -ENOMEM : 0);
+    return id;
+}
+
+static void pprof_put_strings(struct pprof *x)
+{
+    uint32_t n = intern_count(x->strings);
+
+    for (uint32_t i = 0; i < n && !x->error; i++) {
+        char *s = (char *)intern_get(x->strings, i).p; /* a NUL follows */
+        Pprof__Profile part = PPROF__PROFILE__INIT;
+
+        part.string_table = &s;
+        part.n_string_table = 1;
+        pprof_put(x, &part);
+    }
+}
+
+static void pprof_comment(struct pprof *x, const char *fmt, ...) PRINTF_LIKE(2, 3);
+static void pprof_comment(struct pprof *x, const char *fmt, ...)
+{
+    _cleanup_buf_ struct buf text = BUF_NULL;
+    Pprof__Profile part = PPROF__PROFILE__INIT;
+    int64_t comment;
+    va_list ap;
+
+    buf_init(&text, RENDER_MAX_BYTES);
+    va_start(ap, fmt);
+    buf_vprintf(&text, fmt, ap);
+    va_end(ap);
+    pprof_fail(x, text.error);
+    comment = pprof_string(x, buf_span(&text));
+    part.comment = &comment;
+    part.n_comment = 1;
+    pprof_put(x, &part);
+}
+
+/* ---- tables ---- */
+
+static void pprof_put_mappings(struct pprof *x)
+{
+    for (uint32_t i = 0; i < x->stacks.mappings.count && !x->error; i++) {
+        Pprof__Mapping mapping = PPROF__MAPPING__INIT, *ref = &mapping;
+        Pprof__Profile part = PPROF__PROFILE__INIT;
+
+        mapping.id = i + 1;
+        mapping.filename = pprof_string(x, stacks_mapping_path(&x->stacks, i));
+        mapping.build_id = pprof_string(x, stacks_mapping_build_id(&x->stacks, i));
+        /* What could be named is named: readers need not look for the file. */
+        mapping.has_functions = mapping.has_filenames = true;
+        mapping.has_line_numbers = mapping.has_inline_frames = true;
+        part.mapping = &ref;
+        part.n_mapping = 1;
+        pprof_put(x, &part);
+    }
+}
+
+static void pprof_put_functions(struct pprof *x)
+{
+    for (uint32_t i = 0; i < x->stacks.functions.count && !x->error; i++) {
+        const struct stacks_function *f = stacks_function(&x->stacks, i);
+        Pprof__Function function = PPROF__FUNCTION__INIT, *ref = &function;
+        Pprof__Profile part = PPROF__PROFILE__INIT;
+
+        function.id = i + 1;
+        /* Without a system name no reader tries to demangle. */
+        function.name = pprof_string(x, view_string(x->v, f->name));
+        function.filename = pprof_string(x, view_string(x->v, f->file));
+        part.function = &ref;
+        part.n_function = 1;
+        pprof_put(x, &part);
+    }
+}
+
+static void pprof_put_location(struct pprof *x, uint32_t id)
+{
+    const struct stacks *s = &x->stacks;
+    uint32_t mapping = stacks_location_mapping(s, id), n = 0, i = 0;
+    Pprof__Location location = PPROF__LOCATION__INIT, *ref = &location;
+    Pprof__Profile part = PPROF__PROFILE__INIT;
+    _cleanup_free_ Pprof__Line *lines = NULL;
+    _cleanup_free_ Pprof__Line **refs = NULL;
+
+    for (uint32_t at = stacks_innermost(s, id); at != STACKS_NONE; at = stacks_node(s, at)->caller)
+        n++;
+    lines = calloc(n, sizeof(*lines));
+    refs = calloc(n, sizeof(struct Pprof__Line *));
+    if (!lines || !refs) {
+        pprof_fail(x, -ENOMEM);
+        return;
+    }
+    for (uint32_t at = stacks_innermost(s, id); i < n; at = stacks_node(s, at)->caller, i++) {
+        uint32_t frame = stacks_node(s, at)->frame;
+
+        pprof__line__init(&lines[i]);
+        lines[i].function_id = s->function_of_frame[frame] + 1;
+        lines[i].line = x->v->frames[frame].line;
+        refs[i] = &lines[i];
+    }
+    location.id = id + 1;
+    location.mapping_id = mapping == STACKS_NONE ? 0 : mapping + 1;
+    location.line = refs;
+    location.n_line = n;
+    part.location = &ref;
+    part.n_location = 1;
+    pprof_put(x, &part);
+}
+
+/* ---- samples ---- */
+
+static void labels_add_text(struct pprof *x, struct pprof_labels *l, const char *key, uint32_t text)
+{
+    struct span s = intern_get(x->v->profile->strings, text);
+    Pprof__Label *label = &l->labels[l->n];
+
+    if (!s.n)
+        return;
+    pprof__label__init(label);
+    label->key = pprof_string(x, span_of(key));
+    label->str = pprof_string(x, s);
+    l->refs[l->n++] = label;
+}
+
+static void labels_add_number(struct pprof *x, struct pprof_labels *l, const char *key, int64_t n)
+{
+    Pprof__Label *label = &l->labels[l->n];
+
+    pprof__label__init(label);
+    label->key = pprof_string(x, span_of(key));
+    label->num = n;
+    l->refs[l->n++] = label;
+}
+
+static const struct pprof_labels *pprof_labels_of(struct pprof *x, uint32_t thread)
+{
+    const struct profile *p = x->v->profile;
+    struct pprof_labels *l = &x->threads[MIN((size_t)thread, p->thread_count)];
+    const struct profile_process *process;
+
+    if (thread >= p->thread_count || l->made)
+        return l;
+    l->made = true;
+    labels_add_text(x, l, "thread", p->threads[thread].name);
+    labels_add_number(x, l, "tid", p->threads[thread].host_tid);
+    if (p->threads[thread].process >= p->process_count)
+        return l;
+    process = &p->processes[p->threads[thread].process];
+    labels_add_number(x, l, "pid", process->host_pid);
+    labels_add_text(x, l, "container", process->container);
+    labels_add_text(x, l, "pod", process->pod);
+    labels_add_text(x, l, "namespace", process->pod_namespace);
+    return l;
+}
+
+static void pprof_put_samples(struct pprof *x)
+{
+    const struct stacks *s = &x->stacks;
+    _cleanup_free_ uint64_t *locations = NULL;
+    uint32_t longest = 1;
+
+    for (size_t r = 0; r < x->v->row_count; r++)
+        longest = MAX(longest, s->places_at[r + 1] - s->places_at[r]);
+    locations = calloc(longest, sizeof(*locations));
+    if (!locations)
+        pprof_fail(x, -ENOMEM);
+    for (uint32_t i = 0; i < s->keys.count && !x->error; i++) {
+        const struct stacks_key *key = stacks_key(s, i);
+        const struct pprof_labels *labels = pprof_labels_of(x, key->thread);
+        Pprof__Sample sample = PPROF__SAMPLE__INIT, *ref = &sample;
+        Pprof__Profile part = PPROF__PROFILE__INIT;
+        int64_t values[2] = { (int64_t)s->counts[i],
+                              (int64_t)(s->counts[i] * x->v->profile->period) };
+        uint32_t at = s->places_at[key->row];
+
+        sample.n_location_id = s->places_at[key->row + 1] - at;
+        sample.location_id = locations;
+        for (size_t k = 0; k < sample.n_location_id; k++)
+            locations[k] = (uint64_t)s->places[at + k] + 1;
+        sample.value = values;
+        sample.n_value = ARRAY_SIZE(values);
+        sample.label = (Pprof__Label **)labels->refs;
+        sample.n_label = labels->n;
+        part.sample = &ref;
+        part.n_sample = 1;
+        pprof_put(x, &part);
+    }
+}
+
+/* ---- the rest ---- */
+
+static void pprof_put_facts(struct pprof *x)
+{
+    const struct profile *p = x->v->profile;
+    Pprof__ValueType samples = PPROF__VALUE_TYPE__INIT, value = PPROF__VALUE_TYPE__INIT;
+    Pprof__ValueType *types[] = { &samples, &value };
+    Pprof__Profile part = PPROF__PROFILE__INIT;
+
+    samples.type = pprof_string(x, SPAN("samples"));
+    samples.unit = pprof_string(x, SPAN("count"));
+    value.type = pprof_string(x, span_of(p->event));
+    value.unit = pprof_string(x, span_of(p->unit));
+    part.sample_type = types;
+    part.n_sample_type = ARRAY_SIZE(types);
+    part.default_sample_type = value.type; /* as of a Go program: time */
+    part.period_type = &value;
+    part.period = (int64_t)p->period;
+    part.time_nanos = (int64_t)p->start_realtime_ns;
+    part.duration_nanos = p->end_ns > p->start_ns ? (int64_t)(p->end_ns - p->start_ns) : 0;
+    pprof_put(x, &part);
+}
+
+static void pprof_put_comments(struct pprof *x, const struct render_opts *o)
+{
+    const struct profile *p = x->v->profile;
+
+    if (o && o->version)
+        pprof_comment(x, "flamed %s", o->version);
+    if (o && o->title && *o->title)
+        pprof_comment(x, "title: %s", o->title);
+    if (p->target[0])
+        pprof_comment(x, "target: %s", p->target);
+    if (p->symbols[0])
+        pprof_comment(x, "symbols: %s", p->symbols);
+    pprof_comment(x, "quality: %llu samples, %llu unknown, %llu truncated, %llu lost",
+                  (unsigned long long)x->v->samples, (unsigned long long)x->v->unknown,
+                  (unsigned long long)x->v->truncated, (unsigned long long)p->lost);
+    for (size_t i = 0; i < p->warning_count; i++)
+        pprof_comment(x, "warning: %s", p->warnings[i]);
+}
+
+static int pprof_init(struct pprof *x)
+{
+    int r = stacks_init(&x->stacks, x->v);
+
+    buf_init(&x->piece, PPROF_STRING_BYTES_MAX);
+    if (r == 0)
+        r = intern_new(PPROF_STRING_BYTES_MAX, &x->strings);
+    if (r == 0)
+        r = pprof_open(x);
+    x->threads = calloc(x->v->profile->thread_count + 1, sizeof(*x->threads));
+    return r == 0 && !x->threads ? -ENOMEM : r;
+}
+
+static void pprof_deinit(struct pprof *x)
+{
+    stacks_deinit(&x->stacks);
+    intern_free(x->strings);
+    buf_deinit(&x->piece);
+    free(x->threads);
+    if (x->z_made)
+        deflateEnd(&x->z);
+}
+
+int render_pprof(const struct view *v, const struct render_opts *o, struct buf *out,
+                 struct error *err)
+{
+    _cleanup_(pprof_deinit) struct pprof x = { .v = v, .out = out };
+
+    pprof_fail(&x, pprof_init(&x));
+    if (!x.error) {
+        pprof_put_facts(&x);
+        pprof_put_comments(&x, o);
+        pprof_put_mappings(&x);
+        pprof_put_functions(&x);
+        for (uint32_t i = 0; i < x.stacks.locations.count && !x.error; i++)
+            pprof_put_location(&x, i);
+        pprof_put_samples(&x);
+        pprof_put_strings(&x);
+    }
+    if (!x.error)
+        pprof_deflate(&x, buf_span(&x.piece), Z_FINISH);
+    if (x.error && !out->error)
+        return error_code(err, x.error, "cannot render the profile");
+    return render_result(out, err);
+}

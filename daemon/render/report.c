@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "render/report.h"
+
+#include "base/clock.h"
+
+void report_add_label(struct buf *out, const char *label)
+{
+    buf_printf(out, "%-20s: ", label);
+}
+
+void report_add_share(const struct view *v, uint64_t samples, struct buf *out)
+{
+    buf_printf(out, "%llu (%.2f%%)\n", (unsigned long long)samples,
+               report_percent(samples, v->samples));
+}
+
+const char *report_unit(const struct view *v)
+{
+    const char *unit = v->profile->unit;
+
+    return !strcmp(unit, "nanoseconds") ? "ns" : !strcmp(unit, "count") ? "events" : unit;
+}
+
+double report_percent(uint64_t part, uint64_t whole)
+{
+    return whole ? 100.0 * (double)part / (double)whole : 0;
+}
+
+size_t report_top(const struct render_opts *o)
+{
+    return o && o->top ? o->top : RENDER_TOP_DEFAULT;
+}
+
+uint64_t report_weigh(const struct view *v, struct report_weight w)
+{
+    return render_weight(v, w.samples, w.value);
+}
+
+struct report_weight report_whole(const struct view *v)
+{
+    return (struct report_weight){ v->samples, v->value };
+}
+
+void report_add_columns(const struct view *v, struct report_weight w, struct buf *out)
+{
+    buf_printf(out, "%14llu  %6.2f%%  %9llu  ", (unsigned long long)w.value,
+               report_percent(report_weigh(v, w), report_weigh(v, report_whole(v))),
+               (unsigned long long)w.samples);
+}
+
+void report_add_table_head(const struct view *v, const char *title, struct buf *out)
+{
+    buf_printf(out, "%14s  percent    samples  %s\n", report_unit(v), title);
+    buf_add_str(out, "  ------------  -------  ---------  ---\n");
+}
+
+void report_add_rest(const struct view *v, size_t count, struct report_weight w, const char *what,
+                     struct buf *out)
+{
+    if (!count)
+        return;
+    report_add_columns(v, w, out);
+    buf_printf(out, "[%zu more %s]\n", count, what);
+}
+
+static void add_event(const struct profile *p, struct buf *out)
+{
+    report_add_label(out, "Event");
+    buf_add_str(out, p->event);
+    if (!p->period)
+        buf_add_char(out, '\n');
+    else if (!strcmp(p->unit, "nanoseconds"))
+        buf_printf(out, ", every %.6g ms (%.6g Hz)\n", (double)p->period / 1e6,
+                   (double)NSEC_PER_SEC / (double)p->period);
+    else
+        buf_printf(out, ", every %llu %s\n", (unsigned long long)p->period,
+                   !strcmp(p->unit, "bytes") ? "bytes" : "events");
+}
+
+static void add_time(const struct profile *p, struct buf *out)
+{
+    time_t seconds = (time_t)(p->start_realtime_ns / NSEC_PER_SEC);
+    uint64_t duration_ns = p->end_ns > p->start_ns ? p->end_ns - p->start_ns : 0;
+    char text[32];
+    struct tm tm;
+
+    if (!gmtime_r(&seconds, &tm) || !strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S UTC", &tm))
+        return;
+    report_add_label(out, "Time");
+    buf_printf(out, "%s, %.3f s\n", text, (double)duration_ns / 1e9);
+}
+
+void report_add_head(const struct view *v, const struct render_opts *o, struct buf *out)
+{
+    const struct profile *p = v->profile;
+
+    buf_add_str(out, "--- Execution profile ---\n");
+    if (o && o->title && *o->title) {
+        report_add_label(out, "Title");
+        buf_printf(out, "%s\n", o->title);
+    }
+    if (p->target[0]) {
+        report_add_label(out, "Target");
+        buf_printf(out, "%s\n", p->target);
+    }
+    add_event(p, out);
+    add_time(p, out);
+    if (p->symbols[0]) {
+        report_add_label(out, "Symbols");
+        buf_printf(out, "%s\n", p->symbols);
+    }
+    report_add_label(out, "Total samples");
+    buf_printf(out, "%llu\n", (unsigned long long)v->samples);
+    report_add_label(out, "unknown");
+    report_add_share(v, v->unknown, out);
+    report_add_label(out, "truncated");
+    report_add_share(v, v->truncated, out);
+    report_add_label(out, "lost");
+    buf_printf(out, "%llu\n", (unsigned long long)p->lost);
+    for (size_t i = 0; i < p->warning_count; i++) {
+        report_add_label(out, "warning");
+        buf_printf(out, "%s\n", p->warnings[i]);
+    }
+}

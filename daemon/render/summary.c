@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Format `summary`: what was measured, how good it is, and where the time went in a few lines:
+ * kinds of work, processes and threads.
+ */
+#include "base/cleanup.h"
+#include "profile/category.h"
+#include "render/report.h"
+
+#define SUMMARY_ROWS 20 /* of processes and of threads */
+
+/* A process or thread, by its index in the profile. */
+struct summary_row {
+    uint64_t samples;
+    uint32_t index;
+};
+
+struct summary {
+    const struct view *v;
+    uint64_t categories[CATEGORY_COUNT], ends[PROFILE_ENDS];
+    struct summary_row *threads, *processes;
+};
+
+static void summary_count(struct summary *s, const struct profile_sample *sample)
+{
+    const struct profile *p = s->v->profile;
+    unsigned category = PROFILE_SAMPLE_CATEGORY(sample->flags);
+
+    if (category < CATEGORY_COUNT)
+        s->categories[category] += sample->count;
+    if (sample->flags & PROFILE_SAMPLE_TRUNCATED)
+        s->ends[PROFILE_SAMPLE_END(sample->flags)] += sample->count;
+    if (sample->thread >= p->thread_count)
+        return;
+    s->threads[sample->thread].samples += sample->count;
+    if (p->threads[sample->thread].process < p->process_count)
+        s->processes[p->threads[sample->thread].process].samples += sample->count;
+}
+
+static int summary_init(struct summary *s)
+{
+    const struct view *v = s->v;
+    const struct profile *p = v->profile;
+
+    s->threads = calloc(p->thread_count + 1, sizeof(*s->threads));
+    s->processes = calloc(p->process_count + 1, sizeof(*s->processes));
+    if (!s->threads || !s->processes)
+        return -ENOMEM;
+    for (size_t i = 0; i < p->thread_count; i++)
+        s->threads[i].index = (uint32_t)i;
+    for (size_t i = 0; i < p->process_count; i++)
+        s->processes[i].index = (uint32_t)i;
+    for (size_t i = 0; v->sample_rows && i < p->sample_count; i++)
+        if (v->sample_rows[i] != VIEW_NO_ROW)
+            summary_count(s, &p->samples[i]);
+    return 0;
+}
+
+static void summary_deinit(struct summary *s)
+{
+    free(s->threads);
+    free(s->processes);
+}
+
+static int summary_row_cmp(const void *a, const void *b)
+{
+    const struct summary_row *x = a, *y = b;
+
+    if (x->samples != y->samples)
+        return x->samples < y->samples ? 1 : -1;
+    return (x->index > y->index) - (x->index < y->index);
+}
+
+static void add_name(const struct summary *s, bool threads, uint32_t index, struct buf *out)
+{
+    const struct profile *p = s->v->profile;
+
+    buf_add_span(
+        out, intern_get(p->strings, threads ? p->threads[index].name : p->processes[index].name));
+    buf_printf(out, threads ? " tid=%d\n" : " pid=%d\n",
+               threads ? p->threads[index].host_tid : p->processes[index].host_pid);
+}
+
+/* The busiest ones, in order. */
+static void add_rows(const struct summary *s, struct summary_row *rows, size_t n, bool threads,
+                     struct buf *out)
+{
+    const struct view *v = s->v;
+    size_t used = 0;
+    uint64_t rest = 0;
+
+    qsort(rows, n, sizeof(*rows), summary_row_cmp);
+    while (used < n && rows[used].samples)
+        used++;
+    if (!used)
+        return;
+    buf_add_char(out, '\n');
+    report_add_table_head(v, threads ? "threads" : "processes", out);
+    for (size_t i = 0; i < used && i < SUMMARY_ROWS; i++) {
+        report_add_columns(
+            v, (struct report_weight){ rows[i].samples, rows[i].samples * v->profile->period },
+            out);
+        add_name(s, threads, rows[i].index, out);
+    }
+    for (size_t i = SUMMARY_ROWS; i < used; i++)
+        rest += rows[i].samples;
+    report_add_rest(v, used > SUMMARY_ROWS ? used - SUMMARY_ROWS : 0,
+                    (struct report_weight){ rest, rest * v->profile->period },
+                    threads ? "threads" : "processes", out);
+}
+
+static void add_categories(const struct summary *s, struct buf *out)
+{
+    buf_add_char(out, '\n');
+    report_add_table_head(s->v, "work", out);
+    for (unsigned i = 0; i < CATEGORY_COUNT; i++) {
+        uint64_t n = s->categories[i];
+
+        if (!n)
+            continue;
+        report_add_columns(s->v, (struct report_weight){ n, n * s->v->profile->period }, out);
+        buf_printf(out, "%s\n", CATEGORY_NAMES[i]);
+    }
+}
+
+int render_summary(const struct view *v, const struct render_opts *o, struct buf *out,
+                   struct error *err)
+{
+    _cleanup_(summary_deinit) struct summary s = { .v = v };
+
+    if (summary_init(&s) < 0)
+        return error_set(err, -ENOMEM, "no memory to render the profile");
+    report_add_head(v, o, out);
+    for (unsigned i = 0; i < PROFILE_ENDS; i++) {
+        if (!s.ends[i])
+            continue;
+        report_add_label(out, profile_end_name(i));
+        buf_printf(out, "%llu (%.2f%%): %s\n", (unsigned long long)s.ends[i],
+                   report_percent(s.ends[i], v->samples), profile_end_words(i));
+    }
+    if (v->samples)
+        add_categories(&s, out);
+    add_rows(&s, s.processes, v->profile->process_count, /* threads= */ false, out);
+    add_rows(&s, s.threads, v->profile->thread_count, /* threads= */ true, out);
+    return render_result(out, err);
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How long each format takes, and how much memory, for a million samples, 50,000 stacks and 1,000
+ * threads. render_bench [FORMAT [LIMIT_SECONDS [LIMIT_MIB]]]: without arguments a table of all;
+ * with limits it fails beyond them. Each format runs in a process of its own, so that memory is its
+ * own.
+ */
+#include "../formats/made.h"
+#include "base/clock.h"
+#include "render/render.h"
+
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static double rss_mib(void)
+{
+    struct rusage usage;
+
+    getrusage(RUSAGE_SELF, &usage);
+    return (double)usage.ru_maxrss / 1024;
+}
+
+/* 0 within the limits. */
+static int measure(struct profile *p, const struct render_format *f, bool threads, double seconds,
+                   double mib)
+{
+    struct view_opts vo = { .exact = f->exact, .keep_lines = f->keep_lines, .threads = threads };
+    struct render_opts o = { .version = "0.0-test" };
+    double before_mib = rss_mib(), took, used_mib;
+    uint64_t start_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+    struct error err = ERROR_NULL;
+    struct view *v = NULL;
+    struct buf out = BUF_NULL;
+    int r;
+
+    buf_init(&out, (size_t)1 << 30);
+    r = view_new(p, &vo, &v, &err);
+    if (r == 0)
+        r = f->render(v, &o, &out, &err);
+    took = (double)(clock_ns(CLOCK_PROCESS_CPUTIME_ID) - start_ns) / 1e9;
+    used_mib = rss_mib() - before_mib;
+    if (r < 0) {
+        fprintf(stderr, "%s: %s\n", f->name, err.msg);
+        return 1;
+    }
+    printf("%-12s %-9s %6.2f s %7.0f MiB more %10.1f MB\n", f->name, threads ? "threads=1" : "",
+           took, used_mib, (double)out.n / 1e6);
+    fflush(stdout);
+    return (seconds > 0 && took > seconds) || (mib > 0 && used_mib > mib);
+}
+
+int main(int argc, char **argv)
+{
+    struct profile *p = made_profile("big");
+    double seconds = argc > 2 ? strtod(argv[2], NULL) : 0,
+           mib = argc > 3 ? strtod(argv[3], NULL) : 0;
+    size_t n;
+    const struct render_format *formats = render_formats(&n);
+    int bad = 0;
+
+    for (size_t i = 0; i < 2 * n; i++) {
+        const struct render_format *f = &formats[i / 2];
+        int status = 0;
+        pid_t pid;
+
+        if (argc > 1 && strcmp(argv[1], "all") != 0 && strcmp(argv[1], f->name) != 0)
+            continue;
+        pid = fork();
+        if (pid == 0)
+            _exit(measure(p, f, i % 2 == 1, i % 2 == 1 ? 0 : seconds, i % 2 == 1 ? 0 : mib));
+        if (pid < 0 || waitpid(pid, &status, 0) != pid || status != 0)
+            bad = 1;
+    }
+    profile_unref(p);
+    return bad;
+}

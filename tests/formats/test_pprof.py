@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`go tool pprof` reads pprof, and agrees with collapsed to the sample; protoc knows every field."""
+import collections
+import gzip
+import os
+import re
+import subprocess
+import unittest
+
+import common
+
+
+def pprof(*arguments: str) -> str:
+    common.need("go")
+    return common.run("go", "tool", "pprof", "-symbolize=none", *arguments,
+                      env={**os.environ, "PPROF_TMPDIR": common.folder(), "GOFLAGS": "-mod=mod"})
+
+
+def traces(path: str) -> collections.Counter:
+    """Stacks, root first, as -traces prints them."""
+    found: collections.Counter = collections.Counter()
+    for block in pprof("-traces", "-sample_index=samples", path).split("-----------+" + "-" * 55 + "\n")[1:]:
+        stack, count = [], 0
+        for line in block.splitlines():
+            if re.match(r"^\s*[\w ]+:  ", line):  # a label
+                continue
+            if not stack:
+                count, name = line.split(None, 1)
+                count = int(count)
+            else:
+                name = line.strip()
+            stack.append(name.removesuffix(" (inline)").strip())
+        if stack:
+            found[tuple(reversed(stack))] += count
+    return found
+
+
+class Pprof(unittest.TestCase):
+    def test_traces_agree_with_collapsed(self):
+        for options in ((), ("annotate=1",), ("threads=1",), ("names=signature",), ("depth=4",),
+                        ("include=Orders|tcp",), ("exclude=Orders",)):
+            for case in ("mixed", "single"):
+                with self.subTest(case=case, options=options):
+                    self.assertEqual(traces(common.write_file(case, "pprof", *options)),
+                                     common.collapsed(case, *options))
+
+    def test_top_agrees_with_collapsed(self):
+        flat, cum = collections.Counter(), collections.Counter()
+        for stack, count in common.collapsed("mixed").items():
+            flat[stack[-1]] += count
+            for name in set(stack):
+                cum[name] += count
+        text = pprof("-top", "-sample_index=samples", "-nodecount=100000", "-nodefraction=0", "-edgefraction=0",
+                     common.write_file("mixed", "pprof"))
+        rows = {}
+        for line in text.split("cum%\n", 1)[1].splitlines():
+            own, _, _, total, _, name = line.split(None, 5)
+            rows[name.removesuffix(" (inline)").removesuffix(" (partial-inline)")] = (int(own), int(total))
+        self.assertEqual(rows, {name: (flat[name], total) for name, total in cum.items()})
+        self.assertGreater(len(rows), 20)
+
+    def test_peek_names_the_callers(self):
+        text = pprof("-peek", r"^com\.acme\.PriceTable\.lookup$", "-sample_index=samples",
+                     common.write_file("mixed", "pprof"))
+        wanted = collections.Counter()
+        for stack, count in common.collapsed("mixed").items():
+            for caller, name in zip(stack, stack[1:]):
+                if name == "com.acme.PriceTable.lookup":
+                    wanted[caller] += count
+        for caller, count in wanted.items():
+            self.assertRegex(text, rf"\n\s+{count}\s+100%\s+\|\s+{re.escape(caller)}")
+        self.assertTrue(wanted)
+
+    def test_raw_has_everything(self):
+        raw = pprof("-raw", common.write_file("mixed", "pprof"))
+        for wanted in ("samples/count cpu/nanoseconds[dflt]", f"Period: {common.PERIOD}", "PeriodType: cpu nanoseconds",
+                       "Time: 2025-11-21 01:26:54.123456789", "container:[0123456789ab]", "namespace:[prod]",
+                       "pod:[shop-6f7d]", "thread:[http-1]", "pid:[4242] tid:[4250]",
+                       "6196744a316dbd57c0fc8968df1680aac482cec4", "libjvm.so", "Source.java:568",
+                       "Comment: warning: This profile is made up: believe no number in it",
+                       "Comment: quality: 3350 samples, 31 unknown, 22 truncated, 7 lost"):
+            self.assertIn(wanted, raw)
+
+    def test_inlined_frames_share_their_caller_s_location(self):
+        raw = pprof("-raw", common.write_file("single", "pprof", "names=signature"))
+        self.assertRegex(raw, r"\d+: 0x0 M=\d+ java\.util\.HashMap\.getNode\(java\.lang\.Object\) Source\.java:568:0 s=0\(\)\n"
+                              r"\s+com\.acme\.PriceTable\.lookup\(long\) Source\.java:88:0 s=0\(\)\n"
+                              r"\s+com\.acme\.Orders\.find\(int\) Source\.java:17:0 s=0\(\)\n")
+
+    def test_empty_and_hostile(self):
+        self.assertIn("samples/count cpu/nanoseconds[dflt]", pprof("-raw", common.write_file("empty", "pprof")))
+        pprof("-top", common.write_file("empty", "pprof"))
+        self.assertEqual(sum(traces(common.write_file("hostile", "pprof")).values()),
+                         sum(common.collapsed("hostile").values()))
+
+    def test_protoc_decodes_it_without_unknown_fields(self):
+        common.need("protoc")
+        for case in common.CASES:
+            data = gzip.decompress(common.write(case, "pprof"))
+            with open(common.write_file(case, "pprof") + ".raw", "w+b") as file:
+                file.write(data)
+                file.seek(0)
+                text = common.run("protoc", "--decode=pprof.Profile", f"-I{common.PROTO}", "pprof.proto", stdin=file)
+            self.assertIsNone(re.search(r"^\s*\d+[: ]", text, re.M))  # a field without a name
+            self.assertEqual(text.count("string_table: \"\"\n"), 1)
+
+    def test_it_is_the_same_each_time(self):
+        again = subprocess.run([common.WRITE, "mixed", "pprof"], check=True, capture_output=True).stdout
+        self.assertEqual(again, common.write("mixed", "pprof"))
+
+
+if __name__ == "__main__":
+    common.main()

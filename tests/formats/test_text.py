@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""summary, flat, traces and tree add up to what collapsed says."""
+import collections
+import re
+import unittest
+
+import common
+
+
+def rows(text: str, title: str) -> dict[str, tuple[int, float, int]]:
+    """The table under TITLE: name -> (value, percent, samples)."""
+    table = text.split(f"samples  {title}\n", 1)[1].split("\n\n", 1)[0]
+    found = {}
+    for line in table.splitlines()[1:]:
+        value, percent, count, name = line.split(None, 3)
+        found[name] = (int(value), float(percent.rstrip("%")), int(count))
+    return found
+
+
+class Text(unittest.TestCase):
+    def test_flat_is_the_leaves_hottest_first(self):
+        wanted = collections.Counter()
+        for stack, count in common.collapsed("mixed").items():
+            wanted[stack[-1]] += count
+        got = rows(common.write("mixed", "flat").decode(), "top")
+        self.assertEqual({name: row[2] for name, row in got.items()}, dict(wanted))
+        counts = [row[2] for row in got.values()]
+        self.assertEqual(counts, sorted(counts, reverse=True))
+        for name, (value, percent, count) in got.items():
+            self.assertEqual(value, count * common.PERIOD)
+            self.assertAlmostEqual(percent, 100 * count / sum(counts), delta=0.006, msg=name)
+
+    def test_top_cuts_and_says_what_is_cut(self):
+        text = common.write("mixed", "flat", "top=3").decode()
+        got = rows(text, "top")
+        self.assertEqual(len(got), 4)
+        self.assertEqual(sum(row[2] for row in got.values()), sum(common.collapsed("mixed").values()))
+        self.assertRegex(text, r"\[\d+ more methods\]\n$")
+
+    def test_traces_are_the_stacks_leaf_first(self):
+        text = common.write("mixed", "traces").decode()
+        got = {}
+        for head, *frames in (block.splitlines() for block in text.split("\n\n")[1:]):
+            count = int(re.match(r"--- \d+ ns \([\d.]+%\), (\d+) samples?$", head)[1])
+            self.assertEqual([int(frame[3:5]) for frame in frames], list(range(len(frames))))
+            got[tuple(frame[7:] for frame in reversed(frames))] = count
+        self.assertEqual(got, dict(common.collapsed("mixed")))
+        self.assertEqual(list(got.values()), sorted(got.values(), reverse=True))
+        self.assertEqual(common.write("mixed", "traces", "top=2").decode().count("\n--- "), 3)
+
+    def tree(self, *options):
+        """Paths, from the top of the tree, with their samples."""
+        text, path, got = common.write("mixed", "tree", *options).decode(), [], {}
+        for line in text.split("  -----\n", 1)[1].splitlines():
+            match = re.match(r"\s*([\d.]+)%\s+([\d.]+)%\s+(\d+)  ((?:  )*)\[(\d+)\] (.*)$", line)
+            level = int(match[5])
+            self.assertEqual(len(match[4]), 2 * level)
+            path[level:] = [match[6]]
+            got[tuple(path)] = int(match[3])
+        return got
+
+    def test_tree_adds_up(self):
+        for options, step in (((), 1), (("reverse=1",), -1)):
+            wanted = collections.Counter()
+            for stack, count in common.collapsed("mixed").items():
+                stack = stack[::step]
+                for n in range(1, len(stack) + 1):
+                    wanted[stack[:n]] += count
+            self.assertEqual(self.tree("top=100000", *options), dict(wanted))
+
+    def test_tree_of_the_heaviest(self):
+        text = common.write("mixed", "tree", "top=5").decode()
+        self.assertRegex(text, r"\[\d+ lighter frames are left out: top=5\]\n$")
+        self.assertEqual(text.count("%"), 2 + 2 * 5)
+
+    def test_summary(self):
+        text = common.write("mixed", "summary").decode()
+        total = sum(common.collapsed("mixed").values())
+        self.assertIn(f"Total samples       : {total}\n", text)
+        for title in ("work", "processes", "threads"):
+            self.assertEqual(sum(row[2] for row in rows(text + "\n\n", title).values()), total)
+        self.assertEqual(rows(text + "\n\n", "threads")["main tid=5151"][2],
+                         sum(s.count for s in common.samples("mixed") if s.tid == 5151))
+        self.assertIn("frame_pointers      : 15 (0.45%): ", text)
+
+    def test_names_cannot_move_the_cursor(self):
+        for form in ("summary", "flat", "traces", "tree"):
+            text = common.write("hostile", form).decode()
+            self.assertIsNone(re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", text), form)
+
+    def test_empty(self):
+        for form in ("summary", "flat", "traces", "tree"):
+            self.assertIn("Total samples       : 0\n", common.write("empty", form).decode())
+
+
+if __name__ == "__main__":
+    common.main()
