@@ -120,138 +120,94 @@ void epoch_additions(const struct epoch *e, struct buf *out)
 /* ---- replaying: each entry must get the id that it had, and point at what is there already ----
  */
 
-static int replay_strings(struct epoch *e, struct span *s)
+/* Takes one entry and adds it. *ret_id is what it got. 0, -EBADMSG, -ENOSPC, -ENOMEM. @have: how
+ * many there were of each before this list. */
+typedef int (*replay_fn)(struct epoch *e, const struct frame_table_counts *have, struct span *s,
+                         uint32_t *ret_id);
+
+static int replay_string(struct epoch *e, const struct frame_table_counts *have, struct span *s,
+                         uint32_t *ret_id)
 {
-    struct frame_table_counts have;
-    uint64_t count;
-    int r = 0;
+    struct span text;
 
-    frame_table_counts(e->table, &have);
-    if (!blob_take_number(s, &count))
-        return -EBADMSG;
-    for (uint64_t i = 0; i < count && r == 0; i++) {
-        struct span text;
-        uint32_t id;
-
-        if (!blob_take_text(s, &text))
-            return -EBADMSG;
-        r = frame_table_string(e->table, text, &id);
-        if (r == 0 && id != have.strings + i)
-            r = -EBADMSG;
-    }
-    return r;
+    (void)have;
+    return blob_take_text(s, &text) ? frame_table_string(e->table, text, ret_id) : -EBADMSG;
 }
 
-static int replay_modules(struct epoch *e, struct span *s)
+static int replay_module(struct epoch *e, const struct frame_table_counts *have, struct span *s,
+                         uint32_t *ret_id)
 {
-    struct frame_table_counts have;
-    uint64_t count;
-    int r = 0;
+    struct module m = { 0 };
 
-    frame_table_counts(e->table, &have);
-    if (!blob_take_number(s, &count))
+    if (!blob_take_u32(s, &m.path) || !blob_take_u32(s, &m.build_id) || m.path >= have->strings ||
+        m.build_id >= have->strings)
         return -EBADMSG;
-    for (uint64_t i = 0; i < count && r == 0; i++) {
-        struct module m = { 0 };
-        uint32_t id;
-
-        if (!blob_take_u32(s, &m.path) || !blob_take_u32(s, &m.build_id) ||
-            m.path >= have.strings || m.build_id >= have.strings)
-            return -EBADMSG;
-        r = frame_table_module(e->table, &m, &id);
-        if (r == 0 && id != have.modules + i)
-            r = -EBADMSG;
-    }
-    return r;
+    return frame_table_module(e->table, &m, ret_id);
 }
 
-static int replay_functions(struct epoch *e, struct span *s)
+static int replay_function(struct epoch *e, const struct frame_table_counts *have, struct span *s,
+                           uint32_t *ret_id)
 {
-    struct frame_table_counts have;
-    uint64_t count;
-    int r = 0;
+    struct function f = { 0 };
 
-    frame_table_counts(e->table, &have);
-    if (!blob_take_number(s, &count))
+    if (!blob_take_u32(s, &f.class_name) || !blob_take_u32(s, &f.name) ||
+        !blob_take_u32(s, &f.signature) || !blob_take_u32(s, &f.file) ||
+        !blob_take_u32(s, &f.module) || f.class_name >= have->strings || f.name >= have->strings ||
+        f.signature >= have->strings || f.file >= have->strings || f.module >= have->modules)
         return -EBADMSG;
-    for (uint64_t i = 0; i < count && r == 0; i++) {
-        struct function f = { 0 };
-        uint32_t id;
-
-        if (!blob_take_u32(s, &f.class_name) || !blob_take_u32(s, &f.name) ||
-            !blob_take_u32(s, &f.signature) || !blob_take_u32(s, &f.file) ||
-            !blob_take_u32(s, &f.module) || f.class_name >= have.strings ||
-            f.name >= have.strings || f.signature >= have.strings || f.file >= have.strings ||
-            f.module >= have.modules)
-            return -EBADMSG;
-        r = frame_table_function(e->table, &f, &id);
-        if (r == 0 && id != have.functions + i)
-            r = -EBADMSG;
-    }
-    return r;
+    return frame_table_function(e->table, &f, ret_id);
 }
 
-static int replay_frames(struct epoch *e, struct span *s)
+static int replay_frame(struct epoch *e, const struct frame_table_counts *have, struct span *s,
+                        uint32_t *ret_id)
 {
-    struct frame_table_counts have;
-    uint64_t count;
-    int r = 0;
+    struct frame f = { 0 };
+    uint32_t kind;
 
-    frame_table_counts(e->table, &have);
-    if (!blob_take_number(s, &count))
+    if (!blob_take_u32(s, &f.function) || !blob_take_u32(s, &f.line) || !blob_take_u32(s, &kind) ||
+        f.function >= have->functions || kind >> 1 >= FRAME_KIND_COUNT)
         return -EBADMSG;
-    for (uint64_t i = 0; i < count && r == 0; i++) {
-        struct frame f = { 0 };
-        uint32_t id, kind;
-
-        if (!blob_take_u32(s, &f.function) || !blob_take_u32(s, &f.line) ||
-            !blob_take_u32(s, &kind) || f.function >= have.functions ||
-            kind >> 1 >= FRAME_KIND_COUNT)
-            return -EBADMSG;
-        f.kind = (uint8_t)(kind >> 1);
-        f.unknown = kind & 1;
-        r = frame_table_frame(e->table, &f, &id);
-        if (r == 0 && id != have.frames + i)
-            r = -EBADMSG;
-    }
-    return r;
+    f.kind = (uint8_t)(kind >> 1);
+    f.unknown = kind & 1;
+    return frame_table_frame(e->table, &f, ret_id);
 }
 
-static int replay_nodes(struct epoch *e, struct span *s)
+static int replay_node(struct epoch *e, const struct frame_table_counts *have, struct span *s,
+                       uint32_t *ret_id)
 {
-    struct frame_table_counts have;
-    uint64_t count;
-    int r = 0;
+    struct epoch_node n;
 
-    frame_table_counts(e->table, &have);
-    if (!blob_take_number(s, &count))
+    if (!blob_take_u32(s, &n.parent) || !blob_take_u32(s, &n.frame) || n.parent >= e->nodes.count ||
+        n.frame >= have->frames)
         return -EBADMSG;
-    for (uint64_t i = 0; i < count && r == 0; i++) {
-        struct epoch_node n;
-        uint32_t id, next = e->nodes.count;
-
-        if (!blob_take_u32(s, &n.parent) || !blob_take_u32(s, &n.frame) || n.parent >= next ||
-            n.frame >= have.frames)
-            return -EBADMSG;
-        r = MIN(id_table_add(&e->nodes, &n, &id), 0);
-        if (r == 0 && id != next)
-            r = -EBADMSG;
-    }
-    return r;
+    return MIN(id_table_add(&e->nodes, &n, ret_id), 0);
 }
 
 int epoch_replay(struct epoch *e, struct span additions)
 {
-    int r = replay_strings(e, &additions);
+    static const replay_fn LISTS[] = { replay_string, replay_module, replay_function, replay_frame,
+                                       replay_node };
+    int r = 0;
 
-    if (r == 0)
-        r = replay_modules(e, &additions);
-    if (r == 0)
-        r = replay_functions(e, &additions);
-    if (r == 0)
-        r = replay_frames(e, &additions);
-    if (r == 0)
-        r = replay_nodes(e, &additions);
+    for (size_t i = 0; i < ARRAY_SIZE(LISTS) && r == 0; i++) {
+        struct frame_table_counts have;
+        uint32_t first[ARRAY_SIZE(LISTS)], id;
+        uint64_t count;
+
+        frame_table_counts(e->table, &have);
+        first[0] = have.strings;
+        first[1] = have.modules;
+        first[2] = have.functions;
+        first[3] = have.frames;
+        first[4] = e->nodes.count;
+        if (!blob_take_number(&additions, &count))
+            return -EBADMSG;
+        for (uint64_t k = 0; k < count && r == 0; k++) {
+            r = LISTS[i](e, &have, &additions, &id);
+            if (r == 0 && id != first[i] + k)
+                r = -EBADMSG;
+        }
+    }
     if (r == 0 && additions.n)
         r = -EBADMSG;
     if (r == 0)
