@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "sample/sample.h"
 
 #include <cyaml/cyaml.h>
 #include <fcntl.h>
@@ -108,6 +109,10 @@ static const struct option OPTIONS[] = {
       .help = "How far back the flight recorder reaches, where its memory suffices." },
     { "recorder_max_bytes", OPTION_SIZE, AT(recorder_max_bytes), 1 << 20, UINT64_C(16) << 30, "64M",
       "SIZE", .help = "Memory of the flight recorder." },
+    { "check_config", OPTION_ACTION, AT(check_config), 0, 0, NULL, NULL,
+      .help = "Read the command line and the file, say what is wrong with them or that they are "
+              "right, and exit.",
+      .flag_only = true },
     { "version", OPTION_ACTION, AT(version), 0, 0, NULL, NULL,
       .help = "Print the version and exit.", .flag_only = true },
     { "help", OPTION_ACTION, AT(help), 0, 0, NULL, NULL, .help = "Print this list and exit.",
@@ -303,6 +308,7 @@ void config_deinit(struct config *c)
             list_clear(at);
         }
     }
+    c->rules = rules_free(c->rules);
 }
 
 /* ---- the command line ---- */
@@ -480,7 +486,35 @@ static void yaml_schema(cyaml_schema_field_t *fields, const cyaml_schema_value_t
             };
         }
     }
+    /* Lists of mappings, which schedule/rules_yaml.c reads with the line of each key. */
+    *fields++ = (cyaml_schema_field_t)CYAML_FIELD_IGNORE("schedules", CYAML_FLAG_OPTIONAL);
+    *fields++ = (cyaml_schema_field_t)CYAML_FIELD_IGNORE("triggers", CYAML_FLAG_OPTIONAL);
     *fields = (cyaml_schema_field_t)CYAML_FIELD_END;
+}
+
+static bool event_known(const char *name)
+{
+    return events_find(name) != NULL;
+}
+
+static int yaml_rules(struct span text, const char *file, struct config *c, struct error *err)
+{
+    struct rules_checks checks = { .event_known = event_known };
+    struct rules *rules = NULL;
+    char names[200] = "";
+    size_t count, n = 0;
+    const struct event_info *events = events_table(&count);
+    int r;
+
+    for (size_t i = 0; i < count && n < sizeof(names); i++)
+        n += (size_t)snprintf(names + n, sizeof(names) - n, "%s%s", i ? ", " : "", events[i].name);
+    checks.events = names;
+    r = rules_parse(text, file, &checks, &rules, err);
+    if (r < 0)
+        return r;
+    rules_free(c->rules);
+    c->rules = rules;
+    return 0;
 }
 
 /* A document without a value: libcyaml would miss its mapping. */
@@ -509,6 +543,10 @@ static int yaml_refuse(struct span text, const char *file, cyaml_err_t e,
         return error_set(err, -EINVAL, "%.128s, line %u: there is no option '%s'", file,
                          yaml_line(text, name), name);
     }
+    if (e == CYAML_ERR_ALIAS)
+        return error_set(err, -EINVAL,
+                         "%.128s: %s%san alias (*name) is not taken: write its value there", file,
+                         log->place, log->place[0] ? ": " : "");
     return error_set(err, -EINVAL, "%.128s: %s%s%s", file,
                      log->message[0] ? log->message : cyaml_strerror(e), log->place[0] ? " " : "",
                      log->place);
@@ -517,7 +555,7 @@ static int yaml_refuse(struct span text, const char *file, cyaml_err_t e,
 int config_parse_yaml(struct span text, const char *file, uint64_t given, struct config *c,
                       struct error *err)
 {
-    cyaml_schema_field_t fields[ARRAY_SIZE(OPTIONS) + 1];
+    cyaml_schema_field_t fields[ARRAY_SIZE(OPTIONS) + 3]; /* schedules, triggers, the end */
     const cyaml_schema_value_t entry = {
         CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char, 0, CONFIG_TEXT_MAX),
     };
@@ -550,7 +588,7 @@ int config_parse_yaml(struct span text, const char *file, uint64_t given, struct
             r = yaml_apply(&OPTIONS[i], i, values, text, file, c, err);
     }
     cyaml_free(&config, &top, values, 0);
-    return r;
+    return r < 0 ? r : yaml_rules(text, file, c, err);
 }
 
 int config_load(int argc, char *const *argv, struct config *c, struct error *err)
@@ -571,6 +609,41 @@ int config_load(int argc, char *const *argv, struct config *c, struct error *err
     if (r < 0)
         return error_code(err, r, "cannot read the configuration '%.128s'", c->config_file);
     return config_parse_yaml(buf_span(&text), c->config_file, given, c, err);
+}
+
+static bool option_differs(const struct option *o, const struct config *a, const struct config *b)
+{
+    const void *x = (const char *)a + o->offset, *y = (const char *)b + o->offset;
+    const struct config_list *lists[2] = { x, y };
+
+    switch (o->type) {
+    case OPTION_TEXT:
+        return strcmp(*(char *const *)x, *(char *const *)y) != 0;
+    case OPTION_LIST:
+        for (size_t i = 0; i < lists[0]->count && i < lists[1]->count; i++) {
+            if (strcmp(lists[0]->items[i], lists[1]->items[i]) != 0)
+                return true;
+        }
+        return lists[0]->count != lists[1]->count;
+    case OPTION_CHOICE:
+        return *(const unsigned *)x != *(const unsigned *)y;
+    case OPTION_BOOL:
+        return *(const bool *)x != *(const bool *)y;
+    case OPTION_NUMBER:
+    case OPTION_SIZE:
+        return *(const uint64_t *)x != *(const uint64_t *)y;
+    case OPTION_ACTION:
+        break;
+    }
+    return false;
+}
+
+void config_differences(const struct config *a, const struct config *b, struct buf *out)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(OPTIONS); i++) {
+        if (option_differs(&OPTIONS[i], a, b))
+            buf_printf(out, "%s%s", out->n ? ", " : "", OPTIONS[i].name);
+    }
 }
 
 /* ---- what a person reads ---- */

@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "schedule/rules.h"
 
 #define CONFIG_FILE_DEFAULT "/etc/flamed/flamed.yaml"
 #define CONFIG_FILE_MAX_BYTES ((size_t)256 << 10)
@@ -35,7 +36,8 @@ struct config {
     uint64_t store_max_bytes, store_max_age_s;
     uint64_t recorder_hz, recorder_seconds, recorder_max_bytes;
     uint64_t idle_timeout_s;
-    bool version, help;
+    struct rules *rules; /* schedules and triggers; owned; NULL: the file has none */
+    bool check_config, version, help;
 };
 
 /* Defaults. 0 or -ENOMEM. */
@@ -53,6 +55,9 @@ int config_parse_argv(int argc, char *const *argv, struct config *c, uint64_t *g
                       struct error *err);
 int config_parse_yaml(struct span text, const char *file, uint64_t given, struct config *c,
                       struct error *err);
+/* The names of the options whose values differ, with commas between them: those that a running
+ * flamed cannot change. Schedules and triggers are not among them. */
+void config_differences(const struct config *a, const struct config *b, struct buf *out);
 
 /* The text of --help, and the same options as the part OPTIONS of the man page (roff). */
 void config_help(struct buf *out);

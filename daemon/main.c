@@ -11,15 +11,18 @@
 #include "capture/engine.h"
 #include "config.h"
 #include "notify.h"
+#include "reload.h"
 #include "sandbox.h"
 #include "serve/serve.h"
 #include "store/store.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 
 #define BROKER_SOCKET "/run/flamed/broker.sock"
 #define RUN_FOLDER "/run/flamed"
@@ -81,6 +84,16 @@ static void log_error(int r, const struct error *err)
         log_err("%s", err->msg);
 }
 
+/* False where it cannot be told: then it is not read again. */
+static bool absolute_path(const char *path, char *buf, size_t size)
+{
+    char cwd[PATH_MAX] = "";
+
+    if (path[0] != '/' && !getcwd(cwd, sizeof(cwd)))
+        return false;
+    return snprintf(buf, size, "%s%s%s", cwd, cwd[0] ? "/" : "", path) < (int)size;
+}
+
 /* By hand, as root: opens everything and becomes the supervisor. Returns only on failure. */
 static int become_supervisor(int argc, char **argv, const struct config *c, struct error *err)
 {
@@ -88,9 +101,12 @@ static int become_supervisor(int argc, char **argv, const struct config *c, stru
                                 .config_fd = -1,
                                 .log_level = (enum log_level)c->log_level,
                                 .extra = argc > 1 ? argv + 1 : NULL };
+    char config_path[PATH_MAX];
     bool fallback;
     int r;
 
+    if (absolute_path(c->config_file, config_path, sizeof(config_path)))
+        o.config_path = config_path;
     r = supervise_user(strcmp(c->user, "flamed") == 0 ? NULL : c->user, &o.uid, &o.gid, &fallback,
                        err);
     if (r < 0)
@@ -113,10 +129,26 @@ struct worker {
     int broker_fd, store_fd, notify_fd;
     int listen_fds[SUPERVISE_LISTEN_MAX];
     size_t listen_count;
+    int argc; /* the options, for a reload; argv[0] is passed by */
+    char *const *argv;
 };
 
+/* What tells this node from others, for the phases of its schedules: the same after a restart. To
+ * be asked before the sandbox. */
+static void node_text(char *buf, size_t size)
+{
+    _cleanup_buf_ struct buf id = BUF_NULL;
+    struct utsname u = { .nodename = "" };
+
+    buf_init(&id, 256);
+    if (buf_read_at(&id, AT_FDCWD, "/etc/machine-id") < 0)
+        buf_clear(&id);
+    uname(&u);
+    snprintf(buf, size, "%.64s/%.64s", id.p ? id.p : "", u.nodename);
+}
+
 /* Waits for a signal to end (0) or for the loss of the broker (-EPIPE). */
-static int wait_for_end(int signal_fd, struct engine *engine)
+static int wait_for_end(int signal_fd, struct engine *engine, struct reload *reload)
 {
     struct pollfd fds[] = { { .fd = signal_fd, .events = POLLIN },
                             { .fd = engine_lost_fd(engine), .events = POLLIN } };
@@ -135,7 +167,7 @@ static int wait_for_end(int signal_fd, struct engine *engine)
         if (!fds[0].revents || read(signal_fd, &si, sizeof(si)) != sizeof(si))
             continue;
         if (si.ssi_signo == SIGHUP) {
-            log_info("nothing that is configured can change while flamed runs: restart it");
+            reload_config(reload, engine);
             continue;
         }
         log_info("ending by signal %u", si.ssi_signo);
@@ -170,8 +202,22 @@ static void path_of(int fd, char *buf, size_t size)
     buf[MAX(n, 0)] = '\0';
 }
 
-static int run_worker(const struct config *c, struct worker *w, struct error *err)
+/* The rules are the engine's from here on. */
+static int start_engine(const struct engine_opts *o, struct config *c, struct engine **ret,
+                        struct error *err)
 {
+    int r = engine_start(o, ret, err);
+
+    if (r == 0 && c->rules)
+        r = engine_set_rules(*ret, c->rules, err);
+    if (r == 0)
+        c->rules = NULL;
+    return r;
+}
+
+static int run_worker(struct config *c, struct worker *w, struct error *err)
+{
+    char node[160];
     struct engine_opts engine_opts = {
         .broker_fd = w->broker_fd,
         .captures_max = c->captures_max,
@@ -180,7 +226,9 @@ static int run_worker(const struct config *c, struct worker *w, struct error *er
         .recorder_hz = (double)c->recorder_hz,
         .recorder_keep_ns = c->recorder_seconds * NSEC_PER_SEC,
         .recorder_max_bytes = c->recorder_max_bytes,
+        .node = node,
     };
+    struct reload reload = { w->argc, w->argv, c };
     struct serve_opts serve_opts = {
         .listen_fds = w->listen_fds,
         .listen_count = w->listen_count,
@@ -210,6 +258,7 @@ static int run_worker(const struct config *c, struct worker *w, struct error *er
     r = open_signals(&signal_fd);
     if (r < 0)
         return error_code(err, r, "cannot prepare signals");
+    node_text(node, sizeof(node));
     path_of(w->store_fd, store_path, sizeof(store_path));
     r = sandbox_enter(&sandbox_opts, &report, err);
     if (r < 0)
@@ -222,14 +271,14 @@ static int run_worker(const struct config *c, struct worker *w, struct error *er
         if (store_trouble[0])
             log_warn("%s", store_trouble);
         engine_opts.store = store;
-        r = engine_start(&engine_opts, &engine, err);
+        r = start_engine(&engine_opts, c, &engine, err);
     }
     if (r == 0)
         r = serve_start(&serve_opts, engine_backend(engine), &serve, err);
     if (r == 0) {
         log_info("flamed " FLAMED_VERSION " is ready");
         notify_send(w->notify_fd, "READY=1");
-        r = wait_for_end(signal_fd, engine);
+        r = wait_for_end(signal_fd, engine, &reload);
         notify_send(w->notify_fd, "STOPPING=1");
         if (r < 0)
             error_code(err, r, "flamed-broker ended");
@@ -254,7 +303,9 @@ static int supervised_worker(int argc, char **argv, const struct supervise_worke
 
     memcpy(w.listen_fds, sw->listen_fds, sizeof(w.listen_fds));
     argv[sw->extra - 1] = argv[0];
-    r = config_parse_argv(argc - sw->extra + 1, argv + sw->extra - 1, c, &given, err);
+    w.argc = argc - sw->extra + 1;
+    w.argv = argv + sw->extra - 1;
+    r = config_parse_argv(w.argc, w.argv, c, &given, err);
     if (r == 0 && sw->config_fd >= 0) {
         buf_init(&yaml, CONFIG_FILE_MAX_BYTES);
         r = lseek(sw->config_fd, 0, SEEK_SET) < 0 ? -errno : buf_read_fd(&yaml, sw->config_fd);
@@ -266,9 +317,11 @@ static int supervised_worker(int argc, char **argv, const struct supervise_worke
 }
 
 /* Under systemd: no supervisor of ours, the broker is a service of its own. */
-static int service_worker(const struct config *c, struct error *err)
+static int service_worker(int argc, char **argv, struct config *c, struct error *err)
 {
-    struct worker w = { .broker_fd = -1, .store_fd = -1, .notify_fd = notify_open() };
+    struct worker w = {
+        .broker_fd = -1, .store_fd = -1, .notify_fd = notify_open(), .argc = argc, .argv = argv
+    };
     int r;
 
     r = supervise_connect(BROKER_SOCKET, &w.broker_fd, err);
@@ -291,6 +344,19 @@ static void print_help(void)
     fputs(text.p, stdout);
 }
 
+/* The answer of --check-config. The exit status. */
+static int print_check(const struct config *c, int r, const struct error *err)
+{
+    if (r == 0) {
+        printf("%s: ok: %zu schedules, %zu triggers\n", c->config_file,
+               c->rules ? c->rules->schedule_count : 0, c->rules ? c->rules->trigger_count : 0);
+        return 0;
+    }
+    fprintf(stderr, "%s%s%s\n", err->msg[0] ? err->msg : strerror(-r), err->remedy[0] ? ": " : "",
+            err->remedy);
+    return 1;
+}
+
 int main(int argc, char **argv)
 {
     struct supervise_worker sw;
@@ -309,6 +375,13 @@ int main(int argc, char **argv)
         r = supervised;
     } else {
         r = config_load(argc, argv, &c, &err);
+        if (c.check_config) {
+            for (size_t i = 0; r == 0 && i < c.listen.count; i++)
+                r = listen_check(c.listen.items[i], &err);
+            r = print_check(&c, r, &err);
+            config_deinit(&c);
+            return r;
+        }
         if (r == 0 && (c.help || c.version)) {
             if (c.help)
                 print_help();
@@ -319,7 +392,8 @@ int main(int argc, char **argv)
         }
         if (r == 0) {
             log_init("flamed", (enum log_level)c.log_level);
-            r = geteuid() == 0 ? become_supervisor(argc, argv, &c, &err) : service_worker(&c, &err);
+            r = geteuid() == 0 ? become_supervisor(argc, argv, &c, &err)
+                               : service_worker(argc, argv, &c, &err);
         }
     }
     config_deinit(&c);

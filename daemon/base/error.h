@@ -15,6 +15,7 @@
 
 struct error {
     int code;                /* the negative errno that was returned; 0: unset */
+    unsigned retry_s;        /* seconds after which asking again may help; 0: not known */
     const char *parameter;   /* points at a literal: the parameter that was wrong, or NULL */
     char msg[ERROR_MSG_MAX]; /* one sentence without a full stop, sanitized on output, not here */
     char remedy[ERROR_REMEDY_MAX]; /* what the user can do about it, "" where nothing is known */

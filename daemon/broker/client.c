@@ -282,6 +282,13 @@ int broker_debuglink(struct broker *b, const struct proc_id *id, uint64_t start,
     return r < 0 ? r : call_file(b, &q, ret_fd, err);
 }
 
+int broker_config(struct broker *b, int *ret_fd, struct error *err)
+{
+    struct broker_request q = request_of(BROKER_CONFIG);
+
+    return call_file(b, &q, ret_fd, err);
+}
+
 int broker_kallsyms(struct broker *b, int *ret_fd, struct error *err)
 {
     struct broker_request q = request_of(BROKER_KALLSYMS);

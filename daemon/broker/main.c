@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 static const char USAGE[] =
-    "Usage: flamed-broker [--socket=PATH] [--user=NAME] [--log-level=LEVEL]\n"
+    "Usage: flamed-broker [--socket=PATH] [--user=NAME] [--config=FILE] [--log-level=LEVEL]\n"
     "       flamed-broker --version | --help\n"
     "\n"
     "Holds the privileges that flamed needs, and answers its requests.\n"
@@ -26,12 +26,14 @@ static const char USAGE[] =
     "  --socket=PATH      listen there (default /run/flamed/broker.sock); not\n"
     "                     with a socket passed by systemd\n"
     "  --user=NAME        whose requests are answered besides root's (default flamed)\n"
+    "  --config=FILE      flamed's configuration, to be read again by its reload\n"
+    "                     (default /etc/flamed/flamed.yaml)\n"
     "  --log-level=LEVEL  error, warning, info (default) or debug\n"
     "\n"
     "flamed started as root starts flamed-broker by itself.\n";
 
 struct options {
-    const char *socket, *user;
+    const char *socket, *user, *config;
     int fd;     /* a connected socket; -1: listen */
     int client; /* flamed's pid, 0 unknown */
     enum log_level log_level;
@@ -48,6 +50,9 @@ static int parse(int argc, char **argv, struct options *o)
             r = 0;
         } else if ((v = supervise_option(argv[i], "--user"))) {
             o->user = v;
+            r = 0;
+        } else if ((v = supervise_option(argv[i], "--config"))) {
+            o->config = v;
             r = 0;
         } else if ((v = supervise_option(argv[i], "--fd"))) {
             r = supervise_parse_int(v, &o->fd);
@@ -73,6 +78,7 @@ static int run_connected(const struct options *o, struct error *err)
     fcntl(o->fd, F_SETFD, FD_CLOEXEC);
     r = server_init(&s, o->client, err);
     if (r == 0) {
+        s.config_path = o->config;
         s.parent = getppid();
         launcher_start(&s.launcher_fd);
         r = broker_lockdown(err);
@@ -108,6 +114,7 @@ static int run_listening(const struct options *o, struct error *err)
     if (r < 0)
         return r;
     launcher_start(&s.launcher_fd);
+    s.config_path = o->config;
     r = broker_lockdown(err);
     if (r == 0)
         r = serve_listener(&s, fd, fallback ? 0 : uid, err);
@@ -119,6 +126,7 @@ int main(int argc, char **argv)
 {
     struct options o = {
         .socket = "/run/flamed/broker.sock",
+        .config = "/etc/flamed/flamed.yaml",
         .fd = -1,
         .log_level = LOG_LEVEL_INFO,
     };

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests for files of the host: kernel symbols, what container runtimes wrote.
+ * Requests for files of the host: kernel symbols, flamed's configuration, what container runtimes
+ * wrote.
  */
 #include "base/cleanup.h"
 #include "broker/target.h"
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 
 #define CONFIG_MAX_BYTES (UINT64_C(4) << 20)
 #define LOG_NAMES_MAX_BYTES ((size_t)4 << 20)
 #define LOG_NAMES_MAX 16384
+#define FLAMED_CONFIG_MAX_BYTES (UINT64_C(256) << 10) /* CONFIG_FILE_MAX_BYTES of config.h */
 
 /*
  * kallsyms. Safe: a fixed file; the kernel decides at the open whether it shows addresses. They
@@ -25,6 +28,30 @@ int request_kallsyms(struct server *s, const struct broker_request *q, struct re
         return errno == ENOENT ? BROKER_ABSENT
                                : error_errno(&rep->err, "cannot open /proc/kallsyms");
     return reply_fd(rep, fd);
+}
+
+/*
+ * config. Safe: the one file that whoever started the broker named for flamed, which reads it at
+ * its own start too; regular, at most 256 KiB. It is opened by its path, because editors and
+ * Kubernetes put a new file in the place of the old one.
+ */
+int request_config(struct server *s, const struct broker_request *q, struct reply *rep)
+{
+    _cleanup_close_ int fd = -1;
+    struct stat st;
+
+    (void)q;
+    if (!s->config_path)
+        return BROKER_ABSENT;
+    fd = open(s->config_path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0 && errno == ENOENT)
+        return BROKER_ABSENT;
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return error_errno(&rep->err, "cannot open '%.200s'", s->config_path);
+    if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size > FLAMED_CONFIG_MAX_BYTES)
+        return error_set(&rep->err, S_ISREG(st.st_mode) ? -EFBIG : -EINVAL,
+                         "'%.200s' is no regular file of at most 256 KiB", s->config_path);
+    return reply_fd(rep, take_fd(&fd));
 }
 
 /* Each begins below the host's root, ends below the folder of the id. */

@@ -34,6 +34,7 @@ static const struct broker_request_info REQUESTS[BROKER_KIND_END] = {
     [BROKER_FORGET_PROCESS] = { "forget_process", BROKER_FIELD_PID, 0 },
     [BROKER_ATTACH] = { "attach", BROKER_FIELD_TARGET | BROKER_FIELD_ATTACH, BROKER_ATTACH_FDS },
     [BROKER_ATTACH_CHECK] = { "attach_check", BROKER_FIELD_TARGET, 0 },
+    [BROKER_CONFIG] = { "config", 0, 1 },
 };
 
 const struct broker_request_info *broker_request_info(uint32_t kind)

@@ -52,6 +52,7 @@ enum broker_request_kind {
     BROKER_FORGET_PROCESS = 23,
     BROKER_ATTACH = 24,
     BROKER_ATTACH_CHECK = 25,
+    BROKER_CONFIG = 26,
     BROKER_KIND_END,
 };
 

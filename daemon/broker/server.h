@@ -11,7 +11,8 @@
 #include <sys/types.h>
 
 struct server {
-    int proc_fd;      /* /proc */
+    const char *config_path; /* flamed's configuration file; borrowed; NULL: not known */
+    int proc_fd;             /* /proc */
     int host_root_fd; /* O_PATH: the root of the host's init where it can be seen, else our own */
     int pid_ns_fd;    /* our pid namespace when it is not the initial one, else -1 */
     bool initial_pid_ns;
@@ -65,6 +66,7 @@ int request_debuglink(struct server *s, const struct broker_request *q, struct r
 int request_kallsyms(struct server *s, const struct broker_request *q, struct reply *rep);
 int request_container_config(struct server *s, const struct broker_request *q, struct reply *rep);
 int request_container_logs(struct server *s, const struct broker_request *q, struct reply *rep);
+int request_config(struct server *s, const struct broker_request *q, struct reply *rep);
 int request_sideband(struct server *s, const struct broker_request *q, struct reply *rep);
 int request_ring(struct server *s, const struct broker_request *q, struct reply *rep);
 int request_sample_start(struct server *s, const struct broker_request *q, struct reply *rep);

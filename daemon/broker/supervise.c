@@ -115,6 +115,7 @@ struct arguments {
     char text[16][ARGUMENT_MAX];
     char *argv[16 + EXTRA_MAX + 2];
     int count, texts;
+    char config[PATH_MAX + 16];
 };
 
 static void add(struct arguments *a, const char *fmt, ...) PRINTF_LIKE(2, 3);
@@ -177,6 +178,12 @@ int supervise_exec(const struct supervise_opts *o, struct error *err)
     r = r < 0 ? r : add_fd(&a, "--config-fd", o->config_fd);
     if (r < 0)
         return error_code(err, r, "cannot hand over the open files");
+    if (o->config_path) {
+        if (snprintf(a.config, sizeof(a.config), "--config=%s", o->config_path) >=
+            (int)sizeof(a.config))
+            return error_set(err, -ENAMETOOLONG, "the path of the configuration is too long");
+        a.argv[a.count++] = a.config;
+    }
     add(&a, "--");
     for (size_t i = 0; o->extra && o->extra[i]; i++) {
         if (i == EXTRA_MAX)

@@ -5,16 +5,18 @@
  *
  *   flamed (root)       opens listening sockets, store and configuration, then supervise_exec():
  *   -> flamed-broker --supervise --flamed-fd=N --uid=U --gid=G --listen-fds=A,B --store-fd=N
- *                    --config-fd=N --log-level=L -- EXTRA...      (same pid)
- *      -> flamed-broker --fd=3 --client=PID --log-level=L          root, the listed capabilities
+ *                    --config-fd=N --config=PATH --log-level=L -- EXTRA...      (same pid)
+ *      -> flamed-broker --fd=3 --client=PID --config=PATH --log-level=L   root, few capabilities
  *      -> flamed --worker --broker-fd=3 --listen-fds=4,5 --store-fd=6 --config-fd=7 --log-level=L
  *                -- EXTRA...                                       uid U, no groups, no capability
  *
- * An fd that does not exist has no option. The worker's environment is the supervisor's. Both
- * children have their own session and die with the supervisor (PR_SET_PDEATHSIG). When one ends the
- * other is ended too and both are started anew with a new socket pair, after 100 ms to 5 s. SIGTERM
- * and SIGINT go to the worker as SIGTERM; SIGHUP goes to the worker. A worker that exits with
- * SUPERVISE_EXIT_FINAL is not started again: the supervisor exits with that status.
+ * The configuration is opened anew by its path before each start of the worker, and by the broker
+ * when the worker asks for it. An fd that does not exist has no option. The worker's environment is
+ * the supervisor's. Both children have their own session and die with the supervisor
+ * (PR_SET_PDEATHSIG). When one ends the other is ended too and both are started anew with a new
+ * socket pair, after 100 ms to 5 s. SIGTERM and SIGINT go to the worker as SIGTERM; SIGHUP goes to
+ * the worker. A worker that exits with SUPERVISE_EXIT_FINAL is not started again: the supervisor
+ * exits with that status.
  *
  * Thread: call before any thread is started.
  */
@@ -32,8 +34,9 @@
 struct supervise_opts {
     int listen_fds[SUPERVISE_LISTEN_MAX]; /* listening sockets */
     size_t listen_count;
-    int store_fd;  /* directory, owned by uid; -1: none */
-    int config_fd; /* configuration file, read from offset 0; -1: none */
+    int store_fd;            /* directory, owned by uid; -1: none */
+    int config_fd;           /* configuration file, read from offset 0; -1: none */
+    const char *config_path; /* of the same, absolute; NULL: it cannot be read again */
     uid_t uid;
     gid_t gid;
     enum log_level log_level;

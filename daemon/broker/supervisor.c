@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -28,6 +29,7 @@
 
 struct supervisor {
     int flamed_fd, store_fd, config_fd;
+    const char *config_arg; /* "--config=PATH", points into argv; NULL: none */
     int listen_fds[SUPERVISE_LISTEN_MAX];
     size_t listen_count;
     int uid, gid;
@@ -53,6 +55,8 @@ static int parse(int argc, char **argv, struct supervisor *s)
             r = supervise_parse_int(v, &s->store_fd);
         else if ((v = supervise_option(argv[i], "--config-fd")))
             r = supervise_parse_int(v, &s->config_fd);
+        else if (supervise_option(argv[i], "--config"))
+            s->config_arg = argv[i];
         else if ((v = supervise_option(argv[i], "--listen-fds")))
             r = supervise_parse_fds(v, s->listen_fds, &s->listen_count);
         else if ((v = supervise_option(argv[i], "--uid")))
@@ -184,6 +188,8 @@ static int exec_broker(const struct supervisor *s, int client_fd, pid_t client)
     add(&a, "flamed-broker");
     add(&a, "--fd=%d", CHILD_FD_FIRST);
     add(&a, "--client=%d", client);
+    if (s->config_arg)
+        a.argv[a.count++] = (char *)(uintptr_t)s->config_arg;
     add(&a, "--log-level=%s", supervise_level_name(s->log_level));
     r = arrange_fds(&client_fd, 1);
     if (r == 0)
@@ -196,11 +202,33 @@ static int exec_broker(const struct supervisor *s, int client_fd, pid_t client)
 
 /* ---- in the supervisor ---- */
 
+/* The file may have been replaced since it was opened. One that is gone stays as it was. */
+static void reopen_config(struct supervisor *s)
+{
+    struct stat st;
+    int fd;
+
+    if (!s->config_arg)
+        return;
+    fd = open(supervise_option(s->config_arg, "--config"),
+              O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0)
+        return;
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) {
+        int old = s->config_fd;
+
+        s->config_fd = fd;
+        fd = old;
+    }
+    close_fd(fd);
+}
+
 static int start_pair(struct supervisor *s)
 {
     _cleanup_close_ int ours = -1, theirs = -1;
     int pair[2];
 
+    reopen_config(s);
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
         return log_err_errno(-errno, "cannot create a socket pair");
     ours = pair[0];

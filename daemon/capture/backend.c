@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What serve/ asks of the engine: each function takes its question to the engine's thread. */
 #include "capture/engine_impl.h"
+#include "capture/scheduled.h"
 
 struct start_args {
     const struct capture_request *req;
@@ -150,6 +151,8 @@ void backend_fill(struct engine *e, struct api_backend *be)
         .capture_delete = backend_capture_delete,
         .past = backend_past,
         .timeline = backend_timeline,
+        .schedules = backend_schedules,
+        .trigger = backend_trigger,
         .metrics = backend_metrics,
     };
 }

@@ -4,6 +4,7 @@
  * 100 ms otherwise), runs calls from other threads, and ends when the broker is lost.
  */
 #include "capture/engine_impl.h"
+#include "capture/scheduled.h"
 #include "profile/category.h"
 
 #include <poll.h>
@@ -180,6 +181,7 @@ static void engine_tick(struct engine *e)
     if (e->captures && now - e->reconciled_ns >= ENGINE_IDLE_TICK_NS)
         captures_reconcile(e, now);
     captures_finish_due(e, now);
+    scheduled_tick(e);
     engine_renew_names(e);
 }
 
@@ -187,7 +189,8 @@ static void engine_wait(struct engine *e)
 {
     struct pollfd fds[] = { { .fd = e->wake_fd, .events = POLLIN },
                             { .fd = broker_fd(e->broker), .events = POLLRDHUP } };
-    uint64_t now = clock_monotonic_ns(), deadline = captures_next_deadline(e), wait;
+    uint64_t now = clock_monotonic_ns(), wait,
+             deadline = MIN(captures_next_deadline(e), scheduled_next_ns(e));
     struct timespec ts;
     eventfd_t woken;
 
@@ -289,6 +292,8 @@ static int engine_open(struct engine *e, struct error *err)
     if (r == 0)
         r = keeper_start(e->store, &e->keeper);
     if (r == 0)
+        r = scheduled_new(&e->scheduled);
+    if (r == 0)
         r = recorder_start(e, e->opts.recorder_hz, e->opts.recorder_keep_ns,
                            e->opts.recorder_max_bytes, err);
     return r;
@@ -298,6 +303,7 @@ static void engine_free(struct engine *e)
 {
     keeper_stop(e->keeper); /* what is queued is still written */
     recorder_stop(e);
+    scheduled_free(e->scheduled);
     e->symbolizer = symbolizer_free(e->symbolizer);
     e->unwinding = unwinding_free(e->unwinding);
     discover_free(e->discover);
@@ -358,6 +364,34 @@ struct engine *engine_stop(struct engine *e)
 const struct api_backend *engine_backend(const struct engine *e)
 {
     return &e->backend;
+}
+
+static int call_set_rules(struct engine *e, void *arg)
+{
+    return scheduled_set_rules(e, arg);
+}
+
+int engine_set_rules(struct engine *e, struct rules *rules, struct error *err)
+{
+    int r = engine_ask(e, call_set_rules, rules, err);
+
+    return r == -ENOMEM ? error_set(err, r, "out of memory") : r;
+}
+
+static int call_set_config_problem(struct engine *e, void *arg)
+{
+    snprintf(e->config_problem, sizeof(e->config_problem), "%s", (const char *)arg);
+    return 0;
+}
+
+void engine_set_config_problem(struct engine *e, const char *sentence)
+{
+    engine_ask(e, call_set_config_problem, (void *)(uintptr_t)sentence, NULL);
+}
+
+int engine_open_config(struct engine *e, int *ret_fd, struct error *err)
+{
+    return broker_config(e->broker, ret_fd, err);
 }
 
 int engine_lost_fd(const struct engine *e)

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "base/error.h"
+#include "schedule/rules.h"
 #include "serve/backend.h"
 #include "store/store.h"
 
@@ -23,12 +24,22 @@ struct engine_opts {
     uint64_t recorder_keep_ns; /* how far back it reaches at most */
     size_t recorder_max_bytes;
     bool allow_injection; /* no meaning until there is an agent */
+    const char *node;     /* what tells this node from others; borrowed; NULL: nothing */
 };
 
 int engine_start(const struct engine_opts *o, struct engine **ret, struct error *err);
 struct engine *engine_stop(struct engine *e);
 /* Points into @e. */
 const struct api_backend *engine_backend(const struct engine *e);
+/* Takes the schedules and triggers of @rules (NULL: none) for those before; captures under way go
+ * on. 0, or an error with @err: then nothing has changed and @rules is the caller's. Thread: any
+ * but the engine's. */
+int engine_set_rules(struct engine *e, struct rules *rules, struct error *err);
+/* What /readyz is to say of a configuration that could not be taken; "": all is well. */
+void engine_set_config_problem(struct engine *e, const char *sentence);
+/* The configuration file as it is now, opened by the broker, which knows its path; the fd is the
+ * caller's. 0; BROKER_ABSENT: there is none; -errno with @err. Thread: any. */
+int engine_open_config(struct engine *e, int *ret_fd, struct error *err);
 /* Readable when the broker is lost: the process then ends its captures and exits to be restarted.
  */
 int engine_lost_fd(const struct engine *e);

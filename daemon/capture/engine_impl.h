@@ -36,6 +36,8 @@ struct engine {
     struct store *store;       /* NULL: none; used from any thread */
     struct keeper *keeper;     /* used from any thread */
     struct recorder *recorder; /* NULL: off */
+    struct scheduled *scheduled;
+    char config_problem[ERROR_MSG_MAX + ERROR_REMEDY_MAX + 96]; /* for /readyz */
     struct ring *ring;         /* NULL where BPF does not work: facts.bpf_problem says why */
     struct broker_facts facts; /* as of the start */
     struct rates rates;

@@ -152,6 +152,7 @@ int facts_ready(struct engine *e, json_t **ret, struct error *err)
     add_problem(problems, "sideband", e->facts.sideband_problem, false);
     add_problem(problems, "kernel symbols", symbolizer_kernel_problem(e->symbolizer), false);
     add_problem(problems, "proc", discover_problem(e->discover), false);
+    add_problem(problems, "configuration", e->config_problem, false);
     if (e->store) {
         store_problem(e->store, store, sizeof(store));
         add_problem(problems, "store", store, false);

@@ -2,6 +2,7 @@
 #include "capture/target.h"
 
 #include "profile/match.h"
+#include "schedule/matcher.h"
 
 #define TARGET_NEAREST_MAX 5
 
@@ -11,6 +12,7 @@ struct target {
     char *container, *pod, *pod_namespace, *jvm;
     int32_t ns_pid;
     struct match *jvm_match;
+    struct matcher_set *matchers; /* NULL: none */
 };
 
 static int dup_or_null(const char *s, char **ret)
@@ -38,6 +40,8 @@ int target_new(const struct target_selector *s, struct target **ret, struct erro
         r = dup_or_null(s->jvm, &t->jvm);
     if (r == 0 && t->jvm)
         r = match_new((const char *const *)&t->jvm, 1, "jvm", &t->jvm_match, err);
+    if (r == 0 && s->matchers)
+        r = matcher_set_new(s->matchers, &t->matchers, err);
     if (r < 0)
         return r;
     *ret = TAKE_PTR(t);
@@ -53,6 +57,7 @@ struct target *target_free(struct target *t)
     free(t->pod_namespace);
     free(t->jvm);
     match_free(t->jvm_match);
+    matcher_set_free(t->matchers);
     free(t);
     return NULL;
 }
@@ -88,6 +93,23 @@ static bool pid_matches(const struct target *t, int32_t host_pid)
     return t->pid_count == 0;
 }
 
+/* What has no main class by its nature is not asked for it. */
+static bool matchers_match(const struct target *t, const struct process *p)
+{
+    const struct matcher_values v = {
+        .main = p->main ? p->main : "",
+        .pod = p->container.pod_name,
+        .pod_uid = p->container.pod_uid,
+        .pod_namespace = p->container.pod_namespace,
+        .container = p->container.name,
+        .container_id = p->container.id,
+    };
+
+    if (p->jvm == JVM_NO && matcher_set_uses(t->matchers, MATCHER_MAIN))
+        return false;
+    return matcher_set_holds(t->matchers, &v);
+}
+
 /* All selectors but pid. */
 static bool rest_matches(const struct target *t, const struct process *p)
 {
@@ -100,6 +122,8 @@ static bool rest_matches(const struct target *t, const struct process *p)
         return false;
     if (t->ns_pid && (p->ns_depth == 0 || p->ns_pid[p->ns_depth - 1] != t->ns_pid))
         return false;
+    if (t->matchers && !matchers_match(t, p))
+        return false;
     return !t->jvm || jvm_matches(t, p);
 }
 
@@ -110,7 +134,8 @@ bool target_matches(const struct target *t, const struct process *p)
 
 bool target_is_node(const struct target *t)
 {
-    return t->pid_count == 0 && !t->container && !t->pod && !t->pod_namespace && !t->jvm;
+    return t->pid_count == 0 && !t->container && !t->pod && !t->pod_namespace && !t->jvm &&
+           !t->matchers;
 }
 
 int32_t target_single_pid(const struct target *t)
@@ -127,6 +152,15 @@ static void append(char *buf, size_t size, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(buf + n, size - n, fmt, ap);
     va_end(ap);
+}
+
+static void append_matchers(const struct target *t, char *buf, size_t size, const char *sep)
+{
+    _cleanup_buf_ struct buf text = BUF_NULL;
+
+    buf_init(&text, size);
+    matchers_write(matcher_set_list(t->matchers), &text);
+    append(buf, size, "%s%s", sep, text.error ? "{...}" : text.p);
 }
 
 static const char *process_title(const struct process *p)
@@ -168,8 +202,12 @@ void target_describe(const struct target *t, struct discover *d, char *buf, size
         append(buf, size, "%snamespace %s", sep, t->pod_namespace);
         sep = ", ";
     }
-    if (t->jvm)
+    if (t->jvm) {
         append(buf, size, "%sjvm %s", sep, t->jvm);
+        sep = ", ";
+    }
+    if (t->matchers)
+        append_matchers(t, buf, size, sep);
 }
 
 /* ---- the sentence where it matches nothing ---- */
@@ -216,7 +254,7 @@ static int nearest_add(void *cookie, struct process *p)
 
 static int not_found(const struct target *t, struct discover *d, struct error *err)
 {
-    char list[200] = "";
+    char list[200] = "", all[256] = "";
     struct nearest n = { .buf = list, .size = sizeof(list) };
     const char *parameter, *none;
 
@@ -234,7 +272,7 @@ static int not_found(const struct target *t, struct discover *d, struct error *e
         none = "no pod runs here";
     } else {
         n.what = NEAREST_JVM;
-        parameter = t->jvm ? "jvm" : "pid";
+        parameter = t->matchers ? "match" : t->jvm ? "jvm" : "pid";
         none = "no JVM runs here";
     }
     discover_each(d, nearest_add, &n);
@@ -250,7 +288,10 @@ static int not_found(const struct target *t, struct discover *d, struct error *e
     else if (t->pod_namespace)
         error_parameter(err, parameter, -ESRCH, "no process runs in namespace '%.80s'",
                         t->pod_namespace);
-    else if (t->jvm)
+    else if (t->matchers) {
+        append_matchers(t, all, sizeof(all), "");
+        error_parameter(err, parameter, -ESRCH, "no process matches %s", all);
+    } else if (t->jvm)
         error_parameter(err, parameter, -ESRCH, "no JVM's main class or jar matches '%.80s'",
                         t->jvm);
     else

@@ -22,12 +22,15 @@ enum backend_outcome {
     BACKEND_UNAVAILABLE = 4,
 };
 
+struct matcher_list;
+
 /* Which processes. All strings borrowed, NULL: not given. */
 struct target_selector {
     int32_t pids[BACKEND_PIDS_MAX];
     size_t pid_count;
     const char *container, *pod, *pod_namespace, *jvm; /* jvm: a regular expression that compiles */
     int32_t ns_pid;                                    /* 0: not given */
+    const struct matcher_list *matchers;               /* of schedule/matcher.h; NULL: none */
 };
 
 enum symbols_source { SYMBOLS_AUTO, SYMBOLS_AGENT, SYMBOLS_MEMORY, SYMBOLS_PERFMAP, SYMBOLS_NONE };
@@ -112,8 +115,11 @@ struct api_backend {
      * out of the flight recorder. @by: "jvm" or "category". */
     int (*timeline)(void *ctx, const struct target_selector *t, const struct time_range *range,
                     size_t buckets, const char *by, json_t **ret, struct error *err);
+    /* {"schedules":[{"name":…,"match":…,"event":…,"hz":…,"every_seconds":…,…,"last_error":…}],
+     * "triggers":[…]}, as configured. */
     int (*schedules)(void *ctx, json_t **ret, struct error *err);
-    /* Starts the capture that the configuration names @name. */
+    /* Starts the capture that the configuration names @name. BACKEND_NOT_FOUND with the nearest
+     * name, or where no process matches; BACKEND_TOO_MANY in its cooldown, with err->retry_s. */
     int (*trigger)(void *ctx, const char *name, char ret_id[CAPTURE_ID_BYTES], struct error *err);
     /* Appends Prometheus text of everything but serve's own counters. */
     int (*metrics)(void *ctx, struct buf *out, struct error *err);

@@ -158,18 +158,25 @@ static int set_owner(const char *path, struct error *err)
     return 0;
 }
 
+static int check_unix(const char *path, struct error *err)
+{
+    if (path[0] != '/' || path[1] == '\0')
+        return error_set(err, -EINVAL, "'unix:%s' has no absolute path: %s", path, EXPECTED);
+    if (strlen(path) >= sizeof(((struct sockaddr_un *)NULL)->sun_path))
+        return error_set(err, -ENAMETOOLONG,
+                         "'%s' is longer than the path of a socket may be (%zu)", path,
+                         sizeof(((struct sockaddr_un *)NULL)->sun_path) - 1);
+    return 0;
+}
+
 static int listen_unix(const char *path, int *ret_fd, struct error *err)
 {
     _cleanup_close_ int fd = -1;
     struct sockaddr_un sa = { .sun_family = AF_UNIX };
-    int r;
+    int r = check_unix(path, err);
 
-    if (path[0] != '/' || path[1] == '\0')
-        return error_set(err, -EINVAL, "'unix:%s' has no absolute path: %s", path, EXPECTED);
-    if (strlen(path) >= sizeof(sa.sun_path))
-        return error_set(err, -ENAMETOOLONG,
-                         "'%s' is longer than the path of a socket may be (%zu)", path,
-                         sizeof(sa.sun_path) - 1);
+    if (r < 0)
+        return r;
     span_copy(span_of(path), sa.sun_path, sizeof(sa.sun_path));
     r = make_parent(path, err);
     if (r == 0)
@@ -188,6 +195,16 @@ static int listen_unix(const char *path, int *ret_fd, struct error *err)
         return error_errno(err, "cannot listen on '%s'", path);
     *ret_fd = take_fd(&fd);
     return 0;
+}
+
+int listen_check(const char *address, struct error *err)
+{
+    struct sockaddr_storage sa;
+    socklen_t n = 0;
+
+    if (strncmp(address, "unix:", 5) == 0)
+        return check_unix(address + 5, err);
+    return parse_tcp(address, &sa, &n, err);
 }
 
 int listen_open(const char *address, int *ret_fd, struct error *err)

@@ -39,6 +39,9 @@ void serve_stats(struct serve *s, struct serve_stats *ret);
  * privileges are dropped. 0 with a socket that the caller owns, or -errno with @err. */
 int listen_open(const char *address, int *ret_fd, struct error *err);
 
+/* Whether @address is written as listen_open() takes it; opens nothing. 0, or -EINVAL with @err. */
+int listen_check(const char *address, struct error *err);
+
 /* The OpenAPI document, JSON text that lives as long as the program. */
 struct span serve_openapi(void);
 

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the configuration says under `schedules` and `triggers`: captures that flamed takes by
+ * itself, and captures that an alert starts by name. Values only; knows no clock and no process.
+ * Immutable once read; thread: any.
+ */
+#pragma once
+
+#include "schedule/matcher.h"
+#include "serve/backend.h"
+
+#define RULES_SCHEDULES_MAX 64
+#define RULES_TRIGGERS_MAX 64
+#define RULE_NAME_MAX 63
+#define RULE_EVERY_MIN_NS NSEC_PER_SEC
+#define RULE_EVERY_MAX_NS (UINT64_C(366) * 86400 * NSEC_PER_SEC)
+#define RULE_FOR_MIN_NS (100 * NSEC_PER_MSEC)
+#define RULE_FOR_MAX_NS (3600 * NSEC_PER_SEC)
+#define RULE_KEEP_MIN_NS (60 * NSEC_PER_SEC)
+#define RULE_KEEP_MAX_NS (UINT64_C(36500) * 86400 * NSEC_PER_SEC)
+#define RULE_COOLDOWN_MAX_NS (UINT64_C(7) * 86400 * NSEC_PER_SEC)
+#define RULE_COOLDOWN_DEFAULT_NS (60 * NSEC_PER_SEC)
+#define RULE_HZ_MAX 10000u
+
+struct rule {
+    char name[RULE_NAME_MAX + 1]; /* [a-z0-9-]; no two rules have the same */
+    struct matcher_list match;    /* empty: the whole node */
+    char event[64];
+    uint32_t millihz;
+    uint64_t every_ns; /* schedules; triggers: 0 */
+    uint64_t for_ns;
+    uint64_t keep_ns;     /* 0: as long as the store keeps captures */
+    uint64_t cooldown_ns; /* triggers */
+    enum symbols_source symbols;
+};
+
+struct rules {
+    struct rule *schedules, *triggers; /* owned */
+    size_t schedule_count, trigger_count;
+};
+
+struct rules *rules_free(struct rules *r);
+static inline void rules_freep(struct rules **r)
+{
+    rules_free(*r);
+}
+
+/* What a rule cannot know by itself. */
+struct rules_checks {
+    bool (*event_known)(const char *name); /* NULL: every event is */
+    const char *events;                    /* those that are, for the sentence */
+};
+
+/* Reads `schedules` and `triggers` out of the YAML document @text (UTF-8) and passes by every other
+ * key. @file is only named in sentences. 0 and *ret (owned; empty where there are none); -EINVAL
+ * with a sentence that names line, rule, key and the right form; -ENOMEM. */
+int rules_parse(struct span text, const char *file, const struct rules_checks *checks,
+                struct rules **ret, struct error *err);
+
+/* The request that captures what @rule says; its strings point into @rule, the matchers too. */
+struct capture_request rule_request(const struct rule *rule);
+/* NULL when none is called so. */
+const struct rule *rules_find_trigger(const struct rules *r, const char *name);
+/* The trigger whose name is nearest to @name; NULL when there are none. */
+const struct rule *rules_nearest_trigger(const struct rules *r, const char *name);
