@@ -18,36 +18,29 @@ void server_forget_tables(struct server *s)
     if (s->tables)
         munmap((void *)(uintptr_t)s->tables, BROKER_TABLES_BYTES);
     s->tables = NULL;
-    s->tables_fd = close_fd(s->tables_fd);
 }
 
 /*
  * tables. Safe: a fresh piece of memory of fixed size, sealed so that neither side can make it
- * shorter under the other; it is not executable and has no name.
+ * shorter under the other; it is not executable and has no name. There is one at a time: asking
+ * again replaces it.
  */
 int request_tables(struct server *s, const struct broker_request *q, struct reply *rep)
 {
-    int fd;
+    _cleanup_close_ int fd = memfd_create("flamed-tables", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    void *p;
 
     (void)q;
-    if (!s->tables) {
-        _cleanup_close_ int mem = memfd_create("flamed-tables", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-        void *p;
-
-        if (mem < 0 || ftruncate(mem, (off_t)BROKER_TABLES_BYTES) < 0 ||
-            fcntl(mem, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
-            return error_errno(&rep->err, "cannot make memory for the unwinder's tables");
-        p = mmap(NULL, BROKER_TABLES_BYTES, PROT_READ, MAP_SHARED, mem, 0);
-        if (p == MAP_FAILED)
-            return error_errno(&rep->err, "cannot map memory for the unwinder's tables");
-        s->tables = p;
-        s->tables_fd = take_fd(&mem);
-    }
-    fd = fcntl(s->tables_fd, F_DUPFD_CLOEXEC, 0);
-    if (fd < 0)
-        return error_errno(&rep->err, "cannot copy the fd of the unwinder's tables");
+    if (fd < 0 || ftruncate(fd, (off_t)BROKER_TABLES_BYTES) < 0 ||
+        fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
+        return error_errno(&rep->err, "cannot make memory for the unwinder's tables");
+    p = mmap(NULL, BROKER_TABLES_BYTES, PROT_READ, MAP_SHARED, fd, 0);
+    if (p == MAP_FAILED)
+        return error_errno(&rep->err, "cannot map memory for the unwinder's tables");
+    server_forget_tables(s);
+    s->tables = p;
     rep->value = BROKER_TABLES_BYTES;
-    return reply_fd(rep, fd);
+    return reply_fd(rep, take_fd(&fd));
 }
 
 /*

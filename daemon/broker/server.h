@@ -21,10 +21,9 @@ struct server {
     struct sampler *sampler; /* loaded by the first request that needs it; ends with its client */
     int sampler_result;      /* of sampler_new(), 1: not tried yet */
     struct error sampler_error;
-    int tables_fd;   /* memory that flamed writes tables into, -1 until asked for */
     int launcher_fd; /* our end of the launcher's socket (launcher.h), -1: there is none */
     struct agents *agents;
-    const void *tables; /* the same, as we read it; BROKER_TABLES_BYTES */
+    const void *tables; /* what flamed writes tables into: BROKER_TABLES_BYTES; NULL: none */
 };
 
 /* What a request's function fills. fds are the reply's: sent, then closed. */
