@@ -13,6 +13,8 @@
 #include "unwind/unwind.h"
 
 #define UNWINDING_RETRY_NS (100 * NSEC_PER_MSEC)
+#define UNWINDING_RETRY_MAX_NS (5 * NSEC_PER_SEC)
+#define UNWINDING_CALM_NS (10 * NSEC_PER_SEC)
 #define UNWINDING_WAIT_NS (200 * NSEC_PER_MSEC) /* for files, before sampling starts */
 
 struct watched {
@@ -20,8 +22,9 @@ struct watched {
     struct proc_id id;
     uint64_t begun_ns, read_ns; /* first and last reading */
     uint64_t reads;
-    bool jvm;     /* described as one */
-    bool pending; /* some of its files are still being read */
+    uint64_t wait_ns; /* before the next reading: doubles while walks want what maps do not tell */
+    bool jvm;         /* described as one */
+    bool pending;     /* some of its files are still being read */
     uint32_t exec_id;
 };
 
@@ -130,6 +133,10 @@ static void describe(struct unwinding *u, struct watched *w, struct process *p, 
     struct unwind_vm vm;
     int r;
 
+    if (w->reads == 0 || now_ns - w->read_ns >= UNWINDING_CALM_NS)
+        w->wait_ns = UNWINDING_RETRY_NS;
+    else
+        w->wait_ns = MIN(w->wait_ns * 2, UNWINDING_RETRY_MAX_NS);
     w->read_ns = now_ns;
     w->reads++;
     w->exec_id = exec_id;
@@ -202,7 +209,7 @@ void unwinding_see(struct unwinding *u, struct process *p, const struct sample_r
     else if ((w->reads < 2 && age_ns > NSEC_PER_SEC) ||
              (w->reads < 3 && age_ns > 10 * NSEC_PER_SEC))
         wanting = true;
-    if (wanting && (w->reads == 0 || now_ns - w->read_ns >= UNWINDING_RETRY_NS))
+    if (wanting && (w->reads == 0 || now_ns - w->read_ns >= w->wait_ns))
         describe(u, w, p, rec->exec_id, now_ns);
 }
 

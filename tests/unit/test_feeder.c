@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* unwind/feeder.c with tables in memory and the files of this process. */
+#include "unwind/feeder.h"
+
+#include "base/cleanup.h"
+#include "unwind/ehframe.h"
+
+#include <check.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define ROWS 400000u
+
+static struct unwind_row rows[ROWS];
+static struct unwind_process last;
+static int32_t last_pid;
+static unsigned opened, row_puts, process_puts, forgotten;
+static int open_result;
+static struct maps maps;
+static struct feeder *feeder;
+static uint32_t rows_max = ROWS;
+
+static int open_mapped(void *ctx, const struct proc_id *id, uint64_t start, uint64_t end,
+                       int *ret_fd, struct error *err)
+{
+    char path[4096];
+
+    (void)ctx;
+    (void)id;
+    (void)end;
+    (void)err;
+    opened++;
+    if (open_result)
+        return open_result;
+    *ret_fd =
+        open(span_copy(maps_find(&maps, start)->path, path, sizeof(path)), O_RDONLY | O_CLOEXEC);
+    return *ret_fd < 0 ? -errno : 0;
+}
+
+static int put_rows(void *ctx, uint32_t first, const struct unwind_row *from, uint32_t count,
+                    struct error *err)
+{
+    (void)ctx;
+    (void)err;
+    ck_assert(first <= rows_max && count <= rows_max - first);
+    memcpy(rows + first, from, count * sizeof(*from));
+    row_puts++;
+    return 0;
+}
+
+static int put_process(void *ctx, int32_t host_pid, const struct unwind_process *p,
+                       struct error *err)
+{
+    (void)ctx;
+    (void)err;
+    if (!p) {
+        forgotten++;
+        return 0;
+    }
+    last = *p;
+    last_pid = host_pid;
+    process_puts++;
+    return 0;
+}
+
+static void read_own_maps(void)
+{
+    _cleanup_close_ int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+
+    maps_deinit(&maps);
+    ck_assert_int_eq(maps_read(fd, &maps), 0);
+}
+
+static void new_feeder(uint32_t max)
+{
+    struct feeder_io io = { .rows_max = max,
+                            .open_mapped = open_mapped,
+                            .put_rows = put_rows,
+                            .put_process = put_process };
+
+    rows_max = max;
+    ck_assert_int_eq(feeder_new(&io, &feeder), 0);
+}
+
+static void setup(void)
+{
+    opened = row_puts = process_puts = forgotten = 0;
+    open_result = 0;
+    read_own_maps();
+    new_feeder(ROWS);
+}
+
+static void teardown(void)
+{
+    feeder = feeder_free(feeder);
+    maps_deinit(&maps);
+}
+
+static int update(int32_t pid, const struct unwind_vm *vm)
+{
+    struct feeder_process p = { .id = { .host_pid = pid }, .exec_id = 3, .maps = &maps, .vm = vm };
+
+    return feeder_update(feeder, &p, NULL);
+}
+
+/* The row that the tables give for @pc. */
+static const struct unwind_row *look_up(uint64_t pc)
+{
+    const struct unwind_row *best = NULL;
+
+    for (uint32_t i = 0; i < last.mapping_count; i++) {
+        const struct unwind_mapping *m = &last.mappings[i];
+
+        if (pc < m->start || pc >= m->end)
+            continue;
+        for (uint32_t k = m->first_row; k < m->first_row + m->row_count; k++) {
+            if (rows[k].pc <= pc - m->bias)
+                best = &rows[k];
+        }
+    }
+    return best;
+}
+
+START_TEST(describes_a_process)
+{
+    struct feeder_stats st;
+
+    ck_assert_int_eq(update(10, NULL), 0);
+    ck_assert_int_eq(last_pid, 10);
+    ck_assert_uint_eq(last.exec_id, 3);
+    ck_assert_uint_gt(last.mapping_count, 2);
+    for (uint32_t i = 1; i < last.mapping_count; i++)
+        ck_assert_uint_le(last.mappings[i - 1].end, last.mappings[i].start);
+    /* This function and one of libc have rules; the address below is in no function. */
+    ck_assert_ptr_nonnull(look_up((uint64_t)look_up));
+    ck_assert_uint_ne(look_up((uint64_t)look_up)->base, UNWIND_BASE_NONE);
+    ck_assert_uint_ne(look_up((uint64_t)qsort)->base, UNWIND_BASE_NONE);
+    feeder_stats(feeder, &st);
+    ck_assert_uint_eq(st.processes, 1);
+    ck_assert_uint_gt(st.rows, 1000);
+    ck_assert_uint_eq(st.files_failed, 0);
+}
+END_TEST
+
+START_TEST(shares_tables_and_puts_only_what_changed)
+{
+    unsigned puts;
+    uint32_t slot;
+
+    ck_assert_int_eq(update(10, NULL), 0);
+    puts = row_puts;
+    slot = last.slot;
+    ck_assert_int_eq(update(10, NULL), 0); /* nothing new */
+    ck_assert_uint_eq(process_puts, 1);
+    ck_assert_int_eq(update(11, NULL), 0); /* the same files */
+    ck_assert_uint_eq(row_puts, puts);
+    ck_assert_uint_eq(process_puts, 2);
+    ck_assert_uint_ne(last.slot, slot);
+    /* A new mapping: another description under a new slot, so that nothing remembered is used. */
+    slot = last.slot;
+    ck_assert_ptr_ne(mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
+                     MAP_FAILED);
+    read_own_maps();
+    ck_assert_int_eq(update(11, NULL), 0);
+    ck_assert_uint_eq(process_puts, 3);
+    ck_assert_uint_ne(last.slot, slot);
+}
+END_TEST
+
+START_TEST(leaves_out_the_code_cache)
+{
+    uint64_t self = (uint64_t)look_up;
+    struct unwind_vm vm = { .code_low = self & ~UINT64_C(4095), .code_high = self + 4096 };
+    const struct mapping *m = maps_find(&maps, self);
+
+    vm.code_low = m->start;
+    vm.code_high = m->end;
+    ck_assert_int_eq(update(10, &vm), 0);
+    ck_assert_uint_eq(last.vm.code_low, vm.code_low);
+    for (uint32_t i = 0; i < last.mapping_count; i++)
+        ck_assert_uint_ne(last.mappings[i].start, m->start);
+}
+END_TEST
+
+START_TEST(makes_room_by_forgetting)
+{
+    struct feeder_stats st;
+
+    ck_assert_int_eq(update(10, NULL), 0);
+    feeder_stats(feeder, &st);
+    feeder = feeder_free(feeder);
+    new_feeder((uint32_t)st.rows - 100); /* not all of it fits */
+    ck_assert_int_eq(update(10, NULL), 0);
+    feeder_stats(feeder, &st);
+    ck_assert_uint_le(st.rows, rows_max);
+    ck_assert_uint_gt(st.rows, 0);
+    feeder_forget(feeder, 10);
+    ck_assert_uint_eq(forgotten, 1);
+    ck_assert_int_eq(update(11, NULL), 0); /* the old ones may go */
+    feeder_stats(feeder, &st);
+    ck_assert_uint_le(st.rows, rows_max);
+    feeder_forget(feeder, 12); /* nobody */
+    ck_assert_uint_eq(forgotten, 1);
+}
+END_TEST
+
+START_TEST(tells_a_process_that_is_gone)
+{
+    open_result = PROC_GONE;
+    ck_assert_int_eq(update(10, NULL), PROC_GONE);
+    ck_assert_uint_eq(process_puts, 0);
+    open_result = -EIO; /* a file that cannot be opened leaves its mapping without rows */
+    ck_assert_int_eq(update(10, NULL), 0);
+    for (uint32_t i = 0; i < last.mapping_count; i++)
+        ck_assert_uint_eq(last.mappings[i].row_count, 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("feeder");
+    TCase *tc = tcase_create("feeder");
+    SRunner *sr;
+    int failed;
+
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_set_timeout(tc, 60);
+    tcase_add_test(tc, describes_a_process);
+    tcase_add_test(tc, shares_tables_and_puts_only_what_changed);
+    tcase_add_test(tc, leaves_out_the_code_cache);
+    tcase_add_test(tc, makes_room_by_forgetting);
+    tcase_add_test(tc, tells_a_process_that_is_gone);
+    suite_add_tcase(s, tc);
+    sr = srunner_create(s);
+    srunner_run_all(sr, CK_NORMAL);
+    failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed ? 1 : 0;
+}
