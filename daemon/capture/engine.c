@@ -11,7 +11,8 @@
 #include <sys/eventfd.h>
 
 #define ENGINE_BUSY_TICK_NS (10 * NSEC_PER_MSEC)
-#define ENGINE_IDLE_TICK_NS (100 * NSEC_PER_MSEC)
+#define ENGINE_IDLE_TICK_NS (50 * NSEC_PER_MSEC) /* the recorder's samples are named in time */
+#define ENGINE_RECONCILE_NS (100 * NSEC_PER_MSEC)
 #define ENGINE_DRAIN_MAX 20000 /* samples between two looks at calls and deadlines */
 #define ENGINE_FRAMES_MAX ((size_t)4 << 20)
 #define ENGINE_STRING_BYTES_MAX ((size_t)256 << 20)
@@ -178,7 +179,7 @@ static void engine_tick(struct engine *e)
                clock_monotonic_ns() - now < NSEC_PER_SEC)
             ;
     }
-    if (e->captures && now - e->reconciled_ns >= ENGINE_IDLE_TICK_NS)
+    if (e->captures && now - e->reconciled_ns >= ENGINE_RECONCILE_NS)
         captures_reconcile(e, now);
     captures_finish_due(e, now);
     scheduled_tick(e);
