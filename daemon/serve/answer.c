@@ -98,6 +98,7 @@ static const struct {
     { 406, "no-such-format", "No format that the client accepts" },
     { 409, "not-possible", "Not possible in this state" },
     { 413, "too-large", "Too large" },
+    { 415, "wrong-type", "Type of body not understood" },
     { 429, "too-many", "Too many captures" },
     { 431, "headers-too-large", "Headers too large" },
     { 500, "internal", "Internal error" },
@@ -176,7 +177,7 @@ void answer_outcome(struct answer *a, int outcome, const struct error *err, unsi
     }
     answer_problem(a, status, err, SPAN_NULL);
     if (status == 429)
-        answer_header(a, "Retry-After", "%u", MAX(retry_s, 1u));
+        answer_header(a, "Retry-After", "%u", MAX(err->retry_s ? err->retry_s : retry_s, 1u));
 }
 
 void answer_encode(struct answer *a, enum content_coding coding)
@@ -187,7 +188,7 @@ void answer_encode(struct answer *a, enum content_coding coding)
     char *out;
     int r;
 
-    if (coding == CODING_IDENTITY || in.n < ANSWER_ENCODE_MIN || in.n > UINT32_MAX)
+    if (coding == CODING_IDENTITY || a->coding || in.n < ANSWER_ENCODE_MIN || in.n > UINT32_MAX)
         return;
     if (deflateInit2(&z, ANSWER_ZLIB_LEVEL, Z_DEFLATED, coding == CODING_GZIP ? 15 + 16 : 15, 8,
                      Z_DEFAULT_STRATEGY) != Z_OK)

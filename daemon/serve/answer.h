@@ -31,6 +31,8 @@ struct answer {
     size_t header_count, header_bytes;
     char problem[ERROR_MSG_MAX]; /* its sentence, for the log; "" when it is none */
     const char *coding;          /* "gzip", "deflate" or NULL */
+    const char *policy;          /* Content-Security-Policy; NULL: the one of its type */
+    const char *cache;           /* Cache-Control; NULL: "no-store" */
 };
 
 void answer_init(struct answer *a, size_t max_bytes);
@@ -50,5 +52,5 @@ void answer_problem(struct answer *a, unsigned status, const struct error *err,
                     struct span parameter);
 /* The status for an outcome of the backend (> 0) or -errno, with its problem. @retry_s: for 429. */
 void answer_outcome(struct answer *a, int outcome, const struct error *err, unsigned retry_s);
-/* Compresses the body if that pays. Best effort. */
+/* Compresses the body if that pays and it is not compressed yet. Best effort. */
 void answer_encode(struct answer *a, enum content_coding coding);

@@ -2,8 +2,7 @@
 /* The routes that hand on what the backend knows, and those that know enough themselves. */
 #include "serve/impl.h"
 
-/* The backend's answer, or its problem. Takes @value. */
-static bool answer_backend(struct request *req, int r, json_t *value, const struct error *err)
+bool answer_backend(struct request *req, int r, json_t *value, const struct error *err)
 {
     if (r == 0 && value)
         answer_json(&req->answer, 200, value);
@@ -11,6 +10,30 @@ static bool answer_backend(struct request *req, int r, json_t *value, const stru
         answer_outcome(&req->answer, r ? r : -EIO, err, 1);
     json_decref(value);
     return true;
+}
+
+void answer_missing(struct request *req, const char *what)
+{
+    struct error err = ERROR_NULL;
+
+    error_set(&err, -ENOSYS, "%s not available here", what);
+    error_remedy(&err, "see /readyz for what is missing");
+    answer_outcome(&req->answer, BACKEND_UNAVAILABLE, &err, 0);
+}
+
+bool handle_schedules(struct request *req)
+{
+    const struct api_backend *be = &req->serve->be;
+    struct error err = ERROR_NULL;
+    json_t *value = NULL;
+    int r;
+
+    if (!be->schedules) {
+        answer_missing(req, "schedules are");
+        return true;
+    }
+    r = be->schedules(be->ctx, &value, &err);
+    return answer_backend(req, r, value, &err);
 }
 
 bool handle_jvms(struct request *req)

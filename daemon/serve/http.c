@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "serve/access.h"
+#include "serve/body.h"
 
 #include <microhttpd.h>
 #include <strings.h>
@@ -22,11 +23,13 @@
     "sandbox allow-scripts allow-downloads"
 #define CSP_DATA "default-src 'none'; frame-ancestors 'none'; sandbox"
 
+#define STREAM_BLOCK_BYTES (32 * 1024)
+
 /* ---- what came ---- */
 
 struct head {
     struct access_facts access;
-    struct span accept, accept_encoding, content_length, transfer_encoding;
+    struct span accept, accept_encoding, content_length, content_type, transfer_encoding;
     size_t bytes; /* of all headers */
 };
 
@@ -52,6 +55,8 @@ static enum MHD_Result head_header(void *cookie, enum MHD_ValueKind kind, const 
         h->accept_encoding = v;
     } else if (strcasecmp(name, "Content-Length") == 0) {
         h->content_length = v;
+    } else if (strcasecmp(name, "Content-Type") == 0) {
+        h->content_type = v;
     } else if (strcasecmp(name, "Transfer-Encoding") == 0) {
         h->transfer_encoding = v;
     }
@@ -67,9 +72,10 @@ static bool has_body(const struct head *h)
 /* Finds the route. False: the answer says why not. */
 static bool request_route(struct request *req, const char *method)
 {
-    struct span uri = span_of(req->uri), text = SPAN_NULL;
+    struct span uri = span_of(req->uri);
+    struct route_args args = { 0 };
     struct error err = ERROR_NULL;
-    char show[QUERY_SHOW_MAX];
+    char show[QUERY_SHOW_MAX], allow[32];
     const char *near;
     int r;
 
@@ -79,7 +85,7 @@ static bool request_route(struct request *req, const char *method)
         answer_outcome(&req->answer, r, &err, 0);
         return false;
     }
-    r = route_find(span_of(req->path), &req->route, &req->path_pid, &text);
+    r = route_find(span_of(req->path), method, &req->route, &args);
     if (r == ROUTE_NONE) {
         near = route_nearest(span_of(req->path));
         error_remedy(&err, "GET /openapi.json lists every route; the profile of a JVM is at "
@@ -92,45 +98,63 @@ static bool request_route(struct request *req, const char *method)
         answer_problem(&req->answer, 404, &err, SPAN_NULL);
         return false;
     }
-    if (!route_takes(req->route, method)) {
+    if (r == ROUTE_METHOD) {
+        route_allow(req->route, allow, sizeof(allow));
         error_set(&err, 0, "%s is not possible at '%s': it takes %s",
-                  query_show(span_of(method), show), req->route->path, route_allow(req->route));
+                  query_show(span_of(method), show), req->route->path, allow);
         answer_problem(&req->answer, 405, &err, SPAN_NULL);
-        answer_header(&req->answer, "Allow", "%s", route_allow(req->route));
+        answer_header(&req->answer, "Allow", "%s", allow);
         return false;
     }
     if (r == ROUTE_BAD_PID) {
         error_parameter(&err, "pid", -EINVAL,
                         "'%s' is not a process id: it is a number from 1 to 2147483647",
-                        query_show(text, show));
+                        query_show(args.text, show));
         answer_problem(&req->answer, 400, &err, SPAN_NULL);
         return false;
     }
+    req->path_pid = args.pid;
+    span_copy(args.text, req->path_text, sizeof(req->path_text));
     return true;
 }
 
-/* Reads the parameters. False: the answer says what is wrong with them. */
-static bool request_params(struct request *req, const struct head *h)
+/* Reads the query or, where the parameters are in a body, that. Whichever it is not is empty. */
+static int request_read_params(struct request *req, struct span *unknown, struct error *err)
 {
-    struct span query = span_of(req->uri), unknown = SPAN_NULL;
-    struct error err = ERROR_NULL;
-    size_t count;
+    struct span query = span_of(req->uri);
+    bool in_body = req->route->body == BODY_PARAMS;
     int r;
 
     query = span_from(query, span_find(query, '?') + 1);
-    r = query_parse(query, &req->query, &err);
-    if (r == 0)
-        r = params_parse(&req->query, req->route->params, &req->params, &unknown, &err);
+    if (in_body && query.n) {
+        error_remedy(err, "send a body such as {\"pid\": 4242, \"seconds\": 30}");
+        return error_set(err, -EINVAL, "'%s' takes its parameters in a JSON body, not in the query",
+                         req->route->path);
+    }
+    r = in_body ? body_parse(buf_span(&req->body), &req->query, err)
+                : query_parse(query, &req->query, err);
+    return r != 0 ? r : params_parse(&req->query, req->route->params, &req->params, unknown, err);
+}
+
+/* Reads the parameters. False: the answer says what is wrong with them. */
+static bool request_params(struct request *req, struct span accept)
+{
+    struct span unknown = SPAN_NULL;
+    struct error err = ERROR_NULL;
+    size_t count;
+    int r = request_read_params(req, &unknown, &err);
+
     if (r != 0) {
         answer_outcome(&req->answer, r, &err, 0);
         if (unknown.n)
             answer_problem(&req->answer, req->answer.status, &err, unknown);
         return false;
     }
-    if (req->route->negotiates && !req->params.format) {
+    req->wants_events = req->route->streams && negotiate_events(accept);
+    if (req->route->negotiates && !req->params.format && !req->wants_events) {
         const struct render_format *formats = render_formats(&count);
 
-        req->params.format = negotiate_format(h->accept, formats, count);
+        req->params.format = negotiate_format(accept, formats, count);
         if (!req->params.format) {
             error_set(&err, 0, "none of the formats has a type that the Accept header names");
             error_remedy(&err, "send Accept: */*, or say format=, such as format=%s",
@@ -138,6 +162,50 @@ static bool request_params(struct request *req, const struct head *h)
             answer_problem(&req->answer, 406, &err, SPAN_NULL);
             return false;
         }
+    }
+    return true;
+}
+
+static void answer_body_size(struct request *req)
+{
+    struct error err = ERROR_NULL;
+
+    error_set(&err, -EFBIG, "a body has at most %d bytes", BODY_MAX_BYTES);
+    answer_problem(&req->answer, 413, &err, SPAN_NULL);
+}
+
+static bool is_json(struct span type)
+{
+    struct span name;
+
+    return span_take_until(&type, ';', &name) && strlen("application/json") == span_trim(name).n &&
+           strncasecmp(span_trim(name).p, "application/json", strlen("application/json")) == 0;
+}
+
+/* Looks at what is announced before any of it is read. False: the answer says why it is not. */
+static bool request_takes_body(struct request *req, const struct head *h)
+{
+    struct error err = ERROR_NULL;
+    char show[QUERY_SHOW_MAX];
+    uint64_t length;
+
+    if (req->route->body == BODY_NONE) {
+        error_set(&err, 0, "'%s' takes no body", req->route->path);
+        error_remedy(&err, "put the parameters into the query: %s?name=value", req->route->path);
+        answer_problem(&req->answer, 413, &err, SPAN_NULL);
+        return false;
+    }
+    if (h->content_length.p && span_parse_dec(span_trim(h->content_length), &length) &&
+        length > BODY_MAX_BYTES) {
+        answer_body_size(req);
+        return false;
+    }
+    if (req->route->body == BODY_PARAMS && !is_json(h->content_type)) {
+        error_set(&err, 0, "'%s' takes a body of the type application/json, not '%s'",
+                  req->route->path, query_show(h->content_type, show));
+        error_remedy(&err, "send it with: curl -H 'Content-Type: application/json' -d '{...}'");
+        answer_problem(&req->answer, 415, &err, SPAN_NULL);
+        return false;
     }
     return true;
 }
@@ -176,13 +244,32 @@ static bool request_check(struct request *req, const char *method)
     }
     if (!request_route(req, method))
         return false;
-    if (req->has_body) {
-        error_set(&err, 0, "'%s' takes no body", req->route->path);
-        error_remedy(&err, "put the parameters into the query: %s?name=value", req->route->path);
-        answer_problem(&req->answer, 413, &err, SPAN_NULL);
+    span_copy(h.access.host, req->host, sizeof(req->host));
+    if (req->has_body && !request_takes_body(req, &h))
+        return false;
+    return req->route->body == BODY_PARAMS || request_params(req, h.accept);
+}
+
+/* The body is there. False: the answer says what is wrong with it. */
+static bool request_body(struct request *req)
+{
+    struct error err = ERROR_NULL;
+
+    if (req->route->body != BODY_PARAMS)
+        return true;
+    if (req->body.error) {
+        answer_body_size(req);
         return false;
     }
-    return request_params(req, &h);
+    if (!req->has_body) {
+        error_remedy(&err, "send an object, such as {\"pid\": 4242, \"seconds\": 30}; {} is the "
+                           "whole node");
+        error_set(&err, -EINVAL, "'%s' takes its parameters in a JSON body, and there is none",
+                  req->route->path);
+        answer_problem(&req->answer, 400, &err, SPAN_NULL);
+        return false;
+    }
+    return request_params(req, SPAN_NULL);
 }
 
 /* ---- what goes ---- */
@@ -196,13 +283,17 @@ static ssize_t no_bytes(void *cookie, uint64_t at, char *buf, size_t max)
     return MHD_CONTENT_READER_END_OF_STREAM;
 }
 
-static struct MHD_Response *response_new(struct answer *a)
+static struct MHD_Response *response_new(struct request *req)
 {
+    struct answer *a = &req->answer;
     struct MHD_Response *response;
     size_t n = a->fixed.n;
     char *p;
 
-    if (a->no_body)
+    if (req->stream.active && !req->head)
+        return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK_BYTES, stream_read,
+                                                 req, NULL);
+    if (a->no_body || req->stream.active)
         return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 1024, no_bytes, NULL, NULL);
     if (a->fixed.p)
         return MHD_create_response_from_buffer(n, (void *)(uintptr_t)a->fixed.p,
@@ -219,7 +310,7 @@ static struct MHD_Response *response_new(struct answer *a)
 static enum MHD_Result request_send(struct request *req)
 {
     struct answer *a = &req->answer;
-    struct MHD_Response *response = response_new(a);
+    struct MHD_Response *response = response_new(req);
     enum MHD_Result r;
 
     if (!response)
@@ -227,20 +318,28 @@ static enum MHD_Result request_send(struct request *req)
     if (a->status >= 500 && a->problem[0] && log_limit())
         log_warn("a request failed: %s path=%s status=%u", a->problem, req->path ? req->path : "-",
                  a->status);
-    MHD_add_response_header(response, "Content-Type", a->content_type);
+    if (a->content_type)
+        MHD_add_response_header(response, "Content-Type", a->content_type);
     MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
-    MHD_add_response_header(response, "Cache-Control", "no-store");
+    MHD_add_response_header(response, "Cache-Control", a->cache ? a->cache : "no-store");
     MHD_add_response_header(response, "Referrer-Policy", "no-referrer");
     MHD_add_response_header(response, "Cross-Origin-Resource-Policy", "same-origin");
     MHD_add_response_header(response, "Content-Security-Policy",
-                            strncmp(a->content_type, "text/html", 9) == 0 ? CSP_PAGE : CSP_DATA);
+                            a->policy ? a->policy
+                            : a->content_type && strncmp(a->content_type, "text/html", 9) == 0
+                                ? CSP_PAGE
+                                : CSP_DATA);
     MHD_add_response_header(response, "Vary",
-                            req->route && req->route->negotiates ? "Accept, Accept-Encoding"
-                                                                 : "Accept-Encoding");
+                            req->route && (req->route->negotiates || req->route->streams)
+                                ? "Accept, Accept-Encoding"
+                                : "Accept-Encoding");
     if (a->coding)
         MHD_add_response_header(response, "Content-Encoding", a->coding);
     for (size_t i = 0; i < a->header_count; i++)
         MHD_add_response_header(response, a->headers[i].name, a->headers[i].value);
+    pthread_mutex_lock(&req->serve->lock);
+    stats_count(&req->serve->counts, req->route, a->status);
+    pthread_mutex_unlock(&req->serve->lock);
     r = MHD_queue_response(req->connection, a->status, response);
     MHD_destroy_response(response);
     return r;
@@ -300,7 +399,6 @@ static enum MHD_Result on_request(void *cookie, struct MHD_Connection *connectio
 
     (void)connection;
     (void)url;
-    (void)upload;
     if (!req || !req->client)
         return MHD_NO;
     pthread_mutex_lock(&s->lock);
@@ -320,12 +418,14 @@ static enum MHD_Result on_request(void *cookie, struct MHD_Connection *connectio
         /* The library calls again when the request is whole: an answer from then on leaves the
          * connection open for the next one. A body is refused at once instead. */
         req->checked = request_check(req, method);
-        return req->has_body ? request_send(req) : MHD_YES;
+        return req->has_body && !req->checked ? request_send(req) : MHD_YES;
     }
     if (*upload_n) {
+        buf_add(&req->body, upload, *upload_n); /* up to its limit; the rest is forgotten */
         *upload_n = 0;
         return MHD_YES;
     }
+    req->checked = req->checked && request_body(req);
     if (req->checked) {
         if (req->route->waits) {
             if (request_wait(req))
@@ -356,6 +456,7 @@ static void on_completed(void *cookie, struct MHD_Connection *connection, void *
         req->client->busy = false;
         req->client->since_ns = clock_monotonic_ns();
     }
+    stream_closed(req);
     request_unref_locked(req);
     pthread_cond_broadcast(&s->idle);
     pthread_mutex_unlock(&s->lock);

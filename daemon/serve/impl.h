@@ -17,6 +17,8 @@
 #include "serve/params.h"
 #include "serve/route.h"
 #include "serve/serve.h"
+#include "serve/stats.h"
+#include "serve/stream.h"
 
 #include <netinet/in.h>
 #include <pthread.h>
@@ -24,6 +26,7 @@
 #define SERVE_WORKERS 3
 #define SERVE_MHD_THREADS 2
 #define SERVE_LISTEN_MAX 16
+#define PATH_TEXT_MAX 128
 #define SERVE_CLOSING_MAX 64                    /* connections told to go, not gone yet */
 #define SERVE_HEAD_MAX_BYTES (32 * 1024)        /* of a request: its line and its headers */
 #define SERVE_CONNECTION_BYTES (128 * 1024)     /* the HTTP library's memory for one: both heads */
@@ -58,9 +61,13 @@ struct request {
     struct params params;
     const struct route *route;
     int32_t path_pid;
-    bool head, seen, has_body, checked, http_1_0;
+    char path_text[PATH_TEXT_MAX]; /* what stands for {id} or {name} in the path */
+    char host[PATH_TEXT_MAX];      /* the header, "" where there was none */
+    struct buf body;               /* what a client sent */
+    bool head, seen, has_body, checked, http_1_0, wants_events;
     enum content_coding coding;
     struct answer answer; /* of the thread that works on it */
+    struct stream stream;
 
     /* Guarded by lock. */
     struct request *next; /* in the queue */
@@ -98,7 +105,9 @@ struct serve {
     struct request *queue_head, *queue_tail;
     size_t suspended_count;
     bool stopping, workers_stop, net_stop;
+    struct request *streams;
     struct serve_stats stats;
+    struct answer_counts counts;
 };
 
 /* ---- net.c ---- */
@@ -120,8 +129,11 @@ int work_start(struct serve *s, struct error *err);
 void work_stop(struct serve *s);
 /* Puts a suspended request into the queue. Called with lock held. */
 void work_push(struct serve *s, struct request *req);
-/* Begins the capture of req->params. True when the answer is already there (it failed). */
-bool work_capture(struct request *req);
+/* What req->params ask for. */
+void work_describe(const struct request *req, struct capture_request *ret);
+/* Begins a capture. True when the answer is already there: it failed, or is a stream. Else the
+ * route's finish() will be called. */
+bool work_capture(struct request *req, const struct capture_request *c);
 /* Ends the capture of a request, if one is running. Called with lock held; drops it in between. */
 void work_end_capture(struct request *req, bool keep);
 /* Stops waiting for a capture that does not come to its end. Called with lock held. */
@@ -130,15 +142,60 @@ void work_give_up(struct request *req);
 void request_unref_locked(struct request *req);
 struct request *request_new(struct serve *s, const char *uri);
 
+/* ---- answers that several routes give ---- */
+
+/* Renders @profile as @format with req->params. */
+void answer_profile(struct request *req, struct profile *profile,
+                    const struct render_format *format);
+/* The header with a name to save it under. @profile NULL: it would be of now. */
+void answer_filename(struct answer *a, const struct params *p, const struct profile *profile,
+                     const char *extension);
+/* What req->params.range holds of the target. */
+void answer_past(struct request *req, bool stored);
+/* The backend's value, or its problem. Takes @value; true. */
+bool answer_backend(struct request *req, int r, json_t *value, const struct error *err);
+/* The backend has no such function: 503 with a sentence. @what: "schedules are". */
+void answer_missing(struct request *req, const char *what);
+/* Whether @id looks like one: CAPTURE_ID_BYTES - 1 lower-case hexadecimal digits. */
+bool is_capture_id(const char *id);
+/* False: the answer says that req's event cannot be sampled. */
+bool check_event(struct request *req);
+/* The capture of req will be told about by events, not by its profile. */
+void progress_plan(struct request *req);
+/* For streams of events: says that it failed. */
+void event_error(struct request *req, const struct error *err);
+
 /* ---- handlers: true when req->answer is complete ---- */
 
 bool handle_profile(struct request *req);
-/* The second half: the capture is done. */
-void finish_profile(struct request *req);
+bool handle_query(struct request *req);
+bool handle_timeline(struct request *req);
+bool handle_captures(struct request *req);
+bool handle_capture_create(struct request *req);
+bool handle_capture(struct request *req);
+bool handle_capture_delete(struct request *req);
+bool handle_capture_profile(struct request *req);
+bool handle_capture_stop(struct request *req);
+bool handle_capture_stream(struct request *req);
+bool handle_diff(struct request *req);
+bool handle_schedules(struct request *req);
+bool handle_trigger(struct request *req);
+bool handle_top(struct request *req);
+bool handle_pprof_index(struct request *req);
+bool handle_pprof_profile(struct request *req);
+bool handle_pprof_empty(struct request *req);
+bool handle_sd(struct request *req);
+bool handle_metrics(struct request *req);
 bool handle_jvms(struct request *req);
 bool handle_jvm(struct request *req);
 bool handle_events(struct request *req);
 bool handle_ready(struct request *req);
 bool handle_health(struct request *req);
 bool handle_openapi(struct request *req);
-bool handle_index(struct request *req);
+bool handle_page(struct request *req);
+bool handle_page_file(struct request *req);
+
+/* Their second half, where they begin a capture: it is over. */
+void finish_profile(struct request *req);
+void finish_top(struct request *req);
+void finish_pprof(struct request *req);

@@ -110,6 +110,17 @@ const struct render_format *negotiate_format(struct span accept,
     return best;
 }
 
+bool negotiate_events(struct span accept)
+{
+    struct wish w;
+
+    while (take_wish(&accept, &w)) {
+        if (w.q && equal_nocase(w.value, SPAN("text/event-stream")))
+            return true;
+    }
+    return false;
+}
+
 enum content_coding negotiate_coding(struct span accept_encoding)
 {
     unsigned gzip = 0, deflate = 0, any = 0, identity = 1;

@@ -14,4 +14,6 @@ enum content_coding { CODING_IDENTITY, CODING_GZIP, CODING_DEFLATE };
  * first one on a tie or without a wish. NULL when it accepts none of them. */
 const struct render_format *negotiate_format(struct span accept,
                                              const struct render_format *formats, size_t count);
+/* Whether @accept names text/event-stream, which no wildcard stands for. */
+bool negotiate_events(struct span accept);
 enum content_coding negotiate_coding(struct span accept_encoding);

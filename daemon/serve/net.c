@@ -191,8 +191,8 @@ static bool client_probe(struct serve *s, struct client *c)
     static const char INTERIM[] = "HTTP/1.1 102 Processing\r\n\r\n";
     struct epoll_event ev = { .events = 0, .data.u64 = client_token(s, c) };
 
-    if (c->probed || c->request->http_1_0)
-        return false;
+    if (c->probed || c->request->http_1_0 || c->request->stream.active)
+        return false; /* in the middle of an answer there is no room for another */
     c->probed = true;
     return send(c->fd, INTERIM, sizeof(INTERIM) - 1, MSG_DONTWAIT | MSG_NOSIGNAL) ==
                sizeof(INTERIM) - 1 &&
@@ -216,7 +216,11 @@ static void net_client_event(struct serve *s, uint64_t token, uint32_t events)
             c->watching = false;
             req->left = true;
             s->stats.clients_left++;
+            req->refs++;
             work_end_capture(req, /* keep= */ false);
+            if (req->stream.active)
+                stream_left(req);
+            request_unref_locked(req);
         }
     }
     pthread_mutex_unlock(&s->lock);
@@ -247,6 +251,7 @@ static void net_tick(struct serve *s)
                 work_end_capture(req, /* keep= */ true);
         }
     }
+    streams_tick(s, now);
     pthread_mutex_unlock(&s->lock);
 }
 

@@ -37,6 +37,22 @@ enum param_id {
     PARAM_REVERSE,
     PARAM_INVERTED,
     PARAM_MINWIDTH,
+    PARAM_WIDTH,
+    PARAM_TOP_ROWS,
+    PARAM_FROM,
+    PARAM_TO,
+    PARAM_LIMIT,
+    PARAM_CURSOR,
+    PARAM_STATE,
+    PARAM_SCHEDULE,
+    PARAM_BUCKETS,
+    PARAM_BY,
+    PARAM_A,
+    PARAM_B,
+    PARAM_NORMALIZE,
+    PARAM_DIFF_FORMAT, /* "format" too: of /api/v1/diff */
+    PARAM_ONCE,
+    PARAM_REFRESH, /* "interval" too: of /top */
     PARAM_COUNT
 };
 
@@ -45,13 +61,48 @@ enum param_id {
 #define PARAMS_TARGET                                                                              \
     (PARAM_BIT(PARAM_PID) | PARAM_BIT(PARAM_CONTAINER) | PARAM_BIT(PARAM_NSPID) |                  \
      PARAM_BIT(PARAM_POD) | PARAM_BIT(PARAM_NAMESPACE) | PARAM_BIT(PARAM_JVM))
-#define PARAMS_PROFILE (PARAM_BIT(PARAM_COUNT) - 1)
+#define PARAMS_RANGE (PARAM_BIT(PARAM_FROM) | PARAM_BIT(PARAM_TO))
+#define PARAMS_SAMPLING                                                                            \
+    (PARAM_BIT(PARAM_SECONDS) | PARAM_BIT(PARAM_SYMBOLS) | PARAM_BIT(PARAM_HZ) |                   \
+     PARAM_BIT(PARAM_INTERVAL)) /* have no meaning for the past */
+#define PARAMS_CAPTURE (PARAMS_TARGET | PARAMS_SAMPLING | PARAM_BIT(PARAM_EVENT))
+/* Which samples are shown, and how frames are spelled. */
+#define PARAMS_VIEW                                                                                \
+    (PARAM_BIT(PARAM_USER) | PARAM_BIT(PARAM_KERNEL) | PARAM_BIT(PARAM_INCLUDE) |                  \
+     PARAM_BIT(PARAM_EXCLUDE) | PARAM_BIT(PARAM_NAMES) | PARAM_BIT(PARAM_LINES) |                  \
+     PARAM_BIT(PARAM_ANNOTATE) | PARAM_BIT(PARAM_TOTAL))
+#define PARAMS_RENDER                                                                              \
+    (PARAMS_VIEW | PARAM_BIT(PARAM_FORMAT) | PARAM_BIT(PARAM_THREADS) | PARAM_BIT(PARAM_DEPTH) |   \
+     PARAM_BIT(PARAM_TITLE) | PARAM_BIT(PARAM_REVERSE) | PARAM_BIT(PARAM_INVERTED) |               \
+     PARAM_BIT(PARAM_MINWIDTH) | PARAM_BIT(PARAM_WIDTH) | PARAM_BIT(PARAM_TOP_ROWS))
+#define PARAMS_PROFILE (PARAMS_CAPTURE | PARAMS_RANGE | PARAMS_RENDER)
+#define PARAMS_TOP                                                                                 \
+    (PARAMS_TARGET | PARAMS_VIEW | PARAM_BIT(PARAM_EVENT) | PARAM_BIT(PARAM_SYMBOLS) |             \
+     PARAM_BIT(PARAM_HZ) | PARAM_BIT(PARAM_WIDTH) | PARAM_BIT(PARAM_TOP_ROWS) |                    \
+     PARAM_BIT(PARAM_ONCE) | PARAM_BIT(PARAM_REFRESH))
+#define PARAMS_DIFF                                                                                \
+    (PARAMS_TARGET | PARAMS_VIEW | PARAM_BIT(PARAM_EVENT) | PARAM_BIT(PARAM_THREADS) |             \
+     PARAM_BIT(PARAM_DEPTH) | PARAM_BIT(PARAM_TITLE) | PARAM_BIT(PARAM_MINWIDTH) |                 \
+     PARAM_BIT(PARAM_WIDTH) | PARAM_BIT(PARAM_TOP_ROWS) | PARAM_BIT(PARAM_A) |                     \
+     PARAM_BIT(PARAM_B) | PARAM_BIT(PARAM_NORMALIZE) | PARAM_BIT(PARAM_DIFF_FORMAT))
+/* For programs that add parameters of their own: unknown ones are ignored, of repeated ones the
+ * first counts. */
+#define PARAMS_LENIENT (UINT64_C(1) << 63)
+_Static_assert(PARAM_COUNT < 63, "PARAM_BIT()s and PARAMS_LENIENT in 64 bits");
 
 #define PARAMS_SECONDS_DEFAULT 10
+#define PARAMS_REFRESH_DEFAULT 2 /* seconds */
 #define PARAMS_HZ_DEFAULT 99
 #define PARAMS_HZ_MAX 10000
 #define PARAMS_TITLE_MAX 200
 #define PARAMS_DEPTH_MAX 100000
+#define PARAMS_TOP_MAX 100000
+#define PARAMS_WIDTH_MIN 40
+#define PARAMS_WIDTH_MAX 10000
+
+enum captures_state { CAPTURES_ANY, CAPTURES_RUNNING, CAPTURES_DONE, CAPTURES_FAILED };
+enum timeline_by { TIMELINE_BY_JVM, TIMELINE_BY_CATEGORY };
+enum diff_format { DIFF_HTML, DIFF_SVG, DIFF_COLLAPSED, DIFF_JSON };
 
 struct params {
     struct target_selector target; /* strings point into the query */
@@ -64,9 +115,18 @@ struct params {
     const char *include[MATCH_PATTERNS_MAX],
         *exclude[MATCH_PATTERNS_MAX]; /* point into the query */
     size_t include_count, exclude_count;
-    char title[PARAMS_TITLE_MAX + 4]; /* clean; "" not given */
-    double minwidth;                  /* percent */
-    uint64_t given;                   /* PARAM_BIT()s of the parameters that were there */
+    char title[PARAMS_TITLE_MAX + 4];      /* clean; "" not given */
+    double minwidth;                       /* percent */
+    size_t width, top;                     /* 0: not given */
+    struct time_range range;               /* 0 and UINT64_MAX where not given */
+    size_t limit, buckets;                 /* 0: not given */
+    const char *cursor, *schedule, *a, *b; /* point into the query; NULL: not given */
+    enum captures_state state;
+    enum timeline_by by;
+    enum diff_format diff_format;
+    bool absolute, once;
+    uint64_t refresh_ns;
+    uint64_t given; /* PARAM_BIT()s of the parameters that were there */
 };
 
 /* The name of a parameter. */

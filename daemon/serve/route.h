@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The table of routes: path, methods, parameters, handler. Parsing, 405 with Allow, the sentence
- * about an unknown parameter and the test of the OpenAPI document all come from it.
+ * about an unknown parameter and the test of the OpenAPI document all come from it. A path that
+ * does different things by method has a row for each.
  */
 #pragma once
 
@@ -9,28 +10,43 @@
 
 struct request;
 
-enum route_method { METHOD_GET = 1 }; /* GET implies HEAD */
+enum route_method { METHOD_GET = 1, METHOD_POST = 2, METHOD_DELETE = 4 }; /* GET implies HEAD */
+
+enum route_body {
+    BODY_NONE,    /* is refused */
+    BODY_PARAMS,  /* a JSON object of the parameters, which then are not in the query */
+    BODY_IGNORED, /* is read and forgotten: webhooks have one */
+};
 
 struct route {
-    const char *path; /* "{pid}" stands for a process id */
+    const char *path; /* "{pid}" stands for a process id, "{id}" and the like for any text */
     unsigned methods;
     uint64_t params; /* PARAM_BIT()s */
+    enum route_body body;
     bool negotiates; /* the format is chosen by Accept unless a parameter says it */
+    bool streams;    /* gives server-sent events when Accept asks for them */
     bool waits;      /* the handler may block: it runs on a worker */
     bool (*handle)(struct request *req);
+    void (*finish)(struct request *req); /* a capture that the handler began is over; NULL: none */
 };
 
 const struct route *routes(size_t *ret_count);
 
+/* What stands in the place of a path's variable. */
+struct route_args {
+    int32_t pid;      /* of {pid} */
+    struct span text; /* as it was given; points into the path */
+};
+
 /* Results of route_find(). */
 #define ROUTE_NONE 1
-#define ROUTE_BAD_PID 2
+#define ROUTE_METHOD 2  /* *ret: a row of that path, for route_allow() */
+#define ROUTE_BAD_PID 3 /* ret_args->text is no process id */
 
-/* The route of a decoded path. 0 with *ret and, where the path holds one, *ret_pid; ROUTE_NONE; or
- * ROUTE_BAD_PID with *ret_text what stands in its place. */
-int route_find(struct span path, const struct route **ret, int32_t *ret_pid, struct span *ret_text);
+/* The route of a decoded path and a method. */
+int route_find(struct span path, const char *method, const struct route **ret,
+               struct route_args *ret_args);
 /* The route whose path @path was probably meant to be, or NULL. */
 const char *route_nearest(struct span path);
-/* "GET, HEAD" for the header Allow. */
-const char *route_allow(const struct route *r);
-bool route_takes(const struct route *r, const char *method);
+/* "GET, HEAD, POST" for the header Allow: what the path of @r takes. */
+const char *route_allow(const struct route *r, char *buf, size_t size);

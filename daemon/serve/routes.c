@@ -2,17 +2,60 @@
 #include "serve/impl.h"
 #include "serve/values.h"
 
+#define BIT(name) PARAM_BIT(PARAM_##name)
+
 static const struct route ROUTES[] = {
-    { "/", METHOD_GET, PARAMS_NONE, .waits = true, .handle = handle_index },
-    { "/profile", METHOD_GET, PARAMS_PROFILE, .negotiates = true, .waits = true,
-      .handle = handle_profile },
+    { "/", METHOD_GET, PARAMS_NONE, .handle = handle_page },
+    { "/ui/{file}", METHOD_GET, PARAMS_NONE, .handle = handle_page_file },
+    { "/profile", METHOD_GET, PARAMS_PROFILE, .negotiates = true, .streams = true, .waits = true,
+      .handle = handle_profile, .finish = finish_profile },
+    { "/top", METHOD_GET, PARAMS_TOP, .streams = true, .waits = true, .handle = handle_top,
+      .finish = finish_top },
+
     { "/api/v1/jvms", METHOD_GET, PARAMS_TARGET, .waits = true, .handle = handle_jvms },
     { "/api/v1/jvms/{pid}", METHOD_GET, PARAMS_NONE, .waits = true, .handle = handle_jvm },
-    { "/api/v1/events", METHOD_GET, PARAM_BIT(PARAM_PID), .waits = true, .handle = handle_events },
+    { "/api/v1/events", METHOD_GET, BIT(PID), .waits = true, .handle = handle_events },
+    { "/api/v1/captures", METHOD_GET,
+      PARAMS_TARGET | PARAMS_RANGE | BIT(EVENT) | BIT(STATE) | BIT(SCHEDULE) | BIT(LIMIT) |
+          BIT(CURSOR),
+      .waits = true, .handle = handle_captures },
+    { "/api/v1/captures", METHOD_POST, PARAMS_CAPTURE | PARAMS_RENDER, .body = BODY_PARAMS,
+      .waits = true, .handle = handle_capture_create },
+    { "/api/v1/captures/{id}", METHOD_GET, PARAMS_NONE, .waits = true, .handle = handle_capture },
+    { "/api/v1/captures/{id}", METHOD_DELETE, PARAMS_NONE, .waits = true,
+      .handle = handle_capture_delete },
+    { "/api/v1/captures/{id}/profile", METHOD_GET, PARAMS_RENDER, .negotiates = true, .waits = true,
+      .handle = handle_capture_profile },
+    { "/api/v1/captures/{id}/stop", METHOD_POST, PARAMS_NONE, .waits = true,
+      .handle = handle_capture_stop },
+    { "/api/v1/captures/{id}/stream", METHOD_GET, PARAMS_NONE, .waits = true,
+      .handle = handle_capture_stream },
+    { "/api/v1/query", METHOD_GET, PARAMS_TARGET | PARAMS_RANGE | BIT(EVENT) | PARAMS_RENDER,
+      .negotiates = true, .waits = true, .handle = handle_query },
+    { "/api/v1/diff", METHOD_GET, PARAMS_DIFF, .waits = true, .handle = handle_diff },
+    { "/api/v1/timeline", METHOD_GET, PARAMS_TARGET | PARAMS_RANGE | BIT(BUCKETS) | BIT(BY),
+      .waits = true, .handle = handle_timeline },
+    { "/api/v1/schedules", METHOD_GET, PARAMS_NONE, .waits = true, .handle = handle_schedules },
+    { "/api/v1/triggers/{name}", METHOD_POST, PARAMS_NONE, .body = BODY_IGNORED, .waits = true,
+      .handle = handle_trigger },
+
+    { "/debug/pprof/", METHOD_GET, PARAMS_LENIENT, .handle = handle_pprof_index },
+    { "/debug/pprof/profile", METHOD_GET, PARAMS_TARGET | BIT(SECONDS) | PARAMS_LENIENT,
+      .waits = true, .handle = handle_pprof_profile, .finish = finish_pprof },
+    { "/debug/pprof/heap", METHOD_GET, PARAMS_LENIENT, .handle = handle_pprof_empty },
+    { "/debug/pprof/allocs", METHOD_GET, PARAMS_LENIENT, .handle = handle_pprof_empty },
+    { "/debug/pprof/block", METHOD_GET, PARAMS_LENIENT, .handle = handle_pprof_empty },
+    { "/debug/pprof/mutex", METHOD_GET, PARAMS_LENIENT, .handle = handle_pprof_empty },
+    { "/debug/pprof/goroutine", METHOD_GET, PARAMS_LENIENT, .handle = handle_pprof_empty },
+    { "/sd", METHOD_GET, PARAMS_NONE, .waits = true, .handle = handle_sd },
+    { "/metrics", METHOD_GET, PARAMS_LENIENT, .waits = true, .handle = handle_metrics },
+
     { "/healthz", METHOD_GET, PARAMS_NONE, .handle = handle_health },
     { "/readyz", METHOD_GET, PARAMS_NONE, .waits = true, .handle = handle_ready },
     { "/openapi.json", METHOD_GET, PARAMS_NONE, .handle = handle_openapi },
 };
+
+_Static_assert(ARRAY_SIZE(ROUTES) <= SERVE_ROUTES_MAX, "each has a row of counters");
 
 const struct route *routes(size_t *ret_count)
 {
@@ -20,13 +63,23 @@ const struct route *routes(size_t *ret_count)
     return ROUTES;
 }
 
+static bool method_fits(const struct route *r, const char *method)
+{
+    if (strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0)
+        return r->methods & METHOD_GET;
+    if (strcmp(method, "POST") == 0)
+        return r->methods & METHOD_POST;
+    return strcmp(method, "DELETE") == 0 && (r->methods & METHOD_DELETE);
+}
+
 /* Matches segment by segment. 0, ROUTE_NONE or ROUTE_BAD_PID. */
-static int route_match(const struct route *r, struct span path, int32_t *ret_pid,
-                       struct span *ret_text)
+static int route_match(const struct route *r, struct span path, struct route_args *ret)
 {
     struct span pattern = span_from(span_of(r->path), 1), wanted, given;
     int result = 0;
 
+    if (span_eq_str(path, r->path))
+        return 0;
     if (!span_take_char(&path, '/'))
         return ROUTE_NONE;
     while (pattern.n || path.n) {
@@ -38,11 +91,10 @@ static int route_match(const struct route *r, struct span path, int32_t *ret_pid
         path = span_from(path, slash);
         if (given.n == 0)
             return ROUTE_NONE;
-        if (span_eq_str(wanted, "{pid}")) {
-            if (!params_parse_pid(given, ret_pid)) {
-                *ret_text = given;
+        if (wanted.n && wanted.p[0] == '{') {
+            ret->text = given;
+            if (span_eq_str(wanted, "{pid}") && !params_parse_pid(given, &ret->pid))
                 result = ROUTE_BAD_PID;
-            }
         } else if (!span_eq(wanted, given)) {
             return ROUTE_NONE;
         }
@@ -52,17 +104,24 @@ static int route_match(const struct route *r, struct span path, int32_t *ret_pid
     return result;
 }
 
-int route_find(struct span path, const struct route **ret, int32_t *ret_pid, struct span *ret_text)
+int route_find(struct span path, const char *method, const struct route **ret,
+               struct route_args *ret_args)
 {
+    int result = ROUTE_NONE;
+
     for (size_t i = 0; i < ARRAY_SIZE(ROUTES); i++) {
-        int r = route_match(&ROUTES[i], path, ret_pid, ret_text);
+        struct route_args args = { 0 };
+        int r = route_match(&ROUTES[i], path, &args);
 
         if (r == ROUTE_NONE)
             continue;
         *ret = &ROUTES[i];
-        return r;
+        *ret_args = args;
+        if (method_fits(&ROUTES[i], method))
+            return r;
+        result = ROUTE_METHOD;
     }
-    return ROUTE_NONE;
+    return result;
 }
 
 const char *route_nearest(struct span path)
@@ -76,12 +135,18 @@ const char *route_nearest(struct span path)
     return value_nearest(path, names, ARRAY_SIZE(names));
 }
 
-const char *route_allow(const struct route *r)
+const char *route_allow(const struct route *r, char *buf, size_t size)
 {
-    return r->methods & METHOD_GET ? "GET, HEAD" : "";
-}
+    unsigned methods = 0;
 
-bool route_takes(const struct route *r, const char *method)
-{
-    return (r->methods & METHOD_GET) && (strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0);
+    for (size_t i = 0; i < ARRAY_SIZE(ROUTES); i++) {
+        if (strcmp(ROUTES[i].path, r->path) == 0)
+            methods |= ROUTES[i].methods;
+    }
+    snprintf(buf, size, "%s%s%s%s%s", methods & METHOD_GET ? "GET, HEAD" : "",
+             methods & METHOD_GET && methods & METHOD_POST ? ", " : "",
+             methods & METHOD_POST ? "POST" : "",
+             methods & METHOD_DELETE && methods & ~(unsigned)METHOD_DELETE ? ", " : "",
+             methods & METHOD_DELETE ? "DELETE" : "");
+    return buf;
 }

@@ -29,7 +29,7 @@ struct serve_stats {
     uint64_t connections, requests, refused_access, clients_left, captures, captures_refused;
     uint64_t evicted;   /* connections cut off to make room for newer ones */
     uint64_t timed_out; /* connections that took too long to send a request or to read its answer */
-    size_t connections_now, captures_now;
+    size_t connections_now, captures_now, streams_now;
 };
 void serve_stats(struct serve *s, struct serve_stats *ret);
 

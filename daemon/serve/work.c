@@ -6,6 +6,7 @@
 #include "serve/impl.h"
 
 #include "base/clock.h"
+#include "serve/body.h"
 
 #include <microhttpd.h>
 
@@ -19,6 +20,7 @@ struct request *request_new(struct serve *s, const char *uri)
     req->refs = 1;
     req->uri = strndup(uri, SERVE_CONNECTION_BYTES);
     answer_init(&req->answer, s->opts.answer_max_bytes);
+    buf_init(&req->body, BODY_MAX_BYTES);
     if (!req->uri) {
         free(req);
         return NULL;
@@ -36,6 +38,8 @@ void request_unref_locked(struct request *req)
     answer_deinit(&req->answer);
     params_deinit(&req->params);
     query_deinit(&req->query);
+    buf_deinit(&req->body);
+    buf_deinit(&req->stream.out);
     profile_unref(req->profile);
     free(req->path);
     free(req->uri);
@@ -68,6 +72,15 @@ static struct request *work_pop(struct serve *s)
 
 /* ---- captures ---- */
 
+/* The capture of @req is over: somebody has to look at that. */
+static void work_notify(struct request *req)
+{
+    if (req->stream.active)
+        stream_poke(req);
+    else
+        work_push(req->serve, req);
+}
+
 /* The engine's thread: the capture of @cookie has come to its end. */
 static void capture_done(void *cookie, int outcome, struct profile *p, const struct error *err)
 {
@@ -83,7 +96,7 @@ static void capture_done(void *cookie, int outcome, struct profile *p, const str
             req->err = *err;
         req->done = true;
         if (!req->held)
-            work_push(s, req);
+            work_notify(req);
         p = NULL;
     }
     pthread_cond_broadcast(&s->idle);
@@ -97,7 +110,7 @@ static void work_release(struct request *req)
 {
     req->held = false;
     if (req->done && !req->abandoned)
-        work_push(req->serve, req);
+        work_notify(req);
 }
 
 static void work_call_end(struct request *req)
@@ -133,7 +146,7 @@ void work_give_up(struct request *req)
     req->outcome = BACKEND_UNAVAILABLE;
     error_set(&req->err, -ETIMEDOUT, "the capture did not come to its end in time");
     error_remedy(&req->err, "see /readyz and the service's log; ask again");
-    work_push(req->serve, req);
+    work_notify(req);
 }
 
 /* Seconds until the first of the running captures is over. */
@@ -144,7 +157,7 @@ static unsigned work_retry_s(const struct serve *s)
     for (size_t i = 0; i < s->client_max; i++) {
         const struct request *req = s->clients[i].request;
 
-        if (req && req->capturing && !req->done)
+        if (req && req->capturing && !req->done && req->end_ns != UINT64_MAX)
             first = MIN(first, req->end_ns - SERVE_END_GRACE_NS);
     }
     if (first == UINT64_MAX || first <= now)
@@ -153,7 +166,7 @@ static unsigned work_retry_s(const struct serve *s)
 }
 
 /* Counts the capture in, unless there is no room or no need. */
-static bool work_admit(struct request *req)
+static bool work_admit(struct request *req, uint64_t duration_ns)
 {
     struct serve *s = req->serve;
     struct error err = ERROR_NULL;
@@ -168,8 +181,11 @@ static bool work_admit(struct request *req)
         req->refs += 2; /* the capture's, and that of the call that starts it */
         req->capturing = req->held = true;
         req->started_ns = clock_monotonic_ns();
-        req->end_ns = req->started_ns + req->params.duration_ns + SERVE_END_GRACE_NS;
-        req->give_up_ns = req->started_ns + req->params.duration_ns + SERVE_GIVE_UP_NS;
+        req->end_ns = req->give_up_ns = UINT64_MAX;
+        if (duration_ns) {
+            req->end_ns = req->started_ns + duration_ns + SERVE_END_GRACE_NS;
+            req->give_up_ns = req->started_ns + duration_ns + SERVE_GIVE_UP_NS;
+        }
         pthread_mutex_unlock(&s->lock);
         return true;
     }
@@ -188,24 +204,28 @@ static bool work_admit(struct request *req)
     return false;
 }
 
-bool work_capture(struct request *req)
+void work_describe(const struct request *req, struct capture_request *ret)
 {
-    struct serve *s = req->serve;
-    struct capture_request c = {
+    *ret = (struct capture_request){
         .target = req->params.target,
         .period_ns = req->params.period_ns,
         .duration_ns = req->params.duration_ns,
         .symbols = req->params.symbols,
         .keep = true,
     };
+    span_copy(span_of(req->params.event), ret->event, sizeof(ret->event));
+}
+
+bool work_capture(struct request *req, const struct capture_request *c)
+{
+    struct serve *s = req->serve;
     struct error err = ERROR_NULL;
-    bool failed;
+    bool failed, streams = false;
     int r;
 
-    if (!work_admit(req))
+    if (!work_admit(req, c->duration_ns))
         return true;
-    span_copy(span_of(req->params.event), c.event, sizeof(c.event));
-    r = s->be.capture_start(s->be.ctx, &c, capture_done, req, &req->capture, &err);
+    r = s->be.capture_start(s->be.ctx, c, capture_done, req, &req->capture, &err);
 
     pthread_mutex_lock(&s->lock);
     failed = r != 0 && !req->abandoned;
@@ -219,13 +239,16 @@ bool work_capture(struct request *req)
             req->end_keep = false;
         if (req->abandoned || (req->ended && !req->done))
             work_call_end(req);
+        streams = req->stream.step && !req->abandoned;
+        if (streams)
+            stream_start_locked(req);
         work_release(req);
     }
     request_unref_locked(req);
     pthread_mutex_unlock(&s->lock);
     if (failed)
         answer_outcome(&req->answer, r, &err, 1);
-    return failed;
+    return failed || streams;
 }
 
 /* ---- workers ---- */
@@ -249,19 +272,24 @@ static void work_finish(struct request *req)
 static void work_step(struct request *req)
 {
     struct serve *s = req->serve;
-    bool complete = true, left, done;
+    bool complete = true, left, done, step;
 
     pthread_mutex_lock(&s->lock);
     left = req->left;
     done = req->done;
+    step = req->stream.queued;
     pthread_mutex_unlock(&s->lock);
+    if (step) {
+        stream_step(req);
+        return;
+    }
     if (done && !left)
-        finish_profile(req);
+        req->route->finish(req);
     else if (!left)
         complete = req->route->handle(req);
     if (!complete)
         return; /* a capture owns it now, or has pushed it again */
-    if (!left)
+    if (!left && !req->stream.active)
         answer_encode(&req->answer, req->coding);
     work_finish(req);
 }

@@ -26,26 +26,29 @@ static void check_params(const struct params *p)
     check(p->period_ns >= NSEC_PER_SEC / PARAMS_HZ_MAX && p->period_ns <= NSEC_PER_SEC);
     check(p->minwidth >= 0 && p->minwidth <= 100);
     check(p->view.depth <= PARAMS_DEPTH_MAX);
+    check(p->range.from_ns < p->range.to_ns);
+    check(p->width <= PARAMS_WIDTH_MAX && p->top <= PARAMS_TOP_MAX && p->limit <= 1000);
+    check(p->refresh_ns >= NSEC_PER_SEC / 2 && p->refresh_ns <= 60 * NSEC_PER_SEC);
     check(p->event[0] && strlen(p->event) < sizeof(p->event));
     check(text_is_utf8(span_of(p->title)) && strlen(p->title) <= PARAMS_TITLE_MAX);
 }
 
 static void try_target(struct span target)
 {
-    struct span unknown = SPAN_NULL, text = SPAN_NULL, path = target;
+    struct span unknown = SPAN_NULL, path = target;
+    struct route_args args = { .pid = 1 };
     const struct route *route = NULL;
     struct error err = ERROR_NULL;
     struct query q = { 0 };
     char *decoded = NULL;
     struct params p;
-    int32_t pid = 1;
     int r;
 
     path.n = span_find(path, '?');
     if (query_decode_path(path, &decoded, &err) == 0) {
         check(text_is_utf8(span_of(decoded)));
-        if (route_find(span_of(decoded), &route, &pid, &text) == 0)
-            check(pid > 0);
+        if (route_find(span_of(decoded), "GET", &route, &args) == 0)
+            check(args.pid >= 0 && text_is_utf8(args.text));
         else
             route_nearest(span_of(decoded));
         free(decoded);

@@ -246,7 +246,8 @@ START_TEST(reads_every_parameter)
         parse("pid=4242,7&container=web&nspid=3&pod=p&namespace=n&jvm=a.c&seconds=2.5&event=wall&"
               "symbols=memory&hz=997&format=json&threads=1&user=0&kernel=1&include=x&include=y&"
               "exclude=z&depth=64&names=signature&lines=1&annotate=1&total=1&title=a%0Ab&"
-              "reverse=1&inverted=1&minwidth=0.25%25",
+              "reverse=1&inverted=1&minwidth=0.25%25&width=800&top=7&"
+              "from=2026-01-02T03:04:05Z&to=2026-01-02T05:04:05.5%2B01:00",
               PARAMS_PROFILE, &p, &err) == 0,
         "%s", err.msg);
     ck_assert_uint_eq(p.target.pid_count, 2);
@@ -271,6 +272,10 @@ START_TEST(reads_every_parameter)
     ck_assert_str_eq(p.title, "a\xef\xbf\xbd"
                               "b");
     ck_assert(p.minwidth > 0.2499 && p.minwidth < 0.2501);
+    ck_assert_uint_eq(p.width, 800);
+    ck_assert_uint_eq(p.top, 7);
+    ck_assert_uint_eq(p.range.from_ns, UINT64_C(1767323045000000000));
+    ck_assert_uint_eq(p.range.to_ns, UINT64_C(1767326645500000000));
     ck_assert_uint_eq(p.given & ~PARAM_BIT(PARAM_INTERVAL),
                       PARAMS_PROFILE & ~PARAM_BIT(PARAM_INTERVAL));
     params_deinit(&p);
@@ -387,6 +392,17 @@ END_TEST
 
 /* ---- routes and their document ---- */
 
+/* The parameter of that name among @allowed: two routes have one of their own meaning. */
+static size_t param_of(const char *name, uint64_t allowed)
+{
+    size_t id = 0;
+
+    while (id < PARAM_COUNT &&
+           (!(allowed & PARAM_BIT(id)) || strcmp(param_name((enum param_id)id), name) != 0))
+        id++;
+    return id;
+}
+
 START_TEST(the_document_holds_every_route_and_nothing_else)
 {
     struct span text = serve_openapi();
@@ -394,23 +410,25 @@ START_TEST(the_document_holds_every_route_and_nothing_else)
     const char *name, *method;
     const struct route *r;
     json_error_t e;
-    size_t count, i;
+    size_t count, i, operations = 0;
     json_t *doc = json_loadb(text.p, text.n, JSON_REJECT_DUPLICATES, &e);
 
     ck_assert_msg(doc != NULL, "%s, line %d", e.text, e.line);
     ck_assert_int_eq(text.p[text.n], 0);
     paths = json_object_get(doc, "paths");
     r = routes(&count);
-    ck_assert_uint_eq(json_object_size(paths), count);
+    json_object_foreach((json_t *)(uintptr_t)paths, name, path) operations +=
+        json_object_size(path);
+    ck_assert_uint_eq(operations, count);
     for (size_t k = 0; k < count; k++) {
         uint64_t found = 0;
+        bool in_body = r[k].body == BODY_PARAMS;
 
         path = json_object_get(paths, r[k].path);
         ck_assert_msg(path != NULL, "%s is not in the document", r[k].path);
-        json_object_foreach((json_t *)(uintptr_t)path, method, operation)
-            ck_assert_msg(strcmp(method, "get") == 0, "%s has %s", r[k].path, method);
-        operation = json_object_get(path, "get");
-        ck_assert_ptr_nonnull(operation);
+        method = r[k].methods & METHOD_GET ? "get" : r[k].methods & METHOD_POST ? "post" : "delete";
+        operation = json_object_get(path, method);
+        ck_assert_msg(operation != NULL, "%s has no %s", r[k].path, method);
         list = json_object_get(operation, "parameters");
         json_array_foreach(list, i, one)
         {
@@ -427,13 +445,25 @@ START_TEST(the_document_holds_every_route_and_nothing_else)
             ck_assert_msg(one != NULL, "%s leads nowhere", ref);
             name = json_string_value(json_object_get(one, "name"));
             ck_assert_str_eq(json_string_value(json_object_get(one, "in")), "query");
-            for (id = 0; id < PARAM_COUNT && strcmp(param_name((enum param_id)id), name) != 0; id++)
-                ;
+            id = param_of(name, r[k].params);
             ck_assert_msg(id < PARAM_COUNT, "%s: the daemon does not know %s", r[k].path, name);
             found |= PARAM_BIT(id);
         }
-        ck_assert_msg(found == r[k].params, "%s: document %llx, table %llx", r[k].path,
-                      (unsigned long long)found, (unsigned long long)r[k].params);
+        list = json_object_get(operation, "requestBody");
+        ck_assert_msg((list != NULL) == in_body, "%s", r[k].path);
+        list = json_object_get(
+            json_object_get(json_object_get(json_object_get(list, "content"), "application/json"),
+                            "schema"),
+            "properties");
+        json_object_foreach((json_t *)(uintptr_t)list, name, one)
+        {
+            size_t id = param_of(name, r[k].params);
+
+            ck_assert_msg(id < PARAM_COUNT, "%s: the daemon does not know %s", r[k].path, name);
+            found |= PARAM_BIT(id);
+        }
+        ck_assert_msg(found == (r[k].params & ~PARAMS_LENIENT), "%s: document %llx, table %llx",
+                      r[k].path, (unsigned long long)found, (unsigned long long)r[k].params);
     }
     ck_assert_uint_eq(
         json_object_size(json_object_get(json_object_get(doc, "components"), "parameters")),
@@ -489,10 +519,9 @@ START_TEST(finds_routes)
 
     for (size_t i = 0; i < ARRAY_SIZE(CASES); i++) {
         const struct route *r = NULL;
-        struct span text;
-        int32_t pid = 0;
+        struct route_args args = { 0 };
 
-        ck_assert_msg(route_find(span_of(CASES[i].path), &r, &pid, &text) == CASES[i].r, "%s",
+        ck_assert_msg(route_find(span_of(CASES[i].path), "GET", &r, &args) == CASES[i].r, "%s",
                       CASES[i].path);
         if (CASES[i].route)
             ck_assert_str_eq(r->path, CASES[i].route);

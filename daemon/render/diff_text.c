@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Diffs for programs: collapsed stacks with two columns, and JSON. */
+#include "base/cleanup.h"
+#include "render/diff.h"
+#include "render/formats.h"
+
+#define DIFF_CHANGES_DEFAULT 200
+
+/* ';' and line breaks would end a frame. */
+static void add_name(struct span s, struct buf *out)
+{
+    for (size_t i = 0; i < s.n; i++)
+        buf_add_char(out, s.p[i] == ';' || s.p[i] == '\n' || s.p[i] == '\r' ? '_' : s.p[i]);
+}
+
+int diff_collapsed(const struct diff *d, const struct render_opts *o, struct buf *out,
+                   struct error *err)
+{
+    _cleanup_free_ uint32_t *path = NULL;
+    uint32_t deepest = 0;
+
+    (void)o;
+    for (size_t i = 0; i < d->node_count; i++)
+        deepest = MAX(deepest, d->nodes[i].depth);
+    path = calloc((size_t)deepest + 1, sizeof(*path));
+    if (!path)
+        return error_set(err, -ENOMEM, "no memory to render the diff");
+    for (size_t i = 1; i < d->node_count && !out->error; i++) {
+        const struct diff_node *n = &d->nodes[i];
+        uint64_t a = (uint64_t)((double)n->a_self * d->scale + 0.5);
+        uint32_t at = (uint32_t)i;
+
+        if (a == 0 && n->b_self == 0)
+            continue;
+        for (uint32_t k = n->depth; k > 0; k--, at = d->nodes[at].parent)
+            path[k - 1] = at;
+        for (uint32_t k = 0; k < n->depth; k++) {
+            if (k)
+                buf_add_char(out, ';');
+            add_name(diff_string(d, d->nodes[path[k]].name), out);
+        }
+        buf_printf(out, " %llu %llu\n", (unsigned long long)a, (unsigned long long)n->b_self);
+    }
+    return render_result(out, err);
+}
+
+void diff_add_title(const struct diff *d, const struct render_opts *o, struct buf *out)
+{
+    const struct profile *a = d->profile_a, *b = d->profile_b;
+
+    if (o && o->title && *o->title) {
+        buf_add_str(out, o->title);
+        return;
+    }
+    buf_printf(out, "%s \u00b7 %s", b->event, a->target);
+    if (strcmp(a->target, b->target) != 0)
+        buf_printf(out, " \u2192 %s", b->target);
+}
+
+static void add_side(const char *name, const struct profile *p, uint64_t weight, struct buf *out)
+{
+    buf_printf(out, "\"%s\":{\"id\":", name);
+    if (p->id[0])
+        render_add_json_string(out, span_of(p->id));
+    else
+        buf_add_str(out, "null");
+    buf_add_str(out, ",\"target\":");
+    render_add_json_string(out, span_of(p->target));
+    buf_add_str(out, ",\"event\":");
+    render_add_json_string(out, span_of(p->event));
+    buf_printf(out, ",\"seconds\":%.9f,\"weight\":%llu,\"lost\":%llu}",
+               p->end_ns > p->start_ns ? (double)(p->end_ns - p->start_ns) / 1e9 : 0.0,
+               (unsigned long long)weight, (unsigned long long)p->lost);
+}
+
+static void add_change(const struct diff *d, const struct diff_function *f, struct buf *out)
+{
+    buf_add_str(out, "{\"name\":");
+    render_add_json_string(out, diff_string(d, f->name));
+    buf_printf(out,
+               ",\"kind\":\"%s\",\"a_self\":%llu,\"b_self\":%llu,\"a\":%llu,\"b\":%llu,"
+               "\"delta_self\":%.6g,\"delta\":%.6g}",
+               render_kind_name(f->kind), (unsigned long long)f->a_self,
+               (unsigned long long)f->b_self, (unsigned long long)f->a, (unsigned long long)f->b,
+               diff_delta(d, f->a_self, f->b_self), diff_delta(d, f->a, f->b));
+}
+
+static void add_node(const struct diff *d, const struct diff_node *n, struct buf *out)
+{
+    buf_printf(out, "{\"parent\":%u,\"name\":", n->parent);
+    render_add_json_string(out, diff_string(d, n->name));
+    buf_printf(out, ",\"kind\":\"%s\",\"a\":%llu,\"b\":%llu,\"a_self\":%llu,\"b_self\":%llu}",
+               render_kind_name(n->kind), (unsigned long long)n->a, (unsigned long long)n->b,
+               (unsigned long long)n->a_self, (unsigned long long)n->b_self);
+}
+
+int diff_json(const struct diff *d, const struct render_opts *o, struct buf *out, struct error *err)
+{
+    size_t top = o && o->top ? o->top : DIFF_CHANGES_DEFAULT;
+
+    buf_add_str(out, "{\"format\":\"flamed-diff\",\"version\":1,\n");
+    add_side("a", d->profile_a, d->a, out);
+    buf_add_str(out, ",\n");
+    add_side("b", d->profile_b, d->b, out);
+    buf_printf(out, ",\n\"scale\":%.9g,\n\"changes\":[", d->scale);
+    for (size_t i = 0; i < MIN(top, d->function_count); i++) {
+        buf_add_str(out, i ? ",\n" : "\n");
+        add_change(d, &d->functions[i], out);
+    }
+    buf_add_str(out, "],\n\"nodes\":[");
+    for (size_t i = 0; i < d->node_count && !out->error; i++) {
+        buf_add_str(out, i ? ",\n" : "\n");
+        add_node(d, &d->nodes[i], out);
+    }
+    buf_add_str(out, "]}\n");
+    return render_result(out, err);
+}

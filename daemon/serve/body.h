@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A JSON body as names and values, so that the same strict rules read the parameters wherever they
+ * stand. Pure; thread: any.
+ */
+#pragma once
+
+#include "serve/query.h"
+
+#define BODY_MAX_BYTES (64 * 1024)
+
+/* Reads @text, one JSON object: strings, numbers and booleans (1 and 0) become values; a list of
+ * numbers becomes "1,2", a list of strings becomes one item each. An empty body is an empty
+ * object. 0; -EINVAL or -E2BIG with @err; -ENOMEM. *ret is written only on success and needs
+ * query_deinit(). */
+int body_parse(struct span text, struct query *ret, struct error *err);

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What was sampled before anybody asked: ranges of time as profiles, and as a timeline. */
+#include "serve/impl.h"
+
+#include "base/clock.h"
+
+#define TIMELINE_BUCKETS_DEFAULT 60
+#define TIMELINE_DEFAULT_NS (600 * NSEC_PER_SEC)
+
+void answer_past(struct request *req, bool stored)
+{
+    const struct api_backend *be = &req->serve->be;
+    const struct params *p = &req->params;
+    struct error err = ERROR_NULL;
+    struct profile *profile = NULL;
+    int r;
+
+    if (!be->past) {
+        answer_missing(req, "recorded profiles are");
+        return;
+    }
+    r = be->past(be->ctx, &p->target, &p->range, p->event, stored, &profile, &err);
+    if (r == 0)
+        answer_profile(req, profile, p->format);
+    else
+        answer_outcome(&req->answer, r, &err, 1);
+    profile_unref(profile);
+}
+
+bool handle_query(struct request *req)
+{
+    answer_past(req, /* stored= */ true);
+    return true;
+}
+
+bool handle_timeline(struct request *req)
+{
+    const struct api_backend *be = &req->serve->be;
+    const struct params *p = &req->params;
+    struct time_range range = p->range;
+    struct error err = ERROR_NULL;
+    uint64_t now = clock_realtime_ns();
+    json_t *value = NULL;
+    int r;
+
+    if (!be->timeline) {
+        answer_missing(req, "timelines are");
+        return true;
+    }
+    range.to_ns = MIN(range.to_ns, now);
+    if (!(p->given & PARAM_BIT(PARAM_FROM)))
+        range.from_ns = range.to_ns > TIMELINE_DEFAULT_NS ? range.to_ns - TIMELINE_DEFAULT_NS : 0;
+    if (range.from_ns >= range.to_ns) {
+        error_parameter(&err, "from", -EINVAL, "from lies in the future");
+        answer_outcome(&req->answer, -EINVAL, &err, 0);
+        return true;
+    }
+    r = be->timeline(be->ctx, &p->target, &range,
+                     p->buckets ? p->buckets : TIMELINE_BUCKETS_DEFAULT,
+                     p->by == TIMELINE_BY_JVM ? "jvm" : "category", &value, &err);
+    answer_backend(req, r, value, &err);
+    return true;
+}

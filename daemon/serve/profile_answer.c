@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A profile as an answer: rendered as asked, with what is known of it as headers. */
+#include "serve/impl.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+
+#include <time.h>
+
+/* "flamed-4242-cpu-20260102T030405Z.html", of letters that every file system takes. */
+void answer_filename(struct answer *a, const struct params *p, const struct profile *profile,
+                     const char *extension)
+{
+    time_t when =
+        (time_t)((profile ? profile->start_realtime_ns : clock_realtime_ns()) / NSEC_PER_SEC);
+    const struct target_selector *t = &p->target;
+    const char *target = t->container       ? t->container
+                         : t->pod           ? t->pod
+                         : t->jvm           ? t->jvm
+                         : t->pod_namespace ? t->pod_namespace
+                                            : "node";
+    char name[128], stamp[32];
+    struct tm utc;
+
+    if (!gmtime_r(&when, &utc) || strftime(stamp, sizeof(stamp), "%Y%m%dT%H%M%SZ", &utc) == 0)
+        stamp[0] = '\0';
+    if (t->pid_count)
+        snprintf(name, sizeof(name), "flamed-%d%s-%.20s-%s", (int)t->pids[0],
+                 t->pid_count > 1 ? "-and-more" : "", p->event, stamp);
+    else
+        snprintf(name, sizeof(name), "flamed-%.48s-%.20s-%s", target, p->event, stamp);
+    for (char *c = name; *c; c++) {
+        if (!((*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') ||
+              *c == '-' || *c == '.'))
+            *c = '_';
+    }
+    answer_header(a, "Content-Disposition", "inline; filename=\"%s.%s\"", name, extension);
+}
+
+/* What is known of the profile besides its samples, as headers. */
+static void add_facts(struct answer *a, const struct view *v)
+{
+    const struct profile *p = v->profile;
+    size_t left_out = 0;
+
+    answer_header(a, "X-Flamed-Samples", "%llu", (unsigned long long)v->samples);
+    answer_header(a, "X-Flamed-Lost", "%llu", (unsigned long long)p->lost);
+    answer_header(a, "X-Flamed-Unknown", "%llu", (unsigned long long)v->unknown);
+    answer_header(a, "X-Flamed-Truncated", "%llu", (unsigned long long)v->truncated);
+    answer_header(a, "X-Flamed-Symbols", "%s", p->symbols);
+    for (size_t i = 0; i < p->warning_count; i++) {
+        /* The last places are kept for what comes after the warnings. */
+        if (a->header_count + 2 >= ANSWER_HEADERS_MAX ||
+            a->header_bytes + strlen(p->warnings[i]) + 160 > ANSWER_HEADER_BYTES ||
+            !answer_header(a, "X-Flamed-Warning", "%s", p->warnings[i]))
+            left_out++;
+    }
+    if (left_out)
+        answer_header(a, "X-Flamed-Warning", "%zu more warnings stand in format=json", left_out);
+}
+
+static void refuse_size(struct answer *a, size_t max_bytes)
+{
+    struct error err = ERROR_NULL;
+
+    error_set(&err, -EFBIG, "the profile is larger than an answer may be (%zu MiB)",
+              max_bytes >> 20);
+    error_remedy(&err,
+                 "ask for less: fewer processes, minwidth=0.1, depth=, names=simple, threads=0; "
+                 "or raise answer_max_bytes in the configuration");
+    answer_outcome(a, -EFBIG, &err, 0);
+}
+
+void answer_profile(struct request *req, struct profile *profile,
+                    const struct render_format *format)
+{
+    _cleanup_(view_freep) struct view *view = NULL;
+    const struct params *p = &req->params;
+    struct answer *a = &req->answer;
+    struct view_opts view_opts = p->view;
+    struct render_opts opts = {
+        .title = p->title[0] ? p->title : NULL,
+        .minwidth = p->minwidth,
+        .version = req->serve->opts.version,
+        .reverse = p->reverse,
+        .inverted = p->inverted,
+        .top = p->top,
+    };
+    struct error err = ERROR_NULL;
+    int r = 0;
+
+    view_opts.keep_lines = format->keep_lines;
+    view_opts.exact = format->exact;
+    r = view_new(profile, &view_opts, &view, &err);
+    if (r == 0)
+        r = format->render(view, &opts, &a->body, &err);
+    if (r == 0)
+        r = a->body.error;
+    if (r != 0) {
+        size_t max_bytes = a->body.max;
+
+        answer_reset(a);
+        if (r == -EFBIG) {
+            refuse_size(a, max_bytes);
+        } else {
+            if (!err.msg[0])
+                error_code(&err, r, "the profile could not be written as %s", format->name);
+            answer_outcome(a, r, &err, 0);
+        }
+        return;
+    }
+    a->status = 200;
+    a->content_type = format->content_type;
+    answer_filename(a, p, profile, format->extension);
+    add_facts(a, view);
+    if (req->err.msg[0]) /* there is a profile all the same: it could not be stored */
+        answer_header(a, "X-Flamed-Warning", "%s", req->err.msg);
+    else if (profile->id[0])
+        answer_header(a, "X-Flamed-Capture", "%s", profile->id);
+}
