@@ -11,7 +11,8 @@
 struct history {
     uint64_t last_ns; /* wall clock of the last run; 0: none yet */
     char last_id[CAPTURE_ID_BYTES];
-    /* Why the last one that was due did not begin; "" if it did. */
+    uint64_t last_error_ns; /* wall clock of what follows; 0: never */
+    /* Why a run did not begin, the last time one did not. */
     char last_error[ERROR_MSG_MAX + ERROR_REMEDY_MAX + 8];
     uint64_t runs, missed, unmatched;
 };
@@ -128,13 +129,13 @@ static int run_rule(struct engine *e, struct entry *n, struct error *err)
         return r;
     memcpy(n->history.last_id, id, sizeof(id));
     n->history.last_ns = clock_realtime_ns();
-    n->history.last_error[0] = '\0';
     n->history.runs++;
     return 0;
 }
 
 static void note_error(struct entry *n, const struct error *err)
 {
+    n->history.last_error_ns = clock_realtime_ns();
     snprintf(n->history.last_error, sizeof(n->history.last_error), "%s%s%s",
              err->msg[0] ? err->msg : "out of memory", err->remedy[0] ? ": " : "", err->remedy);
 }
@@ -281,14 +282,15 @@ static json_t *entry_json(const struct entry *n)
 {
     const struct rule *rule = n->rule;
     const struct history *h = &n->history;
-    json_t *o = json_pack("{s:s, s:o, s:s, s:f, s:f, s:o, s:o, s:o, s:o, s:I, s:I, s:I}", "name",
-                          rule->name, "match", matchers_json(&rule->match), "event", rule->event,
-                          "hz", rule->millihz / 1000.0, "for_seconds", (double)rule->for_ns / 1e9,
-                          "keep_seconds", seconds_json(rule->keep_ns), "last_run",
-                          h->last_ns ? json_time(h->last_ns) : json_null(), "last_capture",
-                          json_string_or_null(h->last_id), "last_error",
-                          json_string_or_null(h->last_error), "runs", (json_int_t)h->runs, "missed",
-                          (json_int_t)h->missed, "unmatched", (json_int_t)h->unmatched);
+    json_t *o = json_pack(
+        "{s:s, s:o, s:s, s:f, s:f, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I}", "name", rule->name,
+        "match", matchers_json(&rule->match), "event", rule->event, "hz", rule->millihz / 1000.0,
+        "for_seconds", (double)rule->for_ns / 1e9, "keep_seconds", seconds_json(rule->keep_ns),
+        "last_run", h->last_ns ? json_time(h->last_ns) : json_null(), "last_capture",
+        json_string_or_null(h->last_id), "last_error", json_string_or_null(h->last_error),
+        "last_error_time", h->last_error_ns ? json_time(h->last_error_ns) : json_null(), "runs",
+        (json_int_t)h->runs, "missed", (json_int_t)h->missed, "unmatched",
+        (json_int_t)h->unmatched);
 
     if (!o)
         return NULL;

@@ -5,11 +5,53 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+static void check_rule(const struct rule *r)
+{
+    struct matcher_list again = { .count = 0 };
+    _cleanup_buf_ struct buf text = BUF_NULL;
+    struct matcher_set *set = NULL;
+    struct capture_request req = rule_request(r);
+
+    if (!r->name[0] || strlen(r->name) > RULE_NAME_MAX || r->for_ns < RULE_FOR_MIN_NS ||
+        r->for_ns > RULE_FOR_MAX_NS || (r->every_ns && r->for_ns >= r->every_ns) ||
+        req.period_ns < NSEC_PER_SEC / RULE_HZ_MAX || strcmp(req.event, "cpu") != 0)
+        abort();
+    /* What matchers are spelt as means the same. */
+    buf_init(&text, (size_t)1 << 20);
+    matchers_write(&r->match, &text);
+    if (r->match.count && (text.error || matchers_parse(buf_span(&text), &again, NULL) < 0))
+        abort();
+    if (again.count != r->match.count || matcher_set_new(&again, &set, NULL) < 0)
+        abort();
+    for (size_t i = 0; i < again.count; i++) {
+        if (strcmp(again.items[i].value, r->match.items[i].value) != 0)
+            abort();
+    }
+    matcher_set_holds(set, &(struct matcher_values){ "com.acme.Checkout", "p", "u", "n", "c", "" });
+    matcher_set_free(set);
+    matchers_clear(&again);
+}
+
+static void check_rules(const struct rules *r)
+{
+    if (r->schedule_count > RULES_SCHEDULES_MAX || r->trigger_count > RULES_TRIGGERS_MAX)
+        abort();
+    for (size_t i = 0; i < r->schedule_count; i++) {
+        check_rule(&r->schedules[i]);
+        if (r->schedules[i].every_ns < RULE_EVERY_MIN_NS)
+            abort();
+    }
+    for (size_t i = 0; i < r->trigger_count; i++)
+        check_rule(&r->triggers[i]);
+}
+
 static void check(const struct config *c)
 {
     if (c->listen.count > CONFIG_LISTEN_MAX || !c->store || !c->user || !c->config_file ||
         c->captures_max < 1 || c->captures_max > 1024 || c->answer_max_bytes < 1 << 20)
         abort();
+    if (c->rules)
+        check_rules(c->rules);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Schedules and triggers of a real daemon: in time, with the JVMs that live at that time, and configured anew."""
+import datetime
+import os
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+import unittest
+
+from harness import jvm, paths, proc
+from harness.daemon import Daemon
+
+SECONDS = float(os.environ.get("FLAMED_SCHEDULE_SECONDS", "20"))
+JVMS = int(os.environ.get("FLAMED_SCHEDULE_JVMS", "3"))
+EVERY, FOR = 5, 2
+
+
+def seconds_of(text: str) -> float:
+    """RFC 3339 with nanoseconds, as seconds since 1970."""
+    whole, _, part = text.rstrip("Z").partition(".")
+    return datetime.datetime.fromisoformat(whole + "+00:00").timestamp() + float("0." + (part or "0"))
+
+
+def folder_bytes(path: str) -> int:
+    return sum(os.path.getsize(os.path.join(root, name)) for root, _, names in os.walk(path) for name in names)
+
+
+class Schedules(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        paths.need_root()
+        cls.classes = jvm.Classes()
+        cls.classes.compile("Pulse.java")
+
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory(prefix="flamed-config.")
+        self.addCleanup(self.folder.cleanup)
+        self.config = os.path.join(self.folder.name, "flamed.yaml")
+
+    def configure(self, text: str) -> None:
+        """As editors do it: a new file in the place of the old one; only root may read it."""
+        fresh = self.config + ".new"
+        with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as f:
+            f.write(text)
+        os.rename(fresh, self.config)
+
+    def start_jvm(self, milliseconds: int = 4) -> jvm.Jvm:
+        started = jvm.Jvm(paths.jdk(17), "-Xmx32m", "-Xss256k", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp",
+                          self.classes.folder, "Pulse", str(milliseconds))
+        self.addCleanup(started.stop)
+        return started
+
+    def schedules(self, daemon: Daemon) -> dict[str, dict]:
+        """Schedules and triggers by name."""
+        answer = daemon.get("/api/v1/schedules")
+        self.assertEqual(answer.status, 200, answer)
+        document = answer.json()
+        return {row["name"]: row for row in document["schedules"] + document["triggers"]}
+
+    def captures(self, daemon: Daemon, schedule: str) -> list[dict]:
+        """Those that are done, the oldest first."""
+        answer = daemon.get("/api/v1/captures", schedule=schedule, state="done", limit=1000)
+        self.assertEqual(answer.status, 200, answer)
+        return answer.json()["captures"][::-1]
+
+    def test_in_time_with_those_that_live(self):
+        """No run is missed, each begins within a second of its time, and has the JVMs that lived through it, no
+        other."""
+        self.configure(f"""
+schedules:
+  - name: pulse
+    match: ['main="Pulse"', 'pod=""']
+    every: {EVERY}s
+    for: {FOR}s
+    hz: 199
+    keep: 1h
+""")
+        lives: dict[int, list[float]] = {} # pid -> when it had started, when it was ended
+        running = []
+        with Daemon("--config", self.config) as daemon:
+            phase = self.schedules(daemon)["pulse"]["phase_seconds"]
+            for _ in range(max(JVMS - 1, 1)):
+                running.append(self.start_jvm())
+                lives[running[-1].pid] = [time.time(), float("inf")]
+            time.sleep(1)
+            start = time.time()
+            before, sizes = self.schedules(daemon)["pulse"], [folder_bytes(daemon.folder + "/store")]
+            turn = 0
+            while time.time() < start + SECONDS: # one comes and one goes, by turns
+                time.sleep(min(SECONDS / 3, 7))
+                sizes.append(folder_bytes(daemon.folder + "/store"))
+                if turn % 2 == 0:
+                    running.append(self.start_jvm())
+                    lives[running[-1].pid] = [time.time(), float("inf")]
+                else:
+                    gone = running.pop(0)
+                    lives[gone.pid][1] = time.time()
+                    gone.stop()
+                turn += 1
+            time.sleep(FOR + 1)
+            end = time.time()
+            after, captures = self.schedules(daemon)["pulse"], self.captures(daemon, "pulse")
+        expected = int((end - phase) // EVERY) - int((start - phase) // EVERY)
+        self.assertEqual(after["missed"], 0, after)
+        self.assertLessEqual(abs(after["runs"] - before["runs"] - expected), 1, after)
+        self.assertGreaterEqual(len(captures), expected - 2)
+        begun = [seconds_of(c["start"]) for c in captures]
+        drifts = [(b - phase) % EVERY for b in begun]
+        print(f"{len(captures)} captures; begun late by at most {max(drifts) * 1000:.1f} ms")
+        self.assertLess(max(drifts), 1.0)
+        for one, two in zip(begun, begun[1:]):
+            self.assertAlmostEqual(two - one, EVERY, delta=1.0)
+        for capture, b in zip(captures, begun):
+            self.assertAlmostEqual(capture["seconds"], FOR, delta=0.3)
+            pids = {p["pid"] for p in capture["processes"]}
+            through = {pid for pid, (came, went) in lives.items() if came < b - 0.5 and went > b + FOR}
+            within = {pid for pid, (came, went) in lives.items() if came - 1 < b + FOR and went > b}
+            self.assertLessEqual(through, pids, "every JVM that lived through it")
+            self.assertLessEqual(pids, within, "none that did not live then")
+        if len(captures) >= 20: # as much for each run at the end as at the beginning
+            half = len(sizes) // 2
+            print(f"store: {sizes}")
+            self.assertLess(sizes[-1] - sizes[half], 1.5 * (sizes[half] - sizes[1]) + (1 << 20))
+
+    def test_busy_machine_is_said(self):
+        """A run that cannot begin is counted, with its reason; the ones after it run."""
+        self.configure("captures_max: 1\nschedules:\n  - {name: often, every: 2s, for: 500ms}\n")
+        with Daemon("--config", self.config) as daemon:
+            proc.wait_until(lambda: self.schedules(daemon)["often"]["runs"] >= 1, 10, "it runs")
+            status = 0
+            while status != 200: # between two runs there is room
+                status = daemon.get("/profile", seconds=7, hz=49, format="collapsed").status
+            row = self.schedules(daemon)["often"]
+            self.assertGreaterEqual(row["missed"], 2, row)
+            self.assertIn("captures are running", row["last_error"])
+            self.assertLess(abs(seconds_of(row["last_error_time"]) - time.time()), 9)
+            proc.wait_until(lambda: self.schedules(daemon)["often"]["runs"] > row["runs"], 10, "it runs again")
+
+    def test_no_target_is_no_miss(self):
+        self.configure("schedules:\n  - {name: none, match: 'main=\"no.such.Main\"', every: 1s, for: 100ms}\n")
+        with Daemon("--config", self.config) as daemon:
+            row = proc.wait_until(lambda: (r := self.schedules(daemon)["none"])["unmatched"] >= 2 and r, 10, "it is tried")
+            self.assertEqual((row["runs"], row["missed"], row["last_capture"]), (0, 0, None), row)
+            self.assertIn('main="no.such.Main"', row["last_error"])
+
+    def test_triggers(self):
+        self.configure("""
+triggers:
+  - name: high-cpu
+    match: '{main=~"Pul.*"}'
+    for: 1s
+    hz: 199
+    cooldown: 3s
+  - {name: nobody, match: 'main="no.such.Main"', for: 1s}
+""")
+        one = self.start_jvm(20)
+        with Daemon("--config", self.config) as daemon:
+            answer = daemon.request("POST", "/api/v1/triggers/high-cpu")
+            self.assertIn(answer.status, (200, 201), answer)
+            ident = answer.json()["id"]
+            again = daemon.request("POST", "/api/v1/triggers/high-cpu")
+            self.assertEqual(again.status, 429, again)
+            self.assertIn(ident, again.text)
+            self.assertIn(int(again.headers["Retry-After"]), (2, 3))
+            wrong = daemon.request("POST", "/api/v1/triggers/hihg-cpu")
+            self.assertEqual(wrong.status, 404, wrong)
+            self.assertIn("'high-cpu'", wrong.json()["remedy"])
+            self.assertEqual(daemon.request("POST", "/api/v1/triggers/nobody").status, 404)
+            proc.wait_until(lambda: self.captures(daemon, "high-cpu"), 5, "the capture is done")
+            capture = self.captures(daemon, "high-cpu")[0]
+            self.assertEqual(capture["id"], ident)
+            self.assertEqual([p["pid"] for p in capture["processes"]], [one.pid])
+            self.assertGreater(capture["samples"], 10)
+            row = self.schedules(daemon)["high-cpu"]
+            self.assertEqual((row["runs"], row["last_capture"], row["last_state"]), (1, ident, "done"), row)
+            time.sleep(2)
+            self.assertIn(daemon.request("POST", "/api/v1/triggers/high-cpu").status, (200, 201))
+
+    def problems(self, daemon: Daemon) -> list[str]:
+        return [p["detail"] for p in daemon.get("/readyz").json()["problems"] if p["what"] == "configuration"]
+
+    def test_reload(self):
+        """SIGHUP: a good file is taken whole, a bad one not at all; captures under way go on."""
+        first = "schedules:\n  - {name: one, every: 1h, for: 1s, hz: 49}\n"
+        self.configure(first)
+        with Daemon("--config", self.config) as daemon:
+            before = self.schedules(daemon)["one"]
+            result = []
+            thread = threading.Thread(target=lambda: result.append(daemon.get("/profile", seconds=3, format="collapsed").status))
+            thread.start()
+            time.sleep(0.5)
+            self.configure("captures_max: 7\nschedules:\n  - {name: one, every: 1h, for: 1s, hz: 99}\n"
+                           "  - {name: two, every: 2h, for: 1s}\ntriggers:\n  - {name: three, for: 1s}\n")
+            os.kill(daemon.top(), signal.SIGHUP)
+            proc.wait_until(lambda: sorted(self.schedules(daemon)) == ["one", "three", "two"], 5, "it is taken")
+            after = self.schedules(daemon)["one"]
+            self.assertEqual(after["hz"], 99)
+            self.assertEqual((after["phase_seconds"], after["next_run"]), (before["phase_seconds"], before["next_run"]))
+            proc.wait_until(lambda: "a restart is needed" in daemon.log(), 2, "what needs a restart is said")
+            self.assertIn("captures_max", daemon.log().rpartition("a restart is needed")[2])
+            self.assertEqual(self.problems(daemon), [])
+            for bad, words in (("schedules:\n  - {name: four, every: 1h, for: 1s}\n  - {name: five, every: soon, for: 1s}\n",
+                                ["line 3", "five: every", "'soon'", "1m30s"]),
+                               ("schedules: []\nlogg_level: info\n", ["line 2", "logg_level"]),
+                               ("schedules: [\n", ["line"])):
+                self.configure(bad)
+                os.kill(daemon.top(), signal.SIGHUP)
+                problem = proc.wait_until(lambda: any(words[0] in p for p in self.problems(daemon)) and self.problems(daemon),
+                                          5, "the mistake is shown")[0]
+                for word in words:
+                    self.assertIn(word, problem)
+                    self.assertIn(word, daemon.log())
+                self.assertEqual(sorted(self.schedules(daemon)), ["one", "three", "two"], "all stays as it was")
+            os.unlink(self.config)
+            os.kill(daemon.top(), signal.SIGHUP)
+            proc.wait_until(lambda: any("there is no" in p for p in self.problems(daemon)), 5, "a file that is gone")
+            thread.join()
+            self.assertEqual(result, [200], "a capture under way goes on")
+            self.configure(first)
+            os.kill(daemon.top(), signal.SIGHUP)
+            proc.wait_until(lambda: self.problems(daemon) == [] and sorted(self.schedules(daemon)) == ["one"], 5, "it is good again")
+
+            # What was replaced is also what a worker that is started again reads.
+            self.configure("schedules:\n  - {name: nine, every: 1h, for: 1s}\n")
+            worker = next(p for p in daemon.pids() if proc.exe(p) == "flamed")
+            os.kill(worker, signal.SIGKILL)
+            daemon.wait_ready()
+            self.assertEqual(sorted(self.schedules(daemon)), ["nine"])
+
+    def test_check_config(self):
+        self.configure("schedules:\n  - {name: one, every: 1h, for: 1s}\n")
+        command = [paths.program("flamed"), "--check-config", "--config", self.config]
+        result = subprocess.run(command, capture_output=True, text=True, timeout=10)
+        self.assertEqual((result.returncode, result.stderr), (0, ""), result)
+        self.assertIn("ok", result.stdout)
+        self.configure("schedules:\n  - name: one\n    every: 1h\n    for: one second\n")
+        result = subprocess.run(command, capture_output=True, text=True, timeout=10)
+        self.assertEqual(result.returncode, 1, result)
+        for word in (self.config, "line 4", "one: for", "'one second'", "1m30s"):
+            self.assertIn(word, result.stderr)
