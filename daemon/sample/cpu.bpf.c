@@ -147,6 +147,7 @@ static __noinline __u32 pid_number(struct pid *p)
 
 static __always_inline bool unwind_read(struct unwind_walk *w, void *to, __u32 bytes, __u64 from)
 {
+    w->reads++;
     return bpf_probe_read_user(to, bytes, (const void *)from) == 0;
 }
 

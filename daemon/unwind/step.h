@@ -24,6 +24,7 @@ UNWIND_INLINE void unwind_start(struct unwind_walk *w, uint64_t pc, uint64_t sp,
     w->at.sp = sp;
     w->at.fp = fp;
     w->words = 0;
+    w->reads = 0;
     w->max_words = max_words;
     w->tick = tick;
     w->slot = slot;
@@ -303,6 +304,11 @@ UNWIND_INLINE int unwind_step(struct unwind_walk *w, struct unwind_process *p, U
         }
     }
     w->distrust = 0;
+    if (w->reads > UNWIND_READS_MAX &&
+        !w->end) { /* a target made to cost time: it gets no more of it */
+        w->end = UNWIND_END_LIMIT;
+        return UNWIND_STOP;
+    }
 
     word = unwind_word(w);
     if (!w->end && w->rule.kind == UNWIND_INTERPRETED && !unwind_interpreted(w, p, &word, &bcp))

@@ -5,6 +5,7 @@
  *
  * A home includes this file and defines, before it includes step.h:
  *   static bool unwind_read(struct unwind_walk *w, void *to, uint32_t bytes, uint64_t from);
+ *     which counts w->reads
  *   static bool unwind_row(struct unwind_walk *w, uint32_t index, struct unwind_row *ret);
  *   static struct unwind_known *unwind_known_at(struct unwind_walk *w, uint32_t index);
  *   UNWIND_OUT(out, i, word): stores word i of the answer
@@ -14,10 +15,11 @@
 #include "unwind/process.h"
 #include "unwind/unwind.h"
 
-#define UNWIND_WINDOW_BYTES 1024           /* of the stack, copied at once; a power of two */
-#define UNWIND_KNOWN_COUNT 65536           /* entries of the table of known return addresses */
-#define UNWIND_HOPS_MAX 96                 /* through a code heap's segment map */
-#define UNWIND_STEP_BYTES_MAX (1u << 20)   /* no frame is larger */
+#define UNWIND_WINDOW_BYTES 1024         /* of the stack, copied at once; a power of two */
+#define UNWIND_KNOWN_COUNT 65536         /* entries of the table of known return addresses */
+#define UNWIND_HOPS_MAX 96               /* through a code heap's segment map */
+#define UNWIND_READS_MAX 40000           /* of one walk: about a millisecond in interrupt context */
+#define UNWIND_STEP_BYTES_MAX (1u << 20) /* no frame is larger */
 #define UNWIND_INTERPRETER_BYTES_MAX 32768 /* from sp to fp of an interpreter frame */
 
 /* More ways to find the caller, besides those of a row. */
@@ -67,6 +69,7 @@ struct unwind_walk {
     uint32_t window_bytes; /* that are valid */
     uint32_t words, back_words, max_words;
     uint32_t tick, slot;
+    uint32_t reads;   /* of the target's memory */
     uint8_t exact;    /* at.pc is where execution stands, not a return address */
     uint8_t guessed;  /* at.pc was found by a remembered rule and is not checked yet; 2: and the
                        * frame  was compiled code, which native code never calls */

@@ -579,6 +579,30 @@ START_TEST(stops_at_its_limit)
 }
 END_TEST
 
+/* Frames that each take the slow path through the longest way in the segment map, again and again.
+ */
+START_TEST(gives_a_costly_target_no_more_time)
+{
+    uint64_t sp = regs.sp;
+
+    regs.sp = sp = STACK;
+    regs.pc = callee + 40;
+    memset(segmap + (0x10000 >> 7), 1, 256); /* one segment a hop */
+    segmap[0x10000 >> 7] = 0;
+    for (uint64_t at = STACK; at + 8 <= STACK + STACK_BYTES; at += 8)
+        push_stack(at, CODE + 0x10000 + (80 << 7)); /* behind no call: its block is looked for */
+    for (; sp + 200 * 8 < STACK + STACK_BYTES; sp += (6 + UNWIND_PROBE_MAX) * 8) {
+        push_stack(sp + (6 + UNWIND_PROBE_MAX) * 8 - 8, after_call(callee + 100));
+        push_stack(sp + (6 + UNWIND_PROBE_MAX) * 8 - 16, 0x1111);
+    }
+    host.reads = 0;
+    walk(1);
+    ck_assert_uint_eq(w.end, UNWIND_END_LIMIT);
+    ck_assert_uint_gt(host.reads, UNWIND_READS_MAX);
+    ck_assert_uint_lt(host.reads, UNWIND_READS_MAX + 8192);
+}
+END_TEST
+
 START_TEST(survives_nonsense)
 {
     uint64_t x = 88172645463325252ULL;
@@ -752,6 +776,7 @@ int main(void)
     tcase_add_test(tc, takes_the_polls_pc_for_a_safepoints_return);
     tcase_add_test(tc, crosses_into_the_carrier);
     tcase_add_test(tc, stops_at_its_limit);
+    tcase_add_test(tc, gives_a_costly_target_no_more_time);
     tcase_add_test(tc, survives_nonsense);
     tcase_add_test(native, walks_this_process_through_a_signal);
     suite_add_tcase(s, tc);
