@@ -176,12 +176,15 @@ int become_target(const struct attach_job *job, uint32_t *ret_step)
     r = raw0(SYS_getppid);
     if (job->ns_flags & CLONE_NEWPID ? r != 0 : r != parent)
         return -ESRCH;
-    if (job->uid != 0 && raw1(SYS_setuid, 0) == 0)
-        return -EPERM;
+    /* A joined user namespace gave us all capabilities in it, which a change of user takes away
+     * only from its own uid 0. */
     *ret_step = ATTACH_STEP_CAPABILITIES;
     r = drop_capabilities();
     if (r < 0)
         return (int)r;
+    *ret_step = ATTACH_STEP_USER;
+    if (job->uid != 0 && raw1(SYS_setuid, 0) == 0)
+        return -EPERM;
     *ret_step = ATTACH_STEP_FILTER;
     return confine();
 }

@@ -69,15 +69,31 @@ def skeleton(root: str, wanted: list[tuple[str, str]], *, tmp: bool, passwd_uid:
             f.write(f"root:x:0:0::/:/bin/sh\napp:x:{passwd_uid}:{passwd_uid}::/:/bin/sh\n")
 
 
+# What container runtimes' default profiles forbid to those without capabilities.
+FORBIDDEN_CALLS = ["acct", "add_key", "bpf", "clock_settime", "delete_module", "fanotify_init", "finit_module", "fsconfig",
+                   "fsmount", "fsopen", "fspick", "init_module", "kcmp", "kexec_file_load", "kexec_load", "keyctl", "mount",
+                   "mount_setattr", "move_mount", "name_to_handle_at", "open_by_handle_at", "open_tree", "perf_event_open",
+                   "pidfd_getfd", "pivot_root", "process_madvise", "process_vm_readv", "process_vm_writev", "ptrace",
+                   "quotactl", "reboot", "request_key", "setdomainname", "sethostname", "setns", "settimeofday", "swapoff",
+                   "swapon", "syslog", "umount2", "unshare", "userfaultfd", "vhangup"]
+
+
+def seccomp_profile() -> dict:
+    return {"defaultAction": "SCMP_ACT_ALLOW", "architectures": ["SCMP_ARCH_X86_64", "SCMP_ARCH_X86"],
+            "syscalls": [{"names": FORBIDDEN_CALLS, "action": "SCMP_ACT_ERRNO", "errnoRet": 1}]}
+
+
 class Container:
     """A running container with one JVM, started by `runc run -d`."""
 
     def __init__(self, home: str, classes: str, *arguments: str, uid: int = 103, user_namespace: bool = True,
                  read_only: bool = True, tmp: str = "noexec", hidepid: int = 0, passwd: bool = True,
                  network_namespace: bool = True, capabilities: tuple[str, ...] = (), memory: int = 512 << 20,
-                 cgroups_path: str = "", root: str | None = None, executable: str | None = None):
+                 cgroups_path: str = "", root: str | None = None, executable: str | None = None, seccomp: bool = False,
+                 overlay: bool = False):
         """TMP: "noexec", "exec", "read-only" (a folder of the root), "none" (no /tmp at all). ROOT: a whole root
-        file system to use as it is, with its own JDK, in place of the host's JDK bound into an empty one."""
+        file system to use as it is, with its own JDK, in place of the host's JDK bound into an empty one. SECCOMP:
+        with a filter as container runtimes set one. OVERLAY: the root is an overlay over the folder."""
         need_runc()
         self.folder = tempfile.mkdtemp(prefix="flamed-runc.")
         os.chmod(self.folder, 0o755)
@@ -115,6 +131,15 @@ class Container:
         }
         if network_namespace:
             config["linux"]["namespaces"].append({"type": "network"})
+        if seccomp:
+            config["linux"]["seccomp"] = seccomp_profile()
+        self.overlaid = os.path.join(self.folder, "merged") if overlay else ""
+        if overlay:
+            for name in ("merged", "upper", "work"):
+                os.mkdir(self.path(name), 0o755)
+            subprocess.run(["mount", "-t", "overlay", "overlay", "-o", f"lowerdir={self.rootfs},upperdir={self.path('upper')},"
+                            f"workdir={self.path('work')}", self.overlaid], check=True)
+            config["root"]["path"] = "merged"
         if user_namespace:
             mapping = [{"containerID": 0, "hostID": ID_BASE, "size": 65536}]
             config["linux"]["namespaces"].append({"type": "user"})
@@ -148,6 +173,8 @@ class Container:
 
     def stop(self) -> None:
         subprocess.run(self.runc("delete", "-f", self.name), capture_output=True)
+        if self.overlaid:
+            subprocess.run(["umount", self.overlaid], capture_output=True)
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def __enter__(self) -> "Container":

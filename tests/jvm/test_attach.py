@@ -1,0 +1,293 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The agent, attached from the host as root to JVMs in containers of every kind: right names with inlining and lines,
+and a container that shows nothing but the JVM's own socket. JDK 17 and 25."""
+import os
+import re
+import signal
+import subprocess
+import time
+import unittest
+
+from harness import attach, bundle, jvm, paths, proc, snapshot
+
+DOCKER_CAPABILITIES = tuple("CAP_" + name for name in (
+    "CHOWN", "DAC_OVERRIDE", "FSETID", "FOWNER", "MKNOD", "NET_RAW", "SETGID", "SETUID", "SETFCAP", "SETPCAP",
+    "NET_BIND_SERVICE", "SYS_CHROOT", "KILL", "AUDIT_WRITE"))
+# What may be other than before: the JVM's socket and its folder's times, its listener's thread, our mappings, and
+# from JDK 21 on its own warning.
+ALLOWED = re.compile(r"^(file /tmp(/\.java_pid\d+)?: |thread new: Attach Listener$|mapping new: \S+ /memfd:flamed-|"
+                     r"output: \"?'?WARNING: A \{?JVM ?TI|output: 'WARNING: A Java agent has been loaded|"
+                     r"output: 'WARNING: A JVM TI agent has been loaded)")
+
+
+def settle() -> None:
+    """One attach starts per second on a node, by each broker; and machines here are small."""
+    time.sleep(0.2)
+
+
+def check_named(test: unittest.TestCase, found: attach.Outcome, spin: jvm.Spin) -> None:
+    """The generated method with both callees inlined, and lines of each within its source."""
+    test.assertTrue(found.done, found.text[:2000])
+    test.assertEqual(found["problem"], "", found.text[:2000])
+    test.assertEqual(found["agent_dropped"], "0")
+    for callee, call, lines in ((spin.first, spin.call_first, spin.first_lines),
+                                (spin.second, spin.call_second, spin.second_lines)):
+        stacks = [code[2:] for code in found.code
+                  if len(code) == 4 and code[2].startswith(callee + ":") and code[3].startswith(spin.method + ":")]
+        test.assertTrue(stacks, f"{callee} inlined into {spin.method}: {found.text[:3000]}")
+        for inner, outer in stacks:
+            test.assertIn(int(inner.rpartition(":")[2]), lines)
+            test.assertEqual(int(outer.rpartition(":")[2]), call)
+
+
+class Matrix(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        bundle.need_runc()
+        cls.spin = jvm.make_spin()
+
+    def arguments(self, classpath: str = "/work") -> list[str]:
+        return [*jvm.spin_options(self.spin), "-Xmx64m", "-cp", classpath, self.spin.main]
+
+    def check(self, container) -> None:
+        before = snapshot.take(container.pid, container.output())
+        found = attach.attach(container.pid)
+        check_named(self, found, self.spin)
+        self.assertTrue(proc.alive(container.pid))
+        proc.wait_until(lambda: attach.helpers() == [], 2, "the helper is gone")
+        after = snapshot.take(container.pid, container.output())
+        self.assertEqual([d for d in snapshot.differences(before, after) if not ALLOWED.match(d)], [])
+        self.assertLessEqual(attach.mappings(container.pid, "flamed-agent"), 5)
+        self.assertIn(f"/tmp/.java_pid{proc.ns_pids(container.pid)[-1]}", after.files)
+        self.assertFalse([f for f in after.files if ".attach_pid" in f])
+        # From another broker, as after a restart: the same copy of the agent.
+        again = attach.attach(container.pid)
+        check_named(self, again, self.spin)
+        self.assertEqual(again["started"], "0")
+        self.assertLessEqual(attach.mappings(container.pid, "flamed-agent"), 5)
+        self.assertLessEqual(attach.mappings(container.pid, "flamed-stream"), 1)
+        self.assertLessEqual(container.output().count("WARNING"), 4, container.output())
+
+    def each(self, **options) -> None:
+        for version in (17, 25):
+            with self.subTest(jdk=version, **options):
+                with bundle.Container(paths.jdk(version), self.spin.folder, *self.arguments(), **options) as c:
+                    self.check(c)
+
+    def test_read_only_root_and_noexec_tmp(self):
+        self.each(user_namespace=False)
+
+    def test_read_only_root_and_writable_tmp(self):
+        self.each(user_namespace=False, tmp="exec")
+
+    def test_no_passwd_entry(self):
+        self.each(user_namespace=False, passwd=False)
+
+    def test_root_with_dockers_capabilities(self):
+        self.each(user_namespace=False, uid=0, capabilities=DOCKER_CAPABILITIES)
+
+    def test_root_of_a_user_namespace(self):
+        self.each(uid=0, capabilities=DOCKER_CAPABILITIES)
+
+    def test_uid_1000_of_a_user_namespace(self):
+        self.each(uid=1000)
+
+    def test_hidepid_2(self):
+        self.each(hidepid=2)
+
+    def test_hidepid_4(self):
+        self.each(hidepid=4)
+
+    def test_little_memory(self):
+        self.each(user_namespace=False, memory=128 << 20)
+
+    def test_seccomp(self):
+        self.each(user_namespace=False, seccomp=True)
+
+    def test_overlay_root(self):
+        self.each(user_namespace=False, overlay=True, read_only=False)
+
+    def test_host_network(self):
+        self.each(user_namespace=False, network_namespace=False)
+
+    def test_chroot(self):
+        for version in (17, 25):
+            with self.subTest(jdk=version), bundle.Chroot(paths.jdk(version), self.spin.folder, *self.arguments()) as c:
+                self.check(c)
+
+    def test_two_pid_namespaces(self):
+        for version in (17, 25):
+            with self.subTest(jdk=version), \
+                    bundle.NestedPids(paths.jdk(version), self.spin.folder, *self.arguments(".")) as c:
+                found = attach.attach(c.pid)
+                check_named(self, found, self.spin)
+                self.assertTrue(proc.alive(c.pid))
+
+
+class Care(unittest.TestCase):
+    """JVMs that must not be touched, or that do not answer: nobody dies, nothing is printed, and the reason is told."""
+
+    @classmethod
+    def setUpClass(cls):
+        paths.need_root()
+        cls.classes = jvm.Classes()
+        cls.classes.compile("Idle.java")
+
+    def start(self, version: int, *options: str) -> jvm.Jvm:
+        j = jvm.Jvm(paths.jdk(version), *options, "-Xmx32m", "-cp", self.classes.folder, "Idle", "1")
+        self.addCleanup(j.stop)
+        return j
+
+    def refused(self, j: jvm.Jvm, *reasons: str, modes: tuple[str, ...] = ("check", "load")) -> None:
+        for mode in modes:
+            began = time.monotonic()
+            found = attach.attach(j.pid, mode)
+            self.assertLess(time.monotonic() - began, 35)
+            self.assertFalse(found.done or found["check"] == "0", found.text)
+            self.assertTrue(any(reason in found["error"] for reason in reasons), found.text)
+            self.assertNotEqual(found["remedy"], "", found.text)
+        self.assertTrue(proc.alive(j.pid))
+        proc.wait_until(lambda: attach.helpers() == [], 2, "the helper is gone")
+
+    def unharmed(self, j: jvm.Jvm) -> None:
+        self.assertTrue(proc.alive(j.pid))
+        self.assertFalse(os.path.exists(f"/tmp/.attach_pid{j.pid}"))
+        out, err = j.stop()
+        self.assertEqual(out.replace("started", "").strip(), "", "nothing was printed")
+        self.assertEqual(err.strip(), "")
+
+    def test_reduced_signals(self):
+        for version in (17, 25):
+            with self.subTest(jdk=version):
+                j = self.start(version, "-Xrs")
+                self.refused(j, "SIGQUIT")
+                self.unharmed(j)
+
+    def test_stopped(self):
+        for version in (17, 25):
+            with self.subTest(jdk=version):
+                j = self.start(version)
+                os.kill(j.pid, signal.SIGSTOP)
+                self.refused(j, "stopped")
+                os.kill(j.pid, signal.SIGCONT)
+                time.sleep(0.5)
+                self.unharmed(j)
+
+    def test_no_dynamic_agents(self):
+        for version in (17, 25):
+            with self.subTest(jdk=version):
+                j = self.start(version, "-XX:-EnableDynamicAgentLoading")
+                self.refused(j, "EnableDynamicAgentLoading", modes=("load",))
+                if version == 25: # the JVM's own map needs no agent
+                    found = attach.attach(j.pid, "perfmap")
+                    self.assertTrue(found.done, found.text)
+                    self.assertIn("0x", found.text)
+                self.unharmed(j)
+
+    def test_young(self):
+        """Attached to within milliseconds of its start it is left alone, or it goes on as if nothing had been."""
+        for version in (17, 25):
+            for delay in (0, 0.005, 0.02, 0.05):
+                with self.subTest(jdk=version, delay=delay):
+                    j = jvm.Jvm(paths.jdk(version), "-Xmx32m", "-cp", self.classes.folder, "Idle", "1", start="")
+                    self.addCleanup(j.stop)
+                    time.sleep(delay)
+                    attach.attach(j.pid)
+                    self.assertEqual(j.process.stdout.readline().strip(), "started")
+                    self.assertTrue(proc.alive(j.pid))
+                    out, _ = j.stop()
+                    self.assertNotIn("Full thread dump", out)
+
+    def test_frozen(self):
+        bundle.need_runc()
+        spin = jvm.make_spin()
+        with bundle.Container(paths.jdk(17), spin.folder, *jvm.spin_options(spin), "-Xmx64m", "-cp", "/work", spin.main) as c:
+            subprocess.run(c.runc("pause", c.name), check=True)
+            try:
+                found = attach.attach(c.pid, "check")
+                self.assertIn("frozen", found["error"], found.text)
+                self.assertFalse(attach.attach(c.pid).done)
+            finally:
+                subprocess.run(c.runc("resume", c.name), check=True)
+            time.sleep(0.3)
+            self.assertTrue(proc.alive(c.pid))
+            self.assertNotIn("Full thread dump", c.output())
+
+    def test_no_jvm(self):
+        with subprocess.Popen(["sleep", "60"]) as p:
+            found = attach.attach(p.pid)
+            self.assertIn("libjvm", found["error"])
+            p.kill()
+
+    def test_it_ends_while_being_attached_to(self):
+        for version in (17, 25):
+            for delay in (0.0, 0.01, 0.03, 0.06, 0.1):
+                with self.subTest(jdk=version, delay=delay):
+                    j = self.start(version)
+                    probe = subprocess.Popen([*attach.programs(), str(j.pid), "load"], stdout=subprocess.PIPE, text=True)
+                    time.sleep(delay)
+                    j.process.kill()
+                    text, _ = probe.communicate(timeout=40)
+                    self.assertIn("error:", text)
+                    proc.wait_until(lambda: attach.helpers() == [], 2, "the helper is gone")
+
+
+class Lease(unittest.TestCase):
+    """A flamed that is killed leaves nothing running."""
+
+    @classmethod
+    def setUpClass(cls):
+        paths.need_root()
+        cls.classes = jvm.Classes()
+        cls.classes.compile("ChurnBody000000.java", "Churn.java")
+
+    def test_killed_while_streaming(self):
+        for version in (17, 25):
+            with self.subTest(jdk=version):
+                with jvm.Jvm(paths.jdk(version), "-Xmx128m", "-XX:ReservedCodeCacheSize=16m", "-cp", self.classes.folder,
+                             "Churn", "20", "10") as j:
+                    holding = attach.Holding(j.pid)
+                    self.assertTrue(holding.done)
+                    self.assertEqual(attach.mappings(j.pid, "flamed-stream"), 1)
+                    time.sleep(1)
+                    holding.kill()
+                    # The first event after the lease unmaps the memory: no event is delivered any more.
+                    proc.wait_until(lambda: attach.mappings(j.pid, "flamed-stream") == 0, 7, "the agent ends")
+                    self.assertTrue(proc.alive(j.pid))
+
+    def test_code_comes_and_goes(self):
+        """What is compiled and dropped while it streams is told, with unloads."""
+        with jvm.Jvm(paths.jdk(17), "-Xmx128m", "-cp", self.classes.folder, "Churn", "20", "10") as j:
+            found = attach.attach(j.pid, seconds=4)
+            self.assertTrue(found.done, found.text[:1000])
+            self.assertGreater(found.number("unloads"), 5, found.text[:1000])
+            self.assertGreater(found.number("events"), found.number("replayed"))
+
+
+class Churn(unittest.TestCase):
+    """Attached to again and again while code is compiled and dropped all the time."""
+
+    @classmethod
+    def setUpClass(cls):
+        paths.need_root()
+        cls.classes = jvm.Classes()
+        cls.classes.compile("ChurnBody000000.java", "Churn.java")
+
+    def test_many_attaches(self):
+        total = int(os.environ.get("FLAMED_ATTACHES", "200"))
+        versions = [v for v in (17, 25) if v in paths.jdks()]
+        each = total // len(versions)
+        for version in versions:
+            with self.subTest(jdk=version):
+                with jvm.Jvm(paths.jdk(version), "-Xmx128m", "-XX:ReservedCodeCacheSize=16m", "-cp", self.classes.folder,
+                             "Churn", "20", "10") as j:
+                    first = attach.attach(j.pid)
+                    self.assertTrue(first.done, first.text[:1000])
+                    lines = len(proc.read(f"/proc/{j.pid}/maps").splitlines())
+                    for number in range(each - 1):
+                        found = attach.attach(j.pid) # a broker of its own each time: as after a restart of flamed
+                        self.assertTrue(found.done and not found["problem"], f"attach {number}: {found.text[:1000]}")
+                        self.assertTrue(proc.alive(j.pid), f"after attach {number}")
+                    self.assertLessEqual(attach.mappings(j.pid, "flamed-agent"), 5)
+                    self.assertLessEqual(attach.mappings(j.pid, "flamed-stream"), 1)
+                    self.assertLess(len(proc.read(f"/proc/{j.pid}/maps").splitlines()), lines + 60)

@@ -1,0 +1,478 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What comes back from an attach: the JVM's replies, the helper's result, the agent's records; and
+ * the agent's numbers of the JVM Tool Interface against a JDK's own header. */
+#include "attach/code_map.h"
+#include "attach/reply.h"
+#include "attach/stream.h"
+#include "base/cleanup.h"
+
+#include <check.h>
+#include <elf.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#ifdef FLAMED_HAVE_JVMTI
+#include <jvmti.h>
+#include <jvmticmlr.h>
+/* The JDK's own names stand for themselves; ours are numbers of the same. */
+#define SLOT(member) (offsetof(struct jvmtiInterface_1_, member) / sizeof(void *) + 1)
+_Static_assert(SLOT(SetEventNotificationMode) == 2 && SLOT(Deallocate) == 47 &&
+                   SLOT(GetClassSignature) == 48 && SLOT(GetSourceFileName) == 50 &&
+                   SLOT(GetMethodName) == 64 && SLOT(GetMethodDeclaringClass) == 65 &&
+                   SLOT(GetLineNumberTable) == 70 && SLOT(SetEventCallbacks) == 122 &&
+                   SLOT(GenerateEvents) == 123 && SLOT(DisposeEnvironment) == 127 &&
+                   SLOT(AddCapabilities) == 142,
+               "jvmti_slots.h: functions");
+_Static_assert(offsetof(struct JNIInvokeInterface_, GetEnv) / sizeof(void *) == 6, "GetEnv");
+_Static_assert(JVMTI_EVENT_COMPILED_METHOD_LOAD == 68 && JVMTI_EVENT_COMPILED_METHOD_UNLOAD == 69 &&
+                   JVMTI_EVENT_DYNAMIC_CODE_GENERATED == 70 && JVMTI_MIN_EVENT_TYPE_VAL == 50 &&
+                   JVMTI_ENABLE == 1 && JVMTI_DISABLE == 0 && JVMTI_VERSION_1_2 == 0x30010200,
+               "jvmti_slots.h: events");
+_Static_assert(offsetof(jvmtiEventCallbacks, CompiledMethodLoad) / sizeof(void *) == 18 &&
+                   offsetof(jvmtiEventCallbacks, CompiledMethodUnload) / sizeof(void *) == 19 &&
+                   offsetof(jvmtiEventCallbacks, DynamicCodeGenerated) / sizeof(void *) == 20,
+               "jvmti_slots.h: callbacks");
+_Static_assert(sizeof(jvmtiCapabilities) == 16 && sizeof(jvmtiLineNumberEntry) == 16 &&
+                   offsetof(jvmtiLineNumberEntry, line_number) == 8 &&
+                   JVMTI_CMLR_INLINE_INFO == 2 && sizeof(PCStackInfo) == 32 &&
+                   offsetof(PCStackInfo, methods) == 16 && offsetof(PCStackInfo, bcis) == 24 &&
+                   offsetof(jvmtiCompiledMethodLoadInlineRecord, numpcs) == 24 &&
+                   offsetof(jvmtiCompiledMethodLoadInlineRecord, pcinfo) == 32,
+               "jvmti_slots.h: records");
+
+START_TEST(capability_bits)
+{
+    jvmtiCapabilities c = { .can_get_source_file_name = 1 };
+    uint32_t bits[4];
+
+    memcpy(bits, &c, sizeof(bits));
+    ck_assert_uint_eq(bits[0], 1u << 11);
+    c = (jvmtiCapabilities){ .can_get_line_numbers = 1 };
+    memcpy(bits, &c, sizeof(bits));
+    ck_assert_uint_eq(bits[0], 1u << 12);
+    c = (jvmtiCapabilities){ .can_generate_compiled_method_load_events = 1 };
+    memcpy(bits, &c, sizeof(bits));
+    ck_assert_uint_eq(bits[0], 1u << 27);
+}
+END_TEST
+#endif
+
+/* ---- replies ---- */
+
+static const struct {
+    const char *text;
+    uint32_t mode;
+    int r;
+} REPLIES[] = {
+    { "0\n0\n", ATTACH_LOAD, 0 },              /* JDK 8 */
+    { "0\nreturn code: 0\n", ATTACH_LOAD, 0 }, /* 11 up */
+    { "0\nreturn code: 100\n", ATTACH_LOAD, -EIO },
+    { "-1\n/proc/7/fd/5 was not loaded.\n/proc/7/fd/5: cannot open shared object file\n",
+      ATTACH_LOAD, -EIO },                                      /* up to 17 */
+    { "0\n/proc/7/fd/5 was not loaded.\n", ATTACH_LOAD, -EIO }, /* 21 up */
+    { "-1\nDynamic agent loading is not enabled. Use -XX:+EnableDynamicAgentLoading\n", ATTACH_LOAD,
+      -EPERM },
+    { "0\nDynamic agent loading is not enabled. Use ...\n", ATTACH_LOAD, -EPERM },
+    { "101\n", ATTACH_LOAD, -EPROTO },
+    { "", ATTACH_LOAD, -EPROTO },
+    { "\n", ATTACH_LOAD, -EPROTO },
+    { "0\n", ATTACH_LOAD, -EPROTO },
+    { "0\n", ATTACH_PERFMAP, 0 },
+    { "1\njava.lang.IllegalArgumentException: Unknown diagnostic command\n", ATTACH_PERFMAP, -EIO },
+    { "\x1b[31m\xff\n\x80", ATTACH_LOAD, -EIO },
+};
+
+START_TEST(replies)
+{
+    struct error err = ERROR_NULL;
+    int r = attach_reply_check(span_of(REPLIES[_i].text), REPLIES[_i].mode, &err);
+
+    ck_assert_msg(r == REPLIES[_i].r, "row %d: %d, %s", _i, r, err.msg);
+    ck_assert_int_eq(r < 0, err.msg[0] != '\0');
+    for (const char *p = err.msg; *p; p++)
+        ck_assert_msg((unsigned char)*p >= ' ' && (unsigned char)*p < 0x7f, "row %d: 0x%02x", _i,
+                      (unsigned char)*p);
+}
+END_TEST
+
+START_TEST(results)
+{
+    struct attach_result r = { .magic = ATTACH_MAGIC,
+                               .version = ATTACH_VERSION,
+                               .step = ATTACH_STEP_DONE,
+                               .reply_n = 4 },
+                         got;
+    struct span bytes = { (const char *)&r, sizeof(r) };
+    struct error err = ERROR_NULL;
+
+    memcpy(r.reply, "0\n0\n", 4);
+    ck_assert_int_eq(attach_result_check(bytes, &got), 0);
+    ck_assert_int_eq(attach_outcome(&got, ATTACH_LOAD, &err), 0);
+    ck_assert_int_eq(attach_result_check((struct span){ bytes.p, bytes.n - 1 }, &got), -EBADMSG);
+    r.reply_n = sizeof(r.reply) + 1;
+    ck_assert_int_eq(attach_result_check(bytes, &got), -EBADMSG);
+    r.reply_n = 0;
+    r.step = ATTACH_STEP_END;
+    ck_assert_int_eq(attach_result_check(bytes, &got), -EBADMSG);
+    r.step = ATTACH_STEP_DONE;
+    r.error = -1;
+    ck_assert_int_eq(attach_result_check(bytes, &got), -EBADMSG);
+    /* Every step has a name and a sentence. */
+    for (uint32_t step = 0; step < ATTACH_STEP_END; step++) {
+        struct attach_result failed = { .step = step, .error = EPERM };
+
+        ck_assert_str_ne(attach_step_name(step), "unknown");
+        err = ERROR_NULL;
+        ck_assert_int_lt(attach_outcome(&failed, ATTACH_LOAD, &err), 0);
+        ck_assert_int_gt((int)strlen(err.msg), 10);
+    }
+}
+END_TEST
+
+/* ---- the agent's records ---- */
+
+struct writer {
+    char bytes[65536];
+    size_t n;
+};
+
+static void *add(struct writer *w, uint16_t kind, uint16_t flags, uint64_t time_ns, size_t bytes)
+{
+    struct stream_record *r = (struct stream_record *)(w->bytes + w->n);
+
+    bytes = (bytes + 7) / 8 * 8;
+    ck_assert_uint_le(w->n + bytes, sizeof(w->bytes));
+    memset(r, 0, bytes);
+    *r = (struct stream_record){ (uint32_t)bytes, kind, flags, time_ns };
+    w->n += bytes;
+    return r;
+}
+
+static void add_method(struct writer *w, uint32_t id, const char *class_name, const char *name,
+                       const struct stream_line *lines, uint32_t line_count)
+{
+    size_t strings = (strlen(class_name) + strlen(name) + 3) / 4 * 4;
+    struct stream_method *m =
+        add(w, STREAM_METHOD, 0, 0, sizeof(*m) + strings + line_count * sizeof(*lines));
+    char *p = (char *)(m + 1);
+
+    m->id = id;
+    m->class_n = (uint16_t)strlen(class_name);
+    m->name_n = (uint16_t)strlen(name);
+    m->line_count = line_count;
+    memcpy(p, class_name, m->class_n);
+    memcpy(p + m->class_n, name, m->name_n);
+    if (line_count)
+        memcpy(p + strings, lines, line_count * sizeof(*lines));
+}
+
+static void add_load(struct writer *w, uint64_t time_ns, uint64_t address, uint32_t bytes,
+                     uint32_t method)
+{
+    struct stream_load *l = add(w, STREAM_LOAD, 0, time_ns, sizeof(*l));
+
+    l->address = address;
+    l->code_bytes = bytes;
+    l->method = method;
+}
+
+static void add_unload(struct writer *w, uint64_t time_ns, uint64_t address)
+{
+    struct stream_unload *u = add(w, STREAM_UNLOAD, 0, time_ns, sizeof(*u));
+
+    u->address = address;
+}
+
+static struct code_map *fed(const struct writer *w, int result)
+{
+    struct code_map *m = NULL;
+
+    ck_assert_int_eq(code_map_new(&m), 0);
+    ck_assert_int_eq(code_map_feed(m, (struct span){ w->bytes, w->n }), result);
+    return m;
+}
+
+START_TEST(the_same_address_at_other_times)
+{
+    static const struct {
+        uint64_t pc, time_ns;
+        uint32_t method;
+    } CASES[] = {
+        { 0x1000, 50, 0 },  { 0x1000, 100, 1 }, { 0x10ff, 199, 1 },        { 0x1100, 150, 0 },
+        { 0x1000, 200, 0 }, { 0x1000, 250, 0 }, { 0x1000, 300, 2 },        { 0x1080, 399, 2 },
+        { 0x1080, 400, 3 }, { 0x1040, 400, 0 }, { 0x1080, UINT64_MAX, 3 }, { 0xfff, 150, 0 },
+    };
+    struct writer w = { .n = 0 };
+    _cleanup_(code_map_freep) struct code_map *m = NULL;
+
+    add_load(&w, 100, 0x1000, 0x100, 1);
+    add_unload(&w, 200, 0x1000);
+    add_load(&w, 300, 0x1000, 0x100, 2);
+    add_load(&w, 400, 0x1080, 0x20, 3); /* whose unload of 2 was lost */
+    m = fed(&w, 0);
+    for (size_t i = 0; i < ARRAY_SIZE(CASES); i++) {
+        struct code_piece p = { .method = 0 };
+
+        code_map_find(m, CASES[i].pc, CASES[i].time_ns, &p);
+        ck_assert_msg(p.method == CASES[i].method, "case %zu: method %u", i, p.method);
+    }
+    ck_assert_uint_eq(code_map_stats(m).unloads, 1);
+}
+END_TEST
+
+START_TEST(inlining_and_lines)
+{
+    static const struct stream_line LINES[] = { { 0, 10 }, { 5, 11 }, { 9, 12 } };
+    static const struct stream_frame FRAMES[] = { { 2, 5 }, { 1, 9 }, { 1, 0 } };
+    struct code_location at[CODE_MAP_FRAMES_MAX];
+    struct writer w = { .n = 0 };
+    _cleanup_(code_map_freep) struct code_map *m = NULL;
+    struct stream_pc pcs[2] = { { 0x10, 2 }, { 0x20, 1 } };
+    struct code_method names;
+    struct stream_load *l;
+    char *p;
+
+    add_method(&w, 1, "LA;", "outer", LINES, 3);
+    add_method(&w, 2, "La/B;", "inner", LINES, 3);
+    l = add(&w, STREAM_LOAD, STREAM_FLAG_REPLAYED, 500, sizeof(*l) + sizeof(pcs) + sizeof(FRAMES));
+    l->address = 0x2000;
+    l->code_bytes = 0x40;
+    l->method = 1;
+    l->pc_count = 2;
+    p = (char *)(l + 1);
+    memcpy(p, &pcs[0], 8);
+    memcpy(p + 8, FRAMES, 16);
+    memcpy(p + 24, &pcs[1], 8);
+    memcpy(p + 32, FRAMES + 2, 8);
+    m = fed(&w, 0);
+    /* Replayed code was there before. */
+    ck_assert_uint_eq(code_map_locate(m, 0x2001, 1, false, at), 2);
+    ck_assert(at[0].method == 2 && at[0].bci == 5 && at[0].inlined && !at[1].inlined);
+    ck_assert_uint_eq(code_map_line(m, 2, at[0].bci), 11);
+    ck_assert_uint_eq(code_map_line(m, 1, at[1].bci), 12);
+    ck_assert_uint_eq(code_map_line(m, 1, -1), 0);
+    ck_assert_uint_eq(code_map_locate(m, 0x2010, 1, false, at), 2);
+    ck_assert_uint_eq(code_map_locate(m, 0x2011, 1, false, at), 1);
+    ck_assert_int_eq(at[0].bci, 0);
+    /* A return address has its very own record, or the method is all that is known. */
+    ck_assert_uint_eq(code_map_locate(m, 0x2020, 1, true, at), 1);
+    ck_assert_int_eq(at[0].bci, 0);
+    ck_assert_uint_eq(code_map_locate(m, 0x2018, 1, true, at), 1);
+    ck_assert_int_eq(at[0].bci, -1);
+    ck_assert_uint_eq(code_map_locate(m, 0x2030, 1, false, at), 1); /* behind the last */
+    ck_assert_int_eq(at[0].bci, -1);
+    ck_assert_int_eq(code_map_method(m, 2, &names), 1);
+    ck_assert(span_eq_str(names.class_name, "a/B") && span_eq_str(names.name, "inner"));
+    ck_assert_int_eq(code_map_method(m, 3, &names), 0);
+}
+END_TEST
+
+START_TEST(what_is_no_record)
+{
+    struct writer w = { .n = 0 };
+    struct stream_method *method;
+    struct stream_load *load;
+    struct stream_stub *stub;
+    struct stream_record *r;
+
+    switch (_i) {
+    case 0: /* too short for a head */
+        w.n = 4;
+        break;
+    case 1: /* of no length */
+        add(&w, STREAM_UNLOAD, 0, 0, sizeof(struct stream_unload));
+        memset(w.bytes, 0, 4);
+        break;
+    case 2: /* longer than what is there */
+        r = add(&w, STREAM_UNLOAD, 0, 0, sizeof(struct stream_unload));
+        r->bytes = 0x80000000;
+        break;
+    case 3: /* of no known kind */
+        add(&w, 99, 0, 0, 32);
+        break;
+    case 4: /* strings longer than it */
+        add_method(&w, 1, "LA;", "m", NULL, 0);
+        method = (struct stream_method *)w.bytes;
+        method->name_n = 65535;
+        break;
+    case 5: /* more lines than it has */
+        add_method(&w, 1, "LA;", "m", NULL, 0);
+        method = (struct stream_method *)w.bytes;
+        method->line_count = UINT32_MAX;
+        break;
+    case 6: /* a method without an id */
+        add_method(&w, 0, "LA;", "m", NULL, 0);
+        break;
+    case 7: /* more pcs than it has */
+        add_load(&w, 1, 0x1000, 16, 1);
+        load = (struct stream_load *)w.bytes;
+        load->pc_count = UINT32_MAX;
+        break;
+    case 8: /* more frames at a pc than it has */
+        load = add(&w, STREAM_LOAD, 0, 1, sizeof(*load) + 8);
+        load->pc_count = 1;
+        ((struct stream_pc *)(load + 1))->frame_count = 3;
+        break;
+    case 9:
+        stub = add(&w, STREAM_STUB, 0, 1, sizeof(*stub) + 8);
+        stub->name_n = 9;
+        break;
+    case 10: /* not a multiple of 8 */
+        r = add(&w, STREAM_UNLOAD, 0, 0, sizeof(struct stream_unload));
+        r->bytes = 20;
+        break;
+    default:
+        abort();
+    }
+    code_map_free(fed(&w, -EBADMSG));
+}
+END_TEST
+
+START_TEST(absurd_but_well_formed)
+{
+    struct writer w = { .n = 0 };
+    _cleanup_(code_map_freep) struct code_map *m = NULL;
+    struct code_location at[CODE_MAP_FRAMES_MAX];
+    struct code_piece p;
+
+    add_load(&w, 1, UINT64_MAX - 8, 100, 1); /* past the end of memory */
+    add_load(&w, 2, 0, 0, 1);                /* nothing */
+    add_load(&w, 3, 0x1000, UINT32_MAX, CODE_MAP_METHODS_MAX + 7);
+    add_method(&w, CODE_MAP_METHODS_MAX + 7, "LA;", "m", NULL, 0); /* an id that cannot be */
+    add_unload(&w, 4, UINT64_MAX);
+    m = fed(&w, 0);
+    ck_assert_int_eq(code_map_find(m, UINT64_MAX, 9, &p), 0);
+    ck_assert_int_eq(code_map_find(m, 0, 9, &p), 0);
+    ck_assert_uint_eq(code_map_locate(m, 0x1000, 9, false, at), 1);
+    ck_assert_uint_eq(code_map_stats(m).dropped, 1);
+    ck_assert_uint_eq(code_map_line(m, UINT32_MAX, 1), 0);
+}
+END_TEST
+
+/* ---- the memory file ---- */
+
+static int stream_file(uint64_t bytes, int seals)
+{
+    int fd = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(ftruncate(fd, (off_t)bytes), 0);
+    if (seals)
+        ck_assert_int_eq(fcntl(fd, F_ADD_SEALS, seals), 0);
+    return fd;
+}
+
+START_TEST(memory_that_can_shrink_is_refused)
+{
+    struct stream *s = NULL;
+    struct error err = ERROR_NULL;
+
+    ck_assert_int_eq(stream_open(stream_file(STREAM_BYTES, 0), &s, &err), -EBADMSG);
+    ck_assert_int_eq(stream_open(stream_file(4096, F_SEAL_GROW | F_SEAL_SHRINK), &s, &err),
+                     -EBADMSG);
+}
+END_TEST
+
+START_TEST(a_ring_goes_round_and_lies)
+{
+    int fd = stream_file(STREAM_BYTES, F_SEAL_GROW | F_SEAL_SHRINK), agent = dup(fd);
+    struct writer w = { .n = 0 };
+    struct stream_header *h;
+    struct stream *s = NULL;
+    struct code_piece p;
+    char *mem;
+
+    mem = mmap(NULL, STREAM_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, agent, 0);
+    ck_assert(mem != MAP_FAILED);
+    h = (struct stream_header *)mem;
+    ck_assert_int_eq(stream_open(fd, &s, NULL), 0);
+    ck_assert_int_eq(stream_poll(s, 1000), 0);
+    ck_assert_uint_eq(h->lease_ns, 1000 + STREAM_LEASE_NS);
+    /* Padding almost to the end, then a record that goes round. */
+    for (uint64_t at = 0; at < STREAM_RING_BYTES - 8; at += 8)
+        *(uint32_t *)(mem + STREAM_RING_AT + at) = 8;
+    h->head = STREAM_RING_BYTES - 8;
+    ck_assert_int_eq(stream_poll(s, 2000), 0);
+    ck_assert_uint_eq(h->tail, h->head);
+    *(uint32_t *)(mem + STREAM_RING_AT + STREAM_RING_BYTES - 8) = 8;
+    add_load(&w, 5, 0x1000, 16, 1);
+    memcpy(mem + STREAM_RING_AT, w.bytes, w.n);
+    h->head += 8 + w.n;
+    ck_assert_int_eq(stream_poll(s, 3000), 0);
+    ck_assert_int_eq(code_map_find(stream_map(s), 0x1008, 6, &p), 1);
+    /* It says that it wrote more than there is room for: nothing is believed any more. */
+    h->head += STREAM_RING_BYTES + 8;
+    ck_assert_int_eq(stream_poll(s, 4000), -EBADMSG);
+    ck_assert_int_eq(stream_poll(s, 5000), -EBADMSG);
+    ck_assert_int_lt(stream_problem(s, NULL), 0);
+    stream_close(s);
+    ck_assert_uint_eq(h->stop, 1);
+    ck_assert_uint_eq(h->lease_ns, 0);
+    munmap(mem, STREAM_BYTES);
+    close(agent);
+}
+END_TEST
+
+/* ---- the agent as a file ---- */
+
+START_TEST(the_agent_is_small_and_needs_nothing)
+{
+    _cleanup_close_ int fd = open(FLAMED_AGENT, O_RDONLY | O_CLOEXEC);
+    static char image[32768];
+    const Elf64_Ehdr *e = (const void *)image;
+    const Elf64_Shdr *sections;
+    ssize_t n;
+    int exported = 0, symbols = 0;
+
+    ck_assert_int_ge(fd, 0);
+    n = read(fd, image, sizeof(image));
+    ck_assert_int_gt(n, (ssize_t)sizeof(*e));
+    ck_assert_int_lt(n, 16384);
+    sections = (const void *)(image + e->e_shoff);
+    for (int i = 0; i < e->e_shnum; i++) {
+        const char *at = image + sections[i].sh_offset;
+
+        if (sections[i].sh_type == SHT_DYNAMIC) {
+            for (size_t k = 0; k < sections[i].sh_size / sizeof(Elf64_Dyn); k++)
+                ck_assert_int_ne(((const Elf64_Dyn *)at)[k].d_tag, DT_NEEDED);
+        }
+        for (size_t k = 1;
+             sections[i].sh_type == SHT_DYNSYM && k < sections[i].sh_size / sizeof(Elf64_Sym);
+             k++) {
+            symbols++;
+            exported += ((const Elf64_Sym *)at)[k].st_shndx != SHN_UNDEF;
+        }
+    }
+    ck_assert_int_eq(symbols, 1);
+    ck_assert_int_eq(exported, 1);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("attach");
+    TCase *tc = tcase_create("attach");
+    SRunner *sr;
+    int failed;
+
+#ifdef FLAMED_HAVE_JVMTI
+    tcase_add_test(tc, capability_bits);
+#endif
+    tcase_add_loop_test(tc, replies, 0, ARRAY_SIZE(REPLIES));
+    tcase_add_test(tc, results);
+    tcase_add_test(tc, the_same_address_at_other_times);
+    tcase_add_test(tc, inlining_and_lines);
+    tcase_add_loop_test(tc, what_is_no_record, 0, 11);
+    tcase_add_test(tc, absurd_but_well_formed);
+    tcase_add_test(tc, memory_that_can_shrink_is_refused);
+    tcase_add_test(tc, a_ring_goes_round_and_lies);
+    tcase_add_test(tc, the_agent_is_small_and_needs_nothing);
+    suite_add_tcase(s, tc);
+    sr = srunner_create(s);
+    srunner_run_all(sr, CK_ENV);
+    failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed ? 1 : 0;
+}
