@@ -11,6 +11,8 @@ static const struct render_format FORMATS[] = {
     { "tree", "text/plain; charset=utf-8", "tree.txt", render_tree, .exact = false },
     { "json", "application/json", "json", render_json, .keep_lines = true },
     { "pprof", "application/octet-stream", "pb.gz", render_pprof, .exact = true },
+    { "speedscope", "application/json", "speedscope.json", render_speedscope, .exact = true },
+    { "jfr", "application/octet-stream", "jfr", render_jfr, .exact = true },
 };
 
 const struct render_format *render_formats(size_t *ret_count)

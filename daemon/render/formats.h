@@ -24,6 +24,10 @@ int render_tree(const struct view *v, const struct render_opts *o, struct buf *o
                 struct error *err);
 int render_pprof(const struct view *v, const struct render_opts *o, struct buf *out,
                  struct error *err);
+int render_speedscope(const struct view *v, const struct render_opts *o, struct buf *out,
+                      struct error *err);
+int render_jfr(const struct view *v, const struct render_opts *o, struct buf *out,
+               struct error *err);
 
 /* What a row weighs: its value where the view weighs by value, else its samples. */
 uint64_t render_weight(const struct view *v, uint64_t samples, uint64_t value);

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Format `jfr`: a flight recording of one chunk with a jdk.ExecutionSample for each sample, and as
+ * settings what is known about the profile. Ticks are nanoseconds of the samples' own clock.
+ */
+#include "render/jfr.h"
+
+#include "base/cleanup.h"
+
+#define JFR_HEADER_BYTES 68
+#define JFR_SIZE_BYTES 5 /* of a padded size: up to 32 GiB */
+#define JFR_COMPRESSED_INTS 1
+#define JFR_LAST_CHUNK 2
+#define JFR_STRING_EMPTY 1
+#define JFR_STRING_UTF8 3
+
+void jfr_add_number(struct buf *out, uint64_t v)
+{
+    unsigned char bytes[9];
+    size_t n = 0;
+
+    while (v >= 0x80 && n < 8) {
+        bytes[n++] = (unsigned char)(v | 0x80);
+        v >>= 7;
+    }
+    bytes[n++] = (unsigned char)v; /* the ninth byte has all its eight bits */
+    buf_add(out, bytes, n);
+}
+
+void jfr_add_string(struct buf *out, struct span s)
+{
+    buf_add_char(out, s.n ? JFR_STRING_UTF8 : JFR_STRING_EMPTY);
+    if (!s.n)
+        return;
+    jfr_add_number(out, s.n);
+    buf_add_span(out, s);
+}
+
+size_t jfr_begin(struct buf *out, enum jfr_type type)
+{
+    static const char ROOM[JFR_SIZE_BYTES];
+    size_t begin = out->n;
+
+    buf_add(out, ROOM, sizeof(ROOM));
+    jfr_add_number(out, type);
+    return begin;
+}
+
+void jfr_end(struct buf *out, size_t begin)
+{
+    uint64_t size = out->n - begin;
+
+    if (out->error)
+        return;
+    for (size_t i = 0; i < JFR_SIZE_BYTES; i++) {
+        out->p[begin + i] = (char)((size & 0x7f) | (i + 1 < JFR_SIZE_BYTES ? 0x80 : 0));
+        size >>= 7;
+    }
+}
+
+/* ---- the header ---- */
+
+static void put_u64(char *p, uint64_t v)
+{
+    for (size_t i = 0; i < 8; i++)
+        p[i] = (char)(v >> (56 - 8 * i));
+}
+
+/* Fills the header in, once everything else is there. Positions are from the beginning of it. */
+static void fill_header(const struct profile *p, struct buf *out, size_t base, size_t pools,
+                        size_t metadata)
+{
+    static const char MAGIC[8] = { 'F', 'L', 'R', 0, 0, 2, 0, 1 }; /* version 2.1 */
+    char *h = out->p + base;
+
+    if (out->error)
+        return;
+    memcpy(h, MAGIC, sizeof(MAGIC));
+    put_u64(h + 8, out->n - base);
+    put_u64(h + 16, pools - base);
+    put_u64(h + 24, metadata - base);
+    put_u64(h + 32, p->start_realtime_ns);
+    put_u64(h + 40, p->end_ns > p->start_ns ? p->end_ns - p->start_ns : 0);
+    put_u64(h + 48, p->start_ns);
+    put_u64(h + 56, NSEC_PER_SEC); /* ticks a second */
+    h[67] = JFR_COMPRESSED_INTS | JFR_LAST_CHUNK;
+}
+
+/* ---- events ---- */
+
+static void add_recording(const struct view *v, const struct render_opts *o, struct buf *out)
+{
+    const struct profile *p = v->profile;
+    uint64_t duration_ns = p->end_ns > p->start_ns ? p->end_ns - p->start_ns : 0;
+    _cleanup_buf_ struct buf title = BUF_NULL;
+    size_t begin = jfr_begin(out, JFR_ACTIVE_RECORDING);
+
+    buf_init(&title, RENDER_MAX_BYTES);
+    render_add_title(v, o, &title);
+    jfr_add_number(out, p->start_ns);
+    jfr_add_number(out, 1); /* id */
+    jfr_add_string(out, buf_span(&title));
+    buf_add_char(out, 0); /* no destination */
+    buf_add_char(out, 0); /* not to disk */
+    jfr_add_number(out, 0);
+    jfr_add_number(out, 0);
+    jfr_add_number(out, 0);
+    jfr_add_number(out, p->start_realtime_ns / NSEC_PER_MSEC);
+    jfr_add_number(out, duration_ns / NSEC_PER_MSEC);
+    jfr_end(out, begin);
+    begin = jfr_begin(out, JFR_OS_INFORMATION);
+    jfr_add_number(out, p->start_ns);
+    jfr_add_string(out, SPAN("Linux"));
+    jfr_end(out, begin);
+}
+
+static void add_setting(const struct profile *p, const char *name, struct span value,
+                        struct buf *out)
+{
+    size_t begin = jfr_begin(out, JFR_ACTIVE_SETTING);
+
+    jfr_add_number(out, p->start_ns);
+    jfr_add_number(out, JFR_EXECUTION_SAMPLE);
+    jfr_add_string(out, span_of(name));
+    jfr_add_string(out, value);
+    jfr_end(out, begin);
+}
+
+static void add_number_setting(const struct profile *p, const char *name, uint64_t value,
+                               const char *unit, struct buf *out)
+{
+    char text[64];
+
+    snprintf(text, sizeof(text), "%llu%s", (unsigned long long)value, unit);
+    add_setting(p, name, span_of(text), out);
+}
+
+static void add_settings(const struct view *v, const struct render_opts *o, struct buf *out)
+{
+    const struct profile *p = v->profile;
+    bool timed = !strcmp(p->unit, "nanoseconds");
+
+    add_setting(p, "enabled", SPAN("true"), out);
+    add_number_setting(p, "period", p->period, timed ? " ns" : "", out);
+    add_setting(p, "event", span_of(p->event), out);
+    add_setting(p, "unit", span_of(p->unit), out);
+    add_setting(p, "target", span_of(p->target), out);
+    add_setting(p, "symbols", span_of(p->symbols), out);
+    if (o && o->version)
+        add_setting(p, "flamed", span_of(o->version), out);
+    add_number_setting(p, "samples", v->samples, "", out);
+    add_number_setting(p, "unknown", v->unknown, "", out);
+    add_number_setting(p, "truncated", v->truncated, "", out);
+    add_number_setting(p, "lost", p->lost, "", out);
+    for (size_t i = 0; i < p->warning_count; i++)
+        add_setting(p, "warning", span_of(p->warnings[i]), out);
+}
+
+/* A sample, as often as it counts. */
+static void add_sample(const struct jfr_pools *pools, size_t i, struct buf *event, struct buf *out)
+{
+    const struct view *v = pools->v;
+    const struct profile *p = v->profile;
+    const struct profile_sample *s = &p->samples[i];
+
+    buf_clear(event);
+    buf_add_char(event, 0); /* its size, at most 40 bytes: one byte will do */
+    jfr_add_number(event, JFR_EXECUTION_SAMPLE);
+    jfr_add_number(event, s->time_ns);
+    jfr_add_number(event, s->thread < p->thread_count ? (uint64_t)s->thread + 1 : 0);
+    jfr_add_number(event, (uint64_t)pools->trace_of_row[v->sample_rows[i]] + 1);
+    jfr_add_number(event, JFR_STATE_RUNNABLE);
+    if (event->error)
+        return;
+    event->p[0] = (char)event->n;
+    for (uint32_t n = 0; n < s->count && !out->error; n++)
+        buf_add_span(out, buf_span(event));
+}
+
+int render_jfr(const struct view *v, const struct render_opts *o, struct buf *out,
+               struct error *err)
+{
+    static const char HEADER[JFR_HEADER_BYTES];
+    _cleanup_(jfr_pools_deinit) struct jfr_pools pools = { 0 };
+    _cleanup_buf_ struct buf event = BUF_NULL;
+    const struct profile *p = v->profile;
+    size_t base = out->n, pools_at, metadata_at;
+    int r = jfr_pools_init(&pools, v);
+
+    if (r < 0)
+        return error_set(err, r, "no memory to render the profile");
+    if (!v->sample_rows && v->row_count)
+        return error_set(err, -EINVAL, "a recording needs the samples, which this view is without");
+    buf_init(&event, 64);
+    buf_add(out, HEADER, sizeof(HEADER));
+    metadata_at = out->n;
+    r = jfr_add_metadata(out, p->start_ns);
+    if (r < 0)
+        return error_set(err, r, "no memory to render the profile");
+    add_recording(v, o, out);
+    add_settings(v, o, out);
+    for (size_t i = 0; v->sample_rows && i < p->sample_count && !out->error; i++)
+        if (v->sample_rows[i] != VIEW_NO_ROW)
+            add_sample(&pools, i, &event, out);
+    pools_at = out->n;
+    jfr_add_pools(&pools, p->start_ns, out);
+    fill_header(p, out, base, pools_at, metadata_at);
+    if (event.error)
+        return error_set(err, event.error, "no memory to render the profile");
+    return render_result(out, err);
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The pieces of a JDK flight recording: numbers and strings as it writes them, the events and types
+ * that ours has, and the constant pools. Private to render/jfr*.c.
+ *
+ * A recording is one chunk: a header, events, a checkpoint event with the constant pools that the
+ * events refer to, and a metadata event that describes every type. All numbers in events are
+ * LEB128 of at most 9 bytes.
+ */
+#pragma once
+
+#include "base/id_table.h"
+#include "base/intern.h"
+#include "render/formats.h"
+
+/* Ids of types, of our choice; the metadata event says what they are. */
+enum jfr_type {
+    JFR_METADATA = 0,   /* given */
+    JFR_CHECKPOINT = 1, /* given */
+    JFR_BOOLEAN = 4,
+    JFR_INT,
+    JFR_LONG,
+    JFR_STRING,
+    JFR_CLASS,
+    JFR_THREAD,
+    JFR_THREAD_GROUP,
+    JFR_CLASS_LOADER,
+    JFR_SYMBOL,
+    JFR_THREAD_STATE,
+    JFR_FRAME_TYPE,
+    JFR_METHOD,
+    JFR_STACK_FRAME,
+    JFR_STACK_TRACE,
+    JFR_LABEL,
+    JFR_CATEGORY,
+    JFR_DESCRIPTION,
+    JFR_TIMESTAMP,
+    JFR_TIMESPAN,
+    JFR_DATA_AMOUNT,
+    JFR_EXECUTION_SAMPLE = 100,
+    JFR_ACTIVE_RECORDING,
+    JFR_ACTIVE_SETTING,
+    JFR_OS_INFORMATION,
+};
+
+#define JFR_STATE_RUNNABLE 1 /* key in the pool of thread states */
+
+void jfr_add_number(struct buf *out, uint64_t v);
+void jfr_add_string(struct buf *out, struct span s);
+/* An event's beginning: room for its size, and its type. Returns what jfr_end() needs to fill the
+ * size in. For large events; they may be up to 32 GiB. */
+size_t jfr_begin(struct buf *out, enum jfr_type type);
+void jfr_end(struct buf *out, size_t begin);
+
+/* Appends the metadata event. */
+int jfr_add_metadata(struct buf *out, uint64_t ticks);
+
+/* What frames and threads refer to. Keys in the recording are index + 1. */
+struct jfr_pools {
+    const struct view *v;
+    struct intern *symbols;
+    struct id_table classes;   /* uint32_t: symbol */
+    struct id_table methods;   /* struct jfr_method */
+    struct id_table nodes;     /* struct jfr_node: the stacks as a tree of frames that are shown */
+    struct id_table traces;    /* struct jfr_trace */
+    uint32_t *trace_of_row;    /* [row_count] */
+    uint32_t *method_of_frame; /* [view->frame_count] */
+};
+
+struct jfr_node {
+    uint32_t caller, frame; /* index in nodes, UINT32_MAX: none; of the view */
+};
+
+/* Rows that differ only in what is no frame here, their threads, share one. */
+struct jfr_trace {
+    uint32_t leaf;      /* index in nodes; UINT32_MAX: no frames */
+    uint32_t truncated; /* 1: its root is missing */
+};
+
+struct jfr_method {
+    uint32_t class_id, name, descriptor; /* index in classes; symbols */
+};
+
+/* 0 or -ENOMEM; to be deinited in any case. */
+int jfr_pools_init(struct jfr_pools *p, const struct view *v);
+void jfr_pools_deinit(struct jfr_pools *p);
+/* Appends the checkpoint event. Threads have the keys index + 1. */
+void jfr_add_pools(const struct jfr_pools *p, uint64_t ticks, struct buf *out);
+/* A Java signature as the JVM spells it: "(int, java.lang.String[])" is "(I[Ljava/lang/String;)V".
+ * Profiles know no type of the result: it is always void. Whatever the input, the output is well
+ * formed. */
+void jfr_add_descriptor(struct buf *out, struct span signature);

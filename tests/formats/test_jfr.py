@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The JDK's own `jfr` reads jfr: every sample at its time, in its thread, with its stack."""
+import collections
+import datetime
+import glob
+import json
+import os
+import re
+import unittest
+
+import common
+
+TYPES = {1: "JIT compiled", 2: "JIT compiled", 3: "Inlined", 4: "Interpreted"}  # by enum frame_kind; else Native
+
+
+def readers() -> dict[int, str]:
+    """Feature version -> the jfr of that JDK."""
+    found = {}
+    for path in sorted(glob.glob("/usr/lib/jvm/*/bin/jfr")):
+        path = os.path.realpath(path)
+        with open(os.path.join(os.path.dirname(path), "../release")) as release:
+            found[int(re.search(r'JAVA_VERSION="(?:1\.)?(\d+)', release.read())[1])] = path
+    return found
+
+
+def jfr(version: int, *arguments: str) -> str:
+    return common.run(readers()[version], *arguments, env={**os.environ, "TZ": "UTC", "LC_ALL": "C.UTF-8",
+                                                           "JAVA_TOOL_OPTIONS": ""})
+
+
+def nanoseconds(text: str) -> int:
+    """RFC 3339 as `jfr print --json` writes it."""
+    head, fraction, zone = re.match(r"([\dT:-]+)(\.\d+)?(Z|[+-]\d\d:\d\d)$", text).groups()
+    whole = datetime.datetime.fromisoformat(head + zone.replace("Z", "+00:00")).timestamp()
+    return int(whole) * 10**9 + int(((fraction or ".0")[1:] + "000000000")[:9])
+
+
+def spelled(descriptor: str) -> str:
+    """(ILjava/lang/String;)V as signature= spells it."""
+    names = {"Z": "boolean", "B": "byte", "C": "char", "D": "double", "F": "float", "I": "int", "J": "long", "S": "short"}
+    found = []
+    for arrays, letter, name in re.findall(r"(\[*)(?:([ZBCDFIJS])|L([^;]*);)", descriptor[1:descriptor.rindex(")")]):
+        found.append((names[letter] if letter else name.replace("/", ".")) + "[]" * len(arrays))
+    return "(" + ", ".join(found) + ")"
+
+
+class Jfr(unittest.TestCase):
+    def each(self):
+        """The JDKs; what fails names the path of its own."""
+        if not readers():
+            self.skipTest("no JDK with a jfr on this machine")
+        return readers()
+
+    def test_summary_counts_the_samples(self):
+        for version in self.each():
+            for case in common.CASES:
+                text = jfr(version, "summary", common.write_file(case, "jfr"))
+                count = int(re.search(r"jdk\.ExecutionSample\s+(\d+)", text)[1])
+                self.assertEqual(count, sum(common.collapsed(case).values()))
+                self.assertIn("Start: 2025-11-21 01:26:54 (UTC)", text)
+
+    def test_print_has_every_sample(self):
+        wanted = collections.Counter()
+        for sample in common.samples("mixed", "names=signature"):
+            frames, truncated = [], False
+            for kind, line, name in reversed(sample.frames):
+                if name == "[truncated]":
+                    truncated = True
+                elif kind not in (9, 10):  # thread, process
+                    frames.append((TYPES.get(kind, "Native"), line or -1, name))
+            wanted[sample.time_ns, sample.tid, truncated, tuple(frames)] += sample.count
+        for version in self.each():
+            text = jfr(version, "print", "--json", "--stack-depth", "64", "--events", "jdk.ExecutionSample",
+                       common.write_file("mixed", "jfr"))
+            got = collections.Counter()
+            for event in json.loads(text)["recording"]["events"]:
+                values = event["values"]
+                frames = []
+                for frame in values["stackTrace"]["frames"]:
+                    method = frame["method"]
+                    name = method["name"]
+                    if frame["type"] != "Native":
+                        name = method["type"]["name"].replace("/", ".") + "." + name + spelled(method["descriptor"])
+                    self.assertEqual(frame["bytecodeIndex"], -1)
+                    frames.append((frame["type"], frame["lineNumber"], name))
+                self.assertEqual(values["state"], "STATE_RUNNABLE")
+                got[nanoseconds(values["startTime"]), values["sampledThread"]["osThreadId"],
+                    values["stackTrace"]["truncated"], tuple(frames)] += 1
+            self.assertEqual(got, wanted)
+            self.assertGreater(len(got), 2000)
+
+    def test_threads_and_modules(self):
+        for version in self.each():
+            text = jfr(version, "print", "--stack-depth", "64", "--events", "jdk.ExecutionSample",
+                       common.write_file("mixed", "jfr"))
+            for wanted in ('sampledThread = "http-1" (osThreadId = 4250)', "[kernel].tcp_sendmsg()",
+                           "libjvm.so.Thread::call_run()", "java.lang.Thread.run() line: 833",
+                           "com.acme.Health.check(long[][], Kind$Inner, boolean) line: 3"):
+                self.assertIn(wanted, text)
+            group = jfr(version, "print", "--json", "--events", "jdk.ExecutionSample", common.write_file("mixed", "jfr"))
+            self.assertIn("[Batch pid=5151]", group)
+
+    def test_view_hot_methods(self):
+        for version in self.each():
+            if version < 21:
+                continue
+            text = jfr(version, "view", "--truncate", "end", "--width", "200", "hot-methods",
+                       common.write_file("mixed", "jfr"))
+            self.assertRegex(text, r"com\.acme\.Orders\.find\(int\)\s+934\s+27\.88%")
+
+    def test_facts_are_settings(self):
+        for version in self.each():
+            text = jfr(version, "print", "--events", "jdk.ActiveSetting,jdk.ActiveRecording,jdk.OSInformation",
+                       common.write_file("mixed", "jfr"))
+            for wanted in ('"warning"', "This profile is made up: believe no number in it", '"10101010 ns"',
+                           "cpu \u00b7 com.acme.shop.Application (pid 4242)", '"Linux"'):
+                self.assertIn(wanted, text)
+
+    def test_empty_and_hostile(self):
+        for version in self.each():
+            self.assertEqual(jfr(version, "print", "--events", "jdk.ExecutionSample",
+                                 common.write_file("empty", "jfr")).strip(), "")
+            json.loads(jfr(version, "print", "--json", "--stack-depth", "64", common.write_file("hostile", "jfr")))
+            jfr(version, "metadata", common.write_file("hostile", "jfr"))
+
+
+if __name__ == "__main__":
+    common.main()
