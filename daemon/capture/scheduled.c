@@ -20,6 +20,7 @@ struct history {
 struct entry {
     const struct rule *rule; /* of the rules beside */
     struct slot slot;        /* schedules */
+    bool refused;            /* schedules: the run that is due was tried, and there was no room */
     uint64_t began_ns;       /* triggers: monotonic, of the last run; 0: none yet */
     struct history history;
 };
@@ -144,11 +145,14 @@ static void count_missed(struct entry *n, uint64_t missed)
 {
     struct error err = ERROR_NULL;
 
-    n->history.missed += missed;
-    if (!missed || n->slot.retry_ns) /* then last_error says why it could not begin */
+    if (!missed)
         return;
-    error_set(&err, -EBUSY, "flamed was too busy to begin it in time");
-    note_error(n, &err);
+    n->history.missed += missed;
+    if (!n->refused) { /* else last_error says why it could not begin */
+        error_set(&err, -EBUSY, "flamed was too busy to begin it in time");
+        note_error(n, &err);
+    }
+    n->refused = false;
 }
 
 static void schedule_run(struct engine *e, struct entry *n)
@@ -156,12 +160,13 @@ static void schedule_run(struct engine *e, struct entry *n)
     struct error err = ERROR_NULL;
     int r = run_rule(e, n, &err);
 
+    n->refused = r == BACKEND_TOO_MANY;
     if (r == 0) {
         slot_started(&n->slot, clocks_now());
         return;
     }
     note_error(n, &err);
-    if (r == BACKEND_TOO_MANY) {
+    if (n->refused) {
         slot_retry(&n->slot, clocks_now());
         return;
     }
