@@ -154,5 +154,7 @@ void backend_fill(struct engine *e, struct api_backend *be)
         .schedules = backend_schedules,
         .trigger = backend_trigger,
         .metrics = backend_metrics,
+        .preflight = backend_preflight,
+        .perf_map = backend_perf_map,
     };
 }

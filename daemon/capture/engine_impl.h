@@ -132,6 +132,9 @@ int facts_ready(struct engine *e, json_t **ret, struct error *err);
 /* ---- backend.c, resources.c, past.c, metrics.c: functions of struct api_backend ---- */
 
 void backend_fill(struct engine *e, struct api_backend *be);
+int backend_preflight(void *ctx, int32_t host_pid, json_t **ret, struct error *err);
+int backend_perf_map(void *ctx, int32_t host_pid, enum symbols_source symbols, bool unfold,
+                     struct buf *out, struct error *err);
 int backend_capture_create(void *ctx, const struct capture_request *req,
                            char ret_id[CAPTURE_ID_BYTES], struct error *err);
 int backend_capture_snapshot(void *ctx, struct capture *c, bool reset, struct profile **ret,

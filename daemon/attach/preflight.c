@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "attach/preflight.h"
+
+#include "base/span.h"
+
+#include <errno.h>
+#include <stdarg.h>
+
+#define JDK8_UPDATE_MIN 382 /* before: JDK-8173361, JDK-8305165 */
+#define JDK_PERFMAP_MIN 22  /* JDK-8314029: a file name may be given */
+#define JDK_WARNING_MIN 21  /* JEP 451 */
+
+#define NO_ATTACH "symbols=memory needs no attach"
+
+int preflight_jdk8_update(const char *java_version)
+{
+    struct span s = span_of(java_version);
+    uint64_t v;
+
+    if (span_take_str(&s, "1.8.0_") || span_take_str(&s, "25."))
+        return span_take_dec(&s, &v) && v < 10000 ? (int)v : -1;
+    return -1;
+}
+
+static struct preflight_step *step_add(struct preflight *p, const char *name, bool ok,
+                                       const char *remedy, const char *fmt, ...) PRINTF_LIKE(5, 6);
+static struct preflight_step *step_add(struct preflight *p, const char *name, bool ok,
+                                       const char *remedy, const char *fmt, ...)
+{
+    struct preflight_step *s = &p->steps[p->count++];
+    va_list ap;
+
+    *s = (struct preflight_step){ .name = name, .ok = ok };
+    va_start(ap, fmt);
+    vsnprintf(s->reason, sizeof(s->reason), fmt, ap);
+    va_end(ap);
+    snprintf(s->remedy, sizeof(s->remedy), "%s", ok ? "" : remedy);
+    return s;
+}
+
+static void check_vm(const struct preflight_facts *f, struct preflight *p)
+{
+    bool openj9 = strstr(f->vm_name, "OpenJ9") != NULL;
+    int update = preflight_jdk8_update(f->java_version);
+
+    step_add(p, "vm", !openj9 && f->jdk >= 8,
+             openj9 ? "only HotSpot's attach is spoken; SIGQUIT would make OpenJ9 write a dump"
+                    : "wait until the JVM has started; else its version is not known to flamed",
+             openj9        ? "%s is not HotSpot"
+             : f->jdk >= 8 ? "%s"
+                           : "the JVM's version is not known",
+             f->vm_name);
+    if (f->jdk == 8)
+        step_add(p, "build", update >= JDK8_UPDATE_MIN, "update to 8u382 or later; " NO_ATTACH,
+                 update < 0                 ? "the update of JDK 8 cannot be read from '%.100s'"
+                 : update < JDK8_UPDATE_MIN ? "'%.100s' crashes when agents ask for compiled code "
+                                              "(JDK-8173361, JDK-8305165)"
+                                            : "'%.100s' is not known to be bad",
+                 f->java_version);
+}
+
+static void check_flags(const struct preflight_facts *f, struct preflight *p)
+{
+    struct preflight_step *s;
+
+    step_add(p, "attach mechanism", f->attach_disabled == PREFLIGHT_FALSE,
+             "start the JVM without -XX:+DisableAttachMechanism; " NO_ATTACH, "%s",
+             f->attach_disabled == PREFLIGHT_TRUE
+                 ? "-XX:+DisableAttachMechanism: it would print a thread dump instead of listening"
+             : f->attach_disabled == PREFLIGHT_FALSE
+                 ? "on"
+                 : "whether -XX:+DisableAttachMechanism is set cannot be read");
+    step_add(p, "signals", f->reduced_signals == PREFLIGHT_FALSE,
+             "start the JVM without -Xrs; " NO_ATTACH, "%s",
+             f->reduced_signals == PREFLIGHT_TRUE    ? "-Xrs: SIGQUIT would end it"
+             : f->reduced_signals == PREFLIGHT_FALSE ? "it handles SIGQUIT"
+                                                     : "whether -Xrs is set cannot be read");
+    s = step_add(
+        p, "dynamic agents", f->dynamic_agents == PREFLIGHT_TRUE || f->jdk == 8,
+        "start the JVM with -XX:+EnableDynamicAgentLoading; symbols=memory needs no agent", "%s",
+        f->jdk == 8                            ? "always on in JDK 8"
+        : f->dynamic_agents == PREFLIGHT_TRUE  ? "allowed"
+        : f->dynamic_agents == PREFLIGHT_FALSE ? "-XX:-EnableDynamicAgentLoading"
+                                               : "whether they are allowed cannot be read");
+    s->agent_only = true;
+}
+
+static void choose(const struct preflight_facts *f, struct preflight *p)
+{
+    p->agent = p->perfmap = true;
+    for (size_t i = 0; i < p->count; i++) {
+        p->agent &= p->steps[i].ok;
+        p->perfmap &= p->steps[i].ok || p->steps[i].agent_only;
+    }
+    p->perfmap &= f->jdk >= JDK_PERFMAP_MIN;
+    p->memory = f->vm_known;
+    p->auto_agent = p->agent && (f->jdk < JDK_WARNING_MIN || !p->memory);
+    snprintf(
+        p->auto_reason, sizeof(p->auto_reason), "%s",
+        p->auto_agent && p->memory ? "agent besides memory: attaching is safe here, and it knows "
+                                     "code that is gone and stubs"
+        : p->auto_agent            ? "agent: the JVM's memory cannot be read"
+        : p->memory && f->jdk >= JDK_WARNING_MIN
+            ? "memory alone: from JDK 21 on an agent prints a warning into the application's log"
+        : p->memory  ? "memory alone: attaching is not safe here"
+        : p->perfmap ? "perfmap: neither the JVM's memory nor an agent can be used"
+                     : "none: nothing can be used here");
+}
+
+void preflight_run(const struct preflight_facts *f, struct preflight *ret)
+{
+    struct preflight *p = ret;
+
+    *p = (struct preflight){ .count = 0 };
+    step_add(p, "configuration", f->injection_allowed,
+             "remove `symbols: memory` from the configuration", "%s",
+             f->injection_allowed ? "nothing is forbidden"
+                                  : "`symbols: memory`: flamed may not attach to anything");
+    check_vm(f, p);
+    step_add(p, "age", f->age_ns >= PREFLIGHT_AGE_MIN_NS, "ask again in two seconds", "%s",
+             f->age_ns >= PREFLIGHT_AGE_MIN_NS ? "it has started"
+                                               : "it has started less than 2 s ago");
+    check_flags(f, p);
+    step_add(p, "state", f->state_result == 0, f->state_remedy, "%s",
+             f->state_result == 0  ? "it catches SIGQUIT, is not stopped, and its user is known"
+             : f->state_result > 0 ? "it has exited"
+                                   : f->state_problem);
+    step_add(p, "history", !f->crashed && !f->backing_off[0],
+             f->crashed ? NO_ATTACH : "wait, or use symbols=memory", "%s",
+             f->crashed ? "a JVM like it ended right after an attach: it is not attached to again"
+             : f->backing_off[0] ? f->backing_off
+                                 : "no attach has failed");
+    choose(f, p);
+    /* Not a condition, but to be known before. */
+    if (f->jdk >= JDK_WARNING_MIN)
+        step_add(
+            p, "warning", true, "",
+            "loading the agent prints 'WARNING: A JVM TI agent has been loaded dynamically' to "
+            "the application's stderr, once");
+    step_add(p, "memory", f->vm_known, "symbols=agent, where the steps before are all ok", "%s",
+             f->vm_known ? "names can be read from its memory: nothing is injected"
+                         : f->vm_problem);
+}

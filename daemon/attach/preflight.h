@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whether a JVM may be attached to, step by step, without touching it: pure, over facts that others
+ * gathered. What is not known counts as not safe. Thread: any.
+ */
+#pragma once
+
+#include "base/macros.h"
+
+#define PREFLIGHT_STEPS_MAX 16
+#define PREFLIGHT_AGE_MIN_NS (2 * NSEC_PER_SEC) /* a JVM in its first moments is waited for */
+#define PREFLIGHT_MANY_THREADS 20000
+
+enum preflight_flag { PREFLIGHT_UNKNOWN, PREFLIGHT_FALSE, PREFLIGHT_TRUE };
+
+struct preflight_facts {
+    bool injection_allowed;   /* by the configuration */
+    bool vm_known;            /* its memory can be read and its layout is known */
+    const char *vm_problem;   /* why not; "" */
+    int jdk;                  /* feature release, 0 unknown */
+    const char *java_version; /* "25.382-b05" or "1.8.0_382-b05" on 8, "17.0.15+6" */
+    const char *vm_name;
+    uint64_t age_ns;
+    enum preflight_flag attach_disabled; /* -XX:+DisableAttachMechanism */
+    enum preflight_flag reduced_signals; /* -Xrs */
+    enum preflight_flag dynamic_agents; /* -XX:+EnableDynamicAgentLoading; JDK 8 has no such flag */
+    int state_result;                   /* of the broker's check: 0, > 0 gone, -errno */
+    const char *state_problem, *state_remedy;
+    bool crashed;            /* one like it ended after an attach of ours */
+    const char *backing_off; /* "": not; else why, after failures */
+};
+
+struct preflight_step {
+    const char *name; /* static */
+    bool ok;
+    bool agent_only;               /* concerns the agent, not the JVM's own perf map */
+    char reason[320], remedy[256]; /* "" */
+};
+
+struct preflight {
+    struct preflight_step steps[PREFLIGHT_STEPS_MAX];
+    size_t count;
+    bool agent, perfmap, memory; /* what can be used */
+    bool auto_agent;             /* `auto` would use the agent besides memory */
+    char auto_reason[256];
+};
+
+void preflight_run(const struct preflight_facts *f, struct preflight *ret);
+/* Update number of a JDK 8 version text; -1: not to be read. */
+int preflight_jdk8_update(const char *java_version);
