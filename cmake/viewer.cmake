@@ -2,10 +2,7 @@
 # cmake -D WEB=<web folder> -D OUT=<file.c> -P viewer.cmake
 # Puts the modules of web/ (modules.txt, in this order) into one classic script, script and style into
 # viewer.html, and the page into a C file in three pieces: up to @TITLE@, up to @DATA@, the rest.
-#
-# Modules keep to a few rules so that this needs no parser: imports are statements at the beginning of a line
-# that end in a semicolon, exports stand in front of declarations, comments are whole lines of //, no template
-# text spans lines, and a top-level name exists once in all modules.
+include(${CMAKE_CURRENT_LIST_DIR}/bundle.cmake)
 
 # 'sha256-<base64>' of a text, as a Content-Security-Policy names it.
 function(csp_hash text ret)
@@ -31,41 +28,8 @@ function(csp_hash text ret)
     set(${ret} "sha256-${base64}=" PARENT_SCOPE)
 endfunction()
 
-function(read_text path ret)
-    file(READ "${path}" text)
-    if(text MATCHES "\r")
-        message(FATAL_ERROR "${path} has carriage returns: browsers drop them, and the hash would not fit")
-    endif()
-    set(${ret} "${text}" PARENT_SCOPE)
-endfunction()
-
-# A span constant of @text.
-function(c_span name text ret)
-    string(HEX "${text}" hex)
-    string(LENGTH "${text}" length)
-    string(REGEX REPLACE "(................................)" "\\1\n" hex "${hex}")
-    string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," hex "${hex}")
-    string(TOLOWER "${name}_bytes" bytes)
-    set(${ret} "static const unsigned char ${bytes}[] = {\n${hex}\n};\nconst struct span ${name} = { (const char *)${bytes}, sizeof(${bytes}) };\n" PARENT_SCOPE)
-endfunction()
-
-set(script "\n(() => {\n\"use strict\";\n")
-file(STRINGS "${WEB}/modules.txt" modules)
-foreach(module IN LISTS modules)
-    read_text("${WEB}/${module}" text)
-    string(PREPEND text "\n")
-    string(REGEX REPLACE "\nimport [^;]*;" "" text "${text}")
-    string(REGEX REPLACE "\nexport " "\n" text "${text}")
-    string(REGEX REPLACE "\n *//[^\n]*" "" text "${text}")
-    string(REGEX REPLACE "\n[ \n]+" "\n" text "${text}")
-    string(APPEND script "${text}")
-endforeach()
-string(APPEND script "})();\n")
-
-read_text("${WEB}/viewer.css" style)
-string(REGEX REPLACE "/\\*[^*]*\\*/\n" "" style "${style}")
-string(REGEX REPLACE "\n +" "\n" style "${style}")
-string(PREPEND style "\n")
+bundle_script("${WEB}" modules.txt script)
+bundle_style("${WEB}" style viewer.css)
 
 if(script MATCHES "</|<!--" OR style MATCHES "</")
     message(FATAL_ERROR "script or style would end its own element")

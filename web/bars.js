@@ -19,6 +19,9 @@ export const KEYS = [
     ["i", "icicle: the root at the top"],
     ["t", "table of methods"],
     ["v", "widths by samples or by value, where they differ"],
+    ["s", "sandwich: callers and callees of the method"],
+    ["f h", "focus on the method, hide it"],
+    ["m", "what can be done with the frame (right click too)"],
     ["c", "copy the name (double click too)"],
     ["d", "dark or light"],
     ["?", "this help"],
@@ -115,10 +118,16 @@ function lineText(tree, node, file) {
 
 // The line at the bottom, so that nothing is only on hover.
 export class StatusLine {
-    constructor() {
+    // @menu(): asked for by the button at its end.
+    constructor(menu) {
         this.name = element("span", { class: "status-name" });
         this.facts = element("span", { class: "status-facts" });
-        this.root = element("footer", { class: "status" }, this.name, this.facts);
+        this.more = element("button", {
+            type: "button", class: "tool more", title: "What can be done with this frame (m)",
+            "aria-label": "What can be done with this frame", "aria-haspopup": "menu", onclick: menu,
+        }, "…");
+        this.root = element("div", { class: "status" },
+            element("div", { class: "status-text" }, this.name, this.facts), this.more);
         this.live = element("div", { class: "offscreen", "aria-live": "polite", role: "status" });
     }
 
@@ -129,6 +138,11 @@ export class StatusLine {
 
     say(text) {
         setText(this.live, text);
+    }
+
+    // Stands in the line until the next frame is shown.
+    flash(text) {
+        setText(this.facts, text);
     }
 }
 
@@ -158,11 +172,11 @@ export class Tooltip {
     }
 }
 
-export function helpDialog() {
+export function helpDialog(keys) {
     const close = element("button", { type: "button", class: "tool" }, "Close");
     const dialog = element("dialog", { class: "help", "aria-label": "Help" },
         element("h2", {}, "Keys"),
-        element("dl", {}, ...KEYS.flatMap(([key, text]) => [
+        element("dl", {}, ...keys.flatMap(([key, text]) => [
             element("dt", {}, ...key.split(" ").map((k) => element("kbd", {}, k))), element("dd", {}, text)])),
         element("h2", {}, "Reading it"),
         element("p", {}, "A frame is as wide as the share of samples that had it on their stack; what it calls " +

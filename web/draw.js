@@ -93,7 +93,8 @@ function hatch(ctx, palette, scale) {
 }
 
 // @view: x0, x1 (weight at the left and right edge); width, height (CSS pixels); rowY(depth) (where a level is);
-// scale (device pixels per CSS pixel); cell (width of a character); palette; matched (or null); rootText.
+// scale (device pixels per CSS pixel); cell (width of a character); palette; matched (or null);
+// tint(node) in place of the kind's colour (or null); rootText.
 export function drawTree(ctx, tree, looks, view) {
     const { palette, scale } = view;
 
@@ -169,7 +170,7 @@ function drawLevel(ctx, tree, looks, view, depth, y, cell, texts) {
         }
         const skipTo = Math.max(at + 1, firstEndingAfter(tree, depth, tree.x[node] + least, at));
         const colour = matched && anyMatch(tree, matched, at, skipTo) ? palette.match
-            : palette.kind(nodeKind(tree, node));
+            : view.tint ? view.tint(node) : palette.kind(nodeKind(tree, node));
 
         if (dustFrom >= 0 && (px - dustTo > NARROWEST || (colour !== dustColour && px - dustFrom >= DUST_WIDTH) ||
             (colour === palette.match) !== (dustColour === palette.match)))
@@ -199,9 +200,10 @@ function drawFrame(ctx, tree, looks, view, node, px, pw, y, cell, texts) {
     const gap = pw >= 3 && px + pw <= width ? GAP : 0;
     const isMatch = matched && node > 0 && matched[g];
 
-    addRect(view.rects, node === 0 ? palette.root : isMatch ? palette.match : looks.colour(palette, g),
+    addRect(view.rects, node === 0 ? palette.root : isMatch ? palette.match
+        : view.tint ? view.tint(node) : looks.colour(palette, g),
         left, y, right - left - gap);
-    if (node > 0 && !isMatch && isHatched(nodeKind(tree, node)) && pw > 3)
+    if (node > 0 && !isMatch && !view.tint && isHatched(nodeKind(tree, node)) && pw > 3)
         (view.hatched || (view.hatched = [])).push(left, y, right - left - gap);
     const room = right - left - gap;
     const label = node === 0 ? rootLabel(view, room, cell) : fitted(ctx, looks, g, room, cell);

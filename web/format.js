@@ -60,3 +60,38 @@ export function formatTime(rfc3339) {
 
     return m ? m[1] + " " + m[2] + " UTC" : "";
 }
+
+// "14:03:07" in the time zone of who looks, of ms since 1970.
+export function formatClock(ms) {
+    const date = new Date(ms);
+
+    return [date.getHours(), date.getMinutes(), date.getSeconds()].map((n) => String(n).padStart(2, "0")).join(":");
+}
+
+// The same with the day in front where it is not today.
+export function formatMoment(ms, now = Date.now()) {
+    const day = (t) => new Date(t).toDateString();
+
+    if (Number.isNaN(ms))
+        return "–";
+    if (day(ms) === day(now))
+        return formatClock(ms);
+    const date = new Date(ms);
+
+    return [date.getFullYear(), date.getMonth() + 1, date.getDate()].map((n) => String(n).padStart(2, "0")).join("-") +
+        " " + formatClock(ms);
+}
+
+export function formatAgo(ms, now = Date.now()) {
+    const seconds = Math.max(0, (now - ms) / 1000);
+
+    if (seconds < 120)
+        return Math.round(seconds) + NBSP + "s";
+    if (seconds < 7200)
+        return Math.round(seconds / 60) + NBSP + "min";
+    if (seconds < 172800)
+        return Math.round(seconds / 3600) + NBSP + "h";
+    return Math.round(seconds / 86400) + NBSP + "days";
+}
+
+export const formatBytes = (n) => scaled(n, BYTES);

@@ -5,6 +5,7 @@
 import { copyText, element } from "./dom.js";
 import { ROW_HEIGHT, Looks, drawTree, measureFont } from "./draw.js";
 import { paletteOf } from "./colors.js";
+import { findNode, nameNode } from "./state.js";
 import { isWithin, levelsBelow, neighbour, nodeAt, nodeName, widestChild } from "./tree.js";
 
 const ZOOM_MS = 120;
@@ -15,9 +16,11 @@ const GRAPH_KEYS = ["ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight", "Enter", 
 const CANVAS_MAX = 8192; // CSS pixels of height when printing
 
 export class Graph {
-    // @on: {hover(node), focus(node), zoom(node), copied(ok, name)}; node -1: none.
-    constructor(on) {
+    // @on: {hover(node, event, graph), focus(node, graph), zoom(node, graph), menu(node, {x, y}, graph),
+    // copied(ok, name)}; node -1: none.
+    constructor(on, label) {
         this.on = on;
+        this.tint = null; // tint(tree, node, theme): a colour in place of the kind's
         this.canvas = element("canvas", { class: "graph-canvas", "aria-hidden": "true" });
         this.hoverMark = element("div", { class: "mark mark-hover" });
         this.focusMark = element("div", { class: "mark mark-focus" });
@@ -25,7 +28,7 @@ export class Graph {
         this.space = element("div", { class: "graph-space" });
         this.root = element("div", {
             class: "graph", tabindex: "0", role: "application", "aria-roledescription": "flame graph",
-            "aria-label": "Stacks. Arrow keys walk the frames, Enter zooms, Escape goes back.",
+            "aria-label": label + ". Arrow keys walk the frames, Enter zooms, Escape goes back.",
         }, this.layer, this.space);
         this.ctx = this.canvas.getContext("2d");
         this.theme = "light";
@@ -53,6 +56,7 @@ export class Graph {
         root.addEventListener("pointerdown", (e) => { this.pressed = { x: e.clientX, y: e.clientY }; });
         root.addEventListener("click", (e) => this.clicked(e));
         root.addEventListener("dblclick", (e) => this.doubleClicked(e));
+        root.addEventListener("contextmenu", (e) => this.menuAsked(e));
         root.addEventListener("wheel", (e) => this.wheeled(e), { passive: false });
         root.addEventListener("keydown", (e) => this.keyed(e));
         addEventListener("beforeprint", () => this.print(true));
@@ -61,17 +65,25 @@ export class Graph {
 
     // ---- what is shown ----
 
-    setTree(tree, rootText, zoomNode = 0) {
+    // @keep: it is what was shown before, a little later: place and focus stay.
+    setTree(tree, rootText, zoomNode = 0, { keep = false } = {}) {
+        const focus = keep && this.tree && this.focus > 0 ? findNode(tree, nameNode(this.tree, this.focus)) : 0;
+
         if (!this.looks || this.looks.profile !== tree.profile)
             this.looks = new Looks(tree.profile);
         this.tree = tree;
         this.rootText = rootText;
         this.matched = null;
         this.history = [];
-        this.focus = this.hover = -1;
+        this.focus = focus > 0 ? focus : -1;
+        this.hover = -1;
         this.zoomNode = zoomNode;
         this.view = this.target = this.viewOf(zoomNode);
-        this.placeRows(true);
+        this.move = (this.move || 0) + 1;
+        if (keep && this.height)
+            this.keepRows();
+        else
+            this.placeRows(true);
         this.redraw();
     }
 
@@ -115,7 +127,7 @@ export class Graph {
         this.zoomNode = node;
         this.moveTo(this.viewOf(node), animate);
         this.placeRows(false);
-        this.on.zoom(node);
+        this.on.zoom(node, this);
     }
 
     isWhole() {
@@ -192,6 +204,17 @@ export class Graph {
             this.scrollToLevel(this.tree.depth[this.zoomNode]);
     }
 
+    // Rows of another tree: the place of a flame graph counts from its root.
+    keepRows() {
+        const { fromEnd, top } = this;
+
+        this.rows = levelsBelow(this.tree, this.zoomNode);
+        this.full = Math.max(this.rows * ROW_HEIGHT, this.height);
+        this.space.style.height = this.full - this.height + "px";
+        this.root.scrollTop = this.icicle ? top : this.full - this.height - fromEnd;
+        this.scrolled();
+    }
+
     rowY(depth) {
         return this.icicle ? depth * ROW_HEIGHT - this.top : this.full - (depth + 1) * ROW_HEIGHT - this.top;
     }
@@ -252,6 +275,7 @@ export class Graph {
         this.cell = this.cell || measureFont(this.ctx);
         drawTree(this.ctx, this.tree, this.looks, {
             ...this.view, width, height, scale, cell: this.cell, palette: paletteOf(this.theme),
+            tint: this.tint && ((node) => this.tint(this.tree, node, this.theme)),
             matched: this.matched, rowY: (depth) => this.rowY(depth), rootText: this.rootText,
         });
         this.place(this.hoverMark, this.hover);
@@ -328,7 +352,7 @@ export class Graph {
             if (this.tree)
                 this.place(this.hoverMark, node);
         }
-        this.on.hover(node, event);
+        this.on.hover(node, event, this);
     }
 
     pointerMoved(event) {
@@ -353,6 +377,18 @@ export class Graph {
         this.setFocus(node, { scroll: false });
         if (!tells)
             this.zoom(node);
+    }
+
+    menuAsked(event) {
+        const byKey = event.button !== 2 && !event.clientX;
+        const node = byKey ? this.focus : this.nodeUnder(event);
+        const box = (byKey ? this.focusMark : this.root).getBoundingClientRect();
+
+        if (!this.tree)
+            return;
+        event.preventDefault();
+        this.on.menu(Math.max(node, 0), byKey ? { x: box.left, y: box.bottom }
+            : { x: event.clientX, y: event.clientY }, this);
     }
 
     async doubleClicked(event) {
@@ -406,7 +442,7 @@ export class Graph {
             this.view = this.viewOf(0);
         this.target = this.view;
         this.redraw();
-        this.on.zoom(this.zoomNode);
+        this.on.zoom(this.zoomNode, this);
     }
 
     // ---- keyboard ----
@@ -417,7 +453,7 @@ export class Graph {
             this.reveal(node);
         if (this.tree)
             this.place(this.focusMark, node);
-        this.on.focus(node);
+        this.on.focus(node, this);
     }
 
     // Brings a node into sight: scrolls, and zooms where it would be too narrow or lies outside.

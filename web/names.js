@@ -102,3 +102,10 @@ export function shortName(name, kind) {
 
     return forms[forms.length - 1];
 }
+
+// A main class without its package and a jar without its folders are what people look for.
+export function shortMain(main) {
+    if (main.includes("/"))
+        return main.slice(main.lastIndexOf("/") + 1) || main;
+    return /\.jar$/.test(main) ? main : main.slice(main.lastIndexOf(".") + 1) || main;
+}

@@ -6,12 +6,24 @@ import { hashText } from "./colors.js";
 import { nodeName } from "./tree.js";
 
 const FLAGS = ["reverse", "icicle", "table"];
-const SHORT = { search: "s", zoom: "z", weight: "w", reverse: "r", icicle: "i", table: "t" };
+const SHORT = {
+    search: "s", zoom: "z", weight: "w", reverse: "r", icicle: "i", table: "t", thread: "th", focus: "fo",
+    sandwich: "sw",
+};
+const USUAL = { thread: "*" }; // where it is not "" or false
+const HIDE = "hi"; // once for each hidden method
 
-// {search, zoom, weight, reverse, icicle, table}; what is missing takes @defaults.
+// {search, zoom, weight, reverse, icicle, table, thread, focus, sandwich, hide: [names]}; what is missing takes
+// @defaults.
 export function parseState(fragment, defaults = {}) {
-    const params = new URLSearchParams(fragment.replace(/^#/, ""));
-    const state = { search: "", zoom: "", weight: "", reverse: false, icicle: false, table: false, ...defaults };
+    return stateOfParams(new URLSearchParams(fragment.replace(/^#/, "")), defaults);
+}
+
+export function stateOfParams(params, defaults = {}) {
+    const state = {
+        search: "", zoom: "", weight: "", reverse: false, icicle: false, table: false, focus: "", sandwich: "",
+        ...USUAL, ...defaults, hide: params.getAll(HIDE),
+    };
 
     for (const [name, short] of Object.entries(SHORT)) {
         if (!params.has(short))
@@ -23,18 +35,24 @@ export function parseState(fragment, defaults = {}) {
 
 // Only what differs from @defaults is written. "" or "#…".
 export function formatState(state, defaults = {}) {
+    const text = paramsOfState(state, defaults).toString();
+
+    return text ? "#" + text : "";
+}
+
+export function paramsOfState(state, defaults = {}) {
     const params = new URLSearchParams();
 
     for (const [name, short] of Object.entries(SHORT)) {
         const isFlag = FLAGS.includes(name);
         const value = isFlag ? Boolean(state[name]) : state[name] || "";
 
-        if (value !== (defaults[name] ?? (isFlag ? false : "")))
+        if (value !== (defaults[name] ?? USUAL[name] ?? (isFlag ? false : "")))
             params.set(short, isFlag ? (value ? "1" : "0") : value);
     }
-    const text = params.toString();
-
-    return text ? "#" + text : "";
+    for (const name of state.hide || [])
+        params.append(HIDE, name);
+    return params;
 }
 
 function hashPath(tree, node, hashes) {

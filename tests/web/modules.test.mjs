@@ -6,13 +6,17 @@ import test from "node:test";
 
 const web = new URL("../../web/", import.meta.url);
 const text = (name) => readFileSync(new URL(name, web), "utf8");
-const modules = text("modules.txt").trim().split("\n");
+const lists = ["modules.txt", "page.txt"].map((name) => text(name).trim().split("\n"));
+const modules = [...new Set(lists.flat())];
 
-test("modules.txt lists every module once, each after those it imports", () => {
+test("modules.txt and page.txt list every module, each once and after those it imports", () => {
     assert.deepEqual([...modules].sort(), readdirSync(web).filter((f) => f.endsWith(".js")).sort());
-    for (const [i, name] of modules.entries())
-        for (const [, from] of text(name).matchAll(/^import [^;]* from "\.\/([^"]+)";$/gm))
-            assert.ok(modules.indexOf(from) >= 0 && modules.indexOf(from) < i, `${name} imports ${from}`);
+    for (const list of lists) {
+        assert.equal(new Set(list).size, list.length);
+        for (const [i, name] of list.entries())
+            for (const [, from] of text(name).matchAll(/^import [^;]* from "\.\/([^"]+)";$/gm))
+                assert.ok(list.indexOf(from) >= 0 && list.indexOf(from) < i, `${name} imports ${from}`);
+    }
 });
 
 test("a top-level name exists once", () => {

@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: Apache-2.0
+// A stand-in for flamed that answers as its API is described, out of a made-up world that a test shapes: many JVMs,
+// hostile names, JVMs that die, captures that run. Serves the page as the program carries it.
+// By hand: node fake_server.mjs [PORT], the page put together from web/.
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { createServer } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const root = fileURLToPath(new URL("../../", import.meta.url));
+const CATEGORIES = ["java", "interpreter", "jit", "gc", "vm", "native", "kernel"];
+const POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; " +
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+// {path: {type, body}} as cmake puts them together.
+export function pageFiles() {
+    const folder = mkdtempSync(join(tmpdir(), "flamed-page-"));
+    const out = join(folder, "page.c");
+
+    execFileSync("cmake", ["-D", `WEB=${join(root, "web")}`, "-D", `OUT=${out}`, "-D", "GZIP=gzip", "-P",
+        join(root, "cmake/page.cmake")]);
+    const text = readFileSync(out, "utf8");
+    const files = {};
+    const bytes = (name) => Buffer.from(new RegExp(`${name}\\[\\] = \\{([^}]*)\\}`).exec(text)[1]
+        .match(/0x(..)/g).map((h) => parseInt(h.slice(2), 16)));
+
+    for (const [, path, type, plain] of text.matchAll(/\{ "([^"]+)", "([^"]+)", \{ \(const char \*\)(plain_\d)/g))
+        files[path] = { type, body: bytes(plain) };
+    rmSync(folder, { recursive: true });
+    return files;
+}
+
+// A number that is the same for the same seeds, 0 to 1.
+function noise(...seeds) {
+    let h = 2166136261;
+
+    for (const seed of seeds)
+        for (const c of String(seed))
+            h = Math.imul(h ^ c.charCodeAt(0), 16777619);
+    h ^= h >>> 13;
+    h = Math.imul(h, 0x5bd1e995);
+    return ((h ^ h >>> 15) >>> 0) / 2 ** 32;
+}
+
+const iso = (ms) => new Date(ms).toISOString().replace("Z", "000000Z");
+
+export function makeJvm(pid, more = {}) {
+    return {
+        pid, nspid: [pid], start_time: iso(Date.parse("2026-11-21T00:00:00Z") + pid * 1000), uid: 1000, main: "com.acme.shop.Application",
+        args: "--port 8080", java_version: "17.0.13", vm_name: "OpenJDK 64-Bit Server VM", container: null, pod: null,
+        cgroup: "/", cpu_percent: 12.5, rss: 512 * 2 ** 20, threads: 42, frame_pointers: false, debug_non_safepoints: false,
+        attach_disabled: false, profilable: { symbols: "memory", reason: "names are read from the JVM's own memory" }, ...more,
+    };
+}
+
+export function usualJvms() {
+    const pod = (name, namespace = "shop") => ({ pod: { uid: "0d9e", name, namespace },
+        container: { id: "8f3ac01d29b74be1", runtime: "containerd", name: null } });
+
+    return [
+        makeJvm(4242, { cpu_percent: 134.2, ...pod("orders-6f7c9d5b8-x2lqp") }),
+        makeJvm(4311, { main: "com.acme.shop.billing.BillingService", cpu_percent: 41.7, rss: 1.4 * 2 ** 30, threads: 118,
+            java_version: "25.0.1", ...pod("billing-5d88f7b6c9-9k4zt") }),
+        makeJvm(5120, { main: "/opt/kafka/libs/kafka.jar", cpu_percent: 22.9, rss: 3.1 * 2 ** 30, threads: 96, java_version: "11.0.25",
+            container: { id: "c71d99ab34ee", runtime: "docker", name: "kafka-broker" } }),
+        makeJvm(6001, { main: "org.elasticsearch.bootstrap.Elasticsearch", cpu_percent: 8.3, rss: 7.8 * 2 ** 30, threads: 204,
+            java_version: "21.0.5" }),
+        makeJvm(6550, { main: "org.gradle.launcher.daemon.bootstrap.GradleDaemon", cpu_percent: 0.1, threads: 31 }),
+        makeJvm(7007, { main: "", cpu_percent: 3.4, java_version: "", vm_name: "Eclipse OpenJ9 VM",
+            profilable: { symbols: "none", reason: "this is OpenJ9: only HotSpot JVMs can be read; use event=cpu with symbols=perfmap" } }),
+    ];
+}
+
+// A profile in the json format. @shape: how much of it PriceTable.lookup takes.
+export function makeProfile({ pid, name = "com.acme.shop.Application", shape = 1, seconds = 60, event = "cpu", threads = true, id = "" }) {
+    const frames = [], numbers = new Map(), stacks = [];
+    const frame = (kind, text, module = "", file = "", line = 0) => {
+        const key = kind + text + line;
+
+        if (!numbers.has(key)) {
+            numbers.set(key, frames.length);
+            frames.push({ name: text, kind, ...(module && { module }), ...(file && { file }), ...(line && { line }) });
+        }
+        return numbers.get(key);
+    };
+    let samples = 0;
+    const add = (count, thread, ...list) => {
+        const stack = list.map((f) => frame(...f));
+
+        count = Math.round(count * seconds / 60);
+        if (!count)
+            return;
+        if (threads)
+            stack.unshift(frame("thread", thread));
+        stacks.push({ frames: stack, samples: count, value: count * 10101010 });
+        samples += count;
+    };
+    const base = [["native", "start_thread", "libc.so.6"], ["jvm", "JavaThread::run()", "libjvm.so"],
+        ["interpreted", "java.lang.Thread.run", "", "Thread.java", 840],
+        ["c1", "java.util.concurrent.ThreadPoolExecutor.runWorker", "", "ThreadPoolExecutor.java", 1136]];
+    const list = [...base, ["c2", "com.acme.shop.web.OrderController.list", "", "OrderController.java", 58]];
+
+    for (const [i, thread] of ["[http-worker-1 tid=4301]", "[http-worker-2 tid=4302]", "[http-worker-3 tid=4303]"].entries()) {
+        add(120 * shape, thread, ...list, ["c2", "com.acme.shop.PriceTable.lookup", "", "PriceTable.java", 77], ["inlined", "java.util.HashMap.getNode", "", "HashMap.java", 580]);
+        add(60, thread, ...list, ["c2", "com.acme.shop.db.OrderStore.load", "", "OrderStore.java", 31], ["stub", "jlong_disjoint_arraycopy"]);
+        add(44 + 7 * i, thread, ...list, ["c2", "com.acme.shop.json.JsonWriter.write", "", "JsonWriter.java", 120], ["inlined", "java.lang.StringBuilder.append", "", "StringBuilder.java", 173]);
+        add(26, thread, ...list, ["native", "Java_sun_nio_ch_FileDispatcherImpl_write0", "libnio.so"], ["native", "write", "libc.so.6"],
+            ["kernel", "entry_SYSCALL_64_after_hwframe"], ["kernel", "do_syscall_64"], ["kernel", "tcp_sendmsg"]);
+        add(18, thread, ...base, ["interpreted", "com.acme.shop.web.Login.check", "", "Login.java", 12], ["unknown", "[unknown]"]);
+    }
+    add(70, "[C2 CompilerThread0 tid=4310]", base[0], ["jvm", "CompileBroker::compiler_thread_loop()", "libjvm.so"], ["jvm", "PhaseChaitin::Register_Allocate()", "libjvm.so"]);
+    add(52, "[G1 Young RemSet Sampling tid=4305]", base[0], ["jvm", "WorkerThread::run()", "libjvm.so"], ["jvm", "G1ParScanThreadState::trim_queue()", "libjvm.so"]);
+    return {
+        format: "flamed-profile", version: 1,
+        meta: { title: `${event} · ${name} (pid ${pid})`, event, unit: "nanoseconds", period: 10101010, hz: 99, weight: "samples",
+            value: samples * 10101010, start: iso(Date.now() - seconds * 1000), end: iso(Date.now()), seconds, target: `pid=${pid}`,
+            symbols: { source: "memory", reason: "names are read from the JVM's own memory" }, flamed: "0.1.0", id },
+        quality: { samples, lost: 0, unknown: Math.round(samples * 0.02), truncated: 0 }, warnings: [], processes: [], threads: [],
+        frames, stacks,
+    };
+}
+
+export class FakeServer {
+    constructor() {
+        this.jvms = usualJvms();
+        this.captures = [];
+        this.requests = [];
+        this.files = pageFiles();
+        this.prefix = "";
+        this.recorder = true;
+        this.schedules = [];
+        this.problems = [];
+        this.profile = (options) => makeProfile(options);
+    }
+
+    async listen(port = 0) {
+        this.server = createServer((request, response) => this.answer(request, response));
+        await new Promise((done) => this.server.listen(port, "127.0.0.1", done));
+        this.port = this.server.address().port;
+        this.url = `http://127.0.0.1:${this.port}${this.prefix}/`;
+        return this.url;
+    }
+
+    close() {
+        this.server.closeAllConnections();
+        return new Promise((done) => this.server.close(done));
+    }
+
+    send(response, status, value, type = "application/json") {
+        response.writeHead(status, {
+            "Content-Type": type, "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff",
+            "Content-Security-Policy": type.startsWith("text/html") ? POLICY : "default-src 'none'; sandbox",
+        });
+        response.end(Buffer.isBuffer(value) || typeof value === "string" ? value : JSON.stringify(value));
+    }
+
+    problem(response, status, detail, remedy) {
+        this.send(response, status, { type: "urn:flamed:problem", title: "Problem", status, detail, remedy }, "application/problem+json");
+    }
+
+    answer(request, response) {
+        const url = new URL(request.url, "http://x");
+        let path = url.pathname;
+        const params = url.searchParams;
+
+        this.requests.push(request.method + " " + request.url);
+        if (!path.startsWith(this.prefix + "/"))
+            return this.problem(response, 404, "outside of the prefix");
+        path = path.slice(this.prefix.length);
+        if (this.files[path])
+            return this.send(response, 200, this.files[path].body, this.files[path].type);
+        if (path === "/api/v1/jvms")
+            return this.send(response, 200, { jvms: this.jvms });
+        if (path.startsWith("/api/v1/jvms/"))
+            return this.oneJvm(response, Number(path.slice(13)));
+        if (path === "/api/v1/timeline")
+            return this.timeline(response, params);
+        if (path === "/api/v1/events")
+            return this.send(response, 200, { events: [{ name: "cpu", description: "CPU time", unit: "nanoseconds", default_hz: 99, available: true, reason: "" },
+                { name: "page-faults", description: "Page faults", unit: "count", default_hz: 0, available: false, reason: "the kernel has no such event here" }] });
+        if (path === "/profile" || path === "/api/v1/query")
+            return this.past(response, params);
+        if (path === "/openapi.json")
+            return this.send(response, 200, readFileSync(join(root, "daemon/serve/openapi.json")));
+        if (path === "/readyz")
+            return this.send(response, this.problems.some((p) => p.fatal) ? 503 : 200, { status: "ready", problems: this.problems, captures: 0 });
+        if (path === "/api/v1/schedules")
+            return this.send(response, 200, { schedules: this.schedules });
+        if (path === "/metrics")
+            return this.send(response, 200, this.metrics(), "text/plain");
+        if (path.startsWith("/api/v1/captures"))
+            return this.captureRoutes(request, response, path, params);
+        return this.problem(response, 404, `there is nothing at '${path}'`);
+    }
+
+    oneJvm(response, pid) {
+        const jvm = this.jvms.find((j) => j.pid === pid);
+
+        return jvm ? this.send(response, 200, jvm)
+            : this.problem(response, 404, `process ${pid} is no JVM on this node`, "GET /api/v1/jvms lists the JVMs");
+    }
+
+    range(params) {
+        const now = Date.now();
+        const time = (text, missing) => !text ? missing : /^-/.test(text) ? now - parseFloat(text.slice(1)) *
+            ({ s: 1000, m: 60000, h: 3600000 }[text.slice(-1)] || 1000) : Date.parse(text);
+
+        return { from: time(params.get("from"), now - 60000), to: time(params.get("to"), now) };
+    }
+
+    timeline(response, params) {
+        if (!this.recorder)
+            return this.problem(response, 503, "the flight recorder is off", "start flamed with --recorder-hz 19");
+        const { from, to } = this.range(params);
+        const count = Number(params.get("buckets") || 100), seconds = (to - from) / 1000 / count;
+        const pid = Number(params.get("pid"));
+        const jvms = this.jvms.filter((j) => !pid || j.pid === pid);
+        const shares = [0.56, 0.07, 0.09, 0.11, 0.03, 0.06, 0.08];
+        const series = CATEGORIES.map((category, c) => {
+            const samples = Array.from({ length: count }, (_, i) => {
+                const t = Math.floor((from / 1000 + i * seconds) / 4);
+
+                return jvms.slice(0, 20).reduce((sum, { pid: p, cpu_percent: cpu }) => sum + Math.round(cpu / 100 * 19 * seconds * shares[c] *
+                    (0.6 + 0.6 * noise(p, category, t) + (t % 19 < 3 && c === 3 ? 1.5 : 0)) + noise(p, c, i) * 0.4), 0);
+            });
+
+            return { category, pid: null, total: samples.reduce((a, b) => a + b, 0), samples };
+        });
+
+        return this.send(response, 200, { from: iso(from), to: iso(to), oldest: iso(Date.now() - 4 * 60 * 1000 - 12000),
+            bucket_seconds: seconds, hz: 19, series, others: 0 });
+    }
+
+    past(response, params) {
+        const { from, to } = this.range(params);
+        const pid = Number(params.get("pid")) || 0;
+
+        if (!this.recorder)
+            return this.problem(response, 404, "no samples of this target are known in that time",
+                "the flight recorder is off or empty; GET /api/v1/captures lists what is stored");
+        return this.send(response, 200, this.profile({ pid, seconds: (to - from) / 1000, shape: pid ? 1 : 0.5 }));
+    }
+
+    captureRoutes(request, response, path, params) {
+        const [, , , , id, action] = path.split("/");
+        const capture = this.captures.find((c) => c.id === id);
+
+        this.advance();
+        if (!id && request.method === "GET") {
+            const pid = Number(params.get("pid"));
+            const list = this.captures.filter((c) => !pid || c.processes.some((p) => p.pid === pid));
+            const at = Number(params.get("cursor") || 0), limit = Number(params.get("limit") || 100);
+
+            return this.send(response, 200, { captures: list.slice(at, at + limit), next: at + limit < list.length ? String(at + limit) : null });
+        }
+        if (!id) {
+            let text = "";
+
+            request.on("data", (data) => { text += data; });
+            request.on("end", () => this.create(response, JSON.parse(text)));
+            return undefined;
+        }
+        if (!capture)
+            return this.problem(response, 404, `there is no capture '${id}'`, "GET /api/v1/captures lists them");
+        if (request.method === "DELETE") {
+            this.captures = this.captures.filter((c) => c !== capture);
+            response.writeHead(204);
+            return response.end();
+        }
+        if (action === "stop") {
+            capture.until = 0;
+            this.advance();
+            return this.send(response, 200, capture);
+        }
+        if (action === "profile")
+            return this.send(response, 200, this.profile({ pid: capture.processes[0].pid, seconds: capture.seconds, shape: capture.shape || 1, id }));
+        return this.send(response, 200, capture);
+    }
+
+    create(response, body) {
+        if (!(body.seconds >= 0.1 && body.seconds <= 3600))
+            return this.problem(response, 400, `seconds is a number from 0.1 to 3600, not '${body.seconds}'`);
+        const capture = this.addCapture({ pid: body.pid, seconds: body.seconds, event: body.event, running: true });
+
+        return this.send(response, 201, { id: capture.id, state: "running" });
+    }
+
+    addCapture({ pid = 4242, seconds = 30, event = "cpu", running = false, ago = 0, shape = 1, schedule = null, failure = null, warnings = [] }) {
+        const jvm = this.jvms.find((j) => j.pid === pid) || this.jvms[0];
+        const start = Date.now() - ago;
+        const capture = {
+            id: (this.captures.length + 1).toString(16).padStart(32, "a"), state: running ? "running" : failure ? "failed" : "done",
+            progress: running ? 0 : 1, event, target: `pid=${pid}`, hz: 99, start: iso(start), end: running ? null : iso(start + seconds * 1000),
+            seconds: running ? 0 : seconds, samples: running || failure ? 0 : Math.round(seconds * 17), lost: 0, unknown: 0, truncated: 0,
+            symbols: "memory", schedule, failure, warnings, processes: [{ pid, name: jvm.main, container: null, pod: null, namespace: null, samples: 500 }],
+            bytes: running || failure ? 0 : 48211, started: start, wanted: seconds, until: start + seconds * 1000, shape,
+        };
+
+        this.captures.unshift(capture);
+        return capture;
+    }
+
+    advance() {
+        const now = Date.now();
+
+        for (const c of this.captures.filter(({ state }) => state === "running")) {
+            c.seconds = Math.min(c.wanted, (now - c.started) / 1000);
+            c.progress = Math.min(1, c.seconds / c.wanted);
+            c.samples = Math.round(c.seconds * 17);
+            if (now >= c.until) {
+                c.state = "done";
+                c.progress = 1;
+                c.end = iso(now);
+                c.bytes = 48211;
+            }
+        }
+    }
+
+    metrics() {
+        return `# HELP flamed_cpu_seconds_total CPU time that flamed's own processes used.
+# TYPE flamed_cpu_seconds_total counter
+flamed_build_info{version="0.1.0"} 1
+flamed_cpu_seconds_total{process="flamed"} ${(Date.now() / 1000 % 1e6 * 0.004).toFixed(2)}
+flamed_cpu_seconds_total{process="flamed-broker"} ${(Date.now() / 1000 % 1e6 * 0.001).toFixed(2)}
+flamed_resident_memory_bytes{process="flamed"} 48234496
+flamed_resident_memory_bytes{process="flamed-broker"} 9437184
+flamed_samples_total 1204391
+flamed_samples_lost_total{reason="ring_full"} 12
+flamed_samples_lost_total{reason="other"} 0
+flamed_samples_unknown_total 8120
+flamed_samples_truncated_total{reason="depth"} 402
+flamed_captures_running 1
+flamed_jvms ${this.jvms.length}
+flamed_processes 214
+flamed_flight_recorder_bytes 18874368
+flamed_flight_recorder_seconds 3541
+flamed_store_bytes 73400320
+flamed_store_captures ${this.captures.length}
+flamed_store_healthy 1
+`;
+    }
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+    const server = new FakeServer();
+
+    server.addCapture({ ago: 86400000, seconds: 30, shape: 0.4 });
+    server.addCapture({ ago: 7200000, seconds: 60, pid: 4311, schedule: "hourly" });
+    server.addCapture({ ago: 3600000, seconds: 30, pid: 5120, failure: "the process ended before the first sample" });
+    server.addCapture({ ago: 600000, seconds: 30, shape: 1.6 });
+    server.addCapture({ ago: 12000, seconds: 60, pid: 4311, running: true });
+    process.stdout.write(await server.listen(Number(process.argv[2] || 0)) + "\n");
+}

@@ -1,0 +1,495 @@
+// SPDX-License-Identifier: Apache-2.0
+// One JVM, or the whole node: what it spends CPU time on, the flame graph of now or of a range, its captures.
+
+import { getJson, isAbort, repeat } from "./api.js";
+import { CaptureForm, CaptureList, CaptureProgress, downloadItems } from "./capture.js";
+import { openTimeline } from "./categories.js";
+import { element, setText } from "./dom.js";
+import { formatBytes, formatClock, formatCount, formatMoment, formatSeconds, formatShare } from "./format.js";
+import { openMenu } from "./menu.js";
+import { shortMain } from "./names.js";
+import { isProfilable, mainOf, placeOf } from "./node.js";
+import { button, emptyState, errorState } from "./notice.js";
+import { openJson } from "./openjson.js";
+import { ProfilePanel } from "./panel.js";
+import { formatRoute } from "./route.js";
+import { paramsOfState, stateOfParams } from "./state.js";
+import { Timeline } from "./timeline.js";
+
+const FACTS_SECONDS = 2;
+const TIMELINE_SECONDS = 3;
+const TIMELINE_BUCKETS = 240;
+const LIVE_SECONDS = 3;
+const LIVE_SPANS = [[10, "10 s"], [60, "1 min"], [300, "5 min"]];
+const TIMELINE_SPANS = [[60, "1 min"], [300, "5 min"], [600, "10 min"], [3600, "1 h"]];
+const MERGE_MARGIN_MS = 1;
+
+export class JvmView {
+    // @app: {setCrumbs(list), pushParams(params), replaceParams(params), banner, theme}; @argument: a pid or "node".
+    constructor(app, argument, params) {
+        this.app = app;
+        this.isNode = argument === "node";
+        this.pid = this.isNode ? "" : argument;
+        this.target = this.isNode ? {} : { pid: Number(this.pid) };
+        this.params = params;
+        this.span = Number(params.get("span")) || 300;
+        this.liveSpan = Number(params.get("live")) || 60;
+        this.range = params.has("from") ? { from: Date.parse(params.get("from")), to: Date.parse(params.get("to")) } : null;
+        if (this.range && !(this.range.to > this.range.from))
+            this.range = null;
+        this.tab = params.get("tab") === "captures" ? "captures" : "graph";
+        this.panel = new ProfilePanel({ state: () => this.keep() }, { title: false, thread: "" });
+        this.timeline = new Timeline({ range: (range) => this.chooseRange(range) });
+        this.list = new CaptureList(this.target, {}, "Start one above: it stays here when it is done.");
+        this.build();
+    }
+
+    build() {
+        const select = (list, value, label, chosen) => {
+            const control = element("select", { class: "tool", "aria-label": label, title: label,
+                onchange: () => chosen(Number(control.value)) },
+            ...list.map(([seconds, name]) => element("option", { value: seconds, selected: seconds === value }, name)));
+
+            return control;
+        };
+
+        this.facts = element("p", { class: "facts jvm-facts" });
+        this.liveButton = button("Live", () => this.toggleLive(), { "aria-pressed": "false", title: "Follow what happens now (l)" });
+        this.liveSelect = select(LIVE_SPANS, this.liveSpan, "How much the live flame graph looks back", (s) => this.setLiveSpan(s));
+        this.spanSelect = select(TIMELINE_SPANS, this.span, "How much the timeline shows", (s) => this.setSpan(s));
+        this.captureButton = button("Capture …", () => this.toggleForm(), { "aria-expanded": "false", title: "Start a capture (x)" });
+        this.capturesButton = button("Captures", () => this.setTab(this.tab === "captures" ? "graph" : "captures"), {
+            "aria-pressed": "false", title: "Stored captures (w)" });
+        this.downloadButton = button("Download", () => this.download(), { "aria-haspopup": "menu" });
+        this.compareLink = element("a", { class: "tool", href: "#/compare" }, "Compare");
+        this.strip = element("div", { class: "bar sub" }, this.facts, element("div", { class: "tools" },
+            this.liveButton, this.liveSelect, this.captureButton, this.capturesButton, this.downloadButton, this.compareLink));
+        this.formSlot = element("div", { class: "form-slot", hidden: true });
+        this.timeline.head.append(this.spanSelect);
+        this.content = element("div", { class: "content" });
+        this.root = element("div", { class: "view" }, this.strip, this.formSlot, this.timeline.root, this.content);
+    }
+
+    start() {
+        this.setTheme(this.app.theme);
+        this.crumbs();
+        if (!this.isNode)
+            this.stopFacts = repeat(FACTS_SECONDS, (signal) => this.loadFacts(signal));
+        this.stopTimeline = repeat(TIMELINE_SECONDS, (signal) => this.loadTimeline(signal));
+        this.timeline.setRange(this.range);
+        this.showTab();
+        if (this.range)
+            this.loadRange();
+        else
+            this.setLive(true);
+    }
+
+    stop() {
+        for (const end of [this.stopFacts, this.stopTimeline, this.stopLive])
+            if (end)
+                end();
+        this.list.stop();
+        if (this.progress)
+            this.progress.end();
+        if (this.rangeLoad)
+            this.rangeLoad.abort();
+    }
+
+    setTheme(theme) {
+        this.panel.setTheme(theme);
+        this.timeline.setTheme(theme);
+    }
+
+    // ---- what it is ----
+
+    crumbs() {
+        const name = this.isNode ? "Whole node" : this.jvm ? shortMain(mainOf(this.jvm)) : `PID ${this.pid}`;
+
+        this.app.setCrumbs([{ text: name, title: this.jvm ? mainOf(this.jvm) : name,
+            href: formatRoute("jvm", this.isNode ? "node" : this.pid) },
+        this.range ? { text: `${formatClock(this.range.from)} – ${formatClock(this.range.to)}` } : null]);
+    }
+
+    async loadFacts(signal) {
+        let jvm;
+
+        try {
+            jvm = await getJson(`api/v1/jvms/${this.pid}`, {}, signal);
+        } catch (error) {
+            if (isAbort(error))
+                throw error;
+            if (error.status === 404) {
+                this.gone = true;
+                this.app.banner.show(this.jvm ? "This JVM has ended. What it did can still be looked at: drag over the timeline."
+                    : `${error.message}. What it did before may still be recorded: drag over the timeline.`);
+                this.setLive(false);
+            } else {
+                this.app.banner.show(`${error.message}. Trying again …`);
+            }
+            return;
+        }
+        if (this.jvm && this.jvm.start_time !== jvm.start_time) {
+            this.app.banner.show("The JVM that was looked at has ended; another one has its process id now.");
+        } else {
+            this.app.banner.show(isProfilable(jvm) ? "" : `Java names cannot be read from this JVM: ${jvm.profilable.reason}`);
+        }
+        this.gone = false;
+        this.jvm = jvm;
+        this.showFacts();
+        this.crumbs();
+    }
+
+    showFacts() {
+        const { jvm } = this;
+        const facts = [`PID ${jvm.pid}`, placeOf(jvm), `JDK ${jvm.java_version || "unknown"}`,
+            `CPU ${formatShare(jvm.cpu_percent, 100)}`, `${formatCount(jvm.threads)} threads`, formatBytes(jvm.rss)];
+
+        this.facts.replaceChildren(...facts.filter(Boolean).map((fact) => element("span", {}, fact)));
+        this.facts.title = [mainOf(jvm), jvm.args].filter(Boolean).join(" ").slice(0, 2000);
+    }
+
+    // ---- timeline ----
+
+    async loadTimeline(signal) {
+        try {
+            const json = await getJson("api/v1/timeline", {
+                ...this.target, from: `-${this.span}s`, buckets: TIMELINE_BUCKETS, by: "category",
+            }, signal);
+
+            this.timeline.show(openTimeline(json));
+            if (this.isNode)
+                this.app.banner.show("");
+        } catch (error) {
+            if (isAbort(error))
+                throw error;
+            setText(this.timeline.note, [error.message, error.remedy].filter(Boolean).join(". "));
+            if (this.isNode)
+                this.app.banner.show(`${error.message}. Trying again …`);
+        }
+    }
+
+    setSpan(span) {
+        this.span = span;
+        this.keep();
+        this.stopTimeline();
+        this.stopTimeline = repeat(TIMELINE_SECONDS, (signal) => this.loadTimeline(signal));
+    }
+
+    chooseRange(range) {
+        this.range = range;
+        this.crumbs();
+        if (!range) {
+            this.keep({ push: true });
+            this.setLive(true);
+            return;
+        }
+        this.setLive(false);
+        this.setTab("graph");
+        this.keep({ push: true });
+        this.loadRange();
+    }
+
+    // ---- flame graph ----
+
+    rangeParams() {
+        const iso = (ms) => new Date(ms).toISOString();
+
+        if (this.range)
+            return { ...this.target, from: iso(this.range.from), to: iso(this.range.to + MERGE_MARGIN_MS) };
+        return { ...this.target, from: `-${this.liveSpan}s` };
+    }
+
+    async loadRange() {
+        if (this.rangeLoad)
+            this.rangeLoad.abort();
+        const controller = this.rangeLoad = new AbortController();
+
+        this.root.setAttribute("aria-busy", "true");
+        try {
+            this.showJson(await getJson("profile", { ...this.rangeParams(), format: "json", threads: 1 }, controller.signal));
+        } catch (error) {
+            if (!isAbort(error))
+                this.showProblem(error);
+        } finally {
+            if (this.rangeLoad === controller)
+                this.root.removeAttribute("aria-busy");
+        }
+    }
+
+    toggleLive() {
+        if (this.isLive)
+            this.setLive(false);
+        else
+            this.resumeLive();
+    }
+
+    resumeLive() {
+        this.range = null;
+        this.timeline.setRange(null);
+        this.crumbs();
+        this.keep({ push: true });
+        this.setTab("graph");
+        this.setLive(true);
+    }
+
+    setLive(on) {
+        if (this.stopLive)
+            this.stopLive();
+        this.stopLive = null;
+        this.isLive = on && !this.gone;
+        this.liveButton.setAttribute("aria-pressed", this.isLive);
+        this.liveSelect.hidden = !this.isLive;
+        if (this.isLive)
+            this.stopLive = repeat(LIVE_SECONDS, (signal) => this.loadLive(signal));
+    }
+
+    setLiveSpan(seconds) {
+        this.liveSpan = seconds;
+        this.keep();
+        this.setLive(true);
+    }
+
+    async loadLive(signal) {
+        try {
+            this.showJson(await getJson("profile", { ...this.rangeParams(), format: "json", threads: 1 }, signal));
+        } catch (error) {
+            if (isAbort(error))
+                throw error;
+            if (!this.hasProfile)
+                this.showProblem(error);
+        }
+    }
+
+    showJson(json) {
+        const profile = openJson(json);
+
+        if (this.panel.state) {
+            this.panel.setProfile(profile, { keep: this.isLive });
+        } else {
+            this.panel.setProfile(profile);
+            this.panel.setState(stateOfParams(this.params, this.panel.defaults));
+        }
+        if (!this.hasProfile && this.tab === "graph")
+            this.content.replaceChildren(this.panel.root);
+        this.hasProfile = true;
+    }
+
+    showProblem(error) {
+        this.hasProfile = false;
+        if (this.tab !== "graph")
+            return;
+        const actions = [button("Start a capture", () => this.toggleForm(true))];
+
+        if (this.range)
+            actions.push(button("Go live", () => this.resumeLive()));
+        this.content.replaceChildren(errorState(error, ...actions));
+    }
+
+    // ---- captures ----
+
+    setTab(tab) {
+        if (tab === this.tab)
+            return;
+        this.tab = tab;
+        this.showTab();
+        this.keep();
+    }
+
+    showTab() {
+        const isList = this.tab === "captures";
+
+        this.capturesButton.setAttribute("aria-pressed", isList);
+        this.list.stop();
+        if (isList)
+            this.list.start();
+        this.content.replaceChildren(isList ? this.list.root : this.hasProfile ? this.panel.root
+            : emptyState("Collecting samples …"));
+    }
+
+    toggleForm(open = this.formSlot.hidden) {
+        if (this.progress)
+            return;
+        this.formSlot.hidden = !open;
+        this.captureButton.setAttribute("aria-expanded", open);
+        if (!open)
+            return;
+        this.form = this.form || new CaptureForm(this.target, { started: (capture) => this.captureStarted(capture) });
+        this.formSlot.replaceChildren(this.form.root);
+        this.form.seconds.focus();
+        this.form.seconds.select();
+    }
+
+    captureStarted({ id }) {
+        this.progress = new CaptureProgress(id, { ended: (capture) => this.captureEnded(capture) });
+        this.formSlot.replaceChildren(this.progress.root);
+        this.formSlot.hidden = false;
+    }
+
+    captureEnded(capture) {
+        this.progress = null;
+        if (capture.state === "done") {
+            location.hash = formatRoute("capture", capture.id);
+            return;
+        }
+        this.formSlot.replaceChildren(errorState(new Error("The capture failed: " + (capture.failure || "no reason is known")),
+            button("Try again", () => this.toggleForm(true)), button("Close", () => { this.formSlot.hidden = true; })));
+    }
+
+    async download() {
+        const box = this.downloadButton.getBoundingClientRect();
+
+        try {
+            openMenu(await downloadItems("profile", { ...this.rangeParams(), threads: 1 }), { x: box.left, y: box.bottom + 2 },
+                "Download as");
+        } catch (error) {
+            this.app.banner.show(error.message);
+        }
+    }
+
+    // ---- address and keys ----
+
+    keep({ push = false } = {}) {
+        const params = this.panel.state && this.panel.defaults ? paramsOfState(this.panel.state, this.panel.defaults)
+            : new URLSearchParams();
+        const put = (name, value) => value && params.set(name, value);
+
+        if (this.range) {
+            put("from", new Date(this.range.from).toISOString());
+            put("to", new Date(this.range.to).toISOString());
+        }
+        put("span", this.span !== 300 && this.span);
+        put("live", this.liveSpan !== 60 && this.liveSpan);
+        put("tab", this.tab !== "graph" && this.tab);
+        this.compareLink.href = formatRoute("compare", "", this.range ? {
+            b: [this.isNode ? "" : this.pid, params.get("from"), params.get("to")].join(","),
+        } : { pid: this.pid });
+        if (push)
+            this.app.pushParams(params);
+        else
+            this.app.replaceParams(params);
+    }
+
+    keyed(event) {
+        const actions = {
+            l: () => this.toggleLive(),
+            x: () => this.toggleForm(),
+            w: () => this.setTab(this.tab === "captures" ? "graph" : "captures"),
+        };
+
+        if (event.key === "Escape" && !this.formSlot.hidden && !this.progress) {
+            this.toggleForm(false);
+            this.captureButton.focus();
+            return true;
+        }
+        if (event.target.closest("input, select, textarea"))
+            return false;
+        if (actions[event.key]) {
+            actions[event.key]();
+            event.preventDefault();
+            return true;
+        }
+        return this.tab === "graph" && this.hasProfile && this.panel.keyed(event);
+    }
+}
+
+// A stored capture by itself.
+export class CaptureView {
+    constructor(app, id, params) {
+        this.app = app;
+        this.id = id;
+        this.params = params;
+        this.panel = new ProfilePanel({
+            state: (state) => app.replaceParams(paramsOfState(state, this.panel.defaults)),
+        }, { title: false, thread: "" });
+        this.facts = element("p", { class: "facts jvm-facts" });
+        this.downloadButton = button("Download", () => this.download(), { "aria-haspopup": "menu" });
+        this.content = element("div", { class: "content" }, emptyState("Loading the capture …"));
+        this.root = element("div", { class: "view" }, element("div", { class: "bar sub" }, this.facts,
+            element("div", { class: "tools" }, this.downloadButton,
+                element("a", { class: "tool", href: formatRoute("compare", "", { b: id }) }, "Compare"))), this.content);
+    }
+
+    async start() {
+        const controller = this.controller = new AbortController();
+
+        this.setTheme(this.app.theme);
+        this.app.setCrumbs([{ text: "Captures", href: "#/captures" }, { text: this.id.slice(0, 8) }]);
+        try {
+            const capture = await getJson("api/v1/captures/" + this.id, {}, controller.signal);
+
+            this.showFacts(capture);
+            if (capture.state === "running") {
+                this.content.replaceChildren(new CaptureProgress(this.id, { ended: () => this.start() }).root);
+                return;
+            }
+            const json = await getJson(`api/v1/captures/${this.id}/profile`, { format: "json", threads: 1 }, controller.signal);
+
+            this.panel.setProfile(openJson(json));
+            this.content.replaceChildren(this.panel.root);
+            this.panel.setState(stateOfParams(this.params, this.panel.defaults));
+        } catch (error) {
+            if (!isAbort(error))
+                this.content.replaceChildren(errorState(error, element("a", { class: "tool", href: "#/captures" }, "All captures")));
+        }
+    }
+
+    showFacts(capture) {
+        const [process] = capture.processes || [];
+        const name = process ? `${shortMain(process.name)} (${process.pid})` : capture.target || "Whole node";
+
+        this.app.setCrumbs([process && capture.processes.length === 1
+            ? { text: shortMain(process.name), href: formatRoute("jvm", process.pid) } : { text: "Captures", href: "#/captures" },
+        { text: formatMoment(Date.parse(capture.start)) }]);
+        this.facts.replaceChildren(...[name, capture.event, formatSeconds(capture.seconds || 0),
+            capture.schedule ? "by schedule " + capture.schedule : ""].filter(Boolean).map((f) => element("span", {}, f)));
+    }
+
+    stop() {
+        this.controller.abort();
+    }
+
+    setTheme(theme) {
+        this.panel.setTheme(theme);
+    }
+
+    async download() {
+        const box = this.downloadButton.getBoundingClientRect();
+
+        try {
+            openMenu(await downloadItems(`api/v1/captures/${this.id}/profile`, { threads: 1 }),
+                { x: box.left, y: box.bottom + 2 }, "Download as");
+        } catch (error) {
+            this.app.banner.show(error.message);
+        }
+    }
+
+    keyed(event) {
+        return this.panel.keyed(event);
+    }
+}
+
+// All captures of the node.
+export class CapturesView {
+    constructor(app) {
+        this.app = app;
+        this.list = new CaptureList({}, {}, "Open a JVM and start one, or let the configuration schedule some.");
+        this.root = element("div", { class: "view" }, this.list.root);
+    }
+
+    start() {
+        this.app.setCrumbs([{ text: "Captures" }]);
+        this.list.start();
+    }
+
+    stop() {
+        this.list.stop();
+    }
+
+    setTheme() {
+        // nothing is drawn here
+    }
+
+    keyed() {
+        return false;
+    }
+}

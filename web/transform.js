@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// Profiles made out of a profile: without some methods, of one thread, what a method calls, who calls it. Each is
+// a profile again, so that everything that shows one shows these too.
+
+import { KIND } from "./kinds.js";
+import { eachRow } from "./tree.js";
+
+// @pick(path, depth): the frames of a stack that stay, or null to leave the stack out. It may return @path's own
+// frames in a new array only.
+function derive(profile, pick) {
+    const rows = [];
+    const values = profile.values ? [] : null;
+
+    eachRow(profile, (path, depth, kept, isCut, samples, row) => {
+        const stack = pick(path, depth);
+
+        if (!stack)
+            return;
+        rows.push(0, isCut ? -1 - stack.length : stack.length);
+        for (const frame of stack)
+            rows.push(frame);
+        rows.push(samples);
+        if (values)
+            values.push(profile.values[row]);
+    });
+    return { ...profile, rows, values };
+}
+
+// One byte for each frame: 1 where its group satisfies @test.
+function flagFrames(profile, test) {
+    const groups = profile.groups.map(test);
+    const flags = new Uint8Array(profile.groupOf.length);
+
+    for (let f = 0; f < flags.length; f++)
+        flags[f] = groups[profile.groupOf[f]] ? 1 : 0;
+    return flags;
+}
+
+// Where the outermost frame with a flag is, or -1.
+function outermost(flags, path, depth) {
+    for (let d = 0; d < depth; d++)
+        if (flags[path[d]])
+            return d;
+    return -1;
+}
+
+// Frames with these names vanish; what they called counts for their callers.
+export function hideMethods(profile, names) {
+    const flags = flagFrames(profile, ({ name }) => names.includes(name));
+
+    return derive(profile, (path, depth) => path.slice(0, depth).filter((frame) => !flags[frame]));
+}
+
+// Only stacks with the method, from its outermost frame on.
+export function calleesOf(profile, method) {
+    const flags = flagFrames(profile, ({ name }) => name === method);
+
+    return derive(profile, (path, depth) => {
+        const d = outermost(flags, path, depth);
+
+        return d < 0 ? null : path.slice(d, depth);
+    });
+}
+
+// Only stacks with the method, up to its outermost frame: reversed, they are the method's callers.
+export function callersOf(profile, method) {
+    const flags = flagFrames(profile, ({ name }) => name === method);
+
+    return derive(profile, (path, depth) => {
+        const d = outermost(flags, path, depth);
+
+        return d < 0 ? null : path.slice(0, d + 1);
+    });
+}
+
+// [{name, samples}] of the threads that the profile keeps apart, those with most samples first.
+export function threadsOf(profile) {
+    const weights = new Map();
+    const flags = flagFrames(profile, ({ kind }) => kind === KIND.THREAD);
+
+    eachRow(profile, (path, depth, kept, isCut, samples) => {
+        const d = outermost(flags, path, depth);
+
+        if (d < 0)
+            return;
+        const { name } = profile.groups[profile.groupOf[path[d]]];
+
+        weights.set(name, (weights.get(name) || 0) + samples);
+    });
+    return [...weights].map(([name, samples]) => ({ name, samples }))
+        .sort((a, b) => b.samples - a.samples || (a.name < b.name ? -1 : 1));
+}
+
+// @thread: "" all together, "*" apart, else the name of one.
+export function selectThread(profile, thread) {
+    if (thread === "*")
+        return profile;
+    if (!thread) {
+        const flags = flagFrames(profile, ({ kind }) => kind === KIND.THREAD);
+
+        return derive(profile, (path, depth) => path.slice(0, depth).filter((frame) => !flags[frame]));
+    }
+    const flags = flagFrames(profile, ({ name, kind }) => kind === KIND.THREAD && name === thread);
+
+    return derive(profile, (path, depth) => outermost(flags, path, depth) < 0 ? null : path.slice(0, depth));
+}
