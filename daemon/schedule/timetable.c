@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "schedule/timetable.h"
 
-#define JUMP_NS (NSEC_PER_SEC / 2) /* between two looks, some 100 ms apart: no slewing is so fast  \
-                                    */
+#define JUMP_NS                                                                                    \
+    (NSEC_PER_SEC / 2) /* between two looks, some 100 ms apart: no slewing is so fast              \
+                        */
 
 uint64_t timetable_phase(struct span node, const char *name, uint64_t every_ns)
 {

@@ -23,6 +23,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+/* The file of the request `config`; of the test's pid. */
+#define FIXTURE_CONFIG "/tmp/test_broker.%d.yaml"
+
 struct fixture {
     pid_t broker;
     int fd;           /* raw: our end, until fixture_client() */
@@ -42,11 +45,13 @@ static inline pid_t start_broker_without(uint64_t without, int *ret_fd)
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
     pid = fork();
     if (pid == 0) {
-        char client[32], fd[16];
-        char *argv[] = { (char *)"flamed-broker", fd, client, (char *)"--log-level=error", NULL };
+        char client[32], fd[16], config[64];
+        char *argv[] = { (char *)"flamed-broker",     fd,  client, config,
+                         (char *)"--log-level=error", NULL };
 
         prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
         snprintf(client, sizeof(client), "--client=%d", getppid());
+        snprintf(config, sizeof(config), "--config=" FIXTURE_CONFIG, getppid());
         snprintf(fd, sizeof(fd), "--fd=%d", dup(pair[1]));
         for (unsigned long cap = 0; cap < 64; cap++) {
             if (without >> cap & 1)

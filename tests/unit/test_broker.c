@@ -768,6 +768,54 @@ START_TEST(the_host_tells_about_itself)
 }
 END_TEST
 
+/* What the broker gives of flamed's configuration begins with @text. */
+static void expect_config(const char *text)
+{
+    struct error err = ERROR_NULL;
+    char got[64] = "";
+    int fd = -1;
+
+    ck_assert_msg(broker_config(fx.b, &fd, &err) == 0, "%s", err.msg);
+    ck_assert_int_eq(fcntl(fd, F_GETFL) & O_ACCMODE, O_RDONLY);
+    ck_assert_int_ge(read(fd, got, sizeof(got) - 1), 0);
+    ck_assert_str_eq(got, text);
+    close(fd);
+}
+
+START_TEST(gives_the_configuration_as_it_is_now)
+{
+    static char big[(256 << 10) + 1];
+    struct error err = ERROR_NULL;
+    char path[64], fresh[80];
+    int fd = -1;
+
+    snprintf(path, sizeof(path), FIXTURE_CONFIG, getpid());
+    snprintf(fresh, sizeof(fresh), "%s.new", path);
+    unlink(path);
+    ck_assert_int_eq(broker_config(fx.b, &fd, &err), BROKER_ABSENT);
+    write_file(path, "one", 3);
+    expect_config("one");
+    write_file(fresh, "two", 3); /* as editors do */
+    ck_assert_int_eq(rename(fresh, path), 0);
+    expect_config("two");
+    write_file(fresh, "three", 5); /* as Kubernetes does */
+    ck_assert_int_eq(unlink(path), 0);
+    ck_assert_int_eq(symlink(fresh, path), 0);
+    expect_config("three");
+    write_file(fresh, big, sizeof(big));
+    ck_assert_int_eq(broker_config(fx.b, &fd, &err), -EFBIG);
+    unlink(path);
+    unlink(fresh);
+    ck_assert_int_eq(mkfifo(path, 0600), 0);
+    ck_assert_int_eq(broker_config(fx.b, &fd, &err), -EINVAL); /* and does not wait for a writer */
+    unlink(path);
+    ck_assert_int_eq(mkdir(path, 0700), 0);
+    ck_assert_int_eq(broker_config(fx.b, &fd, &err), -EINVAL);
+    rmdir(path);
+    ck_assert(!broker_lost(fx.b));
+}
+END_TEST
+
 static void fixture_open(void)
 {
     fixture_start();
@@ -810,6 +858,7 @@ int main(void)
     tcase_add_test(tc, debug_links_take_base_names_only);
     tcase_add_test(tc, container_config_takes_ids_only);
     tcase_add_test(tc, the_host_tells_about_itself);
+    tcase_add_test(tc, gives_the_configuration_as_it_is_now);
     suite_add_tcase(s, tc);
     sr = srunner_create(s);
     srunner_run_all(sr, CK_NORMAL);

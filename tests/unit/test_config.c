@@ -163,6 +163,9 @@ static const struct {
     { "\xff\xfe", "not UTF-8", "" },
     { "store: a\nstore: b\n", "", "" },
     { "\t- :\n", "", "" },
+    { "log_level: info\nschedules:\n  - {name: a, every: 1h, for: 2h}\n", "for", "line 3" },
+    { "triggers:\n  - {name: a, for: 1s, event: nonsense}\n", "an event: cpu", "line 2" },
+    { "schedules:\n  - &a {name: a, every: 1h, for: 2s}\n  - *a\n", "alias", "line: 2" },
 };
 
 START_TEST(refuses_a_file_with_its_place)
@@ -194,6 +197,58 @@ START_TEST(an_empty_file_changes_nothing)
                       "row %zu: %s", i, err.msg);
         ck_assert_uint_eq(c.listen.count, 2);
         config_deinit(&c);
+    }
+}
+END_TEST
+
+START_TEST(reads_schedules_beside_options)
+{
+    static const char TEXT[] = "schedules:\n  - {name: a, every: 1h, for: 2s}\ncaptures_max: 7\n"
+                               "triggers:\n  - {name: b, for: 2s, match: 'pod=\"x\"'}\n";
+    struct error err = ERROR_NULL;
+    struct config c;
+
+    ck_assert_int_eq(config_init(&c), 0);
+    ck_assert_ptr_null(c.rules);
+    for (int i = 0; i < 2; i++) { /* what was read before goes */
+        ck_assert_msg(config_parse_yaml(SPAN(TEXT), "f.yaml", 0, &c, &err) == 0, "%s", err.msg);
+        ck_assert_uint_eq(c.captures_max, 7);
+        ck_assert_uint_eq(c.rules->schedule_count, 1);
+        ck_assert_str_eq(c.rules->triggers[0].match.items[0].value, "x");
+    }
+    config_deinit(&c);
+}
+END_TEST
+
+START_TEST(tells_what_differs)
+{
+    static const struct {
+        const char *text, *names;
+    } ROWS[] = {
+        { "", "" },
+        { "schedules:\n  - {name: a, every: 1h, for: 2s}\n", "" },
+        { "captures_max: 64\nlog_level: info\n", "" },
+        { "captures_max: 7\n", "captures_max" },
+        { "listen: ['unix:/run/flamed/flamed.sock']\n", "listen" },
+        { "listen: ['unix:/run/flamed/flamed.sock', '127.0.0.1:1']\n", "listen" },
+        { "show_arguments: yes\nstore: /x\nlog_level: debug\nstore_max_bytes: 1G\n",
+          "store, log_level, show_arguments, store_max_bytes" },
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(ROWS); i++) {
+        _cleanup_buf_ struct buf names = BUF_NULL;
+        struct error err = ERROR_NULL;
+        struct config a, b;
+
+        buf_init(&names, 4096);
+        ck_assert_int_eq(config_init(&a), 0);
+        ck_assert_int_eq(config_init(&b), 0);
+        ck_assert_msg(config_parse_yaml(span_of(ROWS[i].text), "f", 0, &b, &err) == 0, "%s",
+                      err.msg);
+        config_differences(&a, &b, &names);
+        ck_assert_str_eq(names.p ? names.p : "", ROWS[i].names);
+        config_deinit(&a);
+        config_deinit(&b);
     }
 }
 END_TEST
@@ -285,6 +340,8 @@ int main(void)
     tcase_add_test(tc, reads_the_file);
     tcase_add_loop_test(tc, refuses_a_file_with_its_place, 0, ARRAY_SIZE(BAD_FILES));
     tcase_add_test(tc, an_empty_file_changes_nothing);
+    tcase_add_test(tc, reads_schedules_beside_options);
+    tcase_add_test(tc, tells_what_differs);
     tcase_add_test(tc, flags_override_the_file);
     tcase_add_test(tc, help_names_every_option);
     tcase_add_test(tc, the_man_page_follows_the_table);
