@@ -226,6 +226,7 @@ static int run_worker(struct config *c, struct worker *w, struct error *err)
         .recorder_hz = (double)c->recorder_hz,
         .recorder_keep_ns = c->recorder_seconds * NSEC_PER_SEC,
         .recorder_max_bytes = c->recorder_max_bytes,
+        .allow_injection = c->symbols != CONFIG_SYMBOLS_MEMORY,
         .node = node,
     };
     struct reload reload = { w->argc, w->argv, c };

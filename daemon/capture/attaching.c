@@ -351,7 +351,7 @@ static int agent_range(void *cookie, uint64_t start, uint64_t end,
 static int agent_piece(void *cookie, const struct code_piece *p)
 {
     struct agent_lines *a = cookie;
-    _cleanup_buf_ struct buf name;
+    _cleanup_buf_ struct buf name = BUF_NULL;
 
     if (a->unfold && !p->stub)
         return code_map_each_range(a->map, p, agent_range, a);
@@ -413,7 +413,7 @@ static int read_agent(struct ask *a)
 /* The JVM's own text, line by line in our form: it is a stranger's. */
 static int read_perfmap(struct ask *a)
 {
-    _cleanup_buf_ struct buf text, name;
+    _cleanup_buf_ struct buf text = BUF_NULL, name = BUF_NULL;
     struct span rest, line;
     int r = wait_result(a, NULL);
 

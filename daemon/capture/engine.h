@@ -23,7 +23,7 @@ struct engine_opts {
     double recorder_hz;        /* 0: no flight recorder */
     uint64_t recorder_keep_ns; /* how far back it reaches at most */
     size_t recorder_max_bytes;
-    bool allow_injection; /* no meaning until there is an agent */
+    bool allow_injection; /* attach to JVMs where a request asks for it */
     const char *node;     /* what tells this node from others; borrowed; NULL: nothing */
 };
 

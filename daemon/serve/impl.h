@@ -188,6 +188,8 @@ bool handle_sd(struct request *req);
 bool handle_metrics(struct request *req);
 bool handle_jvms(struct request *req);
 bool handle_jvm(struct request *req);
+bool handle_preflight(struct request *req);
+bool handle_perf_map(struct request *req);
 bool handle_events(struct request *req);
 bool handle_ready(struct request *req);
 bool handle_health(struct request *req);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "serve/params.h"
 
+#include "base/clock.h"
 #include "serve/param_parse.h"
 
 static const struct value_name NAMES_OF_NAMES[] = {
@@ -31,6 +32,13 @@ static const struct value_name NAMES_OF_DIFFS[] = {
 static const struct value_name NAMES_OF_SYMBOLS[] = {
     { "auto", SYMBOLS_AUTO },       { "agent", SYMBOLS_AGENT }, { "memory", SYMBOLS_MEMORY },
     { "perfmap", SYMBOLS_PERFMAP }, { "none", SYMBOLS_NONE },
+};
+
+static const struct value_name NAMES_OF_MAP_SYMBOLS[] = {
+    { "auto", SYMBOLS_AUTO },
+    { "agent", SYMBOLS_AGENT },
+    { "memory", SYMBOLS_MEMORY },
+    { "perfmap", SYMBOLS_PERFMAP },
 };
 
 #define TEXT_OF(member) .parse = param_text, .offset = offsetof(struct params, target.member)
@@ -139,6 +147,10 @@ static const struct param PARAMS[PARAM_COUNT] = {
     [PARAM_REFRESH] = { "interval", .parse = param_refresh,
                         .expects = "the time between two tables with its unit, from 500ms to 60s, "
                                    "such as 2s" },
+    [PARAM_MAP_SYMBOLS] = { "symbols", NAME_OF(map_symbols, NAMES_OF_MAP_SYMBOLS),
+                            .expects = "auto (which is memory), agent, memory or perfmap" },
+    [PARAM_UNFOLD] = { "unfold", BOOL_OF(unfold),
+                       .expects = EXPECTS_BOOL " (1: a line per range of inlined frames)" },
 };
 
 _Static_assert(sizeof(enum symbols_source) == sizeof(unsigned), "param_name() writes an unsigned");
@@ -255,6 +267,7 @@ int params_parse(const struct query *q, uint64_t allowed, struct params *ret, st
         .duration_ns = PARAMS_SECONDS_DEFAULT * NSEC_PER_SEC,
         .period_ns = (NSEC_PER_SEC + PARAMS_HZ_DEFAULT / 2) / PARAMS_HZ_DEFAULT,
         .event = "cpu",
+        .now_ns = clock_realtime_ns(),
         .range = { 0, UINT64_MAX },
         .refresh_ns = PARAMS_REFRESH_DEFAULT * NSEC_PER_SEC,
     };

@@ -52,7 +52,9 @@ enum param_id {
     PARAM_NORMALIZE,
     PARAM_DIFF_FORMAT, /* "format" too: of /api/v1/diff */
     PARAM_ONCE,
-    PARAM_REFRESH, /* "interval" too: of /top */
+    PARAM_REFRESH,     /* "interval" too: of /top */
+    PARAM_MAP_SYMBOLS, /* "symbols" too: of perf-map */
+    PARAM_UNFOLD,
     PARAM_COUNT
 };
 
@@ -108,7 +110,7 @@ struct params {
     struct target_selector target; /* strings point into the query */
     uint64_t duration_ns, period_ns;
     char event[64];
-    enum symbols_source symbols;
+    enum symbols_source symbols, map_symbols;
     const struct render_format *format; /* NULL: not said */
     struct view_opts view;              /* include and exclude are owned */
     bool reverse, inverted;
@@ -118,13 +120,14 @@ struct params {
     char title[PARAMS_TITLE_MAX + 4];      /* clean; "" not given */
     double minwidth;                       /* percent */
     size_t width, top;                     /* 0: not given */
+    uint64_t now_ns;                  /* CLOCK_REALTIME that relative times are of */
     struct time_range range;               /* 0 and UINT64_MAX where not given */
     size_t limit, buckets;                 /* 0: not given */
     const char *cursor, *schedule, *a, *b; /* point into the query; NULL: not given */
     enum captures_state state;
     enum timeline_by by;
     enum diff_format diff_format;
-    bool absolute, once;
+    bool absolute, once, unfold;
     uint64_t refresh_ns;
     uint64_t given; /* PARAM_BIT()s of the parameters that were there */
 };

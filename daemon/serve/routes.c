@@ -14,6 +14,10 @@ static const struct route ROUTES[] = {
 
     { "/api/v1/jvms", METHOD_GET, PARAMS_TARGET, .waits = true, .handle = handle_jvms },
     { "/api/v1/jvms/{pid}", METHOD_GET, PARAMS_NONE, .waits = true, .handle = handle_jvm },
+    { "/api/v1/jvms/{pid}/preflight", METHOD_GET, PARAMS_NONE, .waits = true,
+      .handle = handle_preflight },
+    { "/api/v1/jvms/{pid}/perf-map", METHOD_GET, BIT(MAP_SYMBOLS) | BIT(UNFOLD), .waits = true,
+      .handle = handle_perf_map },
     { "/api/v1/events", METHOD_GET, BIT(PID), .waits = true, .handle = handle_events },
     { "/api/v1/captures", METHOD_GET,
       PARAMS_TARGET | PARAMS_RANGE | BIT(EVENT) | BIT(STATE) | BIT(SCHEDULE) | BIT(LIMIT) |
