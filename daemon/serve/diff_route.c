@@ -3,14 +3,12 @@
 #include "serve/impl.h"
 
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "render/diff.h"
 #include "serve/time_text.h"
 
 /* "from..to"; without a to: until now. */
-static bool parse_range(struct span text, struct time_range *ret)
+static bool parse_range(struct span text, uint64_t now, struct time_range *ret)
 {
-    uint64_t now = clock_realtime_ns();
     struct time_range range = { 0, now };
     size_t at = 0;
 
@@ -44,14 +42,14 @@ static int side_profile(struct request *req, const char *parameter, const char *
             return error_set(err, BACKEND_UNAVAILABLE, "captures that are kept are not available");
         return be->capture_profile(be->ctx, text, ret, err);
     }
-    if (!parse_range(span_of(text), &range))
+    if (!parse_range(span_of(text), p->now_ns, &range))
         return error_parameter(err, parameter, -EINVAL,
                                "%s=%s is not possible: %s takes the id of a capture or a range of "
                                "time, such as -10m..-5m, whose begin is before its end",
                                parameter, query_show(span_of(text), show), parameter);
     if (!be->past)
         return error_set(err, BACKEND_UNAVAILABLE, "recorded profiles are not available");
-    return be->past(be->ctx, &p->target, &range, p->event, /* stored= */ true, ret, err);
+    return be->past(be->ctx, &p->target, &range, p->event, /* stored= */ false, ret, err);
 }
 
 static const struct {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "serve/param_parse.h"
 
-#include "base/clock.h"
 #include "base/text.h"
 #include "serve/time_text.h"
 
@@ -209,7 +208,7 @@ int param_range(const struct param *spec, struct span value, struct params *p, s
     bool from = spec->offset == offsetof(struct params, range.from_ns);
     uint64_t t;
 
-    if (!time_parse(value, clock_realtime_ns(), &t))
+    if (!time_parse(value, p->now_ns, &t))
         return param_refuse(spec, value, err);
     if (from)
         p->range.from_ns = t;

@@ -120,7 +120,7 @@ struct params {
     char title[PARAMS_TITLE_MAX + 4];      /* clean; "" not given */
     double minwidth;                       /* percent */
     size_t width, top;                     /* 0: not given */
-    uint64_t now_ns;                  /* CLOCK_REALTIME that relative times are of */
+    uint64_t now_ns;                       /* CLOCK_REALTIME that relative times are of */
     struct time_range range;               /* 0 and UINT64_MAX where not given */
     size_t limit, buckets;                 /* 0: not given */
     const char *cursor, *schedule, *a, *b; /* point into the query; NULL: not given */

@@ -8,6 +8,7 @@
 #include "serve/top_table.h"
 
 #define TOP_TEXT "text/plain; charset=utf-8"
+#define TOP_FIRST "\x1b[H\x1b[2Ksampling\xe2\x80\xa6\n" /* until there is a table */
 #define TOP_WIDTH_DEFAULT 120
 #define TOP_ROWS_DEFAULT 30
 #define TOP_EVENT_ROWS_DEFAULT 100
@@ -114,9 +115,11 @@ bool handle_top(struct request *req)
     work_describe(req, &c);
     c.keep = false;
     c.duration_ns = req->params.once ? req->params.refresh_ns : 0;
-    if (!req->params.once)
+    if (!req->params.once) {
         stream_plan(req, req->wants_events ? STREAM_EVENTS : TOP_TEXT, req->params.refresh_ns,
                     top_step);
+        buf_add_str(&req->stream.out, req->wants_events ? ": sampling\n\n" : TOP_FIRST);
+    }
     return work_capture(req, &c);
 }
 

@@ -86,7 +86,8 @@ static void *capture_run(void *arg)
 {
     struct capture *c = arg;
     struct fake *f = c->fake;
-    uint64_t end_ns = clock_monotonic_ns() + c->request.duration_ns;
+    uint64_t end_ns = clock_monotonic_ns() +
+                      (c->request.duration_ns ? c->request.duration_ns : 3600 * NSEC_PER_SEC);
     struct timespec until = { .tv_sec = (time_t)(end_ns / NSEC_PER_SEC),
                               .tv_nsec = (long)(end_ns % NSEC_PER_SEC) };
     struct error err = ERROR_NULL;
@@ -257,6 +258,170 @@ static int fake_ready(void *ctx, json_t **ret, struct error *err)
     (void)err;
     *ret = json_pack("{s:s, s:[{s:s}]}", "status", "unavailable", "problems", "detail", "no BTF");
     return BACKEND_UNAVAILABLE;
+}
+
+/* ---- captures as resources, the past ---- */
+
+static void fake_count(struct fake *f, unsigned *counter)
+{
+    pthread_mutex_lock(&f->lock);
+    ++*counter;
+    pthread_cond_broadcast(&f->change);
+    pthread_mutex_unlock(&f->lock);
+}
+
+static int fake_capture_create(void *ctx, const struct capture_request *req,
+                               char ret_id[CAPTURE_ID_BYTES], struct error *err)
+{
+    struct fake *f = ctx;
+    int r = fake_outcome(&req->target, err);
+
+    if (r != 0)
+        return r;
+    pthread_mutex_lock(&f->lock);
+    f->last = *req;
+    pthread_mutex_unlock(&f->lock);
+    fake_count(f, &f->created);
+    memcpy(ret_id, FAKE_ID, CAPTURE_ID_BYTES);
+    return 0;
+}
+
+static int fake_snapshot(void *ctx, struct capture *c, bool reset, struct profile **ret,
+                         struct error *err)
+{
+    struct fake *f = ctx;
+    bool live = false;
+
+    pthread_mutex_lock(&f->lock);
+    for (size_t i = 0; i < FAKE_CAPTURES_MAX; i++)
+        live = live || f->live[i] == c;
+    pthread_mutex_unlock(&f->lock);
+    if (!live)
+        return error_set(err, BACKEND_NOT_FOUND, "it has ended");
+    ck_assert(reset);
+    *ret = fake_profile(FAKE_PID_GOOD);
+    fake_count(f, &f->snapshots);
+    return 0;
+}
+
+static int fake_captures(void *ctx, const struct captures_query *q, json_t **ret, struct error *err)
+{
+    (void)ctx;
+    (void)err;
+    *ret = json_pack("{s:[{s:s}], s:n, s:i, s:s?, s:s?, s:i}", "captures", "id", FAKE_ID, "next",
+                     "limit", (int)q->limit, "state", q->state, "event", q->event, "pid",
+                     q->target.pid_count ? (int)q->target.pids[0] : 0);
+    return *ret ? 0 : -ENOMEM;
+}
+
+static int fake_capture_facts(void *ctx, const char *id, json_t **ret, struct error *err)
+{
+    struct fake *f = ctx;
+    bool over = fake_get(f, &f->stopped) > 0;
+
+    if (strcmp(id, FAKE_ID_NONE) == 0 || fake_get(f, &f->deleted))
+        return error_set(err, BACKEND_NOT_FOUND, "there is no capture '%s'", id);
+    *ret = json_pack("{s:s, s:s, s:f}", "id", id, "state", over ? "done" : "running", "progress",
+                     over ? 1.0 : 0.5);
+    return 0;
+}
+
+static int fake_capture_profile(void *ctx, const char *id, struct profile **ret, struct error *err)
+{
+    (void)ctx;
+    if (strcmp(id, FAKE_ID_NONE) == 0)
+        return error_set(err, BACKEND_NOT_FOUND, "there is no capture '%s'", id);
+    if (strcmp(id, FAKE_ID_FAILED) == 0)
+        return error_set(err, BACKEND_CONFLICT, "capture %s failed", id);
+    *ret = fake_profile(FAKE_PID_GOOD);
+    return 0;
+}
+
+static int fake_capture_stop(void *ctx, const char *id, struct error *err)
+{
+    struct fake *f = ctx;
+
+    if (strcmp(id, FAKE_ID) != 0)
+        return error_set(err, BACKEND_CONFLICT, "it has ended already");
+    fake_count(f, &f->stopped);
+    return 0;
+}
+
+static int fake_capture_delete(void *ctx, const char *id, struct error *err)
+{
+    struct fake *f = ctx;
+
+    if (strcmp(id, FAKE_ID) != 0)
+        return error_set(err, BACKEND_NOT_FOUND, "there is no capture '%s'", id);
+    fake_count(f, &f->deleted);
+    return 0;
+}
+
+static int fake_past(void *ctx, const struct target_selector *t, const struct time_range *range,
+                     const char *event, bool stored, struct profile **ret, struct error *err)
+{
+    struct fake *f = ctx;
+
+    (void)t;
+    (void)event;
+    pthread_mutex_lock(&f->lock);
+    f->last_range = *range;
+    f->last_stored = stored;
+    pthread_mutex_unlock(&f->lock);
+    fake_count(f, &f->pasts);
+    if (range->to_ns < UINT64_C(1000000000) * NSEC_PER_SEC)
+        return error_parameter(err, "from", BACKEND_NOT_FOUND, "older than all data");
+    *ret = fake_profile(FAKE_PID_GOOD);
+    return 0;
+}
+
+static int fake_timeline(void *ctx, const struct target_selector *t, const struct time_range *range,
+                         size_t buckets, const char *by, json_t **ret, struct error *err)
+{
+    (void)ctx;
+    (void)t;
+    (void)err;
+    *ret = json_pack("{s:i, s:s, s:I}", "buckets", (int)buckets, "by", by, "seconds",
+                     (json_int_t)((range->to_ns - range->from_ns) / NSEC_PER_SEC));
+    return 0;
+}
+
+static int fake_trigger(void *ctx, const char *name, char ret_id[CAPTURE_ID_BYTES],
+                        struct error *err)
+{
+    (void)ctx;
+    if (strcmp(name, "hot") == 0) {
+        err->retry_s = 17;
+        return error_set(err, BACKEND_TOO_MANY, "it was pulled a moment ago");
+    }
+    if (strcmp(name, "slow shop") != 0)
+        return error_set(err, BACKEND_NOT_FOUND, "there is no trigger '%s'", name);
+    memcpy(ret_id, FAKE_ID, CAPTURE_ID_BYTES);
+    return 0;
+}
+
+static int fake_metrics(void *ctx, struct buf *out, struct error *err)
+{
+    (void)ctx;
+    (void)err;
+    buf_add_str(out, "# TYPE fake gauge\nfake 1\n");
+    return 0;
+}
+
+void fake_init_full(struct fake *f)
+{
+    fake_init(f);
+    f->backend.capture_create = fake_capture_create;
+    f->backend.capture_snapshot = fake_snapshot;
+    f->backend.captures = fake_captures;
+    f->backend.capture = fake_capture_facts;
+    f->backend.capture_profile = fake_capture_profile;
+    f->backend.capture_stop = fake_capture_stop;
+    f->backend.capture_delete = fake_capture_delete;
+    f->backend.past = fake_past;
+    f->backend.timeline = fake_timeline;
+    f->backend.trigger = fake_trigger;
+    f->backend.metrics = fake_metrics;
 }
 
 void fake_init(struct fake *f)

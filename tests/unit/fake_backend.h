@@ -24,6 +24,9 @@ enum fake_pid {
 };
 
 #define FAKE_CAPTURES_MAX 64
+#define FAKE_ID "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"        /* the capture that there is */
+#define FAKE_ID_FAILED "ffffffffffffffffffffffffffffffff" /* one that failed */
+#define FAKE_ID_NONE "00000000000000000000000000000000"
 
 struct fake {
     pthread_mutex_t lock;
@@ -33,9 +36,15 @@ struct fake {
     struct capture_request last;                            /* guarded by lock */
     struct capture *live[FAKE_CAPTURES_MAX];                /* guarded by lock */
     bool release;
+    unsigned snapshots, created, stopped, deleted, pasts; /* guarded by lock */
+    struct time_range last_range;                         /* guarded by lock */
+    bool last_stored;
 };
 
+/* Without captures as resources, the past and the like. */
 void fake_init(struct fake *f);
+/* With them. */
+void fake_init_full(struct fake *f);
 /* Waits for all captures to be over. */
 void fake_deinit(struct fake *f);
 /* Lets stuck captures come to their end. */

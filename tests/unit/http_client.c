@@ -91,7 +91,7 @@ bool client_read(int fd, bool head_only, struct reply *ret)
         }
         ret->interim += ret->status < 200;
     } while (ret->status < 200);
-    if (head_only)
+    if (head_only || ret->status == 204)
         return true;
     if (!reply_header(ret, "Content-Length", 0, text, sizeof(text))) {
         while (client_recv(fd, &ret->body, SIZE_MAX))
