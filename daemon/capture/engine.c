@@ -141,7 +141,7 @@ static void engine_sample(void *cookie, const struct sample_record *rec, const u
         e->unmatched++;
         return;
     }
-    unwinding_see(e->unwinding, in.process, rec, clock_monotonic_ns());
+    unwinding_see(e->unwinding, in.process, rec, captures_want(e, rec->set), clock_monotonic_ns());
     captures_sample(e, &in);
     if (recorded)
         recorder_sample(e, &in);

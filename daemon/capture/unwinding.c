@@ -15,13 +15,17 @@
 #define UNWINDING_RETRY_NS (100 * NSEC_PER_MSEC)
 #define UNWINDING_RETRY_MAX_NS (5 * NSEC_PER_SEC)
 #define UNWINDING_CALM_NS (10 * NSEC_PER_SEC)
+/* A process that is no JVM, and that nobody asked for, is described once the recorder has met it so
+ * often (half a second of CPU time at 19 Hz): else a node that builds software would keep one
+ * processor reading tables. */
+#define UNWINDING_SAMPLES_MIN 10
 #define UNWINDING_WAIT_NS (200 * NSEC_PER_MSEC) /* for files, before sampling starts */
 
 struct watched {
     struct watched *next;
     struct proc_id id;
     uint64_t begun_ns, read_ns; /* first and last reading */
-    uint64_t reads;
+    uint64_t reads, samples;
     uint64_t wait_ns; /* before the next reading: doubles while walks want what maps do not tell */
     bool jvm;         /* described as one */
     bool pending;     /* some of its files are still being read */
@@ -190,7 +194,7 @@ void unwinding_poll(struct unwinding *u, struct discover *d, uint64_t now_ns)
 }
 
 void unwinding_see(struct unwinding *u, struct process *p, const struct sample_record *rec,
-                   uint64_t now_ns)
+                   bool asked_for, uint64_t now_ns)
 {
     bool wanting = rec->user_end == UNWIND_END_UNCHECKED ||
                    rec->user_end == UNWIND_END_NO_PROCESS ||
@@ -202,6 +206,8 @@ void unwinding_see(struct unwinding *u, struct process *p, const struct sample_r
         return;
     w = watched_get(u, p, now_ns);
     if (!w)
+        return;
+    if (++w->samples < UNWINDING_SAMPLES_MIN && !asked_for && p->jvm == JVM_NO)
         return;
     age_ns = now_ns - w->begun_ns;
     if (p->jvm == JVM_READY && !w->jvm)

@@ -22,9 +22,9 @@ void unwinding_prepare(struct unwinding *u, struct process *p, uint64_t now_ns);
 /* Takes in files that were read meanwhile, and describes the processes that waited for them. */
 void unwinding_poll(struct unwinding *u, struct discover *d, uint64_t now_ns);
 /* A sample of @p: reads its mappings (again) when the walk ended for want of a table. At most once
- * in 100 ms and process. */
+ * in 100 ms and process. @asked_for: a capture wants it; else it must be a JVM or be met often. */
 void unwinding_see(struct unwinding *u, struct process *p, const struct sample_record *rec,
-                   uint64_t now_ns);
+                   bool asked_for, uint64_t now_ns);
 /* @p is not sampled any more, or gone. */
 void unwinding_forget(struct unwinding *u, const struct process *p);
 
