@@ -46,9 +46,7 @@ int server_init(struct server *s, pid_t client, struct error *err)
 {
     struct stat st;
 
-    *s = (struct server){
-        .proc_fd = -1, .host_root_fd = -1, .pid_ns_fd = -1, .launcher_fd = -1
-    };
+    *s = (struct server){ .proc_fd = -1, .host_root_fd = -1, .pid_ns_fd = -1, .launcher_fd = -1 };
     s->sampler_result = 1;
     s->self = getpid();
     s->client = client;

@@ -4,6 +4,7 @@ and a container that shows nothing but the JVM's own socket. JDK 17 and 25."""
 import os
 import re
 import signal
+import socket
 import subprocess
 import time
 import unittest
@@ -212,6 +213,40 @@ class Care(unittest.TestCase):
             time.sleep(0.3)
             self.assertTrue(proc.alive(c.pid))
             self.assertNotIn("Full thread dump", c.output())
+
+    def test_another_listens_in_its_place(self):
+        """A socket of the right name and user, but of another process: it gets no request."""
+        j = self.start(17)
+        path = f"/tmp/.java_pid{j.pid}"
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(path)
+            self.addCleanup(lambda: os.path.exists(path) and os.unlink(path))
+            listener.listen(4)
+            listener.settimeout(5)
+            found = attach.attach(j.pid)
+            self.assertEqual(found["step"], "peer", found.text)
+            connection, _ = listener.accept()
+            with connection:
+                self.assertEqual(connection.recv(100), b"", "no byte was sent to it")
+        os.unlink(path)
+        self.unharmed(j)
+
+    def test_what_is_no_socket_in_its_place(self):
+        for kind in ("file", "link", "fifo"):
+            with self.subTest(kind=kind):
+                j = self.start(17)
+                path = f"/tmp/.java_pid{j.pid}"
+                if kind == "file":
+                    open(path, "wb").close()
+                elif kind == "link":
+                    os.symlink("/etc/passwd", path)
+                else:
+                    os.mkfifo(path)
+                try:
+                    self.refused(j, "not the JVM's own socket", modes=("load",))
+                finally:
+                    os.unlink(path)
+                self.unharmed(j)
 
     def test_no_jvm(self):
         with subprocess.Popen(["sleep", "60"]) as p:

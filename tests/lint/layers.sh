@@ -23,7 +23,7 @@ find . -name '*.[ch]' -printf '%P\n' | sort | xargs -r grep -HnE '^[[:space:]]*#
         may["hotspot"] = values " sample broker"
         may["discover"] = values " sample broker hotspot"
         may["symbolize"] = values " sample broker hotspot discover"
-        may["capture"] = values " sample broker hotspot discover symbolize store schedule"
+        may["capture"] = values " sample broker hotspot discover symbolize store schedule attach"
         may["render"] = "base proc profile"
         may["store"] = "base proc profile"
         may["schedule"] = "base proc profile" # rules and times only: the engine starts what is due
