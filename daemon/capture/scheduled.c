@@ -5,7 +5,9 @@
 #include "capture/json.h"
 #include "schedule/timetable.h"
 
-#define NODE_TEXT_MAX 512
+/* A run begins with a look at /proc that takes as long as the machine is busy: it is taken ahead.
+ */
+#define SWEEP_AHEAD_NS (500 * NSEC_PER_MSEC)
 
 /* What has become of a rule's runs. */
 struct history {
@@ -183,12 +185,15 @@ void scheduled_tick(struct engine *e)
 
     for (size_t i = 0; i < s->schedule_count; i++) {
         struct entry *n = &s->schedules[i];
+        struct clocks now = clocks_now();
         uint64_t missed;
-        bool due = slot_due(&n->slot, clocks_now(), &missed);
+        bool due = slot_due(&n->slot, now, &missed);
 
         count_missed(n, missed);
         if (due)
             schedule_run(e, n);
+        else if (n->rule->match.count && n->slot.next_ns - now.real_ns < SWEEP_AHEAD_NS)
+            engine_sweep(e); /* once a second: the run itself finds it done */
     }
 }
 
