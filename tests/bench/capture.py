@@ -16,7 +16,7 @@ def main() -> None:
     classes = common.compile_bench("Mixed")
     life = str(int(options.runs * (options.seconds + 5) + 60))
     delays = []
-    with jvm.Jvm(paths.jdk(options.jdk), jvm.FRAME_POINTERS, *options.java_option, "-Xmx512m", "-cp", classes.folder, "Mixed",
+    with jvm.Jvm(paths.jdk(options.jdk), *options.java_option, "-Xmx512m", "-cp", classes.folder, "Mixed",
                  life, start="") as target, Daemon() as daemon:
         time.sleep(3)
         for run in range(options.runs):

@@ -20,7 +20,7 @@ class BadInput(unittest.TestCase):
     def setUpClass(cls):
         paths.need_root()
         cls.spin = jvm.make_spin()
-        cls.jvm = jvm.Jvm(paths.jdk(17), jvm.FRAME_POINTERS, "-Xmx64m", "-cp", cls.spin.folder, cls.spin.main)
+        cls.jvm = jvm.Jvm(paths.jdk(17), "-Xmx64m", "-cp", cls.spin.folder, cls.spin.main)
         cls.addClassCleanup(cls.jvm.stop)
         cls.pid = cls.jvm.pid
         cls.daemon = Daemon()

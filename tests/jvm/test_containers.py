@@ -14,11 +14,11 @@ HZ = 199
 
 
 def capture(daemon: Daemon, host_pid: int, **target):
-    """A profile, and the CPU seconds that the thread "spinner" used meanwhile by the kernel's own count."""
+    """A profile, and the CPU seconds that the thread "spinner" used while it was taken, by the kernel's own count."""
     tid = next(tid for tid, name in proc.threads(host_pid).items() if name == "spinner")
-    before = proc.cpu_seconds(host_pid, tid)
-    profile = daemon.profile(**target, seconds=SECONDS, hz=HZ)
-    return profile, proc.cpu_seconds(host_pid, tid) - before
+    with proc.CpuClock(host_pid, tid) as clock:
+        profile = daemon.profile(**target, seconds=SECONDS, hz=HZ, timeout=SECONDS + 40)
+    return profile, clock.between(profile)
 
 
 def check_names(test: unittest.TestCase, captured, spin: jvm.Spin, pid: int | None = None) -> None:
@@ -26,8 +26,10 @@ def check_names(test: unittest.TestCase, captured, spin: jvm.Spin, pid: int | No
     profile, cpu = captured
     stacks = profile.of_thread("spinner")
     total = count(stacks)
-    test.assertGreater(cpu, 0.3, "the machine is too busy for this test")
-    test.assertAlmostEqual(total / (cpu * HZ), 1, delta=0.2, msg=f"{total} samples of {cpu} s: {profile.describe()}")
+    test.assertGreater(cpu, 0.2, "the machine is too busy for this test")
+    # A tick hits a thread that shares its processor by chance: four standard deviations beside the 10 %.
+    due = cpu * HZ
+    test.assertAlmostEqual(total / due, 1, delta=0.1 + 4 / due ** 0.5, msg=f"{total} samples of {cpu} s: {profile.describe()}")
     text = profile.describe(stacks)
 
     def share(condition) -> float:
@@ -70,13 +72,14 @@ class Containers(unittest.TestCase):
         cls.addClassCleanup(cls.daemon.stop)
 
     def arguments(self, classpath: str = "/work") -> list[str]:
-        return [jvm.FRAME_POINTERS, *jvm.spin_options(self.spin), "-Xmx64m", "-cp", classpath, self.spin.main]
+        return [*jvm.spin_options(self.spin), "-Xmx64m", "-cp", classpath, self.spin.main]
 
     def check(self, container) -> None:
         """One capture by host pid; nothing in the container is other than before."""
-        before = snapshot.take(container.pid, container.output())
+        before = snapshot.take(container.pid, container.output(), own_root=container.own_root)
         check_names(self, capture(self.daemon, container.pid, pid=container.pid), self.spin, container.pid)
-        self.assertEqual(snapshot.differences(before, snapshot.take(container.pid, container.output())), [])
+        self.assertEqual(snapshot.differences(before, snapshot.take(container.pid, container.output(),
+                                                                       own_root=container.own_root)), [])
         self.assertTrue(proc.alive(container.pid))
 
         told = self.daemon.get(f"/api/v1/jvms/{container.pid}").json()
@@ -125,7 +128,14 @@ class Containers(unittest.TestCase):
             self.assertIn(answer.status, (400, 404), f"pid and container that disagree: {answer}")
             self.assertEqual(answer.headers["Content-Type"], "application/problem+json")
 
-    def test_i_main_class_selects_it(self):
+    def test_i_with_frame_pointers(self):
+        """The flag that other profilers need changes nothing."""
+        for version in (17, 25):
+            with self.subTest(jdk=version), bundle.Container(paths.jdk(version), self.spin.folder, jvm.FRAME_POINTERS,
+                                                             *self.arguments()) as c:
+                self.check(c)
+
+    def test_j_main_class_selects_it(self):
         home = paths.jdk(17)
         with bundle.Container(home, self.spin.folder, *self.arguments()) as c:
             check_names(self, capture(self.daemon, c.pid, jvm=self.spin.main), self.spin, c.pid)
@@ -136,7 +146,7 @@ class InsidePidNamespace(unittest.TestCase):
 
     def check(self, version: int) -> None:
         home, spin = paths.jdk(version), jvm.make_spin()
-        java = [home + "/bin/java", jvm.FRAME_POINTERS, *jvm.spin_options(spin), "-Xmx64m", "-cp", spin.folder, spin.main]
+        java = [home + "/bin/java", *jvm.spin_options(spin), "-Xmx64m", "-cp", spin.folder, spin.main]
         # The script is pid 1 there, and flamed and the JVM are its children.
         script = """
             out=$1 n=$2; shift 2; java=
@@ -156,6 +166,7 @@ class InsidePidNamespace(unittest.TestCase):
                 check_names(self, capture(daemon, host_pid, pid=inside), spin, inside)
                 pids = [j["pid"] for j in daemon.get("/api/v1/jvms").json()["jvms"]]
                 self.assertEqual(pids, [inside])
+
     def test_jdk_17(self):
         paths.need_root()
         self.check(17)

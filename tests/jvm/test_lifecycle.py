@@ -18,7 +18,7 @@ class Lifecycle(unittest.TestCase):
     def setUpClass(cls):
         paths.need_root()
         cls.spin = jvm.make_spin()
-        cls.jvm = jvm.Jvm(paths.jdk(17), jvm.FRAME_POINTERS, "-Xmx64m", "-cp", cls.spin.folder, cls.spin.main)
+        cls.jvm = jvm.Jvm(paths.jdk(17), "-Xmx64m", "-cp", cls.spin.folder, cls.spin.main)
         cls.addClassCleanup(cls.jvm.stop)
         cls.pid = cls.jvm.pid
 
@@ -53,25 +53,24 @@ class Lifecycle(unittest.TestCase):
             s = socket.create_connection(("127.0.0.1", daemon.port))
             s.sendall(f"GET /profile?pid={self.pid}&seconds=60 HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
             time.sleep(0.5)
-            before = proc.cpu_seconds(self.pid)
-            thread.start()
-            time.sleep(1)
-            s.close()
-            thread.join()
-            expected = 99 * (proc.cpu_seconds(self.pid) - before)
-            self.assertAlmostEqual(got[0].samples / expected, 1, delta=0.15)
+            with proc.CpuClock(self.pid) as clock:
+                thread.start()
+                time.sleep(1)
+                s.close()
+                thread.join()
+            due = 99 * clock.between(got[0])
+            self.assertAlmostEqual(got[0].samples / due, 1, delta=0.1 + 4 / due ** 0.5)
 
     def test_each_process_killed(self):
         """kill -9 of each process: what supervises starts it again, and it serves; a capture under way fails with
         a reason, or its connection ends; it never hangs."""
         with Daemon() as daemon:
             top = daemon.top()
-            names = [pid for pid in daemon.pids() if pid != top]
-            self.assertGreaterEqual(len(names), 2, "the worker and the broker are two processes")
-            for number in range(len(names)):
-                victims = [pid for pid in daemon.pids() if pid != top]
-                victim = victims[number]
-                with self.subTest(process=proc.exe(victim), command=proc.read(f"/proc/{victim}/cmdline")[:60]):
+            names = sorted(proc.exe(pid) for pid in proc.children(top))
+            self.assertEqual(names, ["flamed", "flamed-broker"], "the worker and the broker are two processes")
+            for name in names:
+                victim = next(pid for pid in proc.children(top) if proc.exe(pid) == name)
+                with self.subTest(process=name):
                     result = []
 
                     def capture():
@@ -94,8 +93,26 @@ class Lifecycle(unittest.TestCase):
                     daemon.wait_ready(15)
                     self.assertEqual(daemon.top(), top)
                     self.assertFalse(proc.alive(victim))
-                    profile = daemon.profile(pid=self.pid, seconds=1, hz=199)
-                    self.assertGreater(count(profile.of_thread("spinner")), 20, profile.describe())
+                    self.assert_sampled(daemon)
+
+    def test_launcher_killed(self):
+        """What the broker forked to start attach helpers is not needed to sample: nobody notices."""
+        with Daemon() as daemon:
+            broker = next(pid for pid in proc.children(daemon.top()) if proc.exe(pid) == "flamed-broker")
+            before = daemon.processes()
+            for pid in proc.children(broker):
+                os.kill(pid, signal.SIGKILL)
+            self.assert_sampled(daemon)
+            self.assertEqual(daemon.processes()["flamed"], before["flamed"], "the worker is the same process")
+
+    def assert_sampled(self, daemon: Daemon) -> None:
+        """A capture holds what the kernel says that the thread used, whatever else runs here."""
+        with proc.CpuClock(self.pid) as clock:
+            profile = daemon.profile(pid=self.pid, seconds=2, hz=199, timeout=40)
+        due = 199 * clock.between(profile)
+        self.assertGreater(due, 10, "the machine is too busy for this test")
+        self.assertAlmostEqual(profile.samples / due, 1, delta=0.1 + 4 / due ** 0.5, msg=profile.describe())
+        self.assertGreater(count(profile.of_thread("spinner")), 0, profile.describe())
 
     def test_supervisor_killed(self):
         """With the topmost process gone, none of the others stays behind."""
@@ -174,9 +191,7 @@ class Lifecycle(unittest.TestCase):
             os.kill(self.pid, signal.SIGSTOP)
             try:
                 proc.wait_until(lambda: proc.stat(self.pid)[0] in "Tt", 5, "stopped")
-                start = time.monotonic()
-                profile = daemon.profile(pid=self.pid, seconds=1)
-                self.assertLess(time.monotonic() - start, 4)
+                profile = daemon.profile(pid=self.pid, seconds=1) # an answer at all: what waits for it gives up after 5.5 s
                 self.assertEqual(profile.samples, 0)
                 self.assertEqual(proc.stat(self.pid)[0], "T")
             finally:
@@ -187,12 +202,15 @@ class Lifecycle(unittest.TestCase):
         for version in (17, 25):
             for options in (("-XX:+DisableAttachMechanism",), ("-Xrs",), ("-XX:-UsePerfData",)):
                 with self.subTest(jdk=version, options=options):
-                    target = jvm.Jvm(paths.jdk(version), jvm.FRAME_POINTERS, *options, "-Xmx64m", "-cp", self.spin.folder,
+                    target = jvm.Jvm(paths.jdk(version), *options, "-Xmx64m", "-cp", self.spin.folder,
                                      self.spin.main)
                     try:
                         with Daemon() as daemon:
-                            profile = daemon.profile(pid=target.pid, seconds=1, hz=199)
+                            # Compiled code first: at its start the thread is in the class loader.
+                            proc.wait_until(lambda: proc.cpu_seconds(target.pid) > 2, 60, "warm")
+                            profile = daemon.profile(pid=target.pid, seconds=2, hz=499, timeout=40)
                             stacks = profile.of_thread("spinner")
+                            self.assertGreater(count(stacks), 50, profile.describe())
                             self.assertGreaterEqual(profile.share(stacks, lambda s: self.spin.method in s.names), 0.95,
                                                     profile.describe(stacks))
                     finally:

@@ -33,7 +33,7 @@ class Limits(unittest.TestCase):
         paths.need_root()
         paths.need("setpriv")
         cls.spin = jvm.make_spin()
-        cls.jvm = jvm.Jvm(paths.jdk(17), jvm.FRAME_POINTERS, "-Xmx64m", "-cp", cls.spin.folder, cls.spin.main)
+        cls.jvm = jvm.Jvm(paths.jdk(17), "-Xmx64m", "-cp", cls.spin.folder, cls.spin.main)
         cls.addClassCleanup(cls.jvm.stop)
 
     def said(self, daemon: Daemon) -> tuple[str, object]:

@@ -72,7 +72,7 @@ class Names(unittest.TestCase):
         if link:
             executable = os.path.join(folder, link)
             os.symlink(home + "/bin/java", executable)
-        target = jvm.Jvm(home, jvm.FRAME_POINTERS, *options, "-Xmx64m", "-cp", self.classes.folder, "Evil", folder,
+        target = jvm.Jvm(home, *options, "-Xmx64m", "-cp", self.classes.folder, "Evil", folder,
                          executable=executable)
         self.addCleanup(target.stop)
         return target

@@ -11,6 +11,8 @@ from harness.daemon import Daemon
 from harness.profile import count, ordered
 
 STORM_RATE = 2000
+# What a machine must manage with nothing else to do, one exec after the other, for that rate beside a JVM and flamed.
+STORM_SPARE = 1.5
 
 
 def storm_seconds() -> float:
@@ -26,13 +28,13 @@ class Processes(unittest.TestCase):
         cls.addClassCleanup(cls.daemon.stop)
 
     def java(self, version: int, *arguments: str) -> list[str]:
-        return [paths.jdk(version) + "/bin/java", jvm.FRAME_POINTERS, *jvm.spin_options(self.spin), "-Xmx64m", "-cp",
+        return [paths.jdk(version) + "/bin/java", *jvm.spin_options(self.spin), "-Xmx64m", "-cp",
                 self.spin.folder, self.spin.main, *arguments]
 
     def assert_named(self, profile, least: float) -> None:
         stacks = profile.of_thread("spinner")
         text = profile.describe()
-        self.assertGreater(count(stacks), 100, text)
+        self.assertGreater(count(stacks), 30, text)
         self.assertGreaterEqual(
             profile.share(stacks, lambda s: ordered(s.names, "java.lang.Thread.run", self.spin.run, self.spin.method)),
             least, text)
@@ -51,29 +53,43 @@ class Processes(unittest.TestCase):
                 # The first moments of the thread are interpreted, and before the VM is up nothing has a name.
                 self.assert_named(profile, 0.90)
 
+    @staticmethod
+    def kill_after(target: jvm.Jvm, cpu_seconds: float) -> None:
+        """Ends a JVM in the middle of a capture: when it has used that much CPU since, at the latest after 6 s."""
+        before, end = proc.cpu_seconds(target.pid), time.monotonic() + 6
+        while time.monotonic() < end and proc.cpu_seconds(target.pid) - before < cpu_seconds:
+            time.sleep(0.02)
+        target.process.kill()
+
     def test_exit_in_the_middle(self):
         for version in (17, 25):
             with self.subTest(jdk=version):
-                process = subprocess.Popen(self.java(version, "2000"), stdin=subprocess.DEVNULL,
-                                           stdout=subprocess.PIPE, text=True)
-                process.stdout.readline()
-                start = time.monotonic()
-                profile = self.daemon.profile(pid=process.pid, seconds=4, hz=199)
-                took = time.monotonic() - start
-                process.communicate()
-                self.assertLess(took, 4 + 5)
+                with jvm.Jvm(paths.jdk(version), *self.java(version)[1:]) as target:
+                    killer = threading.Thread(target=self.kill_after, args=(target, 1.0))
+                    with proc.CpuClock(target.pid) as clock:
+                        killer.start()
+                        profile = self.daemon.profile(pid=target.pid, seconds=8, hz=499, timeout=40)
+                    killer.join()
+                self.assertFalse(proc.alive(target.pid))
+                due = 499 * clock.between(profile)
+                self.assertAlmostEqual(profile.samples / due, 1, delta=0.15 + 4 / due ** 0.5, msg=profile.describe())
                 self.assert_named(profile, 0.95)
 
     def test_storm_of_execs(self):
         """2,000 execs a second: others keep their names, flamed's memory stays flat; its CPU is printed."""
         seconds = storm_seconds()
-        storm = native.build("execstorm", "-static")
+        storm = [native.build("execstorm", "-static"), native.build("nothing", "-nostdlib", "-static")]
+
+        def possible() -> float:
+            return int(subprocess.run([*storm, "0", "2"], check=True, capture_output=True, text=True).stdout) / 2
+
+        can = possible()
         with jvm.Jvm(paths.jdk(17), *self.java(17)[1:]) as target:
             # One round first, so that what only grows once has grown.
-            subprocess.run([storm, str(STORM_RATE), "3"], check=True, stdout=subprocess.DEVNULL)
+            subprocess.run([*storm, str(STORM_RATE), "3"], check=True, stdout=subprocess.DEVNULL)
             self.daemon.profile(pid=target.pid, seconds=1)
             before = self.daemon.cost()
-            process = subprocess.Popen([storm, str(STORM_RATE), str(seconds)], stdout=subprocess.PIPE, text=True)
+            process = subprocess.Popen([*storm, str(STORM_RATE), str(seconds)], stdout=subprocess.PIPE, text=True)
             answers = {}
 
             def everything():
@@ -85,7 +101,7 @@ class Processes(unittest.TestCase):
             thread.join()
             started = int(process.communicate()[0])
             after = self.daemon.cost()
-        print(f"\n{started} execs in {seconds} s, {started / seconds:.0f} a second of {STORM_RATE} wanted")
+        print(f"\n{started} execs in {seconds} s, {started / seconds:.0f} a second of {STORM_RATE} wanted; alone it can do {can:.0f}")
         for name, now in after.items():
             then = before.get(name, {"cpu_s": 0, "rss_kib": 0})
             print(f"{name}: CPU {now['cpu_s'] - then['cpu_s']:.2f} s, resident {then['rss_kib']} -> {now['rss_kib']} KiB")
@@ -102,6 +118,12 @@ class Processes(unittest.TestCase):
         for path in ("/healthz", "/readyz"):
             self.assertEqual(self.daemon.get(path).status, 200)
         print(f"node: {node.quality}")
+        # All of it held at the rate there was; that it was the rate that is asked for, only a machine that can do it shows.
+        if started < 0.95 * STORM_RATE * seconds:
+            can = min(can, possible())
+            if can < STORM_SPARE * STORM_RATE:
+                self.skipTest(f"{started / seconds:.0f} execs a second: this machine, as busy as it is, starts at most {can:.0f}")
+            self.fail(f"{started / seconds:.0f} execs a second of {STORM_RATE}, though the machine can do {can:.0f}")
 
     def test_another_rate_does_not_disturb(self):
         """Two captures of one JVM at different rates at the same time: each is exact."""
@@ -109,18 +131,18 @@ class Processes(unittest.TestCase):
             got = {}
 
             def capture(hz):
-                start = proc.cpu_seconds(target.pid)
-                profile = self.daemon.profile(pid=target.pid, seconds=5, hz=hz)
-                got[hz] = (profile, proc.cpu_seconds(target.pid) - start)
+                got[hz] = self.daemon.profile(pid=target.pid, seconds=5, hz=hz, timeout=60)
 
             threads = [threading.Thread(target=capture, args=(hz,)) for hz in (49, 997)]
-            for t in threads:
-                t.start()
-            for t in threads:
-                t.join()
-        for hz, (profile, cpu) in got.items():
+            with proc.CpuClock(target.pid) as clock:
+                for t in threads:
+                    t.start()
+                for t in threads:
+                    t.join()
+        for hz, profile in got.items():
+            cpu = clock.between(profile)
             expected = hz * cpu
-            self.assertAlmostEqual(profile.samples / expected, 1, delta=0.1,
+            self.assertAlmostEqual(profile.samples / expected, 1, delta=0.05 + 4 / expected ** 0.5,
                                    msg=f"{hz} Hz: {profile.samples} samples for {cpu:.2f} s of CPU")
             self.assertEqual(profile.quality["lost"], 0)
 

@@ -85,6 +85,7 @@ def seccomp_profile() -> dict:
 
 class Container:
     """A running container with one JVM, started by `runc run -d`."""
+    own_root = True # nobody else writes there
 
     def __init__(self, home: str, classes: str, *arguments: str, uid: int = 103, user_namespace: bool = True,
                  read_only: bool = True, tmp: str = "noexec", hidepid: int = 0, passwd: bool = True,
@@ -186,6 +187,7 @@ class Container:
 
 class Chroot:
     """A JVM chroot'ed by `unshare --root` in its own namespaces: its root is not its mount namespace's."""
+    own_root = True
 
     def __init__(self, home: str, classes: str, *arguments: str, uid: int = 103):
         paths.need_root()
@@ -230,7 +232,8 @@ class Chroot:
 
 
 class NestedPids(Chroot):
-    """A JVM two pid namespaces below the host: NSpid has three numbers."""
+    """A JVM two pid namespaces below the host: NSpid has three numbers. Its root is the host's."""
+    own_root = False
 
     def __init__(self, home: str, classes: str, *arguments: str, uid: int = 103):
         paths.need_root()

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reading /proc from the host, as the tests' own independent view of what flamed should see."""
+import bisect
 import os
+import threading
 import time
 
 
@@ -74,6 +76,57 @@ def cpu_seconds(pid: int, tid: int = 0) -> float:
     """Of a process, or of one thread of it."""
     fields = read(f"/proc/{pid}/task/{tid}/stat" if tid else f"/proc/{pid}/stat").rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+class CpuClock:
+    """Reads the CPU time of a process, or of one thread of it, every 20 ms while it is entered, so that what was used
+    between two moments can be told afterwards: a busy machine delays the start of a capture, and stretches nothing else."""
+
+    def __init__(self, pid: int, tid: int = 0):
+        self.pid, self.tid = pid, tid
+        self.times: list[float] = []
+        self.used: list[float] = []
+        self.ended = threading.Event()
+        self.thread = threading.Thread(target=self.run)
+
+    def read_once(self) -> bool:
+        try:
+            if self.tid:
+                used = int(read(f"/proc/{self.pid}/task/{self.tid}/schedstat").split()[0]) / 1e9
+            else:
+                used = cpu_seconds(self.pid)
+        except (FileNotFoundError, ProcessLookupError):
+            return False
+        self.times.append(time.time())
+        self.used.append(used)
+        return True
+
+    def run(self) -> None:
+        while self.read_once() and not self.ended.wait(0.02):
+            pass
+
+    def __enter__(self) -> "CpuClock":
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.ended.set()
+        self.thread.join()
+        self.read_once()
+
+    def at(self, moment: float) -> float:
+        """CPU seconds at a moment of time.time(), by the two readings around it."""
+        i = bisect.bisect(self.times, moment)
+        if i == 0:
+            return self.used[0]
+        if i == len(self.times):
+            return self.used[-1]
+        share = (moment - self.times[i - 1]) / (self.times[i] - self.times[i - 1])
+        return self.used[i - 1] + share * (self.used[i] - self.used[i - 1])
+
+    def between(self, profile) -> float:
+        """CPU seconds while PROFILE was sampled."""
+        return self.at(profile.end) - self.at(profile.start)
 
 
 def memory_kib(pid: int, key: str = "VmRSS") -> int:

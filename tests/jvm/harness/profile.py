@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A profile as format=json gives it, read independently of flamed's own code."""
+import calendar
 import re
+import time
 from dataclasses import dataclass
 
 THREAD = re.compile(r"^\[(.*) tid=(\d+)\]$", re.S)
@@ -41,6 +43,7 @@ class Profile:
         self.document = document = answer.json()
         self.quality = document["quality"]
         self.warnings = document["warnings"]
+        self.start, self.end = (seconds_of(document["meta"][key]) for key in ("start", "end")) # as time.time()
         frames = []
         for f in document["frames"]:
             name, line = f["name"], f.get("line", 0)
@@ -83,6 +86,12 @@ class Profile:
             path = ";".join(f"{f.name}:{f.line}({f.kind})" for f in s.frames)
             lines.append(f"{s.samples:6} [{s.process} {s.pid}] [{s.thread} {s.tid}] {path[-1500:]}")
         return "\n".join(lines)
+
+
+def seconds_of(text: str) -> float:
+    """A time of the documents, "2026-01-31T12:00:00.123456789Z", as time.time() counts."""
+    whole, _, rest = text.removesuffix("Z").partition(".")
+    return calendar.timegm(time.strptime(whole, "%Y-%m-%dT%H:%M:%S")) + float("0." + (rest or "0"))
 
 
 def count(stacks: list[Stack]) -> int:

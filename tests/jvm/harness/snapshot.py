@@ -19,23 +19,38 @@ class Snapshot:
     output: str
 
 
-def take(pid: int, output: str) -> Snapshot:
-    """Of the container of PID: every file and its times but those of /proc, /sys and /dev; mounts; names of
+def all_files(root: str):
+    """Every path below ROOT but those of /proc, /sys, /dev and of what is bound from the host."""
+    for folder, names, leaves in os.walk(root):
+        if folder == root:
+            names[:] = [n for n in names if n not in ("proc", "sys", "dev", "usr", "lib", "lib64")]
+        yield from (os.path.join(folder, name) for name in [".", *leaves])
+
+
+def own_files(pid: int, root: str):
+    """Where others write too: the folder the process is in, and what bears a number of its in the shared ones
+    (.attach_pid7, .java_pid7, perf-7.map)."""
+    yield from all_files(f"/proc/{pid}/cwd/")
+    numbers = re.compile("(?<![0-9])(" + "|".join(map(str, proc.ns_pids(pid))) + ")(?![0-9])")
+    for folder in ("/tmp", "/var/tmp", "/run"):
+        for name in os.listdir(root + folder):
+            if re.search(r"pid|perf|java|hsperf", name) and numbers.search(name):
+                yield os.path.join(root + folder, name)
+
+
+def take(pid: int, output: str, own_root: bool = True) -> Snapshot:
+    """Of the container of PID: every file and its times (OWN_ROOT: nobody else writes there); mounts; names of
     threads; mapped files and anonymous executable memory of names; what the JVM printed."""
     root = f"/proc/{pid}/root"
     files = {}
-    for folder, names, leaves in os.walk(root):
-        inside = folder[len(root):] or "/"
-        names[:] = [n for n in names if not (inside == "/" and n in ("proc", "sys", "dev", "usr", "lib", "lib64"))]
-        for name in [".", *leaves]:
-            path = os.path.join(folder, name)
-            try:
-                s = os.lstat(path)
-            except FileNotFoundError:
-                continue
-            # A JVM rewrites its hsperfdata by itself; that it is there and how large is what counts.
-            times = () if "hsperfdata" in path else (s.st_mtime_ns, s.st_ctime_ns)
-            files[os.path.normpath(os.path.join(inside, name))] = (s.st_mode, s.st_uid, s.st_gid, s.st_nlink, s.st_size, *times)
+    for path in all_files(root) if own_root else own_files(pid, root):
+        try:
+            s = os.lstat(path)
+        except FileNotFoundError:
+            continue
+        # A JVM rewrites its hsperfdata by itself; that it is there and how large is what counts.
+        times = () if "hsperfdata" in path else (s.st_mtime_ns, s.st_ctime_ns)
+        files[os.path.normpath(path.removeprefix(root))] = (s.st_mode, s.st_uid, s.st_gid, s.st_nlink, s.st_size, *times)
     mapped = set()
     for line in proc.read(f"/proc/{pid}/maps").splitlines():
         fields = line.split(None, 5)
