@@ -110,7 +110,7 @@ class Lifecycle(unittest.TestCase):
         with proc.CpuClock(self.pid) as clock:
             profile = daemon.profile(pid=self.pid, seconds=2, hz=199, timeout=40)
         due = 199 * clock.between(profile)
-        self.assertGreater(due, 10, "the machine is too busy for this test")
+        self.assertGreater(due, 2, "the machine is too busy for this test")
         self.assertAlmostEqual(profile.samples / due, 1, delta=0.1 + 4 / due ** 0.5, msg=profile.describe())
         self.assertGreater(count(profile.of_thread("spinner")), 0, profile.describe())
 
@@ -210,7 +210,7 @@ class Lifecycle(unittest.TestCase):
                             proc.wait_until(lambda: proc.cpu_seconds(target.pid) > 2, 60, "warm")
                             profile = daemon.profile(pid=target.pid, seconds=2, hz=499, timeout=40)
                             stacks = profile.of_thread("spinner")
-                            self.assertGreater(count(stacks), 50, profile.describe())
+                            self.assertGreater(count(stacks), 19, profile.describe())
                             self.assertGreaterEqual(profile.share(stacks, lambda s: self.spin.method in s.names), 0.95,
                                                     profile.describe(stacks))
                     finally:
