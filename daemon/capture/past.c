@@ -158,6 +158,16 @@ static int add_id(void *cookie, const struct store_capture *c)
     return s->count == PAST_CAPTURES_MAX;
 }
 
+/* When the first of them began, CLOCK_REALTIME: a range without a beginning begins there. */
+static uint64_t earliest(struct profile *const *parts, size_t count)
+{
+    uint64_t first = count ? parts[0]->start_realtime_ns : 0;
+
+    for (size_t i = 1; i < count; i++)
+        first = MIN(first, parts[i]->start_realtime_ns);
+    return first;
+}
+
 /* Merges what is stored of [from, to) (CLOCK_REALTIME). *ret stays NULL when there is nothing. */
 static int past_stored(struct engine *e, struct past_filter *f, const char *event, uint64_t from_ns,
                        uint64_t to_ns, struct profile **ret, struct error *err)
@@ -189,6 +199,7 @@ static int past_stored(struct engine *e, struct past_filter *f, const char *even
         else if (r == STORE_NOT_FOUND)
             r = 0; /* went by retention meanwhile */
     }
+    from_ns = MAX(from_ns, earliest(parts, count));
     past_meta(f, from_ns, to_ns == UINT64_MAX ? clock_realtime_ns() : to_ns, &meta);
     meta.start_realtime_ns = from_ns;
     if (r == 0 && count)
@@ -255,8 +266,9 @@ int backend_past(void *ctx, const struct target_selector *t, const struct time_r
     if (r == 0 && count == 1)
         *ret = profile_ref(parts[0]);
     if (r == 0 && count == 2) {
-        past_meta(&filter, range->from_ns, MIN(range->to_ns, clock_realtime_ns()), &meta);
-        meta.start_realtime_ns = range->from_ns;
+        meta.start_realtime_ns = MAX(range->from_ns, earliest(parts, count));
+        past_meta(&filter, meta.start_realtime_ns, MIN(range->to_ns, clock_realtime_ns()), &meta);
+        meta.start_realtime_ns = meta.start_ns;
         r = profile_merge(parts, 2, NULL, &meta, ret);
     }
     for (size_t i = 0; i < count; i++)
