@@ -8,7 +8,7 @@ import { element, setText } from "./dom.js";
 import { formatBytes, formatClock, formatCount, formatMoment, formatSeconds, formatShare } from "./format.js";
 import { openMenu } from "./menu.js";
 import { shortMain } from "./names.js";
-import { isProfilable, mainOf, placeOf } from "./node.js";
+import { isProfilable, mainOf, placeOf, shortVersion } from "./node.js";
 import { button, emptyState, errorState } from "./notice.js";
 import { openJson } from "./openjson.js";
 import { ProfilePanel } from "./panel.js";
@@ -141,7 +141,7 @@ export class JvmView {
 
     showFacts() {
         const { jvm } = this;
-        const facts = [`PID ${jvm.pid}`, placeOf(jvm), `JDK ${jvm.java_version || "unknown"}`,
+        const facts = [`PID ${jvm.pid}`, placeOf(jvm), `JDK ${shortVersion(jvm.java_version)}`,
             `CPU ${formatShare(jvm.cpu_percent, 100)}`, `${formatCount(jvm.threads)} threads`, formatBytes(jvm.rss)];
 
         this.facts.replaceChildren(...facts.filter(Boolean).map((fact) => element("span", {}, fact)));

@@ -16,6 +16,8 @@ const SPARK_SECONDS = 5;
 const SPARK_SPAN = "-5m";
 const SPARK_BUCKETS = 48;
 const SPARKS_AT_ONCE = 4;
+const ROWS_FIRST = 200; // rows made before somebody asks for all
+const NAME_SHOWN_MAX = 300; // characters; the rest is beyond every screen
 
 const text = (value) => value || "";
 const podOf = (jvm) => jvm.pod ? text(jvm.pod.name) || text(jvm.pod.uid) : "";
@@ -23,6 +25,9 @@ const containerOf = (jvm) => jvm.container ? text(jvm.container.name) || text(jv
 
 export const placeOf = (jvm) => podOf(jvm) || containerOf(jvm);
 export const mainOf = (jvm) => text(jvm.main) || "(unnamed)";
+
+// "17.0.15" of "17.0.15+6-Debian-1deb12u1", "1.8.0_452" of "1.8.0_452-b09".
+export const shortVersion = (version) => text(version).split(/[+-]/)[0] || "unknown";
 
 export function isProfilable(jvm) {
     return Boolean(jvm.profilable) && jvm.profilable.symbols !== "none";
@@ -72,9 +77,14 @@ class JvmRow {
         this.update(jvm);
     }
 
+    follow(jvm) {
+        if (jvm !== this.jvm)
+            this.update(jvm);
+    }
+
     update(jvm) {
         const { cells } = this;
-        const main = mainOf(jvm), short = shortMain(main), place = placeOf(jvm);
+        const main = mainOf(jvm).slice(0, NAME_SHOWN_MAX), short = shortMain(main), place = placeOf(jvm);
 
         this.jvm = jvm;
         setText(this.link, short);
@@ -87,8 +97,8 @@ class JvmRow {
         setText(cells.cpu, jvm.cpu_percent.toFixed(1) + "\u00a0%");
         setText(cells.threads, formatCount(jvm.threads));
         setText(cells.memory, formatBytes(jvm.rss));
-        setText(cells.jdk, text(jvm.java_version) || "unknown");
-        cells.jdk.title = text(jvm.vm_name);
+        setText(cells.jdk, shortVersion(jvm.java_version));
+        cells.jdk.title = [jvm.vm_name, jvm.java_version].filter(Boolean).join(" ");
         setText(cells.up, formatAgo(Date.parse(jvm.start_time)));
         setText(cells.pid, String(jvm.pid));
         const reason = jvm.profilable ? text(jvm.profilable.reason) : "";
@@ -182,14 +192,15 @@ export class NodeView {
     }
 
     fill() {
-        const shown = arrangeJvms(this.jvms, this);
+        const found = arrangeJvms(this.jvms, this);
+        const shown = this.showsAll ? found : found.slice(0, ROWS_FIRST);
         const keys = new Set();
         const elements = shown.map((jvm) => {
             const key = jvm.pid + " " + jvm.start_time;
 
             keys.add(key);
             if (this.rows.has(key))
-                this.rows.get(key).update(jvm);
+                this.rows.get(key).follow(jvm);
             else
                 this.rows.set(key, this.addRow(jvm));
             return this.rows.get(key).root;
@@ -209,9 +220,9 @@ export class NodeView {
             if (focused && focused.isConnected && this.body.contains(focused))
                 focused.focus({ preventScroll: true });
         }
-        setText(this.count, shown.length === this.jvms.length ? plural(shown.length, "JVM", "JVMs")
-            : `${formatCount(shown.length)} of ${plural(this.jvms.length, "JVM", "JVMs")}`);
-        this.fillBlank(shown.length);
+        setText(this.count, found.length === this.jvms.length ? plural(found.length, "JVM", "JVMs")
+            : `${formatCount(found.length)} of ${plural(this.jvms.length, "JVM", "JVMs")}`);
+        this.fillBlank(found.length, shown.length);
     }
 
     addRow(jvm) {
@@ -221,7 +232,12 @@ export class NodeView {
         return row;
     }
 
-    fillBlank(count) {
+    showAll() {
+        this.showsAll = true;
+        this.fill();
+    }
+
+    fillBlank(count, shown) {
         if (!this.jvms.length)
             this.blank.replaceChildren(emptyState("No JVM runs on this node.",
                 "Start one: it appears here by itself. Programs that are no JVM can be profiled with the whole node.",
@@ -229,6 +245,9 @@ export class NodeView {
         else if (!count)
             this.blank.replaceChildren(emptyState("No JVM matches the filter.",
                 "It looks at class, pod, container, JDK and pid.", button("Clear the filter", () => this.clear())));
+        else if (shown < count)
+            this.blank.replaceChildren(emptyState(`These are the first ${formatCount(shown)} of ${formatCount(count)} JVMs.`,
+                "Filter to narrow, or sort by what matters.", button("Show all", () => this.showAll())));
         else
             this.blank.replaceChildren();
     }

@@ -14,7 +14,7 @@ const CATEGORIES = ["java", "interpreter", "jit", "gc", "vm", "native", "kernel"
 const POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; " +
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-// {path: {type, body}} as cmake puts them together.
+// {path: {type, body, packed}} as cmake puts them together.
 export function pageFiles() {
     const folder = mkdtempSync(join(tmpdir(), "flamed-page-"));
     const out = join(folder, "page.c");
@@ -27,7 +27,7 @@ export function pageFiles() {
         .match(/0x(..)/g).map((h) => parseInt(h.slice(2), 16)));
 
     for (const [, path, type, plain] of text.matchAll(/\{ "([^"]+)", "([^"]+)", \{ \(const char \*\)(plain_\d)/g))
-        files[path] = { type, body: bytes(plain) };
+        files[path] = { type, body: bytes(plain), packed: bytes(plain.replace("plain", "gzip")) };
     rmSync(folder, { recursive: true });
     return files;
 }
