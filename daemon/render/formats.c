@@ -13,6 +13,7 @@ static const struct render_format FORMATS[] = {
     { "pprof", "application/octet-stream", "pb.gz", render_pprof, .exact = true },
     { "speedscope", "application/json", "speedscope.json", render_speedscope, .exact = true },
     { "jfr", "application/octet-stream", "jfr", render_jfr, .exact = true },
+    { "otlp", "application/x-protobuf", "otlp.pb", render_otlp, .exact = true },
 };
 
 const struct render_format *render_formats(size_t *ret_count)

@@ -26,6 +26,8 @@ int render_pprof(const struct view *v, const struct render_opts *o, struct buf *
                  struct error *err);
 int render_speedscope(const struct view *v, const struct render_opts *o, struct buf *out,
                       struct error *err);
+int render_otlp(const struct view *v, const struct render_opts *o, struct buf *out,
+                struct error *err);
 int render_jfr(const struct view *v, const struct render_opts *o, struct buf *out,
                struct error *err);
 

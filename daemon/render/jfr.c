@@ -168,7 +168,7 @@ static void add_sample(const struct jfr_pools *pools, size_t i, struct buf *even
     jfr_add_number(event, JFR_EXECUTION_SAMPLE);
     jfr_add_number(event, s->time_ns);
     jfr_add_number(event, s->thread < p->thread_count ? (uint64_t)s->thread + 1 : 0);
-    jfr_add_number(event, (uint64_t)pools->trace_of_row[v->sample_rows[i]] + 1);
+    jfr_add_number(event, pools->trace_of_row[v->sample_rows[i]]);
     jfr_add_number(event, JFR_STATE_RUNNABLE);
     if (event->error)
         return;

@@ -59,22 +59,13 @@ int jfr_add_metadata(struct buf *out, uint64_t ticks);
 struct jfr_pools {
     const struct view *v;
     struct intern *symbols;
-    struct id_table classes;   /* uint32_t: symbol */
-    struct id_table methods;   /* struct jfr_method */
-    struct id_table nodes;     /* struct jfr_node: the stacks as a tree of frames that are shown */
-    struct id_table traces;    /* struct jfr_trace */
+    struct id_table classes; /* uint32_t: symbol */
+    struct id_table methods; /* struct jfr_method */
+    /* Stacks: 1 for a missing root, else 0, and the frames that are shown, leaf first. Rows that
+     * differ only in what is no frame here, their threads, share one. Keys are ids. */
+    struct intern *traces;
     uint32_t *trace_of_row;    /* [row_count] */
     uint32_t *method_of_frame; /* [view->frame_count] */
-};
-
-struct jfr_node {
-    uint32_t caller, frame; /* index in nodes, UINT32_MAX: none; of the view */
-};
-
-/* Rows that differ only in what is no frame here, their threads, share one. */
-struct jfr_trace {
-    uint32_t leaf;      /* index in nodes; UINT32_MAX: no frames */
-    uint32_t truncated; /* 1: its root is missing */
 };
 
 struct jfr_method {

@@ -7,7 +7,7 @@
 #include "render/jfr.h"
 
 #define POOLS_STRING_BYTES_MAX ((size_t)256 << 20)
-#define POOLS_NONE UINT32_MAX
+#define POOLS_TRACE_BYTES_MAX ((size_t)1 << 30)
 
 static const char *const FRAME_TYPES[] = { "Interpreted", "JIT compiled", "Inlined", "Native" };
 enum { TYPE_INTERPRETED = 1, TYPE_JIT, TYPE_INLINED, TYPE_NATIVE }; /* keys in that pool */
@@ -152,41 +152,46 @@ static bool is_shown(const struct view *v, uint32_t frame, bool *truncated)
     return f->kind != FRAME_PROCESS && f->kind != FRAME_THREAD;
 }
 
-static int add_trace(struct jfr_pools *p, size_t r)
+static int add_trace(struct jfr_pools *p, size_t r, struct buf *text)
 {
     const struct view *v = p->v;
     const struct view_row *row = &v->rows[r];
-    struct jfr_trace trace = { .leaf = POOLS_NONE };
     bool truncated = false;
 
-    for (uint32_t i = 0; i < row->n; i++) {
-        struct jfr_node node = { trace.leaf, v->stack[row->first + i] };
+    buf_clear(text);
+    buf_add_char(text, 0);
+    for (uint32_t i = row->n; i > 0; i--) {
+        uint32_t frame = v->stack[row->first + i - 1];
 
-        if (is_shown(v, node.frame, &truncated) && id_table_add(&p->nodes, &node, &trace.leaf) < 0)
-            return -ENOMEM;
+        if (is_shown(v, frame, &truncated))
+            buf_add(text, &frame, sizeof(frame));
     }
-    trace.truncated = truncated;
-    return MIN(id_table_add(&p->traces, &trace, &p->trace_of_row[r]), 0);
+    if (text->error)
+        return -ENOMEM;
+    text->p[0] = truncated;
+    return intern_add(p->traces, buf_span(text), &p->trace_of_row[r]) < 0 ? -ENOMEM : 0;
 }
 
 int jfr_pools_init(struct jfr_pools *p, const struct view *v)
 {
+    _cleanup_buf_ struct buf text = BUF_NULL;
     int r;
 
     *p = (struct jfr_pools){ .v = v };
     id_table_init(&p->classes, sizeof(uint32_t), UINT32_MAX / 2);
     id_table_init(&p->methods, sizeof(struct jfr_method), UINT32_MAX / 2);
-    id_table_init(&p->nodes, sizeof(struct jfr_node), UINT32_MAX / 2);
-    id_table_init(&p->traces, sizeof(struct jfr_trace), UINT32_MAX / 2);
     p->method_of_frame = calloc(v->frame_count + 1, sizeof(*p->method_of_frame));
     p->trace_of_row = calloc(v->row_count + 1, sizeof(*p->trace_of_row));
     if (!p->method_of_frame || !p->trace_of_row)
         return -ENOMEM;
+    buf_init(&text, POOLS_STRING_BYTES_MAX);
     r = intern_new(POOLS_STRING_BYTES_MAX, &p->symbols);
+    if (r == 0)
+        r = intern_new(POOLS_TRACE_BYTES_MAX, &p->traces);
     for (size_t i = 0; i < v->frame_count && r == 0; i++)
         r = add_method(p, (uint32_t)i);
     for (size_t i = 0; i < v->row_count && r == 0; i++)
-        r = add_trace(p, i) < 0 ? -ENOMEM : 0;
+        r = add_trace(p, i, &text);
     return r;
 }
 
@@ -195,8 +200,7 @@ void jfr_pools_deinit(struct jfr_pools *p)
     intern_free(p->symbols);
     id_table_deinit(&p->classes);
     id_table_deinit(&p->methods);
-    id_table_deinit(&p->nodes);
-    id_table_deinit(&p->traces);
+    intern_free(p->traces);
     free(p->trace_of_row);
     free(p->method_of_frame);
 }
@@ -292,23 +296,23 @@ static void add_symbols(const struct jfr_pools *p, struct buf *out)
 
 static void add_traces(const struct jfr_pools *p, struct buf *out)
 {
-    begin_pool(out, JFR_STACK_TRACE, p->traces.count);
-    for (uint32_t i = 0; i < p->traces.count; i++) {
-        const struct jfr_trace *t = id_table_get(&p->traces, i);
-        const struct jfr_node *node;
-        uint32_t n = 0;
+    uint32_t n = intern_count(p->traces);
 
-        for (uint32_t at = t->leaf; at != POOLS_NONE; at = node->caller, n++)
-            node = id_table_get(&p->nodes, at);
-        jfr_add_number(out, (uint64_t)i + 1);
-        buf_add_char(out, (char)t->truncated);
-        jfr_add_number(out, n);
-        for (uint32_t at = t->leaf; at != POOLS_NONE; at = node->caller) {
+    begin_pool(out, JFR_STACK_TRACE, n - 1);
+    for (uint32_t i = 1; i < n; i++) {
+        struct span text = intern_get(p->traces, i);
+
+        jfr_add_number(out, i);
+        buf_add_char(out, text.p[0]);
+        text = span_from(text, 1);
+        jfr_add_number(out, text.n / sizeof(uint32_t));
+        for (; text.n; text = span_from(text, sizeof(uint32_t))) {
             const struct view_frame *f;
+            uint32_t frame;
 
-            node = id_table_get(&p->nodes, at);
-            f = &p->v->frames[node->frame];
-            jfr_add_number(out, (uint64_t)p->method_of_frame[node->frame] + 1);
+            memcpy(&frame, text.p, sizeof(frame));
+            f = &p->v->frames[frame];
+            jfr_add_number(out, (uint64_t)p->method_of_frame[frame] + 1);
             jfr_add_number(out, f->line ? f->line : UINT32_MAX); /* -1: not known */
             jfr_add_number(out, UINT32_MAX);
             jfr_add_number(out, frame_type(f->kind));
@@ -322,7 +326,7 @@ void jfr_add_pools(const struct jfr_pools *p, uint64_t ticks, struct buf *out)
     const struct profile *profile = p->v->profile;
     size_t begin = jfr_begin(out, JFR_CHECKPOINT);
     unsigned pools = 3 + (profile->thread_count != 0) + (profile->process_count != 0) +
-                     (p->classes.count != 0) + (p->methods.count != 0) + (p->traces.count != 0);
+                     (p->classes.count != 0) + (p->methods.count != 0) + (p->v->row_count != 0);
 
     jfr_add_number(out, ticks);
     jfr_add_number(out, 0); /* duration */
@@ -340,7 +344,7 @@ void jfr_add_pools(const struct jfr_pools *p, uint64_t ticks, struct buf *out)
         add_classes(p, out);
     if (p->methods.count)
         add_methods(p, out);
-    if (p->traces.count)
+    if (p->v->row_count)
         add_traces(p, out);
     jfr_end(out, begin);
 }

@@ -6,6 +6,7 @@
  */
 #include "base/cleanup.h"
 #include "render/formats.h"
+#include "render/pack.h"
 #include "render/proto/pprof.pb-c.h"
 #include "render/stacks.h"
 
@@ -72,24 +73,12 @@ static void pprof_deflate(struct pprof *x, struct span in, int flush)
     pprof_fail(x, x->out->error);
 }
 
-struct pprof_buffer {
-    ProtobufCBuffer base;
-    struct buf *to;
-};
-
-static void pprof_append(ProtobufCBuffer *buffer, size_t n, const uint8_t *data)
-{
-    buf_add(((struct pprof_buffer *)buffer)->to, data, n);
-}
-
 /* Writes a part of the profile. */
 static void pprof_put(struct pprof *x, const Pprof__Profile *part)
 {
-    struct pprof_buffer to = { .base.append = pprof_append, .to = &x->piece };
-
     if (x->error)
         return;
-    pprof__profile__pack_to_buffer(part, &to.base);
+    pack_message(&x->piece, &part->base);
     pprof_fail(x, x->piece.error);
     if (x->piece.n >= (size_t)64 << 10 && !x->error) {
         pprof_deflate(x, buf_span(&x->piece), Z_NO_FLUSH);
@@ -180,7 +169,7 @@ static void pprof_put_functions(struct pprof *x)
 static void pprof_put_location(struct pprof *x, uint32_t id)
 {
     const struct stacks *s = &x->stacks;
-    uint32_t mapping = stacks_location_mapping(s, id), n = 0, i = 0;
+    uint32_t mapping = stacks_location_place(s, id)->mapping, n = 0, i = 0;
     Pprof__Location location = PPROF__LOCATION__INIT, *ref = &location;
     Pprof__Profile part = PPROF__PROFILE__INIT;
     _cleanup_free_ Pprof__Line *lines = NULL;
@@ -195,11 +184,9 @@ static void pprof_put_location(struct pprof *x, uint32_t id)
         return;
     }
     for (uint32_t at = stacks_innermost(s, id); i < n; at = stacks_node(s, at)->caller, i++) {
-        uint32_t frame = stacks_node(s, at)->frame;
-
         pprof__line__init(&lines[i]);
-        lines[i].function_id = s->function_of_frame[frame] + 1;
-        lines[i].line = x->v->frames[frame].line;
+        lines[i].function_id = (uint64_t)stacks_node_place(s, at)->function + 1;
+        lines[i].line = stacks_node_place(s, at)->line;
         refs[i] = &lines[i];
     }
     location.id = id + 1;
@@ -260,13 +247,10 @@ static const struct pprof_labels *pprof_labels_of(struct pprof *x, uint32_t thre
 static void pprof_put_samples(struct pprof *x)
 {
     const struct stacks *s = &x->stacks;
-    _cleanup_free_ uint64_t *locations = NULL;
-    uint32_t longest = 1;
+    _cleanup_free_ uint32_t *locations = calloc(s->longest, sizeof(*locations));
+    _cleanup_free_ uint64_t *ids = calloc(s->longest, sizeof(*ids));
 
-    for (size_t r = 0; r < x->v->row_count; r++)
-        longest = MAX(longest, s->places_at[r + 1] - s->places_at[r]);
-    locations = calloc(longest, sizeof(*locations));
-    if (!locations)
+    if (!locations || !ids)
         pprof_fail(x, -ENOMEM);
     for (uint32_t i = 0; i < s->keys.count && !x->error; i++) {
         const struct stacks_key *key = stacks_key(s, i);
@@ -275,12 +259,11 @@ static void pprof_put_samples(struct pprof *x)
         Pprof__Profile part = PPROF__PROFILE__INIT;
         int64_t values[2] = { (int64_t)s->counts[i],
                               (int64_t)(s->counts[i] * x->v->profile->period) };
-        uint32_t at = s->places_at[key->row];
 
-        sample.n_location_id = s->places_at[key->row + 1] - at;
-        sample.location_id = locations;
+        sample.n_location_id = stacks_get(s, key->stack, locations);
+        sample.location_id = ids;
         for (size_t k = 0; k < sample.n_location_id; k++)
-            locations[k] = (uint64_t)s->places[at + k] + 1;
+            ids[k] = (uint64_t)locations[k] + 1;
         sample.value = values;
         sample.n_value = ARRAY_SIZE(values);
         sample.label = (Pprof__Label **)labels->refs;

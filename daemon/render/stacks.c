@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "render/stacks.h"
 
-static int stacks_count(struct stacks *s, uint32_t row, uint32_t thread, uint64_t samples)
+#include "base/cleanup.h"
+
+#define STACKS_TEXT_BYTES_MAX ((size_t)1 << 30)
+
+static int stacks_count(struct stacks *s, uint32_t stack, uint32_t thread, uint64_t samples)
 {
-    struct stacks_key key = { .row = row, .thread = thread };
+    struct stacks_key key = { .stack = stack, .thread = thread };
     uint32_t id;
     int r = id_table_add(&s->keys, &key, &id);
 
@@ -33,14 +37,14 @@ static int stacks_count_all(struct stacks *s)
         const struct profile_sample *sample = &p->samples[i];
 
         if (v->sample_rows[i] != VIEW_NO_ROW)
-            r = stacks_count(s, v->sample_rows[i],
+            r = stacks_count(s, s->stack_of_row[v->sample_rows[i]],
                              sample->thread < p->thread_count ? sample->thread : STACKS_NONE,
                              sample->count);
     }
     for (size_t i = 0; !v->sample_rows && i < v->row_count && r == 0; i++) {
         uint32_t thread = v->rows[i].thread;
 
-        r = stacks_count(s, (uint32_t)i, thread < p->thread_count ? thread : STACKS_NONE,
+        r = stacks_count(s, s->stack_of_row[i], thread < p->thread_count ? thread : STACKS_NONE,
                          v->rows[i].samples);
     }
     return r;
@@ -52,33 +56,51 @@ static bool in_code_cache(uint32_t kind)
     return frame_kind_is_java((enum frame_kind)kind) || kind == FRAME_STUB;
 }
 
-static int stacks_add_mapping(struct stacks *s, uint32_t frame)
+static enum stacks_origin origin_of(uint32_t kind)
 {
-    const struct view *v = s->v;
-    const struct profile *p = v->profile;
-    const struct view_frame *f = &v->frames[frame];
+    if (frame_kind_is_java((enum frame_kind)kind))
+        return STACKS_JAVA;
+    switch (kind) {
+    case FRAME_KERNEL:
+        return STACKS_KERNEL;
+    case FRAME_NATIVE:
+    case FRAME_JVM:
+    case FRAME_STUB:
+        return STACKS_NATIVE;
+    default:
+        return STACKS_NO_CODE;
+    }
+}
+
+/* The mapping of a frame, or STACKS_NONE: 0 or -ENOMEM. */
+static int stacks_add_mapping(struct stacks *s, const struct view_frame *f, uint32_t *ret)
+{
+    const struct profile *p = s->v->profile;
     struct stacks_mapping m = { .path = f->module };
-    int r = 0;
 
     if (f->frame && f->frame < p->frame_count)
         m.build_id = p->modules[p->functions[p->frames[f->frame].function].module].build_id;
     m.code_cache = !m.path && in_code_cache(f->kind);
-    if (m.path || m.code_cache)
-        r = id_table_add(&s->mappings, &m, &s->mapping_of_frame[frame]);
-    return r < 0 ? -ENOMEM : 0;
+    *ret = STACKS_NONE;
+    if (!m.path && !m.code_cache)
+        return 0;
+    return MIN(id_table_add(&s->mappings, &m, ret), 0);
 }
 
-/* Gives a frame its function and mapping, once. */
+/* Gives a frame its place, once. */
 static int stacks_add_frame(struct stacks *s, uint32_t frame)
 {
     const struct view_frame *f = &s->v->frames[frame];
     struct stacks_function function = { .name = f->name, .file = f->file };
-    int r;
+    struct stacks_place place = { .line = f->line, .origin = origin_of(f->kind) };
 
-    if (s->function_of_frame[frame] != STACKS_NONE)
+    if (s->place_of_frame[frame] != STACKS_NONE)
         return 0;
-    r = id_table_add(&s->functions, &function, &s->function_of_frame[frame]);
-    return r < 0 ? -ENOMEM : stacks_add_mapping(s, frame);
+    if (id_table_add(&s->functions, &function, &place.function) < 0 ||
+        stacks_add_mapping(s, f, &place.mapping) < 0 ||
+        id_table_add(&s->places, &place, &s->place_of_frame[frame]) < 0)
+        return -ENOMEM;
+    return 0;
 }
 
 /* Whether @frame was inlined into the one before it on the way from the root. */
@@ -90,82 +112,135 @@ static bool is_inlined(const struct view *v, uint32_t before, uint32_t frame)
            (kind == FRAME_C1 || kind == FRAME_C2 || kind == FRAME_INLINED);
 }
 
-/* The locations of a row, in s->places from @at on; returns how many, or -ENOMEM. */
-static int64_t stacks_add_row(struct stacks *s, const struct view_row *row, uint32_t at)
+/* Rows on their way, one after the other: neighbours share what is nearer to the root. */
+struct stacks_walk {
+    uint32_t *node;      /* [depth]: of each frame of the row before */
+    uint32_t *done;      /* [depth]: locations that were complete before it */
+    uint32_t *locations; /* [depth], root first */
+    uint32_t *reversed;  /* [depth] */
+    const struct view_row *before;
+};
+
+static int walk_init(struct stacks_walk *w, const struct view *v)
+{
+    size_t depth = 1;
+
+    for (size_t i = 0; i < v->row_count; i++)
+        depth = MAX(depth, (size_t)v->rows[i].n);
+    w->node = calloc(depth, sizeof(*w->node));
+    w->done = calloc(depth, sizeof(*w->done));
+    w->locations = calloc(depth, sizeof(*w->locations));
+    w->reversed = calloc(depth, sizeof(*w->reversed));
+    return w->node && w->done && w->locations && w->reversed ? 0 : -ENOMEM;
+}
+
+static void walk_deinit(struct stacks_walk *w)
+{
+    free(w->node);
+    free(w->done);
+    free(w->locations);
+    free(w->reversed);
+}
+
+/* How many frames of @row need no second look. The last one that it shares does: whether something
+ * is inlined into it is up to the next. */
+static uint32_t walk_known(const struct stacks_walk *w, const struct view *v,
+                           const struct view_row *row)
+{
+    uint32_t n = 0, most = w->before ? MIN(w->before->n, row->n) : 0;
+
+    while (n < most && v->stack[w->before->first + n] == v->stack[row->first + n])
+        n++;
+    return n ? n - 1 : 0;
+}
+
+/* The stack of a row. 0 or -ENOMEM. */
+static int stacks_add_row(struct stacks *s, struct stacks_walk *w, const struct view_row *row,
+                          uint32_t *ret)
 {
     const uint32_t *frames = s->v->stack + row->first;
-    uint32_t n = 0, id = STACKS_NONE;
+    uint32_t from = walk_known(w, s->v, row), n = from ? w->done[from] : 0;
 
-    for (uint32_t i = 0; i < row->n; i++) {
-        struct stacks_node node = { STACKS_NONE, frames[i] };
+    for (uint32_t i = from; i < row->n; i++) {
+        struct stacks_node node = { .caller = STACKS_NONE };
 
+        w->done[i] = n;
         if (i && is_inlined(s->v, frames[i - 1], frames[i]))
-            node.caller = id;
-        if (stacks_add_frame(s, frames[i]) < 0 || id_table_add(&s->nodes, &node, &id) < 0)
+            node.caller = w->node[i - 1];
+        if (stacks_add_frame(s, frames[i]) < 0)
+            return -ENOMEM;
+        node.place = s->place_of_frame[frames[i]];
+        if (id_table_add(&s->nodes, &node, &w->node[i]) < 0)
             return -ENOMEM;
         if (i + 1 < row->n && is_inlined(s->v, frames[i], frames[i + 1]))
             continue;
-        if (id_table_add(&s->locations, &id, &s->places[at + n++]) < 0)
+        if (id_table_add(&s->locations, &w->node[i], &w->locations[n++]) < 0)
             return -ENOMEM;
     }
-    for (uint32_t i = 0; i < n / 2; i++) { /* leaf first */
-        uint32_t swap = s->places[at + i];
-
-        s->places[at + i] = s->places[at + n - 1 - i];
-        s->places[at + n - 1 - i] = swap;
-    }
-    return n;
+    w->before = row;
+    s->longest = MAX(s->longest, (size_t)n);
+    for (uint32_t i = 0; i < n; i++)
+        w->reversed[i] = w->locations[n - 1 - i];
+    return intern_add(s->texts,
+                      (struct span){ (const char *)w->reversed, n * sizeof(*w->reversed) }, ret) < 0
+               ? -ENOMEM
+               : 0;
 }
 
 int stacks_init(struct stacks *s, const struct view *v)
 {
-    size_t words = v->stack_words, frames = v->frame_count;
+    _cleanup_(walk_deinit) struct stacks_walk walk = { 0 };
+    size_t frames = v->frame_count;
 
-    *s = (struct stacks){ .v = v };
+    *s = (struct stacks){ .v = v, .longest = 1 };
     id_table_init(&s->keys, sizeof(struct stacks_key), UINT32_MAX / 2);
-    id_table_init(&s->nodes, sizeof(struct stacks_node), UINT32_MAX / 2);
     id_table_init(&s->functions, sizeof(struct stacks_function), UINT32_MAX / 2);
     id_table_init(&s->mappings, sizeof(struct stacks_mapping), UINT32_MAX / 2);
+    id_table_init(&s->places, sizeof(struct stacks_place), UINT32_MAX / 2);
+    id_table_init(&s->nodes, sizeof(struct stacks_node), UINT32_MAX / 2);
     id_table_init(&s->locations, sizeof(uint32_t), UINT32_MAX / 2);
-    s->function_of_frame = malloc((frames ? frames : 1) * sizeof(*s->function_of_frame));
-    s->mapping_of_frame = malloc((frames ? frames : 1) * sizeof(*s->mapping_of_frame));
-    s->places = malloc((words ? words : 1) * sizeof(*s->places));
-    s->places_at = calloc(v->row_count + 1, sizeof(*s->places_at));
-    if (!s->function_of_frame || !s->mapping_of_frame || !s->places || !s->places_at)
+    s->place_of_frame = malloc((frames ? frames : 1) * sizeof(*s->place_of_frame));
+    s->stack_of_row = calloc(v->row_count + 1, sizeof(*s->stack_of_row));
+    if (!s->place_of_frame || !s->stack_of_row || walk_init(&walk, v) < 0 ||
+        intern_new(STACKS_TEXT_BYTES_MAX, &s->texts) < 0)
         return -ENOMEM;
     for (size_t i = 0; i < frames; i++)
-        s->function_of_frame[i] = s->mapping_of_frame[i] = STACKS_NONE;
-    for (size_t i = 0; i < v->row_count; i++) {
-        int64_t n = stacks_add_row(s, &v->rows[i], s->places_at[i]);
-
-        if (n < 0)
+        s->place_of_frame[i] = STACKS_NONE;
+    for (size_t i = 0; i < v->row_count; i++)
+        if (stacks_add_row(s, &walk, &v->rows[i], &s->stack_of_row[i]) < 0)
             return -ENOMEM;
-        s->places_at[i + 1] = s->places_at[i] + (uint32_t)n;
-    }
     return stacks_count_all(s);
 }
 
 void stacks_deinit(struct stacks *s)
 {
     id_table_deinit(&s->keys);
-    id_table_deinit(&s->nodes);
     id_table_deinit(&s->functions);
     id_table_deinit(&s->mappings);
+    id_table_deinit(&s->places);
+    id_table_deinit(&s->nodes);
     id_table_deinit(&s->locations);
+    intern_free(s->texts);
     free(s->counts);
-    free(s->function_of_frame);
-    free(s->mapping_of_frame);
-    free(s->places);
-    free(s->places_at);
+    free(s->place_of_frame);
+    free(s->stack_of_row);
 }
 
-uint32_t stacks_location_mapping(const struct stacks *s, uint32_t location)
+const struct stacks_place *stacks_location_place(const struct stacks *s, uint32_t location)
 {
     uint32_t node = stacks_innermost(s, location);
 
     while (stacks_node(s, node)->caller != STACKS_NONE)
         node = stacks_node(s, node)->caller;
-    return s->mapping_of_frame[stacks_node(s, node)->frame];
+    return stacks_node_place(s, node);
+}
+
+size_t stacks_get(const struct stacks *s, uint32_t stack, uint32_t *ret)
+{
+    struct span text = intern_get(s->texts, stack);
+
+    memcpy(ret, text.p, text.n);
+    return text.n / sizeof(*ret);
 }
 
 struct span stacks_mapping_path(const struct stacks *s, uint32_t mapping)

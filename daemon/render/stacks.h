@@ -10,13 +10,14 @@
 #pragma once
 
 #include "base/id_table.h"
+#include "base/intern.h"
 #include "profile/view.h"
 
 #define STACKS_NONE UINT32_MAX
 
-/* Samples of one row in one thread. */
+/* Samples of one stack in one thread. */
 struct stacks_key {
-    uint32_t row;
+    uint32_t stack;  /* id in texts */
     uint32_t thread; /* index in profile->threads; STACKS_NONE: not known */
 };
 
@@ -30,10 +31,20 @@ struct stacks_mapping {
     uint32_t code_cache; /* 1: no file, but what the JVM made; path is 0 */
 };
 
+/* What kind of code a frame is. */
+enum stacks_origin { STACKS_NO_CODE, STACKS_JAVA, STACKS_NATIVE, STACKS_KERNEL, STACKS_ORIGINS };
+
+/* What tells frames apart here: those that are equal in all of it are one. */
+struct stacks_place {
+    uint32_t function, mapping; /* indexes; STACKS_NONE: in no file */
+    uint32_t line;
+    uint32_t origin; /* enum stacks_origin */
+};
+
 /* A frame within its location: inlined into @caller. */
 struct stacks_node {
     uint32_t caller; /* index in nodes; STACKS_NONE: the frame that has code of its own */
-    uint32_t frame;  /* of the view */
+    uint32_t place;  /* index in places */
 };
 
 struct stacks {
@@ -41,12 +52,12 @@ struct stacks {
     struct id_table keys; /* struct stacks_key, in the order of time */
     uint64_t *counts;     /* of samples, [keys.cap] */
     size_t counts_cap;
-    struct id_table nodes, functions, mappings;
-    struct id_table locations;   /* uint32_t: the innermost node */
-    uint32_t *function_of_frame; /* [view->frame_count] */
-    uint32_t *mapping_of_frame;  /* [view->frame_count]; STACKS_NONE: in no file */
-    uint32_t *places;            /* locations of all rows, each row's leaf first */
-    uint32_t *places_at;         /* [row_count + 1]: where a row's locations begin */
+    struct id_table functions, mappings, places, nodes;
+    struct id_table locations; /* uint32_t: the innermost node */
+    struct intern *texts;      /* stacks: their locations as bytes, leaf first; 0: the empty one */
+    uint32_t *place_of_frame;  /* [view->frame_count] */
+    uint32_t *stack_of_row;    /* [row_count] */
+    size_t longest;            /* locations of the longest stack, at least 1 */
 };
 
 /* 0 or -ENOMEM; to be deinited in any case. Borrows @v. */
@@ -73,5 +84,12 @@ static inline const struct stacks_function *stacks_function(const struct stacks 
 /* Of a mapping: valid as long as the view. */
 struct span stacks_mapping_path(const struct stacks *s, uint32_t mapping);
 struct span stacks_mapping_build_id(const struct stacks *s, uint32_t mapping);
-/* What file the code of a location is in: of its outermost frame. */
-uint32_t stacks_location_mapping(const struct stacks *s, uint32_t location);
+/* The frame of a location that has code of its own: the one the others were inlined into. */
+const struct stacks_place *stacks_location_place(const struct stacks *s, uint32_t location);
+static inline const struct stacks_place *stacks_node_place(const struct stacks *s, uint32_t node)
+{
+    return id_table_get(&s->places, stacks_node(s, node)->place);
+}
+/* The locations of a stack (0 to intern_count(texts) - 1), leaf first, in ret[longest]. Returns how
+ * many. */
+size_t stacks_get(const struct stacks *s, uint32_t stack, uint32_t *ret);

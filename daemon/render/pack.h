@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Protobuf messages into buffers. A message is the concatenation of its parts, so a large one is
+ * packed piece by piece, and only the piece at hand stands in memory as structures. Private to
+ * render/.
+ */
+#pragma once
+
+#include "base/buf.h"
+
+#include <protobuf-c/protobuf-c.h>
+
+/* Appends a message, or a part of one. */
+void pack_message(struct buf *out, const ProtobufCMessage *m);
+/* Appends @body as the field @number (1..15) of the message that @out holds. */
+void pack_nested(struct buf *out, unsigned number, struct span body);

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""protoc decodes otlp by the published numbers; its tables are whole, and it agrees with collapsed."""
+import collections
+import re
+import unittest
+
+import common
+
+TOKEN = re.compile(r'\s*(?:(\w+) \{|(\})|(\w+): ("(?:[^"\\]|\\.)*"|\S+))')
+
+
+def text_format(text: str) -> dict:
+    """Protobuf's text format: field -> list of values; strings unescaped."""
+    top: dict = collections.defaultdict(list)
+    stack = [top]
+    for message, end, field, value in TOKEN.findall(text):
+        if message:
+            child: dict = collections.defaultdict(list)
+            stack[-1][message].append(child)
+            stack.append(child)
+        elif end:
+            stack.pop()
+        elif value.startswith('"'):
+            raw = value[1:-1].encode("latin-1", "backslashreplace").decode("unicode_escape").encode("latin-1")
+            stack[-1][field].append(raw.decode("utf-8"))
+        else:
+            stack[-1][field].append(int(value) if re.match(r"-?\d+$", value) else value)
+    assert len(stack) == 1
+    return top
+
+
+def one(message: dict, field: str, default=0):
+    values = message.get(field, [])
+    assert len(values) <= 1, (field, values)
+    return values[0] if values else default
+
+
+def value_of(any_value: dict):
+    return one(any_value, "string_value", None) or one(any_value, "int_value", None)
+
+
+class Data:
+    """A ProfilesData, with what it refers to looked up."""
+
+    def __init__(self, case: str, *options: str):
+        with open(common.write_file(case, "otlp", *options), "rb") as file:
+            self.text = common.run("protoc", "--decode=otlp.ProfilesData", f"-I{common.PROTO}", "otlp.proto", stdin=file)
+        self.top = text_format(self.text)
+        self.dictionary = one(self.top, "dictionary")
+        self.strings = self.dictionary["string_table"]
+
+    def table(self, name: str) -> list:
+        return self.dictionary[name + "_table"]
+
+    def attributes(self, message: dict) -> dict:
+        found = {}
+        for index in message.get("attribute_indices", []):
+            entry = self.table("attribute")[index]
+            key = self.strings[one(entry, "key_strindex")]
+            assert index > 0 and key not in found
+            found[key] = value_of(one(entry, "value", {}))
+        return found
+
+    def names(self, stack: int) -> tuple:
+        """Root first, inlined frames too."""
+        found = []
+        for index in self.table("stack")[stack]["location_indices"]:
+            assert index > 0
+            for line in self.table("location")[index]["lines"]:
+                function = self.table("function")[one(line, "function_index")]
+                found.append(common.clean(self.strings[one(function, "name_strindex")]))
+        return tuple(reversed(found))
+
+    def profiles(self):
+        for resource in self.top["resource_profiles"]:
+            attributes = {one(a, "key"): value_of(one(a, "value", {})) for a in one(resource, "resource", {}).get("attributes", [])}
+            yield attributes, one(one(resource, "scope_profiles"), "profiles")
+
+
+class Otlp(unittest.TestCase):
+    def setUp(self):
+        common.need("protoc")
+
+    def test_no_field_is_unknown_and_no_entry_is_doubled(self):
+        for case in common.CASES:
+            data = Data(case)
+            self.assertIsNone(re.search(r"^\s*\d+[: ]", data.text, re.M))  # a field without a name
+            self.assertEqual(data.strings[0], "")
+            self.assertEqual(len(data.strings), len(set(data.strings)))
+            for name in ("mapping", "location", "function", "link", "attribute", "stack"):
+                entries = [repr(dict(entry)) for entry in data.table(name)]
+                self.assertEqual(entries[0], "{}", name)
+                self.assertEqual(len(entries), len(set(entries)), name)
+
+    def test_it_agrees_with_collapsed(self):
+        for options in ((), ("threads=1",), ("annotate=1",), ("include=Orders",), ("depth=4",)):
+            for case in common.CASES:
+                data, got = Data(case, *options), collections.Counter()
+                for _, profile in data.profiles():
+                    identities = set()
+                    for sample in profile.get("samples", []):
+                        self.assertEqual(len(sample["values"]), len(sample["timestamps_unix_nano"]))
+                        got[data.names(one(sample, "stack_index"))] += sum(sample["values"])
+                        identity = (one(sample, "stack_index"), frozenset(sample["attribute_indices"]))
+                        self.assertNotIn(identity, identities)
+                        identities.add(identity)
+                self.assertEqual(got, common.collapsed(case, *options))
+
+    def test_times_and_threads(self):
+        data, got = Data("mixed"), collections.Counter()
+        for _, profile in data.profiles():
+            begin, duration = one(profile, "time_unix_nano"), one(profile, "duration_nano")
+            for sample in profile["samples"]:
+                tid = data.attributes(sample)["thread.id"]
+                for time, value in zip(sample["timestamps_unix_nano"], sample["values"]):
+                    self.assertTrue(begin <= time < begin + duration)
+                    got[time, tid, data.names(one(sample, "stack_index"))] += value
+        wanted = collections.Counter()
+        for sample in common.samples("mixed"):
+            wanted[sample.time_ns, sample.tid, tuple(map(common.clean, sample.names))] += sample.count
+        self.assertEqual(got, wanted)
+
+    def test_resources(self):
+        data = Data("mixed")
+        resources = [attributes for attributes, _ in data.profiles()]
+        self.assertEqual(resources, [
+            {"service.name": "com.acme.shop.Application", "process.pid": 4242, "container.id": "0123456789ab",
+             "k8s.pod.name": "shop-6f7d", "k8s.namespace.name": "prod"},
+            {"service.name": "Batch", "process.pid": 5151}])
+        for _, profile in data.profiles():
+            self.assertEqual(data.strings[one(one(profile, "sample_type"), "type_strindex")], "samples")
+            self.assertEqual(data.strings[one(one(profile, "period_type"), "unit_strindex")], "nanoseconds")
+            self.assertEqual(one(profile, "period"), common.PERIOD)
+            self.assertEqual(data.attributes(profile)["flamed.warning.1"], "This profile is made up: believe no number in it")
+            self.assertEqual(data.attributes(profile)["flamed.lost"], 7)
+
+    def test_total_weighs_by_value(self):
+        data = Data("single", "total=1")
+        for _, profile in data.profiles():
+            self.assertEqual(data.strings[one(one(profile, "sample_type"), "unit_strindex")], "nanoseconds")
+            self.assertEqual(sum(sum(sample["values"]) for sample in profile["samples"]),
+                             sum(common.collapsed("single").values()) * common.PERIOD)
+
+    def test_build_ids_and_frame_types(self):
+        data = Data("mixed")
+        mappings = {data.strings[one(m, "filename_strindex")]: data.attributes(m) for m in data.table("mapping")[1:]}
+        self.assertEqual(mappings["/usr/lib/x86_64-linux-gnu/libc.so.6"],
+                         {"process.executable.build_id.gnu": "6196744a316dbd57c0fc8968df1680aac482cec4"})
+        kinds = {data.attributes(location).get("profile.frame.type") for location in data.table("location")}
+        self.assertEqual(kinds, {None, "jvm", "native", "kernel"})
+
+
+if __name__ == "__main__":
+    common.main()
