@@ -4,7 +4,7 @@
 
 import { getJson, isAbort } from "./api.js";
 import { biggestChanges, diffTint, gainOf, joinProfiles } from "./diff.js";
-import { element } from "./dom.js";
+import { element, isNarrow } from "./dom.js";
 import { formatClock, formatMoment, formatSeconds, formatShare } from "./format.js";
 import { KINDS } from "./kinds.js";
 import { shortMain, shortName } from "./names.js";
@@ -32,7 +32,7 @@ export class CompareView {
         this.b = params.get("b") || "";
         this.pid = params.get("pid") || "";
         this.panel = new ProfilePanel({ state: () => this.keep(), describe: (tree, node) => this.describe(tree, node) },
-            { title: false, thread: "", facts: false });
+            { title: false, thread: "", facts: false, icicle: isNarrow() });
         this.panel.setTint(diffTint);
         this.selects = ["a", "b"].map((side) => element("select", {
             class: "tool side-select", "aria-label": side === "a" ? "Before" : "After",

@@ -72,3 +72,6 @@ export function storeTheme(theme) {
         // it then lasts as long as the page
     }
 }
+
+// On a phone the page scrolls as a whole, and graphs open with their root in sight.
+export const isNarrow = () => matchMedia("(max-width: 640px)").matches;

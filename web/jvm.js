@@ -4,7 +4,7 @@
 import { getJson, isAbort, repeat } from "./api.js";
 import { CaptureForm, CaptureList, CaptureProgress, downloadItems } from "./capture.js";
 import { openTimeline } from "./categories.js";
-import { element, setText } from "./dom.js";
+import { element, isNarrow, setText } from "./dom.js";
 import { formatBytes, formatClock, formatCount, formatMoment, formatSeconds, formatShare } from "./format.js";
 import { openMenu } from "./menu.js";
 import { shortMain } from "./names.js";
@@ -38,7 +38,7 @@ export class JvmView {
         if (this.range && !(this.range.to > this.range.from))
             this.range = null;
         this.tab = params.get("tab") === "captures" ? "captures" : "graph";
-        this.panel = new ProfilePanel({ state: () => this.keep() }, { title: false, thread: "" });
+        this.panel = new ProfilePanel({ state: () => this.keep() }, { title: false, thread: "", icicle: isNarrow() });
         this.timeline = new Timeline({ range: (range) => this.chooseRange(range) });
         this.list = new CaptureList(this.target, {}, "Start one above: it stays here when it is done.");
         this.build();
@@ -400,7 +400,7 @@ export class CaptureView {
         this.params = params;
         this.panel = new ProfilePanel({
             state: (state) => app.replaceParams(paramsOfState(state, this.panel.defaults)),
-        }, { title: false, thread: "" });
+        }, { title: false, thread: "", icicle: isNarrow() });
         this.facts = element("p", { class: "facts jvm-facts" });
         this.downloadButton = button("Download", () => this.download(), { "aria-haspopup": "menu" });
         this.content = element("div", { class: "content" }, emptyState("Loading the capture …"));

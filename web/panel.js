@@ -20,8 +20,9 @@ const SEARCH_DELAY_MS = 60;
 export class ProfilePanel {
     // @on: {state(state)}, called when what is looked at changed; {describe(tree, node)}: facts about a frame in place
     // of the usual ones. @title, @facts: whether it shows those of the profile.
-    // @tools: buttons of the owner that stand behind those of the panel. @thread: how threads are shown at first.
-    constructor(on, { title = true, tools = [], thread = "*", facts = true } = {}) {
+    // @tools: buttons of the owner that stand behind those of the panel. @thread, @icicle: how it opens.
+    constructor(on, { title = true, tools = [], thread = "*", facts = true, icicle = false } = {}) {
+        this.usualIcicle = icicle;
         this.hasFacts = facts;
         this.on = on;
         this.usualThread = thread;
@@ -90,7 +91,7 @@ export class ProfilePanel {
     setProfile(profile, { keep = false } = {}) {
         this.source = profile;
         this.defaults = {
-            reverse: Boolean(profile.view.reverse), icicle: Boolean(profile.view.inverted),
+            reverse: Boolean(profile.view.reverse), icicle: this.usualIcicle || Boolean(profile.view.inverted),
             weight: profile.meta.weight, thread: this.usualThread,
         };
         this.threads = threadsOf(profile);

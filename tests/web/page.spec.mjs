@@ -295,7 +295,7 @@ test("accessible in every view, light and dark, also on a phone", async () => {
 
     assert.ok(b);
     for (const [name, hash, sign] of [["node", "", ".jvm-link"], ["jvm", `#/jvm/${ORDERS}`, ".panel .facts span"],
-        ["sandwich", `#/jvm/${ORDERS}?sw=com.acme.shop.PriceTable.lookup&t=1`, ".side-label"], ["captures", "#/captures", ".captures tr td"],
+        ["sandwich", `#/jvm/${ORDERS}?sw=com.acme.shop.PriceTable.lookup&t=1`, ".change"], ["captures", "#/captures", ".captures tr td"],
         ["capture", `#/capture/${c.id}`, ".panel .facts span"], ["compare", `#/compare?a=${a.id}&b=${c.id}`, ".change-list li"],
         ["health", "#/health", ".card dd"]]) {
         for (const [theme, width] of [["light", 1200], ["dark", 1200], ["light", 390]]) {
