@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The dictionary of an otlp answer: tables of strings, attributes, mappings, functions, locations
+ * and stacks, in which no entry is there twice and entry 0 is what nothing is. Packed as it grows.
+ * Private to render/otlp*.c.
+ */
+#pragma once
+
+#include "render/formats.h"
+#include "render/stacks.h"
+
+#define OTLP_FACTS 6 /* attributes of a profile, besides warnings */
+
+struct otlp_dictionary {
+    const struct view *v;
+    struct stacks stacks;
+    struct intern *strings;    /* the string table so far */
+    struct intern *attributes; /* the attribute table so far: "key\0type value" of each */
+    struct buf packed;         /* all tables but the strings */
+    int32_t facts[OTLP_FACTS + PROFILE_WARNINGS_MAX]; /* attributes of every profile */
+    size_t fact_count;
+    int32_t origins[STACKS_ORIGINS]; /* attributes, by enum stacks_origin */
+    int32_t (*threads)[2];           /* [thread_count + 1]: attributes of id and name, 0: none */
+    int error;                       /* the first one, sticky */
+};
+
+/* Makes all tables of @v but the strings; @max_bytes bounds them. 0 or -ENOMEM; to be deinited in
+ * any case. Indexes of stacks are ids of stacks.texts. */
+int otlp_dictionary_init(struct otlp_dictionary *d, const struct view *v, size_t max_bytes);
+void otlp_dictionary_deinit(struct otlp_dictionary *d);
+/* The index of a string, added where it is new. */
+int32_t otlp_string(struct otlp_dictionary *d, struct span s);
+/* Adds the table of strings: the last step. The packed dictionary, valid as long as @d. */
+struct span otlp_dictionary_finish(struct otlp_dictionary *d);
