@@ -223,8 +223,10 @@ export class CompareView {
     }
 
     describe(tree, node) {
-        return [`${formatShare(tree.values[node] / 1e6, 1)} before`, `${formatShare(tree.samples[node] / 1e6, 1)} after`,
-            signedPoints(gainOf(tree, node))];
+        if (!node)
+            return ["shares of all samples, before and after"];
+        return [`${formatShare(tree.values[node], tree.values[0])} before`,
+            `${formatShare(tree.samples[node], tree.samples[0])} after`, signedPoints(gainOf(tree, node))];
     }
 
     keep() {

@@ -8,7 +8,7 @@ import { element, isNarrow, setText } from "./dom.js";
 import { formatBytes, formatClock, formatCount, formatMoment, formatSeconds, formatShare } from "./format.js";
 import { openMenu } from "./menu.js";
 import { shortMain } from "./names.js";
-import { isProfilable, mainOf, placeOf, shortVersion } from "./node.js";
+import { isProfilable, isSameJvm, mainOf, placeOf, shortVersion } from "./node.js";
 import { button, emptyState, errorState } from "./notice.js";
 import { openJson } from "./openjson.js";
 import { ProfilePanel } from "./panel.js";
@@ -128,7 +128,9 @@ export class JvmView {
             }
             return;
         }
-        if (this.jvm && this.jvm.start_time !== jvm.start_time) {
+        if (this.jvm && !isSameJvm(this.jvm, jvm))
+            this.wasReplaced = true;
+        if (this.wasReplaced) {
             this.app.banner.show("The JVM that was looked at has ended; another one has its process id now.");
         } else {
             this.app.banner.show(isProfilable(jvm) ? "" : `Java names cannot be read from this JVM: ${jvm.profilable.reason}`);

@@ -29,6 +29,14 @@ export const mainOf = (jvm) => text(jvm.main) || "(unnamed)";
 // "17.0.15" of "17.0.15+6-Debian-1deb12u1", "1.8.0_452" of "1.8.0_452-b09".
 export const shortVersion = (version) => text(version).split(/[+-]/)[0] || "unknown";
 
+const START_SLACK_MS = 1000; // the clocks that a start is worked out from drift against each other
+
+// Whether two answers are about one process: pids are used again.
+export function isSameJvm(a, b) {
+    return a.pid === b.pid && (a.exec || 0) === (b.exec || 0) &&
+        Math.abs(Date.parse(a.start_time) - Date.parse(b.start_time)) < START_SLACK_MS;
+}
+
 export function isProfilable(jvm) {
     return Boolean(jvm.profilable) && jvm.profilable.symbols !== "none";
 }
@@ -196,23 +204,23 @@ export class NodeView {
         const shown = this.showsAll ? found : found.slice(0, ROWS_FIRST);
         const keys = new Set();
         const elements = shown.map((jvm) => {
-            const key = jvm.pid + " " + jvm.start_time;
+            const { pid } = jvm;
+            const row = this.rows.get(pid);
 
-            keys.add(key);
-            if (this.rows.has(key))
-                this.rows.get(key).follow(jvm);
-            else
-                this.rows.set(key, this.addRow(jvm));
-            return this.rows.get(key).root;
+            keys.add(pid);
+            if (row && isSameJvm(row.jvm, jvm)) {
+                row.follow(jvm);
+            } else {
+                if (row)
+                    this.dropRow(pid);
+                this.rows.set(pid, this.addRow(jvm));
+            }
+            return this.rows.get(pid).root;
         });
 
-        for (const [key, row] of this.rows) {
-            if (keys.has(key))
-                continue;
-            this.observer.unobserve(row.root);
-            this.visible.delete(row);
-            this.rows.delete(key);
-        }
+        for (const pid of [...this.rows.keys()])
+            if (!keys.has(pid))
+                this.dropRow(pid);
         if (elements.length !== this.body.children.length || elements.some((e, i) => e !== this.body.children[i])) {
             const focused = document.activeElement;
 
@@ -223,6 +231,14 @@ export class NodeView {
         setText(this.count, found.length === this.jvms.length ? plural(found.length, "JVM", "JVMs")
             : `${formatCount(found.length)} of ${plural(this.jvms.length, "JVM", "JVMs")}`);
         this.fillBlank(found.length, shown.length);
+    }
+
+    dropRow(pid) {
+        const row = this.rows.get(pid);
+
+        this.observer.unobserve(row.root);
+        this.visible.delete(row);
+        this.rows.delete(pid);
     }
 
     addRow(jvm) {

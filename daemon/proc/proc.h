@@ -1,28 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The door of proc/: the identity of a process, and the text formats of /proc as pure parsers over bytes
- * that a container may have had a hand in. Knows no JVM. Readers take a directory fd of /proc, so that
- * tests feed folders of files.
+ * The door of proc/: the identity of a process, and the text formats of /proc as pure parsers over
+ * bytes that a container may have had a hand in. Knows no JVM. Readers take a directory fd of
+ * /proc, so that tests feed folders of files.
  */
 #pragma once
 
 #include "base/buf.h"
 #include "base/error.h"
 
-/* A process image: what a profile is about. The exec number starts at 0 and rises with each exec that was
- * seen, so that `sh -c 'exec java'` is two images. Keys of every cache. */
+/* A process image: what a profile is about. The exec number starts at 0 and rises with each exec
+ * that was seen, so that `sh -c 'exec java'` is two images. Keys of every cache. */
 struct proc_id {
     int32_t host_pid;
     uint32_t exec_no;
     uint64_t start_ticks; /* field 22 of /proc/PID/stat: clock ticks (100/s) after boot */
 };
 
-/* Outcome (> 0) of whatever acts on a process that meanwhile exited, or whose pid now names another. */
+/* Outcome (> 0) of whatever acts on a process that meanwhile exited, or whose pid now names
+ * another. */
 #define PROC_GONE 1
 
 static inline bool proc_id_equal(const struct proc_id *a, const struct proc_id *b)
 {
-    return a->host_pid == b->host_pid && a->exec_no == b->exec_no && a->start_ticks == b->start_ticks;
+    return a->host_pid == b->host_pid && a->exec_no == b->exec_no &&
+           a->start_ticks == b->start_ticks;
 }
 
 /* ---- /proc/PID/maps ---- */
@@ -36,8 +38,9 @@ struct mapping {
     uint64_t inode;
     uint32_t dev_major, dev_minor;
     bool read, write, exec;
-    bool deleted;     /* the path ended in " (deleted)", which is cut off */
-    struct span path; /* points into the text; empty for anonymous memory; "[vdso]" and the like as is */
+    bool deleted; /* the path ended in " (deleted)", which is cut off */
+    struct span
+        path; /* points into the text; empty for anonymous memory; "[vdso]" and the like as is */
 };
 
 /* Parses one line. ret->path points into @line. 0, or -EBADMSG (then *ret is untouched). */
@@ -56,7 +59,8 @@ void maps_deinit(struct maps *m);
 /* The mapping that holds @address, or NULL. Points into @m. */
 const struct mapping *maps_find(const struct maps *m, uint64_t address);
 
-/* Reads @fd to its end or to a limit and parses it. 0 or -errno (also of the target's exit: -ESRCH). */
+/* Reads @fd to its end or to a limit and parses it. 0 or -errno (also of the target's exit:
+ * -ESRCH). */
 int maps_read(int fd, struct maps *ret);
 
 /* ---- /proc/PID/status, stat, cgroup, cmdline, uid_map ---- */
@@ -67,13 +71,13 @@ int maps_read(int fd, struct maps *ret);
 struct proc_status {
     char state; /* R S D T t Z X I */
     int32_t tgid, ppid;
-    uint32_t uid, gid;                  /* effective, in the reader's user namespace */
-    int32_t ns_pid[PROC_NS_DEPTH_MAX];  /* NSpid: outermost first */
-    size_t ns_depth;                    /* entries of ns_pid, at least 1 */
-    uint64_t signals_caught;            /* SigCgt, bit n-1 for signal n */
-    uint64_t rss_bytes;                 /* VmRSS, 0 for kernel threads and zombies */
+    uint32_t uid, gid;                 /* effective, in the reader's user namespace */
+    int32_t ns_pid[PROC_NS_DEPTH_MAX]; /* NSpid: outermost first */
+    size_t ns_depth;                   /* entries of ns_pid, at least 1 */
+    uint64_t signals_caught;           /* SigCgt, bit n-1 for signal n */
+    uint64_t rss_bytes;                /* VmRSS, 0 for kernel threads and zombies */
     uint32_t threads;
-    bool kernel_thread;                 /* no memory map: no VmSize line and not a zombie */
+    bool kernel_thread; /* no memory map: no VmSize line and not a zombie */
 };
 /* 0, or -EBADMSG when state, tgid, ppid or uid is not there (then *ret is untouched). */
 int proc_status_parse(struct span text, struct proc_status *ret);
@@ -91,23 +95,24 @@ struct proc_stat {
 /* 0, or -EBADMSG (then *ret is untouched). */
 int proc_stat_parse(struct span text, struct proc_stat *ret);
 
-/* A line of /proc/PID/cgroup: "4:memory:/a/b", and "0::/a/b" for version 2. Points into the text. */
+/* A line of /proc/PID/cgroup: "4:memory:/a/b", and "0::/a/b" for version 2. Points into the text.
+ */
 struct cgroup_line {
     uint64_t hierarchy;
     struct span controllers, path; /* path: without " (deleted)" */
 };
 /* Takes lines until one that is well formed; false at the end. */
 bool cgroup_take_line(struct span *text, struct cgroup_line *ret);
-/* The path that a person knows the process by: that of version 2, else systemd's, else the longest. "/"
- * where there is nothing better. Points into @text. */
+/* The path that a person knows the process by: that of version 2, else systemd's, else the longest.
+ * "/" where there is nothing better. Points into @text. */
 struct span cgroup_path(struct span text);
 
 #define PROC_CMDLINE_MAX_BYTES ((size_t)128 << 10)
 /* Takes the next argument of /proc/PID/cmdline, without its NUL; false at the end. */
 bool cmdline_take(struct span *text, struct span *ret);
 
-/* What @outside, an id as the reader of /proc/PID/uid_map (or gid_map) sees it, is called inside that user
- * namespace. -1 where it is not mapped. */
+/* What @outside, an id as the reader of /proc/PID/uid_map (or gid_map) sees it, is called inside
+ * that user namespace. -1 where it is not mapped. */
 int64_t id_map_inside(struct span text, uint32_t outside);
 
 /* The offset of CLOCK_BOOTTIME in /proc/PID/timens_offsets, in ns; 0 where there is none. */
@@ -115,11 +120,12 @@ int64_t timens_boottime_ns(struct span text);
 /* The same of CLOCK_MONOTONIC: what a process there reads is the host's plus this. */
 int64_t timens_monotonic_ns(struct span text);
 
-/* Reads and parses /proc/PID/stat. 0, PROC_GONE, or -errno. Thread: any; does not block for long. */
+/* Reads and parses /proc/PID/stat. 0, PROC_GONE, or -errno. Thread: any; does not block for long.
+ */
 int proc_read_stat(int proc_fd, int32_t host_pid, struct proc_stat *ret);
 int proc_read_status(int proc_fd, int32_t host_pid, struct proc_status *ret);
 /* Start time only. */
 int proc_read_start(int proc_fd, int32_t host_pid, uint64_t *ret_start_ticks);
-/* Pins the process @id was discovered as (start time is compared, the exec number is not). 0 and a pidfd
- * the caller owns; PROC_GONE; -errno. */
+/* Pins the process @id was discovered as (start time is compared, the exec number is not). 0 and a
+ * pidfd the caller owns; PROC_GONE; -errno. */
 int proc_open(int proc_fd, const struct proc_id *id, int *ret_pidfd);

@@ -73,6 +73,9 @@ export function usualJvms() {
     ];
 }
 
+// A start as flamed works it out from two clocks: never quite the same twice.
+const jittered = (jvm) => ({ ...jvm, start_time: jvm.start_time.replace(/\d{6}Z$/, String(Math.random()).slice(2, 8).padEnd(6, "0") + "Z") });
+
 // A profile in the json format. @shape: how much of it PriceTable.lookup takes.
 export function makeProfile({ pid, name = "com.acme.shop.Application", shape = 1, seconds = 60, event = "cpu", threads = true, id = "" }) {
     const frames = [], numbers = new Map(), stacks = [];
@@ -172,7 +175,7 @@ export class FakeServer {
         if (this.files[path])
             return this.send(response, 200, this.files[path].body, this.files[path].type);
         if (path === "/api/v1/jvms")
-            return this.send(response, 200, { jvms: this.jvms });
+            return this.send(response, 200, { jvms: this.jvms.map(jittered) });
         if (path.startsWith("/api/v1/jvms/"))
             return this.oneJvm(response, Number(path.slice(13)));
         if (path === "/api/v1/timeline")
@@ -198,7 +201,7 @@ export class FakeServer {
     oneJvm(response, pid) {
         const jvm = this.jvms.find((j) => j.pid === pid);
 
-        return jvm ? this.send(response, 200, jvm)
+        return jvm ? this.send(response, 200, jittered(jvm))
             : this.problem(response, 404, `process ${pid} is no JVM on this node`, "GET /api/v1/jvms lists the JVMs");
     }
 

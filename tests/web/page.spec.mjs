@@ -93,8 +93,10 @@ test("the node follows what happens, and a row keeps the focus", async () => {
     server.jvms.push(makeJvm(9999, { main: "com.acme.New", cpu_percent: 300 }));
     await page.getByRole("link", { name: "New" }).waitFor();
     assert.equal(await page.evaluate(() => document.activeElement.textContent), "Application");
+    await page.evaluate(() => { document.querySelector(".jvms tbody tr:nth-child(2)").dataset.kept = "1"; });
     server.jvms.pop();
     await page.getByRole("link", { name: "New" }).waitFor({ state: "detached" });
+    assert.equal(await page.locator("tr[data-kept]").count(), 1);
     await page.keyboard.press("Enter");
     await graphShown(page);
     await close(page);
@@ -124,6 +126,8 @@ test("a JVM: live graph, a range by mouse and keyboard, the link shows the same"
     await page.locator(".crumbs").filter({ hasText: crumbs.slice(-8) }).waitFor();
     await page.keyboard.press("l");
     await page.waitForURL((url) => !url.hash.includes("from="));
+    await page.waitForTimeout(2500);
+    assert.ok(await page.locator(".banner").isHidden());
     assert.equal(await page.getByRole("button", { name: "Live" }).getAttribute("aria-pressed"), "true");
     await close(page);
 });
@@ -206,6 +210,8 @@ test("a JVM that dies while watched, and a flamed that goes and comes back", asy
     const page = await open(`#/jvm/${ORDERS}`, { from: mine, allow: /404|Failed to load|ERR_/ });
 
     await graphShown(page);
+    mine.jvms[0] = { ...mine.jvms[0], start_time: "2026-11-21T03:00:00.000000000Z" };
+    await page.locator(".banner", { hasText: "another one has its process id" }).waitFor();
     mine.jvms = mine.jvms.filter(({ pid }) => pid !== ORDERS);
     await page.locator(".banner", { hasText: "This JVM has ended" }).waitFor();
     assert.equal(await page.getByRole("button", { name: "Live" }).getAttribute("aria-pressed"), "false");
