@@ -27,7 +27,7 @@
 #define SERVE_MHD_THREADS 2
 #define SERVE_LISTEN_MAX 16
 #define PATH_TEXT_MAX 128
-#define SERVE_CLOSING_MAX 64                    /* connections told to go, not gone yet */
+#define SERVE_CLOSING_MAX 256                   /* connections told to go, not gone yet */
 #define SERVE_HEAD_MAX_BYTES (32 * 1024)        /* of a request: its line and its headers */
 #define SERVE_CONNECTION_BYTES (128 * 1024)     /* the HTTP library's memory for one: both heads */
 #define SERVE_END_GRACE_NS (3 * NSEC_PER_SEC)   /* past its duration a capture is told to end */
