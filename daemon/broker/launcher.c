@@ -207,6 +207,7 @@ static int launcher_main(int socket)
 
     prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     prctl(PR_SET_NAME, "flamed-launcher");
+    signal(SIGPIPE, SIG_IGN); /* a result that nobody waits for any more must not end us */
     l.null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
     r = agents_memfd("flamed-attach", helper.p, helper.n, /* exec= */ true, &l.program_fd);
     if (r < 0 || l.null_fd < 0)
