@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the parts of the configuration share: the row of an option, and its value read from text.
+ * Only config*.c includes this. The table is in config.c, values in config_value.c, the command
+ * line with --help in config_flags.c, the file in config_yaml.c. Thread: one, at start.
+ */
+#pragma once
+
+#include "config.h"
+
+enum option_type {
+    OPTION_TEXT,
+    OPTION_LIST,   /* of texts; repeatable */
+    OPTION_CHOICE, /* one of `choices`, kept as its value */
+    OPTION_BOOL,   /* yes or no */
+    OPTION_NUMBER,
+    OPTION_SIZE,   /* bytes, with K, M or G */
+    OPTION_ACTION, /* a flag of the command line alone */
+};
+
+struct choice {
+    const char *name;
+    unsigned value;
+};
+
+struct option {
+    const char *name; /* key in the file; on the command line with '-' for '_' */
+    enum option_type type;
+    size_t offset;
+    uint64_t min, max;
+    const char *initial; /* default as a user would write it; lists: parted by blanks */
+    const char *unit;    /* what a value is: the placeholder in --help */
+    const char *help;
+    const struct choice *choices;
+    size_t choice_count;
+    bool flag_only; /* has no meaning in the file */
+};
+
+/* A set of options is a uint64_t with a bit for each row. */
+#define CONFIG_OPTIONS_MAX 64
+
+extern const struct option config_options[];
+extern const size_t config_option_count;
+
+/* Sets the member of @c that @o describes; a list grows. 0, -EINVAL (not a good value), -E2BIG
+ * (list is full) or -ENOMEM; no sentence. */
+int option_set(const struct option *o, struct span text, struct config *c);
+/* Makes of such an error a sentence, which says what a good value is; @shown_name names the option
+ * as its user wrote it. Returns @r. */
+int option_refuse(const struct option *o, const char *shown_name, const char *value, int r,
+                  struct error *err);
+/* Frees a text, empties a list; leaves what is no memory. */
+void option_clear(const struct option *o, struct config *c);
+bool option_differs(const struct option *o, const struct config *a, const struct config *b);
