@@ -36,7 +36,8 @@ async function problemOf(response) {
     }
 }
 
-async function ask(url, options) {
+// The answer itself, when it is a good one.
+export async function openAnswer(url, options) {
     let response;
 
     try {
@@ -52,11 +53,11 @@ async function ask(url, options) {
 }
 
 export async function getJson(path, params = {}, signal = undefined) {
-    return (await ask(apiUrl(path, params), { signal })).json();
+    return (await openAnswer(apiUrl(path, params), { signal })).json();
 }
 
 export async function getText(path, params = {}, signal = undefined) {
-    return (await ask(apiUrl(path, params), { signal })).text();
+    return (await openAnswer(apiUrl(path, params), { signal })).text();
 }
 
 // /readyz says what is missing with 503: that is an answer too.
@@ -76,7 +77,7 @@ export async function getReady(signal) {
 }
 
 export async function postJson(path, body = null) {
-    const response = await ask(path, {
+    const response = await openAnswer(path, {
         method: "POST", body: body ? JSON.stringify(body) : null,
         headers: body ? { "Content-Type": "application/json" } : {},
     });
@@ -86,7 +87,7 @@ export async function postJson(path, body = null) {
 }
 
 export async function deleteAt(path) {
-    await ask(path, { method: "DELETE" });
+    await openAnswer(path, { method: "DELETE" });
 }
 
 export const isAbort = (error) => error.name === "AbortError";

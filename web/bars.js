@@ -4,8 +4,11 @@
 import { element, setText } from "./dom.js";
 import { formatCount, formatSeconds, formatShare, formatTime, formatValue, plural } from "./format.js";
 import { KINDS } from "./kinds.js";
+import { packageColour } from "./packages.js";
 import { judgeQuality } from "./quality.js";
 import { nodeKind, nodeName } from "./tree.js";
+
+const PACKAGES_SHOWN = 10;
 
 export const KEYS = [
     ["← → ↑ ↓", "walk the frames"],
@@ -18,6 +21,7 @@ export const KEYS = [
     ["r", "reverse: what was running at the root, its callers above"],
     ["i", "icicle: the root at the top"],
     ["t", "table of methods"],
+    ["p", "colours by package, or by kind"],
     ["v", "widths by samples or by value, where they differ"],
     ["s", "sandwich: callers and callees of the method"],
     ["f h", "focus on the method, hide it"],
@@ -72,6 +76,23 @@ export class Legend {
             title: KINDS[kind].text, class: weights.has(kind) ? null : "absent",
         }, element("span", { class: "chip kind-" + KINDS[kind].id }), KINDS[kind].label + " ",
         element("span", { class: "num" }, formatShare(weights.get(kind) || 0, whole)))));
+    }
+    // @list of sumPackages().
+    showPackages(list, whole, theme) {
+        const shown = list.slice(0, PACKAGES_SHOWN);
+        const rest = list.slice(PACKAGES_SHOWN).reduce((sum, { weight }) => sum + weight, 0);
+        const entry = (name, weight, colour) => {
+            const chip = element("span", { class: "chip" });
+
+            chip.style.background = colour;
+            return element("li", {}, chip, element("bdi", {}, name), " ",
+                element("span", { class: "num" }, formatShare(weight, whole)));
+        };
+
+        this.root.replaceChildren(...shown.map(({ pack, weight }) =>
+            entry(pack || "no name known", weight, packageColour(pack, theme))),
+        ...rest ? [element("li", {}, `${formatCount(list.length - shown.length)} more `,
+            element("span", { class: "num" }, formatShare(rest, whole)))] : []);
     }
 }
 

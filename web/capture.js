@@ -8,7 +8,6 @@ import { button, emptyState, errorState } from "./notice.js";
 import { shortMain } from "./names.js";
 import { formatRoute } from "./route.js";
 
-const PROGRESS_SECONDS = 0.5;
 const LIST_SECONDS_CAPTURES = 4;
 const PAGE = 100;
 
@@ -26,7 +25,7 @@ export async function loadEvents(pid, signal) {
 }
 
 export class CaptureForm {
-    // @on: {started(capture), failed(error)}; @target: {pid} or {}
+    // @on: {started(capture, {seconds, threads})}; @target: {pid} or {}
     constructor(target, on) {
         this.target = target;
         this.on = on;
@@ -35,11 +34,13 @@ export class CaptureForm {
         this.event = element("select", { class: "tool" }, element("option", { value: "cpu" }, "CPU"));
         this.seconds = element("input", { class: "tool number", type: "number", min: "0.1", max: "3600", step: "any", value: "30" });
         this.hz = element("input", { class: "tool number", type: "number", min: "1", max: "10000", step: "any", value: "99" });
+        this.threads = element("input", { type: "checkbox" });
         this.startButton = element("button", { type: "submit", class: "tool primary" }, "Start");
         this.problem = element("p", { class: "form-problem", role: "alert", hidden: true });
         this.root = element("form", { class: "capture-form", "aria-label": "Start a capture", novalidate: true },
-            field("Event", this.event), field("Seconds", this.seconds), field("Samples per second", this.hz),
-            this.startButton, this.problem);
+            field("Event", this.event), field("Seconds", this.seconds), this.hzField = field("Samples per second", this.hz),
+            element("label", { class: "field" }, this.threads, "By thread"), this.startButton, this.problem);
+        this.event.addEventListener("change", () => this.eventChosen());
         this.root.addEventListener("submit", (event) => {
             event.preventDefault();
             this.submit();
@@ -54,65 +55,34 @@ export class CaptureForm {
             value: name, disabled: available === false, title: [description, reason].filter(Boolean).join(". "),
         }, (NAMES_OF_EVENTS[name] || name) + (available === false ? " (not here)" : ""))));
         this.event.value = value;
+        this.events = new Map(events.map((e) => [e.name, e]));
+        this.eventChosen();
+    }
+
+    // Events that are not taken by time have no rate.
+    eventChosen() {
+        const { default_hz: hz = 99 } = this.events.get(this.event.value) || {};
+
+        this.hzField.hidden = !hz;
+        if (hz && !this.hz.value)
+            this.hz.value = hz;
     }
 
     async submit() {
         this.startButton.disabled = true;
         this.problem.hidden = true;
         try {
+            const seconds = Number(this.seconds.value), threads = this.threads.checked;
+
             this.on.started(await postJson("api/v1/captures", {
-                ...this.target, event: this.event.value, seconds: Number(this.seconds.value), hz: Number(this.hz.value),
-            }));
+                ...this.target, event: this.event.value, seconds, ...threads ? { threads: 1 } : {},
+                ...this.hzField.hidden ? {} : { hz: Number(this.hz.value) },
+            }), { seconds, threads });
         } catch (error) {
             setText(this.problem, [error.message, error.remedy].filter(Boolean).join(". "));
             this.problem.hidden = false;
         }
         this.startButton.disabled = false;
-    }
-}
-
-// Follows a running capture until it ends.
-export class CaptureProgress {
-    // @on: {ended(capture)}
-    constructor(id, on) {
-        this.id = id;
-        this.on = on;
-        this.bar = element("progress", { max: "1", value: "0", "aria-label": "Progress of the capture" });
-        this.text = element("output", { class: "progress-text" });
-        this.stopButton = button("Stop", () => this.stopCapture(), { title: "End it now and keep what it has" });
-        this.root = element("div", { class: "progress" }, this.bar, this.text, this.stopButton);
-        this.end = repeat(PROGRESS_SECONDS, (signal) => this.load(signal));
-    }
-
-    async load(signal) {
-        let capture;
-
-        try {
-            capture = await getJson("api/v1/captures/" + this.id, {}, signal);
-        } catch (error) {
-            if (isAbort(error))
-                throw error;
-            setText(this.text, error.message);
-            if (error.status !== 404)
-                return;
-            capture = { id: this.id, state: "failed", failure: error.message };
-        }
-        this.bar.value = capture.progress || 0;
-        setText(this.text, `${plural(capture.samples || 0, "sample", "samples")} in ${formatSeconds(capture.seconds || 0)}`);
-        if (capture.state !== "running") {
-            this.end();
-            this.on.ended(capture);
-        }
-    }
-
-    async stopCapture() {
-        this.stopButton.disabled = true;
-        try {
-            await postJson(`api/v1/captures/${this.id}/stop`);
-        } catch (error) {
-            setText(this.text, error.message);
-            this.stopButton.disabled = false;
-        }
     }
 }
 

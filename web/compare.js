@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compare: two captures or ranges as one graph of what became more and less, and the biggest changes in words.
-// A side is a capture's id or "PID,FROM,TO" (an empty pid: the whole node), as the address keeps it.
+// Compare: two captures or ranges as one graph of what became more and less, or beside each other, and the biggest
+// changes in words.
 
 import { getJson, isAbort } from "./api.js";
 import { biggestChanges, diffTint, gainOf, joinProfiles } from "./diff.js";
 import { element, isNarrow } from "./dom.js";
-import { formatClock, formatMoment, formatSeconds, formatShare } from "./format.js";
+import { formatCount, formatShare } from "./format.js";
 import { KINDS } from "./kinds.js";
-import { shortMain, shortName } from "./names.js";
+import { shortName } from "./names.js";
 import { button, emptyState, errorState } from "./notice.js";
-import { openJson } from "./openjson.js";
 import { ProfilePanel } from "./panel.js";
+import { WINDOW_S, captureText, fetchSide, fixedSide, parseSide, rangeOf, rangeSide, targetGroups, targetParams,
+    timeChoices } from "./sides.js";
 import { paramsOfState, stateOfParams } from "./state.js";
 import { buildTree } from "./tree.js";
 
-const LATELY = [[60, "the last minute"], [300, "the last 5 min"], [900, "the last 15 min"]];
-const BEFORE = [[600, "10 min ago"], [3600, "1 h ago"], [14400, "4 h ago"]];
-const WINDOW_S = 60;
+const FEW_TO_COMPARE = 100;
+const SIDES = [["a", "Before"], ["b", "After"]];
 
 export function signedPoints(gain) {
     const points = gain * 100;
@@ -24,23 +24,52 @@ export function signedPoints(gain) {
     return (points > 0 ? "+" : points < 0 ? "−" : "") + Math.abs(points).toFixed(1) + "\u00a0pp";
 }
 
+// Chooses one side: what, and when.
+class SidePicker {
+    // @changed(side)
+    constructor(label, changed) {
+        const select = (name) => element("select", { class: "tool side-select", "aria-label": name, title: name,
+            onchange: () => changed(this.value()) });
+
+        this.what = select(`${label}: what`);
+        this.when = select(`${label}: when`);
+        this.root = element("div", { class: "field side" }, element("span", {}, label), this.what, this.when);
+    }
+
+    value() {
+        const what = this.what.value;
+
+        return what.endsWith(",") ? what + (this.when.value || timeChoices(",")[0][0]) : what;
+    }
+
+    fill(side, captures, jvms) {
+        const { capture, target } = parseSide(side);
+        const chosen = capture || (side ? target + "," : "");
+        const option = ([value, text]) => element("option", { value, selected: value === chosen }, text);
+        const groups = targetGroups(captures, jvms);
+        const isKnown = !chosen || groups.some(({ options }) => options.some(([value]) => value === chosen));
+
+        this.what.replaceChildren(option(["", "Choose …"]),
+            ...isKnown ? [] : [option([chosen, capture ? `capture ${capture.slice(0, 8)}` : `pid ${target}`])],
+            ...groups.map(({ label, options }) => element("optgroup", { label }, ...options.map(option))));
+        this.when.hidden = Boolean(capture) || !side;
+        this.when.replaceChildren(...timeChoices(side).map(([value, text]) => element("option", { value }, text)));
+        this.when.value = side.slice(side.indexOf(",") + 1);
+    }
+}
+
 export class CompareView {
     constructor(app, params) {
         this.app = app;
         this.params = params;
-        this.a = params.get("a") || "";
-        this.b = params.get("b") || "";
+        this.sides = { a: params.get("a") || "", b: params.get("b") || "" };
         this.pid = params.get("pid") || "";
         this.panel = new ProfilePanel({ state: () => this.keep(), describe: (tree, node) => this.describe(tree, node) },
             { title: false, thread: "", facts: false, icicle: isNarrow() });
         this.panel.setTint(diffTint);
-        this.selects = ["a", "b"].map((side) => element("select", {
-            class: "tool side-select", "aria-label": side === "a" ? "Before" : "After",
-            onchange: () => this.choose(side, this.selects[side === "a" ? 0 : 1].value),
-        }));
-        this.strip = element("div", { class: "bar sub" },
-            element("label", { class: "field side" }, "Before", this.selects[0]),
-            element("label", { class: "field side" }, "After", this.selects[1]),
+        this.pickers = Object.fromEntries(SIDES.map(([name, label]) =>
+            [name, new SidePicker(label, (side) => this.choose(name, side))]));
+        this.strip = element("div", { class: "bar sub" }, this.pickers.a.root, this.pickers.b.root,
             button("Swap", () => this.swap(), { title: "Before becomes after" }),
             element("span", { class: "diff-key" }, element("span", { class: "swatch less" }), "less",
                 element("span", { class: "swatch more" }), "more"));
@@ -50,26 +79,23 @@ export class CompareView {
     }
 
     async start() {
-        const controller = this.controller = new AbortController();
+        const { signal } = this.controller = new AbortController();
 
         this.setTheme(this.app.theme);
         this.app.setCrumbs([{ text: "Compare" }]);
         this.content.replaceChildren(emptyState("Loading …"));
         try {
             const [captures, { jvms }] = await Promise.all([
-                getJson("api/v1/captures", { limit: 100 }, controller.signal).catch((error) => {
+                getJson("api/v1/captures", { limit: 100 }, signal).catch((error) => {
                     if (isAbort(error))
                         throw error;
                     return { captures: [] };
                 }),
-                getJson("api/v1/jvms", {}, controller.signal)]);
+                getJson("api/v1/jvms", {}, signal)]);
 
             this.captures = captures.captures.filter(({ state }) => state === "done");
             this.jvms = jvms;
-            if (this.pid && !this.b)
-                this.b = `${this.pid},-${WINDOW_S}s,`;
-            this.guess();
-            this.fillSelects();
+            await this.guess(signal);
             await this.load();
         } catch (error) {
             if (!isAbort(error))
@@ -85,129 +111,116 @@ export class CompareView {
         this.panel.setTheme(theme);
     }
 
-    // With one side chosen, the other is the same process earlier, where something of it is stored.
-    guess() {
-        if (this.a || !this.b)
-            return;
-        const b = this.captures.find(({ id }) => id === this.b);
-        const pid = b ? ((b.processes || [])[0] || {}).pid : Number(this.b.split(",")[0]);
-        const earlier = this.captures.find((c) => c.id !== this.b && (c.processes || []).some((p) => p.pid === pid) &&
-            (!b || Date.parse(c.start) < Date.parse(b.start)));
-
-        this.a = earlier ? earlier.id : pid && !b ? `${pid},-${600 + WINDOW_S}s,-600s` : "";
-    }
-
     // ---- sides ----
 
-    options(chosen) {
-        const option = (value, text) => element("option", { value, selected: value === chosen }, text);
-        const groups = [option("", "Choose …")];
-        const known = new Set([""]);
-        const group = (label, list) => {
-            if (!list.length)
-                return;
-            groups.push(element("optgroup", { label }, ...list.map(([value, text]) => {
-                known.add(value);
-                return option(value, text);
-            })));
-        };
+    // With one side chosen, the other is the same process earlier: an older capture, or the oldest minute that is
+    // recorded.
+    async guess(signal) {
+        const { sides } = this;
 
-        group("Captures", this.captures.map((c) => [c.id, this.captureText(c)]));
-        for (const jvm of [...this.jvms].sort((x, y) => y.cpu_percent - x.cpu_percent).slice(0, 20))
-            group(`${shortMain(jvm.main || "(unnamed)")} (${jvm.pid})`, [
-                ...LATELY.map(([s, text]) => [`${jvm.pid},-${s}s,`, text]),
-                ...BEFORE.map(([s, text]) => [`${jvm.pid},-${s + WINDOW_S}s,-${s}s`, "a minute, " + text])]);
-        group("Whole node", [...LATELY.map(([s, text]) => [`,-${s}s,`, text]),
-            ...BEFORE.map(([s, text]) => [`,-${s + WINDOW_S}s,-${s}s`, "a minute, " + text])]);
-        if (!known.has(chosen))
-            groups.splice(1, 0, option(chosen, this.sideText(chosen)));
-        return groups;
+        if (this.pid && !sides.b)
+            sides.b = `${this.pid},-${WINDOW_S}s,`;
+        if (sides.a || !sides.b)
+            return;
+        const { target } = parseSide(sides.b);
+        const b = this.captures.find(({ id }) => id === sides.b);
+        const pid = b ? ((b.processes || [])[0] || {}).pid : Number(target);
+        const earlier = this.captures.find((c) => c.id !== sides.b && (c.processes || []).some((p) => p.pid === pid) &&
+            (!b || Date.parse(c.start) < Date.parse(b.start)));
+
+        sides.a = earlier ? earlier.id : b ? "" : await this.oldestMinute(target, signal);
     }
 
-    captureText(c) {
-        const [process] = c.processes || [];
+    async oldestMinute(target, signal) {
+        const { oldest } = await getJson("api/v1/timeline", { ...targetParams(target), buckets: 1 }, signal);
+        const from = Date.parse(oldest);
 
-        return `${process ? shortMain(process.name) : "node"} · ${formatMoment(Date.parse(c.start))} · ` +
-            `${formatSeconds(c.seconds)} · ${c.event}`;
+        return oldest ? rangeSide(target, { from, to: from + WINDOW_S * 1000 }) : "";
     }
 
-    sideText(side) {
-        if (!side.includes(","))
-            return `capture ${side.slice(0, 8)}`;
-        const [pid, from, to] = side.split(",");
-        const time = (text) => (/^-/.test(text) ? text : text ? formatClock(Date.parse(text)) : "now");
-
-        return `${pid ? "pid " + pid : "node"} · ${time(from)} – ${time(to)}`;
-    }
-
-    fillSelects() {
-        this.selects[0].replaceChildren(...this.options(this.a));
-        this.selects[1].replaceChildren(...this.options(this.b));
-    }
-
-    choose(side, value) {
-        this[side] = value;
-        this.keep();
+    choose(name, side) {
+        this.sides[name] = side;
         this.load();
     }
 
     swap() {
-        [this.a, this.b] = [this.b, this.a];
-        this.fillSelects();
-        this.keep();
+        this.sides = { a: this.sides.b, b: this.sides.a };
         this.load();
     }
 
-    async fetchSide(side, signal) {
-        if (!side.includes(","))
-            return openJson(await getJson(`api/v1/captures/${side}/profile`, { format: "json" }, signal));
-        const [pid, from, to] = side.split(",");
-
-        return openJson(await getJson("profile", { pid, from, to, format: "json" }, signal));
-    }
-
     async load() {
+        const { sides } = this;
         const { signal } = this.controller;
+        const turn = this.turn = {};
 
-        if (!this.a || !this.b) {
+        for (const [name] of SIDES) {
+            sides[name] = fixedSide(sides[name]);
+            this.pickers[name].fill(sides[name], this.captures, this.jvms);
+        }
+        this.keep();
+        if (!sides.a || !sides.b) {
             this.content.replaceChildren(emptyState("Choose what to compare.",
-                "Two captures, or a process now and some time ago. Shares are compared, so that their lengths may differ."));
+                "Two captures, JVMs or pods, or one of them now and some time ago. Shares are compared, so that the " +
+                "lengths may differ."));
             return;
         }
         this.root.setAttribute("aria-busy", "true");
-        try {
-            const [before, after] = await Promise.all([this.fetchSide(this.a, signal), this.fetchSide(this.b, signal)]);
+        const [before, after] = await Promise.allSettled([fetchSide(sides.a, signal), fetchSide(sides.b, signal)]);
 
-            this.show(before, after);
-        } catch (error) {
-            if (!isAbort(error))
-                this.content.replaceChildren(errorState(error));
-        } finally {
-            this.root.removeAttribute("aria-busy");
-        }
+        if (turn !== this.turn || signal.aborted)
+            return; // something else was chosen meanwhile
+        this.root.removeAttribute("aria-busy");
+        if (before.status === "fulfilled" && after.status === "fulfilled")
+            this.show(before.value, after.value);
+        else
+            this.fail(before.reason ? "a" : "b", before.reason || after.reason);
+    }
+
+    fail(name, error) {
+        const { target, capture } = parseSide(this.sides[name]);
+        const label = name === "a" ? "before" : "after";
+
+        this.before = null;
+        this.content.replaceChildren(errorState(
+            Object.assign(new Error(`There is nothing to show for “${label}”: ${error.message}`), { remedy: error.remedy }),
+            ...capture ? [] : [button("Take the oldest minute that is recorded", async () => {
+                const side = await this.oldestMinute(target, this.controller.signal).catch(() => "");
+
+                if (side)
+                    this.choose(name, side);
+            })]));
     }
 
     // ---- what came out ----
 
     show(before, after) {
-        const joined = joinProfiles(before, after);
-
         this.before = before;
         this.after = after;
-        this.panel.setProfile(joined);
-        this.panel.setState(this.panel.state || stateOfParams(this.params, this.panel.defaults));
+        this.panel.setProfile(joinProfiles(before, after));
+        if (!this.panel.state)
+            this.panel.setState(stateOfParams(this.params, this.panel.defaults));
         this.fillChanges();
         this.content.replaceChildren(this.changes, this.panel.root);
     }
 
+    sideText(name) {
+        const { capture, target } = parseSide(this.sides[name]);
+        const stored = this.captures.find(({ id }) => id === capture);
+        const { from, to } = rangeOf(this.sides[name]);
+
+        return stored ? captureText(stored) : capture ? "" : `${((to - from) / 1000).toFixed(0)} s of ` +
+            (target ? targetParams(target).pod || `pid ${target}` : "the node");
+    }
+
     fillChanges() {
         const list = biggestChanges(buildTree(this.panel.source));
-        const few = [this.before, this.after].some(({ quality }) => quality.samples < 100);
+        const few = [this.before, this.after].some(({ quality }) => quality.samples < FEW_TO_COMPARE);
+        const facts = SIDES.map(([name, label], i) => `${label}: ${this.sideText(name)}, ` +
+            `${formatCount([this.before, this.after][i].quality.samples)} samples.`);
 
         this.changes.hidden = false;
         this.changes.replaceChildren(element("h2", {}, "Biggest changes"),
-            element("p", { class: "quiet" }, `${this.before.quality.samples} samples before, ` +
-                `${this.after.quality.samples} after. Percentage points (pp) of all samples that ran the method itself.` +
+            element("p", { class: "quiet" }, facts.join(" ") + " Changes in percentage points (pp) of all samples that ran the method itself." +
                 (few ? " So few samples tell little: small changes may be chance." : "")),
             list.length ? element("ol", {}, ...list.map((change) => this.changeRow(change)))
                 : element("p", {}, "Nothing changed by more than 0.05 percentage points."));
@@ -230,10 +243,11 @@ export class CompareView {
     }
 
     keep() {
-        const params = this.panel.state ? paramsOfState(this.panel.state, this.panel.defaults) : new URLSearchParams();
+        const params = this.panel.state ? paramsOfState(this.panel.state, this.panel.defaults) : new URLSearchParams(this.params);
 
-        params.set("a", this.a);
-        params.set("b", this.b);
+        params.delete("pid");
+        for (const [name] of SIDES)
+            params.set(name, this.sides[name]);
         this.app.replaceParams(params);
     }
 

@@ -1,19 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
-// The flame graph as a part of a page: a canvas that scrolls, zooms and takes keys. It knows a tree and how to
-// look at it, and tells its owner what happens through callbacks.
+// The flame graph as a part of a page: a canvas that scrolls and zooms. It knows a tree and how to look at it, and
+// tells its owner what happens through callbacks.
 
 import { copyText, element } from "./dom.js";
 import { ROW_HEIGHT, Looks, drawTree, measureFont } from "./draw.js";
+import { GraphInput } from "./graphinput.js";
 import { paletteOf } from "./colors.js";
 import { findNode, nameNode } from "./state.js";
-import { isWithin, levelsBelow, neighbour, nodeAt, nodeName, widestChild } from "./tree.js";
+import { levelsBelow, nodeName } from "./tree.js";
 
 const ZOOM_MS = 120;
-const CLICK_SLOP = 4; // CSS pixels that a click may move
 const REVEAL_WIDTH = 12; // CSS pixels that a frame gets when it is brought into sight
 const PRINT_WIDTH = 1060;
-const GRAPH_KEYS = ["ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight", "Enter", " ", "+", "-", "c"];
 const CANVAS_MAX = 8192; // CSS pixels of height when printing
+
+let isListening = false;
+
+// Once for the page: what is shown is printed, and what is shown no longer can be forgotten.
+function listenToPrinting() {
+    const print = (start) => document.querySelectorAll(".graph").forEach((root) => root.flameGraph.print(start));
+
+    if (isListening)
+        return;
+    isListening = true;
+    addEventListener("beforeprint", () => print(true));
+    addEventListener("afterprint", () => print(false));
+}
 
 export class Graph {
     // @on: {hover(node, event, graph), focus(node, graph), zoom(node, graph), menu(node, {x, y}, graph),
@@ -43,24 +55,11 @@ export class Graph {
         this.target = this.view; // where the view moves to
         this.width = this.height = 0;
         this.fromEnd = 0; // how far a flame graph is scrolled up from its root
-        this.listen();
-    }
-
-    listen() {
-        const { root } = this;
-
-        new ResizeObserver(() => this.resize()).observe(root);
-        root.addEventListener("scroll", () => this.scrolled());
-        root.addEventListener("pointermove", (e) => this.pointerMoved(e));
-        root.addEventListener("pointerleave", () => this.setHover(-1));
-        root.addEventListener("pointerdown", (e) => { this.pressed = { x: e.clientX, y: e.clientY }; });
-        root.addEventListener("click", (e) => this.clicked(e));
-        root.addEventListener("dblclick", (e) => this.doubleClicked(e));
-        root.addEventListener("contextmenu", (e) => this.menuAsked(e));
-        root.addEventListener("wheel", (e) => this.wheeled(e), { passive: false });
-        root.addEventListener("keydown", (e) => this.keyed(e));
-        addEventListener("beforeprint", () => this.print(true));
-        addEventListener("afterprint", () => this.print(false));
+        this.input = new GraphInput(this);
+        new ResizeObserver(() => this.resize()).observe(this.root);
+        this.root.addEventListener("scroll", () => this.scrolled());
+        this.root.flameGraph = this;
+        listenToPrinting();
     }
 
     // ---- what is shown ----
@@ -95,6 +94,13 @@ export class Graph {
 
     setMatched(matched) {
         this.matched = matched;
+        this.redraw();
+    }
+
+    setTint(tint) {
+        if (tint === this.tint)
+            return;
+        this.tint = tint;
         this.redraw();
     }
 
@@ -330,93 +336,31 @@ export class Graph {
         this.resize();
     }
 
-    // ---- pointer ----
-
-    nodeUnder(event) {
-        if (!this.tree)
-            return -1;
-        const box = this.layer.getBoundingClientRect();
-        const y = event.clientY - box.top, x = event.clientX - box.left;
-
-        if (x < 0 || x >= this.width || y < 0 || y >= this.height)
-            return -1;
-        const depth = this.icicle ? Math.floor((y + this.top) / ROW_HEIGHT)
-            : Math.floor((this.full - this.top - y) / ROW_HEIGHT);
-
-        return nodeAt(this.tree, depth, this.view.x0 + x / this.width * (this.view.x1 - this.view.x0));
-    }
+    // ---- what a person does with it, by mouse or keyboard ----
 
     setHover(node, event) {
-        if (node !== this.hover) {
-            this.hover = node;
-            if (this.tree)
-                this.place(this.hoverMark, node);
-        }
+        this.markHover(node);
         this.on.hover(node, event, this);
     }
 
-    pointerMoved(event) {
-        if (event.pointerType === "touch")
+    markHover(node) {
+        if (node === this.hover)
             return;
-        const node = this.nodeUnder(event);
-
-        this.root.classList.toggle("over-frame", node >= 0);
-        this.setHover(node, event);
+        this.hover = node;
+        if (this.tree)
+            this.place(this.hoverMark, node);
     }
 
-    clicked(event) {
-        const node = this.nodeUnder(event);
-        const moved = this.pressed &&
-            Math.hypot(event.clientX - this.pressed.x, event.clientY - this.pressed.y) > CLICK_SLOP;
-
-        if (node < 0 || moved)
-            return;
-        // A finger cannot hover: its first tap tells, its second one zooms.
-        const tells = event.pointerType === "touch" && node !== this.focus;
-
-        this.setFocus(node, { scroll: false });
-        if (!tells)
-            this.zoom(node);
-    }
-
-    menuAsked(event) {
-        const byKey = event.button !== 2 && !event.clientX;
-        const node = byKey ? this.focus : this.nodeUnder(event);
-        const box = (byKey ? this.focusMark : this.root).getBoundingClientRect();
-
-        if (!this.tree)
-            return;
-        event.preventDefault();
-        this.on.menu(Math.max(node, 0), byKey ? { x: box.left, y: box.bottom }
-            : { x: event.clientX, y: event.clientY }, this);
-    }
-
-    async doubleClicked(event) {
-        const node = this.nodeUnder(event);
-
-        if (node > 0)
-            await this.copy(node);
+    markFocus(node) {
+        this.focus = node;
+        if (this.tree)
+            this.place(this.focusMark, node);
     }
 
     async copy(node) {
         const name = nodeName(this.tree, node);
 
         this.on.copied(await copyText(name), name);
-    }
-
-    wheeled(event) {
-        if (!this.tree)
-            return;
-        if (event.ctrlKey) {
-            const box = this.layer.getBoundingClientRect();
-            const at = (event.clientX - box.left) / this.width;
-
-            event.preventDefault();
-            this.stretch(Math.exp(Math.max(-1, Math.min(1, event.deltaY / 200))), at);
-        } else if (Math.abs(event.deltaX) > Math.abs(event.deltaY) && this.canGoBack()) {
-            event.preventDefault();
-            this.pan(event.deltaX / this.width);
-        }
     }
 
     stretch(factor, at) {
@@ -445,14 +389,11 @@ export class Graph {
         this.on.zoom(this.zoomNode, this);
     }
 
-    // ---- keyboard ----
-
     setFocus(node, { scroll = true } = {}) {
         this.focus = node;
         if (scroll && node >= 0)
             this.reveal(node);
-        if (this.tree)
-            this.place(this.focusMark, node);
+        this.markFocus(node);
         this.on.focus(node, this);
     }
 
@@ -472,61 +413,5 @@ export class Graph {
             this.zoom(0);
         }
         this.scrollToLevel(tree.depth[node]);
-    }
-
-    walk(direction) {
-        const { tree } = this;
-        const from = this.focus;
-        let to = -1;
-
-        if (from < 0) {
-            to = this.zoomNode;
-        } else if (direction === "deeper") {
-            to = this.childInView(from);
-        } else if (direction === "outer") {
-            to = from > 0 ? tree.parent[from] : -1;
-        } else {
-            to = neighbour(tree, from, direction === "left" ? -1 : 1);
-            if (to >= 0 && !isWithin(tree, to, this.zoomNode))
-                to = -1;
-        }
-        if (to >= 0)
-            this.setFocus(to);
-    }
-
-    // On the way to the zoomed frame that way, else the widest child.
-    childInView(node) {
-        const { tree, zoomNode } = this;
-
-        if (node === zoomNode || !isWithin(tree, zoomNode, node))
-            return widestChild(tree, node);
-        let i = zoomNode;
-
-        while (tree.parent[i] !== node)
-            i = tree.parent[i];
-        return i;
-    }
-
-    takesKey(key) {
-        return GRAPH_KEYS.includes(key);
-    }
-
-    keyed(event) {
-        const { key } = event;
-
-        if (!this.tree || event.ctrlKey || event.metaKey || event.altKey || !this.takesKey(key))
-            return;
-        const up = this.icicle ? "outer" : "deeper", down = this.icicle ? "deeper" : "outer";
-        const moves = { ArrowUp: up, ArrowDown: down, ArrowLeft: "left", ArrowRight: "right" };
-
-        event.preventDefault();
-        if (moves[key])
-            this.walk(moves[key]);
-        else if (key === "+" || key === "-")
-            this.stretch(key === "+" ? 0.7 : 1 / 0.7, 0.5);
-        else if (key !== "c")
-            this.zoom(Math.max(this.focus, 0));
-        else if (this.focus > 0)
-            this.copy(this.focus);
     }
 }

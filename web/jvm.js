@@ -2,10 +2,13 @@
 // One JVM, or the whole node: what it spends CPU time on, the flame graph of now or of a range, its captures.
 
 import { getJson, isAbort, repeat } from "./api.js";
-import { CaptureForm, CaptureList, CaptureProgress, downloadItems } from "./capture.js";
+import { CaptureList, downloadItems } from "./capture.js";
+import { CaptureSlot } from "./captureslot.js";
 import { openTimeline } from "./categories.js";
+import { openCompareMenu } from "./comparemenu.js";
 import { element, isNarrow, setText } from "./dom.js";
 import { formatBytes, formatClock, formatCount, formatMoment, formatSeconds, formatShare } from "./format.js";
+import { LiveTable } from "./livetable.js";
 import { openMenu } from "./menu.js";
 import { shortMain } from "./names.js";
 import { isProfilable, isSameJvm, mainOf, placeOf, shortVersion } from "./node.js";
@@ -13,6 +16,7 @@ import { button, emptyState, errorState } from "./notice.js";
 import { openJson } from "./openjson.js";
 import { ProfilePanel } from "./panel.js";
 import { formatRoute } from "./route.js";
+import { WINDOW_S, endOfRange, rangeSide } from "./sides.js";
 import { paramsOfState, stateOfParams } from "./state.js";
 import { Timeline } from "./timeline.js";
 
@@ -22,7 +26,7 @@ const TIMELINE_BUCKETS = 240;
 const LIVE_SECONDS = 3;
 const LIVE_SPANS = [[10, "10 s"], [60, "1 min"], [300, "5 min"]];
 const TIMELINE_SPANS = [[60, "1 min"], [300, "5 min"], [600, "10 min"], [3600, "1 h"]];
-const MERGE_MARGIN_MS = 1;
+const TABS = ["graph", "top", "captures"];
 
 export class JvmView {
     // @app: {setCrumbs(list), pushParams(params), replaceParams(params), banner, theme}; @argument: a pid or "node".
@@ -37,10 +41,12 @@ export class JvmView {
         this.range = params.has("from") ? { from: Date.parse(params.get("from")), to: Date.parse(params.get("to")) } : null;
         if (this.range && !(this.range.to > this.range.from))
             this.range = null;
-        this.tab = params.get("tab") === "captures" ? "captures" : "graph";
+        this.tab = TABS.includes(params.get("tab")) ? params.get("tab") : "graph";
         this.panel = new ProfilePanel({ state: () => this.keep() }, { title: false, thread: "", icicle: isNarrow() });
         this.timeline = new Timeline({ range: (range) => this.chooseRange(range) });
         this.list = new CaptureList(this.target, {}, "Start one above: it stays here when it is done.");
+        this.liveTable = new LiveTable(this.target, { pick: (name) => this.findMethod(name) });
+        this.captureSlot = new CaptureSlot(this.target);
         this.build();
     }
 
@@ -57,17 +63,19 @@ export class JvmView {
         this.liveButton = button("Live", () => this.toggleLive(), { "aria-pressed": "false", title: "Follow what happens now (l)" });
         this.liveSelect = select(LIVE_SPANS, this.liveSpan, "How much the live flame graph looks back", (s) => this.setLiveSpan(s));
         this.spanSelect = select(TIMELINE_SPANS, this.span, "How much the timeline shows", (s) => this.setSpan(s));
-        this.captureButton = button("Capture …", () => this.toggleForm(), { "aria-expanded": "false", title: "Start a capture (x)" });
-        this.capturesButton = button("Captures", () => this.setTab(this.tab === "captures" ? "graph" : "captures"), {
+        this.topButton = button("Top", () => this.toggleTab("top"), {
+            "aria-pressed": "false", title: "The hottest methods of the last 2 seconds, again and again (o)" });
+        this.capturesButton = button("Captures", () => this.toggleTab("captures"), {
             "aria-pressed": "false", title: "Stored captures (w)" });
         this.downloadButton = button("Download", () => this.download(), { "aria-haspopup": "menu" });
-        this.compareLink = element("a", { class: "tool", href: "#/compare" }, "Compare");
+        this.compareButton = button("Compare …", () => this.compareMenu(), { "aria-haspopup": "menu",
+            title: "With another time, JVM or capture" });
         this.strip = element("div", { class: "bar sub" }, this.facts, element("div", { class: "tools" },
-            this.liveButton, this.liveSelect, this.captureButton, this.capturesButton, this.downloadButton, this.compareLink));
-        this.formSlot = element("div", { class: "form-slot", hidden: true });
+            this.liveButton, this.liveSelect, this.topButton, this.captureSlot.opener, this.capturesButton, this.compareButton,
+            this.downloadButton));
         this.timeline.head.append(this.spanSelect);
         this.content = element("div", { class: "content" });
-        this.root = element("div", { class: "view" }, this.strip, this.formSlot, this.timeline.root, this.content);
+        this.root = element("div", { class: "view" }, this.strip, this.captureSlot.root, this.timeline.root, this.content);
     }
 
     start() {
@@ -89,8 +97,8 @@ export class JvmView {
             if (end)
                 end();
         this.list.stop();
-        if (this.progress)
-            this.progress.end();
+        this.liveTable.stop();
+        this.captureSlot.stop();
         if (this.rangeLoad)
             this.rangeLoad.abort();
     }
@@ -178,7 +186,12 @@ export class JvmView {
     }
 
     chooseRange(range) {
+        if (range && this.comparesWith) {
+            this.compare(rangeSide(this.sideTarget(), range));
+            return;
+        }
         this.range = range;
+        this.pickOther(null);
         this.crumbs();
         if (!range) {
             this.keep({ push: true });
@@ -197,7 +210,7 @@ export class JvmView {
         const iso = (ms) => new Date(ms).toISOString();
 
         if (this.range)
-            return { ...this.target, from: iso(this.range.from), to: iso(this.range.to + MERGE_MARGIN_MS) };
+            return { ...this.target, from: iso(this.range.from), to: iso(endOfRange(this.range)) };
         return { ...this.target, from: `-${this.liveSpan}s` };
     }
 
@@ -241,7 +254,7 @@ export class JvmView {
         this.isLive = on && !this.gone;
         this.liveButton.setAttribute("aria-pressed", this.isLive);
         this.liveSelect.hidden = !this.isLive;
-        if (this.isLive)
+        if (this.isLive && this.tab === "graph")
             this.stopLive = repeat(LIVE_SECONDS, (signal) => this.loadLive(signal));
     }
 
@@ -280,7 +293,7 @@ export class JvmView {
         this.hasProfile = false;
         if (this.tab !== "graph")
             return;
-        const actions = [button("Start a capture", () => this.toggleForm(true))];
+        const actions = [button("Start a capture", () => this.captureSlot.toggle(true))];
 
         if (this.range)
             actions.push(button("Go live", () => this.resumeLive()));
@@ -288,6 +301,17 @@ export class JvmView {
     }
 
     // ---- captures ----
+
+    toggleTab(tab) {
+        this.setTab(this.tab === tab ? "graph" : tab);
+    }
+
+    // A method of the live table, in the flame graph.
+    findMethod(name) {
+        this.setTab("graph");
+        if (this.panel.state)
+            this.panel.pickMethod(name);
+    }
 
     setTab(tab) {
         if (tab === this.tab)
@@ -298,43 +322,57 @@ export class JvmView {
     }
 
     showTab() {
-        const isList = this.tab === "captures";
+        const { tab } = this;
 
-        this.capturesButton.setAttribute("aria-pressed", isList);
+        this.capturesButton.setAttribute("aria-pressed", tab === "captures");
+        this.topButton.setAttribute("aria-pressed", tab === "top");
         this.list.stop();
-        if (isList)
+        this.liveTable.stop();
+        this.setLive(this.isLive);
+        if (tab === "captures")
             this.list.start();
-        this.content.replaceChildren(isList ? this.list.root : this.hasProfile ? this.panel.root
-            : emptyState("Collecting samples …"));
+        else if (tab === "top")
+            this.liveTable.start();
+        this.content.replaceChildren(tab === "captures" ? this.list.root : tab === "top" ? this.liveTable.root
+            : this.hasProfile ? this.panel.root : emptyState("Collecting samples …"));
     }
 
-    toggleForm(open = this.formSlot.hidden) {
-        if (this.progress)
-            return;
-        this.formSlot.hidden = !open;
-        this.captureButton.setAttribute("aria-expanded", open);
-        if (!open)
-            return;
-        this.form = this.form || new CaptureForm(this.target, { started: (capture) => this.captureStarted(capture) });
-        this.formSlot.replaceChildren(this.form.root);
-        this.form.seconds.focus();
-        this.form.seconds.select();
+    // ---- compare ----
+
+    sideTarget() {
+        return this.isNode ? "" : this.pid;
     }
 
-    captureStarted({ id }) {
-        this.progress = new CaptureProgress(id, { ended: (capture) => this.captureEnded(capture) });
-        this.formSlot.replaceChildren(this.progress.root);
-        this.formSlot.hidden = false;
+    // What is looked at now: the range, or the last minute.
+    shownRange() {
+        const now = Date.now();
+
+        return this.range || { from: now - WINDOW_S * 1000, to: now };
     }
 
-    captureEnded(capture) {
-        this.progress = null;
-        if (capture.state === "done") {
-            location.hash = formatRoute("capture", capture.id);
-            return;
-        }
-        this.formSlot.replaceChildren(errorState(new Error("The capture failed: " + (capture.failure || "no reason is known")),
-            button("Try again", () => this.toggleForm(true)), button("Close", () => { this.formSlot.hidden = true; })));
+    compareMenu() {
+        const shown = this.shownRange();
+
+        openCompareMenu(this.compareButton, shown, this.timeline.data ? this.timeline.data.oldest : 0, {
+            range: (range) => this.compare(rangeSide(this.sideTarget(), range)), drag: () => this.pickOther(shown),
+            other: () => this.compare(""),
+        });
+    }
+
+    // The next range that is chosen is what @shown is compared with; null: not.
+    pickOther(shown) {
+        this.comparesWith = shown;
+        this.timeline.setPrompt(shown ? "Drag over the time to compare with, or move there with ← → and press Enter." : "");
+        if (shown)
+            this.timeline.plot.focus();
+        else
+            this.timeline.setRange(this.range);
+    }
+
+    compare(a) {
+        const b = rangeSide(this.sideTarget(), this.comparesWith || this.shownRange());
+
+        location.hash = formatRoute("compare", "", { a, b });
     }
 
     async download() {
@@ -362,9 +400,6 @@ export class JvmView {
         put("span", this.span !== 300 && this.span);
         put("live", this.liveSpan !== 60 && this.liveSpan);
         put("tab", this.tab !== "graph" && this.tab);
-        this.compareLink.href = formatRoute("compare", "", this.range ? {
-            b: [this.isNode ? "" : this.pid, params.get("from"), params.get("to")].join(","),
-        } : { pid: this.pid });
         if (push)
             this.app.pushParams(params);
         else
@@ -374,15 +409,17 @@ export class JvmView {
     keyed(event) {
         const actions = {
             l: () => this.toggleLive(),
-            x: () => this.toggleForm(),
-            w: () => this.setTab(this.tab === "captures" ? "graph" : "captures"),
+            x: () => this.captureSlot.toggle(),
+            w: () => this.toggleTab("captures"),
+            o: () => this.toggleTab("top"),
         };
 
-        if (event.key === "Escape" && !this.formSlot.hidden && !this.progress) {
-            this.toggleForm(false);
-            this.captureButton.focus();
+        if (event.key === "Escape" && this.comparesWith) {
+            this.pickOther(null);
             return true;
         }
+        if (event.key === "Escape" && this.captureSlot.escaped())
+            return true;
         if (event.target.closest("input, select, textarea"))
             return false;
         if (actions[event.key]) {
@@ -391,107 +428,5 @@ export class JvmView {
             return true;
         }
         return this.tab === "graph" && this.hasProfile && this.panel.keyed(event);
-    }
-}
-
-// A stored capture by itself.
-export class CaptureView {
-    constructor(app, id, params) {
-        this.app = app;
-        this.id = id;
-        this.params = params;
-        this.panel = new ProfilePanel({
-            state: (state) => app.replaceParams(paramsOfState(state, this.panel.defaults)),
-        }, { title: false, thread: "", icicle: isNarrow() });
-        this.facts = element("p", { class: "facts jvm-facts" });
-        this.downloadButton = button("Download", () => this.download(), { "aria-haspopup": "menu" });
-        this.content = element("div", { class: "content" }, emptyState("Loading the capture …"));
-        this.root = element("div", { class: "view" }, element("div", { class: "bar sub" }, this.facts,
-            element("div", { class: "tools" }, this.downloadButton,
-                element("a", { class: "tool", href: formatRoute("compare", "", { b: id }) }, "Compare"))), this.content);
-    }
-
-    async start() {
-        const controller = this.controller = new AbortController();
-
-        this.setTheme(this.app.theme);
-        this.app.setCrumbs([{ text: "Captures", href: "#/captures" }, { text: this.id.slice(0, 8) }]);
-        try {
-            const capture = await getJson("api/v1/captures/" + this.id, {}, controller.signal);
-
-            this.showFacts(capture);
-            if (capture.state === "running") {
-                this.content.replaceChildren(new CaptureProgress(this.id, { ended: () => this.start() }).root);
-                return;
-            }
-            const json = await getJson(`api/v1/captures/${this.id}/profile`, { format: "json", threads: 1 }, controller.signal);
-
-            this.panel.setProfile(openJson(json));
-            this.content.replaceChildren(this.panel.root);
-            this.panel.setState(stateOfParams(this.params, this.panel.defaults));
-        } catch (error) {
-            if (!isAbort(error))
-                this.content.replaceChildren(errorState(error, element("a", { class: "tool", href: "#/captures" }, "All captures")));
-        }
-    }
-
-    showFacts(capture) {
-        const [process] = capture.processes || [];
-        const name = process ? `${shortMain(process.name)} (${process.pid})` : capture.target || "Whole node";
-
-        this.app.setCrumbs([process && capture.processes.length === 1
-            ? { text: shortMain(process.name), href: formatRoute("jvm", process.pid) } : { text: "Captures", href: "#/captures" },
-        { text: formatMoment(Date.parse(capture.start)) }]);
-        this.facts.replaceChildren(...[name, capture.event, formatSeconds(capture.seconds || 0),
-            capture.schedule ? "by schedule " + capture.schedule : ""].filter(Boolean).map((f) => element("span", {}, f)));
-    }
-
-    stop() {
-        this.controller.abort();
-    }
-
-    setTheme(theme) {
-        this.panel.setTheme(theme);
-    }
-
-    async download() {
-        const box = this.downloadButton.getBoundingClientRect();
-
-        try {
-            openMenu(await downloadItems(`api/v1/captures/${this.id}/profile`, { threads: 1 }),
-                { x: box.left, y: box.bottom + 2 }, "Download as");
-        } catch (error) {
-            this.app.banner.show(error.message);
-        }
-    }
-
-    keyed(event) {
-        return this.panel.keyed(event);
-    }
-}
-
-// All captures of the node.
-export class CapturesView {
-    constructor(app) {
-        this.app = app;
-        this.list = new CaptureList({}, {}, "Open a JVM and start one, or let the configuration schedule some.");
-        this.root = element("div", { class: "view" }, this.list.root);
-    }
-
-    start() {
-        this.app.setCrumbs([{ text: "Captures" }]);
-        this.list.start();
-    }
-
-    stop() {
-        this.list.stop();
-    }
-
-    setTheme() {
-        // nothing is drawn here
-    }
-
-    keyed() {
-        return false;
     }
 }

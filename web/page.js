@@ -5,7 +5,8 @@ import { KEYS, helpDialog } from "./bars.js";
 import { CompareView } from "./compare.js";
 import { element } from "./dom.js";
 import { HealthView } from "./health.js";
-import { CaptureView, CapturesView, JvmView } from "./jvm.js";
+import { CaptureView, CapturesView } from "./captureview.js";
+import { JvmView } from "./jvm.js";
 import { closeMenu } from "./menu.js";
 import { NodeView } from "./node.js";
 import { Banner, emptyState } from "./notice.js";
@@ -18,7 +19,9 @@ const PAGE_KEYS = [
     ["j k", "next and previous JVM; Enter opens it"],
     ["l", "live: follow what happens now"],
     ["x", "start a capture"],
+    ["o", "top: the hottest methods of now"],
     ["w", "captures of this JVM"],
+    ["b", "compare: before and after side by side"],
     ["← →", "on the timeline: move the range, with Shift its length"],
 ];
 

@@ -2,20 +2,23 @@
 // A profile to look at: graph, table, bars and search put together, with what is looked at as its state. Both the
 // html format and the page show profiles with it.
 
-import { copyText, element, setText } from "./dom.js";
+import { element, setText } from "./dom.js";
 import { Graph } from "./graph.js";
 import { Legend, StatusLine, Tooltip, describe, factsBar, noticeList } from "./bars.js";
 import { MethodTable } from "./table.js";
-import { buildTree, nodeName, pathTo, weighTree } from "./tree.js";
-import { compileSearch, escapeRegex, matchGroups, matchNumber, nextMatch, sumMatches } from "./search.js";
+import { PanelBar } from "./panelbar.js";
+import { panelKeyed } from "./panelkeys.js";
+import { SearchBox } from "./searchbox.js";
+import { nodeName } from "./tree.js";
+import { compileSearch, escapeRegex, matchGroups, nextMatch } from "./search.js";
 import { emptyText } from "./quality.js";
 import { findNode, nameNode } from "./state.js";
-import { formatCount, formatShare, formatValue, plural } from "./format.js";
-import { openMenu } from "./menu.js";
+import { formatShare, formatValue, plural } from "./format.js";
+import { openFrameMenu } from "./frameactions.js";
+import { packageTint, sumPackages } from "./packages.js";
 import { sumKinds, sumMethods } from "./methods.js";
-import { calleesOf, callersOf, hideMethods, selectThread, threadsOf } from "./transform.js";
-
-const SEARCH_DELAY_MS = 60;
+import { Shape, treeBeside } from "./shape.js";
+import { threadsOf } from "./transform.js";
 
 export class ProfilePanel {
     // @on: {state(state)}, called when what is looked at changed; {describe(tree, node)}: facts about a frame in place
@@ -38,53 +41,31 @@ export class ProfilePanel {
         this.graph = graph("Stacks");
         this.callees = graph("Callees");
         this.callees.icicle = true;
+        this.before = graph("Stacks before"); // of a difference, side by side
+        this.searchBox = new SearchBox({
+            search: (text) => this.takeSearch(text), step: (direction) => this.step(direction),
+            leave: () => this.graph.root.focus(),
+        });
+        this.bar = new PanelBar(this.searchBox, {
+            back: () => this.back(), reset: () => this.graph.reset(), weight: () => this.toggleWeight(),
+            toggle: (name) => this.toggle(name), thread: (thread) => this.change({ thread, zoom: "" }),
+        }, { title, tools });
         this.table = new MethodTable({ pick: (name) => this.pickMethod(name) });
         this.legend = new Legend();
         this.status = new StatusLine(() => this.menuOfShown());
         this.tip = new Tooltip();
         this.facts = element("div", { class: "facts-slot" });
         this.chips = element("div", { class: "changes", hidden: true });
-        this.callersLabel = element("p", { class: "side-label" }, "Callers");
-        this.calleesLabel = element("p", { class: "side-label" }, "Callees");
-        this.graphs = element("div", { class: "graphs" }, this.graph.root);
+        this.graphLabel = element("p", { class: "side-label", hidden: true });
+        this.otherLabel = element("p", { class: "side-label" });
+        this.graphHalf = element("div", { class: "half" }, this.graphLabel, this.graph.root);
+        this.otherHalf = element("div", { class: "half" }, this.otherLabel);
+        this.graphs = element("div", { class: "graphs" }, this.graphHalf);
         this.main = element("div", { class: "panes" }, this.table.root, this.graphs);
         this.empty = element("p", { class: "empty", hidden: true });
         this.graph.root.append(this.empty);
-        this.root = element("section", { class: "panel", "aria-label": "Profile" }, this.makeBar(title, tools),
+        this.root = element("section", { class: "panel", "aria-label": "Profile" }, this.bar.root,
             this.facts, this.chips, this.legend.root, this.main, this.status.root, this.status.live, this.tip.root);
-    }
-
-    makeBar(title, tools) {
-        const tool = (label, hint, run, pressed) => element("button", {
-            type: "button", class: "tool", title: hint, onclick: run, "aria-pressed": pressed ? "false" : null,
-        }, label);
-
-        this.title = title ? element("h1") : null;
-        this.input = element("input", {
-            type: "search", class: "search-text", placeholder: "Search  /", spellcheck: "false",
-            autocomplete: "off", autocapitalize: "off", "aria-label": "Search frames by regular expression",
-            oninput: () => this.searchTyped(), onkeydown: (e) => this.searchKeyed(e),
-        });
-        this.matches = element("output", { class: "matches", "aria-live": "polite" });
-        this.previous = tool("↑", "Previous match (N)", () => this.step(-1));
-        this.next = tool("↓", "Next match (n)", () => this.step(1));
-        this.previous.setAttribute("aria-label", "Previous match");
-        this.next.setAttribute("aria-label", "Next match");
-        this.backButton = tool("Back", "Back (Esc)", () => this.back());
-        this.resetButton = tool("Reset", "Reset the zoom (0)", () => this.graph.reset());
-        this.weightButton = tool("", "Widths by samples or by value (v)", () => this.toggleWeight());
-        this.reverseButton = tool("Reverse", "Merge from the leaf (r)", () => this.toggle("reverse"), true);
-        this.icicleButton = tool("Icicle", "Root at the top (i)", () => this.toggle("icicle"), true);
-        this.tableButton = tool("Table", "Table of methods (t)", () => this.toggle("table"), true);
-        this.threadSelect = element("select", {
-            class: "tool", "aria-label": "Threads", title: "Threads together, apart, or one of them",
-            onchange: () => this.change({ thread: this.threadSelect.value, zoom: "" }),
-        });
-        return element("header", { class: "bar" }, this.title,
-            element("div", { class: "search", role: "search" }, this.input, this.matches, this.previous, this.next),
-            element("div", { class: "tools", role: "toolbar", "aria-label": "View" }, this.backButton,
-                this.resetButton, this.threadSelect, this.weightButton, this.reverseButton, this.icicleButton,
-                this.tableButton, ...tools));
     }
 
     // Shows another profile with the same view, or the first one. @keep: it is the same one, a little later.
@@ -95,7 +76,7 @@ export class ProfilePanel {
             weight: profile.meta.weight, thread: this.usualThread,
         };
         this.threads = threadsOf(profile);
-        this.derivedKey = null;
+        this.shape = new Shape(profile, this.threads);
         this.scopeKey = null;
         this.wholeWeight = null;
         this.facts.replaceChildren();
@@ -105,11 +86,7 @@ export class ProfilePanel {
 
             this.facts.append(factsBar(profile), ...notices ? [notices] : []);
         }
-        if (this.title) {
-            setText(this.title, profile.meta.title);
-            this.title.title = profile.meta.title;
-        }
-        this.fillThreads();
+        this.bar.showProfile(profile, this.threads);
         if (this.state)
             this.applyState({ keep });
     }
@@ -126,51 +103,17 @@ export class ProfilePanel {
         this.applyState();
     }
 
-    fillThreads() {
-        const option = (value, text) => element("option", { value }, text);
-
-        this.threadSelect.hidden = this.threads.length < 2;
-        this.threadSelect.replaceChildren(option("*", "By thread"), option("", "Threads merged"),
-            ...this.threads.map(({ name, samples }) =>
-                option(name, `${name} · ${formatShare(samples, this.source.quality.samples)}`)));
-    }
-
     // ---- state ----
 
-    // The profile with the changes that the state names.
-    shape() {
-        const { state } = this;
-        const key = JSON.stringify([state.thread, state.hide, state.focus, state.sandwich]);
-
-        if (key === this.derivedKey)
-            return;
-        this.derivedKey = key;
-        this.trees = {};
-        this.wholeWeight = null;
-        let profile = this.source;
-
-        if (this.threads.length && state.thread !== "*")
-            profile = selectThread(profile, state.thread);
-        if (state.hide.length)
-            profile = hideMethods(profile, state.hide);
-        if (state.focus)
-            profile = calleesOf(profile, state.focus);
-        this.profile = profile;
-        this.sandwichTrees = !state.sandwich ? null : {
-            callers: buildTree(callersOf(profile, state.sandwich), { reverse: true }),
-            callees: buildTree(calleesOf(profile, state.sandwich), {}),
-        };
+    weight() {
+        return this.isBeside ? "samples" : this.state.weight;
     }
 
     tree() {
-        const { state } = this;
-        const key = state.reverse ? "reverse" : "forward";
+        const weight = this.weight();
 
-        if (this.sandwichTrees)
-            return weighTree(this.sandwichTrees.callers, state.weight);
-        if (!this.trees[key])
-            this.trees[key] = buildTree(this.profile, { reverse: state.reverse, weight: state.weight });
-        return weighTree(this.trees[key], state.weight);
+        return this.state.sandwich ? this.shape.callers(weight) : this.state.reverse ? this.shape.reversed(weight)
+            : this.shape.forward(weight);
     }
 
     // Makes the panel show this.state.
@@ -181,8 +124,9 @@ export class ProfilePanel {
             state.weight = this.source.values ? "samples" : this.source.meta.weight;
         if (state.thread && state.thread !== "*" && !this.threads.some(({ name }) => name === state.thread))
             state.thread = this.usualThread; // it is not in this profile
-        this.shape();
-        graph.icicle = state.icicle && !state.sandwich;
+        if (this.shape.use(state))
+            this.wholeWeight = null;
+        graph.icicle = this.before.icicle = state.icicle && !state.sandwich;
         const tree = this.tree();
 
         this.scopeKey = null;
@@ -191,16 +135,18 @@ export class ProfilePanel {
         this.empty.hidden = tree.total[0] > 0;
         setText(this.empty, !this.source.quality.samples ? emptyText(this.source.meta)
             : "Nothing is left of this profile with what is hidden, focused or selected. Take a change back above.");
+        this.showTint();
         graph.setTree(tree, this.rootText(tree), findNode(tree, state.zoom), { keep });
-        if (this.sandwichTrees) {
-            const below = weighTree(this.sandwichTrees.callees, state.weight);
+        if (this.isBeside)
+            this.before.setTree(treeBeside(tree, "value"), this.rootText(tree), findNode(tree, state.zoom), { keep });
+        if (state.sandwich) {
+            const below = this.shape.callees(state.weight);
 
             this.callees.setTree(below, this.rootText(below), 0, { keep });
-            setText(this.callersLabel, `Callers of ${state.sandwich}: ` +
+            setText(this.graphLabel, `Callers of ${state.sandwich}: ` +
                 `${formatShare(below.samples[0], this.source.quality.samples)} of all samples run in it or below it`);
         }
-        if (this.input.value !== state.search && document.activeElement !== this.input)
-            this.input.value = state.search;
+        this.searchBox.show(state.search);
         this.applySearch();
         this.tableSearch = this.search;
         this.zoomed(graph);
@@ -227,40 +173,55 @@ export class ProfilePanel {
         if (name === "reverse") {
             state.zoom = "";
             state.sandwich = "";
+        }
+        if (name === "reverse" || name === "beside") {
             this.applyState();
             return;
         }
         this.showToggles();
         if (name === "icicle" && !state.sandwich)
-            this.graph.setIcicle(state.icicle);
-        else
-            this.showScope();
+            this.setIcicle();
+        if (name === "packages")
+            this.showTint();
+        this.showScope();
         this.tellState();
     }
 
-    showToggles() {
-        const { state } = this;
-
-        this.reverseButton.setAttribute("aria-pressed", state.reverse);
-        this.icicleButton.setAttribute("aria-pressed", state.icicle);
-        this.tableButton.setAttribute("aria-pressed", state.table);
-        this.main.classList.toggle("with-table", state.table);
-        if (Boolean(state.sandwich) !== Boolean(this.callees.root.parentNode))
-            this.showSandwich(Boolean(state.sandwich));
-        this.threadSelect.value = state.thread;
-        this.weightButton.hidden = !this.source.values;
-        setText(this.weightButton, this.source.meta.isDiff ? (state.weight === "value" ? "Widths: before" : "Widths: after")
-            : state.weight === "value" ? "By value" : "By samples");
+    setIcicle() {
+        for (const graph of [this.graph, this.before])
+            graph.setIcicle(this.state.icicle);
     }
 
-    showSandwich(isOn) {
-        if (isOn) {
-            this.graph.root.before(this.callersLabel);
-            this.graph.root.after(this.calleesLabel, this.callees.root);
-        } else {
-            for (const node of [this.callersLabel, this.calleesLabel, this.callees.root])
-                node.remove();
-        }
+    // A difference has its two sides beside each other where that is asked for, else both in one graph.
+    get isBeside() {
+        return Boolean(this.state.beside && this.source.meta.isDiff && !this.state.sandwich);
+    }
+
+    showToggles() {
+        const { state, isBeside } = this;
+        const other = state.sandwich ? this.callees : isBeside ? this.before : null;
+
+        this.bar.showState(state);
+        this.main.classList.toggle("with-table", state.table);
+        this.graphs.classList.toggle("beside", isBeside);
+        this.graphLabel.hidden = !other;
+        setText(this.otherLabel, isBeside ? "Before" : "Callees");
+        if (isBeside)
+            setText(this.graphLabel, "After");
+        if (other !== this.other)
+            this.showOther(other);
+    }
+
+    // The second graph: below the first one, or on its left.
+    showOther(other) {
+        this.other = other;
+        this.otherHalf.replaceChildren(this.otherLabel, ...other ? [other.root] : []);
+        if (other === this.before)
+            this.graphHalf.before(this.otherHalf);
+        else if (other)
+            this.graphHalf.after(this.otherHalf);
+        else
+            this.otherHalf.remove();
     }
 
     // What was done to the profile, each with a way to take it back.
@@ -286,13 +247,28 @@ export class ProfilePanel {
     }
 
     setTheme(theme) {
-        this.graph.setTheme(theme);
-        this.callees.setTheme(theme);
+        this.theme = theme;
+        for (const graph of this.allGraphs())
+            graph.setTheme(theme);
+        if (this.state && this.state.packages)
+            this.showScope({ anew: true });
     }
 
+    allGraphs() {
+        return [this.graph, this.callees, this.before];
+    }
+
+    // @tint(tree, node, theme): colours that the owner wants.
     setTint(tint) {
-        this.graph.tint = tint;
-        this.callees.tint = tint;
+        this.ownTint = tint;
+        this.showTint();
+    }
+
+    showTint() {
+        const tint = this.ownTint || (this.state && this.state.packages ? packageTint : null);
+
+        for (const graph of this.allGraphs())
+            graph.setTint(tint);
     }
 
     // Esc: the zoom first, then the sandwich.
@@ -311,25 +287,8 @@ export class ProfilePanel {
     }
 
     frameMenu(node, at, graph) {
-        const { tree } = graph;
-        const name = nodeName(tree, node);
-
         this.tip.hide();
-        if (node > 0)
-            graph.setFocus(node, { scroll: false });
-        openMenu(node > 0 ? [
-            { label: "Zoom into this frame", key: "Enter", run: () => { graph.zoom(node); graph.root.focus(); } },
-            { label: "Callers and callees", key: "s", run: () => this.sandwich(name) },
-            { label: "Focus on this method", key: "f", run: () => this.change({ focus: name, zoom: "" }) },
-            { label: "Hide this method", key: "h", run: () => this.hide(name) },
-            { label: "Search this", run: () => this.searchFor(name) },
-            { label: "Copy name", key: "c", run: () => graph.copy(node) },
-            { label: "Copy stack", run: () => this.copyStack(graph, node) },
-        ] : [
-            { label: "Reset the zoom", key: "0", run: () => graph.reset() },
-            { label: "Table of methods", key: "t", run: () => this.toggle("table") },
-            { label: "Reverse", key: "r", run: () => this.toggle("reverse") },
-        ], at, node > 0 ? "What to do with " + name : "What to do with all");
+        openFrameMenu(this, graph, node, at);
     }
 
     sandwich(name) {
@@ -337,22 +296,13 @@ export class ProfilePanel {
         this.graph.root.focus();
     }
 
+    focusOn(name) {
+        this.change({ focus: name, zoom: "" });
+    }
+
     hide(name) {
         if (!this.state.hide.includes(name))
             this.change({ hide: [...this.state.hide, name], zoom: "" });
-    }
-
-    searchFor(name) {
-        this.input.value = "^" + escapeRegex(name) + "$";
-        this.takeSearch();
-    }
-
-    async copyStack(graph, node) {
-        const names = pathTo(graph.tree, node).map((n) => nodeName(graph.tree, n));
-
-        if (graph.tree.reverse)
-            names.reverse();
-        this.copied(await copyText(names.join("\n")), "the stack");
     }
 
     copied(ok, name) {
@@ -371,15 +321,22 @@ export class ProfilePanel {
             this.showStatus(graph, graph.zoomNode);
             return;
         }
+        if (graph === this.before) {
+            this.graph.zoom(graph.zoomNode);
+            return;
+        }
+        if (this.isBeside)
+            this.before.zoom(graph.zoomNode);
         state.zoom = nameNode(graph.tree, graph.zoomNode);
-        this.backButton.disabled = !graph.canGoBack() && !state.sandwich;
-        this.resetButton.disabled = !graph.canGoBack();
+        this.bar.showZoom(graph.canGoBack() || Boolean(state.sandwich), graph.canGoBack());
         this.showScope();
         this.showStatus(graph, graph.focus >= 0 ? graph.focus : graph.zoomNode);
         this.tellState();
     }
 
     hovered(node, event, graph) {
+        if (this.isBeside)
+            (graph === this.before ? this.graph : this.before).markHover(node);
         if (node < 0) {
             this.tip.hide();
             this.showStatus(graph, graph.focus >= 0 ? graph.focus : graph.zoomNode);
@@ -396,6 +353,8 @@ export class ProfilePanel {
             return;
         const about = this.about(graph, node);
 
+        if (this.isBeside)
+            (graph === this.before ? this.graph : this.before).markFocus(node);
         this.tip.hide();
         this.status.show(about);
         this.status.say([about.name, ...about.facts].join(", "));
@@ -415,25 +374,28 @@ export class ProfilePanel {
     }
 
     // Legend and table, of what is zoomed. Reversed trees have no callees, so these stay with the whole.
-    showScope() {
+    showScope({ anew = false } = {}) {
         const { graph, state } = this;
         let tree = graph.tree, node = graph.zoomNode;
 
         if (state.reverse || state.sandwich) {
-            this.trees.forward = this.trees.forward || buildTree(this.profile, { weight: state.weight });
-            tree = weighTree(this.trees.forward, state.weight);
+            tree = this.shape.forward(this.weight());
             node = 0;
         }
-        const key = [state.reverse, state.sandwich, node, state.weight, this.tableSearch && this.tableSearch.regex, state.table].join();
+        const key = [state.reverse, state.sandwich, node, state.weight, this.tableSearch && this.tableSearch.regex, state.table,
+            state.packages].join();
 
-        if (key === this.scopeKey)
+        if (key === this.scopeKey && !anew)
             return;
         this.scopeKey = key;
         if (this.wholeWeight !== state.weight) { // the whole is the same whatever is zoomed
             this.wholeWeight = state.weight;
             this.wholeKinds = sumKinds(tree);
         }
-        this.legend.show(node ? sumKinds(tree, node) : this.wholeKinds, tree.total[node], this.wholeKinds);
+        if (state.packages && !this.ownTint)
+            this.legend.showPackages(sumPackages(tree, node), tree.total[node], this.theme);
+        else
+            this.legend.show(node ? sumKinds(tree, node) : this.wholeKinds, tree.total[node], this.wholeKinds);
         if (state.table)
             this.table.show(sumMethods(tree, node),
                 { whole: tree.total[node], weight: state.weight, meta: this.source.meta, search: this.tableSearch });
@@ -442,17 +404,10 @@ export class ProfilePanel {
 
     // ---- search ----
 
-    searchTyped() {
-        clearTimeout(this.searchTimer);
-        this.searchTimer = setTimeout(() => this.takeSearch(), SEARCH_DELAY_MS);
-    }
-
-    // Takes over what stands in the search field, if it has not been yet.
-    takeSearch() {
-        clearTimeout(this.searchTimer);
-        if (this.state.search === this.input.value)
+    takeSearch(text) {
+        if (!this.state || this.state.search === text)
             return;
-        this.state.search = this.input.value;
+        this.state.search = text;
         this.applySearch();
         this.tableSearch = this.search;
         this.showScope();
@@ -461,39 +416,15 @@ export class ProfilePanel {
 
     applySearch() {
         this.search = compileSearch(this.state.search);
-        this.matched = this.search ? matchGroups(this.profile, this.search) : null;
+        this.matched = this.search ? matchGroups(this.shape.profile, this.search) : null;
         this.graph.setMatched(this.matched);
-        if (this.sandwichTrees)
-            this.callees.setMatched(this.matched);
-        this.input.classList.toggle("literal", Boolean(this.search && this.search.isLiteral));
-        this.input.title = this.search && this.search.isLiteral
-            ? "Not a regular expression: searched as plain text" : "";
+        if (this.other)
+            this.other.setMatched(this.matched);
         this.showMatches();
     }
 
     showMatches() {
-        const { graph, matched } = this;
-
-        this.previous.disabled = this.next.disabled = !matched;
-        if (!matched) {
-            setText(this.matches, "");
-            return;
-        }
-        const { tree, zoomNode } = graph;
-        const inView = sumMatches(tree, matched, zoomNode);
-        const inAll = zoomNode ? sumMatches(tree, matched) : inView;
-        const number = matchNumber(tree, matched, graph.focus);
-        const share = formatShare(inView.weight, tree.total[zoomNode]);
-
-        this.previous.disabled = this.next.disabled = !inAll.count;
-        if (!inAll.count)
-            setText(this.matches, "no match");
-        else
-            setText(this.matches, `${share} matched` + (zoomNode ? " here" : "") +
-                ` · ${number ? formatCount(number) + "/" : ""}${formatCount(inAll.count)}`);
-        this.matches.title = zoomNode
-            ? `${formatShare(inAll.weight, tree.total[0])} of all, in ${plural(inAll.count, "frame", "frames")}`
-            : `In ${plural(inAll.count, "frame", "frames")}`;
+        this.searchBox.showMatches(this.graph, this.search, this.matched);
     }
 
     step(direction) {
@@ -507,71 +438,17 @@ export class ProfilePanel {
             graph.setFocus(node);
     }
 
-    searchKeyed(event) {
-        if (event.key === "Enter") {
-            this.takeSearch();
-            this.step(event.shiftKey ? -1 : 1);
-        } else if (event.key === "Escape") {
-            this.input.value = "";
-            this.takeSearch();
-            this.graph.root.focus();
-        } else {
-            return;
-        }
-        event.preventDefault();
-        event.stopPropagation();
-    }
-
     // Finds a method in the graph; the table stays as it is.
     pickMethod(name) {
-        this.input.value = this.state.search = "^" + escapeRegex(name) + "$";
+        this.state.search = this.searchBox.input.value = "^" + escapeRegex(name) + "$";
         this.applySearch();
         this.tellState();
         this.graph.focus = -1;
         this.step(1);
     }
 
-    // ---- keys ----
-
-    focusedName() {
-        const { graph } = this;
-
-        return graph.focus > 0 ? nodeName(graph.tree, graph.focus) : "";
-    }
-
     // Whether the key was one of the panel's.
     keyed(event) {
-        const { target } = event;
-
-        if (!this.source || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey ||
-            target.closest("input, select, textarea, dialog, .menu"))
-            return false;
-        const withName = (run) => () => this.focusedName() && run(this.focusedName());
-        const actions = {
-            "/": () => { this.input.focus(); this.input.select(); },
-            n: () => this.step(1),
-            N: () => this.step(-1),
-            r: () => this.toggle("reverse"),
-            i: () => this.toggle("icicle"),
-            t: () => this.toggle("table"),
-            v: () => this.source.values && this.toggleWeight(),
-            s: withName((name) => this.sandwich(name)),
-            f: withName((name) => this.change({ focus: name, zoom: "" })),
-            h: withName((name) => this.hide(name)),
-            m: () => this.menuOfShown(),
-            0: () => this.graph.reset(),
-            Escape: () => this.back(),
-        };
-
-        if (actions[event.key]) {
-            actions[event.key]();
-            event.preventDefault();
-            return true;
-        }
-        if (target.closest("button, a, .table-pane, .graph, [data-keys]") || !this.graph.takesKey(event.key))
-            return false;
-        this.graph.root.focus(); // keys that walk the graph need not be led there first
-        this.graph.keyed(event);
-        return true;
+        return panelKeyed(this, event);
     }
 }

@@ -5,23 +5,24 @@
 import { hashText } from "./colors.js";
 import { nodeName } from "./tree.js";
 
-const FLAGS = ["reverse", "icicle", "table"];
+const FLAGS = ["reverse", "icicle", "table", "packages", "beside"];
 const SHORT = {
     search: "s", zoom: "z", weight: "w", reverse: "r", icicle: "i", table: "t", thread: "th", focus: "fo",
-    sandwich: "sw",
+    sandwich: "sw", packages: "p", beside: "sd",
 };
 const USUAL = { thread: "*" }; // where it is not "" or false
 const HIDE = "hi"; // once for each hidden method
 
-// {search, zoom, weight, reverse, icicle, table, thread, focus, sandwich, hide: [names]}; what is missing takes
-// @defaults.
+// {search, zoom, weight, reverse, icicle, table, packages, beside, thread, focus, sandwich, hide: [names]}; what is
+// missing takes @defaults.
 export function parseState(fragment, defaults = {}) {
     return stateOfParams(new URLSearchParams(fragment.replace(/^#/, "")), defaults);
 }
 
 export function stateOfParams(params, defaults = {}) {
     const state = {
-        search: "", zoom: "", weight: "", reverse: false, icicle: false, table: false, focus: "", sandwich: "",
+        search: "", zoom: "", weight: "", reverse: false, icicle: false, table: false, packages: false,
+        beside: false, focus: "", sandwich: "",
         ...USUAL, ...defaults, hide: params.getAll(HIDE),
     };
 

@@ -58,6 +58,13 @@ export class Timeline {
         this.draw();
     }
 
+    // What stands in the note in place of the usual; "" takes it back.
+    setPrompt(text) {
+        this.prompt = text;
+        this.note.classList.toggle("prompt", Boolean(text));
+        this.showNote();
+    }
+
     // ---- places ----
 
     xOf(time) {
@@ -224,6 +231,8 @@ export class Timeline {
             const i = Math.min(data.count - 1, Math.floor((time - data.from) / data.bucketMs));
 
             setText(this.note, `${formatClock(time)} · CPU ${formatShare(cpusOf(data, bucketSum(data, i)), 1)}`);
+        } else if (this.prompt) {
+            setText(this.note, this.prompt);
         } else if (range) {
             setText(this.note, `${formatClock(range.from)} to ${formatClock(range.to)}, ` +
                 formatSeconds((range.to - range.from) / 1000));
@@ -296,7 +305,14 @@ export class Timeline {
             const to = Math.min(data.to, Math.max(range.to + by, data.from + step));
             const from = event.shiftKey ? Math.min(range.from, to - step) : range.from + (to - range.to);
 
-            this.choose({ from: Math.max(data.from, from), to });
+            const moved = { from: Math.max(data.from, from), to };
+
+            if (this.prompt)
+                this.setRange(moved);
+            else
+                this.choose(moved);
+        } else if (event.key === "Enter" && this.prompt && this.range) {
+            this.on.range(this.range);
         } else if (event.key === "Delete" || event.key === "Backspace") {
             this.choose(null);
         } else {

@@ -185,6 +185,8 @@ export class FakeServer {
                 { name: "page-faults", description: "Page faults", unit: "count", default_hz: 0, available: false, reason: "the kernel has no such event here" }] });
         if (path === "/profile" || path === "/api/v1/query")
             return this.past(response, params);
+        if (path === "/top")
+            return this.events(response, (send) => this.repeat(response, 2000, () => send("top", this.topOf(0.4 + Math.random() * 0.2))));
         if (path === "/openapi.json")
             return this.send(response, 200, readFileSync(join(root, "daemon/serve/openapi.json")));
         if (path === "/readyz")
@@ -246,6 +248,39 @@ export class FakeServer {
         return this.send(response, 200, this.profile({ pid, seconds: (to - from) / 1000, shape: pid ? 1 : 0.5 }));
     }
 
+    events(response, begin) {
+        response.writeHead(200, { "Content-Type": "text/event-stream", "Cache-Control": "no-store" });
+        begin((name, data) => { response.write(`event: ${name}\ndata: ${JSON.stringify(data)}\n\n`); });
+    }
+
+    // Calls @step now and every @ms until it is true, or the client left.
+    repeat(response, ms, step) {
+        if (step())
+            return response.end();
+        const timer = setInterval(() => step() && (clearInterval(timer), response.end()), ms);
+
+        return response.on("close", () => clearInterval(timer));
+    }
+
+    topOf(share) {
+        const row = (name, kind, self, total = self) => ({ name, kind, self: self * 100, total: total * 100, self_percent: self * 100, total_percent: total * 100 });
+
+        return { target: "", event: "cpu", hz: 99, seconds: 2, samples: 198, lost: 0, unknown: 0, truncated: 0, functions: [
+            row("com.acme.shop.PriceTable.lookup", "c2", share), row("java.util.HashMap.getNode", "inlined", 0.2),
+            row("tcp_sendmsg", "kernel", 0.05), row("java.lang.Thread.run", "interpreted", 0, 0.9)] };
+    }
+
+    captureStream(response, capture) {
+        this.events(response, (send) => this.repeat(response, 300, () => {
+            this.advance();
+            send(capture.state === "running" ? "progress" : "done", capture);
+            if (capture.state !== "running")
+                return true;
+            send("top", this.topOf(0.5));
+            return false;
+        }));
+    }
+
     captureRoutes(request, response, path, params) {
         const [, , , , id, action] = path.split("/");
         const capture = this.captures.find((c) => c.id === id);
@@ -277,6 +312,8 @@ export class FakeServer {
             this.advance();
             return this.send(response, 200, capture);
         }
+        if (action === "stream")
+            return this.captureStream(response, capture);
         if (action === "profile")
             return this.send(response, 200, this.profile({ pid: capture.processes[0].pid, seconds: capture.seconds, shape: capture.shape || 1, id }));
         return this.send(response, 200, capture);

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Colours by package in place of kind: whose code it is, in place of how it ran.
+
+import { hashText, hexOf, paletteOf, rgbOfOklch } from "./colors.js";
+import { KIND, isJava } from "./kinds.js";
+import { splitJavaName } from "./names.js";
+
+const PACKAGE_HUES = 18;
+const PACKAGE_SHADES = { light: [[0.86, 0.085], [0.77, 0.105]], dark: [[0.43, 0.085], [0.53, 0.1]] }; // lightness, chroma
+const NO_PACKAGE = "(no package)";
+
+// "" of what belongs to nobody: threads, processes, nameless frames.
+export function packageOf({ name, kind, module }) {
+    if (isJava(kind))
+        return splitJavaName(name).pack || NO_PACKAGE;
+    if (kind === KIND.KERNEL)
+        return "kernel";
+    if (kind === KIND.JVM || kind === KIND.STUB)
+        return "JVM";
+    if (kind === KIND.NATIVE)
+        return module.slice(module.lastIndexOf("/") + 1) || "native";
+    return "";
+}
+
+// The same package has the same colour in every profile.
+export function packageColour(pack, theme) {
+    const hash = hashText(pack);
+    const [light, chroma] = PACKAGE_SHADES[theme][(hash >>> 8) % 2];
+
+    return pack ? hexOf(rgbOfOklch(light, chroma, (hash >>> 10) % PACKAGE_HUES * (360 / PACKAGE_HUES))) : paletteOf(theme).kind(KIND.UNKNOWN);
+}
+
+const coloursOf = new WeakMap(); // of a profile's groups, by theme
+
+// What Graph.tint is while packages are shown.
+export function packageTint(tree, node, theme) {
+    const { groups } = tree.profile;
+    let known = coloursOf.get(groups);
+
+    if (node === 0)
+        return paletteOf(theme).root;
+    if (!known)
+        coloursOf.set(groups, known = {});
+    if (!known[theme])
+        known[theme] = groups.map((group) => (group.kind >= KIND.THREAD ? paletteOf(theme).kind(group.kind)
+            : packageColour(packageOf(group), theme)));
+    return known[theme][tree.group[node]];
+}
+
+// [{pack, weight}] of the packages whose frames were running, those that weigh most first.
+export function sumPackages(tree, node = 0) {
+    const weights = new Map(), packs = tree.profile.groups.map(packageOf);
+
+    for (let i = Math.max(node, 1); i < tree.end[node]; i++)
+        if (tree.self[i]) {
+            const pack = packs[tree.group[i]];
+
+            weights.set(pack, (weights.get(pack) || 0) + tree.self[i]);
+        }
+    return [...weights].map(([pack, weight]) => ({ pack, weight }))
+        .sort((a, b) => b.weight - a.weight || (a.pack < b.pack ? -1 : 1));
+}

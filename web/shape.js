@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// What of a profile is looked at: the profile with the changes that the state names, and its trees, made when first
+// needed and kept until the changes do.
+
+import { buildTree, weighTree } from "./tree.js";
+import { calleesOf, callersOf, hideMethods, selectThread } from "./transform.js";
+
+export class Shape {
+    // @threads of threadsOf().
+    constructor(source, threads) {
+        this.source = source;
+        this.hasThreads = threads.length > 0;
+        this.key = null;
+    }
+
+    // @state: {thread, hide, focus, sandwich}. Whether it differs from what was used before.
+    use({ thread, hide, focus, sandwich }) {
+        const key = JSON.stringify([thread, hide, focus, sandwich]);
+
+        if (key === this.key)
+            return false;
+        let profile = this.source;
+
+        if (this.hasThreads && thread !== "*")
+            profile = selectThread(profile, thread);
+        if (hide.length)
+            profile = hideMethods(profile, hide);
+        if (focus)
+            profile = calleesOf(profile, focus);
+        this.key = key;
+        this.profile = profile;
+        this.trees = {};
+        this.isSandwich = Boolean(sandwich);
+        this.method = sandwich;
+        return true;
+    }
+
+    tree(name, make, weight) {
+        return weighTree(this.trees[name] || (this.trees[name] = make()), weight);
+    }
+
+    // From the root on, whatever is sandwiched or reversed.
+    forward(weight) {
+        return this.tree("forward", () => buildTree(this.profile), weight);
+    }
+
+    reversed(weight) {
+        return this.tree("reversed", () => buildTree(this.profile, { reverse: true }), weight);
+    }
+
+    callers(weight) {
+        return this.tree("callers", () => buildTree(callersOf(this.profile, this.method), { reverse: true }), weight);
+    }
+
+    callees(weight) {
+        return this.tree("callees", () => buildTree(calleesOf(this.profile, this.method)), weight);
+    }
+}
+
+// The same nodes as @tree with other widths, for beside it.
+export function treeBeside(tree, weight) {
+    return weighTree({ ...tree, x: new Float64Array(tree.count) }, weight);
+}
