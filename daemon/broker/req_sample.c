@@ -175,7 +175,7 @@ int request_filter_all(struct server *s, const struct broker_request *q, struct 
 }
 
 /*
- * sample_stats. Safe: five counters.
+ * sample_stats. Safe: six counters.
  */
 int request_sample_stats(struct server *s, const struct broker_request *q, struct reply *rep)
 {
@@ -190,6 +190,7 @@ int request_sample_stats(struct server *s, const struct broker_request *q, struc
         .samples = st.samples,
         .lost_ring = st.lost_ring,
         .lost_other = st.lost_other,
+        .hidden = st.hidden,
         .time_ns = st.time_ns,
         .runs = st.runs,
     };

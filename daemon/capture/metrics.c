@@ -95,6 +95,9 @@ static void metrics_samples(struct engine *e, struct buf *out)
                (unsigned long long)s.lost_other);
     buf_printf(out, "flamed_samples_lost_total{reason=\"process_table_full\"} %llu\n",
                (unsigned long long)e->unmatched);
+    metric(out, "flamed_samples_hidden_total", "counter",
+           "Ticks in processes outside flamed's own pid namespace, which it cannot see.",
+           (double)s.hidden);
     metric(out, "flamed_sample_seconds_total", "counter",
            "CPU time that taking samples cost in the kernel.", (double)s.time_ns / 1e9);
     metric(out, "flamed_samples_unknown_total", "counter", "Samples with a frame that has no name.",

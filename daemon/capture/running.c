@@ -234,9 +234,13 @@ static void capture_warn_quality(struct engine *e, struct capture *c)
     struct broker_sample_stats stats;
     const char *kernel = symbolizer_kernel_problem(e->symbolizer);
 
-    if (broker_sample_stats(e->broker, &stats, NULL) == 0)
+    if (broker_sample_stats(e->broker, &stats, NULL) == 0) {
         c->meta.lost = stats.lost_ring - c->stats_before.lost_ring + stats.lost_other -
                        c->stats_before.lost_other;
+        if (target_is_node(c->target) && stats.hidden > c->stats_before.hidden)
+            record_warn(c->record, "processes outside flamed's own pid namespace ran and are not "
+                                   "in this profile; start flamed in the host's (hostPID: true)");
+    }
     if (c->meta.lost)
         record_warn(
             c->record,

@@ -326,7 +326,7 @@ int cpu_tick(struct bpf_perf_event_data *ctx)
     if (!(wanted_sets(host_pid) & (1U << set)))
         return 0;
     if (!host_pid) {
-        count(CPU_LOST_HIDDEN, 1);
+        count(CPU_HIDDEN, 1);
         return 0;
     }
     now_ns = bpf_ktime_get_ns();

@@ -10,12 +10,11 @@
 #define CPU_PID_DEPTH_MAX 32 /* the kernel's MAX_PID_NS_LEVEL */
 
 enum cpu_counter {
-    CPU_RUNS,        /* entries of the program, idle and unwanted ones included */
-    CPU_SAMPLES,     /* records written */
-    CPU_TIME_NS,     /* spent in the program for samples that were wanted */
-    CPU_LOST_RING,   /* the ring buffer was full */
-    CPU_LOST_HIDDEN, /* the process is not visible in our pid namespace, though all were asked for
-                      */
-    CPU_LOST_BUG,    /* a map was not there: cannot happen */
+    CPU_RUNS,      /* entries of the program, idle and unwanted ones included */
+    CPU_SAMPLES,   /* records written */
+    CPU_TIME_NS,   /* spent in the program for samples that were wanted */
+    CPU_LOST_RING, /* the ring buffer was full */
+    CPU_HIDDEN,    /* all were asked for, but this one's process is outside our pid namespace */
+    CPU_LOST_BUG,  /* a map was not there: cannot happen */
     CPU_COUNTERS,
 };

@@ -10,8 +10,9 @@
 
 struct sampler;
 
+/* hidden: ticks in processes outside our pid namespace, while every process was asked for. */
 struct sampler_stats {
-    uint64_t samples, lost_ring, lost_other, time_ns, runs;
+    uint64_t samples, lost_ring, lost_other, hidden, time_ns, runs;
 };
 
 /* Loads. @err says what the kernel lacks and the remedy (no BTF, capability, verifier). @pid_ns_fd:

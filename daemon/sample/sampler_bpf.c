@@ -286,7 +286,8 @@ void sampler_stats(const struct sampler *s, struct sampler_stats *ret)
     *ret = (struct sampler_stats){
         .samples = sums[CPU_SAMPLES],
         .lost_ring = sums[CPU_LOST_RING],
-        .lost_other = sums[CPU_LOST_HIDDEN] + sums[CPU_LOST_BUG],
+        .lost_other = sums[CPU_LOST_BUG],
+        .hidden = sums[CPU_HIDDEN],
         .time_ns = sums[CPU_TIME_NS],
         .runs = sums[CPU_RUNS],
     };

@@ -2,6 +2,7 @@
 """A JVM in a container, profiled from the host: right names, callers, inlining and lines, and a container that
 cannot tell. Each case is one kind of container; JDK 17 and 25."""
 import os
+import subprocess
 import tempfile
 import unittest
 
@@ -166,6 +167,18 @@ class InsidePidNamespace(unittest.TestCase):
                 check_names(self, capture(daemon, host_pid, pid=inside), spin, inside)
                 pids = [j["pid"] for j in daemon.get("/api/v1/jvms").json()["jvms"]]
                 self.assertEqual(pids, [inside])
+                self.check_outside(daemon)
+
+    def check_outside(self, daemon: Daemon) -> None:
+        """What runs outside flamed's namespace is named as not seen, and not counted as lost."""
+        outside = subprocess.Popen(["sh", "-c", "while :; do :; done"])
+        try:
+            answer = daemon.get("/profile?seconds=1&format=json")
+        finally:
+            outside.kill()
+            outside.wait()
+        self.assertTrue(any("pid namespace" in w for w in answer.warnings), answer.headers)
+        self.assertEqual(answer.headers["X-Flamed-Lost"], "0")
 
     def test_jdk_17(self):
         paths.need_root()
