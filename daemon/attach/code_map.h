@@ -13,6 +13,9 @@
 #define CODE_MAP_PIECES_MAX 262144u
 #define CODE_MAP_METHODS_MAX STREAM_METHODS_MAX
 #define CODE_MAP_FRAMES_MAX 64
+/* A JVM tells of code after it has begun to run: a moment so long before is still held to be its,
+ * where nothing else is known to have been there. */
+#define CODE_MAP_LATE_NS UINT64_C(2000000000)
 
 struct code_map;
 

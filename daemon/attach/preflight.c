@@ -95,21 +95,22 @@ static void choose(const struct preflight_facts *f, struct preflight *p)
     p->perfmap &= f->jdk >= JDK_PERFMAP_MIN;
     p->memory = f->vm_known;
     p->auto_agent = p->agent && (f->jdk < JDK_WARNING_MIN || !p->memory);
-    snprintf(
-        p->auto_reason, sizeof(p->auto_reason), "%s",
-        p->auto_agent && p->memory ? "agent besides memory: attaching is safe here, and it knows "
-                                     "code that is gone and stubs"
-        : p->auto_agent            ? "agent: the JVM's memory cannot be read"
-        : p->memory && f->jdk >= JDK_WARNING_MIN
-            ? "memory alone: from JDK 21 on an agent prints a warning into the application's log"
-        : p->memory  ? "memory alone: attaching is not safe here"
-        : p->perfmap ? "perfmap: neither the JVM's memory nor an agent can be used"
-                     : "none: nothing can be used here");
+    snprintf(p->auto_reason, sizeof(p->auto_reason), "%s",
+             p->auto_agent && p->memory
+                 ? "memory+agent: attaching is safe here, and an agent knows code that is gone and "
+                   "stubs"
+             : p->auto_agent ? "agent: the JVM's memory cannot be read"
+             : p->memory && p->agent
+                 ? "memory: from JDK 21 on an agent prints a warning into the application's log"
+             : p->memory  ? "memory: nothing is injected, because attaching is not safe here"
+             : p->perfmap ? "perfmap: neither the JVM's memory nor an agent can be used"
+                          : "none: nothing can be used here");
 }
 
 void preflight_run(const struct preflight_facts *f, struct preflight *ret)
 {
     struct preflight *p = ret;
+    struct preflight_step *s;
 
     *p = (struct preflight){ .count = 0 };
     step_add(p, "configuration", f->injection_allowed,
@@ -117,19 +118,22 @@ void preflight_run(const struct preflight_facts *f, struct preflight *ret)
              f->injection_allowed ? "nothing is forbidden"
                                   : "`symbols: memory`: flamed may not attach to anything");
     check_vm(f, p);
-    step_add(p, "age", f->age_ns >= PREFLIGHT_AGE_MIN_NS, "ask again in two seconds", "%s",
-             f->age_ns >= PREFLIGHT_AGE_MIN_NS ? "it has started"
-                                               : "it has started less than 2 s ago");
+    s = step_add(p, "age", f->age_ns >= PREFLIGHT_AGE_MIN_NS, "ask again in two seconds", "%s",
+                 f->age_ns >= PREFLIGHT_AGE_MIN_NS ? "it has started"
+                                                   : "it has started less than 2 s ago");
+    s->passes = !s->ok;
     check_flags(f, p);
     step_add(p, "state", f->state_result == 0, f->state_remedy, "%s",
              f->state_result == 0  ? "it catches SIGQUIT, is not stopped, and its user is known"
              : f->state_result > 0 ? "it has exited"
                                    : f->state_problem);
-    step_add(p, "history", !f->crashed && !f->backing_off[0],
-             f->crashed ? NO_ATTACH : "wait, or use symbols=memory", "%s",
-             f->crashed ? "a JVM like it ended right after an attach: it is not attached to again"
-             : f->backing_off[0] ? f->backing_off
-                                 : "no attach has failed");
+    if (f->crash)
+        step_add(p, "history", false, NO_ATTACH,
+                 "a JVM like it is gone: %s; it is not attached to again until flamed is restarted",
+                 f->crash);
+    else
+        step_add(p, "history", !f->backing_off[0], "wait, or use symbols=memory", "%s",
+                 f->backing_off[0] ? f->backing_off : "no attach has failed");
     choose(f, p);
     /* Not a condition, but to be known before. */
     if (f->jdk >= JDK_WARNING_MIN)

@@ -26,13 +26,14 @@ struct preflight_facts {
     enum preflight_flag dynamic_agents; /* -XX:+EnableDynamicAgentLoading; JDK 8 has no such flag */
     int state_result;                   /* of the broker's check: 0, > 0 gone, -errno */
     const char *state_problem, *state_remedy;
-    bool crashed;            /* one like it ended after an attach of ours */
+    const char *crash;       /* how one like it crashed after an attach of ours; NULL: none did */
     const char *backing_off; /* "": not; else why, after failures */
 };
 
 struct preflight_step {
     const char *name; /* static */
     bool ok;
+    bool passes;                   /* not ok, but will be in a moment */
     bool agent_only;               /* concerns the agent, not the JVM's own perf map */
     char reason[320], remedy[256]; /* "" */
 };

@@ -6,6 +6,8 @@
 
 #include <fcntl.h>
 #include <linux/memfd.h>
+#include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -18,11 +20,22 @@
 #define MFD_EXEC 16u
 #endif
 
+/* struct pidfd_info of linux/pidfd.h, as of Linux 6.15: newer than the headers of many a machine.
+ */
+struct pidfd_exit_info {
+    uint64_t mask, cgroup_id;
+    uint32_t ids[11]; /* pid, tgid, ppid, then users and groups */
+    int32_t exit_code;
+};
+_Static_assert(sizeof(struct pidfd_exit_info) == 64, "as the kernel has it");
+#define PIDFD_EXIT UINT64_C(8)
+#define PIDFD_GET_EXIT_INFO _IOWR(0xff, 11, struct pidfd_exit_info)
+
 struct agents {
     struct {
         int32_t host_pid;
         uint64_t start_ticks;
-        int fd;
+        int fd, pidfd;
     } entry[AGENTS_MAX];
     size_t count, next;
 };
@@ -123,19 +136,51 @@ int agents_get(struct agents **agents, const struct target *t, uint64_t start_ti
         a->next = a->count++;
     else /* the oldest goes; the JVM keeps it mapped, where it is found again */
         a->next = (a->next + 1) % AGENTS_MAX;
-    if (a->entry[a->next].fd > 0)
+    if (a->entry[a->next].fd > 0) {
         close_fd(a->entry[a->next].fd);
+        close_fd(a->entry[a->next].pidfd);
+    }
     a->entry[a->next].host_pid = t->host_pid;
     a->entry[a->next].start_ticks = start_ticks;
     a->entry[a->next].fd = s.fd;
+    a->entry[a->next].pidfd = fcntl(t->pidfd, F_DUPFD_CLOEXEC, 0);
     *ret_fd = s.fd;
     return 0;
 }
 
+/* Asks the kernel, which keeps it as long as somebody holds the pidfd. */
+static int exit_signal(int pidfd, int *ret_status)
+{
+    struct pollfd p = { .fd = pidfd, .events = POLLIN };
+    struct pidfd_exit_info info = { .mask = PIDFD_EXIT };
+
+    *ret_status = 0;
+    if (pidfd < 0)
+        return BROKER_ABSENT;
+    if (poll(&p, 1, 0) == 0)
+        return 0; /* it lives */
+    if (ioctl(pidfd, PIDFD_GET_EXIT_INFO, &info) < 0 || !(info.mask & PIDFD_EXIT))
+        return BROKER_ABSENT;
+    *ret_status = info.exit_code & 0xffff;
+    return 0;
+}
+
+int agents_ended(const struct agents *agents, int32_t host_pid, uint64_t start_ticks,
+                 int *ret_status)
+{
+    for (size_t i = 0; agents && i < agents->count; i++) {
+        if (agents->entry[i].host_pid == host_pid && agents->entry[i].start_ticks == start_ticks)
+            return exit_signal(agents->entry[i].pidfd, ret_status);
+    }
+    return BROKER_ABSENT;
+}
+
 struct agents *agents_free(struct agents *agents)
 {
-    for (size_t i = 0; agents && i < agents->count; i++)
+    for (size_t i = 0; agents && i < agents->count; i++) {
         close_fd(agents->entry[i].fd);
+        close_fd(agents->entry[i].pidfd);
+    }
     free(agents);
     return NULL;
 }

@@ -16,6 +16,11 @@ struct agents;
  * the JVM has mapped already, also after a restart of the broker. 0, PROC_GONE, -errno. */
 int agents_get(struct agents **agents, const struct target *t, uint64_t start_ticks, int *ret_fd,
                struct error *err);
+/* How the JVM @host_pid that an agent was given to ended, as wait(2) says it. 0: *ret_status, also
+ * 0 while it lives; BROKER_ABSENT: the kernel does not tell (before Linux 6.15), or it is none of
+ * ours. */
+int agents_ended(const struct agents *agents, int32_t host_pid, uint64_t start_ticks,
+                 int *ret_status);
 struct agents *agents_free(struct agents *agents);
 
 /* A memory file with @n bytes of @p, sealed. @exec: it will be executed. 0 or -errno. */

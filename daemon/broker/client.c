@@ -485,3 +485,14 @@ int broker_attach_check(struct broker *b, const struct proc_id *id, struct error
 
     return call_plain(b, &q, &a, err);
 }
+
+int broker_attach_ended(struct broker *b, const struct proc_id *id, int *ret_status)
+{
+    struct broker_request q = request_target(BROKER_ATTACH_ENDED, id);
+    struct broker_answer a;
+    int r = call_plain(b, &q, &a, NULL);
+
+    if (r == 0)
+        *ret_status = (int)a.value;
+    return r;
+}

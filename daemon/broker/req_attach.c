@@ -329,3 +329,15 @@ int request_attach(struct server *s, const struct broker_request *q, struct repl
     }
     return r;
 }
+
+/*
+ * attach_ended. Safe: how a JVM which flamed attached to ended.
+ */
+int request_attach_ended(struct server *s, const struct broker_request *q, struct reply *rep)
+{
+    int status = 0, r = agents_ended(s->agents, q->host_pid, q->start_ticks, &status);
+
+    if (r == 0)
+        rep->value = (uint64_t)status;
+    return r;
+}

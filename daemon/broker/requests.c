@@ -35,6 +35,7 @@ static const struct broker_request_info REQUESTS[BROKER_KIND_END] = {
     [BROKER_ATTACH] = { "attach", BROKER_FIELD_TARGET | BROKER_FIELD_ATTACH, BROKER_ATTACH_FDS },
     [BROKER_ATTACH_CHECK] = { "attach_check", BROKER_FIELD_TARGET, 0 },
     [BROKER_CONFIG] = { "config", 0, 1 },
+    [BROKER_ATTACH_ENDED] = { "attach_ended", BROKER_FIELD_TARGET, 0 },
 };
 
 const struct broker_request_info *broker_request_info(uint32_t kind)
@@ -175,6 +176,8 @@ int broker_answer_check(const void *p, size_t n, size_t fd_count, const struct b
         return -EBADMSG;
     if (a.result == 0 && req->kind == BROKER_RING &&
         (a.value == 0 || a.value > (UINT64_C(1) << 32) || (a.value & (a.value - 1))))
+        return -EBADMSG;
+    if (a.result == 0 && req->kind == BROKER_ATTACH_ENDED && a.value > BROKER_WAIT_STATUS_MAX)
         return -EBADMSG;
     *ret = a;
     return 0;

@@ -18,7 +18,8 @@
 #define BROKER_CONTAINER_ID_BYTES 64 /* hex digits */
 #define BROKER_FDS_MAX 64            /* fds beside one answer; more come in further answers */
 #define BROKER_ATTACH_FDS 2u         /* the result's pipe, the memory file */
-#define BROKER_PID_MAX 4194304       /* the kernel's PID_MAX_LIMIT */
+#define BROKER_WAIT_STATUS_MAX 0xffff
+#define BROKER_PID_MAX 4194304 /* the kernel's PID_MAX_LIMIT */
 #define BROKER_ADDRESS_MAX (UINT64_C(1) << 56)
 #define BROKER_TABLES_ROWS 262144u /* that go over at once */
 #define BROKER_TABLES_BYTES (BROKER_TABLES_ROWS * sizeof(struct unwind_row))
@@ -53,6 +54,7 @@ enum broker_request_kind {
     BROKER_ATTACH = 24,
     BROKER_ATTACH_CHECK = 25,
     BROKER_CONFIG = 26,
+    BROKER_ATTACH_ENDED = 27,
     BROKER_KIND_END,
 };
 
@@ -84,7 +86,7 @@ struct broker_answer {
     int32_t result;     /* 0, an outcome of broker.h, or -errno */
     uint32_t fd_count;  /* beside this message */
     uint32_t more;      /* 1: another message with further fds follows */
-    uint64_t value;     /* ring: bytes; start: the set */
+    uint64_t value;     /* ring: bytes; start: the set; attach_ended: as wait(2) says */
     union {
         struct broker_failure failure; /* result < 0 */
         struct broker_facts facts;

@@ -39,6 +39,7 @@ static const request_fn FUNCTIONS[BROKER_KIND_END] = {
     [BROKER_FORGET_PROCESS] = request_forget_process,
     [BROKER_ATTACH] = request_attach,
     [BROKER_ATTACH_CHECK] = request_attach_check,
+    [BROKER_ATTACH_ENDED] = request_attach_ended,
     [BROKER_CONFIG] = request_config,
 };
 

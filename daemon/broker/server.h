@@ -79,6 +79,7 @@ int request_put_process(struct server *s, const struct broker_request *q, struct
 int request_forget_process(struct server *s, const struct broker_request *q, struct reply *rep);
 int request_attach(struct server *s, const struct broker_request *q, struct reply *rep);
 int request_attach_check(struct server *s, const struct broker_request *q, struct reply *rep);
+int request_attach_ended(struct server *s, const struct broker_request *q, struct reply *rep);
 
 /* 0 for a process that may be asked about in depth; -EPERM for our own and the host's init. */
 int server_refuse_own(const struct server *s, int32_t host_pid, struct error *err);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "capture/engine_impl.h"
+#include "capture/later.h"
 
 #define CAPTURE_PROCESSES_MAX 65536u
 #define CAPTURE_THREADS_MAX 200000u
@@ -48,6 +49,12 @@ struct capture {
     uint32_t *thread_ids;    /* [threads.cap]: index in the record */
     size_t thread_ids_cap;
     struct broker_sample_stats stats_before;
+    struct later *later; /* places of attach_id's code, named at the end; NULL: memory names all */
+    struct attachment *attachment; /* NULL: not begun, or none */
+    struct proc_id attach_id;
+    uint32_t attach_mode; /* enum attach_mode */
+    bool waits_for_names; /* sampling is over, the source has not answered yet */
+    bool agent_first;     /* where both know a place the attached source names it */
     struct profile meta;
 };
 
@@ -63,3 +70,18 @@ int capture_thread(struct capture *c, uint32_t process, const struct incoming *i
 void capture_forget_members(struct capture *c);
 /* True when samples of more than one pid were wanted. */
 bool capture_has_several_processes(const struct capture *c);
+
+/* ---- naming.c ---- */
+
+/* At the start: decides who names Java code. @background: nobody waits for it, so that nothing is
+ * injected unless it is asked for. 0, BACKEND_CONFLICT, -errno. */
+int capture_choose_names(struct engine *e, struct capture *c, bool background, struct error *err);
+/* Whether the end is to wait for the source; for 4 s at most. */
+bool capture_names_wait(struct engine *e, struct capture *c, uint64_t now_ns);
+/* Before a profile is made: what is known now decides. */
+void capture_decide_names(struct capture *c);
+/* At the end: what went wrong, as warnings. */
+void capture_tell_names(struct capture *c);
+/* In the profile that was made: how it was named. */
+void capture_add_names(const struct capture *c, struct profile *p);
+void capture_drop_names(struct engine *e, struct capture *c);

@@ -3,7 +3,8 @@
  * The engine's thread: drains side-band records and samples every 10 ms while captures run (every
  * 100 ms otherwise), runs calls from other threads, and ends when the broker is lost.
  */
-#include "capture/engine_impl.h"
+#include "capture/attachment.h"
+#include "capture/history.h"
 #include "capture/scheduled.h"
 #include "profile/category.h"
 
@@ -95,16 +96,19 @@ static int engine_new_symbolizer(struct engine *e, struct frame_table *frames,
 
 /* ---- the loop ---- */
 
-void incoming_name(struct engine *e, struct incoming *in, bool java)
+/* @named: as in struct incoming. */
+static void name_incoming(struct engine *e, struct incoming *in, int named,
+                          const struct code_later *later)
 {
     char comm[SAMPLE_COMM_BYTES + 1] = "";
     enum category category;
     struct process *p = in->process;
 
-    if (in->named == java)
-        return;
     memcpy(comm, in->rec->comm, SAMPLE_COMM_BYTES);
-    symbolizer_stack(e->symbolizer, p, in->rec, in->frames, java, e->stack);
+    if (later)
+        symbolizer_stack_later(e->symbolizer, p, in->rec, in->frames, later, e->stack);
+    else
+        symbolizer_stack(e->symbolizer, p, in->rec, in->frames, named == 1, e->stack);
     if (in->named < 0)
         in->thread_name =
             symbolizer_thread_name(e->symbolizer, p, (int32_t)in->rec->host_tid, comm);
@@ -117,11 +121,23 @@ void incoming_name(struct engine *e, struct incoming *in, bool java)
         in->flags |= PROFILE_SAMPLE_UNKNOWN;
     if (e->stack->truncated)
         in->flags |= PROFILE_SAMPLE_TRUNCATED;
-    if (java) {
+    if (named && !in->counted) {
+        in->counted = true;
         e->unknown += e->stack->unknown > 0;
         e->truncated[PROFILE_SAMPLE_END(in->flags)] += e->stack->truncated;
     }
-    in->named = java;
+    in->named = named;
+}
+
+void incoming_name(struct engine *e, struct incoming *in, bool java)
+{
+    if (in->named != java)
+        name_incoming(e, in, java, NULL);
+}
+
+void incoming_name_later(struct engine *e, struct incoming *in, const struct code_later *later)
+{
+    name_incoming(e, in, 2, later);
 }
 
 static void engine_sample(void *cookie, const struct sample_record *rec, const uint64_t *frames)
@@ -181,6 +197,7 @@ static void engine_tick(struct engine *e)
     }
     if (e->captures && now - e->reconciled_ns >= ENGINE_RECONCILE_NS)
         captures_reconcile(e, now);
+    attachments_poll(e, now);
     captures_finish_due(e, now);
     scheduled_tick(e);
     engine_renew_names(e);
@@ -250,6 +267,7 @@ static void engine_dropped(void *cookie, struct process *p)
     if (e->unwinding)
         unwinding_forget(e->unwinding, p);
     recorder_forget(e, p);
+    history_gone(e->broker, p);
 }
 
 static int engine_open_ring(struct engine *e, struct error *err)

@@ -41,8 +41,9 @@ struct engine {
     struct ring *ring;         /* NULL where BPF does not work: facts.bpf_problem says why */
     struct broker_facts facts; /* as of the start */
     struct rates rates;
-    struct capture *captures; /* list of the running ones */
-    uint64_t last_handle;     /* of captures; never used again */
+    struct capture *captures;       /* list of the running ones */
+    struct attachment *attachments; /* list of those that captures want */
+    uint64_t last_handle;           /* of captures; never used again */
     size_t capture_count;
     struct named_stack *stack; /* scratch: one sample being named */
     uint64_t reconciled_ns;    /* when the BPF filter was last brought up to date */
@@ -75,12 +76,16 @@ struct incoming {
     const struct sample_record *rec;
     const uint64_t *frames;
     struct process *process;
-    int named;            /* how e->stack is named now: -1 not yet, 0 without Java names, 1 with */
+    int named;            /* how e->stack is named now: -1 not yet, 0 without Java names, 1 with,
+                           * 2 with some that are decided later */
+    bool counted;         /* in the engine's numbers */
     uint16_t flags;       /* PROFILE_SAMPLE_*, once named */
     uint32_t thread_name; /* string of e->frames, once named */
 };
 /* Names it into e->stack, with or without Java names. */
 void incoming_name(struct engine *e, struct incoming *in, bool java);
+/* The same, with Java names of which @later decides some. */
+void incoming_name_later(struct engine *e, struct incoming *in, const struct code_later *later);
 
 /* ---- running.c: captures under way ---- */
 

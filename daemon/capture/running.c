@@ -9,6 +9,7 @@ static struct capture *capture_free(struct capture *c)
         return NULL;
     target_free(c->target);
     record_free(c->record);
+    later_free(c->later);
     id_table_deinit(&c->processes);
     id_table_deinit(&c->threads);
     free(c->verdicts);
@@ -58,6 +59,18 @@ static void capture_note_symbols(struct capture *c, const struct process *p)
 
 /* ---- samples ---- */
 
+static void capture_name(struct engine *e, struct capture *c, struct incoming *in)
+{
+    const struct code_later later = { .add = later_add, .cookie = c->later };
+
+    if (!c->later || !proc_id_equal(&in->process->id, &c->attach_id)) {
+        incoming_name(e, in, c->symbols != SYMBOLS_NONE);
+        return;
+    }
+    later_set_time(c->later, in->rec->time_ns);
+    incoming_name_later(e, in, &later);
+}
+
 static void capture_take(struct engine *e, struct capture *c, struct incoming *in)
 {
     const struct sample_record *rec = in->rec;
@@ -66,7 +79,7 @@ static void capture_take(struct engine *e, struct capture *c, struct incoming *i
 
     if (!v || !v->wanted || !capture_keeps(c))
         return;
-    incoming_name(e, in, c->symbols != SYMBOLS_NONE);
+    capture_name(e, c, in);
     if (!v->warned) {
         v->warned = true;
         capture_warn_process(c, in->process);
@@ -99,8 +112,8 @@ bool captures_want(const struct engine *e, uint32_t set)
 /* ---- begin and end ---- */
 
 /* Begins to sample. The capture is in the list, and will be finished and freed from there. */
-static int capture_begin(struct engine *e, const struct capture_request *req, struct capture **ret,
-                         struct error *err)
+static int capture_begin(struct engine *e, const struct capture_request *req, bool background,
+                         struct capture **ret, struct error *err)
 {
     struct capture *c;
     int r;
@@ -131,8 +144,11 @@ static int capture_begin(struct engine *e, const struct capture_request *req, st
     if (r == 0)
         r = record_new(e->frames, e->opts.samples_max, &c->record);
     if (r == 0)
+        r = capture_choose_names(e, c, background, err);
+    if (r == 0)
         r = rates_take(&e->rates, e->broker, c->period_ns, &c->set, &c->set_period_ns, err);
     if (r != 0) {
+        capture_drop_names(e, c);
         capture_free(c);
         return r == -EBUSY ? BACKEND_TOO_MANY : r;
     }
@@ -168,7 +184,7 @@ int captures_start(struct engine *e, const struct capture_request *req, capture_
                    void *cookie, uint64_t *ret_handle, struct error *err)
 {
     struct capture *c;
-    int r = capture_begin(e, req, &c, err);
+    int r = capture_begin(e, req, /* background= */ false, &c, err);
 
     if (r != 0)
         return r;
@@ -193,7 +209,7 @@ int captures_create(struct engine *e, const struct capture_request *req, const c
     limited.keep = true;
     if (!limited.duration_ns)
         limited.duration_ns = CAPTURE_SECONDS_MAX * NSEC_PER_SEC;
-    r = capture_begin(e, &limited, &c, err);
+    r = capture_begin(e, &limited, schedule != NULL, &c, err);
     if (r != 0)
         return r;
     c->resource = true;
@@ -219,6 +235,7 @@ static void capture_unlink(struct engine *e, struct capture *c)
         }
     }
     rates_release(&e->rates, e->broker, c->set);
+    capture_drop_names(e, c);
     captures_reconcile(e, clock_monotonic_ns());
 }
 
@@ -278,15 +295,28 @@ static void capture_fill_meta(struct engine *e, struct capture *c, uint64_t end_
     capture_warn_quality(e, c);
 }
 
+/* With the names that are known by now. */
+static int make_profile(struct capture *c, const struct profile *meta, struct profile **ret)
+{
+    int r;
+
+    capture_decide_names(c);
+    r = record_finish(c->record, meta, ret);
+    if (r == 0)
+        capture_add_names(c, *ret);
+    return r;
+}
+
 static void capture_finish(struct engine *e, struct capture *c, uint64_t end_ns)
 {
     struct profile *p = NULL;
     struct error err = ERROR_NULL;
     int r;
 
-    capture_unlink(e, c);
+    capture_tell_names(c);
     capture_fill_meta(e, c, end_ns);
-    r = record_finish(c->record, &c->meta, &p);
+    r = make_profile(c, &c->meta, &p);
+    capture_unlink(e, c);
     if (r < 0) {
         error_set(&err, r, "not enough memory to finish this profile");
         capture_answer_failure(e, c, r, &err);
@@ -309,7 +339,7 @@ int captures_snapshot(struct engine *e, struct capture *c, bool reset, struct pr
 
     meta.end_ns = MIN(now, c->end_ns);
     meta.by_process = meta.by_process || capture_has_several_processes(c);
-    r = record_finish(c->record, &meta, ret);
+    r = make_profile(c, &meta, ret);
     if (r < 0 || !reset)
         return r;
     r = record_new(e->frames, e->opts.samples_max, &fresh);
@@ -317,6 +347,8 @@ int captures_snapshot(struct engine *e, struct capture *c, bool reset, struct pr
         return r;
     record_free(c->record);
     c->record = fresh;
+    if (c->later)
+        record_set_later(fresh, later_frames, c->later);
     c->meta.start_ns = now;
     c->meta.start_realtime_ns = clock_realtime_ns();
     capture_forget_members(c);
@@ -329,7 +361,7 @@ void captures_finish_due(struct engine *e, uint64_t now_ns)
 
     for (struct capture *c = e->captures; c; c = next) {
         next = c->next;
-        if (c->end_ns <= now_ns)
+        if (c->end_ns <= now_ns && !capture_names_wait(e, c, now_ns))
             capture_finish(e, c, now_ns);
     }
 }
@@ -349,7 +381,8 @@ void captures_end(struct engine *e, uint64_t handle, bool keep)
         if (c->handle != handle)
             continue;
         if (keep) {
-            c->end_ns = clock_monotonic_ns(); /* the next tick hands over what is left */
+            c->end_ns =
+                MIN(c->end_ns, clock_monotonic_ns()); /* the next tick hands over what is left */
         } else {
             error_set(&err, -ECANCELED, "the capture was cancelled");
             capture_fail(e, c, -ECANCELED, &err);
@@ -368,7 +401,9 @@ uint64_t captures_next_deadline(const struct engine *e)
 {
     uint64_t deadline = UINT64_MAX;
 
-    for (const struct capture *c = e->captures; c; c = c->next)
-        deadline = MIN(deadline, c->end_ns);
+    for (const struct capture *c = e->captures; c; c = c->next) {
+        if (!c->waits_for_names)
+            deadline = MIN(deadline, c->end_ns);
+    }
     return deadline;
 }

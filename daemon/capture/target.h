@@ -22,6 +22,8 @@ static inline void target_freep(struct target **t)
 bool target_matches(const struct target *t, const struct process *p);
 /* No selector: every process. */
 bool target_is_node(const struct target *t);
+/* One process or one container is named, not a class of them. */
+bool target_is_named(const struct target *t);
 /* The one pid it names, else 0. */
 int32_t target_single_pid(const struct target *t);
 /* As a person would say it: "pid 4242 (Main)", "the whole node". Clean text. */

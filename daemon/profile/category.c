@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "profile/category.h"
 
+#include "profile/profile.h"
+
 const char *const CATEGORY_NAMES[CATEGORY_COUNT] = { "java", "interpreter", "jit",   "gc",
                                                      "vm",   "native",      "kernel" };
 
@@ -117,5 +119,7 @@ enum category category_of(const struct frame_table *table, struct span thread,
     }
     if (in_kernel)
         return CATEGORY_KERNEL;
+    if (n && is_jvm && stack[0] >= RECORD_LATER) /* generated code that is named later */
+        return CATEGORY_JAVA;
     return n && is_jvm ? category_of_code(table, stack[0]) : CATEGORY_NATIVE;
 }

@@ -198,7 +198,7 @@ static int finish_warnings(struct profile *p, struct record *r)
     return 0;
 }
 
-static int finisher_run(struct finisher *f, struct record *r)
+static int finisher_run(struct finisher *f, const struct record *r)
 {
     struct profile *p = f->p;
     uint32_t unknown;
@@ -224,6 +224,22 @@ static int finisher_run(struct finisher *f, struct record *r)
     return 0;
 }
 
+/* The same, where some frames are known only now. */
+static int finisher_run_later(struct finisher *f, struct record *r)
+{
+    struct record resolved;
+    int k;
+
+    if (!r->later)
+        return finisher_run(f, r);
+    k = record_resolve(r, &resolved);
+    if (k < 0)
+        return k;
+    k = finisher_run(f, &resolved);
+    record_resolved_deinit(&resolved);
+    return k;
+}
+
 int record_finish(struct record *r, const struct profile *meta, struct profile **ret)
 {
     struct profile *p = calloc(1, sizeof(*p));
@@ -238,7 +254,7 @@ int record_finish(struct record *r, const struct profile *meta, struct profile *
     id_table_init(&f.frames, sizeof(struct frame), UINT32_MAX / 2);
     finish_meta(p, meta);
     p->lost += r->dropped;
-    k = finisher_run(&f, r);
+    k = finisher_run_later(&f, r);
     if (k == 0)
         k = finish_warnings(p, r);
     id_table_deinit(&f.modules);

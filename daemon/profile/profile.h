@@ -111,6 +111,16 @@ int record_thread(struct record *r, const struct profile_thread *t, uint32_t *re
 /* @stack: frame ids, leaf first. 0, -ENOSPC (a limit; counted) or -ENOMEM (counted). */
 int record_sample(struct record *r, uint64_t time_ns, uint32_t thread, const uint32_t *stack,
                   size_t n, uint32_t count, uint8_t mode, uint16_t flags);
+
+/* Ids of frames from here on are of no table: RECORD_LATER + n stands for what is known only when
+ * the profile is made. */
+#define RECORD_LATER UINT32_C(0x80000000)
+#define RECORD_LATER_FRAMES_MAX 64
+/* What RECORD_LATER + @n has become: frame ids of the table, innermost first, and their number, at
+ * least 1. Called by record_finish(). */
+typedef size_t (*record_later_fn)(void *cookie, uint32_t n, uint32_t ret[RECORD_LATER_FRAMES_MAX]);
+void record_set_later(struct record *r, record_later_fn fn, void *cookie);
+
 /* Adds a warning once (equal sentences are one). */
 void record_warn(struct record *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
 size_t record_samples(const struct record *r); /* sum of counts so far */

@@ -27,4 +27,11 @@ struct record {
     uint64_t dropped;    /* for want of memory or by the limits of nodes and threads */
     char *warnings[PROFILE_WARNINGS_MAX];
     size_t warning_count;
+    record_later_fn later; /* NULL: all frames are of the table */
+    void *later_cookie;
 };
+
+/* Makes @ret (nodes and samples its own, to be freed by record_resolved_deinit(); the rest
+ * borrowed) of @r with every frame known. 0 or -ENOMEM. */
+int record_resolve(const struct record *r, struct record *ret);
+void record_resolved_deinit(struct record *resolved);

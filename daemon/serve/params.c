@@ -248,13 +248,6 @@ static int params_check_together(const struct params *p, struct error *err)
     if (p->view.no_user && p->view.no_kernel)
         return error_parameter(err, "kernel", -EINVAL,
                                "user=0 with kernel=0 leaves nothing: set one of them to 1");
-    if (p->symbols == SYMBOLS_AGENT || p->symbols == SYMBOLS_PERFMAP) {
-        error_remedy(err, "use symbols=memory, which names Java code without touching the JVM");
-        return error_parameter(err, "symbols", BACKEND_CONFLICT,
-                               "symbols=%s needs to load or run something in the JVM, which is not "
-                               "built into this version",
-                               p->symbols == SYMBOLS_AGENT ? "agent" : "perfmap");
-    }
     return 0;
 }
 

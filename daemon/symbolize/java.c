@@ -3,12 +3,11 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "symbolize/java_text.h"
+#include "symbolize/java_function.h"
 #include "symbolize/word_cache.h"
 #include "unwind/unwind.h"
 
 #define JAVA_RETURN_BIT (UINT64_C(1) << 63) /* kinds of words that come here are below 4 */
-#define JAVA_TEXT_MAX ((size_t)16 << 10)
 
 /* What an address means: frames [first, first + count) of the pool. */
 struct java_pc {
@@ -85,39 +84,16 @@ static bool grow(void **array, size_t *cap, size_t count, size_t more, size_t si
 
 /* ---- methods ---- */
 
-enum java_part { JAVA_CLASS, JAVA_SIGNATURE, JAVA_PLAIN };
-
-static uint32_t java_string(struct java_names *j, enum java_part part, const char *p, size_t n)
-{
-    _cleanup_buf_ struct buf text = BUF_NULL, clean = BUF_NULL;
-    struct span raw = { p, n };
-    uint32_t id = 0;
-
-    buf_init(&text, JAVA_TEXT_MAX);
-    buf_init(&clean, TEXT_NAME_MAX);
-    if (part == JAVA_CLASS)
-        java_class_text(raw, &text);
-    else if (part == JAVA_SIGNATURE)
-        java_signature_text(raw, &text);
-    else
-        buf_add_span(&text, raw);
-    text_clean(buf_span(&text), TEXT_MODIFIED_UTF8, TEXT_NAME_MAX, &clean);
-    frame_table_string(j->frames, buf_span(&clean), &id);
-    return id;
-}
-
 static uint32_t java_function(struct java_names *j, const struct hotspot_method *m)
 {
-    struct function f = {
-        .class_name = java_string(j, JAVA_CLASS, m->class_name, m->class_name_n),
-        .name = java_string(j, JAVA_PLAIN, m->name, m->name_n),
-        .signature = java_string(j, JAVA_SIGNATURE, m->signature, m->signature_n),
-        .file = java_string(j, JAVA_PLAIN, m->file, m->file_n),
+    const struct java_function_text text = {
+        .class_name = { m->class_name, m->class_name_n },
+        .name = { m->name, m->name_n },
+        .signature = { m->signature, m->signature_n },
+        .file = { m->file, m->file_n },
     };
-    uint32_t id = 0;
 
-    frame_table_function(j->frames, &f, &id);
-    return id;
+    return java_function_id(j->frames, &text);
 }
 
 /* The function id of @method, 0 if it is none. A method that was read a moment ago is not read

@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/text.h"
+#include "profile/profile.h"
 #include "symbolize/kernel.h"
 #include "symbolize/resolver.h"
 #include "symbolize/roots.h"
@@ -153,7 +154,8 @@ static void add_frame(const struct symbolizer *s, struct named_stack *out, uint3
         return;
     }
     out->frames[out->count++] = frame;
-    out->unknown += frame_table_get(s->frames, frame)->unknown;
+    if (frame < RECORD_LATER)
+        out->unknown += frame_table_get(s->frames, frame)->unknown;
 }
 
 /* A process while one of its samples is named. */
@@ -161,7 +163,8 @@ struct naming {
     struct symbolizer *s;
     struct resolver *r; /* NULL: unknown process */
     struct hotspot_vm *vm;
-    bool jvm, java; /* is one; and its code is to be named */
+    bool jvm, java;                 /* is one; and its code is to be named */
+    const struct code_later *later; /* NULL: nobody */
     uint64_t now_ns;
 };
 
@@ -173,18 +176,28 @@ static void add_code(struct naming *n, uint64_t word, bool is_return_address,
     bool generated = kind != UNWIND_NATIVE || (n->vm && hotspot_vm_in_code_cache(n->vm, pc));
     uint32_t frames[HOTSPOT_INLINE_MAX];
     struct java_names *j;
+    uint32_t later = 0;
     size_t count = 0;
 
     if (n->java && n->jvm && (generated || !n->vm) && (j = resolver_java(n->r)))
         count = java_names_code(j, n->vm, word, is_return_address, n->now_ns, frames,
                                 ARRAY_SIZE(frames));
-    for (size_t i = 0; i < count; i++)
+    if (!count && !generated) {
+        uint32_t frame =
+            resolver_native(n->r, pc - is_return_address, n->java || !n->jvm, n->now_ns);
+
+        /* Where the VM is not understood, what is in no file may be its code. */
+        if (n->vm || frame) {
+            add_frame(n->s, out, frame);
+            return;
+        }
+    }
+    if (n->later && n->jvm)
+        later = n->later->add(n->later->cookie, word, is_return_address, frames, count);
+    if (later || !count)
+        add_frame(n->s, out, later);
+    for (size_t i = 0; i < count && !later; i++)
         add_frame(n->s, out, frames[i]);
-    if (!count)
-        add_frame(n->s, out,
-                  generated ? 0
-                            : resolver_native(n->r, pc - is_return_address, n->java || !n->jvm,
-                                              n->now_ns));
 }
 
 /* The word after an interpreted frame's is its bcp; the caller skips it. */
@@ -248,28 +261,45 @@ static bool user_is_truncated(const struct symbolizer *s, const struct sample_re
     return rec->user_end != UNWIND_END_ROOT && !stack_ends_in_go(s->frames, frames, count);
 }
 
-void symbolizer_stack(struct symbolizer *s, struct process *p, const struct sample_record *rec,
-                      const uint64_t *frames, bool java, struct named_stack *ret)
+static void name_stack(struct naming *n, struct process *p, const struct sample_record *rec,
+                       const uint64_t *frames, struct named_stack *ret)
 {
-    struct naming n = { .s = s, .java = java, .now_ns = clock_monotonic_ns() };
+    struct symbolizer *s = n->s;
     size_t user;
 
     ret->count = ret->unknown = 0;
     ret->truncated = false;
     for (size_t i = 0; i < rec->kernel_count; i++)
-        add_frame(s, ret, kernel_names_frame(s->kernel, frames[i] - (i > 0), n.now_ns));
+        add_frame(s, ret, kernel_names_frame(s->kernel, frames[i] - (i > 0), n->now_ns));
     if (rec->flags & SAMPLE_KERNEL_CUT && rec->user_count)
         add_frame(s, ret, s->gap);
     user = ret->count;
     if (p && rec->user_count) {
-        n.r = symbolizer_resolver(s, p);
-        n.jvm = p->jvm != JVM_NO;
-        n.vm = p->jvm == JVM_READY ? p->vm : NULL;
-        if (n.r)
-            resolver_tick(n.r, n.now_ns);
+        n->r = symbolizer_resolver(s, p);
+        n->jvm = p->jvm != JVM_NO;
+        n->vm = p->jvm == JVM_READY ? p->vm : NULL;
+        if (n->r)
+            resolver_tick(n->r, n->now_ns);
     }
-    add_user(&n, frames + rec->kernel_count, rec->user_count, ret);
+    add_user(n, frames + rec->kernel_count, rec->user_count, ret);
     ret->truncated |= user_is_truncated(s, rec, ret->frames + user, ret->count - user);
+}
+
+void symbolizer_stack(struct symbolizer *s, struct process *p, const struct sample_record *rec,
+                      const uint64_t *frames, bool java, struct named_stack *ret)
+{
+    struct naming n = { .s = s, .java = java, .now_ns = clock_monotonic_ns() };
+
+    name_stack(&n, p, rec, frames, ret);
+}
+
+void symbolizer_stack_later(struct symbolizer *s, struct process *p,
+                            const struct sample_record *rec, const uint64_t *frames,
+                            const struct code_later *later, struct named_stack *ret)
+{
+    struct naming n = { .s = s, .java = true, .later = later, .now_ns = clock_monotonic_ns() };
+
+    name_stack(&n, p, rec, frames, ret);
 }
 
 /* ---- threads ---- */

@@ -42,12 +42,25 @@ struct named_stack {
     bool truncated; /* the root was not reached */
 };
 
+/* Who decides later what generated code is called (RECORD_LATER of profile/profile.h). @add: the
+ * code at the address in @word (unwind/unwind.h); @frames: as its name is known now, innermost
+ * first; *count 0: not at all. An id from RECORD_LATER on, or 0: let it be @frames. */
+struct code_later {
+    uint32_t (*add)(void *cookie, uint64_t word, bool is_return_address, const uint32_t *frames,
+                    size_t count);
+    void *cookie;
+};
+
 /* Names a sample. @java: false leaves Java code unnamed ("symbols=none"). @p may be NULL (process
  * unknown: only kernel frames get names). Never fails: what cannot be named is unknown.
  * Truncated are user stacks that ended at a limit, and those of a frame-pointer walk
  * (UNWIND_END_UNCHECKED) whose last frame is not where a thread or a program starts. */
 void symbolizer_stack(struct symbolizer *s, struct process *p, const struct sample_record *rec,
                       const uint64_t *frames, bool java, struct named_stack *ret);
+/* The same with Java names, of which @later decides some. */
+void symbolizer_stack_later(struct symbolizer *s, struct process *p,
+                            const struct sample_record *rec, const uint64_t *frames,
+                            const struct code_later *later, struct named_stack *ret);
 /* The Java name of thread @host_tid of @p, else its comm @comm, as an interned clean string. */
 uint32_t symbolizer_thread_name(struct symbolizer *s, struct process *p, int32_t host_tid,
                                 const char *comm);

@@ -33,5 +33,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
              strlen(a.failure.remedy) < sizeof(a.failure.remedy));
     else if (q.kind == BROKER_FACTS && a.result == 0)
         need(strlen(a.facts.bpf_problem) < sizeof(a.facts.bpf_problem));
+    else if (q.kind == BROKER_ATTACH && a.result == 0)
+        need(fds == BROKER_ATTACH_FDS);
+    else if (q.kind == BROKER_ATTACH_ENDED && a.result == 0)
+        need(a.value <= BROKER_WAIT_STATUS_MAX);
     return 0;
 }

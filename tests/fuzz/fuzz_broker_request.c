@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* broker_request_check(): what it lets through is in range and has nothing set that its kind does
  * not take. */
+#include "agent/stream.h"
+#include "attach/job.h"
 #include "broker/requests.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -48,6 +50,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         need(!q.start && !q.end);
     need((fields & BROKER_FIELD_PERIOD) ? q.period_ns >= BROKER_PERIOD_MIN_NS : !q.period_ns);
     need(q.set < BROKER_SETS_MAX && q.sets < 1u << BROKER_SETS_MAX);
+    if (fields & BROKER_FIELD_ATTACH) /* one of two ways, and options of the agent alone */
+        need(q.set < ATTACH_MODE_END && (q.set == ATTACH_LOAD || !q.sets) &&
+             q.sets <= (STREAM_OPTION_STUBS | STREAM_OPTION_ONCE));
     check_name(&q, fields);
     return 0;
 }

@@ -15,10 +15,10 @@ HZ = 199
 
 
 def capture(daemon: Daemon, host_pid: int, **target):
-    """A profile, and the CPU seconds that the thread "spinner" used while it was taken, by the kernel's own count."""
+    """A profile with names from memory, and the CPU seconds that the thread "spinner" used while it was taken, by the kernel's own count."""
     tid = next(tid for tid, name in proc.threads(host_pid).items() if name == "spinner")
     with proc.CpuClock(host_pid, tid) as clock:
-        profile = daemon.profile(**target, seconds=SECONDS, hz=HZ, timeout=SECONDS + 40)
+        profile = daemon.profile(**{"symbols": "memory", **target}, seconds=SECONDS, hz=HZ, timeout=SECONDS + 40)
     return profile, clock.between(profile)
 
 

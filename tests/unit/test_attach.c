@@ -5,6 +5,7 @@
 #include "attach/reply.h"
 #include "attach/stream.h"
 #include "base/cleanup.h"
+#include "stream_writer.h"
 
 #include <check.h>
 #include <elf.h>
@@ -133,89 +134,34 @@ END_TEST
 
 /* ---- the agent's records ---- */
 
-struct writer {
-    char bytes[65536];
-    size_t n;
-};
-
-static void *add(struct writer *w, uint16_t kind, uint16_t flags, uint64_t time_ns, size_t bytes)
-{
-    struct stream_record *r = (struct stream_record *)(w->bytes + w->n);
-
-    bytes = (bytes + 7) / 8 * 8;
-    ck_assert_uint_le(w->n + bytes, sizeof(w->bytes));
-    memset(r, 0, bytes);
-    *r = (struct stream_record){ (uint32_t)bytes, kind, flags, time_ns };
-    w->n += bytes;
-    return r;
-}
-
-static void add_method(struct writer *w, uint32_t id, const char *class_name, const char *name,
-                       const struct stream_line *lines, uint32_t line_count)
-{
-    size_t strings = (strlen(class_name) + strlen(name) + 3) / 4 * 4;
-    struct stream_method *m =
-        add(w, STREAM_METHOD, 0, 0, sizeof(*m) + strings + line_count * sizeof(*lines));
-    char *p = (char *)(m + 1);
-
-    m->id = id;
-    m->class_n = (uint16_t)strlen(class_name);
-    m->name_n = (uint16_t)strlen(name);
-    m->line_count = line_count;
-    memcpy(p, class_name, m->class_n);
-    memcpy(p + m->class_n, name, m->name_n);
-    if (line_count)
-        memcpy(p + strings, lines, line_count * sizeof(*lines));
-}
-
-static void add_load(struct writer *w, uint64_t time_ns, uint64_t address, uint32_t bytes,
-                     uint32_t method)
-{
-    struct stream_load *l = add(w, STREAM_LOAD, 0, time_ns, sizeof(*l));
-
-    l->address = address;
-    l->code_bytes = bytes;
-    l->method = method;
-}
-
-static void add_unload(struct writer *w, uint64_t time_ns, uint64_t address)
-{
-    struct stream_unload *u = add(w, STREAM_UNLOAD, 0, time_ns, sizeof(*u));
-
-    u->address = address;
-}
-
-static struct code_map *fed(const struct writer *w, int result)
-{
-    struct code_map *m = NULL;
-
-    ck_assert_int_eq(code_map_new(&m), 0);
-    ck_assert_int_eq(code_map_feed(m, (struct span){ w->bytes, w->n }), result);
-    return m;
-}
+/* In tenths of a second: what is told later than CODE_MAP_LATE_NS is of another time. */
+#define TENTHS(n) ((n)*UINT64_C(100000000))
 
 START_TEST(the_same_address_at_other_times)
 {
     static const struct {
-        uint64_t pc, time_ns;
+        uint64_t pc, tenths;
         uint32_t method;
     } CASES[] = {
-        { 0x1000, 50, 0 },  { 0x1000, 100, 1 }, { 0x10ff, 199, 1 },        { 0x1100, 150, 0 },
-        { 0x1000, 200, 0 }, { 0x1000, 250, 0 }, { 0x1000, 300, 2 },        { 0x1080, 399, 2 },
-        { 0x1080, 400, 3 }, { 0x1040, 400, 0 }, { 0x1080, UINT64_MAX, 3 }, { 0xfff, 150, 0 },
+        { 0x1000, 50, 0 },  { 0x1000, 81, 1 }, /* it ran before it was told */
+        { 0x1000, 79, 0 },  { 0x1000, 100, 1 }, { 0x10ff, 199, 1 },
+        { 0x1100, 150, 0 }, { 0x1000, 200, 0 }, { 0x1000, 250, 0 },
+        { 0x1000, 300, 2 }, { 0x1080, 390, 2 }, /* not yet 3: 2 is known to have been there */
+        { 0x1080, 400, 3 }, { 0x1040, 400, 0 }, { 0x1080, UINT64_MAX / TENTHS(1), 3 },
+        { 0xfff, 150, 0 },
     };
     struct writer w = { .n = 0 };
     _cleanup_(code_map_freep) struct code_map *m = NULL;
 
-    add_load(&w, 100, 0x1000, 0x100, 1);
-    add_unload(&w, 200, 0x1000);
-    add_load(&w, 300, 0x1000, 0x100, 2);
-    add_load(&w, 400, 0x1080, 0x20, 3); /* whose unload of 2 was lost */
+    add_load(&w, TENTHS(100), 0x1000, 0x100, 1);
+    add_unload(&w, TENTHS(200), 0x1000);
+    add_load(&w, TENTHS(300), 0x1000, 0x100, 2);
+    add_load(&w, TENTHS(400), 0x1080, 0x20, 3); /* whose unload of 2 was lost */
     m = fed(&w, 0);
     for (size_t i = 0; i < ARRAY_SIZE(CASES); i++) {
         struct code_piece p = { .method = 0 };
 
-        code_map_find(m, CASES[i].pc, CASES[i].time_ns, &p);
+        code_map_find(m, CASES[i].pc, TENTHS(CASES[i].tenths), &p);
         ck_assert_msg(p.method == CASES[i].method, "case %zu: method %u", i, p.method);
     }
     ck_assert_uint_eq(code_map_stats(m).unloads, 1);

@@ -356,8 +356,6 @@ static const struct {
     { "/profile?exclude=%5B", 400, "exclude", NULL },
     { "/profile?event=cpuu", 400, "event", "did you mean 'cpu'" },
     { "/profile?event=c%0Apu", 400, "event", NULL },
-    { "/profile?symbols=agent", 409, "symbols", "not built into this version" },
-    { "/profile?symbols=perfmap", 409, "symbols", NULL },
     { "/profile?symbols=magic", 400, "symbols", NULL },
     { "/profile?container=", 400, "container", "no value" },
     { "/profile?pid=404", 404, "pid", "no process 404" },

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of the code map share: code_map.c takes records, code_map_index.c finds the piece
+ * at an address and a time, code_map_ask.c tells what it means. */
+#pragma once
+
+#include "attach/code_map.h"
+
+/* Bytes of a record are kept as they came, and pieces and methods point into them: one copy,
+ * checked once. */
+struct chunk {
+    struct chunk *next;
+    size_t n;
+    char bytes[];
+};
+
+struct method {
+    struct stream_method head;
+    const char *strings;
+    const char *lines;
+};
+
+struct piece {
+    uint64_t start, end, from_ns, to_ns;
+    uint32_t method, name_n, pc_count;
+    bool stub;
+    const char *detail; /* of stubs the name, else pc_count records of pcs */
+};
+
+struct code_map {
+    struct chunk *chunks;
+    struct method *methods; /* [method_cap], by id - 1 */
+    struct piece *pieces;   /* in the order in which they came */
+    uint32_t *order;        /* indices of pieces, by start, then as they came */
+    uint64_t *reach;        /* highest end among order[0..i] */
+    uint32_t method_cap, piece_count, piece_cap, ordered;
+    struct code_map_stats stats;
+};
+
+/* Puts all pieces in order. False: no memory. */
+bool code_map_index(struct code_map *m);
+/* Ends what lives in [start, end) at @time_ns: code is never where other code is. What came before
+ * the first event has no time of its own. Only the newest of an address can live, and few overlap.
+ */
+void code_map_end(struct code_map *m, uint64_t start, uint64_t end, uint64_t time_ns);
+/* The piece that held @pc at @time_ns. Points into @m; NULL: none. */
+const struct piece *code_map_piece(struct code_map *m, uint64_t pc, uint64_t time_ns);

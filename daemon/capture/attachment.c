@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "capture/attachment.h"
+
+#include "attach/reply.h"
+#include "capture/history.h"
+#include "capture/safety.h"
+#include "symbolize/perf_map.h"
+
+#include <poll.h>
+
+#define PERFMAP_READ_MAX ((size_t)64 << 20)
+#define PERFMAP_NAMES_MAX ((size_t)64 << 20)
+#define AGAIN_NS (250 * NSEC_PER_MSEC) /* between two looks at what stands in the way */
+#define JDK_STUBS_MIN 17 /* stub names by DynamicCodeGenerated crash JDKs before (JDK-8212155) */
+
+struct attachment {
+    struct attachment *next;
+    struct proc_id id;
+    uint32_t mode;
+    unsigned users;
+    enum attachment_state state;
+    uint64_t again_ns; /* planned: not before */
+    int result_fd, out_fd;
+    struct stream *stream;
+    struct symbol_table text;
+    struct error problem;
+};
+
+/* ---- life ---- */
+
+struct attachment *attachment_find(struct engine *e, const struct proc_id *id)
+{
+    for (struct attachment *a = e->attachments; a; a = a->next) {
+        if (a->mode == ATTACH_LOAD && proc_id_equal(&a->id, id))
+            return a;
+    }
+    return NULL;
+}
+
+struct attachment *attachment_take(struct engine *e, const struct process *p, uint32_t mode)
+{
+    struct attachment *a = mode == ATTACH_LOAD ? attachment_find(e, &p->id) : NULL;
+
+    if (a && a->state != ATTACHMENT_FAILED) {
+        a->users++;
+        return a;
+    }
+    a = calloc(1, sizeof(*a));
+    if (!a)
+        return NULL;
+    a->id = p->id;
+    a->mode = mode;
+    a->users = 1;
+    a->result_fd = a->out_fd = -1;
+    a->next = e->attachments;
+    e->attachments = a;
+    return a;
+}
+
+/* Nothing of ours is to go on in the JVM. */
+static void leave(struct attachment *a)
+{
+    if (a->stream)
+        history_end(&a->id);
+    a->stream = stream_close(a->stream);
+    a->result_fd = close_fd(a->result_fd);
+    a->out_fd = close_fd(a->out_fd);
+}
+
+struct attachment *attachment_release(struct engine *e, struct attachment *a)
+{
+    struct attachment **at = &e->attachments;
+
+    if (!a || --a->users)
+        return NULL;
+    while (*at != a)
+        at = &(*at)->next;
+    *at = a->next;
+    leave(a);
+    symbol_table_deinit(&a->text);
+    free(a);
+    return NULL;
+}
+
+static void fail(struct attachment *a, const struct error *err)
+{
+    a->problem = *err;
+    a->state = ATTACHMENT_FAILED;
+    leave(a);
+}
+
+/* ---- begin ---- */
+
+uint32_t attachment_options(int jdk)
+{
+    return jdk >= JDK_STUBS_MIN ? STREAM_OPTION_STUBS : 0;
+}
+
+/* Begins the attach when nothing stands in the way; waits while that is only time. */
+static void begin(struct engine *e, struct attachment *a, uint64_t now_ns)
+{
+    struct process *p = discover_find(e->discover, a->id.host_pid);
+    const struct preflight_step *obstacle;
+    struct error err = ERROR_NULL;
+    struct preflight f;
+    int r = PROC_GONE;
+
+    if (p && !p->exited && proc_id_equal(&p->id, &a->id)) {
+        safety_check(e, p, &f);
+        obstacle = safety_obstacle(&f, a->mode);
+        if (safety_passes(p, &f)) {
+            a->again_ns = now_ns + AGAIN_NS;
+            return;
+        }
+        if (obstacle || (a->mode == ATTACH_PERFMAP && !f.perfmap)) {
+            error_set(&err, -EPERM, "%s",
+                      obstacle ? obstacle->reason : "this JDK writes no map to a named file");
+            error_remedy(&err, "%s", obstacle ? obstacle->remedy : "symbols=memory or agent");
+            fail(a, &err);
+            return;
+        }
+        r = broker_attach(e->broker, &a->id, a->mode,
+                          a->mode == ATTACH_LOAD ? attachment_options(p->jdk) : 0, &a->result_fd,
+                          &a->out_fd, &err);
+    }
+    if (r == 0) {
+        history_begin(p);
+        a->state = ATTACHMENT_ATTACHING;
+        if (a->mode == ATTACH_LOAD)
+            r = stream_open(take_fd(&a->out_fd), &a->stream, &err);
+    } else if (r > 0) {
+        error_set(&err, -ESRCH, "process %d has exited", a->id.host_pid);
+    }
+    if (r != 0)
+        fail(a, &err);
+}
+
+/* ---- the outcome ---- */
+
+int attachment_result(int result_fd, uint32_t mode, struct error *err)
+{
+    char bytes[sizeof(struct attach_result)];
+    struct attach_result result;
+    ssize_t n = read(result_fd, bytes, sizeof(bytes));
+
+    if (n < 0 || attach_result_check((struct span){ bytes, (size_t)n }, &result) < 0)
+        return error_set(err, -EPROTO, "the helper gave no result");
+    if (result.step == ATTACH_STEP_JOB && (result.error == EAGAIN || result.error == EBUSY))
+        return error_set(err, -EAGAIN, "another attach is under way on this node");
+    return attach_outcome(&result, mode, err);
+}
+
+int attachment_read_text(int fd, struct symbol_table *ret)
+{
+    _cleanup_symbol_builder_ struct symbol_builder b;
+    _cleanup_buf_ struct buf text = BUF_NULL;
+    ssize_t n = 0;
+    int r;
+
+    symbol_builder_init(&b, PERF_MAP_ENTRIES_MAX, PERFMAP_NAMES_MAX);
+    buf_init(&text, PERFMAP_READ_MAX);
+    lseek(fd, 0, SEEK_SET);
+    r = buf_read_fd(&text, fd);
+    if (r == 0 || r == -EFBIG) /* what fitted is good */
+        n = perf_map_parse((struct span){ text.p, text.n }, &b);
+    if (n < 0 || (r < 0 && r != -EFBIG))
+        return n < 0 ? (int)n : r;
+    return symbol_table_build(&b, ret);
+}
+
+static void finish(struct attachment *a, uint64_t now_ns)
+{
+    struct error err = ERROR_NULL;
+    int r = attachment_result(a->result_fd, a->mode, &err);
+
+    if (r == -EAGAIN) {
+        leave(a);
+        a->state = ATTACHMENT_PLANNED;
+        a->again_ns = now_ns + AGAIN_NS;
+        return;
+    }
+    a->result_fd = close_fd(a->result_fd);
+    if (r == 0 && a->stream) {
+        stream_poll(a->stream, now_ns);
+        r = stream_problem(a->stream, &err);
+    } else if (r == 0) {
+        r = attachment_read_text(a->out_fd, &a->text);
+        if (r < 0)
+            error_code(&err, r, "the JVM's own map cannot be read");
+    }
+    history_note(&a->id, r < 0);
+    if (a->mode == ATTACH_PERFMAP)
+        history_end(&a->id);
+    if (r < 0)
+        fail(a, &err);
+    else
+        a->state = ATTACHMENT_READY;
+}
+
+static void listen_on(struct attachment *a, uint64_t now_ns)
+{
+    struct error err = ERROR_NULL;
+
+    if (a->stream && stream_poll(a->stream, now_ns) < 0) {
+        stream_problem(a->stream, &err);
+        history_note(&a->id, /* failed= */ true);
+        fail(a, &err);
+    }
+}
+
+void attachments_poll(struct engine *e, uint64_t now_ns)
+{
+    for (struct attachment *a = e->attachments; a; a = a->next) {
+        struct pollfd p = { .fd = a->result_fd, .events = POLLIN };
+
+        if (a->state == ATTACHMENT_PLANNED && now_ns >= a->again_ns)
+            begin(e, a, now_ns);
+        else if (a->state == ATTACHMENT_ATTACHING && poll(&p, 1, 0) > 0)
+            finish(a, now_ns);
+        else if (a->state == ATTACHMENT_ATTACHING || a->state == ATTACHMENT_READY)
+            listen_on(a, now_ns);
+    }
+}
+
+/* ---- what is known ---- */
+
+enum attachment_state attachment_state(const struct attachment *a)
+{
+    return a->state;
+}
+
+const struct error *attachment_problem(const struct attachment *a)
+{
+    return &a->problem;
+}
+
+const struct proc_id *attachment_id(const struct attachment *a)
+{
+    return &a->id;
+}
+
+struct code_map *attachment_map(const struct attachment *a)
+{
+    return a->stream ? stream_map(a->stream) : NULL;
+}
+
+struct symbol_table *attachment_text(struct attachment *a)
+{
+    return a->mode == ATTACH_PERFMAP && a->state == ATTACHMENT_READY ? &a->text : NULL;
+}
+
+uint64_t attachment_dropped(const struct attachment *a)
+{
+    return a->stream
+               ? stream_status(a->stream).dropped + code_map_stats(stream_map(a->stream)).dropped
+               : 0;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One attach to one JVM, shared by the captures that want it: begun, waited for and listened to on
+ * the engine's thread beside sampling, never waited for in a blocking way. Thread: the engine's.
+ */
+#pragma once
+
+#include "attach/job.h"
+#include "attach/stream.h"
+#include "capture/engine_impl.h"
+
+enum attachment_state {
+    ATTACHMENT_PLANNED,   /* begins when the JVM is old enough and its turn has come */
+    ATTACHMENT_ATTACHING, /* the JVM was asked */
+    ATTACHMENT_READY,     /* what was compiled is known; an agent tells on */
+    ATTACHMENT_FAILED,    /* attachment_problem() says why */
+};
+
+struct attachment;
+
+/* Plans an attach to @p, or shares one that is under way. NULL: no memory. Each take is released
+ * once. */
+struct attachment *attachment_take(struct engine *e, const struct process *p, uint32_t mode);
+struct attachment *attachment_release(struct engine *e, struct attachment *a);
+/* The one that is under way to @id by an agent; NULL: none. */
+struct attachment *attachment_find(struct engine *e, const struct proc_id *id);
+/* Takes each a step further. To be called with every tick. */
+void attachments_poll(struct engine *e, uint64_t now_ns);
+
+enum attachment_state attachment_state(const struct attachment *a);
+/* A sentence with its remedy. Points into @a. */
+const struct error *attachment_problem(const struct attachment *a);
+const struct proc_id *attachment_id(const struct attachment *a);
+/* Points into @a, NULL: it is of the other kind, or not there yet. */
+struct code_map *attachment_map(const struct attachment *a);
+struct symbol_table *attachment_text(struct attachment *a);
+/* Records for which there was no room, at either end. */
+uint64_t attachment_dropped(const struct attachment *a);
+
+/* STREAM_OPTION_* that are safe on @jdk. */
+uint32_t attachment_options(int jdk);
+/* Reads and checks the helper's result. 0, or -errno with the sentence. -EAGAIN: it was not this
+ * one's turn yet. */
+int attachment_result(int result_fd, uint32_t mode, struct error *err);
+/* Reads the JVM's own perf map. 0 or -errno. */
+int attachment_read_text(int fd, struct symbol_table *ret);

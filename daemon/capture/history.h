@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What came of attaching to a JVM before: the next attach is put off after a failure, longer each
+ * time, and one that is like a JVM which crashed with our agent in it is never attached to again.
+ * Thread: the engine's.
+ */
+#pragma once
+
+#include "discover/discover.h"
+
+/* An attach to @p begins. */
+void history_begin(const struct process *p);
+/* It was answered, or it failed. */
+void history_note(const struct proc_id *id, bool failed);
+/* Our agent was told to end. */
+void history_end(const struct proc_id *id);
+/* @p is gone: judges whether it crashed with our agent in it, or soon after. */
+void history_gone(struct broker *b, const struct process *p);
+
+/* Whether one that is like @p (its program, its JDK, where it runs) crashed so. Points into the
+ * history: which signal ended it, and how long after; NULL: none did. */
+const char *history_crash(const struct process *p);
+/* How long the next attach is put off, 0: not at all; *ret_failures: how many failed. */
+uint64_t history_wait_ns(const struct proc_id *id, uint64_t now_ns, unsigned *ret_failures);

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "capture/later.h"
+
+#include "base/id_table.h"
+#include "symbolize/java_function.h"
+#include "symbolize/word_cache.h"
+#include "unwind/unwind.h"
+
+#define SLOT_NS UINT64_C(1000000000) /* an address without a compile id is looked at anew */
+
+/* What tells places apart; no padding. */
+struct place_key {
+    uint64_t word, slot;
+    uint32_t is_return_address, frame;
+};
+
+struct place {
+    uint64_t time_ns;
+    uint32_t first, decided; /* in the pool: as memory names it; as it was decided */
+    uint8_t count, decided_count;
+};
+
+struct later {
+    struct frame_table *frames;
+    struct id_table keys; /* struct place_key */
+    struct place *places; /* [keys.count] */
+    size_t place_cap;
+    uint32_t *pool;                         /* frame ids */
+    size_t pool_count, pool_cap, pool_kept; /* kept: what memory gave; behind it what was decided */
+    uint64_t time_ns;
+    struct later_source source;
+    struct word_cache functions; /* the agent's id of a method -> function */
+    struct later_stats stats;
+};
+
+int later_new(struct frame_table *frames, struct later **ret)
+{
+    struct later *l = calloc(1, sizeof(*l));
+
+    if (!l)
+        return -ENOMEM;
+    l->frames = frames;
+    id_table_init(&l->keys, sizeof(struct place_key), LATER_PLACES_MAX);
+    word_cache_init(&l->functions, 1u << 17);
+    *ret = l;
+    return 0;
+}
+
+struct later *later_free(struct later *l)
+{
+    if (!l)
+        return NULL;
+    id_table_deinit(&l->keys);
+    word_cache_deinit(&l->functions);
+    free(l->places);
+    free(l->pool);
+    free(l);
+    return NULL;
+}
+
+void later_set_time(struct later *l, uint64_t time_ns)
+{
+    l->time_ns = time_ns;
+}
+
+/* Appends @count ids to the pool. False: no memory. */
+static bool pool_add(struct later *l, const uint32_t *frames, size_t count, uint32_t *ret_first)
+{
+    if (l->pool_count + count > l->pool_cap) {
+        size_t cap = MAX(l->pool_cap * 2, l->pool_count + count + 256);
+        uint32_t *more = reallocarray(l->pool, cap, sizeof(*more));
+
+        if (!more)
+            return false;
+        l->pool = more;
+        l->pool_cap = cap;
+    }
+    *ret_first = (uint32_t)l->pool_count;
+    if (count)
+        memcpy(l->pool + l->pool_count, frames, count * sizeof(*frames));
+    l->pool_count += count;
+    return true;
+}
+
+static bool is_interpreter(const struct later *l, uint32_t frame)
+{
+    const struct frame *f = frame_table_get(l->frames, frame);
+    const struct function *fn = frame_table_get_function(l->frames, f->function);
+
+    return f->kind == FRAME_STUB &&
+           span_starts_with(frame_table_get_string(l->frames, fn->name), "Interpreter");
+}
+
+/* Forgets what was decided, so that places can be added behind what memory gave. */
+static void undecide(struct later *l)
+{
+    for (uint32_t i = 0; i < l->keys.count; i++)
+        l->places[i].decided_count = 0;
+    l->pool_count = l->pool_kept;
+    l->stats = (struct later_stats){ 0 };
+}
+
+uint32_t later_add(void *cookie, uint64_t word, bool is_return_address, const uint32_t *frames,
+                   size_t count)
+{
+    struct later *l = cookie;
+    bool has_id = word >> UNWIND_KIND_SHIFT == UNWIND_COMPILED;
+    struct place_key key = { .word = word,
+                             .slot = has_id ? 0 : l->time_ns / SLOT_NS,
+                             .is_return_address = is_return_address,
+                             .frame = count ? frames[0] : 0 };
+    struct place p = { .time_ns = l->time_ns };
+    uint32_t id;
+
+    if (id_table_find(&l->keys, &key, &id))
+        return RECORD_LATER + id;
+    if ((count && is_interpreter(l, frames[0])) || l->keys.count == LATER_PLACES_MAX)
+        return 0;
+    if (l->pool_count != l->pool_kept)
+        undecide(l);
+    if (l->keys.count == l->place_cap) {
+        size_t cap = l->place_cap * 2 + 256;
+        struct place *more = reallocarray(l->places, cap, sizeof(*more));
+
+        if (!more)
+            return 0;
+        l->places = more;
+        l->place_cap = cap;
+    }
+    p.count = (uint8_t)MIN(count, (size_t)RECORD_LATER_FRAMES_MAX);
+    if (!pool_add(l, frames, p.count, &p.first))
+        return 0;
+    if (id_table_add(&l->keys, &key, &id) < 0) {
+        l->pool_count = l->pool_kept;
+        return 0;
+    }
+    l->pool_kept = l->pool_count;
+    l->places[id] = p;
+    return RECORD_LATER + id;
+}
+
+void later_decide(struct later *l, const struct later_source *s)
+{
+    undecide(l);
+    word_cache_clear(&l->functions);
+    l->source = *s;
+}
+
+/* ---- what the source says ---- */
+
+static uint32_t make_frame(struct later *l, uint32_t function, uint32_t line, enum frame_kind kind)
+{
+    struct frame f = {
+        .function = function, .line = line, .kind = (uint8_t)kind, .unknown = !function
+    };
+    uint32_t id = 0;
+
+    frame_table_frame(l->frames, &f, &id);
+    return id;
+}
+
+static uint32_t stub_frame(struct later *l, struct span name)
+{
+    struct java_function_text text = { .name = name };
+
+    return make_frame(l, java_function_id(l->frames, &text), 0, FRAME_STUB);
+}
+
+static uint32_t agent_function(struct later *l, uint32_t method)
+{
+    struct code_method m;
+    struct java_function_text text;
+    uint32_t id;
+
+    if (word_cache_get(&l->functions, method, &id))
+        return id;
+    if (!code_map_method(l->source.map, method, &m))
+        return 0;
+    text = (struct java_function_text){ m.class_name, m.name, m.signature, m.file };
+    id = java_function_id(l->frames, &text);
+    word_cache_put(&l->functions, method, id);
+    return id;
+}
+
+/* The frames that the agent tells of; 0: it knows none, or not all. @tier: of the compiled method
+ * itself, which the agent cannot tell. */
+static size_t agent_frames(struct later *l, uint64_t pc, bool is_return_address, uint64_t time_ns,
+                           enum frame_kind tier, uint32_t ret[RECORD_LATER_FRAMES_MAX])
+{
+    struct code_location at[CODE_MAP_FRAMES_MAX];
+    struct code_piece piece;
+    size_t count;
+
+    if (!code_map_find(l->source.map, pc - is_return_address, time_ns, &piece))
+        return 0;
+    if (piece.stub) {
+        ret[0] = stub_frame(l, piece.stub_name);
+        return 1;
+    }
+    count = code_map_locate(l->source.map, pc, time_ns, is_return_address, at);
+    for (size_t i = 0; i < count; i++) {
+        uint32_t function = agent_function(l, at[i].method);
+
+        if (!function)
+            return 0;
+        ret[i] = make_frame(l, function, code_map_line(l->source.map, at[i].method, at[i].bci),
+                            at[i].inlined ? FRAME_INLINED : tier);
+    }
+    return count;
+}
+
+/* "int java.lang.String.indexOf(int, int)": what HotSpot calls an external name. A name without
+ * brackets is a stub's. */
+static uint32_t text_frame(struct later *l, struct span name, enum frame_kind tier)
+{
+    size_t bracket = span_find(name, '('), space, dot;
+    struct span head = { name.p, bracket };
+    struct java_function_text text = { 0 };
+
+    if (bracket == name.n || name.p[name.n - 1] != ')')
+        return stub_frame(l, name);
+    space = span_rfind(head, ' ');
+    if (space < head.n)
+        head = span_from(head, space + 1);
+    dot = span_rfind(head, '.');
+    if (dot == head.n)
+        return stub_frame(l, name);
+    text.class_name = (struct span){ head.p, dot };
+    text.name = span_from(head, dot + 1);
+    text.signature = span_from(name, bracket);
+    return make_frame(l, java_function_id(l->frames, &text), 0, tier);
+}
+
+static size_t source_frames(struct later *l, const struct place_key *key, const struct place *p,
+                            enum frame_kind tier, uint32_t ret[RECORD_LATER_FRAMES_MAX])
+{
+    uint64_t pc = key->word & UNWIND_PC_MASK;
+    const struct symbol *s;
+
+    if (l->source.map)
+        return agent_frames(l, pc, key->is_return_address, p->time_ns, tier, ret);
+    s = l->source.text ? symbol_table_find(l->source.text, pc - key->is_return_address) : NULL;
+    if (!s)
+        return 0;
+    ret[0] = text_frame(l, symbol_name(l->source.text, s), tier);
+    return 1;
+}
+
+/* ---- the decision ---- */
+
+static uint32_t function_of(const struct later *l, uint32_t frame)
+{
+    return frame_table_get(l->frames, frame)->function;
+}
+
+/* Whether both name the same methods in the same order. The JVM's own text has the outermost alone,
+ * and no file. */
+static bool same_functions(const struct later *l, const uint32_t *a, size_t a_n, const uint32_t *b,
+                           size_t b_n)
+{
+    if (!l->source.map) {
+        const struct function *x = frame_table_get_function(l->frames, function_of(l, a[a_n - 1]));
+        const struct function *y = frame_table_get_function(l->frames, function_of(l, b[b_n - 1]));
+
+        return x->class_name == y->class_name && x->name == y->name;
+    }
+    if (a_n != b_n)
+        return false;
+    for (size_t i = 0; i < a_n; i++) {
+        if (function_of(l, a[i]) != function_of(l, b[i]))
+            return false;
+    }
+    return true;
+}
+
+/* Whether @frames, as memory gave them, name the place. */
+static bool named(const struct later *l, const uint32_t *frames, size_t count)
+{
+    return count && !frame_table_get(l->frames, frames[count - 1])->unknown;
+}
+
+/* The frames of place @n. */
+static size_t decide(struct later *l, uint32_t n, uint32_t ret[RECORD_LATER_FRAMES_MAX])
+{
+    const struct place_key *key = id_table_get(&l->keys, n);
+    const struct place *p = &l->places[n];
+    const uint32_t *memory = l->pool + p->first;
+    enum frame_kind tier =
+        p->count ? (enum frame_kind)frame_table_get(l->frames, memory[p->count - 1])->kind
+                 : FRAME_UNKNOWN;
+    bool memory_knows = named(l, memory, p->count), stub = tier == FRAME_STUB, use;
+    size_t count = source_frames(l, key, p, tier == FRAME_C1 ? FRAME_C1 : FRAME_C2, ret);
+
+    use = count && (!memory_knows || l->source.first || stub);
+    if (stub && count && frame_table_get(l->frames, ret[0])->kind != FRAME_STUB)
+        use = false; /* it was other code by then */
+    if (count && memory_knows && !stub) {
+        l->stats.both++;
+        l->stats.same += same_functions(l, ret, count, memory, p->count);
+    }
+    l->stats.added += use && !memory_knows;
+    if (use)
+        return count;
+    if (!p->count) {
+        ret[0] = 0;
+        return 1;
+    }
+    memcpy(ret, memory, p->count * sizeof(*ret));
+    return p->count;
+}
+
+size_t later_frames(void *cookie, uint32_t n, uint32_t ret[RECORD_LATER_FRAMES_MAX])
+{
+    struct later *l = cookie;
+    struct place *p;
+    size_t count;
+
+    if (n >= l->keys.count) {
+        ret[0] = 0;
+        return 1;
+    }
+    p = &l->places[n];
+    if (p->decided_count) {
+        memcpy(ret, l->pool + p->decided, p->decided_count * sizeof(*ret));
+        return p->decided_count;
+    }
+    count = decide(l, n, ret);
+    if (pool_add(l, ret, count, &p->decided))
+        p->decided_count = (uint8_t)count;
+    return count;
+}
+
+struct later_stats later_stats(const struct later *l)
+{
+    return l->stats;
+}

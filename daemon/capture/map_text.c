@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A JVM's map as text for other tools. The engine's thread asks the broker, which answers at once;
+ * the waiting is done on the thread of whoever asked.
+ */
+#include "base/text.h"
+#include "capture/attachment.h"
+#include "capture/history.h"
+#include "capture/safety.h"
+#include "symbolize/java_text.h"
+#include "symbolize/symbol_table.h"
+
+#include <poll.h>
+
+#define WAIT_NS (10 * NSEC_PER_SEC)
+#define ASK_ATTACH 1000 /* above all outcomes of a backend */
+
+struct ask {
+    int32_t host_pid;
+    bool unfold;
+    struct buf *out;
+    uint32_t mode;
+    struct proc_id id;
+    int result_fd, out_fd;
+    bool failed; /* of what is noted */
+    struct error *err;
+};
+
+/* One line of /tmp/perf-PID.map. @name is clean already but for what would end the line. */
+static void add_line(struct buf *out, uint64_t start, uint64_t end, struct span name)
+{
+    buf_printf(out, "%jx %jx ", (uintmax_t)start, (uintmax_t)(end - start));
+    buf_add_span(out, name);
+    buf_add_char(out, '\n');
+}
+
+static void add_method(struct buf *name, struct span class_name, struct span method)
+{
+    _cleanup_buf_ struct buf raw;
+
+    buf_init(&raw, 4 * TEXT_NAME_MAX);
+    java_class_text(class_name, &raw);
+    buf_add_char(&raw, '.');
+    buf_add_span(&raw, method);
+    text_clean(buf_span(&raw), TEXT_MODIFIED_UTF8, TEXT_NAME_MAX, name);
+}
+
+static int memory_line(void *cookie, const struct hotspot_code *code)
+{
+    void **args = cookie;
+    struct hotspot_vm *vm = args[0];
+    struct buf *out = args[1];
+    _cleanup_buf_ struct buf name;
+    struct hotspot_method m;
+
+    buf_init(&name, 2 * TEXT_NAME_MAX);
+    if (code->method && hotspot_method_read(vm, code->method, &m) == 0)
+        add_method(&name, (struct span){ m.class_name, m.class_name_n },
+                   (struct span){ m.name, m.name_n });
+    else
+        text_clean(span_of(code->name[0] ? code->name : "[unknown]"), TEXT_UTF8, TEXT_NAME_MAX,
+                   &name);
+    add_line(out, code->start, code->end, buf_span(&name));
+    return out->error;
+}
+
+static int call_memory_map(struct engine *e, void *arg)
+{
+    struct ask *a = arg;
+    struct process *p;
+    int r = safety_find_jvm(e, a->host_pid, &p, a->err);
+
+    if (r)
+        return r;
+    if (!p->vm) {
+        error_set(a->err, -EOPNOTSUPP, "the memory of JVM %d cannot be read: %.200s", a->host_pid,
+                  p->jvm == JVM_STARTING ? "it is still starting" : p->reason);
+        error_remedy(a->err, "GET /api/v1/jvms/%d/preflight says what can be used", a->host_pid);
+        return BACKEND_CONFLICT;
+    }
+    r = hotspot_vm_codes(p->vm, memory_line, (void *[]){ p->vm, a->out });
+    if (r < 0)
+        return error_code(a->err, r, "cannot read the code of JVM %d", a->host_pid);
+    return 0;
+}
+
+static int call_begin(struct engine *e, void *arg)
+{
+    struct ask *a = arg;
+    const struct preflight_step *obstacle;
+    struct preflight f;
+    struct process *p;
+    int r = safety_find_jvm(e, a->host_pid, &p, a->err);
+
+    if (r)
+        return r;
+    safety_check(e, p, &f);
+    obstacle = safety_obstacle(&f, a->mode);
+    if (obstacle) {
+        error_set(a->err, -EPERM, "JVM %d is not attached to: %s", a->host_pid, obstacle->reason);
+        error_remedy(a->err, "%s", obstacle->remedy);
+        return BACKEND_CONFLICT;
+    }
+    if (a->mode == ATTACH_PERFMAP && !f.perfmap) {
+        error_set(a->err, -EOPNOTSUPP, "JDK %d cannot write its map to a file that is named",
+                  p->jdk);
+        error_remedy(a->err, "symbols=memory, or symbols=agent");
+        return BACKEND_CONFLICT;
+    }
+    r = broker_attach(e->broker, &p->id, a->mode,
+                      a->mode == ATTACH_LOAD ? attachment_options(p->jdk) | STREAM_OPTION_ONCE : 0,
+                      &a->result_fd, &a->out_fd, a->err);
+    if (r == PROC_GONE) {
+        error_set(a->err, -ESRCH, "JVM %d has exited", a->host_pid);
+        return BACKEND_NOT_FOUND;
+    }
+    if (r == 0) {
+        a->id = p->id;
+        history_begin(p);
+    }
+    return r;
+}
+
+/* What came of it. */
+static int call_note(struct engine *e, void *arg)
+{
+    const struct ask *a = arg;
+
+    (void)e;
+    history_note(&a->id, a->failed);
+    history_end(&a->id);
+    return 0;
+}
+
+static void agent_name(const struct code_map *m, uint32_t id, struct buf *name)
+{
+    struct code_method method;
+
+    if (code_map_method(m, id, &method))
+        add_method(name, method.class_name, method.name);
+    else
+        buf_add_str(name, "[unknown]");
+}
+
+struct agent_lines {
+    struct code_map *map;
+    struct buf *out;
+    bool unfold;
+};
+
+static int agent_range(void *cookie, uint64_t start, uint64_t end,
+                       const struct code_location *frames, size_t count)
+{
+    struct agent_lines *a = cookie;
+    _cleanup_buf_ struct buf name;
+
+    buf_init(&name, (size_t)CODE_MAP_FRAMES_MAX * 2 * TEXT_NAME_MAX);
+    for (size_t i = count; i > 0; i--) {
+        agent_name(a->map, frames[i - 1].method, &name);
+        if (i > 1)
+            buf_add_str(&name, "->");
+    }
+    add_line(a->out, start, end, buf_span(&name));
+    return a->out->error;
+}
+
+static int agent_piece(void *cookie, const struct code_piece *p)
+{
+    struct agent_lines *a = cookie;
+    _cleanup_buf_ struct buf name = BUF_NULL;
+
+    if (a->unfold && !p->stub)
+        return code_map_each_range(a->map, p, agent_range, a);
+    buf_init(&name, 2 * TEXT_NAME_MAX);
+    if (p->stub)
+        text_clean(p->stub_name, TEXT_MODIFIED_UTF8, TEXT_NAME_MAX, &name);
+    else
+        agent_name(a->map, p->method, &name);
+    add_line(a->out, p->start, p->end, buf_span(&name));
+    return a->out->error;
+}
+
+/* The map of an agent that tells to a capture anyway: a JVM has one of ours at a time. 0; > 0
+ * (BACKEND_CONFLICT): it is being attached to; ASK_ATTACH: nothing of ours is there. */
+static int call_session_map(struct engine *e, void *arg)
+{
+    struct ask *a = arg;
+    struct attachment *session;
+    struct process *p;
+    int r = safety_find_jvm(e, a->host_pid, &p, a->err);
+    struct agent_lines lines = { .out = a->out, .unfold = a->unfold };
+
+    if (r)
+        return r;
+    session = attachment_find(e, &p->id);
+    if (!session || attachment_state(session) == ATTACHMENT_FAILED)
+        return ASK_ATTACH;
+    if (attachment_state(session) != ATTACHMENT_READY) {
+        error_set(a->err, -EBUSY, "a capture is attaching to JVM %d", a->host_pid);
+        error_remedy(a->err, "ask again in a second; symbols=memory needs no attach");
+        return BACKEND_CONFLICT;
+    }
+    lines.map = attachment_map(session);
+    return code_map_each(lines.map, UINT64_MAX, agent_piece, &lines);
+}
+
+/* Waits for the helper's word, keeping the lease. 0; -ETIMEDOUT; -errno. */
+static int wait_result(struct ask *a, struct stream *s)
+{
+    uint64_t deadline = clock_monotonic_ns() + WAIT_NS;
+
+    for (;;) {
+        struct pollfd p = { .fd = a->result_fd, .events = POLLIN };
+
+        if (poll(&p, 1, 100) > 0)
+            break;
+        if (s && stream_poll(s, clock_monotonic_ns()) < 0)
+            break;
+        if (clock_monotonic_ns() > deadline) {
+            error_set(a->err, -ETIMEDOUT, "JVM %d did not answer within 10 s", a->host_pid);
+            error_remedy(a->err, "it may be in a long collection; symbols=memory needs no attach");
+            return -ETIMEDOUT;
+        }
+    }
+    return attachment_result(a->result_fd, a->mode, a->err);
+}
+
+static int read_agent(struct ask *a)
+{
+    _cleanup_(stream_closep) struct stream *s = NULL;
+    struct agent_lines lines = { .out = a->out, .unfold = a->unfold };
+    int r = stream_open(take_fd(&a->out_fd), &s, a->err);
+
+    if (r == 0)
+        r = wait_result(a, s);
+    if (r < 0)
+        return r;
+    r = stream_poll(s, clock_monotonic_ns());
+    if (r == 0 || r == -EBADMSG)
+        r = stream_problem(s, a->err);
+    if (r < 0)
+        return r;
+    lines.map = stream_map(s);
+    return code_map_each(lines.map, UINT64_MAX, agent_piece, &lines);
+}
+
+/* The JVM's own text, line by line in our form: it is a stranger's. */
+static int read_perfmap(struct ask *a)
+{
+    struct symbol_table t = { 0 };
+    int r = wait_result(a, NULL);
+
+    if (r == 0)
+        r = attachment_read_text(a->out_fd, &t);
+    for (size_t i = 0; r == 0 && i < t.count; i++) {
+        _cleanup_buf_ struct buf name = BUF_NULL;
+
+        buf_init(&name, 2 * TEXT_NAME_MAX);
+        text_clean(symbol_name(&t, &t.symbols[i]), TEXT_MODIFIED_UTF8, TEXT_NAME_MAX, &name);
+        add_line(a->out, t.symbols[i].start, t.symbols[i].end, buf_span(&name));
+    }
+    symbol_table_deinit(&t);
+    return r;
+}
+
+int backend_perf_map(void *ctx, int32_t host_pid, enum symbols_source symbols, bool unfold,
+                     struct buf *out, struct error *err)
+{
+    struct ask a = {
+        .host_pid = host_pid,
+        .unfold = unfold,
+        .out = out,
+        .result_fd = -1,
+        .out_fd = -1,
+        .err = err,
+        .mode = symbols == SYMBOLS_PERFMAP ? ATTACH_PERFMAP : ATTACH_LOAD,
+    };
+    int r;
+
+    if (symbols == SYMBOLS_AGENT || symbols == SYMBOLS_PERFMAP) {
+        r = symbols == SYMBOLS_AGENT ? engine_ask(ctx, call_session_map, &a, err) : ASK_ATTACH;
+        if (r == ASK_ATTACH)
+            r = engine_ask(ctx, call_begin, &a, err);
+        if (r == 0 && a.result_fd >= 0) {
+            r = symbols == SYMBOLS_AGENT ? read_agent(&a) : read_perfmap(&a);
+            a.failed = r < 0;
+            engine_ask(ctx, call_note, &a, NULL);
+        }
+        close_fd(a.result_fd);
+        close_fd(a.out_fd);
+    } else if (unfold) {
+        error_parameter(err, "unfold", -EINVAL,
+                        "inlined frames are unfolded by symbols=agent only");
+        error_remedy(err, "add symbols=agent, or leave unfold away");
+        r = BACKEND_CONFLICT;
+    } else {
+        r = engine_ask(ctx, call_memory_map, &a, err);
+    }
+    if (r == 0 && out->error)
+        r = error_set(err, out->error, "the map is larger than an answer may be");
+    return r;
+}

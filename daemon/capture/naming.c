@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which source names the Java code of a capture: decided at its start by DESIGN's table (memory
+ * always; an agent besides it, or the JVM's own map, where that is asked for or safe), and told at
+ * its end with the reason. What memory named keeps its name where the other fails.
+ */
+#include "capture/attachment.h"
+#include "capture/capture_impl.h"
+#include "capture/safety.h"
+
+#define WAIT_NS (4 * NSEC_PER_SEC) /* past the end of sampling, for an attach that is not over */
+
+struct jvm_count {
+    const struct target *target;
+    size_t count;
+    int32_t host_pid;
+};
+
+static int count_jvm(void *cookie, struct process *p)
+{
+    struct jvm_count *n = cookie;
+
+    if (!p->exited && !p->zombie && p->jvm != JVM_NO && target_matches(n->target, p)) {
+        n->count++;
+        n->host_pid = p->id.host_pid;
+    }
+    return 0;
+}
+
+static const char *asked_name(enum symbols_source symbols)
+{
+    return symbols == SYMBOLS_AGENT ? "agent" : "perfmap";
+}
+
+static bool is_asked(const struct capture *c)
+{
+    return c->symbols == SYMBOLS_AGENT || c->symbols == SYMBOLS_PERFMAP;
+}
+
+/* The source cannot be had: memory names all. */
+static void fall_back(struct capture *c, const char *reason, const char *remedy)
+{
+    record_warn(c->record, "names come from the JVM's memory, not by symbols=%s: %s%s%s",
+                c->symbols == SYMBOLS_AUTO ? asked_name(SYMBOLS_AGENT) : asked_name(c->symbols),
+                reason, remedy[0] ? "; " : "", remedy);
+    snprintf(c->meta.symbols, sizeof(c->meta.symbols), "memory: %s could not be used: %.180s",
+             c->symbols == SYMBOLS_PERFMAP ? "the JVM's own map" : "an agent", reason);
+}
+
+static int attach(struct engine *e, struct capture *c, const struct process *p, uint32_t mode)
+{
+    c->attach_mode = mode;
+    c->attach_id = p->id;
+    if (later_new(e->frames, &c->later) < 0)
+        return -ENOMEM;
+    record_set_later(c->record, later_frames, c->later);
+    if (mode == ATTACH_PERFMAP)
+        return 0; /* at the end, when all is compiled that was sampled */
+    c->attachment = attachment_take(e, p, mode);
+    return c->attachment ? 0 : -ENOMEM;
+}
+
+int capture_choose_names(struct engine *e, struct capture *c, bool background, struct error *err)
+{
+    struct jvm_count n = { .target = c->target };
+    const struct preflight_step *obstacle;
+    struct preflight f;
+    struct process *p;
+    uint32_t mode = c->symbols == SYMBOLS_PERFMAP ? ATTACH_PERFMAP : ATTACH_LOAD;
+
+    if (c->symbols == SYMBOLS_NONE || c->symbols == SYMBOLS_MEMORY ||
+        (c->symbols == SYMBOLS_AUTO && (background || !target_is_named(c->target))))
+        return 0;
+    discover_each(e->discover, count_jvm, &n);
+    if (n.count > 1 && is_asked(c)) {
+        error_parameter(err, "symbols", -EINVAL,
+                        "symbols=%s is for one JVM, and %zu are selected here",
+                        asked_name(c->symbols), n.count);
+        error_remedy(err, "choose one by pid=, or take symbols=memory, which names all of them");
+        return BACKEND_CONFLICT;
+    }
+    p = n.count == 1 ? discover_find(e->discover, n.host_pid) : NULL;
+    if (!p && is_asked(c))
+        record_warn(c->record, "symbols=%s has nothing to do: what is selected is no JVM",
+                    asked_name(c->symbols));
+    if (!p)
+        return 0;
+    discover_refresh(e->discover, p);
+    safety_check(e, p, &f);
+    obstacle = is_asked(c) ? safety_obstacle(&f, mode) : NULL;
+    if (c->symbols == SYMBOLS_AUTO) {
+        snprintf(c->meta.symbols, sizeof(c->meta.symbols), "%s", f.auto_reason);
+        if (!f.auto_agent && (f.memory || !f.perfmap))
+            return 0;
+        mode = f.auto_agent ? ATTACH_LOAD : ATTACH_PERFMAP;
+    } else if (obstacle && !safety_passes(p, &f)) {
+        fall_back(c, obstacle->reason, obstacle->remedy);
+        return 0;
+    } else if (mode == ATTACH_PERFMAP && !f.perfmap && !safety_passes(p, &f)) {
+        fall_back(c, "this JDK cannot write its map to a file that is named", "JDK 22 and up can");
+        return 0;
+    }
+    c->agent_first = is_asked(c);
+    return attach(e, c, p, mode);
+}
+
+/* Whether the source is still to answer; begins what is taken at the end of sampling. */
+static bool is_open(struct engine *e, struct capture *c)
+{
+    enum attachment_state state;
+    struct process *p;
+
+    if (!c->attachment) {
+        p = discover_find(e->discover, c->attach_id.host_pid);
+        if (p && proc_id_equal(&p->id, &c->attach_id))
+            c->attachment = attachment_take(e, p, c->attach_mode);
+        if (!c->attachment)
+            return false;
+    }
+    state = attachment_state(c->attachment);
+    return state == ATTACHMENT_PLANNED || state == ATTACHMENT_ATTACHING;
+}
+
+bool capture_names_wait(struct engine *e, struct capture *c, uint64_t now_ns)
+{
+    c->waits_for_names = c->later && now_ns < c->end_ns + WAIT_NS && is_open(e, c);
+    return c->waits_for_names;
+}
+
+void capture_decide_names(struct capture *c)
+{
+    struct later_source s = { .first = c->agent_first };
+
+    if (!c->later)
+        return;
+    if (c->attachment && attachment_state(c->attachment) == ATTACHMENT_READY) {
+        s.map = attachment_map(c->attachment);
+        s.text = attachment_text(c->attachment);
+    }
+    later_decide(c->later, &s);
+}
+
+void capture_tell_names(struct capture *c)
+{
+    const struct error *problem = c->attachment ? attachment_problem(c->attachment) : NULL;
+
+    if (!c->later)
+        return;
+    if (!c->attachment)
+        fall_back(c, "the JVM has exited", "");
+    else if (problem->msg[0])
+        fall_back(c, problem->msg, problem->remedy);
+    else if (attachment_state(c->attachment) != ATTACHMENT_READY)
+        fall_back(c, "the JVM had not answered 4 s after the end of sampling",
+                  "it may be stopped or in a long collection; symbols=memory needs no attach");
+    else if (attachment_dropped(c->attachment))
+        record_warn(c->record, "%ju records of the agent were lost: code may lack its name",
+                    (uintmax_t)attachment_dropped(c->attachment));
+}
+
+void capture_add_names(const struct capture *c, struct profile *p)
+{
+    struct later_stats s;
+    size_t n;
+
+    if (!c->later || !c->attachment || attachment_state(c->attachment) != ATTACHMENT_READY)
+        return;
+    s = later_stats(c->later);
+    if (is_asked(c))
+        snprintf(p->symbols, sizeof(p->symbols),
+                 "%s: asked for; interpreted methods and what it does not know by memory",
+                 asked_name(c->symbols));
+    n = strlen(p->symbols);
+    snprintf(p->symbols + n, sizeof(p->symbols) - n,
+             "; %u of %u places agree with memory, %u only it could name", s.same, s.both, s.added);
+}
+
+void capture_drop_names(struct engine *e, struct capture *c)
+{
+    c->attachment = attachment_release(e, c->attachment);
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A Java method as a function of the frame table, whoever told its names: so that one that memory
+ * names and one that an agent names are the same. Thread: the frame table's.
+ */
+#pragma once
+
+#include "profile/frame.h"
+
+/* Raw modified UTF-8 in the JVM's internal forms ("java/lang/Thread", "(I)V"). */
+struct java_function_text {
+    struct span class_name, name, signature, file;
+};
+
+/* Its id; 0: no room. */
+uint32_t java_function_id(struct frame_table *frames, const struct java_function_text *text);

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where Java names come from: what `auto` takes, what is asked for, what happens where it cannot be had. JDK 17 and 25."""
+import gzip
+import re
+import socket
+import time
+import unittest
+
+from harness import attach, jvm, paths, proc
+from harness.daemon import Daemon
+
+AGREE = re.compile(r"; (\d+) of (\d+) places agree with memory")
+
+
+class Base(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        paths.need_root()
+        cls.spin = jvm.make_spin()
+        cls.daemon = Daemon()
+        cls.addClassCleanup(cls.daemon.stop)
+
+    def start(self, version: int, *options: str) -> jvm.Jvm:
+        j = jvm.Jvm(paths.jdk(version), *options, *jvm.spin_options(self.spin), "-Xmx64m", "-cp", self.spin.folder, self.spin.main)
+        self.addCleanup(j.stop)
+        proc.wait_until(lambda: self.age_ok(j.pid), 10, "it is old enough to be attached to", interval=0.2)
+        return j
+
+    def age_ok(self, pid: int) -> bool:
+        answer = self.daemon.get(f"/api/v1/jvms/{pid}/preflight")
+        return answer.status == 200 and all(s["ok"] for s in answer.json()["steps"] if s["step"] in ("age", "vm"))
+
+    def named(self, profile) -> None:
+        stacks = profile.of_thread("spinner")
+        self.assertGreaterEqual(profile.share(stacks, lambda s: self.spin.method in s.names), 0.95, profile.describe(stacks))
+
+    def source(self, profile, wanted: str) -> str:
+        text = profile.answer.headers["X-Flamed-Symbols"]
+        self.assertEqual(text.split(":")[0], wanted, f"{text} {profile.warnings}")
+        return text
+
+    def agree(self, text: str) -> None:
+        """Both named places, and named them the same."""
+        match = AGREE.search(text)
+        self.assertTrue(match, text)
+        self.assertGreater(int(match[2]), 3, text)
+        self.assertEqual(match[1], match[2], text)
+
+
+class Symbols(Base):
+    def test_what_auto_takes(self):
+        for version in (17, 25):
+            with self.subTest(jdk=version):
+                j = self.start(version)
+                profile = self.daemon.profile(pid=j.pid, seconds=2)
+                self.named(profile)
+                self.assertEqual(profile.warnings, [])
+                if version == 17:
+                    self.agree(self.source(profile, "memory+agent"))
+                else:
+                    self.assertIn("warning", self.source(profile, "memory"))
+                    self.assertEqual(attach.mappings(j.pid, "flamed"), 0)
+                # A class of JVMs, or what runs in the background, is not injected into.
+                other = self.daemon.profile(jvm=self.spin.main, seconds=0.5)
+                self.source(other, "memory")
+                _, err = j.stop()
+                self.assertEqual(err, "")
+
+    def test_agent(self):
+        for version in (17, 25):
+            with self.subTest(jdk=version):
+                j = self.start(version)
+                profile = self.daemon.profile(pid=j.pid, seconds=2, symbols="agent")
+                self.agree(self.source(profile, "agent"))
+                self.named(profile)
+                self.assertEqual(profile.document["meta"]["symbols"]["source"], "agent")
+                capture = profile.answer.headers["X-Flamed-Capture"]
+                for format in ("html", "flat", "pprof", "jfr", "otlp"): # every format that has room
+                    answer = self.daemon.get(f"/api/v1/captures/{capture}/profile", format=format)
+                    self.assertEqual(answer.status, 200, answer)
+                    body = gzip.decompress(answer.body) if answer.body[:2] == b"\x1f\x8b" else answer.body
+                    self.assertIn(b"asked for", body, format)
+
+    def test_a_jvm_that_does_not_answer(self):
+        """Its one attach thread waits for somebody else's request: the answer comes in time, named by memory."""
+        j = self.start(17)
+        self.assertTrue(attach.attach(j.pid).done) # it listens
+        with socket.socket(socket.AF_UNIX) as silent:
+            silent.connect(f"/tmp/.java_pid{j.pid}")
+            time.sleep(1.1) # one attach a second on a node
+            began = time.monotonic()
+            profile = self.daemon.profile(pid=j.pid, seconds=1, symbols="agent")
+            self.assertLess(time.monotonic() - began, 1 + 5)
+            self.source(profile, "memory")
+            self.assertTrue(any("had not answered" in w for w in profile.warnings), profile.warnings)
+            self.named(profile)
+        self.assertTrue(proc.alive(j.pid))

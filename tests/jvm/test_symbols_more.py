@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""More of test_symbols.py: what is asked for and cannot be had, several at once, JVMs that end."""
+import concurrent.futures
+import os
+import tempfile
+import time
+import unittest
+
+import test_symbols
+from harness import attach, jvm, paths, proc
+from harness.daemon import Daemon
+
+
+class More(test_symbols.Base):
+    def test_perfmap(self):
+        profile = self.daemon.profile(pid=self.start(17).pid, seconds=0.5, symbols="perfmap")
+        self.source(profile, "memory")
+        self.assertTrue(any("named" in w for w in profile.warnings), profile.warnings)
+        j = self.start(25, "-XX:-EnableDynamicAgentLoading")
+        profile = self.daemon.profile(pid=j.pid, seconds=2, symbols="perfmap")
+        self.agree(self.source(profile, "perfmap"))
+        self.named(profile)
+        _, err = j.stop()
+        self.assertEqual(err, "", "nothing in the application's log")
+
+    def test_falls_back_with_a_warning(self):
+        for option, reason in (("-Xrs", "SIGQUIT"), ("-XX:+DisableAttachMechanism", "DisableAttachMechanism"),
+                               ("-XX:-EnableDynamicAgentLoading", "EnableDynamicAgentLoading")):
+            with self.subTest(option=option):
+                j = self.start(17, option)
+                for symbols in ("agent", "auto"):
+                    profile = self.daemon.profile(pid=j.pid, seconds=0.6, symbols=symbols)
+                    self.source(profile, "memory")
+                    self.assertEqual(any(reason in w for w in profile.warnings), symbols == "agent", profile.warnings)
+                    self.named(profile)
+                self.assertTrue(proc.alive(j.pid))
+                out, err = j.stop()
+                self.assertEqual((out, err), ("", ""))
+
+    def test_several_at_once_and_the_map_beside_them(self):
+        j = self.start(17)
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            futures = [pool.submit(self.daemon.profile, pid=j.pid, seconds=3, symbols=s) for s in ("agent", "auto", "agent")]
+            time.sleep(2)
+            answer = self.daemon.get(f"/api/v1/jvms/{j.pid}/perf-map", symbols="agent")
+            self.assertEqual(answer.status, 200, answer)
+            self.assertIn(self.spin.method, answer.text)
+            for future, wanted in zip(futures, ("agent", "memory+agent", "agent")):
+                self.agree(self.source(future.result(), wanted))
+        self.assertLessEqual(attach.mappings(j.pid, "flamed-stream"), 1)
+
+    def test_it_ends_in_the_middle(self):
+        j = self.start(17)
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            future = pool.submit(self.daemon.profile, pid=j.pid, seconds=3, symbols="agent")
+            time.sleep(1.5)
+            j.stop()
+            began = time.monotonic()
+            profile = future.result()
+            self.assertLess(time.monotonic() - began, 1.5 + 5)
+        self.named(profile)
+
+    def test_young(self):
+        """One in its first moments is waited for."""
+        j = jvm.Jvm(paths.jdk(17), *jvm.spin_options(self.spin), "-Xmx64m", "-cp", self.spin.folder, self.spin.main)
+        self.addCleanup(j.stop)
+        profile = self.daemon.profile(pid=j.pid, seconds=2.5, symbols="agent")
+        self.source(profile, "agent")
+        self.named(profile)
+
+    def test_what_cannot_be(self):
+        self.start(17)
+        self.start(17)
+        for symbols in ("agent", "perfmap"):
+            answer = self.daemon.get("/profile", jvm=self.spin.main, symbols=symbols, seconds=0.2)
+            self.assertEqual(answer.status, 409, answer)
+            self.assertEqual(answer.json()["parameter"], "symbols")
+            self.assertIn("pid=", answer.json()["remedy"])
+        answer = self.daemon.get("/profile", pid=os.getpid(), symbols="agent", seconds=0.2)
+        self.assertEqual(answer.status, 200, answer)
+        self.assertTrue(any("no JVM" in w for w in answer.warnings), answer.warnings)
+
+    def test_the_configuration_forbids_it(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".yaml") as f:
+            f.write("symbols: memory\n")
+            f.flush()
+            os.chmod(f.name, 0o644)
+            j = self.start(17)
+            with Daemon("--config", f.name) as daemon:
+                profile = daemon.profile(pid=j.pid, seconds=0.6, symbols="agent")
+                self.source(profile, "memory")
+                self.assertTrue(any("symbols: memory" in w for w in profile.warnings), profile.warnings)
+                self.assertEqual(attach.mappings(j.pid, "flamed"), 0)
+
+
+class Gone(unittest.TestCase):
+    """A JVM that crashed with our agent in it: one like it is never attached to again; one that was stopped is."""
+
+    @classmethod
+    def setUpClass(cls):
+        paths.need_root()
+        cls.classes = jvm.Classes()
+        cls.classes.compile("Idle.java")
+        cls.daemon = Daemon()
+        cls.addClassCleanup(cls.daemon.stop)
+
+    def history(self, *, signal: int) -> dict:
+        """The step of one that is like a JVM which SIGNAL ended a second after an attach."""
+        j = self.start()
+        answer = self.daemon.get(f"/api/v1/jvms/{j.pid}/perf-map", symbols="agent")
+        self.assertEqual(answer.status, 200, answer)
+        time.sleep(1)
+        j.process.send_signal(signal)
+        j.process.wait()
+        time.sleep(2.5) # what is gone is forgotten after two seconds
+        other = self.start()
+        return next(s for s in self.daemon.get(f"/api/v1/jvms/{other.pid}/preflight").json()["steps"] if s["step"] == "history")
+
+    def start(self) -> jvm.Jvm:
+        j = jvm.Jvm(paths.jdk(17), "-XX:ErrorFile=/dev/null", "-Xmx32m", "-cp", self.classes.folder, "Idle", "1",
+                    wrap=["prlimit", "--core=0"])
+        self.addCleanup(j.stop)
+        proc.wait_until(lambda: all(s["ok"] for s in self.daemon.get(f"/api/v1/jvms/{j.pid}/preflight").json().get("steps", [])
+                                    if s["step"] in ("age", "vm")), 10, "it is old enough", interval=0.2)
+        return j
+
+    def test_crashed_or_stopped(self):
+        for signal in (15, 9):
+            step = self.history(signal=signal)
+            self.assertTrue(step["ok"], f"signal {signal}: {step}")
+        step = self.history(signal=11)
+        self.assertFalse(step["ok"], step)
+        self.assertRegex(step["reason"], "signal 6|status 1")

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* capture/later.h: which of memory and agent names a place, and what becomes of it in a profile. */
+#include "base/cleanup.h"
+#include "capture/later.h"
+#include "stream_writer.h"
+#include "symbolize/java_function.h"
+#include "symbolize/perf_map.h"
+#include "unwind/unwind.h"
+
+#define WORD(kind, pc) ((uint64_t)(kind) << UNWIND_KIND_SHIFT | (pc))
+#define NOW UINT64_C(5000000000)
+
+static struct frame_table *table;
+static struct later *later;
+
+static uint32_t memory_frame(const char *class_name, const char *name, enum frame_kind kind)
+{
+    struct java_function_text text = { .class_name = span_of(class_name), .name = span_of(name) };
+    struct frame f = { .function = java_function_id(table, &text), .kind = (uint8_t)kind };
+    uint32_t id;
+
+    ck_assert_int_eq(frame_table_frame(table, &f, &id), 0);
+    return id;
+}
+
+static void setup(void)
+{
+    ck_assert_int_eq(frame_table_new(1000, 1 << 20, &table), 0);
+    ck_assert_int_eq(later_new(table, &later), 0);
+    later_set_time(later, NOW);
+}
+
+static void teardown(void)
+{
+    later_free(later);
+    frame_table_free(table);
+}
+
+/* "a.A.f,b.B.g": the frames of place @id. */
+static const char *names_of(uint32_t id)
+{
+    static char text[256];
+    uint32_t frames[RECORD_LATER_FRAMES_MAX];
+    size_t count = later_frames(later, id - RECORD_LATER, frames), n = 0;
+
+    text[0] = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct frame *f = frame_table_get(table, frames[i]);
+        const struct function *fn = frame_table_get_function(table, f->function);
+        struct span c = frame_table_get_string(table, fn->class_name),
+                    m = frame_table_get_string(table, fn->name);
+
+        n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%.*s%s%.*s/%d", i ? "," : "", (int)c.n,
+                              c.p, c.n ? "." : "", (int)m.n, m.p, f->kind);
+    }
+    return text;
+}
+
+/* 0x1000: method A.f in two pieces of time; 0x2000: a stub; 0x3000: B.g. */
+static struct code_map *agent(void)
+{
+    struct writer w = { .n = 0 };
+    struct stream_stub *stub;
+
+    add_method(&w, 1, "La/A;", "f", NULL, 0);
+    add_method(&w, 2, "Lb/B;", "g", NULL, 0);
+    add_load(&w, 1, 0x1000, 0x100, 1);
+    add_load(&w, 2, 0x3000, 0x100, 2);
+    stub = add(&w, STREAM_STUB, 0, 1, sizeof(*stub) + 8);
+    stub->address = 0x2000;
+    stub->code_bytes = 0x100;
+    stub->name_n = 8;
+    memcpy(stub + 1, "checksum", 8);
+    return fed(&w, 0);
+}
+
+START_TEST(who_names_what)
+{
+    static const struct {
+        enum unwind_kind kind;
+        uint64_t pc;
+        const char *class_name, *name; /* as memory says; NULL: nothing */
+        enum frame_kind memory;
+        const char *before, *after, *without; /* agent first, agent after memory, no agent */
+    } CASES[] = {
+        { UNWIND_COMPILED, 0x1010, "a.A", "f", FRAME_C1, "a.A.f/2", "a.A.f/2", "a.A.f/2" },
+        { UNWIND_COMPILED, 0x1010, "x.X", "x", FRAME_C1, "a.A.f/2", "x.X.x/2", "x.X.x/2" },
+        { UNWIND_COMPILED, 0x1010, NULL, NULL, 0, "a.A.f/1", "a.A.f/1", "/0" },
+        { UNWIND_COMPILED, 0x9000, "x.X", "x", FRAME_C2, "x.X.x/1", "x.X.x/1", "x.X.x/1" },
+        { UNWIND_COMPILED, 0x9000, NULL, NULL, 0, "/0", "/0", "/0" },
+        { UNWIND_STUB, 0x2010, "", "StubRoutines (1)", FRAME_STUB, "checksum/7", "checksum/7",
+          "StubRoutines (1)/7" },
+        { UNWIND_STUB, 0x3010, "", "adapters", FRAME_STUB, "adapters/7", "adapters/7",
+          "adapters/7" },
+    };
+    _cleanup_(code_map_freep) struct code_map *map = agent();
+    struct later_source first = { .map = map, .first = true }, after = { .map = map }, none = { 0 };
+    uint32_t frame =
+        CASES[_i].name ? memory_frame(CASES[_i].class_name, CASES[_i].name, CASES[_i].memory) : 0;
+    uint32_t id =
+        later_add(later, WORD(CASES[_i].kind, CASES[_i].pc), false, &frame, CASES[_i].name ? 1 : 0);
+
+    ck_assert_uint_ge(id, RECORD_LATER);
+    later_decide(later, &first);
+    ck_assert_str_eq(names_of(id), CASES[_i].before);
+    later_decide(later, &after);
+    ck_assert_str_eq(names_of(id), CASES[_i].after);
+    later_decide(later, &none);
+    ck_assert_str_eq(names_of(id), CASES[_i].without);
+    ck_assert_str_eq(names_of(id), CASES[_i].without); /* as it was decided */
+}
+END_TEST
+
+START_TEST(both_are_compared)
+{
+    _cleanup_(code_map_freep) struct code_map *map = agent();
+    struct later_source s = { .map = map };
+    uint32_t same = memory_frame("a.A", "f", FRAME_C2), other = memory_frame("x.X", "x", FRAME_C2);
+    uint32_t ids[] = {
+        later_add(later, WORD(UNWIND_COMPILED, 0x1010), false, &same, 1),
+        later_add(later, WORD(UNWIND_COMPILED, 0x1020), false, &other, 1),
+        later_add(later, WORD(UNWIND_COMPILED, 0x3010), false, NULL, 0),
+    };
+
+    later_decide(later, &s);
+    for (size_t i = 0; i < ARRAY_SIZE(ids); i++)
+        names_of(ids[i]);
+    ck_assert_uint_eq(later_stats(later).both, 2);
+    ck_assert_uint_eq(later_stats(later).same, 1);
+    ck_assert_uint_eq(later_stats(later).added, 1);
+    /* Once more of the same is no new place; after a decision there is room for new ones. */
+    ck_assert_uint_eq(later_add(later, WORD(UNWIND_COMPILED, 0x1010), false, &same, 1), ids[0]);
+    ck_assert_uint_eq(later_add(later, WORD(UNWIND_COMPILED, 0x1030), false, &same, 1),
+                      RECORD_LATER + 3);
+    later_decide(later, &s);
+    ck_assert_str_eq(names_of(ids[1]), "x.X.x/1");
+    ck_assert_str_eq(names_of(RECORD_LATER + 3), "a.A.f/1");
+}
+END_TEST
+
+/* The interpreter's own code has its name already. */
+START_TEST(the_interpreter_is_let_be)
+{
+    uint32_t frame = memory_frame("", "Interpreter", FRAME_STUB);
+
+    ck_assert_uint_eq(later_add(later, WORD(UNWIND_STUB, 0x2010), false, &frame, 1), 0);
+}
+END_TEST
+
+START_TEST(the_jvms_own_text)
+{
+    static const struct {
+        uint64_t pc;
+        const char *name;
+    } CASES[] = {
+        { 0x1010, "a.b.C.run/1" },
+        { 0x2010, "StubRoutines (1)/7" },
+        { 0x3010, "a.b.C$$Lambda.apply/1" },
+        { 0x4010, "odd)/7" },
+    };
+    const char *text = "0x1000 0x100 void a.b.C.run()\n"
+                       "0x2000 0x100 StubRoutines (1)\n"
+                       "0x3000 0x100 java.lang.Object a.b.C$$Lambda/0x00007f0001.apply(int, "
+                       "java.lang.String)\n"
+                       "0x4000 0x100 odd)\n";
+    _cleanup_symbol_builder_ struct symbol_builder b;
+    struct symbol_table t = { 0 };
+    struct later_source s = { .text = &t };
+
+    symbol_builder_init(&b, 100, 10000);
+    ck_assert_int_eq(perf_map_parse(span_of(text), &b), (int)strlen(text));
+    ck_assert_int_eq(symbol_table_build(&b, &t), 0);
+    later_decide(later, &s);
+    for (size_t i = 0; i < ARRAY_SIZE(CASES); i++) {
+        uint32_t id = later_add(later, WORD(UNWIND_COMPILED, CASES[i].pc), false, NULL, 0);
+
+        ck_assert_str_eq(names_of(id), CASES[i].name);
+    }
+    symbol_table_deinit(&t);
+}
+END_TEST
+
+/* A place in a stack: as many frames as it has, and a sample that was not known to be nameless. */
+START_TEST(in_a_profile)
+{
+    _cleanup_(code_map_freep) struct code_map *map = agent();
+    struct later_source s = { .map = map };
+    struct profile_process process = { .host_pid = 1 };
+    struct profile_thread thread = { .host_tid = 2 };
+    struct profile meta = { .period = 1 };
+    struct record *rec = NULL;
+    struct profile *p = NULL;
+    uint32_t root = memory_frame("r.R", "run", FRAME_C2), t,
+             known = later_add(later, WORD(UNWIND_COMPILED, 0x1010), false, NULL, 0),
+             unknown = later_add(later, WORD(UNWIND_COMPILED, 0x9000), false, NULL, 0);
+
+    ck_assert_int_eq(record_new(table, 10, &rec), 0);
+    ck_assert_int_eq(record_process(rec, &process, &thread.process), 0);
+    ck_assert_int_eq(record_thread(rec, &thread, &t), 0);
+    record_set_later(rec, later_frames, later);
+    ck_assert_int_eq(record_sample(rec, 1, t, (uint32_t[]){ known, root }, 2, 1, 0, 0), 0);
+    ck_assert_int_eq(record_sample(rec, 2, t, (uint32_t[]){ unknown, root }, 2, 1, 0, 0), 0);
+    ck_assert_int_eq(record_sample(rec, 3, t, (uint32_t[]){ root }, 1, 1, 0, 0), 0);
+    later_decide(later, &s);
+    for (int again = 0; again < 2; again++) { /* the record stays as it was */
+        ck_assert_int_eq(record_finish(rec, &meta, &p), 0);
+        ck_assert_uint_eq(p->sample_count, 3);
+        ck_assert_uint_eq(p->unknown, 1);
+        ck_assert_uint_eq(p->samples[0].flags & PROFILE_SAMPLE_UNKNOWN, 0);
+        ck_assert_uint_eq(p->samples[1].flags & PROFILE_SAMPLE_UNKNOWN, PROFILE_SAMPLE_UNKNOWN);
+        for (int i = 0; i < 3; i++)
+            ck_assert_uint_eq(p->stacks[p->samples[i].stack].depth, i < 2 ? 2 : 1);
+        p = profile_unref(p);
+    }
+    record_free(rec);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("later");
+    TCase *tc = tcase_create("later");
+    SRunner *r;
+    int failed;
+
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_loop_test(tc, who_names_what, 0, 7);
+    tcase_add_test(tc, both_are_compared);
+    tcase_add_test(tc, the_interpreter_is_let_be);
+    tcase_add_test(tc, the_jvms_own_text);
+    tcase_add_test(tc, in_a_profile);
+    suite_add_tcase(s, tc);
+    r = srunner_create(s);
+    srunner_run_all(r, CK_NORMAL);
+    failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed ? 1 : 0;
+}

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* attach/preflight.h: which JVMs may be attached to, and what `auto` takes: the table of sources.
+ */
+#include "attach/preflight.h"
+
+#include <check.h>
+#include <errno.h>
+
+/* A JVM that nothing stands against. */
+static struct preflight_facts facts_of(int jdk)
+{
+    return (struct preflight_facts){
+        .injection_allowed = true,
+        .vm_known = true,
+        .vm_problem = "",
+        .jdk = jdk,
+        .java_version = jdk == 8 ? "25.452-b09" : "17.0.15+6",
+        .vm_name = "OpenJDK 64-Bit Server VM",
+        .age_ns = 60 * NSEC_PER_SEC,
+        .attach_disabled = PREFLIGHT_FALSE,
+        .reduced_signals = PREFLIGHT_FALSE,
+        .dynamic_agents = jdk == 8 ? PREFLIGHT_UNKNOWN : PREFLIGHT_TRUE,
+        .state_problem = "",
+        .state_remedy = "",
+        .backing_off = "",
+    };
+}
+
+START_TEST(what_auto_takes)
+{
+    static const struct {
+        int jdk;
+        bool vm_known, dynamic;
+        const char *source;
+        bool agent, perfmap;
+    } CASES[] = {
+        { 8, true, true, "memory+agent", true, false },
+        { 11, true, true, "memory+agent", true, false },
+        { 17, true, true, "memory+agent", true, false },
+        { 20, true, true, "memory+agent", true, false },
+        { 21, true, true, "memory", true, false },
+        { 22, true, true, "memory", true, true },
+        { 25, true, true, "memory", true, true },
+        { 17, false, true, "agent", true, false },
+        { 25, false, true, "agent", true, true },
+        { 17, true, false, "memory", false, false },
+        { 25, false, false, "perfmap", false, true },
+        { 17, false, false, "none", false, false },
+    };
+    struct preflight_facts f = facts_of(CASES[_i].jdk);
+    struct preflight p;
+    size_t n = strlen(CASES[_i].source);
+
+    f.vm_known = CASES[_i].vm_known;
+    if (!CASES[_i].dynamic)
+        f.dynamic_agents = PREFLIGHT_FALSE;
+    preflight_run(&f, &p);
+    ck_assert_msg(strncmp(p.auto_reason, CASES[_i].source, n) == 0 && p.auto_reason[n] == ':',
+                  "case %d: %s", _i, p.auto_reason);
+    ck_assert_int_eq(p.agent, CASES[_i].agent);
+    ck_assert_int_eq(p.perfmap, CASES[_i].perfmap);
+}
+END_TEST
+
+static void forbidden(struct preflight_facts *f)
+{
+    f->injection_allowed = false;
+}
+static void disabled(struct preflight_facts *f)
+{
+    f->attach_disabled = PREFLIGHT_TRUE;
+}
+static void disabled_unknown(struct preflight_facts *f)
+{
+    f->attach_disabled = PREFLIGHT_UNKNOWN;
+}
+static void reduced(struct preflight_facts *f)
+{
+    f->reduced_signals = PREFLIGHT_TRUE;
+}
+static void openj9(struct preflight_facts *f)
+{
+    f->vm_name = "Eclipse OpenJ9 VM";
+}
+static void young(struct preflight_facts *f)
+{
+    f->age_ns = PREFLIGHT_AGE_MIN_NS - 1;
+}
+static void old_build(struct preflight_facts *f)
+{
+    f->jdk = 8;
+    f->java_version = "1.8.0_372-b07";
+}
+static void strange_build(struct preflight_facts *f)
+{
+    f->jdk = 8;
+    f->java_version = "1.8.0-internal";
+}
+static void stopped(struct preflight_facts *f)
+{
+    f->state_result = -EBUSY;
+    f->state_problem = "process 1 is stopped";
+    f->state_remedy = "let it go on";
+}
+static void crashed(struct preflight_facts *f)
+{
+    f->crash = "it was ended by signal 11 2 s after an attach began";
+}
+static void failed(struct preflight_facts *f)
+{
+    f->backing_off = "2 attaches have failed: the next may be in 20 s";
+}
+
+START_TEST(what_stands_against_it)
+{
+    static const struct {
+        void (*change)(struct preflight_facts *f);
+        const char *step, *reason;
+        bool passes;
+    } CASES[] = {
+        { forbidden, "configuration", "symbols: memory", false },
+        { disabled, "attach mechanism", "thread dump", false },
+        { disabled_unknown, "attach mechanism", "cannot be read", false },
+        { reduced, "signals", "-Xrs", false },
+        { openj9, "vm", "OpenJ9", false },
+        { young, "age", "less than 2 s", true },
+        { old_build, "build", "JDK-8173361", false },
+        { strange_build, "build", "cannot be read", false },
+        { stopped, "state", "stopped", false },
+        { crashed, "history", "signal 11", false },
+        { failed, "history", "20 s", false },
+    };
+    struct preflight_facts f = facts_of(17);
+    struct preflight p;
+    size_t found = 0;
+
+    CASES[_i].change(&f);
+    preflight_run(&f, &p);
+    ck_assert(!p.agent && !p.perfmap && !p.auto_agent);
+    for (size_t i = 0; i < p.count; i++) {
+        if (p.steps[i].ok)
+            continue;
+        found++;
+        ck_assert_str_eq(p.steps[i].name, CASES[_i].step);
+        ck_assert_ptr_nonnull(strstr(p.steps[i].reason, CASES[_i].reason));
+        ck_assert_str_ne(p.steps[i].remedy, "");
+        ck_assert_int_eq(p.steps[i].passes, CASES[_i].passes);
+    }
+    ck_assert_uint_eq(found, 1);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("preflight");
+    TCase *tc = tcase_create("preflight");
+    SRunner *r;
+    int bad;
+
+    tcase_add_loop_test(tc, what_auto_takes, 0, 12);
+    tcase_add_loop_test(tc, what_stands_against_it, 0, 11);
+    suite_add_tcase(s, tc);
+    r = srunner_create(s);
+    srunner_run_all(r, CK_NORMAL);
+    bad = srunner_ntests_failed(r);
+    srunner_free(r);
+    return bad ? 1 : 0;
+}
