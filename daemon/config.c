@@ -69,6 +69,9 @@ const struct option config_options[] = {
       "2G", "SIZE", .help = "Keep at most SIZE of finished captures; the oldest go first." },
     { "store_max_age", OPTION_NUMBER, AT(store_max_age_s), 0, UINT64_C(100) * 365 * 86400, "0",
       "SECONDS", .help = "Drop captures that are older than SECONDS; 0: no limit by age." },
+    { "unwind_max_frames", OPTION_NUMBER, AT(unwind_max_frames), 16, 2048, "2048", "N",
+      .help = "Walk at most N frames of a stack, the leaf first; an interpreted one counts twice. "
+              "What is deeper is cut and marked [truncated]." },
     { "recorder_hz", OPTION_NUMBER, AT(recorder_hz), 0, 1000, "19", "HZ",
       .help =
           "Rate of the flight recorder, which is always on and keeps the last minutes of the whole "

@@ -34,6 +34,7 @@ struct config {
     uint64_t captures_max, samples_max, connections_max;
     uint64_t answer_max_bytes;
     uint64_t store_max_bytes, store_max_age_s;
+    uint64_t unwind_max_frames;
     uint64_t recorder_hz, recorder_seconds, recorder_max_bytes;
     uint64_t idle_timeout_s;
     struct rules *rules; /* schedules and triggers; owned; NULL: the file has none */

@@ -223,6 +223,7 @@ static int run_worker(struct config *c, struct worker *w, struct error *err)
         .captures_max = c->captures_max,
         .samples_max = c->samples_max,
         .show_arguments = c->show_arguments,
+        .max_frames = (uint32_t)c->unwind_max_frames,
         .recorder_hz = (double)c->recorder_hz,
         .recorder_keep_ns = c->recorder_seconds * NSEC_PER_SEC,
         .recorder_max_bytes = c->recorder_max_bytes,

@@ -81,6 +81,12 @@ int broker_container_logs(struct broker *b, int *ret_fd, struct error *err);
 int broker_sideband(struct broker *b, int ret_fds[BROKER_CPUS_MAX], size_t *ret_count,
                     struct error *err);
 
+#define BROKER_FRAMES_MIN 16
+#define BROKER_FRAMES_MAX 2048
+/* Frames of a user stack at most; an interpreted one counts twice. To be said before anything that
+ * samples is asked for (-EBUSY), broker_facts() among it. */
+int broker_unwind_limit(struct broker *b, uint32_t frames, struct error *err);
+
 /* The BPF ring buffer's map fd, to be mapped by sample/ring.c. */
 int broker_ring(struct broker *b, int *ret_fd, size_t *ret_bytes, struct error *err);
 

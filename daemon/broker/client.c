@@ -459,6 +459,27 @@ int broker_put_process(struct broker *b, int32_t host_pid, const struct unwind_p
     return p ? call_with_table(b, &q, p, sizeof(*p), err) : call_plain(b, &q, &a, err);
 }
 
+int broker_put_thread(struct broker *b, int32_t host_pid, int32_t host_tid, uint64_t java_thread,
+                      struct error *err)
+{
+    struct broker_request q = request_of(BROKER_PUT_THREAD);
+    struct broker_answer a;
+
+    q.host_pid = host_pid;
+    q.set = (uint32_t)host_tid;
+    q.start = java_thread;
+    return call_plain(b, &q, &a, err);
+}
+
+int broker_unwind_limit(struct broker *b, uint32_t frames, struct error *err)
+{
+    struct broker_request q = request_of(BROKER_UNWIND_LIMIT);
+    struct broker_answer a;
+
+    q.set = frames;
+    return call_plain(b, &q, &a, err);
+}
+
 int broker_attach(struct broker *b, const struct proc_id *id, uint32_t mode, uint32_t options,
                   int *ret_result, int *ret_out, struct error *err)
 {

@@ -31,7 +31,9 @@ int serve_connection(struct server *s, int fd)
 
     prepare(fd);
     do {
-        r = server_answer(s, fd);
+        struct pollfd p = { .fd = fd, .events = POLLIN };
+
+        r = poll(&p, 1, server_tend(s)) ? server_answer(s, fd) : 0;
     } while (r == 0);
     server_forget_client(s);
     return MIN(r, 0);
@@ -117,7 +119,7 @@ int serve_listener(struct server *s, int listen_fd, uid_t uid, struct error *err
             { .fd = client, .events = POLLIN }, /* negative: ignored */
         };
 
-        if (poll(p, ARRAY_SIZE(p), /* timeout= */ -1) < 0) {
+        if (poll(p, ARRAY_SIZE(p), server_tend(s)) < 0) {
             if (errno == EINTR)
                 continue;
             return error_errno(err, "cannot wait for requests");

@@ -101,10 +101,23 @@ int request_sideband(struct server *s, const struct broker_request *q, struct re
 int server_sampler(struct server *s, struct error *err)
 {
     if (s->sampler_result > 0)
-        s->sampler_result = sampler_new(s->pid_ns_fd, RING_BYTES, &s->sampler, &s->sampler_error);
+        s->sampler_result =
+            sampler_new(s->pid_ns_fd, RING_BYTES, s->max_frames ? s->max_frames : BROKER_FRAMES_MAX,
+                        &s->sampler, &s->sampler_error);
     if (s->sampler_result < 0 && err)
         *err = s->sampler_error;
     return s->sampler_result;
+}
+
+/*
+ * unwind_limit. Safe: a number in a range whose largest is what the BPF program is built for.
+ */
+int request_unwind_limit(struct server *s, const struct broker_request *q, struct reply *rep)
+{
+    if (s->sampler_result <= 0)
+        return error_set(&rep->err, -EBUSY, "unwind_limit: the BPF programs are loaded already");
+    s->max_frames = q->set;
+    return 0;
 }
 
 /*

@@ -5,6 +5,7 @@
  */
 #include "base/cleanup.h"
 #include "broker/server.h"
+#include "sample/sample_abi.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -12,6 +13,8 @@
 
 _Static_assert(BROKER_ROWS_MAX == SAMPLER_ROWS_MAX, "the table of rows of both");
 _Static_assert(sizeof(struct unwind_process) <= BROKER_TABLES_BYTES, "a process goes over at once");
+_Static_assert(BROKER_FRAMES_MIN == SAMPLE_USER_MIN && BROKER_FRAMES_MAX == SAMPLE_USER_MAX,
+               "the length of a stack of both");
 
 void server_forget_tables(struct server *s)
 {
@@ -86,4 +89,15 @@ int request_forget_process(struct server *s, const struct broker_request *q, str
 {
     (void)rep;
     return s->sampler ? sampler_put_process(s->sampler, q->host_pid, NULL) : 0;
+}
+
+/*
+ * put_thread. Safe: two ids and an address go into a table of fixed size; the BPF program reads
+ * there with the rights of the process that is sampled, and takes what it finds for untrusted.
+ */
+int request_put_thread(struct server *s, const struct broker_request *q, struct reply *rep)
+{
+    int r = server_sampler(s, &rep->err);
+
+    return r < 0 ? r : sampler_put_thread(s->sampler, q->host_pid, (int32_t)q->set, q->start);
 }

@@ -36,6 +36,8 @@ static const struct broker_request_info REQUESTS[BROKER_KIND_END] = {
     [BROKER_ATTACH_CHECK] = { "attach_check", BROKER_FIELD_TARGET, 0 },
     [BROKER_CONFIG] = { "config", 0, 1 },
     [BROKER_ATTACH_ENDED] = { "attach_ended", BROKER_FIELD_TARGET, 0 },
+    [BROKER_UNWIND_LIMIT] = { "unwind_limit", BROKER_FIELD_FRAMES, 0 },
+    [BROKER_PUT_THREAD] = { "put_thread", BROKER_FIELD_PID | BROKER_FIELD_THREAD, 0 },
 };
 
 const struct broker_request_info *broker_request_info(uint32_t kind)
@@ -93,6 +95,32 @@ static bool name_valid(const struct broker_request *q, unsigned fields)
     return q->name_n == 0;
 }
 
+/* Whether start and end are what @fields say. */
+static bool addresses_valid(const struct broker_request *q, unsigned fields)
+{
+    if (fields & BROKER_FIELD_ROWS)
+        return q->start < q->end && q->end <= BROKER_ROWS_MAX &&
+               q->end - q->start <= BROKER_TABLES_ROWS;
+    if (fields & BROKER_FIELD_THREAD)
+        return q->start && q->start < BROKER_ADDRESS_MAX && !q->end;
+    return fields & BROKER_FIELD_RANGE ? range_valid(q->start, q->end) : !q->start && !q->end;
+}
+
+/* Whether set and sets are what @fields say. */
+static bool sets_valid(const struct broker_request *q, unsigned fields)
+{
+    if (fields & BROKER_FIELD_ATTACH)
+        return q->set < ATTACH_MODE_END && !(q->sets & ~(uint32_t)ATTACH_OPTIONS_ALL) &&
+               (q->set == ATTACH_LOAD || !q->sets);
+    if (fields & BROKER_FIELD_SETS ? q->sets >= 1u << BROKER_SETS_MAX : q->sets != 0)
+        return false;
+    if (fields & BROKER_FIELD_FRAMES)
+        return q->set >= BROKER_FRAMES_MIN && q->set <= BROKER_FRAMES_MAX;
+    if (fields & BROKER_FIELD_THREAD)
+        return q->set > 0 && q->set <= BROKER_PID_MAX;
+    return fields & BROKER_FIELD_SET ? q->set < BROKER_SETS_MAX : q->set == 0;
+}
+
 int broker_request_check(const void *p, size_t n, struct broker_request *ret, struct error *err)
 {
     const struct broker_request_info *info;
@@ -116,24 +144,14 @@ int broker_request_check(const void *p, size_t n, struct broker_request *ret, st
         return error_set(err, -EINVAL, "%s: %d is no process id", info->name, q.host_pid);
     if (!(fields & BROKER_FIELD_TARGET) && q.start_ticks)
         return error_set(err, -EINVAL, "%s takes no start time", info->name);
-    if (fields & BROKER_FIELD_ROWS) {
-        if (q.start >= q.end || q.end > BROKER_ROWS_MAX || q.end - q.start > BROKER_TABLES_ROWS)
-            return error_set(err, -EINVAL, "%s: no such rows", info->name);
-    } else if (fields & BROKER_FIELD_RANGE ? !range_valid(q.start, q.end) : q.start || q.end)
-        return error_set(err, -EINVAL, "%s: no such range of addresses", info->name);
+    if (!addresses_valid(&q, fields))
+        return error_set(err, -EINVAL, "%s: no such rows or addresses", info->name);
     if (fields & BROKER_FIELD_PERIOD
             ? q.period_ns < BROKER_PERIOD_MIN_NS || q.period_ns > BROKER_PERIOD_MAX_NS
             : q.period_ns != 0)
         return error_set(err, -EINVAL, "%s: the period is out of range", info->name);
-    if (fields & BROKER_FIELD_ATTACH) {
-        if (q.set >= ATTACH_MODE_END || q.sets & ~(uint32_t)ATTACH_OPTIONS_ALL ||
-            (q.set != ATTACH_LOAD && q.sets))
-            return error_set(err, -EINVAL, "%s: there is no such way", info->name);
-    } else if (fields & BROKER_FIELD_SET ? q.set >= BROKER_SETS_MAX : q.set != 0)
-        return error_set(err, -EINVAL, "%s: there is no set %u", info->name, q.set);
-    if (!(fields & BROKER_FIELD_ATTACH) &&
-        (fields & BROKER_FIELD_SETS ? q.sets >= 1u << BROKER_SETS_MAX : q.sets != 0))
-        return error_set(err, -EINVAL, "%s: there are no sets 0x%x", info->name, q.sets);
+    if (!sets_valid(&q, fields))
+        return error_set(err, -EINVAL, "%s: %u, 0x%x is out of range", info->name, q.set, q.sets);
     if (q.zero || !name_valid(&q, fields))
         return error_set(err, -EINVAL, "%s: the name is not valid", info->name);
     return 0;

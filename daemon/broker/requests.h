@@ -55,6 +55,8 @@ enum broker_request_kind {
     BROKER_ATTACH_CHECK = 25,
     BROKER_CONFIG = 26,
     BROKER_ATTACH_ENDED = 27,
+    BROKER_UNWIND_LIMIT = 28,
+    BROKER_PUT_THREAD = 29,
     BROKER_KIND_END,
 };
 
@@ -64,9 +66,11 @@ struct broker_request {
     uint32_t seq;     /* comes back in the answer */
     int32_t host_pid;
     uint64_t start_ticks;
-    uint64_t start, end; /* addresses of a mapping; first row and the one behind the last */
+    uint64_t start, end; /* addresses of a mapping; first row and the one behind the last;
+                          * put_thread: address of the JavaThread, 0 */
     uint64_t period_ns;
-    uint32_t set;    /* 0..BROKER_SETS_MAX-1; attach: enum attach_mode */
+    uint32_t set;    /* 0..BROKER_SETS_MAX-1; attach: enum attach_mode; unwind_limit: frames;
+                      * put_thread: thread id */
     uint32_t sets;   /* bit set; attach: bits of enum stream_option */
     uint32_t name_n; /* bytes used of name; the rest is zero */
     uint32_t zero;
@@ -109,6 +113,8 @@ enum broker_field {
     BROKER_FIELD_PID = 256,     /* host_pid alone */
     BROKER_FIELD_ATTACH = 1024, /* set: enum attach_mode; sets: bits of enum stream_option */
     BROKER_FIELD_ROWS = 512,    /* start, end: at most BROKER_TABLES_ROWS in the table of rows */
+    BROKER_FIELD_FRAMES = 2048, /* set: BROKER_FRAMES_MIN to BROKER_FRAMES_MAX */
+    BROKER_FIELD_THREAD = 4096, /* set: thread id; start: an address */
 };
 
 struct broker_request_info {

@@ -2,6 +2,7 @@
 #include "broker/server.h"
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "broker/agents.h"
 #include "broker/wire.h"
@@ -11,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define SERVER_TEND_NS NSEC_PER_SEC
 #define PID_NS_INITIAL_INODE UINT64_C(0xeffffffc) /* fixed in the kernel: PROC_PID_INIT_INO */
 
 static const request_fn FUNCTIONS[BROKER_KIND_END] = {
@@ -41,6 +43,8 @@ static const request_fn FUNCTIONS[BROKER_KIND_END] = {
     [BROKER_ATTACH_CHECK] = request_attach_check,
     [BROKER_ATTACH_ENDED] = request_attach_ended,
     [BROKER_CONFIG] = request_config,
+    [BROKER_UNWIND_LIMIT] = request_unwind_limit,
+    [BROKER_PUT_THREAD] = request_put_thread,
 };
 
 int server_init(struct server *s, pid_t client, struct error *err)
@@ -87,6 +91,21 @@ void server_forget_client(struct server *s)
     s->sampler = sampler_free(s->sampler);
     s->sampler_result = 1;
     s->sampler_error = ERROR_NULL;
+    s->max_frames = 0;
+}
+
+int server_tend(struct server *s)
+{
+    uint64_t now_ns;
+
+    if (!s->sampler)
+        return -1;
+    now_ns = clock_monotonic_ns();
+    if (now_ns - s->tended_ns >= SERVER_TEND_NS) {
+        s->tended_ns = now_ns;
+        sampler_follow_cpus(s->sampler);
+    }
+    return (int)(SERVER_TEND_NS / NSEC_PER_MSEC);
 }
 
 int reply_fd(struct reply *rep, int fd)

@@ -21,6 +21,8 @@ struct server {
     struct sampler *sampler; /* loaded by the first request that needs it; ends with its client */
     int sampler_result;      /* of sampler_new(), 1: not tried yet */
     struct error sampler_error;
+    uint32_t max_frames; /* of sampler_new(); 0: not said, BROKER_FRAMES_MAX */
+    uint64_t tended_ns;
     int launcher_fd; /* our end of the launcher's socket (launcher.h), -1: there is none */
     struct agents *agents;
     const void *tables; /* what flamed writes tables into: BROKER_TABLES_BYTES; NULL: none */
@@ -46,6 +48,10 @@ void server_forget_client(struct server *s);
 /* Answers the one message that is waiting on @fd. 0; 1 when the connection ended; -errno when it is
  * broken. Never more than the socket's send timeout. */
 int server_answer(struct server *s, int fd);
+
+/* What is to be done about once a second: sampling follows processors that come and go.
+ * Milliseconds until the next call; -1: none is needed. */
+int server_tend(struct server *s);
 
 /* Takes @fd into the reply. Returns 0, so that a request's function can end with it. */
 int reply_fd(struct reply *rep, int fd);
@@ -73,10 +79,12 @@ int request_sample_stop(struct server *s, const struct broker_request *q, struct
 int request_filter_process(struct server *s, const struct broker_request *q, struct reply *rep);
 int request_filter_all(struct server *s, const struct broker_request *q, struct reply *rep);
 int request_sample_stats(struct server *s, const struct broker_request *q, struct reply *rep);
+int request_unwind_limit(struct server *s, const struct broker_request *q, struct reply *rep);
 int request_tables(struct server *s, const struct broker_request *q, struct reply *rep);
 int request_put_rows(struct server *s, const struct broker_request *q, struct reply *rep);
 int request_put_process(struct server *s, const struct broker_request *q, struct reply *rep);
 int request_forget_process(struct server *s, const struct broker_request *q, struct reply *rep);
+int request_put_thread(struct server *s, const struct broker_request *q, struct reply *rep);
 int request_attach(struct server *s, const struct broker_request *q, struct reply *rep);
 int request_attach_check(struct server *s, const struct broker_request *q, struct reply *rep);
 int request_attach_ended(struct server *s, const struct broker_request *q, struct reply *rep);

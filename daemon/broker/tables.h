@@ -18,3 +18,6 @@ int broker_put_rows(struct broker *b, uint32_t first, const struct unwind_row *r
 /* Describes process @host_pid to the unwinder; NULL forgets it. 0 or -errno. */
 int broker_put_process(struct broker *b, int32_t host_pid, const struct unwind_process *p,
                        struct error *err);
+/* Tells where the JavaThread of thread @host_tid of @host_pid lies. 0 or -errno. */
+int broker_put_thread(struct broker *b, int32_t host_pid, int32_t host_tid, uint64_t java_thread,
+                      struct error *err);

@@ -158,9 +158,13 @@ static void engine_sample(void *cookie, const struct sample_record *rec, const u
         return;
     }
     unwinding_see(e->unwinding, in.process, rec, captures_want(e, rec->set), clock_monotonic_ns());
+    if (rec->flags & SAMPLE_WANTS_THREAD)
+        anchors_see(e->anchors, in.process, rec, clock_monotonic_ns());
     captures_sample(e, &in);
     if (recorded)
         recorder_sample(e, &in);
+    if (in.named >= 0)
+        delays_add(&e->delays, clock_monotonic_ns() - rec->time_ns);
 }
 
 /* Names are only ever added: after weeks of classes that come and go they are begun anew. Captures
@@ -266,6 +270,8 @@ static void engine_dropped(void *cookie, struct process *p)
         symbolizer_forget(e->symbolizer, p);
     if (e->unwinding)
         unwinding_forget(e->unwinding, p);
+    if (e->anchors)
+        anchors_forget(e->anchors, p);
     recorder_forget(e, p);
     history_gone(e->broker, p);
 }
@@ -296,6 +302,8 @@ static int engine_open(struct engine *e, struct error *err)
     if (e->wake_fd < 0 || e->lost_fd < 0 || !e->stack)
         return error_set(err, -ENOMEM, "not enough memory or file descriptors to start");
     r = broker_new(take_fd(&e->opts.broker_fd), &e->broker);
+    if (r == 0 && e->opts.max_frames)
+        r = broker_unwind_limit(e->broker, e->opts.max_frames, err);
     if (r == 0)
         r = broker_facts(e->broker, &e->facts, err);
     if (r == 0)
@@ -306,6 +314,8 @@ static int engine_open(struct engine *e, struct error *err)
         r = discover_new(e->broker, &discover_opts, &e->discover, err);
     if (r == 0)
         r = unwinding_new(e->broker, &e->unwinding);
+    if (r == 0)
+        r = anchors_new(e->broker, e->opts.proc_fd, &e->anchors);
     if (r == 0)
         r = engine_new_symbolizer(e, e->frames, &e->symbolizer, err);
     if (r == 0)
@@ -325,6 +335,7 @@ static void engine_free(struct engine *e)
     scheduled_free(e->scheduled);
     e->symbolizer = symbolizer_free(e->symbolizer);
     e->unwinding = unwinding_free(e->unwinding);
+    e->anchors = anchors_free(e->anchors);
     discover_free(e->discover);
     frame_table_free(e->frames);
     ring_close(e->ring);

@@ -20,6 +20,7 @@ struct engine_opts {
     size_t samples_max; /* of one capture */
     bool show_arguments;
     struct store *store;       /* borrowed; NULL: captures are not kept */
+    uint32_t max_frames;       /* of a user stack; 0: as many as can be */
     double recorder_hz;        /* 0: no flight recorder */
     uint64_t recorder_keep_ns; /* how far back it reaches at most */
     size_t recorder_max_bytes;

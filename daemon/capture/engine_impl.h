@@ -5,6 +5,8 @@
 
 #include "base/clock.h"
 #include "base/id_table.h"
+#include "capture/anchors.h"
+#include "capture/delays.h"
 #include "capture/engine.h"
 #include "capture/keeper.h"
 #include "capture/rates.h"
@@ -33,6 +35,7 @@ struct engine {
     struct frame_table *frames;
     struct symbolizer *symbolizer;
     struct unwinding *unwinding;
+    struct anchors *anchors;
     struct store *store;       /* NULL: none; used from any thread */
     struct keeper *keeper;     /* used from any thread */
     struct recorder *recorder; /* NULL: off */
@@ -52,6 +55,7 @@ struct engine {
     uint64_t swept_ns;         /* when /proc was last read in full for a request */
     uint64_t samples, unmatched, unknown;
     uint64_t truncated[PROFILE_ENDS];
+    struct delays delays; /* from a sample to its names */
     struct api_backend backend;
 
     pthread_t thread;

@@ -102,6 +102,8 @@ static void metrics_samples(struct engine *e, struct buf *out)
            "CPU time that taking samples cost in the kernel.", (double)s.time_ns / 1e9);
     metric(out, "flamed_samples_unknown_total", "counter", "Samples with a frame that has no name.",
            (double)e->unknown);
+    delays_write(&e->delays, "flamed_sample_delay_seconds",
+                 "Time from taking a sample until its frames were named.", out);
     metric_head(out, "flamed_samples_truncated_total", "counter",
                 "Samples whose stack does not reach the thread's start, by reason.");
     for (size_t i = 0; i < ARRAY_SIZE(e->truncated); i++) {

@@ -53,6 +53,8 @@ int hotspot_vm_unwinding(const struct hotspot_vm *vm, struct unwind_vm *ret)
     u.blob_code = offset_of(u.blob_code_pointer ? l->blob_code_begin : l->blob_code_offset);
     u.deopt_pointer = layout_has(l->nmethod_deopt_begin);
     u.nmethod_deopt = offset_of(u.deopt_pointer ? l->nmethod_deopt_begin : l->nmethod_deopt_offset);
+    u.nmethod_deopt_mh =
+        offset_of(u.deopt_pointer ? l->nmethod_deopt_mh_begin : l->nmethod_deopt_mh_offset);
     *ret = u;
     return 0;
 }

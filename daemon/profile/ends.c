@@ -8,7 +8,7 @@ static const struct {
 } ENDS[PROFILE_ENDS] = {
     [UNWIND_END_ROOT] = { "none", "not cut" },
     [UNWIND_END_UNCHECKED] = { "frame_pointers", "a chain of frame pointers that ended early" },
-    [UNWIND_END_LIMIT] = { "max_frames", "deeper than unwind.max_frames" },
+    [UNWIND_END_LIMIT] = { "max_frames", "deeper than unwind_max_frames" },
     [UNWIND_END_NO_PROCESS] = { "no_process", "taken before the process was known" },
     [UNWIND_END_NO_MAPPING] = { "no_mapping", "code that was mapped a moment before" },
     [UNWIND_END_NO_RULE] = { "no_rule", "native code without an unwind rule" },

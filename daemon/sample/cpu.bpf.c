@@ -58,7 +58,7 @@ struct pt_regs___kernel { /* the user's registers, by the kernel's names */
 /* Inode of the pid namespace in whose terms processes are numbered; 0: the initial one. */
 const volatile __u32 pid_ns_inum;
 
-/* Words that a user stack may have, at most SAMPLE_USER_MAX. */
+/* Words that a user stack may have, SAMPLE_USER_MIN to SAMPLE_USER_MAX. */
 const volatile __u32 max_words = SAMPLE_USER_MAX;
 
 /* Sets that want every process: bit n for set n. Written by the loader while the programs run. */
@@ -103,9 +103,17 @@ struct {
 struct {
     __uint(type, BPF_MAP_TYPE_ARRAY);
     __uint(max_entries, UNWIND_KNOWN_COUNT);
+    __uint(map_flags, BPF_F_MMAPABLE);
     __type(key, __u32);
     __type(value, struct unwind_known);
 } known SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_LRU_HASH);
+    __uint(max_entries, CPU_THREADS_MAX);
+    __type(key, __u64);   /* process id << 32 | thread id */
+    __type(value, __u64); /* address of its JavaThread */
+} threads SEC(".maps");
 
 struct scratch {
     struct sample_record rec;
@@ -166,6 +174,13 @@ static __always_inline struct unwind_known *unwind_known_at(struct unwind_walk *
     return bpf_map_lookup_elem(&known, &index);
 }
 
+static __always_inline __u64 unwind_java_thread(struct unwind_walk *w)
+{
+    __u64 task = w->task, *thread = bpf_map_lookup_elem(&threads, &task);
+
+    return thread ? *thread : 0;
+}
+
 /* Words of the user's stack follow those of the kernel's. */
 static __always_inline void put_word(struct scratch *s, __u32 i, __u64 word)
 {
@@ -215,10 +230,13 @@ static __always_inline __u32 walk(struct task_struct *task, struct scratch *s,
     s->walk.rax = regs->ax;
     s->walk.rbx = regs->bx;
     s->walk.thread = regs->r15;
+    s->walk.task = (__u64)s->rec.host_pid << 32 | s->rec.host_tid;
     bpf_loop(SAMPLE_USER_MAX / 2 + 64, walk_some, &c, 0);
     s->rec.user_end = s->walk.end;
     if (s->walk.end == UNWIND_END_LIMIT)
         s->rec.flags |= SAMPLE_USER_CUT;
+    if (s->walk.wants_thread)
+        s->rec.flags |= SAMPLE_WANTS_THREAD;
     return s->walk.words;
 }
 

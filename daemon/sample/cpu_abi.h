@@ -7,7 +7,8 @@
 #define CPU_SETS_MAX 4
 #define CPU_FILTERS_MAX 16384 /* processes that are asked for by name */
 #define CPU_PROCESSES_MAX 4096
-#define CPU_PID_DEPTH_MAX 32 /* the kernel's MAX_PID_NS_LEVEL */
+#define CPU_THREADS_MAX 16384 /* Java threads whose native code has no unwind rules */
+#define CPU_PID_DEPTH_MAX 32  /* the kernel's MAX_PID_NS_LEVEL */
 
 enum cpu_counter {
     CPU_RUNS,      /* entries of the program, idle and unwanted ones included */

@@ -21,6 +21,7 @@
 
 #define SAMPLE_COMM_BYTES 16
 #define SAMPLE_KERNEL_MAX 127
+#define SAMPLE_USER_MIN 16 /* words of a user stack: what unwind_max_frames may be set to */
 #define SAMPLE_USER_MAX 2048
 
 enum sample_flags {
@@ -29,6 +30,7 @@ enum sample_flags {
     SAMPLE_KERNEL_CUT = 4,
     SAMPLE_KERNEL_THREAD = 8, /* the task has no user memory */
     SAMPLE_IDLE = 16,
+    SAMPLE_WANTS_THREAD = 32, /* the walk would have used the JavaThread, and did not know it */
 };
 
 struct sample_record {

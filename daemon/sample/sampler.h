@@ -16,9 +16,11 @@ struct sampler_stats {
 };
 
 /* Loads. @err says what the kernel lacks and the remedy (no BTF, capability, verifier). @pid_ns_fd:
- * the pid namespace in whose terms processes are numbered, or -1 for the initial one. 0 or -errno.
- */
-int sampler_new(int pid_ns_fd, size_t ring_bytes, struct sampler **ret, struct error *err);
+ * the pid namespace in whose terms processes are numbered, or -1 for the initial one. @max_frames:
+ * of a user stack, SAMPLE_USER_MIN to SAMPLE_USER_MAX; an interpreted one counts twice. 0 or
+ * -errno. */
+int sampler_new(int pid_ns_fd, size_t ring_bytes, uint32_t max_frames, struct sampler **ret,
+                struct error *err);
 struct sampler *sampler_free(struct sampler *s);
 /* The ring buffer's map fd and size; borrowed from @s. */
 int sampler_ring_fd(const struct sampler *s, size_t *ret_bytes);
@@ -29,11 +31,21 @@ int sampler_ring_fd(const struct sampler *s, size_t *ret_bytes);
  * -errno. */
 int sampler_start(struct sampler *s, uint64_t period_ns, uint32_t *ret_set, struct error *err);
 int sampler_stop(struct sampler *s, uint32_t set);
+/* Arms every set on processors that came online since, and lets go of those that went offline. To
+ * be called about once a second. Number of processors that changed. */
+int sampler_follow_cpus(struct sampler *s);
+/* The same for the @count processors @cpus, ascending, as if they were all that is online. */
+int sampler_set_cpus(struct sampler *s, const uint32_t *cpus, size_t count);
 int sampler_filter_process(struct sampler *s, int32_t pid, uint32_t sets);
 int sampler_filter_all(struct sampler *s, uint32_t sets);
 /* Copies @count rows to index @first of the table of rows. -EINVAL: they do not lie in it. */
 int sampler_put_rows(struct sampler *s, uint32_t first, const struct unwind_row *rows,
                      uint32_t count);
-/* Describes process @pid to the unwinder; NULL forgets it. -E2BIG: too many processes. */
+/* Describes process @pid to the unwinder; NULL forgets it. -E2BIG: too many processes. When slots
+ * begin anew (one below the last), all that the unwinder remembers of old ones is forgotten first.
+ */
 int sampler_put_process(struct sampler *s, int32_t pid, const struct unwind_process *p);
+/* Tells where the JavaThread of a thread lies. The one that was not used for longest is forgotten
+ * when there are CPU_THREADS_MAX. */
+int sampler_put_thread(struct sampler *s, int32_t pid, int32_t tid, uint64_t java_thread);
 void sampler_stats(const struct sampler *s, struct sampler_stats *ret);

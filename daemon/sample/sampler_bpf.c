@@ -7,7 +7,9 @@
 
 #include "base/cleanup.h"
 #include "sample/cpu_abi.h"
+#include "sample/sample_abi.h"
 #include "sample/sampler_events.h"
+#include "unwind/walk.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -24,16 +26,25 @@ _Static_assert(SAMPLER_SETS_MAX == CPU_SETS_MAX, "the sets of both sides");
 
 #define SAMPLER_LIBBPF_MSG_MAX 160
 
-/* A rate and its events: one link (which owns the event) per CPU. */
+/* An event and its link, which owns it. */
+struct cpu_link {
+    struct bpf_link *link;
+    uint32_t cpu;
+};
+
+/* A rate and its events, one per online CPU. */
 struct sampler_set {
-    struct bpf_link **links; /* owned, [count]; NULL: the set is free */
+    struct cpu_link *links; /* owned, [count], by cpu; NULL: the set is free */
     size_t count;
+    uint64_t period_ns;
 };
 
 struct sampler {
     struct cpu_bpf *skel;
     struct sampler_set sets[SAMPLER_SETS_MAX];
-    struct unwind_row *rows; /* the map's memory, [SAMPLER_ROWS_MAX] */
+    struct unwind_row *rows;    /* the map's memory, [SAMPLER_ROWS_MAX] */
+    struct unwind_known *known; /* the map's memory, [UNWIND_KNOWN_COUNT] */
+    uint32_t last_slot;
     size_t ring_bytes;
     int possible_cpus;
 };
@@ -58,6 +69,12 @@ static int load_error(int r, struct error *err)
         error_remedy(err, "run a kernel built with CONFIG_DEBUG_INFO_BTF=y");
         return r;
     }
+    if (r != -EPERM && r != -EACCES &&
+        libbpf_probe_bpf_helper(BPF_PROG_TYPE_PERF_EVENT, BPF_FUNC_loop, NULL) == 0) {
+        error_set(err, r, "the kernel has no bpf_loop(), which walks stacks: it is too old");
+        error_remedy(err, "run Linux 5.17 or later");
+        return r;
+    }
     error_code(err, r, "the kernel refuses the BPF programs%s%s", libbpf_said[0] ? ": " : "",
                libbpf_said);
     if (r == -EPERM || r == -EACCES)
@@ -65,17 +82,36 @@ static int load_error(int r, struct error *err)
             err, "give flamed-broker CAP_BPF and CAP_PERFMON, and see that kernel lockdown is off");
     else if (r == -ENOMEM)
         error_remedy(err, "raise the memory limit of flamed-broker");
+    else if (r == -E2BIG)
+        error_remedy(err, "run Linux 5.17 or later: this kernel's verifier finds them too large");
     else
         error_remedy(err, "run Linux 5.17 or later with CONFIG_BPF_SYSCALL and CONFIG_BPF_EVENTS");
     return r;
 }
 
-int sampler_new(int pid_ns_fd, size_t ring_bytes, struct sampler **ret, struct error *err)
+/* The memory of array map @map; NULL with @err. */
+static void *map_memory(const struct bpf_map *map, size_t bytes, struct error *err)
 {
-    struct sampler *s = calloc(1, sizeof(*s));
+    void *p =
+        mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), /* offset= */ 0);
+
+    if (p != MAP_FAILED)
+        return p;
+    error_errno(err, "cannot map the unwinder's tables");
+    return NULL;
+}
+
+int sampler_new(int pid_ns_fd, size_t ring_bytes, uint32_t max_frames, struct sampler **ret,
+                struct error *err)
+{
+    struct sampler *s;
     struct stat st = { 0 };
     int r;
 
+    if (max_frames < SAMPLE_USER_MIN || max_frames > SAMPLE_USER_MAX)
+        return error_set(err, -EINVAL, "stacks have %d to %d frames", SAMPLE_USER_MIN,
+                         SAMPLE_USER_MAX);
+    s = calloc(1, sizeof(*s));
     if (!s)
         return -ENOMEM;
     if (pid_ns_fd >= 0 && fstat(pid_ns_fd, &st) < 0) {
@@ -95,6 +131,7 @@ int sampler_new(int pid_ns_fd, size_t ring_bytes, struct sampler **ret, struct e
         goto fail;
     }
     s->skel->rodata->pid_ns_inum = (uint32_t)st.st_ino;
+    s->skel->rodata->max_words = max_frames;
     s->ring_bytes = ring_bytes;
     r = bpf_map__set_max_entries(s->skel->maps.ring, (uint32_t)ring_bytes);
     if (r == 0)
@@ -105,11 +142,10 @@ int sampler_new(int pid_ns_fd, size_t ring_bytes, struct sampler **ret, struct e
         r = load_error(r, err);
         goto fail;
     }
-    s->rows = mmap(NULL, SAMPLER_ROWS_MAX * sizeof(*s->rows), PROT_READ | PROT_WRITE, MAP_SHARED,
-                   bpf_map__fd(s->skel->maps.rows), 0);
-    if (s->rows == MAP_FAILED) {
-        s->rows = NULL;
-        r = error_errno(err, "cannot map the table of unwind rows");
+    s->rows = map_memory(s->skel->maps.rows, SAMPLER_ROWS_MAX * sizeof(*s->rows), err);
+    s->known = map_memory(s->skel->maps.known, UNWIND_KNOWN_COUNT * sizeof(*s->known), err);
+    if (!s->rows || !s->known) {
+        r = -errno;
         goto fail;
     }
     *ret = s;
@@ -122,7 +158,7 @@ fail:
 static void set_disarm(struct sampler_set *set)
 {
     for (size_t i = 0; i < set->count; i++)
-        bpf_link__destroy(set->links[i]);
+        bpf_link__destroy(set->links[i].link);
     free(set->links);
     *set = (struct sampler_set){ 0 };
 }
@@ -135,6 +171,8 @@ struct sampler *sampler_free(struct sampler *s)
         set_disarm(&s->sets[i]);
     if (s->rows)
         munmap(s->rows, SAMPLER_ROWS_MAX * sizeof(*s->rows));
+    if (s->known)
+        munmap(s->known, UNWIND_KNOWN_COUNT * sizeof(*s->known));
     cpu_bpf__destroy(s->skel);
     free(s);
     return NULL;
@@ -170,6 +208,45 @@ static int cpu_arm(struct sampler *s, uint32_t set, uint32_t cpu, uint64_t perio
     return 0;
 }
 
+/* Has set @no sample just @cpus: links of others go, new ones are armed. One that cannot be armed
+ * is tried again by the next call. Number of CPUs that changed, or -errno. */
+static int set_cpus(struct sampler *s, uint32_t no, const uint32_t *cpus, size_t count,
+                    struct error *err)
+{
+    struct sampler_set *set = &s->sets[no];
+    struct cpu_link *links = calloc(MAX(count, (size_t)1), sizeof(*links));
+    size_t kept = 0, old = 0;
+    int r = 0, changed = 0;
+
+    if (!links)
+        return -ENOMEM;
+    for (size_t i = 0; i < count; i++) {
+        struct cpu_link *l = &links[kept];
+
+        for (; old < set->count && set->links[old].cpu < cpus[i]; old++, changed++)
+            bpf_link__destroy(set->links[old].link);
+        if (old < set->count && set->links[old].cpu == cpus[i]) {
+            *l = set->links[old++];
+        } else {
+            int k = cpu_arm(s, no, cpus[i], set->period_ns, &l->link, err);
+
+            if (k < 0 && k != -ENODEV) /* -ENODEV: went offline since the list was read */
+                r = k;
+            if (k < 0)
+                continue;
+            l->cpu = cpus[i];
+            changed++;
+        }
+        kept++;
+    }
+    for (; old < set->count; old++, changed++)
+        bpf_link__destroy(set->links[old].link);
+    free(set->links);
+    set->links = links;
+    set->count = kept;
+    return r < 0 ? r : changed;
+}
+
 int sampler_start(struct sampler *s, uint64_t period_ns, uint32_t *ret_set, struct error *err)
 {
     _cleanup_free_ uint32_t *cpus = calloc(SAMPLER_CPUS_MAX, sizeof(*cpus));
@@ -193,21 +270,34 @@ int sampler_start(struct sampler *s, uint64_t period_ns, uint32_t *ret_set, stru
     n = sampler_online_cpus(cpus, err);
     if (n < 0)
         return n;
-    set->links = calloc((size_t)n, sizeof(struct bpf_link *));
-    if (!set->links)
-        return -ENOMEM;
-    for (int i = 0; i < n; i++) {
-        r = cpu_arm(s, no, cpus[i], period_ns, &set->links[set->count], err);
-        if (r == -ENODEV) /* went offline since we read the list */
-            continue;
-        if (r < 0) {
-            set_disarm(set);
-            return r;
-        }
-        set->count++;
+    set->period_ns = period_ns;
+    r = set_cpus(s, no, cpus, (size_t)n, err);
+    if (r < 0) {
+        set_disarm(set);
+        return r;
     }
     *ret_set = no;
     return 0;
+}
+
+int sampler_set_cpus(struct sampler *s, const uint32_t *cpus, size_t count)
+{
+    int changed = 0;
+
+    for (uint32_t no = 0; no < SAMPLER_SETS_MAX; no++) {
+        int r = s->sets[no].links ? set_cpus(s, no, cpus, count, NULL) : 0;
+
+        changed = MAX(changed, r);
+    }
+    return changed;
+}
+
+int sampler_follow_cpus(struct sampler *s)
+{
+    _cleanup_free_ uint32_t *cpus = calloc(SAMPLER_CPUS_MAX, sizeof(*cpus));
+    int n = cpus ? sampler_online_cpus(cpus, NULL) : 0;
+
+    return n > 0 ? sampler_set_cpus(s, cpus, (size_t)n) : 0;
 }
 
 int sampler_stop(struct sampler *s, uint32_t set)
@@ -259,6 +349,14 @@ int sampler_put_rows(struct sampler *s, uint32_t first, const struct unwind_row 
     return 0;
 }
 
+/* Stubs and native code are remembered without a look whether they still are there: what was
+ * remembered of a slot must not outlive the process whose slot it was. */
+static void forget_known(struct sampler *s)
+{
+    for (size_t i = 0; i < UNWIND_KNOWN_COUNT; i++)
+        __atomic_store_n(&s->known[i].key, 0, __ATOMIC_RELAXED);
+}
+
 int sampler_put_process(struct sampler *s, int32_t pid, const struct unwind_process *p)
 {
     int map = bpf_map__fd(s->skel->maps.processes), r;
@@ -266,10 +364,23 @@ int sampler_put_process(struct sampler *s, int32_t pid, const struct unwind_proc
 
     if (pid <= 0)
         return -EINVAL;
-    if (p)
+    if (p) {
+        if (p->slot < s->last_slot)
+            forget_known(s);
+        s->last_slot = p->slot;
         return bpf_map_update_elem(map, &key, p, BPF_ANY);
+    }
     r = bpf_map_delete_elem(map, &key);
     return r == -ENOENT ? 0 : r;
+}
+
+int sampler_put_thread(struct sampler *s, int32_t pid, int32_t tid, uint64_t java_thread)
+{
+    uint64_t key = (uint64_t)(uint32_t)pid << 32 | (uint32_t)tid;
+
+    if (pid <= 0 || tid <= 0)
+        return -EINVAL;
+    return bpf_map_update_elem(bpf_map__fd(s->skel->maps.threads), &key, &java_thread, BPF_ANY);
 }
 
 void sampler_stats(const struct sampler *s, struct sampler_stats *ret)

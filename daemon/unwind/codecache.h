@@ -6,6 +6,7 @@
 #include "unwind/native.h"
 
 #define UNWIND_PROBE_MAX 16
+#define UNWIND_STUB_WORDS_MAX 160 /* that a stub takes of the stack at most */
 
 /* The first eight characters of a CodeBlob's name, as a little endian number. */
 #define UNWIND_NAME(a, b, c, d, e, f, g, h)                                                        \

@@ -204,6 +204,64 @@ UNWIND_FUNCTION int unwind_interpreter_rule(struct unwind_walk *w, struct unwind
     return UNWIND_END_INTERPRETED;
 }
 
+/* Whether compiled code that would return to @ra with its stack pointer at @sp has a caller. Code
+ * of other kinds is not looked at. */
+UNWIND_INLINE bool unwind_caller_fits(struct unwind_walk *w, struct unwind_process *p, uint64_t ra,
+                                      uint64_t sp)
+{
+    int32_t size, complete;
+
+    if (unwind_in_interpreter(p, ra))
+        return true;
+    if (unwind_find_blob(w, p, ra - 1) <= 0)
+        return false;
+    if (!unwind_is_nmethod(w->blob_name))
+        return true;
+    return unwind_frame_facts(w, p, &size, &complete) && size >= 8 &&
+           unwind_returns_at(w, p, sp + (uint64_t)size - 8, false);
+}
+
+/* Whether the word at @sp returns behind a direct call of the stub of which w->at.pc is a part and
+ * which begins at or behind @low, and that caller has a caller itself. 2: the stub pushes rbp. */
+UNWIND_FUNCTION int unwind_stub_return(struct unwind_walk *w, struct unwind_process *p,
+                                       uint64_t low, uint64_t sp)
+{
+    uint64_t ra = 0, before = 0, target;
+    uint8_t first = 0;
+
+    if (!w || !p || !unwind_stack(w, sp, &ra) || !unwind_in_code_cache(p, ra) ||
+        !unwind_read_u64(w, ra - 8, &before))
+        return 0;
+    target = unwind_call_target(ra, before);
+    if (target < low || target > w->at.pc || !unwind_caller_fits(w, p, ra, sp + 8))
+        return 0;
+    return unwind_read(w, &first, 1, target) && first == 0x55 ? 2 : 1;
+}
+
+/*
+ * Digests and ciphers make room on the stack, align it, and use rbp for their own ends. Their
+ * return address is the first word that stands behind a direct call of theirs, and whose caller has
+ * a caller itself: what earlier calls left lies here too. 1 and w->rule.
+ */
+UNWIND_INLINE int unwind_large_stub(struct unwind_walk *w, struct unwind_process *p)
+{
+    uint64_t low;
+    uint32_t i;
+    int found;
+
+    if (!w || !p)
+        return 0;
+    low = w->blob_code;
+    for (i = 0; i < UNWIND_STUB_WORDS_MAX; i++) {
+        found = unwind_stub_return(w, p, low, w->at.sp + 8 * (uint64_t)i);
+        if (found <= 0)
+            continue;
+        unwind_set_rule(w, UNWIND_BASE_SP, (int32_t)(8 * i + 8), found == 2 && i ? -16 : 0, false);
+        return 1;
+    }
+    return 0;
+}
+
 /* Stubs without a frame size: call_stub, copies, digests, barriers. */
 UNWIND_FUNCTION int unwind_stub_rule(struct unwind_walk *w, struct unwind_process *p)
 {
@@ -267,6 +325,8 @@ UNWIND_FUNCTION int unwind_stub_rule(struct unwind_walk *w, struct unwind_proces
         unwind_set_rule(w, UNWIND_BASE_FP, 16, -16, false);
         return 0;
     }
+    if (unwind_large_stub(w, p) > 0)
+        return 0;
     if (unwind_try_probe(w, p, 0, UNWIND_PROBE_MAX)) {
         w->rule.fp = 0; /* what lies below is the stub's, not rbp */
         return 0;
@@ -403,6 +463,40 @@ UNWIND_FUNCTION int unwind_barrier_rule(struct unwind_walk *w, struct unwind_pro
         return UNWIND_END_THREAD;
     w->next.sp = at + 8;
     return 0;
+}
+
+/*
+ * The safety net: where native code gives no way on, the walk goes on at the Java frame that the
+ * thread left last, which the VM keeps for each thread outside of Java (JavaFrameAnchor). One that
+ * lies above the stack pointer is this stack's; leaf calls set none. 1: w->rule leads there.
+ */
+UNWIND_FUNCTION int unwind_anchor_rule(struct unwind_walk *w, struct unwind_process *p)
+{
+    uint64_t thread, sp = 0, pc = 0, fp = 0;
+
+    if (!w || !p || w->anchored || !p->vm.thread_anchor_sp)
+        return 0;
+    thread = unwind_java_thread(w);
+    w->wants_thread = 1; /* also where it turns out to be another's by now */
+    if (!thread || !unwind_read_u64(w, thread + p->vm.thread_anchor_sp, &sp) || (sp & 7) ||
+        sp <= w->at.sp || sp - w->at.sp > UNWIND_STEP_BYTES_MAX ||
+        !unwind_read_u64(w, thread + p->vm.thread_anchor_pc, &pc) ||
+        !unwind_read_u64(w, thread + p->vm.thread_anchor_fp, &fp))
+        return 0;
+    if (!pc && !unwind_read_u64(w, sp - 8, &pc))
+        return 0;
+    if (unwind_in_interpreter(p, pc) ? fp < sp
+                                     : !unwind_in_code_cache(p, pc) || !unwind_find_blob(w, p, pc))
+        return 0;
+    w->anchored = 1;
+    w->wants_thread = 0;
+    w->rule.blob = 0;
+    w->rule.compile_id = 0;
+    unwind_set_rule(w, UNWIND_BASE_ANCHOR, 0, 0, false);
+    w->next.pc = pc;
+    w->next.sp = sp;
+    w->next.fp = fp;
+    return 1;
 }
 
 /* Any pc in the code cache. */

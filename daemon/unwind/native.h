@@ -97,6 +97,7 @@ UNWIND_FUNCTION int unwind_native_rule(struct unwind_walk *w, struct unwind_proc
         w->rule.base = UNWIND_BASE_FP;
         w->rule.cfa = 16;
         w->rule.fp = -16;
+        w->rule.keep = !p->vm.thread_anchor_sp; /* in a JVM something better may come */
     } else if (w->rule.base == UNWIND_BASE_PLT) {
         w->rule.base = UNWIND_BASE_SP;
         w->rule.cfa = (w->at.pc & 15) >= 11 ? 16 : 8;

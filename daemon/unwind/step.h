@@ -31,6 +31,9 @@ UNWIND_INLINE void unwind_start(struct unwind_walk *w, uint64_t pc, uint64_t sp,
     w->exact = 1;
     w->guessed = 0;
     w->distrust = 0;
+    w->failed = 0;
+    w->anchored = 0;
+    w->wants_thread = 0;
     w->end = UNWIND_END_LIMIT;
     w->window_low = 0;
     w->window_bytes = 0;
@@ -65,11 +68,21 @@ UNWIND_FUNCTION int unwind_alive(struct unwind_walk *w, struct unwind_process *p
 /* Works out w->rule for w->at from the target's own data. 0 or an enum unwind_end. */
 UNWIND_FUNCTION int unwind_slow_rule(struct unwind_walk *w, struct unwind_process *p)
 {
+    int end;
+
     if (!w || !p)
         return UNWIND_END_NO_PROCESS;
     if (unwind_in_code_cache(p, w->at.pc))
         return unwind_java_rule(w, p);
-    return unwind_native_rule(w, p);
+    w->ruled = 0;
+    end = unwind_native_rule(w, p);
+    /* Frame pointers are a guess: where the VM knows better, it is asked. */
+    if (!end && w->ruled && !w->failed)
+        return 0;
+    if (unwind_anchor_rule(w, p) <= 0)
+        return end;
+    w->rule.kind = end == UNWIND_END_NO_MAPPING ? UNWIND_MARK : UNWIND_NATIVE;
+    return 0;
 }
 
 UNWIND_INLINE void unwind_remember(struct unwind_walk *w, uint64_t key)
@@ -119,6 +132,11 @@ UNWIND_INLINE uint64_t unwind_word(const struct unwind_walk *w)
     return (w->at.pc & UNWIND_PC_MASK) |
            (uint64_t)(w->rule.compile_id & UNWIND_ID_MASK) << UNWIND_PC_BITS |
            (uint64_t)w->rule.kind << UNWIND_KIND_SHIFT;
+}
+
+UNWIND_INLINE uint64_t unwind_mark(enum unwind_mark mark)
+{
+    return (uint64_t)mark | (uint64_t)UNWIND_MARK << UNWIND_KIND_SHIFT;
 }
 
 /* The two words of an interpreted frame. */
@@ -187,6 +205,7 @@ UNWIND_INLINE int unwind_apply(struct unwind_walk *w)
         return 0;
     case UNWIND_BASE_DIRECT:
     case UNWIND_BASE_ENTRY:
+    case UNWIND_BASE_ANCHOR:
         pc = w->next.pc;
         cfa = w->next.sp;
         fp = w->next.fp;
@@ -266,7 +285,7 @@ UNWIND_INLINE bool unwind_fast_step(struct unwind_walk *w, const struct unwind_p
  * unwind_outcome. */
 UNWIND_INLINE int unwind_step(struct unwind_walk *w, struct unwind_process *p, UNWIND_OUT_TYPE out)
 {
-    uint64_t key = unwind_key(w), word, bcp = 0;
+    uint64_t key = unwind_key(w), word, second = 0;
     struct unwind_place here = w->at;
     uint32_t here_words = w->words, i;
     bool recalled = false, misled = w->guessed == 2 && !unwind_in_code_cache(p, w->at.pc);
@@ -292,9 +311,17 @@ UNWIND_INLINE int unwind_step(struct unwind_walk *w, struct unwind_process *p, U
             w->distrust = 1;
             return UNWIND_GO_ON;
         }
-        if (w->end)
-            return UNWIND_STOP;
-        end = unwind_slow_rule(w, p);
+        end = w->end;
+        if (!end) {
+            end = unwind_slow_rule(w, p);
+        } else {
+            if (unwind_anchor_rule(w, p) <= 0)
+                return UNWIND_STOP;
+            w->rule.kind = UNWIND_MARK;
+            end = 0;
+        }
+        recalled = false;
+        w->end = 0;
         if (end) {
             w->end = (uint8_t)end;
             w->rule.kind = unwind_in_code_cache(p, w->at.pc) ? UNWIND_STUB : UNWIND_NATIVE;
@@ -311,10 +338,11 @@ UNWIND_INLINE int unwind_step(struct unwind_walk *w, struct unwind_process *p, U
     }
 
     word = unwind_word(w);
-    if (!w->end && w->rule.kind == UNWIND_INTERPRETED && !unwind_interpreted(w, p, &word, &bcp))
+    if (!w->end && w->rule.kind == UNWIND_INTERPRETED && !unwind_interpreted(w, p, &word, &second))
         w->end = UNWIND_END_MEMORY;
     if (w->rule.kind == UNWIND_MARK)
-        word = UNWIND_MARK_FROZEN | (uint64_t)UNWIND_MARK << UNWIND_KIND_SHIFT;
+        word = unwind_mark(w->rule.base == UNWIND_BASE_ANCHOR ? UNWIND_MARK_SKIPPED
+                                                              : UNWIND_MARK_FROZEN);
     if (w->words + 2 > w->max_words) {
         w->end = UNWIND_END_LIMIT;
         return UNWIND_STOP;
@@ -322,13 +350,15 @@ UNWIND_INLINE int unwind_step(struct unwind_walk *w, struct unwind_process *p, U
     i = w->words;
     UNWIND_OUT(out, i, word);
     w->words++;
-    if (w->rule.kind == UNWIND_INTERPRETED && !w->end) {
-        i = w->words;
-        UNWIND_OUT(out, i, bcp);
-        w->words++;
-    }
     if (w->end)
         return UNWIND_STOP;
+    if (w->rule.base == UNWIND_BASE_ANCHOR && w->rule.kind == UNWIND_NATIVE)
+        second = unwind_mark(UNWIND_MARK_SKIPPED);
+    if (w->rule.kind == UNWIND_INTERPRETED || second) {
+        i = w->words;
+        UNWIND_OUT(out, i, second);
+        w->words++;
+    }
     if (w->rule.base == UNWIND_BASE_ROOT)
         return UNWIND_STOP;
     w->back = here;
@@ -339,6 +369,13 @@ UNWIND_INLINE int unwind_step(struct unwind_walk *w, struct unwind_process *p, U
         if (recalled) { /* as above: work it out from what is there now */
             w->at = here;
             w->words = here_words;
+            w->distrust = 1;
+            return UNWIND_GO_ON;
+        }
+        if (w->rule.kind == UNWIND_NATIVE && !w->failed) { /* the thread's anchor may know */
+            w->at = here;
+            w->words = here_words;
+            w->failed = 1;
             w->distrust = 1;
             return UNWIND_GO_ON;
         }

@@ -22,7 +22,9 @@ enum unwind_kind {
 };
 
 enum unwind_mark {
-    UNWIND_MARK_FROZEN = 1, /* older frames of a virtual thread lie frozen in the heap */
+    UNWIND_MARK_FROZEN = 1,  /* older frames of a virtual thread lie frozen in the heap */
+    UNWIND_MARK_SKIPPED = 2, /* native frames without unwind rules, down to the thread's last Java
+                              * frame */
 };
 
 #define UNWIND_PC_BITS 47
@@ -35,7 +37,7 @@ enum unwind_mark {
 enum unwind_end {
     UNWIND_END_ROOT = 0,      /* whole: the outermost frame was reached and every step validated */
     UNWIND_END_UNCHECKED = 1, /* the kernel's frame-pointer walk ended: whole or not is not known */
-    UNWIND_END_LIMIT = 2,     /* unwind.max_frames */
+    UNWIND_END_LIMIT = 2,     /* unwind_max_frames */
     UNWIND_END_NO_PROCESS = 3,   /* no tables of this process yet */
     UNWIND_END_NO_MAPPING = 4,   /* the pc is in no mapping that we know: its table comes soon */
     UNWIND_END_NO_RULE = 5,      /* native code without an unwind rule */

@@ -8,6 +8,8 @@
  *     which counts w->reads
  *   static bool unwind_row(struct unwind_walk *w, uint32_t index, struct unwind_row *ret);
  *   static struct unwind_known *unwind_known_at(struct unwind_walk *w, uint32_t index);
+ *   static uint64_t unwind_java_thread(struct unwind_walk *w);
+ *     the JavaThread of the thread at hand as flamed found it, 0: not known
  *   UNWIND_OUT(out, i, word): stores word i of the answer
  */
 #pragma once
@@ -27,6 +29,7 @@ enum unwind_rule_base {
     UNWIND_BASE_INTERPRETER = UNWIND_BASE_COUNT, /* an interpreter frame at fp */
     UNWIND_BASE_DIRECT,                          /* w->next holds the caller */
     UNWIND_BASE_ENTRY, /* the same, of an interpreter frame under construction: Method* is in rbx */
+    UNWIND_BASE_ANCHOR, /* the same, with native frames between that are not known */
 };
 
 /* How to step from one pc. What a table row, a code blob and a decoded instruction all amount to.
@@ -63,6 +66,7 @@ struct unwind_walk {
     struct unwind_place back;     /* the frame before it, to step back to */
     uint64_t rax, rbx, r13;       /* as interrupted */
     uint64_t thread;              /* what may be the JavaThread; 0: not known */
+    uint64_t task;                /* process id << 32 | thread id, as flamed numbers them */
     struct unwind_rule rule;
     uint64_t blob, blob_code, blob_name; /* what unwind_find_blob() found */
     uint64_t window_low;
@@ -76,8 +80,10 @@ struct unwind_walk {
     uint8_t distrust; /* do not use what is remembered for this frame */
     uint8_t end;
     uint8_t back_exact;
-    uint8_t ruled; /* the mapping has rows */
-    uint8_t zero[2];
+    uint8_t ruled;        /* the mapping has rows */
+    uint8_t failed;       /* native code's own rule led nowhere */
+    uint8_t anchored;     /* the thread's anchor was used: once a walk */
+    uint8_t wants_thread; /* the anchor was wanted, and the JavaThread is not known */
     uint64_t window[UNWIND_WINDOW_BYTES / 8 + 1];
 };
 

@@ -194,7 +194,7 @@ int main(int argc, char **argv)
     run.pid = (int)strtol(argv[1], NULL, 10);
     run.verbose = argc > 4;
     begin_ns = clock_monotonic_ns();
-    if (sampler_new(-1, RING_BYTES, &run.sampler, &err) < 0) {
+    if (sampler_new(-1, RING_BYTES, SAMPLE_USER_MAX, &run.sampler, &err) < 0) {
         fprintf(stderr, "%s (%s)\n", err.msg, err.remedy);
         return 1;
     }

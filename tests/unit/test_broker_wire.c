@@ -71,6 +71,10 @@ static const struct {
     { BROKER_CONTAINER_CONFIG, NAME_N, 64, -EINVAL }, /* of zero bytes */
     { BROKER_MAPPED, START, 4096, -EINVAL },          /* end 0 */
     { BROKER_MAPPED, START, UINT64_MAX, -EINVAL },
+    { BROKER_UNWIND_LIMIT, SET, BROKER_FRAMES_MIN - 1, -EINVAL },
+    { BROKER_UNWIND_LIMIT, SET, BROKER_FRAMES_MAX + 1, -EINVAL },
+    { BROKER_PUT_THREAD, SET, 1, -EINVAL },      /* address 0 */
+    { BROKER_PUT_THREAD, START, 4096, -EINVAL }, /* thread 0 */
 };
 
 static void set_field(struct broker_request *q, enum field field, uint64_t v)

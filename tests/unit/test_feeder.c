@@ -168,6 +168,38 @@ START_TEST(shares_tables_and_puts_only_what_changed)
 }
 END_TEST
 
+/* No two living processes ever have one slot, and slots rise until they begin anew: the sign for
+ * the sampler to forget. */
+START_TEST(gives_each_slot_once)
+{
+    struct maps few = { .entries = maps.entries, .count = 1 };
+    struct feeder_process p = { .maps = &few };
+    uint32_t before, kept;
+    unsigned anew = 0;
+
+    p.id.host_pid = 10;
+    ck_assert_int_eq(feeder_update(feeder, &p, NULL), 0);
+    kept = before = last.slot;
+    p.id.host_pid = 11;
+    for (uint32_t i = 1; i < UNWIND_SLOTS_MAX + 10; i++) {
+        p.exec_id = i; /* another description */
+        ck_assert_int_eq(feeder_update(feeder, &p, NULL), 0);
+        ck_assert_uint_ne(last.slot, kept);
+        ck_assert_uint_gt(last.slot, 0);
+        ck_assert_uint_lt(last.slot, UNWIND_SLOTS_MAX);
+        anew += last.slot < before;
+        before = last.slot;
+    }
+    ck_assert_uint_eq(anew, 1);
+    /* Those that live have theirs, whoever comes. */
+    for (int32_t pid = 100; pid < 100 + 64; pid++) {
+        p.id.host_pid = pid;
+        ck_assert_int_eq(feeder_update(feeder, &p, NULL), 0);
+        ck_assert_uint_ne(last.slot, kept);
+    }
+}
+END_TEST
+
 START_TEST(leaves_out_the_code_cache)
 {
     uint64_t self = (uint64_t)look_up;
@@ -210,6 +242,9 @@ START_TEST(tells_a_process_that_is_gone)
     open_result = PROC_GONE;
     ck_assert_int_eq(update(10, NULL), PROC_GONE);
     ck_assert_uint_eq(process_puts, 0);
+    open_result =
+        FEEDER_PENDING; /* an outcome of whoever opens is none of ours: there is no file */
+    ck_assert_int_eq(update(10, NULL), 0);
     open_result = -EIO; /* a file that cannot be opened leaves its mapping without rows */
     ck_assert_int_eq(update(10, NULL), 0);
     for (uint32_t i = 0; i < last.mapping_count; i++)
@@ -228,6 +263,7 @@ int main(void)
     tcase_set_timeout(tc, 60);
     tcase_add_test(tc, describes_a_process);
     tcase_add_test(tc, shares_tables_and_puts_only_what_changed);
+    tcase_add_test(tc, gives_each_slot_once);
     tcase_add_test(tc, leaves_out_the_code_cache);
     tcase_add_test(tc, makes_room_by_forgetting);
     tcase_add_test(tc, tells_a_process_that_is_gone);

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "sample/sample.h"
 #include "sample/sampler_events.h"
+#include "unwind/unwind.h"
 
 #include <check.h>
 #include <fcntl.h>
@@ -28,7 +29,8 @@ static void open_sampler(int pid_ns_fd)
     size_t bytes;
     int fd;
 
-    ck_assert_msg(sampler_new(pid_ns_fd, RING_BYTES, &sampler, &err) == 0, "%s", err.msg);
+    ck_assert_msg(sampler_new(pid_ns_fd, RING_BYTES, SAMPLE_USER_MAX, &sampler, &err) == 0, "%s",
+                  err.msg);
     fd = sampler_ring_fd(sampler, &bytes);
     ck_assert_uint_eq(bytes, RING_BYTES);
     ck_assert_int_eq(ring_open(fd, bytes, &ring, &err), 0);
@@ -97,6 +99,7 @@ static struct {
     uint32_t pid;
     uint64_t weight[SAMPLER_SETS_MAX], others, user_frames, last_ns;
     uint64_t start_boottime_ns;
+    uint64_t ends[UNWIND_END_COUNT];
     uint32_t tid, exec_id;
     char comm[SAMPLE_COMM_BYTES];
 } got;
@@ -116,6 +119,8 @@ static void take(void *cookie, const struct sample_record *rec, const uint64_t *
     got.last_ns = rec->time_ns;
     memcpy(got.comm, rec->comm, sizeof(got.comm));
     got.user_frames += rec->user_count;
+    ck_assert_uint_lt(rec->user_end, UNWIND_END_COUNT);
+    got.ends[rec->user_end]++;
     if (rec->user_count)
         ck_assert_uint_ne(frames[rec->kernel_count], 0);
 }
@@ -279,6 +284,81 @@ START_TEST(takes_four_sets)
 }
 END_TEST
 
+/* The burner runs on processor 0: the set follows what it is told is online. */
+START_TEST(follows_processors)
+{
+    pid_t pid = start_burner(shared_word());
+    uint32_t cpus[2] = { 0, 1 }, set;
+
+    ck_assert_int_eq(sampler_start(sampler, NSEC_PER_MSEC, &set, &err), 0);
+    ck_assert_int_eq(sampler_filter_process(sampler, pid, 1U << set), 0);
+    ck_assert_int_eq(sampler_follow_cpus(sampler), 0); /* nothing has changed */
+    ck_assert_int_gt(sampler_set_cpus(sampler, cpus + 1, 1), 0);
+    drain();
+    sample_for((uint32_t)pid, 0.2);
+    ck_assert_uint_eq(got.weight[set], 0);
+    ck_assert_int_eq(sampler_set_cpus(sampler, cpus, 2), 1);
+    sample_for((uint32_t)pid, 0.3);
+    ck_assert_uint_gt(got.weight[set], 10);
+    ck_assert_int_ge(sampler_follow_cpus(sampler), 0);
+    ck_assert_int_eq(sampler_follow_cpus(sampler), 0);
+    end_child(pid);
+}
+END_TEST
+
+/* All that this process may execute, by one row. */
+static void describe_burner(struct unwind_process *p, pid_t pid, uint32_t slot)
+{
+    *p = (struct unwind_process){ .slot = slot, .mapping_count = 1 };
+    p->mappings[0] =
+        (struct unwind_mapping){ .start = 4096, .end = UINT64_C(1) << 47, .row_count = 1 };
+    ck_assert_int_eq(sampler_put_process(sampler, pid, p), 0);
+}
+
+/* What a walk remembered of a slot is gone when slots begin anew. */
+START_TEST(forgets_when_slots_begin_anew)
+{
+    struct unwind_row root = { .base = UNWIND_BASE_ROOT },
+                      wrong = { .base = UNWIND_BASE_SP_LOAD, .cfa = INT16_MAX };
+    pid_t pid = start_burner(shared_word());
+    struct unwind_process p;
+    uint32_t set;
+
+    ck_assert_int_eq(sampler_start(sampler, NSEC_PER_MSEC, &set, &err), 0);
+    ck_assert_int_eq(sampler_put_rows(sampler, 0, &root, 1), 0);
+    describe_burner(&p, pid, 9);
+    ck_assert_int_eq(sampler_filter_process(sampler, pid, 1U << set), 0);
+    sample_for((uint32_t)pid, 0.5);
+    ck_assert_uint_gt(got.ends[UNWIND_END_ROOT], 20);
+    ck_assert_int_eq(sampler_put_rows(sampler, 0, &wrong, 1), 0);
+    describe_burner(&p, pid, 9); /* the same slot: remembered, right or not */
+    drain();
+    sample_for((uint32_t)pid, 0.3);
+    ck_assert_uint_gt(got.ends[UNWIND_END_ROOT], 10);
+    describe_burner(&p, pid, 3);
+    describe_burner(&p, pid, 9);
+    drain();
+    sample_for((uint32_t)pid, 0.3);
+    ck_assert_uint_eq(got.ends[UNWIND_END_ROOT], 0);
+    ck_assert_uint_gt(got.weight[set], 10);
+    sampler_put_process(sampler, pid, NULL);
+    end_child(pid);
+}
+END_TEST
+
+START_TEST(refuses_a_depth_that_it_cannot_have)
+{
+    static const uint32_t DEPTHS[] = { 0, SAMPLE_USER_MIN - 1, SAMPLE_USER_MAX + 1, UINT32_MAX };
+    struct sampler *none = NULL;
+
+    for (size_t i = 0; i < ARRAY_SIZE(DEPTHS); i++) {
+        ck_assert_int_eq(sampler_new(-1, RING_BYTES, DEPTHS[i], &none, &err), -EINVAL);
+        ck_assert_ptr_null(none);
+        ck_assert(err.msg[0]);
+    }
+}
+END_TEST
+
 /* From inside a pid namespace that holds another one, both are numbered as the outer one sees them.
  */
 START_TEST(numbers_of_a_pid_namespace)
@@ -373,6 +453,9 @@ int main(void)
     tcase_add_test(tc, facts_of_a_sample);
     tcase_add_test(tc, filters);
     tcase_add_test(tc, takes_four_sets);
+    tcase_add_test(tc, follows_processors);
+    tcase_add_test(tc, forgets_when_slots_begin_anew);
+    tcase_add_test(pure, refuses_a_depth_that_it_cannot_have);
     tcase_add_test(tc, numbers_of_a_pid_namespace);
     suite_add_tcase(s, pure);
     suite_add_tcase(s, tc);

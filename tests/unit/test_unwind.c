@@ -88,6 +88,7 @@ static uint64_t add_blob(uint64_t at, uint32_t segments, const char *name, int32
     put32(code, blob + 304, compile_id);
     put32(code, blob + 300, 8);                                          /* orig_pc */
     put64(code, blob + 128, CODE + at + ((uint64_t)segments << 7) - 16); /* deopt handler */
+    put64(code, blob + 136, CODE + at + ((uint64_t)segments << 7) - 24); /* for method handles */
     return begin;
 }
 
@@ -116,6 +117,7 @@ static void setup(void)
     memset(host.known, 0, sizeof(host.known));
     names_used = 0;
     host.region_count = 0;
+    host.java_thread = 0;
     host.regions[host.region_count++] = (struct host_region){ CODE, CODE_BYTES, code };
     host.regions[host.region_count++] = (struct host_region){ SEGMAP, SEGMENTS, segmap };
     host.regions[host.region_count++] = (struct host_region){ NAMES, sizeof(names), names };
@@ -148,11 +150,15 @@ static void setup(void)
                 .blob_frame_complete = 20,
                 .frame_complete_bytes = 4,
                 .nmethod_deopt = 128,
+                .nmethod_deopt_mh = 136,
                 .deopt_pointer = 1,
                 .nmethod_orig_pc = 300,
                 .nmethod_compile_id = 304,
                 .method_const = 8,
                 .thread_cont_entry = 64,
+                .thread_anchor_sp = 16,
+                .thread_anchor_pc = 24,
+                .thread_anchor_fp = 32,
                 .cont_entry_bytes = 64,
                 .bcp_slot = 8 },
     };
@@ -329,7 +335,7 @@ END_TEST
  */
 START_TEST(follows_a_deoptimized_caller)
 {
-    uint64_t sp = regs.sp, handler = CODE + 0x1000 + (16 << 7) - 16;
+    uint64_t sp = regs.sp, handler = CODE + 0x1000 + (16 << 7) - (_i ? 24 : 16);
 
     regs.pc = callee + 40;
     push_stack(sp + 6 * 8 - 8, handler);
@@ -466,6 +472,33 @@ START_TEST(walks_stubs_without_frames)
 }
 END_TEST
 
+/* A digest: it saves fp, then uses it for a table, and has made room of 70 words. Below its return
+ * address lies another one, left over from a call at another depth. */
+START_TEST(walks_stubs_with_much_room)
+{
+    uint64_t stub = add_blob(0x9000, 8, "StubRoutines (2)", 0, -1, 0) + 0x80, at;
+    uint64_t ra = compiled + 100;
+
+    after_call(ra);
+    put32(code, ra - CODE - 4, (uint32_t)(stub - 0x20 - ra));
+    put_code(stub - 0x20, "\x55", 1);
+    regs.pc = stub;
+    regs.fp = stub + 0x100;
+    push_stack(regs.sp + 8 * 9, ra);                       /* whose caller would have none */
+    push_stack(regs.sp + 8 * 20, after_call(callee + 60)); /* of a call that goes elsewhere */
+    at = regs.sp + 8 * 70;
+    push_stack(at, ra);
+    push_stack(at - 8, STACK + 0x1800);
+    push_stack(at + 8 + 4 * 8 - 8, stub_return);
+    push_stack(at + 8 + 4 * 8 - 16, STACK + 0x2000);
+    put_entry(STACK + 0x2000);
+    walk(1);
+    ck_assert_uint_eq(w.end, UNWIND_END_ROOT);
+    ck_assert_uint_eq(pc_of(1), ra);
+    ck_assert_uint_eq(w.words, 4);
+}
+END_TEST
+
 START_TEST(walks_the_entry_barrier_over_its_cookie)
 {
     uint64_t stub = after_call(add_blob(0x9000, 8, "StubRoutines (2)", 0, -1, 0) + 0x80);
@@ -556,6 +589,98 @@ START_TEST(crosses_into_the_carrier)
     put_barrier(regs.sp + 6 * 8);
     walk(1);
     expect_barrier();
+}
+END_TEST
+
+/* ---- the safety net ---- */
+
+/* Native code that a wrapper called, and how its rules fail. */
+enum { NO_ROWS, NO_RULE, NO_RETURN, NOT_MAPPED };
+
+static void put_native_leaf(int how)
+{
+    uint64_t java_sp = regs.sp + 0x200;
+
+    jvm.mapping_count = 2;
+    jvm.mappings[1] = (struct unwind_mapping){ TEXT + 0x10000, TEXT + 0x20000, 0, 0, 0 };
+    regs.pc = how == NO_ROWS ? TEXT + 0x10100 : how == NOT_MAPPED ? 0x1234 : TEXT + 0x20;
+    regs.fp = 0x99;
+    if (how == NO_RULE) /* its caller has none */
+        push_stack(regs.sp + 8, TEXT + 0x320);
+    if (how == NO_RETURN)
+        push_stack(regs.sp + 8, ~0ULL);
+    /* The wrapper: compiled, of 4 words, called by call_stub. */
+    push_stack(java_sp + 4 * 8 - 8, stub_return);
+    push_stack(java_sp + 4 * 8 - 16, STACK + 0x2000);
+    put_entry(STACK + 0x2000);
+    put64(meta, THREAD - META + 16, java_sp);
+    put64(meta, THREAD - META + 24, compiled + 100);
+    put64(meta, THREAD - META + 32, 0); /* wrappers tell no fp */
+}
+
+START_TEST(goes_on_at_the_threads_anchor)
+{
+    uint32_t mark = _i == NOT_MAPPED ? 0 : _i == NO_RULE ? 2 : 1;
+
+    put_native_leaf(_i);
+    walk(1);
+    ck_assert_uint_eq(w.wants_thread, 1); /* not known yet */
+    ck_assert_uint_ne(w.end, UNWIND_END_ROOT);
+    host.java_thread = THREAD;
+    for (uint32_t tick = 1; tick < 4; tick++) {
+        walk(tick);
+        ck_assert_uint_eq(w.end, UNWIND_END_ROOT);
+        ck_assert_uint_eq(w.wants_thread, 0);
+        ck_assert_uint_eq(kind_of(mark), UNWIND_MARK);
+        ck_assert_uint_eq(pc_of(mark), UNWIND_MARK_SKIPPED);
+        ck_assert_uint_eq(pc_of(mark + 1), compiled + 100);
+        ck_assert_uint_eq(kind_of(mark + 1), UNWIND_COMPILED);
+        ck_assert_uint_eq(w.words, mark + 4);
+    }
+}
+END_TEST
+
+/* What cannot be this stack's anchor is none. */
+static const struct {
+    uint32_t at;
+    uint64_t value;
+} FALSE_ANCHORS[] = {
+    { 16, 0 },                             /* in Java */
+    { 16, STACK + 0x1000 },                /* not above the stack pointer */
+    { 16, STACK + 0x1204 },                /* not aligned */
+    { 16, STACK + 0x1000 + (2ULL << 20) }, /* far away */
+    { 24, TEXT + 0x20 },                   /* not Java code */
+    { 24, CODE + 0x2f000 },                /* no block there */
+    { 24, INTERPRETER + 0x100 },           /* interpreted, without fp */
+};
+
+START_TEST(refuses_false_anchors)
+{
+    put_native_leaf(NO_RETURN);
+    host.java_thread = THREAD;
+    put64(meta, THREAD - META + FALSE_ANCHORS[_i].at, FALSE_ANCHORS[_i].value);
+    walk(1);
+    ck_assert_uint_ne(w.end, UNWIND_END_ROOT);
+    ck_assert_uint_eq(w.wants_thread, 1);
+    host.java_thread = 0xdead0000; /* of a thread that is gone */
+    walk(1);
+    ck_assert_uint_ne(w.end, UNWIND_END_ROOT);
+}
+END_TEST
+
+/* Native code with rules needs no anchor, and walks that fail in Java take none. */
+START_TEST(leaves_the_anchor_alone)
+{
+    put_two_compiled();
+    put64(meta, THREAD - META + 16, regs.sp + 0x10);
+    put64(meta, THREAD - META + 24, compiled + 100);
+    host.java_thread = THREAD;
+    walk(1);
+    expect_two_compiled();
+    ck_assert_uint_eq(w.anchored, 0);
+    memset(stack_bytes, 0, sizeof(stack_bytes));
+    walk(2);
+    ck_assert_uint_eq(w.end, UNWIND_END_COMPILED);
 }
 END_TEST
 
@@ -766,15 +891,19 @@ int main(void)
     tcase_add_test(tc, notices_code_that_was_replaced);
     tcase_add_loop_test(tc, steps_back_when_a_remembered_rule_misleads, 0, 2);
     tcase_add_loop_test(tc, reads_prologues_and_epilogues, 0, (int)ARRAY_SIZE(SHAPES));
-    tcase_add_test(tc, follows_a_deoptimized_caller);
+    tcase_add_loop_test(tc, follows_a_deoptimized_caller, 0, 2);
     tcase_add_test(tc, walks_interpreted_frames);
     tcase_add_loop_test(tc, knows_the_interpreters_entry, 0, (int)ARRAY_SIZE(ENTRIES));
     tcase_add_test(tc, refuses_what_is_no_interpreter_frame);
     tcase_add_test(tc, walks_stubs_without_frames);
+    tcase_add_test(tc, walks_stubs_with_much_room);
     tcase_add_test(tc, walks_the_entry_barrier_over_its_cookie);
     tcase_add_test(tc, finds_the_return_address_in_rax);
     tcase_add_test(tc, takes_the_polls_pc_for_a_safepoints_return);
     tcase_add_test(tc, crosses_into_the_carrier);
+    tcase_add_loop_test(tc, goes_on_at_the_threads_anchor, 0, NOT_MAPPED + 1);
+    tcase_add_loop_test(tc, refuses_false_anchors, 0, (int)ARRAY_SIZE(FALSE_ANCHORS));
+    tcase_add_test(tc, leaves_the_anchor_alone);
     tcase_add_test(tc, stops_at_its_limit);
     tcase_add_test(tc, gives_a_costly_target_no_more_time);
     tcase_add_test(tc, survives_nonsense);

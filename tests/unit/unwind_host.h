@@ -28,6 +28,7 @@ static struct {
     struct unwind_known known[UNWIND_KNOWN_COUNT];
     uint64_t out[HOST_WORDS_MAX];
     size_t reads;
+    uint64_t java_thread;
     int mem_fd; /* of /proc/self/mem, for regions without p */
 } host;
 
@@ -62,6 +63,12 @@ static struct unwind_known *unwind_known_at(struct unwind_walk *w, uint32_t inde
 {
     (void)w;
     return index < UNWIND_KNOWN_COUNT ? &host.known[index] : NULL;
+}
+
+static uint64_t unwind_java_thread(struct unwind_walk *w)
+{
+    (void)w;
+    return host.java_thread;
 }
 
 #define UNWIND_OUT_TYPE uint64_t *

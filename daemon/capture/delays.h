@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How long samples waited for their names, as a histogram with fixed bounds. Thread: the engine's.
+ */
+#pragma once
+
+#include "base/buf.h"
+
+#define DELAYS_BOUNDS 10
+
+struct delays {
+    uint64_t counts[DELAYS_BOUNDS + 1]; /* the last: above all bounds */
+    uint64_t sum_ns;
+};
+
+void delays_add(struct delays *d, uint64_t ns);
+/* Appends Prometheus text of a histogram in seconds. */
+void delays_write(const struct delays *d, const char *name, const char *help, struct buf *out);

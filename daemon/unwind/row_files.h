@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Which rows belong to which file, and the reading of files that are new: at once, or on the
+ * reader's thread. Thread: the feeder's.
+ */
+#pragma once
+
+#include "unwind/feeder.h"
+#include "unwind/row_tables.h"
+
+struct row_files;
+
+/* @io is borrowed. 0 or -errno. */
+int row_files_new(const struct feeder_io *io, struct row_files **ret);
+struct row_files *row_files_free(struct row_files *f);
+
+/* The table of the file behind mapping @m of process @id; NULL where it has none that can be read.
+ * 0; FEEDER_PENDING: it is being read; PROC_GONE; -errno. */
+int row_files_get(struct row_files *f, const struct proc_id *id, const struct mapping *m,
+                  struct row_table **ret, struct error *err);
+
+/* feeder_poll() and feeder_wait(). */
+bool row_files_poll(struct row_files *f);
+bool row_files_wait(struct row_files *f, uint64_t deadline_ns);
+
+struct row_tables *row_files_tables(struct row_files *f);
+/* Files that could not be read. */
+uint64_t row_files_failed(const struct row_files *f);

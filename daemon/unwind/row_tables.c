@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "unwind/row_tables.h"
+
+#include "base/cleanup.h"
+
+#include <sys/random.h>
+
+void row_tables_init(struct row_tables *r, uint32_t rows_max)
+{
+    *r = (struct row_tables){ .rows_max = rows_max };
+    if (getrandom(r->secret, sizeof(r->secret), 0) != sizeof(r->secret))
+        r->secret[0] = (uint64_t)(uintptr_t)r; /* early boot: better than nothing */
+}
+
+void row_tables_deinit(struct row_tables *r)
+{
+    for (size_t i = 0; i < r->count; i++)
+        free(r->tables[i]);
+    free(r->tables);
+    *r = (struct row_tables){ 0 };
+}
+
+/* A keyed hash of 128 bits; the key is ours, so that a file cannot be made to look like another
+ * one. */
+static void digest(const struct row_tables *r, const struct ehframe_table *t, uint64_t ret[2])
+{
+    const struct span parts[2] = {
+        { (const char *)t->rows, t->count * sizeof(*t->rows) },
+        { (const char *)t->segments, t->segment_count * sizeof(*t->segments) },
+    };
+    unsigned __int128 multiplier = ((unsigned __int128)r->secret[0] << 64) | r->secret[1] | 1;
+    unsigned __int128 h = ((unsigned __int128)t->count << 64) | t->segment_count;
+
+    for (size_t k = 0; k < ARRAY_SIZE(parts); k++) {
+        for (size_t i = 0; i + 8 <= parts[k].n; i += 8) {
+            uint64_t word;
+
+            memcpy(&word, parts[k].p + i, sizeof(word));
+            h = (h ^ word) * multiplier;
+            h ^= h >> 61;
+        }
+    }
+    ret[0] = (uint64_t)h;
+    ret[1] = (uint64_t)(h >> 64);
+}
+
+/* The first gap of @count rows: its index in the list of tables, or -1. */
+static ssize_t find_room(const struct row_tables *r, uint32_t count, uint32_t *ret_first)
+{
+    uint32_t at = 0;
+
+    for (size_t i = 0; i <= r->count; i++) {
+        uint32_t end = i < r->count ? r->tables[i]->first : r->rows_max;
+
+        if (end - at >= count) {
+            *ret_first = at;
+            return (ssize_t)i;
+        }
+        if (i < r->count)
+            at = r->tables[i]->first + r->tables[i]->count;
+    }
+    return -1;
+}
+
+/* Frees the table that was not wanted for the longest time. False: all are in use. */
+static bool make_room(struct row_tables *r, row_tables_drop_fn drop, void *drop_ctx)
+{
+    struct row_table *t;
+    size_t oldest = r->count;
+
+    for (size_t i = 0; i < r->count; i++) {
+        if (r->tables[i]->users == 0 &&
+            (oldest == r->count || r->tables[i]->used < r->tables[oldest]->used))
+            oldest = i;
+    }
+    if (oldest == r->count)
+        return false;
+    t = r->tables[oldest];
+    drop(drop_ctx, t);
+    memmove(&r->tables[oldest], &r->tables[oldest + 1],
+            (r->count - oldest - 1) * sizeof(struct row_table *));
+    r->count--;
+    free(t);
+    return true;
+}
+
+int row_tables_get(struct row_tables *r, const struct ehframe_table *e, row_tables_put_fn put,
+                   void *put_ctx, row_tables_drop_fn drop, void *drop_ctx, struct row_table **ret,
+                   struct error *err)
+{
+    _cleanup_free_ struct row_table *t = calloc(1, sizeof(*t));
+    struct row_table **tables;
+    ssize_t at;
+    int k;
+
+    if (!t)
+        return -ENOMEM;
+    digest(r, e, t->digest);
+    for (size_t i = 0; i < r->count; i++) {
+        if (memcmp(r->tables[i]->digest, t->digest, sizeof(t->digest)) == 0) {
+            *ret = r->tables[i];
+            return 0;
+        }
+    }
+    while (r->count >= ROW_TABLES_MAX || (at = find_room(r, (uint32_t)e->count, &t->first)) < 0) {
+        if (!make_room(r, drop, drop_ctx))
+            return error_set(err, -ENOSPC, "the table of unwind rows is full");
+    }
+    tables = reallocarray(r->tables, r->count + 1, sizeof(*tables));
+    if (!tables)
+        return -ENOMEM;
+    r->tables = tables;
+    if (e->count) {
+        k = put(put_ctx, t->first, e->rows, (uint32_t)e->count, err);
+        if (k < 0)
+            return k;
+    }
+    t->count = (uint32_t)e->count;
+    memcpy(t->segments, e->segments, sizeof(t->segments));
+    t->segment_count = e->segment_count;
+    memmove(&r->tables[at + 1], &r->tables[at],
+            (r->count - (size_t)at) * sizeof(struct row_table *));
+    r->tables[at] = t;
+    r->count++;
+    *ret = TAKE_PTR(t);
+    return 0;
+}
+
+void row_table_use(struct row_tables *r, struct row_table *t)
+{
+    t->used = ++r->clock;
+    t->users++;
+}
+
+void row_table_release(struct row_table *t)
+{
+    t->users--;
+}
+
+uint64_t row_tables_rows(const struct row_tables *r)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < r->count; i++)
+        sum += r->tables[i]->count;
+    return sum;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Where the rows of which .eh_frame lie in the one table of rows that all processes share. A piece
+ * is known by what its rows say, not by a file's name or build-id, which anybody can copy: two
+ * files share rows only where the rows are the same. Rows are given up when nobody uses them and
+ * the room is needed. Thread: the feeder's.
+ */
+#pragma once
+
+#include "base/error.h"
+#include "unwind/ehframe.h"
+
+#define ROW_TABLES_MAX 4096
+
+/* The rows of one file, or of several that say the same. */
+struct row_table {
+    uint64_t digest[2];    /* of rows and segments */
+    uint32_t first, count; /* in the table of rows */
+    struct ehframe_segment segments[EHFRAME_SEGMENTS_MAX];
+    size_t segment_count;
+    unsigned users; /* mappings of living processes */
+    uint64_t used;  /* rises with each use */
+};
+
+struct row_tables {
+    uint32_t rows_max;
+    uint64_t secret[2], clock;
+    struct row_table **tables; /* owned; [count], sorted by first */
+    size_t count;
+};
+
+typedef int (*row_tables_put_fn)(void *ctx, uint32_t first, const struct unwind_row *rows,
+                                 uint32_t count, struct error *err);
+/* A table that is about to be freed. */
+typedef void (*row_tables_drop_fn)(void *ctx, const struct row_table *t);
+
+void row_tables_init(struct row_tables *r, uint32_t rows_max);
+void row_tables_deinit(struct row_tables *r);
+
+/* The table with the rows of @e: one that is there, or a new one, whose rows go to @put with
+ * @put_ctx; tables that make room for it are told to @drop with @drop_ctx. *ret points into @r. 0;
+ * -ENOSPC; -ENOMEM; what @put said. */
+int row_tables_get(struct row_tables *r, const struct ehframe_table *e, row_tables_put_fn put,
+                   void *put_ctx, row_tables_drop_fn drop, void *drop_ctx, struct row_table **ret,
+                   struct error *err);
+
+/* A mapping more or less uses @t. */
+void row_table_use(struct row_tables *r, struct row_table *t);
+void row_table_release(struct row_table *t);
+uint64_t row_tables_rows(const struct row_tables *r);

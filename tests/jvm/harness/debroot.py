@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Debian packages taken out into a folder of their own, where nothing of the machine is changed; kept in tests/.cache
+between runs."""
+import os
+import shutil
+import subprocess
+import unittest
+
+from . import paths
+
+KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
+
+
+def mirror() -> str:
+    """The Debian mirror that this machine uses."""
+    text = subprocess.run(["apt-get", "indextargets", "--format", "$(REPO_URI) $(RELEASE) $(COMPONENT)", "Created-By: Packages"],
+                          capture_output=True, text=True).stdout
+    for line in text.splitlines():
+        words = line.split()
+        if len(words) == 3 and words[2] == "main" and "security" not in words[0]:
+            return words[0]
+    raise unittest.SkipTest("apt knows no Debian mirror here")
+
+
+def root(name: str, suite: str, packages: list[str], proof: str, leave_out: tuple[str, ...] = ()) -> str:
+    """The folder tests/.cache/NAME with PACKAGES of SUITE and what they depend on, but no package whose name begins with
+    one of LEAVE_OUT; it holds the file PROOF. Skips the test where they cannot be had."""
+    folder = os.path.join(paths.CACHE, name)
+    if os.path.lexists(folder + proof):
+        return folder
+    work = folder + ".work"
+    shutil.rmtree(work, ignore_errors=True)
+    for part in ("lists/partial", "cache/archives/partial", "root"):
+        os.makedirs(os.path.join(work, part))
+    with open(work + "/sources.list", "w", encoding="ascii") as f:
+        f.write(f"deb [signed-by={KEYRING}] {mirror()} {suite} main\n")
+    open(work + "/status", "wb").close()
+    apt = ["apt-get", "-q", "-o", f"Dir::Etc::sourcelist={work}/sources.list", "-o", "Dir::Etc::sourceparts=-", "-o",
+           "Dir::Etc::preferencesparts=-", "-o", f"Dir::State::lists={work}/lists", "-o", f"Dir::State::status={work}/status",
+           "-o", f"Dir::Cache={work}/cache", "-o", "APT::Sandbox::User=root", "-o", "Acquire::Languages=none"]
+    for command in ([*apt, "update"], [*apt, "install", "-y", "--no-install-recommends", "--download-only", *packages]):
+        result = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=600)
+        if result.returncode != 0:
+            shutil.rmtree(work, ignore_errors=True)
+            raise unittest.SkipTest(f"{' '.join(packages)} cannot be had: {result.stderr.strip()[-300:]}")
+    for part in ("bin", "sbin", "lib", "lib64"):
+        os.makedirs(f"{work}/root/usr/{part}")
+        os.symlink("usr/" + part, f"{work}/root/{part}")
+    for package in sorted(os.listdir(work + "/cache/archives")):
+        if package.endswith(".deb") and not package.startswith(leave_out):
+            extract(f"{work}/cache/archives/{package}", work + "/root")
+    shutil.rmtree(folder, ignore_errors=True)
+    os.rename(work + "/root", folder)
+    shutil.rmtree(work, ignore_errors=True)
+    if not os.path.lexists(folder + proof):
+        raise RuntimeError(f"{packages} hold no {proof}")
+    return folder
+
+
+def extract(package: str, folder: str) -> None:
+    with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", package], stdout=subprocess.PIPE) as tar:
+        subprocess.run(["tar", "-x", "--keep-directory-symlink", "-C", folder], stdin=tar.stdout, check=True)
+    if tar.returncode != 0:
+        raise RuntimeError(f"dpkg-deb cannot read {package}")
+
+
+def own_links(folder: str) -> None:
+    """Links to absolute paths lead into FOLDER from now on: for what is run without a chroot."""
+    for where, folders, files in os.walk(folder):
+        for name in folders + files:
+            path = os.path.join(where, name)
+            if os.path.islink(path) and os.readlink(path).startswith("/") and not os.readlink(path).startswith(folder):
+                target = folder + os.readlink(path)
+                if os.path.lexists(target):
+                    os.unlink(path)
+                    os.symlink(target, path)
