@@ -226,13 +226,12 @@ UNWIND_INLINE bool unwind_caller_fits(struct unwind_walk *w, struct unwind_proce
 UNWIND_FUNCTION int unwind_stub_return(struct unwind_walk *w, struct unwind_process *p,
                                        uint64_t low, uint64_t sp)
 {
-    uint64_t ra = 0, before = 0, target;
+    uint64_t ra = 0, target;
     uint8_t first = 0;
 
-    if (!w || !p || !unwind_stack(w, sp, &ra) || !unwind_in_code_cache(p, ra) ||
-        !unwind_read_u64(w, ra - 8, &before))
+    if (!w || !p || !unwind_stack(w, sp, &ra) || !unwind_in_code_cache(p, ra))
         return 0;
-    target = unwind_call_target(ra, before);
+    target = unwind_call_target(w, ra);
     if (target < low || target > w->at.pc || !unwind_caller_fits(w, p, ra, sp + 8))
         return 0;
     return unwind_read(w, &first, 1, target) && first == 0x55 ? 2 : 1;
@@ -243,15 +242,11 @@ UNWIND_FUNCTION int unwind_stub_return(struct unwind_walk *w, struct unwind_proc
  * return address is the first word that stands behind a direct call of theirs, and whose caller has
  * a caller itself: what earlier calls left lies here too. 1 and w->rule.
  */
-UNWIND_INLINE int unwind_large_stub(struct unwind_walk *w, struct unwind_process *p)
+UNWIND_INLINE int unwind_large_stub(struct unwind_walk *w, struct unwind_process *p, uint64_t low)
 {
-    uint64_t low;
     uint32_t i;
     int found;
 
-    if (!w || !p)
-        return 0;
-    low = w->blob_code;
     for (i = 0; i < UNWIND_STUB_WORDS_MAX; i++) {
         found = unwind_stub_return(w, p, low, w->at.sp + 8 * (uint64_t)i);
         if (found <= 0)
@@ -265,12 +260,13 @@ UNWIND_INLINE int unwind_large_stub(struct unwind_walk *w, struct unwind_process
 /* Stubs without a frame size: call_stub, copies, digests, barriers. */
 UNWIND_FUNCTION int unwind_stub_rule(struct unwind_walk *w, struct unwind_process *p)
 {
-    uint64_t by_fp = 0, by_sp = 0, code = 0, near_fp = ~0ULL, near_sp = ~0ULL, target;
+    uint64_t by_fp = 0, by_sp = 0, code = 0, low, near_fp = ~0ULL, near_sp = ~0ULL, target;
     struct unwind_code c;
     bool fp_near, fp_ok, sp_ok;
 
     if (!w || !p)
         return UNWIND_END_NO_PROCESS;
+    low = w->blob_code;
     w->rule.kind = UNWIND_STUB;
     w->rule.blob = 0;
     w->rule.compile_id = 0;
@@ -303,13 +299,13 @@ UNWIND_FUNCTION int unwind_stub_rule(struct unwind_walk *w, struct unwind_proces
     /* A frame at rbp or none: the caller whose call goes nearest below the pc is the right one. */
     fp_ok = fp_near && unwind_java_return(w, p, by_fp) > 0;
     sp_ok = unwind_stack(w, w->at.sp, &by_sp) && unwind_java_return(w, p, by_sp) > 0;
-    if (fp_ok && unwind_read_u64(w, by_fp - 8, &code)) {
-        target = unwind_call_target(by_fp, code);
+    if (fp_ok) {
+        target = unwind_call_target(w, by_fp);
         if (target && target <= w->at.pc)
             near_fp = w->at.pc - target;
     }
-    if (sp_ok && unwind_read_u64(w, by_sp - 8, &code)) {
-        target = unwind_call_target(by_sp, code);
+    if (sp_ok) {
+        target = unwind_call_target(w, by_sp);
         if (target && target <= w->at.pc)
             near_sp = w->at.pc - target;
     }
@@ -325,7 +321,7 @@ UNWIND_FUNCTION int unwind_stub_rule(struct unwind_walk *w, struct unwind_proces
         unwind_set_rule(w, UNWIND_BASE_FP, 16, -16, false);
         return 0;
     }
-    if (unwind_large_stub(w, p) > 0)
+    if (unwind_large_stub(w, p, low) > 0)
         return 0;
     if (unwind_try_probe(w, p, 0, UNWIND_PROBE_MAX)) {
         w->rule.fp = 0; /* what lies below is the stub's, not rbp */

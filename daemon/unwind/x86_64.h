@@ -37,12 +37,21 @@ UNWIND_INLINE bool unwind_after_call(uint64_t v)
     return b7 == 0xff && b6 == 0x94; /* call [sib+d32] */
 }
 
-/* Where the call before the return address @ra goes, when it says so; 0 else. */
-UNWIND_INLINE uint64_t unwind_call_target(uint64_t ra, uint64_t before)
+/* Where the call before the return address @ra goes, when the instructions say so; 0 else. */
+UNWIND_INLINE uint64_t unwind_call_target(struct unwind_walk *w, uint64_t ra)
 {
-    if (UNWIND_BACK(before, 5) != 0xe8)
+    uint64_t before, target;
+    uint16_t mov;
+
+    if (!unwind_read_u64(w, ra - 8, &before))
         return 0;
-    return ra + (uint64_t)(int64_t)(int32_t)(uint32_t)(before >> 32);
+    if (UNWIND_BACK(before, 5) == 0xe8)
+        return ra + (uint64_t)(int64_t)(int32_t)(uint32_t)(before >> 32);
+    /* mov r10,imm64; call r10: how C2 calls stubs till JDK 24 */
+    if (before >> 40 != 0xd2ff41 || !unwind_read(w, &mov, 2, ra - 13) || mov != 0xba49 ||
+        !unwind_read_u64(w, ra - 11, &target))
+        return 0;
+    return target;
 }
 
 /* Where the caller's frame is, as an instruction tells it. */

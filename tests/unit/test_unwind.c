@@ -481,6 +481,11 @@ START_TEST(walks_stubs_with_much_room)
 
     after_call(ra);
     put32(code, ra - CODE - 4, (uint32_t)(stub - 0x20 - ra));
+    if (_i) { /* mov r10,stub; call r10 */
+        put_code(ra - 13, "\x49\xba", 2);
+        put64(code, ra - CODE - 11, stub - 0x20);
+        put_code(ra - 3, "\x41\xff\xd2", 3);
+    }
     put_code(stub - 0x20, "\x55", 1);
     regs.pc = stub;
     regs.fp = stub + 0x100;
@@ -896,7 +901,7 @@ int main(void)
     tcase_add_loop_test(tc, knows_the_interpreters_entry, 0, (int)ARRAY_SIZE(ENTRIES));
     tcase_add_test(tc, refuses_what_is_no_interpreter_frame);
     tcase_add_test(tc, walks_stubs_without_frames);
-    tcase_add_test(tc, walks_stubs_with_much_room);
+    tcase_add_loop_test(tc, walks_stubs_with_much_room, 0, 2);
     tcase_add_test(tc, walks_the_entry_barrier_over_its_cookie);
     tcase_add_test(tc, finds_the_return_address_in_rax);
     tcase_add_test(tc, takes_the_polls_pc_for_a_safepoints_return);
