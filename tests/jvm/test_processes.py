@@ -11,8 +11,8 @@ from harness.daemon import Daemon
 from harness.profile import count, ordered
 
 STORM_RATE = 2000
-# What a machine must manage with nothing else to do, one exec after the other, for that rate beside a JVM and flamed.
-STORM_SPARE = 1.5
+# What a machine must manage when it does nothing but start processes, for that rate beside a JVM and flamed.
+STORM_SPARE = 2
 
 
 def storm_seconds() -> float:
@@ -101,7 +101,7 @@ class Processes(unittest.TestCase):
             thread.join()
             started = int(process.communicate()[0])
             after = self.daemon.cost()
-        print(f"\n{started} execs in {seconds} s, {started / seconds:.0f} a second of {STORM_RATE} wanted; alone it can do {can:.0f}")
+        print(f"\n{started} execs in {seconds} s, {started / seconds:.0f} a second of {STORM_RATE} wanted; flat out it was {can:.0f}")
         for name, now in after.items():
             then = before.get(name, {"cpu_s": 0, "rss_kib": 0})
             print(f"{name}: CPU {now['cpu_s'] - then['cpu_s']:.2f} s, resident {then['rss_kib']} -> {now['rss_kib']} KiB")
@@ -122,7 +122,7 @@ class Processes(unittest.TestCase):
         if started < 0.95 * STORM_RATE * seconds:
             can = min(can, possible())
             if can < STORM_SPARE * STORM_RATE:
-                self.skipTest(f"{started / seconds:.0f} execs a second: this machine, as busy as it is, starts at most {can:.0f}")
+                self.skipTest(f"{started / seconds:.0f} execs a second: this machine, as busy as it is, starts at most {can:.0f} a second")
             self.fail(f"{started / seconds:.0f} execs a second of {STORM_RATE}, though the machine can do {can:.0f}")
 
     def test_another_rate_does_not_disturb(self):
