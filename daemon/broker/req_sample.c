@@ -4,6 +4,7 @@
  */
 #include "base/cleanup.h"
 #include "broker/server.h"
+#include "sample/sampler.h"
 
 #include <fcntl.h>
 #include <linux/perf_event.h>
@@ -39,7 +40,7 @@ int sideband_problem(int r, struct error *err)
 {
     error_code(err, r, "cannot open the kernel's side-band events of processes");
     if (r == -EACCES || r == -EPERM)
-        error_remedy(err, "flamed-broker needs CAP_PERFMON (CAP_SYS_ADMIN before Linux 5.8)");
+        sampler_denied(err);
     else if (r == -EMFILE)
         error_remedy(err, "raise flamed-broker's limit of open files (LimitNOFILE)");
     else if (r == -ENOSYS || r == -ENOENT)

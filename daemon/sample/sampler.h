@@ -27,6 +27,9 @@ int sampler_ring_fd(const struct sampler *s, size_t *ret_bytes);
 
 #define SAMPLER_SETS_MAX 4
 #define SAMPLER_ROWS_MAX (2u << 20) /* of the table of rows: 16 MiB */
+/* Sets the remedy in @err where perf_event_open() was refused (EPERM, EACCES): the capability, and
+ * the setting that asks for it. */
+void sampler_denied(struct error *err);
 /* Arms cpu-clock on every online CPU with a fixed period. 0; -EBUSY when all sets are taken;
  * -errno. */
 int sampler_start(struct sampler *s, uint64_t period_ns, uint32_t *ret_set, struct error *err);

@@ -7,6 +7,7 @@
 #include "sample/sampler_events.h"
 
 #include "base/buf.h"
+#include "sample/sampler.h"
 
 #include <fcntl.h>
 #include <linux/perf_event.h>
@@ -83,6 +84,20 @@ int sampler_check_period(uint64_t period_ns, struct error *err)
     return 0;
 }
 
+void sampler_denied(struct error *err)
+{
+    _cleanup_buf_ struct buf text = BUF_NULL;
+    struct span setting = span_of("unknown");
+
+    buf_init(&text, 64);
+    if (buf_read_at(&text, AT_FDCWD, "/proc/sys/kernel/perf_event_paranoid") == 0)
+        setting = span_trim(buf_span(&text));
+    error_remedy(err,
+                 "give flamed-broker CAP_PERFMON (CAP_SYS_ADMIN before Linux 5.8), for which "
+                 "kernel.perf_event_paranoid, here %.*s, is no limit",
+                 (int)setting.n, setting.p);
+}
+
 int sampler_open_cpu_clock(uint32_t cpu, uint64_t period_ns, struct error *err)
 {
     struct perf_event_attr attr = {
@@ -103,8 +118,7 @@ int sampler_open_cpu_clock(uint32_t cpu, uint64_t period_ns, struct error *err)
         return fd;
     error_errno(err, "cannot open the CPU clock of CPU %u", cpu);
     if (fd == -EPERM || fd == -EACCES)
-        error_remedy(
-            err, "give flamed-broker the capability CAP_PERFMON (CAP_SYS_ADMIN before Linux 5.8)");
+        sampler_denied(err);
     else if (fd == -EMFILE || fd == -ENFILE)
         error_remedy(err, "raise the limit of open files of flamed-broker (LimitNOFILE)");
     return fd;

@@ -67,7 +67,7 @@ class Limits(unittest.TestCase):
                 text, answer = self.said(daemon)
                 self.assertEqual(answer.status, 200)
                 self.assertGreater(answer.json()["quality"]["samples"], 20, text)
-            self.check("CAP_PERFMON", wrap=without("sys_admin", "perfmon"))
+            self.check("CAP_PERFMON", "kernel.perf_event_paranoid, here 3,", wrap=without("sys_admin", "perfmon"))
 
     def test_no_cap_perfmon(self):
         self.check("CAP_PERFMON", wrap=without("sys_admin", "perfmon"))

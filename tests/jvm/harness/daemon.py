@@ -182,6 +182,14 @@ class Daemon:
             raise AssertionError(f"/profile with {parameters}: {answer}")
         return Profile(answer)
 
+    def capture(self, **parameters) -> "Capture":
+        """Begins a capture that runs until it is stopped."""
+        answer = self.request("POST", "/api/v1/captures", body=json.dumps(parameters).encode(),
+                              headers={"Content-Type": "application/json"})
+        if answer.status != 201:
+            raise AssertionError(f"POST /captures with {parameters}: {answer}")
+        return Capture(self, answer.headers["Location"])
+
     def raw(self, data: bytes, timeout: float = 10) -> bytes:
         """Sends bytes as they are; whatever comes back until the other side closes or is silent."""
         with socket.create_connection(("127.0.0.1", self.port), timeout=timeout) as s:
@@ -197,3 +205,21 @@ class Daemon:
             except OSError:
                 pass
             return got
+
+
+class Capture:
+    """A capture under way."""
+
+    def __init__(self, daemon: Daemon, path: str):
+        self.daemon, self.path = daemon, path
+
+    def stop(self) -> Profile:
+        """Ends it; what it holds, as Daemon.profile() gives it."""
+        answer = self.daemon.request("POST", self.path + "/stop")
+        if answer.status not in (200, 202, 204):
+            raise AssertionError(f"stop: {answer}")
+        proc.wait_until(lambda: self.daemon.get(self.path).json()["state"] != "running", 10, "the capture ends")
+        answer = self.daemon.get(self.path + "/profile", format="json", lines=1, threads=1)
+        if answer.status != 200:
+            raise AssertionError(f"{self.path}: {answer}")
+        return Profile(answer)

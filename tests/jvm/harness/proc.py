@@ -129,6 +129,23 @@ class CpuClock:
         return self.at(profile.end) - self.at(profile.start)
 
 
+def thread_of(pid: int, name: str) -> int:
+    """The thread of that name; 0: none (yet)."""
+    try:
+        return next((tid for tid, comm in threads(pid).items() if comm == name), 0)
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+
+
+def seconds_to_use(pid: int, tid: int, cpu_s: float, least: float, most: float) -> float:
+    """How long a thread takes to use CPU_S seconds of CPU time if it gets as much as in the next half second. A
+    capture of that length has the same number of samples on a busy machine as on an idle one."""
+    with CpuClock(pid, tid) as clock:
+        time.sleep(0.5)
+    share = (clock.used[-1] - clock.used[0]) / (clock.times[-1] - clock.times[0])
+    return min(most, max(least, round(1.3 * cpu_s / max(share, 0.001), 1)))
+
+
 def memory_kib(pid: int, key: str = "VmRSS") -> int:
     for line in read(f"/proc/{pid}/status").splitlines():
         if line.startswith(key + ":"):
