@@ -330,6 +330,8 @@ static int engine_open(struct engine *e, struct error *err)
 
 static void engine_free(struct engine *e)
 {
+    if (e->keeper)
+        scheduled_save(e);
     keeper_stop(e->keeper); /* what is queued is still written */
     recorder_stop(e);
     scheduled_free(e->scheduled);

@@ -138,7 +138,8 @@ int facts_jvm(struct engine *e, int32_t host_pid, json_t **ret, struct error *er
 int facts_events(struct engine *e, json_t **ret, struct error *err);
 int facts_ready(struct engine *e, json_t **ret, struct error *err);
 
-/* ---- backend.c, resources.c, past.c, metrics.c: functions of struct api_backend ---- */
+/* ---- backend.c, resources.c, past.c, timeline.c, metrics.c: functions of struct api_backend ----
+ */
 
 void backend_fill(struct engine *e, struct api_backend *be);
 int backend_preflight(void *ctx, int32_t host_pid, json_t **ret, struct error *err);
@@ -155,6 +156,14 @@ int backend_capture_stop(void *ctx, const char *id, struct error *err);
 int backend_capture_delete(void *ctx, const char *id, struct error *err);
 int backend_past(void *ctx, const struct target_selector *t, const struct time_range *range,
                  const char *event, bool stored, struct profile **ret, struct error *err);
+/* As backend_past(), out of what @sources says (bits). *ret_oldest_ns: CLOCK_REALTIME of the oldest
+ * sample in the recorder, 0 where it is off or empty; written always. Thread: any but the
+ * engine's. */
+#define PAST_RECORDER 1u
+#define PAST_STORE 2u
+int past_profile(struct engine *e, const struct target_selector *t, const struct time_range *range,
+                 const char *event, unsigned sources, struct profile **ret, uint64_t *ret_oldest_ns,
+                 struct error *err);
 int backend_timeline(void *ctx, const struct target_selector *t, const struct time_range *range,
                      size_t buckets, const char *by, json_t **ret, struct error *err);
 int backend_metrics(void *ctx, struct buf *out, struct error *err);

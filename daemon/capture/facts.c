@@ -4,14 +4,6 @@
 #include "capture/json.h"
 #include "capture/rights.h"
 
-#define TICK_NS                                                                                    \
-    UINT64_C(10000000) /* a clock tick of /proc/PID/stat: 1/100 s on every architecture */
-
-static uint64_t process_start_realtime_ns(const struct process *p)
-{
-    return clock_realtime_ns() - clock_ns(CLOCK_BOOTTIME) + p->id.start_ticks * TICK_NS;
-}
-
 static const char *profilable_reason(const struct process *p)
 {
     switch (p->jvm) {
@@ -46,7 +38,7 @@ static json_t *jvm_json(struct engine *e, struct process *p)
                      "s:i, s:b, s:b, s:b,"
                      " s:{s:s, s:s}}",
                      "pid", (int)p->id.host_pid, "nspid", ns_pids, "start_time",
-                     json_time(process_start_realtime_ns(p)), "exec", (int)p->id.exec_no, "uid",
+                     json_time(p->start_realtime_ns), "exec", (int)p->id.exec_no, "uid",
                      (json_int_t)p->uid, "container_uid",
                      p->container_uid >= 0 ? json_integer(p->container_uid) : json_null(), "main",
                      p->main ? p->main : "", "args", p->args ? p->args : "", "java_version",

@@ -44,10 +44,46 @@ static int reconcile_process(void *cookie, struct process *p)
     return 0;
 }
 
+/* What is wanted, or wanted by other sets than before, is put over what is there: a process that
+ * goes on being sampled is never out of the filter. */
+static void filter_put(struct engine *e, const struct id_table *wanted)
+{
+    uint32_t id;
+
+    for (uint32_t i = 0; i < wanted->count; i++) {
+        const struct filtered_process *f = id_table_get(wanted, i);
+
+        if (!id_table_find(&e->filtered, f, &id))
+            broker_filter_process(e->broker, f->host_pid, f->sets, NULL);
+    }
+}
+
+/* What no set wants any more goes. */
+static void filter_drop(struct engine *e, const struct id_table *wanted)
+{
+    struct id_table pids; /* int32_t */
+    bool complete = true;
+    uint32_t id;
+
+    id_table_init(&pids, sizeof(int32_t), DISCOVER_PROCESSES_MAX);
+    for (uint32_t i = 0; i < wanted->count && complete; i++) {
+        const struct filtered_process *f = id_table_get(wanted, i);
+
+        complete = id_table_add(&pids, &f->host_pid, &id) >= 0;
+    }
+    for (uint32_t i = 0; i < e->filtered.count && complete; i++) {
+        const struct filtered_process *f = id_table_get(&e->filtered, i);
+
+        if (!id_table_find(&pids, &f->host_pid, &id))
+            broker_filter_process(e->broker, f->host_pid, 0, NULL);
+    }
+    id_table_deinit(&pids);
+}
+
 void captures_reconcile(struct engine *e, uint64_t now_ns)
 {
     struct reconcile rc = { .e = e, .now_ns = now_ns };
-    uint32_t all = recorder_sets(e), id;
+    uint32_t all = recorder_sets(e);
 
     e->reconciled_ns = now_ns;
     id_table_init(&rc.wanted, sizeof(struct filtered_process), DISCOVER_PROCESSES_MAX);
@@ -59,19 +95,8 @@ void captures_reconcile(struct engine *e, uint64_t now_ns)
         discover_each(e->discover, reconcile_process, &rc);
     if (all != e->filtered_all && broker_filter_all(e->broker, all, NULL) == 0)
         e->filtered_all = all;
-    for (uint32_t i = 0; i < e->filtered.count;
-         i++) { /* what is no longer wanted, or differently */
-        const struct filtered_process *f = id_table_get(&e->filtered, i);
-
-        if (!id_table_find(&rc.wanted, f, &id))
-            broker_filter_process(e->broker, f->host_pid, 0, NULL);
-    }
-    for (uint32_t i = 0; i < rc.wanted.count; i++) {
-        const struct filtered_process *f = id_table_get(&rc.wanted, i);
-
-        if (!id_table_find(&e->filtered, f, &id))
-            broker_filter_process(e->broker, f->host_pid, f->sets, NULL);
-    }
+    filter_put(e, &rc.wanted);
+    filter_drop(e, &rc.wanted);
     id_table_deinit(&e->filtered);
     e->filtered = rc.wanted;
 }

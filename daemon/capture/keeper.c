@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/keeper.h"
 
-#include "base/clock.h"
+#include "base/steady.h"
 
 #include <pthread.h>
 
@@ -9,7 +9,8 @@
 
 struct kept {
     struct kept *next;
-    struct profile *profile; /* a reference */
+    struct profile *profile;       /* a reference; NULL: of a schedule, its history */
+    struct store_history *history; /* owned; NULL: of a capture, its profile */
     char schedule[64];
     uint64_t max_age_s;
     capture_done_fn done;
@@ -40,6 +41,14 @@ static void keep(struct keeper *k, struct kept *item)
         item->done(item->cookie, 0, profile_ref(p), r < 0 ? &err : NULL);
 }
 
+static struct kept *kept_free(struct kept *item)
+{
+    profile_unref(item->profile);
+    free(item->history);
+    free(item);
+    return NULL;
+}
+
 static struct kept *keeper_next(struct keeper *k)
 {
     struct timespec until;
@@ -56,6 +65,7 @@ static struct kept *keeper_next(struct keeper *k)
 static void *keeper_main(void *arg)
 {
     struct keeper *k = arg;
+    struct steady clock = { 0 };
     uint64_t retained_ns = 0;
 
     pthread_setname_np(pthread_self(), "flamed-keeper");
@@ -67,17 +77,18 @@ static void *keeper_main(void *arg)
         if (!item && k->stopping)
             break;
         pthread_mutex_unlock(&k->lock);
-        if (item)
+        if (item && item->history)
+            store_put_history(k->store, item->schedule, item->history, NULL);
+        else if (item)
             keep(k, item);
-        if (k->store && (item || now - retained_ns >= KEEPER_RETAIN_NS)) {
-            store_retain(k->store, clock_realtime_ns(), NULL);
+        if (k->store && ((item && item->profile) || now - retained_ns >= KEEPER_RETAIN_NS)) {
+            store_retain(k->store, steady_now(&clock, now, clock_realtime_ns()), NULL);
             retained_ns = now;
         }
         pthread_mutex_lock(&k->lock);
         if (item) {
             k->queue = item->next;
-            profile_unref(item->profile);
-            free(item);
+            kept_free(item);
         }
     }
     pthread_mutex_unlock(&k->lock);
@@ -122,10 +133,22 @@ struct keeper *keeper_stop(struct keeper *k)
     return NULL;
 }
 
+static void enqueue(struct keeper *k, struct kept *item)
+{
+    struct kept **at;
+
+    pthread_mutex_lock(&k->lock);
+    for (at = &k->queue; *at;)
+        at = &(*at)->next;
+    *at = item;
+    pthread_cond_signal(&k->wake);
+    pthread_mutex_unlock(&k->lock);
+}
+
 void keeper_put(struct keeper *k, struct profile *p, const char *schedule, uint64_t max_age_s,
                 capture_done_fn done, void *cookie)
 {
-    struct kept *item = calloc(1, sizeof(*item)), **at;
+    struct kept *item = calloc(1, sizeof(*item));
 
     if (!item) {
         if (done)
@@ -139,12 +162,20 @@ void keeper_put(struct keeper *k, struct profile *p, const char *schedule, uint6
     item->done = done;
     item->cookie = cookie;
     snprintf(item->schedule, sizeof(item->schedule), "%s", schedule ? schedule : "");
-    pthread_mutex_lock(&k->lock);
-    for (at = &k->queue; *at;)
-        at = &(*at)->next;
-    *at = item;
-    pthread_cond_signal(&k->wake);
-    pthread_mutex_unlock(&k->lock);
+    enqueue(k, item);
+}
+
+void keeper_put_history(struct keeper *k, const char *schedule, const struct store_history *h)
+{
+    struct kept *item = calloc(1, sizeof(*item));
+
+    if (!item || !k->store || !(item->history = malloc(sizeof(*h)))) {
+        free(item); /* the next change is written with it */
+        return;
+    }
+    *item->history = *h;
+    snprintf(item->schedule, sizeof(item->schedule), "%s", schedule);
+    enqueue(k, item);
 }
 
 struct profile *keeper_find(struct keeper *k, const char *id)
@@ -153,7 +184,7 @@ struct profile *keeper_find(struct keeper *k, const char *id)
 
     pthread_mutex_lock(&k->lock);
     for (struct kept *item = k->queue; item && !found; item = item->next) {
-        if (strcmp(item->profile->id, id) == 0)
+        if (item->profile && strcmp(item->profile->id, id) == 0)
             found = profile_ref(item->profile);
     }
     pthread_mutex_unlock(&k->lock);

@@ -20,5 +20,7 @@ struct keeper *keeper_stop(struct keeper *k);
  * @done may be NULL. @max_age_s: retention of its own, 0: the store's. */
 void keeper_put(struct keeper *k, struct profile *p, const char *schedule, uint64_t max_age_s,
                 capture_done_fn done, void *cookie);
+/* Writes what has become of the runs of a schedule. */
+void keeper_put_history(struct keeper *k, const char *schedule, const struct store_history *h);
 /* The profile of a capture that is queued, as a new reference; NULL if there is none. */
 struct profile *keeper_find(struct keeper *k, const char *id);

@@ -122,6 +122,11 @@ static void metrics_state(struct engine *e, struct buf *out)
     symbolizer_stats(e->symbolizer, &s);
     metric(out, "flamed_captures_running", "gauge", "Captures under way.",
            (double)e->capture_count);
+    metric(
+        out, "flamed_sampling_sets", "gauge",
+        "Sampling sessions under way, the flight recorder's included: captures of one rate share "
+        "one.",
+        (double)rates_used(&e->rates));
     metric(out, "flamed_processes", "gauge", "Processes known.", (double)d.processes);
     metric(out, "flamed_jvms", "gauge", "JVMs known.", (double)d.jvms);
     metric(out, "flamed_sideband_records_total", "counter", "Records of fork, exec and exit read.",

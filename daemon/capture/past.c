@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The past: out of the flight recorder, and out of stored captures where it does not reach. */
-#include "capture/json.h"
 #include "capture/recorder.h"
 #include "profile/match.h"
 
 #define PAST_CAPTURES_MAX 1000 /* merged into one answer */
-#define TIMELINE_SERIES_MAX 64
+
+static const char TOO_MANY[] =
+    "more than 1000 captures are stored of this time: the newest 1000 were added up; ask for a "
+    "shorter range";
+static const char AT_ONCE[] =
+    "captures of this time ran at once: what both sampled counts twice; GET /api/v1/captures lists "
+    "them";
 
 /* How far CLOCK_REALTIME is ahead of CLOCK_MONOTONIC. */
 static uint64_t realtime_offset_ns(void)
@@ -64,10 +69,10 @@ static bool past_wants(void *cookie, const struct profile *p, const struct profi
     return !f->jvm || match_any(f->jvm, intern_get(p->strings, process->name), NULL) > 0;
 }
 
-/* With a single pid: the image of it that was sampled last in @p. */
+/* With a single pid: the image of it that was sampled last in @p, unless a later one is known. */
 static void past_pin_image(struct past_filter *f, const struct profile *p)
 {
-    if (f->t->pid_count != 1)
+    if (f->t->pid_count != 1 || f->pid)
         return;
     for (size_t i = p->sample_count; i > 0; i--) {
         const struct profile_process *process =
@@ -168,6 +173,27 @@ static uint64_t earliest(struct profile *const *parts, size_t count)
     return first;
 }
 
+static int by_start(const void *a, const void *b)
+{
+    const struct profile *p = *(struct profile *const *)a, *q = *(struct profile *const *)b;
+
+    return (p->start_ns > q->start_ns) - (p->start_ns < q->start_ns);
+}
+
+/* What is added up counts twice where two captures ran at once. Sorts @parts. */
+static bool overlap(struct profile **parts, size_t count)
+{
+    uint64_t end = 0;
+
+    qsort(parts, count, sizeof(*parts), by_start);
+    for (size_t i = 0; i < count; i++) {
+        if (parts[i]->start_ns < end)
+            return true;
+        end = MAX(end, parts[i]->end_ns);
+    }
+    return false;
+}
+
 /* Merges what is stored of [from, to) (CLOCK_REALTIME). *ret stays NULL when there is nothing. */
 static int past_stored(struct engine *e, struct past_filter *f, const char *event, uint64_t from_ns,
                        uint64_t to_ns, struct profile **ret, struct error *err)
@@ -181,8 +207,8 @@ static int past_stored(struct engine *e, struct past_filter *f, const char *even
     struct profile_slice slice = { from_ns, to_ns, past_wants, f };
     _cleanup_free_ struct stored_ids *ids = calloc(1, sizeof(*ids));
     _cleanup_free_ struct profile **parts = calloc(PAST_CAPTURES_MAX, sizeof(*parts));
+    char next[64] = "";
     struct profile meta;
-    char next[64];
     size_t count = 0;
     int r;
 
@@ -202,6 +228,10 @@ static int past_stored(struct engine *e, struct past_filter *f, const char *even
     from_ns = MAX(from_ns, earliest(parts, count));
     past_meta(f, from_ns, to_ns == UINT64_MAX ? clock_realtime_ns() : to_ns, &meta);
     meta.start_realtime_ns = from_ns;
+    if (next[0])
+        meta.warnings[meta.warning_count++] = (char *)(uintptr_t)TOO_MANY;
+    if (overlap(parts, count))
+        meta.warnings[meta.warning_count++] = (char *)(uintptr_t)AT_ONCE;
     if (r == 0 && count)
         r = profile_merge(parts, count, &slice, &meta, ret);
     for (size_t i = 0; i < count; i++)
@@ -231,10 +261,10 @@ static int nothing_known(uint64_t oldest_realtime_ns, struct error *err)
     return BACKEND_NOT_FOUND;
 }
 
-int backend_past(void *ctx, const struct target_selector *t, const struct time_range *range,
-                 const char *event, bool stored, struct profile **ret, struct error *err)
+int past_profile(struct engine *e, const struct target_selector *t, const struct time_range *range,
+                 const char *event, unsigned sources, struct profile **ret, uint64_t *ret_oldest_ns,
+                 struct error *err)
 {
-    struct engine *e = ctx;
     _cleanup_(match_freep) struct match *jvm = NULL;
     struct past_filter filter = { .t = t };
     struct flight_args flight = { .filter = &filter };
@@ -246,7 +276,7 @@ int backend_past(void *ctx, const struct target_selector *t, const struct time_r
     if (t->jvm)
         r = match_new(&t->jvm, 1, "jvm", &jvm, err);
     filter.jvm = jvm;
-    if (r == 0 && !stored && (!event || strcmp(event, "cpu") == 0)) {
+    if (r == 0 && sources & PAST_RECORDER && (!event || strcmp(event, "cpu") == 0)) {
         flight.from_ns = to_monotonic(range->from_ns);
         flight.to_ns = to_monotonic(range->to_ns);
         r = engine_ask(e, call_flight, &flight, err);
@@ -257,12 +287,13 @@ int backend_past(void *ctx, const struct target_selector *t, const struct time_r
         if (flight.oldest_ns)
             stored_to = MIN(stored_to, flight.oldest_ns + offset);
     }
-    if (r == 0 && range->from_ns < stored_to)
+    if (r == 0 && sources & PAST_STORE && range->from_ns < stored_to)
         r = past_stored(e, &filter, event, range->from_ns, stored_to, &parts[count], err);
     if (parts[count])
         count++;
+    *ret_oldest_ns = flight.oldest_ns ? flight.oldest_ns + offset : 0;
     if (r == 0 && count == 0)
-        r = nothing_known(flight.oldest_ns ? flight.oldest_ns + offset : 0, err);
+        r = nothing_known(*ret_oldest_ns, err);
     if (r == 0 && count == 1)
         *ret = profile_ref(parts[0]);
     if (r == 0 && count == 2) {
@@ -276,108 +307,11 @@ int backend_past(void *ctx, const struct target_selector *t, const struct time_r
     return r;
 }
 
-/* ---- the timeline ---- */
-
-/* One line of it, counted by bucket. */
-struct series {
-    char name[256];
-    int32_t host_pid; /* 0: not of one process */
-    uint64_t *samples;
-    uint64_t total;
-};
-
-static struct series *series_of(struct series *list, size_t *count, const char *name,
-                                int32_t host_pid, size_t buckets)
+int backend_past(void *ctx, const struct target_selector *t, const struct time_range *range,
+                 const char *event, bool stored, struct profile **ret, struct error *err)
 {
-    for (size_t i = 0; i < *count; i++) {
-        if (list[i].host_pid == host_pid && strcmp(list[i].name, name) == 0)
-            return &list[i];
-    }
-    if (*count == TIMELINE_SERIES_MAX)
-        return NULL;
-    list[*count].samples = calloc(buckets, sizeof(uint64_t));
-    if (!list[*count].samples)
-        return NULL;
-    snprintf(list[*count].name, sizeof(list[*count].name), "%s", name);
-    list[*count].host_pid = host_pid;
-    return &list[(*count)++];
-}
+    uint64_t oldest_ns;
 
-static json_t *series_json(const struct series *s, size_t buckets, const char *key)
-{
-    json_t *samples = json_array();
-
-    for (size_t i = 0; i < buckets; i++)
-        json_array_append_new(samples, json_integer((json_int_t)s->samples[i]));
-    return json_pack("{s:s, s:o, s:I, s:o}", key, s->name, "pid",
-                     s->host_pid ? json_integer(s->host_pid) : json_null(), "total",
-                     (json_int_t)s->total, "samples", samples);
-}
-
-static void timeline_count(const struct profile *p, bool by_jvm, uint64_t from_ns, uint64_t to_ns,
-                           size_t buckets, struct series *list, size_t *count, uint64_t *others)
-{
-    for (size_t i = 0; i < p->sample_count; i++) {
-        const struct profile_sample *s = &p->samples[i];
-        const struct profile_process *process = &p->processes[p->threads[s->thread].process];
-        size_t bucket =
-            (size_t)((double)(s->time_ns - from_ns) / (double)(to_ns - from_ns) * (double)buckets);
-        struct series *line =
-            by_jvm ? series_of(list, count, intern_get(p->strings, process->name).p,
-                               process->host_pid, buckets)
-                   : series_of(
-                         list, count,
-                         CATEGORY_NAMES[MIN(PROFILE_SAMPLE_CATEGORY(s->flags), CATEGORY_COUNT - 1)],
-                         0, buckets);
-
-        if (!line) {
-            *others += s->count;
-            continue;
-        }
-        line->samples[MIN(bucket, buckets - 1)] += s->count;
-        line->total += s->count;
-    }
-}
-
-int backend_timeline(void *ctx, const struct target_selector *t, const struct time_range *range,
-                     size_t buckets, const char *by, json_t **ret, struct error *err)
-{
-    struct engine *e = ctx;
-    _cleanup_free_ struct series *list = calloc(TIMELINE_SERIES_MAX, sizeof(*list));
-    _cleanup_(match_freep) struct match *jvm = NULL;
-    struct past_filter filter = { .t = t };
-    struct flight_args a = { .filter = &filter,
-                             .from_ns = to_monotonic(range->from_ns),
-                             .to_ns = MIN(to_monotonic(range->to_ns), clock_monotonic_ns()) };
-    bool by_jvm = strcmp(by, "jvm") == 0;
-    uint64_t others = 0, offset = realtime_offset_ns();
-    json_t *series = json_array();
-    size_t count = 0;
-    int r = 0;
-
-    if (t->jvm)
-        r = match_new(&t->jvm, 1, "jvm", &jvm, err);
-    filter.jvm = jvm;
-    if (r == 0)
-        r = engine_ask(e, call_flight, &a, err);
-    if (r != 0 || !list || !series || a.to_ns <= a.from_ns) {
-        profile_unref(a.profile);
-        json_decref(series);
-        return r != 0 ? r : -ENOMEM;
-    }
-    if (a.profile)
-        timeline_count(a.profile, by_jvm, a.from_ns + offset, a.to_ns + offset, buckets, list,
-                       &count, &others);
-    for (size_t i = 0; i < count; i++) {
-        json_array_append_new(series, series_json(&list[i], buckets, by_jvm ? "jvm" : "category"));
-        free(list[i].samples);
-    }
-    profile_unref(a.profile);
-    *ret = json_pack("{s:o, s:o, s:o, s:f, s:f, s:o, s:I}", "from", json_time(a.from_ns + offset),
-                     "to", json_time(a.to_ns + offset), "oldest",
-                     a.oldest_ns ? json_time(a.oldest_ns + offset) : json_null(), "bucket_seconds",
-                     (double)(a.to_ns - a.from_ns) / 1e9 / (double)buckets, "hz",
-                     e->recorder ? 1e9 / (double)e->recorder->period_ns : 0.0, "series", series,
-                     "others", (json_int_t)others);
-    return *ret ? 0 : -ENOMEM;
+    return past_profile(ctx, t, range, event, stored ? PAST_STORE : PAST_RECORDER | PAST_STORE, ret,
+                        &oldest_ns, err);
 }

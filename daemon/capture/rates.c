@@ -62,3 +62,12 @@ void rates_release(struct rates *r, struct broker *b, uint32_t set)
         }
     }
 }
+
+size_t rates_used(const struct rates *r)
+{
+    size_t used = 0;
+
+    for (size_t i = 0; i < ARRAY_SIZE(r->sets); i++)
+        used += r->sets[i].users > 0;
+    return used;
+}

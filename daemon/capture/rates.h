@@ -23,3 +23,5 @@ int rates_take(struct rates *r, struct broker *b, uint64_t period_ns, uint32_t *
                uint64_t *ret_period_ns, struct error *err);
 /* Gives it back; the last user disarms it. */
 void rates_release(struct rates *r, struct broker *b, uint32_t set);
+/* How many sets run. */
+size_t rates_used(const struct rates *r);

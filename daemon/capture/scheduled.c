@@ -9,28 +9,23 @@
  */
 #define SWEEP_AHEAD_NS (500 * NSEC_PER_MSEC)
 
-/* What has become of a rule's runs. */
-struct history {
-    uint64_t last_ns; /* wall clock of the last run; 0: none yet */
-    char last_id[CAPTURE_ID_BYTES];
-    uint64_t last_error_ns; /* wall clock of what follows; 0: never */
-    /* Why a run did not begin, the last time one did not. */
-    char last_error[ERROR_MSG_MAX + ERROR_REMEDY_MAX + 8];
-    uint64_t runs, missed, unmatched;
-};
+/* Runs are written down at once, what did not run as often as this. */
+#define SAVE_EVERY_NS (5 * NSEC_PER_SEC)
 
 struct entry {
     const struct rule *rule; /* of the rules beside */
     struct slot slot;        /* schedules */
     bool refused;            /* schedules: the run that is due was tried, and there was no room */
     uint64_t began_ns;       /* triggers: monotonic, of the last run; 0: none yet */
-    struct history history;
+    struct store_history history;
+    bool changed; /* not written down yet */
 };
 
 struct scheduled {
     struct rules *rules; /* owned */
     struct entry *schedules, *triggers;
     size_t schedule_count, trigger_count;
+    uint64_t saved_ns; /* CLOCK_MONOTONIC: when the entries were last written down */
 };
 
 static struct clocks clocks_now(void)
@@ -67,11 +62,16 @@ static const struct entry *find_entry(const struct entry *list, size_t count, co
 }
 
 static void entry_init(struct entry *n, const struct entry *before, const struct rule *rule,
-                       struct span node, struct clocks now)
+                       struct engine *e, struct clocks now)
 {
+    struct span node = span_of(e->opts.node ? e->opts.node : "");
+
     n->rule = rule;
+    if (!before && e->store)
+        store_get_history(e->store, rule->name, &n->history, NULL);
     if (before) {
         n->history = before->history;
+        n->changed = before->changed;
         n->began_ns = before->began_ns;
     }
     if (!rule->every_ns)
@@ -85,10 +85,28 @@ static void entry_init(struct entry *n, const struct entry *before, const struct
               timetable_phase(node, rule->name, rule->every_ns), now);
 }
 
+/* ---- what outlives flamed ---- */
+
+static void entry_save(struct engine *e, struct entry *n)
+{
+    if (n->changed)
+        keeper_put_history(e->keeper, n->rule->name, &n->history);
+    n->changed = false;
+}
+
+void scheduled_save(struct engine *e)
+{
+    struct scheduled *s = e->scheduled;
+
+    for (size_t i = 0; s && i < s->schedule_count; i++)
+        entry_save(e, &s->schedules[i]);
+    for (size_t i = 0; s && i < s->trigger_count; i++)
+        entry_save(e, &s->triggers[i]);
+}
+
 int scheduled_set_rules(struct engine *e, struct rules *rules)
 {
     struct scheduled *s = e->scheduled, fresh = { .rules = rules };
-    struct span node = span_of(e->opts.node ? e->opts.node : "");
     struct clocks now = clocks_now();
 
     fresh.schedule_count = rules ? rules->schedule_count : 0;
@@ -104,14 +122,15 @@ int scheduled_set_rules(struct engine *e, struct rules *rules)
         const struct rule *rule = &rules->schedules[i];
 
         entry_init(&fresh.schedules[i], find_entry(s->schedules, s->schedule_count, rule->name),
-                   rule, node, now);
+                   rule, e, now);
     }
     for (size_t i = 0; i < fresh.trigger_count; i++) {
         const struct rule *rule = &rules->triggers[i];
 
         entry_init(&fresh.triggers[i], find_entry(s->triggers, s->trigger_count, rule->name), rule,
-                   node, now);
+                   e, now);
     }
+    scheduled_save(e);
     free(s->schedules);
     free(s->triggers);
     rules_free(s->rules);
@@ -133,11 +152,14 @@ static int run_rule(struct engine *e, struct entry *n, struct error *err)
     memcpy(n->history.last_id, id, sizeof(id));
     n->history.last_ns = clock_realtime_ns();
     n->history.runs++;
+    n->changed = true;
+    entry_save(e, n);
     return 0;
 }
 
 static void note_error(struct entry *n, const struct error *err)
 {
+    n->changed = true;
     n->history.last_error_ns = clock_realtime_ns();
     snprintf(n->history.last_error, sizeof(n->history.last_error), "%s%s%s",
              err->msg[0] ? err->msg : "out of memory", err->remedy[0] ? ": " : "", err->remedy);
@@ -149,6 +171,7 @@ static void count_missed(struct entry *n, uint64_t missed)
 
     if (!missed)
         return;
+    n->changed = true;
     n->history.missed += missed;
     if (!n->refused) { /* else last_error says why it could not begin */
         error_set(&err, -EBUSY, "flamed was too busy to begin it in time");
@@ -194,6 +217,10 @@ void scheduled_tick(struct engine *e)
             schedule_run(e, n);
         else if (n->rule->match.count && n->slot.next_ns - now.real_ns < SWEEP_AHEAD_NS)
             engine_sweep(e); /* once a second: the run itself finds it done */
+    }
+    if (clock_monotonic_ns() - s->saved_ns >= SAVE_EVERY_NS) {
+        s->saved_ns = clock_monotonic_ns();
+        scheduled_save(e);
     }
 }
 
@@ -241,6 +268,7 @@ static int call_trigger(struct engine *e, void *arg)
     again = n->began_ns ? n->began_ns + n->rule->cooldown_ns : 0;
     if (now < again) {
         n->history.missed++;
+        n->changed = true;
         error_set(a->err, -EAGAIN, "trigger '%s' started capture %s %llu s ago and is cooling down",
                   n->rule->name, n->history.last_id,
                   (unsigned long long)((now - n->began_ns) / NSEC_PER_SEC));
@@ -291,7 +319,7 @@ static json_t *seconds_json(uint64_t ns)
 static json_t *entry_json(const struct entry *n)
 {
     const struct rule *rule = n->rule;
-    const struct history *h = &n->history;
+    const struct store_history *h = &n->history;
     json_t *o = json_pack(
         "{s:s, s:o, s:s, s:f, s:f, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I}", "name", rule->name,
         "match", matchers_json(&rule->match), "event", rule->event, "hz", rule->millihz / 1000.0,

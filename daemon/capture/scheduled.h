@@ -18,6 +18,8 @@ struct scheduled *scheduled_free(struct scheduled *s);
  * counted, and one that keeps its times its rhythm. Captures under way go on. 0, or -ENOMEM: then
  * nothing has changed and @rules is still the caller's. */
 int scheduled_set_rules(struct engine *e, struct rules *rules);
+/* Has the store take what has become of runs, so that it outlives this process. */
+void scheduled_save(struct engine *e);
 /* Starts what is due. */
 void scheduled_tick(struct engine *e);
 /* CLOCK_MONOTONIC of the next run; UINT64_MAX when there is none. */

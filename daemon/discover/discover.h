@@ -53,6 +53,9 @@ struct process {
     uint64_t
         exec_time_ns; /* CLOCK_MONOTONIC of the exec that made this image, 0: before we looked */
     uint32_t exec_id; /* task->self_exec_id as samples tell it, 0: not known yet */
+    /* Wall clock of its start as told when it was first read (it does not move with the clock
+     * after that); 0: not read yet. */
+    uint64_t start_realtime_ns;
     struct container container;
     char *cgroup; /* path, clean text; owned; never NULL */
 

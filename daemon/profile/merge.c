@@ -18,6 +18,7 @@ struct merger {
     uint32_t *threads;       /* [p->thread_count]: id in record, UINT32_MAX: not wanted */
     uint32_t stack[MERGE_DEPTH_MAX];
     uint64_t period;
+    uint64_t carry; /* what rounding left over so far, in the period's unit */
     bool rounded;
 };
 
@@ -54,14 +55,18 @@ static int merge_threads(struct merger *m, const struct profile_slice *slice)
     return r;
 }
 
+/* @count samples of p's period as samples of the merged one. What does not come out even goes to
+ * the next sample, so that sums are right to one sample, whatever the periods are. */
 static uint32_t merge_count(struct merger *m, uint32_t count)
 {
-    uint64_t scaled = count * m->p->period;
+    uint64_t scaled;
 
     if (m->p->period == m->period)
         return count;
+    scaled = count * m->p->period + m->carry;
     m->rounded |= scaled % m->period != 0;
-    return (uint32_t)MIN((scaled + m->period / 2) / m->period, (uint64_t)UINT32_MAX);
+    m->carry = scaled % m->period;
+    return (uint32_t)MIN(scaled / m->period, (uint64_t)UINT32_MAX);
 }
 
 static void merge_samples(struct merger *m, const struct profile_slice *slice)
@@ -92,6 +97,7 @@ static int merge_one(struct merger *m, const struct profile *p, const struct pro
     if (!frames || !threads)
         return -ENOMEM;
     m->p = p;
+    m->carry = m->period / 2;
     m->frames = frames;
     m->threads = threads;
     r = profile_frames_into(p, m->table, frames);
@@ -124,6 +130,8 @@ int profile_merge(struct profile *const *profiles, size_t count, const struct pr
     r = frame_table_new(MERGE_ENTRIES_MAX, MERGE_STRING_BYTES_MAX, &m->table);
     if (r == 0)
         r = record_new(m->table, MERGE_SAMPLES_MAX, &m->record);
+    for (size_t i = 0; i < meta->warning_count && r == 0; i++)
+        record_warn(m->record, "%s", meta->warnings[i]);
     for (size_t i = 0; i < count && r == 0; i++) {
         merged_meta.lost += profiles[i]->lost;
         r = merge_one(m, profiles[i], slice ? slice : &ALL);

@@ -148,7 +148,7 @@ struct profile_slice {
 
 /* Adds the chosen samples of @count profiles up. The result's period is the shortest of theirs;
  * samples of a longer one count for more (rounded: it says so). Names, threads and processes that
- * are equal become one. Facts not derived from samples (event, target, times) come from *meta. 0 or
- * -ENOMEM. */
+ * are equal become one. Facts not derived from samples (event, target, times) and warnings
+ * (borrowed) come from *meta. 0 or -ENOMEM. */
 int profile_merge(struct profile *const *profiles, size_t count, const struct profile_slice *slice,
                   const struct profile *meta, struct profile **ret);

@@ -110,6 +110,13 @@ void epochs_forget(struct store *s, int64_t id)
         epochs_abandon(s);
 }
 
+void epochs_forget_all(struct store *s)
+{
+    for (size_t i = 0; i < STORE_EPOCHS_CACHED; i++)
+        s->cached[i] = epoch_free(s->cached[i]);
+    epochs_abandon(s);
+}
+
 int epochs_load(struct store *s, int64_t id, struct epoch **ret, struct error *err)
 {
     struct epoch *e = NULL;

@@ -173,13 +173,6 @@ static int end_transaction(struct store *s, int r, struct error *err)
     return 0;
 }
 
-static int store_writable(struct store *s, struct error *err)
-{
-    if (s->writable)
-        return 0;
-    return error_set(err, -EROFS, "nothing can be stored: %.250s", s->problem);
-}
-
 int store_put(struct store *s, const struct profile *p, const char *schedule, uint64_t max_age_s,
               struct error *err)
 {

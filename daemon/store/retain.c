@@ -79,7 +79,8 @@ int store_retain(struct store *s, uint64_t now_ns, struct error *err)
 
     pthread_mutex_lock(&s->lock);
     if (s->writable) {
-        r = drop_by_age(s, now_ns, err);
+        if (now_ns)
+            r = drop_by_age(s, now_ns, err);
         if (r == 0)
             r = drop_empty_epochs(s, err);
         if (r == 0 && s->opts.max_bytes)

@@ -2,6 +2,13 @@
 /* The tables, and what to do with a file that is of another version. */
 #include "store/store_impl.h"
 
+/* Since version 2: what has become of the runs of schedules and triggers. */
+#define SCHEDULES                                                                                  \
+    "CREATE TABLE schedules(name TEXT PRIMARY KEY, last_ns INTEGER NOT NULL,"                      \
+    " last_error_ns INTEGER NOT NULL, runs INTEGER NOT NULL, missed INTEGER NOT NULL,"             \
+    " unmatched INTEGER NOT NULL, last_id TEXT NOT NULL, last_error TEXT NOT NULL)"                \
+    " WITHOUT ROWID;"
+
 static const char SCHEMA[] =
     "CREATE TABLE epochs(id INTEGER PRIMARY KEY, created_ns INTEGER NOT NULL);"
     /* what each capture added to its epoch's names and stacks, in order (store/epoch.h) */
@@ -20,7 +27,12 @@ static const char SCHEMA[] =
     " pid INTEGER NOT NULL, name TEXT NOT NULL, container TEXT NOT NULL, pod TEXT NOT NULL,"
     " namespace TEXT NOT NULL, samples INTEGER NOT NULL);"
     "CREATE INDEX processes_by_capture ON processes(capture);"
-    "CREATE INDEX processes_by_pid ON processes(pid);";
+    "CREATE INDEX processes_by_pid ON processes(pid);" SCHEDULES;
+
+/* Row n brings a file of version n + 1 to version n + 2. */
+static const char *const STEPS[] = { SCHEDULES };
+
+_Static_assert(ARRAY_SIZE(STEPS) == STORE_SCHEMA - 1, "a step from each version to the next");
 
 static int schema_version(struct store *s, int *ret, struct error *err)
 {
@@ -35,20 +47,22 @@ static int schema_version(struct store *s, int *ret, struct error *err)
     return 0;
 }
 
-static int schema_create(struct store *s, struct error *err)
+/* From @version (0: an empty file) to ours, whole or not at all. */
+static int schema_raise(struct store *s, int version, struct error *err)
 {
-    char version[64];
-    int r;
+    char sql[64];
+    int r = store_exec(s, "BEGIN IMMEDIATE", err);
 
-    snprintf(version, sizeof(version), "PRAGMA user_version = %d", STORE_SCHEMA);
-    r = store_exec(s, "BEGIN IMMEDIATE", err);
-    if (r == 0)
+    if (r == 0 && version == 0)
         r = store_exec(s, SCHEMA, err);
+    for (int v = version; r == 0 && v && v < STORE_SCHEMA; v++)
+        r = store_exec(s, STEPS[v - 1], err);
+    snprintf(sql, sizeof(sql), "PRAGMA user_version = %d", STORE_SCHEMA);
     if (r == 0)
-        r = store_exec(s, version, err);
+        r = store_exec(s, sql, err);
     if (r == 0)
         return store_exec(s, "COMMIT", err);
-    store_exec(s, "ROLLBACK", NULL);
+    sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
     return r;
 }
 
@@ -68,7 +82,7 @@ int schema_prepare(struct store *s, struct error *err)
         r = schema_version(s, &version, err);
     if (r < 0)
         return r;
-    if (version == 0)
-        return schema_create(s, err);
-    return version == STORE_SCHEMA ? 0 : 1;
+    if (version < 0 || version > STORE_SCHEMA)
+        return 1;
+    return version < STORE_SCHEMA ? schema_raise(s, version, err) : 0;
 }

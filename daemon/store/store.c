@@ -2,6 +2,7 @@
 /* Opening and closing; what goes wrong, in words; counters. */
 #include "store/store_impl.h"
 
+#include "base/buf.h"
 #include "base/clock.h"
 
 #include <sys/random.h>
@@ -22,10 +23,12 @@ int store_failed(struct store *s, struct error *err, const char *what)
             "free disk space, or lower store_max_bytes; captures are written again by themselves";
     } else if (primary == SQLITE_READONLY || primary == SQLITE_CANTOPEN || primary == SQLITE_PERM) {
         r = -EROFS;
-        remedy = "make the store's folder writable for flamed's user, then restart flamed";
+        remedy = "make the store's folder writable for flamed's user; captures are then written by "
+                 "themselves";
     } else if (primary == SQLITE_CORRUPT || primary == SQLITE_NOTADB) {
         r = -EBADMSG;
-        remedy = "stop flamed, move the file away, start it again";
+        remedy = "move the file away, and those beside it: flamed begins a new one by itself";
+        s->writable = false; /* the next write opens what is there then */
     } else if (primary == SQLITE_NOMEM) {
         r = -ENOMEM;
     } else if (primary == SQLITE_BUSY || primary == SQLITE_LOCKED) {
@@ -79,32 +82,72 @@ static int store_fail_interrupted(struct store *s, struct error *err)
     return store_exec(s, sql, err);
 }
 
+/* Only to read: the folder cannot be written to, or not by us. Where SQLite finds no place for the
+ * index of its log, what the log holds is passed by. */
+static void store_open_readable(struct store *s)
+{
+    _cleanup_buf_ struct buf uri = BUF_NULL;
+    const char *modes[] = { "?mode=ro", "?immutable=1" };
+
+    for (size_t i = 0; i < ARRAY_SIZE(modes); i++) {
+        sqlite3_close(TAKE_PTR(s->db));
+        buf_deinit(&uri);
+        buf_init(&uri, 3 * sizeof(s->path) + 32);
+        buf_add_str(&uri, "file:");
+        for (const char *c = s->path; *c; c++)
+            buf_printf(&uri, *c == '%' || *c == '?' || *c == '#' ? "%%%02x" : "%c", *c);
+        buf_add_str(&uri, modes[i]);
+        if (!uri.error &&
+            sqlite3_open_v2(uri.p, &s->db,
+                            SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_FULLMUTEX,
+                            NULL) == SQLITE_OK &&
+            sqlite3_exec(s->db, "SELECT count(*) FROM captures", NULL, NULL, NULL) == SQLITE_OK)
+            return;
+    }
+}
+
 static void store_open_db(struct store *s)
 {
     struct error err = ERROR_NULL;
-    int r;
+    int r = 0;
 
+    s->reopened_ns = clock_monotonic_ns();
     snprintf(s->path, sizeof(s->path), "%s/" STORE_FILE, s->opts.dir);
     if (sqlite3_open_v2(s->path, &s->db,
                         SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_FULLMUTEX,
                         NULL) != SQLITE_OK) {
         store_failed(s, &err, "cannot open the store");
-        sqlite3_close(s->db);
-        s->db = NULL;
+        sqlite3_close(TAKE_PTR(s->db));
         return;
     }
     sqlite3_busy_timeout(s->db, STORE_BUSY_MS);
     r = schema_prepare(s, &err);
-    if (r == 1) {
+    s->newer = r == 1;
+    if (s->newer)
         snprintf(s->problem, sizeof(s->problem),
                  "the store %.80s was written by a newer flamed: nothing is stored; run that "
                  "version, or "
                  "name another folder with --store",
                  s->path);
-    } else if (r == 0) {
+    else if (r == 0)
         r = store_fail_interrupted(s, &err);
-    }
     s->writable = r == 0;
+    if (s->writable)
+        s->problem[0] = '\0';
+    else if (r == -EROFS)
+        store_open_readable(s);
+}
+
+int store_writable(struct store *s, struct error *err)
+{
+    if (!s->writable && !s->newer && clock_monotonic_ns() - s->reopened_ns >= STORE_REOPEN_NS) {
+        epochs_forget_all(s);
+        sqlite3_close(TAKE_PTR(s->db));
+        store_open_db(s);
+    }
+    if (s->writable)
+        return 0;
+    return error_set(err, -EROFS, "nothing can be stored: %.250s", s->problem);
 }
 
 int store_open(const struct store_opts *o, struct store **ret, struct error *err)
@@ -124,9 +167,7 @@ struct store *store_close(struct store *s)
 {
     if (!s)
         return NULL;
-    epochs_abandon(s);
-    for (size_t i = 0; i < STORE_EPOCHS_CACHED; i++)
-        epoch_free(s->cached[i]);
+    epochs_forget_all(s);
     sqlite3_close(s->db);
     pthread_mutex_destroy(&s->lock);
     free(s);

@@ -45,8 +45,8 @@ struct store_capture {
 
 /* Opens or makes the store. A newer schema, a corrupt file, a full disk or a read-only folder are
  * no reason not to start: then the store is opened as far as it goes, store_problem() says what is
- * wrong and what to do, old data stays readable where possible, and puts fail with that sentence.
- * -ENOMEM and the like only. */
+ * wrong and what to do, old data stays readable where possible, and puts fail with that sentence;
+ * they open it anew every 10 s, so that what was mended is noticed. -ENOMEM and the like only. */
 int store_open(const struct store_opts *o, struct store **ret, struct error *err);
 struct store *store_close(struct store *s);
 
@@ -94,7 +94,23 @@ struct store_query {
 int store_list(struct store *s, const struct store_query *q, store_capture_fn fn, void *cookie,
                char ret_next[64], struct error *err);
 
-/* Drops what is too old or too much. To be called now and then (each 60 s) and after puts. */
+/* What has become of the runs of a schedule or trigger: kept beside its captures, so that a restart
+ * goes on counting. */
+struct store_history {
+    uint64_t last_ns;       /* of the last run; 0: none yet */
+    uint64_t last_error_ns; /* of what follows; 0: never */
+    uint64_t runs, missed, unmatched;
+    char last_id[STORE_ID_BYTES];
+    char last_error[ERROR_MSG_MAX + ERROR_REMEDY_MAX + 8]; /* why a run did not begin */
+};
+int store_put_history(struct store *s, const char *name, const struct store_history *h,
+                      struct error *err);
+/* 0; STORE_NOT_FOUND: nothing is known of it. */
+int store_get_history(struct store *s, const char *name, struct store_history *ret,
+                      struct error *err);
+
+/* Drops what is too old or too much. To be called now and then (each 60 s) and after puts. @now_ns
+ * 0: the wall clock cannot be trusted, and nothing is too old. */
 int store_retain(struct store *s, uint64_t now_ns, struct error *err);
 
 struct store_stats {

@@ -8,15 +8,18 @@
 #include <pthread.h>
 #include <sqlite3.h>
 
-#define STORE_SCHEMA 1
+#define STORE_SCHEMA 2
+#define STORE_REOPEN_NS (10 * NSEC_PER_SEC)
 #define STORE_EPOCHS_CACHED 4
 
 struct store {
     struct store_opts opts;
     char path[4096];
     pthread_mutex_t lock;
-    sqlite3 *db; /* NULL when it could not be opened at all */
-    bool writable;
+    sqlite3 *db;           /* NULL when it could not be opened at all */
+    bool writable;         /* stays true where a write fails that may work again */
+    bool newer;            /* written by a newer flamed: not to be touched */
+    uint64_t reopened_ns;  /* CLOCK_MONOTONIC: when opening for writing was last tried */
     char problem[256];     /* "" when all is well; from the opening, or the last write */
     struct epoch *writing; /* the epoch that puts go to; NULL: to be chosen */
     struct epoch
@@ -37,10 +40,15 @@ static inline void stmt_finalizep(sqlite3_stmt **stmt)
 }
 #define _cleanup_stmt_ _cleanup_(stmt_finalizep)
 
+/* 0 when it can be written to, after another try to open it so where it is time for one; -errno
+ * with the sentence. */
+int store_writable(struct store *s, struct error *err);
+
 /* Column as text, "" for NULL. */
 const char *store_text(sqlite3_stmt *stmt, int column);
 
-/* schema.c: 0; 1: a newer schema (then only reading is tried); -errno. */
+/* schema.c: makes the tables, or brings those of an older version up to this one. 0; 1: a newer
+ * schema (then only reading is tried); -errno. */
 int schema_prepare(struct store *s, struct error *err);
 
 /* epochs.c */
@@ -53,3 +61,4 @@ void epochs_abandon(struct store *s);
 /* An epoch with all its additions. Borrowed until the next call. */
 int epochs_load(struct store *s, int64_t id, struct epoch **ret, struct error *err);
 void epochs_forget(struct store *s, int64_t id);
+void epochs_forget_all(struct store *s);

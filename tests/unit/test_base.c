@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* base/: spans, buffers, interning, clean text. */
 #include "base/intern.h"
+#include "base/steady.h"
 #include "base/text.h"
 
 #include <check.h>
@@ -130,6 +131,24 @@ START_TEST(takers_stop_at_the_end)
 }
 END_TEST
 
+START_TEST(doubts_a_clock_that_was_set)
+{
+    const uint64_t min = 60 * NSEC_PER_SEC, year = UINT64_C(365) * 24 * 60 * min;
+    struct steady s = { 0 };
+
+    ck_assert_uint_eq(steady_now(&s, min, year), year);
+    ck_assert_uint_eq(steady_now(&s, 2 * min, year + min + NSEC_PER_SEC / 2),
+                      year + min + NSEC_PER_SEC / 2);
+    ck_assert_uint_eq(steady_now(&s, 3 * min, 2 * year), 0); /* set ahead */
+    ck_assert_uint_eq(steady_now(&s, 12 * min, 2 * year + 9 * min), 0);
+    ck_assert_uint_eq(steady_now(&s, 13 * min, 2 * year + 10 * min), 2 * year + 10 * min);
+    ck_assert_uint_eq(steady_now(&s, 14 * min, year), 0); /* and back */
+    ck_assert_uint_eq(steady_now(&s, 20 * min, year - 24 * 60 * min), 0);
+    ck_assert_uint_eq(steady_now(&s, 30 * min - 1, year - 24 * 60 * min + 10 * min), 0);
+    ck_assert_uint_gt(steady_now(&s, 30 * min, year - 24 * 60 * min + 10 * min), 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("base");
@@ -142,6 +161,7 @@ int main(void)
     tcase_add_test(tc, escapes_for_json_and_html);
     tcase_add_test(tc, interns_equal_strings_once);
     tcase_add_test(tc, a_buffer_keeps_to_its_ceiling);
+    tcase_add_test(tc, doubts_a_clock_that_was_set);
     tcase_add_test(tc, takers_stop_at_the_end);
     suite_add_tcase(s, tc);
     sr = srunner_create(s);

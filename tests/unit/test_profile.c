@@ -263,6 +263,25 @@ START_TEST(merges_two_profiles)
 }
 END_TEST
 
+START_TEST(rates_are_added_up_to_one_sample)
+{
+    struct profile meta = { .period = 100 }, *parts[2] = { NULL }, *p = NULL;
+    uint32_t f = frame_of("a.B", "f", FRAME_C2, 3);
+
+    ck_assert_int_eq(record_finish(rec, &meta, &parts[0]), 0);
+    for (uint64_t i = 0; i < 1000; i++)
+        record_sample(rec, 2 + i, main_thread, &f, 1, 1, SAMPLE_MODE_USER, 0);
+    meta.period = 521; /* 19 Hz among 99 Hz */
+    ck_assert_int_eq(record_finish(rec, &meta, &parts[1]), 0);
+    ck_assert_int_eq(profile_merge(parts, 2, NULL, &meta, &p), 0);
+    ck_assert_uint_eq(p->period, 100);
+    ck_assert_uint_eq(p->total, 5210);
+    profile_unref(p);
+    profile_unref(parts[0]);
+    profile_unref(parts[1]);
+}
+END_TEST
+
 START_TEST(a_full_frame_table_gives_unknown)
 {
     struct frame_table *small = NULL;
@@ -293,6 +312,7 @@ int main(void)
     tcase_add_test(tc, an_empty_stack_is_unknown);
     tcase_add_test(tc, filters_by_patterns);
     tcase_add_test(tc, merges_two_profiles);
+    tcase_add_test(tc, rates_are_added_up_to_one_sample);
     tcase_add_test(tc, a_full_frame_table_gives_unknown);
     suite_add_tcase(s, tc);
     sr = srunner_create(s);

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What has become of schedules' runs, one row for each name. */
+#include "store/store_impl.h"
+
+int store_put_history(struct store *s, const char *name, const struct store_history *h,
+                      struct error *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    int r;
+
+    pthread_mutex_lock(&s->lock);
+    r = store_writable(s, err);
+    if (r == 0)
+        r = store_prepare(s, "INSERT OR REPLACE INTO schedules VALUES(?,?,?,?,?,?,?,?)", &stmt,
+                          err);
+    if (r == 0) {
+        sqlite3_bind_text(stmt, 1, name, -1, SQLITE_TRANSIENT);
+        sqlite3_bind_int64(stmt, 2, (sqlite3_int64)h->last_ns);
+        sqlite3_bind_int64(stmt, 3, (sqlite3_int64)h->last_error_ns);
+        sqlite3_bind_int64(stmt, 4, (sqlite3_int64)h->runs);
+        sqlite3_bind_int64(stmt, 5, (sqlite3_int64)h->missed);
+        sqlite3_bind_int64(stmt, 6, (sqlite3_int64)h->unmatched);
+        sqlite3_bind_text(stmt, 7, h->last_id, -1, SQLITE_TRANSIENT);
+        sqlite3_bind_text(stmt, 8, h->last_error, -1, SQLITE_TRANSIENT);
+        if (sqlite3_step(stmt) != SQLITE_DONE)
+            r = store_failed(s, err, "cannot write to the store");
+    }
+    sqlite3_finalize(stmt);
+    pthread_mutex_unlock(&s->lock);
+    return r;
+}
+
+static void take_row(sqlite3_stmt *stmt, struct store_history *ret)
+{
+    *ret = (struct store_history){
+        .last_ns = (uint64_t)sqlite3_column_int64(stmt, 0),
+        .last_error_ns = (uint64_t)sqlite3_column_int64(stmt, 1),
+        .runs = (uint64_t)sqlite3_column_int64(stmt, 2),
+        .missed = (uint64_t)sqlite3_column_int64(stmt, 3),
+        .unmatched = (uint64_t)sqlite3_column_int64(stmt, 4),
+    };
+    snprintf(ret->last_id, sizeof(ret->last_id), "%s", store_text(stmt, 5));
+    snprintf(ret->last_error, sizeof(ret->last_error), "%s", store_text(stmt, 6));
+}
+
+int store_get_history(struct store *s, const char *name, struct store_history *ret,
+                      struct error *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    int r, step;
+
+    pthread_mutex_lock(&s->lock);
+    r = store_prepare(s,
+                      "SELECT last_ns, last_error_ns, runs, missed, unmatched, last_id, last_error"
+                      " FROM schedules WHERE name = ?",
+                      &stmt, err);
+    if (r == 0) {
+        sqlite3_bind_text(stmt, 1, name, -1, SQLITE_TRANSIENT);
+        step = sqlite3_step(stmt);
+        if (step == SQLITE_ROW)
+            take_row(stmt, ret);
+        else
+            r = step == SQLITE_DONE ? STORE_NOT_FOUND
+                                    : store_failed(s, err, "cannot read the store");
+    }
+    sqlite3_finalize(stmt);
+    pthread_mutex_unlock(&s->lock);
+    return r;
+}
