@@ -2,7 +2,10 @@
 """Schedules and triggers of a real daemon: in time, with the JVMs that live at that time, and configured anew."""
 import datetime
 import os
+import re
+import resource
 import signal
+import socket
 import subprocess
 import tempfile
 import threading
@@ -243,3 +246,67 @@ triggers:
         self.assertEqual(result.returncode, 1, result)
         for word in (self.config, "line 4", "one: for", "'one second'", "1m30s"):
             self.assertIn(word, result.stderr)
+
+    def test_configurations_of_every_wrong_kind(self):
+        """One sentence that names the file, and an end: no crash, no wait, no memory without bound."""
+        def make(path: str, kind: str) -> None:
+            if kind == "folder":
+                os.mkdir(path)
+            elif kind == "fifo":
+                os.mkfifo(path)
+            elif kind == "socket":
+                with socket.socket(socket.AF_UNIX) as s:
+                    s.bind(path)
+            elif kind == "loop":
+                os.symlink(path, path)
+            elif kind in ("/dev/zero", "/dev/full", "/proc/self/mem"):
+                os.symlink(kind, path)
+            else:
+                with open(path, "wb") as f:
+                    f.write(CONTENTS[kind])
+
+        for kind in ("folder", "fifo", "socket", "loop", "/dev/zero", "/dev/full", "/proc/self/mem", *CONTENTS):
+            with self.subTest(kind=kind):
+                path = os.path.join(self.folder.name, re.sub(r"\W", "_", kind) + ".yaml")
+                make(path, kind)
+                for more in (["--check-config"], ["--listen", "127.0.0.1:0", "--store", self.folder.name + "/store"]):
+                    result = subprocess.run([paths.program("flamed"), "--config", path, *more], capture_output=True, text=True,
+                                            timeout=10, errors="replace", preexec_fn=little_memory, stdin=subprocess.DEVNULL)
+                    self.assertIn(result.returncode, (1, 78), result)
+                    self.assertIn(path, result.stderr)
+                    self.assertLess(len(result.stderr), 2000)
+        self.assertFalse(os.path.exists(self.folder.name + "/store"))
+
+
+CONTENTS = {
+    "too large": b"# " + b"x" * (8 << 20) + b"\n",
+    "binary": bytes(range(256)) * 64,
+    "NUL": b"hz: 1\0\nlisten: 2\n",
+    "not UTF-8": b"store: \xff\xfe\n",
+    "UTF-16": "store: /tmp/x\n".encode("utf-16"),
+    "tabs": b"schedules:\n\t- name: x\n",
+    "deep": b"a: " + b"[" * 100000,
+    "deep flow maps": b"{a: " * 20000,
+    "aliases of aliases": b"a0: &a0 [x,x,x,x,x,x,x,x,x]\n" + b"".join(
+        b"a%d: &a%d [%s]\n" % (i, i, b",".join([b"*a%d" % (i - 1)] * 9)) for i in range(1, 12)),
+    "alias of itself": b"schedules: &a [*a]\n",
+    "two documents": b"store: /tmp\n---\nstore: /var\n",
+    "a list": b"- store\n- /tmp\n",
+    "a word": b"store\n",
+    "a tag": b"store: !!python/object/apply:os.system [id]\n",
+    "merge key": b"<<: {store: /tmp}\n",
+    "key twice": b"store: /tmp\nstore: /var\n",
+    "unknown key": b"stroe: /tmp\n",
+    "number": b"captures_max: 99999999999999999999999\n",
+    "negative": b"captures_max: -1\n",
+    "not a number": b"captures_max: .nan\n",
+    "list for a number": b"captures_max: [1]\n",
+    "null": b"store: ~\n",
+    "open quote": b"store: \"/tmp\n",
+    "many schedules": b"schedules:\n" + b"".join(b"  - {name: s%d, every: 1h, for: 1s}\n" % i for i in range(5000)),
+    "long regular expression": b"schedules:\n  - {name: a, every: 1h, for: 1s, match: 'main=~\"" + b"(a*)*" * 20000 + b"\"'}\n",
+}
+
+
+def little_memory() -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))

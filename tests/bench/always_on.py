@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What flamed costs while nobody asks it anything: CPU time and memory of all its processes, and the time in the kernel's
+interrupt for its samples, beside so many JVMs (--jvms) with so many threads in each (--threads) at a rate (--hz). Lists
+are separated by commas; each rate is measured on the same JVMs. Together the JVMs use --load of the machine's CPUs."""
+import os
+import time
+
+import common
+from harness import jvm, paths, proc
+from harness.daemon import Daemon
+
+
+def injected(pids: list[int]) -> int:
+    """How many of the JVMs have something of flamed's mapped."""
+    return sum("flamed" in proc.read(f"/proc/{pid}/maps") for pid in pids)
+
+
+def numbers(daemon: Daemon) -> dict[str, float]:
+    """/metrics, by name and labels."""
+    lines = (line.rsplit(" ", 1) for line in daemon.get("/metrics").text.splitlines() if line[0] != "#")
+    return {name: float(value) for name, value in lines}
+
+
+def measure(hz: int, seconds: float, settle: float, pids: list[int]) -> dict:
+    with Daemon(f"--recorder-hz={hz}") as daemon:
+        time.sleep(settle)
+        first, before, start = numbers(daemon), daemon.cost(), time.monotonic()
+        load = sum(proc.cpu_seconds(pid) for pid in pids)
+        time.sleep(seconds)
+        after, took = daemon.cost(), time.monotonic() - start
+        load = sum(proc.cpu_seconds(pid) for pid in pids) - load
+        metrics = numbers(daemon)
+        kernel, samples = (metrics[name] - first[name] for name in ("flamed_sample_seconds_total", "flamed_samples_total"))
+        names = {name.split("[")[0] for name in after}
+        cpu = {name: sum(100 * (c["cpu_s"] - before.get(key, c)["cpu_s"]) / took for key, c in after.items()
+                         if key.startswith(name + "[")) for name in names}
+        return {"cpu": sum(cpu.values()), "cpu_of": cpu, "kernel": 100 * kernel / took, "us": 1e6 * kernel / max(samples, 1),
+                "load": 100 * load / took, "rss": sum(c["rss_kib"] for c in after.values()) / 1024,
+                "lost": sum(v for k, v in metrics.items() if k.startswith("flamed_samples_lost_total")),
+                "jvms": metrics["flamed_jvms"], "injected": injected(pids)}
+
+
+def main() -> None:
+    options = common.arguments(__doc__, jdk=17, jvms="40", threads="25", hz="19", seconds=40.0, settle=15.0, load=0.5)
+    aims = common.Aims(options.check)
+    classes = common.compile_bench("Service")
+    print("JVMs threads   Hz | CPU %  in the kernel %  us a sample | MiB | load % | lost")
+    for count in (int(word) for word in options.jvms.split(",")):
+        for threads in (int(word) for word in options.threads.split(",")):
+            each = 100 * options.load * (os.cpu_count() or 1) / count
+            running: list[jvm.Jvm] = []
+            try:
+                for _ in range(count):
+                    running.append(jvm.Jvm(paths.jdk(options.jdk), *options.java_option, "-Xmx24m", "-Xss256k", "-XX:+UseSerialGC",
+                                           "-XX:TieredStopAtLevel=1", "-XX:CICompilerCount=1", "-cp", classes.folder, "Service",
+                                           str(threads), str(each)))
+                pids = [one.pid for one in running]
+                for hz in (int(word) for word in options.hz.split(",")):
+                    with common.bpf_stats():
+                        m = measure(hz, options.seconds, options.settle, pids)
+                    parts = ", ".join(f"{name} {share:.2f}" for name, share in sorted(m["cpu_of"].items()))
+                    print(f"{count:4} {count * threads:7} {hz:4} | {m['cpu']:5.2f}  {m['kernel']:15.3f}  {m['us']:11.1f} | "
+                          f"{m['rss']:3.0f} | {m['load']:6.0f} | {m['lost']:.0f}   ({parts})", flush=True)
+                    aims.aim("every JVM known, nothing injected", m["jvms"] >= count and m["injected"] == 0)
+                    if hz <= 19:
+                        aims.aim("under 1 % of one CPU and 150 MiB", m["cpu"] + m["kernel"] < 1 and m["rss"] < 150)
+            finally:
+                for one in running:
+                    one.stop()
+    aims.exit()
+
+
+if __name__ == "__main__":
+    main()

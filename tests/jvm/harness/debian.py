@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs of Debian packages that tests read our formats with and that nobody wants installed (prometheus would start a
+server of its own): unpacked into tests/.cache, and kept between runs."""
+import os
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+from . import jdkroot, paths
+
+
+def unpacked(package: str) -> str:
+    """The folder that holds the package's files; skips the test where it cannot be had."""
+    folder = os.path.join(paths.CACHE, package)
+    if os.path.isdir(folder):
+        return folder
+    os.makedirs(paths.CACHE, exist_ok=True)
+    work = tempfile.mkdtemp(prefix=package + ".", dir=paths.CACHE)
+    try:
+        os.chmod(work, 0o755)
+        result = subprocess.run(["apt-get", "-q", "-o", "APT::Sandbox::User=root", "download", package], cwd=work, capture_output=True,
+                                text=True, stdin=subprocess.DEVNULL, timeout=300)
+        names = [name for name in os.listdir(work) if name.endswith(".deb")]
+        if result.returncode != 0 or len(names) != 1:
+            raise unittest.SkipTest(f"{package} cannot be had: {result.stderr.strip()[-300:]}")
+        os.mkdir(work + "/root")
+        jdkroot.extract(f"{work}/{names[0]}", work + "/root")
+        os.rename(work + "/root", folder)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    return folder
+
+
+def program(package: str, name: str) -> str:
+    """A program of it, on this machine already or unpacked."""
+    return shutil.which(name) or os.path.join(unpacked(package), "usr/bin", name)

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The flight recorder: what a JVM did that is dead by now, and what its CPU time went to."""
+import os
+import time
+import unittest
+
+from harness import jvm, paths, proc
+from harness.daemon import Daemon
+from harness.profile import Profile
+
+BURN = float(os.environ.get("FLAMED_BURN_SECONDS", "8"))
+LATER = float(os.environ.get("FLAMED_LATER_SECONDS", "3"))
+COUNT = float(os.environ.get("FLAMED_CATEGORY_SECONDS", "12"))
+COUNT_HZ = os.environ.get("FLAMED_CATEGORY_HZ", "199")
+CATEGORIES = {"java", "interpreter", "jit", "gc", "vm", "native", "kernel"}
+
+
+class Recorder(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        paths.need_root()
+        cls.classes = jvm.Classes()
+        cls.classes.compile("Burn.java", "Garbage.java")
+
+    def test_of_the_dead(self):
+        """Nobody asked while it lived; then its hot method is there, at the share that it really had."""
+        with Daemon() as daemon:
+            time.sleep(0.5)
+            burner = jvm.Jvm(paths.jdk(17), "-Xmx64m", "-cp", self.classes.folder, "Burn", str(BURN))
+            pid = burner.pid
+            with proc.CpuClock(pid) as clock:
+                output = burner.process.communicate(timeout=BURN + 60)[0]
+            hot, warm = (int(word) for word in output.split())
+            time.sleep(LATER)
+            self.assertFalse(proc.alive(pid))
+            start = time.monotonic()
+            answer = daemon.get("/profile", pid=pid, format="json", threads=1,
+                                **{"from": f"-{BURN + LATER + 60:.0f}s"})
+            took = time.monotonic() - start
+            self.assertEqual(answer.status, 200, answer)
+            self.assertLess(took, 2, "it is answered at once")
+            profile = Profile(answer)
+            main = [s for s in profile.stacks if "Burn.main" in s.names]
+            counted = sum(s.samples for s in main)
+            share = profile.share(main, lambda s: "Burn.hot" in s.names)
+            truth = hot / (hot + warm)
+            print(f"{counted} samples, hot {100 * share:.1f} % (truly {100 * truth:.1f} %), answered in {1000 * took:.0f} ms")
+            due = 19 * clock.used[-1]
+            self.assertAlmostEqual(profile.samples / due, 1, delta=0.1 + 4 / due ** 0.5, msg=profile.describe())
+            chance = (truth * (1 - truth) / counted) ** 0.5
+            self.assertAlmostEqual(share, truth, delta=0.01 + 4 * chance, msg=profile.describe(main))
+            self.assertEqual([w for w in profile.warnings if "lost" in w], [])
+            # It is gone from what lives, and nothing can be sampled of it.
+            self.assertEqual(daemon.get("/profile", pid=pid, seconds=1).status, 404)
+            self.assertNotIn(pid, [j["pid"] for j in daemon.get("/api/v1/jvms").json()["jvms"]])
+
+    def categories(self, daemon: Daemon, pid: int) -> dict[str, float]:
+        """CPU seconds by category, as /metrics has them."""
+        lines = [line for line in daemon.get("/metrics").text.splitlines()
+                 if line.startswith(f'flamed_jvm_cpu_seconds_total{{pid="{pid}"')]
+        found = {line.split('category="')[1].split('"')[0]: float(line.rsplit(" ", 1)[1]) for line in lines}
+        self.assertEqual(set(found), CATEGORIES)
+        return found
+
+    def test_categories_add_up(self):
+        """The seconds of all categories are the process's CPU time; those of gc and jit are their threads'."""
+        with Daemon("--recorder-hz=" + COUNT_HZ) as daemon:
+            target = jvm.Jvm(paths.jdk(17), "-Xmx128m", "-XX:+UseParallelGC", "-cp", self.classes.folder, "Garbage", "3")
+            self.addCleanup(target.stop)
+            proc.wait_until(lambda: any(f'pid="{target.pid}"' in line for line in daemon.get("/metrics").text.splitlines()), 10, "known")
+            time.sleep(2)
+            gc = [tid for tid, comm in proc.threads(target.pid).items() if comm.startswith("GC Thread#")]
+            before, used, in_gc = self.categories(daemon, target.pid), cpu_time(target.pid), sum(cpu_time(target.pid, t) for t in gc)
+            time.sleep(COUNT)
+            after = self.categories(daemon, target.pid)
+            used = cpu_time(target.pid) - used
+            in_gc = sum(cpu_time(target.pid, t) for t in gc) - in_gc
+        spent = {name: after[name] - before[name] for name in after}
+        print({name: round(seconds, 2) for name, seconds in spent.items()}, f"in all {sum(spent.values()):.2f} s, by the kernel {used:.2f} s")
+        hz = float(COUNT_HZ)
+        self.assertGreater(used, 0.25 * COUNT, "the machine is too busy for this test")
+        # What sampling by a timer may be off by: a sample stands for 1/hz seconds, drawn with the share the process has.
+        ticks = os.cpu_count() * hz * COUNT
+        chance = (used * hz * max(1 - used * hz / ticks, 0.02)) ** 0.5 / hz
+        self.assertLess(chance / used, 0.02, "too few samples to tell")
+        self.assertAlmostEqual(sum(spent.values()) / used, 1, delta=max(0.02, 3 * chance / used))
+        self.assertAlmostEqual(spent["gc"], in_gc, delta=0.05 * used + 3 * in_gc ** 0.5 / hz ** 0.5)
+        self.assertGreater(spent["java"], 0)
+
+
+def cpu_time(pid: int, tid: int = 0) -> float:
+    """CPU seconds of a process, ended threads included; of one thread by the scheduler's own count."""
+    return int(proc.read(f"/proc/{pid}/task/{tid}/schedstat").split()[0]) / 1e9 if tid else proc.cpu_seconds(pid)

@@ -1,0 +1,389 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The store of a real daemon: processes killed at any moment, a flood of captures, files of garbage, folders that are full or
+read-only, a clock that is set, configurations of every wrong kind."""
+import calendar
+import concurrent.futures
+import json
+import os
+import random
+import shutil
+import signal
+import sqlite3
+import struct
+import subprocess
+import tempfile
+import threading
+import time
+import unittest
+
+from harness import jvm, native, paths, proc
+from harness.daemon import Answer, Daemon
+
+CAPTURES = int(os.environ.get("FLAMED_KILL_CAPTURES", "12"))
+FLOOD_SECONDS = float(os.environ.get("FLAMED_FLOOD_SECONDS", "8"))
+JSON = {"Content-Type": "application/json"}
+
+
+def ask(daemon: Daemon, method: str, path: str, **arguments) -> Answer | None:
+    """None while flamed is being started again."""
+    try:
+        return daemon.request(method, path, timeout=15, **arguments)
+    except (OSError, ValueError, EOFError):
+        return None
+    except Exception as e: # http.client: the connection ended in the middle
+        if type(e).__module__ != "http.client":
+            raise
+        return None
+
+
+def held_by_nobody(before: set[int]) -> list[str]:
+    """BPF programs made since BEFORE (ids) that no living process holds."""
+    programs = json.loads(subprocess.run(["bpftool", "--json", "prog", "show"], capture_output=True, check=True).stdout)
+    return [f"{p['id']} {p.get('name')}" for p in programs if p["id"] not in before and p["type"] == "perf_event" and not p.get("pids")]
+
+
+def bpf_programs() -> set[int]:
+    programs = json.loads(subprocess.run(["bpftool", "--json", "prog", "show"], capture_output=True, check=True).stdout)
+    return {p["id"] for p in programs}
+
+
+def metrics(daemon: Daemon) -> dict[str, float]:
+    lines = (line.rsplit(" ", 1) for line in daemon.get("/metrics").text.splitlines() if line[0] != "#")
+    return {name: float(value) for name, value in lines}
+
+
+def problem(daemon: Daemon, what: str = "store") -> str:
+    return " ".join(p["detail"] for p in daemon.get("/readyz").json()["problems"] if p["what"] == what)
+
+
+class Store(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        paths.need_root()
+        cls.spin = jvm.make_spin()
+        cls.jvm = jvm.Jvm(paths.jdk(17), "-Xmx64m", "-cp", cls.spin.folder, cls.spin.main)
+        cls.addClassCleanup(cls.jvm.stop)
+        cls.pid = cls.jvm.pid
+
+    def create(self, daemon: Daemon, **parameters) -> str:
+        answer = daemon.request("POST", "/api/v1/captures", headers=JSON,
+                                body=json.dumps({"pid": self.pid, "seconds": 0.3, "hz": 99, **parameters}).encode())
+        self.assertEqual(answer.status, 201, answer)
+        return answer.json()["id"]
+
+    def done(self, daemon: Daemon, ident: str) -> dict:
+        def look():
+            state = daemon.get("/api/v1/captures/" + ident).json()
+            return state if state["state"] != "running" else None
+        return proc.wait_until(look, 15, "the capture ends")
+
+    def keep_one(self, daemon: Daemon) -> str:
+        ident = self.create(daemon)
+        self.assertEqual(self.done(daemon, ident)["state"], "done")
+        return ident
+
+    def assert_readable(self, daemon: Daemon, ident: str) -> None:
+        answer = daemon.get(f"/api/v1/captures/{ident}/profile", format="collapsed")
+        self.assertEqual(answer.status, 200, answer)
+        self.assertIn(self.spin.method, answer.text)
+
+    def assert_profiles(self, daemon: Daemon) -> None:
+        """The rest works."""
+        self.assertGreater(daemon.profile(pid=self.pid, seconds=0.5, hz=199).samples, 0)
+
+    # ---- kill -9 ----
+
+    def one_capture(self, daemon: Daemon, known: dict[str, int]) -> None:
+        """Takes one until it is answered as done or failed; notes what was answered as done."""
+        body = json.dumps({"pid": self.pid, "seconds": 0.5, "hz": 199}).encode()
+        ident = None
+        end = time.monotonic() + 60
+        while time.monotonic() < end:
+            if ident is None:
+                answer = ask(daemon, "POST", "/api/v1/captures", headers=JSON, body=body)
+                ident = answer.json()["id"] if answer is not None and answer.status == 201 else None
+            else:
+                answer = ask(daemon, "GET", "/api/v1/captures/" + ident)
+                if answer is not None and answer.status == 200 and answer.json()["state"] == "done":
+                    known[ident] = answer.json()["samples"]
+                    return
+                if answer is not None and answer.status in (200, 404) and answer.json().get("state") != "running":
+                    return # it failed, or went with the process that began it: nobody was told that it is done
+            time.sleep(0.02)
+        self.fail("no answer for 60 s")
+
+    def test_killed_at_any_moment(self):
+        """Of flamed, the broker, or both: whatever was answered as done is there and whole, nothing is half there."""
+        chance = random.Random(os.environ.get("FLAMED_SEED", "3"))
+        before, known, kills, log = bpf_programs(), {}, 0, []
+        with Daemon() as daemon, concurrent.futures.ThreadPoolExecutor(4) as pool:
+            taken, pending = 0, set()
+            while taken < CAPTURES or pending:
+                while taken < CAPTURES and len(pending) < 4:
+                    pending.add(pool.submit(self.one_capture, daemon, known))
+                    taken += 1
+                if taken < CAPTURES: # also in the middle of the next start
+                    time.sleep(chance.uniform(0, 1.5))
+                    victims = self.kill_some(daemon, chance)
+                    kills += bool(victims)
+                    log.append(victims)
+                finished, pending = concurrent.futures.wait(pending, timeout=0.1, return_when=concurrent.futures.FIRST_COMPLETED)
+                for one in finished:
+                    one.result()
+            daemon.wait_ready(30)
+            rows, cursor = {}, ""
+            while cursor is not None:
+                page = daemon.get("/api/v1/captures", limit=100, **({"cursor": cursor} if cursor else {})).json()
+                rows.update({row["id"]: row for row in page["captures"]})
+                cursor = page.get("next") or None
+            states = [row["state"] for row in rows.values()]
+            print(f"{CAPTURES} captures, {kills} kills ({sum(len(v) == 2 for v in log)} of both): {len(known)} answered as done; "
+                  f"stored: {states.count('done')} done, {states.count('failed')} failed")
+            self.assertEqual(states.count("running"), 0)
+            self.assertGreater(len(known), CAPTURES / 4)
+            self.assertGreater(kills, CAPTURES / 8)
+            for ident, samples in known.items():
+                self.assertEqual(rows[ident]["state"], "done", rows[ident])
+            for ident, row in rows.items():
+                answer = daemon.get(f"/api/v1/captures/{ident}/profile", format="collapsed")
+                if row["state"] == "done":
+                    counted = sum(int(line.rsplit(" ", 1)[1]) for line in answer.text.splitlines())
+                    self.assertEqual((answer.status, counted), (200, known.get(ident, row["samples"])), row)
+                else:
+                    self.assertEqual(answer.status, 409, answer)
+                    self.assertIn("ended", row["failure"] if "failure" in row else row["error"])
+            self.assert_profiles(daemon)
+            copy = os.path.join(daemon.folder, "copy")
+            shutil.copytree(os.path.join(daemon.folder, "store"), copy) # as a crash would leave it
+            with sqlite3.connect(copy + "/flamed.db") as db:
+                self.assertEqual(db.execute("PRAGMA integrity_check").fetchall(), [("ok",)])
+                self.assertEqual(db.execute("SELECT count(*) FROM captures WHERE state = 1 AND body IS NULL").fetchone(), (0,))
+                self.assertEqual(db.execute("SELECT count(*) FROM processes WHERE capture NOT IN (SELECT n FROM captures)").fetchone(), (0,))
+            self.assertEqual(daemon.perf_events(), quiet_events(), "no more events than side-band and recorder")
+        proc.wait_until(lambda: not held_by_nobody(before), 10, "no BPF program is left")
+
+    def kill_some(self, daemon: Daemon, chance: random.Random) -> list[str]:
+        names = chance.choice([["flamed"], ["flamed-broker"], ["flamed", "flamed-broker"]])
+        killed = []
+        for pid in proc.children(daemon.top()):
+            if proc.exe(pid) in names:
+                try:
+                    os.kill(pid, signal.SIGKILL)
+                    killed.append(proc.exe(pid))
+                except ProcessLookupError:
+                    pass
+        return killed
+
+    # ---- floods and clocks ----
+
+    def test_flood(self):
+        """More captures than fit: the oldest go, nothing fails, readers see whole captures or none, the file keeps its size."""
+        with Daemon("--store-max-bytes=16M", "--recorder-hz=0") as daemon:
+            self.fill(daemon)
+            stop, errors, counts = threading.Event(), [], {"made": 0, "read": 0}
+
+            def make(number: int) -> None:
+                while not stop.is_set():
+                    answer = daemon.request("POST", "/api/v1/captures", headers=JSON,
+                                            body=json.dumps({"seconds": 0.1, "hz": 997 + number}).encode())
+                    counts["made"] += answer.status == 201
+                    if answer.status not in (201, 429):
+                        errors.append(str(answer))
+                    time.sleep(0.02)
+
+            def read() -> None:
+                while not stop.is_set():
+                    for row in daemon.get("/api/v1/captures", state="done", limit=5).json()["captures"]:
+                        answer = daemon.get(f"/api/v1/captures/{row['id']}/profile", format="collapsed")
+                        counts["read"] += answer.status == 200
+                        if answer.status not in (200, 404):
+                            errors.append(str(answer))
+
+            threads = [threading.Thread(target=make, args=(i % 2,)) for i in range(4)] + [threading.Thread(target=read)]
+            for thread in threads:
+                thread.start()
+            time.sleep(FLOOD_SECONDS)
+            stop.set()
+            for thread in threads:
+                thread.join()
+            numbers = metrics(daemon)
+            files = {name: os.path.getsize(f"{daemon.folder}/store/{name}") for name in os.listdir(daemon.folder + "/store")}
+            print(counts, files, {k: v for k, v in numbers.items() if k.startswith("flamed_store")})
+            self.assertEqual(errors, [])
+            self.assertGreater(counts["made"], 20)
+            self.assertGreater(counts["read"], 20)
+            self.assertGreater(numbers['flamed_store_dropped_total{reason="size"}'], 0)
+            self.assertEqual(numbers["flamed_store_put_failures_total"], 0)
+            self.assertLess(files["flamed.db"], 17 << 20)
+            self.assertLess(files.get("flamed.db-wal", 0), 9 << 20)
+            self.assert_readable(daemon, self.keep_one(daemon))
+
+    def fill(self, daemon: Daemon) -> None:
+        """Puts the store near its limit, by captures as large as real ones, whose bodies nobody reads."""
+        self.keep_one(daemon)
+        with sqlite3.connect(f"{daemon.folder}/store/flamed.db", timeout=10) as db:
+            for n in range(15):
+                db.execute("INSERT INTO captures SELECT NULL, ?, state, start_ns - ? * 1000000000, end_ns - ? * 1000000000, event, target,"
+                           " symbols, schedule, failure, unit, period, by_process, samples, lost, unknown, truncated, max_age_s, warnings,"
+                           " epoch, randomblob(1000000) FROM captures LIMIT 1", (f"{n:032x}", 100 - n, 100 - n))
+
+    def test_clock_is_set(self):
+        """A day ahead and back: captures in flight end in their time, schedules go on, ranges are right, nothing is dropped
+        as too old."""
+        library = native.build("set_clock", "-shared", "-fPIC")
+        with tempfile.TemporaryDirectory(prefix="flamed-clock.") as folder:
+            os.chmod(folder, 0o755)
+            clock, config = folder + "/ahead", folder + "/flamed.yaml"
+            with open(clock, "wb") as f:
+                f.write(struct.pack("=q", 0))
+            with open(config, "w", encoding="ascii") as f:
+                f.write("store_max_age: 3600\nschedules:\n  - {name: tick, every: 2s, for: 200ms}\n")
+
+            def ahead(seconds: int) -> None:
+                with open(clock, "r+b") as f:
+                    f.write(struct.pack("=q", seconds))
+
+            with Daemon("--config", config, wrap=["env", "LD_PRELOAD=" + library, "SET_CLOCK=" + clock]) as daemon:
+                old = self.keep_one(daemon)
+                for jump in (86400, 0, -86400, 0):
+                    with self.subTest(ahead=jump):
+                        runs = self.schedule(daemon)["runs"]
+                        long = self.create(daemon, seconds=1.5)
+                        time.sleep(0.3)
+                        ahead(jump)
+                        start = time.monotonic()
+                        row = self.done(daemon, long)
+                        self.assertLess(time.monotonic() - start, 4)
+                        self.assertEqual(row["state"], "done", row)
+                        self.assertAlmostEqual(row["seconds"], 1.5, delta=0.2)
+                        proc.wait_until(lambda: self.schedule(daemon)["runs"] >= runs + 2, 12, "the schedule goes on")
+                        self.assertLess(abs(stamp(self.schedule(daemon)["last_run"]) - time.time() - jump), 6)
+                        past = daemon.get("/profile", pid=self.pid, format="json", **{"from": "-3s"})
+                        self.assertEqual(past.status, 200, past)
+                        self.assertLess(abs(stamp(past.json()["meta"]["end"]) - time.time() - jump), 2)
+                        self.assert_readable(daemon, old)
+                self.assertEqual(problem(daemon), "")
+                self.assertEqual(metrics(daemon)['flamed_store_dropped_total{reason="age"}'], 0)
+
+    def schedule(self, daemon: Daemon) -> dict:
+        return daemon.get("/api/v1/schedules").json()["schedules"][0]
+
+    def test_counts_outlive_a_restart(self):
+        with tempfile.TemporaryDirectory(prefix="flamed-config.") as folder:
+            config = folder + "/flamed.yaml"
+            with open(config, "w", encoding="ascii") as f:
+                f.write("schedules:\n  - {name: tick, every: 1s, for: 100ms}\n"
+                        "  - {name: none, match: 'main=\"no.such.Main\"', every: 1s, for: 100ms}\n")
+            with Daemon("--config", config) as daemon:
+                def rows() -> dict[str, dict]:
+                    return {row["name"]: row for row in daemon.get("/api/v1/schedules").json()["schedules"]}
+                proc.wait_until(lambda: rows()["tick"]["runs"] >= 3 and rows()["none"]["unmatched"] >= 3, 15, "they ran")
+                time.sleep(5.5) # what did not run is written down as often as this
+                before = rows()
+                os.kill(next(p for p in daemon.pids() if proc.exe(p) == "flamed"), signal.SIGKILL)
+                time.sleep(0.3)
+                daemon.wait_ready()
+                after = rows()
+                self.assertGreaterEqual(after["tick"]["runs"], before["tick"]["runs"])
+                self.assertLessEqual(after["tick"]["runs"], before["tick"]["runs"] + 8)
+                self.assertIsNotNone(after["tick"]["last_run"])
+                self.assertGreaterEqual(after["none"]["unmatched"], before["none"]["unmatched"] - 5)
+                self.assertIn("no.such.Main", after["none"]["last_error"])
+
+    # ---- files and folders that are not as they should be ----
+
+    def garbage(self, damage) -> None:
+        """Makes a store with one capture, damages its file by DAMAGE(path), and starts on it again."""
+        with Daemon() as daemon:
+            ident, store = self.keep_one(daemon), daemon.folder + "/store"
+            worker = next(p for p in daemon.pids() if proc.exe(p) == "flamed")
+            os.kill(worker, signal.SIGSTOP)
+            damage(store + "/flamed.db")
+            os.kill(worker, signal.SIGKILL)
+            time.sleep(0.3)
+            daemon.wait_ready()
+            self.assertIn("move the file away", problem(daemon))
+            self.assertEqual(metrics(daemon)["flamed_store_healthy"], 0)
+            self.assert_profiles(daemon)
+            self.assertGreaterEqual(daemon.get("/api/v1/captures/" + ident).status, 400)
+            refused = daemon.request("POST", "/api/v1/captures", headers=JSON, body=b'{"seconds": 0.1}')
+            self.assertEqual(refused.status, 503, refused)
+            self.assertIn("move the file away", refused.text)
+            for name in os.listdir(store): # as it says
+                os.rename(f"{store}/{name}", f"{daemon.folder}/{name}.away")
+            proc.wait_until(lambda: daemon.request("POST", "/api/v1/captures", headers=JSON, body=b'{"seconds": 0.1}').status == 201,
+                            15, "it begins a new one by itself")
+            proc.wait_until(lambda: problem(daemon) == "", 5, "all is well")
+            self.assert_readable(daemon, self.keep_one(daemon))
+
+    def test_file_of_garbage(self):
+        def garbage(path: str) -> None:
+            for name in (path, path + "-wal", path + "-shm"):
+                with open(name, "wb") as f:
+                    f.write(random.Random(1).randbytes(100000))
+
+        self.garbage(garbage)
+
+    def refused(self, daemon: Daemon, ident: str, remedy: str) -> None:
+        """Nothing can be stored, and it says so everywhere; what is there can be read, and the rest works."""
+        answer = daemon.request("POST", "/api/v1/captures", headers=JSON, body=b'{"seconds": 0.1}')
+        self.assertEqual(answer.status, 503, answer)
+        self.assertIn(remedy, answer.text)
+        self.assertIn(remedy, problem(daemon))
+        self.assertEqual(metrics(daemon)["flamed_store_healthy"], 0)
+        self.assert_readable(daemon, ident)
+        self.assertIn(ident, [row["id"] for row in daemon.get("/api/v1/captures").json()["captures"]])
+        self.assert_profiles(daemon)
+
+    def mended(self, daemon: Daemon, ident: str) -> None:
+        """It goes on by itself, with all that was there."""
+        proc.wait_until(lambda: daemon.request("POST", "/api/v1/captures", headers=JSON, body=b'{"seconds": 0.1}').status == 201,
+                        15, "captures are stored again", 0.5)
+        proc.wait_until(lambda: problem(daemon) == "", 5, "all is well")
+        self.assert_readable(daemon, ident)
+        self.assert_readable(daemon, self.keep_one(daemon))
+
+    def test_folder_that_is_full(self):
+        with Daemon(wrap=on_mount("-t tmpfs -o size=2m,mode=755 none")) as daemon:
+            ident = self.keep_one(daemon)
+            filler = f"/proc/{daemon.top()}/root{daemon.folder}/store/filler"
+            with open(filler, "wb", buffering=0) as f:
+                try:
+                    while f.write(b"\0" * 4096):
+                        pass
+                except OSError:
+                    pass
+            self.refused(daemon, ident, "free disk space")
+            os.unlink(filler)
+            self.mended(daemon, ident)
+
+    def test_folder_that_is_read_only(self):
+        with Daemon(wrap=on_mount("--bind \"$dir\"")) as daemon:
+            ident, top, store = self.keep_one(daemon), daemon.top(), daemon.folder + "/store"
+            os.kill(top, signal.SIGSTOP) # so that the next worker finds it as it then is
+            for pid in proc.children(top):
+                os.kill(pid, signal.SIGKILL)
+            remount = ["nsenter", "-t", str(top), "-m", "mount", store, "-o"]
+            proc.wait_until(lambda: subprocess.run([*remount, "remount,ro,bind"], capture_output=True).returncode == 0, 5, "read-only")
+            os.kill(top, signal.SIGCONT)
+            time.sleep(0.3)
+            daemon.wait_ready()
+            self.refused(daemon, ident, "folder writable")
+            subprocess.run([*remount, "remount,rw,bind"], check=True)
+            self.mended(daemon, ident)
+
+
+def on_mount(options: str) -> list[str]:
+    """What makes the store's folder a mount of its own, which only flamed sees."""
+    return ["unshare", "-m", "sh", "-ec",
+            'for word; do [ "$last" != --store ] || dir=$word; last=$word; done; mount ' + options + ' "$dir"; exec "$@"', "sh"]
+
+
+def quiet_events() -> int:
+    """What flamed holds while nobody asks: an event of side-band records and one of the recorder for each CPU."""
+    return 2 * os.cpu_count()
+
+
+def stamp(text: str) -> float:
+    """A time of the API as time.time() counts."""
+    return calendar.timegm(time.strptime(text[:19], "%Y-%m-%dT%H:%M:%S"))
