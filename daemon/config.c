@@ -5,6 +5,7 @@
 #include "base/log.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 
 static const struct choice LOG_LEVELS[] = {
     { "error", LOG_LEVEL_ERROR },
@@ -120,6 +121,19 @@ void config_deinit(struct config *c)
     c->rules = rules_free(c->rules);
 }
 
+/* A file that can be read to its end: no FIFO that nobody writes to, no device. */
+static int read_file(const char *path, struct buf *ret)
+{
+    _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    struct stat st;
+
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return -errno;
+    if (!S_ISREG(st.st_mode))
+        return S_ISDIR(st.st_mode) ? -EISDIR : -EINVAL;
+    return buf_read_fd(ret, fd);
+}
+
 int config_load(int argc, char *const *argv, struct config *c, struct error *err)
 {
     _cleanup_buf_ struct buf text = BUF_NULL;
@@ -132,7 +146,7 @@ int config_load(int argc, char *const *argv, struct config *c, struct error *err
     if (r < 0 || c->help || c->version)
         return r;
     buf_init(&text, CONFIG_FILE_MAX_BYTES);
-    r = buf_read_at(&text, AT_FDCWD, c->config_file);
+    r = read_file(c->config_file, &text);
     if (r == -ENOENT && !(given & 1)) /* the first row */
         return 0;
     if (r < 0)

@@ -159,6 +159,26 @@ static bool yaml_is_empty(struct span text)
     return true;
 }
 
+/* The line on which a second document begins, which libcyaml would pass by in silence; 0: none. */
+static unsigned yaml_second_document(struct span text)
+{
+    bool content = false, ended = false;
+    struct span line;
+
+    for (unsigned n = 1; span_take_line(&text, &line); n++) {
+        bool begins = span_starts_with(line, "---") && (line.n == 3 || line.p[3] == ' ');
+        struct span words = span_trim(line);
+
+        if (words.n == 0 || words.p[0] == '#' || words.p[0] == '%')
+            continue;
+        if (begins ? content : ended && !span_eq_str(words, "..."))
+            return n;
+        ended |= span_starts_with(line, "...");
+        content |= !begins || words.n > 3;
+    }
+    return 0;
+}
+
 /* Puts what libcyaml said into a sentence with the line. */
 static int yaml_refuse(struct span text, const char *file, cyaml_err_t e,
                        const struct yaml_log *log, struct error *err)
@@ -199,12 +219,19 @@ int config_parse_yaml(struct span text, const char *file, uint64_t given, struct
                                     .flags = CYAML_CFG_NO_ALIAS };
     struct yaml_values *values = NULL;
     cyaml_err_t e;
+    unsigned second;
     int r = 0;
 
     if (yaml_is_empty(text))
         return 0;
     if (!text_is_utf8(text))
         return error_set(err, -EINVAL, "%.128s is not UTF-8 text", file);
+    second = yaml_second_document(text);
+    if (second) {
+        error_remedy(err, "put all of it into one");
+        return error_set(err, -EINVAL, "%.128s, line %u: a second YAML document begins", file,
+                         second);
+    }
     yaml_schema(fields, &entry);
     e = cyaml_load_data((const uint8_t *)text.p, text.n, &config, &top, (cyaml_data_t **)&values,
                         NULL);

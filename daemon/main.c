@@ -18,6 +18,7 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <malloc.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/signalfd.h>
@@ -202,6 +203,15 @@ static void path_of(int fd, char *buf, size_t size)
     buf[MAX(n, 0)] = '\0';
 }
 
+/* Every thread that renders would else keep an arena as large as the largest answer it ever made:
+ * few arenas, and what is large goes back to the system when it is freed. */
+static void set_malloc_habits(void)
+{
+    mallopt(M_ARENA_MAX, 2);
+    mallopt(M_MMAP_THRESHOLD, 256 << 10);
+    mallopt(M_TRIM_THRESHOLD, 1 << 20);
+}
+
 /* The rules are the engine's from here on. */
 static int start_engine(const struct engine_opts *o, struct config *c, struct engine **ret,
                         struct error *err)
@@ -253,6 +263,7 @@ static int run_worker(struct config *c, struct worker *w, struct error *err)
     struct serve *serve = NULL;
     int r;
 
+    set_malloc_habits();
     engine_opts.proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (engine_opts.proc_fd < 0)
         return error_errno(err, "cannot open /proc");

@@ -8,6 +8,7 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <sys/auxv.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -92,12 +93,26 @@ int mapped_find(const struct target *t, uint64_t start, uint64_t end, struct map
     return 0;
 }
 
-/* The vdso's bytes are the kernel's, the same for every process; they are copied and not looked at.
- */
+/* Where the vdso of 64-bit processes is read: in this one, because a target can write into its own
+ * copy, and what is read of it holds for every process. That of a 32-bit process is its own. */
+static int open_vdso_source(const struct target *t, struct broker_request *at, int *ret_fd,
+                            struct error *err)
+{
+    unsigned long own = getauxval(AT_SYSINFO_EHDR);
+
+    if (at->end <= UINT32_MAX || !own)
+        return target_open_proc(t, "mem", ret_fd, err);
+    at->start = own;
+    *ret_fd = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
+    return *ret_fd < 0 ? error_errno(err, "cannot read this process's vdso") : 0;
+}
+
+/* The vdso's bytes are copied and not looked at. */
 static int open_vdso(const struct target *t, const struct broker_request *q, int *ret_fd,
                      struct error *err)
 {
     static char copy[VDSO_MAX_BYTES];
+    struct broker_request at = *q;
     _cleanup_close_ int mem = -1;
     size_t n = q->end - q->start;
     ssize_t got;
@@ -106,10 +121,10 @@ static int open_vdso(const struct target *t, const struct broker_request *q, int
     if (n > sizeof(copy))
         return error_set(err, -EFBIG, "the vdso of process %d has more than %d bytes", t->host_pid,
                          VDSO_MAX_BYTES);
-    r = target_open_proc(t, "mem", &mem, err);
+    r = open_vdso_source(t, &at, &mem, err);
     if (r)
         return r;
-    got = pread(mem, copy, n, (off_t)q->start);
+    got = pread(mem, copy, n, (off_t)at.start);
     if (got < 0)
         return error_errno(err, "cannot read the vdso of process %d", t->host_pid);
     return got == 0 ? PROC_GONE : memfd_of("vdso", copy, (size_t)got, ret_fd, err);

@@ -7,7 +7,9 @@
  */
 #include "capture/unwinding.h"
 
+#include "base/budget.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "broker/tables.h"
 #include "unwind/unwind.h"
@@ -19,6 +21,10 @@
  * often (half a second of CPU time at 19 Hz): else a node that builds software would keep one
  * processor reading tables. */
 #define UNWINDING_SAMPLES_MIN 10
+/* What nobody asked for gets so much of one processor in the long run, whatever runs on the node,
+ * and so much at once, as after the start. */
+#define UNWINDING_SHARE 400
+#define UNWINDING_AT_ONCE_NS NSEC_PER_SEC
 #define UNWINDING_WAIT_NS (200 * NSEC_PER_MSEC) /* for files, before sampling starts */
 
 struct watched {
@@ -36,6 +42,8 @@ struct watched {
 
 struct unwinding {
     struct broker *broker;
+    struct budget budget; /* for the recorder's sake; what is asked for does not pay */
+    uint64_t charged_ns;  /* of the reading of files */
     struct feeder *feeder;
     struct watched *buckets[WATCHED_BUCKETS]; /* by host_pid */
 };
@@ -72,6 +80,7 @@ int unwinding_new(struct broker *b, struct unwinding **ret)
     if (!u)
         return -ENOMEM;
     u->broker = b;
+    budget_init(&u->budget, UNWINDING_SHARE, UNWINDING_AT_ONCE_NS, clock_monotonic_ns());
     r = feeder_new(&io, &u->feeder);
     if (r < 0) {
         free(u);
@@ -161,6 +170,27 @@ static void describe(struct unwinding *u, struct watched *w, struct process *p, 
         log_debug("host_pid=%d cannot be described to the unwinder: %s", p->id.host_pid, err.msg);
 }
 
+/* True when the budget has room: files that were read meanwhile are paid for first. */
+static bool affordable(struct unwinding *u, uint64_t now_ns)
+{
+    struct feeder_stats stats;
+
+    feeder_stats(u->feeder, &stats);
+    budget_spend(&u->budget, stats.read_ns - u->charged_ns);
+    u->charged_ns = stats.read_ns;
+    return budget_has(&u->budget, now_ns);
+}
+
+/* describe() at the budget's expense; the broker works about half as long for it. */
+static void describe_paid(struct unwinding *u, struct watched *w, struct process *p,
+                          uint32_t exec_id, uint64_t now_ns)
+{
+    uint64_t before = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+
+    describe(u, w, p, exec_id, now_ns);
+    budget_spend(&u->budget, (clock_ns(CLOCK_THREAD_CPUTIME_ID) - before) * 3 / 2);
+}
+
 void unwinding_prepare(struct unwinding *u, struct process *p, uint64_t now_ns)
 {
     struct watched *w;
@@ -201,6 +231,7 @@ void unwinding_see(struct unwinding *u, struct process *p, const struct sample_r
                    rec->user_end == UNWIND_END_NO_MAPPING || rec->user_end == UNWIND_END_RETURN;
     struct watched *w;
     uint64_t age_ns;
+    bool first;
 
     if (p->exited || p->kernel_thread || rec->flags & SAMPLE_KERNEL_THREAD)
         return;
@@ -210,13 +241,18 @@ void unwinding_see(struct unwinding *u, struct process *p, const struct sample_r
     if (++w->samples < UNWINDING_SAMPLES_MIN && !asked_for && p->jvm == JVM_NO)
         return;
     age_ns = now_ns - w->begun_ns;
-    if (p->jvm == JVM_READY && !w->jvm)
+    first = (p->jvm != JVM_NO && !w->reads) || (p->jvm == JVM_READY && !w->jvm);
+    if (first)
         wanting = true;
     else if ((w->reads < 2 && age_ns > NSEC_PER_SEC) ||
              (w->reads < 3 && age_ns > 10 * NSEC_PER_SEC))
         wanting = true;
-    if (wanting && (w->reads == 0 || now_ns - w->read_ns >= w->wait_ns))
+    if (!wanting || (w->reads && now_ns - w->read_ns < w->wait_ns))
+        return;
+    if (asked_for || first) /* without it no stack of a JVM can be walked */
         describe(u, w, p, rec->exec_id, now_ns);
+    else if (affordable(u, now_ns))
+        describe_paid(u, w, p, rec->exec_id, now_ns);
 }
 
 void unwinding_forget(struct unwinding *u, const struct process *p)

@@ -8,10 +8,9 @@
 #define SCAN_EVERY_NS (100 * NSEC_PER_MSEC) /* a look at every entry */
 #define SCAN_STARTING_NS (50 * NSEC_PER_MSEC)
 #define REFRESH_EVERY_NS (1 * NSEC_PER_SEC)
-/* Reading a process at its first sample costs 0.1 ms of tokens, which come in at a twentieth of a
- * CPU: 500 a second, and that many at once. Others are named by their comm until a later sample. */
-#define FACTS_COST_NS (100 * NSEC_PER_USEC)
-#define FACTS_TOKENS_MAX_NS (50 * NSEC_PER_MSEC)
+/* Reading a process at its first sample takes some 0.1 ms, and may take a twentieth of a CPU: 500 a
+ * second, and that many at once. Others are named by their comm until a later sample. */
+#define FACTS_AT_ONCE_NS (50 * NSEC_PER_MSEC)
 #define FACTS_SHARE 20
 
 int discover_new(struct broker *b, const struct discover_opts *opts, struct discover **ret,
@@ -28,8 +27,7 @@ int discover_new(struct broker *b, const struct discover_opts *opts, struct disc
     d->opts = *opts;
     d->source = opts->source ? opts->source : &DISCOVER_SOURCE_BROKER;
     d->ctx = opts->source ? opts->source_ctx : b;
-    d->facts_tokens_ns = FACTS_TOKENS_MAX_NS;
-    d->facts_refill_ns = clock_monotonic_ns();
+    budget_init(&d->facts_budget, FACTS_SHARE, FACTS_AT_ONCE_NS, clock_monotonic_ns());
     fds = calloc(BROKER_CPUS_MAX, sizeof(*fds));
     r = fds ? pod_cache_new(d->source, d->ctx, &d->pods) : -ENOMEM;
     if (r < 0) {
@@ -149,18 +147,14 @@ const char *discover_problem(const struct discover *d)
 /* Reads a process for a sample, if that does not take too large a share of the time. */
 static void read_if_affordable(struct discover *d, struct image *im)
 {
-    uint64_t now_ns = clock_monotonic_ns(), took_ns;
+    uint64_t now_ns = clock_monotonic_ns();
 
-    d->facts_tokens_ns =
-        MIN(d->facts_tokens_ns + (now_ns - d->facts_refill_ns) / FACTS_SHARE, FACTS_TOKENS_MAX_NS);
-    d->facts_refill_ns = now_ns;
-    if (d->facts_tokens_ns == 0) {
+    if (!budget_has(&d->facts_budget, now_ns)) {
         im->timer_ns = MIN(im->timer_ns, now_ns + DISCOVER_SECOND_LOOK_NS);
         return;
     }
     facts_read(d, im);
-    took_ns = clock_monotonic_ns() - now_ns;
-    d->facts_tokens_ns -= MIN(d->facts_tokens_ns, took_ns);
+    budget_spend(&d->facts_budget, clock_monotonic_ns() - now_ns);
 }
 
 /* What a sample of @im makes due. */

@@ -13,6 +13,7 @@
  */
 #pragma once
 
+#include "base/budget.h"
 #include "discover/discover.h"
 #include "discover/pod_cache.h"
 #include "discover/recent.h"
@@ -72,12 +73,10 @@ struct discover {
     struct sideband *sideband;
     struct pod_cache *pods;
     struct discover_stats stats;
-    int64_t timens_ns; /* CLOCK_BOOTTIME here minus the initial namespace's */
-    uint64_t
-        facts_tokens_ns; /* a bucket of time: reading one process at a sample costs a share of it */
-    uint64_t facts_refill_ns;
-    uint64_t scan_ns; /* when poll looks at all entries again */
-    DIR *sweep_dir;   /* a sweep is under way */
+    int64_t timens_ns;          /* CLOCK_BOOTTIME here minus the initial namespace's */
+    struct budget facts_budget; /* for reading processes at their first sample */
+    uint64_t scan_ns;           /* when poll looks at all entries again */
+    DIR *sweep_dir;             /* a sweep is under way */
     uint32_t sweep;
     bool sweep_wanted, sweep_after_loss, sweeping_after_loss;
     uint64_t sweep_next_ns, sweep_last_ns;

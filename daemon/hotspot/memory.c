@@ -5,7 +5,6 @@
 struct memory_line {
     uint64_t page;  /* address of its first byte */
     uint64_t epoch; /* 0: empty */
-    uint8_t bytes[MEMORY_PAGE];
 };
 
 int memory_init(struct hotspot_memory *m, memory_read_fn read, void *cookie, size_t lines)
@@ -16,8 +15,8 @@ int memory_init(struct hotspot_memory *m, memory_read_fn read, void *cookie, siz
 
 void memory_deinit(struct hotspot_memory *m)
 {
-    free(m->lines);
-    m->lines = NULL;
+    free(TAKE_PTR(m->lines));
+    free(TAKE_PTR(m->bytes));
     m->line_count = 0;
 }
 
@@ -28,12 +27,18 @@ void memory_begin(struct hotspot_memory *m)
 
 int memory_resize(struct hotspot_memory *m, size_t lines)
 {
-    struct memory_line *l = calloc(lines, sizeof(*l)); /* untouched pages cost nothing */
+    struct memory_line *l = calloc(lines, sizeof(*l));
+    uint8_t *bytes = malloc(lines * MEMORY_PAGE); /* not cleared: most are never touched */
 
-    if (!l)
+    if (!l || !bytes) {
+        free(l);
+        free(bytes);
         return -ENOMEM;
+    }
     free(m->lines);
+    free(m->bytes);
     m->lines = l;
+    m->bytes = bytes;
     m->line_count = lines;
     return 0;
 }
@@ -68,19 +73,21 @@ int memory_read_direct(struct hotspot_memory *m, uint64_t address, void *buf, si
 /* The cached page at @page (aligned), read when it is not there. */
 static int memory_page(struct hotspot_memory *m, uint64_t page, const uint8_t **ret)
 {
-    struct memory_line *l = &m->lines[(page / MEMORY_PAGE) & (m->line_count - 1)];
+    size_t at = (page / MEMORY_PAGE) & (m->line_count - 1);
+    struct memory_line *l = &m->lines[at];
+    uint8_t *bytes = m->bytes + at * MEMORY_PAGE;
 
     if (l->epoch != m->epoch || l->page != page) {
         int r;
 
         l->epoch = 0;
-        r = memory_read_direct(m, page, l->bytes, MEMORY_PAGE);
+        r = memory_read_direct(m, page, bytes, MEMORY_PAGE);
         if (r < 0)
             return r;
         l->page = page;
         l->epoch = m->epoch;
     }
-    *ret = l->bytes;
+    *ret = bytes;
     return 0;
 }
 

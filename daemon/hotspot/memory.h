@@ -26,6 +26,7 @@ struct hotspot_memory {
     memory_read_fn read;
     void *cookie;
     struct memory_line *lines; /* owned; [line_count], direct mapped by page number */
+    uint8_t *bytes;            /* owned; [line_count * MEMORY_PAGE]: what the lines hold */
     size_t line_count;         /* a power of two */
     uint64_t epoch;            /* of the running call: lines of earlier ones do not count */
     uint64_t reads;            /* calls of @read so far */

@@ -163,6 +163,7 @@ void answer_outcome(struct answer *a, int outcome, const struct error *err, unsi
         status = 429;
         break;
     case BACKEND_UNAVAILABLE:
+    case -ENOTCONN: /* flamed-broker ended meanwhile */
         status = 503;
         break;
     case -EINVAL:

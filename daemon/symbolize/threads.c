@@ -13,6 +13,7 @@
 struct thread_entry {
     uint64_t until_ns; /* looked up again after that, or when the comm changes */
     uint32_t name;
+    bool missed; /* it was not in the list, with this comm */
     char comm[SAMPLE_COMM_BYTES];
 };
 
@@ -22,7 +23,8 @@ struct thread_names {
     struct word_cache index;     /* host tid -> entries */
     struct thread_entry *entries;
     size_t count, cap;
-    uint64_t list_ns; /* when the list may be read again */
+    uint64_t list_ns;  /* when the list may be read again */
+    uint64_t known_ns; /* until when what was read of it is trusted */
 };
 
 int thread_names_new(struct frame_table *frames, struct thread_names **ret)
@@ -73,6 +75,7 @@ static void read_list(struct thread_names *t, struct hotspot_vm *vm, uint64_t no
     hotspot_vm_threads(vm, add_listed, t);
     took_ns = clock_monotonic_ns() - began_ns;
     t->list_ns = now_ns + MAX(THREADS_LIST_MIN_NS, took_ns * THREADS_REST);
+    t->known_ns = now_ns + THREADS_TRUST_NS;
 }
 
 /* The innermost id of @host_tid; 0 when it is gone or another process's by now. */
@@ -113,6 +116,23 @@ static struct thread_entry *entry_for(struct thread_names *t, int32_t host_tid)
     return &t->entries[at];
 }
 
+/* A name out of the list as it was read for another thread, where it fits what the kernel says: its
+ * beginning, or nothing but the program's name (JDK 8, and the main thread). */
+static bool is_listed(const struct thread_names *t, int32_t ns_tid, const char *comm,
+                      uint64_t now_ns, uint32_t *ret)
+{
+    uint32_t name;
+
+    if (now_ns >= t->known_ns || ns_tid <= 0 ||
+        !word_cache_get(&t->by_ns_tid, (uint64_t)ns_tid, &name))
+        return false;
+    if (!span_starts_with(frame_table_get_string(t->frames, name), comm) &&
+        strcmp(comm, "java") != 0)
+        return false;
+    *ret = name;
+    return true;
+}
+
 uint32_t thread_names_get(struct thread_names *t, struct hotspot_vm *vm, int proc_fd,
                           int32_t host_pid, size_t ns_depth, int32_t host_tid, const char *comm,
                           uint64_t now_ns)
@@ -125,14 +145,23 @@ uint32_t thread_names_get(struct thread_names *t, struct hotspot_vm *vm, int pro
         return 0;
     if (!vm || (e->until_ns > now_ns && strncmp(e->comm, comm, sizeof(e->comm)) == 0))
         return e->name;
-    if (now_ns >= t->list_ns)
-        read_list(t, vm, now_ns);
     ns_tid = innermost_tid(proc_fd, host_pid, ns_depth, host_tid);
-    if (ns_tid > 0)
-        word_cache_get(&t->by_ns_tid, (uint64_t)ns_tid, &name);
+    if (!is_listed(t, ns_tid, comm, now_ns, &name)) {
+        if (now_ns >= t->list_ns)
+            read_list(t, vm, now_ns);
+        if (ns_tid > 0)
+            word_cache_get(&t->by_ns_tid, (uint64_t)ns_tid, &name);
+    }
+    /* What is no Java thread hardly becomes one: it is asked twice, then seldom. */
+    if (name || !e->missed || strncmp(e->comm, comm, sizeof(e->comm)) != 0)
+        e->until_ns = now_ns + THREADS_LIST_MIN_NS;
+    else
+        e->until_ns = now_ns + THREADS_TRUST_NS;
+    if (name)
+        e->until_ns = MAX(e->until_ns, t->known_ns);
+    e->missed = !name;
     if (name || !e->name || strncmp(e->comm, comm, sizeof(e->comm)) != 0)
         e->name = name; /* a thread that just ended keeps its name for its last samples */
-    e->until_ns = now_ns + (name ? THREADS_TRUST_NS : THREADS_LIST_MIN_NS);
     memset(e->comm, 0, sizeof(e->comm));
     memcpy(e->comm, comm, strnlen(comm, sizeof(e->comm)));
     return e->name;

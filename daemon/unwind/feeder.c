@@ -223,6 +223,7 @@ void feeder_stats(const struct feeder *f, struct feeder_stats *ret)
         .rows = row_tables_rows(tables),
         .rows_max = f->io.rows_max,
         .files_failed = row_files_failed(f->files),
+        .read_ns = row_files_read_ns(f->files),
         .mappings_left_out = f->left_out,
     };
 }

@@ -56,5 +56,6 @@ bool feeder_wait(struct feeder *f, uint64_t deadline_ns);
 
 struct feeder_stats {
     uint64_t processes, files, rows, rows_max, files_failed, mappings_left_out;
+    uint64_t read_ns; /* CPU time that reading files has taken in the background */
 };
 void feeder_stats(const struct feeder *f, struct feeder_stats *ret);

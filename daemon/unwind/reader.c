@@ -55,7 +55,9 @@ static void *reader_main(void *arg)
     pthread_mutex_lock(&r->lock);
     while ((j = take_todo(r))) {
         pthread_mutex_unlock(&r->lock);
+        j->result.cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
         j->result.outcome = ehframe_read(j->fd, &j->result.table, NULL);
+        j->result.cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - j->result.cpu_ns;
         j->fd = close_fd(j->fd);
         pthread_mutex_lock(&r->lock);
         j->next = NULL;

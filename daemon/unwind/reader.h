@@ -13,6 +13,7 @@ struct reader;
 struct reader_result {
     uint64_t ticket;            /* as given to reader_put() */
     int outcome;                /* of ehframe_read() */
+    uint64_t cpu_ns;            /* that it took */
     struct ehframe_table table; /* the receiver's, to be deinitialised; empty when outcome < 0 */
 };
 

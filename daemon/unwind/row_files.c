@@ -32,7 +32,7 @@ struct row_files {
     struct row_tables tables;
     struct file *files; /* owned, [count] */
     size_t count;
-    uint64_t last_ticket, failed;
+    uint64_t last_ticket, failed, read_ns;
 };
 
 int row_files_new(const struct feeder_io *io, struct row_files **ret)
@@ -79,6 +79,19 @@ static int table_for(struct row_files *f, const struct ehframe_table *e, struct 
                      struct error *err)
 {
     return row_tables_get(&f->tables, e, f->io->put_rows, f->io->ctx, dropped, f, ret, err);
+}
+
+/* The kernel's own code in every process. It comes as a new file each time that it is asked for,
+ * and is the same for all processes of a kind: no process can put another there under that name. */
+static bool is_vdso(const struct mapping *m)
+{
+    return m->inode == 0 && span_eq_str(m->path, "[vdso]");
+}
+
+/* Told apart from that of 32-bit processes, which have no other addresses. No file has inode 0. */
+static struct file_key vdso_key(const struct mapping *m)
+{
+    return (struct file_key){ .bytes = m->end - m->start, .changed_ns = m->end > UINT32_MAX };
 }
 
 static int remember(struct row_files *f, const struct mapping *m, const struct file_key *key,
@@ -135,6 +148,8 @@ static int table_of(struct row_files *f, int fd, const struct mapping *m, struct
     key = (struct file_key){ st.st_dev, st.st_ino, (uint64_t)st.st_size,
                              (uint64_t)st.st_ctim.tv_sec * NSEC_PER_SEC +
                                  (uint64_t)st.st_ctim.tv_nsec };
+    if (is_vdso(m))
+        key = vdso_key(m);
     for (size_t i = 0; i < f->count; i++) {
         if (memcmp(&f->files[i].key, &key, sizeof(key)) == 0) {
             *ret = f->files[i].table;
@@ -156,11 +171,17 @@ static int table_of(struct row_files *f, int fd, const struct mapping *m, struct
 static const struct file *trusted(const struct row_files *f, const struct mapping *m)
 {
     uint64_t now_ns = clock_monotonic_ns();
+    struct file_key vdso = vdso_key(m);
 
-    for (size_t i = 0; i < f->count && m->inode; i++) {
+    for (size_t i = 0; i < f->count; i++) {
         const struct file *file = &f->files[i];
 
-        if (file->inode == m->inode && file->dev_major == m->dev_major &&
+        if (is_vdso(m)) {
+            if (memcmp(&file->key, &vdso, sizeof(vdso)) == 0)
+                return file;
+            continue;
+        }
+        if (m->inode && file->inode == m->inode && file->dev_major == m->dev_major &&
             file->dev_minor == m->dev_minor && now_ns - file->checked_ns < ROW_FILES_TRUST_NS)
             return file;
     }
@@ -204,6 +225,7 @@ bool row_files_poll(struct row_files *f)
         struct row_table *t = NULL;
         struct file *file;
 
+        f->read_ns += result.cpu_ns;
         if (by_ticket(f, result.ticket)) {
             if (result.outcome == 0)
                 result.outcome = table_for(f, &result.table, &t, NULL);
@@ -233,4 +255,9 @@ struct row_tables *row_files_tables(struct row_files *f)
 uint64_t row_files_failed(const struct row_files *f)
 {
     return f->failed;
+}
+
+uint64_t row_files_read_ns(const struct row_files *f)
+{
+    return f->read_ns;
 }

@@ -26,3 +26,5 @@ bool row_files_wait(struct row_files *f, uint64_t deadline_ns);
 struct row_tables *row_files_tables(struct row_files *f);
 /* Files that could not be read. */
 uint64_t row_files_failed(const struct row_files *f);
+/* CPU time that the reader's thread has taken for those that were taken in. */
+uint64_t row_files_read_ns(const struct row_files *f);

@@ -94,8 +94,8 @@ class Scraping(unittest.TestCase):
       - url: http://127.0.0.1:{self.daemon.port}/sd
         refresh_interval: 1s
     relabel_configs:
-      - action: labelmap
-        regex: __meta_flamed_(pid)
+      - source_labels: [__param_pid]
+        target_label: pid
       - action: labeldrop
         regex: __param_pid
 """
@@ -113,7 +113,7 @@ class Scraping(unittest.TestCase):
         proc.wait_until(lambda: server.values('up{job="flamed"} == 1'), 30, "it has scraped /metrics", 0.2)
         proc.wait_until(lambda: str(self.pid) in targets(), 30, "it has learnt of the JVM", 0.2)
         entry = targets()[str(self.pid)]
-        self.assertEqual(entry["discoveredLabels"]["__param_pid"], str(self.pid))
+        self.assertEqual(entry["discoveredLabels"]["__meta_flamed_pid"], str(self.pid))
         self.assertEqual(entry["labels"]["service_name"], self.spin.main)
         self.assertEqual(entry["labels"]["main"], self.spin.main)
         proc.wait_until(lambda: targets()[str(self.pid)]["health"] == "up", 30, "it has scraped by what it learnt", 0.2)

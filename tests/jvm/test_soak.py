@@ -17,6 +17,9 @@ store_max_bytes: 16M
 schedules:
   - {name: steady, match: 'main="Pulse"', every: 10s, for: 1s, hz: 49, keep: 2m}
 """
+# What flamed itself says that it holds: for the reader of a failure.
+GAUGES = ("flamed_elf_files", "flamed_elf_bytes", "flamed_names_bytes", "flamed_flight_recorder_bytes", "flamed_processes",
+          "flamed_jvms", "flamed_store_bytes")
 # What a run may grow by before it counts as growth: allocators and the kernel round.
 SLACK_KIB = 1536
 
@@ -41,8 +44,12 @@ class Watch:
         self.memory: dict[str, list[tuple[float, float]]] = {name: [] for name in self.pids}
         self.files: dict[str, list[tuple[float, float]]] = {name: [] for name in self.pids}
 
+        self.gauges: list[dict[str, float]] = []
+
     def look(self) -> None:
         now = time.monotonic() - self.start
+        lines = (line.rsplit(" ", 1) for line in self.daemon.get("/metrics").text.splitlines() if line[0] != "#")
+        self.gauges.append({name: float(value) for name, value in lines if name in GAUGES})
         for name, pid in self.pids.items():
             self.memory[name].append((now, proc.memory_kib(pid)))
             self.files[name].append((now, len(os.listdir(f"/proc/{pid}/fd"))))
@@ -103,6 +110,9 @@ class Soak(unittest.TestCase):
             cost = daemon.cost()
         print(f"{turn} turns, {turn // 5} JVMs replaced; store {metrics['flamed_store_bytes']} bytes, "
               f"{metrics['flamed_store_puts_total']} captures written; {cost}")
+        for gauge in GAUGES:
+            print(f"{gauge}: {watch.gauges[0][gauge]:.0f}, {watch.gauges[len(watch.gauges) // 3][gauge]:.0f} after a third, "
+                  f"{watch.gauges[-1][gauge]:.0f} at the end")
         for name in watch.pids:
             self.check(name, "KiB", watch.memory[name], SLACK_KIB)
             self.check(name, "open files", watch.files[name], 2)
@@ -116,4 +126,4 @@ class Soak(unittest.TestCase):
         print(f"{name}: {points[0][1]:.0f} at first, then {min(values):.0f} to {max(values):.0f} {unit}; "
               f"slope {rise * span:+.1f} in {span:.0f} s (standard error {error * span:.1f})")
         if SECONDS >= 600: # less is no soak, but shows that the test works
-            self.assertLess((rise - 2 * error) * span, slack, f"{name} grows: {points}")
+            self.assertLess((rise - 2 * error) * span, slack, f"{name} grows: {[y for _, y in points[::8]]}")

@@ -122,8 +122,10 @@ class Store(unittest.TestCase):
                 while taken < CAPTURES and len(pending) < 4:
                     pending.add(pool.submit(self.one_capture, daemon, known))
                     taken += 1
-                if taken < CAPTURES: # also in the middle of the next start
-                    time.sleep(chance.uniform(0, 1.5))
+                if taken < CAPTURES:
+                    if chance.random() < 0.9: # else in the middle of the next start
+                        daemon.wait_ready(30)
+                        time.sleep(chance.uniform(0, 2))
                     victims = self.kill_some(daemon, chance)
                     kills += bool(victims)
                     log.append(victims)
@@ -141,7 +143,7 @@ class Store(unittest.TestCase):
                   f"stored: {states.count('done')} done, {states.count('failed')} failed")
             self.assertEqual(states.count("running"), 0)
             self.assertGreater(len(known), CAPTURES / 4)
-            self.assertGreater(kills, CAPTURES / 8)
+            self.assertGreaterEqual(kills, CAPTURES / 8)
             for ident, samples in known.items():
                 self.assertEqual(rows[ident]["state"], "done", rows[ident])
             for ident, row in rows.items():
@@ -219,11 +221,11 @@ class Store(unittest.TestCase):
             self.assert_readable(daemon, self.keep_one(daemon))
 
     def fill(self, daemon: Daemon) -> None:
-        """Puts the store near its limit, by captures as large as real ones, whose bodies nobody reads."""
+        """Puts the store near its limit, by captures as large as real ones, as failed ones, which nobody reads."""
         self.keep_one(daemon)
         with sqlite3.connect(f"{daemon.folder}/store/flamed.db", timeout=10) as db:
             for n in range(15):
-                db.execute("INSERT INTO captures SELECT NULL, ?, state, start_ns - ? * 1000000000, end_ns - ? * 1000000000, event, target,"
+                db.execute("INSERT INTO captures SELECT NULL, ?, 2, start_ns - ? * 1000000000, end_ns - ? * 1000000000, event, target,"
                            " symbols, schedule, failure, unit, period, by_process, samples, lost, unknown, truncated, max_age_s, warnings,"
                            " epoch, randomblob(1000000) FROM captures LIMIT 1", (f"{n:032x}", 100 - n, 100 - n))
 

@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 import unittest
 
-from . import jdkroot, paths
+from . import debroot, paths
 
 
 def unpacked(package: str) -> str:
@@ -25,7 +25,7 @@ def unpacked(package: str) -> str:
         if result.returncode != 0 or len(names) != 1:
             raise unittest.SkipTest(f"{package} cannot be had: {result.stderr.strip()[-300:]}")
         os.mkdir(work + "/root")
-        jdkroot.extract(f"{work}/{names[0]}", work + "/root")
+        debroot.extract(f"{work}/{names[0]}", work + "/root")
         os.rename(work + "/root", folder)
     finally:
         shutil.rmtree(work, ignore_errors=True)

@@ -56,7 +56,7 @@ def peek(path: str, name: str) -> tuple[collections.Counter, collections.Counter
     callers: collections.Counter = collections.Counter()
     callees: collections.Counter = collections.Counter()
     text = tool("-peek", "^" + re.escape(name) + "$", *ALL, path)
-    for block in text.split("-----------+" + "-" * 55 + "\n")[1:]:
+    for block in re.split(r"^-+\+-+\n", text, flags=re.M)[2:]: # the first holds the names of the columns
         into = callers
         for line in block.splitlines():
             edge = re.match(r"^\s+(\d+)\s+\S+%\s+\|\s+(.*)$", line)
