@@ -241,8 +241,8 @@ void unwinding_see(struct unwinding *u, struct process *p, const struct sample_r
     if (++w->samples < UNWINDING_SAMPLES_MIN && !asked_for && p->jvm == JVM_NO)
         return;
     age_ns = now_ns - w->begun_ns;
-    first = (p->jvm != JVM_NO && !w->reads) || (p->jvm == JVM_READY && !w->jvm);
-    if (first)
+    first = (p->jvm != JVM_NO && !w->reads) || (p->jvm == JVM_READY && !w->jvm && w->reads < 4);
+    if (first || (p->jvm == JVM_READY && !w->jvm))
         wanting = true;
     else if ((w->reads < 2 && age_ns > NSEC_PER_SEC) ||
              (w->reads < 3 && age_ns > 10 * NSEC_PER_SEC))
