@@ -8,9 +8,9 @@ from harness import jvm, paths, proc
 from harness.daemon import Daemon
 from harness.profile import Profile
 
-BURN = float(os.environ.get("FLAMED_BURN_SECONDS", "8"))
-LATER = float(os.environ.get("FLAMED_LATER_SECONDS", "3"))
-COUNT = float(os.environ.get("FLAMED_CATEGORY_SECONDS", "12"))
+BURN = float(os.environ.get("FLAMED_BURN_SECONDS", "6"))
+LATER = float(os.environ.get("FLAMED_LATER_SECONDS", "2"))
+COUNT = float(os.environ.get("FLAMED_CATEGORY_SECONDS", "8"))
 COUNT_HZ = os.environ.get("FLAMED_CATEGORY_HZ", "997")
 CATEGORIES = {"java", "interpreter", "jit", "gc", "vm", "native", "kernel"}
 
