@@ -301,7 +301,6 @@ CONTENTS = {
     "negative": b"captures_max: -1\n",
     "not a number": b"captures_max: .nan\n",
     "list for a number": b"captures_max: [1]\n",
-    "nothing": b"store:\n",
     "after the end": b"store: /tmp\n...\nuser: root\n",
     "open quote": b"store: \"/tmp\n",
     "many schedules": b"schedules:\n" + b"".join(b"  - {name: s%d, every: 1h, for: 1s}\n" % i for i in range(5000)),
