@@ -77,7 +77,7 @@ const struct option config_options[] = {
       .help =
           "Rate of the flight recorder, which is always on and keeps the last minutes of the whole "
           "node; 0 turns it off." },
-    { "recorder_seconds", OPTION_NUMBER, AT(recorder_seconds), 10, 86400, "600", "SECONDS",
+    { "recorder_seconds", OPTION_NUMBER, AT(recorder_seconds), 10, 86400, "720", "SECONDS",
       .help = "How far back the flight recorder reaches, where its memory suffices." },
     { "recorder_max_bytes", OPTION_SIZE, AT(recorder_max_bytes), 1 << 20, UINT64_C(16) << 30, "64M",
       "SIZE", .help = "Memory of the flight recorder." },

@@ -4,7 +4,7 @@
 import { getJson, isAbort } from "./api.js";
 import { CaptureProgress } from "./progress.js";
 import { CaptureList, downloadItems } from "./capture.js";
-import { element, isNarrow } from "./dom.js";
+import { element, isNarrow, isWide } from "./dom.js";
 import { formatMoment, formatSeconds } from "./format.js";
 import { openMenu } from "./menu.js";
 import { shortMain } from "./names.js";
@@ -22,7 +22,7 @@ export class CaptureView {
         this.params = params;
         this.panel = new ProfilePanel({
             state: (state) => app.replaceParams(paramsOfState(state, this.panel.defaults)),
-        }, { title: false, thread: "", icicle: isNarrow() });
+        }, { title: false, thread: "", icicle: isNarrow(), table: isWide() });
         this.facts = element("p", { class: "facts jvm-facts" });
         this.downloadButton = button("Download", () => this.download(), { "aria-haspopup": "menu" });
         this.content = element("div", { class: "content" }, emptyState("Loading the capture …"));

@@ -133,7 +133,8 @@ export class CompareView {
 
     async oldestMinute(target, signal) {
         const { oldest } = await getJson("api/v1/timeline", { ...targetParams(target), buckets: 1 }, signal);
-        const from = Date.parse(oldest);
+        const jvm = this.jvms.find(({ pid }) => String(pid) === target);
+        const from = Math.max(Date.parse(oldest), jvm ? Date.parse(jvm.start_time) : 0);
 
         return oldest ? rangeSide(target, { from, to: from + WINDOW_S * 1000 }) : "";
     }

@@ -73,5 +73,8 @@ export function storeTheme(theme) {
     }
 }
 
+// Where there is room, the table of methods stands beside the graph from the start.
+export const isWide = () => matchMedia("(min-width: 1100px)").matches;
+
 // On a phone the page scrolls as a whole, and graphs open with their root in sight.
 export const isNarrow = () => matchMedia("(max-width: 640px)").matches;

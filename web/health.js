@@ -120,6 +120,10 @@ export class HealthView {
             ["With a nameless frame", unknown === null ? null : `${formatCount(unknown)} (${formatShare(unknown, samples)})`, unknown > samples * 0.05],
             ["With a cut stack", truncated === null ? null : `${formatCount(truncated)} (${formatShare(truncated, samples)})`, truncated > samples * 0.05],
             ["Processes", count(get("flamed_processes"))], ["JVMs", count(get("flamed_jvms"))]]);
+        if (unknown > samples * 0.05 || truncated > samples * 0.05)
+            this.parts.quality.append(element("p", { class: "quiet card-note" }, "Of all processes of the node, not of JVMs alone: " +
+                "programs that were stripped of their symbols have nameless frames, those without unwind tables have cut " +
+                "stacks. What a profile itself lacks stands above its graph."));
         this.facts("store", [["Flight recorder reaches back", get("flamed_flight_recorder_seconds") === null ? "off" : formatSeconds(get("flamed_flight_recorder_seconds"))],
             ["Its memory", bytes(get("flamed_flight_recorder_bytes"))], ["Stored captures", count(get("flamed_store_captures"))],
             ["Their size", bytes(get("flamed_store_bytes"))],

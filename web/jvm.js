@@ -6,7 +6,7 @@ import { CaptureList, downloadItems } from "./capture.js";
 import { CaptureSlot } from "./captureslot.js";
 import { openTimeline } from "./categories.js";
 import { openCompareMenu } from "./comparemenu.js";
-import { element, isNarrow, setText } from "./dom.js";
+import { element, isNarrow, isWide, setText } from "./dom.js";
 import { formatBytes, formatClock, formatCount, formatMoment, formatSeconds, formatShare } from "./format.js";
 import { LiveTable } from "./livetable.js";
 import { openMenu } from "./menu.js";
@@ -26,7 +26,9 @@ const TIMELINE_BUCKETS = 240;
 const LIVE_SECONDS = 3;
 const LIVE_SPANS = [[10, "10 s"], [60, "1 min"], [300, "5 min"]];
 const TIMELINE_SPANS = [[60, "1 min"], [300, "5 min"], [600, "10 min"], [3600, "1 h"]];
-const TABS = ["graph", "top", "captures"];
+const TABS = [["graph", "Flame graph", "Of now, or of the range that is chosen above"],
+    ["top", "Top", "The hottest methods of the last 2 seconds, again and again (o)"],
+    ["captures", "Captures", "Those of it that are stored (w)"]];
 
 export class JvmView {
     // @app: {setCrumbs(list), pushParams(params), replaceParams(params), banner, theme}; @argument: a pid or "node".
@@ -41,8 +43,8 @@ export class JvmView {
         this.range = params.has("from") ? { from: Date.parse(params.get("from")), to: Date.parse(params.get("to")) } : null;
         if (this.range && !(this.range.to > this.range.from))
             this.range = null;
-        this.tab = TABS.includes(params.get("tab")) ? params.get("tab") : "graph";
-        this.panel = new ProfilePanel({ state: () => this.keep() }, { title: false, thread: "", icicle: isNarrow() });
+        this.tab = TABS.some(([tab]) => tab === params.get("tab")) ? params.get("tab") : "graph";
+        this.panel = new ProfilePanel({ state: () => this.keep() }, { title: false, thread: "", icicle: isNarrow(), table: isWide() });
         this.timeline = new Timeline({ range: (range) => this.chooseRange(range) });
         this.list = new CaptureList(this.target, {}, "Start one above: it stays here when it is done.");
         this.liveTable = new LiveTable(this.target, { pick: (name) => this.findMethod(name) });
@@ -63,16 +65,13 @@ export class JvmView {
         this.liveButton = button("Live", () => this.toggleLive(), { "aria-pressed": "false", title: "Follow what happens now (l)" });
         this.liveSelect = select(LIVE_SPANS, this.liveSpan, "How much the live flame graph looks back", (s) => this.setLiveSpan(s));
         this.spanSelect = select(TIMELINE_SPANS, this.span, "How much the timeline shows", (s) => this.setSpan(s));
-        this.topButton = button("Top", () => this.toggleTab("top"), {
-            "aria-pressed": "false", title: "The hottest methods of the last 2 seconds, again and again (o)" });
-        this.capturesButton = button("Captures", () => this.toggleTab("captures"), {
-            "aria-pressed": "false", title: "Stored captures (w)" });
+        this.tabButtons = TABS.map(([tab, label, title]) => button(label, () => this.setTab(tab), { title, "aria-pressed": "false" }));
         this.downloadButton = button("Download", () => this.download(), { "aria-haspopup": "menu" });
         this.compareButton = button("Compare …", () => this.compareMenu(), { "aria-haspopup": "menu",
             title: "With another time, JVM or capture" });
         this.strip = element("div", { class: "bar sub" }, this.facts, element("div", { class: "tools" },
-            this.liveButton, this.liveSelect, this.topButton, this.captureSlot.opener, this.capturesButton, this.compareButton,
-            this.downloadButton));
+            element("div", { class: "tabs", role: "group", "aria-label": "What is shown" }, ...this.tabButtons),
+            this.liveButton, this.liveSelect, this.captureSlot.opener, this.compareButton, this.downloadButton));
         this.timeline.head.append(this.spanSelect);
         this.content = element("div", { class: "content" });
         this.root = element("div", { class: "view" }, this.strip, this.captureSlot.root, this.timeline.root, this.content);
@@ -253,7 +252,8 @@ export class JvmView {
         this.stopLive = null;
         this.isLive = on && !this.gone;
         this.liveButton.setAttribute("aria-pressed", this.isLive);
-        this.liveSelect.hidden = !this.isLive;
+        this.liveButton.hidden = this.tab !== "graph";
+        this.liveSelect.hidden = !this.isLive || this.tab !== "graph";
         if (this.isLive && this.tab === "graph")
             this.stopLive = repeat(LIVE_SECONDS, (signal) => this.loadLive(signal));
     }
@@ -324,8 +324,7 @@ export class JvmView {
     showTab() {
         const { tab } = this;
 
-        this.capturesButton.setAttribute("aria-pressed", tab === "captures");
-        this.topButton.setAttribute("aria-pressed", tab === "top");
+        this.tabButtons.forEach((control, i) => control.setAttribute("aria-pressed", TABS[i][0] === tab));
         this.list.stop();
         this.liveTable.stop();
         this.setLive(this.isLive);
@@ -343,6 +342,13 @@ export class JvmView {
         return this.isNode ? "" : this.pid;
     }
 
+    // Where what is recorded of it begins, in ms since 1970; 0: nothing is.
+    oldest() {
+        const { data } = this.timeline;
+
+        return data ? Math.max(data.oldest, this.jvm ? Date.parse(this.jvm.start_time) : 0) : 0;
+    }
+
     // What is looked at now: the range, or the last minute.
     shownRange() {
         const now = Date.now();
@@ -353,7 +359,7 @@ export class JvmView {
     compareMenu() {
         const shown = this.shownRange();
 
-        openCompareMenu(this.compareButton, shown, this.timeline.data ? this.timeline.data.oldest : 0, {
+        openCompareMenu(this.compareButton, shown, this.oldest(), {
             range: (range) => this.compare(rangeSide(this.sideTarget(), range)), drag: () => this.pickOther(shown),
             other: () => this.compare(""),
         });

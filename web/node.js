@@ -29,12 +29,12 @@ export const mainOf = (jvm) => text(jvm.main) || "(unnamed)";
 // "17.0.15" of "17.0.15+6-Debian-1deb12u1", "1.8.0_452" of "1.8.0_452-b09".
 export const shortVersion = (version) => text(version).split(/[+-]/)[0] || "unknown";
 
-const START_SLACK_MS = 1000; // the clocks that a start is worked out from drift against each other
+const START_SLACK_MS = 1500; // the clocks that a start is worked out from drift against each other
 
-// Whether two answers are about one process: pids are used again.
+// Whether two answers are about one process: pids are used again. The count of its execs begins anew with flamed.
 export function isSameJvm(a, b) {
-    return a.pid === b.pid && (a.exec || 0) === (b.exec || 0) &&
-        Math.abs(Date.parse(a.start_time) - Date.parse(b.start_time)) < START_SLACK_MS;
+    return a.pid === b.pid && Math.abs(Date.parse(a.start_time) - Date.parse(b.start_time)) < START_SLACK_MS &&
+        ((a.exec || 0) === (b.exec || 0) || (a.main === b.main && a.args === b.args));
 }
 
 export function isProfilable(jvm) {

@@ -23,9 +23,10 @@ import { threadsOf } from "./transform.js";
 export class ProfilePanel {
     // @on: {state(state)}, called when what is looked at changed; {describe(tree, node)}: facts about a frame in place
     // of the usual ones. @title, @facts: whether it shows those of the profile.
-    // @tools: buttons of the owner that stand behind those of the panel. @thread, @icicle: how it opens.
-    constructor(on, { title = true, tools = [], thread = "*", facts = true, icicle = false } = {}) {
+    // @tools: buttons of the owner that stand behind those of the panel. @thread, @icicle, @table: how it opens.
+    constructor(on, { title = true, tools = [], thread = "*", facts = true, icicle = false, table = false } = {}) {
         this.usualIcicle = icicle;
+        this.usualTable = table;
         this.hasFacts = facts;
         this.on = on;
         this.usualThread = thread;
@@ -73,7 +74,7 @@ export class ProfilePanel {
         this.source = profile;
         this.defaults = {
             reverse: Boolean(profile.view.reverse), icicle: this.usualIcicle || Boolean(profile.view.inverted),
-            weight: profile.meta.weight, thread: this.usualThread,
+            weight: profile.meta.weight, thread: this.usualThread, table: this.usualTable,
         };
         this.threads = threadsOf(profile);
         this.shape = new Shape(profile, this.threads);

@@ -10,6 +10,7 @@ import { KINDS } from "./kinds.js";
 const HEIGHT = 96; // CSS pixels of the canvas
 const AXIS = 18; // of them below the bars
 const LEFT = 44; // for the numbers at the side
+const UNRECORDED_ROOM = 200; // CSS pixels that the words about it take
 const DRAG_LEAST = 3; // CSS pixels: less is a click
 const STEPS_S = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200];
 
@@ -99,7 +100,7 @@ export class Timeline {
 
         ctx.font = "11px system-ui, sans-serif";
         this.drawScale(peak, quiet, line);
-        this.drawBars(peak);
+        this.drawBars(peak, quiet);
         this.drawTimes(quiet, line);
         this.drawRange(style);
         this.showLegend();
@@ -136,7 +137,7 @@ export class Timeline {
         }
     }
 
-    drawBars(peak) {
+    drawBars(peak, quiet) {
         const { ctx, data, width } = this;
         const palette = paletteOf(this.theme);
         const ground = HEIGHT - AXIS;
@@ -157,8 +158,15 @@ export class Timeline {
         if (data.oldest > data.from) { // before that nothing was recorded
             ctx.fillStyle = palette.hatch;
             ctx.globalAlpha = 0.25;
-            ctx.fillRect(LEFT, 8, Math.max(0, this.xOf(Math.min(data.oldest, data.to)) - LEFT), ground - 8);
+            const gone = this.xOf(Math.min(data.oldest, data.to)) - LEFT;
+
+            ctx.fillRect(LEFT, 8, gone, ground - 8);
             ctx.globalAlpha = 1;
+            if (gone > UNRECORDED_ROOM) {
+                ctx.fillStyle = quiet;
+                ctx.textAlign = "center";
+                ctx.fillText("not recorded yet, or no longer", LEFT + gone / 2, ground / 2 + 6);
+            }
         }
     }
 

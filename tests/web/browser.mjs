@@ -57,6 +57,33 @@ export async function launch() {
     });
 }
 
+// Opens the page that flamed, or a stand-in for it, serves at @url. page.complaints fills with whatever it must not do.
+// @allow: messages that the test itself provokes.
+export async function open(browser, url, hash = "", { allow = null, ...options } = {}) {
+    const context = await browser.newContext({ viewport: { width: 1200, height: 760 }, ...options });
+    const page = await context.newPage();
+    const { origin } = new URL(url);
+
+    page.complaints = [];
+    page.on("console", (m) => {
+        if (!allow || !allow.test(m.text()))
+            page.complaints.push(`console ${m.type()}: ${m.text()}`);
+    });
+    page.on("pageerror", (e) => page.complaints.push(`error: ${e.message}`));
+    page.on("dialog", (d) => { page.complaints.push(`dialog: ${d.message()}`); d.dismiss(); });
+    page.on("request", (r) => {
+        if (!r.url().startsWith(origin) && !r.url().startsWith("data:"))
+            page.complaints.push(`request: ${r.url()}`);
+    });
+    await page.goto(url + hash);
+    return page;
+}
+
+export async function close(page) {
+    assert.deepEqual(page.complaints, []);
+    await page.context().close();
+}
+
 // Opens a made page offline. page.complaints fills with whatever it must not do.
 export async function openPage(browser, name, { hash = "", minwidth, change, init, ...options } = {}) {
     const context = await browser.newContext({ viewport: { width: 1200, height: 700 }, offline: true, ...options });
@@ -77,10 +104,7 @@ export async function openPage(browser, name, { hash = "", minwidth, change, ini
     return page;
 }
 
-export async function closePage(page) {
-    assert.deepEqual(page.complaints, []);
-    await page.context().close();
-}
+export const closePage = close;
 
 // After a zoom's animation and the search's delay.
 export async function settled(page) {

@@ -1,12 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs a browser test. Usage: browser.sh NAME.spec.mjs MAKE_HTML
+# Runs a browser test. Usage: browser.sh NAME.spec.mjs MAKE_HTML [FLAMED]
+# With FLAMED the test starts that flamed and JVMs, which needs root and a JDK (17 where there is one).
 # Installs playwright-core and axe-core into tests/.cache/web once; Chromium is the system's.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 spec=$1
 export FLAMED_MAKE_HTML=$2
 export FLAMED_CHROMIUM=${FLAMED_CHROMIUM:-$(command -v chromium || true)}
+export FLAMED_PROGRAM=${3-}
 cache=$(cd .. && pwd)/.cache/web
 export FLAMED_NODE_MODULES=$cache/node_modules
 wanted='{"private":true,"dependencies":{"playwright-core":"1.65.1","axe-core":"4.14.1"}}'
@@ -14,6 +16,14 @@ wanted='{"private":true,"dependencies":{"playwright-core":"1.65.1","axe-core":"4
 if [ -z "$FLAMED_CHROMIUM" ]; then
     echo "skipped: there is no chromium on this machine" >&2
     exit 77
+fi
+if [ -n "$FLAMED_PROGRAM" ]; then
+    FLAMED_JAVA_HOME=$(for home in /usr/lib/jvm/*-17-* /usr/lib/jvm/*; do [ ! -x "$home/bin/javac" ] || echo "$home"; done | head -n 1)
+    export FLAMED_JAVA_HOME
+    if [ "$(id -u)" != 0 ] || [ -z "$FLAMED_JAVA_HOME" ]; then
+        echo "skipped: needs root and a JDK under /usr/lib/jvm" >&2
+        exit 77
+    fi
 fi
 if [ "$(cat "$cache/installed" 2>/dev/null)" != "$wanted" ]; then
     mkdir -p "$cache"

@@ -2,7 +2,7 @@
 // The page at / in a real browser against a stand-in for flamed, as a person uses it.
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
-import { axeSource, launch, textOf } from "./browser.mjs";
+import { axeSource, close, launch, open as openAt, textOf } from "./browser.mjs";
 import { FakeServer, makeJvm } from "./fake_server.mjs";
 
 let browser, server;
@@ -19,31 +19,7 @@ after(async () => {
 
 const ORDERS = 4242;
 
-// page.complaints fills with what it must not do. @allow: messages that the test itself provokes.
-async function open(hash = "", { from = server, allow = null, ...options } = {}) {
-    const context = await browser.newContext({ viewport: { width: 1200, height: 760 }, ...options });
-    const page = await context.newPage();
-    const origin = new URL(from.url).origin;
-
-    page.complaints = [];
-    page.on("console", (m) => {
-        if (!allow || !allow.test(m.text()))
-            page.complaints.push(`console ${m.type()}: ${m.text()}`);
-    });
-    page.on("pageerror", (e) => page.complaints.push(`error: ${e.message}`));
-    page.on("dialog", (d) => { page.complaints.push(`dialog: ${d.message()}`); d.dismiss(); });
-    page.on("request", (r) => {
-        if (!r.url().startsWith(origin) && !r.url().startsWith("data:"))
-            page.complaints.push(`request: ${r.url()}`);
-    });
-    await page.goto(from.url + hash);
-    return page;
-}
-
-async function close(page) {
-    assert.deepEqual(page.complaints, []);
-    await page.context().close();
-}
+const open = (hash = "", { from = server, ...options } = {}) => openAt(browser, from.url, hash, options);
 
 const mains = (page) => page.locator(".jvms .jvm-link").allTextContents();
 const graphShown = (page) => page.locator(".panel .facts").filter({ hasText: "samples" }).waitFor();
