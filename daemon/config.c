@@ -33,6 +33,11 @@ const struct option config_options[] = {
       .help = "Serve HTTP on ADDR: HOST:PORT, [HOST6]:PORT or unix:PATH. May be given several "
               "times; replaces "
               "the default. HOST has to be a loopback address." },
+    { "allowed_hosts", OPTION_LIST, AT(allowed_hosts), 1, 253, NULL, "HOST",
+      .help =
+          "Answer under the name HOST too, as behind a reverse proxy: the name that stands in the "
+          "browser's address bar, without scheme and port. May be given several times. Who can "
+          "use that name can use flamed: the proxy has to check who asks." },
     { "store", OPTION_TEXT, AT(store), 1, CONFIG_TEXT_MAX, "/var/lib/flamed", "DIR",
       .help = "Keep data in DIR." },
     { "user", OPTION_TEXT, AT(user), 1, 32, "flamed", "NAME",
@@ -99,7 +104,7 @@ int config_init(struct config *c)
     *c = (struct config){ 0 };
     for (size_t i = 0; i < config_option_count; i++) {
         const struct option *o = &config_options[i];
-        struct span rest = span_of(o->initial), one;
+        struct span rest = span_of(o->initial ? o->initial : ""), one;
         int r = 0;
 
         if (o->type == OPTION_LIST) {

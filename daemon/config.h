@@ -26,6 +26,7 @@ struct config_list {
 struct config {
     char *config_file; /* owned, as all texts here; never NULL after config_init() */
     struct config_list listen;
+    struct config_list allowed_hosts; /* of access_facts */
     char *store;
     char *user;
     unsigned log_level; /* enum log_level */

@@ -59,6 +59,15 @@ static int open_store(const char *path, uid_t uid, gid_t gid, int *ret_fd, struc
     return 0;
 }
 
+static int check_hosts(const struct config *c, struct error *err)
+{
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < c->allowed_hosts.count; i++)
+        r = access_host_check(c->allowed_hosts.items[i], err);
+    return r;
+}
+
 static int open_listeners(const struct config *c, int fds[SUPERVISE_LISTEN_MAX], size_t *ret_count,
                           struct error *err)
 {
@@ -114,7 +123,9 @@ static int become_supervisor(int argc, char **argv, const struct config *c, stru
         return r;
     if (fallback)
         log_info("there is no user 'flamed' here: flamed runs as uid %u", o.uid);
-    r = open_listeners(c, o.listen_fds, &o.listen_count, err);
+    r = check_hosts(c, err);
+    if (r == 0)
+        r = open_listeners(c, o.listen_fds, &o.listen_count, err);
     if (r == 0)
         r = open_store(c->store, o.uid, o.gid, &o.store_fd, err);
     if (r < 0)
@@ -249,6 +260,8 @@ static int run_worker(struct config *c, struct worker *w, struct error *err)
         .captures_max = (unsigned)c->captures_max,
         .answer_max_bytes = c->answer_max_bytes,
         .idle_timeout_s = (unsigned)c->idle_timeout_s,
+        .allowed_hosts = (const char *const *)c->allowed_hosts.items,
+        .allowed_host_count = c->allowed_hosts.count,
     };
     struct sandbox_opts sandbox_opts = { .store_fd = w->store_fd };
     struct sandbox_report report = { 0 };
@@ -342,7 +355,9 @@ static int service_worker(int argc, char **argv, struct config *c, struct error 
         error_remedy(err, "start flamed as root, or start flamed-broker.service first");
         return r;
     }
-    r = open_listeners(c, w.listen_fds, &w.listen_count, err);
+    r = check_hosts(c, err);
+    if (r == 0)
+        r = open_listeners(c, w.listen_fds, &w.listen_count, err);
     if (r == 0)
         r = open_store(c->store, geteuid(), getegid(), &w.store_fd, err);
     return r < 0 ? r : run_worker(c, &w, err);
@@ -391,6 +406,8 @@ int main(int argc, char **argv)
         if (c.check_config) {
             for (size_t i = 0; r == 0 && i < c.listen.count; i++)
                 r = listen_check(c.listen.items[i], &err);
+            if (r == 0)
+                r = check_hosts(&c, &err);
             r = print_check(&c, r, &err);
             config_deinit(&c);
             return r;

@@ -162,6 +162,10 @@ function drawLevel(ctx, tree, looks, view, depth, y, cell, texts) {
 
         if (tree.x[node] >= x1)
             break;
+        if (!tree.total[node]) { // beside another tree: it is in that one alone
+            at++;
+            continue;
+        }
         if (pw >= DUST_BELOW) {
             flushDust();
             drawFrame(ctx, tree, looks, view, node, px, pw, y, cell, texts);

@@ -62,7 +62,15 @@ export class MethodTable {
             head.setAttribute("aria-sort", COLUMNS[i].id !== order ? "none"
                 : order === "name" ? "ascending" : "descending");
         });
+        const focused = this.body.contains(document.activeElement) ? document.activeElement.title : "";
+
         this.body.replaceChildren(...shown.map((method) => this.row(method)));
+        if (focused) { // a live table changes under the keyboard
+            const same = [...this.body.querySelectorAll(".name")].find(({ title }) => title === focused);
+
+            if (same)
+                same.focus({ preventScroll: true });
+        }
         this.note.textContent = !list.length ? (search ? "No method matches the search." : "No methods.")
             : shown.length < list.length
                 ? `The first ${formatCount(shown.length)} of ${formatCount(list.length)} methods. Search to narrow.`

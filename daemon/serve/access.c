@@ -2,6 +2,7 @@
 #include "serve/access.h"
 
 #include "serve/query.h"
+#include "serve/serve.h"
 
 #include <arpa/inet.h>
 #include <strings.h>
@@ -63,6 +64,30 @@ static bool host_is_ours(struct span host, const char *local_address)
     return false;
 }
 
+/* True when the configuration names @host as one of ours. */
+static bool host_is_allowed(struct span host, const struct access_facts *f)
+{
+    for (size_t i = 0; i < f->allowed_count; i++) {
+        if (host.n == strlen(f->allowed[i]) && strncasecmp(host.p, f->allowed[i], host.n) == 0)
+            return true;
+    }
+    return false;
+}
+
+int access_host_check(const char *host, struct error *err)
+{
+    static const char LETTERS[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_";
+    unsigned char v6[16];
+
+    if (host[0] && (host[strspn(host, LETTERS)] == '\0' || inet_pton(AF_INET6, host, v6) == 1))
+        return 0;
+    return error_set(err, -EINVAL,
+                     "allowed_hosts does not take '%.64s': it takes a host name alone, such as "
+                     "flamed.example.com, without scheme, port and path",
+                     host);
+}
+
 static int check_host(const struct access_facts *f, struct error *err)
 {
     char show[QUERY_SHOW_MAX];
@@ -73,12 +98,14 @@ static int check_host(const struct access_facts *f, struct error *err)
     if (f->unix_socket)
         return 0;
     error_remedy(err, "use http://localhost, http://127.0.0.1 or the Unix socket; from elsewhere, "
-                      "forward a port: ssh -L 7979:localhost:7979");
+                      "forward a port: ssh -L 7979:localhost:7979; behind a reverse proxy, put the "
+                      "name into allowed_hosts of flamed.yaml");
     if (!f->host.p)
         return error_set(err, -EACCES,
                          "the request has no Host header, so that it cannot be told "
                          "from one by a foreign web page");
-    if (!split_authority(f->host, &host) || !host_is_ours(host, f->local_address))
+    if (!split_authority(f->host, &host) ||
+        (!host_is_ours(host, f->local_address) && !host_is_allowed(host, f)))
         return error_set(err, -EACCES,
                          "'%s' is not a name of this service: a web page may have had its own name "
                          "point here (DNS rebinding)",
@@ -86,19 +113,24 @@ static int check_host(const struct access_facts *f, struct error *err)
     return 0;
 }
 
+/* A page may ask the service that it came from, by the name that it came under: that of the Host
+ * header, or, where a reverse proxy changed that, one that is allowed. */
 static int check_origin(const struct access_facts *f, struct error *err)
 {
-    struct span authority = f->origin;
+    struct span authority = f->origin, host;
     char show[QUERY_SHOW_MAX];
 
     if (!f->origin.p)
         return 0;
     if (f->origin_count == 1 &&
         (span_take_str(&authority, "http://") || span_take_str(&authority, "https://")) &&
-        f->host.p && authority.n == f->host.n &&
-        strncasecmp(authority.p, f->host.p, authority.n) == 0)
+        ((f->host.p && authority.n == f->host.n &&
+          strncasecmp(authority.p, f->host.p, authority.n) == 0) ||
+         (split_authority(authority, &host) && host_is_allowed(host, f))))
         return 0;
-    error_remedy(err, "open the service's own page, or fetch the profile with curl");
+    error_remedy(err, "open the service's own page, or fetch the profile with curl; behind a "
+                      "reverse proxy, put the name of the address bar into allowed_hosts of "
+                      "flamed.yaml");
     return error_set(err, -EACCES, "a web page of '%s' asked for this: only this service's own may",
                      query_show(f->origin, show));
 }

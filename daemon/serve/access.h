@@ -12,8 +12,10 @@
 struct access_facts {
     struct span host, origin, fetch_site;
     size_t host_count, origin_count; /* how many such headers there were */
-    bool unix_socket;          /* came over a Unix socket: only the file's rights count for Host */
-    const char *local_address; /* numeric address that the client connected to; NULL for unix */
+    bool unix_socket;           /* came over a Unix socket: only the file's rights count for Host */
+    const char *local_address;  /* numeric address that the client connected to; NULL for unix */
+    const char *const *allowed; /* names that a reverse proxy serves us under; borrowed */
+    size_t allowed_count;
 };
 
 /* 0, or -EACCES with the sentence and the remedy. */

@@ -234,6 +234,8 @@ static bool request_check(struct request *req, const char *method)
         answer_header(&req->answer, "Connection", "close");
         return false;
     }
+    h.access.allowed = req->serve->opts.allowed_hosts;
+    h.access.allowed_count = req->serve->opts.allowed_host_count;
     r = access_check(&h.access, &err);
     if (r < 0) {
         pthread_mutex_lock(&req->serve->lock);

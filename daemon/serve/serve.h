@@ -19,6 +19,8 @@ struct serve_opts {
     unsigned captures_max;    /* 64 at once */
     size_t answer_max_bytes;  /* 64 MiB */
     unsigned idle_timeout_s;  /* a client that sends or reads nothing for so long is cut off */
+    const char *const *allowed_hosts; /* borrowed until serve_stop(); see serve/access.h */
+    size_t allowed_host_count;
 };
 
 /* Starts the threads. 0 or -errno with @err. */
@@ -41,6 +43,10 @@ int listen_open(const char *address, int *ret_fd, struct error *err);
 
 /* Whether @address is written as listen_open() takes it; opens nothing. 0, or -EINVAL with @err. */
 int listen_check(const char *address, struct error *err);
+
+/* Whether @host can be one of allowed_hosts: a host name or an address, without scheme, port and
+ * path. 0, or -EINVAL with @err. */
+int access_host_check(const char *host, struct error *err);
 
 /* The OpenAPI document, JSON text that lives as long as the program. */
 struct span serve_openapi(void);

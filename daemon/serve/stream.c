@@ -23,6 +23,7 @@ void stream_start_locked(struct request *req)
 
     req->answer.status = 200;
     req->answer.content_type = st->content_type;
+    answer_header(&req->answer, "X-Accel-Buffering", "no"); /* proxies pass it on as it comes */
     st->active = true;
     st->next_ns = clock_monotonic_ns() + st->every_ns;
     st->next = s->streams;

@@ -76,6 +76,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct span rest = { (const char *)data, size }, line[5] = { SPAN_NULL };
     const struct render_format *formats;
+    static const char *const ALLOWED[] = { "flamed.example.com" };
     struct access_facts facts = { 0 };
     struct error err = ERROR_NULL;
     size_t count;
@@ -92,7 +93,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                    .host_count = 1,
                                    .origin_count = 1,
                                    .fetch_site = rest,
-                                   .local_address = "::1" };
+                                   .local_address = "::1",
+                                   .allowed = ALLOWED,
+                                   .allowed_count = ARRAY_SIZE(ALLOWED) };
     if (access_check(&facts, &err) < 0)
         check(err.msg[0]);
     facts.local_address = "127.0.0.2";

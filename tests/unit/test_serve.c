@@ -48,7 +48,11 @@ static void start_with(const struct serve_opts *o)
     ck_assert_msg(serve_start(&opts, &fake.backend, &serve, &err) == 0, "%s", err.msg);
 }
 
-static const struct serve_opts USUAL = { .connections_max = 32,
+static const char *const ALLOWED_HOSTS[] = { "other.example.com", "flamed.example.com" };
+
+static const struct serve_opts USUAL = { .allowed_hosts = ALLOWED_HOSTS,
+                                         .allowed_host_count = ARRAY_SIZE(ALLOWED_HOSTS),
+                                         .connections_max = 32,
                                          .captures_max = 4,
                                          .answer_max_bytes = (size_t)64 << 20,
                                          .idle_timeout_s = 20 };
@@ -473,6 +477,14 @@ static const struct {
     { "Host: localhost:7979\r\nOrigin: http://localhost:7979.evil.example\r\n", 403 },
     { "Host: localhost:7979\r\nOrigin: http://localhost:7979\r\nOrigin: http://evil.example\r\n",
       403 },
+    /* behind a reverse proxy that passes Host on, and behind one that does not */
+    { "Host: flamed.example.com\r\nOrigin: https://flamed.example.com\r\n", 200 },
+    { "Host: FLAMED.example.com:8443\r\nOrigin: https://flamed.example.com:8443\r\n", 200 },
+    { "Host: 127.0.0.1:7979\r\nOrigin: https://flamed.example.com\r\n", 200 },
+    { "Host: flamed.example.com.evil.example\r\n", 403 },
+    { "Host: 127.0.0.1:7979\r\nOrigin: https://flamed.example.com.evil.example\r\n", 403 },
+    { "Host: 127.0.0.1:7979\r\nOrigin: https://evil.flamed.example.com\r\n", 403 },
+    { "Host: flamed.example.com\r\nSec-Fetch-Site: same-site\r\n", 403 },
     { "Host: localhost\r\nSec-Fetch-Site: none\r\n", 200 },
     { "Host: localhost\r\nSec-Fetch-Site: same-origin\r\n", 200 },
     { "Host: localhost\r\nSec-Fetch-Site: same-site\r\n", 403 },

@@ -53,7 +53,7 @@ export async function launch() {
     return chromium.launch({
         executablePath: process.env.FLAMED_CHROMIUM || "/usr/bin/chromium",
         args: ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-            "--disable-background-networking", "--disable-component-update", "--disable-sync"],
+            "--host-resolver-rules=MAP *.example.com 127.0.0.1", "--disable-background-networking", "--disable-component-update", "--disable-sync"],
     });
 }
 

@@ -2,7 +2,7 @@
 /*
  * Writes a made-up profile in one of the formats: what the browser tests open. Always the same
  * bytes. make_html CASE [FORMAT [MINWIDTH]] Cases: service, threads, hostile, poor, empty, lines,
- * deep, stacks=N (N distinct stacks).
+ * deep, stacks=N (N distinct stacks), million (of samples, in 50,000 stacks).
  */
 #include "base/text.h"
 #include "render/render.h"
@@ -252,7 +252,8 @@ static void case_deep(void)
 }
 
 /* @count distinct stacks of 8 to 60 frames that share their beginnings, as stacks do. */
-static void case_stacks(uint32_t count)
+/* @samples: of each; 0: few, at random. */
+static void case_stacks(uint32_t count, uint32_t samples)
 {
     static const char LETTERS[] = "jjjjji10nvk";
     uint32_t t = thread_of("Main", "main", 4243), stack[64], ids[64], depth = 0;
@@ -271,7 +272,8 @@ static void case_stacks(uint32_t count)
         }
         for (uint32_t i = 0; i < depth; i++)
             ids[depth - 1 - i] = stack[i];
-        must(record_sample(rec, now_ns++, t, ids, depth, 1 + random_below(random_below(40) + 1),
+        must(record_sample(rec, now_ns++, t, ids, depth,
+                           samples ? samples : 1 + random_below(random_below(40) + 1),
                            SAMPLE_MODE_USER, 0));
     }
 }
@@ -289,7 +291,9 @@ static void fill(const char *name)
     else if (!strcmp(name, "deep"))
         case_deep();
     else if (!strncmp(name, "stacks=", 7))
-        case_stacks((uint32_t)strtoul(name + 7, NULL, 10));
+        case_stacks((uint32_t)strtoul(name + 7, NULL, 10), 0);
+    else if (!strcmp(name, "million"))
+        case_stacks(50000, 20);
     else if (strcmp(name, "empty") != 0)
         must(-EINVAL);
 }

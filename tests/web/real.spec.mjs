@@ -5,12 +5,13 @@ import { readFileSync } from "node:fs";
 import test, { after, before } from "node:test";
 import { axeSource, close, launch, open, textOf } from "./browser.mjs";
 import { Flamed, Workloads } from "./flamed.mjs";
+import { startProxy } from "./proxy.mjs";
 
 const HOSTILE = "\u202e<img src=x onerror=alert(1)>\u0007" + "x".repeat(100) + ".jar";
 let browser, flamed, workloads, shift;
 
 before(async () => {
-    [browser, flamed] = await Promise.all([launch(), new Flamed().start()]);
+    [browser, flamed] = await Promise.all([launch(), new Flamed().start("--allowed-hosts", "flamed.example.com")]);
     workloads = new Workloads();
     shift = await workloads.run("Shift");
     await workloads.run("-jar", workloads.jar(HOSTILE, "Shift"));
@@ -70,7 +71,6 @@ test("watch: live graph and table; zoom, search, sandwich, threads, packages", a
     await page.keyboard.press("Enter");
     assert.match(page.url(), /z=/);
     await page.keyboard.press("Escape");
-    await page.getByRole("button", { name: "Table", exact: true }).click();
     assert.match(await textOf(page, ".methods tbody tr >> nth=0"), /Shift\.(steady|fresh)/);
     await page.keyboard.press("s");
     assert.match(await textOf(page, ".side-label >> nth=0"), /Callers of Shift\.steady: \d/);
@@ -94,7 +94,7 @@ test("capture: started, followed, stopped; downloaded in every format", async ()
     await page.getByRole("alert").filter({ hasText: "from 0.1 to 3600" }).waitFor();
     await page.getByLabel("Seconds").fill("600");
     await page.getByLabel("By thread").check();
-    await page.getByRole("button", { name: "Start" }).click();
+    await page.getByRole("button", { name: "Start", exact: true }).click();
     await page.locator(".progress-text", { hasText: /of 10.min · [1-9]/ }).waitFor();
     await page.locator(".hottest li", { hasText: "Shift.steady" }).waitFor();
     await page.getByRole("button", { name: "Stop" }).click();
@@ -201,6 +201,31 @@ test("every view, light, dark and on a phone: axe finds nothing, nothing is cut 
             assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${name} ${width} is too wide`);
         }
         await close(page);
+    }
+});
+
+test("behind a reverse proxy with a path prefix, whether it passes Host on or not; other names are refused", async () => {
+    for (const keepsHost of [true, false]) {
+        const proxy = await startProxy(flamed.url, { prefix: "/tools/flamed", keepsHost });
+        const page = await open(browser, `http://flamed.example.com:${proxy.port}/tools/flamed/`, jvmHash(), { allow: /403/ });
+
+        await graphShown(page);
+        await page.keyboard.press("x");
+        await page.keyboard.type("1");
+        await page.keyboard.press("Enter");
+        await page.waitForURL(/#\/capture\//);
+        await graphShown(page);
+        await close(page);
+        if (!keepsHost) {
+            const other = await open(browser, `http://other.example.com:${proxy.port}/tools/flamed/`, jvmHash(), { allow: /403/ });
+
+            await graphShown(other);
+            await other.keyboard.press("x");
+            await other.keyboard.press("Enter");
+            await other.getByRole("alert").filter({ hasText: "put the name of the address bar into allowed_hosts" }).waitFor();
+            await close(other);
+        }
+        await proxy.close();
     }
 });
 
