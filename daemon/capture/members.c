@@ -32,7 +32,7 @@ static int capture_add_process(struct engine *e, struct capture *c, const struct
 
     frame_table_string(e->frames, span_of(name), &pp.name);
     frame_table_string(e->frames, span_of(p->container.id), &pp.container);
-    frame_table_string(e->frames, span_of(p->container.pod_name), &pp.pod);
+    frame_table_string(e->frames, span_of(container_pod(&p->container)), &pp.pod);
     frame_table_string(e->frames, span_of(p->container.pod_namespace), &pp.pod_namespace);
     return record_process(c->record, &pp, &v->process);
 }

@@ -179,7 +179,7 @@ static int metrics_jvm(void *cookie, struct process *p)
         buf_add_char(a->out, ',');
         add_label(a->out, "container", p->container.id);
         buf_add_char(a->out, ',');
-        add_label(a->out, "pod", p->container.pod_name);
+        add_label(a->out, "pod", container_pod(&p->container));
         buf_add_char(a->out, ',');
         add_label(a->out, "namespace", p->container.pod_namespace);
         buf_printf(a->out, ",category=\"%s\"} %.6f\n", CATEGORY_NAMES[i],

@@ -65,7 +65,7 @@ static void recorded_process(struct engine *e, const struct process *p, struct p
                                      .exec_no = p->id.exec_no };
     frame_table_string(e->frames, span_of(p->main && p->main[0] ? p->main : p->comm), &ret->name);
     frame_table_string(e->frames, span_of(p->container.id), &ret->container);
-    frame_table_string(e->frames, span_of(p->container.pod_name), &ret->pod);
+    frame_table_string(e->frames, span_of(container_pod(&p->container)), &ret->pod);
     frame_table_string(e->frames, span_of(p->container.pod_namespace), &ret->pod_namespace);
 }
 

@@ -32,6 +32,39 @@ static const char *state_name(enum store_state state)
     return state == STORE_DONE ? "done" : state == STORE_FAILED ? "failed" : "running";
 }
 
+/* What all processes of it have in common, under the names that /sd and /metrics have for it. */
+static json_t *labels_json(const struct store_capture *c)
+{
+    static const struct {
+        const char *label;
+        size_t offset;
+    } LABELS[] = {
+        { "main", offsetof(struct store_process, name) },
+        { "container", offsetof(struct store_process, container) },
+        { "pod", offsetof(struct store_process, pod) },
+        { "namespace", offsetof(struct store_process, pod_namespace) },
+    };
+    json_t *labels = json_object();
+
+    for (size_t i = 0; i < ARRAY_SIZE(LABELS); i++) {
+        const char *common = NULL;
+
+        for (size_t k = 0; k < c->process_count; k++) {
+            const char *value =
+                *(const char *const *)((const char *)&c->processes[k] + LABELS[i].offset);
+
+            if (!value || (common && strcmp(common, value) != 0))
+                value = "";
+            common = value;
+        }
+        if (common && common[0])
+            json_object_set_new(labels, LABELS[i].label, json_string(common));
+    }
+    if (c->schedule && c->schedule[0])
+        json_object_set_new(labels, "schedule", json_string(c->schedule));
+    return labels;
+}
+
 /* @progress: 0..1. */
 static json_t *capture_json(const struct store_capture *c, double progress)
 {
@@ -41,7 +74,7 @@ static json_t *capture_json(const struct store_capture *c, double progress)
         json_array_append_new(processes, process_json(&c->processes[i]));
     return json_pack(
         "{s:s, s:s, s:f, s:s, s:s, s:f, s:o, s:o, s:f, s:I, s:I, s:I, s:I, s:s, s:o, s:o, "
-        "s:o, s:o, s:I}",
+        "s:o, s:o, s:o, s:I}",
         "id", c->id, "state", state_name(c->state), "progress", progress, "event", c->event,
         "target", c->target, "hz", c->period ? 1e9 / (double)c->period : 0.0, "start",
         json_time(c->start_ns), "end",
@@ -50,8 +83,8 @@ static json_t *capture_json(const struct store_capture *c, double progress)
         (json_int_t)c->samples, "lost", (json_int_t)c->lost, "unknown", (json_int_t)c->unknown,
         "truncated", (json_int_t)c->truncated, "symbols", c->symbols, "schedule",
         json_string_or_null(c->schedule), "failure", json_string_or_null(c->failure), "warnings",
-        json_strings(c->warnings, c->warning_count), "processes", processes, "bytes",
-        (json_int_t)c->bytes);
+        json_strings(c->warnings, c->warning_count), "labels", labels_json(c), "processes",
+        processes, "bytes", (json_int_t)c->bytes);
 }
 
 /* ---- running ones: on the engine's thread ---- */

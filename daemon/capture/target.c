@@ -335,12 +335,61 @@ static int pid_check(struct discover *d, int proc_fd, int32_t pid, struct error 
     return 0;
 }
 
+/* A pid was given, and something else that does not choose it. */
+static int disagree(const struct target *t, const struct process *p, struct error *err)
+{
+    struct target rest = { .container = t->container,
+                           .pod = t->pod,
+                           .pod_namespace = t->pod_namespace,
+                           .jvm = t->jvm,
+                           .ns_pid = t->ns_pid,
+                           .matchers = t->matchers };
+    const struct container *c = &p->container;
+    char wanted[160] = "";
+
+    target_describe(&rest, NULL, wanted, sizeof(wanted));
+    error_parameter(err, "pid", -EINVAL, "process %d (%.40s) is not of %s", p->id.host_pid,
+                    process_title(p), wanted);
+    error_remedy(err, "it runs in %s%.12s%s%.80s: give pid alone, or what it belongs to",
+                 c->id[0] ? "container " : "no container", c->id, c->pod_uid[0] ? ", pod " : "",
+                 c->pod_name[0] ? c->pod_name : c->pod_uid);
+    return -EINVAL;
+}
+
 struct match_count {
     const struct target *t;
     size_t n;
-    bool ambiguous; /* a prefix that fits several containers */
-    char id[65];
+    size_t containers; /* that a prefix fits */
+    char ids[TARGET_NEAREST_MAX][65];
 };
+
+static void count_container(struct match_count *m, const struct container *c)
+{
+    const char *wanted = m->t->container;
+
+    if (!wanted || !is_hex_prefix(wanted) || !c->id[0] || strcmp(wanted, c->name) == 0)
+        return;
+    for (size_t i = 0; i < m->containers; i++) {
+        if (strcmp(m->ids[i], c->id) == 0)
+            return;
+    }
+    if (m->containers < ARRAY_SIZE(m->ids))
+        snprintf(m->ids[m->containers++], sizeof(m->ids[0]), "%s", c->id);
+}
+
+static int ambiguous(const struct match_count *m, struct error *err)
+{
+    const char *wanted = m->t->container;
+    int digits = (int)MAX((size_t)12, MIN(strlen(wanted) + 6, (size_t)64));
+    char list[sizeof(m->ids) + 16] = "";
+
+    for (size_t i = 0; i < m->containers; i++)
+        append(list, sizeof(list), "%s%.*s", i ? ", " : "", digits, m->ids[i]);
+    error_parameter(err, "container", -EINVAL, "'%.64s' is the beginning of several container ids",
+                    wanted);
+    error_remedy(err, "give more digits: %s", list);
+    return -EINVAL;
+}
 
 static int count_match(void *cookie, struct process *p)
 {
@@ -349,12 +398,7 @@ static int count_match(void *cookie, struct process *p)
     if (p->exited || !target_matches(m->t, p))
         return 0;
     m->n++;
-    if (m->t->container && is_hex_prefix(m->t->container) && p->container.id[0]) {
-        if (m->id[0] && strcmp(m->id, p->container.id) != 0 &&
-            strcmp(m->t->container, p->container.name) != 0)
-            m->ambiguous = true;
-        snprintf(m->id, sizeof(m->id), "%s", p->container.id);
-    }
+    count_container(m, &p->container);
     return 0;
 }
 
@@ -373,24 +417,13 @@ int target_check(struct target *t, struct discover *d, int proc_fd, struct error
         if (!p)
             return not_found(t, d, err);
         discover_refresh(d, p);
-        if (!rest_matches(t, p)) {
-            error_parameter(
-                err, "pid", -EINVAL,
-                "process %d is not one that the other selectors choose (container '%.64s', "
-                "pod '%.80s', main '%.80s')",
-                t->pids[i], p->container.id, p->container.pod_name, process_title(p));
-            error_remedy(err, "give pid alone, or a container, pod or jvm that it belongs to");
-            return -EINVAL;
-        }
+        if (!rest_matches(t, p))
+            return disagree(t, p, err);
     }
     if (t->pid_count || target_is_node(t))
         return 0;
     discover_each(d, count_match, &m);
-    if (m.ambiguous) {
-        error_parameter(err, "container", -EINVAL,
-                        "'%.64s' is the beginning of several container ids", t->container);
-        error_remedy(err, "give more digits of the id");
-        return -EINVAL;
-    }
+    if (m.containers > 1)
+        return ambiguous(&m, err);
     return m.n ? 0 : not_found(t, d, err);
 }

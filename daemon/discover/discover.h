@@ -23,8 +23,15 @@ struct container {
                        * "crun", "lxc",
                        * "" unknown */
     char name[128];   /* clean text; "" unknown */
-    char pod_uid[40], pod_name[256], pod_namespace[64];
+    char pod_uid[40], pod_name[256], pod_namespace[64]; /* of these the UID is always known */
 };
+
+/* What a pod is called: its name, or its UID where the node knows no name; "" where there is none.
+ * Points into @c. */
+static inline const char *container_pod(const struct container *c)
+{
+    return c->pod_name[0] ? c->pod_name : c->pod_uid;
+}
 
 /* How far a JVM has been understood. */
 enum jvm_state {

@@ -9,6 +9,8 @@
 
 #define ANSWER_ENCODE_MIN 1024 /* bytes: below, the saving is not worth a header */
 #define ANSWER_ZLIB_LEVEL 3    /* three times as fast as 6 for 10 % more bytes */
+#define WINDOW_ZLIB 15         /* bits, the most */
+#define WINDOW_GZIP (15 + 16)  /* with a gzip header around it */
 
 void answer_init(struct answer *a, size_t max_bytes)
 {
@@ -181,7 +183,8 @@ void answer_outcome(struct answer *a, int outcome, const struct error *err, unsi
         answer_header(a, "Retry-After", "%u", MAX(err->retry_s ? err->retry_s : retry_s, 1u));
 }
 
-void answer_encode(struct answer *a, enum content_coding coding)
+/* Replaces the body. @window_bits: of zlib. False: it stays as it is. */
+static bool body_deflate(struct answer *a, int window_bits)
 {
     struct span in = a->fixed.p ? a->fixed : buf_span(&a->body);
     z_stream z = { 0 };
@@ -189,16 +192,14 @@ void answer_encode(struct answer *a, enum content_coding coding)
     char *out;
     int r;
 
-    if (coding == CODING_IDENTITY || a->coding || in.n < ANSWER_ENCODE_MIN || in.n > UINT32_MAX)
-        return;
-    if (deflateInit2(&z, ANSWER_ZLIB_LEVEL, Z_DEFLATED, coding == CODING_GZIP ? 15 + 16 : 15, 8,
-                     Z_DEFAULT_STRATEGY) != Z_OK)
-        return;
+    if (in.n > UINT32_MAX ||
+        deflateInit2(&z, ANSWER_ZLIB_LEVEL, Z_DEFLATED, window_bits, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+        return false;
     bound = deflateBound(&z, in.n);
     out = malloc(bound + 1);
     if (!out) {
         deflateEnd(&z);
-        return;
+        return false;
     }
     z.next_in = (Bytef *)(uintptr_t)in.p;
     z.avail_in = (uInt)in.n;
@@ -209,12 +210,27 @@ void answer_encode(struct answer *a, enum content_coding coding)
     deflateEnd(&z);
     if (r != Z_STREAM_END) {
         free(out);
-        return;
+        return false;
     }
     buf_deinit(&a->body);
     a->fixed = SPAN_NULL;
     a->body.p = out;
     a->body.n = bound;
     a->body.cap = bound + 1;
-    a->coding = coding == CODING_GZIP ? "gzip" : "deflate";
+    return true;
+}
+
+bool answer_gzip(struct answer *a)
+{
+    return body_deflate(a, WINDOW_GZIP);
+}
+
+void answer_encode(struct answer *a, enum content_coding coding)
+{
+    size_t n = a->fixed.p ? a->fixed.n : a->body.n;
+
+    if (coding == CODING_IDENTITY || a->coding || n < ANSWER_ENCODE_MIN)
+        return;
+    if (body_deflate(a, coding == CODING_GZIP ? WINDOW_GZIP : WINDOW_ZLIB))
+        a->coding = coding == CODING_GZIP ? "gzip" : "deflate";
 }

@@ -52,5 +52,7 @@ void answer_problem(struct answer *a, unsigned status, const struct error *err,
                     struct span parameter);
 /* The status for an outcome of the backend (> 0) or -errno, with its problem. @retry_s: for 429. */
 void answer_outcome(struct answer *a, int outcome, const struct error *err, unsigned retry_s);
+/* Compresses the body as a part of the format itself. False: out of memory; it stays as it is. */
+bool answer_gzip(struct answer *a);
 /* Compresses the body if that pays and it is not compressed yet. Best effort. */
 void answer_encode(struct answer *a, enum content_coding coding);

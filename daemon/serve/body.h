@@ -8,6 +8,8 @@
 #include "serve/query.h"
 
 #define BODY_MAX_BYTES (64 * 1024)
+/* What is refused is read to its end up to here, so that the client, still sending, sees why. */
+#define BODY_DRAIN_MAX_BYTES (8 * 1024 * 1024)
 
 /* Reads @text, one JSON object: strings, numbers and booleans (1 and 0) become values; a list of
  * numbers becomes "1,2", a list of strings becomes one item each. An empty body is an empty

@@ -29,7 +29,7 @@
 
 struct head {
     struct access_facts access;
-    struct span accept, accept_encoding, content_length, content_type, transfer_encoding;
+    struct span accept, accept_encoding, content_length, content_type, expect, transfer_encoding;
     size_t bytes; /* of all headers */
 };
 
@@ -57,6 +57,8 @@ static enum MHD_Result head_header(void *cookie, enum MHD_ValueKind kind, const 
         h->content_length = v;
     } else if (strcasecmp(name, "Content-Type") == 0) {
         h->content_type = v;
+    } else if (strcasecmp(name, "Expect") == 0) {
+        h->expect = v;
     } else if (strcasecmp(name, "Transfer-Encoding") == 0) {
         h->transfer_encoding = v;
     }
@@ -67,6 +69,34 @@ static bool has_body(const struct head *h)
 {
     return h->transfer_encoding.p ||
            (h->content_length.p && !span_eq_str(span_trim(h->content_length), "0"));
+}
+
+/* Whether a body that is not wanted is read all the same. */
+static bool drains_body(const struct head *h)
+{
+    uint64_t length;
+
+    return !h->expect.p && !h->transfer_encoding.p &&
+           span_parse_dec(span_trim(h->content_length), &length) && length <= BODY_DRAIN_MAX_BYTES;
+}
+
+/* "http://host/path", as to a proxy: a server takes it too, and its host is the one that counts. */
+static void take_authority(struct request *req, struct access_facts *a)
+{
+    struct span rest = span_of(req->uri);
+    size_t n = 0;
+
+    if (!span_take_str(&rest, "http://") && !span_take_str(&rest, "https://"))
+        return;
+    while (n < rest.n && rest.p[n] != '/' && rest.p[n] != '?')
+        n++;
+    span_copy((struct span){ rest.p, n }, req->host, sizeof(req->host));
+    a->host = span_of(req->host);
+    a->host_count = MAX(a->host_count, (size_t)1);
+    rest = span_from(rest, n);
+    req->uri[0] = '/'; /* where there is none; the scheme left room */
+    n = rest.n && rest.p[0] == '/' ? 0 : 1;
+    memmove(req->uri + n, rest.p, rest.n + 1);
 }
 
 /* Finds the route. False: the answer says why not. */
@@ -174,12 +204,20 @@ static void answer_body_size(struct request *req)
     answer_problem(&req->answer, 413, &err, SPAN_NULL);
 }
 
-static bool is_json(struct span type)
+/* JSON by its name, or by what curl -d and programs that do not care call whatever they send. A
+ * form of a foreign web page cannot send JSON as either: its text comes escaped, or as text/plain.
+ */
+static bool may_be_json(struct span type)
 {
-    struct span name;
+    static const char *const TYPES[] = { "application/json", "application/x-www-form-urlencoded" };
+    struct span name = { type.p, span_find(type, ';') };
 
-    return span_take_until(&type, ';', &name) && strlen("application/json") == span_trim(name).n &&
-           strncasecmp(span_trim(name).p, "application/json", strlen("application/json")) == 0;
+    name = span_trim(name);
+    for (size_t i = 0; i < ARRAY_SIZE(TYPES); i++) {
+        if (strlen(TYPES[i]) == name.n && strncasecmp(name.p, TYPES[i], name.n) == 0)
+            return true;
+    }
+    return name.n == 0;
 }
 
 /* Looks at what is announced before any of it is read. False: the answer says why it is not. */
@@ -200,7 +238,7 @@ static bool request_takes_body(struct request *req, const struct head *h)
         answer_body_size(req);
         return false;
     }
-    if (req->route->body == BODY_PARAMS && !is_json(h->content_type)) {
+    if (req->route->body == BODY_PARAMS && !may_be_json(h->content_type)) {
         error_set(&err, 0, "'%s' takes a body of the type application/json, not '%s'",
                   req->route->path, query_show(h->content_type, show));
         error_remedy(&err, "send it with: curl -H 'Content-Type: application/json' -d '{...}'");
@@ -224,9 +262,11 @@ static bool request_check(struct request *req, const char *method)
     pthread_mutex_unlock(&req->serve->lock);
     req->head = strcmp(method, "HEAD") == 0;
     req->has_body = has_body(&h);
+    req->drains = drains_body(&h);
     req->coding = negotiate_coding(h.accept_encoding);
 
     h.bytes += strlen(method) + strlen(req->uri);
+    take_authority(req, &h.access);
     if (h.bytes > SERVE_HEAD_MAX_BYTES) {
         error_set(&err, 0, "the request line and headers have %zu bytes: at most %d are read",
                   h.bytes, SERVE_HEAD_MAX_BYTES);
@@ -246,7 +286,8 @@ static bool request_check(struct request *req, const char *method)
     }
     if (!request_route(req, method))
         return false;
-    span_copy(h.access.host, req->host, sizeof(req->host));
+    if (h.access.host.p != req->host)
+        span_copy(h.access.host, req->host, sizeof(req->host));
     if (req->has_body && !request_takes_body(req, &h))
         return false;
     return req->route->body == BODY_PARAMS || request_params(req, h.accept);
@@ -418,12 +459,13 @@ static enum MHD_Result on_request(void *cookie, struct MHD_Connection *connectio
         req->client->since_ns = clock_monotonic_ns();
         pthread_mutex_unlock(&s->lock);
         /* The library calls again when the request is whole: an answer from then on leaves the
-         * connection open for the next one. A body is refused at once instead. */
+         * connection open for the next one. A large body is refused at once instead. */
         req->checked = request_check(req, method);
-        return req->has_body && !req->checked ? request_send(req) : MHD_YES;
+        return req->has_body && !req->checked && !req->drains ? request_send(req) : MHD_YES;
     }
     if (*upload_n) {
-        buf_add(&req->body, upload, *upload_n); /* up to its limit; the rest is forgotten */
+        if (req->checked)
+            buf_add(&req->body, upload, *upload_n); /* up to its limit; the rest is forgotten */
         *upload_n = 0;
         return MHD_YES;
     }

@@ -64,7 +64,7 @@ struct request {
     char path_text[PATH_TEXT_MAX]; /* what stands for {id} or {name} in the path */
     char host[PATH_TEXT_MAX];      /* the header, "" where there was none */
     struct buf body;               /* what a client sent */
-    bool head, seen, has_body, checked, http_1_0, wants_events;
+    bool head, seen, has_body, drains, checked, http_1_0, wants_events;
     enum content_coding coding;
     struct answer answer; /* of the thread that works on it */
     struct stream stream;

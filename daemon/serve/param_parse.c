@@ -230,7 +230,7 @@ int param_number(const struct param *spec, struct span value, struct params *p, 
 
 int param_refresh(const struct param *spec, struct span value, struct params *p, struct error *err)
 {
-    if (!value_interval(value, &p->refresh_ns) || p->refresh_ns < NSEC_PER_SEC / 2 ||
+    if (!value_interval(value, &p->refresh_ns) || p->refresh_ns < NSEC_PER_SEC / 10 ||
         p->refresh_ns > 60 * NSEC_PER_SEC)
         return param_refuse(spec, value, err);
     return 0;

@@ -145,7 +145,7 @@ static const struct param PARAMS[PARAM_COUNT] = {
     [PARAM_ONCE] = { "once", BOOL_OF(once),
                      .expects = EXPECTS_BOOL " (1: one table, then the end)" },
     [PARAM_REFRESH] = { "interval", .parse = param_refresh,
-                        .expects = "the time between two tables with its unit, from 500ms to 60s, "
+                        .expects = "the time between two tables with its unit, from 100ms to 60s, "
                                    "such as 2s" },
     [PARAM_MAP_SYMBOLS] = { "symbols", NAME_OF(map_symbols, NAMES_OF_MAP_SYMBOLS),
                             .expects = "auto (which is memory), agent, memory or perfmap" },

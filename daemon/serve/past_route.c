@@ -7,6 +7,25 @@
 #define TIMELINE_BUCKETS_DEFAULT 60
 #define TIMELINE_DEFAULT_NS (600 * NSEC_PER_SEC)
 
+static bool is_nothing(int outcome, const struct profile *profile)
+{
+    return outcome == BACKEND_NOT_FOUND || (outcome == 0 && profile->total == 0);
+}
+
+/* Nothing was sampled of the target in that time. What is wrong with the target by itself says more
+ * than that; else @outcome stands. */
+static int explain_nothing(struct request *req, int outcome, struct error *err)
+{
+    const struct api_backend *be = &req->serve->be;
+    struct error reason = ERROR_NULL;
+    int r = be->target_check(be->ctx, &req->params.target, &reason);
+
+    if (r == 0)
+        return outcome;
+    *err = reason;
+    return r;
+}
+
 void answer_past(struct request *req, bool stored)
 {
     const struct api_backend *be = &req->serve->be;
@@ -20,6 +39,14 @@ void answer_past(struct request *req, bool stored)
         return;
     }
     r = be->past(be->ctx, &p->target, &p->range, p->event, stored, &profile, &err);
+    if (stored && is_nothing(r, profile)) { /* what the recorder holds is better than none */
+        profile_unref(profile);
+        profile = NULL;
+        err = ERROR_NULL;
+        r = be->past(be->ctx, &p->target, &p->range, p->event, /* stored= */ false, &profile, &err);
+    }
+    if (is_nothing(r, profile))
+        r = explain_nothing(req, r, &err);
     if (r == 0)
         answer_profile(req, profile, p->format);
     else
@@ -58,6 +85,12 @@ bool handle_timeline(struct request *req)
     r = be->timeline(be->ctx, &p->target, &range,
                      p->buckets ? p->buckets : TIMELINE_BUCKETS_DEFAULT,
                      p->by == TIMELINE_BY_JVM ? "jvm" : "category", &value, &err);
+    if (r == 0 && json_array_size(json_object_get(value, "series")) == 0)
+        r = explain_nothing(req, 0, &err);
+    if (r != 0) {
+        json_decref(value);
+        value = NULL;
+    }
     answer_backend(req, r, value, &err);
     return true;
 }

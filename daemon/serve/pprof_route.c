@@ -142,6 +142,12 @@ bool handle_pprof_empty(struct request *req)
         if (strcmp(KINDS[i].path, req->route->path) == 0)
             add_empty(&req->answer.body, &KINDS[i]);
     }
+    if (!answer_gzip(&req->answer)) {
+        struct error err = ERROR_NULL;
+
+        answer_outcome(&req->answer, error_set(&err, -ENOMEM, "out of memory"), &err, 0);
+        return true;
+    }
     req->answer.status = 200;
     req->answer.content_type = PPROF_TYPE;
     return true;

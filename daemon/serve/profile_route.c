@@ -6,14 +6,45 @@
 
 #define EVENTS_MAX 512
 
+/* Whether @event is a word of the contract, or of one of its forms: then it is no mistake of the
+ * client's that it cannot be had here. */
+static bool is_known(const char *event)
+{
+    static const char *const NAMES[] = {
+        "wall",           "offcpu",    "lock",         "alloc",
+        "live",           "nativemem", "page-faults",  "context-switches",
+        "cpu-migrations", "cycles",    "instructions", "cache-misses",
+        "branch-misses",
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(NAMES); i++) {
+        if (strcmp(event, NAMES[i]) == 0)
+            return true;
+    }
+    return strchr(event, ':') != NULL; /* group:name, LIB:SYMBOL, mem:ADDR */
+}
+
+static void refuse_event(const char *event, const char *const *names, size_t count,
+                         struct error *err)
+{
+    bool known = is_known(event);
+    const char *near = known ? NULL : value_nearest(span_of(event), names, count);
+    char show[QUERY_SHOW_MAX];
+
+    query_show(span_of(event), show);
+    error_remedy(err, "GET /api/v1/events lists the events that can; the default is cpu");
+    error_parameter(err, "event", known ? -EOPNOTSUPP : -EINVAL,
+                    "event=%s cannot be sampled here%s%s%s", show, near ? ": did you mean '" : "",
+                    near ? near : "", near ? "'?" : "");
+}
+
 /* Fails with the nearest name when the backend does not list req's event. True: it does, or it is
  * one that needs no looking up. */
 bool check_event(struct request *req)
 {
-    const char *event = req->params.event, *names[EVENTS_MAX], *near;
+    const char *event = req->params.event, *names[EVENTS_MAX];
     struct serve *s = req->serve;
     struct error err = ERROR_NULL;
-    char show[QUERY_SHOW_MAX];
     json_t *list = NULL, *one;
     size_t i, count = 0;
     int r;
@@ -36,16 +67,9 @@ bool check_event(struct request *req)
         if (name && count < EVENTS_MAX)
             names[count++] = name;
     }
-    near = value_nearest(span_of(event), names, count);
-    query_show(span_of(event), show);
-    if (near)
-        error_parameter(&err, "event", -EINVAL,
-                        "event=%s cannot be sampled here: did you mean '%s'?", show, near);
-    else
-        error_parameter(&err, "event", -EINVAL, "event=%s cannot be sampled here", show);
-    error_remedy(&err, "GET /api/v1/events lists the events that can; the default is cpu");
+    refuse_event(event, names, count, &err);
     json_decref(list);
-    answer_outcome(&req->answer, -EINVAL, &err, 0);
+    answer_outcome(&req->answer, is_known(event) ? BACKEND_UNAVAILABLE : -EINVAL, &err, 0);
     return false;
 }
 

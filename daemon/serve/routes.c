@@ -52,7 +52,7 @@ static const struct route ROUTES[] = {
     { "/debug/pprof/mutex", METHOD_GET, PARAMS_LENIENT, .handle = handle_pprof_empty },
     { "/debug/pprof/goroutine", METHOD_GET, PARAMS_LENIENT, .handle = handle_pprof_empty },
     { "/sd", METHOD_GET, PARAMS_NONE, .waits = true, .handle = handle_sd },
-    { "/metrics", METHOD_GET, PARAMS_LENIENT, .waits = true, .handle = handle_metrics },
+    { "/metrics", METHOD_GET, BIT(PID), .waits = true, .handle = handle_metrics },
 
     { "/healthz", METHOD_GET, PARAMS_NONE, .handle = handle_health },
     { "/readyz", METHOD_GET, PARAMS_NONE, .waits = true, .handle = handle_ready },

@@ -52,7 +52,8 @@ static json_t *sd_entry(const json_t *jvm, const char *target)
     add_label(labels, "service_name", text[0] ? text : "java");
     add_label(labels, "main", program);
     add_label(labels, "container", name && name[0] ? name : text_of(container, "id"));
-    add_label(labels, "pod", text_of(pod, "name"));
+    name = text_of(pod, "name");
+    add_label(labels, "pod", name && name[0] ? name : text_of(pod, "uid"));
     add_label(labels, "namespace", text_of(pod, "namespace"));
     add_label(labels, "__meta_flamed_container_id", text_of(container, "id"));
     add_label(labels, "__meta_flamed_container_runtime", text_of(container, "runtime"));

@@ -114,7 +114,7 @@ static void add_header(const struct view *v, const struct top_opts *o, struct bu
     for (size_t i = 0; i < MIN(p->warning_count, (size_t)2); i++)
         add_line(o, out, p->warnings[i]);
     end_line(o, out);
-    add_line(o, out, "   self    total  kind         function");
+    add_line(o, out, "   self    total  kind         name");
 }
 
 int top_table(const struct view *v, const struct top_opts *o, struct buf *out)

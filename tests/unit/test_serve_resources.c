@@ -150,7 +150,12 @@ static const struct {
     { "POST", "/api/v1/captures", NULL, NULL, 400, NULL, "there is none" },
     { "POST", "/api/v1/captures?pid=1", JSON, "{}", 400, NULL, "not in the query" },
     { "POST", "/api/v1/captures", "Content-Type: text/plain\r\n", "{}", 415, NULL, "text/plain" },
-    { "POST", "/api/v1/captures", NULL, "{}", 415, NULL, "application/json" },
+    { "POST", "/api/v1/captures", "Content-Type: application/jsonx\r\n", "{}", 415, NULL,
+      "application/json" },
+    { "POST", "/api/v1/captures", NULL, "{}", 201, "application/json", FAKE_ID },
+    { "POST", "/api/v1/captures", "Content-Type: application/x-www-form-urlencoded\r\n",
+      "{\"pid\":1000}", 201, "application/json", FAKE_ID }, /* curl -d */
+    { "POST", "/api/v1/captures", JSON, "{\"event\":\"wall\"}", 503, NULL, "event=wall" },
     { "POST", "/api/v1/captures", "Origin: http://evil.example\r\n" JSON, "{}", 403, NULL, NULL },
     { "POST", "/api/v1/captures", "Sec-Fetch-Site: cross-site\r\n" JSON, "{}", 403, NULL, NULL },
     { "PUT", "/api/v1/captures", NULL, NULL, 405, NULL, "GET, HEAD, POST" },
@@ -231,7 +236,7 @@ static const struct {
     { "GET", "/top?pid=1000&once=1&interval=500ms&width=60", NULL, NULL, 200,
       "text/plain; charset=utf-8", "leaf" },
     { "GET", "/top?pid=404", NULL, NULL, 404, NULL, "no process 404" },
-    { "GET", "/top?interval=10ms", NULL, NULL, 400, NULL, "500ms to 60s" },
+    { "GET", "/top?interval=10ms", NULL, NULL, 400, NULL, "100ms to 60s" },
     { "GET", "/top?width=39", NULL, NULL, 400, NULL, "40 to 10000" },
     { "GET", "/top?seconds=4", NULL, NULL, 400, NULL, "no parameter 'seconds'" },
 };
