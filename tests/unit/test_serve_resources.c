@@ -281,11 +281,18 @@ START_TEST(a_body_has_a_limit)
     static const char CHUNKS[] = "POST /api/v1/captures HTTP/1.1\r\nHost: localhost\r\n" JSON
                                  "Transfer-Encoding: chunked\r\n\r\n";
     _cleanup_close_ int fd = client_connect_tcp(port), split = client_connect_tcp(port);
-    _cleanup_reply_ struct reply announced, streamed, pieces;
-    char spaces[1000];
+    _cleanup_reply_ struct reply expected, announced, whole, streamed, pieces;
+    char spaces[1000], large[70001];
 
-    ask("POST", "/api/v1/captures", JSON "Content-Length: 65537\r\n", NULL, &announced);
+    ask("POST", "/api/v1/captures", JSON "Content-Length: 65537\r\nExpect: 100-continue\r\n", NULL,
+        &expected);
+    ck_assert_uint_eq(expected.status, 413);
+    ask("POST", "/api/v1/captures", JSON "Content-Length: 99999999\r\n", NULL, &announced);
     ck_assert_uint_eq(announced.status, 413);
+    memset(large, ' ', sizeof(large) - 1);
+    large[sizeof(large) - 1] = '\0';
+    ask("POST", "/api/v1/captures", JSON, large, &whole); /* read, so that the sender sees why */
+    ck_assert_uint_eq(whole.status, 413);
     memset(spaces, ' ', sizeof(spaces));
     client_send(fd, CHUNKS, sizeof(CHUNKS) - 1);
     for (int i = 0; i < 70; i++) {
