@@ -126,6 +126,37 @@ static int backend_events(void *ctx, int32_t host_pid, json_t **ret, struct erro
                       &(struct query_args){ .host_pid = host_pid, .ret = ret, .err = err }, err);
 }
 
+/* ---- the past ---- */
+
+static int ask_past(void *ctx, const struct target_selector *t, const struct time_range *range,
+                    const char *event, bool stored, struct profile **ret, struct error *err)
+{
+    struct target_selector resolved;
+    char pod[256];
+    int r = selector_resolve(ctx, t, &resolved, pod, err);
+
+    return r != 0 ? r : backend_past(ctx, &resolved, range, event, stored, ret, err);
+}
+
+static int ask_timeline(void *ctx, const struct target_selector *t, const struct time_range *range,
+                        size_t buckets, const char *by, json_t **ret, struct error *err)
+{
+    struct target_selector resolved;
+    char pod[256];
+    int r = selector_resolve(ctx, t, &resolved, pod, err);
+
+    return r != 0 ? r : backend_timeline(ctx, &resolved, range, buckets, by, ret, err);
+}
+
+static int ask_captures(void *ctx, const struct captures_query *q, json_t **ret, struct error *err)
+{
+    struct captures_query resolved = *q;
+    char pod[256];
+    int r = selector_resolve(ctx, &q->target, &resolved.target, pod, err);
+
+    return r != 0 ? r : backend_captures(ctx, &resolved, ret, err);
+}
+
 static int backend_ready(void *ctx, json_t **ret, struct error *err)
 {
     return engine_ask(ctx, call_ready, &(struct query_args){ .ret = ret, .err = err }, err);
@@ -144,13 +175,13 @@ void backend_fill(struct engine *e, struct api_backend *be)
         .ready = backend_ready,
         .capture_create = backend_capture_create,
         .capture_snapshot = backend_capture_snapshot,
-        .captures = backend_captures,
+        .captures = ask_captures,
         .capture = backend_capture,
         .capture_profile = backend_capture_profile,
         .capture_stop = backend_capture_stop,
         .capture_delete = backend_capture_delete,
-        .past = backend_past,
-        .timeline = backend_timeline,
+        .past = ask_past,
+        .timeline = ask_timeline,
         .schedules = backend_schedules,
         .trigger = backend_trigger,
         .metrics = backend_metrics,

@@ -58,6 +58,13 @@ struct capture {
     struct profile meta;
 };
 
+/* ---- resources.c ---- */
+
+/* As /api/v1/captures shows it, owned by the caller. @progress: 0..1. */
+json_t *capture_json(const struct store_capture *c, double progress);
+/* The same of one that runs. Thread: the engine's. */
+json_t *running_json(struct capture *c);
+
 /* ---- members.c ---- */
 
 /* What @c makes of @p: valid until the next call; NULL: no memory. A no is asked again every 100

@@ -143,6 +143,10 @@ int facts_ready(struct engine *e, json_t **ret, struct error *err);
 
 void backend_fill(struct engine *e, struct api_backend *be);
 int backend_preflight(void *ctx, int32_t host_pid, json_t **ret, struct error *err);
+/* selector.c: @t as questions about the past understand it. @ret points into @t and @pod. 0;
+ * BACKEND_NOT_FOUND (a pid inside a container); -EINVAL (an id's beginning fits several). */
+int selector_resolve(struct engine *e, const struct target_selector *t, struct target_selector *ret,
+                     char pod[256], struct error *err);
 int backend_perf_map(void *ctx, int32_t host_pid, enum symbols_source symbols, bool unfold,
                      struct buf *out, struct error *err);
 int backend_capture_create(void *ctx, const struct capture_request *req,

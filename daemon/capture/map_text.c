@@ -277,6 +277,8 @@ int backend_perf_map(void *ctx, int32_t host_pid, enum symbols_source symbols, b
     };
     int r;
 
+    if (unfold && symbols == SYMBOLS_AUTO)
+        symbols = SYMBOLS_AGENT; /* the one that can */
     if (symbols == SYMBOLS_AGENT || symbols == SYMBOLS_PERFMAP) {
         r = symbols == SYMBOLS_AGENT ? engine_ask(ctx, call_session_map, &a, err) : ASK_ATTACH;
         if (r == ASK_ATTACH)

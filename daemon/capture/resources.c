@@ -6,8 +6,6 @@
 #include "capture/capture_impl.h"
 #include "capture/json.h"
 
-#define LIST_LIMIT_DEFAULT 100
-
 /* ---- JSON ---- */
 
 static json_t *json_strings(const char *const *items, size_t count)
@@ -65,8 +63,7 @@ static json_t *labels_json(const struct store_capture *c)
     return labels;
 }
 
-/* @progress: 0..1. */
-static json_t *capture_json(const struct store_capture *c, double progress)
+json_t *capture_json(const struct store_capture *c, double progress)
 {
     json_t *processes = json_array();
 
@@ -89,7 +86,7 @@ static json_t *capture_json(const struct store_capture *c, double progress)
 
 /* ---- running ones: on the engine's thread ---- */
 
-static json_t *running_json(struct capture *c)
+json_t *running_json(struct capture *c)
 {
     uint64_t now = clock_monotonic_ns(), planned = c->end_ns - c->start_ns;
     struct store_capture facts = {
@@ -189,82 +186,6 @@ int backend_capture_snapshot(void *ctx, struct capture *c, bool reset, struct pr
     struct snapshot_args a = { (uintptr_t)c, reset, ret };
 
     return engine_ask(ctx, call_snapshot, &a, err);
-}
-
-struct list_args {
-    json_t *list;
-};
-
-static int add_stored(void *cookie, const struct store_capture *c)
-{
-    struct list_args *a = cookie;
-
-    if (c->state != STORE_RUNNING) /* a running one is shown by the engine, with its progress */
-        json_array_append_new(a->list, capture_json(c, 1.0));
-    return 0;
-}
-
-/* The store's question for @q. 0 or -EINVAL. */
-static int stored_query(const struct captures_query *q, struct store_query *ret, struct error *err)
-{
-    *ret = (struct store_query){
-        .from_ns = q->range.from_ns,
-        .to_ns = q->range.to_ns ? q->range.to_ns : UINT64_MAX,
-        .event = q->event,
-        .schedule = q->schedule,
-        .state = -1,
-        .host_pid = q->target.pid_count ? q->target.pids[0] : 0,
-        .container = q->target.container,
-        .pod = q->target.pod,
-        .pod_namespace = q->target.pod_namespace,
-        .cursor = q->cursor,
-        .limit = q->limit ? q->limit : LIST_LIMIT_DEFAULT,
-    };
-    if (q->target.pid_count > 1)
-        return error_parameter(err, "pid", -EINVAL, "a list of captures takes one pid");
-    if (!q->state)
-        return 0;
-    if (strcmp(q->state, "done") == 0)
-        ret->state = STORE_DONE;
-    else if (strcmp(q->state, "failed") == 0)
-        ret->state = STORE_FAILED;
-    else if (strcmp(q->state, "running") == 0)
-        ret->state = STORE_RUNNING;
-    else
-        return error_parameter(err, "state", -EINVAL, "state is running, done or failed");
-    return 0;
-}
-
-/* True when only what is stored can answer @q: running captures have no processes to compare yet.
- */
-static bool is_filtered(const struct captures_query *q)
-{
-    return q->target.pid_count || q->target.container || q->target.pod || q->target.pod_namespace ||
-           q->event || q->schedule || q->range.from_ns || q->range.to_ns != UINT64_MAX;
-}
-
-int backend_captures(void *ctx, const struct captures_query *q, json_t **ret, struct error *err)
-{
-    struct engine *e = ctx;
-    struct running_args running = { .list = json_array() };
-    struct list_args a = { running.list };
-    struct store_query sq;
-    char next[64] = "";
-    int r;
-
-    if (!running.list)
-        return -ENOMEM;
-    r = stored_query(q, &sq, err);
-    if (r == 0 && !q->cursor && !is_filtered(q) && (sq.state < 0 || sq.state == STORE_RUNNING))
-        r = engine_ask(e, call_running, &running, err);
-    if (r == 0 && e->store && sq.state != STORE_RUNNING)
-        r = store_list(e->store, &sq, add_stored, &a, next, err);
-    if (r != 0) {
-        json_decref(running.list);
-        return r;
-    }
-    *ret = json_pack("{s:o, s:o}", "captures", running.list, "next", json_string_or_null(next));
-    return *ret ? 0 : -ENOMEM;
 }
 
 static int take_one(void *cookie, const struct store_capture *c)

@@ -24,13 +24,20 @@ bool handle_perf_map(struct request *req)
     const struct params *p = &req->params;
     struct answer *a = &req->answer;
     struct error err = ERROR_NULL;
+    json_t *jvm = NULL;
     int r;
 
     if (!be->perf_map) {
         answer_missing(req, "perf maps are");
         return true;
     }
-    r = be->perf_map(be->ctx, req->path_pid, p->map_symbols, p->unfold, &a->body, &err);
+    if (req->head) { /* which loads no agent */
+        r = be->jvm(be->ctx, req->path_pid, &jvm, &err);
+        a->no_body = r == 0;
+        json_decref(jvm);
+    } else {
+        r = be->perf_map(be->ctx, req->path_pid, p->map_symbols, p->unfold, &a->body, &err);
+    }
     if (r == 0 && !a->body.error) {
         a->status = 200;
         a->content_type = "text/plain; charset=utf-8";

@@ -134,6 +134,13 @@ class Taking(ContractCase):
         stacks = folded(self.get("/profile?from=-60s&format=collapsed", pid=w.short.pid))
         self.assertLess(time.monotonic() - start, 5, "at once")
         self.assertTrue(any(w.spin.method in stack for stack in stacks), f"of a dead JVM: {list(stacks)[:3]}")
+        for target in ({"container": w.ident[:12], "nspid": 1}, {"container": w.ident[:9]}, {"pod": w.pod}, {"jvm": w.spin.main}):
+            stacks = folded(self.get("/profile?from=-20s&format=collapsed", **target))
+            self.assertTrue(any(w.spin.method in stack for stack in stacks), f"{target}: {list(stacks)[:3]}")
+            self.assertFalse(any("Contract.mix" in stack for stack in stacks), target)
+        self.bad(f"/profile?from=-20s&container={w.ident[:6]}", (400, 404, 409), w.ident[:12], w.twin_ident[:12])
+        self.bad("/profile?from=-20s&jvm=Contracd", 404, "Contract")
+        self.bad(f"/profile?from=-20s&container={w.ident[:12]}&nspid=31999", 404, "31999")
         now = time.time()
 
         def text(seconds: float, zone: str = "Z") -> str:

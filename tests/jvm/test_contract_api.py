@@ -97,9 +97,9 @@ class Jvms(Api):
         self.assertTrue(any("Contract.mix" in line or "Contract::mix" in line for line in lines), lines[:3])
         for line in lines:
             self.assertRegex(line, r"^[0-9a-f]+ [0-9a-f]+ \S.*$")
-        unfolded = self.get(f"/api/v1/jvms/{self.pid}/perf-map?symbols=memory&unfold=1").text
-        self.assertGreater(len(unfolded.splitlines()), len(lines))
-        self.assertEqual(self.get(f"/api/v1/jvms/{self.world.inside.pid}/perf-map?symbols=agent").status, 200)
+        unfolded = self.get(f"/api/v1/jvms/{self.world.inside.pid}/perf-map?unfold=1").text.splitlines()
+        self.assertTrue(any("->" in line for line in unfolded), "inlined frames")
+        self.assertGreater(len(unfolded), len(self.get(f"/api/v1/jvms/{self.world.inside.pid}/perf-map").text.splitlines()) / 2)
         self.bad(f"/api/v1/jvms/{self.pid}/perf-map?symbols=none", 400, parameter="symbols")
         self.bad(f"/api/v1/jvms/{self.pid}/perf-map?unfold=2", 400, parameter="unfold")
 
@@ -162,7 +162,11 @@ class Captures(Api):
         time.sleep(0.5)
         shown = self.get(path).json()
         self.assertEqual(shown["state"], "running")
-        self.assertIn(ident, [c["id"] for c in self.get("/api/v1/captures?limit=5").json()["captures"]])
+        for query, listed in (("limit=1", True), (f"pid={self.pid}", True), ("jvm=Contract&from=-5s", True), ("state=done", False),
+                              (f"pid={self.world.twin.pid}", False), ("to=-60s", False), ("state=running", True)):
+            found = [c["id"] for c in self.get("/api/v1/captures?" + query).json()["captures"]]
+            self.assertEqual(ident in found, listed, query)
+            self.assertLessEqual(len(found), 1 if query == "limit=1" else 1000)
         self.bad(path + "/stop", 405, method="GET")
         answer = self.daemon.request("POST", path + "/stop")
         self.assertEqual(answer.status // 100, 2, answer)
@@ -195,9 +199,15 @@ class Captures(Api):
             if not cursor:
                 break
         self.assertEqual(walked, idents, "the cursor walks the same list")
-        mine = [c["id"] for c in self.get("/api/v1/captures", pid=self.world.inside.pid, limit=1000).json()["captures"]]
-        self.assertIn(made[2], mine)
-        self.assertFalse(set(made[:2]) & set(mine))
+        w = self.world
+        for target in ({"pid": w.inside.pid}, {"container": w.ident[:12], "nspid": 1}, {"pid": f"{w.inside.pid},2147483646"},
+                       {"container": w.ident[:9]}):
+            mine = [c["id"] for c in self.get("/api/v1/captures", limit=1000, **target).json()["captures"]]
+            self.assertIn(made[2], mine, target)
+            self.assertFalse(set(made[:2]) & set(mine), target)
+        mine = [c["id"] for c in self.get("/api/v1/captures", limit=1000, jvm="^Contract$").json()["captures"]]
+        self.assertLessEqual(set(made[:2]), set(mine))
+        self.assertNotIn(made[2], mine)
         recent = [c["id"] for c in self.get("/api/v1/captures?from=-30s&limit=1000").json()["captures"]]
         self.assertLessEqual(set(made), set(recent))
         old = self.get("/api/v1/captures?from=2001-01-01T00:00:00Z&to=2001-01-02T00:00:00Z").json()

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The list of captures: those that run, from the engine, then those of the store, page by page,
+ * each held against what was asked for. Runs on serve's worker threads.
+ */
+#include "capture/capture_impl.h"
+#include "capture/json.h"
+#include "profile/match.h"
+
+#define LIST_LIMIT_DEFAULT 100
+#define PAGES_MAX 100 /* of the store, looked through for one answer */
+#define RUNNING_CURSOR "running-"
+
+static bool pid_wanted(const struct target_selector *t, int32_t host_pid)
+{
+    for (size_t i = 0; i < t->pid_count; i++) {
+        if (t->pids[i] == host_pid)
+            return true;
+    }
+    return t->pid_count == 0;
+}
+
+/* ---- running ones: on the engine's thread ---- */
+
+struct running_list {
+    const struct captures_query *q;
+    struct target *wanted;
+    json_t *list;
+    struct error *err;
+};
+
+struct both {
+    const struct target *a, *b;
+};
+
+static int in_both(void *cookie, struct process *p)
+{
+    const struct both *t = cookie;
+
+    return !p->exited && target_matches(t->a, p) && target_matches(t->b, p);
+}
+
+static bool running_wanted(struct engine *e, const struct running_list *l, const struct capture *c)
+{
+    const struct captures_query *q = l->q;
+    struct both both = { l->wanted, c->target };
+    uint64_t start = c->meta.start_realtime_ns;
+
+    if (start >= q->range.to_ns || clock_realtime_ns() < q->range.from_ns)
+        return false;
+    if ((q->event && strcmp(q->event, c->meta.event) != 0) ||
+        (q->schedule && strcmp(q->schedule, c->schedule) != 0))
+        return false;
+    return target_is_node(l->wanted) || discover_each(e->discover, in_both, &both) != 0;
+}
+
+static int call_running_list(struct engine *e, void *arg)
+{
+    struct running_list *l = arg;
+    int r = target_new(&l->q->target, &l->wanted, l->err);
+
+    for (struct capture *c = e->captures; c && r == 0; c = c->next) {
+        if (c->resource && running_wanted(e, l, c))
+            json_array_append_new(l->list, running_json(c));
+    }
+    target_free(l->wanted);
+    return r;
+}
+
+/* ---- stored ones ---- */
+
+struct stored_list {
+    const struct captures_query *q;
+    struct match *jvm; /* NULL: any */
+    json_t *list;
+};
+
+static bool stored_wanted(const struct stored_list *l, const struct store_capture *c)
+{
+    if (!l->jvm && l->q->target.pid_count < 2)
+        return true; /* the store looked already */
+    for (size_t i = 0; i < c->process_count; i++) {
+        const struct store_process *p = &c->processes[i];
+
+        if (pid_wanted(&l->q->target, p->host_pid) &&
+            (!l->jvm || match_any(l->jvm, span_of(p->name ? p->name : ""), NULL) > 0))
+            return true;
+    }
+    return false;
+}
+
+static int add_stored(void *cookie, const struct store_capture *c)
+{
+    struct stored_list *l = cookie;
+
+    if (c->state != STORE_RUNNING && stored_wanted(l, c)) /* the engine shows those that run */
+        json_array_append_new(l->list, capture_json(c, 1.0));
+    return 0;
+}
+
+/* The store's question for @q; < 0 as its state: any. */
+static int stored_query(const struct captures_query *q, struct store_query *ret, struct error *err)
+{
+    *ret = (struct store_query){
+        .from_ns = q->range.from_ns,
+        .to_ns = q->range.to_ns ? q->range.to_ns : UINT64_MAX,
+        .event = q->event,
+        .schedule = q->schedule,
+        .state = -1,
+        .host_pid = q->target.pid_count == 1 ? q->target.pids[0] : 0,
+        .container = q->target.container,
+        .pod = q->target.pod,
+        .pod_namespace = q->target.pod_namespace,
+    };
+    if (!q->state)
+        return 0;
+    if (strcmp(q->state, "done") == 0)
+        ret->state = STORE_DONE;
+    else if (strcmp(q->state, "failed") == 0)
+        ret->state = STORE_FAILED;
+    else if (strcmp(q->state, "running") == 0)
+        ret->state = STORE_RUNNING;
+    else
+        return error_parameter(err, "state", -EINVAL, "state is running, done or failed");
+    return 0;
+}
+
+/* Fills @l up to @limit. @next: where the page after this one begins; "" at the end. */
+static int list_stored(struct store *s, struct store_query *sq, struct stored_list *l, size_t limit,
+                       char next[64], struct error *err)
+{
+    char cursor[64];
+    int r = 0;
+
+    for (int page = 0; page < PAGES_MAX && r == 0 && json_array_size(l->list) < limit; page++) {
+        sq->limit = limit - json_array_size(l->list);
+        r = store_list(s, sq, add_stored, l, next, err);
+        if (!next[0])
+            break;
+        memcpy(cursor, next, sizeof(cursor));
+        sq->cursor = cursor;
+    }
+    return r;
+}
+
+/* ---- the page ---- */
+
+/* How many running ones were shown before. False: @cursor is one of the store's. */
+static bool running_cursor(const char *cursor, size_t *ret)
+{
+    struct span s = span_of(cursor ? cursor : "");
+    uint64_t n = 0;
+
+    if (cursor && (!span_take_str(&s, RUNNING_CURSOR) || !span_parse_dec(s, &n)))
+        return false;
+    *ret = (size_t)n;
+    return true;
+}
+
+/* Leaves of @list what stands at @skip, at most @limit. Whether more come behind. */
+static bool list_cut(json_t *list, size_t skip, size_t limit)
+{
+    bool more = json_array_size(list) > skip + limit;
+
+    for (size_t i = MIN(skip, json_array_size(list)); i > 0; i--)
+        json_array_remove(list, 0);
+    while (json_array_size(list) > limit)
+        json_array_remove(list, limit);
+    return more;
+}
+
+static int list_page(struct engine *e, const struct captures_query *q, struct match *jvm,
+                     json_t *list, char next[64], struct error *err)
+{
+    size_t limit = q->limit ? q->limit : LIST_LIMIT_DEFAULT, skip = 0;
+    struct running_list running = { .q = q, .list = list, .err = err };
+    struct stored_list stored = { q, jvm, list };
+    struct store_query sq;
+    int r = stored_query(q, &sq, err);
+
+    if (r == 0 && !running_cursor(q->cursor, &skip)) {
+        sq.cursor = q->cursor;
+    } else if (r == 0 && (sq.state < 0 || sq.state == STORE_RUNNING)) {
+        r = engine_ask(e, call_running_list, &running, err);
+        if (list_cut(list, skip, limit) || (r == 0 && json_array_size(list) == limit)) {
+            snprintf(next, 64, RUNNING_CURSOR "%zu", skip + limit);
+            return r;
+        }
+    }
+    if (r == 0 && e->store && sq.state != STORE_RUNNING)
+        r = list_stored(e->store, &sq, &stored, limit, next, err);
+    return r;
+}
+
+int backend_captures(void *ctx, const struct captures_query *q, json_t **ret, struct error *err)
+{
+    _cleanup_(match_freep) struct match *jvm = NULL;
+    json_t *list = json_array();
+    char next[64] = "";
+    int r = 0;
+
+    if (!list)
+        return -ENOMEM;
+    if (q->target.jvm)
+        r = match_new(&q->target.jvm, 1, "jvm", &jvm, err);
+    if (r == 0)
+        r = list_page(ctx, q, jvm, list, next, err);
+    if (r != 0) {
+        json_decref(list);
+        return r;
+    }
+    *ret = json_pack("{s:o, s:o}", "captures", list, "next", json_string_or_null(next));
+    return *ret ? 0 : -ENOMEM;
+}

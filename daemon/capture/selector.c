@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What only the living can answer of a selector, for questions about the past: which host pids a
+ * pid inside a container is, what a pod of a UID is called, whether an id's beginning is one
+ * container's alone.
+ */
+#include "capture/engine_impl.h"
+#include "capture/target.h"
+
+struct resolving {
+    struct target *target;
+    struct target_selector *selector;
+    char *pod; /* [256] */
+    struct error *err;
+};
+
+static int take_process(void *cookie, struct process *p)
+{
+    struct resolving *a = cookie;
+    struct target_selector *s = a->selector;
+    const struct container *c = &p->container;
+
+    if (s->pod && strcmp(s->pod, c->pod_uid) == 0 && c->pod_name[0])
+        snprintf(a->pod, 256, "%s", c->pod_name);
+    if (s->ns_pid && target_matches(a->target, p) && s->pid_count < BACKEND_PIDS_MAX)
+        s->pids[s->pid_count++] = p->id.host_pid;
+    return 0;
+}
+
+static int call_resolve(struct engine *e, void *arg)
+{
+    struct resolving *a = arg;
+    struct target_selector *s = a->selector;
+    struct error ignored = ERROR_NULL;
+    int r;
+
+    if (s->container) { /* that it is not there any longer is no mistake */
+        r = target_check(a->target, e->discover, e->opts.proc_fd, &ignored);
+        if ((r != 0 && s->ns_pid) ||
+            (r < 0 && ignored.parameter && strcmp(ignored.parameter, "container") == 0)) {
+            *a->err = ignored;
+            return r;
+        }
+    }
+    if (s->ns_pid)
+        s->pid_count = 0;
+    discover_each(e->discover, take_process, a);
+    if (a->pod[0])
+        s->pod = a->pod;
+    s->ns_pid = 0;
+    return 0;
+}
+
+int selector_resolve(struct engine *e, const struct target_selector *t, struct target_selector *ret,
+                     char pod[256], struct error *err)
+{
+    _cleanup_(target_freep) struct target *target = NULL;
+    struct resolving a = { .selector = ret, .pod = pod, .err = err };
+    int r;
+
+    *ret = *t;
+    pod[0] = '\0';
+    if (!t->container && !t->pod && !t->ns_pid)
+        return 0;
+    r = target_new(t, &target, err);
+    a.target = target;
+    return r < 0 ? r : engine_ask(e, call_resolve, &a, err);
+}
