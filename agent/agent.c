@@ -14,9 +14,7 @@
  * state.
  */
 #define RAW_DEFINE_MEMORY
-#include "agent/jvmti_slots.h"
-#include "agent/raw.h"
-#include "agent/stream.h"
+#include "agent/session.h"
 
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -25,28 +23,8 @@
 #include <sys/syscall.h>
 
 #define EXPORT __attribute__((visibility("default")))
-#define STRING_MAX 2048u /* bytes of one name */
-#define LINES_MAX 4096u  /* of one method */
-#define PCS_MAX 65536    /* of one piece of code */
-#define FRAMES_MAX 64    /* at one pc */
-#define OPTIONS_MAX 64
 
-struct slot {
-    uint64_t method; /* jmethodID; 0: free */
-    uint32_t id;
-    uint32_t zero;
-};
-
-/* All that the agent keeps. Guarded by lock. */
-static struct {
-    uint32_t lock;  /* 0 free, 1 held, 2 held and waited for */
-    jvmti_env *env; /* NULL: no session */
-    struct stream_header *header;
-    struct slot *table;
-    char *ring;
-    uint32_t method_count;
-    uint64_t loads;
-} session;
+struct session session;
 
 static void lock_session(void)
 {
@@ -76,8 +54,6 @@ static uint64_t now_ns(void)
     return (uint64_t)(t.s * 1000000000 + t.ns - session.header->clock_offset_ns);
 }
 
-/* ---- the JVM's functions ---- */
-
 static int32_t set_event(jvmti_env *env, int32_t mode, int32_t event)
 {
     int32_t (*f)(jvmti_env *, int32_t, int32_t, void *, ...) =
@@ -92,268 +68,6 @@ static int32_t generate(jvmti_env *env, int32_t event)
 
     return f(env, event);
 }
-
-static void release(jvmti_env *env, void *p)
-{
-    int32_t (*f)(jvmti_env *, void *) = jvmti_function(env, JVMTI_DEALLOCATE);
-
-    if (p)
-        f(env, p);
-}
-
-/* ---- records ---- */
-
-/* Room for a record of @bytes in one piece, its head filled; NULL when there is none. What is in it
- * becomes visible by commit(). */
-static void *reserve(uint32_t bytes, uint16_t kind, uint16_t flags, uint64_t time_ns)
-{
-    struct stream_header *h = session.header;
-    uint64_t head = h->head, tail = __atomic_load_n(&h->tail, __ATOMIC_ACQUIRE);
-    uint64_t at = head & (STREAM_RING_BYTES - 1), rest = STREAM_RING_BYTES - at;
-    uint64_t pad = rest < bytes ? rest : 0;
-    struct stream_record *r;
-
-    if (tail > head || head - tail > STREAM_RING_BYTES ||
-        bytes + pad > STREAM_RING_BYTES - (head - tail)) {
-        h->dropped++;
-        return NULL;
-    }
-    if (pad) { /* at least 8 bytes: everything is a multiple of 8 */
-        r = (struct stream_record *)(session.ring + at);
-        r->bytes = (uint32_t)pad;
-        r->kind = STREAM_PAD;
-        r->flags = 0;
-        __atomic_store_n(&h->head, head + pad, __ATOMIC_RELEASE);
-        at = 0;
-    }
-    r = (struct stream_record *)(session.ring + at);
-    r->bytes = bytes;
-    r->kind = kind;
-    r->flags = flags;
-    r->time_ns = time_ns;
-    return r;
-}
-
-static void commit(uint32_t bytes)
-{
-    __atomic_store_n(&session.header->head, session.header->head + bytes, __ATOMIC_RELEASE);
-}
-
-static uint32_t round_up(uint32_t n, uint32_t to)
-{
-    return (n + to - 1) & ~(to - 1);
-}
-
-static uint16_t length(const char *s)
-{
-    uint16_t n = 0;
-
-    while (s && n < STRING_MAX && s[n])
-        n++;
-    return n;
-}
-
-static char *put(char *to, const char *s, uint16_t n)
-{
-    memcpy(to, s, n);
-    return to + n;
-}
-
-/* What the JVM says of a method; each NULL where it does not. */
-struct names {
-    char *class_name, *name, *signature, *file;
-    struct jvmti_line *lines;
-    int32_t line_count;
-};
-
-static void names_get(jvmti_env *env, jvmti_id method, struct names *n)
-{
-    int32_t (*get_name)(jvmti_env *, jvmti_id, char **, char **, char **) =
-        jvmti_function(env, JVMTI_GET_METHOD_NAME);
-    int32_t (*get_class)(jvmti_env *, jvmti_id, jvmti_id *) =
-        jvmti_function(env, JVMTI_GET_METHOD_DECLARING_CLASS);
-    int32_t (*get_signature)(jvmti_env *, jvmti_id, char **, char **) =
-        jvmti_function(env, JVMTI_GET_CLASS_SIGNATURE);
-    int32_t (*get_file)(jvmti_env *, jvmti_id, char **) =
-        jvmti_function(env, JVMTI_GET_SOURCE_FILE_NAME);
-    int32_t (*get_lines)(jvmti_env *, jvmti_id, int32_t *, struct jvmti_line **) =
-        jvmti_function(env, JVMTI_GET_LINE_NUMBER_TABLE);
-    jvmti_id class_id = NULL;
-
-    memset(n, 0, sizeof(*n));
-    if (get_name(env, method, &n->name, &n->signature, NULL) != 0)
-        n->name = n->signature = NULL;
-    if (get_class(env, method, &class_id) == 0) {
-        if (get_signature(env, class_id, &n->class_name, NULL) != 0)
-            n->class_name = NULL;
-        if (get_file(env, class_id, &n->file) != 0)
-            n->file = NULL;
-    }
-    if (get_lines(env, method, &n->line_count, &n->lines) != 0) {
-        n->lines = NULL;
-        n->line_count = 0;
-    }
-}
-
-static void names_release(jvmti_env *env, struct names *n)
-{
-    release(env, n->class_name);
-    release(env, n->name);
-    release(env, n->signature);
-    release(env, n->file);
-    release(env, n->lines);
-}
-
-/* Writes the record of a method. 1 if there was room. */
-static int write_method(jvmti_env *env, jvmti_id method, uint32_t id, uint64_t time_ns)
-{
-    struct names n;
-    struct stream_method *m;
-    uint16_t class_n, name_n, signature_n, file_n;
-    uint32_t strings, lines, bytes;
-
-    names_get(env, method, &n);
-    class_n = length(n.class_name);
-    name_n = length(n.name);
-    signature_n = length(n.signature);
-    file_n = length(n.file);
-    strings = round_up((uint32_t)class_n + name_n + signature_n + file_n, 4);
-    lines = n.line_count < 0 ? 0 : (uint32_t)n.line_count;
-    if (lines > LINES_MAX)
-        lines = LINES_MAX;
-    bytes = round_up((uint32_t)(sizeof(*m) + strings + lines * sizeof(struct stream_line)), 8);
-    m = reserve(bytes, STREAM_METHOD, 0, time_ns);
-    if (m) {
-        char *p = (char *)(m + 1);
-        struct stream_line *l = (struct stream_line *)(p + strings);
-
-        m->id = id;
-        m->class_n = class_n;
-        m->name_n = name_n;
-        m->signature_n = signature_n;
-        m->file_n = file_n;
-        m->line_count = lines;
-        p = put(p, n.class_name, class_n);
-        p = put(p, n.name, name_n);
-        p = put(p, n.signature, signature_n);
-        put(p, n.file, file_n);
-        for (uint32_t i = 0; i < lines; i++) {
-            l[i].bci = (uint32_t)n.lines[i].start;
-            l[i].line = (uint32_t)n.lines[i].line;
-        }
-        commit(bytes);
-    }
-    names_release(env, &n);
-    return m != NULL;
-}
-
-/* The slot of a method: its own or the free one where it belongs. NULL: the table is full. */
-static struct slot *find(jvmti_id method)
-{
-    uint64_t key = (uint64_t)(uintptr_t)method;
-    uint32_t at = (uint32_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> 40);
-
-    for (uint32_t i = 0; i < STREAM_TABLE_SLOTS; i++) {
-        struct slot *s = &session.table[(at + i) & (STREAM_TABLE_SLOTS - 1)];
-
-        if (s->method == key || !s->method)
-            return s;
-    }
-    return NULL;
-}
-
-/* The id of a method that was written before; 0: none. */
-static uint32_t known(jvmti_id method)
-{
-    const struct slot *s = method ? find(method) : NULL;
-
-    return s && s->method ? s->id : 0;
-}
-
-/* Names a method unless that was done. */
-static void introduce(jvmti_env *env, jvmti_id method, uint64_t time_ns)
-{
-    struct slot *s = method ? find(method) : NULL;
-
-    if (!s || s->method)
-        return;
-    if (session.method_count >= STREAM_METHODS_MAX) {
-        session.header->dropped++;
-        return;
-    }
-    if (write_method(env, method, session.method_count + 1, time_ns)) {
-        s->id = ++session.method_count;
-        s->method = (uint64_t)(uintptr_t)method;
-    }
-}
-
-static const struct jvmti_inline *inline_record(const void *info)
-{
-    const struct jvmti_cmlr *r = info;
-
-    for (int i = 0; r && i < 8; i++, r = r->next) {
-        if (r->kind == JVMTI_CMLR_INLINE && r->major == 1)
-            return (const struct jvmti_inline *)r;
-    }
-    return NULL;
-}
-
-static uint32_t frames_of(const struct jvmti_pc *pc)
-{
-    return pc->frame_count < 0            ? 0
-           : pc->frame_count > FRAMES_MAX ? FRAMES_MAX
-                                          : (uint32_t)pc->frame_count;
-}
-
-static void write_load(jvmti_env *env, jvmti_id method, const char *code, int32_t code_bytes,
-                       const struct jvmti_inline *in, uint64_t time_ns)
-{
-    int32_t count = in ? in->pc_count : 0, fit = 0;
-    uint32_t bytes = sizeof(struct stream_load);
-    uint16_t flags = session.header->state == STREAM_REPLAYING ? STREAM_FLAG_REPLAYED : 0;
-    struct stream_load *l;
-    char *p;
-
-    introduce(env, method, time_ns);
-    for (; fit < count && fit < PCS_MAX; fit++) {
-        uint32_t frames = frames_of(&in->pcs[fit]);
-        uint32_t more = (uint32_t)(sizeof(struct stream_pc) + frames * sizeof(struct stream_frame));
-
-        if (bytes + more > STREAM_RECORD_MAX)
-            break;
-        bytes += more;
-        for (uint32_t i = 0; i < frames; i++)
-            introduce(env, in->pcs[fit].methods[i], time_ns);
-    }
-    if (fit < count)
-        flags |= STREAM_FLAG_CUT;
-    l = reserve(bytes, STREAM_LOAD, flags, time_ns);
-    if (!l)
-        return;
-    l->address = (uint64_t)(uintptr_t)code;
-    l->code_bytes = (uint32_t)code_bytes;
-    l->method = known(method);
-    l->pc_count = (uint32_t)fit;
-    l->zero = 0;
-    p = (char *)(l + 1);
-    for (int32_t i = 0; i < fit; i++) {
-        const struct jvmti_pc *from = &in->pcs[i];
-        struct stream_pc *pc = (struct stream_pc *)p;
-        struct stream_frame *f = (struct stream_frame *)(pc + 1);
-
-        pc->offset = (uint32_t)((const char *)from->pc - code);
-        pc->frame_count = frames_of(from);
-        for (uint32_t k = 0; k < pc->frame_count; k++) {
-            f[k].method = known(from->methods[k]);
-            f[k].bci = from->bcis[k];
-        }
-        p = (char *)(f + pc->frame_count);
-    }
-    commit(bytes);
-    session.loads++;
-}
-
-/* ---- the session ---- */
 
 /* Ends it: no event of ours any more, nothing mapped. With the lock held. Threads that are on their
  * way in here find no session. */
@@ -410,7 +124,7 @@ static void on_load(jvmti_env *env, jvmti_id method, int32_t code_bytes, const v
     (void)map;
     if (!enter(env, &now))
         return;
-    write_load(env, method, code, code_bytes, inline_record(info), now);
+    write_load(env, method, code, code_bytes, info, now);
     unlock_session();
 }
 

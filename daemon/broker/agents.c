@@ -3,22 +3,16 @@
 
 #include "base/cleanup.h"
 #include "broker/blobs.h"
+#include "broker/memory.h"
 
 #include <fcntl.h>
-#include <linux/memfd.h>
 #include <poll.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #define AGENT_NAME "flamed-agent"
 #define SEALS (F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL)
-
-#ifndef MFD_NOEXEC_SEAL /* Linux 6.3 */
-#define MFD_NOEXEC_SEAL 8u
-#define MFD_EXEC 16u
-#endif
 
 /* struct pidfd_info of linux/pidfd.h, as of Linux 6.15: newer than the headers of many a machine.
  */
@@ -39,29 +33,6 @@ struct agents {
     } entry[AGENTS_MAX];
     size_t count, next;
 };
-
-int agents_memfd(const char *name, const void *p, size_t n, bool exec, int *ret_fd)
-{
-    const unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
-    _cleanup_close_ int fd = memfd_create(name, flags | (exec ? MFD_EXEC : MFD_NOEXEC_SEAL));
-    size_t done = 0;
-
-    if (fd < 0 && errno == EINVAL) /* before Linux 6.3 */
-        fd = memfd_create(name, flags);
-    if (fd < 0)
-        return -errno;
-    while (done < n) {
-        ssize_t r = write(fd, (const char *)p + done, n - done);
-
-        if (r < 0)
-            return -errno;
-        done += (size_t)r;
-    }
-    if (fcntl(fd, F_ADD_SEALS, SEALS) < 0)
-        return -errno;
-    *ret_fd = take_fd(&fd);
-    return 0;
-}
 
 /* Whether @fd is our agent, byte for byte, and nobody can change it. */
 static bool is_agent(int fd)
@@ -128,7 +99,7 @@ int agents_get(struct agents **agents, const struct target *t, uint64_t start_ti
     if (r)
         return r;
     if (!maps_walk(maps, is_mapped_agent, &s)) {
-        r = agents_memfd(AGENT_NAME, agent.p, agent.n, /* exec= */ false, &s.fd);
+        r = memory_sealed(AGENT_NAME, MEMORY_DATA, agent.p, agent.n, &s.fd);
         if (r < 0)
             return error_code(err, r, "cannot make a memory file for the agent");
     }

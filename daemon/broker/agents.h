@@ -22,6 +22,3 @@ int agents_get(struct agents **agents, const struct target *t, uint64_t start_ti
 int agents_ended(const struct agents *agents, int32_t host_pid, uint64_t start_ticks,
                  int *ret_status);
 struct agents *agents_free(struct agents *agents);
-
-/* A memory file with @n bytes of @p, sealed. @exec: it will be executed. 0 or -errno. */
-int agents_memfd(const char *name, const void *p, size_t n, bool exec, int *ret_fd);

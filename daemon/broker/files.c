@@ -3,6 +3,7 @@
  * Opening files that a container may have had a hand in (target.h says the rules), and memfds.
  */
 #include "base/cleanup.h"
+#include "broker/memory.h"
 #include "broker/target.h"
 
 #include <elf.h>
@@ -109,21 +110,7 @@ int root_open_dir(int root_fd, const char *path, int flags, int *ret_fd, struct 
 
 int memfd_of(const char *name, const void *p, size_t n, int *ret_fd, struct error *err)
 {
-    _cleanup_close_ int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    size_t done = 0;
+    int r = memory_sealed(name, MEMORY_DATA, p, n, ret_fd);
 
-    if (fd < 0)
-        return error_errno(err, "cannot create a memory file");
-    while (done < n) {
-        ssize_t r = write(fd, (const char *)p + done, n - done);
-
-        if (r < 0)
-            return error_errno(err, "cannot fill a memory file");
-        done += (size_t)r;
-    }
-    if (fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) < 0 ||
-        lseek(fd, 0, SEEK_SET) < 0)
-        return error_errno(err, "cannot seal a memory file");
-    *ret_fd = take_fd(&fd);
-    return 0;
+    return r < 0 ? error_code(err, r, "cannot make a memory file") : 0;
 }

@@ -4,9 +4,10 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "broker/agents.h"
 #include "broker/blobs.h"
 #include "broker/lockdown.h"
+#include "broker/memory.h"
+#include "broker/program.h"
 #include "broker/wire.h"
 
 #include <fcntl.h>
@@ -16,7 +17,10 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
+
+#define AGAIN_S 1 /* before a launcher that ended is started again */
 
 struct running {
     pid_t pid; /* 0: free */
@@ -54,7 +58,7 @@ static int exec_helper(const struct launcher *l, const struct launcher_message *
     char *argv[] = { (char *)"flamed-attach", NULL }, *envp[] = { NULL };
     int high[ATTACH_FD_END], job = -1, program, r;
 
-    r = agents_memfd("flamed-attach-job", &m->job, sizeof(m->job), /* exec= */ false, &job);
+    r = memory_sealed("flamed-attach-job", MEMORY_DATA, &m->job, sizeof(m->job), &job);
     if (r < 0)
         return r;
     program = fcntl(l->program_fd, F_DUPFD_CLOEXEC, 2 * ATTACH_FD_END);
@@ -198,6 +202,31 @@ static void run(struct launcher *l)
     }
 }
 
+/* A child does the work, so that one which dies (of a container's doing or of a mistake of ours) is
+ * replaced: the broker itself can start nothing any more. Its helpers die with it. Ends with the
+ * broker. */
+static int keep_running(struct launcher *l)
+{
+    const struct timespec pause = { .tv_sec = AGAIN_S };
+
+    for (;;) {
+        int status = 0;
+        pid_t pid = fork();
+
+        if (pid == 0) {
+            prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+            run(l);
+            _exit(0);
+        }
+        while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+            continue;
+        if (pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0)
+            return 0;
+        log_err("launcher: it ended (status=0x%x) and is started again", (unsigned)status);
+        nanosleep(&pause, NULL);
+    }
+}
+
 static int launcher_main(int socket)
 {
     struct span helper = blob_of_helper();
@@ -209,17 +238,17 @@ static int launcher_main(int socket)
     prctl(PR_SET_NAME, "flamed-launcher");
     signal(SIGPIPE, SIG_IGN); /* a result that nobody waits for any more must not end us */
     l.null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-    r = agents_memfd("flamed-attach", helper.p, helper.n, /* exec= */ true, &l.program_fd);
+    r = program_open("flamed-attach", helper.p, helper.n, &l.program_fd);
     if (r < 0 || l.null_fd < 0)
-        return log_err_errno(r < 0 ? r : -errno, "attaching will not work: no memory file that "
-                                                 "may be executed");
+        return log_err_errno(r < 0 ? r : -errno,
+                             "attaching will not work: neither a memory file nor a file of a file "
+                             "system without a name may be executed");
     r = launcher_lockdown(&err);
     if (r < 0) {
         log_err("attaching will not work: %s", err.msg);
         return r;
     }
-    run(&l);
-    return 0;
+    return keep_running(&l);
 }
 
 void launcher_start(int *ret_fd)

@@ -3,7 +3,8 @@
  * The launcher: a child of the broker, made before the broker gives up fork and exec, that does
  * nothing but start flamed-attach and end it at its deadline. So the broker, which opens files that
  * containers made, cannot start programs or enter namespaces; and the launcher, which can, reads
- * nothing but fixed-size messages of the broker.
+ * nothing but fixed-size messages of the broker. It is two processes: one that starts the other
+ * again where it ends too soon.
  */
 #pragma once
 

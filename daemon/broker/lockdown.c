@@ -171,6 +171,7 @@ static const int ALLOWED_IN_LAUNCHER[] = {
     SCMP_SYS(gettid),
     SCMP_SYS(keyctl),
     SCMP_SYS(kill),
+    SCMP_SYS(lseek),
     SCMP_SYS(memfd_create),
     SCMP_SYS(munmap),
     SCMP_SYS(nanosleep),

@@ -9,10 +9,10 @@
 #include "base/clock.h"
 #include "broker/agents.h"
 #include "broker/launcher.h"
+#include "broker/memory.h"
 #include "broker/target.h"
 
 #include <fcntl.h>
-#include <linux/memfd.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -20,10 +20,6 @@
 #include <unistd.h>
 
 #define SMALL_FILE_MAX 65536
-
-#ifndef MFD_NOEXEC_SEAL /* Linux 6.3 */
-#define MFD_NOEXEC_SEAL 8u
-#endif
 
 /* The text of the target's own file @name of /proc. 0, PROC_GONE, -errno. */
 static int read_own(const struct target *t, const char *name, struct buf *ret, struct error *err)
@@ -233,15 +229,12 @@ static int64_t clock_offset_ns(const struct target *t)
 static int make_out(const struct broker_request *q, const struct target *t, int *ret_fd,
                     struct error *err)
 {
-    const unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
     const char *name = q->set == ATTACH_LOAD ? "flamed-stream" : "flamed-perfmap";
-    _cleanup_close_ int fd = memfd_create(name, flags | MFD_NOEXEC_SEAL);
+    _cleanup_close_ int fd = memory_open(name, MEMORY_DATA);
     int r;
 
-    if (fd < 0 && errno == EINVAL) /* before Linux 6.3 */
-        fd = memfd_create(name, flags);
     if (fd < 0)
-        return error_errno(err, "cannot make a memory file for the JVM");
+        return error_code(err, fd, "cannot make a memory file for the JVM");
     if (q->set == ATTACH_LOAD) {
         struct stream_header h = {
             .magic = STREAM_MAGIC,

@@ -4,6 +4,7 @@
  * what is to be copied; nothing in it is interpreted here.
  */
 #include "base/cleanup.h"
+#include "broker/memory.h"
 #include "broker/server.h"
 #include "sample/sample_abi.h"
 
@@ -30,7 +31,7 @@ void server_forget_tables(struct server *s)
  */
 int request_tables(struct server *s, const struct broker_request *q, struct reply *rep)
 {
-    _cleanup_close_ int fd = memfd_create("flamed-tables", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    _cleanup_close_ int fd = memory_open("flamed-tables", MEMORY_DATA);
     void *p;
 
     (void)q;

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which methods flamed knows by which number, and their names, asked of the JVM once each. */
+#include "agent/session.h"
+
+#define LINES_MAX 4096u /* of one method */
+
+static void release(jvmti_env *env, void *p)
+{
+    int32_t (*f)(jvmti_env *, void *) = jvmti_function(env, JVMTI_DEALLOCATE);
+
+    if (p)
+        f(env, p);
+}
+
+/* What the JVM says of a method; each NULL where it does not. */
+struct names {
+    char *class_name, *name, *signature, *file;
+    struct jvmti_line *lines;
+    int32_t line_count;
+};
+
+static void names_get(jvmti_env *env, jvmti_id method, struct names *n)
+{
+    int32_t (*get_name)(jvmti_env *, jvmti_id, char **, char **, char **) =
+        jvmti_function(env, JVMTI_GET_METHOD_NAME);
+    int32_t (*get_class)(jvmti_env *, jvmti_id, jvmti_id *) =
+        jvmti_function(env, JVMTI_GET_METHOD_DECLARING_CLASS);
+    int32_t (*get_signature)(jvmti_env *, jvmti_id, char **, char **) =
+        jvmti_function(env, JVMTI_GET_CLASS_SIGNATURE);
+    int32_t (*get_file)(jvmti_env *, jvmti_id, char **) =
+        jvmti_function(env, JVMTI_GET_SOURCE_FILE_NAME);
+    int32_t (*get_lines)(jvmti_env *, jvmti_id, int32_t *, struct jvmti_line **) =
+        jvmti_function(env, JVMTI_GET_LINE_NUMBER_TABLE);
+    jvmti_id class_id = NULL;
+
+    memset(n, 0, sizeof(*n));
+    if (get_name(env, method, &n->name, &n->signature, NULL) != 0)
+        n->name = n->signature = NULL;
+    if (get_class(env, method, &class_id) == 0) {
+        if (get_signature(env, class_id, &n->class_name, NULL) != 0)
+            n->class_name = NULL;
+        if (get_file(env, class_id, &n->file) != 0)
+            n->file = NULL;
+    }
+    if (get_lines(env, method, &n->line_count, &n->lines) != 0) {
+        n->lines = NULL;
+        n->line_count = 0;
+    }
+}
+
+static void names_release(jvmti_env *env, struct names *n)
+{
+    release(env, n->class_name);
+    release(env, n->name);
+    release(env, n->signature);
+    release(env, n->file);
+    release(env, n->lines);
+}
+
+/* Writes the record of a method. 1 if there was room. */
+static int write_method(jvmti_env *env, jvmti_id method, uint32_t id, uint64_t time_ns)
+{
+    struct names n;
+    struct stream_method *m;
+    uint16_t class_n, name_n, signature_n, file_n;
+    uint32_t strings, lines, bytes;
+
+    names_get(env, method, &n);
+    class_n = length(n.class_name);
+    name_n = length(n.name);
+    signature_n = length(n.signature);
+    file_n = length(n.file);
+    strings = round_up((uint32_t)class_n + name_n + signature_n + file_n, 4);
+    lines = n.line_count < 0 ? 0 : (uint32_t)n.line_count;
+    if (lines > LINES_MAX)
+        lines = LINES_MAX;
+    bytes = round_up((uint32_t)(sizeof(*m) + strings + lines * sizeof(struct stream_line)), 8);
+    m = reserve(bytes, STREAM_METHOD, 0, time_ns);
+    if (m) {
+        char *p = (char *)(m + 1);
+        struct stream_line *l = (struct stream_line *)(p + strings);
+
+        m->id = id;
+        m->class_n = class_n;
+        m->name_n = name_n;
+        m->signature_n = signature_n;
+        m->file_n = file_n;
+        m->line_count = lines;
+        p = put(p, n.class_name, class_n);
+        p = put(p, n.name, name_n);
+        p = put(p, n.signature, signature_n);
+        put(p, n.file, file_n);
+        for (uint32_t i = 0; i < lines; i++) {
+            l[i].bci = (uint32_t)n.lines[i].start;
+            l[i].line = (uint32_t)n.lines[i].line;
+        }
+        commit(bytes);
+    }
+    names_release(env, &n);
+    return m != NULL;
+}
+
+/* The slot of a method: its own or the free one where it belongs. NULL: the table is full. */
+static struct slot *find(jvmti_id method)
+{
+    uint64_t key = (uint64_t)(uintptr_t)method;
+    uint32_t at = (uint32_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> 40);
+
+    for (uint32_t i = 0; i < STREAM_TABLE_SLOTS; i++) {
+        struct slot *s = &session.table[(at + i) & (STREAM_TABLE_SLOTS - 1)];
+
+        if (s->method == key || !s->method)
+            return s;
+    }
+    return NULL;
+}
+
+uint32_t known(jvmti_id method)
+{
+    const struct slot *s = method ? find(method) : NULL;
+
+    return s && s->method ? s->id : 0;
+}
+
+void introduce(jvmti_env *env, jvmti_id method, uint64_t time_ns)
+{
+    struct slot *s = method ? find(method) : NULL;
+
+    if (!s || s->method)
+        return;
+    if (session.method_count >= STREAM_METHODS_MAX) {
+        session.header->dropped++;
+        return;
+    }
+    if (write_method(env, method, session.method_count + 1, time_ns)) {
+        s->id = ++session.method_count;
+        s->method = (uint64_t)(uintptr_t)method;
+    }
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Files that are nothing but memory, which can be passed on as descriptors. Never executable unless
+ * that is what they are for: where vm.memfd_noexec is 2 no other is allowed. Thread: any.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum memory_use { MEMORY_DATA, MEMORY_PROGRAM };
+
+/* An empty one that can be sealed, close-on-exec. The fd, or -errno (-EACCES: programs are not
+ * allowed in memory here). */
+int memory_open(const char *name, enum memory_use use);
+/* One with @n bytes of @p that nobody can change, at offset 0. The fd is the caller's. 0, -errno.
+ */
+int memory_sealed(const char *name, enum memory_use use, const void *p, size_t n, int *ret_fd);
