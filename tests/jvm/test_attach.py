@@ -299,6 +299,24 @@ class Lease(unittest.TestCase):
             self.assertGreater(found.number("events"), found.number("replayed"))
 
 
+def attach_often(test: unittest.TestCase, pid: int, times: int) -> None:
+    """Each time by a broker of its own, as after a restart of flamed: the JVM lives, and nothing of it grows."""
+    lines = memory = 0
+    for number in range(times):
+        found = attach.attach(pid)
+        test.assertTrue(found.done and not found["problem"], f"attach {number}: {found.text[:1000]}")
+        test.assertTrue(proc.alive(pid), f"after attach {number}")
+        if number == times // 10: # the load has found its size by then
+            lines, memory = len(proc.read(f"/proc/{pid}/maps").splitlines()), proc.memory_kib(pid, "RssAnon")
+    grown = proc.memory_kib(pid, "RssAnon") - memory
+    print(f"{times} attaches: memory of the JVM grew by {grown} KiB, mappings from {lines} to "
+          f"{len(proc.read(f'/proc/{pid}/maps').splitlines())}")
+    test.assertLess(grown, 24 << 10)
+    test.assertLessEqual(attach.mappings(pid, "flamed-agent"), 5)
+    test.assertLessEqual(attach.mappings(pid, "flamed-stream"), 1)
+    test.assertLess(len(proc.read(f"/proc/{pid}/maps").splitlines()), lines + 60)
+
+
 class Churn(unittest.TestCase):
     """Attached to again and again while code is compiled and dropped all the time."""
 
@@ -316,13 +334,4 @@ class Churn(unittest.TestCase):
             with self.subTest(jdk=version):
                 with jvm.Jvm(paths.jdk(version), "-Xmx128m", "-XX:ReservedCodeCacheSize=16m", "-cp", self.classes.folder,
                              "Churn", "20", "10") as j:
-                    first = attach.attach(j.pid)
-                    self.assertTrue(first.done, first.text[:1000])
-                    lines = len(proc.read(f"/proc/{j.pid}/maps").splitlines())
-                    for number in range(each - 1):
-                        found = attach.attach(j.pid) # a broker of its own each time: as after a restart of flamed
-                        self.assertTrue(found.done and not found["problem"], f"attach {number}: {found.text[:1000]}")
-                        self.assertTrue(proc.alive(j.pid), f"after attach {number}")
-                    self.assertLessEqual(attach.mappings(j.pid, "flamed-agent"), 5)
-                    self.assertLessEqual(attach.mappings(j.pid, "flamed-stream"), 1)
-                    self.assertLess(len(proc.read(f"/proc/{j.pid}/maps").splitlines()), lines + 60)
+                    attach_often(self, j.pid, each)

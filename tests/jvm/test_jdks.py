@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JDK 8, 11 and 21, each in a container with a root file system of its own, whose C library is not the host's."""
+"""JDK 8, 11, 21 and 26, each in a container with a root file system of its own, whose C library is not the host's."""
 import unittest
 
 import test_containers
@@ -31,3 +31,6 @@ class Jdks(unittest.TestCase):
 
     def test_21(self):
         self.check(21)
+
+    def test_26(self):
+        self.check(26)

@@ -4,7 +4,7 @@ such JDK would start on the host."""
 from . import debroot
 
 # Feature version -> suite that has it.
-SUITES = {8: "sid", 11: "sid", 21: "trixie"}
+SUITES = {8: "sid", 11: "sid", 21: "trixie", 26: "sid"}
 
 
 def java(version: int) -> str:

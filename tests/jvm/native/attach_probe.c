@@ -3,11 +3,12 @@
  * One attach through the real flamed-broker, without the rest of flamed, for the tests of
  * containers and of attacks:
  *
- *   attach_probe BROKER PID [load|perfmap|check] [SECONDS] [stubs] [hold]
+ *   attach_probe BROKER PID [load|perfmap|check] [SECONDS] [stubs] [hold] [start=TICKS]
  *
  * Prints lines "key: value" and, for each piece of code at the end, its ranges:
  *   code START END METHOD... (innermost first, CLASS.NAME:LINE)
- * With "hold" it does not close the stream at the end but waits to be killed.
+ * With "hold" it does not close the stream at the end but waits to be killed. start=TICKS: of the
+ * process that is meant, in place of the one that has this pid now.
  */
 #include "attach/reply.h"
 #include "attach/stream.h"
@@ -137,6 +138,10 @@ int main(int argc, char **argv)
     id.host_pid = (int32_t)strtol(argv[2], NULL, 10);
     if (broker_new(fd, &b) < 0 || proc_read_start(proc_fd, id.host_pid, &id.start_ticks) != 0)
         return 2;
+    for (int i = 5; i < argc; i++) {
+        if (strncmp(argv[i], "start=", 6) == 0)
+            id.start_ticks = strtoull(argv[i] + 6, NULL, 10);
+    }
     if (strcmp(mode, "check") == 0) {
         r = broker_attach_check(b, &id, &err);
         printf("check: %d\nerror: %s\nremedy: %s\n", r, err.msg, err.remedy);

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an attach takes: time until the whole map with inlining is in flamed's hands, beside `jcmd Compiler.perfmap` and the
+same command through flamed-attach, interleaved in one run, and what the JVM notices: throughput and the longest gap of a
+thread that wakes every millisecond."""
+import os
+import subprocess
+import time
+
+import common
+from harness import attach, jvm, paths
+
+PER_CLASS = 100
+
+
+def generate(folder: str, methods: int) -> list[str]:
+    """Classes M0, M1, ... of PER_CLASS methods, each with a callee that is inlined."""
+    sources = []
+    for c in range(methods // PER_CLASS):
+        path = os.path.join(folder, f"M{c}.java")
+        with open(path, "w", encoding="ascii") as f:
+            f.write(f"public final class M{c} {{\n    static long mix(long x) {{ return (x ^ x << 13) * 31; }}\n")
+            for m in range(PER_CLASS):
+                f.write(f"    static long work{m}(long x) {{ long s = mix(x + {m}); if (s % 7 == 0) s += mix(s); return s; }}\n")
+            f.write("    public static long all(int n) {\n        long s = 0;\n        for (int i = 0; i < n; i++) {\n")
+            f.write("".join(f"            s += work{m}(s + i);\n" for m in range(PER_CLASS)))
+            f.write("        }\n        return s;\n    }\n}\n")
+        sources.append(path)
+    return sources
+
+
+class Load(jvm.Jvm):
+    def __init__(self, version: int, methods: int, *options: str):
+        classes = jvm.Classes()
+        classes.compile(*generate(classes.folder, methods), os.path.join(common.HERE, "Methods.java"))
+        super().__init__(paths.jdk(version), *options, "-XX:TieredStopAtLevel=1", "-XX:-BackgroundCompilation", "-Xmx256m", "-cp",
+                         classes.folder, "Methods", str(methods // PER_CLASS), stdin=subprocess.PIPE)
+
+    def look(self) -> tuple[int, float]:
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+        ops, gap = self.process.stdout.readline().split()
+        return int(ops), int(gap) / 1e6
+
+    def rate(self, seconds: float) -> tuple[float, float]:
+        """Work per second and the longest gap in ms."""
+        before, _ = self.look()
+        began = time.monotonic()
+        time.sleep(seconds)
+        after, gap = self.look()
+        return (after - before) / (time.monotonic() - began), gap
+
+
+def main() -> None:
+    options = common.arguments(__doc__, jdk=17, methods="1000,7000,12000", rounds=5, seconds=10.0)
+    aims = common.Aims(options.check)
+    jcmd = os.path.join(paths.jdk(max(paths.jdks())), "bin/jcmd")
+    for methods in map(int, options.methods.split(",")):
+        with Load(options.jdk, methods, *options.java_option) as target:
+            attach.attach(target.pid) # it listens, and has the agent
+            quiet, quiet_gap = target.rate(options.seconds)
+            times: dict[str, list[float]] = {"agent": [], "agent's replay": [], "jcmd": [], "perfmap": []}
+            gaps = []
+            for _ in range(options.rounds):
+                target.look()
+                found = attach.attach(target.pid)
+                gaps.append(target.look()[1])
+                times["agent"].append(found.number("total_us") / 1000)
+                times["agent's replay"].append(found.number("replay_us") / 1000)
+                pieces, size = found.number("pieces"), found.number("bytes")
+                began = time.monotonic()
+                subprocess.run([jcmd, str(target.pid), "Compiler.perfmap"], capture_output=True, check=False)
+                times["jcmd"].append((time.monotonic() - began) * 1000)
+                if options.jdk >= 22:
+                    found = attach.attach(target.pid, "perfmap")
+                    times["perfmap"].append(float(found["attach_us"]) / 1000)
+            after, _ = target.rate(options.seconds)
+            print(f"jdk {options.jdk}, {methods} methods and what the JDK compiled: {pieces} pieces, {size / 1e6:.1f} MB")
+            for name, values in times.items():
+                if values:
+                    print(f"  {name:15} median {common.median(values):7.1f} ms [{min(values):.1f} .. {max(values):.1f}]")
+            print(f"  throughput over {options.seconds:.0f} s after / before: {after / quiet:.3f}; longest gap of a 1 ms waker: "
+                  f"{max(gaps):.0f} ms while attached to, {quiet_gap:.0f} ms in {options.seconds:.0f} s before")
+            aims.aim(f"a map of {methods} methods under 50 ms", common.median(times["agent"]) < 50)
+            aims.aim("throughput within 5 %", after / quiet > 0.95)
+    print(f"agent: {os.path.getsize(paths.program('libflamed-agent.so'))} bytes, flamed-attach: "
+          f"{os.path.getsize(paths.program('flamed-attach'))} bytes")
+    aims.exit()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""More of test_attach.py: JDKs in root file systems of their own with a newer C library, a thousand attaches, restarts of
+flamed while it is attached, a helper that is stopped or never answered."""
+import os
+import subprocess
+import time
+import unittest
+
+import test_attach
+import test_attacks
+from harness import attach, bundle, jdkroot, jvm, paths, proc, snapshot
+from harness.daemon import Daemon
+
+
+class Jdks(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        bundle.need_runc()
+        cls.spin = jvm.make_spin()
+        cls.daemon = Daemon()
+        cls.addClassCleanup(cls.daemon.stop)
+
+    def check(self, version: int) -> None:
+        """Named with inlining and lines; nothing in the container is other; agent and memory agree in a capture."""
+        with bundle.Container("", self.spin.folder, *jvm.spin_options(self.spin), "-Xmx64m", "-cp", "/work", self.spin.main,
+                              root=jdkroot.root(version), executable=jdkroot.java(version)) as c:
+            before = snapshot.take(c.pid, c.output())
+            found = attach.attach(c.pid)
+            test_attach.check_named(self, found, self.spin)
+            after = snapshot.take(c.pid, c.output())
+            self.assertEqual([d for d in snapshot.differences(before, after) if not test_attach.ALLOWED.match(d)], [])
+            time.sleep(2)
+            profile = self.daemon.profile(pid=c.pid, seconds=3, symbols="agent")
+            text = profile.answer.headers["X-Flamed-Symbols"]
+            self.assertTrue(text.startswith("agent:"), f"{text} {profile.warnings}")
+            stacks = profile.of_thread("spinner")
+            self.assertGreaterEqual(profile.share(stacks, lambda s: self.spin.method in s.names), 0.95, profile.describe(stacks))
+            print(f"JDK {version}: {text}")
+            self.assertLessEqual(attach.mappings(c.pid, "flamed-agent"), 5)
+            self.assertTrue(proc.alive(c.pid))
+
+    def test_8(self):
+        self.check(8)
+
+    def test_11(self):
+        self.check(11)
+
+    def test_21(self):
+        self.check(21)
+
+    def test_26(self):
+        self.check(26)
+
+    def test_8_while_code_comes_and_goes(self):
+        """A third of a thousand attaches; the rest is Churn.test_many_attaches with FLAMED_ATTACHES."""
+        classes = jvm.Classes()
+        classes.compile("ChurnBody000000.java", "Churn.java")
+        with bundle.Container("", classes.folder, "-Xmx128m", "-XX:ReservedCodeCacheSize=16m", "-cp", "/work", "Churn", "20", "10",
+                              root=jdkroot.root(8), executable=jdkroot.java(8)) as c:
+            test_attach.attach_often(self, c.pid, int(os.environ.get("FLAMED_ATTACHES", "999")) // 3)
+
+
+class Restarts(unittest.TestCase):
+    def test_flamed_is_killed_while_it_is_attached(self):
+        """20 times: the same copy of the agent each time, and no memory of ours stays mapped."""
+        classes = jvm.Classes()
+        classes.compile("ChurnBody000000.java", "Churn.java")
+        for version in (17, 25):
+            with self.subTest(jdk=version), jvm.Jvm(paths.jdk(version), "-Xmx128m", "-XX:ReservedCodeCacheSize=16m", "-cp",
+                                                    classes.folder, "Churn", "20", "10") as j:
+                for number in range(20):
+                    holding = attach.Holding(j.pid)
+                    self.assertTrue(holding.done, number)
+                    holding.kill()
+                    self.assertTrue(proc.alive(j.pid), number)
+                self.assertLessEqual(attach.mappings(j.pid, "flamed-agent"), 5)
+                proc.wait_until(lambda: attach.mappings(j.pid, "flamed-stream") == 0, 7, "the last lease is over")
+
+
+class Stopped(test_attacks.Fake):
+    def test_the_helper_is_stopped(self):
+        """By its own user, who is the JVM's: nobody waits for ever, and it is ended at its deadline."""
+        c = self.container("stop")
+        began = time.monotonic()
+        found = attach.attach(c.pid)
+        self.assertEqual(self.tried(c)["stop"], "ok", c.output())
+        self.assertFalse(found.done, found.text)
+        self.assertEqual(found["step"], "killed", found.text)
+        self.assertLess(time.monotonic() - began, 35)
+        proc.wait_until(lambda: attach.helpers() == [], 2, "the helper is gone")
+
+    def test_never_an_answer(self):
+        c = self.container("never")
+        began = time.monotonic()
+        found = attach.attach(c.pid)
+        self.assertFalse(found.done, found.text)
+        self.assertEqual(found["step"], "reply", found.text)
+        self.assertLess(time.monotonic() - began, 35)
+
+
+class Elsewhere(unittest.TestCase):
+    def test_it_loads_in_musl(self):
+        """The agent by the loader of another C library."""
+        paths.need("musl-gcc")
+        source = """
+            #include <dlfcn.h>
+            #include <stdio.h>
+            int main(int argc, char **argv)
+            {
+                void *so = argc == 2 ? dlopen(argv[1], RTLD_NOW) : 0;
+                int (*attach)(void *, char *, void *) = so ? (int (*)(void *, char *, void *))dlsym(so, "Agent_OnAttach") : 0;
+                if (!attach) { puts(dlerror()); return 1; }
+                printf("%d\\n", attach(0, 0, 0)); /* without flamed's file it does nothing */
+                return 0;
+            }
+        """
+        classes = jvm.Classes()
+        path = classes.folder + "/load.c"
+        with open(path, "w", encoding="ascii") as f:
+            f.write(source)
+        subprocess.run(["musl-gcc", "-o", classes.folder + "/load", path], check=True)
+        result = subprocess.run([classes.folder + "/load", paths.program("libflamed-agent.so")], capture_output=True, text=True)
+        self.assertEqual((result.returncode, result.stdout.strip()), (0, "0"), result.stdout + result.stderr)

@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a container may do to whoever attaches to it: the attacks of docs/threat-model.md, each by a program that does its
+worst (native/fakejvm.c), attached to by the real flamed-broker."""
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+import unittest
+
+from harness import attach, bundle, jvm, native, paths, proc
+from harness.daemon import Daemon
+
+# All that flamed-attach may hold while the container can look: nothing, its pipe, its memory files, the target's status.
+HARMLESS = re.compile(r"^(/dev/null|pipe:\[\d+\]|socket:\[\d+\]|/memfd:flamed-[a-z-]+ \(deleted\)|/proc/\d+/status|)$")
+USER_NAMESPACES = (True, False)
+TRACER = ("CAP_SYS_PTRACE", "CAP_DAC_OVERRIDE", "CAP_KILL")
+
+
+class Fake(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        bundle.need_runc()
+        cls.classes = jvm.Classes()
+        shutil.copy(native.build("fakejvm"), cls.classes.folder)
+        shutil.copy("/usr/bin/env", cls.classes.folder + "/libjvm.so")
+
+    def container(self, mode: str, **options) -> bundle.Container:
+        c = bundle.Container(paths.jdk(17), self.classes.folder, "/work/libjvm.so", mode, executable="/work/fakejvm", **options)
+        self.addCleanup(c.stop)
+        return c
+
+    def attach(self, mode: str, **options) -> tuple[attach.Outcome, dict[str, str], bundle.Container]:
+        """What came of it, and what the container says of its attempts."""
+        c = self.container(mode, **options)
+        began = time.monotonic()
+        found = attach.attach(c.pid)
+        self.assertLess(time.monotonic() - began, 10, found.text)
+        proc.wait_until(lambda: attach.helpers() == [], 2, "the helper is gone")
+        return found, self.tried(c), c
+
+    def tried(self, c: bundle.Container) -> dict[str, str]:
+        return dict(line.split(": ", 1) for line in c.output().splitlines() if ": " in line)
+
+    def stolen(self, tried: dict[str, str]) -> None:
+        """Nothing of what the container could take is worth anything."""
+        held = [value for key, value in tried.items() if key.startswith("fd ")]
+        self.assertEqual([value for value in held if not HARMLESS.match(value)], [], tried)
+        self.assertIn(tried.get("root"), ("own", "EACCES", "EPERM"), tried)
+        self.assertIn(tried.get("cwd", "own"), ("own",), tried)
+        self.assertIn(tried.get("environ bytes", "0"), ("0",), tried)
+        for key in ("agent-write", "agent-cut", "stream-cut-cut", "exe-write", "exe-cut"):
+            self.assertNotEqual(tried.get(key), "ok", tried)
+
+
+class Attacks(Fake):
+    def test_thief(self):
+        """Its user's processes look into the helper while it waits: descriptors, root, memory, environment, agent."""
+        for user_namespace in USER_NAMESPACES:
+            with self.subTest(user_namespace=user_namespace):
+                found, tried, _ = self.attach("steal", user_namespace=user_namespace)
+                self.assertTrue(found.done, found.text)
+                self.assertEqual(tried["fds"], "ok", "it had to be dumpable for the JVM, too")
+                self.stolen(tried)
+                self.assertEqual(tried["root"], "own")
+
+    def test_the_helper_is_nobody(self):
+        """Its ids, groups, capabilities, session and files, as the container sees them."""
+        _, tried, c = self.attach("steal", uid=103, user_namespace=False)
+        status = dict(line[len("status> "):].split(":\t", 1) for line in c.output().splitlines()
+                      if line.startswith("status> ") and ":\t" in line)
+        self.assertEqual(status["Uid"].split(), ["103"] * 4)
+        self.assertEqual(status["Gid"].split(), ["103"] * 4)
+        self.assertEqual(status["Groups"].strip(), "")
+        for kind in ("CapInh", "CapPrm", "CapEff", "CapAmb"):
+            self.assertEqual(int(status[kind], 16), 0, kind)
+        self.assertEqual(status["NoNewPrivs"], "1")
+        self.assertEqual(status["Seccomp"], "2")
+        self.assertEqual(status["Umask"], "0077")
+        self.assertEqual(tried["fd 0"], "/dev/null")
+        self.assertEqual(tried["fd 1"], "/dev/null")
+
+    def test_root_that_may_trace(self):
+        """Container root with CAP_SYS_PTRACE: without a user namespace it reaches the helper, and finds nothing."""
+        for user_namespace in USER_NAMESPACES:
+            with self.subTest(user_namespace=user_namespace):
+                _, tried, c = self.attach("steal", uid=0, capabilities=TRACER, user_namespace=user_namespace)
+                self.assertTrue(tried, c.output())
+                self.stolen(tried)
+
+    def test_the_program_is_overwritten(self):
+        """CVE-2019-5736: by a descriptor kept of /proc/HELPER/exe, when nobody executes it any more."""
+        for uid, capabilities in ((103, ()), (0, TRACER)):
+            with self.subTest(uid=uid):
+                c = self.container("overwrite", uid=uid, capabilities=capabilities, user_namespace=False)
+                self.assertTrue(attach.attach(c.pid).done)
+                proc.wait_until(lambda: "late-exe" in c.output(), 12, "it tried")
+                tried = self.tried(c)
+                self.assertEqual(tried["exe-path"], "ok", tried)
+                self.assertNotEqual(tried.get("late-exe-write"), "ok", tried)
+                self.assertNotEqual(tried.get("late-exe-cut"), "ok", tried)
+                self.assertTrue(attach.attach(c.pid).done, "the program is as it was")
+
+    def test_garbage_without_end(self):
+        """The memory is filled with nonsense, and written on when it is read: bounded, refused, nobody dies."""
+        found, tried, _ = self.attach("fill")
+        self.assertEqual(tried["stream"], "ok", tried)
+        self.assertEqual(tried["filled-past"], "EPERM", tried)
+        self.assertLess(int(tried["filled"]), 32 << 20)
+        self.assertEqual((tried["grow"], tried["shrink"]), ("EPERM", "EPERM"))
+        self.assertEqual(found["poll"], "-74", found.text)
+        self.assertIn("not what the agent writes", found["problem"])
+
+    def test_an_answer_without_end(self):
+        found, tried, _ = self.attach("endless")
+        self.assertFalse(found.done, found.text)
+        self.assertLess(len(found["error"]), 400)
+
+    def test_it_ends_at_each_step(self):
+        for mode in ("die-signal", "die-accept", "die-request", "die-reply"):
+            with self.subTest(mode=mode):
+                found, _, _ = self.attach(mode)
+                self.assertFalse(found.done, found.text)
+                self.assertNotEqual(found["error"], "", found.text)
+
+    def test_the_container_is_killed_meanwhile(self):
+        c = self.container("never")
+        with subprocess.Popen([*attach.programs(), str(c.pid), "load"], stdout=subprocess.PIPE, text=True) as probe:
+            proc.wait_until(lambda: "helper: " in c.output(), 5, "the helper waits")
+            subprocess.run(c.runc("kill", c.name, "KILL"), check=True)
+            text, _ = probe.communicate(timeout=8)
+        self.assertIn("step: killed", text)
+        proc.wait_until(lambda: attach.helpers() == [], 2, "the helper is gone")
+
+    def test_the_helper_is_killed(self):
+        found, tried, _ = self.attach("kill")
+        self.assertEqual(tried["kill"], "ok")
+        self.assertEqual(found["step"], "killed", found.text)
+
+    def test_the_pid_is_another_process(self):
+        """Forced reuse: what was found was another process; the new one of this pid is not touched."""
+        classes = jvm.Classes()
+        classes.compile("Idle.java")
+        java = [paths.jdk(17) + "/bin/java", "-Xmx32m", "-cp", classes.folder, "Idle", "1"]
+        script = """
+            "$@" >/dev/null & first=$!
+            start=$(cut -d' ' -f22 /proc/$first/stat)
+            kill -9 $first; wait $first
+            i=0; sleep 0.1
+            while [ $i -lt 20 ]; do
+                echo $((first - 1)) >/proc/sys/kernel/ns_last_pid
+                "$@" >/dev/null & second=$!
+                [ $second = $first ] && break
+                kill -9 $second; wait $second; i=$((i + 1))
+            done
+            sleep 1
+            echo "reused: $([ $second = $first ] && echo yes)"
+            $PROBE $second load 0 start=$start
+            kill -0 $second && echo alive: yes
+            ls -a /tmp | grep -c "java_pid$second\\$" | sed 's/^/sockets: /'
+            kill -9 $second
+        """
+        result = subprocess.run(["unshare", "-mpf", "--mount-proc", "--kill-child", "sh", "-c", script, "sh", *java],
+                                env=dict(os.environ, PROBE=" ".join(attach.programs())), capture_output=True, text=True, timeout=60)
+        found = attach.Outcome.of(result.stdout + result.stderr)
+        if found["reused"] != "yes":
+            self.skipTest(f"the pid could not be had again: {found.text[-500:]}")
+        self.assertEqual(found["attach"], "1", found.text) # PROC_GONE
+        self.assertEqual(found["alive"], "yes", found.text)
+        self.assertEqual(found["sockets"], "0", found.text)
+
+
+class Maps(unittest.TestCase):
+    def test_more_mappings_than_anyone_needs(self):
+        """65,000 of them with long names: read with a limit, and what burns is still named."""
+        classes = jvm.Classes()
+        name = os.path.join(classes.folder, "x" * 200)
+        with open(name, "wb") as f:
+            f.write(bytes(4096))
+        program = native.build("manymaps")
+        with Daemon() as daemon, jvm.Jvm("", name, executable=program, start="") as j:
+            line = j.process.stdout.readline()
+            self.assertGreater(int(line.split()[1]), 30000, line)
+            began = time.monotonic()
+            profile = daemon.profile(pid=j.pid, seconds=2)
+            self.assertLess(time.monotonic() - began, 2 + 5)
+            self.assertGreater(profile.share(profile.stacks, lambda s: "burn_here" in s.names), 0.9, profile.describe())
+
+
+class Launcher(unittest.TestCase):
+    def test_it_is_started_again(self):
+        """flamed-launcher is killed: the next attach but one works, without a restart of anything else."""
+        classes = jvm.Classes()
+        classes.compile("Idle.java")
+        with Daemon() as daemon, jvm.Jvm(paths.jdk(17), "-Xmx32m", "-cp", classes.folder, "Idle", "1") as j:
+            def launchers() -> list[int]:
+                return [p for p in proc.descendants(daemon.process.pid) if proc.read(f"/proc/{p}/comm").strip() == "flamed-launcher"]
+
+            def works() -> bool:
+                return daemon.get(f"/api/v1/jvms/{j.pid}/perf-map", symbols="agent").status == 200
+
+            proc.wait_until(works, 15, "an attach", interval=1.1)
+            broker = daemon.processes()["flamed-broker"]
+            worker = next(p for p in launchers() if int(proc.stat(p)[1]) in launchers())
+            os.kill(worker, signal.SIGKILL)
+            proc.wait_until(lambda: len(launchers()) == 2 and worker not in launchers(), 5, "it is there again")
+            proc.wait_until(works, 10, "an attach", interval=1.1)
+            self.assertLessEqual(set(broker) - {worker}, set(daemon.processes()["flamed-broker"]), "nothing else was started again")
+
+
+class Nowhere(unittest.TestCase):
+    def test_no_place_for_a_socket(self):
+        """No /tmp, or one that cannot be written: HotSpot's socket can be nowhere else. Told with the remedy, nothing is touched."""
+        bundle.need_runc()
+        spin = jvm.make_spin()
+        for tmp in ("none", "read-only"):
+            with self.subTest(tmp=tmp), bundle.Container(paths.jdk(17), spin.folder, "-Xmx64m", "-cp", "/work", spin.main, tmp=tmp,
+                                                         user_namespace=False) as c:
+                found = attach.attach(c.pid)
+                self.assertFalse(found.done, found.text)
+                self.assertEqual(found["step"], "trigger", found.text)
+                self.assertIn("/tmp", found["remedy"])
+                self.assertTrue(proc.alive(c.pid))
+                self.assertNotIn("Full thread dump", c.output())
+
+
+class ByMemory(unittest.TestCase):
+    """Where memory files may not be executed (vm.memfd_noexec=2): the helper comes from a file system that is nowhere."""
+
+    def test_memory_files_may_not_be_executed(self):
+        if not os.path.exists("/proc/sys/vm/memfd_noexec"):
+            self.skipTest("this kernel has no vm.memfd_noexec")
+        classes = jvm.Classes()
+        classes.compile("Idle.java")
+        for version in (17, 25):
+            with self.subTest(jdk=version):
+                java = [paths.jdk(version) + "/bin/java", "-Xmx32m", "-cp", classes.folder, "Idle", "1"]
+                script = """
+                    echo 2 >/proc/sys/vm/memfd_noexec && cat /proc/sys/vm/memfd_noexec | sed 's/^/level: /'
+                    "$@" >/dev/null & sleep 1.5
+                    $PROBE $! load
+                    kill -0 $! && echo alive: yes
+                    kill -9 $!
+                """
+                result = subprocess.run(["unshare", "-mpf", "--mount-proc", "--kill-child", "sh", "-c", script, "sh", *java],
+                                        env=dict(os.environ, PROBE=" ".join(attach.programs())), capture_output=True, text=True,
+                                        timeout=60)
+                found = attach.Outcome.of(result.stdout + result.stderr)
+                if found["level"] != "2":
+                    self.skipTest(f"vm.memfd_noexec cannot be set here: {found.text[-300:]}")
+                self.assertTrue(found.done, found.text[-2000:])
+                self.assertGreater(found.number("methods"), 5)
+                self.assertEqual(found["alive"], "yes", found.text)
