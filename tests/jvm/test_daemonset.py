@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""flamed in a container of its own, with what docs/container/daemonset.yaml asks for and no more, profiles a JVM in
+another container, named from its memory, and loads the agent into it."""
+import json
+import os
+import shutil
+import sys
+import tempfile
+import unittest
+
+from harness import bundle, jvm, paths
+from harness.daemon import Daemon
+
+DAEMONSET = os.path.join(paths.TREE, "docs/container/daemonset.yaml")
+RUN_BUNDLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "harness/run_bundle.py")
+
+
+def read_daemonset() -> dict:
+    try:
+        import yaml
+    except ImportError:
+        raise unittest.SkipTest("no python3-yaml on this machine") from None
+    with open(DAEMONSET, encoding="utf-8") as f:
+        return yaml.safe_load(f)["spec"]["template"]["spec"]
+
+
+def bind(source: str, destination: str, *options: str) -> dict:
+    return {"destination": destination, "type": "bind", "source": source, "options": ["rbind", "nosuid", "nodev", *options]}
+
+
+def write_bundle(folder: str, pod: dict) -> None:
+    """The pod's one container for runc. Its root holds the host's programs, read-only, in place of an image's."""
+    container = pod["containers"][0]
+    security = container["securityContext"]
+    rootfs = os.path.join(folder, "rootfs")
+    shared = ["/usr", "/etc", paths.BUILD]
+    volumes = {v["name"]: os.path.join(folder, v["name"]) for v in pod["volumes"]}
+    mounted = [m["mountPath"] for m in container["volumeMounts"]]
+    for name in (*shared, "/proc", "/sys", "/dev", "/tmp", *mounted):
+        os.makedirs(rootfs + name, exist_ok=True)
+    for source in volumes.values():
+        os.mkdir(source, 0o755)
+    for name in ("bin", "sbin", "lib", "lib64"):
+        os.symlink("usr/" + name, os.path.join(rootfs, name))
+    namespaces = ["mount", "ipc", "uts", "cgroup", *(["pid"] if not pod["hostPID"] else []),
+                  *(["network"] if not pod["hostNetwork"] else [])]
+    capabilities = ["CAP_" + name for name in security["capabilities"]["add"]]
+    config = {
+        "ociVersion": "1.0.2", "root": {"path": "rootfs", "readonly": security["readOnlyRootFilesystem"]},
+        "process": {
+            "terminal": False, "user": {"uid": security["runAsUser"], "gid": 0}, "cwd": "/", "env": ["PATH=/usr/bin:/usr/sbin"],
+            "noNewPrivileges": not security["allowPrivilegeEscalation"],
+            "capabilities": {kind: capabilities for kind in ("bounding", "effective", "permitted")},
+            "args": [],
+        },
+        "mounts": [
+            {"destination": "/proc", "type": "proc", "source": "proc", "options": ["nosuid", "noexec", "nodev"]},
+            {"destination": "/dev", "type": "tmpfs", "source": "tmpfs", "options": ["nosuid", "mode=755", "size=65536k"]},
+            bind("/sys", "/sys", "ro", "noexec"),
+            bind("/tmp", "/tmp", "rw"), # where the harness has its socket and store
+            *(bind(name, name, "ro") for name in shared),
+            *(bind(volumes[m["name"]], m["mountPath"], "rw") for m in container["volumeMounts"]),
+        ],
+        "linux": {
+            "namespaces": [{"type": kind} for kind in namespaces],
+            "resources": {"devices": [{"allow": False, "access": "rwm"}]},
+            "maskedPaths": ["/proc/kcore", "/proc/keys", "/proc/timer_list", "/proc/sched_debug", "/proc/scsi"],
+            "readonlyPaths": ["/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"],
+        },
+    }
+    with open(os.path.join(folder, "config.json"), "w", encoding="utf-8") as f:
+        json.dump(config, f)
+
+
+class DaemonSet(unittest.TestCase):
+    def test_it_profiles_another_container(self):
+        bundle.need_runc()
+        pod, home, spin = read_daemonset(), paths.jdk(17), jvm.make_spin()
+        arguments = [*jvm.spin_options(spin), "-Xmx64m", "-cp", "/work", spin.main]
+        folder = tempfile.mkdtemp(prefix="flamed-daemonset.")
+        self.addCleanup(shutil.rmtree, folder, ignore_errors=True)
+        write_bundle(folder, pod)
+        with bundle.Container(home, spin.folder, *arguments) as target, \
+                Daemon(wrap=[sys.executable, RUN_BUNDLE, folder]) as daemon:
+            self.assertEqual(daemon.get("/readyz").json()["problems"], [])
+            profile = daemon.profile(pid=target.pid, seconds=3, hz=199)
+            stacks = profile.of_thread("spinner")
+            self.assertGreater(len(stacks), 0, profile.describe())
+            named = profile.share(stacks, lambda s: spin.method in s.names and "java.lang.Thread.run" in s.names)
+            self.assertGreaterEqual(named, 0.95, profile.describe(stacks))
+            told = daemon.get(f"/api/v1/jvms/{target.pid}/perf-map", symbols="agent")
+            self.assertEqual(told.status, 200, told)
+            self.assertIn(spin.method, told.text)
+
+
+if __name__ == "__main__":
+    unittest.main()
