@@ -23,8 +23,8 @@ struct thread_names {
     struct word_cache index;     /* host tid -> entries */
     struct thread_entry *entries;
     size_t count, cap;
-    uint64_t list_ns;  /* when the list may be read again */
-    uint64_t known_ns; /* until when what was read of it is trusted */
+    uint64_t list_ns; /* when the list may be read again */
+    uint64_t read_ns; /* when it was read last; 0: never */
 };
 
 int thread_names_new(struct frame_table *frames, struct thread_names **ret)
@@ -75,7 +75,7 @@ static void read_list(struct thread_names *t, struct hotspot_vm *vm, uint64_t no
     hotspot_vm_threads(vm, add_listed, t);
     took_ns = clock_monotonic_ns() - began_ns;
     t->list_ns = now_ns + MAX(THREADS_LIST_MIN_NS, took_ns * THREADS_REST);
-    t->known_ns = now_ns + THREADS_TRUST_NS;
+    t->read_ns = now_ns;
 }
 
 /* The innermost id of @host_tid; 0 when it is gone or another process's by now. */
@@ -116,18 +116,26 @@ static struct thread_entry *entry_for(struct thread_names *t, int32_t host_tid)
     return &t->entries[at];
 }
 
-/* A name out of the list as it was read for another thread, where it fits what the kernel says: its
- * beginning, or nothing but the program's name (JDK 8, and the main thread). */
+/* How long a name out of the list is trusted, where that is the kernel's name for it. */
+static uint64_t trust_ns(const struct thread_names *t, uint32_t name, const char *comm)
+{
+    struct span text = frame_table_get_string(t->frames, name);
+
+    return comm[0] && span_starts_with(text, comm) ? THREADS_AGREED_NS : THREADS_TRUST_NS;
+}
+
+/* A name out of the list as it was read for another thread, where it agrees with the kernel's, or
+ * the kernel has nothing but the program's name (JDK 8, and the main thread). */
 static bool is_listed(const struct thread_names *t, int32_t ns_tid, const char *comm,
                       uint64_t now_ns, uint32_t *ret)
 {
+    uint64_t trust;
     uint32_t name;
 
-    if (now_ns >= t->known_ns || ns_tid <= 0 ||
-        !word_cache_get(&t->by_ns_tid, (uint64_t)ns_tid, &name))
+    if (!t->read_ns || ns_tid <= 0 || !word_cache_get(&t->by_ns_tid, (uint64_t)ns_tid, &name))
         return false;
-    if (!span_starts_with(frame_table_get_string(t->frames, name), comm) &&
-        strcmp(comm, "java") != 0)
+    trust = trust_ns(t, name, comm);
+    if (now_ns >= t->read_ns + trust || (trust != THREADS_AGREED_NS && strcmp(comm, "java") != 0))
         return false;
     *ret = name;
     return true;
@@ -158,7 +166,7 @@ uint32_t thread_names_get(struct thread_names *t, struct hotspot_vm *vm, int pro
     else
         e->until_ns = now_ns + THREADS_TRUST_NS;
     if (name)
-        e->until_ns = MAX(e->until_ns, t->known_ns);
+        e->until_ns = MAX(e->until_ns, t->read_ns + trust_ns(t, name, comm));
     e->missed = !name;
     if (name || !e->name || strncmp(e->comm, comm, sizeof(e->comm)) != 0)
         e->name = name; /* a thread that just ended keeps its name for its last samples */

@@ -11,6 +11,8 @@
 
 #define THREADS_LIST_MIN_NS (250 * NSEC_PER_MSEC) /* between two readings of the VM's list */
 #define THREADS_TRUST_NS (5 * NSEC_PER_SEC)       /* how long a name is not looked up again */
+/* The same where the kernel's name agrees with it: a thread that renames itself changes both. */
+#define THREADS_AGREED_NS (60 * NSEC_PER_SEC)
 
 struct thread_names;
 
