@@ -3,9 +3,13 @@
 
 #include "base/steady.h"
 
+#include <malloc.h>
 #include <pthread.h>
 
 #define KEEPER_RETAIN_NS (60 * NSEC_PER_SEC)
+/* So often what the process has freed goes back to the system: long-lived names among short-lived
+ * profiles would else keep the largest heap that there ever was. */
+#define KEEPER_TRIM_NS (60 * NSEC_PER_SEC)
 
 struct kept {
     struct kept *next;
@@ -66,7 +70,7 @@ static void *keeper_main(void *arg)
 {
     struct keeper *k = arg;
     struct steady clock = { 0 };
-    uint64_t retained_ns = 0;
+    uint64_t retained_ns = 0, trimmed_ns = 0;
 
     pthread_setname_np(pthread_self(), "flamed-keeper");
     pthread_mutex_lock(&k->lock);
@@ -81,6 +85,10 @@ static void *keeper_main(void *arg)
             store_put_history(k->store, item->schedule, item->history, NULL);
         else if (item)
             keep(k, item);
+        if (now - trimmed_ns >= KEEPER_TRIM_NS) {
+            malloc_trim(0);
+            trimmed_ns = now;
+        }
         if (k->store && ((item && item->profile) || now - retained_ns >= KEEPER_RETAIN_NS)) {
             store_retain(k->store, steady_now(&clock, now, clock_realtime_ns()), NULL);
             retained_ns = now;

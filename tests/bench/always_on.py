@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What flamed costs while nobody asks it anything: CPU time and memory of all its processes, and the time in the kernel's
 interrupt for its samples, beside so many JVMs (--jvms) with so many threads in each (--threads) at a rate (--hz). Lists
-are separated by commas; each rate is measured on the same JVMs. Together the JVMs use --load of the machine's CPUs."""
+are separated by commas; each rate is measured on the same JVMs; 0 JVMs tell
+what the rest of the machine costs. Together the JVMs use --load of the machine's CPUs."""
 import os
 import time
 
@@ -47,7 +48,7 @@ def main() -> None:
     print("JVMs threads   Hz | CPU %  in the kernel %  us a sample | MiB | load % | lost")
     for count in (int(word) for word in options.jvms.split(",")):
         for threads in (int(word) for word in options.threads.split(",")):
-            each = 100 * options.load * (os.cpu_count() or 1) / count
+            each = 100 * options.load * (os.cpu_count() or 1) / max(count, 1)
             running: list[jvm.Jvm] = []
             try:
                 for _ in range(count):
