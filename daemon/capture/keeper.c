@@ -7,9 +7,9 @@
 #include <pthread.h>
 
 #define KEEPER_RETAIN_NS (60 * NSEC_PER_SEC)
-/* So often what the process has freed goes back to the system: long-lived names among short-lived
- * profiles would else keep the largest heap that there ever was. */
-#define KEEPER_TRIM_NS (60 * NSEC_PER_SEC)
+/* So often, at most, what the process has freed goes back to the system: long-lived names among
+ * short-lived profiles would else keep the largest heap that there ever was. */
+#define KEEPER_TRIM_NS (10 * NSEC_PER_SEC)
 
 struct kept {
     struct kept *next;
