@@ -32,6 +32,16 @@ export function openTimeline(json) {
     };
 }
 
+// The answer of ?by=jvm-category as a map from pid to the same; those of @pids without a sample are empty.
+export function openTimelines(json, pids) {
+    const lines = new Map(pids.map((pid) => [pid, []]));
+
+    for (const one of json.series)
+        if (lines.has(one.pid))
+            lines.get(one.pid).push(one);
+    return new Map([...lines].map(([pid, series]) => [pid, openTimeline({ ...json, series })]));
+}
+
 // CPUs in use, of so many samples in a bucket.
 export function cpusOf(timeline, samples) {
     return timeline.hz ? samples / timeline.hz / (timeline.bucketMs / 1000) : 0;

@@ -2,7 +2,7 @@
 // The node: all its JVMs in a table that sorts, filters as one types, and follows what happens.
 
 import { getJson, isAbort, repeat } from "./api.js";
-import { openTimeline } from "./categories.js";
+import { openTimelines } from "./categories.js";
 import { element, setText } from "./dom.js";
 import { formatAgo, formatBytes, formatCount, plural } from "./format.js";
 import { shortMain } from "./names.js";
@@ -15,7 +15,7 @@ const LIST_SECONDS = 2;
 const SPARK_SECONDS = 5;
 const SPARK_SPAN = "-5m";
 const SPARK_BUCKETS = 48;
-const SPARKS_AT_ONCE = 4;
+const SPARKS_MAX = 200; // rows in sight; flamed takes 256 pids
 const ROWS_FIRST = 200; // rows made before somebody asks for all
 const NAME_SHOWN_MAX = 300; // characters; the rest is beyond every screen
 
@@ -288,24 +288,21 @@ export class NodeView {
     }
 
     async loadSparks(signal) {
-        const rows = [...this.visible];
-        let next = 0;
-        const worker = async () => {
-            while (next < rows.length) {
-                const row = rows[next++];
+        const rows = [...this.visible].slice(0, SPARKS_MAX);
+        const pids = rows.map(({ jvm }) => jvm.pid);
 
-                row.spark = openTimeline(await getJson("api/v1/timeline", {
-                    pid: row.jvm.pid, from: SPARK_SPAN, buckets: SPARK_BUCKETS, by: "category",
-                }, signal));
-            }
-        };
-
+        if (!rows.length)
+            return;
         this.sparksRunning = true;
         try {
-            await Promise.all(Array.from({ length: SPARKS_AT_ONCE }, worker));
+            const lines = openTimelines(await getJson("api/v1/timeline", {
+                pid: pids.join(), from: SPARK_SPAN, buckets: SPARK_BUCKETS, by: "jvm-category",
+            }, signal), pids);
+
+            rows.forEach((row, i) => { row.spark = lines.get(pids[i]); });
         } catch (error) {
             if (isAbort(error))
-                throw error; // a JVM that went, or no recorder: the cell stays as it is
+                throw error; // JVMs that went, or no recorder: the cells stay as they are
         } finally {
             this.sparksRunning = false;
         }

@@ -5,70 +5,126 @@
 #include "capture/recorder.h"
 
 #define TIMELINE_SERIES_MAX 64
+#define TIMELINE_JVMS_MAX 256 /* with their categories */
 /* So much more than the recorder may hold has to be asked for before stored captures are read:
  * what pages ask for each JVM every few seconds is answered from memory alone. */
 #define TIMELINE_SLACK_NS (60 * NSEC_PER_SEC)
 
 /* One line of it, counted by bucket. */
 struct series {
-    char name[256];
-    int32_t host_pid; /* 0: not of one process */
+    const char *name;     /* of the process, points into the profile's strings; NULL: not of one */
+    const char *category; /* literal; NULL: of all */
+    int32_t host_pid;
     uint64_t *samples;
     uint64_t total;
 };
 
-static struct series *series_of(struct series *list, size_t *count, const char *name,
-                                int32_t host_pid, size_t buckets)
+/* What the lines are told apart by, and the lines so far. */
+struct timeline {
+    bool by_jvm, by_category;
+    size_t buckets, count, max;
+    struct series *list; /* [max] */
+    uint64_t others;     /* samples for which there was no room */
+};
+
+static int timeline_init(struct timeline *t, const char *by, size_t buckets)
 {
-    for (size_t i = 0; i < *count; i++) {
-        if (list[i].host_pid == host_pid && strcmp(list[i].name, name) == 0)
-            return &list[i];
-    }
-    if (*count == TIMELINE_SERIES_MAX)
-        return NULL;
-    list[*count].samples = calloc(buckets, sizeof(uint64_t));
-    if (!list[*count].samples)
-        return NULL;
-    snprintf(list[*count].name, sizeof(list[*count].name), "%s", name);
-    list[*count].host_pid = host_pid;
-    return &list[(*count)++];
+    t->by_jvm = strcmp(by, "category") != 0;
+    t->by_category = strcmp(by, "jvm") != 0;
+    t->buckets = buckets;
+    t->max = t->by_jvm && t->by_category ? TIMELINE_JVMS_MAX * CATEGORY_COUNT : TIMELINE_SERIES_MAX;
+    t->list = calloc(t->max, sizeof(*t->list));
+    return t->list ? 0 : -ENOMEM;
 }
 
-static json_t *series_json(const struct series *s, size_t buckets, const char *key)
+static void timeline_deinit(struct timeline *t)
 {
-    json_t *samples = json_array();
+    for (size_t i = 0; i < t->count; i++)
+        free(t->list[i].samples);
+    free(t->list);
+}
+
+/* NULL: no room. */
+static struct series *series_of(struct timeline *t, const char *name, int32_t host_pid,
+                                const char *category)
+{
+    struct series *s;
+
+    for (size_t i = 0; i < t->count; i++) {
+        s = &t->list[i];
+        if (s->host_pid == host_pid && s->category == category &&
+            (!name || strcmp(s->name, name) == 0))
+            return s;
+    }
+    if (t->count == t->max)
+        return NULL;
+    s = &t->list[t->count];
+    s->samples = calloc(t->buckets, sizeof(uint64_t));
+    if (!s->samples)
+        return NULL;
+    s->name = name;
+    s->host_pid = host_pid;
+    s->category = category;
+    t->count++;
+    return s;
+}
+
+static json_t *series_json(const struct series *s, size_t buckets)
+{
+    json_t *samples = json_array(), *value;
 
     for (size_t i = 0; i < buckets; i++)
         json_array_append_new(samples, json_integer((json_int_t)s->samples[i]));
-    return json_pack("{s:s, s:o, s:I, s:o}", key, s->name, "pid",
-                     s->host_pid ? json_integer(s->host_pid) : json_null(), "total",
-                     (json_int_t)s->total, "samples", samples);
+    value = json_pack("{s:o, s:I, s:o}", "pid", s->name ? json_integer(s->host_pid) : json_null(),
+                      "total", (json_int_t)s->total, "samples", samples);
+    if (s->name)
+        json_object_set_new(value, "jvm", json_string(s->name));
+    if (s->category)
+        json_object_set_new(value, "category", json_string(s->category));
+    return value;
 }
 
-static void timeline_count(const struct profile *p, bool by_jvm, uint64_t from_ns, uint64_t to_ns,
-                           size_t buckets, struct series *list, size_t *count, uint64_t *others)
+/* The line of samples of @process in @category. @known: [processes * categories], what was found
+ * before. */
+static struct series *line_of(struct timeline *t, const struct profile *p, uint32_t process,
+                              size_t category, struct series **known)
 {
+    struct series **slot = &known[process * CATEGORY_COUNT + category];
+    const struct profile_process *of = &p->processes[process];
+
+    if (!*slot)
+        *slot = series_of(t, t->by_jvm ? intern_get(p->strings, of->name).p : NULL,
+                          t->by_jvm ? of->host_pid : 0,
+                          t->by_category ? CATEGORY_NAMES[category] : NULL);
+    return *slot;
+}
+
+/* 0 or -ENOMEM. */
+static int timeline_count(struct timeline *t, const struct profile *p, uint64_t from_ns,
+                          uint64_t to_ns)
+{
+    _cleanup_free_ struct series **known =
+        calloc(p->process_count * CATEGORY_COUNT + 1, sizeof(struct series *));
+
+    if (!known)
+        return -ENOMEM;
     for (size_t i = 0; i < p->sample_count; i++) {
         const struct profile_sample *s = &p->samples[i];
-        const struct profile_process *process = &p->processes[p->threads[s->thread].process];
         uint64_t at = p->start_realtime_ns + s->time_ns - p->start_ns;
-        size_t bucket =
-            (size_t)((double)(at - MIN(at, from_ns)) / (double)(to_ns - from_ns) * (double)buckets);
+        size_t bucket = (size_t)((double)(at - MIN(at, from_ns)) / (double)(to_ns - from_ns) *
+                                 (double)t->buckets);
         struct series *line =
-            by_jvm ? series_of(list, count, intern_get(p->strings, process->name).p,
-                               process->host_pid, buckets)
-                   : series_of(
-                         list, count,
-                         CATEGORY_NAMES[MIN(PROFILE_SAMPLE_CATEGORY(s->flags), CATEGORY_COUNT - 1)],
-                         0, buckets);
+            line_of(t, p, p->threads[s->thread].process,
+                    MIN(PROFILE_SAMPLE_CATEGORY(s->flags), CATEGORY_COUNT - 1), known);
 
         if (!line) {
-            *others += s->count;
+            t->others += s->count;
             continue;
         }
-        line->samples[MIN(bucket, buckets - 1)] += s->count;
+        line->samples[MIN(bucket, t->buckets - 1)] += s->count;
         line->total += s->count;
     }
+    return 0;
 }
 
 static json_t *timeline_json(const struct time_range *range, size_t buckets, double hz,
@@ -85,15 +141,13 @@ int backend_timeline(void *ctx, const struct target_selector *t, const struct ti
                      size_t buckets, const char *by, json_t **ret, struct error *err)
 {
     struct engine *e = ctx;
-    _cleanup_free_ struct series *list = calloc(TIMELINE_SERIES_MAX, sizeof(*list));
     struct time_range whole = *range;
     _cleanup_(profile_unrefp) struct profile *p = NULL;
-    bool by_jvm = strcmp(by, "jvm") == 0;
-    uint64_t others = 0, oldest_ns, now = clock_realtime_ns();
+    _cleanup_(timeline_deinit) struct timeline lines = { 0 };
+    uint64_t oldest_ns, now = clock_realtime_ns();
     double hz = e->recorder ? 1e9 / (double)e->recorder->period_ns : 0.0;
     unsigned sources = PAST_RECORDER;
-    json_t *series = json_array();
-    size_t count = 0;
+    json_t *series;
     int r;
 
     whole.to_ns = MIN(whole.to_ns, now);
@@ -102,20 +156,19 @@ int backend_timeline(void *ctx, const struct target_selector *t, const struct ti
     r = past_profile(e, t, &whole, "cpu", sources, &p, &oldest_ns, err);
     if (r == BACKEND_NOT_FOUND) /* nothing ran is an answer too */
         r = 0;
-    if (r == 0 && (!list || !series || whole.from_ns >= whole.to_ns))
+    if (r == 0 && whole.from_ns >= whole.to_ns)
         r = -ENOMEM;
-    if (r != 0) {
-        json_decref(series);
-        return r;
-    }
-    if (p) {
-        timeline_count(p, by_jvm, whole.from_ns, whole.to_ns, buckets, list, &count, &others);
+    if (r == 0)
+        r = timeline_init(&lines, by, buckets);
+    if (r == 0 && p) {
+        r = timeline_count(&lines, p, whole.from_ns, whole.to_ns);
         hz = 1e9 / (double)MAX(p->period, UINT64_C(1));
     }
-    for (size_t i = 0; i < count; i++) {
-        json_array_append_new(series, series_json(&list[i], buckets, by_jvm ? "jvm" : "category"));
-        free(list[i].samples);
-    }
-    *ret = timeline_json(&whole, buckets, hz, oldest_ns, series, others);
+    if (r != 0)
+        return r;
+    series = json_array();
+    for (size_t i = 0; i < lines.count; i++)
+        json_array_append_new(series, series_json(&lines.list[i], buckets));
+    *ret = timeline_json(&whole, buckets, hz, oldest_ns, series, lines.others);
     return *ret ? 0 : -ENOMEM;
 }

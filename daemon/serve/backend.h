@@ -112,7 +112,7 @@ struct api_backend {
     int (*past)(void *ctx, const struct target_selector *t, const struct time_range *range,
                 const char *event, bool stored, struct profile **ret, struct error *err);
     /* {"from":…,"to":…,"bucket_seconds":…,"series":[{"jvm"|"category":…,"pid":…,"samples":[…]}]}
-     * out of the flight recorder. @by: "jvm" or "category". */
+     * out of the flight recorder. @by: "jvm", "category" or "jvm-category" (both keys). */
     int (*timeline)(void *ctx, const struct target_selector *t, const struct time_range *range,
                     size_t buckets, const char *by, json_t **ret, struct error *err);
     /* {"schedules":[{"name":…,"match":…,"event":…,"hz":…,"every_seconds":…,…,"last_error":…}],

@@ -20,6 +20,7 @@ static const struct value_name NAMES_OF_STATES[] = {
 static const struct value_name NAMES_OF_LINES[] = {
     { "jvm", TIMELINE_BY_JVM },
     { "category", TIMELINE_BY_CATEGORY },
+    { "jvm-category", TIMELINE_BY_JVM_CATEGORY },
 };
 
 static const struct value_name NAMES_OF_DIFFS[] = {
@@ -135,7 +136,7 @@ static const struct param PARAMS[PARAM_COUNT] = {
                          .expects = "the name of a schedule, as /api/v1/schedules prints it" },
     [PARAM_BUCKETS] = { "buckets", NUMBER_OF(buckets, 1, 2000),
                         .expects = "the number of buckets, from 1 to 2000" },
-    [PARAM_BY] = { "by", NAME_OF(by, NAMES_OF_LINES), .expects = "jvm or category" },
+    [PARAM_BY] = { "by", NAME_OF(by, NAMES_OF_LINES), .expects = "jvm, category or jvm-category" },
     [PARAM_A] = { "a", WORD_OF(a), .expects = EXPECTS_SIDE },
     [PARAM_B] = { "b", WORD_OF(b), .expects = EXPECTS_SIDE },
     [PARAM_NORMALIZE] = { "normalize", BOOL_OF(absolute), .negate = true,

@@ -62,6 +62,9 @@ bool handle_query(struct request *req)
 
 bool handle_timeline(struct request *req)
 {
+    static const char *const BY[] = { [TIMELINE_BY_JVM] = "jvm",
+                                      [TIMELINE_BY_CATEGORY] = "category",
+                                      [TIMELINE_BY_JVM_CATEGORY] = "jvm-category" };
     const struct api_backend *be = &req->serve->be;
     const struct params *p = &req->params;
     struct time_range range = p->range;
@@ -83,8 +86,7 @@ bool handle_timeline(struct request *req)
         return true;
     }
     r = be->timeline(be->ctx, &p->target, &range,
-                     p->buckets ? p->buckets : TIMELINE_BUCKETS_DEFAULT,
-                     p->by == TIMELINE_BY_JVM ? "jvm" : "category", &value, &err);
+                     p->buckets ? p->buckets : TIMELINE_BUCKETS_DEFAULT, BY[p->by], &value, &err);
     if (r == 0 && json_array_size(json_object_get(value, "series")) == 0)
         r = explain_nothing(req, 0, &err);
     if (r != 0) {

@@ -197,6 +197,8 @@ static const struct {
     { "GET", "/api/v1/query?pid=1000&format=collapsed", NULL, NULL, 200,
       "text/plain; charset=utf-8", "leaf 1" },
     { "GET", "/api/v1/timeline", NULL, NULL, 200, "application/json", "\"seconds\": 600" },
+    { "GET", "/api/v1/timeline?from=-60s&buckets=3&by=jvm-category", NULL, NULL, 200,
+      "application/json", "\"by\": \"jvm-category\"" },
     { "GET", "/api/v1/timeline?from=-60s&buckets=3&by=category", NULL, NULL, 200,
       "application/json", "\"by\": \"category\"" },
     { "GET", "/api/v1/timeline?buckets=0", NULL, NULL, 400, NULL, "1 to 2000" },

@@ -220,19 +220,22 @@ export class FakeServer {
             return this.problem(response, 503, "the flight recorder is off", "start flamed with --recorder-hz 19");
         const { from, to } = this.range(params);
         const count = Number(params.get("buckets") || 100), seconds = (to - from) / 1000 / count;
-        const pid = Number(params.get("pid"));
-        const jvms = this.jvms.filter((j) => !pid || j.pid === pid);
+        const pids = (params.get("pid") || "").split(",").filter(Boolean).map(Number);
+        const jvms = this.jvms.filter((j) => !pids.length || pids.includes(j.pid));
+        const byJvm = params.get("by") === "jvm-category";
         const shares = [0.56, 0.07, 0.09, 0.11, 0.03, 0.06, 0.08];
-        const series = CATEGORIES.map((category, c) => {
+        const line = (category, c, of, pid) => {
             const samples = Array.from({ length: count }, (_, i) => {
                 const t = Math.floor((from / 1000 + i * seconds) / 4);
 
-                return jvms.slice(0, 20).reduce((sum, { pid: p, cpu_percent: cpu }) => sum + Math.round(cpu / 100 * 19 * seconds * shares[c] *
+                return of.slice(0, 20).reduce((sum, { pid: p, cpu_percent: cpu }) => sum + Math.round(cpu / 100 * 19 * seconds * shares[c] *
                     (0.6 + 0.6 * noise(p, category, t) + (t % 19 < 3 && c === 3 ? 1.5 : 0)) + noise(p, c, i) * 0.4), 0);
             });
 
-            return { category, pid: null, total: samples.reduce((a, b) => a + b, 0), samples };
-        });
+            return { category, pid, total: samples.reduce((sum, n) => sum + n, 0), samples };
+        };
+        const series = byJvm ? jvms.flatMap((j) => CATEGORIES.map((category, c) => line(category, c, [j], j.pid)))
+            : CATEGORIES.map((category, c) => line(category, c, jvms, null));
 
         return this.send(response, 200, { from: iso(from), to: iso(to), oldest: iso(Date.now() - 4 * 60 * 1000 - 12000),
             bucket_seconds: seconds, hz: 19, series, others: 0 });
