@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # cmake -D WEB=<web folder> -D OUT=<file.c> -P viewer.cmake
-# Puts the modules of web/ (modules.txt, in this order) into one classic script, script and style into
-# viewer.html, and the page into a C file in three pieces: up to @TITLE@, up to @DATA@, the rest.
+# Makes the pages that flamed answers with (render/pages.h). Of each, the modules of web/ that its list names, in
+# this order, become one classic script; script and style go into its html, and the page into a C file in three
+# pieces: up to @TITLE@, up to @DATA@, the rest.
 include(${CMAKE_CURRENT_LIST_DIR}/bundle.cmake)
 
 # 'sha256-<base64>' of a text, as a Content-Security-Policy names it.
@@ -28,34 +29,47 @@ function(csp_hash text ret)
     set(${ret} "sha256-${base64}=" PARENT_SCOPE)
 endfunction()
 
-bundle_script("${WEB}" modules.txt script)
-bundle_style("${WEB}" style viewer.css)
+# Appends the page @name, of web/@html, the modules of web/@list and style sheets (ARGN), to `code`.
+function(add_page name html list)
+    bundle_script("${WEB}" ${list} script)
+    bundle_style("${WEB}" style ${ARGN})
+    if(script MATCHES "</|<!--" OR style MATCHES "</")
+        message(FATAL_ERROR "${list}: script or style would end its own element")
+    endif()
+    csp_hash("${script}" script_hash)
+    csp_hash("${style}" style_hash)
+    read_text("${WEB}/${html}" page)
+    string(REPLACE "@SCRIPT_HASH@" "${script_hash}" page "${page}")
+    string(REPLACE "@STYLE_HASH@" "${style_hash}" page "${page}")
+    string(REPLACE "@STYLE@" "${style}" page "${page}")
+    string(REPLACE "@SCRIPT@" "${script}" page "${page}")
 
-if(script MATCHES "</|<!--" OR style MATCHES "</")
-    message(FATAL_ERROR "script or style would end its own element")
+    string(FIND "${page}" "@TITLE@" title_at)
+    string(FIND "${page}" "@DATA@" data_at)
+    if(title_at LESS 0 OR data_at LESS title_at)
+        message(FATAL_ERROR "${html} lacks @TITLE@ or @DATA@")
+    endif()
+    string(SUBSTRING "${page}" 0 ${title_at} head)
+    math(EXPR from "${title_at} + 7")
+    math(EXPR length "${data_at} - ${from}")
+    string(SUBSTRING "${page}" ${from} ${length} body)
+    math(EXPR from "${data_at} + 6")
+    string(SUBSTRING "${page}" ${from} -1 tail)
+    c_span(${name}_HEAD "${head}" head)
+    c_span(${name}_BODY "${body}" body)
+    c_span(${name}_TAIL "${tail}" tail)
+    set(code "${code}\n${head}\n${body}\n${tail}" PARENT_SCOPE)
+endfunction()
+
+set(code "")
+add_page(VIEWER viewer.html modules.txt viewer.css)
+add_page(HEATMAP viewer.html heatmap.txt viewer.css heatmap.css)
+add_page(DIFF viewer.html diff.txt viewer.css diffview.css)
+add_page(TREE tree.html tree.txt tree.css)
+
+bundle_script("${WEB}" svg.txt script)
+if(script MATCHES "]]>")
+    message(FATAL_ERROR "svg.js would end its own section")
 endif()
-
-csp_hash("${script}" script_hash)
-csp_hash("${style}" style_hash)
-read_text("${WEB}/viewer.html" page)
-string(REPLACE "@SCRIPT_HASH@" "${script_hash}" page "${page}")
-string(REPLACE "@STYLE_HASH@" "${style_hash}" page "${page}")
-string(REPLACE "@STYLE@" "${style}" page "${page}")
-string(REPLACE "@SCRIPT@" "${script}" page "${page}")
-
-string(FIND "${page}" "@TITLE@" title_at)
-string(FIND "${page}" "@DATA@" data_at)
-if(title_at LESS 0 OR data_at LESS title_at)
-    message(FATAL_ERROR "viewer.html lacks @TITLE@ or @DATA@")
-endif()
-string(SUBSTRING "${page}" 0 ${title_at} head)
-math(EXPR from "${title_at} + 7")
-math(EXPR length "${data_at} - ${from}")
-string(SUBSTRING "${page}" ${from} ${length} body)
-math(EXPR from "${data_at} + 6")
-string(SUBSTRING "${page}" ${from} -1 tail)
-
-c_span(VIEWER_HEAD "${head}" head)
-c_span(VIEWER_BODY "${body}" body)
-c_span(VIEWER_TAIL "${tail}" tail)
-file(WRITE "${OUT}" "/* Generated from web/ by cmake/viewer.cmake. */\n#include \"render/viewer.h\"\n\n${head}\n${body}\n${tail}")
+c_span(SVG_SCRIPT "${script}" script)
+file(WRITE "${OUT}" "/* Generated from web/ by cmake/viewer.cmake. */\n#include \"render/pages.h\"\n${code}\n${script}")

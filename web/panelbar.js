@@ -46,16 +46,16 @@ export class PanelBar {
             ...threads.map(({ name, samples }) => option(name, `${name} · ${formatShare(samples, quality.samples)}`)));
         this.weightButton.hidden = !values;
         this.switches.beside.hidden = !meta.isDiff;
-        this.switches.packages.hidden = Boolean(meta.isDiff);
+        this.switches.packages.hidden = Boolean(meta.isDiff || meta.widths);
         this.isDiff = meta.isDiff;
+        this.widths = meta.widths || (meta.isDiff ? ["Widths: after", "Widths: before"] : ["By samples", "By value"]);
     }
 
     showState(state) {
         for (const [name, button] of Object.entries(this.switches))
             button.setAttribute("aria-pressed", Boolean(state[name]));
         this.threadSelect.value = state.thread;
-        setText(this.weightButton, this.isDiff ? (state.weight === "value" ? "Widths: before" : "Widths: after")
-            : state.weight === "value" ? "By value" : "By samples");
+        setText(this.weightButton, this.widths[Number(state.weight === "value")]);
         if (this.isDiff)
             this.weightButton.hidden = state.beside;
     }

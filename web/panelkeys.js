@@ -14,7 +14,7 @@ const PANEL_KEYS = {
     r: (panel) => panel.toggle("reverse"),
     i: (panel) => panel.toggle("icicle"),
     t: (panel) => panel.toggle("table"),
-    p: (panel) => !panel.source.meta.isDiff && panel.toggle("packages"),
+    p: (panel) => !panel.source.meta.isDiff && !panel.source.meta.widths && panel.toggle("packages"),
     b: (panel) => panel.source.meta.isDiff && panel.toggle("beside"),
     v: (panel) => panel.source.values && panel.toggleWeight(),
     s: (panel) => withName(panel, (name) => panel.sandwich(name)),

@@ -15,6 +15,7 @@ struct diff_builder {
     struct diff *d;
     struct id_table keys; /* struct node_key: a node's index is its id + 1 */
     size_t nodes_cap;
+    bool reverse;
 };
 
 static int node_of(struct diff_builder *b, uint32_t parent, uint32_t name, uint32_t kind,
@@ -74,7 +75,8 @@ static int add_view(struct diff_builder *b, const struct view *v, bool is_b)
         uint32_t node = 0;
 
         for (uint32_t k = 0; k < row->n && r == 0; k++) {
-            const struct view_frame *f = &v->frames[v->stack[row->first + k]];
+            uint32_t at = row->first + (b->reverse ? row->n - 1 - k : k);
+            const struct view_frame *f = &v->frames[v->stack[at]];
 
             r = node_of(b, node, names[f->name], f->kind, &node);
         }
@@ -209,11 +211,11 @@ static int list_functions(struct diff *d, const struct view *a, const struct vie
     return r;
 }
 
-int diff_new(const struct view *a, const struct view *b, bool normalize, struct diff **ret,
-             struct error *err)
+int diff_new(const struct view *a, const struct view *b, const struct diff_opts *o,
+             struct diff **ret, struct error *err)
 {
     _cleanup_(diff_freep) struct diff *d = calloc(1, sizeof(*d));
-    struct diff_builder builder = { .d = d, .nodes_cap = 1024 };
+    struct diff_builder builder = { .d = d, .nodes_cap = 1024, .reverse = o->reverse };
     int r = -ENOMEM;
 
     if (!d)
@@ -233,7 +235,7 @@ int diff_new(const struct view *a, const struct view *b, bool normalize, struct 
     id_table_deinit(&builder.keys);
     if (r == 0) {
         add_up(d);
-        if (normalize && d->a && d->b)
+        if (!o->absolute && d->a && d->b)
             d->scale = (double)d->b / (double)d->a;
         r = link_children(d);
     }

@@ -37,9 +37,14 @@ struct diff {
     double scale;  /* of a, so that both weigh the same; 1 when not normalized */
 };
 
-/* @normalize: as if both had been sampled for as long, by weight. 0, -EFBIG or -ENOMEM. */
-int diff_new(const struct view *a, const struct view *b, bool normalize, struct diff **ret,
-             struct error *err);
+struct diff_opts {
+    bool absolute; /* as counted; else as if both had been sampled for as long, by weight */
+    bool reverse;  /* the tree begins at the leaves: nodes' own weights then have no meaning */
+};
+
+/* 0, -EFBIG or -ENOMEM. */
+int diff_new(const struct view *a, const struct view *b, const struct diff_opts *o,
+             struct diff **ret, struct error *err);
 struct diff *diff_free(struct diff *d);
 static inline void diff_freep(struct diff **d)
 {

@@ -18,6 +18,11 @@ struct view_key {
     uint32_t truncated; /* 1: "[truncated]" at the root */
 };
 
+/* Where the frames of a stack of the profile are in view->stack; n 0: not yet. */
+struct view_spelled {
+    uint32_t first, n;
+};
+
 struct view_counts {
     uint64_t samples, unknown, truncated;
 };
@@ -28,9 +33,10 @@ struct view_builder {
     struct id_table keys;       /* struct view_key */
     struct view_counts *counts; /* [keys.cap], by key id */
     size_t counts_cap;
-    struct id_table frames; /* struct view_frame */
-    uint32_t *frame_ids;    /* [p->frame_count]: id in frames + 1 */
-    uint32_t *key_first;    /* [keys.count]: row.first of the key's row, VIEW_NO_ROW: left out */
+    struct id_table frames;       /* struct view_frame */
+    uint32_t *frame_ids;          /* [p->frame_count]: id in frames + 1 */
+    struct view_spelled *spelled; /* [p->stack_count] */
+    uint32_t *key_first; /* [keys.count]: row.first of the key's row, VIEW_NO_ROW: left out */
     size_t stack_cap;
     struct buf text;
 };
@@ -90,12 +96,13 @@ static int view_mark(struct view_builder *b, enum frame_kind kind, struct span n
 
 /* ---- rows ---- */
 
-static int view_push(struct view_builder *b, uint32_t frame)
+/* Makes room for @n more frames. */
+static int view_reserve(struct view_builder *b, size_t n)
 {
     struct view *v = b->v;
 
-    if (v->stack_words == b->stack_cap) {
-        size_t cap = b->stack_cap ? b->stack_cap * 2 : 4096;
+    if (v->stack_words + n > b->stack_cap) {
+        size_t cap = MAX(MAX(b->stack_cap + b->stack_cap / 2, (size_t)4096), v->stack_words + n);
         uint32_t *stack = reallocarray(v->stack, cap, sizeof(*stack));
 
         if (!stack)
@@ -103,8 +110,16 @@ static int view_push(struct view_builder *b, uint32_t frame)
         v->stack = stack;
         b->stack_cap = cap;
     }
-    v->stack[v->stack_words++] = frame;
     return 0;
+}
+
+static int view_push(struct view_builder *b, uint32_t frame)
+{
+    int r = view_reserve(b, 1);
+
+    if (r == 0)
+        b->v->stack[b->v->stack_words++] = frame;
+    return r;
 }
 
 /* Process, thread and "[truncated]" frames of a row. */
@@ -141,7 +156,7 @@ static int view_push_roots(struct view_builder *b, const struct view_key *k)
 }
 
 /* The frames of a stack, root first; with a depth limit the middle becomes one "[...]". */
-static int view_push_stack(struct view_builder *b, uint32_t stack)
+static int view_spell_stack(struct view_builder *b, uint32_t stack)
 {
     const struct profile *p = b->p;
     size_t n = p->stacks[stack].depth, depth = b->v->opts.depth, cut_from = n, cut_to = n, first;
@@ -159,8 +174,9 @@ static int view_push_stack(struct view_builder *b, uint32_t stack)
             cut_to = n;
     }
     first = b->v->stack_words;
-    for (size_t i = 0; i < n && r == 0; i++)
-        r = view_push(b, 0);
+    r = view_reserve(b, n);
+    if (r == 0)
+        b->v->stack_words += n;
     for (size_t i = n; i > 0 && r == 0; i--) {
         r = view_frame_id(b, p->stacks[stack].frame, &id);
         b->v->stack[first + i - 1] = id;
@@ -173,6 +189,28 @@ static int view_push_stack(struct view_builder *b, uint32_t stack)
                 (n - cut_to) * sizeof(*b->v->stack));
         b->v->stack_words = first + cut_from + 1 + (n - cut_to);
     }
+    return r;
+}
+
+/* As view_spell_stack(), which is asked once for each stack: other threads have it too. */
+static int view_push_stack(struct view_builder *b, uint32_t stack)
+{
+    struct view_spelled *at = &b->spelled[stack];
+    struct view *v = b->v;
+    size_t first = v->stack_words;
+    int r;
+
+    if (at->n) {
+        r = view_reserve(b, at->n);
+        if (r == 0) {
+            memcpy(v->stack + first, v->stack + at->first, at->n * sizeof(*v->stack));
+            v->stack_words += at->n;
+        }
+        return r;
+    }
+    r = view_spell_stack(b, stack);
+    if (r == 0)
+        *at = (struct view_spelled){ (uint32_t)first, (uint32_t)(v->stack_words - first) };
     return r;
 }
 
@@ -361,6 +399,8 @@ static int view_make_row(struct view_builder *b, uint32_t id, struct frame_verdi
         r = r < 0 ? r : !r;
     }
     if (r <= 0) {
+        if (b->spelled[k->stack].first >= row->first)
+            b->spelled[k->stack].n = 0; /* its frames are gone again */
         v->stack_words = row->first;
         row->n = 0;
         return r;
@@ -428,7 +468,8 @@ int view_new(struct profile *p, const struct view_opts *o, struct view **ret, st
     id_table_init(&b.frames, sizeof(struct view_frame), UINT32_MAX / 2);
     buf_init(&b.text, (size_t)64 << 10);
     b.frame_ids = calloc(p->frame_count ? p->frame_count : 1, sizeof(*b.frame_ids));
-    if (b.frame_ids)
+    b.spelled = calloc(p->stack_count ? p->stack_count : 1, sizeof(*b.spelled));
+    if (b.frame_ids && b.spelled)
         r = intern_new(VIEW_STRING_BYTES_MAX, &v->strings);
     if (r == 0 && o->exact)
         r = view_new_sample_rows(v);
@@ -442,6 +483,7 @@ int view_new(struct profile *p, const struct view_opts *o, struct view **ret, st
     id_table_deinit(&b.frames);
     buf_deinit(&b.text);
     free(b.frame_ids);
+    free(b.spelled);
     free(b.key_first);
     free(b.counts);
     if (r < 0) {

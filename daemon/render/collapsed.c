@@ -2,21 +2,57 @@
 /*
  * Format `collapsed`: a line "root;...;leaf N" for each distinct stack of names, sorted by its
  * bytes. What flamegraph.pl and its many readers take: so no ';' and no line break inside a name.
+ * Rows are compared name by name, so that no line is there before it is written.
  */
 #include "base/cleanup.h"
 #include "render/formats.h"
 
-struct line {
-    struct span stack; /* points into the buffer of all stacks */
-    uint64_t weight;
+#define COLLAPSED_NAME_BYTES_MAX ((size_t)512 << 20)
+
+/* A view while its lines are sorted. */
+struct lines {
+    const struct view *v;
+    struct intern *names; /* as they are written */
+    uint32_t *name_of;    /* by string of the view: its id in names */
+    uint32_t unknown;     /* of a sample without a frame, which still counts */
 };
 
-static int line_cmp(const void *a, const void *b)
+/* The name at the @i'th place of a row. */
+static uint32_t name_at(const struct lines *l, const struct view_row *row, uint32_t i)
 {
-    struct span x = ((const struct line *)a)->stack, y = ((const struct line *)b)->stack;
-    int r = memcmp(x.p, y.p, MIN(x.n, y.n));
+    return row->n ? l->name_of[l->v->frames[l->v->stack[row->first + i]].name] : l->unknown;
+}
 
-    return r ? r : (x.n > y.n) - (x.n < y.n);
+static uint32_t names_in(const struct view_row *row)
+{
+    return MAX(row->n, 1u);
+}
+
+/* Two names with what stands behind them on their lines: ';', or the end. */
+static int name_cmp(struct span x, bool x_ends, struct span y, bool y_ends)
+{
+    size_t n = MIN(x.n, y.n);
+    int r = memcmp(x.p, y.p, n), behind_x, behind_y;
+
+    if (r)
+        return r;
+    behind_x = n < x.n ? (unsigned char)x.p[n] : x_ends ? -1 : ';';
+    behind_y = n < y.n ? (unsigned char)y.p[n] : y_ends ? -1 : ';';
+    return behind_x != behind_y ? behind_x - behind_y : (x.n > y.n) - (x.n < y.n);
+}
+
+static int line_cmp(const void *a, const void *b, void *ctx)
+{
+    const struct lines *l = ctx;
+    const struct view_row *x = *(struct view_row *const *)a, *y = *(struct view_row *const *)b;
+    uint32_t m = names_in(x), n = names_in(y), i = 0;
+
+    while (i < m && i < n && name_at(l, x, i) == name_at(l, y, i))
+        i++;
+    if (i == m || i == n)
+        return (m > n) - (m < n);
+    return name_cmp(intern_get(l->names, name_at(l, x, i)), i + 1 == m,
+                    intern_get(l->names, name_at(l, y, i)), i + 1 == n);
 }
 
 static void add_name(struct buf *out, struct span name)
@@ -33,29 +69,55 @@ static void add_name(struct buf *out, struct span name)
     buf_add_span(out, span_from(name, from));
 }
 
-static void add_stack(const struct view *v, const struct view_row *row, struct buf *out)
+/* Every name as it is written; names that then read the same are one. */
+static int lines_init(struct lines *l, const struct view *v)
 {
-    if (!row->n) /* a sample without a frame still counts */
-        buf_add_str(out, "[unknown]");
-    for (uint32_t i = 0; i < row->n; i++) {
+    uint32_t n = intern_count(v->strings);
+    _cleanup_buf_ struct buf text = BUF_NULL;
+    int r = intern_new(COLLAPSED_NAME_BYTES_MAX, &l->names);
+
+    l->v = v;
+    l->name_of = calloc((size_t)n + 1, sizeof(*l->name_of));
+    if (r < 0 || !l->name_of)
+        return -ENOMEM;
+    buf_init(&text, COLLAPSED_NAME_BYTES_MAX);
+    for (uint32_t i = 0; i < n && r == 0; i++) {
+        buf_clear(&text);
+        add_name(&text, view_string(v, i));
+        r = text.error ? text.error : intern_add(l->names, buf_span(&text), &l->name_of[i]);
+    }
+    return r == 0 ? intern_add(l->names, SPAN("[unknown]"), &l->unknown) : r;
+}
+
+static void lines_deinit(struct lines *l)
+{
+    intern_free(l->names);
+    free(l->name_of);
+}
+
+static void add_stack(const struct lines *l, const struct view_row *row, struct buf *out)
+{
+    for (uint32_t i = 0; i < names_in(row); i++) {
         if (i)
             buf_add_char(out, ';');
-        add_name(out, view_string(v, v->frames[v->stack[row->first + i]].name));
+        buf_add_span(out, intern_get(l->names, name_at(l, row, i)));
     }
 }
 
 /* Adds up neighbours with equal stacks and writes the lines. */
-static void add_lines(const struct line *lines, size_t n, struct buf *out)
+static void add_lines(const struct lines *l, const struct view_row **rows, struct buf *out)
 {
-    for (size_t i = 0; i < n;) {
+    const struct view *v = l->v;
+
+    for (size_t i = 0; i < v->row_count && !out->error;) {
         uint64_t weight = 0;
         size_t from = i;
 
-        for (; i < n && !line_cmp(&lines[from], &lines[i]); i++)
-            weight += lines[i].weight;
+        for (; i < v->row_count && !line_cmp(&rows[from], &rows[i], (void *)(uintptr_t)l); i++)
+            weight += render_weight(v, rows[i]->samples, rows[i]->value);
         if (!weight)
             continue;
-        buf_add_span(out, lines[from].stack);
+        add_stack(l, rows[from], out);
         buf_add_char(out, ' ');
         buf_add_u64(out, weight);
         buf_add_char(out, '\n');
@@ -65,31 +127,15 @@ static void add_lines(const struct line *lines, size_t n, struct buf *out)
 int render_collapsed(const struct view *v, const struct render_opts *o, struct buf *out,
                      struct error *err)
 {
-    _cleanup_free_ struct line *lines = NULL;
-    _cleanup_buf_ struct buf text = BUF_NULL;
-    size_t at = 0;
+    _cleanup_(lines_deinit) struct lines l = { 0 };
+    _cleanup_free_ const struct view_row **rows = calloc(v->row_count + 1, sizeof(void *));
 
     (void)o;
-    if (!v->row_count)
-        return 0;
-    lines = calloc(v->row_count, sizeof(*lines));
-    if (!lines)
+    if (!rows || lines_init(&l, v) < 0)
         return error_set(err, -ENOMEM, "no memory to render the profile");
-    buf_init(&text, out->max); /* the answer is at least as long as this where no stack repeats */
-    for (size_t i = 0; i < v->row_count; i++) {
-        size_t before = text.n;
-
-        add_stack(v, &v->rows[i], &text);
-        lines[i].stack.n = text.n - before;
-        lines[i].weight = render_weight(v, v->rows[i].samples, v->rows[i].value);
-    }
-    if (text.error)
-        return render_result(&text, err);
-    for (size_t i = 0; i < v->row_count; i++) { /* the text no longer moves */
-        lines[i].stack.p = text.p + at;
-        at += lines[i].stack.n;
-    }
-    qsort(lines, v->row_count, sizeof(*lines), line_cmp);
-    add_lines(lines, v->row_count, out);
+    for (size_t i = 0; i < v->row_count; i++)
+        rows[i] = &v->rows[i];
+    qsort_r(rows, v->row_count, sizeof(*rows), line_cmp, &l);
+    add_lines(&l, rows, out);
     return render_result(out, err);
 }

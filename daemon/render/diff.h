@@ -14,11 +14,14 @@ int diff_collapsed(const struct diff *d, const struct render_opts *o, struct buf
 int diff_json(const struct diff *d, const struct render_opts *o, struct buf *out,
               struct error *err);
 /* One flame graph: red grew, blue shrank; a frame is as wide as both sides together, so that what
- * vanished is still there. */
-int diff_svg(const struct diff *d, const struct render_opts *o, size_t width, struct buf *out,
-             struct error *err);
-/* A page with that picture and the table of the most changed functions, without a script. */
-int diff_html(const struct diff *d, const struct render_opts *o, size_t width, struct buf *out,
+ * vanished is still there. Zooms and is searched as the svg of a profile. */
+int diff_svg(const struct diff *d, const struct render_opts *o, struct buf *out, struct error *err);
+/* A page with the viewer of web/, that graph in it, and the most changed functions. */
+int diff_html(const struct diff *d, const struct render_opts *o, struct buf *out,
               struct error *err);
 /* Appends "cpu · a → b", or the title that was asked for. */
 void diff_add_title(const struct diff *d, const struct render_opts *o, struct buf *out);
+/* Appends {"id":…,"target":…,"weight":…,…} of @p, one of the two sides. */
+void diff_add_side(const struct profile *p, uint64_t weight, struct buf *out);
+/* What a node weighs in a picture of both sides. */
+double diff_both(const struct diff *d, uint64_t a, uint64_t b);

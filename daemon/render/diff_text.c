@@ -57,9 +57,9 @@ void diff_add_title(const struct diff *d, const struct render_opts *o, struct bu
         buf_printf(out, " \u2192 %s", b->target);
 }
 
-static void add_side(const char *name, const struct profile *p, uint64_t weight, struct buf *out)
+void diff_add_side(const struct profile *p, uint64_t weight, struct buf *out)
 {
-    buf_printf(out, "\"%s\":{\"id\":", name);
+    buf_add_str(out, "{\"id\":");
     if (p->id[0])
         render_add_json_string(out, span_of(p->id));
     else
@@ -98,10 +98,10 @@ int diff_json(const struct diff *d, const struct render_opts *o, struct buf *out
 {
     size_t top = o && o->top ? o->top : DIFF_CHANGES_DEFAULT;
 
-    buf_add_str(out, "{\"format\":\"flamed-diff\",\"version\":1,\n");
-    add_side("a", d->profile_a, d->a, out);
-    buf_add_str(out, ",\n");
-    add_side("b", d->profile_b, d->b, out);
+    buf_add_str(out, "{\"format\":\"flamed-diff\",\"version\":1,\n\"a\":");
+    diff_add_side(d->profile_a, d->a, out);
+    buf_add_str(out, ",\n\"b\":");
+    diff_add_side(d->profile_b, d->b, out);
     buf_printf(out, ",\n\"scale\":%.9g,\n\"changes\":[", d->scale);
     for (size_t i = 0; i < MIN(top, d->function_count); i++) {
         buf_add_str(out, i ? ",\n" : "\n");

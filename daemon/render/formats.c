@@ -8,12 +8,15 @@ static const struct render_format FORMATS[] = {
     { "summary", "text/plain; charset=utf-8", "summary.txt", render_summary, .exact = true },
     { "flat", "text/plain; charset=utf-8", "flat.txt", render_flat, .exact = false },
     { "traces", "text/plain; charset=utf-8", "traces.txt", render_traces, .exact = false },
-    { "tree", "text/plain; charset=utf-8", "tree.txt", render_tree, .exact = false },
+    { "tree", "text/plain; charset=utf-8", "tree.txt", render_tree,
+      .render_html = render_tree_html },
+    { "svg", "image/svg+xml", "svg", render_svg, .exact = false },
     { "json", "application/json", "json", render_json, .keep_lines = true },
     { "pprof", "application/octet-stream", "pb.gz", render_pprof, .exact = true },
     { "speedscope", "application/json", "speedscope.json", render_speedscope, .exact = true },
     { "jfr", "application/octet-stream", "jfr", render_jfr, .exact = true },
     { "otlp", "application/x-protobuf", "otlp.pb", render_otlp, .exact = true },
+    { "heatmap", "text/html; charset=utf-8", "heatmap.html", render_heatmap, .exact = true },
 };
 
 const struct render_format *render_formats(size_t *ret_count)

@@ -10,6 +10,8 @@
 
 int render_html(const struct view *v, const struct render_opts *o, struct buf *out,
                 struct error *err);
+int render_svg(const struct view *v, const struct render_opts *o, struct buf *out,
+               struct error *err);
 int render_collapsed(const struct view *v, const struct render_opts *o, struct buf *out,
                      struct error *err);
 int render_json(const struct view *v, const struct render_opts *o, struct buf *out,
@@ -22,8 +24,12 @@ int render_traces(const struct view *v, const struct render_opts *o, struct buf 
                   struct error *err);
 int render_tree(const struct view *v, const struct render_opts *o, struct buf *out,
                 struct error *err);
+int render_tree_html(const struct view *v, const struct render_opts *o, struct buf *out,
+                     struct error *err);
 int render_pprof(const struct view *v, const struct render_opts *o, struct buf *out,
                  struct error *err);
+int render_heatmap(const struct view *v, const struct render_opts *o, struct buf *out,
+                   struct error *err);
 int render_speedscope(const struct view *v, const struct render_opts *o, struct buf *out,
                       struct error *err);
 int render_otlp(const struct view *v, const struct render_opts *o, struct buf *out,

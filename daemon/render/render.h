@@ -20,6 +20,7 @@ struct render_opts {
     bool reverse;        /* html, svg: opens with callers merged from the leaf; tree: is so */
     bool inverted;       /* html, svg: opens with the root at the top (an icicle) */
     size_t top;          /* rows of flat, stacks of traces, frames of tree; 0: RENDER_TOP_DEFAULT */
+    size_t width;        /* of svg, in pixels; 0: 1200 */
 };
 
 #define RENDER_TOP_DEFAULT 200
@@ -31,6 +32,9 @@ struct render_format {
     /* Appends to @out. @o may be NULL. 0, -EFBIG (over out's ceiling), -ENOMEM. */
     int (*render)(const struct view *v, const struct render_opts *o, struct buf *out,
                   struct error *err);
+    /* The same for a person with a browser, as text/html; NULL: there is none. */
+    int (*render_html)(const struct view *v, const struct render_opts *o, struct buf *out,
+                       struct error *err);
     bool keep_lines; /* wants a view with view_opts.keep_lines */
     bool exact;      /* wants a view with view_opts.exact */
 };

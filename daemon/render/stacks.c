@@ -112,13 +112,23 @@ static bool is_inlined(const struct view *v, uint32_t before, uint32_t frame)
            (kind == FRAME_C1 || kind == FRAME_C2 || kind == FRAME_INLINED);
 }
 
-/* Rows on their way, one after the other: neighbours share what is nearer to the root. */
+/* The locations of a row's frames: pool[first .. first + n), root first. */
+struct stacks_body {
+    uint32_t first, n;
+};
+
+/* Rows on their way, one after the other: neighbours share what is nearer to the root. Rows that
+ * differ only in their process or thread share all the rest, wherever they are. */
 struct stacks_walk {
-    uint32_t *node;      /* [depth]: of each frame of the row before */
-    uint32_t *done;      /* [depth]: locations that were complete before it */
-    uint32_t *locations; /* [depth], root first */
-    uint32_t *reversed;  /* [depth] */
-    const struct view_row *before;
+    uint32_t *node;             /* [depth]: of each frame of the row before */
+    uint32_t *done;             /* [depth]: locations that were complete before it */
+    uint32_t *locations;        /* [depth], root first */
+    uint32_t *reversed;         /* [depth] */
+    struct span before;         /* frames of the row before, as bytes */
+    struct intern *known;       /* frames behind those of processes and threads, as bytes */
+    struct stacks_body *bodies; /* by their id */
+    uint32_t *pool;
+    size_t bodies_cap, pool_n, pool_cap;
 };
 
 static int walk_init(struct stacks_walk *w, const struct view *v)
@@ -131,37 +141,41 @@ static int walk_init(struct stacks_walk *w, const struct view *v)
     w->done = calloc(depth, sizeof(*w->done));
     w->locations = calloc(depth, sizeof(*w->locations));
     w->reversed = calloc(depth, sizeof(*w->reversed));
-    return w->node && w->done && w->locations && w->reversed ? 0 : -ENOMEM;
+    if (!w->node || !w->done || !w->locations || !w->reversed)
+        return -ENOMEM;
+    return intern_new(STACKS_TEXT_BYTES_MAX, &w->known);
 }
 
 static void walk_deinit(struct stacks_walk *w)
 {
+    intern_free(w->known);
+    free(w->bodies);
+    free(w->pool);
     free(w->node);
     free(w->done);
     free(w->locations);
     free(w->reversed);
 }
 
-/* How many frames of @row need no second look. The last one that it shares does: whether something
- * is inlined into it is up to the next. */
-static uint32_t walk_known(const struct stacks_walk *w, const struct view *v,
-                           const struct view_row *row)
+/* How many of the frames need no second look. The last one that they share with those before does:
+ * whether something is inlined into it is up to the next. */
+static uint32_t walk_known(const struct stacks_walk *w, const uint32_t *frames, uint32_t count)
 {
-    uint32_t n = 0, most = w->before ? MIN(w->before->n, row->n) : 0;
+    const uint32_t *before = (const uint32_t *)w->before.p;
+    uint32_t n = 0, most = MIN((uint32_t)(w->before.n / sizeof(*before)), count);
 
-    while (n < most && v->stack[w->before->first + n] == v->stack[row->first + n])
+    while (n < most && before[n] == frames[n])
         n++;
     return n ? n - 1 : 0;
 }
 
-/* The stack of a row. 0 or -ENOMEM. */
-static int stacks_add_row(struct stacks *s, struct stacks_walk *w, const struct view_row *row,
-                          uint32_t *ret)
+/* Puts frames together into w->locations, root first; how many there are, or -ENOMEM. */
+static int64_t stacks_locate(struct stacks *s, struct stacks_walk *w, const uint32_t *frames,
+                             uint32_t count)
 {
-    const uint32_t *frames = s->v->stack + row->first;
-    uint32_t from = walk_known(w, s->v, row), n = from ? w->done[from] : 0;
+    uint32_t from = walk_known(w, frames, count), n = from ? w->done[from] : 0;
 
-    for (uint32_t i = from; i < row->n; i++) {
+    for (uint32_t i = from; i < count; i++) {
         struct stacks_node node = { .caller = STACKS_NONE };
 
         w->done[i] = n;
@@ -172,15 +186,99 @@ static int stacks_add_row(struct stacks *s, struct stacks_walk *w, const struct 
         node.place = s->place_of_frame[frames[i]];
         if (id_table_add(&s->nodes, &node, &w->node[i]) < 0)
             return -ENOMEM;
-        if (i + 1 < row->n && is_inlined(s->v, frames[i], frames[i + 1]))
+        if (i + 1 < count && is_inlined(s->v, frames[i], frames[i + 1]))
             continue;
         if (id_table_add(&s->locations, &w->node[i], &w->locations[n++]) < 0)
             return -ENOMEM;
     }
-    w->before = row;
+    w->before = (struct span){ (const char *)frames, count * sizeof(*frames) };
+    return n;
+}
+
+/* The body @id, which is new: its locations are kept. */
+static int walk_keep(struct stacks_walk *w, uint32_t id, uint32_t n)
+{
+    if (id >= w->bodies_cap) {
+        size_t cap = MAX((size_t)id + 1, w->bodies_cap * 2);
+        struct stacks_body *bodies = reallocarray(w->bodies, cap, sizeof(*bodies));
+
+        if (!bodies)
+            return -ENOMEM;
+        w->bodies = bodies;
+        w->bodies_cap = cap;
+    }
+    if (w->pool_n + n > w->pool_cap) {
+        size_t cap = MAX(w->pool_n + n, w->pool_cap * 2);
+        uint32_t *pool = reallocarray(w->pool, cap, sizeof(*pool));
+
+        if (!pool || cap > UINT32_MAX) {
+            w->pool = pool ? pool : w->pool;
+            return -ENOMEM;
+        }
+        w->pool = pool;
+        w->pool_cap = cap;
+    }
+    if (n)
+        memcpy(w->pool + w->pool_n, w->locations, n * sizeof(*w->pool));
+    w->bodies[id] = (struct stacks_body){ (uint32_t)w->pool_n, n };
+    w->pool_n += n;
+    return 0;
+}
+
+/* Frames at the root that are no code: nothing is inlined into them. */
+static uint32_t roots_of(const struct view *v, const struct view_row *row)
+{
+    uint32_t n = 0;
+
+    while (n < row->n && v->frames[v->stack[row->first + n]].kind >= FRAME_THREAD)
+        n++;
+    return n;
+}
+
+/* The locations of @row's code, once for all rows that have it. */
+static int stacks_body_of(struct stacks *s, struct stacks_walk *w, const struct view_row *row,
+                          uint32_t roots, struct stacks_body *ret)
+{
+    const uint32_t *frames = s->v->stack + row->first + roots;
+    uint32_t n = row->n - roots, count = intern_count(w->known), id;
+    int64_t located;
+
+    if (intern_add(w->known, (struct span){ (const char *)frames, n * sizeof(*frames) }, &id) < 0)
+        return -ENOMEM;
+    if (id >= count || !w->bodies) { /* the empty one is there from the beginning */
+        located = stacks_locate(s, w, frames, n);
+        if (located < 0 || walk_keep(w, id, (uint32_t)located) < 0)
+            return -ENOMEM;
+    }
+    *ret = n ? w->bodies[id] : (struct stacks_body){ 0 };
+    return 0;
+}
+
+/* The stack of a row. 0 or -ENOMEM. */
+static int stacks_add_row(struct stacks *s, struct stacks_walk *w, const struct view_row *row,
+                          uint32_t *ret)
+{
+    uint32_t roots = roots_of(s->v, row), n;
+    struct stacks_body body;
+
+    if (stacks_body_of(s, w, row, roots, &body) < 0)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < body.n; i++)
+        w->reversed[i] = w->pool[body.first + body.n - 1 - i];
+    n = body.n + roots;
+    for (uint32_t i = 0; i < roots; i++) {
+        uint32_t frame = s->v->stack[row->first + i];
+        struct stacks_node node = { .caller = STACKS_NONE };
+        uint32_t id;
+
+        if (stacks_add_frame(s, frame) < 0)
+            return -ENOMEM;
+        node.place = s->place_of_frame[frame];
+        if (id_table_add(&s->nodes, &node, &id) < 0 ||
+            id_table_add(&s->locations, &id, &w->reversed[n - 1 - i]) < 0)
+            return -ENOMEM;
+    }
     s->longest = MAX(s->longest, (size_t)n);
-    for (uint32_t i = 0; i < n; i++)
-        w->reversed[i] = w->locations[n - 1 - i];
     return intern_add(s->texts,
                       (struct span){ (const char *)w->reversed, n * sizeof(*w->reversed) }, ret) < 0
                ? -ENOMEM

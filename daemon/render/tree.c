@@ -1,201 +1,143 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Format `tree`: the call tree as indented text, heaviest branch first, of the `top` heaviest
- * frames. With `reverse` it grows from the leaves: who called the hot ones.
+ * Format `tree`: the call tree, heaviest branch first, of the `top` heaviest frames, as indented
+ * text or as a page whose branches open and close. With `reverse` it grows from the leaves: who
+ * called the hot ones.
  */
 #include "base/cleanup.h"
-#include "render/report.h"
+#include "base/text.h"
+#include "render/calltree.h"
+#include "render/pages.h"
 
-#define TREE_NONE UINT32_MAX
 #define TREE_INDENT_MAX 100 /* levels that are indented; the number of the level says more */
+#define TREE_NEST_MAX 200   /* elements inside each other: browsers stop at 512 */
 
-struct tree_node {
-    uint32_t name;   /* string of the view */
-    uint32_t parent; /* comes earlier; TREE_NONE: at the root */
-    uint32_t depth;
-    uint32_t child, sibling; /* the heaviest first; only among the frames that are shown */
-    struct report_weight total, self;
-};
-
-struct tree {
-    const struct view *v;
-    bool reverse;
-    struct tree_node *nodes; /* parents first */
-    size_t n, cap;
-    uint32_t *open; /* the branch that is being added to, by depth */
-};
-
-/* The name of the @i'th frame of a row on its way through the tree. */
-static uint32_t row_name(const struct view *v, const struct view_row *row, uint32_t i, bool reverse)
+static int tree_of(const struct view *v, const struct render_opts *o, struct calltree *t,
+                   struct error *err)
 {
-    return v->frames[v->stack[row->first + (reverse ? row->n - 1 - i : i)]].name;
-}
+    struct calltree_opts c = { .reverse = o && o->reverse, .top = report_top(o) };
 
-static int reversed_cmp(const void *a, const void *b, void *ctx)
-{
-    const struct view *v = ctx;
-    const struct view_row *x = *(struct view_row *const *)a, *y = *(struct view_row *const *)b;
-
-    for (uint32_t i = 0; i < x->n && i < y->n; i++) {
-        uint32_t m = row_name(v, x, i, true), n = row_name(v, y, i, true);
-
-        if (m != n)
-            return m < n ? -1 : 1;
-    }
-    return x->n != y->n ? (x->n < y->n ? -1 : 1) : (x > y) - (x < y);
-}
-
-static int tree_add_node(struct tree *t, uint32_t name, uint32_t depth)
-{
-    if (t->n == t->cap) {
-        size_t cap = t->cap ? t->cap * 2 : 1024;
-        struct tree_node *nodes = reallocarray(t->nodes, cap, sizeof(*nodes));
-
-        if (!nodes || cap > UINT32_MAX / 2) {
-            t->nodes = nodes ? nodes : t->nodes;
-            return -ENOMEM;
-        }
-        t->nodes = nodes;
-        t->cap = cap;
-    }
-    t->nodes[t->n] = (struct tree_node){ .name = name,
-                                         .depth = depth,
-                                         .parent = depth ? t->open[depth - 1] : TREE_NONE,
-                                         .child = TREE_NONE,
-                                         .sibling = TREE_NONE };
-    t->open[depth] = (uint32_t)t->n++;
+    if (calltree_init(t, v, &c) < 0)
+        return error_set(err, -ENOMEM, "no memory to render the profile");
     return 0;
 }
 
-/* Adds a row, whose first @kept frames are the open branch. */
-static int tree_add_row(struct tree *t, const struct view_row *row, uint32_t kept)
+static double share_of(const struct view *v, struct report_weight w)
 {
-    int r = 0;
-
-    for (uint32_t i = kept; i < row->n && r == 0; i++)
-        r = tree_add_node(t, row_name(t->v, row, i, t->reverse), i);
-    for (uint32_t i = 0; i < row->n && r == 0; i++) {
-        t->nodes[t->open[i]].total.samples += row->samples;
-        t->nodes[t->open[i]].total.value += row->value;
-    }
-    if (r == 0 && row->n) { /* what ran itself is the leaf */
-        uint32_t leaf = t->open[t->reverse ? 0 : row->n - 1];
-
-        t->nodes[leaf].self.samples += row->samples;
-        t->nodes[leaf].self.value += row->value;
-    }
-    return r;
+    return report_percent(report_weigh(v, w), report_weigh(v, report_whole(v)));
 }
 
-static int tree_build(struct tree *t, const struct view_row **rows)
+/* ---- text ---- */
+
+static void print_node(const struct view *v, const struct calltree_node *node, struct buf *out)
 {
-    const struct view *v = t->v;
-    uint32_t depth = 0;
-    int r = 0;
-
-    for (size_t i = 0; i < v->row_count; i++) {
-        rows[i] = &v->rows[i];
-        depth = MAX(depth, v->rows[i].n);
-    }
-    if (t->reverse)
-        qsort_r(rows, v->row_count, sizeof(*rows), reversed_cmp, (void *)v);
-    t->open = calloc((size_t)depth + 1, sizeof(*t->open));
-    if (!t->open)
-        return -ENOMEM;
-    for (size_t i = 0; i < v->row_count && r == 0; i++) {
-        uint32_t kept = 0;
-
-        while (i && kept < rows[i]->n && kept < rows[i - 1]->n &&
-               row_name(v, rows[i], kept, t->reverse) == row_name(v, rows[i - 1], kept, t->reverse))
-            kept++;
-        r = tree_add_row(t, rows[i], kept);
-    }
-    return r;
-}
-
-/* Heaviest first; parents, which are never lighter, before their children. */
-static int node_cmp(const void *a, const void *b, void *ctx)
-{
-    const struct tree *t = ctx;
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    uint64_t m = report_weigh(t->v, t->nodes[x].total), n = report_weigh(t->v, t->nodes[y].total);
-
-    if (m != n)
-        return m < n ? 1 : -1;
-    return (x > y) - (x < y);
-}
-
-/* Chains the @top heaviest nodes; returns the first root. */
-static uint32_t tree_link(struct tree *t, uint32_t *order, size_t top)
-{
-    uint32_t root = TREE_NONE;
-
-    for (size_t i = 0; i < t->n; i++)
-        order[i] = (uint32_t)i;
-    qsort_r(order, t->n, sizeof(*order), node_cmp, t);
-    for (size_t i = MIN(top, t->n); i > 0; i--) {
-        struct tree_node *node = &t->nodes[order[i - 1]];
-        uint32_t *head = node->parent == TREE_NONE ? &root : &t->nodes[node->parent].child;
-
-        node->sibling = *head;
-        *head = order[i - 1];
-    }
-    return root;
-}
-
-static void tree_print_node(const struct tree *t, const struct tree_node *node, struct buf *out)
-{
-    const struct view *v = t->v;
-    uint64_t all = report_weigh(v, report_whole(v));
-
-    buf_printf(
-        out, "%7.2f%%  %6.2f%%  %9llu  %*s[%u] ", report_percent(report_weigh(v, node->total), all),
-        report_percent(report_weigh(v, node->self), all), (unsigned long long)node->total.samples,
-        (int)(2 * MIN(node->depth, (uint32_t)TREE_INDENT_MAX)), "", node->depth);
+    buf_printf(out, "%7.2f%%  %6.2f%%  %9llu  %*s[%u] ", share_of(v, node->total),
+               share_of(v, node->self), (unsigned long long)node->total.samples,
+               (int)(2 * MIN(node->depth, (uint32_t)TREE_INDENT_MAX)), "", node->depth);
     buf_add_span(out, view_string(v, node->name));
     buf_add_char(out, '\n');
-}
-
-static void tree_print(const struct tree *t, uint32_t at, struct buf *out)
-{
-    buf_add_str(out, "\n   total     self    samples  frame\n");
-    buf_add_str(out, " -------  -------  ---------  -----\n");
-    while (at != TREE_NONE) {
-        const struct tree_node *node = &t->nodes[at];
-
-        tree_print_node(t, node, out);
-        if (node->child != TREE_NONE) {
-            at = node->child;
-            continue;
-        }
-        while (node->sibling == TREE_NONE && node->parent != TREE_NONE)
-            node = &t->nodes[node->parent];
-        at = node->sibling;
-    }
-}
-
-static void tree_deinit(struct tree *t)
-{
-    free(t->nodes);
-    free(t->open);
 }
 
 int render_tree(const struct view *v, const struct render_opts *o, struct buf *out,
                 struct error *err)
 {
-    _cleanup_(tree_deinit) struct tree t = { .v = v, .reverse = o && o->reverse };
-    _cleanup_free_ const struct view_row **rows = calloc(v->row_count + 1, sizeof(void *));
-    _cleanup_free_ uint32_t *order = NULL;
-    size_t top = report_top(o);
-    int r = rows ? tree_build(&t, rows) : -ENOMEM;
+    _cleanup_(calltree_deinit) struct calltree t = { 0 };
+    int r = tree_of(v, o, &t, err);
 
-    if (r == 0)
-        order = calloc(t.n + 1, sizeof(*order));
-    if (r < 0 || !order)
-        return error_set(err, -ENOMEM, "no memory to render the profile");
+    if (r < 0)
+        return r;
     report_add_head(v, o, out);
-    tree_print(&t, tree_link(&t, order, top), out);
-    if (t.n > top)
-        buf_printf(out, "%28s[%zu lighter frames are left out: top=%zu]\n", "", t.n - top, top);
+    buf_add_str(out, "\n   total     self    samples  frame\n");
+    buf_add_str(out, " -------  -------  ---------  -----\n");
+    for (uint32_t i = t.first; i != CALLTREE_NONE; i = calltree_next(&t, i))
+        print_node(v, &t.nodes[i], out);
+    if (t.left_out)
+        buf_printf(out, "%28s[%zu lighter frames are left out: top=%zu]\n", "", t.left_out,
+                   report_top(o));
+    return render_result(out, err);
+}
+
+/* ---- page ---- */
+
+static void add_line(const struct view *v, const struct calltree_node *node, struct buf *out)
+{
+    buf_printf(
+        out,
+        "<span class=\"n\">%.2f%%</span> <span class=\"n\">%.2f%%</span> "
+        "<span class=\"n s\">%llu</span> <span class=\"l\">[%u]</span> <span class=\"f %s\">",
+        share_of(v, node->total), share_of(v, node->self), (unsigned long long)node->total.samples,
+        node->depth, render_kind_name(node->kind));
+    text_add_html(out, view_string(v, node->name));
+    buf_add_str(out, "</span>");
+}
+
+/* A branch is open down to where it parts for the first time, and two levels more. */
+static bool opens(const struct calltree *t, const struct calltree_node *node)
+{
+    uint32_t parted = 0;
+
+    for (uint32_t i = node->parent; i != CALLTREE_NONE && parted < 3; i = t->nodes[i].parent) {
+        uint32_t child = t->nodes[i].child;
+
+        parted += t->nodes[child].sibling != CALLTREE_NONE;
+    }
+    return parted < 3;
+}
+
+static bool nests(const struct calltree_node *node)
+{
+    return node->child != CALLTREE_NONE && node->depth < TREE_NEST_MAX;
+}
+
+static void add_node(const struct view *v, const struct calltree *t, uint32_t at, struct buf *out)
+{
+    const struct calltree_node *node = &t->nodes[at];
+    uint32_t next = calltree_next(t, at), depth = next == CALLTREE_NONE ? 0 : t->nodes[next].depth;
+
+    if (nests(node)) {
+        buf_add_str(out, opens(t, node) ? "<details open><summary>" : "<details><summary>");
+        add_line(v, node, out);
+        buf_add_str(out, "</summary>\n");
+        return;
+    }
+    buf_add_str(out, "<div>");
+    add_line(v, node, out);
+    buf_add_str(out, "</div>\n");
+    /* The elements that end here: those of its ancestors which have no more below them. */
+    for (uint32_t d = MIN(node->depth, (uint32_t)TREE_NEST_MAX);
+         d > MIN(depth, (uint32_t)TREE_NEST_MAX); d--)
+        buf_add_str(out, "</details>");
+}
+
+int render_tree_html(const struct view *v, const struct render_opts *o, struct buf *out,
+                     struct error *err)
+{
+    _cleanup_(calltree_deinit) struct calltree t = { 0 };
+    _cleanup_buf_ struct buf text = BUF_NULL;
+    int r = tree_of(v, o, &t, err);
+
+    if (r < 0)
+        return r;
+    buf_init(&text, RENDER_MAX_BYTES);
+    render_add_title(v, o, &text);
+    buf_add_span(out, TREE_HEAD);
+    text_add_html(out, buf_span(&text));
+    buf_add_span(out, TREE_BODY);
+    buf_clear(&text);
+    report_add_head(v, o, &text);
+    buf_add_str(out, "<pre>");
+    text_add_html(out, buf_span(&text));
+    buf_add_str(out, "</pre>\n<div id=\"tree\">\n<div class=\"h\"><span class=\"n\">total</span> "
+                     "<span class=\"n\">self</span> <span class=\"n s\">samples</span> "
+                     "<span class=\"f\">frame</span></div>\n");
+    for (uint32_t i = t.first; i != CALLTREE_NONE; i = calltree_next(&t, i))
+        add_node(v, &t, i, out);
+    buf_add_str(out, "</div>\n");
+    if (t.left_out)
+        buf_printf(out, "<p>%zu lighter frames are left out: top=%zu</p>\n", t.left_out,
+                   report_top(o));
+    buf_add_span(out, TREE_TAIL);
+    if (text.error && !out->error)
+        out->error = text.error;
     return render_result(out, err);
 }

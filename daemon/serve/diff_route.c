@@ -67,18 +67,21 @@ static int write_diff(struct request *req, const struct diff *d, struct error *e
     struct render_opts o = { .title = p->title[0] ? p->title : NULL,
                              .minwidth = p->minwidth,
                              .top = p->top,
+                             .width = p->width,
+                             .reverse = p->reverse,
+                             .inverted = p->inverted,
                              .version = req->serve->opts.version };
     struct buf *out = &req->answer.body;
 
     switch (p->diff_format) {
     case DIFF_SVG:
-        return diff_svg(d, &o, p->width, out, err);
+        return diff_svg(d, &o, out, err);
     case DIFF_COLLAPSED:
         return diff_collapsed(d, &o, out, err);
     case DIFF_JSON:
         return diff_json(d, &o, out, err);
     default:
-        return diff_html(d, &o, p->width, out, err);
+        return diff_html(d, &o, out, err);
     }
 }
 
@@ -88,12 +91,15 @@ static int diff_profiles(struct request *req, struct profile *a, struct profile 
 {
     _cleanup_(view_freep) struct view *view_a = NULL, *view_b = NULL;
     _cleanup_(diff_freep) struct diff *d = NULL;
-    int r = view_new(a, &req->params.view, &view_a, err);
+    const struct params *p = &req->params;
+    struct diff_opts o = { .absolute = p->absolute,
+                           .reverse = p->reverse && p->diff_format == DIFF_SVG };
+    int r = view_new(a, &p->view, &view_a, err);
 
     if (r == 0)
-        r = view_new(b, &req->params.view, &view_b, err);
+        r = view_new(b, &p->view, &view_b, err);
     if (r == 0)
-        r = diff_new(view_a, view_b, !req->params.absolute, &d, err);
+        r = diff_new(view_a, view_b, &o, &d, err);
     if (r == 0)
         r = write_diff(req, d, err);
     if (r == 0)

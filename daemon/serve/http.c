@@ -21,6 +21,11 @@
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "                  \
     "img-src data: blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "           \
     "sandbox allow-scripts allow-downloads"
+/* A picture with a script: the same, and a box to ask what to search for. */
+#define CSP_PICTURE                                                                                \
+    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "                  \
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "                                \
+    "sandbox allow-scripts allow-modals"
 #define CSP_DATA "default-src 'none'; frame-ancestors 'none'; sandbox"
 
 #define STREAM_BLOCK_BYTES (32 * 1024)
@@ -181,6 +186,7 @@ static bool request_params(struct request *req, struct span accept)
         return false;
     }
     req->wants_events = req->route->streams && negotiate_events(accept);
+    req->wants_html = negotiate_html(accept);
     if (req->route->negotiates && !req->params.format && !req->wants_events) {
         const struct render_format *formats = render_formats(&count);
 
@@ -350,6 +356,15 @@ static struct MHD_Response *response_new(struct request *req)
     return response;
 }
 
+static const char *policy_of(const char *content_type)
+{
+    if (content_type && strncmp(content_type, "text/html", 9) == 0)
+        return CSP_PAGE;
+    if (content_type && strcmp(content_type, "image/svg+xml") == 0)
+        return CSP_PICTURE;
+    return CSP_DATA;
+}
+
 static enum MHD_Result request_send(struct request *req)
 {
     struct answer *a = &req->answer;
@@ -368,10 +383,7 @@ static enum MHD_Result request_send(struct request *req)
     MHD_add_response_header(response, "Referrer-Policy", "no-referrer");
     MHD_add_response_header(response, "Cross-Origin-Resource-Policy", "same-origin");
     MHD_add_response_header(response, "Content-Security-Policy",
-                            a->policy ? a->policy
-                            : a->content_type && strncmp(a->content_type, "text/html", 9) == 0
-                                ? CSP_PAGE
-                                : CSP_DATA);
+                            a->policy ? a->policy : policy_of(a->content_type));
     MHD_add_response_header(response, "Vary",
                             req->route && (req->route->negotiates || req->route->streams)
                                 ? "Accept, Accept-Encoding"

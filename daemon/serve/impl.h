@@ -65,6 +65,7 @@ struct request {
     char host[PATH_TEXT_MAX];      /* the header, "" where there was none */
     struct buf body;               /* what a client sent */
     bool head, seen, has_body, drains, checked, http_1_0, wants_events;
+    bool wants_html; /* Accept names text/html: from a browser */
     enum content_coding coding;
     struct answer answer; /* of the thread that works on it */
     struct stream stream;
@@ -150,6 +151,9 @@ void answer_profile(struct request *req, struct profile *profile,
 /* The header with a name to save it under. @profile NULL: it would be of now. */
 void answer_filename(struct answer *a, const struct params *p, const struct profile *profile,
                      const char *extension);
+/* Says what @profile as @format is: its type and name. @profile NULL: it would be of now. */
+void answer_describe(struct request *req, const struct profile *profile,
+                     const struct render_format *format);
 /* What req->params.range holds of the target. */
 void answer_past(struct request *req, bool stored);
 /* The backend's value, or its problem. Takes @value; true. */

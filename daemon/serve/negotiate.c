@@ -121,6 +121,13 @@ bool negotiate_events(struct span accept)
     return false;
 }
 
+bool negotiate_html(struct span accept)
+{
+    unsigned html = format_score(accept, SPAN("text/html"));
+
+    return (html >> 8 & 3) == 3 && html > format_score(accept, SPAN("text/plain"));
+}
+
 enum content_coding negotiate_coding(struct span accept_encoding)
 {
     unsigned gzip = 0, deflate = 0, any = 0, identity = 1;

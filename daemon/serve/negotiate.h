@@ -16,4 +16,6 @@ const struct render_format *negotiate_format(struct span accept,
                                              const struct render_format *formats, size_t count);
 /* Whether @accept names text/event-stream, which no wildcard stands for. */
 bool negotiate_events(struct span accept);
+/* Whether @accept names text/html and wants plain text less: browsers do. */
+bool negotiate_html(struct span accept);
 enum content_coding negotiate_coding(struct span accept_encoding);

@@ -84,9 +84,10 @@ enum param_id {
      PARAM_BIT(PARAM_ONCE) | PARAM_BIT(PARAM_REFRESH))
 #define PARAMS_DIFF                                                                                \
     (PARAMS_TARGET | PARAMS_VIEW | PARAM_BIT(PARAM_EVENT) | PARAM_BIT(PARAM_THREADS) |             \
-     PARAM_BIT(PARAM_DEPTH) | PARAM_BIT(PARAM_TITLE) | PARAM_BIT(PARAM_MINWIDTH) |                 \
-     PARAM_BIT(PARAM_WIDTH) | PARAM_BIT(PARAM_TOP_ROWS) | PARAM_BIT(PARAM_A) |                     \
-     PARAM_BIT(PARAM_B) | PARAM_BIT(PARAM_NORMALIZE) | PARAM_BIT(PARAM_DIFF_FORMAT))
+     PARAM_BIT(PARAM_DEPTH) | PARAM_BIT(PARAM_TITLE) | PARAM_BIT(PARAM_REVERSE) |                  \
+     PARAM_BIT(PARAM_INVERTED) | PARAM_BIT(PARAM_MINWIDTH) | PARAM_BIT(PARAM_WIDTH) |              \
+     PARAM_BIT(PARAM_TOP_ROWS) | PARAM_BIT(PARAM_A) | PARAM_BIT(PARAM_B) |                         \
+     PARAM_BIT(PARAM_NORMALIZE) | PARAM_BIT(PARAM_DIFF_FORMAT))
 /* For programs that add parameters of their own: unknown ones are ignored, of repeated ones the
  * first counts. */
 #define PARAMS_LENIENT (UINT64_C(1) << 63)

@@ -37,6 +37,15 @@ void answer_filename(struct answer *a, const struct params *p, const struct prof
     answer_header(a, "Content-Disposition", "inline; filename=\"%s.%s\"", name, extension);
 }
 
+void answer_describe(struct request *req, const struct profile *profile,
+                     const struct render_format *format)
+{
+    bool as_html = format->render_html && req->wants_html;
+
+    req->answer.content_type = as_html ? "text/html; charset=utf-8" : format->content_type;
+    answer_filename(&req->answer, &req->params, profile, as_html ? "html" : format->extension);
+}
+
 /* What is known of the profile besides its samples, as headers. */
 static void add_facts(struct answer *a, const struct view *v)
 {
@@ -85,7 +94,9 @@ void answer_profile(struct request *req, struct profile *profile,
         .reverse = p->reverse,
         .inverted = p->inverted,
         .top = p->top,
+        .width = p->width,
     };
+    bool as_html = format->render_html && req->wants_html;
     struct error err = ERROR_NULL;
     int r = 0;
 
@@ -93,7 +104,7 @@ void answer_profile(struct request *req, struct profile *profile,
     view_opts.exact = format->exact;
     r = view_new(profile, &view_opts, &view, &err);
     if (r == 0)
-        r = format->render(view, &opts, &a->body, &err);
+        r = (as_html ? format->render_html : format->render)(view, &opts, &a->body, &err);
     if (r == 0)
         r = a->body.error;
     if (r != 0) {
@@ -110,8 +121,7 @@ void answer_profile(struct request *req, struct profile *profile,
         return;
     }
     a->status = 200;
-    a->content_type = format->content_type;
-    answer_filename(a, p, profile, format->extension);
+    answer_describe(req, profile, format);
     add_facts(a, view);
     if (req->err.msg[0]) /* there is a profile all the same: it could not be stored */
         answer_header(a, "X-Flamed-Warning", "%s", req->err.msg);

@@ -129,8 +129,7 @@ bool handle_profile(struct request *req)
         req->answer.content_type = STREAM_EVENTS;
         return true;
     }
-    req->answer.content_type = req->params.format->content_type;
-    answer_filename(&req->answer, &req->params, NULL, req->params.format->extension);
+    answer_describe(req, NULL, req->params.format);
     return true;
 }
 

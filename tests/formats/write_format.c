@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Writes a made-up profile in a format: write_format CASE FORMAT [OPTION...], options as in the
- * URL: threads=1 lines=1 annotate=1 names=simple total=1 depth=N top=N reverse=1 include=REGEX
- * exclude=REGEX. The format "samples" is not flamed's: a line "time_ns tid count stack" for each
- * sample, root first, which the tests compare with.
+ * URL: threads=1 lines=1 annotate=1 names=simple total=1 depth=N top=N reverse=1 inverted=1
+ * width=N minwidth=P title=T include=REGEX exclude=REGEX; html=1: as for a browser. CASE/CASE with
+ * the format diff-html, diff-svg, diff-json or diff-collapsed (normalize=0) is their diff. The
+ * format "samples" is not flamed's: a line "time_ns tid count stack" for each sample, root first,
+ * which the tests compare with.
  */
 #include "made.h"
 
-#include "render/render.h"
+#include "base/cleanup.h"
+#include "render/diff.h"
 
 static bool option(const char *arg, const char *name, const char **ret)
 {
@@ -18,6 +21,8 @@ static bool option(const char *arg, const char *name, const char **ret)
     *ret = arg + n + 1;
     return true;
 }
+
+static bool as_html, absolute;
 
 static int parse(const char *arg, struct view_opts *v, struct render_opts *o, struct error *err)
 {
@@ -33,6 +38,18 @@ static int parse(const char *arg, struct view_opts *v, struct render_opts *o, st
         v->total = *value == '1';
     else if (option(arg, "reverse", &value))
         o->reverse = *value == '1';
+    else if (option(arg, "inverted", &value))
+        o->inverted = *value == '1';
+    else if (option(arg, "html", &value))
+        as_html = *value == '1';
+    else if (option(arg, "normalize", &value))
+        absolute = *value == '0';
+    else if (option(arg, "width", &value))
+        o->width = strtoul(value, NULL, 10);
+    else if (option(arg, "minwidth", &value))
+        o->minwidth = strtod(value, NULL);
+    else if (option(arg, "title", &value))
+        o->title = value;
     else if (option(arg, "depth", &value))
         v->depth = strtoul(value, NULL, 10);
     else if (option(arg, "top", &value))
@@ -75,35 +92,100 @@ static int add_samples(const struct view *v, struct buf *out)
     return out->error;
 }
 
+static typeof(&diff_html) diff_writer_of(const char *format)
+{
+    static const struct {
+        const char *name;
+        typeof(&diff_html) write;
+    } FORMATS[] = {
+        { "diff-html", diff_html },
+        { "diff-svg", diff_svg },
+        { "diff-json", diff_json },
+        { "diff-collapsed", diff_collapsed },
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(FORMATS); i++)
+        if (!strcmp(FORMATS[i].name, format))
+            return FORMATS[i].write;
+    return NULL;
+}
+
+static int write_diff(const char *cases, const char *format, const struct view_opts *vo,
+                      const struct render_opts *o, struct buf *out, struct error *err)
+{
+    struct diff_opts opts = { .absolute = absolute,
+                              .reverse = o->reverse && !strcmp(format, "diff-svg") };
+    const char *slash = strchr(cases, '/');
+    char first[32];
+    struct profile *a, *b;
+    struct view *va = NULL, *vb = NULL;
+    struct diff *d = NULL;
+    int r;
+
+    if (!slash)
+        return error_set(err, -EINVAL, "a diff is of CASE/CASE");
+    span_copy((struct span){ cases, (size_t)(slash - cases) }, first, sizeof(first));
+    a = made_profile(first);
+    b = made_profile(slash + 1);
+    r = view_new(a, vo, &va, err);
+    if (r == 0)
+        r = view_new(b, vo, &vb, err);
+    if (r == 0)
+        r = diff_new(va, vb, &opts, &d, err);
+    if (r == 0)
+        r = diff_writer_of(format)(d, o, out, err);
+    diff_free(d);
+    view_free(va);
+    view_free(vb);
+    profile_unref(a);
+    profile_unref(b);
+    return r;
+}
+
+static int write_profile(const char *name, const char *format, struct view_opts *vo,
+                         const struct render_opts *o, struct buf *out, struct error *err)
+{
+    const struct render_format *f = render_format_find(span_of(format));
+    bool samples = !strcmp(format, "samples");
+    struct profile *p;
+    struct view *v = NULL;
+    int r;
+
+    if (!f && !samples)
+        return error_set(err, -EINVAL, "there is no format '%s'", format);
+    p = made_profile(name);
+    vo->exact = samples || f->exact;
+    vo->keep_lines = f && f->keep_lines;
+    r = view_new(p, vo, &v, err);
+    if (r == 0 && samples)
+        r = add_samples(v, out);
+    else if (r == 0)
+        r = (as_html && f->render_html ? f->render_html : f->render)(v, o, out, err);
+    view_free(v);
+    profile_unref(p);
+    return r;
+}
+
 int main(int argc, char **argv)
 {
-    struct profile *p = argc > 2 ? made_profile(argv[1]) : NULL;
-    const struct render_format *f = p ? render_format_find(span_of(argv[2])) : NULL;
-    bool samples = p && !strcmp(argv[2], "samples");
     struct render_opts o = { .version = "0.0-test" };
     struct view_opts vo = { 0 };
     struct error err = ERROR_NULL;
-    struct view *v = NULL;
     struct buf out = BUF_NULL;
-    int r = f || samples ? 0 : error_set(&err, -EINVAL, "write_format CASE FORMAT [OPTION...]");
+    int r = argc > 2 ? 0 : error_set(&err, -EINVAL, "write_format CASE FORMAT [OPTION...]");
 
     for (int i = 3; i < argc && r == 0; i++)
         r = parse(argv[i], &vo, &o, &err);
-    vo.exact = samples || (f && f->exact);
-    vo.keep_lines = f && f->keep_lines;
     buf_init(&out, (size_t)1 << 30);
     if (r == 0)
-        r = view_new(p, &vo, &v, &err);
-    if (r == 0)
-        r = samples ? add_samples(v, &out) : f->render(v, &o, &out, &err);
+        r = diff_writer_of(argv[2]) ? write_diff(argv[1], argv[2], &vo, &o, &out, &err)
+                                    : write_profile(argv[1], argv[2], &vo, &o, &out, &err);
     if (r < 0)
         fprintf(stderr, "write_format: %s\n", err.msg);
     else
         fwrite(out.p, 1, out.n, stdout);
-    view_free(v);
     match_free(vo.include);
     match_free(vo.exclude);
-    profile_unref(p);
     buf_deinit(&out);
     return r < 0 ? 1 : 0;
 }

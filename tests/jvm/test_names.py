@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import tempfile
 import unittest
+import xml.dom.minidom
 
 from harness import classfile, jvm, paths, proc
 from harness.daemon import Daemon
@@ -125,8 +126,38 @@ class Names(unittest.TestCase):
         self.assertTrue(page.headers["Content-Disposition"].startswith("inline; filename="))
         self.assertEqual(page.headers["X-Content-Type-Options"], "nosniff")
 
+    def check_pictures(self, target: jvm.Jvm) -> None:
+        """svg, heatmap, tree as a page, diffs, and the table of /top: one capture, every way to show it."""
+        answer = self.capture(target, "svg")
+        svg = answer.text
+        self.assert_clean(svg, "svg")
+        picture = xml.dom.minidom.parseString(answer.body)
+        self.assertEqual(len(picture.getElementsByTagName("script")), 1, "svg has its own script alone")
+        self.assertIn("Evil", svg)
+        ident = answer.headers["X-Flamed-Capture"]
+        pages = {"heatmap": self.daemon.get(f"/api/v1/captures/{ident}/profile", format="heatmap", threads=1),
+                 "tree": self.daemon.get(f"/api/v1/captures/{ident}/profile", format="tree", threads=1, headers={"Accept": "text/html"}),
+                 "diff": self.daemon.get("/api/v1/diff", a=ident, b=ident, threads=1)}
+        for name, page in pages.items():
+            self.assertEqual(page.status, 200, (name, page))
+            self.assert_clean(page.text, name)
+            elements = Elements()
+            elements.feed(page.text)
+            tags = [tag for tag, _ in elements.tags]
+            self.assertEqual(tags.count("script"), 1 if name == "tree" else 2, name)
+            self.assertNotIn("b", tags, name)
+            self.assertFalse([key for _, attrs in elements.tags for key, _ in attrs if key.startswith("on")], name)
+        for form in ("svg", "json", "collapsed"):
+            answer = self.daemon.get("/api/v1/diff", a=ident, b=ident, threads=1, format=form)
+            self.assert_clean(answer.text, "diff " + form)
+        table = self.daemon.get("/top", pid=target.pid, once=1, interval="1s")
+        self.assert_clean(table.text, "/top")
+        self.assertIn("Evil", table.text)
+
     def test_every_format(self):
-        self.check(self.start(HOSTILE), HOSTILE)
+        target = self.start(HOSTILE)
+        self.check(target, HOSTILE)
+        self.check_pictures(target)
 
     def test_bytes_that_are_no_text(self):
         target = self.start(BROKEN, "-XX:+UnlockDiagnosticVMOptions", "-XX:-BytecodeVerificationRemote")

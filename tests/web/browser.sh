@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Runs a browser test. Usage: browser.sh NAME.spec.mjs MAKE_HTML [FLAMED]
 # With FLAMED the test starts that flamed and JVMs, which needs root and a JDK (17 where there is one).
-# Installs playwright-core and axe-core into tests/.cache/web once; Chromium is the system's.
+# Installs playwright-core, axe-core and speedscope into tests/.cache/web once; Chromium is the system's.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 spec=$1
@@ -11,7 +11,7 @@ export FLAMED_CHROMIUM=${FLAMED_CHROMIUM:-$(command -v chromium || true)}
 export FLAMED_PROGRAM=${3-}
 cache=$(cd .. && pwd)/.cache/web
 export FLAMED_NODE_MODULES=$cache/node_modules
-wanted='{"private":true,"dependencies":{"playwright-core":"1.65.1","axe-core":"4.14.1"}}'
+wanted='{"private":true,"dependencies":{"playwright-core":"1.65.1","axe-core":"4.14.1","speedscope":"1.25.0"}}'
 
 if [ -z "$FLAMED_CHROMIUM" ]; then
     echo "skipped: there is no chromium on this machine" >&2
@@ -30,7 +30,7 @@ if [ "$(cat "$cache/installed" 2>/dev/null)" != "$wanted" ]; then
     printf '%s\n' "$wanted" >"$cache/package.json"
     if ! npm install --prefix "$cache" --no-audit --no-fund --ignore-scripts >"$cache/npm.log" 2>&1; then
         tail -n 5 "$cache/npm.log" >&2
-        echo "skipped: playwright-core and axe-core cannot be installed" >&2
+        echo "skipped: playwright-core, axe-core and speedscope cannot be installed" >&2
         exit 77
     fi
     printf '%s\n' "$wanted" >"$cache/installed"

@@ -6,10 +6,10 @@ import test from "node:test";
 
 const web = new URL("../../web/", import.meta.url);
 const text = (name) => readFileSync(new URL(name, web), "utf8");
-const lists = ["modules.txt", "page.txt"].map((name) => text(name).trim().split("\n"));
+const lists = ["modules.txt", "page.txt", "heatmap.txt", "diff.txt", "tree.txt", "svg.txt"].map((name) => text(name).trim().split("\n"));
 const modules = [...new Set(lists.flat())];
 
-test("modules.txt and page.txt list every module, each once and after those it imports", () => {
+test("the lists name every module, each once and after those it imports", () => {
     assert.deepEqual([...modules].sort(), readdirSync(web).filter((f) => f.endsWith(".js")).sort());
     for (const list of lists) {
         assert.equal(new Set(list).size, list.length);

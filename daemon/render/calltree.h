@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The call tree of a view, for the formats that draw it: one node for each distinct path of names,
+ * from the root or, reversed, from the leaf. It is added up branch by branch, and only what is
+ * heavy enough is kept: memory is that of the nodes kept, not of the profile.
+ */
+#pragma once
+
+#include "render/report.h"
+
+#define CALLTREE_NONE UINT32_MAX
+
+struct calltree_node {
+    uint32_t name;           /* string of the view */
+    uint32_t kind;           /* enum frame_kind: of most of its weight */
+    uint32_t parent;         /* comes earlier; CALLTREE_NONE: at the root */
+    uint32_t depth;          /* 0 at the root */
+    uint32_t child, sibling; /* in the order that was asked for; CALLTREE_NONE: no more */
+    struct report_weight total, self;
+};
+
+struct calltree_opts {
+    bool reverse;   /* from the leaves: who called what ran */
+    bool by_name;   /* siblings by name; else the heaviest first */
+    uint64_t least; /* nodes that weigh less are left out */
+    size_t top;     /* only so many of the heaviest; 0: all */
+};
+
+struct calltree {
+    struct calltree_node *nodes; /* parents first */
+    size_t count, left_out;
+    uint32_t first;  /* the first node at the root, CALLTREE_NONE: there is none */
+    uint32_t levels; /* of the nodes kept */
+};
+
+/* 0 or -ENOMEM; to be deinited in any case. */
+int calltree_init(struct calltree *t, const struct view *v, const struct calltree_opts *o);
+void calltree_deinit(struct calltree *t);
+/* The next node in depth-first order, CALLTREE_NONE after the last. */
+uint32_t calltree_next(const struct calltree *t, uint32_t at);

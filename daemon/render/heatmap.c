@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Format `heatmap`: a page with the moments of all samples, from which a range is picked to see its
+ * flame graph. Its data is that of the viewer and, as "times", for each sample in order of time:
+ * the milliseconds since the one before (the first: since the start) and its row; where a sample
+ * counts for several, -1 - row and how many.
+ */
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "render/pages.h"
+#include "render/viewer_data.h"
+
+static void add_times(const struct view *v, const uint32_t *numbers, struct buf *out)
+{
+    const struct profile *p = v->profile;
+    uint64_t before_ms = 0;
+    bool first = true;
+
+    buf_add_str(out, ",\n\"times\":[");
+    for (size_t i = 0; i < p->sample_count; i++) {
+        const struct profile_sample *s = &p->samples[i];
+        uint64_t ms = s->time_ns > p->start_ns ? (s->time_ns - p->start_ns) / NSEC_PER_MSEC : 0;
+
+        if (v->sample_rows[i] == VIEW_NO_ROW)
+            continue;
+        if (!first)
+            buf_add_char(out, ',');
+        first = false;
+        ms = MAX(ms, before_ms);
+        buf_add_u64(out, ms - before_ms);
+        before_ms = ms;
+        buf_add_char(out, ',');
+        if (s->count == 1)
+            buf_add_u64(out, numbers[v->sample_rows[i]]);
+        else
+            buf_printf(out, "%lld,%u", -1 - (long long)numbers[v->sample_rows[i]], s->count);
+    }
+    buf_add_char(out, ']');
+}
+
+int render_heatmap(const struct view *v, const struct render_opts *o, struct buf *out,
+                   struct error *err)
+{
+    _cleanup_free_ uint32_t *numbers = calloc(v->row_count + 1, sizeof(*numbers));
+    _cleanup_buf_ struct buf title = BUF_NULL;
+    int r = -ENOMEM;
+
+    buf_init(&title, RENDER_MAX_BYTES);
+    render_add_title(v, o, &title);
+    buf_add_span(out, HEATMAP_HEAD);
+    text_add_html(out, buf_span(&title));
+    buf_add_span(out, HEATMAP_BODY);
+    if (numbers)
+        r = viewer_data_add(v, o, numbers, out);
+    if (r == 0 && v->sample_rows)
+        add_times(v, numbers, out);
+    buf_add_str(out, "}\n");
+    buf_add_span(out, HEATMAP_TAIL);
+    if (r == 0)
+        r = title.error;
+    if (r < 0)
+        return error_code(err, r, "cannot render the profile");
+    return render_result(out, err);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A flame graph as SVG, box by box: what is written is a picture by itself, to which its script
+ * adds zoom and search, as FlameGraph's does. Knows no profile. Private to render/.
+ */
+#pragma once
+
+#include "base/buf.h"
+
+#define SVG_WIDTH_DEFAULT 1200
+#define SVG_LEAST_PX 0.1 /* narrower boxes are left out */
+
+struct svg_picture {
+    struct buf *out;
+    double width;    /* pixels */
+    uint32_t levels; /* of boxes */
+    bool inverted;   /* the root at the top */
+};
+
+/* The part of the whole below which nothing is drawn, 0 to 1. @width: pixels, 0: the default;
+ * @minwidth: percent. */
+double svg_least(size_t width, double minwidth);
+
+/* @note: the line below the title. @about: what else there is to say, shown on the note. */
+void svg_begin(const struct svg_picture *p, struct span title, struct span note, struct span about);
+/* A box from @left on, @part wide, both of the whole (0 to 1). @facts stand behind the name in
+ * brackets; @colour is 0xrrggbb. */
+void svg_add_box(const struct svg_picture *p, uint32_t depth, double left, double part,
+                 struct span name, struct span facts, uint32_t colour);
+void svg_end(const struct svg_picture *p);
+
+/* "1,234,567". */
+void svg_add_count(struct buf *out, uint64_t n);

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The profile as the viewer takes it. Stacks are sorted, so each one says how many frames it shares
+ * with the one before and lists only the rest; frames are numbered by how often they are listed, so
+ * that the common ones are short. docs/formats.md describes it.
+ */
+#include "render/viewer_data.h"
+
+#include "base/cleanup.h"
+
+#define WRITER_NONE UINT32_MAX
+
+/* The profile while it is written. @cut[r] is how many frames of row r are kept: the rest is
+ * narrower than minwidth. @order lists the frames by number, @number is its inverse. */
+struct writer {
+    const struct view *v;
+    uint32_t *cut;    /* row_count */
+    uint32_t *uses;   /* frame_count: how often a frame is listed */
+    uint32_t *order;  /* used frames, most listed first */
+    uint32_t *number; /* frame_count; WRITER_NONE: not used */
+    uint32_t used;
+    uint32_t *text;    /* view string id to number in "strings", 0: not there yet */
+    uint32_t *strings; /* their view string ids in order; [0] is the empty one */
+    uint32_t string_count;
+};
+
+static void writer_deinit(struct writer *w)
+{
+    free(w->cut);
+    free(w->uses);
+    free(w->order);
+    free(w->number);
+    free(w->text);
+    free(w->strings);
+}
+
+static int writer_init(struct writer *w, const struct view *v)
+{
+    size_t strings = (size_t)intern_count(v->strings) + 1;
+
+    w->v = v;
+    w->cut = calloc(v->row_count + 1, sizeof(*w->cut));
+    w->uses = calloc(v->frame_count + 1, sizeof(*w->uses));
+    w->order = calloc(v->frame_count + 1, sizeof(*w->order));
+    w->number = calloc(v->frame_count + 1, sizeof(*w->number));
+    w->text = calloc(strings, sizeof(*w->text));
+    w->strings = calloc(strings, sizeof(*w->strings));
+    return w->cut && w->uses && w->order && w->number && w->text && w->strings ? 0 : -ENOMEM;
+}
+
+static uint64_t row_weight(const struct view *v, size_t row)
+{
+    return render_weight(v, v->rows[row].samples, v->rows[row].value);
+}
+
+/* How many frames two rows share from the root on. */
+static uint32_t rows_shared(const struct view *v, const struct view_row *a,
+                            const struct view_row *b)
+{
+    uint32_t n = MIN(a->n, b->n), i = 0;
+
+    while (i < n && v->stack[a->first + i] == v->stack[b->first + i])
+        i++;
+    return i;
+}
+
+/* As rows_shared(), by names alone: that is what rows are sorted by, and what the viewer puts
+ * together. */
+static uint32_t rows_shared_names(const struct view *v, const struct view_row *a,
+                                  const struct view_row *b)
+{
+    uint32_t n = MIN(a->n, b->n), i = 0;
+
+    while (i < n &&
+           v->frames[v->stack[a->first + i]].name == v->frames[v->stack[b->first + i]].name)
+        i++;
+    return i;
+}
+
+/* A frame of the tree that is still being added up: rows from @first on, weighing @weight. */
+struct open_frame {
+    size_t first;
+    uint64_t weight;
+};
+
+/* Ends the frames of depth @depth and more at row @end: rows of those that are too narrow are cut
+ * there. */
+static void close_frames(struct writer *w, struct open_frame *open, uint32_t n, uint32_t depth,
+                         size_t end, double least)
+{
+    while (n-- > depth) {
+        if ((double)open[n].weight >= least)
+            continue;
+        for (size_t r = open[n].first; r < end; r++)
+            w->cut[r] = MIN(w->cut[r], n);
+    }
+}
+
+/* Finds what minwidth leaves out. One pass: rows of a name are neighbours. */
+static int writer_cut(struct writer *w, double minwidth_percent)
+{
+    const struct view *v = w->v;
+    _cleanup_free_ struct open_frame *open = NULL;
+    double least = (double)(v->opts.total ? v->value : v->samples) * minwidth_percent / 100;
+    uint32_t deepest = 0, n = 0;
+
+    for (size_t r = 0; r < v->row_count; r++) {
+        w->cut[r] = v->rows[r].n;
+        deepest = MAX(deepest, v->rows[r].n);
+    }
+    if (!(minwidth_percent > 0))
+        return 0;
+    open = calloc((size_t)deepest + 1, sizeof(*open));
+    if (!open)
+        return -ENOMEM;
+    for (size_t r = 0; r < v->row_count; r++) {
+        const struct view_row *row = &v->rows[r];
+        uint32_t shared = r ? rows_shared_names(v, row - 1, row) : 0;
+
+        close_frames(w, open, n, shared, r, least);
+        for (n = shared; n < row->n; n++)
+            open[n] = (struct open_frame){ r, 0 };
+        for (uint32_t i = 0; i < n; i++)
+            open[i].weight += row_weight(v, r);
+    }
+    close_frames(w, open, n, 0, v->row_count, least);
+    return 0;
+}
+
+/* How many frames row @r takes over from the row before, both as they are cut. */
+static uint32_t row_kept(const struct writer *w, size_t r)
+{
+    uint32_t shared;
+
+    if (!r)
+        return 0;
+    shared = rows_shared(w->v, &w->v->rows[r - 1], &w->v->rows[r]);
+    return MIN(shared, MIN(w->cut[r - 1], w->cut[r]));
+}
+
+static int uses_cmp(const void *a, const void *b, void *ctx)
+{
+    const uint32_t *uses = ctx;
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+    if (uses[x] != uses[y])
+        return uses[x] < uses[y] ? 1 : -1;
+    return (x > y) - (x < y);
+}
+
+static void writer_number_frames(struct writer *w)
+{
+    const struct view *v = w->v;
+
+    for (size_t r = 0; r < v->row_count; r++)
+        for (uint32_t i = row_kept(w, r); i < w->cut[r]; i++)
+            w->uses[v->stack[v->rows[r].first + i]]++;
+    for (size_t f = 0; f < v->frame_count; f++) {
+        w->number[f] = WRITER_NONE;
+        if (w->uses[f])
+            w->order[w->used++] = (uint32_t)f;
+    }
+    qsort_r(w->order, w->used, sizeof(*w->order), uses_cmp, w->uses);
+    for (uint32_t i = 0; i < w->used; i++)
+        w->number[w->order[i]] = i;
+}
+
+/* The number of a string of the view in "strings". */
+static uint32_t writer_string(struct writer *w, uint32_t id)
+{
+    if (!id || id >= intern_count(w->v->strings))
+        return 0;
+    if (!w->text[id]) {
+        w->text[id] = ++w->string_count;
+        w->strings[w->string_count] = id;
+    }
+    return w->text[id];
+}
+
+static void writer_add_frames(struct writer *w, struct buf *out)
+{
+    buf_add_str(out, ",\n\"frames\":[");
+    for (uint32_t i = 0; i < w->used; i++) {
+        const struct view_frame *f = &w->v->frames[w->order[i]];
+        uint32_t name = writer_string(w, f->name), module = writer_string(w, f->module);
+
+        if (i)
+            buf_add_char(out, ',');
+        buf_printf(out, "%u,%u,%u,%u,%u", name, f->kind, module, writer_string(w, f->file),
+                   f->line);
+    }
+    buf_add_str(out, "],\n\"strings\":[\"\"");
+    for (uint32_t i = 1; i <= w->string_count; i++) {
+        buf_add_char(out, ',');
+        render_add_json_string(out, view_string(w->v, w->strings[i]));
+    }
+    buf_add_char(out, ']');
+}
+
+/* True if every row's value is its samples times the period: then the viewer needs no values. */
+static bool values_are_samples(const struct view *v)
+{
+    for (size_t r = 0; r < v->row_count; r++)
+        if (v->rows[r].value != v->rows[r].samples * v->profile->period)
+            return false;
+    return true;
+}
+
+/* The end of the rows that look like row @r: neighbours that minwidth cut in the same place. */
+static size_t writer_run_end(const struct writer *w, size_t r)
+{
+    const struct view *v = w->v;
+    size_t end = r + 1;
+
+    while (end < v->row_count && w->cut[r] < v->rows[r].n && w->cut[end] < v->rows[end].n &&
+           w->cut[end] == w->cut[r] && row_kept(w, end) == w->cut[r])
+        end++;
+    return end;
+}
+
+/* A row is: frames kept, frames that follow, those, samples. A row cut by minwidth says -1 -
+ * (frames that follow): its weight belongs to a nameless frame above the last one. */
+static void writer_add_row(const struct writer *w, size_t r, uint64_t samples, struct buf *out)
+{
+    const struct view *v = w->v;
+    const struct view_row *row = &v->rows[r];
+    uint32_t kept = row_kept(w, r), more = w->cut[r] - kept;
+
+    buf_add_u64(out, kept);
+    if (w->cut[r] < row->n)
+        buf_printf(out, ",%lld", -1 - (long long)more);
+    else
+        buf_printf(out, ",%u", more);
+    for (uint32_t i = kept; i < w->cut[r]; i++) {
+        buf_add_char(out, ',');
+        buf_add_u64(out, w->number[v->stack[row->first + i]]);
+    }
+    buf_add_char(out, ',');
+    buf_add_u64(out, samples);
+}
+
+/* @values: only the rows' values, as a second list. */
+static void writer_add_rows(const struct writer *w, bool values, struct buf *out)
+{
+    const struct view *v = w->v;
+
+    buf_printf(out, ",\n\"%s\":[", values ? "values" : "rows");
+    for (size_t r = 0, end; r < v->row_count; r = end) {
+        uint64_t samples = 0, value = 0;
+
+        end = writer_run_end(w, r);
+        for (size_t i = r; i < end; i++) {
+            samples += v->rows[i].samples;
+            value += v->rows[i].value;
+        }
+        if (r)
+            buf_add_char(out, ',');
+        if (values)
+            buf_add_u64(out, value);
+        else
+            writer_add_row(w, r, samples, out);
+    }
+    buf_add_char(out, ']');
+}
+
+/* Which row of the output each row of the view is in. */
+static void writer_number_rows(const struct writer *w, uint32_t *ret)
+{
+    uint32_t number = 0;
+
+    for (size_t r = 0, end; r < w->v->row_count; r = end, number++) {
+        end = writer_run_end(w, r);
+        for (size_t i = r; i < end; i++)
+            ret[i] = number;
+    }
+}
+
+int viewer_data_add(const struct view *v, const struct render_opts *o, uint32_t *ret_rows,
+                    struct buf *out)
+{
+    _cleanup_(writer_deinit) struct writer w = { .v = v };
+    int r = writer_init(&w, v);
+
+    if (r == 0)
+        r = writer_cut(&w, o ? o->minwidth : 0);
+    if (r < 0)
+        return r;
+    writer_number_frames(&w);
+    buf_add_str(out, "{\"format\":\"flamed-viewer\",\"version\":1,\n");
+    render_add_meta(v, o, out);
+    buf_printf(out, ",\n\"view\":{\"minwidth\":%.6g,\"reverse\":%s,\"inverted\":%s}",
+               o && o->minwidth > 0 ? o->minwidth : 0.0, o && o->reverse ? "true" : "false",
+               o && o->inverted ? "true" : "false");
+    writer_add_frames(&w, out);
+    writer_add_rows(&w, /* values= */ false, out);
+    if (!values_are_samples(v))
+        writer_add_rows(&w, /* values= */ true, out);
+    if (ret_rows)
+        writer_number_rows(&w, ret_rows);
+    return 0;
+}

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The profile as the viewer of web/ takes it, for every page that carries one. */
+#pragma once
+
+#include "render/formats.h"
+
+/* Appends the object without its closing brace, so that a page can add members of its own.
+ * @ret_rows: NULL, or room for view->row_count numbers: which of its rows each row of the view is
+ * part of (rows that minwidth cut in the same place are one). 0 or -ENOMEM. */
+int viewer_data_add(const struct view *v, const struct render_opts *o, uint32_t *ret_rows,
+                    struct buf *out);

@@ -1,0 +1,337 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One real profile in every format, each read by a program that is not ours: they all say the same."""
+import base64
+import collections
+import glob
+import gzip
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+import xml.dom.minidom
+
+from harness import jvm, paths
+from harness.daemon import Daemon
+
+LEAST_SAMPLES = 3000
+HZ = 499
+KINDS = ("c2", "inlined", "interpreted", "native", "kernel", "jvm")
+TYPES = {"html": "text/html", "svg": "image/svg+xml", "collapsed": "text/plain", "summary": "text/plain", "flat": "text/plain",
+         "traces": "text/plain", "tree": "text/plain", "json": "application/json", "pprof": "application/octet-stream",
+         "speedscope": "application/json", "jfr": "application/octet-stream", "otlp": "application/x-protobuf",
+         "heatmap": "text/html"}
+PROTO = os.path.join(paths.TREE, "daemon/render/proto")
+FLAMEGRAPHS = (os.environ.get("FLAMED_FLAMEGRAPH", ""), "/usr/share/perl5/Devel/NYTProf/flamegraph.pl")
+
+
+def flamegraph() -> str:
+    found = next((path for path in FLAMEGRAPHS if os.path.exists(path)), shutil.which("flamegraph.pl"))
+    if not found:
+        raise unittest.SkipTest("no flamegraph.pl on this machine")
+    return found
+
+
+def run(*command: str, data: bytes | None = None, **more) -> str:
+    done = subprocess.run(command, input=data, capture_output=True, **more)
+    if done.returncode != 0:
+        raise AssertionError(f"{' '.join(command)} gave {done.returncode}: {done.stderr.decode(errors='replace')[-2000:]}")
+    return done.stdout.decode()
+
+
+def clean(name: str) -> str:
+    return re.sub("[;\r\n]", "_", name)
+
+
+def collapsed_stacks(text: str) -> collections.Counter:
+    found = collections.Counter()
+    for line in text.splitlines():
+        stack, _, count = line.rpartition(" ")
+        found[tuple(stack.split(";"))] += int(count)
+    return found
+
+
+def json_stacks(document: dict) -> collections.Counter:
+    names = [clean(frame["name"]) for frame in document["frames"]]
+    found = collections.Counter()
+    for stack in document["stacks"]:
+        found[tuple(names[i] for i in stack["frames"])] += stack["samples"]
+    return found
+
+
+def speedscope_stacks(document: dict, period: int) -> collections.Counter:
+    names = [clean(frame["name"]) for frame in document["shared"]["frames"]]
+    found = collections.Counter()
+    for profile in document["profiles"]:
+        for stack, weight in zip(profile["samples"], profile["weights"]):
+            found[tuple(names[i] for i in stack)] += weight // period
+    return found
+
+
+def decoded(text: str) -> list:
+    """[(key, value)] of protoc's text; messages are lists again."""
+    root: list = []
+    open_lists = [root]
+    for line in text.splitlines():
+        line = line.strip()
+        if line.endswith("{"):
+            inner: list = []
+            open_lists[-1].append((line[:-1].strip(), inner))
+            open_lists.append(inner)
+        elif line == "}":
+            open_lists.pop()
+        else:
+            key, _, value = line.partition(": ")
+            open_lists[-1].append((key, value))
+    return root
+
+
+def all_of(message: list, key: str) -> list:
+    return [value for name, value in message if name == key]
+
+
+def one(message: list, key: str, default="0"):
+    return next((value for name, value in message if name == key), default)
+
+
+def unquoted(text: str) -> str:
+    """A string of protoc's text."""
+    octets = bytearray()
+    for match in re.finditer(rb'\\([0-7]{1,3})|\\(.)|(.)', text[1:-1].encode(), re.S):
+        octal, escaped, plain = match.groups()
+        octets += bytes([int(octal, 8)]) if octal else {b"n": b"\n", b"r": b"\r", b"t": b"\t"}.get(escaped, escaped) \
+            if escaped else plain
+    return octets.decode()
+
+
+def pprof_stacks(data: bytes) -> collections.Counter:
+    """What protoc sees in it."""
+    profile = decoded(run("protoc", "--decode=pprof.Profile", "-I", PROTO, "pprof.proto", data=gzip.decompress(data)))
+    strings = [unquoted(text) for text in all_of(profile, "string_table")]
+    functions = {one(f, "id"): clean(strings[int(one(f, "name"))]) for f in all_of(profile, "function")}
+    lines = {one(l, "id"): [functions[one(line, "function_id")] for line in all_of(l, "line")]
+             for l in all_of(profile, "location")}
+    found = collections.Counter()
+    for sample in all_of(profile, "sample"):
+        leaf_first = [name for location in all_of(sample, "location_id") for name in lines[location]]
+        found[tuple(reversed(leaf_first))] += int(all_of(sample, "value")[0])
+    return found
+
+
+def readers() -> dict[int, str]:
+    """Feature version -> the jfr of that JDK."""
+    return {version: home + "/bin/jfr" for version, home in paths.jdks().items() if os.path.exists(home + "/bin/jfr")}
+
+
+def jfr(version: int, *arguments: str) -> str:
+    return run(readers()[version], *arguments, env={**os.environ, "TZ": "UTC", "LC_ALL": "C.UTF-8", "JAVA_TOOL_OPTIONS": ""})
+
+
+class Formats(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        paths.need_root()
+        cls.daemon = Daemon()
+        cls.addClassCleanup(cls.daemon.stop)
+        cls.folder = tempfile.mkdtemp(prefix="flamed-formats.")
+        cls.addClassCleanup(shutil.rmtree, cls.folder, ignore_errors=True)
+        classes = jvm.Classes()
+        classes.compile(os.path.join(paths.TREE, "tests/bench/Mixed.java"))
+        target = jvm.Jvm(paths.jdk(17), "-Xmx512m", "-cp", classes.folder, "Mixed", "3600", start="")
+        cls.target = target
+        cls.addClassCleanup(target.stop)
+        cls.capture()
+
+    @classmethod
+    def capture(cls) -> None:
+        """A profile with enough samples, however busy the machine is."""
+        for seconds in (6, 20, 60):
+            answer = cls.daemon.get("/profile", pid=cls.target.pid, seconds=seconds, hz=HZ, format="json", timeout=seconds + 60)
+            assert answer.status == 200, answer
+            cls.document = answer.json()
+            if cls.document["quality"]["samples"] >= LEAST_SAMPLES:
+                break
+        cls.id = answer.headers["X-Flamed-Capture"]
+        cls.samples = cls.document["quality"]["samples"]
+        cls.period = cls.document["meta"]["period"]
+
+    def render(self, form: str, headers: dict | None = None, **parameters):
+        answer = self.daemon.get(f"/api/v1/captures/{self.id}/profile", format=form, headers=headers, **parameters)
+        self.assertEqual(answer.status, 200, (form, answer))
+        return answer
+
+    def write(self, form: str, name: str, **parameters) -> str:
+        path = os.path.join(self.folder, name)
+        with open(path, "wb") as file:
+            file.write(self.render(form, **parameters).body)
+        return path
+
+    def stacks(self, **parameters) -> collections.Counter:
+        return collapsed_stacks(self.render("collapsed", **parameters).text)
+
+    # ---- what the profile is ----
+
+    def test_it_is_a_real_one(self):
+        self.assertGreaterEqual(self.samples, LEAST_SAMPLES)
+        ran = {self.document["frames"][i]["kind"] for stack in self.document["stacks"] for i in stack["frames"]}
+        self.assertLessEqual(set(KINDS), ran)
+
+    def test_every_format_on_every_route(self):
+        for form, content_type in TYPES.items():
+            for path, parameters in ((f"/api/v1/captures/{self.id}/profile", {}), ("/profile", {"pid": self.target.pid, "from": "-30s"}),
+                                     ("/api/v1/query", {"pid": self.target.pid, "from": "-10m"})):
+                answer = self.daemon.get(path, format=form, **parameters)
+                self.assertEqual(answer.status, 200, (path, form, answer))
+                self.assertEqual(answer.headers["Content-Type"].partition(";")[0], content_type, path)
+                self.assertTrue(answer.body, (path, form))
+        answer = self.daemon.get("/profile", format="gif")
+        self.assertEqual(answer.status, 400)
+        self.assertTrue(all(form in answer.text for form in TYPES), answer.text)
+
+    def test_tree_is_a_page_for_browsers(self):
+        for accept, wanted in (("text/html,application/xhtml+xml,*/*;q=0.8", "text/html"), ("*/*", "text/plain"),
+                               ("text/plain", "text/plain"), ("text/html;q=0.1, text/plain", "text/plain")):
+            answer = self.render("tree", headers={"Accept": accept})
+            self.assertEqual(answer.headers["Content-Type"].partition(";")[0], wanted, accept)
+            self.assertIn("Accept", answer.headers["Vary"])
+
+    # ---- round trips ----
+
+    def test_the_same_stacks_in_each(self):
+        for parameters in ({}, {"lines": 1, "names": "signature"}, {"include": "Mixed", "exclude": "GC"}, {"depth": 6}):
+            wanted = self.stacks(**parameters)
+            self.assertTrue(wanted)
+            self.assertEqual(json_stacks(self.render("json", **parameters).json()), wanted)
+            self.assertEqual(speedscope_stacks(self.render("speedscope", **parameters).json(), self.period), wanted)
+            self.assertEqual(speedscope_stacks(self.render("speedscope", threads=1, **parameters).json(), self.period),
+                             self.stacks(threads=1, **parameters))
+            self.assertEqual(pprof_stacks(self.render("pprof", **parameters).body), wanted)
+        self.assertEqual(sum(self.stacks().values()), self.samples)
+
+    def test_go_reads_pprof(self):
+        paths.need("go")
+        text = run("go", "tool", "pprof", "-symbolize=none", "-raw", self.write("pprof", "p.pb.gz"),
+                   env={**os.environ, "PPROF_TMPDIR": self.folder, "GOFLAGS": "-mod=mod"})
+        self.assertEqual(sum(int(line.split()[0]) for line in re.findall(r"^ +\d+ +\d+:.*$", text, re.M)), self.samples)
+
+    def test_jfr(self):
+        path = self.write("jfr", "p.jfr")
+        if not readers():
+            self.skipTest("no JDK with a jfr on this machine")
+        lines = collections.Counter()
+        for stack, count in self.stacks(names="full").items():
+            lines[stack[-1]] += count
+        for version in readers():
+            summary = jfr(version, "summary", path)
+            self.assertEqual(int(re.search(r"jdk\.ExecutionSample\s+(\d+)", summary)[1]), self.samples, version)
+            text = jfr(version, "print", "--stack-depth", "2048", "--events", "jdk.ExecutionSample", path)
+            self.assertEqual(len(re.findall(r"^jdk\.ExecutionSample \{", text, re.M)), self.samples, version)
+            if version >= 21:
+                view = jfr(version, "view", "--width", "300", "--truncate", "end", "hot-methods", path)
+                self.assertRegex(view, r"Mixed[.$]", view)
+        self.check_jfr_stacks(path)
+
+    def check_jfr_stacks(self, path: str) -> None:
+        """Leaves and depths as collapsed has them; jfr spells native names with their file before them."""
+        events = json.loads(jfr(max(readers()), "print", "--json", "--stack-depth", "2048", "--events", "jdk.ExecutionSample",
+                                path))["recording"]["events"]
+        got, wanted = collections.Counter(), collections.Counter()
+        for event in events:
+            trace = event["values"]["stackTrace"]
+            frames = trace["frames"] if trace else []
+            method = frames[0]["method"]["name"] if frames else ""
+            got[(len(frames), method)] += 1
+        for stack in self.document["stacks"]:
+            frames = [self.document["frames"][i] for i in stack["frames"]]
+            frames = [f for f in frames if f["kind"] not in ("process", "thread", "truncated")]
+            leaf = frames[-1] if frames else {"name": "", "kind": ""}
+            name = leaf["name"].rpartition(".")[2] if leaf["kind"] in ("c1", "c2", "inlined", "interpreted") else leaf["name"]
+            wanted[(len(frames), name)] += stack["samples"]
+        self.assertEqual(got, wanted)
+
+    # ---- readers ----
+
+    def test_flamegraph_pl(self):
+        script = flamegraph()
+        text = self.render("collapsed", annotate=1).text
+        svg = run("perl", script, "--color=java", "--hash", "--minwidth=0", data=text.encode())
+        picture = xml.dom.minidom.parseString(svg)
+        colours = {}
+        for g in picture.getElementsByTagName("g"):
+            if g.getElementsByTagName("title") and g.getElementsByTagName("rect"):
+                title = g.getElementsByTagName("title")[0].firstChild.data
+                colours[title.rpartition(" (")[0]] = g.getElementsByTagName("rect")[0].getAttribute("fill")
+        seen = collections.Counter()
+        for name, fill in colours.items():
+            suffix = (re.search(r"_\[(.)\]$", name) or [None, ""])[1]
+            red, green, blue = (int(n) for n in re.findall(r"\d+", fill))
+            # flamegraph.pl: Java green, inlined aqua, kernel orange, C++ yellow, the rest red.
+            kind = "green" if green > red and green > blue + 30 else "aqua" if blue > red and green > red else "warm"
+            seen[suffix, kind] += 1
+        self.assertTrue(seen["j", "green"] and seen["i", "aqua"] and seen["k", "warm"] and seen["", "warm"], seen)
+        for suffix, wanted in (("j", "green"), ("i", "aqua"), ("k", "warm")):
+            self.assertEqual({kind for s, kind in seen if s == suffix}, {wanted}, seen)
+        self.assertEqual(int(re.search(r"<title>all \(([\d,]+) samples", svg)[1].replace(",", "")), self.samples)
+
+    def test_protoc_reads_otlp(self):
+        paths.need("protoc")
+        text = run("protoc", "--decode=otlp.ProfilesData", "-I", PROTO, "otlp.proto", data=self.render("otlp").body)
+        data = decoded(text)
+        total = sum(len(all_of(sample, "timestamps_unix_nano")) for resource in all_of(data, "resource_profiles")
+                    for scope in all_of(resource, "scope_profiles") for profile in all_of(scope, "profiles")
+                    for sample in all_of(profile, "samples"))
+        self.assertEqual(total, self.samples)
+
+    def test_text_for_people(self):
+        for form in ("summary", "flat", "traces", "tree"):
+            self.assertIn(f"Total samples       : {self.samples}\n", self.render(form).text)
+
+    def test_in_chromium(self):
+        """Every page and picture, and speedscope, from files, offline."""
+        for form, name in (("html", "p.html"), ("svg", "p.svg"), ("heatmap", "heat.html")):
+            self.write(form, name)
+        with open(os.path.join(self.folder, "tree.html"), "wb") as file:
+            file.write(self.render("tree", headers={"Accept": "text/html"}).body)
+        for form in ("html", "svg"):
+            answer = self.daemon.get("/api/v1/diff", a=self.id, b=self.id, format=form)
+            self.assertEqual(answer.status, 200, answer)
+            with open(os.path.join(self.folder, "diff." + form), "wb") as file:
+                file.write(answer.body)
+        document = self.render("speedscope", threads=1)
+        with open(os.path.join(self.folder, "speedscope.js"), "w", encoding="ascii") as file:
+            file.write('speedscope.loadFileFromBase64("p.speedscope.json", "%s")' % base64.b64encode(document.body).decode())
+        with open(os.path.join(self.folder, "expected.json"), "w", encoding="utf-8") as file:
+            json.dump({"samples": self.samples, "profiles": [p["name"] for p in document.json()["profiles"]]}, file)
+        done = subprocess.run([os.path.join(paths.TREE, "tests/web/browser.sh"), "readers.spec.mjs", self.folder],
+                              capture_output=True, text=True, timeout=400)
+        if done.returncode == 77:
+            self.skipTest(done.stderr.strip())
+        self.assertEqual(done.returncode, 0, done.stdout[-6000:] + done.stderr[-2000:])
+
+    # ---- filters and progress ----
+
+    def test_a_pattern_that_explodes_is_refused(self):
+        for name in ("include", "exclude"):
+            answer = self.daemon.get(f"/api/v1/captures/{self.id}/profile", format="svg", **{name: "^(([A-Za-z.]+)+)+[0-9]{9}$"})
+            self.assertEqual(answer.status, 400, answer)
+            self.assertEqual(answer.json()["parameter"], name)
+
+    def test_progress_and_then_the_link(self):
+        answer = self.daemon.get("/profile", pid=self.target.pid, seconds=3, hz=99, format="svg", width=900,
+                                 headers={"Accept": "text/event-stream"})
+        self.assertEqual(answer.headers["Content-Type"], "text/event-stream")
+        events = re.findall(r"^event: (\w+)\ndata: (.*)$", answer.text, re.M)
+        self.assertGreaterEqual([name for name, _ in events].count("progress"), 2)
+        parts = [json.loads(data)["progress"] for name, data in events]
+        self.assertEqual(parts, sorted(parts))
+        done = json.loads(events[-1][1])
+        self.assertEqual((events[-1][0], done["state"]), ("done", "done"))
+        link = self.daemon.get(done["link"])
+        self.assertEqual(link.headers["Content-Type"], "image/svg+xml")
+        self.assertIn('width="900"', link.text)
+
+
+if __name__ == "__main__":
+    unittest.main()
