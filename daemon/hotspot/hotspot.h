@@ -119,6 +119,10 @@ struct hotspot_location {
 int hotspot_code_locate(struct hotspot_vm *vm, const struct hotspot_code *code, uint64_t pc,
                         bool is_return_address, struct hotspot_location ret[HOTSPOT_INLINE_MAX]);
 
+/* Whether debug information stands exactly at @pc, as it does at the return address of every call
+ * but those of leaf routines. 1; 0; -ENOENT: the code is gone; -errno. For tests. */
+int hotspot_code_exact(struct hotspot_vm *vm, const struct hotspot_code *code, uint64_t pc);
+
 /* A method's names: raw bytes (modified UTF-8, internal form with slashes), to be cleaned by the
  * caller. */
 struct hotspot_method {

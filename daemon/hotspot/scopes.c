@@ -36,9 +36,10 @@ static int pc_desc_read(struct hotspot_vm *vm, const struct blob *b, uint64_t in
     return 0;
 }
 
-/* The scope offset of the first PcDesc at or behind code offset @pc (the last is a sentinel and
- * does not count). 0 and *ret (0: no debug information); -ENOENT. */
-static int pc_desc_find(struct hotspot_vm *vm, const struct blob *b, int64_t pc, int32_t *ret)
+/* The first PcDesc at or behind code offset @pc (the last is a sentinel and does not count). 0 and
+ * *ret (scope 0: no debug information); -ENOENT. */
+static int pc_desc_find(struct hotspot_vm *vm, const struct blob *b, int64_t pc,
+                        struct pc_desc *ret)
 {
     uint64_t low = 0, count = (b->scopes_pcs_end - b->scopes_pcs) / vm->layout.sizeof_PcDesc;
     uint64_t high = count;
@@ -65,7 +66,7 @@ static int pc_desc_find(struct hotspot_vm *vm, const struct blob *b, int64_t pc,
         return r;
     if (d.pc < 0 || d.pc == INT32_MAX || d.scope < 0)
         return -ENOENT;
-    *ret = d.scope;
+    *ret = d;
     return 0;
 }
 
@@ -131,35 +132,58 @@ static int scopes_walk(struct hotspot_vm *vm, const struct blob *b, uint32_t off
     return HOTSPOT_INLINE_MAX;
 }
 
-int hotspot_code_locate(struct hotspot_vm *vm, const struct hotspot_code *code, uint64_t pc,
-                        bool is_return_address, struct hotspot_location ret[HOTSPOT_INLINE_MAX])
+/* The blob of @code, if it still is that. 1 and *ret; 0: it is gone; -errno. */
+static int scopes_blob(struct hotspot_vm *vm, const struct hotspot_code *code, uint64_t pc,
+                       struct blob *ret)
 {
     uint64_t blob, end;
-    int32_t scope = 0;
-    struct blob b;
-    int r, n = 0;
+    int r;
 
     if (code->kind != HOTSPOT_CODE_COMPILED && code->kind != HOTSPOT_CODE_NATIVE)
         return -EINVAL;
     memory_begin(&vm->memory);
     r = codecache_block(vm, code->start, &blob, &end);
     if (r == 0)
-        r = blob_read(vm, blob, end, &b);
+        r = blob_read(vm, blob, end, ret);
     if (r != 0)
         return r == -ESRCH ? r : 0;
-    if (blob != code->blob || b.kind != code->kind || b.compile_id != code->compile_id ||
-        b.method != code->method)
+    if (blob != code->blob || ret->kind != code->kind || ret->compile_id != code->compile_id ||
+        ret->method != code->method)
         return 0;
-    if (pc < b.code_begin || pc > b.code_end)
-        return -EINVAL;
+    return pc < ret->code_begin || pc > ret->code_end ? -EINVAL : 1;
+}
+
+int hotspot_code_exact(struct hotspot_vm *vm, const struct hotspot_code *code, uint64_t pc)
+{
+    struct pc_desc d;
+    struct blob b;
+    int r = scopes_blob(vm, code, pc, &b);
+
+    if (r != 1)
+        return r < 0 ? r : -ENOENT;
+    r = pc_desc_find(vm, &b, (int64_t)(pc - b.code_begin), &d);
+    if (r < 0)
+        return r == -ENOENT ? 0 : r;
+    return d.pc == (int64_t)(pc - b.code_begin);
+}
+
+int hotspot_code_locate(struct hotspot_vm *vm, const struct hotspot_code *code, uint64_t pc,
+                        bool is_return_address, struct hotspot_location ret[HOTSPOT_INLINE_MAX])
+{
+    struct pc_desc d;
+    struct blob b;
+    int r = scopes_blob(vm, code, pc, &b), n = 0;
+
+    if (r != 1)
+        return r;
     /* A native wrapper has debug information only for its one call out; it is one frame everywhere.
      */
     if (b.kind == HOTSPOT_CODE_COMPILED && b.scopes_pcs && b.scopes_data && b.metadata) {
         int64_t offset = (int64_t)(pc - b.code_begin);
 
-        r = pc_desc_find(vm, &b, is_return_address ? offset : offset + 1, &scope);
-        if (r == 0 && scope > 0)
-            n = scopes_walk(vm, &b, (uint32_t)scope, ret);
+        r = pc_desc_find(vm, &b, is_return_address ? offset : offset + 1, &d);
+        if (r == 0 && d.scope > 0)
+            n = scopes_walk(vm, &b, (uint32_t)d.scope, ret);
         if (r == -ESRCH || n == -ESRCH)
             return -ESRCH;
     }

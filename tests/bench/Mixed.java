@@ -325,6 +325,8 @@ public class Mixed {
         } catch (NoSuchMethodException e) {
             thread("deep", () -> sink += recurse(900, 5));
         }
+        System.out.println("started");
+        System.out.flush();
         Thread.sleep(seconds * 1000);
         stop = true;
         System.exit(0);

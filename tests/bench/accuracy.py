@@ -6,13 +6,14 @@ from harness.profile import count
 
 
 def main() -> None:
-    options = common.arguments(__doc__, jdk=17, seconds=20.0, hz=999, runs=3)
+    options = common.arguments(__doc__, jdk=17, seconds=16.0, hz=999, runs=3, symbols="memory")
     aims = common.Aims(options.check)
     errors: dict[str, list[float]] = {}
     with common.Mix(options.jdk, *options.java_option) as target, Daemon() as daemon:
+        start = common.metrics(daemon)
         for run in range(options.runs):
             before = target.used()
-            profile = daemon.profile(pid=target.pid, seconds=options.seconds, hz=options.hz)
+            profile = daemon.profile(pid=target.pid, seconds=options.seconds, hz=options.hz, symbols=options.symbols)
             truth = common.difference(target.used(), before)
             del truth["runs"]
             total = sum(truth.values())
@@ -33,6 +34,9 @@ def main() -> None:
                   f"interpreted method named {100 * named:.2f} %")
             aims.aim("under 0.05 % unknown in Java code", unknown < 0.0005)
             aims.aim("the interpreted method is named", named > 0.99)
+        text, in_time = common.delays(common.metrics(daemon), start)
+        print(text)
+        aims.aim("99 % of samples named within 20 ms", in_time >= 0.99)
     medians = {section: abs(common.median(values)) for section, values in errors.items()}
     worst, mean = max(medians.values()), sum(medians.values()) / len(medians)
     print(f"median of {options.runs}: worst {worst:.2f}, mean {mean:.2f} percentage points")

@@ -29,12 +29,14 @@ def judge(stack) -> str:
 
 
 def main() -> None:
-    options = common.arguments(__doc__, jdk=17, seconds=15.0, hz=499, life_ms=50, gc_every=20)
+    options = common.arguments(__doc__, jdk=17, seconds=15.0, hz=499, life_ms=50, gc_every=20, symbols="memory")
     aims = common.Aims(options.check)
     classes = common.compile_bench("Churn", "ChurnBody000000")
     with jvm.Jvm(paths.jdk(options.jdk), "-Xmx256m", "-XX:ReservedCodeCacheSize=16m", *options.java_option, "-cp",
                  classes.folder, "Churn", str(options.life_ms), str(options.gc_every)) as target, Daemon() as daemon:
-        profile = daemon.profile(pid=target.pid, seconds=options.seconds, hz=options.hz)
+        start = common.metrics(daemon)
+        profile = daemon.profile(pid=target.pid, seconds=options.seconds, hz=options.hz, symbols=options.symbols)
+        text, in_time = common.delays(common.metrics(daemon), start)
     stacks = [s for s in profile.stacks if s.thread.startswith("churn-")]
     counts: dict[str, int] = {"right": 0, "wrong": 0, "lost": 0, "none": 0}
     examples: dict[str, list] = {}
@@ -49,6 +51,8 @@ def main() -> None:
     for verdict in ("wrong", "lost"):
         if verdict in examples:
             print(f"{verdict}:\n{profile.describe(examples[verdict], 3)}")
+    print(text)
+    aims.aim("99 % of samples named within 20 ms", in_time >= 0.99)
     aims.aim("99.9 % right", judged > 0 and counts["right"] / judged >= 0.999)
     aims.exit()
 

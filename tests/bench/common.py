@@ -1,16 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the benchmarks share: the harness of tests/jvm, the load Mix, tables, the kernel's count of BPF time."""
+"""What the benchmarks share: the harness of tests/jvm, the load Mix, tables, what /metrics says, async-profiler."""
 import argparse
 import contextlib
 import json
 import os
+import signal
+import socket
 import subprocess
 import sys
+import time
+import zipfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../jvm"))
 
 from harness import jvm, paths # pylint: disable=wrong-import-position
 
+ASYNC_PROFILER = "4.1"
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -58,6 +63,10 @@ def difference(after: dict[str, int], before: dict[str, int]) -> dict[str, int]:
     return {key: after[key] - before[key] for key in after}
 
 
+def processors() -> int:
+    return len(os.sched_getaffinity(0))
+
+
 def median(values: list[float]) -> float:
     ordered = sorted(values)
     middle = len(ordered) // 2
@@ -70,24 +79,75 @@ def percentile(values: list[float], share: float) -> float:
 
 
 @contextlib.contextmanager
-def bpf_stats():
-    """Has the kernel count the time in BPF programs; yields a function that gives (ns, runs) so far."""
-    path = "/proc/sys/kernel/bpf_stats_enabled"
+def sample_rates():
+    """Has the kernel allow the highest rates: it lowers what it allows where interrupts take long."""
+    path = "/proc/sys/kernel/perf_event_max_sample_rate"
     with open(path, encoding="ascii") as f:
         before = f.read()
     with open(path, "w", encoding="ascii") as f:
-        f.write("1")
-
-    def read() -> tuple[int, int]:
-        programs = json.loads(subprocess.run(["bpftool", "--json", "prog", "show"], capture_output=True, check=True).stdout)
-        perf = [p for p in programs if p.get("type") == "perf_event"]
-        return sum(p.get("run_time_ns", 0) for p in perf), sum(p.get("run_cnt", 0) for p in perf)
-
+        f.write("100000")
     try:
-        yield read
+        yield
     finally:
         with open(path, "w", encoding="ascii") as f:
             f.write(before)
+
+
+def metrics(daemon) -> dict[str, float]:
+    """Series -> value, as /metrics says."""
+    found = {}
+    for line in daemon.get("/metrics").text.splitlines():
+        if line and not line.startswith("#"):
+            series, _, value = line.rpartition(" ")
+            found[series] = float(value)
+    return found
+
+
+def delays(after: dict[str, float], before: dict[str, float]) -> tuple[str, float]:
+    """Of flamed_sample_delay_seconds between two readings: a sentence, and the share within 20 ms."""
+    name = "flamed_sample_delay_seconds"
+    total = after[name + "_count"] - before[name + "_count"]
+    within = {float(series.split('"')[1]): value - before[series] for series, value in after.items()
+              if series.startswith(name + "_bucket") and "Inf" not in series}
+    p99 = next((f"{1000 * bound:g} ms" for bound, n in sorted(within.items()) if n >= 0.99 * total), "over 2 s")
+    mean = 1000 * (after[name + "_sum"] - before[name + "_sum"]) / max(1, total)
+    return (f"from a sample to its names: mean {mean:.1f} ms, 99 % within {p99}, {100 * within[0.02] / max(1, total):.3f} % within 20 ms "
+            f"({total:.0f} samples)"), within[0.02] / max(1, total)
+
+
+def load_agent(pid: int, library: str, options: str) -> None:
+    """Has the JVM of our own load LIBRARY, by the attach protocol."""
+    address = f"/tmp/.java_pid{pid}"
+    if not os.path.exists(address):
+        mark = f"/tmp/.attach_pid{pid}"
+        with open(mark, "w", encoding="ascii"):
+            pass
+        os.kill(pid, signal.SIGQUIT)
+        end = time.monotonic() + 10
+        while not os.path.exists(address) and time.monotonic() < end:
+            time.sleep(0.02)
+        os.unlink(mark)
+    with socket.socket(socket.AF_UNIX) as s:
+        s.connect(address)
+        s.sendall(b"".join(word.encode() + b"\0" for word in ("1", "load", library, "true", options)))
+        answer = s.makefile("rb").read()
+    if not answer.startswith(b"0\n"):
+        raise RuntimeError(f"{library}: {answer!r}")
+
+
+def async_profiler() -> str:
+    """The library of async-profiler, as Maven Central has it; "" where it cannot be had."""
+    folder = os.path.join(paths.CACHE, "async-profiler")
+    library = folder + "/linux-x64/libasyncProfiler.so"
+    if not os.path.exists(library):
+        os.makedirs(folder, exist_ok=True)
+        got = subprocess.run(["mvn", "-q", "-B", "dependency:copy", f"-Dartifact=tools.profiler:async-profiler:{ASYNC_PROFILER}",
+                              "-DoutputDirectory=" + folder], capture_output=True, stdin=subprocess.DEVNULL, cwd=folder, timeout=300)
+        if got.returncode != 0:
+            return ""
+        with zipfile.ZipFile(f"{folder}/async-profiler-{ASYNC_PROFILER}.jar") as jar:
+            jar.extract("linux-x64/libasyncProfiler.so", folder)
+    return library
 
 
 class Aims:

@@ -1,39 +1,55 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many stacks of Java threads are whole, under a load of fourteen kinds of thread."""
+"""How many stacks of Java threads are whole, and whether their callers are true, under a load of fourteen kinds of
+thread: by collector, compiler and JDK. A cell is JDK:OPTIONS, as in --cells="17 25:-XX:+UseZGC,-Xmx1g 11"; those of JDKs
+that the machine has not run in a container of their own."""
+import contextlib
+import re
+import subprocess
 import time
 
 import common
-from harness import jvm, paths
-from harness.daemon import Daemon
-from harness.profile import count
+from harness import bundle, jdkroot, jvm, paths
 
-JAVA = ("c1", "c2", "inlined", "interpreted")
+ALL = ("17 25 17:-XX:+UseParallelGC 25:-XX:+UseParallelGC 17:-XX:+UseSerialGC 25:-XX:+UseSerialGC 17:-XX:+UseZGC "
+       "25:-XX:+UseZGC 25:-XX:+UseShenandoahGC 17:-Xint 25:-Xint 17:-XX:TieredStopAtLevel=1 25:-XX:TieredStopAtLevel=1 "
+       "8 11 21")
+MATCHES = {"whole": r"java threads: (\d+) of (\d+) whole", "exact": r"compiled code: (\d+) of (\d+) at",
+           "invoke": r"interpreted callers: (\d+) of (\d+) at"}
+
+
+@contextlib.contextmanager
+def load(classes: str, version: int, options: list[str]):
+    """The pid of a JVM under the load."""
+    arguments = [*options, "-Xmx512m", "-cp"]
+    if version in paths.jdks():
+        with jvm.Jvm(paths.jdk(version), *arguments, classes, "Mixed", "3600") as target:
+            yield target.pid
+    else:
+        with bundle.Container("", classes, *arguments, "/work", "Mixed", "3600", root=jdkroot.root(version),
+                              executable=jdkroot.java(version), network_namespace=False, memory=1 << 30) as container:
+            yield container.pid
 
 
 def main() -> None:
-    options = common.arguments(__doc__, jdk=17, samples=20000, hz=999, least=99.8)
+    options = common.arguments(__doc__, cells=ALL, samples=20000, hz=1999, warm=3.0)
     aims = common.Aims(options.check)
     classes = common.compile_bench("Mixed")
-    with jvm.Jvm(paths.jdk(options.jdk), *options.java_option, "-Xmx512m", "-cp", classes.folder, "Mixed", "3600",
-                 start="") as target, Daemon() as daemon:
-        time.sleep(3)
-        total = cut = unknown = 0
-        worst: dict[str, int] = {}
-        while total < options.samples:
-            profile = daemon.profile(pid=target.pid, seconds=10, hz=options.hz)
-            java = [s for s in profile.stacks if any(f.kind in JAVA for f in s.frames)]
-            bad = [s for s in java if s.truncated]
-            total, cut = total + count(java), cut + count(bad)
-            unknown += count([s for s in java if any(f.kind == "unknown" for f in s.frames)])
-            for s in bad:
-                key = ";".join(s.names[1:3]) + " ... " + s.names[-1]
-                worst[key] = worst.get(key, 0) + s.samples
-            print(f"{total} samples in Java, {100 * (1 - cut / total):.3f} % whole, {100 * unknown / total:.3f} % with an "
-                  f"unknown frame; quality {profile.quality}")
-            assert count(java), "no sample in Java code"
-    for key, samples in sorted(worst.items(), key=lambda item: -item[1])[:10]:
-        print(f"  {samples:6} cut: {key}")
-    aims.aim(f"at least {options.least} % whole", 100 * (1 - cut / total) >= options.least)
+    print("cell | whole | exact PcDesc | at an invoke | not whole because")
+    for cell in options.cells.split():
+        version, _, text = cell.partition(":")
+        with load(classes.folder, int(version), text.split(",") if text else []) as pid:
+            time.sleep(options.warm)
+            # A sample a tick and processor, two thirds of them of Java threads.
+            seconds = max(3, round(options.samples / options.hz / common.processors() * 1.6))
+            out = subprocess.run([paths.program("tests/bench/stacks"), str(pid), str(seconds), str(options.hz)],
+                                 capture_output=True, text=True, check=True).stdout
+        got = {key: tuple(map(int, re.search(pattern, out).groups())) for key, pattern in MATCHES.items()}
+        share = {key: 100 * part / max(1, whole) for key, (part, whole) in got.items()}
+        why = ", ".join(" ".join(line.split()) for line in out.splitlines() if line.startswith("  "))
+        print(" | ".join([cell, *(f"{part} of {whole}, {share[key]:.3f} %" for key, (part, whole) in got.items()), why]), flush=True)
+        least = 99.8 if cell in ("17", "25") else 99.5
+        aims.aim(f"{cell}: at least {least} % whole", share["whole"] >= least)
+        aims.aim(f"{cell}: 99 % of callers true", share["exact"] >= 99 and (share["invoke"] >= 99 or not got["invoke"][1]))
     aims.exit()
 
 

@@ -3,9 +3,10 @@
 turn, in one JVM. At 9,999 Hz, where it shows above the noise; the cost of one sample is the loss divided by the rate.
 
 Compared with an empty BPF program at the same rate (the floor: the timer interrupt itself), `perf record -g -p` and,
-where --async-profiler names its `asprof`, async-profiler."""
+where it can be had, async-profiler."""
 import os
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -21,17 +22,18 @@ def compile_floor() -> str:
 
 
 def main() -> None:
-    options = common.arguments(__doc__, jdk=17, hz=9999, window=4.0, pairs=5, async_profiler="")
+    options = common.arguments(__doc__, jdk=17, hz=9999, window=3.0, pairs=4)
     aims = common.Aims(options.check)
     floor = compile_floor()
     ratios: dict[str, list[float]] = {}
-    with common.Mix(options.jdk, jvm.FRAME_POINTERS, *options.java_option) as target, Daemon() as daemon, \
+    library = common.async_profiler()
+    with common.sample_rates(), common.Mix(options.jdk, jvm.FRAME_POINTERS, *options.java_option) as target, Daemon() as daemon, \
             tempfile.TemporaryDirectory(prefix="flamed-overhead.") as folder:
         time.sleep(5)
 
         def flamed(seconds):
             return subprocess.Popen(["curl", "-s", "-o", os.devnull, f"http://127.0.0.1:{daemon.port}/profile?pid={target.pid}"
-                                     f"&hz={options.hz}&seconds={seconds}&format=collapsed"])
+                                     f"&hz={options.hz}&seconds={seconds}&symbols=memory&format=collapsed"])
 
         def perf(seconds):
             return subprocess.Popen(["perf", "record", "-q", "-e", "cpu-clock", "-g", "-F", str(options.hz), "-p", str(target.pid),
@@ -41,12 +43,13 @@ def main() -> None:
             return subprocess.Popen(["timeout", str(seconds), floor, str(options.hz)], stdout=subprocess.DEVNULL)
 
         def asprof(seconds):
-            return subprocess.Popen([options.async_profiler, "-e", "cpu", "-i", f"{1000000000 // options.hz}ns", "-d",
-                                     str(int(seconds)), "-f", folder + "/out.collapsed", str(target.pid)],
-                                    stdout=subprocess.DEVNULL)
+            file = f"file={folder}/out.collapsed,collapsed"
+            common.load_agent(target.pid, library, f"start,event=cpu,interval={1000000000 // options.hz}ns,{file}")
+            return subprocess.Popen([sys.executable, "-c", f"import sys, time; sys.path.insert(0, {common.HERE!r}); import common; "
+                                     f"time.sleep({seconds}); common.load_agent({target.pid}, {library!r}, {'stop,' + file!r})"])
 
         profilers = {"empty BPF program": empty, "flamed": flamed, "perf record -g -p": perf}
-        if options.async_profiler:
+        if library:
             profilers["async-profiler"] = asprof
 
         def rate() -> float:

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Samples one process without the rest of flamed and says how many of its stacks are whole, why the
- * others are not, and what a sample costs. Needs root.
+ * others are not, what a sample costs, and whether what the stacks hold is true: callers in
+ * compiled code return to a call that the VM has debug information of, callers that are interpreted
+ * stand at a bytecode that calls. Needs root.
  *   stacks PID SECONDS HZ [-v]     (-v: shows some stacks that are not whole)
  */
 #include "base/cleanup.h"
@@ -33,7 +35,10 @@ static struct {
     struct hotspot_vm *vm;
     struct maps maps;
     uint64_t ends[UNWIND_END_COUNT], java_ends[UNWIND_END_COUNT];
-    uint64_t samples, java, frames, kinds[8], kernel, shown, deepest;
+    uint64_t samples, java, frames, kinds[8], kernel, shown, deepest, skipped;
+    uint64_t callers, exact, interpreted, at_invoke;
+    uint64_t checked[1u << 16]; /* words that were looked at lately */
+    uint8_t verdicts[1u << 16];
     bool java_tid[THREADS_MAX * 64];
 } run;
 
@@ -130,6 +135,71 @@ static void show(const struct sample_record *rec, const uint64_t *frames)
     }
 }
 
+/* The place where the verdict on @word is kept: 0 right, 1 wrong, 2 cannot be told, 3 not known. */
+static uint8_t *verdict_of(uint64_t word)
+{
+    size_t slot = (size_t)(word * UINT64_C(0x9e3779b97f4a7c15) >> 48);
+
+    if (run.checked[slot] != word) {
+        run.checked[slot] = word;
+        run.verdicts[slot] = 3;
+    }
+    return &run.verdicts[slot];
+}
+
+static uint8_t judge_compiled(uint64_t word)
+{
+    uint64_t pc = word & UNWIND_PC_MASK;
+    struct hotspot_code code;
+    int r;
+
+    if (hotspot_code_find(run.vm, pc - 1, &code) != 0 || code.kind != HOTSPOT_CODE_COMPILED ||
+        ((uint64_t)code.compile_id & UNWIND_ID_MASK) != (word >> UNWIND_PC_BITS & UNWIND_ID_MASK))
+        return 2;
+    r = hotspot_code_exact(run.vm, &code, pc);
+    return r < 0 ? 2 : r == 0;
+}
+
+/* invoke*, also as the interpreter rewrites them (fast_invokevfinal, invokehandle of JDK 8 to 26)
+ */
+static uint8_t judge_interpreted(uint64_t bcp)
+{
+    uint8_t bytecode;
+
+    if (pread(run.mem, &bytecode, 1, (off_t)bcp) != 1)
+        return 2;
+    return !((bytecode >= 0xb6 && bytecode <= 0xba) || (bytecode >= 226 && bytecode <= 234));
+}
+
+static void check_callers(const uint64_t *words, unsigned count)
+{
+    bool from_java = false; /* the frame before is Java's, or a stub's */
+    uint8_t *verdict;
+
+    for (unsigned i = 0; i < count; i++) {
+        unsigned kind = (unsigned)(words[i] >> UNWIND_KIND_SHIFT);
+
+        if (kind == UNWIND_COMPILED && i) {
+            verdict = verdict_of(words[i]);
+            if (*verdict == 3)
+                *verdict = judge_compiled(words[i]);
+            run.callers += *verdict < 2;
+            run.exact += *verdict == 0;
+        }
+        if (kind == UNWIND_INTERPRETED && i + 1 < count) {
+            i++;
+            if (from_java && words[i]) {
+                verdict = verdict_of(words[i]);
+                if (*verdict == 3)
+                    *verdict = judge_interpreted(words[i]);
+                run.interpreted += *verdict < 2;
+                run.at_invoke += *verdict == 0;
+            }
+        }
+        from_java = kind != UNWIND_NATIVE && kind != UNWIND_MARK;
+    }
+}
+
 static void see(void *cookie, const struct sample_record *rec, const uint64_t *frames)
 {
     bool java = rec->host_tid < THREADS_MAX * 64 && run.java_tid[rec->host_tid];
@@ -145,6 +215,9 @@ static void see(void *cookie, const struct sample_record *rec, const uint64_t *f
         unsigned kind = (unsigned)(frames[rec->kernel_count + i] >> UNWIND_KIND_SHIFT);
 
         run.kinds[kind]++;
+        if (kind == UNWIND_MARK &&
+            (frames[rec->kernel_count + i] & UNWIND_PC_MASK) == UNWIND_MARK_SKIPPED)
+            run.skipped++;
         run.frames++;
         if (kind == UNWIND_INTERPRETED)
             i++;
@@ -153,6 +226,8 @@ static void see(void *cookie, const struct sample_record *rec, const uint64_t *f
     }
     if (java) {
         run.java++;
+        if (run.vm)
+            check_callers(frames + rec->kernel_count, rec->user_count);
         run.java_ends[rec->user_end]++;
         if (rec->user_end != UNWIND_END_ROOT && run.verbose && run.shown++ < 12)
             show(rec, frames);
@@ -256,6 +331,11 @@ int main(int argc, char **argv)
            run.kinds[0], run.kinds[1], run.kinds[2], run.kinds[3], run.kinds[4], run.kinds[7]);
     printf("java threads: %" PRIu64 " of %" PRIu64 " whole, %.3f %%\n", run.java_ends[0], run.java,
            100.0 * (double)run.java_ends[0] / (double)MAX(run.java, 1));
+    printf("callers in compiled code: %" PRIu64 " of %" PRIu64 " at an exact PcDesc, %.2f %%\n",
+           run.exact, run.callers, 100.0 * (double)run.exact / (double)MAX(run.callers, 1));
+    printf("interpreted callers: %" PRIu64 " of %" PRIu64 " at an invoke, %.2f %%\n", run.at_invoke,
+           run.interpreted, 100.0 * (double)run.at_invoke / (double)MAX(run.interpreted, 1));
+    printf("native frames skipped: %" PRIu64 "\n", run.skipped);
     for (size_t i = 1; i < UNWIND_END_COUNT; i++) {
         if (run.ends[i])
             printf("  %-12s %8" PRIu64 " all, %8" PRIu64 " java\n", ENDS[i], run.ends[i],

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Services as their users run them, under load: how many stacks are whole and named, native libraries included. Tomcat
+10 with its examples and ZooKeeper are Debian's packages, Spring Boot and Dropwizard come from Maven Central."""
+import contextlib
+import http.client
+import os
+import subprocess
+import tempfile
+import time
+import unittest
+
+import common
+from harness import debroot, jvm, paths, proc
+from harness.daemon import Daemon, free_port
+from harness.profile import count
+
+SOURCES = os.path.join(common.HERE, "services")
+# Main class -> coordinates of what it needs.
+MAVEN = {
+    "SpringService": ["org.springframework.boot:spring-boot-starter-web:3.3.5"],
+    "DropwizardService": ["io.dropwizard:dropwizard-core:4.0.10"],
+}
+POM = """<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion><groupId>bench</groupId>
+<artifactId>{name}</artifactId><version>1</version><dependencies>{dependencies}</dependencies></project>"""
+
+
+def debian() -> str:
+    root = debroot.root("services", "bookworm", ["tomcat10", "tomcat10-examples", "zookeeper", "wrk"], "/usr/bin/wrk",
+                        ("openjdk-", "libc6_", "libx11", "libgl", "mesa"))
+    debroot.own_links(root)
+    return root
+
+
+def jars(root: str, *names: str) -> str:
+    found = [f"{root}/usr/share/java/{name}.jar" for name in names]
+    return ":".join(path for path in found if os.path.exists(path))
+
+
+def maven(name: str) -> str:
+    """The class path of a service made of NAME.java and its dependencies; skips where those cannot be had."""
+    folder = os.path.join(paths.CACHE, name)
+    if not os.path.exists(folder + f"/classes/{name}.class"):
+        os.makedirs(folder + "/classes", exist_ok=True)
+        words = [dependency.split(":") for dependency in MAVEN[name]]
+        with open(folder + "/pom.xml", "w", encoding="ascii") as f:
+            f.write(POM.format(name=name, dependencies="".join(
+                f"<dependency><groupId>{g}</groupId><artifactId>{a}</artifactId><version>{v}</version></dependency>" for g, a, v in words)))
+        result = subprocess.run(["mvn", "-q", "-B", "-f", folder, "dependency:copy-dependencies", "-DoutputDirectory=" + folder + "/jars"],
+                                capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=600)
+        if result.returncode != 0:
+            raise unittest.SkipTest(f"{MAVEN[name]} cannot be had: {result.stdout[-300:]}")
+        subprocess.run([paths.jdk(17) + "/bin/javac", "-parameters", "-d", folder + "/classes", "-cp", folder + "/jars/*",
+                        f"{SOURCES}/{name}.java"], check=True)
+    return f"{folder}/classes:{folder}/jars/*"
+
+
+def wait_for(port: int, path: str, process: subprocess.Popen, log: str) -> None:
+    end = time.monotonic() + 90
+    while time.monotonic() < end and process.poll() is None:
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+            connection.request("GET", path)
+            if connection.getresponse().status == 200:
+                return
+        time.sleep(0.3)
+    raise RuntimeError(f"no answer from {path}:\n{proc.read(log)[-3000:]}")
+
+
+@contextlib.contextmanager
+def running(command: list[str], folder: str):
+    log = os.path.join(folder, "log")
+    with open(log, "ab") as out, subprocess.Popen(proc.ENDS_WITH_US + command, stdin=subprocess.DEVNULL, stdout=out,
+                                                  stderr=subprocess.STDOUT, cwd=folder) as process:
+        try:
+            yield process, log
+        finally:
+            process.kill()
+
+
+@contextlib.contextmanager
+def wrk(*urls: str):
+    root = debian()
+    with contextlib.ExitStack() as stack:
+        for url in urls:
+            process = stack.enter_context(subprocess.Popen(
+                [root + "/usr/bin/wrk", "-t1", "-c4", "-d3600", url], stdout=subprocess.DEVNULL,
+                env={**os.environ, "LD_LIBRARY_PATH": root + "/usr/lib/x86_64-linux-gnu"}))
+            stack.callback(process.kill)
+        yield
+
+
+@contextlib.contextmanager
+def tomcat(java: str, folder: str, options: list[str]):
+    home, port = debian() + "/usr/share/tomcat10", free_port()
+    os.makedirs(folder + "/temp")
+    os.makedirs(folder + "/webapps")
+    subprocess.run(["cp", "-r", home + "/etc", folder + "/conf"], check=True)
+    os.symlink(debian() + "/usr/share/tomcat10-examples/examples", folder + "/webapps/examples")
+    with open(folder + "/conf/server.xml", "r+", encoding="utf-8") as f:
+        text = f.read().replace('port="8080"', f'port="{port}"')
+        f.seek(0)
+        f.write(text)
+        f.truncate()
+    command = [java, *options, "-Xmx256m", f"-Dcatalina.home={home}", f"-Dcatalina.base={folder}", f"-Djava.io.tmpdir={folder}/temp",
+               "-cp", f"{home}/bin/bootstrap.jar:{home}/bin/tomcat-juli.jar", "org.apache.catalina.startup.Bootstrap", "start"]
+    at = f"http://127.0.0.1:{port}/examples"
+    with running(command, folder) as (process, log):
+        wait_for(port, "/examples/jsp/jsp2/el/basic-arithmetic.jsp", process, log)
+        yield process.pid, [at + "/jsp/jsp2/el/basic-arithmetic.jsp", at + "/servlets/servlet/RequestInfoExample"]
+
+
+@contextlib.contextmanager
+def zookeeper(java: str, folder: str, options: list[str]):
+    root, port = debian(), free_port()
+    path = jars(root, "zookeeper", "zookeeper-jute", "slf4j-api", "slf4j-nop", "snappy-java", "metrics-core", "commons-cli", "netty-all",
+                "netty-common", "netty-buffer", "netty-transport", "netty-handler", "netty-resolver", "netty-codec")
+    with open(folder + "/zoo.cfg", "w", encoding="ascii") as f:
+        f.write(f"tickTime=2000\ndataDir={folder}/data\nclientPort={port}\nadmin.enableServer=false\nmaxClientCnxns=0\n")
+    subprocess.run([paths.jdk(17) + "/bin/javac", "-d", folder, "-cp", path, SOURCES + "/ZooKeeperLoad.java"], check=True)
+    with running([java, *options, "-Xmx256m", "-cp", path, "org.apache.zookeeper.server.quorum.QuorumPeerMain", folder + "/zoo.cfg"],
+                 folder) as (process, _):
+        time.sleep(3)
+        with jvm.Jvm(paths.jdk(17), "-Xmx64m", "-cp", f"{folder}:{path}", "ZooKeeperLoad", f"127.0.0.1:{port}", "4"):
+            yield process.pid, []
+
+
+@contextlib.contextmanager
+def spring(java: str, folder: str, options: list[str]):
+    port = free_port()
+    with running([java, *options, "-Xmx256m", "-cp", maven("SpringService"), "SpringService", f"--server.port={port}"],
+                 folder) as (process, log):
+        wait_for(port, "/", process, log)
+        yield process.pid, [f"http://127.0.0.1:{port}/"]
+
+
+@contextlib.contextmanager
+def dropwizard(java: str, folder: str, options: list[str]):
+    port = free_port()
+    with open(folder + "/service.yml", "w", encoding="ascii") as f:
+        f.write(f"server:\n  type: simple\n  applicationContextPath: /\n  adminContextPath: /admin\n  connector: {{type: http, port: {port}}}\n"
+                "  requestLog: {appenders: []}\nlogging: {level: WARN}\n")
+    with running([java, *options, "-Xmx256m", "-cp", maven("DropwizardService"), "DropwizardService", "server", folder + "/service.yml"],
+                 folder) as (process, log):
+        wait_for(port, "/", process, log)
+        yield process.pid, [f"http://127.0.0.1:{port}/?below=5000"]
+
+
+SERVICES = {"tomcat": tomcat, "zookeeper": zookeeper, "spring": spring, "dropwizard": dropwizard}
+
+
+def examine(name: str, pid: int, daemon: Daemon, options, aims: common.Aims) -> None:
+    profile = daemon.profile(pid=pid, seconds=options.seconds, hz=options.hz)
+    cut = [s for s in profile.stacks if s.truncated]
+    nameless = [s for s in profile.stacks if any(f.kind == "unknown" for f in s.frames)]
+    total, whole = profile.samples, profile.samples - count(cut)
+    skipped = count([s for s in profile.stacks if "[...]" in s.names])
+    print(f"{name}: {total} samples, {100 * whole / max(1, total):.3f} % whole, {100 * count(nameless) / max(1, total):.3f} % with a "
+          f"frame without a name, {skipped} with frames skipped; quality {profile.quality}", flush=True)
+    for label, stacks in (("cut", cut), ("nameless", nameless)):
+        if stacks:
+            print(f"  {label}:\n{profile.describe(stacks, 4)}")
+    aims.aim(f"{name}: 99.5 % whole", total > 0 and whole / total >= 0.995)
+    aims.aim(f"{name}: under 0.5 % unknown", total > 0 and count(nameless) / total < 0.005)
+
+
+def main() -> None:
+    options = common.arguments(__doc__, jdk=17, seconds=10.0, hz=499, warm=8.0, services=" ".join(SERVICES))
+    aims = common.Aims(options.check)
+    java = paths.jdk(options.jdk) + "/bin/java"
+    with Daemon() as daemon:
+        for name in options.services.split():
+            with tempfile.TemporaryDirectory(prefix=f"flamed-{name}.", ignore_cleanup_errors=True) as folder:
+                try:
+                    with SERVICES[name](java, folder, options.java_option) as (pid, urls), wrk(*urls):
+                        time.sleep(options.warm)
+                        examine(name, pid, daemon, options, aims)
+                except unittest.SkipTest as e:
+                    print(f"{name}: skipped: {e}")
+    aims.exit()
+
+
+if __name__ == "__main__":
+    main()
