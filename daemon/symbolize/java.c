@@ -21,7 +21,7 @@ struct java_pc {
 };
 
 struct java_method {
-    uint64_t const_method, checked_ns;
+    uint64_t stamp, checked_ns;
     uint32_t function;
 };
 
@@ -96,13 +96,32 @@ static uint32_t java_function(struct java_names *j, const struct hotspot_method 
     return java_function_id(j->frames, &text);
 }
 
+static uint64_t stamp_text(uint64_t h, const char *p, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        h = (h ^ (uint8_t)p[i]) * UINT64_C(0x100000001b3);
+    return (h ^ 0xff) * UINT64_C(0x100000001b3);
+}
+
+/* Tells methods apart by all that they are called, not by where they lie: the memory of an unloaded
+ * class is given to the next one, which is laid out in the same way. */
+static uint64_t java_stamp(const struct hotspot_method *m)
+{
+    uint64_t h = UINT64_C(0xcbf29ce484222325) ^ m->const_method;
+
+    h = stamp_text(h, m->class_name, m->class_name_n);
+    h = stamp_text(h, m->name, m->name_n);
+    return stamp_text(h, m->signature, m->signature_n);
+}
+
 /* The function id of @method, 0 if it is none. A method that was read a moment ago is not read
- * again; else its ConstMethod tells whether the memory still is that method's. */
+ * again; else its names tell whether the memory still is that method's. */
 static uint32_t java_method_function(struct java_names *j, struct hotspot_vm *vm, uint64_t method,
                                      uint64_t now_ns)
 {
     struct java_method *known = NULL;
     struct hotspot_method m;
+    uint64_t stamp;
     uint32_t at;
 
     if (word_cache_get(&j->method_index, method, &at))
@@ -111,7 +130,8 @@ static uint32_t java_method_function(struct java_names *j, struct hotspot_vm *vm
         return known->function;
     if (!vm || !method || hotspot_method_read(vm, method, &m) != 0)
         return 0;
-    if (known && known->const_method == m.const_method) {
+    stamp = java_stamp(&m);
+    if (known && known->stamp == stamp) {
         known->checked_ns = now_ns;
         return known->function;
     }
@@ -126,7 +146,7 @@ static uint32_t java_method_function(struct java_names *j, struct hotspot_vm *vm
         word_cache_put(&j->method_index, method, at);
         known = &j->methods[at];
     }
-    *known = (struct java_method){ .const_method = m.const_method,
+    *known = (struct java_method){ .stamp = stamp,
                                    .checked_ns = now_ns,
                                    .function = java_function(j, &m) };
     j->named++;

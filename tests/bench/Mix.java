@@ -237,7 +237,10 @@ public final class Mix {
     private static void work(int[] amounts, long seed) {
         try {
             long s = seed;
-            for (int k = 0; ; k = (k + 1) % SECTIONS.length) {
+            long dice = seed;
+            for (;;) { // in no fixed order, which could keep time with the sampling
+                dice = mix(dice);
+                int k = (int) ((dice >>> 33) % SECTIONS.length);
                 long start = THREADS.getCurrentThreadCpuTime();
                 s = enter(SECTIONS[k], s, amounts[k]);
                 USED.addAndGet(k, THREADS.getCurrentThreadCpuTime() - start);

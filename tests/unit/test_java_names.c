@@ -308,6 +308,24 @@ START_TEST(memory_of_a_method_that_became_another_is_noticed)
 }
 END_TEST
 
+/* The next class often gets the very memory of the one that was unloaded, word for word. */
+START_TEST(a_class_in_the_place_of_another_has_its_own_name)
+{
+    uint32_t first[64], second[64], a, b;
+
+    jvm.class_name = "app/Body000041";
+    java_names_code(names, VM, compiled(0x10010, 7), true, 1, first, 64);
+    a = java_names_interpreted(names, VM, 0x200, 0x9003, 1);
+    jvm.class_name = "app/Body000042";
+    jvm.code.compile_id = 8;
+    java_names_code(names, VM, compiled(0x10010, 8), true, 1 + JAVA_METHOD_TRUST_NS, second, 64);
+    b = java_names_interpreted(names, VM, 0x200, 0x9003, 1 + JAVA_METHOD_TRUST_NS);
+    ck_assert_uint_ne(get(first[0])->function, get(second[0])->function);
+    ck_assert_uint_ne(get(a)->function, get(b)->function);
+    ck_assert_uint_eq(get(b)->function, get(second[0])->function);
+}
+END_TEST
+
 START_TEST(a_method_that_cannot_be_read_is_unknown)
 {
     uint32_t ret[HOTSPOT_INLINE_MAX];
@@ -403,6 +421,7 @@ int main(void)
     tcase_add_test(tc, a_stub_that_became_a_method_is_noticed);
     tcase_add_test(tc, names_outlive_the_jvm);
     tcase_add_test(tc, memory_of_a_method_that_became_another_is_noticed);
+    tcase_add_test(tc, a_class_in_the_place_of_another_has_its_own_name);
     tcase_add_test(tc, a_method_that_cannot_be_read_is_unknown);
     tcase_add_test(tc, interpreted_frames_have_lines);
     tcase_add_test(tc, many_addresses_keep_memory_bounded);
