@@ -11,7 +11,7 @@
 
 #include <unistd.h>
 
-#define HOST_REGIONS_MAX 8
+#define HOST_REGIONS_MAX 256
 #define HOST_WORDS_MAX 2048
 
 struct host_region {
@@ -29,6 +29,11 @@ static struct {
     uint64_t out[HOST_WORDS_MAX];
     size_t reads;
     uint64_t java_thread;
+    /* Told of all that a walk reads, for whoever records it; may be NULL. */
+    void (*on_read)(uint64_t from, const void *p, uint32_t bytes);
+    void (*on_row)(uint32_t index, const struct unwind_row *row);
+    /* Rows that are not an array; may be NULL. */
+    bool (*find_row)(uint32_t index, struct unwind_row *ret);
     int mem_fd; /* of /proc/self/mem, for regions without p */
 } host;
 
@@ -40,10 +45,13 @@ static bool unwind_read(struct unwind_walk *w, void *to, uint32_t bytes, uint64_
         const struct host_region *r = &host.regions[i];
 
         if (from >= r->low && from - r->low <= r->bytes && bytes <= r->bytes - (from - r->low)) {
-            if (!r->p) /* not by memcpy(): sanitizers have parts of a stack that may not be touched
-                        */
-                return pread(host.mem_fd, to, bytes, (off_t)from) == (ssize_t)bytes;
-            memcpy(to, r->p + (from - r->low), bytes);
+            if (r->p) /* else not by memcpy(): sanitizers have parts of a stack that may not be
+                       * touched */
+                memcpy(to, r->p + (from - r->low), bytes);
+            else if (pread(host.mem_fd, to, bytes, (off_t)from) != (ssize_t)bytes)
+                return false;
+            if (host.on_read)
+                host.on_read(from, to, bytes);
             return true;
         }
     }
@@ -53,9 +61,13 @@ static bool unwind_read(struct unwind_walk *w, void *to, uint32_t bytes, uint64_
 static bool unwind_row(struct unwind_walk *w, uint32_t index, struct unwind_row *ret)
 {
     (void)w;
+    if (host.find_row)
+        return host.find_row(index, ret);
     if (index >= host.row_count)
         return false;
     *ret = host.rows[index];
+    if (host.on_row)
+        host.on_row(index, ret);
     return true;
 }
 

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Many JVMs in one capture, some of which come and go meanwhile, and one JVM of many threads: what is seen, and how soon
+the one answer is there."""
+import threading
+import time
+
+import common
+from harness import jvm, paths
+from harness.daemon import Daemon
+from harness.profile import Profile, count
+
+
+def capture(daemon: Daemon, seconds: float, hz: int, **parameters) -> tuple[Profile, float]:
+    """The profile, and the seconds from its end to the answer's last byte."""
+    answer = daemon.get("/profile", seconds=seconds, hz=hz, format="json", threads=1, lines=1, timeout=seconds + 60, **parameters)
+    now = time.time()
+    assert answer.status == 200, answer
+    profile = Profile(answer)
+    return profile, now - profile.end
+
+
+def many_jvms(daemon: Daemon, classes: str, options, aims: common.Aims) -> None:
+    def start() -> jvm.Jvm:
+        return jvm.Jvm(paths.jdk(options.jdk), "-Xmx32m", "-Xss512k", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", classes,
+                       "Pulse")
+
+    running = [start() for _ in range(options.jvms - 4)]
+    leaving = [start() for _ in range(4)]
+    arriving: list[jvm.Jvm] = []
+    try:
+        time.sleep(1)
+
+        def come_and_go() -> None:
+            time.sleep(options.seconds / 3)
+            for target in leaving:
+                target.stop()
+            arriving.extend(start() for _ in range(4))
+
+        thread = threading.Thread(target=come_and_go)
+        thread.start()
+        profile, delay = capture(daemon, options.seconds, options.hz, jvm="Pulse")
+        thread.join()
+        seen = {s.pid for s in profile.stacks}
+        java = [s for s in profile.stacks if any(f.kind in ("c1", "c2", "inlined", "interpreted") for f in s.frames)]
+        print(f"{options.jvms} JVMs: {profile.samples} samples of {len(seen)} JVMs, answer {1000 * delay:.0f} ms after the end, "
+              f"{100 * profile.share(java, lambda s: not s.truncated):.2f} % of Java stacks whole; quality {profile.quality}")
+        aims.aim("every JVM that stayed is seen", all(target.pid in seen for target in running))
+        aims.aim("those that left and those that came are seen", all(t.pid in seen for t in [*leaving, *arriving]))
+        aims.aim("the answer within 1 s", delay < 1)
+        aims.aim("99 % of Java stacks whole", profile.share(java, lambda s: not s.truncated) >= 0.99)
+    finally:
+        for target in [*running, *leaving, *arriving]:
+            target.stop()
+
+
+def many_threads(daemon: Daemon, classes: str, options, aims: common.Aims) -> None:
+    with jvm.Jvm(paths.jdk(options.jdk), "-Xmx128m", "-Xss512k", "-cp", classes, "Crowd", str(options.threads)) as target:
+        profile, delay = capture(daemon, options.seconds, 499, pid=target.pid, symbols="memory")
+        crowd = [s for s in profile.stacks if s.thread.startswith("crowd-")]
+        named = {s.thread for s in crowd}
+        whole = profile.share(crowd, lambda s: not s.truncated)
+        print(f"{options.threads} threads: {count(crowd)} samples of {len(named)} of them, {100 * whole:.2f} % whole, answer "
+              f"{1000 * delay:.0f} ms after the end; quality {profile.quality}")
+        aims.aim("99 % whole", whole >= 0.99)
+        aims.aim("most threads are seen by name", len(named) > options.threads / 2)
+        aims.aim("the answer within 1 s", delay < 1)
+
+
+def main() -> None:
+    options = common.arguments(__doc__, jdk=17, jvms=40, threads=1000, seconds=6.0, hz=99)
+    aims = common.Aims(options.check)
+    classes = common.compile_bench("Pulse", "Crowd")
+    with Daemon() as daemon:
+        many_threads(daemon, classes.folder, options, aims)
+        many_jvms(daemon, classes.folder, options, aims)
+    aims.exit()
+
+
+if __name__ == "__main__":
+    main()
