@@ -13,8 +13,8 @@
 
 #define JAVA_CODE_TRUST_NS (10 * NSEC_PER_MSEC)
 #define JAVA_STUB_TRUST_NS NSEC_PER_SEC
-/* A class that is loaded after another was unloaded often lies in the very same memory: samples that
- * are named together (within a millisecond or so, every 10 ms) read a method once. */
+/* A class that is loaded after another was unloaded often lies in the very same memory: samples
+ * that are named together (within a millisecond or so, every 10 ms) read a method once. */
 #define JAVA_METHOD_TRUST_NS (3 * NSEC_PER_MSEC)
 #define JAVA_PCS_MAX (1u << 17) /* of one JVM; then all is read anew */
 #define JAVA_METHODS_MAX (1u << 17)
