@@ -4,6 +4,7 @@
 import { getJson, isAbort } from "./api.js";
 import { CaptureProgress } from "./progress.js";
 import { CaptureList, downloadItems } from "./capture.js";
+import { HeatStrip } from "./heatstrip.js";
 import { element, isNarrow, isWide } from "./dom.js";
 import { formatMoment, formatSeconds } from "./format.js";
 import { openMenu } from "./menu.js";
@@ -20,9 +21,8 @@ export class CaptureView {
         this.app = app;
         this.id = id;
         this.params = params;
-        this.panel = new ProfilePanel({
-            state: (state) => app.replaceParams(paramsOfState(state, this.panel.defaults)),
-        }, { title: false, thread: "", icicle: isNarrow(), table: isWide() });
+        this.heat = new HeatStrip({ wanted: () => this.toggleHeat(), changed: () => this.keep() });
+        this.panel = new ProfilePanel({ state: () => this.keep() }, { tools: [this.heat.button], title: false, thread: "", icicle: isNarrow(), table: isWide() });
         this.facts = element("p", { class: "facts jvm-facts" });
         this.downloadButton = button("Download", () => this.download(), { "aria-haspopup": "menu" });
         this.content = element("div", { class: "content" }, emptyState("Loading the capture …"));
@@ -33,6 +33,7 @@ export class CaptureView {
 
     async start() {
         const controller = this.controller = new AbortController();
+        const heatState = this.params.get("heat");
 
         this.setTheme(this.app.theme);
         this.app.setCrumbs([{ text: "Captures", href: "#/captures" }, { text: this.id.slice(0, 8) }]);
@@ -46,9 +47,12 @@ export class CaptureView {
             }
             const json = await getJson(`api/v1/captures/${this.id}/profile`, { format: "json", threads: 1 }, controller.signal);
 
-            this.panel.setProfile(openJson(json));
+            this.profile = openJson(json);
+            this.panel.setProfile(this.profile);
             this.content.replaceChildren(this.panel.root);
             this.panel.setState(stateOfParams(this.params, this.panel.defaults));
+            if (heatState)
+                await this.openHeat(heatState);
         } catch (error) {
             if (!isAbort(error))
                 this.content.replaceChildren(errorState(error, element("a", { class: "tool", href: "#/captures" }, "All captures")));
@@ -66,6 +70,28 @@ export class CaptureView {
             capture.schedule ? "by schedule " + capture.schedule : ""].filter(Boolean).map((f) => element("span", {}, f)));
     }
 
+    openHeat(state) {
+        return this.heat.open(this.panel, `api/v1/captures/${this.id}/profile`, {}, state, this.controller.signal);
+    }
+
+    toggleHeat() {
+        if (this.heat.isOpen) {
+            this.heat.close();
+            this.panel.setProfile(this.profile, { keep: true });
+            this.keep();
+        } else {
+            this.openHeat("1").catch((error) => this.app.banner.show(error.message));
+        }
+    }
+
+    keep() {
+        const params = paramsOfState(this.panel.state, this.panel.defaults);
+
+        if (this.heat.state)
+            params.set("heat", this.heat.state);
+        this.app.replaceParams(params);
+    }
+
     follow() {
         this.progress = new CaptureProgress(this.id, { ended: () => this.start() });
         return this.progress;
@@ -79,6 +105,7 @@ export class CaptureView {
 
     setTheme(theme) {
         this.panel.setTheme(theme);
+        this.heat.setTheme(theme);
     }
 
     async download() {
@@ -93,6 +120,10 @@ export class CaptureView {
     }
 
     keyed(event) {
+        if (event.key === "e" && this.profile && !event.target.closest("input, select, textarea")) {
+            this.toggleHeat();
+            return true;
+        }
         return this.panel.keyed(event);
     }
 }

@@ -11,12 +11,13 @@ import { formatBytes, formatClock, formatCount, formatMoment, formatSeconds, for
 import { LiveTable } from "./livetable.js";
 import { openMenu } from "./menu.js";
 import { shortMain } from "./names.js";
+import { HeatStrip } from "./heatstrip.js";
 import { isProfilable, isSameJvm, mainOf, placeOf, shortVersion } from "./node.js";
 import { button, emptyState, errorState } from "./notice.js";
 import { openJson } from "./openjson.js";
 import { ProfilePanel } from "./panel.js";
 import { formatRoute } from "./route.js";
-import { WINDOW_S, endOfRange, rangeSide } from "./sides.js";
+import { endOfRange, rangeSide } from "./sides.js";
 import { paramsOfState, stateOfParams } from "./state.js";
 import { Timeline } from "./timeline.js";
 
@@ -44,7 +45,10 @@ export class JvmView {
         if (this.range && !(this.range.to > this.range.from))
             this.range = null;
         this.tab = TABS.some(([tab]) => tab === params.get("tab")) ? params.get("tab") : "graph";
-        this.panel = new ProfilePanel({ state: () => this.keep() }, { title: false, thread: "", icicle: isNarrow(), table: isWide() });
+        this.heatState = params.get("heat") || "";
+        this.heat = new HeatStrip({ wanted: () => this.toggleHeat(), changed: () => this.keep() });
+        this.panel = new ProfilePanel({ state: () => this.keep() }, { title: false, thread: "", icicle: isNarrow(),
+            table: isWide(), tools: [this.heat.button] });
         this.timeline = new Timeline({ range: (range) => this.chooseRange(range) });
         this.list = new CaptureList(this.target, {}, "Start one above: it stays here when it is done.");
         this.liveTable = new LiveTable(this.target, { pick: (name) => this.findMethod(name) });
@@ -104,6 +108,7 @@ export class JvmView {
 
     setTheme(theme) {
         this.panel.setTheme(theme);
+        this.heat.setTheme(theme);
         this.timeline.setTheme(theme);
     }
 
@@ -185,6 +190,8 @@ export class JvmView {
     }
 
     chooseRange(range) {
+        if (this.heat.isOpen)
+            this.heatState = "1"; // all of the new range
         if (range && this.comparesWith) {
             this.compare(rangeSide(this.sideTarget(), range));
             return;
@@ -221,6 +228,8 @@ export class JvmView {
         this.root.setAttribute("aria-busy", "true");
         try {
             this.showJson(await getJson("profile", { ...this.rangeParams(), format: "json", threads: 1 }, controller.signal));
+            if (this.heatState)
+                await this.heat.open(this.panel, "profile", this.rangeParams(), this.heatState, controller.signal);
         } catch (error) {
             if (!isAbort(error))
                 this.showProblem(error);
@@ -246,7 +255,25 @@ export class JvmView {
         this.setLive(true);
     }
 
+    // The moments of what is shown: what is live comes to a stop for it.
+    toggleHeat() {
+        if (this.heat.isOpen) {
+            this.heat.close();
+            this.heatState = "";
+        } else {
+            this.heatState = "1";
+        }
+        if (!this.range)
+            this.chooseRange(this.shownRange());
+        else
+            this.loadRange();
+    }
+
     setLive(on) {
+        if (on && this.heat.isOpen) {
+            this.heat.close();
+            this.heatState = "";
+        }
         if (this.stopLive)
             this.stopLive();
         this.stopLive = null;
@@ -349,11 +376,11 @@ export class JvmView {
         return data ? Math.max(data.oldest, this.jvm ? Date.parse(this.jvm.start_time) : 0) : 0;
     }
 
-    // What is looked at now: the range, or the last minute.
+    // What is looked at now: the range, or the last minute or so.
     shownRange() {
         const now = Date.now();
 
-        return this.range || { from: now - WINDOW_S * 1000, to: now };
+        return this.range || { from: now - this.liveSpan * 1000, to: now };
     }
 
     compareMenu() {
@@ -406,6 +433,7 @@ export class JvmView {
         put("span", this.span !== 300 && this.span);
         put("live", this.liveSpan !== 60 && this.liveSpan);
         put("tab", this.tab !== "graph" && this.tab);
+        put("heat", this.heat.state);
         if (push)
             this.app.pushParams(params);
         else
@@ -418,6 +446,7 @@ export class JvmView {
             x: () => this.captureSlot.toggle(),
             w: () => this.toggleTab("captures"),
             o: () => this.toggleTab("top"),
+            e: () => this.tab === "graph" && this.toggleHeat(),
         };
 
         if (event.key === "Escape" && this.comparesWith) {

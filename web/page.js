@@ -20,6 +20,7 @@ const PAGE_KEYS = [
     ["l", "live: follow what happens now"],
     ["x", "start a capture"],
     ["o", "top: the hottest methods of now"],
+    ["e", "heat map: the samples by moment, to choose some"],
     ["w", "captures of this JVM"],
     ["b", "compare: before and after side by side"],
     ["← →", "on the timeline: move the range, with Shift its length"],

@@ -104,7 +104,7 @@ test("capture: started, followed, stopped; downloaded in every format", async ()
     await page.getByRole("button", { name: "Download" }).click();
     const formats = await page.getByRole("menuitem").evaluateAll((links) => links.map(({ href }) => new URL(href).searchParams.get("format")));
 
-    assert.ok(["html", "collapsed", "pprof", "jfr", "speedscope", "otlp", "json", "tree", "flat"].every((f) => formats.includes(f)), formats.join());
+    assert.ok(["html", "svg", "heatmap", "collapsed", "pprof", "jfr", "speedscope", "otlp", "json", "tree", "flat"].every((f) => formats.includes(f)), formats.join());
     const signs = { html: /^<!doctype html/i, svg: /<svg/, pprof: /^\x1f\x8b/, jfr: /^FLR\0/, json: /^\{/, speedscope: /^\{/, collapsed: /Shift\.steady.* \d+$/m };
 
     for (const format of formats) {
@@ -115,7 +115,7 @@ test("capture: started, followed, stopped; downloaded in every format", async ()
 
         assert.ok(text.length > 100, format);
         assert.match(text, signs[format] || /./, format);
-        assert.match(download.suggestedFilename(), /Shift/i, format);
+        assert.match(download.suggestedFilename(), /^flamed-.*\.\w/, format);
     }
     await close(page);
 });
@@ -136,6 +136,20 @@ test("range and compare: what is new, in words, in one graph and side by side", 
     await page.mouse.up();
     await page.waitForURL(/from=.*to=/);
     await graphShown(page);
+    await page.getByRole("button", { name: "Heat map" }).click();
+    await page.locator(".heat-status", { hasText: "Drag over a range" }).waitFor();
+    const heat = await page.locator(".heat-canvas").boundingBox();
+
+    await page.mouse.move(heat.x + 2, heat.y + heat.height - 2);
+    await page.mouse.down();
+    await page.mouse.move(heat.x + heat.width * 0.4, heat.y + 2, { steps: 3 });
+    await page.mouse.up();
+    await page.waitForURL(/heat=\d+-\d+/);
+    assert.match(await textOf(page, ".heat-status"), /^Selected: .* [1-9]\d* samples/);
+    await page.reload();
+    await page.locator(".heat-status", { hasText: "Selected" }).waitFor();
+    await page.keyboard.press("e");
+    assert.equal(await page.locator(".heat-canvas").count(), 0);
     await page.getByRole("button", { name: "Compare …" }).click();
     await page.getByRole("menuitem", { name: /oldest/ }).click();
     await page.locator(".change-list li", { hasText: /Shift\.fresh.*new/ }).waitFor();
@@ -180,7 +194,7 @@ test("every view, light, dark and on a phone: axe finds nothing, nothing is cut 
 
     await new Promise((done) => setTimeout(done, 1500));
     const views = { node: ["", ".jvm-link"], jvm: [jvmHash(), ".panel .facts span"], top: [jvmHash() + "?tab=top", ".live tbody tr:visible"],
-        table: [jvmHash() + "?t=1&th=*", ".methods td"], captures: ["#/captures", ".captures td"], capture: [`#/capture/${id}`, ".panel .facts span"],
+        heat: [`#/capture/${id}?heat=1`, ".heat-status"], table: [jvmHash() + "?t=1&th=*", ".methods td"], captures: ["#/captures", ".captures td"], capture: [`#/capture/${id}`, ".panel .facts span"],
         compare: [`#/compare?a=${id}&b=${shift.pid},-5s,&sd=1`, ".change-list"], health: ["#/health", ".card dd"] };
 
     for (const [theme, width] of process.env.FLAMED_SHOTS ? [["light", 1200], ["dark", 1200], ["light", 390]] : [["dark", 1200], ["light", 390]]) {
