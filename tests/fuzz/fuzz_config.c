@@ -54,6 +54,23 @@ static void check(const struct config *c)
         check_rules(c->rules);
 }
 
+/* A reload compares what was read with what runs. */
+static void check_differences(const struct config *c)
+{
+    _cleanup_buf_ struct buf none = BUF_NULL, names = BUF_NULL;
+    struct config fresh;
+
+    if (config_init(&fresh) < 0)
+        abort();
+    buf_init(&none, 4096);
+    buf_init(&names, 4096);
+    config_differences(c, c, &none);
+    config_differences(c, &fresh, &names);
+    if (none.n || none.error || names.error)
+        abort();
+    config_deinit(&fresh);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct span text = { (const char *)data, size }, line;
@@ -69,6 +86,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (config_parse_yaml(text, "fuzz.yaml", 0, &c, &err) < 0 && !err.msg[0])
         abort();
     check(&c);
+    check_differences(&c);
     config_deinit(&c);
 
     copy = span_dup(text);
