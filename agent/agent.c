@@ -173,6 +173,7 @@ static struct stream_header *map_stream(const char *options)
 
     if (fd < 0)
         return NULL;
+    /* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): the kernel wrote it */
     if (raw4(SYS_pread64, fd, &h, sizeof(h), 0) == (long)sizeof(h) && h.magic == STREAM_MAGIC &&
         h.version == STREAM_VERSION && h.state == STREAM_IDLE) {
         long r = raw6(SYS_mmap, 0, (long)STREAM_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);

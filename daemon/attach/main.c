@@ -40,6 +40,7 @@ static int read_job(struct attach_job *job)
     long n = raw4(SYS_pread64, ATTACH_FD_JOB, job, sizeof(*job), 0);
 
     raw1(SYS_close, ATTACH_FD_JOB);
+    /* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): the kernel wrote it */
     if (n != (long)sizeof(*job) || job->magic != ATTACH_MAGIC || job->version != ATTACH_VERSION ||
         job->mode >= ATTACH_MODE_END || job->ns_pid <= 0)
         return -EBADMSG;

@@ -130,6 +130,7 @@ static int connect_to(const char *path, uint32_t uid, uint32_t *ret_step)
     r = raw4(SYS_newfstatat, AT_FDCWD, path, &st, AT_SYMLINK_NOFOLLOW);
     if (r < 0)
         return (int)r;
+    /* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): the kernel wrote it */
     if (!S_ISSOCK(st.st_mode) || st.st_uid != uid)
         return -EPERM;
     *ret_step = ATTACH_STEP_CONNECT;

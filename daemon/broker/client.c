@@ -128,6 +128,7 @@ static int call_locked(struct broker *b, struct broker_request *q, struct broker
     size_t count = 0;
     int r;
 
+    *a = (struct broker_answer){ 0 };
     if (atomic_load(&b->lost))
         return error_set(err, -ENOTCONN, "the connection to flamed-broker is lost");
     q->version = BROKER_WIRE_VERSION;

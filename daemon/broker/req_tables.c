@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+/* NOLINTNEXTLINE(misc-redundant-expression): that they are equal is the point */
 _Static_assert(BROKER_ROWS_MAX == SAMPLER_ROWS_MAX, "the table of rows of both");
 _Static_assert(sizeof(struct unwind_process) <= BROKER_TABLES_BYTES, "a process goes over at once");
 _Static_assert(BROKER_FRAMES_MIN == SAMPLE_USER_MIN && BROKER_FRAMES_MAX == SAMPLE_USER_MAX,

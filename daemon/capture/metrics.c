@@ -53,7 +53,8 @@ static double resident_bytes(int proc_fd, int32_t pid)
     if (buf_read_at(&text, proc_fd, path) < 0)
         return 0;
     s = buf_span(&text);
-    if (!span_take_word(&s, &word) || !span_take_word(&s, &word) || !span_parse_dec(word, &pages))
+    span_take_word(&s, &word); /* the size: what is resident comes second */
+    if (!span_take_word(&s, &word) || !span_parse_dec(word, &pages))
         return 0;
     return (double)pages * (double)sysconf(_SC_PAGESIZE);
 }

@@ -242,10 +242,8 @@ void unwinding_see(struct unwinding *u, struct process *p, const struct sample_r
         return;
     age_ns = now_ns - w->begun_ns;
     first = (p->jvm != JVM_NO && !w->reads) || (p->jvm == JVM_READY && !w->jvm && w->reads < 4);
-    if (first || (p->jvm == JVM_READY && !w->jvm))
-        wanting = true;
-    else if ((w->reads < 2 && age_ns > NSEC_PER_SEC) ||
-             (w->reads < 3 && age_ns > 10 * NSEC_PER_SEC))
+    if (first || (p->jvm == JVM_READY && !w->jvm) || (w->reads < 2 && age_ns > NSEC_PER_SEC) ||
+        (w->reads < 3 && age_ns > 10 * NSEC_PER_SEC))
         wanting = true;
     if (!wanting || (w->reads && now_ns - w->read_ns < w->wait_ns))
         return;

@@ -77,6 +77,7 @@ static int finish_frame(struct finisher *f, uint32_t old, uint32_t *ret)
         f->frame_ids = ids;
         f->frame_id_count = count;
     }
+    /* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): id_table_add() wrote it */
     f->frame_ids[old] = *ret + 1;
     return 0;
 }

@@ -17,7 +17,7 @@ static bool is_port(struct span s)
 /* Splits "host:port", "host" or "[v6]:port". False when it is none of these. */
 static bool split_authority(struct span authority, struct span *ret_host)
 {
-    struct span host = authority, port = SPAN_NULL;
+    struct span host = authority, port;
     size_t end;
 
     if (authority.n && authority.p[0] == '[') {

@@ -81,7 +81,7 @@ static int parse_tcp(const char *address, struct sockaddr_storage *ret, socklen_
 static int listen_tcp(const char *address, int *ret_fd, struct error *err)
 {
     _cleanup_close_ int fd = -1;
-    struct sockaddr_storage sa;
+    struct sockaddr_storage sa = { 0 };
     const int one = 1;
     socklen_t n = 0;
     int r = parse_tcp(address, &sa, &n, err);

@@ -124,7 +124,7 @@ static int flight_add_slice(struct flight *f, uint64_t time_ns)
 static void flight_retain(struct flight *f, uint64_t now_ns)
 {
     while (f->oldest != f->newest &&
-           (now_ns - f->oldest->end_ns > f->keep_ns || f->stats.slices > FLIGHT_SLICES_MAX ||
+           (now_ns > f->oldest->end_ns + f->keep_ns || f->stats.slices > FLIGHT_SLICES_MAX ||
             flight_bytes(f) > f->max_bytes))
         flight_drop_oldest(f);
 }
@@ -134,19 +134,20 @@ static void flight_retain(struct flight *f, uint64_t now_ns)
 static int flight_slice_for(struct flight *f, uint64_t time_ns, struct flight_slice **ret)
 {
     struct flight_slice *s = f->newest;
+    bool late = s && time_ns < s->start_ns; /* from another CPU */
     int r = 0;
 
+    if (late)
+        time_ns = s->start_ns;
     if (!s || !s->record || time_ns - s->start_ns >= FLIGHT_SLICE_NS ||
-        record_bytes(s->record) > f->max_bytes / 4) {
-        if (s && time_ns < s->start_ns)
-            time_ns = s->start_ns; /* from another CPU, a moment late */
-        else {
-            r = flight_add_slice(f, time_ns);
-            flight_retain(f, time_ns);
-        }
+        (!late && record_bytes(s->record) > f->max_bytes / 4)) {
+        r = flight_add_slice(f, time_ns);
+        flight_retain(f, time_ns);
     }
+    if (!f->newest || !f->newest->record)
+        return r < 0 ? r : -ENOMEM;
     *ret = f->newest;
-    return r < 0 && !f->newest ? r : 0;
+    return 0;
 }
 
 int flight_sample(struct flight *f, uint64_t time_ns, const struct profile_process *process,
