@@ -134,6 +134,11 @@ class BadInput(unittest.TestCase):
                 answer = self.daemon.get("/profile", jvm=value, seconds=0.2, format="collapsed")
                 self.assertLess(time.monotonic() - start, 5)
                 self.assertIn(answer.status, (200, 400, 404), str(answer))
+                for name in ("include", "exclude"):
+                    start = time.monotonic()
+                    answer = self.daemon.get("/profile", pid=self.pid, seconds=0.2, format="collapsed", **{name: value})
+                    self.assertLess(time.monotonic() - start, 5)
+                    self.assertIn(answer.status, (200, 400), str(answer))
 
     def test_paths(self):
         self.problem(self.daemon.get("/nonsense"), 404, "/nonsense")
@@ -206,8 +211,10 @@ class BadInput(unittest.TestCase):
                     s.sendall(b"GET /profile?pid=1&seco")
                 except OSError:
                     pass
-            served = self.daemon.request("GET", "/healthz", unix=True, timeout=10)
-            self.assertEqual(served.status, 200)
+            for unix in (True, False):
+                served = self.daemon.request("GET", "/healthz", unix=unix, timeout=10)
+                self.assertEqual(served.status, 200, f"others are served meanwhile: {served}")
+            self.assertGreater(self.daemon.profile(pid=self.pid, seconds=1, hz=199).samples, 0)
         finally:
             after = {name: cost["rss_kib"] for name, cost in self.daemon.cost().items()}
             for s in slow:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Names made by an enemy: markup, quotes, control characters, direction marks and broken encodings in names of
 classes, methods, threads and processes. No format lets one through that could act."""
+import gzip
 import html.parser
 import json
 import os
@@ -35,6 +36,11 @@ BROKEN = {"broken": b"Evil\xff\xfe\x80\xc2", "cut": b"Evil\xe2\x80"}
 # What must not be in any text: C0 but newline and tab of the format itself, DEL, C1, direction marks.
 FORBIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 THREADS = {"markup": "<b>\"&'</b>", "newline": "a\nb\r", "escape": "\x1b[31mred", "c1": "\u009b31m", "bidi": "\u202eevil"}
+
+
+# Bytes of those names that would act, or are no text.
+RAW = (b"Evil\x1b", b"Evil\xc2\x9b", b"Evil\r\n", b"\xe2\x80\xae", b"\xe2\x81\xa6", b"Evil\xc0\x80", b"\xed\xa0\xbd",
+       b"\xed\xb8\x80", b"\x1b[31mred", b"\xc2\x9b31m", b"a\nb\r")
 
 
 class Elements(html.parser.HTMLParser):
@@ -158,6 +164,37 @@ class Names(unittest.TestCase):
         target = self.start(HOSTILE)
         self.check(target, HOSTILE)
         self.check_pictures(target)
+
+    def formats(self) -> list[str]:
+        """All that the daemon can write, by its own document."""
+        document = self.daemon.get("/openapi.json").json()
+        for parameter in document["paths"]["/api/v1/captures/{id}/profile"]["get"]["parameters"]:
+            for step in parameter.get("$ref", "").split("/")[1:]:
+                parameter = (document if step == "components" else parameter)[step]
+            if parameter["name"] == "format":
+                return parameter["schema"]["enum"]
+        raise AssertionError("no parameter 'format'")
+
+    def test_the_same_capture_in_every_format(self):
+        """Text is clean; and in none, binary ones too, do the bytes stand that the enemy chose."""
+        target = self.start(HOSTILE)
+        capture = self.daemon.capture(pid=target.pid, hz=199)
+        proc.wait_until(lambda: proc.cpu_seconds(target.pid) > 3, 60, "every class has run")
+        capture.stop()
+        forms = self.formats()
+        self.assertGreaterEqual(len(forms), 10, forms)
+        for form in forms:
+            with self.subTest(format=form):
+                answer = self.daemon.get(capture.path + "/profile", format=form, threads=1, timeout=60)
+                self.assertEqual(answer.status, 200, str(answer))
+                body = gzip.decompress(answer.body) if answer.body[:2] == b"\x1f\x8b" else answer.body
+                self.assertIn(b"Evil", body)
+                for raw in RAW:
+                    self.assertNotIn(raw, body)
+                if answer.headers["Content-Type"].startswith(("text/", "application/json", "image/svg")):
+                    self.assert_clean(body.decode("utf-8", errors="strict"), form)
+                if "html" in answer.headers["Content-Type"] or "svg" in answer.headers["Content-Type"]:
+                    self.assertNotIn(b"<script>alert", body)
 
     def test_bytes_that_are_no_text(self):
         target = self.start(BROKEN, "-XX:+UnlockDiagnosticVMOptions", "-XX:-BytecodeVerificationRemote")
