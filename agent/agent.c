@@ -209,6 +209,7 @@ static jvmti_env *begin(jvmti_vm *vm, struct stream_header *h)
     session.header = h;
     session.table = (struct slot *)((char *)h + STREAM_TABLE_AT);
     session.ring = (char *)h + STREAM_RING_AT;
+    session.head = 0;
     session.method_count = 0;
     session.loads = 0;
     add = jvmti_function(env, JVMTI_ADD_CAPABILITIES);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The few places of the JVM Tool Interface that the agent uses, by their numbers in the
- * specification (which never change), so that no JDK is needed to build it. tests/unit/test_agent.c
- * holds each against a JDK's own jvmti.h and jvmticmlr.h where there is one.
+ * specification (which never change), so that no JDK is needed to build it.
+ * tests/unit/test_attach.c holds each against a JDK's own jvmti.h and jvmticmlr.h where there is
+ * one.
  */
 #pragma once
 

@@ -2,7 +2,8 @@
 /* Which methods flamed knows by which number, and their names, asked of the JVM once each. */
 #include "agent/session.h"
 
-#define LINES_MAX 4096u /* of one method */
+#define PROBES_MAX 1024u /* slots looked at for one method: at three quarters full it is a few */
+#define LINES_MAX 4096u  /* of one method */
 
 static void release(jvmti_env *env, void *p)
 {
@@ -106,7 +107,7 @@ static struct slot *find(jvmti_id method)
     uint64_t key = (uint64_t)(uintptr_t)method;
     uint32_t at = (uint32_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> 40);
 
-    for (uint32_t i = 0; i < STREAM_TABLE_SLOTS; i++) {
+    for (uint32_t i = 0; i < PROBES_MAX; i++) {
         struct slot *s = &session.table[(at + i) & (STREAM_TABLE_SLOTS - 1)];
 
         if (s->method == key || !s->method)

@@ -7,7 +7,7 @@
 void *reserve(uint32_t bytes, uint16_t kind, uint16_t flags, uint64_t time_ns)
 {
     struct stream_header *h = session.header;
-    uint64_t head = h->head, tail = __atomic_load_n(&h->tail, __ATOMIC_ACQUIRE);
+    uint64_t head = session.head, tail = __atomic_load_n(&h->tail, __ATOMIC_ACQUIRE);
     uint64_t at = head & (STREAM_RING_BYTES - 1), rest = STREAM_RING_BYTES - at;
     uint64_t pad = rest < bytes ? rest : 0;
     struct stream_record *r;
@@ -22,7 +22,7 @@ void *reserve(uint32_t bytes, uint16_t kind, uint16_t flags, uint64_t time_ns)
         r->bytes = (uint32_t)pad;
         r->kind = STREAM_PAD;
         r->flags = 0;
-        __atomic_store_n(&h->head, head + pad, __ATOMIC_RELEASE);
+        commit((uint32_t)pad);
         at = 0;
     }
     r = (struct stream_record *)(session.ring + at);
@@ -35,7 +35,8 @@ void *reserve(uint32_t bytes, uint16_t kind, uint16_t flags, uint64_t time_ns)
 
 void commit(uint32_t bytes)
 {
-    __atomic_store_n(&session.header->head, session.header->head + bytes, __ATOMIC_RELEASE);
+    session.head += bytes;
+    __atomic_store_n(&session.header->head, session.head, __ATOMIC_RELEASE);
 }
 
 uint32_t round_up(uint32_t n, uint32_t to)

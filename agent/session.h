@@ -23,6 +23,7 @@ struct session {
     struct stream_header *header;
     struct slot *table;
     char *ring;
+    uint64_t head; /* of the ring. The file's is only told: another may have written it */
     uint32_t method_count;
     uint64_t loads;
 };

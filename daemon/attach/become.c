@@ -13,8 +13,8 @@
  *
  * Not dumpable all the time, and executed in the host's user namespace, so that the container's own
  * root in a user namespace cannot trace us; container root without one can, so there is nothing
- * here to be had: no file of the host but /dev/null and one status file, no directory, no memory of
- * anybody's.
+ * here to be had: no file of the host, no directory, no memory of anybody's; a status file of the
+ * host's /proc until the request is sent.
  */
 #include "attach/become.h"
 

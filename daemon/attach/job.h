@@ -13,14 +13,15 @@
 #define ATTACH_REPLY_MAX 3968
 #define ATTACH_DEADLINE_MS 30000u /* then it is killed: a JVM may be in a long collection */
 
-enum attach_fd {                       /* 0, 1 and 2 are /dev/null */
+enum attach_fd {                       /* 0, 1 and 2 are closed */
                  ATTACH_FD_RESULT = 3, /* pipe, to write */
                  ATTACH_FD_TARGET = 4, /* pidfd */
                  ATTACH_FD_AGENT = 5,  /* memory file: libflamed-agent.so, sealed */
                  ATTACH_FD_OUT = 6,    /* memory file: what the JVM writes */
                  ATTACH_FD_ROOT = 7, /* the target's root, O_PATH; closed before it changes user */
-                 ATTACH_FD_STATUS = 8, /* the host's /proc/PID/status of the target */
-                 ATTACH_FD_JOB = 9,    /* struct attach_job, sealed; closed first */
+                 ATTACH_FD_STATUS =
+                     8, /* the host's /proc/PID/status; closed before the JVM may look */
+                 ATTACH_FD_JOB = 9, /* struct attach_job, sealed; closed first */
                  ATTACH_FD_END = 10,
 };
 

@@ -210,6 +210,7 @@ static int reach(const struct attach_job *job, uint64_t deadline_ns, struct atta
             return r;
     }
     raw1(SYS_close, ATTACH_FD_TARGET);
+    raw1(SYS_close, ATTACH_FD_STATUS);
     return fd;
 }
 

@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #define AGENT_NAME "flamed-agent"
@@ -56,19 +57,28 @@ static bool is_agent(int fd)
 
 struct search {
     const struct target *target;
+    dev_t device; /* of memory files */
     int fd;
 };
 
 static bool is_mapped_agent(const struct mapping *m, void *cookie)
 {
     struct search *s = cookie;
-    _cleanup_close_ int fd = -1;
+    _cleanup_close_ int path = -1, fd = -1;
     char name[64];
+    struct statx st;
 
     if (!m->deleted || !span_eq_str(m->path, "/memfd:" AGENT_NAME))
         return false;
     snprintf(name, sizeof(name), "map_files/%jx-%jx", (uintmax_t)m->start, (uintmax_t)m->end);
-    fd = openat(s->target->dir_fd, name, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    /* A name says little: looked at first, so that no device and no file of a file system that may
+     * not answer is opened. Memory files are all of one device. */
+    path = openat(s->target->dir_fd, name, O_PATH | O_CLOEXEC);
+    if (path < 0 || statx(path, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &st) < 0 ||
+        !S_ISREG(st.stx_mode) || makedev(st.stx_dev_major, st.stx_dev_minor) != s->device)
+        return false;
+    snprintf(name, sizeof(name), "/proc/self/fd/%d", path);
+    fd = open(name, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     if (fd < 0 || !is_agent(fd))
         return false;
     s->fd = take_fd(&fd);
@@ -80,8 +90,9 @@ int agents_get(struct agents **agents, const struct target *t, uint64_t start_ti
 {
     struct search s = { .target = t, .fd = -1 };
     struct agents *a = *agents;
-    _cleanup_close_ int maps = -1;
+    _cleanup_close_ int maps = -1, fresh = -1;
     struct span agent = blob_of_agent();
+    struct stat st;
     int r;
 
     if (!a) {
@@ -98,11 +109,12 @@ int agents_get(struct agents **agents, const struct target *t, uint64_t start_ti
     r = target_open_proc(t, "maps", &maps, err);
     if (r)
         return r;
-    if (!maps_walk(maps, is_mapped_agent, &s)) {
-        r = memory_sealed(AGENT_NAME, MEMORY_DATA, agent.p, agent.n, &s.fd);
-        if (r < 0)
-            return error_code(err, r, "cannot make a memory file for the agent");
-    }
+    r = memory_sealed(AGENT_NAME, MEMORY_DATA, agent.p, agent.n, &fresh);
+    if (r < 0 || fstat(fresh, &st) < 0)
+        return error_code(err, r < 0 ? r : -errno, "cannot make a memory file for the agent");
+    s.device = st.st_dev;
+    if (!maps_walk(maps, is_mapped_agent, &s))
+        s.fd = take_fd(&fresh);
     if (a->count < AGENTS_MAX)
         a->next = a->count++;
     else /* the oldest goes; the JVM keeps it mapped, where it is found again */

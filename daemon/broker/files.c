@@ -44,6 +44,10 @@ static int rule_check(const struct stat *st, const char *what, const struct file
     if (rule->inode && (st->st_ino != rule->ino || major(st->st_dev) != rule->dev_major ||
                         minor(st->st_dev) != rule->dev_minor))
         return error_set(err, -ESTALE, "%s is not the file that is mapped", what);
+    /* Files of /proc have no size, and reading some does something: kmsg takes from the log. A
+     * container's link may lead to one. */
+    if (rule->elf && st->st_size < (off_t)sizeof(Elf64_Ehdr))
+        return error_set(err, -EPERM, "%s is not an ELF object", what);
     if (st->st_size < 0 || (uint64_t)st->st_size > rule->max_bytes)
         return error_set(err, -EFBIG, "%s is larger than %ju bytes", what,
                          (uintmax_t)rule->max_bytes);

@@ -30,7 +30,7 @@ struct running {
 };
 
 struct launcher {
-    int socket, program_fd, null_fd;
+    int socket, program_fd;
     struct running running[LAUNCHER_RUNNING_MAX];
     uint64_t last_ns; /* when the last one was started */
 };
@@ -62,16 +62,17 @@ static int exec_helper(const struct launcher *l, const struct launcher_message *
     if (r < 0)
         return r;
     program = fcntl(l->program_fd, F_DUPFD_CLOEXEC, 2 * ATTACH_FD_END);
-    for (int i = 0; i < ATTACH_FD_END; i++) {
-        int from = i < ATTACH_FD_RESULT ? l->null_fd
-                   : i == ATTACH_FD_JOB ? job
-                                        : fds[i - ATTACH_FD_RESULT];
+    for (int i = ATTACH_FD_RESULT; i < ATTACH_FD_END; i++) {
+        int from = i == ATTACH_FD_JOB ? job : fds[i - ATTACH_FD_RESULT];
 
         high[i] = fcntl(from, F_DUPFD_CLOEXEC, ATTACH_FD_END);
         if (high[i] < 0 || program < 0)
             return -errno;
     }
-    for (int i = 0; i < ATTACH_FD_END; i++) {
+    /* Nothing in place of 0, 1 and 2: the host's /dev/null belongs to root, and a container's root
+     * who reached it through the helper could change its mode for the whole host. */
+    syscall(SYS_close_range, 0, ATTACH_FD_RESULT - 1, 0);
+    for (int i = ATTACH_FD_RESULT; i < ATTACH_FD_END; i++) {
         if (dup3(high[i], i, 0) < 0)
             return -errno;
     }
@@ -230,17 +231,16 @@ static int keep_running(struct launcher *l)
 static int launcher_main(int socket)
 {
     struct span helper = blob_of_helper();
-    struct launcher l = { .socket = socket, .program_fd = -1, .null_fd = -1 };
+    struct launcher l = { .socket = socket, .program_fd = -1 };
     struct error err = ERROR_NULL;
     int r;
 
     prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     prctl(PR_SET_NAME, "flamed-launcher");
     signal(SIGPIPE, SIG_IGN); /* a result that nobody waits for any more must not end us */
-    l.null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
     r = program_open("flamed-attach", helper.p, helper.n, &l.program_fd);
-    if (r < 0 || l.null_fd < 0)
-        return log_err_errno(r < 0 ? r : -errno,
+    if (r < 0)
+        return log_err_errno(r,
                              "attaching will not work: neither a memory file nor a file of a file "
                              "system without a name may be executed");
     r = launcher_lockdown(&err);

@@ -187,23 +187,25 @@ static int collect(const struct server *s, const struct broker_request *q, struc
         r = target_open_proc(t, "maps", &maps, err);
     if (r)
         return r;
-    if (!any_jvm(maps)) {
-        r = target_check(t);
-        return r ? r : error_set(err, -EPERM, "process %d maps no libjvm.so", t->host_pid);
-    }
     r = proc_read_status(s->proc_fd, t->host_pid, &status);
     if (r < 0)
         return error_code(err, r, "cannot read the status of process %d", t->host_pid);
     if (r == 0 && status.ns_depth == 0)
         return error_set(err, -EBADMSG, "process %d has no pid of its own", t->host_pid);
-    if (r == 0)
-        r = check_state(s, t, &status, err);
+    if (r)
+        return r;
+    /* After the status, from a view that was opened before it and is empty after an exec: so the
+     * user is the JVM's and not that of a set-user-id program which it became. */
+    if (!any_jvm(maps)) {
+        r = target_check(t);
+        return r ? r : error_set(err, -EPERM, "process %d maps no libjvm.so", t->host_pid);
+    }
+    r = check_state(s, t, &status, err);
     if (r)
         return r;
     *job = (struct attach_job){
         .magic = ATTACH_MAGIC,
         .version = ATTACH_VERSION,
-        .ns_flags = namespaces(s, t),
         .ns_pid = status.ns_pid[status.ns_depth - 1],
         .mode = q->set,
         .timeout_ms = ATTACH_DEADLINE_MS,
@@ -211,6 +213,9 @@ static int collect(const struct server *s, const struct broker_request *q, struc
     r = map_id(t, "uid_map", status.uid, &job->uid, err);
     if (r == 0)
         r = map_id(t, "gid_map", status.gid, &job->gid, err);
+    /* Last, for a process can only go into user namespaces, not out again: an id that one of them
+     * named is never taken for the host's. */
+    job->ns_flags = namespaces(s, t);
     return r ? r : target_check(t);
 }
 

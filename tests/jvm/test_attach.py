@@ -6,6 +6,7 @@ import re
 import signal
 import socket
 import subprocess
+import sys
 import time
 import unittest
 
@@ -19,6 +20,29 @@ DOCKER_CAPABILITIES = tuple("CAP_" + name for name in (
 ALLOWED = re.compile(r"^(file /tmp(/\.java_pid\d+)?: |thread new: Attach Listener$|mapping new: \S+ /memfd:flamed-|"
                      r"output: \"?'?WARNING: A \{?JVM ?TI|output: 'WARNING: A Java agent has been loaded|"
                      r"output: 'WARNING: A JVM TI agent has been loaded)")
+
+# Maps a libjvm.so, listens as a JVM does, and tells what its client holds.
+LISTENER = r"""
+import mmap, os, signal, socket, struct, tempfile
+signal.signal(signal.SIGQUIT, lambda *_: None)
+folder = tempfile.mkdtemp()
+with open(folder + "/libjvm.so", "w+b") as f:
+    f.truncate(4096)
+    mapped = mmap.mmap(f.fileno(), 4096, prot=mmap.PROT_READ | mmap.PROT_EXEC)
+path = f"/tmp/.java_pid{os.getpid()}"
+listener = socket.socket(socket.AF_UNIX)
+listener.bind(path)
+listener.listen(4)
+print("ready", flush=True)
+connection, _ = listener.accept()
+os.unlink(path)
+os.unlink(folder + "/libjvm.so")
+os.rmdir(folder)
+connection.recv(200)
+pid = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0]
+print(*(os.readlink(f"/proc/{pid}/fd/{fd}").replace(" (deleted)", "") for fd in os.listdir(f"/proc/{pid}/fd")), flush=True)
+connection.sendall(b"0\nreturn code: 0\n")
+"""
 
 
 def settle() -> None:
@@ -247,6 +271,20 @@ class Care(unittest.TestCase):
                 finally:
                     os.unlink(path)
                 self.unharmed(j)
+
+    def test_what_can_be_had_of_the_helper(self):
+        """Whoever has the JVM's user may look while it is asked: no file of the host is there to be changed."""
+        listener = subprocess.Popen([sys.executable, "-c", LISTENER], stdout=subprocess.PIPE, text=True)
+        self.addCleanup(listener.wait)
+        self.addCleanup(listener.kill)
+        self.assertEqual(listener.stdout.readline(), "ready\n")
+        found = attach.attach(listener.pid)
+        self.assertEqual(found["step"], "done", found.text)
+        links = listener.stdout.readline().split()
+        listener.stdout.close()
+        self.assertIn("/memfd:flamed-agent", " ".join(links))
+        for link in links:
+            self.assertTrue(link.startswith(("/memfd:flamed-", "pipe:", "socket:")), links)
 
     def test_no_jvm(self):
         with subprocess.Popen(["sleep", "60"]) as p:
