@@ -59,7 +59,7 @@ const struct option config_options[] = {
     { "captures_max", OPTION_NUMBER, AT(captures_max), 1, 1024, "64", "N",
       .help = "Take at most N profiles at once; more are refused with status 429." },
     { "samples_max", OPTION_NUMBER, AT(samples_max), 1000, 1000000000, "20000000", "N",
-      .help = "Keep at most N samples of one profile; beyond it every second one is dropped, and "
+      .help = "Keep at most N samples of one profile; beyond it one of two is dropped, and "
               "the profile "
               "says so." },
     { "connections_max", OPTION_NUMBER, AT(connections_max), 8, 4096, "128", "N",

@@ -77,16 +77,22 @@ static void capture_take(struct engine *e, struct capture *c, struct incoming *i
     struct seen_verdict *v = capture_verdict(e, c, in->process, rec->time_ns);
     uint32_t thread;
 
-    if (!v || !v->wanted || !capture_keeps(c))
+    if ((v ? !v->wanted : !target_matches(c->target, in->process)) || !capture_keeps(c))
         return;
+    if (!v) { /* no room for another process */
+        record_drop(c->record, rec->weight);
+        return;
+    }
     capture_name(e, c, in);
     if (!v->warned) {
         v->warned = true;
         capture_warn_process(c, in->process);
         capture_note_symbols(c, in->process);
     }
-    if (capture_thread(c, v->process, in, &thread) < 0)
+    if (capture_thread(c, v->process, in, &thread) < 0) {
+        record_drop(c->record, rec->weight);
         return;
+    }
     record_sample(c->record, rec->time_ns, thread, e->stack->frames, e->stack->count, rec->weight,
                   rec->flags & SAMPLE_IN_KERNEL ? SAMPLE_MODE_KERNEL : SAMPLE_MODE_USER, in->flags);
 }

@@ -178,8 +178,11 @@ static void finish_meta(struct profile *p, const struct profile *meta)
     p->lost = meta->lost;
 }
 
+/* What is said of the record as it is now is not kept in it: of one that goes on it changes. */
 static int finish_warnings(struct profile *p, struct record *r)
 {
+    size_t before = r->warning_count;
+
     if (r->thinned)
         record_warn(r,
                     "the limit of %zu samples was reached: 1 in %u samples was kept for the rest, "
@@ -187,7 +190,8 @@ static int finish_warnings(struct profile *p, struct record *r)
                     r->sample_max, r->keep_every);
     if (r->dropped)
         record_warn(r,
-                    "%llu samples were dropped for want of memory or distinct stacks; lower hz or "
+                    "%llu samples were dropped for want of memory or for too many distinct stacks, "
+                    "processes or threads; lower hz or "
                     "seconds, or choose fewer processes",
                     (unsigned long long)r->dropped);
     for (size_t i = 0; i < r->warning_count; i++) {
@@ -196,6 +200,8 @@ static int finish_warnings(struct profile *p, struct record *r)
             return -ENOMEM;
         p->warning_count++;
     }
+    while (r->warning_count > before)
+        free(r->warnings[--r->warning_count]);
     return 0;
 }
 

@@ -100,8 +100,8 @@ static inline void profile_unrefp(struct profile **p)
 
 struct record; /* a capture being taken: thread: the engine's */
 
-/* Borrows @frames for its life. @max_samples: beyond it every second sample is dropped, and it says
- * so. */
+/* Borrows @frames for its life. @max_samples: beyond it of two samples one, by chance, stands for
+ * both, and it says so. */
 int record_new(const struct frame_table *frames, size_t max_samples, struct record **ret);
 struct record *record_free(struct record *r);
 /* Ids are indexes into the finished profile. Keys: processes by (pid, start, exec), threads by
@@ -123,6 +123,8 @@ void record_set_later(struct record *r, record_later_fn fn, void *cookie);
 
 /* Adds a warning once (equal sentences are one). */
 void record_warn(struct record *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
+/* Counts a sample for which there was no room where it came from: the profile tells it as lost. */
+void record_drop(struct record *r, uint32_t count);
 size_t record_samples(const struct record *r); /* sum of counts so far */
 size_t record_bytes(const struct record *r);   /* of memory */
 /* Makes the immutable profile out of it, copying the names it uses; @r stays usable (a later call

@@ -54,7 +54,15 @@ int record_thread(struct record *r, const struct profile_thread *t, uint32_t *re
     return MIN(k, 0);
 }
 
-/* Over the limit: every second sample goes, its count is given to the one before it. */
+/* True for @part out of @whole, by chance. */
+static bool record_chance(struct record *r, uint32_t part, uint32_t whole)
+{
+    r->random = r->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (r->random >> 33) * whole >> 31 < part;
+}
+
+/* Over the limit: of two samples one goes and gives its count to the other. Which one, chance says:
+ * samples of two processors that tick in turns are in turns. */
 static void record_thin(struct record *r)
 {
     size_t kept = 0;
@@ -62,8 +70,14 @@ static void record_thin(struct record *r)
     for (size_t i = 0; i < r->sample_count; i += 2) {
         struct profile_sample s = r->samples[i];
 
-        if (i + 1 < r->sample_count)
-            s.count += r->samples[i + 1].count;
+        if (i + 1 < r->sample_count) {
+            struct profile_sample t = r->samples[i + 1];
+            uint32_t count = s.count + t.count;
+
+            if (record_chance(r, t.count, count))
+                s = t;
+            s.count = count;
+        }
         r->samples[kept++] = s;
     }
     r->thinned += r->sample_count - kept;
@@ -114,9 +128,14 @@ int record_sample(struct record *r, uint64_t time_ns, uint32_t thread, const uin
 
     r->counted += count;
     if (r->skip > 0 && r->sample_count > 0) {
+        struct profile_sample *last = &r->samples[r->sample_count - 1];
+        uint32_t sum = last->count + count;
+
         r->skip--;
         r->thinned++;
-        r->samples[r->sample_count - 1].count += count;
+        if (record_chance(r, count, sum) && record_stack(r, stack, n, &s.stack) == 0)
+            *last = s;
+        last->count = sum;
         return 0;
     }
     k = record_stack(r, stack, n, &s.stack);
@@ -130,6 +149,11 @@ int record_sample(struct record *r, uint64_t time_ns, uint32_t thread, const uin
     r->samples[r->sample_count++] = s;
     r->skip = r->keep_every - 1;
     return 0;
+}
+
+void record_drop(struct record *r, uint32_t count)
+{
+    r->dropped += count;
 }
 
 void record_warn(struct record *r, const char *fmt, ...)

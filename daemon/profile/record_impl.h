@@ -22,6 +22,7 @@ struct record {
     size_t sample_count, sample_cap, sample_max;
     uint32_t keep_every; /* 1; doubled each time the limit is hit */
     uint32_t skip;       /* samples to drop before the next one that is kept */
+    uint64_t random;     /* which of those that are folded together is kept */
     uint64_t thinned;    /* samples folded into others' counts */
     uint64_t counted;    /* sum of counts */
     uint64_t dropped;    /* for want of memory or by the limits of nodes and threads */

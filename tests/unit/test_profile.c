@@ -172,6 +172,46 @@ START_TEST(thins_at_the_limit_and_says_so)
 }
 END_TEST
 
+/* Two processors that tick in turns: each keeps its share. */
+START_TEST(thins_fairly)
+{
+    uint32_t f[] = { frame_of("", "f", FRAME_NATIVE, 0), frame_of("", "g", FRAME_NATIVE, 0) };
+    struct profile meta = { .period = 1 };
+    struct view_opts o = { 0 };
+    _cleanup_buf_ struct buf got = BUF_NULL;
+    struct profile *p = NULL;
+    const char *row;
+
+    buf_init(&got, 1000);
+    for (unsigned i = 0; i < 10000; i++)
+        ck_assert_int_eq(record_sample(rec, i, main_thread, &f[i % 2], 1, 1, SAMPLE_MODE_USER, 0),
+                         0);
+    ck_assert_int_eq(record_finish(rec, &meta, &p), 0);
+    ck_assert_uint_eq(p->total, 10000);
+    row = strstr(rows_of(p, &o, &got), "g ");
+    ck_assert_msg(row && labs(strtol(row + 2, NULL, 10) - 5000) < 2000, "%s", got.p);
+    profile_unref(p);
+}
+END_TEST
+
+/* A profile of what goes on says how things are, once. */
+START_TEST(finished_twice_it_says_all_once)
+{
+    struct profile meta = { .period = 1 };
+
+    for (unsigned round = 1; round <= 20; round++) {
+        struct profile *p = NULL;
+
+        record_drop(rec, 1);
+        ck_assert_int_eq(record_finish(rec, &meta, &p), 0);
+        ck_assert_uint_eq(p->lost, round);
+        ck_assert_uint_eq(p->warning_count, 1);
+        ck_assert_int_eq(strtol(p->warnings[0], NULL, 10), round);
+        profile_unref(p);
+    }
+}
+END_TEST
+
 START_TEST(an_empty_stack_is_unknown)
 {
     _cleanup_buf_ struct buf got = BUF_NULL;
@@ -309,6 +349,8 @@ int main(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_loop_test(tc, shows_one_view, 0, ARRAY_SIZE(VIEW_CASES));
     tcase_add_test(tc, thins_at_the_limit_and_says_so);
+    tcase_add_test(tc, thins_fairly);
+    tcase_add_test(tc, finished_twice_it_says_all_once);
     tcase_add_test(tc, an_empty_stack_is_unknown);
     tcase_add_test(tc, filters_by_patterns);
     tcase_add_test(tc, merges_two_profiles);
