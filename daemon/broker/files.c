@@ -46,7 +46,7 @@ static int rule_check(const struct stat *st, const char *what, const struct file
         return error_set(err, -ESTALE, "%s is not the file that is mapped", what);
     /* Files of /proc have no size, and reading some does something: kmsg takes from the log. A
      * container's link may lead to one. */
-    if (rule->elf && st->st_size < (off_t)sizeof(Elf64_Ehdr))
+    if (rule->elf && st->st_size < EI_NIDENT + 2)
         return error_set(err, -EPERM, "%s is not an ELF object", what);
     if (st->st_size < 0 || (uint64_t)st->st_size > rule->max_bytes)
         return error_set(err, -EFBIG, "%s is larger than %ju bytes", what,
