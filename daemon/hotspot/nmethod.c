@@ -131,7 +131,8 @@ int blob_read(struct hotspot_vm *vm, uint64_t address, uint64_t end, struct blob
     if (end <= address || end - address < l->sizeof_CodeBlob || end - address > BLOB_BYTES_MAX)
         return -EBADMSG;
     n = (size_t)MIN(end - address, (uint64_t)MAX(l->sizeof_nmethod, l->sizeof_CodeBlob));
-    r = memory_read(&vm->memory, address, p, MIN(n, sizeof(p)));
+    n = MIN(n, sizeof(p)); /* a CodeBlob may be said to have more */
+    r = memory_read(&vm->memory, address, p, n);
     if (r < 0)
         return r;
     size = (uint32_t)layout_get(l->blob_size, p, n);

@@ -174,16 +174,16 @@ static struct java_pc *java_pc_find(struct java_names *j, uint64_t a, uint64_t b
 /* Remembers what @pc describes with its @frames; in the place of what had the same key. */
 static void java_pc_put(struct java_names *j, struct java_pc pc, const uint32_t *frames)
 {
-    struct java_pc *slot = java_pc_find(j, pc.key[0], pc.key[1]);
+    struct java_pc *slot;
 
     if (j->pc_count >= JAVA_PCS_MAX || j->pool_count >= (size_t)JAVA_PCS_MAX * 8) {
         word_cache_clear(&j->pc_index);
         j->pc_count = j->pool_count = 0;
-        slot = NULL;
     }
     if (!grow((void **)&j->pool, &j->pool_cap, j->pool_count, pc.count, sizeof(*j->pool)) ||
         !grow((void **)&j->pcs, &j->pc_cap, j->pc_count, 1, sizeof(*j->pcs)))
         return;
+    slot = java_pc_find(j, pc.key[0], pc.key[1]); /* where it lies now */
     if (!slot) {
         slot = &j->pcs[j->pc_count];
         word_cache_put(&j->pc_index, java_key(pc.key[0], pc.key[1]), (uint32_t)j->pc_count++);

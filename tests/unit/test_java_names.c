@@ -261,6 +261,26 @@ START_TEST(an_address_alone_is_believed_for_10_ms)
 }
 END_TEST
 
+/* What an address means changes just when the table of addresses is full and has to move. */
+START_TEST(a_new_meaning_while_the_table_grows)
+{
+    uint32_t first[HOTSPOT_INLINE_MAX], again[HOTSPOT_INLINE_MAX];
+    uint64_t now = NSEC_PER_SEC;
+
+    java_names_code(names, VM, 0x10010, true, now, first, 64);
+    for (unsigned i = 1; i <= 1024; i++) {
+        jvm.code.compile_id = (int)(7 + i % 2);
+        jvm.at[0].method = 0x300 + 0x100 * (i % 2);
+        now += JAVA_CODE_TRUST_NS;
+        ck_assert_uint_eq(java_names_code(names, VM, 0x10010, true, now, again, 64), 1);
+        ck_assert_uint_ne(first[0], again[0]);
+        first[0] = again[0];
+        jvm.code.compile_id = 7;
+        java_names_code(names, VM, compiled(0x10100 + i, 7), true, now, again, 64);
+    }
+}
+END_TEST
+
 START_TEST(a_stub_that_became_a_method_is_noticed)
 {
     uint32_t ret[HOTSPOT_INLINE_MAX];
@@ -418,6 +438,7 @@ int main(void)
     tcase_add_loop_test(tc, kinds_of_code, 0, ARRAY_SIZE(KIND_CASES));
     tcase_add_test(tc, a_compile_id_names_code_for_good);
     tcase_add_test(tc, an_address_alone_is_believed_for_10_ms);
+    tcase_add_test(tc, a_new_meaning_while_the_table_grows);
     tcase_add_test(tc, a_stub_that_became_a_method_is_noticed);
     tcase_add_test(tc, names_outlive_the_jvm);
     tcase_add_test(tc, memory_of_a_method_that_became_another_is_noticed);
