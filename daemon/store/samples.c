@@ -4,7 +4,9 @@
 #include "base/cleanup.h"
 #include "store/blob.h"
 
-#define SAMPLES_MAX ((uint64_t)20000000)
+#define SAMPLES_MAX                                                                                \
+    ((uint64_t)1000000000)       /* what samples_max allows; each takes a byte or more             \
+                                  */
 #define SAMPLES_WHO_MAX 1000000u /* processes, threads */
 
 /* ---- writing ---- */
@@ -174,7 +176,7 @@ static int decode_samples(struct decoder *d, struct span *s, uint64_t start_ns)
     uint64_t count, time_ns = start_ns;
     int r = 0;
 
-    if (!blob_take_number(s, &count) || count > SAMPLES_MAX)
+    if (!blob_take_number(s, &count) || count > SAMPLES_MAX || count > s->n)
         return -EBADMSG;
     for (size_t i = 0; i < ARRAY_SIZE(columns); i++) {
         if (!take_column(s, count, &columns[i]))
