@@ -408,3 +408,9 @@ class Live(ContractCase):
     def test_refused(self):
         for query in ("interval=0", "interval=", "interval=x", "once=2", "pid=2147483646", "seconds=1", "format=json"):
             self.bad(f"/top?{query}", (400, 404))
+
+
+def load_tests(loader, tests, _):
+    """The other two files too: all share one flamed and its JVMs."""
+    tests.addTests(loader.loadTestsFromNames(["test_contract_api", "test_contract_http"]))
+    return tests
