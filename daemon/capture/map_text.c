@@ -285,8 +285,12 @@ int backend_perf_map(void *ctx, int32_t host_pid, enum symbols_source symbols, b
             r = engine_ask(ctx, call_begin, &a, err);
         if (r == 0 && a.result_fd >= 0) {
             r = symbols == SYMBOLS_AGENT ? read_agent(&a) : read_perfmap(&a);
-            a.failed = r < 0;
+            a.failed = r < 0 && r != -EAGAIN;
             engine_ask(ctx, call_note, &a, NULL);
+            if (r == -EAGAIN) { /* not this JVM's fault */
+                error_remedy(err, "ask again in a second; symbols=memory needs no attach");
+                r = BACKEND_CONFLICT;
+            }
         }
         close_fd(a.result_fd);
         close_fd(a.out_fd);
