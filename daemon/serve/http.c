@@ -342,8 +342,14 @@ static struct MHD_Response *response_new(struct request *req)
     if (req->stream.active && !req->head)
         return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK_BYTES, stream_read,
                                                  req, NULL);
-    if (a->no_body || req->stream.active)
-        return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 1024, no_bytes, NULL, NULL);
+    if (a->no_body || req->stream.active) {
+        response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 1024, no_bytes, NULL, NULL);
+        /* The library ends even the body that HEAD has not by an empty chunk, which a client takes
+         * for the next answer: no chunks, and the connection ends here. */
+        if (response)
+            MHD_set_response_options(response, MHD_RF_HTTP_1_0_COMPATIBLE_STRICT, MHD_RO_END);
+        return response;
+    }
     if (a->fixed.p)
         return MHD_create_response_from_buffer(n, (void *)(uintptr_t)a->fixed.p,
                                                MHD_RESPMEM_PERSISTENT);

@@ -147,7 +147,7 @@ class Document(ContractCase):
         everything = {name for route, item in self.document["paths"].items() for method in item if method in ("get", "post", "delete")
                       for name in self.queries(route, method)}
         self.assertLessEqual(set(TARGET + RENDERING + TAKING), everything)
-        connection = self.daemon.connection(20)
+        connection = self.daemon.connection(20) # opened anew where an answer without length closes it
         for route, item in self.document["paths"].items():
             if "get" not in item or route.startswith("/debug/pprof/") or route == "/":
                 continue
@@ -212,6 +212,13 @@ class Errors(ContractCase):
         for path in ("/api/v1/jvms", "/metrics", "/", "/sd", "/openapi.json", "/healthz"):
             one, two = self.daemon.request("HEAD", path), self.get(path)
             self.assertEqual(one.headers["Content-Type"], two.headers["Content-Type"])
+
+    def test_head_is_followed_by_nothing(self):
+        for path in ("/profile?seconds=9", "/top", "/debug/pprof/profile", f"/api/v1/jvms/{self.pid}/perf-map", "/metrics", "/sd"):
+            got = self.daemon.raw(f"HEAD {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode(), timeout=1)
+            with self.subTest(path=path):
+                self.assertTrue(got.startswith(b"HTTP/1.1 200 "), got[:80])
+                self.assertTrue(got.endswith(b"\r\n\r\n") and got.count(b"\r\n\r\n") == 1, got[-40:])
 
     def test_too_many_captures(self):
         made, refused = [], []
