@@ -22,6 +22,9 @@ static const unsigned KEPT_BY_LAUNCHER[] = {
     CAP_SYS_ADMIN, CAP_SYS_PTRACE, CAP_SYS_CHROOT, CAP_SETUID, CAP_SETGID, CAP_KILL,
 };
 
+/* What opening files of targets takes. */
+static const unsigned KEPT_BY_OPENER[] = { CAP_SYS_ADMIN, CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH };
+
 static int drop_capabilities(const unsigned *kept, size_t kept_count, struct error *err)
 {
     bool have[CAP_LAST_CAP + 1], bounds;
@@ -255,4 +258,10 @@ int launcher_lockdown(struct error *err)
     set_limit(RLIMIT_CORE, 0);
     return lock_down(KEPT_BY_LAUNCHER, ARRAY_SIZE(KEPT_BY_LAUNCHER), ALLOWED_IN_LAUNCHER,
                      ARRAY_SIZE(ALLOWED_IN_LAUNCHER), err);
+}
+
+int opener_lockdown(struct error *err)
+{
+    set_limit(RLIMIT_CORE, 0);
+    return lock_down(KEPT_BY_OPENER, ARRAY_SIZE(KEPT_BY_OPENER), ALLOWED, ARRAY_SIZE(ALLOWED), err);
 }

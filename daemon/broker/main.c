@@ -9,6 +9,7 @@
 #include "broker/launcher.h"
 #include "broker/listen.h"
 #include "broker/lockdown.h"
+#include "broker/openers.h"
 #include "broker/supervise.h"
 #include "broker/supervisor.h"
 
@@ -81,6 +82,7 @@ static int run_connected(const struct options *o, struct error *err)
         s.config_path = o->config;
         s.parent = getppid();
         launcher_start(&s.launcher_fd);
+        openers_start(&s);
         r = broker_lockdown(err);
     }
     if (r == 0) {
@@ -107,15 +109,16 @@ static int run_listening(const struct options *o, struct error *err)
         return r;
     if (fallback)
         log_warn("there is no user 'flamed': only root's requests are answered uid=%u", uid);
-    if (fd < 0)
-        r = listen_at(o->socket, gid, &fd, err);
-    if (r == 0)
-        r = server_init(&s, /* client= */ 0, err);
+    r = server_init(&s, /* client= */ 0, err);
     if (r < 0)
         return r;
     launcher_start(&s.launcher_fd);
+    openers_start(&s);
     s.config_path = o->config;
-    r = broker_lockdown(err);
+    if (fd < 0)
+        r = listen_at(o->socket, gid, &fd, err);
+    if (r == 0)
+        r = broker_lockdown(err);
     if (r == 0)
         r = serve_listener(&s, fd, fallback ? 0 : uid, err);
     server_deinit(&s);

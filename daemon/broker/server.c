@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "broker/agents.h"
+#include "broker/openers.h"
 #include "broker/wire.h"
 
 #include <fcntl.h>
@@ -82,6 +83,7 @@ void server_deinit(struct server *s)
     s->host_root_fd = close_fd(s->host_root_fd);
     s->pid_ns_fd = close_fd(s->pid_ns_fd);
     s->launcher_fd = close_fd(s->launcher_fd);
+    openers_stop(s);
     s->agents = agents_free(s->agents);
 }
 
@@ -162,7 +164,7 @@ int server_answer(struct server *s, int fd)
         return n == 0 || n == -ECONNRESET ? 1 : (int)n;
     r = broker_request_check(raw, (size_t)n, &q, &rep.err);
     if (r == 0) {
-        r = FUNCTIONS[q.kind](s, &q, &rep);
+        r = openers_take(s, q.kind) ? openers_ask(s, &q, &rep) : FUNCTIONS[q.kind](s, &q, &rep);
         if (r < 0 && !rep.err.msg[0])
             error_code(&rep.err, r, "%s", broker_request_info(q.kind)->name);
         log_debug("request=%s host_pid=%d result=%d", broker_request_info(q.kind)->name, q.host_pid,

@@ -10,6 +10,15 @@
 
 #include <sys/types.h>
 
+#define OPENERS_MAX 4
+
+/* One of openers.h, seen from the broker. */
+struct opener {
+    int fd;
+    int32_t host_pid; /* whose file it has not opened in time, 0: it is free */
+    uint64_t start_ticks;
+};
+
 struct server {
     const char *config_path; /* flamed's configuration file; borrowed; NULL: not known */
     int proc_fd;             /* /proc */
@@ -24,6 +33,8 @@ struct server {
     uint32_t max_frames; /* of sampler_new(); 0: not said, BROKER_FRAMES_MAX */
     uint64_t tended_ns;
     int launcher_fd; /* our end of the launcher's socket (launcher.h), -1: there is none */
+    struct opener openers[OPENERS_MAX];
+    size_t opener_count;
     struct agents *agents;
     const void *tables; /* what flamed writes tables into: BROKER_TABLES_BYTES; NULL: none */
 };

@@ -667,6 +667,57 @@ START_TEST(debug_files_are_elf)
 }
 END_TEST
 
+/* Sends @sig to the broker's openers, which a file system that does not answer would hold. Their
+ * number. */
+static int signal_openers(int sig)
+{
+    int found = 0;
+
+    for (pid_t pid = fx.broker; pid < fx.broker + 100; pid++) {
+        struct proc_stat st;
+
+        if (proc_read_stat(fx.proc_fd, pid, &st) == 0 && st.ppid == fx.broker &&
+            strcmp(st.comm, "flamed-opener") == 0 && kill(pid, sig) == 0)
+            found++;
+    }
+    return found;
+}
+
+START_TEST(a_file_system_that_hangs_holds_one_process)
+{
+    struct error err = ERROR_NULL;
+    pid_t one = start_contained(), other = start_contained();
+    struct proc_id id = id_of(one), other_id = id_of(other);
+    uint64_t began;
+    int fd = -1, n = 0;
+
+    ck_assert_int_eq(broker_perfmap(fx.b, &id, &fd, &err), BROKER_ABSENT);
+    ck_assert_int_eq(signal_openers(SIGSTOP), 4);
+    began = clock_monotonic_ns();
+    ck_assert_int_eq(broker_perfmap(fx.b, &id, &fd, &err), -ETIMEDOUT);
+    ck_assert(clock_monotonic_ns() - began < 5 * NSEC_PER_SEC);
+    ck_assert_ptr_nonnull(strstr(err.msg, "does not answer"));
+    began = clock_monotonic_ns();
+    ck_assert_int_eq(broker_perfmap(fx.b, &id, &fd, &err), -ETIMEDOUT);
+    ck_assert_int_eq(broker_hsperfdata(fx.b, &id, &fd, &err), -ETIMEDOUT);
+    ck_assert_msg(clock_monotonic_ns() - began < NSEC_PER_SEC, "it was asked about again");
+    ck_assert_int_eq(broker_maps(fx.b, &id, &fd, &err), 0);
+    close(fd);
+    signal_openers(SIGCONT);
+    ck_assert_int_eq(broker_perfmap(fx.b, &other_id, &fd, &err), BROKER_ABSENT);
+    while (broker_perfmap(fx.b, &id, &fd, &err) == -ETIMEDOUT && n++ < 100)
+        usleep(20000);
+    ck_assert_int_eq(broker_perfmap(fx.b, &id, &fd, &err), BROKER_ABSENT);
+    /* Those that end are done without. */
+    ck_assert_int_eq(signal_openers(SIGKILL), 4);
+    for (n = 0; n < 5; n++)
+        broker_perfmap(fx.b, &id, &fd, &err);
+    ck_assert_int_eq(broker_perfmap(fx.b, &id, &fd, &err), BROKER_ABSENT);
+    end_child(one);
+    end_child(other);
+}
+END_TEST
+
 START_TEST(debug_links_take_base_names_only)
 {
     static const char *const BAD[] = { "",    ".",    "..",     "../libjvm.so", "/etc/passwd",
@@ -855,6 +906,7 @@ int main(void)
     tcase_add_test(tc, tmp_may_be_a_link_inside_the_root);
     tcase_add_test(tc, a_folder_that_is_a_link_leads_nowhere_outside);
     tcase_add_test(tc, debug_files_are_elf);
+    tcase_add_test(tc, a_file_system_that_hangs_holds_one_process);
     tcase_add_test(tc, debug_links_take_base_names_only);
     tcase_add_test(tc, container_config_takes_ids_only);
     tcase_add_test(tc, the_host_tells_about_itself);
