@@ -120,6 +120,16 @@ def pprof_stacks(data: bytes) -> collections.Counter:
     return found
 
 
+def kinds_of_names(text: str) -> dict[str, set[str]]:
+    """Name without its suffix -> the suffixes that it comes with; "::" is one of C++ and "" none."""
+    found = collections.defaultdict(set)
+    for stack in collapsed_stacks(text):
+        for name in stack:
+            suffix = (re.search(r"_\[(.)\]$", name) or [None, "::" if "::" in name else ""])[1]
+            found[re.sub(r"_\[.\]$", "", name)].add(suffix)
+    return found
+
+
 def palette(fill: str) -> str:
     """Which of flamegraph.pl's palettes has this colour."""
     red, green, blue = (int(n) for n in re.findall(r"\d+", fill))
@@ -270,12 +280,14 @@ class Formats(unittest.TestCase):
         text = self.render("collapsed", annotate=1).text
         svg = run("perl", script, "--color=java", "--hash", "--minwidth=0", data=text.encode())
         picture = xml.dom.minidom.parseString(svg)
+        kinds = kinds_of_names(text)
         seen = collections.defaultdict(set)
         for g in picture.getElementsByTagName("g"):
             if g.getElementsByTagName("title") and g.getElementsByTagName("rect"):
                 name = g.getElementsByTagName("title")[0].firstChild.data.rpartition(" (")[0]
-                suffix = (re.search(r"_\[(.)\]$", name) or [None, "::" if "::" in name else ""])[1]
-                seen[suffix].add(palette(g.getElementsByTagName("rect")[0].getAttribute("fill")))
+                suffixes = kinds[re.sub(r"_\[.\]$", "", name)]  # which newer ones do not show
+                if len(suffixes) == 1:
+                    seen[next(iter(suffixes))].add(palette(g.getElementsByTagName("rect")[0].getAttribute("fill")))
         with open(script, encoding="utf-8") as file:
             knows_suffixes = r"_\[j\]" in file.read() # FlameGraph's since 2017; Debian's copy is older
         wanted = {"j": "green", "i": "aqua", "k": "orange"} if knows_suffixes else {}
