@@ -13,7 +13,7 @@ find . -name '*.[ch]' -printf '%P\n' | sort | xargs -r grep -HnE '^[[:space:]]*#
         may["base"] = ""
         may["proc"] = "base"
         may["profile"] = "base unwind"
-        # The unwinder itself is compiled for BPF too; what fills its tables (ehframe*, feeder*) is not.
+        # The unwinder itself is compiled for BPF too; what fills its tables (ehframe*, feeder*, reader*, row_*) is not.
         may["unwind"] = "base proc"
         may["agent"] = "" # beside daemon/: what the agent shares with those who start and read it
         may["attach"] = "base proc agent"
@@ -60,7 +60,7 @@ find . -name '*.[ch]' -printf '%P\n' | sort | xargs -r grep -HnE '^[[:space:]]*#
             complain("write folder/name.h; headers of daemon/ itself are for main.c")
         else if (!(to in may))
             complain("there is no such folder")
-        else if (folder == "unwind" && to != folder && file ~ /\.h$/ && file !~ /^unwind\/(ehframe|feeder|reader)/)
+        else if (folder == "unwind" && to != folder && file ~ /\.h$/ && file !~ /^unwind\/(ehframe|feeder|reader|row_)/)
             complain("the unwinder compiles for BPF and includes nothing but unwind/")
         else if (to != folder && index(" " may[folder] " ", " " to " ") == 0 && !only[folder, name])
             complain(folder "/ may include: " (may[folder] == "" ? "nothing but itself" : may[folder]))
