@@ -20,16 +20,18 @@ class Jdks(unittest.TestCase):
         cls.daemon = Daemon()
         cls.addClassCleanup(cls.daemon.stop)
 
+    def compiled(self, pid: int) -> bool:
+        return any(len(code) == 4 and code[3].startswith(self.spin.method + ":") for code in attach.attach(pid).code)
+
     def check(self, version: int) -> None:
         """Named with inlining and lines; nothing in the container is other; agent and memory agree in a capture."""
         with bundle.Container("", self.spin.folder, *jvm.spin_options(self.spin), "-Xmx64m", "-cp", "/work", self.spin.main,
                               root=jdkroot.root(version), executable=jdkroot.java(version)) as c:
             before = snapshot.take(c.pid, c.output())
-            found = attach.attach(c.pid)
-            test_attach.check_named(self, found, self.spin)
+            proc.wait_until(lambda: self.compiled(c.pid), 30, "the method is compiled with what it calls", interval=1)
+            test_attach.check_named(self, attach.attach(c.pid), self.spin)
             after = snapshot.take(c.pid, c.output())
             self.assertEqual([d for d in snapshot.differences(before, after) if not test_attach.ALLOWED.match(d)], [])
-            time.sleep(2)
             profile = self.daemon.profile(pid=c.pid, seconds=3, symbols="agent")
             text = profile.answer.headers["X-Flamed-Symbols"]
             self.assertTrue(text.startswith("agent:"), f"{text} {profile.warnings}")
@@ -71,6 +73,7 @@ class Restarts(unittest.TestCase):
                 for number in range(20):
                     holding = attach.Holding(j.pid)
                     self.assertTrue(holding.done, number)
+                    time.sleep(0.2) # until it renews the lease, that of the attach holds
                     holding.kill()
                     self.assertTrue(proc.alive(j.pid), number)
                 self.assertLessEqual(attach.mappings(j.pid, "flamed-agent"), 5)
