@@ -101,7 +101,7 @@ class Top(unittest.TestCase):
 
     def check_screen(self, screen: list[str], table) -> None:
         """The header stays where it is, and no line is wider than asked."""
-        self.assertRegex(screen[0], r"^flamed top · .*TwoHalves.*pid \d+.* · cpu · 99 Hz · [\d.]+ s")
+        self.assertRegex(screen[0], r"^flamed top · pid \d+ \(TwoHalves\) · cpu · 99 Hz · [\d.]+ s")
         self.assertRegex(screen[1], r"^\d+ samples \([\d.]+ CPUs\), \d+ lost, \d+ with an unknown frame, \d+ truncated")
         self.assertEqual(sum(line.startswith("flamed top") for line in screen), 1, screen)
         self.assertTrue(all(len(line) <= WIDTH for line in screen), screen)
@@ -117,12 +117,13 @@ class Top(unittest.TestCase):
     def test_the_other_side_ends(self):
         target = jvm.Jvm(paths.jdk(17), "-Xmx64m", "-cp", self.classes.folder, "TwoHalves", "60")
         self.addCleanup(target.stop)
-        client = subprocess.Popen(["curl", "-sN", f"http://127.0.0.1:{self.daemon.port}/top?pid={target.pid}"],
+        daemon = Daemon()
+        client = subprocess.Popen(["curl", "-sN", f"http://127.0.0.1:{daemon.port}/top?pid={target.pid}"],
                                   stdout=subprocess.PIPE, text=True)
         time.sleep(3)
         target.stop() # what is looked at is gone: the table says so, and goes on or ends
         time.sleep(3)
-        self.daemon.stop()
+        daemon.stop()
         text = client.communicate(timeout=15)[0]
         self.assertIn("TwoHalves.early", text)
         self.assertEqual(client.returncode, 0, "the answer ends as it should")
