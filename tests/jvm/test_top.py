@@ -59,7 +59,7 @@ class Top(unittest.TestCase):
         self.classes.compile("TwoHalves.java")
 
     def watch(self, target: jvm.Jvm) -> Terminal:
-        terminal = Terminal(f"curl -sN 'http://127.0.0.1:{self.daemon.port}/top?pid={target.pid}&width={WIDTH}'; sleep 60")
+        terminal = Terminal(f"curl -sN 'http://127.0.0.1:{self.daemon.port}/top?pid={target.pid}&width={WIDTH}&top={LINES - 8}'; sleep 60")
         self.addCleanup(terminal.close)
         return terminal
 
