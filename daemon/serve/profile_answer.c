@@ -19,13 +19,15 @@ void answer_filename(struct answer *a, const struct params *p, const struct prof
                          : t->jvm           ? t->jvm
                          : t->pod_namespace ? t->pod_namespace
                                             : "node";
+    bool one = profile && !profile->by_process && profile->process_count == 1;
+    int32_t pid = t->pid_count ? t->pids[0] : one ? profile->processes[0].host_pid : 0;
     char name[128], stamp[32];
     struct tm utc;
 
     if (!gmtime_r(&when, &utc) || strftime(stamp, sizeof(stamp), "%Y%m%dT%H%M%SZ", &utc) == 0)
         stamp[0] = '\0';
-    if (t->pid_count)
-        snprintf(name, sizeof(name), "flamed-%d%s-%.20s-%s", (int)t->pids[0],
+    if (t->pid_count || (one && strcmp(target, "node") == 0)) /* a stored one names no target */
+        snprintf(name, sizeof(name), "flamed-%d%s-%.20s-%s", (int)pid,
                  t->pid_count > 1 ? "-and-more" : "", p->event, stamp);
     else
         snprintf(name, sizeof(name), "flamed-%.48s-%.20s-%s", target, p->event, stamp);

@@ -10,7 +10,7 @@
 #define TOP_TEXT "text/plain; charset=utf-8"
 #define TOP_FIRST "\x1b[H\x1b[2Ksampling\xe2\x80\xa6\n" /* until there is a table */
 #define TOP_WIDTH_DEFAULT 120
-#define TOP_ROWS_DEFAULT 30
+#define TOP_ROWS_DEFAULT 18 /* with the head, a terminal of 24 lines */
 #define TOP_EVENT_ROWS_DEFAULT 100
 
 static size_t top_rows(const struct params *p, bool events)

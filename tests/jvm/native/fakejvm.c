@@ -186,9 +186,10 @@ static int fill(int helper, unsigned seed)
     ssize_t n = 0;
 
     told("stream", fd >= 0);
-    srand(seed);
-    for (size_t i = 0; i < sizeof(part); i++)
-        part[i] = (char)rand();
+    for (size_t i = 0; i < sizeof(part); i++) {
+        seed = seed * 1103515245u + 12345u;
+        part[i] = (char)(seed >> 16);
+    }
     for (; fd >= 0 && at < (64 << 20); at += n) {
         n = pwrite(fd, part, sizeof(part), at ? at : 192);
         if (n <= 0)
