@@ -79,7 +79,8 @@ def helpers() -> list[int]:
             try:
                 if proc.read(f"/proc/{entry}/comm").strip() in ("flamed-attach", "memfd:flamed-at") or \
                         "flamed-attach" in os.readlink(f"/proc/{entry}/exe"):
-                    found.append(int(entry))
+                    if proc.alive(int(entry)): # what has ended and waits for its parent does nothing
+                        found.append(int(entry))
             except OSError:
                 pass
     return found
