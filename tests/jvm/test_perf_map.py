@@ -82,10 +82,12 @@ class PerfMap(unittest.TestCase):
         c = self.container(17)
         proc.wait_until(lambda: self.get(c.pid, symbols="agent").status == 200, 10, "an attach", interval=1.1)
         time.sleep(1.1) # one a second on a node
-        names = list(entries(self.get(c.pid, symbols="agent", unfold=1).text).values())
-        for callee in (self.spin.first, self.spin.second):
-            self.assertIn(f"{self.spin.method}->{callee}", names)
-        answer = self.get(c.pid, unfold=1)
+        for source in ({"symbols": "agent"}, {}): # who can unfold is asked where nobody is named
+            names = list(entries(self.get(c.pid, unfold=1, **source).text).values())
+            for callee in (self.spin.first, self.spin.second):
+                self.assertIn(f"{self.spin.method}->{callee}", names)
+            time.sleep(1.1)
+        answer = self.get(c.pid, symbols="memory", unfold=1)
         self.assertEqual(answer.status, 409, answer)
         self.assertEqual(answer.json()["parameter"], "unfold")
 
