@@ -102,6 +102,7 @@ int broker_filter_all(struct broker *b, uint32_t sets, struct error *err);
 /* Counters of the BPF programs since they were loaded. */
 struct broker_sample_stats {
     uint64_t samples, lost_ring, lost_other;
+    uint64_t lost_budget;   /* not taken: they would have cost over a quarter of a processor */
     uint64_t hidden;        /* ticks in processes outside our pid namespace */
     uint64_t time_ns, runs; /* time spent in the programs, where the kernel counts it */
 };

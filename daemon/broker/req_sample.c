@@ -189,7 +189,7 @@ int request_filter_all(struct server *s, const struct broker_request *q, struct 
 }
 
 /*
- * sample_stats. Safe: six counters.
+ * sample_stats. Safe: seven counters.
  */
 int request_sample_stats(struct server *s, const struct broker_request *q, struct reply *rep)
 {
@@ -203,6 +203,7 @@ int request_sample_stats(struct server *s, const struct broker_request *q, struc
     rep->stats = (struct broker_sample_stats){
         .samples = st.samples,
         .lost_ring = st.lost_ring,
+        .lost_budget = st.lost_budget,
         .lost_other = st.lost_other,
         .hidden = st.hidden,
         .time_ns = st.time_ns,

@@ -92,6 +92,8 @@ static void metrics_samples(struct engine *e, struct buf *out)
                 "Samples that were taken but did not arrive.");
     buf_printf(out, "flamed_samples_lost_total{reason=\"ring_full\"} %llu\n",
                (unsigned long long)s.lost_ring);
+    buf_printf(out, "flamed_samples_lost_total{reason=\"budget\"} %llu\n",
+               (unsigned long long)s.lost_budget);
     buf_printf(out, "flamed_samples_lost_total{reason=\"other\"} %llu\n",
                (unsigned long long)s.lost_other);
     buf_printf(out, "flamed_samples_lost_total{reason=\"process_table_full\"} %llu\n",

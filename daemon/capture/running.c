@@ -252,24 +252,38 @@ static void warn_right(void *cookie, const char *sentence)
     record_warn(c->record, "%s", sentence);
 }
 
+/* What did not arrive while it ran: of the whole node, for nobody knows whose it was. */
+static void capture_warn_lost(struct engine *e, struct capture *c)
+{
+    const struct broker_sample_stats *before = &c->stats_before;
+    struct broker_sample_stats now;
+    uint64_t unread, costly;
+
+    if (broker_sample_stats(e->broker, &now, NULL) != 0)
+        return;
+    unread = now.lost_ring - before->lost_ring + now.lost_other - before->lost_other;
+    costly = now.lost_budget - before->lost_budget;
+    c->meta.lost = unread + costly;
+    if (unread)
+        record_warn(c->record,
+                    "%llu samples of this node were lost because they came faster than they could "
+                    "be read; lower hz",
+                    (unsigned long long)unread);
+    if (costly)
+        record_warn(c->record,
+                    "%llu samples of this node were not taken because sampling would have cost "
+                    "more than a quarter of a processor; lower hz",
+                    (unsigned long long)costly);
+    if (target_is_node(c->target) && now.hidden > before->hidden)
+        record_warn(c->record, "processes outside flamed's own pid namespace ran and are not "
+                               "in this profile; start flamed in the host's (hostPID: true)");
+}
+
 static void capture_warn_quality(struct engine *e, struct capture *c)
 {
-    struct broker_sample_stats stats;
     const char *kernel = symbolizer_kernel_problem(e->symbolizer);
 
-    if (broker_sample_stats(e->broker, &stats, NULL) == 0) {
-        c->meta.lost = stats.lost_ring - c->stats_before.lost_ring + stats.lost_other -
-                       c->stats_before.lost_other;
-        if (target_is_node(c->target) && stats.hidden > c->stats_before.hidden)
-            record_warn(c->record, "processes outside flamed's own pid namespace ran and are not "
-                                   "in this profile; start flamed in the host's (hostPID: true)");
-    }
-    if (c->meta.lost)
-        record_warn(
-            c->record,
-            "%llu samples of this node were lost because they came faster than they could be "
-            "read; lower hz",
-            (unsigned long long)c->meta.lost);
+    capture_warn_lost(e, c);
     rights_problems(e->facts.capabilities, warn_right, c);
     if (kernel[0])
         record_warn(c->record, "%s", kernel);

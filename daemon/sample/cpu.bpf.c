@@ -61,6 +61,9 @@ const volatile __u32 pid_ns_inum;
 /* Words that a user stack may have, SAMPLE_USER_MIN to SAMPLE_USER_MAX. */
 const volatile __u32 max_words = SAMPLE_USER_MAX;
 
+/* CPU time that samples may take in each CPU_BUDGET_WINDOW_NS of a processor. */
+__u64 budget_ns = CPU_BUDGET_NS;
+
 /* Sets that want every process: bit n for set n. Written by the loader while the programs run. */
 __u32 filter_all;
 
@@ -119,6 +122,7 @@ struct scratch {
     struct sample_record rec;
     __u64 frames[STACK_MAX + 1 + SAMPLE_USER_MAX];
     struct unwind_walk walk;
+    __u64 window_start_ns, window_spent_ns; /* of the budget */
 };
 
 /* One per CPU is enough: the kernel does not run a perf_event program inside another one. */
@@ -324,10 +328,21 @@ static __always_inline void take_sample(struct bpf_perf_event_data *ctx, struct 
         count(CPU_SAMPLES, 1);
 }
 
+/* Whether this processor has spent too much on samples: deep stacks at a high rate would stop it.
+ */
+static __always_inline bool over_budget(struct scratch *s, __u64 now_ns)
+{
+    if (now_ns - s->window_start_ns >= CPU_BUDGET_WINDOW_NS) {
+        s->window_start_ns = now_ns;
+        s->window_spent_ns = 0;
+    }
+    return s->window_spent_ns > budget_ns;
+}
+
 SEC("perf_event")
 int cpu_tick(struct bpf_perf_event_data *ctx)
 {
-    __u64 ids = bpf_get_current_pid_tgid(), now_ns;
+    __u64 ids = bpf_get_current_pid_tgid(), now_ns, took_ns;
     __u32 set = bpf_get_attach_cookie(ctx) & (CPU_SETS_MAX - 1), zero = 0;
     __u32 host_pid = ids >> 32, host_tid = (__u32)ids;
     struct task_struct *task;
@@ -353,11 +368,18 @@ int cpu_tick(struct bpf_perf_event_data *ctx)
         count(CPU_LOST_BUG, 1);
         return 0;
     }
+    if (over_budget(s, now_ns)) {
+        count(CPU_LOST_BUDGET, 1);
+        return 0;
+    }
     s->rec.time_ns = now_ns;
     s->rec.host_pid = host_pid;
     s->rec.host_tid = host_tid;
     s->rec.set = set;
     take_sample(ctx, task, s);
-    count(CPU_TIME_NS, bpf_ktime_get_ns() - now_ns);
+    took_ns = bpf_ktime_get_ns() - now_ns;
+    /* More is not the sample's: the hypervisor took the processor away. */
+    s->window_spent_ns += took_ns < CPU_SAMPLE_MAX_NS ? took_ns : CPU_SAMPLE_MAX_NS;
+    count(CPU_TIME_NS, took_ns);
     return 0;
 }

@@ -10,12 +10,18 @@
 #define CPU_THREADS_MAX 16384 /* Java threads whose native code has no unwind rules */
 #define CPU_PID_DEPTH_MAX 32  /* the kernel's MAX_PID_NS_LEVEL */
 
+/* A quarter of a processor is the most that sampling takes, whatever the rate and the depth. */
+#define CPU_BUDGET_WINDOW_NS 100000000ull
+#define CPU_BUDGET_NS (CPU_BUDGET_WINDOW_NS / 4)
+#define CPU_SAMPLE_MAX_NS 1000000ull /* what the unwinder's bounds let a sample take */
+
 enum cpu_counter {
-    CPU_RUNS,      /* entries of the program, idle and unwanted ones included */
-    CPU_SAMPLES,   /* records written */
-    CPU_TIME_NS,   /* spent in the program for samples that were wanted */
-    CPU_LOST_RING, /* the ring buffer was full */
-    CPU_HIDDEN,    /* all were asked for, but this one's process is outside our pid namespace */
-    CPU_LOST_BUG,  /* a map was not there: cannot happen */
+    CPU_RUNS,        /* entries of the program, idle and unwanted ones included */
+    CPU_SAMPLES,     /* records written */
+    CPU_TIME_NS,     /* spent in the program for samples that were wanted */
+    CPU_LOST_RING,   /* the ring buffer was full */
+    CPU_HIDDEN,      /* all were asked for, but this one's process is outside our pid namespace */
+    CPU_LOST_BUDGET, /* the processor had spent CPU_BUDGET_NS of its window on samples */
+    CPU_LOST_BUG,    /* a map was not there: cannot happen */
     CPU_COUNTERS,
 };

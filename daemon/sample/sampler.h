@@ -12,7 +12,7 @@ struct sampler;
 
 /* hidden: ticks in processes outside our pid namespace, while every process was asked for. */
 struct sampler_stats {
-    uint64_t samples, lost_ring, lost_other, hidden, time_ns, runs;
+    uint64_t samples, lost_ring, lost_budget, lost_other, hidden, time_ns, runs;
 };
 
 /* Loads. @err says what the kernel lacks and the remedy (no BTF, capability, verifier). @pid_ns_fd:
@@ -41,6 +41,9 @@ int sampler_follow_cpus(struct sampler *s);
 int sampler_set_cpus(struct sampler *s, const uint32_t *cpus, size_t count);
 int sampler_filter_process(struct sampler *s, int32_t pid, uint32_t sets);
 int sampler_filter_all(struct sampler *s, uint32_t sets);
+/* CPU time that samples may take in each CPU_BUDGET_WINDOW_NS of a processor; CPU_BUDGET_NS. What
+ * comes beyond it is not taken, and counted as lost_budget. */
+void sampler_budget(struct sampler *s, uint64_t ns);
 /* Copies @count rows to index @first of the table of rows. -EINVAL: they do not lie in it. */
 int sampler_put_rows(struct sampler *s, uint32_t first, const struct unwind_row *rows,
                      uint32_t count);

@@ -332,6 +332,11 @@ int sampler_filter_process(struct sampler *s, int32_t pid, uint32_t sets)
     return r == -ENOENT ? 0 : r;
 }
 
+void sampler_budget(struct sampler *s, uint64_t ns)
+{
+    __atomic_store_n(&s->skel->data->budget_ns, ns, __ATOMIC_RELEASE);
+}
+
 int sampler_filter_all(struct sampler *s, uint32_t sets)
 {
     if (sets >= 1U << SAMPLER_SETS_MAX)
@@ -397,6 +402,7 @@ void sampler_stats(const struct sampler *s, struct sampler_stats *ret)
     *ret = (struct sampler_stats){
         .samples = sums[CPU_SAMPLES],
         .lost_ring = sums[CPU_LOST_RING],
+        .lost_budget = sums[CPU_LOST_BUDGET],
         .lost_other = sums[CPU_LOST_BUG],
         .hidden = sums[CPU_HIDDEN],
         .time_ns = sums[CPU_TIME_NS],

@@ -4,6 +4,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "sample/cpu_abi.h"
 #include "sample/sample.h"
 #include "sample/sampler_events.h"
 #include "unwind/unwind.h"
@@ -207,6 +208,28 @@ START_TEST(rate_is_exact)
                       "%u Hz: %f samples, not %f", RATES[_i].hz[i], is, want);
     }
     printf("%.0f ns a sample in the program\n", (double)stats.time_ns / (double)stats.samples);
+}
+END_TEST
+
+START_TEST(costs_no_more_than_its_budget)
+{
+    uint64_t *cpu_ns = shared_word();
+    pid_t pid = start_burner(cpu_ns);
+    struct sampler_stats before, after;
+    uint32_t set;
+
+    sampler_stats(sampler, &before);
+    sampler_budget(sampler, 0); /* one sample, then none for the rest of the window */
+    ck_assert_int_eq(sampler_start(sampler, NSEC_PER_MSEC, &set, &err), 0);
+    ck_assert_int_eq(sampler_filter_process(sampler, pid, 1U << set), 0);
+    sample_for((uint32_t)pid, 1);
+    sampler_budget(sampler, CPU_BUDGET_NS);
+    end_child(pid);
+    sampler_stats(sampler, &after);
+    ck_assert_uint_gt(got.weight[set], 0);
+    ck_assert_uint_le(got.weight[set], 12 * (uint64_t)sysconf(_SC_NPROCESSORS_ONLN));
+    ck_assert_uint_gt(after.lost_budget - before.lost_budget,
+                      *cpu_ns / NSEC_PER_MSEC * 8 / 10 - got.weight[set]);
 }
 END_TEST
 
@@ -450,6 +473,7 @@ int main(void)
     tcase_add_checked_fixture(tc, setup, NULL);
     tcase_set_timeout(tc, 100);
     tcase_add_loop_test(tc, rate_is_exact, 0, (int)ARRAY_SIZE(RATES));
+    tcase_add_test(tc, costs_no_more_than_its_budget);
     tcase_add_test(tc, facts_of_a_sample);
     tcase_add_test(tc, filters);
     tcase_add_test(tc, takes_four_sets);
