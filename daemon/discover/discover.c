@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 
-#define POLL_BUDGET_NS (5 * NSEC_PER_MSEC)  /* for reading /proc, per call */
+#define POLL_BUDGET_NS (5 * NSEC_PER_MSEC)  /* unless the options say otherwise */
 #define SCAN_EVERY_NS (100 * NSEC_PER_MSEC) /* a look at every entry */
 #define SCAN_STARTING_NS (50 * NSEC_PER_MSEC)
 #define REFRESH_EVERY_NS (1 * NSEC_PER_SEC)
@@ -25,6 +25,8 @@ int discover_new(struct broker *b, const struct discover_opts *opts, struct disc
     if (!d)
         return error_set(err, -ENOMEM, "no memory for the table of processes");
     d->opts = *opts;
+    if (!d->opts.poll_budget_ns)
+        d->opts.poll_budget_ns = POLL_BUDGET_NS;
     d->source = opts->source ? opts->source : &DISCOVER_SOURCE_BROKER;
     d->ctx = opts->source ? opts->source_ctx : b;
     budget_init(&d->facts_budget, FACTS_SHARE, FACTS_AT_ONCE_NS, clock_monotonic_ns());
@@ -121,7 +123,7 @@ static void poll_entries(struct discover *d, uint64_t now_ns, uint64_t deadline_
 
 void discover_poll(struct discover *d, uint64_t now_ns)
 {
-    uint64_t deadline_ns = clock_monotonic_ns() + POLL_BUDGET_NS;
+    uint64_t deadline_ns = clock_monotonic_ns() + d->opts.poll_budget_ns;
 
     d->in_poll = true;
     events_drain(d);

@@ -100,6 +100,7 @@ struct discover_opts {
     void *dropped_cookie;
     const struct discover_source *source; /* tests put their own here; NULL: the broker */
     void *source_ctx;
+    uint64_t poll_budget_ns; /* for reading /proc in a discover_poll(); 0: 5 ms */
 };
 
 /* Side-band events that cannot be had are no error, but a problem (below); sweeps then come every 5

@@ -100,6 +100,7 @@ static struct discover *make(const char *folder, bool show_arguments)
 {
     struct discover_opts opts = { .show_arguments = show_arguments,
                                   .dropped = count_dropped,
+                                  .poll_budget_ns = 60 * NSEC_PER_SEC,
                                   .source = &SOURCE };
     struct discover *d = NULL;
     struct error err = ERROR_NULL;
