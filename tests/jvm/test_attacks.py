@@ -12,8 +12,8 @@ import unittest
 from harness import attach, bundle, jvm, native, paths, proc
 from harness.daemon import Daemon
 
-# All that flamed-attach may hold while the container can look: nothing, its pipe, its memory files, the target's status.
-HARMLESS = re.compile(r"^(/dev/null|pipe:\[\d+\]|socket:\[\d+\]|/memfd:flamed-[a-z-]+ \(deleted\)|/proc/\d+/status|)$")
+# All that flamed-attach may hold while the container can look: nothing, its pipe, its socket, its memory files.
+HARMLESS = re.compile(r"^(pipe:\[\d+\]|socket:\[\d+\]|/memfd:flamed-[a-z-]+ \(deleted\)|)$")
 USER_NAMESPACES = (True, False)
 TRACER = ("CAP_SYS_PTRACE", "CAP_DAC_OVERRIDE", "CAP_KILL")
 
@@ -78,8 +78,7 @@ class Attacks(Fake):
         self.assertEqual(status["NoNewPrivs"], "1")
         self.assertEqual(status["Seccomp"], "2")
         self.assertEqual(status["Umask"], "0077")
-        self.assertEqual(tried["fd 0"], "/dev/null")
-        self.assertEqual(tried["fd 1"], "/dev/null")
+        self.stolen(tried) # no descriptor of a file of the host, not even of /dev/null
 
     def test_root_that_may_trace(self):
         """Container root with CAP_SYS_PTRACE: without a user namespace it reaches the helper, and finds nothing."""
