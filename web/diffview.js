@@ -2,14 +2,12 @@
 // The diff's html format: both profiles as one graph, and what changed most. Its samples are both sides together,
 // in units of which each side is a million, its values those of the first side alone (docs/formats.md).
 
-import { KEYS, helpDialog, noticeList } from "./bars.js";
+import { noticeList } from "./bars.js";
 import { tintOfGain } from "./diff.js";
 import { element } from "./dom.js";
 import { formatCount, formatSeconds, formatShare } from "./format.js";
 import { KINDS } from "./kinds.js";
-import { ProfilePanel } from "./panel.js";
-import { formatState, parseState } from "./state.js";
-import { ThemeSwitch } from "./theme.js";
+import { Standalone, startStandalone } from "./standalone.js";
 import { openProfile } from "./tree.js";
 
 const DIFF_UNIT = 1e6;
@@ -23,35 +21,22 @@ export function diffPoints(part) {
     return (points > 0 ? "+" : points < 0 ? "−" : "") + Math.abs(points).toFixed(2) + "\u00a0pp";
 }
 
-class DiffView {
+class DiffView extends Standalone {
     constructor(data) {
-        this.data = data;
-        this.profile = openProfile(data);
-        this.help = helpDialog(KEYS);
-        this.theme = new ThemeSwitch((theme) => this.panel.setTheme(theme));
-        this.panel = new ProfilePanel({
-            state: (state) => this.writeHash(state), describe: (tree, node) => this.describe(tree, node),
-        }, {
-            facts: false,
-            tools: [this.theme.root, element("button", {
-                type: "button", class: "tool", title: "Help (?)", onclick: () => this.help.showModal(),
-            }, "Help")],
+        super(openProfile(data), {
+            events: { describe: (tree, node) => this.describe(tree, node) }, options: { facts: false },
         });
+        this.data = data;
         this.panel.setTint((tree, node, theme) =>
             tintOfGain((afterOf(tree, node) - beforeOf(tree, node)) / DIFF_UNIT * Number(node > 0), theme));
     }
 
-    build() {
+    show() {
         const notices = noticeList(this.profile);
 
-        this.panel.setProfile(this.profile);
+        super.show();
         this.panel.facts.replaceChildren(this.sides(), ...notices ? [notices] : []);
         this.panel.facts.after(this.changes());
-        document.body.append(element("main", {}, this.panel.root), this.help);
-        this.theme.start();
-        this.readHash();
-        addEventListener("keydown", (event) => this.keyed(event));
-        addEventListener("hashchange", () => this.readHash());
     }
 
     // What is compared with what.
@@ -100,44 +85,6 @@ class DiffView {
             diffPoints((wholeB ? b / wholeB : 0) - (wholeA ? a / wholeA : 0)),
             `${count(a, wholeA, before.weight)} → ${count(b, wholeB, after.weight)} samples`];
     }
-
-    readHash() {
-        this.panel.setState(parseState(location.hash, this.panel.defaults));
-    }
-
-    writeHash(state) {
-        const hash = formatState(state, this.panel.defaults);
-
-        if (hash === location.hash)
-            return;
-        try {
-            history.replaceState(null, "", hash || location.pathname + location.search);
-        } catch {
-            // a sandboxed page has no address of its own
-        }
-    }
-
-    keyed(event) {
-        if (this.help.open || this.panel.keyed(event) || event.ctrlKey || event.metaKey || event.altKey ||
-            event.target.closest("input, .menu"))
-            return;
-        if (event.key === "?")
-            this.help.showModal();
-        else if (event.key === "d")
-            this.theme.toggle();
-        else
-            return;
-        event.preventDefault();
-    }
 }
 
-function startDiff() {
-    try {
-        new DiffView(JSON.parse(document.getElementById("profile").textContent)).build();
-    } catch (error) {
-        document.body.append(element("p", { class: "empty", role: "alert" },
-            "This diff cannot be shown: " + error.message));
-    }
-}
-
-startDiff();
+startStandalone("diff", (data) => new DiffView(data));
