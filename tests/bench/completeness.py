@@ -25,7 +25,7 @@ def load(classes: str, version: int, options: list[str]):
         with jvm.Jvm(paths.jdk(version), *arguments, classes, "Mixed", "3600") as target:
             yield target.pid
     else:
-        with bundle.Container("", classes, *arguments, "/work", "Mixed", "3600", root=jdkroot.root(version),
+        with bundle.Container("", classes, *arguments, "/classes", "Mixed", "3600", root=jdkroot.root(version),
                               executable=jdkroot.java(version), network_namespace=False, memory=1 << 30) as container:
             yield container.pid
 

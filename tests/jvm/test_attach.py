@@ -71,7 +71,7 @@ class Matrix(unittest.TestCase):
         bundle.need_runc()
         cls.spin = jvm.make_spin()
 
-    def arguments(self, classpath: str = "/work") -> list[str]:
+    def arguments(self, classpath: str = "/classes") -> list[str]:
         return [*jvm.spin_options(self.spin), "-Xmx64m", "-cp", classpath, self.spin.main]
 
     def check(self, container) -> None:
@@ -226,7 +226,7 @@ class Care(unittest.TestCase):
     def test_frozen(self):
         bundle.need_runc()
         spin = jvm.make_spin()
-        with bundle.Container(paths.jdk(17), spin.folder, *jvm.spin_options(spin), "-Xmx64m", "-cp", "/work", spin.main) as c:
+        with bundle.Container(paths.jdk(17), spin.folder, *jvm.spin_options(spin), "-Xmx64m", "-cp", "/classes", spin.main) as c:
             subprocess.run(c.runc("pause", c.name), check=True)
             try:
                 found = attach.attach(c.pid, "check")

@@ -25,7 +25,7 @@ class Jdks(unittest.TestCase):
 
     def check(self, version: int) -> None:
         """Named with inlining and lines; nothing in the container is other; agent and memory agree in a capture."""
-        with bundle.Container("", self.spin.folder, *jvm.spin_options(self.spin), "-Xmx64m", "-cp", "/work", self.spin.main,
+        with bundle.Container("", self.spin.folder, *jvm.spin_options(self.spin), "-Xmx64m", "-cp", "/classes", self.spin.main,
                               root=jdkroot.root(version), executable=jdkroot.java(version)) as c:
             before = snapshot.take(c.pid, c.output())
             proc.wait_until(lambda: self.compiled(c.pid), 30, "the method is compiled with what it calls", interval=1)
@@ -57,7 +57,7 @@ class Jdks(unittest.TestCase):
         """A third of a thousand attaches; the rest is Churn.test_many_attaches with FLAMED_ATTACHES."""
         classes = jvm.Classes()
         classes.compile("ChurnBody000000.java", "Churn.java")
-        with bundle.Container("", classes.folder, "-Xmx128m", "-XX:ReservedCodeCacheSize=16m", "-cp", "/work", "Churn", "20", "10",
+        with bundle.Container("", classes.folder, "-Xmx128m", "-XX:ReservedCodeCacheSize=16m", "-cp", "/classes", "Churn", "20", "10",
                               root=jdkroot.root(8), executable=jdkroot.java(8)) as c:
             test_attach.attach_often(self, c.pid, int(os.environ.get("FLAMED_ATTACHES", "999")) // 3)
 

@@ -27,7 +27,7 @@ class Fake(unittest.TestCase):
         shutil.copy("/usr/bin/env", cls.classes.folder + "/libjvm.so")
 
     def container(self, mode: str, **options) -> bundle.Container:
-        c = bundle.Container(paths.jdk(17), self.classes.folder, "/work/libjvm.so", mode, executable="/work/fakejvm", **options)
+        c = bundle.Container(paths.jdk(17), self.classes.folder, "/classes/libjvm.so", mode, executable="/classes/fakejvm", **options)
         self.addCleanup(c.stop)
         return c
 
@@ -214,7 +214,7 @@ class Nowhere(unittest.TestCase):
         bundle.need_runc()
         spin = jvm.make_spin()
         for tmp in ("none", "read-only"):
-            with self.subTest(tmp=tmp), bundle.Container(paths.jdk(17), spin.folder, "-Xmx64m", "-cp", "/work", spin.main, tmp=tmp,
+            with self.subTest(tmp=tmp), bundle.Container(paths.jdk(17), spin.folder, "-Xmx64m", "-cp", "/classes", spin.main, tmp=tmp,
                                                          user_namespace=False) as c:
                 found = attach.attach(c.pid)
                 self.assertFalse(found.done, found.text)

@@ -72,7 +72,7 @@ class Containers(unittest.TestCase):
         cls.daemon = Daemon()
         cls.addClassCleanup(cls.daemon.stop)
 
-    def arguments(self, classpath: str = "/work") -> list[str]:
+    def arguments(self, classpath: str = "/classes") -> list[str]:
         return [*jvm.spin_options(self.spin), "-Xmx64m", "-cp", classpath, self.spin.main]
 
     def check(self, container) -> None:

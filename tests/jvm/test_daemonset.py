@@ -76,7 +76,7 @@ class DaemonSet(unittest.TestCase):
     def test_it_profiles_another_container(self):
         bundle.need_runc()
         pod, home, spin = read_daemonset(), paths.jdk(17), jvm.make_spin()
-        arguments = [*jvm.spin_options(spin), "-Xmx64m", "-cp", "/work", spin.main]
+        arguments = [*jvm.spin_options(spin), "-Xmx64m", "-cp", "/classes", spin.main]
         folder = tempfile.mkdtemp(prefix="flamed-daemonset.")
         self.addCleanup(shutil.rmtree, folder, ignore_errors=True)
         write_bundle(folder, pod)

@@ -16,7 +16,7 @@ class Jdks(unittest.TestCase):
         cls.addClassCleanup(cls.daemon.stop)
 
     def check(self, version: int) -> None:
-        arguments = [*jvm.spin_options(self.spin), "-Xmx64m", "-cp", "/work", self.spin.main]
+        arguments = [*jvm.spin_options(self.spin), "-Xmx64m", "-cp", "/classes", self.spin.main]
         with bundle.Container("", self.spin.folder, *arguments, root=jdkroot.root(version),
                               executable=jdkroot.java(version)) as c:
             told = self.daemon.get(f"/api/v1/jvms/{c.pid}").json()

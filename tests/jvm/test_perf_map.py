@@ -35,7 +35,7 @@ class PerfMap(unittest.TestCase):
 
     def container(self, version: int, *options: str) -> bundle.Container:
         c = bundle.Container(paths.jdk(version), self.spin.folder, *options, *jvm.spin_options(self.spin), "-Xmx64m", "-cp",
-                             "/work", self.spin.main)
+                             "/classes", self.spin.main)
         self.addCleanup(c.stop)
         proc.wait_until(lambda: self.steps(c.pid).get("age", {}).get("ok"), 10, "it is old enough")
         return c

@@ -38,7 +38,7 @@ def binds(home: str, classes: str | None) -> list[tuple[str, str]]:
         found.append((os.path.realpath(path), path))
     found.append((os.path.realpath(LOADER), LOADER))
     if classes:
-        found.append((classes, "/work"))
+        found.append((classes, "/classes"))
     return found
 
 
@@ -100,7 +100,7 @@ class Container:
         os.chmod(self.folder, 0o755)
         self.name = "flamed-test-" + secrets.token_hex(4)
         self.rootfs = os.path.join(self.folder, "rootfs")
-        wanted = [(classes, "/work")] if root else binds(home, classes)
+        wanted = [(classes, "/classes")] if root else binds(home, classes)
         os.mkdir(self.rootfs, 0o755)
         if root:
             subprocess.run(["cp", "-al", root + "/.", self.rootfs], check=True) # links: nothing of it is written

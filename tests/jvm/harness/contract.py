@@ -73,7 +73,7 @@ class World:
         prefix = secrets.token_hex(4)
         self.ident, self.twin_ident = (prefix + secrets.token_hex(28) for _ in range(2))
         self.pod = "12345678-1234-1234-1234-" + secrets.token_hex(6)
-        arguments = ["-Xmx64m", "-cp", "/work", self.spin.main]
+        arguments = ["-Xmx64m", "-cp", "/classes", self.spin.main]
         self.inside = bundle.Container(home, self.spin.folder, *arguments, cgroups_path=f"/docker/{self.ident}")
         self.stops.append(self.inside.stop)
         newest = paths.jdks().get(25, home)
