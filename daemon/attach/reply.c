@@ -35,9 +35,8 @@ static const struct {
     [ATTACH_STEP_LISTENER] = { "listener", "the JVM did not begin to listen",
                                "it may be busy or without its Signal Dispatcher; symbols=memory "
                                "needs no attach" },
-    [ATTACH_STEP_SOCKET] = { "socket",
-                             "/tmp/.java_pid in the container is not the JVM's own socket",
-                             "remove the stale file from the container's /tmp" },
+    [ATTACH_STEP_SOCKET] = { "socket", "/tmp/.java_pidN in the container is not a socket",
+                             "remove the file from the container's /tmp" },
     [ATTACH_STEP_CONNECT] = { "connect", "cannot connect to the JVM's socket", "" },
     [ATTACH_STEP_PEER] = { "peer", "who listens at the JVM's socket is not the JVM",
                            "another process of the container took its place" },
@@ -118,11 +117,24 @@ int attach_reply_check(struct span reply, uint32_t mode, struct error *err)
     return refused(line, err);
 }
 
+/* A pid of a container is soon that of another: where JVMs of several pid namespaces share a /tmp,
+ * what one left behind keeps one of another user from listening, and tells it from nobody's. */
+static int foreign_socket(struct error *err)
+{
+    error_set(err, -EPERM,
+              "attach: /tmp/.java_pidN, where this JVM would listen, belongs to another user");
+    error_remedy(err, "remove it if the JVM that made it is gone, or give each container a /tmp of "
+                      "its own; symbols=memory needs no attach");
+    return -EPERM;
+}
+
 int attach_outcome(const struct attach_result *r, uint32_t mode, struct error *err)
 {
     if (r->step == ATTACH_STEP_DONE)
         return attach_reply_check((struct span){ r->reply, MIN(r->reply_n, sizeof(r->reply)) },
                                   mode, err);
+    if (r->step == ATTACH_STEP_SOCKET && r->error == EPERM)
+        return foreign_socket(err);
     error_code(err, r->error ? -r->error : -EIO, "attach: %s", STEPS[r->step].what);
     if (STEPS[r->step].remedy[0])
         error_remedy(err, "%s", STEPS[r->step].remedy);

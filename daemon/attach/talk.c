@@ -131,7 +131,9 @@ static int connect_to(const char *path, uint32_t uid, uint32_t *ret_step)
     if (r < 0)
         return (int)r;
     /* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): the kernel wrote it */
-    if (!S_ISSOCK(st.st_mode) || st.st_uid != uid)
+    if (!S_ISSOCK(st.st_mode))
+        return -ENOTSOCK;
+    if (st.st_uid != uid)
         return -EPERM;
     *ret_step = ATTACH_STEP_CONNECT;
     fd = raw3(SYS_socket, AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

@@ -148,6 +148,24 @@ class Matrix(unittest.TestCase):
                 check_named(self, found, self.spin)
                 self.assertTrue(proc.alive(c.pid))
 
+    def test_what_another_pid_1_left_in_the_same_tmp(self):
+        """Of another user: HotSpot cannot put its own socket there. Of the same: it does, and attaching works."""
+        for uid, done in ((65534, False), (103, True)):
+            with self.subTest(uid=uid), \
+                    bundle.NestedPids(paths.jdk(17), self.spin.folder, *self.arguments(".")) as c:
+                path = c.tmp + "/.java_pid1"
+                with socket.socket(socket.AF_UNIX) as listener:
+                    listener.bind(path)
+                os.chown(path, uid, uid)
+                found = attach.attach(c.pid)
+                self.assertEqual(found.done, done, found.text)
+                if not done:
+                    self.assertEqual((found["step"], found["started"]), ("socket", "0"), found.text)
+                    self.assertIn("another user", found["error"])
+                    self.assertIn("remove it", found["remedy"])
+                self.assertTrue(proc.alive(c.pid))
+                self.assertNotIn("Full thread dump", c.output())
+
 
 class Care(unittest.TestCase):
     """JVMs that must not be touched, or that do not answer: nobody dies, nothing is printed, and the reason is told."""
@@ -267,7 +285,7 @@ class Care(unittest.TestCase):
                 else:
                     os.mkfifo(path)
                 try:
-                    self.refused(j, "not the JVM's own socket", modes=("load",))
+                    self.refused(j, "not a socket", "another user", modes=("load",))
                 finally:
                     os.unlink(path)
                 self.unharmed(j)

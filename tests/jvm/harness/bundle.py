@@ -232,19 +232,25 @@ class Chroot:
 
 
 class NestedPids(Chroot):
-    """A JVM two pid namespaces below the host: NSpid has three numbers. Its root is the host's."""
+    """A JVM two pid namespaces below the host: NSpid has three numbers. Its root is the host's but for /tmp: its pid is 1,
+    and what another JVM of that number left in a /tmp that they share would be in its way. Classes are in /tmp/classes."""
     own_root = False
 
     def __init__(self, home: str, classes: str, *arguments: str, uid: int = 103):
         paths.need_root()
         self.folder = tempfile.mkdtemp(prefix="flamed-nested.")
         os.chmod(self.folder, 0o755)
+        self.tmp = os.path.join(self.folder, "tmp")
+        os.makedirs(os.path.join(self.tmp, "classes"))
+        os.chmod(self.tmp, 0o1777)
         self.out = os.path.join(self.folder, "out")
+        script = f"mount --bind {classes} {self.tmp}/classes && mount --rbind {self.tmp} /tmp && cd /tmp/classes && exec \"$@\""
         with open(self.out, "wb") as out:
             self.process = subprocess.Popen(
-                ["unshare", "-m", "-p", "-f", "--kill-child", "--mount-proc", "unshare", "-p", "-f", "--kill-child",
-                 "--mount-proc", "setpriv", "--reuid", str(uid), "--regid", str(uid), "--clear-groups",
-                 home + "/bin/java", *arguments], stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, cwd=classes)
+                ["unshare", "-m", "-p", "-f", "--kill-child", "--mount-proc", "sh", "-ec", script, "sh",
+                 "unshare", "-p", "-f", "--kill-child", "--mount-proc",
+                 "setpriv", "--reuid", str(uid), "--regid", str(uid), "--clear-groups",
+                 home + "/bin/java", *arguments], stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT)
         try:
             proc.wait_until(lambda: "started" in self.output(), 20, f"the JVM prints 'started': {self.output()}")
             self.pid = proc.find_jvm(self.process.pid)
