@@ -11,6 +11,7 @@
 
 #include <check.h>
 #include <fcntl.h>
+#include <linux/perf_event.h>
 #include <math.h>
 #include <sched.h>
 #include <signal.h>
@@ -74,26 +75,62 @@ static void teardown(void)
     sampler = sampler_free(sampler);
 }
 
-/* A child that burns CPU on one processor, and says how much it had. */
-static pid_t start_burner(uint64_t *shared_cpu_ns)
+/* fork(2), the child in @namespaces of its own. */
+static pid_t fork_into(unsigned long namespaces)
 {
-    pid_t pid = fork();
+    return (pid_t)syscall(SYS_clone, namespaces | SIGCHLD, NULL, NULL, NULL, NULL);
+}
 
-    ck_assert_int_ge(pid, 0);
-    if (pid == 0) {
-        cpu_set_t one;
+/* A child that burns CPU on processor 0. Sampling goes by the clock while it is scheduled in, so
+ * that is what it is held against: its CPU time leaves out what interrupts and hypervisors took. */
+struct burner {
+    pid_t pid;
+    int clock_fd;
+};
 
+static struct burner start_burner_in(unsigned long namespaces)
+{
+    struct perf_event_attr attr = { .type = PERF_TYPE_SOFTWARE,
+                                    .size = sizeof(attr),
+                                    .config = PERF_COUNT_SW_TASK_CLOCK };
+    struct burner b = { .pid = fork_into(namespaces) };
+
+    cpu_set_t one;
+
+    ck_assert_int_ge(b.pid, 0);
+    if (b.pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        CPU_ZERO(&one);
-        CPU_SET(0, &one);
-        sched_setaffinity(0, sizeof(one), &one);
-        for (;;) {
-            for (volatile int i = 0; i < 10000; i++)
-                ;
-            __atomic_store_n(shared_cpu_ns, clock_ns(CLOCK_PROCESS_CPUTIME_ID), __ATOMIC_RELAXED);
-        }
+        for (volatile unsigned i = 0;; i++)
+            ;
     }
-    return pid;
+    CPU_ZERO(&one);
+    CPU_SET(0, &one);
+    ck_assert_int_eq(sched_setaffinity(b.pid, sizeof(one), &one), 0);
+    b.clock_fd = (int)syscall(SYS_perf_event_open, &attr, b.pid, -1, -1,
+                              (unsigned long)PERF_FLAG_FD_CLOEXEC);
+    ck_assert_int_ge(b.clock_fd, 0);
+    return b;
+}
+
+static struct burner start_burner(void)
+{
+    return start_burner_in(0);
+}
+
+/* How long it was scheduled in since it was started. */
+static uint64_t burner_ns(const struct burner *b)
+{
+    uint64_t ns;
+
+    ck_assert_int_eq(read(b->clock_fd, &ns, sizeof(ns)), sizeof(ns));
+    return ns;
+}
+
+static void end_burner(struct burner *b)
+{
+    kill(b->pid, SIGKILL);
+    waitpid(b->pid, NULL, 0);
+    close(b->clock_fd);
 }
 
 static struct {
@@ -145,27 +182,6 @@ static void sample_for(uint32_t pid, double seconds)
     }
 }
 
-static uint64_t *shared_word(void)
-{
-    static uint64_t *word;
-
-    if (!word) {
-        _cleanup_close_ int fd = (int)syscall(SYS_memfd_create, "word", 0);
-
-        ck_assert_int_eq(ftruncate(fd, 4096), 0);
-        word = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-        ck_assert_ptr_ne(word, MAP_FAILED);
-    }
-    *word = 0;
-    return word;
-}
-
-static void end_child(pid_t pid)
-{
-    kill(pid, SIGKILL);
-    waitpid(pid, NULL, 0);
-}
-
 /* Rates that run at the same time, each of which must be exact. */
 static const struct {
     uint32_t hz[SAMPLER_SETS_MAX];
@@ -176,8 +192,8 @@ static const struct {
 
 START_TEST(rate_is_exact)
 {
-    uint64_t *cpu_ns = shared_word(), before_ns, spent_ns;
-    pid_t pid = start_burner(cpu_ns);
+    struct burner burner = start_burner();
+    uint64_t before_ns, spent_ns;
     uint32_t sets[SAMPLER_SETS_MAX];
     struct sampler_stats stats;
 
@@ -185,13 +201,13 @@ START_TEST(rate_is_exact)
     for (size_t i = 0; i < SAMPLER_SETS_MAX && RATES[_i].hz[i]; i++)
         ck_assert_msg(sampler_start(sampler, NSEC_PER_SEC / RATES[_i].hz[i], &sets[i], &err) == 0,
                       "%s", err.msg);
-    before_ns = *cpu_ns;
-    ck_assert_int_eq(sampler_filter_process(sampler, pid, (1U << SAMPLER_SETS_MAX) - 1), 0);
-    sample_for((uint32_t)pid, 5);
-    ck_assert_int_eq(sampler_filter_process(sampler, pid, 0), 0);
-    spent_ns = *cpu_ns - before_ns;
+    before_ns = burner_ns(&burner);
+    ck_assert_int_eq(sampler_filter_process(sampler, burner.pid, (1U << SAMPLER_SETS_MAX) - 1), 0);
+    sample_for((uint32_t)burner.pid, 5);
+    ck_assert_int_eq(sampler_filter_process(sampler, burner.pid, 0), 0);
+    spent_ns = burner_ns(&burner) - before_ns;
     drain();
-    end_child(pid);
+    end_burner(&burner);
     sampler_stats(sampler, &stats);
     ck_assert_uint_eq(got.others, 0);
     ck_assert_uint_eq(stats.lost_ring, 0);
@@ -213,40 +229,41 @@ END_TEST
 
 START_TEST(costs_no_more_than_its_budget)
 {
-    uint64_t *cpu_ns = shared_word();
-    pid_t pid = start_burner(cpu_ns);
+    struct burner burner = start_burner();
     struct sampler_stats before, after;
+    uint64_t spent_ns;
     uint32_t set;
 
     sampler_stats(sampler, &before);
     sampler_budget(sampler, 0); /* one sample, then none for the rest of the window */
     ck_assert_int_eq(sampler_start(sampler, NSEC_PER_MSEC, &set, &err), 0);
-    ck_assert_int_eq(sampler_filter_process(sampler, pid, 1U << set), 0);
-    sample_for((uint32_t)pid, 1);
+    ck_assert_int_eq(sampler_filter_process(sampler, burner.pid, 1U << set), 0);
+    sample_for((uint32_t)burner.pid, 1);
     sampler_budget(sampler, CPU_BUDGET_NS);
-    end_child(pid);
+    spent_ns = burner_ns(&burner);
+    end_burner(&burner);
     sampler_stats(sampler, &after);
     ck_assert_uint_gt(got.weight[set], 0);
     ck_assert_uint_le(got.weight[set], 12 * (uint64_t)sysconf(_SC_NPROCESSORS_ONLN));
     ck_assert_uint_gt(after.lost_budget - before.lost_budget,
-                      *cpu_ns / NSEC_PER_MSEC * 8 / 10 - got.weight[set]);
+                      spent_ns / NSEC_PER_MSEC * 8 / 10 - got.weight[set]);
 }
 END_TEST
 
 START_TEST(facts_of_a_sample)
 {
-    uint64_t *cpu_ns = shared_word();
-    pid_t pid = start_burner(cpu_ns);
-    uint64_t boot_ns = clock_ns(CLOCK_BOOTTIME), now_ns;
+    struct burner burner = start_burner();
+    uint64_t boot_ns = clock_ns(CLOCK_BOOTTIME), now_ns, spent_ns;
     uint32_t set;
 
     ck_assert_int_eq(sampler_start(sampler, 2 * NSEC_PER_MSEC, &set, &err), 0);
-    ck_assert_int_eq(sampler_filter_process(sampler, pid, 1U << set), 0);
-    sample_for((uint32_t)pid, 0.3);
+    ck_assert_int_eq(sampler_filter_process(sampler, burner.pid, 1U << set), 0);
+    sample_for((uint32_t)burner.pid, 0.3);
     now_ns = clock_monotonic_ns();
-    end_child(pid);
-    ck_assert_uint_gt(got.weight[set], *cpu_ns / (2 * NSEC_PER_MSEC) * 8 / 10);
-    ck_assert_uint_eq(got.tid, (uint32_t)pid);
+    spent_ns = burner_ns(&burner);
+    end_burner(&burner);
+    ck_assert_uint_gt(got.weight[set], spent_ns / (2 * NSEC_PER_MSEC) * 8 / 10);
+    ck_assert_uint_eq(got.tid, (uint32_t)burner.pid);
     ck_assert_uint_lt(now_ns - got.last_ns, NSEC_PER_SEC);
     ck_assert_uint_gt(got.start_boottime_ns, boot_ns - NSEC_PER_SEC);
     ck_assert_uint_lt(got.start_boottime_ns, boot_ns + NSEC_PER_SEC);
@@ -257,26 +274,26 @@ END_TEST
 
 START_TEST(filters)
 {
-    uint64_t *cpu_ns = shared_word(), before_ns;
-    pid_t pid = start_burner(cpu_ns);
+    struct burner burner = start_burner();
+    uint64_t before_ns;
     uint32_t set, other;
 
     ck_assert_int_eq(sampler_start(sampler, NSEC_PER_MSEC, &set, &err), 0);
     ck_assert_int_eq(sampler_start(sampler, 10 * NSEC_PER_MSEC, &other, &err), 0);
-    sample_for((uint32_t)pid, 0.2);
+    sample_for((uint32_t)burner.pid, 0.2);
     ck_assert_uint_eq(got.weight[set] + got.weight[other] + got.others, 0); /* nobody asked */
 
     ck_assert_int_eq(sampler_filter_all(sampler, 1U << other), 0);
-    sample_for((uint32_t)pid, 0.3);
+    sample_for((uint32_t)burner.pid, 0.3);
     ck_assert_uint_gt(got.weight[other], 2);
     ck_assert_uint_eq(got.weight[set], 0);
     ck_assert_int_eq(sampler_filter_all(sampler, 0), 0);
 
-    ck_assert_int_eq(sampler_filter_process(sampler, pid, 1U << set), 0);
+    ck_assert_int_eq(sampler_filter_process(sampler, burner.pid, 1U << set), 0);
     drain();
-    before_ns = *cpu_ns;
-    sample_for((uint32_t)pid, 1);
-    ck_assert_uint_gt(got.weight[set], (*cpu_ns - before_ns) / NSEC_PER_MSEC / 2);
+    before_ns = burner_ns(&burner);
+    sample_for((uint32_t)burner.pid, 1);
+    ck_assert_uint_gt(got.weight[set], (burner_ns(&burner) - before_ns) / NSEC_PER_MSEC / 2);
     ck_assert_uint_gt(got.weight[set], 0);
     ck_assert_uint_eq(got.weight[other] + got.others, 0);
 
@@ -285,9 +302,9 @@ START_TEST(filters)
     ck_assert_int_eq(sampler_stop(sampler, set), -ENOENT);
     ck_assert_int_eq(sampler_start(sampler, NSEC_PER_MSEC, &set, &err), 0);
     drain();
-    sample_for((uint32_t)pid, 0.1);
+    sample_for((uint32_t)burner.pid, 0.1);
     ck_assert_uint_eq(got.weight[set] + got.weight[other] + got.others, 0);
-    end_child(pid);
+    end_burner(&burner);
 }
 END_TEST
 
@@ -310,22 +327,22 @@ END_TEST
 /* The burner runs on processor 0: the set follows what it is told is online. */
 START_TEST(follows_processors)
 {
-    pid_t pid = start_burner(shared_word());
+    struct burner burner = start_burner();
     uint32_t cpus[2] = { 0, 1 }, set;
 
     ck_assert_int_eq(sampler_start(sampler, NSEC_PER_MSEC, &set, &err), 0);
-    ck_assert_int_eq(sampler_filter_process(sampler, pid, 1U << set), 0);
+    ck_assert_int_eq(sampler_filter_process(sampler, burner.pid, 1U << set), 0);
     ck_assert_int_eq(sampler_follow_cpus(sampler), 0); /* nothing has changed */
     ck_assert_int_gt(sampler_set_cpus(sampler, cpus + 1, 1), 0);
     drain();
-    sample_for((uint32_t)pid, 0.2);
+    sample_for((uint32_t)burner.pid, 0.2);
     ck_assert_uint_eq(got.weight[set], 0);
     ck_assert_int_eq(sampler_set_cpus(sampler, cpus, 2), 1);
-    sample_for((uint32_t)pid, 0.3);
+    sample_for((uint32_t)burner.pid, 0.3);
     ck_assert_uint_gt(got.weight[set], 10);
     ck_assert_int_ge(sampler_follow_cpus(sampler), 0);
     ck_assert_int_eq(sampler_follow_cpus(sampler), 0);
-    end_child(pid);
+    end_burner(&burner);
 }
 END_TEST
 
@@ -343,29 +360,29 @@ START_TEST(forgets_when_slots_begin_anew)
 {
     struct unwind_row root = { .base = UNWIND_BASE_ROOT },
                       wrong = { .base = UNWIND_BASE_SP_LOAD, .cfa = INT16_MAX };
-    pid_t pid = start_burner(shared_word());
+    struct burner burner = start_burner();
     struct unwind_process p;
     uint32_t set;
 
     ck_assert_int_eq(sampler_start(sampler, NSEC_PER_MSEC, &set, &err), 0);
     ck_assert_int_eq(sampler_put_rows(sampler, 0, &root, 1), 0);
-    describe_burner(&p, pid, 9);
-    ck_assert_int_eq(sampler_filter_process(sampler, pid, 1U << set), 0);
-    sample_for((uint32_t)pid, 0.5);
+    describe_burner(&p, burner.pid, 9);
+    ck_assert_int_eq(sampler_filter_process(sampler, burner.pid, 1U << set), 0);
+    sample_for((uint32_t)burner.pid, 0.5);
     ck_assert_uint_gt(got.ends[UNWIND_END_ROOT], 20);
     ck_assert_int_eq(sampler_put_rows(sampler, 0, &wrong, 1), 0);
-    describe_burner(&p, pid, 9); /* the same slot: remembered, right or not */
+    describe_burner(&p, burner.pid, 9); /* the same slot: remembered, right or not */
     drain();
-    sample_for((uint32_t)pid, 0.3);
+    sample_for((uint32_t)burner.pid, 0.3);
     ck_assert_uint_gt(got.ends[UNWIND_END_ROOT], 10);
-    describe_burner(&p, pid, 3);
-    describe_burner(&p, pid, 9);
+    describe_burner(&p, burner.pid, 3);
+    describe_burner(&p, burner.pid, 9);
     drain();
-    sample_for((uint32_t)pid, 0.3);
+    sample_for((uint32_t)burner.pid, 0.3);
     ck_assert_uint_eq(got.ends[UNWIND_END_ROOT], 0);
     ck_assert_uint_gt(got.weight[set], 10);
-    sampler_put_process(sampler, pid, NULL);
-    end_child(pid);
+    sampler_put_process(sampler, burner.pid, NULL);
+    end_burner(&burner);
 }
 END_TEST
 
@@ -386,49 +403,36 @@ END_TEST
  */
 START_TEST(numbers_of_a_pid_namespace)
 {
-    pid_t outer = fork();
+    pid_t outer = fork_into(CLONE_NEWPID); /* pid 1 of the outer namespace: our sampler */
     int status;
 
     ck_assert_int_ge(outer, 0);
     if (outer == 0) {
-        pid_t init;
+        struct burner inner;
+        uint32_t set;
+        _cleanup_close_ int ns = open("/proc/thread-self/ns/pid", O_RDONLY | O_CLOEXEC);
 
-        if (unshare(CLONE_NEWPID) < 0)
-            _exit(77);
-        init = fork(); /* pid 1 of the outer namespace: our sampler */
-        if (init == 0) {
-            uint64_t *cpu_ns;
-            pid_t inner;
-            uint32_t set;
-            _cleanup_close_ int ns = open("/proc/thread-self/ns/pid", O_RDONLY | O_CLOEXEC);
-
-            cpu_ns = shared_word();
-            if (getpid() != 1)
-                _exit(2);
-            if (unshare(CLONE_NEWPID) < 0)
-                _exit(77);
-            inner = start_burner(cpu_ns); /* pid 1 of the inner namespace, 2 as we see it */
-            if (ns < 0)
-                _exit(3);
-            teardown();
-            open_sampler(ns);
-            if (sampler_start(sampler, NSEC_PER_MSEC, &set, &err) < 0)
-                _exit(4);
-            if (sampler_filter_process(sampler, inner, 1U << set) < 0)
-                _exit(5);
-            sample_for((uint32_t)inner, 0.3);
-            if (inner != 2 || got.tid != 2 || got.weight[set] < 10 || got.others)
-                _exit(6);
-            /* Everybody: those outside are counted, not shown. */
-            sampler_filter_process(sampler, inner, 0);
-            sampler_filter_all(sampler, 1U << set);
-            sample_for((uint32_t)inner, 0.3);
-            if (got.weight[set] < 10)
-                _exit(7);
-            _exit(0);
-        }
-        waitpid(init, &status, 0);
-        _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 99);
+        if (getpid() != 1)
+            _exit(2);
+        inner = start_burner_in(CLONE_NEWPID); /* pid 1 of the inner namespace, 2 as we see it */
+        if (ns < 0)
+            _exit(3);
+        teardown();
+        open_sampler(ns);
+        if (sampler_start(sampler, NSEC_PER_MSEC, &set, &err) < 0)
+            _exit(4);
+        if (sampler_filter_process(sampler, inner.pid, 1U << set) < 0)
+            _exit(5);
+        sample_for((uint32_t)inner.pid, 0.3);
+        if (inner.pid != 2 || got.tid != 2 || got.weight[set] < 10 || got.others)
+            _exit(6);
+        /* Everybody: those outside are counted, not shown. */
+        sampler_filter_process(sampler, inner.pid, 0);
+        sampler_filter_all(sampler, 1U << set);
+        sample_for((uint32_t)inner.pid, 0.3);
+        if (got.weight[set] < 10)
+            _exit(7);
+        _exit(0);
     }
     ck_assert_int_eq(waitpid(outer, &status, 0), outer);
     ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "inside: %x", status);
