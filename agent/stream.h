@@ -121,7 +121,8 @@ struct stream_load {
     uint32_t pc_count;
     uint32_t zero;
 };
-/* pc is the end of a range, as HotSpot keeps it: HOTSPOT's rule is the first pc at or above. */
+/* offset is the end of a range, as HotSpot keeps it: what was interrupted belongs to the first
+ * behind it. */
 struct stream_pc {
     uint32_t offset; /* from the address of the code */
     uint32_t frame_count;

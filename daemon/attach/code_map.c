@@ -70,7 +70,7 @@ static int take_method(struct code_map *m, struct span record)
         m->method_cap = cap;
     }
     m->stats.methods += m->methods[h.id - 1].head.id == 0;
-    m->methods[h.id - 1] = (struct method){ h, rest.p, rest.p + strings };
+    m->methods[h.id - 1] = (struct method){ h, rest.p, strings ? rest.p + strings : rest.p };
     return 0;
 }
 

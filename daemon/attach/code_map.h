@@ -53,8 +53,8 @@ struct code_piece {
 /* The piece that held @pc at @time_ns. 1; 0: none is known. Spans point into @m until it is fed. */
 int code_map_find(struct code_map *m, uint64_t pc, uint64_t time_ns, struct code_piece *ret);
 /* The frames there, innermost first, the compiled method last: by HotSpot's rule (a return address:
- * the debug record of just that pc; else the first at or above). Their number; 0: no method is
- * known there. */
+ * the debug record of just that pc; else the first behind it, where the code that it describes
+ * ends: AsyncGetCallTrace's). Their number; 0: no method is known there. */
 size_t code_map_locate(struct code_map *m, uint64_t pc, uint64_t time_ns, bool is_return_address,
                        struct code_location ret[CODE_MAP_FRAMES_MAX]);
 /* Names of @id. 1; 0: never named. Spans point into @m until it is fed. */

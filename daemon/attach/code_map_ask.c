@@ -62,8 +62,8 @@ size_t code_map_locate(struct code_map *m, uint64_t pc, uint64_t time_ns, bool i
         struct stream_pc s;
 
         at = take_pc(at, &s, frames);
-        if (s.frame_count == 0 || p->start + s.offset < pc || s.offset >= best ||
-            (is_return_address && p->start + s.offset != pc))
+        if (s.frame_count == 0 || s.offset >= best ||
+            (is_return_address ? p->start + s.offset != pc : p->start + s.offset <= pc))
             continue;
         best = s.offset;
         count = s.frame_count;

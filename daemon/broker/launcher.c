@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "broker/blobs.h"
+#include "broker/child.h"
 #include "broker/lockdown.h"
 #include "broker/memory.h"
 #include "broker/program.h"
@@ -14,7 +15,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -144,7 +144,7 @@ static bool take_message(struct launcher *l)
 
     if (n <= 0)
         return false;
-    if (n == sizeof(m) && count == LAUNCHER_FDS)
+    if (launcher_message_check(&m, (size_t)n, count) == 0)
         start_helper(l, &m, fds);
     for (size_t i = 0; i < count; i++)
         close_fd(fds[i]);
@@ -235,8 +235,6 @@ static int launcher_main(int socket)
     struct error err = ERROR_NULL;
     int r;
 
-    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-    prctl(PR_SET_NAME, "flamed-launcher");
     signal(SIGPIPE, SIG_IGN); /* a result that nobody waits for any more must not end us */
     r = program_open("flamed-attach", helper.p, helper.n, &l.program_fd);
     if (r < 0)
@@ -253,28 +251,10 @@ static int launcher_main(int socket)
 
 void launcher_start(int *ret_fd)
 {
-    int pair[2];
-    pid_t pid;
+    int r = child_start("flamed-launcher", launcher_main, ret_fd);
 
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
-        log_err_errno(-errno, "attaching will not work: no socket pair");
-        return;
-    }
-    pid = fork();
-    if (pid == 0) {
-        int keep = dup2(pair[1], 3);
-
-        syscall(SYS_close_range, 4, ~0u, 0);
-        fcntl(keep, F_SETFD, FD_CLOEXEC);
-        _exit(keep < 0 || launcher_main(keep) < 0);
-    }
-    close(pair[1]);
-    if (pid < 0) {
-        close(pair[0]);
-        log_err_errno(-errno, "attaching will not work: cannot fork");
-        return;
-    }
-    *ret_fd = pair[0];
+    if (r < 0)
+        log_err_errno(r, "attaching will not work: the launcher cannot be started");
 }
 
 int launcher_send(int fd, const struct launcher_message *m, const int fds[LAUNCHER_FDS])

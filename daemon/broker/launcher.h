@@ -25,6 +25,11 @@ struct launcher_message {
     struct attach_job job;
 };
 
+/* Whether the @n bytes of @m came whole, with @fd_count descriptors, and ask for what a helper may
+ * be asked: the launcher can enter namespaces, so a broker that was taken over is given no more of
+ * that than attaches. Pure. 0 or -EBADMSG. */
+int launcher_message_check(const struct launcher_message *m, size_t n, size_t fd_count);
+
 /* Forks it. *ret_fd: our end of its socket; unchanged where it could not be made (logged), then
  * attaching is refused. */
 void launcher_start(int *ret_fd);

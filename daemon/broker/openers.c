@@ -4,15 +4,11 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "broker/child.h"
 #include "broker/lockdown.h"
 #include "broker/wire.h"
 
-#include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
-#include <sys/prctl.h>
-#include <sys/socket.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 static int opener_main(int socket)
@@ -21,8 +17,6 @@ static int opener_main(int socket)
     struct server s;
     int r;
 
-    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-    prctl(PR_SET_NAME, "flamed-opener");
     r = server_init(&s, /* client= */ 0, &err);
     if (r == 0)
         r = opener_lockdown(&err);
@@ -34,34 +28,10 @@ static int opener_main(int socket)
     return 0;
 }
 
-static int opener_start(int *ret_fd)
-{
-    int pair[2];
-    pid_t pid;
-
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-        return -errno;
-    pid = fork();
-    if (pid == 0) {
-        int keep = dup2(pair[1], 3);
-
-        syscall(SYS_close_range, 4, ~0u, 0);
-        fcntl(keep, F_SETFD, FD_CLOEXEC);
-        _exit(keep < 0 || opener_main(keep) < 0);
-    }
-    close(pair[1]);
-    if (pid < 0) {
-        close(pair[0]);
-        return -errno;
-    }
-    *ret_fd = pair[0];
-    return 0;
-}
-
 void openers_start(struct server *s)
 {
     for (size_t i = 0; i < OPENERS_MAX; i++) {
-        int r = opener_start(&s->openers[s->opener_count].fd);
+        int r = child_start("flamed-opener", opener_main, &s->openers[s->opener_count].fd);
 
         if (r < 0)
             log_err_errno(r, "an opener of files cannot be started");

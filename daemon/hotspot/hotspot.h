@@ -112,8 +112,8 @@ struct hotspot_location {
 
 /*
  * The Java frames of compiled code at @pc, innermost first, the compiled method itself last: by the
- * PcDesc that HotSpot's own rule gives (@is_return_address: exact match; else the first with
- * pc_offset >= pc). Returns their number >= 1 (bci -1 and the method only where there is no debug
+ * PcDesc that HotSpot's own rule gives (@is_return_address: exact match; else the first
+ * behind it). Returns their number >= 1 (bci -1 and the method only where there is no debug
  * information), or -errno; 0 when the code is gone (compile id changed meanwhile).
  */
 int hotspot_code_locate(struct hotspot_vm *vm, const struct hotspot_code *code, uint64_t pc,

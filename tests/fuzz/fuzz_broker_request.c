@@ -46,10 +46,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         need(q.start < q.end && q.end - q.start >= 4096);
     else if (fields & BROKER_FIELD_ROWS)
         need(q.start < q.end && q.end <= BROKER_ROWS_MAX && q.end - q.start <= BROKER_TABLES_ROWS);
+    else if (fields & BROKER_FIELD_THREAD)
+        need(q.start && !q.end && q.set > 0 && q.set <= INT32_MAX);
     else
         need(!q.start && !q.end);
     need((fields & BROKER_FIELD_PERIOD) ? q.period_ns >= BROKER_PERIOD_MIN_NS : !q.period_ns);
-    need(q.set < BROKER_SETS_MAX && q.sets < 1u << BROKER_SETS_MAX);
+    if (fields & BROKER_FIELD_FRAMES)
+        need(q.set >= BROKER_FRAMES_MIN && q.set <= BROKER_FRAMES_MAX);
+    else if (!(fields & BROKER_FIELD_THREAD))
+        need(q.set < BROKER_SETS_MAX);
+    need(q.sets < 1u << BROKER_SETS_MAX);
     if (fields & BROKER_FIELD_ATTACH) /* one of two ways, and options of the agent alone */
         need(q.set < ATTACH_MODE_END && (q.set == ATTACH_LOAD || !q.sets) &&
              q.sets <= (STREAM_OPTION_STUBS | STREAM_OPTION_ONCE));

@@ -167,14 +167,9 @@ class Matrix(unittest.TestCase):
                 self.assertNotIn("Full thread dump", c.output())
 
 
-class Care(unittest.TestCase):
+class Care(jvm.WithClasses):
     """JVMs that must not be touched, or that do not answer: nobody dies, nothing is printed, and the reason is told."""
-
-    @classmethod
-    def setUpClass(cls):
-        paths.need_root()
-        cls.classes = jvm.Classes()
-        cls.classes.compile("Idle.java")
+    sources = ("Idle.java",)
 
     def start(self, version: int, *options: str) -> jvm.Jvm:
         j = jvm.Jvm(paths.jdk(version), *options, "-Xmx32m", "-cp", self.classes.folder, "Idle", "1")
@@ -323,14 +318,9 @@ class Care(unittest.TestCase):
                     proc.wait_until(lambda: attach.helpers() == [], 2, "the helper is gone")
 
 
-class Lease(unittest.TestCase):
+class Lease(jvm.WithClasses):
     """A flamed that is killed leaves nothing running."""
-
-    @classmethod
-    def setUpClass(cls):
-        paths.need_root()
-        cls.classes = jvm.Classes()
-        cls.classes.compile("ChurnBody000000.java", "Churn.java")
+    sources = ("ChurnBody000000.java", "Churn.java")
 
     def test_killed_while_streaming(self):
         for version in (17, 25):
@@ -373,14 +363,9 @@ def attach_often(test: unittest.TestCase, pid: int, times: int) -> None:
     test.assertLess(len(proc.read(f"/proc/{pid}/maps").splitlines()), lines + 60)
 
 
-class Churn(unittest.TestCase):
+class Churn(jvm.WithClasses):
     """Attached to again and again while code is compiled and dropped all the time."""
-
-    @classmethod
-    def setUpClass(cls):
-        paths.need_root()
-        cls.classes = jvm.Classes()
-        cls.classes.compile("ChurnBody000000.java", "Churn.java")
+    sources = ("ChurnBody000000.java", "Churn.java")
 
     def test_many_attaches(self):
         total = int(os.environ.get("FLAMED_ATTACHES", "200"))

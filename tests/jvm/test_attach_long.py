@@ -8,50 +8,42 @@ import unittest
 
 import test_attach
 import test_attacks
+import test_symbols
 from harness import attach, bundle, jdkroot, jvm, paths, proc, snapshot
 from harness.daemon import Daemon
 
 
-class Jdks(unittest.TestCase):
+class Jdks(jdkroot.EachJdk, unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         bundle.need_runc()
-        cls.spin = jvm.make_spin()
         cls.daemon = Daemon()
         cls.addClassCleanup(cls.daemon.stop)
 
-    def compiled(self, pid: int) -> bool:
-        return any(len(code) == 4 and code[3].startswith(self.spin.method + ":") for code in attach.attach(pid).code)
+    def compiled(self, pid: int, spin: jvm.Spin) -> bool:
+        return any(len(code) == 4 and code[3].startswith(spin.method + ":") for code in attach.attach(pid).code)
 
     def check(self, version: int) -> None:
         """Named with inlining and lines; nothing in the container is other; agent and memory agree in a capture."""
-        with bundle.Container("", self.spin.folder, *jvm.spin_options(self.spin), "-Xmx64m", "-cp", "/classes", self.spin.main,
+        spin = jvm.make_spin(version)
+        with bundle.Container("", spin.folder, *jvm.spin_options(spin), "-Xmx64m", "-cp", "/classes", spin.main,
                               root=jdkroot.root(version), executable=jdkroot.java(version)) as c:
             before = snapshot.take(c.pid, c.output())
-            proc.wait_until(lambda: self.compiled(c.pid), 30, "the method is compiled with what it calls", interval=1)
-            test_attach.check_named(self, attach.attach(c.pid), self.spin)
+            proc.wait_until(lambda: self.compiled(c.pid, spin), 30, "the method is compiled with what it calls", interval=1)
+            test_attach.check_named(self, attach.attach(c.pid), spin)
             after = snapshot.take(c.pid, c.output())
             self.assertEqual([d for d in snapshot.differences(before, after) if not test_attach.ALLOWED.match(d)], [])
             profile = self.daemon.profile(pid=c.pid, seconds=3, symbols="agent")
             text = profile.answer.headers["X-Flamed-Symbols"]
             self.assertTrue(text.startswith("agent:"), f"{text} {profile.warnings}")
+            same, both = test_symbols.AGREE.search(text).groups()
+            self.assertGreater(int(both), 3, text)
+            self.assertEqual(same, both, text)
             stacks = profile.of_thread("spinner")
-            self.assertGreaterEqual(profile.share(stacks, lambda s: self.spin.method in s.names), 0.95, profile.describe(stacks))
+            self.assertGreaterEqual(profile.share(stacks, lambda s: spin.method in s.names), 0.95, profile.describe(stacks))
             print(f"JDK {version}: {text}")
             self.assertLessEqual(attach.mappings(c.pid, "flamed-agent"), 5)
             self.assertTrue(proc.alive(c.pid))
-
-    def test_8(self):
-        self.check(8)
-
-    def test_11(self):
-        self.check(11)
-
-    def test_21(self):
-        self.check(21)
-
-    def test_26(self):
-        self.check(26)
 
     def test_8_while_code_comes_and_goes(self):
         """A third of a thousand attaches; the rest is Churn.test_many_attaches with FLAMED_ATTACHES."""

@@ -7,30 +7,20 @@ from harness import bundle, jdkroot, jvm
 from harness.daemon import Daemon
 
 
-class Jdks(unittest.TestCase):
+class Jdks(jdkroot.EachJdk, unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         bundle.need_runc()
-        cls.spin = jvm.make_spin()
         cls.daemon = Daemon()
         cls.addClassCleanup(cls.daemon.stop)
 
     def check(self, version: int) -> None:
-        arguments = [*jvm.spin_options(self.spin), "-Xmx64m", "-cp", "/classes", self.spin.main]
-        with bundle.Container("", self.spin.folder, *arguments, root=jdkroot.root(version),
+        spin = jvm.make_spin(version)
+        arguments = [*jvm.spin_options(spin), "-Xmx64m", "-cp", "/classes", spin.main]
+        with bundle.Container("", spin.folder, *arguments, root=jdkroot.root(version),
                               executable=jdkroot.java(version)) as c:
             told = self.daemon.get(f"/api/v1/jvms/{c.pid}").json()
             self.assertRegex(told["java_version"], rf"^(1\.)?{version}\b")
-            test_containers.check_names(self, test_containers.capture(self.daemon, c.pid, pid=c.pid), self.spin, c.pid)
-
-    def test_8(self):
-        self.check(8)
-
-    def test_11(self):
-        self.check(11)
-
-    def test_21(self):
-        self.check(21)
-
-    def test_26(self):
-        self.check(26)
+            # Behind the last safepoint of a method, JDK 8's compiler leaves nothing: a turn's first instructions, here.
+            test_containers.check_names(self, test_containers.capture(self.daemon, c.pid, pid=c.pid), spin, c.pid,
+                                        told=0.85 if version == 8 else 0.95)

@@ -15,12 +15,8 @@ COUNT_HZ = os.environ.get("FLAMED_CATEGORY_HZ", "997")
 CATEGORIES = {"java", "interpreter", "jit", "gc", "vm", "native", "kernel"}
 
 
-class Recorder(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        paths.need_root()
-        cls.classes = jvm.Classes()
-        cls.classes.compile("Burn.java", "Garbage.java")
+class Recorder(jvm.WithClasses):
+    sources = ("Burn.java", "Garbage.java")
 
     def test_of_the_dead(self):
         """Nobody asked while it lived; then its hot method is there, at the share that it really had."""

@@ -16,3 +16,19 @@ def java(version: int) -> str:
 def root(version: int) -> str:
     """The folder of a root with that JDK; skips the test where it cannot be had."""
     return debroot.root(f"jdk-{version}", SUITES[version], [f"openjdk-{version}-jre-headless"], java(version))
+
+
+class EachJdk:
+    """For a TestCase: self.check(version) for each of these."""
+
+    def test_8(self):
+        self.check(8)
+
+    def test_11(self):
+        self.check(11)
+
+    def test_21(self):
+        self.check(21)
+
+    def test_26(self):
+        self.check(26)

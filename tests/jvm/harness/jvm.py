@@ -6,6 +6,7 @@ import secrets
 import shutil
 import subprocess
 import tempfile
+import unittest
 from dataclasses import dataclass
 
 from . import paths, proc
@@ -31,6 +32,17 @@ class Classes:
             raise RuntimeError(result.stderr)
 
 
+class WithClasses(unittest.TestCase):
+    """Tests that need root and SOURCES, which are compiled once, into cls.classes."""
+    sources: tuple[str, ...] = ()
+
+    @classmethod
+    def setUpClass(cls):
+        paths.need_root()
+        cls.classes = Classes()
+        cls.classes.compile(*cls.sources)
+
+
 @dataclass(frozen=True)
 class Spin:
     """The workload Spin under names of this run, with the lines of its source that matter."""
@@ -49,13 +61,15 @@ class Spin:
         return f"{self.main}.run"
 
 
-def make_spin() -> Spin:
-    """Compiles Spin with a class and a method that never had a name before."""
+def make_spin(jdk: int = 17) -> Spin:
+    """Compiles Spin with a class and a method that never had a name before. In a loop that counts in ints, the compiler of
+    JDK 8 keeps no safepoint, and no debug information that anyone could read: for it, loops count in longs."""
     ident = secrets.token_hex(4)
     with open(os.path.join(paths.JAVA_SOURCES, "Spin.java.in"), encoding="utf-8") as f:
         text = f.read()
     main, method = f"Spin{ident}", f"hot{ident}"
     text = text.replace("@CLASS@", main).replace("@METHOD@", method).replace("@ID@", ident)
+    text = text.replace("@INDEX@", "long" if jdk == 8 else "int")
     lines = text.splitlines()
 
     def line(mark: str) -> int:

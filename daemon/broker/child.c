@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "broker/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define CHILD_FD 3
+
+int child_start(const char *name, int (*run)(int socket), int *ret_fd)
+{
+    int pair[2], r;
+    pid_t pid;
+
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+        return -errno;
+    pid = fork();
+    if (pid == 0) {
+        if (dup2(pair[1], CHILD_FD) < 0)
+            _exit(1);
+        syscall(SYS_close_range, CHILD_FD + 1, ~0u, 0);
+        fcntl(CHILD_FD, F_SETFD, FD_CLOEXEC);
+        prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+        prctl(PR_SET_NAME, name);
+        _exit(run(CHILD_FD) < 0);
+    }
+    r = -errno;
+    close(pair[1]);
+    if (pid < 0) {
+        close(pair[0]);
+        return r;
+    }
+    *ret_fd = pair[0];
+    return 0;
+}

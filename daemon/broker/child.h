@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Children of the broker that are forked before it gives that up, and that live as long as it: each
+ * holds nothing of the broker's descriptors but its end of a socket. Thread: the broker's.
+ */
+#pragma once
+
+/* Forks one that is called @name in /proc and ends with what @run returns; 3 is its socket. 0 and
+ * our end of it, which the caller owns; -errno. */
+int child_start(const char *name, int (*run)(int socket), int *ret_fd);

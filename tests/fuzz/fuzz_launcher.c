@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* launcher_message_check(): what it lets through is an attach and nothing else. */
+#include "broker/launcher.h"
+
+#include "base/macros.h"
+
+#include <sched.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void need(bool x)
+{
+    if (!x)
+        abort();
+}
+
+/* The first byte is the number of descriptors beside it. */
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct launcher_message m = { 0 };
+    size_t n = size ? size - 1 : 0, fds = size ? data[0] : 0;
+
+    if (n)
+        memcpy(&m, data + 1, MIN(n, sizeof(m)));
+    if (launcher_message_check(&m, n, fds) < 0)
+        return 0;
+    need(n == sizeof(m) && fds == ATTACH_FD_STATUS - ATTACH_FD_RESULT + 1);
+    need(m.host_pid > 0 && m.job.ns_pid > 0 && m.job.mode < ATTACH_MODE_END);
+    need((int32_t)m.job.uid != -1 && (int32_t)m.job.gid != -1);
+    need(m.job.timeout_ms > 0 && m.job.timeout_ms <= ATTACH_DEADLINE_MS);
+    need(!(m.job.ns_flags & (CLONE_NEWUTS | CLONE_NEWCGROUP | CLONE_VM | CLONE_FILES)));
+    return 0;
+}
