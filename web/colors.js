@@ -37,6 +37,7 @@ const DARK = [
     [0.35, 0.000, 0],
 ];
 const MATCH = { light: [0.74, 0.215, 335], dark: [0.53, 0.215, 340] };
+const PAPER = { light: "#ffffff", dark: "#17191c" }; // --page of viewer.css
 const INK = { light: "#161616", dark: "#ffffff" };
 
 export const THEMES = Object.freeze(["light", "dark"]);
@@ -106,6 +107,7 @@ function makePalette(theme) {
     return Object.freeze({
         theme,
         ink: INK[theme],
+        paper: PAPER[theme],
         match: hexOf(rgbOfOklch(...MATCH[theme])),
         root: theme === "dark" ? "#2b2e33" : "#e3e5e8",
         hatch: theme === "dark" ? "#616161" : "#b4b4b4",

@@ -3,10 +3,12 @@
 // tells its owner what happens through callbacks.
 
 import { copyText, element } from "./dom.js";
-import { ROW_HEIGHT, Looks, drawTree, measureFont } from "./draw.js";
+import { ROW_HEIGHT, drawTree } from "./draw.js";
 import { GraphInput } from "./graphinput.js";
+import { Looks, measureFont } from "./looks.js";
 import { paletteOf } from "./colors.js";
 import { findNode, nameNode } from "./state.js";
+import { Raster } from "./raster.js";
 import { levelsBelow, nodeName } from "./tree.js";
 
 const ZOOM_MS = 120;
@@ -42,7 +44,8 @@ export class Graph {
             class: "graph", tabindex: "0", role: "application", "aria-roledescription": "flame graph",
             "aria-label": label + ". Arrow keys walk the frames, Enter zooms, Escape goes back.",
         }, this.layer, this.space);
-        this.ctx = this.canvas.getContext("2d");
+        this.ctx = this.canvas.getContext("2d", { alpha: false });
+        this.raster = new Raster();
         this.theme = "light";
         this.icicle = false;
         this.matched = null;
@@ -282,7 +285,7 @@ export class Graph {
         drawTree(this.ctx, this.tree, this.looks, {
             ...this.view, width, height, scale, cell: this.cell, palette: paletteOf(this.theme),
             tint: this.tint && ((node) => this.tint(this.tree, node, this.theme)),
-            matched: this.matched, rowY: (depth) => this.rowY(depth), rootText: this.rootText,
+            matched: this.matched, raster: this.raster, rowY: (depth) => this.rowY(depth), rootText: this.rootText,
         });
         this.place(this.hoverMark, this.hover);
         this.place(this.focusMark, this.focus);

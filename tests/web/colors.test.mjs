@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import test from "node:test";
 import { KINDS } from "../../web/kinds.js";
 import { VARIANTS, contrast, hexOf, paletteOf, rgbOfOklch, variantOf } from "../../web/colors.js";
@@ -24,6 +25,13 @@ for (const theme of ["light", "dark"]) {
                 assert.ok(contrast(colour, palette.ink) >= 4.5, `${KINDS[kind].id} ${colour}`);
         for (const colour of [palette.match, palette.root, palette.hatch])
             assert.ok(contrast(colour, palette.ink) >= 4.5, colour);
+    });
+
+    test(`the paper of the graph is the page's, ${theme}`, () => {
+        const css = readFileSync(new URL("../../web/viewer.css", import.meta.url), "utf8");
+        const pages = [...css.matchAll(/--page: (#\w+);/g)].map(([, colour]) => colour);
+
+        assert.equal(palette.paper, pages[theme === "dark" ? 1 : 0]);
     });
 
     test(`kinds that meet in a stack differ in lightness, ${theme}`, () => {
