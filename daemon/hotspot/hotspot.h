@@ -66,13 +66,6 @@ int hotspot_vm_flags(struct hotspot_vm *vm, hotspot_flag_fn fn, void *cookie);
 int hotspot_vm_command(struct hotspot_vm *vm, size_t max, struct buf *ret);
 int hotspot_vm_arguments(struct hotspot_vm *vm, size_t max, struct buf *ret);
 
-/* The offsets and addresses that were found (hotspot/layout.h), for the unwinder's tables. Points
- * into
- * @vm. */
-const struct hotspot_layout *hotspot_vm_layout(const struct hotspot_vm *vm);
-/* pread() calls so far: what the target's memory was asked. */
-uint64_t hotspot_vm_reads(const struct hotspot_vm *vm);
-
 enum hotspot_code_kind {
     HOTSPOT_CODE_COMPILED, /* nmethod */
     HOTSPOT_CODE_NATIVE,   /* native wrapper of a JNI method (also an nmethod) */

@@ -58,7 +58,6 @@ int memory_read_direct(struct hotspot_memory *m, uint64_t address, void *buf, si
     while (n > 0) {
         ssize_t r = m->read(m->cookie, address, p, n);
 
-        m->reads++;
         if (r < 0)
             return r == -EIO || r == -EFAULT ? -EFAULT : (int)r;
         if (r == 0)

@@ -29,7 +29,6 @@ struct hotspot_memory {
     uint8_t *bytes;            /* owned; [line_count * MEMORY_PAGE]: what the lines hold */
     size_t line_count;         /* a power of two */
     uint64_t epoch;            /* of the running call: lines of earlier ones do not count */
-    uint64_t reads;            /* calls of @read so far */
 };
 
 /* 0 or -ENOMEM. Borrows @cookie. */

@@ -116,13 +116,3 @@ const char *hotspot_vm_name(const struct hotspot_vm *vm)
 {
     return vm->name;
 }
-
-const struct hotspot_layout *hotspot_vm_layout(const struct hotspot_vm *vm)
-{
-    return &vm->layout;
-}
-
-uint64_t hotspot_vm_reads(const struct hotspot_vm *vm)
-{
-    return vm->memory.reads;
-}

@@ -176,6 +176,7 @@ static void exercise_pc(struct digest *d, uint64_t pc, bool is_return)
         return;
     fold_code(d, &code);
     fold_number(d, (uint64_t)hotspot_code_still(d->vm, &code));
+    fold_number(d, (uint64_t)hotspot_code_exact(d->vm, &code, pc));
     n = hotspot_code_locate(d->vm, &code, pc, is_return, at);
     fold_number(d, (uint64_t)n);
     if (n > HOTSPOT_INLINE_MAX)

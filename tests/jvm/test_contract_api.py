@@ -185,7 +185,8 @@ class Captures(Api):
         self.bad(f"/api/v1/captures/{ident}", 404)
 
     def test_list(self):
-        made = [self.capture(pid=pid, seconds=0.1) for pid in (self.pid, self.pid, self.world.inside.pid)]
+        # Long enough for samples on a busy machine: without any, nothing is known to have run.
+        made = [self.capture(pid=pid, seconds=0.4, hz=499) for pid in (self.pid, self.pid, self.world.inside.pid)]
         for ident in made:
             self.finished(ident)
         document = self.get("/api/v1/captures?limit=1000").json()
