@@ -215,10 +215,12 @@ static void path_of(int fd, char *buf, size_t size)
 }
 
 /* Every thread that renders would else keep an arena as large as the largest answer it ever made:
- * few arenas, and what is large goes back to the system when it is freed. */
+ * one arena, so that each uses again what another has freed (the lock is held for moments, and
+ * small blocks have caches by thread), and what is large goes back to the system when it is freed.
+ */
 static void set_malloc_habits(void)
 {
-    mallopt(M_ARENA_MAX, 2);
+    mallopt(M_ARENA_MAX, 1);
     mallopt(M_MMAP_THRESHOLD, 256 << 10);
     mallopt(M_TRIM_THRESHOLD, 1 << 20);
 }

@@ -165,5 +165,6 @@ uint32_t intern_count(const struct intern *t)
 
 size_t intern_bytes(const struct intern *t)
 {
-    return t->bytes;
+    return t->bytes + (size_t)t->cap * sizeof(*t->entries) +
+           (size_t)t->slot_count * sizeof(*t->slots);
 }

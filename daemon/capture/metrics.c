@@ -205,6 +205,9 @@ static void metrics_jvms(struct engine *e, struct buf *out)
 static void metrics_store(const struct metrics *m)
 {
     metric(m->out, "flamed_store_bytes", "gauge", "Size of the store.", (double)m->store.bytes);
+    metric(m->out, "flamed_store_names_bytes", "gauge",
+           "Memory of the names and stacks that stored captures share.",
+           (double)m->store.names_bytes);
     metric(m->out, "flamed_store_captures", "gauge", "Captures stored.", (double)m->store.captures);
     metric(m->out, "flamed_store_puts_total", "counter", "Captures written.",
            (double)m->store.puts);

@@ -33,7 +33,6 @@ struct past_filter {
     int32_t pid;          /* a single pid: only its last image */
     uint64_t start_ticks; /* of that image */
     uint32_t exec_no;
-    struct discover *discover; /* on the engine's thread: to know what is no JVM; else NULL */
 };
 
 static bool text_equal(const struct profile *p, uint32_t id, const char *wanted)
@@ -69,16 +68,18 @@ static bool past_wants(void *cookie, const struct profile *p, const struct profi
     return !f->jvm || match_any(f->jvm, intern_get(p->strings, process->name), NULL) > 0;
 }
 
-/* With a single pid: the image of it that was sampled last in @p, unless a later one is known. */
-static void past_pin_image(struct past_filter *f, const struct profile *p)
+/* With a single pid: the image of it that was sampled last in [@from_ns, @to_ns) of @p, unless a
+ * later one is known. */
+static void past_pin_image(struct past_filter *f, const struct profile *p, uint64_t from_ns,
+                           uint64_t to_ns)
 {
     if (f->t->pid_count != 1 || f->pid)
         return;
     for (size_t i = p->sample_count; i > 0; i--) {
-        const struct profile_process *process =
-            &p->processes[p->threads[p->samples[i - 1].thread].process];
+        const struct profile_sample *s = &p->samples[i - 1];
+        const struct profile_process *process = &p->processes[p->threads[s->thread].process];
 
-        if (process->host_pid != f->t->pids[0])
+        if (process->host_pid != f->t->pids[0] || s->time_ns < from_ns || s->time_ns >= to_ns)
             continue;
         f->pid = process->host_pid;
         f->start_ticks = process->start_ticks;
@@ -90,10 +91,11 @@ static void past_pin_image(struct past_filter *f, const struct profile *p)
 /* ---- out of the recorder ---- */
 
 struct flight_args {
-    struct past_filter *filter;
     uint64_t from_ns, to_ns; /* CLOCK_MONOTONIC */
-    struct profile *profile; /* NULL: nothing */
-    uint64_t oldest_ns;      /* of the recorder; 0: empty or off */
+    struct profile **parts;  /* owned references; NULL: none */
+    size_t count;
+    uint64_t period_ns;
+    uint64_t oldest_ns; /* of the recorder; 0: empty or off */
 };
 
 static void past_meta(const struct past_filter *f, uint64_t from_ns, uint64_t to_ns,
@@ -123,78 +125,93 @@ static void past_meta(const struct past_filter *f, uint64_t from_ns, uint64_t to
 static int call_flight(struct engine *e, void *arg)
 {
     struct flight_args *a = arg;
-    struct profile_slice all = { .from_ns = a->from_ns, .to_ns = a->to_ns };
-    struct profile_slice slice = { a->from_ns, a->to_ns, past_wants, a->filter };
-    struct profile *whole = NULL, meta;
     struct flight_stats stats;
-    int r;
 
     if (!e->recorder)
         return 0;
     flight_stats(e->recorder->flight, &stats);
     a->oldest_ns = stats.oldest_ns;
-    past_meta(a->filter, MAX(a->from_ns, stats.oldest_ns), MIN(a->to_ns, clock_monotonic_ns()),
-              &meta);
-    meta.period = e->recorder->period_ns;
-    if (a->filter->t->pid_count == 1) {
-        r = flight_profile(e->recorder->flight, &all, &meta, &whole);
-        if (r < 0)
-            return r;
-        past_pin_image(a->filter, whole);
-        profile_unref(whole);
-    }
-    return flight_profile(e->recorder->flight, &slice, &meta, &a->profile);
+    a->period_ns = e->recorder->period_ns;
+    return flight_parts(e->recorder->flight, a->from_ns, a->to_ns, &a->parts, &a->count);
+}
+
+/* The recorder's samples of [from, to) (CLOCK_MONOTONIC). *ret stays NULL when there are none. The
+ * engine hands out its slices and goes on; they are added up on this thread. */
+static int past_recorded(struct engine *e, struct past_filter *f, struct flight_args *a,
+                         struct profile **ret, struct error *err)
+{
+    struct profile_slice slice = { a->from_ns, a->to_ns, past_wants, f };
+    struct profile meta;
+    int r = engine_ask(e, call_flight, a, err);
+
+    if (r != 0 || !a->count)
+        return r;
+    for (size_t i = a->count; i > 0; i--)
+        past_pin_image(f, a->parts[i - 1], a->from_ns, a->to_ns);
+    past_meta(f, MAX(a->from_ns, a->oldest_ns), MIN(a->to_ns, clock_monotonic_ns()), &meta);
+    meta.period = a->period_ns;
+    r = flight_merge(a->parts, a->count, &slice, &meta, ret);
+    if (r == 0 && !(*ret)->total)
+        *ret = profile_unref(*ret);
+    return r;
 }
 
 /* ---- out of the store ---- */
 
-struct stored_ids {
-    char ids[PAST_CAPTURES_MAX][STORE_ID_BYTES];
+/* What is known of a stored capture before it is read. */
+struct stored {
+    char id[STORE_ID_BYTES];
+    uint64_t start_ns, end_ns, period;
+};
+
+struct stored_list {
+    struct stored items[PAST_CAPTURES_MAX]; /* newest first */
     size_t count;
 };
 
-static int add_id(void *cookie, const struct store_capture *c)
+static int add_stored(void *cookie, const struct store_capture *c)
 {
-    struct stored_ids *s = cookie;
+    struct stored_list *l = cookie;
+    struct stored *s = &l->items[l->count];
 
     if (c->state != STORE_DONE)
         return 0;
-    memcpy(s->ids[s->count++], c->id, STORE_ID_BYTES);
-    return s->count == PAST_CAPTURES_MAX;
+    *s = (struct stored){ .start_ns = c->start_ns, .end_ns = c->end_ns, .period = c->period };
+    memcpy(s->id, c->id, sizeof(s->id));
+    return ++l->count == PAST_CAPTURES_MAX;
 }
 
-/* When the first of them began, CLOCK_REALTIME: a range without a beginning begins there. */
-static uint64_t earliest(struct profile *const *parts, size_t count)
+/* What is added up counts twice where two captures ran at once. */
+static bool overlap(const struct stored_list *l)
 {
-    uint64_t first = count ? parts[0]->start_realtime_ns : 0;
+    uint64_t start = UINT64_MAX;
 
-    for (size_t i = 1; i < count; i++)
-        first = MIN(first, parts[i]->start_realtime_ns);
-    return first;
-}
-
-static int by_start(const void *a, const void *b)
-{
-    const struct profile *p = *(struct profile *const *)a, *q = *(struct profile *const *)b;
-
-    return (p->start_ns > q->start_ns) - (p->start_ns < q->start_ns);
-}
-
-/* What is added up counts twice where two captures ran at once. Sorts @parts. */
-static bool overlap(struct profile **parts, size_t count)
-{
-    uint64_t end = 0;
-
-    qsort(parts, count, sizeof(*parts), by_start);
-    for (size_t i = 0; i < count; i++) {
-        if (parts[i]->start_ns < end)
+    for (size_t i = 0; i < l->count; i++) { /* each begins before those that came earlier here */
+        if (l->items[i].end_ns > start)
             return true;
-        end = MAX(end, parts[i]->end_ns);
+        start = l->items[i].start_ns;
     }
     return false;
 }
 
-/* Merges what is stored of [from, to) (CLOCK_REALTIME). *ret stays NULL when there is nothing. */
+/* The meta of what @l gives together; warnings are borrowed. */
+static void stored_meta(const struct past_filter *f, const struct stored_list *l, bool too_many,
+                        uint64_t from_ns, uint64_t to_ns, struct profile *ret)
+{
+    from_ns = MAX(from_ns, l->items[l->count - 1].start_ns); /* "since ever" begins there */
+    past_meta(f, from_ns, to_ns == UINT64_MAX ? clock_realtime_ns() : to_ns, ret);
+    ret->start_realtime_ns = from_ns;
+    ret->period = UINT64_MAX;
+    for (size_t i = 0; i < l->count; i++)
+        ret->period = MIN(ret->period, l->items[i].period);
+    if (too_many)
+        ret->warnings[ret->warning_count++] = (char *)(uintptr_t)TOO_MANY;
+    if (overlap(l))
+        ret->warnings[ret->warning_count++] = (char *)(uintptr_t)AT_ONCE;
+}
+
+/* Merges what is stored of [from, to) (CLOCK_REALTIME), one capture in memory at a time. *ret stays
+ * NULL when there is nothing. */
 static int past_stored(struct engine *e, struct past_filter *f, const char *event, uint64_t from_ns,
                        uint64_t to_ns, struct profile **ret, struct error *err)
 {
@@ -205,38 +222,38 @@ static int past_stored(struct engine *e, struct past_filter *f, const char *even
                              .host_pid = f->t->pid_count == 1 ? f->t->pids[0] : 0,
                              .limit = PAST_CAPTURES_MAX };
     struct profile_slice slice = { from_ns, to_ns, past_wants, f };
-    _cleanup_free_ struct stored_ids *ids = calloc(1, sizeof(*ids));
-    _cleanup_free_ struct profile **parts = calloc(PAST_CAPTURES_MAX, sizeof(*parts));
+    _cleanup_free_ struct stored_list *list = calloc(1, sizeof(*list));
+    _cleanup_(merger_freep) struct merger *merger = NULL;
     char next[64] = "";
     struct profile meta;
-    size_t count = 0;
+    size_t read = 0;
     int r;
 
-    if (!ids || !parts)
+    if (!list)
         return -ENOMEM;
     if (!e->store)
         return 0;
-    r = store_list(e->store, &q, add_id, ids, next, err);
-    for (size_t i = 0; i < ids->count && r == 0; i++) {
-        r = store_get(e->store, ids->ids[i], &parts[count], err);
-        if (r == 0)
-            past_pin_image(f,
-                           parts[count++]); /* newest first: the first that has the pid decides */
-        else if (r == STORE_NOT_FOUND)
+    r = store_list(e->store, &q, add_stored, list, next, err);
+    if (r < 0 || !list->count)
+        return r;
+    stored_meta(f, list, next[0], from_ns, to_ns, &meta);
+    slice.from_ns = MAX(from_ns, meta.start_realtime_ns);
+    r = merger_new(&slice, &meta, &merger);
+    for (size_t i = 0; i < list->count && r == 0; i++) {
+        _cleanup_(profile_unrefp) struct profile *p = NULL;
+
+        r = store_get(e->store, list->items[i].id, &p, err);
+        if (r == STORE_NOT_FOUND) {
             r = 0; /* went by retention meanwhile */
+            continue;
+        }
+        if (r == 0) { /* newest first: the first that has the pid decides */
+            past_pin_image(f, p, slice.from_ns, to_ns);
+            r = merger_add(merger, p);
+            read++;
+        }
     }
-    from_ns = MAX(from_ns, earliest(parts, count));
-    past_meta(f, from_ns, to_ns == UINT64_MAX ? clock_realtime_ns() : to_ns, &meta);
-    meta.start_realtime_ns = from_ns;
-    if (next[0])
-        meta.warnings[meta.warning_count++] = (char *)(uintptr_t)TOO_MANY;
-    if (overlap(parts, count))
-        meta.warnings[meta.warning_count++] = (char *)(uintptr_t)AT_ONCE;
-    if (r == 0 && count)
-        r = profile_merge(parts, count, &slice, &meta, ret);
-    for (size_t i = 0; i < count; i++)
-        profile_unref(parts[i]);
-    return r;
+    return r == 0 && read ? merger_finish(merger, ret) : r;
 }
 
 /* ---- the answer ---- */
@@ -261,14 +278,28 @@ static int nothing_known(uint64_t oldest_realtime_ns, struct error *err)
     return BACKEND_NOT_FOUND;
 }
 
+/* Both together. */
+static int past_both(const struct past_filter *f, const struct time_range *range,
+                     struct profile *const parts[2], struct profile **ret)
+{
+    struct profile meta;
+    uint64_t from_ns =
+        MAX(range->from_ns, MIN(parts[0]->start_realtime_ns, parts[1]->start_realtime_ns));
+
+    past_meta(f, from_ns, MIN(range->to_ns, clock_realtime_ns()), &meta);
+    meta.start_realtime_ns = from_ns;
+    return profile_merge(parts, 2, NULL, &meta, ret);
+}
+
 int past_profile(struct engine *e, const struct target_selector *t, const struct time_range *range,
                  const char *event, unsigned sources, struct profile **ret, uint64_t *ret_oldest_ns,
                  struct error *err)
 {
     _cleanup_(match_freep) struct match *jvm = NULL;
     struct past_filter filter = { .t = t };
-    struct flight_args flight = { .filter = &filter };
-    struct profile *parts[2] = { NULL }, meta;
+    struct flight_args flight = { .from_ns = to_monotonic(range->from_ns),
+                                  .to_ns = to_monotonic(range->to_ns) };
+    struct profile *parts[2] = { NULL };
     uint64_t stored_to = range->to_ns, offset = realtime_offset_ns();
     size_t count = 0;
     int r = 0;
@@ -277,13 +308,9 @@ int past_profile(struct engine *e, const struct target_selector *t, const struct
         r = match_new(&t->jvm, 1, "jvm", &jvm, err);
     filter.jvm = jvm;
     if (r == 0 && sources & PAST_RECORDER && (!event || strcmp(event, "cpu") == 0)) {
-        flight.from_ns = to_monotonic(range->from_ns);
-        flight.to_ns = to_monotonic(range->to_ns);
-        r = engine_ask(e, call_flight, &flight, err);
-        if (r == 0 && flight.profile && flight.profile->total)
-            parts[count++] = flight.profile;
-        else
-            profile_unref(flight.profile);
+        r = past_recorded(e, &filter, &flight, &parts[0], err);
+        flight_parts_free(flight.parts, flight.count);
+        count += parts[0] != NULL;
         if (flight.oldest_ns)
             stored_to = MIN(stored_to, flight.oldest_ns + offset);
     }
@@ -296,12 +323,8 @@ int past_profile(struct engine *e, const struct target_selector *t, const struct
         r = nothing_known(*ret_oldest_ns, err);
     if (r == 0 && count == 1)
         *ret = profile_ref(parts[0]);
-    if (r == 0 && count == 2) {
-        meta.start_realtime_ns = MAX(range->from_ns, earliest(parts, count));
-        past_meta(&filter, meta.start_realtime_ns, MIN(range->to_ns, clock_realtime_ns()), &meta);
-        meta.start_realtime_ns = meta.start_ns;
-        r = profile_merge(parts, 2, NULL, &meta, ret);
-    }
+    if (r == 0 && count == 2)
+        r = past_both(&filter, range, parts, ret);
     for (size_t i = 0; i < count; i++)
         profile_unref(parts[i]);
     return r;

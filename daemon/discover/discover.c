@@ -57,10 +57,8 @@ struct discover *discover_free(struct discover *d)
 {
     if (!d)
         return NULL;
-    for (size_t i = 0; i < DISCOVER_BUCKETS; i++) {
-        while (d->buckets[i])
-            table_drop(d, d->buckets[i]);
-    }
+    while (d->all)
+        table_drop(d, d->all);
     sweep_free(d);
     sideband_unmap(d->sideband);
     pod_cache_free(d->pods);
@@ -97,25 +95,22 @@ static void poll_entries(struct discover *d, uint64_t now_ns, uint64_t deadline_
         return;
     table_expire(d, now_ns);
     d->in_each++;
-    for (size_t i = 0; i < DISCOVER_BUCKETS; i++) {
-        for (struct image *im = d->buckets[i]; im; im = im->next) {
-            bool look = im->timer_ns <= now_ns,
-                 retry = im->vm_retry_ns && im->vm_retry_ns <= now_ns;
+    for (struct image *im = d->all; im; im = im->all_next) {
+        bool look = im->timer_ns <= now_ns, retry = im->vm_retry_ns && im->vm_retry_ns <= now_ns;
 
-            starting |= im->vm_retry_ns != 0;
-            if (!look && !retry)
-                continue;
-            if (clock_monotonic_ns() >= deadline_ns) {
-                late = true;
-                continue;
-            }
-            if (look && !im->facts)
-                facts_read(d, im);
-            if (look)
-                jvm_look(d, im);
-            else
-                jvm_retry(d, im);
+        starting |= im->vm_retry_ns != 0;
+        if (!look && !retry)
+            continue;
+        if (clock_monotonic_ns() >= deadline_ns) {
+            late = true;
+            continue;
         }
+        if (look && !im->facts)
+            facts_read(d, im);
+        if (look)
+            jvm_look(d, im);
+        else
+            jvm_retry(d, im);
     }
     d->in_each--;
     d->scan_ns = now_ns + (starting || late ? SCAN_STARTING_NS : SCAN_EVERY_NS);
@@ -223,10 +218,8 @@ int discover_each(struct discover *d, int (*fn)(void *cookie, struct process *p)
     int r = 0;
 
     d->in_each++;
-    for (size_t i = 0; r == 0 && i < DISCOVER_BUCKETS; i++) {
-        for (struct image *im = d->buckets[i]; r == 0 && im; im = im->next)
-            r = fn(cookie, &im->p);
-    }
+    for (struct image *im = d->all; r == 0 && im; im = im->all_next)
+        r = fn(cookie, &im->p);
     d->in_each--;
     return r;
 }
@@ -260,10 +253,8 @@ void discover_stats(const struct discover *d, struct discover_stats *ret)
 {
     *ret = d->stats;
     ret->processes = ret->jvms = 0;
-    for (size_t i = 0; i < DISCOVER_BUCKETS; i++) {
-        for (const struct image *im = d->buckets[i]; im; im = im->next) {
-            ret->processes += image_is_live(im);
-            ret->jvms += image_is_live(im) && im->p.jvm != JVM_NO;
-        }
+    for (const struct image *im = d->all; im; im = im->all_next) {
+        ret->processes += image_is_live(im);
+        ret->jvms += image_is_live(im) && im->p.jvm != JVM_NO;
     }
 }

@@ -96,12 +96,10 @@ static void finish(struct discover *d, uint64_t now_ns)
 
     closedir(d->sweep_dir);
     d->sweep_dir = NULL;
-    d->in_each++; /* the chains must hold while they are walked */
-    for (size_t i = 0; i < DISCOVER_BUCKETS; i++) {
-        for (struct image *im = d->buckets[i]; im; im = im->next) {
-            if (image_is_live(im) && im->sweep != d->sweep)
-                visit_known(d, im);
-        }
+    d->in_each++; /* the list must hold while it is walked */
+    for (struct image *im = d->all; im; im = im->all_next) {
+        if (image_is_live(im) && im->sweep != d->sweep)
+            visit_known(d, im);
     }
     d->in_each--;
     sweep_check_problem(d);

@@ -127,6 +127,28 @@ static void tell_dropped(struct discover *d, struct image *im)
         d->opts.dropped(d->opts.dropped_cookie, &im->p);
 }
 
+static void all_append(struct discover *d, struct image *im)
+{
+    im->all_prev = d->all_last;
+    if (d->all_last)
+        d->all_last->all_next = im;
+    else
+        d->all = im;
+    d->all_last = im;
+}
+
+static void all_remove(struct discover *d, struct image *im)
+{
+    if (im->all_prev)
+        im->all_prev->all_next = im->all_next;
+    else
+        d->all = im->all_next;
+    if (im->all_next)
+        im->all_next->all_prev = im->all_prev;
+    else
+        d->all_last = im->all_prev;
+}
+
 static void unlink_and_free(struct discover *d, struct image *im)
 {
     struct image **at = bucket(d, im->p.id.host_pid);
@@ -134,6 +156,7 @@ static void unlink_and_free(struct discover *d, struct image *im)
     while (*at != im)
         at = &(*at)->next;
     *at = im->next;
+    all_remove(d, im);
     d->count--;
     image_free(im);
 }
@@ -192,6 +215,7 @@ struct image *table_add(struct discover *d, const struct proc_id *id, struct ima
         at = &older_than->next;
     im->next = *at;
     *at = im;
+    all_append(d, im);
     d->count++;
     d->scan_ns = 0;
     return im;
@@ -244,14 +268,12 @@ struct image *image_replace(struct discover *d, struct image *im, uint64_t time_
 /* Frees the images that ended up to @until_ns, but at most @max of them. */
 static void expire(struct discover *d, uint64_t until_ns, size_t max)
 {
-    for (size_t i = 0; i < DISCOVER_BUCKETS && max; i++) {
-        struct image *im = d->buckets[i], *next;
+    struct image *next;
 
-        for (; im && max; im = next) {
-            next = im->next;
-            if (!image_is_live(im) && im->end_ns <= until_ns && try_drop(d, im))
-                max--;
-        }
+    for (struct image *im = d->all; im && max; im = next) {
+        next = im->all_next;
+        if (!image_is_live(im) && im->end_ns <= until_ns && try_drop(d, im))
+            max--;
     }
 }
 
@@ -270,11 +292,9 @@ static void expire_oldest(struct discover *d, size_t excess)
 
     if (!ends)
         return;
-    for (size_t i = 0; i < DISCOVER_BUCKETS; i++) {
-        for (const struct image *im = d->buckets[i]; im; im = im->next) {
-            if (!image_is_live(im))
-                ends[n++] = im->end_ns;
-        }
+    for (const struct image *im = d->all; im; im = im->all_next) {
+        if (!image_is_live(im))
+            ends[n++] = im->end_ns;
     }
     qsort(ends, n, sizeof(*ends), compare_u64);
     if (n)

@@ -10,6 +10,7 @@
  *   which.c     which image a sample is of              discover.c  the door
  *
  * Images of one pid stand in one chain, the newest first. An image holds from begin_ns to end_ns.
+ * All stand in one list too: to walk a few dozen must not take a look at thousands of chains.
  */
 #pragma once
 
@@ -39,9 +40,10 @@ struct cpu_point {
 };
 
 struct image {
-    struct process p; /* first: what callers hold */
-    struct image *next;
-    uint64_t begin_ns, end_ns; /* CLOCK_MONOTONIC; 0 and UINT64_MAX where open */
+    struct process p;                  /* first: what callers hold */
+    struct image *next;                /* of its chain */
+    struct image *all_next, *all_prev; /* of all entries */
+    uint64_t begin_ns, end_ns;         /* CLOCK_MONOTONIC; 0 and UINT64_MAX where open */
     uint64_t first_sample_ns;
     uint64_t revive_ns;    /* not before that is an exited one looked at again */
     uint32_t unseen_execs; /* told by samples, the records are still to come */
@@ -65,6 +67,7 @@ struct discover {
     const struct discover_source *source;
     void *ctx;
     struct image *buckets[DISCOVER_BUCKETS];
+    struct image *all, *all_last; /* as they were added */
     size_t count;
     size_t evict_bucket;
     unsigned in_each; /* chains are being walked: nothing may be freed */

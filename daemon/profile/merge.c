@@ -10,12 +10,16 @@
 #define MERGE_SAMPLES_MAX ((size_t)20000000)
 #define MERGE_DEPTH_MAX 16384
 
+#define MERGE_NONE UINT32_MAX
+
 struct merger {
+    const struct profile_slice *slice; /* borrowed */
+    struct profile meta;               /* its strings are borrowed */
     struct frame_table *table;
     struct record *record;
     const struct profile *p; /* the one being added */
-    uint32_t *frames;        /* [p->frame_count]: id in table */
-    uint32_t *threads;       /* [p->thread_count]: id in record, UINT32_MAX: not wanted */
+    uint32_t *frames;        /* [p->frame_count]: id in table, MERGE_NONE: not asked for yet */
+    uint32_t *threads;       /* [p->thread_count]: id in record, MERGE_NONE: not wanted */
     uint32_t stack[MERGE_DEPTH_MAX];
     uint64_t period;
     uint64_t carry; /* what rounding left over so far, in the period's unit */
@@ -27,17 +31,20 @@ static int merge_string(struct merger *m, uint32_t id, uint32_t *ret)
     return frame_table_string(m->table, intern_get(m->p->strings, id), ret);
 }
 
-static int merge_threads(struct merger *m, const struct profile_slice *slice)
+/* Ids of the threads that are wanted; how many they are, or -ENOMEM. */
+static int merge_threads(struct merger *m)
 {
-    int r = 0;
+    const struct profile_slice *slice = m->slice;
+    int r = 0, wanted = 0;
 
     for (size_t i = 0; i < m->p->thread_count && r == 0; i++) {
         struct profile_thread t = m->p->threads[i];
         struct profile_process process = m->p->processes[t.process];
 
-        m->threads[i] = UINT32_MAX;
+        m->threads[i] = MERGE_NONE;
         if (slice->wants && !slice->wants(slice->cookie, m->p, &m->p->processes[t.process]))
             continue;
+        wanted++;
         r = merge_string(m, process.name, &process.name);
         if (r == 0)
             r = merge_string(m, process.container, &process.container);
@@ -52,7 +59,7 @@ static int merge_threads(struct merger *m, const struct profile_slice *slice)
         if (r == 0)
             r = record_thread(m->record, &t, &m->threads[i]);
     }
-    return r;
+    return r < 0 ? r : wanted;
 }
 
 /* @count samples of p's period as samples of the merged one. What does not come out even goes to
@@ -69,80 +76,133 @@ static uint32_t merge_count(struct merger *m, uint32_t count)
     return (uint32_t)MIN(scaled / m->period, (uint64_t)UINT32_MAX);
 }
 
-static void merge_samples(struct merger *m, const struct profile_slice *slice)
+/* Only the frames of what is wanted get into the table. */
+static int merge_frame(struct merger *m, uint32_t frame, uint32_t *ret)
+{
+    int r = 0;
+
+    if (m->frames[frame] == MERGE_NONE)
+        r = profile_frame_into(m->p, m->table, frame, &m->frames[frame]);
+    *ret = m->frames[frame];
+    return r;
+}
+
+static int merge_samples(struct merger *m)
 {
     const struct profile *p = m->p;
+    int r = 0;
 
-    for (size_t i = 0; i < p->sample_count; i++) {
+    for (size_t i = 0; i < p->sample_count && r == 0; i++) {
         const struct profile_sample *s = &p->samples[i];
-        uint32_t thread = s->thread < p->thread_count ? m->threads[s->thread] : UINT32_MAX;
+        uint32_t thread = s->thread < p->thread_count ? m->threads[s->thread] : MERGE_NONE;
         uint64_t time_ns = s->time_ns - p->start_ns + p->start_realtime_ns;
         size_t n = 0;
 
-        if (thread == UINT32_MAX || time_ns < slice->from_ns || time_ns >= slice->to_ns)
+        if (thread == MERGE_NONE || time_ns < m->slice->from_ns || time_ns >= m->slice->to_ns)
             continue;
-        for (uint32_t at = s->stack; at && n < MERGE_DEPTH_MAX; at = p->stacks[at].parent)
-            m->stack[n++] = m->frames[p->stacks[at].frame];
-        record_sample(m->record, time_ns, thread, m->stack, n, merge_count(m, s->count), s->mode,
-                      s->flags);
+        for (uint32_t at = s->stack; at && n < MERGE_DEPTH_MAX && r == 0; at = p->stacks[at].parent)
+            r = merge_frame(m, p->stacks[at].frame, &m->stack[n++]);
+        if (r == 0)
+            record_sample(m->record, time_ns, thread, m->stack, n, merge_count(m, s->count),
+                          s->mode, s->flags);
     }
+    return r;
 }
 
-static int merge_one(struct merger *m, const struct profile *p, const struct profile_slice *slice)
+/* The share of what @p has lost that the slice's time is of its time. */
+static uint64_t merge_lost(const struct merger *m, const struct profile *p)
 {
-    _cleanup_free_ uint32_t *frames = calloc(p->frame_count + 1, sizeof(*frames));
-    _cleanup_free_ uint32_t *threads = calloc(p->thread_count + 1, sizeof(*threads));
+    uint64_t took = p->end_ns - MIN(p->start_ns, p->end_ns), start = p->start_realtime_ns,
+             from = MAX(start, m->slice->from_ns), to = MIN(start + took, m->slice->to_ns);
+
+    if (took == 0)
+        return start >= m->slice->from_ns && start < m->slice->to_ns ? p->lost : 0;
+    return to > from ? (uint64_t)((double)p->lost * (double)(to - from) / (double)took + 0.5) : 0;
+}
+
+int merger_new(const struct profile_slice *slice, const struct profile *meta, struct merger **ret)
+{
+    static const struct profile_slice ALL = { .to_ns = UINT64_MAX };
+    struct merger *m = calloc(1, sizeof(*m));
     int r;
+
+    if (!m)
+        return -ENOMEM;
+    m->slice = slice ? slice : &ALL;
+    m->meta = *meta;
+    m->meta.period = m->period = MAX(meta->period, UINT64_C(1));
+    m->meta.start_ns = meta->start_realtime_ns;
+    m->meta.end_ns = m->meta.start_ns + (meta->end_ns - meta->start_ns);
+    r = frame_table_new(MERGE_ENTRIES_MAX, MERGE_STRING_BYTES_MAX, &m->table);
+    if (r == 0)
+        r = record_new(m->table, MERGE_SAMPLES_MAX, &m->record);
+    if (r < 0) {
+        merger_free(m);
+        return r;
+    }
+    for (size_t i = 0; i < meta->warning_count; i++)
+        record_warn(m->record, "%s", meta->warnings[i]);
+    *ret = m;
+    return 0;
+}
+
+struct merger *merger_free(struct merger *m)
+{
+    if (!m)
+        return NULL;
+    record_free(m->record);
+    frame_table_free(m->table);
+    free(m);
+    return NULL;
+}
+
+int merger_add(struct merger *m, const struct profile *p)
+{
+    _cleanup_free_ uint32_t *frames = malloc((p->frame_count + 1) * sizeof(*frames));
+    _cleanup_free_ uint32_t *threads = calloc(p->thread_count + 1, sizeof(*threads));
+    int wanted, r = 0;
 
     if (!frames || !threads)
         return -ENOMEM;
+    memset(frames, 0xff, (p->frame_count + 1) * sizeof(*frames)); /* MERGE_NONE */
     m->p = p;
     m->carry = m->period / 2;
     m->frames = frames;
     m->threads = threads;
-    r = profile_frames_into(p, m->table, frames);
-    if (r == 0)
-        r = merge_threads(m, slice);
-    if (r == 0)
-        merge_samples(m, slice);
+    wanted = merge_threads(m);
+    if (wanted < 0)
+        r = wanted;
+    if (wanted > 0) {
+        m->meta.lost += merge_lost(m, p);
+        r = merge_samples(m);
+    }
     for (size_t i = 0; i < p->warning_count && r == 0; i++)
         record_warn(m->record, "%s", p->warnings[i]);
     m->frames = m->threads = NULL;
-    return r;
+    m->p = NULL;
+    return r == -ENOSPC ? -ENOMEM : r;
+}
+
+int merger_finish(struct merger *m, struct profile **ret)
+{
+    if (m->rounded)
+        record_warn(m->record,
+                    "profiles of different rates were added up: counts of the slower ones are "
+                    "scaled and rounded");
+    return record_finish(m->record, &m->meta, ret);
 }
 
 int profile_merge(struct profile *const *profiles, size_t count, const struct profile_slice *slice,
                   const struct profile *meta, struct profile **ret)
 {
-    static const struct profile_slice ALL = { .to_ns = UINT64_MAX };
-    _cleanup_free_ struct merger *m = calloc(1, sizeof(*m));
+    _cleanup_(merger_freep) struct merger *m = NULL;
     struct profile merged_meta = *meta;
     int r;
 
-    if (!m)
-        return -ENOMEM;
-    m->period = meta->period;
     for (size_t i = 0; i < count; i++)
-        m->period = i ? MIN(m->period, profiles[i]->period) : profiles[i]->period;
-    merged_meta.period = m->period = MAX(m->period, UINT64_C(1));
-    merged_meta.start_ns = merged_meta.start_realtime_ns;
-    merged_meta.end_ns = merged_meta.start_ns + (meta->end_ns - meta->start_ns);
-    r = frame_table_new(MERGE_ENTRIES_MAX, MERGE_STRING_BYTES_MAX, &m->table);
-    if (r == 0)
-        r = record_new(m->table, MERGE_SAMPLES_MAX, &m->record);
-    for (size_t i = 0; i < meta->warning_count && r == 0; i++)
-        record_warn(m->record, "%s", meta->warnings[i]);
-    for (size_t i = 0; i < count && r == 0; i++) {
-        merged_meta.lost += profiles[i]->lost;
-        r = merge_one(m, profiles[i], slice ? slice : &ALL);
-    }
-    if (r == 0 && m->rounded)
-        record_warn(m->record,
-                    "profiles of different rates were added up: counts of the slower ones are "
-                    "scaled and rounded");
-    if (r == 0)
-        r = record_finish(m->record, &merged_meta, ret);
-    record_free(m->record);
-    frame_table_free(m->table);
-    return r == -ENOSPC ? -ENOMEM : r;
+        merged_meta.period = i ? MIN(merged_meta.period, profiles[i]->period) : profiles[i]->period;
+    r = merger_new(slice, &merged_meta, &m);
+    for (size_t i = 0; i < count && r == 0; i++)
+        r = merger_add(m, profiles[i]);
+    return r == 0 ? merger_finish(m, ret) : r;
 }

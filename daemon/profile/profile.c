@@ -29,11 +29,10 @@ struct profile *profile_unref(struct profile *p)
 
 size_t profile_bytes(const struct profile *p)
 {
-    return sizeof(*p) + intern_bytes(p->strings) + intern_count(p->strings) * (size_t)24 +
-           p->module_count * sizeof(*p->modules) + p->function_count * sizeof(*p->functions) +
-           p->frame_count * sizeof(*p->frames) + p->stack_count * sizeof(*p->stacks) +
-           p->process_count * sizeof(*p->processes) + p->thread_count * sizeof(*p->threads) +
-           p->sample_count * sizeof(*p->samples);
+    return sizeof(*p) + intern_bytes(p->strings) + p->module_count * sizeof(*p->modules) +
+           p->function_count * sizeof(*p->functions) + p->frame_count * sizeof(*p->frames) +
+           p->stack_count * sizeof(*p->stacks) + p->process_count * sizeof(*p->processes) +
+           p->thread_count * sizeof(*p->threads) + p->sample_count * sizeof(*p->samples);
 }
 
 void profile_shift(struct profile *p, uint64_t start_ns)

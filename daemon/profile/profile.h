@@ -140,6 +140,8 @@ void profile_shift(struct profile *p, uint64_t start_ns);
 /* Finds or adds every frame of @p in @table: ret_ids[p->frame_count] are its ids there. 0, -ENOSPC,
  * -ENOMEM. */
 int profile_frames_into(const struct profile *p, struct frame_table *table, uint32_t *ret_ids);
+int profile_frame_into(const struct profile *p, struct frame_table *table, uint32_t frame,
+                       uint32_t *ret);
 
 /* Which samples of a profile are meant; of profile_merge() the times are CLOCK_REALTIME. */
 struct profile_slice {
@@ -148,9 +150,23 @@ struct profile_slice {
     void *cookie; /* for wants; NULL wants: every process */
 };
 
-/* Adds the chosen samples of @count profiles up. The result's period is the shortest of theirs;
- * samples of a longer one count for more (rounded: it says so). Names, threads and processes that
- * are equal become one. Facts not derived from samples (event, target, times) and warnings
- * (borrowed) come from *meta. 0 or -ENOMEM. */
+/* Adds the chosen samples of profiles up, one profile after the other, so that only one of them
+ * need be in memory. Names, threads and processes that are equal become one. Samples of another
+ * period count for more or less (rounded: it says so); @meta->period should be the shortest. What
+ * a part has lost counts by how much of its time is chosen. Facts not derived from samples (event,
+ * target, times) and warnings (borrowed) come from *meta, which must outlive the merger as must
+ * @slice (NULL: all). 0 or -ENOMEM. */
+struct merger;
+int merger_new(const struct profile_slice *slice, const struct profile *meta, struct merger **ret);
+int merger_add(struct merger *m, const struct profile *p);
+int merger_finish(struct merger *m, struct profile **ret);
+struct merger *merger_free(struct merger *m);
+static inline void merger_freep(struct merger **m)
+{
+    merger_free(*m);
+}
+
+/* The same of @count profiles that are there already; the result's period is the shortest of
+ * theirs. */
 int profile_merge(struct profile *const *profiles, size_t count, const struct profile_slice *slice,
                   const struct profile *meta, struct profile **ret);

@@ -35,17 +35,21 @@ static int translate_function(struct translator *t, const struct function *from,
     return r < 0 ? r : frame_table_function(t->table, &f, ret);
 }
 
-int profile_frames_into(const struct profile *p, struct frame_table *table, uint32_t *ret_ids)
+int profile_frame_into(const struct profile *p, struct frame_table *table, uint32_t frame,
+                       uint32_t *ret)
 {
     struct translator t = { p, table };
+    struct frame f = p->frames[frame];
+    int r = translate_function(&t, &p->functions[f.function], &f.function);
+
+    return r < 0 ? r : frame_table_frame(table, &f, ret);
+}
+
+int profile_frames_into(const struct profile *p, struct frame_table *table, uint32_t *ret_ids)
+{
     int r = 0;
 
-    for (size_t i = 0; i < p->frame_count && r == 0; i++) {
-        struct frame f = p->frames[i];
-
-        r = translate_function(&t, &p->functions[f.function], &f.function);
-        if (r == 0)
-            r = frame_table_frame(table, &f, &ret_ids[i]);
-    }
+    for (uint32_t i = 0; i < p->frame_count && r == 0; i++)
+        r = profile_frame_into(p, table, i, &ret_ids[i]);
     return r;
 }

@@ -26,6 +26,7 @@ struct epoch {
     struct id_table nodes;           /* struct epoch_node */
     struct frame_table_counts saved; /* how far additions were taken */
     uint32_t saved_nodes;
+    uint64_t used_ns; /* CLOCK_MONOTONIC: when it was last asked for, where it is only read */
 };
 
 int epoch_new(int64_t id, struct epoch **ret);

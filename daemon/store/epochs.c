@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which epochs are in memory. */
+#include "base/clock.h"
 #include "store/blob.h"
 #include "store/store_impl.h"
 
 #define EPOCH_NS (UINT64_C(24) * 3600 * NSEC_PER_SEC)
-#define EPOCH_BYTES_MAX ((size_t)128 << 20) /* of one in memory: then another begins */
+#define EPOCH_BYTES_MAX ((size_t)32 << 20)  /* of one in memory: then another begins */
+#define EPOCH_UNUSED_NS (60 * NSEC_PER_SEC) /* then one that is only read goes from memory */
 
 static int epoch_read(struct store *s, int64_t id, struct epoch **ret, struct error *err)
 {
@@ -117,6 +119,25 @@ void epochs_forget_all(struct store *s)
     epochs_abandon(s);
 }
 
+void epochs_forget_unused(struct store *s)
+{
+    uint64_t now_ns = clock_monotonic_ns();
+
+    for (size_t i = 0; i < STORE_EPOCHS_CACHED; i++) {
+        if (s->cached[i] && now_ns - s->cached[i]->used_ns >= EPOCH_UNUSED_NS)
+            s->cached[i] = epoch_free(s->cached[i]);
+    }
+}
+
+size_t epochs_bytes(const struct store *s)
+{
+    size_t bytes = s->writing ? epoch_bytes(s->writing) : 0;
+
+    for (size_t i = 0; i < STORE_EPOCHS_CACHED; i++)
+        bytes += s->cached[i] ? epoch_bytes(s->cached[i]) : 0;
+    return bytes;
+}
+
 int epochs_load(struct store *s, int64_t id, struct epoch **ret, struct error *err)
 {
     struct epoch *e = NULL;
@@ -140,6 +161,7 @@ int epochs_load(struct store *s, int64_t id, struct epoch **ret, struct error *e
         epoch_free(s->cached[at]);
     }
     memmove(s->cached + 1, s->cached, at * sizeof(*s->cached));
+    e->used_ns = clock_monotonic_ns();
     s->cached[0] = e;
     *ret = e;
     return 0;

@@ -78,7 +78,10 @@ static size_t flight_bytes(const struct flight *f)
 /* Slices speak CLOCK_MONOTONIC throughout; who merges them says how to get to CLOCK_REALTIME. */
 static int slice_finish(const struct flight_slice *s, uint64_t period_ns, struct profile **ret)
 {
-    struct profile meta = { .period = period_ns };
+    struct profile meta = { .period = period_ns,
+                            .start_ns = s->start_ns,
+                            .start_realtime_ns = s->start_ns,
+                            .end_ns = s->end_ns };
 
     return record_finish(s->record, &meta, ret);
 }
@@ -181,31 +184,48 @@ void flight_use_table(struct flight *f, const struct frame_table *table)
     f->table = table;
 }
 
-int flight_profile(struct flight *f, const struct profile_slice *slice, const struct profile *meta,
-                   struct profile **ret)
+int flight_parts(struct flight *f, uint64_t from_ns, uint64_t to_ns, struct profile ***ret,
+                 size_t *ret_count)
 {
-    struct profile *parts[FLIGHT_SLICES_MAX], *newest = NULL;
-    struct profile_slice wanted = *slice;
-    struct profile monotonic = *meta;
+    struct profile **parts = calloc(f->stats.slices + 1, sizeof(struct profile *));
     size_t count = 0;
-    int r = 0;
+    int r = parts ? 0 : -ENOMEM;
 
     for (struct flight_slice *s = f->oldest; s && r == 0; s = s->newer) {
-        if (s->end_ns < slice->from_ns || s->start_ns >= slice->to_ns || count == FLIGHT_SLICES_MAX)
+        if (s->end_ns < from_ns || s->start_ns >= to_ns)
             continue;
-        if (s->record) {
-            r = slice_finish(s, f->period_ns, &newest);
-            if (r == 0)
-                parts[count++] = newest;
-        } else if (s->profile) {
-            parts[count++] = s->profile;
-        }
+        if (s->record)
+            r = slice_finish(s, f->period_ns, &parts[count]);
+        else if (s->profile)
+            parts[count] = profile_ref(s->profile);
+        if (r == 0 && parts[count])
+            count++;
     }
+    if (r < 0) {
+        flight_parts_free(parts, count);
+        return r;
+    }
+    *ret = parts;
+    *ret_count = count;
+    return 0;
+}
+
+void flight_parts_free(struct profile **parts, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        profile_unref(parts[i]);
+    free(parts);
+}
+
+int flight_merge(struct profile *const *parts, size_t count, const struct profile_slice *slice,
+                 const struct profile *meta, struct profile **ret)
+{
+    struct profile monotonic = *meta;
+    int r;
+
     /* Merging takes the parts' times as CLOCK_REALTIME; theirs are shifted by what meta says. */
     monotonic.start_realtime_ns = meta->start_ns;
-    if (r == 0)
-        r = profile_merge(parts, count, &wanted, &monotonic, ret);
-    profile_unref(newest);
+    r = profile_merge(parts, count, slice, &monotonic, ret);
     if (r == 0)
         profile_shift(*ret, meta->start_realtime_ns);
     return r;

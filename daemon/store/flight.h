@@ -21,10 +21,16 @@ int flight_sample(struct flight *f, uint64_t time_ns, const struct profile_proce
                   const struct profile_thread *thread, const uint32_t *stack, size_t n,
                   uint32_t count, uint8_t mode, uint16_t flags);
 
-/* The samples in [from_ns, to_ns) (CLOCK_MONOTONIC) that @slice wants, as a finished profile (its
- * times are CLOCK_REALTIME). @meta as for record_finish(). 0 or -ENOMEM. */
-int flight_profile(struct flight *f, const struct profile_slice *slice, const struct profile *meta,
-                   struct profile **ret);
+/* References to the slices that have samples in [from_ns, to_ns) (CLOCK_MONOTONIC, as are their
+ * times), oldest first; the newest as far as it is. The caller frees them. 0 or -ENOMEM. */
+int flight_parts(struct flight *f, uint64_t from_ns, uint64_t to_ns, struct profile ***ret,
+                 size_t *ret_count);
+void flight_parts_free(struct profile **parts, size_t count);
+
+/* The samples of such slices that @slice wants, as a finished profile (its times are
+ * CLOCK_REALTIME). @meta as for record_finish(). 0 or -ENOMEM. Thread: any. */
+int flight_merge(struct profile *const *parts, size_t count, const struct profile_slice *slice,
+                 const struct profile *meta, struct profile **ret);
 
 /* From now on samples carry ids of @table; the old one is not used any more when this returns. */
 void flight_use_table(struct flight *f, const struct frame_table *table);

@@ -78,6 +78,7 @@ int store_retain(struct store *s, uint64_t now_ns, struct error *err)
     int r = 0;
 
     pthread_mutex_lock(&s->lock);
+    epochs_forget_unused(s);
     if (s->writable) {
         if (now_ns)
             r = drop_by_age(s, now_ns, err);

@@ -209,6 +209,7 @@ void store_stats(struct store *s, struct store_stats *ret)
     s->stats.bytes = store_number(s, "PRAGMA page_count") * store_number(s, "PRAGMA page_size");
     s->stats.captures = store_number(s, "SELECT count(*) FROM captures");
     s->stats.oldest_ns = store_number(s, "SELECT min(start_ns) FROM captures");
+    s->stats.names_bytes = epochs_bytes(s);
     *ret = s->stats;
     pthread_mutex_unlock(&s->lock);
 }

@@ -116,5 +116,6 @@ int store_retain(struct store *s, uint64_t now_ns, struct error *err);
 struct store_stats {
     uint64_t bytes, captures, puts, put_failures, dropped_by_age, dropped_by_size;
     uint64_t oldest_ns;
+    uint64_t names_bytes; /* memory of the names and stacks that captures share */
 };
 void store_stats(struct store *s, struct store_stats *ret);

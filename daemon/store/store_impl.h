@@ -10,7 +10,7 @@
 
 #define STORE_SCHEMA 2
 #define STORE_REOPEN_NS (10 * NSEC_PER_SEC)
-#define STORE_EPOCHS_CACHED 4
+#define STORE_EPOCHS_CACHED 2
 
 struct store {
     struct store_opts opts;
@@ -62,3 +62,6 @@ void epochs_abandon(struct store *s);
 int epochs_load(struct store *s, int64_t id, struct epoch **ret, struct error *err);
 void epochs_forget(struct store *s, int64_t id);
 void epochs_forget_all(struct store *s);
+/* Those that nobody has read for a minute. */
+void epochs_forget_unused(struct store *s);
+size_t epochs_bytes(const struct store *s); /* of memory */

@@ -19,7 +19,7 @@ schedules:
 """
 # What flamed itself says that it holds: for the reader of a failure.
 GAUGES = ("flamed_elf_files", "flamed_elf_bytes", "flamed_names_bytes", "flamed_flight_recorder_bytes", "flamed_processes",
-          "flamed_jvms", "flamed_store_bytes")
+          "flamed_jvms", "flamed_store_bytes", "flamed_store_names_bytes")
 # What a run may grow by before it counts as growth: allocators and the kernel round.
 SLACK_KIB = 1536
 

@@ -543,7 +543,8 @@ START_TEST(the_recorder_forgets_the_oldest)
     struct frame_table *t = NULL;
     struct flight *f = NULL;
     struct flight_stats stats;
-    struct profile *p = NULL;
+    struct profile *p = NULL, **parts;
+    size_t count;
     uint32_t leaf;
 
     ck_assert_int_eq(frame_table_new(1000, 1 << 20, &t), 0);
@@ -559,7 +560,10 @@ START_TEST(the_recorder_forgets_the_oldest)
     ck_assert_uint_le(stats.oldest_ns, 141 * NSEC_PER_SEC);
     all.from_ns = 190 * NSEC_PER_SEC;
     meta.start_ns = 0;
-    ck_assert_int_eq(flight_profile(f, &all, &meta, &p), 0);
+    ck_assert_int_eq(flight_parts(f, all.from_ns, all.to_ns, &parts, &count), 0);
+    ck_assert_uint_eq(count, 1);
+    ck_assert_int_eq(flight_merge(parts, count, &all, &meta, &p), 0);
+    flight_parts_free(parts, count);
     ck_assert_uint_eq(p->total, 1000);
     ck_assert_uint_eq(p->samples[0].time_ns, (5000 + 190) * NSEC_PER_SEC);
     profile_unref(p);

@@ -104,6 +104,8 @@ class Jvm:
                                         text=True, cwd=cwd, errors="replace")
         if start:
             line = self.process.stdout.readline()
+            while "[warning][perf,memops]" in line: # the same pid in another pid namespace, and one /tmp
+                line = self.process.stdout.readline()
             if line.strip() != start:
                 self.process.kill()
                 raise RuntimeError(f"{command}: printed {line!r}, then: {self.process.communicate()}")
