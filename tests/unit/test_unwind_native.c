@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The unwinder in native code, on the host: the safety net, and real frames of this very process.
+ */
+#include "unwind_jvm.h"
+
+#include "base/cleanup.h"
+#include "proc/proc.h"
+#include "unwind/ehframe.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <ucontext.h>
+
+/* ---- the safety net ---- */
+
+/* Native code that a wrapper called, and how its rules fail. */
+enum { NO_ROWS, NO_RULE, NO_RETURN, NOT_MAPPED };
+
+static void put_native_leaf(int how)
+{
+    uint64_t java_sp = regs.sp + 0x200;
+
+    jvm.mapping_count = 2;
+    jvm.mappings[1] = (struct unwind_mapping){ TEXT + 0x10000, TEXT + 0x20000, 0, 0, 0 };
+    regs.pc = how == NO_ROWS ? TEXT + 0x10100 : how == NOT_MAPPED ? 0x1234 : TEXT + 0x20;
+    regs.fp = 0x99;
+    if (how == NO_RULE) /* its caller has none */
+        push_stack(regs.sp + 8, TEXT + 0x320);
+    if (how == NO_RETURN)
+        push_stack(regs.sp + 8, ~0ULL);
+    /* The wrapper: compiled, of 4 words, called by call_stub. */
+    push_stack(java_sp + 4 * 8 - 8, stub_return);
+    push_stack(java_sp + 4 * 8 - 16, STACK + 0x2000);
+    put_entry(STACK + 0x2000);
+    put64(meta, THREAD - META + 16, java_sp);
+    put64(meta, THREAD - META + 24, compiled + 100);
+    put64(meta, THREAD - META + 32, 0); /* wrappers tell no fp */
+}
+
+START_TEST(goes_on_at_the_threads_anchor)
+{
+    uint32_t mark = _i == NOT_MAPPED ? 0 : _i == NO_RULE ? 2 : 1;
+
+    put_native_leaf(_i);
+    walk(1);
+    ck_assert_uint_eq(w.wants_thread, 1); /* not known yet */
+    ck_assert_uint_ne(w.end, UNWIND_END_ROOT);
+    host.java_thread = THREAD;
+    for (uint32_t tick = 1; tick < 4; tick++) {
+        walk(tick);
+        ck_assert_uint_eq(w.end, UNWIND_END_ROOT);
+        ck_assert_uint_eq(w.wants_thread, 0);
+        ck_assert_uint_eq(kind_of(mark), UNWIND_MARK);
+        ck_assert_uint_eq(pc_of(mark), UNWIND_MARK_SKIPPED);
+        ck_assert_uint_eq(pc_of(mark + 1), compiled + 100);
+        ck_assert_uint_eq(kind_of(mark + 1), UNWIND_COMPILED);
+        ck_assert_uint_eq(w.words, mark + 4);
+    }
+}
+END_TEST
+
+/* What cannot be this stack's anchor is none. */
+static const struct {
+    uint32_t at;
+    uint64_t value;
+} FALSE_ANCHORS[] = {
+    { 16, 0 },                             /* in Java */
+    { 16, STACK + 0x1000 },                /* not above the stack pointer */
+    { 16, STACK + 0x1204 },                /* not aligned */
+    { 16, STACK + 0x1000 + (2ULL << 20) }, /* far away */
+    { 24, TEXT + 0x20 },                   /* not Java code */
+    { 24, CODE + 0x2f000 },                /* no block there */
+    { 24, INTERPRETER + 0x100 },           /* interpreted, without fp */
+};
+
+START_TEST(refuses_false_anchors)
+{
+    put_native_leaf(NO_RETURN);
+    host.java_thread = THREAD;
+    put64(meta, THREAD - META + FALSE_ANCHORS[_i].at, FALSE_ANCHORS[_i].value);
+    walk(1);
+    ck_assert_uint_ne(w.end, UNWIND_END_ROOT);
+    ck_assert_uint_eq(w.wants_thread, 1);
+    host.java_thread = 0xdead0000; /* of a thread that is gone */
+    walk(1);
+    ck_assert_uint_ne(w.end, UNWIND_END_ROOT);
+}
+END_TEST
+
+/* Native code with rules needs no anchor, and walks that fail in Java take none. */
+START_TEST(leaves_the_anchor_alone)
+{
+    put_two_compiled();
+    put64(meta, THREAD - META + 16, regs.sp + 0x10);
+    put64(meta, THREAD - META + 24, compiled + 100);
+    host.java_thread = THREAD;
+    walk(1);
+    expect_two_compiled();
+    ck_assert_uint_eq(w.anchored, 0);
+    memset(stack_bytes, 0, sizeof(stack_bytes));
+    walk(2);
+    ck_assert_uint_eq(w.end, UNWIND_END_COMPILED);
+}
+END_TEST
+
+/* ---- this process ---- */
+
+static struct ehframe_table tables[UNWIND_MAPPINGS_MAX];
+static struct unwind_row *all_rows;
+static struct unwind_process self;
+static uint32_t self_end, self_words;
+static uint64_t self_out[256];
+
+/* What feeder.c does, for ourselves. */
+static void describe_self(void)
+{
+    _cleanup_close_ int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    struct maps maps;
+
+    self = (struct unwind_process){ .slot = 9 };
+    host.row_count = 0;
+    ck_assert_int_eq(maps_read(fd, &maps), 0);
+    host.region_count = 0;
+    for (size_t i = 0; i < maps.count; i++) {
+        const struct mapping *m = &maps.entries[i];
+        struct unwind_mapping *u = &self.mappings[self.mapping_count];
+        struct ehframe_table *t = &tables[self.mapping_count];
+        char path[512];
+
+        if (span_eq_str(m->path, "[stack]"))
+            host.regions[host.region_count++] =
+                (struct host_region){ m->start, m->end - m->start, NULL };
+        if (!m->exec || m->path.n == 0 || m->path.p[0] != '/')
+            continue;
+        {
+            _cleanup_close_ int file =
+                open(span_copy(m->path, path, sizeof(path)), O_RDONLY | O_CLOEXEC);
+
+            if (file < 0 || ehframe_read(file, t, NULL) < 0 ||
+                !ehframe_bias(t->segments, t->segment_count, m->start, m->offset, &u->bias))
+                continue;
+        }
+        u->start = m->start;
+        u->end = m->end;
+        u->first_row = host.row_count;
+        u->row_count = (uint32_t)t->count;
+        all_rows = reallocarray(all_rows, host.row_count + t->count, sizeof(*all_rows));
+        memcpy(all_rows + host.row_count, t->rows, t->count * sizeof(*all_rows));
+        host.row_count += u->row_count;
+        ehframe_deinit(t);
+        self.mapping_count++;
+    }
+    host.rows = all_rows;
+    maps_deinit(&maps);
+}
+
+static void on_signal(int sig, siginfo_t *info, void *context)
+{
+    struct host_registers r;
+
+    (void)sig;
+    (void)info;
+    (void)context;
+    r = (struct host_registers){ .sp = (uint64_t)__builtin_frame_address(0) + 16,
+                                 .fp = *(uint64_t *)__builtin_frame_address(0),
+                                 .pc = (uint64_t)__builtin_return_address(0) };
+    host_walk(&w, &self, &r, 1, 256);
+    self_end = w.end;
+    self_words = w.words;
+    memcpy(self_out, host.out, sizeof(self_out));
+}
+
+static int compare_and_walk(const void *a, const void *b)
+{
+    static int once;
+
+    if (!once++)
+        raise(SIGUSR1);
+    return *(const int *)a - *(const int *)b;
+}
+
+START_TEST(walks_this_process_through_a_signal)
+{
+    struct sigaction sa = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO };
+    int numbers[] = { 3, 1, 2 };
+    bool in_library = false, in_main = false, signal_frame = false;
+    extern int main(void);
+
+    host.mem_fd = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
+    describe_self();
+    ck_assert_uint_gt(self.mapping_count, 2);
+    ck_assert_int_eq(sigaction(SIGUSR1, &sa, NULL), 0);
+    qsort(numbers, 3, sizeof(int), compare_and_walk);
+    ck_assert_uint_eq(self_end, UNWIND_END_ROOT);
+    ck_assert_uint_gt(self_words, 8);
+    for (uint32_t i = 0; i < self_words; i++) {
+        Dl_info info;
+        uint64_t pc = self_out[i] & UNWIND_PC_MASK;
+
+        signal_frame |= self_out[i] >> UNWIND_KIND_SHIFT == UNWIND_SIGNAL;
+        in_main |= pc > (uint64_t)main && pc < (uint64_t)main + 4096;
+        if (dladdr((void *)(pc - 1), &info) && info.dli_fname)
+            in_library |= strstr(info.dli_fname, "libc.so") != NULL;
+    }
+    ck_assert(signal_frame);
+    ck_assert(in_library);
+    ck_assert(in_main);
+    close(host.mem_fd);
+    free(all_rows);
+    all_rows = NULL;
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("unwind_native");
+
+    tcase_add_loop_test(tc, goes_on_at_the_threads_anchor, 0, NOT_MAPPED + 1);
+    tcase_add_loop_test(tc, refuses_false_anchors, 0, (int)ARRAY_SIZE(FALSE_ANCHORS));
+    tcase_add_test(tc, leaves_the_anchor_alone);
+    tcase_add_test(tc, walks_this_process_through_a_signal);
+    return run_unwind_tests("unwind_native", tc);
+}

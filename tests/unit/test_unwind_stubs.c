@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The unwinder's rules for stubs, adapters, the runtime's blobs and the barrier of virtual threads,
+ * on the host. */
+#include "unwind_jvm.h"
+
+START_TEST(walks_stubs_without_frames)
+{
+    uint64_t stub = add_blob(0x9000, 8, "StubRoutines (2)", 0, -1, 0) + 0x80, sp = regs.sp;
+    uint64_t ra = compiled + 100;
+
+    after_call(ra);
+    put32(code, ra - CODE - 4, (uint32_t)(stub - 0x20 - ra)); /* which calls the stub */
+    regs.pc = stub;
+    regs.fp = 0x77;
+    push_stack(sp, ra);
+    push_stack(sp + 8 + 4 * 8 - 8, stub_return);
+    push_stack(sp + 8 + 4 * 8 - 16, STACK + 0x2000);
+    put_entry(STACK + 0x2000);
+    walk(1);
+    ck_assert_uint_eq(w.end, UNWIND_END_ROOT);
+    ck_assert_uint_eq(pc_of(1), ra);
+    ck_assert_uint_eq(kind_of(0), UNWIND_STUB);
+}
+END_TEST
+
+/* A digest: it saves fp, then uses it for a table, and has made room of 70 words. Below its return
+ * address lies another one, left over from a call at another depth. */
+START_TEST(walks_stubs_with_much_room)
+{
+    uint64_t stub = add_blob(0x9000, 8, "StubRoutines (2)", 0, -1, 0) + 0x80, at;
+    uint64_t ra = compiled + 100;
+
+    after_call(ra);
+    put32(code, ra - CODE - 4, (uint32_t)(stub - 0x20 - ra));
+    if (_i) { /* mov r10,stub; call r10 */
+        put_code(ra - 13, "\x49\xba", 2);
+        put64(code, ra - CODE - 11, stub - 0x20);
+        put_code(ra - 3, "\x41\xff\xd2", 3);
+    }
+    put_code(stub - 0x20, "\x55", 1);
+    regs.pc = stub;
+    regs.fp = stub + 0x100;
+    push_stack(regs.sp + 8 * 9, ra);                       /* whose caller would have none */
+    push_stack(regs.sp + 8 * 20, after_call(callee + 60)); /* of a call that goes elsewhere */
+    at = regs.sp + 8 * 70;
+    push_stack(at, ra);
+    push_stack(at - 8, STACK + 0x1800);
+    push_stack(at + 8 + 4 * 8 - 8, stub_return);
+    push_stack(at + 8 + 4 * 8 - 16, STACK + 0x2000);
+    put_entry(STACK + 0x2000);
+    walk(1);
+    ck_assert_uint_eq(w.end, UNWIND_END_ROOT);
+    ck_assert_uint_eq(pc_of(1), ra);
+    ck_assert_uint_eq(w.words, 4);
+}
+END_TEST
+
+START_TEST(walks_the_entry_barrier_over_its_cookie)
+{
+    uint64_t stub = after_call(add_blob(0x9000, 8, "StubRoutines (2)", 0, -1, 0) + 0x80);
+    uint64_t fp = STACK + 0x1100;
+
+    regs.pc = TEXT + 0x10; /* in libjvm, called by the stub */
+    push_stack(regs.sp + 8, stub);
+    regs.fp = fp;
+    push_stack(fp, STACK + 0x2000);
+    push_stack(fp + 8, ~0ULL);
+    push_stack(fp + 16, after_call(compiled + 100));
+    push_stack(fp + 24 + 4 * 8 - 8, stub_return);
+    push_stack(fp + 24 + 4 * 8 - 16, STACK + 0x2000);
+    put_entry(STACK + 0x2000);
+    walk(1);
+    ck_assert_uint_eq(w.end, UNWIND_END_ROOT);
+    ck_assert_uint_eq(pc_of(2), compiled + 100);
+}
+END_TEST
+
+START_TEST(finds_the_return_address_in_rax)
+{
+    regs.pc = add_blob(0x9000, 8, "I2C/C2I adapters", 0, 0, 0) + 0x10;
+    regs.rax = after_call(compiled + 100);
+    regs.r13 = regs.sp + 0x40; /* room was made already */
+    push_stack(regs.sp + 0x40 + 4 * 8 - 8, stub_return);
+    push_stack(regs.sp + 0x40 + 4 * 8 - 16, STACK + 0x2000);
+    put_entry(STACK + 0x2000);
+    walk(1);
+    ck_assert_uint_eq(w.end, UNWIND_END_ROOT);
+    ck_assert_uint_eq(pc_of(1), compiled + 100);
+}
+END_TEST
+
+START_TEST(takes_the_polls_pc_for_a_safepoints_return)
+{
+    uint64_t blob = add_blob(0x9000, 8, "SafepointBlob", 20, 1, 0), sp = regs.sp;
+
+    regs.pc = TEXT + 0x10;
+    push_stack(sp + 8, blob + 0x50);
+    sp += 16;
+    push_stack(sp + 20 * 8 - 8, compiled + 64); /* no call stands there */
+    push_stack(sp + 20 * 8 - 16, 0x1111);
+    sp += 20 * 8;
+    push_stack(sp + 4 * 8 - 8, stub_return);
+    push_stack(sp + 4 * 8 - 16, STACK + 0x2000);
+    put_entry(STACK + 0x2000);
+    for (uint32_t tick = 1; tick < 3; tick++) {
+        walk(tick);
+        ck_assert_uint_eq(w.end, UNWIND_END_ROOT);
+        ck_assert_uint_eq(pc_of(2), compiled + 64);
+    }
+}
+END_TEST
+
+static void put_barrier(uint64_t entry)
+{
+    uint64_t barrier = add_blob(0x9000, 8, "StubRoutines (continuation)", 0, -1, 0) + 0x80;
+
+    jvm.vm.virtual_threads = 1;
+    put_code(barrier - 8, "\x90\x90\x90\x90\x90\x90\x90\x90", 8);
+    regs.pc = callee + 40;
+    push_stack(regs.sp + 6 * 8 - 8, barrier);
+    push_stack(entry + 64, STACK + 0x1800);
+    push_stack(entry + 72, after_call(compiled + 100));
+    push_stack(entry + 80 + 4 * 8 - 8, stub_return);
+    push_stack(entry + 80 + 4 * 8 - 16, STACK + 0x2000);
+    put_entry(STACK + 0x2000);
+    put64(meta, THREAD - META + 64, entry);
+}
+
+static void expect_barrier(void)
+{
+    ck_assert_uint_eq(w.end, UNWIND_END_ROOT);
+    ck_assert_uint_eq(kind_of(1), UNWIND_MARK);
+    ck_assert_uint_eq(pc_of(1), UNWIND_MARK_FROZEN);
+    ck_assert_uint_eq(pc_of(2), compiled + 100);
+}
+
+START_TEST(crosses_into_the_carrier)
+{
+    regs.r15 = THREAD;
+    put_barrier(regs.sp + 6 * 8 + 288);
+    walk(1);
+    expect_barrier();
+    regs.r15 = 0xdead; /* not known: found on the stack */
+    setup();
+    put_barrier(regs.sp + 6 * 8);
+    walk(1);
+    expect_barrier();
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("unwind_stubs");
+
+    tcase_add_test(tc, walks_stubs_without_frames);
+    tcase_add_loop_test(tc, walks_stubs_with_much_room, 0, 2);
+    tcase_add_test(tc, walks_the_entry_barrier_over_its_cookie);
+    tcase_add_test(tc, finds_the_return_address_in_rax);
+    tcase_add_test(tc, takes_the_polls_pc_for_a_safepoints_return);
+    tcase_add_test(tc, crosses_into_the_carrier);
+    return run_unwind_tests("unwind_stubs", tc);
+}
