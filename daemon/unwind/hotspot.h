@@ -336,25 +336,78 @@ UNWIND_FUNCTION int unwind_stub_rule(struct unwind_walk *w, struct unwind_proces
     return unwind_find_mapping(p, by_sp) > 0 ? 0 : UNWIND_END_STUB;
 }
 
+/* The caller is @pc with its stack pointer at @sp; fp is still its own. */
+UNWIND_INLINE void unwind_set_direct(struct unwind_walk *w, uint64_t pc, uint64_t sp)
+{
+    unwind_set_rule(w, UNWIND_BASE_DIRECT, 0, 0, false);
+    w->next.pc = pc;
+    w->next.sp = sp;
+    w->next.fp = w->at.fp;
+}
+
+/*
+ * An adapter that has the VM change the call that led here (SharedRuntime::fixup_callers_callsite):
+ * all registers lie on the stack, the general ones behind @fpu bytes of the others. Among them are
+ * r13, which is the adapter's own stack pointer, and rax, the return address that lies there. 1 and
+ * w->rule.
+ */
+UNWIND_FUNCTION int unwind_saved_adapter(struct unwind_walk *w, struct unwind_process *p,
+                                         uint64_t fpu)
+{
+    uint64_t rax = 0, r13 = 0, ra = 0, end;
+
+    if (!w || !p)
+        return 0;
+    end = w->at.sp + fpu + UNWIND_CPU_STATE_BYTES;
+    if (!unwind_stack(w, w->at.sp + fpu + UNWIND_CPU_STATE_R13, &r13) || r13 - end > 8 ||
+        !unwind_stack(w, w->at.sp + fpu + UNWIND_CPU_STATE_RAX, &rax) ||
+        !unwind_stack(w, r13, &ra) || ra != rax || unwind_java_return(w, p, ra) <= 0)
+        return 0;
+    unwind_set_direct(w, ra, r13 + 8);
+    return 1;
+}
+
+/* An adapter at which a thread stands: r13 is the stack pointer from before it made room. */
+UNWIND_FUNCTION int unwind_exact_adapter(struct unwind_walk *w, struct unwind_process *p)
+{
+    uint64_t rax, r13, ra = 0;
+
+    if (!w || !p)
+        return 0;
+    rax = w->rax;
+    r13 = w->r13;
+    if (unwind_java_return(w, p, rax) <= 0)
+        return 0;
+    if (r13 < w->at.sp || r13 - w->at.sp >= 4096 || (r13 & 7)) {
+        /* popped, to make room for the interpreter's arguments */
+        if (unwind_stack(w, w->at.sp, &ra) && ra == rax)
+            return 0;
+        r13 = w->at.sp;
+    } else if (unwind_stack(w, r13, &ra) && ra == rax) {
+        r13 += 8; /* not popped: the registers are about to be saved */
+    }
+    unwind_set_direct(w, rax, r13);
+    return 1;
+}
+
 /* vtable and itable stubs, adapters: no frame of their own, at most some words pushed again. */
 UNWIND_FUNCTION int unwind_adapter_rule(struct unwind_walk *w, struct unwind_process *p)
 {
+    bool adapter;
+
     if (!w || !p)
         return UNWIND_END_NO_PROCESS;
     w->rule.kind = UNWIND_STUB;
     w->rule.blob = 0;
     w->rule.compile_id = 0;
+    adapter = w->blob_name == UNWIND_NAME('I', '2', 'C', '/', 'C', '2', 'I', ' ');
+    if (adapter && w->exact && unwind_exact_adapter(w, p) > 0)
+        return 0;
+    if (adapter && (unwind_saved_adapter(w, p, UNWIND_CPU_STATE_FPU) > 0 ||
+                    unwind_saved_adapter(w, p, UNWIND_CPU_STATE_FPU_8) > 0))
+        return 0;
     if (unwind_try_probe(w, p, 0, 4)) {
         w->rule.fp = 0;
-        return 0;
-    }
-    if (w->exact && unwind_java_return(w, p, w->rax) > 0) {
-        /* c2i: the return address was popped to make room for the interpreter's arguments */
-        unwind_set_rule(w, UNWIND_BASE_DIRECT, 0, 0, false);
-        w->next = w->at;
-        w->next.pc = w->rax;
-        if (w->r13 >= w->at.sp && w->r13 - w->at.sp < 4096)
-            w->next.sp = w->r13;
         return 0;
     }
     unwind_set_rule(w, UNWIND_BASE_SP, 8, 0, false);

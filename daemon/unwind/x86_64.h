@@ -115,3 +115,11 @@ UNWIND_INLINE uint32_t unwind_epilogue(const struct unwind_code *c)
 #define UNWIND_SIGNAL_FP 120
 #define UNWIND_SIGNAL_SP 160
 #define UNWIND_SIGNAL_PC 168
+
+/* What HotSpot's push_CPU_state() leaves at sp: the FPU's registers (fewer in JDK 8), the general
+ * ones, a word of padding and the flags. */
+#define UNWIND_CPU_STATE_FPU 2688
+#define UNWIND_CPU_STATE_FPU_8 512
+#define UNWIND_CPU_STATE_R13 16 /* bytes behind the FPU's registers */
+#define UNWIND_CPU_STATE_RAX 120
+#define UNWIND_CPU_STATE_BYTES 144

@@ -149,7 +149,7 @@ SERVICES = {"tomcat": tomcat, "zookeeper": zookeeper, "spring": spring, "dropwiz
 
 
 def examine(name: str, pid: int, daemon: Daemon, options, aims: common.Aims) -> None:
-    profile = daemon.profile(pid=pid, seconds=options.seconds, hz=options.hz)
+    profile = daemon.profile(pid=pid, seconds=options.seconds, hz=options.hz, symbols=options.symbols)
     cut = [s for s in profile.stacks if s.truncated]
     nameless = [s for s in profile.stacks if any(f.kind == "unknown" for f in s.frames)]
     total, whole = profile.samples, profile.samples - count(cut)
@@ -164,7 +164,7 @@ def examine(name: str, pid: int, daemon: Daemon, options, aims: common.Aims) -> 
 
 
 def main() -> None:
-    options = common.arguments(__doc__, jdk=17, seconds=10.0, hz=499, warm=8.0, services=" ".join(SERVICES))
+    options = common.arguments(__doc__, jdk=17, seconds=10.0, hz=499, warm=8.0, services=" ".join(SERVICES), symbols="memory")
     aims = common.Aims(options.check)
     java = paths.jdk(options.jdk) + "/bin/java"
     with Daemon() as daemon:

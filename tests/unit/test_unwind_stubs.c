@@ -75,17 +75,68 @@ START_TEST(walks_the_entry_barrier_over_its_cookie)
 }
 END_TEST
 
-START_TEST(finds_the_return_address_in_rax)
+/* compiled calls an adapter whose own stack pointer was at @sp; above its return address is what
+ * compiled returns to. */
+static void put_adapters_caller(uint64_t sp)
 {
-    regs.pc = add_blob(0x9000, 8, "I2C/C2I adapters", 0, 0, 0) + 0x10;
-    regs.rax = after_call(compiled + 100);
-    regs.r13 = regs.sp + 0x40; /* room was made already */
-    push_stack(regs.sp + 0x40 + 4 * 8 - 8, stub_return);
-    push_stack(regs.sp + 0x40 + 4 * 8 - 16, STACK + 0x2000);
+    push_stack(sp + 4 * 8 - 8, stub_return);
+    push_stack(sp + 4 * 8 - 16, STACK + 0x2000);
     put_entry(STACK + 0x2000);
-    walk(1);
-    ck_assert_uint_eq(w.end, UNWIND_END_ROOT);
-    ck_assert_uint_eq(pc_of(1), compiled + 100);
+}
+
+/* From compiled code into the interpreter, instruction by instruction. */
+enum { ENTERED, POPPED, MADE_ROOM, STORED, SAVED_SP, ALIGNED, ADAPTER_STATES };
+
+START_TEST(knows_the_way_into_the_interpreter)
+{
+    uint64_t ra = after_call(compiled + 100), room = _i == MADE_ROOM || _i == STORED ? 0x40 : 0;
+    bool saving = _i == SAVED_SP || _i == ALIGNED;
+
+    if (_i == ALIGNED)
+        room = 8;
+    regs.pc = add_blob(0x9000, 8, "I2C/C2I adapters", 0, 0, 0) + 0x10;
+    regs.rax = _i == ENTERED ? 0x1234 : ra;
+    regs.r13 = _i == ENTERED || _i == POPPED ? 0xbc0 : regs.sp + room;
+    if (_i == ENTERED || _i == STORED)
+        push_stack(regs.sp, ra);
+    if (saving)
+        push_stack(regs.sp + room, ra);
+    put_adapters_caller(regs.sp + room + (_i == ENTERED || saving ? 8 : 0));
+    for (uint32_t tick = 1; tick < 3; tick++) {
+        walk(tick);
+        ck_assert_msg(w.end == UNWIND_END_ROOT && w.words == 4, "state %d: end %u after %u words",
+                      _i, w.end, w.words);
+        ck_assert_uint_eq(pc_of(1), ra);
+    }
+}
+END_TEST
+
+/* An adapter that has called SharedRuntime::fixup_callers_callsite(): its registers are on the
+ * stack, of JDK 8 fewer; the stack was aligned before, or was so already. */
+START_TEST(walks_an_adapter_that_mends_its_call)
+{
+    uint64_t fpu = _i & 1 ? 512 : 2688, ra = after_call(compiled + 100), sp = regs.sp + 16, own;
+
+    own = sp + fpu + 144 + (_i & 2 ? 8 : 0);
+    regs.pc = TEXT + 0x10; /* in libjvm */
+    push_stack(regs.sp + 8, after_call(add_blob(0x9000, 8, "I2C/C2I adapters", 0, 0, 0) + 0x60));
+    push_stack(sp + 16, ra); /* left over among the FPU's registers */
+    push_stack(sp + fpu + 2 * 8, own);
+    push_stack(sp + fpu + 15 * 8, ra);
+    push_stack(own, ra);
+    put_adapters_caller(own + 8);
+    for (uint32_t tick = 1; tick < 3; tick++) {
+        walk(tick);
+        ck_assert_msg(w.end == UNWIND_END_ROOT && w.words == 5, "end %u after %u words", w.end,
+                      w.words);
+        ck_assert_uint_eq(kind_of(1), UNWIND_STUB);
+        ck_assert_uint_eq(pc_of(2), ra);
+    }
+    /* What lies there is not the adapter's: its r13 points elsewhere. */
+    push_stack(sp + fpu + 2 * 8, own + 16);
+    push_stack(sp + 16, 0);
+    walk(3);
+    ck_assert_uint_eq(w.end, UNWIND_END_STUB);
 }
 END_TEST
 
@@ -155,7 +206,8 @@ int main(void)
     tcase_add_test(tc, walks_stubs_without_frames);
     tcase_add_loop_test(tc, walks_stubs_with_much_room, 0, 2);
     tcase_add_test(tc, walks_the_entry_barrier_over_its_cookie);
-    tcase_add_test(tc, finds_the_return_address_in_rax);
+    tcase_add_loop_test(tc, knows_the_way_into_the_interpreter, 0, ADAPTER_STATES);
+    tcase_add_loop_test(tc, walks_an_adapter_that_mends_its_call, 0, 4);
     tcase_add_test(tc, takes_the_polls_pc_for_a_safepoints_return);
     tcase_add_test(tc, crosses_into_the_carrier);
     return run_unwind_tests("unwind_stubs", tc);

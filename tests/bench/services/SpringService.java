@@ -4,13 +4,13 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import org.springframework.boot.SpringApplication;
-import org.springframework.boot.autoconfigure.SpringBootApplication;
+import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
 import org.springframework.web.bind.annotation.GetMapping;
 import org.springframework.web.bind.annotation.RequestParam;
 import org.springframework.web.bind.annotation.RestController;
 
 /** A small web service of the usual kind: JSON made by Jackson, a regular expression, some text. */
-@SpringBootApplication
+@EnableAutoConfiguration // no scan: that of the unnamed package takes in every library
 @RestController
 public class SpringService {
     /** What is answered. */
