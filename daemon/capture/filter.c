@@ -2,6 +2,8 @@
 /* Keeps the filter of the BPF programs at what the running captures want. */
 #include "capture/capture_impl.h"
 
+#define FILTER_PREPARE_NS (500 * NSEC_PER_MSEC) /* for the symbols of all that is new */
+
 struct filtered_process {
     int32_t host_pid;
     uint32_t sets; /* bit n: set n wants it */
@@ -38,8 +40,10 @@ static int reconcile_process(void *cookie, struct process *p)
         if (v && v->wanted)
             sets |= 1u << c->set;
     }
-    if (sets)
+    if (sets) {
         unwinding_prepare(rc->e->unwinding, p, rc->now_ns);
+        symbolizer_prepare(rc->e->symbolizer, p, rc->now_ns + FILTER_PREPARE_NS);
+    }
     reconcile_add(rc, p->id.host_pid, sets);
     return 0;
 }

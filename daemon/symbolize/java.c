@@ -20,9 +20,11 @@ struct java_pc {
     uint8_t kind; /* enum hotspot_code_kind */
 };
 
+/* What is at the address of a Method, and what was there before it. */
 struct java_method {
-    uint64_t stamp, checked_ns;
-    uint32_t function;
+    uint64_t stamp, first_ns, checked_ns; /* when it was read first, and last */
+    uint64_t before_ns;                   /* when @before was read last */
+    uint32_t function, before;
 };
 
 struct java_names {
@@ -114,10 +116,36 @@ static uint64_t java_stamp(const struct hotspot_method *m)
     return stamp_text(h, m->signature, m->signature_n);
 }
 
-/* The function id of @method, 0 if it is none. A method that was read a moment ago is not read
- * again; else its names tell whether the memory still is that method's. */
+/* Of the methods that were at one address, the one that was there at @at_ns: the readings before
+ * and after it tell, and where they differ the nearer one. */
+static uint32_t java_method_then(const struct java_method *m, uint64_t at_ns)
+{
+    if (!m->before || at_ns >= m->first_ns)
+        return m->function;
+    return at_ns <= m->before_ns || at_ns - m->before_ns < m->first_ns - at_ns ? m->before
+                                                                               : m->function;
+}
+
+static struct java_method *java_method_add(struct java_names *j, uint64_t method)
+{
+    uint32_t at;
+
+    if (j->method_count >= JAVA_METHODS_MAX) {
+        word_cache_clear(&j->method_index);
+        j->method_count = 0;
+    }
+    if (!grow((void **)&j->methods, &j->method_cap, j->method_count, 1, sizeof(*j->methods)))
+        return NULL;
+    at = (uint32_t)j->method_count++;
+    word_cache_put(&j->method_index, method, at);
+    j->methods[at] = (struct java_method){ 0 };
+    return &j->methods[at];
+}
+
+/* The function id of what @method was at @at_ns, 0 if it was none. It is read again when it was not
+ * since a moment before; its names tell whether the memory still is that method's. */
 static uint32_t java_method_function(struct java_names *j, struct hotspot_vm *vm, uint64_t method,
-                                     uint64_t now_ns)
+                                     uint64_t at_ns, uint64_t now_ns)
 {
     struct java_method *known = NULL;
     struct hotspot_method m;
@@ -126,31 +154,29 @@ static uint32_t java_method_function(struct java_names *j, struct hotspot_vm *vm
 
     if (word_cache_get(&j->method_index, method, &at))
         known = &j->methods[at];
-    if (known && (!vm || now_ns - known->checked_ns < JAVA_METHOD_TRUST_NS))
-        return known->function;
-    if (!vm || !method || hotspot_method_read(vm, method, &m) != 0)
+    if (known && (!vm || at_ns < known->checked_ns + JAVA_METHOD_TRUST_NS))
+        return java_method_then(known, at_ns);
+    if (!vm || !method)
         return 0;
+    if (hotspot_method_read(vm, method, &m) != 0) /* gone: a moment ago it may have been there */
+        return known && at_ns - known->checked_ns < now_ns - at_ns ? known->function : 0;
     stamp = java_stamp(&m);
     if (known && known->stamp == stamp) {
         known->checked_ns = now_ns;
         return known->function;
     }
-    if (!known) {
-        if (j->method_count >= JAVA_METHODS_MAX) {
-            word_cache_clear(&j->method_index);
-            j->method_count = 0;
-        }
-        if (!grow((void **)&j->methods, &j->method_cap, j->method_count, 1, sizeof(*j->methods)))
-            return 0;
-        at = (uint32_t)j->method_count++;
-        word_cache_put(&j->method_index, method, at);
-        known = &j->methods[at];
-    }
+    if (!known)
+        known = java_method_add(j, method);
+    if (!known)
+        return 0;
     *known = (struct java_method){ .stamp = stamp,
+                                   .first_ns = now_ns,
                                    .checked_ns = now_ns,
+                                   .before_ns = known->checked_ns,
+                                   .before = known->function,
                                    .function = java_function(j, &m) };
     j->named++;
-    return known->function;
+    return java_method_then(known, at_ns);
 }
 
 /* ---- addresses ---- */
@@ -244,7 +270,7 @@ static size_t java_expand(struct java_names *j, struct hotspot_vm *vm,
         n = 1;
     }
     for (int i = 0; i < n; i++) {
-        uint32_t function = java_method_function(j, vm, at[i].method, now_ns), line = 0;
+        uint32_t function = java_method_function(j, vm, at[i].method, now_ns, now_ns), line = 0;
         enum frame_kind kind = code->level >= 1 && code->level <= 3 ? FRAME_C1 : FRAME_C2;
 
         if (at[i].inlined)
@@ -342,23 +368,21 @@ size_t java_names_code(struct java_names *j, struct hotspot_vm *vm, uint64_t wor
 }
 
 uint32_t java_names_interpreted(struct java_names *j, struct hotspot_vm *vm, uint64_t method,
-                                uint64_t bcp, uint64_t now_ns)
+                                uint64_t bcp, uint64_t at_ns, uint64_t now_ns)
 {
+    uint32_t function = java_method_function(j, vm, method, at_ns, now_ns), line = 0, frame, now;
     struct java_pc *known = java_pc_find(j, method, bcp ? bcp : 1);
-    uint32_t function, line = 0, frame;
     int32_t bci;
 
-    if (known && (!vm || now_ns - known->checked_ns < JAVA_METHOD_TRUST_NS))
-        return j->pool[known->first];
-    function = java_method_function(j, vm, method, now_ns);
     if (!function)
         return 0;
-    if (known && known->function == function) { /* still the same method */
-        known->checked_ns = now_ns;
+    if (known && known->function == function)
         return j->pool[known->first];
-    }
-    bci = !bcp ? 0 : vm ? hotspot_method_bci(vm, method, bcp) : -1; /* 0: at its entry */
-    if (vm && bci >= 0)
+    now = java_method_function(j, NULL, method, UINT64_MAX, now_ns);
+    if (!vm || function != now) /* it is gone, and its bytecode with it */
+        return java_frame(j, function, 0, FRAME_INTERPRETED);
+    bci = !bcp ? 0 : hotspot_method_bci(vm, method, bcp); /* 0: at its entry */
+    if (bci >= 0)
         line = hotspot_method_line(vm, method, bci);
     frame = java_frame(j, function, line, FRAME_INTERPRETED);
     java_pc_put(j,

@@ -13,8 +13,8 @@
 
 #define JAVA_CODE_TRUST_NS (10 * NSEC_PER_MSEC)
 #define JAVA_STUB_TRUST_NS NSEC_PER_SEC
-/* A class that is loaded after another was unloaded often lies in the very same memory: samples
- * that are named together (within a millisecond or so, every 10 ms) read a method once. */
+/* A class that is loaded after another was unloaded often lies in the very same memory: what a
+ * method is called holds for samples until so long after it was read. */
 #define JAVA_METHOD_TRUST_NS (3 * NSEC_PER_MSEC)
 #define JAVA_PCS_MAX (1u << 17) /* of one JVM; then all is read anew */
 #define JAVA_METHODS_MAX (1u << 17)
@@ -32,9 +32,9 @@ struct java_names *java_names_free(struct java_names *j);
  */
 size_t java_names_code(struct java_names *j, struct hotspot_vm *vm, uint64_t word,
                        bool is_return_address, uint64_t now_ns, uint32_t *ret, size_t room);
-/* The frame of an interpreted @method at bytecode address @bcp; 0 (the unknown frame) if it is
- * none. */
+/* The frame of an interpreted @method at bytecode address @bcp, as both were at @at_ns (of the
+ * sample); 0 (the unknown frame) if it is none. */
 uint32_t java_names_interpreted(struct java_names *j, struct hotspot_vm *vm, uint64_t method,
-                                uint64_t bcp, uint64_t now_ns);
+                                uint64_t bcp, uint64_t at_ns, uint64_t now_ns);
 /* Number of methods that were named. */
 uint64_t java_names_methods(const struct java_names *j);

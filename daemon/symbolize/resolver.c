@@ -34,6 +34,7 @@ struct resolver {
     uint64_t exec_time_ns;
     struct perf_map *perf_map;
     uint64_t perf_map_again_ns;
+    bool prepared;
     struct java_names *java;
     struct thread_names *threads;
 };
@@ -369,6 +370,26 @@ uint32_t resolver_native(struct resolver *r, uint64_t address, bool perf_map, ui
         word_cache_put(&r->pcs, address,
                        frame); /* the file has no name for it, and will not get one */
     return frame;
+}
+
+void resolver_prepare(struct resolver *r, uint64_t until_ns)
+{
+    uint64_t now_ns = clock_monotonic_ns();
+
+    if (r->prepared)
+        return;
+    if (!r->maps.count)
+        read_maps(r, now_ns);
+    for (size_t i = 0; i < r->maps.count; i++) {
+        const struct mapping *m = &r->maps.entries[i];
+
+        if (!m->exec || is_anonymous(m) || r->bound[i].state != BOUND_NOT_YET)
+            continue;
+        if (clock_monotonic_ns() >= until_ns)
+            return;
+        bind_file(r, m, &r->bound[i], now_ns);
+    }
+    r->prepared = true;
 }
 
 struct java_names *resolver_java(struct resolver *r)

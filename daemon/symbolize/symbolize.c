@@ -145,6 +145,14 @@ void symbolizer_forget(struct symbolizer *s, struct process *p)
     process_unpin(p);
 }
 
+void symbolizer_prepare(struct symbolizer *s, struct process *p, uint64_t until_ns)
+{
+    struct resolver *r = p->exited || p->kernel_thread ? NULL : symbolizer_resolver(s, p);
+
+    if (r)
+        resolver_prepare(r, until_ns);
+}
+
 /* ---- a stack ---- */
 
 static void add_frame(const struct symbolizer *s, struct named_stack *out, uint32_t frame)
@@ -165,7 +173,7 @@ struct naming {
     struct hotspot_vm *vm;
     bool jvm, java;                 /* is one; and its code is to be named */
     const struct code_later *later; /* NULL: nobody */
-    uint64_t now_ns;
+    uint64_t at_ns, now_ns;         /* of the sample; and of its naming */
 };
 
 /* Appends the frames of a word of kind NATIVE, COMPILED or STUB. */
@@ -205,7 +213,7 @@ static uint32_t interpreted_frame(struct naming *n, uint64_t method, uint64_t bc
 {
     struct java_names *j = n->r && n->java ? resolver_java(n->r) : NULL;
 
-    return j ? java_names_interpreted(j, n->vm, method, bcp, n->now_ns) : 0;
+    return j ? java_names_interpreted(j, n->vm, method, bcp, n->at_ns, n->now_ns) : 0;
 }
 
 static void add_user(struct naming *n, const uint64_t *words, size_t count, struct named_stack *out)
@@ -267,6 +275,7 @@ static void name_stack(struct naming *n, struct process *p, const struct sample_
     struct symbolizer *s = n->s;
     size_t user;
 
+    n->at_ns = rec->time_ns;
     ret->count = ret->unknown = 0;
     ret->truncated = false;
     for (size_t i = 0; i < rec->kernel_count; i++)

@@ -32,6 +32,8 @@ const char *symbolizer_kernel_problem(const struct symbolizer *s);
  */
 struct resolver *symbolizer_resolver(struct symbolizer *s, struct process *p);
 void symbolizer_forget(struct symbolizer *s, struct process *p);
+/* Before @p is sampled: reads the symbols of its files, until CLOCK_MONOTONIC @until_ns at most. */
+void symbolizer_prepare(struct symbolizer *s, struct process *p, uint64_t until_ns);
 
 #define STACK_FRAMES_MAX 8192 /* of one sample, inlined ones included */
 

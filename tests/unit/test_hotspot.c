@@ -250,6 +250,46 @@ static void see_thread(void *cookie, int32_t ns_tid, uint64_t java_thread, struc
         main_tid = ns_tid;
 }
 
+/* The memory of an unloaded class, in parts another's: such a method has no name. */
+START_TEST(refuses_methods_of_classes_that_are_gone)
+{
+    struct hotspot_location at[HOTSPOT_INLINE_MAX];
+    struct hotspot_code code;
+    struct hotspot_method m;
+    uint64_t pool, holder, name;
+    struct error err = ERROR_NULL;
+    struct image_page *p;
+    int n = 0;
+
+    load(RELEASES[_i]);
+    ck_assert_int_eq(open_image(&err), 0);
+    for (size_t i = 0; i < image.pc_count && n < 1; i++) {
+        bool is_return = image.pcs[i] & IMAGE_RETURN;
+        uint64_t pc = image.pcs[i] & ~IMAGE_RETURN;
+
+        if (hotspot_code_find(vm, pc - is_return, &code) == 0 && code.kind == HOTSPOT_CODE_COMPILED)
+            n = hotspot_code_locate(vm, &code, pc, is_return, at);
+    }
+    ck_assert_int_gt(n, 0);
+    ck_assert_int_eq(hotspot_method_read(vm, at[0].method, &m), 0);
+    memory_begin(&vm->memory);
+    memory_u64(&vm->memory, m.const_method + (uint64_t)vm->layout.const_constants.offset, &pool);
+    memory_u64(&vm->memory, pool + (uint64_t)vm->layout.pool_holder.offset, &holder);
+    memory_u64(&vm->memory, holder + (uint64_t)vm->layout.klass_name.offset, &name);
+    if (_i % 2) { /* a class of other constants is there now */
+        holder += (uint64_t)vm->layout.instance_constants.offset;
+        p = image_page(&image, holder & ~UINT64_C(4095), false);
+        p->bytes[holder & 4095] ^= 8;
+    } else { /* its name was freed, and the allocator has written there */
+        name += (uint64_t)vm->layout.symbol_body.offset;
+        p = image_page(&image, name & ~UINT64_C(4095), false);
+        p->bytes[name & 4095] = 0xf8;
+    }
+    ck_assert_int_eq(hotspot_method_read(vm, at[0].method, &m), -EBADMSG);
+    unload();
+}
+END_TEST
+
 START_TEST(names_the_threads_of_an_image)
 {
     struct error err = ERROR_NULL;
@@ -339,6 +379,7 @@ int main(void)
     tcase_add_test(tc, reads_hsperfdata);
     tcase_add_loop_test(tc, refuses_broken_hsperfdata, 0, (int)ARRAY_SIZE(BROKEN_HSPERFDATA));
     tcase_add_loop_test(tc, reads_an_image_of_each_release, 0, releases);
+    tcase_add_loop_test(tc, refuses_methods_of_classes_that_are_gone, 0, releases);
     tcase_add_loop_test(tc, names_the_threads_of_an_image, 0, releases);
     tcase_add_loop_test(tc, refuses_an_unknown_release, 0, releases);
     tcase_add_loop_test(tc, survives_changed_tables, 0, releases);

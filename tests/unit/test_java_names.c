@@ -131,6 +131,11 @@ static void teardown(void)
     frames = frame_table_free(frames);
 }
 
+static uint32_t interpreted(struct hotspot_vm *vm, uint64_t method, uint64_t bcp, uint64_t now_ns)
+{
+    return java_names_interpreted(names, vm, method, bcp, now_ns, now_ns);
+}
+
 static uint64_t compiled(uint64_t pc, unsigned id)
 {
     return pc | (uint64_t)(id & UNWIND_ID_MASK) << UNWIND_PC_BITS |
@@ -335,14 +340,40 @@ START_TEST(a_class_in_the_place_of_another_has_its_own_name)
 
     jvm.class_name = "app/Body000041";
     java_names_code(names, VM, compiled(0x10010, 7), true, 1, first, 64);
-    a = java_names_interpreted(names, VM, 0x200, 0x9003, 1);
+    a = interpreted(VM, 0x200, 0x9003, 1);
     jvm.class_name = "app/Body000042";
     jvm.code.compile_id = 8;
     java_names_code(names, VM, compiled(0x10010, 8), true, 1 + JAVA_METHOD_TRUST_NS, second, 64);
-    b = java_names_interpreted(names, VM, 0x200, 0x9003, 1 + JAVA_METHOD_TRUST_NS);
+    b = interpreted(VM, 0x200, 0x9003, 1 + JAVA_METHOD_TRUST_NS);
     ck_assert_uint_ne(get(first[0])->function, get(second[0])->function);
     ck_assert_uint_ne(get(a)->function, get(b)->function);
     ck_assert_uint_eq(get(b)->function, get(second[0])->function);
+}
+END_TEST
+
+/* Samples that are named late have the name of what was there when they were taken: as the readings
+ * before and after them tell. */
+START_TEST(late_samples_have_the_name_of_their_time)
+{
+    const uint64_t ms = NSEC_PER_MSEC;
+    uint32_t old, new, gone;
+
+    jvm.class_name = "app/Body000041";
+    old = get(interpreted(VM, 0x200, 0x9003, 100 * ms))->function;
+    jvm.class_name = "app/Body000042";
+    new = get(java_names_interpreted(names, VM, 0x200, 0x9003, 190 * ms, 200 * ms))->function;
+    ck_assert_uint_ne(old, new);
+    for (uint64_t at = 50; at < 250; at += 10) {
+        uint32_t id = java_names_interpreted(names, VM, 0x200, 0x9003, at * ms, 250 * ms);
+
+        ck_assert_uint_eq(get(id)->function, at < 150 ? old : new);
+        ck_assert_uint_eq(get(id)->line, at < 150 ? 0 : 103); /* its bytecode cannot be asked */
+    }
+    /* What cannot be read any more was there a moment before. */
+    jvm.gone = true;
+    gone = java_names_interpreted(names, VM, 0x200, 0x9003, 260 * ms, 400 * ms);
+    ck_assert_uint_eq(get(gone)->function, new);
+    ck_assert_uint_eq(java_names_interpreted(names, VM, 0x200, 0x9003, 390 * ms, 400 * ms), 0);
 }
 END_TEST
 
@@ -353,27 +384,26 @@ START_TEST(a_method_that_cannot_be_read_is_unknown)
     jvm.at[0].method = 1;
     ck_assert_uint_eq(java_names_code(names, VM, 0x10010, true, 1, ret, 64), 1);
     ck_assert(get(ret[0])->unknown);
-    ck_assert_uint_eq(java_names_interpreted(names, VM, 1, 0x9000, 1), 0);
-    ck_assert_uint_eq(java_names_interpreted(names, VM, 0, 0, 1), 0);
+    ck_assert_uint_eq(interpreted(VM, 1, 0x9000, 1), 0);
+    ck_assert_uint_eq(interpreted(VM, 0, 0, 1), 0);
 }
 END_TEST
 
 START_TEST(interpreted_frames_have_lines)
 {
-    uint32_t a = java_names_interpreted(names, VM, 0x200, 0x9003, 1), b;
+    uint32_t a = interpreted(VM, 0x200, 0x9003, 1), b;
 
     ck_assert_int_eq(get(a)->kind, FRAME_INTERPRETED);
     ck_assert_uint_eq(get(a)->line, 103);
-    ck_assert_uint_eq(java_names_interpreted(names, VM, 0x200, 0x9003, 2), a);
+    ck_assert_uint_eq(interpreted(VM, 0x200, 0x9003, 2), a);
     ck_assert_uint_eq(jvm.reads, 1);
-    ck_assert_uint_eq(get(java_names_interpreted(names, VM, 0x200, 0, 2))->line,
-                      100); /* at its entry */
-    ck_assert_uint_eq(get(java_names_interpreted(names, VM, 0x200, 0x7777, 2))->line, 0);
+    ck_assert_uint_eq(get(interpreted(VM, 0x200, 0, 2))->line, 100); /* at its entry */
+    ck_assert_uint_eq(get(interpreted(VM, 0x200, 0x7777, 2))->line, 0);
     jvm.const_method = 0x6000;
     jvm.class_name = "app/Other";
-    b = java_names_interpreted(names, VM, 0x200, 0x9003, 2 + JAVA_METHOD_TRUST_NS);
+    b = interpreted(VM, 0x200, 0x9003, 2 + JAVA_METHOD_TRUST_NS);
     ck_assert_uint_ne(get(a)->function, get(b)->function);
-    ck_assert_uint_eq(java_names_interpreted(names, NULL, 0x200, 0x9003, NSEC_PER_SEC), b);
+    ck_assert_uint_eq(interpreted(NULL, 0x200, 0x9003, NSEC_PER_SEC), b);
 }
 END_TEST
 
@@ -443,6 +473,7 @@ int main(void)
     tcase_add_test(tc, names_outlive_the_jvm);
     tcase_add_test(tc, memory_of_a_method_that_became_another_is_noticed);
     tcase_add_test(tc, a_class_in_the_place_of_another_has_its_own_name);
+    tcase_add_test(tc, late_samples_have_the_name_of_their_time);
     tcase_add_test(tc, a_method_that_cannot_be_read_is_unknown);
     tcase_add_test(tc, interpreted_frames_have_lines);
     tcase_add_test(tc, many_addresses_keep_memory_bounded);
