@@ -21,6 +21,7 @@
 #include <malloc.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
@@ -231,6 +232,7 @@ static int start_engine(const struct engine_opts *o, struct config *c, struct en
 {
     int r = engine_start(o, ret, err);
 
+    setpriority(PRIO_PROCESS, 0, 0); /* the engine's thread keeps what we were started with */
     if (r == 0 && c->rules)
         r = engine_set_rules(*ret, c->rules, err);
     if (r == 0)

@@ -259,6 +259,7 @@ static const struct {
     { SCMP_SYS(ioctl), 1, EXACT, FIONBIO },
     { SCMP_SYS(prctl), 0, EXACT, PR_SET_NAME },
     { SCMP_SYS(prctl), 0, EXACT, PR_GET_NAME },
+    { SCMP_SYS(setpriority), 2, EXACT, 0 }, /* no more than others have */
     { SCMP_SYS(fcntl), 1, EXACT, F_GETFD },
     { SCMP_SYS(fcntl), 1, EXACT, F_SETFD },
     { SCMP_SYS(fcntl), 1, EXACT, F_GETFL },

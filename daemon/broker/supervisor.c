@@ -9,12 +9,16 @@
 #include <grp.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+/* A thread that waits for the target's to name what they ran names it too late. Only the worker's
+ * thread that does so keeps this; the others go back to 0. */
+#define WORKER_NICE (-10)
 #define DELAY_MIN_NS (100 * NSEC_PER_MSEC)
 #define DELAY_MAX_NS (5 * NSEC_PER_SEC)
 #define STEADY_NS                                                                                  \
@@ -168,6 +172,7 @@ static int exec_worker(const struct supervisor *s, int broker_fd)
         a.argv[a.count++] = s->extra[i];
     fds[n++] = s->flamed_fd; /* last: only for the exec */
     r = arrange_fds(fds, n);
+    setpriority(PRIO_PROCESS, 0, WORKER_NICE); /* where it may not, names come later */
     if (r == 0)
         r = become_user((uid_t)s->uid, (gid_t)s->gid);
     if (r == 0) /* after the change of user, which would clear the death signal */

@@ -5,6 +5,7 @@
 
 #include <malloc.h>
 #include <pthread.h>
+#include <sys/resource.h>
 
 #define KEEPER_RETAIN_NS (60 * NSEC_PER_SEC)
 /* So often, at most, what the process has freed goes back to the system: long-lived names among
@@ -73,6 +74,7 @@ static void *keeper_main(void *arg)
     uint64_t retained_ns = 0, trimmed_ns = 0;
 
     pthread_setname_np(pthread_self(), "flamed-keeper");
+    setpriority(PRIO_PROCESS, 0, 0); /* not in the way of the engine, which started it */
     pthread_mutex_lock(&k->lock);
     for (;;) {
         struct kept *item = keeper_next(k);

@@ -199,6 +199,10 @@ static int do_prlimit_other(void)
 
     return result(syscall(SYS_prlimit64, jail.victim, RLIMIT_NOFILE, &limit, NULL));
 }
+static int do_priority(void)
+{
+    return result(setpriority(PRIO_PROCESS, 0, -1));
+}
 static int do_undumpable(void)
 {
     return result(prctl(PR_SET_DUMPABLE, 1, 0, 0, 0));
@@ -292,6 +296,7 @@ static const struct {
     { "io_uring_setup", do_io_uring, KILLED, false },
     { "keyctl", do_keyctl, KILLED, false },
     { "prlimit of another", do_prlimit_other, KILLED, false },
+    { "priority over others", do_priority, KILLED, false },
     { "PR_SET_DUMPABLE", do_undumpable, KILLED, false },
     { "x32 system call", do_x32, KILLED, false },
     { "open /etc/shadow", do_open_shadow, -EACCES, true },
@@ -509,6 +514,11 @@ static int allows_http_bytes(const char *path)
     return total;
 }
 
+static int allows_giving_way(void)
+{
+    return setpriority(PRIO_PROCESS, 0, 0);
+}
+
 static const struct {
     const char *name;
     int (*fn)(void);
@@ -520,6 +530,7 @@ static const struct {
     { "passed fds", allows_passed_fds },
     { "waiting", allows_waiting },
     { "stdio", allows_stdio },
+    { "giving way", allows_giving_way },
 };
 
 /* ---- the frame ---- */
