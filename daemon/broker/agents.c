@@ -2,6 +2,7 @@
 #include "broker/agents.h"
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "broker/blobs.h"
 #include "broker/memory.h"
 
@@ -26,14 +27,53 @@ _Static_assert(sizeof(struct pidfd_exit_info) == 64, "as the kernel has it");
 #define PIDFD_EXIT UINT64_C(8)
 #define PIDFD_GET_EXIT_INFO _IOWR(0xff, 11, struct pidfd_exit_info)
 
+/* So long after its JVM was seen to have ended goes what nobody asked about. */
+#define AGENTS_ENDED_NS (60 * NSEC_PER_SEC)
+
 struct agents {
-    struct {
+    struct agent {
         int32_t host_pid;
         uint64_t start_ticks;
         int fd, pidfd;
-    } entry[AGENTS_MAX];
-    size_t count, next;
+        uint64_t ended_ns; /* CLOCK_MONOTONIC: when it was seen; 0: it was not */
+    } entry[AGENTS_MAX];   /* the oldest first */
+    size_t count;
 };
+
+static void agents_drop(struct agents *a, size_t i)
+{
+    close_fd(a->entry[i].fd);
+    close_fd(a->entry[i].pidfd);
+    a->count--;
+    memmove(&a->entry[i], &a->entry[i + 1], (a->count - i) * sizeof(a->entry[0]));
+}
+
+static bool has_ended(int pidfd)
+{
+    struct pollfd p = { .fd = pidfd, .events = POLLIN };
+
+    return pidfd >= 0 && poll(&p, 1, 0) != 0;
+}
+
+/* What ended and was not asked about; and the oldest, where there is no room: a JVM that lives
+ * keeps its agent mapped, where it is found again. */
+static void agents_make_room(struct agents *a)
+{
+    uint64_t now_ns = clock_monotonic_ns();
+
+    for (size_t i = a->count; i > 0; i--) {
+        struct agent *one = &a->entry[i - 1];
+
+        if (!has_ended(one->pidfd))
+            continue;
+        if (!one->ended_ns)
+            one->ended_ns = now_ns;
+        else if (now_ns - one->ended_ns >= AGENTS_ENDED_NS)
+            agents_drop(a, i - 1);
+    }
+    if (a->count == AGENTS_MAX)
+        agents_drop(a, 0);
+}
 
 /* Whether @fd is our agent, byte for byte, and nobody can change it. */
 static bool is_agent(int fd)
@@ -115,18 +155,11 @@ int agents_get(struct agents **agents, const struct target *t, uint64_t start_ti
     s.device = st.st_dev;
     if (!maps_walk(maps, is_mapped_agent, &s))
         s.fd = take_fd(&fresh);
-    if (a->count < AGENTS_MAX)
-        a->next = a->count++;
-    else /* the oldest goes; the JVM keeps it mapped, where it is found again */
-        a->next = (a->next + 1) % AGENTS_MAX;
-    if (a->entry[a->next].fd > 0) {
-        close_fd(a->entry[a->next].fd);
-        close_fd(a->entry[a->next].pidfd);
-    }
-    a->entry[a->next].host_pid = t->host_pid;
-    a->entry[a->next].start_ticks = start_ticks;
-    a->entry[a->next].fd = s.fd;
-    a->entry[a->next].pidfd = fcntl(t->pidfd, F_DUPFD_CLOEXEC, 0);
+    agents_make_room(a);
+    a->entry[a->count++] = (struct agent){ .host_pid = t->host_pid,
+                                           .start_ticks = start_ticks,
+                                           .fd = s.fd,
+                                           .pidfd = fcntl(t->pidfd, F_DUPFD_CLOEXEC, 0) };
     *ret_fd = s.fd;
     return 0;
 }
@@ -134,13 +167,12 @@ int agents_get(struct agents **agents, const struct target *t, uint64_t start_ti
 /* Asks the kernel, which keeps it as long as somebody holds the pidfd. */
 static int exit_signal(int pidfd, int *ret_status)
 {
-    struct pollfd p = { .fd = pidfd, .events = POLLIN };
     struct pidfd_exit_info info = { .mask = PIDFD_EXIT };
 
     *ret_status = 0;
     if (pidfd < 0)
         return BROKER_ABSENT;
-    if (poll(&p, 1, 0) == 0)
+    if (!has_ended(pidfd))
         return 0; /* it lives */
     if (ioctl(pidfd, PIDFD_GET_EXIT_INFO, &info) < 0 || !(info.mask & PIDFD_EXIT))
         return BROKER_ABSENT;
@@ -148,12 +180,17 @@ static int exit_signal(int pidfd, int *ret_status)
     return 0;
 }
 
-int agents_ended(const struct agents *agents, int32_t host_pid, uint64_t start_ticks,
-                 int *ret_status)
+int agents_ended(struct agents *agents, int32_t host_pid, uint64_t start_ticks, int *ret_status)
 {
     for (size_t i = 0; agents && i < agents->count; i++) {
-        if (agents->entry[i].host_pid == host_pid && agents->entry[i].start_ticks == start_ticks)
-            return exit_signal(agents->entry[i].pidfd, ret_status);
+        int pidfd = agents->entry[i].pidfd, r;
+
+        if (agents->entry[i].host_pid != host_pid || agents->entry[i].start_ticks != start_ticks)
+            continue;
+        r = exit_signal(pidfd, ret_status);
+        if (has_ended(pidfd))
+            agents_drop(agents, i);
+        return r;
     }
     return BROKER_ABSENT;
 }

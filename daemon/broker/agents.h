@@ -18,7 +18,6 @@ int agents_get(struct agents **agents, const struct target *t, uint64_t start_ti
                struct error *err);
 /* How the JVM @host_pid that an agent was given to ended, as wait(2) says it. 0: *ret_status, also
  * 0 while it lives; BROKER_ABSENT: the kernel does not tell (before Linux 6.15), or it is none of
- * ours. */
-int agents_ended(const struct agents *agents, int32_t host_pid, uint64_t start_ticks,
-                 int *ret_status);
+ * ours. Of one that has ended this is the last time that it is known. */
+int agents_ended(struct agents *agents, int32_t host_pid, uint64_t start_ticks, int *ret_status);
 struct agents *agents_free(struct agents *agents);

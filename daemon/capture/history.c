@@ -21,6 +21,7 @@ struct history {
     uint64_t ended_ns; /* our agent was told to end; UINT64_MAX: not yet */
     uint64_t again_ns; /* no attach before */
     unsigned failures;
+    bool gone;      /* it has ended, and was judged: the broker tells how only once */
     char crash[96]; /* "": it did not */
 };
 
@@ -117,8 +118,9 @@ void history_gone(struct broker *b, const struct process *p)
     uint64_t gone_ns = p->exited_ns ? p->exited_ns : clock_monotonic_ns(), after_ns, left_ns;
     int status = 0, r;
 
-    if (!h)
+    if (!h || h->gone)
         return;
+    h->gone = true;
     after_ns = gone_ns - MIN(gone_ns, h->begun_ns);
     left_ns = gone_ns - MIN(gone_ns, h->ended_ns);
     r = broker_attach_ended(b, &p->id, &status);
