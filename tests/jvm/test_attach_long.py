@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """More of test_attach.py: JDKs in root file systems of their own with a newer C library, a thousand attaches, restarts of
 flamed while it is attached, a helper that is stopped or never answered."""
+import dataclasses
 import os
 import subprocess
 import time
 import unittest
+from concurrent.futures import ThreadPoolExecutor
 
 import test_attach
 import test_attacks
@@ -52,6 +54,51 @@ class Jdks(jdkroot.EachJdk, unittest.TestCase):
         with bundle.Container("", classes.folder, "-Xmx128m", "-XX:ReservedCodeCacheSize=16m", "-cp", "/classes", "Churn", "20", "10",
                               root=jdkroot.root(8), executable=jdkroot.java(8)) as c:
             test_attach.attach_often(self, c.pid, int(os.environ.get("FLAMED_ATTACHES", "999")) // 3)
+
+
+class Throughput(test_attach.Matrix):
+    """The same containers: what a busy thread gets done in the ten seconds after an attach, the attach in them, is what it
+    did in ten seconds before. By the time that it ran or was kept from it by the JVM: others use these processors too."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.classes = jvm.Classes()
+        cls.classes.compile("Rounds.java")
+        cls.spin = dataclasses.replace(cls.spin, folder=cls.classes.folder, main="Rounds")
+
+    def arguments(self, classpath: str = "/classes") -> list[str]:
+        return ["-Xmx64m", "-cp", classpath, "Rounds"]
+
+    def rate(self, container, tid: int, seconds: float) -> float:
+        """Rounds per second of the spinner, without the time in which it waited for a processor."""
+        def now() -> tuple[int, float]:
+            before = container.output().count("rounds ")
+            proc.wait_until(lambda: container.output().count("rounds ") > before, 5, "it tells", interval=0.001)
+            waited = int(proc.read(f"/proc/{container.pid}/task/{tid}/schedstat").split()[1]) / 1e9
+            return int(container.output().split()[-1]), time.monotonic() - waited
+        first, began = now()
+        time.sleep(seconds)
+        last, ended = now()
+        return (last - first) / (ended - began)
+
+    def check(self, container) -> None:
+        tid = proc.wait_until(lambda: proc.thread_of(container.pid, "spinner"), 5, "it spins")
+        before = self.rate(container, tid, 10)
+        with ThreadPoolExecutor(1) as pool:
+            attached = pool.submit(attach.attach, container.pid)
+            after = self.rate(container, tid, 10)
+        self.assertTrue(attached.result().done, attached.result().text[:1000])
+        print(f"{self.id().rpartition('.')[2]}: {after / before:.3f} of {before:.0f} rounds a second")
+        self.assertGreater(after / before, 0.95)
+
+    def test_two_pid_namespaces(self):
+        def one(version: int) -> None:
+            with bundle.NestedPids(paths.jdk(version), self.spin.folder, *self.arguments(".")) as c:
+                self.check(c)
+        jvm.side_by_side(self, one)
+
+    test_what_another_pid_1_left_in_the_same_tmp = None
 
 
 class Restarts(unittest.TestCase):

@@ -71,12 +71,15 @@ def mappings(pid: int, name: str) -> int:
     return sum(name in line for line in proc.read(f"/proc/{pid}/maps").splitlines())
 
 
-def helpers() -> list[int]:
-    """Pids of flamed-attach that are alive."""
+def helpers(pid: int | None = None) -> list[int]:
+    """Pids of flamed-attach that are alive; in the pid namespace of process PID alone."""
     found = []
+    namespace = os.stat(f"/proc/{pid}/ns/pid").st_ino if pid else 0
     for entry in os.listdir("/proc"):
         if entry.isdigit():
             try:
+                if pid and os.stat(f"/proc/{entry}/ns/pid").st_ino != namespace:
+                    continue
                 if proc.read(f"/proc/{entry}/comm").strip() in ("flamed-attach", "memfd:flamed-at") or \
                         "flamed-attach" in os.readlink(f"/proc/{entry}/exe"):
                     if proc.alive(int(entry)): # what has ended and waits for its parent does nothing

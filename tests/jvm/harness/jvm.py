@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import tempfile
 import unittest
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from . import paths, proc
@@ -30,6 +31,15 @@ class Classes:
                                  "-cp", self.folder, "-d", self.folder, *files], capture_output=True, text=True)
         if result.returncode != 0:
             raise RuntimeError(result.stderr)
+
+
+def side_by_side(test: unittest.TestCase, check, versions: tuple[int, ...] = (17, 25)) -> None:
+    """check(version) for each JDK, at the same time; each that fails is told by itself."""
+    with ThreadPoolExecutor(len(versions)) as pool:
+        running = {version: pool.submit(check, version) for version in versions}
+    for version, result in running.items():
+        with test.subTest(jdk=version):
+            result.result()
 
 
 class WithClasses(unittest.TestCase):
