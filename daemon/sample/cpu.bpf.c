@@ -209,8 +209,7 @@ static long walk_some(__u32 i, void *data)
     struct walk_context *c = data;
 
     /* Four frames in one call back at best: the call itself costs as much as a frame. */
-    if (unwind_fast_step(&c->s->walk, c->p, c->s) && unwind_fast_step(&c->s->walk, c->p, c->s) &&
-        unwind_fast_step(&c->s->walk, c->p, c->s) && unwind_fast_step(&c->s->walk, c->p, c->s))
+    if (unwind_fast_steps(&c->s->walk, c->p, c->s))
         return 0;
     return unwind_step(&c->s->walk, c->p, c->s) ? 1 : 0;
 }

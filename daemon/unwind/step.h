@@ -230,29 +230,44 @@ found:
     return 0;
 }
 
+/* Has the window begin at the stack pointer when it ends within two ordinary frames. */
+UNWIND_INLINE void unwind_follow(struct unwind_walk *w)
+{
+    if (w->at.sp - w->window_low + UNWIND_AHEAD_BYTES > w->window_bytes)
+        unwind_move_window(w, w->at.sp);
+}
+
 /*
- * The hot path: a remembered frame on the stack pointer whose words lie in the window. True if it
- * made the step; false: nothing was changed, and unwind_step() is to do it. Keeps to what it must
- * load and store.
+ * The hot path: a remembered frame on the stack or frame pointer whose words lie in the window.
+ * True if it made the step; false: nothing was changed, and unwind_step() is to do it. Keeps to
+ * what it must load and store.
  */
-UNWIND_INLINE bool unwind_fast_step(struct unwind_walk *w, const struct unwind_process *p,
+UNWIND_INLINE bool unwind_fast_step(struct unwind_walk *w, struct unwind_process *p,
                                     UNWIND_OUT_TYPE out)
 {
     uint64_t pc = w->at.pc, sp = w->at.sp, fp = w->at.fp, slot = w->slot & (UNWIND_SLOTS_MAX - 1);
-    uint64_t key = pc | slot << 48, cfa, i, word;
+    uint64_t key = pc | slot << 48 | (w->exact ? UNWIND_KEY_EXACT : 0), cfa, i, word;
     uint32_t words = w->words;
     struct unwind_known *k;
 
-    if (w->exact | w->distrust || pc & ~UNWIND_PC_MASK || words >= w->max_words)
+    if (w->distrust || pc & ~UNWIND_PC_MASK || words >= w->max_words)
         return false;
     k = unwind_known_at(w, unwind_key_index(key));
-    if (!k || *(volatile uint64_t *)&k->key != key || k->base != UNWIND_BASE_SP)
+    if (!k || *(volatile uint64_t *)&k->key != key)
         return false;
-    if (k->blob && k->tick != w->tick)
+    if (k->base == UNWIND_BASE_SP)
+        cfa = sp + (uint64_t)(int64_t)k->cfa;
+    else if (k->base == UNWIND_BASE_FP)
+        cfa = fp + (uint64_t)(int64_t)k->cfa;
+    else
         return false;
+    if (k->blob && k->tick != w->tick) {
+        if (unwind_alive(w, p, k->blob, k->compile_id) <= 0)
+            return false;
+        k->tick = w->tick;
+    }
     if (w->guessed == 2 && !unwind_in_code_cache(p, pc))
         return false;
-    cfa = sp + (uint64_t)(int64_t)k->cfa;
     i = cfa - 8 - w->window_low;
     if (i & 7 || i + 8 > w->window_bytes || cfa <= sp)
         return false;
@@ -272,13 +287,23 @@ UNWIND_INLINE bool unwind_fast_step(struct unwind_walk *w, const struct unwind_p
     UNWIND_OUT(out, words, word);
     w->back = w->at;
     w->back_words = words;
-    w->back_exact = 0;
+    w->back_exact = w->exact;
+    w->exact = 0;
     w->words = words + 1;
     w->at.pc = pc;
     w->at.sp = cfa;
     w->at.fp = fp;
     w->guessed = k->kind == UNWIND_COMPILED ? 2 : 1;
     return true;
+}
+
+/* Up to four frames of the hot path. False: the next one is for unwind_step(). */
+UNWIND_INLINE bool unwind_fast_steps(struct unwind_walk *w, struct unwind_process *p,
+                                     UNWIND_OUT_TYPE out)
+{
+    unwind_follow(w);
+    return unwind_fast_step(w, p, out) && unwind_fast_step(w, p, out) &&
+           unwind_fast_step(w, p, out) && unwind_fast_step(w, p, out);
 }
 
 /* One frame: its words into @out (room for w->max_words), and on to its caller. enum

@@ -102,8 +102,7 @@ static uint32_t host_walk(struct unwind_walk *w, struct unwind_process *p,
     w->r13 = r->r13;
     w->thread = r->r15;
     for (uint32_t i = 0; i < HOST_WORDS_MAX / 2 + 64; i++) {
-        if (unwind_fast_step(w, p, host.out) && unwind_fast_step(w, p, host.out) &&
-            unwind_fast_step(w, p, host.out) && unwind_fast_step(w, p, host.out))
+        if (unwind_fast_steps(w, p, host.out))
             continue;
         if (unwind_step(w, p, host.out))
             break;
