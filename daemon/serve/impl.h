@@ -32,6 +32,7 @@
 #define SERVE_CONNECTION_BYTES (128 * 1024)     /* the HTTP library's memory for one: both heads */
 #define SERVE_END_GRACE_NS (3 * NSEC_PER_SEC)   /* past its duration a capture is told to end */
 #define SERVE_GIVE_UP_NS (9 * NSEC_PER_SEC / 2) /* past it, the answer leaves without it */
+#define SERVE_STALL_NS (2 * NSEC_PER_SEC)       /* reading nothing for so long may cost its place */
 #define SERVE_SEND_MAX_NS (600 * NSEC_PER_SEC)  /* for a client to read its answer */
 #define SERVE_STOP_MAX_NS (4 * NSEC_PER_SEC)    /* for captures to end when stopping */
 #define SERVE_STOP_SEND_NS (NSEC_PER_SEC / 2)   /* and for the last answers to be sent */
@@ -46,6 +47,7 @@ struct client {
     bool probed;             /* half-closed: was asked whether it is still there */
     uint32_t generation;     /* of this slot, so that a late event cannot hit the next owner */
     uint64_t since_ns;       /* when it last became busy or idle, or began to be answered */
+    uint64_t stalled_ns;     /* since when it has read nothing of its answer; 0: it reads */
     struct request *request; /* that is suspended, or NULL */
     bool watching;           /* in the epoll set, for its leaving */
     char local_address[INET6_ADDRSTRLEN];

@@ -12,6 +12,7 @@
 
 #include <arpa/inet.h>
 #include <microhttpd.h>
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -43,16 +44,27 @@ static void client_cut(struct client *c)
     shutdown(c->fd, SHUT_RDWR); /* the HTTP library sees the end and closes it */
 }
 
-/* Cuts off the connection that has been without a complete request for the longest time. */
+/* Whose place a newer connection may have, and since when: that of one without a complete request,
+ * or of one that does not read its answer. */
+static bool client_evictable(const struct client *c, uint64_t now, uint64_t *ret_since_ns)
+{
+    if (!c->used || c->closing)
+        return false;
+    *ret_since_ns = c->busy ? c->stalled_ns : c->since_ns;
+    return !c->busy || (c->stalled_ns && now - c->stalled_ns > SERVE_STALL_NS);
+}
+
+/* Cuts off the connection that has done nothing for the longest time. */
 static bool client_evict(struct serve *s)
 {
+    uint64_t now = clock_monotonic_ns(), since_ns, oldest_ns = UINT64_MAX;
     struct client *oldest = NULL;
 
     for (size_t i = 0; i < s->client_max; i++) {
-        struct client *c = &s->clients[i];
-
-        if (c->used && !c->busy && !c->closing && (!oldest || c->since_ns < oldest->since_ns))
-            oldest = c;
+        if (client_evictable(&s->clients[i], now, &since_ns) && since_ns < oldest_ns) {
+            oldest = &s->clients[i];
+            oldest_ns = since_ns;
+        }
     }
     if (!oldest)
         return false;
@@ -228,6 +240,17 @@ static void net_client_event(struct serve *s, uint64_t token, uint32_t events)
 
 /* ---- deadlines ---- */
 
+/* A socket with room for more of the answer has a client that reads. */
+static void client_watch_reading(struct client *c, uint64_t now)
+{
+    struct pollfd p = { .fd = c->fd, .events = POLLOUT };
+
+    if (!c->busy || poll(&p, 1, 0) != 0)
+        c->stalled_ns = 0;
+    else if (!c->stalled_ns)
+        c->stalled_ns = now;
+}
+
 static void net_tick(struct serve *s)
 {
     uint64_t now = clock_monotonic_ns(), idle_ns = s->opts.idle_timeout_s * NSEC_PER_SEC;
@@ -239,6 +262,7 @@ static void net_tick(struct serve *s)
 
         if (!c->used)
             continue;
+        client_watch_reading(c, now);
         if (!req && !c->closing &&
             now - c->since_ns > (c->busy ? MAX(idle_ns, SERVE_SEND_MAX_NS) : idle_ns)) {
             s->stats.timed_out++;

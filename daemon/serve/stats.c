@@ -62,7 +62,9 @@ void stats_write(const struct answer_counts *c, const struct serve_stats *s, str
               s->connections);
     write_one(out, "flamed_http_connections", "gauge", "Connections open.", s->connections_now);
     write_one(out, "flamed_http_connections_evicted_total", "counter",
-              "Idle connections cut off to make room for newer ones.", s->evicted);
+              "Connections that were idle, or did not read their answer, cut off to make room for "
+              "newer ones.",
+              s->evicted);
     write_one(out, "flamed_http_connections_timed_out_total", "counter",
               "Connections that took too long to send a request or to read its answer.",
               s->timed_out);

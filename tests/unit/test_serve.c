@@ -611,6 +611,36 @@ START_TEST(slow_clients_hold_up_nobody)
 }
 END_TEST
 
+/* Every place is taken by clients that ask for more than their sockets hold, and read none of it.
+ */
+START_TEST(clients_that_read_nothing_hold_up_nobody)
+{
+    static const char DOCUMENT[] = "GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    unsigned status = 0, few_bytes = 4096;
+    int fds[150];
+    uint64_t end_ns;
+
+    for (size_t i = 0; i < ARRAY_SIZE(fds); i++) { /* so many that none of 32 places is idle */
+        fds[i] = i % 2 ? client_connect_tcp(port) : client_connect_unix(socket_path);
+        setsockopt(fds[i], SOL_SOCKET, SO_RCVBUF, &few_bytes, sizeof(few_bytes));
+        for (size_t k = 0; k < 200; k++)
+            client_send(fds[i], DOCUMENT, sizeof(DOCUMENT) - 1);
+        usleep(10000);
+    }
+    end_ns = clock_monotonic_ns() + 10 * NSEC_PER_SEC;
+    while (status != 200 && clock_monotonic_ns() < end_ns) {
+        _cleanup_reply_ struct reply r;
+
+        ask("GET", "/healthz", NULL, &r);
+        status = r.status;
+        usleep(100000);
+    }
+    ck_assert_uint_eq(status, 200);
+    for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+        close(fds[i]);
+}
+END_TEST
+
 START_TEST(captures_are_not_evicted)
 {
     _cleanup_close_ int fd = client_connect_tcp(port);
@@ -897,6 +927,7 @@ static Suite *suite(void)
     tcase_add_loop_test(served, a_client_that_only_stops_sending_gets_its_answer, 0, 2);
     tcase_add_test(served, requests_in_a_row_on_one_connection);
     tcase_add_test(served, slow_clients_hold_up_nobody);
+    tcase_add_test(served, clients_that_read_nothing_hold_up_nobody);
     tcase_add_test(served, captures_are_not_evicted);
     tcase_add_test(own, a_request_has_to_be_whole_in_time);
     tcase_add_test(served, large_heads_are_refused);
