@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the callbacks of the HTTP library (http.c) do with a request: check it (request_check.c) and
+ * send its answer (request_send.c). Thread: the library's.
+ */
+#pragma once
+
+#include "serve/impl.h"
+
+#include <microhttpd.h>
+
+/* Checks everything that can be checked without waiting. True: it goes to the handler. False: the
+ * answer says why not. */
+bool request_check(struct request *req, const char *method);
+/* The body is there. False: the answer says what is wrong with it. */
+bool request_body(struct request *req);
+/* Gives the answer to the library. */
+enum MHD_Result request_send(struct request *req);

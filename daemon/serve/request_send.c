@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What goes: makes the HTTP library's answer out of ours, with the headers that every answer has.
+ * Nothing here blocks.
+ */
+#include "serve/http.h"
+
+#include "base/log.h"
+
+/* Pages of ours are self-contained: no request may leave them, and they get an origin of their own,
+ * which this service does not answer to, so that even a name that broke out of its quoting could
+ * ask for nothing. */
+#define CSP_PAGE                                                                                   \
+    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "                  \
+    "img-src data: blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "           \
+    "sandbox allow-scripts allow-downloads"
+/* A picture with a script: the same, and a box to ask what to search for. */
+#define CSP_PICTURE                                                                                \
+    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "                  \
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "                                \
+    "sandbox allow-scripts allow-modals"
+#define CSP_DATA "default-src 'none'; frame-ancestors 'none'; sandbox"
+
+#define STREAM_BLOCK_BYTES (32 * 1024)
+
+static ssize_t no_bytes(void *cookie, uint64_t at, char *buf, size_t max)
+{
+    (void)cookie;
+    (void)at;
+    (void)buf;
+    (void)max;
+    return MHD_CONTENT_READER_END_OF_STREAM;
+}
+
+static struct MHD_Response *response_new(struct request *req)
+{
+    struct answer *a = &req->answer;
+    struct MHD_Response *response;
+    size_t n = a->fixed.n;
+    char *p;
+
+    if (req->stream.active && !req->head)
+        return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK_BYTES, stream_read,
+                                                 req, NULL);
+    if (a->no_body || req->stream.active) {
+        response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 1024, no_bytes, NULL, NULL);
+        /* The library ends even the body that HEAD has not by an empty chunk, which a client takes
+         * for the next answer: no chunks, and the connection ends here. */
+        if (response)
+            MHD_set_response_options(response, MHD_RF_HTTP_1_0_COMPATIBLE_STRICT, MHD_RO_END);
+        return response;
+    }
+    if (a->fixed.p)
+        return MHD_create_response_from_buffer(n, (void *)(uintptr_t)a->fixed.p,
+                                               MHD_RESPMEM_PERSISTENT);
+    p = buf_take(&a->body, &n);
+    if (!p)
+        return NULL;
+    response = MHD_create_response_from_buffer(n, p, MHD_RESPMEM_MUST_FREE);
+    if (!response)
+        free(p);
+    return response;
+}
+
+static const char *policy_of(const char *content_type)
+{
+    if (content_type && strncmp(content_type, "text/html", 9) == 0)
+        return CSP_PAGE;
+    if (content_type && strcmp(content_type, "image/svg+xml") == 0)
+        return CSP_PICTURE;
+    return CSP_DATA;
+}
+
+enum MHD_Result request_send(struct request *req)
+{
+    struct answer *a = &req->answer;
+    struct MHD_Response *response = response_new(req);
+    enum MHD_Result r;
+
+    if (!response)
+        return MHD_NO;
+    if (a->status >= 500 && a->problem[0] && log_limit())
+        log_warn("a request failed: %s path=%s status=%u", a->problem, req->path ? req->path : "-",
+                 a->status);
+    if (a->content_type)
+        MHD_add_response_header(response, "Content-Type", a->content_type);
+    MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+    MHD_add_response_header(response, "Cache-Control", a->cache ? a->cache : "no-store");
+    MHD_add_response_header(response, "Referrer-Policy", "no-referrer");
+    MHD_add_response_header(response, "Cross-Origin-Resource-Policy", "same-origin");
+    MHD_add_response_header(response, "Content-Security-Policy",
+                            a->policy ? a->policy : policy_of(a->content_type));
+    MHD_add_response_header(response, "Vary",
+                            req->route && (req->route->negotiates || req->route->streams)
+                                ? "Accept, Accept-Encoding"
+                                : "Accept-Encoding");
+    if (a->coding)
+        MHD_add_response_header(response, "Content-Encoding", a->coding);
+    for (size_t i = 0; i < a->header_count; i++)
+        MHD_add_response_header(response, a->headers[i].name, a->headers[i].value);
+    pthread_mutex_lock(&req->serve->lock);
+    stats_count(&req->serve->counts, req->route, a->status);
+    pthread_mutex_unlock(&req->serve->lock);
+    r = MHD_queue_response(req->connection, a->status, response);
+    MHD_destroy_response(response);
+    return r;
+}
