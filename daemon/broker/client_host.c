@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is asked about the node: the broker's facts, the configuration, the kernel, containers. */
+#include "broker/client.h"
+
+int broker_facts(struct broker *b, struct broker_facts *ret, struct error *err)
+{
+    struct broker_request q = client_request(BROKER_FACTS);
+    struct broker_answer a;
+    int r = client_call_plain(b, &q, &a, err);
+
+    if (r == 0)
+        *ret = a.facts;
+    return r;
+}
+
+int broker_config(struct broker *b, int *ret_fd, struct error *err)
+{
+    struct broker_request q = client_request(BROKER_CONFIG);
+
+    return client_call_file(b, &q, ret_fd, err);
+}
+
+int broker_kallsyms(struct broker *b, int *ret_fd, struct error *err)
+{
+    struct broker_request q = client_request(BROKER_KALLSYMS);
+
+    return client_call_file(b, &q, ret_fd, err);
+}
+
+int broker_container_config(struct broker *b, const char *id, int *ret_fd, struct error *err)
+{
+    struct broker_request q = client_request(BROKER_CONTAINER_CONFIG);
+    int r = client_request_name(&q, id, strlen(id), err);
+
+    return r < 0 ? r : client_call_file(b, &q, ret_fd, err);
+}
+
+int broker_container_logs(struct broker *b, int *ret_fd, struct error *err)
+{
+    struct broker_request q = client_request(BROKER_CONTAINER_LOGS);
+
+    return client_call_file(b, &q, ret_fd, err);
+}
