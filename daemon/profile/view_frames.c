@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Spells the frames of the rows of a view. */
+#include "profile/spell.h"
+#include "profile/view_impl.h"
+
+static int view_intern(struct view_builder *b, struct span s, uint32_t *ret)
+{
+    int r = intern_add(b->v->strings, s, ret);
+
+    return r == -ENOSPC ? -EFBIG : r;
+}
+
+static int view_add_frame(struct view_builder *b, struct view_frame *f, struct span name,
+                          uint32_t *ret)
+{
+    int r = view_intern(b, name, &f->name);
+
+    return r < 0 ? r : MIN(id_table_add(&b->frames, f, ret), 0);
+}
+
+static int view_frame_id(struct view_builder *b, uint32_t frame, uint32_t *ret)
+{
+    const struct frame *f = &b->p->frames[frame];
+    const struct function *fn = &b->p->functions[f->function];
+    struct view_frame vf = { .kind = f->kind };
+    int r;
+
+    if (b->frame_ids[frame]) {
+        *ret = b->frame_ids[frame] - 1;
+        return 0;
+    }
+    if (b->v->opts.lines || b->v->opts.keep_lines || b->v->opts.exact)
+        vf.line = f->line;
+    if (b->v->opts.exact)
+        vf.frame = frame;
+    buf_clear(&b->text);
+    spell_frame(b->p, &b->v->opts, f, &b->text);
+    r = b->text.error;
+    if (r == 0)
+        r = view_intern(b, intern_get(b->p->strings, b->p->modules[fn->module].path), &vf.module);
+    if (r == 0)
+        r = view_intern(b, intern_get(b->p->strings, fn->file), &vf.file);
+    if (r == 0)
+        r = view_add_frame(b, &vf, buf_span(&b->text), ret);
+    if (r == 0)
+        b->frame_ids[frame] = *ret + 1;
+    return r;
+}
+
+static int view_mark(struct view_builder *b, enum frame_kind kind, struct span name, uint32_t *ret)
+{
+    struct view_frame vf = { .kind = (uint32_t)kind };
+
+    return view_add_frame(b, &vf, name, ret);
+}
+
+/* Makes room for @n more frames. */
+static int view_reserve(struct view_builder *b, size_t n)
+{
+    struct view *v = b->v;
+
+    if (v->stack_words + n > b->stack_cap) {
+        size_t cap = MAX(MAX(b->stack_cap + b->stack_cap / 2, (size_t)4096), v->stack_words + n);
+        uint32_t *stack = reallocarray(v->stack, cap, sizeof(*stack));
+
+        if (!stack)
+            return -ENOMEM;
+        v->stack = stack;
+        b->stack_cap = cap;
+    }
+    return 0;
+}
+
+static int view_push(struct view_builder *b, uint32_t frame)
+{
+    int r = view_reserve(b, 1);
+
+    if (r == 0)
+        b->v->stack[b->v->stack_words++] = frame;
+    return r;
+}
+
+int view_push_roots(struct view_builder *b, const struct view_key *k)
+{
+    const struct profile *p = b->p;
+    uint32_t id;
+    int r = 0;
+
+    if (k->process != UINT32_MAX) {
+        buf_clear(&b->text);
+        buf_add_char(&b->text, '[');
+        buf_add_span(&b->text, intern_get(p->strings, p->processes[k->process].name));
+        buf_printf(&b->text, " pid=%d]", p->processes[k->process].host_pid);
+        r = view_mark(b, FRAME_PROCESS, buf_span(&b->text), &id);
+        if (r == 0)
+            r = view_push(b, id);
+    }
+    if (r == 0 && k->thread != UINT32_MAX) {
+        buf_clear(&b->text);
+        buf_add_char(&b->text, '[');
+        buf_add_span(&b->text, intern_get(p->strings, p->threads[k->thread].name));
+        buf_printf(&b->text, " tid=%d]", p->threads[k->thread].host_tid);
+        r = view_mark(b, FRAME_THREAD, buf_span(&b->text), &id);
+        if (r == 0)
+            r = view_push(b, id);
+    }
+    if (r == 0 && k->truncated) {
+        r = view_mark(b, FRAME_TRUNCATED, SPAN("[truncated]"), &id);
+        if (r == 0)
+            r = view_push(b, id);
+    }
+    return r;
+}
+
+/* The frames of a stack, root first; with a depth limit the middle becomes one "[...]". */
+static int view_spell_stack(struct view_builder *b, uint32_t stack)
+{
+    const struct profile *p = b->p;
+    size_t n = p->stacks[stack].depth, depth = b->v->opts.depth, cut_from = n, cut_to = n, first;
+    uint32_t id;
+    int r = 0;
+
+    if (n == 0) {
+        r = view_mark(b, FRAME_UNKNOWN, SPAN("[unknown]"), &id);
+        return r == 0 ? view_push(b, id) : r;
+    }
+    if (depth && n > depth) {
+        cut_from = depth / 2;
+        cut_to = n - (depth - 1 - cut_from > 0 ? depth - 1 - cut_from : 0);
+        if (depth == 1)
+            cut_to = n;
+    }
+    first = b->v->stack_words;
+    r = view_reserve(b, n);
+    if (r == 0)
+        b->v->stack_words += n;
+    for (size_t i = n; i > 0 && r == 0; i--) {
+        r = view_frame_id(b, p->stacks[stack].frame, &id);
+        b->v->stack[first + i - 1] = id;
+        stack = p->stacks[stack].parent;
+    }
+    if (r == 0 && cut_from < cut_to) {
+        r = view_mark(b, FRAME_TRUNCATED, SPAN("[\xe2\x80\xa6]"), &id);
+        b->v->stack[first + cut_from] = id;
+        memmove(b->v->stack + first + cut_from + 1, b->v->stack + first + cut_to,
+                (n - cut_to) * sizeof(*b->v->stack));
+        b->v->stack_words = first + cut_from + 1 + (n - cut_to);
+    }
+    return r;
+}
+
+/* As view_spell_stack(), which is asked once for each stack: other threads have it too. */
+int view_push_stack(struct view_builder *b, uint32_t stack)
+{
+    struct view_spelled *at = &b->spelled[stack];
+    struct view *v = b->v;
+    size_t first = v->stack_words;
+    int r;
+
+    if (at->n) {
+        r = view_reserve(b, at->n);
+        if (r == 0) {
+            memcpy(v->stack + first, v->stack + at->first, at->n * sizeof(*v->stack));
+            v->stack_words += at->n;
+        }
+        return r;
+    }
+    r = view_spell_stack(b, stack);
+    if (r == 0)
+        *at = (struct view_spelled){ (uint32_t)first, (uint32_t)(v->stack_words - first) };
+    return r;
+}

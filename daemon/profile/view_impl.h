@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the files that build a view share: view.c picks and adds up, view_frames.c spells, and
+ * view_order.c sorts. Thread: the one that builds.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "base/id_table.h"
+#include "profile/view.h"
+
+/* What one row is made of before its frames are spelled. */
+struct view_key {
+    uint32_t stack;     /* index in the profile */
+    uint32_t thread;    /* UINT32_MAX: not split by thread */
+    uint32_t process;   /* UINT32_MAX: not split by process */
+    uint32_t truncated; /* 1: "[truncated]" at the root */
+};
+
+/* Where the frames of a stack of the profile are in view->stack; n 0: not yet. */
+struct view_spelled {
+    uint32_t first, n;
+};
+
+struct view_counts {
+    uint64_t samples, unknown, truncated;
+};
+
+struct view_builder {
+    struct view *v;
+    const struct profile *p;
+    struct id_table keys;       /* struct view_key */
+    struct view_counts *counts; /* [keys.cap], by key id */
+    size_t counts_cap;
+    struct id_table frames;       /* struct view_frame */
+    uint32_t *frame_ids;          /* [p->frame_count]: id in frames + 1 */
+    struct view_spelled *spelled; /* [p->stack_count] */
+    uint32_t *key_first; /* [keys.count]: row.first of the key's row, VIEW_NO_ROW: left out */
+    size_t stack_cap;
+    struct buf text;
+};
+
+/* ---- view_frames.c: each 0, -EFBIG or -ENOMEM ---- */
+
+/* Process, thread and "[truncated]" frames of a row. */
+int view_push_roots(struct view_builder *b, const struct view_key *k);
+/* The frames of a stack of the profile, root first; with a depth limit the middle becomes one
+ * "[...]". */
+int view_push_stack(struct view_builder *b, uint32_t stack);
+
+/* ---- view_order.c ---- */
+
+/* Sorts the rows and adds equal ones up. 0 or -ENOMEM. */
+int view_order_rows(struct view_builder *b);
