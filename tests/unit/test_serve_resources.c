@@ -1,121 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Captures as resources, the past, live views, diffs and scraping, over real sockets against a
- * backend without sampling. */
-#include "fake_backend.h"
-#include "http_client.h"
+/* Captures as resources, the past, diffs and scraping. */
+#include "serve_fixture.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/log.h"
-#include "serve/serve.h"
-#include "serve/time_text.h"
 
-#include <check.h>
-#include <netinet/in.h>
-#include <poll.h>
-#include <signal.h>
-#include <sys/socket.h>
-
-static struct fake fake;
-static struct serve *serve;
-static uint16_t port;
-
-static void start(void)
-{
-    struct serve_opts o = { .connections_max = 64,
-                            .captures_max = 4,
-                            .answer_max_bytes = (size_t)64 << 20,
-                            .idle_timeout_s = 20,
-                            .version = "1.2.3" };
-    struct error err = ERROR_NULL;
-    struct sockaddr_in sa;
-    socklen_t n = sizeof(sa);
-    int fd;
-
-    ck_assert_msg(listen_open("127.0.0.1:0", &fd, &err) == 0, "%s", err.msg);
-    ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&sa, &n), 0);
-    port = ntohs(sa.sin_port);
-    fake_init_full(&fake);
-    o.listen_fds = &fd;
-    o.listen_count = 1;
-    ck_assert_msg(serve_start(&o, &fake.backend, &serve, &err) == 0, "%s", err.msg);
-}
-
-static void stop(void)
-{
-    fake_release(&fake);
-    serve = serve_stop(serve);
-    fake_deinit(&fake);
-}
-
-/* ---- asking ---- */
-
-static int ask_on(int fd, const char *method, const char *target, const char *headers,
-                  const char *body)
-{
-    _cleanup_buf_ struct buf b = BUF_NULL;
-
-    buf_init(&b, (size_t)1 << 20);
-    buf_printf(&b, "%s %s HTTP/1.1\r\nHost: localhost:7979\r\n%s", method, target,
-               headers ? headers : "");
-    if (body)
-        buf_printf(&b, "Content-Length: %zu\r\n", strlen(body));
-    buf_add_str(&b, "\r\n");
-    if (body)
-        buf_add_str(&b, body);
-    client_send(fd, b.p, b.n);
-    return fd;
-}
-
-static void ask(const char *method, const char *target, const char *headers, const char *body,
-                struct reply *ret)
-{
-    _cleanup_close_ int fd = ask_on(client_connect_tcp(port), method, target, headers, body);
-
-    client_read(fd, strcmp(method, "HEAD") == 0, ret);
-}
-
-static const char *header(const struct reply *r, const char *name)
-{
-    static char value[2048];
-
-    return reply_header(r, name, 0, value, sizeof(value)) ? value : "";
-}
-
-/* Reads from a stream until @text has come. False: its end, or @ms, came first. */
-static bool read_until(int fd, struct buf *b, const char *text, unsigned ms)
-{
-    uint64_t until_ns = clock_monotonic_ns() + ms * NSEC_PER_MSEC;
-
-    while (clock_monotonic_ns() < until_ns) {
-        struct pollfd p = { .fd = fd, .events = POLLIN };
-        char piece[4096];
-        ssize_t n;
-
-        if (b->n && strstr(b->p, text))
-            return true;
-        if (poll(&p, 1, 100) <= 0)
-            continue;
-        n = recv(fd, piece, sizeof(piece), 0);
-        if (n <= 0)
-            return false;
-        buf_add(b, piece, (size_t)n);
-    }
-    return false;
-}
-
-static void wait_no_captures(void)
-{
-    struct serve_stats stats;
-
-    serve_stats(serve, &stats);
-    for (int i = 0; i < 300 && (stats.captures_now || stats.streams_now); i++) {
-        usleep(10000);
-        serve_stats(serve, &stats);
-    }
-    ck_assert_uint_eq(stats.captures_now, 0);
-    ck_assert_uint_eq(stats.streams_now, 0);
-}
+#include <unistd.h>
 
 #define JSON "Content-Type: application/json\r\n"
 
@@ -247,7 +137,7 @@ START_TEST(answers_as_the_contract_says)
 {
     _cleanup_reply_ struct reply r;
 
-    ask(CASES[_i].method, CASES[_i].target, CASES[_i].headers, CASES[_i].body, &r);
+    ask_body(CASES[_i].method, CASES[_i].target, CASES[_i].headers, CASES[_i].body, &r);
     ck_assert_msg(r.status == CASES[_i].status, "%s: %u %.900s", CASES[_i].target, r.status,
                   r.body.n ? r.body.p : "");
     ck_assert_str_eq(header(&r, "Content-Type"),
@@ -267,10 +157,10 @@ START_TEST(a_capture_runs_on_without_seconds)
 {
     _cleanup_reply_ struct reply without, with;
 
-    ask("POST", "/api/v1/captures", JSON, "{\"pid\":1000}", &without);
+    ask_body("POST", "/api/v1/captures", JSON, "{\"pid\":1000}", &without);
     ck_assert_uint_eq(fake.last.duration_ns, 0);
-    ask("POST", "/api/v1/captures", JSON, "{\"pid\":\"1000\",\"seconds\":\"2.5\",\"hz\":50}",
-        &with);
+    ask_body("POST", "/api/v1/captures", JSON, "{\"pid\":\"1000\",\"seconds\":\"2.5\",\"hz\":50}",
+             &with);
     ck_assert_uint_eq(fake.last.duration_ns, 2500 * NSEC_PER_MSEC);
     ck_assert_uint_eq(fake.last.period_ns, 20 * NSEC_PER_MSEC);
     ck_assert_int_eq(fake.last.target.pids[0], 1000);
@@ -286,14 +176,15 @@ START_TEST(a_body_has_a_limit)
     _cleanup_reply_ struct reply expected, announced, whole, streamed, pieces;
     char spaces[1000], large[70001];
 
-    ask("POST", "/api/v1/captures", JSON "Content-Length: 65537\r\nExpect: 100-continue\r\n", NULL,
+    ask("POST", "/api/v1/captures", JSON "Content-Length: 65537\r\nExpect: 100-continue\r\n",
         &expected);
     ck_assert_uint_eq(expected.status, 413);
-    ask("POST", "/api/v1/captures", JSON "Content-Length: 99999999\r\n", NULL, &announced);
+    ask("POST", "/api/v1/captures", JSON "Content-Length: 99999999\r\n", &announced);
     ck_assert_uint_eq(announced.status, 413);
     memset(large, ' ', sizeof(large) - 1);
     large[sizeof(large) - 1] = '\0';
-    ask("POST", "/api/v1/captures", JSON, large, &whole); /* read, so that the sender sees why */
+    ask_body("POST", "/api/v1/captures", JSON, large,
+             &whole); /* read, so that the sender sees why */
     ck_assert_uint_eq(whole.status, 413);
     memset(spaces, ' ', sizeof(spaces));
     client_send(fd, CHUNKS, sizeof(CHUNKS) - 1);
@@ -319,13 +210,13 @@ START_TEST(the_past_is_read_as_asked)
 {
     _cleanup_reply_ struct reply profile, query;
 
-    ask("GET", "/profile?from=2026-01-02T03:04:05Z&to=2026-01-02T03:05:05.25%2B00:00", NULL, NULL,
+    ask("GET", "/profile?from=2026-01-02T03:04:05Z&to=2026-01-02T03:05:05.25%2B00:00", NULL,
         &profile);
     ck_assert_uint_eq(profile.status, 200);
     ck_assert_uint_eq(fake.last_range.from_ns, UINT64_C(1767323045000000000));
     ck_assert_uint_eq(fake.last_range.to_ns, UINT64_C(1767323105250000000));
     ck_assert(!fake.last_stored);
-    ask("GET", "/api/v1/query", NULL, NULL, &query);
+    ask("GET", "/api/v1/query", NULL, &query);
     ck_assert_uint_eq(fake.last_range.from_ns, 0);
     ck_assert_uint_eq(fake.last_range.to_ns, UINT64_MAX);
     ck_assert(fake.last_stored);
@@ -333,244 +224,17 @@ START_TEST(the_past_is_read_as_asked)
 }
 END_TEST
 
-/* ---- live ---- */
-
-START_TEST(top_is_drawn_again_until_the_client_leaves)
-{
-    _cleanup_buf_ struct buf b = BUF_NULL;
-    int fd = client_connect_tcp(port);
-    uint64_t before_ns;
-
-    buf_init(&b, (size_t)1 << 20);
-    ask_on(fd, "GET", "/top?pid=1000&interval=500ms&width=40&top=2", NULL, NULL);
-    ck_assert(read_until(fd, &b, "sampling", 3000));
-    ck_assert(read_until(fd, &b, "leaf", 3000));
-    ck_assert_ptr_nonnull(strstr(b.p, "\x1b[H"));
-    ck_assert_ptr_nonnull(strstr(b.p, "\x1b[K\n"));
-    buf_clear(&b);
-    ck_assert(read_until(fd, &b, "\x1b[J", 3000));
-    ck_assert_ptr_null(strstr(b.p, "\x1b[2J")); /* no blank screen between two tables */
-    ck_assert_uint_ge(fake_get(&fake, &fake.snapshots), 2);
-    before_ns = clock_monotonic_ns();
-    close(fd);
-    ck_assert(fake_wait(&fake, &fake.ended_drop, 1, 2000));
-    ck_assert_uint_lt(clock_monotonic_ns() - before_ns, NSEC_PER_SEC);
-    wait_no_captures();
-}
-END_TEST
-
-START_TEST(events_tell_of_progress_and_give_the_link)
-{
-    _cleanup_close_ int fd = client_connect_tcp(port);
-    _cleanup_buf_ struct buf b = BUF_NULL;
-
-    buf_init(&b, (size_t)1 << 20);
-    ask_on(fd, "GET", "/profile?pid=1000&seconds=1.6&format=collapsed&threads=1",
-           "Accept: text/event-stream\r\n", NULL);
-    ck_assert(read_until(fd, &b, "event: progress\n", 3000));
-    ck_assert(read_until(fd, &b, "event: done\n", 5000));
-    ck_assert_ptr_nonnull(strstr(b.p, "Content-Type: text/event-stream"));
-    ck_assert(read_until(fd, &b, "\r\n0\r\n\r\n", 3000)); /* the end, cleanly */
-    wait_no_captures();
-}
-END_TEST
-
-START_TEST(events_tell_of_failure)
-{
-    _cleanup_reply_ struct reply none;
-    _cleanup_close_ int fd = client_connect_tcp(port);
-    _cleanup_buf_ struct buf b = BUF_NULL;
-
-    buf_init(&b, (size_t)1 << 20);
-    ask("GET", "/profile?pid=404", "Accept: text/event-stream\r\n", NULL, &none);
-    ck_assert_uint_eq(none.status, 404);
-    ask_on(fd, "GET", "/profile?pid=5&seconds=0.2", "Accept: text/event-stream\r\n", NULL);
-    ck_assert(read_until(fd, &b, "event: failed\n", 5000));
-    ck_assert(read_until(fd, &b, "broker was lost", 1000));
-    wait_no_captures();
-}
-END_TEST
-
-START_TEST(a_stream_follows_a_capture_to_its_end)
-{
-    _cleanup_close_ int fd = client_connect_tcp(port);
-    _cleanup_buf_ struct buf b = BUF_NULL;
-    _cleanup_reply_ struct reply r;
-
-    buf_init(&b, (size_t)1 << 20);
-    ask_on(fd, "GET", "/api/v1/captures/" FAKE_ID "/stream", NULL, NULL);
-    ck_assert(read_until(fd, &b, "event: progress\n", 3000));
-    ck_assert(read_until(fd, &b, "event: top\n", 3000));
-    ask("POST", "/api/v1/captures/" FAKE_ID "/stop", NULL, NULL, &r);
-    ck_assert(read_until(fd, &b, "event: done\n", 3000));
-    ck_assert(read_until(fd, &b, "\r\n0\r\n\r\n", 3000));
-    wait_no_captures();
-}
-END_TEST
-
-START_TEST(streams_hold_up_nobody)
-{
-    _cleanup_reply_ struct reply r;
-    uint64_t before_ns;
-    int fds[20];
-
-    /* None of them reads what it gets. */
-    for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
-        fds[i] = ask_on(client_connect_tcp(port), "GET",
-                        i < 3 ? "/top?interval=500ms" : "/api/v1/captures/" FAKE_ID "/stream", NULL,
-                        NULL);
-    ck_assert(fake_wait(&fake, &fake.snapshots, 6, 5000));
-    before_ns = clock_monotonic_ns();
-    ask("GET", "/profile?pid=1000&seconds=0.1", NULL, NULL, &r);
-    ck_assert_uint_eq(r.status, 200);
-    ck_assert_uint_lt(clock_monotonic_ns() - before_ns, 3 * NSEC_PER_SEC);
-    for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
-        close(fds[i]);
-    wait_no_captures();
-}
-END_TEST
-
-START_TEST(streams_end_when_the_service_stops)
-{
-    _cleanup_buf_ struct buf b = BUF_NULL;
-    uint64_t before_ns;
-    int fds[3];
-
-    start();
-    buf_init(&b, (size_t)1 << 20);
-    fds[0] = ask_on(client_connect_tcp(port), "GET", "/top?interval=30s", NULL, NULL);
-    fds[1] =
-        ask_on(client_connect_tcp(port), "GET", "/api/v1/captures/" FAKE_ID "/stream", NULL, NULL);
-    fds[2] = ask_on(client_connect_tcp(port), "GET", "/profile?pid=1000&seconds=600",
-                    "Accept: text/event-stream\r\n", NULL);
-    ck_assert(fake_wait(&fake, &fake.started, 2, 5000));
-    ck_assert(read_until(fds[0], &b, "sampling", 3000));
-    before_ns = clock_monotonic_ns();
-    stop();
-    ck_assert_uint_lt(clock_monotonic_ns() - before_ns, 4 * NSEC_PER_SEC);
-    buf_clear(&b);
-    ck_assert(read_until(fds[2], &b, "event: done\n", 1000));
-    for (size_t i = 0; i < ARRAY_SIZE(fds); i++) {
-        ck_assert(client_closed(fds[i], 1000));
-        close(fds[i]);
-    }
-}
-END_TEST
-
-/* Clients that come and leave in the middle of a stream, all at once. */
-START_TEST(streams_survive_a_crowd)
-{
-    for (int round = 0; round < 10; round++) {
-        int fds[16];
-
-        for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
-            fds[i] = ask_on(client_connect_tcp(port), "GET",
-                            i % 3 == 0   ? "/top?pid=1000&interval=500ms"
-                            : i % 3 == 1 ? "/api/v1/captures/" FAKE_ID "/stream"
-                                         : "/profile?pid=1000&seconds=0.2",
-                            i % 2 ? "Accept: text/event-stream, text/html\r\n" : NULL, NULL);
-        for (size_t i = 0; i < ARRAY_SIZE(fds); i++) {
-            if (i % 4 == 1)
-                usleep((useconds_t)round * 12000);
-            if (i % 5 == 1)
-                shutdown(fds[i], SHUT_WR);
-            close(fds[i]);
-        }
-    }
-    wait_no_captures();
-}
-END_TEST
-
-/* ---- what needs no service ---- */
-
-static const struct {
-    const char *text;
-    bool good;
-    uint64_t ns;
-} TIMES[] = {
-    { "now", true, UINT64_C(1767323045000000000) },
-    { "-60s", true, UINT64_C(1767322985000000000) },
-    { "-1.5m", true, UINT64_C(1767322955000000000) },
-    { "-2h", true, UINT64_C(1767315845000000000) },
-    { "-1d", true, UINT64_C(1767236645000000000) },
-    { "-106751d", true, 0 }, /* before 1970 */
-    { "-0s", true, UINT64_C(1767323045000000000) },
-    { "2026-01-02T03:04:05Z", true, UINT64_C(1767323045000000000) },
-    { "2026-01-02t03:04:05.5z", true, UINT64_C(1767323045500000000) },
-    { "2026-01-02 03:04:05Z", true, UINT64_C(1767323045000000000) },
-    { "2026-01-02T05:04:05+02:00", true, UINT64_C(1767323045000000000) },
-    { "2026-01-02T05:04:05 02:00", true, UINT64_C(1767323045000000000) }, /* '+' in a query */
-    { "2026-01-01T21:34:05-05:30", true, UINT64_C(1767323045000000000) },
-    { "1970-01-01T00:00:00Z", true, 0 },
-    { "2000-02-29T00:00:00Z", true, UINT64_C(951782400000000000) },
-    { "2024-02-29T12:00:00Z", true, UINT64_C(1709208000000000000) },
-    { "2261-12-31T23:59:60.999999999Z", true, UINT64_C(9214646400999999999) },
-    { "2023-02-29T00:00:00Z", false, 0 },
-    { "1900-02-29T00:00:00Z", false, 0 },
-    { "2262-01-01T00:00:00Z", false, 0 },
-    { "1970-01-01T00:00:00+00:01", false, 0 },
-    { "2026-13-01T00:00:00Z", false, 0 },
-    { "2026-01-02T24:00:00Z", false, 0 },
-    { "2026-01-02T03:04:05", false, 0 },
-    { "2026-01-02T03:04:05.Z", false, 0 },
-    { "2026-01-02", false, 0 },
-    { "2026-01-02T03:04:05Zx", false, 0 },
-    { "-60", false, 0 },
-    { "60s", false, 0 },
-    { "+60s", false, 0 },
-    { "--60s", false, 0 },
-    { "-s", false, 0 },
-    { "-1w", false, 0 },
-    { "-99999999999999d", false, 0 },
-    { "", false, 0 },
-    { "-", false, 0 },
-    { "Now", false, 0 },
-};
-
-START_TEST(reads_points_in_time)
-{
-    uint64_t t = 0, now = UINT64_C(1767323045000000000);
-
-    ck_assert_msg(time_parse(span_of(TIMES[_i].text), now, &t) == TIMES[_i].good, "%s",
-                  TIMES[_i].text);
-    ck_assert_msg(t == TIMES[_i].ns, "%s: %llu", TIMES[_i].text, (unsigned long long)t);
-}
-END_TEST
-
-static Suite *suite(void)
+int main(void)
 {
     Suite *s = suite_create("serve_resources");
-    TCase *served = tcase_create("served"), *own = tcase_create("own start");
+    TCase *served = tcase_create("served");
 
-    tcase_add_checked_fixture(served, start, stop);
+    tcase_add_checked_fixture(served, start_full, stop);
     tcase_set_timeout(served, 60);
-    tcase_set_timeout(own, 60);
     tcase_add_loop_test(served, answers_as_the_contract_says, 0, ARRAY_SIZE(CASES));
     tcase_add_test(served, a_capture_runs_on_without_seconds);
     tcase_add_test(served, a_body_has_a_limit);
     tcase_add_test(served, the_past_is_read_as_asked);
-    tcase_add_test(served, top_is_drawn_again_until_the_client_leaves);
-    tcase_add_test(served, events_tell_of_progress_and_give_the_link);
-    tcase_add_test(served, events_tell_of_failure);
-    tcase_add_test(served, a_stream_follows_a_capture_to_its_end);
-    tcase_add_test(served, streams_hold_up_nobody);
-    tcase_add_test(own, streams_end_when_the_service_stops);
-    tcase_add_test(served, streams_survive_a_crowd);
-    tcase_add_loop_test(own, reads_points_in_time, 0, ARRAY_SIZE(TIMES));
     suite_add_tcase(s, served);
-    suite_add_tcase(s, own);
-    return s;
-}
-
-int main(void)
-{
-    SRunner *runner = srunner_create(suite());
-    int failed;
-
-    signal(SIGPIPE, SIG_IGN);
-    log_init("test_serve_resources", getenv("TEST_LOG") ? LOG_LEVEL_DEBUG : LOG_LEVEL_ERROR);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_suite(s);
 }

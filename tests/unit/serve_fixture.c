@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "serve_fixture.h"
+
+#include "base/cleanup.h"
+#include "base/log.h"
+
+#include <netinet/in.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+struct fake fake;
+struct serve *serve;
+uint16_t port;
+char socket_path[96];
+static char folder[64];
+
+static const char *const ALLOWED_HOSTS[] = { "other.example.com", "flamed.example.com" };
+
+const struct serve_opts USUAL = { .allowed_hosts = ALLOWED_HOSTS,
+                                  .allowed_host_count = ARRAY_SIZE(ALLOWED_HOSTS),
+                                  .connections_max = 32,
+                                  .captures_max = 4,
+                                  .answer_max_bytes = (size_t)64 << 20,
+                                  .idle_timeout_s = 20 };
+
+static void start_backend(const struct serve_opts *o, void (*init)(struct fake *))
+{
+    struct sockaddr_in sa;
+    socklen_t n = sizeof(sa);
+    struct error err = ERROR_NULL;
+    struct serve_opts opts = *o;
+    char address[128];
+    int fds[2];
+
+    snprintf(folder, sizeof(folder), "/tmp/test_serve.XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(socket_path, sizeof(socket_path), "%s/s", folder);
+    snprintf(address, sizeof(address), "unix:%s", socket_path);
+    ck_assert_msg(listen_open("127.0.0.1:0", &fds[0], &err) == 0, "%s", err.msg);
+    ck_assert_msg(listen_open(address, &fds[1], &err) == 0, "%s", err.msg);
+    ck_assert_int_eq(getsockname(fds[0], (struct sockaddr *)&sa, &n), 0);
+    port = ntohs(sa.sin_port);
+    init(&fake);
+    opts.listen_fds = fds;
+    opts.listen_count = 2;
+    opts.version = "1.2.3";
+    ck_assert_msg(serve_start(&opts, &fake.backend, &serve, &err) == 0, "%s", err.msg);
+}
+
+void start_with(const struct serve_opts *o)
+{
+    start_backend(o, fake_init);
+}
+
+void start(void)
+{
+    start_with(&USUAL);
+}
+
+void start_full(void)
+{
+    struct serve_opts o = USUAL;
+
+    o.connections_max = 64;
+    start_backend(&o, fake_init_full);
+}
+
+void stop(void)
+{
+    fake_release(&fake);
+    serve = serve_stop(serve);
+    fake_deinit(&fake);
+    unlink(socket_path);
+    ck_assert_int_eq(rmdir(folder), 0);
+}
+
+/* ---- asking ---- */
+
+static void request_text(struct buf *b, const char *method, const char *target, const char *headers,
+                         const char *body)
+{
+    buf_init(b, (size_t)1 << 20);
+    buf_printf(b, "%s %s HTTP/1.1\r\n%s%s", method, target,
+               headers && strstr(headers, "Host:") ? "" : "Host: localhost:7979\r\n",
+               headers ? headers : "");
+    if (body)
+        buf_printf(b, "Content-Length: %zu\r\n", strlen(body));
+    buf_add_str(b, "\r\n");
+    if (body)
+        buf_add_str(b, body);
+}
+
+static int ask_body_on(int fd, const char *method, const char *target, const char *headers,
+                       const char *body)
+{
+    _cleanup_buf_ struct buf b = BUF_NULL;
+
+    request_text(&b, method, target, headers, body);
+    client_send(fd, b.p, b.n);
+    return fd;
+}
+
+int ask_on(int fd, const char *method, const char *target, const char *headers)
+{
+    return ask_body_on(fd, method, target, headers, /* body= */ NULL);
+}
+
+void ask_body(const char *method, const char *target, const char *headers, const char *body,
+              struct reply *ret)
+{
+    _cleanup_close_ int fd = ask_body_on(client_connect_tcp(port), method, target, headers, body);
+
+    client_read(fd, strcmp(method, "HEAD") == 0, ret);
+}
+
+void ask(const char *method, const char *target, const char *headers, struct reply *ret)
+{
+    ask_body(method, target, headers, /* body= */ NULL, ret);
+}
+
+const char *header(const struct reply *r, const char *name)
+{
+    static char value[2048];
+
+    return reply_header(r, name, 0, value, sizeof(value)) ? value : "";
+}
+
+void assert_problem(const struct reply *r, unsigned status, const char *parameter,
+                    const char *contains)
+{
+    json_error_t e;
+    json_t *j;
+
+    ck_assert_uint_eq(r->status, status);
+    ck_assert_str_eq(header(r, "Content-Type"), "application/problem+json");
+    j = json_loadb(r->body.p, r->body.n, 0, &e);
+    ck_assert_msg(j != NULL, "%s: %s", e.text, r->body.p);
+    ck_assert_int_eq(json_integer_value(json_object_get(j, "status")), (int)status);
+    ck_assert_ptr_nonnull(json_string_value(json_object_get(j, "type")));
+    ck_assert_ptr_nonnull(json_string_value(json_object_get(j, "title")));
+    if (parameter)
+        ck_assert_str_eq(json_string_value(json_object_get(j, "parameter")), parameter);
+    if (contains)
+        ck_assert_msg(strstr(json_string_value(json_object_get(j, "detail")), contains) != NULL,
+                      "'%s' is not in %s", contains, r->body.p);
+    json_decref(j);
+}
+
+int run_suite(Suite *s)
+{
+    SRunner *runner = srunner_create(s);
+    int failed;
+
+    signal(SIGPIPE, SIG_IGN);
+    log_init("test_serve", getenv("TEST_LOG") ? LOG_LEVEL_DEBUG : LOG_LEVEL_ERROR);
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? 1 : 0;
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who may ask serve/: hosts, origins, and the Unix socket. */
+#include "serve_fixture.h"
+
+#include "base/cleanup.h"
+
+static const struct {
+    const char *headers;
+    unsigned status;
+} ACCESS[] = {
+    { "Host: localhost\r\n", 200 },
+    { "Host: localhost:1\r\n", 200 },
+    { "Host: LOCALHOST:7979\r\n", 200 },
+    { "Host: 127.0.0.1:7979\r\n", 200 },
+    { "Host: [::1]:7979\r\n", 200 },
+    { "Host: evil.example:7979\r\n", 403 }, /* DNS rebinding */
+    { "Host: localhost.evil.example\r\n", 403 },
+    { "Host: 127.0.0.1.evil.example\r\n", 403 },
+    { "Host: 127.0.0.2\r\n", 403 },
+    { "Host: 10.0.0.1\r\n", 403 },
+    { "Host: localhost:99999\r\n", 403 },
+    { "Host: localhost:x\r\n", 403 },
+    { "Host: \r\n", 403 },
+    { "Host: localhost\r\nHost: evil.example\r\n", 403 },
+    { "Host: localhost:7979\r\nOrigin: http://localhost:7979\r\n", 200 },
+    { "Host: localhost:7979\r\nOrigin: http://localhost:3000\r\n", 403 },
+    { "Host: localhost:7979\r\nOrigin: https://evil.example\r\n", 403 },
+    { "Host: localhost:7979\r\nOrigin: null\r\n", 403 },
+    { "Host: localhost:7979\r\nOrigin: http://localhost:7979.evil.example\r\n", 403 },
+    { "Host: localhost:7979\r\nOrigin: http://localhost:7979\r\nOrigin: http://evil.example\r\n",
+      403 },
+    /* behind a reverse proxy that passes Host on, and behind one that does not */
+    { "Host: flamed.example.com\r\nOrigin: https://flamed.example.com\r\n", 200 },
+    { "Host: FLAMED.example.com:8443\r\nOrigin: https://flamed.example.com:8443\r\n", 200 },
+    { "Host: 127.0.0.1:7979\r\nOrigin: https://flamed.example.com\r\n", 200 },
+    { "Host: flamed.example.com.evil.example\r\n", 403 },
+    { "Host: 127.0.0.1:7979\r\nOrigin: https://flamed.example.com.evil.example\r\n", 403 },
+    { "Host: 127.0.0.1:7979\r\nOrigin: https://evil.flamed.example.com\r\n", 403 },
+    { "Host: flamed.example.com\r\nSec-Fetch-Site: same-site\r\n", 403 },
+    { "Host: localhost\r\nSec-Fetch-Site: none\r\n", 200 },
+    { "Host: localhost\r\nSec-Fetch-Site: same-origin\r\n", 200 },
+    { "Host: localhost\r\nSec-Fetch-Site: same-site\r\n", 403 },
+    { "Host: localhost\r\nSec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: navigate\r\n", 403 },
+};
+
+START_TEST(only_its_own_page_may_ask)
+{
+    _cleanup_reply_ struct reply r;
+
+    ask("GET", "/profile?pid=1000&seconds=0.1", ACCESS[_i].headers, &r);
+    if (ACCESS[_i].status == 200)
+        ck_assert_uint_eq(r.status, 200);
+    else
+        assert_problem(&r, 403, NULL, NULL);
+    ck_assert_uint_eq(fake_get(&fake, &fake.started), ACCESS[_i].status == 200);
+}
+END_TEST
+
+START_TEST(a_unix_socket_takes_any_host)
+{
+    _cleanup_close_ int a = client_connect_unix(socket_path), b = client_connect_unix(socket_path);
+    _cleanup_reply_ struct reply r, foreign;
+
+    ask_on(a, "GET", "/profile?pid=1000&seconds=0.1", "Host: whatever.example\r\n");
+    client_read(a, /* head_only= */ false, &r);
+    ck_assert_uint_eq(r.status, 200);
+    ask_on(b, "GET", "/profile?pid=1000&seconds=0.1",
+           "Host: whatever.example\r\nSec-Fetch-Site: cross-site\r\n");
+    client_read(b, /* head_only= */ false, &foreign);
+    ck_assert_uint_eq(foreign.status, 403);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("serve_access");
+    TCase *served = tcase_create("served");
+
+    tcase_add_checked_fixture(served, start, stop);
+    tcase_set_timeout(served, 60);
+    tcase_add_loop_test(served, only_its_own_page_may_ask, 0, ARRAY_SIZE(ACCESS));
+    tcase_add_test(served, a_unix_socket_takes_any_host);
+    suite_add_tcase(s, served);
+    return run_suite(s);
+}

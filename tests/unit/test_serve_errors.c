@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What serve/ refuses: every problem with its status, its parameter and a sentence. */
+#include "serve_fixture.h"
+
+#include "base/cleanup.h"
+
+static const struct {
+    const char *target;
+    unsigned status;
+    const char *parameter, *contains;
+} BAD_TARGETS[] = {
+    { "/profile?pid=0", 400, "pid", "'0' is not a process id" },
+    { "/profile?pid=-1", 400, "pid", "'-1'" },
+    { "/profile?pid=1e30", 400, "pid", "'1e30'" },
+    { "/profile?pid=abc", 400, "pid", "'abc'" },
+    { "/profile?pid=1,1", 400, "pid", "twice" },
+    { "/profile?pid=1,", 400, "pid", NULL },
+    { "/profile?pid=,1", 400, "pid", NULL },
+    { "/profile?pid=", 400, "pid", "no value" },
+    { "/profile?pid", 400, "pid", "no value" },
+    { "/profile?pid=2147483648", 400, "pid", "2147483647" },
+    { "/profile?pid=99999999999999999999999", 400, "pid", NULL },
+    { "/profile?pid=1&pid=2", 400, "pid", "twice" },
+    { "/profile?pid=1%00", 400, NULL, "NUL" },
+    { "/profile?pid=%zz", 400, NULL, "'%zz' is not an escape" },
+    { "/profile?pid=1%", 400, NULL, "is not an escape" },
+    { "/profile?pid=1%2", 400, NULL, "is not an escape" },
+    { "/profile?title=%ff%fe", 400, NULL, "UTF-8" },
+    { "/profile?title=%ed%a0%80", 400, NULL, "UTF-8" },
+    { "/profile%00", 400, NULL, "NUL" },
+    { "/profile%2", 400, NULL, "escape" },
+    { "/profile?nspid=7", 400, "nspid", "nspid alone" },
+    { "/profile?hz=99&interval=10ms", 400, "interval", "hz and interval" },
+    { "/profile?hz=0", 400, "hz", "1 to 10000" },
+    { "/profile?hz=10001", 400, "hz", NULL },
+    { "/profile?hz=-5", 400, "hz", NULL },
+    { "/profile?interval=10", 400, "interval", "unit" },
+    { "/profile?interval=99us", 400, "interval", NULL },
+    { "/profile?interval=2s", 400, "interval", NULL },
+    { "/profile?interval=ms", 400, "interval", NULL },
+    { "/profile?seconds=0", 400, "seconds", "0.1 to 3600" },
+    { "/profile?seconds=0.09", 400, "seconds", NULL },
+    { "/profile?seconds=3600.1", 400, "seconds", NULL },
+    { "/profile?seconds=1e1", 400, "seconds", NULL },
+    { "/profile?seconds=nan", 400, "seconds", NULL },
+    { "/profile?seconds=1.", 400, "seconds", NULL },
+    { "/profile?seconds=99999999999999999999", 400, "seconds", NULL },
+    { "/profile?seconds=", 400, "seconds", "no value" },
+    { "/profile?secnods=1", 400, "secnods", "did you mean 'seconds'" },
+    { "/profile?bogus=1", 400, "bogus", "no parameter 'bogus'" },
+    { "/profile?PID=1", 400, "PID", NULL },
+    { "/profile?%22%3Cscript%3E=1", 400, "\"<script>", NULL },
+    { "/profile?=1", 400, NULL, "no parameter ''" },
+    { "/profile?from=-60s", 503, NULL, "not available here" },
+    { "/profile?format=gif", 400, "format", "html, collapsed, summary" },
+    { "/profile?threads=yes", 400, "threads", "0 or 1" },
+    { "/profile?user=0&kernel=0", 400, "kernel", "nothing" },
+    { "/profile?names=long", 400, "names", "full, simple or signature" },
+    { "/profile?depth=0", 400, "depth", NULL },
+    { "/profile?minwidth=101", 400, "minwidth", NULL },
+    { "/profile?minwidth=-1", 400, "minwidth", NULL },
+    { "/profile?jvm=(", 400, "jvm", NULL },
+    { "/profile?include=(", 400, "include", NULL },
+    { "/profile?exclude=%5B", 400, "exclude", NULL },
+    { "/profile?event=cpuu", 400, "event", "did you mean 'cpu'" },
+    { "/profile?event=c%0Apu", 400, "event", NULL },
+    { "/profile?symbols=magic", 400, "symbols", NULL },
+    { "/profile?container=", 400, "container", "no value" },
+    { "/profile?pid=404", 404, "pid", "no process 404" },
+    { "/profile?pid=409", 409, NULL, NULL },
+    { "/profile?pid=429", 429, NULL, NULL },
+    { "/profile?pid=503", 503, NULL, "BTF" },
+    { "/profile?pid=5&seconds=0.1", 500, NULL, "broker was lost" },
+    { "/api/v1/jvms?pid=404", 404, "pid", NULL },
+    { "/api/v1/jvms?seconds=1", 400, "seconds", NULL },
+    { "/api/v1/jvms/404", 404, NULL, NULL },
+    { "/api/v1/jvms/abc", 400, "pid", "'abc'" },
+    { "/api/v1/jvms/0", 400, "pid", NULL },
+    { "/api/v1/jvms/1?x=1", 400, "x", "takes none" },
+    { "/api/v1/jvms/", 404, NULL, "did you mean '/api/v1/jvms'" },
+    { "/api/v1/jvms/1/2", 404, NULL, NULL },
+    { "/api/v1/events?pid=1,2", 400, "pid", "one process" },
+    { "/profil", 404, NULL, "did you mean '/profile'" },
+    { "/profile/", 404, NULL, "did you mean '/profile'" },
+    { "//profile", 404, NULL, NULL },
+    { "/nothing", 404, NULL, "nothing at '/nothing'" },
+    { "/healthz?a=1", 400, "a", NULL },
+};
+
+START_TEST(refuses_with_a_sentence)
+{
+    _cleanup_reply_ struct reply r;
+
+    ask("GET", BAD_TARGETS[_i].target, NULL, &r);
+    assert_problem(&r, BAD_TARGETS[_i].status, BAD_TARGETS[_i].parameter, BAD_TARGETS[_i].contains);
+    ck_assert_uint_le(fake_get(&fake, &fake.started), BAD_TARGETS[_i].status == 500);
+    if (r.status == 429)
+        ck_assert_str_eq(header(&r, "Retry-After"), "1");
+}
+END_TEST
+
+START_TEST(names_the_methods_that_work)
+{
+    static const char *const METHODS[] = { "POST",  "PUT",   "DELETE", "OPTIONS",
+                                           "PATCH", "TRACE", "get",    "BREW" };
+    _cleanup_reply_ struct reply r;
+
+    ask(METHODS[_i], "/profile?pid=1000", NULL, &r);
+    assert_problem(&r, 405, NULL, METHODS[_i]);
+    ck_assert_str_eq(header(&r, "Allow"), "GET, HEAD");
+    ck_assert_uint_eq(fake_get(&fake, &fake.started), 0);
+}
+END_TEST
+
+START_TEST(takes_no_body)
+{
+    _cleanup_close_ int fd = client_connect_tcp(port);
+    _cleanup_reply_ struct reply r, post, empty;
+
+    ask_on(fd, "GET", "/healthz", "Content-Length: 5\r\n");
+    client_send(fd, "hello", 5);
+    client_read(fd, /* head_only= */ false, &r);
+    assert_problem(&r, 413, NULL, "takes no body");
+    ask("POST", "/profile", "Content-Length: 1000000000\r\n", &post); /* not waited for */
+    assert_problem(&post, 405, NULL, "POST");
+    ask("GET", "/healthz", "Content-Length: 0\r\n", &empty);
+    ck_assert_uint_eq(empty.status, 200);
+}
+END_TEST
+
+START_TEST(no_format_fits)
+{
+    _cleanup_reply_ struct reply r;
+
+    ask("GET", "/profile?pid=1000", "Accept: image/png\r\n", &r);
+    assert_problem(&r, 406, NULL, "Accept");
+    ck_assert_uint_eq(fake_get(&fake, &fake.started), 0);
+}
+END_TEST
+
+START_TEST(the_answer_has_a_limit)
+{
+    struct serve_opts o = USUAL;
+    _cleanup_reply_ struct reply r, small;
+
+    o.answer_max_bytes = (size_t)1 << 20;
+    start_with(&o);
+    ask("GET", "/profile?pid=1001&seconds=0.1&format=collapsed", NULL, &r);
+    assert_problem(&r, 413, NULL, "larger than an answer may be (1 MiB)");
+    ask("GET", "/profile?pid=1001&seconds=0.1&format=collapsed&include=method7W", NULL, &small);
+    ck_assert_uint_eq(small.status, 200);
+    stop();
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("serve_errors");
+    TCase *served = tcase_create("served"), *own = tcase_create("own start");
+
+    tcase_add_checked_fixture(served, start, stop);
+    tcase_set_timeout(served, 60);
+    tcase_set_timeout(own, 60);
+    tcase_add_loop_test(served, refuses_with_a_sentence, 0, ARRAY_SIZE(BAD_TARGETS));
+    tcase_add_loop_test(served, names_the_methods_that_work, 0, 8);
+    tcase_add_test(served, takes_no_body);
+    tcase_add_test(served, no_format_fits);
+    tcase_add_test(own, the_answer_has_a_limit);
+    suite_add_tcase(s, served);
+    suite_add_tcase(s, own);
+    return run_suite(s);
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Live views and streams of events, and clients that leave in the middle of them. */
+#include "serve_fixture.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* Reads from a stream until @text has come. False: its end, or @ms, came first. */
+static bool read_until(int fd, struct buf *b, const char *text, unsigned ms)
+{
+    uint64_t until_ns = clock_monotonic_ns() + ms * NSEC_PER_MSEC;
+
+    while (clock_monotonic_ns() < until_ns) {
+        struct pollfd p = { .fd = fd, .events = POLLIN };
+        char piece[4096];
+        ssize_t n;
+
+        if (b->n && strstr(b->p, text))
+            return true;
+        if (poll(&p, 1, 100) <= 0)
+            continue;
+        n = recv(fd, piece, sizeof(piece), 0);
+        if (n <= 0)
+            return false;
+        buf_add(b, piece, (size_t)n);
+    }
+    return false;
+}
+
+static void wait_no_captures(void)
+{
+    struct serve_stats stats;
+
+    serve_stats(serve, &stats);
+    for (int i = 0; i < 300 && (stats.captures_now || stats.streams_now); i++) {
+        usleep(10000);
+        serve_stats(serve, &stats);
+    }
+    ck_assert_uint_eq(stats.captures_now, 0);
+    ck_assert_uint_eq(stats.streams_now, 0);
+}
+
+START_TEST(top_is_drawn_again_until_the_client_leaves)
+{
+    _cleanup_buf_ struct buf b = BUF_NULL;
+    int fd = client_connect_tcp(port);
+    uint64_t before_ns;
+
+    buf_init(&b, (size_t)1 << 20);
+    ask_on(fd, "GET", "/top?pid=1000&interval=500ms&width=40&top=2", NULL);
+    ck_assert(read_until(fd, &b, "sampling", 3000));
+    ck_assert(read_until(fd, &b, "leaf", 3000));
+    ck_assert_ptr_nonnull(strstr(b.p, "\x1b[H"));
+    ck_assert_ptr_nonnull(strstr(b.p, "\x1b[K\n"));
+    buf_clear(&b);
+    ck_assert(read_until(fd, &b, "\x1b[J", 3000));
+    ck_assert_ptr_null(strstr(b.p, "\x1b[2J")); /* no blank screen between two tables */
+    ck_assert_uint_ge(fake_get(&fake, &fake.snapshots), 2);
+    before_ns = clock_monotonic_ns();
+    close(fd);
+    ck_assert(fake_wait(&fake, &fake.ended_drop, 1, 2000));
+    ck_assert_uint_lt(clock_monotonic_ns() - before_ns, NSEC_PER_SEC);
+    wait_no_captures();
+}
+END_TEST
+
+START_TEST(events_tell_of_progress_and_give_the_link)
+{
+    _cleanup_close_ int fd = client_connect_tcp(port);
+    _cleanup_buf_ struct buf b = BUF_NULL;
+
+    buf_init(&b, (size_t)1 << 20);
+    ask_on(fd, "GET", "/profile?pid=1000&seconds=1.6&format=collapsed&threads=1",
+           "Accept: text/event-stream\r\n");
+    ck_assert(read_until(fd, &b, "event: progress\n", 3000));
+    ck_assert(read_until(fd, &b, "event: done\n", 5000));
+    ck_assert_ptr_nonnull(strstr(b.p, "Content-Type: text/event-stream"));
+    ck_assert(read_until(fd, &b, "\r\n0\r\n\r\n", 3000)); /* the end, cleanly */
+    wait_no_captures();
+}
+END_TEST
+
+START_TEST(events_tell_of_failure)
+{
+    _cleanup_reply_ struct reply none;
+    _cleanup_close_ int fd = client_connect_tcp(port);
+    _cleanup_buf_ struct buf b = BUF_NULL;
+
+    buf_init(&b, (size_t)1 << 20);
+    ask("GET", "/profile?pid=404", "Accept: text/event-stream\r\n", &none);
+    ck_assert_uint_eq(none.status, 404);
+    ask_on(fd, "GET", "/profile?pid=5&seconds=0.2", "Accept: text/event-stream\r\n");
+    ck_assert(read_until(fd, &b, "event: failed\n", 5000));
+    ck_assert(read_until(fd, &b, "broker was lost", 1000));
+    wait_no_captures();
+}
+END_TEST
+
+START_TEST(a_stream_follows_a_capture_to_its_end)
+{
+    _cleanup_close_ int fd = client_connect_tcp(port);
+    _cleanup_buf_ struct buf b = BUF_NULL;
+    _cleanup_reply_ struct reply r;
+
+    buf_init(&b, (size_t)1 << 20);
+    ask_on(fd, "GET", "/api/v1/captures/" FAKE_ID "/stream", NULL);
+    ck_assert(read_until(fd, &b, "event: progress\n", 3000));
+    ck_assert(read_until(fd, &b, "event: top\n", 3000));
+    ask("POST", "/api/v1/captures/" FAKE_ID "/stop", NULL, &r);
+    ck_assert(read_until(fd, &b, "event: done\n", 3000));
+    ck_assert(read_until(fd, &b, "\r\n0\r\n\r\n", 3000));
+    wait_no_captures();
+}
+END_TEST
+
+START_TEST(streams_hold_up_nobody)
+{
+    _cleanup_reply_ struct reply r;
+    uint64_t before_ns;
+    int fds[20];
+
+    /* None of them reads what it gets. */
+    for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+        fds[i] =
+            ask_on(client_connect_tcp(port), "GET",
+                   i < 3 ? "/top?interval=500ms" : "/api/v1/captures/" FAKE_ID "/stream", NULL);
+    ck_assert(fake_wait(&fake, &fake.snapshots, 6, 5000));
+    before_ns = clock_monotonic_ns();
+    ask("GET", "/profile?pid=1000&seconds=0.1", NULL, &r);
+    ck_assert_uint_eq(r.status, 200);
+    ck_assert_uint_lt(clock_monotonic_ns() - before_ns, 3 * NSEC_PER_SEC);
+    for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+        close(fds[i]);
+    wait_no_captures();
+}
+END_TEST
+
+START_TEST(streams_end_when_the_service_stops)
+{
+    _cleanup_buf_ struct buf b = BUF_NULL;
+    uint64_t before_ns;
+    int fds[3];
+
+    start_full();
+    buf_init(&b, (size_t)1 << 20);
+    fds[0] = ask_on(client_connect_tcp(port), "GET", "/top?interval=30s", NULL);
+    fds[1] = ask_on(client_connect_tcp(port), "GET", "/api/v1/captures/" FAKE_ID "/stream", NULL);
+    fds[2] = ask_on(client_connect_tcp(port), "GET", "/profile?pid=1000&seconds=600",
+                    "Accept: text/event-stream\r\n");
+    ck_assert(fake_wait(&fake, &fake.started, 2, 5000));
+    ck_assert(read_until(fds[0], &b, "sampling", 3000));
+    before_ns = clock_monotonic_ns();
+    stop();
+    ck_assert_uint_lt(clock_monotonic_ns() - before_ns, 4 * NSEC_PER_SEC);
+    buf_clear(&b);
+    ck_assert(read_until(fds[2], &b, "event: done\n", 1000));
+    for (size_t i = 0; i < ARRAY_SIZE(fds); i++) {
+        ck_assert(client_closed(fds[i], 1000));
+        close(fds[i]);
+    }
+}
+END_TEST
+
+/* Clients that come and leave in the middle of a stream, all at once. */
+START_TEST(streams_survive_a_crowd)
+{
+    for (int round = 0; round < 10; round++) {
+        int fds[16];
+
+        for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+            fds[i] = ask_on(client_connect_tcp(port), "GET",
+                            i % 3 == 0   ? "/top?pid=1000&interval=500ms"
+                            : i % 3 == 1 ? "/api/v1/captures/" FAKE_ID "/stream"
+                                         : "/profile?pid=1000&seconds=0.2",
+                            i % 2 ? "Accept: text/event-stream, text/html\r\n" : NULL);
+        for (size_t i = 0; i < ARRAY_SIZE(fds); i++) {
+            if (i % 4 == 1)
+                usleep((useconds_t)round * 12000);
+            if (i % 5 == 1)
+                shutdown(fds[i], SHUT_WR);
+            close(fds[i]);
+        }
+    }
+    wait_no_captures();
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("serve_streams");
+    TCase *served = tcase_create("served"), *own = tcase_create("own start");
+
+    tcase_add_checked_fixture(served, start_full, stop);
+    tcase_set_timeout(served, 60);
+    tcase_set_timeout(own, 60);
+    tcase_add_test(served, top_is_drawn_again_until_the_client_leaves);
+    tcase_add_test(served, events_tell_of_progress_and_give_the_link);
+    tcase_add_test(served, events_tell_of_failure);
+    tcase_add_test(served, a_stream_follows_a_capture_to_its_end);
+    tcase_add_test(served, streams_hold_up_nobody);
+    tcase_add_test(own, streams_end_when_the_service_stops);
+    tcase_add_test(served, streams_survive_a_crowd);
+    suite_add_tcase(s, served);
+    suite_add_tcase(s, own);
+    return run_suite(s);
+}
