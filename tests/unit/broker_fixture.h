@@ -87,6 +87,12 @@ static inline void fixture_client(void)
     ck_assert_int_eq(broker_new(take_fd(&fx.fd), &fx.b), 0);
 }
 
+static inline void fixture_with_client(void)
+{
+    fixture_start();
+    fixture_client();
+}
+
 /* The broker must have lived all the time, and end when its client leaves. */
 static inline void fixture_stop(void)
 {
@@ -188,4 +194,19 @@ static inline int can_test_broker(void)
         return 77;
     }
     return 0;
+}
+
+/* Runs @tc, to which its fixture was added; what main() returns. Takes @tc. */
+static inline int run_broker_tests(const char *name, TCase *tc)
+{
+    Suite *s = suite_create(name);
+    SRunner *sr;
+    int failed;
+
+    suite_add_tcase(s, tc);
+    sr = srunner_create(s);
+    srunner_run_all(sr, CK_NORMAL);
+    failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed ? 1 : 0;
 }

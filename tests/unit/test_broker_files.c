@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* broker: files in a target's root that are not what they seem, and file systems that hang. */
+#include "broker_jvm.h"
+
+#include <sys/sysmacros.h>
+#include <sys/un.h>
+
+static const char CORE_BYTES[] = "\177ELF\2\1\1xxxxxxxxx\4\0 and so on";
+
+static bool file_is_elf(int fd)
+{
+    char text[sizeof(ELF_BYTES)];
+
+    return pread(fd, text, sizeof(text), 0) == sizeof(text) &&
+           memcmp(text, ELF_BYTES, sizeof(text)) == 0;
+}
+
+/* Becomes a container of one folder: chroot, and another user. */
+static void be_contained(void *cookie)
+{
+    uid_t uid = *(const uid_t *)cookie;
+
+    if (chroot(fx.dir) < 0 || chdir("/") < 0 || setresgid(uid, uid, uid) < 0 ||
+        setresuid(uid, uid, uid) < 0)
+        _exit(4);
+}
+
+#define JVM_UID 4711
+
+enum trick {
+    GOOD,
+    GOOD_OF_ROOT,
+    LINK_ABSOLUTE,
+    LINK_UP,
+    LINK_MAGIC,
+    LINK_INSIDE,
+    FIFO,
+    SOCKET,
+    DEVICE,
+    FOLDER,
+    HARD_LINK,
+    OTHERS,
+    HUGE,
+    NOTHING,
+    TRICKS
+};
+
+/* Makes @path (of the target's pid) what @trick says. */
+static void make_trick(enum trick trick, const char *path)
+{
+    struct sockaddr_un sa = { .sun_family = AF_UNIX };
+    char other[256];
+    int fd;
+
+    snprintf(other, sizeof(other), "%s/other", fx.dir);
+    write_file(other, "other", 5);
+    unlink(path);
+    rmdir(path);
+    switch (trick) {
+    case LINK_ABSOLUTE:
+        ck_assert_int_eq(symlink("/etc/passwd", path), 0);
+        return;
+    case LINK_UP:
+        ck_assert_int_eq(symlink("../../../../../../etc/passwd", path), 0);
+        return;
+    case LINK_MAGIC:
+        ck_assert_int_eq(symlink("/proc/self/root/etc/passwd", path), 0);
+        return;
+    case LINK_INSIDE:
+        ck_assert_int_eq(symlink("/other", path), 0);
+        return;
+    case FIFO:
+        ck_assert_int_eq(mkfifo(path, 0666), 0);
+        break;
+    case SOCKET:
+        memcpy(sa.sun_path, path, MIN(strlen(path) + 1, sizeof(sa.sun_path)));
+        fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        ck_assert_int_eq(bind(fd, (struct sockaddr *)&sa, sizeof(sa)), 0);
+        close(fd);
+        break;
+    case DEVICE:
+        ck_assert_int_eq(mknod(path, S_IFCHR | 0666, makedev(1, 3)), 0);
+        break;
+    case FOLDER:
+        ck_assert_int_eq(mkdir(path, 0777), 0);
+        break;
+    case HARD_LINK:
+        ck_assert_int_eq(link(other, path), 0);
+        break;
+    case HUGE:
+        write_file(path, "huge", 4);
+        ck_assert_int_eq(truncate(path, (off_t)1 << 40), 0);
+        break;
+    case NOTHING:
+        return;
+    default:
+        write_file(path, "good", 4);
+        break;
+    }
+    ck_assert_int_eq(chown(path,
+                           trick == OTHERS         ? 4712
+                           : trick == GOOD_OF_ROOT ? 0
+                                                   : JVM_UID,
+                           0),
+                     0);
+}
+
+static const int TRICK_RESULTS[TRICKS] = {
+    [LINK_ABSOLUTE] = -EPERM, [LINK_UP] = -EPERM, [LINK_MAGIC] = -EPERM, [LINK_INSIDE] = -EPERM,
+    [FIFO] = -EPERM,          [SOCKET] = -EPERM,  [DEVICE] = -EPERM,     [FOLDER] = -EPERM,
+    [HARD_LINK] = -EPERM,     [OTHERS] = -EPERM,  [HUGE] = -EFBIG,       [NOTHING] = BROKER_ABSENT,
+};
+
+static pid_t start_contained(void)
+{
+    static uid_t uid = JVM_UID;
+    char path[128];
+
+    snprintf(path, sizeof(path), "%s/tmp", fx.dir);
+    mkdir(path, 01777);
+    snprintf(path, sizeof(path), "%s/etc", fx.dir);
+    mkdir(path, 0755);
+    snprintf(path, sizeof(path), "%s/etc/passwd", fx.dir);
+    write_file(path, "inside", 6); /* what a link would show at worst */
+    return start_child(be_contained, &uid);
+}
+
+static void expect_file(const char *what, enum trick trick, int r, int fd, const struct error *err)
+{
+    ck_assert_msg(r == TRICK_RESULTS[trick], "%s, trick %d: %d (%s), not %d", what, trick, r,
+                  err->msg, TRICK_RESULTS[trick]);
+    if (r == 0)
+        ck_assert(file_is(fd, "good") && (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY);
+    close_fd(fd);
+}
+
+START_TEST(files_in_a_root_are_what_they_seem)
+{
+    enum trick trick = (enum trick)_i;
+    struct error err = ERROR_NULL;
+    pid_t pid = start_contained();
+    struct proc_id id = id_of(pid);
+    uint64_t began = clock_monotonic_ns();
+    char path[128];
+    int fd = -1, r;
+
+    snprintf(path, sizeof(path), "%s/tmp/perf-%d.map", fx.dir, pid);
+    make_trick(trick, path);
+    r = broker_perfmap(fx.b, &id, &fd, &err);
+    expect_file("perfmap", trick, r, fd, &err);
+    fd = -1;
+    snprintf(path, sizeof(path), "%s/tmp/hsperfdata_a user", fx.dir);
+    mkdir(path, 0755);
+    snprintf(path, sizeof(path), "%s/tmp/hsperfdata_a user/%d", fx.dir, pid);
+    make_trick(trick, path);
+    r = broker_hsperfdata(fx.b, &id, &fd, &err);
+    expect_file("hsperfdata", trick, r, fd, &err);
+    ck_assert_uint_lt(clock_monotonic_ns() - began, NSEC_PER_SEC); /* no FIFO was waited for */
+    end_child(pid);
+}
+END_TEST
+
+START_TEST(tmp_may_be_a_link_inside_the_root)
+{
+    struct error err = ERROR_NULL;
+    char path[128], to[128];
+    pid_t pid = start_contained();
+    struct proc_id id = id_of(pid);
+    int fd = -1;
+
+    snprintf(path, sizeof(path), "%s/tmp", fx.dir);
+    snprintf(to, sizeof(to), "%s/real-tmp", fx.dir);
+    ck_assert_int_eq(rename(path, to), 0);
+    ck_assert_int_eq(symlink("/real-tmp", path), 0);
+    snprintf(path, sizeof(path), "%s/real-tmp/perf-%d.map", fx.dir, pid);
+    make_trick(GOOD, path);
+    ck_assert_int_eq(broker_perfmap(fx.b, &id, &fd, &err), 0);
+    ck_assert(file_is(fd, "good"));
+    close(fd);
+    end_child(pid);
+}
+END_TEST
+
+START_TEST(a_folder_that_is_a_link_leads_nowhere_outside)
+{
+    struct error err = ERROR_NULL;
+    char path[160], target[128];
+    pid_t pid = start_contained();
+    struct proc_id id = id_of(pid);
+    int fd = -1;
+
+    /* A real hsperfdata folder outside the root, and a link to it inside. */
+    snprintf(target, sizeof(target), "/tmp/flamed-test-outside-%d", pid);
+    ck_assert_int_eq(mkdir(target, 0755), 0);
+    snprintf(path, sizeof(path), "%s/%d", target, pid);
+    write_file(path, "good", 4);
+    snprintf(path, sizeof(path), "%s/tmp/hsperfdata_x", fx.dir);
+    ck_assert_int_eq(symlink(target, path), 0);
+    ck_assert_int_eq(broker_hsperfdata(fx.b, &id, &fd, &err), BROKER_ABSENT);
+    snprintf(path, sizeof(path), "%s/%d", target, pid);
+    unlink(path);
+    rmdir(target);
+    end_child(pid);
+}
+END_TEST
+
+START_TEST(debug_files_are_elf)
+{
+    static const uint8_t BUILD_ID[] = { 0xab, 0xcd, 0xef, 1, 2, 3, 4, 5 };
+    struct error err = ERROR_NULL;
+    pid_t pid = start_contained();
+    struct proc_id id = id_of(pid);
+    char path[192], elf[192];
+    int fd = -1;
+
+    ck_assert_int_eq(broker_debug(fx.b, &id, BUILD_ID, sizeof(BUILD_ID), &fd, &err), BROKER_ABSENT);
+    for (size_t i = 0; i < 5; i++) {
+        static const char *const PARTS[] = { "", "usr/", "usr/lib/", "usr/lib/debug/",
+                                             "usr/lib/debug/.build-id/" };
+
+        snprintf(path, sizeof(path), "%s/%s", fx.dir, PARTS[i]);
+        mkdir(path, 0755);
+    }
+    snprintf(path, sizeof(path), "%s/usr/lib/debug/.build-id/ab", fx.dir);
+    mkdir(path, 0755);
+    snprintf(path, sizeof(path), "%s/usr/lib/debug/.build-id/ab/cdef0102030405.debug", fx.dir);
+    write_file(path, "not elf", 7);
+    ck_assert_int_eq(broker_debug(fx.b, &id, BUILD_ID, sizeof(BUILD_ID), &fd, &err), BROKER_ABSENT);
+    unlink(path);
+    snprintf(elf, sizeof(elf), "%s/elf", fx.dir);
+    write_file(elf, ELF_BYTES, sizeof(ELF_BYTES));
+    ck_assert_int_eq(symlink("/elf", path), 0);
+    ck_assert_int_eq(broker_debug(fx.b, &id, BUILD_ID, sizeof(BUILD_ID), &fd, &err), 0);
+    ck_assert(file_is_elf(fd));
+    close(fd);
+    fd = -1;
+    ck_assert_int_eq(broker_debug(fx.b, &id, BUILD_ID, 1, &fd, &err), -EINVAL);
+    ck_assert_int_eq(broker_debug(fx.b, &id, BUILD_ID, 0, &fd, &err), -EINVAL);
+    ck_assert_int_eq(fd, -1);
+    end_child(pid);
+}
+END_TEST
+
+/* Sends @sig to the broker's openers, which a file system that does not answer would hold. Their
+ * number. */
+static int signal_openers(int sig)
+{
+    int found = 0;
+
+    for (pid_t pid = fx.broker; pid < fx.broker + 100; pid++) {
+        struct proc_stat st;
+
+        if (proc_read_stat(fx.proc_fd, pid, &st) == 0 && st.ppid == fx.broker &&
+            strcmp(st.comm, "flamed-opener") == 0 && kill(pid, sig) == 0)
+            found++;
+    }
+    return found;
+}
+
+START_TEST(a_file_system_that_hangs_holds_one_process)
+{
+    struct error err = ERROR_NULL;
+    pid_t one = start_contained(), other = start_contained();
+    struct proc_id id = id_of(one), other_id = id_of(other);
+    uint64_t began;
+    int fd = -1, n = 0;
+
+    ck_assert_int_eq(broker_perfmap(fx.b, &id, &fd, &err), BROKER_ABSENT);
+    ck_assert_int_eq(signal_openers(SIGSTOP), 4);
+    began = clock_monotonic_ns();
+    ck_assert_int_eq(broker_perfmap(fx.b, &id, &fd, &err), -ETIMEDOUT);
+    ck_assert(clock_monotonic_ns() - began < 5 * NSEC_PER_SEC);
+    ck_assert_ptr_nonnull(strstr(err.msg, "does not answer"));
+    began = clock_monotonic_ns();
+    ck_assert_int_eq(broker_perfmap(fx.b, &id, &fd, &err), -ETIMEDOUT);
+    ck_assert_int_eq(broker_hsperfdata(fx.b, &id, &fd, &err), -ETIMEDOUT);
+    ck_assert_msg(clock_monotonic_ns() - began < NSEC_PER_SEC, "it was asked about again");
+    ck_assert_int_eq(broker_maps(fx.b, &id, &fd, &err), 0);
+    close(fd);
+    signal_openers(SIGCONT);
+    ck_assert_int_eq(broker_perfmap(fx.b, &other_id, &fd, &err), BROKER_ABSENT);
+    while (broker_perfmap(fx.b, &id, &fd, &err) == -ETIMEDOUT && n++ < 100)
+        usleep(20000);
+    ck_assert_int_eq(broker_perfmap(fx.b, &id, &fd, &err), BROKER_ABSENT);
+    /* Those that end are done without. */
+    ck_assert_int_eq(signal_openers(SIGKILL), 4);
+    for (n = 0; n < 5; n++)
+        broker_perfmap(fx.b, &id, &fd, &err);
+    ck_assert_int_eq(broker_perfmap(fx.b, &id, &fd, &err), BROKER_ABSENT);
+    end_child(one);
+    end_child(other);
+}
+END_TEST
+
+START_TEST(debug_links_take_base_names_only)
+{
+    static const char *const BAD[] = { "",    ".",    "..",     "../libjvm.so", "/etc/passwd",
+                                       "a/b", "a\nb", ".hidden" };
+    struct error err = ERROR_NULL;
+    pid_t pid = start_jvm();
+    struct proc_id id = id_of(pid);
+    uint64_t at = layout->jvm;
+    char path[128], name[300];
+    int fd = -1;
+
+    for (size_t i = 0; i < ARRAY_SIZE(BAD); i++)
+        ck_assert_int_eq(broker_debuglink(fx.b, &id, at, at + 8192, BAD[i], &fd, &err), -EINVAL);
+    memset(name, 'a', sizeof(name));
+    name[sizeof(name) - 1] = '\0';
+    ck_assert_int_eq(broker_debuglink(fx.b, &id, at, at + 8192, name, &fd, &err), -EINVAL);
+    ck_assert_int_eq(broker_debuglink(fx.b, &id, at, at + 4096, "x.debug", &fd, &err), -ENOENT);
+    ck_assert_int_eq(broker_debuglink(fx.b, &id, at, at + 8192, "x.debug", &fd, &err),
+                     BROKER_ABSENT);
+    snprintf(path, sizeof(path), "%s/x.debug", fx.dir);
+    write_file(path, CORE_BYTES, sizeof(CORE_BYTES));
+    ck_assert_int_eq(broker_debuglink(fx.b, &id, at, at + 8192, "x.debug", &fd, &err),
+                     BROKER_ABSENT);
+    write_file(path, "secret", 6);
+    ck_assert_int_eq(broker_debuglink(fx.b, &id, at, at + 8192, "x.debug", &fd, &err),
+                     BROKER_ABSENT);
+    write_file(path, ELF_BYTES, sizeof(ELF_BYTES));
+    ck_assert_int_eq(broker_debuglink(fx.b, &id, at, at + 8192, "x.debug", &fd, &err), 0);
+    ck_assert(file_is_elf(fd));
+    close(fd);
+    end_child(pid);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("broker_files");
+    int skip = can_test_broker();
+
+    if (skip)
+        return skip;
+    tcase_add_checked_fixture(tc, fixture_open, fixture_shut);
+    tcase_set_timeout(tc, 30);
+    tcase_add_loop_test(tc, files_in_a_root_are_what_they_seem, 0, TRICKS);
+    tcase_add_test(tc, tmp_may_be_a_link_inside_the_root);
+    tcase_add_test(tc, a_folder_that_is_a_link_leads_nowhere_outside);
+    tcase_add_test(tc, debug_files_are_elf);
+    tcase_add_test(tc, a_file_system_that_hangs_holds_one_process);
+    tcase_add_test(tc, debug_links_take_base_names_only);
+    return run_broker_tests("broker_files", tc);
+}

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* broker: memory and environment of a JVM and of nothing else, however often pids are used again.
+ */
+#include "broker_jvm.h"
+#include "live_jvm.h"
+
+#include <sys/syscall.h>
+
+static char secret[] = "the quick brown fox";
+
+START_TEST(mem_of_a_jvm_is_read_only)
+{
+    struct error err = ERROR_NULL;
+    pid_t pid = start_jvm();
+    struct proc_id id = id_of(pid);
+    char text[sizeof(secret)], link[40];
+    int fd = -1, again;
+
+    ck_assert_msg(broker_mem(fx.b, &id, &fd, &err) == 0, "%s", err.msg);
+    ck_assert_int_eq(pread(fd, text, sizeof(text), (off_t)(uintptr_t)secret), sizeof(text));
+    ck_assert_str_eq(text, secret);
+    ck_assert_int_eq(fcntl(fd, F_GETFL) & O_ACCMODE, O_RDONLY);
+    ck_assert_int_lt(pwrite(fd, "x", 1, (off_t)(uintptr_t)secret), 0);
+    ck_assert_int_eq(fcntl(fd, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
+    /* One that has no privilege cannot open it again for more. */
+    snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+    again = fork();
+    if (again == 0)
+        _exit(setresuid(65534, 65534, 65534) < 0 ? 3 : open(link, O_RDWR) < 0 ? 0 : 1);
+    int status;
+    ck_assert_int_eq(waitpid(again, &status, 0), again);
+    ck_assert_int_eq(status, 0);
+    close(fd);
+    ck_assert_int_eq(broker_environ(fx.b, &id, &fd, &err), 0);
+    close(fd);
+    end_child(pid);
+}
+END_TEST
+
+static void expect_no_mem(struct proc_id id, int expected)
+{
+    struct error err = ERROR_NULL;
+    int fd = -1, r = broker_mem(fx.b, &id, &fd, &err);
+
+    ck_assert_msg(r == expected, "mem of %d: %d (%s), not %d", id.host_pid, r, err.msg, expected);
+    ck_assert_int_eq(fd, -1);
+    ck_assert(expected > 0 || err.msg[0]);
+    err = ERROR_NULL;
+    r = broker_environ(fx.b, &id, &fd, &err);
+    ck_assert_msg(r == expected, "environ of %d: %d (%s), not %d", id.host_pid, r, err.msg,
+                  expected);
+    ck_assert_int_eq(fd, -1);
+}
+
+START_TEST(mem_is_refused)
+{
+    pid_t plain = start_child(NULL, NULL);
+    struct stat st;
+
+    expect_no_mem(id_of(plain), -EPERM); /* not a JVM */
+    expect_no_mem(id_of(fx.broker), -EPERM);
+    expect_no_mem(id_of(getpid()), -EPERM);
+    ck_assert_int_eq(stat("/proc/self/ns/pid", &st), 0);
+    if (st.st_ino == 0xeffffffc) {
+        expect_no_mem(id_of(1), -EPERM);
+        expect_no_mem(id_of(2), PROC_GONE); /* kthreadd: it has no memory */
+    }
+    end_child(plain);
+}
+END_TEST
+
+START_TEST(our_own_are_refused_even_with_a_libjvm)
+{
+    struct error err = ERROR_NULL;
+    struct proc_id id = id_of(getpid());
+    char path[128];
+    void *p;
+    int fd;
+
+    write_file((snprintf(path, sizeof(path), "%s/libjvm.so", fx.dir), path), ELF_BYTES,
+               sizeof(ELF_BYTES));
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    p = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+    ck_assert_ptr_ne(p, MAP_FAILED);
+    close(fd);
+    fd = -1;
+    ck_assert_int_eq(broker_mem(fx.b, &id, &fd, &err), -EPERM); /* --client names us */
+    munmap(p, 4096);
+}
+END_TEST
+
+static void *be_thread(void *tid)
+{
+    __atomic_store_n((pid_t *)tid, (pid_t)syscall(SYS_gettid), __ATOMIC_SEQ_CST);
+    for (;;)
+        pause();
+    return NULL;
+}
+static pid_t *shared_tid;
+static void be_threaded_jvm(void *cookie)
+{
+    pthread_t t;
+
+    be_jvm(cookie);
+    pthread_create(&t, NULL, be_thread, shared_tid);
+    while (!__atomic_load_n(shared_tid, __ATOMIC_SEQ_CST))
+        usleep(1000);
+}
+
+START_TEST(a_thread_is_no_process)
+{
+    pid_t pid;
+
+    shared_tid = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    end_child(start_jvm()); /* makes the files; the deleted one again: */
+    char path[128];
+    write_file((snprintf(path, sizeof(path), "%s/deleted.so", fx.dir), path), ELF_BYTES,
+               sizeof(ELF_BYTES));
+    pid = start_child(be_threaded_jvm, NULL);
+    expect_no_mem(id_of(*shared_tid), PROC_GONE);
+    end_child(pid);
+    munmap(shared_tid, 4096);
+}
+END_TEST
+
+/* ---- identity ---- */
+
+START_TEST(what_is_gone_is_gone)
+{
+    struct error err = ERROR_NULL;
+    pid_t pid = start_jvm();
+    struct proc_id id = id_of(pid), other = id;
+    int fd = -1, mem = -1;
+    char c;
+
+    other.start_ticks++;
+    ck_assert_int_eq(broker_maps(fx.b, &other, &fd, &err), PROC_GONE);
+    expect_no_mem(other, PROC_GONE);
+    ck_assert_int_eq(broker_mem(fx.b, &id, &mem, &err), 0);
+    end_child(pid);
+    ck_assert_int_eq(broker_maps(fx.b, &id, &fd, &err), PROC_GONE);
+    ck_assert_int_eq(broker_perfmap(fx.b, &id, &fd, &err), PROC_GONE);
+    ck_assert_int_eq(broker_hsperfdata(fx.b, &id, &fd, &err), PROC_GONE);
+    ck_assert_int_eq(broker_mapped(fx.b, &id, layout->jvm, layout->jvm + 8192, &fd, &err),
+                     PROC_GONE);
+    expect_no_mem(id, PROC_GONE);
+    ck_assert_int_le(pread(mem, &c, 1, (off_t)(uintptr_t)secret), 0);
+    close(mem);
+}
+END_TEST
+
+START_TEST(a_reused_pid_is_another_process)
+{
+    struct error err = ERROR_NULL;
+    struct proc_id id = { 0 };
+    char text[16];
+    pid_t pid = -1, again = 0;
+    int fd = -1;
+
+    for (int tries = 0; tries < 50 && again != pid; tries++) {
+        int last = open("/proc/sys/kernel/ns_last_pid", O_WRONLY | O_CLOEXEC);
+
+        if (last < 0)
+            return; /* not possible here */
+        pid = start_jvm();
+        id = id_of(pid);
+        end_child(pid);
+        usleep(30000); /* the start time counts in ticks of 10 ms */
+        snprintf(text, sizeof(text), "%d", pid - 1);
+        ck_assert_int_gt(write(last, text, strlen(text)), 0);
+        close(last);
+        again = start_child(NULL, NULL);
+        if (again != pid)
+            end_child(again);
+    }
+    ck_assert_int_eq(again, pid);
+    ck_assert_int_eq(broker_maps(fx.b, &id, &fd, &err), PROC_GONE);
+    expect_no_mem(id, PROC_GONE);
+    end_child(again);
+}
+END_TEST
+
+START_TEST(after_an_exec_mem_reads_nothing)
+{
+    struct error err = ERROR_NULL;
+    int go[2], fd = -1;
+    struct proc_id id;
+    char path[32], comm[32] = "", c;
+    pid_t pid;
+
+    end_child(start_jvm());
+    ck_assert_int_eq(pipe2(go, O_CLOEXEC), 0);
+    pid = fork();
+    if (pid == 0) {
+        char file[128];
+
+        prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+        close(broker_fd(fx.b));
+        snprintf(file, sizeof(file), "%s/libjvm.so", fx.dir);
+        map_file(file, PROT_READ | PROT_EXEC);
+        layout->jvm_n = 1;
+        if (read(go[0], &c, 1) == 1)
+            execlp("sleep", "sleep", "100", NULL);
+        _exit(1);
+    }
+    while (!__atomic_load_n(&layout->jvm_n, __ATOMIC_SEQ_CST))
+        usleep(1000);
+    id = id_of(pid);
+    ck_assert_msg(broker_mem(fx.b, &id, &fd, &err) == 0, "%s", err.msg);
+    ck_assert_int_eq(pread(fd, &c, 1, (off_t)(uintptr_t)secret), 1);
+    ck_assert_int_eq(write(go[1], "x", 1), 1);
+    snprintf(path, sizeof(path), "/proc/%d/comm", pid);
+    for (int i = 0; i < 1000 && strcmp(comm, "sleep\n") != 0; i++) {
+        _cleanup_close_ int f = open(path, O_RDONLY | O_CLOEXEC);
+
+        usleep(2000);
+        memset(comm, 0, sizeof(comm));
+        ck_assert_int_gt(read(f, comm, sizeof(comm) - 1), 0);
+    }
+    ck_assert_str_eq(comm, "sleep\n");
+    ck_assert_int_le(pread(fd, &c, 1, (off_t)(uintptr_t)secret), 0);
+    expect_no_mem(id, -EPERM); /* the same process, no longer a JVM */
+    close(fd);
+    close(go[0]);
+    close(go[1]);
+    end_child(pid);
+}
+END_TEST
+
+/* ---- a real JVM ---- */
+
+static uint64_t find_libjvm(int maps_fd)
+{
+    struct buf text = BUF_NULL;
+    struct maps m = { 0 };
+    uint64_t start = 0;
+
+    buf_init(&text, MAPS_MAX_BYTES);
+    ck_assert_int_eq(buf_read_fd(&text, maps_fd), 0);
+    ck_assert_int_eq(maps_parse(&text, &m), 0);
+    for (size_t i = 0; i < m.count && !start; i++) {
+        if (span_ends_with(m.entries[i].path, "/libjvm.so"))
+            start = m.entries[i].start;
+    }
+    maps_deinit(&m);
+    return start;
+}
+
+START_TEST(a_real_jvm_opens_itself)
+{
+    static const int RELEASES[] = { 17, 25, 21, 11, 8 };
+    const char *const args[] = { "Idle", "1", NULL };
+    struct error err = ERROR_NULL;
+    struct live_jvm j = { 0 };
+    struct proc_id id;
+    char magic[4], text[64];
+    int maps = -1, mem = -1, perf = -1;
+    size_t i = 0;
+
+    while (i < ARRAY_SIZE(RELEASES) && !live_has(RELEASES[i]))
+        i++;
+    if (i == ARRAY_SIZE(RELEASES) || !live_compile("Idle.java"))
+        return; /* no JDK here */
+    live_start(RELEASES[i], args, &j);
+    live_attach(&j);
+    id = id_of(j.pid);
+    ck_assert_int_eq(broker_maps(fx.b, &id, &maps, &err), 0);
+    ck_assert_msg(broker_mem(fx.b, &id, &mem, &err) == 0, "%s", err.msg);
+    ck_assert_int_eq(pread(mem, magic, 4, (off_t)find_libjvm(maps)), 4);
+    ck_assert_mem_eq(magic, "\177ELF", 4);
+    for (int tries = 0; tries < 500 && perf < 0; tries++, usleep(10000)) {
+        if (broker_hsperfdata(fx.b, &id, &perf, &err) == BROKER_ABSENT)
+            continue; /* not written yet */
+    }
+    ck_assert_int_ge(perf, 0);
+    ck_assert_int_eq(read(perf, text, 4), 4);
+    ck_assert_mem_eq(text, "\xca\xfe\xc0\xc0", 4);
+    live_stop(&j);
+    ck_assert_int_le(pread(mem, magic, 4, (off_t)(uintptr_t)secret), 0);
+    expect_no_mem(id, PROC_GONE);
+    close(maps);
+    close(mem);
+    close(perf);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("broker_mem");
+    int skip = can_test_broker();
+
+    if (skip)
+        return skip;
+    tcase_add_checked_fixture(tc, fixture_open, fixture_shut);
+    tcase_set_timeout(tc, 30);
+    tcase_add_test(tc, mem_of_a_jvm_is_read_only);
+    tcase_add_test(tc, mem_is_refused);
+    tcase_add_test(tc, our_own_are_refused_even_with_a_libjvm);
+    tcase_add_test(tc, a_thread_is_no_process);
+    tcase_add_test(tc, what_is_gone_is_gone);
+    tcase_add_test(tc, a_reused_pid_is_another_process);
+    tcase_add_test(tc, after_an_exec_mem_reads_nothing);
+    tcase_add_test(tc, a_real_jvm_opens_itself);
+    return run_broker_tests("broker_mem", tc);
+}
