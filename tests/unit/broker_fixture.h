@@ -114,6 +114,18 @@ static inline void fixture_stop(void)
     waitpid(rm, NULL, 0);
 }
 
+/* Where the broker is somebody else, or nobody. */
+static inline void fixture_without_broker(void)
+{
+    fx = (struct fixture){ .fd = -1 };
+    fx.proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
+static inline void fixture_without_broker_end(void)
+{
+    close(fx.proc_fd);
+}
+
 static inline int count_fds(pid_t pid)
 {
     char path[40];

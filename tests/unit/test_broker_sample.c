@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* broker: sampling and side-band events, and a machine that gives less. */
+#include "broker_fixture.h"
+
+#include <linux/capability.h>
+#include <linux/perf_event.h>
+
+/* Looks for an exit record of @pid in the side-band ring @page. */
+static bool find_exit(const uint8_t *page, size_t bytes, pid_t pid, uint64_t *ret_time)
+{
+    const struct perf_event_mmap_page *head = (const void *)page;
+    const uint8_t *data = page + 4096;
+    uint64_t at = 0, end = __atomic_load_n(&head->data_head, __ATOMIC_ACQUIRE);
+
+    while (at + 8 <= end && end <= bytes) {
+        struct perf_event_header h;
+        uint32_t got;
+
+        memcpy(&h, data + at, sizeof(h));
+        memcpy(&got, data + at + sizeof(h), sizeof(got));
+        if (h.type == PERF_RECORD_EXIT && (pid_t)got == pid) {
+            memcpy(ret_time, data + at + sizeof(h) + 16, sizeof(*ret_time));
+            return true;
+        }
+        at += h.size;
+    }
+    return false;
+}
+
+START_TEST(sideband_shows_exits_on_the_monotonic_clock)
+{
+    static int fds[BROKER_CPUS_MAX];
+    const size_t bytes = (size_t)64 << 10;
+    uint64_t began = clock_monotonic_ns(), time_ns = 0;
+    struct error err = ERROR_NULL;
+    uint8_t *rings[BROKER_CPUS_MAX];
+    size_t count = 0;
+    bool found = false;
+    pid_t pid;
+
+    fixture_client();
+    ck_assert_msg(broker_sideband(fx.b, fds, &count, &err) == 0, "%s", err.msg);
+    ck_assert_uint_eq(count, (size_t)sysconf(_SC_NPROCESSORS_ONLN));
+    for (size_t i = 0; i < count; i++) {
+        rings[i] = mmap(NULL, bytes + 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fds[i], 0);
+        ck_assert_ptr_ne(rings[i], MAP_FAILED);
+    }
+    pid = fork();
+    if (pid == 0)
+        _exit(0);
+    waitpid(pid, NULL, 0);
+    for (size_t i = 0; i < count; i++) {
+        found = found || find_exit(rings[i], bytes, pid, &time_ns);
+        munmap(rings[i], bytes + 4096);
+        close(fds[i]);
+    }
+    ck_assert(found);
+    ck_assert_uint_ge(time_ns, began);
+    ck_assert_uint_le(time_ns, clock_monotonic_ns());
+}
+END_TEST
+
+static void burn(void *cookie)
+{
+    uint64_t until = clock_monotonic_ns() + 300 * NSEC_PER_MSEC;
+
+    (void)cookie;
+    while (clock_monotonic_ns() < until)
+        ;
+}
+
+START_TEST(samples_are_taken_and_sets_are_bounded)
+{
+    struct broker_sample_stats st = { 0 };
+    struct error err = ERROR_NULL;
+    struct broker_facts f;
+    uint32_t sets[BROKER_SETS_MAX], one;
+    size_t bytes = 0;
+    int fd = -1;
+    void *p;
+
+    fixture_client();
+    ck_assert_int_eq(broker_facts(fx.b, &f, &err), 0);
+    if (!f.bpf_loaded)
+        return; /* the machine has no BPF: f.bpf_problem says why */
+    ck_assert_int_eq(broker_ring(fx.b, &fd, &bytes, &err), 0);
+    p = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    ck_assert_ptr_ne(p, MAP_FAILED);
+    munmap(p, 4096);
+    close(fd);
+    for (int i = 0; i < BROKER_SETS_MAX; i++)
+        ck_assert_msg(broker_sample_start(fx.b, 5000000 + (uint64_t)i, &sets[i], &err) == 0, "%s",
+                      err.msg);
+    ck_assert_int_eq(broker_sample_start(fx.b, 6000000, &one, &err), -EBUSY);
+    ck_assert_int_eq(broker_filter_all(fx.b, 1u << sets[0], &err), 0);
+    burn(NULL);
+    ck_assert_int_eq(broker_sample_stats(fx.b, &st, &err), 0);
+    ck_assert_uint_gt(st.samples, 10);
+    ck_assert_int_eq(broker_filter_process(fx.b, getpid(), 1, &err), 0);
+    ck_assert_int_eq(broker_filter_process(fx.b, getpid(), 0, &err), 0);
+    for (int i = 0; i < BROKER_SETS_MAX; i++)
+        ck_assert_int_eq(broker_sample_stop(fx.b, sets[i], &err), 0);
+    ck_assert_int_lt(broker_sample_stop(fx.b, sets[0], &err), 0);
+    ck_assert_int_eq(broker_sample_start(fx.b, 7000000, &one, &err), 0);
+    ck_assert_int_eq(broker_sample_stop(fx.b, one, &err), 0);
+}
+END_TEST
+
+/* ---- a machine that gives less ---- */
+
+#define CAP(n) (UINT64_C(1) << (n))
+#define WITHOUT (CAP(CAP_SYS_ADMIN) | CAP(CAP_PERFMON) | CAP(CAP_BPF) | CAP(CAP_SYSLOG))
+
+START_TEST(what_is_missing_is_said_and_the_rest_works)
+{
+    static int fds[BROKER_CPUS_MAX];
+    struct error err = ERROR_NULL;
+    struct broker_facts f;
+    struct broker *b = NULL;
+    struct proc_id id;
+    struct maps m = { 0 };
+    struct buf text = BUF_NULL;
+    size_t count = 0;
+    uint32_t set;
+    int sock, maps = -1, fd = -1, status;
+    pid_t pid = start_broker_without(WITHOUT, &sock), child = start_child(NULL, NULL);
+
+    ck_assert_int_eq(broker_new(sock, &b), 0);
+    ck_assert_int_eq(broker_facts(b, &f, &err), 0);
+    ck_assert_uint_eq(f.capabilities & WITHOUT, 0);
+    ck_assert_uint_ne(f.capabilities & CAP(CAP_SYS_PTRACE), 0);
+    ck_assert(!f.bpf_loaded && !f.sideband);
+    ck_assert_msg(strstr(f.sideband_problem, "CAP_PERFMON"), "%s", f.sideband_problem);
+    ck_assert_msg(strstr(f.bpf_problem, "CAP_"), "%s", f.bpf_problem);
+    ck_assert_int_lt(broker_sideband(b, fds, &count, &err), 0);
+    ck_assert(err.msg[0] && err.remedy[0]);
+    err = ERROR_NULL;
+    ck_assert_int_lt(broker_sample_start(b, 10000000, &set, &err), 0);
+    ck_assert(err.msg[0]);
+    /* map_files is closed: by name, and the inode decides. */
+    id = id_of(child);
+    buf_init(&text, MAPS_MAX_BYTES);
+    ck_assert_int_eq(broker_maps(b, &id, &maps, &err), 0);
+    ck_assert_int_eq(buf_read_fd(&text, maps), 0);
+    ck_assert_int_eq(maps_parse(&text, &m), 0);
+    for (size_t i = 0; i < m.count && fd < 0; i++) {
+        if (m.entries[i].exec && m.entries[i].inode && !m.entries[i].deleted)
+            ck_assert_msg(broker_mapped(b, &id, m.entries[i].start, m.entries[i].end, &fd, &err) ==
+                              0,
+                          "%s", err.msg);
+    }
+    ck_assert_int_ge(fd, 0);
+    maps_deinit(&m);
+    close(fd);
+    close(maps);
+    end_child(child);
+    broker_free(b);
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    ck_assert_int_eq(status, 0);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("broker_sample");
+    int skip = can_test_broker();
+
+    if (skip)
+        return skip;
+    tcase_add_checked_fixture(tc, fixture_start, fixture_stop);
+    tcase_set_timeout(tc, 100);
+    tcase_add_test(tc, sideband_shows_exits_on_the_monotonic_clock);
+    tcase_add_test(tc, samples_are_taken_and_sets_are_bounded);
+    tcase_add_test(tc, what_is_missing_is_said_and_the_rest_works);
+    return run_broker_tests("broker_sample", tc);
+}
