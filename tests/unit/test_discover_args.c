@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* discover: a JVM by its maps, its main class by its arguments, with values masked. */
+#include "discover/args.h"
+#include "discover/table.h"
+
+#include <check.h>
+
+static const struct {
+    const char *command, *cmdline;
+    size_t n;
+    const char *main, *after; /* after: up to its first NUL */
+} MAIN_CASES[] = {
+#define CMD(s) s, sizeof(s) - 1
+    { "", CMD("java\0-cp\0x\0Main\0a"), "Main", "a" },
+    { "", CMD("java\0-jar\0/a b.jar\0-x"), "/a b.jar", "-x" },
+    { "", CMD("java\0-Xmx1g\0@args\0-m\0mod/Main"), "mod/Main", "" },
+    { "", CMD("java\0--module=mod/Main\0z"), "mod/Main", "z" },
+    { "", CMD("java\0--add-opens\0a/b=ALL\0Main"), "Main", "" },
+    { "", CMD("java\0-jar"), NULL, NULL },
+    { "", CMD("java\0-version"), NULL, NULL },
+    { "", CMD("java"), NULL, NULL },
+    { "", CMD(""), NULL, NULL },
+    { "/a b.jar -x", CMD("java\0-jar\0/a b.jar\0-x"), "/a b.jar", "-x" },
+    { "Main a", CMD("java\0-DMain=Main\0Main\0a"), "Main", "a" },
+    { "Main a", CMD("[rewritten]"), "Main", "" },
+    { "Main", CMD(""), "Main", "" },
+    { "  ", CMD("java\0Main"), NULL, NULL },
+};
+
+START_TEST(finds_the_main_class)
+{
+    struct span cmdline = { MAIN_CASES[_i].cmdline, MAIN_CASES[_i].n }, main, after;
+    bool found = MAIN_CASES[_i].command[0]
+                     ? args_main_of_command(span_of(MAIN_CASES[_i].command), cmdline, &main, &after)
+                     : args_main(cmdline, &main, &after);
+
+    ck_assert_int_eq(found, MAIN_CASES[_i].main != NULL);
+    if (!found)
+        return;
+    ck_assert(span_eq_str(main, MAIN_CASES[_i].main));
+    after.n = span_find(after, '\0');
+    ck_assert(span_eq_str(after, MAIN_CASES[_i].after));
+}
+END_TEST
+
+START_TEST(masks_values)
+{
+    _cleanup_buf_ struct buf b = BUF_NULL;
+    struct span args = SPAN("-Dkey=a=b\0-Dflag\0--x=1\0--y\0z=1\0-Xms=7\0-javaagent:a.jar\0\0-n\n");
+
+    buf_init(&b, 1000);
+    args_add(&b, args, /* mask= */ true);
+    ck_assert_str_eq(b.p,
+                     "-Dkey=*** -Dflag --x=*** --y z=1 -Xms=7 -javaagent:a.jar -n\xef\xbf\xbd");
+    buf_clear(&b);
+    args_add_words(&b, SPAN("Main --pw=a secret tail -x y --q=1"), /* mask= */ true);
+    ck_assert_str_eq(b.p, "Main --pw=*** -x y --q=***");
+    buf_clear(&b);
+    args_add_words(&b, SPAN("--pw=a b"), /* mask= */ false);
+    ck_assert_str_eq(b.p, "--pw=a b");
+}
+END_TEST
+
+static const struct {
+    const char *maps;
+    uint64_t base;
+    bool openj9;
+} SCAN_CASES[] = {
+    { "1000-2000 r--p 00000000 fd:01 1 /x/libjvm.so", 0x1000, false },
+    { "9000-a000 r--p 00000000 fd:01 2 /y/libjvm.so\n1000-2000 r--p 00000000 fd:01 1 /x/libjvm.so",
+      0x1000, false },
+    { "1000-2000 r-xp 00001000 fd:01 1 /x/libjvm.so", 0, false }, /* not its start */
+    { "1000-2000 r--p 00000000 fd:01 1 /x/notlibjvm.so", 0, false },
+    { "1000-2000 r--p 00000000 fd:01 1 /x/libjvm.so.bak", 0, false },
+    { "1000-2000 r--p 00000000 fd:01 1 /x/libj9vm_b158.so", 0, true },
+    { "", 0, false },
+};
+
+START_TEST(finds_libjvm)
+{
+    struct jvm_scan s = { 0 };
+
+    jvm_scan_text(&s, span_of(SCAN_CASES[_i].maps));
+    ck_assert_uint_eq(s.libjvm_base, SCAN_CASES[_i].base);
+    ck_assert_int_eq(s.openj9, SCAN_CASES[_i].openj9);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("discover_args");
+    TCase *tc = tcase_create("discover_args");
+    SRunner *sr;
+    int failed;
+
+    tcase_add_loop_test(tc, finds_the_main_class, 0, ARRAY_SIZE(MAIN_CASES));
+    tcase_add_test(tc, masks_values);
+    tcase_add_loop_test(tc, finds_libjvm, 0, ARRAY_SIZE(SCAN_CASES));
+    tcase_set_timeout(tc, 60);
+    suite_add_tcase(s, tc);
+    sr = srunner_create(s);
+    srunner_run_all(sr, CK_NORMAL);
+    failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed ? 1 : 0;
+}

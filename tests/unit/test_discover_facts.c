@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* discover: what is said of a process, and why something cannot be said. */
+#include "discover_fixture.h"
+
+START_TEST(reads_a_process_in_a_container)
+{
+    struct discover *d = make(NODE, false);
+    struct process *p = discover_find(d, 42);
+
+    ck_assert_ptr_nonnull(p);
+    ck_assert_uint_eq(p->id.start_ticks, 5000);
+    ck_assert_str_eq(p->comm, "java");
+    ck_assert_uint_eq(p->uid, 100103);
+    ck_assert_int_eq(p->container_uid, 103);
+    ck_assert_uint_eq(p->ns_depth, 3);
+    ck_assert_int_eq(p->ns_pid[0], 42);
+    ck_assert_int_eq(p->ns_pid[2], 1);
+    ck_assert_str_eq(p->container.id, ID);
+    ck_assert_str_eq(p->container.runtime, "containerd");
+    ck_assert_str_eq(p->container.name, "orders");
+    ck_assert_str_eq(p->container.pod_name, "orders-7d9c6b5f4-x2x7q");
+    ck_assert_str_eq(p->container.pod_namespace, "shop");
+    ck_assert_str_eq(p->container.pod_uid, "0a1b2c3d-1111-2222-3333-444455556666");
+    ck_assert(span_starts_with(span_of(p->cgroup), "/kubepods.slice/"));
+    ck_assert_ptr_eq(discover_find(d, 42), p);
+    ck_assert_uint_eq(configs_opened, 1);
+    end(d);
+}
+END_TEST
+
+START_TEST(says_why_a_jvm_cannot_be_read)
+{
+    struct discover *d = make(NODE, _i == 1);
+    struct process *p = discover_find(d, 42);
+
+    ck_assert_ptr_nonnull(p);
+    ck_assert_int_eq(p->jvm, JVM_UNSUPPORTED);
+    ck_assert_uint_eq(p->libjvm_base, 0x7f0000000000);
+    ck_assert_str_eq(p->reason, "its memory cannot be read: flamed-broker lacks CAP_SYS_PTRACE; "
+                                "give it back");
+    ck_assert_str_eq(p->main, "/opt/my app/orders.jar");
+    ck_assert_str_eq(p->command, "orders.jar");
+    ck_assert_str_eq(
+        p->args, _i == 1
+                     ? "-Xmx1g -Ddb.password=hunter2 -javaagent:/a.jar=key=hunter2 -jar /opt/my "
+                       "app/orders.jar --token=hunter 2 --port 8080"
+                     : "-Xmx1g -Ddb.password=*** -javaagent:/a.jar=*** -jar /opt/my app/orders.jar "
+                       "--token=*** --port 8080");
+    end(d);
+}
+END_TEST
+
+START_TEST(knows_openj9_and_leaves_it_alone)
+{
+    struct discover *d = make(NODE, false);
+    struct process *p = discover_find(d, 50);
+
+    ck_assert_ptr_nonnull(p);
+    ck_assert_int_eq(p->jvm, JVM_UNSUPPORTED);
+    ck_assert(strstr(p->reason, "OpenJ9") != NULL);
+    ck_assert_str_eq(p->main, "com.example.Main");
+    ck_assert_int_eq(p->mem_fd, -1);
+    ck_assert_str_eq(p->container.id, "");
+    ck_assert_str_eq(p->cgroup, "/system.slice/j9.service");
+    end(d);
+}
+END_TEST
+
+START_TEST(tells_threads_zombies_and_kernel_threads_apart)
+{
+    struct discover *d = make(NODE, false);
+    struct process *p;
+
+    ck_assert_ptr_null(discover_find(d, 77)); /* a thread of 42 */
+    ck_assert_int_eq(discover_thread_of(d, 77), 42);
+    ck_assert_int_eq(discover_thread_of(d, 42), 0);
+    ck_assert_int_eq(discover_thread_of(d, 999), 0);
+    ck_assert_int_eq(discover_thread_of(d, -1), 0);
+    ck_assert_ptr_null(discover_find(d, 999));
+    ck_assert_ptr_null(discover_find(d, 0));
+    ck_assert_ptr_null(discover_find(d, -42));
+    p = discover_find(d, 2);
+    ck_assert(p && p->kernel_thread && !p->zombie && p->jvm == JVM_NO);
+    ck_assert_str_eq(p->command, "kthreadd");
+    p = discover_find(d, 61);
+    ck_assert(p && p->zombie && !p->kernel_thread);
+    p = discover_find(d, 60);
+    ck_assert(p && !p->zombie && !p->kernel_thread && p->jvm == JVM_NO);
+    ck_assert_str_eq(p->comm, "weird)\xef\xbf\xbd(name");
+    ck_assert_str_eq(p->command, "nginx: worker process");
+    end(d);
+}
+END_TEST
+
+static int count_process(void *cookie, struct process *p)
+{
+    unsigned *n = cookie;
+
+    ck_assert(!p->kernel_thread);
+    (*n)++;
+    return 0;
+}
+
+START_TEST(sweeps_all_but_kernel_threads)
+{
+    struct discover *d = make(NODE, false);
+    struct discover_stats stats;
+    unsigned n = 0;
+
+    discover_sweep(d);
+    discover_each(d, count_process, &n);
+    ck_assert_uint_eq(n, 5); /* 1, 42, 50, 60, and 61 as an ended one */
+    discover_stats(d, &stats);
+    ck_assert_uint_eq(stats.processes, 4);
+    ck_assert_uint_eq(stats.jvms, 2);
+    ck_assert_uint_eq(stats.sweeps, 1);
+    maps_opened = 0;
+    discover_sweep(d); /* nothing has grown: no maps are read again */
+    ck_assert_uint_eq(maps_opened, 0);
+    discover_stats(d, &stats);
+    ck_assert_uint_eq(stats.processes, 4);
+    end(d);
+}
+END_TEST
+
+START_TEST(says_what_keeps_processes_out_of_sight)
+{
+    struct discover *d = make(NODE, false);
+
+    ck_assert(strstr(discover_problem(d), "another pid namespace") != NULL);
+    ck_assert(strstr(discover_problem(d), "perf events are refused; set kernel.perf") != NULL);
+    end(d);
+}
+END_TEST
+
+START_TEST(measures_what_a_process_costs)
+{
+    struct discover *d = make(NODE, false);
+    struct process *p = discover_find(d, 60);
+    struct process_usage u;
+
+    ck_assert_ptr_nonnull(p);
+    ck_assert_int_eq(discover_usage(d, p, &u), 0);
+    ck_assert_uint_eq(u.rss_bytes, 1024000);
+    ck_assert_uint_eq(u.threads, 14);
+    ck_assert_double_gt(u.cpu_percent, 0.0); /* 165 ticks since its start */
+    image_of(p)->newer = (struct cpu_point){ clock_monotonic_ns() - 2 * NSEC_PER_SEC, 65 };
+    ck_assert_int_eq(discover_usage(d, p, &u), 0); /* 1 s of CPU in 2 s */
+    ck_assert_double_gt(u.cpu_percent, 48.0);
+    ck_assert_double_lt(u.cpu_percent, 50.1);
+    p->id.start_ticks++;
+    ck_assert_int_eq(discover_usage(d, p, &u), PROC_GONE);
+    end(d);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("discover_facts");
+    TCase *tc = tcase_create("discover_facts");
+    SRunner *sr;
+    int failed;
+
+    tcase_add_test(tc, reads_a_process_in_a_container);
+    tcase_add_loop_test(tc, says_why_a_jvm_cannot_be_read, 0, 2);
+    tcase_add_test(tc, knows_openj9_and_leaves_it_alone);
+    tcase_add_test(tc, tells_threads_zombies_and_kernel_threads_apart);
+    tcase_add_test(tc, sweeps_all_but_kernel_threads);
+    tcase_add_test(tc, says_what_keeps_processes_out_of_sight);
+    tcase_add_test(tc, measures_what_a_process_costs);
+    tcase_set_timeout(tc, 60);
+    suite_add_tcase(s, tc);
+    sr = srunner_create(s);
+    srunner_run_all(sr, CK_NORMAL);
+    failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed ? 1 : 0;
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* discover: storms of processes, a table that is full, records that are lost. */
+#include "discover_fixture.h"
+
+static char empty_folder[] = "/tmp/flamed-test-XXXXXX";
+
+START_TEST(pays_next_to_nothing_for_a_storm_of_execs)
+{
+    struct discover *d = make(empty_folder, false);
+    uint64_t t = clock_monotonic_ns();
+
+    for (int i = 0; i < 200000; i++) {
+        int32_t pid = 1000 + i % 30000;
+
+        tell(d, SIDEBAND_FORK, pid, t, "");
+        tell(d, SIDEBAND_EXEC, pid, t + 1000, "true");
+        tell(d, SIDEBAND_EXIT, pid, t + 2000, "");
+        t += 500000;
+    }
+    ck_assert_uint_eq(d->count, 0);
+    ck_assert_uint_eq(maps_opened, 0);
+    discover_poll(d, t + 20 * NSEC_PER_SEC);
+    ck_assert_uint_eq(d->count, 0);
+    end(d);
+}
+END_TEST
+
+START_TEST(is_full_at_its_limit_and_empties_again)
+{
+    struct discover *d = make(empty_folder, false);
+    uint64_t t = clock_monotonic_ns();
+    struct discover_stats stats;
+    struct process *pinned = NULL;
+
+    for (int i = 0; i < DISCOVER_PROCESSES_MAX; i++) {
+        struct process *p =
+            discover_get(d, 1000 + i, (uint64_t)(1000 + i) * TICK_NS, 1, t, "burst");
+
+        ck_assert_ptr_nonnull(p);
+        if (i == 17)
+            process_pin(pinned = p);
+        if (i % 2 && i != 17) { /* a cache that lets go when told */
+            span_copy(SPAN("cached"), p->comm, sizeof(p->comm));
+            process_pin(p);
+        }
+    }
+    ck_assert_ptr_null(discover_get(d, 1, TICK_NS, 1, t, "one more"));
+    discover_stats(d, &stats);
+    ck_assert_uint_eq(stats.table_full, 1);
+    discover_poll(d, t + 10 * NSEC_PER_SEC);
+    ck_assert_uint_eq(d->count, 1);
+    ck_assert_str_eq(pinned->comm, "burst");
+    ck_assert_uint_eq(dropped, DISCOVER_PROCESSES_MAX);
+    discover_poll(d, t + 11 * NSEC_PER_SEC);
+    ck_assert_uint_eq(d->count, 1);
+    ck_assert_uint_eq(dropped, DISCOVER_PROCESSES_MAX); /* told once */
+    process_unpin(pinned);
+    discover_poll(d, t + 12 * NSEC_PER_SEC);
+    ck_assert_uint_eq(d->count, 0);
+    ck_assert_ptr_nonnull(discover_get(d, 1, TICK_NS, 1, t, "one more"));
+    end(d);
+}
+END_TEST
+
+START_TEST(gives_up_ended_ones_early_when_nearly_full)
+{
+    struct discover *d = make(empty_folder, false);
+    uint64_t t = clock_monotonic_ns();
+
+    for (int i = 0; i < DISCOVER_PROCESSES_MAX; i++)
+        discover_get(d, 1000 + i, (uint64_t)(1000 + i) * TICK_NS, 1, t, "burst");
+    discover_poll(d, clock_monotonic_ns()); /* nobody is gone for 2 s */
+    ck_assert_uint_eq(d->count, DISCOVER_PROCESSES_MAX / 4 * 3);
+    ck_assert_ptr_null(table_newest(d, 1000)); /* the oldest went first */
+    ck_assert_ptr_nonnull(table_newest(d, 1000 + DISCOVER_PROCESSES_MAX - 1));
+    end(d);
+}
+END_TEST
+
+START_TEST(sweeps_after_lost_records)
+{
+    struct discover *d = make(NODE, false);
+
+    discover_sweep(d);
+    tell(d, SIDEBAND_LOST, 0, clock_monotonic_ns(), "");
+    ck_assert_uint_eq(d->stats.sideband_lost, 3);
+    discover_poll(d, clock_monotonic_ns() + 3 * NSEC_PER_SEC);
+    ck_assert_uint_eq(d->stats.sweeps, 2);
+    end(d);
+}
+END_TEST
+
+START_TEST(notes_come_due_once)
+{
+    static struct recent r;
+
+    recent_fork(&r, 10, 100, 1100);
+    recent_exec(&r, 10, 200, 1200);
+    recent_exec(&r, 11, 300, 1300);
+    recent_forget(&r, 11);
+    ck_assert_uint_eq(recent_find(&r, 10)->execs, 1);
+    ck_assert_uint_eq(recent_find(&r, 10)->fork_ns, 100);
+    ck_assert_int_eq(recent_take_due(&r, 1199), 0);
+    ck_assert_int_eq(recent_take_due(&r, 2000), 10);
+    ck_assert_int_eq(recent_take_due(&r, 2000), 0);
+    ck_assert_ptr_nonnull(recent_find(&r, 10)); /* the count of execs stays */
+    ck_assert_ptr_null(recent_find(&r, 11));
+    ck_assert_uint_eq(r.missed, 0);
+    recent_fork(&r, 10 + RECENT_NOTES, 400, 1400); /* in its place, and nothing is lost by it */
+    ck_assert_ptr_null(recent_find(&r, 10));
+    ck_assert_uint_eq(r.missed, 0);
+    recent_exec(&r, 10, 500, 1500);
+    ck_assert_uint_eq(r.missed, 1);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("discover_limits");
+    TCase *tc = tcase_create("discover_limits");
+    SRunner *sr;
+    int failed;
+
+    if (!mkdtemp(empty_folder))
+        return 1;
+    tcase_add_test(tc, pays_next_to_nothing_for_a_storm_of_execs);
+    tcase_add_test(tc, is_full_at_its_limit_and_empties_again);
+    tcase_add_test(tc, gives_up_ended_ones_early_when_nearly_full);
+    tcase_add_test(tc, sweeps_after_lost_records);
+    tcase_add_test(tc, notes_come_due_once);
+    tcase_set_timeout(tc, 60);
+    suite_add_tcase(s, tc);
+    sr = srunner_create(s);
+    srunner_run_all(sr, CK_NORMAL);
+    failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    rmdir(empty_folder);
+    return failed ? 1 : 0;
+}
