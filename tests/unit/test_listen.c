@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The addresses that serve/ listens on: loopback alone, and a socket of its own. */
+#include "base/cleanup.h"
+#include "serve/serve.h"
+
+#include <check.h>
+#include <grp.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const struct {
+    const char *address;
+    int r;
+} ADDRESSES[] = {
+    { "127.0.0.1:0", 0 },
+    { "127.1.2.3:0", 0 },
+    { "localhost:0", 0 },
+    { "[::1]:0", 0 },
+    { "0.0.0.0:0", -EACCES },
+    { "192.0.2.1:0", -EACCES },
+    { "[::]:0", -EACCES },
+    { "[2001:db8::1]:0", -EACCES },
+    { "[::ffff:192.0.2.1]:0", -EACCES },
+    { ":7979", -EACCES },
+    { "*:7979", -EACCES },
+    { "example.com:80", -EINVAL },
+    { "127.0.0.1", -EINVAL },
+    { "127.0.0.1:", -EINVAL },
+    { "127.0.0.1:65536", -EINVAL },
+    { "127.0.0.1:-1", -EINVAL },
+    { "127.0.0.1:http", -EINVAL },
+    { "::1:7979", -EINVAL },
+    { "[::1:7979", -EINVAL },
+    { "[127.0.0.1]:7979", -EINVAL },
+    { "127.1:7979", -EINVAL },
+    { "", -EINVAL },
+    { "unix:", -EINVAL },
+    { "unix:relative", -EINVAL },
+    { "unix:/", -EINVAL },
+    { "unix:/nonexistent/a-path-that-is-longer-than-the-hundred-and-seven-bytes"
+      "-which-the-address-of-a-socket-has-room-for-whatever-its-file-system-says",
+      -ENAMETOOLONG },
+};
+
+START_TEST(listens_on_loopback_alone)
+{
+    _cleanup_close_ int fd = -1;
+    struct error err = ERROR_NULL;
+    int r = listen_open(ADDRESSES[_i].address, &fd, &err);
+
+    if (r == -EADDRNOTAVAIL || r == -EAFNOSUPPORT) /* a machine without IPv6 */
+        return;
+    ck_assert_msg(r == ADDRESSES[_i].r, "%s: %s", ADDRESSES[_i].address, err.msg);
+    if (r < 0)
+        ck_assert_msg(err.msg[0] && (r != -EACCES || strstr(err.msg, "loopback")), "%s", err.msg);
+    else
+        ck_assert_int_ge(fd, 0);
+}
+END_TEST
+
+START_TEST(replaces_a_stale_socket_only)
+{
+    char folder[] = "/tmp/test_listen.XXXXXX", address[96], path[80];
+    struct error err = ERROR_NULL;
+    int first = -1, second = -1;
+    struct group *group = getgrnam("flamed");
+    struct stat st;
+    FILE *f;
+
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(path, sizeof(path), "%s/sub/s", folder);
+    snprintf(address, sizeof(address), "unix:%s", path);
+    ck_assert_msg(listen_open(address, &first, &err) == 0, "%s",
+                  err.msg); /* makes the folder, too */
+    ck_assert_int_eq(stat(path, &st), 0);
+    ck_assert_uint_eq(st.st_mode & 07777, 0660);
+    if (group && geteuid() == 0)
+        ck_assert_uint_eq(st.st_gid, group->gr_gid);
+
+    ck_assert_int_eq(listen_open(address, &second, &err), -EADDRINUSE);
+    ck_assert_ptr_nonnull(strstr(err.msg, "another program"));
+    close(first); /* as when it was killed: the file stays */
+    ck_assert_int_eq(stat(path, &st), 0);
+    ck_assert_msg(listen_open(address, &second, &err) == 0, "%s", err.msg);
+    close(second);
+    unlink(path);
+
+    f = fopen(path, "w");
+    fputs("precious", f);
+    fclose(f);
+    ck_assert_int_eq(listen_open(address, &second, &err), -EEXIST);
+    ck_assert_int_eq(stat(path, &st), 0);
+    ck_assert_int_eq(st.st_size, 8);
+    unlink(path);
+    ck_assert_int_eq(symlink("/etc/passwd", path), 0);
+    ck_assert_int_eq(listen_open(address, &second, &err), -EEXIST);
+    unlink(path);
+    snprintf(path, sizeof(path), "%s/sub", folder);
+    rmdir(path);
+    ck_assert_int_eq(rmdir(folder), 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("listen");
+    TCase *tc = tcase_create("listen");
+    SRunner *runner;
+    int failed;
+
+    tcase_add_loop_test(tc, listens_on_loopback_alone, 0, ARRAY_SIZE(ADDRESSES));
+    tcase_add_test(tc, replaces_a_stale_socket_only);
+    suite_add_tcase(s, tc);
+    runner = srunner_create(s);
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? 1 : 0;
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The parameters of a request, out of its query. */
+#include "serve/params.h"
+
+#include <check.h>
+
+static int parse(const char *raw, uint64_t allowed, struct params *p, struct error *err)
+{
+    struct span unknown = SPAN_NULL;
+    static struct query q; /* outlives the call: the parameters point into it */
+    int r;
+
+    query_deinit(&q);
+    ck_assert_int_eq(query_parse(span_of(raw), &q, err), 0);
+    r = params_parse(&q, allowed, p, &unknown, err);
+    if (r != 0) {
+        params_deinit(p);
+        query_deinit(&q);
+    }
+    return r;
+}
+
+START_TEST(fills_in_what_was_not_said)
+{
+    struct error err = ERROR_NULL;
+    struct params p;
+
+    ck_assert_int_eq(parse("", PARAMS_PROFILE, &p, &err), 0);
+    ck_assert_uint_eq(p.duration_ns, 10 * NSEC_PER_SEC);
+    ck_assert_uint_eq(p.period_ns, 10101010);
+    ck_assert_str_eq(p.event, "cpu");
+    ck_assert_int_eq(p.symbols, SYMBOLS_AUTO);
+    ck_assert_uint_eq(p.target.pid_count, 0);
+    ck_assert_ptr_null(p.format);
+    ck_assert(!p.view.no_user && !p.view.no_kernel && !p.view.threads && p.view.depth == 0);
+    ck_assert_str_eq(p.title, "");
+}
+END_TEST
+
+START_TEST(reads_every_parameter)
+{
+    struct error err = ERROR_NULL;
+    struct params p;
+
+    ck_assert_msg(
+        parse("pid=4242,7&container=web&nspid=3&pod=p&namespace=n&jvm=a.c&seconds=2.5&event=wall&"
+              "symbols=memory&hz=997&format=json&threads=1&user=0&kernel=1&include=x&include=y&"
+              "exclude=z&depth=64&names=signature&lines=1&annotate=1&total=1&title=a%0Ab&"
+              "reverse=1&inverted=1&minwidth=0.25%25&width=800&top=7&"
+              "from=2026-01-02T03:04:05Z&to=2026-01-02T05:04:05.5%2B01:00",
+              PARAMS_PROFILE, &p, &err) == 0,
+        "%s", err.msg);
+    ck_assert_uint_eq(p.target.pid_count, 2);
+    ck_assert_int_eq(p.target.pids[0], 4242);
+    ck_assert_int_eq(p.target.pids[1], 7);
+    ck_assert_str_eq(p.target.container, "web");
+    ck_assert_int_eq(p.target.ns_pid, 3);
+    ck_assert_str_eq(p.target.pod, "p");
+    ck_assert_str_eq(p.target.pod_namespace, "n");
+    ck_assert_str_eq(p.target.jvm, "a.c");
+    ck_assert_uint_eq(p.duration_ns, 2500 * NSEC_PER_MSEC);
+    ck_assert_str_eq(p.event, "wall");
+    ck_assert_int_eq(p.symbols, SYMBOLS_MEMORY);
+    ck_assert_uint_eq(p.period_ns, 1003009);
+    ck_assert_str_eq(p.format->name, "json");
+    ck_assert(p.view.threads && p.view.no_user && !p.view.no_kernel);
+    ck_assert_uint_eq(match_count(p.view.include), 2);
+    ck_assert_uint_eq(match_count(p.view.exclude), 1);
+    ck_assert_uint_eq(p.view.depth, 64);
+    ck_assert_int_eq(p.view.names, VIEW_NAMES_SIGNATURE);
+    ck_assert(p.view.lines && p.view.annotate && p.view.total && p.reverse && p.inverted);
+    ck_assert_str_eq(p.title, "a\xef\xbf\xbd"
+                              "b");
+    ck_assert(p.minwidth > 0.2499 && p.minwidth < 0.2501);
+    ck_assert_uint_eq(p.width, 800);
+    ck_assert_uint_eq(p.top, 7);
+    ck_assert_uint_eq(p.range.from_ns, UINT64_C(1767323045000000000));
+    ck_assert_uint_eq(p.range.to_ns, UINT64_C(1767326645500000000));
+    ck_assert_uint_eq(p.given & ~PARAM_BIT(PARAM_INTERVAL),
+                      PARAMS_PROFILE & ~PARAM_BIT(PARAM_INTERVAL));
+    params_deinit(&p);
+}
+END_TEST
+
+START_TEST(bounds_lists_and_texts)
+{
+    struct error err = ERROR_NULL;
+    char raw[8192] = "pid=1";
+    struct params p;
+
+    for (int i = 2; i <= BACKEND_PIDS_MAX; i++) {
+        size_t n = strlen(raw);
+
+        snprintf(raw + n, sizeof(raw) - n, ",%d", i);
+    }
+    ck_assert_int_eq(parse(raw, PARAMS_PROFILE, &p, &err), 0);
+    ck_assert_uint_eq(p.target.pid_count, BACKEND_PIDS_MAX);
+    snprintf(raw + strlen(raw), sizeof(raw) - strlen(raw), ",100000");
+    ck_assert_int_eq(parse(raw, PARAMS_PROFILE, &p, &err), -EINVAL);
+    ck_assert_str_eq(err.parameter, "pid");
+
+    for (int i = 0; i < 4; i++) {
+        static const char *const NAMES[] = { "title", "container", "event", "jvm" };
+
+        snprintf(raw, sizeof(raw), "%s=", NAMES[i]);
+        memset(raw + strlen(raw), 'a', 1100);
+        raw[1100] = '\0';
+        ck_assert_int_eq(parse(raw, PARAMS_PROFILE, &p, &err), -EINVAL);
+        ck_assert_str_eq(err.parameter, NAMES[i]);
+    }
+}
+END_TEST
+
+START_TEST(knows_only_what_a_route_takes)
+{
+    struct error err = ERROR_NULL;
+    struct params p;
+
+    ck_assert_int_eq(parse("seconds=1", PARAMS_TARGET, &p, &err), -EINVAL);
+    ck_assert_ptr_null(err.parameter);
+    ck_assert_ptr_nonnull(strstr(err.remedy, "container"));
+    ck_assert_int_eq(parse("seconds=1", PARAMS_NONE, &p, &err), -EINVAL);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("params");
+    TCase *tc = tcase_create("params");
+    SRunner *runner;
+    int failed;
+
+    tcase_add_test(tc, fills_in_what_was_not_said);
+    tcase_add_test(tc, reads_every_parameter);
+    tcase_add_test(tc, bounds_lists_and_texts);
+    tcase_add_test(tc, knows_only_what_a_route_takes);
+    suite_add_tcase(s, tc);
+    runner = srunner_create(s);
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? 1 : 0;
+}

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The routes, and the OpenAPI document held against their table. */
+#include "serve/params.h"
+#include "serve/route.h"
+#include "serve/serve.h"
+
+#include <check.h>
+#include <jansson.h>
+
+/* The parameter of that name among @allowed: two routes have one of their own meaning. */
+static size_t param_of(const char *name, uint64_t allowed)
+{
+    size_t id = 0;
+
+    while (id < PARAM_COUNT &&
+           (!(allowed & PARAM_BIT(id)) || strcmp(param_name((enum param_id)id), name) != 0))
+        id++;
+    return id;
+}
+
+START_TEST(the_document_holds_every_route_and_nothing_else)
+{
+    struct span text = serve_openapi();
+    const json_t *paths, *path, *operation, *list, *one;
+    const char *name, *method;
+    const struct route *r;
+    json_error_t e;
+    size_t count, i, operations = 0;
+    json_t *doc = json_loadb(text.p, text.n, JSON_REJECT_DUPLICATES, &e);
+
+    ck_assert_msg(doc != NULL, "%s, line %d", e.text, e.line);
+    ck_assert_int_eq(text.p[text.n], 0);
+    paths = json_object_get(doc, "paths");
+    r = routes(&count);
+    json_object_foreach((json_t *)(uintptr_t)paths, name, path) operations +=
+        json_object_size(path);
+    ck_assert_uint_eq(operations, count);
+    for (size_t k = 0; k < count; k++) {
+        uint64_t found = 0;
+        bool in_body = r[k].body == BODY_PARAMS;
+
+        path = json_object_get(paths, r[k].path);
+        ck_assert_msg(path != NULL, "%s is not in the document", r[k].path);
+        method = r[k].methods & METHOD_GET ? "get" : r[k].methods & METHOD_POST ? "post" : "delete";
+        operation = json_object_get(path, method);
+        ck_assert_msg(operation != NULL, "%s has no %s", r[k].path, method);
+        list = json_object_get(operation, "parameters");
+        json_array_foreach(list, i, one)
+        {
+            const char *ref = json_string_value(json_object_get(one, "$ref"));
+            size_t id;
+
+            if (!ref) { /* a part of the path */
+                ck_assert_str_eq(json_string_value(json_object_get(one, "in")), "path");
+                continue;
+            }
+            ck_assert(strncmp(ref, "#/components/parameters/", 24) == 0);
+            one = json_object_get(json_object_get(json_object_get(doc, "components"), "parameters"),
+                                  ref + 24);
+            ck_assert_msg(one != NULL, "%s leads nowhere", ref);
+            name = json_string_value(json_object_get(one, "name"));
+            ck_assert_str_eq(json_string_value(json_object_get(one, "in")), "query");
+            id = param_of(name, r[k].params);
+            ck_assert_msg(id < PARAM_COUNT, "%s: the daemon does not know %s", r[k].path, name);
+            found |= PARAM_BIT(id);
+        }
+        list = json_object_get(operation, "requestBody");
+        ck_assert_msg((list != NULL) == in_body, "%s", r[k].path);
+        list = json_object_get(
+            json_object_get(json_object_get(json_object_get(list, "content"), "application/json"),
+                            "schema"),
+            "properties");
+        json_object_foreach((json_t *)(uintptr_t)list, name, one)
+        {
+            size_t id = param_of(name, r[k].params);
+
+            ck_assert_msg(id < PARAM_COUNT, "%s: the daemon does not know %s", r[k].path, name);
+            found |= PARAM_BIT(id);
+        }
+        ck_assert_msg(found == (r[k].params & ~PARAMS_LENIENT), "%s: document %llx, table %llx",
+                      r[k].path, (unsigned long long)found, (unsigned long long)r[k].params);
+    }
+    ck_assert_uint_eq(
+        json_object_size(json_object_get(json_object_get(doc, "components"), "parameters")),
+        PARAM_COUNT);
+    json_decref(doc);
+}
+END_TEST
+
+START_TEST(the_document_lists_every_format)
+{
+    struct span text = serve_openapi();
+    json_t *doc = json_loadb(text.p, text.n, 0, NULL), *list;
+    const struct render_format *f;
+    size_t count;
+
+    list = json_object_get(
+        json_object_get(
+            json_object_get(json_object_get(json_object_get(doc, "components"), "parameters"),
+                            "format"),
+            "schema"),
+        "enum");
+    f = render_formats(&count);
+    ck_assert_uint_eq(json_array_size(list), count);
+    for (size_t i = 0; i < count; i++)
+        ck_assert_str_eq(json_string_value(json_array_get(list, i)), f[i].name);
+    json_decref(doc);
+}
+END_TEST
+
+START_TEST(finds_routes)
+{
+    static const struct {
+        const char *path, *route;
+        int r;
+    } CASES[] = {
+        { "/", "/", 0 },
+        { "/profile", "/profile", 0 },
+        { "/api/v1/jvms", "/api/v1/jvms", 0 },
+        { "/api/v1/jvms/1", "/api/v1/jvms/{pid}", 0 },
+        { "/api/v1/jvms/x", "/api/v1/jvms/{pid}", ROUTE_BAD_PID },
+        { "/api/v1/jvms/2147483648", "/api/v1/jvms/{pid}", ROUTE_BAD_PID },
+        { "/api/v1/jvms/", NULL, ROUTE_NONE },
+        { "/api/v1/jvms/1/", NULL, ROUTE_NONE },
+        { "/api/v1/jvms//", NULL, ROUTE_NONE },
+        { "/api/v1", NULL, ROUTE_NONE },
+        { "/profile/", NULL, ROUTE_NONE },
+        { "/profilex", NULL, ROUTE_NONE },
+        { "//", NULL, ROUTE_NONE },
+        { "", NULL, ROUTE_NONE },
+        { "profile", NULL, ROUTE_NONE },
+        { "*", NULL, ROUTE_NONE },
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(CASES); i++) {
+        const struct route *r = NULL;
+        struct route_args args = { 0 };
+
+        ck_assert_msg(route_find(span_of(CASES[i].path), "GET", &r, &args) == CASES[i].r, "%s",
+                      CASES[i].path);
+        if (CASES[i].route)
+            ck_assert_str_eq(r->path, CASES[i].route);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("routes");
+    TCase *tc = tcase_create("routes");
+    SRunner *runner;
+    int failed;
+
+    tcase_add_test(tc, the_document_holds_every_route_and_nothing_else);
+    tcase_add_test(tc, the_document_lists_every_format);
+    tcase_add_test(tc, finds_routes);
+    suite_add_tcase(s, tc);
+    runner = srunner_create(s);
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? 1 : 0;
+}
