@@ -109,6 +109,8 @@ static inline struct discover *make(const char *folder, bool show_arguments)
     opts.proc_fd = proc_fd;
     maps_opened = configs_opened = dropped = 0;
     ck_assert_int_eq(discover_new(NULL, &opts, &d, &err), 0);
+    /* However slow the machine is: what is asked for is read at once. */
+    budget_init(&d->facts_budget, 1, 60 * NSEC_PER_SEC, clock_monotonic_ns());
     return d;
 }
 
