@@ -74,6 +74,22 @@ static int take_method(struct code_map *m, struct span record)
     return 0;
 }
 
+static bool grow_pieces(struct code_map *m)
+{
+    uint32_t cap = MIN(m->piece_cap * 2 + 1024, CODE_MAP_PIECES_MAX);
+    struct piece *pieces = realloc(m->pieces, cap * sizeof(*pieces));
+    uint32_t *order = realloc(m->order, cap * sizeof(*order));
+    uint64_t *reach = realloc(m->reach, cap * sizeof(*reach));
+
+    m->pieces = pieces ? pieces : m->pieces;
+    m->order = order ? order : m->order;
+    m->reach = reach ? reach : m->reach;
+    if (!pieces || !order || !reach)
+        return false;
+    m->piece_cap = cap;
+    return true;
+}
+
 static int add_piece(struct code_map *m, const struct piece *p)
 {
     if (p->start >= p->end) /* nothing, or past the end of the address space */
@@ -82,16 +98,10 @@ static int add_piece(struct code_map *m, const struct piece *p)
         m->stats.dropped++;
         return 0;
     }
-    if (m->piece_count == m->piece_cap) {
-        uint32_t cap = MIN(m->piece_cap * 2 + 1024, CODE_MAP_PIECES_MAX);
-        struct piece *more = realloc(m->pieces, cap * sizeof(*more));
-
-        if (!more)
-            return -ENOMEM;
-        m->pieces = more;
-        m->piece_cap = cap;
-    }
+    if (m->piece_count == m->piece_cap && !grow_pieces(m))
+        return -ENOMEM;
     m->pieces[m->piece_count++] = *p;
+    code_map_append(m);
     m->stats.pieces++;
     return 0;
 }

@@ -30,12 +30,15 @@ struct code_map {
     struct chunk *chunks;
     struct method *methods; /* [method_cap], by id - 1 */
     struct piece *pieces;   /* in the order in which they came */
-    uint32_t *order;        /* indices of pieces, by start, then as they came */
-    uint64_t *reach;        /* highest end among order[0..i] */
+    uint32_t *order;        /* [piece_cap]: indices of pieces, by start, then as they came */
+    uint64_t *reach;        /* [piece_cap]: highest end among order[0..i] */
     uint32_t method_cap, piece_count, piece_cap, ordered;
     struct code_map_stats stats;
 };
 
+/* Puts the last piece in order too, where it belongs behind all others and they are: a JVM tells
+ * what is there heap by heap, from low addresses to high. */
+void code_map_append(struct code_map *m);
 /* Puts all pieces in order. False: no memory. */
 bool code_map_index(struct code_map *m);
 /* Ends what lives in [start, end) at @time_ns: code is never where other code is. What came before

@@ -18,30 +18,35 @@ static int compare_keys(const void *a, const void *b)
     return x->index < y->index ? -1 : x->index > y->index;
 }
 
+void code_map_append(struct code_map *m)
+{
+    uint32_t last = m->piece_count - 1;
+    const struct piece *p = &m->pieces[last];
+
+    if (m->ordered != last || (last && m->pieces[m->order[last - 1]].start > p->start))
+        return;
+    m->order[last] = last;
+    m->reach[last] = last ? MAX(m->reach[last - 1], p->end) : p->end;
+    m->ordered++;
+}
+
 bool code_map_index(struct code_map *m)
 {
     _cleanup_free_ struct sort_key *keys = NULL;
-    uint32_t *order;
-    uint64_t *reach, most = 0;
+    uint64_t most = 0;
 
     if (m->ordered == m->piece_count)
         return true;
     keys = malloc(m->piece_count * sizeof(*keys));
-    order = realloc(m->order, m->piece_count * sizeof(*order));
-    if (order)
-        m->order = order;
-    reach = realloc(m->reach, m->piece_count * sizeof(*reach));
-    if (reach)
-        m->reach = reach;
-    if (!keys || !order || !reach)
+    if (!keys)
         return false;
     for (uint32_t i = 0; i < m->piece_count; i++)
         keys[i] = (struct sort_key){ m->pieces[i].start, i };
     qsort(keys, m->piece_count, sizeof(*keys), compare_keys);
     for (uint32_t i = 0; i < m->piece_count; i++) {
-        order[i] = keys[i].index;
+        m->order[i] = keys[i].index;
         most = MAX(most, m->pieces[keys[i].index].end);
-        reach[i] = most;
+        m->reach[i] = most;
     }
     m->ordered = m->piece_count;
     return true;
