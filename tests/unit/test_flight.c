@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The flight recorder. */
+#include "store_fixture.h"
+
+#include "store/flight.h"
+
+START_TEST(the_recorder_forgets_the_oldest)
+{
+    struct profile_process process = { .host_pid = 42 };
+    struct profile_thread thread = { .host_tid = 43 };
+    struct profile_slice all = { .to_ns = UINT64_MAX };
+    struct profile meta = { .event = "cpu",
+                            .period = 1000,
+                            .start_realtime_ns = 5000 * NSEC_PER_SEC };
+    struct frame_table *t = NULL;
+    struct flight *f = NULL;
+    struct flight_stats stats;
+    struct profile *p = NULL, **parts;
+    size_t count;
+    uint32_t leaf;
+
+    ck_assert_int_eq(frame_table_new(1000, 1 << 20, &t), 0);
+    leaf = frame_of(t, "a.B", "c", 1);
+    process.name = str(t, "Main");
+    ck_assert_int_eq(flight_new(t, 1000, 60 * NSEC_PER_SEC, 1 << 20, &f), 0);
+    for (uint64_t i = 0; i < 20000; i++) /* 200 s at 100 Hz */
+        ck_assert_int_eq(
+            flight_sample(f, i * 10 * NSEC_PER_MSEC, &process, &thread, &leaf, 1, 1, 0, 0), 0);
+    flight_stats(f, &stats);
+    ck_assert_uint_le(stats.bytes, 1 << 20);
+    ck_assert_uint_ge(stats.oldest_ns, 120 * NSEC_PER_SEC);
+    ck_assert_uint_le(stats.oldest_ns, 141 * NSEC_PER_SEC);
+    all.from_ns = 190 * NSEC_PER_SEC;
+    meta.start_ns = 0;
+    ck_assert_int_eq(flight_parts(f, all.from_ns, all.to_ns, &parts, &count), 0);
+    ck_assert_uint_eq(count, 1);
+    ck_assert_int_eq(flight_merge(parts, count, &all, &meta, &p), 0);
+    flight_parts_free(parts, count);
+    ck_assert_uint_eq(p->total, 1000);
+    ck_assert_uint_eq(p->samples[0].time_ns, (5000 + 190) * NSEC_PER_SEC);
+    profile_unref(p);
+    flight_free(f);
+    frame_table_free(t);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("flight");
+
+    tcase_add_test(tc, the_recorder_forgets_the_oldest);
+    return run_store_tests("flight", tc);
+}

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* store: its file, which outlives kills, and may be broken, old, or not writable. */
+#include "store_fixture.h"
+
+#include "store/store_impl.h"
+
+#include <signal.h>
+#include <sqlite3.h>
+#include <sys/wait.h>
+
+static int take_failure(void *cookie, const struct store_capture *c)
+{
+    ck_assert_int_eq(c->state, STORE_FAILED);
+    ck_assert_str_eq(c->failure, "flamed ended while it ran");
+    *(bool *)cookie = true;
+    return 0;
+}
+
+START_TEST(survives_kill_9_at_any_moment)
+{
+    for (unsigned round = 0; round < 10; round++) {
+        int done[2];
+        char id[STORE_ID_BYTES], last[STORE_ID_BYTES] = "";
+        struct profile *got = NULL;
+        struct store *s;
+        bool failed = false;
+        pid_t pid;
+
+        ck_assert_int_eq(pipe(done), 0);
+        pid = fork();
+        if (pid == 0) { /* writes until it is killed, and says what is done */
+            s = open_store(0, 0);
+            for (unsigned i = 0;; i++) {
+                struct profile *p;
+
+                snprintf(id, sizeof(id), "r%ui%u", round, i);
+                p = make_profile(id, 1000 * NSEC_PER_SEC, 200, id);
+                if (i == 0)
+                    store_put_running(s, "running", p, NULL, NULL);
+                if (store_put(s, p, NULL, 0, NULL) < 0 ||
+                    write(done[1], id, sizeof(id)) != sizeof(id))
+                    _exit(1);
+                profile_unref(p);
+            }
+        }
+        close(done[1]);
+        usleep(30000 + round * 7000);
+        kill(pid, SIGKILL);
+        waitpid(pid, NULL, 0);
+        s = open_store(0, 0);
+        while (read(done[0], id, sizeof(id)) == sizeof(id)) {
+            ck_assert_int_eq(store_get(s, id, &got, NULL), 0);
+            ck_assert_uint_eq(got->total, 300);
+            profile_unref(got);
+            memcpy(last, id, sizeof(last));
+        }
+        if (last[0]) {
+            ck_assert_int_eq(store_get_facts(s, "running", take_failure, &failed, NULL), 0);
+            ck_assert(failed);
+        }
+        close(done[0]);
+        store_close(s);
+    }
+}
+END_TEST
+
+START_TEST(says_what_is_wrong_with_a_file)
+{
+    char problem[256];
+    struct profile *p = make_profile("aa", 1000 * NSEC_PER_SEC, 10, "work");
+    struct error err = ERROR_NULL;
+    struct store *s;
+    sqlite3 *db;
+    FILE *f = fopen(db_path, "w");
+
+    for (unsigned i = 0; i < 5000; i++)
+        fprintf(f, "garbage %u ", i);
+    fclose(f);
+    s = open_store(0, 0);
+    store_problem(s, problem, sizeof(problem));
+    ck_assert_ptr_nonnull(strstr(problem, "move the file away"));
+    ck_assert_int_lt(store_put(s, p, NULL, 0, &err), 0);
+    ck_assert_str_ne(err.msg, "");
+    store_close(s);
+
+    unlink(db_path);
+    ck_assert_int_eq(sqlite3_open(db_path, &db), SQLITE_OK);
+    sqlite3_exec(db, "CREATE TABLE t(x); PRAGMA user_version = 99", NULL, NULL, NULL);
+    sqlite3_close(db);
+    s = open_store(0, 0);
+    store_problem(s, problem, sizeof(problem));
+    ck_assert_ptr_nonnull(strstr(problem, "newer flamed"));
+    ck_assert_int_lt(store_put(s, p, NULL, 0, &err), 0);
+    store_close(s);
+    profile_unref(p);
+}
+END_TEST
+
+/* Runs @sql on the file as another program would. */
+static void sql_on_file(const char *sql)
+{
+    sqlite3 *db;
+
+    ck_assert_int_eq(sqlite3_open(db_path, &db), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(db);
+}
+
+START_TEST(an_older_file_is_brought_up_to_date)
+{
+    struct profile *p = make_profile("aa", 1000 * NSEC_PER_SEC, 10, "work"), *got = NULL;
+    struct store_history h = { .runs = 1 };
+    struct store *s = open_store(0, 0);
+    char problem[256];
+
+    ck_assert_int_eq(store_put(s, p, NULL, 0, NULL), 0);
+    store_close(s);
+    sql_on_file("DROP TABLE schedules; PRAGMA user_version = 1"); /* as version 1 left it */
+    s = open_store(0, 0);
+    store_problem(s, problem, sizeof(problem));
+    ck_assert_str_eq(problem, "");
+    ck_assert_int_eq(store_get(s, "aa", &got, NULL), 0);
+    profile_unref(got);
+    ck_assert_int_eq(store_put_history(s, "nightly", &h, NULL), 0);
+    store_close(s);
+    profile_unref(p);
+}
+END_TEST
+
+/* In a folder that may only be read, with and without what a kill left of SQLite's log: old
+ * captures are there, a put says what is wrong. Exits 0. */
+static void read_only_reader(bool log_left)
+{
+    struct profile *p = make_profile("bb", 1000 * NSEC_PER_SEC, 10, "work"), *got = NULL;
+    struct error err = ERROR_NULL;
+    char problem[256];
+    struct store *s;
+
+    if (setresgid(65534, 65534, 65534) < 0 || setresuid(65534, 65534, 65534) < 0)
+        _exit(77);
+    s = open_store(0, 0);
+    store_problem(s, problem, sizeof(problem));
+    if (!strstr(problem, "writable"))
+        _exit(2);
+    if (store_get(s, "aa", &got, NULL) != 0 && !log_left)
+        _exit(3);
+    profile_unref(got);
+    if (store_put(s, p, NULL, 0, &err) >= 0 || !strstr(err.msg, "nothing can be stored"))
+        _exit(4);
+    store_close(s);
+    profile_unref(p);
+    _exit(0);
+}
+
+START_TEST(a_read_only_folder_can_be_read)
+{
+    struct profile *p = make_profile("aa", 1000 * NSEC_PER_SEC, 10, "work");
+    int status = 0;
+    struct store *s;
+
+    if (geteuid() != 0)
+        return;
+    s = open_store(0, 0);
+    ck_assert_int_eq(store_put(s, p, NULL, 0, NULL), 0);
+    profile_unref(p);
+    chmod(dir, 0555);
+    for (int log_left = 1; log_left >= 0; log_left--) { /* first while another has it open */
+        pid_t pid = fork();
+
+        if (pid == 0)
+            read_only_reader(log_left);
+        ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+        ck_assert(WIFEXITED(status));
+        ck_assert_int_eq(WEXITSTATUS(status), 0);
+        if (log_left) {
+            chmod(dir, 0755);
+            store_close(s);
+            chmod(dir, 0555);
+        }
+    }
+}
+END_TEST
+
+START_TEST(what_was_mended_is_noticed)
+{
+    struct profile *p = make_profile("aa", 1000 * NSEC_PER_SEC, 10, "work"), *got = NULL;
+    struct store *s = open_store(0, 0);
+    char problem[256], path[sizeof(db_path) + 4];
+
+    ck_assert_int_eq(store_put(s, p, NULL, 0, NULL), 0);
+    sql_on_file("PRAGMA wal_checkpoint(TRUNCATE); PRAGMA writable_schema = ON;"
+                "UPDATE sqlite_schema SET rootpage = 9999 WHERE name = 'captures';"
+                "PRAGMA schema_version = 1000");
+    ck_assert_int_lt(store_put(s, p, NULL, 0, NULL), 0);
+    store_problem(s, problem, sizeof(problem));
+    ck_assert_ptr_nonnull(strstr(problem, "move the file"));
+    unlink(db_path); /* as it advises */
+    snprintf(path, sizeof(path), "%s-wal", db_path);
+    unlink(path);
+    snprintf(path, sizeof(path), "%s-shm", db_path);
+    unlink(path);
+    s->reopened_ns = 0; /* in place of 10 s */
+    ck_assert_int_eq(store_put(s, p, NULL, 0, NULL), 0);
+    store_problem(s, problem, sizeof(problem));
+    ck_assert_str_eq(problem, "");
+    ck_assert_int_eq(store_get(s, "aa", &got, NULL), 0);
+    profile_unref(got);
+    store_close(s);
+    profile_unref(p);
+}
+END_TEST
+
+START_TEST(a_damaged_blob_is_an_error)
+{
+    struct profile *p = make_profile("aa", 1000 * NSEC_PER_SEC, 100, "work"), *got = NULL;
+    struct error err = ERROR_NULL;
+    struct store *s = open_store(0, 0);
+
+    ck_assert_int_eq(store_put(s, p, NULL, 0, NULL), 0);
+    store_close(s);
+    sql_on_file("UPDATE captures SET body = substr(body, 1, 20)");
+    s = open_store(0, 0);
+    ck_assert_int_eq(store_get(s, "aa", &got, &err), -EBADMSG);
+    ck_assert_ptr_nonnull(strstr(err.msg, "damaged"));
+    store_close(s);
+    profile_unref(p);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("store_file");
+
+    tcase_add_test(tc, survives_kill_9_at_any_moment);
+    tcase_add_test(tc, says_what_is_wrong_with_a_file);
+    tcase_add_test(tc, an_older_file_is_brought_up_to_date);
+    tcase_add_test(tc, a_read_only_folder_can_be_read);
+    tcase_add_test(tc, what_was_mended_is_noticed);
+    tcase_add_test(tc, a_damaged_blob_is_an_error);
+    return run_store_tests("store_file", tc);
+}
