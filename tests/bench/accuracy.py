@@ -6,10 +6,11 @@ from harness.profile import count
 
 
 def main() -> None:
-    options = common.arguments(__doc__, jdk=17, seconds=16.0, hz=999, runs=3, symbols="memory")
+    options = common.arguments(__doc__, jdk=17, seconds=18.0, hz=999, runs=3, symbols="memory")
     aims = common.Aims(options.check)
     errors: dict[str, list[float]] = {}
-    with common.Mix(options.jdk, *options.java_option) as target, Daemon() as daemon:
+    # The recorder would read the symbols of whatever else is started meanwhile.
+    with common.Mix(options.jdk, *options.java_option) as target, Daemon("--recorder-hz", "0") as daemon:
         start = common.metrics(daemon)
         for run in range(options.runs):
             before = target.used()
