@@ -297,13 +297,13 @@ UNWIND_INLINE bool unwind_fast_step(struct unwind_walk *w, struct unwind_process
     return true;
 }
 
-/* Up to four frames of the hot path. False: the next one is for unwind_step(). */
+/* Up to two frames of the hot path: more copies of it cost shallow stacks more in cold instructions
+ * than they save deep ones in calls. False: the next frame is for unwind_step(). */
 UNWIND_INLINE bool unwind_fast_steps(struct unwind_walk *w, struct unwind_process *p,
                                      UNWIND_OUT_TYPE out)
 {
     unwind_follow(w);
-    return unwind_fast_step(w, p, out) && unwind_fast_step(w, p, out) &&
-           unwind_fast_step(w, p, out) && unwind_fast_step(w, p, out);
+    return unwind_fast_step(w, p, out) && unwind_fast_step(w, p, out);
 }
 
 /* One frame: its words into @out (room for w->max_words), and on to its caller. enum

@@ -18,7 +18,7 @@
 #include "unwind/unwind.h"
 
 #define UNWIND_WINDOW_BYTES 1024         /* of the stack, copied at once; a power of two */
-#define UNWIND_AHEAD_BYTES 256           /* of the window that four frames should find */
+#define UNWIND_AHEAD_BYTES 256           /* of the window that the next frames should find */
 #define UNWIND_KNOWN_COUNT 65536         /* entries of the table of known return addresses */
 #define UNWIND_HOPS_MAX 96               /* through a code heap's segment map */
 #define UNWIND_READS_MAX 40000           /* of one walk: about a millisecond in interrupt context */
