@@ -10,7 +10,7 @@ import unittest
 
 from harness import jvm, paths, proc
 from harness.daemon import Daemon, free_port
-from harness.profile import count, ordered
+from harness.profile import count
 
 
 class Lifecycle(unittest.TestCase):
@@ -205,31 +205,6 @@ class Lifecycle(unittest.TestCase):
                 self.assertEqual(proc.stat(self.pid)[0], "T")
             finally:
                 os.kill(self.pid, signal.SIGCONT)
-
-    def test_no_wiser(self):
-        """JVMs that forbid every way in are profiled all the same, and print nothing about it."""
-        for version in (17, 25):
-            for options in (("-XX:+DisableAttachMechanism",), ("-Xrs",), ("-XX:-UsePerfData",)):
-                with self.subTest(jdk=version, options=options):
-                    target = jvm.Jvm(paths.jdk(version), *options, "-Xmx64m", "-cp", self.spin.folder,
-                                     self.spin.main)
-                    try:
-                        with Daemon() as daemon:
-                            # Compiled code first: at its start the thread is in the class loader.
-                            proc.wait_until(lambda: proc.cpu_seconds(target.pid) > 2, 60, "warm")
-                            tid = proc.thread_of(target.pid, "spinner")
-                            seconds = proc.seconds_to_use(target.pid, tid, 0.4, 1, 30)
-                            with proc.CpuClock(target.pid, tid) as clock:
-                                profile = daemon.profile(pid=target.pid, seconds=seconds, hz=499, timeout=60)
-                            stacks, due = profile.of_thread("spinner"), 499 * clock.between(profile)
-                            self.assertGreater(due, 100, "the machine is too busy for this test")
-                            self.assertAlmostEqual(count(stacks) / due, 1, delta=0.1 + 4 / due ** 0.5, msg=profile.describe())
-                            self.assertGreaterEqual(
-                                profile.share(stacks, lambda s: ordered(s.names, "java.lang.Thread.run", self.spin.run,
-                                                                        self.spin.method)), 0.95, profile.describe(stacks))
-                    finally:
-                        out, err = target.stop()
-                    self.assertEqual((out, err), ("", ""))
 
     def test_privileges(self):
         """The part that parses and serves holds no capability, no root, and a seccomp filter."""
