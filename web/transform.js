@@ -78,14 +78,17 @@ export function threadsOf(profile) {
     const weights = new Map();
     const flags = flagFrames(profile, ({ kind }) => kind === KIND.THREAD);
 
+    let at = -1, name = "";
+
+    if (!flags.includes(1))
+        return [];
     eachRow(profile, (path, depth, kept, isCut, samples) => {
-        const d = outermost(flags, path, depth);
-
-        if (d < 0)
-            return;
-        const { name } = profile.groups[profile.groupOf[path[d]]];
-
-        weights.set(name, (weights.get(name) || 0) + samples);
+        if (at < 0 || kept <= at) { // else it is the thread of the row before
+            at = outermost(flags, path, depth);
+            name = at < 0 ? "" : profile.groups[profile.groupOf[path[at]]].name;
+        }
+        if (at >= 0)
+            weights.set(name, (weights.get(name) || 0) + samples);
     });
     return [...weights].map(([name, samples]) => ({ name, samples }))
         .sort((a, b) => b.samples - a.samples || (a.name < b.name ? -1 : 1));

@@ -5,6 +5,18 @@
 
 import { KIND } from "./kinds.js";
 
+const KINDS_ROOM = 16; // more than there are kinds
+const GROUPS_MAX = 2 ** 25;
+
+// Numbers distinct keys as they come.
+function numberIn(map, key) {
+    let n = map.get(key);
+
+    if (n === undefined)
+        map.set(key, n = map.size);
+    return n;
+}
+
 // Checks and unpacks what the html format carries (docs/formats.md).
 export function openProfile(data) {
     if (!data || data.format !== "flamed-viewer" || data.version !== 1)
@@ -14,21 +26,21 @@ export function openProfile(data) {
     const groupOf = new Int32Array(frameCount);
     const lines = new Int32Array(frameCount);
     const groups = [];
-    const known = new Map();
+    const names = new Map(), places = new Map(), known = new Map();
+    const { frames } = data;
 
     // Frames that differ by their line alone are one frame to look at.
-    for (let f = 0; f < frameCount; f++) {
-        const [name, kind, module, file, line] = data.frames.slice(f * 5, f * 5 + 5);
-        const key = name + " " + kind + " " + module + " " + file;
-        let g = known.get(key);
+    for (let f = 0, i = 0; f < frameCount; f++, i += 5) {
+        const name = numberIn(names, frames[i] * KINDS_ROOM + frames[i + 1]);
+        const place = numberIn(places, frames[i + 2] * strings.length + frames[i + 3]);
+        const g = numberIn(known, name * frameCount + place);
 
-        if (g === undefined) {
-            g = groups.length;
-            known.set(key, g);
-            groups.push({ name: strings[name], kind, module: strings[module], file: strings[file] });
-        }
+        if (g === groups.length)
+            groups.push({
+                name: strings[frames[i]], kind: frames[i + 1], module: strings[frames[i + 2]], file: strings[frames[i + 3]],
+            });
         groupOf[f] = g;
-        lines[f] = line;
+        lines[f] = frames[i + 4];
     }
     const cutGroup = groups.length;
     const minwidth = data.view ? data.view.minwidth : 0;
@@ -42,17 +54,14 @@ export function openProfile(data) {
     };
 }
 
-// Siblings stand in the order of their names: the same profile always looks the same.
+// Siblings stand in the order of their names, then of their kinds: the same profile always looks the same.
 function rankNames(groups) {
-    const order = groups.map((_, i) => i);
+    const sorted = new Map([...new Set(groups.map(({ name }) => name))].sort().map((name, i) => [name, i]));
+    const keys = Float64Array.from(groups,
+        ({ name, kind }, g) => (sorted.get(name) * KINDS_ROOM + kind) * GROUPS_MAX + g);
     const ranks = new Int32Array(groups.length);
 
-    order.sort((a, b) => {
-        const x = groups[a], y = groups[b];
-
-        return x.name < y.name ? -1 : x.name > y.name ? 1 : x.kind - y.kind || a - b;
-    });
-    order.forEach((g, rank) => { ranks[g] = rank; });
+    keys.sort().forEach((key, rank) => { ranks[key % GROUPS_MAX] = rank; });
     return ranks;
 }
 
@@ -63,51 +72,38 @@ function grown(array) {
     return bigger;
 }
 
-// Nodes as they come in: each is found by (parent, group) through an open-addressing table.
+const FEW_CHILDREN = 12;
+
+// Nodes as they come in, each with the list of its children. Most have few; of others a map holds the further ones.
 class Trie {
     constructor(expected) {
         const room = Math.max(1024, expected);
 
-        this.count = 1; // 0 is the root
-        this.parent = new Int32Array(room);
-        this.group = new Int32Array(room);
-        this.lineMin = new Int32Array(room);
-        this.lineMax = new Int32Array(room);
+        this.count = 1; // 0 is the root, and no child of any
+        for (const name of ["parent", "group", "lineMin", "lineMax", "first", "last", "next", "children"])
+            this[name] = new Int32Array(room);
         this.samples = new Float64Array(room); // of stacks that end here
         this.values = new Float64Array(room);
-        this.slots = new Int32Array(2 ** Math.ceil(Math.log2(room * 2)));
+        this.wide = new Map();
         this.group[0] = -1;
     }
 
-    slotOf(parent, group) {
-        const mask = this.slots.length - 1;
-        let i = Math.imul(parent * 31 + group, 0x9e3779b1) >>> 7 & mask;
+    find(parent, group) {
+        let node = this.first[parent];
 
-        for (; this.slots[i]; i = i + 1 & mask) {
-            const n = this.slots[i] - 1;
-
-            if (this.parent[n] === parent && this.group[n] === group)
-                break;
-        }
-        return i;
+        for (let i = 0; node && i < FEW_CHILDREN; i++, node = this.next[node])
+            if (this.group[node] === group)
+                return node;
+        return node && this.wide.get(parent).get(group) || 0;
     }
 
     child(parent, group, line) {
-        let slot = this.slotOf(parent, group);
+        let node = this.last[parent]; // rows come in order: it is most often this one
 
-        if (!this.slots[slot]) {
-            if (this.count * 2 > this.slots.length)
-                slot = this.rehash(parent, group);
-            if (this.count === this.parent.length)
-                this.grow();
-            this.parent[this.count] = parent;
-            this.group[this.count] = group;
-            this.lineMin[this.count] = this.lineMax[this.count] = line;
-            this.slots[slot] = ++this.count;
-            return this.count - 1;
-        }
-        const node = this.slots[slot] - 1;
-
+        if (this.group[node] !== group)
+            node = this.find(parent, group);
+        if (!node)
+            return this.add(parent, group, line);
         if (line) {
             if (!this.lineMin[node] || line < this.lineMin[node])
                 this.lineMin[node] = line;
@@ -117,16 +113,30 @@ class Trie {
         return node;
     }
 
-    grow() {
-        for (const name of ["parent", "group", "lineMin", "lineMax", "samples", "values"])
-            this[name] = grown(this[name]);
+    add(parent, group, line) {
+        if (this.count === this.parent.length)
+            this.grow();
+        const node = this.count++;
+
+        this.parent[node] = parent;
+        this.group[node] = group;
+        this.lineMin[node] = this.lineMax[node] = line;
+        if (this.children[parent]++)
+            this.next[this.last[parent]] = node;
+        else
+            this.first[parent] = node;
+        this.last[parent] = node;
+        if (this.children[parent] > FEW_CHILDREN) {
+            if (!this.wide.has(parent))
+                this.wide.set(parent, new Map());
+            this.wide.get(parent).set(group, node);
+        }
+        return node;
     }
 
-    rehash(parent, group) {
-        this.slots = new Int32Array(this.slots.length * 2);
-        for (let n = 1; n < this.count; n++)
-            this.slots[this.slotOf(this.parent[n], this.group[n])] = n + 1;
-        return this.slotOf(parent, group);
+    grow() {
+        for (const name of ["parent", "group", "lineMin", "lineMax", "first", "last", "next", "children", "samples", "values"])
+            this[name] = grown(this[name]);
     }
 }
 
@@ -179,31 +189,6 @@ function fillReversed(profile, trie) {
     });
 }
 
-// Node numbers sorted by parent, and by rank among siblings: two stable counting sorts.
-function sortedByParent(trie, ranks) {
-    const n = trie.count;
-    const byRank = new Int32Array(n - 1);
-    const sorted = new Int32Array(n - 1);
-    const rankStart = new Int32Array(ranks.length + 1);
-    const first = new Int32Array(n + 1); // children of p are sorted[first[p] .. first[p + 1])
-
-    for (let i = 1; i < n; i++) {
-        rankStart[ranks[trie.group[i]] + 1]++;
-        first[trie.parent[i] + 1]++;
-    }
-    for (let r = 0; r < ranks.length; r++)
-        rankStart[r + 1] += rankStart[r];
-    for (let p = 0; p < n; p++)
-        first[p + 1] += first[p];
-    for (let i = 1; i < n; i++)
-        byRank[rankStart[ranks[trie.group[i]]]++] = i;
-    const at = first.slice();
-
-    for (const i of byRank)
-        sorted[at[trie.parent[i]]++] = i;
-    return { sorted, first };
-}
-
 // Builds the tree. tree.total, tree.self and tree.x are in the weight of weighTree().
 export function buildTree(profile, { reverse = false, weight = "samples" } = {}) {
     const trie = new Trie(profile.rows.length); // a row lists less than it has numbers
@@ -213,7 +198,6 @@ export function buildTree(profile, { reverse = false, weight = "samples" } = {})
     else
         fillForward(profile, trie);
     const n = trie.count;
-    const { sorted, first } = sortedByParent(trie, profile.ranks);
     const tree = {
         profile, reverse, count: n, levels: 0,
         group: new Int32Array(n), parent: new Int32Array(n), depth: new Int32Array(n),
@@ -224,7 +208,7 @@ export function buildTree(profile, { reverse = false, weight = "samples" } = {})
         weight: "", total: null, self: null,
     };
 
-    numberNodes(tree, trie, sorted, first);
+    numberNodes(tree, trie);
     for (let i = n - 1; i >= 0; i--) {
         tree.samples[i] += tree.selfSamples[i];
         tree.values[i] += tree.selfValues[i];
@@ -237,16 +221,34 @@ export function buildTree(profile, { reverse = false, weight = "samples" } = {})
     return weighTree(tree, weight);
 }
 
-// Gives nodes their numbers in preorder.
-function numberNodes(tree, trie, sorted, first) {
-    const numberOf = new Int32Array(trie.count);
-    const stack = [0];
-    let next = 0;
+// Last by rank first.
+function sortChildren(list, group, ranks) {
+    if (list.length > FEW_CHILDREN) {
+        list.sort((a, b) => ranks[group[b]] - ranks[group[a]]);
+        return;
+    }
+    for (let i = 1; i < list.length; i++) {
+        const node = list[i], rank = ranks[group[node]];
+        let at = i;
 
-    while (stack.length) {
-        const node = stack.pop();
+        for (; at > 0 && ranks[group[list[at - 1]]] < rank; at--)
+            list[at] = list[at - 1];
+        list[at] = node;
+    }
+}
+
+// Gives nodes their numbers in preorder, siblings by rank.
+function numberNodes(tree, trie) {
+    const { ranks } = tree.profile;
+    const numberOf = new Int32Array(trie.count);
+    const stack = new Int32Array(trie.count);
+    let next = 0, top = 1;
+
+    while (top) {
+        const node = stack[--top];
         const i = next++;
         const up = node ? numberOf[trie.parent[node]] : 0;
+        const from = top;
 
         numberOf[node] = i;
         tree.group[i] = trie.group[node];
@@ -257,8 +259,10 @@ function numberNodes(tree, trie, sorted, first) {
         tree.selfSamples[i] = trie.samples[node];
         tree.selfValues[i] = trie.values[node];
         tree.end[i] = i + 1;
-        for (let c = first[node + 1] - 1; c >= first[node]; c--)
-            stack.push(sorted[c]);
+        for (let c = trie.first[node]; c; c = trie.next[c])
+            stack[top++] = c;
+        if (top - from > 1)
+            sortChildren(stack.subarray(from, top), trie.group, ranks);
     }
     for (let i = tree.count - 1; i > 0; i--)
         tree.end[tree.parent[i]] = Math.max(tree.end[tree.parent[i]], tree.end[i]);
