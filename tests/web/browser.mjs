@@ -15,7 +15,15 @@ const made = new Map();
 
 process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
 
-export const axeSource = () => modules("axe-core").source;
+// What axe-core finds: [{impact, id, html}]. @runOnly: tags of rules, else all of them.
+export async function faults(page, runOnly = undefined) {
+    if (!await page.evaluate(() => Boolean(window.axe)))
+        await page.evaluate(modules("axe-core").source);
+    return page.evaluate(async (options) => (await window.axe.run(document, options)).violations.map(({ impact, id, nodes }) =>
+        ({ impact, id, html: nodes.map((n) => n.html).join(" ").slice(0, 300) })), { resultTypes: ["violations"], runOnly });
+}
+
+export const WCAG_AA = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"];
 
 export function render(name, format = "html", minwidth = "0") {
     return execFileSync(process.env.FLAMED_MAKE_HTML, [name, format, minwidth], { maxBuffer: 1 << 28 });
@@ -106,9 +114,24 @@ export async function openPage(browser, name, { hash = "", minwidth, change, ini
 
 export const closePage = close;
 
-// After a zoom's animation and the search's delay.
+const SEARCH_DELAY_MS = 60; // searchbox.js
+
+// Until graphs rest: after a zoom's animation and the search's delay.
 export async function settled(page) {
-    await page.waitForTimeout(220);
+    await page.evaluate((least) => new Promise((done) => {
+        const from = performance.now();
+        const look = () => {
+            const isMoving = [...document.querySelectorAll(".graph")].some(({ flameGraph }) =>
+                flameGraph.pending || flameGraph.view !== flameGraph.target);
+
+            if (isMoving || performance.now() - from < least)
+                requestAnimationFrame(look);
+            else
+                done();
+        };
+
+        requestAnimationFrame(look);
+    }), SEARCH_DELAY_MS + 20);
 }
 
 export const textOf = async (page, selector) =>
@@ -117,18 +140,33 @@ export const textOf = async (page, selector) =>
 export const status = async (page) =>
     [await textOf(page, ".status-name"), await textOf(page, ".status-facts")];
 
+// Points at places of the graph, one after the other. [name, facts] of the line below for each; name null where no
+// frame is.
+export async function pointAt(page, points) {
+    return page.evaluate((list) => {
+        const graph = document.querySelector(".graph");
+        const text = (selector) => document.querySelector(selector).textContent.replaceAll("\u00a0", " ");
+
+        return list.map(({ x, y }) => {
+            graph.dispatchEvent(new PointerEvent("pointermove", { clientX: x, clientY: y, pointerType: "mouse" }));
+            return [document.querySelector(".tip").hidden ? null : text(".status-name"), text(".status-facts")];
+        });
+    }, points);
+}
+
 // Where in the graph a frame of this name is: found by pointing, as a person does. {x, y} or null.
 export async function findFrame(page, name) {
     const box = await page.locator(".graph").boundingBox();
+    const points = [];
 
     for (let y = box.y + box.height - 9; y > box.y; y -= 18)
-        for (let x = box.x + 6; x < box.x + box.width; x += 40) {
-            await page.mouse.move(x, y);
-            if (await page.locator(".status-name").textContent() === name &&
-                await page.locator(".tip").isVisible())
-                return { x, y };
-        }
-    return null;
+        for (let x = box.x + 6; x < box.x + box.width; x += 40)
+            points.push({ x, y });
+    const at = points[(await pointAt(page, points)).findIndex(([seen]) => seen === name)];
+
+    if (at)
+        await page.mouse.move(at.x, at.y);
+    return at || null;
 }
 
 export async function search(page, text) {

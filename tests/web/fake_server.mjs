@@ -14,8 +14,14 @@ const CATEGORIES = ["java", "interpreter", "jit", "gc", "vm", "native", "kernel"
 const POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; " +
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-// {path: {type, body, packed}} as cmake puts them together.
+let madeFiles = null;
+
+// {path: {type, body, packed}} as cmake puts them together, once.
 export function pageFiles() {
+    return madeFiles || (madeFiles = makePageFiles());
+}
+
+function makePageFiles() {
     const folder = mkdtempSync(join(tmpdir(), "flamed-page-"));
     const out = join(folder, "page.c");
 

@@ -13,7 +13,7 @@ let browser, flamed, workloads, shift;
 before(async () => {
     [browser, flamed] = await Promise.all([launch(), new Flamed().start()]);
     workloads = new Workloads();
-    shift = await workloads.run("Shift");
+    shift = await workloads.run("Shift", "30");
 });
 after(async () => {
     await Promise.allSettled([browser && browser.close(), workloads && workloads.stop(), flamed && flamed.stop()]);

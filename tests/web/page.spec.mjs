@@ -1,25 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 // The page at / in a real browser against a stand-in for flamed, as a person uses it.
 import assert from "node:assert/strict";
-import test, { after, before } from "node:test";
-import { axeSource, close, launch, open as openAt, textOf } from "./browser.mjs";
+import test, { after, before, describe } from "node:test";
+import { WCAG_AA, close, faults, launch, open as openAt, textOf } from "./browser.mjs";
 import { FakeServer, makeJvm } from "./fake_server.mjs";
 
-let browser, server;
+let browser;
 
-before(async () => {
-    browser = await launch();
-    server = new FakeServer();
-    await server.listen();
-});
-after(async () => {
-    await browser.close();
-    await server.close();
-});
+before(async () => { browser = await launch(); });
+after(async () => { await browser.close(); });
 
 const ORDERS = 4242;
 
-const open = (hash = "", { from = server, ...options } = {}) => openAt(browser, from.url, hash, options);
+// A test with a node of its own. @run({server, open(hash, {from, …})})
+function nodeTest(name, run) {
+    test(name, async () => {
+        const server = new FakeServer();
+
+        await server.listen();
+        await run({
+            server, open: (hash = "", { from = server, ...options } = {}) => openAt(browser, from.url, hash, options),
+        });
+        await server.close();
+    });
+}
 
 const mains = (page) => page.locator(".jvms .jvm-link").allTextContents();
 const graphShown = (page) => page.locator(".panel .facts").filter({ hasText: "samples" }).waitFor();
@@ -35,229 +39,273 @@ async function dragTimeline(page, from, to) {
     await page.mouse.up();
 }
 
-test("the node: every JVM, busiest first, sorted and filtered as one types", async () => {
-    const page = await open();
+describe("the page", { concurrency: 4 }, () => {
+    nodeTest("the node: every JVM, busiest first, sorted and filtered as one types", async ({ open }) => {
+        const page = await open();
 
-    await page.locator(".jvms .jvm-link").first().waitFor();
-    assert.deepEqual(await mains(page), ["Application", "BillingService", "kafka.jar", "Elasticsearch", "(unnamed)", "GradleDaemon"]);
-    await page.getByRole("button", { name: "Memory" }).click();
-    assert.equal((await mains(page))[0], "Elasticsearch");
-    assert.equal(await page.locator(".jvms th.col-memory").getAttribute("aria-sort"), "descending");
-    await page.keyboard.press("/");
-    await page.keyboard.type("shop 25");
-    assert.deepEqual(await mains(page), ["BillingService"]);
-    assert.match(page.url(), /q=shop\+25/);
-    assert.equal(await textOf(page, ".view .matches"), "1 of 6 JVMs");
-    await page.reload();
-    await page.locator(".jvms .jvm-link").first().waitFor();
-    assert.deepEqual(await mains(page), ["BillingService"]);
-    await page.keyboard.press("/");
-    await page.keyboard.type("zzz");
-    await page.getByText("No JVM matches the filter.").waitFor();
-    await page.keyboard.press("Escape");
-    assert.equal((await mains(page)).length, 6);
-    assert.match(await page.locator("tr", { hasText: "(unnamed)" }).locator(".col-state").textContent(), /no: this is OpenJ9/);
-    await close(page);
+        await page.locator(".jvms .jvm-link").first().waitFor();
+        assert.deepEqual(await mains(page), ["Application", "BillingService", "kafka.jar", "Elasticsearch", "(unnamed)", "GradleDaemon"]);
+        await page.getByRole("button", { name: "Memory" }).click();
+        assert.equal((await mains(page))[0], "Elasticsearch");
+        assert.equal(await page.locator(".jvms th.col-memory").getAttribute("aria-sort"), "descending");
+        await page.keyboard.press("/");
+        await page.keyboard.type("shop 25");
+        assert.deepEqual(await mains(page), ["BillingService"]);
+        assert.match(page.url(), /q=shop\+25/);
+        assert.equal(await textOf(page, ".view .matches"), "1 of 6 JVMs");
+        await page.reload();
+        await page.locator(".jvms .jvm-link").first().waitFor();
+        assert.deepEqual(await mains(page), ["BillingService"]);
+        await page.keyboard.press("/");
+        await page.keyboard.type("zzz");
+        await page.getByText("No JVM matches the filter.").waitFor();
+        await page.keyboard.press("Escape");
+        assert.equal((await mains(page)).length, 6);
+        assert.match(await page.locator("tr", { hasText: "(unnamed)" }).locator(".col-state").textContent(), /no: this is OpenJ9/);
+        await close(page);
+    });
+
+    nodeTest("the node follows what happens, and a row keeps the focus", async ({ server, open }) => {
+        const page = await open();
+
+        await page.locator(".jvms .jvm-link").first().waitFor();
+        await page.keyboard.press("j");
+        assert.equal(await page.evaluate(() => document.activeElement.textContent), "Application");
+        server.jvms.push(makeJvm(9999, { main: "com.acme.New", cpu_percent: 300 }));
+        await page.getByRole("link", { name: "New" }).waitFor();
+        assert.equal(await page.evaluate(() => document.activeElement.textContent), "Application");
+        await page.evaluate(() => { document.querySelector(".jvms tbody tr:nth-child(2)").dataset.kept = "1"; });
+        server.jvms.pop();
+        await page.getByRole("link", { name: "New" }).waitFor({ state: "detached" });
+        assert.equal(await page.locator("tr[data-kept]").count(), 1);
+        await page.keyboard.press("Enter");
+        await graphShown(page);
+        await close(page);
+    });
+
+    nodeTest("a JVM: live graph, a range by mouse and keyboard, the link shows the same", async ({ server, open }) => {
+        const page = await open(`#/jvm/${ORDERS}`);
+
+        await graphShown(page);
+        assert.equal(await page.getByRole("button", { name: "Live" }).getAttribute("aria-pressed"), "true");
+        assert.match(await textOf(page, ".jvm-facts"), /PID 4242.*JDK 17\.0\.13.*42 threads/);
+        await dragTimeline(page, 0.5, 0.7);
+        await page.waitForURL(/from=.*to=/);
+        await page.locator(".crumbs", { hasText: "–" }).waitFor();
+        assert.equal(await page.getByRole("button", { name: "Live" }).getAttribute("aria-pressed"), "false");
+        assert.ok(server.requests.some((r) => /GET \/profile\?pid=4242&from=2.*&to=2.*format=json/.test(r)));
+        const crumbs = await textOf(page, ".crumbs");
+        const other = await open(new URL(page.url()).hash);
+
+        await other.locator(".panel .facts").filter({ hasText: "samples" }).waitFor();
+        assert.equal(await textOf(other, ".crumbs"), crumbs);
+        await close(other);
+        await page.locator(".timeline-plot").focus();
+        await page.keyboard.press("ArrowLeft");
+        assert.notEqual(await textOf(page, ".crumbs"), crumbs);
+        await page.goBack();
+        await page.locator(".crumbs").filter({ hasText: crumbs.slice(-8) }).waitFor();
+        await page.keyboard.press("l");
+        await page.waitForURL((url) => !url.hash.includes("from="));
+        await page.waitForTimeout(2500);
+        assert.ok(await page.locator(".banner").isHidden());
+        assert.equal(await page.getByRole("button", { name: "Live" }).getAttribute("aria-pressed"), "true");
+        await close(page);
+    });
+
+    nodeTest("callers and callees, hide, focus, threads, by menu and by key", async ({ open }) => {
+        const page = await open(`#/jvm/${ORDERS}`);
+
+        await graphShown(page);
+        await page.keyboard.press("/");
+        await page.keyboard.type("PriceTable");
+        await page.keyboard.press("Enter");
+        await page.locator(".graph").focus();
+        await page.keyboard.press("m");
+        await page.getByRole("menuitem", { name: "Callers and callees" }).click();
+        assert.equal(await page.locator(".graph").count(), 2);
+        assert.match(await textOf(page, ".side-label >> nth=0"), /Callers of com\.acme\.shop\.PriceTable\.lookup: 38\.\d % of all/);
+        assert.match(page.url(), /sw=com\.acme\.shop\.PriceTable\.lookup/);
+        await page.keyboard.press("Escape");
+        assert.equal(await page.locator(".graph").count(), 1);
+        await page.keyboard.press("ArrowUp");
+        await page.keyboard.press("ArrowUp");
+        await page.keyboard.press("h");
+        assert.match(await textOf(page, ".changes"), /hidden start_thread/);
+        await page.locator(".change").click();
+        assert.equal(await page.locator(".change").count(), 0);
+        await page.getByLabel("Threads").selectOption("[http-worker-2 tid=4302]");
+        assert.match(page.url(), /th=/);
+        await page.keyboard.press("0");
+        assert.match((await page.locator(".status-facts").textContent()).replaceAll("\u00a0", " "), /\d+ samples/);
+        await close(page);
+    });
+
+    nodeTest("a capture: started, followed, stopped, opened, listed, removed", async ({ open }) => {
+        const page = await open(`#/jvm/${ORDERS}`, { allow: /400/ });
+
+        await graphShown(page);
+        await page.keyboard.press("x");
+        await page.getByLabel("Seconds").fill("9999");
+        await page.keyboard.press("Enter");
+        await page.getByRole("alert").filter({ hasText: "seconds is a number from 0.1 to 3600" }).waitFor();
+        await page.getByLabel("Seconds").fill("60");
+        await page.keyboard.press("Enter");
+        await page.locator(".progress-text", { hasText: "samples" }).waitFor();
+        await page.getByRole("button", { name: "Stop" }).click();
+        await page.waitForURL(/#\/capture\//);
+        await graphShown(page);
+        assert.match(await textOf(page, ".crumbs"), /Application/);
+        await page.getByRole("button", { name: "Download" }).click();
+        const href = await page.getByRole("menuitem", { name: "collapsed" }).getAttribute("href");
+
+        assert.match(href, /^api\/v1\/captures\/[0-9a-f]+\/profile\?threads=1&format=collapsed$/);
+        await page.keyboard.press("Escape");
+        await page.keyboard.press("2");
+        await page.locator(".captures tbody tr").waitFor();
+        await page.getByRole("button", { name: /^Remove/ }).click();
+        await page.getByRole("button", { name: /^Remove/ }).click();
+        await page.getByText("No captures yet.").waitFor();
+        await close(page);
+    });
+
+    nodeTest("the hottest methods of now, held to be read, and looked up in the flame graph", async ({ open }) => {
+        const page = await open(`#/jvm/${ORDERS}`);
+
+        await graphShown(page);
+        await page.keyboard.press("o");
+        await page.locator(".live tbody tr:visible").nth(2).waitFor();
+        assert.match(await textOf(page, ".live-note"), /198 samples at 99 Hz/);
+        assert.match(page.url(), /tab=top/);
+        const share = page.locator(".live tbody tr td").first();
+        const first = await share.textContent();
+
+        await page.waitForFunction((text) => document.querySelector(".live tbody td").textContent !== text, first);
+        await page.getByRole("button", { name: "Hold" }).click();
+        const held = await share.textContent();
+
+        await page.waitForTimeout(2500);
+        assert.equal(await share.textContent(), held);
+        await page.getByRole("button", { name: "PriceTable.lookup" }).click();
+        await page.locator(".graph").waitFor();
+        assert.match(await page.locator(".search-text").inputValue(), /PriceTable/);
+        await close(page);
+    });
+
+    nodeTest("compare says what became more", async ({ server, open }) => {
+        const a = server.addCapture({ ago: 7200000, shape: 0.4 }), b = server.addCapture({ ago: 60000, shape: 1.6 });
+        const page = await open(`#/compare?b=${b.id}`);
+
+        await page.locator(".change-list li").first().waitFor();
+        assert.match(page.url(), new RegExp("#/compare"));
+        assert.match(await textOf(page, ".change-list li >> nth=0"), /^\+\d+\.\d ppHashMap\.getNode.*→/);
+        assert.equal(await page.getByLabel("Before: what").inputValue(), a.id);
+        await page.getByRole("button", { name: "Swap" }).click();
+        await page.locator(".change-list li", { hasText: "−" }).first().waitFor();
+        assert.match(await textOf(page, ".change-list li >> nth=0"), /^−/);
+        await page.keyboard.press("b");
+        assert.deepEqual(await page.locator(".side-label").allTextContents(), ["Before", "After"]);
+        const [before, after] = await page.locator(".graph").all();
+
+        assert.equal((await before.boundingBox()).width, (await after.boundingBox()).width);
+        await after.focus();
+        for (const key of ["ArrowUp", "ArrowUp", "ArrowUp", "Enter"])
+            await page.keyboard.press(key);
+        assert.match(await textOf(page, ".status-facts"), /% before · .* after/);
+        assert.equal(await page.locator(".mark-focus:visible").count(), 2); // the same frame on both sides
+        assert.match(page.url(), /sd=1.*a=|a=.*sd=1/);
+        await page.getByLabel("Before: what").selectOption("4242,");
+        await page.getByLabel("Before: when").selectOption("-360s,-300s");
+        await page.waitForURL((url) => /a=4242%2C2\d\d\d-/.test(url.hash)); // times that stay
+        await close(page);
+    });
+
+    nodeTest("a JVM that dies while watched, and a flamed that goes and comes back", async ({ open }) => {
+        const mine = new FakeServer();
+
+        await mine.listen();
+        const page = await open(`#/jvm/${ORDERS}`, { from: mine, allow: /404|Failed to load|ERR_/ });
+
+        await graphShown(page);
+        mine.jvms[0] = { ...mine.jvms[0], start_time: "2026-11-21T03:00:00.000000000Z" };
+        await page.locator(".banner", { hasText: "another one has its process id" }).waitFor();
+        mine.jvms = mine.jvms.filter(({ pid }) => pid !== ORDERS);
+        await page.locator(".banner", { hasText: "This JVM has ended" }).waitFor();
+        assert.equal(await page.getByRole("button", { name: "Live" }).getAttribute("aria-pressed"), "false");
+        assert.ok(await page.locator(".panel").isVisible());
+        await page.keyboard.press("1");
+        await page.locator(".jvms .jvm-link").first().waitFor();
+        await mine.close();
+        await page.locator(".banner", { hasText: "flamed does not answer" }).waitFor();
+        assert.equal((await mains(page)).length, 5);
+        await mine.listen(mine.port);
+        await page.locator(".banner").waitFor({ state: "hidden" });
+        await close(page);
+        await mine.close();
+    });
+
+    nodeTest("without a flight recorder it says what to do", async ({ open }) => {
+        const mine = new FakeServer();
+
+        mine.recorder = false;
+        mine.jvms = [];
+        await mine.listen();
+        const page = await open("", { from: mine, allow: /404|503/ });
+
+        await page.getByText("No JVM runs on this node.").waitFor();
+        await page.getByRole("link", { name: "Whole node" }).first().click();
+        await page.getByText("no samples of this target are known").waitFor();
+        await page.getByRole("button", { name: "Start a capture" }).click();
+        await page.getByLabel("Seconds").waitFor();
+        await close(page);
+        await mine.close();
+    });
+
+    nodeTest("help, theme and views by keyboard; an unknown address says so", async ({ open }) => {
+        const page = await open("#/nowhere");
+
+        await page.getByText("There is nothing at this address.").waitFor();
+        await page.keyboard.press("?");
+        assert.ok(await page.getByRole("dialog").isVisible());
+        await page.keyboard.press("Escape");
+        await page.keyboard.press("d");
+        assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), "dark");
+        await page.keyboard.press("4");
+        await page.getByText("Everything works.").waitFor();
+        await page.keyboard.press("3");
+        await page.getByText("Choose what to compare.").waitFor();
+        await close(page);
+    });
+
+    nodeTest("accessible in every view, light and dark, also on a phone", async ({ server, open }) => {
+        const a = server.addCapture({ ago: 7200000, shape: 0.4 }), b = server.addCapture({ ago: 60000, failure: "it went away" });
+        const c = server.addCapture({ ago: 50000, shape: 1.6 });
+
+        assert.ok(b);
+        const views = [["node", "#/", ".jvm-link"], ["jvm", `#/jvm/${ORDERS}`, ".panel .facts span"],
+            ["sandwich", `#/jvm/${ORDERS}?sw=com.acme.shop.PriceTable.lookup&t=1`, ".change"], ["top", `#/jvm/${ORDERS}?tab=top`, ".live td"],
+            ["captures", "#/captures", ".captures tr td"], ["capture", `#/capture/${c.id}`, ".panel .facts span"],
+            ["compare", `#/compare?a=${a.id}&b=${c.id}`, ".change-list li"], ["health", "#/health", ".card dd"]];
+
+        await Promise.all([["light", 1200], ["dark", 1200], ["light", 390]].map(async ([theme, width]) => {
+            const page = await open("", { colorScheme: theme, viewport: { width, height: width === 390 ? 800 : 760 } });
+
+            for (const [name, hash, sign] of views) {
+                await page.evaluate((to) => { location.hash = to; }, hash);
+                await page.locator(sign).first().waitFor();
+                await page.waitForTimeout(300);
+                if (process.env.FLAMED_SHOTS)
+                    await page.screenshot({ path: `${process.env.FLAMED_SHOTS}/${name}-${theme}-${width}.png` });
+                assert.deepEqual(await faults(page, WCAG_AA), [], `${name} ${theme} ${width}`);
+                assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${name} ${width} is too wide`);
+            }
+            await close(page);
+        }));
+    });
 });
 
-test("the node follows what happens, and a row keeps the focus", async () => {
-    const page = await open();
-
-    await page.locator(".jvms .jvm-link").first().waitFor();
-    await page.keyboard.press("j");
-    assert.equal(await page.evaluate(() => document.activeElement.textContent), "Application");
-    server.jvms.push(makeJvm(9999, { main: "com.acme.New", cpu_percent: 300 }));
-    await page.getByRole("link", { name: "New" }).waitFor();
-    assert.equal(await page.evaluate(() => document.activeElement.textContent), "Application");
-    await page.evaluate(() => { document.querySelector(".jvms tbody tr:nth-child(2)").dataset.kept = "1"; });
-    server.jvms.pop();
-    await page.getByRole("link", { name: "New" }).waitFor({ state: "detached" });
-    assert.equal(await page.locator("tr[data-kept]").count(), 1);
-    await page.keyboard.press("Enter");
-    await graphShown(page);
-    await close(page);
-});
-
-test("a JVM: live graph, a range by mouse and keyboard, the link shows the same", async () => {
-    const page = await open(`#/jvm/${ORDERS}`);
-
-    await graphShown(page);
-    assert.equal(await page.getByRole("button", { name: "Live" }).getAttribute("aria-pressed"), "true");
-    assert.match(await textOf(page, ".jvm-facts"), /PID 4242.*JDK 17\.0\.13.*42 threads/);
-    await dragTimeline(page, 0.5, 0.7);
-    await page.waitForURL(/from=.*to=/);
-    await page.locator(".crumbs", { hasText: "–" }).waitFor();
-    assert.equal(await page.getByRole("button", { name: "Live" }).getAttribute("aria-pressed"), "false");
-    assert.ok(server.requests.some((r) => /GET \/profile\?pid=4242&from=2.*&to=2.*format=json/.test(r)));
-    const crumbs = await textOf(page, ".crumbs");
-    const other = await open(new URL(page.url()).hash);
-
-    await other.locator(".panel .facts").filter({ hasText: "samples" }).waitFor();
-    assert.equal(await textOf(other, ".crumbs"), crumbs);
-    await close(other);
-    await page.locator(".timeline-plot").focus();
-    await page.keyboard.press("ArrowLeft");
-    assert.notEqual(await textOf(page, ".crumbs"), crumbs);
-    await page.goBack();
-    await page.locator(".crumbs").filter({ hasText: crumbs.slice(-8) }).waitFor();
-    await page.keyboard.press("l");
-    await page.waitForURL((url) => !url.hash.includes("from="));
-    await page.waitForTimeout(2500);
-    assert.ok(await page.locator(".banner").isHidden());
-    assert.equal(await page.getByRole("button", { name: "Live" }).getAttribute("aria-pressed"), "true");
-    await close(page);
-});
-
-test("callers and callees, hide, focus, threads, by menu and by key", async () => {
-    const page = await open(`#/jvm/${ORDERS}`);
-
-    await graphShown(page);
-    await page.keyboard.press("/");
-    await page.keyboard.type("PriceTable");
-    await page.keyboard.press("Enter");
-    await page.locator(".graph").focus();
-    await page.keyboard.press("m");
-    await page.getByRole("menuitem", { name: "Callers and callees" }).click();
-    assert.equal(await page.locator(".graph").count(), 2);
-    assert.match(await textOf(page, ".side-label >> nth=0"), /Callers of com\.acme\.shop\.PriceTable\.lookup: 38\.\d % of all/);
-    assert.match(page.url(), /sw=com\.acme\.shop\.PriceTable\.lookup/);
-    await page.keyboard.press("Escape");
-    assert.equal(await page.locator(".graph").count(), 1);
-    await page.keyboard.press("ArrowUp");
-    await page.keyboard.press("ArrowUp");
-    await page.keyboard.press("h");
-    assert.match(await textOf(page, ".changes"), /hidden start_thread/);
-    await page.locator(".change").click();
-    assert.equal(await page.locator(".change").count(), 0);
-    await page.getByLabel("Threads").selectOption("[http-worker-2 tid=4302]");
-    assert.match(page.url(), /th=/);
-    await page.keyboard.press("0");
-    assert.match((await page.locator(".status-facts").textContent()).replaceAll("\u00a0", " "), /\d+ samples/);
-    await close(page);
-});
-
-test("a capture: started, followed, stopped, opened, listed, removed", async () => {
-    const page = await open(`#/jvm/${ORDERS}`, { allow: /400/ });
-
-    await graphShown(page);
-    await page.keyboard.press("x");
-    await page.getByLabel("Seconds").fill("9999");
-    await page.keyboard.press("Enter");
-    await page.getByRole("alert").filter({ hasText: "seconds is a number from 0.1 to 3600" }).waitFor();
-    await page.getByLabel("Seconds").fill("60");
-    await page.keyboard.press("Enter");
-    await page.locator(".progress-text", { hasText: "samples" }).waitFor();
-    await page.getByRole("button", { name: "Stop" }).click();
-    await page.waitForURL(/#\/capture\//);
-    await graphShown(page);
-    assert.match(await textOf(page, ".crumbs"), /Application/);
-    await page.getByRole("button", { name: "Download" }).click();
-    const href = await page.getByRole("menuitem", { name: "collapsed" }).getAttribute("href");
-
-    assert.match(href, /^api\/v1\/captures\/[0-9a-f]+\/profile\?threads=1&format=collapsed$/);
-    await page.keyboard.press("Escape");
-    await page.keyboard.press("2");
-    await page.locator(".captures tbody tr").waitFor();
-    await page.getByRole("button", { name: /^Remove/ }).click();
-    await page.getByRole("button", { name: /^Remove/ }).click();
-    await page.getByText("No captures yet.").waitFor();
-    await close(page);
-});
-
-test("the hottest methods of now, held to be read, and looked up in the flame graph", async () => {
-    const page = await open(`#/jvm/${ORDERS}`);
-
-    await graphShown(page);
-    await page.keyboard.press("o");
-    await page.locator(".live tbody tr:visible").nth(2).waitFor();
-    assert.match(await textOf(page, ".live-note"), /198 samples at 99 Hz/);
-    assert.match(page.url(), /tab=top/);
-    const share = page.locator(".live tbody tr td").first();
-    const first = await share.textContent();
-
-    await page.waitForFunction((text) => document.querySelector(".live tbody td").textContent !== text, first);
-    await page.getByRole("button", { name: "Hold" }).click();
-    const held = await share.textContent();
-
-    await page.waitForTimeout(2500);
-    assert.equal(await share.textContent(), held);
-    await page.getByRole("button", { name: "PriceTable.lookup" }).click();
-    await page.locator(".graph").waitFor();
-    assert.match(await page.locator(".search-text").inputValue(), /PriceTable/);
-    await close(page);
-});
-
-test("compare says what became more", async () => {
-    const a = server.addCapture({ ago: 7200000, shape: 0.4 }), b = server.addCapture({ ago: 60000, shape: 1.6 });
-    const page = await open(`#/compare?b=${b.id}`);
-
-    await page.locator(".change-list li").first().waitFor();
-    assert.match(page.url(), new RegExp("#/compare"));
-    assert.match(await textOf(page, ".change-list li >> nth=0"), /^\+\d+\.\d ppHashMap\.getNode.*→/);
-    assert.equal(await page.getByLabel("Before: what").inputValue(), a.id);
-    await page.getByRole("button", { name: "Swap" }).click();
-    await page.locator(".change-list li", { hasText: "−" }).first().waitFor();
-    assert.match(await textOf(page, ".change-list li >> nth=0"), /^−/);
-    await page.keyboard.press("b");
-    assert.deepEqual(await page.locator(".side-label").allTextContents(), ["Before", "After"]);
-    const [before, after] = await page.locator(".graph").all();
-
-    assert.equal((await before.boundingBox()).width, (await after.boundingBox()).width);
-    await after.focus();
-    for (const key of ["ArrowUp", "ArrowUp", "ArrowUp", "Enter"])
-        await page.keyboard.press(key);
-    assert.match(await textOf(page, ".status-facts"), /% before · .* after/);
-    assert.equal(await page.locator(".mark-focus:visible").count(), 2); // the same frame on both sides
-    assert.match(page.url(), /sd=1.*a=|a=.*sd=1/);
-    await page.getByLabel("Before: what").selectOption("4242,");
-    await page.getByLabel("Before: when").selectOption("-360s,-300s");
-    await page.waitForURL((url) => /a=4242%2C2\d\d\d-/.test(url.hash)); // times that stay
-    server.captures = [];
-    await close(page);
-});
-
-test("a JVM that dies while watched, and a flamed that goes and comes back", async () => {
-    const mine = new FakeServer();
-
-    await mine.listen();
-    const page = await open(`#/jvm/${ORDERS}`, { from: mine, allow: /404|Failed to load|ERR_/ });
-
-    await graphShown(page);
-    mine.jvms[0] = { ...mine.jvms[0], start_time: "2026-11-21T03:00:00.000000000Z" };
-    await page.locator(".banner", { hasText: "another one has its process id" }).waitFor();
-    mine.jvms = mine.jvms.filter(({ pid }) => pid !== ORDERS);
-    await page.locator(".banner", { hasText: "This JVM has ended" }).waitFor();
-    assert.equal(await page.getByRole("button", { name: "Live" }).getAttribute("aria-pressed"), "false");
-    assert.ok(await page.locator(".panel").isVisible());
-    await page.keyboard.press("1");
-    await page.locator(".jvms .jvm-link").first().waitFor();
-    await mine.close();
-    await page.locator(".banner", { hasText: "flamed does not answer" }).waitFor();
-    assert.equal((await mains(page)).length, 5);
-    await mine.listen(mine.port);
-    await page.locator(".banner").waitFor({ state: "hidden" });
-    await close(page);
-    await mine.close();
-});
-
-test("without a flight recorder it says what to do", async () => {
-    const mine = new FakeServer();
-
-    mine.recorder = false;
-    mine.jvms = [];
-    await mine.listen();
-    const page = await open("", { from: mine, allow: /404|503/ });
-
-    await page.getByText("No JVM runs on this node.").waitFor();
-    await page.getByRole("link", { name: "Whole node" }).first().click();
-    await page.getByText("no samples of this target are known").waitFor();
-    await page.getByRole("button", { name: "Start a capture" }).click();
-    await page.getByLabel("Seconds").waitFor();
-    await close(page);
-    await mine.close();
-});
-
-test("1,000 JVMs with hostile names behind a path prefix", async () => {
+// These measure, so they run alone.
+nodeTest("1,000 JVMs with hostile names behind a path prefix", async ({ open }) => {
     const mine = new FakeServer();
     const hostile = ["<script>alert(1)</script>", "\u202egnitsrever", "x".repeat(10000), "\ufffd\u0000\ud83d", "a\"b'c&d", ""];
 
@@ -296,55 +344,7 @@ test("1,000 JVMs with hostile names behind a path prefix", async () => {
     await mine.close();
 });
 
-test("help, theme and views by keyboard; an unknown address says so", async () => {
-    const page = await open("#/nowhere");
-
-    await page.getByText("There is nothing at this address.").waitFor();
-    await page.keyboard.press("?");
-    assert.ok(await page.getByRole("dialog").isVisible());
-    await page.keyboard.press("Escape");
-    await page.keyboard.press("d");
-    assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), "dark");
-    await page.keyboard.press("4");
-    await page.getByText("Everything works.").waitFor();
-    await page.keyboard.press("3");
-    await page.getByText("Choose what to compare.").waitFor();
-    await close(page);
-});
-
-test("accessible in every view, light and dark, also on a phone", async () => {
-    const a = server.addCapture({ ago: 7200000, shape: 0.4 }), b = server.addCapture({ ago: 60000, failure: "it went away" });
-    const c = server.addCapture({ ago: 50000, shape: 1.6 });
-
-    assert.ok(b);
-    const views = [["node", "#/", ".jvm-link"], ["jvm", `#/jvm/${ORDERS}`, ".panel .facts span"],
-        ["sandwich", `#/jvm/${ORDERS}?sw=com.acme.shop.PriceTable.lookup&t=1`, ".change"], ["top", `#/jvm/${ORDERS}?tab=top`, ".live td"],
-        ["captures", "#/captures", ".captures tr td"], ["capture", `#/capture/${c.id}`, ".panel .facts span"],
-        ["compare", `#/compare?a=${a.id}&b=${c.id}`, ".change-list li"], ["health", "#/health", ".card dd"]];
-
-    for (const [theme, width] of [["light", 1200], ["dark", 1200], ["light", 390]]) {
-        const page = await open("", { colorScheme: theme, viewport: { width, height: width === 390 ? 800 : 760 } });
-
-        for (const [name, hash, sign] of views) {
-            await page.evaluate((to) => { location.hash = to; }, hash);
-            await page.locator(sign).first().waitFor();
-            await page.waitForTimeout(300);
-            if (process.env.FLAMED_SHOTS)
-                await page.screenshot({ path: `${process.env.FLAMED_SHOTS}/${name}-${theme}-${width}.png` });
-            await page.evaluate(axeSource());
-            const { violations } = await page.evaluate(() => globalThis.axe.run(document, {
-                runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"],
-            }));
-
-            assert.deepEqual(violations.map(({ id, nodes }) => `${name} ${theme} ${width} ${id}: ${nodes.map((n) => n.html).join(" ").slice(0, 300)}`), []);
-            assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${name} ${width} is too wide`);
-        }
-        await close(page);
-    }
-    server.captures = [];
-});
-
-test("first paint is quick, and all of it is small", async () => {
+nodeTest("first paint is quick, and all of it is small", async ({ server, open }) => {
     const page = await open();
     let paint = Infinity;
 

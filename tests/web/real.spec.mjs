@@ -2,8 +2,8 @@
 // The page of a real flamed that watches real JVMs, as a person uses it: what the stand-in of page.spec.mjs cannot show.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import test, { after, before } from "node:test";
-import { axeSource, close, launch, open, textOf } from "./browser.mjs";
+import test, { after, before, describe } from "node:test";
+import { WCAG_AA, close, faults, launch, open, textOf } from "./browser.mjs";
 import { Flamed, Workloads } from "./flamed.mjs";
 import { startProxy } from "./proxy.mjs";
 
@@ -13,8 +13,8 @@ let browser, flamed, workloads, shift;
 before(async () => {
     [browser, flamed] = await Promise.all([launch(), new Flamed().start("--allowed-hosts", "flamed.example.com")]);
     workloads = new Workloads();
-    shift = await workloads.run("Shift");
-    await workloads.run("-jar", workloads.jar(HOSTILE, "Shift"));
+    shift = await workloads.run("Shift", "30");
+    await workloads.run("-jar", workloads.jar(HOSTILE, "Shift"), "90");
 });
 after(async () => {
     await Promise.allSettled([browser && browser.close(), workloads && workloads.stop(), flamed && flamed.stop()]);
@@ -35,212 +35,211 @@ const capture = async (body) => (await (await fetch(flamed.url + "api/v1/capture
     method: "POST", body: JSON.stringify(body), headers: { "Content-Type": "application/json" },
 })).json()).id;
 
-test("find: the JVM by its name, with its share of the CPU over time", async () => {
-    const page = await visit();
+describe("the page of a real flamed", { concurrency: 3 }, () => {
+    test("find: the JVM by its name, with its share of the CPU over time", async () => {
+        const page = await visit();
 
-    await page.getByRole("link", { name: "Shift", exact: true }).waitFor();
-    await page.keyboard.press("/");
-    await page.keyboard.type(`shift ${shift.pid}`);
-    await page.locator(".matches", { hasText: /^1 of/ }).waitFor();
-    const row = page.locator(".jvms tbody tr");
+        await page.getByRole("link", { name: "Shift", exact: true }).waitFor();
+        await page.keyboard.press("/");
+        await page.keyboard.type(`shift ${shift.pid}`);
+        await page.locator(".matches", { hasText: /^1 of/ }).waitFor();
+        const row = page.locator(".jvms tbody tr");
 
-    assert.equal(await row.locator(".col-pid").textContent(), String(shift.pid));
-    assert.equal(await row.locator(".col-state").textContent(), "yes");
-    await page.waitForFunction(() => { // the sparkline has colours
-        const canvas = document.querySelector(".spark");
+        assert.equal(await row.locator(".col-pid").textContent(), String(shift.pid));
+        assert.equal(await row.locator(".col-state").textContent(), "yes");
+        await page.waitForFunction(() => { // the sparkline has colours
+            const canvas = document.querySelector(".spark");
 
-        return canvas.width > 0 && canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data.some((v) => v > 0);
+            return canvas.width > 0 && canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data.some((v) => v > 0);
+        });
+        await page.keyboard.press("Escape");
+        const hostile = page.locator(".jvms tbody tr", { hasText: "<img src=x onerror=alert(1)>" });
+
+        await hostile.locator(".jvm-link").click();
+        await graphShown(page);
+        assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth));
+        await close(page);
     });
-    await page.keyboard.press("Escape");
-    const hostile = page.locator(".jvms tbody tr", { hasText: "<img src=x onerror=alert(1)>" });
 
-    await hostile.locator(".jvm-link").click();
-    await graphShown(page);
-    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth));
-    await close(page);
-});
+    test("watch: live graph and table; zoom, search, sandwich, threads, packages", async () => {
+        const page = await visit(jvmHash());
 
-test("watch: live graph and table; zoom, search, sandwich, threads, packages", async () => {
-    const page = await visit(jvmHash());
+        await graphShown(page);
+        await searchLive(page, "Shift.steady");
+        await page.keyboard.press("Enter"); // the next match, in the line and around the frame
+        assert.match(await textOf(page, ".status-name"), /Shift\.steady/);
+        await page.locator(".graph").focus();
+        await page.keyboard.press("Enter");
+        assert.match(page.url(), /z=/);
+        await page.keyboard.press("Escape");
+        assert.match(await textOf(page, ".methods tbody tr >> nth=0"), /Shift\.(steady|fresh)/);
+        await page.keyboard.press("s");
+        assert.match(await textOf(page, ".side-label >> nth=0"), /Callers of Shift\.steady: \d/);
+        await page.keyboard.press("Escape");
+        await page.getByLabel("Threads").selectOption({ label: await page.getByLabel("Threads").locator("option", { hasText: "worker-1" }).textContent() });
+        assert.match(page.url(), /th=.*worker-1/);
+        await page.keyboard.press("p");
+        await page.locator(".legend", { hasText: "(no package)" }).first().waitFor();
+        await page.keyboard.press("o");
+        await page.locator(".live tbody tr", { hasText: "Shift.steady" }).waitFor();
+        await close(page);
+    });
 
-    await graphShown(page);
-    await searchLive(page, "Shift.steady");
-    await page.keyboard.press("Enter"); // the next match, in the line and around the frame
-    assert.match(await textOf(page, ".status-name"), /Shift\.steady/);
-    await page.locator(".graph").focus();
-    await page.keyboard.press("Enter");
-    assert.match(page.url(), /z=/);
-    await page.keyboard.press("Escape");
-    assert.match(await textOf(page, ".methods tbody tr >> nth=0"), /Shift\.(steady|fresh)/);
-    await page.keyboard.press("s");
-    assert.match(await textOf(page, ".side-label >> nth=0"), /Callers of Shift\.steady: \d/);
-    await page.keyboard.press("Escape");
-    await page.getByLabel("Threads").selectOption({ label: await page.getByLabel("Threads").locator("option", { hasText: "worker-1" }).textContent() });
-    assert.match(page.url(), /th=.*worker-1/);
-    await page.keyboard.press("p");
-    await page.locator(".legend", { hasText: "(no package)" }).first().waitFor();
-    await page.keyboard.press("o");
-    await page.locator(".live tbody tr", { hasText: "Shift.steady" }).waitFor();
-    await close(page);
-});
+    test("capture: started, followed, stopped; downloaded in every format", async () => {
+        const page = await visit(jvmHash(), { allow: /400/ });
 
-test("capture: started, followed, stopped; downloaded in every format", async () => {
-    const page = await visit(jvmHash(), { allow: /400/ });
+        await graphShown(page);
+        await page.getByRole("button", { name: "Capture …" }).click();
+        await page.getByLabel("Seconds").fill("0");
+        await page.keyboard.press("Enter");
+        await page.getByRole("alert").filter({ hasText: "from 0.1 to 3600" }).waitFor();
+        await page.getByLabel("Seconds").fill("600");
+        await page.getByLabel("By thread").check();
+        await page.getByRole("button", { name: "Start", exact: true }).click();
+        await page.locator(".progress-text", { hasText: /of 10.min · [1-9]/ }).waitFor();
+        await page.locator(".hottest li", { hasText: "Shift.steady" }).waitFor();
+        await page.getByRole("button", { name: "Stop" }).click();
+        await page.waitForURL(/#\/capture\/.*th=\*/);
+        await graphShown(page);
+        assert.match(await textOf(page, ".crumbs"), /Shift/);
+        await page.getByRole("button", { name: "Download" }).click();
+        const formats = await page.getByRole("menuitem").evaluateAll((links) => links.map(({ href }) => new URL(href).searchParams.get("format")));
 
-    await graphShown(page);
-    await page.getByRole("button", { name: "Capture …" }).click();
-    await page.getByLabel("Seconds").fill("0");
-    await page.keyboard.press("Enter");
-    await page.getByRole("alert").filter({ hasText: "from 0.1 to 3600" }).waitFor();
-    await page.getByLabel("Seconds").fill("600");
-    await page.getByLabel("By thread").check();
-    await page.getByRole("button", { name: "Start", exact: true }).click();
-    await page.locator(".progress-text", { hasText: /of 10.min · [1-9]/ }).waitFor();
-    await page.locator(".hottest li", { hasText: "Shift.steady" }).waitFor();
-    await page.getByRole("button", { name: "Stop" }).click();
-    await page.waitForURL(/#\/capture\/.*th=\*/);
-    await graphShown(page);
-    assert.match(await textOf(page, ".crumbs"), /Shift/);
-    await page.getByRole("button", { name: "Download" }).click();
-    const formats = await page.getByRole("menuitem").evaluateAll((links) => links.map(({ href }) => new URL(href).searchParams.get("format")));
+        assert.ok(["html", "svg", "heatmap", "collapsed", "pprof", "jfr", "speedscope", "otlp", "json", "tree", "flat"].every((f) => formats.includes(f)), formats.join());
+        const signs = { html: /^<!doctype html/i, svg: /<svg/, pprof: /^\x1f\x8b/, jfr: /^FLR\0/, json: /^\{/, speedscope: /^\{/, collapsed: /Shift\.steady.* \d+$/m };
 
-    assert.ok(["html", "svg", "heatmap", "collapsed", "pprof", "jfr", "speedscope", "otlp", "json", "tree", "flat"].every((f) => formats.includes(f)), formats.join());
-    const signs = { html: /^<!doctype html/i, svg: /<svg/, pprof: /^\x1f\x8b/, jfr: /^FLR\0/, json: /^\{/, speedscope: /^\{/, collapsed: /Shift\.steady.* \d+$/m };
+        for (const format of formats) {
+            if (!await page.getByRole("menu").isVisible())
+                await page.getByRole("button", { name: "Download" }).click();
+            const [download] = await Promise.all([page.waitForEvent("download"), page.locator(`.menu a[href$="format=${format}"]`).click()]);
+            const text = readFileSync(await download.path(), "latin1");
 
-    for (const format of formats) {
-        if (!await page.getByRole("menu").isVisible())
-            await page.getByRole("button", { name: "Download" }).click();
-        const [download] = await Promise.all([page.waitForEvent("download"), page.locator(`.menu a[href$="format=${format}"]`).click()]);
-        const text = readFileSync(await download.path(), "latin1");
-
-        assert.ok(text.length > 100, format);
-        assert.match(text, signs[format] || /./, format);
-        assert.match(download.suggestedFilename(), /^flamed-.*\.\w/, format);
-    }
-    await close(page);
-});
-
-test("range and compare: what is new, in words, in one graph and side by side", async () => {
-    shift.stdin.write("\n");
-    await new Promise((done) => setTimeout(done, 5000));
-    const page = await visit(jvmHash());
-
-    await searchLive(page, "Shift.fresh");
-    await page.getByLabel("How much the timeline shows").selectOption("60");
-    await page.waitForTimeout(1500);
-    const box = await page.locator(".timeline-plot").boundingBox();
-
-    await page.mouse.move(box.x + box.width - 60, box.y + 40);
-    await page.mouse.down();
-    await page.mouse.move(box.x + box.width - 20, box.y + 40, { steps: 3 });
-    await page.mouse.up();
-    await page.waitForURL(/from=.*to=/);
-    await graphShown(page);
-    await page.getByRole("button", { name: "Heat map" }).click();
-    await page.locator(".heat-status", { hasText: "Drag over a range" }).waitFor();
-    const heat = await page.locator(".heat-canvas").boundingBox();
-
-    await page.mouse.move(heat.x + 2, heat.y + heat.height - 2);
-    await page.mouse.down();
-    await page.mouse.move(heat.x + heat.width * 0.4, heat.y + 2, { steps: 3 });
-    await page.mouse.up();
-    await page.waitForURL(/heat=\d+-\d+/);
-    assert.match(await textOf(page, ".heat-status"), /^Selected: .* [1-9]\d* samples/);
-    await page.reload();
-    await page.locator(".heat-status", { hasText: "Selected" }).waitFor();
-    await page.keyboard.press("e");
-    assert.equal(await page.locator(".heat-canvas").count(), 0);
-    await page.getByRole("button", { name: "Compare …" }).click();
-    await page.getByRole("menuitem", { name: /oldest/ }).click();
-    await page.locator(".change-list li", { hasText: /Shift\.fresh.*new/ }).waitFor();
-    await page.getByRole("button", { name: "Side by side" }).click();
-    assert.equal(await page.locator(".graph").count(), 2);
-    await page.locator(".change-list .name", { hasText: "Shift.fresh" }).click();
-    assert.match((await textOf(page, ".status-facts")), /^0\.0 % before|^– before|^0 % before/);
-    await close(page);
-});
-
-test("by keyboard alone: from the node to a stored capture", async () => {
-    const page = await visit();
-
-    await page.getByRole("link", { name: "Shift", exact: true }).waitFor();
-    await page.keyboard.press("/");
-    await page.keyboard.type(String(shift.pid));
-    await page.locator(".matches", { hasText: /^1 of/ }).waitFor();
-    await page.keyboard.press("Enter");
-    await graphShown(page);
-    await page.keyboard.press("x");
-    await page.keyboard.type("1");
-    await page.keyboard.press("Enter");
-    await page.waitForURL(/#\/capture\//);
-    await graphShown(page);
-    await page.keyboard.press("ArrowUp");
-    await page.keyboard.press("ArrowUp");
-    await page.keyboard.press("m");
-    assert.match(await focusedText(page), /Zoom into/);
-    await page.keyboard.press("Escape");
-    await page.keyboard.press("?");
-    assert.ok(await page.getByRole("dialog").isVisible());
-    await page.keyboard.press("Escape");
-    await page.keyboard.press("2");
-    await page.locator(".captures .jvm-link").first().focus();
-    await page.keyboard.press("Enter");
-    await page.waitForURL(/#\/capture\//);
-    await close(page);
-});
-
-test("every view, light, dark and on a phone: axe finds nothing, nothing is cut off", async () => {
-    const id = await capture({ pid: shift.pid, seconds: 1 });
-
-    await new Promise((done) => setTimeout(done, 1500));
-    const views = { node: ["", ".jvm-link"], jvm: [jvmHash(), ".panel .facts span"], top: [jvmHash() + "?tab=top", ".live tbody tr:visible"],
-        heat: [`#/capture/${id}?heat=1`, ".heat-status"], table: [jvmHash() + "?t=1&th=*", ".methods td"], captures: ["#/captures", ".captures td"], capture: [`#/capture/${id}`, ".panel .facts span"],
-        compare: [`#/compare?a=${id}&b=${shift.pid},-5s,&sd=1`, ".change-list"], health: ["#/health", ".card dd"] };
-
-    for (const [theme, width] of process.env.FLAMED_SHOTS ? [["light", 1200], ["dark", 1200], ["light", 390]] : [["dark", 1200], ["light", 390]]) {
-        const page = await visit("", { colorScheme: theme, viewport: { width, height: 800 } });
-
-        for (const [name, [hash, sign]] of Object.entries(views)) {
-            await page.evaluate((to) => { location.hash = to; }, hash || "#/");
-            await page.locator(sign).first().waitFor();
-            await page.waitForTimeout(name === "health" ? 1000 : 200);
-            if (process.env.FLAMED_SHOTS)
-                await page.screenshot({ path: `${process.env.FLAMED_SHOTS}/real-${name}-${theme}-${width}.png` });
-            await page.evaluate(axeSource());
-            const { violations } = await page.evaluate(() => globalThis.axe.run(document, {
-                runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"],
-            }));
-
-            assert.deepEqual(violations.map(({ id: rule, nodes }) => `${name} ${theme} ${width} ${rule}: ${nodes.map((n) => n.html).join(" ").slice(0, 300)}`), []);
-            assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${name} ${width} is too wide`);
+            assert.ok(text.length > 100, format);
+            assert.match(text, signs[format] || /./, format);
+            assert.match(download.suggestedFilename(), /^flamed-.*\.\w/, format);
         }
         await close(page);
-    }
-});
+    });
 
-test("behind a reverse proxy with a path prefix, whether it passes Host on or not; other names are refused", async () => {
-    for (const keepsHost of [true, false]) {
-        const proxy = await startProxy(flamed.url, { prefix: "/tools/flamed", keepsHost });
-        const page = await open(browser, `http://flamed.example.com:${proxy.port}/tools/flamed/`, jvmHash(), { allow: /403/ });
+    test("range and compare: what is new, in words, in one graph and side by side", async () => {
+        shift.stdin.write("\n");
+        await new Promise((done) => setTimeout(done, 5000));
+        const page = await visit(jvmHash());
 
+        await searchLive(page, "Shift.fresh");
+        await page.getByLabel("How much the timeline shows").selectOption("60");
+        await page.waitForTimeout(1500);
+        const box = await page.locator(".timeline-plot").boundingBox();
+
+        await page.mouse.move(box.x + box.width - 60, box.y + 40);
+        await page.mouse.down();
+        await page.mouse.move(box.x + box.width - 20, box.y + 40, { steps: 3 });
+        await page.mouse.up();
+        await page.waitForURL(/from=.*to=/);
+        await graphShown(page);
+        await page.getByRole("button", { name: "Heat map" }).click();
+        await page.locator(".heat-status", { hasText: "Drag over a range" }).waitFor();
+        const heat = await page.locator(".heat-canvas").boundingBox();
+
+        await page.mouse.move(heat.x + 2, heat.y + heat.height - 2);
+        await page.mouse.down();
+        await page.mouse.move(heat.x + heat.width * 0.4, heat.y + 2, { steps: 3 });
+        await page.mouse.up();
+        await page.waitForURL(/heat=\d+-\d+/);
+        assert.match(await textOf(page, ".heat-status"), /^Selected: .* [1-9]\d* samples/);
+        await page.reload();
+        await page.locator(".heat-status", { hasText: "Selected" }).waitFor();
+        await page.keyboard.press("e");
+        assert.equal(await page.locator(".heat-canvas").count(), 0);
+        await page.getByRole("button", { name: "Compare …" }).click();
+        await page.getByRole("menuitem", { name: /oldest/ }).click();
+        await page.locator(".change-list li", { hasText: /Shift\.fresh.*new/ }).waitFor();
+        await page.getByRole("button", { name: "Side by side" }).click();
+        assert.equal(await page.locator(".graph").count(), 2);
+        await page.locator(".change-list .name", { hasText: "Shift.fresh" }).click();
+        assert.match((await textOf(page, ".status-facts")), /^0\.0 % before|^– before|^0 % before/);
+        await close(page);
+    });
+
+    test("by keyboard alone: from the node to a stored capture", async () => {
+        const page = await visit();
+
+        await page.getByRole("link", { name: "Shift", exact: true }).waitFor();
+        await page.keyboard.press("/");
+        await page.keyboard.type(String(shift.pid));
+        await page.locator(".matches", { hasText: /^1 of/ }).waitFor();
+        await page.keyboard.press("Enter");
         await graphShown(page);
         await page.keyboard.press("x");
         await page.keyboard.type("1");
         await page.keyboard.press("Enter");
         await page.waitForURL(/#\/capture\//);
         await graphShown(page);
+        await page.keyboard.press("ArrowUp");
+        await page.keyboard.press("ArrowUp");
+        await page.keyboard.press("m");
+        assert.match(await focusedText(page), /Zoom into/);
+        await page.keyboard.press("Escape");
+        await page.keyboard.press("?");
+        assert.ok(await page.getByRole("dialog").isVisible());
+        await page.keyboard.press("Escape");
+        await page.keyboard.press("2");
+        await page.locator(".captures .jvm-link").first().focus();
+        await page.keyboard.press("Enter");
+        await page.waitForURL(/#\/capture\//);
         await close(page);
-        if (!keepsHost) {
-            const other = await open(browser, `http://other.example.com:${proxy.port}/tools/flamed/`, jvmHash(), { allow: /403/ });
+    });
 
-            await graphShown(other);
-            await other.keyboard.press("x");
-            await other.keyboard.press("Enter");
-            await other.getByRole("alert").filter({ hasText: "put the name of the address bar into allowed_hosts" }).waitFor();
-            await close(other);
+    test("every view, light, dark and on a phone: axe finds nothing, nothing is cut off", async () => {
+        const id = await capture({ pid: shift.pid, seconds: 1 });
+
+        await new Promise((done) => setTimeout(done, 1500));
+        const views = { node: ["", ".jvm-link"], jvm: [jvmHash(), ".panel .facts span"], top: [jvmHash() + "?tab=top", ".live tbody tr:visible"],
+            heat: [`#/capture/${id}?heat=1`, ".heat-status"], table: [jvmHash() + "?t=1&th=*", ".methods td"], captures: ["#/captures", ".captures td"], capture: [`#/capture/${id}`, ".panel .facts span"],
+            compare: [`#/compare?a=${id}&b=${shift.pid},-5s,&sd=1`, ".change-list"], health: ["#/health", ".card dd"] };
+
+        const looks = process.env.FLAMED_SHOTS ? [["light", 1200], ["dark", 1200], ["light", 390]] : [["dark", 1200], ["light", 390]];
+
+        await Promise.all(looks.map(async ([theme, width]) => {
+            const page = await visit("", { colorScheme: theme, viewport: { width, height: 800 } });
+
+            for (const [name, [hash, sign]] of Object.entries(views)) {
+                await page.evaluate((to) => { location.hash = to; }, hash || "#/");
+                await page.locator(sign).first().waitFor();
+                await page.waitForTimeout(name === "health" ? 1000 : 200);
+                if (process.env.FLAMED_SHOTS)
+                    await page.screenshot({ path: `${process.env.FLAMED_SHOTS}/real-${name}-${theme}-${width}.png` });
+                assert.deepEqual(await faults(page, WCAG_AA), [], `${name} ${theme} ${width}`);
+                assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${name} ${width} is too wide`);
+            }
+            await close(page);
+        }));
+    });
+
+    test("behind a reverse proxy with a path prefix, whether it passes Host on or not; other names are refused", async () => {
+        for (const keepsHost of [true, false]) {
+            const proxy = await startProxy(flamed.url, { prefix: "/tools/flamed", keepsHost });
+            const page = await open(browser, `http://flamed.example.com:${proxy.port}/tools/flamed/`, jvmHash(), { allow: /403/ });
+
+            await graphShown(page);
+            await page.keyboard.press("x");
+            await page.keyboard.type("1");
+            await page.keyboard.press("Enter");
+            await page.waitForURL(/#\/capture\//);
+            await graphShown(page);
+            await close(page);
+            if (!keepsHost) {
+                const other = await open(browser, `http://other.example.com:${proxy.port}/tools/flamed/`, jvmHash(), { allow: /403/ });
+
+                await graphShown(other);
+                await other.keyboard.press("x");
+                await other.keyboard.press("Enter");
+                await other.getByRole("alert").filter({ hasText: "put the name of the address bar into allowed_hosts" }).waitFor();
+                await close(other);
+            }
+            await proxy.close();
         }
-        await proxy.close();
-    }
+    });
 });
 
 test("flamed started anew while open, and a JVM that dies while watched", async () => {

@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/** Two workers that spend half of their time in steady(); from a line on its input on, fresh() takes part of it. */
+/**
+ * Two workers that run 10 ms of steady() and rest as many ms as the argument says; from a line on its input on, fresh()
+ * takes part of it.
+ */
 public final class Shift {
     private static volatile boolean isChanged;
+    private static long restMs;
     private static volatile long sink;
 
     private Shift() {}
 
     public static void main(String[] args) throws Exception {
+        restMs = Long.parseLong(args[0]);
         for (int i = 1; i <= 2; i++) {
             Thread worker = new Thread(Shift::work, "worker-" + i);
             worker.setDaemon(true);
@@ -26,7 +31,7 @@ public final class Shift {
                 for (int turn = 0; System.nanoTime() < until; turn++) {
                     sink += isChanged && turn % 2 == 0 ? fresh(2000) : steady(2000);
                 }
-                Thread.sleep(10);
+                Thread.sleep(restMs);
             }
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
