@@ -5,6 +5,10 @@
 # that end in a semicolon, exports stand in front of declarations, comments are whole lines of //, no template
 # text spans lines, and a top-level name exists once in all modules.
 
+# The style sheets of what shows a profile, and of the page's views.
+set(PANEL_STYLES base.css graph.css methods.css)
+set(PAGE_STYLES page.css node.css jvm.css compare.css health.css)
+
 function(read_text path ret)
     file(READ "${path}" text)
     if(text MATCHES "\r")

@@ -23,7 +23,7 @@ function(add_page_file number path type text)
 endfunction()
 
 bundle_script("${WEB}" page.txt script)
-bundle_style("${WEB}" style viewer.css heatmap.css page.css)
+bundle_style("${WEB}" style ${PANEL_STYLES} heatmap.css ${PAGE_STYLES})
 string(SHA256 script_hash "${script}")
 string(SHA256 style_hash "${style}")
 string(SUBSTRING "${script_hash}" 0 16 script_hash)

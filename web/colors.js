@@ -37,7 +37,7 @@ const DARK = [
     [0.35, 0.000, 0],
 ];
 const MATCH = { light: [0.74, 0.215, 335], dark: [0.53, 0.215, 340] };
-const PAPER = { light: "#ffffff", dark: "#17191c" }; // --page of viewer.css
+const PAPER = { light: "#ffffff", dark: "#17191c" }; // --page of base.css
 const INK = { light: "#161616", dark: "#ffffff" };
 
 export const THEMES = Object.freeze(["light", "dark"]);

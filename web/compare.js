@@ -228,7 +228,7 @@ export class CompareView {
     }
 
     changeRow({ name, kind, before, after, gain }) {
-        return element("li", {}, element("span", { class: "gain " + (gain > 0 ? "more" : "less") }, signedPoints(gain)),
+        return element("li", {}, element("span", { class: "gain " + (gain > 0 ? "rose" : "fell") }, signedPoints(gain)),
             element("span", { class: "chip kind-" + KINDS[kind].id, title: KINDS[kind].text }),
             element("button", { type: "button", class: "name", title: name, onclick: () => this.panel.pickMethod(name) },
                 shortName(name, kind)),

@@ -72,7 +72,7 @@ class DiffView extends Standalone {
             element("td", {}, a ? formatShare(a, allA) : "–"), element("td", {}, b ? formatShare(b, allB) : a ? "gone" : "–"),
             element("td", {}, `${formatCount(a)} → ${formatCount(b)}`),
             element("td", {}, element("span", { class: "chip kind-" + KINDS[kind].id, title: KINDS[kind].text }),
-                element("button", { type: "button", onclick: () => this.panel.pickMethod(text) }, text)));
+                element("button", { type: "button", class: "name", onclick: () => this.panel.pickMethod(text) }, text)));
     }
 
     describe(tree, node) {

@@ -5,6 +5,7 @@
 import { copyText, element } from "./dom.js";
 import { ROW_HEIGHT, drawTree } from "./draw.js";
 import { GraphInput } from "./graphinput.js";
+import { listenToPrinting } from "./graphprint.js";
 import { Looks, measureFont } from "./looks.js";
 import { paletteOf } from "./colors.js";
 import { findNode, nameNode } from "./state.js";
@@ -13,21 +14,6 @@ import { levelsBelow, nodeName } from "./tree.js";
 
 const ZOOM_MS = 120;
 const REVEAL_WIDTH = 12; // CSS pixels that a frame gets when it is brought into sight
-const PRINT_WIDTH = 1060;
-const CANVAS_MAX = 8192; // CSS pixels of height when printing
-
-let isListening = false;
-
-// Once for the page: what is shown is printed, and what is shown no longer can be forgotten.
-function listenToPrinting() {
-    const print = (start) => document.querySelectorAll(".graph").forEach((root) => root.flameGraph.print(start));
-
-    if (isListening)
-        return;
-    isListening = true;
-    addEventListener("beforeprint", () => print(true));
-    addEventListener("afterprint", () => print(false));
-}
 
 export class Graph {
     // @on: {hover(node, event, graph), focus(node, graph), zoom(node, graph), menu(node, {x, y}, graph),
@@ -312,31 +298,6 @@ export class Graph {
         const right = left + this.tree.total[node] / perPixel;
 
         return { left: Math.max(left, 0), right: Math.min(right, this.width) };
-    }
-
-    // The whole graph at once, in light colours, as wide as paper.
-    print(start) {
-        if (!this.tree)
-            return;
-        if (start) {
-            this.printing = {
-                theme: this.theme, width: this.width, height: this.height, icicle: this.icicle,
-            };
-            this.theme = "light";
-            this.width = PRINT_WIDTH;
-            this.height = Math.min(this.rows * ROW_HEIGHT, CANVAS_MAX);
-            this.full = this.rows * ROW_HEIGHT;
-            this.top = this.icicle ? 0 : this.full - this.height;
-            this.layer.style.height = "auto";
-            this.draw();
-            this.canvas.style.width = "100%";
-            this.canvas.style.height = "auto";
-            this.hoverMark.hidden = this.focusMark.hidden = true;
-            return;
-        }
-        this.theme = this.printing.theme;
-        this.printing = null;
-        this.resize();
     }
 
     // ---- what a person does with it, by mouse or keyboard ----

@@ -7,12 +7,14 @@ import { CaptureSlot } from "./captureslot.js";
 import { openTimeline } from "./categories.js";
 import { openCompareMenu } from "./comparemenu.js";
 import { element, isNarrow, isWide, setText } from "./dom.js";
-import { formatBytes, formatClock, formatCount, formatMoment, formatSeconds, formatShare } from "./format.js";
+import { formatClock } from "./format.js";
 import { LiveTable } from "./livetable.js";
 import { openMenu } from "./menu.js";
 import { shortMain } from "./names.js";
 import { HeatStrip } from "./heatstrip.js";
-import { isProfilable, isSameJvm, mainOf, placeOf, shortVersion } from "./node.js";
+import { JvmBar, TABS, spanSelect } from "./jvmbar.js";
+import { JvmFacts } from "./jvmfacts.js";
+import { mainOf } from "./node.js";
 import { button, emptyState, errorState } from "./notice.js";
 import { openJson } from "./openjson.js";
 import { ProfilePanel } from "./panel.js";
@@ -21,15 +23,10 @@ import { endOfRange, rangeSide } from "./sides.js";
 import { paramsOfState, stateOfParams } from "./state.js";
 import { Timeline } from "./timeline.js";
 
-const FACTS_SECONDS = 2;
 const TIMELINE_SECONDS = 3;
 const TIMELINE_BUCKETS = 240;
 const LIVE_SECONDS = 3;
-const LIVE_SPANS = [[10, "10 s"], [60, "1 min"], [300, "5 min"]];
 const TIMELINE_SPANS = [[60, "1 min"], [300, "5 min"], [600, "10 min"], [3600, "1 h"]];
-const TABS = [["graph", "Flame graph", "Of now, or of the range that is chosen above"],
-    ["top", "Top", "The hottest methods of the last 2 seconds, again and again (o)"],
-    ["captures", "Captures", "Those of it that are stored (w)"]];
 
 export class JvmView {
     // @app: {setCrumbs(list), pushParams(params), replaceParams(params), banner, theme}; @argument: a pid or "node".
@@ -53,39 +50,21 @@ export class JvmView {
         this.list = new CaptureList(this.target, {}, "Start one above: it stays here when it is done.");
         this.liveTable = new LiveTable(this.target, { pick: (name) => this.findMethod(name) });
         this.captureSlot = new CaptureSlot(this.target);
-        this.build();
-    }
-
-    build() {
-        const select = (list, value, label, chosen) => {
-            const control = element("select", { class: "tool", "aria-label": label, title: label,
-                onchange: () => chosen(Number(control.value)) },
-            ...list.map(([seconds, name]) => element("option", { value: seconds, selected: seconds === value }, name)));
-
-            return control;
-        };
-
-        this.facts = element("p", { class: "facts jvm-facts" });
-        this.liveButton = button("Live", () => this.toggleLive(), { "aria-pressed": "false", title: "Follow what happens now (l)" });
-        this.liveSelect = select(LIVE_SPANS, this.liveSpan, "How much the live flame graph looks back", (s) => this.setLiveSpan(s));
-        this.spanSelect = select(TIMELINE_SPANS, this.span, "How much the timeline shows", (s) => this.setSpan(s));
-        this.tabButtons = TABS.map(([tab, label, title]) => button(label, () => this.setTab(tab), { title, "aria-pressed": "false" }));
-        this.downloadButton = button("Download", () => this.download(), { "aria-haspopup": "menu" });
-        this.compareButton = button("Compare …", () => this.compareMenu(), { "aria-haspopup": "menu",
-            title: "With another time, JVM or capture" });
-        this.strip = element("div", { class: "bar sub" }, this.facts, element("div", { class: "tools" },
-            element("div", { class: "tabs", role: "group", "aria-label": "What is shown" }, ...this.tabButtons),
-            this.liveButton, this.liveSelect, this.captureSlot.opener, this.compareButton, this.downloadButton));
-        this.timeline.head.append(this.spanSelect);
+        this.facts = new JvmFacts(this.pid, app.banner, { known: () => this.crumbs(), gone: () => this.setLive(false) });
+        this.bar = new JvmBar({
+            live: () => this.toggleLive(), liveSpan: (seconds) => this.setLiveSpan(seconds), tab: (tab) => this.setTab(tab),
+            compare: () => this.compareMenu(), download: () => this.download(),
+        }, { facts: this.facts.root, opener: this.captureSlot.opener, liveSpan: this.liveSpan });
+        this.timeline.head.append(spanSelect(TIMELINE_SPANS, this.span, "How much the timeline shows", (s) => this.setSpan(s)));
         this.content = element("div", { class: "content" });
-        this.root = element("div", { class: "view" }, this.strip, this.captureSlot.root, this.timeline.root, this.content);
+        this.root = element("div", { class: "view" }, this.bar.root, this.captureSlot.root, this.timeline.root, this.content);
     }
 
     start() {
         this.setTheme(this.app.theme);
         this.crumbs();
         if (!this.isNode)
-            this.stopFacts = repeat(FACTS_SECONDS, (signal) => this.loadFacts(signal));
+            this.facts.start();
         this.stopTimeline = repeat(TIMELINE_SECONDS, (signal) => this.loadTimeline(signal));
         this.timeline.setRange(this.range);
         this.showTab();
@@ -96,9 +75,10 @@ export class JvmView {
     }
 
     stop() {
-        for (const end of [this.stopFacts, this.stopTimeline, this.stopLive])
+        for (const end of [this.stopTimeline, this.stopLive])
             if (end)
                 end();
+        this.facts.stop();
         this.list.stop();
         this.liveTable.stop();
         this.captureSlot.stop();
@@ -115,51 +95,12 @@ export class JvmView {
     // ---- what it is ----
 
     crumbs() {
-        const name = this.isNode ? "Whole node" : this.jvm ? shortMain(mainOf(this.jvm)) : `PID ${this.pid}`;
+        const { jvm } = this.facts;
+        const name = this.isNode ? "Whole node" : jvm ? shortMain(mainOf(jvm)) : `PID ${this.pid}`;
 
-        this.app.setCrumbs([{ text: name, title: this.jvm ? mainOf(this.jvm) : name,
+        this.app.setCrumbs([{ text: name, title: jvm ? mainOf(jvm) : name,
             href: formatRoute("jvm", this.isNode ? "node" : this.pid) },
         this.range ? { text: `${formatClock(this.range.from)} – ${formatClock(this.range.to)}` } : null]);
-    }
-
-    async loadFacts(signal) {
-        let jvm;
-
-        try {
-            jvm = await getJson(`api/v1/jvms/${this.pid}`, {}, signal);
-        } catch (error) {
-            if (isAbort(error))
-                throw error;
-            if (error.status === 404) {
-                this.gone = true;
-                this.app.banner.show(this.jvm ? "This JVM has ended. What it did can still be looked at: drag over the timeline."
-                    : `${error.message}. What it did before may still be recorded: drag over the timeline.`);
-                this.setLive(false);
-            } else {
-                this.app.banner.show(`${error.message}. Trying again …`);
-            }
-            return;
-        }
-        if (this.jvm && !isSameJvm(this.jvm, jvm))
-            this.wasReplaced = true;
-        if (this.wasReplaced) {
-            this.app.banner.show("The JVM that was looked at has ended; another one has its process id now.");
-        } else {
-            this.app.banner.show(isProfilable(jvm) ? "" : `Java names cannot be read from this JVM: ${jvm.profilable.reason}`);
-        }
-        this.gone = false;
-        this.jvm = jvm;
-        this.showFacts();
-        this.crumbs();
-    }
-
-    showFacts() {
-        const { jvm } = this;
-        const facts = [`PID ${jvm.pid}`, placeOf(jvm), `JDK ${shortVersion(jvm.java_version)}`,
-            `CPU ${formatShare(jvm.cpu_percent, 100)}`, `${formatCount(jvm.threads)} threads`, formatBytes(jvm.rss)];
-
-        this.facts.replaceChildren(...facts.filter(Boolean).map((fact) => element("span", {}, fact)));
-        this.facts.title = [mainOf(jvm), jvm.args].filter(Boolean).join(" ").slice(0, 2000);
     }
 
     // ---- timeline ----
@@ -277,10 +218,8 @@ export class JvmView {
         if (this.stopLive)
             this.stopLive();
         this.stopLive = null;
-        this.isLive = on && !this.gone;
-        this.liveButton.setAttribute("aria-pressed", this.isLive);
-        this.liveButton.hidden = this.tab !== "graph";
-        this.liveSelect.hidden = !this.isLive || this.tab !== "graph";
+        this.isLive = on && !this.facts.isGone;
+        this.bar.show(this.tab, this.isLive);
         if (this.isLive && this.tab === "graph")
             this.stopLive = repeat(LIVE_SECONDS, (signal) => this.loadLive(signal));
     }
@@ -351,7 +290,6 @@ export class JvmView {
     showTab() {
         const { tab } = this;
 
-        this.tabButtons.forEach((control, i) => control.setAttribute("aria-pressed", TABS[i][0] === tab));
         this.list.stop();
         this.liveTable.stop();
         this.setLive(this.isLive);
@@ -371,9 +309,9 @@ export class JvmView {
 
     // Where what is recorded of it begins, in ms since 1970; 0: nothing is.
     oldest() {
-        const { data } = this.timeline;
+        const { data } = this.timeline, { jvm } = this.facts;
 
-        return data ? Math.max(data.oldest, this.jvm ? Date.parse(this.jvm.start_time) : 0) : 0;
+        return data ? Math.max(data.oldest, jvm ? Date.parse(jvm.start_time) : 0) : 0;
     }
 
     // What is looked at now: the range, or the last minute or so.
@@ -386,7 +324,7 @@ export class JvmView {
     compareMenu() {
         const shown = this.shownRange();
 
-        openCompareMenu(this.compareButton, shown, this.oldest(), {
+        openCompareMenu(this.bar.compareButton, shown, this.oldest(), {
             range: (range) => this.compare(rangeSide(this.sideTarget(), range)), drag: () => this.pickOther(shown),
             other: () => this.compare(""),
         });
@@ -409,7 +347,7 @@ export class JvmView {
     }
 
     async download() {
-        const box = this.downloadButton.getBoundingClientRect();
+        const box = this.bar.downloadButton.getBoundingClientRect();
 
         try {
             openMenu(await downloadItems("profile", { ...this.rangeParams(), threads: 1 }), { x: box.left, y: box.bottom + 2 },

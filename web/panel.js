@@ -2,7 +2,9 @@
 // A profile to look at: graph, table, bars and search put together, with what is looked at as its state. Both the
 // html format and the page show profiles with it.
 
+import { Changes } from "./changes.js";
 import { element, setText } from "./dom.js";
+import { Halves } from "./halves.js";
 import { Graph } from "./graph.js";
 import { Legend, StatusLine, Tooltip, describe, factsBar, noticeList } from "./bars.js";
 import { MethodTable } from "./table.js";
@@ -56,17 +58,13 @@ export class ProfilePanel {
         this.status = new StatusLine(() => this.menuOfShown());
         this.tip = new Tooltip();
         this.facts = element("div", { class: "facts-slot" });
-        this.chips = element("div", { class: "changes", hidden: true });
-        this.graphLabel = element("p", { class: "side-label", hidden: true });
-        this.otherLabel = element("p", { class: "side-label" });
-        this.graphHalf = element("div", { class: "half" }, this.graphLabel, this.graph.root);
-        this.otherHalf = element("div", { class: "half" }, this.otherLabel);
-        this.graphs = element("div", { class: "graphs" }, this.graphHalf);
-        this.main = element("div", { class: "panes" }, this.table.root, this.graphs);
+        this.changes = new Changes((parts) => this.change(parts));
+        this.halves = new Halves(this.graph);
+        this.main = element("div", { class: "panes" }, this.table.root, this.halves.root);
         this.empty = element("p", { class: "empty", hidden: true });
         this.graph.root.append(this.empty);
         this.root = element("section", { class: "panel", "aria-label": "Profile" }, this.bar.root,
-            this.facts, this.chips, this.legend.root, this.main, this.status.root, this.status.live, this.tip.root);
+            this.facts, this.changes.root, this.legend.root, this.main, this.status.root, this.status.live, this.tip.root);
     }
 
     // Shows another profile with the same view, or the first one. @keep: it is the same one, a little later.
@@ -132,7 +130,7 @@ export class ProfilePanel {
 
         this.scopeKey = null;
         this.showToggles();
-        this.showChanges();
+        this.changes.show(state);
         this.empty.hidden = tree.total[0] > 0;
         setText(this.empty, !this.source.quality.samples ? emptyText(this.source.meta)
             : "Nothing is left of this profile with what is hidden, focused or selected. Take a change back above.");
@@ -144,7 +142,7 @@ export class ProfilePanel {
             const below = this.shape.callees(state.weight);
 
             this.callees.setTree(below, this.rootText(below), 0, { keep });
-            setText(this.graphLabel, `Callers of ${state.sandwich}: ` +
+            this.halves.setLabel(`Callers of ${state.sandwich}: ` +
                 `${formatShare(below.samples[0], this.source.quality.samples)} of all samples run in it or below it`);
         }
         this.searchBox.show(state.search);
@@ -204,42 +202,10 @@ export class ProfilePanel {
 
         this.bar.showState(state);
         this.main.classList.toggle("with-table", state.table);
-        this.graphs.classList.toggle("beside", isBeside);
-        this.graphLabel.hidden = !other;
-        setText(this.otherLabel, isBeside ? "Before" : "Callees");
-        if (isBeside)
-            setText(this.graphLabel, "After");
-        if (other !== this.other)
-            this.showOther(other);
-    }
-
-    // The second graph: below the first one, or on its left.
-    showOther(other) {
         this.other = other;
-        this.otherHalf.replaceChildren(this.otherLabel, ...other ? [other.root] : []);
-        if (other === this.before)
-            this.graphHalf.before(this.otherHalf);
-        else if (other)
-            this.graphHalf.after(this.otherHalf);
-        else
-            this.otherHalf.remove();
-    }
-
-    // What was done to the profile, each with a way to take it back.
-    showChanges() {
-        const { state } = this;
-        const chip = (text, name, undo) => element("button", {
-            type: "button", class: "change", title: `${text} ${name}: take it back`, onclick: undo,
-        }, text + " ", element("bdi", {}, name), element("span", { "aria-hidden": "true" }, " ×"));
-        const chips = state.hide.map((name) => chip("hidden", name,
-            () => this.change({ hide: state.hide.filter((n) => n !== name) })));
-
-        if (state.focus)
-            chips.push(chip("focus on", state.focus, () => this.change({ focus: "", zoom: "" })));
-        if (state.sandwich)
-            chips.push(chip("callers and callees of", state.sandwich, () => this.change({ sandwich: "", zoom: "" })));
-        this.chips.replaceChildren(...chips);
-        this.chips.hidden = !chips.length;
+        this.halves.show(other, { beside: isBeside, label: isBeside ? "Before" : "Callees" });
+        if (isBeside)
+            this.halves.setLabel("After");
     }
 
     toggleWeight() {

@@ -133,7 +133,7 @@ export class Timeline {
             ctx.moveTo(LEFT, y);
             ctx.lineTo(width, y);
             ctx.stroke();
-            ctx.fillText(Math.round(peak * share * 100) + "\u00a0%", LEFT - 6, Math.max(6, y));
+            ctx.fillText(Number((peak * share * 100).toFixed(1)) + "\u00a0%", LEFT - 6, Math.max(6, y));
         }
     }
 

@@ -28,7 +28,7 @@ for (const theme of ["light", "dark"]) {
     });
 
     test(`the paper of the graph is the page's, ${theme}`, () => {
-        const css = readFileSync(new URL("../../web/viewer.css", import.meta.url), "utf8");
+        const css = readFileSync(new URL("../../web/base.css", import.meta.url), "utf8");
         const pages = [...css.matchAll(/--page: (#\w+);/g)].map(([, colour]) => colour);
 
         assert.equal(palette.paper, pages[theme === "dark" ? 1 : 0]);

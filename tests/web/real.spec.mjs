@@ -131,7 +131,7 @@ describe("the page of a real flamed", { concurrency: 3 }, () => {
         await page.waitForTimeout(1500);
         const box = await page.locator(".timeline-plot").boundingBox();
 
-        await page.mouse.move(box.x + box.width - 60, box.y + 40);
+        await page.mouse.move(box.x + box.width - 300, box.y + 40);
         await page.mouse.down();
         await page.mouse.move(box.x + box.width - 20, box.y + 40, { steps: 3 });
         await page.mouse.up();
