@@ -198,12 +198,15 @@ describe("the page of a real flamed", { concurrency: 3 }, () => {
             heat: [`#/capture/${id}?heat=1`, ".heat-status"], table: [jvmHash() + "?t=1&th=*", ".methods td"], captures: ["#/captures", ".captures td"], capture: [`#/capture/${id}`, ".panel .facts span"],
             compare: [`#/compare?a=${id}&b=${shift.pid},-5s,&sd=1`, ".change-list"], health: ["#/health", ".card dd"] };
 
-        const looks = process.env.FLAMED_SHOTS ? [["light", 1200], ["dark", 1200], ["light", 390]] : [["dark", 1200], ["light", 390]];
+        const looks = [["light", 1200], ["dark", 1200], ["light", 390]];
 
         await Promise.all(looks.map(async ([theme, width]) => {
             const page = await visit("", { colorScheme: theme, viewport: { width, height: 800 } });
 
-            for (const [name, [hash, sign]] of Object.entries(views)) {
+            // Each view in one of the looks: page.spec.mjs has them in all, with made-up data; only the heat map is new.
+            for (const [i, [name, [hash, sign]]] of Object.entries(views).entries()) {
+                if (!process.env.FLAMED_SHOTS && name !== "heat" && looks[i % looks.length][0] + looks[i % looks.length][1] !== theme + width)
+                    continue;
                 await page.evaluate((to) => { location.hash = to; }, hash || "#/");
                 await page.locator(sign).first().waitFor();
                 await page.waitForTimeout(name === "health" ? 1000 : 200);
