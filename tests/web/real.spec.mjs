@@ -8,12 +8,13 @@ import { Flamed, Workloads } from "./flamed.mjs";
 import { startProxy } from "./proxy.mjs";
 
 const HOSTILE = "\u202e<img src=x onerror=alert(1)>\u0007" + "x".repeat(100) + ".jar";
-let browser, flamed, workloads, shift;
+let browser, flamed, workloads, shift, startedMs;
 
 before(async () => {
     [browser, flamed] = await Promise.all([launch(), new Flamed().start("--allowed-hosts", "flamed.example.com")]);
     workloads = new Workloads();
     shift = await workloads.run("Shift", "30");
+    startedMs = Date.now();
     await workloads.run("-jar", workloads.jar(HOSTILE, "Shift"), "90");
 });
 after(async () => {
@@ -122,8 +123,11 @@ describe("the page of a real flamed", { concurrency: 3 }, () => {
     });
 
     test("range and compare: what is new, in words, in one graph and side by side", async () => {
+        const oldMs = 10000, newMs = 8000; // of the one and the other, for ranges of some seconds
+
+        await new Promise((done) => setTimeout(done, startedMs + oldMs - Date.now()));
         shift.stdin.write("\n");
-        await new Promise((done) => setTimeout(done, 5000));
+        await new Promise((done) => setTimeout(done, newMs));
         const page = await visit(jvmHash());
 
         await searchLive(page, "Shift.fresh");
@@ -131,7 +135,7 @@ describe("the page of a real flamed", { concurrency: 3 }, () => {
         await page.waitForTimeout(1500);
         const box = await page.locator(".timeline-plot").boundingBox();
 
-        await page.mouse.move(box.x + box.width - 300, box.y + 40);
+        await page.mouse.move(box.x + box.width - 120, box.y + 40);
         await page.mouse.down();
         await page.mouse.move(box.x + box.width - 20, box.y + 40, { steps: 3 });
         await page.mouse.up();
