@@ -64,6 +64,8 @@ class Attacks(Fake):
                 self.assertEqual(tried["fds"], "ok", "it had to be dumpable for the JVM, too")
                 self.stolen(tried)
                 self.assertEqual(tried["root"], "own")
+                for kind in ("user", "mnt", "pid", "ipc", "net"):
+                    self.assertEqual(tried["ns " + kind], "own", f"no way out to the host's: {tried}")
 
     def test_the_helper_is_nobody(self):
         """Its ids, groups, capabilities, session and files, as the container sees them."""
@@ -111,9 +113,20 @@ class Attacks(Fake):
         self.assertEqual(found["poll"], "-74", found.text)
         self.assertIn("not what the agent writes", found["problem"])
 
+    def test_whose_memory_it_is(self):
+        """18 MiB that the JVM's side writes are not charged to its container, which may be near its limit."""
+        c = self.container("fill", user_namespace=False, memory=256 << 20)
+        before = bundle.memory_used(c.pid)
+        attach.attach(c.pid)
+        tried = self.tried(c)
+        self.assertGreater(int(tried["filled"]), 16 << 20, tried)
+        self.assertLess(bundle.memory_used(c.pid) - before, 6 << 20)
+
     def test_an_answer_without_end(self):
+        """It reads as much as it has room for, and lives to tell."""
         found, tried, _ = self.attach("endless")
         self.assertFalse(found.done, found.text)
+        self.assertEqual(found["step"], "done", found.text)
         self.assertLess(len(found["error"]), 400)
 
     def test_it_ends_at_each_step(self):

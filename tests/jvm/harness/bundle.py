@@ -185,6 +185,17 @@ class Container:
         self.stop()
 
 
+def memory_used(pid: int) -> int:
+    """Bytes that are charged to the memory cgroup of a process, of either version; skips the test where there is none."""
+    for line in proc.read(f"/proc/{pid}/cgroup").splitlines():
+        number, controllers, path = line.split(":", 2)
+        for name in (f"/sys/fs/cgroup/memory{path}/memory.usage_in_bytes" if "memory" in controllers.split(",") else "",
+                     f"/sys/fs/cgroup{path}/memory.current" if number == "0" else ""):
+            if name and os.path.exists(name):
+                return int(proc.read(name))
+    raise unittest.SkipTest("memory is not counted here")
+
+
 class Chroot:
     """A JVM chroot'ed by `unshare --root` in its own namespaces: its root is not its mount namespace's."""
     own_root = True

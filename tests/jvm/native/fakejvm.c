@@ -123,6 +123,26 @@ static void compare_root(int helper)
                ours.st_ino == its.st_ino && ours.st_dev == its.st_dev ? "own" : "other");
 }
 
+/* Which of our namespaces it is in. */
+static void compare_namespaces(int helper)
+{
+    static const char *const NAMES[] = { "user", "mnt", "pid", "ipc", "net" };
+
+    for (size_t i = 0; i < sizeof(NAMES) / sizeof(NAMES[0]); i++) {
+        struct stat ours, its;
+        char path[64];
+
+        snprintf(path, sizeof(path), "/proc/%d/ns/%s", helper, NAMES[i]);
+        if (stat(path, &its) < 0) {
+            told(path, 0);
+            continue;
+        }
+        snprintf(path, sizeof(path), "/proc/self/ns/%s", NAMES[i]);
+        stat(path, &ours);
+        printf("ns %s: %s\n", NAMES[i], ours.st_ino == its.st_ino ? "own" : "other");
+    }
+}
+
 static void try_write(const char *key, int fd)
 {
     told(key, fd >= 0);
@@ -146,6 +166,7 @@ static void steal(int helper)
     print_file(helper, "cmdline");
     print_file(helper, "cgroup");
     compare_root(helper);
+    compare_namespaces(helper);
     list_fds(helper);
     try_write("agent", open_of(helper, "fd/5", O_RDWR));
     try_write("stream-cut", open_of(helper, "fd/6", O_RDONLY)); /* cannot be cut either way */
