@@ -13,6 +13,14 @@
 #define AGAIN_NS (250 * NSEC_PER_MSEC) /* between two looks at what stands in the way */
 #define JDK_STUBS_MIN 17 /* stub names by DynamicCodeGenerated crash JDKs before (JDK-8212155) */
 
+/* Attaches by how they ended: at which step; and these. Counted from several threads. */
+enum {
+    OUTCOME_REFUSED = ATTACH_STEP_END, /* by the JVM, in its answer */
+    OUTCOME_PREFLIGHT,                 /* not begun: something stood in the way */
+    OUTCOME_END,
+};
+static _Atomic uint64_t outcomes[OUTCOME_END];
+
 struct attachment {
     struct attachment *next;
     struct proc_id id;
@@ -113,6 +121,7 @@ static void begin(struct engine *e, struct attachment *a, uint64_t now_ns)
             return;
         }
         if (obstacle || (a->mode == ATTACH_PERFMAP && !f.perfmap)) {
+            outcomes[OUTCOME_PREFLIGHT]++;
             error_set(&err, -EPERM, "%s",
                       obstacle ? obstacle->reason : "this JDK writes no map to a named file");
             error_remedy(&err, "%s", obstacle ? obstacle->remedy : "symbols=memory or agent");
@@ -142,12 +151,34 @@ int attachment_result(int result_fd, uint32_t mode, struct error *err)
     char bytes[sizeof(struct attach_result)];
     struct attach_result result;
     ssize_t n = read(result_fd, bytes, sizeof(bytes));
+    int r;
 
-    if (n < 0 || attach_result_check((struct span){ bytes, (size_t)n }, &result) < 0)
+    if (n < 0 || attach_result_check((struct span){ bytes, (size_t)n }, &result) < 0) {
+        outcomes[ATTACH_STEP_NONE]++;
         return error_set(err, -EPROTO, "the helper gave no result");
+    }
     if (result.step == ATTACH_STEP_JOB && (result.error == EAGAIN || result.error == EBUSY))
         return error_set(err, -EAGAIN, "another attach is under way on this node");
-    return attach_outcome(&result, mode, err);
+    r = attach_outcome(&result, mode, err);
+    outcomes[r < 0 && result.step == ATTACH_STEP_DONE ? (uint32_t)OUTCOME_REFUSED : result.step]++;
+    return r;
+}
+
+void attachment_metrics(struct buf *out)
+{
+    buf_printf(out,
+               "# HELP flamed_attaches_total Attaches to JVMs, by result: done, the step that "
+               "failed, refused by the JVM, or preflight.\n"
+               "# TYPE flamed_attaches_total counter\n");
+    for (uint32_t i = 0; i < OUTCOME_END; i++) {
+        const char *name = i == OUTCOME_REFUSED     ? "refused"
+                           : i == OUTCOME_PREFLIGHT ? "preflight"
+                                                    : attach_step_name(i);
+
+        if (outcomes[i] || i == ATTACH_STEP_DONE)
+            buf_printf(out, "flamed_attaches_total{result=\"%s\"} %ju\n", name,
+                       (uintmax_t)outcomes[i]);
+    }
 }
 
 int attachment_read_text(int fd, struct symbol_table *ret)

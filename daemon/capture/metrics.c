@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Prometheus text of what flamed costs, what it sees, and where JVMs spend their CPU time. */
 #include "base/version.h"
+#include "capture/attachment.h"
 #include "capture/recorder.h"
 
 #include <sys/resource.h>
@@ -229,6 +230,7 @@ static int call_metrics(struct engine *e, void *arg)
     metrics_own(e, m->out);
     metrics_samples(e, m->out);
     metrics_state(e, m->out);
+    attachment_metrics(m->out);
     metrics_recorder(e, m->out);
     metrics_jvms(e, m->out);
     return 0;

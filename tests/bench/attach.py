@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What an attach takes: time until the whole map with inlining is in flamed's hands, beside `jcmd Compiler.perfmap` and the
-same command through flamed-attach, interleaved in one run, and what the JVM notices: throughput and the longest gap of a
+same command through flamed-attach, and perf-map-agent where a folder with it built is given (JDK 17), interleaved in one run;
+and what the JVM notices: throughput and the longest gap of a
 thread that wakes every millisecond."""
 import os
 import subprocess
@@ -51,7 +52,7 @@ class Load(jvm.Jvm):
 
 
 def main() -> None:
-    options = common.arguments(__doc__, jdk=17, methods="1000,7000,12000", rounds=5, seconds=10.0)
+    options = common.arguments(__doc__, jdk=17, methods="1000,7000,12000", rounds=5, seconds=10.0, perf_map_agent="")
     aims = common.Aims(options.check)
     jcmd = os.path.join(paths.jdk(max(paths.jdks())), "bin/jcmd")
     for methods in map(int, options.methods.split(",")):
@@ -70,6 +71,12 @@ def main() -> None:
                 began = time.monotonic()
                 subprocess.run([jcmd, str(target.pid), "Compiler.perfmap"], capture_output=True, check=False)
                 times["jcmd"].append((time.monotonic() - began) * 1000)
+                for words in ((), ("unfoldall",)) if options.perf_map_agent else ():
+                    began = time.monotonic()
+                    subprocess.run([os.path.join(paths.jdk(options.jdk), "bin/java"), "-cp", "attach-main.jar",
+                                    "net.virtualvoid.perf.AttachOnce", str(target.pid), *words], capture_output=True, check=True,
+                                   cwd=os.path.join(options.perf_map_agent, "out"))
+                    times.setdefault(" ".join(("perf-map-agent", *words)), []).append((time.monotonic() - began) * 1000)
                 if options.jdk >= 22:
                     found = attach.attach(target.pid, "perfmap")
                     times["perfmap"].append(float(found["attach_us"]) / 1000)
@@ -77,7 +84,7 @@ def main() -> None:
             print(f"jdk {options.jdk}, {methods} methods and what the JDK compiled: {pieces} pieces, {size / 1e6:.1f} MB")
             for name, values in times.items():
                 if values:
-                    print(f"  {name:15} median {common.median(values):7.1f} ms [{min(values):.1f} .. {max(values):.1f}]")
+                    print(f"  {name:25} median {common.median(values):7.1f} ms [{min(values):.1f} .. {max(values):.1f}]")
             print(f"  throughput over {options.seconds:.0f} s after / before: {after / quiet:.3f}; longest gap of a 1 ms waker: "
                   f"{max(gaps):.0f} ms while attached to, {quiet_gap:.0f} ms in {options.seconds:.0f} s before")
             aims.aim(f"a map of {methods} methods under 50 ms", common.median(times["agent"]) < 50)

@@ -80,6 +80,8 @@ class Symbols(Base):
                     self.assertEqual(answer.status, 200, answer)
                     body = gzip.decompress(answer.body) if answer.body[:2] == b"\x1f\x8b" else answer.body
                     self.assertIn(b"asked for", body, format)
+        counted = [line for line in self.daemon.get("/metrics").text.splitlines() if line.startswith("flamed_attaches_total")]
+        self.assertGreaterEqual(int(counted[0].removeprefix('flamed_attaches_total{result="done"} ')), 2, counted)
 
     def test_a_jvm_that_does_not_answer(self):
         """Its one attach thread waits for somebody else's request: the answer comes in time, named by memory."""
