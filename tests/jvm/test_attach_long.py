@@ -58,7 +58,7 @@ class Jdks(jdkroot.EachJdk, unittest.TestCase):
 
 class Throughput(test_attach.Matrix):
     """The same containers: what a busy thread gets done in the ten seconds after an attach, the attach in them, is what it
-    did in ten seconds before. By the time that it ran or was kept from it by the JVM: others use these processors too."""
+    did in five seconds before. By the time that it ran or was kept from it by the JVM: others use these processors too."""
 
     @classmethod
     def setUpClass(cls):
@@ -84,7 +84,7 @@ class Throughput(test_attach.Matrix):
 
     def check(self, container) -> None:
         tid = proc.wait_until(lambda: proc.thread_of(container.pid, "spinner"), 5, "it spins")
-        before = self.rate(container, tid, 10)
+        before = self.rate(container, tid, 5)
         with ThreadPoolExecutor(1) as pool:
             attached = pool.submit(attach.attach, container.pid)
             after = self.rate(container, tid, 10)
