@@ -84,32 +84,58 @@ static size_t text_encode(uint32_t c, char out[4])
     return 4;
 }
 
-void text_clean(struct span in, enum text_encoding encoding, size_t max_bytes, struct buf *out)
+/* Takes the first character off @in and writes what stands for it. Returns its bytes. */
+static size_t clean_next(struct span *in, bool modified, char bytes[static 4])
 {
-    bool modified = encoding == TEXT_MODIFIED_UTF8;
-    size_t written = 0, room = max_bytes - MIN(max_bytes, sizeof(TEXT_CUT) - 1);
+    uint32_t c, low;
+    size_t used = text_decode(*in, modified, &c);
+
+    if (modified && is_high_surrogate(c) && in->n > used) {
+        size_t more = text_decode(span_from(*in, used), modified, &low);
+
+        if (is_low_surrogate(low)) {
+            c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
+            used += more;
+        }
+    }
+    *in = span_from(*in, used);
+    return text_encode(text_is_unsafe(c) ? TEXT_BAD : c, bytes);
+}
+
+static bool clean_fits(struct span in, bool modified, size_t room)
+{
+    char bytes[4];
 
     while (in.n) {
-        uint32_t c, low;
-        size_t used = text_decode(in, modified, &c), n;
+        size_t n = clean_next(&in, modified, bytes);
+
+        if (n > room)
+            return false;
+        room -= n;
+    }
+    return true;
+}
+
+void text_clean(struct span in, enum text_encoding encoding, size_t max_bytes, struct buf *out)
+{
+    size_t written = 0, room = max_bytes - MIN(max_bytes, sizeof(TEXT_CUT) - 1);
+    bool modified = encoding == TEXT_MODIFIED_UTF8;
+
+    while (in.n) {
+        struct span rest = in;
         char bytes[4];
+        size_t n = clean_next(&rest, modified, bytes);
 
-        if (modified && is_high_surrogate(c) && in.n > used) {
-            size_t more = text_decode(span_from(in, used), modified, &low);
-
-            if (is_low_surrogate(low)) {
-                c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
-                used += more;
+        if (written + n > room) {
+            if (!clean_fits(in, modified, max_bytes - written)) {
+                buf_add_str(out, TEXT_CUT);
+                return;
             }
-        }
-        n = text_encode(text_is_unsafe(c) ? TEXT_BAD : c, bytes);
-        if (written + n > room && written + n + (in.n - used) > max_bytes) {
-            buf_add_str(out, TEXT_CUT);
-            return;
+            room = max_bytes; /* no need to cut */
         }
         buf_add(out, bytes, n);
         written += n;
-        in = span_from(in, used);
+        in = rest;
     }
 }
 

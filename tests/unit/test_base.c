@@ -26,6 +26,8 @@ static const struct {
     { "\xe2\x80", 2, TEXT_UTF8, "\xef\xbf\xbd\xef\xbf\xbd" },  /* cut short */
     { "0123456789abcdef", 16, TEXT_UTF8, "0123456789abcdef" }, /* exactly the limit */
     { "0123456789abcdefg", 17, TEXT_UTF8, "0123456789abc..." },
+    { "0123456789abc\xfe\xfe", 15, TEXT_UTF8, "0123456789abc..." }, /* 19 once cleaned */
+    { "0123456789abc\xfe", 14, TEXT_UTF8, "0123456789abc\xef\xbf\xbd" },
 };
 
 START_TEST(cleans_one_text)
