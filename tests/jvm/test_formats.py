@@ -8,6 +8,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
 import unittest
@@ -165,6 +166,7 @@ class Formats(unittest.TestCase):
         cls.target = target
         cls.addClassCleanup(target.stop)
         cls.capture()
+        os.kill(target.pid, signal.SIGSTOP) # its fourteen threads would take the processors from the readers
 
     @classmethod
     def capture(cls) -> None:
@@ -202,7 +204,7 @@ class Formats(unittest.TestCase):
 
     def test_every_format_on_every_route(self):
         for form, content_type in TYPES.items():
-            for path, parameters in ((f"/api/v1/captures/{self.id}/profile", {}), ("/profile", {"pid": self.target.pid, "from": "-30s"}),
+            for path, parameters in ((f"/api/v1/captures/{self.id}/profile", {}), ("/profile", {"pid": self.target.pid, "from": "-10m"}),
                                      ("/api/v1/query", {"pid": self.target.pid, "from": "-10m"})):
                 answer = self.daemon.get(path, format=form, **parameters)
                 self.assertEqual(answer.status, 200, (path, form, answer))
@@ -339,6 +341,8 @@ class Formats(unittest.TestCase):
             self.assertEqual(answer.json()["parameter"], name)
 
     def test_progress_and_then_the_link(self):
+        os.kill(self.target.pid, signal.SIGCONT)
+        self.addCleanup(os.kill, self.target.pid, signal.SIGSTOP)
         answer = self.daemon.get("/profile", pid=self.target.pid, seconds=3, hz=99, format="svg", width=900,
                                  headers={"Accept": "text/event-stream"})
         self.assertEqual(answer.headers["Content-Type"], "text/event-stream")

@@ -11,7 +11,7 @@ import unittest
 from harness import jvm, paths, proc
 from harness.daemon import Daemon
 
-SECONDS = float(os.environ.get("FLAMED_TOP_SECONDS", "16")) # of watching; the hot method changes half-way
+SECONDS = float(os.environ.get("FLAMED_TOP_SECONDS", "12")) # of watching; the hot method changes half-way
 INTERVAL = 2.0
 LINES, COLUMNS, WIDTH = 30, 120, 100
 CPU_AIM = 0.01 # of a CPU, more than without anybody who looks
