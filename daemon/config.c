@@ -67,7 +67,8 @@ const struct option config_options[] = {
     { "answer_max_bytes", OPTION_SIZE, AT(answer_max_bytes), 1 << 20, UINT64_C(2) << 30, "64M",
       "SIZE",
       .help = "Refuse an answer over SIZE bytes with status 413. SIZE may end in K, M or G (of "
-              "1024)." },
+              "1024). Long texts (collapsed, traces, json, speedscope) are held compressed: there "
+              "it is of that, and they may be 16 times as long." },
     { "idle_timeout", OPTION_NUMBER, AT(idle_timeout_s), 1, 3600, "30", "SECONDS",
       .help =
           "Cut off a client that has not sent a whole request, or reads nothing, for so long." },

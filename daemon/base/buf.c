@@ -25,6 +25,12 @@ static bool buf_reserve(struct buf *b, size_t n)
 
     if (b->error)
         return false;
+    if (b->spill && b->n > b->spill_bytes) {
+        b->error = b->spill(b->spill_cookie, buf_span(b));
+        b->n = 0;
+        if (b->error)
+            return false;
+    }
     if (n > b->max - b->n) {
         b->error = -EFBIG;
         return false;

@@ -15,6 +15,11 @@ struct buf {
     char *p; /* owned; a NUL follows the content, not counted in n */
     size_t n, cap, max;
     int error; /* 0, -EFBIG (ceiling) or -ENOMEM */
+    /* Of a writer that only appends: takes what is there away when it is more than spill_bytes, so
+     * that the ceiling is one of what is left. Its error becomes the buffer's. NULL: nobody. */
+    int (*spill)(void *cookie, struct span text);
+    void *spill_cookie;
+    size_t spill_bytes;
 };
 
 #define BUF_NULL ((struct buf){ 0 })

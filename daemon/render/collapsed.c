@@ -95,21 +95,54 @@ static void lines_deinit(struct lines *l)
     free(l->name_of);
 }
 
-static void add_stack(const struct lines *l, const struct view_row *row, struct buf *out)
+/* The line of a row on its way: the next one mostly shares its beginning. */
+struct stack_line {
+    struct buf text;
+    const struct view_row *row; /* that it is of; NULL: none yet */
+    size_t *ends;               /* [of the longest row]: where each of its names ends in text */
+};
+
+static int line_init(struct stack_line *line, const struct view *v)
 {
-    for (uint32_t i = 0; i < names_in(row); i++) {
+    size_t longest = 1;
+
+    for (size_t i = 0; i < v->row_count; i++)
+        longest = MAX(longest, (size_t)v->rows[i].n);
+    buf_init(&line->text, COLLAPSED_NAME_BYTES_MAX);
+    line->ends = calloc(longest, sizeof(*line->ends));
+    return line->ends ? 0 : -ENOMEM;
+}
+
+static void line_deinit(struct stack_line *line)
+{
+    buf_deinit(&line->text);
+    free(line->ends);
+}
+
+static void line_set(const struct lines *l, struct stack_line *line, const struct view_row *row)
+{
+    uint32_t n = names_in(row), same = 0, most = line->row ? MIN(n, names_in(line->row)) : 0;
+
+    while (same < most && name_at(l, row, same) == name_at(l, line->row, same))
+        same++;
+    line->text.n = same ? line->ends[same - 1] : 0;
+    for (uint32_t i = same; i < n; i++) {
         if (i)
-            buf_add_char(out, ';');
-        buf_add_span(out, intern_get(l->names, name_at(l, row, i)));
+            buf_add_char(&line->text, ';');
+        buf_add_span(&line->text, intern_get(l->names, name_at(l, row, i)));
+        line->ends[i] = line->text.n;
     }
+    line->row = row;
 }
 
 /* Adds up neighbours with equal stacks and writes the lines. */
-static void add_lines(const struct lines *l, const struct view_row **rows, struct buf *out)
+static int add_lines(const struct lines *l, const struct view_row **rows, struct buf *out)
 {
+    _cleanup_(line_deinit) struct stack_line line = { 0 };
     const struct view *v = l->v;
+    int r = line_init(&line, v);
 
-    for (size_t i = 0; i < v->row_count && !out->error;) {
+    for (size_t i = 0; i < v->row_count && !out->error && r == 0;) {
         uint64_t weight = 0;
         size_t from = i;
 
@@ -117,11 +150,14 @@ static void add_lines(const struct lines *l, const struct view_row **rows, struc
             weight += render_weight(v, rows[i]->samples, rows[i]->value);
         if (!weight)
             continue;
-        add_stack(l, rows[from], out);
+        line_set(l, &line, rows[from]);
+        r = line.text.error;
+        buf_add_span(out, buf_span(&line.text));
         buf_add_char(out, ' ');
         buf_add_u64(out, weight);
         buf_add_char(out, '\n');
     }
+    return r;
 }
 
 int render_collapsed(const struct view *v, const struct render_opts *o, struct buf *out,
@@ -136,6 +172,7 @@ int render_collapsed(const struct view *v, const struct render_opts *o, struct b
     for (size_t i = 0; i < v->row_count; i++)
         rows[i] = &v->rows[i];
     qsort_r(rows, v->row_count, sizeof(*rows), line_cmp, &l);
-    add_lines(&l, rows, out);
+    if (add_lines(&l, rows, out) < 0)
+        return error_set(err, -ENOMEM, "no memory to render the profile");
     return render_result(out, err);
 }

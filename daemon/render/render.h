@@ -37,6 +37,7 @@ struct render_format {
                        struct error *err);
     bool keep_lines; /* wants a view with view_opts.keep_lines */
     bool exact;      /* wants a view with view_opts.exact */
+    bool flows;      /* only appends to its buffer, which may spill (base/buf.h) */
 };
 
 const struct render_format *render_formats(size_t *ret_count);

@@ -23,6 +23,7 @@ void answer_deinit(struct answer *a)
     for (size_t i = 0; i < a->header_count; i++)
         free(a->headers[i].value);
     a->header_count = 0;
+    a->packed = packed_free(a->packed);
     buf_deinit(&a->body);
 }
 
@@ -220,6 +221,39 @@ static bool body_deflate(struct answer *a, int window_bits)
     return true;
 }
 
+static int take_piece(void *cookie, struct span text)
+{
+    struct answer *a = cookie;
+    int r = 0;
+
+    if (!a->packed) {
+        size_t most = SIZE_MAX / ANSWER_PACKED_RATIO;
+
+        r = packed_new(MIN(a->body.max, most) * ANSWER_PACKED_RATIO, a->body.max, &a->packed);
+        a->body.spill_bytes = MIN(ANSWER_PIECE_BYTES, a->body.max / 2);
+    }
+    return r == 0 ? packed_add(a->packed, text) : r;
+}
+
+void answer_flow(struct answer *a)
+{
+    a->body.spill = take_piece;
+    a->body.spill_cookie = a;
+    a->body.spill_bytes = MIN(ANSWER_FLOW_BYTES, a->body.max / 2);
+}
+
+int answer_flow_end(struct answer *a)
+{
+    int r = a->body.error;
+
+    a->body.spill = NULL;
+    if (r < 0 || !a->packed)
+        return r;
+    r = packed_add(a->packed, buf_span(&a->body));
+    buf_clear(&a->body);
+    return r == 0 ? packed_end(a->packed) : r;
+}
+
 bool answer_gzip(struct answer *a)
 {
     return body_deflate(a, WINDOW_GZIP);
@@ -229,7 +263,7 @@ void answer_encode(struct answer *a, enum content_coding coding)
 {
     size_t n = a->fixed.p ? a->fixed.n : a->body.n;
 
-    if (coding == CODING_IDENTITY || a->coding || n < ANSWER_ENCODE_MIN)
+    if (coding == CODING_IDENTITY || a->coding || a->packed || n < ANSWER_ENCODE_MIN)
         return;
     if (body_deflate(a, coding == CODING_GZIP ? WINDOW_GZIP : WINDOW_ZLIB))
         a->coding = coding == CODING_GZIP ? "gzip" : "deflate";

@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "render/packed.h"
 #include "serve/negotiate.h"
 
 #include <jansson.h>
@@ -15,6 +16,10 @@
 #define ANSWER_HEADER_BYTES                                                                        \
     4096 /* of all values together; what is over is left out and counted                           \
           */
+
+#define ANSWER_FLOW_BYTES ((size_t)16 << 20) /* of a body: beyond it it is packed, */
+#define ANSWER_PIECE_BYTES ((size_t)1 << 20) /* piece by piece */
+#define ANSWER_PACKED_RATIO 16
 
 struct answer_header {
     const char *name; /* literal */
@@ -25,6 +30,7 @@ struct answer {
     unsigned status;
     const char *content_type; /* borrowed for the life of the program */
     struct buf body;          /* owned */
+    struct packed *packed;    /* owned: the body where it is long, in place of `body` */
     struct span fixed;        /* body that lives as long as the program, in place of `body` */
     bool no_body;             /* HEAD that was not worked out: no length is known */
     struct answer_header headers[ANSWER_HEADERS_MAX];
@@ -52,6 +58,11 @@ void answer_problem(struct answer *a, unsigned status, const struct error *err,
                     struct span parameter);
 /* The status for an outcome of the backend (> 0) or -errno, with its problem. @retry_s: for 429. */
 void answer_outcome(struct answer *a, int outcome, const struct error *err, unsigned retry_s);
+/* From here on a body that grows long is held packed, and may be ANSWER_PACKED_RATIO times as long
+ * as the ceiling says, which then is of what is held. For what only appends to it. */
+void answer_flow(struct answer *a);
+/* The body is complete. 0, or -errno as a->body.error would say. */
+int answer_flow_end(struct answer *a);
 /* Compresses the body as a part of the format itself. False: out of memory; it stays as it is. */
 bool answer_gzip(struct answer *a);
 /* Compresses the body if that pays and it is not compressed yet. Best effort. */

@@ -105,10 +105,12 @@ void answer_profile(struct request *req, struct profile *profile,
     view_opts.keep_lines = format->keep_lines;
     view_opts.exact = format->exact;
     r = view_new(profile, &view_opts, &view, &err);
+    if (format->flows && !as_html)
+        answer_flow(a);
     if (r == 0)
         r = (as_html ? format->render_html : format->render)(view, &opts, &a->body, &err);
     if (r == 0)
-        r = a->body.error;
+        r = answer_flow_end(a);
     if (r != 0) {
         size_t max_bytes = a->body.max;
 

@@ -22,6 +22,7 @@
 #define CSP_DATA "default-src 'none'; frame-ancestors 'none'; sandbox"
 
 #define STREAM_BLOCK_BYTES (32 * 1024)
+#define PACKED_BLOCK_BYTES ((size_t)64 << 10) /* of a packed body, at a time */
 
 static ssize_t no_bytes(void *cookie, uint64_t at, char *buf, size_t max)
 {
@@ -30,6 +31,33 @@ static ssize_t no_bytes(void *cookie, uint64_t at, char *buf, size_t max)
     (void)buf;
     (void)max;
     return MHD_CONTENT_READER_END_OF_STREAM;
+}
+
+static ssize_t packed_bytes_of(void *cookie, uint64_t at, char *buf, size_t max)
+{
+    ssize_t n = packed_read(cookie, buf, max);
+
+    (void)at; /* it is read once, front to back */
+    return n > 0    ? n
+           : n == 0 ? MHD_CONTENT_READER_END_OF_STREAM
+                    : MHD_CONTENT_READER_END_WITH_ERROR;
+}
+
+static void packed_done(void *cookie)
+{
+    packed_free(cookie);
+}
+
+/* A long body, which is unpacked as it is sent. */
+static struct MHD_Response *response_packed(struct answer *a)
+{
+    struct packed *p = TAKE_PTR(a->packed);
+    struct MHD_Response *response = MHD_create_response_from_callback(
+        packed_bytes(p), PACKED_BLOCK_BYTES, packed_bytes_of, p, packed_done);
+
+    if (!response)
+        packed_free(p);
+    return response;
 }
 
 static struct MHD_Response *response_new(struct request *req)
@@ -50,6 +78,8 @@ static struct MHD_Response *response_new(struct request *req)
             MHD_set_response_options(response, MHD_RF_HTTP_1_0_COMPATIBLE_STRICT, MHD_RO_END);
         return response;
     }
+    if (a->packed)
+        return response_packed(a);
     if (a->fixed.p)
         return MHD_create_response_from_buffer(n, (void *)(uintptr_t)a->fixed.p,
                                                MHD_RESPMEM_PERSISTENT);

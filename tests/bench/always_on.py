@@ -2,8 +2,11 @@
 """What flamed costs while nobody asks it anything: CPU time and memory of all its processes, and the time in the kernel's
 interrupt for its samples, beside so many JVMs (--jvms) with so many threads in each (--threads) at a rate (--hz). Lists
 are separated by commas; each rate is measured on the same JVMs; 0 JVMs tell
-what the rest of the machine costs. Together the JVMs use --load of the machine's CPUs."""
+what the rest of the machine costs. Together the JVMs use --load of the machine's CPUs; --execs programs are started a
+second beside them."""
+import contextlib
 import os
+import threading
 import time
 
 import common
@@ -14,6 +17,24 @@ from harness.daemon import Daemon
 def injected(pids: list[int]) -> int:
     """How many of the JVMs have something of flamed's mapped."""
     return sum("flamed" in proc.read(f"/proc/{pid}/maps") for pid in pids)
+
+
+@contextlib.contextmanager
+def starting(rate: float):
+    """Starts RATE programs a second, as nodes do."""
+    over = threading.Event()
+
+    def run() -> None:
+        while rate and not over.wait(1 / rate):
+            os.waitpid(os.posix_spawn("/bin/true", ["true"], {}), 0)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
 
 
 def numbers(daemon: Daemon) -> dict[str, float]:
@@ -42,7 +63,7 @@ def measure(hz: int, seconds: float, settle: float, pids: list[int]) -> dict:
 
 
 def main() -> None:
-    options = common.arguments(__doc__, jdk=17, jvms="40", threads="25", hz="19", seconds=40.0, settle=15.0, load=0.5)
+    options = common.arguments(__doc__, jdk=17, jvms="40", threads="25", hz="19", seconds=40.0, settle=15.0, load=0.5, execs=0.0)
     aims = common.Aims(options.check)
     classes = common.compile_bench("Service")
     print("JVMs threads   Hz | CPU %  in the kernel %  us a sample | MiB | load % | lost")
@@ -57,7 +78,7 @@ def main() -> None:
                                            str(threads), str(each)))
                 pids = [one.pid for one in running]
                 for hz in (int(word) for word in options.hz.split(",")):
-                    with common.bpf_stats():
+                    with common.bpf_stats(), starting(options.execs):
                         m = measure(hz, options.seconds, options.settle, pids)
                     parts = ", ".join(f"{name} {share:.2f}" for name, share in sorted(m["cpu_of"].items()))
                     print(f"{count:4} {count * threads:7} {hz:4} | {m['cpu']:5.2f}  {m['kernel']:15.3f}  {m['us']:11.1f} | "

@@ -145,10 +145,31 @@ START_TEST(the_answer_has_a_limit)
 
     o.answer_max_bytes = (size_t)1 << 20;
     start_with(&o);
-    ask("GET", "/profile?pid=1001&seconds=0.1&format=collapsed", NULL, &r);
+    ask("GET", "/profile?pid=1001&seconds=0.1&format=jfr", NULL, &r);
     assert_problem(&r, 413, NULL, "larger than an answer may be (1 MiB)");
     ask("GET", "/profile?pid=1001&seconds=0.1&format=collapsed&include=method7W", NULL, &small);
     ck_assert_uint_eq(small.status, 200);
+    stop();
+}
+END_TEST
+
+/* What only grows is held packed, and may be longer than the limit of what is held. */
+START_TEST(a_long_text_is_packed_until_it_is_sent)
+{
+    struct serve_opts o = USUAL;
+    _cleanup_reply_ struct reply whole, packed;
+
+    start_with(&o);
+    ask("GET", "/profile?pid=1001&seconds=0.1&format=collapsed", NULL, &whole);
+    stop();
+    ck_assert_uint_eq(whole.status, 200);
+    ck_assert_uint_gt(whole.body.n, (size_t)1 << 20);
+    o.answer_max_bytes = (size_t)1 << 20;
+    start_with(&o);
+    ask("GET", "/profile?pid=1001&seconds=0.1&format=collapsed", NULL, &packed);
+    ck_assert_uint_eq(packed.status, 200);
+    ck_assert_uint_eq(packed.body.n, whole.body.n);
+    ck_assert_int_eq(memcmp(packed.body.p, whole.body.p, whole.body.n), 0);
     stop();
 }
 END_TEST
@@ -166,6 +187,7 @@ int main(void)
     tcase_add_test(served, takes_no_body);
     tcase_add_test(served, no_format_fits);
     tcase_add_test(own, the_answer_has_a_limit);
+    tcase_add_test(own, a_long_text_is_packed_until_it_is_sent);
     suite_add_tcase(s, served);
     suite_add_tcase(s, own);
     return run_suite(s);

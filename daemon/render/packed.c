@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "render/packed.h"
+
+#include <zstd.h>
+
+#define PACKED_LEVEL 1 /* lines of one profile are so alike that more is not worth its time */
+
+struct packed {
+    struct buf held;
+    size_t bytes, max_bytes;
+    ZSTD_CCtx *writer;
+    ZSTD_DCtx *reader;
+    ZSTD_inBuffer rest; /* of held, while it is read */
+};
+
+int packed_new(size_t max_bytes, size_t max_held_bytes, struct packed **ret)
+{
+    struct packed *p = calloc(1, sizeof(*p));
+
+    if (!p)
+        return -ENOMEM;
+    p->max_bytes = max_bytes;
+    buf_init(&p->held, max_held_bytes);
+    p->writer = ZSTD_createCCtx();
+    if (!p->writer ||
+        ZSTD_isError(ZSTD_CCtx_setParameter(p->writer, ZSTD_c_compressionLevel, PACKED_LEVEL))) {
+        packed_free(p);
+        return -ENOMEM;
+    }
+    *ret = p;
+    return 0;
+}
+
+struct packed *packed_free(struct packed *p)
+{
+    if (!p)
+        return NULL;
+    ZSTD_freeCCtx(p->writer);
+    ZSTD_freeDCtx(p->reader);
+    buf_deinit(&p->held);
+    free(p);
+    return NULL;
+}
+
+static int packed_write(struct packed *p, struct span text, ZSTD_EndDirective how)
+{
+    ZSTD_inBuffer in = { text.p, text.n, 0 };
+    char chunk[64 << 10];
+    size_t left;
+
+    do {
+        ZSTD_outBuffer out = { chunk, sizeof(chunk), 0 };
+
+        left = ZSTD_compressStream2(p->writer, &out, &in, how);
+        if (ZSTD_isError(left))
+            return -ENOMEM;
+        buf_add(&p->held, chunk, out.pos);
+    } while (!p->held.error && (in.pos < in.size || (how == ZSTD_e_end && left)));
+    return p->held.error;
+}
+
+int packed_add(struct packed *p, struct span text)
+{
+    if (text.n > p->max_bytes - p->bytes)
+        return -EFBIG;
+    p->bytes += text.n;
+    return text.n ? packed_write(p, text, ZSTD_e_continue) : 0;
+}
+
+int packed_end(struct packed *p)
+{
+    int r = packed_write(p, SPAN_NULL, ZSTD_e_end);
+
+    ZSTD_freeCCtx(p->writer);
+    p->writer = NULL;
+    p->rest = (ZSTD_inBuffer){ p->held.p, p->held.n, 0 };
+    return r;
+}
+
+size_t packed_bytes(const struct packed *p)
+{
+    return p->bytes;
+}
+
+size_t packed_held_bytes(const struct packed *p)
+{
+    return p->held.n;
+}
+
+ssize_t packed_read(struct packed *p, char *to, size_t max)
+{
+    ZSTD_outBuffer out = { to, max, 0 };
+
+    if (!p->reader && !(p->reader = ZSTD_createDCtx()))
+        return -ENOMEM;
+    while (out.pos == 0 && p->rest.pos < p->rest.size) {
+        if (ZSTD_isError(ZSTD_decompressStream(p->reader, &out, &p->rest)))
+            return -EIO;
+    }
+    if (out.pos == 0) { /* what it may still hold back */
+        ZSTD_inBuffer none = { NULL, 0, 0 };
+
+        if (ZSTD_isError(ZSTD_decompressStream(p->reader, &out, &none)))
+            return -EIO;
+    }
+    return (ssize_t)out.pos;
+}
