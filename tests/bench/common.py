@@ -56,7 +56,10 @@ class Mix(jvm.Jvm):
         """CPU nanoseconds of each section so far, and "runs"."""
         self.process.stdin.write("\n")
         self.process.stdin.flush()
-        return json.loads(self.process.stdout.readline())
+        line = self.process.stdout.readline()
+        while line and not line.startswith("{"): # what a profiler in the JVM says
+            line = self.process.stdout.readline()
+        return json.loads(line)
 
 
 def difference(after: dict[str, int], before: dict[str, int]) -> dict[str, int]:

@@ -32,7 +32,7 @@ def main() -> None:
         time.sleep(5)
 
         def flamed(seconds):
-            return subprocess.Popen(["curl", "-s", "-o", os.devnull, f"http://127.0.0.1:{daemon.port}/profile?pid={target.pid}"
+            return subprocess.Popen(["curl", "-sf", "-o", os.devnull, f"http://127.0.0.1:{daemon.port}/profile?pid={target.pid}"
                                      f"&hz={options.hz}&seconds={seconds}&symbols=memory&format=collapsed"])
 
         def perf(seconds):
@@ -68,8 +68,8 @@ def main() -> None:
                     process = start(options.window + 2) if on else None
                     time.sleep(1)
                     got[on] = rate()
-                    if process:
-                        process.wait()
+                    if process and process.wait() not in (0, 124): # 124: as timeout(1) ends the floor
+                        raise RuntimeError(f"{name} ended with {process.returncode}")
                 ratios.setdefault(name, []).append(got[True] / got[False])
                 print(f"pair {pair + 1}, {name}: {100 * (ratios[name][-1] - 1):+.1f} %")
     cost = {}
