@@ -16,9 +16,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* A thread that waits for the target's to name what they ran names it too late. Only the worker's
- * thread that does so keeps this; the others go back to 0. */
-#define WORKER_NICE (-10)
+/* What waits for the target's threads names what they ran too late. Of the worker only the thread
+ * that names keeps this, of the broker what that thread waits for. */
+#define CHILD_NICE (-10)
 #define DELAY_MIN_NS (100 * NSEC_PER_MSEC)
 #define DELAY_MAX_NS (5 * NSEC_PER_SEC)
 #define STEADY_NS                                                                                  \
@@ -172,7 +172,7 @@ static int exec_worker(const struct supervisor *s, int broker_fd)
         a.argv[a.count++] = s->extra[i];
     fds[n++] = s->flamed_fd; /* last: only for the exec */
     r = arrange_fds(fds, n);
-    setpriority(PRIO_PROCESS, 0, WORKER_NICE); /* where it may not, names come later */
+    setpriority(PRIO_PROCESS, 0, CHILD_NICE); /* where it may not, names come later */
     if (r == 0)
         r = become_user((uid_t)s->uid, (gid_t)s->gid);
     if (r == 0) /* after the change of user, which would clear the death signal */
@@ -197,6 +197,7 @@ static int exec_broker(const struct supervisor *s, int client_fd, pid_t client)
         a.argv[a.count++] = (char *)(uintptr_t)s->config_arg;
     add(&a, "--log-level=%s", supervise_level_name(s->log_level));
     r = arrange_fds(&client_fd, 1);
+    setpriority(PRIO_PROCESS, 0, CHILD_NICE);
     if (r == 0)
         r = detach(s);
     if (r < 0)

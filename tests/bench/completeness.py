@@ -14,7 +14,7 @@ ALL = ("17 25 17:-XX:+UseParallelGC 25:-XX:+UseParallelGC 17:-XX:+UseSerialGC 25
        "25:-XX:+UseZGC 25:-XX:+UseShenandoahGC 17:-Xint 25:-Xint 17:-XX:TieredStopAtLevel=1 25:-XX:TieredStopAtLevel=1 "
        "8 11 21")
 MATCHES = {"whole": r"java threads: (\d+) of (\d+) whole", "exact": r"compiled code: (\d+) of (\d+) at",
-           "invoke": r"interpreted callers: (\d+) of (\d+) at"}
+           "leaf": r"of the others (\d+) of (\d+) called", "invoke": r"interpreted callers: (\d+) of (\d+) at"}
 
 
 @contextlib.contextmanager
@@ -34,7 +34,7 @@ def main() -> None:
     options = common.arguments(__doc__, cells=ALL, samples=20000, hz=1999, warm=3.0)
     aims = common.Aims(options.check)
     classes = common.compile_bench("Mixed")
-    print("cell | whole | exact PcDesc | at an invoke | not whole because")
+    print("cell | whole | exact PcDesc | others that called the stub above them | at an invoke | not whole because")
     for cell in options.cells.split():
         version, _, text = cell.partition(":")
         with load(classes.folder, int(version), text.split(",") if text else []) as pid:
@@ -49,7 +49,9 @@ def main() -> None:
         print(" | ".join([cell, *(f"{part} of {whole}, {share[key]:.3f} %" for key, (part, whole) in got.items()), why]), flush=True)
         least = 99.8 if cell in ("17", "25") else 99.5
         aims.aim(f"{cell}: at least {least} % whole", share["whole"] >= least)
-        aims.aim(f"{cell}: 99 % of callers true", share["exact"] >= 99 and (share["invoke"] >= 99 or not got["invoke"][1]))
+        # Calls of stubs that are leaves have no debug information: they are held against the stub instead.
+        true = got["exact"][0] + got["leaf"][0], got["exact"][1]
+        aims.aim(f"{cell}: 99 % of callers true", all(part >= 0.99 * whole for part, whole in (true, got["invoke"])))
     aims.exit()
 
 

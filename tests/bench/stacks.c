@@ -36,7 +36,7 @@ static struct {
     struct maps maps;
     uint64_t ends[UNWIND_END_COUNT], java_ends[UNWIND_END_COUNT];
     uint64_t samples, java, frames, kinds[8], kernel, shown, deepest, skipped;
-    uint64_t callers, exact, interpreted, at_invoke;
+    uint64_t callers, exact, leaf, interpreted, at_invoke;
     uint64_t checked[1u << 16]; /* words that were looked at lately */
     uint8_t verdicts[1u << 16];
     bool java_tid[THREADS_MAX * 64];
@@ -147,6 +147,34 @@ static uint8_t *verdict_of(uint64_t word)
     return &run.verdicts[slot];
 }
 
+/* Where the call before @ra goes: call rel32, or mov r10,imm64; call r10. 0: elsewhere. */
+static uint64_t call_target(uint64_t ra)
+{
+    uint8_t p[13];
+    uint64_t target;
+    int32_t relative;
+
+    if (pread(run.mem, p, sizeof(p), (off_t)(ra - sizeof(p))) != sizeof(p))
+        return 0;
+    if (p[8] == 0xe8) {
+        memcpy(&relative, p + 9, sizeof(relative));
+        return ra + (uint64_t)(int64_t)relative;
+    }
+    memcpy(&target, p + 2, sizeof(target));
+    return memcmp(p, "\x49\xba", 2) == 0 && memcmp(p + 10, "\x41\xff\xd2", 3) == 0 ? target : 0;
+}
+
+/* A leaf call has no debug information: it is true when it calls the very code that stands above
+ * it. */
+static bool is_leaf_call(uint64_t ra, uint64_t callee_pc)
+{
+    struct hotspot_code target, callee;
+    uint64_t at = call_target(ra);
+
+    return at && hotspot_code_find(run.vm, at, &target) == 0 &&
+           hotspot_code_find(run.vm, callee_pc, &callee) == 0 && target.blob == callee.blob;
+}
+
 static uint8_t judge_compiled(uint64_t word)
 {
     uint64_t pc = word & UNWIND_PC_MASK;
@@ -185,6 +213,8 @@ static void check_callers(const uint64_t *words, unsigned count)
                 *verdict = judge_compiled(words[i]);
             run.callers += *verdict < 2;
             run.exact += *verdict == 0;
+            if (*verdict == 1 && words[i - 1] >> UNWIND_KIND_SHIFT == UNWIND_STUB)
+                run.leaf += is_leaf_call(words[i] & UNWIND_PC_MASK, words[i - 1] & UNWIND_PC_MASK);
         }
         if (kind == UNWIND_INTERPRETED && i + 1 < count) {
             i++;
@@ -333,6 +363,8 @@ int main(int argc, char **argv)
            100.0 * (double)run.java_ends[0] / (double)MAX(run.java, 1));
     printf("callers in compiled code: %" PRIu64 " of %" PRIu64 " at an exact PcDesc, %.2f %%\n",
            run.exact, run.callers, 100.0 * (double)run.exact / (double)MAX(run.callers, 1));
+    printf("of the others %" PRIu64 " of %" PRIu64 " called the stub above them\n", run.leaf,
+           run.callers - run.exact);
     printf("interpreted callers: %" PRIu64 " of %" PRIu64 " at an invoke, %.2f %%\n", run.at_invoke,
            run.interpreted, 100.0 * (double)run.at_invoke / (double)MAX(run.interpreted, 1));
     printf("native frames skipped: %" PRIu64 "\n", run.skipped);
