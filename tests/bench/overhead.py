@@ -22,11 +22,12 @@ def compile_floor() -> str:
 
 
 def main() -> None:
-    options = common.arguments(__doc__, jdk=17, hz=9999, window=3.0, pairs=4)
+    options = common.arguments(__doc__, jdk=17, hz=9999, window=3.0, pairs=4, no_async_profiler=0)
     aims = common.Aims(options.check)
     floor = compile_floor()
     ratios: dict[str, list[float]] = {}
     library = common.async_profiler()
+    period = 1000000000 // options.hz # the same for all: a frequency is adapted, and fewer samples are taken
     with common.sample_rates(), common.Mix(options.jdk, jvm.FRAME_POINTERS, *options.java_option) as target, Daemon() as daemon, \
             tempfile.TemporaryDirectory(prefix="flamed-overhead.") as folder:
         time.sleep(5)
@@ -36,7 +37,7 @@ def main() -> None:
                                      f"&hz={options.hz}&seconds={seconds}&symbols=memory&format=collapsed"])
 
         def perf(seconds):
-            return subprocess.Popen(["perf", "record", "-q", "-e", "cpu-clock", "-g", "-F", str(options.hz), "-p", str(target.pid),
+            return subprocess.Popen(["perf", "record", "-q", "-e", "cpu-clock", "-g", "-c", str(period), "-p", str(target.pid),
                                      "-o", folder + "/perf.data", "sleep", str(seconds)], stderr=subprocess.DEVNULL)
 
         def empty(seconds):
@@ -44,12 +45,12 @@ def main() -> None:
 
         def asprof(seconds):
             file = f"file={folder}/out.collapsed,collapsed"
-            common.load_agent(target.pid, library, f"start,event=cpu,interval={1000000000 // options.hz}ns,{file}")
+            common.load_agent(target.pid, library, f"start,event=cpu,interval={period}ns,{file}")
             return subprocess.Popen([sys.executable, "-c", f"import sys, time; sys.path.insert(0, {common.HERE!r}); import common; "
                                      f"time.sleep({seconds}); common.load_agent({target.pid}, {library!r}, {'stop,' + file!r})"])
 
         profilers = {"empty BPF program": empty, "flamed": flamed, "perf record -g -p": perf}
-        if library:
+        if library and not options.no_async_profiler:
             profilers["async-profiler"] = asprof
 
         def rate() -> float:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Many JVMs in one capture, some of which come and go meanwhile, and one JVM of many threads: what is seen, and how soon
 the one answer is there."""
+import concurrent.futures
 import threading
 import time
 
@@ -26,7 +27,11 @@ def many_jvms(daemon: Daemon, classes: str, options, aims: common.Aims) -> None:
 
     running = [start() for _ in range(options.jvms - 4)]
     leaving = [start() for _ in range(4)]
-    arriving: list[jvm.Jvm] = []
+    arriving: list[tuple[jvm.Jvm, float]] = [] # and when it ran
+
+    def arrive(_) -> tuple[jvm.Jvm, float]:
+        return start(), time.time()
+
     try:
         time.sleep(1)
 
@@ -34,7 +39,8 @@ def many_jvms(daemon: Daemon, classes: str, options, aims: common.Aims) -> None:
             time.sleep(options.seconds / 3)
             for target in leaving:
                 target.stop()
-            arriving.extend(start() for _ in range(4))
+            with concurrent.futures.ThreadPoolExecutor(4) as pool: # one by one the last would come too late
+                arriving.extend(pool.map(arrive, range(4)))
 
         thread = threading.Thread(target=come_and_go)
         thread.start()
@@ -45,11 +51,15 @@ def many_jvms(daemon: Daemon, classes: str, options, aims: common.Aims) -> None:
         print(f"{options.jvms} JVMs: {profile.samples} samples of {len(seen)} JVMs, answer {1000 * delay:.0f} ms after the end, "
               f"{100 * profile.share(java, lambda s: not s.truncated):.2f} % of Java stacks whole; quality {profile.quality}")
         aims.aim("every JVM that stayed is seen", all(target.pid in seen for target in running))
-        aims.aim("those that left and those that came are seen", all(t.pid in seen for t in [*leaving, *arriving]))
+        # What runs 4 % of the time is met within a second.
+        came = [target for target, ran in arriving if ran < profile.end - 1]
+        print(f"  {sum(t.pid in seen for t in leaving)} of {len(leaving)} that left are seen, {sum(t.pid in seen for t in came)} of "
+              f"{len(came)} that ran for a second before the end, of {len(arriving)} that came")
+        aims.aim("those that left and those that came are seen", came and all(t.pid in seen for t in [*leaving, *came]))
         aims.aim("the answer within 1 s", delay < 1)
         aims.aim("99 % of Java stacks whole", profile.share(java, lambda s: not s.truncated) >= 0.99)
     finally:
-        for target in [*running, *leaving, *arriving]:
+        for target in [*running, *leaving, *(target for target, _ in arriving)]:
             target.stop()
 
 
@@ -67,7 +77,7 @@ def many_threads(daemon: Daemon, classes: str, options, aims: common.Aims) -> No
 
 
 def main() -> None:
-    options = common.arguments(__doc__, jdk=17, jvms=40, threads=1000, seconds=6.0, hz=99)
+    options = common.arguments(__doc__, jdk=17, jvms=40, threads=1000, seconds=9.0, hz=99)
     aims = common.Aims(options.check)
     classes = common.compile_bench("Pulse", "Crowd")
     with Daemon() as daemon:
