@@ -5,13 +5,14 @@
  */
 #pragma once
 
+#include "suite.h"
+
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "broker/broker.h"
 #include "broker/requests.h"
 #include "broker/wire.h"
 
-#include <check.h>
 #include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -181,6 +182,16 @@ static inline void end_child(pid_t pid)
     waitpid(pid, NULL, 0);
 }
 
+/* Reads the maps of a process as the broker gave them. Borrows @fd; needs maps_deinit(). */
+static inline void read_maps(int fd, struct maps *ret)
+{
+    struct buf text = BUF_NULL;
+
+    buf_init(&text, MAPS_MAX_BYTES);
+    ck_assert_int_eq(buf_read_fd(&text, fd), 0);
+    ck_assert_int_eq(maps_parse(&text, ret), 0);
+}
+
 static inline void write_file(const char *path, const void *p, size_t n)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
@@ -206,19 +217,4 @@ static inline int can_test_broker(void)
         return 77;
     }
     return 0;
-}
-
-/* Runs @tc, to which its fixture was added; what main() returns. Takes @tc. */
-static inline int run_broker_tests(const char *name, TCase *tc)
-{
-    Suite *s = suite_create(name);
-    SRunner *sr;
-    int failed;
-
-    suite_add_tcase(s, tc);
-    sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed ? 1 : 0;
 }

@@ -5,11 +5,12 @@
  */
 #pragma once
 
+#include "suite.h"
+
 #include "discover/table.h"
 
 #include "base/clock.h"
 
-#include <check.h>
 #include <fcntl.h>
 
 #define ID "3f4e9f3a1c7b5d2e8a6f0b9c4d1e7f2a5b8c3d6e9f0a1b2c3d4e5f60718293a4"

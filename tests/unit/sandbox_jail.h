@@ -4,12 +4,13 @@
  */
 #pragma once
 
+#include "suite.h"
+
 #include "sandbox.h"
 
 #include "base/cleanup.h"
 
 #include <arpa/inet.h>
-#include <check.h>
 #include <fcntl.h>
 #include <linux/perf_event.h>
 #include <signal.h>
@@ -124,20 +125,4 @@ static inline void tear_down(void)
     close(jail.host_file_fd);
     close(jail.ns_fd);
     close_fd(jail.perf_fd);
-}
-
-/* Runs @tc, to which its fixture was added; what main() returns. Takes @tc. */
-static inline int run_sandbox_tests(const char *name, TCase *tc)
-{
-    Suite *s = suite_create(name);
-    SRunner *sr;
-    int failed;
-
-    tcase_set_timeout(tc, 60);
-    suite_add_tcase(s, tc);
-    sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed ? 1 : 0;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "serve_fixture.h"
+#include "suite.h"
 
 #include "base/cleanup.h"
 #include "base/log.h"
@@ -149,13 +150,7 @@ void assert_problem(const struct reply *r, unsigned status, const char *paramete
 
 int run_suite(Suite *s)
 {
-    SRunner *runner = srunner_create(s);
-    int failed;
-
     signal(SIGPIPE, SIG_IGN);
     log_init("test_serve", getenv("TEST_LOG") ? LOG_LEVEL_DEBUG : LOG_LEVEL_ERROR);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return suite_run(s);
 }

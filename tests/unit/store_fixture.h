@@ -4,11 +4,12 @@
  */
 #pragma once
 
+#include "suite.h"
+
 #include "base/clock.h"
 #include "profile/profile.h"
 #include "store/store.h"
 
-#include <check.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -121,16 +122,7 @@ static inline struct profile *make_profile(const char *id, uint64_t start_ns, un
 /* Runs @tc, with a folder for each test; what main() returns. Takes @tc. */
 static inline int run_store_tests(const char *name, TCase *tc)
 {
-    Suite *s = suite_create(name);
-    SRunner *sr;
-    int failed;
-
     tcase_set_timeout(tc, 60);
     tcase_add_checked_fixture(tc, setup, teardown);
-    suite_add_tcase(s, tc);
-    sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed ? 1 : 0;
+    return suite_run_case(name, tc);
 }

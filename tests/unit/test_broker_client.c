@@ -158,8 +158,6 @@ int main(void)
 {
     Suite *s = suite_create("broker_client");
     TCase *pure = tcase_create("pure"), *real = tcase_create("real");
-    SRunner *sr;
-    int failed;
 
     tcase_add_checked_fixture(pure, fixture_without_broker, fixture_without_broker_end);
     tcase_set_timeout(pure, 30);
@@ -171,9 +169,5 @@ int main(void)
     tcase_add_test(real, a_dead_broker_is_lost_at_once);
     if (can_test_broker() == 0)
         suite_add_tcase(s, real);
-    sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed ? 1 : 0;
+    return suite_run(s);
 }

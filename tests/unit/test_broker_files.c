@@ -341,5 +341,5 @@ int main(void)
     tcase_add_test(tc, debug_files_are_elf);
     tcase_add_test(tc, a_file_system_that_hangs_holds_one_process);
     tcase_add_test(tc, debug_links_take_base_names_only);
-    return run_broker_tests("broker_files", tc);
+    return suite_run_case("broker_files", tc);
 }

@@ -127,5 +127,5 @@ int main(void)
     tcase_add_test(tc, container_config_takes_ids_only);
     tcase_add_test(tc, the_host_tells_about_itself);
     tcase_add_test(tc, gives_the_configuration_as_it_is_now);
-    return run_broker_tests("broker_host", tc);
+    return suite_run_case("broker_host", tc);
 }

@@ -231,13 +231,10 @@ END_TEST
 
 static uint64_t find_libjvm(int maps_fd)
 {
-    struct buf text = BUF_NULL;
     struct maps m = { 0 };
     uint64_t start = 0;
 
-    buf_init(&text, MAPS_MAX_BYTES);
-    ck_assert_int_eq(buf_read_fd(&text, maps_fd), 0);
-    ck_assert_int_eq(maps_parse(&text, &m), 0);
+    read_maps(maps_fd, &m);
     for (size_t i = 0; i < m.count && !start; i++) {
         if (span_ends_with(m.entries[i].path, "/libjvm.so"))
             start = m.entries[i].start;
@@ -301,5 +298,5 @@ int main(void)
     tcase_add_test(tc, a_reused_pid_is_another_process);
     tcase_add_test(tc, after_an_exec_mem_reads_nothing);
     tcase_add_test(tc, a_real_jvm_opens_itself);
-    return run_broker_tests("broker_mem", tc);
+    return suite_run_case("broker_mem", tc);
 }

@@ -121,5 +121,5 @@ int main(void)
     tcase_set_timeout(tc, 100);
     tcase_add_test(tc, one_client_at_a_time_and_its_sampling_ends_with_it);
     tcase_add_test(tc, another_user_is_turned_away);
-    return run_broker_tests("broker_service", tc);
+    return suite_run_case("broker_service", tc);
 }

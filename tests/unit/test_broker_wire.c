@@ -267,8 +267,6 @@ int main(void)
 {
     Suite *s = suite_create("broker_wire");
     TCase *pure = tcase_create("pure"), *real = tcase_create("real");
-    SRunner *sr;
-    int failed;
 
     tcase_add_checked_fixture(pure, fixture_without_broker, fixture_without_broker_end);
     tcase_set_timeout(pure, 30);
@@ -282,9 +280,5 @@ int main(void)
     tcase_add_test(real, fds_sent_to_the_broker_go_nowhere);
     if (can_test_broker() == 0)
         suite_add_tcase(s, real);
-    sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed ? 1 : 0;
+    return suite_run(s);
 }

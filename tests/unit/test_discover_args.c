@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* discover: a JVM by its maps, its main class by its arguments, with values masked. */
+#include "suite.h"
+
 #include "discover/args.h"
 #include "discover/table.h"
-
-#include <check.h>
 
 static const struct {
     const char *command, *cmdline;
@@ -88,19 +88,11 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("discover_args");
     TCase *tc = tcase_create("discover_args");
-    SRunner *sr;
-    int failed;
 
     tcase_add_loop_test(tc, finds_the_main_class, 0, ARRAY_SIZE(MAIN_CASES));
     tcase_add_test(tc, masks_values);
     tcase_add_loop_test(tc, finds_libjvm, 0, ARRAY_SIZE(SCAN_CASES));
     tcase_set_timeout(tc, 60);
-    suite_add_tcase(s, tc);
-    sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed ? 1 : 0;
+    return suite_run_case("discover_args", tc);
 }

@@ -156,10 +156,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("discover_facts");
     TCase *tc = tcase_create("discover_facts");
-    SRunner *sr;
-    int failed;
 
     tcase_add_test(tc, reads_a_process_in_a_container);
     tcase_add_loop_test(tc, says_why_a_jvm_cannot_be_read, 0, 2);
@@ -169,10 +166,5 @@ int main(void)
     tcase_add_test(tc, says_what_keeps_processes_out_of_sight);
     tcase_add_test(tc, measures_what_a_process_costs);
     tcase_set_timeout(tc, 60);
-    suite_add_tcase(s, tc);
-    sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed ? 1 : 0;
+    return suite_run_case("discover_facts", tc);
 }

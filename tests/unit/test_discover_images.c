@@ -139,10 +139,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("discover_images");
     TCase *tc = tcase_create("discover_images");
-    SRunner *sr;
-    int failed;
 
     tcase_add_test(tc, keeps_images_apart_by_exec_records);
     tcase_add_test(tc, keeps_images_apart_by_exec_numbers);
@@ -151,10 +148,5 @@ int main(void)
     tcase_add_test(tc, keeps_an_image_of_before_an_exec_that_was_only_noted);
     tcase_add_test(tc, revives_a_process_whose_first_thread_ended);
     tcase_set_timeout(tc, 60);
-    suite_add_tcase(s, tc);
-    sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed ? 1 : 0;
+    return suite_run_case("discover_images", tc);
 }

@@ -116,9 +116,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("discover_limits");
     TCase *tc = tcase_create("discover_limits");
-    SRunner *sr;
     int failed;
 
     if (!mkdtemp(empty_folder))
@@ -129,11 +127,7 @@ int main(void)
     tcase_add_test(tc, sweeps_after_lost_records);
     tcase_add_test(tc, notes_come_due_once);
     tcase_set_timeout(tc, 60);
-    suite_add_tcase(s, tc);
-    sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
+    failed = suite_run_case("discover_limits", tc);
     rmdir(empty_folder);
-    return failed ? 1 : 0;
+    return failed;
 }

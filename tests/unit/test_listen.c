@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The addresses that serve/ listens on: loopback alone, and a socket of its own. */
+#include "suite.h"
+
 #include "base/cleanup.h"
 #include "serve/serve.h"
 
-#include <check.h>
 #include <grp.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -103,17 +104,9 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("listen");
     TCase *tc = tcase_create("listen");
-    SRunner *runner;
-    int failed;
 
     tcase_add_loop_test(tc, listens_on_loopback_alone, 0, ARRAY_SIZE(ADDRESSES));
     tcase_add_test(tc, replaces_a_stale_socket_only);
-    suite_add_tcase(s, tc);
-    runner = srunner_create(s);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return suite_run_case("listen", tc);
 }

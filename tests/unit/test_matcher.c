@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Matchers: how they are written, and which processes they hold for. */
-#include "schedule/matcher.h"
+#include "suite.h"
 
-#include <check.h>
+#include "schedule/matcher.h"
 
 static const struct {
     const char *text, *spelt; /* NULL: refused, and then the next is part of the sentence */
@@ -120,17 +120,9 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("matcher");
     TCase *tc = tcase_create("matcher");
-    SRunner *runner;
-    int failed;
 
     tcase_add_loop_test(tc, reads_matchers, 0, ARRAY_SIZE(MATCHERS));
     tcase_add_loop_test(tc, matches_a_process, 0, ARRAY_SIZE(HOLDS));
-    suite_add_tcase(s, tc);
-    runner = srunner_create(s);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return suite_run_case("matcher", tc);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The format and the coding of an answer, by what a client accepts. */
-#include "serve/negotiate.h"
+#include "suite.h"
 
-#include <check.h>
+#include "serve/negotiate.h"
 
 static const struct {
     const char *accept, *format; /* NULL: none sent; none fits */
@@ -71,17 +71,9 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("negotiate");
     TCase *tc = tcase_create("negotiate");
-    SRunner *runner;
-    int failed;
 
     tcase_add_loop_test(tc, chooses_a_format, 0, ARRAY_SIZE(ACCEPTS));
     tcase_add_test(tc, chooses_a_coding);
-    suite_add_tcase(s, tc);
-    runner = srunner_create(s);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return suite_run_case("negotiate", tc);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The parameters of a request, out of its query. */
-#include "serve/params.h"
+#include "suite.h"
 
-#include <check.h>
+#include "serve/params.h"
 
 static int parse(const char *raw, uint64_t allowed, struct params *p, struct error *err)
 {
@@ -125,19 +125,11 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("params");
     TCase *tc = tcase_create("params");
-    SRunner *runner;
-    int failed;
 
     tcase_add_test(tc, fills_in_what_was_not_said);
     tcase_add_test(tc, reads_every_parameter);
     tcase_add_test(tc, bounds_lists_and_texts);
     tcase_add_test(tc, knows_only_what_a_route_takes);
-    suite_add_tcase(s, tc);
-    runner = srunner_create(s);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return suite_run_case("params", tc);
 }

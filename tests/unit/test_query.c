@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Query strings, and the values in them. */
+#include "suite.h"
+
 #include "base/clock.h"
 #include "serve/query.h"
 #include "serve/values.h"
-
-#include <check.h>
 
 static const struct {
     const char *raw, *decoded; /* "name=value;..." */
@@ -192,10 +192,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("query");
     TCase *tc = tcase_create("query");
-    SRunner *runner;
-    int failed;
 
     tcase_add_loop_test(tc, splits_and_decodes_a_query, 0, ARRAY_SIZE(QUERIES));
     tcase_add_test(tc, a_query_has_a_limit);
@@ -204,10 +201,5 @@ int main(void)
     tcase_add_loop_test(tc, reads_a_number, 0, ARRAY_SIZE(SCALED));
     tcase_add_loop_test(tc, reads_an_interval, 0, ARRAY_SIZE(INTERVALS));
     tcase_add_test(tc, guesses_what_was_meant);
-    suite_add_tcase(s, tc);
-    runner = srunner_create(s);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return suite_run_case("query", tc);
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The routes, and the OpenAPI document held against their table. */
+#include "suite.h"
+
 #include "serve/params.h"
 #include "serve/route.h"
 #include "serve/serve.h"
 
-#include <check.h>
 #include <jansson.h>
 
 /* The parameter of that name among @allowed: two routes have one of their own meaning. */
@@ -146,18 +147,10 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("routes");
     TCase *tc = tcase_create("routes");
-    SRunner *runner;
-    int failed;
 
     tcase_add_test(tc, the_document_holds_every_route_and_nothing_else);
     tcase_add_test(tc, the_document_lists_every_format);
     tcase_add_test(tc, finds_routes);
-    suite_add_tcase(s, tc);
-    runner = srunner_create(s);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return suite_run_case("routes", tc);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rules out of YAML, and the durations in them. */
+#include "suite.h"
+
 #include "schedule/duration.h"
 #include "schedule/rules.h"
-
-#include <check.h>
 
 #define S NSEC_PER_SEC
 #define MS NSEC_PER_MSEC
@@ -244,20 +244,12 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("rules");
     TCase *tc = tcase_create("rules");
-    SRunner *runner;
-    int failed;
 
     tcase_add_loop_test(tc, reads_a_duration, 0, ARRAY_SIZE(DURATIONS));
     tcase_add_test(tc, reads_rules);
     tcase_add_test(tc, no_rules_are_no_error);
     tcase_add_loop_test(tc, refuses_rules_with_their_place, 0, ARRAY_SIZE(BAD_RULES));
     tcase_add_test(tc, bounds_their_number);
-    suite_add_tcase(s, tc);
-    runner = srunner_create(s);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return suite_run_case("rules", tc);
 }

@@ -328,7 +328,8 @@ int main(void)
     TCase *tc = tcase_create("sandbox_forbids");
 
     tcase_add_unchecked_fixture(tc, set_up_files, tear_down_files);
+    tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, forbids, 0, ARRAY_SIZE(FORBIDDEN));
     tcase_add_test(tc, holds_nothing);
-    return run_sandbox_tests("sandbox_forbids", tc);
+    return suite_run_case("sandbox_forbids", tc);
 }

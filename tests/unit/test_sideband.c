@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Side-band records of perf events: their bytes, and the rings that hold them. */
+#include "suite.h"
+
 #include "discover/table.h"
 
-#include <check.h>
 #include <fcntl.h>
 #include <linux/perf_event.h>
 #include <sys/mman.h>
@@ -210,19 +211,11 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("sideband");
     TCase *tc = tcase_create("sideband");
-    SRunner *sr;
-    int failed;
 
     tcase_add_test(tc, parses_side_band_records);
     tcase_add_test(tc, reads_rings_in_the_order_of_time);
     tcase_add_test(tc, says_why_a_ring_cannot_be_mapped);
     tcase_set_timeout(tc, 60);
-    suite_add_tcase(s, tc);
-    sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed ? 1 : 0;
+    return suite_run_case("sideband", tc);
 }

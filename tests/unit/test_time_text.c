@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Points in time as a client writes them. */
-#include "serve/time_text.h"
+#include "suite.h"
 
-#include <check.h>
+#include "serve/time_text.h"
 
 static const struct {
     const char *text;
@@ -60,16 +60,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("time_text");
     TCase *tc = tcase_create("time_text");
-    SRunner *runner;
-    int failed;
 
     tcase_add_loop_test(tc, reads_points_in_time, 0, ARRAY_SIZE(TIMES));
-    suite_add_tcase(s, tc);
-    runner = srunner_create(s);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return suite_run_case("time_text", tc);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The timetable of schedules, on clocks made up here. */
-#include "schedule/timetable.h"
+#include "suite.h"
 
-#include <check.h>
+#include "schedule/timetable.h"
 
 #define S NSEC_PER_SEC
 #define MS NSEC_PER_MSEC
@@ -217,10 +217,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("timetable");
     TCase *tc = tcase_create("timetable");
-    SRunner *runner;
-    int failed;
 
     tcase_add_test(tc, spreads_phases);
     tcase_add_test(tc, keeps_the_rhythm);
@@ -230,10 +227,5 @@ int main(void)
     tcase_add_loop_test(tc, a_clock_that_jumps_neither_stops_nor_floods, 0, ARRAY_SIZE(JUMPS));
     tcase_add_test(tc, follows_a_clock_that_is_slewed);
     tcase_add_test(tc, a_sleep_is_no_miss);
-    suite_add_tcase(s, tc);
-    runner = srunner_create(s);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return suite_run_case("timetable", tc);
 }
