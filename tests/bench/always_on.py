@@ -78,7 +78,7 @@ def main() -> None:
                                            str(threads), str(each)))
                 pids = [one.pid for one in running]
                 for hz in (int(word) for word in options.hz.split(",")):
-                    with common.bpf_stats(), starting(options.execs):
+                    with starting(options.execs):
                         m = measure(hz, options.seconds, options.settle, pids)
                     parts = ", ".join(f"{name} {share:.2f}" for name, share in sorted(m["cpu_of"].items()))
                     print(f"{count:4} {count * threads:7} {hz:4} | {m['cpu']:5.2f}  {m['kernel']:15.3f}  {m['us']:11.1f} | "
