@@ -2,10 +2,11 @@
 // How quick the viewer is with much to show: opening, zooming, hovering. Prints what it measured.
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
-import { closePage, launch, open, openPage, pageFile, render, settled } from "./browser.mjs";
+import { closePage, launch, open, openPage, pageFile, render } from "./browser.mjs";
 import { FakeServer } from "./fake_server.mjs";
 import { statSync } from "node:fs";
 
+const KEY_MS = 220; // a zoom, and then rest; nothing else may ask for frames
 const FRAME_MS = 16; // held at 50,000 frames; eight times as many may take three times as long
 let browser;
 
@@ -50,7 +51,7 @@ async function zoomAndHover(page) {
 
     for (const key of ["ArrowUp", "ArrowUp", "Enter", "ArrowUp", "ArrowUp", "Enter", "Escape", "Escape", "0"]) {
         await page.keyboard.press(key);
-        await settled(page);
+        await page.waitForTimeout(KEY_MS);
     }
     const zoomCpu = await cpu() - before_;
     const zoom = await page.evaluate(() => ({
@@ -77,15 +78,32 @@ async function zoomAndHover(page) {
     return { zoom, hover, cpuPerFrame: zoomCpu / zoom.work.length };
 }
 
-for (const [name, openLimit, frameLimit] of [["stacks=6000", 3000, FRAME_MS], ["million", 8000, 3 * FRAME_MS]]) {
+for (const [name, openLimit, frameLimit] of [["stacks=6000", 2000, FRAME_MS], ["million", 4000, 3 * FRAME_MS]]) {
     test(name, { timeout: 120000 }, async (t) => {
         const bytes = statSync(pageFile(name)).size;
         const page = await openPage(browser, name, { init: NOTE_FRAMES, viewport: { width: 1400, height: 900 } });
-        const paint = await page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime);
-        const loaded = await page.evaluate(() => performance.timing.loadEventEnd - performance.timing.navigationStart);
+        const loads = [], paints = [];
+
+        for (let i = 0; i < 3; i++) { // the first one starts a process; other programs may have the machine: the quickest counts
+            await page.reload();
+            paints.push(await page.evaluate(() => new Promise((done) => {
+                const look = () => {
+                    const [entry] = performance.getEntriesByName("first-contentful-paint");
+
+                    if (entry)
+                        done(entry.startTime);
+                    else
+                        setTimeout(look, 10);
+                };
+
+                look();
+            })));
+            loads.push(await page.evaluate(() => performance.timing.loadEventEnd - performance.timing.navigationStart));
+        }
+        const loaded = Math.min(...loads);
         const { zoom, hover, cpuPerFrame } = await zoomAndHover(page);
 
-        t.diagnostic(`${(bytes / 1e6).toFixed(1)} MB; loaded after ${loaded} ms, first paint ${Math.round(paint)} ms; ` +
+        t.diagnostic(`${(bytes / 1e6).toFixed(1)} MB; loaded after ${loads.join(" ")} ms, first paint ${paints.map(Math.round).join(" ")} ms; ` +
             `zoom: ${cpuPerFrame.toFixed(1)} ms of CPU a frame, work p50 ${quantile(zoom.work, 0.5).toFixed(1)} p95 ${quantile(zoom.work, 0.95).toFixed(1)} ms, ` +
             `frames p50 ${quantile(zoom.gaps, 0.5).toFixed(1)} p95 ${quantile(zoom.gaps, 0.95).toFixed(1)} ms apart; ` +
             `hover p50 ${quantile(hover, 0.5).toFixed(2)} p95 ${quantile(hover, 0.95).toFixed(2)} ms`);
