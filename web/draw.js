@@ -15,6 +15,8 @@ const DUST_BELOW = 1.5; // frames narrower than this share a colour …
 const DUST_WIDTH = 3; // … for so many pixels
 const TEXT_LEFT = 4;
 const TEXT_RIGHT = 2;
+const LABEL_LEAST = 3; // characters
+const LABEL_MOVING = 8; // while a zoom goes on: shorter ones are gone before they are read
 const GAP = 1; // between neighbours, where both are wide enough
 
 const hatchPatterns = new Map();
@@ -45,7 +47,7 @@ function hatch(ctx, palette, scale) {
 }
 
 // @view: x0, x1 (weight at the left and right edge); width, height (CSS pixels); rowY(depth) (where a level is);
-// scale (device pixels per CSS pixel); cell (width of a character); palette; matched (or null); raster;
+// scale (device pixels per CSS pixel); cell (width of a character); palette; matched (or null); raster; isMoving;
 // tint(node) in place of the kind's colour (or null); rootText.
 export function drawTree(ctx, tree, looks, view) {
     const { palette, scale, raster } = view;
@@ -173,7 +175,7 @@ function drawFrame(ctx, tree, looks, view, node, y, marks) {
     if (node > 0 && looks.isHatched[g] && !isMatch && !tint && pw > 3)
         marks.hatched.push(left, y, right - left);
     const label = node === 0 ? labelFor([view.rootText || "all", "all"], 10, Math.floor(room / cell))
-        : looks.fitted(ctx, g, room, cell);
+        : looks.fitted(ctx, g, room, cell, view.isMoving ? LABEL_MOVING : LABEL_LEAST);
 
     if (label)
         marks.texts.push(label, left + TEXT_LEFT, y + ROW_HEIGHT / 2);

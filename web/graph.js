@@ -268,13 +268,15 @@ export class Graph {
         canvas.style.width = width + "px";
         canvas.style.height = height + "px";
         this.cell = this.cell || measureFont(this.ctx);
+        const isMoving = this.view !== this.target;
+
         drawTree(this.ctx, this.tree, this.looks, {
-            ...this.view, width, height, scale, cell: this.cell, palette: paletteOf(this.theme),
+            ...this.view, isMoving, width, height, scale, cell: this.cell, palette: paletteOf(this.theme),
             tint: this.tint && ((node) => this.tint(this.tree, node, this.theme)),
             matched: this.matched, raster: this.raster, rowY: (depth) => this.rowY(depth), rootText: this.rootText,
         });
-        this.place(this.hoverMark, this.hover);
-        this.place(this.focusMark, this.focus);
+        this.place(this.hoverMark, isMoving ? -1 : this.hover);
+        this.place(this.focusMark, isMoving ? -1 : this.focus);
     }
 
     // Puts a mark around a node.

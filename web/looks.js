@@ -60,10 +60,10 @@ export class Looks {
         return labelFor(forms, kind, max);
     }
 
-    // The label that is not wider than @room, for cells of the width @cell.
-    fitted(ctx, g, room, cell) {
+    // The label that is not wider than @room, for cells of the width @cell; "" where fewer than @least fit.
+    fitted(ctx, g, room, cell, least) {
         let max = Math.floor(room / cell);
-        let label = max < 3 ? "" : this.label(g, max);
+        let label = max < least ? "" : this.label(g, max);
 
         while (label && !isPlain(label) && ctx.measureText(label).width > room)
             label = this.label(g, max = Math.min(max - 1, [...label].length - 1));

@@ -2,7 +2,7 @@
 // The page at / in a real browser against a stand-in for flamed, as a person uses it.
 import assert from "node:assert/strict";
 import test, { after, before, describe } from "node:test";
-import { WCAG_AA, close, faults, launch, open as openAt, textOf } from "./browser.mjs";
+import { WCAG_AA, close, faults, launch, open as openAt, settled, textOf } from "./browser.mjs";
 import { FakeServer, makeJvm } from "./fake_server.mjs";
 
 let browser;
@@ -211,6 +211,7 @@ describe("the page", { concurrency: 4 }, () => {
         await after.focus();
         for (const key of ["ArrowUp", "ArrowUp", "ArrowUp", "Enter"])
             await page.keyboard.press(key);
+        await settled(page);
         assert.match(await textOf(page, ".status-facts"), /% before · .* after/);
         assert.equal(await page.locator(".mark-focus:visible").count(), 2); // the same frame on both sides
         assert.match(page.url(), /sd=1.*a=|a=.*sd=1/);
