@@ -269,8 +269,9 @@ static void schedule_next(struct discover *d, struct image *im, uint64_t now_ns)
     if (im->p.jvm != JVM_NO || age_ns >= DISCOVER_LAST_LOOK_NS)
         return;
     im->look_ns = now_ns + MAX(age_ns, DISCOVER_FIRST_LOOK_NS);
-    im->timer_ns = since_ns + (age_ns < DISCOVER_SECOND_LOOK_NS ? DISCOVER_SECOND_LOOK_NS
-                                                                : DISCOVER_LAST_LOOK_NS);
+    im->timer_ns = since_ns + (age_ns < DISCOVER_SECOND_LOOK_NS  ? DISCOVER_SECOND_LOOK_NS
+                               : age_ns < DISCOVER_THIRD_LOOK_NS ? DISCOVER_THIRD_LOOK_NS
+                                                                 : DISCOVER_LAST_LOOK_NS);
 }
 
 static void look(struct discover *d, struct image *im, uint64_t now_ns)

@@ -31,6 +31,7 @@
  * age. */
 #define DISCOVER_FIRST_LOOK_NS (20 * NSEC_PER_MSEC)
 #define DISCOVER_SECOND_LOOK_NS (1 * NSEC_PER_SEC)
+#define DISCOVER_THIRD_LOOK_NS (3 * NSEC_PER_SEC) /* a busy node's JVM loads libjvm late */
 #define DISCOVER_LAST_LOOK_NS (10 * NSEC_PER_SEC)
 /* From then on only when it has grown by so much: libjvm alone is larger. */
 #define DISCOVER_GROWN_BYTES ((uint64_t)8 << 20)
