@@ -134,6 +134,7 @@ static int confine(void)
         SYS_prctl,
         SYS_pread64,
         SYS_read,
+        SYS_readlinkat,
         SYS_sendto,
         SYS_socket,
         SYS_unlinkat,

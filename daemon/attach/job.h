@@ -28,8 +28,15 @@ enum attach_fd {                       /* 0, 1 and 2 are closed */
 enum attach_mode {
     ATTACH_LOAD = 0,    /* load the agent, which writes agent/stream.h */
     ATTACH_PERFMAP = 1, /* jcmd Compiler.perfmap into the memory file: JDK 22 up */
-    ATTACH_MODE_END = 2,
+    ATTACH_COPY = 2,    /* as LOAD, where the JVM may load no memory file: a copy in its own /tmp */
+    ATTACH_MODE_END = 3,
 };
+
+/* Whether the agent is loaded. */
+static inline int attach_loads(uint32_t mode)
+{
+    return mode == ATTACH_LOAD || mode == ATTACH_COPY;
+}
 
 struct attach_job {
     uint32_t magic, version;
@@ -62,7 +69,8 @@ enum attach_step {
     ATTACH_STEP_SEND = 16,
     ATTACH_STEP_REPLY = 17,
     ATTACH_STEP_DONE = 18,   /* there is a reply */
-    ATTACH_STEP_KILLED = 19, /* written in its place: it was killed at its deadline, or died */
+    ATTACH_STEP_COPY = 19,   /* the agent cannot be put into its /tmp */
+    ATTACH_STEP_KILLED = 20, /* written in its place: it was killed at its deadline, or died */
     ATTACH_STEP_END,
 };
 

@@ -19,6 +19,7 @@
 #include <time.h>
 
 #define CPU_SECONDS 2
+#define COPY_BYTES_MAX 65536 /* the agent has 14 KB */
 
 uint64_t attach_now_ns(void)
 {
@@ -54,7 +55,6 @@ static void prepare(void)
     raw3(SYS_close_range, ATTACH_FD_END, ~0u, 0);
     limit(RLIMIT_CORE, 0);
     limit(RLIMIT_CPU, CPU_SECONDS);
-    limit(RLIMIT_FSIZE, 0);
     limit(RLIMIT_NOFILE, 16);
     raw0(SYS_setsid);
     raw1(SYS_umask, 077);
@@ -72,6 +72,7 @@ __attribute__((noreturn, used)) static void attach_main(void)
 
     prepare();
     r = read_job(&job);
+    limit(RLIMIT_FSIZE, r == 0 && job.mode == ATTACH_COPY ? COPY_BYTES_MAX : 0);
     if (r == 0)
         r = become_target(&job, &step);
     if (r == 0)

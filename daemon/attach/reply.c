@@ -43,6 +43,8 @@ static const struct {
     [ATTACH_STEP_SEND] = { "send", "cannot send the request to the JVM", "" },
     [ATTACH_STEP_REPLY] = { "reply", "the JVM did not answer",
                             "another tool may be attached to it" },
+    [ATTACH_STEP_COPY] = { "copy", "the agent cannot be put into the container's /tmp",
+                           "give the container a writable /tmp; symbols=memory needs no agent" },
     [ATTACH_STEP_DONE] = { "done", "done", "" },
     [ATTACH_STEP_KILLED] = { "killed", "the helper did not finish and was ended",
                              "the container may have stopped it; symbols=memory needs no attach" },
@@ -88,11 +90,14 @@ static int refused(struct span text, struct error *err)
         error_remedy(err, "symbols=memory needs no agent; nor does symbols=perfmap from JDK 22 on");
         return -EPERM;
     }
+    if (memmem(text.p, text.n, "was not loaded", 14)) {
+        error_set(err, -ENOEXEC, "the JVM refused: %s", shown(text, buf));
+        error_remedy(err, "it may not open flamed's file: a security module, or no /proc in the "
+                          "container; symbols=memory needs no agent");
+        return -ENOEXEC;
+    }
     error_set(err, -EIO, "the JVM refused: %s", shown(text, buf));
-    error_remedy(err, memmem(text.p, text.n, "was not loaded", 14)
-                          ? "it may not open flamed's file: a security module, or no /proc in the "
-                            "container; symbols=memory needs no agent"
-                          : "symbols=memory needs no agent");
+    error_remedy(err, "symbols=memory needs no agent");
     return -EIO;
 }
 

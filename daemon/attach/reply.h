@@ -12,7 +12,7 @@
 /* Checks the bytes of a result. 0; -EBADMSG. */
 int attach_result_check(struct span bytes, struct attach_result *ret);
 /* The JVM's answer to `load` (JDK 8 to 26 differ) or to `jcmd`: 0 it did it; else -errno with the
- * sentence and remedy. */
+ * sentence and remedy; -ENOEXEC: it could not load the agent from where it was. */
 int attach_reply_check(struct span reply, uint32_t mode, struct error *err);
 /* Both: 0; else -errno with sentence and remedy. err->msg names the step. */
 int attach_outcome(const struct attach_result *r, uint32_t mode, struct error *err);

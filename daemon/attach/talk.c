@@ -63,6 +63,17 @@ static char *add_number(char *to, long n)
     return to;
 }
 
+/* Our pid as the target's /proc has it, which may be that of another pid namespace than its. */
+static long own_pid(void)
+{
+    char text[24] = { 0 };
+    long n = raw4(SYS_readlinkat, AT_FDCWD, "/proc/self", text, sizeof(text) - 1), pid = 0;
+
+    for (const char *p = text; n > 0 && n < 11 && *p >= '0' && *p <= '9'; p++)
+        pid = pid * 10 + (*p - '0');
+    return pid > 0 ? pid : raw0(SYS_getpid);
+}
+
 static void sleep_ms(uint64_t ms)
 {
     struct timespec t = { .tv_sec = (time_t)(ms / 1000), .tv_nsec = (long)(ms % 1000 * 1000000) };
@@ -233,12 +244,16 @@ static int check_peer(int fd, const struct attach_job *job)
 static size_t write_request(const struct attach_job *job, char *to)
 {
     char *p = add_text(to, "1") + 1;
-    long self = raw0(SYS_getpid);
+    long self = own_pid();
 
-    if (job->mode == ATTACH_LOAD) {
+    if (attach_loads(job->mode)) {
         p = add_text(p, "load") + 1;
-        p = add_text(add_number(add_text(p, "/proc/"), self), "/fd/");
-        p = add_number(p, ATTACH_FD_AGENT) + 1;
+        if (job->mode == ATTACH_COPY) {
+            p = add_text(p, COPY_PATH) + 1;
+        } else {
+            p = add_text(add_number(add_text(p, "/proc/"), self), "/fd/");
+            p = add_number(p, ATTACH_FD_AGENT) + 1;
+        }
         p = add_text(p, "true") + 1; /* the path is absolute */
         p = add_text(add_number(add_text(p, "/proc/"), self), "/fd/");
         p = add_number(p, ATTACH_FD_OUT) + 1;
@@ -286,6 +301,12 @@ int talk_to_jvm(const struct attach_job *job, struct attach_result *result, uint
     r = check_peer(fd, job);
     if (r < 0)
         return r;
+    if (job->mode == ATTACH_COPY) {
+        *ret_step = ATTACH_STEP_COPY;
+        r = copy_agent();
+        if (r < 0)
+            return r;
+    }
     *ret_step = ATTACH_STEP_SEND;
     n = write_request(job, request);
     /* From here until the reply the JVM may open our descriptors, and so may whoever else has its
@@ -299,5 +320,7 @@ int talk_to_jvm(const struct attach_job *job, struct attach_result *result, uint
         r = -EIO;
     }
     raw2(SYS_prctl, PR_SET_DUMPABLE, 0);
+    if (job->mode == ATTACH_COPY)
+        copy_remove();
     return r;
 }

@@ -188,6 +188,7 @@ static const int ALLOWED_IN_LAUNCHER[] = {
     SCMP_SYS(pread64),
     SCMP_SYS(prlimit64),
     SCMP_SYS(read),
+    SCMP_SYS(readlinkat),
     SCMP_SYS(recvmsg),
     SCMP_SYS(restart_syscall),
     SCMP_SYS(rseq),

@@ -234,13 +234,13 @@ static int64_t clock_offset_ns(const struct target *t)
 static int make_out(const struct broker_request *q, const struct target *t, int *ret_fd,
                     struct error *err)
 {
-    const char *name = q->set == ATTACH_LOAD ? "flamed-stream" : "flamed-perfmap";
+    const char *name = attach_loads(q->set) ? "flamed-stream" : "flamed-perfmap";
     _cleanup_close_ int fd = memory_open(name, MEMORY_DATA);
     int r;
 
     if (fd < 0)
         return error_code(err, fd, "cannot make a memory file for the JVM");
-    if (q->set == ATTACH_LOAD) {
+    if (attach_loads(q->set)) {
         struct stream_header h = {
             .magic = STREAM_MAGIC,
             .version = STREAM_VERSION,

@@ -111,7 +111,7 @@ static bool sets_valid(const struct broker_request *q, unsigned fields)
 {
     if (fields & BROKER_FIELD_ATTACH)
         return q->set < ATTACH_MODE_END && !(q->sets & ~(uint32_t)ATTACH_OPTIONS_ALL) &&
-               (q->set == ATTACH_LOAD || !q->sets);
+               (attach_loads(q->set) || !q->sets);
     if (fields & BROKER_FIELD_SETS ? q->sets >= 1u << BROKER_SETS_MAX : q->sets != 0)
         return false;
     if (fields & BROKER_FIELD_FRAMES)

@@ -25,6 +25,7 @@ struct attachment {
     struct attachment *next;
     struct proc_id id;
     uint32_t mode;
+    bool copy; /* the JVM may not load the agent as a memory file */
     unsigned users;
     enum attachment_state state;
     uint64_t again_ns; /* planned: not before */
@@ -128,7 +129,7 @@ static void begin(struct engine *e, struct attachment *a, uint64_t now_ns)
             fail(a, &err);
             return;
         }
-        r = broker_attach(e->broker, &a->id, a->mode,
+        r = broker_attach(e->broker, &a->id, a->copy ? (uint32_t)ATTACH_COPY : a->mode,
                           a->mode == ATTACH_LOAD ? attachment_options(p->jdk) : 0, &a->result_fd,
                           &a->out_fd, &err);
     }
@@ -205,6 +206,13 @@ static void finish(struct attachment *a, uint64_t now_ns)
 
     if (r == -EAGAIN) {
         leave(a);
+        a->state = ATTACHMENT_PLANNED;
+        a->again_ns = now_ns + AGAIN_NS;
+        return;
+    }
+    if (r == -ENOEXEC && !a->copy) {
+        leave(a);
+        a->copy = true;
         a->state = ATTACHMENT_PLANNED;
         a->again_ns = now_ns + AGAIN_NS;
         return;

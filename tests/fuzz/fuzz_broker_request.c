@@ -57,7 +57,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         need(q.set < BROKER_SETS_MAX);
     need(q.sets < 1u << BROKER_SETS_MAX);
     if (fields & BROKER_FIELD_ATTACH) /* one of two ways, and options of the agent alone */
-        need(q.set < ATTACH_MODE_END && (q.set == ATTACH_LOAD || !q.sets) &&
+        need(q.set < ATTACH_MODE_END && (attach_loads(q.set) || !q.sets) &&
              q.sets <= (STREAM_OPTION_STUBS | STREAM_OPTION_ONCE));
     check_name(&q, fields);
     return 0;

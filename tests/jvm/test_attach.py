@@ -148,6 +148,36 @@ class Matrix(unittest.TestCase):
                 self.assertTrue(proc.alive(c.pid))
         jvm.side_by_side(self, one)
 
+    def test_a_copy_of_the_agent(self):
+        """Where a memory file may not be loaded: it lies in the container's /tmp for a moment. Again, it is the same; on a
+        /tmp of which nothing may be executed the JVM says so; what another user put in its place is not touched."""
+        def one(version: int) -> None:
+            with bundle.Container(paths.jdk(version), self.spin.folder, *self.arguments(), user_namespace=False, tmp="exec") as c:
+                before = snapshot.take(c.pid, c.output())
+                check_named(self, attach.attach(c.pid, "copy"), self.spin)
+                check_named(self, attach.attach(c.pid, "copy"), self.spin)
+                after = snapshot.take(c.pid, c.output())
+                self.assertEqual([d for d in snapshot.differences(before, after)
+                                  if not ALLOWED.match(d) and ".flamed-agent-1.so (deleted)" not in d], [])
+                self.assertLessEqual(attach.mappings(c.pid, "flamed-agent"), 5)
+                path = f"/proc/{c.pid}/root/tmp/.flamed-agent-1.so"
+                open(path, "wb").close() # root's, in a sticky folder
+                found = attach.attach(c.pid, "copy")
+                self.assertEqual(found["step"], "copy", found.text)
+                self.assertTrue(os.path.exists(path))
+        jvm.side_by_side(self, one)
+        with bundle.Container(paths.jdk(17), self.spin.folder, *self.arguments(), user_namespace=False) as c:
+            found = attach.attach(c.pid, "copy")
+            self.assertIn("was not loaded", found["error"], found.text)
+            self.assertFalse([f for f in snapshot.take(c.pid, "").files if "flamed" in f])
+
+    def test_the_proc_of_another_namespace(self):
+        """A JVM in a pid namespace whose /proc is still that of the one above: our number is the one that it sees there."""
+        def one(version: int) -> None:
+            with bundle.NestedPids(paths.jdk(version), self.spin.folder, *self.arguments("."), own_proc=False) as c:
+                check_named(self, attach.attach(c.pid), self.spin)
+        jvm.side_by_side(self, one)
+
     def test_what_another_pid_1_left_in_the_same_tmp(self):
         """Of another user: HotSpot cannot put its own socket there. Of the same: it does, and attaching works."""
         for uid, done in ((65534, False), (103, True)):

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import time
 import unittest
+from concurrent.futures import ThreadPoolExecutor
 
 from harness import attach, bundle, jvm, native, paths, proc
 from harness.daemon import Daemon
@@ -116,11 +117,14 @@ class Attacks(Fake):
     def test_whose_memory_it_is(self):
         """18 MiB that the JVM's side writes are not charged to its container, which may be near its limit."""
         c = self.container("fill", user_namespace=False, memory=256 << 20)
-        before = bundle.memory_used(c.pid)
-        attach.attach(c.pid)
+        before = most = bundle.memory_used(c.pid)
+        with ThreadPoolExecutor(1) as pool:
+            attached = pool.submit(attach.attach, c.pid)
+            while not attached.done():
+                most = max(most, bundle.memory_used(c.pid))
         tried = self.tried(c)
         self.assertGreater(int(tried["filled"]), 16 << 20, tried)
-        self.assertLess(bundle.memory_used(c.pid) - before, 6 << 20)
+        self.assertLess(most - before, 6 << 20)
 
     def test_an_answer_without_end(self):
         """It reads as much as it has room for, and lives to tell."""

@@ -71,8 +71,8 @@ static const struct {
     { "0\nreturn code: 0\n", ATTACH_LOAD, 0 }, /* 11 up */
     { "0\nreturn code: 100\n", ATTACH_LOAD, -EIO },
     { "-1\n/proc/7/fd/5 was not loaded.\n/proc/7/fd/5: cannot open shared object file\n",
-      ATTACH_LOAD, -EIO },                                      /* up to 17 */
-    { "0\n/proc/7/fd/5 was not loaded.\n", ATTACH_LOAD, -EIO }, /* 21 up */
+      ATTACH_LOAD, -ENOEXEC },                                      /* up to 17 */
+    { "0\n/proc/7/fd/5 was not loaded.\n", ATTACH_COPY, -ENOEXEC }, /* 21 up */
     { "-1\nDynamic agent loading is not enabled. Use -XX:+EnableDynamicAgentLoading\n", ATTACH_LOAD,
       -EPERM },
     { "0\nDynamic agent loading is not enabled. Use ...\n", ATTACH_LOAD, -EPERM },

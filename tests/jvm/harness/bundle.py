@@ -247,7 +247,7 @@ class NestedPids(Chroot):
     and what another JVM of that number left in a /tmp that they share would be in its way. Classes are in /tmp/classes."""
     own_root = False
 
-    def __init__(self, home: str, classes: str, *arguments: str, uid: int = 103):
+    def __init__(self, home: str, classes: str, *arguments: str, uid: int = 103, own_proc: bool = True):
         paths.need_root()
         self.folder = tempfile.mkdtemp(prefix="flamed-nested.")
         os.chmod(self.folder, 0o755)
@@ -259,7 +259,7 @@ class NestedPids(Chroot):
         with open(self.out, "wb") as out:
             self.process = subprocess.Popen(
                 ["unshare", "-m", "-p", "-f", "--kill-child", "--mount-proc", "sh", "-ec", script, "sh",
-                 "unshare", "-p", "-f", "--kill-child", "--mount-proc",
+                 "unshare", "-p", "-f", "--kill-child", *(["--mount-proc"] if own_proc else []),
                  "setpriv", "--reuid", str(uid), "--regid", str(uid), "--clear-groups",
                  home + "/bin/java", *arguments], stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT)
         try:

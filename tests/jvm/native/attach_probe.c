@@ -3,7 +3,7 @@
  * One attach through the real flamed-broker, without the rest of flamed, for the tests of
  * containers and of attacks:
  *
- *   attach_probe BROKER PID [load|perfmap|check] [SECONDS] [stubs] [hold] [start=TICKS]
+ *   attach_probe BROKER PID [load|copy|perfmap|check] [SECONDS] [stubs] [hold] [start=TICKS]
  *
  * Prints lines "key: value" and, for each piece of code at the end, its ranges:
  *   code START END METHOD... (innermost first, CLASS.NAME:LINE)
@@ -146,7 +146,9 @@ int main(int argc, char **argv)
         r = broker_attach_check(b, &id, &err);
         printf("check: %d\nerror: %s\nremedy: %s\n", r, err.msg, err.remedy);
     } else {
-        uint32_t m = strcmp(mode, "perfmap") == 0 ? ATTACH_PERFMAP : ATTACH_LOAD;
+        uint32_t m = strcmp(mode, "perfmap") == 0 ? ATTACH_PERFMAP
+                     : strcmp(mode, "copy") == 0  ? ATTACH_COPY
+                                                  : ATTACH_LOAD;
 
         began = clock_monotonic_ns();
         r = broker_attach(b, &id, m, stubs ? STREAM_OPTION_STUBS : 0, &pipe_fd, &out, &err);
@@ -154,7 +156,7 @@ int main(int argc, char **argv)
         if (r == 0) {
             struct pollfd p = { .fd = pipe_fd, .events = POLLIN };
 
-            if (m == ATTACH_LOAD) /* before it is over: the lease */
+            if (attach_loads(m)) /* before it is over: the lease */
                 r = stream_open(out, &s, &err);
             while (poll(&p, 1, 200) == 0) {
                 if (s)
