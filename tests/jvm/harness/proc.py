@@ -79,11 +79,11 @@ def cpu_seconds(pid: int, tid: int = 0) -> float:
 
 
 class CpuClock:
-    """Reads the CPU time of a process, or of one thread of it, every 20 ms while it is entered, so that what was used
+    """Reads the CPU time of a process, or of one thread of it, every INTERVAL seconds while it is entered, so that what was used
     between two moments can be told afterwards: a busy machine delays the start of a capture, and stretches nothing else."""
 
-    def __init__(self, pid: int, tid: int = 0):
-        self.pid, self.tid = pid, tid
+    def __init__(self, pid: int, tid: int = 0, interval: float = 0.02):
+        self.pid, self.tid, self.interval = pid, tid, interval
         self.times: list[float] = []
         self.used: list[float] = []
         self.ended = threading.Event()
@@ -102,7 +102,7 @@ class CpuClock:
         return True
 
     def run(self) -> None:
-        while self.read_once() and not self.ended.wait(0.02):
+        while self.read_once() and not self.ended.wait(self.interval):
             pass
 
     def __enter__(self) -> "CpuClock":
