@@ -41,11 +41,16 @@ def many_jvms(daemon: Daemon, classes: str, options, aims: common.Aims) -> None:
                 target.stop()
             with concurrent.futures.ThreadPoolExecutor(4) as pool: # one by one the last would come too late
                 arriving.extend(pool.map(arrive, range(4)))
+                over.wait() # each ends with the thread that started it
 
+        over = threading.Event()
         thread = threading.Thread(target=come_and_go)
         thread.start()
-        profile, delay = capture(daemon, options.seconds, options.hz, jvm="Pulse")
-        thread.join()
+        try:
+            profile, delay = capture(daemon, options.seconds, options.hz, jvm="Pulse")
+        finally:
+            over.set()
+            thread.join()
         seen = {s.pid for s in profile.stacks}
         java = [s for s in profile.stacks if any(f.kind in ("c1", "c2", "inlined", "interpreted") for f in s.frames)]
         print(f"{options.jvms} JVMs: {profile.samples} samples of {len(seen)} JVMs, answer {1000 * delay:.0f} ms after the end, "
