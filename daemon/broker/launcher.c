@@ -204,6 +204,14 @@ static void run(struct launcher *l)
     }
 }
 
+/* Nobody is left at the other end to ask for anything. */
+static bool hung_up(int socket)
+{
+    struct pollfd p = { .fd = socket };
+
+    return poll(&p, 1, 0) > 0 && (p.revents & (POLLHUP | POLLERR));
+}
+
 /* A child does the work, so that one which dies (of a container's doing or of a mistake of ours) is
  * replaced: the broker itself can start nothing any more. Its helpers die with it. Ends with the
  * broker. */
@@ -223,7 +231,7 @@ static int keep_running(struct launcher *l)
         }
         while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
             continue;
-        if (pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0)
+        if ((pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0) || hung_up(l->socket))
             return 0;
         log_err("launcher: it ended (status=0x%x) and is started again", (unsigned)status);
         nanosleep(&pause, NULL);
