@@ -153,19 +153,6 @@ bool text_is_utf8(struct span s)
     return true;
 }
 
-bool text_is_modified_utf8(struct span s)
-{
-    while (s.n) {
-        uint32_t c;
-        size_t used = text_decode(s, /* modified= */ true, &c);
-
-        if (s.p[0] == '\0' || (c == TEXT_BAD && !span_starts_with(s, "\xef\xbf\xbd")))
-            return false;
-        s = span_from(s, used);
-    }
-    return true;
-}
-
 void text_add_json(struct buf *out, struct span s)
 {
     size_t from = 0;

@@ -24,8 +24,6 @@ void text_clean(struct span in, enum text_encoding encoding, size_t max_bytes, s
 
 /* True for well-formed UTF-8: no overlong forms, no surrogates, nothing past U+10FFFF. */
 bool text_is_utf8(struct span s);
-/* As the JVM encodes names. */
-bool text_is_modified_utf8(struct span s);
 
 /* Appends @s (valid UTF-8) as the inside of a JSON string; '<' becomes \u003c, so that it may stand
  * in a <script> element. */

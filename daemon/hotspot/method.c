@@ -3,23 +3,10 @@
  * Methods: Method -> ConstMethod -> ConstantPool -> Symbols. The constant pool's entries stand
  * behind its header, 8 bytes each; a Symbol is a length and raw modified UTF-8.
  */
-#include "base/text.h"
 #include "hotspot/vm.h"
 
 #define HEADER_MAX 256 /* Method 88, ConstMethod 48..56, ConstantPool 64..80 bytes */
 #define LINE_TABLE_MAX ((size_t)256 << 10)
-
-/* @s without a character at its end that was cut. */
-static struct span whole_characters(struct span s, bool cut)
-{
-    size_t n = s.n;
-
-    if (!cut)
-        return s;
-    while (n && s.n - n < 3 && (s.p[n - 1] & 0xc0) == 0x80)
-        n--;
-    return (struct span){ s.p, n && s.p[n - 1] & 0x80 ? n - 1 : s.n };
-}
 
 int symbol_read(struct hotspot_vm *vm, uint64_t symbol, char *buf, size_t max, uint16_t *ret_n)
 {
@@ -33,8 +20,9 @@ int symbol_read(struct hotspot_vm *vm, uint64_t symbol, char *buf, size_t max, u
     r = memory_read(&vm->memory, symbol + (uint64_t)l->symbol_body.offset, buf, n);
     if (r < 0)
         return r;
-    if (!text_is_modified_utf8(whole_characters((struct span){ buf, n }, n == max)))
-        return -EBADMSG; /* of a class that is gone */
+    /* No class file's name has a zero; a freed one does, where the allocator's pointers end. */
+    if (memchr(buf, '\0', n))
+        return -EBADMSG;
     *ret_n = (uint16_t)n;
     return 0;
 }

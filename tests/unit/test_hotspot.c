@@ -283,7 +283,7 @@ START_TEST(refuses_methods_of_classes_that_are_gone)
     } else { /* its name was freed, and the allocator has written there */
         name += (uint64_t)vm->layout.symbol_body.offset;
         p = image_page(&image, name & ~UINT64_C(4095), false);
-        p->bytes[name & 4095] = 0xf8;
+        p->bytes[name & 4095] = '\0';
     }
     ck_assert_int_eq(hotspot_method_read(vm, at[0].method, &m), -EBADMSG);
     unload();
