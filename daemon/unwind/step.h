@@ -351,7 +351,8 @@ UNWIND_INLINE int unwind_step(struct unwind_walk *w, struct unwind_process *p, U
             w->end = (uint8_t)end;
             w->rule.kind = unwind_in_code_cache(p, w->at.pc) ? UNWIND_STUB : UNWIND_NATIVE;
             w->rule.compile_id = 0;
-        } else if (w->rule.keep) {
+        } else if (w->rule.keep && (w->exact || unwind_any_return(w, p, w->at.pc) > 0)) {
+            /* Where a poll stopped is no return address: remembered, it would be taken for one. */
             unwind_remember(w, key);
         }
     }
