@@ -146,7 +146,8 @@ class Attacks(Fake):
             proc.wait_until(lambda: "helper: " in c.output(), 5, "the helper waits")
             subprocess.run(c.runc("kill", c.name, "KILL"), check=True)
             text, _ = probe.communicate(timeout=8)
-        self.assertIn("step: killed", text)
+        # With its container goes the helper; the JVM's end of the connection may go before it.
+        self.assertRegex(text, "step: killed|error: the JVM closed the connection")
         proc.wait_until(lambda: attach.helpers() == [], 2, "the helper is gone")
 
     def test_the_helper_is_killed(self):
