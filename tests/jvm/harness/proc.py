@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reading /proc from the host, as the tests' own independent view of what flamed should see."""
 import bisect
+import ctypes
 import os
+import struct
+import sys
 import threading
 import time
 
+LIBC = ctypes.CDLL(None, use_errno=True)
 
 # Goes before a command: it ends when the test is gone, however that ended. Not for what changes its user.
 ENDS_WITH_US = ["setpriv", "--pdeathsig", "TERM"]
@@ -78,27 +82,46 @@ def cpu_seconds(pid: int, tid: int = 0) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+def task_clock(tid: int, inherit: bool) -> int:
+    """A counter of the nanoseconds that a thread (and with INHERIT those that it starts from now on) is scheduled in. Unlike its
+    CPU time this holds what interrupts and hypervisors took meanwhile, as the ticks of a sampling clock do. A descriptor."""
+    software, clock, size, close_on_exec, open_call = 1, 1, 64, 8, 298 # perf_event_open(2), x86-64
+    attributes = struct.pack("<IIQQQQQIIQ", software, size, clock, 0, 0, 0, inherit << 1, 0, 0, 0)
+    fd = LIBC.syscall(open_call, attributes, tid, -1, -1, close_on_exec)
+    if fd < 0:
+        raise OSError(ctypes.get_errno(), f"perf_event_open of thread {tid}")
+    return fd
+
+
 class CpuClock:
-    """Reads the CPU time of a process, or of one thread of it, every INTERVAL seconds while it is entered, so that what was used
-    between two moments can be told afterwards: a busy machine delays the start of a capture, and stretches nothing else."""
+    """Reads how long a process, or one thread of it, was scheduled in, every INTERVAL seconds while it is entered, so that what was
+    used between two moments can be told afterwards: a busy machine delays the start of a capture, and stretches nothing else."""
 
     def __init__(self, pid: int, tid: int = 0, interval: float = 0.02):
         self.pid, self.tid, self.interval = pid, tid, interval
         self.times: list[float] = []
         self.used: list[float] = []
+        self.counters: list[int] = []
         self.ended = threading.Event()
         self.thread = threading.Thread(target=self.run)
 
+    def open(self) -> None:
+        if self.tid:
+            self.before = int(read(f"/proc/{self.pid}/task/{self.tid}/schedstat").split()[0]) / 1e9
+            self.counters.append(task_clock(self.tid, False))
+            return
+        self.before = cpu_seconds(self.pid)
+        for tid in threads(self.pid):
+            try:
+                self.counters.append(task_clock(tid, True))
+            except ProcessLookupError:
+                pass # it has ended since
+
     def read_once(self) -> bool:
-        try:
-            if self.tid:
-                used = int(read(f"/proc/{self.pid}/task/{self.tid}/schedstat").split()[0]) / 1e9
-            else:
-                used = cpu_seconds(self.pid)
-        except (FileNotFoundError, ProcessLookupError):
+        if not os.path.exists(f"/proc/{self.pid}/task/{self.tid or self.pid}"):
             return False
         self.times.append(time.time())
-        self.used.append(used)
+        self.used.append(self.before + sum(int.from_bytes(os.read(fd, 8), sys.byteorder) for fd in self.counters) / 1e9)
         return True
 
     def run(self) -> None:
@@ -106,6 +129,7 @@ class CpuClock:
             pass
 
     def __enter__(self) -> "CpuClock":
+        self.open()
         self.thread.start()
         return self
 
@@ -113,6 +137,8 @@ class CpuClock:
         self.ended.set()
         self.thread.join()
         self.read_once()
+        for fd in self.counters:
+            os.close(fd)
 
     def at(self, moment: float) -> float:
         """CPU seconds at a moment of time.time(), by the two readings around it."""

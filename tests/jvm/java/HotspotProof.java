@@ -97,7 +97,7 @@ public class HotspotProof implements Runnable {
     }
 
     static int splitRight(int x) {
-        return (x + (x << 3)) ^ (x >>> 11); // SPLIT-RIGHT
+        return (x * 29 + 5) ^ (x >>> 11); // SPLIT-RIGHT
     }
 
     static int split(int n, int x) {
