@@ -9,8 +9,7 @@ def main() -> None:
     options = common.arguments(__doc__, jdk=17, seconds=18.0, hz=999, runs=3, symbols="memory")
     aims = common.Aims(options.check)
     errors: dict[str, list[float]] = {}
-    # The recorder would read the symbols of whatever else is started meanwhile.
-    with common.Mix(options.jdk, *options.java_option) as target, Daemon("--recorder-hz", "0") as daemon:
+    with common.Mix(options.jdk, *options.java_option) as target, Daemon() as daemon:
         start = common.metrics(daemon)
         for run in range(options.runs):
             before = target.used()

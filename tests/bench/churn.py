@@ -32,9 +32,8 @@ def main() -> None:
     options = common.arguments(__doc__, jdk=17, seconds=15.0, hz=499, life_ms=50, gc_every=20, symbols="memory")
     aims = common.Aims(options.check)
     classes = common.compile_bench("Churn", "ChurnBody000000")
-    # The recorder would read the symbols of whatever else is started meanwhile.
     with jvm.Jvm(paths.jdk(options.jdk), "-Xmx256m", "-XX:ReservedCodeCacheSize=16m", *options.java_option, "-cp",
-                 classes.folder, "Churn", str(options.life_ms), str(options.gc_every)) as target, Daemon("--recorder-hz", "0") as daemon:
+                 classes.folder, "Churn", str(options.life_ms), str(options.gc_every)) as target, Daemon() as daemon:
         start = common.metrics(daemon)
         profile = daemon.profile(pid=target.pid, seconds=options.seconds, hz=options.hz, symbols=options.symbols)
         text, in_time = common.delays(common.metrics(daemon), start)

@@ -164,7 +164,7 @@ def examine(name: str, pid: int, daemon: Daemon, options, aims: common.Aims) -> 
 
 
 def main() -> None:
-    options = common.arguments(__doc__, jdk=17, seconds=10.0, hz=499, warm=8.0, services=" ".join(SERVICES), symbols="memory")
+    options = common.arguments(__doc__, jdk=17, seconds=10.0, hz=499, warm=8.0, services=" ".join(SERVICES), symbols="auto")
     aims = common.Aims(options.check)
     java = paths.jdk(options.jdk) + "/bin/java"
     with Daemon() as daemon:

@@ -22,9 +22,8 @@ def capture(daemon: Daemon, host_pid: int, **target):
     return profile, clock.between(profile)
 
 
-def check_names(test: unittest.TestCase, captured, spin: jvm.Spin, pid: int | None = None, told: float = 0.95) -> None:
-    """The thread "spinner" is named right in at least 95 % of its samples, for each thing that can be wrong. TOLD: the share
-    of the code for which the compiler left debug information."""
+def check_names(test: unittest.TestCase, captured, spin: jvm.Spin, pid: int | None = None) -> None:
+    """The thread "spinner" is named right in at least 95 % of its samples, for each thing that can be wrong."""
     profile, cpu = captured
     stacks = profile.of_thread("spinner")
     total = count(stacks)
@@ -46,7 +45,7 @@ def check_names(test: unittest.TestCase, captured, spin: jvm.Spin, pid: int | No
         return [f for f in stack.frames if f.name in (spin.method, spin.first, spin.second)]
 
     inlined = [s for s in stacks if len(java(s)) > 1 and java(s)[-2].kind == "c2"]
-    test.assertGreaterEqual(count(inlined) / total, told, f"samples within an inlined callee: {text}")
+    test.assertGreaterEqual(count(inlined) / total, 0.95, f"samples within an inlined callee: {text}")
 
     def right(stack) -> bool:
         outer, inner = java(stack)[-2:]

@@ -21,6 +21,4 @@ class Jdks(jdkroot.EachJdk, unittest.TestCase):
                               executable=jdkroot.java(version)) as c:
             told = self.daemon.get(f"/api/v1/jvms/{c.pid}").json()
             self.assertRegex(told["java_version"], rf"^(1\.)?{version}\b")
-            # Behind the last safepoint of a method, JDK 8's compiler leaves nothing: a turn's first instructions, here.
-            test_containers.check_names(self, test_containers.capture(self.daemon, c.pid, pid=c.pid), spin, c.pid,
-                                        told=0.85 if version == 8 else 0.95)
+            test_containers.check_names(self, test_containers.capture(self.daemon, c.pid, pid=c.pid), spin, c.pid)
