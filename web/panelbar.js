@@ -35,20 +35,29 @@ export class PanelBar {
 
     // @threads of threadsOf().
     showProfile({ meta, quality, values }, threads) {
-        const option = (value, text) => element("option", { value }, text);
-
         if (this.title) {
             setText(this.title, meta.title);
             this.title.title = meta.title;
         }
-        this.threadSelect.hidden = threads.length < 2;
-        this.threadSelect.replaceChildren(option("*", "By thread"), option("", "Threads merged"),
-            ...threads.map(({ name, samples }) => option(name, `${name} · ${formatShare(samples, quality.samples)}`)));
+        this.showThreads(threads, quality.samples);
         this.weightButton.hidden = !values;
         this.switches.beside.hidden = !meta.isDiff;
         this.switches.packages.hidden = Boolean(meta.isDiff || meta.widths);
         this.isDiff = meta.isDiff;
         this.widths = meta.widths || (meta.isDiff ? ["Widths: after", "Widths: before"] : ["By samples", "By value"]);
+    }
+
+    // While the threads are the same ones their options stay where they are, whatever their shares: a live view must
+    // not move the list under a hand.
+    showThreads(threads, total) {
+        const shown = new Map([...this.threadSelect.options].map((option) => [option.value, option]));
+        const option = (value, text = "") => shown.get(value) || element("option", { value }, text);
+        const options = threads.map(({ name }) => option(name));
+
+        threads.forEach(({ name, samples }, i) => setText(options[i], `${name} · ${formatShare(samples, total)}`));
+        if (shown.size !== options.length + 2 || !options.every((one) => one.parentNode))
+            this.threadSelect.replaceChildren(option("*", "By thread"), option("", "Threads merged"), ...options);
+        this.threadSelect.hidden = threads.length < 2;
     }
 
     showState(state) {
