@@ -4,7 +4,7 @@
  *
  *   setgroups      before the user namespace is joined, where it may be forbidden (setgroups=deny)
  *   setns          of all namespaces in one call by pidfd: what was pinned, or nothing
- *   fork           only a child lives in the new pid namespace; the parent keeps no right and waits
+ *   fork           only a child lives in the new pid namespace; its parent waits, to take it along
  *   fchdir, chroot the target's root is not its mount namespace's where it is chroot'ed
  *   close          the root's descriptor, before anyone in the container could take it
  *   setresgid/uid  all three ids, so that there is no way back
@@ -63,27 +63,29 @@ static int filter_calls(const uint32_t *calls, uint16_t count)
     return (int)raw3(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &prog);
 }
 
-/* No capability in any set. */
-static int drop_capabilities(void)
+/* No capability in any set but the bits of @keep. */
+static int drop_capabilities(uint32_t keep)
 {
     struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
-    struct __user_cap_data_struct none[2] = { { 0 } };
+    struct __user_cap_data_struct sets[2] = { { .effective = keep, .permitted = keep }, { 0 } };
 
     /* The bounding set where that is allowed; no_new_privs makes it moot. */
     for (unsigned cap = 0; cap < CAPABILITIES_MAX; cap++)
         raw2(SYS_prctl, PR_CAPBSET_DROP, cap);
     raw5(SYS_prctl, PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-    return (int)raw2(SYS_capset, &head, none);
+    return (int)raw2(SYS_capset, &head, sets);
 }
 
-/* The parent: lives only to be the child's, without anything, and ends with it. */
+/* The parent: lives only to be the child's, without anything, and ends with it. The signal that the
+ * child gets when the parent ends (at its deadline, or with flamed) is sent with the parent's
+ * rights, and the child is another user's: hence CAP_KILL. */
 __attribute__((noreturn)) static void wait_for(long child)
 {
     const uint32_t calls[] = { SYS_wait4, SYS_exit_group };
     int status = 0;
 
     raw3(SYS_close_range, 0, ~0u, 0);
-    drop_capabilities();
+    drop_capabilities(CAP_TO_MASK(CAP_KILL));
     filter_calls(calls, sizeof(calls) / sizeof(calls[0]));
     while (raw4(SYS_wait4, child, &status, 0, NULL) == -EINTR)
         continue;
@@ -180,7 +182,7 @@ int become_target(const struct attach_job *job, uint32_t *ret_step)
     /* A joined user namespace gave us all capabilities in it, which a change of user takes away
      * only from its own uid 0. */
     *ret_step = ATTACH_STEP_CAPABILITIES;
-    r = drop_capabilities();
+    r = drop_capabilities(0);
     if (r < 0)
         return (int)r;
     *ret_step = ATTACH_STEP_USER;

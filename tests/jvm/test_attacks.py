@@ -153,6 +153,18 @@ class Attacks(Fake):
         self.assertIn("step: killed", text)
         proc.wait_until(lambda: not any(proc.alive(pid) for pid in helpers), 2, "the helper is gone")
 
+    def test_flamed_is_killed_meanwhile(self):
+        """While its helper waits, stopped by its own user, for a JVM that never answers: it goes with flamed."""
+        for user_namespace in USER_NAMESPACES:
+            with self.subTest(user_namespace=user_namespace):
+                c = self.container("stop", user_namespace=user_namespace)
+                with subprocess.Popen([*attach.programs(), str(c.pid), "load"], stdout=subprocess.DEVNULL) as probe:
+                    proc.wait_until(lambda: "stop: ok" in c.output(), 5, "the helper is stopped")
+                    self.assertEqual(len(attach.helpers(c.pid)), 1)
+                    probe.kill()
+                proc.wait_until(lambda: attach.helpers() == [], 2, "the helper is gone")
+                self.assertTrue(proc.alive(c.pid))
+
     def test_the_helper_is_killed(self):
         found, tried, _ = self.attach("kill")
         self.assertEqual(tried["kill"], "ok")

@@ -7,6 +7,10 @@ from dataclasses import dataclass, field
 
 from . import paths, proc
 
+PR_SET_CHILD_SUBREAPER = 36
+proc.LIBC.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) # what a broker leaves behind is ours, and so is found by helpers()
+ORPHANS = ("flamed-launcher", "flamed-opener", "flamed-attach", "memfd:flamed-at")
+
 
 def programs() -> list[str]:
     return [paths.program("tests/jvm/attach_probe"), paths.program("flamed-broker")]
@@ -47,6 +51,7 @@ class Outcome:
 def attach(pid: int, mode: str = "load", *words: str, seconds: float = 0, timeout: float = 60) -> Outcome:
     result = subprocess.run([*programs(), str(pid), mode, str(seconds), *words], capture_output=True, text=True,
                             errors="replace", timeout=timeout)
+    helpers() # takes leave of what has ended
     return Outcome.of(result.stdout + result.stderr)
 
 
@@ -72,18 +77,21 @@ def mappings(pid: int, name: str) -> int:
 
 
 def helpers(pid: int | None = None) -> list[int]:
-    """Pids of flamed-attach that are alive; in the pid namespace of process PID alone."""
+    """Pids of flamed-attach that are alive, of brokers that this test started and no other's; in the pid namespace of process
+    PID alone."""
     found = []
     namespace = os.stat(f"/proc/{pid}/ns/pid").st_ino if pid else 0
-    for entry in os.listdir("/proc"):
-        if entry.isdigit():
-            try:
-                if pid and os.stat(f"/proc/{entry}/ns/pid").st_ino != namespace:
-                    continue
-                if proc.read(f"/proc/{entry}/comm").strip() in ("flamed-attach", "memfd:flamed-at") or \
-                        "flamed-attach" in os.readlink(f"/proc/{entry}/exe"):
-                    if proc.alive(int(entry)): # what has ended and waits for its parent does nothing
-                        found.append(int(entry))
-            except OSError:
-                pass
+    for one in proc.descendants(os.getpid())[1:]:
+        try:
+            name = proc.read(f"/proc/{one}/comm").strip()
+            if not proc.alive(one): # what has ended and waits for its parent does nothing
+                if name in ORPHANS and int(proc.stat(one)[1]) == os.getpid():
+                    os.waitpid(one, os.WNOHANG)
+                continue
+            if pid and os.stat(f"/proc/{one}/ns/pid").st_ino != namespace:
+                continue
+            if name in ("flamed-attach", "memfd:flamed-at") or "flamed-attach" in os.readlink(f"/proc/{one}/exe"):
+                found.append(one)
+        except OSError:
+            pass
     return found

@@ -31,23 +31,27 @@ def stat(pid: int) -> list[str]:
     return read(f"/proc/{pid}/stat").rpartition(")")[2].split()
 
 
-def children(pid: int) -> list[int]:
-    found = []
+def families() -> dict[int, list[int]]:
+    """Pid of each parent -> its children."""
+    found: dict[int, list[int]] = {}
     for name in os.listdir("/proc"):
         if name.isdigit():
             try:
-                if int(stat(int(name))[1]) == pid:
-                    found.append(int(name))
+                found.setdefault(int(stat(int(name))[1]), []).append(int(name))
             except (FileNotFoundError, ProcessLookupError):
                 pass
     return found
 
 
+def children(pid: int) -> list[int]:
+    return families().get(pid, [])
+
+
 def descendants(pid: int) -> list[int]:
     """PID and everything below it, PID first."""
-    found = [pid]
-    for child in children(pid):
-        found += descendants(child)
+    below, found = families(), [pid]
+    for one in found:
+        found += below.get(one, [])
     return found
 
 

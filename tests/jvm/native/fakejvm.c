@@ -258,7 +258,7 @@ static void serve(int client, int helper)
     }
     if (is("stop")) {
         told("stop", kill(helper, SIGSTOP) == 0);
-        return; /* and no answer */
+        wait_s(3600); /* and no answer */
     }
     if (is("kill")) {
         told("kill", kill(helper, SIGKILL) == 0);
