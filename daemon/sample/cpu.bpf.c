@@ -233,7 +233,7 @@ static __always_inline __u32 walk(struct task_struct *task, struct scratch *s,
     s->walk.rbx = regs->bx;
     s->walk.thread = regs->r15;
     s->walk.task = (__u64)s->rec.host_pid << 32 | s->rec.host_tid;
-    bpf_loop(SAMPLE_USER_MAX + 64, walk_some, &c, 0);
+    bpf_loop(SAMPLE_USER_MAX * UNWIND_STEPS_PER_WORD, walk_some, &c, 0);
     s->rec.user_end = s->walk.end;
     if (s->walk.end == UNWIND_END_LIMIT)
         s->rec.flags |= SAMPLE_USER_CUT;

@@ -31,6 +31,7 @@ UNWIND_INLINE void unwind_start(struct unwind_walk *w, uint64_t pc, uint64_t sp,
     w->exact = 1;
     w->guessed = 0;
     w->distrust = 0;
+    w->signals = 0;
     w->failed = 0;
     w->anchored = 0;
     w->wants_thread = 0;
@@ -192,6 +193,8 @@ UNWIND_INLINE int unwind_apply(struct unwind_walk *w)
         cfa += 8;
         break;
     case UNWIND_BASE_SIGNAL:
+        if (w->signals >= UNWIND_SIGNALS_MAX)
+            return UNWIND_END_PROGRESS;
         if (!unwind_read_u64(w, w->at.sp + UNWIND_SIGNAL_PC, &pc) ||
             !unwind_read_u64(w, w->at.sp + UNWIND_SIGNAL_SP, &cfa) ||
             !unwind_read_u64(w, w->at.sp + UNWIND_SIGNAL_FP, &fp))
@@ -200,7 +203,7 @@ UNWIND_INLINE int unwind_apply(struct unwind_walk *w)
         w->at.sp = cfa; /* may lie on another stack */
         w->at.fp = fp;
         w->exact = 1;
-        w->guessed = 0;
+        w->signals++;
         w->window_bytes = 0;
         return 0;
     case UNWIND_BASE_DIRECT:
@@ -306,9 +309,8 @@ UNWIND_INLINE bool unwind_fast_steps(struct unwind_walk *w, struct unwind_proces
     return unwind_fast_step(w, p, out) && unwind_fast_step(w, p, out);
 }
 
-/* One frame: its words into @out (room for w->max_words), and on to its caller. enum
- * unwind_outcome. */
-UNWIND_INLINE int unwind_step(struct unwind_walk *w, struct unwind_process *p, UNWIND_OUT_TYPE out)
+UNWIND_INLINE int unwind_try_step(struct unwind_walk *w, struct unwind_process *p,
+                                  UNWIND_OUT_TYPE out)
 {
     uint64_t key = unwind_key(w), word, second = 0;
     struct unwind_place here = w->at;
@@ -408,6 +410,18 @@ UNWIND_INLINE int unwind_step(struct unwind_walk *w, struct unwind_process *p, U
         w->end = (uint8_t)end;
         return UNWIND_STOP;
     }
-    w->guessed = !recalled ? 0 : w->rule.kind == UNWIND_COMPILED ? 2 : 1;
+    /* What a signal interrupted stands behind no call. */
+    w->guessed = !recalled || w->exact ? 0 : w->rule.kind == UNWIND_COMPILED ? 2 : 1;
     return UNWIND_GO_ON;
+}
+
+/* One frame: its words into @out (room for w->max_words), and on to its caller. enum
+ * unwind_outcome. A walk that its home gives no further step ended at a limit. */
+UNWIND_INLINE int unwind_step(struct unwind_walk *w, struct unwind_process *p, UNWIND_OUT_TYPE out)
+{
+    int outcome = unwind_try_step(w, p, out);
+
+    if (outcome == UNWIND_GO_ON)
+        w->end = UNWIND_END_LIMIT;
+    return outcome;
 }

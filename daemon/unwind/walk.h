@@ -22,6 +22,8 @@
 #define UNWIND_KNOWN_COUNT 65536         /* entries of the table of known return addresses */
 #define UNWIND_HOPS_MAX 96               /* through a code heap's segment map */
 #define UNWIND_READS_MAX 40000           /* of one walk: about a millisecond in interrupt context */
+#define UNWIND_SIGNALS_MAX 8             /* frames of handlers: each may lead to another stack */
+#define UNWIND_STEPS_PER_WORD 4          /* a frame may be stepped back to, and failed with, once */
 #define UNWIND_STEP_BYTES_MAX (1u << 20) /* no frame is larger */
 #define UNWIND_INTERPRETER_BYTES_MAX 32768 /* from sp to fp of an interpreter frame */
 
@@ -80,6 +82,7 @@ struct unwind_walk {
                        * frame  was compiled code, which native code never calls */
     uint8_t distrust; /* do not use what is remembered for this frame */
     uint8_t end;
+    uint8_t signals; /* frames of handlers passed */
     uint8_t back_exact;
     uint8_t ruled;        /* the mapping has rows */
     uint8_t failed;       /* native code's own rule led nowhere */

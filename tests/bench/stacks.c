@@ -201,13 +201,14 @@ static uint8_t judge_interpreted(uint64_t bcp)
 
 static void check_callers(const uint64_t *words, unsigned count)
 {
-    bool from_java = false; /* the frame before is Java's, or a stub's */
+    bool from_java = false;   /* the frame before is Java's, or a stub's */
+    bool interrupted = false; /* by a signal, whose handler is the frame before: no call */
     uint8_t *verdict;
 
     for (unsigned i = 0; i < count; i++) {
         unsigned kind = (unsigned)(words[i] >> UNWIND_KIND_SHIFT);
 
-        if (kind == UNWIND_COMPILED && i) {
+        if (kind == UNWIND_COMPILED && i && !interrupted) {
             verdict = verdict_of(words[i]);
             if (*verdict == 3)
                 *verdict = judge_compiled(words[i]);
@@ -227,6 +228,7 @@ static void check_callers(const uint64_t *words, unsigned count)
             }
         }
         from_java = kind != UNWIND_NATIVE && kind != UNWIND_MARK;
+        interrupted = kind == UNWIND_SIGNAL;
     }
 }
 

@@ -104,6 +104,63 @@ START_TEST(leaves_the_anchor_alone)
 }
 END_TEST
 
+/* ---- signals ---- */
+
+/* A handler that runs at regs.sp, and below it the frame of the signal that interrupted @pc. */
+static void put_handler(uint64_t pc, uint64_t sp)
+{
+    regs.pc = TEXT + 0x20;
+    push_stack(regs.sp + 8, TEXT + 0x290);
+    push_stack(regs.sp + 16 + UNWIND_SIGNAL_PC, pc);
+    push_stack(regs.sp + 16 + UNWIND_SIGNAL_SP, sp);
+}
+
+START_TEST(leaves_a_circle_of_signals)
+{
+    put_handler(TEXT + 0x20, regs.sp);
+    for (int warm = 0; warm < 2; warm++) {
+        walk(1);
+        ck_assert_uint_eq(w.end, UNWIND_END_PROGRESS);
+        ck_assert_uint_eq(w.words, 2 * (UNWIND_SIGNALS_MAX + 1));
+    }
+}
+END_TEST
+
+START_TEST(takes_what_a_signal_interrupted_as_it_is)
+{
+    uint32_t cold;
+
+    put_handler(stub_return - 8, STACK + 0x2000); /* behind no call, and never remembered */
+    push_stack(STACK + 0x2000, after_call(compiled + 100));
+    push_stack(STACK + 0x2008 + 4 * 8 - 8, stub_return);
+    push_stack(STACK + 0x2008 + 4 * 8 - 16, STACK + 0x3000);
+    put_entry(STACK + 0x3000);
+    walk(1);
+    ck_assert_uint_eq(w.end, UNWIND_END_ROOT);
+    ck_assert_uint_eq(kind_of(1), UNWIND_SIGNAL);
+    ck_assert_uint_eq(pc_of(2), stub_return - 8);
+    ck_assert_uint_eq(w.words, 6);
+    cold = w.reads;
+    walk(1);
+    ck_assert_uint_eq(w.end, UNWIND_END_ROOT);
+    ck_assert_uint_eq(w.words, 6);
+    ck_assert_uint_le(w.reads, cold / 2); /* the frames above are remembered, none is done twice */
+}
+END_TEST
+
+START_TEST(is_not_whole_before_its_end)
+{
+    put_two_compiled();
+    unwind_start(&w, regs.pc, regs.sp, regs.fp, jvm.slot, 1, HOST_WORDS_MAX);
+    for (int i = 0; i < 3; i++) {
+        ck_assert_int_eq(unwind_step(&w, &jvm, host.out), UNWIND_GO_ON);
+        ck_assert_uint_eq(w.end, UNWIND_END_LIMIT); /* as it stays if its home ends it here */
+    }
+    ck_assert_int_eq(unwind_step(&w, &jvm, host.out), UNWIND_STOP);
+    expect_two_compiled();
+}
+END_TEST
+
 /* ---- this process ---- */
 
 static struct ehframe_table tables[UNWIND_MAPPINGS_MAX];
@@ -219,6 +276,9 @@ int main(void)
     tcase_add_loop_test(tc, goes_on_at_the_threads_anchor, 0, NOT_MAPPED + 1);
     tcase_add_loop_test(tc, refuses_false_anchors, 0, (int)ARRAY_SIZE(FALSE_ANCHORS));
     tcase_add_test(tc, leaves_the_anchor_alone);
+    tcase_add_test(tc, leaves_a_circle_of_signals);
+    tcase_add_test(tc, takes_what_a_signal_interrupted_as_it_is);
+    tcase_add_test(tc, is_not_whole_before_its_end);
     tcase_add_test(tc, walks_this_process_through_a_signal);
     return run_unwind_tests("unwind_native", tc);
 }

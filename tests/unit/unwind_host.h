@@ -101,7 +101,7 @@ static uint32_t host_walk(struct unwind_walk *w, struct unwind_process *p,
     w->rbx = r->rbx;
     w->r13 = r->r13;
     w->thread = r->r15;
-    for (uint32_t i = 0; i < HOST_WORDS_MAX + 64; i++) {
+    for (uint32_t i = 0; i < HOST_WORDS_MAX * UNWIND_STEPS_PER_WORD; i++) {
         if (unwind_fast_steps(w, p, host.out))
             continue;
         if (unwind_step(w, p, host.out))

@@ -38,6 +38,7 @@ static const struct unwind_row NATIVE_ROWS[] = {
     { .pc = 0x000, .base = UNWIND_BASE_SP, .cfa = 2, .fp = 0 },  /* f: sub rsp,8 */
     { .pc = 0x100, .base = UNWIND_BASE_FP, .cfa = 2, .fp = -2 }, /* g: push rbp; mov rbp,rsp */
     { .pc = 0x200, .base = UNWIND_BASE_ROOT },                   /* thread start */
+    { .pc = 0x280, .base = UNWIND_BASE_SIGNAL },                 /* the signal trampoline */
     { .pc = 0x300, .base = UNWIND_BASE_NONE },
 };
 
