@@ -104,7 +104,7 @@ bool span_take_dec(struct span *s, uint64_t *ret)
     return true;
 }
 
-static int hex_value(char c)
+int hex_value(char c)
 {
     if (c >= '0' && c <= '9')
         return c - '0';

@@ -39,6 +39,8 @@ bool span_take_str(struct span *s, const char *literal);
 /* Digits up to a 64-bit number; false on overflow or without a digit. */
 bool span_take_dec(struct span *s, uint64_t *ret);
 bool span_take_hex(struct span *s, uint64_t *ret); /* without 0x */
+/* The value of a digit of either case; -1 of what is none. */
+int hex_value(char c);
 /* Skips blanks and tabs, then takes a run without any; false if there is none. */
 bool span_take_word(struct span *s, struct span *ret);
 void span_skip_blanks(struct span *s);

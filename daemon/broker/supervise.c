@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "broker/arguments.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -16,8 +17,6 @@
 #ifndef FLAMED_LIBEXEC_DIR
 #define FLAMED_LIBEXEC_DIR "/usr/lib/flamed"
 #endif
-#define EXTRA_MAX 128
-#define ARGUMENT_MAX 256 /* bytes of one of our own arguments */
 
 const char *supervise_option(const char *arg, const char *name)
 {
@@ -110,31 +109,12 @@ static int keep_over_exec(int fd)
     return flags < 0 || fcntl(fd, F_SETFD, flags & ~FD_CLOEXEC) < 0 ? -errno : 0;
 }
 
-/* The arguments being built: our own are printed into @text, EXTRA are borrowed. */
-struct arguments {
-    char text[16][ARGUMENT_MAX];
-    char *argv[16 + EXTRA_MAX + 2];
-    int count, texts;
-    char config[PATH_MAX + 16];
-};
-
-static void add(struct arguments *a, const char *fmt, ...) PRINTF_LIKE(2, 3);
-static void add(struct arguments *a, const char *fmt, ...)
-{
-    va_list ap;
-
-    va_start(ap, fmt);
-    vsnprintf(a->text[a->texts], ARGUMENT_MAX, fmt, ap);
-    va_end(ap);
-    a->argv[a->count++] = a->text[a->texts++];
-}
-
 /* Adds the option of an fd and lets the fd live through the exec. */
 static int add_fd(struct arguments *a, const char *name, int fd)
 {
     if (fd < 0)
         return 0;
-    add(a, "%s=%d", name, fd);
+    arguments_add(a, "%s=%d", name, fd);
     return keep_over_exec(fd);
 }
 
@@ -149,7 +129,7 @@ static int add_listen(struct arguments *a, const struct supervise_opts *o)
         r = keep_over_exec(o->listen_fds[i]);
     }
     if (o->listen_count)
-        add(a, "--listen-fds=%s", list);
+        arguments_add(a, "--listen-fds=%s", list);
     return r;
 }
 
@@ -157,7 +137,7 @@ int supervise_exec(const struct supervise_opts *o, struct error *err)
 {
     _cleanup_close_ int self = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
     struct arguments a = { .count = 0 };
-    char path[PATH_MAX];
+    char path[PATH_MAX], config[PATH_MAX + 16];
     int r;
 
     if (o->listen_count > SUPERVISE_LISTEN_MAX)
@@ -167,11 +147,11 @@ int supervise_exec(const struct supervise_opts *o, struct error *err)
     r = find_broker(path, sizeof(path), err);
     if (r < 0)
         return r;
-    add(&a, "flamed-broker");
-    add(&a, "--supervise");
-    add(&a, "--uid=%u", o->uid);
-    add(&a, "--gid=%u", o->gid);
-    add(&a, "--log-level=%s", supervise_level_name(o->log_level));
+    arguments_add(&a, "flamed-broker");
+    arguments_add(&a, "--supervise");
+    arguments_add(&a, "--uid=%u", o->uid);
+    arguments_add(&a, "--gid=%u", o->gid);
+    arguments_add(&a, "--log-level=%s", supervise_level_name(o->log_level));
     r = add_fd(&a, "--flamed-fd", self);
     r = r < 0 ? r : add_listen(&a, o);
     r = r < 0 ? r : add_fd(&a, "--store-fd", o->store_fd);
@@ -179,16 +159,14 @@ int supervise_exec(const struct supervise_opts *o, struct error *err)
     if (r < 0)
         return error_code(err, r, "cannot hand over the open files");
     if (o->config_path) {
-        if (snprintf(a.config, sizeof(a.config), "--config=%s", o->config_path) >=
-            (int)sizeof(a.config))
+        if (snprintf(config, sizeof(config), "--config=%s", o->config_path) >= (int)sizeof(config))
             return error_set(err, -ENAMETOOLONG, "the path of the configuration is too long");
-        a.argv[a.count++] = a.config;
+        arguments_borrow(&a, config);
     }
-    add(&a, "--");
+    arguments_add(&a, "--");
     for (size_t i = 0; o->extra && o->extra[i]; i++) {
-        if (i == EXTRA_MAX)
-            return error_set(err, -E2BIG, "more than %d arguments", EXTRA_MAX);
-        a.argv[a.count++] = o->extra[i];
+        if (i == ARGUMENTS_EXTRA_MAX || arguments_borrow(&a, o->extra[i]) < 0)
+            return error_set(err, -E2BIG, "more than %d arguments", ARGUMENTS_EXTRA_MAX);
     }
     execv(path, a.argv);
     return error_errno(err, "cannot start '%s'", path);

@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "broker/arguments.h"
 #include "broker/supervise.h"
 
 #include <fcntl.h>
@@ -21,15 +22,12 @@
 #define CHILD_NICE (-10)
 #define DELAY_MIN_NS (100 * NSEC_PER_MSEC)
 #define DELAY_MAX_NS (5 * NSEC_PER_SEC)
-#define STEADY_NS                                                                                  \
-    (30 * NSEC_PER_SEC) /* a pair that ran so long starts over with the least delay                \
-                         */
+/* A pair that ran so long starts over with the least delay. */
+#define STEADY_NS (30 * NSEC_PER_SEC)
 #define STOP_NS (5 * NSEC_PER_SEC)
 #define EOF_NS NSEC_PER_SEC
 #define CHILD_FD_FIRST 3
 #define CHILD_FDS_MAX (SUPERVISE_LISTEN_MAX + 4)
-#define EXTRA_MAX 128
-#define ARGUMENT_MAX 256
 
 struct supervisor {
     int flamed_fd, store_fd, config_fd;
@@ -75,7 +73,8 @@ static int parse(int argc, char **argv, struct supervisor *s)
     i = MIN(i + 1, argc);
     s->extra = argv + i;
     s->extra_count = argc - i;
-    return r < 0 || s->flamed_fd < 0 || s->uid <= 0 || s->gid <= 0 || s->extra_count > EXTRA_MAX
+    return r < 0 || s->flamed_fd < 0 || s->uid <= 0 || s->gid <= 0 ||
+                   s->extra_count > ARGUMENTS_EXTRA_MAX
                ? -EINVAL
                : 0;
 }
@@ -122,23 +121,6 @@ static int become_user(uid_t uid, gid_t gid)
     return setuid(0) == 0 || setgid(0) == 0 ? -EPERM : 0;
 }
 
-struct arguments {
-    char text[12][ARGUMENT_MAX];
-    char *argv[12 + EXTRA_MAX + 2];
-    int count, texts;
-};
-
-static void add(struct arguments *a, const char *fmt, ...) PRINTF_LIKE(2, 3);
-static void add(struct arguments *a, const char *fmt, ...)
-{
-    va_list ap;
-
-    va_start(ap, fmt);
-    vsnprintf(a->text[a->texts], ARGUMENT_MAX, fmt, ap);
-    va_end(ap);
-    a->argv[a->count++] = a->text[a->texts++];
-}
-
 static int exec_worker(const struct supervisor *s, int broker_fd)
 {
     int fds[CHILD_FDS_MAX], r;
@@ -147,29 +129,29 @@ static int exec_worker(const struct supervisor *s, int broker_fd)
     size_t n = 0, len = 0;
     int at = CHILD_FD_FIRST;
 
-    add(&a, "flamed");
-    add(&a, "--worker");
+    arguments_add(&a, "flamed");
+    arguments_add(&a, "--worker");
     fds[n++] = broker_fd;
-    add(&a, "--broker-fd=%d", at++);
+    arguments_add(&a, "--broker-fd=%d", at++);
     for (size_t i = 0; i < s->listen_count; i++) {
         len += (size_t)snprintf(list + len, sizeof(list) - len, "%s%d", i ? "," : "", at++);
         fds[n++] = s->listen_fds[i];
     }
     if (s->listen_count)
-        add(&a, "--listen-fds=%s", list);
+        arguments_add(&a, "--listen-fds=%s", list);
     if (s->store_fd >= 0) {
         fds[n++] = s->store_fd;
-        add(&a, "--store-fd=%d", at++);
+        arguments_add(&a, "--store-fd=%d", at++);
     }
     if (s->config_fd >= 0) {
         fds[n++] = s->config_fd;
-        add(&a, "--config-fd=%d", at++);
+        arguments_add(&a, "--config-fd=%d", at++);
         lseek(s->config_fd, 0, SEEK_SET); /* the last worker read it */
     }
-    add(&a, "--log-level=%s", supervise_level_name(s->log_level));
-    add(&a, "--");
+    arguments_add(&a, "--log-level=%s", supervise_level_name(s->log_level));
+    arguments_add(&a, "--");
     for (int i = 0; i < s->extra_count; i++)
-        a.argv[a.count++] = s->extra[i];
+        arguments_borrow(&a, s->extra[i]);
     fds[n++] = s->flamed_fd; /* last: only for the exec */
     r = arrange_fds(fds, n);
     setpriority(PRIO_PROCESS, 0, CHILD_NICE); /* where it may not, names come later */
@@ -190,12 +172,12 @@ static int exec_broker(const struct supervisor *s, int client_fd, pid_t client)
     struct arguments a = { .count = 0 };
     int r;
 
-    add(&a, "flamed-broker");
-    add(&a, "--fd=%d", CHILD_FD_FIRST);
-    add(&a, "--client=%d", client);
+    arguments_add(&a, "flamed-broker");
+    arguments_add(&a, "--fd=%d", CHILD_FD_FIRST);
+    arguments_add(&a, "--client=%d", client);
     if (s->config_arg)
-        a.argv[a.count++] = (char *)(uintptr_t)s->config_arg;
-    add(&a, "--log-level=%s", supervise_level_name(s->log_level));
+        arguments_borrow(&a, s->config_arg);
+    arguments_add(&a, "--log-level=%s", supervise_level_name(s->log_level));
     r = arrange_fds(&client_fd, 1);
     setpriority(PRIO_PROCESS, 0, CHILD_NICE);
     if (r == 0)

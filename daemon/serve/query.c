@@ -3,17 +3,6 @@
 
 #include "base/text.h"
 
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return -1;
-}
-
 const char *query_show(struct span value, char buf[QUERY_SHOW_MAX])
 {
     _cleanup_buf_ struct buf clean = BUF_NULL;
@@ -35,8 +24,8 @@ static int query_decode(struct span in, bool plus_is_space, char *out, struct sp
 
         if (c == '%') {
             bool whole = in.n - i >= 3;
-            int high = whole ? hex_digit(in.p[i + 1]) : -1;
-            int low = whole ? hex_digit(in.p[i + 2]) : -1;
+            int high = whole ? hex_value(in.p[i + 1]) : -1;
+            int low = whole ? hex_value(in.p[i + 2]) : -1;
 
             if (high < 0 || low < 0) {
                 query_show((struct span){ in.p + i, MIN(in.n - i, (size_t)3) }, show);

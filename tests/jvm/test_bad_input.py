@@ -7,22 +7,18 @@ import socket
 import subprocess
 import threading
 import time
-import unittest
 
-from harness import jvm, paths, proc
+from harness import proc
 from harness.daemon import Answer, Daemon
+from harness.spinning import WithSpinningJvm
 
 EXPLODING = "(a+)+$"
 
 
-class BadInput(unittest.TestCase):
+class BadInput(WithSpinningJvm):
     @classmethod
     def setUpClass(cls):
-        paths.need_root()
-        cls.spin = jvm.make_spin()
-        cls.jvm = jvm.Jvm(paths.jdk(17), "-Xmx64m", "-cp", cls.spin.folder, cls.spin.main)
-        cls.addClassCleanup(cls.jvm.stop)
-        cls.pid = cls.jvm.pid
+        super().setUpClass()
         cls.daemon = Daemon()
         cls.addClassCleanup(cls.daemon.stop)
         cls.daemon.get("/api/v1/jvms")

@@ -9,6 +9,7 @@ import unittest
 from harness import bundle, jvm, paths, proc, snapshot
 from harness.daemon import Daemon
 from harness.profile import count, ordered
+from harness.spinning import WithSpinAndDaemon
 
 SECONDS = 4
 HZ = 199
@@ -64,13 +65,11 @@ def check_names(test: unittest.TestCase, captured, spin: jvm.Spin, pid: int | No
         test.assertEqual({s.pid or pid for s in stacks}, {pid})
 
 
-class Containers(unittest.TestCase):
+class Containers(WithSpinAndDaemon):
     @classmethod
     def setUpClass(cls):
         bundle.need_runc()
-        cls.spin = jvm.make_spin()
-        cls.daemon = Daemon()
-        cls.addClassCleanup(cls.daemon.stop)
+        super().setUpClass()
 
     def arguments(self, classpath: str = "/classes") -> list[str]:
         return [*jvm.spin_options(self.spin), "-Xmx64m", "-cp", classpath, self.spin.main]

@@ -6,22 +6,14 @@ import socket
 import subprocess
 import threading
 import time
-import unittest
 
-from harness import jvm, paths, proc
+from harness import paths, proc
 from harness.daemon import Daemon, free_port
 from harness.profile import count
+from harness.spinning import WithSpinningJvm
 
 
-class Lifecycle(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        paths.need_root()
-        cls.spin = jvm.make_spin()
-        cls.jvm = jvm.Jvm(paths.jdk(17), "-Xmx64m", "-cp", cls.spin.folder, cls.spin.main)
-        cls.addClassCleanup(cls.jvm.stop)
-        cls.pid = cls.jvm.pid
-
+class Lifecycle(WithSpinningJvm):
     def leave(self, daemon: Daemon, how) -> None:
         """A client asks for 60 s and leaves after one: a second later nothing samples any more."""
         quiet = daemon.perf_events()

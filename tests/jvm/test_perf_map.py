@@ -6,10 +6,10 @@ import re
 import subprocess
 import tempfile
 import time
-import unittest
 
 from harness import attach, bundle, jvm, paths, proc
 from harness.daemon import Daemon
+from harness.spinning import WithSpinAndDaemon
 
 LINE = re.compile(r"^([0-9a-f]+) ([0-9a-f]+) (\S.*)$")
 
@@ -25,13 +25,11 @@ def entries(text: str) -> dict[tuple[int, int], str]:
     return found
 
 
-class PerfMap(unittest.TestCase):
+class PerfMap(WithSpinAndDaemon):
     @classmethod
     def setUpClass(cls):
         bundle.need_runc()
-        cls.spin = jvm.make_spin()
-        cls.daemon = Daemon()
-        cls.addClassCleanup(cls.daemon.stop)
+        super().setUpClass()
 
     def container(self, version: int, *options: str) -> bundle.Container:
         c = bundle.Container(paths.jdk(version), self.spin.folder, *options, *jvm.spin_options(self.spin), "-Xmx64m", "-cp",

@@ -3,34 +3,15 @@
 import subprocess
 import threading
 import time
-import unittest
 
 from harness import jvm, paths, proc
-from harness.daemon import Daemon
-from harness.profile import count, ordered
+from harness.spinning import WithSpinAndDaemon
 
 
-class Processes(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        paths.need_root()
-        cls.spin = jvm.make_spin()
-        cls.daemon = Daemon()
-        cls.addClassCleanup(cls.daemon.stop)
-
+class Processes(WithSpinAndDaemon):
     def java(self, version: int, *arguments: str) -> list[str]:
         return [paths.jdk(version) + "/bin/java", *jvm.spin_options(self.spin), "-Xmx64m", "-cp",
                 self.spin.folder, self.spin.main, *arguments]
-
-    def assert_named(self, profile, due: float) -> None:
-        """The thread has the samples that its CPU time is worth, and 95 % of them are named up to Thread.run."""
-        stacks = profile.of_thread("spinner")
-        text = profile.describe()
-        self.assertGreater(due, 50, "the machine is too busy for this test")
-        self.assertAlmostEqual(count(stacks) / due, 1, delta=0.1 + 4 / due ** 0.5, msg=text)
-        self.assertGreaterEqual(
-            profile.share(stacks, lambda s: ordered(s.names, "java.lang.Thread.run", self.spin.run, self.spin.method)),
-            0.95, text)
 
     def test_exec_in_the_middle(self):
         """A shell that becomes a JVM while it is sampled: the same pid, another process image."""

@@ -14,10 +14,10 @@ import subprocess
 import tempfile
 import threading
 import time
-import unittest
 
-from harness import jvm, native, paths, proc
+from harness import native, proc
 from harness.daemon import Answer, Daemon
+from harness.spinning import WithSpinningJvm
 
 CAPTURES = int(os.environ.get("FLAMED_KILL_CAPTURES", "12"))
 FLOOD_SECONDS = float(os.environ.get("FLAMED_FLOOD_SECONDS", "6"))
@@ -57,15 +57,7 @@ def problem(daemon: Daemon, what: str = "store") -> str:
     return " ".join(p["detail"] for p in daemon.get("/readyz").json()["problems"] if p["what"] == what)
 
 
-class Store(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        paths.need_root()
-        cls.spin = jvm.make_spin()
-        cls.jvm = jvm.Jvm(paths.jdk(17), "-Xmx64m", "-cp", cls.spin.folder, cls.spin.main)
-        cls.addClassCleanup(cls.jvm.stop)
-        cls.pid = cls.jvm.pid
-
+class Store(WithSpinningJvm):
     def create(self, daemon: Daemon, **parameters) -> str:
         answer = daemon.request("POST", "/api/v1/captures", headers=JSON,
                                 body=json.dumps({"pid": self.pid, "seconds": 0.3, "hz": 99, **parameters}).encode())

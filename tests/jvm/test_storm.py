@@ -4,11 +4,10 @@ import os
 import re
 import subprocess
 import threading
-import unittest
 
 from harness import jvm, native, paths, proc
 from harness.daemon import Daemon
-from harness.profile import count, ordered
+from harness.spinning import WithSpinAndDaemon
 
 STORM_RATE = 2000
 # What a machine must manage when it does nothing but start processes, for that rate beside a JVM and flamed.
@@ -48,24 +47,7 @@ class MemoryWatch(threading.Thread):
         return seconds, grown
 
 
-class Storm(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        paths.need_root()
-        cls.spin = jvm.make_spin()
-        cls.daemon = Daemon()
-        cls.addClassCleanup(cls.daemon.stop)
-
-    def assert_named(self, profile, due: float) -> None:
-        """The thread has the samples that its CPU time is worth, and 95 % of them are named up to Thread.run."""
-        stacks = profile.of_thread("spinner")
-        text = profile.describe()
-        self.assertGreater(due, 50, "the machine is too busy for this test")
-        self.assertAlmostEqual(count(stacks) / due, 1, delta=0.1 + 4 / due ** 0.5, msg=text)
-        self.assertGreaterEqual(
-            profile.share(stacks, lambda s: ordered(s.names, "java.lang.Thread.run", self.spin.run, self.spin.method)),
-            0.95, text)
-
+class Storm(WithSpinAndDaemon):
     def test_storm_of_execs(self):
         """2,000 execs a second: others keep their names, flamed's memory stays flat; its CPU is printed."""
         seconds = storm_seconds()

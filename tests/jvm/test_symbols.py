@@ -4,22 +4,14 @@ import gzip
 import re
 import socket
 import time
-import unittest
 
 from harness import attach, jvm, paths, proc
-from harness.daemon import Daemon
+from harness.spinning import WithSpinAndDaemon
 
 AGREE = re.compile(r"; (\d+) of (\d+) places agree with memory")
 
 
-class Base(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        paths.need_root()
-        cls.spin = jvm.make_spin()
-        cls.daemon = Daemon()
-        cls.addClassCleanup(cls.daemon.stop)
-
+class Base(WithSpinAndDaemon):
     def start(self, version: int, *options: str) -> jvm.Jvm:
         j = jvm.Jvm(paths.jdk(version), *options, *jvm.spin_options(self.spin), "-Xmx64m", "-cp", self.spin.folder, self.spin.main)
         self.addCleanup(j.stop)

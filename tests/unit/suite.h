@@ -4,16 +4,29 @@
 
 #include <check.h>
 
-/* Runs @s, as loud as CK_VERBOSITY says; what main() returns. Takes @s. */
-static inline int suite_run(Suite *s)
+static inline int suite_run_as(Suite *s, enum fork_status fork)
 {
     SRunner *runner = srunner_create(s);
     int failed;
 
+    srunner_set_fork_status(runner, fork);
     srunner_run_all(runner, CK_ENV);
     failed = srunner_ntests_failed(runner);
     srunner_free(runner);
     return failed ? 1 : 0;
+}
+
+/* Runs @s, as loud as CK_VERBOSITY says; what main() returns. Takes @s. */
+static inline int suite_run(Suite *s)
+{
+    return suite_run_as(s, CK_FORK_GETENV);
+}
+
+/* All tests in this process: for children that are to be waited for in another test, or in main().
+ */
+static inline int suite_run_unforked(Suite *s)
+{
+    return suite_run_as(s, CK_NOFORK);
 }
 
 /* The same for a suite of one test case. Takes @tc. */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The agent in a JVM that is not one: what a taken-over flamed writes into the memory that both
  * share must not make it write elsewhere. */
+#include "suite.h"
+
 #include "agent/jvmti_slots.h"
 #include "agent/stream.h"
 
-#include <check.h>
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -123,18 +124,10 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("agent");
     TCase *tc = tcase_create("agent");
-    SRunner *sr;
-    int failed;
 
     tcase_set_timeout(tc, 20);
     tcase_add_test(tc, a_false_head_moves_nothing);
     tcase_add_test(tc, a_full_table_costs_little);
-    suite_add_tcase(s, tc);
-    sr = srunner_create(s);
-    srunner_run_all(sr, CK_ENV);
-    failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run_case("agent", tc);
 }

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What comes back from an attach: the JVM's replies, the helper's result, the agent's records; and
  * the agent's numbers of the JVM Tool Interface against a JDK's own header. */
+#include "suite.h"
+
 #include "attach/code_map.h"
 #include "attach/reply.h"
 #include "attach/stream.h"
 #include "base/cleanup.h"
 #include "stream_writer.h"
 
-#include <check.h>
 #include <elf.h>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -398,10 +399,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("attach");
     TCase *tc = tcase_create("attach");
-    SRunner *sr;
-    int failed;
 
 #ifdef FLAMED_HAVE_JVMTI
     tcase_add_test(tc, capability_bits);
@@ -415,10 +413,5 @@ int main(void)
     tcase_add_test(tc, memory_that_can_shrink_is_refused);
     tcase_add_test(tc, a_ring_goes_round_and_lies);
     tcase_add_test(tc, the_agent_is_small_and_needs_nothing);
-    suite_add_tcase(s, tc);
-    sr = srunner_create(s);
-    srunner_run_all(sr, CK_ENV);
-    failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed ? 1 : 0;
+    return suite_run_case("attach", tc);
 }

@@ -4,7 +4,7 @@
 #include "base/steady.h"
 #include "base/text.h"
 
-#include <check.h>
+#include "suite.h"
 
 static const struct {
     const char *in;
@@ -153,10 +153,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("base");
     TCase *tc = tcase_create("base");
-    SRunner *sr;
-    int failed;
 
     tcase_add_loop_test(tc, cleans_one_text, 0, ARRAY_SIZE(CLEAN_CASES));
     tcase_add_test(tc, knows_well_formed_utf8);
@@ -165,10 +162,5 @@ int main(void)
     tcase_add_test(tc, a_buffer_keeps_to_its_ceiling);
     tcase_add_test(tc, doubts_a_clock_that_was_set);
     tcase_add_test(tc, takers_stop_at_the_end);
-    suite_add_tcase(s, tc);
-    sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed ? 1 : 0;
+    return suite_run_case("base", tc);
 }

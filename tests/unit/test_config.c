@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* config.c: the command line, the file, and what both print about themselves. */
+#include "suite.h"
+
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "config.h"
 
-#include <check.h>
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -329,10 +330,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("config");
     TCase *tc = tcase_create("config");
-    SRunner *runner;
-    int failed;
 
     tcase_add_test(tc, has_defaults);
     tcase_add_test(tc, reads_the_command_line);
@@ -345,10 +343,5 @@ int main(void)
     tcase_add_test(tc, flags_override_the_file);
     tcase_add_test(tc, help_names_every_option);
     tcase_add_test(tc, the_man_page_follows_the_table);
-    suite_add_tcase(s, tc);
-    runner = srunner_create(s);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return suite_run_case("config", tc);
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* discover/: containers out of cgroup paths, names out of what runtimes leave on disk. */
+#include "suite.h"
+
 #include "discover/container.h"
 #include "discover/pod.h"
 
-#include <check.h>
 #include <fcntl.h>
 
 #define ID "3f4e9f3a1c7b5d2e8a6f0b9c4d1e7f2a5b8c3d6e9f0a1b2c3d4e5f60718293a4"
@@ -280,10 +281,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("container");
     TCase *tc = tcase_create("container");
-    SRunner *sr;
-    int failed;
 
     tcase_add_loop_test(tc, reads_a_container_off_cgroups, 0, ARRAY_SIZE(CGROUP_CASES));
     tcase_add_test(tc, looks_at_the_inner_parts_of_a_deep_path);
@@ -293,10 +291,5 @@ int main(void)
     tcase_add_test(tc, refuses_what_is_too_deep_or_no_object);
     tcase_add_loop_test(tc, reads_the_name_of_a_log, 0, ARRAY_SIZE(LOG_CASES));
     tcase_add_test(tc, finds_its_log_among_many);
-    suite_add_tcase(s, tc);
-    sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed ? 1 : 0;
+    return suite_run_case("container", tc);
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* profile/diff and profile/hot on views built by hand, and what render/ makes of a diff. */
+#include "suite.h"
+
 #include "base/cleanup.h"
 #include "profile/diff.h"
 #include "profile/hot.h"
 #include "render/diff.h"
 
-#include <check.h>
 #include <jansson.h>
 
 /* A view and all that it points to. */
@@ -390,10 +391,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("diff");
     TCase *tc = tcase_create("diff");
-    SRunner *sr;
-    int failed;
 
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, both_sides_are_in_one_tree);
@@ -409,10 +407,5 @@ int main(void)
     tcase_add_test(tc, minwidth_cuts_the_page);
     tcase_add_test(tc, hot_functions_count_a_recursion_once);
     tcase_add_test(tc, hot_functions_of_nothing);
-    suite_add_tcase(s, tc);
-    sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed ? 1 : 0;
+    return suite_run_case("diff", tc);
 }

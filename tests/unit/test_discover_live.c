@@ -4,11 +4,12 @@
  * namespaces, hidepid, a real JVM. Opens perf events and other users' files itself, as
  * flamed-broker would; needs root.
  */
+#include "suite.h"
+
 #include "discover/table.h"
 
 #include "base/clock.h"
 
-#include <check.h>
 #include <fcntl.h>
 #include <linux/perf_event.h>
 #include <sched.h>
@@ -495,11 +496,9 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("discover_live");
     TCase *tc = tcase_create("discover_live");
-    int fds[BROKER_CPUS_MAX], failed;
+    int fds[BROKER_CPUS_MAX];
     struct error err = ERROR_NULL;
-    SRunner *sr;
     size_t n;
 
     if (geteuid() != 0 || live_sideband(NULL, fds, &n, &err) < 0) {
@@ -518,10 +517,5 @@ int main(void)
     tcase_add_loop_test(tc, opens_a_jvm, 0, ARRAY_SIZE(JVMS));
     tcase_add_test(tc, opens_a_jvm_that_was_there_before);
     tcase_set_timeout(tc, 60);
-    suite_add_tcase(s, tc);
-    sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed ? 1 : 0;
+    return suite_run_case("discover_live", tc);
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* unwind/ehframe.c against libdw, row for row, on the libraries that every JVM stands on. */
+#include "suite.h"
+
 #include "unwind/ehframe.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 
-#include <check.h>
 #include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <fcntl.h>
@@ -211,10 +212,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("ehframe");
     TCase *tc = tcase_create("ehframe");
-    SRunner *sr;
-    int failed;
 
     setvbuf(stdout, NULL, _IOLBF, 0);
     tcase_set_timeout(tc, 100);
@@ -222,10 +220,5 @@ int main(void)
     tcase_add_test(tc, finds_the_section_without_headers);
     tcase_add_test(tc, knows_where_a_mapping_lies);
     tcase_add_test(tc, refuses_what_is_no_elf);
-    suite_add_tcase(s, tc);
-    sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed ? 1 : 0;
+    return suite_run_case("ehframe", tc);
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* symbolize/: ELF files as compilers and strip leave them, and as somebody hostile would write
  * them. */
+#include "suite.h"
+
 #include "symbolize/elf_cache.h"
 
 #include "symbol_files.h"
 
-#include <check.h>
 #include <elf.h>
 #include <spawn.h>
 #include <sys/stat.h>
@@ -485,7 +486,6 @@ int main(void)
 {
     Suite *s = suite_create("elf");
     TCase *tc = tcase_create("elf");
-    SRunner *sr;
     int failed;
 
     if (!mkdtemp(dir))
@@ -509,10 +509,7 @@ int main(void)
     tcase_add_test(tc, the_least_recently_used_goes);
     tcase_set_timeout(tc, 60);
     suite_add_tcase(s, tc);
-    sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
+    failed = suite_run(s);
     run((const char *[]){ "rm", "-rf", dir, NULL });
-    return failed ? 1 : 0;
+    return failed;
 }

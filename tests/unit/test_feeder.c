@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* unwind/feeder.c with tables in memory and the files of this process. */
+#include "suite.h"
+
 #include "unwind/feeder.h"
 
 #include "base/cleanup.h"
 #include "unwind/ehframe.h"
 
-#include <check.h>
 #include <fcntl.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
@@ -283,10 +284,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("feeder");
     TCase *tc = tcase_create("feeder");
-    SRunner *sr;
-    int failed;
 
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_set_timeout(tc, 60);
@@ -297,10 +295,5 @@ int main(void)
     tcase_add_test(tc, leaves_out_the_code_cache);
     tcase_add_test(tc, makes_room_by_forgetting);
     tcase_add_test(tc, tells_a_process_that_is_gone);
-    suite_add_tcase(s, tc);
-    sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed ? 1 : 0;
+    return suite_run_case("feeder", tc);
 }

@@ -4,11 +4,12 @@
  * they are and broken. What inlined frames say is checked against the source: the line of a
  * caller's frame must hold the call of the method that is inlined there.
  */
+#include "suite.h"
+
 #include "hotspot/hsperfdata.h"
 #include "hotspot/vm.h"
 #include "hotspot_image.h"
 
-#include <check.h>
 #include <fcntl.h>
 
 #define CORPUS FLAMED_TEST_DATA "/../fuzz/corpus/"
@@ -365,10 +366,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("hotspot");
     TCase *tc = tcase_create("hotspot");
-    int failed, releases = (int)ARRAY_SIZE(RELEASES);
-    SRunner *sr;
+    int releases = (int)ARRAY_SIZE(RELEASES);
 
     tcase_set_timeout(tc, 60);
     tcase_add_checked_fixture(tc, NULL, unload);
@@ -384,10 +383,5 @@ int main(void)
     tcase_add_loop_test(tc, refuses_an_unknown_release, 0, releases);
     tcase_add_loop_test(tc, survives_changed_tables, 0, releases);
     tcase_add_test(tc, tells_a_gone_process_from_one_that_starts);
-    suite_add_tcase(s, tc);
-    sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed ? 1 : 0;
+    return suite_run_case("hotspot", tc);
 }

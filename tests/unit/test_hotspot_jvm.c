@@ -3,11 +3,12 @@
  * hotspot/ against what a running JVM says of itself: flags, the list of compiled code, line
  * tables, its command line; and names that a patched class file has made hostile.
  */
+#include "suite.h"
+
 #include "base/clock.h"
 #include "hotspot/hotspot.h"
 #include "live_jvm.h"
 
-#include <check.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -403,8 +404,7 @@ int main(void)
 {
     Suite *s = suite_create("hotspot_jvm");
     TCase *tc = tcase_create("said by the JVM");
-    int failed, releases = (int)ARRAY_SIZE(RELEASES);
-    SRunner *sr;
+    int releases = (int)ARRAY_SIZE(RELEASES);
 
     if (geteuid() != 0 || (!live_home(17) && !live_home(25))) {
         fprintf(stderr, "needs root and a JDK\n");
@@ -423,10 +423,5 @@ int main(void)
     tcase_add_loop_test(tc, tells_how_it_was_started, 0, releases);
     tcase_add_loop_test(tc, hostile_names_come_as_they_are, 0, releases);
     suite_add_tcase(s, tc);
-    sr = srunner_create(s);
-    srunner_set_fork_status(sr, CK_NOFORK);
-    srunner_run_all(sr, CK_NORMAL);
-    failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed ? 1 : 0;
+    return suite_run_unforked(s);
 }

@@ -9,7 +9,7 @@
 #include "live_jvm.h"
 #include "live_perf.h"
 
-#include <check.h>
+#include "suite.h"
 
 #define SAMPLES_MAX 8192
 #define PHASES_MAX 32768
@@ -421,8 +421,6 @@ int main(void)
 {
     Suite *s = suite_create("hotspot_live");
     TCase *tc = tcase_create("proof");
-    SRunner *sr;
-    int failed;
 
     if (geteuid() != 0 || (!live_has(17) && !live_has(25))) {
         fprintf(stderr, "needs root and a JDK\n");
@@ -437,10 +435,5 @@ int main(void)
     tcase_add_loop_test(tc, finds_inlined_frames_and_lines, 0,
                         (int)(ARRAY_SIZE(RELEASES) * ARRAY_SIZE(MODES)));
     suite_add_tcase(s, tc);
-    sr = srunner_create(s);
-    srunner_set_fork_status(sr, CK_NOFORK);
-    srunner_run_all(sr, CK_NORMAL);
-    failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed ? 1 : 0;
+    return suite_run_unforked(s);
 }

@@ -5,7 +5,7 @@
 #include "symbolize/threads.h"
 #include "unwind/unwind.h"
 
-#include <check.h>
+#include "suite.h"
 
 /* ---- the JVM ---- */
 
@@ -458,10 +458,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("java_names");
     TCase *tc = tcase_create("java_names");
-    SRunner *sr;
-    int failed;
 
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, inlined_frames_innermost_first);
@@ -479,10 +476,5 @@ int main(void)
     tcase_add_test(tc, many_addresses_keep_memory_bounded);
     tcase_add_test(tc, threads_have_the_names_that_java_gave_them);
     tcase_set_timeout(tc, 60);
-    suite_add_tcase(s, tc);
-    sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed ? 1 : 0;
+    return suite_run_case("java_names", tc);
 }

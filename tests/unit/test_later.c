@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* capture/later.h: which of memory and agent names a place, and what becomes of it in a profile. */
+#include "suite.h"
+
 #include "base/cleanup.h"
 #include "capture/later.h"
 #include "stream_writer.h"
@@ -218,10 +220,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("later");
     TCase *tc = tcase_create("later");
-    SRunner *r;
-    int failed;
 
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_loop_test(tc, who_names_what, 0, 7);
@@ -229,10 +228,5 @@ int main(void)
     tcase_add_test(tc, the_interpreter_is_let_be);
     tcase_add_test(tc, the_jvms_own_text);
     tcase_add_test(tc, in_a_profile);
-    suite_add_tcase(s, tc);
-    r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed ? 1 : 0;
+    return suite_run_case("later", tc);
 }

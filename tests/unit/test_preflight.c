@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* attach/preflight.h: which JVMs may be attached to, and what `auto` takes: the table of sources.
  */
+#include "suite.h"
+
 #include "attach/preflight.h"
 
-#include <check.h>
 #include <errno.h>
 
 /* A JVM that nothing stands against. */
@@ -152,17 +153,9 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("preflight");
     TCase *tc = tcase_create("preflight");
-    SRunner *r;
-    int bad;
 
     tcase_add_loop_test(tc, what_auto_takes, 0, 12);
     tcase_add_loop_test(tc, what_stands_against_it, 0, 11);
-    suite_add_tcase(s, tc);
-    r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    bad = srunner_ntests_failed(r);
-    srunner_free(r);
-    return bad ? 1 : 0;
+    return suite_run_case("preflight", tc);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* proc/: the text formats of /proc, and pinning a process. */
+#include "suite.h"
+
 #include "proc/proc.h"
 
-#include <check.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -456,10 +457,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("proc");
     TCase *tc = tcase_create("proc");
-    SRunner *sr;
-    int failed;
 
     tcase_add_loop_test(tc, parses_a_line_of_maps, 0, ARRAY_SIZE(MAPS_CASES));
     tcase_add_test(tc, finds_the_mapping_of_an_address);
@@ -475,10 +473,5 @@ int main(void)
     tcase_add_test(tc, pins_a_process_and_sees_it_go);
     tcase_add_test(tc, reads_its_own_maps);
     tcase_set_timeout(tc, 60);
-    suite_add_tcase(s, tc);
-    sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed ? 1 : 0;
+    return suite_run_case("proc", tc);
 }

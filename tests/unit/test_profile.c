@@ -3,7 +3,7 @@
 #include "base/buf.h"
 #include "profile/view.h"
 
-#include <check.h>
+#include "suite.h"
 
 static struct frame_table *table;
 static struct record *rec;
@@ -341,10 +341,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("profile");
     TCase *tc = tcase_create("profile");
-    SRunner *sr;
-    int failed;
 
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_loop_test(tc, shows_one_view, 0, ARRAY_SIZE(VIEW_CASES));
@@ -356,10 +353,5 @@ int main(void)
     tcase_add_test(tc, merges_two_profiles);
     tcase_add_test(tc, rates_are_added_up_to_one_sample);
     tcase_add_test(tc, a_full_frame_table_gives_unknown);
-    suite_add_tcase(s, tc);
-    sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed ? 1 : 0;
+    return suite_run_case("profile", tc);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* render/: what each format makes of a view that is built by hand. */
+#include "suite.h"
+
 #include "render/render.h"
 
-#include <check.h>
 #include <jansson.h>
 
 static struct view view;
@@ -316,10 +317,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("render");
     TCase *tc = tcase_create("render");
-    SRunner *sr;
-    int failed;
 
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, collapsed_is_root_first_sorted_and_added_up);
@@ -329,10 +327,5 @@ int main(void)
     tcase_add_test(tc, html_minwidth_cuts_what_is_narrow_and_keeps_its_weight);
     tcase_add_test(tc, html_is_deterministic_and_hostile_names_stay_data);
     tcase_add_test(tc, the_ceiling_is_an_error_with_a_sentence);
-    suite_add_tcase(s, tc);
-    sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed ? 1 : 0;
+    return suite_run_case("render", tc);
 }

@@ -4,6 +4,8 @@
  * (tests/formats/made.c). What other programs make of them is asked in tests/formats; here: what no
  * program would say.
  */
+#include "suite.h"
+
 #include "../formats/made.h"
 #include "base/cleanup.h"
 #include "render/jfr.h"
@@ -11,7 +13,6 @@
 #include "render/proto/pprof.pb-c.h"
 #include "render/stacks.h"
 
-#include <check.h>
 #include <zlib.h>
 
 static struct profile *profile;
@@ -310,10 +311,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("render_formats");
     TCase *tc = tcase_create("render_formats");
-    SRunner *sr;
-    int failed;
 
     tcase_set_timeout(tc, 60);
     tcase_add_checked_fixture(tc, NULL, teardown);
@@ -326,10 +324,5 @@ int main(void)
     tcase_add_loop_test(tc, jfr_numbers_end_with_a_whole_byte, 0, 6);
     tcase_add_test(tc, jfr_events_fill_the_chunk);
     tcase_add_test(tc, otlp_is_one_message_with_one_dictionary);
-    suite_add_tcase(s, tc);
-    sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed ? 1 : 0;
+    return suite_run_case("render_formats", tc);
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sample/ring.c on a made-up ring: a file laid out as the kernel lays out the map's pages. */
+#include "suite.h"
+
 #include "sample/sample.h"
 
 #include "base/cleanup.h"
 
-#include <check.h>
 #include <linux/bpf.h>
 #include <sys/mman.h>
 
@@ -245,10 +246,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("ring");
     TCase *tc = tcase_create("ring");
-    SRunner *sr;
-    int failed;
 
     tcase_add_checked_fixture(tc, fake_setup, fake_teardown);
     tcase_add_loop_test(tc, takes_only_whole_records, 0, (int)ARRAY_SIZE(CASES));
@@ -258,10 +256,5 @@ int main(void)
     tcase_add_test(tc, survives_random_bytes);
     tcase_add_test(tc, refuses_sizes_that_are_no_ring);
     tcase_add_test(tc, knows_its_events);
-    suite_add_tcase(s, tc);
-    sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed ? 1 : 0;
+    return suite_run_case("ring", tc);
 }

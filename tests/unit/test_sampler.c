@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The BPF sampler on the running kernel: exact rates, filters, pid namespaces. Needs root. */
+#include "suite.h"
+
 #include "sample/sampler.h"
 
 #include "base/cleanup.h"
@@ -9,7 +11,6 @@
 #include "sample/sampler_events.h"
 #include "unwind/unwind.h"
 
-#include <check.h>
 #include <fcntl.h>
 #include <linux/perf_event.h>
 #include <math.h>
@@ -468,8 +469,6 @@ int main(void)
 {
     Suite *s = suite_create("sampler");
     TCase *pure = tcase_create("pure"), *tc = tcase_create("kernel");
-    SRunner *sr;
-    int failed;
 
     if (geteuid() != 0) {
         fprintf(stderr, "needs root\n");
@@ -491,9 +490,5 @@ int main(void)
     tcase_add_test(tc, numbers_of_a_pid_namespace);
     suite_add_tcase(s, pure);
     suite_add_tcase(s, tc);
-    sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed ? 1 : 0;
+    return suite_run(s);
 }

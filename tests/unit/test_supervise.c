@@ -394,8 +394,6 @@ int main(int argc, char **argv)
 {
     Suite *s = suite_create("supervise");
     TCase *pure = tcase_create("pure"), *real = tcase_create("real");
-    SRunner *sr;
-    int failed;
 
     if (argc > 1 && strcmp(argv[1], "--worker") == 0)
         return worker(argc, argv);
@@ -411,9 +409,5 @@ int main(int argc, char **argv)
     tcase_add_test(real, a_worker_that_will_not_end_is_killed_after_5_s);
     if (can_test_broker() == 0)
         suite_add_tcase(s, real);
-    sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed ? 1 : 0;
+    return suite_run(s);
 }

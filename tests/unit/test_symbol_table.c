@@ -4,7 +4,7 @@
 #include "symbolize/symbol_table.h"
 #include "symbolize/word_cache.h"
 
-#include <check.h>
+#include "suite.h"
 
 struct input {
     uint64_t start, size, limit;
@@ -216,20 +216,12 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("symbol_table");
     TCase *tc = tcase_create("symbol_table");
-    SRunner *sr;
-    int failed;
 
     tcase_add_loop_test(tc, builds_one_table, 0, ARRAY_SIZE(TABLE_CASES));
     tcase_add_test(tc, a_builder_keeps_to_its_limits);
     tcase_add_test(tc, a_name_is_kept_once);
     tcase_add_test(tc, words_are_found_again_until_all_are_forgotten);
     tcase_add_test(tc, the_hash_is_siphash);
-    suite_add_tcase(s, tc);
-    sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed ? 1 : 0;
+    return suite_run_case("symbol_table", tc);
 }

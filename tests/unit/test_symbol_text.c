@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* symbolize/: the kernel's list, perf maps, Java's and the linker's spelling of names. */
+#include "suite.h"
+
 #include "symbolize/demangle.h"
 #include "symbolize/java_text.h"
 #include "symbolize/kallsyms.h"
@@ -8,7 +10,6 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 
-#include <check.h>
 #include <fcntl.h>
 
 /* ---- demangling ---- */
@@ -332,10 +333,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("symbol_text");
     TCase *tc = tcase_create("symbol_text");
-    SRunner *sr;
-    int failed;
 
     tcase_add_loop_test(tc, demangles_one_symbol, 0, ARRAY_SIZE(DEMANGLE_CASES));
     tcase_add_test(tc, a_short_symbol_for_a_long_text_stays_mangled);
@@ -346,10 +344,5 @@ int main(void)
     tcase_add_loop_test(tc, names_one_generated_address, 0, ARRAY_SIZE(PERF_MAP_CASES));
     tcase_add_test(tc, long_lines_are_left_out);
     tcase_add_test(tc, a_map_is_read_as_it_grows);
-    suite_add_tcase(s, tc);
-    sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed ? 1 : 0;
+    return suite_run_case("symbol_text", tc);
 }

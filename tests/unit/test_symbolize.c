@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* symbolize/: whole samples through the door, over this process's own files. */
+#include "suite.h"
+
 #include "symbolize/source.h"
 
 #include "base/clock.h"
 #include "symbol_files.h"
 #include "unwind/unwind.h"
 
-#include <check.h>
 #include <dlfcn.h>
 #include <execinfo.h>
 #include <sys/mman.h>
@@ -413,10 +414,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("symbolize");
     TCase *tc = tcase_create("symbolize");
-    SRunner *sr;
-    int failed;
 
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, names_its_own_stack);
@@ -434,10 +432,5 @@ int main(void)
     tcase_add_loop_test(tc, says_why_the_kernel_has_no_names, 0, 3);
     tcase_add_test(tc, a_thread_without_java_is_its_comm);
     tcase_set_timeout(tc, 60);
-    suite_add_tcase(s, tc);
-    sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed ? 1 : 0;
+    return suite_run_case("symbolize", tc);
 }

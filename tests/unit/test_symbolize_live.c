@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* symbolize/: real stacks of a real JVM and a real Node.js, by frame pointers, through the door. */
+#include "suite.h"
+
 #include "symbolize/source.h"
 
 #include "base/clock.h"
@@ -7,7 +9,6 @@
 #include "symbol_files.h"
 #include "unwind/unwind.h"
 
-#include <check.h>
 #include <dirent.h>
 #include <linux/perf_event.h>
 #include <signal.h>
@@ -300,8 +301,6 @@ int main(void)
     Suite *s = suite_create("symbolize_live");
     TCase *tc = tcase_create("symbolize_live");
     struct stacks probe;
-    SRunner *sr;
-    int failed;
 
     if (!stacks_open(0, &probe)) {
         fprintf(stderr, "skipped: no right to sample\n");
@@ -313,10 +312,5 @@ int main(void)
     tcase_add_test(tc, names_stacks_of_node);
     tcase_set_timeout(tc, 180);
     suite_add_tcase(s, tc);
-    sr = srunner_create(s);
-    srunner_set_fork_status(sr, CK_NOFORK); /* the JVMs are ours to wait for */
-    srunner_run_all(sr, CK_NORMAL);
-    failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed ? 1 : 0;
+    return suite_run_unforked(s); /* the JVMs are ours to wait for */
 }

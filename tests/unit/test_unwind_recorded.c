@@ -5,12 +5,13 @@
  * that it remembered was looked at again. A file holds one JVM: v its struct unwind_vm, a its
  * mappings; of each stack: g registers, m memory, r rows, w the words.
  */
+#include "suite.h"
+
 #include "unwind_host.h"
 
 #include "base/buf.h"
 #include "base/span.h"
 
-#include <check.h>
 #include <fcntl.h>
 
 #define ROWS_MAX 65536
@@ -217,17 +218,9 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("unwind_recorded");
     TCase *tc = tcase_create("recorded");
-    SRunner *sr;
-    int failed;
 
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, finds_the_same_frames, 0, (int)ARRAY_SIZE(FILES));
-    suite_add_tcase(s, tc);
-    sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed ? 1 : 0;
+    return suite_run_case("unwind_recorded", tc);
 }
