@@ -44,6 +44,18 @@ static const struct {
     { "ConcurrentMarkSweepThread::run", CATEGORY_GC },
 };
 
+/* No thread of the VM itself runs Java code, but for a compiler that is written in it: whoever does
+ * is a Java thread, which its owner may call what he likes. */
+static bool runs_java(const struct frame_table *t, const uint32_t *stack, size_t n)
+{
+    for (size_t k = 0; k < n; k++) {
+        if (stack[k] >= RECORD_LATER ||
+            frame_kind_is_java((enum frame_kind)frame_table_get(t, stack[k])->kind))
+            return true;
+    }
+    return false;
+}
+
 static bool name_of_function_begins(const struct frame_table *t, uint32_t frame, const char *prefix)
 {
     const struct function *f = frame_table_get_function(t, frame_table_get(t, frame)->function);
@@ -57,7 +69,9 @@ static enum category category_of_thread(const struct frame_table *t, struct span
 {
     for (size_t i = 0; i < ARRAY_SIZE(THREADS); i++) {
         if (span_starts_with(thread, THREADS[i].prefix))
-            return THREADS[i].category;
+            return span_starts_with(thread, "JVMCI") || !runs_java(t, stack, n)
+                       ? THREADS[i].category
+                       : CATEGORY_COUNT;
     }
     for (size_t k = 0; k < n; k++) {
         if (frame_table_get(t, stack[n - 1 - k])->kind != FRAME_JVM)
