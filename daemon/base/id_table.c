@@ -42,6 +42,13 @@ static uint32_t id_table_slot(const struct id_table *t, const void *record)
     return at;
 }
 
+/* Enters all records into empty slots. */
+static void id_table_fill(struct id_table *t)
+{
+    for (uint32_t id = 0; id < t->count; id++)
+        t->slots[id_table_slot(t, id_table_get(t, id))] = id + 1;
+}
+
 static int id_table_grow(struct id_table *t)
 {
     if (t->count == t->cap) {
@@ -61,8 +68,7 @@ static int id_table_grow(struct id_table *t)
             return -ENOMEM;
         t->slots = slots;
         t->slot_count = slot_count;
-        for (uint32_t id = 0; id < t->count; id++)
-            t->slots[id_table_slot(t, id_table_get(t, id))] = id + 1;
+        id_table_fill(t);
         free(old);
     }
     return 0;
@@ -98,6 +104,14 @@ bool id_table_find(const struct id_table *t, const void *record, uint32_t *ret)
         return false;
     *ret = t->slots[at] - 1;
     return true;
+}
+
+void id_table_rehash(struct id_table *t)
+{
+    if (!t->slots)
+        return;
+    memset(t->slots, 0, (size_t)t->slot_count * sizeof(*t->slots));
+    id_table_fill(t);
 }
 
 void *id_table_take(struct id_table *t)

@@ -27,6 +27,13 @@ static inline const void *id_table_get(const struct id_table *t, uint32_t id)
 {
     return t->records + (size_t)id * t->size;
 }
+/* One record to be written over, all of them distinct again before id_table_rehash(). */
+static inline void *id_table_at(struct id_table *t, uint32_t id)
+{
+    return t->records + (size_t)id * t->size;
+}
+/* After records were written over: finds them by their new bytes. Ids stay; needs no memory. */
+void id_table_rehash(struct id_table *t);
 /* Hands over the array of records (NULL when empty) and empties the table. */
 void *id_table_take(struct id_table *t);
 size_t id_table_bytes(const struct id_table *t);

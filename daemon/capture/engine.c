@@ -15,10 +15,6 @@
 #define ENGINE_IDLE_TICK_NS (50 * NSEC_PER_MSEC) /* the recorder's samples are named in time */
 #define ENGINE_RECONCILE_NS (100 * NSEC_PER_MSEC)
 #define ENGINE_DRAIN_MAX 20000 /* samples between two looks at calls and deadlines */
-#define ENGINE_FRAMES_MAX ((size_t)4 << 20)
-#define ENGINE_STRING_BYTES_MAX ((size_t)256 << 20)
-#define ENGINE_NAMES_BYTES                                                                         \
-    ((size_t)64 << 20) /* beyond it the names begin anew, when nothing needs them */
 
 /* ---- calls from other threads ---- */
 
@@ -82,16 +78,6 @@ void engine_sweep(struct engine *e)
         return;
     e->swept_ns = now;
     discover_sweep(e->discover);
-}
-
-static int engine_new_symbolizer(struct engine *e, struct frame_table *frames,
-                                 struct symbolizer **ret, struct error *err)
-{
-    struct symbolizer_opts o = { .proc_fd = e->opts.proc_fd,
-                                 .elf_files_max = 256,
-                                 .perf_map_max_bytes = (size_t)64 << 20 };
-
-    return symbolizer_new(e->broker, frames, &o, ret, err);
 }
 
 /* ---- the loop ---- */
@@ -167,27 +153,6 @@ static void engine_sample(void *cookie, const struct sample_record *rec, const u
         delays_add(&e->delays, clock_monotonic_ns() - rec->time_ns);
 }
 
-/* Names are only ever added: after weeks of classes that come and go they are begun anew. Captures
- * under way hold ids of the old table, so that this waits for a moment without any. */
-static void engine_renew_names(struct engine *e)
-{
-    struct frame_table *fresh = NULL;
-    struct symbolizer *symbolizer = NULL;
-
-    if (e->captures || frame_table_bytes(e->frames) < ENGINE_NAMES_BYTES ||
-        frame_table_new(ENGINE_FRAMES_MAX, ENGINE_STRING_BYTES_MAX, &fresh) < 0)
-        return;
-    if (engine_new_symbolizer(e, fresh, &symbolizer, NULL) < 0) {
-        frame_table_free(fresh);
-        return;
-    }
-    recorder_use_table(e, fresh);
-    symbolizer_free(e->symbolizer);
-    frame_table_free(e->frames);
-    e->symbolizer = symbolizer;
-    e->frames = fresh;
-}
-
 static void engine_tick(struct engine *e)
 {
     uint64_t now = clock_monotonic_ns();
@@ -204,7 +169,7 @@ static void engine_tick(struct engine *e)
     attachments_poll(e, now);
     captures_finish_due(e, now);
     scheduled_tick(e);
-    engine_renew_names(e);
+    names_renew(e);
 }
 
 static void engine_wait(struct engine *e)
@@ -294,6 +259,9 @@ static int engine_open(struct engine *e, struct error *err)
                                            .show_arguments = e->opts.show_arguments,
                                            .dropped = engine_dropped,
                                            .dropped_cookie = e };
+    struct symbolizer_opts symbolizer_opts = { .proc_fd = e->opts.proc_fd,
+                                               .elf_files_max = 256,
+                                               .perf_map_max_bytes = (size_t)64 << 20 };
     int r;
 
     e->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -309,7 +277,7 @@ static int engine_open(struct engine *e, struct error *err)
     if (r == 0)
         r = engine_open_ring(e, err);
     if (r == 0)
-        r = frame_table_new(ENGINE_FRAMES_MAX, ENGINE_STRING_BYTES_MAX, &e->frames);
+        r = names_new(&e->frames);
     if (r == 0)
         r = discover_new(e->broker, &discover_opts, &e->discover, err);
     if (r == 0)
@@ -317,7 +285,7 @@ static int engine_open(struct engine *e, struct error *err)
     if (r == 0)
         r = anchors_new(e->broker, e->opts.proc_fd, &e->anchors);
     if (r == 0)
-        r = engine_new_symbolizer(e, e->frames, &e->symbolizer, err);
+        r = symbolizer_new(e->broker, e->frames, &symbolizer_opts, &e->symbolizer, err);
     if (r == 0)
         r = keeper_start(e->store, &e->keeper);
     if (r == 0)

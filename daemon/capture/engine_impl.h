@@ -13,6 +13,7 @@
 #include "capture/target.h"
 #include "capture/unwinding.h"
 #include "discover/discover.h"
+#include "profile/rebase.h"
 #include "sample/sample.h"
 #include "store/flight.h"
 #include "symbolize/symbolize.h"
@@ -34,6 +35,7 @@ struct engine {
     struct discover *discover;
     struct frame_table *frames;
     struct symbolizer *symbolizer;
+    size_t names_bytes; /* beyond it they begin anew */
     struct unwinding *unwinding;
     struct anchors *anchors;
     struct store *store;       /* NULL: none; used from any thread */
@@ -91,7 +93,18 @@ void incoming_name(struct engine *e, struct incoming *in, bool java);
 /* The same, with Java names of which @later decides some. */
 void incoming_name_later(struct engine *e, struct incoming *in, const struct code_later *later);
 
+/* ---- names.c: the table of frames and names ---- */
+
+int names_new(struct frame_table **ret); /* 0 or -ENOMEM */
+/* Begins anew where it holds too many. */
+void names_renew(struct engine *e);
+
 /* ---- running.c: captures under way ---- */
+
+/* The frames and names of what is being captured, for a table that takes the old one's place: as
+ * in profile/rebase.h. */
+int captures_rebase_add(const struct engine *e, struct rebase *b);
+void captures_rebase(struct engine *e, const struct rebase *b, struct frame_table *frames);
 
 /* *ret_handle names the capture for captures_end(). */
 int captures_start(struct engine *e, const struct capture_request *req, capture_done_fn done,

@@ -330,6 +330,30 @@ size_t later_frames(void *cookie, uint32_t n, uint32_t ret[RECORD_LATER_FRAMES_M
     return count;
 }
 
+int later_rebase_add(const struct later *l, struct rebase *b)
+{
+    int r = 0;
+
+    for (size_t i = 0; i < l->pool_kept && r == 0; i++)
+        r = rebase_add_frame(b, l->pool[i]);
+    return r;
+}
+
+void later_rebase(struct later *l, const struct rebase *b, struct frame_table *frames)
+{
+    undecide(l);
+    word_cache_clear(&l->functions);
+    for (size_t i = 0; i < l->pool_kept; i++)
+        l->pool[i] = rebase_frame(b, l->pool[i]);
+    for (uint32_t i = 0; i < l->keys.count; i++) {
+        struct place_key *key = id_table_at(&l->keys, i);
+
+        key->frame = rebase_frame(b, key->frame); /* the first of the pool's */
+    }
+    id_table_rehash(&l->keys);
+    l->frames = frames;
+}
+
 struct later_stats later_stats(const struct later *l)
 {
     return l->stats;

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "attach/code_map.h"
-#include "profile/profile.h"
+#include "profile/rebase.h"
 #include "symbolize/symbol_table.h"
 
 #define LATER_PLACES_MAX (1u << 20)
@@ -34,6 +34,11 @@ struct later_source {
 void later_decide(struct later *l, const struct later_source *s);
 /* As record_later_fn. @cookie: the struct later. */
 size_t later_frames(void *cookie, uint32_t n, uint32_t ret[RECORD_LATER_FRAMES_MAX]);
+
+/* Another frame table takes the place of this one (profile/rebase.h): first 0, -ENOSPC or -ENOMEM,
+ * then the change to @frames. What was decided before is void. */
+int later_rebase_add(const struct later *l, struct rebase *b);
+void later_rebase(struct later *l, const struct rebase *b, struct frame_table *frames);
 
 /* Of the places decided since later_decide(). */
 struct later_stats {

@@ -115,6 +115,27 @@ bool captures_want(const struct engine *e, uint32_t set)
     return false;
 }
 
+int captures_rebase_add(const struct engine *e, struct rebase *b)
+{
+    int r = 0;
+
+    for (const struct capture *c = e->captures; c && r == 0; c = c->next) {
+        r = rebase_add_record(b, c->record);
+        if (r == 0 && c->later)
+            r = later_rebase_add(c->later, b);
+    }
+    return r;
+}
+
+void captures_rebase(struct engine *e, const struct rebase *b, struct frame_table *frames)
+{
+    for (struct capture *c = e->captures; c; c = c->next) {
+        record_rebase(c->record, b);
+        if (c->later)
+            later_rebase(c->later, b, frames);
+    }
+}
+
 /* ---- begin and end ---- */
 
 /* Begins to sample. The capture is in the list, and will be finished and freed from there. */

@@ -258,6 +258,14 @@ struct elf_image *elf_cache_get(struct elf_cache *c, struct elf_ref ref)
     return s->image;
 }
 
+void elf_cache_forget_strings(struct elf_cache *c)
+{
+    for (size_t i = 0; i < c->count; i++) {
+        if (c->slots[i].image)
+            symbol_table_forget_strings(&c->slots[i].image->symbols);
+    }
+}
+
 void elf_cache_stats(const struct elf_cache *c, struct elf_cache_stats *ret)
 {
     *ret = c->stats;

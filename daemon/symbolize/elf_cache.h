@@ -46,4 +46,6 @@ int elf_cache_load(struct elf_cache *c, const struct symbol_files *files, const 
                    uint64_t start, uint64_t end, struct elf_ref *ret, struct error *err);
 /* The image, or NULL when it was evicted. Points into @c until the next elf_cache_load(). */
 struct elf_image *elf_cache_get(struct elf_cache *c, struct elf_ref ref);
+/* What was kept with the symbols of all images is void. */
+void elf_cache_forget_strings(struct elf_cache *c);
 void elf_cache_stats(const struct elf_cache *c, struct elf_cache_stats *ret);

@@ -50,15 +50,13 @@ int kernel_names_new(const struct symbol_files *files, struct frame_table *frame
                      struct kernel_names **ret)
 {
     struct kernel_names *k = calloc(1, sizeof(*k));
-    struct frame unknown = { .kind = FRAME_KERNEL, .unknown = 1 };
 
     if (!k)
         return -ENOMEM;
     k->files = files;
-    k->frames = frames;
     k->wait_ns = KERNEL_AGAIN_MIN_NS;
     word_cache_init(&k->known, KERNEL_CACHE_MAX);
-    frame_table_frame(frames, &unknown, &k->unknown);
+    kernel_names_use_table(k, frames);
     kernel_names_read(k);
     *ret = k;
     return 0;
@@ -72,6 +70,15 @@ struct kernel_names *kernel_names_free(struct kernel_names *k)
     word_cache_deinit(&k->known);
     free(k);
     return NULL;
+}
+
+void kernel_names_use_table(struct kernel_names *k, struct frame_table *frames)
+{
+    struct frame unknown = { .kind = FRAME_KERNEL, .unknown = 1 };
+
+    k->frames = frames;
+    word_cache_clear(&k->known);
+    frame_table_frame(frames, &unknown, &k->unknown);
 }
 
 const char *kernel_names_problem(const struct kernel_names *k)

@@ -16,6 +16,8 @@ struct kernel_names;
 int kernel_names_new(const struct symbol_files *files, struct frame_table *frames,
                      struct kernel_names **ret);
 struct kernel_names *kernel_names_free(struct kernel_names *k);
+/* @frames takes the place of the table so far, which is not used any more. */
+void kernel_names_use_table(struct kernel_names *k, struct frame_table *frames);
 /* "" or the sentence why kernel frames have no names, with the remedy. */
 const char *kernel_names_problem(const struct kernel_names *k);
 /* The frame of the code at @address (of a return address: minus one). */

@@ -406,6 +406,17 @@ struct thread_names *resolver_threads(struct resolver *r)
     return r->threads;
 }
 
+void resolver_use_table(struct resolver *r)
+{
+    word_cache_clear(&r->pcs);
+    for (size_t i = 0; i < r->maps.count; i++)
+        r->bound[i].module = 0;
+    if (r->perf_map)
+        symbol_table_forget_strings(perf_map_symbols(r->perf_map));
+    r->java = java_names_free(r->java);
+    r->threads = thread_names_free(r->threads);
+}
+
 uint64_t resolver_java_methods(const struct resolver *r)
 {
     return r->java ? java_names_methods(r->java) : 0;

@@ -42,5 +42,7 @@ uint32_t resolver_native(struct resolver *r, uint64_t address, bool perf_map, ui
 /* Made at the first call; NULL: no memory. */
 struct java_names *resolver_java(struct resolver *r);
 struct thread_names *resolver_threads(struct resolver *r);
-/* Number of Java methods named so far. */
+/* The table of its surroundings is another one by now: forgets what it knew of the old one. */
+void resolver_use_table(struct resolver *r);
+/* Number of Java methods named so far, since the table is this one. */
 uint64_t resolver_java_methods(const struct resolver *r);

@@ -260,6 +260,12 @@ const struct symbol *symbol_table_find(const struct symbol_table *t, uint64_t ad
     return lo < t->count && t->symbols[lo].start <= address ? &t->symbols[lo] : NULL;
 }
 
+void symbol_table_forget_strings(struct symbol_table *t)
+{
+    if (t->string)
+        memset(t->string, 0, t->count * sizeof(*t->string));
+}
+
 size_t symbol_table_bytes(const struct symbol_table *t)
 {
     return t->count * (sizeof(*t->symbols) + sizeof(*t->string)) + t->names_n;

@@ -18,7 +18,8 @@
 #define VSYSCALL_BYTES UINT64_C(0x1000)
 
 struct resolver_entry {
-    struct proc_id id; /* key: has no padding */
+    struct proc_id id;       /* key: has no padding */
+    struct process *process; /* pinned */
     struct resolver *resolver;
     UT_hash_handle hh;
 };
@@ -51,6 +52,13 @@ static uint32_t named_frame(struct frame_table *t, struct span name, enum frame_
     return id;
 }
 
+static void use_table(struct symbolizer *s, struct frame_table *frames)
+{
+    s->frames = s->env.frames = frames;
+    s->gap = named_frame(frames, SPAN("[...]"), FRAME_TRUNCATED);
+    s->vsyscall = named_frame(frames, SPAN("[vsyscall]"), FRAME_NATIVE);
+}
+
 int symbolizer_new_from(const struct symbol_files *files, struct frame_table *frames,
                         const struct symbolizer_opts *opts, struct symbolizer **ret,
                         struct error *err)
@@ -61,13 +69,11 @@ int symbolizer_new_from(const struct symbol_files *files, struct frame_table *fr
     if (!s)
         return error_code(err, -ENOMEM, "cannot start naming frames");
     s->files = *files;
-    s->frames = frames;
     s->own_proc_fd = opts->proc_fd <= 0;
     s->proc_fd = opts->proc_fd;
     if (s->own_proc_fd)
         s->proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    s->gap = named_frame(frames, SPAN("[...]"), FRAME_TRUNCATED);
-    s->vsyscall = named_frame(frames, SPAN("[vsyscall]"), FRAME_NATIVE);
+    use_table(s, frames);
     r = elf_cache_new(opts->elf_files_max, &s->elf);
     if (r == 0)
         r = kernel_names_new(&s->files, frames, &s->kernel);
@@ -83,10 +89,22 @@ int symbolizer_new_from(const struct symbol_files *files, struct frame_table *fr
     return 0;
 }
 
+void symbolizer_use_table(struct symbolizer *s, struct frame_table *frames)
+{
+    use_table(s, frames);
+    elf_cache_forget_strings(s->elf);
+    kernel_names_use_table(s->kernel, frames);
+    for (struct resolver_entry *e = s->resolvers; e; e = e->hh.next) {
+        s->java_methods += resolver_java_methods(e->resolver);
+        resolver_use_table(e->resolver);
+    }
+}
+
 static void entry_free(struct symbolizer *s, struct resolver_entry *e)
 {
     HASH_DEL(s->resolvers, e);
     resolver_free(e->resolver);
+    process_unpin(e->process);
     free(e);
 }
 
@@ -130,6 +148,7 @@ struct resolver *symbolizer_resolver(struct symbolizer *s, struct process *p)
     }
     e->id = p->id;
     HASH_ADD(hh, s->resolvers, id, sizeof(e->id), e);
+    e->process = p;
     process_pin(p);
     return e->resolver;
 }
@@ -142,7 +161,6 @@ void symbolizer_forget(struct symbolizer *s, struct process *p)
         return;
     s->java_methods += resolver_java_methods(e->resolver);
     entry_free(s, e);
-    process_unpin(p);
 }
 
 void symbolizer_prepare(struct symbolizer *s, struct process *p, uint64_t until_ns)

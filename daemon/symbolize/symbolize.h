@@ -25,11 +25,14 @@ struct symbolizer_opts {
 int symbolizer_new(struct broker *b, struct frame_table *frames, const struct symbolizer_opts *opts,
                    struct symbolizer **ret, struct error *err);
 struct symbolizer *symbolizer_free(struct symbolizer *s);
+/* From now on samples are named in @frames; the table so far is not used any more. Files that were
+ * read stay read. */
+void symbolizer_use_table(struct symbolizer *s, struct frame_table *frames);
 /* "" when kernel frames have names, else the sentence why not, with the remedy. */
 const char *symbolizer_kernel_problem(const struct symbolizer *s);
 
-/* The resolver of @p, made at the first call; valid until symbolizer_forget(@p). NULL: no memory.
- */
+/* The resolver of @p, made at the first call, which pins @p; valid until symbolizer_forget(@p) or
+ * symbolizer_free(), which unpin it. NULL: no memory. */
 struct resolver *symbolizer_resolver(struct symbolizer *s, struct process *p);
 void symbolizer_forget(struct symbolizer *s, struct process *p);
 /* Before @p is sampled: reads the symbols of its files, until CLOCK_MONOTONIC @until_ns at most. */

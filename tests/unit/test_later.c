@@ -218,6 +218,40 @@ START_TEST(in_a_profile)
 }
 END_TEST
 
+/* Another table takes the place of this one: places keep their ids and their names. */
+START_TEST(goes_on_with_another_table)
+{
+    _cleanup_(code_map_freep) struct code_map *map = agent();
+    struct later_source s = { .map = map }, none = { 0 };
+    struct frame_table *fresh = NULL;
+    struct rebase *b = NULL;
+    uint32_t waste = memory_frame("w.W", "w", FRAME_C2), same = memory_frame("a.A", "f", FRAME_C2),
+             other = memory_frame("x.X", "x", FRAME_C1), again;
+    uint32_t ids[] = { later_add(later, WORD(UNWIND_COMPILED, 0x1010), false, &same, 1),
+                       later_add(later, WORD(UNWIND_COMPILED, 0x9000), false, &other, 1) };
+
+    ck_assert_uint_ne(waste, 0);
+    later_decide(later, &s);
+    names_of(ids[0]);
+    ck_assert_int_eq(frame_table_new(1000, 1 << 20, &fresh), 0);
+    ck_assert_int_eq(rebase_new(table, fresh, &b), 0);
+    ck_assert_int_eq(later_rebase_add(later, b), 0);
+    later_rebase(later, b, fresh);
+    rebase_free(b);
+    frame_table_free(table);
+    table = fresh;
+    again = memory_frame("x.X", "x", FRAME_C1);
+    ck_assert_uint_ne(again, other);
+    ck_assert_uint_eq(later_add(later, WORD(UNWIND_COMPILED, 0x9000), false, &again, 1), ids[1]);
+    later_decide(later, &s);
+    ck_assert_str_eq(names_of(ids[0]), "a.A.f/1");
+    ck_assert_str_eq(names_of(ids[1]), "x.X.x/2");
+    ck_assert_uint_eq(later_stats(later).same, 1);
+    later_decide(later, &none);
+    ck_assert_str_eq(names_of(ids[0]), "a.A.f/1");
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("later");
@@ -228,5 +262,6 @@ int main(void)
     tcase_add_test(tc, the_interpreter_is_let_be);
     tcase_add_test(tc, the_jvms_own_text);
     tcase_add_test(tc, in_a_profile);
+    tcase_add_test(tc, goes_on_with_another_table);
     return suite_run_case("later", tc);
 }

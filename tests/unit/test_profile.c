@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* profile/: recording, finishing, and views, from hand-made frames. */
 #include "base/buf.h"
+#include "profile/rebase.h"
 #include "profile/view.h"
 
 #include "suite.h"
@@ -322,6 +323,116 @@ START_TEST(rates_are_added_up_to_one_sample)
 }
 END_TEST
 
+/* Another table takes the place of @table, as the engine does it. */
+static void renew_table(struct record *second)
+{
+    struct frame_table *fresh = NULL;
+    struct rebase *b = NULL;
+
+    ck_assert_int_eq(frame_table_new(1000, 1 << 20, &fresh), 0);
+    ck_assert_int_eq(rebase_new(table, fresh, &b), 0);
+    ck_assert_int_eq(rebase_add_record(b, rec), 0);
+    ck_assert_int_eq(rebase_add_record(b, second), 0);
+    record_rebase(rec, b);
+    record_rebase(second, b);
+    rebase_free(b);
+    frame_table_free(table);
+    table = fresh;
+}
+
+START_TEST(goes_on_with_another_table)
+{
+    _cleanup_buf_ struct buf rows = BUF_NULL;
+    struct profile_process who = { .host_pid = 42 };
+    struct profile_thread t = { .host_tid = 43 };
+    struct profile meta = { .period = 10 }, *p = NULL;
+    struct frame_table_counts counts;
+    struct record *second = NULL;
+    uint32_t stack[2], same;
+
+    for (uint32_t i = 0; i < 100; i++)
+        frame_of("gone.G", "unused", FRAME_C2, 100 + i);
+    stack[0] = frame_of("a.B", "f", FRAME_C2, 3);
+    stack[1] = frame_of("a.B", "main", FRAME_C1, 9);
+    ck_assert_int_eq(record_new(table, 100, &second), 0);
+    for (uint64_t i = 0; i < 2; i++)
+        record_sample(rec, i, main_thread, stack, 2, 1, SAMPLE_MODE_USER, 0);
+    record_sample(rec, 2, main_thread, (uint32_t[]){ 0, stack[1] }, 2, 1, SAMPLE_MODE_USER, 0);
+    renew_table(second);
+    frame_table_counts(table, &counts);
+    ck_assert_uint_eq(counts.frames, 3); /* what is recorded, and the nameless one */
+    /* The same names have other ids now, and mean the same. */
+    ck_assert_uint_ne(frame_of("a.B", "f", FRAME_C2, 3), stack[0]);
+    who.name = str("Main");
+    ck_assert_int_eq(record_process(rec, &who, &t.process), 0);
+    ck_assert_uint_eq(t.process, 0);
+    t.name = str("main");
+    ck_assert_int_eq(record_thread(rec, &t, &same), 0);
+    ck_assert_uint_eq(same, main_thread);
+    stack[0] = frame_of("a.B", "f", FRAME_C2, 3);
+    stack[1] = frame_of("a.B", "main", FRAME_C1, 9);
+    record_sample(rec, 3, main_thread, stack, 2, 1, SAMPLE_MODE_USER, 0);
+    ck_assert_int_eq(record_finish(rec, &meta, &p), 0);
+    ck_assert_uint_eq(p->stack_count, 4); /* no stack twice */
+    buf_init(&rows, 4096);
+    ck_assert_str_eq(rows_of(p, &(struct view_opts){ .threads = true }, &rows),
+                     "[main tid=43];a.B.main;a.B.f 3\n[main tid=43];a.B.main;[unknown] 1\n");
+    profile_unref(p);
+    record_free(second);
+}
+END_TEST
+
+/* Captures that follow each other without a pause, of code that is new all the time: the table
+ * holds what they hold. */
+START_TEST(names_are_bounded_without_a_pause)
+{
+    struct frame_table_counts counts;
+    struct record *before = NULL, *now = NULL;
+    char name[32];
+
+    for (uint32_t turn = 0; turn < 40; turn++) {
+        ck_assert_int_eq(record_new(table, 100, &now), 0);
+        for (uint32_t i = 0; i < 30; i++) {
+            uint32_t f;
+
+            snprintf(name, sizeof(name), "m%u_%u", turn, i);
+            f = frame_of("a.B", name, FRAME_C2, 1);
+            record_sample(now, i, 0, &f, 1, 1, SAMPLE_MODE_USER, 0);
+        }
+        if (!before)
+            ck_assert_int_eq(record_new(table, 100, &before), 0);
+        record_free(rec);
+        rec = TAKE_PTR(before);
+        before = TAKE_PTR(now);
+        frame_table_counts(table, &counts);
+        ck_assert_uint_le(counts.frames, 200); /* of 1,200 in all, 60 in use */
+        if (counts.frames > 100)
+            renew_table(before);
+    }
+    record_free(before);
+}
+END_TEST
+
+START_TEST(without_room_nothing_moves)
+{
+    struct frame_table *small = NULL;
+    struct rebase *b = NULL;
+    struct profile meta = { .period = 10 }, *p = NULL;
+    uint32_t f = frame_of("a.B", "f", FRAME_C2, 3), g = frame_of("a.B", "g", FRAME_C2, 3);
+
+    record_sample(rec, 1, main_thread, (uint32_t[]){ f, g }, 2, 1, SAMPLE_MODE_USER, 0);
+    ck_assert_int_eq(frame_table_new(2, 1 << 20, &small), 0);
+    ck_assert_int_eq(rebase_new(table, small, &b), 0);
+    ck_assert_int_eq(rebase_add_record(b, rec), -ENOSPC);
+    rebase_free(b);
+    frame_table_free(small);
+    ck_assert_int_eq(record_finish(rec, &meta, &p), 0);
+    ck_assert_uint_eq(p->unknown, 0);
+    ck_assert_uint_eq(p->frame_count, 3);
+    profile_unref(p);
+}
+END_TEST
+
 START_TEST(a_full_frame_table_gives_unknown)
 {
     struct frame_table *small = NULL;
@@ -352,6 +463,9 @@ int main(void)
     tcase_add_test(tc, filters_by_patterns);
     tcase_add_test(tc, merges_two_profiles);
     tcase_add_test(tc, rates_are_added_up_to_one_sample);
+    tcase_add_test(tc, goes_on_with_another_table);
+    tcase_add_test(tc, names_are_bounded_without_a_pause);
+    tcase_add_test(tc, without_room_nothing_moves);
     tcase_add_test(tc, a_full_frame_table_gives_unknown);
     return suite_run_case("profile", tc);
 }

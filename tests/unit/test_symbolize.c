@@ -49,7 +49,10 @@ static void teardown(void)
 {
     symbolizer_forget(symbolizer, &process);
     ck_assert_uint_eq(process.pins, 0);
+    symbolizer_resolver(symbolizer, &process);
+    ck_assert_uint_eq(process.pins, 1);
     symbolizer = symbolizer_free(symbolizer);
+    ck_assert_uint_eq(process.pins, 0);
     frames = frame_table_free(frames);
     unlink(kallsyms_path);
 }
@@ -136,6 +139,35 @@ START_TEST(names_its_own_stack)
     /* The same again costs no reading. */
     name_words(words, 0, (size_t)address_count, 0, UNWIND_END_UNCHECKED);
     ck_assert_uint_le(files.maps_reads, 2);
+}
+END_TEST
+
+/* Another table takes the old one's place: the same names, and no file is read again for them. */
+START_TEST(names_in_another_table)
+{
+    uint64_t words[] = { KERNEL_DO, address_of((void *)symbolize_test_leaf),
+                         UINT64_C(0xffffffffff600400) };
+    struct frame_table *fresh = NULL;
+    uint32_t id;
+
+    name_words(words, 1, 2, SAMPLE_KERNEL_CUT, UNWIND_END_ROOT);
+    ck_assert_int_eq(frame_table_new(1 << 20, 1 << 26, &fresh), 0);
+    for (uint32_t i = 0; i < 1000; i++) /* ids mean other things there */
+        frame_table_string(fresh, (struct span){ (const char *)&i, sizeof(i) }, &id);
+    symbolizer_use_table(symbolizer, fresh);
+    frame_table_free(frames);
+    frames = fresh;
+    files.maps_reads = 0;
+    name_words(words, 1, 2, SAMPLE_KERNEL_CUT, UNWIND_END_ROOT);
+    ck_assert_uint_eq(stack.count, 4);
+    ck_assert_name(0, "do_work");
+    ck_assert(span_eq_str(frame_path(0), "[kernel]"));
+    ck_assert_name(1, "[...]");
+    ck_assert_name(2, "symbolize_test_leaf");
+    ck_assert(span_ends_with(frame_path(2), "test_symbolize"));
+    ck_assert_name(3, "[vsyscall]");
+    ck_assert_uint_eq(files.maps_reads, 0);
+    ck_assert_uint_eq(process.pins, 1);
 }
 END_TEST
 
@@ -419,6 +451,7 @@ int main(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, names_its_own_stack);
     tcase_add_loop_test(tc, knows_when_the_root_was_not_reached, 0, ARRAY_SIZE(END_CASES));
+    tcase_add_test(tc, names_in_another_table);
     tcase_add_test(tc, kernel_then_user_leaf_first);
     tcase_add_test(tc, an_unknown_process_has_kernel_names);
     tcase_add_test(tc, a_signal_makes_the_next_pc_exact);

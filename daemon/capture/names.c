@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The table of names only ever grows: after weeks of classes that come and go it is begun anew.
+ * What is being captured takes its names along, so that this need not wait for a moment without
+ * captures: where something scrapes all the time there is none.
+ */
+#include "capture/capture_impl.h"
+
+#define NAMES_FRAMES_MAX ((size_t)4 << 20)
+#define NAMES_STRING_BYTES_MAX ((size_t)256 << 20)
+#define NAMES_BYTES ((size_t)64 << 20)
+
+int names_new(struct frame_table **ret)
+{
+    return frame_table_new(NAMES_FRAMES_MAX, NAMES_STRING_BYTES_MAX, ret);
+}
+
+/* Both steps of a rebase. 0, or -errno when nothing has changed. */
+static int move_captures(struct engine *e, struct frame_table *fresh)
+{
+    _cleanup_(rebase_freep) struct rebase *b = NULL;
+    int r = rebase_new(e->frames, fresh, &b);
+
+    if (r == 0)
+        r = captures_rebase_add(e, b);
+    if (r == 0)
+        captures_rebase(e, b, fresh);
+    return r;
+}
+
+void names_renew(struct engine *e)
+{
+    struct frame_table *fresh = NULL;
+    size_t bytes = frame_table_bytes(e->frames);
+    int r;
+
+    if (bytes < MAX(e->names_bytes, NAMES_BYTES))
+        return;
+    r = names_new(&fresh);
+    if (r == 0)
+        r = move_captures(e, fresh);
+    if (r < 0) { /* tried again when it has grown by a quarter */
+        frame_table_free(fresh);
+        e->names_bytes = bytes + bytes / 4;
+        return;
+    }
+    recorder_use_table(e, fresh);
+    symbolizer_use_table(e->symbolizer, fresh);
+    frame_table_free(e->frames);
+    e->frames = fresh;
+    e->names_bytes = 2 * frame_table_bytes(fresh); /* what captures hold cannot be dropped */
+}
