@@ -45,7 +45,8 @@ enum {
     DW_OP_BREG_RSP = 0x70 + DWARF_RSP,
 };
 
-bool cfa_take_uleb(struct span *s, uint64_t *ret)
+/* LEB128 (DWARF 5, 7.6): the bits that stand there, and how many. */
+static bool take_leb(struct span *s, uint64_t *ret, unsigned *ret_bits)
 {
     struct span in = *s;
     uint64_t v = 0;
@@ -59,32 +60,31 @@ bool cfa_take_uleb(struct span *s, uint64_t *ret)
         if (!(b & 0x80)) {
             *s = in;
             *ret = v;
+            *ret_bits = shift + 7;
             return true;
         }
     }
     return false;
 }
 
+bool cfa_take_uleb(struct span *s, uint64_t *ret)
+{
+    unsigned bits;
+
+    return take_leb(s, ret, &bits);
+}
+
 bool cfa_take_sleb(struct span *s, int64_t *ret)
 {
-    struct span in = *s;
-    uint64_t v = 0;
-    uint8_t b;
+    uint64_t v;
+    unsigned bits;
 
-    for (unsigned shift = 0; shift < 70; shift += 7) {
-        if (!span_take_u8(&in, &b))
-            return false;
-        if (shift < 64)
-            v |= (uint64_t)(b & 0x7f) << shift;
-        if (!(b & 0x80)) {
-            if (shift + 7 < 64 && (b & 0x40))
-                v |= ~UINT64_C(0) << (shift + 7);
-            *s = in;
-            *ret = (int64_t)v;
-            return true;
-        }
-    }
-    return false;
+    if (!take_leb(s, &v, &bits))
+        return false;
+    if (bits < 64 && v >> (bits - 1))
+        v |= ~UINT64_C(0) << bits;
+    *ret = (int64_t)v;
+    return true;
 }
 
 static enum unwind_base base_of(uint64_t reg)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "made.h"
+#include "making.h"
 
-#include "base/text.h"
 #include "profile/category.h"
 
 #define MADE_START_NS UINT64_C(5000000000)
@@ -14,27 +14,12 @@ static uint32_t seed;
 
 static uint32_t random_below(uint32_t n)
 {
-    seed = seed * 1664525u + 1013904223u;
-    return (uint32_t)(((uint64_t)seed * n) >> 32);
-}
-
-static void must(int r)
-{
-    if (r < 0) {
-        fprintf(stderr, "made: %s\n", strerror(-r));
-        exit(1);
-    }
+    return making_random(&seed, n);
 }
 
 static uint32_t str(const char *s, size_t n)
 {
-    _cleanup_buf_ struct buf clean = BUF_NULL;
-    uint32_t id;
-
-    buf_init(&clean, 1 << 16);
-    text_clean((struct span){ s, n }, TEXT_UTF8, TEXT_NAME_MAX, &clean);
-    must(frame_table_string(table, buf_span(&clean), &id));
-    return id;
+    return making_string(table, s, n);
 }
 
 static uint32_t str0(const char *s)
@@ -80,18 +65,11 @@ static void module_of(struct function *fn, enum frame_kind kind)
 
 static uint32_t frame_of(const char *text)
 {
-    static const char LETTERS[FRAME_KIND_COUNT] = {
-        [FRAME_UNKNOWN] = '?', [FRAME_C2] = 'j',          [FRAME_C1] = '1',
-        [FRAME_INLINED] = 'i', [FRAME_INTERPRETED] = '0', [FRAME_NATIVE] = 'n',
-        [FRAME_JVM] = 'v',     [FRAME_STUB] = 's',        [FRAME_KERNEL] = 'k',
-    };
     struct function fn = { 0 };
     struct frame f = { 0 };
     uint32_t id;
 
-    for (unsigned i = 0; i < FRAME_KIND_COUNT; i++)
-        if (LETTERS[i] == text[0])
-            f.kind = (uint8_t)i;
+    f.kind = (uint8_t)making_kind(text[0]);
     f.unknown = f.kind == FRAME_UNKNOWN;
     if (frame_kind_is_java((enum frame_kind)f.kind))
         java_function(&fn, &f, text + 2);

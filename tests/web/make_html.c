@@ -4,7 +4,8 @@
  * bytes. make_html CASE [FORMAT [MINWIDTH]] Cases: service, threads, hostile, poor, empty, lines,
  * deep, stacks=N (N distinct stacks), million (of samples, in 50,000 stacks).
  */
-#include "base/text.h"
+#include "making.h"
+
 #include "render/render.h"
 
 static struct frame_table *table;
@@ -14,27 +15,12 @@ static uint32_t seed = 1;
 
 static uint32_t random_below(uint32_t n)
 {
-    seed = seed * 1664525u + 1013904223u;
-    return (uint32_t)(((uint64_t)seed * n) >> 32);
-}
-
-static void must(int r)
-{
-    if (r < 0) {
-        fprintf(stderr, "make_html: %s\n", strerror(-r));
-        exit(1);
-    }
+    return making_random(&seed, n);
 }
 
 static uint32_t str(const char *s, size_t n)
 {
-    _cleanup_buf_ struct buf clean = BUF_NULL;
-    uint32_t id;
-
-    buf_init(&clean, 1 << 16);
-    text_clean((struct span){ s, n }, TEXT_UTF8, TEXT_NAME_MAX, &clean);
-    must(frame_table_string(table, buf_span(&clean), &id));
-    return id;
+    return making_string(table, s, n);
 }
 
 static uint32_t str0(const char *s)
@@ -46,23 +32,13 @@ static uint32_t str0(const char *s)
  * native, "v" the JVM, "s" stub, "k" kernel, "?" unknown. */
 static uint32_t frame_of(const char *text, uint32_t line)
 {
-    static const struct {
-        char letter;
-        uint8_t kind;
-    } KINDS[] = {
-        { 'j', FRAME_C2 },          { 'i', FRAME_INLINED }, { '1', FRAME_C1 },
-        { '0', FRAME_INTERPRETED }, { 'n', FRAME_NATIVE },  { 'v', FRAME_JVM },
-        { 's', FRAME_STUB },        { 'k', FRAME_KERNEL },  { '?', FRAME_UNKNOWN },
-    };
     struct function fn = { 0 };
     struct module m = { 0 };
     struct frame f = { .line = line };
     const char *name = text + 2, *dot = strrchr(name, '.');
     uint32_t id;
 
-    for (size_t i = 0; i < ARRAY_SIZE(KINDS); i++)
-        if (KINDS[i].letter == text[0])
-            f.kind = KINDS[i].kind;
+    f.kind = (uint8_t)making_kind(text[0]);
     f.unknown = f.kind == FRAME_UNKNOWN;
     if (frame_kind_is_java(f.kind) && dot) {
         fn.class_name = str(name, (size_t)(dot - name));
