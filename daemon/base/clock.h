@@ -21,6 +21,12 @@ static inline uint64_t clock_monotonic_ns(void)
     return clock_ns(CLOCK_MONOTONIC);
 }
 
+/* Samples a second of one every @period_ns, as it was asked for: to a thousandth. 0: none. */
+static inline double clock_hz(uint64_t period_ns)
+{
+    return period_ns ? (double)(uint64_t)(1e12 / (double)period_ns + 0.5) / 1000 : 0.0;
+}
+
 /* Wall clock: only for what a person reads. */
 static inline uint64_t clock_realtime_ns(void)
 {

@@ -25,6 +25,8 @@ static bool pid_wanted(const struct target_selector *t, int32_t host_pid)
 struct running_list {
     const struct captures_query *q;
     struct target *wanted;
+    uint64_t before; /* handles from here on were shown already */
+    size_t limit;
     json_t *list;
     struct error *err;
 };
@@ -60,8 +62,13 @@ static int call_running_list(struct engine *e, void *arg)
     int r = target_new(&l->q->target, &l->wanted, l->err);
 
     for (struct capture *c = e->captures; c && r == 0; c = c->next) {
-        if (c->resource && running_wanted(e, l, c))
-            json_array_append_new(l->list, running_json(c));
+        if (!c->resource || c->handle >= l->before || !running_wanted(e, l, c))
+            continue;
+        json_array_append_new(l->list, running_json(c));
+        if (json_array_size(l->list) == l->limit) { /* the newest come first */
+            l->before = c->handle;
+            break;
+        }
     }
     target_free(l->wanted);
     return r;
@@ -145,46 +152,32 @@ static int list_stored(struct store *s, struct store_query *sq, struct stored_li
 
 /* ---- the page ---- */
 
-/* How many running ones were shown before. False: @cursor is one of the store's. */
-static bool running_cursor(const char *cursor, size_t *ret)
+/* The running one that was shown last: others may begin or end between two pages. False: @cursor is
+ * one of the store's. */
+static bool running_cursor(const char *cursor, uint64_t *ret)
 {
     struct span s = span_of(cursor ? cursor : "");
-    uint64_t n = 0;
 
-    if (cursor && (!span_take_str(&s, RUNNING_CURSOR) || !span_parse_dec(s, &n)))
-        return false;
-    *ret = (size_t)n;
-    return true;
-}
-
-/* Leaves of @list what stands at @skip, at most @limit. Whether more come behind. */
-static bool list_cut(json_t *list, size_t skip, size_t limit)
-{
-    bool more = json_array_size(list) > skip + limit;
-
-    for (size_t i = MIN(skip, json_array_size(list)); i > 0; i--)
-        json_array_remove(list, 0);
-    while (json_array_size(list) > limit)
-        json_array_remove(list, limit);
-    return more;
+    *ret = UINT64_MAX;
+    return !cursor || (span_take_str(&s, RUNNING_CURSOR) && span_parse_dec(s, ret));
 }
 
 static int list_page(struct engine *e, const struct captures_query *q, struct match *jvm,
                      json_t *list, char next[64], struct error *err)
 {
-    size_t limit = q->limit ? q->limit : LIST_LIMIT_DEFAULT, skip = 0;
-    struct running_list running = { .q = q, .list = list, .err = err };
+    size_t limit = q->limit ? q->limit : LIST_LIMIT_DEFAULT;
+    struct running_list running = { .q = q, .limit = limit, .list = list, .err = err };
     struct stored_list stored = { q, jvm, list };
     struct store_query sq;
     int r = stored_query(q, &sq, err);
 
-    if (r == 0 && !running_cursor(q->cursor, &skip)) {
+    if (r == 0 && !running_cursor(q->cursor, &running.before)) {
         sq.cursor = q->cursor;
     } else if (r == 0 && (sq.state < 0 || sq.state == STORE_RUNNING)) {
         r = engine_ask(e, call_running_list, &running, err);
-        if (list_cut(list, skip, limit) || (r == 0 && json_array_size(list) == limit)) {
-            snprintf(next, 64, RUNNING_CURSOR "%zu", skip + limit);
-            return r;
+        if (r == 0 && json_array_size(list) == limit) {
+            snprintf(next, 64, RUNNING_CURSOR "%ju", (uintmax_t)running.before);
+            return 0;
         }
     }
     if (r == 0 && e->store && sq.state != STORE_RUNNING)

@@ -102,6 +102,12 @@ static void past_meta(const struct past_filter *f, uint64_t from_ns, uint64_t to
                       struct profile *ret)
 {
     const struct target_selector *t = f->t;
+    const struct {
+        const char *key, *value;
+    } words[] = { { "container", t->container },
+                  { "pod", t->pod },
+                  { "namespace", t->pod_namespace },
+                  { "jvm", t->jvm } };
 
     *ret = (struct profile){
         .event = "cpu", .unit = "nanoseconds", .start_ns = from_ns, .end_ns = to_ns
@@ -111,15 +117,15 @@ static void past_meta(const struct past_filter *f, uint64_t from_ns, uint64_t to
     ret->by_process = t->pid_count != 1;
     if (t->pid_count == 1)
         snprintf(ret->target, sizeof(ret->target), "pid %d", t->pids[0]);
-    else if (t->container || t->pod || t->pod_namespace || t->jvm)
-        snprintf(ret->target, sizeof(ret->target), "%s%.80s%s%.80s%s%.60s",
-                 t->container ? "container " : "", t->container ? t->container : "",
-                 t->pod ? " pod " : "", t->pod ? t->pod : "", t->jvm ? " jvm " : "",
-                 t->jvm ? t->jvm : "");
     else if (t->pid_count)
         snprintf(ret->target, sizeof(ret->target), "%zu processes", t->pid_count);
     else
         snprintf(ret->target, sizeof(ret->target), "the whole node");
+    for (size_t i = 0, n = 0; i < ARRAY_SIZE(words) && t->pid_count == 0; i++) {
+        if (words[i].value)
+            n += (size_t)snprintf(ret->target + n, sizeof(ret->target) - n, "%s%s %.50s",
+                                  n ? ", " : "", words[i].key, words[i].value);
+    }
 }
 
 static int call_flight(struct engine *e, void *arg)
@@ -258,7 +264,7 @@ static int past_stored(struct engine *e, struct past_filter *f, const char *even
 
 /* ---- the answer ---- */
 
-static int nothing_known(uint64_t oldest_realtime_ns, struct error *err)
+static int nothing_known(uint64_t oldest_realtime_ns, const char *event, struct error *err)
 {
     char text[40] = "";
     time_t t = (time_t)(oldest_realtime_ns / NSEC_PER_SEC);
@@ -267,7 +273,13 @@ static int nothing_known(uint64_t oldest_realtime_ns, struct error *err)
     if (oldest_realtime_ns && gmtime_r(&t, &tm))
         strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm);
     error_parameter(err, "from", -ENOENT, "no samples of this target are known in that time");
-    if (text[0])
+    if (event && strcmp(event, "cpu") != 0)
+        error_remedy(
+            err,
+            "the flight recorder samples event=cpu alone; GET /api/v1/captures?event=%.60s "
+            "lists what is stored",
+            event);
+    else if (text[0])
         error_remedy(
             err,
             "the flight recorder reaches back to %s; GET /api/v1/captures lists what is stored",
@@ -320,7 +332,7 @@ int past_profile(struct engine *e, const struct target_selector *t, const struct
         count++;
     *ret_oldest_ns = flight.oldest_ns ? flight.oldest_ns + offset : 0;
     if (r == 0 && count == 0)
-        r = nothing_known(*ret_oldest_ns, err);
+        r = nothing_known(*ret_oldest_ns, event, err);
     if (r == 0 && count == 1)
         *ret = profile_ref(parts[0]);
     if (r == 0 && count == 2)

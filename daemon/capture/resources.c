@@ -73,8 +73,7 @@ json_t *capture_json(const struct store_capture *c, double progress)
         "{s:s, s:s, s:f, s:s, s:s, s:f, s:o, s:o, s:f, s:I, s:I, s:I, s:I, s:s, s:o, s:o, "
         "s:o, s:o, s:o, s:I}",
         "id", c->id, "state", state_name(c->state), "progress", progress, "event", c->event,
-        "target", c->target, "hz", c->period ? 1e9 / (double)c->period : 0.0, "start",
-        json_time(c->start_ns), "end",
+        "target", c->target, "hz", clock_hz(c->period), "start", json_time(c->start_ns), "end",
         c->state == STORE_RUNNING ? json_null() : json_time(c->end_ns), "seconds",
         c->end_ns > c->start_ns ? (double)(c->end_ns - c->start_ns) / 1e9 : 0.0, "samples",
         (json_int_t)c->samples, "lost", (json_int_t)c->lost, "unknown", (json_int_t)c->unknown,

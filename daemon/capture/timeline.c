@@ -145,7 +145,7 @@ int backend_timeline(void *ctx, const struct target_selector *t, const struct ti
     _cleanup_(profile_unrefp) struct profile *p = NULL;
     _cleanup_(timeline_deinit) struct timeline lines = { 0 };
     uint64_t oldest_ns, now = clock_realtime_ns();
-    double hz = e->recorder ? 1e9 / (double)e->recorder->period_ns : 0.0;
+    double hz = e->recorder ? clock_hz(e->recorder->period_ns) : 0.0;
     unsigned sources = PAST_RECORDER;
     json_t *series;
     int r;
@@ -162,7 +162,7 @@ int backend_timeline(void *ctx, const struct target_selector *t, const struct ti
         r = timeline_init(&lines, by, buckets);
     if (r == 0 && p) {
         r = timeline_count(&lines, p, whole.from_ns, whole.to_ns);
-        hz = 1e9 / (double)MAX(p->period, UINT64_C(1));
+        hz = clock_hz(p->period);
     }
     if (r != 0)
         return r;

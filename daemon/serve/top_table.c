@@ -7,6 +7,7 @@
 #include "serve/top_table.h"
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "render/formats.h"
 
 #define HOME "\x1b[H"
@@ -166,7 +167,7 @@ json_t *top_json(const struct view *v, size_t rows)
                       "total_percent", percent(list[i].total, whole)));
     }
     return json_pack("{s:s, s:s, s:f, s:f, s:I, s:I, s:I, s:I, s:o}", "target", p->target, "event",
-                     p->event, "hz", p->period ? 1e9 / (double)p->period : 0.0, "seconds",
+                     p->event, "hz", clock_hz(p->period), "seconds",
                      p->end_ns > p->start_ns ? (double)(p->end_ns - p->start_ns) / 1e9 : 0.0,
                      "samples", (json_int_t)v->samples, "lost", (json_int_t)p->lost, "unknown",
                      (json_int_t)v->unknown, "truncated", (json_int_t)v->truncated, "functions",

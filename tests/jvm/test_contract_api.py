@@ -219,6 +219,16 @@ class Captures(Api):
         for query in ("limit=0", "limit=x", "limit=", "cursor=nonsense", "state=odd", "from=x"):
             self.bad("/api/v1/captures?" + query, 400)
 
+    def test_list_while_captures_begin(self):
+        """A capture that begins between two pages moves none of those that run."""
+        running = [self.capture(pid=self.pid, seconds=60, hz=99) for _ in range(2)]
+        self.addCleanup(lambda: [self.daemon.request("DELETE", f"/api/v1/captures/{ident}") for ident in running])
+        first = self.get("/api/v1/captures?limit=1").json()
+        self.assertEqual([(c["id"], c["hz"]) for c in first["captures"]], [(running[1], 99)])
+        running.append(self.capture(pid=self.pid, seconds=60))
+        second = self.get("/api/v1/captures", limit=1, cursor=first["next"]).json()
+        self.assertEqual([c["id"] for c in second["captures"]], [running[0]])
+
     def test_stream(self):
         ident = self.capture(pid=self.pid, seconds=2.3, hz=199)
         answer = self.get(f"/api/v1/captures/{ident}/stream", timeout=10)
@@ -251,6 +261,10 @@ class Past(Api):
             with self.subTest(format=form):
                 one = self.get("/api/v1/query?from=-20s", pid=self.pid, format=form)
                 self.assertTrue(one.headers["Content-Type"].startswith(kind))
+        meta = self.get("/api/v1/query?from=-20s&format=json", jvm="^Contract$").json()["meta"]
+        self.assertEqual(meta["target"], "jvm ^Contract$")
+        other = self.bad("/api/v1/query?from=-20s&event=alloc", 404)
+        self.assertIn("event=cpu alone", other["remedy"], "why there is none")
         self.bad("/api/v1/query?from=-1s&to=-9s", 400)
         self.bad("/api/v1/query?from=-20s&seconds=1", 400, parameter="seconds")
 

@@ -180,6 +180,7 @@ class Scraping(unittest.TestCase):
         self.assertLessEqual(events - quiet, os.cpu_count(), "one event for each CPU")
         self.assertEqual([a.status for a in answers], [200] * 50)
         self.assertEqual({a.headers["Content-Type"] for a in answers}, {"application/octet-stream"})
+        self.assertEqual({a.headers["X-Flamed-Symbols"].split(":")[0] for a in answers}, {"memory"}, "who scrapes injects nothing")
         samples = [int(a.headers["X-Flamed-Samples"]) for a in answers]
         self.assertGreater(min(samples), 0.7 * max(samples), "each has all of its time")
         proc.wait_until(lambda: self.daemon.perf_events() == quiet, 5, "the session ends with them")
