@@ -15,7 +15,7 @@ def main() -> None:
             before = target.used()
             profile = daemon.profile(pid=target.pid, seconds=options.seconds, hz=options.hz, symbols=options.symbols)
             truth = common.difference(target.used(), before)
-            del truth["runs"]
+            del truth["runs"], truth["work"]
             total = sum(truth.values())
             stacks = [s for s in profile.stacks if s.thread.startswith("worker-")]
             samples = count(stacks)

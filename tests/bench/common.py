@@ -4,6 +4,7 @@ import argparse
 import contextlib
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -53,7 +54,7 @@ class Mix(jvm.Jvm):
         super().__init__(paths.jdk(version), *options, "-Xmx256m", "-cp", classes.folder, "Mix", stdin=subprocess.PIPE)
 
     def used(self) -> dict[str, int]:
-        """CPU nanoseconds of each section so far, and "runs"."""
+        """CPU nanoseconds of each section so far, "runs", and "work": the sum of the weights of those runs."""
         self.process.stdin.write("\n")
         self.process.stdin.flush()
         line = self.process.stdout.readline()
@@ -151,6 +152,20 @@ def async_profiler() -> str:
         with zipfile.ZipFile(f"{folder}/async-profiler-{ASYNC_PROFILER}.jar") as jar:
             jar.extract("linux-x64/libasyncProfiler.so", folder)
     return library
+
+
+# What tests/bench/stacks.c says, as a part and the whole.
+STACKS_SAY = {"whole": r"java threads: (\d+) of (\d+) whole", "carriers": r"of these (\d+) of (\d+) on carriers",
+           "exact": r"compiled code: (\d+) of (\d+) at", "leaf": r"of the others (\d+) of (\d+) called",
+           "invoke": r"interpreted callers: (\d+) of (\d+) at"}
+
+
+def stacks(pid: int, seconds: int, hz: int) -> tuple[dict[str, tuple[int, int]], str]:
+    """By the program stacks: how many stacks are whole, how many callers true, and why others are not whole."""
+    out = subprocess.run([paths.program("tests/bench/stacks"), str(pid), str(seconds), str(hz)], capture_output=True, text=True,
+                         check=True).stdout
+    got = {key: tuple(map(int, re.search(pattern, out).groups())) for key, pattern in STACKS_SAY.items()}
+    return got, ", ".join(" ".join(line.split()) for line in out.splitlines() if line.startswith("  "))
 
 
 class Aims:

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Services as their users run them, under load: how many stacks are whole and named, native libraries included. Tomcat
-10 with its examples and ZooKeeper are Debian's packages, Spring Boot and Dropwizard come from Maven Central."""
+10 with its examples and ZooKeeper are Debian's packages, Spring Boot, Dropwizard and Cassandra come from Maven Central."""
 import contextlib
 import http.client
 import os
+import socket
 import subprocess
 import tempfile
 import time
@@ -19,7 +20,29 @@ SOURCES = os.path.join(common.HERE, "services")
 MAVEN = {
     "SpringService": ["org.springframework.boot:spring-boot-starter-web:3.3.5"],
     "DropwizardService": ["io.dropwizard:dropwizard-core:4.0.10"],
+    "CassandraLoad": ["org.apache.cassandra:cassandra-all:5.0.2"],
 }
+# What Cassandra's own start script opens to it, as far as this load needs it.
+CASSANDRA_OPENS = ("java.base/java.io java.base/java.lang java.base/java.lang.module java.base/java.lang.reflect java.base/java.net "
+                   "java.base/java.nio java.base/java.util java.base/java.util.concurrent java.base/java.util.concurrent.atomic "
+                   "java.base/jdk.internal.loader java.base/jdk.internal.math java.base/jdk.internal.misc java.base/jdk.internal.module "
+                   "java.base/jdk.internal.ref java.base/jdk.internal.reflect java.base/jdk.internal.util.jar java.base/sun.nio.ch "
+                   "java.management.rmi/com.sun.jmx.remote.internal.rmi java.rmi/sun.rmi.registry java.rmi/sun.rmi.server "
+                   "java.sql/java.sql jdk.management/com.sun.management.internal")
+CASSANDRA_YAML = """cluster_name: bench
+num_tokens: 1
+partitioner: org.apache.cassandra.dht.Murmur3Partitioner
+commitlog_sync: periodic
+commitlog_sync_period: 10000ms
+endpoint_snitch: SimpleSnitch
+listen_address: 127.0.0.1
+storage_port: {storage}
+rpc_address: 127.0.0.1
+native_transport_port: {port}
+seed_provider:
+  - class_name: org.apache.cassandra.locator.SimpleSeedProvider
+    parameters: [{{seeds: "127.0.0.1:{storage}"}}]
+"""
 POM = """<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion><groupId>bench</groupId>
 <artifactId>{name}</artifactId><version>1</version><dependencies>{dependencies}</dependencies></project>"""
 
@@ -64,6 +87,15 @@ def wait_for(port: int, path: str, process: subprocess.Popen, log: str) -> None:
                 return
         time.sleep(0.3)
     raise RuntimeError(f"no answer from {path}:\n{proc.read(log)[-3000:]}")
+
+
+def wait_for_port(port: int, process: subprocess.Popen, log: str) -> None:
+    end = time.monotonic() + 90
+    while time.monotonic() < end and process.poll() is None:
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)):
+            return
+        time.sleep(0.3)
+    raise RuntimeError(f"nobody listens on {port}:\n{proc.read(log)[-3000:]}")
 
 
 @contextlib.contextmanager
@@ -137,15 +169,34 @@ def spring(java: str, folder: str, options: list[str]):
 def dropwizard(java: str, folder: str, options: list[str]):
     port = free_port()
     with open(folder + "/service.yml", "w", encoding="ascii") as f:
-        f.write(f"server:\n  type: simple\n  applicationContextPath: /\n  adminContextPath: /admin\n  connector: {{type: http, port: {port}}}\n"
-                "  requestLog: {appenders: []}\nlogging: {level: WARN}\n")
+        f.write("server:\n  type: simple\n  applicationContextPath: /\n  adminContextPath: /admin\n"
+                f"  connector: {{type: http, port: {port}}}\n  requestLog: {{appenders: []}}\nlogging: {{level: WARN}}\n")
     with running([java, *options, "-Xmx256m", "-cp", maven("DropwizardService"), "DropwizardService", "server", folder + "/service.yml"],
                  folder) as (process, log):
         wait_for(port, "/", process, log)
         yield process.pid, [f"http://127.0.0.1:{port}/?below=5000"]
 
 
-SERVICES = {"tomcat": tomcat, "zookeeper": zookeeper, "spring": spring, "dropwizard": dropwizard}
+@contextlib.contextmanager
+def cassandra(java: str, folder: str, options: list[str]):
+    path, port, storage = maven("CassandraLoad"), free_port(), free_port()
+    with open(folder + "/cassandra.yaml", "w", encoding="ascii") as f:
+        f.write(CASSANDRA_YAML.format(port=port, storage=storage))
+    with open(folder + "/logback.xml", "w", encoding="ascii") as f:
+        f.write("<configuration><root level='OFF'/></configuration>")
+    opened = [f"--add-{kind}={module}=ALL-UNNAMED" for module in CASSANDRA_OPENS.split() for kind in ("exports", "opens")]
+    logging = f"-Dlogback.configurationFile={folder}/logback.xml"
+    command = [java, *options, *opened, "-Xmx512m", f"-Dcassandra.config=file://{folder}/cassandra.yaml",
+               f"-Dcassandra.storagedir={folder}", logging, "-Djdk.attach.allowAttachSelf=true", "-Djava.security.manager=allow",
+               "-Dcassandra-foreground=yes", f"-javaagent:{path.split(':')[1][:-1]}jamm-0.4.0.jar", "-cp", path,
+               "org.apache.cassandra.service.CassandraDaemon"]
+    with running(command, folder) as (process, log):
+        wait_for_port(port, process, log)
+        with jvm.Jvm(paths.jdk(17), "-Xmx128m", logging, "-cp", path, "CassandraLoad", str(port), "4"):
+            yield process.pid, []
+
+
+SERVICES = {"tomcat": tomcat, "zookeeper": zookeeper, "spring": spring, "dropwizard": dropwizard, "cassandra": cassandra}
 
 
 def examine(name: str, pid: int, daemon: Daemon, options, aims: common.Aims) -> None:
@@ -156,6 +207,9 @@ def examine(name: str, pid: int, daemon: Daemon, options, aims: common.Aims) -> 
     skipped = count([s for s in profile.stacks if "[...]" in s.names])
     print(f"{name}: {total} samples, {100 * whole / max(1, total):.3f} % whole, {100 * count(nameless) / max(1, total):.3f} % with a "
           f"frame without a name, {skipped} with frames skipped; quality {profile.quality}", flush=True)
+    (exact, callers), (leaf, others) = map(common.stacks(pid, 5, options.hz)[0].get, ("exact", "leaf"))
+    print(f"{name}: {100 * exact / max(1, callers):.2f} % of {callers} callers at an exact PcDesc, {leaf} of the other {others} called "
+          "the stub above them", flush=True)
     for label, stacks in (("cut", cut), ("nameless", nameless)):
         if stacks:
             print(f"  {label}:\n{profile.describe(stacks, 4)}")

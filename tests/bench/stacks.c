@@ -22,6 +22,7 @@
 
 #define RING_BYTES ((size_t)32 << 20)
 #define THREADS_MAX 65536
+#define CARRIER "ForkJoinPool-1-" /* the threads that virtual threads run on, by the JDK's name */
 
 static const char *const ENDS[UNWIND_END_COUNT] = {
     "root",   "unchecked", "limit",    "no process",  "no mapping", "no rule", "memory", "progress",
@@ -36,7 +37,7 @@ static struct {
     struct maps maps;
     uint64_t ends[UNWIND_END_COUNT], java_ends[UNWIND_END_COUNT];
     uint64_t samples, java, frames, kinds[8], kernel, shown, deepest, skipped;
-    uint64_t callers, exact, leaf, interpreted, at_invoke;
+    uint64_t callers, exact, leaf, interpreted, at_invoke, carriers, carriers_whole;
     uint64_t checked[1u << 16]; /* words that were looked at lately */
     uint8_t verdicts[1u << 16];
     bool java_tid[THREADS_MAX * 64];
@@ -261,6 +262,10 @@ static void see(void *cookie, const struct sample_record *rec, const uint64_t *f
         if (run.vm)
             check_callers(frames + rec->kernel_count, rec->user_count);
         run.java_ends[rec->user_end]++;
+        if (strncmp(rec->comm, CARRIER, strlen(CARRIER)) == 0) {
+            run.carriers++;
+            run.carriers_whole += rec->user_end == UNWIND_END_ROOT;
+        }
         if (rec->user_end != UNWIND_END_ROOT && run.verbose && run.shown++ < 12)
             show(rec, frames);
     }
@@ -363,6 +368,8 @@ int main(int argc, char **argv)
            run.kinds[0], run.kinds[1], run.kinds[2], run.kinds[3], run.kinds[4], run.kinds[7]);
     printf("java threads: %" PRIu64 " of %" PRIu64 " whole, %.3f %%\n", run.java_ends[0], run.java,
            100.0 * (double)run.java_ends[0] / (double)MAX(run.java, 1));
+    printf("of these %" PRIu64 " of %" PRIu64 " on carriers of virtual threads whole\n",
+           run.carriers_whole, run.carriers);
     printf("callers in compiled code: %" PRIu64 " of %" PRIu64 " at an exact PcDesc, %.2f %%\n",
            run.exact, run.callers, 100.0 * (double)run.exact / (double)MAX(run.callers, 1));
     printf("of the others %" PRIu64 " of %" PRIu64 " called the stub above them\n", run.leaf,
