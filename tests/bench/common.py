@@ -14,7 +14,7 @@ import zipfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../jvm"))
 
-from harness import jvm, paths # pylint: disable=wrong-import-position
+from harness import jvm, paths, proc # pylint: disable=wrong-import-position
 
 ASYNC_PROFILER = "4.1"
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -84,17 +84,24 @@ def percentile(values: list[float], share: float) -> float:
 
 @contextlib.contextmanager
 def sample_rates():
-    """Has the kernel allow the highest rates: it lowers what it allows where interrupts take long."""
-    path = "/proc/sys/kernel/perf_event_max_sample_rate"
-    with open(path, encoding="ascii") as f:
-        before = f.read()
-    with open(path, "w", encoding="ascii") as f:
-        f.write("100000")
+    """Has the kernel allow the highest rates, and not lower them where interrupts take long: it would drop samples, of
+    one profiler more than of another."""
+    paths_of = ["/proc/sys/kernel/perf_event_max_sample_rate", "/proc/sys/kernel/perf_cpu_time_max_percent"]
+
+    def write(path: str, text: str) -> None:
+        with open(path, "w", encoding="ascii") as f:
+            f.write(text)
+
+    before = [proc.read(path).strip() for path in paths_of]
+    write(paths_of[1], "25") # while it is 0 or 100 the other one cannot be set
+    write(paths_of[0], "100000")
+    write(paths_of[1], "0")
     try:
         yield
     finally:
-        with open(path, "w", encoding="ascii") as f:
-            f.write(before)
+        write(paths_of[1], "25")
+        write(paths_of[0], before[0])
+        write(paths_of[1], before[1])
 
 
 def metrics(daemon) -> dict[str, float]:

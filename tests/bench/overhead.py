@@ -10,7 +10,6 @@ import contextlib
 import os
 import re
 import subprocess
-import sys
 import tempfile
 import time
 
@@ -19,7 +18,7 @@ import services
 from harness import jvm, paths
 from harness.daemon import Daemon
 
-LEAD = 0.4 # seconds in which a profiler begins, and its end is over
+LEAD = 0.25 # seconds in which a profiler begins, and its end is over
 FLOOR, PERF, NOTHING = "empty BPF program", "perf record -g -p", "none, twice"
 
 
@@ -91,30 +90,68 @@ class TomcatLoad:
         return requests / (sum(ns - before.get(tid, 0) for tid, ns in after.items()) / 1e9)
 
 
-def profilers_of(pid: int, daemon: Daemon, options, folder: str) -> dict:
-    """Name -> what starts it for a number of seconds, and returns its process."""
+def flamed_seconds(options) -> float:
+    return options.window + 1.5 * LEAD
+
+
+class Perf:
+    """perf record, which runs all the time and is told when to count."""
+
+    def __init__(self, pid: int, period: int, folder: str):
+        self.control, self.ack, self.data = (f"{folder}/{name}" for name in ("control", "ack", "perf.data"))
+        os.mkfifo(self.control)
+        os.mkfifo(self.ack)
+        self.process = subprocess.Popen(["perf", "record", "-q", "-e", "cpu-clock", "-g", "-c", str(period), "-p", str(pid), "-D", "-1",
+                                         "--control", f"fifo:{self.control},{self.ack}", "-o", self.data],
+                                        stderr=subprocess.DEVNULL)
+
+    def tell(self, what: str) -> None:
+        with open(self.control, "w", encoding="ascii") as control, open(self.ack, encoding="ascii") as ack:
+            control.write(what + "\n")
+            control.flush()
+            if not ack.readline().startswith("ack"):
+                raise RuntimeError(f"perf does not {what}")
+
+    def start(self):
+        self.tell("enable")
+        return lambda: self.tell("disable")
+
+    def samples(self) -> int:
+        """Ends it."""
+        self.process.terminate()
+        self.process.wait()
+        said = subprocess.run(["perf", "report", "--stats", "-i", self.data], capture_output=True, text=True,
+                              stdin=subprocess.DEVNULL).stdout
+        found = re.search(r"SAMPLE events: +(\d+)", said)
+        return int(found[1]) if found else 0
+
+
+def ended(process: subprocess.Popen) -> None:
+    if process.wait() != 0:
+        raise RuntimeError(f"{process.args[0]} ended with {process.returncode}")
+
+
+def profilers_of(pid: int, daemon: Daemon, options, perf: Perf, folder: str) -> dict:
+    """Name -> what starts it and returns what stops it."""
     floor = compile_floor()
     library = "" if options.no_async_profiler else common.async_profiler()
-    period = 1000000000 // options.hz # the same for all: a frequency is adapted, and fewer samples are taken
+    period = 1000000000 // options.hz
 
-    def flamed(seconds):
-        return subprocess.Popen(["curl", "-sf", "-o", os.devnull, f"http://127.0.0.1:{daemon.port}/profile?pid={pid}"
-                                 f"&hz={options.hz}&seconds={seconds}&symbols=memory&format=collapsed"])
+    def flamed():
+        process = subprocess.Popen(["curl", "-sf", "-o", os.devnull, f"http://127.0.0.1:{daemon.port}/profile?pid={pid}&hz={options.hz}"
+                                    f"&seconds={flamed_seconds(options)}&symbols=memory&format=collapsed"])
+        return lambda: ended(process)
 
-    def perf(seconds):
-        return subprocess.Popen(["perf", "record", "-q", "-e", "cpu-clock", "-g", "-c", str(period), "-p", str(pid),
-                                 "-o", folder + "/perf.data", "sleep", str(seconds)], stderr=subprocess.DEVNULL)
+    def empty():
+        process = subprocess.Popen([floor, str(options.hz)], stdout=subprocess.DEVNULL)
+        return process.kill
 
-    def empty(seconds):
-        return subprocess.Popen(["timeout", str(seconds), floor, str(options.hz)], stdout=subprocess.DEVNULL)
-
-    def asprof(seconds):
+    def asprof():
         file = f"file={folder}/out.collapsed,collapsed"
         common.load_agent(pid, library, f"start,event=cpu,interval={period}ns,{file}")
-        return subprocess.Popen([sys.executable, "-c", f"import sys, time; sys.path.insert(0, {common.HERE!r}); import common; "
-                                 f"time.sleep({seconds}); common.load_agent({pid}, {library!r}, {'stop,' + file!r})"])
+        return lambda: common.load_agent(pid, library, "stop," + file)
 
-    found = {FLOOR: empty, "flamed": flamed, PERF: perf}
+    found = {FLOOR: empty, "flamed": flamed, PERF: perf.start}
     if library:
         found["async-profiler"] = asprof
     return found
@@ -127,11 +164,10 @@ def compare(load, profilers: dict, options) -> dict[str, list[float]]:
     before = load.rate()
     for pair in range(options.pairs):
         for name in rotated(list(profilers), pair):
-            process = profilers[name](options.window + 2 * LEAD)
+            stop = profilers[name]()
             time.sleep(LEAD)
             on = load.rate()
-            if process.wait() not in (0, 124): # 124: as timeout(1) ends the floor
-                raise RuntimeError(f"{name} ended with {process.returncode}")
+            stop()
             time.sleep(LEAD)
             after = load.rate()
             ratios.setdefault(name, []).append(2 * on / (before + after))
@@ -143,15 +179,24 @@ def compare(load, profilers: dict, options) -> dict[str, list[float]]:
 
 
 def main() -> None:
-    options = common.arguments(__doc__, jdk=17, load="mix", hz=9999, window=0.5, pairs=16, no_async_profiler=0)
+    options = common.arguments(__doc__, jdk=17, load="mix", hz=9999, window=0.4, pairs=24, no_async_profiler=0)
     aims = common.Aims(options.check)
     with contextlib.ExitStack() as stack:
         stack.enter_context(common.sample_rates())
         load = {"mix": MixLoad, "tomcat": TomcatLoad}[options.load](options, stack)
         daemon = stack.enter_context(Daemon())
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="flamed-overhead."))
+        # The same period for all: a frequency is adapted, and fewer samples are taken.
+        perf = Perf(load.pid, 1000000000 // options.hz, folder)
+        stack.callback(perf.process.kill)
         time.sleep(3)
-        ratios = compare(load, profilers_of(load.pid, daemon, options, folder), options)
+        before = common.metrics(daemon)["flamed_samples_total"]
+        ratios = compare(load, profilers_of(load.pid, daemon, options, perf, folder), options)
+        due = options.pairs * options.hz * common.processors()
+        taken = {"flamed": (common.metrics(daemon)["flamed_samples_total"] - before) / (due * flamed_seconds(options)),
+                 PERF: perf.samples() / (due * (options.window + LEAD))}
+        print("taken of the samples that are due when all processors are the load's: "
+              + ", ".join(f"{name} {100 * share:.0f} %" for name, share in taken.items()))
     cost, loss = {}, {}
     for name, values in ratios.items():
         loss[name] = 1 - common.median(values)
