@@ -19,8 +19,7 @@ int discover_new(struct broker *b, const struct discover_opts *opts, struct disc
     _cleanup_buf_ struct buf offsets = BUF_NULL;
     struct discover *d = calloc(1, sizeof(*d));
     struct error why = ERROR_NULL;
-    int *fds, r;
-    size_t n;
+    int r;
 
     if (!d)
         return error_set(err, -ENOMEM, "no memory for the table of processes");
@@ -30,17 +29,12 @@ int discover_new(struct broker *b, const struct discover_opts *opts, struct disc
     d->source = opts->source ? opts->source : &DISCOVER_SOURCE_BROKER;
     d->ctx = opts->source ? opts->source_ctx : b;
     budget_init(&d->facts_budget, FACTS_SHARE, FACTS_AT_ONCE_NS, clock_monotonic_ns());
-    fds = calloc(BROKER_CPUS_MAX, sizeof(*fds));
-    r = fds ? pod_cache_new(d->source, d->ctx, &d->pods) : -ENOMEM;
+    r = pod_cache_new(d->source, d->ctx, &d->pods);
     if (r < 0) {
-        free(fds);
         discover_free(d);
         return error_set(err, r, "no memory for the table of processes");
     }
-    r = d->source->sideband(d->ctx, fds, &n, &why);
-    if (r == 0)
-        r = sideband_map(fds, n, &d->sideband, &why);
-    free(fds);
+    r = events_open(d, &d->sideband, &why);
     if (r != 0)
         snprintf(d->sideband_problem, sizeof(d->sideband_problem),
                  "new processes are noticed late: %s%s%s", why.msg, why.remedy[0] ? "; " : "",
@@ -121,6 +115,7 @@ void discover_poll(struct discover *d, uint64_t now_ns)
     uint64_t deadline_ns = clock_monotonic_ns() + d->opts.poll_budget_ns;
 
     d->in_poll = true;
+    events_follow_cpus(d, now_ns);
     events_drain(d);
     d->in_poll = false;
     poll_recent(d, now_ns, deadline_ns);

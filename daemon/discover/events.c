@@ -5,9 +5,12 @@
  */
 #include "discover/table.h"
 
+#include "base/cleanup.h"
 #include "base/clock.h"
 
 #define EVENTS_MAX 65536 /* records per drain; more are left for the next */
+#define CPUS_EVERY_NS NSEC_PER_SEC
+#define CPUS_AGAIN_NS (60 * NSEC_PER_SEC) /* after new rings could not be had */
 
 /* Now: CLOCK_BOOTTIME as /proc shows it minus CLOCK_MONOTONIC as side-band records and samples show
  * it. */
@@ -93,6 +96,9 @@ void events_on_record(void *cookie, const struct sideband_record *r)
 {
     struct discover *d = cookie;
 
+    if (r->kind != SIDEBAND_LOST && r->time_ns <= d->told_until_ns)
+        return;
+    d->last_record_ns = MAX(d->last_record_ns, r->time_ns);
     d->stats.sideband_records++;
     switch (r->kind) {
     case SIDEBAND_FORK:
@@ -116,4 +122,43 @@ void events_on_record(void *cookie, const struct sideband_record *r)
 void events_drain(struct discover *d)
 {
     sideband_drain(d->sideband, EVENTS_MAX, events_on_record, d);
+}
+
+int events_open(struct discover *d, struct sideband **ret, struct error *err)
+{
+    _cleanup_free_ int *fds = calloc(BROKER_CPUS_MAX, sizeof(*fds));
+    size_t n = 0;
+    int r;
+
+    if (!fds)
+        return error_set(err, -ENOMEM, "no memory for the rings of process events");
+    CPU_ZERO(&d->cpus);
+    sched_getaffinity(0, sizeof(d->cpus), &d->cpus); /* more than it holds: none are followed */
+    r = d->source->sideband(d->ctx, fds, &n, err);
+    return r == 0 ? sideband_map(fds, n, ret, err) : r;
+}
+
+void events_follow_cpus(struct discover *d, uint64_t now_ns)
+{
+    struct sideband *fresh = NULL;
+    cpu_set_t cpus, before = d->cpus;
+
+    if (!d->sideband || now_ns < d->cpus_ns)
+        return;
+    d->cpus_ns = now_ns + CPUS_EVERY_NS;
+    CPU_ZERO(&cpus);
+    if (sched_getaffinity(0, sizeof(cpus), &cpus) < 0 || CPU_EQUAL(&cpus, &before))
+        return;
+    if (events_open(d, &fresh, NULL) != 0) {
+        d->cpus = before;
+        d->cpus_ns = now_ns + CPUS_AGAIN_NS;
+        return;
+    }
+    /* What both rings hold is told once; what a new processor did before is found by a sweep. */
+    while (sideband_drain(d->sideband, EVENTS_MAX, events_on_record, d) == EVENTS_MAX)
+        ;
+    d->told_until_ns = d->last_record_ns;
+    sideband_unmap(d->sideband);
+    d->sideband = fresh;
+    d->sweep_wanted = d->sweep_after_loss = true;
 }

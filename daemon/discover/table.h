@@ -21,6 +21,7 @@
 #include "discover/sideband.h"
 
 #include <dirent.h>
+#include <sched.h>
 
 #define DISCOVER_BUCKETS 4096 /* a power of two */
 #define DISCOVER_KEEP_NS (2 * NSEC_PER_SEC)
@@ -75,6 +76,10 @@ struct discover {
     bool in_poll;     /* poll reads records: what was never handed out is held by nobody */
     struct recent recent;
     struct sideband *sideband;
+    cpu_set_t cpus;          /* that were online when its rings were opened */
+    uint64_t cpus_ns;        /* when they are looked at again */
+    uint64_t last_record_ns; /* time of the newest record */
+    uint64_t told_until_ns;  /* records up to then came by the rings before these */
     struct pod_cache *pods;
     struct discover_stats stats;
     int64_t timens_ns;          /* CLOCK_BOOTTIME here minus the initial namespace's */
@@ -128,6 +133,11 @@ void table_expire(struct discover *d, uint64_t now_ns);
 
 /* Reads the side-band rings as far as they are written. */
 void events_drain(struct discover *d);
+/* Opens and maps the rings of the processors that are online. 0; a positive outcome of the source;
+ * -errno with @err. */
+int events_open(struct discover *d, struct sideband **ret, struct error *err);
+/* Opens them anew, once a second at most, when processors came or went. */
+void events_follow_cpus(struct discover *d, uint64_t now_ns);
 void events_on_record(void *cookie, const struct sideband_record *r);
 /* Clock ticks after boot, as in /proc/PID/stat, of a CLOCK_MONOTONIC time. */
 uint64_t ticks_of_monotonic(const struct discover *d, uint64_t time_ns);

@@ -76,6 +76,8 @@ static int live_logs(void *ctx, int *ret_fd, struct error *err)
     return BROKER_ABSENT;
 }
 
+static unsigned sideband_opened;
+
 static int live_sideband(void *ctx, int ret_fds[BROKER_CPUS_MAX], size_t *ret_count,
                          struct error *err)
 {
@@ -94,6 +96,7 @@ static int live_sideband(void *ctx, int ret_fds[BROKER_CPUS_MAX], size_t *ret_co
     long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 
     (void)ctx;
+    sideband_opened++;
     *ret_count = 0;
     for (int cpu = 0; cpu < cpus && cpu < BROKER_CPUS_MAX; cpu++) {
         int fd = (int)syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
@@ -494,6 +497,51 @@ START_TEST(opens_a_jvm_that_was_there_before)
 }
 END_TEST
 
+/* A processor that comes is as one that this test may run on again: its exec is told. */
+START_TEST(follows_processors)
+{
+    _cleanup_close_ int proc_fd = -1;
+    struct discover *d = make(&proc_fd, "/proc");
+    struct discover_stats stats;
+    cpu_set_t all, one;
+    struct process *p;
+    uint64_t records;
+    unsigned opened;
+    pid_t child;
+
+    ck_assert_int_eq(sched_getaffinity(0, sizeof(all), &all), 0);
+    CPU_ZERO(&one);
+    for (int cpu = 0; CPU_COUNT(&one) == 0; cpu++) {
+        if (CPU_ISSET(cpu, &all))
+            CPU_SET(cpu, &one);
+    }
+    poll_for(d, 100 * NSEC_PER_MSEC);
+    opened = sideband_opened;
+    ck_assert_int_eq(sched_setaffinity(0, sizeof(one), &one), 0);
+    d->cpus_ns = 0; /* the second is over */
+    poll_for(d, 20 * NSEC_PER_MSEC);
+    ck_assert_uint_eq(sideband_opened, opened + (CPU_COUNT(&all) > 1));
+    ck_assert_int_eq(sched_setaffinity(0, sizeof(all), &all), 0);
+    d->cpus_ns = 0; /* the second is over */
+    poll_for(d, 20 * NSEC_PER_MSEC);
+    ck_assert_uint_eq(sideband_opened, opened + 2 * (CPU_COUNT(&all) > 1));
+    discover_stats(d, &stats);
+    records = stats.sideband_records;
+    child = fork();
+    if (child == 0) {
+        execl("/bin/sleep", "sleep", "30", NULL);
+        _exit(1);
+    }
+    for (p = NULL; !p || strcmp(p->comm, "sleep") != 0; p = discover_find(d, child))
+        poll_for(d, 20 * NSEC_PER_MSEC); /* the test's own time ends it */
+    discover_stats(d, &stats);
+    ck_assert_uint_ge(stats.sideband_records, records + 2);
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    discover_free(d);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("discover_live");
@@ -514,6 +562,7 @@ int main(void)
     tcase_add_test(tc, knows_nested_pid_namespaces);
     tcase_add_test(tc, says_that_proc_hides_processes);
     tcase_add_test(tc, knows_a_zombie);
+    tcase_add_test(tc, follows_processors);
     tcase_add_loop_test(tc, opens_a_jvm, 0, ARRAY_SIZE(JVMS));
     tcase_add_test(tc, opens_a_jvm_that_was_there_before);
     tcase_set_timeout(tc, 60);
