@@ -10,9 +10,11 @@ import { KINDS } from "./kinds.js";
 import { shortName } from "./names.js";
 import { button, emptyState, errorState } from "./notice.js";
 import { ProfilePanel } from "./panel.js";
+import { formatRoute } from "./route.js";
 import { WINDOW_S, captureText, fetchSide, fixedSide, parseSide, rangeOf, rangeSide, targetGroups, targetParams,
     timeChoices } from "./sides.js";
 import { paramsOfState, stateOfParams } from "./state.js";
+import { suggestSides } from "./suggest.js";
 import { buildTree } from "./tree.js";
 
 const FEW_TO_COMPARE = 100;
@@ -153,16 +155,20 @@ export class CompareView {
         const { sides } = this;
         const { signal } = this.controller;
         const turn = this.turn = {};
+        const now = Date.now(); // the same for both: a minute and the one before touch
 
         for (const [name] of SIDES) {
-            sides[name] = fixedSide(sides[name]);
+            sides[name] = fixedSide(sides[name], now);
             this.pickers[name].fill(sides[name], this.captures, this.jvms);
         }
         this.keep();
         if (!sides.a || !sides.b) {
-            this.content.replaceChildren(emptyState("Choose what to compare.",
-                "Two captures, JVMs or pods, or one of them now and some time ago. Shares are compared, so that the " +
-                "lengths may differ."));
+            const list = sides.a || sides.b ? [] : await this.suggestions(signal);
+
+            if (turn === this.turn && !signal.aborted) {
+                this.before = null;
+                this.content.replaceChildren(this.invite(list));
+            }
             return;
         }
         this.root.setAttribute("aria-busy", "true");
@@ -175,6 +181,25 @@ export class CompareView {
             this.show(before.value, after.value);
         else
             this.fail(before.reason ? "a" : "b", before.reason || after.reason);
+    }
+
+    async suggestions(signal) {
+        const { oldest } = await getJson("api/v1/timeline", { buckets: 1 }, signal).catch(() => ({}));
+
+        return suggestSides(this.captures, this.jvms, Date.parse(oldest));
+    }
+
+    // What to do where a side is not chosen yet.
+    invite(list) {
+        const { a, b } = this.sides;
+
+        if (a || b)
+            return emptyState(`Choose “${a ? "after" : "before"}” above: what, and when.`,
+                `${this.sideText(a ? "a" : "b")} is chosen as “${a ? "before" : "after"}”.`);
+        return emptyState("Choose what to compare.", "Two captures, JVMs or pods, or one of them now and some time ago, " +
+            "by the lists above. Shares are compared, so that the lengths may differ." + (list.length ? ""
+            : " There is nothing yet to suggest: that takes two captures, or two minutes that are recorded."),
+        ...list.map(({ text, ...sides }) => element("a", { class: "tool suggestion", href: formatRoute("compare", "", sides) }, text)));
     }
 
     fail(name, error) {

@@ -221,6 +221,43 @@ describe("the page", { concurrency: 4 }, () => {
         await close(page);
     });
 
+    nodeTest("compare offers what is worth it while nothing is chosen", async ({ server, open }) => {
+        const [a, , b] = [{ ago: 7200000, shape: 0.4 }, { ago: 3600000, pid: 5120 }, { ago: 60000, shape: 1.6 }].map((c) => server.addCapture(c));
+        const page = await open("#/compare");
+
+        await page.getByText("Choose what to compare.").waitFor();
+        assert.deepEqual((await page.locator(".suggestion").allTextContents()).map((text) => text.replace(/ of .* and .*/, "")),
+            ["Application: its two newest captures,", ...["Application (4242)", "BillingService (4311)", "kafka.jar (5120)", "Whole node"]
+                .map((name) => name + ": the last minute against the minute before")]);
+        await page.locator(".suggestion", { hasText: "two newest captures" }).click();
+        await page.locator(".change-list li").first().waitFor();
+        assert.equal(await page.getByLabel("Before: what").inputValue(), a.id);
+        assert.equal(await page.getByLabel("After: what").inputValue(), b.id);
+        await page.keyboard.press("3");
+        await page.locator(".suggestion", { hasText: "BillingService" }).click();
+        await page.locator(".change-list").waitFor();
+        const sides = new URLSearchParams(new URL(page.url()).hash.split("?")[1]);
+        const [before, after] = ["a", "b"].map((side) => sides.get(side).split(","));
+
+        assert.deepEqual([before[0], after[0], before[2]], ["4311", "4311", after[1]]); // one minute, then the next
+        assert.deepEqual([before, after].map(([, from, to]) => Date.parse(to) - Date.parse(from)), [60000, 60000]);
+        await page.getByLabel("Before: what").selectOption("");
+        await page.getByText("Choose “before” above").waitFor();
+        await close(page);
+    });
+
+    nodeTest("a failed capture says why in full, also on a phone", async ({ server, open }) => {
+        server.addCapture({ ago: 60000, failure: "the process ended before the first sample was taken of it" });
+        for (const width of [1200, 390]) {
+            const page = await open("#/captures", { viewport: { width, height: 760 } });
+            const state = page.locator(".captures td.col-state", { hasText: "before the first sample was taken of it" });
+
+            await state.waitFor();
+            assert.ok(await state.evaluate((cell) => cell.scrollWidth <= cell.clientWidth && cell.getBoundingClientRect().right <= innerWidth));
+            await close(page);
+        }
+    });
+
     nodeTest("a JVM that dies while watched, and a flamed that goes and comes back", async ({ open }) => {
         const mine = new FakeServer();
 
@@ -286,7 +323,7 @@ describe("the page", { concurrency: 4 }, () => {
         const views = [["node", "#/", ".jvm-link"], ["jvm", `#/jvm/${ORDERS}`, ".panel .facts span"],
             ["sandwich", `#/jvm/${ORDERS}?sw=com.acme.shop.PriceTable.lookup&t=1`, ".change"], ["top", `#/jvm/${ORDERS}?tab=top`, ".live td"],
             ["captures", "#/captures", ".captures tr td"], ["capture", `#/capture/${c.id}`, ".panel .facts span"],
-            ["compare", `#/compare?a=${a.id}&b=${c.id}`, ".change-list li"], ["health", "#/health", ".card dd"]];
+            ["compare", `#/compare?a=${a.id}&b=${c.id}`, ".change-list li"], ["compare-empty", "#/compare", ".suggestion"], ["health", "#/health", ".card dd"]];
 
         await Promise.all([["light", 1200], ["dark", 1200], ["light", 390]].map(async ([theme, width]) => {
             const page = await open("", { colorScheme: theme, viewport: { width, height: width === 390 ? 800 : 760 } });
