@@ -15,6 +15,8 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#define FOLDER_MAX 512 /* bytes of a path without its last part: the broker makes each */
+
 static int open_below(int root_fd, const char *path, uint64_t flags)
 {
     struct open_how how = {
@@ -23,6 +25,30 @@ static int open_below(int root_fd, const char *path, uint64_t flags)
     };
 
     return (int)syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
+}
+
+/* As open_below(), and nothing may be mounted over the file itself: who owns the root may bind any
+ * file over a name that it may see, not read, and it keeps that file's owner. */
+static int open_unbound(int root_fd, const char *path)
+{
+    struct open_how how = {
+        .flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
+        .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV,
+    };
+    struct span whole = span_of(path);
+    size_t slash = span_rfind(whole, '/');
+    char folder[FOLDER_MAX];
+    _cleanup_close_ int dir_fd = -1;
+
+    if (slash == whole.n)
+        return (int)syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
+    if (slash >= sizeof(folder)) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    span_copy((struct span){ path, slash }, folder, sizeof(folder));
+    dir_fd = open_below(root_fd, folder, O_PATH | O_DIRECTORY);
+    return dir_fd < 0 ? -1 : (int)syscall(SYS_openat2, dir_fd, path + slash + 1, &how, sizeof(how));
 }
 
 static bool is_absence(int e)
@@ -95,8 +121,12 @@ int file_open(int path_fd, const char *what, const struct file_rule *rule, int *
 int root_open(int root_fd, const char *path, const struct file_rule *rule, int *ret_fd,
               struct error *err)
 {
-    _cleanup_close_ int fd = open_below(root_fd, path, O_PATH | (rule->follow ? 0 : O_NOFOLLOW));
+    _cleanup_close_ int fd =
+        rule->owned ? open_unbound(root_fd, path)
+                    : open_below(root_fd, path, O_PATH | (rule->follow ? 0 : O_NOFOLLOW));
 
+    if (fd < 0 && errno == EXDEV)
+        return error_set(err, -EPERM, "%s is mounted over, so it may be another's file", path);
     if (fd < 0)
         return is_absence(errno) ? BROKER_ABSENT : error_errno(err, "cannot open %s", path);
     return file_open(fd, path, rule, ret_fd, err);

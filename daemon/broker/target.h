@@ -43,7 +43,7 @@ bool maps_find_jvm(int fd, uint64_t *ret_start);
 /* Which regular files may be handed out. */
 struct file_rule {
     uint64_t max_bytes;
-    bool owned; /* owner is @uid or root, and there is no second link to it */
+    bool owned; /* owner is @uid or root, no second link to it, nothing mounted over it */
     uint32_t uid;
     bool elf;    /* is an ELF object: no core file */
     bool follow; /* a symbolic link at the end is followed too, inside the root */

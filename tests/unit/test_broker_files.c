@@ -2,6 +2,8 @@
 /* broker: files in a target's root that are not what they seem, and file systems that hang. */
 #include "broker_jvm.h"
 
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/sysmacros.h>
 #include <sys/un.h>
 
@@ -156,6 +158,49 @@ START_TEST(files_in_a_root_are_what_they_seem)
     r = broker_hsperfdata(fx.b, &id, &fd, &err);
     expect_file("hsperfdata", trick, r, fd, &err);
     ck_assert_uint_lt(clock_monotonic_ns() - began, NSEC_PER_SEC); /* no FIFO was waited for */
+    end_child(pid);
+}
+END_TEST
+
+/* Binds root's file over both names, as any user can in namespaces of its own. */
+static void bind_over_its_names(void *cookie)
+{
+    char secret[128], path[160];
+
+    snprintf(secret, sizeof(secret), "%s/other", fx.dir);
+    if (unshare(CLONE_NEWNS) < 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+        _exit(4);
+    snprintf(path, sizeof(path), "%s/tmp/perf-%d.map", fx.dir, getpid());
+    close(open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
+    if (mount(secret, path, NULL, MS_BIND, NULL) < 0)
+        _exit(4);
+    snprintf(path, sizeof(path), "%s/tmp/hsperfdata_a/%d", fx.dir, getpid());
+    close(open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
+    if (mount(secret, path, NULL, MS_BIND, NULL) < 0)
+        _exit(4);
+    be_contained(cookie);
+}
+
+START_TEST(what_is_bound_over_a_name_is_not_given)
+{
+    static uid_t uid = JVM_UID;
+    struct error err = ERROR_NULL;
+    struct proc_id id;
+    char path[128];
+    pid_t pid;
+    int fd = -1;
+
+    snprintf(path, sizeof(path), "%s/tmp", fx.dir);
+    ck_assert_int_eq(mkdir(path, 01777), 0);
+    snprintf(path, sizeof(path), "%s/tmp/hsperfdata_a", fx.dir);
+    ck_assert_int_eq(mkdir(path, 0755), 0);
+    snprintf(path, sizeof(path), "%s/other", fx.dir);
+    write_file(path, "secret", 6); /* root's, as the target's own maps of root are */
+    pid = start_child(bind_over_its_names, &uid);
+    id = id_of(pid);
+    ck_assert_int_eq(broker_perfmap(fx.b, &id, &fd, &err), -EPERM);
+    ck_assert_msg(strstr(err.msg, "mounted over") != NULL, "%s", err.msg);
+    ck_assert_int_eq(broker_hsperfdata(fx.b, &id, &fd, &err), -EPERM);
     end_child(pid);
 }
 END_TEST
@@ -336,6 +381,7 @@ int main(void)
     tcase_add_checked_fixture(tc, fixture_open, fixture_shut);
     tcase_set_timeout(tc, 30);
     tcase_add_loop_test(tc, files_in_a_root_are_what_they_seem, 0, TRICKS);
+    tcase_add_test(tc, what_is_bound_over_a_name_is_not_given);
     tcase_add_test(tc, tmp_may_be_a_link_inside_the_root);
     tcase_add_test(tc, a_folder_that_is_a_link_leads_nowhere_outside);
     tcase_add_test(tc, debug_files_are_elf);
