@@ -3,6 +3,7 @@
  * Captures as resources: running ones from the engine, finished ones from the store. Runs on
  * serve's worker threads; asks the engine's thread where it must.
  */
+#include "base/clock.h"
 #include "capture/capture_impl.h"
 #include "capture/json.h"
 

@@ -12,6 +12,7 @@ struct body {
     struct buf text;
     size_t names[QUERY_ITEMS_MAX], values[QUERY_ITEMS_MAX], name_n[QUERY_ITEMS_MAX],
         value_n[QUERY_ITEMS_MAX];
+    bool truths[QUERY_ITEMS_MAX];
     size_t count;
 };
 
@@ -106,6 +107,7 @@ static int add_member(struct body *b, const char *name, const json_t *value, str
         return r;
     if (!add_scalar(&b->text, value))
         return refuse_value(name, err);
+    b->truths[b->count] = json_is_boolean(value);
     end_item(b);
     return 0;
 }
@@ -124,7 +126,8 @@ static int body_finish(struct body *b, struct query *ret, struct error *err)
     for (size_t i = 0; i < b->count; i++)
         q.items[i] = (struct query_item){ .name = { q.text + b->names[i], b->name_n[i] },
                                           .value = { q.text + b->values[i], b->value_n[i] },
-                                          .has_value = true };
+                                          .has_value = true,
+                                          .truth = b->truths[i] };
     *ret = q;
     return 0;
 }

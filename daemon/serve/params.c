@@ -213,7 +213,7 @@ static int params_parse_one(const struct query_item *item, uint64_t allowed, str
         return refuse_unknown(item->name, allowed, err);
     }
     if ((p->given & PARAM_BIT(id)) && !spec->repeatable) {
-        if (spec->first_counts || (allowed & PARAMS_LENIENT))
+        if (spec->first_counts)
             return 0;
         if (id == PARAM_PID)
             error_remedy(err, "write several processes as one list: pid=4242,4243");
@@ -224,6 +224,9 @@ static int params_parse_one(const struct query_item *item, uint64_t allowed, str
     if (item->value.n == 0)
         return error_parameter(err, spec->name, -EINVAL, "%s has no value: it takes %s", spec->name,
                                spec->expects);
+    if (item->truth && spec->parse != param_bool)
+        return error_parameter(err, spec->name, -EINVAL, "%s is not true or false: it takes %s",
+                               spec->name, spec->expects);
     return spec->parse(spec, item->value, p, err);
 }
 

@@ -21,6 +21,10 @@ static const char INDEX[] =
 bool handle_pprof_index(struct request *req)
 {
     answer_fixed(&req->answer, "text/html; charset=utf-8", span_of(INDEX));
+    if (!span_ends_with(span_of(req->path), "/")) { /* its links go on from the folder */
+        req->answer.status = 301;
+        answer_header(&req->answer, "Location", "pprof/");
+    }
     return true;
 }
 

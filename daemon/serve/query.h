@@ -13,6 +13,7 @@
 struct query_item {
     struct span name, value; /* decoded, valid UTF-8 without NUL; a NUL follows each */
     bool has_value;          /* there was a '=' */
+    bool truth;              /* of a body: JSON's true or false, as 1 or 0 */
 };
 
 struct query {

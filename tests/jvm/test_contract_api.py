@@ -126,6 +126,7 @@ class Captures(Api):
             self.assertIsInstance(shown[field], kind, field)
         done = self.finished(document["id"])
         self.assertEqual((done["state"], done["progress"]), ("done", 1))
+        self.assertEqual(done["hz"], 199)
         self.assertEqual(done["labels"], {"main": "Contract"})
         self.times(done)
         collapsed = folded(self.get(where + "/profile?format=collapsed"))

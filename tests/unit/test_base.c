@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* base/: spans, buffers, interning, clean text. */
+#include "base/clock.h"
 #include "base/intern.h"
 #include "base/steady.h"
 #include "base/text.h"
@@ -133,6 +134,17 @@ START_TEST(takers_stop_at_the_end)
 }
 END_TEST
 
+START_TEST(a_rate_is_what_was_asked_for)
+{
+    static const unsigned HZ[] = { 1, 19, 49, 97, 99, 199, 499, 997, 999, 4999, 10000 };
+
+    for (size_t i = 0; i < ARRAY_SIZE(HZ); i++)
+        ck_assert_double_eq(clock_hz((NSEC_PER_SEC + HZ[i] / 2) / HZ[i]), HZ[i]);
+    ck_assert_double_eq_tol(clock_hz(1500000), 666.667, 1e-9);
+    ck_assert_double_eq(clock_hz(0), 0);
+}
+END_TEST
+
 START_TEST(doubts_a_clock_that_was_set)
 {
     const uint64_t min = 60 * NSEC_PER_SEC, year = UINT64_C(365) * 24 * 60 * min;
@@ -160,6 +172,7 @@ int main(void)
     tcase_add_test(tc, escapes_for_json_and_html);
     tcase_add_test(tc, interns_equal_strings_once);
     tcase_add_test(tc, a_buffer_keeps_to_its_ceiling);
+    tcase_add_test(tc, a_rate_is_what_was_asked_for);
     tcase_add_test(tc, doubts_a_clock_that_was_set);
     tcase_add_test(tc, takers_stop_at_the_end);
     return suite_run_case("base", tc);

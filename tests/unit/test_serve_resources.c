@@ -27,6 +27,9 @@ static const struct {
     { "POST", "/api/v1/captures", JSON, "{\"pid\":\"x\"}", 400, NULL, "not a process id" },
     { "POST", "/api/v1/captures", JSON, "{\"pid\":-1}", 400, NULL, "'-1'" },
     { "POST", "/api/v1/captures", JSON, "{\"pid\":null}", 400, NULL, "neither" },
+    { "POST", "/api/v1/captures", JSON, "{\"pid\":true}", 400, NULL, "not true or false" },
+    { "POST", "/api/v1/captures", JSON, "{\"hz\":true}", 400, NULL, "not true or false" },
+    { "POST", "/api/v1/captures", JSON, "{\"threads\":true}", 201, "application/json", FAKE_ID },
     { "POST", "/api/v1/captures", JSON, "{\"pid\":[]}", 400, NULL, "neither" },
     { "POST", "/api/v1/captures", JSON, "{\"pid\":[[1]]}", 400, NULL, "neither" },
     { "POST", "/api/v1/captures", JSON, "{\"pid\":1,\"pid\":2}", 400, NULL, "no JSON" },
@@ -114,6 +117,8 @@ static const struct {
     { "GET", "/api/v1/diff?a=" FAKE_ID "&b=" FAKE_ID "&format=jfr", NULL, NULL, 400, NULL,
       "html, svg, collapsed or json" },
     { "GET", "/debug/pprof/", NULL, NULL, 200, "text/html; charset=utf-8", "profile" },
+    { "GET", "/debug/pprof", NULL, NULL, 301, "text/html; charset=utf-8", "profile" },
+    { "GET", "/debug/pprof/profile?pid=1000&pid=1001", NULL, NULL, 400, NULL, "given twice" },
     { "GET", "/debug/pprof/heap?gc=1", NULL, NULL, 200, "application/octet-stream", NULL },
     { "GET", "/debug/pprof/profile?pid=1000&seconds=0.1&seconds=99&debug=0&x", NULL, NULL, 200,
       "application/octet-stream", NULL },
@@ -147,6 +152,8 @@ START_TEST(answers_as_the_contract_says)
                       r.body.p);
     if (r.status == 201) {
         ck_assert_str_eq(header(&r, "Location"), "/api/v1/captures/" FAKE_ID);
+    } else if (r.status == 301) {
+        ck_assert_str_eq(header(&r, "Location"), "pprof/");
     } else if (r.status == 405) {
         ck_assert_ptr_nonnull(strstr(r.body.p, header(&r, "Allow")));
     }
