@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a container may do to whoever attaches to it: the attacks of docs/threat-model.md, each by a program that does its
 worst (native/fakejvm.c), attached to by the real flamed-broker."""
+import errno
+import fcntl
 import os
 import re
 import shutil
 import signal
+import struct
 import subprocess
 import time
 import unittest
@@ -239,6 +242,48 @@ class Launcher(unittest.TestCase):
             proc.wait_until(lambda: len(launchers()) == 2 and worker not in launchers(), 5, "it is there again")
             proc.wait_until(works, 10, "an attach", interval=1.1)
             self.assertLessEqual(set(broker) - {worker}, set(daemon.processes()["flamed-broker"]), "nothing else was started again")
+
+
+class Helper(unittest.TestCase):
+    """flamed-attach by itself, without the broker and what that looks at before."""
+
+    def run_helper(self, pid: int) -> tuple[int, int, int]:
+        """Its step, errno, and whether it sent SIGQUIT."""
+        job, none = os.memfd_create("job"), os.memfd_create("none")
+        os.pwrite(job, struct.pack("<8I", 0x54414c46, 1, 0, 0, 0, pid, 0, 3000), 0) # struct attach_job of attach/job.h
+        result, told = os.pipe()
+        given = [told, os.pidfd_open(pid), none, none, os.open("/", os.O_PATH), os.open(f"/proc/{pid}/status", os.O_RDONLY), job]
+        high = [fcntl.fcntl(fd, fcntl.F_DUPFD, 30) for fd in given] # out of the way of 3 to 9
+        child = os.fork()
+        if child == 0:
+            for number, fd in enumerate(high, 3):
+                os.dup2(fd, number)
+            os.execve(paths.program("flamed-attach"), ["flamed-attach"], {})
+        for fd in {*given, *high}:
+            os.close(fd)
+        os.waitpid(child, 0)
+        with os.fdopen(result, "rb") as f:
+            text = f.read()
+        self.assertGreater(len(text), 20)
+        _, _, step, error, started = struct.unpack("<5I", text[:20])
+        return step, error, started
+
+    def test_who_does_not_catch_sigquit(self):
+        """A JVM that stopped to catch it after the broker had looked: the helper's own look keeps it from being ended."""
+        paths.need_root()
+        with subprocess.Popen(["sleep", "60"]) as p:
+            try:
+                state = 9 # ATTACH_STEP_STATE
+                self.assertEqual(self.run_helper(p.pid), (state, errno.ENOTSUP, 0))
+                self.assertFalse(os.path.exists(f"/tmp/.attach_pid{p.pid}"))
+                os.kill(p.pid, signal.SIGSTOP)
+                proc.wait_until(lambda: proc.stat(p.pid)[0] == "T", 2, "it is stopped")
+                self.assertEqual(self.run_helper(p.pid), (state, errno.EBUSY, 0))
+                os.kill(p.pid, signal.SIGCONT)
+                time.sleep(0.2)
+                self.assertTrue(proc.alive(p.pid))
+            finally:
+                p.kill()
 
 
 class Nowhere(unittest.TestCase):
