@@ -43,7 +43,8 @@ def main() -> None:
         print(" | ".join([cell, *(f"{part} of {whole}, {share[key]:.3f} %" for key, (part, whole) in got.items()), why]), flush=True)
         least = 99.8 if cell in ("17", "25") else 99.5
         aims.aim(f"{cell}: at least {least} % whole", share["whole"] >= least)
-        aims.aim(f"{cell}: 99 % of callers true", share["exact"] >= 99 and (share["invoke"] >= 99 or not got["invoke"][1]))
+        compiled = share["exact"] >= 99 or ("-Xint" in text and not got["exact"][1]) # which compiles nothing
+        aims.aim(f"{cell}: 99 % of callers true", compiled and (share["invoke"] >= 99 or not got["invoke"][1]))
     aims.exit()
 
 

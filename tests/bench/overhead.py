@@ -94,6 +94,12 @@ def flamed_seconds(options) -> float:
     return options.window + 1.5 * LEAD
 
 
+def captured(daemon: Daemon) -> float:
+    """Samples so far, but for the flight recorder's."""
+    said = common.metrics(daemon)
+    return said["flamed_samples_total"] - said.get("flamed_flight_recorder_samples_total", 0)
+
+
 class Perf:
     """perf record, which runs all the time and is told when to count."""
 
@@ -190,10 +196,10 @@ def main() -> None:
         perf = Perf(load.pid, 1000000000 // options.hz, folder)
         stack.callback(perf.process.kill)
         time.sleep(3)
-        before = common.metrics(daemon)["flamed_samples_total"]
+        before = captured(daemon)
         ratios = compare(load, profilers_of(load.pid, daemon, options, perf, folder), options)
         due = options.pairs * options.hz * common.processors()
-        taken = {"flamed": (common.metrics(daemon)["flamed_samples_total"] - before) / (due * flamed_seconds(options)),
+        taken = {"flamed": (captured(daemon) - before) / (due * flamed_seconds(options)),
                  PERF: perf.samples() / (due * (options.window + LEAD))}
         print("taken of the samples that are due when all processors are the load's: "
               + ", ".join(f"{name} {100 * share:.0f} %" for name, share in taken.items()))
