@@ -11,6 +11,7 @@ import subprocess
 import tempfile
 import unittest
 import xml.dom.minidom
+import zipfile
 
 from harness import classfile, jvm, paths, proc
 from harness.daemon import Daemon
@@ -63,8 +64,8 @@ class Names(unittest.TestCase):
         cls.classes = jvm.Classes()
         cls.classes.compile("Evil.java", "EvilBody.java")
 
-    def start(self, names: dict[str, bytes], *options: str, link: str | None = None) -> jvm.Jvm:
-        """A JVM that runs a class for each of NAMES, started through a link of the name LINK."""
+    def start(self, names: dict[str, bytes], *options: str, link: str | None = None, jar: str | None = None) -> jvm.Jvm:
+        """A JVM that runs a class for each of NAMES, started through a link of the name LINK, its main class in JAR."""
         folder = tempfile.mkdtemp(prefix="flamed-evil.")
         self.addCleanup(shutil.rmtree, folder, ignore_errors=True)
         with open(os.path.join(self.classes.folder, "EvilBody.class"), "rb") as f:
@@ -79,8 +80,15 @@ class Names(unittest.TestCase):
         if link:
             executable = os.path.join(folder, link)
             os.symlink(home + "/bin/java", executable)
-        target = jvm.Jvm(home, *options, "-Xmx64m", "-cp", self.classes.folder, "Evil", folder,
-                         executable=executable)
+        main = ["-cp", self.classes.folder, "Evil"]
+        if jar:
+            main = ["-jar", os.path.join(folder, jar)]
+            with zipfile.ZipFile(main[1], "w") as archive:
+                archive.writestr("META-INF/MANIFEST.MF", "Main-Class: Evil\n")
+                for name in os.listdir(self.classes.folder):
+                    if name.endswith(".class"):
+                        archive.write(os.path.join(self.classes.folder, name), name)
+        target = jvm.Jvm(home, *options, "-Xmx64m", *main, folder, executable=executable)
         self.addCleanup(target.stop)
         return target
 

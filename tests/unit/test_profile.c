@@ -433,6 +433,55 @@ START_TEST(without_room_nothing_moves)
 }
 END_TEST
 
+static bool wants_none(void *cookie, const struct profile *p, const struct profile_process *process)
+{
+    (void)cookie;
+    (void)p;
+    (void)process;
+    return false;
+}
+
+/* A part of 2,000 ns from 5,000 on, or of no time, has lost 100 samples: what two of them have lost
+ * when only this range is wanted. */
+static const struct {
+    uint64_t took_ns, from_ns, to_ns, lost;
+    bool none; /* of its processes is wanted */
+} LOST_CASES[] = {
+    { 2000, 0, UINT64_MAX, 200, false },
+    { 2000, 5500, 6000, 2 * 25, false },  /* a quarter of its time */
+    { 2000, 0, 6000, 2 * 50, false },     /* its beginning */
+    { 2000, 6990, 9000, 2 * 1, false },   /* half a sample is one */
+    { 2000, 6991, 9000, 0, false },       /* less is none */
+    { 2000, 0, 5000, 0, false },          /* the end of a range is not in it */
+    { 2000, 7000, UINT64_MAX, 0, false }, /* it was over by then */
+    { 2000, 0, UINT64_MAX, 0, true },
+    { 0, 5000, 5001, 200, false },
+    { 0, 0, 5000, 0, false },
+    { 0, 5001, UINT64_MAX, 0, false },
+};
+
+START_TEST(loss_counts_by_the_time_that_is_wanted)
+{
+    struct profile meta = { .period = 1, .lost = 100, .start_ns = 1000, .start_realtime_ns = 5000 };
+    struct profile merged = { .period = 1 }, *parts[2] = { NULL }, *p = NULL;
+    struct profile_slice slice = { .from_ns = LOST_CASES[_i].from_ns,
+                                   .to_ns = LOST_CASES[_i].to_ns,
+                                   .wants = LOST_CASES[_i].none ? wants_none : NULL };
+
+    meta.end_ns = meta.start_ns + LOST_CASES[_i].took_ns;
+    for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+        ck_assert_int_eq(record_finish(rec, &meta, &parts[i]), 0);
+        ck_assert_uint_eq(parts[i]->lost, 100);
+        ck_assert_uint_gt(parts[i]->thread_count, 0);
+    }
+    ck_assert_int_eq(profile_merge(parts, 2, &slice, &merged, &p), 0);
+    ck_assert_uint_eq(p->lost, LOST_CASES[_i].lost);
+    profile_unref(p);
+    profile_unref(parts[0]);
+    profile_unref(parts[1]);
+}
+END_TEST
+
 START_TEST(a_full_frame_table_gives_unknown)
 {
     struct frame_table *small = NULL;
@@ -466,6 +515,7 @@ int main(void)
     tcase_add_test(tc, goes_on_with_another_table);
     tcase_add_test(tc, names_are_bounded_without_a_pause);
     tcase_add_test(tc, without_room_nothing_moves);
+    tcase_add_loop_test(tc, loss_counts_by_the_time_that_is_wanted, 0, ARRAY_SIZE(LOST_CASES));
     tcase_add_test(tc, a_full_frame_table_gives_unknown);
     return suite_run_case("profile", tc);
 }
