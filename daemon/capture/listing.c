@@ -147,6 +147,7 @@ static int list_stored(struct store *s, struct store_query *sq, struct stored_li
         memcpy(cursor, next, sizeof(cursor));
         sq->cursor = cursor;
     }
+    sq->cursor = NULL; /* it pointed here */
     return r;
 }
 

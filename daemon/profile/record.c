@@ -146,6 +146,7 @@ int record_sample(struct record *r, uint64_t time_ns, uint32_t thread, const uin
         r->counted -= count;
         return k;
     }
+    /* NOLINTNEXTLINE(clang-analyzer-*): no record is made for less than one sample */
     r->samples[r->sample_count++] = s;
     r->skip = r->keep_every - 1;
     return 0;

@@ -52,8 +52,8 @@ int elf_cache_new(size_t files_max, struct elf_cache **ret)
 static void slot_clear(struct elf_cache *c, struct elf_slot *s)
 {
     c->stats.files--;
-    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): a cache without a free slot has an
-     * oldest */
+    /* A cache without a free slot has an oldest one. */
+    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference) */
     c->stats.bytes -= s->bytes;
     image_free(s->image);
     *s = (struct elf_slot){ 0 };

@@ -158,7 +158,7 @@ int elf_file_symbols(struct elf_file *f, struct symbol_builder *b)
     struct section_ends ends = { 0 };
     int r = section_ends_read(f, b, &ends);
 
-    end = ends.end;
+    end = ends.end; /* NOLINT(clang-analyzer-deadcode.DeadStores): freed at the end */
     for (size_t i = 0; i < ARRAY_SIZE(sections) && r == 0; i++) {
         struct elf_symbols s;
 

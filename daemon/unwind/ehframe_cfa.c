@@ -123,17 +123,25 @@ static void define_cfa_expression(struct cfa_machine *m, struct span e)
         m->now.base = UNWIND_BASE_SP_LOAD;
 }
 
-static struct cfa_saved *saved_of(struct cfa_machine *m, struct cfa_rules *rules, uint64_t reg)
+/* Registers that no walk needs are not kept. */
+static void put_saved(struct cfa_machine *m, uint64_t reg, struct cfa_saved fp, struct cfa_saved ra)
 {
-    return reg == DWARF_RBP ? &rules->fp : reg == m->ra_register ? &rules->ra : NULL;
+    if (reg == DWARF_RBP)
+        m->now.fp = fp;
+    else if (reg == m->ra_register)
+        m->now.ra = ra;
 }
 
 static void set_saved(struct cfa_machine *m, uint64_t reg, enum cfa_where where, int64_t offset)
 {
-    struct cfa_saved *saved = saved_of(m, &m->now, reg);
+    struct cfa_saved saved = { where, offset };
 
-    if (saved)
-        *saved = (struct cfa_saved){ where, offset };
+    put_saved(m, reg, saved, saved);
+}
+
+static void restore_saved(struct cfa_machine *m, uint64_t reg)
+{
+    put_saved(m, reg, m->initial.fp, m->initial.ra);
 }
 
 /* Factored offsets are multiplied in unsigned arithmetic: they are foreign. */
@@ -154,7 +162,6 @@ static int advance(struct cfa_machine *m, uint64_t delta, cfa_row_fn fn, void *c
 static int run_extended(struct cfa_machine *m, uint8_t op, struct span *s, cfa_row_fn fn,
                         void *cookie)
 {
-    struct cfa_saved *saved;
     struct span block;
     uint64_t reg, n;
     int64_t sn;
@@ -189,9 +196,7 @@ static int run_extended(struct cfa_machine *m, uint8_t op, struct span *s, cfa_r
     case DW_CFA_RESTORE_EXTENDED:
         if (!cfa_take_uleb(s, &reg))
             return -EBADMSG;
-        saved = saved_of(m, &m->now, reg);
-        if (saved)
-            *saved = *saved_of(m, &m->initial, reg);
+        restore_saved(m, reg);
         return 0;
     case DW_CFA_UNDEFINED:
     case DW_CFA_SAME_VALUE:
@@ -289,13 +294,9 @@ int cfa_run(struct cfa_machine *m, struct span program, cfa_row_fn fn, void *coo
                 return -EBADMSG;
             set_saved(m, low, CFA_OFFSET, factored(m, (int64_t)n));
             break;
-        case DW_CFA_RESTORE: {
-            struct cfa_saved *saved = saved_of(m, &m->now, low);
-
-            if (saved)
-                *saved = *saved_of(m, &m->initial, low);
+        case DW_CFA_RESTORE:
+            restore_saved(m, low);
             break;
-        }
         default:
             r = run_extended(m, op, &program, fn, cookie);
         }

@@ -123,6 +123,8 @@ static bool process_differs(const struct unwind_process *a, const struct unwind_
     struct unwind_process x = *a;
 
     x.slot = b->slot;
+    /* NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): unequal padding is only put once more
+     */
     return memcmp(&x, b, sizeof(x)) != 0;
 }
 
