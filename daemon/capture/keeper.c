@@ -28,6 +28,7 @@ struct keeper {
     pthread_mutex_t lock;
     pthread_cond_t wake;
     struct kept *queue; /* oldest first; the first stays in until it is stored */
+    size_t waiting;     /* profiles in it */
     bool stopping;
 };
 
@@ -98,6 +99,7 @@ static void *keeper_main(void *arg)
         pthread_mutex_lock(&k->lock);
         if (item) {
             k->queue = item->next;
+            k->waiting -= item->profile != NULL;
             kept_free(item);
         }
     }
@@ -151,6 +153,7 @@ static void enqueue(struct keeper *k, struct kept *item)
     for (at = &k->queue; *at;)
         at = &(*at)->next;
     *at = item;
+    k->waiting += item->profile != NULL;
     pthread_cond_signal(&k->wake);
     pthread_mutex_unlock(&k->lock);
 }
@@ -173,6 +176,16 @@ void keeper_put(struct keeper *k, struct profile *p, const char *schedule, uint6
     item->cookie = cookie;
     snprintf(item->schedule, sizeof(item->schedule), "%s", schedule ? schedule : "");
     enqueue(k, item);
+}
+
+size_t keeper_waiting(struct keeper *k)
+{
+    size_t n;
+
+    pthread_mutex_lock(&k->lock);
+    n = k->waiting;
+    pthread_mutex_unlock(&k->lock);
+    return n;
 }
 
 void keeper_put_history(struct keeper *k, const char *schedule, const struct store_history *h)

@@ -10,6 +10,10 @@
 
 struct keeper;
 
+/* Captures that may wait to be written: whoever starts another one then is asked to come later, or
+ * it would wait for all of them. */
+#define KEEPER_WAITING_MAX 128
+
 /* @store may be NULL: nothing is kept, profiles are only handed on. 0 or -errno. */
 int keeper_start(struct store *store, struct keeper **ret);
 /* Writes what is queued, then ends. */
@@ -20,6 +24,8 @@ struct keeper *keeper_stop(struct keeper *k);
  * @done may be NULL. @max_age_s: retention of its own, 0: the store's. */
 void keeper_put(struct keeper *k, struct profile *p, const char *schedule, uint64_t max_age_s,
                 capture_done_fn done, void *cookie);
+/* How many profiles are not yet stored. */
+size_t keeper_waiting(struct keeper *k);
 /* Writes what has become of the runs of a schedule. */
 void keeper_put_history(struct keeper *k, const char *schedule, const struct store_history *h);
 /* The profile of a capture that is queued, as a new reference; NULL if there is none. */

@@ -15,6 +15,7 @@ struct metrics {
     struct buf *out;
     struct store_stats store;
     char store_problem[256];
+    size_t waiting;
 };
 
 static void metric_head(struct buf *out, const char *name, const char *type, const char *help)
@@ -214,6 +215,8 @@ static void metrics_store(const struct metrics *m)
            (double)m->store.puts);
     metric(m->out, "flamed_store_put_failures_total", "counter",
            "Captures that could not be written.", (double)m->store.put_failures);
+    metric(m->out, "flamed_store_waiting", "gauge", "Finished captures that wait to be written.",
+           (double)m->waiting);
     metric_head(m->out, "flamed_store_dropped_total", "counter", "Captures dropped by retention.");
     buf_printf(m->out, "flamed_store_dropped_total{reason=\"age\"} %llu\n",
                (unsigned long long)m->store.dropped_by_age);
@@ -245,6 +248,7 @@ int backend_metrics(void *ctx, struct buf *out, struct error *err)
     if (r == 0 && e->store) {
         store_stats(e->store, &m.store);
         store_problem(e->store, m.store_problem, sizeof(m.store_problem));
+        m.waiting = keeper_waiting(e->keeper);
         metrics_store(&m);
     }
     return r == 0 ? out->error : r;

@@ -155,6 +155,12 @@ static int capture_begin(struct engine *e, const struct capture_request *req, bo
         error_remedy(err, "wait for one to end, or raise captures_max");
         return BACKEND_TOO_MANY;
     }
+    if (req->keep && e->store && keeper_waiting(e->keeper) >= KEEPER_WAITING_MAX) {
+        error_set(err, -EAGAIN, "%d finished captures wait to be written to the store",
+                  KEEPER_WAITING_MAX);
+        error_remedy(err, "ask again in a second, or for fewer captures");
+        return BACKEND_TOO_MANY;
+    }
     c = calloc(1, sizeof(*c));
     if (!c)
         return -ENOMEM;

@@ -202,6 +202,7 @@ class Store(WithSpinningJvm):
             for thread in threads:
                 thread.join()
             numbers = metrics(daemon)
+            self.assertLessEqual(numbers["flamed_store_waiting"], 128 + 64, "none waits for a thousand before it")
             files = {name: os.path.getsize(f"{daemon.folder}/store/{name}") for name in os.listdir(daemon.folder + "/store")}
             print(counts, files, {k: v for k, v in numbers.items() if k.startswith("flamed_store")})
             self.assertEqual(errors, [])
