@@ -33,63 +33,77 @@ static uint32_t id_table_hash(const void *record, size_t n)
 }
 
 /* The slot where @record is, or where it would go. */
-static uint32_t id_table_slot(const struct id_table *t, const void *record)
+static uint32_t id_table_slot(const struct id_table *t, const void *record, uint32_t hash)
 {
-    uint32_t at = id_table_hash(record, t->size) & (t->slot_count - 1);
+    uint32_t at = hash & (t->slot_count - 1);
 
-    while (t->slots[at] && memcmp(id_table_get(t, t->slots[at] - 1), record, t->size) != 0)
+    while (t->slots[at].id_and_1 &&
+           (t->slots[at].hash != hash ||
+            memcmp(id_table_get(t, t->slots[at].id_and_1 - 1), record, t->size) != 0))
         at = (at + 1) & (t->slot_count - 1);
     return at;
 }
 
-/* Enters all records into empty slots. */
-static void id_table_fill(struct id_table *t)
+static int id_table_grow_records(struct id_table *t)
 {
-    for (uint32_t id = 0; id < t->count; id++)
-        t->slots[id_table_slot(t, id_table_get(t, id))] = id + 1;
+    uint32_t cap = t->cap ? t->cap * 2 : 64;
+    char *records = realloc(t->records, (size_t)cap * t->size);
+
+    if (!records)
+        return -ENOMEM;
+    t->records = records;
+    t->cap = cap;
+    return 0;
 }
 
-static int id_table_grow(struct id_table *t)
+static int id_table_grow_slots(struct id_table *t)
 {
-    if (t->count == t->cap) {
-        uint32_t cap = t->cap ? t->cap * 2 : 64;
-        char *records = realloc(t->records, (size_t)cap * t->size);
+    uint32_t count = t->slot_count ? t->slot_count * 2 : 128;
+    struct id_slot *slots = calloc(count, sizeof(*slots));
 
-        if (!records)
-            return -ENOMEM;
-        t->records = records;
-        t->cap = cap;
-    }
-    if (t->count >= t->slot_count / 2) {
-        uint32_t slot_count = t->slot_count ? t->slot_count * 2 : 128, *old = t->slots;
-        uint32_t *slots = calloc(slot_count, sizeof(*slots));
+    if (!slots)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < t->slot_count; i++) {
+        uint32_t at = t->slots[i].hash & (count - 1);
 
-        if (!slots)
-            return -ENOMEM;
-        t->slots = slots;
-        t->slot_count = slot_count;
-        id_table_fill(t);
-        free(old);
+        if (!t->slots[i].id_and_1)
+            continue;
+        while (slots[at].id_and_1)
+            at = (at + 1) & (count - 1);
+        slots[at] = t->slots[i];
     }
+    free(t->slots);
+    t->slots = slots;
+    t->slot_count = count;
     return 0;
 }
 
 int id_table_add(struct id_table *t, const void *record, uint32_t *ret)
 {
-    uint32_t at;
-    int r;
+    uint32_t hash = id_table_hash(record, t->size), at = 0;
+    int r = 0;
 
-    if (id_table_find(t, record, ret))
-        return 0;
+    if (t->slot_count) {
+        at = id_table_slot(t, record, hash);
+        if (t->slots[at].id_and_1) {
+            *ret = t->slots[at].id_and_1 - 1;
+            return 0;
+        }
+    }
     if (t->count >= t->max)
         return -ENOSPC;
-    r = id_table_grow(t);
+    if (t->count == t->cap)
+        r = id_table_grow_records(t);
+    if (r == 0 && t->count >= t->slot_count / 4 * 3) {
+        r = id_table_grow_slots(t);
+        if (r == 0)
+            at = id_table_slot(t, record, hash);
+    }
     if (r < 0)
         return r;
-    at = id_table_slot(t, record);
     memcpy(t->records + (size_t)t->count * t->size, record, t->size);
     *ret = t->count++;
-    t->slots[at] = *ret + 1;
+    t->slots[at] = (struct id_slot){ *ret + 1, hash };
     return 1;
 }
 
@@ -99,10 +113,10 @@ bool id_table_find(const struct id_table *t, const void *record, uint32_t *ret)
 
     if (t->count == 0)
         return false;
-    at = id_table_slot(t, record);
-    if (!t->slots[at])
+    at = id_table_slot(t, record, id_table_hash(record, t->size));
+    if (!t->slots[at].id_and_1)
         return false;
-    *ret = t->slots[at] - 1;
+    *ret = t->slots[at].id_and_1 - 1;
     return true;
 }
 
@@ -111,7 +125,11 @@ void id_table_rehash(struct id_table *t)
     if (!t->slots)
         return;
     memset(t->slots, 0, (size_t)t->slot_count * sizeof(*t->slots));
-    id_table_fill(t);
+    for (uint32_t id = 0; id < t->count; id++) {
+        uint32_t hash = id_table_hash(id_table_get(t, id), t->size);
+
+        t->slots[id_table_slot(t, id_table_get(t, id), hash)] = (struct id_slot){ id + 1, hash };
+    }
 }
 
 void *id_table_take(struct id_table *t)

@@ -8,10 +8,16 @@
 
 #include "base/macros.h"
 
+/* The hash is here so that a record which is not the one looked for is not even read. */
+struct id_slot {
+    uint32_t id_and_1; /* 0: free */
+    uint32_t hash;
+};
+
 struct id_table {
-    char *records;   /* owned, count * size bytes */
-    uint32_t *slots; /* owned, id + 1, 0: free */
-    size_t size;     /* bytes of one record */
+    char *records;         /* owned, count * size bytes */
+    struct id_slot *slots; /* owned */
+    size_t size;           /* bytes of one record */
     uint32_t count, cap, slot_count, max;
 };
 

@@ -104,8 +104,10 @@ static int view_make_row(struct view_builder *b, uint32_t id, struct frame_verdi
                               .value = n->samples * b->p->period,
                               .thread = k->thread };
     r = view_push_roots(b, k);
+    row->roots = (uint32_t)v->stack_words - row->first;
+    row->body = view_body(k); /* view_order_rows() numbers them */
     if (r == 0)
-        r = view_push_stack(b, k->stack);
+        r = view_push_body(b, k);
     if (r < 0)
         return r;
     row->n = (uint32_t)v->stack_words - row->first;
@@ -115,8 +117,8 @@ static int view_make_row(struct view_builder *b, uint32_t id, struct frame_verdi
         r = r < 0 ? r : !r;
     }
     if (r <= 0) {
-        if (b->spelled[k->stack].first >= row->first)
-            b->spelled[k->stack].n = 0; /* its frames are gone again */
+        if (b->spelled[row->body].first >= row->first)
+            b->spelled[row->body].n = 0; /* its frames are gone again */
         v->stack_words = row->first;
         row->n = 0;
         return r;
@@ -136,12 +138,14 @@ static int view_make_rows(struct view_builder *b, struct error *err)
 
     v->rows = calloc(b->keys.count ? b->keys.count : 1, sizeof(*v->rows));
     b->key_first = calloc(b->keys.count ? b->keys.count : 1, sizeof(*b->key_first));
-    if (!v->rows || !b->key_first)
+    b->root_of_row = calloc(b->keys.count ? b->keys.count : 1, sizeof(*b->root_of_row));
+    if (!v->rows || !b->key_first || !b->root_of_row)
         return -ENOMEM;
     for (uint32_t i = 0; i < b->keys.count && r == 0; i++) {
         struct view_row *row = &v->rows[v->row_count];
 
         r = view_make_row(b, i, &include, &exclude, row, err);
+        b->root_of_row[v->row_count] = view_root(b, id_table_get(&b->keys, i));
         b->key_first[i] = r == 0 && row->n ? row->first : VIEW_NO_ROW;
         if (r == 0 && row->n)
             v->row_count++;
@@ -184,8 +188,10 @@ int view_new(struct profile *p, const struct view_opts *o, struct view **ret, st
     id_table_init(&b.frames, sizeof(struct view_frame), UINT32_MAX / 2);
     buf_init(&b.text, (size_t)64 << 10);
     b.frame_ids = calloc(p->frame_count ? p->frame_count : 1, sizeof(*b.frame_ids));
-    b.spelled = calloc(p->stack_count ? p->stack_count : 1, sizeof(*b.spelled));
-    if (b.frame_ids && b.spelled)
+    b.spelled = calloc(p->stack_count ? 2 * p->stack_count : 1, sizeof(*b.spelled));
+    b.root_count = 1 + (o->threads ? p->thread_count : p->process_count);
+    b.roots = calloc(b.root_count, sizeof(*b.roots));
+    if (b.frame_ids && b.spelled && b.roots)
         r = intern_new(VIEW_STRING_BYTES_MAX, &v->strings);
     if (r == 0 && o->exact)
         r = view_new_sample_rows(v);
@@ -200,6 +206,8 @@ int view_new(struct profile *p, const struct view_opts *o, struct view **ret, st
     buf_deinit(&b.text);
     free(b.frame_ids);
     free(b.spelled);
+    free(b.roots);
+    free(b.root_of_row);
     free(b.key_first);
     free(b.counts);
     if (r < 0) {

@@ -38,7 +38,10 @@ struct view_frame {
 };
 
 struct view_row {
-    uint32_t first, n;       /* its frames: view->stack[first .. first+n), root first */
+    uint32_t first, n; /* its frames: view->stack[first .. first+n), root first */
+    uint32_t roots;    /* how many of them stand for its process and thread */
+    uint32_t body;     /* rows with the same one have the same frames from `roots` on: numbered from
+                        * 0 on, in the order of rows */
     uint64_t samples, value; /* value in the profile's unit */
     uint32_t thread; /* index in profile->threads; UINT32_MAX when rows are not split by thread */
 };
@@ -53,7 +56,7 @@ struct view {
     uint32_t *stack;
     struct view_row *rows; /* sorted by their frames' names, root first, so that stacks which read
                             * the same, and equal prefixes, are neighbours */
-    size_t frame_count, stack_words, row_count;
+    size_t frame_count, stack_words, row_count, body_count;
     uint64_t samples, value, unknown, truncated; /* totals of what is left after filtering */
     uint32_t *sample_rows; /* with `exact`: of each sample of the profile its row, VIEW_NO_ROW where
                             * it is left out; else NULL */

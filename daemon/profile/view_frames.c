@@ -80,35 +80,38 @@ static int view_push(struct view_builder *b, uint32_t frame)
     return r;
 }
 
-int view_push_roots(struct view_builder *b, const struct view_key *k)
+static int view_add_root(struct view_builder *b, struct view_roots *roots, enum frame_kind kind,
+                         uint32_t name, const char *what, int32_t number)
+{
+    buf_clear(&b->text);
+    buf_add_char(&b->text, '[');
+    buf_add_span(&b->text, intern_get(b->p->strings, name));
+    buf_printf(&b->text, " %s=%d]", what, number);
+    return view_mark(b, kind, buf_span(&b->text), &roots->frames[roots->n++]);
+}
+
+static int view_make_roots(struct view_builder *b, const struct view_key *k, struct view_roots *ret)
 {
     const struct profile *p = b->p;
-    uint32_t id;
     int r = 0;
 
-    if (k->process != UINT32_MAX) {
-        buf_clear(&b->text);
-        buf_add_char(&b->text, '[');
-        buf_add_span(&b->text, intern_get(p->strings, p->processes[k->process].name));
-        buf_printf(&b->text, " pid=%d]", p->processes[k->process].host_pid);
-        r = view_mark(b, FRAME_PROCESS, buf_span(&b->text), &id);
-        if (r == 0)
-            r = view_push(b, id);
-    }
-    if (r == 0 && k->thread != UINT32_MAX) {
-        buf_clear(&b->text);
-        buf_add_char(&b->text, '[');
-        buf_add_span(&b->text, intern_get(p->strings, p->threads[k->thread].name));
-        buf_printf(&b->text, " tid=%d]", p->threads[k->thread].host_tid);
-        r = view_mark(b, FRAME_THREAD, buf_span(&b->text), &id);
-        if (r == 0)
-            r = view_push(b, id);
-    }
-    if (r == 0 && k->truncated) {
-        r = view_mark(b, FRAME_TRUNCATED, SPAN("[truncated]"), &id);
-        if (r == 0)
-            r = view_push(b, id);
-    }
+    if (k->process != UINT32_MAX)
+        r = view_add_root(b, ret, FRAME_PROCESS, p->processes[k->process].name, "pid",
+                          p->processes[k->process].host_pid);
+    if (r == 0 && k->thread != UINT32_MAX)
+        r = view_add_root(b, ret, FRAME_THREAD, p->threads[k->thread].name, "tid",
+                          p->threads[k->thread].host_tid);
+    ret->made = true;
+    return r;
+}
+
+int view_push_roots(struct view_builder *b, const struct view_key *k)
+{
+    struct view_roots *roots = &b->roots[view_root(b, k)];
+    int r = roots->made ? 0 : view_make_roots(b, k, roots);
+
+    for (uint32_t i = 0; i < roots->n && r == 0; i++)
+        r = view_push(b, roots->frames[i]);
     return r;
 }
 
@@ -149,10 +152,23 @@ static int view_spell_stack(struct view_builder *b, uint32_t stack)
     return r;
 }
 
-/* As view_spell_stack(), which is asked once for each stack: other threads have it too. */
-int view_push_stack(struct view_builder *b, uint32_t stack)
+static int view_spell_body(struct view_builder *b, const struct view_key *k)
 {
-    struct view_spelled *at = &b->spelled[stack];
+    uint32_t id;
+    int r = 0;
+
+    if (k->truncated) {
+        r = view_mark(b, FRAME_TRUNCATED, SPAN("[truncated]"), &id);
+        if (r == 0)
+            r = view_push(b, id);
+    }
+    return r == 0 ? view_spell_stack(b, k->stack) : r;
+}
+
+/* Each is spelled once: other threads have it too. */
+int view_push_body(struct view_builder *b, const struct view_key *k)
+{
+    struct view_spelled *at = &b->spelled[view_body(k)];
     struct view *v = b->v;
     size_t first = v->stack_words;
     int r;
@@ -165,7 +181,7 @@ int view_push_stack(struct view_builder *b, uint32_t stack)
         }
         return r;
     }
-    r = view_spell_stack(b, stack);
+    r = view_spell_body(b, k);
     if (r == 0)
         *at = (struct view_spelled){ (uint32_t)first, (uint32_t)(v->stack_words - first) };
     return r;

@@ -22,6 +22,15 @@ struct view_spelled {
     uint32_t first, n;
 };
 
+#define VIEW_ROOTS_MAX 2
+
+/* The frames of a process and thread. */
+struct view_roots {
+    uint32_t frames[VIEW_ROOTS_MAX];
+    uint32_t n;
+    bool made;
+};
+
 struct view_counts {
     uint64_t samples, unknown, truncated;
 };
@@ -34,19 +43,34 @@ struct view_builder {
     size_t counts_cap;
     struct id_table frames;       /* struct view_frame */
     uint32_t *frame_ids;          /* [p->frame_count]: id in frames + 1 */
-    struct view_spelled *spelled; /* [p->stack_count] */
-    uint32_t *key_first; /* [keys.count]: row.first of the key's row, VIEW_NO_ROW: left out */
+    struct view_spelled *spelled; /* [2 * p->stack_count], by view_body() */
+    struct view_roots *roots;     /* [root_count], by view_root() */
+    size_t root_count;
+    uint32_t *root_of_row; /* [keys.count] */
+    uint32_t *key_first;   /* [keys.count]: row.first of the key's row, VIEW_NO_ROW: left out */
     size_t stack_cap;
     struct buf text;
 };
 
 /* ---- view_frames.c: each 0, -EFBIG or -ENOMEM ---- */
 
-/* Process, thread and "[truncated]" frames of a row. */
+/* Process and thread of a row. */
 int view_push_roots(struct view_builder *b, const struct view_key *k);
-/* The frames of a stack of the profile, root first; with a depth limit the middle becomes one
- * "[...]". */
-int view_push_stack(struct view_builder *b, uint32_t stack);
+/* Which of b->roots is a key's: 0 where nothing is known. */
+static inline uint32_t view_root(const struct view_builder *b, const struct view_key *k)
+{
+    if (b->v->opts.threads)
+        return k->thread == UINT32_MAX ? 0 : k->thread + 1;
+    return k->process == UINT32_MAX ? 0 : k->process + 1;
+}
+/* "[truncated]" where it is, and the frames of a stack of the profile, root first; with a depth
+ * limit the middle becomes one "[...]". */
+int view_push_body(struct view_builder *b, const struct view_key *k);
+/* Rows of one such number have the same frames behind those of view_push_roots(). */
+static inline uint32_t view_body(const struct view_key *k)
+{
+    return 2 * k->stack + k->truncated;
+}
 
 /* ---- view_order.c ---- */
 

@@ -1,46 +1,205 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sorts the rows of a view and adds up those that read the same. */
+#include "base/cleanup.h"
 #include "profile/view_impl.h"
 
-static int row_compare(const void *x, const void *y, void *cookie)
-{
-    const struct view_row *a = x, *c = y;
-    const struct view *v = cookie;
-    const uint32_t *s = v->stack + a->first, *t = v->stack + c->first;
-    uint32_t n = MIN(a->n, c->n);
+/* Some frames, root first. */
+struct frames {
+    const uint32_t *p;
+    uint32_t n;
+};
 
-    for (uint32_t i = 0; i < n; i++) {
-        if (s[i] != t[i] && v->frames[s[i]].name != v->frames[t[i]].name)
-            return v->frames[s[i]].name < v->frames[t[i]].name ? -1 : 1;
-    }
-    if (a->n != c->n)
-        return a->n < c->n ? -1 : 1;
-    for (uint32_t i = 0; i < n; i++) {
-        if (s[i] != t[i])
-            return s[i] < t[i] ? -1 : 1;
-    }
-    return a->thread < c->thread ? -1 : a->thread > c->thread;
+/* By their names, root first, a beginning before what it begins; the same names by what else tells
+ * the frames apart. *@ret_names: as the names alone are. */
+static int frames_compare(const struct view *v, struct frames x, struct frames y, int *ret_names)
+{
+    uint32_t n = MIN(x.n, y.n);
+
+    *ret_names = 0;
+    for (uint32_t i = 0; i < n && !*ret_names; i++)
+        if (x.p[i] != y.p[i] && v->frames[x.p[i]].name != v->frames[y.p[i]].name)
+            *ret_names = v->frames[x.p[i]].name < v->frames[y.p[i]].name ? -1 : 1;
+    if (!*ret_names && x.n != y.n)
+        *ret_names = x.n < y.n ? -1 : 1;
+    for (uint32_t i = 0; i < n && !*ret_names; i++)
+        if (x.p[i] != y.p[i])
+            return x.p[i] < y.p[i] ? -1 : 1;
+    return *ret_names;
 }
 
-/* Equal rows become one: different frames of the profile can read the same. @row_at, by row.first:
- * which row that became. NULL: nobody asks. */
-static void view_merge_rows(struct view *v, uint32_t *row_at)
+static struct frames body_frames(const struct view_builder *b, uint32_t body)
 {
+    return (struct frames){ b->v->stack + b->spelled[body].first, b->spelled[body].n };
+}
+
+static struct frames root_frames(const struct view_builder *b, uint32_t root)
+{
+    return (struct frames){ b->roots[root].frames, b->roots[root].n };
+}
+
+/* ---- what many rows have in common, compared once: bodies, and the frames of their threads ----
+ */
+
+typedef struct frames (*frames_of_fn)(const struct view_builder *b, uint32_t i);
+
+struct ranks {
+    const struct view_builder *b;
+    frames_of_fn frames_of;
+    uint32_t *rank;      /* [all]: its place among them; equal where the frames are the same */
+    uint32_t *name_rank; /* [all]: equal where they read the same */
+    uint32_t count;      /* of different ranks */
+};
+
+static void ranks_deinit(struct ranks *k)
+{
+    free(k->rank);
+    free(k->name_rank);
+}
+
+static int ranks_compare(const void *x, const void *y, void *cookie)
+{
+    const struct ranks *k = cookie;
+    int names;
+
+    return frames_compare(k->b->v, k->frames_of(k->b, *(const uint32_t *)x),
+                          k->frames_of(k->b, *(const uint32_t *)y), &names);
+}
+
+/* Ranks those of @all that @used says are. */
+static int ranks_init(struct ranks *k, const uint8_t *used, size_t all)
+{
+    _cleanup_free_ uint32_t *order = calloc(all + 1, sizeof(*order));
+    uint32_t n = 0, before = 0;
+
+    k->rank = calloc(all + 1, sizeof(*k->rank));
+    k->name_rank = calloc(all + 1, sizeof(*k->name_rank));
+    if (!order || !k->rank || !k->name_rank)
+        return -ENOMEM;
+    for (size_t i = 0; i < all; i++)
+        if (used[i])
+            order[n++] = (uint32_t)i;
+    qsort_r(order, n, sizeof(*order), ranks_compare, k);
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t at = order[i];
+        int names = 0;
+
+        if (!i ||
+            frames_compare(k->b->v, k->frames_of(k->b, before), k->frames_of(k->b, at), &names))
+            k->count++;
+        k->rank[at] = k->count - 1;
+        k->name_rank[at] = i ? k->name_rank[before] + (names != 0) : 0;
+        before = at;
+    }
+    return 0;
+}
+
+/* ---- rows ---- */
+
+/* What a row is sorted by, in this order. */
+struct row_key {
+    uint64_t names;  /* ranks of its roots and its body, by name */
+    uint64_t frames; /* the same by all of the frames */
+    uint32_t thread;
+    uint32_t row;
+};
+
+static int by_number(uint64_t x, uint64_t y)
+{
+    return (x > y) - (x < y);
+}
+
+static int row_key_compare(const void *x, const void *y)
+{
+    const struct row_key *a = x, *c = y;
+
+    if (a->names != c->names)
+        return by_number(a->names, c->names);
+    if (a->frames != c->frames)
+        return by_number(a->frames, c->frames);
+    return by_number(a->thread, c->thread);
+}
+
+/* The same where some rows have a root more than others, so that it stands beside a body. */
+static int row_compare(const void *x, const void *y, void *cookie)
+{
+    const struct view *v = cookie;
+    const struct view_row *a = &v->rows[((const struct row_key *)x)->row],
+                          *c = &v->rows[((const struct row_key *)y)->row];
+    int names, r = frames_compare(v, (struct frames){ v->stack + a->first, a->n },
+                                  (struct frames){ v->stack + c->first, c->n }, &names);
+
+    return r ? r : by_number(a->thread, c->thread);
+}
+
+/* Gives the rows their bodies' numbers and *ret what they are sorted by. */
+static int view_rank_rows(struct view_builder *b, struct row_key **ret)
+{
+    struct view *v = b->v;
+    size_t bodies = 2 * b->p->stack_count;
+    _cleanup_(ranks_deinit) struct ranks body = { .b = b, .frames_of = body_frames };
+    _cleanup_(ranks_deinit) struct ranks root = { .b = b, .frames_of = root_frames };
+    _cleanup_free_ uint8_t *used_bodies = calloc(bodies + 1, 1),
+                           *used_roots = calloc(b->root_count, 1);
+    struct row_key *keys = calloc(v->row_count + 1, sizeof(*keys));
+
+    *ret = keys;
+    if (!used_bodies || !used_roots || !keys)
+        return -ENOMEM;
+    for (size_t i = 0; i < v->row_count; i++)
+        used_bodies[v->rows[i].body] = used_roots[b->root_of_row[i]] = 1;
+    if (ranks_init(&body, used_bodies, bodies) < 0 || ranks_init(&root, used_roots, b->root_count))
+        return -ENOMEM;
+    v->body_count = body.count;
+    for (size_t i = 0; i < v->row_count; i++) {
+        uint32_t at = b->root_of_row[i], of = v->rows[i].body;
+
+        keys[i] =
+            (struct row_key){ .names = (uint64_t)root.name_rank[at] << 32 | body.name_rank[of],
+                              .frames = (uint64_t)root.rank[at] << 32 | body.rank[of],
+                              .thread = v->rows[i].thread,
+                              .row = (uint32_t)i };
+        v->rows[i].body = body.rank[of];
+    }
+    return 0;
+}
+
+static void view_sort_keys(const struct view *v, struct row_key *keys)
+{
+    size_t other = 0;
+
+    for (size_t i = 1; i < v->row_count; i++)
+        other += v->rows[i].roots != v->rows[0].roots;
+    if (other)
+        qsort_r(keys, v->row_count, sizeof(*keys), row_compare, (void *)(uintptr_t)v);
+    else
+        qsort(keys, v->row_count, sizeof(*keys), row_key_compare);
+}
+
+/* The rows in the order of @keys; equal ones become one: different frames of the profile can read
+ * the same. @row_at, by row.first: which row that became. NULL: nobody asks. */
+static int view_take_rows(struct view *v, const struct row_key *keys, uint32_t *row_at)
+{
+    struct view_row *rows = calloc(v->row_count + 1, sizeof(*rows));
     size_t kept = 0;
 
+    if (!rows)
+        return -ENOMEM;
     for (size_t i = 0; i < v->row_count; i++) {
-        uint32_t first = v->rows[i].first;
+        const struct view_row *row = &v->rows[keys[i].row];
 
-        if (kept && row_compare(&v->rows[kept - 1], &v->rows[i], v) == 0) {
-            v->rows[kept - 1].samples += v->rows[i].samples;
-            v->rows[kept - 1].value += v->rows[i].value;
+        if (i && row_key_compare(&keys[i - 1], &keys[i]) == 0) {
+            rows[kept - 1].samples += row->samples;
+            rows[kept - 1].value += row->value;
         } else {
-            v->rows[kept++] = v->rows[i];
+            rows[kept++] = *row;
         }
         if (row_at)
-            row_at[first] = (uint32_t)kept - 1;
+            row_at[row->first] = (uint32_t)kept - 1;
     }
+    free(v->rows);
+    v->rows = rows;
     v->row_count = kept;
+    return 0;
 }
 
 /* From the key of each sample to its row, by where the row's frames begin. */
@@ -57,18 +216,21 @@ static void view_place_samples(struct view_builder *b, const uint32_t *row_at)
 
 int view_order_rows(struct view_builder *b)
 {
+    _cleanup_free_ struct row_key *keys = NULL;
+    _cleanup_free_ uint32_t *row_at = NULL;
     struct view *v = b->v;
-    uint32_t *row_at = NULL;
+    int r;
 
-    if (v->sample_rows) {
+    if (v->sample_rows)
         row_at = calloc(v->stack_words ? v->stack_words : 1, sizeof(*row_at));
-        if (!row_at)
-            return -ENOMEM;
-    }
-    qsort_r(v->rows, v->row_count, sizeof(*v->rows), row_compare, v);
-    view_merge_rows(v, row_at);
-    if (row_at)
+    if (v->sample_rows && !row_at)
+        return -ENOMEM;
+    r = view_rank_rows(b, &keys);
+    if (r < 0)
+        return r;
+    view_sort_keys(v, keys);
+    r = view_take_rows(v, keys, row_at);
+    if (r == 0 && row_at)
         view_place_samples(b, row_at);
-    free(row_at);
-    return 0;
+    return r;
 }

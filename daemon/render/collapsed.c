@@ -2,7 +2,8 @@
 /*
  * Format `collapsed`: a line "root;...;leaf N" for each distinct stack of names, sorted by its
  * bytes. What flamegraph.pl and its many readers take: so no ';' and no line break inside a name.
- * Rows are compared name by name, so that no line is there before it is written.
+ * Rows are compared by what their names are ranked, and their bodies once for all threads, so that
+ * no line is there before it is written.
  */
 #include "base/cleanup.h"
 #include "render/formats.h"
@@ -15,6 +16,8 @@ struct lines {
     struct intern *names; /* as they are written */
     uint32_t *name_of;    /* by string of the view: its id in names */
     uint32_t unknown;     /* of a sample without a frame, which still counts */
+    uint32_t *rank; /* [2 * names]: of a name at a line's end, and of one with a ';' behind it */
+    uint32_t *body_rank; /* [view->body_count]: equal where they read the same */
 };
 
 /* The name at the @i'th place of a row. */
@@ -28,31 +31,110 @@ static uint32_t names_in(const struct view_row *row)
     return MAX(row->n, 1u);
 }
 
-/* Two names with what stands behind them on their lines: ';', or the end. */
-static int name_cmp(struct span x, bool x_ends, struct span y, bool y_ends)
+/* Two names, each at the end of its line or with a ';' behind it: bytes of such lines. */
+static int ends_cmp(const void *a, const void *b, void *ctx)
 {
+    const struct lines *l = ctx;
+    uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
+    struct span x = intern_get(l->names, i / 2), y = intern_get(l->names, k / 2);
     size_t n = MIN(x.n, y.n);
     int r = memcmp(x.p, y.p, n), behind_x, behind_y;
 
     if (r)
         return r;
-    behind_x = n < x.n ? (unsigned char)x.p[n] : x_ends ? -1 : ';';
-    behind_y = n < y.n ? (unsigned char)y.p[n] : y_ends ? -1 : ';';
+    behind_x = n < x.n ? (unsigned char)x.p[n] : i % 2 ? ';' : -1;
+    behind_y = n < y.n ? (unsigned char)y.p[n] : k % 2 ? ';' : -1;
     return behind_x != behind_y ? behind_x - behind_y : (x.n > y.n) - (x.n < y.n);
+}
+
+static int rank_names(struct lines *l)
+{
+    size_t n = 2 * (size_t)intern_count(l->names);
+    _cleanup_free_ uint32_t *order = calloc(n, sizeof(*order));
+
+    l->rank = calloc(n, sizeof(*l->rank));
+    if (!order || !l->rank)
+        return -ENOMEM;
+    for (size_t i = 0; i < n; i++)
+        order[i] = (uint32_t)i;
+    qsort_r(order, n, sizeof(*order), ends_cmp, l);
+    for (size_t i = 0; i < n; i++)
+        l->rank[order[i]] = (uint32_t)i;
+    return 0;
+}
+
+static uint32_t rank_at(const struct lines *l, const struct view_row *row, uint32_t i)
+{
+    return l->rank[2 * name_at(l, row, i) + (i + 1 < names_in(row))];
+}
+
+/* Two lines from their @i'th names on. */
+static int names_cmp(const struct lines *l, const struct view_row *x, const struct view_row *y,
+                     uint32_t i)
+{
+    uint32_t m = names_in(x), n = names_in(y);
+
+    for (; i < m && i < n; i++) {
+        uint32_t a = rank_at(l, x, i), b = rank_at(l, y, i);
+
+        if (a != b)
+            return a < b ? -1 : 1;
+    }
+    return (m > n) - (m < n);
+}
+
+static int body_cmp(const void *a, const void *b, void *ctx)
+{
+    const struct view_row *x = *(struct view_row *const *)a, *y = *(struct view_row *const *)b;
+    const struct lines *l = ctx;
+    uint32_t m = names_in(x) - x->roots, n = names_in(y) - y->roots;
+
+    for (uint32_t i = 0; i < m && i < n; i++) {
+        uint32_t p = rank_at(l, x, x->roots + i), q = rank_at(l, y, y->roots + i);
+
+        if (p != q)
+            return p < q ? -1 : 1;
+    }
+    return (m > n) - (m < n);
+}
+
+static int rank_bodies(struct lines *l)
+{
+    const struct view *v = l->v;
+    _cleanup_free_ const struct view_row **rows = calloc(v->body_count + 1, sizeof(void *));
+    _cleanup_free_ uint8_t *seen = calloc(v->body_count + 1, 1);
+    size_t n = 0;
+
+    l->body_rank = calloc(v->body_count + 1, sizeof(*l->body_rank));
+    if (!rows || !seen || !l->body_rank)
+        return -ENOMEM;
+    for (size_t i = 0; i < v->row_count; i++)
+        if (!seen[v->rows[i].body]++)
+            rows[n++] = &v->rows[i];
+    qsort_r(rows, n, sizeof(*rows), body_cmp, l);
+    for (size_t i = 1; i < n; i++)
+        l->body_rank[rows[i]->body] =
+            l->body_rank[rows[i - 1]->body] + (body_cmp(&rows[i - 1], &rows[i], l) != 0);
+    return 0;
 }
 
 static int line_cmp(const void *a, const void *b, void *ctx)
 {
-    const struct lines *l = ctx;
     const struct view_row *x = *(struct view_row *const *)a, *y = *(struct view_row *const *)b;
-    uint32_t m = names_in(x), n = names_in(y), i = 0;
+    const struct lines *l = ctx;
+    uint32_t p, q;
 
-    while (i < m && i < n && name_at(l, x, i) == name_at(l, y, i))
-        i++;
-    if (i == m || i == n)
-        return (m > n) - (m < n);
-    return name_cmp(intern_get(l->names, name_at(l, x, i)), i + 1 == m,
-                    intern_get(l->names, name_at(l, y, i)), i + 1 == n);
+    if (x->roots != y->roots)
+        return names_cmp(l, x, y, 0);
+    for (uint32_t i = 0; i < x->roots; i++) {
+        p = rank_at(l, x, i);
+        q = rank_at(l, y, i);
+        if (p != q)
+            return p < q ? -1 : 1;
+    }
+    p = l->body_rank[x->body];
+    q = l->body_rank[y->body];
+    return (p > q) - (p < q);
 }
 
 static void add_name(struct buf *out, struct span name)
@@ -86,13 +168,19 @@ static int lines_init(struct lines *l, const struct view *v)
         add_name(&text, view_string(v, i));
         r = text.error ? text.error : intern_add(l->names, buf_span(&text), &l->name_of[i]);
     }
-    return r == 0 ? intern_add(l->names, SPAN("[unknown]"), &l->unknown) : r;
+    if (r == 0)
+        r = intern_add(l->names, SPAN("[unknown]"), &l->unknown);
+    if (r == 0)
+        r = rank_names(l);
+    return r == 0 ? rank_bodies(l) : r;
 }
 
 static void lines_deinit(struct lines *l)
 {
     intern_free(l->names);
     free(l->name_of);
+    free(l->rank);
+    free(l->body_rank);
 }
 
 /* The line of a row on its way: the next one mostly shares its beginning. */

@@ -23,7 +23,7 @@ struct otlp {
     const struct view *v;
     struct otlp_dictionary d;
     uint32_t *observed;    /* profile samples by their key, in the order of time */
-    uint32_t *observed_at; /* [keys.count + 1]: where a key's samples begin */
+    uint32_t *observed_at; /* [key_count + 1]: where a key's samples begin */
     uint64_t *times;       /* of one sample at a time, as many as the longest has */
     int64_t *values;
     int error; /* the first one, sticky */
@@ -46,28 +46,17 @@ static const char *text_of(const struct otlp *x, uint32_t string)
 /* Sorts the profile's samples by key; where the view knows none, nothing is observed. */
 static int otlp_observe(struct otlp *x)
 {
-    const struct view *v = x->v;
-    const struct profile *p = v->profile;
-    size_t n = v->sample_rows ? p->sample_count : 0, longest = 1;
-    _cleanup_free_ uint32_t *keys = calloc(n + 1, sizeof(*keys));
+    const uint32_t *keys = x->d.stacks.key_of_sample;
+    size_t n = keys ? x->v->profile->sample_count : 0, longest = 1;
 
     x->observed = calloc(n + 1, sizeof(*x->observed));
-    x->observed_at = calloc((size_t)x->d.stacks.keys.count + 2, sizeof(*x->observed_at));
-    if (!keys || !x->observed || !x->observed_at)
+    x->observed_at = calloc((size_t)x->d.stacks.key_count + 2, sizeof(*x->observed_at));
+    if (!x->observed || !x->observed_at)
         return -ENOMEM;
-    for (size_t i = 0; i < n; i++) {
-        const struct profile_sample *s = &p->samples[i];
-        uint32_t row = v->sample_rows[i];
-        struct stacks_key key = { .stack = row == VIEW_NO_ROW ? STACKS_NONE
-                                                              : x->d.stacks.stack_of_row[row],
-                                  .thread = s->thread < p->thread_count ? s->thread : STACKS_NONE };
-
-        if (!id_table_find(&x->d.stacks.keys, &key, &keys[i]))
-            keys[i] = STACKS_NONE;
-        else
+    for (size_t i = 0; i < n; i++)
+        if (keys[i] != STACKS_NONE)
             x->observed_at[keys[i] + 2]++;
-    }
-    for (uint32_t k = 0; k < x->d.stacks.keys.count; k++) {
+    for (uint32_t k = 0; k < x->d.stacks.key_count; k++) {
         longest = MAX(longest, (size_t)x->observed_at[k + 2]);
         x->observed_at[k + 2] += x->observed_at[k + 1];
     }
@@ -87,7 +76,7 @@ static int64_t value_of(const struct otlp *x, uint64_t samples)
 static void put_sample(struct otlp *x, uint32_t id, struct buf *profile)
 {
     const struct profile *p = x->v->profile;
-    const struct stacks_key *key = stacks_key(&x->d.stacks, id);
+    const struct stacks_key *key = &x->d.stacks.keys[id];
     int32_t *attributes = x->d.threads[MIN((size_t)key->thread, p->thread_count)];
     uint32_t from = x->observed_at[id], n = x->observed_at[id + 1] - from;
     Otlp__Sample sample = OTLP__SAMPLE__INIT, *ref = &sample;
@@ -195,7 +184,7 @@ static void put_resource(const struct otlp *x, uint32_t process, struct buf *out
 static uint32_t process_of(const struct otlp *x, uint32_t key)
 {
     const struct profile *p = x->v->profile;
-    uint32_t thread = stacks_key(&x->d.stacks, key)->thread;
+    uint32_t thread = x->d.stacks.keys[key].thread;
 
     return thread < p->thread_count ? p->threads[thread].process : STACKS_NONE;
 }
@@ -236,7 +225,7 @@ static void put_process(struct otlp *x, const struct render_opts *o, const uint3
 
 static void put_processes(struct otlp *x, const struct render_opts *o, struct buf *out)
 {
-    size_t n = x->d.stacks.keys.count;
+    size_t n = x->d.stacks.key_count;
     _cleanup_free_ uint32_t *keys = calloc(n + 1, sizeof(*keys));
 
     if (!keys) {

@@ -13,14 +13,20 @@
 #include <zlib.h>
 
 #define PPROF_LABELS_MAX 6 /* of a thread */
+#define FIELD_PROFILE_SAMPLE 2
 #define PPROF_ZLIB_LEVEL 1 /* higher ones take far longer and save a fiftieth */
 #define PPROF_STRING_BYTES_MAX ((size_t)256 << 20)
 #define PPROF_GZIP 16 /* added to the window bits: a gzip header, without name or time */
 
-/* Labels of one thread, made when it is first met. */
+/* Labels of one thread while they are collected. */
 struct pprof_labels {
     Pprof__Label labels[PPROF_LABELS_MAX], *refs[PPROF_LABELS_MAX];
     size_t n;
+};
+
+/* Packed fields of a sample: it is the concatenation of such. */
+struct pprof_fields {
+    uint32_t first, n; /* in pprof->fields */
     bool made;
 };
 
@@ -32,7 +38,8 @@ struct pprof {
     struct buf *out;
     z_stream z;
     bool z_made;
-    struct pprof_labels *threads; /* [thread_count + 1], the last one of no thread */
+    struct buf fields;            /* labels of threads, packed once for all their samples */
+    struct pprof_fields *threads; /* [thread_count + 1], the last one of no thread */
     int error;                    /* the first one, sticky */
 };
 
@@ -73,17 +80,23 @@ static void pprof_deflate(struct pprof *x, struct span in, int flush)
     pprof_fail(x, x->out->error);
 }
 
+/* Sends what is packed on to the compressor when it is enough. */
+static void pprof_flush(struct pprof *x)
+{
+    pprof_fail(x, x->piece.error);
+    if (x->piece.n >= (size_t)64 << 10 && !x->error) {
+        pprof_deflate(x, buf_span(&x->piece), Z_NO_FLUSH);
+        buf_clear(&x->piece);
+    }
+}
+
 /* Writes a part of the profile. */
 static void pprof_put(struct pprof *x, const Pprof__Profile *part)
 {
     if (x->error)
         return;
     pack_message(&x->piece, &part->base);
-    pprof_fail(x, x->piece.error);
-    if (x->piece.n >= (size_t)64 << 10 && !x->error) {
-        pprof_deflate(x, buf_span(&x->piece), Z_NO_FLUSH);
-        buf_clear(&x->piece);
-    }
+    pprof_flush(x);
 }
 
 /* ---- strings ---- */
@@ -223,25 +236,55 @@ static void labels_add_number(struct pprof *x, struct pprof_labels *l, const cha
     l->refs[l->n++] = label;
 }
 
-static const struct pprof_labels *pprof_labels_of(struct pprof *x, uint32_t thread)
+static void pprof_add_labels(struct pprof *x, uint32_t thread)
 {
     const struct profile *p = x->v->profile;
-    struct pprof_labels *l = &x->threads[MIN((size_t)thread, p->thread_count)];
+    struct pprof_labels l = { .n = 0 };
     const struct profile_process *process;
+    Pprof__Sample sample = PPROF__SAMPLE__INIT;
 
-    if (thread >= p->thread_count || l->made)
-        return l;
-    l->made = true;
-    labels_add_text(x, l, "thread", p->threads[thread].name);
-    labels_add_number(x, l, "tid", p->threads[thread].host_tid);
-    if (p->threads[thread].process >= p->process_count)
-        return l;
-    process = &p->processes[p->threads[thread].process];
-    labels_add_number(x, l, "pid", process->host_pid);
-    labels_add_text(x, l, "container", process->container);
-    labels_add_text(x, l, "pod", process->pod);
-    labels_add_text(x, l, "namespace", process->pod_namespace);
-    return l;
+    labels_add_text(x, &l, "thread", p->threads[thread].name);
+    labels_add_number(x, &l, "tid", p->threads[thread].host_tid);
+    if (p->threads[thread].process < p->process_count) {
+        process = &p->processes[p->threads[thread].process];
+        labels_add_number(x, &l, "pid", process->host_pid);
+        labels_add_text(x, &l, "container", process->container);
+        labels_add_text(x, &l, "pod", process->pod);
+        labels_add_text(x, &l, "namespace", process->pod_namespace);
+    }
+    sample.label = l.refs;
+    sample.n_label = l.n;
+    pack_message(&x->fields, &sample.base);
+    pprof_fail(x, x->fields.error);
+}
+
+/* The labels of a thread, as fields of a sample; valid until the next call. */
+static struct span pprof_labels_of(struct pprof *x, uint32_t thread)
+{
+    const struct profile *p = x->v->profile;
+    struct pprof_fields *f = &x->threads[MIN((size_t)thread, p->thread_count)];
+
+    if (!f->made && thread < p->thread_count) {
+        f->first = (uint32_t)x->fields.n;
+        pprof_add_labels(x, thread);
+        f->n = (uint32_t)x->fields.n - f->first;
+    }
+    f->made = true;
+    return f->n ? (struct span){ x->fields.p + f->first, f->n } : SPAN_NULL;
+}
+
+/* The locations of a stack, as fields of a sample, in @ret. @locations, @ids: room for them. */
+static void pprof_pack_stack(struct pprof *x, uint32_t stack, uint32_t *locations, uint64_t *ids,
+                             struct buf *ret)
+{
+    Pprof__Sample sample = PPROF__SAMPLE__INIT;
+
+    sample.n_location_id = stacks_get(&x->stacks, stack, locations);
+    sample.location_id = ids;
+    for (size_t k = 0; k < sample.n_location_id; k++)
+        ids[k] = (uint64_t)locations[k] + 1;
+    buf_clear(ret);
+    pack_message(ret, &sample.base);
 }
 
 static void pprof_put_samples(struct pprof *x)
@@ -249,28 +292,29 @@ static void pprof_put_samples(struct pprof *x)
     const struct stacks *s = &x->stacks;
     _cleanup_free_ uint32_t *locations = calloc(s->longest, sizeof(*locations));
     _cleanup_free_ uint64_t *ids = calloc(s->longest, sizeof(*ids));
+    _cleanup_buf_ struct buf stack = BUF_NULL, body = BUF_NULL;
 
+    buf_init(&stack, PPROF_STRING_BYTES_MAX);
+    buf_init(&body, PPROF_STRING_BYTES_MAX);
     if (!locations || !ids)
         pprof_fail(x, -ENOMEM);
-    for (uint32_t i = 0; i < s->keys.count && !x->error; i++) {
-        const struct stacks_key *key = stacks_key(s, i);
-        const struct pprof_labels *labels = pprof_labels_of(x, key->thread);
-        Pprof__Sample sample = PPROF__SAMPLE__INIT, *ref = &sample;
-        Pprof__Profile part = PPROF__PROFILE__INIT;
+    for (uint32_t i = 0; i < s->key_count && !x->error; i++) {
+        const struct stacks_key *key = &s->keys[i];
+        Pprof__Sample sample = PPROF__SAMPLE__INIT;
         int64_t values[2] = { (int64_t)s->counts[i],
                               (int64_t)(s->counts[i] * x->v->profile->period) };
 
-        sample.n_location_id = stacks_get(s, key->stack, locations);
-        sample.location_id = ids;
-        for (size_t k = 0; k < sample.n_location_id; k++)
-            ids[k] = (uint64_t)locations[k] + 1;
+        if (!i || key->stack != key[-1].stack)
+            pprof_pack_stack(x, key->stack, locations, ids, &stack);
         sample.value = values;
         sample.n_value = ARRAY_SIZE(values);
-        sample.label = (Pprof__Label **)labels->refs;
-        sample.n_label = labels->n;
-        part.sample = &ref;
-        part.n_sample = 1;
-        pprof_put(x, &part);
+        buf_clear(&body);
+        buf_add_span(&body, buf_span(&stack));
+        pack_message(&body, &sample.base);
+        buf_add_span(&body, pprof_labels_of(x, key->thread));
+        pprof_fail(x, stack.error ? stack.error : body.error);
+        pack_nested(&x->piece, FIELD_PROFILE_SAMPLE, buf_span(&body));
+        pprof_flush(x);
     }
 }
 
@@ -321,6 +365,7 @@ static int pprof_init(struct pprof *x)
     int r = stacks_init(&x->stacks, x->v);
 
     buf_init(&x->piece, PPROF_STRING_BYTES_MAX);
+    buf_init(&x->fields, PPROF_STRING_BYTES_MAX);
     if (r == 0)
         r = intern_new(PPROF_STRING_BYTES_MAX, &x->strings);
     if (r == 0)
@@ -334,6 +379,7 @@ static void pprof_deinit(struct pprof *x)
     stacks_deinit(&x->stacks);
     intern_free(x->strings);
     buf_deinit(&x->piece);
+    buf_deinit(&x->fields);
     free(x->threads);
     if (x->z_made)
         deflateEnd(&x->z);

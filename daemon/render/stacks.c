@@ -5,48 +5,115 @@
 
 #define STACKS_TEXT_BYTES_MAX ((size_t)1 << 30)
 
-static int stacks_count(struct stacks *s, uint32_t stack, uint32_t thread, uint64_t samples)
+static int stacks_grow_keys(struct stacks *s)
 {
-    struct stacks_key key = { .stack = stack, .thread = thread };
-    uint32_t id;
-    int r = id_table_add(&s->keys, &key, &id);
+    uint32_t cap = s->key_cap ? s->key_cap * 2 : 1024;
+    struct stacks_key *keys = reallocarray(s->keys, cap, sizeof(*keys));
+    uint64_t *counts;
 
-    if (r < 0)
+    if (!keys)
         return -ENOMEM;
-    if (s->keys.cap > s->counts_cap) {
-        uint64_t *counts = reallocarray(s->counts, s->keys.cap, sizeof(*counts));
-
-        if (!counts)
-            return -ENOMEM;
-        memset(counts + s->counts_cap, 0, (s->keys.cap - s->counts_cap) * sizeof(*counts));
-        s->counts = counts;
-        s->counts_cap = s->keys.cap;
-    }
-    s->counts[id] += samples;
+    s->keys = keys;
+    counts = reallocarray(s->counts, cap, sizeof(*counts));
+    if (!counts)
+        return -ENOMEM;
+    s->counts = counts;
+    s->key_cap = cap;
     return 0;
 }
 
-/* Where the view knows no samples its rows are all there is. */
+/* What is added up: samples, or rows where the view knows no samples. */
+struct stacks_item {
+    uint32_t stack, thread; /* STACKS_NONE: left out; not known */
+    uint64_t samples;
+};
+
+static size_t items_of(const struct stacks *s)
+{
+    return s->v->sample_rows ? s->v->profile->sample_count : s->v->row_count;
+}
+
+static struct stacks_item item_at(const struct stacks *s, size_t i)
+{
+    const struct profile *p = s->v->profile;
+    uint32_t row = s->v->sample_rows ? s->v->sample_rows[i] : (uint32_t)i;
+    struct stacks_item item = { .stack = row == VIEW_NO_ROW ? STACKS_NONE : s->stack_of_row[row] };
+
+    item.thread = s->v->sample_rows ? p->samples[i].thread : s->v->rows[i].thread;
+    item.samples = s->v->sample_rows ? p->samples[i].count : s->v->rows[i].samples;
+    if (item.thread >= p->thread_count)
+        item.thread = STACKS_NONE;
+    return item;
+}
+
+/* The items by their stacks, those of one stack as they come: @order, of which those of stack k
+ * are [ret_begins[k], ret_begins[k + 1]). */
+static int stacks_order_items(const struct stacks *s, uint32_t **ret_order, uint32_t **ret_begins)
+{
+    size_t n = items_of(s), stacks = intern_count(s->texts);
+    _cleanup_free_ uint32_t *order = calloc(n + 1, sizeof(*order));
+    _cleanup_free_ uint32_t *begins = calloc(stacks + 2, sizeof(*begins));
+
+    if (!order || !begins)
+        return -ENOMEM;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t stack = item_at(s, i).stack;
+
+        if (stack != STACKS_NONE)
+            begins[stack + 2]++;
+    }
+    for (size_t k = 0; k < stacks; k++)
+        begins[k + 2] += begins[k + 1];
+    for (size_t i = 0; i < n; i++) { /* now [k + 1] is where k begins; then it is where k ends */
+        uint32_t stack = item_at(s, i).stack;
+
+        if (stack != STACKS_NONE)
+            order[begins[stack + 1]++] = (uint32_t)i;
+    }
+    *ret_order = TAKE_PTR(order);
+    *ret_begins = TAKE_PTR(begins);
+    return 0;
+}
+
+/* Adds up one stack's items by their threads. @known, by thread: its last key and one more. */
+static int stacks_count_stack(struct stacks *s, const uint32_t *items, uint32_t n, uint32_t *known)
+{
+    uint32_t first = s->key_count;
+
+    for (uint32_t i = 0; i < n; i++) {
+        struct stacks_item item = item_at(s, items[i]);
+        uint32_t *key = &known[MIN((size_t)item.thread, s->v->profile->thread_count)];
+
+        if (*key <= first) { /* of a stack before */
+            if (s->key_count == s->key_cap && stacks_grow_keys(s) < 0)
+                return -ENOMEM;
+            s->keys[s->key_count] = (struct stacks_key){ item.stack, item.thread };
+            s->counts[s->key_count] = 0;
+            *key = ++s->key_count;
+        }
+        s->counts[*key - 1] += item.samples;
+        if (s->key_of_sample)
+            s->key_of_sample[items[i]] = *key - 1;
+    }
+    return 0;
+}
+
 static int stacks_count_all(struct stacks *s)
 {
-    const struct view *v = s->v;
-    const struct profile *p = v->profile;
-    int r = 0;
+    const struct profile *p = s->v->profile;
+    _cleanup_free_ uint32_t *order = NULL, *begins = NULL;
+    _cleanup_free_ uint32_t *known = calloc(p->thread_count + 1, sizeof(*known));
+    int r = known ? stacks_order_items(s, &order, &begins) : -ENOMEM;
 
-    for (size_t i = 0; v->sample_rows && i < p->sample_count && r == 0; i++) {
-        const struct profile_sample *sample = &p->samples[i];
-
-        if (v->sample_rows[i] != VIEW_NO_ROW)
-            r = stacks_count(s, s->stack_of_row[v->sample_rows[i]],
-                             sample->thread < p->thread_count ? sample->thread : STACKS_NONE,
-                             sample->count);
+    if (r == 0 && s->v->sample_rows) {
+        s->key_of_sample = malloc((p->sample_count + 1) * sizeof(*s->key_of_sample));
+        if (!s->key_of_sample)
+            return -ENOMEM;
+        for (size_t i = 0; i < p->sample_count; i++)
+            s->key_of_sample[i] = STACKS_NONE;
     }
-    for (size_t i = 0; !v->sample_rows && i < v->row_count && r == 0; i++) {
-        uint32_t thread = v->rows[i].thread;
-
-        r = stacks_count(s, s->stack_of_row[i], thread < p->thread_count ? thread : STACKS_NONE,
-                         v->rows[i].samples);
-    }
+    for (uint32_t k = 0; k < intern_count(s->texts) && r == 0; k++)
+        r = stacks_count_stack(s, order + begins[k], begins[k + 1] - begins[k], known);
     return r;
 }
 
@@ -112,23 +179,15 @@ static bool is_inlined(const struct view *v, uint32_t before, uint32_t frame)
            (kind == FRAME_C1 || kind == FRAME_C2 || kind == FRAME_INLINED);
 }
 
-/* The locations of a row's frames: pool[first .. first + n), root first. */
-struct stacks_body {
-    uint32_t first, n;
-};
-
-/* Rows on their way, one after the other: neighbours share what is nearer to the root. Rows that
- * differ only in their process or thread share all the rest, wherever they are. */
+/* Rows on their way by their bodies, each of which is put together once; neighbours share what is
+ * nearer to the root. */
 struct stacks_walk {
-    uint32_t *node;             /* [depth]: of each frame of the row before */
-    uint32_t *done;             /* [depth]: locations that were complete before it */
-    uint32_t *locations;        /* [depth], root first */
-    uint32_t *reversed;         /* [depth] */
-    struct span before;         /* frames of the row before, as bytes */
-    struct intern *known;       /* frames behind those of processes and threads, as bytes */
-    struct stacks_body *bodies; /* by their id */
-    uint32_t *pool;
-    size_t bodies_cap, pool_n, pool_cap;
+    uint32_t *node;      /* [depth]: of each frame of the row before */
+    uint32_t *done;      /* [depth]: locations that were complete before it */
+    uint32_t *locations; /* [depth], root first */
+    uint32_t *reversed;  /* [depth] */
+    struct span before;  /* frames of the row before, as bytes */
+    uint32_t body, n;    /* of the row before, and how many locations it has */
 };
 
 static int walk_init(struct stacks_walk *w, const struct view *v)
@@ -141,16 +200,12 @@ static int walk_init(struct stacks_walk *w, const struct view *v)
     w->done = calloc(depth, sizeof(*w->done));
     w->locations = calloc(depth, sizeof(*w->locations));
     w->reversed = calloc(depth, sizeof(*w->reversed));
-    if (!w->node || !w->done || !w->locations || !w->reversed)
-        return -ENOMEM;
-    return intern_new(STACKS_TEXT_BYTES_MAX, &w->known);
+    w->body = STACKS_NONE;
+    return w->node && w->done && w->locations && w->reversed ? 0 : -ENOMEM;
 }
 
 static void walk_deinit(struct stacks_walk *w)
 {
-    intern_free(w->known);
-    free(w->bodies);
-    free(w->pool);
     free(w->node);
     free(w->done);
     free(w->locations);
@@ -195,77 +250,23 @@ static int64_t stacks_locate(struct stacks *s, struct stacks_walk *w, const uint
     return n;
 }
 
-/* The body @id, which is new: its locations are kept. */
-static int walk_keep(struct stacks_walk *w, uint32_t id, uint32_t n)
-{
-    if (id >= w->bodies_cap) {
-        size_t cap = MAX((size_t)id + 1, w->bodies_cap * 2);
-        struct stacks_body *bodies = reallocarray(w->bodies, cap, sizeof(*bodies));
-
-        if (!bodies)
-            return -ENOMEM;
-        w->bodies = bodies;
-        w->bodies_cap = cap;
-    }
-    if (w->pool_n + n > w->pool_cap) {
-        size_t cap = MAX(w->pool_n + n, w->pool_cap * 2);
-        uint32_t *pool = reallocarray(w->pool, cap, sizeof(*pool));
-
-        if (!pool || cap > UINT32_MAX) {
-            w->pool = pool ? pool : w->pool;
-            return -ENOMEM;
-        }
-        w->pool = pool;
-        w->pool_cap = cap;
-    }
-    if (n)
-        memcpy(w->pool + w->pool_n, w->locations, n * sizeof(*w->pool));
-    w->bodies[id] = (struct stacks_body){ (uint32_t)w->pool_n, n };
-    w->pool_n += n;
-    return 0;
-}
-
-/* Frames at the root that are no code: nothing is inlined into them. */
-static uint32_t roots_of(const struct view *v, const struct view_row *row)
-{
-    uint32_t n = 0;
-
-    while (n < row->n && v->frames[v->stack[row->first + n]].kind >= FRAME_THREAD)
-        n++;
-    return n;
-}
-
-/* The locations of @row's code, once for all rows that have it. */
-static int stacks_body_of(struct stacks *s, struct stacks_walk *w, const struct view_row *row,
-                          uint32_t roots, struct stacks_body *ret)
-{
-    const uint32_t *frames = s->v->stack + row->first + roots;
-    uint32_t n = row->n - roots, count = intern_count(w->known), id;
-    int64_t located;
-
-    if (intern_add(w->known, (struct span){ (const char *)frames, n * sizeof(*frames) }, &id) < 0)
-        return -ENOMEM;
-    if (id >= count || !w->bodies) { /* the empty one is there from the beginning */
-        located = stacks_locate(s, w, frames, n);
-        if (located < 0 || walk_keep(w, id, (uint32_t)located) < 0)
-            return -ENOMEM;
-    }
-    *ret = n ? w->bodies[id] : (struct stacks_body){ 0 };
-    return 0;
-}
-
 /* The stack of a row. 0 or -ENOMEM. */
 static int stacks_add_row(struct stacks *s, struct stacks_walk *w, const struct view_row *row,
                           uint32_t *ret)
 {
-    uint32_t roots = roots_of(s->v, row), n;
-    struct stacks_body body;
+    uint32_t roots = row->roots, n;
 
-    if (stacks_body_of(s, w, row, roots, &body) < 0)
-        return -ENOMEM;
-    for (uint32_t i = 0; i < body.n; i++)
-        w->reversed[i] = w->pool[body.first + body.n - 1 - i];
-    n = body.n + roots;
+    if (row->body != w->body) {
+        int64_t located = stacks_locate(s, w, s->v->stack + row->first + roots, row->n - roots);
+
+        if (located < 0)
+            return -ENOMEM;
+        w->body = row->body;
+        w->n = (uint32_t)located;
+        for (uint32_t i = 0; i < w->n; i++)
+            w->reversed[i] = w->locations[w->n - 1 - i];
+    }
+    n = w->n + roots;
     for (uint32_t i = 0; i < roots; i++) {
         uint32_t frame = s->v->stack[row->first + i];
         struct stacks_node node = { .caller = STACKS_NONE };
@@ -285,13 +286,31 @@ static int stacks_add_row(struct stacks *s, struct stacks_walk *w, const struct 
                : 0;
 }
 
-int stacks_init(struct stacks *s, const struct view *v)
+/* Stacks are numbered by their bodies: what only the threads tell apart stands together. */
+static int stacks_add_rows(struct stacks *s)
 {
     _cleanup_(walk_deinit) struct stacks_walk walk = { 0 };
+    const struct view *v = s->v;
+    _cleanup_free_ uint32_t *order = calloc(v->row_count + 1, sizeof(*order));
+    _cleanup_free_ uint32_t *begins = calloc(v->body_count + 1, sizeof(*begins));
+    int r = order && begins ? walk_init(&walk, v) : -ENOMEM;
+
+    for (size_t i = 0; i < v->row_count && r == 0; i++)
+        begins[v->rows[i].body + 1]++;
+    for (size_t k = 1; k < v->body_count && r == 0; k++)
+        begins[k + 1] += begins[k];
+    for (size_t i = 0; i < v->row_count && r == 0; i++)
+        order[begins[v->rows[i].body]++] = (uint32_t)i;
+    for (size_t i = 0; i < v->row_count && r == 0; i++)
+        r = stacks_add_row(s, &walk, &v->rows[order[i]], &s->stack_of_row[order[i]]);
+    return r;
+}
+
+int stacks_init(struct stacks *s, const struct view *v)
+{
     size_t frames = v->frame_count;
 
     *s = (struct stacks){ .v = v, .longest = 1 };
-    id_table_init(&s->keys, sizeof(struct stacks_key), UINT32_MAX / 2);
     id_table_init(&s->functions, sizeof(struct stacks_function), UINT32_MAX / 2);
     id_table_init(&s->mappings, sizeof(struct stacks_mapping), UINT32_MAX / 2);
     id_table_init(&s->places, sizeof(struct stacks_place), UINT32_MAX / 2);
@@ -299,20 +318,17 @@ int stacks_init(struct stacks *s, const struct view *v)
     id_table_init(&s->locations, sizeof(uint32_t), UINT32_MAX / 2);
     s->place_of_frame = malloc((frames ? frames : 1) * sizeof(*s->place_of_frame));
     s->stack_of_row = calloc(v->row_count + 1, sizeof(*s->stack_of_row));
-    if (!s->place_of_frame || !s->stack_of_row || walk_init(&walk, v) < 0 ||
-        intern_new(STACKS_TEXT_BYTES_MAX, &s->texts) < 0)
+    if (!s->place_of_frame || !s->stack_of_row || intern_new(STACKS_TEXT_BYTES_MAX, &s->texts) < 0)
         return -ENOMEM;
     for (size_t i = 0; i < frames; i++)
         s->place_of_frame[i] = STACKS_NONE;
-    for (size_t i = 0; i < v->row_count; i++)
-        if (stacks_add_row(s, &walk, &v->rows[i], &s->stack_of_row[i]) < 0)
-            return -ENOMEM;
-    return stacks_count_all(s);
+    return stacks_add_rows(s) < 0 ? -ENOMEM : stacks_count_all(s);
 }
 
 void stacks_deinit(struct stacks *s)
 {
-    id_table_deinit(&s->keys);
+    free(s->keys);
+    free(s->key_of_sample);
     id_table_deinit(&s->functions);
     id_table_deinit(&s->mappings);
     id_table_deinit(&s->places);

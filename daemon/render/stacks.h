@@ -49,9 +49,11 @@ struct stacks_node {
 
 struct stacks {
     const struct view *v;
-    struct id_table keys; /* struct stacks_key, in the order of time */
-    uint64_t *counts;     /* of samples, [keys.cap] */
-    size_t counts_cap;
+    struct stacks_key *keys; /* by stack: neighbours have callers in common */
+    uint64_t *counts;        /* of samples, [key_count] */
+    uint32_t *key_of_sample; /* of each sample of the profile, STACKS_NONE where it is left out;
+                              * NULL where the view knows no samples */
+    uint32_t key_count, key_cap;
     struct id_table functions, mappings, places, nodes;
     struct id_table locations; /* uint32_t: the innermost node */
     struct intern *texts;      /* stacks: their locations as bytes, leaf first; 0: the empty one */
@@ -64,10 +66,6 @@ struct stacks {
 int stacks_init(struct stacks *s, const struct view *v);
 void stacks_deinit(struct stacks *s);
 
-static inline const struct stacks_key *stacks_key(const struct stacks *s, uint32_t id)
-{
-    return id_table_get(&s->keys, id);
-}
 static inline const struct stacks_node *stacks_node(const struct stacks *s, uint32_t id)
 {
     return id_table_get(&s->nodes, id);

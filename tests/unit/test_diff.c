@@ -76,6 +76,7 @@ static void row(struct side *s, uint64_t samples, const char *stack)
     struct span rest = span_of(stack), part;
 
     *r = (struct view_row){ .first = (uint32_t)s->view.stack_words,
+                            .body = (uint32_t)s->view.body_count++,
                             .samples = samples,
                             .value = samples * 10,
                             .thread = UINT32_MAX };

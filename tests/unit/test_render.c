@@ -36,6 +36,7 @@ static void row(uint64_t samples, const uint32_t *ids)
     struct view_row *r = &rows[view.row_count++];
 
     *r = (struct view_row){ .first = (uint32_t)view.stack_words,
+                            .body = (uint32_t)view.body_count++,
                             .samples = samples,
                             .value = samples * profile.period,
                             .thread = UINT32_MAX };
