@@ -56,6 +56,7 @@ export class Graph {
     // @keep: it is what was shown before, a little later: place and focus stay.
     setTree(tree, rootText, zoomNode = 0, { keep = false } = {}) {
         const focus = keep && this.tree && this.focus > 0 ? findNode(tree, nameNode(this.tree, this.focus)) : 0;
+        const isAtRoot = keep && this.focus === 0;
 
         if (!this.looks || this.looks.profile !== tree.profile)
             this.looks = new Looks(tree.profile);
@@ -63,7 +64,7 @@ export class Graph {
         this.rootText = rootText;
         this.matched = null;
         this.history = [];
-        this.focus = focus > 0 ? focus : -1;
+        this.focus = focus > 0 || isAtRoot ? focus : -1;
         this.hover = -1;
         this.zoomNode = zoomNode;
         this.view = this.target = this.viewOf(zoomNode);

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The flight recorder: what a JVM did that is dead by now, and what its CPU time went to."""
+import contextlib
 import os
 import time
 import unittest
@@ -50,12 +51,12 @@ class Recorder(jvm.WithClasses):
             self.assertEqual(daemon.get("/profile", pid=pid, seconds=1).status, 404)
             self.assertNotIn(pid, [j["pid"] for j in daemon.get("/api/v1/jvms").json()["jvms"]])
 
-    def look(self, daemon: Daemon, pid: int, gc: list[int]) -> tuple[dict[str, float], float, float]:
+    def look(self, daemon: Daemon, clock: proc.CpuClock, gc: list[proc.CpuClock]) -> tuple[dict[str, float], float, float]:
         """CPU seconds by category as /metrics has them, of the process, and of its threads GC: at a moment when flamed has
         no more than a few samples still to look at (on a busy machine it may be a second behind)."""
         end = time.monotonic() + 20
         while True:
-            used, in_gc = cpu_time(pid), sum(cpu_time(pid, t) for t in gc)
+            used, in_gc = clock.now(), sum(one.now() for one in gc)
             lines = [line.rsplit(" ", 1) for line in daemon.get("/metrics").text.splitlines() if line[0] != "#"]
             numbers = {name: float(value) for name, value in lines}
             behind = numbers["flamed_samples_total"] - numbers["flamed_flight_recorder_samples_total"]
@@ -63,7 +64,7 @@ class Recorder(jvm.WithClasses):
                 break
             self.assertLess(time.monotonic(), end, f"{behind} samples behind")
         found = {name.split('category="')[1].split('"')[0]: value for name, value in numbers.items()
-                 if name.startswith(f'flamed_jvm_cpu_seconds_total{{pid="{pid}"')}
+                 if name.startswith(f'flamed_jvm_cpu_seconds_total{{pid="{clock.pid}"')}
         self.assertEqual(set(found), CATEGORIES)
         return found, used, in_gc
 
@@ -74,10 +75,13 @@ class Recorder(jvm.WithClasses):
             self.addCleanup(target.stop)
             proc.wait_until(lambda: any(f'pid="{target.pid}"' in line for line in daemon.get("/metrics").text.splitlines()), 10, "known")
             time.sleep(2)
-            gc = [tid for tid, comm in proc.threads(target.pid).items() if comm.startswith("GC Thread#")]
-            before = self.look(daemon, target.pid, gc)
-            time.sleep(COUNT)
-            after = self.look(daemon, target.pid, gc)
+            with contextlib.ExitStack() as clocks:
+                clock = clocks.enter_context(proc.CpuClock(target.pid))
+                gc = [clocks.enter_context(proc.CpuClock(target.pid, tid)) for tid, comm in proc.threads(target.pid).items()
+                      if comm.startswith("GC Thread#")]
+                before = self.look(daemon, clock, gc)
+                time.sleep(COUNT)
+                after = self.look(daemon, clock, gc)
         used, in_gc = after[1] - before[1], after[2] - before[2]
         spent = {name: after[0][name] - before[0][name] for name in CATEGORIES}
         print({name: round(seconds, 2) for name, seconds in spent.items()}, f"in all {sum(spent.values()):.2f} s, by the kernel {used:.2f} s")
@@ -90,8 +94,3 @@ class Recorder(jvm.WithClasses):
         self.assertAlmostEqual(sum(spent.values()) / used, 1, delta=max(0.02, 3 * chance / used))
         self.assertAlmostEqual(spent["gc"], in_gc, delta=0.05 * used + 3 * in_gc ** 0.5 / hz ** 0.5)
         self.assertGreater(spent["java"], 0)
-
-
-def cpu_time(pid: int, tid: int = 0) -> float:
-    """CPU seconds of a process, ended threads included; of one thread by the scheduler's own count."""
-    return int(proc.read(f"/proc/{pid}/task/{tid}/schedstat").split()[0]) / 1e9 if tid else proc.cpu_seconds(pid)

@@ -179,7 +179,7 @@ START_TEST(follows_an_exec)
     _cleanup_close_ int proc_fd = -1;
     struct discover *d = make(&proc_fd, "/proc");
     struct process *sh, *sleeping;
-    uint64_t before_ns, started_ns;
+    uint64_t seen_ns, started_ns;
     pid_t pid;
 
     ck_assert_str_eq(discover_problem(d), "");
@@ -187,15 +187,15 @@ START_TEST(follows_an_exec)
     pid = start(argv);
     do { /* until it is sh, and no more a copy of this test */
         nap(10 * NSEC_PER_MSEC);
-        before_ns = clock_monotonic_ns();
-        discover_poll(d, before_ns);
+        discover_poll(d, clock_monotonic_ns());
+        seen_ns = clock_monotonic_ns();
         sh = discover_find(d, pid);
         ck_assert_ptr_nonnull(sh);
     } while (strcmp(sh->command, "sh") != 0);
     ck_assert_str_eq(sh->command, "sh");
     ck_assert_uint_eq(sh->id.exec_no, 1); /* the exec of sh itself was noted */
     ck_assert_uint_gt(sh->exec_time_ns, started_ns);
-    ck_assert_uint_lt(sh->exec_time_ns, before_ns);
+    ck_assert_uint_lt(sh->exec_time_ns, seen_ns);
     process_pin(sh);
     for (int i = 0; i < 1000 && !sh->exited; i++)
         poll_for(d, 10 * NSEC_PER_MSEC);
@@ -209,7 +209,7 @@ START_TEST(follows_an_exec)
     ck_assert_uint_eq(sleeping->id.start_ticks, sh->id.start_ticks);
     ck_assert_uint_eq(sleeping->id.exec_no, 2);
     ck_assert_ptr_eq(
-        discover_get(d, pid, sh->id.start_ticks * DISCOVER_NS_PER_TICK, 0, before_ns, "x"), sh);
+        discover_get(d, pid, sh->id.start_ticks * DISCOVER_NS_PER_TICK, 0, seen_ns, "x"), sh);
     process_unpin(sh);
     stop(pid);
     poll_for(d, 50 * NSEC_PER_MSEC);

@@ -18,10 +18,13 @@ function nodeTest(name, run) {
         const server = new FakeServer();
 
         await server.listen();
-        await run({
-            server, open: (hash = "", { from = server, ...options } = {}) => openAt(browser, from.url, hash, options),
-        });
-        await server.close();
+        try {
+            await run({
+                server, open: (hash = "", { from = server, ...options } = {}) => openAt(browser, from.url, hash, options),
+            });
+        } finally { // else the process would not end
+            await server.close();
+        }
     });
 }
 
@@ -129,6 +132,8 @@ describe("the page", { concurrency: 4 }, () => {
         await page.keyboard.press("Escape");
         assert.equal(await page.locator(".graph").count(), 1);
         await page.keyboard.press("ArrowUp");
+        await page.waitForResponse((answer) => answer.url().includes("profile?")); // the live graph is renewed, the place stays
+        await page.waitForTimeout(300);
         await page.keyboard.press("ArrowUp");
         await page.keyboard.press("h");
         assert.match(await textOf(page, ".changes"), /hidden start_thread/);
@@ -201,7 +206,7 @@ describe("the page", { concurrency: 4 }, () => {
         assert.match(await textOf(page, ".change-list li >> nth=0"), /^\+\d+\.\d ppHashMap\.getNode.*→/);
         assert.equal(await page.getByLabel("Before: what").inputValue(), a.id);
         await page.getByRole("button", { name: "Swap" }).click();
-        await page.locator(".change-list li", { hasText: "−" }).first().waitFor();
+        await page.waitForFunction(() => document.querySelector(".change-list li")?.textContent.startsWith("−")); // the new list
         assert.match(await textOf(page, ".change-list li >> nth=0"), /^−/);
         await page.keyboard.press("b");
         assert.deepEqual(await page.locator(".side-label").allTextContents(), ["Before", "After"]);

@@ -228,25 +228,29 @@ describe("the page of a real flamed", { concurrency: 3 }, () => {
     test("behind a reverse proxy with a path prefix, whether it passes Host on or not; other names are refused", async () => {
         for (const keepsHost of [true, false]) {
             const proxy = await startProxy(flamed.url, { prefix: "/tools/flamed", keepsHost });
-            const page = await open(browser, `http://flamed.example.com:${proxy.port}/tools/flamed/`, jvmHash(), { allow: /403/ });
 
-            await graphShown(page);
-            await page.keyboard.press("x");
-            await page.keyboard.type("1");
-            await page.keyboard.press("Enter");
-            await page.waitForURL(/#\/capture\//);
-            await graphShown(page);
-            await close(page);
-            if (!keepsHost) {
-                const other = await open(browser, `http://other.example.com:${proxy.port}/tools/flamed/`, jvmHash(), { allow: /403/ });
+            try {
+                const page = await open(browser, `http://flamed.example.com:${proxy.port}/tools/flamed/`, jvmHash(), { allow: /403/ });
 
-                await graphShown(other);
-                await other.keyboard.press("x");
-                await other.keyboard.press("Enter");
-                await other.getByRole("alert").filter({ hasText: "put the name of the address bar into allowed_hosts" }).waitFor();
-                await close(other);
+                await graphShown(page);
+                await page.keyboard.press("x");
+                await page.keyboard.type("1");
+                await page.keyboard.press("Enter");
+                await page.waitForURL(/#\/capture\//);
+                await graphShown(page);
+                await close(page);
+                if (!keepsHost) {
+                    const other = await open(browser, `http://other.example.com:${proxy.port}/tools/flamed/`, jvmHash(), { allow: /403/ });
+
+                    await graphShown(other);
+                    await other.keyboard.press("x");
+                    await other.keyboard.press("Enter");
+                    await other.getByRole("alert").filter({ hasText: "put the name of the address bar into allowed_hosts" }).waitFor();
+                    await close(other);
+                }
+            } finally { // else the process would not end
+                await proxy.close();
             }
-            await proxy.close();
         }
     });
 });

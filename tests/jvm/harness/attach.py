@@ -8,11 +8,13 @@ from dataclasses import dataclass, field
 from . import paths, proc
 
 PR_SET_CHILD_SUBREAPER = 36
-proc.LIBC.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) # what a broker leaves behind is ours, and so is found by helpers()
 ORPHANS = ("flamed-launcher", "flamed-opener", "flamed-attach", "memfd:flamed-at")
 
 
 def programs() -> list[str]:
+    """Of one attach. What its broker leaves behind becomes ours, and so is found by helpers(); what a container leaves, too, so that
+    tests which do without leave that to init, which takes leave of it at once."""
+    proc.LIBC.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     return [paths.program("tests/jvm/attach_probe"), paths.program("flamed-broker")]
 
 

@@ -125,8 +125,12 @@ class CpuClock:
         if not os.path.exists(f"/proc/{self.pid}/task/{self.tid or self.pid}"):
             return False
         self.times.append(time.time())
-        self.used.append(self.before + sum(int.from_bytes(os.read(fd, 8), sys.byteorder) for fd in self.counters) / 1e9)
+        self.used.append(self.now())
         return True
+
+    def now(self) -> float:
+        """CPU seconds at this moment."""
+        return self.before + sum(int.from_bytes(os.read(fd, 8), sys.byteorder) for fd in self.counters) / 1e9
 
     def run(self) -> None:
         while self.read_once() and not self.ended.wait(self.interval):
