@@ -330,6 +330,13 @@ class Care(jvm.WithClasses):
         for link in links:
             self.assertTrue(link.startswith(("/memfd:flamed-", "pipe:", "socket:")), links)
 
+    def test_a_user_without_a_name(self):
+        """In a user namespace that maps nobody there is no user to become: nothing is entered."""
+        j = jvm.Jvm(paths.jdk(17), "-Xmx32m", "-cp", self.classes.folder, "Idle", "1", wrap=["unshare", "--user"])
+        self.addCleanup(j.stop)
+        self.refused(j, "no name in its own user namespace")
+        self.unharmed(j)
+
     def test_no_jvm(self):
         with subprocess.Popen(["sleep", "60"]) as p:
             found = attach.attach(p.pid)

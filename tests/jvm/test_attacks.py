@@ -35,11 +35,11 @@ class Fake(unittest.TestCase):
         self.addCleanup(c.stop)
         return c
 
-    def attach(self, mode: str, **options) -> tuple[attach.Outcome, dict[str, str], bundle.Container]:
+    def attach(self, mode: str, groups: tuple[int, ...] = (), **options) -> tuple[attach.Outcome, dict[str, str], bundle.Container]:
         """What came of it, and what the container says of its attempts."""
         c = self.container(mode, **options)
         began = time.monotonic()
-        found = attach.attach(c.pid)
+        found = attach.attach(c.pid, groups=groups)
         self.assertLess(time.monotonic() - began, 10, found.text)
         proc.wait_until(lambda: attach.helpers() == [], 2, "the helper is gone")
         return found, self.tried(c), c
@@ -73,7 +73,7 @@ class Attacks(Fake):
 
     def test_the_helper_is_nobody(self):
         """Its ids, groups, capabilities, session and files, as the container sees them."""
-        _, tried, c = self.attach("steal", uid=103, user_namespace=False)
+        _, tried, c = self.attach("steal", groups=(4, 42), uid=103, user_namespace=False)
         status = dict(line[len("status> "):].split(":\t", 1) for line in c.output().splitlines()
                       if line.startswith("status> ") and ":\t" in line)
         self.assertEqual(status["Uid"].split(), ["103"] * 4)
@@ -85,6 +85,29 @@ class Attacks(Fake):
         self.assertEqual(status["Seccomp"], "2")
         self.assertEqual(status["Umask"], "0077")
         self.stolen(tried) # no descriptor of a file of the host, not even of /dev/null
+
+    def test_nothing_of_who_started_it(self):
+        """Its session, terminal, keyring and cgroup, as the host sees them: none is of whoever started flamed, and what it uses
+        is not charged to the container."""
+        def of(pid: int, what: str) -> str:
+            return proc.read(f"/proc/{pid}/{what}")
+
+        def keyrings() -> set[str]:
+            return {line.split()[0] for line in proc.read("/proc/keys").splitlines() if " keyring " in line and " _ses" in line}
+
+        c = self.container("never", user_namespace=False)
+        before = keyrings()
+        with subprocess.Popen([*attach.programs(), str(c.pid), "load"], stdout=subprocess.DEVNULL) as probe:
+            proc.wait_until(lambda: "helper: " in c.output(), 5, "the helper waits")
+            helper, = attach.helpers(c.pid)
+            session, terminal = proc.stat(helper)[3:5]
+            self.assertEqual(int(session), int(proc.stat(helper)[1]), "that of its own other half")
+            self.assertEqual(int(terminal), 0)
+            self.assertEqual(of(helper, "cgroup"), of(probe.pid, "cgroup"))
+            self.assertNotEqual(of(helper, "cgroup"), of(c.pid, "cgroup"))
+            self.assertNotEqual(keyrings() - before, set(), "a session keyring of its own")
+            probe.kill()
+        proc.wait_until(lambda: attach.helpers() == [], 2, "the helper is gone")
 
     def test_root_that_may_trace(self):
         """Container root with CAP_SYS_PTRACE: without a user namespace it reaches the helper, and finds nothing."""
