@@ -83,6 +83,7 @@ class Attacks(Fake):
             self.assertEqual(int(status[kind], 16), 0, kind)
         self.assertEqual(status["NoNewPrivs"], "1")
         self.assertEqual(status["Seccomp"], "2")
+        self.assertGreater(int(status.get("Seccomp_filters", "2")), 1, "its own calls alone, besides what its parent had forbidden")
         self.assertEqual(status["Umask"], "0077")
         self.stolen(tried) # no descriptor of a file of the host, not even of /dev/null
 

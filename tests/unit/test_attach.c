@@ -270,6 +270,13 @@ START_TEST(what_is_no_record)
         r = add(&w, STREAM_UNLOAD, 0, 0, sizeof(struct stream_unload));
         r->bytes = 20;
         break;
+    case 11: /* more frames at a pc than anybody asks for, and all there */
+        load = add(&w, STREAM_LOAD, 0, 1,
+                   sizeof(*load) + sizeof(struct stream_pc) +
+                       (CODE_MAP_FRAMES_MAX + 1) * sizeof(struct stream_frame));
+        load->pc_count = 1;
+        ((struct stream_pc *)(load + 1))->frame_count = CODE_MAP_FRAMES_MAX + 1;
+        break;
     default:
         abort();
     }
@@ -408,7 +415,7 @@ int main(void)
     tcase_add_test(tc, results);
     tcase_add_test(tc, the_same_address_at_other_times);
     tcase_add_test(tc, inlining_and_lines);
-    tcase_add_loop_test(tc, what_is_no_record, 0, 11);
+    tcase_add_loop_test(tc, what_is_no_record, 0, 12);
     tcase_add_test(tc, absurd_but_well_formed);
     tcase_add_test(tc, memory_that_can_shrink_is_refused);
     tcase_add_test(tc, a_ring_goes_round_and_lies);
