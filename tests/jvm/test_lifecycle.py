@@ -99,15 +99,10 @@ class Lifecycle(WithSpinningJvm):
 
     def assert_sampled(self, daemon: Daemon) -> None:
         """A capture holds what the kernel says that the thread used, whatever else runs here."""
-        tid = proc.thread_of(self.pid, "spinner")
-        seconds = proc.seconds_to_use(self.pid, tid, 0.5, 1, 30)
-        with proc.CpuClock(self.pid) as clock, proc.CpuClock(self.pid, tid) as of_thread:
-            profile = daemon.profile(pid=self.pid, seconds=seconds, hz=199, timeout=60)
-        due = 199 * clock.between(profile)
-        self.assertAlmostEqual(profile.samples / due, 1, delta=0.1 + 4 / due ** 0.5, msg=profile.describe())
-        due = 199 * of_thread.between(profile)
-        self.assertGreater(due, 50, "the machine is too busy for this test")
-        self.assertAlmostEqual(count(profile.of_thread("spinner")) / due, 1, delta=0.1 + 4 / due ** 0.5, msg=profile.describe())
+        profile, clock, of_thread = proc.captured(daemon, self.pid, proc.thread_of(self.pid, "spinner"), 199, 100)
+        for samples, used in ((profile.samples, clock), (count(profile.of_thread("spinner")), of_thread)):
+            due = 199 * used.between(profile)
+            self.assertAlmostEqual(samples / due, 1, delta=0.1 + 4 / due ** 0.5, msg=profile.describe())
 
     def test_supervisor_killed(self):
         """With the topmost process gone, none of the others stays behind."""

@@ -14,9 +14,7 @@ class NoWayIn(WithSpinAndDaemon):
                     # Compiled code first: at its start the thread is in the class loader.
                     proc.wait_until(lambda: proc.cpu_seconds(target.pid) > 2, 60, "warm")
                     tid = proc.thread_of(target.pid, "spinner")
-                    seconds = proc.seconds_to_use(target.pid, tid, 0.4, 1, 30)
-                    with proc.CpuClock(target.pid, tid) as clock:
-                        profile = self.daemon.profile(pid=target.pid, seconds=seconds, hz=499, timeout=60)
+                    profile, _, clock = proc.captured(self.daemon, target.pid, tid, 499, 100)
                     self.assert_named(profile, 499 * clock.between(profile), 100)
                 finally:
                     out, err = target.stop()

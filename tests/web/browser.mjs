@@ -137,6 +137,9 @@ export async function settled(page) {
 export const textOf = async (page, selector) =>
     (await page.locator(selector).textContent()).replaceAll("\u00a0", " ");
 
+// As the page has it now: page.url() may be a moment late.
+export const addressOf = (page) => page.evaluate(() => location.href);
+
 export const status = async (page) =>
     [await textOf(page, ".status-name"), await textOf(page, ".status-facts")];
 

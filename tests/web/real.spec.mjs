@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import test, { after, before, describe } from "node:test";
-import { WCAG_AA, close, faults, launch, open, textOf } from "./browser.mjs";
+import { WCAG_AA, addressOf, close, faults, launch, open, textOf } from "./browser.mjs";
 import { Flamed, Workloads } from "./flamed.mjs";
 import { startProxy } from "./proxy.mjs";
 
@@ -71,7 +71,7 @@ describe("the page of a real flamed", { concurrency: 3 }, () => {
         assert.match(await textOf(page, ".status-name"), /Shift\.steady/);
         await page.locator(".graph").focus();
         await page.keyboard.press("Enter");
-        assert.match(page.url(), /z=/);
+        assert.match(await addressOf(page), /z=/);
         await page.keyboard.press("Escape");
         assert.match(await textOf(page, ".methods tbody tr >> nth=0"), /Shift\.(steady|fresh)/);
         await page.keyboard.press("s");
@@ -80,7 +80,7 @@ describe("the page of a real flamed", { concurrency: 3 }, () => {
         const worker = page.getByLabel("Threads").locator("option", { hasText: "worker-1" });
 
         await page.getByLabel("Threads").selectOption(await worker.getAttribute("value")); // its text changes with its share
-        assert.match(page.url(), /th=.*worker-1/);
+        assert.match(await addressOf(page), /th=.*worker-1/);
         await page.keyboard.press("p");
         await page.locator(".legend", { hasText: "(no package)" }).first().waitFor();
         await page.keyboard.press("o");

@@ -171,13 +171,18 @@ def thread_of(pid: int, name: str) -> int:
         return 0
 
 
-def seconds_to_use(pid: int, tid: int, cpu_s: float, least: float, most: float) -> float:
-    """How long a thread takes to use CPU_S seconds of CPU time if it gets as much as in the next half second. A
-    capture of that length has the same number of samples on a busy machine as on an idle one."""
-    with CpuClock(pid, tid) as clock:
-        time.sleep(0.5)
-    share = (clock.used[-1] - clock.used[0]) / (clock.times[-1] - clock.times[0])
-    return min(most, max(least, round(1.3 * cpu_s / max(share, 0.001), 1)))
+def captured(daemon, pid: int, tid: int, hz: int, due: int):
+    """A profile of a process that is long enough for more than DUE samples of one of its threads, and the CPU clocks of the process
+    and of the thread meanwhile. A busy machine may give a thread less than it did before: then it is sampled again, for longer."""
+    share = 0.5
+    for _ in range(4):
+        seconds = min(30, max(1, round(2 * due / hz / share, 1)))
+        with CpuClock(pid) as of_process, CpuClock(pid, tid) as of_thread:
+            profile = daemon.profile(pid=pid, seconds=seconds, hz=hz, timeout=60)
+        if hz * of_thread.between(profile) > due:
+            return profile, of_process, of_thread
+        share = max(of_thread.between(profile) / seconds, 0.001)
+    raise TimeoutError(f"in {seconds} s the thread was given {share * seconds:.3f} s of CPU time: the machine is too busy")
 
 
 def memory_kib(pid: int, key: str = "VmRSS") -> int:
