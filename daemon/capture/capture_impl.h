@@ -53,7 +53,7 @@ struct capture {
     struct attachment *attachment; /* NULL: not begun, or none */
     struct proc_id attach_id;
     uint32_t attach_mode; /* enum attach_mode */
-    bool waits_for_names; /* sampling is over, the source has not answered yet */
+    bool waits_for_names; /* sampling is over, a source has not answered yet */
     bool agent_first;     /* where both know a place the attached source names it */
     struct profile meta;
 };

@@ -14,7 +14,8 @@
 #define ENGINE_BUSY_TICK_NS (10 * NSEC_PER_MSEC)
 #define ENGINE_IDLE_TICK_NS (50 * NSEC_PER_MSEC) /* the recorder's samples are named in time */
 #define ENGINE_RECONCILE_NS (100 * NSEC_PER_MSEC)
-#define ENGINE_DRAIN_MAX 20000 /* samples between two looks at calls and deadlines */
+#define ENGINE_RELEASE_NS NSEC_PER_SEC /* between two looks at held samples without news */
+#define ENGINE_DRAIN_MAX 20000         /* samples between two looks at calls and deadlines */
 
 /* ---- calls from other threads ---- */
 
@@ -126,6 +127,65 @@ void incoming_name_later(struct engine *e, struct incoming *in, const struct cod
     name_incoming(e, in, 2, later);
 }
 
+/* Hands a sample to whoever wants it. */
+static void engine_deliver(struct engine *e, struct incoming *in)
+{
+    captures_sample(e, in);
+    if (recorder_sets(e) & 1u << in->rec->set)
+        recorder_sample(e, in);
+    if (in->named >= 0)
+        delays_add(&e->delays, clock_monotonic_ns() - in->rec->time_ns);
+}
+
+/* Holds a sample until the symbols on its way are read. Its Java code is named now, while it is
+ * there: what was found is remembered. False: it is to be handed on. */
+static bool engine_hold(struct engine *e, struct incoming *in)
+{
+    if (!symbolizer_reads(e->symbolizer, in->process, in->rec, in->frames, /* java= */ true))
+        return false;
+    in->counted = true; /* not in this state */
+    incoming_name(e, in, /* java= */ true);
+    if (held_add(&e->held, in->process, in->rec, in->frames, clock_monotonic_ns()))
+        return true;
+    in->counted = false;
+    in->named = -1;
+    e->held.hurried++;
+    return false;
+}
+
+struct release {
+    struct engine *e;
+    uint64_t now_ns, all_until_ns;
+};
+
+static bool is_ready(void *cookie, const struct held_sample *s)
+{
+    struct release *r = cookie;
+
+    if (!symbolizer_reads(r->e->symbolizer, s->process, &s->rec, s->frames, /* java= */ true))
+        return true;
+    if (r->now_ns - s->since_ns < HELD_NS_MAX && s->rec.time_ns >= r->all_until_ns)
+        return false;
+    r->e->held.hurried++;
+    return true;
+}
+
+void engine_release(struct engine *e, uint64_t all_until_ns)
+{
+    struct release r = { e, clock_monotonic_ns(), all_until_ns };
+    struct held_sample **at = NULL, *s;
+
+    e->held_looked_ns = r.now_ns;
+    while ((s = held_take(&e->held, &at, is_ready, &r))) {
+        struct incoming in = {
+            .rec = &s->rec, .frames = s->frames, .process = s->process, .named = -1
+        };
+
+        engine_deliver(e, &in);
+        held_free(s);
+    }
+}
+
 static void engine_sample(void *cookie, const struct sample_record *rec, const uint64_t *frames)
 {
     struct engine *e = cookie;
@@ -146,11 +206,8 @@ static void engine_sample(void *cookie, const struct sample_record *rec, const u
     unwinding_see(e->unwinding, in.process, rec, captures_want(e, rec->set), clock_monotonic_ns());
     if (rec->flags & SAMPLE_WANTS_THREAD)
         anchors_see(e->anchors, in.process, rec, clock_monotonic_ns());
-    captures_sample(e, &in);
-    if (recorded)
-        recorder_sample(e, &in);
-    if (in.named >= 0)
-        delays_add(&e->delays, clock_monotonic_ns() - rec->time_ns);
+    if (!engine_hold(e, &in))
+        engine_deliver(e, &in);
 }
 
 static void engine_tick(struct engine *e)
@@ -159,6 +216,9 @@ static void engine_tick(struct engine *e)
 
     discover_poll(e->discover, now);
     unwinding_poll(e->unwinding, e->discover, now);
+    if (symbolizer_poll(e->symbolizer) ||
+        (e->held.count && now - e->held_looked_ns > ENGINE_RELEASE_NS))
+        engine_release(e, /* all_until_ns= */ 0);
     if (e->ring) {
         while (ring_drain(e->ring, ENGINE_DRAIN_MAX, engine_sample, e) == ENGINE_DRAIN_MAX &&
                clock_monotonic_ns() - now < NSEC_PER_SEC)
@@ -261,7 +321,8 @@ static int engine_open(struct engine *e, struct error *err)
                                            .dropped_cookie = e };
     struct symbolizer_opts symbolizer_opts = { .proc_fd = e->opts.proc_fd,
                                                .elf_files_max = 256,
-                                               .perf_map_max_bytes = (size_t)64 << 20 };
+                                               .perf_map_max_bytes = (size_t)64 << 20,
+                                               .background = true };
     int r;
 
     e->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -301,6 +362,7 @@ static void engine_free(struct engine *e)
     if (e->keeper)
         scheduled_save(e);
     keeper_stop(e->keeper); /* what is queued is still written */
+    held_deinit(&e->held);
     recorder_stop(e);
     scheduled_free(e->scheduled);
     e->symbolizer = symbolizer_free(e->symbolizer);
@@ -331,6 +393,7 @@ int engine_start(const struct engine_opts *o, struct engine **ret, struct error 
     e->opts = *o;
     e->store = o->store;
     e->wake_fd = e->lost_fd = -1;
+    held_init(&e->held);
     pthread_mutex_init(&e->lock, NULL);
     pthread_cond_init(&e->called, NULL);
     id_table_init(&e->filtered, sizeof(uint64_t), DISCOVER_PROCESSES_MAX);

@@ -8,6 +8,7 @@
 #include "capture/anchors.h"
 #include "capture/delays.h"
 #include "capture/engine.h"
+#include "capture/held.h"
 #include "capture/keeper.h"
 #include "capture/rates.h"
 #include "capture/target.h"
@@ -51,10 +52,12 @@ struct engine {
     uint64_t last_handle;           /* of captures; never used again */
     size_t capture_count;
     struct named_stack *stack; /* scratch: one sample being named */
-    uint64_t reconciled_ns;    /* when the BPF filter was last brought up to date */
-    uint32_t filtered_all;     /* sets of every process, as the BPF filter holds them */
-    struct id_table filtered;  /* struct filtered_process: what the BPF filter holds */
-    uint64_t swept_ns;         /* when /proc was last read in full for a request */
+    struct held held;          /* samples that wait for symbols */
+    uint64_t held_looked_ns;
+    uint64_t reconciled_ns;   /* when the BPF filter was last brought up to date */
+    uint32_t filtered_all;    /* sets of every process, as the BPF filter holds them */
+    struct id_table filtered; /* struct filtered_process: what the BPF filter holds */
+    uint64_t swept_ns;        /* when /proc was last read in full for a request */
     uint64_t samples, unmatched, unknown;
     uint64_t truncated[PROFILE_ENDS];
     struct delays delays; /* from a sample to its names */
@@ -92,6 +95,10 @@ struct incoming {
 void incoming_name(struct engine *e, struct incoming *in, bool java);
 /* The same, with Java names of which @later decides some. */
 void incoming_name_later(struct engine *e, struct incoming *in, const struct code_later *later);
+
+/* Hands on the samples that waited for symbols which are there now; all of those taken before
+ * @all_until_ns. */
+void engine_release(struct engine *e, uint64_t all_until_ns);
 
 /* ---- names.c: the table of frames and names ---- */
 

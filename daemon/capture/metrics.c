@@ -107,6 +107,11 @@ static void metrics_samples(struct engine *e, struct buf *out)
            "CPU time that taking samples cost in the kernel.", (double)s.time_ns / 1e9);
     metric(out, "flamed_samples_unknown_total", "counter", "Samples with a frame that has no name.",
            (double)e->unknown);
+    metric(out, "flamed_samples_held", "gauge", "Samples that wait for symbols being read.",
+           (double)e->held.count);
+    metric(out, "flamed_samples_hurried_total", "counter",
+           "Samples that were named before the symbols of a file on their way were read.",
+           (double)e->held.hurried);
     delays_write(&e->delays, "flamed_sample_delay_seconds",
                  "Time from taking a sample until its frames were named.", out);
     metric_head(out, "flamed_samples_truncated_total", "counter",
@@ -143,6 +148,7 @@ static void metrics_state(struct engine *e, struct buf *out)
     metric(out, "flamed_process_table_full_total", "counter", "Processes and samples without room.",
            (double)d.table_full);
     metric(out, "flamed_elf_files", "gauge", "Symbol files held.", (double)s.elf_files);
+    metric(out, "flamed_elf_reading", "gauge", "Symbol files being read.", (double)s.elf_reading);
     metric(out, "flamed_elf_bytes", "gauge", "Memory of symbol files.", (double)s.elf_bytes);
     metric(out, "flamed_names_bytes", "gauge", "Memory of the table of frames and names.",
            (double)frame_table_bytes(e->frames));

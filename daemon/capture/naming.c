@@ -123,8 +123,7 @@ static bool is_open(struct engine *e, struct capture *c)
 
 bool capture_names_wait(struct engine *e, struct capture *c, uint64_t now_ns)
 {
-    c->waits_for_names = c->later && now_ns < c->end_ns + WAIT_NS && is_open(e, c);
-    return c->waits_for_names;
+    return c->later && now_ns < c->end_ns + WAIT_NS && is_open(e, c);
 }
 
 void capture_decide_names(struct capture *c)

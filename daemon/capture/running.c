@@ -3,6 +3,9 @@
 #include "capture/capture_impl.h"
 #include "capture/rights.h"
 
+/* Past the end of sampling, for symbols that are being read. */
+#define CAPTURE_SYMBOLS_NS (500 * NSEC_PER_MSEC)
+
 static struct capture *capture_free(struct capture *c)
 {
     if (!c)
@@ -402,13 +405,34 @@ int captures_snapshot(struct engine *e, struct capture *c, bool reset, struct pr
     return 0;
 }
 
+/* Whether samples of @c, whose end is over, wait for symbols that may still come. */
+static bool capture_symbols_wait(struct engine *e, struct capture *c, uint64_t now_ns)
+{
+    uint64_t hurried = e->held.hurried;
+
+    if (!held_has(&e->held, c->set, c->end_ns))
+        return false;
+    if (now_ns < c->end_ns + CAPTURE_SYMBOLS_NS)
+        return true;
+    engine_release(e, /* all_until_ns= */ c->end_ns);
+    if (e->held.hurried > hurried)
+        record_warn(c->record,
+                    "symbols of a file were still being read %d ms after the end: "
+                    "functions of it are shown by their address",
+                    (int)(CAPTURE_SYMBOLS_NS / NSEC_PER_MSEC));
+    return false;
+}
+
 void captures_finish_due(struct engine *e, uint64_t now_ns)
 {
     struct capture *next;
 
     for (struct capture *c = e->captures; c; c = next) {
         next = c->next;
-        if (c->end_ns <= now_ns && !capture_names_wait(e, c, now_ns))
+        if (c->end_ns > now_ns)
+            continue;
+        c->waits_for_names = capture_symbols_wait(e, c, now_ns) || capture_names_wait(e, c, now_ns);
+        if (!c->waits_for_names)
             capture_finish(e, c, now_ns);
     }
 }

@@ -3,12 +3,24 @@
 
 #include "base/cleanup.h"
 
+/* Results of so many readings are known: more than can be under way. */
+#define RESULTS_MAX (4 * ELF_CACHE_READINGS_MAX)
+
 struct elf_slot {
-    struct elf_image *image; /* owned; NULL: free */
-    uint64_t print;          /* of the file and of its debug file */
-    uint64_t used;           /* turn of the last use */
+    struct elf_image *image;    /* owned; NULL: free */
+    uint64_t print;             /* of the file and of its debug file */
+    struct elf_keys keys;       /* of the files that it was last made of */
+    struct elf_headers headers; /* of the file */
+    uint64_t used;              /* turn of the last use */
     uint32_t serial;
     size_t bytes;
+};
+
+/* What came of the reading @ticket. */
+struct elf_result {
+    uint64_t ticket;
+    int outcome;
+    struct elf_ref ref;
 };
 
 struct elf_cache {
@@ -17,32 +29,30 @@ struct elf_cache {
     struct fingerprint_key key;
     uint64_t turn;
     uint32_t serial;
+    struct worker *worker;                                /* NULL: files are read at once */
+    struct elf_reading *readings[ELF_CACHE_READINGS_MAX]; /* owned by it, or waiting for another */
+    size_t reading_count;
+    uint64_t last_ticket;
+    struct elf_result results[RESULTS_MAX]; /* by ticket */
     struct elf_cache_stats stats;
 };
 
-static void image_free(struct elf_image *image)
-{
-    if (image)
-        symbol_table_deinit(&image->symbols);
-    free(image);
-}
-
-static void image_freep(struct elf_image **image)
-{
-    image_free(*image);
-}
-
-int elf_cache_new(size_t files_max, struct elf_cache **ret)
+int elf_cache_new(size_t files_max, bool background, struct elf_cache **ret)
 {
     struct elf_cache *c = calloc(1, sizeof(*c));
+    int r = 0;
 
-    if (c) {
-        c->count = MAX(files_max, (size_t)1);
-        c->slots = calloc(c->count, sizeof(*c->slots));
-    }
-    if (!c || !c->slots) {
-        free(c);
+    if (!c)
         return -ENOMEM;
+    c->count = MAX(files_max, (size_t)1);
+    c->slots = calloc(c->count, sizeof(*c->slots));
+    if (!c->slots)
+        r = -ENOMEM;
+    else if (background)
+        r = worker_new("flamed-symbols", ELF_CACHE_READINGS_MAX, &c->worker);
+    if (r < 0) {
+        elf_cache_free(c);
+        return r;
     }
     c->key = fingerprint_key_new();
     *ret = c;
@@ -55,20 +65,30 @@ static void slot_clear(struct elf_cache *c, struct elf_slot *s)
     /* A cache without a free slot has an oldest one. */
     /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference) */
     c->stats.bytes -= s->bytes;
-    image_free(s->image);
+    elf_image_free(s->image);
     *s = (struct elf_slot){ 0 };
+}
+
+static void keep(struct work *work)
+{
+    (void)work; /* it is in the list of readings */
 }
 
 struct elf_cache *elf_cache_free(struct elf_cache *c)
 {
     if (!c)
         return NULL;
-    for (size_t i = 0; i < c->count; i++)
-        image_free(c->slots[i].image);
+    worker_free(c->worker, keep);
+    for (size_t i = 0; i < c->reading_count; i++)
+        elf_reading_free(c->readings[i]);
+    for (size_t i = 0; c->slots && i < c->count; i++)
+        elf_image_free(c->slots[i].image);
     free(c->slots);
     free(c);
     return NULL;
 }
+
+/* ---- images ---- */
 
 static struct elf_ref slot_ref(struct elf_cache *c, struct elf_slot *s)
 {
@@ -76,15 +96,42 @@ static struct elf_ref slot_ref(struct elf_cache *c, struct elf_slot *s)
     return (struct elf_ref){ .slot = (uint32_t)(s - c->slots), .serial = s->serial };
 }
 
-static bool find_print(struct elf_cache *c, uint64_t print, struct elf_ref *ret)
+static struct elf_slot *find_print(struct elf_cache *c, uint64_t print)
 {
     for (size_t i = 0; i < c->count; i++) {
-        if (c->slots[i].image && c->slots[i].print == print) {
-            *ret = slot_ref(c, &c->slots[i]);
-            return true;
-        }
+        if (c->slots[i].image && c->slots[i].print == print)
+            return &c->slots[i];
     }
-    return false;
+    return NULL;
+}
+
+static bool same_keys(const struct elf_keys *a, const struct elf_keys *b)
+{
+    return a->file.inode && memcmp(a, b, sizeof(*a)) == 0;
+}
+
+/* What was made of the very same files. */
+static struct elf_slot *find_keys(struct elf_cache *c, const struct elf_keys *keys)
+{
+    for (size_t i = 0; i < c->count; i++) {
+        if (c->slots[i].image && same_keys(&c->slots[i].keys, keys))
+            return &c->slots[i];
+    }
+    return NULL;
+}
+
+/* The headers of the file that @keys begin with, if it was read before. */
+static const struct elf_headers *find_headers(const struct elf_cache *c,
+                                              const struct elf_keys *keys)
+{
+    for (size_t i = 0; i < c->count; i++) {
+        const struct elf_slot *s = &c->slots[i];
+
+        if (s->image && keys->file.inode &&
+            memcmp(&s->keys.file, &keys->file, sizeof(keys->file)) == 0)
+            return &s->headers;
+    }
+    return NULL;
 }
 
 /* A free slot, after whatever has to go for @bytes more. */
@@ -108,144 +155,20 @@ static struct elf_slot *make_room(struct elf_cache *c, size_t bytes)
     }
 }
 
-/* ---- the separate debug file ---- */
-
-static bool same_build_id(const struct elf_file *a, const struct elf_file *b)
+/* Takes the image of @r. */
+static struct elf_slot *store_image(struct elf_cache *c, struct elf_reading *r)
 {
-    struct span id = elf_file_build_id(a);
-
-    return id.n && span_eq(id, elf_file_build_id(b));
-}
-
-/* What a stripped file's symbols come from; released by the caller after @file. */
-struct debug_file {
-    struct elf_file *file; /* NULL: none */
-    int fd;
-};
-
-static void debug_file_deinit(struct debug_file *d)
-{
-    elf_file_close(d->file);
-    d->fd = close_fd(d->fd);
-}
-
-static bool debug_by_build_id(const struct symbol_files *files, const struct proc_id *id,
-                              struct elf_file *f, struct debug_file *d)
-{
-    struct span build_id = elf_file_build_id(f);
-
-    if (!build_id.n ||
-        files->debug(files->cookie, id, (const uint8_t *)build_id.p, build_id.n, &d->fd, NULL) != 0)
-        return false;
-    if (elf_file_open(d->fd, &d->file, NULL) == 0 && same_build_id(f, d->file))
-        return true;
-    debug_file_deinit(d);
-    *d = (struct debug_file){ .fd = -1 };
-    return false;
-}
-
-static bool debug_by_link(const struct symbol_files *files, const struct proc_id *id,
-                          uint64_t start, uint64_t end, struct elf_file *f, struct debug_file *d)
-{
-    char name[ELF_DEBUGLINK_NAME_MAX + 1];
-    uint32_t crc;
-
-    if (!elf_file_debuglink(f, name, &crc) ||
-        files->debuglink(files->cookie, id, start, end, name, &d->fd, NULL) != 0)
-        return false;
-    if (elf_file_open(d->fd, &d->file, NULL) == 0 &&
-        (same_build_id(f, d->file) || elf_crc_matches(d->fd, crc)))
-        return true;
-    debug_file_deinit(d);
-    *d = (struct debug_file){ .fd = -1 };
-    return false;
-}
-
-/* ---- reading a file ---- */
-
-static int build_image(struct elf_file *f, struct elf_file *debug, struct elf_image **ret)
-{
-    _cleanup_(image_freep) struct elf_image *image = calloc(1, sizeof(*image));
-    _cleanup_symbol_builder_ struct symbol_builder b = { 0 };
-    _cleanup_(elf_file_closep) struct elf_file *mini = NULL;
-    const struct elf_segment *segments = elf_file_segments(f, &(size_t){ 0 });
-    struct span build_id = elf_file_build_id(f);
-    int r;
-
-    if (!image)
-        return -ENOMEM;
-    elf_file_segments(f, &image->segment_count);
-    memcpy(image->segments, segments, image->segment_count * sizeof(*segments));
-    image->build_id_n = build_id.n;
-    memcpy(image->build_id, build_id.p, build_id.n);
-
-    symbol_builder_init(&b, ELF_SYMBOLS_MAX, ELF_CACHE_NAMES_MAX_BYTES);
-    r = elf_file_symbols(f, &b);
-    if (r == 0 && debug)
-        r = elf_file_symbols(debug, &b);
-    if (r == 0 && !debug && !elf_file_has_symtab(f)) {
-        r = elf_file_mini(f, &mini);
-        if (r == 0)
-            r = elf_file_symbols(mini, &b);
-    }
-    if (r >= 0)
-        r = symbol_table_build(&b, &image->symbols);
-    if (r < 0)
-        return r;
-    *ret = TAKE_PTR(image);
-    return 0;
-}
-
-static int store_image(struct elf_cache *c, uint64_t print, struct elf_image *image,
-                       struct elf_ref *ret)
-{
-    size_t bytes = sizeof(*image) + symbol_table_bytes(&image->symbols);
+    size_t bytes = sizeof(*r->image) + symbol_table_bytes(&r->image->symbols);
     struct elf_slot *s = make_room(c, bytes);
 
     if (++c->serial == 0)
         c->serial = 1;
-    *s = (struct elf_slot){ .image = image, .print = print, .serial = c->serial, .bytes = bytes };
+    *s = (struct elf_slot){
+        .image = TAKE_PTR(r->image), .print = r->print, .serial = c->serial, .bytes = bytes
+    };
     c->stats.files++;
     c->stats.bytes += bytes;
-    *ret = slot_ref(c, s);
-    return 0;
-}
-
-static int load_file(struct elf_cache *c, const struct symbol_files *files,
-                     const struct proc_id *id, uint64_t start, uint64_t end, int fd,
-                     struct elf_ref *ret, struct error *err)
-{
-    _cleanup_(debug_file_deinit) struct debug_file debug = { .fd = -1 };
-    _cleanup_(elf_file_closep) struct elf_file *f = NULL;
-    struct elf_image *image;
-    uint64_t prints[2] = { 0 }, print;
-    int r = elf_file_open(fd, &f, err);
-
-    if (r < 0)
-        return r;
-    if (!elf_file_has_symtab(f) && !debug_by_build_id(files, id, f, &debug))
-        debug_by_link(files, id, start, end, f, &debug);
-    prints[0] = elf_file_fingerprint(f, &c->key);
-    if (debug.file)
-        prints[1] = elf_file_fingerprint(debug.file, &c->key);
-    print = fingerprint(&c->key, (struct span){ (const char *)prints, sizeof(prints) });
-    if (find_print(c, print, ret))
-        return 0;
-    r = build_image(f, debug.file, &image);
-    return r < 0 ? r : store_image(c, print, image, ret);
-}
-
-int elf_cache_load(struct elf_cache *c, const struct symbol_files *files, const struct proc_id *id,
-                   uint64_t start, uint64_t end, struct elf_ref *ret, struct error *err)
-{
-    _cleanup_close_ int fd = -1;
-    int r = files->mapped(files->cookie, id, start, end, &fd, err);
-
-    if (r == 0)
-        r = load_file(c, files, id, start, end, fd, ret, err);
-    if (r < 0)
-        c->stats.failed++;
-    return r;
+    return s;
 }
 
 struct elf_image *elf_cache_get(struct elf_cache *c, struct elf_ref ref)
@@ -269,4 +192,191 @@ void elf_cache_forget_strings(struct elf_cache *c)
 void elf_cache_stats(const struct elf_cache *c, struct elf_cache_stats *ret)
 {
     *ret = c->stats;
+    ret->reading = c->reading_count;
+}
+
+/* ---- readings ---- */
+
+static void advance(struct elf_cache *c, struct elf_reading *r);
+static void read_next(struct elf_cache *c, struct elf_reading *r);
+
+static void begin_step(struct elf_cache *c, struct elf_reading *r, enum elf_step step)
+{
+    r->step = step;
+    if (c->worker && worker_put(c->worker, &r->work))
+        return;
+    r->work.run(&r->work); /* no thread; it has room for all readings */
+    advance(c, r);
+}
+
+/* Ends @r, which is freed. @s: its image; NULL: r->outcome. Those that waited for it go on. */
+static void finish(struct elf_cache *c, struct elf_reading *r, struct elf_slot *s)
+{
+    struct elf_result *result = &c->results[r->ticket % RESULTS_MAX];
+    struct elf_keys keys = r->keys;
+
+    *result = (struct elf_result){ .ticket = r->ticket, .outcome = r->outcome };
+    if (s) {
+        s->keys = keys;
+        s->headers = r->headers;
+        result->ref = slot_ref(c, s);
+    }
+    c->stats.failed += r->outcome < 0;
+    if (r->report && r->outcome < 0)
+        *r->report = r->err;
+    for (size_t i = 0; i < c->reading_count; i++) {
+        if (c->readings[i] == r)
+            c->readings[i--] = c->readings[--c->reading_count];
+    }
+    elf_reading_free(r);
+    for (size_t i = 0; i < c->reading_count; i++) {
+        struct elf_reading *other = c->readings[i];
+
+        if (other->waits && same_keys(&other->keys, &keys)) {
+            other->waits = false;
+            read_next(c, other);
+            return; /* the list has changed; this one's end wakes the next */
+        }
+    }
+}
+
+/* Whether another reading is at the symbols of the same files. */
+static bool is_being_read(const struct elf_cache *c, const struct elf_reading *r)
+{
+    for (size_t i = 0; i < c->reading_count; i++) {
+        const struct elf_reading *o = c->readings[i];
+
+        if (o != r && o->step == ELF_STEP_READ && !o->waits && same_keys(&o->keys, &r->keys))
+            return true;
+    }
+    return false;
+}
+
+/* Reads the symbols of @r, whose files are all known, unless they are there. */
+static void read_next(struct elf_cache *c, struct elf_reading *r)
+{
+    struct elf_slot *s = find_keys(c, &r->keys);
+
+    if (s) {
+        finish(c, r, s);
+        return;
+    }
+    if (is_being_read(c, r)) {
+        r->step = ELF_STEP_READ;
+        r->waits = true;
+        return;
+    }
+    r->known = calloc(c->count, sizeof(*r->known));
+    for (size_t i = 0; r->known && i < c->count; i++) {
+        if (c->slots[i].image)
+            r->known[r->known_count++] = c->slots[i].print;
+    }
+    begin_step(c, r, ELF_STEP_READ);
+}
+
+/* A step of @r is over. */
+static void advance(struct elf_cache *c, struct elf_reading *r)
+{
+    struct elf_slot *s;
+
+    if (r->outcome < 0) {
+        finish(c, r, NULL);
+        return;
+    }
+    if (r->step == ELF_STEP_OPEN) {
+        elf_reading_find_debug(r);
+        read_next(c, r);
+        return;
+    }
+    s = find_print(c, r->print);
+    if (!s && r->image)
+        s = store_image(c, r);
+    if (!s) { /* it has gone meanwhile */
+        r->known_count = 0;
+        begin_step(c, r, ELF_STEP_READ);
+        return;
+    }
+    finish(c, r, s);
+}
+
+/* The image of the file of @r where it, and what may be its debug file, were read before. */
+static struct elf_slot *find_read(struct elf_cache *c, struct elf_reading *r)
+{
+    const struct elf_headers *headers = find_headers(c, &r->keys);
+    struct elf_slot *s;
+
+    if (!headers)
+        return NULL;
+    r->headers = *headers;
+    elf_reading_find_debug(r);
+    s = find_keys(c, &r->keys);
+    if (!s)
+        elf_reading_forget_debug(r);
+    return s;
+}
+
+/* Begins to read @fd, which is taken. As elf_cache_settle(). */
+static int begin(struct elf_cache *c, const struct symbol_files *files, const struct proc_id *id,
+                 uint64_t start, uint64_t end, int fd, struct elf_ref *ret, struct error *err)
+{
+    struct elf_reading *r = elf_reading_new(fd, files, id, start, end, &c->key);
+    struct elf_slot *s = r ? find_read(c, r) : NULL;
+    struct elf_ref ref = ELF_REF_NULL;
+
+    if (!r)
+        return -ENOMEM;
+    if (s) {
+        elf_reading_free(r);
+        *ret = slot_ref(c, s);
+        return 0;
+    }
+    r->ticket = ref.ticket = ++c->last_ticket;
+    r->report = c->worker ? NULL : err;
+    c->readings[c->reading_count++] = r;
+    c->results[r->ticket % RESULTS_MAX] =
+        (struct elf_result){ .ticket = r->ticket, .outcome = ELF_CACHE_PENDING };
+    begin_step(c, r, ELF_STEP_OPEN);
+    *ret = ref;
+    return elf_cache_settle(c, ret);
+}
+
+int elf_cache_load(struct elf_cache *c, const struct symbol_files *files, const struct proc_id *id,
+                   uint64_t start, uint64_t end, struct elf_ref *ret, struct error *err)
+{
+    int fd = -1, r;
+
+    *ret = ELF_REF_NULL;
+    if (c->reading_count == ELF_CACHE_READINGS_MAX)
+        return ELF_CACHE_PENDING; /* it is asked for again */
+    r = files->mapped(files->cookie, id, start, end, &fd, err);
+    if (r == 0)
+        return begin(c, files, id, start, end, fd, ret, err);
+    c->stats.failed += r < 0;
+    return r;
+}
+
+int elf_cache_settle(const struct elf_cache *c, struct elf_ref *ref)
+{
+    const struct elf_result *result = &c->results[ref->ticket % RESULTS_MAX];
+
+    if (!ref->ticket || result->ticket != ref->ticket)
+        return -EAGAIN;
+    if (result->outcome == 0)
+        *ref = result->ref;
+    return result->outcome;
+}
+
+bool elf_cache_poll(struct elf_cache *c)
+{
+    size_t before = c->reading_count;
+    struct work *work;
+
+    while (c->worker && (work = worker_take(c->worker)))
+        advance(c, (struct elf_reading *)work);
+    return c->reading_count < before;
+}
+
+bool elf_cache_wait(struct elf_cache *c, uint64_t deadline_ns)
+{
+    return c->worker && worker_wait(c->worker, deadline_ns);
 }

@@ -4,47 +4,53 @@
  * file's where the file is stripped. What is "the same file" is decided by a keyed hash of all that
  * is kept of it (symbolize/fingerprint.h), not by the build-id alone, which a container may copy
  * from another's file. The least recently used file goes when there are too many or too many bytes.
- * Thread: the engine's.
+ * Thread: the engine's; files are read on another, which may take seconds for a large one.
  */
 #pragma once
 
-#include "symbolize/elf_file.h"
-#include "symbolize/files.h"
+#include "symbolize/elf_reading.h"
 
 #define ELF_CACHE_MAX_BYTES ((size_t)512 << 20)
-#define ELF_CACHE_NAMES_MAX_BYTES ((size_t)256 << 20) /* of one file */
+#define ELF_CACHE_READINGS_MAX 128 /* under way at a time */
 
-/* One file as it is kept. */
-struct elf_image {
-    struct elf_segment segments[ELF_SEGMENTS_MAX];
-    size_t segment_count;
-    uint8_t build_id[ELF_BUILD_ID_MAX];
-    size_t build_id_n;
-    struct symbol_table symbols;
-};
-
-/* Names an image that may have been evicted since. */
+/* Names an image that may have been evicted since, or one that is still being read. */
 struct elf_ref {
     uint32_t slot, serial; /* serial 0: none */
+    uint64_t ticket;       /* of the reading; 0: none */
 };
 #define ELF_REF_NULL ((struct elf_ref){ 0 })
+
+/* Outcome: it is being read. */
+#define ELF_CACHE_PENDING 16
 
 struct elf_cache;
 
 struct elf_cache_stats {
     uint64_t files, bytes, failed, evicted;
+    uint64_t reading; /* files that are being read, or wait for it */
 };
 
-int elf_cache_new(size_t files_max, struct elf_cache **ret);
+/* @background: files are read on a thread of their own; else elf_cache_load() reads them. */
+int elf_cache_new(size_t files_max, bool background, struct elf_cache **ret);
 struct elf_cache *elf_cache_free(struct elf_cache *c);
 /*
- * Reads the file behind the mapping @start-@end of @id. 0 and *ret; a positive outcome of @files
- * (PROC_GONE, BROKER_ABSENT); -errno with @err (not an ELF file, no right, ...). Blocks for as long
- * as reading and sorting takes (libjvm: 50 ms), less when the same content is there.
+ * Has the file read that is behind the mapping @start-@end of @id. 0 and *ret; ELF_CACHE_PENDING
+ * and *ret, for elf_cache_settle(); a positive outcome of @files (PROC_GONE, BROKER_ABSENT);
+ * -errno with @err (not an ELF file, no right, ...). @files is borrowed for the cache's life. Only
+ * without a thread of its own it blocks for as long as reading and sorting takes (libjvm: 50 ms).
  */
 int elf_cache_load(struct elf_cache *c, const struct symbol_files *files, const struct proc_id *id,
                    uint64_t start, uint64_t end, struct elf_ref *ret, struct error *err);
-/* The image, or NULL when it was evicted. Points into @c until the next elf_cache_load(). */
+/* What became of a pending @ref. 0: it names an image now; ELF_CACHE_PENDING; -EAGAIN: it is to be
+ * loaded again; another -errno: it cannot be read. */
+int elf_cache_settle(const struct elf_cache *c, struct elf_ref *ref);
+/* Takes in what was read meanwhile. True when some file was. Does not block. */
+bool elf_cache_poll(struct elf_cache *c);
+/* Waits until there is something to take in, at most until @deadline_ns (CLOCK_MONOTONIC). False:
+ * there is nothing. */
+bool elf_cache_wait(struct elf_cache *c, uint64_t deadline_ns);
+/* The image, or NULL when it was evicted. Points into @c until the next elf_cache_load() or
+ * elf_cache_poll(). */
 struct elf_image *elf_cache_get(struct elf_cache *c, struct elf_ref ref);
 /* What was kept with the symbols of all images is void. */
 void elf_cache_forget_strings(struct elf_cache *c);

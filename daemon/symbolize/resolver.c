@@ -13,7 +13,7 @@
     50 /* after a reading of the maps of t ns at least 50 t pass before the next */
 #define RESOLVER_AGAIN_NS NSEC_PER_SEC /* before a file or perf map that failed is tried again */
 
-enum bound_state { BOUND_NOT_YET, BOUND_FILE, BOUND_FAILED };
+enum bound_state { BOUND_NOT_YET, BOUND_READING, BOUND_FILE, BOUND_FAILED };
 
 /* What is known of a mapping beyond its line. */
 struct bound {
@@ -242,37 +242,54 @@ static bool may_be_generated(const struct mapping *m)
            span_starts_with(m->path, "/dev/shm/");
 }
 
-/* The same file mapped elsewhere in this process, if it was read already. */
-static bool find_twin(const struct resolver *r, const struct mapping *m, struct elf_ref *ret)
+/* The same file mapped elsewhere in this process, if it was read already, or is being read. */
+static bool find_twin(const struct resolver *r, const struct mapping *m, struct bound *b)
 {
     for (size_t i = 0; i < r->maps.count; i++) {
         const struct mapping *o = &r->maps.entries[i];
+        const struct bound *known = &r->bound[i];
 
-        if (m->inode && r->bound[i].state == BOUND_FILE && o->inode == m->inode &&
-            o->dev_major == m->dev_major && o->dev_minor == m->dev_minor &&
-            span_eq(o->path, m->path) && elf_cache_get(r->env->elf, r->bound[i].elf)) {
-            *ret = r->bound[i].elf;
+        if (m->inode && o->inode == m->inode && o->dev_major == m->dev_major &&
+            o->dev_minor == m->dev_minor && span_eq(o->path, m->path) &&
+            (known->state == BOUND_READING ||
+             (known->state == BOUND_FILE && elf_cache_get(r->env->elf, known->elf)))) {
+            b->elf = known->elf;
+            b->state = known->state;
             return true;
         }
     }
     return false;
 }
 
+/* After the reading or the loading of @b's file said @outcome. */
+static void set_bound(struct bound *b, int outcome)
+{
+    b->state = outcome == 0                   ? BOUND_FILE
+               : outcome == ELF_CACHE_PENDING ? BOUND_READING
+                                              : BOUND_FAILED;
+}
+
+/* The file behind @m; NULL: it has none that can be read, or (BOUND_READING) not yet. */
 static struct elf_image *bind_file(struct resolver *r, const struct mapping *m, struct bound *b,
                                    uint64_t now_ns)
 {
-    struct elf_image *image = b->state == BOUND_FILE ? elf_cache_get(r->env->elf, b->elf) : NULL;
+    struct elf_cache *elf = r->env->elf;
+    struct elf_image *image;
 
-    if (image || now_ns < b->again_ns)
+    if (b->state == BOUND_READING) {
+        int outcome = elf_cache_settle(elf, &b->elf);
+
+        set_bound(b, outcome);
+        b->again_ns = outcome == -EAGAIN ? 0 : b->again_ns;
+    }
+    image = b->state == BOUND_FILE ? elf_cache_get(elf, b->elf) : NULL;
+    if (image || b->state == BOUND_READING || now_ns < b->again_ns)
         return image;
     b->again_ns = now_ns + RESOLVER_AGAIN_NS;
     b->state = BOUND_FAILED;
-    if (find_twin(r, m, &b->elf) ||
-        elf_cache_load(r->env->elf, r->env->files, &r->id, m->start, m->end, &b->elf, NULL) == 0) {
-        b->state = BOUND_FILE;
-        image = elf_cache_get(r->env->elf, b->elf);
-    }
-    return image;
+    if (!find_twin(r, m, b))
+        set_bound(b, elf_cache_load(elf, r->env->files, &r->id, m->start, m->end, &b->elf, NULL));
+    return b->state == BOUND_FILE ? elf_cache_get(elf, b->elf) : NULL;
 }
 
 static uint32_t module_id(struct resolver *r, const struct mapping *m, struct bound *b,
@@ -349,6 +366,22 @@ static const struct mapping *find_mapping(struct resolver *r, uint64_t address, 
     return m && m->exec ? m : NULL;
 }
 
+bool resolver_reads(struct resolver *r, uint64_t address, bool perf_map, uint64_t now_ns)
+{
+    uint64_t key = address | (perf_map ? 0 : RESOLVER_NO_MAP_BIT);
+    const struct mapping *m;
+    struct bound *b;
+
+    if (word_cache_get(&r->pcs, key, &(uint32_t){ 0 }))
+        return false;
+    m = find_mapping(r, address, now_ns);
+    if (!m || is_anonymous(m))
+        return false;
+    b = &r->bound[m - r->maps.entries];
+    bind_file(r, m, b, now_ns);
+    return b->state == BOUND_READING;
+}
+
 uint32_t resolver_native(struct resolver *r, uint64_t address, bool perf_map, uint64_t now_ns)
 {
     uint64_t key = address | (perf_map ? 0 : RESOLVER_NO_MAP_BIT);
@@ -372,7 +405,7 @@ uint32_t resolver_native(struct resolver *r, uint64_t address, bool perf_map, ui
     return frame;
 }
 
-void resolver_prepare(struct resolver *r, uint64_t until_ns)
+void resolver_prepare(struct resolver *r)
 {
     uint64_t now_ns = clock_monotonic_ns();
 
@@ -385,8 +418,6 @@ void resolver_prepare(struct resolver *r, uint64_t until_ns)
 
         if (!m->exec || is_anonymous(m) || r->bound[i].state != BOUND_NOT_YET)
             continue;
-        if (clock_monotonic_ns() >= until_ns)
-            return;
         bind_file(r, m, &r->bound[i], now_ns);
     }
     r->prepared = true;

@@ -33,9 +33,11 @@ struct resolver *resolver_free(struct resolver *r);
 
 /* To be called before the frames of a sample: what is due by time is read again. */
 void resolver_tick(struct resolver *r, uint64_t now_ns);
-/* Reads the symbols of all files that are mapped now, as far as that goes before @until_ns: what is
- * read while samples come holds up their names. The first time only. */
-void resolver_prepare(struct resolver *r, uint64_t until_ns);
+/* Begins to read the symbols of all files that are mapped now. The first time only. */
+void resolver_prepare(struct resolver *r);
+/* True while the symbols of the file behind @address are being read, which this begins where they
+ * are not there: resolver_native() would not name it yet. */
+bool resolver_reads(struct resolver *r, uint64_t address, bool perf_map, uint64_t now_ns);
 /* The frame of code at @address (of a return address: minus one) that no JVM made. @perf_map:
  * generated code may be named by the process's perf map. */
 uint32_t resolver_native(struct resolver *r, uint64_t address, bool perf_map, uint64_t now_ns);

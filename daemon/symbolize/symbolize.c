@@ -74,7 +74,7 @@ int symbolizer_new_from(const struct symbol_files *files, struct frame_table *fr
     if (s->own_proc_fd)
         s->proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
     use_table(s, frames);
-    r = elf_cache_new(opts->elf_files_max, &s->elf);
+    r = elf_cache_new(opts->elf_files_max, opts->background, &s->elf);
     if (r == 0)
         r = kernel_names_new(&s->files, frames, &s->kernel);
     if (r < 0) {
@@ -167,8 +167,16 @@ void symbolizer_prepare(struct symbolizer *s, struct process *p, uint64_t until_
 {
     struct resolver *r = p->exited || p->kernel_thread ? NULL : symbolizer_resolver(s, p);
 
-    if (r)
-        resolver_prepare(r, until_ns);
+    if (!r)
+        return;
+    resolver_prepare(r);
+    while (elf_cache_wait(s->elf, until_ns))
+        elf_cache_poll(s->elf);
+}
+
+bool symbolizer_poll(struct symbolizer *s)
+{
+    return elf_cache_poll(s->elf);
 }
 
 /* ---- a stack ---- */
@@ -234,6 +242,11 @@ static uint32_t interpreted_frame(struct naming *n, uint64_t method, uint64_t bc
     return j ? java_names_interpreted(j, n->vm, method, bcp, n->at_ns, n->now_ns) : 0;
 }
 
+static bool is_vsyscall(uint64_t word)
+{
+    return word >= VSYSCALL_START && word - VSYSCALL_START < VSYSCALL_BYTES;
+}
+
 static void add_user(struct naming *n, const uint64_t *words, size_t count, struct named_stack *out)
 {
     bool exact = true; /* the leaf's pc, and that of a frame which a signal interrupted */
@@ -242,7 +255,7 @@ static void add_user(struct naming *n, const uint64_t *words, size_t count, stru
         uint64_t word = words[i], pc = word & UNWIND_PC_MASK;
         bool signal = false;
 
-        if (word >= VSYSCALL_START && word - VSYSCALL_START < VSYSCALL_BYTES) {
+        if (is_vsyscall(word)) {
             add_frame(n->s, out, n->s->vsyscall);
             exact = false;
             continue;
@@ -273,6 +286,28 @@ static void add_user(struct naming *n, const uint64_t *words, size_t count, stru
         }
         exact = signal;
     }
+}
+
+bool symbolizer_reads(struct symbolizer *s, struct process *p, const struct sample_record *rec,
+                      const uint64_t *frames, bool java)
+{
+    struct resolver *r = rec->user_count ? symbolizer_resolver(s, p) : NULL;
+    bool perf_map = java || p->jvm == JVM_NO, exact = true, reads = false;
+    const uint64_t *words = frames + rec->kernel_count;
+    uint64_t now_ns = clock_monotonic_ns();
+
+    if (r)
+        resolver_tick(r, now_ns);
+    for (size_t i = 0; r && i < rec->user_count; i++) {
+        uint64_t kind = words[i] >> UNWIND_KIND_SHIFT, pc = words[i] & UNWIND_PC_MASK;
+
+        if ((kind == UNWIND_NATIVE || kind == UNWIND_SIGNAL) && !is_vsyscall(words[i]) &&
+            !(p->jvm == JVM_READY && hotspot_vm_in_code_cache(p->vm, pc)))
+            reads |= resolver_reads(r, pc - (kind == UNWIND_NATIVE && !exact), perf_map, now_ns);
+        exact = kind == UNWIND_SIGNAL;
+        i += kind == UNWIND_INTERPRETED; /* its bcp follows */
+    }
+    return reads;
 }
 
 static bool user_is_truncated(const struct symbolizer *s, const struct sample_record *rec,
@@ -359,6 +394,7 @@ void symbolizer_stats(const struct symbolizer *s, struct symbolizer_stats *ret)
     *ret = (struct symbolizer_stats){ .elf_files = elf.files,
                                       .elf_bytes = elf.bytes,
                                       .elf_failed = elf.failed,
+                                      .elf_reading = elf.reading,
                                       .java_methods = s->java_methods,
                                       .resolvers = HASH_COUNT(s->resolvers) };
     for (const struct resolver_entry *e = s->resolvers; e; e = e->hh.next)

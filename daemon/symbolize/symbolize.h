@@ -18,6 +18,7 @@ struct resolver;
 struct symbolizer_opts {
     size_t elf_files_max;      /* open at once, 256 */
     size_t perf_map_max_bytes; /* 64 MiB */
+    bool background; /* read symbol files on a thread of its own: see symbolizer_reads() */
     int proc_fd; /* of /proc, borrowed: ids of threads in containers; <= 0: opened by the symbolizer
                   */
 };
@@ -35,8 +36,11 @@ const char *symbolizer_kernel_problem(const struct symbolizer *s);
  * symbolizer_free(), which unpin it. NULL: no memory. */
 struct resolver *symbolizer_resolver(struct symbolizer *s, struct process *p);
 void symbolizer_forget(struct symbolizer *s, struct process *p);
-/* Before @p is sampled: reads the symbols of its files, until CLOCK_MONOTONIC @until_ns at most. */
+/* Before @p is sampled: begins to read the symbols of its files, and waits for what is being read,
+ * until CLOCK_MONOTONIC @until_ns at most. */
 void symbolizer_prepare(struct symbolizer *s, struct process *p, uint64_t until_ns);
+/* Takes in the files that were read meanwhile. True when there were any. Does not block. */
+bool symbolizer_poll(struct symbolizer *s);
 
 #define STACK_FRAMES_MAX 8192 /* of one sample, inlined ones included */
 
@@ -66,11 +70,15 @@ void symbolizer_stack(struct symbolizer *s, struct process *p, const struct samp
 void symbolizer_stack_later(struct symbolizer *s, struct process *p,
                             const struct sample_record *rec, const uint64_t *frames,
                             const struct code_later *later, struct named_stack *ret);
+/* True while the symbols of a file that the stack of @rec leads through are being read, which this
+ * begins: until then symbolizer_stack() knows no names there. */
+bool symbolizer_reads(struct symbolizer *s, struct process *p, const struct sample_record *rec,
+                      const uint64_t *frames, bool java);
 /* The Java name of thread @host_tid of @p, else its comm @comm, as an interned clean string. */
 uint32_t symbolizer_thread_name(struct symbolizer *s, struct process *p, int32_t host_tid,
                                 const char *comm);
 
 struct symbolizer_stats {
-    uint64_t elf_files, elf_bytes, elf_failed, java_methods, resolvers;
+    uint64_t elf_files, elf_bytes, elf_failed, elf_reading, java_methods, resolvers;
 };
 void symbolizer_stats(const struct symbolizer *s, struct symbolizer_stats *ret);

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One piece of work after the other, on a thread of its own: what takes a second must not hold up
+ * the engine. A piece is a struct work at the head of its owner's struct, and belongs to the worker
+ * from worker_put() to worker_take(). Functions: one thread, the owner's; run(): the worker's.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct work {
+    struct work *next; /* the worker's */
+    void (*run)(struct work *w);
+    uint64_t cpu_ns; /* that run() took, when it is done */
+};
+
+struct worker;
+
+/* Starts the thread, called @name (at most 15 bytes), for at most @waiting_max pieces at a time. 0
+ * or -errno. */
+int worker_new(const char *name, size_t waiting_max, struct worker **ret);
+/* Ends the thread when the piece under way is done; @drop gets all that were not taken. */
+struct worker *worker_free(struct worker *w, void (*drop)(struct work *work));
+
+/* Takes @work. False where too many wait: it stays the caller's. */
+bool worker_put(struct worker *w, struct work *work);
+/* The next that is done, which is the caller's again, or NULL. Does not block. */
+struct work *worker_take(struct worker *w);
+/* Waits until one is done or nothing is left to do, at most until @deadline_ns (CLOCK_MONOTONIC).
+ * True when one is done. */
+bool worker_wait(struct worker *w, uint64_t deadline_ns);

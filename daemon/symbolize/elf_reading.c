@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "symbolize/elf_reading.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+
+#include <sys/stat.h>
+
+struct elf_image *elf_image_free(struct elf_image *image)
+{
+    if (image)
+        symbol_table_deinit(&image->symbols);
+    free(image);
+    return NULL;
+}
+
+static void image_freep(struct elf_image **image)
+{
+    elf_image_free(*image);
+}
+
+bool elf_key_of(int fd, struct elf_key *ret)
+{
+    struct stat st;
+
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return false;
+    *ret = (struct elf_key){ st.st_dev, st.st_ino, (uint64_t)st.st_size,
+                             (uint64_t)st.st_ctim.tv_sec * NSEC_PER_SEC +
+                                 (uint64_t)st.st_ctim.tv_nsec };
+    return true;
+}
+
+/* ---- the steps ---- */
+
+static int build_image(struct elf_file *f, struct elf_file *debug, struct elf_image **ret)
+{
+    _cleanup_(image_freep) struct elf_image *image = calloc(1, sizeof(*image));
+    _cleanup_symbol_builder_ struct symbol_builder b = { 0 };
+    _cleanup_(elf_file_closep) struct elf_file *mini = NULL;
+    const struct elf_segment *segments = elf_file_segments(f, &(size_t){ 0 });
+    struct span build_id = elf_file_build_id(f);
+    int r;
+
+    if (!image)
+        return -ENOMEM;
+    elf_file_segments(f, &image->segment_count);
+    memcpy(image->segments, segments, image->segment_count * sizeof(*segments));
+    image->build_id_n = build_id.n;
+    memcpy(image->build_id, build_id.p, build_id.n);
+
+    symbol_builder_init(&b, ELF_SYMBOLS_MAX, ELF_READING_NAMES_MAX_BYTES);
+    r = elf_file_symbols(f, &b);
+    if (r == 0 && debug)
+        r = elf_file_symbols(debug, &b);
+    if (r == 0 && !debug && !elf_file_has_symtab(f)) {
+        r = elf_file_mini(f, &mini);
+        if (r == 0)
+            r = elf_file_symbols(mini, &b);
+    }
+    if (r >= 0)
+        r = symbol_table_build(&b, &image->symbols);
+    if (r < 0)
+        return r;
+    *ret = TAKE_PTR(image);
+    return 0;
+}
+
+static bool same_build_id(const struct elf_file *a, const struct elf_file *b)
+{
+    struct span id = elf_file_build_id(a);
+
+    return id.n && span_eq(id, elf_file_build_id(b));
+}
+
+/* The one of both debug files that is @r's own; NULL: none. */
+static struct elf_file *own_debug_file(const struct elf_reading *r)
+{
+    _cleanup_(elf_file_closep) struct elf_file *debug = NULL, *link = NULL;
+
+    if (r->debug_fd >= 0 && elf_file_open(r->debug_fd, &debug, NULL) == 0 &&
+        same_build_id(r->file, debug))
+        return TAKE_PTR(debug);
+    if (r->link_fd >= 0 && elf_file_open(r->link_fd, &link, NULL) == 0 &&
+        (same_build_id(r->file, link) || elf_crc_matches(r->link_fd, r->headers.link_crc)))
+        return TAKE_PTR(link);
+    return NULL;
+}
+
+static bool is_known(const struct elf_reading *r)
+{
+    for (size_t i = 0; i < r->known_count; i++) {
+        if (r->known[i] == r->print)
+            return true;
+    }
+    return false;
+}
+
+static int read_symbols(struct elf_reading *r)
+{
+    _cleanup_(elf_file_closep) struct elf_file *debug = own_debug_file(r);
+    uint64_t prints[2] = { elf_file_fingerprint(r->file, &r->key), 0 };
+
+    if (debug)
+        prints[1] = elf_file_fingerprint(debug, &r->key);
+    r->print = fingerprint(&r->key, (struct span){ (const char *)prints, sizeof(prints) });
+    return is_known(r) ? 0 : build_image(r->file, debug, &r->image);
+}
+
+static int open_file(struct elf_reading *r)
+{
+    struct elf_headers *h = &r->headers;
+    int k = elf_file_open(r->fd, &r->file, &r->err);
+    struct span build_id;
+
+    if (k < 0)
+        return k;
+    build_id = elf_file_build_id(r->file);
+    *h =
+        (struct elf_headers){ .stripped = !elf_file_has_symtab(r->file), .build_id_n = build_id.n };
+    memcpy(h->build_id, build_id.p, build_id.n);
+    if (h->stripped && !elf_file_debuglink(r->file, h->link_name, &h->link_crc))
+        h->link_name[0] = 0;
+    return 0;
+}
+
+static void run_step(struct work *work)
+{
+    struct elf_reading *r = (struct elf_reading *)work;
+
+    r->outcome = r->step == ELF_STEP_OPEN ? open_file(r) : read_symbols(r);
+}
+
+/* ---- its life ---- */
+
+struct elf_reading *elf_reading_new(int fd, const struct symbol_files *files,
+                                    const struct proc_id *id, uint64_t start, uint64_t end,
+                                    const struct fingerprint_key *key)
+{
+    struct elf_reading *r = calloc(1, sizeof(*r));
+
+    if (!r) {
+        close_fd(fd);
+        return NULL;
+    }
+    *r = (struct elf_reading){ .work.run = run_step,
+                               .id = *id,
+                               .start = start,
+                               .end = end,
+                               .files = files,
+                               .key = *key,
+                               .fd = fd,
+                               .debug_fd = -1,
+                               .link_fd = -1 };
+    elf_key_of(fd, &r->keys.file);
+    return r;
+}
+
+struct elf_reading *elf_reading_free(struct elf_reading *r)
+{
+    if (!r)
+        return NULL;
+    elf_file_close(r->file);
+    elf_image_free(r->image);
+    close_fd(r->fd);
+    close_fd(r->debug_fd);
+    close_fd(r->link_fd);
+    free(r->known);
+    free(r);
+    return NULL;
+}
+
+void elf_reading_find_debug(struct elf_reading *r)
+{
+    const struct elf_headers *h = &r->headers;
+    const struct symbol_files *f = r->files;
+
+    if (!h->stripped)
+        return;
+    if (h->build_id_n &&
+        f->debug(f->cookie, &r->id, h->build_id, h->build_id_n, &r->debug_fd, NULL) == 0)
+        elf_key_of(r->debug_fd, &r->keys.debug);
+    if (h->link_name[0] &&
+        f->debuglink(f->cookie, &r->id, r->start, r->end, h->link_name, &r->link_fd, NULL) == 0)
+        elf_key_of(r->link_fd, &r->keys.link);
+}
+
+void elf_reading_forget_debug(struct elf_reading *r)
+{
+    r->debug_fd = close_fd(r->debug_fd);
+    r->link_fd = close_fd(r->link_fd);
+    r->keys.debug = r->keys.link = (struct elf_key){ 0 };
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The reading of one ELF file, in two steps that block, and one between them that does not: its
+ * headers; the engine's looking for a separate debug file; the symbols. A step is a piece of work
+ * for base/worker.h. Knows no cache. Thread: the owner's, but for the steps.
+ */
+#pragma once
+
+#include "base/worker.h"
+#include "symbolize/elf_file.h"
+#include "symbolize/files.h"
+
+#define ELF_READING_NAMES_MAX_BYTES ((size_t)256 << 20) /* of one file */
+
+/* One file as it is kept. */
+struct elf_image {
+    struct elf_segment segments[ELF_SEGMENTS_MAX];
+    size_t segment_count;
+    uint8_t build_id[ELF_BUILD_ID_MAX];
+    size_t build_id_n;
+    struct symbol_table symbols;
+};
+
+struct elf_image *elf_image_free(struct elf_image *image);
+
+/* A file as the kernel tells it apart; all zero: none. */
+struct elf_key {
+    uint64_t dev, inode, bytes, changed_ns;
+};
+
+/* The files that an image is made of: the same ones make the same image. */
+struct elf_keys {
+    struct elf_key file, debug, link;
+};
+
+/* What a file's headers say of where its symbols are. */
+struct elf_headers {
+    bool stripped; /* they may be in another file: */
+    uint8_t build_id[ELF_BUILD_ID_MAX];
+    size_t build_id_n;
+    char link_name[ELF_DEBUGLINK_NAME_MAX + 1]; /* "": none */
+    uint32_t link_crc;
+};
+
+enum elf_step { ELF_STEP_OPEN, ELF_STEP_READ };
+
+struct elf_reading {
+    struct work work; /* first */
+    uint64_t ticket;  /* the owner's */
+    struct proc_id id;
+    uint64_t start, end; /* the mapping */
+    const struct symbol_files *files;
+    enum elf_step step;
+    struct fingerprint_key key;
+    struct elf_keys keys;
+    int fd, debug_fd, link_fd; /* of the file, and of what may be its debug file; -1: none */
+    struct elf_file *file;
+    struct elf_headers headers; /* once the first step is over */
+    bool waits;                 /* for another reading of the same files; the owner's */
+    uint64_t *known;            /* owned: prints of what need not be read again */
+    size_t known_count;
+    /* What came of it. */
+    int outcome;
+    struct error err;
+    struct error *report;    /* borrowed: where the owner wants it, or NULL */
+    uint64_t print;          /* of the file and of its debug file */
+    struct elf_image *image; /* owned; NULL with outcome 0: its print is known */
+};
+
+/* Of a file. False where @fd is none. */
+bool elf_key_of(int fd, struct elf_key *ret);
+
+/* A reading of @fd, which is taken, to be begun by its first step; @files is borrowed. NULL: no
+ * memory. */
+struct elf_reading *elf_reading_new(int fd, const struct symbol_files *files,
+                                    const struct proc_id *id, uint64_t start, uint64_t end,
+                                    const struct fingerprint_key *key);
+struct elf_reading *elf_reading_free(struct elf_reading *r);
+/* Where its headers say that it is stripped: opens what may be its debug file, by its build-id and
+ * by its link. Asks the broker. */
+void elf_reading_find_debug(struct elf_reading *r);
+/* Undoes it. */
+void elf_reading_forget_debug(struct elf_reading *r);

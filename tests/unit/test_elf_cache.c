@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Symbol files that are read on a thread of their own: a large one costs the caller nothing. */
+#include "suite.h"
+#include "symbol_files.h"
+
+#include "base/clock.h"
+#include "capture/held.h"
+#include "symbolize/elf_cache.h"
+
+#include <elf.h>
+
+#define SYMBOLS 50000u
+#define TEXT_START 0x1000u
+#define SECTIONS 5
+#define WAIT_NS (120 * NSEC_PER_SEC)
+
+enum { NONE, TEXT, SYMTAB, STRTAB, NAMES };
+
+static char folder[64];
+static char path[128];
+
+static void put(FILE *f, const void *p, size_t n)
+{
+    ck_assert_uint_eq(fwrite(p, 1, n, f), n);
+}
+
+/* An ELF file with @count functions "function_N", 16 bytes each. */
+static void write_elf(uint32_t count)
+{
+    static const char NAMES_TEXT[] = "\0.text\0.symtab\0.strtab\0.names";
+    Elf64_Shdr s[SECTIONS] = {
+        [TEXT] = { 1, SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, TEXT_START, TEXT_START, 0, 0, 0,
+                   16 },
+        [SYMTAB] = { 7, SHT_SYMTAB, 0, 0, 0, 0, STRTAB, 1, 8, sizeof(Elf64_Sym) },
+        [STRTAB] = { 15, SHT_STRTAB, 0, 0, 0, 0, 0, 0, 1, 0 },
+        [NAMES] = { 23, SHT_STRTAB, 0, 0, 0, sizeof(NAMES_TEXT), 0, 0, 1, 0 },
+    };
+    Elf64_Ehdr h = { .e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, 1 },
+                     .e_type = ET_DYN,
+                     .e_machine = EM_X86_64,
+                     .e_version = 1,
+                     .e_phoff = sizeof(h),
+                     .e_shoff = sizeof(h) + sizeof(Elf64_Phdr),
+                     .e_ehsize = sizeof(h),
+                     .e_phentsize = sizeof(Elf64_Phdr),
+                     .e_phnum = 1,
+                     .e_shentsize = sizeof(s[0]),
+                     .e_shnum = SECTIONS,
+                     .e_shstrndx = NAMES };
+    Elf64_Phdr load = { .p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_offset = TEXT_START };
+    FILE *f = fopen(path, "w");
+
+    ck_assert_ptr_nonnull(f);
+    s[TEXT].sh_size = (uint64_t)count * 16;
+    s[SYMTAB].sh_offset = TEXT_START + s[TEXT].sh_size;
+    s[SYMTAB].sh_size = (uint64_t)(count + 1) * sizeof(Elf64_Sym);
+    s[STRTAB].sh_offset = s[SYMTAB].sh_offset + s[SYMTAB].sh_size;
+    s[STRTAB].sh_size = 1 + (uint64_t)count * sizeof("function_00000000");
+    s[NAMES].sh_offset = s[STRTAB].sh_offset + s[STRTAB].sh_size;
+    load.p_vaddr = load.p_paddr = TEXT_START;
+    load.p_filesz = load.p_memsz = s[TEXT].sh_size;
+    put(f, &h, sizeof(h));
+    put(f, &load, sizeof(load));
+    put(f, s, sizeof(s));
+    fseek(f, (long)s[SYMTAB].sh_offset, SEEK_SET);
+    put(f, &(Elf64_Sym){ 0 }, sizeof(Elf64_Sym));
+    for (uint32_t i = 0; i < count; i++) {
+        Elf64_Sym sym = { 1 + i * (uint32_t)sizeof("function_00000000"),
+                          ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
+                          0,
+                          TEXT,
+                          TEXT_START + (uint64_t)i * 16,
+                          16 };
+        put(f, &sym, sizeof(sym));
+    }
+    put(f, "", 1);
+    for (uint32_t i = 0; i < count; i++) {
+        char name[32];
+
+        snprintf(name, sizeof(name), "function_%08u", i);
+        put(f, name, sizeof("function_00000000"));
+    }
+    put(f, NAMES_TEXT, sizeof(NAMES_TEXT));
+    ck_assert_int_eq(fclose(f), 0);
+}
+
+static int give_path(void *cookie, const struct proc_id *id, uint64_t start, uint64_t end,
+                     int *ret_fd, struct error *err)
+{
+    (void)cookie, (void)id, (void)start, (void)end, (void)err;
+    return local_open(path, ret_fd);
+}
+
+static struct local_files local;
+static struct symbol_files files;
+static struct elf_cache *cache;
+static const struct proc_id ID = { .host_pid = 1 };
+
+static void setup(void)
+{
+    snprintf(folder, sizeof(folder), "/tmp/flamed-test-elf-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(path, sizeof(path), "%s/large", folder);
+    local = (struct local_files){ 0 };
+    files = local_symbol_files(&local);
+    files.mapped = give_path;
+    cache = NULL;
+}
+
+static void teardown(void)
+{
+    elf_cache_free(cache);
+    unlink(path);
+    rmdir(folder);
+}
+
+static int load(struct elf_ref *ret)
+{
+    return elf_cache_load(cache, &files, &ID, 0, 4096, ret, NULL);
+}
+
+static void wait_for_all(void)
+{
+    uint64_t until_ns = clock_monotonic_ns() + WAIT_NS;
+    struct elf_cache_stats stats;
+
+    for (;;) {
+        elf_cache_stats(cache, &stats);
+        if (!stats.reading)
+            return;
+        ck_assert_msg(elf_cache_wait(cache, until_ns), "nothing came");
+        elf_cache_poll(cache);
+    }
+}
+
+static void check_image(struct elf_ref ref)
+{
+    struct elf_image *image = elf_cache_get(cache, ref);
+    const struct symbol *s;
+
+    ck_assert_ptr_nonnull(image);
+    s = symbol_table_find(&image->symbols, TEXT_START + (uint64_t)(SYMBOLS - 1) * 16 + 3);
+    ck_assert_ptr_nonnull(s);
+    ck_assert(span_eq_str(symbol_name(&image->symbols, s), "function_00049999"));
+}
+
+/* By the clock of this thread's own CPU time: what else runs on the machine does not matter. */
+START_TEST(a_large_file_costs_the_caller_nothing)
+{
+    struct elf_ref ref = ELF_REF_NULL, again = ELF_REF_NULL, third = ELF_REF_NULL;
+    struct elf_cache_stats stats;
+    uint64_t at_once_ns, here_ns;
+
+    write_elf(SYMBOLS);
+    ck_assert_int_eq(elf_cache_new(4, /* background= */ false, &cache), 0);
+    at_once_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    ck_assert_int_eq(load(&ref), 0);
+    at_once_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - at_once_ns;
+    check_image(ref);
+    cache = elf_cache_free(cache);
+
+    ck_assert_int_eq(elf_cache_new(4, /* background= */ true, &cache), 0);
+    here_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    ck_assert_int_eq(load(&ref), ELF_CACHE_PENDING);
+    ck_assert_int_eq(load(&again), ELF_CACHE_PENDING);
+    ck_assert(!elf_cache_get(cache, ref));
+    wait_for_all();
+    here_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - here_ns;
+    ck_assert_int_eq(elf_cache_settle(cache, &ref), 0);
+    ck_assert_int_eq(elf_cache_settle(cache, &again), 0);
+    check_image(ref);
+    ck_assert_uint_eq(ref.slot, again.slot); /* of the same file, and read once */
+    ck_assert_int_eq(load(&third), 0);
+    ck_assert_uint_eq(ref.slot, third.slot);
+    elf_cache_stats(cache, &stats);
+    ck_assert_uint_eq(stats.files, 1);
+    ck_assert_msg(here_ns * 10 < at_once_ns, "%llu ns of CPU here, %llu ns at once",
+                  (unsigned long long)here_ns, (unsigned long long)at_once_ns);
+}
+END_TEST
+
+START_TEST(what_cannot_be_read_is_told)
+{
+    struct elf_ref ref = ELF_REF_NULL, none = ELF_REF_NULL;
+    struct elf_cache_stats stats;
+    FILE *f = fopen(path, "w");
+
+    put(f, "junk", 4);
+    fclose(f);
+    ck_assert_int_eq(elf_cache_new(4, /* background= */ true, &cache), 0);
+    ck_assert_int_eq(elf_cache_settle(cache, &none), -EAGAIN);
+    ck_assert_int_eq(load(&ref), ELF_CACHE_PENDING);
+    wait_for_all();
+    ck_assert_int_eq(elf_cache_settle(cache, &ref), -ENOEXEC);
+    elf_cache_stats(cache, &stats);
+    ck_assert_uint_eq(stats.failed, 1);
+}
+END_TEST
+
+START_TEST(more_than_can_wait_are_asked_for_again)
+{
+    struct elf_ref refs[ELF_CACHE_READINGS_MAX + 1] = { 0 };
+    size_t last = ARRAY_SIZE(refs) - 1;
+
+    write_elf(10);
+    ck_assert_int_eq(elf_cache_new(4, /* background= */ true, &cache), 0);
+    for (size_t i = 0; i < ARRAY_SIZE(refs); i++)
+        ck_assert_int_eq(load(&refs[i]), ELF_CACHE_PENDING);
+    wait_for_all();
+    for (size_t i = 0; i < last; i++)
+        ck_assert_int_eq(elf_cache_settle(cache, &refs[i]), 0);
+    ck_assert_int_eq(elf_cache_settle(cache, &refs[last]), -EAGAIN);
+    ck_assert_int_eq(load(&refs[last]), 0);
+}
+END_TEST
+
+START_TEST(it_ends_in_the_middle)
+{
+    struct elf_ref ref = ELF_REF_NULL;
+
+    write_elf(SYMBOLS);
+    ck_assert_int_eq(elf_cache_new(4, /* background= */ true, &cache), 0);
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_eq(load(&ref), ELF_CACHE_PENDING);
+    cache = elf_cache_free(cache); /* the sanitizer sees whether all of it goes */
+}
+END_TEST
+
+/* ---- samples that wait for it ---- */
+
+static bool is_odd(void *cookie, const struct held_sample *s)
+{
+    (void)cookie;
+    return s->rec.time_ns % 2;
+}
+
+START_TEST(samples_are_held_in_order_and_bounded)
+{
+    static uint64_t words[SAMPLE_USER_MAX];
+    struct sample_record rec = { .user_count = 2, .set = 3 };
+    struct process p = { .pins = 0 };
+    struct held_sample **at = NULL, *s;
+    struct held h;
+
+    held_init(&h);
+    for (rec.time_ns = 0; rec.time_ns < 6; rec.time_ns++) {
+        words[1] = rec.time_ns;
+        ck_assert(held_add(&h, &p, &rec, words, 0));
+    }
+    for (uint64_t due = 1; due < 6; due += 2) {
+        s = held_take(&h, &at, is_odd, NULL);
+        ck_assert_ptr_nonnull(s);
+        ck_assert_uint_eq(s->rec.time_ns, due);
+        ck_assert_uint_eq(s->frames[1], due);
+        held_free(s);
+    }
+    ck_assert_ptr_null(held_take(&h, &at, is_odd, NULL));
+    ck_assert_uint_eq(h.count, 3);
+    ck_assert_uint_eq(p.pins, 3);
+    ck_assert(held_has(&h, 3, 1) && !held_has(&h, 3, 0) && !held_has(&h, 2, 9));
+    rec.user_count = SAMPLE_USER_MAX;
+    while (held_add(&h, &p, &rec, words, 0))
+        ck_assert_uint_le(h.bytes, HELD_BYTES_MAX);
+    ck_assert_uint_gt(h.bytes, HELD_BYTES_MAX / 2);
+    held_deinit(&h);
+    ck_assert_uint_eq(p.pins, 0);
+    ck_assert_uint_eq(h.count + h.bytes, 0);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("elf_cache");
+
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_set_timeout(tc, 200);
+    tcase_add_test(tc, a_large_file_costs_the_caller_nothing);
+    tcase_add_test(tc, what_cannot_be_read_is_told);
+    tcase_add_test(tc, more_than_can_wait_are_asked_for_again);
+    tcase_add_test(tc, it_ends_in_the_middle);
+    tcase_add_test(tc, samples_are_held_in_order_and_bounded);
+    return suite_run_case("elf_cache", tc);
+}
