@@ -3,7 +3,8 @@
 // so that a longer profile does not look like more work.
 
 import { paletteOf, hexOf, rgbOfOklch } from "./colors.js";
-import { openProfile, eachRow } from "./tree.js";
+import { eachRow } from "./rows.js";
+import { openProfile } from "./tree.js";
 import { sumMethods } from "./methods.js";
 
 const UNIT = 1e6; // a profile's whole in both: shares with enough digits

@@ -2,7 +2,7 @@
 // When samples were taken: the times that the heatmap format carries, how many fall into each moment, and the
 // profile of a range of them.
 
-import { eachRow } from "./tree.js";
+import { eachRow } from "./rows.js";
 
 // {ms, row, count, total}: by sample, in order of time; ms since the start of the profile.
 export function openTimes(list) {

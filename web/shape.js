@@ -5,6 +5,9 @@
 import { buildTree, weighTree } from "./tree.js";
 import { calleesOf, callersOf, hideMethods, selectThread } from "./transform.js";
 
+// Trees from the root on that were made before: by profile.
+export const grownTrees = new WeakMap();
+
 export class Shape {
     // @threads of threadsOf().
     constructor(source, threads) {
@@ -36,12 +39,14 @@ export class Shape {
     }
 
     tree(name, make, weight) {
-        return weighTree(this.trees[name] || (this.trees[name] = make()), weight);
+        const tree = this.trees[name] || (this.trees[name] = make());
+
+        return tree.weight === weight ? tree : weighTree(tree, weight);
     }
 
     // From the root on, whatever is sandwiched or reversed.
     forward(weight) {
-        return this.tree("forward", () => buildTree(this.profile), weight);
+        return this.tree("forward", () => grownTrees.get(this.profile) || buildTree(this.profile), weight);
     }
 
     reversed(weight) {

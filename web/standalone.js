@@ -4,7 +4,9 @@
 
 import { KEYS, helpDialog } from "./bars.js";
 import { element } from "./dom.js";
+import { coarseOf, growTree, isLarge } from "./opening.js";
 import { ProfilePanel } from "./panel.js";
+import { grownTrees } from "./shape.js";
 import { formatState, parseState } from "./state.js";
 import { ThemeSwitch } from "./theme.js";
 
@@ -33,7 +35,23 @@ export class Standalone {
     }
 
     show() {
-        this.panel.setProfile(this.profile);
+        const { panel, profile } = this;
+
+        if (isLarge(profile))
+            this.showInTwo();
+        else
+            panel.setProfile(profile);
+    }
+
+    // First what is wide enough to be seen; all of it once it is there.
+    async showInTwo() {
+        const { panel, profile } = this;
+        const coarse = coarseOf(profile);
+
+        panel.setProfile(coarse);
+        grownTrees.set(profile, await growTree(profile, { weight: profile.meta.weight }));
+        if (panel.source === coarse)
+            panel.setProfile(profile, { keep: true });
     }
 
     setTheme(theme) {

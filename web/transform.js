@@ -3,7 +3,7 @@
 // a profile again, so that everything that shows one shows these too.
 
 import { KIND } from "./kinds.js";
-import { eachRow } from "./tree.js";
+import { eachRow } from "./rows.js";
 
 // @pick(path, depth): the frames of a stack that stay, or null to leave the stack out. It may return @path's own
 // frames in a new array only.

@@ -4,6 +4,7 @@
 // right, so finding and drawing need no walk.
 
 import { KIND } from "./kinds.js";
+import { nodesIn, openRuns, rowsOf } from "./rows.js";
 
 const KINDS_ROOM = 16; // more than there are kinds
 const GROUPS_MAX = 2 ** 25;
@@ -49,8 +50,8 @@ export function openProfile(data) {
     return {
         meta: data.meta, quality: data.quality, warnings: data.warnings, view: data.view || {},
         groups, groupOf, lines, cutGroup,
-        ranks: rankNames(groups), rows: data.rows, values: data.values || null,
-        period: data.meta.period,
+        ranks: rankNames(groups), rows: data.rows || null, runs: data.bodies ? openRuns(data) : null,
+        values: data.values || null, period: data.meta.period,
     };
 }
 
@@ -140,63 +141,57 @@ class Trie {
     }
 }
 
-// Calls visit(path, depth, kept, isCut, samples, row) for each row: path[0 .. depth) are its frames, root first,
-// of which the first @kept are those of the row before; isCut: minwidth left out what came above them.
-export function eachRow(profile, visit) {
-    const { rows } = profile;
-    const path = [];
-    let row = 0;
+// How much is done between two yields of treeSteps(): some milliseconds' worth.
+const NODES_A_STEP = 20000, SUMS_A_STEP = 200000;
 
-    for (let i = 0; i < rows.length; row++) {
-        const kept = rows[i++];
-        let more = rows[i++];
-        const isCut = more < 0;
-        let depth = kept;
-
-        if (isCut)
-            more = -1 - more;
-        while (more-- > 0)
-            path[depth++] = rows[i++];
-        visit(path, depth, kept, isCut, rows[i++], row);
-    }
-}
-
-function fillForward(profile, trie) {
+function* fillForward(profile, trie) {
     const { groupOf, lines, values, period, cutGroup } = profile;
     const nodes = [0];
+    const rows = rowsOf(profile);
+    let work = 0;
 
-    eachRow(profile, (path, depth, kept, isCut, samples, row) => {
+    while (rows.next()) {
+        const { path, depth, kept, samples } = rows;
+
         for (let d = kept; d < depth; d++)
             nodes[d + 1] = trie.child(nodes[d], groupOf[path[d]], lines[path[d]]);
         // Lines vary within a group: a frame that is kept was counted when it was listed.
-        const node = isCut ? trie.child(nodes[depth], cutGroup, 0) : nodes[depth];
+        const node = rows.isCut ? trie.child(nodes[depth], cutGroup, 0) : nodes[depth];
 
         trie.samples[node] += samples;
-        trie.values[node] += values ? values[row] : samples * period;
-    });
+        trie.values[node] += values ? values[rows.row] : samples * period;
+        if ((work += depth - kept) > NODES_A_STEP) {
+            work = 0;
+            yield;
+        }
+    }
 }
 
-function fillReversed(profile, trie) {
+function* fillReversed(profile, trie) {
     const { groupOf, lines, values, period, cutGroup } = profile;
+    const rows = rowsOf(profile);
+    let work = 0;
 
-    eachRow(profile, (path, depth, kept, isCut, samples, row) => {
-        let node = isCut ? trie.child(0, cutGroup, 0) : 0;
+    while (rows.next()) {
+        const { path, depth, samples } = rows;
+        let node = rows.isCut ? trie.child(0, cutGroup, 0) : 0;
 
         for (let d = depth - 1; d >= 0; d--)
             node = trie.child(node, groupOf[path[d]], lines[path[d]]);
         trie.samples[node] += samples;
-        trie.values[node] += values ? values[row] : samples * period;
-    });
+        trie.values[node] += values ? values[rows.row] : samples * period;
+        if ((work += depth) > NODES_A_STEP) {
+            work = 0;
+            yield;
+        }
+    }
 }
 
-// Builds the tree. tree.total, tree.self and tree.x are in the weight of weighTree().
-export function buildTree(profile, { reverse = false, weight = "samples" } = {}) {
-    const trie = new Trie(profile.rows.length); // a row lists less than it has numbers
+// Builds the tree step by step. tree.total, tree.self and tree.x are in the weight of weighTree().
+export function* treeSteps(profile, { reverse = false, weight = "samples" } = {}) {
+    const trie = new Trie(nodesIn(profile) + 1);
 
-    if (reverse)
-        fillReversed(profile, trie);
-    else
-        fillForward(profile, trie);
+    yield* reverse ? fillReversed(profile, trie) : fillForward(profile, trie);
     const n = trie.count;
     const tree = {
         profile, reverse, count: n, levels: 0,
@@ -208,7 +203,7 @@ export function buildTree(profile, { reverse = false, weight = "samples" } = {})
         weight: "", total: null, self: null,
     };
 
-    numberNodes(tree, trie);
+    yield* numberNodes(tree, trie);
     for (let i = n - 1; i >= 0; i--) {
         tree.samples[i] += tree.selfSamples[i];
         tree.values[i] += tree.selfValues[i];
@@ -216,9 +211,25 @@ export function buildTree(profile, { reverse = false, weight = "samples" } = {})
             tree.samples[tree.parent[i]] += tree.samples[i];
             tree.values[tree.parent[i]] += tree.values[i];
         }
+        if (i % SUMS_A_STEP === 0)
+            yield;
     }
-    makeLevels(tree);
-    return weighTree(tree, weight);
+    yield* makeLevels(tree);
+    yield* weighSteps(tree, weight);
+    return tree;
+}
+
+function finish(steps) {
+    let step;
+
+    do
+        step = steps.next();
+    while (!step.done);
+    return step.value;
+}
+
+export function buildTree(profile, options) {
+    return finish(treeSteps(profile, options));
 }
 
 // Last by rank first.
@@ -238,7 +249,7 @@ function sortChildren(list, group, ranks) {
 }
 
 // Gives nodes their numbers in preorder, siblings by rank.
-function numberNodes(tree, trie) {
+function* numberNodes(tree, trie) {
     const { ranks } = tree.profile;
     const numberOf = new Int32Array(trie.count);
     const stack = new Int32Array(trie.count);
@@ -263,12 +274,17 @@ function numberNodes(tree, trie) {
             stack[top++] = c;
         if (top - from > 1)
             sortChildren(stack.subarray(from, top), trie.group, ranks);
+        if (i % NODES_A_STEP === 0)
+            yield;
     }
-    for (let i = tree.count - 1; i > 0; i--)
+    for (let i = tree.count - 1; i > 0; i--) {
         tree.end[tree.parent[i]] = Math.max(tree.end[tree.parent[i]], tree.end[i]);
+        if (i % SUMS_A_STEP === 0)
+            yield;
+    }
 }
 
-function makeLevels(tree) {
+function* makeLevels(tree) {
     let deepest = 0;
 
     for (let i = 0; i < tree.count; i++)
@@ -282,12 +298,16 @@ function makeLevels(tree) {
         tree.levelStart[d + 1] += tree.levelStart[d];
     const at = tree.levelStart.slice();
 
-    for (let i = 0; i < tree.count; i++)
+    yield;
+    for (let i = 0; i < tree.count; i++) {
         tree.levelNodes[at[tree.depth[i]]++] = i;
+        if (i % SUMS_A_STEP === 0)
+            yield;
+    }
 }
 
 // Widths by "samples" or by "value": children stand from their parent's left edge on, its own weight last.
-export function weighTree(tree, weight) {
+function* weighSteps(tree, weight) {
     const { parent, x } = tree;
     const total = weight === "value" ? tree.values : tree.samples;
     const at = new Float64Array(tree.count);
@@ -300,8 +320,14 @@ export function weighTree(tree, weight) {
         x[i] = at[parent[i]];
         at[parent[i]] += total[i];
         at[i] = x[i];
+        if (i % SUMS_A_STEP === 0)
+            yield;
     }
     return tree;
+}
+
+export function weighTree(tree, weight) {
+    return finish(weighSteps(tree, weight));
 }
 
 // The index in levelNodes of the first node of level @depth that ends right of @x; the level's end if none.

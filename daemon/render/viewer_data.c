@@ -7,6 +7,10 @@
 #include "render/viewer_data.h"
 
 #include "base/cleanup.h"
+#include "render/bodies.h"
+
+/* From so many rows of a body on it is listed once, and rows name it. */
+#define BODY_ROWS_MIN 2
 
 #define WRITER_NONE UINT32_MAX
 
@@ -22,6 +26,8 @@ struct writer {
     uint32_t *text;    /* view string id to number in "strings", 0: not there yet */
     uint32_t *strings; /* their view string ids in order; [0] is the empty one */
     uint32_t string_count;
+    bool by_body; /* what rows have in common is listed once: they are many more */
+    struct bodies bodies;
 };
 
 static void writer_deinit(struct writer *w)
@@ -32,6 +38,7 @@ static void writer_deinit(struct writer *w)
     free(w->number);
     free(w->text);
     free(w->strings);
+    bodies_deinit(&w->bodies);
 }
 
 static int writer_init(struct writer *w, const struct view *v)
@@ -45,7 +52,9 @@ static int writer_init(struct writer *w, const struct view *v)
     w->number = calloc(v->frame_count + 1, sizeof(*w->number));
     w->text = calloc(strings, sizeof(*w->text));
     w->strings = calloc(strings, sizeof(*w->strings));
-    return w->cut && w->uses && w->order && w->number && w->text && w->strings ? 0 : -ENOMEM;
+    if (!w->cut || !w->uses || !w->order || !w->number || !w->text || !w->strings)
+        return -ENOMEM;
+    return bodies_init(&w->bodies, v);
 }
 
 static uint64_t row_weight(const struct view *v, size_t row)
@@ -148,13 +157,39 @@ static int uses_cmp(const void *a, const void *b, void *ctx)
     return (x > y) - (x < y);
 }
 
-static void writer_number_frames(struct writer *w)
+static void writer_count_in_rows(struct writer *w)
 {
     const struct view *v = w->v;
 
     for (size_t r = 0; r < v->row_count; r++)
         for (uint32_t i = row_kept(w, r); i < w->cut[r]; i++)
             w->uses[v->stack[v->rows[r].first + i]]++;
+}
+
+static void writer_count_in_bodies(struct writer *w)
+{
+    const struct view *v = w->v;
+
+    for (uint32_t b = 0; b < v->body_count; b++) {
+        uint32_t n;
+        const uint32_t *frames = bodies_frames(&w->bodies, b, &n);
+
+        for (uint32_t i = bodies_shared(&w->bodies, b); i < n; i++)
+            w->uses[frames[i]]++;
+    }
+    for (size_t r = 0; r < v->row_count; r = bodies_run_end(&w->bodies, r))
+        for (uint32_t i = 0; i < v->rows[r].roots; i++)
+            w->uses[v->stack[v->rows[r].first + i]]++;
+}
+
+static void writer_number_frames(struct writer *w)
+{
+    const struct view *v = w->v;
+
+    if (w->by_body)
+        writer_count_in_bodies(w);
+    else
+        writer_count_in_rows(w);
     for (size_t f = 0; f < v->frame_count; f++) {
         w->number[f] = WRITER_NONE;
         if (w->uses[f])
@@ -206,6 +241,55 @@ static bool values_are_samples(const struct view *v)
     return true;
 }
 
+static void writer_add_frame_numbers(const struct writer *w, const uint32_t *frames, uint32_t n,
+                                     struct buf *out)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        buf_add_char(out, ',');
+        buf_add_u64(out, w->number[frames[i]]);
+    }
+}
+
+/* A body is: frames it shares with the one before, frames that follow, those. */
+static void writer_add_bodies(const struct writer *w, struct buf *out)
+{
+    buf_add_str(out, ",\n\"bodies\":[");
+    for (uint32_t b = 0; b < w->v->body_count; b++) {
+        uint32_t n, shared = bodies_shared(&w->bodies, b);
+        const uint32_t *frames = bodies_frames(&w->bodies, b, &n);
+
+        buf_printf(out, "%s%u,%u", b ? "," : "", shared, n - shared);
+        writer_add_frame_numbers(w, frames + shared, n - shared, out);
+    }
+    buf_add_char(out, ']');
+}
+
+/* A run of rows is: how many roots, those, how many rows; each of them: how much its body's number
+ * is above that of the row before (the first one's: above 0), its samples. */
+static void writer_add_runs(const struct writer *w, struct buf *out)
+{
+    const struct view *v = w->v;
+
+    buf_add_str(out, ",\n\"runs\":[");
+    for (size_t r = 0, end; r < v->row_count; r = end) {
+        const struct view_row *row = &v->rows[r];
+        uint32_t body = 0;
+
+        end = bodies_run_end(&w->bodies, r);
+        buf_printf(out, "%s%u", r ? "," : "", row->roots);
+        writer_add_frame_numbers(w, v->stack + row->first, row->roots, out);
+        buf_printf(out, ",%zu", end - r);
+        for (; row < v->rows + end; row++) {
+            buf_add_char(out, ',');
+            buf_add_u64(out, row->body - body);
+            buf_add_char(out, ',');
+            buf_add_u64(out, row->samples);
+            body = row->body;
+        }
+    }
+    buf_add_char(out, ']');
+}
+
 /* The end of the rows that look like row @r: neighbours that minwidth cut in the same place. */
 static size_t writer_run_end(const struct writer *w, size_t r)
 {
@@ -231,10 +315,7 @@ static void writer_add_row(const struct writer *w, size_t r, uint64_t samples, s
         buf_printf(out, ",%lld", -1 - (long long)more);
     else
         buf_printf(out, ",%u", more);
-    for (uint32_t i = kept; i < w->cut[r]; i++) {
-        buf_add_char(out, ',');
-        buf_add_u64(out, w->number[v->stack[row->first + i]]);
-    }
+    writer_add_frame_numbers(w, v->stack + row->first + kept, more, out);
     buf_add_char(out, ',');
     buf_add_u64(out, samples);
 }
@@ -285,6 +366,8 @@ int viewer_data_add(const struct view *v, const struct render_opts *o, uint32_t 
         r = writer_cut(&w, o ? o->minwidth : 0);
     if (r < 0)
         return r;
+    w.by_body =
+        !(o && o->minwidth > 0) && v->row_count && v->row_count / BODY_ROWS_MIN >= v->body_count;
     writer_number_frames(&w);
     buf_add_str(out, "{\"format\":\"flamed-viewer\",\"version\":1,\n");
     render_add_meta(v, o, out);
@@ -292,7 +375,12 @@ int viewer_data_add(const struct view *v, const struct render_opts *o, uint32_t 
                o && o->minwidth > 0 ? o->minwidth : 0.0, o && o->reverse ? "true" : "false",
                o && o->inverted ? "true" : "false");
     writer_add_frames(&w, out);
-    writer_add_rows(&w, /* values= */ false, out);
+    if (w.by_body) {
+        writer_add_bodies(&w, out);
+        writer_add_runs(&w, out);
+    } else {
+        writer_add_rows(&w, /* values= */ false, out);
+    }
     if (!values_are_samples(v))
         writer_add_rows(&w, /* values= */ true, out);
     if (ret_rows)

@@ -250,6 +250,35 @@ START_TEST(html_lists_what_differs_from_the_row_before)
 }
 END_TEST
 
+START_TEST(html_lists_what_threads_have_in_common_once)
+{
+    _cleanup_buf_ struct buf out = BUF_NULL;
+    uint32_t t = frame("[t tid=1]", FRAME_THREAD, 0), u = frame("[u tid=2]", FRAME_THREAD, 0),
+             a = frame("a", FRAME_C2, 0), b = frame("b", FRAME_C2, 0), c = frame("c", FRAME_C2, 0);
+    static const uint32_t BODIES[] = { 0, 1, 2, 0, 2, 2 };
+    json_t *data;
+
+    ROW(1, t, a, b);
+    ROW(2, t, a, c);
+    ROW(3, t, c);
+    ROW(4, u, a, b);
+    ROW(5, u, c);
+    ROW(6, u, c); /* of another thread that reads the same */
+    for (size_t i = 0; i < view.row_count; i++) {
+        rows[i].roots = 1;
+        rows[i].body = BODIES[i];
+    }
+    view.body_count = 3;
+    data = html_data(NULL, &out);
+    /* a, b, the two threads once; c twice, so it is 0 */
+    ASSERT_NUMBERS(json_object_get(data, "bodies"), 0, 2, 3, 4, 1, 1, 0, 0, 1, 0);
+    ASSERT_NUMBERS(json_object_get(data, "runs"), 1, 1, 3, 0, 1, 1, 2, 1, 3, 1, 2, 3, 0, 4, 2, 5, 0,
+                   6);
+    ck_assert_ptr_null(json_object_get(data, "rows"));
+    json_decref(data);
+}
+END_TEST
+
 START_TEST(html_minwidth_cuts_what_is_narrow_and_keeps_its_weight)
 {
     _cleanup_buf_ struct buf out = BUF_NULL;
@@ -325,6 +354,7 @@ int main(void)
     tcase_add_test(tc, an_empty_profile_renders_in_every_format);
     tcase_add_test(tc, json_says_what_is_known);
     tcase_add_test(tc, html_lists_what_differs_from_the_row_before);
+    tcase_add_test(tc, html_lists_what_threads_have_in_common_once);
     tcase_add_test(tc, html_minwidth_cuts_what_is_narrow_and_keeps_its_weight);
     tcase_add_test(tc, html_is_deterministic_and_hostile_names_stay_data);
     tcase_add_test(tc, the_ceiling_is_an_error_with_a_sentence);

@@ -2,7 +2,8 @@
 /*
  * Writes a made-up profile in one of the formats: what the browser tests open. Always the same
  * bytes. make_html CASE [FORMAT [MINWIDTH]] Cases: service, threads, hostile, poor, empty, lines,
- * deep, stacks=N (N distinct stacks), million (of samples, in 50,000 stacks).
+ * deep, stacks=N (N distinct stacks), million (of samples, in 50,000 stacks), crowd (the same in
+ * 1,000 threads, each stack in six of them, and apart by threads).
  */
 #include "making.h"
 
@@ -227,9 +228,27 @@ static void case_deep(void)
     }
 }
 
+#define CROWD_THREADS 1000
+#define CROWD_THREADS_OF_STACK 6
+
+/* Samples of a stack in some of many threads. */
+static void add_in_crowd(uint32_t number, uint32_t samples, const uint32_t *ids, uint32_t depth)
+{
+    static uint32_t threads[CROWD_THREADS];
+    char name[32];
+
+    for (uint32_t i = 0; !threads[CROWD_THREADS - 1]; i++) {
+        snprintf(name, sizeof(name), "worker-%u", i);
+        threads[i] = thread_of("Main", name, 5000 + (int32_t)i);
+    }
+    for (uint32_t i = 0; i < CROWD_THREADS_OF_STACK; i++)
+        must(record_sample(rec, now_ns++, threads[(number * 7 + i) % CROWD_THREADS], ids, depth,
+                           (samples + i) / CROWD_THREADS_OF_STACK, SAMPLE_MODE_USER, 0));
+}
+
 /* @count distinct stacks of 8 to 60 frames that share their beginnings, as stacks do. */
-/* @samples: of each; 0: few, at random. */
-static void case_stacks(uint32_t count, uint32_t samples)
+/* @samples: of each; 0: few, at random. @crowd: in many threads. */
+static void case_stacks(uint32_t count, uint32_t samples, bool crowd)
 {
     static const char LETTERS[] = "jjjjji10nvk";
     uint32_t t = thread_of("Main", "main", 4243), stack[64], ids[64], depth = 0;
@@ -248,6 +267,10 @@ static void case_stacks(uint32_t count, uint32_t samples)
         }
         for (uint32_t i = 0; i < depth; i++)
             ids[depth - 1 - i] = stack[i];
+        if (crowd) {
+            add_in_crowd(s, samples, ids, depth);
+            continue;
+        }
         must(record_sample(rec, now_ns++, t, ids, depth,
                            samples ? samples : 1 + random_below(random_below(40) + 1),
                            SAMPLE_MODE_USER, 0));
@@ -267,9 +290,9 @@ static void fill(const char *name)
     else if (!strcmp(name, "deep"))
         case_deep();
     else if (!strncmp(name, "stacks=", 7))
-        case_stacks((uint32_t)strtoul(name + 7, NULL, 10), 0);
-    else if (!strcmp(name, "million"))
-        case_stacks(50000, 20);
+        case_stacks((uint32_t)strtoul(name + 7, NULL, 10), 0, /* crowd= */ false);
+    else if (!strcmp(name, "million") || !strcmp(name, "crowd"))
+        case_stacks(50000, 20, !strcmp(name, "crowd"));
     else if (strcmp(name, "empty") != 0)
         must(-EINVAL);
 }
@@ -280,7 +303,7 @@ int main(int argc, char **argv)
     struct render_opts o = { .minwidth = argc > 3 ? strtod(argv[3], NULL) : 0,
                              .version = "0.0-test" };
     struct profile meta = { .event = "cpu", .unit = "nanoseconds", .period = 10101010 };
-    struct view_opts vo = { .threads = !strcmp(name, "threads") };
+    struct view_opts vo = { .threads = !strcmp(name, "threads") || !strcmp(name, "crowd") };
     struct profile *profile = NULL;
     struct view *view = NULL;
     const struct render_format *f = render_format_find(span_of(format));

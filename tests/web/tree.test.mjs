@@ -8,6 +8,8 @@ import {
 import { compileSearch, matchGroups, matchNumber, nextMatch, sumMatches } from "../../web/search.js";
 import { sortMethods, sumKinds, sumMethods } from "../../web/methods.js";
 import { findNode, formatState, nameNode, parseState } from "../../web/state.js";
+import { coarseOf, growTree, isLarge } from "../../web/opening.js";
+import { eachRow, nodesIn } from "../../web/rows.js";
 import { emptyText, judgeQuality } from "../../web/quality.js";
 import { profileOf } from "./fixture.mjs";
 
@@ -62,6 +64,56 @@ test("what minwidth cut has its weight, both ways", () => {
     assert.deepEqual(outline(buildTree(profile)), ["a 8(0)", "a>[narrower than 2 %] 3(3)", "a>b 5(5)"]);
     assert.deepEqual(outline(buildTree(profile, { reverse: true })),
         ["[narrower than 2 %] 3(0)", "[narrower than 2 %]>a 3(3)", "b 5(0)", "b>a 5(5)"]);
+});
+
+// The rows of a profile as they are told.
+function told(profile) {
+    const rows = [];
+
+    eachRow(profile, (path, depth, kept, isCut, samples, row) => rows.push([[...path].slice(0, depth), kept, isCut, samples, row]));
+    return rows;
+}
+
+test("rows that threads have in common are the rows that they stand for", () => {
+    const data = profileOf([[["thread t", "a", "b"], 1], [["thread t", "a", "c"], 2], [["thread t", "c"], 3],
+        [["thread u", "a", "b"], 4], [["thread u", "c"], 5], [["thread u", "c"], 6], [["a", "b"], 7]], { raw: true });
+    const listed = openProfile(data); // t 0, a 1, b 2, c 3, u 4
+    const inCommon = openProfile({
+        ...data, rows: undefined, bodies: [0, 2, 1, 2, 1, 1, 3, 0, 1, 3],
+        runs: [1, 0, 3, 0, 1, 1, 2, 1, 3, 1, 4, 3, 0, 4, 2, 5, 0, 6, 0, 1, 0, 7],
+    });
+
+    assert.deepEqual(told(inCommon), told(listed));
+    assert.deepEqual(told(inCommon)[4], [[4, 3], 1, false, 5, 4]);
+    assert.equal(nodesIn(inCommon), 3 + 3 + 2 + 3 + 2 + 2 + 2);
+    for (const reverse of [false, true])
+        assert.deepEqual(outline(buildTree(inCommon, { reverse })), outline(buildTree(listed, { reverse })));
+    assert.deepEqual(told(openProfile({ ...data, rows: undefined, bodies: [], runs: [] })), []);
+});
+
+test("what is wide enough to be seen stands first, the rest keeps its weight", async () => {
+    const rows = [[["a", "b", "c"], 500], [["a", "b", "d"], 1], [["a", "b", "e:1"], 300], [["a", "b", "e:2"], 300],
+        [["a", "f"], 1], [["a", "g"], 1], [["h", "i"], 2]];
+    const data = profileOf(rows, { raw: true });
+    const more = "[more in a moment]";
+
+    for (const values of [null, rows.map(([, samples]) => samples * 7)]) {
+        data.values = values;
+        data.meta.weight = values ? "value" : "samples";
+        const profile = openProfile(data);
+        const coarse = coarseOf(profile, 0.3); // of 1105: 331.5
+        const times = values ? 7 : 1;
+        const tree = buildTree(coarse, { weight: data.meta.weight });
+
+        assert.ok(!isLarge(profile));
+        assert.deepEqual(outline(tree), [[more, 2, 2], ["a", 1103, 0], [`a>${more}`, 2, 2], ["a>b", 1101, 0],
+            [`a>b>${more}`, 1, 1], ["a>b>c", 500, 500], ["a>b>e", 600, 600]]
+            .map(([name, total, self]) => `${name} ${total * times}(${self * times})`));
+        assert.equal(tree.samples[0], 1105);
+        assert.deepEqual(outline(buildTree(coarseOf(profile, 0))), outline(buildTree(profile)));
+        assert.deepEqual(outline(await growTree(profile)), outline(buildTree(profile)));
+        assert.equal(profile.groups.at(-1).name, "[narrower than 0 %]"); // its own ones stay
+    }
 });
 
 test("values weigh by themselves", () => {

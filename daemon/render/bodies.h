@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The bodies of a view's stacks: what is left of a row without its process and thread, each once,
+ * in the order of their numbers, which is that of their names. Private to render/.
+ */
+#pragma once
+
+#include "profile/view.h"
+
+struct bodies {
+    const struct view *v;
+    uint32_t *row; /* [view->body_count]: the first row that has it */
+};
+
+/* 0 or -ENOMEM; to be deinited in any case. Borrows @v. */
+int bodies_init(struct bodies *b, const struct view *v);
+void bodies_deinit(struct bodies *b);
+
+/* Its frames, root first: indexes in view->frames, as many as *ret_n. */
+const uint32_t *bodies_frames(const struct bodies *b, uint32_t body, uint32_t *ret_n);
+/* How many frames it shares with the body before, from the root on. */
+uint32_t bodies_shared(const struct bodies *b, uint32_t body);
+
+/* The end of the rows from @row on that have the same roots, and their bodies in order. */
+size_t bodies_run_end(const struct bodies *b, size_t row);
