@@ -83,21 +83,19 @@ function paintMarks(ctx, { hatched, texts }, palette, scale) {
 }
 
 function drawLevel(ctx, tree, looks, view, depth, y, marks) {
-    const { levelNodes, x: lefts, total } = tree;
+    const { levelNodes, levelLeft, levelRight } = tree;
     const { x0, x1, perPixel } = view;
     const dustBelow = DUST_BELOW * perPixel;
     const end = tree.levelStart[depth + 1];
     let at = firstEndingAfter(tree, depth, x0);
 
     while (at < end) {
-        const node = levelNodes[at];
-
-        if (lefts[node] >= x1)
+        if (levelLeft[at] >= x1)
             break;
-        if (total[node] < dustBelow) {
+        if (levelRight[at] - levelLeft[at] < dustBelow) {
             at = drawDust(tree, looks, view, depth, at);
         } else {
-            drawFrame(ctx, tree, looks, view, node, y, marks);
+            drawFrame(ctx, tree, looks, view, levelNodes[at], y, marks);
             at++;
         }
     }
@@ -105,7 +103,7 @@ function drawLevel(ctx, tree, looks, view, depth, y, marks) {
 
 // Paints frames of a level that are too narrow to tell apart, from index @at on. Returns where the next wide one is.
 function drawDust(tree, looks, view, depth, at) {
-    const { levelNodes, x: lefts, total, group } = tree;
+    const { levelNodes, levelLeft, levelRight, group } = tree;
     const { x0, x1, perPixel, matched, matchPixel, tint, raster } = view;
     const dustBelow = DUST_BELOW * perPixel;
     const least = perPixel / view.scale;
@@ -113,8 +111,7 @@ function drawDust(tree, looks, view, depth, at) {
     let from = -1, to = 0, colour = 0; // the run so far
 
     while (at < end) {
-        const node = levelNodes[at];
-        const left = lefts[node], wide = total[node];
+        const left = levelLeft[at], wide = levelRight[at] - left;
 
         if (left >= x1 || wide >= dustBelow)
             break;
@@ -125,7 +122,7 @@ function drawDust(tree, looks, view, depth, at) {
         const next = nextBeyond(tree, depth, at, left + least);
         const px = (left - x0) / perPixel;
         const pixel = matched && anyMatch(tree, matched, at, next) ? matchPixel
-            : tint ? pixelOf(tint(node)) : looks.kinds[group[node]];
+            : tint ? pixelOf(tint(levelNodes[at])) : looks.kinds[group[levelNodes[at]]];
 
         if (from >= 0 && (px - to > NARROWEST || (pixel !== colour && px - from >= DUST_WIDTH) ||
             (pixel === matchPixel) !== (colour === matchPixel))) {
@@ -146,9 +143,7 @@ function drawDust(tree, looks, view, depth, at) {
 
 // The index in the level after @at of what ends right of @x: often the very next one.
 function nextBeyond(tree, depth, at, x) {
-    const node = tree.levelNodes[at + 1];
-
-    return at + 1 >= tree.levelStart[depth + 1] || tree.x[node] + tree.total[node] > x ? at + 1
+    return at + 1 >= tree.levelStart[depth + 1] || tree.levelRight[at + 1] > x ? at + 1
         : firstEndingAfter(tree, depth, x, at + 1);
 }
 

@@ -64,5 +64,5 @@ export class Shape {
 
 // The same nodes as @tree with other widths, for beside it.
 export function treeBeside(tree, weight) {
-    return weighTree({ ...tree, x: new Float64Array(tree.count) }, weight);
+    return weighTree({ ...tree, x: new Float64Array(tree.count), levelLeft: null, levelRight: null }, weight);
 }

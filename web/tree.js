@@ -199,7 +199,7 @@ export function* treeSteps(profile, { reverse = false, weight = "samples" } = {}
         end: new Int32Array(n), lineMin: new Int32Array(n), lineMax: new Int32Array(n),
         selfSamples: new Float64Array(n), selfValues: new Float64Array(n),
         samples: new Float64Array(n), values: new Float64Array(n),
-        x: new Float64Array(n), levelStart: null, levelNodes: null,
+        x: new Float64Array(n), levelStart: null, levelNodes: null, levelLeft: null, levelRight: null,
         weight: "", total: null, self: null,
     };
 
@@ -323,6 +323,16 @@ function* weighSteps(tree, weight) {
         if (i % SUMS_A_STEP === 0)
             yield;
     }
+    tree.levelLeft = tree.levelLeft || new Float64Array(tree.count);
+    tree.levelRight = tree.levelRight || new Float64Array(tree.count);
+    for (let k = 0; k < tree.count; k++) {
+        const node = tree.levelNodes[k];
+
+        tree.levelLeft[k] = x[node];
+        tree.levelRight[k] = x[node] + total[node];
+        if (k % SUMS_A_STEP === 0)
+            yield;
+    }
     return tree;
 }
 
@@ -333,11 +343,11 @@ export function weighTree(tree, weight) {
 // The index in levelNodes of the first node of level @depth that ends right of @x; the level's end if none.
 // It is looked for from index @from on, in growing steps: what is near is found at once.
 export function firstEndingAfter(tree, depth, x, from = tree.levelStart[depth]) {
-    const { levelNodes, x: left, total } = tree;
+    const { levelRight } = tree;
     const end = tree.levelStart[depth + 1];
     let low = from, high = from, step = 1;
 
-    while (high < end && left[levelNodes[high]] + total[levelNodes[high]] <= x) {
+    while (high < end && levelRight[high] <= x) {
         low = high + 1;
         high += step;
         step *= 2;
@@ -345,9 +355,8 @@ export function firstEndingAfter(tree, depth, x, from = tree.levelStart[depth]) 
     high = Math.min(high, end);
     while (low < high) {
         const middle = low + high >> 1;
-        const node = levelNodes[middle];
 
-        if (left[node] + total[node] > x)
+        if (levelRight[middle] > x)
             high = middle;
         else
             low = middle + 1;

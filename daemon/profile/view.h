@@ -47,6 +47,7 @@ struct view_row {
 };
 
 #define VIEW_NO_ROW UINT32_MAX
+#define VIEW_ROOTS_MAX 2 /* frames that stand for the process and the thread of a row */
 
 struct view {
     struct profile *profile; /* a reference */

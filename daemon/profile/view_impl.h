@@ -22,8 +22,6 @@ struct view_spelled {
     uint32_t first, n;
 };
 
-#define VIEW_ROOTS_MAX 2
-
 /* The frames of a process and thread. */
 struct view_roots {
     uint32_t frames[VIEW_ROOTS_MAX];

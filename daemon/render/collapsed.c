@@ -2,10 +2,11 @@
 /*
  * Format `collapsed`: a line "root;...;leaf N" for each distinct stack of names, sorted by its
  * bytes. What flamegraph.pl and its many readers take: so no ';' and no line break inside a name.
- * Rows are compared by what their names are ranked, and their bodies once for all threads, so that
- * no line is there before it is written.
+ * Rows are compared by what their names are ranked, and their bodies once for all threads; so no
+ * line is there before it is written, and of several rows' body the text is put together once.
  */
 #include "base/cleanup.h"
+#include "render/body_texts.h"
 #include "render/formats.h"
 
 #define COLLAPSED_NAME_BYTES_MAX ((size_t)512 << 20)
@@ -18,6 +19,14 @@ struct lines {
     uint32_t unknown;     /* of a sample without a frame, which still counts */
     uint32_t *rank; /* [2 * names]: of a name at a line's end, and of one with a ';' behind it */
     uint32_t *body_rank; /* [view->body_count]: equal where they read the same */
+};
+
+/* A row on its way through the sort. */
+struct line {
+    uint64_t roots; /* ranks of its first two names, as far as they are roots */
+    uint32_t body;  /* rank of its body */
+    uint32_t roots_n;
+    const struct view_row *row;
 };
 
 /* The name at the @i'th place of a row. */
@@ -120,21 +129,32 @@ static int rank_bodies(struct lines *l)
 
 static int line_cmp(const void *a, const void *b, void *ctx)
 {
-    const struct view_row *x = *(struct view_row *const *)a, *y = *(struct view_row *const *)b;
-    const struct lines *l = ctx;
-    uint32_t p, q;
+    const struct line *x = a, *y = b;
 
+    if (x->roots_n != y->roots_n)
+        return names_cmp(ctx, x->row, y->row, 0);
     if (x->roots != y->roots)
-        return names_cmp(l, x, y, 0);
-    for (uint32_t i = 0; i < x->roots; i++) {
-        p = rank_at(l, x, i);
-        q = rank_at(l, y, i);
-        if (p != q)
-            return p < q ? -1 : 1;
+        return x->roots < y->roots ? -1 : 1;
+    return (x->body > y->body) - (x->body < y->body);
+}
+
+static struct line *lines_sorted(const struct lines *l)
+{
+    const struct view *v = l->v;
+    struct line *lines = calloc(v->row_count + 1, sizeof(*lines));
+
+    for (size_t i = 0; i < v->row_count && lines; i++) {
+        const struct view_row *row = &v->rows[i];
+
+        _Static_assert(VIEW_ROOTS_MAX == 2, "the roots' ranks are one number");
+        lines[i] =
+            (struct line){ .body = l->body_rank[row->body], .roots_n = row->roots, .row = row };
+        for (uint32_t k = 0; k < row->roots; k++)
+            lines[i].roots = lines[i].roots << 32 | rank_at(l, row, k);
     }
-    p = l->body_rank[x->body];
-    q = l->body_rank[y->body];
-    return (p > q) - (p < q);
+    if (lines)
+        qsort_r(lines, v->row_count, sizeof(*lines), line_cmp, (void *)(uintptr_t)l);
+    return lines;
 }
 
 static void add_name(struct buf *out, struct span name)
@@ -183,67 +203,94 @@ static void lines_deinit(struct lines *l)
     free(l->body_rank);
 }
 
-/* The line of a row on its way: the next one mostly shares its beginning. */
-struct stack_line {
+/* What of a row stands behind its roots, on its way: the next one mostly shares its beginning. */
+struct body_text {
     struct buf text;
     const struct view_row *row; /* that it is of; NULL: none yet */
     size_t *ends;               /* [of the longest row]: where each of its names ends in text */
+    struct body_texts texts;
 };
 
-static int line_init(struct stack_line *line, const struct view *v)
+static int body_text_init(struct body_text *t, const struct view *v)
 {
     size_t longest = 1;
 
     for (size_t i = 0; i < v->row_count; i++)
         longest = MAX(longest, (size_t)v->rows[i].n);
-    buf_init(&line->text, COLLAPSED_NAME_BYTES_MAX);
-    line->ends = calloc(longest, sizeof(*line->ends));
-    return line->ends ? 0 : -ENOMEM;
+    buf_init(&t->text, COLLAPSED_NAME_BYTES_MAX);
+    t->ends = calloc(longest, sizeof(*t->ends));
+    return body_texts_init(&t->texts, v) == 0 && t->ends ? 0 : -ENOMEM;
 }
 
-static void line_deinit(struct stack_line *line)
+static void body_text_deinit(struct body_text *t)
 {
-    buf_deinit(&line->text);
-    free(line->ends);
+    buf_deinit(&t->text);
+    free(t->ends);
+    body_texts_deinit(&t->texts);
 }
 
-static void line_set(const struct lines *l, struct stack_line *line, const struct view_row *row)
+static void body_text_set(const struct lines *l, struct body_text *t, const struct view_row *row)
 {
-    uint32_t n = names_in(row), same = 0, most = line->row ? MIN(n, names_in(line->row)) : 0;
+    uint32_t n = names_in(row) - row->roots, same = 0, most = 0;
 
-    while (same < most && name_at(l, row, same) == name_at(l, line->row, same))
+    if (t->row)
+        most = MIN(n, names_in(t->row) - t->row->roots);
+    while (same < most &&
+           name_at(l, row, row->roots + same) == name_at(l, t->row, t->row->roots + same))
         same++;
-    line->text.n = same ? line->ends[same - 1] : 0;
+    t->text.n = same ? t->ends[same - 1] : 0;
     for (uint32_t i = same; i < n; i++) {
         if (i)
-            buf_add_char(&line->text, ';');
-        buf_add_span(&line->text, intern_get(l->names, name_at(l, row, i)));
-        line->ends[i] = line->text.n;
+            buf_add_char(&t->text, ';');
+        buf_add_span(&t->text, intern_get(l->names, name_at(l, row, row->roots + i)));
+        t->ends[i] = t->text.n;
     }
-    line->row = row;
+    t->row = row;
+}
+
+/* The text of a row behind its roots; valid until the next call. */
+static struct span body_text_of(const struct lines *l, struct body_text *t,
+                                const struct view_row *row)
+{
+    struct span text;
+
+    if (body_texts_get(&t->texts, row->body, &text))
+        return text;
+    body_text_set(l, t, row);
+    body_texts_keep(&t->texts, row->body, buf_span(&t->text));
+    return buf_span(&t->text);
+}
+
+static void add_line(const struct lines *l, struct body_text *t, const struct view_row *row,
+                     uint64_t weight, struct buf *out)
+{
+    for (uint32_t i = 0; i < row->roots; i++) {
+        buf_add_span(out, intern_get(l->names, name_at(l, row, i)));
+        if (i + 1 < row->n)
+            buf_add_char(out, ';');
+    }
+    buf_add_span(out, body_text_of(l, t, row));
+    buf_add_char(out, ' ');
+    buf_add_u64(out, weight);
+    buf_add_char(out, '\n');
 }
 
 /* Adds up neighbours with equal stacks and writes the lines. */
-static int add_lines(const struct lines *l, const struct view_row **rows, struct buf *out)
+static int add_lines(const struct lines *l, const struct line *lines, struct buf *out)
 {
-    _cleanup_(line_deinit) struct stack_line line = { 0 };
+    _cleanup_(body_text_deinit) struct body_text text = { 0 };
     const struct view *v = l->v;
-    int r = line_init(&line, v);
+    int r = body_text_init(&text, v);
 
     for (size_t i = 0; i < v->row_count && !out->error && r == 0;) {
         uint64_t weight = 0;
         size_t from = i;
 
-        for (; i < v->row_count && !line_cmp(&rows[from], &rows[i], (void *)(uintptr_t)l); i++)
-            weight += render_weight(v, rows[i]->samples, rows[i]->value);
-        if (!weight)
-            continue;
-        line_set(l, &line, rows[from]);
-        r = line.text.error;
-        buf_add_span(out, buf_span(&line.text));
-        buf_add_char(out, ' ');
-        buf_add_u64(out, weight);
-        buf_add_char(out, '\n');
+        for (; i < v->row_count && !line_cmp(&lines[from], &lines[i], (void *)(uintptr_t)l); i++)
+            weight += render_weight(v, lines[i].row->samples, lines[i].row->value);
+        if (weight)
+            add_line(l, &text, lines[from].row, weight, out);
+        r = text.text.error;
     }
     return r;
 }
@@ -252,15 +299,15 @@ int render_collapsed(const struct view *v, const struct render_opts *o, struct b
                      struct error *err)
 {
     _cleanup_(lines_deinit) struct lines l = { 0 };
-    _cleanup_free_ const struct view_row **rows = calloc(v->row_count + 1, sizeof(void *));
+    _cleanup_free_ struct line *lines = NULL;
+    int r = lines_init(&l, v);
 
     (void)o;
-    if (!rows || lines_init(&l, v) < 0)
-        return error_set(err, -ENOMEM, "no memory to render the profile");
-    for (size_t i = 0; i < v->row_count; i++)
-        rows[i] = &v->rows[i];
-    qsort_r(rows, v->row_count, sizeof(*rows), line_cmp, &l);
-    if (add_lines(&l, rows, out) < 0)
+    if (r == 0) {
+        lines = lines_sorted(&l);
+        r = lines ? add_lines(&l, lines, out) : -ENOMEM;
+    }
+    if (r < 0)
         return error_set(err, -ENOMEM, "no memory to render the profile");
     return render_result(out, err);
 }

@@ -3,6 +3,8 @@
  * Format `json`: the profile as plain objects, for jq and for programs of one evening. Schema in
  * docs/formats.md. Frames are numbered by their place in "frames", stacks name them root first.
  */
+#include "base/cleanup.h"
+#include "render/body_texts.h"
 #include "render/formats.h"
 
 /* Appends `,"name":"..."` where there is a string. */
@@ -74,25 +76,61 @@ static void add_frames(const struct view *v, struct buf *out)
     buf_add_char(out, ']');
 }
 
-static void add_stacks(const struct view *v, struct buf *out)
+static void add_frame_numbers(const uint32_t *frames, uint32_t n, struct buf *out)
 {
+    for (uint32_t i = 0; i < n; i++) {
+        if (i)
+            buf_add_char(out, ',');
+        buf_add_u64(out, frames[i]);
+    }
+}
+
+static void add_stack_frames(const struct view *v, const struct view_row *row,
+                             struct body_texts *texts, struct buf *text, struct buf *out)
+{
+    struct span body;
+
+    buf_add_str(out, "\n{\"frames\":[");
+    add_frame_numbers(v->stack + row->first, row->roots, out);
+    if (row->roots && row->n > row->roots)
+        buf_add_char(out, ',');
+    if (!body_texts_get(texts, row->body, &body)) {
+        buf_clear(text);
+        add_frame_numbers(v->stack + row->first + row->roots, row->n - row->roots, text);
+        body = buf_span(text);
+        body_texts_keep(texts, row->body, body);
+    }
+    buf_add_span(out, body);
+    buf_add_char(out, ']');
+}
+
+static int add_stacks(const struct view *v, struct buf *out)
+{
+    _cleanup_(body_texts_deinit) struct body_texts texts;
+    _cleanup_buf_ struct buf text = BUF_NULL;
+    int r = body_texts_init(&texts, v);
+
+    buf_init(&text, RENDER_MAX_BYTES);
     buf_add_str(out, ",\n\"stacks\":[");
-    for (size_t i = 0; i < v->row_count; i++) {
+    for (size_t i = 0; i < v->row_count && r == 0; i++) {
         const struct view_row *row = &v->rows[i];
 
-        buf_printf(out, "%s\n{\"frames\":[", i ? "," : "");
-        for (uint32_t k = 0; k < row->n; k++) {
-            if (k)
-                buf_add_char(out, ',');
-            buf_add_u64(out, v->stack[row->first + k]);
+        if (i)
+            buf_add_char(out, ',');
+        add_stack_frames(v, row, &texts, &text, out);
+        buf_add_str(out, ",\"samples\":");
+        buf_add_u64(out, row->samples);
+        buf_add_str(out, ",\"value\":");
+        buf_add_u64(out, row->value);
+        if (row->thread != UINT32_MAX) {
+            buf_add_str(out, ",\"thread\":");
+            buf_add_u64(out, row->thread);
         }
-        buf_printf(out, "],\"samples\":%llu,\"value\":%llu", (unsigned long long)row->samples,
-                   (unsigned long long)row->value);
-        if (row->thread != UINT32_MAX)
-            buf_printf(out, ",\"thread\":%u", row->thread);
         buf_add_char(out, '}');
+        r = text.error;
     }
     buf_add_char(out, ']');
+    return r;
 }
 
 int render_json(const struct view *v, const struct render_opts *o, struct buf *out,
@@ -103,7 +141,8 @@ int render_json(const struct view *v, const struct render_opts *o, struct buf *o
     add_processes(v->profile, out);
     add_threads(v->profile, out);
     add_frames(v, out);
-    add_stacks(v, out);
+    if (add_stacks(v, out) < 0)
+        return error_set(err, -ENOMEM, "no memory to render the profile");
     buf_add_str(out, "}\n");
     return render_result(out, err);
 }
