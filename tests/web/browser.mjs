@@ -7,11 +7,14 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import test from "node:test";
 
 const modules = createRequire(join(process.env.FLAMED_NODE_MODULES, "index.js"));
 const { chromium } = modules("playwright-core");
 const folder = mkdtempSync(join(tmpdir(), "flamed-web-"));
 const made = new Map();
+const opened = new Set(); // pages of flamed that no test has closed
+const SHOWN_CHARACTERS = 1500;
 
 process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
 
@@ -84,13 +87,27 @@ export async function open(browser, url, hash = "", { allow = null, ...options }
             page.complaints.push(`request: ${r.url()}`);
     });
     await page.goto(url + hash);
+    opened.add(page);
     return page;
 }
 
 export async function close(page) {
     assert.deepEqual(page.complaints, []);
+    opened.delete(page);
     await page.context().close();
 }
+
+// A test that tells, where it fails, what the pages show that are open then: its own, and those of tests beside it.
+export const journey = (name, run) => test(name, async () => {
+    try {
+        await run();
+    } catch (error) {
+        const shown = await Promise.all([...opened].map(async (page) => `${await addressOf(page)}: ${await page.locator("body").innerText()}`));
+
+        error.message += "\n" + shown.map((text) => text.replace(/\s+/g, " ").slice(0, SHOWN_CHARACTERS)).join("\n");
+        throw error;
+    }
+});
 
 // Opens a made page offline. page.complaints fills with whatever it must not do.
 export async function openPage(browser, name, { hash = "", minwidth, change, init, ...options } = {}) {
