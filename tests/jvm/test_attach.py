@@ -236,7 +236,7 @@ class Care(jvm.WithClasses):
         for version in (17, 25):
             with self.subTest(jdk=version):
                 j = self.start(version)
-                os.kill(j.pid, signal.SIGSTOP)
+                proc.stop(j.pid)
                 self.refused(j, "stopped")
                 os.kill(j.pid, signal.SIGCONT)
                 time.sleep(0.5)

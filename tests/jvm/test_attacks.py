@@ -174,7 +174,7 @@ class Attacks(Fake):
             helpers = attach.helpers(c.pid)
             self.assertNotEqual(helpers, [])
             for pid in helpers: # held, so that it does not see the JVM's end of the connection go first
-                os.kill(pid, signal.SIGSTOP)
+                proc.stop(pid)
             subprocess.run(c.runc("kill", c.name, "KILL"), check=True)
             text, _ = probe.communicate(timeout=8)
         self.assertIn("step: killed", text)
@@ -300,8 +300,7 @@ class Helper(unittest.TestCase):
                 state = 9 # ATTACH_STEP_STATE
                 self.assertEqual(self.run_helper(p.pid), (state, errno.ENOTSUP, 0))
                 self.assertFalse(os.path.exists(f"/tmp/.attach_pid{p.pid}"))
-                os.kill(p.pid, signal.SIGSTOP)
-                proc.wait_until(lambda: proc.stat(p.pid)[0] == "T", 2, "it is stopped")
+                proc.stop(p.pid)
                 self.assertEqual(self.run_helper(p.pid), (state, errno.EBUSY, 0))
                 os.kill(p.pid, signal.SIGCONT)
                 time.sleep(0.2)

@@ -166,7 +166,7 @@ class Formats(unittest.TestCase):
         cls.target = target
         cls.addClassCleanup(target.stop)
         cls.capture()
-        os.kill(target.pid, signal.SIGSTOP) # its fourteen threads would take the processors from the readers
+        proc.stop(target.pid) # its fourteen threads would take the processors from the readers
 
     @classmethod
     def capture(cls) -> None:

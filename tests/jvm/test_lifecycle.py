@@ -178,9 +178,8 @@ class Lifecycle(WithSpinningJvm):
     def test_stopped_jvm(self):
         """A JVM that is stopped has no samples; it is not asked anything, so the answer comes in time."""
         with Daemon() as daemon:
-            os.kill(self.pid, signal.SIGSTOP)
+            proc.stop(self.pid)
             try:
-                proc.wait_until(lambda: proc.stat(self.pid)[0] in "Tt", 5, "stopped")
                 # Whoever asked it and waited for an answer would give up after seconds.
                 took = []
                 for _ in range(3):

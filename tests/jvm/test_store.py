@@ -293,7 +293,7 @@ class Store(WithSpinningJvm):
         with Daemon() as daemon:
             ident, store = self.keep_one(daemon), daemon.folder + "/store"
             worker = next(p for p in daemon.pids() if proc.exe(p) == "flamed")
-            os.kill(worker, signal.SIGSTOP)
+            proc.stop(worker)
             damage(store + "/flamed.db")
             os.kill(worker, signal.SIGKILL)
             time.sleep(0.3)
@@ -356,7 +356,7 @@ class Store(WithSpinningJvm):
     def test_folder_that_is_read_only(self):
         with Daemon(wrap=on_mount("--bind \"$dir\"")) as daemon:
             ident, top, store = self.keep_one(daemon), daemon.top(), daemon.folder + "/store"
-            os.kill(top, signal.SIGSTOP) # so that the next worker finds it as it then is
+            proc.stop(top) # so that the next worker finds it as it then is
             for pid in proc.children(top):
                 os.kill(pid, signal.SIGKILL)
             remount = ["nsenter", "-t", str(top), "-m", "mount", store, "-o"]

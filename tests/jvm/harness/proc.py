@@ -3,6 +3,7 @@
 import bisect
 import ctypes
 import os
+import signal
 import struct
 import sys
 import threading
@@ -26,9 +27,9 @@ def alive(pid: int) -> bool:
         return False
 
 
-def stat(pid: int) -> list[str]:
-    """Fields of /proc/PID/stat from the state on: [0] state, [1] ppid, [11] utime, [12] stime, [19] start."""
-    return read(f"/proc/{pid}/stat").rpartition(")")[2].split()
+def stat(pid: int, tid: int = 0) -> list[str]:
+    """Fields of /proc/PID/stat, or of one thread's, from the state on: [0] state, [1] ppid, [11] utime, [12] stime, [19] start."""
+    return read(f"/proc/{pid}/task/{tid}/stat" if tid else f"/proc/{pid}/stat").rpartition(")")[2].split()
 
 
 def families() -> dict[int, list[int]]:
@@ -82,7 +83,7 @@ def find_jvm(pid: int, timeout: float = 20) -> int:
 
 def cpu_seconds(pid: int, tid: int = 0) -> float:
     """Of a process, or of one thread of it."""
-    fields = read(f"/proc/{pid}/task/{tid}/stat" if tid else f"/proc/{pid}/stat").rpartition(")")[2].split()
+    fields = stat(pid, tid)
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
@@ -161,6 +162,19 @@ class CpuClock:
     def between(self, profile) -> float:
         """CPU seconds while PROFILE was sampled."""
         return self.at(profile.end) - self.at(profile.start)
+
+
+def is_stopped(pid: int) -> bool:
+    try:
+        return all(stat(pid, tid)[0] in "TtZ" for tid in threads(pid))
+    except (FileNotFoundError, ProcessLookupError):
+        return False # one of them was still to end
+
+
+def stop(pid: int) -> None:
+    """Stops a process, and waits until the last of its threads has stopped: on a busy machine that takes a while."""
+    os.kill(pid, signal.SIGSTOP)
+    wait_until(lambda: is_stopped(pid), 10, f"all threads of {pid} have stopped")
 
 
 def thread_of(pid: int, name: str) -> int:
