@@ -162,18 +162,19 @@ static int add_rows(struct builder *b, const struct view_row **rows)
 {
     const struct view *v = b->v;
     uint32_t deepest = 0;
+    const size_t count = v->row_count;
     int r = 0;
 
-    for (size_t i = 0; i < v->row_count; i++) {
+    for (size_t i = 0; i < count; i++) {
         rows[i] = &v->rows[i];
         deepest = MAX(deepest, v->rows[i].n);
     }
     if (b->o->reverse)
-        qsort_r(rows, v->row_count, sizeof(*rows), reversed_cmp, (void *)(uintptr_t)v);
+        qsort_r(rows, count, sizeof(*rows), reversed_cmp, (void *)(uintptr_t)v);
     b->open = calloc((size_t)deepest + 1, sizeof(*b->open));
     if (!b->open)
         return -ENOMEM;
-    for (size_t i = 0; i < v->row_count && r == 0; i++) {
+    for (size_t i = 0; i < count && r == 0; i++) {
         uint32_t kept = 0;
 
         while (kept < rows[i]->n && kept < b->open_count &&

@@ -117,14 +117,14 @@ static int mapping_add(struct feeder *f, const struct feeder_process *p, const s
     return 0;
 }
 
-/* True if @a and @b differ in anything but the slot. */
+/* True if @a and @b differ in anything but the slot; where padding does, they are only put once
+ * more. */
 static bool process_differs(const struct unwind_process *a, const struct unwind_process *b)
 {
     struct unwind_process x = *a;
 
     x.slot = b->slot;
-    /* NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): unequal padding is only put once more
-     */
+    /* NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): see above */
     return memcmp(&x, b, sizeof(x)) != 0;
 }
 
