@@ -9,10 +9,13 @@
 #include "capture/safety.h"
 #include "symbolize/java_text.h"
 #include "symbolize/symbol_table.h"
+#include "symbolize/word_cache.h"
 
 #include <poll.h>
 
 #define WAIT_NS (10 * NSEC_PER_SEC)
+#define METHODS_MAX (1u << 17)
+#define NAMES_MAX ((size_t)32 << 20)
 #define ASK_ATTACH 1000 /* above all outcomes of a backend */
 
 struct ask {
@@ -45,28 +48,88 @@ static void add_method(struct buf *name, struct span class_name, struct span met
     text_clean(buf_span(&raw), TEXT_MODIFIED_UTF8, TEXT_NAME_MAX, name);
 }
 
+/* Names by Method*, read once: with inlining each comes many times. */
+struct memory_lines {
+    struct hotspot_vm *vm;
+    struct buf *out;
+    bool unfold;
+    struct word_cache at; /* Method* -> 1 + where in names */
+    struct buf names;     /* each with a NUL */
+};
+
+static void memory_name(struct memory_lines *l, uint64_t method, struct buf *name)
+{
+    struct hotspot_method m;
+    uint32_t at;
+
+    if (word_cache_get(&l->at, method, &at)) {
+        buf_add_str(name, l->names.p + at - 1);
+        return;
+    }
+    if (hotspot_method_read(l->vm, method, &m) < 0) {
+        buf_add_str(name, "[unknown]");
+        return;
+    }
+    at = (uint32_t)l->names.n + 1;
+    add_method(&l->names, (struct span){ m.class_name, m.class_name_n },
+               (struct span){ m.name, m.name_n });
+    buf_add_char(&l->names, '\0');
+    if (l->names.error) { /* more than fits: each is read anew from here on */
+        l->names.n = at - 1;
+        l->names.error = 0;
+        add_method(name, (struct span){ m.class_name, m.class_name_n },
+                   (struct span){ m.name, m.name_n });
+        return;
+    }
+    buf_add_str(name, l->names.p + at - 1);
+    word_cache_put(&l->at, method, at);
+}
+
+static int memory_range(void *cookie, uint64_t start, uint64_t end,
+                        const struct hotspot_location *frames, size_t count)
+{
+    struct memory_lines *l = cookie;
+    _cleanup_buf_ struct buf name;
+
+    buf_init(&name, (size_t)HOTSPOT_INLINE_MAX * 2 * TEXT_NAME_MAX);
+    for (size_t i = count; i > 0; i--) {
+        memory_name(l, frames[i - 1].method, &name);
+        if (i > 1)
+            buf_add_str(&name, "->");
+    }
+    add_line(l->out, start, end, buf_span(&name));
+    return l->out->error;
+}
+
 static int memory_line(void *cookie, const struct hotspot_code *code)
 {
-    void **args = cookie;
-    struct hotspot_vm *vm = args[0];
-    struct buf *out = args[1];
+    struct memory_lines *l = cookie;
     _cleanup_buf_ struct buf name;
-    struct hotspot_method m;
+    size_t before = l->out->n;
 
+    if (l->unfold && code->kind == HOTSPOT_CODE_COMPILED) {
+        int r = hotspot_code_ranges(l->vm, code, memory_range, l);
+
+        if (r != 0 && !l->out->error && r != -ESRCH)
+            r = 0; /* gone, or half written */
+        if (hotspot_code_still(l->vm, code) != 1)
+            l->out->n = before; /* it was replaced meanwhile */
+        return r;
+    }
     buf_init(&name, 2 * TEXT_NAME_MAX);
-    if (code->method && hotspot_method_read(vm, code->method, &m) == 0)
-        add_method(&name, (struct span){ m.class_name, m.class_name_n },
-                   (struct span){ m.name, m.name_n });
+    if (code->method)
+        memory_name(l, code->method, &name);
     else
         text_clean(span_of(code->name[0] ? code->name : "[unknown]"), TEXT_UTF8, TEXT_NAME_MAX,
                    &name);
-    add_line(out, code->start, code->end, buf_span(&name));
-    return out->error;
+    add_line(l->out, code->start, code->end, buf_span(&name));
+    return l->out->error;
 }
 
 static int call_memory_map(struct engine *e, void *arg)
 {
     struct ask *a = arg;
+    struct memory_lines lines = { .out = a->out, .unfold = a->unfold };
     struct process *p;
     int r = safety_find_jvm(e, a->host_pid, &p, a->err);
 
@@ -78,7 +141,12 @@ static int call_memory_map(struct engine *e, void *arg)
         error_remedy(a->err, "GET /api/v1/jvms/%d/preflight says what can be used", a->host_pid);
         return BACKEND_CONFLICT;
     }
-    r = hotspot_vm_codes(p->vm, memory_line, (void *[]){ p->vm, a->out });
+    lines.vm = p->vm;
+    word_cache_init(&lines.at, METHODS_MAX);
+    buf_init(&lines.names, NAMES_MAX);
+    r = hotspot_vm_codes(p->vm, memory_line, &lines);
+    word_cache_deinit(&lines.at);
+    buf_deinit(&lines.names);
     if (r < 0)
         return error_code(a->err, r, "cannot read the code of JVM %d", a->host_pid);
     return 0;
@@ -277,9 +345,11 @@ int backend_perf_map(void *ctx, int32_t host_pid, enum symbols_source symbols, b
     };
     int r;
 
-    if (unfold && symbols == SYMBOLS_AUTO)
-        symbols = SYMBOLS_AGENT; /* the one that can */
-    if (symbols == SYMBOLS_AGENT || symbols == SYMBOLS_PERFMAP) {
+    if (unfold && symbols == SYMBOLS_PERFMAP) {
+        error_parameter(err, "unfold", -EINVAL, "the JVM's own map does not tell what is inlined");
+        error_remedy(err, "symbols=memory or agent, or leave unfold away");
+        r = BACKEND_CONFLICT;
+    } else if (symbols == SYMBOLS_AGENT || symbols == SYMBOLS_PERFMAP) {
         r = symbols == SYMBOLS_AGENT ? engine_ask(ctx, call_session_map, &a, err) : ASK_ATTACH;
         if (r == ASK_ATTACH)
             r = engine_ask(ctx, call_begin, &a, err);
@@ -294,11 +364,6 @@ int backend_perf_map(void *ctx, int32_t host_pid, enum symbols_source symbols, b
         }
         close_fd(a.result_fd);
         close_fd(a.out_fd);
-    } else if (unfold) {
-        error_parameter(err, "unfold", -EINVAL,
-                        "inlined frames are unfolded by symbols=agent only");
-        error_remedy(err, "add symbols=agent, or leave unfold away");
-        r = BACKEND_CONFLICT;
     } else {
         r = engine_ask(ctx, call_memory_map, &a, err);
     }

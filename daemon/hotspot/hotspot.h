@@ -112,6 +112,13 @@ struct hotspot_location {
 int hotspot_code_locate(struct hotspot_vm *vm, const struct hotspot_code *code, uint64_t pc,
                         bool is_return_address, struct hotspot_location ret[HOTSPOT_INLINE_MAX]);
 
+/* Calls @fn for each range of @code with one and the same chain of methods, innermost first, until
+ * it returns non-zero, which is returned. 0: all of it; -ENOENT: the code is gone; -errno. */
+typedef int (*hotspot_range_fn)(void *cookie, uint64_t start, uint64_t end,
+                                const struct hotspot_location *frames, size_t count);
+int hotspot_code_ranges(struct hotspot_vm *vm, const struct hotspot_code *code, hotspot_range_fn fn,
+                        void *cookie);
+
 /* Whether debug information stands exactly at @pc, as it does at the return address of every call
  * but those of leaf routines. 1; 0; -ENOENT: the code is gone; -errno. For tests. */
 int hotspot_code_exact(struct hotspot_vm *vm, const struct hotspot_code *code, uint64_t pc);

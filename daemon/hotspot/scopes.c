@@ -196,3 +196,72 @@ int hotspot_code_locate(struct hotspot_vm *vm, const struct hotspot_code *code, 
     }
     return n;
 }
+
+static bool same_methods(const struct hotspot_location *a, size_t a_n,
+                         const struct hotspot_location *b, size_t b_n)
+{
+    if (a_n != b_n)
+        return false;
+    for (size_t i = 0; i < a_n; i++) {
+        if (a[i].method != b[i].method)
+            return false;
+    }
+    return true;
+}
+
+/* Frames of the PcDesc at @index, whose code ends at *ret_end. Number of them; 0: it says nothing.
+ */
+static int range_read(struct hotspot_vm *vm, const struct blob *b, uint64_t index,
+                      uint64_t *ret_end, struct hotspot_location ret[HOTSPOT_INLINE_MAX])
+{
+    struct pc_desc d;
+    int r = pc_desc_read(vm, b, index, &d);
+
+    if (r < 0)
+        return r;
+    if (d.pc < 0 || d.pc == INT32_MAX || d.scope <= 0)
+        return 0;
+    *ret_end = MIN(b->code_begin + (uint64_t)d.pc, b->code_end);
+    r = scopes_walk(vm, b, (uint32_t)d.scope, ret);
+    return r == -EBADMSG ? 0 : r;
+}
+
+int hotspot_code_ranges(struct hotspot_vm *vm, const struct hotspot_code *code, hotspot_range_fn fn,
+                        void *cookie)
+{
+    struct hotspot_location now[HOTSPOT_INLINE_MAX], before[HOTSPOT_INLINE_MAX];
+    uint64_t start, end, to = 0, count = 0;
+    struct blob b;
+    int r = scopes_blob(vm, code, code->start, &b), n, before_n = 0;
+
+    if (r != 1)
+        return r < 0 ? r : -ENOENT;
+    start = end = b.code_begin;
+    if (b.kind == HOTSPOT_CODE_COMPILED && b.scopes_pcs && b.scopes_data && b.metadata &&
+        vm->layout.sizeof_PcDesc && vm->layout.sizeof_PcDesc <= PC_DESC_MAX)
+        count = MIN((b.scopes_pcs_end - b.scopes_pcs) / vm->layout.sizeof_PcDesc,
+                    b.code_end - b.code_begin + 2); /* a byte each, and both sentinels */
+    for (uint64_t i = 0; i < count; i++) {
+        n = range_read(vm, &b, i, &to, now);
+        if (n == -ESRCH)
+            return n;
+        if (n <= 0 || to <= end)
+            continue;
+        if (before_n && !same_methods(now, (size_t)n, before, (size_t)before_n)) {
+            r = fn(cookie, start, end, before, (size_t)before_n);
+            if (r)
+                return r;
+            start = end;
+        }
+        memcpy(before, now, (size_t)n * sizeof(*now));
+        before_n = n;
+        end = to;
+    }
+    if (before_n && start < end) {
+        r = fn(cookie, start, end, before, (size_t)before_n);
+        if (r)
+            return r;
+    }
+    before[0] = (struct hotspot_location){ b.method, -1, false };
+    return end < b.code_end ? fn(cookie, end, b.code_end, before, 1) : 0;
+}

@@ -127,8 +127,8 @@ struct api_backend {
      * "perfmap":…},"auto":…}: what an attach would meet. Touches nothing in the JVM. */
     int (*preflight)(void *ctx, int32_t host_pid, json_t **ret, struct error *err);
     /* Appends the JVM's map in the format of /tmp/perf-PID.map. SYMBOLS_AUTO: memory. @unfold: a
-     * line per range of inlined frames, "outer->inner" (agent only). May take as long as an attach:
-     * 10 s at most. */
+     * line per range of inlined frames, "outer->inner" (not by perfmap). May take as long as an
+     * attach: 10 s at most. */
     int (*perf_map)(void *ctx, int32_t host_pid, enum symbols_source symbols, bool unfold,
                     struct buf *out, struct error *err);
 };

@@ -149,8 +149,7 @@ static const struct param PARAMS[PARAM_COUNT] = {
                         .expects = "the time between two tables with its unit, from 100ms to 60s, "
                                    "such as 2s" },
     [PARAM_MAP_SYMBOLS] = { "symbols", NAME_OF(map_symbols, NAMES_OF_MAP_SYMBOLS),
-                            .expects = "auto (which is memory, with unfold=1 agent), agent, memory "
-                                       "or perfmap" },
+                            .expects = "auto (which is memory), agent, memory or perfmap" },
     [PARAM_UNFOLD] = { "unfold", BOOL_OF(unfold),
                        .expects = EXPECTS_BOOL " (1: a line per range of inlined frames)" },
 };

@@ -164,6 +164,18 @@ static void exercise_method(struct digest *d, uint64_t method, int32_t bci)
     fold(d, m.file, m.file_n);
 }
 
+static int see_range(void *cookie, uint64_t start, uint64_t end,
+                     const struct hotspot_location *frames, size_t count)
+{
+    if (start >= end || count == 0 || count > HOTSPOT_INLINE_MAX)
+        abort();
+    fold_number(cookie, start);
+    fold_number(cookie, end);
+    for (size_t i = 0; i < count; i++)
+        fold_number(cookie, frames[i].method);
+    return 0;
+}
+
 static void exercise_pc(struct digest *d, uint64_t pc, bool is_return)
 {
     struct hotspot_location at[HOTSPOT_INLINE_MAX];
@@ -177,6 +189,7 @@ static void exercise_pc(struct digest *d, uint64_t pc, bool is_return)
     fold_code(d, &code);
     fold_number(d, (uint64_t)hotspot_code_still(d->vm, &code));
     fold_number(d, (uint64_t)hotspot_code_exact(d->vm, &code, pc));
+    fold_number(d, (uint64_t)hotspot_code_ranges(d->vm, &code, see_range, d));
     n = hotspot_code_locate(d->vm, &code, pc, is_return, at);
     fold_number(d, (uint64_t)n);
     if (n > HOTSPOT_INLINE_MAX)

@@ -77,17 +77,24 @@ class PerfMap(WithSpinAndDaemon):
                 self.assertEqual(attach.mappings(c.pid, "flamed-stream"), 0)
 
     def test_b_unfolded(self):
-        c = self.container(17)
-        proc.wait_until(lambda: self.get(c.pid, symbols="agent").status == 200, 10, "an attach", interval=1.1)
-        time.sleep(1.1) # one a second on a node
-        for source in ({"symbols": "agent"}, {}): # who can unfold is asked where nobody is named
-            names = list(entries(self.get(c.pid, unfold=1, **source).text).values())
-            for callee in (self.spin.first, self.spin.second):
-                self.assertIn(f"{self.spin.method}->{callee}", names)
-            time.sleep(1.1)
-        answer = self.get(c.pid, symbols="memory", unfold=1)
-        self.assertEqual(answer.status, 409, answer)
-        self.assertEqual(answer.json()["parameter"], "unfold")
+        for version in (17, 25):
+            with self.subTest(jdk=version):
+                c = self.container(version)
+                before = c.output()
+                found = {}
+                for source in ({"symbols": "memory"}, {}, {"symbols": "agent"}):
+                    if source.get("symbols") == "agent":
+                        self.assertEqual((c.output(), attach.mappings(c.pid, "flamed")), (before, 0), "nothing was touched")
+                        proc.wait_until(lambda: self.get(c.pid, symbols="agent").status == 200, 10, "an attach", interval=1.1)
+                        time.sleep(1.1) # one a second on a node
+                    found[source.get("symbols", "auto")] = names = entries(self.get(c.pid, unfold=1, **source).text)
+                    for callee in (self.spin.first, self.spin.second):
+                        self.assertIn(f"{self.spin.method}->{callee}", names.values())
+                # The same ranges of the same code, where neither was compiled anew meanwhile.
+                of_spin = {name: {k: v for k, v in lines.items() if v.startswith(self.spin.method)} for name, lines in found.items()}
+                both = of_spin["memory"].keys() & of_spin["agent"].keys()
+                self.assertGreater(len(both), 2, of_spin)
+                self.assertEqual({k: of_spin["memory"][k] for k in both}, {k: of_spin["agent"][k] for k in both})
 
     def test_c_the_jvms_own(self):
         c = self.container(25, "-XX:-EnableDynamicAgentLoading")
@@ -98,6 +105,8 @@ class PerfMap(WithSpinAndDaemon):
         self.assertEqual(answer.status, 200, answer)
         self.assertIn(self.spin.method, " ".join(entries(answer.text).values()))
         self.assertNotIn("WARNING", c.output())
+        answer = self.get(c.pid, symbols="perfmap", unfold=1)
+        self.assertEqual((answer.status, answer.json()["parameter"]), (409, "unfold"), answer)
         answer = self.get(self.container(17).pid, symbols="perfmap")
         self.assertEqual(answer.status, 409, answer)
 
