@@ -9,6 +9,7 @@ import statistics
 import subprocess
 import sys
 import time
+import typing
 import unittest
 
 from harness import attach, bundle, jvm, paths, proc, snapshot
@@ -388,17 +389,22 @@ class Lease(jvm.WithClasses):
             self.assertGreater(found.number("events"), found.number("replayed"))
 
 
-def attach_often(test: unittest.TestCase, pid: int, times: int) -> None:
-    """Each time by a broker of its own, as after a restart of flamed: the JVM lives, and nothing of it grows with attaches. What it
-    needs for its own churn it has taken after a third; what it takes for itself at once later on (a compiler's memory, which
-    it keeps) it does not take again, as a leak of ours would: then two thirds more are held against each other."""
+def probed(pid: int) -> str:
+    """Attached to by a broker of its own, as after a restart of flamed. What went wrong."""
+    found = attach.attach(pid)
+    return "" if found.done and not found["problem"] else found.text[:1000]
+
+
+def attach_often(test: unittest.TestCase, pid: int, times: int, one: typing.Callable[[int], str] = probed) -> None:
+    """The JVM lives, and nothing of it grows with attaches. What it needs for its own churn it has taken after a third; what it
+    takes for itself at once later on (a compiler's memory, which it keeps) it does not take again, as a leak of ours would: then
+    two thirds more are held against each other."""
     lines, memory, third = [], [], -(-times // 3)
 
     def some_more(count: int) -> tuple[float, float]:
         """Medians over them, since what a collection frees or not at some moment is the JVM's own affair."""
         for _ in range(count):
-            found = attach.attach(pid)
-            test.assertTrue(found.done and not found["problem"], f"attach {len(lines)}: {found.text[:1000]}")
+            test.assertEqual(one(pid), "", f"attach {len(lines)}")
             test.assertTrue(proc.alive(pid), f"after attach {len(lines)}")
             lines.append(len(proc.read(f"/proc/{pid}/maps").splitlines()))
             memory.append(proc.memory_kib(pid, "RssAnon"))

@@ -124,6 +124,39 @@ class Restarts(unittest.TestCase):
                 proc.wait_until(lambda: attach.mappings(j.pid, "flamed-stream") == 0, 7, "the last lease is over")
 
 
+    def test_attached_to_over_restarts(self):
+        """By the whole of flamed, which is started anew twenty times: alive, named, and nothing grows."""
+        total = int(os.environ.get("FLAMED_RESTART_ATTACHES", "120"))
+        classes = jvm.Classes()
+        classes.compile("ChurnBody000000.java", "Churn.java")
+
+        def one(version: int) -> None:
+            each, done = max(1, total // 2 // 20), 0
+            daemon: Daemon | None = None
+
+            def through(pid: int) -> str:
+                nonlocal daemon, done
+                if daemon and done % each == 0:
+                    daemon.stop()
+                    daemon = None
+                daemon = daemon or Daemon()
+                done += 1
+                answer = daemon.get(f"/api/v1/jvms/{pid}/perf-map", symbols="agent", timeout=30)
+                while answer.status == 409 and "another attach" in answer.text: # one a second
+                    time.sleep(0.2)
+                    answer = daemon.get(f"/api/v1/jvms/{pid}/perf-map", symbols="agent", timeout=30)
+                return "" if answer.status == 200 and "Churn" in answer.text else f"{answer.status} {answer.text[:1000]}"
+
+            with test_attach.churning(version, classes) as j:
+                try:
+                    test_attach.attach_often(self, j.pid, each * 20, through)
+                finally:
+                    if daemon:
+                        daemon.stop()
+                self.assertLessEqual(attach.mappings(j.pid, "flamed-stream"), 1)
+        jvm.side_by_side(self, one)
+
+
 class Stopped(test_attacks.Fake):
     def test_the_helper_is_stopped(self):
         """By its own user, who is the JVM's: nobody waits for ever, and it is ended at its deadline."""
