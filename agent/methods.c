@@ -116,25 +116,42 @@ static struct slot *find(jvmti_id method)
     return NULL;
 }
 
+/* Where a method stands that was looked for lately: the same few come again and again. */
+static struct slot *recent(jvmti_id method)
+{
+    return &session.recent[((uintptr_t)method >> 3) & (RECENT_METHODS - 1)];
+}
+
 uint32_t known(jvmti_id method)
 {
-    const struct slot *s = method ? find(method) : NULL;
+    const struct slot *s = recent(method);
 
+    if (!method)
+        return 0;
+    if (s->method != (uint64_t)(uintptr_t)method)
+        s = find(method);
     return s && s->method ? s->id : 0;
 }
 
 void introduce(jvmti_env *env, jvmti_id method, uint64_t time_ns)
 {
-    struct slot *s = method ? find(method) : NULL;
+    uint64_t key = (uint64_t)(uintptr_t)method;
+    struct slot *s;
 
-    if (!s || s->method)
+    if (!method || recent(method)->method == key)
         return;
-    if (session.method_count >= STREAM_METHODS_MAX) {
-        session.header->dropped++;
+    s = find(method);
+    if (!s)
         return;
-    }
-    if (write_method(env, method, session.method_count + 1, time_ns)) {
+    if (!s->method) {
+        if (session.method_count >= STREAM_METHODS_MAX) {
+            session.header->dropped++;
+            return;
+        }
+        if (!write_method(env, method, session.method_count + 1, time_ns))
+            return;
         s->id = ++session.method_count;
-        s->method = (uint64_t)(uintptr_t)method;
+        s->method = key;
     }
+    *recent(method) = *s;
 }

@@ -62,6 +62,11 @@ void *memcpy(void *to, const void *from, size_t n)
     char *t = to;
     const char *f = from;
 
+    for (; n >= sizeof(uint64_t); n -= sizeof(uint64_t)) {
+        __builtin_memcpy(t, f, sizeof(uint64_t)); /* of a fixed size: two instructions */
+        t += sizeof(uint64_t);
+        f += sizeof(uint64_t);
+    }
     while (n--)
         *t++ = *f++;
     return to;

@@ -16,6 +16,8 @@ struct slot {
     uint32_t zero;
 };
 
+#define RECENT_METHODS 64u /* a power of 2 */
+
 /* All that the agent keeps. Guarded by lock. */
 struct session {
     uint32_t lock;  /* 0 free, 1 held, 2 held and waited for */
@@ -25,7 +27,10 @@ struct session {
     char *ring;
     uint64_t head; /* of the ring. The file's is only told: another may have written it */
     uint32_t method_count;
+    uint32_t until_clock; /* replayed events that get the last one's time */
+    uint64_t now_ns;      /* that time */
     uint64_t loads;
+    struct slot recent[RECENT_METHODS]; /* of table, by the method's address */
 };
 extern struct session session;
 

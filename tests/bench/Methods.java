@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
 import java.lang.reflect.Method;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
@@ -7,10 +9,11 @@ import java.util.concurrent.locks.LockSupport;
 /**
  * Methods CLASSES: calls every method of the generated classes M0 ... until each is compiled, prints "started", then works in
  * two threads; for each line on stdin prints "OPS LONGEST-GAP-NS": what the work did so far, and the longest that a thread
- * which sleeps a millisecond at a time slept since the line before.
+ * which sleeps a millisecond at a time slept since the line before. At "pause" and "go" the work stops and goes on.
  */
 public final class Methods {
     static volatile long sink;
+    static volatile boolean paused;
 
     private Methods() {}
 
@@ -24,6 +27,9 @@ public final class Methods {
             }
             sink = x;
             ops.incrementAndGet();
+            while (paused) {
+                LockSupport.parkNanos(1_000_000);
+            }
         }
     }
 
@@ -54,7 +60,11 @@ public final class Methods {
         waker.setDaemon(true);
         waker.start();
         System.out.println("started");
-        while (System.in.read() >= 0) {
+        BufferedReader in = new BufferedReader(new InputStreamReader(System.in));
+        for (String line = in.readLine(); line != null; line = in.readLine()) {
+            if (!line.isEmpty()) {
+                paused = line.equals("pause");
+            }
             System.out.println((ops[0].get() + ops[1].get()) + " " + gap.getAndSet(0));
         }
     }

@@ -36,8 +36,8 @@ class Load(jvm.Jvm):
         super().__init__(paths.jdk(version), *options, "-XX:TieredStopAtLevel=1", "-XX:-BackgroundCompilation", "-Xmx256m", "-cp",
                          classes.folder, "Methods", str(methods // PER_CLASS), stdin=subprocess.PIPE)
 
-    def look(self) -> tuple[int, float]:
-        self.process.stdin.write("\n")
+    def look(self, command: str = "") -> tuple[int, float]:
+        self.process.stdin.write(command + "\n")
         self.process.stdin.flush()
         ops, gap = self.process.stdout.readline().split()
         return int(ops), int(gap) / 1e6
@@ -59,8 +59,14 @@ def main() -> None:
         with Load(options.jdk, methods, *options.java_option) as target:
             attach.attach(target.pid) # it listens, and has the agent
             quiet, quiet_gap = target.rate(options.seconds)
-            times: dict[str, list[float]] = {"agent": [], "agent's replay": [], "jcmd": [], "perfmap": []}
+            times: dict[str, list[float]] = {"agent": [], "agent's replay": [], "agent, JVM idle": [], "its replay": [], "jcmd": [], "perfmap": []}
             gaps = []
+            target.look("pause")
+            for _ in range(options.rounds):
+                found = attach.attach(target.pid)
+                times["agent, JVM idle"].append(found.number("total_us") / 1000)
+                times["its replay"].append(found.number("replay_us") / 1000)
+            target.look("go")
             for _ in range(options.rounds):
                 target.look()
                 found = attach.attach(target.pid)

@@ -150,6 +150,8 @@ int main(int argc, char **argv)
                      : strcmp(mode, "copy") == 0  ? ATTACH_COPY
                                                   : ATTACH_LOAD;
 
+        broker_attach_check(b, &id, &err); /* the broker has started, as flamed's has */
+        err = ERROR_NULL;
         began = clock_monotonic_ns();
         r = broker_attach(b, &id, m, stubs ? STREAM_OPTION_STUBS : 0, &pipe_fd, &out, &err);
         printf("attach: %d\n", r);
@@ -158,7 +160,7 @@ int main(int argc, char **argv)
 
             if (attach_loads(m)) /* before it is over: the lease */
                 r = stream_open(out, &s, &err);
-            while (poll(&p, 1, 200) == 0) {
+            while (poll(&p, 1, 10) == 0) { /* as flamed does */
                 if (s)
                     stream_poll(s, clock_monotonic_ns());
             }
