@@ -6,6 +6,8 @@
 
 #include <sys/resource.h>
 
+#define HELPERS_TEXT_MAX 4096 /* of a list of pids */
+
 struct jvm_metrics {
     struct engine *e;
     struct buf *out;
@@ -61,8 +63,44 @@ static double resident_bytes(int proc_fd, int32_t pid)
     return (double)pages * (double)sysconf(_SC_PAGESIZE);
 }
 
+/* What the broker started before it could start nothing any more: all of one name are one row. */
+struct helper_row {
+    const char *name; /* as their comm */
+    uint64_t ticks;
+};
+
+/* Adds the CPU time of @pid's children of these names, and of theirs (a launcher's worker). What
+ * they ran themselves, each attach, counts when it has ended. */
+static void add_helpers(int proc_fd, int32_t pid, struct helper_row *rows, size_t count,
+                        unsigned depth)
+{
+    _cleanup_buf_ struct buf text = BUF_NULL;
+    struct proc_stat stat;
+    struct span rest, word;
+    char path[64];
+    uint64_t child;
+
+    buf_init(&text, HELPERS_TEXT_MAX);
+    snprintf(path, sizeof(path), "%d/task/%d/children", pid, pid);
+    if (buf_read_at(&text, proc_fd, path) < 0)
+        return;
+    rest = buf_span(&text);
+    while (span_take_word(&rest, &word)) {
+        if (!span_parse_dec(word, &child) || child > INT32_MAX ||
+            proc_read_stat(proc_fd, (int32_t)child, &stat) != 0)
+            continue;
+        for (size_t i = 0; i < count; i++) {
+            if (strcmp(stat.comm, rows[i].name) == 0)
+                rows[i].ticks += stat.utime_ticks + stat.stime_ticks + stat.waited_ticks;
+        }
+        if (depth > 1)
+            add_helpers(proc_fd, (int32_t)child, rows, count, depth - 1);
+    }
+}
+
 static void metrics_own(struct engine *e, struct buf *out)
 {
+    struct helper_row helpers[] = { { "flamed-launcher", 0 }, { "flamed-opener", 0 } };
     struct {
         const char *name;
         int32_t pid;
@@ -78,6 +116,10 @@ static void metrics_own(struct engine *e, struct buf *out)
             buf_printf(out, "flamed_cpu_seconds_total{process=\"%s\"} %.2f\n", us[i].name,
                        (double)(stat.utime_ticks + stat.stime_ticks) / 100.0);
     }
+    add_helpers(e->opts.proc_fd, e->facts.pid, helpers, ARRAY_SIZE(helpers), /* depth= */ 2);
+    for (size_t i = 0; i < ARRAY_SIZE(helpers); i++)
+        buf_printf(out, "flamed_cpu_seconds_total{process=\"%s\"} %.2f\n", helpers[i].name,
+                   (double)helpers[i].ticks / 100.0);
     metric_head(out, "flamed_resident_memory_bytes", "gauge", "Memory of flamed's own processes.");
     for (size_t i = 0; i < ARRAY_SIZE(us); i++)
         buf_printf(out, "flamed_resident_memory_bytes{process=\"%s\"} %.17g\n", us[i].name,

@@ -87,6 +87,7 @@ struct proc_stat {
     char state;
     int32_t ppid;
     uint64_t utime_ticks, stime_ticks; /* clock ticks, 100 per second */
+    uint64_t waited_ticks;             /* of children that it has waited for, and theirs */
     uint64_t start_ticks;
     uint32_t threads;
     uint64_t vsize_bytes;

@@ -29,7 +29,7 @@ int proc_stat_parse(struct span text, struct proc_stat *ret)
 {
     size_t open = span_find(text, '('), close = span_rfind(text, ')');
     struct proc_stat st = { 0 };
-    uint64_t ppid, flags, threads;
+    uint64_t ppid, flags, threads, waited_user, waited_system;
     struct span rest, state;
 
     if (open >= text.n || close >= text.n || close < open)
@@ -38,13 +38,16 @@ int proc_stat_parse(struct span text, struct proc_stat *ret)
     if (!span_take_word(&rest, &state) || state.n != 1 || !take_number(&rest, INT32_MAX, &ppid) ||
         !skip_words(&rest, 4) || !take_number(&rest, UINT64_MAX, &flags) || !skip_words(&rest, 4) ||
         !take_number(&rest, UINT64_MAX, &st.utime_ticks) ||
-        !take_number(&rest, UINT64_MAX, &st.stime_ticks) || !skip_words(&rest, 4) ||
+        !take_number(&rest, UINT64_MAX, &st.stime_ticks) ||
+        !take_number(&rest, UINT64_MAX, &waited_user) ||
+        !take_number(&rest, UINT64_MAX, &waited_system) || !skip_words(&rest, 2) ||
         !take_number(&rest, UINT32_MAX, &threads) || !skip_words(&rest, 1) ||
         !take_number(&rest, UINT64_MAX, &st.start_ticks) ||
         !take_number(&rest, UINT64_MAX, &st.vsize_bytes))
         return -EBADMSG;
     span_copy((struct span){ text.p + open + 1, close - open - 1 }, st.comm, sizeof(st.comm));
     st.state = state.p[0];
+    st.waited_ticks = waited_user + waited_system;
     st.ppid = (int32_t)ppid;
     st.threads = (uint32_t)threads;
     st.kernel_thread = (flags & STAT_PF_KTHREAD) != 0;

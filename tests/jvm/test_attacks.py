@@ -266,6 +266,10 @@ class Launcher(unittest.TestCase):
             proc.wait_until(lambda: len(launchers()) == 2 and worker not in launchers(), 5, "it is there again")
             proc.wait_until(works, 10, "an attach", interval=1.1)
             self.assertLessEqual(set(broker) - {worker}, set(daemon.processes()["flamed-broker"]), "nothing else was started again")
+            # What it and its attaches cost is told: as the kernel counts it, with those that have ended.
+            told = float(re.search(r'^flamed_cpu_seconds_total\{process="flamed-launcher"\} (\S+)$', daemon.get("/metrics").text, re.M)[1])
+            counted = sum(sum(map(int, proc.stat(p)[11:15])) for p in launchers()) / 100
+            self.assertAlmostEqual(told, counted, delta=0.1)
 
 
 class Helper(unittest.TestCase):

@@ -282,7 +282,7 @@ END_TEST
 /* ---- stat ---- */
 
 #define STAT_TAIL                                                                                  \
-    " S 7 1 1 0 -1 4194560 10 11 12 13 140 25 0 0 20 -5 14 0 987654 5000000 250 "                  \
+    " S 7 1 1 0 -1 4194560 10 11 12 13 140 25 6 3 20 -5 14 0 987654 5000000 250 "                  \
     "18446744073709551615 "
 
 static const struct {
@@ -319,6 +319,7 @@ START_TEST(parses_stat)
     ck_assert_int_eq(s.ppid, 7);
     ck_assert_uint_eq(s.utime_ticks, 140);
     ck_assert_uint_eq(s.stime_ticks, 25);
+    ck_assert_uint_eq(s.waited_ticks, 6 + 3);
     ck_assert_uint_eq(s.threads, 14);
     ck_assert_uint_eq(s.start_ticks, 987654);
     ck_assert_uint_eq(s.vsize_bytes, 5000000);
