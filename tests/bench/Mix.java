@@ -14,7 +14,7 @@ import java.util.zip.Deflater;
 /**
  * A load with a known truth: two workers enter sections by a megamorphic call, each section timed by its
  * thread's own CPU clock. A line on standard input prints what each section used so far, in nanoseconds,
- * how many sections were run, and the sum of their weights. MixInterp, with a method too large to be compiled, is made by accuracy.py.
+ * how many sections were run, the sum of their weights, and how often each was run. MixInterp, with a method too large to be compiled, is made by accuracy.py.
  */
 public final class Mix {
     static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
@@ -25,6 +25,7 @@ public final class Mix {
     // Relative CPU time wanted of each, as in SECTIONS.
     static final int[] WEIGHTS = {26, 16, 8, 3, 8, 8, 8, 5, 5, 5, 5, 3};
     static final AtomicLongArray USED = new AtomicLongArray(SECTIONS.length + 2); // the last: number of runs, work done
+    static final AtomicLongArray RUNS = new AtomicLongArray(SECTIONS.length);
     static volatile long sink;
     static volatile Object keep;
 
@@ -244,6 +245,7 @@ public final class Mix {
                 long start = THREADS.getCurrentThreadCpuTime();
                 s = enter(SECTIONS[k], s, amounts[k]);
                 USED.addAndGet(k, THREADS.getCurrentThreadCpuTime() - start);
+                RUNS.incrementAndGet(k);
                 USED.incrementAndGet(SECTIONS.length);
                 USED.addAndGet(SECTIONS.length + 1, WEIGHTS[k]);
             }
@@ -273,7 +275,8 @@ public final class Mix {
                 b.append('"').append(SECTIONS[k].getClass().getName()).append("\":").append(USED.get(k)).append(',');
             }
             b.append("\"runs\":").append(USED.get(SECTIONS.length));
-            System.out.println(b.append(",\"work\":").append(USED.get(SECTIONS.length + 1)).append('}'));
+            b.append(",\"work\":").append(USED.get(SECTIONS.length + 1));
+            System.out.println(b.append(",\"each\":").append(RUNS).append('}')); // as in SECTIONS
             System.out.flush();
         }
     }

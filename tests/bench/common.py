@@ -53,6 +53,8 @@ class Mix(jvm.Jvm):
         classes = compile_bench("Mix")
         super().__init__(paths.jdk(version), *options, "-Xmx256m", "-cp", classes.folder, "Mix", stdin=subprocess.PIPE)
 
+    each: list[int] # how often each section was run, when used() was last asked
+
     def used(self) -> dict[str, int]:
         """CPU nanoseconds of each section so far, "runs", and "work": the sum of the weights of those runs."""
         self.process.stdin.write("\n")
@@ -60,7 +62,9 @@ class Mix(jvm.Jvm):
         line = self.process.stdout.readline()
         while line and not line.startswith("{"): # what a profiler in the JVM says
             line = self.process.stdout.readline()
-        return json.loads(line)
+        said = json.loads(line)
+        self.each = said.pop("each")
+        return said
 
 
 def difference(after: dict[str, int], before: dict[str, int]) -> dict[str, int]:
@@ -164,7 +168,7 @@ def async_profiler() -> str:
 # What tests/bench/stacks.c says, as a part and the whole.
 STACKS_SAY = {"whole": r"java threads: (\d+) of (\d+) whole", "carriers": r"of these (\d+) of (\d+) on carriers",
            "exact": r"compiled code: (\d+) of (\d+) at", "leaf": r"of the others (\d+) of (\d+) called",
-           "invoke": r"interpreted callers: (\d+) of (\d+) at"}
+           "java": r"calls of Java by their relocation: (\d+) of (\d+) at", "invoke": r"interpreted callers: (\d+) of (\d+) at"}
 
 
 def stacks(pid: int, seconds: int, hz: int) -> tuple[dict[str, tuple[int, int]], str]:

@@ -30,8 +30,8 @@ def main() -> None:
     options = common.arguments(__doc__, cells=ALL, samples=20000, hz=1999, warm=3.0, leave_out="none")
     aims = common.Aims(options.check)
     classes = common.compile_bench("Mixed")
-    print("cell | whole | of these, on carriers of virtual threads | exact PcDesc | others that called the stub above them | at an "
-          "invoke | not whole because")
+    print("cell | whole | of these, on carriers of virtual threads | exact PcDesc | others that called the stub above them | "
+          "calls of Java, by their relocations (25 up) | at an invoke | not whole because")
     for cell in options.cells.split():
         version, _, text = cell.partition(":")
         with load(classes.folder, int(version), text.split(",") if text else [], options.leave_out) as pid:

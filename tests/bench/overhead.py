@@ -103,11 +103,11 @@ def captured(daemon: Daemon) -> float:
 class Perf:
     """perf record, which runs all the time and is told when to count."""
 
-    def __init__(self, pid: int, period: int, folder: str):
+    def __init__(self, pid: int, period: int, folder: str, frames: int = 127):
         self.control, self.ack, self.data = (f"{folder}/{name}" for name in ("control", "ack", "perf.data"))
         os.mkfifo(self.control)
         os.mkfifo(self.ack)
-        self.process = subprocess.Popen(["perf", "record", "-q", "-e", "cpu-clock", "-g", "-c", str(period), "-p", str(pid), "-D", "-1",
+        self.process = subprocess.Popen(["perf", "record", "-q", "-e", f"cpu-clock/max-stack={frames}/", "-g", "-c", str(period), "-p", str(pid), "-D", "-1",
                                          "--control", f"fifo:{self.control},{self.ack}", "-o", self.data],
                                         stderr=subprocess.DEVNULL)
 

@@ -6,6 +6,8 @@
  * stand at a bytecode that calls. Needs root.
  *   stacks PID SECONDS HZ [-v]     (-v: shows some stacks that are not whole)
  */
+#include "relocations.h"
+
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "hotspot/hotspot.h"
@@ -38,6 +40,9 @@ static struct {
     uint64_t ends[UNWIND_END_COUNT], java_ends[UNWIND_END_COUNT];
     uint64_t samples, java, frames, kinds[8], kernel, shown, deepest, skipped;
     uint64_t callers, exact, leaf, interpreted, at_invoke, carriers, carriers_whole;
+    /* Callers by the relocation of their call: those at an exact PcDesc, and the others; last: not
+     * told. */
+    uint64_t relocations[2][RELOCATION_TYPES + 1];
     uint64_t checked[1u << 16]; /* words that were looked at lately */
     uint8_t verdicts[1u << 16];
     bool java_tid[THREADS_MAX * 64];
@@ -176,6 +181,21 @@ static bool is_leaf_call(uint64_t ra, uint64_t callee_pc)
            hotspot_code_find(run.vm, callee_pc, &callee) == 0 && target.blob == callee.blob;
 }
 
+/* Of the call before @ra: call rel32; mov r10,imm64; call r10; or an inline cache's, by its call.
+ */
+static unsigned relocation_of(uint64_t ra)
+{
+    struct hotspot_code code;
+    int type;
+
+    if (hotspot_code_find(run.vm, ra - 1, &code) != 0)
+        return RELOCATION_TYPES;
+    type = relocation_at(run.vm, &code, ra - 5);
+    if (type == 0)
+        type = relocation_at(run.vm, &code, ra - 13);
+    return type < 0 ? RELOCATION_TYPES : (unsigned)type;
+}
+
 static uint8_t judge_compiled(uint64_t word)
 {
     uint64_t pc = word & UNWIND_PC_MASK;
@@ -215,6 +235,8 @@ static void check_callers(const uint64_t *words, unsigned count)
                 *verdict = judge_compiled(words[i]);
             run.callers += *verdict < 2;
             run.exact += *verdict == 0;
+            if (*verdict < 2)
+                run.relocations[*verdict][relocation_of(words[i] & UNWIND_PC_MASK)]++;
             if (*verdict == 1 && words[i - 1] >> UNWIND_KIND_SHIFT == UNWIND_STUB)
                 run.leaf += is_leaf_call(words[i] & UNWIND_PC_MASK, words[i - 1] & UNWIND_PC_MASK);
         }
@@ -278,6 +300,24 @@ static void thread(void *cookie, int32_t ns_tid, uint64_t java_thread, struct sp
     (void)name;
     if (ns_tid > 0 && ns_tid < THREADS_MAX * 64)
         run.java_tid[ns_tid] = true;
+}
+
+/* A call of Java has a PcDesc, and so has one of the VM that may stop; a leaf call has none. */
+static void print_relocations(void)
+{
+    uint64_t java[2] = { 0 };
+
+    for (unsigned inexact = 0; inexact < 2; inexact++) {
+        for (unsigned i = RELOCATION_VIRTUAL_CALL; i <= RELOCATION_STATIC_CALL; i++)
+            java[inexact] += run.relocations[inexact][i];
+    }
+    printf("calls of Java by their relocation: %" PRIu64 " of %" PRIu64 " at an exact PcDesc\n",
+           java[0], java[0] + java[1]);
+    printf("runtime calls by their relocation: %" PRIu64 " at an exact PcDesc, %" PRIu64
+           " leaf calls; without one %" PRIu64 ", not told %" PRIu64 "\n",
+           run.relocations[0][RELOCATION_RUNTIME_CALL], run.relocations[1][RELOCATION_RUNTIME_CALL],
+           run.relocations[0][0] + run.relocations[1][0],
+           run.relocations[0][RELOCATION_TYPES] + run.relocations[1][RELOCATION_TYPES]);
 }
 
 int main(int argc, char **argv)
@@ -374,6 +414,7 @@ int main(int argc, char **argv)
            run.exact, run.callers, 100.0 * (double)run.exact / (double)MAX(run.callers, 1));
     printf("of the others %" PRIu64 " of %" PRIu64 " called the stub above them\n", run.leaf,
            run.callers - run.exact);
+    print_relocations();
     printf("interpreted callers: %" PRIu64 " of %" PRIu64 " at an invoke, %.2f %%\n", run.at_invoke,
            run.interpreted, 100.0 * (double)run.at_invoke / (double)MAX(run.interpreted, 1));
     printf("native frames skipped: %" PRIu64 "\n", run.skipped);

@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a sample takes from the sampled: flamed, `perf record -g` and an empty BPF program (the floor: the timer interrupt itself)
+in one JVM that runs on one processor, everything else on another; slices of half a second in random order; the CPU time that the
+same work takes in each. Told with 95 % confidence, by robust means of what was measured within one round.
+
+The load is Mix: each of its sections counts by the CPU time that one run of it takes without a profiler, so that it does not matter
+which sections happen to be run in a slice. `--perf-frames=1024`: perf, too, takes stacks
+of so many frames. `--bpf-seconds=5`: besides, how long the BPF program runs, by the kernel's own clock."""
+import contextlib
+import dataclasses
+import math
+import os
+import random
+import subprocess
+import tempfile
+import threading
+import time
+
+import common
+import overhead
+from harness import jvm, proc
+from harness.daemon import Daemon
+
+LEAD = 0.1 # seconds in which a profiler begins, and its end is over
+TRIM = 0.1 # of the slices at either end
+NONE = "no profiler"
+
+
+@dataclasses.dataclass
+class Slice:
+    """CPU nanoseconds of each section, and how often each was run."""
+    ns: list[int]
+    runs: list[int]
+
+    def cost(self, each: list[float]) -> float:
+        """CPU time in relation to what the same runs take by EACH."""
+        return sum(self.ns) / sum(n * ns for n, ns in zip(self.runs, each))
+
+
+def read(mix: common.Mix) -> Slice:
+    said = mix.used()
+    del said["runs"], said["work"]
+    return Slice(list(said.values()), mix.each)
+
+
+def measure(mix: common.Mix, window: float) -> Slice:
+    before = read(mix)
+    time.sleep(window)
+    after = read(mix)
+    return Slice([a - b for a, b in zip(after.ns, before.ns)], [a - b for a, b in zip(after.runs, before.runs)])
+
+
+def robust(values: list[float]) -> tuple[float, float]:
+    """The trimmed mean, and half of its 95 % confidence interval (Yuen)."""
+    ordered, n = sorted(values), len(values)
+    cut = int(TRIM * n)
+    kept = ordered[cut:n - cut]
+    mean = sum(kept) / len(kept)
+    pulled = [min(max(v, kept[0]), kept[-1]) for v in ordered]
+    middle = sum(pulled) / n
+    spread = math.sqrt(sum((v - middle) ** 2 for v in pulled) / (n - 1))
+    return mean, 1.96 * spread / ((1 - 2 * TRIM) * math.sqrt(n))
+
+
+def profilers_of(pid: int, daemon: Daemon, options, perf: overhead.Perf) -> dict:
+    """Name -> what starts it and returns what stops it."""
+    floor = overhead.compile_floor()
+    seconds = options.window + 2 * LEAD
+
+    def flamed():
+        thread = threading.Thread(target=lambda: daemon.get("/profile", pid=pid, hz=options.hz, seconds=seconds, symbols="memory",
+                                                            format="summary", timeout=60))
+        thread.start()
+        return thread.join
+
+    def empty():
+        process = subprocess.Popen([floor, str(options.hz)], stdout=subprocess.DEVNULL)
+
+        def stop() -> None:
+            process.kill()
+            process.wait()
+        return stop
+
+    return {NONE: lambda: lambda: None, overhead.FLOOR: empty, "flamed": flamed, overhead.PERF: perf.start}
+
+
+def slices(mix: common.Mix, profilers: dict, options) -> list[dict[str, Slice]]:
+    """One round after the other, for OPTIONS.seconds."""
+    rounds = []
+    end = time.monotonic() + options.seconds
+    while time.monotonic() < end:
+        found = {}
+        for name in random.sample(list(profilers), len(profilers)):
+            stop = profilers[name]()
+            time.sleep(LEAD)
+            found[name] = measure(mix, options.window)
+            stop()
+            time.sleep(LEAD)
+        rounds.append(found)
+    return rounds
+
+
+def costs(rounds: list[dict[str, Slice]]) -> dict[str, list[float]]:
+    """Name -> the CPU time that work takes with it, in relation to that without a profiler in the same round, less one."""
+    plain = [r[NONE] for r in rounds]
+    sections = range(len(plain[0].ns))
+    each = [sum(s.ns[k] for s in plain) / max(1, sum(s.runs[k] for s in plain)) for k in sections]
+    return {name: [r[name].cost(each) / r[NONE].cost(each) - 1 for r in rounds] for name in rounds[0] if name != NONE}
+
+
+@contextlib.contextmanager
+def written(path: str, text: str):
+    """A setting of the kernel is TEXT meanwhile."""
+    before = proc.read(path)
+
+    def write(what: str) -> None:
+        if what.strip() != proc.read(path).strip():
+            with open(path, "w", encoding="ascii") as f:
+                f.write(what)
+
+    write(text)
+    try:
+        yield
+    finally:
+        write(before)
+
+
+def bpf_stats(to: str):
+    """Whether the kernel takes the time of BPF programs, which it does for flamed and the floor, and not for perf."""
+    return written("/proc/sys/kernel/bpf_stats_enabled", to)
+
+
+def tell_sections(rounds: list[dict[str, Slice]], names: list[str]) -> None:
+    """How much dearer each section is with each profiler."""
+    for k, section in enumerate(names):
+        each = {name: sum(r[name].ns[k] for r in rounds) / max(1, sum(r[name].runs[k] for r in rounds)) for name in rounds[0]}
+        print(f"  {section:16} " + ", ".join(f"{name} {100 * (ns / each[NONE] - 1):+.1f} %" for name, ns in each.items() if name != NONE))
+
+
+def bpf_programs(daemon: Daemon) -> dict[str, tuple[int, int]]:
+    """Id -> run_time_ns, run_cnt of the programs that flamed's processes hold."""
+    found = {}
+    for pid in daemon.pids():
+        for fd in os.listdir(f"/proc/{pid}/fdinfo"):
+            with contextlib.suppress(OSError):
+                info = dict(line.split(":", 1) for line in proc.read(f"/proc/{pid}/fdinfo/{fd}").splitlines() if ":" in line)
+                if "run_cnt" in info:
+                    found[info["prog_id"].strip()] = (int(info["run_time_ns"]), int(info["run_cnt"]))
+    return found
+
+
+def tell_bpf(daemon: Daemon, pid: int, options) -> None:
+    """By kernel.bpf_stats_enabled, which itself takes a little time of each run."""
+    with bpf_stats("1"):
+        first, said = bpf_programs(daemon), common.metrics(daemon)
+        daemon.profile(pid=pid, seconds=options.bpf_seconds, hz=options.hz, symbols="memory")
+        last, now = bpf_programs(daemon), common.metrics(daemon)
+    samples = now["flamed_samples_total"] - said["flamed_samples_total"]
+    ns, runs = (sum(last[p][i] - first.get(p, (0, 0))[i] for p in last) for i in (0, 1))
+    own = 1e6 * (now["flamed_sample_seconds_total"] - said["flamed_sample_seconds_total"]) / max(1, samples)
+    print(f"BPF: {runs} runs, {ns / max(1, runs):.0f} ns each, those on the other processors among them; {samples:.0f} samples, "
+          f"{ns / 1000 / max(1, samples):.2f} us of BPF for each, {own:.2f} us by flamed's own clock")
+
+
+def main() -> None:
+    options = common.arguments(__doc__, jdk=17, hz=9999, window=0.3, seconds=95.0, bpf_seconds=0.0, perf_frames=127)
+    aims = common.Aims(options.check)
+    processors = sorted(os.sched_getaffinity(0))
+    if len(processors) < 2:
+        raise SystemExit("needs two processors")
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(common.sample_rates())
+        os.sched_setaffinity(0, {processors[-1]})
+        mix = stack.enter_context(common.Mix(options.jdk, jvm.FRAME_POINTERS, "-XX:+UseSerialGC", *options.java_option))
+        os.sched_setaffinity(0, set(processors[:-1]))
+        daemon = stack.enter_context(Daemon("--recorder-hz", "0"))
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="flamed-cost."))
+        stack.enter_context(written("/proc/sys/kernel/perf_event_max_stack", str(options.perf_frames)))
+        perf = overhead.Perf(mix.pid, 1000000000 // options.hz, folder, options.perf_frames)
+        stack.callback(perf.process.kill)
+        time.sleep(3)
+        if options.bpf_seconds:
+            tell_bpf(daemon, mix.pid, options)
+        sections = [name for name in mix.used() if "$" in name]
+        stolen, before = overhead.steal_ticks(), overhead.captured(daemon)
+        with bpf_stats("0"):
+            rounds = slices(mix, profilers_of(mix.pid, daemon, options, perf), options)
+        stolen = (overhead.steal_ticks() - stolen) / os.sysconf("SC_CLK_TCK")
+        due = len(rounds) * options.hz
+        print(f"{len(rounds)} rounds; stolen from the machine meanwhile: {stolen:.1f} CPU seconds; taken of the samples that are due on one "
+              f"processor: flamed {100 * (overhead.captured(daemon) - before) / due / (options.window + 2 * LEAD):.0f} %, "
+              f"perf {100 * perf.samples() / due / (options.window + LEAD):.0f} %")
+    tell_sections(rounds, sections)
+    found = costs(rounds)
+    found["flamed less the floor"] = [a - b for a, b in zip(found["flamed"], found[overhead.FLOOR])]
+    found["flamed less perf"] = [a - b for a, b in zip(found["flamed"], found[overhead.PERF])]
+    us = {}
+    for name, values in found.items():
+        mean, half = robust(values)
+        us[name] = 1e6 * mean / options.hz
+        print(f"{name:22} {100 * mean:+6.2f} % +-{100 * half:.2f} of {len(values)}  {us[name]:+6.2f} us a sample +-{1e6 * half / options.hz:.2f}")
+    aims.aim("not more than perf", us["flamed less perf"] <= 0)
+    aims.aim("within 3 us of the floor", us["flamed less the floor"] <= 3)
+    aims.exit()
+
+
+if __name__ == "__main__":
+    main()
