@@ -173,10 +173,12 @@ def main() -> None:
         os.sched_setaffinity(0, {processors[-1]})
         mix = stack.enter_context(common.Mix(options.jdk, jvm.FRAME_POINTERS, "-XX:+UseSerialGC", *options.java_option))
         os.sched_setaffinity(0, set(processors[:-1]))
+        # While nobody takes stacks: not to be changed later.
+        stack.enter_context(written("/proc/sys/kernel/perf_event_max_stack", str(options.perf_frames)))
         daemon = stack.enter_context(Daemon("--recorder-hz", "0"))
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="flamed-cost."))
-        stack.enter_context(written("/proc/sys/kernel/perf_event_max_stack", str(options.perf_frames)))
         perf = overhead.Perf(mix.pid, 1000000000 // options.hz, folder, options.perf_frames)
+        stack.callback(perf.process.wait)
         stack.callback(perf.process.kill)
         time.sleep(3)
         if options.bpf_seconds:
