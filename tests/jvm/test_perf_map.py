@@ -76,25 +76,28 @@ class PerfMap(WithSpinAndDaemon):
                 # An agent that has told what there is leaves at once: nothing but its own code stays.
                 self.assertEqual(attach.mappings(c.pid, "flamed-stream"), 0)
 
+    def of_spin(self, pid: int, **source) -> dict:
+        """Unfolded lines of the generated method's code; none while another attach is under way."""
+        answer = self.get(pid, unfold=1, **source)
+        return {k: v for k, v in entries(answer.text).items() if v.startswith(self.spin.method)} if answer.status == 200 else {}
+
+    def inlined(self, found: dict) -> bool:
+        return all(f"{self.spin.method}->{callee}" in found.values() for callee in (self.spin.first, self.spin.second))
+
     def test_b_unfolded(self):
-        for version in (17, 25):
-            with self.subTest(jdk=version):
-                c = self.container(version)
-                before = c.output()
-                found = {}
-                for source in ({"symbols": "memory"}, {}, {"symbols": "agent"}):
-                    if source.get("symbols") == "agent":
-                        self.assertEqual((c.output(), attach.mappings(c.pid, "flamed")), (before, 0), "nothing was touched")
-                        proc.wait_until(lambda: self.get(c.pid, symbols="agent").status == 200, 10, "an attach", interval=1.1)
-                        time.sleep(1.1) # one a second on a node
-                    found[source.get("symbols", "auto")] = names = entries(self.get(c.pid, unfold=1, **source).text)
-                    for callee in (self.spin.first, self.spin.second):
-                        self.assertIn(f"{self.spin.method}->{callee}", names.values())
-                # The same ranges of the same code, where neither was compiled anew meanwhile.
-                of_spin = {name: {k: v for k, v in lines.items() if v.startswith(self.spin.method)} for name, lines in found.items()}
-                both = of_spin["memory"].keys() & of_spin["agent"].keys()
-                self.assertGreater(len(both), 2, of_spin)
-                self.assertEqual({k: of_spin["memory"][k] for k in both}, {k: of_spin["agent"][k] for k in both})
+        c = self.container(17)
+        before = c.output()
+        for source in ({"symbols": "memory"}, {}):
+            proc.wait_until(lambda s=source: self.inlined(self.of_spin(c.pid, **s)), 20, f"both callees are told: {source}")
+        self.assertEqual((c.output(), attach.mappings(c.pid, "flamed")), (before, 0), "nothing was touched")
+
+        def agree() -> bool:
+            """The same ranges of the same code, unless it was compiled anew meanwhile."""
+            agent, memory = self.of_spin(c.pid, symbols="agent"), self.of_spin(c.pid, symbols="memory")
+            both = agent.keys() & memory.keys()
+            self.assertEqual({k: agent[k] for k in both}, {k: memory[k] for k in both})
+            return self.inlined(agent) and len(both) > 2
+        proc.wait_until(agree, 20, "agent and memory tell the same ranges", interval=1.1) # one attach a second on a node
 
     def test_c_the_jvms_own(self):
         c = self.container(25, "-XX:-EnableDynamicAgentLoading")
@@ -105,6 +108,7 @@ class PerfMap(WithSpinAndDaemon):
         self.assertEqual(answer.status, 200, answer)
         self.assertIn(self.spin.method, " ".join(entries(answer.text).values()))
         self.assertNotIn("WARNING", c.output())
+        proc.wait_until(lambda: self.inlined(self.of_spin(c.pid)), 20, "both callees are told by memory")
         answer = self.get(c.pid, symbols="perfmap", unfold=1)
         self.assertEqual((answer.status, answer.json()["parameter"]), (409, "unfold"), answer)
         answer = self.get(self.container(17).pid, symbols="perfmap")
