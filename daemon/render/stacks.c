@@ -24,7 +24,7 @@ static int stacks_grow_keys(struct stacks *s)
 
 /* What is added up: samples, or rows where the view knows no samples. */
 struct stacks_item {
-    uint32_t stack, thread; /* STACKS_NONE: left out; not known */
+    uint32_t item, thread; /* thread STACKS_NONE: not known */
     uint64_t samples;
 };
 
@@ -33,11 +33,18 @@ static size_t items_of(const struct stacks *s)
     return s->v->sample_rows ? s->v->profile->sample_count : s->v->row_count;
 }
 
+/* STACKS_NONE: left out. */
+static uint32_t stack_at(const struct stacks *s, size_t i)
+{
+    uint32_t row = s->v->sample_rows ? s->v->sample_rows[i] : (uint32_t)i;
+
+    return row == VIEW_NO_ROW ? STACKS_NONE : s->stack_of_row[row];
+}
+
 static struct stacks_item item_at(const struct stacks *s, size_t i)
 {
     const struct profile *p = s->v->profile;
-    uint32_t row = s->v->sample_rows ? s->v->sample_rows[i] : (uint32_t)i;
-    struct stacks_item item = { .stack = row == VIEW_NO_ROW ? STACKS_NONE : s->stack_of_row[row] };
+    struct stacks_item item = { .item = (uint32_t)i };
 
     item.thread = s->v->sample_rows ? p->samples[i].thread : s->v->rows[i].thread;
     item.samples = s->v->sample_rows ? p->samples[i].count : s->v->rows[i].samples;
@@ -47,17 +54,19 @@ static struct stacks_item item_at(const struct stacks *s, size_t i)
 }
 
 /* The items by their stacks, those of one stack as they come: @order, of which those of stack k
- * are [ret_begins[k], ret_begins[k + 1]). */
-static int stacks_order_items(const struct stacks *s, uint32_t **ret_order, uint32_t **ret_begins)
+ * are [ret_begins[k], ret_begins[k + 1]). They carry what is asked of them: it would be far away
+ * then. */
+static int stacks_order_items(const struct stacks *s, struct stacks_item **ret_order,
+                              uint32_t **ret_begins)
 {
     size_t n = items_of(s), stacks = intern_count(s->texts);
-    _cleanup_free_ uint32_t *order = calloc(n + 1, sizeof(*order));
+    _cleanup_free_ struct stacks_item *order = calloc(n + 1, sizeof(*order));
     _cleanup_free_ uint32_t *begins = calloc(stacks + 2, sizeof(*begins));
 
     if (!order || !begins)
         return -ENOMEM;
     for (size_t i = 0; i < n; i++) {
-        uint32_t stack = item_at(s, i).stack;
+        uint32_t stack = stack_at(s, i);
 
         if (stack != STACKS_NONE)
             begins[stack + 2]++;
@@ -65,10 +74,10 @@ static int stacks_order_items(const struct stacks *s, uint32_t **ret_order, uint
     for (size_t k = 0; k < stacks; k++)
         begins[k + 2] += begins[k + 1];
     for (size_t i = 0; i < n; i++) { /* now [k + 1] is where k begins; then it is where k ends */
-        uint32_t stack = item_at(s, i).stack;
+        uint32_t stack = stack_at(s, i);
 
         if (stack != STACKS_NONE)
-            order[begins[stack + 1]++] = (uint32_t)i;
+            order[begins[stack + 1]++] = item_at(s, i);
     }
     *ret_order = TAKE_PTR(order);
     *ret_begins = TAKE_PTR(begins);
@@ -76,24 +85,24 @@ static int stacks_order_items(const struct stacks *s, uint32_t **ret_order, uint
 }
 
 /* Adds up one stack's items by their threads. @known, by thread: its last key and one more. */
-static int stacks_count_stack(struct stacks *s, const uint32_t *items, uint32_t n, uint32_t *known)
+static int stacks_count_stack(struct stacks *s, uint32_t stack, const struct stacks_item *items,
+                              uint32_t n, uint32_t *known)
 {
     uint32_t first = s->key_count;
 
     for (uint32_t i = 0; i < n; i++) {
-        struct stacks_item item = item_at(s, items[i]);
-        uint32_t *key = &known[MIN((size_t)item.thread, s->v->profile->thread_count)];
+        uint32_t *key = &known[MIN((size_t)items[i].thread, s->v->profile->thread_count)];
 
         if (*key <= first) { /* of a stack before */
             if (s->key_count == s->key_cap && stacks_grow_keys(s) < 0)
                 return -ENOMEM;
-            s->keys[s->key_count] = (struct stacks_key){ item.stack, item.thread };
+            s->keys[s->key_count] = (struct stacks_key){ stack, items[i].thread };
             s->counts[s->key_count] = 0;
             *key = ++s->key_count;
         }
-        s->counts[*key - 1] += item.samples;
+        s->counts[*key - 1] += items[i].samples;
         if (s->key_of_sample)
-            s->key_of_sample[items[i]] = *key - 1;
+            s->key_of_sample[items[i].item] = *key - 1;
     }
     return 0;
 }
@@ -101,7 +110,8 @@ static int stacks_count_stack(struct stacks *s, const uint32_t *items, uint32_t 
 static int stacks_count_all(struct stacks *s)
 {
     const struct profile *p = s->v->profile;
-    _cleanup_free_ uint32_t *order = NULL, *begins = NULL;
+    _cleanup_free_ struct stacks_item *order = NULL;
+    _cleanup_free_ uint32_t *begins = NULL;
     _cleanup_free_ uint32_t *known = calloc(p->thread_count + 1, sizeof(*known));
     int r = known ? stacks_order_items(s, &order, &begins) : -ENOMEM;
 
@@ -113,7 +123,7 @@ static int stacks_count_all(struct stacks *s)
             s->key_of_sample[i] = STACKS_NONE;
     }
     for (uint32_t k = 0; k < intern_count(s->texts) && r == 0; k++)
-        r = stacks_count_stack(s, order + begins[k], begins[k + 1] - begins[k], known);
+        r = stacks_count_stack(s, k, order + begins[k], begins[k + 1] - begins[k], known);
     return r;
 }
 

@@ -100,7 +100,7 @@ int main(int argc, char **argv)
             continue;
         pid = fork();
         if (pid == 0)
-            _exit(measure(p, f, i % 2 == 1, i % 2 == 1 ? 0 : seconds, i % 2 == 1 ? 0 : mib));
+            _exit(measure(p, f, i % 2 == 1, seconds, mib));
         if (pid < 0 || waitpid(pid, &status, 0) != pid || status != 0)
             bad = 1;
     }
