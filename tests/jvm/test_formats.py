@@ -14,7 +14,7 @@ import tempfile
 import unittest
 import xml.dom.minidom
 
-from harness import jvm, paths
+from harness import jvm, paths, proc
 from harness.daemon import Daemon
 
 LEAST_SAMPLES = 3000
