@@ -55,7 +55,8 @@ export class CaptureView {
                 await this.openHeat(heatState);
         } catch (error) {
             if (!isAbort(error))
-                this.content.replaceChildren(errorState(error, element("a", { class: "tool", href: "#/captures" }, "All captures")));
+                this.content.replaceChildren(errorState(error, button("Try again", () => this.start()),
+                    element("a", { class: "tool", href: "#/captures" }, "All captures")));
         }
     }
 
