@@ -104,7 +104,9 @@ static void choose(const struct preflight_facts *f, struct preflight *p)
                  ? "memory: from JDK 21 on an agent prints a warning into the application's log"
              : p->memory  ? "memory: nothing is injected, because attaching is not safe here"
              : p->perfmap ? "perfmap: neither the JVM's memory nor an agent can be used"
-                          : "none: nothing can be used here");
+             : f->vm_starting
+                 ? "memory: as soon as the JVM has started; nothing is injected meanwhile"
+                 : "none: nothing can be used here");
 }
 
 void preflight_run(const struct preflight_facts *f, struct preflight *ret)

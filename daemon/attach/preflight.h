@@ -16,6 +16,7 @@ enum preflight_flag { PREFLIGHT_UNKNOWN, PREFLIGHT_FALSE, PREFLIGHT_TRUE };
 struct preflight_facts {
     bool injection_allowed;   /* by the configuration */
     bool vm_known;            /* its memory can be read and its layout is known */
+    bool vm_starting;         /* it may become known in a moment */
     const char *vm_problem;   /* why not; "" */
     int jdk;                  /* feature release, 0 unknown */
     const char *java_version; /* "25.382-b05" or "1.8.0_382-b05" on 8, "17.0.15+6" */

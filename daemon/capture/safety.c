@@ -25,6 +25,7 @@ void safety_check(struct engine *e, struct process *p, struct preflight *ret)
     struct preflight_facts f = {
         .injection_allowed = e->opts.allow_injection,
         .vm_known = p->jvm == JVM_READY,
+        .vm_starting = p->jvm == JVM_STARTING,
         .vm_problem = p->jvm == JVM_STARTING ? "the JVM is still starting" : p->reason,
         .jdk = p->jdk,
         .java_version = p->java_version,

@@ -63,6 +63,20 @@ START_TEST(what_auto_takes)
 }
 END_TEST
 
+START_TEST(one_that_starts_is_named_when_it_has_started)
+{
+    struct preflight_facts f = facts_of(17);
+    struct preflight p;
+
+    f.vm_known = false;
+    f.vm_starting = true;
+    f.attach_disabled = f.reduced_signals = f.dynamic_agents = PREFLIGHT_UNKNOWN;
+    preflight_run(&f, &p);
+    ck_assert(!p.agent && !p.perfmap && !p.memory && !p.auto_agent);
+    ck_assert_msg(strncmp(p.auto_reason, "memory:", 7) == 0, "%s", p.auto_reason);
+}
+END_TEST
+
 static void forbidden(struct preflight_facts *f)
 {
     f->injection_allowed = false;
@@ -155,6 +169,7 @@ int main(void)
 {
     TCase *tc = tcase_create("preflight");
 
+    tcase_add_test(tc, one_that_starts_is_named_when_it_has_started);
     tcase_add_loop_test(tc, what_auto_takes, 0, 12);
     tcase_add_loop_test(tc, what_stands_against_it, 0, 11);
     return suite_run_case("preflight", tc);
