@@ -35,6 +35,7 @@ struct capture {
     void *cookie;
     bool keep;     /* goes to the store */
     bool resource; /* is listed while it runs */
+    bool patient;  /* its samples may wait for their names as long as the recorder's */
     char schedule[64];
     uint64_t max_age_s;                   /* retention of its own, 0: the store's */
     uint64_t period_ns, start_ns, end_ns; /* end_ns UINT64_MAX: until ended */

@@ -241,7 +241,7 @@ static void engine_wait(struct engine *e)
     struct timespec ts;
     eventfd_t woken;
 
-    wait = e->captures ? ENGINE_BUSY_TICK_NS : ENGINE_IDLE_TICK_NS;
+    wait = captures_hurry(e) ? ENGINE_BUSY_TICK_NS : ENGINE_IDLE_TICK_NS;
     if (deadline != UINT64_MAX)
         wait = MIN(wait, deadline > now ? deadline - now : 0);
     ts = (struct timespec){ .tv_sec = (time_t)(wait / NSEC_PER_SEC),

@@ -134,6 +134,8 @@ void captures_finish_due(struct engine *e, uint64_t now_ns);
 void captures_fail_all(struct engine *e, int r, const struct error *err);
 /* CLOCK_MONOTONIC of the next deadline; UINT64_MAX when none runs. */
 uint64_t captures_next_deadline(const struct engine *e);
+/* Whether one runs whose samples must be named at once. */
+bool captures_hurry(const struct engine *e);
 /* Makes the BPF filter hold just the processes that some capture wants. */
 void captures_reconcile(struct engine *e, uint64_t now_ns);
 

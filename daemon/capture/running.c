@@ -3,6 +3,8 @@
 #include "capture/capture_impl.h"
 #include "capture/rights.h"
 
+#define CAPTURE_PATIENT_NS (5 * NSEC_PER_MSEC) /* up to 200 Hz, what waits is little */
+
 /* Past the end of sampling, for symbols that are being read. */
 #define CAPTURE_SYMBOLS_NS (500 * NSEC_PER_MSEC)
 
@@ -170,6 +172,7 @@ static int capture_begin(struct engine *e, const struct capture_request *req, bo
     id_table_init(&c->processes, sizeof(struct seen_process), CAPTURE_PROCESSES_MAX);
     id_table_init(&c->threads, sizeof(struct seen_thread), CAPTURE_THREADS_MAX);
     c->keep = req->keep;
+    c->patient = req->live && req->period_ns >= CAPTURE_PATIENT_NS;
     c->symbols = req->symbols;
     c->period_ns = req->period_ns;
     r = target_new(&req->target, &c->target, err);
@@ -466,6 +469,15 @@ void captures_fail_all(struct engine *e, int r, const struct error *err)
 {
     while (e->captures)
         capture_fail(e, e->captures, r, err);
+}
+
+bool captures_hurry(const struct engine *e)
+{
+    for (const struct capture *c = e->captures; c; c = c->next) {
+        if (!c->patient)
+            return true;
+    }
+    return false;
 }
 
 uint64_t captures_next_deadline(const struct engine *e)

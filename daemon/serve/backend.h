@@ -42,6 +42,7 @@ struct capture_request {
     uint64_t duration_ns; /* 0: until cancelled */
     enum symbols_source symbols;
     bool keep; /* goes to the store when it ends */
+    bool live; /* only snapshots are wanted, a second or so apart: names need not be in at once */
 };
 
 struct capture; /* opaque */

@@ -114,6 +114,7 @@ bool handle_top(struct request *req)
     }
     work_describe(req, &c);
     c.keep = false;
+    c.live = true;
     c.duration_ns = req->params.once ? req->params.refresh_ns : 0;
     if (!req->params.once) {
         stream_plan(req, req->wants_events ? STREAM_EVENTS : TOP_TEXT, req->params.refresh_ns,
