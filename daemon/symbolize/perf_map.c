@@ -6,13 +6,14 @@
 #include <sys/stat.h>
 
 #define PERF_MAP_INTERVAL_NS NSEC_PER_SEC
+#define PERF_MAP_MISSED_NS (10 * NSEC_PER_MSEC)
 #define PERF_MAP_REST 20 /* after a reading of t ns at least 20 t pass before the next */
 
 struct perf_map {
     int fd;
     size_t max_bytes;
-    uint64_t offset;  /* bytes read and parsed */
-    uint64_t next_ns; /* no reading before */
+    uint64_t offset;             /* bytes read and parsed */
+    uint64_t next_ns, missed_ns; /* no reading before; nor where code is missing */
     struct symbol_builder entries;
     struct symbol_table symbols;
 };
@@ -114,16 +115,15 @@ static bool perf_map_read(struct perf_map *m, uint64_t size)
     return news;
 }
 
-bool perf_map_refresh(struct perf_map *m, uint64_t now_ns)
+static bool look(struct perf_map *m, uint64_t now_ns)
 {
     struct symbol_table symbols;
     uint64_t began_ns, took_ns, size;
     struct stat st;
     bool changed = false;
 
-    if (now_ns < m->next_ns)
-        return false;
     m->next_ns = now_ns + PERF_MAP_INTERVAL_NS;
+    m->missed_ns = now_ns + PERF_MAP_MISSED_NS;
     if (fstat(m->fd, &st) < 0)
         return false;
     size = MIN((uint64_t)MAX(st.st_size, 0), (uint64_t)m->max_bytes);
@@ -142,7 +142,18 @@ bool perf_map_refresh(struct perf_map *m, uint64_t now_ns)
     }
     took_ns = clock_monotonic_ns() - began_ns;
     m->next_ns = now_ns + MAX(PERF_MAP_INTERVAL_NS, took_ns * PERF_MAP_REST);
+    m->missed_ns = now_ns + MAX(PERF_MAP_MISSED_NS, took_ns * PERF_MAP_REST);
     return changed;
+}
+
+bool perf_map_refresh(struct perf_map *m, uint64_t now_ns)
+{
+    return now_ns >= m->next_ns && look(m, now_ns);
+}
+
+bool perf_map_refresh_missed(struct perf_map *m, uint64_t now_ns)
+{
+    return now_ns >= m->missed_ns && look(m, now_ns);
 }
 
 struct symbol_table *perf_map_symbols(struct perf_map *m)

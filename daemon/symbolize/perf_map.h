@@ -2,9 +2,9 @@
 /*
  * /tmp/perf-PID.map: the list of generated code that a runtime writes for perf (Node.js
  * --perf-basic-prof, .NET, Julia, ...), one "START SIZE NAME" a line in hexadecimal, while it runs.
- * The file is its owner's: it is read by pread(2), at most once a second and for at most a
- * twentieth of the time, from where the last reading ended; where entries overlap, the later one
- * wins. Thread: the engine's.
+ * The file is its owner's: it is read by pread(2), once a second, where code is missing up to a
+ * hundred times, and for at most a twentieth of the time, from where the last reading ended; where
+ * entries overlap, the later one wins. Thread: the engine's.
  */
 #pragma once
 
@@ -31,5 +31,7 @@ static inline void perf_map_closep(struct perf_map **m)
 /* Reads what came since, when it is time. True when the symbols changed: ids kept by address are
  * void. */
 bool perf_map_refresh(struct perf_map *m, uint64_t now_ns);
+/* The same where code ran that is in none of its entries: its line may have come since. */
+bool perf_map_refresh_missed(struct perf_map *m, uint64_t now_ns);
 /* Points into @m until the next refresh. */
 struct symbol_table *perf_map_symbols(struct perf_map *m);

@@ -350,6 +350,10 @@ static uint32_t perf_map_frame(struct resolver *r, uint64_t address, uint64_t no
         return 0;
     t = perf_map_symbols(r->perf_map);
     s = symbol_table_find(t, address);
+    if (!s && perf_map_refresh_missed(r->perf_map, now_ns)) {
+        word_cache_clear(&r->pcs);
+        s = symbol_table_find(t, address);
+    }
     return s ? make_frame(r, symbol_text_id(r, t, s, /* mangled= */ false), 0, FRAME_NATIVE) : 0;
 }
 
