@@ -269,11 +269,12 @@ class Formats(unittest.TestCase):
             got[(len(frames), method)] += 1
         for stack in self.document["stacks"]:
             frames = [self.document["frames"][i] for i in stack["frames"]]
-            frames = [f for f in frames if f["kind"] not in ("process", "thread", "truncated")]
+            # A gap in the middle, "[...]", is a frame in both; that the root is missing is none in jfr.
+            frames = [f for f in frames if f["kind"] not in ("process", "thread") and f["name"] != "[truncated]"]
             leaf = frames[-1] if frames else {"name": "", "kind": ""}
             name = leaf["name"].rpartition(".")[2] if leaf["kind"] in ("c1", "c2", "inlined", "interpreted") else leaf["name"]
             wanted[(len(frames), name)] += stack["samples"]
-        self.assertEqual(got, wanted)
+        self.assertEqual((got - wanted, wanted - got), (collections.Counter(), collections.Counter()))
 
     # ---- readers ----
 
