@@ -110,7 +110,8 @@ static bool read_note(const char *name, char *text, size_t size)
     n = fd < 0 ? -1 : read(fd, text, size - 1);
     close_fd(fd);
     text[MAX(n, 0)] = '\0';
-    unlink(path);
+    if (n > 0) /* else it is still being written */
+        unlink(path);
     return n > 0;
 }
 
