@@ -39,9 +39,10 @@ FORBIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u2
 THREADS = {"markup": "<b>\"&'</b>", "newline": "a\nb\r", "escape": "\x1b[31mred", "c1": "\u009b31m", "bidi": "\u202eevil"}
 
 
-# Bytes of those names that would act, or are no text.
-RAW = (b"Evil\x1b", b"Evil\xc2\x9b", b"Evil\r\n", b"\xe2\x80\xae", b"\xe2\x81\xa6", b"Evil\xc0\x80", b"\xed\xa0\xbd",
-       b"\xed\xb8\x80", b"\x1b[31mred", b"\xc2\x9b31m", b"a\nb\r")
+# Bytes of those names that would act, or are no text, with what stands beside them: a name "Evil" and a number after it, as binary
+# formats have, may be one of them by chance.
+RAW = (b"Evil\x1b]", b"\x1b]0owned", b"\x07\x1bc", b"Evil\xc2\x9b3", b"\xc2\x9b31m", b"Evil\r\n\t", b"Evil\xe2\x80\xae", b"\xe2\x80\xaeevil",
+       b"\xe2\x81\xa6gnp", b"\xc0\x80end", b"Evil\xed\xa0\xbd", b"\xa0\xbd\xed\xb8\x80", b"\xed\xa0\xbdx", b"\x1b[31mred", b"a\nb\r")
 
 
 class Elements(html.parser.HTMLParser):
