@@ -17,7 +17,7 @@ struct worker {
     char name[16];
     pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t wake, result;
-    struct work_list todo, done;
+    struct work_list queued, done;
     size_t waiting, waiting_max; /* to do, or under way */
     bool stopping;
 };
@@ -41,11 +41,11 @@ static struct work *list_take(struct work_list *l)
     return work;
 }
 
-static struct work *take_todo(struct worker *w)
+static struct work *take_queued(struct worker *w)
 {
-    while (!w->todo.first && !w->stopping)
+    while (!w->queued.first && !w->stopping)
         pthread_cond_wait(&w->wake, &w->lock);
-    return w->stopping ? NULL : list_take(&w->todo);
+    return w->stopping ? NULL : list_take(&w->queued);
 }
 
 static void *worker_main(void *arg)
@@ -55,7 +55,7 @@ static void *worker_main(void *arg)
 
     pthread_setname_np(pthread_self(), w->name);
     pthread_mutex_lock(&w->lock);
-    while ((work = take_todo(w))) {
+    while ((work = take_queued(w))) {
         uint64_t before;
 
         pthread_mutex_unlock(&w->lock);
@@ -81,7 +81,7 @@ int worker_new(const char *name, size_t waiting_max, struct worker **ret)
         return -ENOMEM;
     snprintf(w->name, sizeof(w->name), "%s", name);
     w->waiting_max = waiting_max;
-    w->todo.end = &w->todo.first;
+    w->queued.end = &w->queued.first;
     w->done.end = &w->done.first;
     pthread_mutex_init(&w->lock, NULL);
     pthread_condattr_init(&attr);
@@ -109,7 +109,7 @@ struct worker *worker_free(struct worker *w, void (*drop)(struct work *work))
     pthread_cond_signal(&w->wake);
     pthread_mutex_unlock(&w->lock);
     pthread_join(w->thread, NULL);
-    while ((work = list_take(&w->todo)) || (work = list_take(&w->done)))
+    while ((work = list_take(&w->queued)) || (work = list_take(&w->done)))
         drop(work);
     pthread_cond_destroy(&w->wake);
     pthread_cond_destroy(&w->result);
@@ -125,7 +125,7 @@ bool worker_put(struct worker *w, struct work *work)
     pthread_mutex_lock(&w->lock);
     room = w->waiting < w->waiting_max;
     if (room) {
-        list_add(&w->todo, work);
+        list_add(&w->queued, work);
         w->waiting++;
         pthread_cond_signal(&w->wake);
     }

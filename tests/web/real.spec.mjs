@@ -36,6 +36,14 @@ const capture = async (body) => (await (await fetch(flamed.url + "api/v1/capture
     method: "POST", body: JSON.stringify(body), headers: { "Content-Type": "application/json" },
 })).json()).id;
 
+async function captureForASecond(page) {
+    await page.keyboard.press("x");
+    await page.keyboard.type("1");
+    await page.keyboard.press("Enter");
+    await page.waitForURL(/#\/capture\//);
+    await graphShown(page);
+}
+
 describe("the page of a real flamed", { concurrency: 3 }, () => {
     journey("find: the JVM by its name, with its share of the CPU over time", async () => {
         const page = await visit();
@@ -176,11 +184,7 @@ describe("the page of a real flamed", { concurrency: 3 }, () => {
         await page.locator(".matches", { hasText: /^1 of/ }).waitFor();
         await page.keyboard.press("Enter");
         await graphShown(page);
-        await page.keyboard.press("x");
-        await page.keyboard.type("1");
-        await page.keyboard.press("Enter");
-        await page.waitForURL(/#\/capture\//);
-        await graphShown(page);
+        await captureForASecond(page);
         await page.keyboard.press("ArrowUp");
         await page.keyboard.press("ArrowUp");
         await page.keyboard.press("m");
@@ -233,11 +237,7 @@ describe("the page of a real flamed", { concurrency: 3 }, () => {
                 const page = await open(browser, `http://flamed.example.com:${proxy.port}/tools/flamed/`, jvmHash(), { allow: /403/ });
 
                 await graphShown(page);
-                await page.keyboard.press("x");
-                await page.keyboard.type("1");
-                await page.keyboard.press("Enter");
-                await page.waitForURL(/#\/capture\//);
-                await graphShown(page);
+                await captureForASecond(page);
                 await close(page);
                 if (!keepsHost) {
                     const other = await open(browser, `http://other.example.com:${proxy.port}/tools/flamed/`, jvmHash(), { allow: /403/ });
