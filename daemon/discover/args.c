@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "discover/args.h"
 
+#include <strings.h>
+
 #include "base/text.h"
 #include "proc/proc.h"
 
@@ -91,22 +93,44 @@ bool args_main_of_command(struct span command, struct span cmdline, struct span 
     return true;
 }
 
+/* Where in @s a word begins after which a secret is expected; s.n if nowhere. Letters of any case.
+ */
+static size_t secret_word(struct span s)
+{
+    static const char *const WORDS[] = { "passw",      "passphrase", "pwd",     "secret", "token",
+                                         "credential", "apikey",     "api-key", "api_key" };
+
+    for (size_t at = 0; at < s.n; at++) {
+        for (size_t i = 0; i < ARRAY_SIZE(WORDS); i++) {
+            size_t n = strlen(WORDS[i]);
+
+            if (n <= s.n - at && strncasecmp(s.p + at, WORDS[i], n) == 0)
+                return at;
+        }
+    }
+    return s.n;
+}
+
 /* Where the value begins that must not be shown; arg.n if there is none. */
 static size_t hidden_from(struct span arg)
 {
-    size_t from = span_find(arg, '=') + 1;
+    size_t word = secret_word(arg);
+    size_t from = word + span_find((struct span){ arg.p + word, arg.n - word }, '=') + 1;
 
-    if (from > arg.n ||
-        !(span_starts_with(arg, "-D") || span_starts_with(arg, "--") ||
-          span_starts_with(arg, "-javaagent:") || span_starts_with(arg, "-agentpath:")))
-        return arg.n;
-    return from;
+    if (span_starts_with(arg, "-D") || span_starts_with(arg, "--") ||
+        span_starts_with(arg, "-javaagent:") || span_starts_with(arg, "-agentpath:"))
+        from = span_find(arg, '=') + 1;
+    return MIN(from, arg.n);
 }
 
-static void add_one(struct buf *out, struct span arg, bool mask)
+/* Whether @arg is an option whose value, a secret, is the next argument. */
+static bool hides_next(struct span arg)
 {
-    size_t from = mask ? hidden_from(arg) : arg.n;
+    return arg.n && arg.p[0] == '-' && span_find(arg, '=') == arg.n && secret_word(arg) < arg.n;
+}
 
+static void add_one(struct buf *out, struct span arg, size_t from)
+{
     if (out->n)
         buf_add_char(out, ' ');
     text_clean((struct span){ arg.p, from }, TEXT_UTF8, ARGS_ONE_MAX, out);
@@ -116,11 +140,13 @@ static void add_one(struct buf *out, struct span arg, bool mask)
 
 void args_add(struct buf *out, struct span args, bool mask)
 {
+    bool hiding = false;
     struct span arg;
 
     while (cmdline_take(&args, &arg)) {
         if (arg.n)
-            add_one(out, arg, mask);
+            add_one(out, arg, !mask ? arg.n : hiding && arg.p[0] != '-' ? 0 : hidden_from(arg));
+        hiding = hides_next(arg);
     }
 }
 
@@ -132,7 +158,11 @@ void args_add_words(struct buf *out, struct span words, bool mask)
     while (span_take_word(&words, &word)) {
         if (hiding && word.p[0] != '-')
             continue;
-        add_one(out, word, mask);
+        add_one(out, word, mask ? hidden_from(word) : word.n);
         hiding = mask && hidden_from(word) < word.n;
+        if (mask && hides_next(word)) {
+            buf_add_str(out, " " ARGS_MASK);
+            hiding = true;
+        }
     }
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a java command line says, and what of it may be shown: values of -D…= and --…=, and what is
- * handed to agents, are often passwords. Pure; thread: any.
+ * What a java command line says, and what of it may be shown: values of -D…= and --…=, what is
+ * handed to agents, and what follows a name like "password" are secrets. Pure; thread: any.
  */
 #pragma once
 

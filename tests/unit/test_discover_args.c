@@ -58,6 +58,20 @@ START_TEST(masks_values)
     buf_clear(&b);
     args_add_words(&b, SPAN("--pw=a b"), /* mask= */ false);
     ck_assert_str_eq(b.p, "--pw=a b");
+    buf_clear(&b);
+    args = SPAN("--password\0x\0-DbToken\0-v\0API_KEY=k\0jdbc:db?user=u&passWord=p\0-keys\0y");
+    args_add(&b, args, /* mask= */ true);
+    ck_assert_str_eq(b.p,
+                     "--password *** -DbToken -v API_KEY=*** jdbc:db?user=u&passWord=*** -keys y");
+    buf_clear(&b);
+    args_add(&b, args, /* mask= */ false);
+    ck_assert_str_eq(b.p, "--password x -DbToken -v API_KEY=k jdbc:db?user=u&passWord=p -keys y");
+    buf_clear(&b);
+    args_add_words(&b, SPAN("Main --secret a b -x y token=t u"), /* mask= */ true);
+    ck_assert_str_eq(b.p, "Main --secret *** -x y token=***");
+    buf_clear(&b);
+    args_add_words(&b, SPAN("Main --secret a"), /* mask= */ false);
+    ck_assert_str_eq(b.p, "Main --secret a");
 }
 END_TEST
 
