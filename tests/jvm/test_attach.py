@@ -357,10 +357,14 @@ class Care(jvm.WithClasses):
                     proc.wait_until(lambda: attach.helpers() == [], 2, "the helper is gone")
 
 
+# A heap that is all there from the start, and memory of the C library's that is given back.
+CHURN_OPTIONS = ("-Xms64m", "-Xmx64m", "-XX:+AlwaysPreTouch", "-XX:ReservedCodeCacheSize=16m")
+CHURN_ENVIRONMENT = ("MALLOC_ARENA_MAX=1", "MALLOC_TRIM_THRESHOLD_=65536")
+
+
 def churning(version: int, classes: jvm.Classes) -> jvm.Jvm:
-    """A JVM that compiles and drops code all the time, in a heap that is all there from the start."""
-    return jvm.Jvm(paths.jdk(version), "-Xms64m", "-Xmx64m", "-XX:+AlwaysPreTouch", "-XX:ReservedCodeCacheSize=16m", "-cp",
-                   classes.folder, "Churn", "20", "10", wrap=["env", "MALLOC_ARENA_MAX=1", "MALLOC_TRIM_THRESHOLD_=65536"])
+    """A JVM that compiles and drops code all the time."""
+    return jvm.Jvm(paths.jdk(version), *CHURN_OPTIONS, "-cp", classes.folder, "Churn", "20", "10", wrap=["env", *CHURN_ENVIRONMENT])
 
 
 class Lease(jvm.WithClasses):

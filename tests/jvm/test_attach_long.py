@@ -124,37 +124,57 @@ class Restarts(unittest.TestCase):
                 proc.wait_until(lambda: attach.mappings(j.pid, "flamed-stream") == 0, 7, "the last lease is over")
 
 
-    def test_attached_to_over_restarts(self):
-        """By the whole of flamed, which is started anew twenty times: alive, named, and nothing grows."""
-        total = int(os.environ.get("FLAMED_RESTART_ATTACHES", "120"))
-        classes = jvm.Classes()
-        classes.compile("ChurnBody000000.java", "Churn.java")
+class OverRestarts(jvm.WithClasses):
+    """Attached to by the whole of flamed, which is started anew twenty times: alive, named, and nothing grows."""
+    sources = ("ChurnBody000000.java", "Churn.java")
 
-        def one(version: int) -> None:
-            each, done = max(1, total // 2 // 20), 0
-            daemon: Daemon | None = None
+    def churning(self, version: int) -> jvm.Jvm | bundle.Container:
+        """JDK 8 in a root file system of its own, the others on the host."""
+        if version != 8:
+            return test_attach.churning(version, self.classes)
+        return bundle.Container("", self.classes.folder, *test_attach.CHURN_OPTIONS, "-cp", "/classes", "Churn", "20", "10", root=jdkroot.root(8),
+                                executable=jdkroot.java(8), environment=test_attach.CHURN_ENVIRONMENT)
 
-            def through(pid: int) -> str:
-                nonlocal daemon, done
-                if daemon and done % each == 0:
-                    daemon.stop()
-                    daemon = None
-                daemon = daemon or Daemon()
-                done += 1
+    def check(self, version: int) -> None:
+        """Of FLAMED_RESTART_ATTACHES each JDK has its third, of FLAMED_RESTARTS each has all."""
+        times, restarts = int(os.environ.get("FLAMED_RESTART_ATTACHES", "180")) // 3, int(os.environ.get("FLAMED_RESTARTS", "20"))
+        each = -(-times // restarts)
+        done = started = 0
+        daemon: Daemon | None = None
+
+        def through(pid: int) -> str:
+            nonlocal daemon, done, started
+            if daemon and done % each == 0:
+                daemon.stop()
+                daemon = None
+            if not daemon:
+                daemon = Daemon()
+                started += 1
+            done += 1
+            answer = daemon.get(f"/api/v1/jvms/{pid}/perf-map", symbols="agent", timeout=30)
+            while answer.status == 409 and re.search("another attach|less than 2 s ago", answer.text): # one a second
+                time.sleep(0.2)
                 answer = daemon.get(f"/api/v1/jvms/{pid}/perf-map", symbols="agent", timeout=30)
-                while answer.status == 409 and "another attach" in answer.text: # one a second
-                    time.sleep(0.2)
-                    answer = daemon.get(f"/api/v1/jvms/{pid}/perf-map", symbols="agent", timeout=30)
-                return "" if answer.status == 200 and "Churn" in answer.text else f"{answer.status} {answer.text[:1000]}"
+            return "" if answer.status == 200 and "Churn" in answer.text else f"{answer.status} {answer.text[:1000]}"
 
-            with test_attach.churning(version, classes) as j:
-                try:
-                    test_attach.attach_often(self, j.pid, each * 20, through)
-                finally:
-                    if daemon:
-                        daemon.stop()
-                self.assertLessEqual(attach.mappings(j.pid, "flamed-stream"), 1)
-        jvm.side_by_side(self, one)
+        with self.churning(version) as j:
+            try:
+                test_attach.attach_often(self, j.pid, each * restarts, through)
+            finally:
+                if daemon:
+                    daemon.stop()
+            print(f"JDK {version}: {done} attaches by {started} flamed after each other")
+            self.assertGreaterEqual(started, restarts)
+            self.assertLessEqual(attach.mappings(j.pid, "flamed-stream"), 1)
+
+    def test_8(self):
+        self.check(8)
+
+    def test_17(self):
+        self.check(17)
+
+    def test_25(self):
+        self.check(25)
 
 
 class Stopped(test_attacks.Fake):

@@ -9,6 +9,7 @@ import shutil
 import signal
 import struct
 import subprocess
+import sys
 import time
 import unittest
 from concurrent.futures import ThreadPoolExecutor
@@ -275,8 +276,8 @@ class Launcher(unittest.TestCase):
 class Helper(unittest.TestCase):
     """flamed-attach by itself, without the broker and what that looks at before."""
 
-    def run_helper(self, pid: int) -> tuple[int, int, int]:
-        """Its step, errno, and whether it sent SIGQUIT."""
+    def start_helper(self, pid: int) -> tuple[int, int]:
+        """Its pid, and the pipe that it tells its result into."""
         job, none = os.memfd_create("job"), os.memfd_create("none")
         os.pwrite(job, struct.pack("<8I", 0x54414c46, 1, 0, 0, 0, pid, 0, 3000), 0) # struct attach_job of attach/job.h
         result, told = os.pipe()
@@ -289,12 +290,37 @@ class Helper(unittest.TestCase):
             os.execve(paths.program("flamed-attach"), ["flamed-attach"], {})
         for fd in {*given, *high}:
             os.close(fd)
+        return child, result
+
+    def result_of(self, child: int, result: int) -> tuple[int, int, int]:
+        """Its step, errno, and whether it sent SIGQUIT."""
         os.waitpid(child, 0)
         with os.fdopen(result, "rb") as f:
             text = f.read()
         self.assertGreater(len(text), 20)
         _, _, step, error, started = struct.unpack("<5I", text[:20])
         return step, error, started
+
+    def run_helper(self, pid: int) -> tuple[int, int, int]:
+        return self.result_of(*self.start_helper(pid))
+
+    def test_no_new_privileges(self):
+        """Whoever started it: of both halves, while it waits for the JVM."""
+        paths.need_root()
+        program = "import signal, time; signal.signal(signal.SIGQUIT, lambda *_: None); print(flush=True); time.sleep(60)"
+        with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) as p:
+            try:
+                p.stdout.readline()
+                child, result = self.start_helper(p.pid)
+                proc.wait_until(lambda: os.path.exists(f"/tmp/.attach_pid{p.pid}"), 3, "it makes the JVM listen")
+                halves = proc.descendants(child)
+                self.assertEqual(len(halves), 2)
+                for pid in halves:
+                    self.assertIn("\nNoNewPrivs:\t1\n", proc.read(f"/proc/{pid}/status"))
+            finally:
+                p.kill()
+        listener = 12 # ATTACH_STEP_LISTENER: it ended
+        self.assertEqual(self.result_of(child, result), (listener, errno.ESRCH, 1))
 
     def test_who_does_not_catch_sigquit(self):
         """A JVM that stopped to catch it after the broker had looked: the helper's own look keeps it from being ended."""

@@ -91,7 +91,7 @@ class Container:
                  read_only: bool = True, tmp: str = "noexec", hidepid: int = 0, passwd: bool = True,
                  network_namespace: bool = True, capabilities: tuple[str, ...] = (), memory: int = 512 << 20,
                  cgroups_path: str = "", root: str | None = None, executable: str | None = None, seccomp: bool = False,
-                 overlay: bool = False):
+                 overlay: bool = False, environment: tuple[str, ...] = ()):
         """TMP: "noexec", "exec", "read-only" (a folder of the root), "none" (no /tmp at all). ROOT: a whole root
         file system to use as it is, with its own JDK, in place of the host's JDK bound into an empty one. SECCOMP:
         with a filter as container runtimes set one. OVERLAY: the root is an overlay over the folder."""
@@ -109,7 +109,7 @@ class Container:
             "ociVersion": "1.0.2", "hostname": "flamed-test", "root": {"path": "rootfs", "readonly": read_only},
             "process": {
                 "terminal": False, "user": {"uid": uid, "gid": uid}, "cwd": "/", "noNewPrivileges": True,
-                "env": ["PATH=/usr/bin:/bin"],
+                "env": ["PATH=/usr/bin:/bin", *environment],
                 "capabilities": {kind: list(capabilities) for kind in ("bounding", "effective", "permitted")},
                 "args": [executable or home + "/bin/java", *arguments],
             },
