@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sys/eventfd.h>
 
 /* Oldest first. */
 struct work_list {
@@ -20,6 +21,7 @@ struct worker {
     struct work_list queued, done;
     size_t waiting, waiting_max; /* to do, or under way */
     bool stopping;
+    int wake_fd; /* borrowed; <= 0: none */
 };
 
 static void list_add(struct work_list *l, struct work *work)
@@ -66,12 +68,14 @@ static void *worker_main(void *arg)
         list_add(&w->done, work);
         w->waiting--;
         pthread_cond_broadcast(&w->result);
+        if (w->wake_fd > 0)
+            eventfd_write(w->wake_fd, 1);
     }
     pthread_mutex_unlock(&w->lock);
     return NULL;
 }
 
-int worker_new(const char *name, size_t waiting_max, struct worker **ret)
+int worker_new(const char *name, size_t waiting_max, int wake_fd, struct worker **ret)
 {
     struct worker *w = calloc(1, sizeof(*w));
     pthread_condattr_t attr;
@@ -81,6 +85,7 @@ int worker_new(const char *name, size_t waiting_max, struct worker **ret)
         return -ENOMEM;
     snprintf(w->name, sizeof(w->name), "%s", name);
     w->waiting_max = waiting_max;
+    w->wake_fd = wake_fd;
     w->queued.end = &w->queued.first;
     w->done.end = &w->done.first;
     pthread_mutex_init(&w->lock, NULL);

@@ -42,7 +42,7 @@ struct capture {
     enum symbols_source symbols;
     uint32_t set;
     uint64_t set_period_ns;        /* smaller than period_ns: samples are thinned */
-    uint64_t random;               /* state of the thinning's generator */
+    uint64_t random;               /* of the thinning */
     struct id_table processes;     /* struct seen_process */
     struct seen_verdict *verdicts; /* [processes.cap] */
     size_t verdicts_cap;

@@ -96,6 +96,9 @@ static void name_incoming(struct engine *e, struct incoming *in, int named,
         symbolizer_stack_later(e->symbolizer, p, in->rec, in->frames, later, e->stack);
     else
         symbolizer_stack(e->symbolizer, p, in->rec, in->frames, named == 1, e->stack);
+    in->waits = in->may_wait && in->named < 0 && e->stack->reads;
+    if (in->waits)
+        return;
     if (in->named < 0)
         in->thread_name =
             symbolizer_thread_name(e->symbolizer, p, (int32_t)in->rec->host_tid, comm);
@@ -127,30 +130,27 @@ void incoming_name_later(struct engine *e, struct incoming *in, const struct cod
     name_incoming(e, in, 2, later);
 }
 
-/* Hands a sample to whoever wants it. */
+/* Hands a sample to whoever wants it, until somebody's naming says that it waits. */
 static void engine_deliver(struct engine *e, struct incoming *in)
 {
     captures_sample(e, in);
-    if (recorder_sets(e) & 1u << in->rec->set)
+    if (!in->waits && recorder_sets(e) & 1u << in->rec->set)
         recorder_sample(e, in);
     if (in->named >= 0)
         delays_add(&e->delays, clock_monotonic_ns() - in->rec->time_ns);
 }
 
-/* Holds a sample until the symbols on its way are read. Its Java code is named now, while it is
- * there: what was found is remembered. False: it is to be handed on. */
-static bool engine_hold(struct engine *e, struct incoming *in)
+/* The same of a sample that came just now. One that waits for symbols is held until they are read;
+ * its Java code was named nevertheless, while it was there, and what was found is remembered. */
+static void engine_deliver_or_hold(struct engine *e, struct incoming *in)
 {
-    if (!symbolizer_reads(e->symbolizer, in->process, in->rec, in->frames, /* java= */ true))
-        return false;
-    in->counted = true; /* not in this state */
-    incoming_name(e, in, /* java= */ true);
-    if (held_add(&e->held, in->process, in->rec, in->frames, clock_monotonic_ns()))
-        return true;
-    in->counted = false;
-    in->named = -1;
+    in->may_wait = true;
+    engine_deliver(e, in);
+    if (!in->waits || held_add(&e->held, in->process, in->rec, in->frames, clock_monotonic_ns()))
+        return;
     e->held.hurried++;
-    return false;
+    in->may_wait = in->waits = false;
+    engine_deliver(e, in);
 }
 
 struct release {
@@ -206,8 +206,7 @@ static void engine_sample(void *cookie, const struct sample_record *rec, const u
     unwinding_see(e->unwinding, in.process, rec, captures_want(e, rec->set), clock_monotonic_ns());
     if (rec->flags & SAMPLE_WANTS_THREAD)
         anchors_see(e->anchors, in.process, rec, clock_monotonic_ns());
-    if (!engine_hold(e, &in))
-        engine_deliver(e, &in);
+    engine_deliver_or_hold(e, &in);
 }
 
 static void engine_tick(struct engine *e)
@@ -330,6 +329,7 @@ static int engine_open(struct engine *e, struct error *err)
     e->stack = malloc(sizeof(*e->stack));
     if (e->wake_fd < 0 || e->lost_fd < 0 || !e->stack)
         return error_set(err, -ENOMEM, "not enough memory or file descriptors to start");
+    symbolizer_opts.wake_fd = e->wake_fd;
     r = broker_new(take_fd(&e->opts.broker_fd), &e->broker);
     if (r == 0 && e->opts.max_frames)
         r = broker_unwind_limit(e->broker, e->opts.max_frames, err);
@@ -342,7 +342,7 @@ static int engine_open(struct engine *e, struct error *err)
     if (r == 0)
         r = discover_new(e->broker, &discover_opts, &e->discover, err);
     if (r == 0)
-        r = unwinding_new(e->broker, &e->unwinding);
+        r = unwinding_new(e->broker, e->wake_fd, &e->unwinding);
     if (r == 0)
         r = anchors_new(e->broker, e->opts.proc_fd, &e->anchors);
     if (r == 0)

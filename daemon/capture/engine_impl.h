@@ -88,10 +88,12 @@ struct incoming {
     int named;            /* how e->stack is named now: -1 not yet, 0 without Java names, 1 with,
                            * 2 with some that are decided later */
     bool counted;         /* in the engine's numbers */
+    bool may_wait;        /* for symbols that are being read */
+    bool waits;           /* it does: it is handed on again when they are there */
     uint16_t flags;       /* PROFILE_SAMPLE_*, once named */
     uint32_t thread_name; /* string of e->frames, once named */
 };
-/* Names it into e->stack, with or without Java names. */
+/* Names it into e->stack, with or without Java names. Where it waits then, nobody takes it yet. */
 void incoming_name(struct engine *e, struct incoming *in, bool java);
 /* The same, with Java names of which @later decides some. */
 void incoming_name_later(struct engine *e, struct incoming *in, const struct code_later *later);

@@ -96,6 +96,8 @@ void recorder_sample(struct engine *e, struct incoming *in)
     struct profile_thread t = { .host_tid = (int32_t)s->host_tid };
 
     incoming_name(e, in, /* java= */ true);
+    if (in->waits)
+        return;
     recorded_process(e, in->process, &pp);
     t.name = in->thread_name;
     flight_sample(e->recorder->flight, s->time_ns, &pp, &t, e->stack->frames, e->stack->count,

@@ -23,13 +23,18 @@ static struct capture *capture_free(struct capture *c)
     return NULL;
 }
 
-/* True for a random share of set_period/period: which ones must not depend on anything periodic. */
-static bool capture_keeps(struct capture *c)
+/* True for a random share of set_period/period: which ones must not depend on anything periodic. A
+ * sample that is handed on again, having waited, meets the same answer. */
+static bool capture_keeps(const struct capture *c, const struct sample_record *rec)
 {
+    uint64_t x = rec->time_ns ^ c->random ^ (uint64_t)rec->host_tid << 32;
+
     if (c->set_period_ns >= c->period_ns)
         return true;
-    c->random = c->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return (c->random >> 33) * c->period_ns < (c->set_period_ns << 31);
+    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9); /* the mixing of splitmix64 */
+    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+    x ^= x >> 31;
+    return (x >> 33) * c->period_ns < (c->set_period_ns << 31);
 }
 
 /* ---- what limited it ---- */
@@ -82,13 +87,15 @@ static void capture_take(struct engine *e, struct capture *c, struct incoming *i
     struct seen_verdict *v = capture_verdict(e, c, in->process, rec->time_ns);
     uint32_t thread;
 
-    if ((v ? !v->wanted : !target_matches(c->target, in->process)) || !capture_keeps(c))
+    if ((v ? !v->wanted : !target_matches(c->target, in->process)) || !capture_keeps(c, rec))
         return;
     if (!v) { /* no room for another process */
         record_drop(c->record, rec->weight);
         return;
     }
     capture_name(e, c, in);
+    if (in->waits)
+        return;
     if (!v->warned) {
         v->warned = true;
         capture_warn_process(c, in->process);
@@ -104,7 +111,7 @@ static void capture_take(struct engine *e, struct capture *c, struct incoming *i
 
 void captures_sample(struct engine *e, struct incoming *in)
 {
-    for (struct capture *c = e->captures; c; c = c->next) {
+    for (struct capture *c = e->captures; c && !in->waits; c = c->next) {
         if (c->set == in->rec->set && in->rec->time_ns >= c->start_ns &&
             in->rec->time_ns < c->end_ns)
             capture_take(e, c, in);

@@ -66,11 +66,12 @@ static int put_process(void *ctx, int32_t host_pid, const struct unwind_process 
     return broker_put_process(ctx, host_pid, p, err);
 }
 
-int unwinding_new(struct broker *b, struct unwinding **ret)
+int unwinding_new(struct broker *b, int wake_fd, struct unwinding **ret)
 {
     struct feeder_io io = { .ctx = b,
                             .rows_max = BROKER_ROWS_MAX,
                             .background = true,
+                            .wake_fd = wake_fd,
                             .open_mapped = open_mapped,
                             .put_rows = put_rows,
                             .put_process = put_process };

@@ -12,8 +12,9 @@
 
 struct unwinding;
 
-/* Borrows @b. 0 or -ENOMEM. */
-int unwinding_new(struct broker *b, struct unwinding **ret);
+/* Borrows @b, and the eventfd @wake_fd, which is written to when unwinding_poll() has something to
+ * do. 0 or -ENOMEM. */
+int unwinding_new(struct broker *b, int wake_fd, struct unwinding **ret);
 struct unwinding *unwinding_free(struct unwinding *u);
 
 /* A process that will be sampled: describes it unless that was done; waits for its files, but no

@@ -37,7 +37,7 @@ struct elf_cache {
     struct elf_cache_stats stats;
 };
 
-int elf_cache_new(size_t files_max, bool background, struct elf_cache **ret)
+int elf_cache_new(size_t files_max, bool background, int wake_fd, struct elf_cache **ret)
 {
     struct elf_cache *c = calloc(1, sizeof(*c));
     int r = 0;
@@ -49,7 +49,7 @@ int elf_cache_new(size_t files_max, bool background, struct elf_cache **ret)
     if (!c->slots)
         r = -ENOMEM;
     else if (background)
-        r = worker_new("flamed-symbols", ELF_CACHE_READINGS_MAX, &c->worker);
+        r = worker_new("flamed-symbols", ELF_CACHE_READINGS_MAX, wake_fd, &c->worker);
     if (r < 0) {
         elf_cache_free(c);
         return r;

@@ -30,8 +30,10 @@ struct elf_cache_stats {
     uint64_t reading; /* files that are being read, or wait for it */
 };
 
-/* @background: files are read on a thread of their own; else elf_cache_load() reads them. */
-int elf_cache_new(size_t files_max, bool background, struct elf_cache **ret);
+/* @background: files are read on a thread of their own, which writes to the eventfd @wake_fd
+ * (borrowed; <= 0: none) when elf_cache_poll() has something to do; else elf_cache_load() reads
+ * them. */
+int elf_cache_new(size_t files_max, bool background, int wake_fd, struct elf_cache **ret);
 struct elf_cache *elf_cache_free(struct elf_cache *c);
 /*
  * Has the file read that is behind the mapping @start-@end of @id. 0 and *ret; ELF_CACHE_PENDING

@@ -35,6 +35,7 @@ struct resolver {
     struct perf_map *perf_map;
     uint64_t perf_map_again_ns;
     bool prepared;
+    bool met_reading; /* since the last tick */
     struct java_names *java;
     struct thread_names *threads;
 };
@@ -151,6 +152,7 @@ static void read_maps(struct resolver *r, uint64_t now_ns)
 
 void resolver_tick(struct resolver *r, uint64_t now_ns)
 {
+    r->met_reading = false;
     if (r->due_ns && now_ns >= r->due_ns)
         read_maps(r, now_ns);
     if (r->perf_map && perf_map_refresh(r->perf_map, now_ns))
@@ -322,6 +324,7 @@ static uint32_t file_frame(struct resolver *r, const struct mapping *m, uint64_t
     uint32_t module = module_id(r, m, b, image), name;
     const struct symbol *s = NULL;
 
+    r->met_reading |= b->state == BOUND_READING;
     if (image && elf_segments_vaddr(image->segments, image->segment_count, offset, &vaddr))
         s = symbol_table_find(&image->symbols, vaddr);
     if (!s)
@@ -370,6 +373,11 @@ static const struct mapping *find_mapping(struct resolver *r, uint64_t address, 
     return m && m->exec ? m : NULL;
 }
 
+bool resolver_met_reading(const struct resolver *r)
+{
+    return r->met_reading;
+}
+
 bool resolver_reads(struct resolver *r, uint64_t address, bool perf_map, uint64_t now_ns)
 {
     uint64_t key = address | (perf_map ? 0 : RESOLVER_NO_MAP_BIT);
@@ -409,12 +417,12 @@ uint32_t resolver_native(struct resolver *r, uint64_t address, bool perf_map, ui
     return frame;
 }
 
-void resolver_prepare(struct resolver *r)
+bool resolver_prepare(struct resolver *r)
 {
     uint64_t now_ns = clock_monotonic_ns();
 
     if (r->prepared)
-        return;
+        return false;
     if (!r->maps.count)
         read_maps(r, now_ns);
     for (size_t i = 0; i < r->maps.count; i++) {
@@ -425,6 +433,7 @@ void resolver_prepare(struct resolver *r)
         bind_file(r, m, &r->bound[i], now_ns);
     }
     r->prepared = true;
+    return true;
 }
 
 struct java_names *resolver_java(struct resolver *r)

@@ -33,8 +33,12 @@ struct resolver *resolver_free(struct resolver *r);
 
 /* To be called before the frames of a sample: what is due by time is read again. */
 void resolver_tick(struct resolver *r, uint64_t now_ns);
-/* Begins to read the symbols of all files that are mapped now. The first time only. */
-void resolver_prepare(struct resolver *r);
+/* Begins to read the symbols of all files that are mapped now. The first time only: false after it.
+ */
+bool resolver_prepare(struct resolver *r);
+/* Whether resolver_native() met a file, since the last resolver_tick(), whose symbols are still
+ * being read. */
+bool resolver_met_reading(const struct resolver *r);
 /* True while the symbols of the file behind @address are being read, which this begins where they
  * are not there: resolver_native() would not name it yet. */
 bool resolver_reads(struct resolver *r, uint64_t address, bool perf_map, uint64_t now_ns);

@@ -33,6 +33,7 @@ struct symbolizer {
     struct resolver_entry *resolvers;
     int proc_fd;
     bool own_proc_fd;
+    bool news;             /* files were taken in that symbolizer_poll() has not told of */
     uint32_t gap;          /* frame "[...]" */
     uint32_t vsyscall;     /* frame "[vsyscall]" */
     uint64_t java_methods; /* of resolvers that are gone */
@@ -74,7 +75,7 @@ int symbolizer_new_from(const struct symbol_files *files, struct frame_table *fr
     if (s->own_proc_fd)
         s->proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
     use_table(s, frames);
-    r = elf_cache_new(opts->elf_files_max, opts->background, &s->elf);
+    r = elf_cache_new(opts->elf_files_max, opts->background, opts->wake_fd, &s->elf);
     if (r == 0)
         r = kernel_names_new(&s->files, frames, &s->kernel);
     if (r < 0) {
@@ -169,14 +170,18 @@ void symbolizer_prepare(struct symbolizer *s, struct process *p, uint64_t until_
 
     if (!r)
         return;
-    resolver_prepare(r);
+    if (!resolver_prepare(r))
+        return;
     while (elf_cache_wait(s->elf, until_ns))
-        elf_cache_poll(s->elf);
+        s->news |= elf_cache_poll(s->elf);
 }
 
 bool symbolizer_poll(struct symbolizer *s)
 {
-    return elf_cache_poll(s->elf);
+    bool news = s->news | elf_cache_poll(s->elf);
+
+    s->news = false;
+    return news;
 }
 
 /* ---- a stack ---- */
@@ -344,6 +349,7 @@ static void name_stack(struct naming *n, struct process *p, const struct sample_
             resolver_tick(n->r, n->now_ns);
     }
     add_user(n, frames + rec->kernel_count, rec->user_count, ret);
+    ret->reads = n->r && resolver_met_reading(n->r);
     ret->truncated |= user_is_truncated(s, rec, ret->frames + user, ret->count - user);
 }
 

@@ -19,6 +19,8 @@ struct symbolizer_opts {
     size_t elf_files_max;      /* open at once, 256 */
     size_t perf_map_max_bytes; /* 64 MiB */
     bool background; /* read symbol files on a thread of its own: see symbolizer_reads() */
+    int wake_fd;     /* an eventfd that is written to when symbolizer_poll() has something to do,
+                      * borrowed; <= 0: none */
     int proc_fd; /* of /proc, borrowed: ids of threads in containers; <= 0: opened by the symbolizer
                   */
 };
@@ -36,8 +38,8 @@ const char *symbolizer_kernel_problem(const struct symbolizer *s);
  * symbolizer_free(), which unpin it. NULL: no memory. */
 struct resolver *symbolizer_resolver(struct symbolizer *s, struct process *p);
 void symbolizer_forget(struct symbolizer *s, struct process *p);
-/* Before @p is sampled: begins to read the symbols of its files, and waits for what is being read,
- * until CLOCK_MONOTONIC @until_ns at most. */
+/* Before @p is sampled the first time: begins to read the symbols of its files, and waits for what
+ * is being read, until CLOCK_MONOTONIC @until_ns at most. */
 void symbolizer_prepare(struct symbolizer *s, struct process *p, uint64_t until_ns);
 /* Takes in the files that were read meanwhile. True when there were any. Does not block. */
 bool symbolizer_poll(struct symbolizer *s);
@@ -49,6 +51,7 @@ struct named_stack {
     size_t count;
     size_t unknown; /* frames without a name */
     bool truncated; /* the root was not reached */
+    bool reads;     /* it leads through a file whose symbols are still being read */
 };
 
 /* Who decides later what generated code is called (RECORD_LATER of profile/profile.h). @add: the
@@ -70,8 +73,8 @@ void symbolizer_stack(struct symbolizer *s, struct process *p, const struct samp
 void symbolizer_stack_later(struct symbolizer *s, struct process *p,
                             const struct sample_record *rec, const uint64_t *frames,
                             const struct code_later *later, struct named_stack *ret);
-/* True while the symbols of a file that the stack of @rec leads through are being read, which this
- * begins: until then symbolizer_stack() knows no names there. */
+/* True while the symbols of a file that the stack of @rec leads through are being read:
+ * named_stack.reads, asked again without naming it. */
 bool symbolizer_reads(struct symbolizer *s, struct process *p, const struct sample_record *rec,
                       const uint64_t *frames, bool java);
 /* The Java name of thread @host_tid of @p, else its comm @comm, as an interned clean string. */

@@ -16,6 +16,9 @@ struct feeder_io {
     void *ctx;         /* borrowed */
     uint32_t rows_max; /* that the table of rows has room for */
     bool background; /* read files on a thread of its own: feeder_update() may say FEEDER_PENDING */
+    int wake_fd;     /* an eventfd that is written to when that thread has read one, borrowed; <= 0:
+                      * none
+                      */
     /* The file behind an executable mapping. 0, PROC_GONE, other outcomes > 0 (no file), -errno. */
     int (*open_mapped)(void *ctx, const struct proc_id *id, uint64_t start, uint64_t end,
                        int *ret_fd, struct error *err);

@@ -33,14 +33,14 @@ static void job_run(struct work *w)
     j->fd = close_fd(j->fd);
 }
 
-int reader_new(struct reader **ret)
+int reader_new(int wake_fd, struct reader **ret)
 {
     struct reader *r = calloc(1, sizeof(*r));
     int k;
 
     if (!r)
         return -ENOMEM;
-    k = worker_new("flamed-reader", READER_QUEUE_MAX, &r->worker);
+    k = worker_new("flamed-reader", READER_QUEUE_MAX, wake_fd, &r->worker);
     if (k < 0) {
         free(r);
         return k;

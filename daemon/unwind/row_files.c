@@ -44,7 +44,7 @@ int row_files_new(const struct feeder_io *io, struct row_files **ret)
         return -ENOMEM;
     f->io = io;
     row_tables_init(&f->tables, io->rows_max);
-    r = io->background ? reader_new(&f->reader) : 0;
+    r = io->background ? reader_new(io->wake_fd, &f->reader) : 0;
     if (r < 0) {
         row_files_free(f);
         return r;

@@ -421,7 +421,7 @@ START_TEST(the_cache_finds_debug_files_and_shares)
     struct elf_cache_stats stats;
     struct elf_ref a, b, bare, full;
 
-    ck_assert_int_eq(elf_cache_new(10, false, &c), 0);
+    ck_assert_int_eq(elf_cache_new(10, false, /* wake_fd= */ -1, &c), 0);
     a = cache_load(c, &files, "pie");
     b = cache_load(c, &files, "pie");
     ck_assert_uint_eq(a.slot, b.slot);
@@ -462,7 +462,7 @@ START_TEST(the_least_recently_used_goes)
     struct elf_cache *c = NULL;
     struct elf_cache_stats stats;
 
-    ck_assert_int_eq(elf_cache_new(2, false, &c), 0);
+    ck_assert_int_eq(elf_cache_new(2, false, /* wake_fd= */ -1, &c), 0);
     pie = cache_load(c, &files, "pie");
     fixed = cache_load(c, &files, "fixed");
     ck_assert(ref_has(c, pie, "shown"));

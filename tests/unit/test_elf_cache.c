@@ -8,6 +8,9 @@
 #include "symbolize/elf_cache.h"
 
 #include <elf.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #define SYMBOLS 50000u
 #define TEXT_START 0x1000u
@@ -94,6 +97,7 @@ static int give_path(void *cookie, const struct proc_id *id, uint64_t start, uin
 static struct local_files local;
 static struct symbol_files files;
 static struct elf_cache *cache;
+static int wake_fd;
 static const struct proc_id ID = { .host_pid = 1 };
 
 static void setup(void)
@@ -105,11 +109,14 @@ static void setup(void)
     files = local_symbol_files(&local);
     files.mapped = give_path;
     cache = NULL;
+    wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    ck_assert_int_ge(wake_fd, 0);
 }
 
 static void teardown(void)
 {
     elf_cache_free(cache);
+    close(wake_fd);
     unlink(path);
     rmdir(folder);
 }
@@ -152,14 +159,14 @@ START_TEST(a_large_file_costs_the_caller_nothing)
     uint64_t at_once_ns, here_ns;
 
     write_elf(SYMBOLS);
-    ck_assert_int_eq(elf_cache_new(4, /* background= */ false, &cache), 0);
+    ck_assert_int_eq(elf_cache_new(4, /* background= */ false, wake_fd, &cache), 0);
     at_once_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     ck_assert_int_eq(load(&ref), 0);
     at_once_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - at_once_ns;
     check_image(ref);
     cache = elf_cache_free(cache);
 
-    ck_assert_int_eq(elf_cache_new(4, /* background= */ true, &cache), 0);
+    ck_assert_int_eq(elf_cache_new(4, /* background= */ true, wake_fd, &cache), 0);
     here_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     ck_assert_int_eq(load(&ref), ELF_CACHE_PENDING);
     ck_assert_int_eq(load(&again), ELF_CACHE_PENDING);
@@ -187,7 +194,7 @@ START_TEST(what_cannot_be_read_is_told)
 
     put(f, "junk", 4);
     fclose(f);
-    ck_assert_int_eq(elf_cache_new(4, /* background= */ true, &cache), 0);
+    ck_assert_int_eq(elf_cache_new(4, /* background= */ true, wake_fd, &cache), 0);
     ck_assert_int_eq(elf_cache_settle(cache, &none), -EAGAIN);
     ck_assert_int_eq(load(&ref), ELF_CACHE_PENDING);
     wait_for_all();
@@ -203,7 +210,7 @@ START_TEST(more_than_can_wait_are_asked_for_again)
     size_t last = ARRAY_SIZE(refs) - 1;
 
     write_elf(10);
-    ck_assert_int_eq(elf_cache_new(4, /* background= */ true, &cache), 0);
+    ck_assert_int_eq(elf_cache_new(4, /* background= */ true, wake_fd, &cache), 0);
     for (size_t i = 0; i < ARRAY_SIZE(refs); i++)
         ck_assert_int_eq(load(&refs[i]), ELF_CACHE_PENDING);
     wait_for_all();
@@ -214,12 +221,32 @@ START_TEST(more_than_can_wait_are_asked_for_again)
 }
 END_TEST
 
+/* Waits for nothing but the eventfd, as the engine does. */
+START_TEST(the_owner_is_woken_when_a_file_is_read)
+{
+    struct pollfd woken = { .fd = wake_fd, .events = POLLIN };
+    struct elf_ref ref = ELF_REF_NULL;
+    eventfd_t n;
+
+    write_elf(10);
+    ck_assert_int_eq(elf_cache_new(4, /* background= */ true, wake_fd, &cache), 0);
+    ck_assert_int_eq(poll(&woken, 1, 0), 0);
+    ck_assert_int_eq(load(&ref), ELF_CACHE_PENDING);
+    while (elf_cache_settle(cache, &ref) == ELF_CACHE_PENDING) {
+        ck_assert_int_eq(poll(&woken, 1, WAIT_NS / NSEC_PER_MSEC), 1);
+        ck_assert_int_eq(eventfd_read(wake_fd, &n), 0);
+        elf_cache_poll(cache);
+    }
+    ck_assert_ptr_nonnull(elf_cache_get(cache, ref));
+}
+END_TEST
+
 START_TEST(it_ends_in_the_middle)
 {
     struct elf_ref ref = ELF_REF_NULL;
 
     write_elf(SYMBOLS);
-    ck_assert_int_eq(elf_cache_new(4, /* background= */ true, &cache), 0);
+    ck_assert_int_eq(elf_cache_new(4, /* background= */ true, wake_fd, &cache), 0);
     for (int i = 0; i < 3; i++)
         ck_assert_int_eq(load(&ref), ELF_CACHE_PENDING);
     cache = elf_cache_free(cache); /* the sanitizer sees whether all of it goes */
@@ -277,6 +304,7 @@ int main(void)
     tcase_add_test(tc, a_large_file_costs_the_caller_nothing);
     tcase_add_test(tc, what_cannot_be_read_is_told);
     tcase_add_test(tc, more_than_can_wait_are_asked_for_again);
+    tcase_add_test(tc, the_owner_is_woken_when_a_file_is_read);
     tcase_add_test(tc, it_ends_in_the_middle);
     tcase_add_test(tc, samples_are_held_in_order_and_bounded);
     return suite_run_case("elf_cache", tc);
