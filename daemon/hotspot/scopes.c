@@ -117,7 +117,7 @@ static int scopes_walk(struct hotspot_vm *vm, const struct blob *b, uint32_t off
 
         if (r == 0)
             r = scope_method(vm, b, s.method, &ret[n].method);
-        if (r < 0)
+        if (r != 0)
             return r;
         ret[n].bci = s.bci;
         ret[n].inlined = s.sender != 0;
