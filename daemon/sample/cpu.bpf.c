@@ -67,6 +67,9 @@ __u64 budget_ns = CPU_BUDGET_NS;
 /* Sets that want every process: bit n for set n. Written by the loader while the programs run. */
 __u32 filter_all;
 
+/* What pcs mean. No map, whose look-up would take as long as all else of a step. */
+struct unwind_known known[UNWIND_KNOWN_COUNT] __attribute__((aligned(64)));
+
 struct {
     __uint(type, BPF_MAP_TYPE_HASH);
     __uint(max_entries, CPU_FILTERS_MAX);
@@ -102,14 +105,6 @@ struct {
     __type(key, __u32);
     __type(value, struct unwind_row);
 } rows SEC(".maps");
-
-struct {
-    __uint(type, BPF_MAP_TYPE_ARRAY);
-    __uint(max_entries, UNWIND_KNOWN_COUNT);
-    __uint(map_flags, BPF_F_MMAPABLE);
-    __type(key, __u32);
-    __type(value, struct unwind_known);
-} known SEC(".maps");
 
 struct {
     __uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -175,7 +170,7 @@ static __always_inline bool unwind_row(struct unwind_walk *w, __u32 index, struc
 
 static __always_inline struct unwind_known *unwind_known_at(struct unwind_walk *w, __u32 index)
 {
-    return bpf_map_lookup_elem(&known, &index);
+    return &known[index];
 }
 
 static __always_inline __u64 unwind_java_thread(struct unwind_walk *w)
@@ -185,39 +180,45 @@ static __always_inline __u64 unwind_java_thread(struct unwind_walk *w)
     return thread ? *thread : 0;
 }
 
-/* Words of the user's stack follow those of the kernel's. */
-static __always_inline void put_word(struct scratch *s, __u32 i, __u64 word)
+/* Where the words of the user's stack begin: behind those of the kernel's. */
+static __always_inline __u64 *user_words(struct scratch *s)
 {
-    __u64 base = s->rec.kernel_count, at = i;
+    __u64 base = s->rec.kernel_count;
 
     UNWIND_MASK(base, STACK_MAX);
-    UNWIND_MASK(at, SAMPLE_USER_MAX - 1);
-    s->frames[base + at] = word;
+    return s->frames + base;
+}
+
+static __always_inline void put_word(__u64 *words, __u64 i, __u64 word)
+{
+    UNWIND_MASK(i, SAMPLE_USER_MAX - 1);
+    words[i] = word;
 }
 #define UNWIND_OUT(out, i, word) put_word(out, i, word)
-#define UNWIND_OUT_TYPE struct scratch *
+#define UNWIND_OUT_TYPE __u64 *
 
 #include "unwind/step.h"
 
 struct walk_context {
-    struct scratch *s;
+    struct unwind_walk *w;
     struct unwind_process *p;
+    __u64 *words;
 };
 
 static long walk_some(__u32 i, void *data)
 {
     struct walk_context *c = data;
 
-    if (unwind_fast_steps(&c->s->walk, c->p, c->s))
+    if (unwind_fast_steps(c->w, c->p, c->words))
         return 0;
-    return unwind_step(&c->s->walk, c->p, c->s) ? 1 : 0;
+    return unwind_step(c->w, c->p, c->words) ? 1 : 0;
 }
 
 /* Unwinds the user's stack by the tables of @p. Returns the number of words. */
 static __always_inline __u32 walk(struct task_struct *task, struct scratch *s,
                                   struct unwind_process *p)
 {
-    struct walk_context c = { .s = s, .p = p };
+    struct walk_context c = { .w = &s->walk, .p = p, .words = user_words(s) };
     struct pt_regs___kernel *regs = (void *)bpf_task_pt_regs(task);
     __u32 limit = max_words;
 
@@ -251,7 +252,7 @@ static __always_inline __u32 leaf(struct task_struct *task, struct scratch *s)
     s->rec.user_end = UNWIND_END_NO_PROCESS;
     if (pc & ~UNWIND_PC_MASK)
         return 0;
-    put_word(s, 0, pc);
+    user_words(s)[0] = pc;
     return 1;
 }
 

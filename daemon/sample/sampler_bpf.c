@@ -42,8 +42,7 @@ struct sampler_set {
 struct sampler {
     struct cpu_bpf *skel;
     struct sampler_set sets[SAMPLER_SETS_MAX];
-    struct unwind_row *rows;    /* the map's memory, [SAMPLER_ROWS_MAX] */
-    struct unwind_known *known; /* the map's memory, [UNWIND_KNOWN_COUNT] */
+    struct unwind_row *rows; /* the map's memory, [SAMPLER_ROWS_MAX] */
     uint32_t last_slot;
     size_t ring_bytes;
     int possible_cpus;
@@ -143,8 +142,7 @@ int sampler_new(int pid_ns_fd, size_t ring_bytes, uint32_t max_frames, struct sa
         goto fail;
     }
     s->rows = map_memory(s->skel->maps.rows, SAMPLER_ROWS_MAX * sizeof(*s->rows), err);
-    s->known = map_memory(s->skel->maps.known, UNWIND_KNOWN_COUNT * sizeof(*s->known), err);
-    if (!s->rows || !s->known) {
+    if (!s->rows) {
         r = -errno;
         goto fail;
     }
@@ -171,8 +169,6 @@ struct sampler *sampler_free(struct sampler *s)
         set_disarm(&s->sets[i]);
     if (s->rows)
         munmap(s->rows, SAMPLER_ROWS_MAX * sizeof(*s->rows));
-    if (s->known)
-        munmap(s->known, UNWIND_KNOWN_COUNT * sizeof(*s->known));
     cpu_bpf__destroy(s->skel);
     free(s);
     return NULL;
@@ -359,7 +355,7 @@ int sampler_put_rows(struct sampler *s, uint32_t first, const struct unwind_row 
 static void forget_known(struct sampler *s)
 {
     for (size_t i = 0; i < UNWIND_KNOWN_COUNT; i++)
-        __atomic_store_n(&s->known[i].key, 0, __ATOMIC_RELAXED);
+        __atomic_store_n(&s->skel->bss->known[i].key, 0, __ATOMIC_RELAXED);
 }
 
 int sampler_put_process(struct sampler *s, int32_t pid, const struct unwind_process *p)

@@ -15,23 +15,26 @@ UNWIND_INLINE bool unwind_read_u32(struct unwind_walk *w, uint64_t from, uint32_
     return unwind_read(w, ret, 4, from);
 }
 
-/* Moves the window so that it begins a little below @addr; near the end of the stack it gets
- * shorter. */
+/* Moves the window so that it begins a little below @addr, and not below the stack pointer; near
+ * the end of the stack it gets shorter. */
 UNWIND_FUNCTION int unwind_move_window(struct unwind_walk *w, uint64_t addr)
 {
     uint64_t low = (addr - 128) & ~7ULL;
-    uint32_t bytes = UNWIND_WINDOW_BYTES;
+    uint32_t bytes = UNWIND_WINDOW_BYTES, left;
 
     if (!w)
         return 0;
-    if (w->at.sp < addr && low < w->at.sp)
+    if (w->words < UNWIND_DEEP_WORDS)
+        bytes = UNWIND_WINDOW_FIRST_BYTES;
+    if (w->at.sp <= addr && low < w->at.sp)
         low = w->at.sp & ~7ULL;
     w->window_low = low;
     w->window_bytes = 0;
-    if (!unwind_read(w, w->window, UNWIND_WINDOW_BYTES, low)) {
-        bytes = 4096 - (uint32_t)(low & 4095);
-        if (bytes >= UNWIND_WINDOW_BYTES)
+    if (!unwind_read(w, w->window, bytes, low)) {
+        left = 4096 - (uint32_t)(low & 4095);
+        if (left >= bytes)
             return 0;
+        bytes = left;
         if (!unwind_read(w, w->window, bytes, low))
             return 0;
     }
@@ -44,10 +47,10 @@ UNWIND_INLINE bool unwind_stack(struct unwind_walk *w, uint64_t addr, uint64_t *
 {
     uint64_t i = addr - w->window_low;
 
-    if (i + 8 > w->window_bytes || i + 8 < 8 || (i & 7)) {
+    if (i >= w->window_bytes || (i & 7)) {
         unwind_move_window(w, addr);
         i = addr - w->window_low;
-        if (i + 8 > w->window_bytes || i + 8 < 8 || (i & 7))
+        if (i >= w->window_bytes || (i & 7))
             return unwind_read_u64(w, addr, ret);
     }
     i >>= 3;

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * One step up the stack. What a pc means is remembered in a table that all CPUs and processes
- * share; a hit costs two words of the stack. A remembered nmethod is looked at again once a tick,
- * so that code which was thrown away is never taken for what stood there before. A return address
- * that a remembered rule led to is trusted if it is remembered itself; else it must pass the slow
- * path's test, and where it does not the walk steps back and works the frame before it out anew.
+ * One step up the stack, whatever the frame is. A return address that a remembered rule led to is
+ * trusted if it is remembered itself; else it must pass the slow path's test, and where it does not
+ * the walk steps back and works the frame before it out anew.
  */
 #pragma once
 
-#include "unwind/hotspot.h"
-
-#define UNWIND_KEY_EXACT (1ULL << 63)
+#include "unwind/fast.h"
 
 enum unwind_outcome {
     UNWIND_GO_ON = 0,
@@ -40,32 +36,6 @@ UNWIND_INLINE void unwind_start(struct unwind_walk *w, uint64_t pc, uint64_t sp,
     w->window_bytes = 0;
 }
 
-UNWIND_INLINE uint64_t unwind_key(const struct unwind_walk *w)
-{
-    return (w->at.pc & UNWIND_PC_MASK) | (uint64_t)(w->slot & (UNWIND_SLOTS_MAX - 1)) << 48 |
-           (w->exact ? UNWIND_KEY_EXACT : 0);
-}
-
-UNWIND_INLINE uint32_t unwind_key_index(uint64_t key)
-{
-    return (uint32_t)(key * 0x9E3779B97F4A7C15ULL >> 48) & (UNWIND_KNOWN_COUNT - 1);
-}
-
-/* Looks again whether the nmethod of a remembered rule is still the same piece of code. */
-UNWIND_FUNCTION int unwind_alive(struct unwind_walk *w, struct unwind_process *p, uint64_t blob,
-                                 uint32_t compile_id)
-{
-    uint32_t id;
-    uint8_t used;
-
-    if (!w || !p)
-        return 0;
-    return unwind_read(w, &used, 1, blob - p->vm.block_header_bytes + p->vm.block_used) && used &&
-                   unwind_read_u32(w, blob + p->vm.nmethod_compile_id, &id) && id == compile_id
-               ? 1
-               : 0;
-}
-
 /* Works out w->rule for w->at from the target's own data. 0 or an enum unwind_end. */
 UNWIND_FUNCTION int unwind_slow_rule(struct unwind_walk *w, struct unwind_process *p)
 {
@@ -84,48 +54,6 @@ UNWIND_FUNCTION int unwind_slow_rule(struct unwind_walk *w, struct unwind_proces
         return end;
     w->rule.kind = end == UNWIND_END_NO_MAPPING ? UNWIND_MARK : UNWIND_NATIVE;
     return 0;
-}
-
-UNWIND_INLINE void unwind_remember(struct unwind_walk *w, uint64_t key)
-{
-    struct unwind_known *k = unwind_known_at(w, unwind_key_index(key));
-
-    if (!k)
-        return;
-    /* A reader on another CPU compares the key before and uses a copy of the rest: a torn entry can
-     * mislead one step, whose return address is then checked. */
-    *(volatile uint64_t *)&k->key = 0;
-    k->blob = w->rule.blob;
-    k->compile_id = w->rule.compile_id;
-    k->tick = w->tick;
-    k->cfa = w->rule.cfa;
-    k->fp = w->rule.fp;
-    k->base = w->rule.base;
-    k->kind = w->rule.kind;
-    __asm__ volatile("" ::: "memory");
-    *(volatile uint64_t *)&k->key = key;
-}
-
-/* True and w->rule if the pc is remembered and still means that. */
-UNWIND_INLINE bool unwind_recall(struct unwind_walk *w, struct unwind_process *p, uint64_t key)
-{
-    struct unwind_known *k = unwind_known_at(w, unwind_key_index(key));
-
-    if (!k || *(volatile uint64_t *)&k->key != key)
-        return false;
-    w->rule.blob = k->blob;
-    w->rule.compile_id = k->compile_id;
-    w->rule.cfa = k->cfa;
-    w->rule.fp = k->fp;
-    w->rule.base = k->base;
-    w->rule.kind = k->kind;
-    w->rule.keep = 0;
-    if (w->rule.blob && k->tick != w->tick) {
-        if (unwind_alive(w, p, w->rule.blob, w->rule.compile_id) <= 0)
-            return false;
-        k->tick = w->tick;
-    }
-    return true;
 }
 
 UNWIND_INLINE uint64_t unwind_word(const struct unwind_walk *w)
@@ -231,82 +159,6 @@ found:
     w->at.fp = fp;
     w->exact = 0;
     return 0;
-}
-
-/* Has the window begin at the stack pointer when it ends within two ordinary frames. */
-UNWIND_INLINE void unwind_follow(struct unwind_walk *w)
-{
-    if (w->at.sp - w->window_low + UNWIND_AHEAD_BYTES > w->window_bytes)
-        unwind_move_window(w, w->at.sp);
-}
-
-/*
- * The hot path: a remembered frame on the stack or frame pointer whose words lie in the window.
- * True if it made the step; false: nothing was changed, and unwind_step() is to do it. Keeps to
- * what it must load and store.
- */
-UNWIND_INLINE bool unwind_fast_step(struct unwind_walk *w, struct unwind_process *p,
-                                    UNWIND_OUT_TYPE out)
-{
-    uint64_t pc = w->at.pc, sp = w->at.sp, fp = w->at.fp, slot = w->slot & (UNWIND_SLOTS_MAX - 1);
-    uint64_t key = pc | slot << 48 | (w->exact ? UNWIND_KEY_EXACT : 0), cfa, i, word;
-    uint32_t words = w->words;
-    struct unwind_known *k;
-
-    if (w->distrust || pc & ~UNWIND_PC_MASK || words >= w->max_words)
-        return false;
-    k = unwind_known_at(w, unwind_key_index(key));
-    if (!k || *(volatile uint64_t *)&k->key != key)
-        return false;
-    if (k->base == UNWIND_BASE_SP)
-        cfa = sp + (uint64_t)(int64_t)k->cfa;
-    else if (k->base == UNWIND_BASE_FP)
-        cfa = fp + (uint64_t)(int64_t)k->cfa;
-    else
-        return false;
-    if (k->blob && k->tick != w->tick) {
-        if (unwind_alive(w, p, k->blob, k->compile_id) <= 0)
-            return false;
-        k->tick = w->tick;
-    }
-    if (w->guessed == 2 && !unwind_in_code_cache(p, pc))
-        return false;
-    i = cfa - 8 - w->window_low;
-    if (i & 7 || i + 8 > w->window_bytes || cfa <= sp)
-        return false;
-    word = pc | (uint64_t)(k->compile_id & UNWIND_ID_MASK) << UNWIND_PC_BITS |
-           (uint64_t)k->kind << UNWIND_KIND_SHIFT;
-    i >>= 3;
-    UNWIND_MASK(i, UNWIND_WINDOW_BYTES / 8 - 1);
-    pc = w->window[i];
-    if (k->fp) {
-        i = cfa + (uint64_t)(int64_t)k->fp - w->window_low;
-        if (i & 7 || i + 8 > w->window_bytes)
-            return false;
-        i >>= 3;
-        UNWIND_MASK(i, UNWIND_WINDOW_BYTES / 8 - 1);
-        fp = w->window[i];
-    }
-    UNWIND_OUT(out, words, word);
-    w->back = w->at;
-    w->back_words = words;
-    w->back_exact = w->exact;
-    w->exact = 0;
-    w->words = words + 1;
-    w->at.pc = pc;
-    w->at.sp = cfa;
-    w->at.fp = fp;
-    w->guessed = k->kind == UNWIND_COMPILED ? 2 : 1;
-    return true;
-}
-
-/* Up to two frames of the hot path: more copies of it cost shallow stacks more in cold instructions
- * than they save deep ones in calls. False: the next frame is for unwind_step(). */
-UNWIND_INLINE bool unwind_fast_steps(struct unwind_walk *w, struct unwind_process *p,
-                                     UNWIND_OUT_TYPE out)
-{
-    unwind_follow(w);
-    return unwind_fast_step(w, p, out) && unwind_fast_step(w, p, out);
 }
 
 UNWIND_INLINE int unwind_try_step(struct unwind_walk *w, struct unwind_process *p,

@@ -8,6 +8,7 @@
  *     which counts w->reads
  *   static bool unwind_row(struct unwind_walk *w, uint32_t index, struct unwind_row *ret);
  *   static struct unwind_known *unwind_known_at(struct unwind_walk *w, uint32_t index);
+ *     of UNWIND_KNOWN_COUNT; never NULL
  *   static uint64_t unwind_java_thread(struct unwind_walk *w);
  *     the JavaThread of the thread at hand as flamed found it, 0: not known
  *   UNWIND_OUT(out, i, word): stores word i of the answer
@@ -17,8 +18,11 @@
 #include "unwind/process.h"
 #include "unwind/unwind.h"
 
-#define UNWIND_WINDOW_BYTES 1024         /* of the stack, copied at once; a power of two */
+#define UNWIND_WINDOW_BYTES 4096         /* of the stack, copied at once; a power of two */
+#define UNWIND_WINDOW_FIRST_BYTES 1024   /* likewise, of a walk that may end soon */
+#define UNWIND_DEEP_WORDS 32             /* after so many it will not */
 #define UNWIND_AHEAD_BYTES 256           /* of the window that the next frames should find */
+#define UNWIND_RUN_MAX 16                /* frames of the hot path at once */
 #define UNWIND_KNOWN_COUNT 65536         /* entries of the table of known return addresses */
 #define UNWIND_HOPS_MAX 96               /* through a code heap's segment map */
 #define UNWIND_READS_MAX 40000           /* of one walk: about a millisecond in interrupt context */
@@ -73,7 +77,7 @@ struct unwind_walk {
     struct unwind_rule rule;
     uint64_t blob, blob_code, blob_name; /* what unwind_find_blob() found */
     uint64_t window_low;
-    uint32_t window_bytes; /* that are valid */
+    uint32_t window_bytes; /* that are valid: a multiple of 8 */
     uint32_t words, back_words, max_words;
     uint32_t tick, slot;
     uint32_t reads;   /* of the target's memory */
@@ -92,6 +96,9 @@ struct unwind_walk {
 };
 
 #ifdef __bpf__
+/* Before a loop that is to stay one: copies of its body cost more in cold instructions than they
+ * save. */
+#define UNWIND_LOOP _Pragma("clang loop unroll(disable)")
 /* Not static: the kernel's verifier then checks each of them once and on its own. */
 #define UNWIND_FUNCTION __attribute__((noinline))
 #define UNWIND_INLINE static __attribute__((always_inline)) inline
@@ -101,4 +108,5 @@ struct unwind_walk {
 #define UNWIND_FUNCTION static __attribute__((unused))
 #define UNWIND_INLINE static inline __attribute__((unused))
 #define UNWIND_MASK(i, mask) ((i) &= (mask))
+#define UNWIND_LOOP
 #endif

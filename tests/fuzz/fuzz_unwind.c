@@ -2,7 +2,8 @@
 /*
  * The unwinder on stacks and registers made of an input: a code cache with a block of each kind
  * stands ready, and each byte of the input picks a word from what can matter to it. It must end,
- * within its limit, whatever it meets; walking again by what it remembered must give as many words.
+ * within its limit, whatever it meets; walking again by what it remembered must give as many words,
+ * and the same ones with the hot path and without it.
  */
 #include "../unit/unwind_host.h"
 
@@ -173,6 +174,7 @@ static uint64_t pick(uint8_t what, uint8_t where, uint64_t at)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+    static uint64_t fast[HOST_WORDS_MAX];
     struct host_registers regs;
     uint64_t sp = STACK + 0x800;
     uint32_t words, end;
@@ -193,10 +195,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     jvm.vm.nmethod_deopt_mh = data[15] & 4 ? 136 : 0;
     if (data[15] & 8)
         jvm.mapping_count = 70000;
-    for (size_t i = 16; i + 1 < size && (i - 16) / 2 * 8 + 8 < STACK_BYTES - 0x800; i += 2) {
-        uint64_t at = sp + (i - 16) / 2 * 8;
+    for (size_t i = 0; i * 8 + 8 < STACK_BYTES - 0x800; i++) {
+        /* Some stacks are the input again and again: a recursion. */
+        size_t from = 16 + 2 * (data[15] & 0x20 ? i % ((size - 14) / 2) : i);
+        uint64_t at = sp + i * 8;
 
-        put(stack_bytes, at - STACK, pick(data[i], data[i + 1], at), 8);
+        if (from + 1 < size)
+            put(stack_bytes, at - STACK, pick(data[from], data[from + 1], at), 8);
     }
     words = host_walk(&walk, &jvm, &regs, 1, HOST_WORDS_MAX);
     end = walk.end;
@@ -205,6 +210,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     /* Nothing has changed, so that what is remembered must lead to the same place. */
     if (host_walk(&walk, &jvm, &regs, 1, HOST_WORDS_MAX) != words || walk.end != end)
         abort();
+    memcpy(fast, host.out, words * sizeof(*fast));
+    host.one_by_one = true;
+    if (host_walk(&walk, &jvm, &regs, 1, HOST_WORDS_MAX) != words || walk.end != end ||
+        memcmp(fast, host.out, words * sizeof(*fast)))
+        abort();
+    host.one_by_one = false;
     host_walk(&walk, &jvm, &regs, 2, data[12]);
     if (walk.words > data[12])
         abort();

@@ -29,6 +29,7 @@ static struct {
     uint64_t out[HOST_WORDS_MAX];
     size_t reads;
     uint64_t java_thread;
+    bool one_by_one; /* without the hot path, which must give the same */
     /* Told of all that a walk reads, for whoever records it; may be NULL. */
     void (*on_read)(uint64_t from, const void *p, uint32_t bytes);
     void (*on_row)(uint32_t index, const struct unwind_row *row);
@@ -74,7 +75,7 @@ static bool unwind_row(struct unwind_walk *w, uint32_t index, struct unwind_row 
 static struct unwind_known *unwind_known_at(struct unwind_walk *w, uint32_t index)
 {
     (void)w;
-    return index < UNWIND_KNOWN_COUNT ? &host.known[index] : NULL;
+    return &host.known[index % UNWIND_KNOWN_COUNT];
 }
 
 static uint64_t unwind_java_thread(struct unwind_walk *w)
@@ -102,7 +103,7 @@ static uint32_t host_walk(struct unwind_walk *w, struct unwind_process *p,
     w->r13 = r->r13;
     w->thread = r->r15;
     for (uint32_t i = 0; i < HOST_WORDS_MAX * UNWIND_STEPS_PER_WORD; i++) {
-        if (unwind_fast_steps(w, p, host.out))
+        if (!host.one_by_one && unwind_fast_steps(w, p, host.out))
             continue;
         if (unwind_step(w, p, host.out))
             break;

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What a pc means is remembered in a table that all CPUs and processes share. A remembered nmethod
+ * is looked at again once a tick, so that code which was thrown away is never taken for what stood
+ * there before.
+ */
+#pragma once
+
+#include "unwind/hotspot.h"
+
+#define UNWIND_KEY_EXACT (1ULL << 63)
+
+UNWIND_INLINE uint64_t unwind_key(const struct unwind_walk *w)
+{
+    return (w->at.pc & UNWIND_PC_MASK) | (uint64_t)(w->slot & (UNWIND_SLOTS_MAX - 1)) << 48 |
+           (w->exact ? UNWIND_KEY_EXACT : 0);
+}
+
+UNWIND_INLINE uint32_t unwind_key_index(uint64_t key)
+{
+    return (uint32_t)(key * 0x9E3779B97F4A7C15ULL >> 48) & (UNWIND_KNOWN_COUNT - 1);
+}
+
+/* Looks again whether the nmethod of a remembered rule is still the same piece of code. */
+UNWIND_FUNCTION int unwind_alive(struct unwind_walk *w, struct unwind_process *p, uint64_t blob,
+                                 uint32_t compile_id)
+{
+    uint32_t id;
+    uint8_t used;
+
+    if (!w || !p)
+        return 0;
+    return unwind_read(w, &used, 1, blob - p->vm.block_header_bytes + p->vm.block_used) && used &&
+                   unwind_read_u32(w, blob + p->vm.nmethod_compile_id, &id) && id == compile_id
+               ? 1
+               : 0;
+}
+
+UNWIND_INLINE void unwind_remember(struct unwind_walk *w, uint64_t key)
+{
+    struct unwind_known *k = unwind_known_at(w, unwind_key_index(key));
+
+    /* A reader on another CPU compares the key before and uses a copy of the rest: a torn entry can
+     * mislead one step, whose return address is then checked. */
+    *(volatile uint64_t *)&k->key = 0;
+    k->blob = w->rule.blob;
+    k->compile_id = w->rule.compile_id;
+    k->tick = w->tick;
+    k->cfa = w->rule.cfa;
+    k->fp = w->rule.fp;
+    k->base = w->rule.base;
+    k->kind = w->rule.kind;
+    __asm__ volatile("" ::: "memory");
+    *(volatile uint64_t *)&k->key = key;
+}
+
+/* True and w->rule if the pc is remembered and still means that. */
+UNWIND_INLINE bool unwind_recall(struct unwind_walk *w, struct unwind_process *p, uint64_t key)
+{
+    struct unwind_known *k = unwind_known_at(w, unwind_key_index(key));
+
+    if (*(volatile uint64_t *)&k->key != key)
+        return false;
+    w->rule.blob = k->blob;
+    w->rule.compile_id = k->compile_id;
+    w->rule.cfa = k->cfa;
+    w->rule.fp = k->fp;
+    w->rule.base = k->base;
+    w->rule.kind = k->kind;
+    w->rule.keep = 0;
+    if (w->rule.blob && k->tick != w->tick) {
+        if (unwind_alive(w, p, w->rule.blob, w->rule.compile_id) <= 0)
+            return false;
+        k->tick = w->tick;
+    }
+    return true;
+}
