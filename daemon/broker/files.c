@@ -3,6 +3,7 @@
  * Opening files that a container may have had a hand in (target.h says the rules), and memfds.
  */
 #include "base/cleanup.h"
+#include "broker/dependable.h"
 #include "broker/memory.h"
 #include "broker/target.h"
 
@@ -114,8 +115,7 @@ int file_open(int path_fd, const char *what, const struct file_rule *rule, int *
         return error_errno(err, "cannot open %s", what);
     if (rule->elf && !is_elf_object(fd))
         return error_set(err, -EPERM, "%s is not an ELF object", what);
-    *ret_fd = take_fd(&fd);
-    return 0;
+    return dependable_file(take_fd(&fd), what, rule->target, ret_fd, err);
 }
 
 int root_open(int root_fd, const char *path, const struct file_rule *rule, int *ret_fd,

@@ -24,10 +24,19 @@ int memory_open(const char *name, enum memory_use use)
     return fd < 0 ? -errno : fd;
 }
 
+int memory_seal(int fd)
+{
+    if (fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) < 0 ||
+        lseek(fd, 0, SEEK_SET) < 0)
+        return -errno;
+    return 0;
+}
+
 int memory_sealed(const char *name, enum memory_use use, const void *p, size_t n, int *ret_fd)
 {
     _cleanup_close_ int fd = memory_open(name, use);
     size_t done = 0;
+    int sealed;
 
     if (fd < 0)
         return fd;
@@ -38,9 +47,8 @@ int memory_sealed(const char *name, enum memory_use use, const void *p, size_t n
             return -errno;
         done += (size_t)r;
     }
-    if (fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) < 0 ||
-        lseek(fd, 0, SEEK_SET) < 0)
-        return -errno;
-    *ret_fd = take_fd(&fd);
-    return 0;
+    sealed = memory_seal(fd);
+    if (sealed == 0)
+        *ret_fd = take_fd(&fd);
+    return sealed;
 }

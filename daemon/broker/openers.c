@@ -36,14 +36,16 @@ void openers_start(struct server *s)
         if (r < 0)
             log_err_errno(r, "an opener of files cannot be started");
         else
-            s->opener_count++;
+            s->openers[s->opener_count++].late_fd = -1;
     }
 }
 
 void openers_stop(struct server *s)
 {
-    for (size_t i = 0; i < s->opener_count; i++)
+    for (size_t i = 0; i < s->opener_count; i++) {
         s->openers[i].fd = close_fd(s->openers[i].fd);
+        s->openers[i].late_fd = close_fd(s->openers[i].late_fd);
+    }
     s->opener_count = 0;
 }
 
@@ -66,19 +68,21 @@ static void forget(struct server *s, struct opener *o)
 {
     log_err("an opener of files has ended");
     close_fd(o->fd);
+    close_fd(o->late_fd);
     *o = s->openers[--s->opener_count];
 }
 
-/* Takes the answer that is there. 0; -EPIPE: the opener is gone. */
-static int take_answer(const struct opener *o, struct broker_answer *a, struct reply *rep)
+/* Takes the answer that is there. 0 and *ret_fd (-1: it has none); -EPIPE: the opener is gone. */
+static int take_answer(const struct opener *o, struct broker_answer *a, int *ret_fd)
 {
     int fds[BROKER_FDS_MAX];
     size_t count = 0;
     ssize_t n = wire_receive(o->fd, a, sizeof(*a), fds, ARRAY_SIZE(fds), &count);
 
+    *ret_fd = -1;
     for (size_t i = 0; i < count; i++) {
-        if (n == sizeof(*a) && rep->fd_count == 0)
-            reply_fd(rep, fds[i]);
+        if (n == sizeof(*a) && *ret_fd < 0)
+            *ret_fd = fds[i];
         else
             close_fd(fds[i]);
     }
@@ -103,15 +107,12 @@ static void take_back(struct server *s)
 {
     for (size_t i = 0; i < s->opener_count;) {
         struct opener *o = &s->openers[i];
-        struct reply late = { 0 };
-        struct broker_answer a;
 
-        if (o->host_pid && is_readable(o->fd, 0)) {
-            int r = take_answer(o, &a, &late);
-
-            close_fd(late.fd_count ? late.fds[0] : -1);
-            o->host_pid = 0;
-            if (r < 0) {
+        if (o->owner && is_readable(o->fd, 0)) {
+            close_fd(o->late_fd);
+            o->owner = 0;
+            o->kept = take_answer(o, &o->late_answer, &o->late_fd) == 0;
+            if (!o->kept) {
                 forget(s, o);
                 continue;
             }
@@ -128,45 +129,92 @@ static int refuse(int32_t host_pid, struct error *err)
     return -ETIMEDOUT;
 }
 
-/* A free one; NULL: none is, or this process holds one already. */
-static struct opener *find(struct server *s, const struct broker_request *q)
+/* A free one; NULL: none is, or a file of @owner holds one already. */
+static struct opener *find(struct server *s, uint64_t owner)
 {
     struct opener *unused = NULL;
 
-    take_back(s);
     for (size_t i = 0; i < s->opener_count; i++) {
         struct opener *o = &s->openers[i];
 
-        if (!o->host_pid)
+        if (!o->owner)
             unused = o;
-        else if (o->host_pid == q->host_pid && o->start_ticks == q->start_ticks)
+        else if (o->owner == owner)
             return NULL;
     }
     return unused;
 }
 
-int openers_ask(struct server *s, const struct broker_request *q, struct reply *rep)
+static bool same_request(const struct broker_request *a, const struct broker_request *b)
 {
-    struct opener *o = find(s, q);
-    struct broker_answer a;
+    return a->kind == b->kind && a->host_pid == b->host_pid && a->start_ticks == b->start_ticks &&
+           a->start == b->start && a->end == b->end && a->name_n == b->name_n &&
+           memcmp(a->name, b->name, sizeof(a->name)) == 0;
+}
 
-    if (!o)
-        return refuse(q->host_pid, &rep->err);
+/* The answer that came too late to @q before; NULL: none did. */
+static struct opener *find_kept(struct server *s, const struct broker_request *q, uint64_t now_ns)
+{
+    for (size_t i = 0; i < s->opener_count; i++) {
+        if (s->openers[i].kept && same_request(&s->openers[i].late, q) &&
+            now_ns - s->openers[i].late_ns < OPENER_KEEP_NS)
+            return &s->openers[i];
+    }
+    return NULL;
+}
+
+/* Puts an opener's answer into the reply; @fd is taken. */
+static int pass_on(const struct broker_answer *a, int fd, struct reply *rep)
+{
+    if (fd >= 0)
+        reply_fd(rep, fd);
+    if (a->result < 0) {
+        error_set(&rep->err, a->result, "%s", a->failure.msg);
+        if (a->failure.remedy[0])
+            error_remedy(&rep->err, "%s", a->failure.remedy);
+    }
+    return a->result;
+}
+
+/* Asks @o and waits, at the expense of @patience. */
+static int ask(struct server *s, struct opener *o, uint64_t owner, struct budget *patience,
+               const struct broker_request *q, struct reply *rep)
+{
+    uint64_t began_ns = clock_monotonic_ns();
+    struct broker_answer a;
+    int fd = -1;
+
     if (wire_send(o->fd, q, sizeof(*q), NULL, 0) == 0) {
-        if (!is_readable(o->fd, OPENER_WAIT_NS)) {
-            o->host_pid = q->host_pid;
-            o->start_ticks = q->start_ticks;
+        bool there = is_readable(o->fd, OPENER_WAIT_NS);
+
+        budget_spend(patience, clock_monotonic_ns() - began_ns);
+        if (!there) {
+            o->owner = owner;
+            o->kept = false;
+            o->late = *q;
+            o->late_ns = began_ns;
             return refuse(q->host_pid, &rep->err);
         }
-        if (take_answer(o, &a, rep) == 0) {
-            if (a.result < 0) {
-                error_set(&rep->err, a.result, "%s", a.failure.msg);
-                if (a.failure.remedy[0])
-                    error_remedy(&rep->err, "%s", a.failure.remedy);
-            }
-            return a.result;
-        }
+        if (take_answer(o, &a, &fd) == 0)
+            return pass_on(&a, fd, rep);
     }
     forget(s, o);
     return error_set(&rep->err, -EIO, "an opener of flamed-broker has ended");
+}
+
+int openers_ask(struct server *s, const struct broker_request *q, struct reply *rep)
+{
+    struct proc_id id = { .host_pid = q->host_pid, .start_ticks = q->start_ticks };
+    uint64_t owner = patience_key(s->proc_fd, &id), now_ns = clock_monotonic_ns();
+    struct budget *patience = patience_of(&s->patience, owner, now_ns);
+    struct opener *o;
+
+    take_back(s);
+    o = find_kept(s, q, now_ns);
+    if (o) {
+        o->kept = false;
+        return pass_on(&o->late_answer, take_fd(&o->late_fd), rep);
+    }
+    o = budget_has(patience, now_ns) ? find(s, owner) : NULL;
+    return o ? ask(s, o, owner, patience, q, rep) : refuse(q->host_pid, &rep->err);
 }

@@ -2,15 +2,18 @@
 /*
  * The openers: children of the broker, made before it gives up fork, that answer in its place those
  * requests which open files that a target chose. A file system that does not answer (a container's
- * own FUSE, NFS without its server) then holds one opener, for as long as it likes, and not the
- * broker: the request fails after OPENER_WAIT_NS, that process is not asked about again until the
- * opener is back, and all else goes on.
+ * own FUSE, NFS without its server) then holds one opener, for as long as it likes, beyond SIGKILL,
+ * and not the broker: the request fails after OPENER_WAIT_NS, nothing of that container (outside of
+ * one: that process) is opened until the opener is back, and all else goes on. An answer that comes
+ * late is kept for who asks once more. One that answers slowly uses up its container's patience
+ * (patience.h).
  */
 #pragma once
 
 #include "broker/server.h"
 
-#define OPENER_WAIT_NS UINT64_C(2000000000)
+#define OPENER_WAIT_NS UINT64_C(250000000)
+#define OPENER_KEEP_NS UINT64_C(30000000000) /* from the question on */
 
 /* Forks them. Where that fails (logged) the broker opens files itself. */
 void openers_start(struct server *s);

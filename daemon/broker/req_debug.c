@@ -16,11 +16,14 @@ static const struct file_rule DEBUG_RULE = { .max_bytes = DEBUG_MAX_BYTES,
                                              .elf = true,
                                              .follow = true };
 
-/* Tries @path in one root. What is there but may not be handed out counts as absent: another root
- * may have the right file. */
-static int try_root(int root_fd, const char *path, int *ret_fd)
+/* Tries @path in the root of @t, NULL: the host's. What is there but may not be handed out counts
+ * as absent: another root may have the right file. */
+static int try_root(int root_fd, const char *path, const struct target *t, int *ret_fd)
 {
-    return root_open(root_fd, path, &DEBUG_RULE, ret_fd, NULL) == 0 ? 0 : BROKER_ABSENT;
+    struct file_rule rule = DEBUG_RULE;
+
+    rule.target = t;
+    return root_open(root_fd, path, &rule, ret_fd, NULL) == 0 ? 0 : BROKER_ABSENT;
 }
 
 static void build_id_path(const struct broker_request *q, char *path, size_t size)
@@ -50,15 +53,15 @@ int request_debug(struct server *s, const struct broker_request *q, struct reply
     if (r)
         return r;
     build_id_path(q, path, sizeof(path));
-    r = try_root(root, path, &fd);
+    r = try_root(root, path, &t, &fd);
     if (r)
-        r = try_root(s->host_root_fd, path, &fd);
+        r = try_root(s->host_root_fd, path, NULL, &fd);
     return r ? r : reply_fd(rep, fd);
 }
 
 /* Where a debugger looks for the file that .gnu_debuglink names: beside the library and in .debug
- * beside it (both only @beside), and in the debug folder. */
-static int try_debuglink(int root_fd, const char *folder, const char *name, bool beside,
+ * beside it (both only in the root of @t, NULL: the host), and in the debug folder. */
+static int try_debuglink(int root_fd, const char *folder, const char *name, const struct target *t,
                          int *ret_fd)
 {
     static const struct {
@@ -71,8 +74,8 @@ static int try_debuglink(int root_fd, const char *folder, const char *name, bool
         int n = snprintf(path, sizeof(path), "%s%s%s%s", PLACES[i].before, folder, PLACES[i].after,
                          name);
 
-        if ((beside || !PLACES[i].beside) && n < (int)sizeof(path) &&
-            try_root(root_fd, path, ret_fd) == 0)
+        if ((t || !PLACES[i].beside) && n < (int)sizeof(path) &&
+            try_root(root_fd, path, t, ret_fd) == 0)
             return 0;
     }
     return BROKER_ABSENT;
@@ -105,8 +108,8 @@ int request_debuglink(struct server *s, const struct broker_request *q, struct r
         return BROKER_ABSENT;
     *slash = '\0';
     span_copy((struct span){ (const char *)q->name, q->name_n }, name, sizeof(name));
-    r = try_debuglink(root, m.path, name, /* beside= */ true, &fd);
+    r = try_debuglink(root, m.path, name, &t, &fd);
     if (r)
-        r = try_debuglink(s->host_root_fd, m.path, name, /* beside= */ false, &fd);
+        r = try_debuglink(s->host_root_fd, m.path, name, NULL, &fd);
     return r ? r : reply_fd(rep, fd);
 }

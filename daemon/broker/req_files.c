@@ -24,6 +24,7 @@ static void cleanup_closedirp(DIR **d)
 
 /* What is needed of a target to find its files in /tmp. */
 struct tmp_place {
+    const struct target *target;
     int root_fd;
     uint32_t uid;
     int32_t inner_pid;
@@ -47,6 +48,7 @@ static int tmp_place(const struct server *s, const struct target *t, struct tmp_
     if (r)
         return r;
     *ret = (struct tmp_place){
+        .target = t,
         .root_fd = fd,
         .uid = status.uid,
         .inner_pid = status.ns_pid[status.ns_depth - 1],
@@ -58,7 +60,9 @@ static int tmp_place(const struct server *s, const struct target *t, struct tmp_
  * its file: the user's name is the container's business and not looked up. */
 static int find_hsperfdata(const struct tmp_place *place, int *ret_fd, struct error *err)
 {
-    struct file_rule rule = { .max_bytes = HSPERFDATA_MAX_BYTES, .owned = true, .uid = place->uid };
+    struct file_rule rule = {
+        .max_bytes = HSPERFDATA_MAX_BYTES, .owned = true, .uid = place->uid, .target = place->target
+    };
     _cleanup_(cleanup_closedirp) DIR *dir = NULL;
     char path[sizeof("tmp/") + NAME_MAX + sizeof("/2147483647")];
     int fd = -1, r, worst = BROKER_ABSENT;
@@ -116,7 +120,7 @@ int request_perfmap(struct server *s, const struct broker_request *q, struct rep
 {
     _cleanup_target_ struct target t = TARGET_NULL;
     struct tmp_place place = { .root_fd = -1 };
-    struct file_rule rule = { .max_bytes = PERFMAP_MAX_BYTES, .owned = true };
+    struct file_rule rule = { .max_bytes = PERFMAP_MAX_BYTES, .owned = true, .target = &t };
     char path[40];
     int fd = -1, r;
 

@@ -172,8 +172,8 @@ static int open_by_name(const struct target *t, const struct mapped *m,
  */
 int request_mapped(struct server *s, const struct broker_request *q, struct reply *rep)
 {
-    static const struct file_rule RULE = { .max_bytes = MAPPED_MAX_BYTES };
     _cleanup_target_ struct target t = TARGET_NULL;
+    const struct file_rule rule = { .max_bytes = MAPPED_MAX_BYTES, .target = &t };
     struct mapped m = { 0 };
     _cleanup_close_ int fd = -1;
     int r;
@@ -188,9 +188,9 @@ int request_mapped(struct server *s, const struct broker_request *q, struct repl
     } else if (m.inode == 0) {
         r = BROKER_ABSENT; /* anonymous memory: JIT code and the like */
     } else {
-        r = open_map_file(&t, q, &RULE, &fd, &rep->err);
+        r = open_map_file(&t, q, &rule, &fd, &rep->err);
         if (r < 0 && r != -EFBIG)
-            r = open_by_name(&t, &m, &RULE, &fd, &rep->err);
+            r = open_by_name(&t, &m, &rule, &fd, &rep->err);
     }
     if (r == 0)
         r = target_check(&t);

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "broker/patience.h"
 #include "broker/requests.h"
 #include "sample/sampler.h"
 
@@ -15,8 +16,13 @@
 /* One of openers.h, seen from the broker. */
 struct opener {
     int fd;
-    int32_t host_pid; /* whose file it has not opened in time, 0: it is free */
-    uint64_t start_ticks;
+    uint64_t owner; /* of patience_key(): whose file it has not opened in time; 0: it is free */
+    /* What it was asked then, and its answer once it came: for who asks for it again. */
+    bool kept;
+    struct broker_request late;
+    uint64_t late_ns; /* when it was asked */
+    struct broker_answer late_answer;
+    int late_fd; /* -1: none */
 };
 
 struct server {
@@ -35,6 +41,7 @@ struct server {
     int launcher_fd; /* our end of the launcher's socket (launcher.h), -1: there is none */
     struct opener openers[OPENERS_MAX];
     size_t opener_count;
+    struct patience patience;
     struct agents *agents;
     const void *tables; /* what flamed writes tables into: BROKER_TABLES_BYTES; NULL: none */
 };

@@ -50,13 +50,13 @@ struct file_rule {
     bool inode;  /* is file @ino on device @dev_major:@dev_minor */
     uint64_t ino;
     uint32_t dev_major, dev_minor;
+    const struct target *target; /* whose file it is, NULL: the host's */
 };
 
 /* Opens @path below @root_fd. Symbolic links on the way are resolved inside that root, at
  * the end followed only where @rule says so; magic links never. The file is looked at before it is
- * opened, so that no FIFO, socket, device or tty is ever opened. 0, BROKER_ABSENT, -errno (-EPERM:
- * not such a file as
- * @rule allows). */
+ * opened, so that no FIFO, socket, device or tty is ever opened. What is handed out is
+ * dependable_file()'s. 0, BROKER_ABSENT, -errno (-EPERM: not such a file as @rule allows). */
 int root_open(int root_fd, const char *path, const struct file_rule *rule, int *ret_fd,
               struct error *err);
 /* As root_open() for the file behind the O_PATH descriptor @path_fd; @what names it. */

@@ -3,6 +3,7 @@
 #include "capture/capture_impl.h"
 
 #define RECHECK_NS (100 * NSEC_PER_MSEC)
+#define UNANSWERED_NS (2 * NSEC_PER_SEC) /* it is asked for again once a second */
 
 /* Grows *array (of @size) along with a table, zeroing what is new. */
 static int follow_table(const struct id_table *t, void **array, size_t *cap, size_t size)
@@ -87,6 +88,23 @@ void capture_forget_members(struct capture *c)
     free(TAKE_PTR(c->verdicts));
     free(TAKE_PTR(c->thread_ids));
     c->verdicts_cap = c->thread_ids_cap = 0;
+}
+
+void capture_warn_unanswered(struct engine *e, struct capture *c)
+{
+    for (uint32_t i = 0; i < c->processes.count; i++) {
+        const struct seen_process *s = id_table_get(&c->processes, i);
+        struct proc_id id = { .host_pid = s->host_pid,
+                              .exec_no = s->exec_no,
+                              .start_ticks = s->start_ticks };
+        uint64_t when_ns = c->verdicts[i].wanted ? symbolizer_unanswered_ns(e->symbolizer, &id) : 0;
+
+        if (when_ns && when_ns + UNANSWERED_NS >= c->start_ns)
+            record_warn(c->record,
+                        "a file that process %d maps lies on a file system that does not answer "
+                        "(FUSE, NFS): its functions are shown by their address",
+                        s->host_pid);
+    }
 }
 
 bool capture_has_several_processes(const struct capture *c)

@@ -191,6 +191,8 @@ static void metrics_state(struct engine *e, struct buf *out)
            (double)d.table_full);
     metric(out, "flamed_elf_files", "gauge", "Symbol files held.", (double)s.elf_files);
     metric(out, "flamed_elf_reading", "gauge", "Symbol files being read.", (double)s.elf_reading);
+    metric(out, "flamed_elf_unanswered_total", "counter",
+           "Times that the file system of a symbol file did not answer.", (double)s.elf_unanswered);
     metric(out, "flamed_elf_bytes", "gauge", "Memory of symbol files.", (double)s.elf_bytes);
     metric(out, "flamed_names_bytes", "gauge", "Memory of the table of frames and names.",
            (double)frame_table_bytes(e->frames));

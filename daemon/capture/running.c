@@ -324,6 +324,7 @@ static void capture_warn_quality(struct engine *e, struct capture *c)
     const char *kernel = symbolizer_kernel_problem(e->symbolizer);
 
     capture_warn_lost(e, c);
+    capture_warn_unanswered(e, c);
     rights_problems(e->facts.capabilities, warn_right, c);
     if (kernel[0])
         record_warn(c->record, "%s", kernel);

@@ -2,6 +2,7 @@
 #include "symbolize/elf_cache.h"
 
 #include "base/cleanup.h"
+#include "base/sealed.h"
 
 /* Results of so many readings are known: more than can be under way. */
 #define RESULTS_MAX (4 * ELF_CACHE_READINGS_MAX)
@@ -32,6 +33,7 @@ struct elf_cache {
     struct worker *worker;                                /* NULL: files are read at once */
     struct elf_reading *readings[ELF_CACHE_READINGS_MAX]; /* owned by it, or waiting for another */
     size_t reading_count;
+    uint64_t held_bytes; /* of copies in memory, by all of them */
     uint64_t last_ticket;
     struct elf_result results[RESULTS_MAX]; /* by ticket */
     struct elf_cache_stats stats;
@@ -222,6 +224,7 @@ static void finish(struct elf_cache *c, struct elf_reading *r, struct elf_slot *
         result->ref = slot_ref(c, s);
     }
     c->stats.failed += r->outcome < 0;
+    c->stats.unanswered += r->outcome == -ETIMEDOUT;
     if (r->report && r->outcome < 0)
         *r->report = r->err;
     for (size_t i = 0; i < c->reading_count; i++) {
@@ -284,8 +287,11 @@ static void advance(struct elf_cache *c, struct elf_reading *r)
         return;
     }
     if (r->step == ELF_STEP_OPEN) {
-        elf_reading_find_debug(r);
-        read_next(c, r);
+        r->outcome = elf_reading_find_debug(r);
+        if (r->outcome < 0)
+            finish(c, r, NULL);
+        else
+            read_next(c, r);
         return;
     }
     s = find_print(c, r->print);
@@ -308,8 +314,7 @@ static struct elf_slot *find_read(struct elf_cache *c, struct elf_reading *r)
     if (!headers)
         return NULL;
     r->headers = *headers;
-    elf_reading_find_debug(r);
-    s = find_keys(c, &r->keys);
+    s = elf_reading_find_debug(r) == 0 ? find_keys(c, &r->keys) : NULL;
     if (!s)
         elf_reading_forget_debug(r);
     return s;
@@ -319,7 +324,7 @@ static struct elf_slot *find_read(struct elf_cache *c, struct elf_reading *r)
 static int begin(struct elf_cache *c, const struct symbol_files *files, const struct proc_id *id,
                  uint64_t start, uint64_t end, int fd, struct elf_ref *ret, struct error *err)
 {
-    struct elf_reading *r = elf_reading_new(fd, files, id, start, end, &c->key);
+    struct elf_reading *r = elf_reading_new(fd, files, id, start, end, &c->key, &c->held_bytes);
     struct elf_slot *s = r ? find_read(c, r) : NULL;
     struct elf_ref ref = ELF_REF_NULL;
 
@@ -349,9 +354,14 @@ int elf_cache_load(struct elf_cache *c, const struct symbol_files *files, const 
     if (c->reading_count == ELF_CACHE_READINGS_MAX)
         return ELF_CACHE_PENDING; /* it is asked for again */
     r = files->mapped(files->cookie, id, start, end, &fd, err);
+    if (r == 0 && c->held_bytes + sealed_bytes(fd) > SEALED_MAX_BYTES) {
+        close_fd(fd);
+        return error_set(err, -EBUSY, "too many copies of files are being read");
+    }
     if (r == 0)
         return begin(c, files, id, start, end, fd, ret, err);
     c->stats.failed += r < 0;
+    c->stats.unanswered += r == -ETIMEDOUT;
     return r;
 }
 

@@ -27,7 +27,8 @@ struct elf_cache;
 
 struct elf_cache_stats {
     uint64_t files, bytes, failed, evicted;
-    uint64_t reading; /* files that are being read, or wait for it */
+    uint64_t reading;    /* files that are being read, or wait for it */
+    uint64_t unanswered; /* times that a file system did not answer, in failed too */
 };
 
 /* @background: files are read on a thread of their own, which writes to the eventfd @wake_fd
@@ -38,8 +39,9 @@ struct elf_cache *elf_cache_free(struct elf_cache *c);
 /*
  * Has the file read that is behind the mapping @start-@end of @id. 0 and *ret; ELF_CACHE_PENDING
  * and *ret, for elf_cache_settle(); a positive outcome of @files (PROC_GONE, BROKER_ABSENT);
- * -errno with @err (not an ELF file, no right, ...). @files is borrowed for the cache's life. Only
- * without a thread of its own it blocks for as long as reading and sorting takes (libjvm: 50 ms).
+ * -errno with @err (not an ELF file, no right, ...; -ETIMEDOUT: its file system does not answer).
+ * @files is borrowed for the cache's life. Only without a thread of its own it blocks for as long
+ * as reading and sorting takes (libjvm: 50 ms).
  */
 int elf_cache_load(struct elf_cache *c, const struct symbol_files *files, const struct proc_id *id,
                    uint64_t start, uint64_t end, struct elf_ref *ret, struct error *err);

@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/sealed.h"
 
 #include <sys/stat.h>
 
@@ -135,7 +136,7 @@ static void run_step(struct work *work)
 
 struct elf_reading *elf_reading_new(int fd, const struct symbol_files *files,
                                     const struct proc_id *id, uint64_t start, uint64_t end,
-                                    const struct fingerprint_key *key)
+                                    const struct fingerprint_key *key, uint64_t *held_bytes)
 {
     struct elf_reading *r = calloc(1, sizeof(*r));
 
@@ -150,10 +151,20 @@ struct elf_reading *elf_reading_new(int fd, const struct symbol_files *files,
                                .files = files,
                                .key = *key,
                                .fd = fd,
+                               .held_bytes = held_bytes,
                                .debug_fd = -1,
                                .link_fd = -1 };
     elf_key_of(fd, &r->keys.file);
+    *held_bytes += sealed_bytes(fd);
     return r;
+}
+
+/* Closes one of its files. */
+static void drop_file(const struct elf_reading *r, int *fd)
+{
+    if (*fd >= 0)
+        *r->held_bytes -= sealed_bytes(*fd);
+    *fd = close_fd(*fd);
 }
 
 struct elf_reading *elf_reading_free(struct elf_reading *r)
@@ -162,32 +173,50 @@ struct elf_reading *elf_reading_free(struct elf_reading *r)
         return NULL;
     elf_file_close(r->file);
     elf_image_free(r->image);
-    close_fd(r->fd);
-    close_fd(r->debug_fd);
-    close_fd(r->link_fd);
+    drop_file(r, &r->fd);
+    drop_file(r, &r->debug_fd);
+    drop_file(r, &r->link_fd);
     free(r->known);
     free(r);
     return NULL;
 }
 
-void elf_reading_find_debug(struct elf_reading *r)
+/* Keeps the debug file *@fd, unless it is a copy for which there is no room. */
+static void keep_debug(const struct elf_reading *r, int *fd, struct elf_key *key)
+{
+    uint64_t copied = sealed_bytes(*fd);
+
+    if (*r->held_bytes + copied > SEALED_MAX_BYTES) {
+        *fd = close_fd(*fd);
+        return;
+    }
+    *r->held_bytes += copied;
+    elf_key_of(*fd, key);
+}
+
+int elf_reading_find_debug(struct elf_reading *r)
 {
     const struct elf_headers *h = &r->headers;
     const struct symbol_files *f = r->files;
+    int by_id = 1, by_link = 1; /* none */
 
     if (!h->stripped)
-        return;
-    if (h->build_id_n &&
-        f->debug(f->cookie, &r->id, h->build_id, h->build_id_n, &r->debug_fd, NULL) == 0)
-        elf_key_of(r->debug_fd, &r->keys.debug);
-    if (h->link_name[0] &&
-        f->debuglink(f->cookie, &r->id, r->start, r->end, h->link_name, &r->link_fd, NULL) == 0)
-        elf_key_of(r->link_fd, &r->keys.link);
+        return 0;
+    if (h->build_id_n)
+        by_id = f->debug(f->cookie, &r->id, h->build_id, h->build_id_n, &r->debug_fd, NULL);
+    if (by_id == 0)
+        keep_debug(r, &r->debug_fd, &r->keys.debug);
+    if (h->link_name[0])
+        by_link =
+            f->debuglink(f->cookie, &r->id, r->start, r->end, h->link_name, &r->link_fd, NULL);
+    if (by_link == 0)
+        keep_debug(r, &r->link_fd, &r->keys.link);
+    return by_id == -ETIMEDOUT || by_link == -ETIMEDOUT ? -ETIMEDOUT : 0;
 }
 
 void elf_reading_forget_debug(struct elf_reading *r)
 {
-    r->debug_fd = close_fd(r->debug_fd);
-    r->link_fd = close_fd(r->link_fd);
+    drop_file(r, &r->debug_fd);
+    drop_file(r, &r->link_fd);
     r->keys.debug = r->keys.link = (struct elf_key){ 0 };
 }

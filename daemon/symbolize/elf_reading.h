@@ -54,6 +54,7 @@ struct elf_reading {
     struct fingerprint_key key;
     struct elf_keys keys;
     int fd, debug_fd, link_fd; /* of the file, and of what may be its debug file; -1: none */
+    uint64_t *held_bytes;      /* of copies in memory, by all readings of the owner; borrowed */
     struct elf_file *file;
     struct elf_headers headers; /* once the first step is over */
     bool waits;                 /* for another reading of the same files; the owner's */
@@ -70,14 +71,16 @@ struct elf_reading {
 /* Of a file. False where @fd is none. */
 bool elf_key_of(int fd, struct elf_key *ret);
 
-/* A reading of @fd, which is taken, to be begun by its first step; @files is borrowed. NULL: no
- * memory. */
+/* A reading of @fd, which is taken, to be begun by its first step; @files is borrowed, and
+ * *@held_bytes, the sum over all readings of what is open of copies (base/sealed.h). NULL: no
+ * memory.
+ */
 struct elf_reading *elf_reading_new(int fd, const struct symbol_files *files,
                                     const struct proc_id *id, uint64_t start, uint64_t end,
-                                    const struct fingerprint_key *key);
+                                    const struct fingerprint_key *key, uint64_t *held_bytes);
 struct elf_reading *elf_reading_free(struct elf_reading *r);
 /* Where its headers say that it is stripped: opens what may be its debug file, by its build-id and
- * by its link. Asks the broker. */
-void elf_reading_find_debug(struct elf_reading *r);
+ * by its link. Asks the broker. 0, or -ETIMEDOUT: where it would be does not answer. */
+int elf_reading_find_debug(struct elf_reading *r);
 /* Undoes it. */
 void elf_reading_forget_debug(struct elf_reading *r);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "symbolize/perf_map.h"
 
+#include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/sealed.h"
 
 #include <sys/stat.h>
 
@@ -10,7 +12,8 @@
 #define PERF_MAP_REST 20 /* after a reading of t ns at least 20 t pass before the next */
 
 struct perf_map {
-    int fd;
+    int fd;    /* -1: closed, being a copy that was read */
+    bool copy; /* in memory, of a file that may grow meanwhile */
     size_t max_bytes;
     uint64_t offset;             /* bytes read and parsed */
     uint64_t next_ns, missed_ns; /* no reading before; nor where code is missing */
@@ -70,6 +73,7 @@ int perf_map_open(int fd, size_t max_bytes, struct perf_map **ret)
         return -ENOMEM;
     }
     m->fd = fd;
+    m->copy = sealed_bytes(fd);
     m->max_bytes = max_bytes;
     symbol_builder_init(&m->entries, PERF_MAP_ENTRIES_MAX, max_bytes);
     *ret = m;
@@ -124,7 +128,7 @@ static bool look(struct perf_map *m, uint64_t now_ns)
 
     m->next_ns = now_ns + PERF_MAP_INTERVAL_NS;
     m->missed_ns = now_ns + PERF_MAP_MISSED_NS;
-    if (fstat(m->fd, &st) < 0)
+    if (m->fd < 0 || fstat(m->fd, &st) < 0)
         return false;
     size = MIN((uint64_t)MAX(st.st_size, 0), (uint64_t)m->max_bytes);
     if (size == m->offset)
@@ -140,6 +144,8 @@ static bool look(struct perf_map *m, uint64_t now_ns)
         m->symbols = symbols;
         changed = true;
     }
+    if (m->copy)
+        m->fd = close_fd(m->fd);
     took_ns = clock_monotonic_ns() - began_ns;
     m->next_ns = now_ns + MAX(PERF_MAP_INTERVAL_NS, took_ns * PERF_MAP_REST);
     m->missed_ns = now_ns + MAX(PERF_MAP_MISSED_NS, took_ns * PERF_MAP_REST);
@@ -154,6 +160,11 @@ bool perf_map_refresh(struct perf_map *m, uint64_t now_ns)
 bool perf_map_refresh_missed(struct perf_map *m, uint64_t now_ns)
 {
     return now_ns >= m->missed_ns && look(m, now_ns);
+}
+
+bool perf_map_is_copy(const struct perf_map *m)
+{
+    return m->copy;
 }
 
 struct symbol_table *perf_map_symbols(struct perf_map *m)

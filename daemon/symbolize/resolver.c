@@ -35,7 +35,8 @@ struct resolver {
     struct perf_map *perf_map;
     uint64_t perf_map_again_ns;
     bool prepared;
-    bool met_reading; /* since the last tick */
+    bool met_reading;       /* since the last tick */
+    uint64_t unanswered_ns; /* when a file system did last not answer; 0: never */
     struct java_names *java;
     struct thread_names *threads;
 };
@@ -264,8 +265,10 @@ static bool find_twin(const struct resolver *r, const struct mapping *m, struct 
 }
 
 /* After the reading or the loading of @b's file said @outcome. */
-static void set_bound(struct bound *b, int outcome)
+static void set_bound(struct resolver *r, struct bound *b, int outcome, uint64_t now_ns)
 {
+    if (outcome == -ETIMEDOUT)
+        r->unanswered_ns = now_ns;
     b->state = outcome == 0                   ? BOUND_FILE
                : outcome == ELF_CACHE_PENDING ? BOUND_READING
                                               : BOUND_FAILED;
@@ -281,7 +284,7 @@ static struct elf_image *bind_file(struct resolver *r, const struct mapping *m, 
     if (b->state == BOUND_READING) {
         int outcome = elf_cache_settle(elf, &b->elf);
 
-        set_bound(b, outcome);
+        set_bound(r, b, outcome, now_ns);
         b->again_ns = outcome == -EAGAIN ? 0 : b->again_ns;
     }
     image = b->state == BOUND_FILE ? elf_cache_get(elf, b->elf) : NULL;
@@ -290,7 +293,8 @@ static struct elf_image *bind_file(struct resolver *r, const struct mapping *m, 
     b->again_ns = now_ns + RESOLVER_AGAIN_NS;
     b->state = BOUND_FAILED;
     if (!find_twin(r, m, b))
-        set_bound(b, elf_cache_load(elf, r->env->files, &r->id, m->start, m->end, &b->elf, NULL));
+        set_bound(r, b, elf_cache_load(elf, r->env->files, &r->id, m->start, m->end, &b->elf, NULL),
+                  now_ns);
     return b->state == BOUND_FILE ? elf_cache_get(elf, b->elf) : NULL;
 }
 
@@ -336,19 +340,30 @@ static uint32_t file_frame(struct resolver *r, const struct mapping *m, uint64_t
 
 /* ---- perf map ---- */
 
+/* Opens it; a copy, in place of the one before. */
+static void open_perf_map(struct resolver *r, uint64_t now_ns)
+{
+    struct perf_map *m = NULL;
+    int fd = -1;
+
+    r->perf_map_again_ns = now_ns + RESOLVER_AGAIN_NS;
+    if (r->env->files->perfmap(r->env->files->cookie, &r->id, &fd, NULL) != 0 ||
+        perf_map_open(fd, r->env->perf_map_max_bytes, &m) < 0)
+        return;
+    perf_map_refresh(m, now_ns);
+    perf_map_close(r->perf_map);
+    r->perf_map = m;
+}
+
 static uint32_t perf_map_frame(struct resolver *r, uint64_t address, uint64_t now_ns)
 {
     struct symbol_table *t;
     const struct symbol *s;
 
-    if (!r->perf_map && now_ns >= r->perf_map_again_ns) {
-        int fd = -1;
-
-        r->perf_map_again_ns = now_ns + RESOLVER_AGAIN_NS;
-        if (r->env->files->perfmap(r->env->files->cookie, &r->id, &fd, NULL) == 0 &&
-            perf_map_open(fd, r->env->perf_map_max_bytes, &r->perf_map) == 0)
-            perf_map_refresh(r->perf_map, now_ns);
-    }
+    if (now_ns >= r->perf_map_again_ns &&
+        (!r->perf_map || (perf_map_is_copy(r->perf_map) &&
+                          !symbol_table_find(perf_map_symbols(r->perf_map), address))))
+        open_perf_map(r, now_ns);
     if (!r->perf_map)
         return 0;
     t = perf_map_symbols(r->perf_map);
@@ -371,6 +386,11 @@ static const struct mapping *find_mapping(struct resolver *r, uint64_t address, 
         m = maps_find(&r->maps, address);
     }
     return m && m->exec ? m : NULL;
+}
+
+uint64_t resolver_unanswered_ns(const struct resolver *r)
+{
+    return r->unanswered_ns;
 }
 
 bool resolver_met_reading(const struct resolver *r)

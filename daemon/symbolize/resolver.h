@@ -36,6 +36,10 @@ void resolver_tick(struct resolver *r, uint64_t now_ns);
 /* Begins to read the symbols of all files that are mapped now. The first time only: false after it.
  */
 bool resolver_prepare(struct resolver *r);
+/* CLOCK_MONOTONIC of the last time that the file system of one of its files did not answer; 0:
+ * never.
+ */
+uint64_t resolver_unanswered_ns(const struct resolver *r);
 /* Whether resolver_native() met a file, since the last resolver_tick(), whose symbols are still
  * being read. */
 bool resolver_met_reading(const struct resolver *r);

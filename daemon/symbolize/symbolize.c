@@ -128,17 +128,17 @@ const char *symbolizer_kernel_problem(const struct symbolizer *s)
     return kernel_names_problem(s->kernel);
 }
 
-static struct resolver_entry *find_entry(const struct symbolizer *s, const struct process *p)
+static struct resolver_entry *find_entry(const struct symbolizer *s, const struct proc_id *id)
 {
     struct resolver_entry *e;
 
-    HASH_FIND(hh, s->resolvers, &p->id, sizeof(p->id), e);
+    HASH_FIND(hh, s->resolvers, id, sizeof(*id), e);
     return e;
 }
 
 struct resolver *symbolizer_resolver(struct symbolizer *s, struct process *p)
 {
-    struct resolver_entry *e = find_entry(s, p);
+    struct resolver_entry *e = find_entry(s, &p->id);
 
     if (e)
         return e->resolver;
@@ -156,12 +156,19 @@ struct resolver *symbolizer_resolver(struct symbolizer *s, struct process *p)
 
 void symbolizer_forget(struct symbolizer *s, struct process *p)
 {
-    struct resolver_entry *e = find_entry(s, p);
+    struct resolver_entry *e = find_entry(s, &p->id);
 
     if (!e)
         return;
     s->java_methods += resolver_java_methods(e->resolver);
     entry_free(s, e);
+}
+
+uint64_t symbolizer_unanswered_ns(const struct symbolizer *s, const struct proc_id *id)
+{
+    const struct resolver_entry *e = find_entry(s, id);
+
+    return e ? resolver_unanswered_ns(e->resolver) : 0;
 }
 
 void symbolizer_prepare(struct symbolizer *s, struct process *p, uint64_t until_ns)
@@ -401,6 +408,7 @@ void symbolizer_stats(const struct symbolizer *s, struct symbolizer_stats *ret)
                                       .elf_bytes = elf.bytes,
                                       .elf_failed = elf.failed,
                                       .elf_reading = elf.reading,
+                                      .elf_unanswered = elf.unanswered,
                                       .java_methods = s->java_methods,
                                       .resolvers = HASH_COUNT(s->resolvers) };
     for (const struct resolver_entry *e = s->resolvers; e; e = e->hh.next)

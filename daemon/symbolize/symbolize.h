@@ -38,6 +38,9 @@ const char *symbolizer_kernel_problem(const struct symbolizer *s);
  * symbolizer_free(), which unpin it. NULL: no memory. */
 struct resolver *symbolizer_resolver(struct symbolizer *s, struct process *p);
 void symbolizer_forget(struct symbolizer *s, struct process *p);
+/* The file system of a file of @id did not answer, last at the CLOCK_MONOTONIC that is returned; 0:
+ * that never was. */
+uint64_t symbolizer_unanswered_ns(const struct symbolizer *s, const struct proc_id *id);
 /* Before @p is sampled the first time: begins to read the symbols of its files, and waits for what
  * is being read, until CLOCK_MONOTONIC @until_ns at most. */
 void symbolizer_prepare(struct symbolizer *s, struct process *p, uint64_t until_ns);
@@ -82,6 +85,6 @@ uint32_t symbolizer_thread_name(struct symbolizer *s, struct process *p, int32_t
                                 const char *comm);
 
 struct symbolizer_stats {
-    uint64_t elf_files, elf_bytes, elf_failed, elf_reading, java_methods, resolvers;
+    uint64_t elf_files, elf_bytes, elf_failed, elf_reading, elf_unanswered, java_methods, resolvers;
 };
 void symbolizer_stats(const struct symbolizer *s, struct symbolizer_stats *ret);

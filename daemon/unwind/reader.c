@@ -2,6 +2,7 @@
 #include "unwind/reader.h"
 
 #include "base/cleanup.h"
+#include "base/sealed.h"
 #include "base/worker.h"
 
 #define READER_QUEUE_MAX 1024
@@ -9,11 +10,13 @@
 struct job {
     struct work work; /* first */
     int fd;
+    uint64_t copied_bytes; /* of fd, where it is a copy in memory */
     struct reader_result result;
 };
 
 struct reader {
     struct worker *worker;
+    uint64_t copied_bytes; /* of all jobs */
 };
 
 static void job_free(struct work *w)
@@ -61,14 +64,19 @@ struct reader *reader_free(struct reader *r)
 int reader_put(struct reader *r, int fd, uint64_t ticket)
 {
     struct job *j = calloc(1, sizeof(*j));
+    uint64_t copied = sealed_bytes(fd);
 
     if (!j) {
         close_fd(fd);
         return -ENOMEM;
     }
-    *j = (struct job){ .work.run = job_run, .fd = fd, .result.ticket = ticket };
-    if (worker_put(r->worker, &j->work))
+    *j = (struct job){
+        .work.run = job_run, .fd = fd, .copied_bytes = copied, .result.ticket = ticket
+    };
+    if (r->copied_bytes + copied <= SEALED_MAX_BYTES && worker_put(r->worker, &j->work)) {
+        r->copied_bytes += copied;
         return 0;
+    }
     job_free(&j->work);
     return -ENOSPC;
 }
@@ -81,6 +89,7 @@ bool reader_take(struct reader *r, struct reader_result *ret)
         return false;
     *ret = j->result;
     ret->cpu_ns = j->work.cpu_ns;
+    r->copied_bytes -= j->copied_bytes;
     free(j);
     return true;
 }

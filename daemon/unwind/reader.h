@@ -22,8 +22,8 @@ int reader_new(int wake_fd, struct reader **ret);
 /* Ends it when the file under way is read. */
 struct reader *reader_free(struct reader *r);
 
-/* Takes the open file @fd. 0, -ENOSPC (too many wait: try again later) or -ENOMEM; then @fd is
- * closed. */
+/* Takes the open file @fd. 0, -ENOSPC (too many wait, or too many bytes in memory: try again later)
+ * or -ENOMEM; then @fd is closed. */
 int reader_put(struct reader *r, int fd, uint64_t ticket);
 /* The next result, if there is one. */
 bool reader_take(struct reader *r, struct reader_result *ret);

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Copies of files that flamed-broker made in memory, because the file system that they lie on may
+ * never answer (broker/dependable.h). They are memory of this machine for as long as they are open,
+ * so each holder has a limit for all of its own. Thread: any.
+ */
+#pragma once
+
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#define SEALED_MAX_BYTES (UINT64_C(256) << 20) /* that one holder keeps open */
+
+/* Bytes of the copy @fd; 0 where it is none. */
+static inline uint64_t sealed_bytes(int fd)
+{
+    int seals = fcntl(fd, F_GET_SEALS);
+    struct stat st;
+
+    return seals >= 0 && seals & F_SEAL_WRITE && fstat(fd, &st) == 0 ? (uint64_t)st.st_size : 0;
+}

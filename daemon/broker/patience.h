@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How long the broker waits for whose files: each container, and each process outside of one, has a
+ * budget, so that none can hold it for more than a share of its time by answering slowly.
+ */
+#pragma once
+
+#include "base/budget.h"
+#include "proc/proc.h"
+
+#define PATIENCE_SHARE 20                       /* one part in so many of all time */
+#define PATIENCE_AT_ONCE_NS UINT64_C(500000000) /* so much at once */
+#define PATIENCE_OWNERS_MAX 64                  /* the one that was asked for longest ago goes */
+
+struct patience_owner {
+    uint64_t key; /* 0: free */
+    uint64_t used_ns;
+    struct budget budget;
+};
+
+struct patience {
+    struct patience_owner owners[PATIENCE_OWNERS_MAX];
+};
+
+/* Whose process it is, never 0: the same for all of a container. */
+uint64_t patience_key(int proc_fd, const struct proc_id *id);
+/* Whose budget it is. Points into @p until the next call. */
+struct budget *patience_of(struct patience *p, uint64_t key, uint64_t now_ns);

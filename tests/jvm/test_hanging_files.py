@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Processes whose files lie on FUSE, whose server may never answer: whoever asks it is then held by the kernel, beyond SIGKILL."""
+import contextlib
+import os
+import re
+import subprocess
+import tempfile
+import time
+import unittest
+
+from harness import fuse, native, proc
+from harness.daemon import Daemon
+from harness.profile import Profile, count
+from test_large_symbols import NAME, write_large
+
+FUNCTION = NAME % 0 # the one that spins
+NO_RECORDER = ("--recorder-hz=0",) # it would read the file before its server falls silent
+
+
+@contextlib.contextmanager
+def running(path: str):
+    """A process that runs the code of the file PATH: its pid."""
+    with subprocess.Popen([native.build("in_file"), path], stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout.readline() == "started\n"
+            yield process.pid
+        finally:
+            process.kill()
+
+
+def named(profile: Profile) -> float:
+    return profile.share(profile.stacks, lambda s: FUNCTION in s.names)
+
+
+def warned(profile: Profile, pid: int) -> bool:
+    return any(f"process {pid}" in w and "does not answer" in w for w in profile.warnings)
+
+
+def unanswered(daemon: Daemon) -> float:
+    return float(re.search(r"^flamed_elf_unanswered_total (\S+)", daemon.get("/metrics").text, re.M)[1])
+
+
+def held(daemon: Daemon) -> dict[str, tuple[int, int]]:
+    """Threads and descriptors of each program of flamed's, the openers of files apart."""
+    return {f"{name}[{pid}]": (len(os.listdir(f"/proc/{pid}/task")), len(os.listdir(f"/proc/{pid}/fd")))
+            for name, pids in daemon.processes().items() for pid in pids if name.startswith("flamed")}
+
+
+class HangingFiles(unittest.TestCase):
+    def setUp(self):
+        self.stack = contextlib.ExitStack()
+        self.addCleanup(self.stack.close)
+        folder = self.stack.enter_context(tempfile.TemporaryDirectory(prefix="flamed-hanging."))
+        self.source = os.path.join(folder, "code")
+        write_large(self.source, 100)
+
+    def hanging(self, kinds: str) -> tuple[fuse.File, int]:
+        """A process that runs a file of which requests of KINDS get no answer, and that file."""
+        file = self.stack.enter_context(fuse.File(self.source))
+        pid = self.stack.enter_context(running(file.path))
+        self.stack.callback(file.answer) # or it could not end
+        proc.wait_until(lambda: proc.cpu_seconds(pid) > 0.02, 10, "its code was read")
+        file.silence(kinds)
+        return file, pid
+
+    def check_hang(self, daemon: Daemon, file: fuse.File, kind: str, pid: int) -> None:
+        """PID's capture ends in time with its samples, which have no names of that file, and says why."""
+        before = time.monotonic()
+        profile = daemon.profile(pid=pid, seconds=1.5, hz=499)
+        took = time.monotonic() - before
+        self.assertEqual(file.wait_asked(), kind)
+        text = f"without an answer to '{kind}': {took:.1f} s; {profile.describe()}"
+        self.assertGreater(count(profile.stacks), 100, text)
+        self.assertEqual(named(profile), 0, text)
+        self.assertTrue(warned(profile, pid), text)
+        self.assertLess(took, 10, text)
+
+    def test_they_hold_nobody_else(self):
+        """Its server leaves open, read or close without an answer: other processes are named, and flamed ends in time."""
+        with Daemon(*NO_RECORDER) as daemon:
+            with running(self.source) as other:
+                self.assertGreaterEqual(named(daemon.profile(pid=other, seconds=1, hz=499)), 0.95)
+            before = held(daemon)
+            hanging = {kind: self.hanging(kind) for kind in "orf"}
+            for kind, (file, pid) in hanging.items():
+                self.check_hang(daemon, file, kind, pid)
+            self.assertGreaterEqual(unanswered(daemon), len(hanging))
+            with tempfile.TemporaryDirectory(prefix="flamed-hanging.") as folder: # a file that was not read before
+                path = os.path.join(folder, "other")
+                write_large(path, 101)
+                with running(path) as other:
+                    profile = daemon.profile(pid=other, seconds=1.5, hz=499)
+            self.assertGreaterEqual(named(profile), 0.95, profile.describe())
+            self.assertFalse(warned(profile, other), profile.warnings)
+            for file, _ in hanging.values():
+                file.answer()
+            for kind, (_, pid) in hanging.items():
+                proc.wait_until(lambda: named(daemon.profile(pid=pid, seconds=0.5, hz=499)) > 0.9, 30, f"names after '{kind}'")
+            self.stack.pop_all().close()
+            proc.wait_until(lambda: {k: v[0] for k, v in held(daemon).items()} == {k: v[0] for k, v in before.items()}, 10,
+                            f"as many threads as before: {before}")
+            for name, (_, descriptors) in held(daemon).items():
+                self.assertLessEqual(descriptors, before[name][1] + 2, f"{name}: {before[name]}")
+
+    def test_the_end_waits_for_none(self):
+        daemon = Daemon(*NO_RECORDER)
+        try:
+            for kind in "orf":
+                file, pid = self.hanging(kind)
+                self.check_hang(daemon, file, kind, pid)
+            before = time.monotonic()
+        finally:
+            daemon.stop()
+        self.assertLess(time.monotonic() - before, 2)
+
+if __name__ == "__main__":
+    unittest.main()
