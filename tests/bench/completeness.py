@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How many stacks of Java threads are whole, and whether their callers are true, under a load of fourteen kinds of
 thread: by collector, compiler and JDK. A cell is JDK:OPTIONS, as in --cells="17 25:-XX:+UseZGC,-Xmx1g 11"; those of JDKs
-that the machine has not run in a container of their own."""
+that the machine has not run in a container of their own. Captures of --seconds until there are --samples, --most of them."""
 import contextlib
 import time
 
@@ -26,8 +26,20 @@ def load(classes: str, version: int, options: list[str], leave_out: str):
             yield container.pid
 
 
+def enough(pid: int, options) -> tuple[dict[str, tuple[int, int]], str]:
+    """As common.stacks, added up over several captures until there are options.samples; reasons of each."""
+    got, reasons = {}, []
+    for _ in range(options.most):
+        more, why = common.stacks(pid, options.seconds, options.hz)
+        got = {key: (got.get(key, (0, 0))[0] + part, got.get(key, (0, 0))[1] + whole) for key, (part, whole) in more.items()}
+        reasons += [why] if why else []
+        if got["whole"][1] >= options.samples:
+            break
+    return got, "; ".join(reasons)
+
+
 def main() -> None:
-    options = common.arguments(__doc__, cells=ALL, samples=20000, hz=1999, warm=3.0, leave_out="none")
+    options = common.arguments(__doc__, cells=ALL, samples=20000, hz=1999, warm=3.0, seconds=6, most=15, leave_out="none")
     aims = common.Aims(options.check)
     classes = common.compile_bench("Mixed")
     print("cell | whole | of these, on carriers of virtual threads | exact PcDesc | others that called the stub above them | "
@@ -36,11 +48,10 @@ def main() -> None:
         version, _, text = cell.partition(":")
         with load(classes.folder, int(version), text.split(",") if text else [], options.leave_out) as pid:
             time.sleep(options.warm)
-            # A sample a tick and processor, two thirds of them of Java threads.
-            seconds = max(3, round(options.samples / options.hz / common.processors() * 1.6))
-            got, why = common.stacks(pid, seconds, options.hz)
+            got, why = enough(pid, options)
         share = {key: 100 * part / max(1, whole) for key, (part, whole) in got.items()}
         print(" | ".join([cell, *(f"{part} of {whole}, {share[key]:.3f} %" for key, (part, whole) in got.items()), why]), flush=True)
+        aims.aim(f"{cell}: {options.samples} samples of Java threads", got["whole"][1] >= options.samples)
         least = 99.8 if cell in ("17", "25") else 99.5
         aims.aim(f"{cell}: at least {least} % whole", share["whole"] >= least)
         compiled = share["exact"] >= 99 or ("-Xint" in text and not got["exact"][1]) # which compiles nothing
