@@ -8,7 +8,7 @@ import tempfile
 import time
 import unittest
 
-from harness import fuse, native, proc
+from harness import fuse, jvm, native, paths, proc
 from harness.daemon import Daemon
 from harness.profile import Profile, count
 from test_large_symbols import NAME, write_large
@@ -18,9 +18,10 @@ NO_RECORDER = ("--recorder-hz=0",) # it would read the file before its server fa
 
 
 @contextlib.contextmanager
-def running(path: str):
-    """A process that runs the code of the file PATH: its pid."""
-    with subprocess.Popen([native.build("in_file"), path], stdout=subprocess.PIPE, text=True) as process:
+def running(path: str, wrap: list[str] | None = None):
+    """A process that runs the code of the file PATH, or of what WRAP makes of the program's name: its pid."""
+    command = [*wrap, native.build("in_file")] if wrap else [native.build("in_file"), path]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout.readline() == "started\n"
             yield process.pid
@@ -62,6 +63,40 @@ class HangingFiles(unittest.TestCase):
         proc.wait_until(lambda: proc.cpu_seconds(pid) > 0.02, 10, "its code was read")
         file.silence(kinds)
         return file, pid
+
+    def test_an_overlay_of_others(self):
+        """An overlay over FUSE, mounted in a user namespace of its own: it is read, and holds nobody when it hangs."""
+        file = self.stack.enter_context(fuse.File(self.source))
+        folder = self.stack.enter_context(tempfile.TemporaryDirectory(prefix="flamed-hanging."))
+        script = "mount -t overlay overlay -o lowerdir=$1:$2 $2 && exec $3 $2/file"
+        wrap = ["unshare", "-Urm", "sh", "-c", script, "sh", file.folder, folder]
+        pid = self.stack.enter_context(running("", wrap))
+        self.stack.callback(file.answer) # or it could not end
+        with Daemon(*NO_RECORDER) as daemon:
+            profile = daemon.profile(pid=pid, seconds=1, hz=499)
+            self.assertGreaterEqual(named(profile), 0.9, profile.describe())
+        daemon = Daemon(*NO_RECORDER)
+        try:
+            file.silence("r")
+            self.check_hang(daemon, file, "r", pid)
+            before = time.monotonic()
+        finally:
+            daemon.stop()
+        self.assertLess(time.monotonic() - before, 2)
+
+    def test_a_jvm(self):
+        """Whose libjvm.so lies on FUSE: its stacks are whole and named, by what was copied."""
+        home = paths.jdk(17)
+        spin = jvm.make_spin()
+        file = self.stack.enter_context(fuse.File(home + "/lib/server/libjvm.so"))
+        wrap = ["unshare", "-m", "sh", "-c", 'mount --bind "$0" "$1" && shift && exec "$@"', file.path, home + "/lib/server/libjvm.so"]
+        with jvm.Jvm(home, "-Xmx64m", "-cp", spin.folder, spin.main, wrap=wrap) as target, Daemon() as daemon:
+            profile = daemon.profile(pid=target.pid, seconds=3, hz=499)
+            self.assertFalse(warned(profile, target.pid), profile.warnings)
+            stacks = profile.of_thread("spinner")
+            text = profile.describe(stacks)
+            self.assertGreater(count(stacks), 100, text)
+            self.assertGreaterEqual(profile.share(stacks, lambda s: "JavaThread::thread_main_inner" in s.names), 0.95, text)
 
     def check_hang(self, daemon: Daemon, file: fuse.File, kind: str, pid: int) -> None:
         """PID's capture ends in time with its samples, which have no names of that file, and says why."""
