@@ -244,7 +244,7 @@ static void check_callers(const uint64_t *words, unsigned count)
             i++;
             if (from_java && words[i]) {
                 verdict = verdict_of(words[i]);
-                if (*verdict == 3)
+                if (*verdict) /* the next class that is loaded may lie where one was dropped */
                     *verdict = judge_interpreted(words[i]);
                 run.interpreted += *verdict < 2;
                 run.at_invoke += *verdict == 0;
