@@ -209,9 +209,11 @@ static long walk_some(__u32 i, void *data)
 {
     struct walk_context *c = data;
 
-    if (unwind_fast_steps(c->w, c->p, c->words))
-        return 0;
-    return unwind_step(c->w, c->p, c->words) ? 1 : 0;
+    int outcome = unwind_fast_steps(c->w, c->p, c->words);
+
+    if (outcome == UNWIND_SLOWLY)
+        outcome = unwind_step(c->w, c->p, c->words);
+    return outcome == UNWIND_GO_ON ? 0 : 1;
 }
 
 /* Unwinds the user's stack by the tables of @p. Returns the number of words. */

@@ -8,54 +8,36 @@
 
 #include "unwind/known.h"
 
-/* Has the window begin at the stack pointer when it ends within two ordinary frames. */
-UNWIND_INLINE void unwind_follow(struct unwind_walk *w)
-{
-    if (w->at.sp - w->window_low + UNWIND_AHEAD_BYTES > w->window_bytes)
-        unwind_move_window(w, w->at.sp);
-}
+enum unwind_outcome {
+    UNWIND_GO_ON = 0,
+    UNWIND_STOP = 1,   /* w->end says why */
+    UNWIND_SLOWLY = 2, /* the frame at hand is for unwind_step() */
+};
 
 /* Why a run of the hot path ended. */
 enum unwind_fast {
     UNWIND_FAST_ON,      /* nothing: more may follow at once */
     UNWIND_FAST_UNKNOWN, /* the frame at hand is for unwind_step() */
     UNWIND_FAST_STALE,   /* its nmethod is to be looked at again */
-    UNWIND_FAST_OUTSIDE, /* its words are not in the window */
+    UNWIND_FAST_OUTSIDE, /* its words are not in the window; w->next.sp lies right above them */
+    UNWIND_FAST_AGAIN,   /* it is the same method as the one before */
+    UNWIND_FAST_ROOT,    /* it was the outermost one */
 };
 
-/* Looks up @key, to whose pc @last led. UNWIND_FAST_ON and *ret. */
-UNWIND_INLINE enum unwind_fast unwind_look_up(struct unwind_walk *w, const struct unwind_process *p,
-                                              uint64_t key, const struct unwind_known *last,
-                                              struct unwind_known **ret)
-{
-    struct unwind_known *k = unwind_known_at(w, unwind_key_index(key));
-
-    if (*(volatile uint64_t *)&k->key != key)
-        return UNWIND_FAST_UNKNOWN;
-    if (k->kind != UNWIND_COMPILED && last->kind == UNWIND_COMPILED &&
-        !unwind_in_code_cache(p, key & UNWIND_PC_MASK))
-        return UNWIND_FAST_UNKNOWN; /* compiled code is never called by native code */
-    if (k->blob && k->tick != w->tick)
-        return UNWIND_FAST_STALE;
-    *ret = k;
-    return UNWIND_FAST_ON;
-}
-
-/* The word at @addr, if it lies in the window. */
+/* The word at @addr, a multiple of 8, if it lies in the window. */
 UNWIND_INLINE bool unwind_in_window(const struct unwind_walk *w, uint64_t addr, uint64_t *ret)
 {
     uint64_t i = addr - w->window_low;
 
-    if (i & 7 || i >= w->window_bytes)
+    if (i >= w->window_bytes)
         return false;
-    i >>= 3;
-    UNWIND_MASK(i, UNWIND_WINDOW_BYTES / 8 - 1);
-    *ret = w->window[i];
+    UNWIND_MASK(i, UNWIND_WINDOW_BYTES - 8);
+    *ret = *(const uint64_t *)((const char *)w->window + i);
     return true;
 }
 
 /* The caller of the frame @at by @k. UNWIND_FAST_ON and *ret. */
-UNWIND_INLINE enum unwind_fast unwind_fast_caller(const struct unwind_walk *w,
+UNWIND_INLINE enum unwind_fast unwind_fast_caller(struct unwind_walk *w,
                                                   const struct unwind_known *k,
                                                   const struct unwind_place *at,
                                                   struct unwind_place *ret)
@@ -67,80 +49,198 @@ UNWIND_INLINE enum unwind_fast unwind_fast_caller(const struct unwind_walk *w,
     else if (k->base == UNWIND_BASE_FP)
         cfa += at->fp;
     else
+        return k->base == UNWIND_BASE_ROOT ? UNWIND_FAST_ROOT : UNWIND_FAST_UNKNOWN;
+    if (cfa & 7 || cfa - at->sp - 1 >= UNWIND_STEP_BYTES_MAX) /* or not above it */
         return UNWIND_FAST_UNKNOWN;
     ret->sp = cfa;
     ret->fp = at->fp;
-    if (cfa <= at->sp)
+    if (unwind_in_window(w, cfa - 8, &ret->pc) &&
+        (!k->fp || unwind_in_window(w, cfa + (uint64_t)(int64_t)k->fp, &ret->fp)))
+        return UNWIND_FAST_ON;
+    w->next.sp = cfa;
+    return UNWIND_FAST_OUTSIDE;
+}
+
+/* Likewise, of an interpreted frame, and its two words. */
+UNWIND_INLINE enum unwind_fast unwind_fast_interpreted(struct unwind_walk *w,
+                                                       const struct unwind_process *p,
+                                                       const struct unwind_place *at,
+                                                       struct unwind_place *ret,
+                                                       uint64_t *ret_method, uint64_t *ret_bcp)
+{
+    uint64_t fp = at->fp, method;
+
+    if (fp & 7 || fp - at->sp > UNWIND_INTERPRETER_BYTES_MAX)
         return UNWIND_FAST_UNKNOWN;
-    if (!unwind_in_window(w, cfa - 8, &ret->pc) ||
-        (k->fp && !unwind_in_window(w, cfa + (uint64_t)(int64_t)k->fp, &ret->fp)))
+    w->next.sp = fp + 16;
+    if (!unwind_in_window(w, fp + 8, &ret->pc) || !unwind_in_window(w, fp, &ret->fp) ||
+        !unwind_in_window(w, fp - 8, &ret->sp) || !unwind_in_window(w, fp - 24, &method) ||
+        !unwind_in_window(w, fp - 8 * (uint64_t)p->vm.bcp_slot, ret_bcp))
         return UNWIND_FAST_OUTSIDE;
+    if (ret->sp <= fp || ret->sp - at->sp > UNWIND_STEP_BYTES_MAX)
+        return UNWIND_FAST_UNKNOWN;
+    *ret_method = (method & UNWIND_PC_MASK) | (uint64_t)UNWIND_INTERPRETED << UNWIND_KIND_SHIFT;
     return UNWIND_FAST_ON;
 }
 
-/* Steps as long as all is at hand. What ended it; after the first step w is as unwind_step() would
- * leave it, before it nothing was changed. */
+/* The next frame: its words into @out, and its caller. UNWIND_FAST_ON, or _AGAIN where the step was
+ * made, too. */
+UNWIND_INLINE enum unwind_fast unwind_fast_step(struct unwind_walk *w,
+                                                const struct unwind_process *p, UNWIND_OUT_TYPE out,
+                                                uint64_t more, struct unwind_place *at,
+                                                uint32_t *words)
+{
+    uint64_t key = at->pc | more, word, bcp;
+    struct unwind_known *k = unwind_known_at(w, unwind_key_index(key));
+    uint32_t i = *words, n = 1;
+    struct unwind_place caller;
+    enum unwind_fast r;
+
+    if (at->pc & ~UNWIND_PC_MASK || i + 2 > w->max_words || *(volatile uint64_t *)&k->key != key)
+        return UNWIND_FAST_UNKNOWN;
+    if (k->blob && k->tick != w->tick)
+        return UNWIND_FAST_STALE;
+    if (k->kind != UNWIND_COMPILED && w->guessed == 2 && !unwind_in_code_cache(p, at->pc))
+        return UNWIND_FAST_UNKNOWN;
+    word = at->pc | (uint64_t)(k->compile_id & UNWIND_ID_MASK) << UNWIND_PC_BITS |
+           (uint64_t)k->kind << UNWIND_KIND_SHIFT;
+    if (k->base == UNWIND_BASE_INTERPRETER) {
+        r = unwind_fast_interpreted(w, p, at, &caller, &word, &bcp);
+        if (r != UNWIND_FAST_ON)
+            return r;
+        UNWIND_OUT(out, i + 1, bcp);
+        n = 2;
+    } else {
+        r = unwind_fast_caller(w, k, at, &caller);
+        if (r == UNWIND_FAST_ROOT) {
+            UNWIND_OUT(out, i, word);
+            *words = i + 1;
+        }
+        if (r != UNWIND_FAST_ON)
+            return r;
+        if (caller.pc == at->pc)
+            r = UNWIND_FAST_AGAIN;
+    }
+    UNWIND_OUT(out, i, word);
+    w->back = *at;
+    w->guessed = k->kind == UNWIND_COMPILED ? 2 : 1;
+    *at = caller;
+    *words = i + n;
+    return r;
+}
+
+/* Steps as long as all is at hand. What ended it; w is as unwind_step() would have left it. */
 UNWIND_INLINE enum unwind_fast unwind_run(struct unwind_walk *w, const struct unwind_process *p,
                                           UNWIND_OUT_TYPE out)
 {
     uint64_t slot = (uint64_t)(w->slot & (UNWIND_SLOTS_MAX - 1)) << 48;
-    uint64_t more = slot | (w->exact ? UNWIND_KEY_EXACT : 0), key = 0, word = 0;
-    struct unwind_known *k = unwind_known_at(w, 0);
-    struct unwind_place at = w->at, caller;
+    uint64_t more = slot | (w->exact ? UNWIND_KEY_EXACT : 0);
+    struct unwind_place at = w->at;
     uint32_t words = w->words, i;
-    enum unwind_fast r = UNWIND_FAST_ON;
+    enum unwind_fast r = UNWIND_FAST_UNKNOWN;
 
-    if (w->distrust || (w->guessed == 2 && !unwind_in_code_cache(p, at.pc)))
-        return UNWIND_FAST_UNKNOWN;
+    if (w->distrust)
+        return r;
     UNWIND_LOOP
     for (i = 0; i < UNWIND_RUN_MAX; i++) {
-        r = UNWIND_FAST_UNKNOWN;
-        if (at.pc & ~UNWIND_PC_MASK || words >= w->max_words)
+        uint32_t before = words;
+
+        r = unwind_fast_step(w, p, out, more, &at, &words);
+        if (r != UNWIND_FAST_ON && r != UNWIND_FAST_AGAIN)
             break;
-        if ((at.pc | more) != key) { /* in a recursion it stays the same */
-            r = unwind_look_up(w, p, at.pc | more, k, &k);
-            if (r != UNWIND_FAST_ON)
-                break;
-            key = at.pc | more;
-            word = at.pc | (uint64_t)(k->compile_id & UNWIND_ID_MASK) << UNWIND_PC_BITS |
-                   (uint64_t)k->kind << UNWIND_KIND_SHIFT;
-        }
-        r = unwind_fast_caller(w, k, &at, &caller);
-        if (r != UNWIND_FAST_ON)
-            break;
-        UNWIND_OUT(out, words, word);
-        words++;
-        w->back = at;
-        at = caller;
+        w->back_words = before;
+        w->back_exact = w->exact;
+        w->exact = 0;
         more = slot; /* only the first pc can be exact */
+        if (r == UNWIND_FAST_AGAIN)
+            break;
     }
-    if (i == 0)
-        return r == UNWIND_FAST_OUTSIDE ? UNWIND_FAST_UNKNOWN : r;
-    w->back_words = words - 1;
-    w->back_exact = i == 1 ? w->exact : 0;
-    w->exact = 0;
     w->words = words;
     w->at = at;
-    w->guessed = k->kind == UNWIND_COMPILED ? 2 : 1;
     return r;
 }
 
-/* What the hot path can do now. False: the next frame is for unwind_step(). */
-UNWIND_INLINE bool unwind_fast_steps(struct unwind_walk *w, struct unwind_process *p,
-                                     UNWIND_OUT_TYPE out)
+/*
+ * A recursion: as long as the caller, too, is the method at hand, its frames are all the same. Only
+ * the last one's frame pointer is looked at.
+ */
+UNWIND_INLINE void unwind_recur(struct unwind_walk *w, UNWIND_OUT_TYPE out)
+{
+    uint64_t key = unwind_key(w), pc = w->at.pc, i, word, next, fp, last = w->at.fp;
+    struct unwind_known *k = unwind_known_at(w, unwind_key_index(key));
+    uint64_t size = (uint64_t)(int64_t)k->cfa, below = (uint64_t) - (int64_t)k->fp;
+    uint32_t words = w->words, n;
+
+    if (*(volatile uint64_t *)&k->key != key || k->kind != UNWIND_COMPILED ||
+        k->base != UNWIND_BASE_SP || k->tick != w->tick || pc & ~UNWIND_PC_MASK || w->at.sp & 7 ||
+        size & 7 || size < 16 || size > UNWIND_WINDOW_BYTES || below & 7 || !below || below > size)
+        return;
+    word = pc | (uint64_t)(k->compile_id & UNWIND_ID_MASK) << UNWIND_PC_BITS |
+           (uint64_t)UNWIND_COMPILED << UNWIND_KIND_SHIFT;
+    i = w->at.sp - 8 - w->window_low; /* where the return address @pc was found */
+    if (i >= w->window_bytes)
+        return;
+    UNWIND_LOOP
+    for (n = 0; n < UNWIND_RECUR_MAX; n++) {
+        uint64_t at = i + size;
+
+        if (at >= w->window_bytes || words + 2 > w->max_words)
+            break;
+        UNWIND_MASK(at, UNWIND_WINDOW_BYTES - 8);
+        next = *(const uint64_t *)((const char *)w->window + at);
+        if (next != pc)
+            break;
+        UNWIND_OUT(out, words, word);
+        words++;
+        i = at;
+    }
+    if (!n)
+        return;
+    next = w->window_low + i + 8; /* the stack pointer of the last one's caller */
+    if (n > 1 && !unwind_in_window(w, next - size - below, &last))
+        return;
+    if (!unwind_in_window(w, next - below, &fp))
+        return;
+    w->back.pc = pc;
+    w->back.sp = next - size;
+    w->back.fp = last;
+    w->back_words = words - 1;
+    w->back_exact = 0;
+    w->at.sp = next;
+    w->at.fp = fp;
+    w->words = words;
+    w->guessed = 2;
+}
+
+/* What the hot path can do now: an enum unwind_outcome. */
+UNWIND_INLINE int unwind_fast_steps(struct unwind_walk *w, struct unwind_process *p,
+                                    UNWIND_OUT_TYPE out)
 {
     struct unwind_known *k;
-    enum unwind_fast r;
+    uint64_t low;
 
-    unwind_follow(w);
-    r = unwind_run(w, p, out);
-    if (r == UNWIND_FAST_OUTSIDE)
+    if (!w->window_bytes)
         unwind_move_window(w, w->at.sp);
-    if (r != UNWIND_FAST_STALE)
-        return r != UNWIND_FAST_UNKNOWN;
-    k = unwind_known_at(w, unwind_key_index(unwind_key(w)));
-    if (unwind_alive(w, p, k->blob, k->compile_id) <= 0)
-        return false;
-    k->tick = w->tick;
-    return true;
+    low = w->window_low;
+    switch (unwind_run(w, p, out)) {
+    case UNWIND_FAST_ON:
+        return UNWIND_GO_ON;
+    case UNWIND_FAST_AGAIN:
+        unwind_recur(w, out);
+        return UNWIND_GO_ON;
+    case UNWIND_FAST_ROOT:
+        w->end = UNWIND_END_ROOT;
+        return UNWIND_STOP;
+    case UNWIND_FAST_OUTSIDE: /* helps once for a frame, if at all */
+        unwind_move_window(w, w->next.sp - 16);
+        return w->window_bytes && w->window_low != low ? UNWIND_GO_ON : UNWIND_SLOWLY;
+    case UNWIND_FAST_STALE:
+        k = unwind_known_at(w, unwind_key_index(unwind_key(w)));
+        if (unwind_alive(w, p, k->blob, k->compile_id) <= 0)
+            return UNWIND_SLOWLY;
+        k->tick = w->tick;
+        return UNWIND_GO_ON;
+    default:
+        return UNWIND_SLOWLY;
+    }
 }

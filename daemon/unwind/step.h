@@ -8,11 +8,6 @@
 
 #include "unwind/fast.h"
 
-enum unwind_outcome {
-    UNWIND_GO_ON = 0,
-    UNWIND_STOP = 1, /* w->end says why */
-};
-
 UNWIND_INLINE void unwind_start(struct unwind_walk *w, uint64_t pc, uint64_t sp, uint64_t fp,
                                 uint32_t slot, uint32_t tick, uint32_t max_words)
 {
@@ -267,8 +262,8 @@ UNWIND_INLINE int unwind_try_step(struct unwind_walk *w, struct unwind_process *
     return UNWIND_GO_ON;
 }
 
-/* One frame: its words into @out (room for w->max_words), and on to its caller. enum
- * unwind_outcome. A walk that its home gives no further step ended at a limit. */
+/* One frame: its words into @out (room for w->max_words), and on to its caller. UNWIND_GO_ON or
+ * UNWIND_STOP. A walk that its home gives no further step ended at a limit. */
 UNWIND_INLINE int unwind_step(struct unwind_walk *w, struct unwind_process *p, UNWIND_OUT_TYPE out)
 {
     int outcome = unwind_try_step(w, p, out);

@@ -21,8 +21,8 @@
 #define UNWIND_WINDOW_BYTES 4096         /* of the stack, copied at once; a power of two */
 #define UNWIND_WINDOW_FIRST_BYTES 1024   /* likewise, of a walk that may end soon */
 #define UNWIND_DEEP_WORDS 32             /* after so many it will not */
-#define UNWIND_AHEAD_BYTES 256           /* of the window that the next frames should find */
 #define UNWIND_RUN_MAX 16                /* frames of the hot path at once */
+#define UNWIND_RECUR_MAX 128             /* frames of a recursion at once */
 #define UNWIND_KNOWN_COUNT 65536         /* entries of the table of known return addresses */
 #define UNWIND_HOPS_MAX 96               /* through a code heap's segment map */
 #define UNWIND_READS_MAX 40000           /* of one walk: about a millisecond in interrupt context */

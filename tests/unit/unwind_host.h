@@ -103,9 +103,11 @@ static uint32_t host_walk(struct unwind_walk *w, struct unwind_process *p,
     w->r13 = r->r13;
     w->thread = r->r15;
     for (uint32_t i = 0; i < HOST_WORDS_MAX * UNWIND_STEPS_PER_WORD; i++) {
-        if (!host.one_by_one && unwind_fast_steps(w, p, host.out))
-            continue;
-        if (unwind_step(w, p, host.out))
+        int outcome = host.one_by_one ? UNWIND_SLOWLY : unwind_fast_steps(w, p, host.out);
+
+        if (outcome == UNWIND_SLOWLY)
+            outcome = unwind_step(w, p, host.out);
+        if (outcome == UNWIND_STOP)
             break;
     }
     return w->words;
