@@ -146,7 +146,9 @@ UNWIND_INLINE int unwind_apply(struct unwind_walk *w)
     if (w->rule.fp && !fp_set && !unwind_stack(w, cfa + (uint64_t)(int64_t)w->rule.fp, &fp))
         return UNWIND_END_MEMORY;
 found:
-    if (cfa < w->at.sp || (cfa == w->at.sp && w->rule.base != UNWIND_BASE_DIRECT) ||
+    if (cfa < w->at.sp ||
+        (cfa == w->at.sp && w->rule.base != UNWIND_BASE_DIRECT &&
+         w->rule.base != UNWIND_BASE_ENTRY) ||
         cfa - w->at.sp > UNWIND_STEP_BYTES_MAX)
         return UNWIND_END_PROGRESS;
     w->at.pc = pc;

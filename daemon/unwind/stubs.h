@@ -170,7 +170,21 @@ UNWIND_FUNCTION int unwind_saved_adapter(struct unwind_walk *w, struct unwind_pr
     return 1;
 }
 
-/* An adapter at which a thread stands: r13 is the stack pointer from before it made room. */
+/* Whether an adapter that was called from @ra leads from compiled code into the interpreter: then
+ * the method that is called is in rbx from its first to its last instruction. */
+UNWIND_FUNCTION int unwind_adapter_method(struct unwind_walk *w, struct unwind_process *p,
+                                          uint64_t ra)
+{
+    uint64_t constant = 0;
+
+    if (!w || !p || unwind_in_interpreter(p, ra) || unwind_find_blob(w, p, ra - 1) <= 0 ||
+        !unwind_is_nmethod(w->blob_name))
+        return 0;
+    return unwind_read_u64(w, w->rbx + p->vm.method_const, &constant) && constant ? 1 : 0;
+}
+
+/* An adapter at which a thread stands: r13 is the stack pointer from before it made room. On the
+ * way into the interpreter it is the entry of the interpreted method. */
 UNWIND_FUNCTION int unwind_exact_adapter(struct unwind_walk *w, struct unwind_process *p)
 {
     uint64_t rax, r13, ra = 0;
@@ -190,6 +204,10 @@ UNWIND_FUNCTION int unwind_exact_adapter(struct unwind_walk *w, struct unwind_pr
         r13 += 8; /* not popped: the registers are about to be saved */
     }
     unwind_set_direct(w, rax, r13);
+    if (unwind_adapter_method(w, p, rax) > 0) {
+        w->rule.kind = UNWIND_INTERPRETED;
+        w->rule.base = UNWIND_BASE_ENTRY;
+    }
     return 1;
 }
 

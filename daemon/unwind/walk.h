@@ -35,7 +35,8 @@
 enum unwind_rule_base {
     UNWIND_BASE_INTERPRETER = UNWIND_BASE_COUNT, /* an interpreter frame at fp */
     UNWIND_BASE_DIRECT,                          /* w->next holds the caller */
-    UNWIND_BASE_ENTRY, /* the same, of an interpreter frame under construction: Method* is in rbx */
+    UNWIND_BASE_ENTRY,  /* the same, of an interpreter frame under construction, or of the adapter
+                         * before it: Method* is in rbx */
     UNWIND_BASE_ANCHOR, /* the same, with native frames between that are not known */
 };
 

@@ -111,6 +111,46 @@ START_TEST(knows_the_way_into_the_interpreter)
 }
 END_TEST
 
+/* The same with the method in rbx: it is the method's entry, from where its caller is known. */
+START_TEST(names_the_method_that_an_adapter_leads_to)
+{
+    uint64_t ra = after_call(compiled + 100), room = _i == MADE_ROOM ? 0x40 : 0;
+
+    regs.pc = add_blob(0x9000, 8, "I2C/C2I adapters", 0, 0, 0) + 0x10;
+    regs.rax = ra;
+    regs.rbx = METHOD;
+    regs.r13 = regs.sp + room;
+    put_adapters_caller(regs.sp + room);
+    walk(1);
+    ck_assert_msg(w.end == UNWIND_END_ROOT && w.words == 5, "end %u after %u words", w.end,
+                  w.words);
+    ck_assert_uint_eq(kind_of(0), UNWIND_INTERPRETED);
+    ck_assert_uint_eq(pc_of(0), METHOD);
+    ck_assert_uint_eq(host.out[1], 0);
+    ck_assert_uint_eq(pc_of(2), ra);
+    regs.rbx = METHOD + 0x100000; /* no method: the adapter itself */
+    walk(2);
+    ck_assert_msg(w.end == UNWIND_END_ROOT && w.words == 4, "end %u after %u words", w.end,
+                  w.words);
+    ck_assert_uint_eq(kind_of(0), UNWIND_STUB);
+}
+END_TEST
+
+/* An interpreted method that calls a compiled one goes through an adapter, too: rbx is not what is
+ * about to be interpreted. */
+START_TEST(an_adapter_out_of_the_interpreter_stays_one)
+{
+    uint64_t ra = INTERPRETER + 0x200;
+
+    regs.pc = add_blob(0x9000, 8, "I2C/C2I adapters", 0, 0, 0) + 0x10;
+    regs.rax = ra;
+    regs.rbx = METHOD;
+    regs.r13 = regs.sp;
+    walk(1);
+    ck_assert_uint_eq(kind_of(0), UNWIND_STUB);
+}
+END_TEST
+
 /* An adapter that has called SharedRuntime::fixup_callers_callsite(): its registers are on the
  * stack, of JDK 8 fewer; the stack was aligned before, or was so already. */
 START_TEST(walks_an_adapter_that_mends_its_call)
@@ -207,6 +247,8 @@ int main(void)
     tcase_add_loop_test(tc, walks_stubs_with_much_room, 0, 2);
     tcase_add_test(tc, walks_the_entry_barrier_over_its_cookie);
     tcase_add_loop_test(tc, knows_the_way_into_the_interpreter, 0, ADAPTER_STATES);
+    tcase_add_loop_test(tc, names_the_method_that_an_adapter_leads_to, POPPED, STORED);
+    tcase_add_test(tc, an_adapter_out_of_the_interpreter_stays_one);
     tcase_add_loop_test(tc, walks_an_adapter_that_mends_its_call, 0, 4);
     tcase_add_test(tc, takes_the_polls_pc_for_a_safepoints_return);
     tcase_add_test(tc, crosses_into_the_carrier);
