@@ -12,7 +12,7 @@
 
 #include "broker/server.h"
 
-#define OPENER_WAIT_NS UINT64_C(250000000)
+#define OPENER_WAIT_NS UINT64_C(500000000)
 #define OPENER_KEEP_NS UINT64_C(30000000000) /* from the question on */
 
 /* Forks them. Where that fails (logged) the broker opens files itself. */

@@ -8,9 +8,11 @@
 #include "base/budget.h"
 #include "proc/proc.h"
 
-#define PATIENCE_SHARE 20                       /* one part in so many of all time */
-#define PATIENCE_AT_ONCE_NS UINT64_C(500000000) /* so much at once */
-#define PATIENCE_OWNERS_MAX 64                  /* the one that was asked for longest ago goes */
+#define PATIENCE_SHARE 20 /* one part in so many of all time */
+/* So much at once: a JVM that starts wants a hundred files, each of which takes milliseconds on a
+ * machine with ten times more runnable threads than processors. */
+#define PATIENCE_AT_ONCE_NS UINT64_C(4000000000)
+#define PATIENCE_OWNERS_MAX 64 /* the one that was asked for longest ago goes */
 
 struct patience_owner {
     uint64_t key; /* 0: free */
