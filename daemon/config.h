@@ -31,6 +31,7 @@ struct config {
     char *user;
     unsigned log_level; /* enum log_level */
     unsigned symbols;   /* enum config_symbols */
+    bool attach_mount;
     bool show_arguments;
     uint64_t captures_max, samples_max, connections_max;
     uint64_t answer_max_bytes;

@@ -111,6 +111,7 @@ static int become_supervisor(int argc, char **argv, const struct config *c, stru
     struct supervise_opts o = { .store_fd = -1,
                                 .config_fd = -1,
                                 .log_level = (enum log_level)c->log_level,
+                                .attach_mount = c->attach_mount,
                                 .extra = argc > 1 ? argv + 1 : NULL };
     char config_path[PATH_MAX];
     bool fallback;
@@ -253,6 +254,7 @@ static int run_worker(struct config *c, struct worker *w, struct error *err)
         .recorder_keep_ns = c->recorder_seconds * NSEC_PER_SEC,
         .recorder_max_bytes = c->recorder_max_bytes,
         .allow_injection = c->symbols != CONFIG_SYMBOLS_MEMORY,
+        .allow_mounts = c->attach_mount,
         .node = node,
     };
     struct reload reload = { w->argc, w->argv, c };

@@ -12,6 +12,7 @@
 #define ATTACH_VERSION UINT32_C(1)
 #define ATTACH_REPLY_MAX 3968
 #define ATTACH_DEADLINE_MS 30000u /* then it is killed: a JVM may be in a long collection */
+#define ATTACH_MOUNTED_MS 10000u  /* the same while something of ours is mounted there */
 
 enum attach_fd {                       /* 0, 1 and 2 are closed */
                  ATTACH_FD_RESULT = 3, /* pipe, to write */
@@ -29,13 +30,34 @@ enum attach_mode {
     ATTACH_LOAD = 0,    /* load the agent, which writes agent/stream.h */
     ATTACH_PERFMAP = 1, /* jcmd Compiler.perfmap into the memory file: JDK 22 up */
     ATTACH_COPY = 2,    /* as LOAD, where the JVM may load no memory file: a copy in its own /tmp */
-    ATTACH_MODE_END = 3,
+    /* As LOAD, where neither may be loaded: agent and memory lie in a file system mounted over a
+     * folder of the container, ATTACH_MOUNT plus its index in ATTACH_MOUNT_FOLDERS. */
+    ATTACH_MOUNT = 3,
+    ATTACH_MODE_END = 6,
+};
+
+/* Folders that images have for others to mount over: empty, root's, and nobody's to write. */
+#define ATTACH_MOUNT_FOLDERS                                                                       \
+    {                                                                                              \
+        "mnt", "media", "srv"                                                                      \
+    }
+#define ATTACH_MOUNT_FOLDER_COUNT 3
+#define ATTACH_MOUNT_AGENT "flamed-agent-1.so" /* the same each time, as COPY_PATH */
+#define ATTACH_MOUNT_FOLDER "stream"
+#define ATTACH_MOUNT_STREAM "flamed-stream"
+_Static_assert(ATTACH_MOUNT + ATTACH_MOUNT_FOLDER_COUNT == ATTACH_MODE_END, "a mode for each");
+
+/* What is mounted for the time of an attach: bits. Only where the configuration allows it. */
+enum attach_mounts {
+    ATTACH_MOUNTS_TMP = 1,   /* over a /tmp on a read-only file system */
+    ATTACH_MOUNTS_AGENT = 2, /* for ATTACH_MOUNT */
+    ATTACH_MOUNTS_ALL = 3,
 };
 
 /* Whether the agent is loaded. */
 static inline int attach_loads(uint32_t mode)
 {
-    return mode == ATTACH_LOAD || mode == ATTACH_COPY;
+    return mode != ATTACH_PERFMAP;
 }
 
 struct attach_job {
@@ -71,6 +93,8 @@ enum attach_step {
     ATTACH_STEP_DONE = 18,   /* there is a reply */
     ATTACH_STEP_COPY = 19,   /* the agent cannot be put into its /tmp */
     ATTACH_STEP_KILLED = 20, /* written in its place: it was killed at its deadline, or died */
+    ATTACH_STEP_MOUNT = 21,  /* no folder of the container that the agent can be mounted over */
+    ATTACH_STEP_TMP = 22,    /* its /tmp cannot be mounted over */
     ATTACH_STEP_END,
 };
 

@@ -85,6 +85,43 @@ static void check_flags(const struct preflight_facts *f, struct preflight *p)
     s->agent_only = true;
 }
 
+#define MOUNT_REMEDY "or allow attach_mount; " NO_ATTACH
+
+/* In which way the agent would come. Not a condition: whether it can is seen when it is tried. */
+static void tell_way(const struct preflight_facts *f, struct preflight *p)
+{
+    const struct attach_places *w = &f->places;
+    bool no_way = (w->read_only_tmp || w->no_proc) && !f->mounts_allowed;
+
+    if (!w->known)
+        return;
+    step_add(
+        p, "way", !no_way,
+        w->read_only_tmp
+            ? "give the container a /tmp that can be written (an emptyDir at /tmp), " MOUNT_REMEDY
+            : "mount /proc in the container, " MOUNT_REMEDY,
+        "%s%s%s",
+        w->read_only_tmp ? "/tmp is on a read-only file system, or is missing: the JVM has no "
+                           "place to listen in"
+                         : "",
+        w->read_only_tmp && w->no_proc ? "; " : "",
+        w->no_proc && w->noexec_tmp ? "there is no /proc in the container, and nothing in its "
+                                      "/tmp may be executed: it cannot open the agent"
+        : w->no_proc                ? "there is no /proc in the container: it cannot open the "
+                                      "agent's memory"
+        : w->read_only_tmp          ? ""
+                                    : "a memory file, which it opens through its /proc");
+    if (!no_way && (w->read_only_tmp || w->no_proc)) {
+        struct preflight_step *s = &p->steps[p->count - 1];
+        size_t n = strlen(s->reason);
+
+        snprintf(s->reason + n, sizeof(s->reason) - n,
+                 "; attach_mount: over %s%s%s something is mounted meanwhile",
+                 w->read_only_tmp ? "/tmp" : "", w->read_only_tmp && w->no_proc ? " and " : "",
+                 w->no_proc ? "an empty /mnt, /media or /srv" : "");
+    }
+}
+
 static void choose(const struct preflight_facts *f, struct preflight *p)
 {
     p->agent = p->perfmap = true;
@@ -114,7 +151,7 @@ void preflight_run(const struct preflight_facts *f, struct preflight *ret)
     struct preflight *p = ret;
     struct preflight_step *s;
 
-    *p = (struct preflight){ .count = 0 };
+    *p = (struct preflight){ .places = f->places };
     step_add(p, "configuration", f->injection_allowed,
              "remove `symbols: memory` from the configuration", "%s",
              f->injection_allowed ? "nothing is forbidden"
@@ -137,7 +174,8 @@ void preflight_run(const struct preflight_facts *f, struct preflight *ret)
         step_add(p, "history", !f->backing_off[0], "wait, or use symbols=memory", "%s",
                  f->backing_off[0] ? f->backing_off : "no attach has failed");
     choose(f, p);
-    /* Not a condition, but to be known before. */
+    /* Not conditions, but to be known before. */
+    tell_way(f, p);
     if (f->jdk >= JDK_WARNING_MIN)
         step_add(
             p, "warning", true, "",

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "attach/way.h"
 #include "base/macros.h"
 
 #define PREFLIGHT_STEPS_MAX 16
@@ -14,7 +15,9 @@
 enum preflight_flag { PREFLIGHT_UNKNOWN, PREFLIGHT_FALSE, PREFLIGHT_TRUE };
 
 struct preflight_facts {
-    bool injection_allowed;   /* by the configuration */
+    bool injection_allowed; /* by the configuration */
+    bool mounts_allowed;    /* by the configuration: attach_mount */
+    struct attach_places places;
     bool vm_known;            /* its memory can be read and its layout is known */
     bool vm_starting;         /* it may become known in a moment */
     const char *vm_problem;   /* why not; "" */
@@ -43,6 +46,7 @@ struct preflight {
     struct preflight_step steps[PREFLIGHT_STEPS_MAX];
     size_t count;
     bool agent, perfmap, memory; /* what can be used */
+    struct attach_places places; /* as of the facts */
     bool auto_agent;             /* `auto` would use the agent besides memory */
     char auto_reason[256];
 };

@@ -30,7 +30,8 @@ static const struct {
                             "moments, or it runs with -Xrs)",
                             "symbols=memory needs no attach" },
     [ATTACH_STEP_TRIGGER] = { "trigger", "cannot create /tmp/.attach_pid in the container",
-                              "give the container a writable /tmp; symbols=memory needs none" },
+                              "give the container a writable /tmp, or allow attach_mount; "
+                              "symbols=memory needs none" },
     [ATTACH_STEP_SIGNAL] = { "signal", "cannot signal the JVM", "" },
     [ATTACH_STEP_LISTENER] = { "listener", "the JVM did not begin to listen",
                                "it may be busy or without its Signal Dispatcher; symbols=memory "
@@ -48,6 +49,12 @@ static const struct {
     [ATTACH_STEP_DONE] = { "done", "done", "" },
     [ATTACH_STEP_KILLED] = { "killed", "the helper did not finish and was ended",
                              "the container may have stopped it; symbols=memory needs no attach" },
+    [ATTACH_STEP_MOUNT] = { "mount", "nothing can be mounted over /mnt, /media or /srv",
+                            "give the image an empty folder /mnt that only root can write; "
+                            "symbols=memory needs no agent" },
+    [ATTACH_STEP_TMP] = { "tmp", "/tmp in the container cannot be mounted over",
+                          "give the container a /tmp that can be written (an emptyDir at /tmp); "
+                          "symbols=memory needs none" },
 };
 
 const char *attach_step_name(uint32_t step)
@@ -93,7 +100,7 @@ static int refused(struct span text, struct error *err)
     if (memmem(text.p, text.n, "was not loaded", 14)) {
         error_set(err, -ENOEXEC, "the JVM refused: %s", shown(text, buf));
         error_remedy(err, "it may not open flamed's file: a security module, or no /proc in the "
-                          "container; symbols=memory needs no agent");
+                          "container; attach_mount may help; symbols=memory needs no agent");
         return -ENOEXEC;
     }
     error_set(err, -EIO, "the JVM refused: %s", shown(text, buf));

@@ -7,41 +7,99 @@
 #include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define SEALS (F_SEAL_GROW | F_SEAL_SHRINK)
+/* Of a file in a file system of ours that was mounted in the container: the JVM's user could cut
+ * it, so it is read and written, never mapped. */
+#define SEALS_OF_FILE F_SEAL_SEAL
 
 struct stream {
-    struct stream_header *h; /* shared with a stranger */
-    const char *ring;
+    struct stream_header *h; /* shared with a stranger; with a file: a copy of our own, owned */
+    const char *ring;        /* NULL with a file */
+    int file;                /* -1: it is mapped */
     uint64_t tail;
     char *copy; /* owned: STREAM_RING_BYTES */
     struct code_map *map;
     bool broken;
 };
 
+static int map_memory(struct stream *s, int fd, struct error *err)
+{
+    void *p = mmap(NULL, STREAM_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+    if (p == MAP_FAILED)
+        return error_errno(err, "cannot map the agent's memory");
+    s->h = p;
+    s->ring = (const char *)p + STREAM_RING_AT;
+    return 0;
+}
+
 int stream_open(int fd, struct stream **ret, struct error *err)
 {
     _cleanup_close_ int own = fd;
     _cleanup_(stream_closep) struct stream *s = calloc(1, sizeof(*s));
     struct stat st;
-    int seals = fcntl(own, F_GET_SEALS);
-    void *p;
+    int seals = fcntl(own, F_GET_SEALS), r = 0;
 
     if (!s)
         return -ENOMEM;
-    if (fstat(own, &st) < 0 || st.st_size != (off_t)STREAM_BYTES || seals < 0 ||
-        (seals & SEALS) != SEALS)
+    s->file = -1;
+    if (fstat(own, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size != (off_t)STREAM_BYTES ||
+        seals < 0 || ((seals & SEALS) != SEALS && seals != SEALS_OF_FILE))
         return error_set(err, -EBADMSG, "the agent's memory is not as flamed-broker makes it");
     s->copy = malloc(STREAM_RING_BYTES);
     if (!s->copy || code_map_new(&s->map) < 0)
         return -ENOMEM;
-    p = mmap(NULL, STREAM_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, own, 0);
-    if (p == MAP_FAILED)
-        return error_errno(err, "cannot map the agent's memory");
-    s->h = p;
-    s->ring = (const char *)p + STREAM_RING_AT;
-    *ret = TAKE_PTR(s);
-    return 0;
+    if (seals != SEALS_OF_FILE) {
+        r = map_memory(s, own, err);
+    } else {
+        s->h = calloc(1, sizeof(*s->h));
+        r = s->h ? 0 : -ENOMEM;
+        s->file = take_fd(&own);
+    }
+    if (r == 0)
+        *ret = TAKE_PTR(s);
+    return r;
+}
+
+/* Tells the agent the field of @n bytes at @offset of the header. */
+static void put_field(struct stream *s, const void *p, size_t n, size_t offset)
+{
+    ssize_t r = s->file < 0 ? 0 : pwrite(s->file, p, n, (off_t)offset);
+
+    (void)r; /* where it does not reach the agent, its lease ends */
+}
+#define PUT_FIELD(s, name)                                                                         \
+    put_field(s, &(s)->h->name, sizeof((s)->h->name), offsetof(struct stream_header, name))
+
+/* Until it is the same twice: another process is writing it. */
+static void take_header(struct stream *s)
+{
+    struct stream_header h, again = *s->h;
+    bool same = false;
+
+    if (s->file < 0)
+        return;
+    for (unsigned i = 0; i < 16 && !same; i++) {
+        h = again;
+        if (pread(s->file, &again, sizeof(again), 0) != (ssize_t)sizeof(again)) {
+            s->broken = true;
+            return;
+        }
+        same = h.head == again.head && h.state == again.state;
+    }
+    *s->h = again;
+}
+
+/* A page that tells the agent to end is all that it keeps of our memory. */
+static void give_back(struct stream *s)
+{
+    if (s->file < 0)
+        madvise((char *)s->h + STREAM_TABLE_AT, STREAM_BYTES - STREAM_TABLE_AT, MADV_REMOVE);
+    else
+        fallocate(s->file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)STREAM_TABLE_AT,
+                  (off_t)(STREAM_BYTES - STREAM_TABLE_AT));
 }
 
 struct stream *stream_close(struct stream *s)
@@ -51,46 +109,65 @@ struct stream *stream_close(struct stream *s)
     if (s->h) {
         __atomic_store_n(&s->h->lease_ns, 0, __ATOMIC_RELAXED);
         __atomic_store_n(&s->h->stop, 1, __ATOMIC_RELEASE);
-        /* A JVM that compiles nothing more keeps its mapping until it does; the page that tells it
-         * to end is all that it then keeps of our memory. */
-        madvise((char *)s->h + STREAM_TABLE_AT, STREAM_BYTES - STREAM_TABLE_AT, MADV_REMOVE);
-        munmap(s->h, STREAM_BYTES);
+        PUT_FIELD(s, lease_ns);
+        PUT_FIELD(s, stop);
+        /* A JVM that compiles nothing more keeps its mapping until it does. */
+        give_back(s);
+        if (s->file < 0)
+            munmap(s->h, STREAM_BYTES);
+        else
+            free(s->h);
     }
+    close_fd(s->file);
     code_map_free(s->map);
     free(s->copy);
     free(s);
     return NULL;
 }
 
-/* Copies [tail, head) of the ring, which may go round. */
-static size_t copy_ring(struct stream *s, uint64_t head)
+static bool copy_part(struct stream *s, size_t at, char *to, size_t n)
+{
+    if (s->file >= 0)
+        return pread(s->file, to, n, (off_t)(STREAM_RING_AT + at)) == (ssize_t)n;
+    memcpy(to, s->ring + at, n);
+    return true;
+}
+
+/* Copies [tail, head) of the ring, which may go round. False: the file was cut. */
+static bool copy_ring(struct stream *s, uint64_t head)
 {
     size_t n = (size_t)(head - s->tail), at = (size_t)(s->tail & (STREAM_RING_BYTES - 1));
     size_t first = MIN(n, (size_t)STREAM_RING_BYTES - at);
 
-    memcpy(s->copy, s->ring + at, first);
-    memcpy(s->copy + first, s->ring, n - first);
-    return n;
+    return copy_part(s, at, s->copy, first) && copy_part(s, 0, s->copy + first, n - first);
 }
 
 int stream_poll(struct stream *s, uint64_t now_ns)
 {
-    uint64_t head = __atomic_load_n(&s->h->head, __ATOMIC_ACQUIRE);
+    uint64_t head;
     size_t n;
     int r;
 
+    take_header(s);
     if (s->broken)
         return -EBADMSG;
+    head = __atomic_load_n(&s->h->head, __ATOMIC_ACQUIRE);
     __atomic_store_n(&s->h->lease_ns, now_ns + STREAM_LEASE_NS, __ATOMIC_RELAXED);
+    PUT_FIELD(s, lease_ns);
     if (head == s->tail)
         return 0;
     if (head < s->tail || head - s->tail > STREAM_RING_BYTES || head % 8) {
         s->broken = true;
         return -EBADMSG;
     }
-    n = copy_ring(s, head);
+    n = (size_t)(head - s->tail);
+    if (!copy_ring(s, head)) {
+        s->broken = true;
+        return -EBADMSG;
+    }
     s->tail = head;
     __atomic_store_n(&s->h->tail, head, __ATOMIC_RELEASE);
+    PUT_FIELD(s, tail);
     r = code_map_feed(s->map, (struct span){ s->copy, n });
     if (r == -EBADMSG)
         s->broken = true;
@@ -141,7 +218,8 @@ int stream_problem(const struct stream *s, struct error *err)
     }
     if (status.state == STREAM_IDLE) {
         error_set(err, -EACCES, "the agent was loaded but could not open flamed's memory");
-        error_remedy(err, "a security module may forbid it; symbols=memory needs no agent");
+        error_remedy(err, "a security module may forbid it, or there is no /proc; attach_mount may "
+                          "help; symbols=memory needs no agent");
         return -EACCES;
     }
     if (status.state == STREAM_FAILED) {

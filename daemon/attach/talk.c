@@ -239,6 +239,14 @@ static int check_peer(int fd, const struct attach_job *job)
     return peer.pid == job->ns_pid && peer.uid == job->uid ? 0 : -EPERM;
 }
 
+/* The folder that was mounted over. */
+static char *add_mounted(char *p, uint32_t mode)
+{
+    static const char folders[ATTACH_MOUNT_FOLDER_COUNT][8] = ATTACH_MOUNT_FOLDERS;
+
+    return add_text(add_text(add_text(p, "/"), folders[mode - ATTACH_MOUNT]), "/");
+}
+
 /* The request: version, command and always three arguments, each with its NUL: with fewer a JVM
  * waits for ever. */
 static size_t write_request(const struct attach_job *job, char *to)
@@ -250,13 +258,20 @@ static size_t write_request(const struct attach_job *job, char *to)
         p = add_text(p, "load") + 1;
         if (job->mode == ATTACH_COPY) {
             p = add_text(p, COPY_PATH) + 1;
+        } else if (job->mode >= ATTACH_MOUNT) {
+            p = add_text(add_mounted(p, job->mode), ATTACH_MOUNT_AGENT) + 1;
         } else {
             p = add_text(add_number(add_text(p, "/proc/"), self), "/fd/");
             p = add_number(p, ATTACH_FD_AGENT) + 1;
         }
         p = add_text(p, "true") + 1; /* the path is absolute */
-        p = add_text(add_number(add_text(p, "/proc/"), self), "/fd/");
-        p = add_number(p, ATTACH_FD_OUT) + 1;
+        if (job->mode >= ATTACH_MOUNT) {
+            p = add_text(add_mounted(p, job->mode), ATTACH_MOUNT_FOLDER "/");
+            p = add_text(p, ATTACH_MOUNT_STREAM) + 1;
+        } else {
+            p = add_text(add_number(add_text(p, "/proc/"), self), "/fd/");
+            p = add_number(p, ATTACH_FD_OUT) + 1;
+        }
     } else {
         p = add_text(p, "jcmd") + 1;
         p = add_text(add_number(add_text(p, "Compiler.perfmap /proc/"), self), "/fd/");

@@ -109,11 +109,12 @@ struct broker_sample_stats {
 int broker_sample_stats(struct broker *b, struct broker_sample_stats *ret, struct error *err);
 
 /* Begins an attach to the JVM @id (docs/threat-model.md) and returns at once. @mode: enum
- * attach_mode; @options: bits of enum stream_option. *ret_result: a pipe, which gives one struct
- * attach_result (attach/job.h) when it is over; *ret_out: what the JVM writes (agent/stream.h, or
- * text), to be mapped; both the caller's. 0, PROC_GONE, -errno with @err and the remedy. */
-int broker_attach(struct broker *b, const struct proc_id *id, uint32_t mode, uint32_t options,
-                  int *ret_result, int *ret_out, struct error *err);
+ * attach_mode; @tmp: mount over the container's /tmp meanwhile; @options: bits of enum
+ * stream_option. *ret_result: a pipe, which gives one struct attach_result (attach/job.h) when it
+ * is over; *ret_out: what the JVM writes (agent/stream.h, or text), to be mapped; both the
+ * caller's. 0, PROC_GONE, -errno with @err and the remedy. */
+int broker_attach(struct broker *b, const struct proc_id *id, uint32_t mode, bool tmp,
+                  uint32_t options, int *ret_result, int *ret_out, struct error *err);
 /* Whether it could be done, without doing anything. 0, PROC_GONE, -errno with @err and remedy. */
 int broker_attach_check(struct broker *b, const struct proc_id *id, struct error *err);
 /* How a JVM that was attached to ended: *ret_status as wait(2) has it, also 0 while it lives. 0;

@@ -67,8 +67,8 @@ int broker_debuglink(struct broker *b, const struct proc_id *id, uint64_t start,
     return r < 0 ? r : client_call_file(b, &q, ret_fd, err);
 }
 
-int broker_attach(struct broker *b, const struct proc_id *id, uint32_t mode, uint32_t options,
-                  int *ret_result, int *ret_out, struct error *err)
+int broker_attach(struct broker *b, const struct proc_id *id, uint32_t mode, bool tmp,
+                  uint32_t options, int *ret_result, int *ret_out, struct error *err)
 {
     struct broker_request q = client_request_target(BROKER_ATTACH, id);
     int fds[BROKER_ATTACH_FDS] = { -1, -1 };
@@ -77,7 +77,7 @@ int broker_attach(struct broker *b, const struct proc_id *id, uint32_t mode, uin
     int r;
 
     q.set = mode;
-    q.sets = options;
+    q.sets = options | (tmp ? BROKER_ATTACH_TMP : 0);
     r = client_call(b, &q, &a, fds, ARRAY_SIZE(fds), &count, err);
     if (r == 0) {
         *ret_result = fds[0];

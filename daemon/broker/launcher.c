@@ -8,6 +8,8 @@
 #include "broker/child.h"
 #include "broker/lockdown.h"
 #include "broker/memory.h"
+#include "broker/mounter.h"
+#include "broker/mounts.h"
 #include "broker/program.h"
 #include "broker/wire.h"
 
@@ -22,16 +24,19 @@
 #include <unistd.h>
 
 #define AGAIN_S 1 /* before a launcher that ended is started again */
+#define MADE_MS 1000
 
 struct running {
     pid_t pid; /* 0: free */
     int pidfd, result_fd;
     int32_t host_pid;
     uint64_t start_ticks, deadline_ns;
+    struct mounter mounter; /* of what is mounted in its container meanwhile */
 };
 
 struct launcher {
     int socket, program_fd;
+    bool mounts; /* it may mount in containers */
     struct running running[LAUNCHER_RUNNING_MAX];
     uint64_t last_ns; /* when the last one was started */
 };
@@ -100,18 +105,68 @@ static bool is_running(const struct launcher *l, const struct launcher_message *
     return false;
 }
 
-static void start_helper(struct launcher *l, const struct launcher_message *m, int *fds)
+/* Tells the broker, which waits for it, with the JVM's file where there is one. */
+static void tell_made(const struct launcher *l, const struct launcher_message *m, int file, int r)
+{
+    struct launcher_made made = { .host_pid = m->host_pid,
+                                  .error = r,
+                                  .start_ticks = m->start_ticks };
+
+    if (m->mounts & ATTACH_MOUNTS_AGENT)
+        wire_send(l->socket, &made, sizeof(made), &file, r ? 0 : 1);
+}
+
+/* Mounts what @m asks for, and puts the folder into its mode. 0, or the errno to tell. */
+static int mount_for(const struct launcher *l, struct launcher_message *m, const int *fds,
+                     struct mounter *ret, uint32_t *ret_step)
+{
+    _cleanup_mounts_ struct mounts mounts = MOUNTS_NULL;
+    uint32_t folder = 0;
+    int r = mounts_make(m->mounts, fds[ATTACH_FD_OUT - ATTACH_FD_RESULT], m->host_uid, m->host_gid,
+                        &mounts);
+
+    *ret_step = ATTACH_STEP_JOB;
+    tell_made(l, m, mounts.file, -r);
+    if (r < 0)
+        return -r;
+    r = mounter_start(m, &mounts, fds[ATTACH_FD_TARGET - ATTACH_FD_RESULT],
+                      fds[ATTACH_FD_ROOT - ATTACH_FD_RESULT], ret, &folder, ret_step);
+    if (r == 0 && m->job.mode == ATTACH_MOUNT)
+        m->job.mode += folder;
+    return r;
+}
+
+/* Why it is not begun: errno; 0: nothing stands in its way. */
+static int obstacle(struct launcher *l, const struct launcher_message *m, uint64_t now)
+{
+    if (is_running(l, m))
+        return EBUSY;
+    if (!free_slot(l) || (l->last_ns && now - l->last_ns < LAUNCHER_INTERVAL_NS))
+        return EAGAIN;
+    return m->mounts && !l->mounts ? EPERM : 0;
+}
+
+static void start_helper(struct launcher *l, struct launcher_message *m, int *fds)
 {
     struct running *slot = free_slot(l);
     uint64_t now = clock_monotonic_ns();
+    struct mounter mounter = MOUNTER_NULL;
+    uint32_t step = ATTACH_STEP_JOB;
+    int why = obstacle(l, m, now);
     pid_t pid;
 
     fcntl(fds[0], F_SETFL, O_NONBLOCK);
-    if (!slot || is_running(l, m) || (l->last_ns && now - l->last_ns < LAUNCHER_INTERVAL_NS)) {
-        write_result(fds[0], ATTACH_STEP_JOB, is_running(l, m) ? EBUSY : EAGAIN);
+    if (why) {
+        write_result(fds[0], ATTACH_STEP_JOB, why);
+        tell_made(l, m, -1, why);
         return;
     }
     l->last_ns = now;
+    why = m->mounts ? mount_for(l, m, fds, &mounter, &step) : 0;
+    if (why) {
+        write_result(fds[0], step, why);
+        return;
+    }
     pid = fork();
     if (pid == 0) {
         int r;
@@ -123,6 +178,7 @@ static void start_helper(struct launcher *l, const struct launcher_message *m, i
     }
     if (pid < 0) {
         write_result(fds[0], ATTACH_STEP_JOB, errno);
+        mounter_end(&mounter);
         return;
     }
     *slot = (struct running){
@@ -132,6 +188,7 @@ static void start_helper(struct launcher *l, const struct launcher_message *m, i
         .host_pid = m->host_pid,
         .start_ticks = m->start_ticks,
         .deadline_ns = now + (m->job.timeout_ms + LAUNCHER_KILL_AFTER_MS) * NSEC_PER_MSEC,
+        .mounter = mounter,
     };
 }
 
@@ -168,6 +225,7 @@ static void reap(struct launcher *l)
             kill(run->pid, SIGKILL);
         if (waitpid(run->pid, &status, late ? 0 : WNOHANG) != run->pid)
             continue;
+        mounter_end(&run->mounter);
         write_result(run->result_fd, ATTACH_STEP_KILLED, late ? ETIMEDOUT : EPIPE);
         close_fd(run->pidfd);
         close_fd(run->result_fd);
@@ -190,6 +248,8 @@ static int next_wait_ms(const struct launcher *l)
 
 static void run(struct launcher *l)
 {
+    if (l->mounts)
+        mounter_init();
     for (;;) {
         struct pollfd p[1 + LAUNCHER_RUNNING_MAX] = { { .fd = l->socket, .events = POLLIN } };
 
@@ -238,10 +298,10 @@ static int keep_running(struct launcher *l)
     }
 }
 
-static int launcher_main(int socket)
+static int launcher_run(int socket, bool mounts)
 {
     struct span helper = blob_of_helper();
-    struct launcher l = { .socket = socket, .program_fd = -1 };
+    struct launcher l = { .socket = socket, .program_fd = -1, .mounts = mounts };
     struct error err = ERROR_NULL;
     int r;
 
@@ -251,7 +311,7 @@ static int launcher_main(int socket)
         return log_err_errno(r,
                              "attaching will not work: neither a memory file nor a file of a file "
                              "system without a name may be executed");
-    r = launcher_lockdown(&err);
+    r = launcher_lockdown(mounts, &err);
     if (r < 0) {
         log_err("attaching will not work: %s", err.msg);
         return r;
@@ -259,9 +319,19 @@ static int launcher_main(int socket)
     return keep_running(&l);
 }
 
-void launcher_start(int *ret_fd)
+static int launcher_main(int socket)
 {
-    int r = child_start("flamed-launcher", launcher_main, ret_fd);
+    return launcher_run(socket, /* mounts= */ false);
+}
+
+static int launcher_main_mounts(int socket)
+{
+    return launcher_run(socket, /* mounts= */ true);
+}
+
+void launcher_start(bool mounts, int *ret_fd)
+{
+    int r = child_start("flamed-launcher", mounts ? launcher_main_mounts : launcher_main, ret_fd);
 
     if (r < 0)
         log_err_errno(r, "attaching will not work: the launcher cannot be started");
@@ -270,4 +340,33 @@ void launcher_start(int *ret_fd)
 int launcher_send(int fd, const struct launcher_message *m, const int fds[LAUNCHER_FDS])
 {
     return wire_send(fd, m, sizeof(*m), fds, LAUNCHER_FDS);
+}
+
+int launcher_take_made(int fd, const struct launcher_message *m, int *ret_file)
+{
+    uint64_t deadline = clock_monotonic_ns() + MADE_MS * NSEC_PER_MSEC;
+
+    for (;;) {
+        uint64_t now = clock_monotonic_ns();
+        struct pollfd p = { .fd = fd, .events = POLLIN };
+        struct launcher_made made;
+        size_t count = 0;
+        int file = -1;
+
+        if (now >= deadline || poll(&p, 1, (int)((deadline - now) / NSEC_PER_MSEC) + 1) <= 0)
+            return -ETIMEDOUT;
+        if (wire_receive(fd, &made, sizeof(made), &file, 1, &count) != (ssize_t)sizeof(made)) {
+            close_fd(file);
+            return -EPIPE;
+        }
+        if (made.host_pid == m->host_pid && made.start_ticks == m->start_ticks) {
+            if (count != 1 || made.error) {
+                close_fd(file);
+                return made.error > 0 ? -made.error : -EPROTO;
+            }
+            *ret_file = file;
+            return 0;
+        }
+        close_fd(file); /* of one that nobody waited for any more */
+    }
 }

@@ -20,9 +20,19 @@
 
 struct launcher_message {
     int32_t host_pid;
-    uint32_t zero;
+    uint32_t mounts;      /* bits of enum attach_mounts */
     uint64_t start_ticks; /* with host_pid: whom it is for, so that there is one at a time */
     struct attach_job job;
+    uint32_t host_uid, host_gid; /* whose the mounted file is to be; 0 where there is none */
+};
+_Static_assert(sizeof(struct launcher_message) == 56, "no padding");
+
+/* The answer where mounts has ATTACH_MOUNTS_AGENT, with the JVM's file beside it when error is 0.
+ */
+struct launcher_made {
+    int32_t host_pid;
+    int32_t error; /* errno */
+    uint64_t start_ticks;
 };
 
 /* Whether the @n bytes of @m came whole, with @fd_count descriptors, and ask for what a helper may
@@ -30,9 +40,12 @@ struct launcher_message {
  * that than attaches. Pure. 0 or -EBADMSG. */
 int launcher_message_check(const struct launcher_message *m, size_t n, size_t fd_count);
 
-/* Forks it. *ret_fd: our end of its socket; unchanged where it could not be made (logged), then
- * attaching is refused. */
-void launcher_start(int *ret_fd);
+/* Forks it. @mounts: it may mount in containers. *ret_fd: our end of its socket; unchanged where it
+ * could not be made (logged), then attaching is refused. */
+void launcher_start(bool mounts, int *ret_fd);
 /* Hands a job over; the descriptors stay the caller's. The result comes through the pipe
  * LAUNCHER_FDS[0], also that it was refused: one per JVM, one per second. 0 or -errno. */
 int launcher_send(int fd, const struct launcher_message *m, const int fds[LAUNCHER_FDS]);
+/* Waits for what it answers to @m, which mounts the agent; a second at most. The fd is the
+ * caller's. 0 or -errno: then the pipe tells why nothing is done. */
+int launcher_take_made(int fd, const struct launcher_message *m, int *ret_file);

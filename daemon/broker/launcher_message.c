@@ -14,10 +14,16 @@ int launcher_message_check(const struct launcher_message *m, size_t n, size_t fd
 
     if (n != sizeof(*m) || fd_count != LAUNCHER_FDS)
         return -EBADMSG;
-    if (m->host_pid <= 0 || m->zero || j->magic != ATTACH_MAGIC || j->version != ATTACH_VERSION ||
+    if (m->host_pid <= 0 || j->magic != ATTACH_MAGIC || j->version != ATTACH_VERSION ||
         j->ns_flags & ~(uint32_t)NAMESPACES || j->uid == UNCHANGED || j->gid == UNCHANGED ||
-        j->ns_pid <= 0 || j->mode >= ATTACH_MODE_END || j->timeout_ms == 0 ||
+        j->ns_pid <= 0 || j->mode > ATTACH_MOUNT || j->timeout_ms == 0 ||
         j->timeout_ms > ATTACH_DEADLINE_MS)
+        return -EBADMSG;
+    if (m->mounts & ~(uint32_t)ATTACH_MOUNTS_ALL ||
+        (m->mounts && !(j->ns_flags & CLONE_NEWNS)) || /* not in our own mount namespace */
+        (j->mode == ATTACH_MOUNT) != ((m->mounts & ATTACH_MOUNTS_AGENT) != 0) ||
+        m->host_uid == UNCHANGED || m->host_gid == UNCHANGED ||
+        (!m->mounts && (m->host_uid || m->host_gid)))
         return -EBADMSG;
     return 0;
 }

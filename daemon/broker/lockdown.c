@@ -211,13 +211,26 @@ static const int ALLOWED_IN_LAUNCHER[] = {
     SCMP_SYS(write),
 };
 
-static int filter_calls(const int *allowed, size_t count, struct error *err)
+/* Besides these, where it may mount in containers (mounter.h). flamed-attach forbids them itself
+ * before it speaks to a JVM. */
+static const int ALLOWED_TO_MOUNT[] = {
+    SCMP_SYS(fallocate), SCMP_SYS(fchmodat), SCMP_SYS(fsconfig),      SCMP_SYS(fsmount),
+    SCMP_SYS(fsopen),    SCMP_SYS(fstatfs),  SCMP_SYS(getdents64),    SCMP_SYS(getegid),
+    SCMP_SYS(geteuid),   SCMP_SYS(mkdirat),  SCMP_SYS(mount_setattr), SCMP_SYS(move_mount),
+    SCMP_SYS(openat2),   SCMP_SYS(pipe2),    SCMP_SYS(sendmsg),       SCMP_SYS(setfsgid),
+    SCMP_SYS(setfsuid),  SCMP_SYS(statx),    SCMP_SYS(umount2),
+};
+
+static int filter_calls(const int *allowed, size_t count, const int *more, size_t more_count,
+                        struct error *err)
 {
     scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ERRNO(EPERM));
     int r = ctx ? 0 : -ENOMEM;
 
     for (size_t i = 0; r == 0 && i < count; i++)
         r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, allowed[i], 0);
+    for (size_t i = 0; r == 0 && i < more_count; i++)
+        r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, more[i], 0);
     if (r == 0)
         r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 1,
                              SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
@@ -234,7 +247,7 @@ static int filter_calls(const int *allowed, size_t count, struct error *err)
 }
 
 static int lock_down(const unsigned *kept, size_t kept_count, const int *calls, size_t call_count,
-                     struct error *err)
+                     const int *more, size_t more_count, struct error *err)
 {
     int r = drop_capabilities(kept, kept_count, err);
 
@@ -243,7 +256,7 @@ static int lock_down(const unsigned *kept, size_t kept_count, const int *calls, 
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
         return error_errno(err, "cannot set no_new_privs");
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-    return filter_calls(calls, call_count, err);
+    return filter_calls(calls, call_count, more, more_count, err);
 }
 
 int broker_lockdown(struct error *err)
@@ -251,18 +264,20 @@ int broker_lockdown(struct error *err)
     set_limit(RLIMIT_CORE, 0);
     set_limit(RLIMIT_NOFILE, NOFILE_MAX);
     set_limit(RLIMIT_MEMLOCK, RLIM_INFINITY); /* BPF maps count towards it before Linux 5.11 */
-    return lock_down(KEPT, ARRAY_SIZE(KEPT), ALLOWED, ARRAY_SIZE(ALLOWED), err);
+    return lock_down(KEPT, ARRAY_SIZE(KEPT), ALLOWED, ARRAY_SIZE(ALLOWED), NULL, 0, err);
 }
 
-int launcher_lockdown(struct error *err)
+int launcher_lockdown(bool mounts, struct error *err)
 {
     set_limit(RLIMIT_CORE, 0);
     return lock_down(KEPT_BY_LAUNCHER, ARRAY_SIZE(KEPT_BY_LAUNCHER), ALLOWED_IN_LAUNCHER,
-                     ARRAY_SIZE(ALLOWED_IN_LAUNCHER), err);
+                     ARRAY_SIZE(ALLOWED_IN_LAUNCHER), ALLOWED_TO_MOUNT,
+                     mounts ? ARRAY_SIZE(ALLOWED_TO_MOUNT) : 0, err);
 }
 
 int opener_lockdown(struct error *err)
 {
     set_limit(RLIMIT_CORE, 0);
-    return lock_down(KEPT_BY_OPENER, ARRAY_SIZE(KEPT_BY_OPENER), ALLOWED, ARRAY_SIZE(ALLOWED), err);
+    return lock_down(KEPT_BY_OPENER, ARRAY_SIZE(KEPT_BY_OPENER), ALLOWED, ARRAY_SIZE(ALLOWED), NULL,
+                     0, err);
 }

@@ -12,8 +12,9 @@
 int broker_lockdown(struct error *err);
 
 /* The same for the launcher (launcher.h), with what starting flamed-attach takes and what that
- * needs itself, and nothing that opens perf events, BPF programs or files of a target. */
-int launcher_lockdown(struct error *err);
+ * needs itself, and nothing that opens perf events, BPF programs or files of a target. @mounts: and
+ * with the calls that mount in containers (mounter.h). */
+int launcher_lockdown(bool mounts, struct error *err);
 
 /* The same for an opener (openers.h): the broker's filter, and the capabilities that opening a
  * target's files takes. */

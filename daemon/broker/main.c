@@ -19,7 +19,8 @@
 #include <unistd.h>
 
 static const char USAGE[] =
-    "Usage: flamed-broker [--socket=PATH] [--user=NAME] [--config=FILE] [--log-level=LEVEL]\n"
+    "Usage: flamed-broker [--socket=PATH] [--user=NAME] [--config=FILE] [--attach-mount]\n"
+    "                     [--log-level=LEVEL]\n"
     "       flamed-broker --version | --help\n"
     "\n"
     "Holds the privileges that flamed needs, and answers its requests.\n"
@@ -29,6 +30,7 @@ static const char USAGE[] =
     "  --user=NAME        whose requests are answered besides root's (default flamed)\n"
     "  --config=FILE      flamed's configuration, to be read again by its reload\n"
     "                     (default /etc/flamed/flamed.yaml)\n"
+    "  --attach-mount     allow what flamed's option attach_mount asks for\n"
     "  --log-level=LEVEL  error, warning, info (default) or debug\n"
     "\n"
     "flamed started as root starts flamed-broker by itself.\n";
@@ -37,6 +39,7 @@ struct options {
     const char *socket, *user, *config;
     int fd;     /* a connected socket; -1: listen */
     int client; /* flamed's pid, 0 unknown */
+    bool attach_mount;
     enum log_level log_level;
 };
 
@@ -59,6 +62,9 @@ static int parse(int argc, char **argv, struct options *o)
             r = supervise_parse_int(v, &o->fd);
         } else if ((v = supervise_option(argv[i], "--client"))) {
             r = supervise_parse_int(v, &o->client);
+        } else if (strcmp(argv[i], "--attach-mount") == 0) {
+            o->attach_mount = true;
+            r = 0;
         } else if ((v = supervise_option(argv[i], "--log-level"))) {
             r = log_level_parse(v, &o->log_level);
         }
@@ -81,7 +87,8 @@ static int run_connected(const struct options *o, struct error *err)
     if (r == 0) {
         s.config_path = o->config;
         s.parent = getppid();
-        launcher_start(&s.launcher_fd);
+        s.attach_mount = o->attach_mount;
+        launcher_start(o->attach_mount, &s.launcher_fd);
         openers_start(&s);
         r = broker_lockdown(err);
     }
@@ -112,7 +119,8 @@ static int run_listening(const struct options *o, struct error *err)
     r = server_init(&s, /* client= */ 0, err);
     if (r < 0)
         return r;
-    launcher_start(&s.launcher_fd);
+    s.attach_mount = o->attach_mount;
+    launcher_start(o->attach_mount, &s.launcher_fd);
     openers_start(&s);
     s.config_path = o->config;
     if (fd < 0)

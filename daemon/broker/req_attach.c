@@ -166,6 +166,20 @@ static int check_state(const struct server *s, const struct target *t,
     return 0;
 }
 
+/* Where that cannot be told (init in a container, a security module), our own is all that is known
+ * to be the host's; and where the host's mounts are shared, as systemd has them, nothing is
+ * mounted. */
+static bool is_in_init_mounts(const struct server *s, int32_t host_pid)
+{
+    struct stat init, theirs;
+    char path[32];
+
+    snprintf(path, sizeof(path), "%d/ns/mnt", host_pid);
+    return fstatat(s->proc_fd, "1/ns/mnt", &init, 0) == 0 &&
+           fstatat(s->proc_fd, path, &theirs, 0) == 0 && init.st_ino == theirs.st_ino &&
+           init.st_dev == theirs.st_dev;
+}
+
 static bool any_jvm(int maps_fd)
 {
     uint64_t start;
@@ -173,11 +187,37 @@ static bool any_jvm(int maps_fd)
     return maps_find_jvm(maps_fd, &start);
 }
 
-/* Pins the target and fills @job from it. 0, PROC_GONE, -errno. */
+/* What is to be mounted. Never in our own mount namespace, nor in that of the host's init. */
+static int collect_mounts(const struct server *s, const struct broker_request *q,
+                          const struct proc_status *status, struct launcher_message *m,
+                          struct error *err)
+{
+    m->mounts = (q->set == ATTACH_MOUNT ? ATTACH_MOUNTS_AGENT : 0) |
+                (q->sets & BROKER_ATTACH_TMP ? ATTACH_MOUNTS_TMP : 0);
+    if (!m->mounts)
+        return 0;
+    if (!s->attach_mount) {
+        error_set(err, -EPERM, "flamed-broker may not mount in containers");
+        error_remedy(err, "start it with --attach-mount");
+        return -EPERM;
+    }
+    if (!(m->job.ns_flags & CLONE_NEWNS) || is_in_init_mounts(s, q->host_pid))
+        return error_set(err, -EPERM,
+                         "process %d runs in the host's own mount namespace, where nothing is "
+                         "mounted",
+                         q->host_pid);
+    m->job.timeout_ms = ATTACH_MOUNTED_MS;
+    m->host_uid = status->uid;
+    m->host_gid = status->gid;
+    return 0;
+}
+
+/* Pins the target and fills @m from it. 0, PROC_GONE, -errno. */
 static int collect(const struct server *s, const struct broker_request *q, struct target *t,
-                   struct attach_job *job, struct error *err)
+                   struct launcher_message *m, struct error *err)
 {
     _cleanup_close_ int maps = -1;
+    struct attach_job *job = &m->job;
     struct proc_status status;
     int r = server_refuse_own(s, q->host_pid, err);
 
@@ -216,6 +256,8 @@ static int collect(const struct server *s, const struct broker_request *q, struc
     /* Last, for a process can only go into user namespaces, not out again: an id that one of them
      * named is never taken for the host's. */
     job->ns_flags = namespaces(s, t);
+    if (r == 0)
+        r = collect_mounts(s, q, &status, m, err);
     return r ? r : target_check(t);
 }
 
@@ -244,14 +286,15 @@ static int make_out(const struct broker_request *q, const struct target *t, int 
         struct stream_header h = {
             .magic = STREAM_MAGIC,
             .version = STREAM_VERSION,
-            .options = q->sets,
+            .options = q->sets & ~BROKER_ATTACH_TMP,
             .clock_offset_ns = clock_offset_ns(t),
             /* Until flamed renews it; it begins when the agent is loaded, which may take long. */
             .lease_ns = clock_monotonic_ns() + STREAM_LEASE_NS + ATTACH_DEADLINE_MS * NSEC_PER_MSEC,
         };
 
         r = ftruncate(fd, (off_t)STREAM_BYTES) < 0 ? -errno : 0;
-        if (r == 0 && fallocate(fd, 0, 0, (off_t)STREAM_BYTES) < 0)
+        /* A mounted file is made of this one's header, and has pages of its own. */
+        if (r == 0 && q->set != ATTACH_MOUNT && fallocate(fd, 0, 0, (off_t)STREAM_BYTES) < 0)
             r = -errno;
         if (r == 0 && pwrite(fd, &h, sizeof(h), 0) != (ssize_t)sizeof(h))
             r = -EIO;
@@ -270,8 +313,8 @@ static int make_out(const struct broker_request *q, const struct target *t, int 
 int request_attach_check(struct server *s, const struct broker_request *q, struct reply *rep)
 {
     _cleanup_target_ struct target t = TARGET_NULL;
-    struct attach_job job;
-    int r = collect(s, q, &t, &job, &rep->err);
+    struct launcher_message m = { 0 };
+    int r = collect(s, q, &t, &m, &rep->err);
 
     if (r == 0 && s->launcher_fd < 0)
         r = error_set(&rep->err, -ENOSYS, "flamed-broker could not start its launcher");
@@ -284,19 +327,20 @@ int request_attach_check(struct server *s, const struct broker_request *q, struc
  * the target: a JVM only, which catches SIGQUIT and is neither stopped nor frozen; the code that is
  * loaded is the agent of this build, which flamed cannot choose or change; one at a time per JVM
  * and one per second on the node, whatever flamed asks. What flamed chooses is whether stubs are
- * named, whether the agent stays, or the JVM's own perf map. What comes back is memory that the JVM
- * writes, of fixed size, and a pipe: bytes to distrust.
+ * named, whether the agent stays, or the JVM's own perf map; and, where whoever started the broker
+ * allowed it, that the launcher mounts over an empty folder of the container meanwhile (mounter.h).
+ * What comes back is memory that the JVM writes, of fixed size, and a pipe: bytes to distrust.
  */
 int request_attach(struct server *s, const struct broker_request *q, struct reply *rep)
 {
     _cleanup_target_ struct target t = TARGET_NULL;
     _cleanup_close_ int out = -1, root = -1, status = -1, result = -1, result_in = -1;
     struct launcher_message m = { .host_pid = q->host_pid, .start_ticks = q->start_ticks };
-    int pipe_fds[2], agent = -1, r;
+    int pipe_fds[2], agent = -1, file = -1, r;
 
     if (s->launcher_fd < 0)
         return error_set(&rep->err, -ENOSYS, "flamed-broker could not start its launcher");
-    r = collect(s, q, &t, &m.job, &rep->err);
+    r = collect(s, q, &t, &m, &rep->err);
     if (r == 0)
         r = agents_get(&s->agents, &t, q->start_ticks, &agent, &rep->err);
     if (r == 0)
@@ -320,6 +364,12 @@ int request_attach(struct server *s, const struct broker_request *q, struct repl
             s->launcher_fd = close_fd(s->launcher_fd);
             return error_code(&rep->err, r, "the launcher of flamed-broker is gone");
         }
+    }
+    /* Where it could not be made, the pipe tells why. */
+    if (r == 0 && m.mounts & ATTACH_MOUNTS_AGENT &&
+        launcher_take_made(s->launcher_fd, &m, &file) == 0) {
+        close_fd(out);
+        out = file;
     }
     if (r == 0) {
         reply_fd(rep, take_fd(&result));

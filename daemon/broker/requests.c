@@ -110,8 +110,9 @@ static bool addresses_valid(const struct broker_request *q, unsigned fields)
 static bool sets_valid(const struct broker_request *q, unsigned fields)
 {
     if (fields & BROKER_FIELD_ATTACH)
-        return q->set < ATTACH_MODE_END && !(q->sets & ~(uint32_t)ATTACH_OPTIONS_ALL) &&
-               (attach_loads(q->set) || !q->sets);
+        return q->set <= ATTACH_MOUNT &&
+               !(q->sets & ~(uint32_t)(ATTACH_OPTIONS_ALL | BROKER_ATTACH_TMP)) &&
+               (attach_loads(q->set) || !(q->sets & ATTACH_OPTIONS_ALL));
     if (fields & BROKER_FIELD_SETS ? q->sets >= 1u << BROKER_SETS_MAX : q->sets != 0)
         return false;
     if (fields & BROKER_FIELD_FRAMES)

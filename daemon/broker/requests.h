@@ -18,6 +18,7 @@
 #define BROKER_CONTAINER_ID_BYTES 64 /* hex digits */
 #define BROKER_FDS_MAX 64            /* fds beside one answer; more come in further answers */
 #define BROKER_ATTACH_FDS 2u         /* the result's pipe, the memory file */
+#define BROKER_ATTACH_TMP 8u         /* mount over the container's /tmp, where that may be done */
 #define BROKER_WAIT_STATUS_MAX 0xffff
 #define BROKER_PID_MAX 4194304 /* the kernel's PID_MAX_LIMIT */
 #define BROKER_ADDRESS_MAX (UINT64_C(1) << 56)
@@ -71,7 +72,7 @@ struct broker_request {
     uint64_t period_ns;
     uint32_t set;    /* 0..BROKER_SETS_MAX-1; attach: enum attach_mode; unwind_limit: frames;
                       * put_thread: thread id */
-    uint32_t sets;   /* bit set; attach: bits of enum stream_option */
+    uint32_t sets;   /* bit set; attach: bits of enum stream_option, and BROKER_ATTACH_TMP */
     uint32_t name_n; /* bytes used of name; the rest is zero */
     uint32_t zero;
     /* A base name, a build-id (bytes) or a container id (hex digits). */
@@ -111,7 +112,7 @@ enum broker_field {
     BROKER_FIELD_SET = 64,
     BROKER_FIELD_SETS = 128,
     BROKER_FIELD_PID = 256,     /* host_pid alone */
-    BROKER_FIELD_ATTACH = 1024, /* set: enum attach_mode; sets: bits of enum stream_option */
+    BROKER_FIELD_ATTACH = 1024, /* set: enum attach_mode; sets: as above */
     BROKER_FIELD_ROWS = 512,    /* start, end: at most BROKER_TABLES_ROWS in the table of rows */
     BROKER_FIELD_FRAMES = 2048, /* set: BROKER_FRAMES_MIN to BROKER_FRAMES_MAX */
     BROKER_FIELD_THREAD = 4096, /* set: thread id; start: an address */

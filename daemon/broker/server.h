@@ -38,7 +38,8 @@ struct server {
     struct error sampler_error;
     uint32_t max_frames; /* of sampler_new(); 0: not said, BROKER_FRAMES_MAX */
     uint64_t tended_ns;
-    int launcher_fd; /* our end of the launcher's socket (launcher.h), -1: there is none */
+    bool attach_mount; /* attaches may mount in containers */
+    int launcher_fd;   /* our end of the launcher's socket (launcher.h), -1: there is none */
     struct opener openers[OPENERS_MAX];
     size_t opener_count;
     struct patience patience;

@@ -5,8 +5,10 @@
  *
  *   flamed (root)       opens listening sockets, store and configuration, then supervise_exec():
  *   -> flamed-broker --supervise --flamed-fd=N --uid=U --gid=G --listen-fds=A,B --store-fd=N
- *                    --config-fd=N --config=PATH --log-level=L -- EXTRA...      (same pid)
- *      -> flamed-broker --fd=3 --client=PID --config=PATH --log-level=L   root, few capabilities
+ *                    --config-fd=N --config=PATH --log-level=L [--attach-mount] -- EXTRA...
+ *                                                                              (same pid)
+ *      -> flamed-broker --fd=3 --client=PID --config=PATH --log-level=L [--attach-mount]
+ *                                                                      root, few capabilities
  *      -> flamed --worker --broker-fd=3 --listen-fds=4,5 --store-fd=6 --config-fd=7 --log-level=L
  *                -- EXTRA...                                       uid U, no groups, no capability
  *
@@ -40,6 +42,7 @@ struct supervise_opts {
     uid_t uid;
     gid_t gid;
     enum log_level log_level;
+    bool attach_mount;  /* the broker may mount in containers */
     char *const *extra; /* NULL-terminated arguments for the worker as they are, or NULL */
 };
 

@@ -36,6 +36,7 @@ struct supervisor {
     size_t listen_count;
     int uid, gid;
     enum log_level log_level;
+    bool attach_mount;
     char **extra; /* points into argv */
     int extra_count;
     sigset_t signals, inherited;
@@ -67,6 +68,8 @@ static int parse(int argc, char **argv, struct supervisor *s)
             r = supervise_parse_int(v, &s->gid);
         else if ((v = supervise_option(argv[i], "--log-level")))
             r = log_level_parse(v, &s->log_level);
+        else if (strcmp(argv[i], "--attach-mount") == 0)
+            s->attach_mount = true;
         else
             r = -EINVAL;
     }
@@ -177,6 +180,8 @@ static int exec_broker(const struct supervisor *s, int client_fd, pid_t client)
     arguments_add(&a, "--client=%d", client);
     if (s->config_arg)
         arguments_borrow(&a, s->config_arg);
+    if (s->attach_mount)
+        arguments_add(&a, "--attach-mount");
     arguments_add(&a, "--log-level=%s", supervise_level_name(s->log_level));
     r = arrange_fds(&client_fd, 1);
     setpriority(PRIO_PROCESS, 0, CHILD_NICE);

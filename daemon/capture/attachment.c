@@ -2,6 +2,7 @@
 #include "capture/attachment.h"
 
 #include "attach/reply.h"
+#include "attach/way.h"
 #include "capture/history.h"
 #include "capture/safety.h"
 #include "symbolize/perf_map.h"
@@ -24,8 +25,9 @@ static _Atomic uint64_t outcomes[OUTCOME_END];
 struct attachment {
     struct attachment *next;
     struct proc_id id;
-    uint32_t mode;
-    bool copy; /* the JVM may not load the agent as a memory file */
+    uint32_t mode; /* ATTACH_LOAD or ATTACH_PERFMAP */
+    struct attach_way way;
+    struct attach_places places;
     unsigned users;
     enum attachment_state state;
     uint64_t again_ns; /* planned: not before */
@@ -59,6 +61,7 @@ struct attachment *attachment_take(struct engine *e, const struct process *p, ui
         return NULL;
     a->id = p->id;
     a->mode = mode;
+    a->way = history_way(&p->id, mode);
     a->users = 1;
     a->result_fd = a->out_fd = -1;
     a->next = e->attachments;
@@ -116,6 +119,7 @@ static void begin(struct engine *e, struct attachment *a, uint64_t now_ns)
 
     if (p && !p->exited && proc_id_equal(&p->id, &a->id)) {
         safety_check(e, p, &f);
+        a->places = f.places;
         obstacle = safety_obstacle(&f, a->mode);
         if (safety_passes(p, &f)) {
             a->again_ns = now_ns + AGAIN_NS;
@@ -129,7 +133,7 @@ static void begin(struct engine *e, struct attachment *a, uint64_t now_ns)
             fail(a, &err);
             return;
         }
-        r = broker_attach(e->broker, &a->id, a->copy ? (uint32_t)ATTACH_COPY : a->mode,
+        r = broker_attach(e->broker, &a->id, a->way.mode, a->way.tmp,
                           a->mode == ATTACH_LOAD ? attachment_options(p->jdk) : 0, &a->result_fd,
                           &a->out_fd, &err);
     }
@@ -199,22 +203,20 @@ int attachment_read_text(int fd, struct symbol_table *ret)
     return symbol_table_build(&b, ret);
 }
 
-static void finish(struct attachment *a, uint64_t now_ns)
+static void plan_again(struct attachment *a, uint64_t now_ns)
+{
+    leave(a);
+    a->state = ATTACHMENT_PLANNED;
+    a->again_ns = now_ns + AGAIN_NS;
+}
+
+static void finish(struct engine *e, struct attachment *a, uint64_t now_ns)
 {
     struct error err = ERROR_NULL;
-    int r = attachment_result(a->result_fd, a->mode, &err);
+    int r = attachment_result(a->result_fd, a->way.mode, &err);
 
     if (r == -EAGAIN) {
-        leave(a);
-        a->state = ATTACHMENT_PLANNED;
-        a->again_ns = now_ns + AGAIN_NS;
-        return;
-    }
-    if (r == -ENOEXEC && !a->copy) {
-        leave(a);
-        a->copy = true;
-        a->state = ATTACHMENT_PLANNED;
-        a->again_ns = now_ns + AGAIN_NS;
+        plan_again(a, now_ns);
         return;
     }
     a->result_fd = close_fd(a->result_fd);
@@ -226,7 +228,13 @@ static void finish(struct attachment *a, uint64_t now_ns)
         if (r < 0)
             error_code(&err, r, "the JVM's own map cannot be read");
     }
+    if (r < 0 && attach_way_next(&a->way, r, &a->places, e->opts.allow_mounts)) {
+        plan_again(a, now_ns);
+        return;
+    }
     history_note(&a->id, r < 0);
+    if (r == 0)
+        history_set_way(&a->id, &a->way);
     if (a->mode == ATTACH_PERFMAP)
         history_end(&a->id);
     if (r < 0)
@@ -254,7 +262,7 @@ void attachments_poll(struct engine *e, uint64_t now_ns)
         if (a->state == ATTACHMENT_PLANNED && now_ns >= a->again_ns)
             begin(e, a, now_ns);
         else if (a->state == ATTACHMENT_ATTACHING && poll(&p, 1, 0) > 0)
-            finish(a, now_ns);
+            finish(e, a, now_ns);
         else if (a->state == ATTACHMENT_ATTACHING || a->state == ATTACHMENT_READY)
             listen_on(a, now_ns);
     }
@@ -285,6 +293,11 @@ struct code_map *attachment_map(const struct attachment *a)
 struct symbol_table *attachment_text(struct attachment *a)
 {
     return a->mode == ATTACH_PERFMAP && a->state == ATTACHMENT_READY ? &a->text : NULL;
+}
+
+const char *attachment_way(const struct attachment *a)
+{
+    return attach_way_text(&a->way);
 }
 
 uint64_t attachment_dropped(const struct attachment *a)

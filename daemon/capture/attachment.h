@@ -34,6 +34,8 @@ const struct proc_id *attachment_id(const struct attachment *a);
 /* Points into @a, NULL: it is of the other kind, or not there yet. */
 struct code_map *attachment_map(const struct attachment *a);
 struct symbol_table *attachment_text(struct attachment *a);
+/* In which way, as attach_way_text(). */
+const char *attachment_way(const struct attachment *a);
 /* Records for which there was no room, at either end. */
 uint64_t attachment_dropped(const struct attachment *a);
 

@@ -25,6 +25,7 @@ struct engine_opts {
     uint64_t recorder_keep_ns; /* how far back it reaches at most */
     size_t recorder_max_bytes;
     bool allow_injection; /* attach to JVMs where a request asks for it */
+    bool allow_mounts;    /* and mount in their containers where nothing else does it */
     const char *node;     /* what tells this node from others; borrowed; NULL: nothing */
 };
 

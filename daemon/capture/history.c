@@ -21,8 +21,9 @@ struct history {
     uint64_t ended_ns; /* our agent was told to end; UINT64_MAX: not yet */
     uint64_t again_ns; /* no attach before */
     unsigned failures;
-    bool gone;      /* it has ended, and was judged: the broker tells how only once */
-    char crash[96]; /* "": it did not */
+    struct attach_way way; /* with something mounted, that worked; else zero */
+    bool gone;             /* it has ended, and was judged: the broker tells how only once */
+    char crash[96];        /* "": it did not */
 };
 
 static struct history history[HISTORY_MAX];
@@ -88,6 +89,27 @@ void history_note(const struct proc_id *id, bool failed)
         wait_ns *= 2;
     h->failures++;
     h->again_ns = clock_monotonic_ns() + MIN(wait_ns, BACK_OFF_MOST_NS);
+}
+
+void history_set_way(const struct proc_id *id, const struct attach_way *way)
+{
+    struct history *h = find(id);
+
+    if (h && (way->tmp || way->mode == ATTACH_MOUNT))
+        h->way = *way;
+}
+
+struct attach_way history_way(const struct proc_id *id, uint32_t mode)
+{
+    const struct history *h = find(id);
+    struct attach_way way = { .mode = mode };
+
+    if (!h)
+        return way;
+    way.tmp = h->way.tmp;
+    if (mode == ATTACH_LOAD && h->way.mode == ATTACH_MOUNT)
+        way.mode = ATTACH_MOUNT;
+    return way;
 }
 
 void history_end(const struct proc_id *id)

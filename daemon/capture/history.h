@@ -6,12 +6,16 @@
  */
 #pragma once
 
+#include "attach/way.h"
 #include "discover/discover.h"
 
 /* An attach to @p begins. */
 void history_begin(const struct process *p);
 /* It was answered, or it failed. */
 void history_note(const struct proc_id *id, bool failed);
+/* In which way it worked; and the one to begin with. @mode: ATTACH_LOAD or ATTACH_PERFMAP. */
+void history_set_way(const struct proc_id *id, const struct attach_way *way);
+struct attach_way history_way(const struct proc_id *id, uint32_t mode);
 /* Our agent was told to end. */
 void history_end(const struct proc_id *id);
 /* @p is gone: judges whether it crashed with our agent in it, or soon after. */

@@ -14,6 +14,7 @@
 #include <poll.h>
 
 #define WAIT_NS (10 * NSEC_PER_SEC)
+#define AGAIN_MS 250 /* between two looks whether it is its turn */
 #define METHODS_MAX (1u << 17)
 #define NAMES_MAX ((size_t)32 << 20)
 #define ASK_ATTACH 1000 /* above all outcomes of a backend */
@@ -24,6 +25,10 @@ struct ask {
     struct buf *out;
     uint32_t mode;
     struct proc_id id;
+    bool may_mount;
+    bool begun;
+    struct attach_way way; /* where begun */
+    struct attach_places places;
     int result_fd, out_fd;
     bool failed; /* of what is noted */
     struct error *err;
@@ -175,7 +180,12 @@ static int call_begin(struct engine *e, void *arg)
         error_remedy(a->err, "symbols=memory, or symbols=agent");
         return BACKEND_CONFLICT;
     }
-    r = broker_attach(e->broker, &p->id, a->mode,
+    a->may_mount = e->opts.allow_mounts;
+    a->places = f.places;
+    if (!a->begun)
+        a->way = history_way(&p->id, a->mode);
+    a->begun = true;
+    r = broker_attach(e->broker, &p->id, a->way.mode, a->way.tmp,
                       a->mode == ATTACH_LOAD ? attachment_options(p->jdk) | STREAM_OPTION_ONCE : 0,
                       &a->result_fd, &a->out_fd, a->err);
     if (r == PROC_GONE) {
@@ -196,6 +206,8 @@ static int call_note(struct engine *e, void *arg)
 
     (void)e;
     history_note(&a->id, a->failed);
+    if (!a->failed)
+        history_set_way(&a->id, &a->way);
     history_end(&a->id);
     return 0;
 }
@@ -290,7 +302,7 @@ static int wait_result(struct ask *a, struct stream *s)
             return -ETIMEDOUT;
         }
     }
-    return attachment_result(a->result_fd, a->mode, a->err);
+    return attachment_result(a->result_fd, a->way.mode, a->err);
 }
 
 static int read_agent(struct ask *a)
@@ -331,6 +343,45 @@ static int read_perfmap(struct ask *a)
     return r;
 }
 
+static void forget_try(struct ask *a)
+{
+    a->result_fd = close_fd(a->result_fd);
+    a->out_fd = close_fd(a->out_fd);
+    a->out->n = 0;
+    *a->err = ERROR_NULL;
+}
+
+/* One way after another, where more of them are allowed than the first. Their turns come once a
+ * second. */
+static int attach_ways(void *ctx, struct ask *a)
+{
+    uint64_t deadline = clock_monotonic_ns() + WAIT_NS;
+    bool again = false;
+    int r;
+
+    for (;;) {
+        r = engine_ask(ctx, call_begin, a, a->err);
+        if (r != 0 || a->result_fd < 0)
+            return r;
+        r = a->mode == ATTACH_PERFMAP ? read_perfmap(a) : read_agent(a);
+        if (r == 0 || !a->may_mount || clock_monotonic_ns() > deadline)
+            break;
+        if (attach_way_next(&a->way, r, &a->places, a->may_mount))
+            again = true;
+        else if (r != -EAGAIN || !again)
+            break;
+        forget_try(a);
+        poll(NULL, 0, AGAIN_MS);
+    }
+    a->failed = r < 0 && r != -EAGAIN;
+    engine_ask(ctx, call_note, a, NULL);
+    if (r == -EAGAIN) { /* not this JVM's fault */
+        error_remedy(a->err, "ask again in a second; symbols=memory needs no attach");
+        r = BACKEND_CONFLICT;
+    }
+    return r;
+}
+
 int backend_perf_map(void *ctx, int32_t host_pid, enum symbols_source symbols, bool unfold,
                      struct buf *out, struct error *err)
 {
@@ -352,16 +403,7 @@ int backend_perf_map(void *ctx, int32_t host_pid, enum symbols_source symbols, b
     } else if (symbols == SYMBOLS_AGENT || symbols == SYMBOLS_PERFMAP) {
         r = symbols == SYMBOLS_AGENT ? engine_ask(ctx, call_session_map, &a, err) : ASK_ATTACH;
         if (r == ASK_ATTACH)
-            r = engine_ask(ctx, call_begin, &a, err);
-        if (r == 0 && a.result_fd >= 0) {
-            r = symbols == SYMBOLS_AGENT ? read_agent(&a) : read_perfmap(&a);
-            a.failed = r < 0 && r != -EAGAIN;
-            engine_ask(ctx, call_note, &a, NULL);
-            if (r == -EAGAIN) { /* not this JVM's fault */
-                error_remedy(err, "ask again in a second; symbols=memory needs no attach");
-                r = BACKEND_CONFLICT;
-            }
-        }
+            r = attach_ways(ctx, &a);
         close_fd(a.result_fd);
         close_fd(a.out_fd);
     } else {

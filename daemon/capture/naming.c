@@ -167,9 +167,13 @@ void capture_add_names(const struct capture *c, struct profile *p)
     s = later_stats(c->later);
     if (is_asked(c))
         snprintf(p->symbols, sizeof(p->symbols),
-                 "%s: asked for; interpreted methods and what it does not know by memory",
-                 asked_name(c->symbols));
+                 "%s: asked for%s; interpreted methods and what it does not know by memory",
+                 asked_name(c->symbols), attachment_way(c->attachment));
     n = strlen(p->symbols);
+    if (!is_asked(c))
+        n += (size_t)snprintf(p->symbols + n, sizeof(p->symbols) - n, "%s",
+                              attachment_way(c->attachment));
+    n = MIN(n, sizeof(p->symbols) - 1);
     snprintf(p->symbols + n, sizeof(p->symbols) - n,
              "; %u of %u places agree with memory, %u only it could name", s.same, s.both, s.added);
 }

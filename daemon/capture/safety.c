@@ -15,6 +15,19 @@ static enum preflight_flag flag_of(const struct process *p, const char *name)
     return value ? PREFLIGHT_TRUE : PREFLIGHT_FALSE;
 }
 
+/* Nothing known where its mounts cannot be read. */
+static struct attach_places places_of(struct engine *e, int32_t host_pid)
+{
+    _cleanup_buf_ struct buf text = BUF_NULL;
+    char path[32];
+
+    snprintf(path, sizeof(path), "%d/mountinfo", host_pid);
+    buf_init(&text, MOUNTINFO_MAX_BYTES);
+    if (buf_read_at(&text, e->opts.proc_fd, path) < 0)
+        return (struct attach_places){ .known = false };
+    return attach_places_read(buf_span(&text));
+}
+
 void safety_check(struct engine *e, struct process *p, struct preflight *ret)
 {
     struct error state = ERROR_NULL;
@@ -24,6 +37,8 @@ void safety_check(struct engine *e, struct process *p, struct preflight *ret)
     char back_off[96] = "";
     struct preflight_facts f = {
         .injection_allowed = e->opts.allow_injection,
+        .mounts_allowed = e->opts.allow_mounts,
+        .places = places_of(e, p->id.host_pid),
         .vm_known = p->jvm == JVM_READY,
         .vm_starting = p->jvm == JVM_STARTING,
         .vm_problem = p->jvm == JVM_STARTING ? "the JVM is still starting" : p->reason,

@@ -130,3 +130,17 @@ int proc_read_start(int proc_fd, int32_t host_pid, uint64_t *ret_start_ticks);
 /* Pins the process @id was discovered as (start time is compared, the exec number is not). 0 and a
  * pidfd the caller owns; PROC_GONE; -errno. */
 int proc_open(int proc_fd, const struct proc_id *id, int *ret_pidfd);
+
+/* One mount of /proc/PID/mountinfo. Spans point into the text; in point and source what is no plain
+ * character is escaped as the kernel does it. */
+struct mountinfo {
+    uint64_t id, parent;
+    struct span point; /* below the process' own root */
+    struct span type, source;
+    bool read_only; /* or its file system is */
+    bool noexec;
+    bool shared; /* what is mounted in it appears elsewhere, too */
+};
+#define MOUNTINFO_MAX_BYTES ((size_t)1 << 20)
+/* Takes the next line that is one; false at the end. */
+bool mountinfo_take(struct span *text, struct mountinfo *ret);

@@ -57,8 +57,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         need(q.set < BROKER_SETS_MAX);
     need(q.sets < 1u << BROKER_SETS_MAX);
     if (fields & BROKER_FIELD_ATTACH) /* one of two ways, and options of the agent alone */
-        need(q.set < ATTACH_MODE_END && (attach_loads(q.set) || !q.sets) &&
-             q.sets <= (STREAM_OPTION_STUBS | STREAM_OPTION_ONCE));
+        need(q.set <= ATTACH_MOUNT &&
+             (attach_loads(q.set) || !(q.sets & ~(uint32_t)BROKER_ATTACH_TMP)) &&
+             (q.sets & ~(uint32_t)BROKER_ATTACH_TMP) <= (STREAM_OPTION_STUBS | STREAM_OPTION_ONCE));
     check_name(&q, fields);
     return 0;
 }

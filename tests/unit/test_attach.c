@@ -329,6 +329,46 @@ START_TEST(memory_that_can_shrink_is_refused)
 }
 END_TEST
 
+/* One in a file system of ours that was mounted in a container: its user can cut it. */
+START_TEST(a_file_that_can_be_cut_is_read)
+{
+    char path[] = "/dev/shm/flamed-test-XXXXXX";
+    int agent = mkostemp(path, O_CLOEXEC);
+    struct stream_header h = { .magic = STREAM_MAGIC }, got;
+    struct writer w = { .n = 0 };
+    struct stream *s = NULL;
+    struct code_piece p;
+
+    ck_assert_int_ge(agent, 0);
+    unlink(path);
+    ck_assert_int_eq(ftruncate(agent, (off_t)STREAM_BYTES), 0);
+    ck_assert_int_eq(pwrite(agent, &h, sizeof(h), 0), sizeof(h));
+    ck_assert_int_eq(stream_open(dup(agent), &s, NULL), 0);
+    add_load(&w, 5, 0x1000, 16, 1);
+    ck_assert_int_eq(pwrite(agent, w.bytes, w.n, (off_t)STREAM_RING_AT), w.n);
+    h.head = w.n;
+    h.state = STREAM_STREAMING;
+    ck_assert_int_eq(pwrite(agent, &h, sizeof(h), 0), sizeof(h));
+    ck_assert_int_eq(stream_poll(s, 1000), 0);
+    ck_assert_int_eq(code_map_find(stream_map(s), 0x1008, 6, &p), 1);
+    ck_assert_int_eq(stream_problem(s, NULL), 0);
+    ck_assert_int_eq(pread(agent, &got, sizeof(got), 0), sizeof(got));
+    ck_assert_uint_eq(got.lease_ns, 1000 + STREAM_LEASE_NS);
+    ck_assert_uint_eq(got.tail, w.n);
+    ck_assert_uint_eq(got.head, w.n); /* the agent's are left alone */
+    /* Cut in the middle of what it says that there is, then to nothing: no fault, no belief. */
+    h.head = 2 * w.n;
+    ck_assert_int_eq(pwrite(agent, &h, sizeof(h), 0), sizeof(h));
+    ck_assert_int_eq(ftruncate(agent, (off_t)(STREAM_RING_AT + w.n + 8)), 0);
+    ck_assert_int_eq(stream_poll(s, 2000), -EBADMSG);
+    ck_assert_int_eq(ftruncate(agent, 0), 0);
+    ck_assert_int_eq(stream_poll(s, 3000), -EBADMSG);
+    ck_assert_int_lt(stream_problem(s, NULL), 0);
+    stream_close(s);
+    close(agent);
+}
+END_TEST
+
 START_TEST(a_ring_goes_round_and_lies)
 {
     int fd = stream_file(STREAM_BYTES, F_SEAL_GROW | F_SEAL_SHRINK), agent = dup(fd);
@@ -418,6 +458,7 @@ int main(void)
     tcase_add_loop_test(tc, what_is_no_record, 0, 12);
     tcase_add_test(tc, absurd_but_well_formed);
     tcase_add_test(tc, memory_that_can_shrink_is_refused);
+    tcase_add_test(tc, a_file_that_can_be_cut_is_read);
     tcase_add_test(tc, a_ring_goes_round_and_lies);
     tcase_add_test(tc, the_agent_is_small_and_needs_nothing);
     return suite_run_case("attach", tc);

@@ -77,6 +77,92 @@ START_TEST(one_that_starts_is_named_when_it_has_started)
 }
 END_TEST
 
+/* ---- in which way ---- */
+
+#define NO_PROC "1 0 0:1 / / rw - overlay o rw\n"
+#define READ_ONLY "1 0 0:1 / / ro - overlay o rw\n2 1 0:2 / /proc rw - proc proc rw\n"
+#define NOEXEC "1 0 0:1 / / ro - overlay o rw\n3 1 0:3 / /tmp rw,noexec - tmpfs tmpfs rw\n"
+#define ALL READ_ONLY "3 1 0:3 / /tmp rw - tmpfs tmpfs rw\n"
+
+static const struct {
+    const char *mounts;
+    uint32_t mode;
+    bool tmp, may_mount;
+    int result;
+    uint32_t next; /* ATTACH_MODE_END: none */
+    bool next_tmp;
+} WAYS[] = {
+    /* Without the option: a copy where a memory file is refused, and nothing else. */
+    { ALL, ATTACH_LOAD, false, false, -ENOEXEC, ATTACH_COPY, false },
+    { NO_PROC, ATTACH_LOAD, false, false, -ENOEXEC, ATTACH_COPY, false },
+    { NOEXEC, ATTACH_LOAD, false, false, -ENOEXEC, ATTACH_COPY, false },
+    { ALL, ATTACH_COPY, false, false, -ENOEXEC, ATTACH_MODE_END, false },
+    { ALL, ATTACH_COPY, false, false, -EACCES, ATTACH_MODE_END, false },
+    { READ_ONLY, ATTACH_LOAD, false, false, -EROFS, ATTACH_MODE_END, false },
+    { ALL, ATTACH_LOAD, false, false, -EACCES, ATTACH_MODE_END, false },
+    { ALL, ATTACH_PERFMAP, false, false, -ENOEXEC, ATTACH_MODE_END, false },
+    /* With it. */
+    { ALL, ATTACH_LOAD, false, true, -ENOEXEC, ATTACH_COPY, false },
+    { NO_PROC, ATTACH_LOAD, false, true, -ENOEXEC, ATTACH_MOUNT, false },
+    { NOEXEC, ATTACH_LOAD, false, true, -ENOEXEC, ATTACH_MOUNT, false },
+    { READ_ONLY, ATTACH_LOAD, false, true, -EROFS, ATTACH_LOAD, true },
+    { READ_ONLY, ATTACH_LOAD, true, true, -EROFS, ATTACH_MODE_END, false },
+    { READ_ONLY, ATTACH_LOAD, true, true, -ENOEXEC, ATTACH_MOUNT, true },
+    { READ_ONLY, ATTACH_PERFMAP, false, true, -EROFS, ATTACH_PERFMAP, true },
+    { ALL, ATTACH_LOAD, false, true, -EACCES, ATTACH_MOUNT, false },
+    { ALL, ATTACH_COPY, false, true, -ENOSPC, ATTACH_MOUNT, false },
+    { ALL, ATTACH_COPY, false, true, -ETIMEDOUT, ATTACH_MODE_END, false },
+    { ALL, ATTACH_MOUNT, false, true, -ENOEXEC, ATTACH_MODE_END, false },
+    { ALL, ATTACH_PERFMAP, false, true, -ENOEXEC, ATTACH_MODE_END, false },
+};
+
+START_TEST(one_way_after_another)
+{
+    struct attach_way w = { WAYS[_i].mode, WAYS[_i].tmp };
+    struct attach_places places = attach_places_read(span_of(WAYS[_i].mounts));
+    bool more = attach_way_next(&w, WAYS[_i].result, &places, WAYS[_i].may_mount);
+
+    ck_assert(places.known);
+    ck_assert_int_eq(more, WAYS[_i].next != ATTACH_MODE_END);
+    if (more) {
+        ck_assert_uint_eq(w.mode, WAYS[_i].next);
+        ck_assert_int_eq(w.tmp, WAYS[_i].next_tmp);
+    }
+}
+END_TEST
+
+START_TEST(tells_the_way)
+{
+    static const struct {
+        const char *mounts, *reason;
+        bool may_mount, ok;
+    } TOLD[] = {
+        { ALL, "memory file", false, true },    { READ_ONLY, "no place to listen", false, false },
+        { NO_PROC, "no /proc", false, false },  { NOEXEC, "cannot open the agent", false, false },
+        { READ_ONLY, "over /tmp", true, true }, { NO_PROC, "over an empty /mnt", true, true },
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(TOLD); i++) {
+        struct preflight_facts f = facts_of(17);
+        const struct preflight_step *step = NULL;
+        struct preflight p;
+
+        f.places = attach_places_read(span_of(TOLD[i].mounts));
+        f.mounts_allowed = TOLD[i].may_mount;
+        preflight_run(&f, &p);
+        for (size_t k = 0; k < p.count; k++) {
+            if (strcmp(p.steps[k].name, "way") == 0)
+                step = &p.steps[k];
+        }
+        ck_assert_ptr_nonnull(step);
+        ck_assert_int_eq(step->ok, TOLD[i].ok);
+        ck_assert_msg(strstr(step->reason, TOLD[i].reason) != NULL, "%s", step->reason);
+        ck_assert_int_eq(strstr(step->remedy, "attach_mount") != NULL, !TOLD[i].ok);
+        ck_assert(p.agent); /* it is no condition */
+    }
+}
+END_TEST
+
 static void forbidden(struct preflight_facts *f)
 {
     f->injection_allowed = false;
@@ -172,5 +258,7 @@ int main(void)
     tcase_add_test(tc, one_that_starts_is_named_when_it_has_started);
     tcase_add_loop_test(tc, what_auto_takes, 0, 12);
     tcase_add_loop_test(tc, what_stands_against_it, 0, 11);
+    tcase_add_loop_test(tc, one_way_after_another, 0, ARRAY_SIZE(WAYS));
+    tcase_add_test(tc, tells_the_way);
     return suite_run_case("preflight", tc);
 }

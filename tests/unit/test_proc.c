@@ -406,6 +406,31 @@ END_TEST
 
 /* ---- processes ---- */
 
+START_TEST(reads_mounts)
+{
+    struct span rest = SPAN("20 19 0:22 / / ro,relatime master:3 - ext4 /dev/vda ro\n"
+                            "21 20 0:23 / /tmp rw,nosuid,noexec shared:7 master:3 propagate_from:2 "
+                            "- tmpfs flamed-1-2-3 "
+                            "rw,size=64k\n"
+                            "what is no line - at all\n"
+                            "22 20 0:24 /a\\040b /mnt\\040x rw - tmpfs\n"
+                            "23 20 0:24 / /srv rw - tmpfs src ro\n");
+    struct mountinfo m;
+
+    ck_assert(mountinfo_take(&rest, &m));
+    ck_assert_uint_eq(m.id, 20);
+    ck_assert_uint_eq(m.parent, 19);
+    ck_assert(m.read_only && !m.shared && !m.noexec && span_eq_str(m.point, "/"));
+    ck_assert(mountinfo_take(&rest, &m));
+    ck_assert(m.shared && m.noexec && !m.read_only && span_eq_str(m.point, "/tmp"));
+    ck_assert(span_eq_str(m.type, "tmpfs") && span_eq_str(m.source, "flamed-1-2-3"));
+    ck_assert(mountinfo_take(&rest, &m)); /* what is cut short is none */
+    ck_assert_uint_eq(m.id, 23);
+    ck_assert(m.read_only); /* its file system is */
+    ck_assert(!mountinfo_take(&rest, &m));
+}
+END_TEST
+
 START_TEST(pins_a_process_and_sees_it_go)
 {
     _cleanup_close_ int proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -471,6 +496,7 @@ int main(void)
     tcase_add_test(tc, splits_the_command_line);
     tcase_add_loop_test(tc, maps_an_id_into_a_user_namespace, 0, ARRAY_SIZE(ID_CASES));
     tcase_add_test(tc, reads_the_offset_of_the_boot_clock);
+    tcase_add_test(tc, reads_mounts);
     tcase_add_test(tc, pins_a_process_and_sees_it_go);
     tcase_add_test(tc, reads_its_own_maps);
     tcase_set_timeout(tc, 60);

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from . import paths, proc
 
 PR_SET_CHILD_SUBREAPER = 36
-ORPHANS = ("flamed-launcher", "flamed-opener", "flamed-attach", "memfd:flamed-at")
+ORPHANS = ("flamed-launcher", "flamed-opener", "flamed-mounter", "flamed-attach", "memfd:flamed-at")
 
 
 def programs() -> list[str]:
@@ -16,6 +16,11 @@ def programs() -> list[str]:
     tests which do without leave that to init, which takes leave of it at once."""
     proc.LIBC.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     return [paths.program("tests/jvm/attach_probe"), paths.program("flamed-broker")]
+
+
+def leave_orphans() -> None:
+    """To init, which takes leave of them: how a JVM ended is not known before that."""
+    proc.LIBC.prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
 
 
 @dataclass

@@ -91,10 +91,12 @@ class Container:
                  read_only: bool = True, tmp: str = "noexec", hidepid: int = 0, passwd: bool = True,
                  network_namespace: bool = True, capabilities: tuple[str, ...] = (), memory: int = 512 << 20,
                  cgroups_path: str = "", root: str | None = None, executable: str | None = None, seccomp: bool = False,
-                 overlay: bool = False, environment: tuple[str, ...] = ()):
+                 overlay: bool = False, environment: tuple[str, ...] = (),
+                 folders: tuple[str, ...] = ()):
         """TMP: "noexec", "exec", "read-only" (a folder of the root), "none" (no /tmp at all). ROOT: a whole root
         file system to use as it is, with its own JDK, in place of the host's JDK bound into an empty one. SECCOMP:
-        with a filter as container runtimes set one. OVERLAY: the root is an overlay over the folder."""
+        with a filter as container runtimes set one. OVERLAY: the root is an overlay over the folder. FOLDERS: empty ones
+        right below the root."""
         need_runc()
         self.folder = tempfile.mkdtemp(prefix="flamed-runc.")
         os.chmod(self.folder, 0o755)
@@ -105,6 +107,8 @@ class Container:
         if root:
             subprocess.run(["cp", "-al", root + "/.", self.rootfs], check=True) # links: nothing of it is written
         skeleton(self.rootfs, wanted, tmp=tmp != "none", passwd_uid=uid if passwd else None)
+        for folder in folders:
+            os.mkdir(os.path.join(self.rootfs, folder), 0o755)
         config = {
             "ociVersion": "1.0.2", "hostname": "flamed-test", "root": {"path": "rootfs", "readonly": read_only},
             "process": {

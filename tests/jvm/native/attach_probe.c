@@ -3,12 +3,14 @@
  * One attach through the real flamed-broker, without the rest of flamed, for the tests of
  * containers and of attacks:
  *
- *   attach_probe BROKER PID [load|copy|perfmap|check] [SECONDS] [stubs] [hold] [start=TICKS]
+ *   attach_probe BROKER PID [load|copy|mount|perfmap|check] [SECONDS] [stubs] [hold] [tmp]
+ *                [allow] [start=TICKS]
  *
  * Prints lines "key: value" and, for each piece of code at the end, its ranges:
  *   code START END METHOD... (innermost first, CLASS.NAME:LINE)
- * With "hold" it does not close the stream at the end but waits to be killed. start=TICKS: of the
- * process that is meant, in place of the one that has this pid now.
+ * "allow": the broker may mount in containers; "tmp": over /tmp, too. With "hold" it does not close
+ * the stream at the end but waits to be killed. start=TICKS: of the process that is meant, in place
+ * of the one that has this pid now.
  */
 #include "attach/reply.h"
 #include "attach/stream.h"
@@ -24,7 +26,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static pid_t start_broker(const char *path, int *ret_fd)
+static pid_t start_broker(const char *path, bool allow, int *ret_fd)
 {
     int pair[2];
     pid_t pid;
@@ -38,7 +40,8 @@ static pid_t start_broker(const char *path, int *ret_fd)
         prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
         snprintf(client, sizeof(client), "--client=%d", getppid());
         snprintf(fd, sizeof(fd), "--fd=%d", dup(pair[1]));
-        execl(path, "flamed-broker", fd, client, "--log-level=warning", (char *)NULL);
+        execl(path, "flamed-broker", fd, client, "--log-level=warning",
+              allow ? "--attach-mount" : (char *)NULL, (char *)NULL);
         _exit(127);
     }
     close(pair[1]);
@@ -115,7 +118,7 @@ int main(int argc, char **argv)
     struct proc_id id = { 0 };
     const char *mode = argc > 3 ? argv[3] : "load";
     double seconds = argc > 4 ? strtod(argv[4], NULL) : 0;
-    bool stubs = false, hold = false;
+    bool stubs = false, hold = false, tmp = false, allow = false;
     struct error err = ERROR_NULL;
     struct attach_result result;
     struct broker *b = NULL;
@@ -132,9 +135,11 @@ int main(int argc, char **argv)
     for (int i = 5; i < argc; i++) {
         stubs |= strcmp(argv[i], "stubs") == 0;
         hold |= strcmp(argv[i], "hold") == 0;
+        tmp |= strcmp(argv[i], "tmp") == 0;
+        allow |= strcmp(argv[i], "allow") == 0;
     }
     setvbuf(stdout, NULL, _IOLBF, 0);
-    broker = start_broker(argv[1], &fd);
+    broker = start_broker(argv[1], allow, &fd);
     id.host_pid = (int32_t)strtol(argv[2], NULL, 10);
     if (broker_new(fd, &b) < 0 || proc_read_start(proc_fd, id.host_pid, &id.start_ticks) != 0)
         return 2;
@@ -148,12 +153,13 @@ int main(int argc, char **argv)
     } else {
         uint32_t m = strcmp(mode, "perfmap") == 0 ? ATTACH_PERFMAP
                      : strcmp(mode, "copy") == 0  ? ATTACH_COPY
+                     : strcmp(mode, "mount") == 0 ? ATTACH_MOUNT
                                                   : ATTACH_LOAD;
 
         broker_attach_check(b, &id, &err); /* the broker has started, as flamed's has */
         err = ERROR_NULL;
         began = clock_monotonic_ns();
-        r = broker_attach(b, &id, m, stubs ? STREAM_OPTION_STUBS : 0, &pipe_fd, &out, &err);
+        r = broker_attach(b, &id, m, tmp, stubs ? STREAM_OPTION_STUBS : 0, &pipe_fd, &out, &err);
         printf("attach: %d\n", r);
         if (r == 0) {
             struct pollfd p = { .fd = pipe_fd, .events = POLLIN };

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "broker/mounts.h"
+
+#include "agent/stream.h"
+#include "base/cleanup.h"
+#include "broker/blobs.h"
+#include "proc/proc.h"
+
+#include <fcntl.h>
+#include <sys/fsuid.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define AGENT_SIZE "256k"
+#define STREAM_SIZE "18944k" /* STREAM_BYTES, and some */
+#define TMP_SIZE "1m"
+
+_Static_assert(STREAM_BYTES + 65536 <= UINT64_C(18944) << 10, "STREAM_SIZE has room for it");
+
+static uint64_t own_ticks, serial;
+
+void mounts_init(int proc_fd)
+{
+    proc_read_start(proc_fd, getpid(), &own_ticks);
+}
+
+/* A file system in memory that is attached nowhere. @size, @mode as mount(8) writes them;
+ * @attributes: MOUNT_ATTR_* besides nosuid and nodev. Its root, or -errno. */
+static int detached(const char *source, const char *size, const char *mode, unsigned attributes)
+{
+    _cleanup_close_ int fs = fsopen(MOUNTS_TYPE, FSOPEN_CLOEXEC);
+    int root;
+
+    if (fs < 0 || fsconfig(fs, FSCONFIG_SET_STRING, "source", source, 0) < 0 ||
+        fsconfig(fs, FSCONFIG_SET_STRING, "size", size, 0) < 0 ||
+        fsconfig(fs, FSCONFIG_SET_STRING, "mode", mode, 0) < 0 ||
+        fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
+        return -errno;
+    root = fsmount(fs, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | attributes);
+    return root < 0 ? -errno : root;
+}
+
+static int write_all(int fd, const char *p, size_t n)
+{
+    while (n > 0) {
+        ssize_t r = write(fd, p, n);
+
+        if (r < 0)
+            return -errno;
+        p += r;
+        n -= (size_t)r;
+    }
+    return 0;
+}
+
+static int write_agent(int root)
+{
+    struct span agent = blob_of_agent();
+    _cleanup_close_ int fd = openat(root, ATTACH_MOUNT_AGENT,
+                                    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0444);
+
+    return fd < 0 ? -errno : write_all(fd, agent.p, agent.n);
+}
+
+/* The agent of this build, and a folder for the stream; then read-only, which what is open for
+ * writing would be in the way of. */
+static int make_agent(const char *source, int *ret_root)
+{
+    struct mount_attr read_only = { .attr_set = MOUNT_ATTR_RDONLY };
+    _cleanup_close_ int root = detached(source, AGENT_SIZE, "0755", 0);
+    int r = root < 0 ? root : write_agent(root);
+
+    if (r == 0 && mkdirat(root, ATTACH_MOUNT_FOLDER, 0555) < 0)
+        r = -errno;
+    if (r == 0 && mount_setattr(root, "", AT_EMPTY_PATH, &read_only, sizeof(read_only)) < 0)
+        r = -errno;
+    if (r == 0)
+        *ret_root = take_fd(&root);
+    return r;
+}
+
+/* The JVM's file. Its pages are there before, charged to us. The folder is ours alone to write. */
+static int make_stream(const char *source, int template_fd, uint32_t uid, uint32_t gid,
+                       int *ret_root, int *ret_file)
+{
+    _cleanup_close_ int root = detached(source, STREAM_SIZE, "0777", MOUNT_ATTR_NOEXEC), fd = -1;
+    struct stream_header h;
+    int r = 0;
+
+    if (root < 0)
+        return root;
+    if (pread(template_fd, &h, sizeof(h), 0) != (ssize_t)sizeof(h))
+        return -EIO;
+    setfsgid(gid);
+    setfsuid(uid);
+    fd =
+        openat(root, ATTACH_MOUNT_STREAM, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    r = fd < 0 ? -errno : 0;
+    setfsuid(geteuid());
+    setfsgid(getegid());
+    if (r == 0 && fallocate(fd, 0, 0, (off_t)STREAM_BYTES) < 0)
+        r = -errno;
+    if (r == 0)
+        r = write_all(fd, (const char *)&h, sizeof(h));
+    if (r == 0 && fchmodat(root, ".", 0555, 0) < 0)
+        r = -errno;
+    if (r == 0) {
+        *ret_root = take_fd(&root);
+        *ret_file = take_fd(&fd);
+    }
+    return r;
+}
+
+int mounts_make(uint32_t wanted, int template_fd, uint32_t uid, uint32_t gid, struct mounts *ret)
+{
+    struct mounts m = MOUNTS_NULL;
+    int r = 0;
+
+    snprintf(m.source, sizeof(m.source), MOUNTS_SOURCE "%d-%ju-%ju", getpid(), (uintmax_t)own_ticks,
+             (uintmax_t)++serial);
+    if (wanted & ATTACH_MOUNTS_AGENT) {
+        r = make_agent(m.source, &m.agent);
+        if (r == 0)
+            r = make_stream(m.source, template_fd, uid, gid, &m.stream, &m.file);
+    }
+    if (r == 0 && wanted & ATTACH_MOUNTS_TMP) {
+        r = detached(m.source, TMP_SIZE, "1777", MOUNT_ATTR_NOEXEC);
+        if (r >= 0) {
+            m.tmp = r;
+            r = 0;
+        }
+    }
+    if (r < 0)
+        mounts_drop(&m);
+    else
+        *ret = m;
+    return r;
+}
+
+void mounts_drop(struct mounts *m)
+{
+    m->agent = close_fd(m->agent);
+    m->stream = close_fd(m->stream);
+    m->tmp = close_fd(m->tmp);
+    m->file = close_fd(m->file);
+}

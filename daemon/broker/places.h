@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which folders of a container may be mounted over, and which mounts there are ours. Runs in the
+ * mounter, inside the container's mount namespace; whatever it looks at is a stranger's. @root_fd
+ * is the JVM's root, @info_fd its mountinfo as the host's /proc has it.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Opens the folder of that index in ATTACH_MOUNT_FOLDERS where it is a real folder, right below the
+ * root, in the same mount; empty; of the same owner as the root, and only that one's to write; and
+ * nothing that is mounted in it is seen elsewhere. *ret_mount: the mount that it lies in. 0 or
+ * -errno. */
+int place_open_folder(int root_fd, int info_fd, uint32_t index, int *ret_fd, uint64_t *ret_mount);
+/* The same for /tmp: empty, and on a file system that is read-only. */
+int place_open_tmp(int root_fd, int info_fd, int *ret_fd, uint64_t *ret_mount);
+/* Whether the root @mount_fd of a mount lies right in the mount @in_mount, and is shared with
+ * nobody. */
+bool place_is_in(int info_fd, int mount_fd, uint64_t in_mount);
+
+/* Takes away mounts of ours at these places: by type, source, and owner of the root; those
+ * with the source @own (NULL: none), and those whose launcher is not alive. @proc_fd: the host's
+ * /proc. */
+void places_sweep(int proc_fd, int root_fd, int info_fd, const char *own);
+/* The same in the mount namespace of every process but those in our own. Joins them. */
+void places_sweep_all(int proc_fd);
