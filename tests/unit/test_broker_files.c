@@ -292,7 +292,7 @@ static int signal_openers(int sig)
 {
     int found = 0;
 
-    for (pid_t pid = fx.broker; pid < fx.broker + 100; pid++) {
+    for (pid_t pid = fx.broker; pid < fx.broker + 4000; pid++) { /* others fork meanwhile */
         struct proc_stat st;
 
         if (proc_read_stat(fx.proc_fd, pid, &st) == 0 && st.ppid == fx.broker &&
@@ -300,6 +300,13 @@ static int signal_openers(int sig)
             found++;
     }
     return found;
+}
+
+/* They have their name a moment after they were made. */
+static void await_openers(void)
+{
+    for (int n = 0; signal_openers(0) < 4 && n < 500; n++)
+        usleep(10000);
 }
 
 START_TEST(a_file_system_that_hangs_holds_one_process)
@@ -311,6 +318,7 @@ START_TEST(a_file_system_that_hangs_holds_one_process)
     int fd = -1, n = 0;
 
     ck_assert_int_eq(broker_perfmap(fx.b, &id, &fd, &err), BROKER_ABSENT);
+    await_openers();
     ck_assert_int_eq(signal_openers(SIGSTOP), 4);
     began = clock_monotonic_ns();
     ck_assert_int_eq(broker_perfmap(fx.b, &id, &fd, &err), -ETIMEDOUT);
