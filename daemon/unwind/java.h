@@ -25,6 +25,7 @@ UNWIND_FUNCTION int unwind_compiled_rule(struct unwind_walk *w, struct unwind_pr
         return UNWIND_END_NO_BLOB;
     if (!w->exact) {
         bool deopt = false;
+        int fallback;
         uint64_t pc;
 
         if (unwind_is_deopt(w, p, w->at.pc) &&
@@ -34,6 +35,10 @@ UNWIND_FUNCTION int unwind_compiled_rule(struct unwind_walk *w, struct unwind_pr
             w->at.pc = pc; /* what the frame was doing when its code was given up */
             deopt = true;
         }
+        fallback = deopt ? 0 : unwind_fallback_bytes(w, w->at.pc);
+        if (fallback > 0 &&
+            unwind_try_shape(w, p, UNWIND_SHAPE_WHOLE, size + fallback, /* native= */ false))
+            return 0;
         if (unwind_try_shape(w, p, UNWIND_SHAPE_WHOLE, size, false)) {
             if (deopt)
                 w->rule.keep = 0;

@@ -54,6 +54,51 @@ UNWIND_INLINE uint64_t unwind_call_target(struct unwind_walk *w, uint64_t ra)
     return target;
 }
 
+/*
+ * Bytes that lie between the frame of a compiled method and the return address @ra of its call of a
+ * sine, cosine, tangent, exponential, power or logarithm in the VM's library: JDK 8 saves all
+ * registers around it (MacroAssembler::fp_runtime_fallback), which no debug record tells, but what
+ * takes them back behind the call. 0: it is no such call.
+ */
+UNWIND_FUNCTION int unwind_fallback_bytes(struct unwind_walk *w, uint64_t ra)
+{
+    uint64_t v, at = ra;
+    uint32_t more = 0, bytes = 8;
+
+    if (!w || !unwind_read_u64(w, at, &v))
+        return 0;
+    if ((v & 0xffffffffffULL) == 0xe908c48348ULL) { /* add rsp,8; jmp +5: past the aligned call */
+        bytes += 8;
+        at += 14;
+        if (!unwind_read_u64(w, at, &v))
+            return 0;
+    }
+    /* (v)movsd [rsp],xmm0; fld [rsp]; add rsp,8; then (v)movdqu xmm0,[rsp] */
+    if (v == 0x2404dd240411fbc5ULL)
+        at += 12 + 5 + 7 * 6 + 8 * 9;
+    else if (v == 0x2404dd2404110ff2ULL)
+        at += 12 + 5 + 7 * 6 + 8 * 10;
+    else
+        return 0;
+    /* all 16 of them; add rsp,256 */
+    if (!unwind_read_u64(w, at, &v) || (v & 0xffffffffffffffULL) != 0x00000100c48148ULL)
+        return 0;
+    bytes += 256;
+    at += 7;
+    if (!unwind_read_u64(w, at, &v))
+        return 0;
+    if ((v & 0xffffffffffffffULL) == 0x012404187de3c4ULL) { /* vinsertf128 ymm0,ymm0,[rsp],1 */
+        at += 7 + 7 * 8 + 8 * 11;
+        if (!unwind_read_u64(w, at, &v) || (v & 0xffffffffffffffULL) != 0x00000100c48148ULL)
+            return 0;
+        bytes += 256;
+        at += 7;
+    }
+    if (!unwind_read_u32(w, at, &more) || more != 0x243c8b4c) /* mov r15,[rsp]: popa */
+        return 0;
+    return (int)bytes + 128;
+}
+
 /* Where the caller's frame is, as an instruction tells it. */
 enum unwind_shape {
     UNWIND_SHAPE_WHOLE,    /* the frame is complete, or the bytes say nothing */

@@ -137,6 +137,61 @@ START_TEST(follows_a_deoptimized_caller)
 }
 END_TEST
 
+/* JDK 8 saves all registers around the sine of the VM's library; one of them looks like a return
+ * address. */
+static const struct {
+    bool misaligned, avx, avx2;
+    uint32_t bytes; /* besides the frame */
+} FALLBACKS[] = {
+    { false, false, false, 8 + 256 + 128 },
+    { true, false, false, 16 + 256 + 128 },
+    { false, true, false, 8 + 256 + 128 },
+    { true, true, true, 16 + 512 + 128 },
+};
+
+#define MOVE_ADD(at, bytes)                                                                        \
+    do {                                                                                           \
+        put_code(at, bytes, sizeof(bytes) - 1);                                                    \
+        (at) += sizeof(bytes) - 1;                                                                 \
+    } while (0)
+
+START_TEST(passes_registers_that_are_saved_around_a_call)
+{
+    uint64_t ra = after_call(compiled + 100), at = ra, sp = regs.sp + 16;
+
+    if (FALLBACKS[_i].misaligned)
+        MOVE_ADD(at, "\x48\x83\xc4\x08\xe9\x05\0\0\0\xe8\0\0\0\0");
+    if (FALLBACKS[_i].avx) {
+        MOVE_ADD(at, "\xc5\xfb\x11\x04\x24\xdd\x04\x24\x48\x83\xc4\x08");
+        at += 5 + 7 * 6 + 8 * 9; /* vmovdqu xmm,[rsp+n] */
+    } else {
+        MOVE_ADD(at, "\xf2\x0f\x11\x04\x24\xdd\x04\x24\x48\x83\xc4\x08");
+        at += 5 + 7 * 6 + 8 * 10; /* movdqu xmm,[rsp+n] */
+    }
+    MOVE_ADD(at, "\x48\x81\xc4\x00\x01\0\0");
+    if (FALLBACKS[_i].avx2) {
+        MOVE_ADD(at, "\xc4\xe3\x7d\x18\x04\x24\x01");
+        at += 7 * 8 + 8 * 11; /* vinsertf128 ymm,ymm,[rsp+n],1 */
+        MOVE_ADD(at, "\x48\x81\xc4\x00\x01\0\0");
+    }
+    MOVE_ADD(at, "\x4c\x8b\x3c\x24");
+    regs.pc = TEXT + 0x10;
+    push_stack(regs.sp + 8, ra);
+    push_stack(sp + 4 * 8 - 8, INTERPRETER + 0x7f); /* left over */
+    sp += FALLBACKS[_i].bytes;
+    push_stack(sp + 4 * 8 - 8, stub_return);
+    push_stack(sp + 4 * 8 - 16, STACK + 0x2000);
+    put_entry(STACK + 0x2000);
+    for (uint32_t tick = 1; tick < 3; tick++) {
+        walk(tick);
+        ck_assert_uint_eq(w.end, UNWIND_END_ROOT);
+        ck_assert_uint_eq(pc_of(1), ra);
+        ck_assert_uint_eq(kind_of(1), UNWIND_COMPILED);
+        ck_assert_uint_eq(pc_of(2), stub_return);
+    }
+}
+END_TEST
+
 /* ---- limits and nonsense ---- */
 
 START_TEST(stops_at_its_limit)
@@ -232,6 +287,8 @@ int main(void)
     tcase_add_loop_test(tc, steps_back_when_a_remembered_rule_misleads, 0, 2);
     tcase_add_loop_test(tc, reads_prologues_and_epilogues, 0, (int)ARRAY_SIZE(SHAPES));
     tcase_add_loop_test(tc, follows_a_deoptimized_caller, 0, 2);
+    tcase_add_loop_test(tc, passes_registers_that_are_saved_around_a_call, 0,
+                        (int)ARRAY_SIZE(FALLBACKS));
     tcase_add_test(tc, stops_at_its_limit);
     tcase_add_test(tc, gives_a_costly_target_no_more_time);
     tcase_add_test(tc, survives_nonsense);
