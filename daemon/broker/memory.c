@@ -32,14 +32,10 @@ int memory_seal(int fd)
     return 0;
 }
 
-int memory_sealed(const char *name, enum memory_use use, const void *p, size_t n, int *ret_fd)
+int memory_write(int fd, const void *p, size_t n)
 {
-    _cleanup_close_ int fd = memory_open(name, use);
     size_t done = 0;
-    int sealed;
 
-    if (fd < 0)
-        return fd;
     while (done < n) {
         ssize_t r = write(fd, (const char *)p + done, n - done);
 
@@ -47,8 +43,17 @@ int memory_sealed(const char *name, enum memory_use use, const void *p, size_t n
             return -errno;
         done += (size_t)r;
     }
-    sealed = memory_seal(fd);
-    if (sealed == 0)
+    return 0;
+}
+
+int memory_sealed(const char *name, enum memory_use use, const void *p, size_t n, int *ret_fd)
+{
+    _cleanup_close_ int fd = memory_open(name, use);
+    int r = fd < 0 ? fd : memory_write(fd, p, n);
+
+    if (r == 0)
+        r = memory_seal(fd);
+    if (r == 0)
         *ret_fd = take_fd(&fd);
-    return sealed;
+    return r;
 }

@@ -4,6 +4,7 @@
 #include "agent/stream.h"
 #include "base/cleanup.h"
 #include "broker/blobs.h"
+#include "broker/memory.h"
 #include "proc/proc.h"
 
 #include <fcntl.h>
@@ -41,26 +42,13 @@ static int detached(const char *source, const char *size, const char *mode, unsi
     return root < 0 ? -errno : root;
 }
 
-static int write_all(int fd, const char *p, size_t n)
-{
-    while (n > 0) {
-        ssize_t r = write(fd, p, n);
-
-        if (r < 0)
-            return -errno;
-        p += r;
-        n -= (size_t)r;
-    }
-    return 0;
-}
-
 static int write_agent(int root)
 {
     struct span agent = blob_of_agent();
     _cleanup_close_ int fd = openat(root, ATTACH_MOUNT_AGENT,
                                     O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0444);
 
-    return fd < 0 ? -errno : write_all(fd, agent.p, agent.n);
+    return fd < 0 ? -errno : memory_write(fd, agent.p, agent.n);
 }
 
 /* The agent of this build, and a folder for the stream; then read-only, which what is open for
@@ -102,7 +90,7 @@ static int make_stream(const char *source, int template_fd, uint32_t uid, uint32
     if (r == 0 && fallocate(fd, 0, 0, (off_t)STREAM_BYTES) < 0)
         r = -errno;
     if (r == 0)
-        r = write_all(fd, (const char *)&h, sizeof(h));
+        r = memory_write(fd, &h, sizeof(h));
     if (r == 0 && fchmodat(root, ".", 0555, 0) < 0)
         r = -errno;
     if (r == 0) {

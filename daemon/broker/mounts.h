@@ -13,9 +13,8 @@
 #include <stdint.h>
 
 #define MOUNTS_TYPE "tmpfs"
-#define MOUNTS_SOURCE                                                                              \
-    "flamed-" /* then pid and start time of the launcher, and a number: -1-2-3                     \
-               */
+/* Then pid and start time of the launcher, and a number: -1-2-3. */
+#define MOUNTS_SOURCE "flamed-"
 #define MOUNTS_SOURCE_MAX 64
 
 /* Once before the others, by the launcher; @proc_fd: the host's /proc. */

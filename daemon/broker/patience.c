@@ -6,9 +6,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#define CONTAINER_ID_BYTES                                                                         \
-    64 /* hexadecimal digits, as all runtimes have them in a cgroup's name                         \
-        */
+/* Hexadecimal digits, as all runtimes have them in a cgroup's name. */
+#define CONTAINER_ID_BYTES 64
 #define CGROUP_MAX_BYTES 8192
 
 /* FNV-1a. */

@@ -27,17 +27,7 @@ static int write_file(int root_fd, const char *name, const char *p, size_t n)
     _cleanup_close_ int fd =
         openat(root_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0555);
 
-    if (fd < 0)
-        return -errno;
-    while (n > 0) {
-        ssize_t r = write(fd, p, n);
-
-        if (r < 0)
-            return -errno;
-        p += r;
-        n -= (size_t)r;
-    }
-    return 0;
+    return fd < 0 ? -errno : memory_write(fd, p, n);
 }
 
 static int program_in_tmpfs(const char *name, const void *p, size_t n, int *ret_fd)
