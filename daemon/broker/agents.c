@@ -164,30 +164,51 @@ int agents_get(struct agents **agents, const struct target *t, uint64_t start_ti
     return 0;
 }
 
-/* Asks the kernel, which keeps it as long as somebody holds the pidfd. */
-static int exit_signal(int pidfd, int *ret_status)
+/* Known once its parent took leave of it, from then on for as long as somebody holds the pidfd. */
+static bool exit_of_reaped(int pidfd, int *ret_status)
 {
     struct pidfd_exit_info info = { .mask = PIDFD_EXIT };
 
-    *ret_status = 0;
-    if (pidfd < 0)
-        return BROKER_ABSENT;
-    if (!has_ended(pidfd))
-        return 0; /* it lives */
     if (ioctl(pidfd, PIDFD_GET_EXIT_INFO, &info) < 0 || !(info.mask & PIDFD_EXIT))
-        return BROKER_ABSENT;
+        return false;
     *ret_status = info.exit_code & 0xffff;
-    return 0;
+    return true;
 }
 
-int agents_ended(struct agents *agents, int32_t host_pid, uint64_t start_ticks, int *ret_status)
+/* Known until then, which with some parents is for good. */
+static bool exit_of_zombie(int proc_fd, const struct agent *one, int *ret_status)
+{
+    struct proc_stat st;
+
+    if (proc_read_stat(proc_fd, one->host_pid, &st) || st.state != 'Z' ||
+        st.start_ticks != one->start_ticks)
+        return false;
+    *ret_status = st.exit_status;
+    return true;
+}
+
+static int exit_status(int proc_fd, const struct agent *one, int *ret_status)
+{
+    *ret_status = 0;
+    if (one->pidfd < 0)
+        return BROKER_ABSENT;
+    if (!has_ended(one->pidfd))
+        return -EAGAIN;
+    if (exit_of_reaped(one->pidfd, ret_status) || exit_of_zombie(proc_fd, one, ret_status) ||
+        exit_of_reaped(one->pidfd, ret_status)) /* it was just being taken leave of */
+        return 0;
+    return BROKER_ABSENT;
+}
+
+int agents_ended(struct agents *agents, int proc_fd, int32_t host_pid, uint64_t start_ticks,
+                 int *ret_status)
 {
     for (size_t i = 0; agents && i < agents->count; i++) {
         int pidfd = agents->entry[i].pidfd, r;
 
         if (agents->entry[i].host_pid != host_pid || agents->entry[i].start_ticks != start_ticks)
             continue;
-        r = exit_signal(pidfd, ret_status);
+        r = exit_status(proc_fd, &agents->entry[i], ret_status);
         if (has_ended(pidfd))
             agents_drop(agents, i);
         return r;

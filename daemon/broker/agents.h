@@ -16,8 +16,10 @@ struct agents;
  * the JVM has mapped already, also after a restart of the broker. 0, PROC_GONE, -errno. */
 int agents_get(struct agents **agents, const struct target *t, uint64_t start_ticks, int *ret_fd,
                struct error *err);
-/* How the JVM @host_pid that an agent was given to ended, as wait(2) says it. 0: *ret_status, also
- * 0 while it lives; BROKER_ABSENT: the kernel does not tell (before Linux 6.15), or it is none of
- * ours. Of one that has ended this is the last time that it is known. */
-int agents_ended(struct agents *agents, int32_t host_pid, uint64_t start_ticks, int *ret_status);
+/* How the JVM @host_pid that an agent was given to ended, as wait(2) says it. 0: *ret_status, which
+ * is forgotten then; -EAGAIN: it lives, or the kernel still clears it away; BROKER_ABSENT: the
+ * kernel does not tell (before Linux 6.15 of one that its parent took leave of), or it is none of
+ * ours. */
+int agents_ended(struct agents *agents, int proc_fd, int32_t host_pid, uint64_t start_ticks,
+                 int *ret_status);
 struct agents *agents_free(struct agents *agents);

@@ -117,6 +117,7 @@ int broker_attach(struct broker *b, const struct proc_id *id, uint32_t mode, boo
                   uint32_t options, int *ret_result, int *ret_out, struct error *err);
 /* Whether it could be done, without doing anything. 0, PROC_GONE, -errno with @err and remedy. */
 int broker_attach_check(struct broker *b, const struct proc_id *id, struct error *err);
-/* How a JVM that was attached to ended: *ret_status as wait(2) has it, also 0 while it lives. 0;
- * BROKER_ABSENT: this is not known (Linux before 6.15, or it is long ago); -errno. */
+/* How a JVM that was attached to ended: *ret_status as wait(2) has it. 0; -EAGAIN: it has not
+ * ended yet; BROKER_ABSENT: this is not known (Linux before 6.15 where its parent took leave of it,
+ * or it is long ago); -errno. */
 int broker_attach_ended(struct broker *b, const struct proc_id *id, int *ret_status);

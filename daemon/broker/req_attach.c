@@ -383,7 +383,7 @@ int request_attach(struct server *s, const struct broker_request *q, struct repl
  */
 int request_attach_ended(struct server *s, const struct broker_request *q, struct reply *rep)
 {
-    int status = 0, r = agents_ended(s->agents, q->host_pid, q->start_ticks, &status);
+    int status = 0, r = agents_ended(s->agents, s->proc_fd, q->host_pid, q->start_ticks, &status);
 
     if (r == 0)
         rep->value = (uint64_t)status;

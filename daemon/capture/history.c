@@ -22,7 +22,8 @@ struct history {
     uint64_t again_ns; /* no attach before */
     unsigned failures;
     struct attach_way way; /* with something mounted, that worked; else zero */
-    bool gone;             /* it has ended, and was judged: the broker tells how only once */
+    uint64_t gone_ns;      /* it has ended; 0: not yet */
+    bool judged;           /* how it ended: the broker tells that only once */
     char crash[96];        /* "": it did not */
 };
 
@@ -134,18 +135,15 @@ static bool is_perhaps_crash(int status)
     return WIFEXITED(status) && WEXITSTATUS(status) == 1;
 }
 
-void history_gone(struct broker *b, const struct process *p)
+static void judge(struct broker *b, struct history *h)
 {
-    struct history *h = find(&p->id);
-    uint64_t gone_ns = p->exited_ns ? p->exited_ns : clock_monotonic_ns(), after_ns, left_ns;
-    int status = 0, r;
+    uint64_t after_ns = h->gone_ns - MIN(h->gone_ns, h->begun_ns);
+    uint64_t left_ns = h->gone_ns - MIN(h->gone_ns, h->ended_ns);
+    int status = 0, r = broker_attach_ended(b, &h->id, &status);
 
-    if (!h || h->gone)
-        return;
-    h->gone = true;
-    after_ns = gone_ns - MIN(gone_ns, h->begun_ns);
-    left_ns = gone_ns - MIN(gone_ns, h->ended_ns);
-    r = broker_attach_ended(b, &p->id, &status);
+    if (r == -EAGAIN)
+        return; /* the kernel still gives its memory back: of a large heap for seconds */
+    h->judged = true;
     if (r == 0 && WIFSIGNALED(status) && is_crash(WTERMSIG(status)) && left_ns <= CRASH_NS)
         snprintf(h->crash, sizeof(h->crash), "signal %d ended it %ju s after an attach",
                  WTERMSIG(status), (uintmax_t)(after_ns / NSEC_PER_SEC));
@@ -155,14 +153,30 @@ void history_gone(struct broker *b, const struct process *p)
                  (uintmax_t)(after_ns / NSEC_PER_SEC), r ? ", how is not known" : " with status 1");
 }
 
-const char *history_crash(const struct process *p)
+void history_gone(struct broker *b, const struct process *p)
+{
+    struct history *h = find(&p->id);
+
+    if (!h || h->gone_ns)
+        return;
+    h->gone_ns = p->exited_ns ? p->exited_ns : clock_monotonic_ns();
+    judge(b, h);
+}
+
+const char *history_crash(struct broker *b, const struct process *p)
 {
     char like[sizeof(history[0].like)];
 
     like_of(p, like, sizeof(like));
     for (size_t i = 0; i < HISTORY_MAX; i++) {
-        if (history[i].begun_ns && history[i].crash[0] && strcmp(history[i].like, like) == 0)
-            return history[i].crash;
+        struct history *h = &history[i];
+
+        if (!h->begun_ns || strcmp(h->like, like) != 0)
+            continue;
+        if (h->gone_ns && !h->judged)
+            judge(b, h);
+        if (h->crash[0])
+            return h->crash;
     }
     return NULL;
 }

@@ -92,6 +92,7 @@ struct proc_stat {
     uint32_t threads;
     uint64_t vsize_bytes;
     bool kernel_thread; /* PF_KTHREAD */
+    int exit_status;    /* of a zombie, as wait(2) says it; 0 where the reader may not know */
 };
 /* 0, or -EBADMSG (then *ret is untouched). */
 int proc_stat_parse(struct span text, struct proc_stat *ret);

@@ -31,6 +31,7 @@ int proc_stat_parse(struct span text, struct proc_stat *ret)
     struct proc_stat st = { 0 };
     uint64_t ppid, flags, threads, waited_user, waited_system;
     struct span rest, state;
+    uint64_t exit_status;
 
     if (open >= text.n || close >= text.n || close < open)
         return -EBADMSG;
@@ -51,6 +52,8 @@ int proc_stat_parse(struct span text, struct proc_stat *ret)
     st.ppid = (int32_t)ppid;
     st.threads = (uint32_t)threads;
     st.kernel_thread = (flags & STAT_PF_KTHREAD) != 0;
+    if (skip_words(&rest, 28) && take_number(&rest, UINT16_MAX, &exit_status))
+        st.exit_status = (int)exit_status;
     *ret = st;
     return 0;
 }

@@ -104,14 +104,16 @@ class Gone(unittest.TestCase):
         cls.daemon = Daemon()
         cls.addClassCleanup(cls.daemon.stop)
 
-    def history(self, *, signal: int) -> dict:
-        """The step of one that is like a JVM which SIGNAL ended a second after an attach."""
+    def history(self, *, signal: int, reaped: bool = True) -> dict:
+        """The step of one that is like a JVM which SIGNAL ended a second after an attach. Not REAPED: its parent, this program,
+        has not taken leave of it meanwhile."""
         j = self.start()
         answer = self.daemon.get(f"/api/v1/jvms/{j.pid}/perf-map", symbols="agent")
         self.assertEqual(answer.status, 200, answer)
         time.sleep(1)
         j.process.send_signal(signal)
-        j.process.wait()
+        if reaped:
+            j.process.wait()
         time.sleep(2.5) # what is gone is forgotten after two seconds
         other = self.start()
         return next(s for s in self.daemon.get(f"/api/v1/jvms/{other.pid}/preflight").json()["steps"] if s["step"] == "history")
@@ -128,6 +130,8 @@ class Gone(unittest.TestCase):
         for signal in (15, 9):
             step = self.history(signal=signal)
             self.assertTrue(step["ok"], f"signal {signal}: {step}")
+        step = self.history(signal=9, reaped=False)
+        self.assertTrue(step["ok"], f"how a zombie ended is known: {step}")
         step = self.history(signal=11)
         self.assertFalse(step["ok"], step)
         self.assertRegex(step["reason"], "signal 6|status 1")

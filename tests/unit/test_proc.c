@@ -327,6 +327,22 @@ START_TEST(parses_stat)
 }
 END_TEST
 
+START_TEST(reads_how_a_zombie_ended)
+{
+    struct proc_stat s;
+    struct span text =
+        SPAN("7 (java) Z 1 7 7 0 -1 4228428 0 0 0 0 1 2 0 0 20 0 1 0 9 0 0 "
+             "18446744073709551615 0 0 0 0 0 0 0 4096 20735 0 0 0 17 1 0 0 0 0 0 0 0 "
+             "0 0 0 0 0 139\n");
+
+    ck_assert_int_eq(proc_stat_parse(text, &s), 0);
+    ck_assert_int_eq(s.state, 'Z');
+    ck_assert_int_eq(s.exit_status, 139);
+    ck_assert_int_eq(proc_stat_parse(span_of(STAT_CASES[0].text), &s), 0);
+    ck_assert_int_eq(s.exit_status, 0);
+}
+END_TEST
+
 START_TEST(knows_a_kernel_thread_by_its_flag)
 {
     struct proc_stat s;
@@ -491,6 +507,7 @@ int main(void)
     tcase_add_loop_test(tc, parses_status, 0, ARRAY_SIZE(STATUS_CASES));
     tcase_add_test(tc, keeps_the_innermost_of_many_namespaces);
     tcase_add_loop_test(tc, parses_stat, 0, ARRAY_SIZE(STAT_CASES));
+    tcase_add_test(tc, reads_how_a_zombie_ended);
     tcase_add_test(tc, knows_a_kernel_thread_by_its_flag);
     tcase_add_loop_test(tc, picks_the_path_of_the_cgroup, 0, ARRAY_SIZE(CGROUP_CASES));
     tcase_add_test(tc, splits_the_command_line);

@@ -19,7 +19,7 @@ def programs() -> list[str]:
 
 
 def leave_orphans() -> None:
-    """To init, which takes leave of them: how a JVM ended is not known before that."""
+    """To init, which takes leave of them."""
     proc.LIBC.prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
 
 
