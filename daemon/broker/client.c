@@ -65,20 +65,19 @@ static void close_all(int *fds, size_t n)
         fds[i] = close_fd(fds[i]);
 }
 
-/* Waits until the socket is readable. False at the deadline. */
+/* Waits until the socket is readable. False at the deadline: what is there by then counts, also
+ * where it is we who stood still. */
 static bool wait_readable(int fd, uint64_t deadline_ns)
 {
     for (;;) {
         struct pollfd p = { .fd = fd, .events = POLLIN };
         uint64_t now = clock_monotonic_ns();
-        int r;
+        bool late = now >= deadline_ns;
+        int r = poll(&p, 1, late ? 0 : (int)((deadline_ns - now) / NSEC_PER_MSEC) + 1);
 
-        if (now >= deadline_ns)
-            return false;
-        r = poll(&p, 1, (int)((deadline_ns - now) / NSEC_PER_MSEC) + 1);
         if (r > 0)
             return true;
-        if (r < 0 && errno != EINTR)
+        if (late || (r < 0 && errno != EINTR))
             return false;
     }
 }

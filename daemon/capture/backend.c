@@ -48,7 +48,7 @@ static void backend_capture_end(void *ctx, struct capture *c, bool keep)
 {
     struct end_args a = { (uintptr_t)c, keep };
 
-    engine_ask(ctx, call_end, &a, NULL);
+    engine_post(ctx, call_end, &a, sizeof(a));
 }
 
 struct query_args {

@@ -39,6 +39,7 @@ struct capture {
     char schedule[64];
     uint64_t max_age_s;                   /* retention of its own, 0: the store's */
     uint64_t period_ns, start_ns, end_ns; /* end_ns UINT64_MAX: until ended */
+    uint64_t prepared_ns;                 /* so long it took from the request to its start */
     enum symbols_source symbols;
     uint32_t set;
     uint64_t set_period_ns;        /* smaller than period_ns: samples are thinned */
@@ -58,6 +59,15 @@ struct capture {
     bool agent_first;     /* where both know a place the attached source names it */
     struct profile meta;
 };
+
+/* Past what it was asked for, the answer leaves with what is known. */
+#define CAPTURE_ANSWER_NS (4 * NSEC_PER_SEC)
+
+/* When that is, of one that has an end. */
+static inline uint64_t capture_answer_ns(const struct capture *c)
+{
+    return c->end_ns + CAPTURE_ANSWER_NS - MIN(c->prepared_ns, CAPTURE_ANSWER_NS);
+}
 
 /* ---- resources.c ---- */
 

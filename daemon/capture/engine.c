@@ -19,19 +19,26 @@
 
 /* ---- calls from other threads ---- */
 
+/* With the lock held. False: the engine ends. */
+static bool enqueue(struct engine *e, struct engine_call *call)
+{
+    struct engine_call **at = &e->calls;
+
+    if (e->stopping)
+        return false;
+    while (*at)
+        at = &(*at)->next;
+    *at = call;
+    eventfd_write(e->wake_fd, 1);
+    return true;
+}
+
 static int engine_call(struct engine *e, int (*fn)(struct engine *e, void *arg), void *arg)
 {
-    struct engine_call call = { .fn = fn, .arg = arg }, **at;
+    struct engine_call call = { .fn = fn, .arg = arg, .result = -ESHUTDOWN };
 
     pthread_mutex_lock(&e->lock);
-    if (e->stopping) {
-        pthread_mutex_unlock(&e->lock);
-        return -ESHUTDOWN;
-    }
-    for (at = &e->calls; *at;)
-        at = &(*at)->next;
-    *at = &call;
-    eventfd_write(e->wake_fd, 1);
+    call.done = !enqueue(e, &call);
     while (!call.done)
         pthread_cond_wait(&e->called, &e->lock);
     pthread_mutex_unlock(&e->lock);
@@ -50,6 +57,20 @@ int engine_ask(struct engine *e, int (*fn)(struct engine *e, void *arg), void *a
     return BACKEND_UNAVAILABLE;
 }
 
+void engine_post(struct engine *e, int (*fn)(struct engine *e, void *arg), const void *arg,
+                 size_t n)
+{
+    struct engine_call *call = malloc(sizeof(*call) + n);
+
+    if (!call)
+        return;
+    *call = (struct engine_call){ .fn = fn, .arg = memcpy(call + 1, arg, n), .posted = true };
+    pthread_mutex_lock(&e->lock);
+    if (!enqueue(e, call))
+        free(call);
+    pthread_mutex_unlock(&e->lock);
+}
+
 /* Runs what is queued. False when the engine is to stop. */
 static bool engine_run_calls(struct engine *e)
 {
@@ -63,6 +84,10 @@ static bool engine_run_calls(struct engine *e)
         pthread_mutex_unlock(&e->lock);
         call->result = call->fn(e, call->arg);
         pthread_mutex_lock(&e->lock);
+        if (call->posted) {
+            free(call);
+            continue;
+        }
         call->done = true;
         pthread_cond_broadcast(&e->called);
     }
@@ -227,6 +252,7 @@ static void engine_tick(struct engine *e)
         captures_reconcile(e, now);
     attachments_poll(e, now);
     captures_finish_due(e, now);
+    keeper_hurry(e->keeper, clock_monotonic_ns());
     scheduled_tick(e);
     names_renew(e);
 }

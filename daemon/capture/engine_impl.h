@@ -28,6 +28,7 @@ struct engine_call {
     void *arg;
     int result;
     bool done;
+    bool posted; /* nobody waits for it: freed when it has run */
 };
 
 struct engine {
@@ -76,6 +77,11 @@ struct engine {
  * the engine ends, BACKEND_UNAVAILABLE with the sentence. */
 int engine_ask(struct engine *e, int (*fn)(struct engine *e, void *arg), void *arg,
                struct error *err);
+
+/* Has @fn run there with a copy of the @n bytes of @arg, and waits for nothing. Thread: any. Where
+ * the engine ends, or without memory, it does not run. */
+void engine_post(struct engine *e, int (*fn)(struct engine *e, void *arg), const void *arg,
+                 size_t n);
 
 /* Reads /proc in full for a request that must not miss a young process, at most once a second. */
 void engine_sweep(struct engine *e);

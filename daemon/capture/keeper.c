@@ -18,7 +18,8 @@ struct kept {
     struct store_history *history; /* owned; NULL: of a capture, its profile */
     char schedule[64];
     uint64_t max_age_s;
-    capture_done_fn done;
+    uint64_t answer_ns;   /* whoever waits is told then, stored or not */
+    capture_done_fn done; /* NULL: nobody waits, or no longer */
     void *cookie;
 };
 
@@ -32,6 +33,19 @@ struct keeper {
     bool stopping;
 };
 
+/* Tells whoever waits for @item, once. @err: why it could not be stored. With the lock held, which
+ * is left meanwhile: @item may be gone afterwards, but on the keeper's thread. */
+static void tell(struct keeper *k, struct kept *item, const struct error *err)
+{
+    capture_done_fn done = TAKE_PTR(item->done);
+    struct profile *p = profile_ref(item->profile);
+    void *cookie = item->cookie;
+
+    pthread_mutex_unlock(&k->lock);
+    done(cookie, 0, p, err);
+    pthread_mutex_lock(&k->lock);
+}
+
 static void keep(struct keeper *k, struct kept *item)
 {
     struct error err = ERROR_NULL;
@@ -43,8 +57,10 @@ static void keep(struct keeper *k, struct kept *item)
                       &err);
     if (r < 0)
         store_put_failed(k->store, p->id, p, err.msg, NULL);
+    pthread_mutex_lock(&k->lock);
     if (item->done)
-        item->done(item->cookie, 0, profile_ref(p), r < 0 ? &err : NULL);
+        tell(k, item, r < 0 ? &err : NULL);
+    pthread_mutex_unlock(&k->lock);
 }
 
 static struct kept *kept_free(struct kept *item)
@@ -159,7 +175,7 @@ static void enqueue(struct keeper *k, struct kept *item)
 }
 
 void keeper_put(struct keeper *k, struct profile *p, const char *schedule, uint64_t max_age_s,
-                capture_done_fn done, void *cookie)
+                uint64_t answer_ns, capture_done_fn done, void *cookie)
 {
     struct kept *item = calloc(1, sizeof(*item));
 
@@ -172,10 +188,30 @@ void keeper_put(struct keeper *k, struct profile *p, const char *schedule, uint6
     }
     item->profile = p;
     item->max_age_s = max_age_s;
+    item->answer_ns = MAX(answer_ns, clock_monotonic_ns() + KEEPER_PATIENCE_NS);
     item->done = done;
     item->cookie = cookie;
     snprintf(item->schedule, sizeof(item->schedule), "%s", schedule ? schedule : "");
     enqueue(k, item);
+}
+
+static struct kept *find_due(struct keeper *k, uint64_t now_ns)
+{
+    struct kept *item = k->queue;
+
+    while (item && (!item->done || item->answer_ns > now_ns))
+        item = item->next;
+    return item;
+}
+
+void keeper_hurry(struct keeper *k, uint64_t now_ns)
+{
+    struct kept *item;
+
+    pthread_mutex_lock(&k->lock);
+    while ((item = find_due(k, now_ns)))
+        tell(k, item, NULL);
+    pthread_mutex_unlock(&k->lock);
 }
 
 size_t keeper_waiting(struct keeper *k)

@@ -19,11 +19,17 @@ int keeper_start(struct store *store, struct keeper **ret);
 /* Writes what is queued, then ends. */
 struct keeper *keeper_stop(struct keeper *k);
 
+/* How long a disk may take at least, when nothing else has taken time. */
+#define KEEPER_PATIENCE_NS (250 * NSEC_PER_MSEC)
+
 /* Takes the reference @p. When it is stored (or cannot be), @done is called with it, on the
- * keeper's thread;
- * @done may be NULL. @max_age_s: retention of its own, 0: the store's. */
+ * keeper's thread; @done may be NULL. Where that takes longer than until @answer_ns, and than
+ * KEEPER_PATIENCE_NS, keeper_hurry() calls it. @max_age_s: retention of its own, 0: the store's. */
 void keeper_put(struct keeper *k, struct profile *p, const char *schedule, uint64_t max_age_s,
-                capture_done_fn done, void *cookie);
+                uint64_t answer_ns, capture_done_fn done, void *cookie);
+/* No answer waits for a disk for good: those that are due leave, while what they hold is still
+ * being stored, and is found by keeper_find() meanwhile. */
+void keeper_hurry(struct keeper *k, uint64_t now_ns);
 /* How many profiles are not yet stored. */
 size_t keeper_waiting(struct keeper *k);
 /* Writes what has become of the runs of a schedule. */

@@ -8,8 +8,6 @@
 #include "capture/capture_impl.h"
 #include "capture/safety.h"
 
-#define WAIT_NS (4 * NSEC_PER_SEC) /* past the end of sampling, for an attach that is not over */
-
 struct jvm_count {
     const struct target *target;
     size_t count;
@@ -123,7 +121,7 @@ static bool is_open(struct engine *e, struct capture *c)
 
 bool capture_names_wait(struct engine *e, struct capture *c, uint64_t now_ns)
 {
-    return c->later && now_ns < c->end_ns + WAIT_NS && is_open(e, c);
+    return c->later && now_ns < capture_answer_ns(c) && is_open(e, c);
 }
 
 void capture_decide_names(struct capture *c)

@@ -154,6 +154,7 @@ void captures_rebase(struct engine *e, const struct rebase *b, struct frame_tabl
 static int capture_begin(struct engine *e, const struct capture_request *req, bool background,
                          struct capture **ret, struct error *err)
 {
+    uint64_t asked_ns = clock_monotonic_ns();
     struct capture *c;
     int r;
 
@@ -218,6 +219,7 @@ static int capture_begin(struct engine *e, const struct capture_request *req, bo
     c->meta.start_realtime_ns = clock_realtime_ns();
     c->start_ns = c->meta.start_ns = clock_monotonic_ns();
     c->random = c->start_ns | 1;
+    c->prepared_ns = c->start_ns - asked_ns;
     c->end_ns = req->duration_ns ? c->start_ns + req->duration_ns : UINT64_MAX;
     c->handle = ++e->last_handle;
     if (c->keep && e->store)
@@ -382,7 +384,8 @@ static void capture_finish(struct engine *e, struct capture *c, uint64_t end_ns)
         error_set(&err, r, "not enough memory to finish this profile");
         capture_answer_failure(e, c, r, &err);
     } else if (c->keep && e->store) {
-        keeper_put(e->keeper, p, c->schedule, c->max_age_s, c->done, c->cookie);
+        keeper_put(e->keeper, p, c->schedule, c->max_age_s, capture_answer_ns(c), c->done,
+                   c->cookie);
     } else if (c->done) {
         c->done(c->cookie, 0, p, NULL);
     } else {

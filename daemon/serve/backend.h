@@ -77,7 +77,9 @@ struct api_backend {
     int (*capture_start)(void *ctx, const struct capture_request *req, capture_done_fn done,
                          void *cookie, struct capture **ret, struct error *err);
     /* Ends @c early: sampling stops within 100 ms and @done is called with what there is (@keep) or
-     * with -ECANCELED. Harmless if @done was already called but its cookie not yet freed. */
+     * with -ECANCELED. Harmless if @done was already called but its cookie not yet freed. Must not
+     * block: it is the thread of all connections that asks, and what a capture waits for is no
+     * reason for the others to wait. */
     void (*capture_end)(void *ctx, struct capture *c, bool keep);
     /* A target's processes without sampling: HEAD, and checks. */
     int (*target_check)(void *ctx, const struct target_selector *t, struct error *err);

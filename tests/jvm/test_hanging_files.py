@@ -3,8 +3,10 @@
 import contextlib
 import os
 import re
+import signal
 import subprocess
 import tempfile
+import threading
 import time
 import unittest
 
@@ -150,3 +152,29 @@ class HangingFiles(unittest.TestCase):
 
 if __name__ == "__main__":
     unittest.main()
+
+
+class SilentBroker(unittest.TestCase):
+    def test_answers_leave_without_it(self):
+        """The broker stands still in the middle of a capture, and so does the engine, which asks it: who waits is told in time,
+        others are served meanwhile, and all goes on with it."""
+        busy = subprocess.Popen(["sh", "-c", "while :; do :; done"])
+        self.addCleanup(busy.wait)
+        self.addCleanup(busy.kill)
+        with Daemon(*NO_RECORDER) as daemon:
+            self.assertGreater(daemon.profile(pid=busy.pid, seconds=1, hz=199).samples, 0)
+            broker = next(pid for pid in proc.children(daemon.top()) if proc.exe(pid) == "flamed-broker")
+            answers = []
+            asking = threading.Thread(target=lambda: answers.append(daemon.get("/profile", pid=busy.pid, seconds=1, hz=197)))
+            began, events = time.monotonic(), daemon.perf_events()
+            asking.start()
+            proc.wait_until(lambda: daemon.perf_events() > events, 5, "it samples")
+            proc.stop(broker)
+            try:
+                time.sleep(max(began + 4.5 - time.monotonic(), 0))
+                self.assertEqual(daemon.get("/healthz", timeout=3).status, 200)
+                asking.join(max(began + 1 + 5 + 2 - time.monotonic(), 0))
+                self.assertEqual([a.status for a in answers], [503])
+            finally:
+                os.kill(broker, signal.SIGCONT)
+            self.assertGreater(daemon.profile(pid=busy.pid, seconds=1, hz=199).samples, 0)

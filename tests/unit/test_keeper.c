@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* capture/keeper.h: who waits for a profile is answered, whatever the disk does. */
+#include "store_fixture.h"
+
+#include "capture/keeper.h"
+
+#include <semaphore.h>
+#include <stdatomic.h>
+
+#define FIRST "00000000000000000000000000000001"
+#define SECOND "00000000000000000000000000000002"
+
+static sem_t entered, leave;
+static atomic_int told;
+static struct error told_err;
+
+/* Holds the keeper's thread, as a disk does. */
+static void hold(void *cookie, int outcome, struct profile *p, const struct error *err)
+{
+    (void)cookie;
+    (void)outcome;
+    (void)err;
+    profile_unref(p);
+    sem_post(&entered);
+    sem_wait(&leave);
+}
+
+static void note(void *cookie, int outcome, struct profile *p, const struct error *err)
+{
+    ck_assert_ptr_eq(cookie, &told);
+    ck_assert_int_eq(outcome, 0);
+    ck_assert_str_eq(p->id, SECOND);
+    profile_unref(p);
+    if (err)
+        told_err = *err;
+    told++;
+}
+
+START_TEST(no_answer_waits_for_good)
+{
+    struct store *store = open_store(1 << 20, 0);
+    struct keeper *k = NULL;
+    struct profile *found = NULL;
+    uint64_t before_ns = clock_monotonic_ns();
+
+    sem_init(&entered, 0, 0);
+    sem_init(&leave, 0, 0);
+    ck_assert_int_eq(keeper_start(store, &k), 0);
+    keeper_put(k, make_profile(FIRST, NSEC_PER_SEC, 3, "leaf"), NULL, 0, UINT64_MAX, hold, NULL);
+    ck_assert_int_eq(sem_wait(&entered), 0);
+    keeper_put(k, make_profile(SECOND, NSEC_PER_SEC, 3, "leaf"), NULL, 0, 0, note, &told);
+
+    keeper_hurry(k, before_ns + KEEPER_PATIENCE_NS - 1);
+    ck_assert_int_eq(told, 0); /* it would be told what came of storing it */
+    for (int i = 0; i < 2; i++) {
+        keeper_hurry(k, clock_monotonic_ns() + KEEPER_PATIENCE_NS);
+        ck_assert_int_eq(told, 1);
+    }
+    ck_assert_str_eq(told_err.msg, "");
+    found = keeper_find(k, SECOND); /* the id that was told is good, stored or not */
+    ck_assert_ptr_nonnull(found);
+    profile_unref(found);
+
+    sem_post(&leave);
+    keeper_stop(k);
+    ck_assert_int_eq(told, 1);
+    ck_assert_int_eq(store_get(store, SECOND, &found, NULL), 0);
+    profile_unref(found);
+    store_close(store);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("keeper");
+
+    tcase_add_test(tc, no_answer_waits_for_good);
+    return run_store_tests("keeper", tc);
+}
