@@ -194,8 +194,32 @@ static int take_one(void *cookie, const struct store_capture *c)
     return 0;
 }
 
+/* Finished, and waiting to be stored: it does not survive a kill yet. */
+static json_t *waiting_json(const struct profile *p)
+{
+    struct store_capture facts = {
+        .state = STORE_RUNNING,
+        .start_ns = p->start_realtime_ns,
+        .end_ns = p->start_realtime_ns + (p->end_ns - p->start_ns),
+        .event = p->event,
+        .target = p->target,
+        .symbols = p->symbols,
+        .schedule = "",
+        .failure = "",
+        .period = p->period,
+        .samples = p->total,
+        .lost = p->lost,
+        .unknown = p->unknown,
+        .truncated = p->truncated,
+    };
+
+    snprintf(facts.id, sizeof(facts.id), "%s", p->id);
+    return capture_json(&facts, 1.0);
+}
+
 int backend_capture(void *ctx, const char *id, json_t **ret, struct error *err)
 {
+    _cleanup_(profile_unrefp) struct profile *waiting = NULL;
     struct engine *e = ctx;
     struct running_args running = { .id = id, .list = json_array() };
     int r = engine_ask(e, call_running, &running, err);
@@ -210,6 +234,12 @@ int backend_capture(void *ctx, const char *id, json_t **ret, struct error *err)
         return r;
     *ret = NULL;
     r = e->store ? store_get_facts(e->store, id, take_one, ret, err) : STORE_NOT_FOUND;
+    if (r == STORE_NOT_FOUND || r == -EBUSY)
+        waiting = keeper_find(e->keeper, id);
+    if (waiting) {
+        *ret = waiting_json(waiting);
+        r = 0;
+    }
     if (r == STORE_NOT_FOUND)
         return not_found(id, err);
     return r == 0 && !*ret ? -ENOMEM : r;

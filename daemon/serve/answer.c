@@ -167,6 +167,7 @@ void answer_outcome(struct answer *a, int outcome, const struct error *err, unsi
         break;
     case BACKEND_UNAVAILABLE:
     case -ENOTCONN: /* flamed-broker ended meanwhile */
+    case -EBUSY:    /* a disk stalls */
         status = 503;
         break;
     case -EINVAL:

@@ -8,7 +8,7 @@ int store_put_history(struct store *s, const char *name, const struct store_hist
     sqlite3_stmt *stmt = NULL;
     int r;
 
-    pthread_mutex_lock(&s->lock);
+    store_enter_patiently(s);
     r = store_writable(s, err);
     if (r == 0)
         r = store_prepare(s, "INSERT OR REPLACE INTO schedules VALUES(?,?,?,?,?,?,?,?)", &stmt,
@@ -26,7 +26,7 @@ int store_put_history(struct store *s, const char *name, const struct store_hist
             r = store_failed(s, err, "cannot write to the store");
     }
     sqlite3_finalize(stmt);
-    pthread_mutex_unlock(&s->lock);
+    store_leave(s);
     return r;
 }
 
@@ -49,7 +49,9 @@ int store_get_history(struct store *s, const char *name, struct store_history *r
     sqlite3_stmt *stmt = NULL;
     int r, step;
 
-    pthread_mutex_lock(&s->lock);
+    r = store_enter(s, STORE_WAIT_NS, err);
+    if (r < 0)
+        return r;
     r = store_prepare(s,
                       "SELECT last_ns, last_error_ns, runs, missed, unmatched, last_id, last_error"
                       " FROM schedules WHERE name = ?",
@@ -64,6 +66,6 @@ int store_get_history(struct store *s, const char *name, struct store_history *r
                                     : store_failed(s, err, "cannot read the store");
     }
     sqlite3_finalize(stmt);
-    pthread_mutex_unlock(&s->lock);
+    store_leave(s);
     return r;
 }

@@ -178,7 +178,7 @@ int store_put(struct store *s, const struct profile *p, const char *schedule, ui
 {
     int r;
 
-    pthread_mutex_lock(&s->lock);
+    store_enter_patiently(s);
     r = store_writable(s, err);
     if (r == 0)
         r = store_exec(s, "BEGIN IMMEDIATE", err);
@@ -193,7 +193,7 @@ int store_put(struct store *s, const struct profile *p, const char *schedule, ui
         s->stats.put_failures++;
     }
     s->stats.puts += r == 0;
-    pthread_mutex_unlock(&s->lock);
+    store_leave(s);
     return r;
 }
 
@@ -204,7 +204,9 @@ static int put_facts(struct store *s, const char *id, const struct profile *meta
     int64_t n;
     int r;
 
-    pthread_mutex_lock(&s->lock);
+    r = store_enter(s, STORE_WAIT_ENGINE_NS, err);
+    if (r < 0)
+        return r;
     r = store_writable(s, err);
     if (r == 0)
         r = store_exec(s, "BEGIN IMMEDIATE", err);
@@ -212,7 +214,7 @@ static int put_facts(struct store *s, const char *id, const struct profile *meta
         r = put_row(s, meta, id, state, failure, schedule, 0, NULL, &n, err);
         r = end_transaction(s, r, err);
     }
-    pthread_mutex_unlock(&s->lock);
+    store_leave(s);
     return r;
 }
 

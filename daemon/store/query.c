@@ -96,7 +96,9 @@ int store_get_facts(struct store *s, const char *id, store_capture_fn fn, void *
     _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
     int r;
 
-    pthread_mutex_lock(&s->lock);
+    r = store_enter(s, STORE_WAIT_NS, err);
+    if (r < 0)
+        return r;
     r = store_prepare(s, "SELECT " FACTS " FROM captures WHERE id = ?", &stmt, err);
     if (r == 0) {
         sqlite3_bind_text(stmt, 1, id, -1, SQLITE_TRANSIENT);
@@ -112,7 +114,7 @@ int store_get_facts(struct store *s, const char *id, store_capture_fn fn, void *
         }
     }
     sqlite3_finalize(TAKE_PTR(stmt));
-    pthread_mutex_unlock(&s->lock);
+    store_leave(s);
     return r;
 }
 
@@ -157,7 +159,9 @@ int store_list(struct store *s, const struct store_query *q, store_capture_fn fn
         return error_parameter(err, "cursor", -EINVAL,
                                "'%.60s' is no cursor: take it from \"next\" of the page before",
                                q->cursor);
-    pthread_mutex_lock(&s->lock);
+    r = store_enter(s, STORE_WAIT_NS, err);
+    if (r < 0)
+        return r;
     r = store_prepare(s, SQL, &stmt, err);
     if (r == 0) {
         sqlite3_bind_int64(stmt, 1, (sqlite3_int64)MIN(q->to_ns, (uint64_t)INT64_MAX));
@@ -186,7 +190,7 @@ int store_list(struct store *s, const struct store_query *q, store_capture_fn fn
     else if (r == 0 && step != SQLITE_ROW)
         r = store_failed(s, err, "cannot read the store");
     sqlite3_finalize(TAKE_PTR(stmt));
-    pthread_mutex_unlock(&s->lock);
+    store_leave(s);
     return MIN(r, 0);
 }
 
@@ -232,7 +236,9 @@ int store_get(struct store *s, const char *id, struct profile **ret, struct erro
     _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
     int r, step;
 
-    pthread_mutex_lock(&s->lock);
+    r = store_enter(s, STORE_WAIT_NS, err);
+    if (r < 0)
+        return r;
     r = store_prepare(
         s,
         "SELECT id, start_ns, end_ns, event, target, symbols, unit, period, by_process, lost,"
@@ -248,6 +254,6 @@ int store_get(struct store *s, const char *id, struct profile **ret, struct erro
                                     : store_failed(s, err, "cannot read the store");
     }
     sqlite3_finalize(TAKE_PTR(stmt));
-    pthread_mutex_unlock(&s->lock);
+    store_leave(s);
     return r;
 }

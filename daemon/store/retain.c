@@ -77,7 +77,7 @@ int store_retain(struct store *s, uint64_t now_ns, struct error *err)
 {
     int r = 0;
 
-    pthread_mutex_lock(&s->lock);
+    store_enter_patiently(s);
     epochs_forget_unused(s);
     if (s->writable) {
         if (now_ns)
@@ -89,7 +89,7 @@ int store_retain(struct store *s, uint64_t now_ns, struct error *err)
         if (r == 0)
             r = store_exec(s, "PRAGMA incremental_vacuum(1000)", err);
     }
-    pthread_mutex_unlock(&s->lock);
+    store_leave(s);
     return r;
 }
 
@@ -98,7 +98,9 @@ int store_delete(struct store *s, const char *id, struct error *err)
     _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
     int r;
 
-    pthread_mutex_lock(&s->lock);
+    r = store_enter(s, STORE_WAIT_NS, err);
+    if (r < 0)
+        return r;
     r = store_prepare(s, "DELETE FROM captures WHERE id = ?", &stmt, err);
     if (r == 0) {
         sqlite3_bind_text(stmt, 1, id, -1, SQLITE_TRANSIENT);
@@ -110,6 +112,6 @@ int store_delete(struct store *s, const char *id, struct error *err)
     if (r == 0)
         drop_empty_epochs(s, NULL);
     sqlite3_finalize(TAKE_PTR(stmt));
-    pthread_mutex_unlock(&s->lock);
+    store_leave(s);
     return r;
 }

@@ -9,6 +9,7 @@
 
 #define STORE_FILE "flamed.db"
 #define STORE_BUSY_MS 2000
+#define STORE_WAIT_STATS_NS (NSEC_PER_SEC / 5)
 
 /* ---- SQLite's errors ---- */
 
@@ -66,6 +67,61 @@ const char *store_text(sqlite3_stmt *stmt, int column)
     const char *text = (const char *)sqlite3_column_text(stmt, column);
 
     return text ? text : "";
+}
+
+/* ---- taking turns ---- */
+
+static unsigned stalled_s(struct store *s)
+{
+    uint64_t since = atomic_load(&s->entered_ns), now = clock_monotonic_ns();
+
+    return since && now > since + STORE_WAIT_NS ? (unsigned)((now - since) / NSEC_PER_SEC) : 0;
+}
+
+#define STALLED "the disk of %.80s has kept the store busy for %u s"
+#define STALLED_REMEDY                                                                             \
+    "see the system's log for the disk, or name another folder with --store; "                     \
+    "profiles are answered from memory meanwhile"
+
+int store_enter(struct store *s, uint64_t max_ns, struct error *err)
+{
+    uint64_t until = clock_monotonic_ns() + (stalled_s(s) ? 0 : max_ns);
+    struct timespec ts = { .tv_sec = (time_t)(until / NSEC_PER_SEC),
+                           .tv_nsec = (long)(until % NSEC_PER_SEC) };
+
+    if (pthread_mutex_clocklock(&s->lock, CLOCK_MONOTONIC, &ts) == 0) {
+        atomic_store(&s->entered_ns, clock_monotonic_ns());
+        return 0;
+    }
+    if (stalled_s(s))
+        error_set(err, -EBUSY, STALLED, s->opts.dir, stalled_s(s));
+    else
+        error_set(err, -EBUSY, "the store %.80s was busy for %u s", s->opts.dir,
+                  (unsigned)(max_ns / NSEC_PER_SEC));
+    error_remedy(err, STALLED_REMEDY);
+    return -EBUSY;
+}
+
+void store_enter_patiently(struct store *s)
+{
+    pthread_mutex_lock(&s->lock);
+    atomic_store(&s->entered_ns, clock_monotonic_ns());
+}
+
+/* Under the lock. */
+static void store_tell(struct store *s)
+{
+    pthread_mutex_lock(&s->told.lock);
+    memcpy(s->told.problem, s->problem, sizeof(s->problem));
+    s->told.stats = s->stats;
+    pthread_mutex_unlock(&s->told.lock);
+}
+
+void store_leave(struct store *s)
+{
+    store_tell(s);
+    atomic_store(&s->entered_ns, 0);
+    pthread_mutex_unlock(&s->lock);
 }
 
 /* ---- opening ---- */
@@ -158,7 +214,9 @@ int store_open(const struct store_opts *o, struct store **ret, struct error *err
         return error_set(err, -ENOMEM, "not enough memory for the store");
     s->opts = *o;
     pthread_mutex_init(&s->lock, NULL);
+    pthread_mutex_init(&s->told.lock, NULL);
     store_open_db(s);
+    store_tell(s);
     *ret = s;
     return 0;
 }
@@ -169,6 +227,7 @@ struct store *store_close(struct store *s)
         return NULL;
     epochs_forget_all(s);
     sqlite3_close(s->db);
+    pthread_mutex_destroy(&s->told.lock);
     pthread_mutex_destroy(&s->lock);
     free(s);
     return NULL;
@@ -176,9 +235,15 @@ struct store *store_close(struct store *s)
 
 void store_problem(struct store *s, char *buf, size_t size)
 {
-    pthread_mutex_lock(&s->lock);
-    snprintf(buf, size, "%s", s->problem);
-    pthread_mutex_unlock(&s->lock);
+    unsigned stalled = stalled_s(s);
+
+    if (stalled) {
+        snprintf(buf, size, STALLED "; " STALLED_REMEDY, s->opts.dir, stalled);
+        return;
+    }
+    pthread_mutex_lock(&s->told.lock);
+    snprintf(buf, size, "%s", s->told.problem);
+    pthread_mutex_unlock(&s->told.lock);
 }
 
 void store_new_id(char ret[STORE_ID_BYTES])
@@ -205,11 +270,16 @@ static uint64_t store_number(struct store *s, const char *sql)
 
 void store_stats(struct store *s, struct store_stats *ret)
 {
-    pthread_mutex_lock(&s->lock);
+    if (store_enter(s, STORE_WAIT_STATS_NS, NULL) < 0) {
+        pthread_mutex_lock(&s->told.lock);
+        *ret = s->told.stats;
+        pthread_mutex_unlock(&s->told.lock);
+        return;
+    }
     s->stats.bytes = store_number(s, "PRAGMA page_count") * store_number(s, "PRAGMA page_size");
     s->stats.captures = store_number(s, "SELECT count(*) FROM captures");
     s->stats.oldest_ns = store_number(s, "SELECT min(start_ns) FROM captures");
     s->stats.names_bytes = epochs_bytes(s);
     *ret = s->stats;
-    pthread_mutex_unlock(&s->lock);
+    store_leave(s);
 }

@@ -7,10 +7,15 @@
 
 #include <pthread.h>
 #include <sqlite3.h>
+#include <stdatomic.h>
 
 #define STORE_SCHEMA 2
 #define STORE_REOPEN_NS (10 * NSEC_PER_SEC)
 #define STORE_EPOCHS_CACHED 2
+/* So long one waits for another's turn; the second where the engine may be the one. Who is in for
+ * longer waits for a disk that stalls: others are refused at once then. */
+#define STORE_WAIT_NS (5 * NSEC_PER_SEC)
+#define STORE_WAIT_ENGINE_NS (2 * NSEC_PER_SEC)
 
 struct store {
     struct store_opts opts;
@@ -25,7 +30,19 @@ struct store {
     struct epoch
         *cached[STORE_EPOCHS_CACHED]; /* most recently read first; never the one being written */
     struct store_stats stats;
+    _Atomic uint64_t entered_ns; /* CLOCK_MONOTONIC: since when somebody is in; 0: nobody */
+    struct {
+        pthread_mutex_t lock; /* held for a copy only */
+        char problem[256];
+        struct store_stats stats;
+    } told; /* what is said of the store while somebody is in */
 };
+
+/* Takes the lock, @max_ns at most: a disk may stall for long. 0, or -EBUSY with the sentence. */
+int store_enter(struct store *s, uint64_t max_ns, struct error *err);
+/* As long as it takes: for threads that nobody waits for. */
+void store_enter_patiently(struct store *s);
+void store_leave(struct store *s);
 
 /* Prepares, or says in @err what SQLite said. The statement is finalised by its cleanup. */
 int store_prepare(struct store *s, const char *sql, sqlite3_stmt **ret, struct error *err);

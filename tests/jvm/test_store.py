@@ -3,6 +3,7 @@
 read-only, a clock that is set, configurations of every wrong kind."""
 import calendar
 import concurrent.futures
+import contextlib
 import json
 import os
 import random
@@ -14,6 +15,7 @@ import subprocess
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
 
 from harness import native, proc
 from harness.daemon import Answer, Daemon
@@ -198,9 +200,12 @@ class Store(WithSpinningJvm):
             for thread in threads:
                 thread.start()
             time.sleep(FLOOD_SECONDS)
-            stop.set()
-            for thread in threads:
-                thread.join()
+            try:
+                proc.wait_until(lambda: errors or min(counts.values()) > 20, 60, "enough are made and read")
+            finally:
+                stop.set()
+                for thread in threads:
+                    thread.join()
             numbers = metrics(daemon)
             self.assertLessEqual(numbers["flamed_store_waiting"], 128 + 64, "none waits for a thousand before it")
             files = {name: os.path.getsize(f"{daemon.folder}/store/{name}") for name in os.listdir(daemon.folder + "/store")}
@@ -367,6 +372,50 @@ class Store(WithSpinningJvm):
             self.refused(daemon, ident, "folder writable")
             subprocess.run([*remount, "remount,rw,bind"], check=True)
             self.mended(daemon, ident)
+
+    def test_disk_that_stalls(self):
+        """Nobody waits for it who needs none; what was answered meanwhile is stored once it answers again."""
+        with disk() as folder, Daemon(wrap=on_mount(f"--bind {folder}")) as daemon:
+            ident = self.keep_one(daemon)
+            subprocess.run(["fsfreeze", "--freeze", folder], check=True)
+            try:
+                start = time.monotonic()
+                answer = daemon.get("/profile", pid=self.pid, seconds=0.5, format="collapsed")
+                self.assertEqual(answer.status, 200, answer)
+                self.assertLess(time.monotonic() - start, 0.5 + 5)
+                self.assertIn(self.spin.method, answer.text)
+                waiting = answer.headers["X-Flamed-Capture"]
+                again = daemon.get(f"/api/v1/captures/{waiting}/profile", format="collapsed")
+                self.assertEqual((again.status, again.text), (200, answer.text))
+                proc.wait_until(lambda: "has kept the store busy for" in problem(daemon), 10, "/readyz says so")
+                self.assertEqual(metrics(daemon)["flamed_store_healthy"], 0)
+                facts = daemon.get(f"/api/v1/captures/{waiting}")
+                self.assertEqual((facts.status, facts.json()["state"], facts.json()["progress"]), (200, "running", 1))
+                listed = daemon.get("/api/v1/captures")
+                self.assertEqual(listed.status, 503, listed)
+                self.assertIn("has kept the store busy for", listed.text)
+            finally:
+                subprocess.run(["fsfreeze", "--unfreeze", folder], check=True)
+            proc.wait_until(lambda: problem(daemon) == "", 10, "it goes on by itself")
+            for one in (ident, waiting):
+                proc.wait_until(lambda i=one: daemon.get(f"/api/v1/captures/{i}").json()["state"] == "done", 10, "it is stored")
+                self.assert_readable(daemon, one)
+
+
+@contextlib.contextmanager
+def disk() -> Iterator[str]:
+    """A file system of its own, on a file: one that can be frozen."""
+    with tempfile.TemporaryDirectory(prefix="flamed-disk.") as folder:
+        image, mount = f"{folder}/image", f"{folder}/mount"
+        os.mkdir(mount)
+        with open(image, "wb") as f:
+            f.truncate(64 << 20)
+        subprocess.run(["mkfs.ext4", "-q", image], check=True)
+        subprocess.run(["mount", "-o", "loop", image, mount], check=True)
+        try:
+            yield mount
+        finally:
+            subprocess.run(["umount", mount], check=True)
 
 
 def on_mount(options: str) -> list[str]:
