@@ -10,6 +10,7 @@ import signal
 import struct
 import subprocess
 import sys
+import tempfile
 import time
 import unittest
 from concurrent.futures import ThreadPoolExecutor
@@ -279,7 +280,7 @@ class Helper(unittest.TestCase):
     def start_helper(self, pid: int) -> tuple[int, int]:
         """Its pid, and the pipe that it tells its result into."""
         job, none = os.memfd_create("job"), os.memfd_create("none")
-        os.pwrite(job, struct.pack("<8I", 0x54414c46, 1, 0, 0, 0, pid, 0, 3000), 0) # struct attach_job of attach/job.h
+        os.pwrite(job, struct.pack("<8I", 0x54414c46, 1, 0, 0, 0, pid, 0, 20000), 0) # struct attach_job of attach/job.h
         result, told = os.pipe()
         given = [told, os.pidfd_open(pid), none, none, os.open("/", os.O_PATH), os.open(f"/proc/{pid}/status", os.O_RDONLY), job]
         high = [fcntl.fcntl(fd, fcntl.F_DUPFD, 30) for fd in given] # out of the way of 3 to 9
@@ -312,7 +313,7 @@ class Helper(unittest.TestCase):
             try:
                 p.stdout.readline()
                 child, result = self.start_helper(p.pid)
-                proc.wait_until(lambda: os.path.exists(f"/tmp/.attach_pid{p.pid}"), 3, "it makes the JVM listen")
+                proc.wait_until(lambda: os.path.exists(f"/tmp/.attach_pid{p.pid}"), 10, "it makes the JVM listen")
                 halves = proc.descendants(child)
                 self.assertEqual(len(halves), 2)
                 for pid in halves:
@@ -368,14 +369,15 @@ class ByMemory(unittest.TestCase):
                 java = [paths.jdk(version) + "/bin/java", "-Xmx32m", "-cp", classes.folder, "Idle", "1"]
                 script = """
                     echo 2 >/proc/sys/vm/memfd_noexec && cat /proc/sys/vm/memfd_noexec | sed 's/^/level: /'
-                    "$@" >/dev/null & sleep 1.5
+                    "$@" >"$OUT" & while kill -0 $! && ! grep -q started "$OUT"; do sleep 0.1; done; sleep 1.5
                     $PROBE $! load
                     kill -0 $! && echo alive: yes
                     kill -9 $!
                 """
-                result = subprocess.run(["unshare", "-mpf", "--mount-proc", "--kill-child", "sh", "-c", script, "sh", *java],
-                                        env=dict(os.environ, PROBE=" ".join(attach.programs())), capture_output=True, text=True,
-                                        timeout=60)
+                with tempfile.NamedTemporaryFile(prefix="flamed-out.") as out:
+                    result = subprocess.run(["unshare", "-mpf", "--mount-proc", "--kill-child", "sh", "-c", script, "sh", *java],
+                                            env=dict(os.environ, PROBE=" ".join(attach.programs()), OUT=out.name),
+                                            capture_output=True, text=True, timeout=60)
                 found = attach.Outcome.of(result.stdout + result.stderr)
                 if found["level"] != "2":
                     self.skipTest(f"vm.memfd_noexec cannot be set here: {found.text[-300:]}")

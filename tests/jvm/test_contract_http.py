@@ -111,8 +111,11 @@ class Document(ContractCase):
     def setUpClass(cls):
         super().setUpClass()
         cls.document = cls.daemon.get("/openapi.json").json()
-        answer = cls.daemon.get(f"/profile?pid={cls.pid}&seconds=0.1&format=flat")
-        cls.ident = answer.headers["X-Flamed-Capture"]
+        body = json.dumps({"pid": cls.pid, "seconds": 0.3}).encode()
+        answer = cls.daemon.request("POST", "/api/v1/captures", body=body, headers=JSON)
+        assert answer.status == 201, answer
+        cls.ident = answer.json()["id"]
+        proc.wait_until(lambda: cls.daemon.get(f"/api/v1/captures/{cls.ident}").json()["state"] == "done", 30, "a capture is done")
 
     def resolve(self, node: dict) -> dict:
         while "$ref" in node:
