@@ -226,7 +226,8 @@ class BadInput(WithSpinningJvm):
             return 0
 
     def test_memory_is_flat(self):
-        """3,000 bad requests: no growth."""
+        """3,000 bad requests: no growth. What flamed has read meanwhile of programs that others have started, it does not read again
+        in the next 3,000, where a leak would be there again."""
         def bad_requests(n):
             connection = self.daemon.connection(10)
             for i in range(n):
@@ -234,12 +235,18 @@ class BadInput(WithSpinningJvm):
                 connection.getresponse().read()
             connection.close()
 
+        def memory() -> dict[str, float]:
+            return {name: cost["rss_kib"] for name, cost in self.daemon.cost().items()}
+
         bad_requests(500)
-        before = {name: cost["rss_kib"] for name, cost in self.daemon.cost().items()}
-        threads = [threading.Thread(target=bad_requests, args=(1500,)) for _ in range(2)]
-        for t in threads:
-            t.start()
-        for t in threads:
-            t.join()
-        for name, cost in self.daemon.cost().items():
-            self.assertLess(cost["rss_kib"], before[name] + 4096, name)
+        for _ in range(3):
+            before = memory()
+            threads = [threading.Thread(target=bad_requests, args=(1500,)) for _ in range(2)]
+            for t in threads:
+                t.start()
+            for t in threads:
+                t.join()
+            grown = {name: kib - before[name] for name, kib in memory().items()}
+            if max(grown.values()) < 4096:
+                break
+        self.assertLess(max(grown.values()), 4096, grown)

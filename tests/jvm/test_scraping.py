@@ -8,11 +8,13 @@ import re
 import subprocess
 import tempfile
 import threading
+import time
 import unittest
 import urllib.parse
 import urllib.request
 
 from harness import debian, gopprof, jvm, paths, proc
+from harness.contract import Pprof
 from harness.daemon import Daemon, free_port
 
 
@@ -164,25 +166,45 @@ class Scraping(unittest.TestCase):
     def test_fifty_scrapes_are_one_session(self):
         quiet, sets = self.daemon.perf_events(), self.metric("flamed_sampling_sets")
         self.assertEqual(sets, 1, "the flight recorder's")
-        answers = []
 
-        def scrape() -> None: # as Parca and Alloy ask, who may send seconds twice
-            answers.append(self.daemon.get("/debug/pprof/profile", seconds=["4", "4"], pid=self.pid))
+        def scrape(seconds: int, answers: list) -> None: # as Parca and Alloy ask, who may send seconds twice
+            answers.append(self.daemon.get("/debug/pprof/profile", seconds=[seconds, seconds], pid=self.pid))
 
-        threads = [threading.Thread(target=scrape) for _ in range(50)]
-        for thread in threads:
-            thread.start()
-        proc.wait_until(lambda: self.metric("flamed_captures_running") == 50, 4, "all are running")
-        during, events = self.metric("flamed_sampling_sets"), self.daemon.perf_events()
-        for thread in threads:
-            thread.join()
+        def are_running() -> bool:
+            return self.metric("flamed_captures_running") == 50
+
+        def fifty(seconds: int) -> tuple[bool, float, int, list]:
+            """Whether all ran at the same time, the sets and events meanwhile, the answers."""
+            answers: list = []
+            threads = [threading.Thread(target=scrape, args=(seconds, answers)) for _ in range(50)]
+            end = time.monotonic() + seconds
+            for thread in threads:
+                thread.start()
+            while not are_running() and time.monotonic() < end:
+                time.sleep(0.02)
+            during, events = self.metric("flamed_sampling_sets"), self.daemon.perf_events()
+            together = are_running()
+            for thread in threads:
+                thread.join()
+            return together, during, events, answers
+
+        with proc.CpuClock(self.pid) as clock:
+            for seconds in (4, 15): # so that a busy machine, too, has begun all before the first ends
+                together, during, events, answers = fifty(seconds)
+                if together:
+                    break
+        self.assertTrue(together, "all are running")
         self.assertEqual(during, 2)
         self.assertLessEqual(events - quiet, os.cpu_count(), "one event for each CPU")
         self.assertEqual([a.status for a in answers], [200] * 50)
         self.assertEqual({a.headers["Content-Type"] for a in answers}, {"application/octet-stream"})
         self.assertEqual({a.headers["X-Flamed-Symbols"].split(":")[0] for a in answers}, {"memory"}, "who scrapes injects nothing")
-        samples = [int(a.headers["X-Flamed-Samples"]) for a in answers]
-        self.assertGreater(min(samples), 0.7 * max(samples), "each has all of its time")
+        for a in answers:
+            profile, samples = Pprof(a.body), int(a.headers["X-Flamed-Samples"])
+            start = profile.time_nanos / 1e9
+            due = 99 * (clock.at(start + profile.duration_nanos / 1e9) - clock.at(start))
+            self.assertAlmostEqual(samples / due, 1, delta=0.1 + 4 / due ** 0.5, msg="each has all of its time")
+            self.assertEqual(profile.counts, samples)
         proc.wait_until(lambda: self.daemon.perf_events() == quiet, 5, "the session ends with them")
         self.assertEqual(self.metric("flamed_sampling_sets"), 1)
 

@@ -32,6 +32,14 @@ class Terminal:
     def screen(self) -> list[str]:
         return self.tmux("capture-pane", "-p").splitlines()
 
+    def steady(self, screen: list[str]) -> list[str]:
+        """What stands after SCREEN: a table that is just being drawn is in part still the one before."""
+        for _ in range(20):
+            before, screen = screen, self.screen()
+            if screen == before:
+                break
+        return screen
+
     def close(self) -> None:
         self.tmux("kill-server")
 
@@ -79,10 +87,11 @@ class Top(unittest.TestCase):
         while time.monotonic() - began < SECONDS:
             time.sleep(0.1)
             screen, now = terminal.screen(), time.monotonic()
-            table = rows(screen)
-            if not table:
+            if not rows(screen):
                 self.assertIsNone(first, f"the screen was empty between two tables: {screen}")
                 continue
+            screen = terminal.steady(screen)
+            table = rows(screen)
             first = first or now
             seen += 1
             self.check_screen(screen, table)
