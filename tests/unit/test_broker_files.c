@@ -142,22 +142,27 @@ START_TEST(files_in_a_root_are_what_they_seem)
     struct error err = ERROR_NULL;
     pid_t pid = start_contained();
     struct proc_id id = id_of(pid);
-    uint64_t began = clock_monotonic_ns();
+    uint64_t took_ns = UINT64_MAX;
     char path[128];
-    int fd = -1, r;
 
     snprintf(path, sizeof(path), "%s/tmp/perf-%d.map", fx.dir, pid);
     make_trick(trick, path);
-    r = broker_perfmap(fx.b, &id, &fd, &err);
-    expect_file("perfmap", trick, r, fd, &err);
-    fd = -1;
     snprintf(path, sizeof(path), "%s/tmp/hsperfdata_a user", fx.dir);
     mkdir(path, 0755);
     snprintf(path, sizeof(path), "%s/tmp/hsperfdata_a user/%d", fx.dir, pid);
     make_trick(trick, path);
-    r = broker_hsperfdata(fx.b, &id, &fd, &err);
-    expect_file("hsperfdata", trick, r, fd, &err);
-    ck_assert_uint_lt(clock_monotonic_ns() - began, NSEC_PER_SEC); /* no FIFO was waited for */
+    /* Who waits for a FIFO does so each time, a machine that stands still for a moment does not. */
+    for (int i = 0; i < 3 && took_ns >= NSEC_PER_SEC; i++) {
+        uint64_t began_ns = clock_monotonic_ns();
+        int fd = -1, r = broker_perfmap(fx.b, &id, &fd, &err);
+
+        expect_file("perfmap", trick, r, fd, &err);
+        fd = -1;
+        r = broker_hsperfdata(fx.b, &id, &fd, &err);
+        expect_file("hsperfdata", trick, r, fd, &err);
+        took_ns = clock_monotonic_ns() - began_ns;
+    }
+    ck_assert_uint_lt(took_ns, NSEC_PER_SEC);
     end_child(pid);
 }
 END_TEST
