@@ -101,7 +101,7 @@ class Attacks(Fake):
         c = self.container("never", user_namespace=False)
         before = keyrings()
         with subprocess.Popen([*attach.programs(), str(c.pid), "load"], stdout=subprocess.DEVNULL) as probe:
-            proc.wait_until(lambda: "helper: " in c.output(), 5, "the helper waits")
+            proc.wait_until(lambda: "helper: " in c.output(), 20, "the helper waits")
             helper, = attach.helpers(c.pid)
             session, terminal = proc.stat(helper)[3:5]
             self.assertEqual(int(session), int(proc.stat(helper)[1]), "that of its own other half")
@@ -172,7 +172,7 @@ class Attacks(Fake):
     def test_the_container_is_killed_meanwhile(self):
         c = self.container("never")
         with subprocess.Popen([*attach.programs(), str(c.pid), "load"], stdout=subprocess.PIPE, text=True) as probe:
-            proc.wait_until(lambda: "helper: " in c.output(), 5, "the helper waits")
+            proc.wait_until(lambda: "helper: " in c.output(), 20, "the helper waits")
             helpers = attach.helpers(c.pid)
             self.assertNotEqual(helpers, [])
             for pid in helpers: # held, so that it does not see the JVM's end of the connection go first
@@ -188,7 +188,7 @@ class Attacks(Fake):
             with self.subTest(user_namespace=user_namespace):
                 c = self.container("stop", user_namespace=user_namespace)
                 with subprocess.Popen([*attach.programs(), str(c.pid), "load"], stdout=subprocess.DEVNULL) as probe:
-                    proc.wait_until(lambda: "stop: ok" in c.output(), 5, "the helper is stopped")
+                    proc.wait_until(lambda: "stop: ok" in c.output(), 20, "the helper is stopped")
                     self.assertEqual(len(attach.helpers(c.pid)), 1)
                     probe.kill()
                 proc.wait_until(lambda: attach.helpers() == [], 2, "the helper is gone")

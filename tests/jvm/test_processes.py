@@ -30,9 +30,10 @@ class Processes(WithSpinAndDaemon):
                     process.wait()
                 self.assert_named(profile, 199 * clock.at(profile.end))
 
-    @staticmethod
-    def kill_after(target: jvm.Jvm, cpu_seconds: float) -> None:
-        """Ends a JVM in the middle of a capture: when it has used that much CPU since, at the latest after 6 s."""
+    def kill_after(self, target: jvm.Jvm, cpu_seconds: float, quiet: int) -> None:
+        """Ends a JVM in the middle of a capture: when that has begun, which takes more than QUIET events, and the JVM has used that
+        much CPU since, at the latest after 6 s."""
+        proc.wait_until(lambda: self.daemon.perf_events() > quiet, 30, "it is sampled")
         before, end = proc.cpu_seconds(target.pid), time.monotonic() + 6
         while time.monotonic() < end and proc.cpu_seconds(target.pid) - before < cpu_seconds:
             time.sleep(0.02)
@@ -42,7 +43,7 @@ class Processes(WithSpinAndDaemon):
         for version in (17, 25):
             with self.subTest(jdk=version):
                 with jvm.Jvm(paths.jdk(version), *self.java(version)[1:]) as target:
-                    killer = threading.Thread(target=self.kill_after, args=(target, 1.0))
+                    killer = threading.Thread(target=self.kill_after, args=(target, 1.0, self.daemon.perf_events()))
                     tid = proc.thread_of(target.pid, "spinner")
                     with proc.CpuClock(target.pid) as clock, proc.CpuClock(target.pid, tid) as of_thread:
                         killer.start()
