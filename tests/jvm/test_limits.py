@@ -3,7 +3,7 @@
 import contextlib
 import unittest
 
-from harness import jvm, paths
+from harness import jvm, paths, proc
 from harness.daemon import Daemon
 from harness.profile import count
 
@@ -89,6 +89,9 @@ class Limits(unittest.TestCase):
         with Daemon() as daemon:
             ready = daemon.wait_ready()
             self.assertEqual(ready.json()["problems"], [])
+            # A disk may be slow to give the files that a flamed which has just started must read, and then it says so.
+            daemon.profile(pid=self.jvm.pid, seconds=0.3, hz=199)
+            proc.wait_until(lambda: "\nflamed_elf_reading 0\n" in daemon.get("/metrics").text, 20, "what runs has been read")
             profile = daemon.profile(pid=self.jvm.pid, seconds=1, hz=199)
             self.assertEqual(profile.warnings, [])
             self.assertGreater(count(profile.of_thread("spinner")), 20)
