@@ -28,7 +28,7 @@
 #include <time.h>
 
 #define STATUS_MAX 65536
-#define POLL_FIRST_MS 5
+#define POLL_FIRST_MS 1
 #define POLL_MOST_MS 100
 
 static bool starts(const char *s, const char *with)

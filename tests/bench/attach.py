@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an attach takes: time until the whole map with inlining is in flamed's hands, beside `jcmd Compiler.perfmap` and the
-same command through flamed-attach, and perf-map-agent where a folder with it built is given (JDK 17), interleaved in one run;
-and what the JVM notices: throughput and the longest gap of a
-thread that wakes every millisecond."""
+"""What an attach takes: time until the whole map with inlining is in flamed's hands, of the first attach, which makes the JVM
+listen, and of later ones, with the processor time of the JVM's own thread; beside `jcmd Compiler.perfmap` and the same command
+through flamed-attach, and perf-map-agent where a folder with it built is given (JDK 17), interleaved in one run; and what the JVM
+notices: throughput and the longest gap of a thread that wakes every millisecond."""
 import os
 import subprocess
 import time
 
 import common
-from harness import attach, jvm, paths
+from harness import attach, jvm, paths, proc
 
 PER_CLASS = 100
 
@@ -51,19 +51,30 @@ class Load(jvm.Jvm):
         return (after - before) / (time.monotonic() - began), gap
 
 
+def listener_ms(pid: int) -> float:
+    """Processor time so far of the thread that does what the agent asks."""
+    return sum(int(proc.read(f"/proc/{pid}/task/{tid}/schedstat").split()[0]) for tid, name in proc.threads(pid).items()
+               if name == "Attach Listener") / 1e6
+
+
 def main() -> None:
     options = common.arguments(__doc__, jdk=17, methods="1000,7000,12000", rounds=5, seconds=10.0, perf_map_agent="")
     aims = common.Aims(options.check)
     jcmd = os.path.join(paths.jdk(max(paths.jdks())), "bin/jcmd")
     for methods in map(int, options.methods.split(",")):
         with Load(options.jdk, methods, *options.java_option) as target:
-            attach.attach(target.pid) # it listens, and has the agent
+            target.look("pause")
+            first = attach.attach(target.pid) # from here on it listens, and has the agent
+            target.look("go")
             quiet, quiet_gap = target.rate(options.seconds)
-            times: dict[str, list[float]] = {"agent": [], "agent's replay": [], "agent, JVM idle": [], "its replay": [], "jcmd": [], "perfmap": []}
+            times: dict[str, list[float]] = {"first, JVM idle": [first.number("total_us") / 1000], "agent": [], "agent's replay": [],
+                                             "agent, JVM idle": [], "its replay": [], "its thread": [], "jcmd": [], "perfmap": []}
             gaps = []
             target.look("pause")
             for _ in range(options.rounds):
+                used = listener_ms(target.pid)
                 found = attach.attach(target.pid)
+                times["its thread"].append(listener_ms(target.pid) - used)
                 times["agent, JVM idle"].append(found.number("total_us") / 1000)
                 times["its replay"].append(found.number("replay_us") / 1000)
             target.look("go")
