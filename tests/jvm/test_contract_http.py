@@ -218,7 +218,7 @@ class Errors(ContractCase):
 
     def test_head_is_followed_by_nothing(self):
         for path in ("/profile?seconds=9", "/top", "/debug/pprof/profile", f"/api/v1/jvms/{self.pid}/perf-map", "/metrics", "/sd"):
-            got = self.daemon.raw(f"HEAD {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode(), timeout=1)
+            got = self.daemon.raw(f"HEAD {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode(), timeout=1, first=20)
             with self.subTest(path=path):
                 self.assertTrue(got.startswith(b"HTTP/1.1 200 "), got[:80])
                 self.assertTrue(got.endswith(b"\r\n\r\n") and got.count(b"\r\n\r\n") == 1, got[-40:])

@@ -16,7 +16,11 @@ class Base(WithSpinAndDaemon):
         j = jvm.Jvm(paths.jdk(version), *options, *jvm.spin_options(self.spin), "-Xmx64m", "-cp", self.spin.folder, self.spin.main)
         self.addCleanup(j.stop)
         proc.wait_until(lambda: self.age_ok(j.pid), 10, "it is old enough to be attached to", interval=0.2)
+        proc.wait_until(self.all_is_read, 20, "its files are read: a slow disk would be warned of")
         return j
+
+    def all_is_read(self) -> bool:
+        return "\nflamed_elf_reading 0\n" in self.daemon.get("/metrics").text
 
     def age_ok(self, pid: int) -> bool:
         answer = self.daemon.get(f"/api/v1/jvms/{pid}/preflight")

@@ -190,10 +190,10 @@ class Daemon:
             raise AssertionError(f"POST /captures with {parameters}: {answer}")
         return Capture(self, answer.headers["Location"])
 
-    def raw(self, data: bytes, timeout: float = 10) -> bytes:
-        """Sends bytes as they are; whatever comes back until the other side closes or is silent."""
-        with socket.create_connection(("127.0.0.1", self.port), timeout=timeout) as s:
-            s.settimeout(timeout)
+    def raw(self, data: bytes, timeout: float = 10, first: float | None = None) -> bytes:
+        """Sends bytes as they are; whatever comes back until the other side closes or is silent for TIMEOUT, FIRST before the first."""
+        with socket.create_connection(("127.0.0.1", self.port), timeout=10) as s:
+            s.settimeout(first or timeout)
             got = b""
             try:
                 s.sendall(data)
@@ -202,6 +202,7 @@ class Daemon:
             try:
                 while chunk := s.recv(65536):
                     got += chunk
+                    s.settimeout(timeout)
             except OSError:
                 pass
             return got
