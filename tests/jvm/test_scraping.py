@@ -94,7 +94,7 @@ class Scraping(unittest.TestCase):
   - job_name: jvms
     http_sd_configs:
       - url: http://127.0.0.1:{self.daemon.port}/sd
-        refresh_interval: 1s
+        refresh_interval: 2s
     relabel_configs:
       - source_labels: [__param_pid]
         target_label: pid

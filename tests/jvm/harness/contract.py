@@ -81,7 +81,11 @@ class World:
                                      cgroups_path=f"/kubepods/burstable/pod{self.pod}/{self.twin_ident}")
         self.stops.append(self.twin.stop)
         proc.wait_until(lambda: proc.cpu_seconds(self.short.pid) > 2, 20, "the JVM that will die was busy for a while")
+        proc.wait_until(self.short_is_recorded, 20, "the flight recorder has it", 0.2)
         self.short.stop()
+
+    def short_is_recorded(self) -> bool:
+        return self.spin.method in self.daemon.get("/profile?from=-60s&format=collapsed", pid=self.short.pid).text
 
     def stop(self) -> None:
         for stop in reversed(self.stops):
