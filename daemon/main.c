@@ -14,6 +14,7 @@
 #include "reload.h"
 #include "sandbox.h"
 #include "serve/serve.h"
+#include "standstill.h"
 #include "store/store.h"
 
 #include <fcntl.h>
@@ -143,6 +144,7 @@ struct worker {
     int broker_fd, store_fd, notify_fd;
     int listen_fds[SUPERVISE_LISTEN_MAX];
     size_t listen_count;
+    bool supervised;
     int argc; /* the options, for a reload; argv[0] is passed by */
     char *const *argv;
 };
@@ -243,6 +245,8 @@ static int start_engine(const struct engine_opts *o, struct config *c, struct en
 
 static int run_worker(struct config *c, struct worker *w, struct error *err)
 {
+    struct standstill standstill = { .store_fd = w->store_fd, .supervised = w->supervised };
+    struct left_alone left_alone;
     char node[160];
     struct engine_opts engine_opts = {
         .broker_fd = w->broker_fd,
@@ -256,6 +260,9 @@ static int run_worker(struct config *c, struct worker *w, struct error *err)
         .allow_injection = c->symbols != CONFIG_SYMBOLS_MEMORY,
         .allow_mounts = c->attach_mount,
         .node = node,
+        .left_alone = &left_alone,
+        .held = standstill_held,
+        .held_cookie = &standstill,
     };
     struct reload reload = { w->argc, w->argv, c };
     struct serve_opts serve_opts = {
@@ -292,6 +299,12 @@ static int run_worker(struct config *c, struct worker *w, struct error *err)
         return error_code(err, r, "cannot prepare signals");
     node_text(node, sizeof(node));
     path_of(w->store_fd, store_path, sizeof(store_path));
+    standstill.proc_fd = engine_opts.proc_fd;
+    left_alone_load(w->store_fd, engine_opts.proc_fd, &left_alone);
+    if (left_alone.count)
+        log_warn("%zu processes or containers are left alone, because reading memory there held "
+                 "flamed in the kernel",
+                 left_alone.count);
     r = sandbox_enter(&sandbox_opts, &report, err);
     if (r < 0)
         return r;
@@ -315,6 +328,7 @@ static int run_worker(struct config *c, struct worker *w, struct error *err)
         if (r < 0)
             error_code(err, r, "flamed-broker ended");
     }
+    atomic_store(&standstill.ending, true);
     serve_stop(serve);
     engine_stop(engine);
     store_close(store);
@@ -328,7 +342,8 @@ static int supervised_worker(int argc, char **argv, const struct supervise_worke
     struct worker w = { .broker_fd = sw->broker_fd,
                         .store_fd = sw->store_fd,
                         .notify_fd = notify_open(),
-                        .listen_count = sw->listen_count };
+                        .listen_count = sw->listen_count,
+                        .supervised = true };
     _cleanup_buf_ struct buf yaml = BUF_NULL;
     uint64_t given = 0;
     int r;

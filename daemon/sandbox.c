@@ -125,6 +125,7 @@ static const int ALLOWED[] = {
     /* files: which, Landlock and the user decide */
     SCMP_SYS(access),
     SCMP_SYS(close),
+    SCMP_SYS(close_range),
     SCMP_SYS(dup),
     SCMP_SYS(faccessat),
     SCMP_SYS(faccessat2),

@@ -41,6 +41,16 @@ struct broker_facts {
 };
 int broker_facts(struct broker *b, struct broker_facts *ret, struct error *err);
 
+struct left_alone;
+/* Refuses from now on to ask for what @l names (borrowed; does not change). To be called before
+ * other threads ask. */
+void broker_leave_alone(struct broker *b, const struct left_alone *l);
+/* Whether all that is asked about @id is refused: -ETIMEDOUT with the sentence. *ret_jvm (where not
+ * NULL): whether it is known to be a JVM. Thread: any. */
+bool broker_leaves_alone(const struct broker *b, const struct proc_id *id, bool *ret_jvm);
+/* The sentence. -ETIMEDOUT. */
+int broker_refuse_left(const struct proc_id *id, struct error *err);
+
 /* Read-only fds of a target, owned by the caller. 0, PROC_GONE, BROKER_ABSENT, -errno with @err. */
 int broker_maps(struct broker *b, const struct proc_id *id, int *ret_fd, struct error *err);
 int broker_environ(struct broker *b, const struct proc_id *id, int *ret_fd, struct error *err);

@@ -146,8 +146,11 @@ int client_call_locked(struct broker *b, struct broker_request *q, struct broker
 int client_call(struct broker *b, struct broker_request *q, struct broker_answer *a, int *fds,
                 size_t fds_max, size_t *ret_count, struct error *err)
 {
+    const struct proc_id target = { .host_pid = q->host_pid, .start_ticks = q->start_ticks };
     int r;
 
+    if (q->host_pid && broker_leaves_alone(b, &target, NULL))
+        return broker_refuse_left(&target, err);
     pthread_mutex_lock(&b->lock);
     r = client_call_locked(b, q, a, fds, fds_max, ret_count, err);
     pthread_mutex_unlock(&b->lock);

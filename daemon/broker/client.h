@@ -6,6 +6,7 @@
 #pragma once
 
 #include "broker/broker.h"
+#include "broker/left_alone.h"
 #include "broker/requests.h"
 
 #include <pthread.h>
@@ -16,6 +17,7 @@ struct broker {
     int fd;               /* stays open (and readable: EOF) until broker_free(), lost or not */
     atomic_bool lost;
     uint32_t seq;
+    const struct left_alone *left; /* borrowed; NULL: none; as set before the first thread */
     void *tables; /* memory shared with the broker, BROKER_TABLES_BYTES; NULL until it is needed */
 };
 

@@ -2,6 +2,31 @@
 /* What is asked about one process: its files, and to attach to it. */
 #include "broker/client.h"
 
+void broker_leave_alone(struct broker *b, const struct left_alone *l)
+{
+    b->left = l;
+}
+
+bool broker_leaves_alone(const struct broker *b, const struct proc_id *id, bool *ret_jvm)
+{
+    const struct left_alone_one *one = b->left ? left_alone_find(b->left, id) : NULL;
+
+    if (one && ret_jvm)
+        *ret_jvm =
+            one->jvm && one->id.host_pid == id->host_pid && one->id.start_ticks == id->start_ticks;
+    return one;
+}
+
+int broker_refuse_left(const struct proc_id *id, struct error *err)
+{
+    error_set(err, -ETIMEDOUT,
+              "process %d is left alone: reading memory there held flamed in the kernel, because a "
+              "file system did not answer",
+              id->host_pid);
+    error_remedy(err, "see to the mounts of its container (FUSE, NFS), then start that anew");
+    return -ETIMEDOUT;
+}
+
 int broker_maps(struct broker *b, const struct proc_id *id, int *ret_fd, struct error *err)
 {
     struct broker_request q = client_request_target(BROKER_MAPS, id);

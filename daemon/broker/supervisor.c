@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "broker/arguments.h"
 #include "broker/supervise.h"
+#include "proc/proc.h"
 
 #include <fcntl.h>
 #include <grp.h>
@@ -26,6 +27,9 @@
 #define STEADY_NS (30 * NSEC_PER_SEC)
 #define STOP_NS (5 * NSEC_PER_SEC)
 #define EOF_NS NSEC_PER_SEC
+/* A thread that the kernel holds keeps a process after its end, beyond SIGKILL: so long it is
+ * waited for. */
+#define HELD_NS (4 * NSEC_PER_SEC)
 #define CHILD_FD_FIRST 3
 #define CHILD_FDS_MAX (SUPERVISE_LISTEN_MAX + 4)
 
@@ -42,7 +46,9 @@ struct supervisor {
     sigset_t signals, inherited;
     pid_t self, worker, broker; /* 0: not running */
     int worker_status;          /* of the last one that ended */
-    bool stopping;
+    uint64_t ended_ns; /* since when the worker has ended but for a thread; 0: it has not */
+    bool left_behind, stopping;
+    int proc_fd; /* of /proc */
 };
 
 static int parse(int argc, char **argv, struct supervisor *s)
@@ -280,16 +286,42 @@ static void reap(struct supervisor *s)
     }
 }
 
+/* Leaves the one of *pid behind, which ends when the kernel lets go of it. */
+static void leave_behind(struct supervisor *s, const char *who, pid_t *pid)
+{
+    if (!*pid)
+        return;
+    log_err("%s cannot end: the kernel holds a thread of it, which is left behind host_pid=%d", who,
+            *pid);
+    *pid = 0;
+    s->left_behind = true;
+}
+
+/* A worker that ended but for a thread sends no signal. */
+static void look_at_worker(struct supervisor *s)
+{
+    uint64_t now = clock_monotonic_ns();
+    struct proc_stat stat;
+
+    if (!s->worker || proc_read_stat(s->proc_fd, s->worker, &stat) != 0 || stat.state != 'Z')
+        s->ended_ns = 0;
+    else if (!s->ended_ns)
+        s->ended_ns = now;
+    else if (now - s->ended_ns >= HELD_NS)
+        leave_behind(s, "flamed", &s->worker);
+}
+
 static void send_signal(pid_t pid, int sig)
 {
     if (pid > 0)
         kill(pid, sig);
 }
 
-/* Waits for a signal until @deadline_ns and deals with it. */
+/* Waits for a signal until @deadline_ns, a second at most, and deals with it. */
 static void wait_signal(struct supervisor *s, uint64_t deadline_ns)
 {
-    uint64_t now = clock_monotonic_ns(), left = deadline_ns > now ? deadline_ns - now : 0;
+    uint64_t now = clock_monotonic_ns(),
+             left = MIN(deadline_ns > now ? deadline_ns - now : 0, NSEC_PER_SEC);
     struct timespec ts = {
         .tv_sec = (time_t)(left / NSEC_PER_SEC),
         .tv_nsec = (long)(left % NSEC_PER_SEC),
@@ -306,6 +338,7 @@ static void wait_signal(struct supervisor *s, uint64_t deadline_ns)
         send_signal(s->worker, SIGHUP);
     }
     reap(s);
+    look_at_worker(s);
 }
 
 /* Ends both: the worker by SIGTERM, so that it answers what it can, while the broker still serves
@@ -331,9 +364,12 @@ static bool stop_pair(struct supervisor *s)
         send_signal(s->broker, SIGKILL);
         clean = false;
     }
-    while (s->worker || s->broker)
-        wait_signal(s, clock_monotonic_ns() + NSEC_PER_SEC);
-    return clean;
+    deadline = clock_monotonic_ns() + STOP_NS;
+    while ((s->worker || s->broker) && clock_monotonic_ns() < deadline)
+        wait_signal(s, deadline);
+    leave_behind(s, "flamed", &s->worker);
+    leave_behind(s, "the broker", &s->broker);
+    return clean && !s->left_behind;
 }
 
 static bool is_final(const struct supervisor *s)
@@ -351,6 +387,7 @@ static int run(struct supervisor *s)
         bool clean = true;
 
         s->worker_status = 0;
+        s->left_behind = false;
         if (start_pair(s) == 0) {
             while (s->worker && s->broker && !s->stopping)
                 wait_signal(s, UINT64_MAX);
@@ -387,6 +424,7 @@ int supervisor_main(int argc, char **argv)
     }
     log_init("flamed-supervisor", s.log_level);
     s.self = getpid();
+    s.proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
     sigemptyset(&s.signals);
     sigaddset(&s.signals, SIGTERM);
     sigaddset(&s.signals, SIGINT);

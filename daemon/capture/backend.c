@@ -159,7 +159,11 @@ static int ask_captures(void *ctx, const struct captures_query *q, json_t **ret,
 
 static int backend_ready(void *ctx, json_t **ret, struct error *err)
 {
-    return engine_ask(ctx, call_ready, &(struct query_args){ .ret = ret, .err = err }, err);
+    int r = engine_ask(ctx, call_ready, &(struct query_args){ .ret = ret, .err = err }, err);
+
+    if (r == BACKEND_UNAVAILABLE && !*ret)
+        *ret = facts_unavailable(err);
+    return r;
 }
 
 void backend_fill(struct engine *e, struct api_backend *be)

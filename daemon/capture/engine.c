@@ -33,28 +33,55 @@ static bool enqueue(struct engine *e, struct engine_call *call)
     return true;
 }
 
-static int engine_call(struct engine *e, int (*fn)(struct engine *e, void *arg), void *arg)
+bool engine_stands(struct error *err)
 {
-    struct engine_call call = { .fn = fn, .arg = arg, .result = -ESHUTDOWN };
+    struct touch_stand s;
 
-    pthread_mutex_lock(&e->lock);
-    call.done = !enqueue(e, &call);
-    while (!call.done)
-        pthread_cond_wait(&e->called, &e->lock);
-    pthread_mutex_unlock(&e->lock);
-    return call.result;
+    if (!touch_stands(&s))
+        return false;
+    error_set(err, -ETIMEDOUT,
+              "flamed stands still: it has waited for %u s for the %s of process %d, whose file "
+              "system does not answer",
+              s.seconds, touch_name(s.what), s.id.host_pid);
+    error_remedy(err, "see to the mounts of that process (FUSE, NFS), or ask again in half a "
+                      "minute: flamed is then started again and leaves it alone");
+    return true;
+}
+
+/* Waits for @call until something is done, a second at most. False where it is given up: the
+ * engine stands and has not begun it. With the lock held. */
+static bool engine_call_wait(struct engine *e, struct engine_call *call, struct error *err)
+{
+    struct engine_call **at = &e->calls;
+    struct timespec until;
+
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec++;
+    if (pthread_cond_timedwait(&e->called, &e->lock, &until) != ETIMEDOUT || call->begun ||
+        !engine_stands(err))
+        return true;
+    while (*at != call)
+        at = &(*at)->next;
+    *at = call->next;
+    return false;
 }
 
 int engine_ask(struct engine *e, int (*fn)(struct engine *e, void *arg), void *arg,
                struct error *err)
 {
-    int r = engine_call(e, fn, arg);
+    struct engine_call call = { .fn = fn, .arg = arg, .result = BACKEND_UNAVAILABLE };
+    bool queued;
 
-    if (r != -ESHUTDOWN)
-        return r;
-    error_set(err, r, "flamed is stopping or being started again");
-    error_remedy(err, "ask once more in a second");
-    return BACKEND_UNAVAILABLE;
+    pthread_mutex_lock(&e->lock);
+    queued = enqueue(e, &call);
+    while (queued && !call.done && engine_call_wait(e, &call, err))
+        ;
+    pthread_mutex_unlock(&e->lock);
+    if (!queued) {
+        error_set(err, -ESHUTDOWN, "flamed is stopping or being started again");
+        error_remedy(err, "ask once more in a second");
+    }
+    return call.result;
 }
 
 void engine_post(struct engine *e, int (*fn)(struct engine *e, void *arg), const void *arg,
@@ -81,6 +108,7 @@ static bool engine_run_calls(struct engine *e)
         struct engine_call *call = e->calls;
 
         e->calls = call->next;
+        call->begun = true;
         pthread_mutex_unlock(&e->lock);
         call->result = call->fn(e, call->arg);
         pthread_mutex_lock(&e->lock);
@@ -289,6 +317,7 @@ static void *engine_main(void *arg)
     struct error err = ERROR_NULL;
 
     pthread_setname_np(pthread_self(), "flamed-engine");
+    touch_watch();
     while (engine_run_calls(e)) {
         if (engine_broker_lost(e)) {
             error_set(&err, -EPIPE, "flamed-broker, which holds the privileges, ended meanwhile");
@@ -357,6 +386,8 @@ static int engine_open(struct engine *e, struct error *err)
         return error_set(err, -ENOMEM, "not enough memory or file descriptors to start");
     symbolizer_opts.wake_fd = e->wake_fd;
     r = broker_new(take_fd(&e->opts.broker_fd), &e->broker);
+    if (r == 0)
+        broker_leave_alone(e->broker, e->opts.left_alone);
     if (r == 0 && e->opts.max_frames)
         r = broker_unwind_limit(e->broker, e->opts.max_frames, err);
     if (r == 0)
@@ -385,6 +416,7 @@ static int engine_open(struct engine *e, struct error *err)
 
 static void engine_free(struct engine *e)
 {
+    watch_stop(e->watch);
     if (e->keeper)
         scheduled_save(e);
     keeper_stop(e->keeper); /* what is queued is still written */
@@ -412,6 +444,7 @@ static void engine_free(struct engine *e)
 int engine_start(const struct engine_opts *o, struct engine **ret, struct error *err)
 {
     struct engine *e = calloc(1, sizeof(*e));
+    pthread_condattr_t monotonic;
     int r;
 
     if (!e)
@@ -421,10 +454,16 @@ int engine_start(const struct engine_opts *o, struct engine **ret, struct error 
     e->wake_fd = e->lost_fd = -1;
     held_init(&e->held);
     pthread_mutex_init(&e->lock, NULL);
-    pthread_cond_init(&e->called, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&e->called, &monotonic);
+    pthread_condattr_destroy(&monotonic);
     id_table_init(&e->filtered, sizeof(uint64_t), DISCOVER_PROCESSES_MAX);
     backend_fill(e, &e->backend);
-    r = engine_open(e, err);
+    touch_watch(); /* the first readings are made here */
+    r = watch_start(e->opts.proc_fd, o->held, o->held_cookie, &e->watch);
+    if (r == 0)
+        r = engine_open(e, err);
     if (r == 0)
         r = -pthread_create(&e->thread, NULL, engine_main, e);
     if (r < 0) {

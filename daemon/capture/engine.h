@@ -7,6 +7,8 @@
 #pragma once
 
 #include "base/error.h"
+#include "broker/left_alone.h"
+#include "proc/touch.h"
 #include "schedule/rules.h"
 #include "serve/backend.h"
 #include "store/store.h"
@@ -26,7 +28,12 @@ struct engine_opts {
     size_t recorder_max_bytes;
     bool allow_injection; /* attach to JVMs where a request asks for it */
     bool allow_mounts;    /* and mount in their containers where nothing else does it */
-    const char *node;     /* what tells this node from others; borrowed; NULL: nothing */
+    const struct left_alone *left_alone; /* borrowed: whose memory is not read */
+    /* Called every second that a reading of a process holds the engine, from a thread of its own;
+     * borrowed; NULL: nobody. */
+    void (*held)(void *cookie, const struct touch_stand *s);
+    void *held_cookie;
+    const char *node; /* what tells this node from others; borrowed; NULL: nothing */
 };
 
 int engine_start(const struct engine_opts *o, struct engine **ret, struct error *err);

@@ -13,6 +13,7 @@
 #include "capture/rates.h"
 #include "capture/target.h"
 #include "capture/unwinding.h"
+#include "capture/watch.h"
 #include "discover/discover.h"
 #include "profile/rebase.h"
 #include "sample/sample.h"
@@ -27,7 +28,7 @@ struct engine_call {
     int (*fn)(struct engine *e, void *arg);
     void *arg;
     int result;
-    bool done;
+    bool begun, done;
     bool posted; /* nobody waits for it: freed when it has run */
 };
 
@@ -71,10 +72,11 @@ struct engine {
     pthread_cond_t called;
     struct engine_call *calls;
     bool stopping;
+    struct watch *watch;
 };
 
 /* Runs @fn on the engine's thread and waits for it. Thread: any but the engine's. Its result; where
- * the engine ends, BACKEND_UNAVAILABLE with the sentence. */
+ * the engine ends, or stands still before it came to @fn, BACKEND_UNAVAILABLE with the sentence. */
 int engine_ask(struct engine *e, int (*fn)(struct engine *e, void *arg), void *arg,
                struct error *err);
 
@@ -82,6 +84,9 @@ int engine_ask(struct engine *e, int (*fn)(struct engine *e, void *arg), void *a
  * the engine ends, or without memory, it does not run. */
 void engine_post(struct engine *e, int (*fn)(struct engine *e, void *arg), const void *arg,
                  size_t n);
+
+/* Whether the engine stands still, as engine_ask() says it. Thread: any. */
+bool engine_stands(struct error *err);
 
 /* Reads /proc in full for a request that must not miss a young process, at most once a second. */
 void engine_sweep(struct engine *e);
@@ -167,6 +172,8 @@ int facts_jvms(struct engine *e, const struct target_selector *t, json_t **ret, 
 int facts_jvm(struct engine *e, int32_t host_pid, json_t **ret, struct error *err);
 int facts_events(struct engine *e, json_t **ret, struct error *err);
 int facts_ready(struct engine *e, json_t **ret, struct error *err);
+/* Readiness where the engine does not tell: what @err says is missing. */
+json_t *facts_unavailable(const struct error *err);
 
 /* ---- backend.c, resources.c, past.c, timeline.c, metrics.c: functions of struct api_backend ----
  */

@@ -133,6 +133,12 @@ static void add_right(void *cookie, const char *sentence)
     add_problem(cookie, "rights", sentence, false);
 }
 
+json_t *facts_unavailable(const struct error *err)
+{
+    return json_pack("{s:s, s:[{s:s, s:s, s:s, s:b}]}", "status", "unavailable", "problems", "what",
+                     "engine", "detail", err->msg, "remedy", err->remedy, "fatal", 1);
+}
+
 int facts_ready(struct engine *e, json_t **ret, struct error *err)
 {
     json_t *problems = json_array();

@@ -293,8 +293,18 @@ int backend_metrics(void *ctx, struct buf *out, struct error *err)
 {
     struct engine *e = ctx;
     struct metrics m = { .out = out };
+    struct touch_stand stand = { 0 };
     int r = engine_ask(e, call_metrics, &m, err);
 
+    if (r == BACKEND_UNAVAILABLE && touch_stands(&stand)) /* the rest is still told */
+        r = 0;
+    if (r == 0) {
+        metric(out, "flamed_stands_still_seconds", "gauge",
+               "For how long a reading of a process has held flamed; 0 under 10 s.", stand.seconds);
+        metric(out, "flamed_left_alone", "gauge",
+               "Processes or containers whose memory is not read, because that held flamed before.",
+               (double)e->opts.left_alone->count);
+    }
     if (r == 0 && e->store) {
         store_stats(e->store, &m.store);
         store_problem(e->store, m.store_problem, sizeof(m.store_problem));

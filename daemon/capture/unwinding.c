@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "broker/tables.h"
+#include "proc/touch.h"
 #include "unwind/unwind.h"
 
 #define UNWINDING_RETRY_NS (100 * NSEC_PER_MSEC)
@@ -155,8 +156,11 @@ static void describe(struct unwinding *u, struct watched *w, struct process *p, 
     w->reads++;
     w->exec_id = exec_id;
     r = broker_maps(u->broker, &p->id, &fd, &err);
-    if (r == 0)
+    if (r == 0) {
+        touch_begin(&p->id, TOUCH_MAPS);
         r = maps_read(fd, &maps);
+        touch_end();
+    }
     if (r == 0) {
         what.maps = &maps;
         if (p->jvm == JVM_READY && p->vm && hotspot_vm_unwinding(p->vm, &vm) == 0) {

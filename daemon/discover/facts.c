@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "discover/container.h"
+#include "proc/touch.h"
 
 #define FACTS_CGROUP_MAX_BYTES ((size_t)64 << 10)
 #define FACTS_UID_MAP_MAX_BYTES ((size_t)16 << 10)
@@ -21,6 +22,17 @@ static void read_text(struct discover *d, int32_t host_pid, const char *name, si
     buf_init(ret, max);
     snprintf(path, sizeof(path), "%d/%s", host_pid, name);
     buf_read_at(ret, d->opts.proc_fd, path); /* cut or empty: what is there counts */
+}
+
+void facts_read_cmdline(struct discover *d, const struct proc_id *id, size_t max, struct buf *ret)
+{
+    if (d->source->leaves_alone && d->source->leaves_alone(d->ctx, id, NULL)) {
+        buf_init(ret, max);
+        return;
+    }
+    touch_begin(id, TOUCH_CMDLINE);
+    read_text(d, id->host_pid, "cmdline", max, ret);
+    touch_end();
 }
 
 /* The name of the program: the last part of the first argument, if that is a path. */
@@ -74,7 +86,7 @@ static int read_all(struct discover *d, struct image *im, uint64_t now_ns)
     if (r)
         return r;
     read_text(d, host_pid, "cgroup", FACTS_CGROUP_MAX_BYTES, &cgroup);
-    read_text(d, host_pid, "cmdline", FACTS_COMMAND_BYTES, &cmdline);
+    facts_read_cmdline(d, &im->p.id, FACTS_COMMAND_BYTES, &cmdline);
     read_text(d, host_pid, "uid_map", FACTS_UID_MAP_MAX_BYTES, &uid_map);
     events_drain(d);
     if (!image_is_live(im))

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "discover/args.h"
 #include "hotspot/hsperfdata.h"
+#include "proc/touch.h"
 
 #define JVM_CHUNK_BYTES 65536
 #define JVM_LOOK_MAX_NS                                                                            \
@@ -82,15 +83,6 @@ static void unsupported(struct image *im, const char *fmt, ...)
     va_end(ap);
 }
 
-static void read_cmdline(struct discover *d, int32_t host_pid, struct buf *ret)
-{
-    char path[64];
-
-    buf_init(ret, PROC_CMDLINE_MAX_BYTES);
-    snprintf(path, sizeof(path), "%d/cmdline", host_pid);
-    buf_read_at(ret, d->opts.proc_fd, path);
-}
-
 /* The counters file, as far as it may be read: for what memory does not tell. */
 static void read_hsperfdata(struct discover *d, struct image *im, struct buf *ret)
 {
@@ -139,7 +131,7 @@ static void use_command(struct discover *d, struct image *im)
     struct span main = SPAN_NULL, after = SPAN_NULL, s;
     struct process *p = &im->p;
 
-    read_cmdline(d, p->id.host_pid, &cmdline);
+    facts_read_cmdline(d, &p->id, PROC_CMDLINE_MAX_BYTES, &cmdline);
     buf_init(&command, JVM_COMMAND_MAX_BYTES);
     buf_init(&vm_args, JVM_COMMAND_MAX_BYTES);
     buf_init(&out, DISCOVER_ARGS_MAX_BYTES);
@@ -225,7 +217,7 @@ static void open_vm(struct discover *d, struct image *im, uint64_t now_ns)
         use_command(d, im);
         return;
     }
-    r = hotspot_vm_open(p->mem_fd, p->libjvm_base, &p->vm, &err);
+    r = hotspot_vm_open(p->mem_fd, &p->id, p->libjvm_base, &p->vm, &err);
     if (r == 0) {
         use_vm(d, im);
     } else if (r == HOTSPOT_UNSUPPORTED) {
@@ -274,13 +266,35 @@ static void schedule_next(struct discover *d, struct image *im, uint64_t now_ns)
                                                                  : DISCOVER_LAST_LOOK_NS);
 }
 
+/* False where it is not to be looked at; shown where it is known, or says by its name, what it is.
+ */
+static bool may_look(struct discover *d, struct image *im)
+{
+    struct error err = ERROR_NULL;
+    bool jvm = false;
+
+    if (!d->source->leaves_alone || !d->source->leaves_alone(d->ctx, &im->p.id, &jvm))
+        return true;
+    if (jvm || span_starts_with(span_of(im->p.comm), "java")) {
+        broker_refuse_left(&im->p.id, &err);
+        unsupported(im, "%s; %s", err.msg, err.remedy);
+    }
+    return false;
+}
+
 static void look(struct discover *d, struct image *im, uint64_t now_ns)
 {
     struct process *p = &im->p;
     _cleanup_close_ int fd = -1;
     struct jvm_scan scan = { 0 };
+    int r;
 
-    if (d->source->maps(d->ctx, &p->id, &fd, NULL) != 0 || scan_fd(fd, &scan) < 0)
+    if (!may_look(d, im) || d->source->maps(d->ctx, &p->id, &fd, NULL) != 0)
+        return;
+    touch_begin(&p->id, TOUCH_MAPS);
+    r = scan_fd(fd, &scan);
+    touch_end();
+    if (r < 0)
         return;
     events_drain(d);
     if (!image_is_live(im))

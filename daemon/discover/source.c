@@ -27,6 +27,11 @@ static int container_logs(void *ctx, int *ret_fd, struct error *err)
     return broker_container_logs(ctx, ret_fd, err);
 }
 
+static bool leaves_alone(void *ctx, const struct proc_id *id, bool *ret_jvm)
+{
+    return broker_leaves_alone(ctx, id, ret_jvm);
+}
+
 static int sideband(void *ctx, int ret_fds[BROKER_CPUS_MAX], size_t *ret_count, struct error *err)
 {
     return broker_sideband(ctx, ret_fds, ret_count, err);
@@ -38,5 +43,6 @@ const struct discover_source DISCOVER_SOURCE_BROKER = {
     .hsperfdata = hsperfdata,
     .container_config = container_config,
     .container_logs = container_logs,
+    .leaves_alone = leaves_alone,
     .sideband = sideband,
 };

@@ -151,6 +151,8 @@ uint64_t monotonic_of_ticks(const struct discover *d, uint64_t ticks);
 /* Reads what /proc says about @im. 0; PROC_GONE when it is not there any more (it has been ended)
  * or was replaced meanwhile; -errno. */
 int facts_read(struct discover *d, struct image *im);
+/* /proc/PID/cmdline, as far as it can be read; @ret is initialised with @max. */
+void facts_read_cmdline(struct discover *d, const struct proc_id *id, size_t max, struct buf *ret);
 /* The note on a process that has no entry, if it is about the one that started then. */
 const struct recent_note *facts_note(const struct discover *d, int32_t host_pid,
                                      uint64_t start_ticks);

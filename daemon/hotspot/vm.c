@@ -2,11 +2,16 @@
 /* Opening a JVM: its tables, its version, the bounds of its code. */
 #include "hotspot/vm.h"
 #include "hotspot/dynsym.h"
+#include "proc/touch.h"
 
 static ssize_t vm_pread(void *cookie, uint64_t address, void *buf, size_t n)
 {
-    ssize_t r = pread((int)(intptr_t)cookie, buf, n, (off_t)address);
+    const struct hotspot_vm *vm = cookie;
+    ssize_t r;
 
+    touch_begin(&vm->id, TOUCH_MEMORY);
+    r = pread(vm->mem_fd, buf, MIN(n, TOUCH_READ_MAX), (off_t)address);
+    touch_end();
     return r < 0 ? -errno : r;
 }
 
@@ -56,14 +61,12 @@ static int vm_read(struct hotspot_vm *vm, uint64_t libjvm_base, struct error *er
     return r;
 }
 
-int hotspot_vm_open_memory(memory_read_fn read, void *cookie, uint64_t libjvm_base,
-                           struct hotspot_vm **ret, struct error *err)
+/* Takes @vm over. */
+static int vm_open(struct hotspot_vm *vm, memory_read_fn read, void *cookie, uint64_t libjvm_base,
+                   struct hotspot_vm **ret, struct error *err)
 {
-    struct hotspot_vm *vm = calloc(1, sizeof(*vm));
     int r;
 
-    if (!vm)
-        return -ENOMEM;
     r = memory_init(&vm->memory, read, cookie, MEMORY_LINES_BULK);
     if (r == 0)
         r = vm_read(vm, libjvm_base, err);
@@ -87,9 +90,25 @@ int hotspot_vm_open_memory(memory_read_fn read, void *cookie, uint64_t libjvm_ba
     return r;
 }
 
-int hotspot_vm_open(int mem_fd, uint64_t libjvm_base, struct hotspot_vm **ret, struct error *err)
+int hotspot_vm_open_memory(memory_read_fn read, void *cookie, uint64_t libjvm_base,
+                           struct hotspot_vm **ret, struct error *err)
 {
-    return hotspot_vm_open_memory(vm_pread, (void *)(intptr_t)mem_fd, libjvm_base, ret, err);
+    struct hotspot_vm *vm = calloc(1, sizeof(*vm));
+
+    return vm ? vm_open(vm, read, cookie, libjvm_base, ret, err) : -ENOMEM;
+}
+
+int hotspot_vm_open(int mem_fd, const struct proc_id *id, uint64_t libjvm_base,
+                    struct hotspot_vm **ret, struct error *err)
+{
+    struct hotspot_vm *vm = calloc(1, sizeof(*vm));
+
+    if (!vm)
+        return -ENOMEM;
+    vm->mem_fd = mem_fd;
+    if (id)
+        vm->id = *id;
+    return vm_open(vm, vm_pread, vm, libjvm_base, ret, err);
 }
 
 struct hotspot_vm *hotspot_vm_close(struct hotspot_vm *vm)

@@ -41,6 +41,8 @@ struct name_layout {
 };
 
 struct hotspot_vm {
+    int mem_fd;        /* borrowed; of */
+    struct proc_id id; /* this process; both unused with another reader of memory */
     struct hotspot_memory memory;
     struct hotspot_layout layout;
     char version[128], name[128];

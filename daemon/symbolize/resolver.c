@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/text.h"
+#include "proc/touch.h"
 #include "symbolize/demangle.h"
 #include "symbolize/word_cache.h"
 
@@ -140,8 +141,11 @@ static void read_maps(struct resolver *r, uint64_t now_ns)
     int e = r->env->files->maps(r->env->files->cookie, &r->id, &fd, NULL);
 
     buf_init(&text, MAPS_MAX_BYTES);
-    if (e == 0)
+    if (e == 0) {
+        touch_begin(&r->id, TOUCH_MAPS);
         e = buf_read_fd(&text, fd);
+        touch_end();
+    }
     if (e == 0 || e == -EFBIG) {
         text.error = 0; /* what fitted is good */
         take_maps(r, &text);

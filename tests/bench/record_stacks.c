@@ -222,7 +222,7 @@ static int read_process(int pid)
     close(fd);
     for (size_t i = 0; i < maps.count && !vm; i++) {
         if (maps.entries[i].offset == 0 && span_ends_with(maps.entries[i].path, "/libjvm.so"))
-            hotspot_vm_open(host.mem_fd, maps.entries[i].start, &vm, &err);
+            hotspot_vm_open(host.mem_fd, NULL, maps.entries[i].start, &vm, &err);
     }
     if (!vm || hotspot_vm_unwinding(vm, &v) < 0)
         return -EIO;

@@ -365,7 +365,7 @@ int main(int argc, char **argv)
             continue;
         snprintf(path, sizeof(path), "/proc/%d/mem", run.pid);
         run.mem = mem = open(path, O_RDONLY | O_CLOEXEC);
-        if (hotspot_vm_open(mem, m->start, &run.vm, &err) != 0)
+        if (hotspot_vm_open(mem, NULL, m->start, &run.vm, &err) != 0)
             fprintf(stderr, "%s\n", err.msg);
     }
     if (run.vm && hotspot_vm_unwinding(run.vm, &vm) == 0)

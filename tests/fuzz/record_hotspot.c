@@ -250,7 +250,7 @@ int main(int argc, char **argv)
     i.base = find_libjvm(argv[1]);
     kill((pid_t)strtol(argv[1], NULL, 10), SIGSTOP);
     ch.class_name = argv[2];
-    if (fd < 0 || hotspot_vm_open(fd, i.base, &ch.vm, NULL) != 0 ||
+    if (fd < 0 || hotspot_vm_open(fd, NULL, i.base, &ch.vm, NULL) != 0 ||
         hotspot_vm_codes(ch.vm, choose, &ch) < 0) {
         fprintf(stderr, "cannot read JVM %s\n", argv[1]);
         return 1;

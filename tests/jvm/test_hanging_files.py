@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes whose files lie on FUSE, whose server may never answer: whoever asks it is then held by the kernel, beyond SIGKILL."""
+"""Processes whose files and memory lie on FUSE, whose server may never answer: whoever asks it is then held by the kernel, beyond SIGKILL."""
 import contextlib
+import http.client
 import os
 import re
 import signal
@@ -149,6 +150,115 @@ class HangingFiles(unittest.TestCase):
         finally:
             daemon.stop()
         self.assertLess(time.monotonic() - before, 2)
+
+@contextlib.contextmanager
+def fake_jvm(file: fuse.File, mode: str):
+    """A process that maps FILE as its libjvm.so and has read nothing of it: its pid."""
+    with tempfile.TemporaryDirectory(prefix="flamed-hanging.") as folder:
+        path = os.path.join(folder, "libjvm.so")
+        open(path, "w", encoding="ascii").close()
+        command = ["unshare", "-m", "sh", "-c", 'mount --bind "$0" "$1" && exec "$2" "$1" "$3"', file.path, path, native.build("fakejvm"), mode]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            try:
+                assert process.stdout.readline() == "started\n"
+                yield process.pid
+            finally:
+                file.answer() # or it could not end
+                process.kill()
+
+
+def gauge(daemon: Daemon, name: str) -> float:
+    return float(re.search(rf"^{name} (\S+)", daemon.get("/metrics").text, re.M)[1])
+
+
+class HangingMemory(unittest.TestCase):
+    """A JVM's memory that lies on FUSE, whose server does not answer: it holds flamed's engine in the kernel, beyond SIGKILL, and that
+    of every other flamed on the machine."""
+
+    def setUp(self):
+        self.stack = contextlib.ExitStack()
+        self.addCleanup(self.stack.close)
+        home = paths.jdk(17)
+        spin = jvm.make_spin()
+        self.file = self.stack.enter_context(fuse.File(home + "/lib/server/libjvm.so"))
+        self.other = self.stack.enter_context(jvm.Jvm(home, "-Xmx64m", "-cp", spin.folder, spin.main))
+        self.daemon = Daemon(*NO_RECORDER)
+        self.addCleanup(lambda: os.path.exists(self.daemon.folder) and self.daemon.stop(check=False))
+        self.file.silence("r")
+
+    def worker(self) -> int:
+        [pid] = self.daemon.processes()["flamed"]
+        return pid
+
+    def hold(self) -> int:
+        """Lets it read a JVM of whose memory nothing comes back: the JVM's pid."""
+        pid = self.stack.enter_context(fake_jvm(self.file, "hold"))
+        self.file.wait_asked()
+        return pid
+
+    def others_work(self) -> None:
+        profile = self.daemon.profile(pid=self.other.pid, seconds=1, hz=499)
+        self.assertGreater(count(profile.stacks), 100, profile.describe())
+
+    def test_it_is_said_and_passed(self):
+        """Who waits is told whose memory it is; then flamed is started again and leaves that process alone."""
+        before = self.worker()
+        client = http.client.HTTPConnection("127.0.0.1", self.daemon.port, timeout=10)
+        self.addCleanup(client.close)
+        client.request("GET", "/healthz")
+        client.getresponse().read()
+        pid = self.hold()
+        answer = proc.wait_until(lambda: self.refused("/readyz"), 60, "readiness refused")
+        [problem] = answer.json()["problems"]
+        self.assertIn(f"process {pid}", problem["detail"])
+        self.assertIn("memory", problem["detail"])
+        self.assertIn(f"process {pid}", proc.wait_until(lambda: self.refused("/api/v1/events"), 5, "a call refused").json()["detail"])
+        proc.wait_until(lambda: before not in self.daemon.processes().get("flamed", [before]), 60, f"another flamed\n{self.daemon.log()}")
+        self.assertEqual(client.sock.recv(1), b"", "the connection that it had is not closed")
+        self.daemon.wait_ready(60)
+        self.others_work()
+        one = self.daemon.get(f"/api/v1/jvms/{pid}").json()
+        self.assertEqual(one["profilable"]["symbols"], "none")
+        self.assertIn("left alone", one["profilable"]["reason"])
+        self.assertIn(self.other.pid, [j["pid"] for j in self.daemon.get("/api/v1/jvms").json()["jvms"]])
+        self.assertEqual(gauge(self.daemon, "flamed_left_alone"), 1)
+        self.assertEqual(gauge(self.daemon, "flamed_stands_still_seconds"), 0)
+        self.daemon.stop()
+
+    def refused(self, path: str):
+        """The answer where it is 503; None where there is none yet, or another."""
+        try:
+            answer = self.daemon.get(path, timeout=2)
+        except OSError:
+            return None
+        return answer if answer.status == 503 else None
+
+    def test_the_end_waits_for_none(self):
+        self.hold()
+        time.sleep(1)
+        before = time.monotonic()
+        self.daemon.stop(check=False)
+        self.assertLess(time.monotonic() - before, 14)
+        with Daemon("--listen", f"127.0.0.1:{self.daemon.port}", *NO_RECORDER): # its ports are free
+            pass
+
+    def test_killed_meanwhile(self):
+        """By an administrator, or for lack of memory: the thread that is held keeps nobody from starting another."""
+        before = self.worker()
+        self.hold()
+        time.sleep(1)
+        os.kill(before, 9)
+        proc.wait_until(lambda: self.daemon.processes().get("flamed", [before]) != [before], 30, "another flamed")
+        self.assertEqual(self.daemon.get("/healthz", timeout=10).status, 200)
+        proc.wait_until(lambda: self.other_listed(), 60, f"one that leaves it alone\n{self.daemon.log()}")
+        self.others_work()
+
+    def other_listed(self) -> bool:
+        try:
+            return self.other.pid in [j["pid"] for j in self.daemon.get("/api/v1/jvms", timeout=2).json().get("jvms", [])]
+        except OSError:
+            return False
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -47,7 +47,8 @@ static bool start(int jdk, const char *const *args, const char *until)
     do
         ck_assert(live_line(&jvm, line, sizeof(line), 60000));
     while (strcmp(line, until) != 0);
-    while ((r = hotspot_vm_open(jvm.mem_fd, jvm.libjvm_base, &vm, &err)) == HOTSPOT_NOT_READY) {
+    while ((r = hotspot_vm_open(jvm.mem_fd, NULL, jvm.libjvm_base, &vm, &err)) ==
+           HOTSPOT_NOT_READY) {
         ck_assert(clock_monotonic_ns() < deadline);
         usleep(2000);
     }

@@ -224,7 +224,7 @@ static struct hotspot_vm *open_vm(struct live_jvm *j)
     struct hotspot_vm *vm;
     int r;
 
-    while ((r = hotspot_vm_open(j->mem_fd, j->libjvm_base, &vm, &err)) == HOTSPOT_NOT_READY) {
+    while ((r = hotspot_vm_open(j->mem_fd, NULL, j->libjvm_base, &vm, &err)) == HOTSPOT_NOT_READY) {
         ck_assert_msg(clock_monotonic_ns() < deadline, "never ready");
         usleep(2000);
     }

@@ -230,7 +230,7 @@ START_TEST(names_stacks_of_a_jvm)
     ck_assert(live_line(&jvm, line, sizeof(line), 60000));
     live_attach(&jvm);
     for (int i = 0; i < 100 && r == HOTSPOT_NOT_READY; i++) {
-        r = hotspot_vm_open(jvm.mem_fd, jvm.libjvm_base, &process.vm, &err);
+        r = hotspot_vm_open(jvm.mem_fd, NULL, jvm.libjvm_base, &process.vm, &err);
         usleep(50000);
     }
     ck_assert_msg(r == 0, "%s", err.msg);

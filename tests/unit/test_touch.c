@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* proc/touch.c: whether a reading of a process holds the thread that makes it. */
+#include "suite.h"
+
+#include "base/cleanup.h"
+#include "proc/touch.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const struct proc_id TARGET = { .host_pid = 4242, .start_ticks = 77 };
+
+static char folder[64];
+static int proc_fd;
+
+/* What the kernel says of the calling thread. */
+static void set_state(char state)
+{
+    char path[128];
+    FILE *f;
+
+    snprintf(path, sizeof(path), "%s/%d/stat", folder, gettid());
+    f = fopen(path, "we");
+    ck_assert_ptr_nonnull(f);
+    fprintf(f,
+            "%d (flamed-engine) %c 1 1 1 0 -1 4194304 0 0 0 0 3 4 0 0 20 0 1 0 99 1000 10 0 0 0 0 "
+            "0 0 0 0 0 0 0 0 0 17 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n",
+            gettid(), state);
+    fclose(f);
+}
+
+static void setup(void)
+{
+    char path[128];
+
+    snprintf(folder, sizeof(folder), "/tmp/flamed-test-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(path, sizeof(path), "%s/%d", folder, gettid());
+    ck_assert_int_eq(mkdir(path, 0700), 0);
+    proc_fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    touch_watch();
+}
+
+static void teardown(void)
+{
+    char path[128];
+
+    close(proc_fd);
+    snprintf(path, sizeof(path), "%s/%d/stat", folder, gettid());
+    unlink(path);
+    snprintf(path, sizeof(path), "%s/%d", folder, gettid());
+    rmdir(path);
+    rmdir(folder);
+}
+
+/* The states that are found at one look after the other, and the seconds that are then told. */
+static const struct {
+    const char *states;
+    unsigned seconds;
+    bool stands;
+} LOOKS[] = {
+    { "D", 0, false },              /* nothing to compare with */
+    { "DDDDDDDDDD", 9, false },     /* one too few */
+    { "DDDDDDDDDDD", 10, true },    /* held */
+    { "SSSSSSSSSSSS", 11, true },   /* as FUSE waits first */
+    { "RRRRRRRRRRRRRR", 0, false }, /* no time to run: the machine is starved */
+    { "DDDDDDDDDDR", 0, false },    /* it goes on */
+    { "DDDDDDDDRDDDD", 3, false },
+    { "TTTTTTTTTTTTT", 0, false }, /* stopped */
+};
+
+START_TEST(tells_what_is_held)
+{
+    struct touch_stand s = { 0 }, told = { 0 };
+    bool held = false;
+
+    touch_begin(&TARGET, TOUCH_MEMORY);
+    for (const char *state = LOOKS[_i].states; *state; state++) {
+        set_state(*state);
+        held = touch_look(proc_fd, &s);
+    }
+    ck_assert_int_eq(held, LOOKS[_i].seconds > 0);
+    if (held)
+        ck_assert_uint_eq(s.seconds, LOOKS[_i].seconds);
+    ck_assert_int_eq(touch_stands(&told), LOOKS[_i].stands);
+    if (LOOKS[_i].stands) {
+        ck_assert_int_eq(told.id.host_pid, TARGET.host_pid);
+        ck_assert_uint_eq(told.id.start_ticks, TARGET.start_ticks);
+        ck_assert_int_eq(told.what, TOUCH_MEMORY);
+    }
+    touch_end();
+    ck_assert(!touch_stands(&told)); /* at once, without a look */
+    ck_assert(!touch_look(proc_fd, &s));
+}
+END_TEST
+
+/* As many readings as there are looks, each asleep when it is looked at. */
+START_TEST(passes_what_goes_on)
+{
+    struct touch_stand s;
+
+    set_state('D');
+    for (int i = 0; i < 3 * TOUCH_STANDS_LOOKS; i++) {
+        touch_begin(&TARGET, TOUCH_MAPS);
+        ck_assert(!touch_look(proc_fd, &s));
+        touch_end();
+    }
+}
+END_TEST
+
+START_TEST(passes_one_that_cannot_be_seen)
+{
+    struct touch_stand s;
+
+    touch_begin(&TARGET, TOUCH_CMDLINE);
+    for (int i = 0; i < 3 * TOUCH_STANDS_LOOKS; i++)
+        ck_assert(!touch_look(proc_fd, &s)); /* no such file */
+    touch_end();
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("touch");
+
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_loop_test(tc, tells_what_is_held, 0, ARRAY_SIZE(LOOKS));
+    tcase_add_test(tc, passes_what_goes_on);
+    tcase_add_test(tc, passes_one_that_cannot_be_seen);
+    return suite_run_case("touch", tc);
+}
