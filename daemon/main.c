@@ -301,6 +301,7 @@ static int run_worker(struct config *c, struct worker *w, struct error *err)
     path_of(w->store_fd, store_path, sizeof(store_path));
     standstill.proc_fd = engine_opts.proc_fd;
     left_alone_load(w->store_fd, engine_opts.proc_fd, &left_alone);
+    left_alone.lasting = !w->supervised;
     if (left_alone.count)
         log_warn("%zu processes or containers are left alone, because reading memory there held "
                  "flamed in the kernel",

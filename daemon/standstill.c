@@ -30,11 +30,16 @@ void standstill_held(void *cookie, const struct touch_stand *s)
     if (atomic_load(&st->ending) ? s->seconds < ENDING_SECONDS
                                  : !st->supervised || s->seconds < GIVE_UP_SECONDS)
         return;
+    if (s->seconds < TOUCH_STANDS_LOOKS) { /* perhaps it is only slow: the next one sees */
+        log_warn("flamed ends in the middle of a reading of process %d, which takes %u s already "
+                 "host_pid=%d",
+                 s->id.host_pid, s->seconds, s->id.host_pid);
+        leave_behind();
+    }
     r = left_alone_add(st->store_fd, st->proc_fd, &s->id, s->what == TOUCH_MEMORY);
     if (r < 0)
         log_err_errno(r, "cannot note that process %d is to be left alone", s->id.host_pid);
-    log_err("flamed ends, because a reading of process %d holds it; the next one leaves its "
-            "container alone for an hour host_pid=%d",
-            s->id.host_pid, s->id.host_pid);
+    log_err("flamed ends, because a reading of process %d holds it%s host_pid=%d", s->id.host_pid,
+            r < 0 ? "" : "; the next one leaves its container alone for an hour", s->id.host_pid);
     leave_behind();
 }

@@ -209,7 +209,7 @@ int agents_ended(struct agents *agents, int proc_fd, int32_t host_pid, uint64_t 
         if (agents->entry[i].host_pid != host_pid || agents->entry[i].start_ticks != start_ticks)
             continue;
         r = exit_status(proc_fd, &agents->entry[i], ret_status);
-        if (has_ended(pidfd))
+        if (pidfd >= 0 && r != -EAGAIN)
             agents_drop(agents, i);
         return r;
     }

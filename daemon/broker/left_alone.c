@@ -30,10 +30,17 @@ static bool take_one(struct span line, struct left_alone_one *ret)
     return true;
 }
 
+/* The clock may have been set: nothing holds for longer than it is noted for. */
+static bool holds(const struct left_alone_one *one)
+{
+    uint64_t now_s = clock_realtime_ns() / NSEC_PER_SEC;
+
+    return one->until_s > now_s && one->until_s <= now_s + LEFT_ALONE_SECONDS;
+}
+
 void left_alone_load(int dir_fd, int proc_fd, struct left_alone *ret)
 {
     _cleanup_buf_ struct buf text = BUF_NULL;
-    uint64_t now_s = clock_realtime_ns() / NSEC_PER_SEC;
     struct left_alone_one one;
     struct span rest, line;
 
@@ -43,8 +50,7 @@ void left_alone_load(int dir_fd, int proc_fd, struct left_alone *ret)
         return;
     rest = buf_span(&text);
     while (ret->count < LEFT_ALONE_MAX && span_take_line(&rest, &line)) {
-        if (take_one(line, &one) && one.until_s > now_s &&
-            one.until_s <= now_s + LEFT_ALONE_SECONDS)
+        if (take_one(line, &one) && holds(&one))
             ret->list[ret->count++] = one;
     }
 }
@@ -71,13 +77,17 @@ static int save(int dir_fd, const struct left_alone *l)
 
 int left_alone_add(int dir_fd, int proc_fd, const struct proc_id *id, bool jvm)
 {
+    uint64_t key = patience_key(proc_fd, id);
+    struct proc_stat stat;
     struct left_alone l;
 
+    if (proc_read_stat(proc_fd, id->host_pid, &stat) == 0 && stat.start_ticks != id->start_ticks)
+        return -ESRCH; /* it is gone, and that was the container of another */
     left_alone_load(dir_fd, proc_fd, &l);
     if (l.count == LEFT_ALONE_MAX)
         memmove(l.list, l.list + 1, --l.count * sizeof(l.list[0]));
     l.list[l.count++] = (struct left_alone_one){
-        .key = patience_key(proc_fd, id),
+        .key = key,
         .until_s = clock_realtime_ns() / NSEC_PER_SEC + LEFT_ALONE_SECONDS,
         .id = *id,
         .jvm = jvm,
@@ -90,8 +100,17 @@ const struct left_alone_one *left_alone_find(const struct left_alone *l, const s
     uint64_t key = l->count ? patience_key(l->proc_fd, id) : 0;
 
     for (size_t i = 0; i < l->count; i++) {
-        if (l->list[i].key == key)
+        if (l->list[i].key == key && (l->lasting || holds(&l->list[i])))
             return &l->list[i];
     }
     return NULL;
+}
+
+size_t left_alone_count(const struct left_alone *l)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < l->count; i++)
+        n += l->lasting || holds(&l->list[i]);
+    return n;
 }

@@ -19,14 +19,17 @@ struct left_alone_one {
 };
 
 struct left_alone {
-    int proc_fd; /* borrowed */
+    int proc_fd;  /* borrowed */
+    bool lasting; /* holds as long as this flamed runs, which nobody starts again */
     struct left_alone_one list[LEFT_ALONE_MAX];
     size_t count;
 };
 
 /* What is noted below @dir_fd and still holds; nothing where it cannot be read. */
 void left_alone_load(int dir_fd, int proc_fd, struct left_alone *ret);
-/* Notes the process @id there, too. 0 or -errno. */
+/* Notes the process @id there, too. 0; -ESRCH: its pid is another's by now; -errno. */
 int left_alone_add(int dir_fd, int proc_fd, const struct proc_id *id, bool jvm);
-/* NULL, or the entry that holds for @id. Points into @l. Thread: any. */
+/* NULL, or the entry that holds for @id at this moment. Points into @l. Thread: any. */
 const struct left_alone_one *left_alone_find(const struct left_alone *l, const struct proc_id *id);
+/* How many hold at this moment. Thread: any. */
+size_t left_alone_count(const struct left_alone *l);

@@ -266,6 +266,7 @@ void attachments_poll(struct engine *e, uint64_t now_ns)
         else if (a->state == ATTACHMENT_ATTACHING || a->state == ATTACHMENT_READY)
             listen_on(a, now_ns);
     }
+    history_poll(e->broker, now_ns);
 }
 
 /* ---- what is known ---- */

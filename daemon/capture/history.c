@@ -13,6 +13,9 @@
  * attach an end that may or may not be one. */
 #define CRASH_NS (60 * NSEC_PER_SEC)
 #define CRASH_PERHAPS_NS (10 * NSEC_PER_SEC)
+/* How often it is asked how one ended that the kernel still clears away, and how long. */
+#define CLEARING_LOOK_NS NSEC_PER_SEC
+#define CLEARING_NS (60 * NSEC_PER_SEC)
 
 struct history {
     struct proc_id id;
@@ -161,6 +164,22 @@ void history_gone(struct broker *b, const struct process *p)
         return;
     h->gone_ns = p->exited_ns ? p->exited_ns : clock_monotonic_ns();
     judge(b, h);
+}
+
+void history_poll(struct broker *b, uint64_t now_ns)
+{
+    static uint64_t looked_ns;
+
+    if (now_ns - looked_ns < CLEARING_LOOK_NS)
+        return;
+    looked_ns = now_ns;
+    for (size_t i = 0; i < HISTORY_MAX; i++) {
+        struct history *h = &history[i];
+
+        if (h->begun_ns && h->gone_ns && !h->judged &&
+            now_ns - MIN(now_ns, h->gone_ns) < CLEARING_NS)
+            judge(b, h);
+    }
 }
 
 const char *history_crash(struct broker *b, const struct process *p)

@@ -303,7 +303,7 @@ int backend_metrics(void *ctx, struct buf *out, struct error *err)
                "For how long a reading of a process has held flamed; 0 under 10 s.", stand.seconds);
         metric(out, "flamed_left_alone", "gauge",
                "Processes or containers whose memory is not read, because that held flamed before.",
-               (double)e->opts.left_alone->count);
+               (double)left_alone_count(e->opts.left_alone));
     }
     if (r == 0 && e->store) {
         store_stats(e->store, &m.store);

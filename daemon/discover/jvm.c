@@ -257,8 +257,8 @@ static void schedule_next(struct discover *d, struct image *im, uint64_t now_ns)
         im->p.exec_time_ns ? im->p.exec_time_ns : monotonic_of_ticks(d, im->p.id.start_ticks);
     uint64_t age_ns = now_ns - MIN(now_ns, since_ns);
 
-    im->look_ns = im->timer_ns = UINT64_MAX;
-    if (im->p.jvm != JVM_NO || age_ns >= DISCOVER_LAST_LOOK_NS)
+    im->look_ns = im->timer_ns = im->left_alone ? now_ns + DISCOVER_LEFT_LOOK_NS : UINT64_MAX;
+    if (im->left_alone || im->p.jvm != JVM_NO || age_ns >= DISCOVER_LAST_LOOK_NS)
         return;
     im->look_ns = now_ns + MAX(age_ns, DISCOVER_FIRST_LOOK_NS);
     im->timer_ns = since_ns + (age_ns < DISCOVER_SECOND_LOOK_NS  ? DISCOVER_SECOND_LOOK_NS
@@ -266,15 +266,21 @@ static void schedule_next(struct discover *d, struct image *im, uint64_t now_ns)
                                                                  : DISCOVER_LAST_LOOK_NS);
 }
 
-/* False where it is not to be looked at; shown where it is known, or says by its name, what it is.
- */
+/* False where it is not to be looked at for now; shown where it is known, or says by its name, what
+ * it is. */
 static bool may_look(struct discover *d, struct image *im)
 {
     struct error err = ERROR_NULL;
-    bool jvm = false;
+    bool jvm = false, was = im->left_alone;
 
-    if (!d->source->leaves_alone || !d->source->leaves_alone(d->ctx, &im->p.id, &jvm))
+    im->left_alone = d->source->leaves_alone && d->source->leaves_alone(d->ctx, &im->p.id, &jvm);
+    if (!im->left_alone) {
+        if (was) { /* what was said of it was only that */
+            im->p.jvm = JVM_NO;
+            im->p.reason[0] = '\0';
+        }
         return true;
+    }
     if (jvm || span_starts_with(span_of(im->p.comm), "java")) {
         broker_refuse_left(&im->p.id, &err);
         unsupported(im, "%s; %s", err.msg, err.remedy);

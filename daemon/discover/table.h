@@ -34,6 +34,7 @@
 #define DISCOVER_SECOND_LOOK_NS (1 * NSEC_PER_SEC)
 #define DISCOVER_THIRD_LOOK_NS (3 * NSEC_PER_SEC) /* a busy node's JVM loads libjvm late */
 #define DISCOVER_LAST_LOOK_NS (10 * NSEC_PER_SEC)
+#define DISCOVER_LEFT_LOOK_NS (60 * NSEC_PER_SEC) /* whether it is still left alone */
 /* From then on only when it has grown by so much: libjvm alone is larger. */
 #define DISCOVER_GROWN_BYTES ((uint64_t)8 << 20)
 
@@ -54,6 +55,7 @@ struct image {
     unsigned told_pins;    /* and that many pins were left */
     bool handed;           /* somebody outside may hold it */
     bool facts;            /* read from /proc */
+    bool left_alone;       /* at the last look */
     uint64_t facts_ns;
     uint64_t look_ns;  /* with a sample from then on: look for a JVM; UINT64_MAX never */
     uint64_t timer_ns; /* without a sample: look then; UINT64_MAX never */

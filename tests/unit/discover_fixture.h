@@ -79,12 +79,24 @@ static inline int no_sideband(void *ctx, int ret_fds[BROKER_CPUS_MAX], size_t *r
     return -EACCES;
 }
 
+static bool left_alone;
+
+static inline bool fake_leaves_alone(void *ctx, const struct proc_id *id, bool *ret_jvm)
+{
+    (void)ctx;
+    (void)id;
+    if (left_alone && ret_jvm)
+        *ret_jvm = true;
+    return left_alone;
+}
+
 static const struct discover_source SOURCE = {
     .maps = fake_maps,
     .mem = fake_mem,
     .hsperfdata = absent,
     .container_config = fake_config,
     .container_logs = no_logs,
+    .leaves_alone = fake_leaves_alone,
     .sideband = no_sideband,
 };
 

@@ -67,6 +67,47 @@ START_TEST(the_next_one_knows)
 }
 END_TEST
 
+/* Of a flamed that runs for longer than that, too. */
+START_TEST(holds_for_its_time_only)
+{
+    struct proc_id one = process(1), two = process(2);
+    struct left_alone l;
+
+    ck_assert_int_eq(left_alone_add(dir_fd, proc_fd, &one, /* jvm= */ true), 0);
+    ck_assert_int_eq(left_alone_add(dir_fd, proc_fd, &two, /* jvm= */ true), 0);
+    left_alone_load(dir_fd, proc_fd, &l);
+    ck_assert_uint_eq(left_alone_count(&l), 2);
+    l.list[0].until_s = clock_realtime_ns() / NSEC_PER_SEC - 1;
+    ck_assert_ptr_null(left_alone_find(&l, &one));
+    ck_assert_ptr_nonnull(left_alone_find(&l, &two));
+    ck_assert_uint_eq(left_alone_count(&l), 1);
+    l.list[1].until_s += LEFT_ALONE_SECONDS; /* the clock was set back */
+    ck_assert_ptr_null(left_alone_find(&l, &two));
+    ck_assert_uint_eq(left_alone_count(&l), 0);
+    l.lasting = true;
+    ck_assert_ptr_nonnull(left_alone_find(&l, &one));
+    ck_assert_uint_eq(left_alone_count(&l), 2);
+}
+END_TEST
+
+/* Its pid is that of another by now, maybe in another container. */
+START_TEST(passes_one_that_is_gone)
+{
+    struct proc_id before = { .host_pid = getpid(), .start_ticks = 1 }, now = before;
+    struct proc_stat stat;
+    struct left_alone l;
+
+    ck_assert_int_eq(left_alone_add(dir_fd, proc_fd, &before, /* jvm= */ true), -ESRCH);
+    left_alone_load(dir_fd, proc_fd, &l);
+    ck_assert_uint_eq(l.count, 0);
+    ck_assert_int_eq(proc_read_stat(proc_fd, getpid(), &stat), 0);
+    now.start_ticks = stat.start_ticks;
+    ck_assert_int_eq(left_alone_add(dir_fd, proc_fd, &now, /* jvm= */ true), 0);
+    left_alone_load(dir_fd, proc_fd, &l);
+    ck_assert_ptr_nonnull(left_alone_find(&l, &now));
+}
+END_TEST
+
 START_TEST(the_oldest_goes)
 {
     struct left_alone l;
@@ -113,6 +154,8 @@ int main(void)
 
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, the_next_one_knows);
+    tcase_add_test(tc, holds_for_its_time_only);
+    tcase_add_test(tc, passes_one_that_is_gone);
     tcase_add_test(tc, the_oldest_goes);
     tcase_add_test(tc, what_is_over_or_broken_is_passed);
     return suite_run_case("left_alone", tc);
