@@ -32,6 +32,8 @@ with open(folder + "/libjvm.so", "w+b") as f:
     f.truncate(4096)
     mapped = mmap.mmap(f.fileno(), 4096, prot=mmap.PROT_READ | mmap.PROT_EXEC)
 path = f"/tmp/.java_pid{os.getpid()}"
+if os.path.lexists(path):
+    os.unlink(path) # a JVM that was killed had this number: a JVM removes that, too, when it starts
 listener = socket.socket(socket.AF_UNIX)
 listener.bind(path)
 listener.listen(4)

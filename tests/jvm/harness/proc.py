@@ -98,6 +98,35 @@ def task_clock(tid: int, inherit: bool) -> int:
     return fd
 
 
+class Standstill:
+    """How long the machine gave a thread that was ready no turn while this was entered, in seconds: a hypervisor takes a whole VM
+    away now and then, and what is late by that much is not late."""
+    TICK = 0.005
+    NOTED = 0.02 # what a scheduler may take
+
+    def __init__(self):
+        self.seconds = 0.0
+        self.ended = threading.Event()
+        self.thread = threading.Thread(target=self.run)
+
+    def run(self) -> None:
+        last = time.monotonic()
+        while not self.ended.is_set():
+            time.sleep(self.TICK)
+            now = time.monotonic()
+            late = now - last - self.TICK
+            self.seconds += late if late > self.NOTED else 0
+            last = now
+
+    def __enter__(self) -> "Standstill":
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.ended.set()
+        self.thread.join()
+
+
 class CpuClock:
     """Reads how long a process, or one thread of it, was scheduled in, every INTERVAL seconds while it is entered, so that what was
     used between two moments can be told afterwards: a busy machine delays the start of a capture, and stretches nothing else."""
