@@ -70,8 +70,9 @@ static int save(int dir_fd, const struct left_alone *l)
                    (uintmax_t)l->list[i].id.start_ticks, (int)l->list[i].jvm);
     if (text.error)
         return text.error;
+    errno = ENOSPC; /* of a short one */
     if (write(fd, text.p, text.n) != (ssize_t)text.n)
-        return errno ? -errno : -EIO;
+        return -errno;
     return renameat(dir_fd, FILE_NEW_NAME, dir_fd, FILE_NAME) < 0 ? -errno : 0;
 }
 

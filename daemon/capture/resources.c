@@ -236,6 +236,8 @@ int backend_capture(void *ctx, const char *id, json_t **ret, struct error *err)
     r = e->store ? store_get_facts(e->store, id, take_one, ret, err) : STORE_NOT_FOUND;
     if (r == STORE_NOT_FOUND || r == -EBUSY)
         waiting = keeper_find(e->keeper, id);
+    if (r == STORE_NOT_FOUND && e->store && !waiting) /* stored since it was asked? */
+        r = store_get_facts(e->store, id, take_one, ret, err);
     if (waiting) {
         *ret = waiting_json(waiting);
         r = 0;

@@ -3,6 +3,8 @@
 #include "base/clock.h"
 #include "store/store_impl.h"
 
+#include <sched.h>
+
 #define RETAIN_ROUNDS_MAX 1000 /* captures dropped by size in one call */
 
 /* Epochs without captures, but for the one that is being written. */
@@ -56,41 +58,51 @@ static uint64_t bytes_in_use(struct store *s)
            pragma_number(s, "PRAGMA page_size");
 }
 
+/* The oldest, where there is too much. 1: there may still be; 0; -errno. */
 static int drop_by_size(struct store *s, struct error *err)
 {
-    int r = 0;
+    int r, dropped;
 
-    for (int i = 0; i < RETAIN_ROUNDS_MAX && r == 0 && bytes_in_use(s) > s->opts.max_bytes; i++) {
-        r = store_exec(s,
-                       "DELETE FROM captures WHERE n IN (SELECT n FROM captures WHERE state != 0"
-                       " ORDER BY start_ns, n LIMIT 16)",
-                       err);
-        if (r < 0 || sqlite3_changes(s->db) == 0)
-            break;
-        s->stats.dropped_by_size += (uint64_t)sqlite3_changes(s->db);
-        r = drop_empty_epochs(s, err);
-    }
-    return r;
+    if (!s->writable || !s->opts.max_bytes || bytes_in_use(s) <= s->opts.max_bytes)
+        return 0;
+    r = store_exec(s,
+                   "DELETE FROM captures WHERE n IN (SELECT n FROM captures WHERE state != 0"
+                   " ORDER BY start_ns, n LIMIT 16)",
+                   err);
+    if (r < 0)
+        return r;
+    dropped = sqlite3_changes(s->db);
+    s->stats.dropped_by_size += (uint64_t)dropped;
+    r = dropped ? drop_empty_epochs(s, err) : 0;
+    return r < 0 ? r : dropped > 0;
+}
+
+static int retain_by_age(struct store *s, uint64_t now_ns, struct error *err)
+{
+    int r = now_ns ? drop_by_age(s, now_ns, err) : 0;
+
+    return r == 0 ? drop_empty_epochs(s, err) : r;
 }
 
 int store_retain(struct store *s, uint64_t now_ns, struct error *err)
 {
-    int r = 0;
+    int r;
 
     store_enter_patiently(s);
     epochs_forget_unused(s);
-    if (s->writable) {
-        if (now_ns)
-            r = drop_by_age(s, now_ns, err);
-        if (r == 0)
-            r = drop_empty_epochs(s, err);
-        if (r == 0 && s->opts.max_bytes)
-            r = drop_by_size(s, err);
-        if (r == 0)
-            r = store_exec(s, "PRAGMA incremental_vacuum(1000)", err);
+    r = s->writable ? retain_by_age(s, now_ns, err) : 0;
+    for (int i = 0; r >= 0 && i < RETAIN_ROUNDS_MAX; i++) {
+        r = drop_by_size(s, err);
+        if (r <= 0)
+            break;
+        store_leave(s);
+        sched_yield(); /* others' turn */
+        store_enter_patiently(s);
     }
+    if (r >= 0 && s->writable)
+        r = store_exec(s, "PRAGMA incremental_vacuum(1000)", err);
     store_leave(s);
-    return r;
+    return MIN(r, 0);
 }
 
 int store_delete(struct store *s, const char *id, struct error *err)

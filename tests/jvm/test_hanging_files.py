@@ -239,8 +239,8 @@ class HangingMemory(unittest.TestCase):
         before = time.monotonic()
         self.daemon.stop(check=False)
         self.assertLess(time.monotonic() - before, 14)
-        with Daemon("--listen", f"127.0.0.1:{self.daemon.port}", *NO_RECORDER): # its ports are free
-            pass
+        another = Daemon("--listen", f"127.0.0.1:{self.daemon.port}", *NO_RECORDER) # the ports are free
+        another.stop(check=False) # it may be held already
 
     def test_killed_meanwhile(self):
         """By an administrator, or for lack of memory: the thread that is held keeps nobody from starting another."""
@@ -258,10 +258,6 @@ class HangingMemory(unittest.TestCase):
             return self.other.pid in [j["pid"] for j in self.daemon.get("/api/v1/jvms", timeout=2).json().get("jvms", [])]
         except OSError:
             return False
-
-
-if __name__ == "__main__":
-    unittest.main()
 
 
 class SilentBroker(unittest.TestCase):
@@ -288,3 +284,7 @@ class SilentBroker(unittest.TestCase):
             finally:
                 os.kill(broker, signal.SIGCONT)
             self.assertGreater(daemon.profile(pid=busy.pid, seconds=1, hz=199).samples, 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
