@@ -75,6 +75,8 @@ struct engine {
     struct watch *watch;
 };
 
+/* ---- calls.c ---- */
+
 /* Runs @fn on the engine's thread and waits for it. Thread: any but the engine's. Its result; where
  * the engine ends, or stands still before it came to @fn, BACKEND_UNAVAILABLE with the sentence. */
 int engine_ask(struct engine *e, int (*fn)(struct engine *e, void *arg), void *arg,
@@ -85,8 +87,10 @@ int engine_ask(struct engine *e, int (*fn)(struct engine *e, void *arg), void *a
 void engine_post(struct engine *e, int (*fn)(struct engine *e, void *arg), const void *arg,
                  size_t n);
 
-/* Whether the engine stands still, as engine_ask() says it. Thread: any. */
-bool engine_stands(struct error *err);
+/* Runs what is queued. False when the engine is to stop. Thread: the engine's. */
+bool engine_run_calls(struct engine *e);
+
+/* ---- engine.c ---- */
 
 /* Reads /proc in full for a request that must not miss a young process, at most once a second. */
 void engine_sweep(struct engine *e);

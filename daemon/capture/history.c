@@ -182,20 +182,14 @@ void history_poll(struct broker *b, uint64_t now_ns)
     }
 }
 
-const char *history_crash(struct broker *b, const struct process *p)
+const char *history_crash(const struct process *p)
 {
     char like[sizeof(history[0].like)];
 
     like_of(p, like, sizeof(like));
     for (size_t i = 0; i < HISTORY_MAX; i++) {
-        struct history *h = &history[i];
-
-        if (!h->begun_ns || strcmp(h->like, like) != 0)
-            continue;
-        if (h->gone_ns && !h->judged)
-            judge(b, h);
-        if (h->crash[0])
-            return h->crash;
+        if (history[i].begun_ns && history[i].crash[0] && strcmp(history[i].like, like) == 0)
+            return history[i].crash;
     }
     return NULL;
 }

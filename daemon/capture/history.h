@@ -19,13 +19,13 @@ struct attach_way history_way(const struct proc_id *id, uint32_t mode);
 /* Our agent was told to end. */
 void history_end(const struct proc_id *id);
 /* @p is gone: judges whether it crashed with our agent in it, or soon after; where the kernel still
- * clears it away, history_poll() or history_crash() does. */
+ * clears it away, history_poll() does. */
 void history_gone(struct broker *b, const struct process *p);
 /* Judges those, at any rate before the broker forgets how they ended. To be called at each tick. */
 void history_poll(struct broker *b, uint64_t now_ns);
 
 /* Whether one that is like @p (its program, its JDK, where it runs) crashed so. Points into the
  * history: which signal ended it, and how long after; NULL: none did. */
-const char *history_crash(struct broker *b, const struct process *p);
+const char *history_crash(const struct process *p);
 /* How long the next attach is put off, 0: not at all; *ret_failures: how many failed. */
 uint64_t history_wait_ns(const struct proc_id *id, uint64_t now_ns, unsigned *ret_failures);

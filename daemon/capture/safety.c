@@ -52,7 +52,7 @@ void safety_check(struct engine *e, struct process *p, struct preflight *ret)
             p->attach_disabled ? PREFLIGHT_TRUE : flag_of(p, "DisableAttachMechanism"),
         .reduced_signals = flag_of(p, "ReduceSignalUsage"),
         .dynamic_agents = flag_of(p, "EnableDynamicAgentLoading"),
-        .crash = history_crash(e->broker, p),
+        .crash = history_crash(p),
     };
 
     wait_ns = history_wait_ns(&p->id, now, &failures);

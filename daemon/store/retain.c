@@ -42,20 +42,11 @@ static int drop_by_age(struct store *s, uint64_t now_ns, struct error *err)
     return 0;
 }
 
-static uint64_t pragma_number(struct store *s, const char *sql)
-{
-    _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
-
-    if (store_prepare(s, sql, &stmt, NULL) < 0 || sqlite3_step(stmt) != SQLITE_ROW)
-        return 0;
-    return (uint64_t)sqlite3_column_int64(stmt, 0);
-}
-
 /* Bytes in use: free pages are handed back below. */
 static uint64_t bytes_in_use(struct store *s)
 {
-    return (pragma_number(s, "PRAGMA page_count") - pragma_number(s, "PRAGMA freelist_count")) *
-           pragma_number(s, "PRAGMA page_size");
+    return (store_number(s, "PRAGMA page_count") - store_number(s, "PRAGMA freelist_count")) *
+           store_number(s, "PRAGMA page_size");
 }
 
 /* The oldest, where there is too much. 1: there may still be; 0; -errno. */

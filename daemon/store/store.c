@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opening and closing; what goes wrong, in words; counters. */
+/* Opening and closing; whose turn it is; what goes wrong, in words; counters. */
 #include "store/store_impl.h"
 
 #include "base/buf.h"
@@ -259,7 +259,7 @@ void store_new_id(char ret[STORE_ID_BYTES])
              (unsigned long long)words[1]);
 }
 
-static uint64_t store_number(struct store *s, const char *sql)
+uint64_t store_number(struct store *s, const char *sql)
 {
     _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
 

@@ -61,6 +61,9 @@ static inline void stmt_finalizep(sqlite3_stmt **stmt)
  * with the sentence. */
 int store_writable(struct store *s, struct error *err);
 
+/* The number that a statement gives; 0 where it fails. */
+uint64_t store_number(struct store *s, const char *sql);
+
 /* Column as text, "" for NULL. */
 const char *store_text(sqlite3_stmt *stmt, int column);
 

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Calls from other threads into the engine's: asked, where the caller waits, or posted. Nobody
+ * waits for an engine that stands still.
+ */
+#include "capture/engine_impl.h"
+
+#include <sys/eventfd.h>
+
+/* With the lock held. False: the engine ends. */
+static bool enqueue(struct engine *e, struct engine_call *call)
+{
+    struct engine_call **at = &e->calls;
+
+    if (e->stopping)
+        return false;
+    while (*at)
+        at = &(*at)->next;
+    *at = call;
+    eventfd_write(e->wake_fd, 1);
+    return true;
+}
+
+/* Whether the engine stands still, in a sentence. */
+static bool engine_stands(struct error *err)
+{
+    struct touch_stand s;
+
+    if (!touch_stands(&s))
+        return false;
+    error_set(err, -ETIMEDOUT,
+              "flamed stands still: it has waited for %u s for the %s of process %d, whose file "
+              "system does not answer",
+              s.seconds, touch_name(s.what), s.id.host_pid);
+    error_remedy(err, "see to the mounts of that process (FUSE, NFS), or ask again in half a "
+                      "minute: flamed is then started again and leaves it alone");
+    return true;
+}
+
+/* Waits for @call until something is done, a second at most. False where it is given up: the
+ * engine stands and has not begun it. With the lock held. */
+static bool engine_call_wait(struct engine *e, struct engine_call *call, struct error *err)
+{
+    struct engine_call **at = &e->calls;
+    struct timespec until;
+
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec++;
+    if (pthread_cond_timedwait(&e->called, &e->lock, &until) != ETIMEDOUT || call->begun ||
+        !engine_stands(err))
+        return true;
+    while (*at != call)
+        at = &(*at)->next;
+    *at = call->next;
+    return false;
+}
+
+int engine_ask(struct engine *e, int (*fn)(struct engine *e, void *arg), void *arg,
+               struct error *err)
+{
+    struct engine_call call = { .fn = fn, .arg = arg, .result = BACKEND_UNAVAILABLE };
+    bool queued;
+
+    pthread_mutex_lock(&e->lock);
+    queued = enqueue(e, &call);
+    while (queued && !call.done && engine_call_wait(e, &call, err))
+        ;
+    pthread_mutex_unlock(&e->lock);
+    if (!queued) {
+        error_set(err, -ESHUTDOWN, "flamed is stopping or being started again");
+        error_remedy(err, "ask once more in a second");
+    }
+    return call.result;
+}
+
+void engine_post(struct engine *e, int (*fn)(struct engine *e, void *arg), const void *arg,
+                 size_t n)
+{
+    struct engine_call *call = malloc(sizeof(*call) + n);
+
+    if (!call)
+        return;
+    *call = (struct engine_call){ .fn = fn, .arg = memcpy(call + 1, arg, n), .posted = true };
+    pthread_mutex_lock(&e->lock);
+    if (!enqueue(e, call))
+        free(call);
+    pthread_mutex_unlock(&e->lock);
+}
+
+bool engine_run_calls(struct engine *e)
+{
+    bool stopping;
+
+    pthread_mutex_lock(&e->lock);
+    while (e->calls) {
+        struct engine_call *call = e->calls;
+
+        e->calls = call->next;
+        call->begun = true;
+        pthread_mutex_unlock(&e->lock);
+        call->result = call->fn(e, call->arg);
+        pthread_mutex_lock(&e->lock);
+        if (call->posted) {
+            free(call);
+            continue;
+        }
+        call->done = true;
+        pthread_cond_broadcast(&e->called);
+    }
+    stopping = e->stopping;
+    pthread_mutex_unlock(&e->lock);
+    return !stopping;
+}
