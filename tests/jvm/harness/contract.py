@@ -4,6 +4,7 @@ import atexit
 import gzip
 import json
 import os
+import random
 import re
 import secrets
 import time
@@ -70,8 +71,9 @@ class World:
                             "-XX:CompileCommand=dontinline,Contract::mix", "-XX:CompileCommand=inline,Contract::stir",
                             "-Dpassword=hunter2", "-cp", classes.folder, "Contract", "first", "second argument")
         self.stops.append(self.host.stop)
-        prefix = secrets.token_hex(4)
-        self.ident, self.twin_ident = (prefix + secrets.token_hex(28) for _ in range(2))
+        alike = secrets.token_hex(4)  # eight digits are of both, and the ninth tells them apart
+        self.ident, self.twin_ident = (alike + ninth + secrets.token_hex(28)[1:]
+                                       for ninth in random.sample("0123456789abcdef", 2))
         self.pod = "12345678-1234-1234-1234-" + secrets.token_hex(6)
         arguments = ["-Xmx64m", "-cp", "/classes", self.spin.main]
         self.inside = bundle.Container(home, self.spin.folder, *arguments, cgroups_path=f"/docker/{self.ident}")
