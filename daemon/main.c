@@ -29,6 +29,7 @@
 
 #define BROKER_SOCKET "/run/flamed/broker.sock"
 #define RUN_FOLDER "/run/flamed"
+#define NOTES_FILE RUN_FOLDER "/left-alone"
 
 /* ---- what is opened with rights ---- */
 
@@ -141,7 +142,7 @@ static int become_supervisor(int argc, char **argv, const struct config *c, stru
 
 /* What the worker holds, whoever opened it. */
 struct worker {
-    int broker_fd, store_fd, notify_fd;
+    int broker_fd, store_fd, notes_fd, notify_fd;
     int listen_fds[SUPERVISE_LISTEN_MAX];
     size_t listen_count;
     bool supervised;
@@ -245,7 +246,7 @@ static int start_engine(const struct engine_opts *o, struct config *c, struct en
 
 static int run_worker(struct config *c, struct worker *w, struct error *err)
 {
-    struct standstill standstill = { .store_fd = w->store_fd, .supervised = w->supervised };
+    struct standstill standstill = { .notes_fd = w->notes_fd, .supervised = w->supervised };
     struct left_alone left_alone;
     char node[160];
     struct engine_opts engine_opts = {
@@ -299,8 +300,7 @@ static int run_worker(struct config *c, struct worker *w, struct error *err)
         return error_code(err, r, "cannot prepare signals");
     node_text(node, sizeof(node));
     path_of(w->store_fd, store_path, sizeof(store_path));
-    standstill.proc_fd = engine_opts.proc_fd;
-    left_alone_load(w->store_fd, engine_opts.proc_fd, &left_alone);
+    left_alone_load(w->notes_fd, engine_opts.proc_fd, &left_alone);
     left_alone.lasting = !w->supervised;
     if (left_alone.count)
         log_warn("%zu processes or containers are left alone, because reading memory there held "
@@ -342,6 +342,7 @@ static int supervised_worker(int argc, char **argv, const struct supervise_worke
 {
     struct worker w = { .broker_fd = sw->broker_fd,
                         .store_fd = sw->store_fd,
+                        .notes_fd = sw->notes_fd,
                         .notify_fd = notify_open(),
                         .listen_count = sw->listen_count,
                         .supervised = true };
@@ -367,9 +368,12 @@ static int supervised_worker(int argc, char **argv, const struct supervise_worke
 /* Under systemd: no supervisor of ours, the broker is a service of its own. */
 static int service_worker(int argc, char **argv, struct config *c, struct error *err)
 {
-    struct worker w = {
-        .broker_fd = -1, .store_fd = -1, .notify_fd = notify_open(), .argc = argc, .argv = argv
-    };
+    struct worker w = { .broker_fd = -1,
+                        .store_fd = -1,
+                        .notes_fd = -1,
+                        .notify_fd = notify_open(),
+                        .argc = argc,
+                        .argv = argv };
     int r;
 
     r = supervise_connect(BROKER_SOCKET, &w.broker_fd, err);
@@ -382,7 +386,13 @@ static int service_worker(int argc, char **argv, struct config *c, struct error 
         r = open_listeners(c, w.listen_fds, &w.listen_count, err);
     if (r == 0)
         r = open_store(c->store, geteuid(), getegid(), &w.store_fd, err);
-    return r < 0 ? r : run_worker(c, &w, err);
+    if (r < 0)
+        return r;
+    r = left_alone_open(NOTES_FILE, &w.notes_fd);
+    if (r < 0)
+        log_warn_errno(r, "cannot open %s: whose memory held flamed is not known to the next one",
+                       NOTES_FILE);
+    return run_worker(c, &w, err);
 }
 
 static void print_help(void)

@@ -36,7 +36,7 @@ void standstill_held(void *cookie, const struct touch_stand *s)
                  s->id.host_pid, s->seconds, s->id.host_pid);
         leave_behind();
     }
-    r = left_alone_add(st->store_fd, st->proc_fd, &s->id, s->what == TOUCH_MEMORY);
+    r = left_alone_add(st->notes_fd, s->owner, &s->id, s->what == TOUCH_MEMORY);
     if (r < 0)
         log_err_errno(r, "cannot note that process %d is to be left alone", s->id.host_pid);
     log_err("flamed ends, because a reading of process %d holds it%s host_pid=%d", s->id.host_pid,

@@ -11,7 +11,7 @@
 #include <stdatomic.h>
 
 struct standstill {
-    int store_fd, proc_fd; /* borrowed */
+    int notes_fd; /* borrowed: as in broker/left_alone.h; -1: none */
     bool supervised;
     atomic_bool ending; /* a signal asked for it: nothing is waited for any more */
 };

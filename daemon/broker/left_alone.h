@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Whose memory flamed does not read: one reading of it did not come back, and flamed had to be
- * started again (proc/touch.h). All of a container, or one process outside of any. Kept for an hour
- * in the store's folder, in a file of a line each, so that the next flamed knows.
+ * started again (proc/touch.h). All of a container, or one process outside of any. Noted for an
+ * hour, a line each, so that the next flamed knows: in memory that the supervisor keeps from one
+ * worker to the next, under systemd in a file that goes with the machine's run. Neither waits for a
+ * disk.
  */
 #pragma once
 
@@ -10,9 +12,10 @@
 
 #define LEFT_ALONE_MAX 16 /* the oldest goes */
 #define LEFT_ALONE_SECONDS 3600
+#define LEFT_ALONE_BYTES 4096 /* of the notes, which are NULs from their end on */
 
 struct left_alone_one {
-    uint64_t key;     /* as patience_key() */
+    uint64_t owner;   /* as proc_owner() */
     uint64_t until_s; /* wall clock */
     struct proc_id id;
     bool jvm; /* @id is one: memory of it was being read */
@@ -25,10 +28,13 @@ struct left_alone {
     size_t count;
 };
 
-/* What is noted below @dir_fd and still holds; nothing where it cannot be read. */
-void left_alone_load(int dir_fd, int proc_fd, struct left_alone *ret);
-/* Notes the process @id there, too. 0; -ESRCH: its pid is another's by now; -errno. */
-int left_alone_add(int dir_fd, int proc_fd, const struct proc_id *id, bool jvm);
+/* The notes as the file @path, which is made where there is none. The fd is the caller's. 0 or
+ * -errno (-EPERM: somebody else's, or no regular file). */
+int left_alone_open(const char *path, int *ret_fd);
+/* What is noted in @fd (-1: nothing) and still holds. Borrows @proc_fd. */
+void left_alone_load(int fd, int proc_fd, struct left_alone *ret);
+/* Notes @owner there, too, of whom it was @id that was read. 0 or -errno. */
+int left_alone_add(int fd, uint64_t owner, const struct proc_id *id, bool jvm);
 /* NULL, or the entry that holds for @id at this moment. Points into @l. Thread: any. */
 const struct left_alone_one *left_alone_find(const struct left_alone *l, const struct proc_id *id);
 /* How many hold at this moment. Thread: any. */

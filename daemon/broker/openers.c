@@ -205,7 +205,7 @@ static int ask(struct server *s, struct opener *o, uint64_t owner, struct budget
 int openers_ask(struct server *s, const struct broker_request *q, struct reply *rep)
 {
     struct proc_id id = { .host_pid = q->host_pid, .start_ticks = q->start_ticks };
-    uint64_t owner = patience_key(s->proc_fd, &id), now_ns = clock_monotonic_ns();
+    uint64_t owner = proc_owner(s->proc_fd, &id), now_ns = clock_monotonic_ns();
     struct budget *patience = patience_of(&s->patience, owner, now_ns);
     struct opener *o;
 

@@ -6,7 +6,6 @@
 #pragma once
 
 #include "base/budget.h"
-#include "proc/proc.h"
 
 #define PATIENCE_SHARE 20 /* one part in so many of all time */
 /* So much at once: a JVM that starts wants a hundred files, each of which takes milliseconds on a
@@ -24,7 +23,5 @@ struct patience {
     struct patience_owner owners[PATIENCE_OWNERS_MAX];
 };
 
-/* Whose process it is, never 0: the same for all of a container. */
-uint64_t patience_key(int proc_fd, const struct proc_id *id);
-/* Whose budget it is. Points into @p until the next call. */
+/* The budget of @key, as proc_owner() tells it. Points into @p until the next call. */
 struct budget *patience_of(struct patience *p, uint64_t key, uint64_t now_ns);

@@ -204,6 +204,8 @@ static int worker_option(const char *arg, struct supervise_worker *w)
         return supervise_parse_int(v, &w->store_fd);
     if ((v = supervise_option(arg, "--config-fd")))
         return supervise_parse_int(v, &w->config_fd);
+    if ((v = supervise_option(arg, "--notes-fd")))
+        return supervise_parse_int(v, &w->notes_fd);
     if ((v = supervise_option(arg, "--log-level")))
         return log_level_parse(v, &w->log_level);
     return -EINVAL;
@@ -218,7 +220,8 @@ static bool worker_fds_valid(const struct supervise_worker *w)
             return false;
     }
     return (w->store_fd < 0 || is_mode(w->store_fd, S_IFDIR)) &&
-           (w->config_fd < 0 || is_mode(w->config_fd, S_IFREG));
+           (w->config_fd < 0 || is_mode(w->config_fd, S_IFREG)) &&
+           (w->notes_fd < 0 || is_mode(w->notes_fd, S_IFREG));
 }
 
 int supervise_worker_parse(int argc, char **argv, struct supervise_worker *ret, struct error *err)
@@ -227,6 +230,7 @@ int supervise_worker_parse(int argc, char **argv, struct supervise_worker *ret, 
         .broker_fd = -1,
         .store_fd = -1,
         .config_fd = -1,
+        .notes_fd = -1,
         .log_level = LOG_LEVEL_INFO,
     };
     int i;
@@ -250,6 +254,8 @@ int supervise_worker_parse(int argc, char **argv, struct supervise_worker *ret, 
         fcntl(w.store_fd, F_SETFD, FD_CLOEXEC);
     if (w.config_fd >= 0)
         fcntl(w.config_fd, F_SETFD, FD_CLOEXEC);
+    if (w.notes_fd >= 0)
+        fcntl(w.notes_fd, F_SETFD, FD_CLOEXEC);
     *ret = w;
     return 0;
 }

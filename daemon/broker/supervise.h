@@ -9,12 +9,13 @@
  *                                                                              (same pid)
  *      -> flamed-broker --fd=3 --client=PID --config=PATH --log-level=L [--attach-mount]
  *                                                                      root, few capabilities
- *      -> flamed --worker --broker-fd=3 --listen-fds=4,5 --store-fd=6 --config-fd=7 --log-level=L
- *                -- EXTRA...                                       uid U, no groups, no capability
+ *      -> flamed --worker --broker-fd=3 --listen-fds=4,5 --store-fd=6 --config-fd=7 --notes-fd=8
+ *                --log-level=L -- EXTRA...                         uid U, no groups, no capability
  *
  * The configuration is opened anew by its path before each start of the worker, and by the broker
  * when the worker asks for it. An fd that does not exist has no option. The worker's environment is
- * the supervisor's. Both children have their own session and die with the supervisor
+ * the supervisor's. The notes (broker/left_alone.h) are memory of the supervisor's: what one worker
+ * writes there the next one finds. Both children have their own session and die with the supervisor
  * (PR_SET_PDEATHSIG). When one ends the other is ended too and both are started anew with a new
  * socket pair, after 100 ms to 5 s. SIGTERM and SIGINT go to the worker as SIGTERM; SIGHUP goes to
  * the worker. A worker that exits with SUPERVISE_EXIT_FINAL is not started again: the supervisor
@@ -59,7 +60,7 @@ struct supervise_worker {
     int broker_fd; /* connected SEQPACKET socket; this and the others are the caller's */
     int listen_fds[SUPERVISE_LISTEN_MAX];
     size_t listen_count;
-    int store_fd, config_fd; /* -1: none */
+    int store_fd, config_fd, notes_fd; /* -1: none */
     enum log_level log_level;
     int extra; /* index of the first of EXTRA in argv; argc when there is none */
 };

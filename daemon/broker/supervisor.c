@@ -4,6 +4,8 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "broker/arguments.h"
+#include "broker/left_alone.h"
+#include "broker/memory.h"
 #include "broker/supervise.h"
 #include "proc/proc.h"
 
@@ -31,10 +33,10 @@
  * waited for. */
 #define HELD_NS (4 * NSEC_PER_SEC)
 #define CHILD_FD_FIRST 3
-#define CHILD_FDS_MAX (SUPERVISE_LISTEN_MAX + 4)
+#define CHILD_FDS_MAX (SUPERVISE_LISTEN_MAX + 5)
 
 struct supervisor {
-    int flamed_fd, store_fd, config_fd;
+    int flamed_fd, store_fd, config_fd, notes_fd;
     const char *config_arg; /* "--config=PATH", points into argv; NULL: none */
     int listen_fds[SUPERVISE_LISTEN_MAX];
     size_t listen_count;
@@ -156,6 +158,10 @@ static int exec_worker(const struct supervisor *s, int broker_fd)
         fds[n++] = s->config_fd;
         arguments_add(&a, "--config-fd=%d", at++);
         lseek(s->config_fd, 0, SEEK_SET); /* the last worker read it */
+    }
+    if (s->notes_fd >= 0) {
+        fds[n++] = s->notes_fd;
+        arguments_add(&a, "--notes-fd=%d", at++);
     }
     arguments_add(&a, "--log-level=%s", supervise_level_name(s->log_level));
     arguments_add(&a, "--");
@@ -409,12 +415,26 @@ static int run(struct supervisor *s)
     return 0;
 }
 
+/* Memory that each worker in turn has, and none can make larger. -1: then nothing is noted. */
+static int open_notes(void)
+{
+    _cleanup_close_ int fd = memory_open("flamed-left-alone", MEMORY_DATA);
+
+    if (fd < 0 || ftruncate(fd, LEFT_ALONE_BYTES) < 0 ||
+        fcntl(fd, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) < 0) {
+        log_warn_errno(fd < 0 ? fd : -errno, "cannot make memory for notes");
+        return -1;
+    }
+    return take_fd(&fd);
+}
+
 int supervisor_main(int argc, char **argv)
 {
     struct supervisor s = {
         .flamed_fd = -1,
         .store_fd = -1,
         .config_fd = -1,
+        .notes_fd = -1,
         .log_level = LOG_LEVEL_INFO,
     };
 
@@ -424,6 +444,7 @@ int supervisor_main(int argc, char **argv)
     }
     log_init("flamed-supervisor", s.log_level);
     s.self = getpid();
+    s.notes_fd = open_notes();
     s.proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
     sigemptyset(&s.signals);
     sigaddset(&s.signals, SIGTERM);

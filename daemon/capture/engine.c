@@ -210,7 +210,7 @@ static void *engine_main(void *arg)
     struct error err = ERROR_NULL;
 
     pthread_setname_np(pthread_self(), "flamed-engine");
-    touch_watch();
+    touch_watch(e->opts.proc_fd);
     while (engine_run_calls(e)) {
         if (engine_broker_lost(e)) {
             error_set(&err, -EPIPE, "flamed-broker, which holds the privileges, ended meanwhile");
@@ -353,7 +353,7 @@ int engine_start(const struct engine_opts *o, struct engine **ret, struct error 
     pthread_condattr_destroy(&monotonic);
     id_table_init(&e->filtered, sizeof(uint64_t), DISCOVER_PROCESSES_MAX);
     backend_fill(e, &e->backend);
-    touch_watch(); /* the first readings are made here */
+    touch_watch(e->opts.proc_fd); /* the first readings are made here */
     r = watch_start(e->opts.proc_fd, o->held, o->held_cookie, &e->watch);
     if (r == 0)
         r = engine_open(e, err);

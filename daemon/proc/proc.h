@@ -132,6 +132,10 @@ int proc_read_start(int proc_fd, int32_t host_pid, uint64_t *ret_start_ticks);
  * pidfd the caller owns; PROC_GONE; -errno. */
 int proc_open(int proc_fd, const struct proc_id *id, int *ret_pidfd);
 
+/* Whose process it is, never 0: the same for all of a container, one of its own outside of any,
+ * also where it is gone. Reads its cgroup. */
+uint64_t proc_owner(int proc_fd, const struct proc_id *id);
+
 /* One mount of /proc/PID/mountinfo. Spans point into the text; in point and source what is no plain
  * character is escaped as the kernel does it. */
 struct mountinfo {

@@ -21,12 +21,13 @@ enum touch_what { TOUCH_MEMORY, TOUCH_CMDLINE, TOUCH_MAPS };
 
 struct touch_stand {
     struct proc_id id; /* whose it is; exec_no 0 */
+    uint64_t owner;    /* as proc_owner(), since its first reading: it may be gone by now */
     enum touch_what what;
     unsigned seconds; /* that it has lasted at least */
 };
 
-/* The calling thread is the one to be watched from now on. */
-void touch_watch(void);
+/* The calling thread is the one to be watched from now on. Borrows @proc_fd. */
+void touch_watch(int proc_fd);
 /* Around each reading; they do not nest. Without effect in any other thread. */
 void touch_begin(const struct proc_id *id, enum touch_what what);
 void touch_end(void);

@@ -15,8 +15,10 @@ from harness import fuse, jvm, native, paths, proc
 from harness.daemon import Daemon
 from harness.profile import Profile, count
 from test_large_symbols import NAME, write_large
+from test_store import on_mount
 
 FUNCTION = NAME % 0 # the one that spins
+HELD = re.compile("request_wait_answer|folio_wait") # where the kernel holds who asks, and who wants the page that another asked for
 NO_RECORDER = ("--recorder-hz=0",) # it would read the file before its server falls silent
 
 
@@ -152,12 +154,26 @@ class HangingFiles(unittest.TestCase):
         self.assertLess(time.monotonic() - before, 2)
 
 @contextlib.contextmanager
-def fake_jvm(file: fuse.File, mode: str):
-    """A process that maps FILE as its libjvm.so and has read nothing of it: its pid."""
+def container_cgroup():
+    """A cgroup that is called as a container's: its folder."""
+    top = "/sys/fs/cgroup" if os.path.exists("/sys/fs/cgroup/cgroup.procs") else "/sys/fs/cgroup/pids"
+    folder = os.path.join(top, os.urandom(32).hex())
+    os.mkdir(folder)
+    try:
+        yield folder
+    finally:
+        proc.wait_until(lambda: not proc.read(folder + "/cgroup.procs"), 10, "an empty cgroup")
+        os.rmdir(folder)
+
+
+@contextlib.contextmanager
+def fake_jvm(file: fuse.File, mode: str, cgroup: str | None = None):
+    """A process that maps FILE as its libjvm.so and has read nothing of it, in CGROUP: its pid."""
     with tempfile.TemporaryDirectory(prefix="flamed-hanging.") as folder:
         path = os.path.join(folder, "libjvm.so")
         open(path, "w", encoding="ascii").close()
-        command = ["unshare", "-m", "sh", "-c", 'mount --bind "$0" "$1" && exec "$2" "$1" "$3"', file.path, path, native.build("fakejvm"), mode]
+        script = 'mount --bind "$0" "$1" && { [ -z "$4" ] || echo $$ >"$4/cgroup.procs"; } && exec "$2" "$1" "$3"'
+        command = ["unshare", "-m", "sh", "-c", script, file.path, path, native.build("fakejvm"), mode, cgroup or ""]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
             try:
                 assert process.stdout.readline() == "started\n"
@@ -190,10 +206,15 @@ class HangingMemory(unittest.TestCase):
         [pid] = self.daemon.processes()["flamed"]
         return pid
 
-    def hold(self) -> int:
+    def hold(self, cgroup: str | None = None) -> int:
         """Lets it read a JVM of whose memory nothing comes back: the JVM's pid."""
-        pid = self.stack.enter_context(fake_jvm(self.file, "hold"))
+        worker = self.worker()
+        pid = self.stack.enter_context(fake_jvm(self.file, "hold", cgroup))
         self.file.wait_asked()
+        try:
+            proc.wait_until(lambda: HELD.match(proc.waits(worker)["flamed-engine"]), 20, "it is flamed that is held")
+        except TimeoutError as e:
+            raise AssertionError(f"{e}: {proc.waits(worker)}\n{self.daemon.log()}") from e
         return pid
 
     def others_work(self) -> None:
@@ -252,6 +273,26 @@ class HangingMemory(unittest.TestCase):
         self.assertEqual(self.daemon.get("/healthz", timeout=10).status, 200)
         proc.wait_until(lambda: self.other_listed(), 60, f"one that leaves it alone\n{self.daemon.log()}")
         self.others_work()
+
+    def test_ended_by_its_container(self):
+        """As soon as it holds flamed, which can store nothing: what comes next of that container is left alone all the same."""
+        self.daemon.stop()
+        self.daemon = Daemon(*NO_RECORDER, wrap=on_mount('--bind -o ro "$dir"'))
+        self.assertTrue(any(p["what"] == "store" for p in self.daemon.get("/readyz").json()["problems"]))
+        cgroup = self.stack.enter_context(container_cgroup())
+        before, pid = self.worker(), self.hold(cgroup)
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        proc.wait_until(lambda: before not in self.daemon.processes().get("flamed", [before]), 60, f"another flamed\n{self.daemon.log()}")
+        self.daemon.wait_ready(60)
+        after = self.worker()
+        self.assertEqual(gauge(self.daemon, "flamed_left_alone"), 1)
+        self.file.answer() # or the next one could not even map it
+        self.file.silence("r")
+        again = self.stack.enter_context(fake_jvm(self.file, "hold", cgroup))
+        self.assertEqual(self.daemon.get("/profile", pid=again, seconds=2, timeout=20).status, 200)
+        self.others_work()
+        self.assertEqual(self.worker(), after)
 
     def other_listed(self) -> bool:
         try:

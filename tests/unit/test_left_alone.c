@@ -7,35 +7,28 @@
 #include "broker/left_alone.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static char folder[64];
-static int dir_fd, proc_fd;
+static char path[128];
+static int fd, proc_fd;
 
 static void setup(void)
 {
     snprintf(folder, sizeof(folder), "/tmp/flamed-test-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(folder));
-    dir_fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    snprintf(path, sizeof(path), "%s/left-alone", folder);
     proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    ck_assert_int_ge(dir_fd, 0);
+    ck_assert_int_eq(left_alone_open(path, &fd), 0);
 }
 
 static void teardown(void)
 {
-    unlinkat(dir_fd, "left-alone", 0);
-    close(dir_fd);
+    unlink(path);
+    close(fd);
     close(proc_fd);
     rmdir(folder);
-}
-
-static void write_file(const char *text)
-{
-    int fd = openat(dir_fd, "left-alone", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-
-    ck_assert_int_ge(fd, 0);
-    ck_assert_int_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
-    close(fd);
 }
 
 /* A pid that no process has: it is outside of any container. */
@@ -50,11 +43,11 @@ START_TEST(the_next_one_knows)
     const struct left_alone_one *found;
     struct left_alone l;
 
-    left_alone_load(dir_fd, proc_fd, &l);
+    left_alone_load(fd, proc_fd, &l);
     ck_assert_uint_eq(l.count, 0);
-    ck_assert_int_eq(left_alone_add(dir_fd, proc_fd, &one, /* jvm= */ true), 0);
-    ck_assert_int_eq(left_alone_add(dir_fd, proc_fd, &two, /* jvm= */ false), 0);
-    left_alone_load(dir_fd, proc_fd, &l);
+    ck_assert_int_eq(left_alone_add(fd, proc_owner(proc_fd, &one), &one, /* jvm= */ true), 0);
+    ck_assert_int_eq(left_alone_add(fd, proc_owner(proc_fd, &two), &two, /* jvm= */ false), 0);
+    left_alone_load(fd, proc_fd, &l);
     ck_assert_uint_eq(l.count, 2);
     found = left_alone_find(&l, &one);
     ck_assert_ptr_nonnull(found);
@@ -73,9 +66,9 @@ START_TEST(holds_for_its_time_only)
     struct proc_id one = process(1), two = process(2);
     struct left_alone l;
 
-    ck_assert_int_eq(left_alone_add(dir_fd, proc_fd, &one, /* jvm= */ true), 0);
-    ck_assert_int_eq(left_alone_add(dir_fd, proc_fd, &two, /* jvm= */ true), 0);
-    left_alone_load(dir_fd, proc_fd, &l);
+    ck_assert_int_eq(left_alone_add(fd, proc_owner(proc_fd, &one), &one, /* jvm= */ true), 0);
+    ck_assert_int_eq(left_alone_add(fd, proc_owner(proc_fd, &two), &two, /* jvm= */ true), 0);
+    left_alone_load(fd, proc_fd, &l);
     ck_assert_uint_eq(left_alone_count(&l), 2);
     l.list[0].until_s = clock_realtime_ns() / NSEC_PER_SEC - 1;
     ck_assert_ptr_null(left_alone_find(&l, &one));
@@ -90,21 +83,16 @@ START_TEST(holds_for_its_time_only)
 }
 END_TEST
 
-/* Its pid is that of another by now, maybe in another container. */
-START_TEST(passes_one_that_is_gone)
+/* Its container is known all the same, and a later process of it is found by that. */
+START_TEST(notes_one_that_is_gone)
 {
-    struct proc_id before = { .host_pid = getpid(), .start_ticks = 1 }, now = before;
-    struct proc_stat stat;
+    struct proc_id gone = process(1), here = { .host_pid = getpid() };
     struct left_alone l;
 
-    ck_assert_int_eq(left_alone_add(dir_fd, proc_fd, &before, /* jvm= */ true), -ESRCH);
-    left_alone_load(dir_fd, proc_fd, &l);
-    ck_assert_uint_eq(l.count, 0);
-    ck_assert_int_eq(proc_read_stat(proc_fd, getpid(), &stat), 0);
-    now.start_ticks = stat.start_ticks;
-    ck_assert_int_eq(left_alone_add(dir_fd, proc_fd, &now, /* jvm= */ true), 0);
-    left_alone_load(dir_fd, proc_fd, &l);
-    ck_assert_ptr_nonnull(left_alone_find(&l, &now));
+    ck_assert_int_eq(left_alone_add(fd, proc_owner(proc_fd, &here), &gone, /* jvm= */ true), 0);
+    left_alone_load(fd, proc_fd, &l);
+    ck_assert_ptr_nonnull(left_alone_find(&l, &here));
+    ck_assert_ptr_null(left_alone_find(&l, &gone));
 }
 END_TEST
 
@@ -115,12 +103,70 @@ START_TEST(the_oldest_goes)
     for (uint64_t i = 0; i <= LEFT_ALONE_MAX; i++) {
         struct proc_id id = process(i + 1);
 
-        ck_assert_int_eq(left_alone_add(dir_fd, proc_fd, &id, /* jvm= */ true), 0);
+        ck_assert_int_eq(left_alone_add(fd, proc_owner(proc_fd, &id), &id, /* jvm= */ true), 0);
     }
-    left_alone_load(dir_fd, proc_fd, &l);
+    left_alone_load(fd, proc_fd, &l);
     ck_assert_uint_eq(l.count, LEFT_ALONE_MAX);
     ck_assert_uint_eq(l.list[0].id.start_ticks, 2);
     ck_assert_uint_eq(l.list[LEFT_ALONE_MAX - 1].id.start_ticks, LEFT_ALONE_MAX + 1);
+}
+END_TEST
+
+/* As long as lines can be, over and over: the file does not grow, and a shorter text leaves nothing
+ * of a longer one. */
+START_TEST(it_keeps_its_size)
+{
+    struct proc_id longest = { .host_pid = INT32_MAX, .start_ticks = UINT64_MAX }, one = process(1);
+    struct left_alone l;
+    struct stat st;
+
+    for (int i = 0; i < 2 * LEFT_ALONE_MAX; i++)
+        ck_assert_int_eq(left_alone_add(fd, UINT64_MAX, &longest, /* jvm= */ true), 0);
+    left_alone_load(fd, proc_fd, &l);
+    ck_assert_uint_eq(l.count, LEFT_ALONE_MAX);
+    ck_assert_int_eq(fstat(fd, &st), 0);
+    ck_assert_int_eq(st.st_size, LEFT_ALONE_BYTES);
+    ck_assert_int_eq(pwrite(fd, "", 1, 0), 1);
+    ck_assert_int_eq(left_alone_add(fd, 1, &one, /* jvm= */ false), 0);
+    left_alone_load(fd, proc_fd, &l);
+    ck_assert_uint_eq(l.count, 1);
+}
+END_TEST
+
+/* A folder that others may write to: what they put there is not ours. */
+START_TEST(takes_only_a_file_of_its_own)
+{
+    char other[160];
+    int got = -1;
+
+    snprintf(other, sizeof(other), "%s/other", folder);
+    ck_assert_int_eq(symlink(path, other), 0);
+    ck_assert_int_eq(left_alone_open(other, &got), -ELOOP);
+    unlink(other);
+    ck_assert_int_eq(mkfifo(other, 0600), 0);
+    ck_assert_int_eq(left_alone_open(other, &got), -EPERM);
+    unlink(other);
+    if (getuid() == 0) {
+        close(creat(other, 0666));
+        ck_assert_int_eq(chown(other, 12345, 12345), 0);
+        ck_assert_int_lt(left_alone_open(other, &got), 0);
+        unlink(other);
+    }
+    snprintf(other, sizeof(other), "%s/none/other", folder);
+    ck_assert_int_eq(left_alone_open(other, &got), -ENOENT);
+    ck_assert_int_eq(got, -1);
+}
+END_TEST
+
+/* Nothing is noted, and that is said. */
+START_TEST(does_without)
+{
+    struct proc_id one = process(1);
+    struct left_alone l;
+
+    left_alone_load(-1, proc_fd, &l);
+    ck_assert_uint_eq(l.count, 0);
+    ck_assert_int_eq(left_alone_add(-1, 1, &one, /* jvm= */ true), -EBADF);
 }
 END_TEST
 
@@ -139,10 +185,10 @@ START_TEST(what_is_over_or_broken_is_passed)
              "7a %ju 5",                         /* cut */
              (uintmax_t)now_s + 60, (uintmax_t)now_s - 1, (uintmax_t)now_s + 2 * LEFT_ALONE_SECONDS,
              (uintmax_t)now_s + 60, (uintmax_t)now_s + 60, (uintmax_t)now_s + 60);
-    write_file(text);
-    left_alone_load(dir_fd, proc_fd, &l);
+    ck_assert_int_eq(pwrite(fd, text, strlen(text), 0), (ssize_t)strlen(text));
+    left_alone_load(fd, proc_fd, &l);
     ck_assert_uint_eq(l.count, 1);
-    ck_assert_uint_eq(l.list[0].key, 0x1a);
+    ck_assert_uint_eq(l.list[0].owner, 0x1a);
     ck_assert_int_eq(l.list[0].id.host_pid, 5);
     ck_assert_uint_eq(l.list[0].id.start_ticks, 6);
 }
@@ -155,8 +201,11 @@ int main(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, the_next_one_knows);
     tcase_add_test(tc, holds_for_its_time_only);
-    tcase_add_test(tc, passes_one_that_is_gone);
+    tcase_add_test(tc, notes_one_that_is_gone);
     tcase_add_test(tc, the_oldest_goes);
+    tcase_add_test(tc, it_keeps_its_size);
+    tcase_add_test(tc, takes_only_a_file_of_its_own);
+    tcase_add_test(tc, does_without);
     tcase_add_test(tc, what_is_over_or_broken_is_passed);
     return suite_run_case("left_alone", tc);
 }

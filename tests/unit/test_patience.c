@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* broker/patience.c: whose files the broker waits for, and how long. */
+/* broker/patience.c and proc/owner.c: whose files the broker waits for, and how long. */
 #include "suite.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "broker/patience.h"
+#include "proc/proc.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -52,7 +53,7 @@ static uint64_t key_of(int pid, uint64_t start, const char *text)
     ck_assert_ptr_nonnull(f);
     fputs(text, f);
     fflush(f);
-    return patience_key(proc_fd, &id);
+    return proc_owner(proc_fd, &id);
 }
 
 START_TEST(a_container_is_one_owner_and_a_process_outside_is_one)

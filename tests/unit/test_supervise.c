@@ -44,6 +44,19 @@ static void capabilities(char *ret, size_t size)
     snprintf(ret, size, "%.16s", p ? p + 8 : "?");
 }
 
+/* Which of the workers this is, in the notes that one leaves to the next; 0: they are not as they
+ * should be. */
+static int count_run(int notes_fd)
+{
+    char run = '\0';
+
+    if (pread(notes_fd, &run, 1, 0) != 1 || ftruncate(notes_fd, 1 << 20) == 0 ||
+        ftruncate(notes_fd, 0) == 0)
+        return 0;
+    run++;
+    return pwrite(notes_fd, &run, 1, 0) == 1 ? run : 0;
+}
+
 static int worker(int argc, char **argv)
 {
     struct sigaction sa = { .sa_handler = on_signal };
@@ -68,11 +81,12 @@ static int worker(int argc, char **argv)
     if (read(w.config_fd, config, sizeof(config) - 1) < 0)
         return 54;
     capabilities(caps, sizeof(caps));
-    snprintf(
-        text, sizeof(text),
-        "pid=%d uid=%u gid=%u groups=%d caps=%s fds=%d listen=%zu level=%d config=%s extra=%s\n",
-        getpid(), getuid(), getegid(), getgroups(8, groups), caps, fds, w.listen_count,
-        (int)w.log_level, config, w.extra < argc ? argv[w.extra] : "none");
+    snprintf(text, sizeof(text),
+             "pid=%d uid=%u gid=%u groups=%d caps=%s fds=%d listen=%zu level=%d config=%s run=%d "
+             "extra=%s\n",
+             getpid(), getuid(), getegid(), getgroups(8, groups), caps, fds, w.listen_count,
+             (int)w.log_level, config, count_run(w.notes_fd),
+             w.extra < argc ? argv[w.extra] : "none");
     note(w.store_fd, "worker", text);
     if (w.extra < argc && strcmp(argv[w.extra], "final") == 0)
         return SUPERVISE_EXIT_FINAL;
@@ -245,9 +259,8 @@ START_TEST(the_worker_is_nobody_and_has_what_it_needs)
     w = field_pid(text);
     b = broker_pid(w);
     snprintf(expected, sizeof(expected),
-             "pid=%d uid=64079 gid=64079 groups=0 caps=0000000000000000 fds=4 listen=1 level=3 "
-             "config=hello "
-             "extra=more\n",
+             "pid=%d uid=64079 gid=64079 groups=0 caps=0000000000000000 fds=5 listen=1 level=3 "
+             "config=hello run=1 extra=more\n",
              w);
     ck_assert_str_eq(text, expected);
     ck_assert_str_eq(comm_of(w), "flamed\n");
@@ -282,7 +295,7 @@ START_TEST(whichever_dies_both_come_back)
     kill(w, SIGKILL);
     ck_assert(gone(b));
     wait_note("worker", text, sizeof(text)); /* it reads its configuration again from the start */
-    ck_assert_ptr_nonnull(strstr(text, "config=hello"));
+    ck_assert_ptr_nonnull(strstr(text, "config=hello run=2 "));
     ck_assert_int_ne(field_pid(text), w);
     w = field_pid(text);
     b = broker_pid(w);
@@ -290,6 +303,7 @@ START_TEST(whichever_dies_both_come_back)
     ck_assert(gone(w));
     wait_note("worker", text, sizeof(text));
     ck_assert_int_ne(field_pid(text), w);
+    ck_assert_ptr_nonnull(strstr(text, " run=3 "));
     ck_assert_int_eq(stop(SIGTERM), 0);
 }
 END_TEST
@@ -355,6 +369,7 @@ static const struct {
     { { "flamed", "--worker", "--listen-fds=1,,2" }, -EINVAL },
     { { "flamed", "--worker", "--listen-fds=1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17" }, -EINVAL },
     { { "flamed", "--worker", "--store-fd=-1" }, -EINVAL },
+    { { "flamed", "--worker", "--notes-fd=x" }, -EINVAL },
     { { "flamed", "--worker", "--nonsense=1" }, -EINVAL },
 };
 

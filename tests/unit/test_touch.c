@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define CONTAINER "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
 static const struct proc_id TARGET = { .host_pid = 4242, .start_ticks = 77 };
 
 static char folder[64];
@@ -39,7 +41,7 @@ static void setup(void)
     snprintf(path, sizeof(path), "%s/%d", folder, gettid());
     ck_assert_int_eq(mkdir(path, 0700), 0);
     proc_fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    touch_watch();
+    touch_watch(proc_fd);
 }
 
 static void teardown(void)
@@ -120,6 +122,61 @@ START_TEST(passes_one_that_cannot_be_seen)
 }
 END_TEST
 
+/* The target's container, as /proc has it. NULL: the target is gone. */
+static void set_container(const char *cgroup)
+{
+    char path[128];
+    FILE *f;
+
+    snprintf(path, sizeof(path), "%s/%d", folder, TARGET.host_pid);
+    mkdir(path, 0700);
+    snprintf(path, sizeof(path), "%s/%d/cgroup", folder, TARGET.host_pid);
+    unlink(path);
+    f = cgroup ? fopen(path, "we") : NULL;
+    if (f) {
+        fputs(cgroup, f);
+        fclose(f);
+        return;
+    }
+    snprintf(path, sizeof(path), "%s/%d", folder, TARGET.host_pid);
+    rmdir(path);
+}
+
+/* The owner of what is told of a reading of @id that does not come back. */
+static uint64_t owner_held_by(const struct proc_id *id, bool ended)
+{
+    struct touch_stand s = { 0 };
+
+    set_state('D');
+    touch_begin(id, TOUCH_MEMORY);
+    if (ended)
+        set_container(NULL);
+    touch_look(proc_fd, &s);
+    ck_assert(touch_look(proc_fd, &s));
+    touch_end();
+    return s.owner;
+}
+
+/* Whoever holds us may end the process at that moment: its container is known by then. */
+START_TEST(knows_whose_a_process_was)
+{
+    struct proc_id id = TARGET, neighbour = TARGET, other = { .host_pid = 77 };
+    uint64_t owner, alone = proc_owner(proc_fd, &id);
+
+    id.exec_no = 1; /* it was started for something else */
+    set_container("0::/docker/" CONTAINER "\n");
+    owner = proc_owner(proc_fd, &id);
+    ck_assert_uint_ne(owner, alone);
+    ck_assert_uint_eq(owner_held_by(&id, /* ended= */ true), owner);
+    ck_assert_uint_eq(owner_held_by(&id, /* ended= */ true), owner); /* read before, then gone */
+    ck_assert_uint_eq(owner_held_by(&other, /* ended= */ true), proc_owner(proc_fd, &other));
+    ck_assert_uint_eq(owner_held_by(&id, /* ended= */ true), owner);
+    neighbour.host_pid += 1024; /* which takes its place */
+    ck_assert_uint_eq(owner_held_by(&neighbour, true), proc_owner(proc_fd, &neighbour));
+    ck_assert_uint_eq(owner_held_by(&id, /* ended= */ true), alone);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("touch");
@@ -128,5 +185,6 @@ int main(void)
     tcase_add_loop_test(tc, tells_what_is_held, 0, ARRAY_SIZE(LOOKS));
     tcase_add_test(tc, passes_what_goes_on);
     tcase_add_test(tc, passes_one_that_cannot_be_seen);
+    tcase_add_test(tc, knows_whose_a_process_was);
     return suite_run_case("touch", tc);
 }

@@ -44,6 +44,11 @@ def families() -> dict[int, list[int]]:
     return found
 
 
+def waits(pid: int) -> dict[str, str]:
+    """Where in the kernel its threads are asleep, by their names; "0" of one that runs."""
+    return {read(f"/proc/{pid}/task/{tid}/comm").strip(): read(f"/proc/{pid}/task/{tid}/wchan") for tid in os.listdir(f"/proc/{pid}/task")}
+
+
 def children(pid: int) -> list[int]:
     return families().get(pid, [])
 
