@@ -256,7 +256,7 @@ class Launcher(unittest.TestCase):
         classes.compile("Idle.java")
         with Daemon() as daemon, jvm.Jvm(paths.jdk(17), "-Xmx32m", "-cp", classes.folder, "Idle", "1") as j:
             def launchers() -> list[int]:
-                return [p for p in proc.descendants(daemon.process.pid) if proc.read(f"/proc/{p}/comm").strip() == "flamed-launcher"]
+                return [p for p in proc.descendants(daemon.process.pid) if proc.comm(p) == "flamed-launcher"]
 
             def works() -> bool:
                 return daemon.get(f"/api/v1/jvms/{j.pid}/perf-map", symbols="agent").status == 200

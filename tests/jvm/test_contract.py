@@ -2,7 +2,6 @@
 """The HTTP contract, sentence by sentence, as a stranger reads it: targets, GET /profile, names, formats, /top. The
 resources of /api/v1 are in test_contract_api.py, HTTP and other programs in test_contract_http.py."""
 import json
-import os
 import re
 import subprocess
 import time
@@ -102,8 +101,7 @@ class Targets(ContractCase):
         proc.wait_until(lambda: proc.stat(zombie.pid)[0] == "Z", 5, "a zombie")
         self.bad(f"/profile?pid={zombie.pid}", (400, 404), "zombie")
         zombie.wait()
-        kernel = next((int(n) for n in os.listdir("/proc") if n.isdigit() and proc.stat(int(n))[1] == "2"), None)
-        if kernel:
+        for kernel in proc.children(2)[:1]:
             self.bad(f"/profile?pid={kernel}", (400, 404), "kernel thread")
         self.bad("/profile?nspid=1", 400, "container", parameter="nspid")
         self.bad(f"/profile?pid={w.host.pid}&container={w.ident[:12]}", (400, 404), str(w.host.pid), w.ident[:12])

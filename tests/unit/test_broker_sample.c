@@ -60,12 +60,12 @@ START_TEST(sideband_shows_exits_on_the_monotonic_clock)
 }
 END_TEST
 
-static void burn(void *cookie)
+/* By our own CPU time: a busy machine gives us less of it. */
+static void burn(void)
 {
-    uint64_t until = clock_monotonic_ns() + 300 * NSEC_PER_MSEC;
+    uint64_t until = clock_ns(CLOCK_PROCESS_CPUTIME_ID) + 300 * NSEC_PER_MSEC;
 
-    (void)cookie;
-    while (clock_monotonic_ns() < until)
+    while (clock_ns(CLOCK_PROCESS_CPUTIME_ID) < until)
         ;
 }
 
@@ -93,7 +93,7 @@ START_TEST(samples_are_taken_and_sets_are_bounded)
                       err.msg);
     ck_assert_int_eq(broker_sample_start(fx.b, 6000000, &one, &err), -EBUSY);
     ck_assert_int_eq(broker_filter_all(fx.b, 1u << sets[0], &err), 0);
-    burn(NULL);
+    burn();
     ck_assert_int_eq(broker_sample_stats(fx.b, &st, &err), 0);
     ck_assert_uint_gt(st.samples, 10);
     ck_assert_int_eq(broker_filter_process(fx.b, getpid(), 1, &err), 0);

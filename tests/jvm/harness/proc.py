@@ -68,6 +68,13 @@ def exe(pid: int) -> str:
         return ""
 
 
+def comm(pid: int) -> str:
+    try:
+        return read(f"/proc/{pid}/comm").rstrip("\n")
+    except (FileNotFoundError, ProcessLookupError):
+        return "" # it has ended
+
+
 def is_jvm(pid: int) -> bool:
     try:
         return "/libjvm.so" in read(f"/proc/{pid}/maps")
