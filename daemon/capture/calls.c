@@ -7,6 +7,22 @@
 
 #include <sys/eventfd.h>
 
+#define LOOK_NS (NSEC_PER_SEC / 10) /* of who waits */
+
+void engine_alive(struct engine *e)
+{
+    atomic_store_explicit(&e->alive_ns, clock_monotonic_ns(), memory_order_relaxed);
+}
+
+unsigned engine_stands_s(struct engine *e)
+{
+    uint64_t last = atomic_load_explicit(&e->alive_ns, memory_order_relaxed),
+             now = clock_monotonic_ns();
+
+    return now > last && now - last >= ENGINE_PATIENCE_NS ? (unsigned)((now - last) / NSEC_PER_SEC)
+                                                          : 0;
+}
+
 /* With the lock held. False: the engine ends. */
 static bool enqueue(struct engine *e, struct engine_call *call)
 {
@@ -21,33 +37,44 @@ static bool enqueue(struct engine *e, struct engine_call *call)
     return true;
 }
 
-/* Whether the engine stands still, in a sentence. */
-static bool engine_stands(struct error *err)
+/* Whether the engine stands, in a sentence. */
+static bool engine_stands(struct engine *e, struct error *err)
 {
+    unsigned seconds = engine_stands_s(e);
     struct touch_stand s;
 
-    if (!touch_stands(&s))
+    if (!seconds)
         return false;
+    if (touch_stands(/* looks= */ 1, &s)) {
+        error_set(
+            err, -ETIMEDOUT,
+            "flamed stands still: it has waited for %u s for the %s of process %d, whose file "
+            "system does not answer",
+            MAX(s.seconds, seconds), touch_name(s.what), s.id.host_pid);
+        error_remedy(err, "see to the mounts of that process (FUSE, NFS), or ask again in half a "
+                          "minute: flamed is then started again and leaves it alone");
+        return true;
+    }
     error_set(err, -ETIMEDOUT,
-              "flamed stands still: it has waited for %u s for the %s of process %d, whose file "
-              "system does not answer",
-              s.seconds, touch_name(s.what), s.id.host_pid);
-    error_remedy(err, "see to the mounts of that process (FUSE, NFS), or ask again in half a "
-                      "minute: flamed is then started again and leaves it alone");
+              "flamed stands still: its engine, which waits for flamed-broker or has too much to "
+              "do, has come to nothing for %u s",
+              seconds);
+    error_remedy(err, "ask again in 10 s: a broker that does not answer is started again by then; "
+                      "else see whether this machine has processor time for flamed");
     return true;
 }
 
-/* Waits for @call until something is done, a second at most. False where it is given up: the
+/* Waits for @call for one look's time, or until something is done. False where it is given up: the
  * engine stands and has not begun it. With the lock held. */
 static bool engine_call_wait(struct engine *e, struct engine_call *call, struct error *err)
 {
+    uint64_t until_ns = clock_monotonic_ns() + LOOK_NS;
+    struct timespec until = { .tv_sec = (time_t)(until_ns / NSEC_PER_SEC),
+                              .tv_nsec = (long)(until_ns % NSEC_PER_SEC) };
     struct engine_call **at = &e->calls;
-    struct timespec until;
 
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec++;
     if (pthread_cond_timedwait(&e->called, &e->lock, &until) != ETIMEDOUT || call->begun ||
-        !engine_stands(err))
+        !engine_stands(e, err))
         return true;
     while (*at != call)
         at = &(*at)->next;
@@ -98,6 +125,7 @@ bool engine_run_calls(struct engine *e)
         e->calls = call->next;
         call->begun = true;
         pthread_mutex_unlock(&e->lock);
+        engine_alive(e);
         call->result = call->fn(e, call->arg);
         pthread_mutex_lock(&e->lock);
         if (call->posted) {

@@ -160,10 +160,12 @@ static void engine_tick(struct engine *e)
     uint64_t now = clock_monotonic_ns();
 
     discover_poll(e->discover, now);
+    engine_alive(e);
     unwinding_poll(e->unwinding, e->discover, now);
     if (symbolizer_poll(e->symbolizer) ||
         (e->held.count && now - e->held_looked_ns > ENGINE_RELEASE_NS))
         engine_release(e, /* all_until_ns= */ 0);
+    engine_alive(e);
     if (e->ring) {
         while (ring_drain(e->ring, ENGINE_DRAIN_MAX, engine_sample, e) == ENGINE_DRAIN_MAX &&
                clock_monotonic_ns() - now < NSEC_PER_SEC)
@@ -171,8 +173,11 @@ static void engine_tick(struct engine *e)
     }
     if (e->captures && now - e->reconciled_ns >= ENGINE_RECONCILE_NS)
         captures_reconcile(e, now);
+    engine_alive(e);
     attachments_poll(e, now);
+    engine_alive(e);
     captures_finish_due(e, now);
+    engine_alive(e);
     keeper_hurry(e->keeper, clock_monotonic_ns());
     scheduled_tick(e);
     names_renew(e);
@@ -212,6 +217,7 @@ static void *engine_main(void *arg)
     pthread_setname_np(pthread_self(), "flamed-engine");
     touch_watch(e->opts.proc_fd);
     while (engine_run_calls(e)) {
+        engine_alive(e);
         if (engine_broker_lost(e)) {
             error_set(&err, -EPIPE, "flamed-broker, which holds the privileges, ended meanwhile");
             error_remedy(&err, "both are being started again: ask once more in a second");
@@ -357,6 +363,7 @@ int engine_start(const struct engine_opts *o, struct engine **ret, struct error 
     r = watch_start(e->opts.proc_fd, o->held, o->held_cookie, &e->watch);
     if (r == 0)
         r = engine_open(e, err);
+    engine_alive(e);
     if (r == 0)
         r = -pthread_create(&e->thread, NULL, engine_main, e);
     if (r < 0) {

@@ -21,6 +21,7 @@
 #include "symbolize/symbolize.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 /* A call from another thread, run on the engine's: lives on the caller's stack until done. */
 struct engine_call {
@@ -72,13 +73,18 @@ struct engine {
     pthread_cond_t called;
     struct engine_call *calls;
     bool stopping;
+    atomic_uint_least64_t alive_ns; /* CLOCK_MONOTONIC: the thread's last sign of life */
     struct watch *watch;
 };
 
 /* ---- calls.c ---- */
 
+/* Without a sign of life for so long the engine stands, and nobody waits for it any more. Less than
+ * the broker's patience of 10 s, and what a capture's answer waits for past its end. */
+#define ENGINE_PATIENCE_NS (5 * NSEC_PER_SEC)
+
 /* Runs @fn on the engine's thread and waits for it. Thread: any but the engine's. Its result; where
- * the engine ends, or stands still before it came to @fn, BACKEND_UNAVAILABLE with the sentence. */
+ * the engine ends, or stands before it came to @fn, BACKEND_UNAVAILABLE with the sentence. */
 int engine_ask(struct engine *e, int (*fn)(struct engine *e, void *arg), void *arg,
                struct error *err);
 
@@ -86,6 +92,12 @@ int engine_ask(struct engine *e, int (*fn)(struct engine *e, void *arg), void *a
  * the engine ends, or without memory, it does not run. */
 void engine_post(struct engine *e, int (*fn)(struct engine *e, void *arg), const void *arg,
                  size_t n);
+
+/* A sign of life: between any two things that take time. Thread: the engine's. */
+void engine_alive(struct engine *e);
+
+/* For how many seconds the engine stands; 0: it does not. Thread: any. */
+unsigned engine_stands_s(struct engine *e);
 
 /* Runs what is queued. False when the engine is to stop. Thread: the engine's. */
 bool engine_run_calls(struct engine *e);

@@ -293,14 +293,15 @@ int backend_metrics(void *ctx, struct buf *out, struct error *err)
 {
     struct engine *e = ctx;
     struct metrics m = { .out = out };
-    struct touch_stand stand = { 0 };
     int r = engine_ask(e, call_metrics, &m, err);
+    unsigned stands_s = engine_stands_s(e);
 
-    if (r == BACKEND_UNAVAILABLE && touch_stands(&stand)) /* the rest is still told */
+    if (r == BACKEND_UNAVAILABLE && stands_s) /* the rest is still told */
         r = 0;
     if (r == 0) {
         metric(out, "flamed_stands_still_seconds", "gauge",
-               "For how long a reading of a process has held flamed; 0 under 10 s.", stand.seconds);
+               "For how long flamed has come to nothing, by whatever holds it; 0 under 5 s.",
+               stands_s);
         metric(out, "flamed_left_alone", "gauge",
                "Processes or containers whose memory is not read, because that held flamed before.",
                (double)left_alone_count(e->opts.left_alone));

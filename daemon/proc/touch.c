@@ -105,7 +105,7 @@ bool touch_look(int proc_fd, struct touch_stand *ret)
     return read_stand(1, ret);
 }
 
-bool touch_stands(struct touch_stand *ret)
+bool touch_stands(unsigned looks, struct touch_stand *ret)
 {
-    return read_stand(TOUCH_STANDS_LOOKS, ret);
+    return read_stand(looks, ret);
 }

@@ -37,5 +37,5 @@ void touch_end(void);
 bool touch_look(int proc_fd, struct touch_stand *ret);
 /* "memory", "command line", "mappings". */
 const char *touch_name(enum touch_what what);
-/* Whether it stands, as of the last look. Thread: any. */
-bool touch_stands(struct touch_stand *ret);
+/* Whether one and the same reading has held it for @looks looks, as of the last. Thread: any. */
+bool touch_stands(unsigned looks, struct touch_stand *ret);

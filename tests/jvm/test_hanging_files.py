@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Processes whose files and memory lie on FUSE, whose server may never answer: whoever asks it is then held by the kernel, beyond SIGKILL."""
+import concurrent.futures
 import contextlib
 import http.client
 import os
@@ -325,6 +326,73 @@ class SilentBroker(unittest.TestCase):
             finally:
                 os.kill(broker, signal.SIGCONT)
             self.assertGreater(daemon.profile(pid=busy.pid, seconds=1, hz=199).samples, 0)
+
+    # What each route answers while the engine stands: 503 where it is asked, at once where it is not needed.
+    ROUTES = {
+        ("get", "/"): 200, ("get", "/ui/{file}"): 200, ("get", "/openapi.json"): 200, ("get", "/healthz"): 200,
+        ("get", "/metrics"): 200, ("get", "/readyz"): 503, ("get", "/sd"): 503,
+        ("get", "/profile"): 503, ("get", "/top"): 503,
+        ("get", "/api/v1/jvms"): 503, ("get", "/api/v1/jvms/{pid}"): 503, ("get", "/api/v1/jvms/{pid}/preflight"): 503,
+        ("get", "/api/v1/jvms/{pid}/perf-map"): 503, ("get", "/api/v1/events"): 503,
+        ("get", "/api/v1/captures"): 503, ("post", "/api/v1/captures"): 503,
+        ("get", "/api/v1/captures/{id}"): 503, ("delete", "/api/v1/captures/{id}"): 503,
+        ("get", "/api/v1/captures/{id}/profile"): 503, ("post", "/api/v1/captures/{id}/stop"): 503,
+        ("get", "/api/v1/captures/{id}/stream"): 503,
+        ("get", "/api/v1/query"): 503, ("get", "/api/v1/diff"): 503, ("get", "/api/v1/timeline"): 503,
+        ("get", "/api/v1/schedules"): 503, ("post", "/api/v1/triggers/{name}"): 503,
+        ("get", "/debug/pprof/"): 200, ("get", "/debug/pprof/profile"): 503, ("get", "/debug/pprof/heap"): 200,
+        ("get", "/debug/pprof/allocs"): 200, ("get", "/debug/pprof/block"): 200, ("get", "/debug/pprof/mutex"): 200,
+        ("get", "/debug/pprof/goroutine"): 200,
+    }
+
+    def test_no_route_waits_for_the_engine(self):
+        """Each of them is told within seconds why there is no answer, and what to do."""
+        busy = subprocess.Popen(["sh", "-c", "while :; do :; done"])
+        self.addCleanup(busy.wait)
+        self.addCleanup(busy.kill)
+        with Daemon(*NO_RECORDER) as daemon:
+            paths_of = daemon.get("/openapi.json").json()["paths"]
+            self.assertEqual({(m, p) for p, methods in paths_of.items() for m in methods if m in ("get", "post", "delete")}, set(self.ROUTES))
+            one = daemon.capture(pid=busy.pid, event="cpu", hz=99)
+            one.stop()
+            page = re.search(r'/?ui/([^"]+)"', daemon.get("/").text)[1]
+            fill = {"pid": str(busy.pid), "file": page, "id": one.path.rpartition("/")[2], "name": "none"}
+            more = {"/api/v1/diff": {"a": fill["id"], "b": fill["id"]}, "/api/v1/captures": {"limit": 1}}
+            broker = next(pid for pid in proc.children(daemon.top()) if proc.exe(pid) == "flamed-broker")
+            asking = threading.Thread(target=lambda: daemon.get("/profile", pid=busy.pid, seconds=0.5, hz=197))
+            events = daemon.perf_events()
+            asking.start()
+            proc.wait_until(lambda: daemon.perf_events() > events, 5, "it samples")
+            proc.stop(broker)
+            try:
+                proc.wait_until(lambda: daemon.get("/api/v1/events", timeout=9).status == 503, 9, "the engine stands")
+
+                def ask(route: tuple[str, str]):
+                    method, path = route
+                    began = time.monotonic()
+                    answer = daemon.request(method.upper(), path.format(**fill), timeout=9, **more.get(path, {}) if method == "get" else {},
+                                            **({"body": b"{\"pid\": %d}" % busy.pid, "headers": {"Content-Type": "application/json"}}
+                                               if route == ("post", "/api/v1/captures") else {}))
+                    return route, answer, time.monotonic() - began
+
+                with concurrent.futures.ThreadPoolExecutor(8) as pool:
+                    answers = list(pool.map(ask, self.ROUTES))
+            finally:
+                os.kill(broker, signal.SIGCONT)
+                asking.join()
+            for route, answer, took in answers:
+                with self.subTest(route=route):
+                    self.assertEqual(answer.status, self.ROUTES[route], answer)
+                    self.assertLess(took, 5)
+                    if route[1] == "/readyz":
+                        self.assertIn("stands still", answer.json()["problems"][0]["detail"])
+                    elif answer.status == 503:
+                        self.assertIn("stands still", answer.json()["detail"])
+                        self.assertIn("again", answer.json()["remedy"])
+            metrics = next(a.text for (_, path), a, _ in answers if path == "/metrics")
+            self.assertGreaterEqual(float(re.search(r"^flamed_stands_still_seconds (\S+)", metrics, re.M)[1]), 5)
+            self.assertGreater(daemon.profile(pid=busy.pid, seconds=1, hz=199).samples, 0)
+            self.assertEqual(gauge(daemon, "flamed_stands_still_seconds"), 0)
 
 
 if __name__ == "__main__":

@@ -85,14 +85,14 @@ START_TEST(tells_what_is_held)
     ck_assert_int_eq(held, LOOKS[_i].seconds > 0);
     if (held)
         ck_assert_uint_eq(s.seconds, LOOKS[_i].seconds);
-    ck_assert_int_eq(touch_stands(&told), LOOKS[_i].stands);
+    ck_assert_int_eq(touch_stands(TOUCH_STANDS_LOOKS, &told), LOOKS[_i].stands);
     if (LOOKS[_i].stands) {
         ck_assert_int_eq(told.id.host_pid, TARGET.host_pid);
         ck_assert_uint_eq(told.id.start_ticks, TARGET.start_ticks);
         ck_assert_int_eq(told.what, TOUCH_MEMORY);
     }
     touch_end();
-    ck_assert(!touch_stands(&told)); /* at once, without a look */
+    ck_assert(!touch_stands(TOUCH_STANDS_LOOKS, &told)); /* at once, without a look */
     ck_assert(!touch_look(proc_fd, &s));
 }
 END_TEST

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* capture/calls.c: who asks an engine that stands still is told in time, and no call is lost. */
+#include "suite.h"
+
+#include "capture/engine_impl.h"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+static struct engine e;
+static pthread_t thread;
+static atomic_bool begun, leave;
+static atomic_int ran;
+
+static void setup(void)
+{
+    pthread_condattr_t monotonic;
+
+    memset(&e, 0, sizeof(e));
+    pthread_mutex_init(&e.lock, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&e.called, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    e.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    begun = leave = false;
+    ran = 0;
+    engine_alive(&e);
+}
+
+static void teardown(void)
+{
+    pthread_cond_destroy(&e.called);
+    pthread_mutex_destroy(&e.lock);
+    close(e.wake_fd);
+}
+
+/* The engine's last sign of life came @ns ago. */
+static void stand_since(uint64_t ns)
+{
+    atomic_store(&e.alive_ns, clock_monotonic_ns() - ns);
+}
+
+static int run(struct engine *engine, void *arg)
+{
+    ck_assert_ptr_eq(engine, &e);
+    ran++;
+    return *(int *)arg;
+}
+
+/* As a broker that does not answer holds the engine. */
+static int hold(struct engine *engine, void *arg)
+{
+    (void)engine;
+    stand_since(ENGINE_PATIENCE_NS * 2);
+    begun = true;
+    while (!leave)
+        usleep(1000);
+    return *(int *)arg;
+}
+
+static void *engine_thread(void *arg)
+{
+    while (engine_run_calls(arg))
+        usleep(1000);
+    return NULL;
+}
+
+static void stop(void)
+{
+    pthread_mutex_lock(&e.lock);
+    e.stopping = true;
+    pthread_mutex_unlock(&e.lock);
+    pthread_join(thread, NULL);
+}
+
+START_TEST(it_is_told_that_it_stands)
+{
+    struct error err = ERROR_NULL;
+    int value = 7;
+    uint64_t began_ns;
+
+    stand_since(ENGINE_PATIENCE_NS + NSEC_PER_SEC);
+    ck_assert_uint_ge(engine_stands_s(&e), 6);
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_eq(engine_ask(&e, run, &value, &err), BACKEND_UNAVAILABLE);
+    ck_assert_ptr_nonnull(strstr(err.msg, "stands still"));
+    ck_assert_str_ne(err.remedy, "");
+    ck_assert_int_eq(err.code, -ETIMEDOUT);
+    ck_assert_ptr_null(e.calls); /* nothing points into our stack */
+
+    began_ns = clock_monotonic_ns();
+    stand_since(ENGINE_PATIENCE_NS - NSEC_PER_SEC / 2); /* not yet: it is waited for until then */
+    ck_assert_int_eq(engine_ask(&e, run, &value, &err), BACKEND_UNAVAILABLE);
+    ck_assert_uint_ge(clock_monotonic_ns() - began_ns, NSEC_PER_SEC / 2);
+    ck_assert_int_eq(ran, 0);
+    engine_alive(&e);
+    ck_assert_uint_eq(engine_stands_s(&e), 0);
+}
+END_TEST
+
+/* What it has begun is not given up: it uses what the caller holds. */
+struct asking {
+    int value, result;
+};
+
+static void *ask_hold(void *arg)
+{
+    struct asking *a = arg;
+
+    a->result = engine_ask(&e, hold, &a->value, NULL);
+    return NULL;
+}
+
+START_TEST(others_are_told_what_has_begun_is_waited_for)
+{
+    struct asking held = { .value = 42 };
+    struct error err = ERROR_NULL;
+    pthread_t asker;
+    int value = 7;
+
+    pthread_create(&thread, NULL, engine_thread, &e);
+    ck_assert_int_eq(engine_ask(&e, run, &value, &err), 7);
+    pthread_create(&asker, NULL, ask_hold, &held);
+    while (!begun)
+        usleep(1000);
+    ck_assert_int_eq(engine_ask(&e, run, &value, &err), BACKEND_UNAVAILABLE);
+    engine_post(&e, run, &value, sizeof(value)); /* waits for nothing, and is done later */
+    ck_assert_int_eq(held.result, 0);
+    ck_assert_int_eq(ran, 1);
+    leave = true;
+    pthread_join(asker, NULL);
+    ck_assert_int_eq(held.result, 42);
+    ck_assert_int_eq(engine_ask(&e, run, &value, &err), 7);
+    ck_assert_int_eq(ran, 3);
+    stop();
+    ck_assert_int_eq(engine_ask(&e, run, &value, &err), BACKEND_UNAVAILABLE);
+    ck_assert_ptr_nonnull(strstr(err.msg, "stopping"));
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("calls");
+
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_test(tc, it_is_told_that_it_stands);
+    tcase_add_test(tc, others_are_told_what_has_begun_is_waited_for);
+    return suite_run_case("calls", tc);
+}
