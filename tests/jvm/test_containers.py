@@ -89,10 +89,10 @@ class Containers(WithSpinAndDaemon):
         self.assertEqual(inner[-1], proc.ns_pids(container.pid)[-1])
 
     def each(self, **options) -> None:
-        for version in (17, 25):
-            with self.subTest(jdk=version, **options):
-                with bundle.Container(paths.jdk(version), self.spin.folder, *self.arguments(), **options) as c:
-                    self.check(c)
+        def one(version: int) -> None:
+            with bundle.Container(paths.jdk(version), self.spin.folder, *self.arguments(), **options) as c:
+                self.check(c)
+        jvm.side_by_side(self, one)
 
     def test_a_read_only_root_and_noexec_tmp(self):
         self.each()
@@ -104,15 +104,16 @@ class Containers(WithSpinAndDaemon):
         self.each(tmp="none")
 
     def test_d_chroot(self):
-        for version in (17, 25):
-            with self.subTest(jdk=version), bundle.Chroot(paths.jdk(version), self.spin.folder, *self.arguments()) as c:
+        def one(version: int) -> None:
+            with bundle.Chroot(paths.jdk(version), self.spin.folder, *self.arguments()) as c:
                 self.check(c)
+        jvm.side_by_side(self, one)
 
     def test_e_two_pid_namespaces(self):
-        for version in (17, 25):
-            with self.subTest(jdk=version), \
-                    bundle.NestedPids(paths.jdk(version), self.spin.folder, *self.arguments(".")) as c:
+        def one(version: int) -> None:
+            with bundle.NestedPids(paths.jdk(version), self.spin.folder, *self.arguments(".")) as c:
                 self.check(c)
+        jvm.side_by_side(self, one)
 
     def test_g_host_user_and_network_no_passwd(self):
         self.each(user_namespace=False, network_namespace=False, passwd=False, read_only=False, tmp="exec")
@@ -130,10 +131,10 @@ class Containers(WithSpinAndDaemon):
 
     def test_i_with_frame_pointers(self):
         """The flag that other profilers need changes nothing."""
-        for version in (17, 25):
-            with self.subTest(jdk=version), bundle.Container(paths.jdk(version), self.spin.folder, jvm.FRAME_POINTERS,
-                                                             *self.arguments()) as c:
+        def one(version: int) -> None:
+            with bundle.Container(paths.jdk(version), self.spin.folder, jvm.FRAME_POINTERS, *self.arguments()) as c:
                 self.check(c)
+        jvm.side_by_side(self, one)
 
     def test_j_main_class_selects_it(self):
         home = paths.jdk(17)

@@ -7,18 +7,18 @@ from harness.spinning import WithSpinAndDaemon
 
 class NoWayIn(WithSpinAndDaemon):
     def check(self, *options: str) -> None:
-        for version in (17, 25):
-            with self.subTest(jdk=version):
-                target = jvm.Jvm(paths.jdk(version), *options, "-Xmx64m", "-cp", self.spin.folder, self.spin.main)
-                try:
-                    # Compiled code first: at its start the thread is in the class loader.
-                    proc.wait_until(lambda: proc.cpu_seconds(target.pid) > 2, 60, "warm")
-                    tid = proc.thread_of(target.pid, "spinner")
-                    profile, _, clock = proc.captured(self.daemon, target.pid, tid, 499, 100)
-                    self.assert_named(profile, 499 * clock.between(profile), 100)
-                finally:
-                    out, err = target.stop()
-                self.assertEqual((out, err), ("", ""))
+        def one(version: int) -> None:
+            target = jvm.Jvm(paths.jdk(version), *options, "-Xmx64m", "-cp", self.spin.folder, self.spin.main)
+            try:
+                # Compiled code first: at its start the thread is in the class loader.
+                proc.wait_until(lambda: proc.cpu_seconds(target.pid) > 2, 60, "warm")
+                tid = proc.thread_of(target.pid, "spinner")
+                profile, _, clock = proc.captured(self.daemon, target.pid, tid, 499, 100)
+                self.assert_named(profile, 499 * clock.between(profile), 100)
+            finally:
+                out, err = target.stop()
+            self.assertEqual((out, err), ("", ""))
+        jvm.side_by_side(self, one)
 
     def test_attach_is_disabled(self):
         self.check("-XX:+DisableAttachMechanism")
