@@ -11,6 +11,7 @@ from harness.contract import FACTS, FORMATS, ContractCase, Pprof, folded
 
 PROCESS = re.compile(r"^\[.+ pid=(\d+)\]$")
 THREAD = re.compile(r"^\[(.+) tid=(\d+)\]$")
+SYSTEM_CALL = re.compile(r";([^;]*do_syscall_64|entry_SYSCALL)")
 BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8"
 TABLE_OF_EVENTS = ("wall", "offcpu", "lock", "alloc", "live", "nativemem", "page-faults", "context-switches", "cpu-migrations",
                    "cycles", "instructions", "cache-misses", "branch-misses", "sched:sched_switch", "libc.so.6:malloc",
@@ -127,21 +128,23 @@ class Taking(ContractCase):
     """"Taking a profile"."""
 
     def test_seconds(self):
-        start = time.monotonic()
+        machine = self.world.machine
+        start = machine.given()
         self.get("/profile?seconds=0.1&seconds=30&format=collapsed", pid=self.pid)
-        self.assertLess(time.monotonic() - start, 5, "repeated: the first counts")
+        self.assertLess(machine.given() - start, 5, "repeated: the first counts")
         for value in ("0.09", "3600.1", "0", "-1", "", "x", "1e9"):
             self.bad(f"/profile?pid={self.pid}&seconds={value}", 400, parameter="seconds")
+        stood = machine.seconds
         document = self.sample("json", pid=self.pid, seconds="0.55").json()
-        self.assertAlmostEqual(document["meta"]["seconds"], 0.55, delta=0.3)
+        self.assertAlmostEqual(document["meta"]["seconds"], 0.55, delta=0.3 + machine.seconds - stood)
 
     def test_past(self):
         w = self.world
         self.assertFalse(proc.alive(w.short.pid))
-        start = time.monotonic()
+        start = w.machine.given()
         since = f"-{time.time() - w.began + 1:.0f}s" # however long the tests before this one took
         stacks = folded(self.get(f"/profile?from={since}&format=collapsed", pid=w.short.pid))
-        self.assertLess(time.monotonic() - start, 5, "at once")
+        self.assertLess(w.machine.given() - start, 5, "at once")
         self.assertTrue(any(w.spin.method in stack for stack in stacks), f"of a dead JVM: {list(stacks)[:3]}")
         for target in ({"container": w.ident[:12], "nspid": 1}, {"container": w.ident[:9]}, {"pod": w.pod}, {"jvm": w.spin.main}):
             stacks = folded(self.get("/profile?from=-20s&format=collapsed", **target))
@@ -180,10 +183,13 @@ class Taking(ContractCase):
     def test_symbols(self):
         answer = self.sample(pid=self.pid)
         self.assertRegex(answer.headers["X-Flamed-Symbols"], r"^(agent|memory|perfmap|none)\b.{5,}", "the choice and its reason")
-        answer = self.sample(pid=self.pid, symbols="memory")
-        self.assertTrue(answer.headers["X-Flamed-Symbols"].startswith("memory"))
+        for seconds in (0.3, 2, 8): # until its thread has had a turn, on a busy machine
+            answer = self.sample(pid=self.pid, symbols="memory", seconds=seconds)
+            self.assertTrue(answer.headers["X-Flamed-Symbols"].startswith("memory"))
+            if "Contract.mix" in answer.text:
+                break
         self.assertIn("Contract.mix", answer.text)
-        answer = self.sample(pid=self.pid, symbols="none")
+        answer = self.sample(pid=self.pid, symbols="none", seconds=seconds)
         self.assertTrue(answer.headers["X-Flamed-Symbols"].startswith("none"))
         self.assertNotIn("Contract.mix", answer.text)
         self.bad(f"/profile?pid={self.pid}&symbols=magic", 400, "magic", "memory", parameter="symbols")
@@ -239,13 +245,20 @@ class Rendering(ContractCase):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
+        for seconds in (2.5, 10, 40): # until there is what is rare: one sample in sixty or so is of a system call
+            cls.capture(seconds)
+            if SYSTEM_CALL.search(cls.daemon.get(cls.path + "/profile", format="collapsed").text):
+                break
+
+    @classmethod
+    def capture(cls, seconds: float) -> None:
         w = cls.world
-        body = {"pid": f"{w.host.pid},{w.inside.pid}", "seconds": 2.5, "hz": 499}
+        body = {"pid": f"{w.host.pid},{w.inside.pid}", "seconds": seconds, "hz": 499}
         answer = cls.daemon.request("POST", "/api/v1/captures", body=json.dumps(body).encode(),
                                     headers={"Content-Type": "application/json"})
         assert answer.status == 201, answer
         cls.path = f"/api/v1/captures/{answer.json()['id']}"
-        proc.wait_until(lambda: cls.daemon.get(cls.path).json()["state"] == "done", 10, "the capture is done", 0.1)
+        proc.wait_until(lambda: cls.daemon.get(cls.path).json()["state"] == "done", seconds + 10, "the capture is done", 0.1)
 
     def render(self, form: str = "collapsed", **parameters):
         return self.get(self.path + "/profile", format=form, **parameters)
@@ -270,7 +283,7 @@ class Rendering(ContractCase):
             self.assertRegex(name, r"^[^;\n\r]+$")
             if "+0x" in name:
                 self.assertRegex(name, r"^[^/]+\+0x[0-9a-f]+$")
-        self.assertTrue(any("do_syscall_64" in n or n.startswith("entry_SYSCALL") for n in plain), "the kernel's")
+        self.assertTrue(any(SYSTEM_CALL.match(";" + n) for n in plain), "the kernel's")
 
     def test_processes_and_threads(self):
         w = self.world
@@ -378,14 +391,18 @@ class Live(ContractCase):
     """"Live: GET /top"."""
 
     def test_once(self):
-        text = self.get("/top?once=1", pid=self.pid, interval="500ms", timeout=10).text
+        for interval in ("500ms", "2s", "8s"): # until it has had a turn, on a busy machine
+            text = self.get("/top?once=1", pid=self.pid, interval=interval, timeout=20).text
+            if "Contract." in text:
+                break
         for word in ("self", "total", "kind", "name", "Contract."):
             self.assertIn(word, text.lower() if word.islower() else text)
         self.assertRegex(text, r"\d+\.\d+\s*%?\s")
         self.assertNotIn("\x1b", text, "a table, no drawing")
-        start = time.monotonic()
+        start, given = time.monotonic(), self.world.machine.given()
         self.get("/top?once=1", pid=self.pid)
-        self.assertAlmostEqual(time.monotonic() - start, 2, delta=1.2, msg="every 2 s where nothing is said")
+        self.assertGreater(time.monotonic() - start, 2 - 1.2, "every 2 s where nothing is said")
+        self.assertLess(self.world.machine.given() - given, 2 + 1.2)
 
     def events(self, path: str, accept: str, until: int, timeout: float = 8) -> bytes:
         connection = self.daemon.connection(timeout)

@@ -40,6 +40,7 @@ VALUES = {"pid": "PID", "container": "IDENT", "nspid": "1", "pod": "POD", "names
 
 class OtherPrograms(ContractCase):
     def test_pprof_profile(self):
+        stood = self.world.machine.seconds
         answer = self.get("/debug/pprof/profile?seconds=0.4&hz=199&nonsense=1&debug=0", pid=self.pid)
         self.assertEqual(answer.headers["Content-Type"], "application/octet-stream")
         self.facts(answer)
@@ -48,7 +49,7 @@ class OtherPrograms(ContractCase):
         self.assertEqual(profile.strings[0], "")
         self.assertGreater(profile.counts, 0)
         self.assertAlmostEqual(profile.time_nanos / 1e9, time.time(), delta=10)
-        self.assertAlmostEqual(profile.duration_nanos / 1e9, 0.4, delta=0.3)
+        self.assertAlmostEqual(profile.duration_nanos / 1e9, 0.4, delta=0.3 + self.world.machine.seconds - stood)
         self.assertTrue(profile.period_type)
         whole = Pprof(self.get("/debug/pprof/profile?seconds=0.2").body)
         self.assertGreater(whole.counts, 0)
@@ -209,11 +210,12 @@ class Errors(ContractCase):
         kept = len(self.get("/api/v1/captures?limit=1000").json()["captures"])
         for path in (f"/profile?pid={self.pid}&seconds=30", f"/profile?pid={self.pid}&seconds=30&format=pprof", "/profile?seconds=60",
                      f"/top?pid={self.pid}", "/debug/pprof/profile?seconds=30", f"/api/v1/jvms/{self.pid}/perf-map"):
-            start = time.monotonic()
+            start = self.world.machine.given()
             answer = self.daemon.request("HEAD", path)
+            took = self.world.machine.given() - start
             self.assertEqual(answer.status, 200, path)
             self.assertEqual(answer.body, b"")
-            self.assertLess(time.monotonic() - start, 2)
+            self.assertLess(took, 2)
         self.assertEqual(self.daemon.request("HEAD", "/profile?format=pprof").headers["Content-Type"], "application/octet-stream")
         self.assertEqual(self.daemon.perf_events(), events)
         self.assertEqual(len(self.get("/api/v1/captures?limit=1000").json()["captures"]), kept)
@@ -328,9 +330,9 @@ class Wire(ContractCase):
 
     def test_in_time(self):
         """Never later than seconds + 5."""
-        start = time.monotonic()
-        answer = self.get("/profile?seconds=1&format=collapsed", timeout=10)
-        self.assertLess(time.monotonic() - start, 6)
+        start = self.world.machine.given()
+        answer = self.get("/profile?seconds=1&format=collapsed", timeout=30)
+        self.assertLess(self.world.machine.given() - start, 6)
         self.assertGreater(sum(folded(answer).values()), 0)
         for name in FACTS:
             self.assertIn(name, answer.headers)

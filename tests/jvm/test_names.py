@@ -41,7 +41,7 @@ THREADS = {"markup": "<b>\"&'</b>", "newline": "a\nb\r", "escape": "\x1b[31mred"
 
 # Bytes of those names that would act, or are no text, with what stands beside them: a name "Evil" and a number after it, as binary
 # formats have, may be one of them by chance.
-RAW = (b"Evil\x1b]", b"\x1b]0owned", b"\x07\x1bc", b"Evil\xc2\x9b3", b"\xc2\x9b31m", b"Evil\r\n\t", b"Evil\xe2\x80\xae", b"\xe2\x80\xaeevil",
+RAW = (b"Evil\x1b]", b"\x1b]0owned", b"owned\x07\x1bc", b"Evil\xc2\x9b3", b"\xc2\x9b31m", b"Evil\r\n\t", b"Evil\xe2\x80\xae", b"\xe2\x80\xaeevil",
        b"\xe2\x81\xa6gnp", b"\xc0\x80end", b"Evil\xed\xa0\xbd", b"\xa0\xbd\xed\xb8\x80", b"\xed\xa0\xbdx", b"\x1b[31mred", b"a\nb\r")
 
 

@@ -75,9 +75,11 @@ class Top(unittest.TestCase):
         half = SECONDS / 2
         target = jvm.Jvm(paths.jdk(17), "-Xmx64m", "-cp", self.classes.folder, "TwoHalves", str(round(half + INTERVAL)))
         self.addCleanup(target.stop)
+        machine = proc.Standstill()
+        machine.__enter__()
+        self.addCleanup(machine.__exit__)
         changed = []
-        threading.Thread(target=lambda: changed.append(target.process.stdout.readline() and time.monotonic()),
-                         daemon=True).start()
+        threading.Thread(target=lambda: changed.append(target.process.stdout.readline() and machine.given()), daemon=True).start()
         pids = self.daemon.pids()
         quiet_from, quiet_cpu = time.monotonic(), cpu_seconds(pids)
         time.sleep(INTERVAL)
@@ -86,7 +88,7 @@ class Top(unittest.TestCase):
         began, cpu, first, hot, seen = time.monotonic(), cpu_seconds(pids), None, [], 0
         while time.monotonic() - began < SECONDS:
             time.sleep(0.1)
-            screen, now = terminal.screen(), time.monotonic()
+            screen, now = terminal.screen(), machine.given()
             if not rows(screen):
                 self.assertIsNone(first, f"the screen was empty between two tables: {screen}")
                 continue

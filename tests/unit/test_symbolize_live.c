@@ -160,9 +160,10 @@ static void teardown(void)
     live_stop_all();
 }
 
-static void sample(struct stacks *s, unsigned tenths, struct tally *t)
+/* For that long, and on until there are more than @least: a busy machine gives the thread less. */
+static void sample(struct stacks *s, unsigned tenths, unsigned least, struct tally *t)
 {
-    for (unsigned i = 0; i < tenths * 10; i++) {
+    for (unsigned i = 0; i < tenths * 10 || (t->samples <= least && i < tenths * 100); i++) {
         usleep(10000);
         stacks_drain(s, take, t);
     }
@@ -172,6 +173,24 @@ static void sample(struct stacks *s, unsigned tenths, struct tally *t)
         t->samples, t->with_want, t->deep, t->with_run, t->whole, t->unknown, t->lines,
         (unsigned long long)t->frames, (double)t->ns / (double)MAX(t->frames, (uint64_t)1),
         (double)t->worst_ns / 1e6);
+}
+
+/* Waits until a thread has used so much CPU time: what is compiled by then is so on a busy machine,
+ * too. */
+static void wait_cpu(pid_t pid, pid_t tid, uint64_t ns)
+{
+    uint64_t until_ns = clock_monotonic_ns() + 60 * NSEC_PER_SEC, used_ns = 0;
+    char path[64];
+
+    snprintf(path, sizeof(path), "/proc/%d/task/%d/schedstat", pid, tid);
+    while (used_ns < ns && clock_monotonic_ns() < until_ns) {
+        _cleanup_fclose_ FILE *f = fopen(path, "re");
+        unsigned long long used = 0;
+
+        ck_assert(f && fscanf(f, "%llu", &used) == 1);
+        used_ns = used;
+        usleep(10000);
+    }
 }
 
 /* ---- a JVM ---- */
@@ -242,8 +261,9 @@ START_TEST(names_stacks_of_a_jvm)
                           "deep-0"));
     ck_assert(stacks_open(tid, &s));
     sleep(2); /* until the recursion is compiled at its last level */
+    wait_cpu(jvm.pid, tid, NSEC_PER_SEC);
     stacks_drain(&s, take, &(struct tally){ 0 });
-    sample(&s, 30, &t);
+    sample(&s, 30, 300, &t);
     stacks_close(&s);
     ck_assert_uint_gt(t.samples, 300);
     ck_assert_uint_ge(t.with_want * 100, t.samples * 95);
@@ -282,9 +302,10 @@ START_TEST(names_stacks_of_node)
     process.id.host_pid = pid;
     snprintf(map, sizeof(map), "/tmp/perf-%d.map", pid);
     files.perf_map = map;
-    sleep(2);
+    sleep(1);
+    wait_cpu(pid, pid, NSEC_PER_SEC);
     ck_assert(stacks_open(pid, &s));
-    sample(&s, 20, &t);
+    sample(&s, 20, 200, &t);
     stacks_close(&s);
     kill(pid, SIGKILL);
     waitpid(pid, &status, 0);

@@ -25,8 +25,10 @@ if [ -n "$FLAMED_PROGRAM" ]; then
         exit 77
     fi
 fi
+mkdir -p "$cache"
+exec 9>"$cache/lock" # tests in other suites open pages, too
+flock 9
 if [ "$(cat "$cache/installed" 2>/dev/null)" != "$wanted" ]; then
-    mkdir -p "$cache"
     printf '%s\n' "$wanted" >"$cache/package.json"
     if ! npm install --prefix "$cache" --no-audit --no-fund --ignore-scripts >"$cache/npm.log" 2>&1; then
         tail -n 5 "$cache/npm.log" >&2
@@ -35,4 +37,5 @@ if [ "$(cat "$cache/installed" 2>/dev/null)" != "$wanted" ]; then
     fi
     printf '%s\n' "$wanted" >"$cache/installed"
 fi
+exec 9>&-
 exec node --test "$spec"

@@ -118,19 +118,38 @@ class Standstill:
 
     def __init__(self):
         self.seconds = 0.0
+        self.pauses: list[tuple[float, float]] = [] # from, to: as time.time()
+        self.began = self.last = time.monotonic()
+        self.lock = threading.Lock()
         self.ended = threading.Event()
-        self.thread = threading.Thread(target=self.run)
+        self.thread = threading.Thread(target=self.run, daemon=True)
+
+    def late(self, now: float) -> float:
+        late = now - self.last - self.TICK
+        return late if late > self.NOTED else 0
 
     def run(self) -> None:
-        last = time.monotonic()
         while not self.ended.is_set():
             time.sleep(self.TICK)
+            with self.lock:
+                now = time.monotonic()
+                if late := self.late(now):
+                    self.seconds += late
+                    self.pauses.append((time.time() - late, time.time()))
+                self.last = now
+
+    def given(self) -> float:
+        """Seconds since it was entered but for those, also while it is entered: how long something took by a machine that goes on."""
+        with self.lock:
             now = time.monotonic()
-            late = now - last - self.TICK
-            self.seconds += late if late > self.NOTED else 0
-            last = now
+            return now - self.began - self.seconds - self.late(now)
+
+    def between(self, start: float, end: float) -> float:
+        """Those of the seconds that were between two moments of time.time()."""
+        return sum(max(0, min(end, to) - max(start, since)) for since, to in self.pauses)
 
     def __enter__(self) -> "Standstill":
+        self.began = self.last = time.monotonic()
         self.thread.start()
         return self
 
