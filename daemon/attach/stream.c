@@ -179,11 +179,6 @@ struct code_map *stream_map(struct stream *s)
     return s->map;
 }
 
-struct code_map *stream_take_map(struct stream *s)
-{
-    return TAKE_PTR(s->map);
-}
-
 struct stream_status stream_status(const struct stream *s)
 {
     uint32_t state = __atomic_load_n(&s->h->state, __ATOMIC_ACQUIRE);

@@ -25,8 +25,6 @@ static inline void stream_closep(struct stream **s)
 int stream_poll(struct stream *s, uint64_t now_ns);
 /* Points into @s. */
 struct code_map *stream_map(struct stream *s);
-/* Hands over the map: *s keeps none. */
-struct code_map *stream_take_map(struct stream *s);
 
 struct stream_status {
     enum stream_state state;

@@ -54,22 +54,6 @@ int error_code(struct error *err, int r, const char *fmt, ...)
     return r;
 }
 
-void error_prefix(struct error *err, const char *fmt, ...)
-{
-    char tail[ERROR_MSG_MAX];
-    va_list ap;
-    size_t n;
-
-    if (!err)
-        return;
-    memcpy(tail, err->msg, sizeof(tail));
-    va_start(ap, fmt);
-    vsnprintf(err->msg, sizeof(err->msg), fmt, ap);
-    va_end(ap);
-    n = strlen(err->msg);
-    snprintf(err->msg + n, sizeof(err->msg) - n, ": %s", tail);
-}
-
 void error_remedy(struct error *err, const char *fmt, ...)
 {
     va_list ap;

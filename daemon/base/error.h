@@ -30,8 +30,6 @@ int error_set(struct error *err, int code, const char *fmt, ...) PRINTF_LIKE(3, 
 int error_errno(struct error *err, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* As error_set() with @r (negative errno); appends ": <strerror>". Returns @r. */
 int error_code(struct error *err, int r, const char *fmt, ...) PRINTF_LIKE(3, 4);
-/* Puts "context: " in front of the sentence that is there. */
-void error_prefix(struct error *err, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* Sets the remedy. */
 void error_remedy(struct error *err, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* Names the parameter (a string literal) and returns @code. */

@@ -53,7 +53,6 @@ int broker_refuse_left(const struct proc_id *id, struct error *err);
 
 /* Read-only fds of a target, owned by the caller. 0, PROC_GONE, BROKER_ABSENT, -errno with @err. */
 int broker_maps(struct broker *b, const struct proc_id *id, int *ret_fd, struct error *err);
-int broker_environ(struct broker *b, const struct proc_id *id, int *ret_fd, struct error *err);
 /* Refused (-EPERM) for pid 1 of the host, for flamed's own processes and where no libjvm is mapped.
  */
 int broker_mem(struct broker *b, const struct proc_id *id, int *ret_fd, struct error *err);

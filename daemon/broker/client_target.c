@@ -34,13 +34,6 @@ int broker_maps(struct broker *b, const struct proc_id *id, int *ret_fd, struct 
     return client_call_file(b, &q, ret_fd, err);
 }
 
-int broker_environ(struct broker *b, const struct proc_id *id, int *ret_fd, struct error *err)
-{
-    struct broker_request q = client_request_target(BROKER_ENVIRON, id);
-
-    return client_call_file(b, &q, ret_fd, err);
-}
-
 int broker_mem(struct broker *b, const struct proc_id *id, int *ret_fd, struct error *err)
 {
     struct broker_request q = client_request_target(BROKER_MEM, id);

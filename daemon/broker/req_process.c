@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests for the kernel's files of a target: maps, environ, mem.
+ * Requests for the kernel's files of a target: maps, mem.
  */
 #include "base/cleanup.h"
 #include "broker/target.h"
@@ -51,11 +51,11 @@ static int check_jvm(const struct target *t, int maps_fd, uint64_t *start, struc
     return 0;
 }
 
-/* Opens @name of a JVM such that it is certain to be of the JVM's memory and not of an image before
+/* Opens the memory of a JVM such that it is certain to be the JVM's and not that of an image before
  * or after it: both views of the maps, one opened before and one after, show the same libjvm.so,
  * and the first is read last, when it would be empty had the process exec'ed. */
-static int open_of_jvm(const struct server *s, const struct broker_request *q, const char *name,
-                       int *ret_fd, struct error *err)
+static int open_memory(const struct server *s, const struct broker_request *q, int *ret_fd,
+                       struct error *err)
 {
     _cleanup_target_ struct target t = TARGET_NULL;
     _cleanup_close_ int before = -1, after = -1, fd = -1;
@@ -68,7 +68,7 @@ static int open_of_jvm(const struct server *s, const struct broker_request *q, c
     if (r == 0)
         r = target_open_proc(&t, "maps", &before, err);
     if (r == 0)
-        r = target_open_proc(&t, name, &fd, err);
+        r = target_open_proc(&t, "mem", &fd, err);
     if (r == 0)
         r = target_open_proc(&t, "maps", &after, err);
     if (r == 0)
@@ -83,16 +83,6 @@ static int open_of_jvm(const struct server *s, const struct broker_request *q, c
 }
 
 /*
- * environ. Safe: only of a JVM, whose memory `mem` gives anyhow; read-only.
- */
-int request_environ(struct server *s, const struct broker_request *q, struct reply *rep)
-{
-    int fd = -1, r = open_of_jvm(s, q, "environ", &fd, &rep->err);
-
-    return r ? r : reply_fd(rep, fd);
-}
-
-/*
  * mem. Safe for the target: the file is open for reading only, cannot be opened again for more
  * (that asks for the right to trace, which flamed has not), and reads nothing after an exec. Safe
  * for others: a JVM only, never the host's init and never our own processes; kernel threads map
@@ -101,7 +91,7 @@ int request_environ(struct server *s, const struct broker_request *q, struct rep
  */
 int request_mem(struct server *s, const struct broker_request *q, struct reply *rep)
 {
-    int fd = -1, r = open_of_jvm(s, q, "mem", &fd, &rep->err);
+    int fd = -1, r = open_memory(s, q, &fd, &rep->err);
 
     return r ? r : reply_fd(rep, fd);
 }

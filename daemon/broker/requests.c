@@ -11,7 +11,6 @@
 static const struct broker_request_info REQUESTS[BROKER_KIND_END] = {
     [BROKER_FACTS] = { "facts", 0, 0 },
     [BROKER_MAPS] = { "maps", BROKER_FIELD_TARGET, 1 },
-    [BROKER_ENVIRON] = { "environ", BROKER_FIELD_TARGET, 1 },
     [BROKER_MEM] = { "mem", BROKER_FIELD_TARGET, 1 },
     [BROKER_HSPERFDATA] = { "hsperfdata", BROKER_FIELD_TARGET, 1 },
     [BROKER_PERFMAP] = { "perfmap", BROKER_FIELD_TARGET, 1 },

@@ -31,7 +31,6 @@
 enum broker_request_kind {
     BROKER_FACTS = 1,
     BROKER_MAPS = 2,
-    BROKER_ENVIRON = 3,
     BROKER_MEM = 4,
     BROKER_HSPERFDATA = 5,
     BROKER_PERFMAP = 6,

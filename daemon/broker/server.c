@@ -19,7 +19,6 @@
 static const request_fn FUNCTIONS[BROKER_KIND_END] = {
     [BROKER_FACTS] = request_facts,
     [BROKER_MAPS] = request_maps,
-    [BROKER_ENVIRON] = request_environ,
     [BROKER_MEM] = request_mem,
     [BROKER_HSPERFDATA] = request_hsperfdata,
     [BROKER_PERFMAP] = request_perfmap,

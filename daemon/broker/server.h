@@ -80,7 +80,6 @@ typedef int (*request_fn)(struct server *s, const struct broker_request *q, stru
 
 int request_facts(struct server *s, const struct broker_request *q, struct reply *rep);
 int request_maps(struct server *s, const struct broker_request *q, struct reply *rep);
-int request_environ(struct server *s, const struct broker_request *q, struct reply *rep);
 int request_mem(struct server *s, const struct broker_request *q, struct reply *rep);
 int request_hsperfdata(struct server *s, const struct broker_request *q, struct reply *rep);
 int request_perfmap(struct server *s, const struct broker_request *q, struct reply *rep);

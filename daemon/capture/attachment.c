@@ -281,11 +281,6 @@ const struct error *attachment_problem(const struct attachment *a)
     return &a->problem;
 }
 
-const struct proc_id *attachment_id(const struct attachment *a)
-{
-    return &a->id;
-}
-
 struct code_map *attachment_map(const struct attachment *a)
 {
     return a->stream ? stream_map(a->stream) : NULL;

@@ -30,7 +30,6 @@ void attachments_poll(struct engine *e, uint64_t now_ns);
 enum attachment_state attachment_state(const struct attachment *a);
 /* A sentence with its remedy. Points into @a. */
 const struct error *attachment_problem(const struct attachment *a);
-const struct proc_id *attachment_id(const struct attachment *a);
 /* Points into @a, NULL: it is of the other kind, or not there yet. */
 struct code_map *attachment_map(const struct attachment *a);
 struct symbol_table *attachment_text(struct attachment *a);

@@ -138,6 +138,8 @@ static void metrics_samples(struct engine *e, struct buf *out)
                (unsigned long long)s.lost_ring);
     buf_printf(out, "flamed_samples_lost_total{reason=\"budget\"} %llu\n",
                (unsigned long long)s.lost_budget);
+    buf_printf(out, "flamed_samples_lost_total{reason=\"malformed\"} %llu\n",
+               e->ring ? (unsigned long long)ring_malformed(e->ring) : 0);
     buf_printf(out, "flamed_samples_lost_total{reason=\"other\"} %llu\n",
                (unsigned long long)s.lost_other);
     buf_printf(out, "flamed_samples_lost_total{reason=\"process_table_full\"} %llu\n",

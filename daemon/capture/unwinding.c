@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "broker/tables.h"
 #include "proc/touch.h"
+#include "unwind/feeder.h"
 #include "unwind/unwind.h"
 
 #define UNWINDING_RETRY_NS (100 * NSEC_PER_MSEC)
@@ -267,9 +268,4 @@ void unwinding_forget(struct unwinding *u, const struct process *p)
     *at = w->next;
     free(w);
     feeder_forget(u->feeder, p->id.host_pid);
-}
-
-void unwinding_stats(const struct unwinding *u, struct feeder_stats *ret)
-{
-    feeder_stats(u->feeder, ret);
 }

@@ -8,7 +8,6 @@
 #include "broker/broker.h"
 #include "discover/discover.h"
 #include "sample/sample_abi.h"
-#include "unwind/feeder.h"
 
 struct unwinding;
 
@@ -28,5 +27,3 @@ void unwinding_see(struct unwinding *u, struct process *p, const struct sample_r
                    bool asked_for, uint64_t now_ns);
 /* @p is not sampled any more, or gone. */
 void unwinding_forget(struct unwinding *u, const struct process *p);
-
-void unwinding_stats(const struct unwinding *u, struct feeder_stats *ret);

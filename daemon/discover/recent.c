@@ -71,8 +71,3 @@ int32_t recent_take_due(struct recent *r, uint64_t now_ns)
     }
     return 0;
 }
-
-uint64_t recent_next_due(const struct recent *r)
-{
-    return r->tail == r->head ? UINT64_MAX : r->queue[r->tail & (RECENT_NOTES - 1)].due_ns;
-}

@@ -40,5 +40,3 @@ void recent_forget(struct recent *r, int32_t host_pid);
 const struct recent_note *recent_find(const struct recent *r, int32_t host_pid);
 /* The next pid whose note is due at @now_ns, which stays; 0 if there is none. */
 int32_t recent_take_due(struct recent *r, uint64_t now_ns);
-/* When the first note may be due; UINT64_MAX if there is none. */
-uint64_t recent_next_due(const struct recent *r);

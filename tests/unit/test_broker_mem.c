@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* broker: memory and environment of a JVM and of nothing else, however often pids are used again.
- */
+/* broker: memory of a JVM and of nothing else, however often pids are used again. */
 #include "broker_jvm.h"
 #include "live_jvm.h"
 
@@ -31,8 +30,6 @@ START_TEST(mem_of_a_jvm_is_read_only)
     ck_assert_int_eq(waitpid(again, &status, 0), again);
     ck_assert_int_eq(status, 0);
     close(fd);
-    ck_assert_int_eq(broker_environ(fx.b, &id, &fd, &err), 0);
-    close(fd);
     end_child(pid);
 }
 END_TEST
@@ -45,11 +42,6 @@ static void expect_no_mem(struct proc_id id, int expected)
     ck_assert_msg(r == expected, "mem of %d: %d (%s), not %d", id.host_pid, r, err.msg, expected);
     ck_assert_int_eq(fd, -1);
     ck_assert(expected > 0 || err.msg[0]);
-    err = ERROR_NULL;
-    r = broker_environ(fx.b, &id, &fd, &err);
-    ck_assert_msg(r == expected, "environ of %d: %d (%s), not %d", id.host_pid, r, err.msg,
-                  expected);
-    ck_assert_int_eq(fd, -1);
 }
 
 START_TEST(mem_is_refused)

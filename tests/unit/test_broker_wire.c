@@ -39,6 +39,7 @@ static const struct {
 } CHECKS[] = {
     { 0, NO_FIELD, 0, -EOPNOTSUPP },
     { BROKER_KIND_END, NO_FIELD, 0, -EOPNOTSUPP },
+    { 3, NO_FIELD, 0, -EOPNOTSUPP }, /* environ, which went */
     { UINT32_MAX, NO_FIELD, 0, -EOPNOTSUPP },
     { BROKER_KALLSYMS, VERSION, 0, -EBADMSG },
     { BROKER_KALLSYMS, VERSION, 2, -EBADMSG },
