@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* broker/agents.c: how a JVM that was given an agent ended, and that nobody says so too early. */
+#include "suite.h"
+
+#include "base/cleanup.h"
+#include "broker/agents.h"
+#include "broker/blobs.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static struct agents *agents;
+static struct target target;
+static uint64_t start_ticks;
+static int proc_fd;
+
+struct span blob_of_agent(void)
+{
+    return SPAN("no agent");
+}
+
+int target_open_proc(const struct target *t, const char *name, int *ret_fd, struct error *err)
+{
+    int fd = openat(t->dir_fd, name, O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0)
+        return error_errno(err, "cannot open %s", name);
+    *ret_fd = fd;
+    return 0;
+}
+
+static void *pause_for_good(void *arg)
+{
+    for (;;)
+        pause();
+    return arg;
+}
+
+/* Starts a process, whose first thread ends where @headless, and gives it an agent. */
+static void begin(bool headless)
+{
+    pid_t pid = fork();
+    struct proc_stat stat;
+    char name[32];
+    int fd;
+
+    if (pid == 0) {
+        pthread_t thread;
+
+        prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+        signal(SIGSEGV, SIG_DFL); /* a sanitizer has them */
+        signal(SIGBUS, SIG_DFL);
+        if (headless && pthread_create(&thread, NULL, pause_for_good, NULL) == 0)
+            syscall(SYS_exit, 0);
+        pause_for_good(NULL);
+    }
+    ck_assert_int_gt(pid, 0);
+    snprintf(name, sizeof(name), "/proc/%d", pid);
+    target = (struct target){ .host_pid = pid,
+                              .pidfd = (int)syscall(SYS_pidfd_open, pid, 0),
+                              .dir_fd = open(name, O_PATH | O_DIRECTORY | O_CLOEXEC) };
+    proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    ck_assert_int_ge(target.pidfd, 0);
+    ck_assert_int_eq(proc_read_stat(proc_fd, pid, &stat), 0);
+    start_ticks = stat.start_ticks;
+    ck_assert_int_eq(agents_get(&agents, &target, start_ticks, &fd, NULL), 0);
+}
+
+static void end(void)
+{
+    agents = agents_free(agents);
+    close(target.pidfd);
+    close(target.dir_fd);
+    close(proc_fd);
+}
+
+static int ended(int *ret_status)
+{
+    return agents_ended(agents, proc_fd, target.host_pid, start_ticks, ret_status);
+}
+
+static char state(void)
+{
+    struct proc_stat stat = { .state = 0 };
+
+    proc_read_stat(proc_fd, target.host_pid, &stat);
+    return stat.state;
+}
+
+static void wait_state(char wanted)
+{
+    for (int i = 0; i < 1000 && state() != wanted; i++)
+        usleep(10000);
+    ck_assert_int_eq(state(), wanted);
+}
+
+/* Asked too early it answers so, however often, and keeps what it knows for the next time. */
+static void expect_not_yet(void)
+{
+    int status = 1234;
+
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_eq(ended(&status), -EAGAIN);
+    ck_assert_int_eq(agents_ended(agents, proc_fd, target.host_pid, start_ticks + 1, &status),
+                     BROKER_ABSENT); /* another with its pid */
+}
+
+START_TEST(not_while_it_lives)
+{
+    int status = 0;
+
+    begin(/* headless= */ false);
+    expect_not_yet();
+    kill(target.host_pid, SIGSEGV);
+    wait_state('Z');
+    ck_assert_int_eq(ended(&status), 0); /* and nobody has taken leave of it */
+    ck_assert(WIFSIGNALED(status));
+    ck_assert_int_eq(WTERMSIG(status), SIGSEGV);
+    ck_assert_int_eq(ended(&status), BROKER_ABSENT); /* told once */
+    ck_assert_int_eq(waitpid(target.host_pid, &status, 0), target.host_pid);
+    end();
+}
+END_TEST
+
+/* Its first thread is a zombie, as that of a JVM whose others the kernel still clears away: what
+ * /proc says of its end is not how it ends. */
+START_TEST(not_while_a_thread_is_left)
+{
+    int status = 0;
+
+    begin(/* headless= */ true);
+    wait_state('Z');
+    expect_not_yet();
+    kill(target.host_pid, SIGBUS);
+    while (ended(&status) == -EAGAIN)
+        usleep(1000);
+    ck_assert(WIFSIGNALED(status));
+    ck_assert_int_eq(WTERMSIG(status), SIGBUS);
+    ck_assert_int_eq(waitpid(target.host_pid, &status, 0), target.host_pid);
+    end();
+}
+END_TEST
+
+/* Its parent took leave of it: newer kernels still tell, of older ones nothing is made up. */
+START_TEST(not_told_by_all_kernels_afterwards)
+{
+    int status = 0, r;
+
+    begin(/* headless= */ false);
+    kill(target.host_pid, SIGABRT);
+    ck_assert_int_eq(waitpid(target.host_pid, &status, 0), target.host_pid);
+    status = 0;
+    r = ended(&status);
+    ck_assert(r == BROKER_ABSENT || (r == 0 && WIFSIGNALED(status)));
+    ck_assert_int_eq(ended(&status), BROKER_ABSENT);
+    end();
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("agents");
+
+    tcase_add_test(tc, not_while_it_lives);
+    tcase_add_test(tc, not_while_a_thread_is_left);
+    tcase_add_test(tc, not_told_by_all_kernels_afterwards);
+    return suite_run_case("agents", tc);
+}
