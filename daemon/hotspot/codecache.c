@@ -96,7 +96,7 @@ static int codecache_read_interpreter(struct hotspot_vm *vm)
 {
     const struct hotspot_layout *l = &vm->layout;
     uint8_t queue[OBJECT_MAX];
-    uint64_t at, start, limit;
+    uint64_t at, start, limit, end;
     int r = memory_u64(&vm->memory, l->interpreter_code_at, &at);
 
     if (r < 0 || at == 0)
@@ -108,7 +108,10 @@ static int codecache_read_interpreter(struct hotspot_vm *vm)
         return r;
     start = (uint64_t)layout_get(l->stub_queue_buffer, queue, l->sizeof_StubQueue);
     limit = (uint64_t)layout_get(l->stub_queue_limit, queue, l->sizeof_StubQueue);
-    if (start == 0 || limit == 0)
+    end = (uint64_t)layout_get(l->stub_queue_end, queue, l->sizeof_StubQueue);
+    /* While it is generated, its buffer is the largest that it could need. Later it is cut to what
+     * is there, but in JDK 8, and stubs and adapters are put into the rest. */
+    if (start == 0 || limit == 0 || end == 0 || (l->jdk > 8 && end != limit))
         return -EAGAIN;
     if (limit > INT32_MAX || start < vm->code_low || start > vm->code_high ||
         limit > vm->code_high - start)

@@ -92,11 +92,31 @@ static int method_file(struct hotspot_vm *vm, uint64_t pool, uint64_t holder,
     return method_symbol(vm, pool, (int64_t)index, ret->file, sizeof(ret->file), &ret->file_n);
 }
 
+/*
+ * Whether a method is one of MethodHandle that HotSpot makes itself, a linkToStatic or an
+ * invokeBasic for a signature: each has a pool of its own, of its name and signature alone, and
+ * stays as long as the VM. The class is asked back, as of any other method.
+ */
+#define INTRINSIC_POOL_LENGTH 3
+static bool is_intrinsic(struct hotspot_vm *vm, uint64_t pool, uint64_t holder, uint64_t constants,
+                         const struct hotspot_method *m)
+{
+    const struct hotspot_layout *l = &vm->layout;
+    uint64_t length, back;
+
+    return span_eq_str((struct span){ m->class_name, m->class_name_n },
+                       "java/lang/invoke/MethodHandle") &&
+           memory_number(&vm->memory, pool + (uint64_t)l->pool_length.offset, 4, &length) == 0 &&
+           length == INTRINSIC_POOL_LENGTH &&
+           memory_u64(&vm->memory, constants + (uint64_t)l->pool_holder.offset, &back) == 0 &&
+           back == holder;
+}
+
 int hotspot_method_read(struct hotspot_vm *vm, uint64_t method, struct hotspot_method *ret)
 {
     const struct hotspot_layout *l = &vm->layout;
     size_t n = l->sizeof_ConstMethod;
-    uint64_t holder, constants, name;
+    uint64_t holder, constants = 0, name;
     struct method m;
     int r;
 
@@ -113,14 +133,14 @@ int hotspot_method_read(struct hotspot_vm *vm, uint64_t method, struct hotspot_m
         r = memory_u64(&vm->memory, m.pool + (uint64_t)l->pool_holder.offset, &holder);
     if (r == 0)
         r = memory_u64(&vm->memory, holder + (uint64_t)l->instance_constants.offset, &constants);
-    if (r == 0 && constants != m.pool)
-        r = -EBADMSG; /* the class is gone, and its memory another's */
     if (r == 0)
         r = memory_u64(&vm->memory, holder + (uint64_t)l->klass_name.offset, &name);
     if (r == 0)
         r = symbol_read(vm, name, ret->class_name, sizeof(ret->class_name), &ret->class_name_n);
+    if (r == 0 && constants != m.pool && !is_intrinsic(vm, m.pool, holder, constants, ret))
+        r = -EBADMSG; /* the class is gone, and its memory another's */
     if (r == 0)
-        r = method_file(vm, m.pool, holder, ret);
+        r = method_file(vm, constants, holder, ret);
     if (r == 0 && (ret->name_n == 0 || ret->class_name_n == 0))
         r = -EBADMSG;
     if (r < 0)

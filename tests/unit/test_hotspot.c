@@ -342,6 +342,36 @@ START_TEST(survives_changed_tables)
 }
 END_TEST
 
+/* The image, whose interpreter's buffer is still as large as it could ever get. */
+static uint64_t queue_limit_at;
+
+static ssize_t read_generating(void *cookie, uint64_t address, void *buf, size_t n)
+{
+    ssize_t got = image_read(cookie, address, buf, n);
+    uint32_t limit = 256 << 10;
+
+    if (got >= 0 && queue_limit_at >= address &&
+        queue_limit_at + sizeof(limit) <= address + (size_t)got)
+        memcpy((char *)buf + (queue_limit_at - address), &limit, sizeof(limit));
+    return got;
+}
+
+/* What the buffer is cut off later becomes stubs and adapters, which are not the interpreter. */
+START_TEST(waits_for_the_interpreter)
+{
+    struct error err = ERROR_NULL;
+    int jdk = RELEASES[_i];
+
+    load(jdk);
+    ck_assert_int_eq(open_image(&err), 0);
+    ck_assert_int_eq(memory_u64(&vm->memory, vm->layout.interpreter_code_at, &queue_limit_at), 0);
+    queue_limit_at += (uint64_t)vm->layout.stub_queue_limit.offset;
+    vm = hotspot_vm_close(vm);
+    ck_assert_int_eq(hotspot_vm_open_memory(read_generating, &image, image.base, &vm, &err),
+                     jdk == 8 ? 0 : HOTSPOT_NOT_READY); /* JDK 8 cuts nothing off */
+}
+END_TEST
+
 static ssize_t read_nothing(void *cookie, uint64_t address, void *buf, size_t n)
 {
     (void)address, (void)buf, (void)n;
@@ -378,6 +408,7 @@ int main(void)
     tcase_add_test(tc, reads_hsperfdata);
     tcase_add_loop_test(tc, refuses_broken_hsperfdata, 0, (int)ARRAY_SIZE(BROKEN_HSPERFDATA));
     tcase_add_loop_test(tc, reads_an_image_of_each_release, 0, releases);
+    tcase_add_loop_test(tc, waits_for_the_interpreter, 0, releases);
     tcase_add_loop_test(tc, refuses_methods_of_classes_that_are_gone, 0, releases);
     tcase_add_loop_test(tc, names_the_threads_of_an_image, 0, releases);
     tcase_add_loop_test(tc, refuses_an_unknown_release, 0, releases);

@@ -155,7 +155,7 @@ START_TEST(code_is_what_the_perf_map_lists)
 {
     static const char *const ARGS[] = { PROOF, NULL };
     _cleanup_buf_ struct buf map = BUF_NULL;
-    unsigned compiled = 0, stubs = 0;
+    unsigned compiled = 0, intrinsics = 0, stubs = 0;
     char path[64];
 
     if (!start(RELEASES[_i], ARGS, "ready"))
@@ -185,6 +185,7 @@ START_TEST(code_is_what_the_perf_map_lists)
         if (c->method) {
             method_text(c->method, want, sizeof(want));
             compiled++;
+            intrinsics += strncmp(want, "java.lang.invoke.MethodHandle.linkTo", 36) == 0;
         } else {
             snprintf(want, sizeof(want), "%s", c->name);
             stubs++;
@@ -202,6 +203,7 @@ START_TEST(code_is_what_the_perf_map_lists)
     fprintf(stderr, "JDK %d: %u compiled, %u stubs as in the perf map\n", RELEASES[_i], compiled,
             stubs);
     ck_assert_uint_gt(compiled, 20);
+    ck_assert_uint_gt(intrinsics, 0);
     ck_assert_uint_gt(stubs, 50);
 }
 END_TEST

@@ -158,4 +158,7 @@ public class HotspotProof implements Runnable {
         System.out.println("end");
         System.out.flush();
     }
+
+    // For a lambda the VM makes intrinsics of MethodHandle: compiled code whose methods are in no class file.
+    static final Runnable NOTHING = () -> {};
 }
