@@ -91,6 +91,11 @@ void capture_forget_members(struct capture *c);
 /* True when samples of more than one pid were wanted. */
 bool capture_has_several_processes(const struct capture *c);
 
+/* ---- quality.c ---- */
+
+/* At its end, once: what it lacks, as warnings, and in c->meta. */
+void capture_warn_quality(struct engine *e, struct capture *c);
+
 /* ---- naming.c ---- */
 
 /* At the start: decides who names Java code. @background: nobody waits for it, so that nothing is

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/rates.h"
 
+#include "base/buf.h"
+#include "base/clock.h"
+
 static struct rate_set *rates_faster(struct rates *r, uint64_t period_ns)
 {
     struct rate_set *best = NULL;
@@ -61,6 +64,19 @@ void rates_release(struct rates *r, struct broker *b, uint32_t set)
             return;
         }
     }
+}
+
+bool rates_dropped(int proc_fd, uint64_t period_ns, uint64_t *ret_allowed_hz)
+{
+    _cleanup_buf_ struct buf text = BUF_NULL;
+    uint64_t hz = (NSEC_PER_SEC + period_ns - 1) / period_ns, allowed_hz;
+
+    buf_init(&text, 64);
+    if (buf_read_at(&text, proc_fd, "sys/kernel/perf_event_max_sample_rate") < 0 ||
+        !span_parse_dec(span_trim(buf_span(&text)), &allowed_hz) || hz <= allowed_hz)
+        return false;
+    *ret_allowed_hz = allowed_hz;
+    return true;
 }
 
 size_t rates_used(const struct rates *r)

@@ -23,5 +23,8 @@ int rates_take(struct rates *r, struct broker *b, uint64_t period_ns, uint32_t *
                uint64_t *ret_period_ns, struct error *err);
 /* Gives it back; the last user disarms it. */
 void rates_release(struct rates *r, struct broker *b, uint32_t set);
+/* Whether the kernel drops samples that are taken every @period_ns: as it is set now, which the
+ * broker asked for when they began. Thread: any. */
+bool rates_dropped(int proc_fd, uint64_t period_ns, uint64_t *ret_allowed_hz);
 /* How many sets run. */
 size_t rates_used(const struct rates *r);

@@ -84,17 +84,28 @@ def profilers_of(pid: int, daemon: Daemon, options, perf: overhead.Perf) -> dict
     return {NONE: lambda: lambda: None, overhead.FLOOR: empty, "flamed": flamed, overhead.PERF: perf.start}
 
 
-def slices(mix: common.Mix, profilers: dict, options) -> list[dict[str, Slice]]:
-    """One round after the other, for OPTIONS.seconds."""
+def ran_ns(pid: int) -> int:
+    """CPU time of all its threads, by the scheduler's clock."""
+    total = 0
+    for tid in os.listdir(f"/proc/{pid}/task"):
+        with contextlib.suppress(OSError):
+            total += int(proc.read(f"/proc/{pid}/task/{tid}/schedstat").split()[0])
+    return total
+
+
+def slices(mix: common.Mix, profilers: dict, options, shares: dict[str, list[float]]) -> list[dict[str, Slice]]:
+    """One round after the other, for OPTIONS.seconds. SHARES: of its processor, what the JVM had in each slice."""
     rounds = []
     end = time.monotonic() + options.seconds
     while time.monotonic() < end:
         found = {}
         for name in random.sample(list(profilers), len(profilers)):
+            ran, began = ran_ns(mix.pid), time.monotonic_ns()
             stop = profilers[name]()
             time.sleep(LEAD)
             found[name] = measure(mix, options.window)
             stop()
+            shares.setdefault(name, []).append((ran_ns(mix.pid) - ran) / (time.monotonic_ns() - began))
             time.sleep(LEAD)
         rounds.append(found)
     return rounds
@@ -186,12 +197,15 @@ def main() -> None:
         sections = [name for name in mix.used() if "$" in name]
         stolen, before = overhead.steal_ticks(), overhead.captured(daemon)
         with bpf_stats("0"):
-            rounds = slices(mix, profilers_of(mix.pid, daemon, options, perf), options)
+            shares: dict[str, list[float]] = {}
+            rounds = slices(mix, profilers_of(mix.pid, daemon, options, perf), options, shares)
         stolen = (overhead.steal_ticks() - stolen) / os.sysconf("SC_CLK_TCK")
-        due = len(rounds) * options.hz
-        print(f"{len(rounds)} rounds; stolen from the machine meanwhile: {stolen:.1f} CPU seconds; taken of the samples that are due on one "
-              f"processor: flamed {100 * (overhead.captured(daemon) - before) / due / (options.window + 2 * LEAD):.0f} %, "
-              f"perf {100 * perf.samples() / due / (options.window + LEAD):.0f} %")
+        due = {name: sum(s) * options.hz for name, s in shares.items()}
+        print(f"{len(rounds)} rounds; stolen from the machine meanwhile: {stolen:.1f} CPU seconds; the JVM had "
+              f"{100 * sum(shares['flamed']) / len(rounds):.1f} % of its processor with flamed, {100 * sum(shares[overhead.PERF]) / len(rounds):.1f} % "
+              f"with perf; taken of the samples that are due in that time: "
+              f"flamed {100 * (overhead.captured(daemon) - before) / due['flamed'] / (options.window + 2 * LEAD):.1f} %, "
+              f"perf {100 * perf.samples() / due[overhead.PERF] / (options.window + LEAD):.1f} %")
     tell_sections(rounds, sections)
     found = costs(rounds)
     found["flamed less the floor"] = [a - b for a, b in zip(found["flamed"], found[overhead.FLOOR])]
