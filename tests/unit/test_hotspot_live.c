@@ -16,6 +16,7 @@
 #define FRAMES_MAX 12
 #define PROOF "HotspotProof"
 #define SECONDS 4
+#define RUNS_MAX 5
 #define EDGE_NS 20000 /* next to a phase's end the clock's own reading counts */
 
 static const int RELEASES[] = { 8, 11, 17, 21, 25, 26 };
@@ -328,7 +329,12 @@ static unsigned least(size_t mode, int jdk, size_t truth)
     return MODES[mode].c1 || jdk <= 11 ? 50 : 99;
 }
 
-static void check_phases(const struct run *r, size_t mode, int jdk)
+static struct {
+    unsigned total, good, root;
+} counts[ARRAY_SIZE(TRUTH)];
+
+/* Adds what a run has shown: all of them together are held against what is asked for. */
+static void count_phases(const struct run *r, size_t mode, int jdk)
 {
     for (size_t t = 0; t < ARRAY_SIZE(TRUTH); t++) {
         unsigned total = 0, good = 0, other = 0, shown = 0, root = 0;
@@ -360,6 +366,35 @@ static void check_phases(const struct run *r, size_t mode, int jdk)
         fprintf(stderr,
                 "JDK %d, %s: %s: %u of %u samples right; with the rule of callers %u wrong\n", jdk,
                 MODES[mode].name, TRUTH[t].phase, good, total, other);
+        counts[t].total += total;
+        counts[t].good += good;
+        counts[t].root += root;
+    }
+}
+
+/* Whether chance would decide. A busy machine gives some ninety samples of a phase, one of which is
+ * wrong in every tenth run (of a thousand, one is), and one of ninety is more than 1 %. Where 50 %
+ * are asked for, seventy of a hundred are right, but for a standard deviation of seven from run to
+ * run. */
+static bool is_undecided(size_t mode, int jdk)
+{
+    bool undecided = false;
+
+    for (size_t t = 0; t < ARRAY_SIZE(TRUTH); t++) {
+        unsigned total = counts[t].total, good = counts[t].good, asked = least(mode, jdk, t);
+
+        undecided |= total <= 20 || (asked == 50 && good * 100 < total * 60);
+        undecided |=
+            total < 600 && (good * 100 < total * asked || counts[t].root * 100 < total * 99);
+    }
+    return undecided;
+}
+
+static void check_phases(size_t mode, int jdk)
+{
+    for (size_t t = 0; t < ARRAY_SIZE(TRUTH); t++) {
+        unsigned total = counts[t].total, good = counts[t].good, root = counts[t].root;
+
         ck_assert_uint_gt(total, 20);
         ck_assert_msg(root * 100 >= total * 99, "JDK %d, %s, %s: method right in %u of %u", jdk,
                       MODES[mode].name, TRUTH[t].phase, root, total);
@@ -409,10 +444,14 @@ START_TEST(finds_inlined_frames_and_lines)
         fprintf(stderr, "JDK %d: not here, skipped\n", jdk);
         return;
     }
-    memset(&run, 0, sizeof(run));
+    memset(counts, 0, sizeof(counts));
     read_marks();
-    run_proof(jdk, MODES[mode].options, &run);
-    check_phases(&run, mode, jdk);
+    for (int runs = 0; runs == 0 || (runs < RUNS_MAX && is_undecided(mode, jdk)); runs++) {
+        memset(&run, 0, sizeof(run));
+        run_proof(jdk, MODES[mode].options, &run);
+        count_phases(&run, mode, jdk);
+    }
+    check_phases(mode, jdk);
     check_split(&run, MODES[mode].every_instruction && !MODES[mode].c1);
 }
 END_TEST
