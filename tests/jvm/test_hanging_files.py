@@ -19,7 +19,7 @@ from test_large_symbols import NAME, write_large
 from test_store import on_mount
 
 FUNCTION = NAME % 0 # the one that spins
-HELD = re.compile("request_wait_answer|folio_wait") # where the kernel holds who asks, and who wants the page that another asked for
+HELD = re.compile("request_wait_answer|folio_wait|filemap_fault") # where the kernel holds who asks, and who wants a page that another asked for
 NO_RECORDER = ("--recorder-hz=0",) # it would read the file before its server falls silent
 
 
