@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs test modules of this folder: run_tests.py MODULE[.CLASS[.METHOD]]...
 
-Exits 77 when every test was skipped, so that ctest says "Skipped" and the reasons are in its log."""
+A module that says SIDE_BY_SIDE has its classes run at the same time, each by a process of its own. Exits 77 when every test was
+skipped, so that ctest says "Skipped" and the reasons are in its log."""
+import importlib
 import os
 import signal
+import subprocess
 import sys
+import tempfile
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -21,7 +25,30 @@ class Result(unittest.TextTestResult):
         raise SystemExit("ended by SIGTERM")
 
 
+def classes(name: str) -> list[str]:
+    """Of the module NAME, if they are to be run side by side."""
+    module = None if "." in name else importlib.import_module(name)
+    found = unittest.defaultTestLoader.loadTestsFromModule(module) if getattr(module, "SIDE_BY_SIDE", False) else []
+    return [f"{name}.{type(tests._tests[0]).__name__}" for tests in found if tests.countTestCases()]
+
+
+def side_by_side(names: list[str]) -> int:
+    running = [(subprocess.Popen([sys.executable, __file__, name], stdout=text, stderr=subprocess.STDOUT), text)
+               for name, text in ((name, tempfile.TemporaryFile()) for name in names)]
+    signal.signal(signal.SIGTERM, lambda *_: [process.terminate() for process, _ in running])
+    for process, text in running:
+        process.wait()
+        text.seek(0)
+        sys.stdout.buffer.write(text.read())
+        sys.stdout.flush()
+    statuses = {process.returncode for process, _ in running}
+    return statuses.pop() if len(statuses) == 1 else int(not statuses <= {0, 77})
+
+
 def main() -> int:
+    names = classes(sys.argv[1]) if len(sys.argv) == 2 else []
+    if len(names) > 1:
+        return side_by_side(names)
     suite = unittest.defaultTestLoader.loadTestsFromNames(sys.argv[1:])
     result = unittest.TextTestRunner(stream=sys.stdout, verbosity=2, resultclass=Result).run(suite)
     if not result.wasSuccessful():

@@ -15,6 +15,7 @@ import unittest
 from harness import jvm, paths, proc
 from harness.daemon import Daemon
 
+SIDE_BY_SIDE = True # its classes: each waits most of its time
 SECONDS = float(os.environ.get("FLAMED_SCHEDULE_SECONDS", "20"))
 JVMS = int(os.environ.get("FLAMED_SCHEDULE_JVMS", "3"))
 EVERY, FOR = 5, 2
@@ -30,12 +31,10 @@ def folder_bytes(path: str) -> int:
     return sum(os.path.getsize(os.path.join(root, name)) for root, _, names in os.walk(path) for name in names)
 
 
-class Schedules(unittest.TestCase):
+class WithConfiguration(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         paths.need_root()
-        cls.classes = jvm.Classes()
-        cls.classes.compile("Pulse.java")
 
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory(prefix="flamed-config.")
@@ -49,12 +48,6 @@ class Schedules(unittest.TestCase):
             f.write(text)
         os.rename(fresh, self.config)
 
-    def start_jvm(self, milliseconds: int = 4) -> jvm.Jvm:
-        started = jvm.Jvm(paths.jdk(17), "-Xmx32m", "-Xss256k", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp",
-                          self.classes.folder, "Pulse", str(milliseconds))
-        self.addCleanup(started.stop)
-        return started
-
     def schedules(self, daemon: Daemon) -> dict[str, dict]:
         """Schedules and triggers by name."""
         answer = daemon.get("/api/v1/schedules")
@@ -67,6 +60,21 @@ class Schedules(unittest.TestCase):
         answer = daemon.get("/api/v1/captures", schedule=schedule, state="done", limit=1000)
         self.assertEqual(answer.status, 200, answer)
         return answer.json()["captures"][::-1]
+
+
+class Schedules(WithConfiguration):
+    """With JVMs of the class Pulse: no other test may run some meanwhile."""
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.classes = jvm.Classes()
+        cls.classes.compile("Pulse.java")
+
+    def start_jvm(self, milliseconds: int = 4) -> jvm.Jvm:
+        started = jvm.Jvm(paths.jdk(17), "-Xmx32m", "-Xss256k", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp",
+                          self.classes.folder, "Pulse", str(milliseconds))
+        self.addCleanup(started.stop)
+        return started
 
     def test_in_time_with_those_that_live(self):
         """No run is missed, each begins within a second of its time, and has the JVMs that lived through it, no
@@ -137,27 +145,6 @@ schedules:
             print(f"store: {sizes}")
             self.assertLess(sizes[-1] - sizes[half], 1.5 * (sizes[half] - sizes[1]) + (1 << 20))
 
-    def test_busy_machine_is_said(self):
-        """A run that cannot begin is counted, with its reason; the ones after it run."""
-        self.configure("captures_max: 1\nschedules:\n  - {name: often, every: 2s, for: 500ms}\n")
-        with Daemon("--config", self.config) as daemon:
-            proc.wait_until(lambda: self.schedules(daemon)["often"]["runs"] >= 1, 10, "it runs")
-            status = 0
-            while status != 200: # between two runs there is room
-                status = daemon.get("/profile", seconds=7, hz=49, format="collapsed").status
-            row = self.schedules(daemon)["often"]
-            self.assertGreaterEqual(row["missed"], 2, row)
-            self.assertIn("captures are running", row["last_error"])
-            self.assertLess(abs(seconds_of(row["last_error_time"]) - time.time()), 9)
-            proc.wait_until(lambda: self.schedules(daemon)["often"]["runs"] > row["runs"], 10, "it runs again")
-
-    def test_no_target_is_no_miss(self):
-        self.configure("schedules:\n  - {name: none, match: 'main=\"no.such.Main\"', every: 1s, for: 100ms}\n")
-        with Daemon("--config", self.config) as daemon:
-            row = proc.wait_until(lambda: (r := self.schedules(daemon)["none"])["unmatched"] >= 2 and r, 10, "it is tried")
-            self.assertEqual((row["runs"], row["missed"], row["last_capture"]), (0, 0, None), row)
-            self.assertIn('main="no.such.Main"', row["last_error"])
-
     def test_triggers(self):
         self.configure("""
 triggers:
@@ -193,6 +180,29 @@ triggers:
             answer = daemon.request("POST", "/api/v1/triggers/high-cpu", body=alert,
                                     headers={"Content-Type": "application/json", "User-Agent": "Alertmanager/0.27"})
             self.assertIn(answer.status, (200, 201), answer)
+
+
+class Configured(WithConfiguration):
+    def test_busy_machine_is_said(self):
+        """A run that cannot begin is counted, with its reason; the ones after it run."""
+        self.configure("captures_max: 1\nschedules:\n  - {name: often, every: 2s, for: 500ms}\n")
+        with Daemon("--config", self.config) as daemon:
+            proc.wait_until(lambda: self.schedules(daemon)["often"]["runs"] >= 1, 10, "it runs")
+            status = 0
+            while status != 200: # between two runs there is room
+                status = daemon.get("/profile", seconds=7, hz=49, format="collapsed").status
+            row = self.schedules(daemon)["often"]
+            self.assertGreaterEqual(row["missed"], 2, row)
+            self.assertIn("captures are running", row["last_error"])
+            self.assertLess(abs(seconds_of(row["last_error_time"]) - time.time()), 9)
+            proc.wait_until(lambda: self.schedules(daemon)["often"]["runs"] > row["runs"], 10, "it runs again")
+
+    def test_no_target_is_no_miss(self):
+        self.configure("schedules:\n  - {name: none, match: 'main=\"no.such.Main\"', every: 1s, for: 100ms}\n")
+        with Daemon("--config", self.config) as daemon:
+            row = proc.wait_until(lambda: (r := self.schedules(daemon)["none"])["unmatched"] >= 2 and r, 10, "it is tried")
+            self.assertEqual((row["runs"], row["missed"], row["last_capture"]), (0, 0, None), row)
+            self.assertIn('main="no.such.Main"', row["last_error"])
 
     def problems(self, daemon: Daemon) -> list[str]:
         return [p["detail"] for p in daemon.get("/readyz").json()["problems"] if p["what"] == "configuration"]
