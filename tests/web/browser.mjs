@@ -8,6 +8,7 @@ import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test from "node:test";
+import { fileURLToPath } from "node:url";
 
 const modules = createRequire(join(process.env.FLAMED_NODE_MODULES, "index.js"));
 const { chromium } = modules("playwright-core");
@@ -62,7 +63,7 @@ export function collapsedRows(name) {
 
 export async function launch() {
     return chromium.launch({
-        executablePath: process.env.FLAMED_CHROMIUM || "/usr/bin/chromium",
+        executablePath: fileURLToPath(new URL("chromium.sh", import.meta.url)),
         args: ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
             "--host-resolver-rules=MAP *.example.com 127.0.0.1", "--disable-background-networking", "--disable-component-update", "--disable-sync"],
     });
