@@ -10,6 +10,7 @@
 #include "broker/agents.h"
 #include "broker/launcher.h"
 #include "broker/memory.h"
+#include "broker/room.h"
 #include "broker/target.h"
 
 #include <fcntl.h>
@@ -163,7 +164,7 @@ static int check_state(const struct server *s, const struct target *t,
         error_remedy(err, "symbols=memory needs no attach; or start the JVM without -Xrs");
         return -EOPNOTSUPP;
     }
-    return 0;
+    return room_check(s, t, status->uid, err);
 }
 
 /* Where that cannot be told (init in a container, a security module), our own is all that is known

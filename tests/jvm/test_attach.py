@@ -54,6 +54,17 @@ def settle() -> None:
     time.sleep(0.2)
 
 
+def pids_cgroup(pid: int) -> str:
+    """The folder of a process' cgroup that counts processes, of either version; skips the test where none does."""
+    for line in proc.read(f"/proc/{pid}/cgroup").splitlines():
+        number, controllers, path = line.split(":", 2)
+        for folder in (f"/sys/fs/cgroup/pids{path}" if "pids" in controllers.split(",") else "",
+                       f"/sys/fs/cgroup{path}" if number == "0" else ""):
+            if folder and os.path.exists(folder + "/pids.max"):
+                return folder
+    raise unittest.SkipTest("processes are not counted here")
+
+
 def check_named(test: unittest.TestCase, found: attach.Outcome, spin: jvm.Spin) -> None:
     """The generated method with both callees inlined, and lines of each within its source."""
     test.assertTrue(found.done, found.text[:2000])
@@ -284,6 +295,26 @@ class Care(jvm.WithClasses):
             time.sleep(0.3)
             self.assertTrue(proc.alive(c.pid))
             self.assertNotIn("Full thread dump", c.output())
+
+    def test_no_room_for_a_thread(self):
+        """A JVM that cannot start the thread of its listener ends itself: nothing asks it to, where its container has
+        reached its limit of processes."""
+        bundle.need_runc()
+        spin = jvm.make_spin()
+        with bundle.Container(paths.jdk(17), spin.folder, *jvm.spin_options(spin), "-Xmx64m", "-cp", "/classes", spin.main) as c:
+            folder = pids_cgroup(c.pid)
+            with open(folder + "/pids.max", "w", encoding="ascii") as f:
+                f.write(proc.read(folder + "/pids.current"))
+            found = attach.attach(c.pid, "check")
+            self.assertIn("limit of processes", found["error"], found.text)
+            self.assertFalse(attach.attach(c.pid).done)
+            time.sleep(0.3)
+            self.assertTrue(proc.alive(c.pid), c.output())
+            self.assertNotIn("unable to create native thread", c.output())
+            with open(folder + "/pids.max", "w", encoding="ascii") as f:
+                f.write("max")
+            settle()
+            self.assertTrue(attach.attach(c.pid).done)
 
     def test_another_listens_in_its_place(self):
         """A socket of the right name and user, but of another process: it gets no request."""
