@@ -1,18 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether a process may start another thread. HotSpot ends the whole JVM where the thread of its
- * attach listener cannot be started ("unable to create native thread"), which is so where its
- * container has a limit of processes (pids.max) that is reached, or its user (RLIMIT_NPROC), or
- * the machine.
+ * Whether a process may start another thread, and has memory for it. HotSpot ends the whole JVM
+ * where the thread of its attach listener cannot be started ("unable to create native thread"; so
+ * in all of JDK 8 to 26), which is so where a limit of its container, its user, itself or the
+ * machine is reached.
  */
 #pragma once
 
 #include "broker/target.h"
 
-/* Threads that must be left: others start some meanwhile. */
+/* What must be left, far more than the thread takes: others take some meanwhile. */
 #define ROOM_THREADS 16
+#define ROOM_MAPPINGS 256
+#define ROOM_ADDRESSES_BYTES                                                                       \
+    (UINT64_C(256) << 20)                     /* a stack is reserved, and an arena of malloc       \
+                                               */
+#define ROOM_MEMORY_BYTES (UINT64_C(4) << 20) /* of a memory cgroup: what of it is touched */
 
-/* 0; -EAGAIN and a sentence; PROC_GONE. @host_uid is the target's. What is not known limits
- * nothing. Reads a few small files. */
+/* 0; -EAGAIN with a sentence and a remedy; PROC_GONE; -errno. @host_uid is the target's. What is
+ * not known limits nothing. Reads a few small files, and the target's maps to their end. Thread:
+ * the broker's. */
 int room_check(const struct server *s, const struct target *t, uint32_t host_uid,
                struct error *err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Walking a maps file in a fixed buffer: the only text of /proc that the broker looks through, and
- * only to find whether a mapping is there.
+ * only to find whether a mapping is there, or how many there are.
  */
 #include "broker/target.h"
 

@@ -3,6 +3,7 @@
 and a container that shows nothing but the JVM's own socket. JDK 17 and 25."""
 import os
 import re
+import resource
 import signal
 import socket
 import statistics
@@ -54,15 +55,9 @@ def settle() -> None:
     time.sleep(0.2)
 
 
-def pids_cgroup(pid: int) -> str:
-    """The folder of a process' cgroup that counts processes, of either version; skips the test where none does."""
-    for line in proc.read(f"/proc/{pid}/cgroup").splitlines():
-        number, controllers, path = line.split(":", 2)
-        for folder in (f"/sys/fs/cgroup/pids{path}" if "pids" in controllers.split(",") else "",
-                       f"/sys/fs/cgroup{path}" if number == "0" else ""):
-            if folder and os.path.exists(folder + "/pids.max"):
-                return folder
-    raise unittest.SkipTest("processes are not counted here")
+def set_limit(path: str, limit: int | str) -> None:
+    with open(path, "w", encoding="ascii") as f:
+        f.write(str(limit))
 
 
 def check_named(test: unittest.TestCase, found: attach.Outcome, spin: jvm.Spin) -> None:
@@ -302,18 +297,41 @@ class Care(jvm.WithClasses):
         bundle.need_runc()
         spin = jvm.make_spin()
         with bundle.Container(paths.jdk(17), spin.folder, *jvm.spin_options(spin), "-Xmx64m", "-cp", "/classes", spin.main) as c:
-            folder = pids_cgroup(c.pid)
-            with open(folder + "/pids.max", "w", encoding="ascii") as f:
-                f.write(proc.read(folder + "/pids.current"))
+            most = bundle.cgroup_file(c.pid, "pids", "pids.max")
+            set_limit(most, proc.read(bundle.cgroup_file(c.pid, "pids", "pids.current")))
             found = attach.attach(c.pid, "check")
             self.assertIn("limit of processes", found["error"], found.text)
             self.assertFalse(attach.attach(c.pid).done)
             time.sleep(0.3)
             self.assertTrue(proc.alive(c.pid), c.output())
             self.assertNotIn("unable to create native thread", c.output())
-            with open(folder + "/pids.max", "w", encoding="ascii") as f:
-                f.write("max")
+            set_limit(most, "max")
             settle()
+            self.assertTrue(attach.attach(c.pid).done)
+
+    def test_no_room_for_its_stack(self):
+        """The same where there is no memory for that thread's stack, by its own limits."""
+        for limit, field, reason in ((resource.RLIMIT_AS, "VmSize", "address space"), (resource.RLIMIT_DATA, "VmData", "limit of data")):
+            with self.subTest(limit=reason):
+                j = self.start(17)
+                used = int(re.search(field + r":\s+(\d+) kB", proc.read(f"/proc/{j.pid}/status"))[1]) << 10
+                resource.prlimit(j.pid, limit, (used + (64 << 10), resource.RLIM_INFINITY))
+                self.refused(j, reason)
+                resource.prlimit(j.pid, limit, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+                self.assertTrue(attach.attach(j.pid).done)
+                self.unharmed(j)
+
+    def test_no_room_in_its_container(self):
+        bundle.need_runc()
+        with bundle.Container(paths.jdk(17), self.classes.folder, "-Xmx32m", "-cp", "/classes", "Idle", "1") as c:
+            most = bundle.cgroup_file(c.pid, "memory", "memory.max", "memory.limit_in_bytes")
+            before = proc.read(most)
+            set_limit(most, bundle.memory_used(c.pid) + (2 << 20))
+            for mode in ("check", "load"):
+                found = attach.attach(c.pid, mode)
+                self.assertIn("limit of memory", found["error"], found.text)
+            self.assertTrue(proc.alive(c.pid), c.output())
+            set_limit(most, before)
             self.assertTrue(attach.attach(c.pid).done)
 
     def test_another_listens_in_its_place(self):

@@ -189,15 +189,22 @@ class Container:
         self.stop()
 
 
-def memory_used(pid: int) -> int:
-    """Bytes that are charged to the memory cgroup of a process, of either version; skips the test where there is none."""
+def cgroup_file(pid: int, controller: str, *names: str) -> str:
+    """The path of the first of NAMES that is there in the cgroup of a process that CONTROLLER counts, of either version; skips the
+    test where there is none."""
     for line in proc.read(f"/proc/{pid}/cgroup").splitlines():
         number, controllers, path = line.split(":", 2)
-        for name in (f"/sys/fs/cgroup/memory{path}/memory.usage_in_bytes" if "memory" in controllers.split(",") else "",
-                     f"/sys/fs/cgroup{path}/memory.current" if number == "0" else ""):
-            if name and os.path.exists(name):
-                return int(proc.read(name))
-    raise unittest.SkipTest("memory is not counted here")
+        for folder in (f"/sys/fs/cgroup/{controller}{path}" if controller in controllers.split(",") else "",
+                       f"/sys/fs/cgroup{path}" if number == "0" else ""):
+            for name in names:
+                if folder and os.path.exists(f"{folder}/{name}"):
+                    return f"{folder}/{name}"
+    raise unittest.SkipTest(f"{controller} is not counted here")
+
+
+def memory_used(pid: int) -> int:
+    """Bytes that are charged to the memory cgroup of a process."""
+    return int(proc.read(cgroup_file(pid, "memory", "memory.usage_in_bytes", "memory.current")))
 
 
 class Chroot:
