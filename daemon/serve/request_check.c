@@ -13,7 +13,8 @@
 struct head {
     struct access_facts access;
     struct span accept, accept_encoding, content_length, content_type, expect, transfer_encoding;
-    size_t bytes; /* of all headers */
+    size_t length_count, encoding_count; /* of Content-Length and Transfer-Encoding */
+    size_t bytes;                        /* of all headers */
 };
 
 static enum MHD_Result head_header(void *cookie, enum MHD_ValueKind kind, const char *name,
@@ -38,12 +39,14 @@ static enum MHD_Result head_header(void *cookie, enum MHD_ValueKind kind, const 
         h->accept_encoding = v;
     } else if (strcasecmp(name, "Content-Length") == 0) {
         h->content_length = v;
+        h->length_count++;
     } else if (strcasecmp(name, "Content-Type") == 0) {
         h->content_type = v;
     } else if (strcasecmp(name, "Expect") == 0) {
         h->expect = v;
     } else if (strcasecmp(name, "Transfer-Encoding") == 0) {
         h->transfer_encoding = v;
+        h->encoding_count++;
     }
     return MHD_YES;
 }
@@ -52,6 +55,23 @@ static bool has_body(const struct head *h)
 {
     return h->transfer_encoding.p ||
            (h->content_length.p && !span_eq_str(span_trim(h->content_length), "0"));
+}
+
+/* Who is before us (a proxy) may have seen another end of the body, and in what is behind it
+ * another request: RFC 9112, section 6.3. False: the answer says so, and the connection ends. */
+static bool request_has_one_length(struct request *req, const struct head *h)
+{
+    struct error err = ERROR_NULL;
+
+    if (h->length_count + h->encoding_count <= 1)
+        return true;
+    error_set(&err, -EINVAL,
+              "the request says more than once where its body ends (Content-Length, "
+              "Transfer-Encoding)");
+    error_remedy(&err, "send one Content-Length, or Transfer-Encoding: chunked alone");
+    answer_problem(&req->answer, 400, &err, SPAN_NULL);
+    answer_header(&req->answer, "Connection", "close");
+    return false;
 }
 
 /* Whether a body that is not wanted is read all the same. */
@@ -257,6 +277,8 @@ bool request_check(struct request *req, const char *method)
         answer_header(&req->answer, "Connection", "close");
         return false;
     }
+    if (!request_has_one_length(req, &h))
+        return false;
     h.access.allowed = req->serve->opts.allowed_hosts;
     h.access.allowed_count = req->serve->opts.allowed_host_count;
     r = access_check(&h.access, &err);

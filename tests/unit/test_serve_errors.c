@@ -128,6 +128,24 @@ START_TEST(takes_no_body)
 }
 END_TEST
 
+START_TEST(a_body_ends_in_one_place)
+{
+    static const char *const HEADERS[] = { "Content-Length: 2\r\nContent-Length: 7\r\n",
+                                           "Content-Length: 2\r\nTransfer-Encoding: chunked\r\n",
+                                           "Transfer-Encoding: chunked\r\nContent-Length: 2\r\n" };
+    static const char BODY[] = "{}GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    _cleanup_close_ int fd = client_connect_tcp(port);
+    _cleanup_reply_ struct reply r;
+
+    ask_on(fd, "POST", "/api/v1/captures", HEADERS[_i]);
+    client_send(fd, BODY, strlen(BODY));
+    client_read(fd, /* head_only= */ false, &r);
+    assert_problem(&r, 400, NULL, "more than once");
+    ck_assert(client_closed(fd, 5000)); /* and what is behind it is no request */
+    ck_assert_uint_eq(fake_get(&fake, &fake.started), 0);
+}
+END_TEST
+
 START_TEST(no_format_fits)
 {
     _cleanup_reply_ struct reply r;
@@ -185,6 +203,7 @@ int main(void)
     tcase_add_loop_test(served, refuses_with_a_sentence, 0, ARRAY_SIZE(BAD_TARGETS));
     tcase_add_loop_test(served, names_the_methods_that_work, 0, 8);
     tcase_add_test(served, takes_no_body);
+    tcase_add_loop_test(served, a_body_ends_in_one_place, 0, 3);
     tcase_add_test(served, no_format_fits);
     tcase_add_test(own, the_answer_has_a_limit);
     tcase_add_test(own, a_long_text_is_packed_until_it_is_sent);
