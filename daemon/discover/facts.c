@@ -111,7 +111,7 @@ static int read_all(struct discover *d, struct image *im, uint64_t now_ns)
     usage_note(im, &stat, now_ns);
     im->vsize_bytes = stat.vsize_bytes;
     im->facts = true;
-    im->facts_ns = clock_monotonic_ns();
+    im->facts_ns = now_ns; /* an exec from then on may not be in what was read */
     return 0;
 }
 

@@ -56,9 +56,9 @@ struct image {
     bool handed;           /* somebody outside may hold it */
     bool facts;            /* read from /proc */
     bool left_alone;       /* at the last look */
-    uint64_t facts_ns;
-    uint64_t look_ns;  /* with a sample from then on: look for a JVM; UINT64_MAX never */
-    uint64_t timer_ns; /* without a sample: look then; UINT64_MAX never */
+    uint64_t facts_ns;     /* when that reading began */
+    uint64_t look_ns;      /* with a sample from then on: look for a JVM; UINT64_MAX never */
+    uint64_t timer_ns;     /* without a sample: look then; UINT64_MAX never */
     uint64_t looked_ns, looked_vsize_bytes,
         vsize_bytes;                   /* the last look; size then, and as last read */
     uint64_t vm_since_ns, vm_retry_ns; /* JVM_STARTING: since when, and when again */

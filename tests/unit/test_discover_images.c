@@ -29,6 +29,20 @@ START_TEST(keeps_images_apart_by_exec_records)
 }
 END_TEST
 
+START_TEST(an_exec_in_the_middle_of_a_reading_is_one)
+{
+    struct discover *d = make(NODE, false);
+    struct process *read = discover_find(d, 60), *next;
+
+    ck_assert_ptr_nonnull(read);
+    tell(d, SIDEBAND_EXEC, 60, asked_ns, "sleep"); /* told only after it */
+    next = discover_find(d, 60);
+    ck_assert(next && next != read && read->exited);
+    ck_assert_uint_eq(next->id.exec_no, read->id.exec_no + 1);
+    end(d);
+}
+END_TEST
+
 START_TEST(keeps_images_apart_by_exec_numbers)
 {
     struct discover *d = make(NODE, false);
@@ -142,6 +156,7 @@ int main(void)
     TCase *tc = tcase_create("discover_images");
 
     tcase_add_test(tc, keeps_images_apart_by_exec_records);
+    tcase_add_test(tc, an_exec_in_the_middle_of_a_reading_is_one);
     tcase_add_test(tc, keeps_images_apart_by_exec_numbers);
     tcase_add_test(tc, gives_a_just_born_image_its_number);
     tcase_add_test(tc, names_what_is_gone_by_its_comm);
