@@ -44,9 +44,10 @@ static void *pause_for_good(void *arg)
 /* Starts a process, whose first thread ends where @headless, and gives it an agent. */
 static void begin(bool headless)
 {
+    int ready[2], made = pipe2(ready, O_CLOEXEC);
     pid_t pid = fork();
     struct proc_stat stat;
-    char name[32];
+    char name[32], one;
     int fd;
 
     if (pid == 0) {
@@ -55,11 +56,17 @@ static void begin(bool headless)
         prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
         signal(SIGSEGV, SIG_DFL); /* a sanitizer has them */
         signal(SIGBUS, SIG_DFL);
+        if (write(ready[1], "", 1) != 1)
+            _exit(1);
         if (headless && pthread_create(&thread, NULL, pause_for_good, NULL) == 0)
             syscall(SYS_exit, 0);
         pause_for_good(NULL);
     }
+    ck_assert_int_eq(made, 0);
     ck_assert_int_gt(pid, 0);
+    ck_assert_int_eq(read(ready[0], &one, 1), 1);
+    close(ready[0]);
+    close(ready[1]);
     snprintf(name, sizeof(name), "/proc/%d", pid);
     target = (struct target){ .host_pid = pid,
                               .pidfd = (int)syscall(SYS_pidfd_open, pid, 0),

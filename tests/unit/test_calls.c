@@ -51,11 +51,11 @@ static int run(struct engine *engine, void *arg)
 /* As a broker that does not answer holds the engine. */
 static int hold(struct engine *engine, void *arg)
 {
-    (void)engine;
     stand_since(ENGINE_PATIENCE_NS * 2);
     begun = true;
     while (!leave)
         usleep(1000);
+    engine_alive(engine);
     return *(int *)arg;
 }
 
