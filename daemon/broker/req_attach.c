@@ -20,22 +20,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define SMALL_FILE_MAX 65536
-
-/* The text of the target's own file @name of /proc. 0, PROC_GONE, -errno. */
-static int read_own(const struct target *t, const char *name, struct buf *ret, struct error *err)
-{
-    _cleanup_close_ int fd = -1;
-    int r = target_open_proc(t, name, &fd, err);
-
-    if (r == 0) {
-        r = buf_read_fd(ret, fd);
-        if (r < 0)
-            error_code(err, r, "cannot read %s of process %d", name, t->host_pid);
-    }
-    return r;
-}
-
 static bool same_namespace(const struct server *s, const struct target *t, const char *name)
 {
     struct stat ours, theirs;
@@ -70,12 +54,10 @@ static uint32_t namespaces(const struct server *s, const struct target *t)
 static int map_id(const struct target *t, const char *file, uint32_t outside, uint32_t *ret,
                   struct error *err)
 {
-    _cleanup_buf_ struct buf text;
+    _cleanup_buf_ struct buf text = BUF_NULL;
     int64_t inside;
-    int r;
+    int r = target_read_proc(t, file, &text, err);
 
-    buf_init(&text, SMALL_FILE_MAX);
-    r = read_own(t, file, &text, err);
     if (r)
         return r;
     inside = id_map_inside(buf_span(&text), outside);
@@ -94,7 +76,7 @@ static bool file_says(const struct server *s, const char *path, const char *line
     _cleanup_buf_ struct buf text;
     struct span rest, one;
 
-    buf_init(&text, SMALL_FILE_MAX);
+    buf_init(&text, TARGET_TEXT_MAX);
     if (buf_read_at(&text, s->host_root_fd, path) < 0)
         return false;
     rest = buf_span(&text);
@@ -109,13 +91,12 @@ static bool file_says(const struct server *s, const char *path, const char *line
  * and not followed. */
 static bool is_frozen(const struct server *s, const struct target *t)
 {
-    _cleanup_buf_ struct buf text;
+    _cleanup_buf_ struct buf text = BUF_NULL;
     struct cgroup_line line;
     struct span rest;
     char path[4096 + 64];
 
-    buf_init(&text, SMALL_FILE_MAX);
-    if (read_own(t, "cgroup", &text, NULL) != 0)
+    if (target_read_proc(t, "cgroup", &text, NULL) != 0)
         return false;
     rest = buf_span(&text);
     while (cgroup_take_line(&rest, &line)) {
@@ -264,11 +245,11 @@ static int collect(const struct server *s, const struct broker_request *q, struc
 
 static int64_t clock_offset_ns(const struct target *t)
 {
-    _cleanup_buf_ struct buf text;
+    _cleanup_buf_ struct buf text = BUF_NULL;
 
-    buf_init(&text, SMALL_FILE_MAX);
-    return read_own(t, "timens_offsets", &text, NULL) == 0 ? timens_monotonic_ns(buf_span(&text))
-                                                           : 0;
+    return target_read_proc(t, "timens_offsets", &text, NULL) == 0
+               ? timens_monotonic_ns(buf_span(&text))
+               : 0;
 }
 
 /* The memory file that the JVM writes. The agent's has a fixed size, and its pages are there before

@@ -7,7 +7,7 @@ bool room_read_number(int dir_fd, const char *path, uint64_t *ret)
 {
     _cleanup_buf_ struct buf text = BUF_NULL;
 
-    buf_init(&text, ROOM_FILE_MAX);
+    buf_init(&text, TARGET_TEXT_MAX);
     return buf_read_at(&text, dir_fd, path) == 0 && span_parse_dec(span_trim(buf_span(&text)), ret);
 }
 
@@ -64,25 +64,16 @@ bool room_any_cgroup(const struct server *s, struct span cgroup, const char *con
     return false;
 }
 
-static int read_own(const struct target *t, const char *name, struct buf *ret, struct error *err)
-{
-    _cleanup_close_ int fd = -1;
-    int r = target_open_proc(t, name, &fd, err);
-
-    buf_init(ret, ROOM_FILE_MAX);
-    return r ? r : buf_read_fd(ret, fd);
-}
-
 int room_check(const struct server *s, const struct target *t, uint32_t host_uid, struct error *err)
 {
     _cleanup_buf_ struct buf cgroup = BUF_NULL, limits = BUF_NULL, status = BUF_NULL;
     struct room_facts f;
-    int r = read_own(t, "cgroup", &cgroup, err);
+    int r = target_read_proc(t, "cgroup", &cgroup, err);
 
     if (r == 0)
-        r = read_own(t, "limits", &limits, err);
+        r = target_read_proc(t, "limits", &limits, err);
     if (r == 0)
-        r = read_own(t, "status", &status, err);
+        r = target_read_proc(t, "status", &status, err);
     f = (struct room_facts){ buf_span(&cgroup), buf_span(&limits), buf_span(&status) };
     if (r == 0)
         r = room_check_threads(s, t, &f, host_uid, err);

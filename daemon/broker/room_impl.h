@@ -5,8 +5,6 @@
 #include "base/cleanup.h"
 #include "broker/room.h"
 
-#define ROOM_FILE_MAX 65536
-
 /* What is read of the target once. */
 struct room_facts {
     struct span cgroup, limits, status; /* the files of /proc/PID */

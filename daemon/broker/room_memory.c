@@ -74,7 +74,7 @@ static int check_commit(const struct server *s, const struct target *t, struct e
     _cleanup_buf_ struct buf text = BUF_NULL;
     uint64_t mode, most_kib, used_kib;
 
-    buf_init(&text, ROOM_FILE_MAX);
+    buf_init(&text, TARGET_TEXT_MAX);
     if (!room_read_number(s->proc_fd, "sys/vm/overcommit_memory", &mode) || mode != 2 ||
         buf_read_at(&text, s->proc_fd, "meminfo") < 0 ||
         !room_find_number(buf_span(&text), "CommitLimit:", &most_kib) ||
@@ -95,7 +95,7 @@ static uint64_t reclaimable(const struct server *s, const char *folder)
     uint64_t own = 0, total = 0, v;
 
     snprintf(path, sizeof(path), "%s/memory.stat", folder);
-    buf_init(&text, ROOM_FILE_MAX);
+    buf_init(&text, TARGET_TEXT_MAX);
     if (buf_read_at(&text, s->host_root_fd, path) < 0)
         return 0;
     for (size_t i = 0; i < ARRAY_SIZE(KEYS); i++) {

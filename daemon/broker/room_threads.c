@@ -22,7 +22,7 @@ static uint64_t count_threads(const struct server *s)
     struct span rest;
     uint64_t v;
 
-    buf_init(&text, ROOM_FILE_MAX);
+    buf_init(&text, TARGET_TEXT_MAX);
     if (buf_read_at(&text, s->proc_fd, "loadavg") < 0)
         return 0;
     rest = buf_span(&text);

@@ -75,6 +75,21 @@ int target_open_proc(const struct target *t, const char *name, int *ret_fd, stru
     return open_at_target(t, name, O_RDONLY, ret_fd, err);
 }
 
+int target_read_proc(const struct target *t, const char *name, struct buf *ret, struct error *err)
+{
+    _cleanup_close_ int fd = -1;
+    int r;
+
+    buf_init(ret, TARGET_TEXT_MAX);
+    r = target_open_proc(t, name, &fd, err);
+    if (r)
+        return r;
+    r = buf_read_fd(ret, fd);
+    if (r == -ESRCH)
+        return PROC_GONE;
+    return r < 0 ? error_code(err, r, "cannot read %s of process %d", name, t->host_pid) : 0;
+}
+
 int target_open_root(const struct target *t, int *ret_fd, struct error *err)
 {
     return open_at_target(t, "root", O_PATH | O_DIRECTORY, ret_fd, err);

@@ -30,6 +30,10 @@ void target_unpin(struct target *t);
 
 /* Opens the file @name of /proc/PID read-only. The fd is the caller's. 0, PROC_GONE, -errno. */
 int target_open_proc(const struct target *t, const char *name, int *ret_fd, struct error *err);
+#define TARGET_TEXT_MAX 65536 /* what target_read_proc() reads at most */
+/* Reads the small file @name of /proc/PID into @ret, which is the caller's in any case. 0,
+ * PROC_GONE, -errno. */
+int target_read_proc(const struct target *t, const char *name, struct buf *ret, struct error *err);
 /* The target's root directory, O_PATH. 0, PROC_GONE, -errno. */
 int target_open_root(const struct target *t, int *ret_fd, struct error *err);
 
