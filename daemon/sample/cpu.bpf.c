@@ -53,6 +53,7 @@ struct pt_regs___kernel { /* the user's registers, by the kernel's names */
 #define TASK_KERNEL_THREAD 0x00200000 /* PF_KTHREAD */
 #define TASK_EXITING 0x00000004       /* PF_EXITING */
 #define USER_CS_64 0x33
+#define WALK_CALLS_MAX (SAMPLE_USER_MAX * UNWIND_STEPS_PER_WORD) /* of walk_some(), in one walk */
 #define STACK_MAX 127 /* frames that bpf_get_stack() may give: its own ceiling */
 
 /* Inode of the pid namespace in whose terms processes are numbered; 0: the initial one. */
@@ -199,30 +200,27 @@ static __always_inline void put_word(__u64 *words, __u64 i, __u64 word)
 
 #include "unwind/step.h"
 
-struct walk_context {
-    struct unwind_walk *w;
-    struct unwind_process *p;
-    __u64 *words;
-};
-
-static long walk_some(__u32 i, void *data)
+/* Some frames of the walk in @s: an enum unwind_outcome. Not static: the kernel's verifier then
+ * checks it once and on its own, and a loop of calls costs it next to nothing (bpf_loop() is
+ * of 5.17). */
+__attribute__((noinline)) int walk_some(struct scratch *s, struct unwind_process *p)
 {
-    struct walk_context *c = data;
+    int outcome;
 
-    int outcome = unwind_fast_steps(c->w, c->p, c->words);
-
+    if (!s || !p)
+        return UNWIND_STOP;
+    outcome = unwind_fast_steps(&s->walk, p, user_words(s));
     if (outcome == UNWIND_SLOWLY)
-        outcome = unwind_step(c->w, c->p, c->words);
-    return outcome == UNWIND_GO_ON ? 0 : 1;
+        outcome = unwind_step(&s->walk, p, user_words(s));
+    return outcome;
 }
 
 /* Unwinds the user's stack by the tables of @p. Returns the number of words. */
 static __always_inline __u32 walk(struct task_struct *task, struct scratch *s,
                                   struct unwind_process *p)
 {
-    struct walk_context c = { .w = &s->walk, .p = p, .words = user_words(s) };
     struct pt_regs___kernel *regs = (void *)bpf_task_pt_regs(task);
-    __u32 limit = max_words;
+    __u32 limit = max_words, i;
 
     if (limit > SAMPLE_USER_MAX)
         limit = SAMPLE_USER_MAX;
@@ -236,7 +234,11 @@ static __always_inline __u32 walk(struct task_struct *task, struct scratch *s,
     s->walk.rbx = regs->bx;
     s->walk.thread = regs->r15;
     s->walk.task = (__u64)s->rec.host_pid << 32 | s->rec.host_tid;
-    bpf_loop(SAMPLE_USER_MAX * UNWIND_STEPS_PER_WORD, walk_some, &c, 0);
+    UNWIND_LOOP
+    for (i = 0; i < WALK_CALLS_MAX; i++) {
+        if (walk_some(s, p) != UNWIND_GO_ON)
+            break;
+    }
     s->rec.user_end = s->walk.end;
     if (s->walk.end == UNWIND_END_LIMIT)
         s->rec.flags |= SAMPLE_USER_CUT;

@@ -27,10 +27,9 @@ UNWIND_INLINE bool unwind_in_interpreter(const struct unwind_process *p, uint64_
  */
 UNWIND_FUNCTION int unwind_find_blob(struct unwind_walk *w, struct unwind_process *p, uint64_t pc)
 {
-    uint64_t low = 0, segmap = 0, seg, block, name;
+    struct unwind_find *f;
+    uint64_t low = 0, segmap = 0, seg, block;
     uint32_t shift = 0, i;
-    int32_t relative;
-    uint8_t tag = 0xff;
 
     if (!w || !p)
         return 0;
@@ -43,33 +42,35 @@ UNWIND_FUNCTION int unwind_find_blob(struct unwind_walk *w, struct unwind_proces
     }
     if (!segmap)
         return 0;
+    f = &w->find;
+    f->tag = 0xff;
     seg = (pc - low) >> shift;
     for (i = 0; i < UNWIND_HOPS_MAX; i++) {
-        if (!unwind_read(w, &tag, 1, segmap + seg) || tag == 0xff || tag > seg)
+        if (!unwind_read(w, &f->tag, 1, segmap + seg) || f->tag == 0xff || f->tag > seg)
             return 0;
-        if (tag == 0)
+        if (f->tag == 0)
             break;
-        seg -= tag;
+        seg -= f->tag;
     }
-    if (tag != 0)
+    if (f->tag != 0)
         return 0;
     block = low + (seg << shift);
-    if (!unwind_read(w, &tag, 1, block + p->vm.block_used) || tag == 0)
+    if (!unwind_read(w, &f->tag, 1, block + p->vm.block_used) || f->tag == 0)
         return 0;
     w->blob = block + p->vm.block_header_bytes;
     if (p->vm.blob_code_pointer) {
         if (!unwind_read_u64(w, w->blob + p->vm.blob_code, &w->blob_code))
             return 0;
     } else {
-        if (!unwind_read(w, &relative, 4, w->blob + p->vm.blob_code))
+        if (!unwind_read(w, &f->relative, 4, w->blob + p->vm.blob_code))
             return 0;
-        w->blob_code = w->blob + (uint64_t)(int64_t)relative;
+        w->blob_code = w->blob + (uint64_t)(int64_t)f->relative;
     }
     w->blob_name = 0;
-    if (!unwind_read_u64(w, w->blob + p->vm.blob_name, &name) || !name)
+    if (!unwind_read_u64(w, w->blob + p->vm.blob_name, &f->name) || !f->name)
         return 0;
     /* The name of an unknown stub may be shorter than a word and end its page. */
-    if (!unwind_read_u64(w, name, &w->blob_name))
+    if (!unwind_read_u64(w, f->name, &w->blob_name))
         w->blob_name = 0;
     return 1;
 }

@@ -32,12 +32,10 @@ UNWIND_INLINE void unwind_start(struct unwind_walk *w, uint64_t pc, uint64_t sp,
 }
 
 /* Works out w->rule for w->at from the target's own data. 0 or an enum unwind_end. */
-UNWIND_FUNCTION int unwind_slow_rule(struct unwind_walk *w, struct unwind_process *p)
+UNWIND_INLINE int unwind_slow_rule(struct unwind_walk *w, struct unwind_process *p)
 {
     int end;
 
-    if (!w || !p)
-        return UNWIND_END_NO_PROCESS;
     if (unwind_in_code_cache(p, w->at.pc))
         return unwind_java_rule(w, p);
     w->ruled = 0;
@@ -63,68 +61,66 @@ UNWIND_INLINE uint64_t unwind_mark(enum unwind_mark mark)
     return (uint64_t)mark | (uint64_t)UNWIND_MARK << UNWIND_KIND_SHIFT;
 }
 
-/* The two words of an interpreted frame. */
-UNWIND_INLINE bool unwind_interpreted(struct unwind_walk *w, struct unwind_process *p,
-                                      uint64_t *ret_method, uint64_t *ret_bcp)
+/* The two words of an interpreted frame, into w->step. */
+UNWIND_INLINE bool unwind_interpreted(struct unwind_walk *w, struct unwind_process *p)
 {
-    uint64_t method;
+    struct unwind_step_words *s = &w->step;
 
     if (w->rule.base == UNWIND_BASE_ENTRY) {
-        method = w->rbx;
-        *ret_bcp = 0;
+        s->method = w->rbx;
+        s->second = 0;
     } else {
-        if (!unwind_stack(w, w->at.fp - 24, &method))
+        if (!unwind_stack(w, w->at.fp - 24, &s->method))
             return false;
         if (w->exact) /* the slot is stale while the register runs ahead */
-            *ret_bcp = w->r13;
-        else if (!unwind_stack(w, w->at.fp - 8 * (uint64_t)p->vm.bcp_slot, ret_bcp))
+            s->second = w->r13;
+        else if (!unwind_stack(w, w->at.fp - 8 * (uint64_t)p->vm.bcp_slot, &s->second))
             return false;
     }
-    *ret_method = (method & UNWIND_PC_MASK) | (uint64_t)UNWIND_INTERPRETED << UNWIND_KIND_SHIFT;
+    s->word = (s->method & UNWIND_PC_MASK) | (uint64_t)UNWIND_INTERPRETED << UNWIND_KIND_SHIFT;
     return true;
 }
 
 /* Finds the caller by w->rule and moves there. 0 or an enum unwind_end. */
 UNWIND_INLINE int unwind_apply(struct unwind_walk *w)
 {
-    uint64_t cfa, pc, fp = w->at.fp;
+    struct unwind_place *to = &w->step.to; /* to->sp: the CFA */
     bool fp_set = false;
 
+    to->fp = w->at.fp;
     switch (w->rule.base) {
     case UNWIND_BASE_SP:
-        cfa = w->at.sp + (uint64_t)(int64_t)w->rule.cfa;
+        to->sp = w->at.sp + (uint64_t)(int64_t)w->rule.cfa;
         break;
     case UNWIND_BASE_FP:
-        cfa = w->at.fp + (uint64_t)(int64_t)w->rule.cfa;
+        to->sp = w->at.fp + (uint64_t)(int64_t)w->rule.cfa;
         break;
     case UNWIND_BASE_INTERPRETER:
-        if ((w->at.fp & 7) || !unwind_stack(w, w->at.fp - 8, &cfa) ||
-            !unwind_stack(w, w->at.fp + 8, &pc) || !unwind_stack(w, w->at.fp, &fp))
+        if ((w->at.fp & 7) || !unwind_stack(w, w->at.fp - 8, &to->sp) ||
+            !unwind_stack(w, w->at.fp + 8, &to->pc) || !unwind_stack(w, w->at.fp, &to->fp))
             return UNWIND_END_MEMORY;
-        if (w->at.fp < w->at.sp || cfa <= w->at.fp)
+        if (w->at.fp < w->at.sp || to->sp <= w->at.fp)
             return UNWIND_END_INTERPRETED;
         goto found;
     case UNWIND_BASE_FP_LOAD:
-        if (!unwind_read_u64(w, w->at.fp + (uint64_t)(int64_t)w->rule.cfa, &cfa) ||
-            !unwind_read_u64(w, w->at.fp, &fp))
+        if (!unwind_read_u64(w, w->at.fp + (uint64_t)(int64_t)w->rule.cfa, &to->sp) ||
+            !unwind_read_u64(w, w->at.fp, &to->fp))
             return UNWIND_END_MEMORY;
         fp_set = true;
         break;
     case UNWIND_BASE_SP_LOAD:
-        if (!unwind_read_u64(w, w->at.sp + (uint64_t)(int64_t)w->rule.cfa, &cfa))
+        if (!unwind_read_u64(w, w->at.sp + (uint64_t)(int64_t)w->rule.cfa, &to->sp))
             return UNWIND_END_MEMORY;
-        cfa += 8;
+        to->sp += 8;
         break;
     case UNWIND_BASE_SIGNAL:
         if (w->signals >= UNWIND_SIGNALS_MAX)
             return UNWIND_END_PROGRESS;
-        if (!unwind_read_u64(w, w->at.sp + UNWIND_SIGNAL_PC, &pc) ||
-            !unwind_read_u64(w, w->at.sp + UNWIND_SIGNAL_SP, &cfa) ||
-            !unwind_read_u64(w, w->at.sp + UNWIND_SIGNAL_FP, &fp))
+        if (!unwind_read_u64(w, w->at.sp + UNWIND_SIGNAL_PC, &to->pc) ||
+            !unwind_read_u64(w, w->at.sp + UNWIND_SIGNAL_SP, &to->sp) ||
+            !unwind_read_u64(w, w->at.sp + UNWIND_SIGNAL_FP, &to->fp))
             return UNWIND_END_MEMORY;
-        w->at.pc = pc;
-        w->at.sp = cfa; /* may lie on another stack */
-        w->at.fp = fp;
+        w->at = *to; /* may lie on another stack */
         w->exact = 1;
         w->signals++;
         w->window_bytes = 0;
@@ -132,28 +128,24 @@ UNWIND_INLINE int unwind_apply(struct unwind_walk *w)
     case UNWIND_BASE_DIRECT:
     case UNWIND_BASE_ENTRY:
     case UNWIND_BASE_ANCHOR:
-        pc = w->next.pc;
-        cfa = w->next.sp;
-        fp = w->next.fp;
+        *to = w->next;
         goto found;
     default:
         return UNWIND_END_NO_RULE;
     }
-    if (cfa & 7)
+    if (to->sp & 7)
         return UNWIND_END_PROGRESS;
-    if (!unwind_stack(w, cfa - 8, &pc))
+    if (!unwind_stack(w, to->sp - 8, &to->pc))
         return UNWIND_END_MEMORY;
-    if (w->rule.fp && !fp_set && !unwind_stack(w, cfa + (uint64_t)(int64_t)w->rule.fp, &fp))
+    if (w->rule.fp && !fp_set && !unwind_stack(w, to->sp + (uint64_t)(int64_t)w->rule.fp, &to->fp))
         return UNWIND_END_MEMORY;
 found:
-    if (cfa < w->at.sp ||
-        (cfa == w->at.sp && w->rule.base != UNWIND_BASE_DIRECT &&
+    if (to->sp < w->at.sp ||
+        (to->sp == w->at.sp && w->rule.base != UNWIND_BASE_DIRECT &&
          w->rule.base != UNWIND_BASE_ENTRY) ||
-        cfa - w->at.sp > UNWIND_STEP_BYTES_MAX)
+        to->sp - w->at.sp > UNWIND_STEP_BYTES_MAX)
         return UNWIND_END_PROGRESS;
-    w->at.pc = pc;
-    w->at.sp = cfa;
-    w->at.fp = fp;
+    w->at = *to;
     w->exact = 0;
     return 0;
 }
@@ -161,15 +153,17 @@ found:
 UNWIND_INLINE int unwind_try_step(struct unwind_walk *w, struct unwind_process *p,
                                   UNWIND_OUT_TYPE out)
 {
-    uint64_t key = unwind_key(w), word, second = 0;
-    struct unwind_place here = w->at;
+    struct unwind_step_words *s = &w->step;
+    uint64_t key = unwind_key(w);
     uint32_t here_words = w->words, i;
     bool recalled = false, misled = w->guessed == 2 && !unwind_in_code_cache(p, w->at.pc);
     int end;
 
+    s->here = w->at;
+    s->second = 0;
     if (w->at.pc & ~UNWIND_PC_MASK) {
         w->end = UNWIND_END_RETURN;
-        recalled = true; /* not a pc at all: whoever led here was wrong */
+        recalled = true; /* not a pc at all: the rule that led here was wrong */
     } else if (!w->distrust && !misled && unwind_recall(w, p, key)) {
         recalled = true;
         w->end = 0;
@@ -214,43 +208,43 @@ UNWIND_INLINE int unwind_try_step(struct unwind_walk *w, struct unwind_process *
         return UNWIND_STOP;
     }
 
-    word = unwind_word(w);
-    if (!w->end && w->rule.kind == UNWIND_INTERPRETED && !unwind_interpreted(w, p, &word, &second))
+    s->word = unwind_word(w);
+    if (!w->end && w->rule.kind == UNWIND_INTERPRETED && !unwind_interpreted(w, p))
         w->end = UNWIND_END_MEMORY;
     if (w->rule.kind == UNWIND_MARK)
-        word = unwind_mark(w->rule.base == UNWIND_BASE_ANCHOR ? UNWIND_MARK_SKIPPED
-                                                              : UNWIND_MARK_FROZEN);
+        s->word = unwind_mark(w->rule.base == UNWIND_BASE_ANCHOR ? UNWIND_MARK_SKIPPED
+                                                                 : UNWIND_MARK_FROZEN);
     if (w->words + 2 > w->max_words) {
         w->end = UNWIND_END_LIMIT;
         return UNWIND_STOP;
     }
     i = w->words;
-    UNWIND_OUT(out, i, word);
+    UNWIND_OUT(out, i, s->word);
     w->words++;
     if (w->end)
         return UNWIND_STOP;
     if (w->rule.base == UNWIND_BASE_ANCHOR && w->rule.kind == UNWIND_NATIVE)
-        second = unwind_mark(UNWIND_MARK_SKIPPED);
-    if (w->rule.kind == UNWIND_INTERPRETED || second) {
+        s->second = unwind_mark(UNWIND_MARK_SKIPPED);
+    if (w->rule.kind == UNWIND_INTERPRETED || s->second) {
         i = w->words;
-        UNWIND_OUT(out, i, second);
+        UNWIND_OUT(out, i, s->second);
         w->words++;
     }
     if (w->rule.base == UNWIND_BASE_ROOT)
         return UNWIND_STOP;
-    w->back = here;
+    w->back = s->here;
     w->back_words = here_words;
     w->back_exact = w->exact;
     end = unwind_apply(w);
     if (end) {
         if (recalled) { /* as above: work it out from what is there now */
-            w->at = here;
+            w->at = s->here;
             w->words = here_words;
             w->distrust = 1;
             return UNWIND_GO_ON;
         }
         if (w->rule.kind == UNWIND_NATIVE && !w->failed) { /* the thread's anchor may know */
-            w->at = here;
+            w->at = s->here;
             w->words = here_words;
             w->failed = 1;
             w->distrust = 1;

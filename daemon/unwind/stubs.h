@@ -12,7 +12,7 @@
 UNWIND_INLINE bool unwind_caller_fits(struct unwind_walk *w, struct unwind_process *p, uint64_t ra,
                                       uint64_t sp)
 {
-    int32_t size, complete;
+    struct unwind_stub_caller *c = &w->caller;
 
     if (unwind_in_interpreter(p, ra))
         return true;
@@ -20,8 +20,8 @@ UNWIND_INLINE bool unwind_caller_fits(struct unwind_walk *w, struct unwind_proce
         return false;
     if (!unwind_is_nmethod(w->blob_name))
         return true;
-    return unwind_frame_facts(w, p, &size, &complete) && size >= 8 &&
-           unwind_returns_at(w, p, sp + (uint64_t)size - 8, false);
+    return unwind_frame_facts(w, p, &c->size, &c->complete) && c->size >= 8 &&
+           unwind_returns_at(w, p, sp + (uint64_t)c->size - 8, false);
 }
 
 /* Whether the word at @sp returns behind a direct call of the stub of which w->at.pc is a part and
@@ -29,15 +29,18 @@ UNWIND_INLINE bool unwind_caller_fits(struct unwind_walk *w, struct unwind_proce
 UNWIND_FUNCTION int unwind_stub_return(struct unwind_walk *w, struct unwind_process *p,
                                        uint64_t low, uint64_t sp)
 {
-    uint64_t ra = 0, target;
-    uint8_t first = 0;
+    struct unwind_stub_caller *c;
+    uint64_t target;
 
-    if (!w || !p || !unwind_stack(w, sp, &ra) || !unwind_in_code_cache(p, ra))
+    if (!w || !p)
         return 0;
-    target = unwind_call_target(w, ra);
-    if (target < low || target > w->at.pc || !unwind_caller_fits(w, p, ra, sp + 8))
+    c = &w->caller;
+    if (!unwind_stack(w, sp, &c->ra) || !unwind_in_code_cache(p, c->ra))
         return 0;
-    return unwind_read(w, &first, 1, target) && first == 0x55 ? 2 : 1;
+    target = unwind_call_target(w, c->ra);
+    if (target < low || target > w->at.pc || !unwind_caller_fits(w, p, c->ra, sp + 8))
+        return 0;
+    return unwind_read(w, &c->first, 1, target) && c->first == 0x55 ? 2 : 1;
 }
 
 /*
@@ -63,18 +66,21 @@ UNWIND_INLINE int unwind_large_stub(struct unwind_walk *w, struct unwind_process
 /* Stubs without a frame size: call_stub, copies, digests, barriers. */
 UNWIND_FUNCTION int unwind_stub_rule(struct unwind_walk *w, struct unwind_process *p)
 {
-    uint64_t by_fp = 0, by_sp = 0, code = 0, low, near_fp = ~0ULL, near_sp = ~0ULL, target;
-    struct unwind_code c;
+    uint64_t code, low, near_fp = ~0ULL, near_sp = ~0ULL, target;
+    struct unwind_stub_words *s;
     bool fp_near, fp_ok, sp_ok;
 
     if (!w || !p)
         return UNWIND_END_NO_PROCESS;
+    s = &w->stub;
+    s->by_fp = 0;
+    s->by_sp = 0;
     low = w->blob_code;
     w->rule.kind = UNWIND_STUB;
     w->rule.blob = 0;
     w->rule.compile_id = 0;
     fp_near = w->at.fp >= w->at.sp && w->at.fp - w->at.sp < 8192 && (w->at.fp & 7) == 0;
-    if (fp_near && unwind_stack(w, w->at.fp + 8, &by_fp) && by_fp == ~0ULL) {
+    if (fp_near && unwind_stack(w, w->at.fp + 8, &s->by_fp) && s->by_fp == ~0ULL) {
         /* The method entry barrier has a cookie under its return address. */
         unwind_set_rule(w, UNWIND_BASE_FP, 24, -24, false);
         if (unwind_returns_at(w, p, w->at.fp + 16, false))
@@ -86,29 +92,29 @@ UNWIND_FUNCTION int unwind_stub_rule(struct unwind_walk *w, struct unwind_proces
         unwind_set_rule(w, UNWIND_BASE_FP, 16, -16, true);
         return unwind_returns_at(w, p, w->at.fp + 8, true) ? 0 : UNWIND_END_STUB;
     }
-    if (!unwind_read_code(w, &c))
+    if (!unwind_read_code(w, &s->code))
         return UNWIND_END_STUB;
-    code = c.at & 0xff;
+    code = s->code.at & 0xff;
     if (code == 0x55 || code == 0xc3) { /* at push rbp, at ret */
         unwind_set_rule(w, UNWIND_BASE_SP, 8, 0, false);
         if (unwind_returns_at(w, p, w->at.sp, true))
             return 0;
     }
-    if (UNWIND_BACK(c.before, 1) == 0x55) { /* after push rbp */
+    if (UNWIND_BACK(s->code.before, 1) == 0x55) { /* after push rbp */
         unwind_set_rule(w, UNWIND_BASE_SP, 16, -16, false);
         if (unwind_returns_at(w, p, w->at.sp + 8, true))
             return 0;
     }
     /* A frame at rbp or none: the caller whose call goes nearest below the pc is the right one. */
-    fp_ok = fp_near && unwind_java_return(w, p, by_fp) > 0;
-    sp_ok = unwind_stack(w, w->at.sp, &by_sp) && unwind_java_return(w, p, by_sp) > 0;
+    fp_ok = fp_near && unwind_java_return(w, p, s->by_fp) > 0;
+    sp_ok = unwind_stack(w, w->at.sp, &s->by_sp) && unwind_java_return(w, p, s->by_sp) > 0;
     if (fp_ok) {
-        target = unwind_call_target(w, by_fp);
+        target = unwind_call_target(w, s->by_fp);
         if (target && target <= w->at.pc)
             near_fp = w->at.pc - target;
     }
     if (sp_ok) {
-        target = unwind_call_target(w, by_sp);
+        target = unwind_call_target(w, s->by_sp);
         if (target && target <= w->at.pc)
             near_sp = w->at.pc - target;
     }
@@ -131,12 +137,12 @@ UNWIND_FUNCTION int unwind_stub_rule(struct unwind_walk *w, struct unwind_proces
         return 0;
     }
     /* A stub that libjvm called. */
-    if (fp_near && by_fp && unwind_find_mapping(p, by_fp) > 0) {
+    if (fp_near && s->by_fp && unwind_find_mapping(p, s->by_fp) > 0) {
         unwind_set_rule(w, UNWIND_BASE_FP, 16, -16, false);
         return 0;
     }
     unwind_set_rule(w, UNWIND_BASE_SP, 8, 0, false);
-    return unwind_find_mapping(p, by_sp) > 0 ? 0 : UNWIND_END_STUB;
+    return unwind_find_mapping(p, s->by_sp) > 0 ? 0 : UNWIND_END_STUB;
 }
 
 /* The caller is @pc with its stack pointer at @sp; fp is still its own. */

@@ -27,7 +27,7 @@
 #define UNWIND_HOPS_MAX 96               /* through a code heap's segment map */
 #define UNWIND_READS_MAX 40000           /* of one walk: about a millisecond in interrupt context */
 #define UNWIND_SIGNALS_MAX 8             /* frames of handlers: each may lead to another stack */
-#define UNWIND_STEPS_PER_WORD 4          /* a frame may be stepped back to, and failed with, once */
+#define UNWIND_STEPS_PER_WORD 2          /* a frame may be stepped back to once */
 #define UNWIND_STEP_BYTES_MAX (1u << 20) /* no frame is larger */
 #define UNWIND_INTERPRETER_BYTES_MAX 32768 /* from sp to fp of an interpreter frame */
 
@@ -69,6 +69,38 @@ struct unwind_place {
     uint64_t pc, sp, fp;
 };
 
+/* Sixteen bytes of code from a pc on and the eight before it. */
+struct unwind_code {
+    uint64_t before, at, after;
+};
+
+/*
+ * What functions of the slow path read into. It lies here and not on their stacks: the kernel's
+ * verifier adds up the stacks of a whole chain of calls, and takes 512 bytes at most
+ * (tests/lint/bpf_stack.py). Each member belongs to one function, valid while that runs.
+ */
+struct unwind_step_words { /* unwind_step() */
+    struct unwind_place here, to;
+    uint64_t method, word, second;
+};
+
+struct unwind_find { /* unwind_find_blob() */
+    uint64_t name;
+    int32_t relative;
+    uint8_t tag;
+};
+
+struct unwind_stub_words { /* unwind_stub_rule() */
+    struct unwind_code code;
+    uint64_t by_fp, by_sp;
+};
+
+struct unwind_stub_caller { /* unwind_stub_return() */
+    uint64_t ra;
+    int32_t size, complete;
+    uint8_t first;
+};
+
 struct unwind_walk {
     struct unwind_place at, next; /* the frame at hand; its caller, for UNWIND_BASE_DIRECT */
     struct unwind_place back;     /* the frame before it, to step back to */
@@ -93,6 +125,10 @@ struct unwind_walk {
     uint8_t failed;       /* native code's own rule led nowhere */
     uint8_t anchored;     /* the thread's anchor was used: once a walk */
     uint8_t wants_thread; /* the anchor was wanted, and the JavaThread is not known */
+    struct unwind_step_words step;
+    struct unwind_find find;
+    struct unwind_stub_words stub;
+    struct unwind_stub_caller caller;
     uint64_t window[UNWIND_WINDOW_BYTES / 8 + 1];
 };
 

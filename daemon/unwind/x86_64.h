@@ -8,11 +8,6 @@
 
 #include "unwind/memory.h"
 
-/* Sixteen bytes from a pc on and the eight before it. */
-struct unwind_code {
-    uint64_t before, at, after;
-};
-
 #define UNWIND_BYTE(v, i) ((uint32_t)((v) >> (8 * (i))) & 0xff)
 /* The @k-th byte before the end of an eight-byte word: 1 is the last. */
 #define UNWIND_BACK(v, k) UNWIND_BYTE(v, 8 - (k))

@@ -81,6 +81,34 @@ fails banned agent/a.c 'void f(char *a)\n{\n    str''cpy(a, "b");\n}\n'
 fails length daemon/base/a.c "$(printf '\\n%.0s' $(seq 900))"
 fails length daemon/base/a.c "$(printf '\\n%.0s' $(seq 600))" 'warning: daemon/base/a.c: 602 lines'
 
+# bpf_stack WORDS FRAMES SAYS: a program whose FRAMES functions hold WORDS of 8 bytes each is of SAYS bytes at 32-byte
+# rounding and, by its last word, taken or refused.
+bpf_stack() {
+    local frame status=0 taken=0
+    fresh
+    {
+        echo 'int deep0(void *c) { return c != 0; }'
+        for ((frame = 1; frame < $2; frame++)); do
+            printf '__attribute__((noinline)) static int deep%d(void *c)\n{\n    long held[%d];\n' "$frame" "$1"
+            printf '    asm volatile("" ::"r"(held) : "memory");\n    return deep%d(c) + (int)held[0];\n}\n' $((frame - 1))
+        done
+        printf '__attribute__((section("perf_event"))) int program(void *c) { return deep%d(c); }\n' $(($2 - 1))
+    } | sed 's/^int deep0/__attribute__((noinline)) int deep0/' >"$tree/stack.c"
+    clang -target bpf -O1 -c "$tree/stack.c" -o "$tree/stack.o"
+    "$here/bpf_stack.py" "$tree/stack.o" >"$tree.out" 2>&1 || status=$?
+    [ "$4" = taken ] || taken=1
+    if [ $status != $taken ] || ! grep -q "program: $3 bytes of 512 at 32-byte rounding" "$tree.out"; then
+        echo "FAIL: bpf_stack.py: $1 words in $2 functions are $3 bytes and $4; it said: $(cat "$tree.out")"
+        failures=$((failures + 1))
+    fi
+    rm -f "$tree.out"
+}
+bpf_stack 8 3 192 taken   # 64 bytes in each of two, 32 in the one without and in the program
+bpf_stack 9 3 256 taken   # 72 bytes count as 96
+bpf_stack 48 2 448 taken  # 384 are so as they are: just enough
+bpf_stack 50 2 480 refused
+bpf_stack 2 9 320 refused # 10 functions deep
+
 if [ $failures != 0 ]; then
     echo "$failures failed"
     exit 1
