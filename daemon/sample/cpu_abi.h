@@ -7,6 +7,9 @@
 #define CPU_SETS_MAX 4
 #define CPU_FILTERS_MAX 16384 /* processes that are asked for by name */
 #define CPU_PROCESSES_MAX 4096
+/* Where maps cannot grow (before Linux 6.1). */
+#define CPU_PROCESSES_PREALLOCATED 1024
+#define CPU_FILTERS_PREALLOCATED 4096
 #define CPU_THREADS_MAX 16384 /* Java threads whose native code has no unwind rules */
 #define CPU_PID_DEPTH_MAX 32  /* the kernel's MAX_PID_NS_LEVEL */
 

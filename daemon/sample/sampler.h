@@ -22,6 +22,9 @@ struct sampler_stats {
 int sampler_new(int pid_ns_fd, size_t ring_bytes, uint32_t max_frames, struct sampler **ret,
                 struct error *err);
 struct sampler *sampler_free(struct sampler *s);
+/* Processes that sampler_put_process() may describe at once: CPU_PROCESSES_MAX, or fewer where the
+ * kernel wants maps that are allocated in advance. */
+uint32_t sampler_processes_max(const struct sampler *s);
 /* The ring buffer's map fd and size; borrowed from @s. */
 int sampler_ring_fd(const struct sampler *s, size_t *ret_bytes);
 

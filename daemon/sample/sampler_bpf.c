@@ -6,7 +6,9 @@
 #include "sample/sampler.h"
 
 #include "base/cleanup.h"
+#include "base/old_kernel.h"
 #include "sample/cpu_abi.h"
+#include "sample/refusal.h"
 #include "sample/sample_abi.h"
 #include "sample/sampler_events.h"
 #include "unwind/walk.h"
@@ -23,8 +25,6 @@
 #include "cpu.skel.h"
 
 _Static_assert(SAMPLER_SETS_MAX == CPU_SETS_MAX, "the sets of both sides");
-
-#define SAMPLER_LIBBPF_MSG_MAX 160
 
 /* An event and its link, which owns it. */
 struct cpu_link {
@@ -48,43 +48,45 @@ struct sampler {
     int possible_cpus;
 };
 
-/* libbpf reports through one callback; the broker has one thread, so the last warning is ours. */
-static char libbpf_said[SAMPLER_LIBBPF_MSG_MAX];
-
-PRINTF_LIKE(2, 0) static int libbpf_keep(enum libbpf_print_level level, const char *fmt, va_list ap)
+/* Whether a program in an interrupt may use a hash map that allocates as it grows: from Linux 6.1
+ * on (and where a distribution brought it to an older one). */
+static bool maps_may_grow(void)
 {
-    if (level == LIBBPF_WARN && !libbpf_said[0]) { /* the first one is the cause */
-        vsnprintf(libbpf_said, sizeof(libbpf_said), fmt, ap);
-        libbpf_said[strcspn(libbpf_said, "\n")] = '\0';
-    }
-    return 0;
+    LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_NO_PREALLOC);
+    _cleanup_close_ int map = -1, program = -1;
+    struct bpf_insn code[] = {
+        { .code = BPF_LD | BPF_DW | BPF_IMM, .dst_reg = BPF_REG_1, .src_reg = BPF_PSEUDO_MAP_FD },
+        { 0 },
+        { .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0 },
+        { .code = BPF_JMP | BPF_EXIT },
+    };
+
+    if (old_kernel_pretended("preallocate"))
+        return false;
+    map = bpf_map_create(BPF_MAP_TYPE_HASH, "flamed_grows", sizeof(uint32_t), sizeof(uint32_t), 1,
+                         &opts);
+    if (map < 0)
+        return true; /* then the maps themselves say why */
+    code[0].imm = map;
+    program = bpf_prog_load(BPF_PROG_TYPE_PERF_EVENT, "flamed_grows", "Dual BSD/GPL", code,
+                            ARRAY_SIZE(code), NULL);
+    return program >= 0;
 }
 
-/* Why the kernel refuses BPF, as far as an errno and a look around can tell. */
-static int load_error(int r, struct error *err)
+/* Has maps that cannot grow allocate all that they may hold, and has them hold less. */
+static int fit_maps(struct cpu_bpf *skel)
 {
-    if (access("/sys/kernel/btf/vmlinux", R_OK) < 0) {
-        error_set(err, r, "the kernel describes no types (/sys/kernel/btf/vmlinux is missing)");
-        error_remedy(err, "run a kernel built with CONFIG_DEBUG_INFO_BTF=y");
-        return r;
-    }
-    if (r != -EPERM && r != -EACCES &&
-        libbpf_probe_bpf_helper(BPF_PROG_TYPE_PERF_EVENT, BPF_FUNC_loop, NULL) == 0) {
-        error_set(err, r, "the kernel has no bpf_loop(), which walks stacks: it is too old");
-        error_remedy(err, "run Linux 5.17 or later");
-        return r;
-    }
-    error_code(err, r, "the kernel refuses the BPF programs%s%s", libbpf_said[0] ? ": " : "",
-               libbpf_said);
-    if (r == -EPERM || r == -EACCES)
-        error_remedy(
-            err, "give flamed-broker CAP_BPF and CAP_PERFMON, and see that kernel lockdown is off");
-    else if (r == -ENOMEM)
-        error_remedy(err, "raise the memory limit of flamed-broker");
-    else if (r == -E2BIG)
-        error_remedy(err, "run Linux 5.17 or later: this kernel's verifier finds them too large");
-    else
-        error_remedy(err, "run Linux 5.17 or later with CONFIG_BPF_SYSCALL and CONFIG_BPF_EVENTS");
+    int r;
+
+    if (maps_may_grow())
+        return 0;
+    r = bpf_map__set_map_flags(skel->maps.processes, 0);
+    if (r == 0)
+        r = bpf_map__set_map_flags(skel->maps.filters, 0);
+    if (r == 0)
+        r = bpf_map__set_max_entries(skel->maps.processes, CPU_PROCESSES_PREALLOCATED);
+    if (r == 0)
+        r = bpf_map__set_max_entries(skel->maps.filters, CPU_FILTERS_PREALLOCATED);
     return r;
 }
 
@@ -117,8 +119,7 @@ int sampler_new(int pid_ns_fd, size_t ring_bytes, uint32_t max_frames, struct sa
         r = error_errno(err, "cannot read the identity of the pid namespace");
         goto fail;
     }
-    libbpf_said[0] = '\0';
-    libbpf_set_print(libbpf_keep);
+    refusal_watch();
     s->possible_cpus = libbpf_num_possible_cpus();
     if (s->possible_cpus < 0) {
         r = error_code(err, s->possible_cpus, "cannot read the number of CPUs");
@@ -126,7 +127,7 @@ int sampler_new(int pid_ns_fd, size_t ring_bytes, uint32_t max_frames, struct sa
     }
     s->skel = cpu_bpf__open();
     if (!s->skel) {
-        r = load_error(-errno, err);
+        r = refusal_explain(-errno, err);
         goto fail;
     }
     s->skel->rodata->pid_ns_inum = (uint32_t)st.st_ino;
@@ -136,9 +137,11 @@ int sampler_new(int pid_ns_fd, size_t ring_bytes, uint32_t max_frames, struct sa
     if (r == 0)
         r = bpf_map__set_max_entries(s->skel->maps.rows, SAMPLER_ROWS_MAX);
     if (r == 0)
+        r = fit_maps(s->skel);
+    if (r == 0)
         r = cpu_bpf__load(s->skel);
     if (r < 0) {
-        r = load_error(r, err);
+        r = refusal_explain(r, err);
         goto fail;
     }
     s->rows = map_memory(s->skel->maps.rows, SAMPLER_ROWS_MAX * sizeof(*s->rows), err);
@@ -174,6 +177,11 @@ struct sampler *sampler_free(struct sampler *s)
     return NULL;
 }
 
+uint32_t sampler_processes_max(const struct sampler *s)
+{
+    return bpf_map__max_entries(s->skel->maps.processes);
+}
+
 int sampler_ring_fd(const struct sampler *s, size_t *ret_bytes)
 {
     *ret_bytes = s->ring_bytes;
@@ -190,7 +198,6 @@ static int cpu_arm(struct sampler *s, uint32_t set, uint32_t cpu, uint64_t perio
 
     if (fd < 0)
         return fd;
-    libbpf_said[0] = '\0';
     link = bpf_program__attach_perf_event_opts(s->skel->progs.cpu_tick, fd, &opts);
     if (!link) {
         int r = -errno;

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/old_kernel.h"
+
+#include "base/span.h"
+
+bool old_kernel_pretended(const char *feature)
+{
+    const char *names = getenv("FLAMED_OLD_KERNEL");
+    struct span rest, name;
+
+    if (!names)
+        return false;
+    rest = span_of(names);
+    while (span_take_until(&rest, ',', &name)) {
+        if (span_eq_str(name, "all") || span_eq_str(name, feature))
+            return true;
+    }
+    return false;
+}
+
+unsigned old_kernel_load_s(void)
+{
+    const char *text = getenv("FLAMED_SLOW_LOAD");
+    uint64_t seconds = 0;
+
+    return text && span_parse_dec(span_of(text), &seconds) && seconds < 3600 ? (unsigned)seconds
+                                                                             : 0;
+}

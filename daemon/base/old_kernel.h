@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * For tests: takes the paths of older kernels on a new one. Which features a kernel has is found by
+ * trying them; the environment variable FLAMED_OLD_KERNEL names those that are not to be tried, as
+ * words between commas, or "all". docs/contributing.md lists them. Thread: any.
+ */
+#pragma once
+
+#include "base/macros.h"
+
+/* Returns true if @feature is to be taken for missing. */
+bool old_kernel_pretended(const char *feature);
+/* Seconds that loading BPF programs is to take longer than it does, as on a slow machine: the
+ * number in FLAMED_SLOW_LOAD, 0 without it. */
+unsigned old_kernel_load_s(void);
