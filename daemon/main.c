@@ -322,7 +322,7 @@ static int run_worker(struct config *c, struct worker *w, struct error *err)
     if (r == 0)
         r = serve_start(&serve_opts, engine_backend(engine), &serve, err);
     if (r == 0) {
-        log_info("flamed " FLAMED_VERSION " is ready");
+        log_info("flamed " FLAMED_VERSION " serves; /readyz tells what works");
         notify_send(w->notify_fd, "READY=1");
         r = wait_for_end(signal_fd, engine, &reload);
         notify_send(w->notify_fd, "STOPPING=1");

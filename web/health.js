@@ -88,7 +88,9 @@ export class HealthView {
 
     showReady({ status, problems }) {
         this.parts.ready.replaceChildren(element("p", { class: status === "ready" ? null : "bad" },
-            status === "ready" ? problems.length ? "Sampling works, with limits:" : "Everything works." : "Sampling does not work here:"),
+            status === "loading" ? "flamed is starting:" :
+                status === "ready" ? problems.length ? "Sampling works, with limits:" : "Everything works." :
+                    "Sampling does not work here:"),
         problems.length ? element("ul", {}, ...problems.map(({ what, detail, remedy, fatal }) => element("li", { class: fatal ? "bad" : null },
             element("b", {}, what), ": " + [detail, remedy].filter(Boolean).join(". ")))) : "");
     }

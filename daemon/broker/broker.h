@@ -35,9 +35,10 @@ struct broker_facts {
     int32_t pid;                                 /* its own */
     uint8_t btf, bpf_loaded, sideband, kallsyms; /* 1: works */
     uint8_t pid_namespace_level;                 /* 0: the initial one */
-    uint8_t pad[3];
-    char bpf_problem[256],
-        sideband_problem[256]; /* a sentence with the remedy, "" where it works */
+    uint8_t bpf_loading; /* 1: not loaded yet, and not refused: to be asked again */
+    uint8_t pad[2];
+    char bpf_problem[336],
+        sideband_problem[240]; /* a sentence with the remedy, "" where it works */
 };
 int broker_facts(struct broker *b, struct broker_facts *ret, struct error *err);
 

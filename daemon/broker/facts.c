@@ -4,6 +4,7 @@
  * not.
  */
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "broker/server.h"
 
@@ -11,6 +12,9 @@
 #include <fcntl.h>
 #include <sys/utsname.h>
 #include <unistd.h>
+
+#define LOADED_SOON_NS (3 * NSEC_PER_SEC) /* well below the 10 s that flamed waits for an answer   \
+                                           */
 
 /* The number in a file of one line, or @fallback. */
 static int32_t read_number(const char *path, int32_t fallback)
@@ -89,8 +93,24 @@ static int try_cpu(int cpu, void *cookie)
     return fd == -ENODEV ? 0 : 1; /* one is enough */
 }
 
+/* The first to ask waits a moment: on most machines the programs are loaded by then. */
+static void tell_sampler(struct server *s, struct broker_facts *ret)
+{
+    bool first = s->sampler_state == SAMPLER_UNASKED, known = s->sampler_state == SAMPLER_REFUSED;
+    struct error err = ERROR_NULL;
+    int r = server_sampler(s, first ? LOADED_SOON_NS : 0, &err);
+
+    ret->bpf_loaded = r == 0;
+    ret->bpf_loading = s->sampler_state == SAMPLER_LOADING;
+    if (r == 0)
+        return;
+    problem(ret->bpf_problem, sizeof(ret->bpf_problem), &err);
+    if (s->sampler_state == SAMPLER_REFUSED && !known)
+        log_warn("no sampling: %s", ret->bpf_problem);
+}
+
 /*
- * facts. Safe: numbers about the kernel and the broker itself. Loads the BPF programs, as any
+ * facts. Safe: numbers about the kernel and the broker itself. Has the BPF programs loaded, as any
  * sampling request would.
  */
 int request_facts(struct server *s, const struct broker_request *q, struct reply *rep)
@@ -120,10 +140,6 @@ int request_facts(struct server *s, const struct broker_request *q, struct reply
     }
     close_fd(fd);
     err = ERROR_NULL;
-    rep->facts.bpf_loaded = server_sampler(s, &err) == 0;
-    if (!rep->facts.bpf_loaded) {
-        problem(rep->facts.bpf_problem, sizeof(rep->facts.bpf_problem), &err);
-        log_warn("no sampling: %s", rep->facts.bpf_problem);
-    }
+    tell_sampler(s, &rep->facts);
     return 0;
 }

@@ -90,6 +90,9 @@ static int run_connected(const struct options *o, struct error *err)
         s.attach_mount = o->attach_mount;
         launcher_start(o->attach_mount, &s.launcher_fd);
         openers_start(&s);
+        r = loader_start(broker_lockdown, &s.loader, err);
+    }
+    if (r == 0) {
         r = broker_lockdown(err);
     }
     if (r == 0) {
@@ -125,6 +128,8 @@ static int run_listening(const struct options *o, struct error *err)
     s.config_path = o->config;
     if (fd < 0)
         r = listen_at(o->socket, gid, &fd, err);
+    if (r == 0)
+        r = loader_start(broker_lockdown, &s.loader, err);
     if (r == 0)
         r = broker_lockdown(err);
     if (r == 0)

@@ -3,6 +3,7 @@
  * Requests that sample: side-band events, the ring of the BPF programs, sets and filters.
  */
 #include "base/cleanup.h"
+#include "base/log.h"
 #include "broker/server.h"
 #include "sample/sampler.h"
 
@@ -99,15 +100,32 @@ int request_sideband(struct server *s, const struct broker_request *q, struct re
     return rep->fd_count ? 0 : error_set(&rep->err, -ENODEV, "no processor is online");
 }
 
-int server_sampler(struct server *s, struct error *err)
+int server_sampler(struct server *s, uint64_t wait_ns, struct error *err)
 {
-    if (s->sampler_result > 0)
-        s->sampler_result =
-            sampler_new(s->pid_ns_fd, RING_BYTES, s->max_frames ? s->max_frames : BROKER_FRAMES_MAX,
-                        &s->sampler, &s->sampler_error);
-    if (s->sampler_result < 0 && err)
+    uint32_t frames = s->max_frames ? s->max_frames : BROKER_FRAMES_MAX;
+    int r = 0;
+
+    if (s->sampler_state == SAMPLER_UNASKED) {
+        loader_ask(s->loader, s->pid_ns_fd, RING_BYTES, frames);
+        s->sampler_state = SAMPLER_LOADING;
+    }
+    if (s->sampler_state == SAMPLER_LOADING) {
+        r = loader_take(s->loader, wait_ns, &s->sampler, &s->sampler_error);
+        if (r == LOADER_BUSY) {
+            error_set(err, -EAGAIN, "the kernel is still checking the BPF programs");
+            error_remedy(err, "ask again in a second");
+            return -EAGAIN;
+        }
+        s->sampler_state = r == 0 ? SAMPLER_LOADED : SAMPLER_REFUSED;
+        if (r == 0)
+            log_info("the BPF programs are loaded, for the stacks of %u processes at once",
+                     sampler_processes_max(s->sampler));
+    }
+    if (s->sampler_state == SAMPLER_LOADED)
+        return 0;
+    if (err)
         *err = s->sampler_error;
-    return s->sampler_result;
+    return s->sampler_error.code;
 }
 
 /*
@@ -115,7 +133,7 @@ int server_sampler(struct server *s, struct error *err)
  */
 int request_unwind_limit(struct server *s, const struct broker_request *q, struct reply *rep)
 {
-    if (s->sampler_result <= 0)
+    if (s->sampler_state != SAMPLER_UNASKED)
         return error_set(&rep->err, -EBUSY, "unwind_limit: the BPF programs are loaded already");
     s->max_frames = q->set;
     return 0;
@@ -129,7 +147,7 @@ int request_unwind_limit(struct server *s, const struct broker_request *q, struc
 int request_ring(struct server *s, const struct broker_request *q, struct reply *rep)
 {
     size_t bytes = 0;
-    int fd, r = server_sampler(s, &rep->err);
+    int fd, r = server_sampler(s, /* wait_ns= */ 0, &rep->err);
 
     (void)q;
     if (r < 0)
@@ -149,7 +167,7 @@ int request_ring(struct server *s, const struct broker_request *q, struct reply 
 int request_sample_start(struct server *s, const struct broker_request *q, struct reply *rep)
 {
     uint32_t set = 0;
-    int r = server_sampler(s, &rep->err);
+    int r = server_sampler(s, /* wait_ns= */ 0, &rep->err);
 
     if (r == 0)
         r = sampler_start(s->sampler, q->period_ns, &set, &rep->err);
@@ -173,7 +191,7 @@ int request_sample_stop(struct server *s, const struct broker_request *q, struct
  */
 int request_filter_process(struct server *s, const struct broker_request *q, struct reply *rep)
 {
-    int r = server_sampler(s, &rep->err);
+    int r = server_sampler(s, /* wait_ns= */ 0, &rep->err);
 
     return r < 0 ? r : sampler_filter_process(s->sampler, q->host_pid, q->sets);
 }
@@ -183,7 +201,7 @@ int request_filter_process(struct server *s, const struct broker_request *q, str
  */
 int request_filter_all(struct server *s, const struct broker_request *q, struct reply *rep)
 {
-    int r = server_sampler(s, &rep->err);
+    int r = server_sampler(s, /* wait_ns= */ 0, &rep->err);
 
     return r < 0 ? r : sampler_filter_all(s->sampler, q->sets);
 }
@@ -194,7 +212,7 @@ int request_filter_all(struct server *s, const struct broker_request *q, struct 
 int request_sample_stats(struct server *s, const struct broker_request *q, struct reply *rep)
 {
     struct sampler_stats st = { 0 };
-    int r = server_sampler(s, &rep->err);
+    int r = server_sampler(s, /* wait_ns= */ 0, &rep->err);
 
     (void)q;
     if (r < 0)

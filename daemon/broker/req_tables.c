@@ -55,7 +55,7 @@ int request_tables(struct server *s, const struct broker_request *q, struct repl
  */
 int request_put_rows(struct server *s, const struct broker_request *q, struct reply *rep)
 {
-    int r = server_sampler(s, &rep->err);
+    int r = server_sampler(s, /* wait_ns= */ 0, &rep->err);
 
     if (r < 0)
         return r;
@@ -72,7 +72,7 @@ int request_put_rows(struct server *s, const struct broker_request *q, struct re
 int request_put_process(struct server *s, const struct broker_request *q, struct reply *rep)
 {
     _cleanup_free_ struct unwind_process *p = malloc(sizeof(*p));
-    int r = server_sampler(s, &rep->err);
+    int r = server_sampler(s, /* wait_ns= */ 0, &rep->err);
 
     if (r < 0)
         return r;
@@ -99,7 +99,7 @@ int request_forget_process(struct server *s, const struct broker_request *q, str
  */
 int request_put_thread(struct server *s, const struct broker_request *q, struct reply *rep)
 {
-    int r = server_sampler(s, &rep->err);
+    int r = server_sampler(s, /* wait_ns= */ 0, &rep->err);
 
     return r < 0 ? r : sampler_put_thread(s->sampler, q->host_pid, (int32_t)q->set, q->start);
 }

@@ -52,7 +52,6 @@ int server_init(struct server *s, pid_t client, struct error *err)
     struct stat st;
 
     *s = (struct server){ .proc_fd = -1, .host_root_fd = -1, .pid_ns_fd = -1, .launcher_fd = -1 };
-    s->sampler_result = 1;
     s->self = getpid();
     s->client = client;
     s->proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -89,8 +88,9 @@ void server_deinit(struct server *s)
 void server_forget_client(struct server *s)
 {
     server_forget_tables(s);
+    loader_drop(s->loader);
     s->sampler = sampler_free(s->sampler);
-    s->sampler_result = 1;
+    s->sampler_state = SAMPLER_UNASKED;
     s->sampler_error = ERROR_NULL;
     s->max_frames = 0;
 }

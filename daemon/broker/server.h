@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Inside flamed-broker: what it holds, and one function per request. Requests were checked by
- * broker_request_check() before they come here. Thread: the program has only one.
+ * broker_request_check() before they come here. Thread: the program's main one; the other one is
+ * loader.h's.
  */
 #pragma once
 
+#include "broker/loader.h"
 #include "broker/patience.h"
 #include "broker/requests.h"
 #include "sample/sampler.h"
@@ -25,6 +27,13 @@ struct opener {
     int late_fd; /* -1: none */
 };
 
+enum sampler_state {
+    SAMPLER_UNASKED, /* the first request that needs it asks for it */
+    SAMPLER_LOADING,
+    SAMPLER_LOADED,
+    SAMPLER_REFUSED,
+};
+
 struct server {
     const char *config_path; /* flamed's configuration file; borrowed; NULL: not known */
     int proc_fd;             /* /proc */
@@ -33,10 +42,11 @@ struct server {
     bool initial_pid_ns;
     pid_t self, parent;      /* parent: the supervisor, 0 where systemd is */
     pid_t client;            /* flamed, 0 unknown */
-    struct sampler *sampler; /* loaded by the first request that needs it; ends with its client */
-    int sampler_result;      /* of sampler_new(), 1: not tried yet */
-    struct error sampler_error;
-    uint32_t max_frames; /* of sampler_new(); 0: not said, BROKER_FRAMES_MAX */
+    struct loader *loader;   /* from before the lockdown to the end */
+    struct sampler *sampler; /* NULL until it is loaded; ends with its client */
+    enum sampler_state sampler_state;
+    struct error sampler_error; /* of SAMPLER_REFUSED */
+    uint32_t max_frames;        /* of sampler_new(); 0: not said, BROKER_FRAMES_MAX */
     uint64_t tended_ns;
     bool attach_mount; /* attaches may mount in containers */
     int launcher_fd;   /* our end of the launcher's socket (launcher.h), -1: there is none */
@@ -112,8 +122,9 @@ int server_refuse_own(const struct server *s, int32_t host_pid, struct error *er
 
 /* Forgets the memory for tables. */
 void server_forget_tables(struct server *s);
-/* Loads the BPF programs unless that was done. 0, or -errno with the loader's reason in @err. */
-int server_sampler(struct server *s, struct error *err);
+/* Has the BPF programs loaded unless that was done, and waits @wait_ns at most for it. 0; -EAGAIN
+ * while they are being loaded, or -errno with the kernel's reason: each with @err. */
+int server_sampler(struct server *s, uint64_t wait_ns, struct error *err);
 /* Opens one side-band event on @cpu: what the facts try, and the request does. The fd, or -errno.
  */
 int sideband_open(int cpu);

@@ -5,6 +5,7 @@
  */
 #include "capture/attachment.h"
 #include "capture/history.h"
+#include "capture/sampling.h"
 #include "capture/scheduled.h"
 #include "profile/category.h"
 
@@ -159,6 +160,7 @@ static void engine_tick(struct engine *e)
 {
     uint64_t now = clock_monotonic_ns();
 
+    sampling_poll(e, now);
     discover_poll(e->discover, now);
     engine_alive(e);
     unwinding_poll(e->unwinding, e->discover, now);
@@ -254,18 +256,6 @@ static void engine_dropped(void *cookie, struct process *p)
     history_gone(e->broker, p);
 }
 
-static int engine_open_ring(struct engine *e, struct error *err)
-{
-    _cleanup_close_ int fd = -1;
-    size_t bytes;
-    int r;
-
-    if (!e->facts.bpf_loaded)
-        return 0; /* /readyz says why; the rest works */
-    r = broker_ring(e->broker, &fd, &bytes, err);
-    return r < 0 ? r : ring_open(fd, bytes, &e->ring, err);
-}
-
 static int engine_open(struct engine *e, struct error *err)
 {
     struct discover_opts discover_opts = { .proc_fd = e->opts.proc_fd,
@@ -290,9 +280,7 @@ static int engine_open(struct engine *e, struct error *err)
     if (r == 0 && e->opts.max_frames)
         r = broker_unwind_limit(e->broker, e->opts.max_frames, err);
     if (r == 0)
-        r = broker_facts(e->broker, &e->facts, err);
-    if (r == 0)
-        r = engine_open_ring(e, err);
+        r = sampling_open(e, err);
     if (r == 0)
         r = names_new(&e->frames);
     if (r == 0)

@@ -47,8 +47,9 @@ struct engine {
     struct recorder *recorder; /* NULL: off */
     struct scheduled *scheduled;
     char config_problem[ERROR_MSG_MAX + ERROR_REMEDY_MAX + 96]; /* for /readyz */
-    struct ring *ring;         /* NULL where BPF does not work: facts.bpf_problem says why */
-    struct broker_facts facts; /* as of the start */
+    struct ring *ring;         /* NULL where nothing is sampled: facts.bpf_problem says why */
+    struct broker_facts facts; /* as of the last look of sampling.c */
+    uint64_t sampling_looked_ns;
     struct rates rates;
     struct capture *captures;       /* list of the running ones */
     struct attachment *attachments; /* list of those that captures want */

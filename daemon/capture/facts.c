@@ -3,6 +3,7 @@
 #include "capture/engine_impl.h"
 #include "capture/json.h"
 #include "capture/rights.h"
+#include "capture/sampling.h"
 
 static const char *profilable_reason(const struct process *p)
 {
@@ -155,12 +156,14 @@ int facts_ready(struct engine *e, json_t **ret, struct error *err)
         store_problem(e->store, store, sizeof(store));
         add_problem(problems, "store", store, false);
     }
-    *ret = json_pack("{s:s, s:o, s:i}", "status", ready ? "ready" : "unavailable", "problems",
-                     problems, "captures", (int)e->capture_count);
+    *ret = json_pack("{s:s, s:o, s:i}", "status",
+                     ready                  ? "ready"
+                     : e->facts.bpf_loading ? "loading"
+                                            : "unavailable",
+                     "problems", problems, "captures", (int)e->capture_count);
     if (!*ret)
         return -ENOMEM;
     if (ready)
         return 0;
-    error_set(err, -ENOSYS, "this machine cannot sample: %s", e->facts.bpf_problem);
-    return BACKEND_UNAVAILABLE;
+    return sampling_problem(e, err);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Captures under way: from the request to the finished profile. */
 #include "capture/capture_impl.h"
+#include "capture/sampling.h"
 
 #define CAPTURE_PATIENT_NS (5 * NSEC_PER_MSEC) /* up to 200 Hz, what waits is little */
 
@@ -157,10 +158,8 @@ static int capture_begin(struct engine *e, const struct capture_request *req, bo
     struct capture *c;
     int r;
 
-    if (!e->ring) {
-        error_set(err, -ENOSYS, "this machine cannot sample: %s", e->facts.bpf_problem);
-        return BACKEND_UNAVAILABLE;
-    }
+    if (!e->ring)
+        return sampling_problem(e, err);
     if (e->capture_count >= e->opts.captures_max) {
         error_set(err, -EAGAIN, "%zu captures are running, the most that is allowed",
                   e->capture_count);

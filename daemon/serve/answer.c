@@ -181,7 +181,7 @@ void answer_outcome(struct answer *a, int outcome, const struct error *err, unsi
         break;
     }
     answer_problem(a, status, err, SPAN_NULL);
-    if (status == 429)
+    if (status == 429 || (status == 503 && err->retry_s))
         answer_header(a, "Retry-After", "%u", MAX(err->retry_s ? err->retry_s : retry_s, 1u));
 }
 

@@ -157,6 +157,47 @@ START_TEST(what_is_missing_is_said_and_the_rest_works)
 }
 END_TEST
 
+/* ---- a kernel that checks the programs slowly ---- */
+
+START_TEST(what_else_is_asked_is_answered_while_programs_are_loaded)
+{
+    struct error err = ERROR_NULL;
+    struct broker_facts f;
+    struct broker *b = NULL;
+    struct proc_id self = id_of(getpid());
+    uint64_t began = clock_monotonic_ns(), before;
+    size_t bytes = 0;
+    uint32_t set;
+    int sock, fd = -1, status;
+    pid_t pid;
+
+    setenv("FLAMED_SLOW_LOAD", "5", 1);
+    pid = start_broker(&sock);
+    unsetenv("FLAMED_SLOW_LOAD");
+    ck_assert_int_eq(broker_new(sock, &b), 0);
+    ck_assert_int_eq(broker_facts(b, &f, &err), 0); /* has them loaded, and waits a moment */
+    ck_assert(f.bpf_loading && !f.bpf_loaded);
+    ck_assert_msg(strstr(f.bpf_problem, "still checking"), "%s", f.bpf_problem);
+    before = clock_monotonic_ns();
+    ck_assert_int_eq(broker_maps(b, &self, &fd, &err), 0);
+    close(fd);
+    ck_assert_int_eq(broker_ring(b, &fd, &bytes, &err), -EAGAIN);
+    ck_assert_int_eq(broker_sample_start(b, 10000000, &set, &err), -EAGAIN);
+    ck_assert_int_eq(broker_facts(b, &f, &err), 0);
+    ck_assert_uint_lt(clock_monotonic_ns() - before, NSEC_PER_SEC); /* nobody waited again */
+    while (f.bpf_loading && clock_monotonic_ns() - began < 60 * NSEC_PER_SEC) {
+        usleep(100000);
+        ck_assert_int_eq(broker_facts(b, &f, &err), 0);
+    }
+    ck_assert(!f.bpf_loading);
+    if (f.bpf_loaded)
+        ck_assert_int_eq(broker_sample_start(b, 10000000, &set, &err), 0);
+    broker_free(b);
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    ck_assert_int_eq(status, 0);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("broker_sample");
@@ -169,5 +210,6 @@ int main(void)
     tcase_add_test(tc, sideband_shows_exits_on_the_monotonic_clock);
     tcase_add_test(tc, samples_are_taken_and_sets_are_bounded);
     tcase_add_test(tc, what_is_missing_is_said_and_the_rest_works);
+    tcase_add_test(tc, what_else_is_asked_is_answered_while_programs_are_loaded);
     return suite_run_case("broker_sample", tc);
 }

@@ -87,6 +87,43 @@ START_TEST(one_client_at_a_time_and_its_sampling_ends_with_it)
 }
 END_TEST
 
+/* What was being loaded for a client that left is freed, and the next one has its own. */
+START_TEST(a_client_that_leaves_while_programs_are_loaded)
+{
+    struct error err = ERROR_NULL;
+    struct broker *b = NULL;
+    struct broker_facts f;
+    int idle, status, loaded = 0;
+    uint32_t set;
+    pid_t pid;
+
+    setenv("FLAMED_SLOW_LOAD", "5", 1);
+    pid = start_service();
+    unsetenv("FLAMED_SLOW_LOAD");
+    ck_assert_int_eq(broker_new(connect_service(), &b), 0);
+    idle = count_fds(pid);
+    ck_assert_int_eq(broker_facts(b, &f, &err), 0);
+    ck_assert(f.bpf_loading);
+    b = broker_free(b);
+    ck_assert_int_eq(broker_new(connect_service(), &b), 0);
+    do {
+        ck_assert_int_eq(broker_facts(b, &f, &err), 0);
+        usleep(100000);
+    } while (f.bpf_loading);
+    if (f.bpf_loaded) {
+        loaded = count_fds(pid);
+        ck_assert_int_gt(loaded, idle);
+        ck_assert_int_eq(broker_sample_start(b, 10000000, &set, &err), 0);
+    }
+    b = broker_free(b);
+    for (int i = 0; i < 200 && count_fds(pid) > idle; i++)
+        usleep(10000);
+    ck_assert_int_le(count_fds(pid), idle);
+    kill(pid, SIGTERM);
+    waitpid(pid, &status, 0);
+}
+END_TEST
+
 START_TEST(another_user_is_turned_away)
 {
     pid_t pid = start_service(), child;
@@ -120,6 +157,7 @@ int main(void)
     tcase_add_checked_fixture(tc, fixture_start, fixture_stop);
     tcase_set_timeout(tc, 100);
     tcase_add_test(tc, one_client_at_a_time_and_its_sampling_ends_with_it);
+    tcase_add_test(tc, a_client_that_leaves_while_programs_are_loaded);
     tcase_add_test(tc, another_user_is_turned_away);
     return suite_run_case("broker_service", tc);
 }

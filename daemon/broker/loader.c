@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "broker/loader.h"
+
+#include "base/clock.h"
+#include "base/old_kernel.h"
+
+#include <pthread.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+struct loader {
+    pthread_t thread;
+    pthread_mutex_t lock; /* guards all below */
+    pthread_cond_t changed;
+    int (*confine)(struct error *err);
+    bool confined;
+    int pid_ns_fd; /* borrowed; this and the next two: as sampler_new() takes them */
+    size_t ring_bytes;
+    uint32_t max_frames;
+    uint64_t asked, answered; /* numbers of requests; a new one overtakes one that was dropped */
+    bool wanted;              /* the last request was not dropped */
+    int result;               /* of confine(), then of sampler_new() */
+    struct sampler *sampler;
+    struct error err;
+};
+
+/* Loads what was asked last, with the lock held but for the loading itself. */
+static void load(struct loader *l)
+{
+    uint64_t number = l->asked;
+    size_t ring_bytes = l->ring_bytes;
+    uint32_t max_frames = l->max_frames;
+    struct sampler *sampler = NULL;
+    struct error err = ERROR_NULL;
+    int pid_ns_fd = l->pid_ns_fd, r;
+
+    pthread_mutex_unlock(&l->lock);
+    sleep(old_kernel_load_s());
+    r = sampler_new(pid_ns_fd, ring_bytes, max_frames, &sampler, &err);
+    pthread_mutex_lock(&l->lock);
+    l->answered = number;
+    if (!l->wanted || l->asked != number) {
+        sampler_free(sampler);
+        return;
+    }
+    l->sampler = sampler;
+    l->result = r;
+    l->err = err;
+}
+
+static void *loader_main(void *arg)
+{
+    struct loader *l = arg;
+
+    prctl(PR_SET_NAME, "flamed-loader");
+    setpriority(PRIO_PROCESS, 0, 0); /* a second of the verifier's is not urgent */
+    pthread_mutex_lock(&l->lock);
+    l->result = l->confine(&l->err);
+    l->confined = true;
+    for (;;) {
+        pthread_cond_broadcast(&l->changed);
+        while (l->asked == l->answered)
+            pthread_cond_wait(&l->changed, &l->lock);
+        load(l);
+    }
+    return NULL;
+}
+
+int loader_start(int (*confine)(struct error *err), struct loader **ret, struct error *err)
+{
+    struct loader *l = calloc(1, sizeof(*l));
+    pthread_condattr_t monotonic;
+    int r;
+
+    if (!l)
+        return error_set(err, -ENOMEM, "not enough memory to start");
+    l->confine = confine;
+    pthread_mutex_init(&l->lock, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&l->changed, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    r = -pthread_create(&l->thread, NULL, loader_main, l);
+    if (r < 0) {
+        free(l);
+        return error_code(err, r, "cannot start the thread that loads the BPF programs");
+    }
+    pthread_mutex_lock(&l->lock);
+    while (!l->confined)
+        pthread_cond_wait(&l->changed, &l->lock);
+    r = l->result;
+    if (r < 0 && err)
+        *err = l->err;
+    pthread_mutex_unlock(&l->lock);
+    *ret = l;
+    return r;
+}
+
+void loader_ask(struct loader *l, int pid_ns_fd, size_t ring_bytes, uint32_t max_frames)
+{
+    pthread_mutex_lock(&l->lock);
+    l->pid_ns_fd = pid_ns_fd;
+    l->ring_bytes = ring_bytes;
+    l->max_frames = max_frames;
+    l->asked++;
+    l->wanted = true;
+    pthread_cond_broadcast(&l->changed);
+    pthread_mutex_unlock(&l->lock);
+}
+
+int loader_take(struct loader *l, uint64_t wait_ns, struct sampler **ret, struct error *err)
+{
+    uint64_t until = clock_monotonic_ns() + wait_ns;
+    struct timespec ts = { .tv_sec = (time_t)(until / NSEC_PER_SEC),
+                           .tv_nsec = (long)(until % NSEC_PER_SEC) };
+    int r = LOADER_BUSY;
+
+    pthread_mutex_lock(&l->lock);
+    while (l->asked != l->answered && wait_ns &&
+           pthread_cond_timedwait(&l->changed, &l->lock, &ts) == 0)
+        ;
+    if (l->asked == l->answered) {
+        r = l->result;
+        if (r == 0)
+            *ret = TAKE_PTR(l->sampler);
+        else if (err)
+            *err = l->err;
+    }
+    pthread_mutex_unlock(&l->lock);
+    return r;
+}
+
+void loader_drop(struct loader *l)
+{
+    if (!l)
+        return;
+    pthread_mutex_lock(&l->lock);
+    l->wanted = false;
+    l->sampler = sampler_free(l->sampler);
+    pthread_mutex_unlock(&l->lock);
+}

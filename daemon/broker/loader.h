@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Loads the BPF programs on a thread of its own, so that the broker answers meanwhile: the kernel's
+ * verifier takes 0.3 s on a fast machine, and 14 s were seen on a slow one. The thread starts
+ * before the broker gives up its rights, confines itself as the broker does, and lives as long as
+ * it. Thread of every function: the broker's main one.
+ */
+#pragma once
+
+#include "base/error.h"
+#include "sample/sampler.h"
+
+struct loader;
+
+/* loader_take(): the programs are not loaded yet. */
+#define LOADER_BUSY 1
+
+/* Starts the thread; @confine gives up the rights of the thread that calls it. 0 once that is done,
+ * else -errno with @err. */
+int loader_start(int (*confine)(struct error *err), struct loader **ret, struct error *err);
+
+/* Asks for a sampler, with what sampler_new() takes. What was asked before must have been taken or
+ * dropped. */
+void loader_ask(struct loader *l, int pid_ns_fd, size_t ring_bytes, uint32_t max_frames);
+
+/* Waits @wait_ns at most for what was asked, to be called until it gives no LOADER_BUSY. 0 and
+ * *ret, owned by the caller; LOADER_BUSY; -errno of sampler_new() with @err. */
+int loader_take(struct loader *l, uint64_t wait_ns, struct sampler **ret, struct error *err);
+
+/* Forgets what was asked: it is freed once it is loaded. */
+void loader_drop(struct loader *l);
