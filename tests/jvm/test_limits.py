@@ -56,6 +56,42 @@ class Limits(unittest.TestCase):
             text, _ = self.said(daemon)
             self.assertTrue(any(all(w in line for w in words) for line in text.splitlines()), f"{words} in one of: {text}")
 
+    def test_programs_that_load_slowly(self):
+        """What needs no samples works meanwhile, the rest says when to ask again; then all of it works, the recorder too."""
+        with Daemon(wrap=["env", "FLAMED_SLOW_LOAD=6"], wait=False) as daemon:
+            ready = self.first_answer(daemon)
+            self.assertEqual((ready.status, ready.json()["status"]), (503, "loading"), str(ready))
+            answer = daemon.get("/profile", pid=self.jvm.pid, seconds=1)
+            self.assertEqual((answer.status, answer.headers["Retry-After"]), (503, "1"), str(answer))
+            self.assertIn("still checking the BPF programs", answer.json()["detail"])
+            self.assertEqual(daemon.get("/healthz").status, 200)
+            self.assertIn(self.jvm.pid, [j["pid"] for j in daemon.get("/api/v1/jvms").json()["jvms"]])
+            daemon.wait_ready()
+            answer = daemon.get("/profile", pid=self.jvm.pid, seconds=1, hz=199, timeout=20)
+            self.assertEqual((answer.status, answer.headers["X-Flamed-Lost"]), (200, "0"), str(answer))
+            self.assertGreater(int(answer.headers["X-Flamed-Samples"]), 20)
+            past = {"pid": self.jvm.pid, "from": "-60s", "format": "collapsed"}
+            proc.wait_until(lambda: int(daemon.get("/profile", **past).headers["X-Flamed-Samples"]) > 0, 20, "the recorder has samples")
+
+    def first_answer(self, daemon: Daemon):
+        """Of /readyz, from the moment that it is served."""
+        answers = []
+
+        def served() -> bool:
+            with contextlib.suppress(OSError):
+                answers.append(daemon.get("/readyz", timeout=20))
+            return bool(answers)
+        proc.wait_until(served, 20, "flamed serves")
+        return answers[0]
+
+    def test_kernel_without_growing_maps(self):
+        """The path of kernels before 6.1: as true, for fewer processes."""
+        with Daemon(wrap=["env", "FLAMED_OLD_KERNEL=preallocate"]) as daemon:
+            profile = daemon.profile(pid=self.jvm.pid, seconds=2, hz=199)
+            self.assertIn("for the stacks of 1024 processes at once", daemon.log())
+            self.assertGreater(profile.samples, 100)
+            self.assertEqual([s for s in profile.stacks if s.truncated], [])
+
     def test_kptr_restrict(self):
         with sysctl("kernel.kptr_restrict", "2"):
             self.check("kptr_restrict", "CAP_SYSLOG")

@@ -66,7 +66,7 @@ class Daemon:
                 raise
 
     def wait_ready(self, timeout: float = 20, statuses: tuple[int, ...] = (200,)) -> Answer:
-        """Waits until /readyz gives one of STATUSES."""
+        """Waits until /readyz gives one of STATUSES, and no longer says that the BPF programs are being loaded."""
         end = time.monotonic() + timeout
         last: object = "nothing listens"
         while time.monotonic() < end:
@@ -74,7 +74,7 @@ class Daemon:
                 raise RuntimeError(f"flamed ended with {self.process.returncode}:\n{self.log()}")
             try:
                 last = answer = self.get("/readyz", timeout=5)
-                if answer.status in statuses:
+                if answer.status in statuses and answer.json()["status"] != "loading":
                     return answer
             except OSError as e:
                 last = e
