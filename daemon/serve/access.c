@@ -93,8 +93,6 @@ static int check_host(const struct access_facts *f, struct error *err)
     char show[QUERY_SHOW_MAX];
     struct span host;
 
-    if (f->host_count > 1)
-        return error_set(err, -EACCES, "the request has %zu Host headers: send one", f->host_count);
     if (f->unix_socket)
         return 0;
     error_remedy(err, "use http://localhost, http://127.0.0.1 or the Unix socket; from elsewhere, "
@@ -113,35 +111,76 @@ static int check_host(const struct access_facts *f, struct error *err)
     return 0;
 }
 
-/* A page may ask the service that it came from, by the name that it came under: that of the Host
- * header, or, where a reverse proxy changed that, one that is allowed. */
-static int check_origin(const struct access_facts *f, struct error *err)
+/* A header that is sent twice is one of a client that wants to be understood in two ways. */
+static int check_once(const struct access_facts *f, struct error *err)
 {
-    struct span authority = f->origin, host;
+    const struct {
+        const char *name;
+        size_t count;
+    } headers[] = {
+        { "Host", f->host_count },
+        { "Origin", f->origin_count },
+        { "Referer", f->referer_count },
+        { "Sec-Fetch-Site", f->fetch_site_count },
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(headers); i++) {
+        if (headers[i].count > 1) {
+            error_remedy(err, "send each of them once, or not at all");
+            return error_set(err, -EACCES, "the request has %zu %s headers: send one",
+                             headers[i].count, headers[i].name);
+        }
+    }
+    return 0;
+}
+
+/* Whether @url is of this service by the name that the page came under: that of the Host header,
+ * or, where a reverse proxy changed that, one that is allowed. */
+static bool url_is_ours(const struct access_facts *f, struct span url)
+{
+    struct span host;
+    size_t n = 0;
+
+    if (!span_take_str(&url, "http://") && !span_take_str(&url, "https://"))
+        return false;
+    while (n < url.n && url.p[n] != '/' && url.p[n] != '?' && url.p[n] != '#')
+        n++;
+    url.n = n;
+    if (f->host.p && url.n == f->host.n && strncasecmp(url.p, f->host.p, url.n) == 0)
+        return true;
+    return split_authority(url, &host) && host_is_allowed(host, f);
+}
+
+/* Return: 0 for a page of this service, or where nothing tells of a page; else -EACCES with @err.
+ * Browsers name the page in Origin, or in Referer, which a GET has where it has no Origin. */
+static int check_page(const struct access_facts *f, struct error *err)
+{
+    bool has_referer = span_trim(f->referer).n > 0;
+    struct span foreign;
     char show[QUERY_SHOW_MAX];
 
-    if (!f->origin.p)
-        return 0;
-    if (f->origin_count == 1 &&
-        (span_take_str(&authority, "http://") || span_take_str(&authority, "https://")) &&
-        ((f->host.p && authority.n == f->host.n &&
-          strncasecmp(authority.p, f->host.p, authority.n) == 0) ||
-         (split_authority(authority, &host) && host_is_allowed(host, f))))
+    if (f->origin.p && !url_is_ours(f, f->origin))
+        foreign = f->origin;
+    else if (has_referer && !url_is_ours(f, f->referer))
+        foreign = f->referer;
+    else
         return 0;
     error_remedy(err, "open the service's own page, or fetch the profile with curl; behind a "
                       "reverse proxy, put the name of the address bar into allowed_hosts of "
                       "flamed.yaml");
     return error_set(err, -EACCES, "a web page of '%s' asked for this: only this service's own may",
-                     query_show(f->origin, show));
+                     query_show(foreign, show));
 }
 
 int access_check(const struct access_facts *f, struct error *err)
 {
     char show[QUERY_SHOW_MAX];
-    int r = check_host(f, err);
+    int r = check_once(f, err);
 
     if (r == 0)
-        r = check_origin(f, err);
+        r = check_host(f, err);
+    if (r == 0)
+        r = check_page(f, err);
     if (r < 0)
         return r;
     if (f->fetch_site.p && !span_eq_str(f->fetch_site, "same-origin") &&

@@ -33,6 +33,10 @@ static enum MHD_Result head_header(void *cookie, enum MHD_ValueKind kind, const 
         h->access.origin_count++;
     } else if (strcasecmp(name, "Sec-Fetch-Site") == 0) {
         h->access.fetch_site = v;
+        h->access.fetch_site_count++;
+    } else if (strcasecmp(name, "Referer") == 0) {
+        h->access.referer = v;
+        h->access.referer_count++;
     } else if (strcasecmp(name, "Accept") == 0) {
         h->accept = v;
     } else if (strcasecmp(name, "Accept-Encoding") == 0) {

@@ -93,6 +93,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                    .host_count = 1,
                                    .origin_count = 1,
                                    .fetch_site = rest,
+                                   .referer = rest,
+                                   .referer_count = 1,
+                                   .fetch_site_count = 1,
                                    .local_address = "::1",
                                    .allowed = ALLOWED,
                                    .allowed_count = ARRAY_SIZE(ALLOWED) };

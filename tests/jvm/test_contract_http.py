@@ -255,7 +255,8 @@ class Errors(ContractCase):
         for path, method in (("/profile?seconds=0.1", "GET"), ("/api/v1/jvms", "GET"), ("/metrics", "GET"), ("/", "GET"),
                              ("/healthz", "GET"), ("/api/v1/captures", "POST"), ("/openapi.json", "GET"), ("/sd", "GET")):
             for headers in ({"Host": "evil.example"}, {"Host": f"127.0.0.1.evil.example:{port}"}, {"Origin": "http://evil.example"},
-                            {"Origin": "null"}, {"Sec-Fetch-Site": "cross-site"}, {"Origin": f"http://localhost:{port + 1}"}):
+                            {"Origin": "null"}, {"Sec-Fetch-Site": "cross-site"}, {"Origin": f"http://localhost:{port + 1}"},
+                            {"Referer": "http://evil.example/"}):
                 if method == "GET" and "Sec-Fetch-Site" in headers and path == "/":
                     continue # a link to the page
                 self.bad(path, (400, 403, 421), method=method, headers=headers, body=b"{}" if method == "POST" else None)

@@ -41,6 +41,32 @@ static const struct {
     { "Host: localhost\r\nSec-Fetch-Site: same-origin\r\n", 200 },
     { "Host: localhost\r\nSec-Fetch-Site: same-site\r\n", 403 },
     { "Host: localhost\r\nSec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: navigate\r\n", 403 },
+    /* browsers that send no Sec-Fetch-Site: old ones, and all of them over plain http by a name */
+    { "Host: localhost:7979\r\nReferer: http://evil.example/\r\n", 403 },
+    { "Host: localhost:7979\r\nReferer: http://evil.example/http://localhost:7979/\r\n", 403 },
+    { "Host: localhost:7979\r\nReferer: http://localhost:3000/page\r\n", 403 },
+    { "Host: localhost:7979\r\nReferer: http://localhost:7979@evil.example/\r\n", 403 },
+    { "Host: localhost:7979\r\nReferer: http://localhost:7979.evil.example/\r\n", 403 },
+    { "Host: localhost:7979\r\nReferer: file:///tmp/evil.html\r\n", 403 },
+    { "Host: localhost:7979\r\nReferer: nonsense\r\n", 403 },
+    { "Host: localhost:7979\r\nReferer: http://localhost:7979\r\n", 200 },
+    { "Host: localhost:7979\r\nReferer: http://LOCALHOST:7979/ui/?a=http://evil/#b\r\n", 200 },
+    { "Host: flamed.example.com\r\nReferer: https://flamed.example.com?x\r\n", 200 },
+    { "Host: 127.0.0.1:7979\r\nReferer: https://flamed.example.com/\r\n", 200 }, /* a proxy's */
+    { "Host: localhost:7979\r\nReferer: \r\n", 200 }, /* says nothing, as if it were not sent */
+    /* what is said twice is not believed once */
+    { "Host: localhost\r\nHost: localhost\r\n", 403 },
+    { "Host: localhost\r\nSec-Fetch-Site: cross-site\r\nSec-Fetch-Site: none\r\n", 403 },
+    { "Host: localhost\r\nSec-Fetch-Site: none\r\nSec-Fetch-Site: none\r\n", 403 },
+    { "Host: localhost\r\nSec-Fetch-Site: none, none\r\n", 403 },
+    { "Host: localhost:7979\r\nOrigin: http://localhost:7979\r\nOrigin: http://localhost:7979\r\n",
+      403 },
+    { "Host: localhost:7979\r\nReferer: http://localhost:7979/\r\nReferer: "
+      "http://evil.example/\r\n",
+      403 },
+    { "Host: localhost:7979\r\nReferer: http://localhost:7979/\r\n"
+      "Referer: http://localhost:7979/\r\n",
+      403 },
 };
 
 START_TEST(only_its_own_page_may_ask)
