@@ -39,7 +39,9 @@ const struct option config_options[] = {
           "browser's address bar, without scheme and port. May be given several times. Who can "
           "use that name can use flamed: the proxy has to check who asks." },
     { "store", OPTION_TEXT, AT(store), 1, CONFIG_TEXT_MAX, "/var/lib/flamed", "DIR",
-      .help = "Keep data in DIR." },
+      .help = "Keep data in DIR, which is closed to all other users. It may be missing; one that "
+              "is there "
+              "has to be empty, or flamed's user's." },
     { "user", OPTION_TEXT, AT(user), 1, 32, "flamed", "NAME",
       .help = "Run the part that parses and serves as the user NAME; where there is no such user, "
               "as a fixed "

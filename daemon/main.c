@@ -15,6 +15,7 @@
 #include "sandbox.h"
 #include "serve/serve.h"
 #include "standstill.h"
+#include "store/folder.h"
 #include "store/store.h"
 
 #include <fcntl.h>
@@ -33,33 +34,11 @@
 
 /* ---- what is opened with rights ---- */
 
-/* The store's folder, made if it is not there and given to @uid. */
+/* From here on what is made is for flamed's user alone. */
 static int open_store(const char *path, uid_t uid, gid_t gid, int *ret_fd, struct error *err)
 {
-    _cleanup_close_ int fd = -1;
-    struct stat st;
-
-    if (mkdir(path, 0750) < 0 && errno != EEXIST) {
-        error_errno(err, "cannot make the store's folder '%s'", path);
-        error_remedy(err, "make its parent, or name another with --store");
-        return -errno;
-    }
-    fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-    if (fd < 0 || fstat(fd, &st) < 0)
-        return error_errno(err, "cannot open the store's folder '%s'", path);
-    if (geteuid() == 0 && st.st_uid != uid) {
-        if (st.st_uid != 0) {
-            error_set(err, -EPERM,
-                      "the store's folder '%s' belongs to user %u, not to flamed's user %u", path,
-                      st.st_uid, uid);
-            error_remedy(err, "name another with --store, or chown it");
-            return -EPERM;
-        }
-        if (fchown(fd, uid, gid) < 0 && errno != EROFS) /* then /readyz says so; the rest works */
-            return error_errno(err, "cannot give the store's folder '%s' to user %u", path, uid);
-    }
-    *ret_fd = take_fd(&fd);
-    return 0;
+    umask(077);
+    return store_folder_open(path, uid, gid, ret_fd, err);
 }
 
 static int check_hosts(const struct config *c, struct error *err)
@@ -300,6 +279,10 @@ static int run_worker(struct config *c, struct worker *w, struct error *err)
         return error_code(err, r, "cannot prepare signals");
     node_text(node, sizeof(node));
     path_of(w->store_fd, store_path, sizeof(store_path));
+    umask(077);
+    r = w->store_fd < 0 ? 0 : store_folder_narrow(w->store_fd, store_path, err);
+    if (r < 0)
+        return r;
     left_alone_load(w->notes_fd, engine_opts.proc_fd, &left_alone);
     left_alone.lasting = !w->supervised;
     if (left_alone.count)

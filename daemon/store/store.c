@@ -4,10 +4,10 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "store/folder.h"
 
 #include <sys/random.h>
 
-#define STORE_FILE "flamed.db"
 #define STORE_BUSY_MS 2000
 #define STORE_WAIT_STATS_NS (NSEC_PER_SEC / 5)
 

@@ -43,18 +43,20 @@ class Answer:
 
 
 class Daemon:
-    """Starts flamed. WRAP goes before its command line (unshare, setpriv, ...)."""
+    """Starts flamed. WRAP goes before its command line (unshare, setpriv, ...). STORE: a folder that outlives it."""
 
-    def __init__(self, *arguments: str, wrap: list[str] | None = None, wait: bool = True):
+    def __init__(self, *arguments: str, wrap: list[str] | None = None, wait: bool = True, store: str | None = None):
         paths.need_root()
         self.folder = tempfile.mkdtemp(prefix="flamed-test.")
         os.chmod(self.folder, 0o755)
         self.port = free_port()
         self.unix = os.path.join(self.folder, "flamed.sock")
-        os.mkdir(os.path.join(self.folder, "store"))
+        if not store:
+            store = os.path.join(self.folder, "store")
+            os.mkdir(store)
         self.log_path = os.path.join(self.folder, "log")
         self.command = [paths.program("flamed"), "--listen", f"127.0.0.1:{self.port}", "--listen", f"unix:{self.unix}",
-                        "--store", os.path.join(self.folder, "store"), *arguments]
+                        "--store", store, *arguments]
         with open(self.log_path, "wb") as log:
             self.process = subprocess.Popen(proc.ENDS_WITH_US + (wrap or []) + self.command, stdin=subprocess.DEVNULL, stdout=log,
                                             stderr=subprocess.STDOUT, start_new_session=True)

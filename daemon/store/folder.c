@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/folder.h"
+
+#include "base/cleanup.h"
+#include "base/span.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define FOLDER_MODE 0700
+#define FILE_MODE 0600
+#define OF_OTHERS 0077
+
+/* ---- what is in it ---- */
+
+struct content {
+    bool store;          /* a file of the store */
+    char foreign[64];    /* the name of something else; "": there is nothing else */
+    uid_t foreign_owner; /* of that */
+};
+
+static bool is_store_file(const char *name)
+{
+    return strncmp(name, STORE_FILE, strlen(STORE_FILE)) == 0;
+}
+
+/* What a file system makes in its topmost folder is nobody's. */
+static bool is_of_the_file_system(const char *name, const struct stat *st)
+{
+    return strcmp(name, "lost+found") == 0 && S_ISDIR(st->st_mode) && st->st_uid == 0;
+}
+
+static void content_add(struct content *c, int folder_fd, const char *name, uid_t uid)
+{
+    struct stat st = { 0 };
+
+    if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
+        fstatat(folder_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || is_of_the_file_system(name, &st))
+        return;
+    if (is_store_file(name) && S_ISREG(st.st_mode) && st.st_uid == uid) {
+        c->store = true;
+        return;
+    }
+    span_copy(span_of(name), c->foreign, sizeof(c->foreign));
+    c->foreign_owner = st.st_uid;
+}
+
+/* Return: 0 or -errno with @err. */
+static int content_read(int folder_fd, const char *path, uid_t uid, struct content *ret,
+                        struct error *err)
+{
+    int fd = openat(folder_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    const struct dirent *entry;
+
+    *ret = (struct content){ 0 };
+    if (!dir) {
+        int r = error_errno(err, "cannot read the store's folder '%s'", path);
+
+        close_fd(fd);
+        return r;
+    }
+    while (!ret->foreign[0] && (entry = readdir(dir)))
+        content_add(ret, folder_fd, entry->d_name, uid);
+    closedir(dir);
+    return 0;
+}
+
+/* ---- whose it is ---- */
+
+/* Folders that everybody shares may be empty at the moment. */
+static bool is_shared(const struct stat *st)
+{
+    static const char *const SHARED[] = {
+        "/",     "/tmp", "/var/tmp", "/dev", "/dev/shm", "/run", "/run/lock", "/var",  "/var/lib",
+        "/home", "/mnt", "/media",   "/srv", "/opt",     "/etc", "/usr",      "/root",
+    };
+    struct stat shared;
+
+    for (size_t i = 0; i < ARRAY_SIZE(SHARED); i++) {
+        if (stat(SHARED[i], &shared) == 0 && shared.st_dev == st->st_dev &&
+            shared.st_ino == st->st_ino)
+            return true;
+    }
+    return false;
+}
+
+static int refuse(struct error *err, const char *remedy)
+{
+    error_remedy(err, "%s", remedy);
+    return -EPERM;
+}
+
+#define REMEDY_EMPTY "name an empty folder, or one that is not there yet, with --store"
+
+static int refuse_shared(const char *path, struct error *err)
+{
+    error_set(err, -EPERM, "the store's folder cannot be '%s', which others use too", path);
+    return refuse(err, "name a folder below it with --store, such as DIR/flamed");
+}
+
+static int refuse_content(const char *path, const struct content *c, struct error *err)
+{
+    error_set(err, -EPERM,
+              "the store's folder '%s' is root's and holds '%s', which is no file of the store (it "
+              "belongs to user %u): flamed would take the folder from whom it is for",
+              path, c->foreign, c->foreign_owner);
+    return refuse(err, REMEDY_EMPTY);
+}
+
+static int refuse_owner(const char *path, uid_t owner, uid_t uid, struct error *err)
+{
+    error_set(err, -EPERM, "the store's folder '%s' belongs to user %u, not to flamed's user %u",
+              path, owner, uid);
+    return refuse(err, "name another with --store, or chown it");
+}
+
+/* Hands a folder of root's over. It is closed to others first, and looked into again then, because
+ * until then they could put something into it. */
+static int hand_over(int fd, const char *path, const struct stat *st, uid_t uid, gid_t gid,
+                     struct error *err)
+{
+    struct content c;
+    int r = content_read(fd, path, uid, &c, err);
+
+    if (r < 0)
+        return r;
+    if (c.foreign[0])
+        return refuse_content(path, &c, err);
+    if (fchmod(fd, FOLDER_MODE) < 0)
+        return errno == EROFS
+                   ? 0 /* /readyz says so; the rest works */
+                   : error_errno(err, "cannot close the store's folder '%s' to others", path);
+    r = content_read(fd, path, uid, &c, err);
+    if (r == 0 && c.foreign[0])
+        r = refuse_content(path, &c, err);
+    if (r == 0 && fchown(fd, uid, gid) < 0)
+        r = error_errno(err, "cannot give the store's folder '%s' to user %u", path, uid);
+    if (r < 0 && fchmod(fd, st->st_mode & 07777) < 0)
+        error_remedy(err, "its mode was %04o, and could not be set again", st->st_mode & 07777);
+    return r;
+}
+
+int store_folder_open(const char *path, uid_t uid, gid_t gid, int *ret_fd, struct error *err)
+{
+    _cleanup_close_ int fd = -1;
+    struct stat st;
+    int r = 0;
+
+    if (mkdir(path, FOLDER_MODE) < 0 && errno != EEXIST) {
+        r = error_errno(err, "cannot make the store's folder '%s'", path);
+        error_remedy(err, "make its parent, or name another with --store");
+        return r;
+    }
+    fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return error_errno(err, "cannot open the store's folder '%s'", path);
+    if (is_shared(&st))
+        return refuse_shared(path, err);
+    if (st.st_uid != uid) {
+        if (st.st_uid != 0 || geteuid() != 0)
+            return refuse_owner(path, st.st_uid, uid, err);
+        r = hand_over(fd, path, &st, uid, gid, err);
+    }
+    if (r < 0)
+        return r;
+    *ret_fd = take_fd(&fd);
+    return 0;
+}
+
+/* ---- who may look into it ---- */
+
+static int narrow(int fd, mode_t mode, const char *path, const char *name, struct error *err)
+{
+    struct stat st;
+    int r;
+
+    if (fstat(fd, &st) < 0)
+        return error_errno(err, "cannot look at '%s/%s'", path, name);
+    if (st.st_uid != geteuid() || (st.st_mode & OF_OTHERS) == 0)
+        return 0;
+    if (fchmod(fd, mode) < 0 && errno == EROFS)
+        return 0;
+    if (fstat(fd, &st) == 0 && (st.st_mode & OF_OTHERS) == 0)
+        return 0;
+    r = error_set(err, -EPERM,
+                  "the store '%s/%s' can be read by others, and its mode cannot be changed from "
+                  "%04o",
+                  path, name, st.st_mode & 07777);
+    error_remedy(err, "name a folder with --store whose file system keeps rights");
+    return r;
+}
+
+int store_folder_narrow(int folder_fd, const char *path, struct error *err)
+{
+    int copy = openat(folder_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC),
+        r = narrow(folder_fd, FOLDER_MODE, path, ".", err);
+    DIR *dir = copy < 0 ? NULL : fdopendir(copy);
+    const struct dirent *entry;
+
+    if (!dir) {
+        close_fd(copy);
+        return r;
+    }
+    while (r == 0 && (entry = readdir(dir))) {
+        _cleanup_close_ int fd = -1;
+        struct stat st;
+
+        if (!is_store_file(entry->d_name))
+            continue;
+        fd = openat(folder_fd, entry->d_name,
+                    O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+        if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
+            r = narrow(fd, FILE_MODE, path, entry->d_name, err);
+    }
+    closedir(dir);
+    return r;
+}
