@@ -2,6 +2,7 @@
 #include "sandbox.h"
 
 #include "base/cleanup.h"
+#include "broker/worker_calls.h"
 
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -121,127 +122,6 @@ static int restrict_files(const struct sandbox_opts *o, struct sandbox_report *r
 
 /* ---- seccomp ---- */
 
-static const int ALLOWED[] = {
-    /* files: which, Landlock and the user decide */
-    SCMP_SYS(access),
-    SCMP_SYS(close),
-    SCMP_SYS(close_range),
-    SCMP_SYS(dup),
-    SCMP_SYS(faccessat),
-    SCMP_SYS(faccessat2),
-    SCMP_SYS(fadvise64),
-    SCMP_SYS(fallocate),
-    SCMP_SYS(fchmod),
-    SCMP_SYS(fdatasync),
-    SCMP_SYS(flock),
-    SCMP_SYS(fstat),
-    SCMP_SYS(fstatfs),
-    SCMP_SYS(fsync),
-    SCMP_SYS(ftruncate),
-    SCMP_SYS(getcwd),
-    SCMP_SYS(getdents64),
-    SCMP_SYS(lseek),
-    SCMP_SYS(lstat),
-    SCMP_SYS(mkdir),
-    SCMP_SYS(mkdirat),
-    SCMP_SYS(newfstatat),
-    SCMP_SYS(open),
-    SCMP_SYS(openat),
-    SCMP_SYS(pread64),
-    SCMP_SYS(preadv),
-    SCMP_SYS(pwrite64),
-    SCMP_SYS(read),
-    SCMP_SYS(readlink),
-    SCMP_SYS(readlinkat),
-    SCMP_SYS(readv),
-    SCMP_SYS(rename),
-    SCMP_SYS(renameat),
-    SCMP_SYS(renameat2),
-    SCMP_SYS(rmdir),
-    SCMP_SYS(stat),
-    SCMP_SYS(statx),
-    SCMP_SYS(unlink),
-    SCMP_SYS(unlinkat),
-    SCMP_SYS(write),
-    SCMP_SYS(writev),
-    /* sockets that are there, and accepted ones */
-    SCMP_SYS(accept),
-    SCMP_SYS(accept4),
-    SCMP_SYS(getpeername),
-    SCMP_SYS(getsockname),
-    SCMP_SYS(getsockopt),
-    SCMP_SYS(recvfrom),
-    SCMP_SYS(recvmsg),
-    SCMP_SYS(sendfile),
-    SCMP_SYS(sendmsg),
-    SCMP_SYS(sendto),
-    SCMP_SYS(setsockopt),
-    SCMP_SYS(shutdown),
-    /* waiting */
-    SCMP_SYS(clock_nanosleep),
-    SCMP_SYS(epoll_create1),
-    SCMP_SYS(epoll_ctl),
-    SCMP_SYS(epoll_pwait),
-    SCMP_SYS(epoll_pwait2),
-    SCMP_SYS(epoll_wait),
-    SCMP_SYS(eventfd2),
-    SCMP_SYS(nanosleep),
-    SCMP_SYS(pipe2),
-    SCMP_SYS(poll),
-    SCMP_SYS(ppoll),
-    SCMP_SYS(pselect6),
-    SCMP_SYS(select),
-    SCMP_SYS(signalfd4),
-    SCMP_SYS(timerfd_create),
-    SCMP_SYS(timerfd_gettime),
-    SCMP_SYS(timerfd_settime),
-    /* memory and threads */
-    SCMP_SYS(brk),
-    SCMP_SYS(exit),
-    SCMP_SYS(exit_group),
-    SCMP_SYS(futex),
-    SCMP_SYS(futex_waitv),
-    SCMP_SYS(get_robust_list),
-    SCMP_SYS(madvise),
-    SCMP_SYS(membarrier),
-    SCMP_SYS(mremap),
-    SCMP_SYS(munmap),
-    SCMP_SYS(restart_syscall),
-    SCMP_SYS(rseq),
-    SCMP_SYS(rt_sigaction),
-    SCMP_SYS(rt_sigprocmask),
-    SCMP_SYS(rt_sigreturn),
-    SCMP_SYS(rt_sigtimedwait),
-    SCMP_SYS(sched_getaffinity),
-    SCMP_SYS(sched_getparam),
-    SCMP_SYS(sched_getscheduler),
-    SCMP_SYS(sched_yield),
-    SCMP_SYS(set_robust_list),
-    SCMP_SYS(set_tid_address),
-    SCMP_SYS(sigaltstack),
-    /* questions about itself; a pidfd only watches: what could signal through it is not here */
-    SCMP_SYS(clock_getres),
-    SCMP_SYS(clock_gettime),
-    SCMP_SYS(getcpu),
-    SCMP_SYS(getegid),
-    SCMP_SYS(geteuid),
-    SCMP_SYS(getgid),
-    SCMP_SYS(getpid),
-    SCMP_SYS(getppid),
-    SCMP_SYS(getrandom),
-    SCMP_SYS(getrlimit),
-    SCMP_SYS(getrusage),
-    SCMP_SYS(gettid),
-    SCMP_SYS(gettimeofday),
-    SCMP_SYS(getuid),
-    SCMP_SYS(pidfd_open),
-    SCMP_SYS(sysinfo),
-    SCMP_SYS(time),
-    SCMP_SYS(times),
-    SCMP_SYS(umask),
-    SCMP_SYS(uname),
-};
-
 /* Calls that are allowed only with certain arguments: (argument & mask) == value. */
 #define EXACT UINT64_C(0xffffffff) /* ints: the kernel ignores the upper half */
 static const struct {
@@ -288,8 +168,8 @@ static int add_rules(scmp_filter_ctx ctx)
 {
     int r = 0;
 
-    for (size_t i = 0; r == 0 && i < ARRAY_SIZE(ALLOWED); i++)
-        r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, ALLOWED[i], 0);
+    for (size_t i = 0; r == 0 && i < ARRAY_SIZE(WORKER_CALLS); i++)
+        r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, WORKER_CALLS[i], 0);
     for (size_t i = 0; r == 0 && i < ARRAY_SIZE(ALLOWED_WITH); i++)
         r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, ALLOWED_WITH[i].call, 1,
                              SCMP_CMP(ALLOWED_WITH[i].argument, SCMP_CMP_MASKED_EQ,

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "broker/lockdown.h"
 
+#include "broker/worker_calls.h"
+
 #include <cap-ng.h>
 #include <seccomp.h>
 #include <sys/mman.h>
@@ -20,6 +22,13 @@ static const unsigned KEPT[] = {
 /* What entering a target and becoming its user takes. */
 static const unsigned KEPT_BY_LAUNCHER[] = {
     CAP_SYS_ADMIN, CAP_SYS_PTRACE, CAP_SYS_CHROOT, CAP_SETUID, CAP_SETGID, CAP_KILL,
+};
+
+/* What its children keep, and what starting them takes: to empty their bounding sets, and to run
+ * before others. */
+static const unsigned KEPT_BY_SUPERVISOR[] = {
+    CAP_SYS_ADMIN,  CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, CAP_PERFMON, CAP_BPF,     CAP_SYSLOG,
+    CAP_SYS_CHROOT, CAP_SETUID,     CAP_SETGID,          CAP_KILL,    CAP_SETPCAP, CAP_SYS_NICE,
 };
 
 /* What opening files of targets takes. */
@@ -60,6 +69,15 @@ static void set_limit(int resource, rlim_t value)
         value = limit.rlim_max;
     limit.rlim_cur = value;
     setrlimit(resource, &limit);
+}
+
+/* Past the hard limit, which takes CAP_SYS_RESOURCE; without that, up to it. */
+static void raise_memlock(void)
+{
+    static const struct rlimit NONE = { RLIM_INFINITY, RLIM_INFINITY };
+
+    if (setrlimit(RLIMIT_MEMLOCK, &NONE) < 0)
+        set_limit(RLIMIT_MEMLOCK, RLIM_INFINITY);
 }
 
 /* Everything that the requests, libbpf and the C library need; what is not here gets EPERM, so that
@@ -221,63 +239,146 @@ static const int ALLOWED_TO_MOUNT[] = {
     SCMP_SYS(setfsuid),  SCMP_SYS(statx),    SCMP_SYS(umount2),
 };
 
-static int filter_calls(const int *allowed, size_t count, const int *more, size_t more_count,
-                        struct error *err)
-{
-    scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ERRNO(EPERM));
-    int r = ctx ? 0 : -ENOMEM;
+/* What the supervisor makes itself, and what its children make until they have a filter of their
+ * own: theirs can only take away from this one. */
+static const int ALLOWED_IN_SUPERVISOR[] = {
+    SCMP_SYS(arch_prctl),
+    SCMP_SYS(clone),
+    SCMP_SYS(dup2),
+    SCMP_SYS(execve),
+    SCMP_SYS(getgroups),
+    SCMP_SYS(landlock_add_rule),
+    SCMP_SYS(landlock_create_ruleset),
+    SCMP_SYS(landlock_restrict_self),
+    SCMP_SYS(mmap),
+    SCMP_SYS(mprotect),
+    SCMP_SYS(rt_sigtimedwait),
+    SCMP_SYS(set_tid_address),
+    SCMP_SYS(setpriority),
+    SCMP_SYS(setrlimit),
+    SCMP_SYS(socketpair),
+    SCMP_SYS(tgkill),
+};
 
-    for (size_t i = 0; r == 0 && i < count; i++)
-        r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, allowed[i], 0);
-    for (size_t i = 0; r == 0 && i < more_count; i++)
-        r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, more[i], 0);
-    if (r == 0)
-        r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 1,
+/* One list of calls that are allowed whatever their arguments. */
+struct calls {
+    const int *p;
+    size_t n;
+};
+#define CALLS(list)                                                                                \
+    {                                                                                              \
+        list, ARRAY_SIZE(list)                                                                     \
+    }
+
+struct lockdown {
+    const unsigned *kept;
+    size_t kept_count;
+    struct calls calls[6];
+    bool starts_programs; /* its filter lets them be loaded */
+};
+
+/* Nothing becomes executable, and signals go to our own threads alone. */
+static int add_narrow_rules(scmp_filter_ctx ctx)
+{
+    int r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 1,
                              SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
+
     if (r == 0)
         r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(mprotect), 1,
                              SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
     if (r == 0)
         r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 1,
                              SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)getpid()));
+    return r;
+}
+
+static int filter_calls(const struct lockdown *l, struct error *err)
+{
+    scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ERRNO(EPERM));
+    int r = ctx ? 0 : -ENOMEM;
+
+    for (size_t i = 0; i < ARRAY_SIZE(l->calls); i++) {
+        for (size_t k = 0; r == 0 && k < l->calls[i].n; k++)
+            r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, l->calls[i].p[k], 0);
+    }
+    if (r == 0 && !l->starts_programs)
+        r = add_narrow_rules(ctx);
+    /* The C library then makes threads and processes by clone(), which is on the lists. */
+    if (r == 0 && l->starts_programs)
+        r = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
     if (r == 0)
         r = seccomp_load(ctx);
     seccomp_release(ctx);
     return r < 0 ? error_code(err, r, "cannot install the filter of system calls") : 0;
 }
 
-static int lock_down(const unsigned *kept, size_t kept_count, const int *calls, size_t call_count,
-                     const int *more, size_t more_count, struct error *err)
+static int lock_down(const struct lockdown *l, struct error *err)
 {
-    int r = drop_capabilities(kept, kept_count, err);
+    int r = drop_capabilities(l->kept, l->kept_count, err);
 
     if (r < 0)
         return r;
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
         return error_errno(err, "cannot set no_new_privs");
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-    return filter_calls(calls, call_count, more, more_count, err);
+    return filter_calls(l, err);
 }
 
 int broker_lockdown(struct error *err)
 {
+    const struct lockdown l = {
+        .kept = KEPT,
+        .kept_count = ARRAY_SIZE(KEPT),
+        .calls = { CALLS(ALLOWED) },
+    };
+
     set_limit(RLIMIT_CORE, 0);
     set_limit(RLIMIT_NOFILE, NOFILE_MAX);
-    set_limit(RLIMIT_MEMLOCK, RLIM_INFINITY); /* BPF maps count towards it before Linux 5.11 */
-    return lock_down(KEPT, ARRAY_SIZE(KEPT), ALLOWED, ARRAY_SIZE(ALLOWED), NULL, 0, err);
+    raise_memlock();
+    return lock_down(&l, err);
 }
 
 int launcher_lockdown(bool mounts, struct error *err)
 {
+    const struct lockdown l = {
+        .kept = KEPT_BY_LAUNCHER,
+        .kept_count = ARRAY_SIZE(KEPT_BY_LAUNCHER),
+        .calls = { CALLS(ALLOWED_IN_LAUNCHER),
+                   { ALLOWED_TO_MOUNT, mounts ? ARRAY_SIZE(ALLOWED_TO_MOUNT) : 0 } },
+    };
+
     set_limit(RLIMIT_CORE, 0);
-    return lock_down(KEPT_BY_LAUNCHER, ARRAY_SIZE(KEPT_BY_LAUNCHER), ALLOWED_IN_LAUNCHER,
-                     ARRAY_SIZE(ALLOWED_IN_LAUNCHER), ALLOWED_TO_MOUNT,
-                     mounts ? ARRAY_SIZE(ALLOWED_TO_MOUNT) : 0, err);
+    set_limit(RLIMIT_MEMLOCK, 0); /* what enters a container takes no right of ours along */
+    return lock_down(&l, err);
 }
 
 int opener_lockdown(struct error *err)
 {
+    const struct lockdown l = {
+        .kept = KEPT_BY_OPENER,
+        .kept_count = ARRAY_SIZE(KEPT_BY_OPENER),
+        .calls = { CALLS(ALLOWED) },
+    };
+
     set_limit(RLIMIT_CORE, 0);
-    return lock_down(KEPT_BY_OPENER, ARRAY_SIZE(KEPT_BY_OPENER), ALLOWED, ARRAY_SIZE(ALLOWED), NULL,
-                     0, err);
+    set_limit(RLIMIT_MEMLOCK, 0);
+    return lock_down(&l, err);
+}
+
+int supervisor_lockdown(bool mounts, struct error *err)
+{
+    const struct lockdown l = {
+        .kept = KEPT_BY_SUPERVISOR,
+        .kept_count = ARRAY_SIZE(KEPT_BY_SUPERVISOR),
+        .calls = { CALLS(ALLOWED),
+                   CALLS(ALLOWED_IN_LAUNCHER),
+                   CALLS(ALLOWED_IN_SUPERVISOR),
+                   CALLS(WORKER_CALLS),
+                   { ALLOWED_TO_MOUNT, mounts ? ARRAY_SIZE(ALLOWED_TO_MOUNT) : 0 } },
+        .starts_programs = true,
+    };
+
+    set_limit(RLIMIT_CORE, 0);
+    raise_memlock();
+    return lock_down(&l, err);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What flamed-broker gives up before it reads its first request.
+ * What flamed-broker gives up before it reads its first request, and what the supervisor gives up
+ * before it starts it. Each raises first the limits that it may not raise afterwards.
  */
 #pragma once
 
@@ -19,3 +20,8 @@ int launcher_lockdown(bool mounts, struct error *err);
 /* The same for an opener (openers.h): the broker's filter, and the capabilities that opening a
  * target's files takes. */
 int opener_lockdown(struct error *err);
+
+/* The same for the supervisor (supervisor.h): it keeps what its children need, and what starting
+ * them takes. Raises the limit of locked memory past its hard limit, because BPF maps count towards
+ * it before Linux 5.11, and CAP_SYS_RESOURCE is given up here. @mounts: as for the launcher. */
+int supervisor_lockdown(bool mounts, struct error *err);

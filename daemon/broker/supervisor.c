@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "broker/arguments.h"
 #include "broker/left_alone.h"
+#include "broker/lockdown.h"
 #include "broker/memory.h"
 #include "broker/supervise.h"
 #include "proc/proc.h"
@@ -41,6 +42,7 @@ struct supervisor {
     int listen_fds[SUPERVISE_LISTEN_MAX];
     size_t listen_count;
     int uid, gid;
+    struct rlimit memlock; /* as we were started with it, for the worker */
     enum log_level log_level;
     bool attach_mount;
     char **extra; /* points into argv */
@@ -121,11 +123,21 @@ static int detach(const struct supervisor *s)
     return getppid() == s->self ? 0 : -ESRCH; /* it ended before the call above */
 }
 
+/* The end of the list is EINVAL. Where SETPCAP is not ours to use, no_new_privs has to do. */
+static void empty_bounding_set(void)
+{
+    for (unsigned long cap = 0; cap < 64; cap++) {
+        if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0)
+            break;
+    }
+}
+
 /* Becomes the worker's user for good. The order matters: groups and gid need what setresuid() gives
  * away, and no_new_privs before the exec makes that final. Leaving uid 0 drops every capability of
  * the process; the exec of a program without file capabilities drops none back in. */
 static int become_user(uid_t uid, gid_t gid)
 {
+    empty_bounding_set();
     if (setgroups(0, NULL) < 0 || setresgid(gid, gid, gid) < 0 || setresuid(uid, uid, uid) < 0 ||
         prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
         return -errno;
@@ -170,6 +182,7 @@ static int exec_worker(const struct supervisor *s, int broker_fd)
     fds[n++] = s->flamed_fd; /* last: only for the exec */
     r = arrange_fds(fds, n);
     setpriority(PRIO_PROCESS, 0, CHILD_NICE); /* where it may not, names come later */
+    setrlimit(RLIMIT_MEMLOCK, &s->memlock);
     if (r == 0)
         r = become_user((uid_t)s->uid, (gid_t)s->gid);
     if (r == 0) /* after the change of user, which would clear the death signal */
@@ -437,6 +450,7 @@ int supervisor_main(int argc, char **argv)
         .notes_fd = -1,
         .log_level = LOG_LEVEL_INFO,
     };
+    struct error err = ERROR_NULL;
 
     if (parse(argc, argv, &s) < 0) {
         log_err("--supervise is for flamed to use");
@@ -454,5 +468,10 @@ int supervisor_main(int argc, char **argv)
     if (sigprocmask(SIG_BLOCK, &s.signals, NULL) < 0)
         return log_err_errno(-errno, "cannot block signals"), 1;
     sigemptyset(&s.inherited); /* children start with no signal blocked */
+    getrlimit(RLIMIT_MEMLOCK, &s.memlock);
+    if (supervisor_lockdown(s.attach_mount, &err) < 0) {
+        log_err("%s", err.msg);
+        return 1;
+    }
     return run(&s);
 }

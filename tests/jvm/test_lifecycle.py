@@ -12,6 +12,11 @@ from harness.daemon import Daemon, free_port
 from harness.profile import count
 from harness.spinning import WithSpinningJvm
 
+# Numbers of capabilities, as bits (linux/capability.h).
+KILL, SETGID, SETUID, SETPCAP, DAC_READ_SEARCH = 1 << 5, 1 << 6, 1 << 7, 1 << 8, 1 << 2
+SYS_CHROOT, SYS_PTRACE, SYS_ADMIN, SYS_NICE = 1 << 18, 1 << 19, 1 << 21, 1 << 23
+SYSLOG, PERFMON, BPF = 1 << 34, 1 << 38, 1 << 39
+
 
 class Lifecycle(WithSpinningJvm):
     def leave(self, daemon: Daemon, how) -> None:
@@ -196,14 +201,25 @@ class Lifecycle(WithSpinningJvm):
                 os.kill(self.pid, signal.SIGCONT)
 
     def test_privileges(self):
-        """The part that parses and serves holds no capability, no root, and a seccomp filter."""
+        """No process holds a capability that it has no use for, none can gain one, and each has a seccomp filter."""
+        launcher = SYS_ADMIN | SYS_PTRACE | SYS_CHROOT | SETUID | SETGID | KILL
+        opener = SYS_ADMIN | SYS_PTRACE | DAC_READ_SEARCH
+        broker = launcher | opener | PERFMON | BPF | SYSLOG
+        allowed = {"supervisor": broker | SETPCAP | SYS_NICE, "flamed-broker": broker, "flamed": 0,
+                   "flamed-launcher": launcher, "flamed-opener": opener}
         with Daemon() as daemon:
-            workers = [pid for pid in daemon.pids() if proc.exe(pid) == "flamed"]
-            self.assertEqual(len(workers), 1)
-            status = dict(line.split(":", 1) for line in proc.read(f"/proc/{workers[0]}/status").splitlines() if ":" in line)
-            self.assertEqual(set(status["Uid"].split()), {status["Uid"].split()[0]})
-            self.assertNotEqual(status["Uid"].split()[0], "0")
-            for kind in ("CapInh", "CapPrm", "CapEff", "CapAmb"):
-                self.assertEqual(int(status[kind], 16), 0, kind)
-            self.assertEqual(status["Seccomp"].strip(), "2")
-            self.assertEqual(status["NoNewPrivs"].strip(), "1")
+            self.assertEqual(len(daemon.processes()["flamed"]), 1)
+            seen = set()
+            for pid in daemon.pids():
+                name = "supervisor" if pid == daemon.top() else proc.read(f"/proc/{pid}/comm").strip()
+                status = dict(line.split(":", 1) for line in proc.read(f"/proc/{pid}/status").splitlines() if ":" in line)
+                seen.add(name)
+                with self.subTest(process=name):
+                    for kind in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"):
+                        self.assertEqual(int(status[kind], 16) & ~allowed[name], 0, f"{kind} {status[kind]}")
+                    self.assertEqual(status["Seccomp"].strip(), "2")
+                    self.assertEqual(status["NoNewPrivs"].strip(), "1")
+                    uids = set(status["Uid"].split())
+                    self.assertEqual(len(uids), 1)
+                    self.assertEqual(uids == {"0"}, name != "flamed")
+            self.assertEqual(seen, set(allowed))

@@ -6,7 +6,22 @@
 #include "broker_fixture.h"
 
 #include <arpa/inet.h>
+#include <linux/capability.h>
 #include <poll.h>
+#include <sys/inotify.h>
+#include <sys/personality.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/uio.h>
+
+/* Every capability that the supervisor may hold: the broker's ten, and what starting and ending a
+ * pair takes. */
+#define BROKER_CAPS                                                                                \
+    (CAP(SYS_ADMIN) | CAP(SYS_PTRACE) | CAP(DAC_READ_SEARCH) | CAP(PERFMON) | CAP(BPF) |           \
+     CAP(SYSLOG) | CAP(SYS_CHROOT) | CAP(SETUID) | CAP(SETGID) | CAP(KILL))
+#define SUPERVISOR_CAPS (BROKER_CAPS | CAP(SETPCAP) | CAP(SYS_NICE))
+#define MEMLOCK_BYTES 65536 /* of who starts it: what was usual before Linux 5.16 */
+#define CAP(name) (UINT64_C(1) << CAP_##name)
 
 /* ---- the worker: what flamed's main does, and a note of it in the store ---- */
 
@@ -30,18 +45,60 @@ static void note(int store_fd, const char *name, const char *text)
     renameat(store_fd, "new", store_fd, name);
 }
 
-/* Fields of our own status that say what we may do. */
-static void capabilities(char *ret, size_t size)
+/* The number behind "@name:" in the status of @pid. */
+static uint64_t status_field(pid_t pid, const char *name, int base)
 {
-    char text[4096] = "";
+    char path[40], text[4096] = "";
     const char *p;
-    int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+    int fd;
 
-    if (read(fd, text, sizeof(text) - 1) < 0)
+    snprintf(path, sizeof(path), "/proc/%d/status", pid);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || read(fd, text, sizeof(text) - 1) < 0)
         _exit(51);
     close(fd);
-    p = strstr(text, "CapPrm:\t");
-    snprintf(ret, size, "%.16s", p ? p + 8 : "?");
+    p = strstr(text, name);
+    if (!p || p[strlen(name)] != ':')
+        _exit(51);
+    return strtoull(p + strlen(name) + 1, NULL, base);
+}
+
+/* Calls that no process of flamed makes, and that the kernel grants to anybody. */
+static long try_ptrace(void)
+{
+    return ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+}
+
+static long try_process_vm_readv(void)
+{
+    char from = 'x', to = ' ';
+    struct iovec local = { &to, 1 }, remote = { &from, 1 };
+
+    return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == 1 ? 0 : -1;
+}
+
+static long try_personality(void)
+{
+    return personality(0xffffffff) < 0 ? -1 : 0;
+}
+
+static long try_inotify(void)
+{
+    return inotify_init1(IN_CLOEXEC);
+}
+
+/* How many of them the filter that the supervisor handed down refuses. */
+static int count_refused(void)
+{
+    static long (*const TRIES[])(void) = { try_ptrace, try_process_vm_readv, try_personality,
+                                           try_inotify };
+    int refused = 0;
+
+    for (size_t i = 0; i < ARRAY_SIZE(TRIES); i++) {
+        errno = 0;
+        refused += TRIES[i]() < 0 && errno == EPERM;
+    }
+    return refused;
 }
 
 /* Which of the workers this is, in the notes that one leaves to the next; 0: they are not as they
@@ -64,7 +121,8 @@ static int worker(int argc, char **argv)
     struct supervise_worker w;
     struct broker *b = NULL;
     struct broker_facts f;
-    char text[512], caps[32], config[64] = "";
+    char text[512], config[64] = "";
+    struct rlimit memlock;
     gid_t groups[8];
     int fds = 0;
 
@@ -80,13 +138,15 @@ static int worker(int argc, char **argv)
         return 53;
     if (read(w.config_fd, config, sizeof(config) - 1) < 0)
         return 54;
-    capabilities(caps, sizeof(caps));
+    getrlimit(RLIMIT_MEMLOCK, &memlock);
     snprintf(text, sizeof(text),
-             "pid=%d uid=%u gid=%u groups=%d caps=%s fds=%d listen=%zu level=%d config=%s run=%d "
-             "extra=%s\n",
-             getpid(), getuid(), getegid(), getgroups(8, groups), caps, fds, w.listen_count,
-             (int)w.log_level, config, count_run(w.notes_fd),
-             w.extra < argc ? argv[w.extra] : "none");
+             "pid=%d uid=%u gid=%u groups=%d caps=%jx bounding=%jx refused=%d memlock=%ju fds=%d "
+             "listen=%zu level=%d config=%s run=%d extra=%s\n",
+             getpid(), getuid(), getegid(), getgroups(8, groups),
+             (uintmax_t)status_field(getpid(), "CapPrm", 16),
+             (uintmax_t)status_field(getpid(), "CapBnd", 16), count_refused(),
+             (uintmax_t)memlock.rlim_max, fds, w.listen_count, (int)w.log_level, config,
+             count_run(w.notes_fd), w.extra < argc ? argv[w.extra] : "none");
     note(w.store_fd, "worker", text);
     if (w.extra < argc && strcmp(argv[w.extra], "final") == 0)
         return SUPERVISE_EXIT_FINAL;
@@ -150,6 +210,7 @@ static void start(const char *extra)
     config = open(path, O_RDONLY | O_CLOEXEC);
     supervisor = fork();
     if (supervisor == 0) {
+        const struct rlimit memlock = { MEMLOCK_BYTES, MEMLOCK_BYTES };
         char *argv[] = { (char *)extra, NULL };
         struct supervise_opts o = {
             .listen_fds = { listen_fd },
@@ -164,6 +225,7 @@ static void start(const char *extra)
         struct error err = ERROR_NULL;
 
         prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+        setrlimit(RLIMIT_MEMLOCK, &memlock);
         setenv("ASAN_OPTIONS", "detect_leaks=0", 1);
         supervise_exec(&o, &err);
         fprintf(stderr, "%s\n", err.msg);
@@ -259,15 +321,58 @@ START_TEST(the_worker_is_nobody_and_has_what_it_needs)
     w = field_pid(text);
     b = broker_pid(w);
     snprintf(expected, sizeof(expected),
-             "pid=%d uid=64079 gid=64079 groups=0 caps=0000000000000000 fds=5 listen=1 level=3 "
-             "config=hello run=1 extra=more\n",
-             w);
+             "pid=%d uid=64079 gid=64079 groups=0 caps=0 bounding=0 refused=4 memlock=%d fds=5 "
+             "listen=1 level=3 config=hello run=1 extra=more\n",
+             w, MEMLOCK_BYTES);
     ck_assert_str_eq(text, expected);
     ck_assert_str_eq(comm_of(w), "flamed\n");
     ck_assert_str_eq(comm_of(b), "flamed-broker\n");
     ck_assert_int_eq(getsid(w), w); /* no terminal's signals */
     ck_assert_int_eq(stop(SIGTERM), 0);
     ck_assert(gone(w) && gone(b));
+}
+END_TEST
+
+/* Capabilities in every set are among @most, and neither an exec nor a call brings more. */
+static void check_confined(pid_t pid, uint64_t most)
+{
+    static const char *const SETS[] = { "CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb" };
+
+    for (size_t i = 0; i < ARRAY_SIZE(SETS); i++)
+        ck_assert_msg((status_field(pid, SETS[i], 16) & ~most) == 0, "%s of %d: %jx", SETS[i], pid,
+                      (uintmax_t)status_field(pid, SETS[i], 16));
+    ck_assert_uint_eq(status_field(pid, "NoNewPrivs", 10), 1);
+    ck_assert_uint_eq(status_field(pid, "Seccomp", 10), 2);
+}
+
+static rlim_t memlock_of(pid_t pid)
+{
+    struct rlimit limit;
+
+    ck_assert_int_eq(prlimit(pid, RLIMIT_MEMLOCK, NULL, &limit), 0);
+    ck_assert_uint_eq(limit.rlim_cur, limit.rlim_max);
+    return limit.rlim_max;
+}
+
+START_TEST(nobody_holds_more_than_it_needs)
+{
+    char text[512];
+    pid_t w, b;
+
+    start("x");
+    wait_note("worker", text, sizeof(text));
+    w = field_pid(text);
+    b = broker_pid(w);
+    check_confined(supervisor, SUPERVISOR_CAPS);
+    check_confined(b, BROKER_CAPS);
+    check_confined(w, 0);
+    /* Of what the broker had to have to start, it lost nothing on the way. */
+    if ((status_field(getpid(), "CapEff", 16) & BROKER_CAPS) == BROKER_CAPS)
+        ck_assert_uint_eq(status_field(b, "CapEff", 16), BROKER_CAPS);
+    /* BPF maps count towards it before Linux 5.11, and flamed was started with 64 KiB. */
+    if (status_field(getpid(), "CapEff", 16) & CAP(SYS_RESOURCE))
+        ck_assert_uint_eq(memlock_of(b), RLIM_INFINITY);
+    ck_assert_int_eq(stop(SIGTERM), 0);
 }
 END_TEST
 
@@ -418,6 +523,7 @@ int main(int argc, char **argv)
     tcase_add_checked_fixture(real, set_up, tear_down);
     tcase_set_timeout(real, 60);
     tcase_add_test(real, the_worker_is_nobody_and_has_what_it_needs);
+    tcase_add_test(real, nobody_holds_more_than_it_needs);
     tcase_add_test(real, a_hangup_reaches_the_worker);
     tcase_add_test(real, whichever_dies_both_come_back);
     tcase_add_test(real, nothing_survives_the_supervisor);
