@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "standstill.h"
 
+#include "base/fds.h"
 #include "base/log.h"
 #include "broker/left_alone.h"
 
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #define GIVE_UP_SECONDS (TOUCH_STANDS_LOOKS + 5) /* those who wait have had their answer */
@@ -14,7 +14,7 @@
  * connections, the store and the way to the broker are closed for that reason. */
 static _Noreturn void leave_behind(void)
 {
-    syscall(SYS_close_range, 0, ~0U, 0);
+    fds_close(0, ~0U);
     _exit(1);
 }
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "broker/child.h"
 
+#include "base/fds.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #define CHILD_FD 3
@@ -22,7 +23,7 @@ int child_start(const char *name, int (*run)(int socket), int *ret_fd)
     if (pid == 0) {
         if (dup2(pair[1], CHILD_FD) < 0)
             _exit(1);
-        syscall(SYS_close_range, CHILD_FD + 1, ~0u, 0);
+        fds_close(CHILD_FD + 1, ~0u);
         fcntl(CHILD_FD, F_SETFD, FD_CLOEXEC);
         prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
         prctl(PR_SET_NAME, name);

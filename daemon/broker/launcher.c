@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/fds.h"
 #include "base/log.h"
 #include "broker/blobs.h"
 #include "broker/child.h"
@@ -77,7 +78,7 @@ static int exec_helper(const struct launcher *l, const struct launcher_message *
     }
     /* Nothing in place of 0, 1 and 2: the host's /dev/null belongs to root, and a container's root
      * who reached it through the helper could change its mode for the whole host. */
-    syscall(SYS_close_range, 0, ATTACH_FD_RESULT - 1, 0);
+    fds_close(0, ATTACH_FD_RESULT - 1);
     for (int i = ATTACH_FD_RESULT; i < ATTACH_FD_END; i++) {
         if (dup3(high[i], i, 0) < 0)
             return -errno;

@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/fds.h"
 #include "base/log.h"
 #include "broker/places.h"
 
@@ -55,10 +56,10 @@ static void keep_only(int *keep, size_t n)
         if (keep[i] < 0 || (unsigned)keep[i] < next)
             continue;
         if ((unsigned)keep[i] > next)
-            syscall(SYS_close_range, next, (unsigned)keep[i] - 1, 0);
+            fds_close(next, (unsigned)keep[i] - 1);
         next = (unsigned)keep[i] + 1;
     }
-    syscall(SYS_close_range, next, ~0u, 0);
+    fds_close(next, ~0u);
 }
 
 static int over(int mount_fd, int folder_fd)

@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/fds.h"
 #include "broker/arguments.h"
 #include "broker/left_alone.h"
 #include "broker/lockdown.h"
@@ -17,7 +18,6 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -108,8 +108,7 @@ static int arrange_fds(const int *fds, size_t n)
         if (dup2(high[i], CHILD_FD_FIRST + (int)i) < 0)
             return -errno;
     }
-    if (syscall(SYS_close_range, CHILD_FD_FIRST + (unsigned)n, ~0u, 0) < 0)
-        return -errno;
+    fds_close(CHILD_FD_FIRST + (unsigned)n, ~0u);
     return 0;
 }
 

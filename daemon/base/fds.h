@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Closing many file descriptors at once. Thread: any; safe between fork and exec.
+ */
+#pragma once
+
+/* Closes every descriptor from @first to @last, which may be open or not. ~0u: to the end. Where
+ * the kernel has no close_range(2) (before Linux 5.9), closes those that /proc/self/fd lists, and
+ * where that cannot be read, each number up to the limit of open files. Keeps errno. */
+void fds_close(unsigned first, unsigned last);

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* base/fds: what is closed and what is not, on a kernel that has close_range() and on two that do
+ * not. */
+#include "base/fds.h"
+
+#include "base/macros.h"
+
+#include "suite.h"
+
+#include <fcntl.h>
+#include <seccomp.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define OPEN_MAX_FD 900 /* more than one block of folder entries */
+
+enum kernel {
+    KERNEL_OURS,
+    KERNEL_WITHOUT_CLOSE_RANGE,
+    KERNEL_WITHOUT_PROC, /* either: /proc is not mounted, or not to be read */
+    KERNELS,
+};
+
+/* From here on this process sees such a kernel. */
+static int become(enum kernel k)
+{
+    scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ALLOW);
+    int r = ctx ? 0 : -ENOMEM;
+
+    if (r == 0 && k >= KERNEL_WITHOUT_CLOSE_RANGE)
+        r = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(close_range), 0);
+    if (r == 0 && k >= KERNEL_WITHOUT_PROC)
+        r = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(ENOENT), SCMP_SYS(openat), 0);
+    if (r == 0 && k != KERNEL_OURS)
+        r = seccomp_load(ctx);
+    seccomp_release(ctx);
+    return r;
+}
+
+static bool is_open(unsigned fd)
+{
+    return fcntl((int)fd, F_GETFD) >= 0;
+}
+
+/* Every second number is open; those of the range are closed, nothing else. The exit status. */
+static int try_range(enum kernel k, unsigned first, unsigned last)
+{
+    static bool before[OPEN_MAX_FD + 1];
+    const struct rlimit limit = { OPEN_MAX_FD + 1, OPEN_MAX_FD + 1 };
+
+    for (int fd = 10; fd <= OPEN_MAX_FD; fd += 2)
+        dup2(2, fd);
+    setrlimit(RLIMIT_NOFILE, &limit);
+    for (unsigned fd = 0; fd <= OPEN_MAX_FD; fd++)
+        before[fd] = is_open(fd);
+    if (become(k) < 0)
+        return 2;
+    errno = EXDEV;
+    fds_close(first, last);
+    if (errno != EXDEV)
+        return 3;
+    for (unsigned fd = 0; fd <= OPEN_MAX_FD; fd++) {
+        bool expected = before[fd] && (fd < first || fd > last);
+
+        if (is_open(fd) != expected)
+            return 4;
+    }
+    return 0;
+}
+
+static const struct {
+    unsigned first, last;
+} RANGES[] = {
+    { 0, 2 },     { 3, ~0u },   { 0, ~0u },   { 100, 800 },      { 120, 140 }, { 121, 121 },
+    { 899, 900 }, { 900, 901 }, { 140, 120 }, { 1u << 30, ~0u }, { 11, 200 },
+};
+
+START_TEST(a_range_is_closed_and_nothing_else)
+{
+    for (enum kernel k = 0; k < KERNELS; k++) {
+        pid_t pid = fork();
+        int status;
+
+        if (pid == 0)
+            _exit(try_range(k, RANGES[_i].first, RANGES[_i].last));
+        ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+        ck_assert_msg(status == 0, "kernel %d: status 0x%x", (int)k, status);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("fds");
+
+    tcase_add_loop_test(tc, a_range_is_closed_and_nothing_else, 0, ARRAY_SIZE(RANGES));
+    return suite_run_case("fds", tc);
+}
