@@ -94,6 +94,17 @@ static inline void fixture_with_client(void)
     fixture_client();
 }
 
+/* The facts once the kernel has checked the BPF programs, which takes seconds on a busy machine. */
+static inline void facts_once_loaded(struct broker *b, struct broker_facts *ret)
+{
+    struct error err = ERROR_NULL;
+
+    do {
+        ck_assert_msg(broker_facts(b, ret, &err) == 0, "%s", err.msg);
+        usleep(ret->bpf_loading ? 10000 : 0);
+    } while (ret->bpf_loading);
+}
+
 /* The broker must have lived all the time, and end when its client leaves. */
 static inline void fixture_stop(void)
 {

@@ -80,7 +80,7 @@ START_TEST(samples_are_taken_and_sets_are_bounded)
     void *p;
 
     fixture_client();
-    ck_assert_int_eq(broker_facts(fx.b, &f, &err), 0);
+    facts_once_loaded(fx.b, &f);
     if (!f.bpf_loaded)
         return; /* the machine has no BPF: f.bpf_problem says why */
     ck_assert_int_eq(broker_ring(fx.b, &fd, &bytes, &err), 0);
@@ -125,7 +125,7 @@ START_TEST(what_is_missing_is_said_and_the_rest_works)
     pid_t pid = start_broker_without(WITHOUT, &sock), child = start_child(NULL, NULL);
 
     ck_assert_int_eq(broker_new(sock, &b), 0);
-    ck_assert_int_eq(broker_facts(b, &f, &err), 0);
+    facts_once_loaded(b, &f);
     ck_assert_uint_eq(f.capabilities & WITHOUT, 0);
     ck_assert_uint_ne(f.capabilities & CAP(CAP_SYS_PTRACE), 0);
     ck_assert(!f.bpf_loaded && !f.sideband);
