@@ -88,6 +88,7 @@ static int run_connected(const struct options *o, struct error *err)
         s.config_path = o->config;
         s.parent = getppid();
         s.attach_mount = o->attach_mount;
+        server_probe(&s);
         launcher_start(o->attach_mount, &s.launcher_fd);
         openers_start(&s);
         r = loader_start(broker_lockdown, &s.loader, err);
@@ -123,6 +124,7 @@ static int run_listening(const struct options *o, struct error *err)
     if (r < 0)
         return r;
     s.attach_mount = o->attach_mount;
+    server_probe(&s);
     launcher_start(o->attach_mount, &s.launcher_fd);
     openers_start(&s);
     s.config_path = o->config;

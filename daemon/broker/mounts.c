@@ -4,6 +4,7 @@
 #include "agent/stream.h"
 #include "base/cleanup.h"
 #include "broker/blobs.h"
+#include "broker/detached.h"
 #include "broker/memory.h"
 #include "proc/proc.h"
 
@@ -26,22 +27,6 @@ void mounts_init(int proc_fd)
     proc_read_start(proc_fd, getpid(), &own_ticks);
 }
 
-/* A file system in memory that is attached nowhere. @size, @mode as mount(8) writes them;
- * @attributes: MOUNT_ATTR_* besides nosuid and nodev. Its root, or -errno. */
-static int detached(const char *source, const char *size, const char *mode, unsigned attributes)
-{
-    _cleanup_close_ int fs = fsopen(MOUNTS_TYPE, FSOPEN_CLOEXEC);
-    int root;
-
-    if (fs < 0 || fsconfig(fs, FSCONFIG_SET_STRING, "source", source, 0) < 0 ||
-        fsconfig(fs, FSCONFIG_SET_STRING, "size", size, 0) < 0 ||
-        fsconfig(fs, FSCONFIG_SET_STRING, "mode", mode, 0) < 0 ||
-        fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
-        return -errno;
-    root = fsmount(fs, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | attributes);
-    return root < 0 ? -errno : root;
-}
-
 static int write_agent(int root)
 {
     struct span agent = blob_of_agent();
@@ -55,16 +40,17 @@ static int write_agent(int root)
  * writing would be in the way of. */
 static int make_agent(const char *source, int *ret_root)
 {
-    struct mount_attr read_only = { .attr_set = MOUNT_ATTR_RDONLY };
-    _cleanup_close_ int root = detached(source, AGENT_SIZE, "0755", 0);
-    int r = root < 0 ? root : write_agent(root);
+    _cleanup_detached_ struct detached fs = DETACHED_NULL;
+    int r = detached_make(source, AGENT_SIZE, "0755", 0, &fs);
 
-    if (r == 0 && mkdirat(root, ATTACH_MOUNT_FOLDER, 0555) < 0)
-        r = -errno;
-    if (r == 0 && mount_setattr(root, "", AT_EMPTY_PATH, &read_only, sizeof(read_only)) < 0)
+    if (r == 0)
+        r = write_agent(fs.root_fd);
+    if (r == 0 && mkdirat(fs.root_fd, ATTACH_MOUNT_FOLDER, 0555) < 0)
         r = -errno;
     if (r == 0)
-        *ret_root = take_fd(&root);
+        r = detached_make_read_only(&fs);
+    if (r == 0)
+        *ret_root = take_fd(&fs.root_fd);
     return r;
 }
 
@@ -72,12 +58,14 @@ static int make_agent(const char *source, int *ret_root)
 static int make_stream(const char *source, int template_fd, uint32_t uid, uint32_t gid,
                        int *ret_root, int *ret_file)
 {
-    _cleanup_close_ int root = detached(source, STREAM_SIZE, "0777", MOUNT_ATTR_NOEXEC), fd = -1;
+    _cleanup_detached_ struct detached fs = DETACHED_NULL;
+    _cleanup_close_ int fd = -1;
     struct stream_header h;
-    int r = 0;
+    int root, r = detached_make(source, STREAM_SIZE, "0777", MOUNT_ATTR_NOEXEC, &fs);
 
-    if (root < 0)
-        return root;
+    if (r < 0)
+        return r;
+    root = fs.root_fd;
     if (pread(template_fd, &h, sizeof(h), 0) != (ssize_t)sizeof(h))
         return -EIO;
     setfsgid(gid);
@@ -94,7 +82,7 @@ static int make_stream(const char *source, int template_fd, uint32_t uid, uint32
     if (r == 0 && fchmodat(root, ".", 0555, 0) < 0)
         r = -errno;
     if (r == 0) {
-        *ret_root = take_fd(&root);
+        *ret_root = take_fd(&fs.root_fd);
         *ret_file = take_fd(&fd);
     }
     return r;
@@ -113,11 +101,11 @@ int mounts_make(uint32_t wanted, int template_fd, uint32_t uid, uint32_t gid, st
             r = make_stream(m.source, template_fd, uid, gid, &m.stream, &m.file);
     }
     if (r == 0 && wanted & ATTACH_MOUNTS_TMP) {
-        r = detached(m.source, TMP_SIZE, "1777", MOUNT_ATTR_NOEXEC);
-        if (r >= 0) {
-            m.tmp = r;
-            r = 0;
-        }
+        _cleanup_detached_ struct detached fs = DETACHED_NULL;
+
+        r = detached_make(m.source, TMP_SIZE, "1777", MOUNT_ATTR_NOEXEC, &fs);
+        if (r == 0)
+            m.tmp = take_fd(&fs.root_fd);
     }
     if (r < 0)
         mounts_drop(&m);

@@ -12,7 +12,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MOUNTS_TYPE "tmpfs"
 /* Then pid and start time of the launcher, and a number: -1-2-3. */
 #define MOUNTS_SOURCE "flamed-"
 #define MOUNTS_SOURCE_MAX 64

@@ -3,6 +3,7 @@
 
 #include "attach/job.h"
 #include "base/cleanup.h"
+#include "broker/detached.h"
 #include "broker/mounts.h"
 #include "proc/proc.h"
 
@@ -162,7 +163,7 @@ static bool is_left(int proc_fd, const struct mountinfo *m, const char *own)
     struct span s = m->source;
     uint64_t pid, start_ticks, number, now_ticks;
 
-    if (!span_eq_str(m->type, MOUNTS_TYPE) || !span_take_str(&s, MOUNTS_SOURCE) ||
+    if (!span_eq_str(m->type, DETACHED_TYPE) || !span_take_str(&s, MOUNTS_SOURCE) ||
         !span_take_dec(&s, &pid) || pid > INT32_MAX || !span_take_char(&s, '-') ||
         !span_take_dec(&s, &start_ticks) || !span_take_char(&s, '-') ||
         !span_take_dec(&s, &number) || s.n)

@@ -2,25 +2,14 @@
 #include "broker/program.h"
 
 #include "base/cleanup.h"
+#include "broker/detached.h"
 #include "broker/memory.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/mount.h>
 #include <unistd.h>
 
-/* A tmpfs that is mounted nowhere. Its root directory, or -errno. */
-static int detached_tmpfs(void)
-{
-    _cleanup_close_ int fs = fsopen("tmpfs", FSOPEN_CLOEXEC);
-    int root;
-
-    if (fs < 0 || fsconfig(fs, FSCONFIG_SET_STRING, "size", "256k", 0) < 0 ||
-        fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
-        return -errno;
-    root = fsmount(fs, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
-    return root < 0 ? -errno : root;
-}
+#define FS_SIZE "256k"
 
 static int write_file(int root_fd, const char *name, const char *p, size_t n)
 {
@@ -32,18 +21,17 @@ static int write_file(int root_fd, const char *name, const char *p, size_t n)
 
 static int program_in_tmpfs(const char *name, const void *p, size_t n, int *ret_fd)
 {
-    struct mount_attr read_only = { .attr_set = MOUNT_ATTR_RDONLY };
-    _cleanup_close_ int root = detached_tmpfs(), fd = -1;
-    int r;
+    _cleanup_detached_ struct detached fs = DETACHED_NULL;
+    _cleanup_close_ int fd = -1;
+    int r = detached_make(/* source= */ NULL, FS_SIZE, /* mode= */ NULL, 0, &fs);
 
-    if (root < 0)
-        return root;
-    r = write_file(root, name, p, n);
+    if (r == 0)
+        r = write_file(fs.root_fd, name, p, n);
+    if (r == 0)
+        r = detached_make_read_only(&fs);
     if (r < 0)
         return r;
-    if (mount_setattr(root, "", AT_EMPTY_PATH, &read_only, sizeof(read_only)) < 0)
-        return -errno;
-    fd = openat(root, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    fd = openat(fs.root_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
         return -errno;
     *ret_fd = take_fd(&fd);

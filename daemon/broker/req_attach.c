@@ -194,6 +194,15 @@ static int collect_mounts(const struct server *s, const struct broker_request *q
     return 0;
 }
 
+static int refuse_namespaces(const struct target *t, struct error *err)
+{
+    error_set(err, -EOPNOTSUPP,
+              "process %d runs in namespaces of its own, which this kernel cannot enter by a pidfd",
+              t->host_pid);
+    error_remedy(err, "symbols=memory needs no attach; to attach to containers takes Linux 5.8");
+    return -EOPNOTSUPP;
+}
+
 /* Pins the target and fills @m from it. 0, PROC_GONE, -errno. */
 static int collect(const struct server *s, const struct broker_request *q, struct target *t,
                    struct launcher_message *m, struct error *err)
@@ -238,6 +247,8 @@ static int collect(const struct server *s, const struct broker_request *q, struc
     /* Last, for a process can only go into user namespaces, not out again: an id that one of them
      * named is never taken for the host's. */
     job->ns_flags = namespaces(s, t);
+    if (r == 0 && job->ns_flags && !s->setns_by_pidfd)
+        r = refuse_namespaces(t, err);
     if (r == 0)
         r = collect_mounts(s, q, &status, m, err);
     return r ? r : target_check(t);

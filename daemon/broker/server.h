@@ -48,8 +48,9 @@ struct server {
     struct error sampler_error; /* of SAMPLER_REFUSED */
     uint32_t max_frames;        /* of sampler_new(); 0: not said, BROKER_FRAMES_MAX */
     uint64_t tended_ns;
-    bool attach_mount; /* attaches may mount in containers */
-    int launcher_fd;   /* our end of the launcher's socket (launcher.h), -1: there is none */
+    bool attach_mount;   /* attaches may mount in containers */
+    bool setns_by_pidfd; /* attaches may enter namespaces (Linux 5.8) */
+    int launcher_fd;     /* our end of the launcher's socket (launcher.h), -1: there is none */
     struct opener openers[OPENERS_MAX];
     size_t opener_count;
     struct patience patience;
@@ -72,6 +73,8 @@ struct reply {
 /* Opens what the server holds. @client: flamed's pid, 0 unknown. 0 or -errno. */
 int server_init(struct server *s, pid_t client, struct error *err);
 void server_deinit(struct server *s);
+/* Tries what takes rights that the broker gives up (facts.c). Call before broker_lockdown(). */
+void server_probe(struct server *s);
 /* Forgets everything that was held for the client that left: sampling ends. */
 void server_forget_client(struct server *s);
 /* Answers the one message that is waiting on @fd. 0; 1 when the connection ended; -errno when it is

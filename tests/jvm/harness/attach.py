@@ -55,9 +55,10 @@ class Outcome:
         return self["outcome"] == "0"
 
 
-def attach(pid: int, mode: str = "load", *words: str, seconds: float = 0, timeout: float = 60, groups: tuple[int, ...] = ()) -> Outcome:
-    """GROUPS: supplementary ones of the broker."""
-    result = subprocess.run([*programs(), str(pid), mode, str(seconds), *words], capture_output=True, text=True,
+def attach(pid: int, mode: str = "load", *words: str, seconds: float = 0, timeout: float = 60, groups: tuple[int, ...] = (),
+           wrap: tuple[str, ...] = ()) -> Outcome:
+    """GROUPS: supplementary ones of the broker. WRAP goes before the command line."""
+    result = subprocess.run([*wrap, *programs(), str(pid), mode, str(seconds), *words], capture_output=True, text=True,
                             errors="replace", timeout=timeout, extra_groups=groups or None)
     helpers() # takes leave of what has ended
     return Outcome.of(result.stdout + result.stderr)

@@ -1,0 +1,38 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs a program as if the kernel were older: oldkernel.py CALL=ERRNO... -- PROGRAM ARGUMENT...
+
+A filter of system calls gives ERRNO (a name: ENOSYS, EINVAL) for each CALL, which is a number, or FIRST- for all from that on."""
+import ctypes
+import errno
+import os
+import struct
+import sys
+
+LD_W_ABS, JEQ, JGE, RET = 0x20, 0x15, 0x35, 0x06
+ERRNO, ALLOW = 0x00050000, 0x7FFF0000
+PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, MODE_FILTER = 38, 22, 2
+
+
+def instructions(rules: list[str]) -> bytes:
+    code = [(LD_W_ABS, 0, 0, 0)]
+    for rule in rules:
+        call, name = rule.split("=")
+        jump = JGE if call.endswith("-") else JEQ
+        code += [(jump, 0, 1, int(call.rstrip("-"))), (RET, 0, 0, ERRNO | getattr(errno, name))]
+    code.append((RET, 0, 0, ALLOW))
+    return b"".join(struct.pack("=HBBI", *one) for one in code)
+
+
+def main() -> None:
+    at = sys.argv.index("--")
+    code = instructions(sys.argv[1:at])
+    buffer = ctypes.create_string_buffer(code, len(code))
+    program = struct.pack("@HP", len(code) // 8, ctypes.addressof(buffer))
+    libc = ctypes.CDLL(None, use_errno=True)
+    if os.geteuid() != 0 and libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) or libc.prctl(PR_SET_SECCOMP, MODE_FILTER, program):
+        sys.exit(f"oldkernel: {os.strerror(ctypes.get_errno())}")
+    os.execvp(sys.argv[at + 1], sys.argv[at + 1:])
+
+
+main()

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What flamed does where the kernel lacks a system call that newer ones have: a filter takes the calls away. What old kernels
+lack besides (BPF helpers, map types) is not of these tests."""
+import os
+import signal
+import sys
+
+from harness import attach, bundle, jvm, paths, proc
+from harness.daemon import Daemon
+from harness.spinning import WithSpinningJvm
+
+CLOSE_RANGE, MOUNT_SETATTR, SETNS = 436, 442, 308
+# Of Linux 5.8: close_range() is of 5.9, and 440 is the first of 5.10.
+CALLS_OF_5_8 = (f"{CLOSE_RANGE}=ENOSYS", "440-=ENOSYS")
+
+
+def lacking(*rules: str) -> tuple[str, ...]:
+    return (sys.executable, os.path.join(paths.TREE, "tests/jvm/harness/oldkernel.py"), *rules, "--")
+
+
+class OldKernel(WithSpinningJvm):
+    def container(self, **options) -> bundle.Container:
+        return bundle.Container(paths.jdk(17), self.spin.folder, "-Xmx64m", "-cp", "/classes", self.spin.main, **options)
+
+    def assert_attached(self, daemon: Daemon, pid: int) -> None:
+        profile = daemon.profile(pid=pid, seconds=1, symbols="agent")
+        self.assertTrue(profile.answer.headers["X-Flamed-Symbols"].startswith("agent"), str(profile.answer.headers))
+
+    def test_calls_of_5_8(self):
+        """It starts, says that Landlock is missing, attaches, and comes back after a kill -9 of each process."""
+        with Daemon(wrap=list(lacking(*CALLS_OF_5_8))) as daemon, self.container() as c:
+            self.assertIn("the kernel has no Landlock", daemon.log())
+            self.assert_attached(daemon, self.pid)
+            self.assert_attached(daemon, c.pid)
+            for name in ("flamed", "flamed-broker"):
+                victim = next(pid for pid in proc.children(daemon.top()) if proc.exe(pid) == name)
+                os.kill(victim, signal.SIGKILL)
+                proc.wait_until(lambda: not proc.alive(victim), 5, f"{name} is gone")
+                daemon.wait_ready()
+            self.assert_attached(daemon, c.pid)
+            for pid in daemon.pids():
+                limit = next(l for l in proc.read(f"/proc/{pid}/limits").splitlines() if l.startswith("Max open files"))
+                self.assertLess(len(os.listdir(f"/proc/{pid}/fd")), 200, f"{proc.exe(pid)}: {limit}")
+
+    def test_no_mount_setattr(self):
+        """What is mounted in containers is read-only there, too."""
+        with self.container(tmp="read-only", user_namespace=False, folders=("mnt", "media", "srv")) as c:
+            found = attach.attach(c.pid, "mount", "allow", "tmp", wrap=lacking(f"{MOUNT_SETATTR}=ENOSYS"))
+            self.assertTrue(found.done, found.text)
+            self.assertGreater(found.number("methods"), 5)
+
+    def test_no_setns_by_pidfd(self):
+        """Namespaces cannot be entered: a container's JVM is not attached to, with the reason; another one is."""
+        with Daemon(wrap=list(lacking(f"{SETNS}=EINVAL"))) as daemon, self.container() as c:
+            self.assert_attached(daemon, self.pid)
+            steps = daemon.get(f"/api/v1/jvms/{c.pid}/preflight").text
+            self.assertIn("cannot enter by a pidfd", steps)
+            self.assertIn("Linux 5.8", steps)
+            profile = daemon.profile(pid=c.pid, seconds=1)
+            self.assertTrue(profile.answer.headers["X-Flamed-Symbols"].startswith("memory"))
+
+    def test_memory_files_may_not_be_executed(self):
+        """The supervisor's filter, too, leaves the helper its way out of a file system that is nowhere."""
+        knob = "/proc/sys/vm/memfd_noexec"
+        if not os.path.exists(knob):
+            self.skipTest("this kernel has no vm.memfd_noexec")
+        script = f'echo 2 >{knob} && echo "level $(cat {knob})" && exec "$@"'
+        with Daemon(wrap=["unshare", "-mpf", "--mount-proc", "--kill-child", "sh", "-c", script, "sh"]) as daemon:
+            if "level 2" not in daemon.log():
+                self.skipTest("vm.memfd_noexec cannot be set here")
+            enter = ["nsenter", "-t", str(daemon.top()), "-m", "-p", "setpriv", "--pdeathsig", "KILL"]
+            with jvm.Jvm(paths.jdk(17), "-Xmx64m", "-cp", self.spin.folder, self.spin.main, wrap=enter) as inside:
+                java = next(pid for pid in proc.descendants(inside.pid) if proc.exe(pid) == "java")
+                ns_pid = proc.read(f"/proc/{java}/status").split("NSpid:")[1].split("\n")[0].split()[-1]
+                self.assert_attached(daemon, int(ns_pid))
