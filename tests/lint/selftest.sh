@@ -108,6 +108,35 @@ bpf_stack 9 3 256 taken   # 72 bytes count as 96
 bpf_stack 48 2 448 taken  # 384 are so as they are: just enough
 bpf_stack 50 2 480 refused
 bpf_stack 2 9 320 refused # 10 functions deep
+# Of hardening.sh, the tree is a build: four programs, and what cmake found out. hardened [FLAG [INSTEAD]]: with all flags but one.
+hardened() {
+    local flags=" -fPIE -pie -fstack-protector-all -D_FORTIFY_SOURCE=2 -fcf-protection -Wl,-z,ibt -Wl,-z,shstk -Wl,-z,relro \
+        -Wl,-z,now -Wl,-z,noexecstack "
+    [ $# = 0 ] || flags=${flags//" $1 "/ ${2-} }
+    rm -rf "${tree:?}"/*
+    echo 'FLAMED_HAVE_fcf_protection_full:INTERNAL=1' >"$tree/CMakeCache.txt"
+    printf '#include <stdio.h>\nint main(int c, char **v) { char t[9]; snprintf(t, c, v[0]); return puts(t); }\n' >"$tree/a.c"
+    printf '__asm__(".globl _start\\n_start: endbr64\\n hlt\\n");\n' >"$tree/b.c"
+    # shellcheck disable=SC2086 # words
+    cc -w -O2 -U_FORTIFY_SOURCE $flags -o "$tree/flamed" "$tree/a.c"
+    # shellcheck disable=SC2086
+    cc -w -nostdlib $flags -o "$tree/flamed-attach" "$tree/b.c"
+    cp "$tree/flamed" "$tree/flamed-broker"
+    cp "$tree/flamed" "$tree/libflamed-agent.so"
+    "$here/hardening.sh" "$tree" >"$tree.out" 2>&1
+}
+if [ "$(uname -m)" = x86_64 ]; then
+    hardened || { echo "FAIL: hardening.sh complains of what has every flag: $(cat "$tree.out")"; failures=$((failures + 1)); }
+    for flag in "-pie -no-pie" -fstack-protector-all -D_FORTIFY_SOURCE=2 -Wl,-z,shstk -Wl,-z,now \
+        "-Wl,-z,noexecstack -Wl,-z,execstack"; do
+        # shellcheck disable=SC2086
+        if hardened $flag; then
+            echo "FAIL: hardening.sh does not see that $flag"
+            failures=$((failures + 1))
+        fi
+    done
+    rm -f "$tree.out"
+fi
 
 if [ $failures != 0 ]; then
     echo "$failures failed"
