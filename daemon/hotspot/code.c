@@ -105,6 +105,8 @@ int hotspot_code_find(struct hotspot_vm *vm, uint64_t pc, struct hotspot_code *r
         return r == -ESRCH ? (int)HOTSPOT_GONE : (int)HOTSPOT_NO_CODE;
     if (code.kind == HOTSPOT_CODE_INTERPRETER)
         code_refine_interpreter(vm, pc, &code);
+    else if (code.kind == HOTSPOT_CODE_STUB)
+        stubs_refine(vm, pc, &code);
     *ret = code;
     return 0;
 }

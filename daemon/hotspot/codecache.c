@@ -231,10 +231,14 @@ static int codecache_walk(struct hotspot_vm *vm, const struct code_heap *h, hots
             return r;
         if (r < 0)
             continue;
-        r = fn(cookie, &code);
+        if (code.kind == HOTSPOT_CODE_STUB) {
+            r = stubs_each(vm, &code, fn, cookie, count);
+        } else {
+            r = fn(cookie, &code);
+            (*count)++;
+        }
         if (r != 0)
             return r;
-        (*count)++;
     }
     return 0;
 }
@@ -245,6 +249,8 @@ int hotspot_vm_codes(struct hotspot_vm *vm, hotspot_code_fn fn, void *cookie)
 
     memory_begin(&vm->memory);
     r = memory_resize(&vm->memory, MEMORY_LINES_BULK);
+    if (r == 0)
+        stubs_update(vm);
     for (size_t i = 0; r == 0 && i < vm->heap_count; i++)
         r = codecache_walk(vm, &vm->heaps[i], fn, cookie, &count);
     memory_resize(&vm->memory, MEMORY_LINES);

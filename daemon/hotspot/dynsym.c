@@ -21,7 +21,8 @@ static uint64_t dynsym_relocate(const struct dynsym *d, uint64_t value)
 static int dynsym_read_headers(struct dynsym *d, uint64_t base, uint64_t *ret_dynamic,
                                uint64_t *ret_dynamic_bytes, struct error *err)
 {
-    uint64_t low = UINT64_MAX, high = 0, first = 0, dynamic = 0, dynamic_bytes = 0;
+    uint64_t low = UINT64_MAX, high = 0, data = UINT64_MAX, data_end = 0, first = 0, dynamic = 0,
+             dynamic_bytes = 0;
     bool found_first = false;
     Elf64_Ehdr eh;
     int r = memory_read(d->m, base, &eh, sizeof(eh));
@@ -44,6 +45,10 @@ static int dynsym_read_headers(struct dynsym *d, uint64_t base, uint64_t *ret_dy
                 return error_set(err, -ENOEXEC, "libjvm's program headers are out of bounds");
             low = MIN(low, ph.p_vaddr);
             high = MAX(high, ph.p_vaddr + ph.p_memsz);
+            if (ph.p_flags & PF_W) {
+                data = MIN(data, ph.p_vaddr);
+                data_end = MAX(data_end, ph.p_vaddr + ph.p_memsz);
+            }
             if (ph.p_offset == 0 && !found_first) {
                 first = ph.p_vaddr;
                 found_first = true;
@@ -59,6 +64,8 @@ static int dynsym_read_headers(struct dynsym *d, uint64_t base, uint64_t *ret_dy
     d->bias = base - first;
     d->start = d->bias + low;
     d->end = d->bias + high;
+    d->data_start = d->bias + MIN(data, data_end);
+    d->data_end = d->bias + data_end;
     *ret_dynamic = d->bias + dynamic;
     *ret_dynamic_bytes = dynamic_bytes;
     return 0;

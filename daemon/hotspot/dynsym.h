@@ -14,10 +14,11 @@
 #define DYNSYM_CHAIN_MAX 4096                /* symbols tried in one hash chain */
 
 struct dynsym {
-    struct hotspot_memory *m; /* borrowed */
-    uint64_t bias;            /* what is added to addresses of the file */
-    uint64_t start, end;      /* of the image in memory */
-    uint64_t symtab, strtab;  /* addresses */
+    struct hotspot_memory *m;      /* borrowed */
+    uint64_t bias;                 /* what is added to addresses of the file */
+    uint64_t start, end;           /* of the image in memory */
+    uint64_t data_start, data_end; /* its writable part; equal: none */
+    uint64_t symtab, strtab;       /* addresses */
     uint64_t strtab_bytes;
     uint64_t hash, gnu_hash; /* addresses, 0: not there */
 };

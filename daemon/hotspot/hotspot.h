@@ -85,7 +85,8 @@ struct hotspot_code {
     uint64_t method;     /* Method*, 0 for stubs */
     int32_t compile_id;
     uint8_t level;  /* 1..3 C1, 4 C2 or JVMCI, 0 not compiled */
-    char name[128]; /* of stubs and interpreter codelets, raw: "StubRoutines (1)", "Interpreter" */
+    bool part;      /* of a blob that holds several stubs: @start and @end are its own */
+    char name[128]; /* of stubs and interpreter codelets, raw: "jint_arraycopy", "iload" */
 };
 
 /* The code cache's outer bounds: a cheap first test for a pc. False while they are unknown. */
@@ -157,10 +158,18 @@ int hotspot_vm_threads(struct hotspot_vm *vm, hotspot_thread_fn fn, void *cookie
  * be had at this moment); HOTSPOT_GONE. */
 int hotspot_thread_name(struct hotspot_vm *vm, uint64_t java_thread, struct buf *ret);
 
-/* Calls @fn for each live piece of code (perf map, tests). Stops when it returns non-zero, and
+/* Calls @fn for each live piece of code (perf map, tests): in a blob of several stubs for each of
+ * them, and for what lies between. The interpreter is one. Stops when it returns non-zero, and
  * returns that. Else the number of pieces, or -errno. */
 typedef int (*hotspot_code_fn)(void *cookie, const struct hotspot_code *code);
 int hotspot_vm_codes(struct hotspot_vm *vm, hotspot_code_fn fn, void *cookie);
+/* What of the VM's list of stubs was read so far, for those who look after it. */
+struct hotspot_stubs {
+    size_t named;     /* entries with a name */
+    size_t vtables;   /* vtable and itable stubs */
+    uint64_t dropped; /* entries that make no sense, and the rest of a list without end */
+};
+struct hotspot_stubs hotspot_vm_stubs(const struct hotspot_vm *vm);
 
 /* What the unwinder needs of this VM. 0; -EOPNOTSUPP: more code heaps than it can hold. */
 int hotspot_vm_unwinding(const struct hotspot_vm *vm, struct unwind_vm *ret);

@@ -369,7 +369,10 @@ int layout_read(struct hotspot_memory *m, const struct dynsym *d, struct hotspot
                 struct error *err)
 {
     _cleanup_free_ struct layout_scan *s = calloc(1, sizeof(*s));
-    struct hotspot_layout l = { .image_start = d->start, .image_end = d->end };
+    struct hotspot_layout l = { .image_start = d->start,
+                                .image_end = d->end,
+                                .data_start = d->data_start,
+                                .data_end = d->data_end };
     int r;
 
     if (!s)

@@ -235,6 +235,7 @@ struct layout_field {
 struct hotspot_layout {
     int jdk;                         /* feature release: 8, 11, 17, ... */
     uint64_t image_start, image_end; /* libjvm.so in the target's memory */
+    uint64_t data_start, data_end;   /* its writable part; equal: none */
 
 #define X(member, ...) struct layout_field member;
 #define A(member, ...)

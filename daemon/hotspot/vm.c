@@ -116,6 +116,7 @@ struct hotspot_vm *hotspot_vm_close(struct hotspot_vm *vm)
     if (vm) {
         memory_deinit(&vm->memory);
         free(vm->codelets);
+        stubs_deinit(&vm->stubs);
         free(vm);
     }
     return NULL;

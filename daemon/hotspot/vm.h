@@ -10,6 +10,7 @@
 #include "hotspot/hotspot.h"
 #include "hotspot/layout.h"
 #include "hotspot/memory.h"
+#include "hotspot/stubs.h"
 
 #define CODE_HEAPS_MAX 8 /* HotSpot has one to four */
 #define CODE_HEAP_BYTES_MAX ((uint64_t)4 << 30)
@@ -27,7 +28,7 @@ struct code_heap {
 /* A piece of the interpreter: the code of one bytecode or one entry. */
 struct codelet {
     uint64_t start, end;
-    char name[48];
+    char name[STUBS_NAME_MAX];
 };
 
 /* Where the fields of java.lang.Thread and String that make a thread's name lie. */
@@ -55,6 +56,7 @@ struct hotspot_vm {
     size_t codelet_count;
     uint64_t nmethod_name, native_name; /* CodeBlob::_name seen to point to these, 0 not yet */
     struct name_layout names;
+    struct stubs stubs;
 };
 
 /* As hotspot_vm_open() with any reader of memory (tests, fuzzer). Borrows @cookie. */

@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The list of stubs in memory that somebody else has written: as it should be, grown, without end,
+ * with loops, overlaps and nonsense. Everything stays bounded, and what is left out is counted.
+ */
+#include "suite.h"
+
+#include "base/clock.h"
+#include "hotspot/vm.h"
+
+#define IMAGE UINT64_C(0x7f0000000000) /* libjvm: text of names, then data */
+#define IMAGE_BYTES 0x40000
+#define TEXT IMAGE
+#define DATA (IMAGE + 0x20000)
+#define HEAD (DATA + 0x1008)
+#define CODE UINT64_C(0x7f1000000000)
+#define CODE_BYTES 0x100000
+#define HEAP UINT64_C(0x7f2000000000)
+#define HEAP_BYTES 0x10000
+#define NODE 48
+#define RETURN (CODE + 0x1040) /* of call_stub */
+
+static uint8_t image[IMAGE_BYTES], heap[HEAP_BYTES];
+static struct hotspot_vm vm;
+static size_t text_n, node_n, reads;
+static bool endless; /* the heap goes on for ever, each node leads to the next */
+
+static ssize_t read_some(void *cookie, uint64_t address, void *buf, size_t n)
+{
+    (void)cookie;
+    reads++;
+    if (address >= IMAGE && address - IMAGE < IMAGE_BYTES) {
+        n = MIN(n, (size_t)(IMAGE + IMAGE_BYTES - address));
+        memcpy(buf, image + (address - IMAGE), n);
+        return (ssize_t)n;
+    }
+    if (address >= HEAP && address - HEAP < HEAP_BYTES) {
+        n = MIN(n, (size_t)(HEAP + HEAP_BYTES - address));
+        memcpy(buf, heap + (address - HEAP), n);
+        return (ssize_t)n;
+    }
+    if (endless && address >= HEAP) {
+        for (size_t i = 0; i < n; i++) { /* words of nodes of 64 bytes */
+            uint64_t at = (address + i) & ~UINT64_C(63), words[8] = { at + 64, TEXT, TEXT };
+
+            words[3] = CODE + 0x2000 + (at / 64 % 0x8000) * 16;
+            words[4] = words[3] + 16;
+            ((uint8_t *)buf)[i] = ((uint8_t *)words)[(address + i) & 63];
+        }
+        return (ssize_t)n;
+    }
+    return -EIO;
+}
+
+static void put(uint64_t at, uint64_t v)
+{
+    uint8_t *p = at >= HEAP ? heap + (at - HEAP) : image + (at - IMAGE);
+
+    memcpy(p, &v, sizeof(v));
+}
+
+static uint64_t text(const char *s)
+{
+    uint64_t at = TEXT + text_n;
+
+    memcpy(image + text_n, s, strlen(s) + 1);
+    text_n += strlen(s) + 1;
+    return at;
+}
+
+/* A node before @next; its address. */
+static uint64_t node_at(uint64_t next, uint64_t name, uint64_t begin, uint64_t end)
+{
+    uint64_t at = HEAP + node_n++ * NODE;
+    unsigned shift = vm.layout.jdk == 8 ? 8 : 0;
+
+    ck_assert_uint_le(node_n * NODE, HEAP_BYTES);
+    put(at, next);
+    put(at + 8, TEXT);
+    put(at + 16, name);
+    if (shift)
+        put(at + 24, 0x7ffffff00000000 + node_n); /* an int and what lies beside it */
+    put(at + 24 + shift, begin);
+    put(at + 32 + shift, end);
+    return at;
+}
+
+static uint64_t node(uint64_t next, const char *name, uint64_t begin, uint64_t end)
+{
+    return node_at(next, text(name), CODE + begin, CODE + end);
+}
+
+static uint64_t call_stub(uint64_t next)
+{
+    return node(next, "call_stub", 0x1000, 0x1100);
+}
+
+static void prepare(int jdk)
+{
+    memset(image, 0, sizeof(image));
+    memset(heap, 0, sizeof(heap));
+    memset(&vm, 0, sizeof(vm));
+    text_n = node_n = reads = 0;
+    endless = false;
+    vm.layout.jdk = jdk;
+    vm.layout.image_start = IMAGE;
+    vm.layout.image_end = IMAGE + IMAGE_BYTES;
+    vm.layout.data_start = DATA;
+    vm.layout.data_end = IMAGE + IMAGE_BYTES;
+    vm.layout.call_stub_return_at = DATA + 0x2010;
+    vm.call_stub_return = RETURN;
+    vm.code_low = CODE;
+    vm.code_high = CODE + CODE_BYTES;
+    ck_assert_int_eq(memory_init(&vm.memory, read_some, NULL, MEMORY_LINES), 0);
+    text("StubRoutines");
+}
+
+static void finish(void)
+{
+    memory_deinit(&vm.memory);
+    stubs_deinit(&vm.stubs);
+}
+
+/* What the code at @pc of a blob over everything is called. */
+static const char *name_at(uint64_t pc)
+{
+    static struct hotspot_code code;
+
+    code = (struct hotspot_code){ .kind = HOTSPOT_CODE_STUB,
+                                  .start = CODE,
+                                  .end = CODE + CODE_BYTES,
+                                  .name = "StubRoutines (1)" };
+    memory_begin(&vm.memory);
+    stubs_refine(&vm, CODE + pc, &code);
+    ck_assert(code.part == (strcmp(code.name, "StubRoutines (1)") != 0));
+    ck_assert(CODE + pc >= code.start && CODE + pc < code.end);
+    return code.name;
+}
+
+static const int RELEASES[] = { 8, 25 };
+
+START_TEST(names_what_the_list_has)
+{
+    uint64_t first;
+
+    prepare(RELEASES[_i]);
+    first = node(call_stub(node(0, "fence", 0x3000, 0x3007)), "jint_arraycopy", 0x2000, 0x2100);
+    put(HEAD, first);
+    ck_assert_str_eq(name_at(0x1040), "call_stub");
+    ck_assert_str_eq(name_at(0x2000), "jint_arraycopy");
+    ck_assert_str_eq(name_at(0x20ff), "jint_arraycopy");
+    ck_assert_str_eq(name_at(0x3006), "fence");
+    ck_assert_str_eq(name_at(0x3007), "StubRoutines (1)");
+    ck_assert_str_eq(name_at(0xfff), "StubRoutines (1)");
+    ck_assert_uint_eq(hotspot_vm_stubs(&vm).named, 3);
+    ck_assert_uint_eq(hotspot_vm_stubs(&vm).dropped, 0);
+    /* More of them are made: the old ones hang behind. */
+    put(HEAD, node(first, "md5_implCompress", 0x4000, 0x4100));
+    ck_assert_str_eq(name_at(0x4010), "md5_implCompress");
+    ck_assert_str_eq(name_at(0x2000), "jint_arraycopy");
+    ck_assert_uint_eq(vm.stubs.searches, 0);
+    finish();
+}
+END_TEST
+
+START_TEST(names_as_of_26)
+{
+    prepare(26);
+    put(HEAD, node(node(0, "Stub Generator call_stub_stub", 0x1000, 0x1100), "", 0x2000, 0x2100));
+    ck_assert_str_eq(name_at(0x1040), "Stub Generator call_stub_stub");
+    ck_assert_str_eq(name_at(0x2000), "StubRoutines"); /* by its group */
+    finish();
+}
+END_TEST
+
+/* No list that proves itself: nothing is taken, and it is not looked for without end. */
+START_TEST(takes_no_list_without_proof)
+{
+    size_t before;
+
+    prepare(25);
+    put(HEAD, node(node(0, "call_stub", 0x5000, 0x5100), "jint_arraycopy", 0x2000, 0x2100));
+    put(DATA + 0x9000, node(0, "caller", 0x1000, 0x1100));
+    put(DATA + 0x9008, HEAP + 4); /* not aligned */
+    put(DATA + 0x9010, HEAP + HEAP_BYTES - 8);
+    put(DATA + 0x9018, UINT64_MAX);
+    for (int i = 0; i < 10; i++)
+        ck_assert_str_eq(name_at(0x2000), "StubRoutines (1)");
+    ck_assert_uint_eq(hotspot_vm_stubs(&vm).named, 0);
+    before = reads;
+    name_at(0x2000);
+    ck_assert_uint_eq(reads, before);
+    finish();
+}
+END_TEST
+
+START_TEST(survives_loops)
+{
+    uint64_t a, b;
+
+    prepare(25);
+    b = call_stub(0);
+    a = node(b, "a", 0x2000, 0x2100);
+    put(b, _i ? a : b); /* back to the head, or to itself */
+    put(HEAD, a);
+    ck_assert_str_eq(name_at(0x2000), "a");
+    ck_assert_str_eq(name_at(0x1000), "call_stub");
+    ck_assert_uint_le(hotspot_vm_stubs(&vm).named, STUBS_MAX);
+    ck_assert_uint_eq(hotspot_vm_stubs(&vm).dropped, 1);
+    finish();
+}
+END_TEST
+
+START_TEST(counts_what_makes_no_sense)
+{
+    uint64_t at;
+
+    prepare(25);
+    at = call_stub(0);
+    at = node(at, "backwards", 0x3000, 0x2000);                     /* 1 */
+    at = node(at, "outside", CODE_BYTES - 0x10, CODE_BYTES + 0x10); /* 2 */
+    at = node(at, "huge", 0x4000, 0x4000 + (2 << 20));              /* 3 */
+    at = node_at(at, 0x5000, CODE + 0x5000, CODE + 0x5100);         /* 4: no memory there */
+    at = node_at(at, text("unfinished"), CODE + 0x6000, 0);         /* is being made */
+    at = node(at, "nothing", 0x7000, 0x7000);
+    put(HEAD, at);
+    ck_assert_str_eq(name_at(0x1040), "call_stub");
+    ck_assert_uint_eq(hotspot_vm_stubs(&vm).named, 1);
+    ck_assert_uint_eq(hotspot_vm_stubs(&vm).dropped, 4);
+    /* What is no descriptor ends the list. */
+    put(at + 24, 0x1000);
+    put(HEAD, node(at, "last", 0x8000, 0x8100));
+    ck_assert_str_eq(name_at(0x1040), "call_stub"); /* what proved itself stays */
+    ck_assert_str_eq(name_at(0x8000), "StubRoutines (1)");
+    finish();
+}
+END_TEST
+
+START_TEST(takes_the_innermost_of_overlapping_ones)
+{
+    uint64_t at;
+
+    prepare(25);
+    at = node(call_stub(0), "outer", 0x2000, 0x3000);
+    at = node(at, "inner", 0x2100, 0x2200);
+    at = node(at, "across", 0x2f00, 0x3100);
+    put(HEAD, at);
+    ck_assert_str_eq(name_at(0x2050), "outer");
+    ck_assert_str_eq(name_at(0x2150), "inner");
+    ck_assert_str_eq(name_at(0x2250), "outer");
+    ck_assert_str_eq(name_at(0x2f50), "across");
+    ck_assert_str_eq(name_at(0x3050), "across");
+    finish();
+}
+END_TEST
+
+START_TEST(cuts_names_without_end)
+{
+    uint64_t name;
+
+    prepare(25);
+    name = TEXT + 0x1000;
+    memset(image + 0x1000, 'x', DATA - TEXT - 0x1000);
+    put(HEAD, node_at(call_stub(0), name, CODE + 0x2000, CODE + 0x2100));
+    ck_assert_uint_eq(strlen(name_at(0x2000)), STUBS_NAME_MAX - 1);
+    finish();
+}
+END_TEST
+
+START_TEST(a_million_entries_are_cut)
+{
+    uint64_t began = clock_monotonic_ns();
+
+    prepare(25);
+    endless = true;
+    put(HEAD, call_stub(HEAP + HEAP_BYTES)); /* from where each leads to the next */
+    ck_assert_str_eq(name_at(0x1040), "call_stub");
+    ck_assert_uint_eq(hotspot_vm_stubs(&vm).named, STUBS_MAX);
+    ck_assert_uint_eq(hotspot_vm_stubs(&vm).dropped, 1);
+    ck_assert_uint_le(clock_monotonic_ns() - began, 2 * NSEC_PER_SEC);
+    finish();
+}
+END_TEST
+
+/* Every word of the data leads to such a list, none of which proves itself. */
+START_TEST(a_search_ends)
+{
+    uint64_t began = clock_monotonic_ns();
+
+    prepare(25);
+    endless = true;
+    for (uint64_t at = DATA; at < IMAGE + IMAGE_BYTES; at += 8)
+        put(at, HEAP + HEAP_BYTES + (at - DATA) * 8);
+    for (int i = 0; i < 10; i++)
+        ck_assert_str_eq(name_at(0x1040), "StubRoutines (1)");
+    ck_assert_uint_eq(hotspot_vm_stubs(&vm).named, 0);
+    ck_assert_uint_le(clock_monotonic_ns() - began, 5 * NSEC_PER_SEC);
+    finish();
+}
+END_TEST
+
+struct pieces {
+    struct hotspot_code at[16];
+    int n;
+};
+
+static int take_piece(void *cookie, const struct hotspot_code *c)
+{
+    struct pieces *p = cookie;
+
+    p->at[p->n++] = *c;
+    return p->n == (int)ARRAY_SIZE(p->at);
+}
+
+START_TEST(lists_a_blob_by_its_stubs)
+{
+    static const struct {
+        uint64_t start, end;
+        const char *name;
+    } WANT[] = { { 0x900, 0x1000, "blob" },  { 0x1000, 0x1100, "call_stub" },
+                 { 0x1110, 0x1200, "near" }, { 0x1200, 0x1300, "blob" },
+                 { 0x1300, 0x1400, "far" },  { 0x1400, 0x1500, "blob" } };
+    struct hotspot_code blob = {
+        .kind = HOTSPOT_CODE_STUB, .start = CODE + 0x900, .end = CODE + 0x1500, .name = "blob"
+    };
+    struct pieces got = { .n = 0 };
+    int count = 0;
+
+    prepare(25);
+    put(HEAD, node(node(node(call_stub(0), "near", 0x1110, 0x1200), "far", 0x1300, 0x1400),
+                   "elsewhere", 0x8000, 0x8100));
+    name_at(0x1000);
+    ck_assert_int_eq(stubs_each(&vm, &blob, take_piece, &got, &count), 0);
+    ck_assert_int_eq(count, (int)ARRAY_SIZE(WANT));
+    for (size_t i = 0; i < ARRAY_SIZE(WANT); i++) {
+        ck_assert_uint_eq(got.at[i].start, CODE + WANT[i].start);
+        ck_assert_uint_eq(got.at[i].end, CODE + WANT[i].end);
+        ck_assert_str_eq(got.at[i].name, WANT[i].name);
+        ck_assert_int_eq(got.at[i].part, strcmp(WANT[i].name, "blob") != 0);
+    }
+    finish();
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("stubs");
+
+    tcase_set_timeout(tc, 60);
+    tcase_add_loop_test(tc, names_what_the_list_has, 0, ARRAY_SIZE(RELEASES));
+    tcase_add_test(tc, names_as_of_26);
+    tcase_add_test(tc, takes_no_list_without_proof);
+    tcase_add_loop_test(tc, survives_loops, 0, 2);
+    tcase_add_test(tc, counts_what_makes_no_sense);
+    tcase_add_test(tc, takes_the_innermost_of_overlapping_ones);
+    tcase_add_test(tc, cuts_names_without_end);
+    tcase_add_test(tc, a_million_entries_are_cut);
+    tcase_add_test(tc, a_search_ends);
+    tcase_add_test(tc, lists_a_blob_by_its_stubs);
+    return suite_run_case("hotspot_stubs", tc);
+}
