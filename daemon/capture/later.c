@@ -161,9 +161,7 @@ static uint32_t make_frame(struct later *l, uint32_t function, uint32_t line, en
 
 static uint32_t stub_frame(struct later *l, struct span name)
 {
-    struct java_function_text text = { .name = name };
-
-    return make_frame(l, java_function_id(l->frames, &text), 0, FRAME_STUB);
+    return make_frame(l, java_stub_id(l->frames, name), 0, FRAME_STUB);
 }
 
 static uint32_t agent_function(struct later *l, uint32_t method)
@@ -291,7 +289,8 @@ static size_t decide(struct later *l, uint32_t n, uint32_t ret[RECORD_LATER_FRAM
     bool memory_knows = named(l, memory, p->count), stub = tier == FRAME_STUB, use;
     size_t count = source_frames(l, key, p, tier == FRAME_C1 ? FRAME_C1 : FRAME_C2, ret);
 
-    use = count && (!memory_knows || l->source.first || stub);
+    /* The JVM's own text has one name for all stubs of a blob. */
+    use = count && (!memory_knows || (stub ? l->source.map != NULL : l->source.first));
     if (stub && count && frame_table_get(l->frames, ret[0])->kind != FRAME_STUB)
         use = false; /* it was other code by then */
     if (count && memory_knows && !stub) {

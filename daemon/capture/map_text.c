@@ -125,8 +125,8 @@ static int memory_line(void *cookie, const struct hotspot_code *code)
     if (code->method)
         memory_name(l, code->method, &name);
     else
-        text_clean(span_of(code->name[0] ? code->name : "[unknown]"), TEXT_UTF8, TEXT_NAME_MAX,
-                   &name);
+        text_clean(java_stub_text(span_of(code->name[0] ? code->name : "[unknown]")), TEXT_UTF8,
+                   TEXT_NAME_MAX, &name);
     add_line(l->out, code->start, code->end, buf_span(&name));
     return l->out->error;
 }
@@ -253,7 +253,7 @@ static int agent_piece(void *cookie, const struct code_piece *p)
         return code_map_each_range(a->map, p, agent_range, a);
     buf_init(&name, 2 * TEXT_NAME_MAX);
     if (p->stub)
-        text_clean(p->stub_name, TEXT_MODIFIED_UTF8, TEXT_NAME_MAX, &name);
+        text_clean(java_stub_text(p->stub_name), TEXT_MODIFIED_UTF8, TEXT_NAME_MAX, &name);
     else
         agent_name(a->map, p->method, &name);
     add_line(a->out, p->start, p->end, buf_span(&name));

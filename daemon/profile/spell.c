@@ -19,6 +19,8 @@ static const char *frame_suffix(enum frame_kind kind)
         return "_[i]";
     case FRAME_INTERPRETED:
         return "_[0]";
+    case FRAME_STUB:
+        return "_[s]";
     case FRAME_KERNEL:
         return "_[k]";
     default:

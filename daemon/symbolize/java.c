@@ -2,7 +2,6 @@
 #include "symbolize/java.h"
 
 #include "base/cleanup.h"
-#include "base/text.h"
 #include "symbolize/java_function.h"
 #include "symbolize/word_cache.h"
 #include "unwind/unwind.h"
@@ -235,21 +234,11 @@ static uint32_t java_frame(struct java_names *j, uint32_t function, uint32_t lin
 
 static uint32_t java_stub_frame(struct java_names *j, const struct hotspot_code *code)
 {
-    _cleanup_buf_ struct buf clean = BUF_NULL;
-    struct function f = { 0 };
-    struct span name = code->kind == HOTSPOT_CODE_INTERPRETER
-                           ? SPAN("Interpreter")
-                           : (struct span){ code->name, strnlen(code->name, sizeof(code->name)) };
-    uint32_t function = 0;
+    struct span name = { code->name, strnlen(code->name, sizeof(code->name)) };
 
-    if (!name.n)
-        name = SPAN("[stub]");
-    buf_init(&clean, TEXT_NAME_MAX);
-    text_clean(name, TEXT_UTF8, TEXT_NAME_MAX, &clean);
-    frame_table_string(j->frames, buf_span(&clean), &f.name);
-    if (f.name)
-        frame_table_function(j->frames, &f, &function);
-    return java_frame(j, function, 0, FRAME_STUB);
+    if (code->kind == HOTSPOT_CODE_INTERPRETER)
+        return java_frame(j, java_codelet_id(j->frames, name), 0, FRAME_STUB);
+    return java_frame(j, java_stub_id(j->frames, name), 0, FRAME_STUB);
 }
 
 /* The frames of @code at @pc; 0 when it is gone. */

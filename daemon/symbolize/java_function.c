@@ -39,3 +39,24 @@ uint32_t java_function_id(struct frame_table *frames, const struct java_function
     frame_table_function(frames, &f, &id);
     return id;
 }
+
+uint32_t java_stub_id(struct frame_table *frames, struct span name)
+{
+    struct java_function_text text = { .name = name.n ? java_stub_text(name) : SPAN("[stub]") };
+
+    return java_function_id(frames, &text);
+}
+
+uint32_t java_codelet_id(struct frame_table *frames, struct span name)
+{
+    _cleanup_buf_ struct buf whole = BUF_NULL;
+
+    buf_init(&whole, JAVA_TEXT_MAX);
+    buf_add_str(&whole, "Interpreter");
+    if (name.n && !span_eq_str(name, "Interpreter")) {
+        buf_add_str(&whole, " (");
+        buf_add_span(&whole, name);
+        buf_add_char(&whole, ')');
+    }
+    return java_function_id(frames, &(struct java_function_text){ .name = buf_span(&whole) });
+}

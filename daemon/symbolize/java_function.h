@@ -14,3 +14,6 @@ struct java_function_text {
 
 /* Its id; 0: no room. */
 uint32_t java_function_id(struct frame_table *frames, const struct java_function_text *text);
+/* Of a stub, and of a piece of the interpreter ("Interpreter (iload)"). */
+uint32_t java_stub_id(struct frame_table *frames, struct span name);
+uint32_t java_codelet_id(struct frame_table *frames, struct span name);

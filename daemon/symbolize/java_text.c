@@ -68,6 +68,16 @@ void java_class_text(struct span internal, struct buf *out)
     buf_add_span(out, s);
 }
 
+struct span java_stub_text(struct span name)
+{
+    struct span s = name;
+
+    if (!span_take_str(&s, "Stub Generator ") || !span_ends_with(s, "_stub"))
+        return name;
+    s.n -= strlen("_stub");
+    return s.n ? s : name;
+}
+
 static const char *primitive_text(char c)
 {
     switch (c) {

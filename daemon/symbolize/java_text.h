@@ -18,3 +18,6 @@ void java_class_text(struct span internal, struct buf *out);
 /* "(ILjava/lang/String;[[J)V" -> "(int, java.lang.String, long[][])". What is no signature is
  * appended as it is. */
 void java_signature_text(struct span signature, struct buf *out);
+/* A stub's name as all releases before 26 have it: there it is "Stub Generator call_stub_stub".
+ * Points into @name. */
+struct span java_stub_text(struct span name);

@@ -305,9 +305,9 @@ class Rendering(ContractCase):
 
     def test_annotate(self):
         names = self.names(annotate=1)
-        for suffix, part in (("_[j]", "Contract.mix"), ("_[i]", "Contract.stir"), ("_[0]", "Contract.slow"), ("_[k]", "")):
+        for suffix, part in (("_[j]", "Contract.mix"), ("_[i]", "Contract.stir"), ("_[0]", "Contract.slow"), ("_[s]", "call_stub"), ("_[k]", "")):
             self.assertTrue(any(n.endswith(suffix) and part in n for n in names), f"{part}{suffix}: {sorted(names)[:60]}")
-        self.assertFalse(any(n.endswith(("_[j]", "_[1]", "_[i]", "_[0]", "_[k]")) for n in self.names()))
+        self.assertFalse(any(n.endswith(("_[j]", "_[1]", "_[i]", "_[0]", "_[s]", "_[k]")) for n in self.names()))
         self.assertTrue(any(re.match(r"^Contract\.stir:\d+_\[i\]$", n) for n in self.names(annotate=1, lines=1)))
 
     def test_truncated(self):

@@ -208,8 +208,9 @@ START_TEST(kinds_of_code)
     ck_assert(!get(ret[0])->unknown);
     if (KIND_CASES[_i].want == FRAME_STUB)
         ck_assert_str_eq(text(frame_table_get_function(frames, get(ret[0])->function)->name),
-                         KIND_CASES[_i].kind == HOTSPOT_CODE_STUB ? "a\xef\xbf\xbdstub"
-                                                                  : "Interpreter");
+                         KIND_CASES[_i].kind == HOTSPOT_CODE_STUB
+                             ? "a\xef\xbf\xbdstub"
+                             : "Interpreter (a\xef\xbf\xbdstub)");
 }
 END_TEST
 

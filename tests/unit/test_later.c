@@ -143,9 +143,11 @@ END_TEST
 /* The interpreter's own code has its name already. */
 START_TEST(the_interpreter_is_let_be)
 {
-    uint32_t frame = memory_frame("", "Interpreter", FRAME_STUB);
+    uint32_t frame = memory_frame("", "Interpreter", FRAME_STUB),
+             codelet = memory_frame("", "Interpreter (iload)", FRAME_STUB);
 
     ck_assert_uint_eq(later_add(later, WORD(UNWIND_STUB, 0x2010), false, &frame, 1), 0);
+    ck_assert_uint_eq(later_add(later, WORD(UNWIND_STUB, 0x2010), false, &codelet, 1), 0);
 }
 END_TEST
 
@@ -177,6 +179,15 @@ START_TEST(the_jvms_own_text)
         uint32_t id = later_add(later, WORD(UNWIND_COMPILED, CASES[i].pc), false, NULL, 0);
 
         ck_assert_str_eq(names_of(id), CASES[i].name);
+    }
+    /* It has one name for all stubs of a blob: memory's stays, also where the text goes first. */
+    for (int first = 0; first < 2; first++) {
+        uint32_t frame = memory_frame("", "jint_arraycopy", FRAME_STUB), id;
+
+        s.first = first;
+        later_decide(later, &s);
+        id = later_add(later, WORD(UNWIND_STUB, 0x2010), false, &frame, 1);
+        ck_assert_str_eq(names_of(id), "jint_arraycopy/7");
     }
     symbol_table_deinit(&t);
 }

@@ -210,6 +210,23 @@ START_TEST(names_one_kernel_address)
 }
 END_TEST
 
+static const char *const STUB_CASES[][2] = {
+    { "call_stub", "call_stub" },
+    { "Stub Generator call_stub_stub", "call_stub" }, /* 26 */
+    { "Stub Generator upcall_stub_load_target_stub", "upcall_stub_load_target" },
+    { "Stub Generator _stub", "Stub Generator _stub" },
+    { "Stub Generator initial_blob", "Stub Generator initial_blob" },
+    { "itable stub", "itable stub" },
+    { "slow_stub", "slow_stub" },
+    { "", "" },
+};
+
+START_TEST(writes_a_stub_as_all_releases_do)
+{
+    ck_assert(span_eq_str(java_stub_text(span_of(STUB_CASES[_i][0])), STUB_CASES[_i][1]));
+}
+END_TEST
+
 START_TEST(a_list_of_zeros_is_hidden)
 {
     struct kallsyms k;
@@ -346,6 +363,7 @@ int main(void)
     tcase_add_test(tc, a_short_symbol_for_a_long_text_stays_mangled);
     tcase_add_loop_test(tc, spells_one_class, 0, ARRAY_SIZE(CLASS_CASES));
     tcase_add_loop_test(tc, spells_one_signature, 0, ARRAY_SIZE(SIGNATURE_CASES));
+    tcase_add_loop_test(tc, writes_a_stub_as_all_releases_do, 0, ARRAY_SIZE(STUB_CASES));
     tcase_add_loop_test(tc, names_one_kernel_address, 0, ARRAY_SIZE(KALLSYMS_CASES));
     tcase_add_test(tc, a_list_of_zeros_is_hidden);
     tcase_add_loop_test(tc, names_one_generated_address, 0, ARRAY_SIZE(PERF_MAP_CASES));

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every stub by its own name, by memory alone. JDK 17 and 25 here, 8, 11, 21 and 26 in test_stubs_jdks.py.
+
+Two truths: the VM's own list of stubs, read here by its symbol in libjvm, entry by entry; and an agent."""
+import os
+import re
+import struct
+import subprocess
+
+from harness import jvm, paths, proc
+from harness.daemon import Daemon
+from harness.profile import count
+
+SECONDS = float(os.environ.get("FLAMED_STUBS_SECONDS", "6"))
+OPTIONS = ["-XX:CompileCommand=quiet", "-XX:CompileCommand=exclude,Stubs$Interpreted::work", "-Xmx128m"]
+# A frame that is called by what it lies in.
+NAMELESS = re.compile(r"^(StubRoutines.*|Stub Generator .*|vtable chunks|Interpreter|adapters|MethodHandles adapters|\[stub\]|\[unknown\])$")
+SHARE_MAX = 0.0005
+# What the load runs, as any release calls it.
+EXPECTED = {"call_stub": r"call_stub", "copy": r".*(arraycopy|copy_|_fill|jlong_|jint_|memcpy).*", "digest": r"(sha|md5).*_?implCompress.*",
+            "cipher": r"(aes|cipherBlockChaining|counterMode|electronicCodeBook|galoisCounterMode|ghash).*", "CRC32": r"updateBytesCRC32.*",
+            "vtable": r"(vtable|itable) stub"}
+LINE = re.compile(r"^([0-9a-f]+) ([0-9a-f]+) (\S.*)$")
+
+
+def plain(name: str) -> str:
+    """As releases before 26 call it."""
+    match = re.fullmatch(r"Stub Generator (.+)_stub", name)
+    return match[1] if match else name
+
+
+class Memory:
+    """Of another process: read here, by nothing of flamed's."""
+
+    def __init__(self, pid: int):
+        self.file = open(f"/proc/{pid}/mem", "rb", buffering=0)
+
+    def words(self, address: int, n: int) -> tuple[int, ...]:
+        self.file.seek(address)
+        return struct.unpack(f"<{n}Q", self.file.read(8 * n))
+
+    def text(self, address: int) -> str:
+        self.file.seek(address)
+        return self.file.read(200).split(b"\0")[0].decode()
+
+    def close(self) -> None:
+        self.file.close()
+
+
+def vm_list(pid: int, version: int) -> dict[tuple[int, int], str] | None:
+    """(start, end) -> name: StubCodeDesc::_list, found by its symbol; None where libjvm has no such symbol."""
+    with open(f"/proc/{pid}/maps", encoding="utf-8") as f:
+        mapped = [line.split(maxsplit=5) for line in f if line.rstrip().endswith("/libjvm.so")]
+    base, path = int(mapped[0][0].split("-")[0], 16), f"/proc/{pid}/root{mapped[0][5].strip()}"
+    symbols = subprocess.run(["nm", path], capture_output=True, text=True).stdout
+    found = re.search(r"^([0-9a-f]+) . _ZN12StubCodeDesc5_listE$", symbols, re.M)
+    if not found:
+        return None
+    memory, stubs = Memory(pid), {}
+    at, = memory.words(base + int(found[1], 16), 1)
+    while at:
+        words = memory.words(at, 6)
+        begin, end = words[4:6] if version == 8 else words[3:5]
+        if end > begin:
+            stubs[begin, end] = plain(memory.text(words[2]))
+        at = words[0]
+    memory.close()
+    return stubs
+
+
+class Base(jvm.WithClasses):
+    sources = ("Stubs.java",)
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.daemon = Daemon()
+        cls.addClassCleanup(cls.daemon.stop)
+
+    def perf_map(self, pid: int, **source) -> dict[int, tuple[int, str]]:
+        """start -> (end, name)"""
+        answer = self.daemon.get(f"/api/v1/jvms/{pid}/perf-map", **source)
+        self.assertEqual(answer.status, 200, answer)
+        found = {}
+        for line in answer.text.splitlines():
+            match = LINE.match(line)
+            self.assertTrue(match, line)
+            start = int(match[1], 16)
+            found[start] = start + int(match[2], 16), match[3]
+        return found
+
+    def check_list(self, pid: int, version: int) -> None:
+        """Each entry of the VM's list has its line in the map, with its name; and nothing else has such a line."""
+        truth = vm_list(pid, version)
+        if truth is None:
+            print(f"JDK {version}: this libjvm has no symbols")
+            return
+        told = self.perf_map(pid, symbols="memory")
+        self.assertGreater(len(truth), 60)
+        wrong = {f"{start:x}-{end:x}": (name, told.get(start)) for (start, end), name in truth.items() if told.get(start) != (end, name)}
+        self.assertEqual(wrong, {})
+        print(f"JDK {version}: {len(truth)} stubs of the VM's own list have its names")
+
+    def check_agent(self, pid: int) -> None:
+        """What an agent is told of stubs, memory tells too."""
+        agent, told = self.perf_map(pid, symbols="agent"), self.perf_map(pid, symbols="memory")
+        stubs = {start: name for start, (_, name) in agent.items() if "." not in name}
+        self.assertGreater(len(stubs), 150)
+        wrong = {f"{start:x}": (name, told.get(start)) for start, name in stubs.items() if told.get(start, ("", ""))[1] != name}
+        self.assertEqual(wrong, {})
+        for kind in ("vtable stub", "itable stub"):
+            self.assertIn(kind, stubs.values())
+        print(f"{len(stubs)} stubs have the names that an agent is told")
+
+    def check_samples(self, pid: int, version: int) -> None:
+        profile = self.daemon.profile(pid=pid, seconds=SECONDS, hz=999, symbols="memory", timeout=SECONDS + 30)
+        frames = {frame.name for stack in profile.stacks for frame in stack.frames if frame.kind == "stub"}
+        nameless = [s for s in profile.stacks if any(f.kind == "stub" and NAMELESS.match(f.name) for f in s.frames)]
+        ending = [s for s in profile.stacks if s.frames and s.frames[-1].kind == "stub"]
+        print(f"JDK {version}: {profile.samples} samples, {count(ending)} end in a stub, {count(nameless)} have one without a name; "
+              f"{len(frames)} names of stubs")
+        self.assertGreater(profile.samples, 100 * SECONDS, "the machine is too busy for this test")
+        self.assertLessEqual(count(nameless), SHARE_MAX * profile.samples, profile.describe(nameless))
+        for what, name in EXPECTED.items():
+            self.assertTrue(any(re.fullmatch(name, frame) for frame in frames), f"{what}: {sorted(frames)}")
+        roots = profile.share([s for s in profile.stacks if any(f.kind in ("c1", "c2", "interpreted") for f in s.frames)],
+                              lambda s: "call_stub" in s.names)
+        self.assertGreater(roots, 0.95)
+
+    def check_all(self, pid: int, version: int, agent: bool) -> None:
+        proc.wait_until(lambda: proc.cpu_seconds(pid) > 6, 60, "all parts have run, and are compiled", interval=0.2)
+        self.check_list(pid, version)
+        self.check_samples(pid, version)
+        if agent:
+            self.check_agent(pid)
+
+
+class Stubs(Base):
+    def start(self, version: int) -> jvm.Jvm:
+        j = jvm.Jvm(paths.jdk(version), *OPTIONS, "-cp", self.classes.folder, "Stubs")
+        self.addCleanup(j.stop)
+        return j
+
+    def test_17(self):
+        self.check_all(self.start(17).pid, 17, agent=True)
+
+    def test_25(self):
+        self.check_all(self.start(25).pid, 25, agent=True)
