@@ -131,16 +131,11 @@ static void choose(const struct preflight_facts *f, struct preflight *p)
     }
     p->perfmap &= f->jdk >= JDK_PERFMAP_MIN;
     p->memory = f->vm_known;
-    p->auto_agent = p->agent && (f->jdk < JDK_WARNING_MIN || !p->memory);
+    p->auto_agent = p->agent && !p->memory;
     snprintf(p->auto_reason, sizeof(p->auto_reason), "%s",
-             p->auto_agent && p->memory
-                 ? "memory+agent: attaching is safe here, and an agent knows code that is gone and "
-                   "stubs"
+             p->memory       ? "memory: the JVM's own tables name its code; nothing is injected"
              : p->auto_agent ? "agent: the JVM's memory cannot be read"
-             : p->memory && p->agent
-                 ? "memory: from JDK 21 on an agent prints a warning into the application's log"
-             : p->memory  ? "memory: nothing is injected, because attaching is not safe here"
-             : p->perfmap ? "perfmap: neither the JVM's memory nor an agent can be used"
+             : p->perfmap    ? "perfmap: neither the JVM's memory nor an agent can be used"
              : f->vm_starting
                  ? "memory: as soon as the JVM has started; nothing is injected meanwhile"
                  : "none: nothing can be used here");
@@ -181,6 +176,10 @@ void preflight_run(const struct preflight_facts *f, struct preflight *ret)
             p, "warning", true, "",
             "loading the agent prints 'WARNING: A JVM TI agent has been loaded dynamically' to "
             "the application's stderr, once");
+    step_add(
+        p, "race", true, "",
+        "HotSpot can end, in a race of its own, while it tells an agent of code whose class is "
+        "just being unloaded: docs/threat-model.md; rare, and never without symbols=agent");
     step_add(p, "memory", f->vm_known, "symbols=agent, where the steps before are all ok", "%s",
              f->vm_known ? "names can be read from its memory: nothing is injected"
                          : f->vm_problem);

@@ -47,7 +47,7 @@ struct preflight {
     size_t count;
     bool agent, perfmap, memory; /* what can be used */
     struct attach_places places; /* as of the facts */
-    bool auto_agent;             /* `auto` would use the agent besides memory */
+    bool auto_agent;             /* `auto` would use the agent: memory cannot be read */
     char auto_reason[256];
 };
 

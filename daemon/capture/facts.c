@@ -156,11 +156,12 @@ int facts_ready(struct engine *e, json_t **ret, struct error *err)
         store_problem(e->store, store, sizeof(store));
         add_problem(problems, "store", store, false);
     }
-    *ret = json_pack("{s:s, s:o, s:i}", "status",
+    *ret = json_pack("{s:s, s:o, s:i, s:{s:s, s:b}}", "status",
                      ready                  ? "ready"
                      : e->facts.bpf_loading ? "loading"
                                             : "unavailable",
-                     "problems", problems, "captures", (int)e->capture_count);
+                     "problems", problems, "captures", (int)e->capture_count, "symbols", "auto",
+                     "memory", "agent", (int)e->opts.allow_injection);
     if (!*ret)
         return -ENOMEM;
     if (ready)

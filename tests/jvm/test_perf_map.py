@@ -56,7 +56,7 @@ class PerfMap(WithSpinAndDaemon):
                 told = self.preflight(c.pid)
                 self.assertTrue(all(step["ok"] for step in told["steps"]), told)
                 self.assertEqual(told["symbols"], {"agent": True, "memory": True, "perfmap": version >= 22})
-                self.assertIn("agent" if version == 17 else "memory", told["auto"].split(":")[0])
+                self.assertEqual(told["auto"].split(":")[0], "memory")
                 before = c.output()
                 memory = self.get(c.pid, symbols="memory")
                 self.assertEqual(memory.status, 200, memory)

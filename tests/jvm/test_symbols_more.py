@@ -45,8 +45,10 @@ class More(test_symbols.Base):
             answer = self.daemon.get(f"/api/v1/jvms/{j.pid}/perf-map", symbols="agent")
             self.assertEqual(answer.status, 200, answer)
             self.assertIn(self.spin.method, answer.text)
-            for future, wanted in zip(futures, ("agent", "memory+agent", "agent")):
-                self.agree(self.source(future.result(), wanted))
+            for future, wanted in zip(futures, ("agent", "memory", "agent")):
+                text = self.source(future.result(), wanted)
+                if wanted == "agent":
+                    self.agree(text)
         self.assertLessEqual(attach.mappings(j.pid, "flamed-stream"), 1)
 
     def test_it_ends_in_the_middle(self):
@@ -87,6 +89,7 @@ class More(test_symbols.Base):
             os.chmod(f.name, 0o644)
             j = self.start(17)
             with Daemon("--config", f.name) as daemon:
+                self.assertEqual(daemon.get("/readyz").json()["symbols"], {"auto": "memory", "agent": False})
                 profile = daemon.profile(pid=j.pid, seconds=0.6, symbols="agent")
                 self.source(profile, "memory")
                 self.assertTrue(any("symbols: memory" in w for w in profile.warnings), profile.warnings)

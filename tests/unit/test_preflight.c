@@ -35,18 +35,12 @@ START_TEST(what_auto_takes)
         const char *source;
         bool agent, perfmap;
     } CASES[] = {
-        { 8, true, true, "memory+agent", true, false },
-        { 11, true, true, "memory+agent", true, false },
-        { 17, true, true, "memory+agent", true, false },
-        { 20, true, true, "memory+agent", true, false },
-        { 21, true, true, "memory", true, false },
-        { 22, true, true, "memory", true, true },
-        { 25, true, true, "memory", true, true },
-        { 17, false, true, "agent", true, false },
-        { 25, false, true, "agent", true, true },
-        { 17, true, false, "memory", false, false },
-        { 25, false, false, "perfmap", false, true },
-        { 17, false, false, "none", false, false },
+        { 8, true, true, "memory", true, false },     { 11, true, true, "memory", true, false },
+        { 17, true, true, "memory", true, false },    { 20, true, true, "memory", true, false },
+        { 21, true, true, "memory", true, false },    { 22, true, true, "memory", true, true },
+        { 25, true, true, "memory", true, true },     { 17, false, true, "agent", true, false },
+        { 25, false, true, "agent", true, true },     { 17, true, false, "memory", false, false },
+        { 25, false, false, "perfmap", false, true }, { 17, false, false, "none", false, false },
     };
     struct preflight_facts f = facts_of(CASES[_i].jdk);
     struct preflight p;
@@ -60,6 +54,21 @@ START_TEST(what_auto_takes)
                   "case %d: %s", _i, p.auto_reason);
     ck_assert_int_eq(p.agent, CASES[_i].agent);
     ck_assert_int_eq(p.perfmap, CASES[_i].perfmap);
+}
+END_TEST
+
+/* Said to who asks for an agent by name; nothing that stands against it. */
+START_TEST(tells_of_the_vms_own_race)
+{
+    struct preflight_facts f = facts_of(17);
+    struct preflight p;
+    bool told = false;
+
+    preflight_run(&f, &p);
+    for (size_t i = 0; i < p.count; i++)
+        told |= strcmp(p.steps[i].name, "race") == 0 && p.steps[i].ok;
+    ck_assert(told);
+    ck_assert_uint_le(p.count, PREFLIGHT_STEPS_MAX);
 }
 END_TEST
 
@@ -255,6 +264,7 @@ int main(void)
 {
     TCase *tc = tcase_create("preflight");
 
+    tcase_add_test(tc, tells_of_the_vms_own_race);
     tcase_add_test(tc, one_that_starts_is_named_when_it_has_started);
     tcase_add_loop_test(tc, what_auto_takes, 0, 12);
     tcase_add_loop_test(tc, what_stands_against_it, 0, 11);
