@@ -102,7 +102,7 @@ static const struct {
     { 409, "not-possible", "Not possible in this state" },
     { 413, "too-large", "Too large" },
     { 415, "wrong-type", "Type of body not understood" },
-    { 429, "too-many", "Too many captures" },
+    { 429, "too-many", "Too many at once" },
     { 431, "headers-too-large", "Headers too large" },
     { 500, "internal", "Internal error" },
     { 503, "unavailable", "Not available on this machine" },

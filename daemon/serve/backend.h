@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "profile/profile.h"
+#include "serve/caller.h"
 
 #include <jansson.h>
 
@@ -41,7 +42,8 @@ struct capture_request {
     uint64_t period_ns;   /* CPU time between samples */
     uint64_t duration_ns; /* 0: until cancelled */
     enum symbols_source symbols;
-    bool keep; /* goes to the store when it ends */
+    struct caller caller; /* whose quota it counts to */
+    bool keep;            /* goes to the store when it ends */
     bool live; /* only snapshots are wanted, a second or so apart: names need not be in at once */
 };
 

@@ -9,8 +9,9 @@
 
 #define PROGRESS_EVERY_NS NSEC_PER_SEC
 #define WATCH_EVERY_NS NSEC_PER_SEC
+#define WATCH_EVERY_MAX_NS (60 * NSEC_PER_SEC)
 #define WATCH_TOP_ROWS 50
-#define WATCH_COST_FACTOR 20 /* a live top takes at most this part of the time */
+#define WATCH_COST_FACTOR 20 /* live tops, however many, take at most this part of the time */
 
 /* Takes @value. */
 static void event_json(struct request *req, const char *name, json_t *value)
@@ -114,8 +115,10 @@ static void watch_top(struct request *req)
 {
     const struct api_backend *be = &req->serve->be;
     uint64_t begun_ns = clock_monotonic_ns();
+    struct serve *s = req->serve;
     _cleanup_(profile_unrefp) struct profile *profile = NULL;
     _cleanup_(view_freep) struct view *view = NULL;
+    size_t streams;
     json_t *value;
 
     if (!be->capture_profile || be->capture_profile(be->ctx, req->path_text, &profile, NULL) != 0 ||
@@ -124,8 +127,12 @@ static void watch_top(struct request *req)
     value = top_json(view, WATCH_TOP_ROWS);
     if (value)
         event_json(req, "top", value);
+    pthread_mutex_lock(&s->lock);
+    streams = MAX(s->stats.streams_now, (size_t)1);
+    pthread_mutex_unlock(&s->lock);
     req->stream.every_ns =
-        MAX(WATCH_EVERY_NS, (clock_monotonic_ns() - begun_ns) * WATCH_COST_FACTOR);
+        MIN(MAX(WATCH_EVERY_NS, (clock_monotonic_ns() - begun_ns) * WATCH_COST_FACTOR * streams),
+            WATCH_EVERY_MAX_NS);
 }
 
 static void watch_step(struct request *req)
@@ -162,6 +169,8 @@ bool handle_capture_stream(struct request *req)
         req->answer.no_body = true;
         return true;
     }
+    if (!quota_stream(req))
+        return true;
     stream_plan(req, STREAM_EVENTS, WATCH_EVERY_NS, watch_step);
     stream_start(req);
     return true;

@@ -19,19 +19,23 @@ static void *on_uri(void *cookie, const char *uri, struct MHD_Connection *connec
     info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
     req->client = info ? info->socket_context : NULL;
     pthread_mutex_lock(&s->lock);
-    if (req->client)
+    if (req->client) {
+        req->caller = req->client->caller;
         req->client->since_ns = clock_monotonic_ns();
+    }
     pthread_mutex_unlock(&s->lock);
     return req;
 }
 
-/* Suspends @req and hands it to the workers. False when the service is stopping: the answer says
- * so. */
+/* Suspends @req and hands it to the workers. False when its caller has too many that wait, or the
+ * service is stopping: the answer says so. */
 static bool request_wait(struct request *req)
 {
     struct serve *s = req->serve;
     struct error err = ERROR_NULL;
 
+    if (!quota_wait(req))
+        return false;
     pthread_mutex_lock(&s->lock);
     if (!s->stopping) {
         s->suspended_count++; /* from here on serve_stop() waits for it */
@@ -114,7 +118,7 @@ static void on_completed(void *cookie, struct MHD_Connection *connection, void *
     *request = NULL;
     pthread_mutex_lock(&s->lock);
     if (req->client) {
-        req->client->busy = false;
+        req->client->busy = req->client->waits = req->client->streams = false;
         req->client->since_ns = clock_monotonic_ns();
     }
     stream_closed(req);

@@ -23,15 +23,20 @@
 #include <netinet/in.h>
 #include <pthread.h>
 
-#define SERVE_WORKERS 3
+#define SERVE_WORKERS 6
+#define SERVE_WORKERS_OF_CALLER 3 /* of them, for the requests of one caller */
+#define SERVE_WORKERS_HEAVY 3     /* for what may take seconds, */
+#define SERVE_HEAVY_OF_CALLER 2   /* and of these for one caller */
 #define SERVE_MHD_THREADS 2
 #define SERVE_LISTEN_MAX 16
 #define PATH_TEXT_MAX 128
+#define SERVE_GUESTS_MAX 16                     /* connections kept for health routes */
 #define SERVE_CLOSING_MAX 256                   /* connections told to go, not gone yet */
 #define SERVE_HEAD_MAX_BYTES (32 * 1024)        /* of a request: its line and its headers */
 #define SERVE_CONNECTION_BYTES (128 * 1024)     /* the HTTP library's memory for one: both heads */
 #define SERVE_END_GRACE_NS (3 * NSEC_PER_SEC)   /* past its duration a capture is told to end */
 #define SERVE_GIVE_UP_NS (9 * NSEC_PER_SEC / 2) /* past it, the answer leaves without it */
+#define SERVE_GUEST_NS NSEC_PER_SEC             /* a guest is served for so long at least */
 #define SERVE_STALL_NS (2 * NSEC_PER_SEC)       /* reading nothing for so long may cost its place */
 #define SERVE_SEND_MAX_NS (600 * NSEC_PER_SEC)  /* for a client to read its answer */
 #define SERVE_STOP_MAX_NS (4 * NSEC_PER_SEC)    /* for captures to end when stopping */
@@ -43,6 +48,9 @@ struct request;
 struct client {
     int fd; /* the HTTP library's */
     bool used, unix_socket, closing;
+    struct caller caller;
+    bool guest;              /* its caller has as many as one may have: for health routes alone */
+    bool waits, streams;     /* its request does, or is a stream: counts for its caller */
     bool busy;               /* a request is being worked on or answered */
     bool probed;             /* half-closed: was asked whether it is still there */
     uint32_t generation;     /* of this slot, so that a late event cannot hit the next owner */
@@ -57,6 +65,7 @@ struct request {
     struct serve *serve;
     struct MHD_Connection *connection;
     struct client *client;
+    struct caller caller;
     char *uri;  /* owned: as it was sent */
     char *path; /* owned: decoded */
     struct query query;
@@ -84,6 +93,7 @@ struct request {
     bool done;      /* capture_done() was called, or is not waited for any longer */
     bool abandoned; /* it is not waited for any longer */
     struct capture *capture;
+    struct request *capturing_next, **capturing_link; /* in serve's list while the capture runs */
     uint64_t started_ns, end_ns, give_up_ns;
     struct profile *profile; /* owned */
     int outcome;
@@ -105,10 +115,16 @@ struct serve {
     pthread_cond_t work, idle;
     struct client *clients; /* [client_max] */
     size_t client_max;
-    struct request *queue_head, *queue_tail;
+    struct request *queue; /* the oldest first */
     size_t suspended_count;
     bool stopping, workers_stop, net_stop;
     struct request *streams;
+    struct request *capturing; /* list of those whose capture runs: captures_now of them */
+    struct work_slot {
+        bool busy, heavy;
+        struct caller caller; /* whose request it works on */
+    } working[SERVE_WORKERS];
+    size_t workers_running; /* that have taken a slot */
     struct serve_stats stats;
     struct answer_counts counts;
 };
@@ -120,6 +136,29 @@ void net_stop(struct serve *s);
 /* Called with lock held. */
 void net_watch(struct serve *s, struct request *req);
 void net_unwatch(struct serve *s, struct request *req);
+
+/* ---- places.c: room for connections; called with lock held ---- */
+
+/* Takes a place for a connection of @caller, that of an idle one if need be. NULL: there is none.
+ */
+struct client *place_take(struct serve *s, const struct caller *caller);
+/* Whether a guest's caller has room by now; then it is a guest no more. */
+bool place_promote(struct serve *s, struct client *c);
+/* Has the HTTP library close it. */
+void client_cut(struct client *c);
+/* Notes since when a client has read nothing of its answer. */
+void client_watch_reading(struct client *c, uint64_t now);
+
+/* ---- quota.c: what one caller may have ---- */
+
+/* Each: whether there is room for what @req wants, which is then taken. False: the answer says what
+ * is used up, and for how long. Called without the lock. */
+bool quota_enter(struct request *req); /* on a guest's connection */
+bool quota_wait(struct request *req);  /* for a worker */
+bool quota_stream(struct request *req);
+/* Whether the caller may begin another capture. False: @err and *ret_retry_s say why not, and when.
+ * Called with lock held. */
+bool quota_capture(const struct request *req, struct error *err, unsigned *ret_retry_s);
 
 /* ---- http.c ---- */
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The net thread: accepts connections and hands them to the HTTP library, makes room when there are
- * too many, notices when the client of a waiting request leaves, and keeps deadlines. Knows nothing
- * of HTTP but two canned lines.
+ * The net thread: accepts connections and hands them to the HTTP library, notices when the client
+ * of a waiting request leaves, and keeps deadlines. Knows nothing of HTTP but two canned lines.
  */
 #include "serve/impl.h"
 
@@ -12,7 +11,6 @@
 
 #include <arpa/inet.h>
 #include <microhttpd.h>
-#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -28,59 +26,6 @@ static uint64_t client_token(const struct serve *s, const struct client *c)
 }
 
 /* ---- connections ---- */
-
-static struct client *client_slot(struct serve *s)
-{
-    for (size_t i = 0; i < s->client_max; i++) {
-        if (!s->clients[i].used)
-            return &s->clients[i];
-    }
-    return NULL;
-}
-
-static void client_cut(struct client *c)
-{
-    c->closing = true;
-    shutdown(c->fd, SHUT_RDWR); /* the HTTP library sees the end and closes it */
-}
-
-/* Whose place a newer connection may have, and since when: that of one without a complete request,
- * or of one that does not read its answer. */
-static bool client_evictable(const struct client *c, uint64_t now, uint64_t *ret_since_ns)
-{
-    if (!c->used || c->closing)
-        return false;
-    *ret_since_ns = c->busy ? c->stalled_ns : c->since_ns;
-    return !c->busy || (c->stalled_ns && now - c->stalled_ns > SERVE_STALL_NS);
-}
-
-/* Cuts off the connection that has done nothing for the longest time. */
-static bool client_evict(struct serve *s)
-{
-    uint64_t now = clock_monotonic_ns(), since_ns, oldest_ns = UINT64_MAX;
-    struct client *oldest = NULL;
-
-    for (size_t i = 0; i < s->client_max; i++) {
-        if (client_evictable(&s->clients[i], now, &since_ns) && since_ns < oldest_ns) {
-            oldest = &s->clients[i];
-            oldest_ns = since_ns;
-        }
-    }
-    if (!oldest)
-        return false;
-    s->stats.evicted++;
-    client_cut(oldest);
-    return true;
-}
-
-static size_t clients_now(const struct serve *s)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < s->client_max; i++)
-        n += s->clients[i].used && !s->clients[i].closing;
-    return n;
-}
 
 /* Every connection has a request under way: says so in the smallest way and closes. */
 static void net_refuse(int fd)
@@ -100,13 +45,13 @@ static void net_refuse(int fd)
     close(fd);
 }
 
-static void client_describe(struct client *c, const struct sockaddr_storage *peer)
+static void client_describe(struct client *c, int fd, const struct sockaddr_storage *peer)
 {
     struct sockaddr_storage local = { 0 };
     socklen_t n = sizeof(local);
 
+    c->fd = fd;
     c->unix_socket = peer->ss_family == AF_UNIX;
-    c->local_address[0] = '\0';
     if (c->unix_socket || getsockname(c->fd, (struct sockaddr *)&local, &n) < 0)
         return;
     if (local.ss_family == AF_INET)
@@ -120,22 +65,19 @@ static void client_describe(struct client *c, const struct sockaddr_storage *pee
 /* Takes @fd over. */
 static void net_add(struct serve *s, int fd, const struct sockaddr_storage *peer, socklen_t peer_n)
 {
-    struct client *c = NULL;
+    struct caller caller = caller_of_peer(fd, peer);
+    struct client *c;
     uint32_t generation;
 
     pthread_mutex_lock(&s->lock);
-    if (clients_now(s) < s->opts.connections_max || client_evict(s))
-        c = client_slot(s);
+    c = place_take(s, &caller);
     if (!c) {
         pthread_mutex_unlock(&s->lock);
         net_refuse(fd);
         return;
     }
-    generation = c->generation + 1;
-    *c = (struct client){
-        .fd = fd, .used = true, .generation = generation, .since_ns = clock_monotonic_ns()
-    };
-    client_describe(c, peer);
+    generation = c->generation;
+    client_describe(c, fd, peer);
     s->stats.connections++;
     pthread_mutex_unlock(&s->lock);
 
@@ -239,17 +181,6 @@ static void net_client_event(struct serve *s, uint64_t token, uint32_t events)
 }
 
 /* ---- deadlines ---- */
-
-/* A socket with room for more of the answer has a client that reads. */
-static void client_watch_reading(struct client *c, uint64_t now)
-{
-    struct pollfd p = { .fd = c->fd, .events = POLLOUT };
-
-    if (!c->busy || poll(&p, 1, 0) != 0)
-        c->stalled_ns = 0;
-    else if (!c->stalled_ns)
-        c->stalled_ns = now;
-}
 
 static void net_tick(struct serve *s)
 {

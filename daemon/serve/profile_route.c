@@ -114,6 +114,8 @@ bool handle_profile(struct request *req)
         return true;
     if (!req->head) {
         work_describe(req, &c);
+        if (req->wants_events && !quota_stream(req))
+            return true;
         if (req->wants_events)
             progress_plan(req);
         return work_capture(req, &c);

@@ -293,7 +293,7 @@ bool request_check(struct request *req, const char *method)
         answer_problem(&req->answer, 403, &err, SPAN_NULL);
         return false;
     }
-    if (!request_route(req, method))
+    if (!request_route(req, method) || !quota_enter(req))
         return false;
     if (h.access.host.p != req->host)
         span_copy(h.access.host, req->host, sizeof(req->host));

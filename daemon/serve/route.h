@@ -26,6 +26,8 @@ struct route {
     bool negotiates; /* the format is chosen by Accept unless a parameter says it */
     bool streams;    /* gives server-sent events when Accept asks for them */
     bool waits;      /* the handler may block: it runs on a worker */
+    bool heavy;      /* and may take a worker for seconds: it renders, or attaches */
+    bool health;     /* is answered whatever its caller has already */
     bool (*handle)(struct request *req);
     void (*finish)(struct request *req); /* a capture that the handler began is over; NULL: none */
 };

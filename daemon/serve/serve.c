@@ -55,7 +55,8 @@ int serve_start(const struct serve_opts *o, const struct api_backend *be, struct
         r = error_set(err, -E2BIG, "at most %d addresses can be listened on", SERVE_LISTEN_MAX);
     s = r == 0 ? calloc(1, sizeof(*s)) : NULL;
     if (s) {
-        s->client_max = o->connections_max + SERVE_CLOSING_MAX;
+        s->client_max = callers_limit(o->connections_max, /* root= */ true) + SERVE_GUESTS_MAX +
+                        SERVE_CLOSING_MAX;
         s->clients = calloc(s->client_max, sizeof(*s->clients));
     }
     if (!s || !s->clients) {
@@ -132,8 +133,10 @@ void serve_stats(struct serve *s, struct serve_stats *ret)
 {
     pthread_mutex_lock(&s->lock);
     *ret = s->stats;
-    ret->connections_now = 0;
-    for (size_t i = 0; i < s->client_max; i++)
+    ret->connections_now = ret->guests_now = 0;
+    for (size_t i = 0; i < s->client_max; i++) {
         ret->connections_now += s->clients[i].used;
+        ret->guests_now += s->clients[i].used && s->clients[i].guest;
+    }
     pthread_mutex_unlock(&s->lock);
 }

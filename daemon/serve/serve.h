@@ -15,8 +15,8 @@ struct serve_opts {
     const int *listen_fds; /* listening sockets, taken over */
     size_t listen_count;
     const char *version;
-    unsigned connections_max; /* 128 over all sockets */
-    unsigned captures_max;    /* 64 at once */
+    unsigned connections_max; /* 128 of one caller; of all: serve/caller.h */
+    unsigned captures_max;    /* 64 of one caller at once */
     size_t answer_max_bytes;  /* 64 MiB */
     unsigned idle_timeout_s;  /* a client that sends or reads nothing for so long is cut off */
     const char *const *allowed_hosts; /* borrowed until serve_stop(); see serve/access.h */
@@ -26,12 +26,17 @@ struct serve_opts {
 /* Starts the threads. 0 or -errno with @err. */
 int serve_start(const struct serve_opts *o, const struct api_backend *be, struct serve **ret,
                 struct error *err);
+/* What one caller may have a limited number of. */
+enum quota { QUOTA_CONNECTIONS, QUOTA_WAITING, QUOTA_STREAMS, QUOTA_CAPTURES, QUOTA_COUNT };
+
 /* What happened so far. Any thread. */
 struct serve_stats {
     uint64_t connections, requests, refused_access, clients_left, captures, captures_refused;
-    uint64_t evicted;   /* connections cut off to make room for newer ones */
+    uint64_t quota_refused[QUOTA_COUNT]; /* requests of callers who had as many as one may have */
+    uint64_t evicted;                    /* connections cut off to make room for newer ones */
     uint64_t timed_out; /* connections that took too long to send a request or to read its answer */
     size_t connections_now, captures_now, streams_now;
+    size_t guests_now; /* connections of callers who had their share: for health alone */
 };
 void serve_stats(struct serve *s, struct serve_stats *ret);
 

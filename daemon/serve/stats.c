@@ -55,12 +55,31 @@ static void write_one(struct buf *out, const char *name, const char *type, const
                (unsigned long long)value);
 }
 
+static void write_quotas(const struct serve_stats *s, struct buf *out)
+{
+    static const char *const NAMES[QUOTA_COUNT] = { [QUOTA_CONNECTIONS] = "connections",
+                                                    [QUOTA_WAITING] = "waiting",
+                                                    [QUOTA_STREAMS] = "streams",
+                                                    [QUOTA_CAPTURES] = "captures" };
+
+    buf_add_str(out, "# HELP flamed_http_quota_refused_total Requests refused because their caller "
+                     "had as many as one may have.\n"
+                     "# TYPE flamed_http_quota_refused_total counter\n");
+    for (size_t i = 0; i < QUOTA_COUNT; i++)
+        buf_printf(out, "flamed_http_quota_refused_total{quota=\"%s\"} %llu\n", NAMES[i],
+                   (unsigned long long)s->quota_refused[i]);
+}
+
 void stats_write(const struct answer_counts *c, const struct serve_stats *s, struct buf *out)
 {
     write_requests(c, out);
     write_one(out, "flamed_http_connections_total", "counter", "Connections accepted.",
               s->connections);
     write_one(out, "flamed_http_connections", "gauge", "Connections open.", s->connections_now);
+    write_one(out, "flamed_http_guest_connections", "gauge",
+              "Connections beyond their caller's share, on which health alone is answered.",
+              s->guests_now);
+    write_quotas(s, out);
     write_one(out, "flamed_http_connections_evicted_total", "counter",
               "Connections that were idle, or did not read their answer, cut off to make room for "
               "newer ones.",

@@ -112,6 +112,8 @@ bool handle_top(struct request *req)
         req->answer.no_body = r == 0;
         return true;
     }
+    if (!req->params.once && !quota_stream(req))
+        return true;
     work_describe(req, &c);
     c.keep = false;
     c.live = true;

@@ -49,28 +49,110 @@ void request_unref_locked(struct request *req)
 
 void work_push(struct serve *s, struct request *req)
 {
+    struct request **at = &s->queue;
+
+    while (*at)
+        at = &(*at)->next;
     req->next = NULL;
-    if (s->queue_tail)
-        s->queue_tail->next = req;
-    else
-        s->queue_head = req;
-    s->queue_tail = req;
+    *at = req;
     pthread_cond_signal(&s->work);
 }
 
-static struct request *work_pop(struct serve *s)
-{
-    struct request *req = s->queue_head;
+/* ---- whose turn it is ----
+ *
+ * One caller's requests never take all workers, and what may take seconds (rendering, regular
+ * expressions, an attach) never does: one worker is left for what is quick, one for health and one
+ * for root. Of those that may run, that of the caller with the fewest workers runs first. */
 
-    if (!req)
+static size_t working(const struct serve *s, const struct caller *of, bool heavy_only)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < SERVE_WORKERS; i++) {
+        const struct work_slot *w = &s->working[i];
+
+        n += w->busy && (w->heavy || !heavy_only) && (!of || caller_equal(&w->caller, of));
+    }
+    return n;
+}
+
+/* Whether what @req needs next may take long. */
+static bool work_is_heavy(const struct request *req)
+{
+    if (req->stream.queued)
+        return true;
+    return req->done || req->route->heavy || req->params.given & PARAMS_RANGE;
+}
+
+static bool work_may_run(const struct serve *s, const struct request *req)
+{
+    const struct caller *c = &req->caller;
+
+    if (caller_is_root(c))
+        return true;
+    if (req->route->health)
+        return working(s, NULL, false) < SERVE_WORKERS - 1 &&
+               working(s, c, false) <= SERVE_WORKERS_OF_CALLER;
+    if (working(s, NULL, false) >= SERVE_WORKERS - 2 ||
+        working(s, c, false) >= SERVE_WORKERS_OF_CALLER)
+        return false;
+    return !work_is_heavy(req) || (working(s, NULL, true) < SERVE_WORKERS_HEAVY &&
+                                   working(s, c, true) < SERVE_HEAVY_OF_CALLER);
+}
+
+/* The place in the queue of whose turn it is; NULL: nobody's. */
+static struct request **work_next(struct serve *s)
+{
+    size_t fewest = SIZE_MAX;
+    struct request **next = NULL;
+
+    for (struct request **at = &s->queue; *at; at = &(*at)->next) {
+        const struct caller *c = &(*at)->caller;
+        size_t rank = caller_is_root(c) ? 0 : 1 + working(s, c, false);
+
+        if (rank < fewest && work_may_run(s, *at)) {
+            next = at;
+            fewest = rank;
+        }
+    }
+    return next;
+}
+
+/* Takes it out of the queue for the worker of @slot. */
+static struct request *work_pop(struct serve *s, struct work_slot *slot)
+{
+    struct request **at = work_next(s), *req;
+
+    if (!at)
         return NULL;
-    s->queue_head = req->next;
-    if (!s->queue_head)
-        s->queue_tail = NULL;
+    req = *at;
+    *at = req->next;
+    *slot = (struct work_slot){ .busy = true, .heavy = work_is_heavy(req), .caller = req->caller };
     return req;
 }
 
 /* ---- captures ---- */
+
+static void capturing_add(struct request *req)
+{
+    struct serve *s = req->serve;
+
+    s->stats.captures_now++;
+    s->stats.captures++;
+    req->capturing_next = s->capturing;
+    req->capturing_link = &s->capturing;
+    if (s->capturing)
+        s->capturing->capturing_link = &req->capturing_next;
+    s->capturing = req;
+}
+
+static void capturing_remove(struct request *req)
+{
+    req->serve->stats.captures_now--;
+    *req->capturing_link = req->capturing_next;
+    if (req->capturing_next)
+        req->capturing_next->capturing_link = req->capturing_link;
+}
 
 /* The capture of @req is over: somebody has to look at that. */
 static void work_notify(struct request *req)
@@ -88,7 +170,7 @@ static void capture_done(void *cookie, int outcome, struct profile *p, const str
     struct serve *s = req->serve;
 
     pthread_mutex_lock(&s->lock);
-    s->stats.captures_now--;
+    capturing_remove(req);
     if (!req->abandoned) {
         req->profile = p;
         req->outcome = outcome;
@@ -149,35 +231,19 @@ void work_give_up(struct request *req)
     work_notify(req);
 }
 
-/* Seconds until the first of the running captures is over. */
-static unsigned work_retry_s(const struct serve *s)
-{
-    uint64_t now = clock_monotonic_ns(), first = UINT64_MAX;
-
-    for (size_t i = 0; i < s->client_max; i++) {
-        const struct request *req = s->clients[i].request;
-
-        if (req && req->capturing && !req->done && req->end_ns != UINT64_MAX)
-            first = MIN(first, req->end_ns - SERVE_END_GRACE_NS);
-    }
-    if (first == UINT64_MAX || first <= now)
-        return 1;
-    return (unsigned)((first - now) / NSEC_PER_SEC) + 1;
-}
-
 /* Counts the capture in, unless there is no room or no need. */
 static bool work_admit(struct request *req, uint64_t duration_ns)
 {
     struct serve *s = req->serve;
     struct error err = ERROR_NULL;
-    unsigned retry_s;
-    bool stopping;
+    unsigned retry_s = 0;
+    bool stopping, room;
 
     pthread_mutex_lock(&s->lock);
     stopping = s->stopping;
-    if (!req->left && !stopping && s->stats.captures_now < s->opts.captures_max) {
-        s->stats.captures_now++;
-        s->stats.captures++;
+    room = quota_capture(req, &err, &retry_s);
+    if (!req->left && !stopping && room) {
+        capturing_add(req);
         req->refs += 2; /* the capture's, and that of the call that starts it */
         req->capturing = req->held = true;
         req->started_ns = clock_monotonic_ns();
@@ -189,17 +255,16 @@ static bool work_admit(struct request *req, uint64_t duration_ns)
         pthread_mutex_unlock(&s->lock);
         return true;
     }
-    retry_s = work_retry_s(s);
-    if (!req->left)
+    if (!req->left && !stopping) {
         s->stats.captures_refused++;
+        s->stats.quota_refused[QUOTA_CAPTURES]++;
+    }
     pthread_mutex_unlock(&s->lock);
     if (stopping) {
         error_set(&err, -ESHUTDOWN, "the service is stopping");
         answer_outcome(&req->answer, BACKEND_UNAVAILABLE, &err, 0);
         return false;
     }
-    error_set(&err, 0, "%u captures are running, which is the limit", s->opts.captures_max);
-    error_remedy(&err, "ask again in %u s, or raise captures_max in the configuration", retry_s);
     answer_outcome(&req->answer, BACKEND_TOO_MANY, &err, retry_s);
     return false;
 }
@@ -211,6 +276,7 @@ void work_describe(const struct request *req, struct capture_request *ret)
         .period_ns = req->params.period_ns,
         .duration_ns = req->params.duration_ns,
         .symbols = req->params.symbols,
+        .caller = req->caller,
         .keep = true,
     };
     span_copy(span_of(req->params.event), ret->event, sizeof(ret->event));
@@ -231,7 +297,7 @@ bool work_capture(struct request *req, const struct capture_request *c)
     failed = r != 0 && !req->abandoned;
     if (r != 0) {
         req->capturing = req->held = false;
-        s->stats.captures_now--;
+        capturing_remove(req);
         req->refs--; /* nothing was started */
     } else {
         /* An abandoned one may have come to its end already: ending it then is harmless. */
@@ -259,6 +325,7 @@ static void work_finish(struct request *req)
 
     pthread_mutex_lock(&s->lock);
     net_unwatch(s, req);
+    req->client->waits = false;
     req->client->since_ns = clock_monotonic_ns();
     req->ready = true;
     pthread_mutex_unlock(&s->lock);
@@ -297,15 +364,18 @@ static void work_step(struct request *req)
 static void *work_run(void *cookie)
 {
     struct serve *s = cookie;
+    struct work_slot *slot;
 
     pthread_mutex_lock(&s->lock);
+    slot = &s->working[s->workers_running++];
     for (;;) {
-        struct request *req = work_pop(s);
+        struct request *req = work_pop(s, slot);
 
         if (req) {
             pthread_mutex_unlock(&s->lock);
             work_step(req);
             pthread_mutex_lock(&s->lock);
+            slot->busy = false;
         } else if (s->workers_stop) {
             break;
         } else {

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "serve/caller.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+static void caller_set_user(struct caller *c, int fd)
+{
+    struct ucred peer = { 0 };
+    socklen_t n = sizeof(peer);
+
+    c->kind = CALLER_USER;
+    c->uid = UINT32_MAX;
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) == 0 && n == sizeof(peer))
+        c->uid = peer.uid;
+}
+
+static void caller_set_address(struct caller *c, const struct sockaddr_storage *peer)
+{
+    const struct sockaddr_in *v4 = (const struct sockaddr_in *)peer;
+    struct in6_addr a = IN6ADDR_ANY_INIT;
+
+    c->kind = CALLER_ADDRESS;
+    if (peer->ss_family == AF_INET6) {
+        a = ((const struct sockaddr_in6 *)peer)->sin6_addr;
+    } else if (peer->ss_family == AF_INET) {
+        a.s6_addr[10] = a.s6_addr[11] = 0xff;
+        memcpy(&a.s6_addr[12], &v4->sin_addr, 4);
+    }
+    if (IN6_IS_ADDR_V4MAPPED(&a) && a.s6_addr[12] == 127)
+        a = in6addr_loopback;
+    memcpy(c->address, &a, sizeof(c->address));
+}
+
+struct caller caller_of_peer(int fd, const struct sockaddr_storage *peer)
+{
+    struct caller c = { 0 };
+
+    if (peer->ss_family == AF_UNIX)
+        caller_set_user(&c, fd);
+    else
+        caller_set_address(&c, peer);
+    return c;
+}
+
+bool caller_equal(const struct caller *a, const struct caller *b)
+{
+    return a->kind == b->kind && a->uid == b->uid &&
+           memcmp(a->address, b->address, sizeof(a->address)) == 0;
+}
+
+bool caller_is_root(const struct caller *c)
+{
+    return c->kind == CALLER_SELF || (c->kind == CALLER_USER && c->uid == 0);
+}
+
+const char *caller_name(const struct caller *c, char buf[CALLER_NAME_BYTES])
+{
+    struct in6_addr a;
+    char text[INET6_ADDRSTRLEN] = "?";
+
+    memcpy(&a, c->address, sizeof(a));
+    if (c->kind == CALLER_SELF)
+        snprintf(buf, CALLER_NAME_BYTES, "the configuration");
+    else if (c->kind == CALLER_USER)
+        snprintf(buf, CALLER_NAME_BYTES, "user %u", c->uid);
+    else if (IN6_IS_ADDR_LOOPBACK(&a))
+        snprintf(buf, CALLER_NAME_BYTES, "loopback TCP");
+    else if (IN6_IS_ADDR_V4MAPPED(&a) && inet_ntop(AF_INET, &a.s6_addr[12], text, sizeof(text)))
+        snprintf(buf, CALLER_NAME_BYTES, "%s", text);
+    else {
+        inet_ntop(AF_INET6, &a, text, sizeof(text));
+        snprintf(buf, CALLER_NAME_BYTES, "%s", text);
+    }
+    return buf;
+}

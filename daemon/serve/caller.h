@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who asks, as far as quotas must tell one caller from another: the user at the other end of a Unix
+ * socket, or the address at the other end of a TCP connection. Values only; thread: any.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct sockaddr_storage;
+
+enum caller_kind {
+    CALLER_SELF,    /* flamed, by its configuration: schedules and triggers */
+    CALLER_USER,    /* of the machine: the kernel's word (SO_PEERCRED) */
+    CALLER_ADDRESS, /* an address, whoever is behind it */
+};
+
+struct caller {
+    enum caller_kind kind;
+    uint32_t uid;        /* CALLER_USER; UINT32_MAX: not known */
+    uint8_t address[16]; /* CALLER_ADDRESS: IPv6, or IPv4 mapped into it */
+};
+
+#define CALLER_NAME_BYTES 64
+
+/* The caller at the other end of the socket @fd, whose address is @peer. All loopback addresses are
+ * one caller: any user of the machine can come from any of them, with as many as there are. */
+struct caller caller_of_peer(int fd, const struct sockaddr_storage *peer);
+bool caller_equal(const struct caller *a, const struct caller *b);
+/* Whether a share is kept for @c: the machine's root, who has to get in when all else is taken, and
+ * flamed itself. */
+bool caller_is_root(const struct caller *c);
+/* "user 1001", "loopback TCP", "192.0.2.1". Return: @buf. */
+const char *caller_name(const struct caller *c, char buf[CALLER_NAME_BYTES]);
+
+/* How many one caller may have is a limit of the configuration; how many all callers together may,
+ * where one may have @most of them: half as many again, so that one caller leaves room for others,
+ * and an eighth for root alone. */
+static inline size_t callers_limit(size_t most, bool root)
+{
+    return most + most / 2 + (root ? most / 8 : 0);
+}

@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What one caller of serve/ may have at once, and that it locks nobody else out. */
+#include "serve_fixture.h"
+#include "standstill.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define ALICE 64111u
+#define BOB 64112u
+#define SOON_NS (500 * NSEC_PER_MSEC) /* sanitized, beside other tests; jvm_lockout wants 200 */
+#define STREAM "/api/v1/captures/" FAKE_ID "/stream"
+
+/* A name can be cut by it in so many ways that it costs milliseconds, just not so many that it is
+ * refused. */
+#define EXPENSIVE                                                                                  \
+    "/profile?pid=1001&seconds=0.1&format=collapsed&exclude=%5Ba-z.%5D*.*.*%5B0-9%5D%7B9%7D"
+
+/* A connection of user @uid to the Unix socket. The kernel takes who it is of the thread. */
+static int connect_as(uid_t uid)
+{
+    int fd;
+
+    ck_assert_int_eq(chmod(socket_path, 0666), 0);
+    *strrchr(socket_path, '/') = '\0';
+    ck_assert_int_eq(chmod(socket_path, 0711), 0);
+    socket_path[strlen(socket_path)] = '/';
+    ck_assert_int_eq(syscall(SYS_setresuid, -1, uid, -1), 0);
+    fd = client_connect_unix(socket_path);
+    ck_assert_int_eq(syscall(SYS_setresuid, -1, 0, -1), 0);
+    return fd;
+}
+
+/* A connection from another loopback address, of which anybody has as many as he likes. */
+static int connect_from(uint32_t address)
+{
+    struct sockaddr_in from = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(address) }, to = {
+        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)
+    };
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    ck_assert_int_eq(bind(fd, (struct sockaddr *)&from, sizeof(from)), 0);
+    ck_assert_int_eq(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
+    return fd;
+}
+
+/* Asks on @fd, which is closed then. */
+static void ask_closing(int fd, const char *method, const char *target, struct reply *ret)
+{
+    ask_on(fd, method, target, NULL);
+    client_read(fd, /* head_only= */ false, ret);
+    close(fd);
+}
+
+static unsigned status_on(int fd, const char *target)
+{
+    _cleanup_reply_ struct reply r;
+
+    ask_closing(fd, "GET", target, &r);
+    return r.status;
+}
+
+/* @target on @fd is answered at once with @status. */
+static void assert_soon(int fd, const char *target, unsigned status)
+{
+    struct standstill_watch machine;
+    unsigned got;
+
+    standstill_begin(&machine);
+    got = status_on(fd, target);
+    ck_assert_uint_lt(standstill_took_ns(&machine), SOON_NS);
+    ck_assert_msg(got == status, "%s: %u", target, got);
+}
+
+/* Health of everybody, and everything of root, whatever others have taken. */
+static void assert_root_and_health(void)
+{
+    assert_soon(client_connect_tcp(port), "/healthz", 200);
+    assert_soon(client_connect_tcp(port), "/readyz", 503); /* as the fake says */
+    assert_soon(client_connect_tcp(port), "/metrics", 200);
+    assert_soon(client_connect_unix(socket_path), "/healthz", 200);
+    assert_soon(client_connect_unix(socket_path), "/api/v1/jvms", 200);
+    assert_soon(client_connect_unix(socket_path), "/api/v1/jvms/1000", 200);
+}
+
+/* Of the header Retry-After; 0: there is none. */
+static uint64_t retry_s(const struct reply *r)
+{
+    uint64_t seconds = 0;
+
+    span_parse_dec(span_of(header(r, "Retry-After")), &seconds);
+    return seconds;
+}
+
+static void assert_quota(const struct reply *r, const char *contains)
+{
+    assert_problem(r, 429, NULL, contains);
+    ck_assert_uint_ge(retry_s(r), 1);
+}
+
+static void need_root(void)
+{
+    if (geteuid() != 0)
+        exit(77);
+}
+
+/* ---- connections that stay ---- */
+
+START_TEST(streams_of_one_caller_lock_out_nobody)
+{
+    _cleanup_reply_ struct reply refused, after;
+    int fds[128], streams = 0;
+
+    for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+        fds[i] = ask_on(i % 2 ? client_connect_tcp(port) : connect_from(0x7f000001 + (uint32_t)i),
+                        "GET", STREAM, NULL);
+    for (size_t i = 0; i < ARRAY_SIZE(fds); i++) {
+        struct serve_stats stats;
+
+        serve_stats(serve, &stats);
+        streams = MAX(streams, (int)stats.streams_now);
+        usleep(10000);
+    }
+    ck_assert_int_eq(streams, 32); /* half of 64 */
+    ask("GET", STREAM, NULL, &refused);
+    assert_quota(&refused, "loopback TCP has 32 streams");
+    assert_root_and_health();
+    ck_assert_uint_eq(status_on(client_connect_tcp(port), "/api/v1/jvms"), 200);
+    ck_assert_uint_eq(status_on(connect_as(BOB), "/api/v1/jvms"), 200);
+    for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+        close(fds[i]);
+    for (int i = 0; i < 300; i++) {
+        struct serve_stats stats;
+
+        serve_stats(serve, &stats);
+        if (!stats.streams_now)
+            break;
+        usleep(10000);
+    }
+    ask("GET", "/top?pid=1000&once=1&interval=500ms", NULL, &after);
+    ck_assert_uint_eq(after.status, 200);
+}
+END_TEST
+
+START_TEST(streams_of_a_user_are_that_users)
+{
+    _cleanup_reply_ struct reply refused, bob;
+    int fds[40], of_bob = connect_as(BOB);
+
+    for (size_t i = 0; i < ARRAY_SIZE(fds); i++) {
+        fds[i] = ask_on(connect_as(ALICE), "GET", STREAM, NULL);
+        usleep(5000);
+    }
+    ask_closing(connect_as(ALICE), "GET", STREAM, &refused);
+    assert_quota(&refused, "user 64111 has 32 streams");
+    ask_on(of_bob, "GET", "/top?pid=1000&interval=500ms", NULL);
+    ck_assert(fake_wait(&fake, &fake.started, 1, 5000));
+    assert_root_and_health();
+    ask_closing(connect_as(BOB), "GET", "/api/v1/jvms", &bob);
+    ck_assert_uint_eq(bob.status, 200);
+    close(of_bob);
+    for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+        close(fds[i]);
+}
+END_TEST
+
+/* Every connection that a caller may have has a request under way, which nobody may cut off. */
+START_TEST(a_caller_without_room_is_told_which)
+{
+    static const char DOCUMENT[] = "GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    struct serve_opts o = USUAL;
+    _cleanup_reply_ struct reply refused;
+    struct serve_stats stats;
+    unsigned few_bytes = 4096;
+    int fds[8], guests[40];
+
+    o.connections_max = 8;
+    o.captures_max = 16;
+    start_with(&o);
+    for (size_t i = 0; i < 7; i++)
+        fds[i] = ask_on(client_connect_tcp(port), "GET", "/profile?pid=1000&seconds=600", NULL);
+    ck_assert(fake_wait(&fake, &fake.started, 7, 5000));
+    ask("GET", "/profile?pid=1000&seconds=600", NULL, &refused);
+    assert_quota(&refused, "loopback TCP has 7 requests that wait");
+    reply_deinit(&refused);
+
+    fds[7] = client_connect_tcp(port);
+    setsockopt(fds[7], SOL_SOCKET, SO_RCVBUF, &few_bytes, sizeof(few_bytes));
+    for (size_t k = 0; k < 200; k++) /* of which it reads nothing */
+        client_send(fds[7], DOCUMENT, sizeof(DOCUMENT) - 1);
+    usleep(300000);
+    ask("GET", "/api/v1/jvms", NULL, &refused);
+    assert_quota(&refused, "loopback TCP has 8 connections");
+    ck_assert_str_eq(header(&refused, "Connection"), "close");
+    assert_root_and_health();
+    ck_assert_uint_eq(status_on(connect_as(BOB), "/api/v1/jvms"), 200);
+    /* Guests that stay make room for newer ones. */
+    for (size_t i = 0; i < ARRAY_SIZE(guests); i++)
+        guests[i] = client_connect_tcp(port);
+    assert_root_and_health();
+    serve_stats(serve, &stats);
+    ck_assert_uint_le(stats.guests_now, 16 + 40);
+    ck_assert_uint_ge(stats.quota_refused[QUOTA_CONNECTIONS], 1);
+    ck_assert_uint_eq(stats.quota_refused[QUOTA_WAITING], 1);
+    for (size_t i = 0; i < ARRAY_SIZE(guests); i++)
+        close(guests[i]);
+    for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+        close(fds[i]);
+    stop();
+}
+END_TEST
+
+/* ---- captures ---- */
+
+START_TEST(captures_of_one_caller_leave_room)
+{
+    struct serve_opts o = USUAL;
+    _cleanup_reply_ struct reply tcp, alice, root, after;
+    int fds[13];
+
+    o.captures_max = 8;
+    start_with(&o);
+    for (size_t i = 0; i < ARRAY_SIZE(fds); i++) {
+        fds[i] = ask_on(i < 8    ? client_connect_tcp(port)
+                        : i < 12 ? connect_as(ALICE)
+                                 : client_connect_unix(socket_path),
+                        "GET", "/profile?pid=1000&seconds=20", NULL);
+        ck_assert(fake_wait(&fake, &fake.started, (unsigned)i + 1, 5000));
+        if (i == 7) {
+            ask("GET", "/profile?pid=1000&seconds=0.1", NULL, &tcp);
+            assert_quota(&tcp, "8 captures are running for loopback TCP");
+            ck_assert_uint_ge(retry_s(&tcp), 15); /* until one has ended */
+            ck_assert_uint_le(retry_s(&tcp), 21);
+        }
+    }
+    ask_closing(connect_as(ALICE), "GET", "/profile?pid=1000&seconds=0.1", &alice);
+    assert_quota(&alice, "13 captures are running");
+    ask_closing(client_connect_unix(socket_path), "GET", "/profile?pid=1000&seconds=0.1", &root);
+    assert_quota(&root, "13 captures are running"); /* nine are all that root is kept here */
+    close(fds[12]);
+    ck_assert(fake_wait(&fake, &fake.done, 1, 5000));
+    ask_closing(client_connect_unix(socket_path), "GET", "/profile?pid=1000&seconds=0.1", &after);
+    ck_assert_uint_eq(after.status, 200);
+    for (size_t i = 0; i < 12; i++)
+        close(fds[i]);
+    stop();
+}
+END_TEST
+
+START_TEST(the_backend_is_told_who_asks)
+{
+    struct caller c;
+    unsigned tcp;
+
+    tcp = status_on(client_connect_tcp(port), "/profile?pid=1000&seconds=0.1");
+    c = fake.last.caller;
+    ck_assert_uint_eq(tcp, 200);
+    ck_assert_int_eq(c.kind, CALLER_ADDRESS);
+    ck_assert_uint_eq(status_on(connect_from(0x7f010203), "/profile?pid=1000&seconds=0.1"), 200);
+    ck_assert_msg(caller_equal(&c, &fake.last.caller), "all of loopback is one caller");
+    ck_assert_uint_eq(status_on(connect_as(ALICE), "/profile?pid=1000&seconds=0.1"), 200);
+    ck_assert_int_eq(fake.last.caller.kind, CALLER_USER);
+    ck_assert_uint_eq(fake.last.caller.uid, ALICE);
+    ck_assert(!caller_is_root(&fake.last.caller));
+    ck_assert_uint_eq(status_on(client_connect_unix(socket_path), "/profile?pid=1000&seconds=0.1"),
+                      200);
+    ck_assert(caller_is_root(&fake.last.caller));
+}
+END_TEST
+
+/* ---- workers ---- */
+
+/* Each holds a worker for as long as a regular expression may take. */
+START_TEST(regular_expressions_of_one_caller_hold_up_nobody)
+{
+    struct standstill_watch machine;
+    uint64_t begun_ns = clock_monotonic_ns(), worst_ns = 0;
+    int fds[16], rounds = 0;
+
+    for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+        fds[i] = ask_on(client_connect_tcp(port), "GET", EXPENSIVE, NULL);
+    ck_assert(fake_wait(&fake, &fake.done, 4, 5000));
+    usleep(100000); /* rendering has begun */
+    while (clock_monotonic_ns() - begun_ns < 4 * NSEC_PER_SEC) {
+        static const char *const QUICK[] = { "/api/v1/jvms", "/api/v1/events" };
+
+        standstill_begin(&machine);
+        ck_assert_uint_eq(status_on(rounds % 3 == 0   ? client_connect_tcp(port)
+                                    : rounds % 3 == 1 ? connect_as(BOB)
+                                                      : client_connect_unix(socket_path),
+                                    QUICK[rounds % 2]),
+                          200);
+        worst_ns = MAX(worst_ns, standstill_took_ns(&machine));
+        assert_soon(client_connect_unix(socket_path), "/profile?pid=1000&from=-1s", 200);
+        rounds++;
+    }
+    ck_assert_msg(worst_ns < SOON_NS, "the slowest of %d took %llu ms", rounds,
+                  (unsigned long long)(worst_ns / NSEC_PER_MSEC));
+    for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+        close(fds[i]);
+}
+END_TEST
+
+/* An engine that does not come to what one caller asks of it has workers left for others. */
+START_TEST(slow_requests_of_one_caller_hold_up_nobody)
+{
+    int fds[20];
+
+    for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+        fds[i] = ask_on(client_connect_tcp(port), "GET", "/profile?pid=7&seconds=5", NULL);
+    usleep(200000);
+    assert_root_and_health();
+    assert_soon(connect_as(BOB), "/api/v1/jvms", 200);
+    fake_release(&fake);
+    for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+        close(fds[i]);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("serve_quotas");
+    TCase *served = tcase_create("served"), *own = tcase_create("own start");
+
+    need_root();
+    tcase_add_checked_fixture(served, start_full, stop);
+    tcase_set_timeout(served, 60);
+    tcase_set_timeout(own, 60);
+    tcase_add_test(served, streams_of_one_caller_lock_out_nobody);
+    tcase_add_test(served, streams_of_a_user_are_that_users);
+    tcase_add_test(own, a_caller_without_room_is_told_which);
+    tcase_add_test(own, captures_of_one_caller_leave_room);
+    tcase_add_test(served, the_backend_is_told_who_asks);
+    tcase_add_test(served, regular_expressions_of_one_caller_hold_up_nobody);
+    tcase_add_test(served, slow_requests_of_one_caller_hold_up_nobody);
+    suite_add_tcase(s, served);
+    suite_add_tcase(s, own);
+    return run_suite(s);
+}
