@@ -269,7 +269,7 @@ END_TEST
 
 START_TEST(a_million_entries_are_cut)
 {
-    uint64_t began = clock_monotonic_ns();
+    uint64_t began = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 
     prepare(25);
     endless = true;
@@ -277,7 +277,7 @@ START_TEST(a_million_entries_are_cut)
     ck_assert_str_eq(name_at(0x1040), "call_stub");
     ck_assert_uint_eq(hotspot_vm_stubs(&vm).named, STUBS_MAX);
     ck_assert_uint_eq(hotspot_vm_stubs(&vm).dropped, 1);
-    ck_assert_uint_le(clock_monotonic_ns() - began, 2 * NSEC_PER_SEC);
+    ck_assert_uint_le(clock_ns(CLOCK_PROCESS_CPUTIME_ID) - began, 2 * NSEC_PER_SEC);
     finish();
 }
 END_TEST
@@ -285,7 +285,7 @@ END_TEST
 /* Every word of the data leads to such a list, none of which proves itself. */
 START_TEST(a_search_ends)
 {
-    uint64_t began = clock_monotonic_ns();
+    uint64_t began = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 
     prepare(25);
     endless = true;
@@ -294,7 +294,7 @@ START_TEST(a_search_ends)
     for (int i = 0; i < 10; i++)
         ck_assert_str_eq(name_at(0x1040), "StubRoutines (1)");
     ck_assert_uint_eq(hotspot_vm_stubs(&vm).named, 0);
-    ck_assert_uint_le(clock_monotonic_ns() - began, 5 * NSEC_PER_SEC);
+    ck_assert_uint_le(clock_ns(CLOCK_PROCESS_CPUTIME_ID) - began, 5 * NSEC_PER_SEC);
     finish();
 }
 END_TEST
