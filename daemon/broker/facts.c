@@ -62,7 +62,7 @@ static uint32_t kernel_version(void)
 /* True when the kernel shows addresses to us: the first line's is not zero. */
 static bool kallsyms_work(const struct server *s)
 {
-    _cleanup_close_ int fd = openat(s->proc_fd, "kallsyms", O_RDONLY | O_CLOEXEC);
+    _cleanup_close_ int fd = server_open_kallsyms(s);
     char text[17];
     ssize_t n = fd < 0 ? -1 : read(fd, text, 16);
     struct span first = { text, n > 0 ? (size_t)n : 0 };

@@ -299,7 +299,7 @@ static int keep_running(struct launcher *l)
     }
 }
 
-static int launcher_run(int socket, bool mounts)
+int launcher_run(int socket, bool mounts)
 {
     struct span helper = blob_of_helper();
     struct launcher l = { .socket = socket, .program_fd = -1, .mounts = mounts };

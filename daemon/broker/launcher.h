@@ -4,7 +4,7 @@
  * nothing but start flamed-attach and end it at its deadline. So the broker, which opens files that
  * containers made, cannot start programs or enter namespaces; and the launcher, which can, reads
  * nothing but fixed-size messages of the broker. It is two processes: one that starts the other
- * again where it ends too soon.
+ * again where it ends too soon. Under systemd it is a service of its own (launcher_service.c).
  */
 #pragma once
 
@@ -43,6 +43,15 @@ int launcher_message_check(const struct launcher_message *m, size_t n, size_t fd
 /* Forks it. @mounts: it may mount in containers. *ret_fd: our end of its socket; unchanged where it
  * could not be made (logged), then attaching is refused. */
 void launcher_start(bool mounts, int *ret_fd);
+/* The same as a service: connects to the one that listens at @path. *ret_fd: as of
+ * launcher_start(). 0 or -errno. */
+int launcher_connect(const char *path, int *ret_fd, struct error *err);
+/* Is that service: takes one connection of root's from the socket that systemd passes, and serves
+ * it to its end. 0 or -errno. */
+int launcher_serve(bool mounts, struct error *err);
+/* Serves the connection @socket to its end. Gives up what it does not need first. 0 or -errno
+ * (logged). */
+int launcher_run(int socket, bool mounts);
 /* Hands a job over; the descriptors stay the caller's. The result comes through the pipe
  * LAUNCHER_FDS[0], also that it was refused: one per JVM, one per second. 0 or -errno. */
 int launcher_send(int fd, const struct launcher_message *m, const int fds[LAUNCHER_FDS]);

@@ -5,6 +5,7 @@
 #include "base/log.h"
 
 #include <fcntl.h>
+#include <grp.h>
 #include <poll.h>
 #include <sys/fsuid.h>
 #include <sys/socket.h>
@@ -39,20 +40,50 @@ int serve_connection(struct server *s, int fd)
     return MIN(r, 0);
 }
 
-int listen_inherited(void)
+size_t listen_passed(void)
 {
     const char *pid = getenv("LISTEN_PID"), *fds = getenv("LISTEN_FDS");
     uint64_t v;
 
     if (!pid || !fds || !span_parse_dec(span_of(pid), &v) || v != (uint64_t)getpid())
-        return -1;
-    if (!span_parse_dec(span_of(fds), &v) || v != 1)
-        return -1;
-    fcntl(LISTEN_FD_FIRST, F_SETFD, FD_CLOEXEC);
-    return LISTEN_FD_FIRST;
+        return 0;
+    if (!span_parse_dec(span_of(fds), &v) || v > LISTEN_PASSED_MAX)
+        return 0;
+    for (size_t i = 0; i < v; i++)
+        fcntl(LISTEN_FD_FIRST + (int)i, F_SETFD, FD_CLOEXEC);
+    return (size_t)v;
 }
 
-int listen_at(const char *path, gid_t gid, int *ret_fd, struct error *err)
+int listen_inherited(void)
+{
+    return listen_passed() == 1 ? LISTEN_FD_FIRST : -1;
+}
+
+/* The folder that is @path's parent, where nobody made it. */
+static int make_parent(const char *path, struct error *err)
+{
+    char folder[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
+    struct span parent = span_of(path);
+
+    parent.n = span_rfind(parent, '/');
+    if (parent.n == 0 || parent.n >= sizeof(folder))
+        return 0;
+    span_copy(parent, folder, sizeof(folder));
+    if (mkdir(folder, 0755) < 0 && errno != EEXIST)
+        return error_errno(err, "cannot make the folder '%s' for the socket", folder);
+    return 0;
+}
+
+static gid_t group_of_clients(void)
+{
+    const struct group *g = getgrnam(LISTEN_GROUP);
+
+    if (!g)
+        log_warn("there is no group '" LISTEN_GROUP "': only root can connect");
+    return g ? g->gr_gid : 0;
+}
+
+int listen_at(const char *path, int *ret_fd, struct error *err)
 {
     _cleanup_close_ int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     struct sockaddr_un sa = { .sun_family = AF_UNIX };
@@ -64,6 +95,9 @@ int listen_at(const char *path, gid_t gid, int *ret_fd, struct error *err)
     if (strlen(path) >= sizeof(sa.sun_path))
         return error_set(err, -ENAMETOOLONG, "the path '%s' is too long for a socket", path);
     memcpy(sa.sun_path, path, strlen(path) + 1);
+    r = make_parent(path, err);
+    if (r < 0)
+        return r;
     if (unlink(path) < 0 && errno != ENOENT)
         return error_errno(err, "cannot remove '%s'", path);
     /* The node is born with its mode and group: nothing is done by its name afterwards, which
@@ -71,7 +105,7 @@ int listen_at(const char *path, gid_t gid, int *ret_fd, struct error *err)
     if (fchmod(fd, 0660) < 0)
         return error_errno(err, "cannot set the mode of a socket");
     old = umask(0);
-    setfsgid(gid);
+    setfsgid(group_of_clients());
     r = bind(fd, (const struct sockaddr *)&sa, sizeof(sa));
     setfsgid(getegid());
     umask(old);

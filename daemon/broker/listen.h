@@ -10,9 +10,17 @@
 /* Serves the connected socket @fd (borrowed) until its peer leaves. 0 or -errno. */
 int serve_connection(struct server *s, int fd);
 
+#define LISTEN_PASSED_MAX 2
+/* How many descriptors systemd passed (LISTEN_FDS), from 3 on; 0: none, or more than
+ * LISTEN_PASSED_MAX. They are closed at an exec from here on. */
+size_t listen_passed(void);
 /* The listening socket that systemd passed (LISTEN_FDS), or -1. */
 int listen_inherited(void);
-/* Makes the SEQPACKET socket @path, replacing a stale one, for root and group @gid. 0 or -errno. */
-int listen_at(const char *path, gid_t gid, int *ret_fd, struct error *err);
+/* The group that may connect: flamed under systemd is in it, its users are not. */
+#define LISTEN_GROUP "flamed-broker"
+
+/* Makes the SEQPACKET socket @path, replacing a stale one, for root and LISTEN_GROUP (for root
+ * alone where there is no such group), and the folder around it. 0 or -errno. */
+int listen_at(const char *path, int *ret_fd, struct error *err);
 /* Serves clients of @listen_fd whose user is @uid or root, one at a time, for ever. -errno. */
 int serve_listener(struct server *s, int listen_fd, uid_t uid, struct error *err);

@@ -20,26 +20,31 @@
 
 static const char USAGE[] =
     "Usage: flamed-broker [--socket=PATH] [--user=NAME] [--config=FILE] [--attach-mount]\n"
-    "                     [--log-level=LEVEL]\n"
+    "                     [--launcher-socket=PATH] [--log-level=LEVEL]\n"
+    "       flamed-broker --launcher [--attach-mount] [--log-level=LEVEL]\n"
     "       flamed-broker --version | --help\n"
     "\n"
     "Holds the privileges that flamed needs, and answers its requests.\n"
     "\n"
-    "  --socket=PATH      listen there (default /run/flamed/broker.sock); not\n"
-    "                     with a socket passed by systemd\n"
+    "  --socket=PATH      listen there (default /run/flamed-broker/broker.sock);\n"
+    "                     not with a socket passed by systemd\n"
     "  --user=NAME        whose requests are answered besides root's (default flamed)\n"
     "  --config=FILE      flamed's configuration, to be read again by its reload\n"
     "                     (default /etc/flamed/flamed.yaml)\n"
     "  --attach-mount     allow what flamed's option attach_mount asks for\n"
+    "  --launcher-socket=PATH\n"
+    "                     have attach helpers started by the launcher that listens\n"
+    "                     there, in place of a child\n"
+    "  --launcher         be that launcher, on the socket passed by systemd\n"
     "  --log-level=LEVEL  error, warning, info (default) or debug\n"
     "\n"
     "flamed started as root starts flamed-broker by itself.\n";
 
 struct options {
-    const char *socket, *user, *config;
+    const char *socket, *user, *config, *launcher_socket;
     int fd;     /* a connected socket; -1: listen */
     int client; /* flamed's pid, 0 unknown */
-    bool attach_mount;
+    bool attach_mount, launcher;
     enum log_level log_level;
 };
 
@@ -62,6 +67,12 @@ static int parse(int argc, char **argv, struct options *o)
             r = supervise_parse_int(v, &o->fd);
         } else if ((v = supervise_option(argv[i], "--client"))) {
             r = supervise_parse_int(v, &o->client);
+        } else if ((v = supervise_option(argv[i], "--launcher-socket"))) {
+            o->launcher_socket = v;
+            r = 0;
+        } else if (strcmp(argv[i], "--launcher") == 0) {
+            o->launcher = true;
+            r = 0;
         } else if (strcmp(argv[i], "--attach-mount") == 0) {
             o->attach_mount = true;
             r = 0;
@@ -76,6 +87,19 @@ static int parse(int argc, char **argv, struct options *o)
     return 0;
 }
 
+/* Where another one is named, and does not listen, nothing is attached to: whoever runs this
+ * machine may have wanted that. */
+static void start_launcher(const struct options *o, struct server *s)
+{
+    struct error err = ERROR_NULL;
+
+    s->attach_mount = o->attach_mount;
+    if (!o->launcher_socket)
+        launcher_start(o->attach_mount, &s->launcher_fd);
+    else if (launcher_connect(o->launcher_socket, &s->launcher_fd, &err) < 0)
+        log_warn("attaching will not work: %s; start flamed-launcher.socket", err.msg);
+}
+
 /* The supervised broker: one connected socket. */
 static int run_connected(const struct options *o, struct error *err)
 {
@@ -87,9 +111,8 @@ static int run_connected(const struct options *o, struct error *err)
     if (r == 0) {
         s.config_path = o->config;
         s.parent = getppid();
-        s.attach_mount = o->attach_mount;
         server_probe(&s);
-        launcher_start(o->attach_mount, &s.launcher_fd);
+        start_launcher(o, &s);
         openers_start(&s);
         r = loader_start(broker_lockdown, &s.loader, err);
     }
@@ -112,7 +135,7 @@ static int run_listening(const struct options *o, struct error *err)
     struct server s;
     bool fallback;
     uid_t uid;
-    gid_t gid;
+    gid_t gid; /* of the users of flamed, who have no business with the broker */
     int r;
 
     r = supervise_user(o->user, &uid, &gid, &fallback, err);
@@ -123,13 +146,12 @@ static int run_listening(const struct options *o, struct error *err)
     r = server_init(&s, /* client= */ 0, err);
     if (r < 0)
         return r;
-    s.attach_mount = o->attach_mount;
     server_probe(&s);
-    launcher_start(o->attach_mount, &s.launcher_fd);
+    start_launcher(o, &s);
     openers_start(&s);
     s.config_path = o->config;
     if (fd < 0)
-        r = listen_at(o->socket, gid, &fd, err);
+        r = listen_at(o->socket, &fd, err);
     if (r == 0)
         r = loader_start(broker_lockdown, &s.loader, err);
     if (r == 0)
@@ -143,7 +165,7 @@ static int run_listening(const struct options *o, struct error *err)
 int main(int argc, char **argv)
 {
     struct options o = {
-        .socket = "/run/flamed/broker.sock",
+        .socket = "/run/flamed-broker/broker.sock",
         .config = "/etc/flamed/flamed.yaml",
         .fd = -1,
         .log_level = LOG_LEVEL_INFO,
@@ -160,9 +182,12 @@ int main(int argc, char **argv)
         return supervisor_main(argc, argv);
     if (parse(argc, argv, &o) < 0)
         return 2;
-    log_init("flamed-broker", o.log_level);
+    log_init(o.launcher ? "flamed-launcher" : "flamed-broker", o.log_level);
     prctl(PR_SET_NAME, "flamed-broker"); /* the supervisor starts it as /proc/self/exe */
-    r = o.fd >= 0 ? run_connected(&o, &err) : run_listening(&o, &err);
+    if (o.launcher)
+        r = launcher_serve(o.attach_mount, &err);
+    else
+        r = o.fd >= 0 ? run_connected(&o, &err) : run_listening(&o, &err);
     if (r < 0)
         log_err("%s", err.msg);
     return r < 0 ? 1 : 0;

@@ -310,7 +310,9 @@ int request_attach_check(struct server *s, const struct broker_request *q, struc
     int r = collect(s, q, &t, &m, &rep->err);
 
     if (r == 0 && s->launcher_fd < 0)
-        r = error_set(&rep->err, -ENOSYS, "flamed-broker could not start its launcher");
+        r = error_set(&rep->err, -ENOSYS,
+                      "flamed-broker has no launcher to start an attach: "
+                      "its log says why");
     return r;
 }
 
@@ -332,7 +334,9 @@ int request_attach(struct server *s, const struct broker_request *q, struct repl
     int pipe_fds[2], agent = -1, file = -1, r;
 
     if (s->launcher_fd < 0)
-        return error_set(&rep->err, -ENOSYS, "flamed-broker could not start its launcher");
+        return error_set(&rep->err, -ENOSYS,
+                         "flamed-broker has no launcher to start an attach: "
+                         "its log says why");
     r = collect(s, q, &t, &m, &rep->err);
     if (r == 0)
         r = agents_get(&s->agents, &t, q->start_ticks, &agent, &rep->err);

@@ -21,7 +21,7 @@
  */
 int request_kallsyms(struct server *s, const struct broker_request *q, struct reply *rep)
 {
-    int fd = openat(s->proc_fd, "kallsyms", O_RDONLY | O_CLOEXEC);
+    int fd = server_open_kallsyms(s);
 
     (void)q;
     if (fd < 0)

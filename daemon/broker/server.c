@@ -74,6 +74,13 @@ int server_init(struct server *s, pid_t client, struct error *err)
     return 0;
 }
 
+int server_open_kallsyms(const struct server *s)
+{
+    int fd = openat(s->host_root_fd, "proc/kallsyms", O_RDONLY | O_CLOEXEC);
+
+    return fd < 0 ? openat(s->proc_fd, "kallsyms", O_RDONLY | O_CLOEXEC) : fd;
+}
+
 void server_deinit(struct server *s)
 {
     server_forget_client(s);

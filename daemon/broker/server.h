@@ -73,6 +73,9 @@ struct reply {
 /* Opens what the server holds. @client: flamed's pid, 0 unknown. 0 or -errno. */
 int server_init(struct server *s, pid_t client, struct error *err);
 void server_deinit(struct server *s);
+/* /proc/kallsyms, as the host's init sees it: ProtectKernelTunables= hides it from a service. The
+ * fd, or -1 and errno. */
+int server_open_kallsyms(const struct server *s);
 /* Tries what takes rights that the broker gives up (facts.c). Call before broker_lockdown(). */
 void server_probe(struct server *s);
 /* Forgets everything that was held for the client that left: sampling ends. */

@@ -2,6 +2,7 @@
 /* broker: as a service on a socket, for one client at a time. */
 #include "broker_fixture.h"
 
+#include <grp.h>
 #include <poll.h>
 #include <sys/un.h>
 
@@ -55,12 +56,15 @@ START_TEST(one_client_at_a_time_and_its_sampling_ends_with_it)
     struct broker *b = NULL;
     struct broker_facts f;
     int first = connect_service(), second, idle, status;
+    const struct group *group = getgrnam("flamed-broker");
     struct stat st;
     uint32_t set;
 
     ck_assert_int_eq(stat(socket_path, &st), 0);
     ck_assert_uint_eq(st.st_mode & 07777, 0660);
     ck_assert_uint_eq(st.st_uid, 0);
+    /* Not flamed's own group, of which its users are members. */
+    ck_assert_uint_eq(st.st_gid, group ? group->gr_gid : 0);
     idle = count_fds(pid);
     ck_assert_int_eq(broker_new(first, &b), 0);
     facts_once_loaded(b, &f);
