@@ -28,7 +28,7 @@
 #include <sys/stat.h>
 #include <sys/utsname.h>
 
-#define BROKER_SOCKET "/run/flamed/broker.sock"
+#define BROKER_SOCKET "/run/flamed-broker/broker.sock"
 #define RUN_FOLDER "/run/flamed"
 #define NOTES_FILE RUN_FOLDER "/left-alone"
 

@@ -9,9 +9,11 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <netinet/in.h>
+#include <sys/fsuid.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #define LISTEN_BACKLOG 256
 #define LISTEN_GROUP "flamed"
@@ -144,18 +146,33 @@ static int make_parent(const char *path, struct error *err)
     return 0;
 }
 
-/* The group may fail to be set: then only the owner can connect, which is safe. */
-static int set_owner(const char *path, struct error *err)
+/* The group of those who may ask; where it cannot be had, ours. */
+static gid_t group_of_users(void)
 {
     char text[1024];
     struct group group, *found = NULL;
 
-    if (chmod(path, 0660) < 0)
-        return error_errno(err, "cannot set the rights of '%s'", path);
     if (geteuid() == 0 && getgrnam_r(LISTEN_GROUP, &group, text, sizeof(text), &found) == 0 &&
-        found && lchown(path, (uid_t)-1, found->gr_gid) < 0)
-        return error_errno(err, "cannot give '%s' to the group " LISTEN_GROUP, path);
-    return 0;
+        found)
+        return found->gr_gid;
+    return getegid();
+}
+
+/* The file is born with its mode and group: nothing is done by its name afterwards, which another
+ * who may write to the folder could have made another file's. */
+static int bind_unix(int fd, const struct sockaddr_un *sa, struct error *err)
+{
+    mode_t old;
+    int r;
+
+    if (fchmod(fd, 0660) < 0)
+        return error_errno(err, "cannot set the mode of a socket");
+    old = umask(0);
+    setfsgid(group_of_users());
+    r = bind(fd, (const struct sockaddr *)sa, sizeof(*sa));
+    setfsgid(getegid());
+    umask(old);
+    return r < 0 ? error_errno(err, "cannot bind to '%s'", sa->sun_path) : 0;
 }
 
 static int check_unix(const char *path, struct error *err)
@@ -186,9 +203,7 @@ static int listen_unix(const char *path, int *ret_fd, struct error *err)
     fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return error_errno(err, "cannot make a Unix socket");
-    if (bind(fd, (struct sockaddr *)&sa, sizeof(sa)) < 0)
-        return error_errno(err, "cannot bind to '%s'", path);
-    r = set_owner(path, err); /* before listen(): nobody can have connected */
+    r = bind_unix(fd, &sa, err);
     if (r < 0)
         return r;
     if (listen(fd, LISTEN_BACKLOG) < 0)

@@ -108,6 +108,28 @@ bpf_stack 9 3 256 taken   # 72 bytes count as 96
 bpf_stack 48 2 448 taken  # 384 are so as they are: just enough
 bpf_stack 50 2 480 refused
 bpf_stack 2 9 320 refused # 10 functions deep
+
+# Of units.sh, the tree has the units as they are, and then with one line gone or another there.
+units() {
+    fresh
+    cp -r "$here/../../systemd" "$tree"
+    [ $# = 0 ] || sed -i "$1" "$tree"/systemd/*.service
+    "$here/units.sh" "$tree" >"$tree.out" 2>&1
+}
+status=0
+units || status=$?
+if [ $status != 77 ]; then
+    [ $status = 0 ] || { echo "FAIL: units.sh complains: $(cat "$tree.out")"; failures=$((failures + 1)); }
+    for edit in /^CapabilityBoundingSet=/d /^PrivateMounts=/d 's/^RestrictNamespaces=.*/RestrictNamespaces=no/' \
+        's/^Restart=.*/Restart=perhaps/'; do
+        if units "$edit"; then
+            echo "FAIL: units.sh does not see $edit"
+            failures=$((failures + 1))
+        fi
+    done
+fi
+rm -f "$tree.out"
+
 # Of hardening.sh, the tree is a build: four programs, and what cmake found out. hardened [FLAG [INSTEAD]]: with all flags but one.
 hardened() {
     local flags=" -fPIE -pie -fstack-protector-all -D_FORTIFY_SOURCE=2 -fcf-protection -Wl,-z,ibt -Wl,-z,shstk -Wl,-z,relro \

@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""flamed as a service: its units on a systemd that runs, who may reach which socket, what each process holds, kills, an upgrade
+of the package's files and their removal. (The kernel is this machine's; tests/lint/units.sh has what is known without one.)"""
+import os
+import subprocess
+import time
+import unittest
+
+from harness import jvm, paths, proc
+from harness.systemd import Machine
+
+CAPABILITIES = {"SETUID": 7, "SETGID": 6, "KILL": 5, "DAC_READ_SEARCH": 2, "SYS_CHROOT": 18, "SYS_PTRACE": 19, "SYS_ADMIN": 21,
+                "SYSLOG": 34, "PERFMON": 38, "BPF": 39}
+BROKER = ("SYS_ADMIN", "SYS_PTRACE", "DAC_READ_SEARCH", "PERFMON", "BPF", "SYSLOG")
+LAUNCHER = ("SYS_ADMIN", "SYS_PTRACE", "SYS_CHROOT", "SETUID", "SETGID", "KILL")
+ALLOWED = {"flamed.service": (), "flamed-broker.service": BROKER, "flamed-launcher.service": LAUNCHER}
+SOCKET = "/run/flamed/flamed.sock"
+ALICE = "1001" # a user of the machine; a member of group flamed where her groups say so
+POSTINST, PRERM, POSTRM = (os.path.join(paths.TREE, "cmake/deb", name) for name in ("postinst", "prerm", "postrm"))
+
+
+def mask(names) -> int:
+    return sum(1 << CAPABILITIES[name] for name in names)
+
+
+class WithMachine(unittest.TestCase):
+    def setUp(self):
+        self.machine = Machine()
+        self.addCleanup(self.machine.stop)
+        self.run_ = self.machine.run
+
+    def package(self, script: str, *arguments: str) -> str:
+        """Runs a script of the package, as dpkg does."""
+        with open(script, encoding="utf-8") as f:
+            text = f.read()
+        with open(os.path.join(self.machine.shared, "script"), "w", encoding="utf-8") as f:
+            f.write(text)
+        return self.run_("sh /run/tests/script " + " ".join(arguments))
+
+    def start(self) -> None:
+        self.package(POSTINST, "configure")
+        self.wait_ready()
+
+    def get(self, path: str, **how) -> str:
+        """The answer's body, then its status."""
+        return self.run_(f"curl -s -m 30 -w '\\n%{{http_code}}' --unix-socket {SOCKET} 'http://localhost{path}'", check=False, **how)
+
+    def wait_ready(self) -> None:
+        last = ""
+
+        def ready() -> bool:
+            nonlocal last
+            last = self.get("/readyz")
+            return last.endswith("200")
+
+        try:
+            proc.wait_until(ready, 20, "flamed is ready", interval=0.1)
+        except BaseException as e:
+            raise RuntimeError(last + self.run_("systemctl status --no-pager -n 30 'flamed*'", check=False)) from e
+
+    def main_pid(self, unit: str) -> int:
+        return int(self.run_(f"systemctl show -P MainPID {unit}"))
+
+    def start_jvm(self) -> int:
+        """A JVM in the machine; its pid there."""
+        spin = jvm.make_spin()
+        subprocess.run(["cp", "-r", spin.folder + "/.", self.machine.shared], check=True)
+        self.run_("chmod -R a+rX /run/tests")
+        self.run_(f"systemd-run -q --unit=spin setpriv --reuid {ALICE} --regid {ALICE} --clear-groups {paths.jdk(17)}/bin/java -Xmx64m -cp /run/tests {spin.main}")
+        proc.wait_until(lambda: '"main"' in self.get("/api/v1/jvms"), 20, "the JVM is found", interval=0.2)
+        time.sleep(1) # it is not attached to in its first moments
+        return self.main_pid("spin")
+
+    def symbols(self, pid: int, wanted: str) -> str:
+        """X-Flamed-Symbols of a profile with symbols=WANTED."""
+        text = self.run_(f"curl -s -m 30 -D - -o /dev/null --unix-socket {SOCKET} "
+                         f"'http://localhost/profile?pid={pid}&seconds=1&format=collapsed&symbols={wanted}'")
+        return next((line.split(":", 1)[1].strip() for line in text.splitlines() if line.startswith("X-Flamed-Symbols")), text)
+
+
+class Services(WithMachine):
+    def test_it_runs(self):
+        self.start()
+        with self.subTest("no more rights than needed"):
+            self.check_rights()
+        pid = self.start_jvm()
+        with self.subTest("attach"):
+            self.assertTrue(self.symbols(pid, "agent").startswith("agent"), self.symbols(pid, "agent"))
+        with self.subTest("reload"):
+            self.run_("systemctl reload flamed && systemctl is-active flamed")
+        for unit in ALLOWED:
+            with self.subTest(killed=unit):
+                old = self.main_pid(unit)
+                self.run_(f"kill -9 {old}")
+                proc.wait_until(lambda: self.main_pid(unit) not in (0, old), 10, f"{unit} is started again", interval=0.1)
+                self.wait_ready()
+                time.sleep(1.1) # one attach a second
+                self.assertTrue(self.symbols(pid, "agent").startswith("agent"), unit)
+        with self.subTest("stop"):
+            self.run_("systemctl stop flamed flamed-broker.socket flamed-broker flamed-launcher.socket flamed-launcher")
+            self.assertEqual(self.run_("pgrep -c flamed", check=False).strip(), "0")
+            self.assertNotIn("failed", self.run_("systemctl is-failed flamed flamed-broker flamed-launcher", check=False))
+
+    def check_rights(self) -> None:
+        for unit, names in ALLOWED.items():
+            pids = self.run_(f"cat $(find /sys/fs/cgroup -path '*system.slice/{unit}/cgroup.procs')").split()
+            self.assertTrue(pids, unit)
+            for pid in sorted(set(pids)):
+                status = dict(line.split(":", 1) for line in self.run_(f"cat /proc/{pid}/status").splitlines() if ":" in line)
+                for kind in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"):
+                    self.assertEqual(int(status[kind], 16) & ~mask(names), 0, f"{unit} {status['Name']} {kind} {status[kind]}")
+                self.assertEqual(status["NoNewPrivs"].strip(), "1", unit)
+                self.assertEqual(status["Seccomp"].strip(), "2", unit)
+                self.assertEqual(status["Uid"].split()[0] == "0", unit != "flamed.service")
+
+    def test_who_may(self):
+        """Group flamed may ask, and nothing else: not the broker, not the launcher, no file in flamed's folder, at no time."""
+        self.start()
+        group = self.run_("getent group flamed").split(":")[2]
+        connect = "import socket,sys; socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET).connect(sys.argv[1])"
+        self.assertTrue(self.get("/healthz", user=ALICE, groups=group).endswith("200"), "a member may ask")
+        self.assertTrue(self.get("/healthz", user=ALICE).endswith("000"), "another user may not")
+        for running in (True, False):
+            for name in ("broker", "launcher"):
+                text = self.run_(f"python3 -c '{connect}' /run/flamed-broker/{name}.sock", check=False, user=ALICE, groups=group)
+                self.assertIn("PermissionError", text, f"{name} running={running}")
+            for try_ in (f"rm -f {SOCKET}; test -e {SOCKET}", f"mv {SOCKET} /run/flamed/x", "touch /run/flamed/x",
+                         "mkdir /run/flamed/x", "rm -f /run/flamed/left-alone; test -e /run/flamed/left-alone",
+                         "touch /run/flamed-broker/x", "ls /run/flamed-broker", "cat /var/lib/flamed/*", "ls /var/lib/flamed"):
+                text = self.run_(try_, check=False, user=ALICE, groups=group)
+                self.assertIn("Permission denied", text, f"{try_} running={running}")
+            if running:
+                self.run_("systemctl stop flamed")
+        self.run_("systemctl start flamed")
+        self.wait_ready()
+        # And flamed, which may write there, cannot touch the others' sockets.
+        flamed = self.run_("id -u flamed").strip()
+        groups = self.run_("id -g flamed").strip() + "," + self.run_("getent group flamed-broker").split(":")[2]
+        for try_ in ("rm -f /run/flamed-broker/broker.sock; test -e /run/flamed-broker/broker.sock", "touch /run/flamed-broker/x",
+                     f"python3 -c '{connect}' /run/flamed-broker/launcher.sock"):
+            self.assertRegex(self.run_(try_, check=False, user=flamed, groups=groups), "Permission ?(denied|Error)", try_)
+
+    def test_without_attach(self):
+        """Where the launcher's socket is masked flamed profiles, and says why it does not attach."""
+        self.run_("systemctl mask flamed-launcher.socket")
+        self.run_("systemd-sysusers flamed.conf; systemd-tmpfiles --create flamed.conf; systemctl start flamed-broker.socket flamed")
+        self.wait_ready()
+        pid = self.start_jvm()
+        self.assertTrue(self.symbols(pid, "auto").startswith("memory"))
+        self.assertIn("no launcher", self.get(f"/api/v1/jvms/{pid}/preflight"))
+
+    def test_socket_only(self):
+        """The drop-in: no network at all."""
+        self.run_("install -D -m 644 /usr/share/doc/flamed/socket-only.conf /etc/systemd/system/flamed.service.d/socket-only.conf")
+        self.start()
+        pid = self.main_pid("flamed")
+        self.assertNotEqual(self.run_(f"readlink /proc/{pid}/ns/net"), self.run_("readlink /proc/1/ns/net"))
+        self.assertEqual(self.run_(f"nsenter -t {pid} -n ss -Hltn").strip(), "")
+        self.assertTrue(self.symbols(self.start_jvm(), "memory").startswith("memory"))
+
+
+class Package(WithMachine):
+    OLD_SOCKET = ("[Unit]\\nDescription=old\\n[Socket]\\nListenSequentialPacket=/run/flamed/broker.sock\\nSocketUser=root\\n"
+                  "SocketGroup=flamed\\nSocketMode=0660\\nDirectoryMode=0755\\n[Install]\\nWantedBy=sockets.target\\n")
+
+    def test_upgrade(self):
+        """From one folder for both sockets, which group flamed could write to, and in which somebody had left things."""
+        new = "/usr/lib/systemd/system/flamed-broker.socket"
+        self.run_(f"cp {new} /run/new.socket; printf '{self.OLD_SOCKET}' >{new}; systemctl daemon-reload; systemd-sysusers flamed.conf")
+        self.run_("install -d -m 1775 -o root -g flamed /run/flamed && systemctl enable --now flamed-broker.socket")
+        group = self.run_("getent group flamed").split(":")[2]
+        self.run_(f"touch /run/flamed/mine && python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind(\"{SOCKET}\")'",
+                  user=ALICE, groups=group)
+        self.run_(f"mkdir -p /var/lib/flamed && touch /var/lib/flamed/old && chown -R flamed:flamed /var/lib/flamed && "
+                  f"chmod 750 /var/lib/flamed && mv /run/new.socket {new}")
+        self.package(POSTINST, "configure", "0.0.9")
+        self.wait_ready()
+        self.assertEqual(self.run_("stat -c '%A %U %G' /run/flamed /run/flamed-broker /run/flamed-broker/broker.sock /var/lib/flamed "
+                                   + SOCKET).split("\n")[:-1],
+                         ["drwxr-xr-x flamed flamed", "drwxr-x--- root flamed-broker", "srw-rw---- root flamed-broker",
+                          "drwx------ flamed flamed", "srw-rw---- flamed flamed"])
+        self.assertEqual(self.run_("ls /run/flamed/broker.sock", check=False).count("No such file"), 1)
+        self.assertIn("Permission denied", self.run_("rm -f /run/flamed/mine && touch /run/flamed/x", check=False, user=ALICE, groups=group))
+        # And once more, to what it is already.
+        self.package(POSTINST, "configure", "0.1.0")
+        self.wait_ready()
+
+    def test_removal(self):
+        self.start()
+        self.package(PRERM, "remove")
+        self.assertEqual(self.run_("pgrep -c flamed", check=False).strip(), "0")
+        self.package(POSTRM, "purge")
+        self.assertEqual(self.run_("ls -d /run/flamed* /var/lib/flamed /etc/systemd/system/*.wants/flamed* 2>/dev/null", check=False), "")
+        self.assertNotIn("loaded failed", self.run_("systemctl list-units --all --no-pager 'flamed*'"))
