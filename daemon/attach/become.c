@@ -1,70 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * flamed-attach becomes the target, for good. Each step is where it is because of the next:
+ * The porter becomes the target, for good, while it is still outside of the container's pid
+ * namespace: nothing in the container can see, trace or signal it. Each step is where it is because
+ * of the next:
  *
  *   setgroups      before the user namespace is joined, where it may be forbidden (setgroups=deny)
- *   setns          of all namespaces in one call by pidfd: what was pinned, or nothing
- *   fork           only a child lives in the new pid namespace; its parent waits, to take it along
- *   fchdir, chroot the target's root is not its mount namespace's where it is chroot'ed
- *   close          the root's descriptor, before anyone in the container could take it
- *   setresgid/uid  all three ids, so that there is no way back
+ *   setns          by pidfd: what was pinned, or nothing. The user namespace last, since some of
+ * the others may belong to one around it. The pid namespace holds for children only fchdir, chroot
+ * the target's root is not its mount namespace's where it is chroot'ed; with the rights of its user
+ * namespace, as file systems of its own may ask for seccomp        before the change of user, which
+ * makes it the equal of others setresgid/uid  all three ids, so that there is no way back
  *   capabilities   none, in every set: a target that runs as root must be able to read /proc/<us>
- *   seccomp        only what talk.c needs
  *
- * Not dumpable all the time, and executed in the host's user namespace, so that the container's own
- * root in a user namespace cannot trace us; container root without one can, so there is nothing
- * here to be had: no file of the host, no directory, no memory of anybody's; a status file of the
- * host's /proc until the request is sent.
+ * Not dumpable all the time, and executed in the host's user namespace, so that where the target
+ * shares our pid namespace only CAP_SYS_PTRACE of the host reaches it.
  */
 #include "attach/become.h"
 
 #include "agent/raw.h"
+#include "attach/calls.h"
 
 #include <errno.h>
-#include <linux/audit.h>
+#include <fcntl.h>
 #include <linux/capability.h>
-#include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <signal.h>
-#include <stddef.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 
 #define CAPABILITIES_MAX 64
 
-#if defined(__x86_64__)
-#define ARCH AUDIT_ARCH_X86_64
-#elif defined(__aarch64__)
-#define ARCH AUDIT_ARCH_AARCH64
-#endif
-
-/* Allows @calls and nothing else: anything other ends the process. */
-static int filter_calls(const uint32_t *calls, uint16_t count)
-{
-    struct sock_filter f[4 + 32 + 2];
-    struct sock_fprog prog = { .filter = f };
-    uint16_t n = 0;
-
-    if (count > 32)
-        return -E2BIG;
-    f[n++] =
-        (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch));
-    f[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCH, 1, 0);
-    f[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
-    f[n++] =
-        (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
-    for (uint16_t i = 0; i < count; i++)
-        f[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, calls[i],
-                                              (uint8_t)(count - i), 0);
-    f[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
-    f[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
-    prog.len = n;
-    return (int)raw3(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &prog);
-}
-
-/* No capability in any set but the bits of @keep. */
-static int drop_capabilities(uint32_t keep)
+int drop_capabilities(uint32_t keep)
 {
     struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
     struct __user_cap_data_struct sets[2] = { { .effective = keep, .permitted = keep }, { 0 } };
@@ -76,21 +45,27 @@ static int drop_capabilities(uint32_t keep)
     return (int)raw2(SYS_capset, &head, sets);
 }
 
-/* The parent: lives only to be the child's, without anything, and ends with it. The signal that the
- * child gets when the parent ends (at its deadline, or with flamed) is sent with the parent's
- * rights, and the child is another user's: hence CAP_KILL. */
-__attribute__((noreturn)) static void wait_for(long child)
+/* Gives back what a change of credentials takes. */
+static void keep_private(void)
 {
-    const uint32_t calls[] = { SYS_wait4, SYS_exit_group };
-    int status = 0;
+    raw2(SYS_prctl, PR_SET_DUMPABLE, 0);
+    raw2(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL);
+}
 
-    raw3(SYS_close_range, 0, ~0u, 0);
-    drop_capabilities(CAP_TO_MASK(CAP_KILL));
-    filter_calls(calls, sizeof(calls) / sizeof(calls[0]));
-    while (raw4(SYS_wait4, child, &status, 0, NULL) == -EINTR)
-        continue;
-    for (;;)
-        raw1(SYS_exit_group, status != 0);
+static int join_namespaces(struct attach *a)
+{
+    uint32_t user = a->job.ns_flags & CLONE_NEWUSER, others = a->job.ns_flags & ~user;
+    uint64_t took_ns = attach_now_ns() - a->started_ns;
+    long r = 0;
+
+    if (others)
+        r = raw2(SYS_setns, ATTACH_FD_TARGET, others);
+    if (r == 0 && user)
+        r = raw2(SYS_setns, ATTACH_FD_TARGET, user);
+    keep_private();
+    a->started_ns = attach_now_ns() - took_ns; /* by the clock of its time namespace */
+    a->deadline_ns = attach_now_ns() + a->job.timeout_ms * UINT64_C(1000000);
+    return (int)r;
 }
 
 static int enter_root(void)
@@ -105,89 +80,98 @@ static int enter_root(void)
     return (int)r;
 }
 
+/* The porter's own calls from here on, and those of what it installs next (inside.c). No call opens
+ * what exists: a device of the host would be open to it, as it is in flamed's own cgroup. */
+static int confine_porter(const struct attach *a)
+{
+    const struct call_rule rules[] = {
+        CALL(capset),
+        CALL(clock_gettime),
+        CALL_WITH(clone, 0, CLONE_PIDFD | SIGCHLD),
+        CALL(close),
+        CALL(connect),
+        CALL(exit_group),
+        CALL(getpid),
+        CALL(getppid),
+        CALL(getsockopt),
+        CALL_WITH(mknodat, 2, S_IFREG | 0600),
+        CALL(newfstatat),
+        CALL_WITH(pidfd_send_signal, 1, SIGQUIT),
+        CALL_WITH(pidfd_send_signal, 1, SIGKILL),
+        CALL(ppoll),
+        CALL(prctl),
+        CALL_WITH(pread64, 0, ATTACH_FD_STATUS),
+        CALL_WITH(pread64, 0, ATTACH_FD_AGENT),
+        CALL(read),
+        CALL(readlinkat),
+        CALL(restart_syscall),
+        CALL(rt_sigreturn),
+        CALL_WITH(seccomp, 0, SECCOMP_SET_MODE_FILTER),
+        CALL_WITH(sendmsg, 0, a->guard_fd),
+        CALL(sendto),
+        CALL(setresgid),
+        CALL(setresuid),
+        CALL(setuid),
+        CALL_WITH(socket, 0, AF_UNIX),
+        CALL(unlinkat),
+        CALL(wait4),
+        CALL(write),
+        /* Last, and only for a copy: makes a file, and never opens one that exists. */
+        CALL_WITH(openat, 2, COPY_FLAGS),
+    };
+    uint16_t count = sizeof(rules) / sizeof(rules[0]);
+
+    return calls_allow(rules, a->job.mode == ATTACH_COPY ? count : (uint16_t)(count - 1), 0);
+}
+
 static int change_user(const struct attach_job *job)
 {
     long r = raw3(SYS_setresgid, job->gid, job->gid, job->gid);
 
     if (r == 0)
         r = raw3(SYS_setresuid, job->uid, job->uid, job->uid);
-    if (r < 0)
-        return (int)r;
-    /* A change of user takes both back. */
-    raw2(SYS_prctl, PR_SET_DUMPABLE, 0);
-    raw2(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL);
-    return 0;
+    keep_private();
+    return (int)r;
 }
 
-static int confine(void)
+/* Return: 0 if the guard has not ended: its end would not be noticed any more. */
+static int check_guard(long guard)
 {
-    const uint32_t calls[] = {
-        SYS_clock_gettime,
-        SYS_close,
-        SYS_connect,
-        SYS_exit_group,
-        SYS_getpid,
-        SYS_getsockopt,
-        SYS_nanosleep,
-        SYS_newfstatat,
-        SYS_openat,
-        SYS_ppoll,
-        SYS_pidfd_send_signal,
-        SYS_prctl,
-        SYS_pread64,
-        SYS_read,
-        SYS_readlinkat,
-        SYS_sendto,
-        SYS_socket,
-        SYS_unlinkat,
-        SYS_write,
-        SYS_restart_syscall,
-        SYS_rt_sigreturn,
-    };
-
-    return filter_calls(calls, sizeof(calls) / sizeof(calls[0]));
+    return raw0(SYS_getppid) == guard ? 0 : -ESRCH;
 }
 
-int become_target(const struct attach_job *job, uint32_t *ret_step)
+int become_target(struct attach *a)
 {
-    long parent, r;
+    long guard = raw0(SYS_getppid), r;
 
-    *ret_step = ATTACH_STEP_GROUPS;
+    a->step = ATTACH_STEP_GROUPS;
     r = raw2(SYS_setgroups, 0, NULL);
     if (r < 0)
         return (int)r;
-    *ret_step = ATTACH_STEP_NAMESPACES;
-    r = job->ns_flags ? raw2(SYS_setns, ATTACH_FD_TARGET, job->ns_flags) : 0;
+    a->step = ATTACH_STEP_NAMESPACES;
+    r = join_namespaces(a);
     if (r < 0)
         return (int)r;
-    *ret_step = ATTACH_STEP_FORK;
-    parent = raw0(SYS_getpid);
-    r = raw5(SYS_clone, SIGCHLD, 0, 0, 0, 0);
-    if (r < 0)
-        return (int)r;
-    if (r > 0)
-        wait_for(r);
-    *ret_step = ATTACH_STEP_ROOT;
+    a->step = ATTACH_STEP_ROOT;
     r = enter_root();
     if (r < 0)
         return (int)r;
-    *ret_step = ATTACH_STEP_USER;
-    r = change_user(job);
+    a->step = ATTACH_STEP_FILTER;
+    r = confine_porter(a);
     if (r < 0)
         return (int)r;
-    /* Should the parent be gone already, we belong to somebody else: 0 is a parent outside. */
-    r = raw0(SYS_getppid);
-    if (job->ns_flags & CLONE_NEWPID ? r != 0 : r != parent)
-        return -ESRCH;
+    a->step = ATTACH_STEP_USER;
+    r = change_user(&a->job);
+    if (r < 0)
+        return (int)r;
     /* A joined user namespace gave us all capabilities in it, which a change of user takes away
      * only from its own uid 0. */
-    *ret_step = ATTACH_STEP_CAPABILITIES;
+    a->step = ATTACH_STEP_CAPABILITIES;
     r = drop_capabilities(0);
     if (r < 0)
         return (int)r;
-    *ret_step = ATTACH_STEP_USER;
-    if (job->uid != 0 && raw1(SYS_setuid, 0) == 0)
+    a->step = ATTACH_STEP_USER;
+    if (a->job.uid != 0 && raw1(SYS_setuid, 0) == 0)
         return -EPERM;
-    *ret_step = ATTACH_STEP_FILTER;
-    return confine();
+    return check_guard(guard);
 }

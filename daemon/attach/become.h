@@ -1,24 +1,65 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inside flamed-attach: its two halves. Each returns 0, or -errno with the step that failed. */
+/*
+ * Inside flamed-attach: the steps of one attach, in their order, and in which of its three
+ * processes each runs. docs/threat-model.md says why they are three.
+ *
+ *   the guard    in the host's namespaces; may end the others, and nothing else
+ *   the porter   outside of the container's pid namespace, so that nothing in there reaches it
+ *   the talker   inside; has nothing that the container does not have
+ *
+ * Each step returns 0, or -errno with the step in attach->step.
+ */
 #pragma once
 
 #include "attach/job.h"
 
-/* Becomes the target: namespaces, root, user, no capability, and only the system calls that the
- * second half needs. Returns in a child; the caller's process waits for it and never returns. */
-int become_target(const struct attach_job *job, uint32_t *ret_step);
+struct attach {
+    struct attach_job job;
+    struct attach_result result;
+    uint32_t step;        /* enum attach_step: the one that is tried */
+    uint64_t started_ns;  /* attach_now_ns() */
+    uint64_t deadline_ns; /* the same; set when the namespaces are joined */
+    int guard_fd;         /* the porter's socket to the guard */
+    int jvm_fd;           /* a socket that the talker connects to the JVM */
+};
 
-/* Talks to the JVM as its own user. Fills reply, reply_n and started. */
-int talk_to_jvm(const struct attach_job *job, struct attach_result *result, uint32_t *ret_step);
+/* The guard forks the porter. Returns in the porter; in the guard only on failure. */
+int guard_start(struct attach *a);
 
-/* Puts the agent into the target's /tmp, as its user, where it stays until copy_remove(). */
+/* The porter becomes the target: its namespaces, root and user, and no capability. */
+int become_target(struct attach *a);
+/* The porter makes the JVM listen. Sets result.started. */
+int reach_jvm(struct attach *a);
+/* The porter forks the talker, waits for it and ends. Returns in the talker, or on failure. */
+int go_inside(struct attach *a);
+
+/* The talker talks to the JVM. Sets result.reply and reply_n. */
+int talk_to_jvm(struct attach *a);
+
+#define JVM_SOCKET "/tmp/.java_pid" /* and its pid */
+
+/* Puts the agent into the target's /tmp as its user, and removes it. The porter calls them. */
 #define COPY_PATH "/tmp/.flamed-agent-1.so"
+#define COPY_FLAGS (O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC)
 int copy_agent(void);
 void copy_remove(void);
+
+/* Removes every capability but those of the mask @keep. Return: 0 or -errno. */
+int drop_capabilities(uint32_t keep);
+void write_result(const struct attach_result *result);
+/* Waits for @fd until @deadline_ns. Return: 1 if there is something, else 0. */
+int wait_for(int fd, short events, uint64_t deadline_ns);
+/* Waits at most until @deadline_ns, without a descriptor. */
+void pause_ms(uint64_t ms);
 
 static inline uint64_t attach_deadline_left_ms(uint64_t deadline_ns, uint64_t now_ns)
 {
     return now_ns < deadline_ns ? (deadline_ns - now_ns) / 1000000 + 1 : 0;
 }
-/* CLOCK_MONOTONIC. */
+/* CLOCK_MONOTONIC. A joined time namespace has another. */
 uint64_t attach_now_ns(void);
+
+/* Of the helper's own memory. Appends a NUL-terminated text with its NUL, or a number. Return: the
+ * new end. */
+char *add_text(char *to, const char *s);
+char *add_number(char *to, long n);

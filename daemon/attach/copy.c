@@ -37,8 +37,7 @@ int copy_agent(void)
     int r;
 
     copy_remove(); /* of a helper that was killed; of another user it cannot be, and stays */
-    fd = raw4(SYS_openat, AT_FDCWD, COPY_PATH, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-              0600);
+    fd = raw4(SYS_openat, AT_FDCWD, COPY_PATH, COPY_FLAGS, 0600);
     if (fd < 0)
         return (int)fd;
     r = copy_into(fd);

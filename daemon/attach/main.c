@@ -3,7 +3,7 @@
  * flamed-attach: one attach to one JVM. flamed-broker's launcher execs it from a sealed memory
  * file, in the host's namespaces, with the descriptors of attach/job.h, no argument and no
  * environment. No C library: nothing of the target's (NSS, locale, loader) could be taken for ours,
- * and there is nothing in its memory worth stealing. The order of its steps is the point: become.c.
+ * and there is nothing in its memory worth stealing. The order of its steps is the point: become.h.
  */
 #define RAW_DEFINE_MEMORY
 #include "agent/raw.h"
@@ -16,17 +16,13 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include <time.h>
 
 #define CPU_SECONDS 2
 #define COPY_BYTES_MAX 65536 /* the agent has 14 KB */
 
-uint64_t attach_now_ns(void)
+void write_result(const struct attach_result *result)
 {
-    struct timespec t = { 0 };
-
-    raw2(SYS_clock_gettime, CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+    raw3(SYS_write, ATTACH_FD_RESULT, result, sizeof(*result));
 }
 
 static void limit(int what, rlim_t value)
@@ -62,27 +58,37 @@ static void prepare(void)
     raw5(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 }
 
+/* All steps. Returns in the process that ends with the result. */
+static int run(struct attach *a)
+{
+    int r = guard_start(a);
+
+    if (r == 0)
+        r = become_target(a);
+    if (r == 0)
+        r = reach_jvm(a);
+    if (r == 0)
+        r = go_inside(a);
+    return r == 0 ? talk_to_jvm(a) : r;
+}
+
 __attribute__((noreturn, used)) static void attach_main(void)
 {
-    static struct attach_result result;
-    uint64_t started = attach_now_ns();
-    struct attach_job job;
-    uint32_t step = ATTACH_STEP_JOB;
+    static struct attach a = { .step = ATTACH_STEP_JOB, .guard_fd = -1, .jvm_fd = -1 };
     int r;
 
     prepare();
-    r = read_job(&job);
-    limit(RLIMIT_FSIZE, r == 0 && job.mode == ATTACH_COPY ? COPY_BYTES_MAX : 0);
+    a.started_ns = attach_now_ns();
+    a.result.magic = ATTACH_MAGIC;
+    a.result.version = ATTACH_VERSION;
+    r = read_job(&a.job);
+    limit(RLIMIT_FSIZE, r == 0 && a.job.mode == ATTACH_COPY ? COPY_BYTES_MAX : 0);
     if (r == 0)
-        r = become_target(&job, &step);
-    if (r == 0)
-        r = talk_to_jvm(&job, &result, &step);
-    result.magic = ATTACH_MAGIC;
-    result.version = ATTACH_VERSION;
-    result.step = r < 0 ? step : (uint32_t)ATTACH_STEP_DONE;
-    result.error = -r;
-    result.elapsed_ns = attach_now_ns() - started;
-    raw3(SYS_write, ATTACH_FD_RESULT, &result, sizeof(result));
+        r = run(&a);
+    a.result.step = r < 0 ? a.step : (uint32_t)ATTACH_STEP_DONE;
+    a.result.error = r < 0 ? -r : 0;
+    a.result.elapsed_ns = attach_now_ns() - a.started_ns;
+    write_result(&a.result);
     for (;;)
         raw1(SYS_exit_group, r < 0);
 }

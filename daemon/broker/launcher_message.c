@@ -5,7 +5,9 @@
 #include <errno.h>
 #include <sched.h>
 
-#define NAMESPACES (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWNET)
+#define NAMESPACES                                                                                 \
+    (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWNET | CLONE_NEWUTS |     \
+     CLONE_NEWCGROUP | CLONE_NEWTIME)
 #define UNCHANGED UINT32_MAX /* to setresuid(): then the helper would stay root */
 
 int launcher_message_check(const struct launcher_message *m, size_t n, size_t fd_count)

@@ -4,7 +4,9 @@
 #include "broker/worker_calls.h"
 
 #include <cap-ng.h>
+#include <linux/seccomp.h>
 #include <seccomp.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -194,6 +196,7 @@ static const int ALLOWED_IN_LAUNCHER[] = {
     SCMP_SYS(kill),
     SCMP_SYS(lseek),
     SCMP_SYS(memfd_create),
+    SCMP_SYS(mknodat), /* flamed-attach: an empty file */
     SCMP_SYS(munmap),
     SCMP_SYS(nanosleep),
     SCMP_SYS(newfstatat),
@@ -214,6 +217,7 @@ static const int ALLOWED_IN_LAUNCHER[] = {
     SCMP_SYS(rt_sigprocmask),
     SCMP_SYS(rt_sigreturn),
     SCMP_SYS(seccomp),
+    SCMP_SYS(sendmsg), /* flamed-attach: to its own guard */
     SCMP_SYS(sendto),
     SCMP_SYS(set_robust_list),
     SCMP_SYS(setgroups),
@@ -223,6 +227,7 @@ static const int ALLOWED_IN_LAUNCHER[] = {
     SCMP_SYS(setsid),
     SCMP_SYS(setuid),
     SCMP_SYS(socket),
+    SCMP_SYS(socketpair),
     SCMP_SYS(umask),
     SCMP_SYS(unlinkat),
     SCMP_SYS(wait4),
@@ -235,8 +240,8 @@ static const int ALLOWED_TO_MOUNT[] = {
     SCMP_SYS(fallocate), SCMP_SYS(fchmodat), SCMP_SYS(fsconfig),      SCMP_SYS(fsmount),
     SCMP_SYS(fsopen),    SCMP_SYS(fstatfs),  SCMP_SYS(getdents64),    SCMP_SYS(getegid),
     SCMP_SYS(geteuid),   SCMP_SYS(mkdirat),  SCMP_SYS(mount_setattr), SCMP_SYS(move_mount),
-    SCMP_SYS(openat2),   SCMP_SYS(pipe2),    SCMP_SYS(sendmsg),       SCMP_SYS(setfsgid),
-    SCMP_SYS(setfsuid),  SCMP_SYS(statx),    SCMP_SYS(umount2),
+    SCMP_SYS(openat2),   SCMP_SYS(pipe2),    SCMP_SYS(setfsgid),      SCMP_SYS(setfsuid),
+    SCMP_SYS(statx),     SCMP_SYS(umount2),
 };
 
 /* What the supervisor makes itself, and what its children make until they have a filter of their
@@ -279,6 +284,7 @@ struct lockdown {
     size_t kept_count;
     struct calls calls[6];
     bool starts_programs; /* its filter lets them be loaded */
+    bool answers_filters; /* ioctl(2) for who listens to a filter of calls (attach/guard.c) */
 };
 
 /* Nothing becomes executable, and signals go to our own threads alone. */
@@ -296,6 +302,17 @@ static int add_narrow_rules(scmp_filter_ctx ctx)
     return r;
 }
 
+static int add_filter_answers(scmp_filter_ctx ctx)
+{
+    int r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 1,
+                             SCMP_A1(SCMP_CMP_EQ, SECCOMP_IOCTL_NOTIF_RECV));
+
+    if (r == 0)
+        r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 1,
+                             SCMP_A1(SCMP_CMP_EQ, SECCOMP_IOCTL_NOTIF_SEND));
+    return r;
+}
+
 static int filter_calls(const struct lockdown *l, struct error *err)
 {
     scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ERRNO(EPERM));
@@ -307,6 +324,8 @@ static int filter_calls(const struct lockdown *l, struct error *err)
     }
     if (r == 0 && !l->starts_programs)
         r = add_narrow_rules(ctx);
+    if (r == 0 && l->answers_filters)
+        r = add_filter_answers(ctx);
     /* The C library then makes threads and processes by clone(), which is on the lists. */
     if (r == 0 && l->starts_programs)
         r = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
@@ -349,9 +368,11 @@ int launcher_lockdown(bool mounts, struct error *err)
         .kept_count = ARRAY_SIZE(KEPT_BY_LAUNCHER),
         .calls = { CALLS(ALLOWED_IN_LAUNCHER),
                    { ALLOWED_TO_MOUNT, mounts ? ARRAY_SIZE(ALLOWED_TO_MOUNT) : 0 } },
+        .answers_filters = true,
     };
 
     set_limit(RLIMIT_CORE, 0);
+    set_limit(RLIMIT_NPROC, RLIM_INFINITY); /* flamed-attach forks as the target's user */
     set_limit(RLIMIT_MEMLOCK, 0); /* what enters a container takes no right of ours along */
     return lock_down(&l, err);
 }

@@ -10,6 +10,7 @@
 #include "broker/agents.h"
 #include "broker/launcher.h"
 #include "broker/memory.h"
+#include "broker/namespaces.h"
 #include "broker/room.h"
 #include "broker/target.h"
 
@@ -19,36 +20,6 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-static bool same_namespace(const struct server *s, const struct target *t, const char *name)
-{
-    struct stat ours, theirs;
-    char path[32];
-
-    snprintf(path, sizeof(path), "self/ns/%s", name);
-    return fstatat(s->proc_fd, path, &ours, 0) == 0 &&
-           fstatat(t->dir_fd, path + strlen("self/"), &theirs, 0) == 0 &&
-           ours.st_ino == theirs.st_ino && ours.st_dev == theirs.st_dev;
-}
-
-/* Which namespaces are to be joined: joining one's own user namespace is an error. */
-static uint32_t namespaces(const struct server *s, const struct target *t)
-{
-    static const struct {
-        const char *name;
-        uint32_t flag;
-    } KINDS[] = {
-        { "user", CLONE_NEWUSER }, { "mnt", CLONE_NEWNS },  { "pid", CLONE_NEWPID },
-        { "ipc", CLONE_NEWIPC },   { "net", CLONE_NEWNET },
-    };
-    uint32_t flags = 0;
-
-    for (size_t i = 0; i < ARRAY_SIZE(KINDS); i++) {
-        if (!same_namespace(s, t, KINDS[i].name))
-            flags |= KINDS[i].flag;
-    }
-    return flags;
-}
 
 /* What the target's user namespace calls @outside. */
 static int map_id(const struct target *t, const char *file, uint32_t outside, uint32_t *ret,
@@ -246,7 +217,7 @@ static int collect(const struct server *s, const struct broker_request *q, struc
         r = map_id(t, "gid_map", status.gid, &job->gid, err);
     /* Last, for a process can only go into user namespaces, not out again: an id that one of them
      * named is never taken for the host's. */
-    job->ns_flags = namespaces(s, t);
+    job->ns_flags = namespaces_foreign(s, t);
     if (r == 0 && job->ns_flags && !s->setns_by_pidfd)
         r = refuse_namespaces(t, err);
     if (r == 0)

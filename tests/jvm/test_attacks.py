@@ -3,6 +3,7 @@
 worst (native/fakejvm.c), attached to by the real flamed-broker."""
 import errno
 import fcntl
+import glob
 import os
 import re
 import shutil
@@ -71,7 +72,7 @@ class Attacks(Fake):
                 self.assertEqual(tried["fds"], "ok", "it had to be dumpable for the JVM, too")
                 self.stolen(tried)
                 self.assertEqual(tried["root"], "own")
-                for kind in ("user", "mnt", "pid", "ipc", "net"):
+                for kind in ("user", "mnt", "pid", "ipc", "net", "uts", "cgroup", "time"):
                     self.assertEqual(tried["ns " + kind], "own", f"no way out to the host's: {tried}")
 
     def test_the_helper_is_nobody(self):
@@ -91,8 +92,8 @@ class Attacks(Fake):
         self.stolen(tried) # no descriptor of a file of the host, not even of /dev/null
 
     def test_nothing_of_who_started_it(self):
-        """Its session, terminal, keyring and cgroup, as the host sees them: none is of whoever started flamed, and what it uses
-        is not charged to the container."""
+        """Its session, terminal, keyring and cgroup, as the host sees them: none is of whoever started flamed. The cgroup is
+        flamed's, so that what it uses is not charged to the container; that its device rules are no use to anybody: Escapes."""
         def of(pid: int, what: str) -> str:
             return proc.read(f"/proc/{pid}/{what}")
 
@@ -105,7 +106,8 @@ class Attacks(Fake):
             proc.wait_until(lambda: "helper: " in c.output(), 20, "the helper waits")
             helper, = attach.helpers(c.pid)
             session, terminal = proc.stat(helper)[3:5]
-            self.assertEqual(int(session), int(proc.stat(helper)[1]), "that of its own other half")
+            guard = int(proc.stat(int(proc.stat(helper)[1]))[1])
+            self.assertEqual(int(session), guard, "that of its own first process")
             self.assertEqual(int(terminal), 0)
             self.assertEqual(of(helper, "cgroup"), of(probe.pid, "cgroup"))
             self.assertNotEqual(of(helper, "cgroup"), of(c.pid, "cgroup"))
@@ -235,6 +237,99 @@ class Attacks(Fake):
         self.assertEqual(found["sockets"], "0", found.text)
 
 
+class Escapes(Fake):
+    """A container's root takes flamed-attach by ptrace(2), the moment that it may, and has it make a call (native/tracer.c): another
+    one each time."""
+    TRIES, LEAST = 35, 10 # all calls of tracer.c once
+    FEW_TRIES, FEW = 12, 4
+    TALKING = ("readlinkat", "connect", "getsockopt", "seccomp") # its own, until the JVM may look at it
+    NAMESPACES = ("user", "mnt", "pid", "ipc", "net", "uts", "cgroup", "time", "pid_for_children")
+    TRACING = (*bundle.DOCKER_CAPABILITIES, "CAP_SYS_PTRACE")
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        shutil.copy(native.build("tracer"), cls.classes.folder)
+
+    def disk(self) -> int:
+        """The number of a block device of this machine."""
+        for path in sorted(glob.glob("/sys/block/*/dev")):
+            major, minor = map(int, proc.read(path).split(":"))
+            return os.makedev(major, minor)
+        self.skipTest("no block device on this machine")
+
+    def beside(self, *words: str, **options) -> tuple[bundle.Container, int]:
+        """A container with a tracer, and the pid of its JVM."""
+        c = bundle.Container(paths.jdk(17), self.classes.folder, "/classes/fakejvm", "/classes/libjvm.so", "pause", str(self.disk()),
+                             *words, executable="/classes/tracer", uid=0, read_only=False, docker=True, **options)
+        self.addCleanup(c.stop)
+        return c, proc.find_jvm(c.pid)
+
+    def caught(self, *words: str, tries: int = FEW_TRIES, **options) -> tuple[list[dict[str, str]], bundle.Container]:
+        """What the tracer says of each process that it took, over all attaches."""
+        c, pid = self.beside(*words, **options)
+        for _ in range(tries):
+            attach.attach(pid)
+            proc.wait_until(lambda: attach.helpers() == [], 10, "the helper is gone")
+        found = [dict(word.split("=", 1) for word in line.split()[1:] if "=" in word)
+                 for line in c.output().splitlines() if line.startswith("caught ")]
+        print(f"caught {len(found)} of {tries}:", " ".join("=".join(list(one.items())[-1]) for one in found if one))
+        return found, c
+
+    def check(self, found: list[dict[str, str]], least: int = FEW, allowed: tuple[str, ...] = ()) -> None:
+        """Nothing that was caught had anything that the container does not have."""
+        looked_at = [one for one in found if "CapEff" in one]
+        self.assertGreaterEqual(len(looked_at), least, "a tracer that catches nothing shows nothing")
+        for one in looked_at:
+            for kind in ("CapInh", "CapPrm", "CapEff", "CapAmb"):
+                self.assertEqual(int(one[kind], 16), 0, one)
+            call, outcome = list(one.items())[-1]
+            if call not in allowed:
+                self.assertIn(outcome, ("SIGSYS", "ENOSYS") if call == "clone" else ("SIGSYS",), f"{call}: {one}")
+            held = [value for key, value in one.items() if key.startswith("fd")]
+            self.assertEqual([value for value in held if not HARMLESS.match(value.replace("_", " "))], [], one)
+            for kind in self.NAMESPACES:
+                self.assertEqual(one["ns/" + kind], "own", one)
+            self.assertEqual((one["root"], one["cwd"]), ("own", "own"), one)
+
+    def test_by_default_rights(self):
+        """Docker's default capabilities, device rules and filter: caught while it is dumpable for the JVM."""
+        found, c = self.caught(tries=self.TRIES, user_namespace=False, capabilities=bundle.DOCKER_CAPABILITIES)
+        tried = self.tried(c)
+        self.assertEqual((tried["mknod"], tried["own-open"]), ("ok", "EPERM"), "the device rules bind the container itself")
+        self.check(found, self.LEAST)
+
+    def test_with_the_right_to_trace(self):
+        """The same and CAP_SYS_PTRACE: caught at its first instruction, dumpable or not."""
+        found, _ = self.caught(tries=self.TRIES, user_namespace=False, capabilities=self.TRACING)
+        self.check(found, self.LEAST, allowed=self.TALKING)
+
+    def test_it_cannot_fork(self):
+        """At its first instruction its filter still has the call by which it was made. Whoever takes it there gets no more of it."""
+        found, _ = self.caught("clone", tries=self.TRIES, user_namespace=False, capabilities=self.TRACING)
+        self.check(found)
+        self.assertIn("ENOSYS", [one.get("clone") for one in found], "it was not taken at its first instruction")
+
+    def test_privileged(self):
+        """All capabilities and no filter; only the devices are closed."""
+        found, _ = self.caught(user_namespace=False, capabilities=bundle.ALL_CAPABILITIES)
+        self.check(found, allowed=self.TALKING)
+
+    def test_root_of_a_user_namespace(self):
+        """As rootless runtimes have it, with all capabilities in there."""
+        found, _ = self.caught(user_namespace=True, capabilities=bundle.ALL_CAPABILITIES)
+        self.check(found)
+
+    def test_in_the_pid_namespace_of_the_host(self):
+        """It sees all of flamed's processes, and can take the last of an attach alone."""
+        for user_namespace in USER_NAMESPACES:
+            with self.subTest(user_namespace=user_namespace):
+                capabilities = self.TRACING if user_namespace else bundle.DOCKER_CAPABILITIES
+                found, _ = self.caught("all", str(os.getpid()), user_namespace=user_namespace, capabilities=capabilities,
+                                       pid_namespace=False)
+                self.check(found)
+
+
 class Maps(unittest.TestCase):
     def test_more_mappings_than_anyone_needs(self):
         """65,000 of them with long names: read with a limit, and what burns is still named."""
@@ -310,7 +405,7 @@ class Helper(unittest.TestCase):
         return self.result_of(*self.start_helper(pid))
 
     def test_no_new_privileges(self):
-        """Whoever started it: of both halves, while it waits for the JVM."""
+        """Whoever started it: of its processes, while it waits for the JVM. Of the third: test_the_helper_is_nobody."""
         paths.need_root()
         program = "import signal, time; signal.signal(signal.SIGQUIT, lambda *_: None); print(flush=True); time.sleep(60)"
         with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) as p:
@@ -318,9 +413,9 @@ class Helper(unittest.TestCase):
                 p.stdout.readline()
                 child, result = self.start_helper(p.pid)
                 proc.wait_until(lambda: os.path.exists(f"/tmp/.attach_pid{p.pid}"), 10, "it makes the JVM listen")
-                halves = proc.descendants(child)
-                self.assertEqual(len(halves), 2)
-                for pid in halves:
+                outside = proc.descendants(child)
+                self.assertEqual(len(outside), 2, "the guard and the porter; the talker comes when somebody listens")
+                for pid in outside:
                     self.assertIn("\nNoNewPrivs:\t1\n", proc.read(f"/proc/{pid}/status"))
             finally:
                 p.kill()

@@ -78,9 +78,27 @@ FORBIDDEN_CALLS = ["acct", "add_key", "bpf", "clock_settime", "delete_module", "
                    "swapon", "syslog", "umount2", "unshare", "userfaultfd", "vhangup"]
 
 
-def seccomp_profile() -> dict:
+# Docker's default capabilities, its rules for devices, and what its profile allows since Linux 4.8 or with CAP_SYS_PTRACE.
+DOCKER_CAPABILITIES = tuple("CAP_" + name for name in (
+    "CHOWN", "DAC_OVERRIDE", "FSETID", "FOWNER", "MKNOD", "NET_RAW", "SETGID", "SETUID", "SETFCAP", "SETPCAP", "NET_BIND_SERVICE",
+    "SYS_CHROOT", "KILL", "AUDIT_WRITE"))
+ALL_CAPABILITIES = tuple("CAP_" + name for name in (
+    "CHOWN DAC_OVERRIDE DAC_READ_SEARCH FOWNER FSETID KILL SETGID SETUID SETPCAP LINUX_IMMUTABLE NET_BIND_SERVICE NET_BROADCAST "
+    "NET_ADMIN NET_RAW IPC_LOCK IPC_OWNER SYS_MODULE SYS_RAWIO SYS_CHROOT SYS_PTRACE SYS_PACCT SYS_ADMIN SYS_BOOT SYS_NICE "
+    "SYS_TIME SYS_TTY_CONFIG MKNOD LEASE AUDIT_WRITE AUDIT_CONTROL SETFCAP MAC_OVERRIDE MAC_ADMIN SYSLOG WAKE_ALARM "
+    "BLOCK_SUSPEND AUDIT_READ").split())
+DOCKER_DEVICES = [{"allow": False, "access": "rwm"},
+                  *({"allow": True, "type": kind, "access": "m"} for kind in "cb"),
+                  *({"allow": True, "type": "c", "major": major, "minor": minor, "access": "rwm"}
+                    for major, minor in ((1, 3), (1, 5), (1, 7), (1, 8), (1, 9), (5, 0), (5, 1), (5, 2)))]
+DOCKER_TRACING = ("ptrace", "process_vm_readv", "process_vm_writev")
+DOCKER_TRACING_CAPABLE = ("kcmp", "pidfd_getfd", "process_madvise")
+
+
+def seccomp_profile(allowed: tuple[str, ...] = ()) -> dict:
+    names = [name for name in FORBIDDEN_CALLS if name not in allowed]
     return {"defaultAction": "SCMP_ACT_ALLOW", "architectures": ["SCMP_ARCH_X86_64", "SCMP_ARCH_X86"],
-            "syscalls": [{"names": FORBIDDEN_CALLS, "action": "SCMP_ACT_ERRNO", "errnoRet": 1}]}
+            "syscalls": [{"names": names, "action": "SCMP_ACT_ERRNO", "errnoRet": 1}]}
 
 
 class Container:
@@ -92,11 +110,12 @@ class Container:
                  network_namespace: bool = True, capabilities: tuple[str, ...] = (), memory: int = 512 << 20,
                  cgroups_path: str = "", root: str | None = None, executable: str | None = None, seccomp: bool = False,
                  overlay: bool = False, environment: tuple[str, ...] = (),
-                 folders: tuple[str, ...] = ()):
+                 folders: tuple[str, ...] = (), docker: bool = False, pid_namespace: bool = True):
         """TMP: "noexec", "exec", "read-only" (a folder of the root), "none" (no /tmp at all). ROOT: a whole root
         file system to use as it is, with its own JDK, in place of the host's JDK bound into an empty one. SECCOMP:
         with a filter as container runtimes set one. OVERLAY: the root is an overlay over the folder. FOLDERS: empty ones
-        right below the root."""
+        right below the root. DOCKER: with its device rules, and its filter where the container has no CAP_SYS_ADMIN.
+        PID_NAMESPACE: false: it shares the host's."""
         need_runc()
         self.folder = tempfile.mkdtemp(prefix="flamed-runc.")
         os.chmod(self.folder, 0o755)
@@ -138,6 +157,15 @@ class Container:
             config["linux"]["namespaces"].append({"type": "network"})
         if seccomp:
             config["linux"]["seccomp"] = seccomp_profile()
+        if docker:
+            config["linux"]["resources"]["devices"] = DOCKER_DEVICES
+        if docker and "CAP_SYS_ADMIN" not in capabilities:
+            tracing = DOCKER_TRACING_CAPABLE if "CAP_SYS_PTRACE" in capabilities else ()
+            config["linux"]["seccomp"] = seccomp_profile((*DOCKER_TRACING, *tracing))
+        if not pid_namespace:
+            config["linux"]["namespaces"].remove({"type": "pid"})
+        if not pid_namespace and user_namespace: # which may not mount one of the host's
+            config["mounts"][0] = {"destination": "/proc", "type": "bind", "source": "/proc", "options": ["rbind"]}
         self.overlaid = os.path.join(self.folder, "merged") if overlay else ""
         if overlay:
             for name in ("merged", "upper", "work"):

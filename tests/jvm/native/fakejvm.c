@@ -126,7 +126,9 @@ static void compare_root(int helper)
 /* Which of our namespaces it is in. */
 static void compare_namespaces(int helper)
 {
-    static const char *const NAMES[] = { "user", "mnt", "pid", "ipc", "net" };
+    static const char *const NAMES[] = {
+        "user", "mnt", "pid", "ipc", "net", "uts", "cgroup", "time"
+    };
 
     for (size_t i = 0; i < sizeof(NAMES) / sizeof(NAMES[0]); i++) {
         struct stat ours, its;
@@ -246,6 +248,8 @@ static void serve(int client, int helper)
         _exit(0);
     if (is("hold"))
         wait_s(3);
+    if (is("pause"))
+        wait_s(0.1);
     if (is("never"))
         wait_s(3600);
     if (is("steal")) {

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Inside flamed-attach: filters of system calls. */
+#pragma once
+
+#include <stdint.h>
+
+#define CALL_RULES_MAX 40
+#define CALL_ANY (-1)
+
+/* One call that is allowed. The list of a filter may have several of one call. */
+struct call_rule {
+    uint32_t number;
+    int16_t argument; /* index of the argument that must be @value, or CALL_ANY */
+    uint16_t ask;     /* 1: whoever holds the filter's listener is asked */
+    uint32_t value;   /* its lower 32 bits: all these arguments are of int's size for the kernel */
+};
+#define CALL(name)                                                                                 \
+    {                                                                                              \
+        SYS_##name, CALL_ANY, 0, 0                                                                 \
+    }
+#define CALL_WITH(name, index, value)                                                              \
+    {                                                                                              \
+        SYS_##name, (index), 0, (uint32_t)(value)                                                  \
+    }
+
+/* Installs a filter that allows @rules. Any other call ends the process.
+ * Return: 0, or the listener's descriptor if @listener, or -errno. */
+int calls_allow(const struct call_rule *rules, uint16_t count, int listener);
+#define calls_allow_only(rules) calls_allow(rules, sizeof(rules) / sizeof((rules)[0]), 0)

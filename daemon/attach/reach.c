@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The porter makes the JVM listen: the first half of the protocol of HotSpot's attach listener. All
+ * names are fixed ones below the target's own root.
+ *
+ *   /tmp/.java_pidN     the JVM's socket; there since somebody attached, or from the start
+ *   /tmp/.attach_pidN   exists while SIGQUIT is sent: tells the JVM that it is to listen, not to
+ *                       print a thread dump
+ *
+ * SIGQUIT ends a process that does not catch it (-Xrs, a JVM in its first moments), and one that is
+ * stopped would take it later, when our file is gone, and print the dump: so the target's state is
+ * read right before, from the host's own /proc.
+ *
+ * The porter never connects to the socket: the peer of a connection may ask for a pidfd of who made
+ * it (SO_PEERPIDFD), also from another pid namespace. It only tries whether somebody is there.
+ */
+#include "attach/become.h"
+
+#include "agent/raw.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <time.h>
+
+#define STATUS_MAX 65536
+#define POLL_FIRST_MS 1
+#define POLL_MOST_MS 100
+
+static bool starts(const char *s, const char *with)
+{
+    while (*with) {
+        if (*s++ != *with++)
+            return false;
+    }
+    return true;
+}
+
+/* Whether SIGQUIT may be sent: it is caught, and the process is neither stopped nor dead. 0, or
+ * -EBUSY (stopped), -ESRCH (gone), -ENOTSUP (not caught). */
+static int check_state(void)
+{
+    static char text[STATUS_MAX];
+    long n = raw4(SYS_pread64, ATTACH_FD_STATUS, text, sizeof(text) - 1, 0);
+    uint64_t caught = 0;
+    bool line_start = true;
+
+    if (n <= 0)
+        return -ESRCH;
+    text[n] = '\0';
+    for (const char *p = text; *p; line_start = *p == '\n', p++) {
+        if (!line_start)
+            continue;
+        if (starts(p, "State:\t")) {
+            char state = p[7];
+
+            if (state == 'T' || state == 't')
+                return -EBUSY;
+            if (state == 'Z' || state == 'X')
+                return -ESRCH;
+        } else if (starts(p, "SigCgt:\t")) {
+            for (const char *q = p + 8; *q && *q != '\n'; q++)
+                caught = caught << 4 | (uint64_t)(*q <= '9' ? *q - '0' : *q - 'a' + 10);
+        }
+    }
+    return caught >> (SIGQUIT - 1) & 1 ? 0 : -ENOTSUP;
+}
+
+/* Tries whether somebody listens at @path, a socket of our own user's: a datagram socket cannot
+ * connect to a stream's, and the kernel says so only if that one is alive. 0, or -ENOENT: there is
+ * none, or nobody listens at it. */
+static int try_socket(struct attach *a, int probe_fd, const char *path)
+{
+    struct sockaddr_un sa = { .sun_family = AF_UNIX };
+    struct stat st;
+    long r;
+
+    a->step = ATTACH_STEP_SOCKET;
+    r = raw4(SYS_newfstatat, AT_FDCWD, path, &st, AT_SYMLINK_NOFOLLOW);
+    if (r < 0)
+        return (int)r;
+    /* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): the kernel wrote it */
+    if (!S_ISSOCK(st.st_mode))
+        return -ENOTSOCK;
+    if (st.st_uid != a->job.uid)
+        return -EPERM;
+    add_text(sa.sun_path, path);
+    r = raw3(SYS_connect, probe_fd, &sa, sizeof(sa));
+    if (r == 0) /* another kind of socket than a JVM's */
+        return -ENOTSOCK;
+    a->step = ATTACH_STEP_CONNECT;
+    if (r == -EPROTOTYPE)
+        return 0;
+    return r == -ECONNREFUSED ? -ENOENT : (int)r;
+}
+
+/* Tells the JVM to listen. The file is removed by the caller when *ret_made. */
+static int trigger(struct attach *a, const char *path, bool *ret_made)
+{
+    long r;
+
+    a->step = ATTACH_STEP_STATE;
+    r = check_state();
+    if (r < 0)
+        return (int)r;
+    a->step = ATTACH_STEP_TRIGGER;
+    r = raw4(SYS_mknodat, AT_FDCWD, path, S_IFREG | 0600, 0);
+    if (r == -EEXIST) /* somebody else is doing the same: wait for their socket */
+        return 0;
+    if (r < 0)
+        return (int)r;
+    *ret_made = true;
+    a->step = ATTACH_STEP_STATE;
+    r = check_state(); /* again: the file took its time */
+    if (r < 0)
+        return (int)r;
+    a->step = ATTACH_STEP_SIGNAL;
+    return (int)raw4(SYS_pidfd_send_signal, ATTACH_FD_TARGET, SIGQUIT, NULL, 0);
+}
+
+/* Waits until somebody listens at @path. 0 or -errno. */
+static int wait_for_socket(struct attach *a, int probe_fd, const char *path)
+{
+    uint64_t pause = POLL_FIRST_MS;
+    int r = -ENOENT;
+
+    while (r == -ENOENT) {
+        struct pollfd gone = { .fd = ATTACH_FD_TARGET, .events = POLLIN };
+        struct timespec no_time = { 0 };
+
+        a->step = ATTACH_STEP_LISTENER;
+        if (raw5(SYS_ppoll, &gone, 1, &no_time, NULL, 8) > 0)
+            return -ESRCH;
+        if (attach_now_ns() >= a->deadline_ns)
+            return -ETIMEDOUT;
+        pause_ms(pause);
+        pause = pause * 2 < POLL_MOST_MS ? pause * 2 : POLL_MOST_MS;
+        r = try_socket(a, probe_fd, path);
+    }
+    return r;
+}
+
+static int make_it_listen(struct attach *a, int probe_fd, const char *socket_path)
+{
+    char trigger_path[48];
+    bool made = false;
+    int r;
+
+    add_number(add_text(trigger_path, "/tmp/.attach_pid"), a->job.ns_pid);
+    r = trigger(a, trigger_path, &made);
+    a->result.started = made && r == 0;
+    if (r == 0)
+        r = wait_for_socket(a, probe_fd, socket_path);
+    if (made)
+        raw3(SYS_unlinkat, AT_FDCWD, trigger_path, 0);
+    return r;
+}
+
+int reach_jvm(struct attach *a)
+{
+    char socket_path[48];
+    int probe_fd, r;
+
+    add_number(add_text(socket_path, JVM_SOCKET), a->job.ns_pid);
+    a->step = ATTACH_STEP_SOCKET;
+    probe_fd = (int)raw3(SYS_socket, AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (probe_fd < 0)
+        return probe_fd;
+    r = try_socket(a, probe_fd, socket_path);
+    if (r == -ENOENT)
+        r = make_it_listen(a, probe_fd, socket_path);
+    raw1(SYS_close, probe_fd);
+    return r;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "broker/namespaces.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/stat.h>
+
+/* Where the kernel has no namespaces of this kind, all processes are in the same one. */
+static bool is_ours(const struct server *s, const struct target *t, const char *name)
+{
+    struct stat ours, theirs;
+    char path[32];
+
+    snprintf(path, sizeof(path), "self/ns/%s", name);
+    if (fstatat(s->proc_fd, path, &ours, 0) < 0)
+        return errno == ENOENT;
+    return fstatat(t->dir_fd, path + strlen("self/"), &theirs, 0) == 0 &&
+           ours.st_ino == theirs.st_ino && ours.st_dev == theirs.st_dev;
+}
+
+uint32_t namespaces_foreign(const struct server *s, const struct target *t)
+{
+    static const struct {
+        const char *name;
+        uint32_t flag;
+    } KINDS[] = {
+        { "user", CLONE_NEWUSER }, { "mnt", CLONE_NEWNS },        { "pid", CLONE_NEWPID },
+        { "ipc", CLONE_NEWIPC },   { "net", CLONE_NEWNET },       { "uts", CLONE_NEWUTS },
+        { "time", CLONE_NEWTIME }, { "cgroup", CLONE_NEWCGROUP },
+    };
+    uint32_t flags = 0;
+
+    for (size_t i = 0; i < ARRAY_SIZE(KINDS); i++) {
+        if (!is_ours(s, t, KINDS[i].name))
+            flags |= KINDS[i].flag;
+    }
+    return flags;
+}
