@@ -2,8 +2,16 @@
 #include "broker/namespaces.h"
 
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <sched.h>
 #include <sys/stat.h>
+
+#define BIT(cap) (UINT64_C(1) << (cap))
+
+/* What flamed-attach begins with (lockdown.c). */
+#define HELPER_CAPABILITIES                                                                        \
+    (BIT(CAP_SYS_ADMIN) | BIT(CAP_SYS_PTRACE) | BIT(CAP_SYS_CHROOT) | BIT(CAP_SETUID) |            \
+     BIT(CAP_SETGID) | BIT(CAP_KILL))
 
 /* Where the kernel has no namespaces of this kind, all processes are in the same one. */
 static bool is_ours(const struct server *s, const struct target *t, const char *name)
@@ -35,4 +43,21 @@ uint32_t namespaces_foreign(const struct server *s, const struct target *t)
             flags |= KINDS[i].flag;
     }
     return flags;
+}
+
+int namespaces_check_tracing(const struct target *t, const struct proc_status *status,
+                             uint32_t foreign, struct error *err)
+{
+    /* Capabilities in another user namespace do not reach a process that was executed in ours. */
+    if (foreign & (CLONE_NEWPID | CLONE_NEWUSER) ||
+        !(status->capability_bounds & BIT(CAP_SYS_PTRACE)) ||
+        (status->capability_bounds & HELPER_CAPABILITIES) == HELPER_CAPABILITIES)
+        return 0;
+    error_set(err, -EPERM,
+              "process %d shares the host's pid namespace and may have CAP_SYS_PTRACE, so that its "
+              "container could take over what attaches to it",
+              t->host_pid);
+    error_remedy(err, "run its container without hostPID or without CAP_SYS_PTRACE; symbols=memory "
+                      "needs no attach");
+    return -EPERM;
 }

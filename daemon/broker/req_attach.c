@@ -221,6 +221,8 @@ static int collect(const struct server *s, const struct broker_request *q, struc
     if (r == 0 && job->ns_flags && !s->setns_by_pidfd)
         r = refuse_namespaces(t, err);
     if (r == 0)
+        r = namespaces_check_tracing(t, &status, job->ns_flags, err);
+    if (r == 0)
         r = collect_mounts(s, q, &status, m, err);
     return r ? r : target_check(t);
 }

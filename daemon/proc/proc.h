@@ -75,7 +75,8 @@ struct proc_status {
     int32_t ns_pid[PROC_NS_DEPTH_MAX]; /* NSpid: outermost first */
     size_t ns_depth;                   /* entries of ns_pid, at least 1 */
     uint64_t signals_caught;           /* SigCgt, bit n-1 for signal n */
-    uint64_t rss_bytes;                /* VmRSS, 0 for kernel threads and zombies */
+    uint64_t capability_bounds; /* CapBnd, bit n for capability n; all where it is not told */
+    uint64_t rss_bytes;         /* VmRSS, 0 for kernel threads and zombies */
     uint32_t threads;
     bool kernel_thread; /* no memory map: no VmSize line and not a zombie */
 };

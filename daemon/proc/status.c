@@ -99,13 +99,17 @@ static unsigned parse_field(struct span key, struct span value, struct proc_stat
         value = span_trim(value);
         if (span_take_hex(&value, &v))
             st->signals_caught = v;
+    } else if (span_eq_str(key, "CapBnd")) {
+        value = span_trim(value);
+        if (span_take_hex(&value, &v))
+            st->capability_bounds = v;
     }
     return 0;
 }
 
 int proc_status_parse(struct span text, struct proc_status *ret)
 {
-    struct proc_status st = { 0 };
+    struct proc_status st = { .capability_bounds = UINT64_MAX };
     unsigned seen = 0;
     struct span line;
 

@@ -329,6 +329,15 @@ class Escapes(Fake):
                                        pid_namespace=False)
                 self.check(found)
 
+    def test_who_could_trace_all_of_it(self):
+        """In the host's pid namespace with CAP_SYS_PTRACE, and less than flamed-attach begins with: not attached to."""
+        _, pid = self.beside("all", "0", user_namespace=False, capabilities=self.TRACING, pid_namespace=False)
+        found = attach.attach(pid, "check")
+        self.assertEqual(found["check"], str(-errno.EPERM), found.text)
+        self.assertIn("CAP_SYS_PTRACE", found["error"])
+        self.assertIn("symbols=memory", found["remedy"])
+        self.assertEqual(attach.attach(pid)["attach"], str(-errno.EPERM))
+
 
 class Maps(unittest.TestCase):
     def test_more_mappings_than_anyone_needs(self):

@@ -167,7 +167,7 @@ static const struct {
     struct proc_status s;
 } STATUS_CASES[] = {
     { STATUS("NSpid:\t28194\t2\t1\nVmSize:\t 4096 kB\nVmRSS:\t  1000 kB\nThreads:\t14\n"
-             "SigCgt:\t0000000000000004\n"),
+             "SigCgt:\t0000000000000004\nCapBnd:\t00000000a80425fb\n"),
       0,
       { .state = 'S',
         .tgid = 28194,
@@ -177,6 +177,7 @@ static const struct {
         .ns_pid = { 28194, 2, 1 },
         .ns_depth = 3,
         .signals_caught = 4,
+        .capability_bounds = 0xa80425fb,
         .rss_bytes = 1024000,
         .threads = 14 } },
     /* no NSpid: Linux before 4.1, or a list of groups so long that it was cut off */
@@ -257,6 +258,8 @@ START_TEST(parses_status)
     ck_assert_uint_eq(s.ns_depth, want->ns_depth);
     ck_assert_int_eq(memcmp(s.ns_pid, want->ns_pid, want->ns_depth * sizeof(s.ns_pid[0])), 0);
     ck_assert_uint_eq(s.signals_caught, want->signals_caught);
+    ck_assert_uint_eq(s.capability_bounds,
+                      want->capability_bounds ? want->capability_bounds : UINT64_MAX);
     ck_assert_uint_eq(s.rss_bytes, want->rss_bytes);
     ck_assert_uint_eq(s.threads, want->threads);
     ck_assert_int_eq(s.kernel_thread, want->kernel_thread);
