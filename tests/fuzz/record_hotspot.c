@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Makes a corpus file for fuzz_hotspot from a running JVM: record_hotspot PID CLASS > FILE. The pcs
- * are in compiled methods of CLASS, in a stub, a native wrapper and the interpreter. What hotspot/
+ * are in compiled methods of CLASS, in stubs, a native wrapper and the interpreter. What hotspot/
  * reads is recorded while the JVM is stopped; then table rows and bytes that change no answer are
  * taken away, one after the other.
  */
@@ -20,7 +20,7 @@ struct choice {
     struct image *image;
     struct hotspot_vm *vm;
     const char *class_name;
-    bool stub, native;
+    bool stub, native, list, vtable;
     unsigned methods;
 };
 
@@ -36,9 +36,15 @@ static int choose(void *cookie, const struct hotspot_code *c)
     struct hotspot_method m;
     uint64_t size = c->end - c->start;
 
-    if (c->kind == HOTSPOT_CODE_STUB && !ch->stub && size > 64) {
+    if (c->kind == HOTSPOT_CODE_STUB && !c->part && !ch->stub && size > 64) {
         add_pc(ch->image, c->start + 8);
         ch->stub = true;
+    } else if (c->part && strstr(c->name, "vtable stub") && !ch->vtable) {
+        add_pc(ch->image, c->start + 8);
+        ch->vtable = true;
+    } else if (c->part && strstr(c->name, "jint_") && !ch->list) {
+        add_pc(ch->image, c->start + 8);
+        ch->list = true;
     } else if (c->kind == HOTSPOT_CODE_NATIVE && !ch->native) {
         add_pc(ch->image, c->start + size / 2);
         ch->native = true;
