@@ -21,6 +21,7 @@ static json_t *jvm_json(struct engine *e, struct process *p)
 {
     struct process_usage usage = { 0 };
     json_t *ns_pids = json_array(), *container, *pod;
+    struct hotspot_stubs stubs = { 0 };
 
     discover_usage(e->discover, p, &usage);
     for (size_t i = 0; i < p->ns_depth; i++)
@@ -35,20 +36,23 @@ static json_t *jvm_json(struct engine *e, struct process *p)
                           "name", json_string_or_null(p->container.pod_name), "namespace",
                           json_string_or_null(p->container.pod_namespace))
               : json_null();
-    return json_pack("{s:i, s:o, s:o, s:i, s:I, s:o, s:s, s:s, s:s, s:s, s:o, s:o, s:s, s:f, s:I, "
-                     "s:i, s:b, s:b, s:b,"
-                     " s:{s:s, s:s}}",
-                     "pid", (int)p->id.host_pid, "nspid", ns_pids, "start_time",
-                     json_time(p->start_realtime_ns), "exec", (int)p->id.exec_no, "uid",
-                     (json_int_t)p->uid, "container_uid",
-                     p->container_uid >= 0 ? json_integer(p->container_uid) : json_null(), "main",
-                     p->main ? p->main : "", "args", p->args ? p->args : "", "java_version",
-                     p->java_version, "vm_name", p->vm_name, "container", container, "pod", pod,
-                     "cgroup", p->cgroup ? p->cgroup : "", "cpu_percent", usage.cpu_percent, "rss",
-                     (json_int_t)usage.rss_bytes, "threads", (int)usage.threads, "frame_pointers",
-                     (int)p->frame_pointers, "debug_non_safepoints", (int)p->debug_non_safepoints,
-                     "attach_disabled", (int)p->attach_disabled, "profilable", "symbols",
-                     p->jvm == JVM_READY ? "memory" : "none", "reason", profilable_reason(p));
+    if (p->vm)
+        stubs = hotspot_vm_stubs(p->vm);
+    return json_pack(
+        "{s:i, s:o, s:o, s:i, s:I, s:o, s:s, s:s, s:s, s:s, s:o, s:o, s:s, s:f, s:I, "
+        "s:i, s:b, s:b, s:b,"
+        " s:{s:i, s:I}, s:{s:s, s:s}}",
+        "pid", (int)p->id.host_pid, "nspid", ns_pids, "start_time", json_time(p->start_realtime_ns),
+        "exec", (int)p->id.exec_no, "uid", (json_int_t)p->uid, "container_uid",
+        p->container_uid >= 0 ? json_integer(p->container_uid) : json_null(), "main",
+        p->main ? p->main : "", "args", p->args ? p->args : "", "java_version", p->java_version,
+        "vm_name", p->vm_name, "container", container, "pod", pod, "cgroup",
+        p->cgroup ? p->cgroup : "", "cpu_percent", usage.cpu_percent, "rss",
+        (json_int_t)usage.rss_bytes, "threads", (int)usage.threads, "frame_pointers",
+        (int)p->frame_pointers, "debug_non_safepoints", (int)p->debug_non_safepoints,
+        "attach_disabled", (int)p->attach_disabled, "stubs", "named",
+        (int)(stubs.named + stubs.vtables), "dropped", (json_int_t)stubs.dropped, "profilable",
+        "symbols", p->jvm == JVM_READY ? "memory" : "none", "reason", profilable_reason(p));
 }
 
 struct jvms_args {

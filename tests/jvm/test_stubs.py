@@ -160,6 +160,9 @@ class Base(jvm.WithClasses):
         proc.wait_until(lambda: proc.cpu_seconds(pid) > 6, 60, "all parts have run, and are compiled", interval=0.2)
         self.check_list(pid, version)
         self.check_samples(pid, version)
+        stubs = self.daemon.get(f"/api/v1/jvms/{pid}").json()["stubs"]
+        self.assertGreater(stubs["named"], 60)
+        self.assertEqual(stubs["dropped"], 0)
         if agent:
             self.check_agent(pid)
 
