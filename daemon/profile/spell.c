@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "profile/spell.h"
 
+#include "profile/merged_names.h"
+
 static struct span simple_class(struct span name)
 {
     size_t dot = span_rfind(name, '.');
@@ -37,10 +39,16 @@ void spell_frame(const struct profile *p, const struct view_opts *o, const struc
     if (fn->class_name) {
         struct span class_name = intern_get(p->strings, fn->class_name);
 
-        buf_add_span(out, o->names == VIEW_NAMES_SIMPLE ? simple_class(class_name) : class_name);
+        if (o->names == VIEW_NAMES_MERGED)
+            merged_class(class_name, out);
+        else
+            buf_add_span(out,
+                         o->names == VIEW_NAMES_SIMPLE ? simple_class(class_name) : class_name);
         buf_add_char(out, '.');
     }
-    if (name.n)
+    if (name.n && fn->class_name && o->names == VIEW_NAMES_MERGED)
+        merged_method(name, out);
+    else if (name.n)
         buf_add_span(out, name);
     else
         buf_add_str(out, "[unknown]");

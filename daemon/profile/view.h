@@ -9,7 +9,7 @@
 #include "profile/match.h"
 #include "profile/profile.h"
 
-enum view_names { VIEW_NAMES_FULL, VIEW_NAMES_SIMPLE, VIEW_NAMES_SIGNATURE };
+enum view_names { VIEW_NAMES_FULL, VIEW_NAMES_SIMPLE, VIEW_NAMES_SIGNATURE, VIEW_NAMES_MERGED };
 
 struct view_opts {
     bool threads;            /* a frame per thread at the root */

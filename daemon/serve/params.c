@@ -8,6 +8,7 @@ static const struct value_name NAMES_OF_NAMES[] = {
     { "full", VIEW_NAMES_FULL },
     { "simple", VIEW_NAMES_SIMPLE },
     { "signature", VIEW_NAMES_SIGNATURE },
+    { "merged", VIEW_NAMES_MERGED },
 };
 
 static const struct value_name NAMES_OF_STATES[] = {
@@ -102,7 +103,7 @@ static const struct param PARAMS[PARAM_COUNT] = {
     [PARAM_DEPTH] = { "depth", .parse = param_depth,
                       .expects = "the number of frames to keep, from 1 to 100000" },
     [PARAM_NAMES] = { "names", NAME_OF(view.names, NAMES_OF_NAMES),
-                      .expects = "full, simple or signature" },
+                      .expects = "full, simple, signature or merged" },
     [PARAM_LINES] = { "lines", BOOL_OF(view.lines),
                       .expects = EXPECTS_BOOL " (1: with line numbers)" },
     [PARAM_ANNOTATE] = { "annotate", BOOL_OF(view.annotate),

@@ -57,6 +57,7 @@ static int parse(const char *arg, struct view_opts *v, struct render_opts *o, st
     else if (option(arg, "names", &value))
         v->names = !strcmp(value, "simple")      ? VIEW_NAMES_SIMPLE
                    : !strcmp(value, "signature") ? VIEW_NAMES_SIGNATURE
+                   : !strcmp(value, "merged")    ? VIEW_NAMES_MERGED
                                                  : VIEW_NAMES_FULL;
     else if (option(arg, "include", &value))
         return match_new(&value, 1, "include", &v->include, err);
