@@ -4,13 +4,14 @@
  * namespace: nothing in the container can see, trace or signal it. Each step is where it is because
  * of the next:
  *
- *   setgroups      before the user namespace is joined, where it may be forbidden (setgroups=deny)
- *   setns          by pidfd: what was pinned, or nothing. The user namespace last, since some of
- * the others may belong to one around it. The pid namespace holds for children only fchdir, chroot
- * the target's root is not its mount namespace's where it is chroot'ed; with the rights of its user
- * namespace, as file systems of its own may ask for seccomp        before the change of user, which
- * makes it the equal of others setresgid/uid  all three ids, so that there is no way back
- *   capabilities   none, in every set: a target that runs as root must be able to read /proc/<us>
+ * - setgroups before the user namespace is joined, where it may be forbidden (setgroups=deny).
+ * - setns by pidfd: what was pinned, or nothing. The user namespace last, since some of the others
+ *   may belong to one around it. The pid namespace holds for children only.
+ * - chroot, as the target's root is not its mount namespace's where it is chroot'ed; with the
+ * rights of its user namespace, as file systems of its own may ask for.
+ * - seccomp before the change of user, which makes it the equal of others.
+ * - setresgid and setresuid: all three ids, so that there is no way back.
+ * - No capability in any set: a target that runs as root must be able to read /proc/<us>.
  *
  * Not dumpable all the time, and executed in the host's user namespace, so that where the target
  * shares our pid namespace only CAP_SYS_PTRACE of the host reaches it.
