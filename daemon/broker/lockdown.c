@@ -73,6 +73,14 @@ static void set_limit(int resource, rlim_t value)
     setrlimit(resource, &limit);
 }
 
+/* Its hard limit, too: no child raises it again. */
+static void forbid(int resource)
+{
+    static const struct rlimit NOTHING = { 0, 0 };
+
+    setrlimit(resource, &NOTHING);
+}
+
 /* Past the hard limit, which takes CAP_SYS_RESOURCE; without that, up to it. */
 static void raise_memlock(void)
 {
@@ -355,7 +363,7 @@ int broker_lockdown(struct error *err)
         .calls = { CALLS(ALLOWED) },
     };
 
-    set_limit(RLIMIT_CORE, 0);
+    forbid(RLIMIT_CORE);
     set_limit(RLIMIT_NOFILE, NOFILE_MAX);
     raise_memlock();
     return lock_down(&l, err);
@@ -371,9 +379,9 @@ int launcher_lockdown(bool mounts, struct error *err)
         .answers_filters = true,
     };
 
-    set_limit(RLIMIT_CORE, 0);
+    forbid(RLIMIT_CORE);
     set_limit(RLIMIT_NPROC, RLIM_INFINITY); /* flamed-attach forks as the target's user */
-    set_limit(RLIMIT_MEMLOCK, 0); /* what enters a container takes no right of ours along */
+    forbid(RLIMIT_MEMLOCK); /* what enters a container takes no right of ours along */
     return lock_down(&l, err);
 }
 
@@ -385,8 +393,8 @@ int opener_lockdown(struct error *err)
         .calls = { CALLS(ALLOWED) },
     };
 
-    set_limit(RLIMIT_CORE, 0);
-    set_limit(RLIMIT_MEMLOCK, 0);
+    forbid(RLIMIT_CORE);
+    forbid(RLIMIT_MEMLOCK);
     return lock_down(&l, err);
 }
 
@@ -403,7 +411,7 @@ int supervisor_lockdown(bool mounts, struct error *err)
         .starts_programs = true,
     };
 
-    set_limit(RLIMIT_CORE, 0);
+    forbid(RLIMIT_CORE);
     raise_memlock();
     return lock_down(&l, err);
 }

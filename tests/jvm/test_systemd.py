@@ -96,6 +96,12 @@ class Services(WithMachine):
                 self.wait_ready()
                 time.sleep(1.1) # one attach a second
                 self.assertTrue(self.symbols(pid, "agent").startswith("agent"), unit)
+        with self.subTest("the broker stops and starts"):
+            self.run_("systemctl stop flamed-broker.service flamed-broker.socket")
+            self.assertEqual(self.run_("systemctl is-active flamed-launcher.service", check=False).strip(), "inactive")
+            self.run_("systemctl start flamed.service")
+            self.wait_ready()
+            self.assertTrue(self.symbols(pid, "agent").startswith("agent"))
         with self.subTest("stop"):
             self.run_("systemctl stop flamed flamed-broker.socket flamed-broker flamed-launcher.socket flamed-launcher")
             self.assertEqual(self.run_("pgrep -c flamed", check=False).strip(), "0")
@@ -191,4 +197,5 @@ class Package(WithMachine):
         self.assertEqual(self.run_("pgrep -c flamed", check=False).strip(), "0")
         self.package(POSTRM, "purge")
         self.assertEqual(self.run_("ls -d /run/flamed* /var/lib/flamed /etc/systemd/system/*.wants/flamed* 2>/dev/null", check=False), "")
+        self.assertEqual(self.run_("getent passwd flamed; getent group flamed flamed-broker", check=False), "")
         self.assertNotIn("loaded failed", self.run_("systemctl list-units --all --no-pager 'flamed*'"))
