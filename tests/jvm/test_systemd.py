@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """flamed as a service: its units on a systemd that runs, who may reach which socket, what each process holds, kills, an upgrade
 of the package's files and their removal. (The kernel is this machine's; tests/lint/units.sh has what is known without one.)"""
+import json
 import os
 import subprocess
 import time
@@ -61,15 +62,22 @@ class WithMachine(unittest.TestCase):
     def main_pid(self, unit: str) -> int:
         return int(self.run_(f"systemctl show -P MainPID {unit}"))
 
-    def start_jvm(self) -> int:
-        """A JVM in the machine; its pid there."""
+    def start_jvm(self, unit: str = "spin", wrap: str = "") -> int:
+        """A JVM in the machine, in a unit of its own, with WRAP before its command line; its pid there."""
         spin = jvm.make_spin()
         subprocess.run(["cp", "-r", spin.folder + "/.", self.machine.shared], check=True)
         self.run_("chmod -R a+rX /run/tests")
-        self.run_(f"systemd-run -q --unit=spin setpriv --reuid {ALICE} --regid {ALICE} --clear-groups {paths.jdk(17)}/bin/java -Xmx64m -cp /run/tests {spin.main}")
-        proc.wait_until(lambda: '"main"' in self.get("/api/v1/jvms"), 20, "the JVM is found", interval=0.2)
+        self.run_(f"systemd-run -q --unit={unit} {wrap} setpriv --reuid {ALICE} --regid {ALICE} --clear-groups {paths.jdk(17)}/bin/java -Xmx64m -cp /run/tests {spin.main}")
+        found = []
+
+        def seen() -> bool:
+            text, _, _ = self.get("/api/v1/jvms").rpartition("\n")
+            found[:] = [one["pid"] for one in json.loads(text or "{}").get("jvms", []) if one["main"] == spin.main]
+            return bool(found)
+
+        proc.wait_until(seen, 20, "the JVM is found", interval=0.2)
         time.sleep(1) # it is not attached to in its first moments
-        return self.main_pid("spin")
+        return found[0]
 
     def symbols(self, pid: int, wanted: str) -> str:
         """X-Flamed-Symbols of a profile with symbols=WANTED."""
@@ -86,6 +94,9 @@ class Services(WithMachine):
         pid = self.start_jvm()
         with self.subTest("attach"):
             self.assertTrue(self.symbols(pid, "agent").startswith("agent"), self.symbols(pid, "agent"))
+        with self.subTest("attach to a container"):
+            other = self.start_jvm("contained", "unshare --mount --pid --fork --kill-child --mount-proc --ipc --net --uts --cgroup")
+            self.assertTrue(self.symbols(other, "agent").startswith("agent"), self.symbols(other, "agent"))
         with self.subTest("reload"):
             self.run_("systemctl reload flamed && systemctl is-active flamed")
         for unit in ALLOWED:
