@@ -94,7 +94,8 @@ __attribute__((noreturn, used)) static void attach_main(void)
 }
 
 #if defined(__x86_64__)
-__asm__(".globl _start\n_start: endbr64\n xor %ebp, %ebp\n and $-16, %rsp\n call attach_main\n hlt\n");
+__asm__(
+    ".globl _start\n_start: endbr64\n xor %ebp, %ebp\n and $-16, %rsp\n call attach_main\n hlt\n");
 #elif defined(__aarch64__)
 __asm__(".globl _start\n_start: mov x29, #0\n mov x30, #0\n bl attach_main\n brk #0\n");
 #endif

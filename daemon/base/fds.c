@@ -92,8 +92,8 @@ void fds_close(unsigned first, unsigned last)
 {
     int saved = errno;
 
-    if (first <= last && (old_kernel_pretended("close_range") ||
-                          syscall(SYS_close_range, first, last, 0) < 0))
+    if (first <= last &&
+        (old_kernel_pretended("close_range") || syscall(SYS_close_range, first, last, 0) < 0))
         close_some(first, last);
     errno = saved;
 }

@@ -15,8 +15,8 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#define LOADED_SOON_NS (3 * NSEC_PER_SEC) /* well below the 10 s that flamed waits for an answer   \
-                                           */
+/* Well below the 10 s that flamed waits for an answer. */
+#define LOADED_SOON_NS (3 * NSEC_PER_SEC)
 
 /* The number in a file of one line, or @fallback. */
 static int32_t read_number(const char *path, int32_t fallback)
