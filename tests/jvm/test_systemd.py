@@ -183,7 +183,8 @@ class Package(WithMachine):
     def test_upgrade(self):
         """From one folder for both sockets, which group flamed could write to, and in which somebody had left things."""
         new = "/usr/lib/systemd/system/flamed-broker.socket"
-        self.run_(f"cp {new} /run/new.socket; printf '{self.OLD_SOCKET}' >{new}; systemctl daemon-reload; systemd-sysusers flamed.conf")
+        self.run_("gpasswd -d flamed flamed-broker && rmdir /run/flamed-broker && groupdel flamed-broker")
+        self.run_(f"cp {new} /run/new.socket; printf '{self.OLD_SOCKET}' >{new}; systemctl daemon-reload")
         self.run_("install -d -m 1775 -o root -g flamed /run/flamed && systemctl enable --now flamed-broker.socket")
         group = self.run_("getent group flamed").split(":")[2]
         self.run_(f"touch /run/flamed/mine && python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind(\"{SOCKET}\")'",
