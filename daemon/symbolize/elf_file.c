@@ -204,7 +204,7 @@ static uint64_t fingerprint_sections(struct elf_file *f, const struct fingerprin
 uint64_t elf_file_fingerprint(struct elf_file *f, const struct fingerprint_key *key)
 {
     Elf_Scn *const sections[] = { f->symtab, f->dynsym, f->debugdata };
-    uint64_t parts[2 + 2 * ARRAY_SIZE(sections)] = { 0 };
+    uint64_t parts[4 + 2 * ARRAY_SIZE(sections)] = { 0 };
     size_t n = 0;
 
     parts[n++] = fingerprint(
@@ -221,6 +221,7 @@ uint64_t elf_file_fingerprint(struct elf_file *f, const struct fingerprint_key *
             parts[n++] = fingerprint(key, s.names);
         }
     }
+    parts[n++] = fingerprint(key, elf_starts_bytes(f, &parts[ARRAY_SIZE(parts) - 2]));
     parts[ARRAY_SIZE(parts) - 1] = fingerprint(key, elf_file_build_id(f));
     return fingerprint(key, (struct span){ (const char *)parts, sizeof(parts) });
 }

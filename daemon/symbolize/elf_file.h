@@ -51,12 +51,15 @@ const struct elf_segment *elf_file_segments(const struct elf_file *f, size_t *re
 /* The address that the file itself gives to the byte at @offset. False: no segment holds it. */
 bool elf_segments_vaddr(const struct elf_segment *segments, size_t count, uint64_t offset,
                         uint64_t *ret);
-/* A hash of everything that elf_file_symbols() and the segments are made of. */
+/* A hash of everything that elf_file_symbols(), elf_file_starts() and the segments are made of. */
 uint64_t elf_file_fingerprint(struct elf_file *f, const struct fingerprint_key *key);
 
 /* Adds the functions of .symtab and .dynsym to @b, and the linkage tables as "[plt]". 0 or -ENOMEM;
  * broken tables are skipped. */
 int elf_file_symbols(struct elf_file *f, struct symbol_builder *b);
+/* Adds where the functions of a file without .symtab begin, each called "+0x" and its address. 0 or
+ * -ENOMEM; a broken table is skipped. */
+int elf_file_starts(struct elf_file *f, struct symbol_builder *b);
 
 /* The separate debug file that .gnu_debuglink names: a bare file name. False where there is none.
  */

@@ -59,6 +59,8 @@ static int build_image(struct elf_file *f, struct elf_file *debug, struct elf_im
         if (r == 0)
             r = elf_file_symbols(mini, &b);
     }
+    if (r >= 0 && !debug)
+        r = elf_file_starts(f, &b);
     if (r >= 0)
         r = symbol_table_build(&b, &image->symbols);
     if (r < 0)

@@ -323,6 +323,14 @@ static uint32_t module_id(struct resolver *r, const struct mapping *m, struct bo
     return id;
 }
 
+/* Whether all that is known of @s is where it begins; and *ret, that. */
+static bool symbol_is_start(const struct symbol_table *t, const struct symbol *s, uint64_t *ret)
+{
+    struct span name = symbol_name(t, s);
+
+    return span_take_str(&name, "+0x") && span_take_hex(&name, ret) && !name.n;
+}
+
 static uint32_t file_frame(struct resolver *r, const struct mapping *m, uint64_t address,
                            uint64_t now_ns)
 {
@@ -335,6 +343,8 @@ static uint32_t file_frame(struct resolver *r, const struct mapping *m, uint64_t
     r->met_reading |= b->state == BOUND_READING;
     if (image && elf_segments_vaddr(image->segments, image->segment_count, offset, &vaddr))
         s = symbol_table_find(&image->symbols, vaddr);
+    if (s && symbol_is_start(&image->symbols, s, &vaddr))
+        s = NULL;
     if (!s)
         return offset_frame(r, m, module, vaddr);
     name = symbol_text_id(r, &image->symbols, s, /* mangled= */ true);

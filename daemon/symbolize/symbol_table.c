@@ -72,6 +72,8 @@ static bool sweep_better(const struct sweep *s, uint32_t a, uint32_t b)
 {
     const struct symbol_entry *x = &s->entries[a], *y = &s->entries[b];
 
+    if (x->faint != y->faint)
+        return y->faint;
     if (x->class != y->class)
         return x->class > y->class;
     return x->class == SYMBOL_ORDERED ? x->order > y->order : a > b;
@@ -109,17 +111,26 @@ static uint64_t add_saturated(uint64_t a, uint64_t b)
     return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
-/* Where each entry ends. One without a size reaches to the next start of any other. */
+/* Where each entry ends. One without a size reaches to the next start of any other; that is a faint
+ * one only to others like it. */
 static void find_ends(const struct symbol_entry *entries, size_t count, uint64_t *ends)
 {
-    uint64_t next = UINT64_MAX;
+    uint64_t next = UINT64_MAX, named = UINT64_MAX, here = UINT64_MAX;
 
     for (size_t i = count; i--;) {
         const struct symbol_entry *e = &entries[i];
 
-        if (i + 1 < count && entries[i + 1].start != e->start)
+        if (i + 1 < count && entries[i + 1].start != e->start) {
             next = entries[i + 1].start;
-        ends[i] = MIN(e->size ? add_saturated(e->start, e->size) : next, e->limit);
+            named = MIN(named, here);
+            here = UINT64_MAX;
+        }
+        ends[i] = MIN(e->size    ? add_saturated(e->start, e->size)
+                      : e->faint ? next
+                                 : named,
+                      e->limit);
+        if (!e->faint)
+            here = e->start;
     }
 }
 

@@ -20,7 +20,7 @@ enum symbol_class {
 };
 
 struct symbol_entry {
-    uint64_t start, size; /* size 0: up to the next entry, or @limit */
+    uint64_t start, size; /* size 0: up to the next entry that has a name, or @limit */
     uint64_t
         limit; /* no address from here on belongs to it (end of its section); UINT64_MAX: none */
     uint32_t name; /* set by symbol_builder_add() */
@@ -29,6 +29,7 @@ struct symbol_entry {
     uint16_t rank;  /* higher is better */
     uint8_t class;  /* enum symbol_class */
     bool boundary;  /* ends the entry before it, but names nothing */
+    bool faint;     /* any other goes before it, and it ends none but its like */
 };
 
 struct symbol_builder {

@@ -22,7 +22,7 @@ static void check(struct elf_file *f)
     uint32_t crc;
 
     symbol_builder_init(&b, 100000, 1 << 20);
-    if (elf_file_symbols(f, &b) < 0 || symbol_table_build(&b, &t) < 0)
+    if (elf_file_symbols(f, &b) < 0 || elf_file_starts(f, &b) < 0 || symbol_table_build(&b, &t) < 0)
         return;
     for (size_t i = 0; i < t.count; i++) {
         if (t.symbols[i].start >= t.symbols[i].end ||

@@ -78,6 +78,7 @@ static bool build_all(void)
            run((const char *[]){ "objcopy", "--only-keep-debug", at("pie"), at("pie.debug"),
                                  NULL }) &&
            run((const char *[]){ "objcopy", "--strip-all", at("pie"), at("stripped"), NULL }) &&
+           run((const char *[]){ "objcopy", "--strip-all", at("shared"), at("bare"), NULL }) &&
            run((const char *[]){ "objcopy", "--only-keep-debug", at("noid"), at("noid.debug"),
                                  NULL }) &&
            run((const char *[]){ "objcopy", "--strip-all", at("noid"), at("unlinked"), NULL }) &&
@@ -230,6 +231,40 @@ START_TEST(a_stripped_file_knows_where_its_symbols_went)
     ck_assert_int_eq(elf_file_symbols(inner, &b), 0);
     ck_assert_int_eq(symbol_table_build(&b, &t), 0);
     ck_assert(find_name(&t, "hidden"));
+}
+END_TEST
+
+/* "hidden" has no name in the stripped file, but its begin is known, and "shown" keeps its own name
+ * in a library, which exports it. */
+START_TEST(a_stripped_file_knows_where_functions_begin)
+{
+    static const char *const FILES[] = { "pie", "shared" };
+    _cleanup_(loaded_deinit) struct loaded whole = load(at(FILES[_i])),
+                                           bare = load(at(_i ? "bare" : "stripped"));
+    const struct symbol *hidden = find_name(&whole.symbols, "hidden"),
+                        *shown = find_name(&whole.symbols, "shown"), *s;
+    _cleanup_symbol_builder_ struct symbol_builder b = { 0 };
+    _cleanup_(symbol_table_deinit) struct symbol_table t = { 0 };
+    char want[32];
+
+    ck_assert(hidden && shown);
+    symbol_builder_init(&b, ELF_SYMBOLS_MAX, 1 << 20);
+    ck_assert_int_eq(elf_file_symbols(bare.file, &b), 0);
+    ck_assert_int_eq(elf_file_starts(bare.file, &b), 0);
+    ck_assert_int_eq(symbol_table_build(&b, &t), 0);
+    snprintf(want, sizeof(want), "+0x%llx", (unsigned long long)hidden->start);
+    for (uint64_t at = hidden->start; at < hidden->end; at++) {
+        s = symbol_table_find(&t, at);
+        ck_assert(s && span_eq_str(symbol_name(&t, s), want));
+    }
+    s = symbol_table_find(&t, shown->start);
+    snprintf(want, sizeof(want), "+0x%llx", (unsigned long long)shown->start);
+    ck_assert(s && span_eq_str(symbol_name(&t, s), _i ? "shown" : want));
+    /* Where there are symbols it is not looked for. */
+    symbol_builder_deinit(&b);
+    symbol_builder_init(&b, ELF_SYMBOLS_MAX, 1 << 20);
+    ck_assert_int_eq(elf_file_starts(whole.file, &b), 0);
+    ck_assert_uint_eq(b.count, 0);
 }
 END_TEST
 
@@ -499,6 +534,7 @@ int main(void)
     tcase_add_loop_test(tc, offsets_become_addresses, 0, 3);
     tcase_add_test(tc, the_executable_segment_is_meant);
     tcase_add_test(tc, a_stripped_file_knows_where_its_symbols_went);
+    tcase_add_loop_test(tc, a_stripped_file_knows_where_functions_begin, 0, 2);
     tcase_add_test(tc, equal_content_has_an_equal_fingerprint);
     tcase_add_loop_test(tc, what_is_no_file_of_ours_is_refused, 0, 4);
     tcase_add_test(tc, a_giant_is_refused);
