@@ -225,7 +225,7 @@ static int start_engine(const struct engine_opts *o, struct config *c, struct en
 
 static int run_worker(struct config *c, struct worker *w, struct error *err)
 {
-    struct standstill standstill = { .notes_fd = w->notes_fd, .supervised = w->supervised };
+    struct standstill standstill = { .notes_fd = w->notes_fd, .notify_fd = w->notify_fd };
     struct left_alone left_alone;
     char node[160];
     struct engine_opts engine_opts = {
@@ -241,8 +241,8 @@ static int run_worker(struct config *c, struct worker *w, struct error *err)
         .allow_mounts = c->attach_mount,
         .node = node,
         .left_alone = &left_alone,
-        .held = standstill_held,
-        .held_cookie = &standstill,
+        .look = standstill_look,
+        .look_cookie = &standstill,
     };
     struct reload reload = { w->argc, w->argv, c };
     struct serve_opts serve_opts = {
@@ -286,9 +286,10 @@ static int run_worker(struct config *c, struct worker *w, struct error *err)
     left_alone_load(w->notes_fd, engine_opts.proc_fd, &left_alone);
     left_alone.lasting = !w->supervised;
     if (left_alone.count)
-        log_warn("%zu processes or containers are left alone, because reading memory there held "
-                 "flamed in the kernel",
-                 left_alone.count);
+        log_warn(
+            "%zu processes or containers are left alone, because readings of them did not come "
+            "back",
+            left_alone.count);
     r = sandbox_enter(&sandbox_opts, &report, err);
     if (r < 0)
         return r;
@@ -312,7 +313,6 @@ static int run_worker(struct config *c, struct worker *w, struct error *err)
         if (r < 0)
             error_code(err, r, "flamed-broker ended");
     }
-    atomic_store(&standstill.ending, true);
     serve_stop(serve);
     engine_stop(engine);
     store_close(store);
@@ -405,7 +405,7 @@ int main(int argc, char **argv)
     struct supervise_worker sw;
     struct config c = { 0 };
     struct error err = ERROR_NULL;
-    int r, supervised;
+    int r, supervised, status;
 
     log_init("flamed", LOG_LEVEL_INFO);
     supervised = supervise_worker_parse(argc, argv, &sw, &err);
@@ -442,8 +442,9 @@ int main(int argc, char **argv)
         }
     }
     config_deinit(&c);
-    if (r == 0)
-        return 0;
-    log_error(r, &err);
-    return r == -EINVAL ? SUPERVISE_EXIT_FINAL : 1; /* options: starting again does not help */
+    if (r != 0)
+        log_error(r, &err);
+    status = r == 0 ? 0 : r == -EINVAL ? SUPERVISE_EXIT_FINAL : 1; /* options: no start helps */
+    standstill_end(status);
+    return status;
 }

@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "broker/worker_calls.h"
+#include "proc/procmap.h"
 
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -153,6 +154,7 @@ static const struct {
       CLONE_THREAD | CLONE_VM | CLONE_SIGHAND },
     { SCMP_SYS(ioctl), 1, EXACT, FIONREAD },
     { SCMP_SYS(ioctl), 1, EXACT, FIONBIO },
+    { SCMP_SYS(ioctl), 1, EXACT, PROCMAP_QUERY_CALL }, /* of maps files alone */
     { SCMP_SYS(prctl), 0, EXACT, PR_SET_NAME },
     { SCMP_SYS(prctl), 0, EXACT, PR_GET_NAME },
     { SCMP_SYS(setpriority), 2, EXACT, 0 }, /* no more than others have */

@@ -4,42 +4,62 @@
 #include "base/fds.h"
 #include "base/log.h"
 #include "broker/left_alone.h"
+#include "notify.h"
+#include "proc/readers.h"
 
 #include <unistd.h>
 
-#define GIVE_UP_SECONDS (TOUCH_STANDS_LOOKS + 5) /* those who wait have had their answer */
-#define ENDING_SECONDS 2
+/* So many seconds without a sign of life, one look after the other: a machine that was stopped
+ * altogether does not count. A broker that does not answer is given up before. */
+#define GIVE_UP_LOOKS 30
 
-/* The thread that is held keeps the process, and what it has open, until the kernel lets go of it:
+/* A thread that is held keeps the process, and what it has open, until the kernel lets go of it:
  * connections, the store and the way to the broker are closed for that reason. */
-static _Noreturn void leave_behind(void)
+static _Noreturn void leave_behind(int status)
 {
     fds_close(0, ~0U);
-    _exit(1);
+    _exit(status);
 }
 
-void standstill_held(void *cookie, const struct touch_stand *s)
+static void note(const struct standstill *st, const struct readers_stats *readers)
+{
+    for (size_t i = 0; i < readers->held; i++) {
+        int r = left_alone_add(st->notes_fd, readers->who[i].owner, &readers->who[i].id,
+                               /* jvm= */ false);
+
+        if (r < 0)
+            log_err_errno(r, "cannot note that process %d is to be left alone",
+                          readers->who[i].id.host_pid);
+    }
+}
+
+void standstill_look(void *cookie, unsigned stands_s)
 {
     struct standstill *st = cookie;
-    int r;
+    struct readers_stats readers;
 
-    if (s->seconds == TOUCH_STANDS_LOOKS)
-        log_err("flamed stands still: the %s of process %d lies on a file system that does not "
-                "answer host_pid=%d",
-                touch_name(s->what), s->id.host_pid, s->id.host_pid);
-    if (atomic_load(&st->ending) ? s->seconds < ENDING_SECONDS
-                                 : !st->supervised || s->seconds < GIVE_UP_SECONDS)
-        return;
-    if (s->seconds < TOUCH_STANDS_LOOKS) { /* perhaps it is only slow: the next one sees */
-        log_warn("flamed ends in the middle of a reading of process %d, which takes %u s already "
-                 "host_pid=%d",
-                 s->id.host_pid, s->seconds, s->id.host_pid);
-        leave_behind();
+    readers_stats(&readers);
+    if (readers.held == READERS_MAX) {
+        note(st, &readers);
+        log_err("flamed ends, because %d readings of processes do not come back: their files lie "
+                "on file systems that do not answer; the next one leaves them alone for an hour",
+                READERS_MAX);
+        leave_behind(1);
     }
-    r = left_alone_add(st->notes_fd, s->owner, &s->id, s->what == TOUCH_MEMORY);
-    if (r < 0)
-        log_err_errno(r, "cannot note that process %d is to be left alone", s->id.host_pid);
-    log_err("flamed ends, because a reading of process %d holds it%s host_pid=%d", s->id.host_pid,
-            r < 0 ? "" : "; the next one leaves its container alone for an hour", s->id.host_pid);
-    leave_behind();
+    st->looks = stands_s ? st->looks + 1 : 0;
+    if (st->looks >= GIVE_UP_LOOKS) {
+        log_err("flamed ends, because its engine has come to nothing for %u s", stands_s);
+        leave_behind(1);
+    }
+    if (!stands_s)
+        notify_send(st->notify_fd, "WATCHDOG=1");
+}
+
+void standstill_end(int status)
+{
+    struct readers_stats readers;
+
+    readers_stats(&readers);
+    if (readers.held)
+        leave_behind(status);
 }

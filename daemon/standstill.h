@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What flamed does when a reading of a process holds its engine in the kernel and does not come
- * back: it says so, and where a supervisor starts it again it ends, after it noted whom the next
- * one is to leave alone. Thread: the watch's (capture/watch.h).
+ * The last line: what flamed does when its engine comes to nothing, or when as many readings of
+ * processes as it may leave behind have not come back. It ends, so that another is started, after
+ * it noted whom that one is to leave alone; and it tells systemd every second that all is well
+ * (WatchdogSec=). Thread: the watch's (capture/watch.h).
  */
 #pragma once
 
-#include "proc/touch.h"
-
-#include <stdatomic.h>
+#include "base/macros.h"
 
 struct standstill {
-    int notes_fd; /* borrowed: as in broker/left_alone.h; -1: none */
-    bool supervised;
-    atomic_bool ending; /* a signal asked for it: nothing is waited for any more */
+    int notes_fd;   /* borrowed: as in broker/left_alone.h; -1: none */
+    int notify_fd;  /* borrowed: as notify_open(); -1: nobody waits */
+    unsigned looks; /* in a row that found the engine standing */
 };
 
-void standstill_held(void *cookie, const struct touch_stand *s);
+/* @stands_s: for how long the engine has come to nothing; 0: it works. */
+void standstill_look(void *cookie, unsigned stands_s);
+/* Ends this process with @status where readings have not come back, which keep it and all that it
+ * has open until the kernel lets go of them; else returns. */
+void standstill_end(int status);

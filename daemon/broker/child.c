@@ -21,7 +21,7 @@ int child_start(const char *name, int (*run)(int socket), int *ret_fd)
         return -errno;
     pid = fork();
     if (pid == 0) {
-        if (dup2(pair[1], CHILD_FD) < 0)
+        if (pair[1] != CHILD_FD && dup3(pair[1], CHILD_FD, O_CLOEXEC) < 0)
             _exit(1);
         fds_close(CHILD_FD + 1, ~0u);
         fcntl(CHILD_FD, F_SETFD, FD_CLOEXEC);

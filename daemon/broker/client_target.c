@@ -2,6 +2,8 @@
 /* What is asked about one process: its files, and to attach to it. */
 #include "broker/client.h"
 
+#include "proc/readers.h"
+
 void broker_leave_alone(struct broker *b, const struct left_alone *l)
 {
     b->left = l;
@@ -14,16 +16,17 @@ bool broker_leaves_alone(const struct broker *b, const struct proc_id *id, bool 
     if (one && ret_jvm)
         *ret_jvm =
             one->jvm && one->id.host_pid == id->host_pid && one->id.start_ticks == id->start_ticks;
-    return one;
+    return one || readers_wait_for(id);
 }
 
 int broker_refuse_left(const struct proc_id *id, struct error *err)
 {
-    error_set(err, -ETIMEDOUT,
-              "process %d is left alone: reading memory there held flamed in the kernel, because a "
-              "file system did not answer",
-              id->host_pid);
-    error_remedy(err, "see to the mounts of its container (FUSE, NFS), then start that anew");
+    error_set(
+        err, -ETIMEDOUT,
+        "process %d is left alone: a reading of it, or of another process of its container or "
+        "user, is not answered by a file system",
+        id->host_pid);
+    error_remedy(err, "see to the mounts there (FUSE, NFS); it is read again once that answers");
     return -ETIMEDOUT;
 }
 

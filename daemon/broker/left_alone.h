@@ -10,7 +10,7 @@
 
 #include "proc/proc.h"
 
-#define LEFT_ALONE_MAX 16 /* the oldest goes */
+#define LEFT_ALONE_MAX 32 /* the oldest goes */
 #define LEFT_ALONE_SECONDS 3600
 #define LEFT_ALONE_BYTES 4096 /* of the notes, which are NULs from their end on */
 

@@ -174,6 +174,12 @@ static const int ALLOWED[] = {
     SCMP_SYS(writev),
 };
 
+/* Besides these, for what forks openers. */
+static const int ALLOWED_TO_FORK[] = {
+    SCMP_SYS(capset),          SCMP_SYS(clone),      SCMP_SYS(seccomp),
+    SCMP_SYS(set_robust_list), SCMP_SYS(socketpair),
+};
+
 /* The launcher's own, and those of flamed-attach, which inherits this filter and then sets narrower
  * ones. */
 static const int ALLOWED_IN_LAUNCHER[] = {
@@ -413,5 +419,18 @@ int supervisor_lockdown(bool mounts, struct error *err)
 
     forbid(RLIMIT_CORE);
     raise_memlock();
+    return lock_down(&l, err);
+}
+
+int nursery_lockdown(struct error *err)
+{
+    const struct lockdown l = {
+        .kept = KEPT_BY_OPENER,
+        .kept_count = ARRAY_SIZE(KEPT_BY_OPENER),
+        .calls = { CALLS(ALLOWED), CALLS(ALLOWED_TO_FORK) },
+    };
+
+    forbid(RLIMIT_CORE);
+    forbid(RLIMIT_MEMLOCK);
     return lock_down(&l, err);
 }

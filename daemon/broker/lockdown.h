@@ -25,3 +25,5 @@ int opener_lockdown(struct error *err);
  * them takes. Raises the limit of locked memory past its hard limit, because BPF maps count towards
  * it before Linux 5.11, and CAP_SYS_RESOURCE is given up here. @mounts: as for the launcher. */
 int supervisor_lockdown(bool mounts, struct error *err);
+/* The same for what forks openers: their own, and the calls that this takes. */
+int nursery_lockdown(struct error *err);

@@ -9,6 +9,7 @@
 #include "broker/wire.h"
 
 #include <poll.h>
+#include <signal.h>
 #include <unistd.h>
 
 static int opener_main(int socket)
@@ -28,20 +29,92 @@ static int opener_main(int socket)
     return 0;
 }
 
+static bool is_readable(int fd, uint64_t wait_ns)
+{
+    uint64_t deadline = clock_monotonic_ns() + wait_ns, now;
+    struct pollfd p = { .fd = fd, .events = POLLIN };
+    int r;
+
+    do {
+        now = clock_monotonic_ns();
+        r = poll(&p, 1, now < deadline ? (int)((deadline - now) / NSEC_PER_MSEC) : 0);
+    } while (r < 0 && errno == EINTR);
+    return r != 0;
+}
+
+/* Forks an opener for each byte, and sends our end of its socket, until the broker is gone. */
+static int nursery_main(int socket)
+{
+    struct error err = ERROR_NULL;
+    int r = nursery_lockdown(&err);
+    char byte;
+
+    if (r < 0)
+        return log_err_errno(r, "the nursery of openers cannot start: %s", err.msg);
+    signal(SIGCHLD, SIG_IGN);
+    signal(SIGPIPE, SIG_IGN);
+    while (wire_receive(socket, &byte, 1, NULL, 0, NULL) == 1) {
+        int fd = -1;
+
+        if (child_start("flamed-opener", opener_main, &fd) < 0)
+            continue;
+        wire_send(socket, &byte, 1, &fd, 1);
+        close_fd(fd);
+    }
+    return 0;
+}
+
+/* Takes @fd for one more. */
+static void add(struct server *s, int fd)
+{
+    s->openers[s->opener_count++] = (struct opener){ .fd = fd, .late_fd = -1 };
+}
+
 void openers_start(struct server *s)
 {
-    for (size_t i = 0; i < OPENERS_MAX; i++) {
-        int r = child_start("flamed-opener", opener_main, &s->openers[s->opener_count].fd);
+    int r = child_start("flamed-nursery", nursery_main, &s->nursery_fd);
 
+    if (r < 0)
+        log_err_errno(r, "the nursery of openers cannot be started");
+    for (size_t i = 0; i < OPENERS_AT_FIRST; i++) {
+        int fd = -1;
+
+        r = child_start("flamed-opener", opener_main, &fd);
         if (r < 0)
             log_err_errno(r, "an opener of files cannot be started");
         else
-            s->openers[s->opener_count++].late_fd = -1;
+            add(s, fd);
     }
+}
+
+/* Where fewer are free than there were at first, another is asked for, and taken when it comes. */
+static void replenish(struct server *s)
+{
+    size_t unused = 0;
+
+    if (s->nursery_fd < 0)
+        return;
+    if (s->opener_awaited && is_readable(s->nursery_fd, 0)) {
+        size_t count = 0;
+        int fd = -1;
+        char byte;
+
+        s->opener_awaited = false;
+        if (wire_receive(s->nursery_fd, &byte, 1, &fd, 1, &count) != 1)
+            s->nursery_fd = close_fd(s->nursery_fd);
+        else if (count == 1)
+            add(s, fd);
+    }
+    for (size_t i = 0; i < s->opener_count; i++)
+        unused += !s->openers[i].owner;
+    if (unused < OPENERS_AT_FIRST && s->opener_count < OPENERS_MAX && !s->opener_awaited &&
+        s->nursery_fd >= 0)
+        s->opener_awaited = wire_send(s->nursery_fd, "+", 1, NULL, 0) == 0;
 }
 
 void openers_stop(struct server *s)
 {
+    s->nursery_fd = close_fd(s->nursery_fd);
     for (size_t i = 0; i < s->opener_count; i++) {
         s->openers[i].fd = close_fd(s->openers[i].fd);
         s->openers[i].late_fd = close_fd(s->openers[i].late_fd);
@@ -52,6 +125,8 @@ void openers_stop(struct server *s)
 bool openers_take(const struct server *s, uint32_t kind)
 {
     switch (kind) {
+    case BROKER_MAPS:
+    case BROKER_MEM:
     case BROKER_HSPERFDATA:
     case BROKER_PERFMAP:
     case BROKER_MAPPED:
@@ -87,19 +162,6 @@ static int take_answer(const struct opener *o, struct broker_answer *a, int *ret
             close_fd(fds[i]);
     }
     return n == sizeof(*a) ? 0 : -EPIPE;
-}
-
-static bool is_readable(int fd, uint64_t wait_ns)
-{
-    uint64_t deadline = clock_monotonic_ns() + wait_ns, now;
-    struct pollfd p = { .fd = fd, .events = POLLIN };
-    int r;
-
-    do {
-        now = clock_monotonic_ns();
-        r = poll(&p, 1, now < deadline ? (int)((deadline - now) / NSEC_PER_MSEC) : 0);
-    } while (r < 0 && errno == EINTR);
-    return r != 0;
 }
 
 /* Takes back those whose file system has answered at last. */
@@ -185,7 +247,8 @@ static int ask(struct server *s, struct opener *o, uint64_t owner, struct budget
     int fd = -1;
 
     if (wire_send(o->fd, q, sizeof(*q), NULL, 0) == 0) {
-        bool there = is_readable(o->fd, OPENER_WAIT_NS);
+        bool proc = q->kind == BROKER_MAPS || q->kind == BROKER_MEM;
+        bool there = is_readable(o->fd, proc ? OPENER_WAIT_PROC_NS : OPENER_WAIT_NS);
 
         budget_spend(patience, clock_monotonic_ns() - began_ns);
         if (!there) {
@@ -208,8 +271,12 @@ int openers_ask(struct server *s, const struct broker_request *q, struct reply *
     uint64_t owner = proc_owner(s->proc_fd, &id), now_ns = clock_monotonic_ns();
     struct budget *patience = patience_of(&s->patience, owner, now_ns);
     struct opener *o;
+    int r = q->kind == BROKER_MEM ? server_refuse_own(s, q->host_pid, &rep->err) : 0;
 
+    if (r < 0) /* an opener does not know us all */
+        return r;
     take_back(s);
+    replenish(s);
     o = find_kept(s, q, now_ns);
     if (o) {
         o->kept = false;
@@ -217,4 +284,24 @@ int openers_ask(struct server *s, const struct broker_request *q, struct reply *
     }
     o = budget_has(patience, now_ns) ? find(s, owner) : NULL;
     return o ? ask(s, o, owner, patience, q, rep) : refuse(q->host_pid, &rep->err);
+}
+
+int openers_try(struct server *s, const struct broker_request *q, struct error *err)
+{
+    struct broker_request maps = { .version = q->version,
+                                   .kind = BROKER_MAPS,
+                                   .host_pid = q->host_pid,
+                                   .start_ticks = q->start_ticks };
+    struct reply rep = { 0 };
+    int r;
+
+    if (!q->host_pid || !q->start_ticks || !openers_take(s, BROKER_MAPS))
+        return 0;
+    r = openers_ask(s, &maps, &rep);
+    for (size_t i = 0; i < rep.fd_count; i++)
+        close_fd(rep.fds[i]);
+    if (r != -ETIMEDOUT)
+        return 0; /* whoever asked is told by who answers */
+    *err = rep.err;
+    return r;
 }

@@ -1,18 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The openers: children of the broker, made before it gives up fork, that answer in its place those
- * requests which open files that a target chose. A file system that does not answer (a container's
- * own FUSE, NFS without its server) then holds one opener, for as long as it likes, beyond SIGKILL,
- * and not the broker: the request fails after OPENER_WAIT_NS, nothing of that container (outside of
- * one: that process) is opened until the opener is back, and all else goes on. An answer that comes
- * late is kept for who asks once more. One that answers slowly uses up its container's patience
- * (patience.h).
+ * The openers: children of the broker that answer in its place those requests which open what a
+ * target chose: files of its own, and files of /proc, whose opening waits for an exec that is under
+ * way (start time, maps and memory of a process are not told meanwhile). A file system that does
+ * not answer (a container's own FUSE, NFS without its server) then holds one opener, for as long as
+ * it likes, beyond SIGKILL, and not the broker: the request fails after OPENER_WAIT_NS, nothing of
+ * the same owner (proc_owner()) is opened until the opener is back, and all else goes on. Another
+ * takes its place, up to OPENERS_MAX: the nursery forks it, a child that was made before the broker
+ * gave up fork. An answer that comes late is kept for who asks once more. One that answers slowly
+ * uses up its owner's patience (proc/patience.h).
  */
 #pragma once
 
 #include "broker/server.h"
 
+#define OPENERS_AT_FIRST 4
 #define OPENER_WAIT_NS UINT64_C(500000000)
+/* For what the kernel tells by itself unless it waits for such a file. */
+#define OPENER_WAIT_PROC_NS UINT64_C(100000000)
 #define OPENER_KEEP_NS UINT64_C(30000000000) /* from the question on */
 
 /* Forks them. Where that fails (logged) the broker opens files itself. */
@@ -22,3 +27,6 @@ void openers_stop(struct server *s);
 bool openers_take(const struct server *s, uint32_t kind);
 /* A request_fn for those. -ETIMEDOUT: the file system does not answer. */
 int openers_ask(struct server *s, const struct broker_request *q, struct reply *rep);
+/* Before the broker itself looks at the process that @q names: whether that can be opened, as an
+ * opener found. 0 too where @q names none; -ETIMEDOUT. */
+int openers_try(struct server *s, const struct broker_request *q, struct error *err);

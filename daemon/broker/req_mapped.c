@@ -5,11 +5,10 @@
 #include "broker/mapped.h"
 
 #include "base/cleanup.h"
+#include "proc/procmap.h"
 
 #include <fcntl.h>
-#include <limits.h>
 #include <sys/auxv.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #define MAPPED_MAX_BYTES (UINT64_C(8) << 30)
@@ -36,39 +35,15 @@ static bool is_wanted(const struct mapping *m, void *cookie)
     return true;
 }
 
-/* PROCMAP_QUERY of Linux 6.11 (include/uapi/linux/fs.h): one mapping, without the text of all
- * others, which takes a millisecond for a large process. */
-struct procmap_query {
-    uint64_t size, query_flags, query_addr;
-    uint64_t vma_start, vma_end, vma_flags, vma_page_size, vma_offset, inode;
-    uint32_t dev_major, dev_minor, vma_name_size, build_id_size;
-    uint64_t vma_name_addr, build_id_addr;
-};
-#define PROCMAP_QUERY_IOCTL _IOWR('f', 17, struct procmap_query)
-#define PROCMAP_EXECUTABLE 4 /* of query_flags and vma_flags alike */
-
 /* As mapped_find(). -ENOTTY: the kernel has no such question. */
 static int mapped_query(int maps_fd, struct wanted *w)
 {
-    char name[PATH_MAX + 16];
-    struct procmap_query q = { .size = sizeof(q),
-                               .query_addr = w->start,
-                               .query_flags = PROCMAP_EXECUTABLE,
-                               .vma_name_size = sizeof(name),
-                               .vma_name_addr = (uintptr_t)name };
-    struct mapping m = { 0 };
+    struct procmap name;
+    struct mapping m;
+    int r = procmap_query(maps_fd, w->start, PROCMAP_EXEC, &name, &m);
 
-    if (ioctl(maps_fd, PROCMAP_QUERY_IOCTL, &q) < 0)
-        return errno == ENOENT ? -ENOENT : -ENOTTY;
-    m = (struct mapping){ .start = q.vma_start,
-                          .end = q.vma_end,
-                          .inode = q.inode,
-                          .dev_major = q.dev_major,
-                          .dev_minor = q.dev_minor,
-                          .exec = q.vma_flags & PROCMAP_EXECUTABLE };
-    m.path = (struct span){ name, q.vma_name_size ? q.vma_name_size - 1 : 0 };
-    if (span_ends_with(m.path, " (deleted)"))
-        m.deleted = true;
+    if (r < 0)
+        return r == -ENOENT ? -ENOENT : -ENOTTY;
     return is_wanted(&m, w) ? 0 : -ENOENT;
 }
 

@@ -51,7 +51,9 @@ int server_init(struct server *s, pid_t client, struct error *err)
 {
     struct stat st;
 
-    *s = (struct server){ .proc_fd = -1, .host_root_fd = -1, .pid_ns_fd = -1, .launcher_fd = -1 };
+    *s = (struct server){
+        .proc_fd = -1, .host_root_fd = -1, .pid_ns_fd = -1, .launcher_fd = -1, .nursery_fd = -1
+    };
     s->self = getpid();
     s->client = client;
     s->proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -170,7 +172,9 @@ int server_answer(struct server *s, int fd)
         return n == 0 || n == -ECONNRESET ? 1 : (int)n;
     r = broker_request_check(raw, (size_t)n, &q, &rep.err);
     if (r == 0) {
-        r = openers_take(s, q.kind) ? openers_ask(s, &q, &rep) : FUNCTIONS[q.kind](s, &q, &rep);
+        r = openers_take(s, q.kind) ? openers_ask(s, &q, &rep) : openers_try(s, &q, &rep.err);
+        if (r == 0 && !openers_take(s, q.kind))
+            r = FUNCTIONS[q.kind](s, &q, &rep);
         if (r < 0 && !rep.err.msg[0])
             error_code(&rep.err, r, "%s", broker_request_info(q.kind)->name);
         log_debug("request=%s host_pid=%d result=%d", broker_request_info(q.kind)->name, q.host_pid,

@@ -7,13 +7,13 @@
 #pragma once
 
 #include "broker/loader.h"
-#include "broker/patience.h"
 #include "broker/requests.h"
+#include "proc/patience.h"
 #include "sample/sampler.h"
 
 #include <sys/types.h>
 
-#define OPENERS_MAX 4
+#define OPENERS_MAX 32
 
 /* One of openers.h, seen from the broker. */
 struct opener {
@@ -53,6 +53,8 @@ struct server {
     int launcher_fd;     /* our end of the launcher's socket (launcher.h), -1: there is none */
     struct opener openers[OPENERS_MAX];
     size_t opener_count;
+    int nursery_fd;      /* of what forks them, -1: there is none */
+    bool opener_awaited; /* it was asked for one more */
     struct patience patience;
     struct agents *agents;
     const void *tables; /* what flamed writes tables into: BROKER_TABLES_BYTES; NULL: none */

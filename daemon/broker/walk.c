@@ -5,14 +5,22 @@
  */
 #include "broker/target.h"
 
+#include "base/clock.h"
+#include "proc/procmap.h"
+
 #include <unistd.h>
 
 #define WALK_BUFFER_BYTES                                                                          \
     65536 /* a line has at most a path of 4,096 bytes, each perhaps as "\012" */
 
+/* Of processor time: what a process maps behind that is not looked at. */
+#define WALK_QUERY_NS (20 * NSEC_PER_MSEC)
+#define WALK_TEXT_NS (200 * NSEC_PER_MSEC)
+
 bool maps_walk(int fd, maps_fn fn, void *cookie)
 {
     static char buffer[WALK_BUFFER_BYTES];
+    uint64_t deadline_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) + WALK_TEXT_NS;
     size_t held = 0, total = 0, lines = 0;
 
     for (;;) {
@@ -39,7 +47,7 @@ bool maps_walk(int fd, maps_fn fn, void *cookie)
             if (maps_parse_line(line, &m) == 0 && fn(&m, cookie))
                 return true;
         }
-        if (total > MAPS_MAX_BYTES)
+        if (total > MAPS_MAX_BYTES || clock_ns(CLOCK_THREAD_CPUTIME_ID) >= deadline_ns)
             return false;
         held -= end + 1;
         memmove(buffer, buffer + end + 1, held);
@@ -56,5 +64,18 @@ static bool is_jvm(const struct mapping *m, void *cookie)
 
 bool maps_find_jvm(int fd, uint64_t *ret_start)
 {
-    return maps_walk(fd, is_jvm, ret_start);
+    uint64_t deadline_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) + WALK_QUERY_NS, at = 0;
+    const unsigned which = PROCMAP_EXEC | PROCMAP_FILE | PROCMAP_OR_NEXT;
+    struct procmap name;
+    struct mapping m;
+    int r;
+
+    while ((r = procmap_query(fd, at, which, &name, &m)) == 0) {
+        if (is_jvm(&m, ret_start))
+            return true;
+        if (clock_ns(CLOCK_THREAD_CPUTIME_ID) >= deadline_ns)
+            return false;
+        at = m.end;
+    }
+    return r == -ENOTTY && maps_walk(fd, is_jvm, ret_start);
 }

@@ -41,20 +41,9 @@ static bool enqueue(struct engine *e, struct engine_call *call)
 static bool engine_stands(struct engine *e, struct error *err)
 {
     unsigned seconds = engine_stands_s(e);
-    struct touch_stand s;
 
     if (!seconds)
         return false;
-    if (touch_stands(/* looks= */ 1, &s)) {
-        error_set(
-            err, -ETIMEDOUT,
-            "flamed stands still: it has waited for %u s for the %s of process %d, whose file "
-            "system does not answer",
-            MAX(s.seconds, seconds), touch_name(s.what), s.id.host_pid);
-        error_remedy(err, "see to the mounts of that process (FUSE, NFS), or ask again in half a "
-                          "minute: flamed is then started again and leaves it alone");
-        return true;
-    }
     error_set(err, -ETIMEDOUT,
               "flamed stands still: its engine, which waits for flamed-broker or has too much to "
               "do, has come to nothing for %u s",

@@ -7,6 +7,7 @@
 #include "capture/history.h"
 #include "capture/sampling.h"
 #include "capture/scheduled.h"
+#include "proc/readers.h"
 #include "profile/category.h"
 
 #include <poll.h>
@@ -217,7 +218,7 @@ static void *engine_main(void *arg)
     struct error err = ERROR_NULL;
 
     pthread_setname_np(pthread_self(), "flamed-engine");
-    touch_watch(e->opts.proc_fd);
+    readers_use(e->opts.proc_fd);
     while (engine_run_calls(e)) {
         engine_alive(e);
         if (engine_broker_lost(e)) {
@@ -328,6 +329,11 @@ static void engine_free(struct engine *e)
     free(e);
 }
 
+static unsigned stands_s(void *engine)
+{
+    return engine_stands_s(engine);
+}
+
 int engine_start(const struct engine_opts *o, struct engine **ret, struct error *err)
 {
     struct engine *e = calloc(1, sizeof(*e));
@@ -347,8 +353,8 @@ int engine_start(const struct engine_opts *o, struct engine **ret, struct error 
     pthread_condattr_destroy(&monotonic);
     id_table_init(&e->filtered, sizeof(uint64_t), DISCOVER_PROCESSES_MAX);
     backend_fill(e, &e->backend);
-    touch_watch(e->opts.proc_fd); /* the first readings are made here */
-    r = watch_start(e->opts.proc_fd, o->held, o->held_cookie, &e->watch);
+    engine_alive(e);
+    r = watch_start(stands_s, e, o->look, o->look_cookie, &e->watch);
     if (r == 0)
         r = engine_open(e, err);
     engine_alive(e);

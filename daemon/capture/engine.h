@@ -8,7 +8,6 @@
 
 #include "base/error.h"
 #include "broker/left_alone.h"
-#include "proc/touch.h"
 #include "schedule/rules.h"
 #include "serve/backend.h"
 #include "store/store.h"
@@ -29,10 +28,10 @@ struct engine_opts {
     bool allow_injection; /* attach to JVMs where a request asks for it */
     bool allow_mounts;    /* and mount in their containers where nothing else does it */
     const struct left_alone *left_alone; /* borrowed: whose memory is not read */
-    /* Called every second that a reading of a process holds the engine, from a thread of its own;
-     * borrowed; NULL: nobody. */
-    void (*held)(void *cookie, const struct touch_stand *s);
-    void *held_cookie;
+    /* Called every second with for how long the engine has come to nothing (0: it works), from a
+     * thread of its own; borrowed; NULL: nobody. */
+    void (*look)(void *cookie, unsigned stands_s);
+    void *look_cookie;
     const char *node; /* what tells this node from others; borrowed; NULL: nothing */
 };
 

@@ -3,6 +3,7 @@
 #include "base/version.h"
 #include "capture/attachment.h"
 #include "capture/recorder.h"
+#include "proc/readers.h"
 
 #include <sys/resource.h>
 
@@ -297,6 +298,7 @@ int backend_metrics(void *ctx, struct buf *out, struct error *err)
     struct metrics m = { .out = out };
     int r = engine_ask(e, call_metrics, &m, err);
     unsigned stands_s = engine_stands_s(e);
+    struct readers_stats readers;
 
     if (r == BACKEND_UNAVAILABLE && stands_s) /* the rest is still told */
         r = 0;
@@ -307,6 +309,19 @@ int backend_metrics(void *ctx, struct buf *out, struct error *err)
         metric(out, "flamed_left_alone", "gauge",
                "Processes or containers whose memory is not read, because that held flamed before.",
                (double)left_alone_count(e->opts.left_alone));
+        readers_stats(&readers);
+        metric(out, "flamed_readings_held", "gauge",
+               "Readings of processes that a file system does not answer, now; 32 at most.",
+               (double)readers.held);
+        metric(out, "flamed_readings_left_total", "counter",
+               "Readings of processes that were not answered in time, and left.",
+               (double)readers.left);
+        metric(out, "flamed_readings_refused_total", "counter",
+               "Readings that were not made, for one of the same container or user is out.",
+               (double)readers.refused);
+        metric(out, "flamed_looks_put_off_total", "counter",
+               "Looks at mappings that were put off, for their container or user had its share.",
+               (double)readers.looks_put_off);
     }
     if (r == 0 && e->store) {
         store_stats(e->store, &m.store);

@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "broker/tables.h"
-#include "proc/touch.h"
+#include "proc/readers.h"
 #include "unwind/feeder.h"
 #include "unwind/unwind.h"
 
@@ -28,6 +28,9 @@
 #define UNWINDING_SHARE 400
 #define UNWINDING_AT_ONCE_NS NSEC_PER_SEC
 #define UNWINDING_WAIT_NS (200 * NSEC_PER_MSEC) /* for files, before sampling starts */
+
+#define UNWINDING_PATHS_MAX ((size_t)256 << 10)
+#define UNWINDING_MAPS_NS (20 * NSEC_PER_MSEC)
 
 struct watched {
     struct watched *next;
@@ -143,11 +146,15 @@ static void describe(struct unwinding *u, struct watched *w, struct process *p, 
                      uint64_t now_ns)
 {
     struct feeder_process what = { .id = p->id, .exec_id = exec_id };
+    /* No more than the unwinder takes, and the JVM's own code besides, which it does not. */
+    const struct maps_limits limits = { .entries = 4 * UNWIND_MAPPINGS_MAX,
+                                        .path_bytes = UNWINDING_PATHS_MAX,
+                                        .ns = UNWINDING_MAPS_NS };
+    uint64_t began_ns = clock_monotonic_ns();
     struct error err = ERROR_NULL;
-    _cleanup_close_ int fd = -1;
     struct maps maps = { 0 };
     struct unwind_vm vm;
-    int r;
+    int fd = -1, r;
 
     if (w->reads == 0 || now_ns - w->read_ns >= UNWINDING_CALM_NS)
         w->wait_ns = UNWINDING_RETRY_NS;
@@ -156,12 +163,12 @@ static void describe(struct unwinding *u, struct watched *w, struct process *p, 
     w->read_ns = now_ns;
     w->reads++;
     w->exec_id = exec_id;
+    if (!readers_afford(&p->id))
+        return;
     r = broker_maps(u->broker, &p->id, &fd, &err);
-    if (r == 0) {
-        touch_begin(&p->id, TOUCH_MAPS);
-        r = maps_read(fd, &maps);
-        touch_end();
-    }
+    if (r == 0)
+        r = maps_read_exec(&p->id, fd, &limits, &maps);
+    readers_spend(&p->id, clock_monotonic_ns() - began_ns);
     if (r == 0) {
         what.maps = &maps;
         if (p->jvm == JVM_READY && p->vm && hotspot_vm_unwinding(p->vm, &vm) == 0) {

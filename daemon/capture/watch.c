@@ -2,16 +2,21 @@
 #include "capture/watch.h"
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 
 #include <poll.h>
 #include <pthread.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 
+#define LOOK_NS NSEC_PER_SEC
+
 struct watch {
     pthread_t thread;
-    int proc_fd, end_fd;
-    void (*held)(void *cookie, const struct touch_stand *s);
+    int end_fd;
+    unsigned (*stands_s)(void *engine);
+    void *engine;
+    void (*look)(void *cookie, unsigned stands_s);
     void *cookie;
 };
 
@@ -19,26 +24,25 @@ static void *watch_main(void *arg)
 {
     struct watch *w = arg;
     struct pollfd end = { .fd = w->end_fd, .events = POLLIN };
-    struct touch_stand s;
 
     pthread_setname_np(pthread_self(), "flamed-watch");
     setpriority(PRIO_PROCESS, 0, 0); /* not in the way of the engine */
-    while (poll(&end, 1, (int)(TOUCH_LOOK_NS / NSEC_PER_MSEC)) == 0) {
-        if (touch_look(w->proc_fd, &s) && w->held)
-            w->held(w->cookie, &s);
+    while (poll(&end, 1, (int)(LOOK_NS / NSEC_PER_MSEC)) == 0) {
+        if (w->look)
+            w->look(w->cookie, w->stands_s(w->engine));
     }
     return NULL;
 }
 
-int watch_start(int proc_fd, void (*held)(void *cookie, const struct touch_stand *s), void *cookie,
-                struct watch **ret)
+int watch_start(unsigned (*stands_s)(void *engine), void *engine,
+                void (*look)(void *cookie, unsigned stands_s), void *cookie, struct watch **ret)
 {
     struct watch *w = calloc(1, sizeof(*w));
     int r;
 
     if (!w)
         return -ENOMEM;
-    *w = (struct watch){ .proc_fd = proc_fd, .held = held, .cookie = cookie };
+    *w = (struct watch){ .stands_s = stands_s, .engine = engine, .look = look, .cookie = cookie };
     w->end_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     r = w->end_fd < 0 ? -errno : -pthread_create(&w->thread, NULL, watch_main, w);
     if (r < 0) {

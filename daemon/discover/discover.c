@@ -3,6 +3,7 @@
 #include "discover/table.h"
 
 #include "base/clock.h"
+#include "proc/readers.h"
 
 #define POLL_BUDGET_NS (5 * NSEC_PER_MSEC)  /* unless the options say otherwise */
 #define SCAN_EVERY_NS (100 * NSEC_PER_MSEC) /* a look at every entry */
@@ -174,18 +175,25 @@ struct process *discover_get(struct discover *d, int32_t host_pid, uint64_t star
     return im ? hand_out(d, im, time_ns) : NULL;
 }
 
-struct process *discover_find(struct discover *d, int32_t host_pid)
+/* Also where the kernel does not tell. */
+static bool is_there(struct discover *d, const struct image *im)
 {
     struct proc_stat st;
+    int r = readers_stat(d->opts.proc_fd, &im->p.id, &st);
+
+    return r == -ETIMEDOUT ||
+           (r == 0 && (!im->p.id.start_ticks || st.start_ticks == im->p.id.start_ticks));
+}
+
+struct process *discover_find(struct discover *d, int32_t host_pid)
+{
     struct image *im;
 
     if (host_pid <= 0)
         return NULL;
     events_drain(d);
     im = table_newest(d, host_pid);
-    if (im && image_is_live(im) &&
-        (proc_read_stat(d->opts.proc_fd, host_pid, &st) != 0 ||
-         (im->p.id.start_ticks && st.start_ticks != im->p.id.start_ticks)))
+    if (im && image_is_live(im) && !is_there(d, im))
         image_end(im, clock_monotonic_ns(), /* replaced= */ false);
     if (!im || !image_is_live(im))
         im = facts_discover(d, host_pid, /* kernel_threads= */ true);

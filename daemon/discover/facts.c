@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "discover/container.h"
-#include "proc/touch.h"
+#include "proc/readers.h"
 
 #define FACTS_CGROUP_MAX_BYTES ((size_t)64 << 10)
 #define FACTS_UID_MAP_MAX_BYTES ((size_t)16 << 10)
@@ -24,15 +24,54 @@ static void read_text(struct discover *d, int32_t host_pid, const char *name, si
     buf_read_at(ret, d->opts.proc_fd, path); /* cut or empty: what is there counts */
 }
 
+struct cmdline_reading {
+    struct reading base; /* first */
+    int proc_fd;
+    int32_t host_pid;
+    size_t max;
+    struct buf text;
+};
+
+static int run_cmdline(struct reading *r)
+{
+    struct cmdline_reading *c = (struct cmdline_reading *)r;
+    char path[64];
+
+    buf_init(&c->text, c->max);
+    snprintf(path, sizeof(path), "%d/cmdline", c->host_pid);
+    return buf_read_at(&c->text, c->proc_fd, path);
+}
+
+static void drop_cmdline(struct reading *r)
+{
+    struct cmdline_reading *c = (struct cmdline_reading *)r;
+
+    buf_deinit(&c->text);
+    free(c);
+}
+
 void facts_read_cmdline(struct discover *d, const struct proc_id *id, size_t max, struct buf *ret)
 {
-    if (d->source->leaves_alone && d->source->leaves_alone(d->ctx, id, NULL)) {
-        buf_init(ret, max);
+    struct cmdline_reading *c;
+    struct reading *r;
+
+    buf_init(ret, max);
+    if (d->source->leaves_alone && d->source->leaves_alone(d->ctx, id, NULL))
         return;
+    c = malloc(sizeof(*c));
+    if (!c)
+        return;
+    *c = (struct cmdline_reading){ .base = { run_cmdline, drop_cmdline },
+                                   .proc_fd = d->opts.proc_fd,
+                                   .host_pid = id->host_pid,
+                                   .max = max };
+    r = &c->base;
+    if (readers_run(id, &r) == 0 || r) /* cut or empty: what is there counts */
+        *ret = c->text;
+    if (r) {
+        c->text = BUF_NULL;
+        drop_cmdline(r);
     }
-    touch_begin(id, TOUCH_CMDLINE);
-    read_text(d, id->host_pid, "cmdline", max, ret);
-    touch_end();
 }
 
 /* The name of the program: the last part of the first argument, if that is a path. */
@@ -76,7 +115,7 @@ static int read_all(struct discover *d, struct image *im, uint64_t now_ns)
     struct proc_stat stat;
     int r;
 
-    r = proc_read_stat(d->opts.proc_fd, host_pid, &stat);
+    r = readers_stat(d->opts.proc_fd, &im->p.id, &stat);
     if (r == 0 && im->p.id.start_ticks == 0)
         im->p.id.start_ticks = stat.start_ticks;
     if (r == 0 && stat.start_ticks != im->p.id.start_ticks)
@@ -147,8 +186,7 @@ struct image *facts_discover(struct discover *d, int32_t host_pid, bool kernel_t
     struct image *im;
 
     events_drain(d);
-    if (proc_read_stat(d->opts.proc_fd, host_pid, &stat) != 0 ||
-        (stat.kernel_thread && !kernel_threads) ||
+    if (readers_stat(d->opts.proc_fd, &id, &stat) != 0 || (stat.kernel_thread && !kernel_threads) ||
         proc_read_status(d->opts.proc_fd, host_pid, &status) != 0 || status.tgid != host_pid)
         return NULL;
     id.start_ticks = stat.start_ticks;

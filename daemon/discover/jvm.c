@@ -10,66 +10,12 @@
 #include "base/text.h"
 #include "discover/args.h"
 #include "hotspot/hsperfdata.h"
-#include "proc/touch.h"
+#include "proc/readers.h"
 
-#define JVM_CHUNK_BYTES 65536
-#define JVM_LOOK_MAX_NS                                                                            \
-    (200 * NSEC_PER_MSEC) /* for reading one maps file: the rest is not looked at */
+#define JVM_PUT_OFF_NS NSEC_PER_SEC /* a look that its owner has no time left for */
 #define JVM_RETRY_NS (50 * NSEC_PER_MSEC)
 #define JVM_RETRY_MAX_NS (10 * NSEC_PER_SEC)
 #define JVM_COMMAND_MAX_BYTES ((size_t)64 << 10)
-
-/* The last part of the path: libj9vm29.so, libj9vm_b158.so. */
-static bool is_openj9(struct span path)
-{
-    struct span base = span_from(path, span_rfind(path, '/') + 1);
-
-    return span_starts_with(base, "libj9vm") && span_ends_with(base, ".so");
-}
-
-void jvm_scan_text(struct jvm_scan *s, struct span text)
-{
-    struct mapping m;
-    struct span line;
-
-    while (s->lines < MAPS_MAX_LINES && span_take_line(&text, &line)) {
-        s->lines++;
-        if (maps_parse_line(line, &m) < 0)
-            continue;
-        if (span_ends_with(m.path, "/libjvm.so") && m.offset == 0 &&
-            (!s->libjvm_base || m.start < s->libjvm_base))
-            s->libjvm_base = m.start;
-        else if (is_openj9(m.path))
-            s->openj9 = true;
-    }
-}
-
-/* Reads maps in bounded pieces. 0, or -errno when nothing could be read. */
-static int scan_fd(int fd, struct jvm_scan *s)
-{
-    uint64_t deadline_ns = clock_monotonic_ns() + JVM_LOOK_MAX_NS;
-    char chunk[JVM_CHUNK_BYTES];
-    size_t kept = 0, total = 0;
-    ssize_t n;
-
-    while ((n = read(fd, chunk + kept, sizeof(chunk) - kept)) > 0) {
-        struct span text = { chunk, kept + (size_t)n };
-        size_t end = span_rfind(text, '\n');
-
-        total += (size_t)n;
-        if (end == text.n) { /* no end of line: wait for it, or drop what is too long for a line */
-            kept = text.n < sizeof(chunk) ? text.n : 0;
-        } else {
-            jvm_scan_text(s, (struct span){ chunk, end });
-            kept = text.n - end - 1;
-            memmove(chunk, chunk + end + 1, kept);
-        }
-        if (total >= MAPS_MAX_BYTES || s->lines >= MAPS_MAX_LINES ||
-            clock_monotonic_ns() >= deadline_ns)
-            break;
-    }
-    return n < 0 && total == 0 ? -errno : 0;
-}
 
 static void unsupported(struct image *im, const char *fmt, ...) PRINTF_LIKE(2, 3);
 static void unsupported(struct image *im, const char *fmt, ...)
@@ -220,6 +166,13 @@ static void open_vm(struct discover *d, struct image *im, uint64_t now_ns)
     r = hotspot_vm_open(p->mem_fd, &p->id, p->libjvm_base, &p->vm, &err);
     if (r == 0) {
         use_vm(d, im);
+    } else if (r == -ETIMEDOUT) { /* looked at anew once that answers */
+        p->mem_fd = close_fd(p->mem_fd);
+        p->jvm = JVM_NO;
+        im->left_alone = true;
+        im->look_ns = im->timer_ns = now_ns + DISCOVER_LEFT_LOOK_NS;
+        broker_refuse_left(&p->id, &err);
+        unsupported(im, "%s; %s", err.msg, err.remedy);
     } else if (r == HOTSPOT_UNSUPPORTED) {
         p->mem_fd = close_fd(p->mem_fd);
         unsupported(im, "%s%s%s", err.msg, err.remedy[0] ? "; " : "", err.remedy);
@@ -291,17 +244,14 @@ static bool may_look(struct discover *d, struct image *im)
 static void look(struct discover *d, struct image *im, uint64_t now_ns)
 {
     struct process *p = &im->p;
-    _cleanup_close_ int fd = -1;
     struct jvm_scan scan = { 0 };
-    int r;
+    int fd = -1;
 
-    if (!may_look(d, im) || d->source->maps(d->ctx, &p->id, &fd, NULL) != 0)
+    if (!may_look(d, im) || d->source->maps(d->ctx, &p->id, &fd, NULL) != 0 ||
+        jvm_scan_fd(&p->id, fd, &scan) < 0) {
+        im->left_alone = im->left_alone || readers_wait_for(&p->id);
         return;
-    touch_begin(&p->id, TOUCH_MAPS);
-    r = scan_fd(fd, &scan);
-    touch_end();
-    if (r < 0)
-        return;
+    }
     events_drain(d);
     if (!image_is_live(im))
         return;
@@ -333,10 +283,15 @@ void jvm_look(struct discover *d, struct image *im)
 
     if (!image_is_live(im) || im->p.kernel_thread || im->p.zombie)
         return;
+    if (!readers_afford(&im->p.id)) { /* its owner has many, or large ones */
+        im->look_ns = im->timer_ns = now_ns + JVM_PUT_OFF_NS;
+        return;
+    }
     im->p.pins++;
     im->looked_ns = now_ns;
     im->looked_vsize_bytes = im->vsize_bytes;
     look(d, im, now_ns);
+    readers_spend(&im->p.id, clock_monotonic_ns() - now_ns);
     if (image_is_live(im))
         schedule_next(d, im, now_ns);
     im->p.pins--;
@@ -348,10 +303,15 @@ void jvm_retry(struct discover *d, struct image *im)
 
     if (!image_is_live(im) || im->p.jvm != JVM_STARTING)
         return;
+    if (!readers_afford(&im->p.id)) {
+        im->vm_retry_ns = now_ns + JVM_PUT_OFF_NS;
+        return;
+    }
     im->p.pins++;
     if (im->p.mem_fd < 0) /* it was gone: still the same mapping? */
         look(d, im, now_ns);
     if (image_is_live(im) && im->p.jvm == JVM_STARTING)
         open_vm(d, im, now_ns);
+    readers_spend(&im->p.id, clock_monotonic_ns() - now_ns);
     im->p.pins--;
 }

@@ -6,6 +6,7 @@
 #include "discover/table.h"
 
 #include "base/clock.h"
+#include "proc/readers.h"
 
 #include <fcntl.h>
 
@@ -53,7 +54,7 @@ static void begin(struct discover *d)
 static void visit_known(struct discover *d, struct image *im)
 {
     struct proc_stat st;
-    int r = proc_read_stat(d->opts.proc_fd, im->p.id.host_pid, &st);
+    int r = readers_stat(d->opts.proc_fd, &im->p.id, &st);
     bool grown;
 
     if (r < 0)

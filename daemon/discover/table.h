@@ -6,6 +6,7 @@
  *   events.c    what side-band records do to entries   sweep.c     reading /proc in slices
  *   facts.c     one process out of /proc               usage.c     what it costs now
  *   jvm.c       is it a JVM, and which                 args.c      its main class and arguments
+ *   jvm_scan.c  the mapping that tells it
  *   container.c, pod.c, pod_cache.c                    names around it
  *   which.c     which image a sample is of              discover.c  the door
  *
@@ -34,7 +35,7 @@
 #define DISCOVER_SECOND_LOOK_NS (1 * NSEC_PER_SEC)
 #define DISCOVER_THIRD_LOOK_NS (3 * NSEC_PER_SEC) /* a busy node's JVM loads libjvm late */
 #define DISCOVER_LAST_LOOK_NS (10 * NSEC_PER_SEC)
-#define DISCOVER_LEFT_LOOK_NS (60 * NSEC_PER_SEC) /* whether it is still left alone */
+#define DISCOVER_LEFT_LOOK_NS (5 * NSEC_PER_SEC) /* whether it is still left alone */
 /* From then on only when it has grown by so much: libjvm alone is larger. */
 #define DISCOVER_GROWN_BYTES ((uint64_t)8 << 20)
 
@@ -168,7 +169,7 @@ struct image *facts_discover(struct discover *d, int32_t host_pid, bool kernel_t
 struct image *which_image(struct discover *d, int32_t host_pid, uint64_t start_ticks,
                           uint32_t exec_id, uint64_t time_ns, struct span comm);
 
-/* ---- jvm.c ---- */
+/* ---- jvm.c, jvm_scan.c ---- */
 
 /* Looks whether @im is a JVM, and opens it. */
 void jvm_look(struct discover *d, struct image *im);
@@ -184,6 +185,9 @@ struct jvm_scan {
     size_t lines;
 };
 void jvm_scan_text(struct jvm_scan *s, struct span text);
+/* Looks through maps file @fd of process @id, which is taken. 0; -ETIMEDOUT: it is not answered;
+ * -errno when nothing could be read. */
+int jvm_scan_fd(const struct proc_id *id, int fd, struct jvm_scan *ret);
 
 /* ---- sweep.c ---- */
 

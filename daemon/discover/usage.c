@@ -3,6 +3,7 @@
 #include "discover/table.h"
 
 #include "base/clock.h"
+#include "proc/readers.h"
 
 #define USAGE_SPAN_NS NSEC_PER_SEC /* over no less is a percentage taken */
 
@@ -33,7 +34,7 @@ int discover_usage(struct discover *d, struct process *p, struct process_usage *
 
     if (p->exited)
         return PROC_GONE;
-    r = proc_read_stat(d->opts.proc_fd, p->id.host_pid, &st);
+    r = readers_stat(d->opts.proc_fd, &p->id, &st);
     if (r == 0 && st.start_ticks != p->id.start_ticks)
         r = PROC_GONE;
     if (r == 0)

@@ -5,6 +5,8 @@
  */
 #include "discover/table.h"
 
+#include "proc/readers.h"
+
 #define REVIVE_EVERY_NS (100 * NSEC_PER_MSEC)
 #define REVIVE_AFTER_NS (10 * NSEC_PER_MSEC)
 /* The kernel raises the exec number that long after its record, at most: until then it is the old
@@ -20,7 +22,7 @@ static void revive(struct discover *d, struct image *im, uint64_t time_ns)
     if (im->replaced || time_ns < im->end_ns + REVIVE_AFTER_NS || time_ns < im->revive_ns)
         return;
     im->revive_ns = time_ns + REVIVE_EVERY_NS;
-    if (proc_read_stat(d->opts.proc_fd, im->p.id.host_pid, &st) != 0 ||
+    if (readers_stat(d->opts.proc_fd, &im->p.id, &st) != 0 ||
         st.start_ticks != im->p.id.start_ticks || st.threads < 2)
         return;
     im->end_ns = UINT64_MAX;

@@ -28,10 +28,10 @@ enum hotspot_outcome {
 /*
  * Opens the JVM whose libjvm.so is mapped from @libjvm_base (start of its mapping of file offset
  * 0).
- * @mem_fd is of the process @id (said to who waits, proc/touch.h; NULL: nobody), borrowed, and must
- * outlive the result. Finds the gHotSpotVM* tables by the dynamic symbols in the target's memory. 0
- * and *ret owned by the caller; HOTSPOT_NOT_READY, HOTSPOT_UNSUPPORTED or HOTSPOT_GONE with @err
- * set; -ENOMEM.
+ * @mem_fd is of the process @id (whose readings may not come back, proc/readers.h; NULL: not
+ * known), borrowed, and must outlive the result. Finds the gHotSpotVM* tables by the dynamic
+ * symbols in the target's memory. 0 and *ret owned by the caller; HOTSPOT_NOT_READY,
+ * HOTSPOT_UNSUPPORTED or HOTSPOT_GONE with @err set; -ENOMEM.
  */
 int hotspot_vm_open(int mem_fd, const struct proc_id *id, uint64_t libjvm_base,
                     struct hotspot_vm **ret, struct error *err);

@@ -2,17 +2,13 @@
 /* Opening a JVM: its tables, its version, the bounds of its code. */
 #include "hotspot/vm.h"
 #include "hotspot/dynsym.h"
-#include "proc/touch.h"
+#include "proc/readers.h"
 
 static ssize_t vm_pread(void *cookie, uint64_t address, void *buf, size_t n)
 {
     const struct hotspot_vm *vm = cookie;
-    ssize_t r;
 
-    touch_begin(&vm->id, TOUCH_MEMORY);
-    r = pread(vm->mem_fd, buf, MIN(n, TOUCH_READ_MAX), (off_t)address);
-    touch_end();
-    return r < 0 ? -errno : r;
+    return readers_pread(&vm->id, vm->mem_fd, address, buf, n);
 }
 
 /* "OpenJDK 64-Bit Server VM (17.0.15+6) for linux-amd64 JRE (17.0.15+6), built on ...": the name is

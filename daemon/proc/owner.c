@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whose a process is. What a user may name (a cgroup below its own manager's, a process) must not
+ * make many owners of one user, nor one owner of that user and a container of somebody else.
+ */
 #include "base/cleanup.h"
 #include "proc/proc.h"
 
@@ -37,20 +41,54 @@ static struct span container_id(struct span text)
     return (struct span){ text.p, 0 };
 }
 
+struct span cgroup_user(struct span path)
+{
+    struct span rest = path, part;
+
+    while (span_take_until(&rest, '/', &part)) {
+        if ((span_starts_with(part, "user-") && span_ends_with(part, ".slice")) ||
+            (span_starts_with(part, "user@") && span_ends_with(part, ".service")))
+            return (struct span){ path.p, (size_t)(part.p + part.n - path.p) };
+    }
+    return (struct span){ path.p, 0 };
+}
+
+/* The cgroup that stands for all of a container, or of a user; empty: neither. */
+static struct span whole(struct span cgroup)
+{
+    struct span user = { cgroup.p, 0 };
+    struct cgroup_line line;
+
+    while (cgroup_take_line(&cgroup, &line)) {
+        struct span of_user = cgroup_user(line.path), container = container_id(line.path);
+
+        if (of_user.n)
+            user = of_user;
+        else if (container.n)
+            return container;
+    }
+    return user;
+}
+
 uint64_t proc_owner(int proc_fd, const struct proc_id *id)
 {
     char name[32], text[CGROUP_MAX_BYTES];
     _cleanup_close_ int fd = -1;
     uint64_t hash = UINT64_C(0xcbf29ce484222325);
-    struct span container;
+    struct span cgroup, key;
+    struct proc_status status;
     ssize_t n;
 
     snprintf(name, sizeof(name), "%d/cgroup", id->host_pid);
     fd = openat(proc_fd, name, O_RDONLY | O_CLOEXEC);
     n = fd < 0 ? 0 : read(fd, text, sizeof(text));
-    container = container_id((struct span){ text, n > 0 ? (size_t)n : 0 });
-    if (container.n) {
-        hash = mix(hash, container.p, container.n);
+    cgroup = (struct span){ text, n > 0 ? (size_t)n : 0 };
+    key = whole(cgroup);
+    if (key.n) {
+        hash = mix(hash, key.p, key.n);
+    } else if (proc_read_status(proc_fd, id->host_pid, &status) == 0 && status.uid != 0) {
+        key = cgroup_path(cgroup);
+        hash = mix(mix(hash, &status.uid, sizeof(status.uid)), key.p, key.n);
     } else {
         hash = mix(hash, &id->host_pid, sizeof(id->host_pid));
         hash = mix(hash, &id->start_ticks, sizeof(id->start_ticks));

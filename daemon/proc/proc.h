@@ -63,6 +63,17 @@ const struct mapping *maps_find(const struct maps *m, uint64_t address);
  * -ESRCH). */
 int maps_read(int fd, struct maps *ret);
 
+struct maps_limits {
+    size_t entries;
+    size_t path_bytes; /* of all paths; one that follows its like takes none */
+    uint64_t ns;       /* of processor time, to be read in */
+};
+/* Only the executable mappings of the maps file @fd of process @id, which is taken, as a reading
+ * that may not come back (readers.h). 0 (ret->truncated: a limit was reached); -ETIMEDOUT: it is
+ * not answered; -errno (also of the target's exit: -ESRCH). */
+int maps_read_exec(const struct proc_id *id, int fd, const struct maps_limits *limits,
+                   struct maps *ret);
+
 /* ---- /proc/PID/status, stat, cgroup, cmdline, uid_map ---- */
 
 #define PROC_NS_DEPTH_MAX 32
@@ -110,6 +121,9 @@ bool cgroup_take_line(struct span *text, struct cgroup_line *ret);
  * "/" where there is nothing better. Points into @text. */
 struct span cgroup_path(struct span text);
 
+/* The part of @path down to the first cgroup that systemd gives a user; empty: it leads to none. */
+struct span cgroup_user(struct span path);
+
 #define PROC_CMDLINE_MAX_BYTES ((size_t)128 << 10)
 /* Takes the next argument of /proc/PID/cmdline, without its NUL; false at the end. */
 bool cmdline_take(struct span *text, struct span *ret);
@@ -133,8 +147,9 @@ int proc_read_start(int proc_fd, int32_t host_pid, uint64_t *ret_start_ticks);
  * pidfd the caller owns; PROC_GONE; -errno. */
 int proc_open(int proc_fd, const struct proc_id *id, int *ret_pidfd);
 
-/* Whose process it is, never 0: the same for all of a container, one of its own outside of any,
- * also where it is gone. Reads its cgroup. */
+/* Whose process it is, never 0: the same for all of a container; outside of any for all of a user
+ * (in one service, or in all of the user's sessions); each of root's is one of its own, and each
+ * that is gone. Reads its cgroup, and its status. */
 uint64_t proc_owner(int proc_fd, const struct proc_id *id);
 
 /* One mount of /proc/PID/mountinfo. Spans point into the text; in point and source what is no plain

@@ -4,7 +4,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/text.h"
-#include "proc/touch.h"
+#include "proc/readers.h"
 #include "symbolize/demangle.h"
 #include "symbolize/word_cache.h"
 
@@ -12,6 +12,15 @@
 #define RESOLVER_NO_MAP_BIT (UINT64_C(1) << 63) /* in keys of pcs: named without the perf map */
 #define RESOLVER_REST                                                                              \
     50 /* after a reading of the maps of t ns at least 50 t pass before the next */
+/* Executable mappings that are kept of a process, and bytes of their paths; fewer once all together
+ * take RESOLVER_MAPS_BYTES: whoever starts hundreds of processes with thousands each has most of
+ * them without names. */
+#define RESOLVER_MAPPINGS_MAX 4096
+#define RESOLVER_MAPPINGS_FEW 256
+#define RESOLVER_PATHS_MAX ((size_t)128 << 10)
+#define RESOLVER_PATHS_FEW ((size_t)16 << 10)
+#define RESOLVER_MAPS_BYTES ((size_t)32 << 20)
+#define RESOLVER_MAPS_NS (20 * NSEC_PER_MSEC)
 #define RESOLVER_AGAIN_NS NSEC_PER_SEC /* before a file or perf map that failed is tried again */
 
 enum bound_state { BOUND_NOT_YET, BOUND_READING, BOUND_FILE, BOUND_FAILED };
@@ -42,6 +51,11 @@ struct resolver {
     struct thread_names *threads;
 };
 
+static size_t maps_bytes(const struct maps *m)
+{
+    return m->count * (sizeof(struct mapping) + sizeof(struct bound)) + m->text.n;
+}
+
 int resolver_new(const struct resolver_env *env, const struct proc_id *id, uint64_t exec_time_ns,
                  struct resolver **ret)
 {
@@ -61,6 +75,7 @@ struct resolver *resolver_free(struct resolver *r)
 {
     if (!r)
         return NULL;
+    *r->env->maps_bytes -= maps_bytes(&r->maps);
     maps_deinit(&r->maps);
     free(r->bound);
     word_cache_deinit(&r->pcs);
@@ -111,46 +126,46 @@ static uint64_t next_due(const struct resolver *r, uint64_t now_ns)
     return now_ns + RESOLVER_STALE_NS;
 }
 
-static int take_maps(struct resolver *r, struct buf *text)
+/* Takes *m. */
+static void take_maps(struct resolver *r, struct maps *m)
 {
-    struct maps maps = { 0 };
-    struct bound *bound;
-    int e = maps_parse(text, &maps);
+    struct bound *bound = m->count ? calloc(m->count, sizeof(*bound)) : NULL;
 
-    if (e < 0)
-        return e;
-    bound = maps.count ? calloc(maps.count, sizeof(*bound)) : NULL;
     if (!bound) { /* none: the process is about to be gone; what was read before is better */
-        maps_deinit(&maps);
-        return 0;
+        maps_deinit(m);
+        return;
     }
-    if (!carry_over(r, &maps, bound))
+    if (!carry_over(r, m, bound))
         word_cache_clear(&r->pcs);
+    *r->env->maps_bytes += maps_bytes(m) - maps_bytes(&r->maps);
     maps_deinit(&r->maps);
     free(r->bound);
-    r->maps = maps;
+    r->maps = *m;
     r->bound = bound;
-    return 0;
 }
 
 static void read_maps(struct resolver *r, uint64_t now_ns)
 {
-    _cleanup_buf_ struct buf text = BUF_NULL;
-    _cleanup_close_ int fd = -1;
+    const bool many = *r->env->maps_bytes < RESOLVER_MAPS_BYTES;
+    const struct maps_limits limits = {
+        .entries = many ? RESOLVER_MAPPINGS_MAX : RESOLVER_MAPPINGS_FEW,
+        .path_bytes = many ? RESOLVER_PATHS_MAX : RESOLVER_PATHS_FEW,
+        .ns = RESOLVER_MAPS_NS,
+    };
     uint64_t began_ns = clock_monotonic_ns(), took_ns;
-    int e = r->env->files->maps(r->env->files->cookie, &r->id, &fd, NULL);
+    struct maps maps;
+    int fd = -1;
 
-    buf_init(&text, MAPS_MAX_BYTES);
-    if (e == 0) {
-        touch_begin(&r->id, TOUCH_MAPS);
-        e = buf_read_fd(&text, fd);
-        touch_end();
+    if (!readers_afford(&r->id)) {
+        r->miss_ns = now_ns + RESOLVER_MISS_NS;
+        r->due_ns = MAX(r->due_ns, r->miss_ns);
+        return;
     }
-    if (e == 0 || e == -EFBIG) {
-        text.error = 0; /* what fitted is good */
-        take_maps(r, &text);
-    }
+    if (r->env->files->maps(r->env->files->cookie, &r->id, &fd, NULL) == 0 &&
+        maps_read_exec(&r->id, fd, &limits, &maps) == 0)
+        take_maps(r, &maps);
     took_ns = clock_monotonic_ns() - began_ns;
+    readers_spend(&r->id, took_ns);
     r->miss_ns = now_ns + MAX(RESOLVER_MISS_NS, took_ns * RESOLVER_REST);
     r->due_ns = MAX(next_due(r, now_ns), r->miss_ns);
 }

@@ -22,6 +22,7 @@ struct resolver_env {
     struct frame_table *frames;
     struct elf_cache *elf;
     size_t perf_map_max_bytes;
+    size_t *maps_bytes; /* that the mappings of all of them take */
 };
 
 struct resolver;

@@ -30,6 +30,7 @@ struct symbolizer {
     struct elf_cache *elf;
     struct kernel_names *kernel;
     struct resolver_env env;
+    size_t maps_bytes;
     struct resolver_entry *resolvers;
     int proc_fd;
     bool own_proc_fd;
@@ -85,7 +86,8 @@ int symbolizer_new_from(const struct symbol_files *files, struct frame_table *fr
     s->env = (struct resolver_env){ .files = &s->files,
                                     .frames = frames,
                                     .elf = s->elf,
-                                    .perf_map_max_bytes = opts->perf_map_max_bytes };
+                                    .perf_map_max_bytes = opts->perf_map_max_bytes,
+                                    .maps_bytes = &s->maps_bytes };
     *ret = s;
     return 0;
 }

@@ -291,23 +291,43 @@ START_TEST(debug_files_are_elf)
 }
 END_TEST
 
-/* Sends @sig to the broker's openers, which a file system that does not answer would hold. Their
- * number. */
-static int signal_openers(int sig)
+/* Sends @sig to the children of @parent that are called @name. Their number, and the last of them.
+ */
+static int signal_children(int parent, const char *name, int sig, int *ret_last)
 {
     struct proc_stat st;
     char path[64];
     int pid, found = 0;
 
-    snprintf(path, sizeof(path), "/proc/%d/task/%d/children", fx.broker, fx.broker);
+    snprintf(path, sizeof(path), "/proc/%d/task/%d/children", parent, parent);
     _cleanup_fclose_ FILE *children = fopen(path, "re");
     ck_assert_ptr_nonnull(children);
     while (fscanf(children, "%d", &pid) == 1) {
-        if (proc_read_stat(fx.proc_fd, pid, &st) == 0 && strcmp(st.comm, "flamed-opener") == 0 &&
-            kill(pid, sig) == 0)
+        if (proc_read_stat(fx.proc_fd, pid, &st) == 0 && strcmp(st.comm, name) == 0 &&
+            kill(pid, sig) == 0) {
+            *ret_last = pid;
             found++;
+        }
     }
     return found;
+}
+
+/* The same of the openers that the broker itself forked, which a file system that does not answer
+ * would hold. */
+static int signal_openers(int sig)
+{
+    int pid;
+
+    return signal_children(fx.broker, "flamed-opener", sig, &pid);
+}
+
+/* How many the nursery forked since. */
+static int forked_later(void)
+{
+    int nursery = 0, pid;
+
+    ck_assert_int_eq(signal_children(fx.broker, "flamed-nursery", 0, &nursery), 1);
+    return signal_children(nursery, "flamed-opener", 0, &pid);
 }
 
 /* They have their name a moment after they were made. */
@@ -336,13 +356,19 @@ START_TEST(a_file_system_that_hangs_holds_one_process)
     ck_assert_int_eq(broker_perfmap(fx.b, &id, &fd, &err), -ETIMEDOUT);
     ck_assert_int_eq(broker_hsperfdata(fx.b, &id, &fd, &err), -ETIMEDOUT);
     ck_assert_msg(clock_monotonic_ns() - began < NSEC_PER_SEC, "it was asked about again");
-    ck_assert_int_eq(broker_maps(fx.b, &id, &fd, &err), 0);
-    close(fd);
+    ck_assert_int_eq(broker_maps(fx.b, &id, &fd, &err), -ETIMEDOUT);
+    for (n = 0; forked_later() == 0 && n < 500; n++)
+        usleep(10000);
+    ck_assert_int_eq(forked_later(), 1); /* in the place of the one that is held */
     signal_openers(SIGCONT);
-    ck_assert_int_eq(broker_perfmap(fx.b, &other_id, &fd, &err), BROKER_ABSENT);
+    n = 0;
     while (broker_perfmap(fx.b, &id, &fd, &err) == -ETIMEDOUT && n++ < 100)
         usleep(20000);
     ck_assert_int_eq(broker_perfmap(fx.b, &id, &fd, &err), BROKER_ABSENT);
+    /* Its owner's others are asked about again, too. */
+    ck_assert_int_eq(broker_perfmap(fx.b, &other_id, &fd, &err), BROKER_ABSENT);
+    ck_assert_int_eq(broker_maps(fx.b, &other_id, &fd, &err), 0);
+    close(fd);
     /* Those that end are done without. */
     ck_assert_int_eq(signal_openers(SIGKILL), 4);
     for (n = 0; n < 5; n++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How long the broker waits for whose files: each container, and each process outside of one, has a
- * budget, so that none can hold it for more than a share of its time by answering slowly.
+ * How long who waits for whom: each owner (proc_owner()) has a budget, so that none can hold flamed
+ * or its broker for more than a share of their time by answering slowly.
  */
 #pragma once
 
@@ -20,6 +20,7 @@ struct patience_owner {
 };
 
 struct patience {
+    uint64_t at_once_ns; /* 0: PATIENCE_AT_ONCE_NS */
     struct patience_owner owners[PATIENCE_OWNERS_MAX];
 };
 

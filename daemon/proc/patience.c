@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "broker/patience.h"
+#include "proc/patience.h"
 
 struct budget *patience_of(struct patience *p, uint64_t key, uint64_t now_ns)
 {
@@ -16,6 +16,7 @@ struct budget *patience_of(struct patience *p, uint64_t key, uint64_t now_ns)
             oldest = o;
     }
     *oldest = (struct patience_owner){ .key = key, .used_ns = now_ns };
-    budget_init(&oldest->budget, PATIENCE_SHARE, PATIENCE_AT_ONCE_NS, now_ns);
+    budget_init(&oldest->budget, PATIENCE_SHARE,
+                p->at_once_ns ? p->at_once_ns : PATIENCE_AT_ONCE_NS, now_ns);
     return &oldest->budget;
 }

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The executable mappings of a process alone: what a stack leads through. A process may have tens
+ * of thousands of mappings with names of 4 KB each, so neither their text nor their entries are
+ * kept, and the kernel is asked for those that are wanted where it can be.
+ */
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "proc/procmap.h"
+#include "proc/readers.h"
+
+#include <unistd.h>
+
+#define CHUNK_BYTES 65536
+#define QUERY_STRIDE 64 /* questions between two looks at the clock */
+
+struct collector {
+    const struct maps_limits *limits;
+    struct maps maps;
+    size_t cap;
+    struct span last; /* the path before; offset and length in the text */
+};
+
+/* Where @path stands in the text; paths that follow each other are often the same. */
+static bool add_path(struct collector *c, struct span path, struct span *ret)
+{
+    const struct buf *text = &c->maps.text;
+    size_t at = (size_t)(uintptr_t)c->last.p;
+
+    if (path.n == 0) {
+        *ret = SPAN_NULL;
+        return true;
+    }
+    if (c->last.n == path.n && memcmp(text->p + at, path.p, path.n) == 0) {
+        *ret = c->last;
+        return true;
+    }
+    if (text->n + path.n > c->limits->path_bytes)
+        return false;
+    *ret = (struct span){ (const char *)(uintptr_t)text->n, path.n };
+    buf_add_span(&c->maps.text, path);
+    c->last = *ret;
+    return !text->error;
+}
+
+/* Takes @m. False: a limit is reached. */
+static bool add(struct collector *c, const struct mapping *m)
+{
+    struct mapping *e;
+
+    if (c->maps.count == c->limits->entries)
+        return false;
+    if (c->maps.count == c->cap) {
+        c->cap = c->cap ? MIN(c->cap * 2, c->limits->entries) : 64;
+        e = reallocarray(c->maps.entries, c->cap, sizeof(*e));
+        if (!e)
+            return false;
+        c->maps.entries = e;
+    }
+    e = &c->maps.entries[c->maps.count];
+    *e = *m;
+    if (!add_path(c, m->path, &e->path))
+        return false;
+    c->maps.count++;
+    return true;
+}
+
+/* What a machine gives to others does not count. */
+static uint64_t now_ns(void)
+{
+    return clock_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
+static int by_query(int fd, struct collector *c, uint64_t deadline_ns)
+{
+    struct procmap name;
+    struct mapping m;
+    uint64_t at = 0;
+    int r;
+
+    while ((r = procmap_query(fd, at, PROCMAP_EXEC | PROCMAP_OR_NEXT, &name, &m)) == 0) {
+        if (!add(c, &m) || (c->maps.count % QUERY_STRIDE == 0 && now_ns() >= deadline_ns)) {
+            c->maps.truncated = true;
+            return 0;
+        }
+        at = m.end;
+    }
+    return r == -ENOENT ? 0 : r;
+}
+
+/* The executable ones of whole lines. False: a limit is reached. */
+static bool add_lines(struct collector *c, struct span text)
+{
+    struct mapping m;
+    struct span line;
+
+    while (span_take_line(&text, &line)) {
+        if (maps_parse_line(line, &m) == 0 && m.exec && !add(c, &m))
+            return false;
+    }
+    return true;
+}
+
+static int by_text(int fd, struct collector *c, uint64_t deadline_ns)
+{
+    char *chunk = malloc(CHUNK_BYTES);
+    size_t kept = 0;
+    ssize_t n = 0;
+    int r;
+
+    while (chunk && (n = read(fd, chunk + kept, CHUNK_BYTES - kept)) > 0) {
+        struct span text = { chunk, kept + (size_t)n };
+        size_t end = span_rfind(text, '\n');
+
+        if (end == text.n) { /* nothing the kernel writes fills it without an end of line */
+            kept = text.n < CHUNK_BYTES ? text.n : 0;
+            continue;
+        }
+        text.n = end;
+        if (!add_lines(c, text) || now_ns() >= deadline_ns) {
+            c->maps.truncated = true;
+            break;
+        }
+        kept += (size_t)n - end - 1;
+        memmove(chunk, chunk + end + 1, kept);
+    }
+    r = !chunk ? -ENOMEM : n < 0 ? -errno : 0;
+    free(chunk);
+    return r;
+}
+
+/* From offsets in the text to places in it, which does not move any more. */
+static void settle_paths(struct maps *m)
+{
+    for (size_t i = 0; i < m->count; i++) {
+        struct span *path = &m->entries[i].path;
+
+        if (path->n)
+            path->p = m->text.p + (uintptr_t)path->p;
+    }
+}
+
+static int read_exec(int fd, const struct maps_limits *limits, struct maps *ret)
+{
+    uint64_t deadline_ns = now_ns() + limits->ns;
+    struct collector c = { .limits = limits };
+    int r;
+
+    buf_init(&c.maps.text, limits->path_bytes);
+    r = by_query(fd, &c, deadline_ns);
+    if (r == -ENOTTY)
+        r = by_text(fd, &c, deadline_ns);
+    if (r < 0) {
+        maps_deinit(&c.maps);
+        return r;
+    }
+    settle_paths(&c.maps);
+    *ret = c.maps;
+    return 0;
+}
+
+struct exec_reading {
+    struct reading base; /* first */
+    struct maps_limits limits;
+    struct maps maps;
+    int fd;
+};
+
+static int run_exec(struct reading *r)
+{
+    struct exec_reading *e = (struct exec_reading *)r;
+
+    return read_exec(e->fd, &e->limits, &e->maps);
+}
+
+static void drop_exec(struct reading *r)
+{
+    struct exec_reading *e = (struct exec_reading *)r;
+
+    maps_deinit(&e->maps);
+    close_fd(e->fd);
+    free(e);
+}
+
+int maps_read_exec(const struct proc_id *id, int fd, const struct maps_limits *limits,
+                   struct maps *ret)
+{
+    struct exec_reading *e = malloc(sizeof(*e));
+    struct reading *r;
+    int result;
+
+    if (!e) {
+        close_fd(fd);
+        return -ENOMEM;
+    }
+    *e = (struct exec_reading){ .base = { run_exec, drop_exec }, .limits = *limits, .fd = fd };
+    r = &e->base;
+    result = readers_run(id, &r);
+    if (result == 0) {
+        *ret = e->maps;
+        e->maps = (struct maps){ 0 };
+    }
+    if (r)
+        drop_exec(r);
+    return result;
+}

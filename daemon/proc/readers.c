@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "proc/readers.h"
+
+#include "base/cleanup.h"
+#include "proc/patience.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+#define OWNERS 1024 /* processes in turn cost a look into /proc only where they share a place */
+#define STACK_BYTES ((size_t)256 << 10)
+
+enum state { IDLE, ASKED, RUNNING, DONE, LEFT };
+
+struct reader {
+    pthread_mutex_t lock;
+    pthread_cond_t asked, answered;
+    enum state state;
+    struct reading *reading;
+    int result;
+    int tid;
+    struct reader_held who; /* of what is being read */
+};
+
+/* Those that were started; none ever ends. Only the one thread that uses them adds one. */
+static struct reader *pool[READERS_MAX];
+static atomic_size_t pool_count, held_count;
+static atomic_uint_least64_t left_count, refused_count, put_off_count;
+
+static _Thread_local bool is_user;
+static int proc_fd = -1;
+
+/* The user's own. */
+static struct {
+    struct proc_id id;
+    uint64_t owner; /* 0: free */
+} owners[OWNERS];
+static struct patience patience, looks = { .at_once_ns = READERS_LOOKS_AT_ONCE_NS };
+
+void readers_use(int fd)
+{
+    is_user = true;
+    proc_fd = fd;
+}
+
+/* Known before the first reading of a process: it can end the moment after. */
+static uint64_t owner_of(const struct proc_id *id)
+{
+    size_t i = (uint32_t)id->host_pid % OWNERS;
+
+    if (!is_user || !id->start_ticks)
+        return proc_owner(proc_fd, id);
+    if (!owners[i].owner || !proc_id_equal(&owners[i].id, id)) {
+        owners[i].id = *id;
+        owners[i].owner = proc_owner(proc_fd, id);
+    }
+    return owners[i].owner;
+}
+
+/* ---- a reader ---- */
+
+static void *reader_main(void *arg)
+{
+    struct reader *r = arg;
+
+    pthread_setname_np(pthread_self(), "flamed-reader");
+    pthread_mutex_lock(&r->lock);
+    r->tid = gettid();
+    for (;;) {
+        struct reading *reading;
+        int result;
+
+        while (r->state != ASKED)
+            pthread_cond_wait(&r->asked, &r->lock);
+        r->state = RUNNING;
+        reading = r->reading;
+        pthread_mutex_unlock(&r->lock);
+        result = reading->run(reading);
+        pthread_mutex_lock(&r->lock);
+        if (r->state == LEFT) {
+            r->state = IDLE;
+            atomic_fetch_sub(&held_count, 1);
+            reading->drop(reading);
+        } else {
+            r->result = result;
+            r->state = DONE;
+            pthread_cond_signal(&r->answered);
+        }
+    }
+    return NULL;
+}
+
+static struct reader *reader_start(void)
+{
+    struct reader *r = calloc(1, sizeof(*r));
+    pthread_condattr_t monotonic;
+    pthread_attr_t attr;
+    pthread_t thread;
+    int e;
+
+    if (!r)
+        return NULL;
+    pthread_mutex_init(&r->lock, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&r->asked, NULL);
+    pthread_cond_init(&r->answered, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    pthread_attr_init(&attr);
+    pthread_attr_setstacksize(&attr, STACK_BYTES);
+    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    e = pthread_create(&thread, &attr, reader_main, r);
+    pthread_attr_destroy(&attr);
+    if (e) {
+        pthread_mutex_destroy(&r->lock);
+        pthread_cond_destroy(&r->asked);
+        pthread_cond_destroy(&r->answered);
+        free(r);
+        return NULL;
+    }
+    return r;
+}
+
+/* One that has nothing to do; NULL: all are held, or no more can be started. */
+static struct reader *find_idle(void)
+{
+    size_t n = atomic_load(&pool_count);
+    struct reader *r;
+
+    for (size_t i = 0; i < n; i++) {
+        bool idle;
+
+        pthread_mutex_lock(&pool[i]->lock);
+        idle = pool[i]->state == IDLE;
+        pthread_mutex_unlock(&pool[i]->lock);
+        if (idle)
+            return pool[i];
+    }
+    r = n < READERS_MAX ? reader_start() : NULL;
+    if (r) {
+        pool[n] = r;
+        atomic_store(&pool_count, n + 1);
+    }
+    return r;
+}
+
+/* ---- who asks ---- */
+
+static bool owner_is_held(uint64_t owner)
+{
+    size_t n = atomic_load(&held_count) ? atomic_load(&pool_count) : 0;
+    bool held = false;
+
+    for (size_t i = 0; !held && i < n; i++) {
+        pthread_mutex_lock(&pool[i]->lock);
+        held = pool[i]->state == LEFT && pool[i]->who.owner == owner;
+        pthread_mutex_unlock(&pool[i]->lock);
+    }
+    return held;
+}
+
+/* Asleep in the kernel, and not without a turn. FUSE's first wait is S. */
+static bool is_asleep(const struct reader *r)
+{
+    struct proc_stat stat;
+
+    return r->state == RUNNING && proc_read_stat(proc_fd, r->tid, &stat) == 0 &&
+           (stat.state == 'D' || stat.state == 'S');
+}
+
+/* Waits for the answer of @r, whose lock is held, until @until_ns. */
+static void await(struct reader *r, uint64_t until_ns)
+{
+    struct timespec until = { .tv_sec = (time_t)(until_ns / NSEC_PER_SEC),
+                              .tv_nsec = (long)(until_ns % NSEC_PER_SEC) };
+
+    while (r->state != DONE && pthread_cond_timedwait(&r->answered, &r->lock, &until) == 0)
+        ;
+}
+
+/* The answer of @r, or that it is left. */
+static int take_answer(struct reader *r, uint64_t began_ns, struct reading **reading)
+{
+    uint64_t now_ns = began_ns;
+    int result = -ETIMEDOUT;
+
+    pthread_mutex_lock(&r->lock);
+    do {
+        await(r, now_ns + READERS_WAIT_NS);
+        now_ns = clock_monotonic_ns();
+    } while (r->state != DONE && !is_asleep(r) && now_ns - began_ns < READERS_TURN_NS);
+    if (r->state == DONE) {
+        result = r->result;
+        r->state = IDLE;
+    } else if (r->state == ASKED) { /* not begun */
+        r->state = IDLE;
+    } else {
+        r->state = LEFT;
+        *reading = NULL;
+        atomic_fetch_add(&held_count, 1);
+        atomic_fetch_add(&left_count, 1);
+    }
+    pthread_mutex_unlock(&r->lock);
+    return result;
+}
+
+static int refuse(void)
+{
+    atomic_fetch_add(&refused_count, 1);
+    return -ETIMEDOUT;
+}
+
+int readers_run(const struct proc_id *id, struct reading **reading)
+{
+    uint64_t owner, began_ns = clock_monotonic_ns();
+    struct budget *left;
+    struct reader *r;
+    int result;
+
+    if (!is_user)
+        return (*reading)->run(*reading);
+    owner = owner_of(id);
+    left = patience_of(&patience, owner, began_ns);
+    if (owner_is_held(owner) || !budget_has(left, began_ns))
+        return refuse();
+    r = find_idle();
+    if (!r)
+        return refuse();
+    pthread_mutex_lock(&r->lock);
+    r->who = (struct reader_held){ *id, owner };
+    r->reading = *reading;
+    r->state = ASKED;
+    pthread_cond_signal(&r->asked);
+    pthread_mutex_unlock(&r->lock);
+    result = take_answer(r, began_ns, reading);
+    budget_spend(left, clock_monotonic_ns() - began_ns);
+    return result;
+}
+
+/* ---- readings of memory ---- */
+
+struct page_reading {
+    struct reading base; /* first */
+    int fd;
+    uint64_t at;
+    size_t n;
+    uint8_t bytes[];
+};
+
+static int run_pread(struct reading *r)
+{
+    struct page_reading *p = (struct page_reading *)r;
+    ssize_t n = pread(p->fd, p->bytes, p->n, (off_t)p->at);
+
+    return n < 0 ? -errno : (int)n;
+}
+
+static void drop_pread(struct reading *r)
+{
+    free(r);
+}
+
+ssize_t readers_pread(const struct proc_id *id, int fd, uint64_t at, void *buf, size_t n)
+{
+    struct page_reading *p;
+    struct reading *r;
+    int got;
+
+    n = MIN(n, READERS_BYTES_MAX);
+    if (!is_user) {
+        ssize_t direct = pread(fd, buf, n, (off_t)at);
+
+        return direct < 0 ? -errno : direct;
+    }
+    p = malloc(sizeof(*p) + n);
+    if (!p)
+        return -ENOMEM;
+    *p = (struct page_reading){ { run_pread, drop_pread }, fd, at, n };
+    r = &p->base;
+    got = readers_run(id, &r);
+    if (got > 0)
+        memcpy(buf, p->bytes, (size_t)got);
+    if (r)
+        free(p);
+    return got;
+}
+
+/* ---- readings of stat ---- */
+
+struct stat_reading {
+    struct reading base; /* first */
+    int proc_fd;
+    int32_t host_pid;
+    struct proc_stat stat;
+};
+
+static int run_stat(struct reading *r)
+{
+    struct stat_reading *s = (struct stat_reading *)r;
+
+    return proc_read_stat(s->proc_fd, s->host_pid, &s->stat);
+}
+
+static void drop_stat(struct reading *r)
+{
+    free(r);
+}
+
+int readers_stat(int fd, const struct proc_id *id, struct proc_stat *ret)
+{
+    struct stat_reading *s;
+    struct reading *r;
+    int result;
+
+    if (!is_user)
+        return proc_read_stat(fd, id->host_pid, ret);
+    s = malloc(sizeof(*s));
+    if (!s)
+        return -ENOMEM;
+    *s = (struct stat_reading){ { run_stat, drop_stat }, fd, id->host_pid, { .state = 0 } };
+    r = &s->base;
+    result = readers_run(id, &r);
+    if (result == 0)
+        *ret = s->stat;
+    if (r)
+        free(s);
+    return result;
+}
+
+/* ---- what is asked of them ---- */
+
+bool readers_wait_for(const struct proc_id *id)
+{
+    return atomic_load(&held_count) && owner_is_held(owner_of(id));
+}
+
+bool readers_afford(const struct proc_id *id)
+{
+    uint64_t now_ns = clock_monotonic_ns();
+
+    if (!is_user || budget_has(patience_of(&looks, owner_of(id), now_ns), now_ns))
+        return true;
+    atomic_fetch_add(&put_off_count, 1);
+    return false;
+}
+
+void readers_spend(const struct proc_id *id, uint64_t took_ns)
+{
+    if (is_user)
+        budget_spend(patience_of(&looks, owner_of(id), clock_monotonic_ns()), took_ns);
+}
+
+void readers_stats(struct readers_stats *ret)
+{
+    size_t n = atomic_load(&pool_count);
+
+    *ret = (struct readers_stats){ .left = atomic_load(&left_count),
+                                   .refused = atomic_load(&refused_count),
+                                   .looks_put_off = atomic_load(&put_off_count) };
+    for (size_t i = 0; i < n; i++) {
+        pthread_mutex_lock(&pool[i]->lock);
+        if (pool[i]->state == LEFT)
+            ret->who[ret->held++] = pool[i]->who;
+        pthread_mutex_unlock(&pool[i]->lock);
+    }
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Readings of a process that may never come back: of its memory, of what the kernel tells out of it
+ * (cmdline, maps), and of what it does not tell during an exec (stat). A page whose file system
+ * gives no answer (a container's own FUSE, NFS without its server) holds who reads it in the
+ * kernel, beyond SIGKILL. So the engine's thread has them made by a reader, a thread of its own,
+ * and waits for it a moment only. A reader that does not come back is left where it is; nothing of
+ * the same owner (proc_owner()) is read until it is back, and another takes its place. Their number
+ * is bounded. In any other thread a reading is simply made.
+ */
+#pragma once
+
+#include "base/clock.h"
+#include "proc/proc.h"
+
+#define READERS_MAX 32
+#define READERS_WAIT_NS (100 * NSEC_PER_MSEC) /* asleep in the kernel for so long: it is left */
+#define READERS_TURN_NS (10 * NSEC_PER_SEC)   /* that a machine may give a reader no turn */
+/* One reading asks for no more at a time: sixteen pages, which disks answer in time. */
+#define READERS_BYTES_MAX ((size_t)64 << 10)
+/* What looking at the maps of one owner may take at once; PATIENCE_SHARE in the long run. */
+#define READERS_LOOKS_AT_ONCE_NS (300 * NSEC_PER_MSEC)
+
+/* Something to be read. It must own whatever it uses: it may outlive who asked. */
+struct reading {
+    int (*run)(struct reading *r);
+    void (*drop)(struct reading *r); /* frees it */
+};
+
+/* The readings of the calling thread are made by readers from now on. Borrows @proc_fd for good. */
+void readers_use(int proc_fd);
+/* Has *@r made, a reading of process @id: the result of its run(). -ETIMEDOUT: it was not made, or
+ * has not come back; then *@r may have been taken (NULL). */
+int readers_run(const struct proc_id *id, struct reading **r);
+/* pread(2) of @fd, which is of @id, at most READERS_BYTES_MAX. The bytes, or -errno. */
+ssize_t readers_pread(const struct proc_id *id, int fd, uint64_t at, void *buf, size_t n);
+
+/* As proc_read_stat(), of process @id (whose start time may be 0, not known): the kernel does not
+ * tell it while an exec waits for a file to be closed. -ETIMEDOUT. */
+int readers_stat(int proc_fd, const struct proc_id *id, struct proc_stat *ret);
+
+/* Whether a reading of the owner of @id has not come back. Thread: any. */
+bool readers_wait_for(const struct proc_id *id);
+/* Whether the owner of @id has time left for looks at its maps; and what one took. */
+bool readers_afford(const struct proc_id *id);
+void readers_spend(const struct proc_id *id, uint64_t took_ns);
+
+struct reader_held {
+    struct proc_id id;
+    uint64_t owner;
+};
+struct readers_stats {
+    uint64_t left;          /* that did not come back in time, ever */
+    uint64_t refused;       /* readings that were not made for it */
+    uint64_t looks_put_off; /* because an owner had no time left */
+    size_t held;            /* of them now */
+    struct reader_held who[READERS_MAX];
+};
+/* Thread: any. */
+void readers_stats(struct readers_stats *ret);

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A process of which something lies on FILE, whose file system may not answer:
+ *
+ *   hanging lock FILE   whoever asks for what stands in its memory, its command line among it,
+ * waits for a lock: a thread of it reads a page of FILE by /proc/self/mem, and another wants to map
+ * something hanging exec FILE   it executes another program, and closes FILE while it does
+ *
+ * Prints "started" and, with lock, burns CPU.
+ */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define PAGE 4096UL
+#define FAR (1024 * PAGE) /* not its first page, which others may have read before */
+
+static void *read_page(void *page)
+{
+    int fd = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
+    char byte;
+
+    return pread(fd, &byte, 1, (off_t)(uintptr_t)page) == 1 ? page : NULL;
+}
+
+static void *map_page(void *arg)
+{
+    (void)arg;
+    usleep(500000); /* by then the other holds the lock, to read */
+    return mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+
+static int hold_lock(int fd)
+{
+    void *page = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE, fd, FAR);
+    pthread_t reader, mapper;
+
+    if (page == MAP_FAILED || pthread_create(&mapper, NULL, map_page, NULL) != 0 ||
+        pthread_create(&reader, NULL, read_page, page) != 0)
+        return 1;
+    if (write(STDOUT_FILENO, "started\n", 8) != 8)
+        return 1;
+    for (;;)
+        __asm__ volatile("");
+}
+
+int main(int argc, char **argv)
+{
+    int fd = argc == 3 ? open(argv[2], O_RDONLY | O_CLOEXEC) : -1;
+
+    if (fd < 0)
+        return 1;
+    if (strcmp(argv[1], "lock") == 0)
+        return hold_lock(fd);
+    puts("started");
+    fflush(stdout);
+    execl("/bin/sleep", "sleep", "3600", NULL);
+    return 1;
+}

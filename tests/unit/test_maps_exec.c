@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* proc/maps_exec.c: executable mappings alone, asked for or out of the text: both say the same. */
+#include "suite.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "proc/procmap.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static const struct maps_limits AMPLE = { 4096, (size_t)1 << 20, 10 * NSEC_PER_SEC };
+static const struct proc_id SELF = { .host_pid = 1 };
+
+/* A file of the text of our own maps. */
+static int maps_text(void)
+{
+    char bytes[4096];
+    int from = open("/proc/self/maps", O_RDONLY | O_CLOEXEC), to = memfd_create("maps", 0);
+    ssize_t n;
+
+    while ((n = read(from, bytes, sizeof(bytes))) > 0)
+        ck_assert_int_eq(write(to, bytes, (size_t)n), n);
+    close(from);
+    ck_assert_int_eq(lseek(to, 0, SEEK_SET), 0);
+    return to;
+}
+
+static struct maps read_exec(int fd, const struct maps_limits *limits)
+{
+    struct maps m = { 0 };
+
+    ck_assert_int_eq(maps_read_exec(&SELF, fd, limits, &m), 0);
+    return m;
+}
+
+static bool can_ask(void)
+{
+    _cleanup_close_ int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    struct procmap name;
+    struct mapping m;
+
+    return procmap_query(fd, 0, PROCMAP_OR_NEXT, &name, &m) != -ENOTTY;
+}
+
+/* The text has one more, which is the kernel's: [vsyscall]. */
+START_TEST(both_ways_tell_the_same)
+{
+    struct maps text = read_exec(maps_text(), &AMPLE),
+                asked = read_exec(open("/proc/self/maps", O_RDONLY | O_CLOEXEC), &AMPLE);
+    size_t i = 0;
+
+    ck_assert_uint_gt(asked.count, 2);
+    ck_assert(!text.truncated && !asked.truncated);
+    for (size_t j = 0; j < text.count; j++) {
+        const struct mapping *t = &text.entries[j], *a = &asked.entries[i];
+
+        ck_assert(t->exec);
+        if (span_eq_str(t->path, "[vsyscall]"))
+            continue;
+        ck_assert_uint_lt(i, asked.count);
+        ck_assert_uint_eq(t->start, a->start);
+        ck_assert_uint_eq(t->end, a->end);
+        ck_assert_uint_eq(t->offset, a->offset);
+        ck_assert_uint_eq(t->inode, a->inode);
+        ck_assert_uint_eq(t->dev_major, a->dev_major);
+        ck_assert_uint_eq(t->dev_minor, a->dev_minor);
+        ck_assert(t->read == a->read && t->write == a->write && t->exec == a->exec);
+        ck_assert(span_eq(t->path, a->path));
+        i++;
+    }
+    ck_assert_uint_eq(i, asked.count);
+    ck_assert_ptr_nonnull(maps_find(&asked, (uintptr_t)maps_read_exec));
+    maps_deinit(&text);
+    maps_deinit(&asked);
+}
+END_TEST
+
+START_TEST(limits_hold)
+{
+    static const struct maps_limits FEW = { 2, (size_t)1 << 20, 10 * NSEC_PER_SEC },
+                                    SHORT = { 4096, 1, 10 * NSEC_PER_SEC };
+
+    for (int asked = 0; asked < 2; asked++) {
+        struct maps m =
+            read_exec(asked ? open("/proc/self/maps", O_RDONLY | O_CLOEXEC) : maps_text(), &FEW);
+
+        ck_assert_uint_eq(m.count, 2);
+        ck_assert(m.truncated);
+        maps_deinit(&m);
+        m = read_exec(asked ? open("/proc/self/maps", O_RDONLY | O_CLOEXEC) : maps_text(), &SHORT);
+        ck_assert_uint_eq(m.count, 0);
+        ck_assert(m.truncated);
+        maps_deinit(&m);
+    }
+}
+END_TEST
+
+/* A file is told with its name, deleted or not, and what is asked for is found. */
+START_TEST(one_is_asked_for)
+{
+    char path[] = "/tmp/flamed-test-XXXXXX";
+    int fd = mkstemp(path), maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    struct procmap name;
+    struct mapping m;
+    void *p;
+
+    if (!can_ask()) {
+        close(fd);
+        close(maps);
+        unlink(path);
+        return;
+    }
+    ck_assert_int_eq(ftruncate(fd, 8192), 0);
+    p = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 4096);
+    ck_assert_ptr_ne(p, MAP_FAILED);
+    ck_assert_int_eq(procmap_query(maps, (uintptr_t)p + 5, 0, &name, &m), 0);
+    ck_assert_uint_eq(m.start, (uintptr_t)p);
+    ck_assert_uint_eq(m.offset, 4096);
+    ck_assert(span_eq_str(m.path, path));
+    ck_assert(!m.deleted);
+    ck_assert_int_eq(procmap_query(maps, (uintptr_t)p, PROCMAP_EXEC, &name, &m), -ENOENT);
+    unlink(path);
+    ck_assert_int_eq(procmap_query(maps, (uintptr_t)p, PROCMAP_FILE, &name, &m), 0);
+    ck_assert(span_eq_str(m.path, path));
+    ck_assert(m.deleted);
+    munmap(p, 4096);
+    ck_assert_int_eq(procmap_query(fd, 0, PROCMAP_OR_NEXT, &name, &m), -ENOTTY);
+    close(fd);
+    close(maps);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("maps_exec");
+
+    tcase_add_test(tc, both_ways_tell_the_same);
+    tcase_add_test(tc, limits_hold);
+    tcase_add_test(tc, one_is_asked_for);
+    return suite_run_case("maps_exec", tc);
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* proc/readers.c: readings that do not come back. A pipe that nobody writes to is such a file. */
+#include "suite.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "proc/readers.h"
+
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+static int proc_fd;
+static atomic_int dropped;
+
+struct pipe_reading {
+    struct reading base; /* first */
+    int fd;
+    char byte;
+};
+
+static int run_pipe(struct reading *r)
+{
+    struct pipe_reading *p = (struct pipe_reading *)r;
+
+    return (int)read(p->fd, &p->byte, 1);
+}
+
+static void drop_pipe(struct reading *r)
+{
+    dropped++;
+    free(r);
+}
+
+/* Reads a byte of @fd as of process @pid, which there is none of: an owner by itself. */
+static int read_byte(int pid, int fd, struct reading **ret)
+{
+    struct proc_id id = { .host_pid = INT32_MAX - pid, .start_ticks = 1 };
+    struct pipe_reading *p = calloc(1, sizeof(*p));
+
+    ck_assert_ptr_nonnull(p);
+    *p = (struct pipe_reading){ .base = { run_pipe, drop_pipe }, .fd = fd };
+    *ret = &p->base;
+    return readers_run(&id, ret);
+}
+
+/* As read_byte(), whose reading is the caller's to drop where it is left. */
+static int read_and_drop(int pid, int fd, bool *ret_left)
+{
+    struct reading *r = NULL;
+    int result = read_byte(pid, fd, &r);
+
+    *ret_left = !r;
+    free(r);
+    return result;
+}
+
+static struct readers_stats stats(void)
+{
+    struct readers_stats s;
+
+    readers_stats(&s);
+    return s;
+}
+
+static void wait_for_none(void)
+{
+    uint64_t until_ns = clock_monotonic_ns() + 10 * NSEC_PER_SEC;
+
+    while (stats().held && clock_monotonic_ns() < until_ns)
+        usleep(1000);
+    ck_assert_uint_eq(stats().held, 0);
+}
+
+static void setup(void)
+{
+    proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    readers_use(proc_fd);
+    dropped = 0;
+}
+
+static void teardown(void)
+{
+    close(proc_fd);
+}
+
+START_TEST(what_is_answered_is_told)
+{
+    bool left;
+    int fds[2];
+
+    ck_assert_int_eq(pipe2(fds, O_CLOEXEC), 0);
+    ck_assert_int_eq(write(fds[1], "x", 1), 1);
+    ck_assert_int_eq(read_and_drop(1, fds[0], &left), 1);
+    ck_assert(!left);
+    ck_assert_int_eq(read_and_drop(2, -1, &left), -1);
+    ck_assert_uint_eq(stats().left, 0);
+    close(fds[0]);
+    close(fds[1]);
+}
+END_TEST
+
+/* The owner is refused until it is back, at once; others are read. */
+START_TEST(what_is_not_answered_holds_nobody_else)
+{
+    struct proc_id held = { .host_pid = INT32_MAX - 1, .start_ticks = 1 },
+                   other = { .host_pid = INT32_MAX - 2, .start_ticks = 1 };
+    uint64_t began_ns;
+    int fds[2], ready[2];
+    bool left;
+
+    ck_assert_int_eq(pipe2(fds, O_CLOEXEC), 0);
+    ck_assert_int_eq(pipe2(ready, O_CLOEXEC), 0);
+    ck_assert_int_eq(write(ready[1], "xyz", 3), 3);
+    ck_assert_int_eq(read_and_drop(1, fds[0], &left), -ETIMEDOUT);
+    ck_assert(left);
+    ck_assert_uint_eq(stats().held, 1);
+    ck_assert_int_eq(stats().who[0].id.host_pid, held.host_pid);
+    ck_assert(readers_wait_for(&held));
+    ck_assert(!readers_wait_for(&other));
+    began_ns = clock_monotonic_ns();
+    ck_assert_int_eq(read_and_drop(1, ready[0], &left), -ETIMEDOUT);
+    ck_assert(!left);
+    ck_assert_uint_lt(clock_monotonic_ns() - began_ns, READERS_WAIT_NS);
+    ck_assert_int_eq(read_and_drop(2, ready[0], &left), 1);
+    ck_assert_int_eq(dropped, 0);
+    ck_assert_int_eq(write(fds[1], "x", 1), 1);
+    wait_for_none();
+    ck_assert_int_eq(dropped, 1);
+    ck_assert_int_eq(read_and_drop(1, ready[0], &left), 1);
+    for (int i = 0; i < 2; i++) {
+        close(fds[i]);
+        close(ready[i]);
+    }
+}
+END_TEST
+
+/* Whoever answers slowly, in time or not, uses up what is waited for it. */
+START_TEST(slow_ones_are_passed_in_the_end)
+{
+    int waited = 0, fds[2];
+    bool left;
+
+    ck_assert_int_eq(pipe2(fds, O_CLOEXEC), 0);
+    for (int i = 0; i < 100; i++) {
+        waited += read_and_drop(3, fds[0], &left) == -ETIMEDOUT && left;
+        if (left) {
+            ck_assert_int_eq(write(fds[1], "x", 1), 1);
+            wait_for_none();
+        }
+    }
+    ck_assert_int_gt(waited, 10);
+    ck_assert_int_lt(waited, 50);
+    close(fds[0]);
+    close(fds[1]);
+}
+END_TEST
+
+START_TEST(so_many_can_be_left)
+{
+    int fds[2], ready[2];
+    bool left;
+
+    ck_assert_int_eq(pipe2(fds, O_CLOEXEC), 0);
+    ck_assert_int_eq(pipe2(ready, O_CLOEXEC), 0);
+    ck_assert_int_eq(write(ready[1], "x", 1), 1);
+    for (int i = 0; i < READERS_MAX; i++) {
+        ck_assert_int_eq(read_and_drop(100 + i, fds[0], &left), -ETIMEDOUT);
+        ck_assert(left);
+    }
+    ck_assert_uint_eq(stats().held, READERS_MAX);
+    ck_assert_int_eq(read_and_drop(99, ready[0], &left), -ETIMEDOUT);
+    ck_assert(!left);
+    close(fds[1]); /* the end of file answers all */
+    wait_for_none();
+    ck_assert_int_eq(dropped, READERS_MAX);
+    ck_assert_int_eq(read_and_drop(98, ready[0], &left), 1);
+    close(fds[0]);
+    close(ready[0]);
+    close(ready[1]);
+}
+END_TEST
+
+START_TEST(memory_is_read)
+{
+    static const char text[] = "what stands here";
+    struct proc_id self = { .host_pid = getpid(), .start_ticks = 1 };
+    char got[sizeof(text)] = "";
+    int fd = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
+
+    ck_assert_int_eq(readers_pread(&self, fd, (uintptr_t)text, got, sizeof(got)), sizeof(got));
+    ck_assert_str_eq(got, text);
+    ck_assert_int_eq(readers_pread(&self, fd, 0, got, sizeof(got)), -EIO);
+    close(fd);
+}
+END_TEST
+
+/* Looks at maps: a share of the time for each owner. */
+START_TEST(an_owner_has_its_share_of_looks)
+{
+    struct proc_id many = { .host_pid = INT32_MAX - 7, .start_ticks = 1 },
+                   other = { .host_pid = INT32_MAX - 8, .start_ticks = 1 };
+
+    ck_assert(readers_afford(&many));
+    readers_spend(&many, 2 * READERS_LOOKS_AT_ONCE_NS);
+    ck_assert(!readers_afford(&many));
+    ck_assert(readers_afford(&other));
+    ck_assert_uint_eq(stats().looks_put_off, 1);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("readers");
+
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_set_timeout(tc, 60);
+    tcase_add_test(tc, what_is_answered_is_told);
+    tcase_add_test(tc, what_is_not_answered_holds_nobody_else);
+    tcase_add_test(tc, slow_ones_are_passed_in_the_end);
+    tcase_add_test(tc, so_many_can_be_left);
+    tcase_add_test(tc, memory_is_read);
+    tcase_add_test(tc, an_owner_has_its_share_of_looks);
+    return suite_run_case("readers", tc);
+}
