@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "proc/procmap.h"
 
+#include "base/old_kernel.h"
+
 #include <sys/ioctl.h>
 
 #define DELETED " (deleted)"
@@ -23,8 +25,10 @@ int procmap_query(int fd, uint64_t address, unsigned flags, struct procmap *name
                                   .query_flags = flags,
                                   .vma_name_size = sizeof(name->name),
                                   .vma_name_addr = (uintptr_t)name->name };
+    int r = old_kernel_pretended("procmap_query") ? -ENOTTY : 0;
 
-    int r = ioctl(fd, QUERY, &q) < 0 ? -errno : 0;
+    if (r == 0)
+        r = ioctl(fd, QUERY, &q) < 0 ? -errno : 0;
 
     if (r == -ENAMETOOLONG) {
         q.vma_name_size = 0;
