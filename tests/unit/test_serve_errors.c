@@ -55,7 +55,7 @@ static const struct {
     { "/profile?format=gif", 400, "format", "html, collapsed, summary" },
     { "/profile?threads=yes", 400, "threads", "0 or 1" },
     { "/profile?user=0&kernel=0", 400, "kernel", "nothing" },
-    { "/profile?names=long", 400, "names", "full, simple or signature" },
+    { "/profile?names=long", 400, "names", "full, simple, signature or merged" },
     { "/profile?depth=0", 400, "depth", NULL },
     { "/profile?minwidth=101", 400, "minwidth", NULL },
     { "/profile?minwidth=-1", 400, "minwidth", NULL },
