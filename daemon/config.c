@@ -63,13 +63,23 @@ const struct option config_options[] = {
               "in place of "
               "masking them." },
     { "captures_max", OPTION_NUMBER, AT(captures_max), 1, 1024, "64", "N",
-      .help = "Take at most N profiles at once; more are refused with status 429." },
+      .help =
+          "Take at most N profiles at once for one caller (a user on the Unix socket, or all of "
+          "loopback TCP), half of them longer than a minute; more are refused with status 429. "
+          "All callers together have half as many again, and root an eighth more." },
+    { "captures_max_bytes", OPTION_SIZE, AT(captures_max_bytes), UINT64_C(16) << 20,
+      UINT64_C(1) << 40, "128M", "SIZE",
+      .help = "Memory of the profiles that are being taken, answered or stored. Beyond it the one "
+              "with the most samples is thinned, or ends early, and says so." },
     { "samples_max", OPTION_NUMBER, AT(samples_max), 1000, 1000000000, "20000000", "N",
       .help = "Keep at most N samples of one profile; beyond it one of two is dropped, and "
               "the profile "
               "says so." },
     { "connections_max", OPTION_NUMBER, AT(connections_max), 8, 4096, "128", "N",
-      .help = "Serve at most N connections at once; idle ones make room for new ones." },
+      .help =
+          "Serve at most N connections at once to one caller, half of them as streams; idle ones "
+          "make room for new ones, more are refused with status 429, but for /healthz, /readyz "
+          "and /metrics. All callers together have half as many again, and root an eighth more." },
     { "answer_max_bytes", OPTION_SIZE, AT(answer_max_bytes), 1 << 20, UINT64_C(2) << 30, "64M",
       "SIZE",
       .help = "Refuse an answer over SIZE bytes with status 413. SIZE may end in K, M or G (of "

@@ -33,7 +33,7 @@ struct config {
     unsigned symbols;   /* enum config_symbols */
     bool attach_mount;
     bool show_arguments;
-    uint64_t captures_max, samples_max, connections_max;
+    uint64_t captures_max, captures_max_bytes, samples_max, connections_max;
     uint64_t answer_max_bytes;
     uint64_t store_max_bytes, store_max_age_s;
     uint64_t unwind_max_frames;

@@ -231,6 +231,7 @@ static int run_worker(struct config *c, struct worker *w, struct error *err)
     struct engine_opts engine_opts = {
         .broker_fd = w->broker_fd,
         .captures_max = c->captures_max,
+        .captures_max_bytes = c->captures_max_bytes,
         .samples_max = c->samples_max,
         .show_arguments = c->show_arguments,
         .max_frames = (uint32_t)c->unwind_max_frames,

@@ -103,12 +103,23 @@ void engine_post(struct engine *e, int (*fn)(struct engine *e, void *arg), const
     pthread_mutex_unlock(&e->lock);
 }
 
+bool engine_is_called(struct engine *e)
+{
+    bool called;
+
+    pthread_mutex_lock(&e->lock);
+    called = e->calls != NULL;
+    pthread_mutex_unlock(&e->lock);
+    return called;
+}
+
 bool engine_run_calls(struct engine *e)
 {
+    uint64_t begun_ns = clock_monotonic_ns();
     bool stopping;
 
     pthread_mutex_lock(&e->lock);
-    while (e->calls) {
+    while (e->calls && (e->stopping || clock_monotonic_ns() - begun_ns < ENGINE_TURN_NS)) {
         struct engine_call *call = e->calls;
 
         e->calls = call->next;

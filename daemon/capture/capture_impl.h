@@ -7,7 +7,8 @@
 
 #define CAPTURE_PROCESSES_MAX 65536u
 #define CAPTURE_THREADS_MAX 200000u
-#define CAPTURE_SECONDS_MAX UINT64_C(3600) /* of one that is given no duration */
+#define CAPTURE_SECONDS_MAX UINT64_C(3600)   /* of one that is given no duration */
+#define CAPTURE_LASTS_NS (60 * NSEC_PER_SEC) /* longer ones are half of a caller's at most */
 
 /* Key of what a capture decided about a process image; no padding. */
 struct seen_process {
@@ -30,6 +31,8 @@ struct capture {
     struct capture *next;
     uint64_t handle;
     struct target *target;
+    struct caller caller; /* whose quota it counts to */
+    bool lasts;           /* takes long, or has no end */
     struct record *record;
     capture_done_fn done; /* NULL: nobody waits */
     void *cookie;
@@ -68,6 +71,15 @@ static inline uint64_t capture_answer_ns(const struct capture *c)
 {
     return c->end_ns + CAPTURE_ANSWER_NS - MIN(c->prepared_ns, CAPTURE_ANSWER_NS);
 }
+
+/* ---- admit.c ---- */
+
+/* Whether @req takes long, or has no end but its client's will. */
+bool capture_lasts(const struct capture_request *req);
+/* Whether the caller of @req may begin another. Of those that last one caller may have half of what
+ * it may have, so that who comes after it finds room within a minute. 0, or BACKEND_TOO_MANY with
+ * @err, which says when to ask again. */
+int capture_admit(const struct engine *e, const struct capture_request *req, struct error *err);
 
 /* ---- resources.c ---- */
 

@@ -17,7 +17,8 @@
 #define ENGINE_IDLE_TICK_NS (50 * NSEC_PER_MSEC) /* the recorder's samples are named in time */
 #define ENGINE_RECONCILE_NS (100 * NSEC_PER_MSEC)
 #define ENGINE_RELEASE_NS NSEC_PER_SEC /* between two looks at held samples without news */
-#define ENGINE_DRAIN_MAX 20000         /* samples between two looks at calls and deadlines */
+#define ENGINE_DRAIN_MAX 256           /* samples between two looks at the clock and at calls */
+#define ENGINE_DRAIN_NS NSEC_PER_SEC   /* between two looks at deadlines, however many samples */
 
 void engine_sweep(struct engine *e)
 {
@@ -142,6 +143,7 @@ static void engine_sample(void *cookie, const struct sample_record *rec, const u
     char comm[SAMPLE_COMM_BYTES + 1] = "";
 
     e->samples++;
+    e->sampled_ns = rec->time_ns;
     if (!recorded && !captures_want(e, rec->set))
         return;
     memcpy(comm, rec->comm, SAMPLE_COMM_BYTES);
@@ -157,10 +159,41 @@ static void engine_sample(void *cookie, const struct sample_record *rec, const u
     engine_deliver_or_hold(e, &in);
 }
 
+/* Takes what samples there are. Where there are more than can be worked on at once, calls that wait
+ * have their turn in between. False: there may be more. */
+static bool engine_drain(struct engine *e)
+{
+    uint64_t begun_ns = clock_monotonic_ns(), took_ns;
+
+    if (!e->ring)
+        return true;
+    while (ring_drain(e->ring, ENGINE_DRAIN_MAX, engine_sample, e) == ENGINE_DRAIN_MAX) {
+        took_ns = clock_monotonic_ns() - begun_ns;
+        if (took_ns >= ENGINE_DRAIN_NS || (took_ns >= ENGINE_TURN_NS && engine_is_called(e)))
+            return false;
+    }
+    return true;
+}
+
+/* Ends the captures whose samples were all taken by @now_ns: the ring hands them over in their
+ * order. Nobody waits for long for samples that cannot be worked on in time. */
+static void engine_finish(struct engine *e, bool drained, uint64_t now_ns)
+{
+    if (drained)
+        e->behind_ns = 0;
+    else if (!e->behind_ns)
+        e->behind_ns = now_ns;
+    if (e->behind_ns && now_ns - e->behind_ns < ENGINE_DRAIN_NS)
+        now_ns = MIN(now_ns, e->sampled_ns);
+    captures_finish_due(e, now_ns);
+}
+
 static void engine_tick(struct engine *e)
 {
     uint64_t now = clock_monotonic_ns();
+    bool drained;
 
+    capture_memory_tick(e);
     sampling_poll(e, now);
     discover_poll(e->discover, now);
     engine_alive(e);
@@ -169,17 +202,13 @@ static void engine_tick(struct engine *e)
         (e->held.count && now - e->held_looked_ns > ENGINE_RELEASE_NS))
         engine_release(e, /* all_until_ns= */ 0);
     engine_alive(e);
-    if (e->ring) {
-        while (ring_drain(e->ring, ENGINE_DRAIN_MAX, engine_sample, e) == ENGINE_DRAIN_MAX &&
-               clock_monotonic_ns() - now < NSEC_PER_SEC)
-            ;
-    }
+    drained = engine_drain(e);
     if (e->captures && now - e->reconciled_ns >= ENGINE_RECONCILE_NS)
         captures_reconcile(e, now);
     engine_alive(e);
     attachments_poll(e, now);
     engine_alive(e);
-    captures_finish_due(e, now);
+    engine_finish(e, drained, now);
     engine_alive(e);
     keeper_hurry(e->keeper, clock_monotonic_ns());
     scheduled_tick(e);
@@ -196,6 +225,8 @@ static void engine_wait(struct engine *e)
     eventfd_t woken;
 
     wait = captures_hurry(e) ? ENGINE_BUSY_TICK_NS : ENGINE_IDLE_TICK_NS;
+    if (e->behind_ns || engine_is_called(e))
+        wait = 0;
     if (deadline != UINT64_MAX)
         wait = MIN(wait, deadline > now ? deadline - now : 0);
     ts = (struct timespec){ .tv_sec = (time_t)(wait / NSEC_PER_SEC),
@@ -353,6 +384,7 @@ int engine_start(const struct engine_opts *o, struct engine **ret, struct error 
     pthread_condattr_destroy(&monotonic);
     id_table_init(&e->filtered, sizeof(uint64_t), DISCOVER_PROCESSES_MAX);
     backend_fill(e, &e->backend);
+    capture_memory_init(e);
     engine_alive(e);
     r = watch_start(stands_s, e, o->look, o->look_cookie, &e->watch);
     if (r == 0)

@@ -15,10 +15,11 @@
 struct engine;
 
 struct engine_opts {
-    int broker_fd; /* taken over */
-    int proc_fd;   /* taken over: a directory fd of /proc */
-    size_t captures_max;
-    size_t samples_max; /* of one capture */
+    int broker_fd;             /* taken over */
+    int proc_fd;               /* taken over: a directory fd of /proc */
+    size_t captures_max;       /* of one caller; of all: serve/caller.h */
+    size_t samples_max;        /* of one capture */
+    size_t captures_max_bytes; /* of all captures together, and of what waits to be stored */
     bool show_arguments;
     struct store *store;       /* borrowed; NULL: captures are not kept */
     uint32_t max_frames;       /* of a user stack; 0: as many as can be */

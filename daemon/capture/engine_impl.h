@@ -55,11 +55,17 @@ struct engine {
     struct attachment *attachments; /* list of those that captures want */
     uint64_t last_handle;           /* of captures; never used again */
     size_t capture_count;
-    struct named_stack *stack; /* scratch: one sample being named */
-    struct held held;          /* samples that wait for symbols */
+    struct record_budget budget; /* of what captures hold */
+    uint64_t captures_thinned;   /* times that one was, for another's sake */
+    uint64_t captures_cut_short; /* ended early for want of memory */
+    uint64_t cut_short_ns;       /* when the last one was */
+    struct named_stack *stack;   /* scratch: one sample being named */
+    struct held held;            /* samples that wait for symbols */
     uint64_t held_looked_ns;
-    uint64_t reconciled_ns;   /* when the BPF filter was last brought up to date */
-    uint32_t filtered_all;    /* sets of every process, as the BPF filter holds them */
+    uint64_t sampled_ns;    /* when the last sample that was handed over was taken */
+    uint64_t behind_ns;     /* since when there are more samples than it gets done; 0: it is not */
+    uint64_t reconciled_ns; /* when the BPF filter was last brought up to date */
+    uint32_t filtered_all;  /* sets of every process, as the BPF filter holds them */
     struct id_table filtered; /* struct filtered_process: what the BPF filter holds */
     uint64_t swept_ns;        /* when /proc was last read in full for a request */
     uint64_t samples, unmatched, unknown;
@@ -100,8 +106,15 @@ void engine_alive(struct engine *e);
 /* For how many seconds the engine stands; 0: it does not. Thread: any. */
 unsigned engine_stands_s(struct engine *e);
 
-/* Runs what is queued. False when the engine is to stop. Thread: the engine's. */
+/* So long the engine works on one thing while others wait for their turn: samples, calls, captures
+ * that end. */
+#define ENGINE_TURN_NS (50 * NSEC_PER_MSEC)
+
+/* Runs what is queued, or what of it fits into a turn. False when the engine is to stop. Thread:
+ * the engine's. */
 bool engine_run_calls(struct engine *e);
+/* Whether there are calls to run. Thread: the engine's. */
+bool engine_is_called(struct engine *e);
 
 /* ---- engine.c ---- */
 
@@ -150,8 +163,9 @@ int captures_start(struct engine *e, const struct capture_request *req, capture_
  */
 int captures_create(struct engine *e, const struct capture_request *req, const char *schedule,
                     uint64_t max_age_s, char ret_id[CAPTURE_ID_BYTES], struct error *err);
-/* What @c has so far, or since the last @reset. */
-int captures_snapshot(struct engine *e, struct capture *c, bool reset, struct profile **ret);
+/* What @c has so far, or since the last @reset. -EBUSY: there is no memory for it now. */
+int captures_snapshot(struct engine *e, struct capture *c, bool reset, struct profile **ret,
+                      struct error *err);
 /* Ends the capture if it still runs: finished early (@keep) or cancelled. */
 void captures_end(struct engine *e, uint64_t handle, bool keep);
 /* Hands a sample to the captures that want it. */
@@ -168,6 +182,12 @@ uint64_t captures_next_deadline(const struct engine *e);
 bool captures_hurry(const struct engine *e);
 /* Makes the BPF filter hold just the processes that some capture wants. */
 void captures_reconcile(struct engine *e, uint64_t now_ns);
+
+/* ---- memory.c: what captures hold together ---- */
+
+void capture_memory_init(struct engine *e);
+/* Looks at what has become free. Each tick. */
+void capture_memory_tick(struct engine *e);
 
 /* ---- recorder.c: the flight recorder, always on ---- */
 

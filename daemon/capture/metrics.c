@@ -177,6 +177,19 @@ static void metrics_state(struct engine *e, struct buf *out)
     symbolizer_stats(e->symbolizer, &s);
     metric(out, "flamed_captures_running", "gauge", "Captures under way.",
            (double)e->capture_count);
+    metric(out, "flamed_captures_bytes", "gauge",
+           "Memory of captures under way: samples, stacks, threads.", (double)e->budget.used_bytes);
+    metric(out, "flamed_profiles_bytes", "gauge",
+           "Memory of profiles of captures that are being answered or stored.",
+           (double)profile_counted_bytes());
+    metric(out, "flamed_captures_max_bytes", "gauge", "What both together may take.",
+           (double)e->budget.max_bytes);
+    metric(out, "flamed_captures_thinned_total", "counter",
+           "Times that a capture's samples were halved to make room for another's.",
+           (double)e->captures_thinned);
+    metric(out, "flamed_captures_cut_short_total", "counter",
+           "Captures that ended early because the memory for captures was used up.",
+           (double)e->captures_cut_short);
     metric(
         out, "flamed_sampling_sets", "gauge",
         "Sampling sessions under way, the flight recorder's included: captures of one rate share "

@@ -110,6 +110,7 @@ struct running_args {
     const char *id; /* NULL: all */
     json_t *list;
     struct profile *profile;
+    struct error *err;
     bool want_profile, stop, drop;
 };
 
@@ -121,7 +122,7 @@ static int call_running(struct engine *e, void *arg)
         if (!c->resource || (a->id && strcmp(a->id, c->meta.id) != 0))
             continue;
         if (a->want_profile)
-            return captures_snapshot(e, c, /* reset= */ false, &a->profile);
+            return captures_snapshot(e, c, /* reset= */ false, &a->profile, a->err);
         if (a->stop || a->drop) {
             captures_end(e, c->handle, a->stop);
             return 0;
@@ -167,6 +168,7 @@ struct snapshot_args {
     uint64_t handle;
     bool reset;
     struct profile **ret;
+    struct error *err;
 };
 
 static int call_snapshot(struct engine *e, void *arg)
@@ -175,7 +177,7 @@ static int call_snapshot(struct engine *e, void *arg)
 
     for (struct capture *c = e->captures; c; c = c->next) {
         if (c->handle == a->handle)
-            return captures_snapshot(e, c, a->reset, a->ret);
+            return captures_snapshot(e, c, a->reset, a->ret, a->err);
     }
     return BACKEND_NOT_FOUND;
 }
@@ -183,7 +185,7 @@ static int call_snapshot(struct engine *e, void *arg)
 int backend_capture_snapshot(void *ctx, struct capture *c, bool reset, struct profile **ret,
                              struct error *err)
 {
-    struct snapshot_args a = { (uintptr_t)c, reset, ret };
+    struct snapshot_args a = { (uintptr_t)c, reset, ret, err };
 
     return engine_ask(ctx, call_snapshot, &a, err);
 }
@@ -250,7 +252,7 @@ int backend_capture(void *ctx, const char *id, json_t **ret, struct error *err)
 int backend_capture_profile(void *ctx, const char *id, struct profile **ret, struct error *err)
 {
     struct engine *e = ctx;
-    struct running_args running = { .id = id, .want_profile = true };
+    struct running_args running = { .id = id, .want_profile = true, .err = err };
     json_t *facts = NULL;
     const char *failure;
     int r = engine_ask(e, call_running, &running, err);

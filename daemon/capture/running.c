@@ -150,6 +150,16 @@ void captures_rebase(struct engine *e, const struct rebase *b, struct frame_tabl
 
 /* ---- begin and end ---- */
 
+/* In the budget of all. */
+static int capture_new_record(struct engine *e, struct record **ret)
+{
+    int r = record_new(e->frames, e->opts.samples_max, ret);
+
+    if (r == 0)
+        record_set_budget(*ret, &e->budget);
+    return r;
+}
+
 /* Begins to sample. The capture is in the list, and will be finished and freed from there. */
 static int capture_begin(struct engine *e, const struct capture_request *req, bool background,
                          struct capture **ret, struct error *err)
@@ -160,12 +170,9 @@ static int capture_begin(struct engine *e, const struct capture_request *req, bo
 
     if (!e->ring)
         return sampling_problem(e, err);
-    if (e->capture_count >= e->opts.captures_max) {
-        error_set(err, -EAGAIN, "%zu captures are running, the most that is allowed",
-                  e->capture_count);
-        error_remedy(err, "wait for one to end, or raise captures_max");
-        return BACKEND_TOO_MANY;
-    }
+    r = capture_admit(e, req, err);
+    if (r != 0)
+        return r;
     if (req->keep && e->store && keeper_waiting(e->keeper) >= KEEPER_WAITING_MAX) {
         error_set(err, -EAGAIN, "%d finished captures wait to be written to the store",
                   KEEPER_WAITING_MAX);
@@ -181,13 +188,15 @@ static int capture_begin(struct engine *e, const struct capture_request *req, bo
     c->patient = req->live && req->period_ns >= CAPTURE_PATIENT_NS;
     c->symbols = req->symbols;
     c->period_ns = req->period_ns;
+    c->caller = req->caller;
+    c->lasts = capture_lasts(req);
     r = target_new(&req->target, &c->target, err);
     if (r == 0 && !target_is_node(c->target))
         engine_sweep(e);
     if (r == 0)
         r = target_check(c->target, e->discover, e->opts.proc_fd, err);
     if (r == 0)
-        r = record_new(e->frames, e->opts.samples_max, &c->record);
+        r = capture_new_record(e, &c->record);
     if (r == 0)
         r = capture_choose_names(e, c, background, err);
     if (r == 0)
@@ -312,9 +321,11 @@ static int make_profile(struct capture *c, const struct profile *meta, struct pr
 
     capture_decide_names(c);
     r = record_finish(c->record, meta, ret);
-    if (r == 0)
-        capture_add_names(c, *ret);
-    return r;
+    if (r < 0)
+        return r;
+    capture_add_names(c, *ret);
+    profile_count(*ret);
+    return 0;
 }
 
 static void capture_finish(struct engine *e, struct capture *c, uint64_t end_ns)
@@ -341,19 +352,33 @@ static void capture_finish(struct engine *e, struct capture *c, uint64_t end_ns)
     capture_free(c);
 }
 
-int captures_snapshot(struct engine *e, struct capture *c, bool reset, struct profile **ret)
+/* A copy of a capture is not worth what others need: half as much again may be taken for copies. */
+static bool snapshot_has_room(const struct engine *e, const struct capture *c)
+{
+    return e->budget.used_bytes + profile_counted_bytes() + record_bytes(c->record) <=
+           e->budget.max_bytes + e->budget.max_bytes / 2;
+}
+
+int captures_snapshot(struct engine *e, struct capture *c, bool reset, struct profile **ret,
+                      struct error *err)
 {
     uint64_t now = clock_monotonic_ns();
     struct profile meta = c->meta;
     struct record *fresh = NULL;
     int r;
 
+    if (!snapshot_has_room(e, c)) {
+        error_set(err, -EBUSY, "the memory for captures (captures_max_bytes, %zu MiB) is used up",
+                  e->budget.max_bytes >> 20);
+        error_remedy(err, "ask again when captures have ended, or raise captures_max_bytes");
+        return -EBUSY;
+    }
     meta.end_ns = MIN(now, c->end_ns);
     meta.by_process = meta.by_process || capture_has_several_processes(c);
     r = make_profile(c, &meta, ret);
     if (r < 0 || !reset)
         return r;
-    r = record_new(e->frames, e->opts.samples_max, &fresh);
+    r = capture_new_record(e, &fresh);
     if (r < 0)
         return r;
     record_free(c->record);
@@ -386,12 +411,15 @@ static bool capture_symbols_wait(struct engine *e, struct capture *c, uint64_t n
 
 void captures_finish_due(struct engine *e, uint64_t now_ns)
 {
+    uint64_t begun_ns = clock_monotonic_ns();
     struct capture *next;
 
     for (struct capture *c = e->captures; c; c = next) {
         next = c->next;
         if (c->end_ns > now_ns)
             continue;
+        if (clock_monotonic_ns() - begun_ns >= ENGINE_TURN_NS)
+            return; /* the others at the next tick, which is due at once */
         c->waits_for_names = capture_symbols_wait(e, c, now_ns) || capture_names_wait(e, c, now_ns);
         if (!c->waits_for_names)
             capture_finish(e, c, now_ns);

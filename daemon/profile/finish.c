@@ -139,15 +139,55 @@ static int sample_compare(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
+/* Sorts by time what is in order but for few: takes those out, sorts them, and puts them back from
+ * the end on. So it needs no second array of all samples, as qsort() would take. */
+static int sort_samples(struct profile_sample *s, size_t n)
+{
+    struct profile_sample *late;
+    size_t kept = 0, lates = 0, late_max = 0;
+    uint64_t last_ns = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        late_max += s[i].time_ns < last_ns;
+        last_ns = MAX(last_ns, s[i].time_ns);
+    }
+    if (late_max == 0)
+        return 0;
+    late = malloc(late_max * sizeof(*late));
+    if (!late)
+        return -ENOMEM;
+    last_ns = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (s[i].time_ns < last_ns)
+            late[lates++] = s[i];
+        else
+            s[kept++] = s[i];
+        last_ns = MAX(last_ns, s[i].time_ns);
+    }
+    qsort(late, lates, sizeof(*late), sample_compare);
+    for (size_t to = n; lates > 0;) {
+        if (kept > 0 && s[kept - 1].time_ns > late[lates - 1].time_ns)
+            s[--to] = s[--kept];
+        else
+            s[--to] = late[--lates];
+    }
+    free(late);
+    return 0;
+}
+
 static int finish_samples(struct profile *p, const struct record *r)
 {
+    int k;
+
     p->samples = malloc(MAX(r->sample_count, (size_t)1) * sizeof(*p->samples));
     if (!p->samples)
         return -ENOMEM;
     if (r->sample_count)
         memcpy(p->samples, r->samples, r->sample_count * sizeof(*p->samples));
     p->sample_count = r->sample_count;
-    qsort(p->samples, p->sample_count, sizeof(*p->samples), sample_compare);
+    k = sort_samples(p->samples, p->sample_count);
+    if (k < 0)
+        return k;
     for (size_t i = 0; i < p->sample_count; i++) {
         const struct profile_sample *s = &p->samples[i];
 
@@ -183,7 +223,13 @@ static int finish_warnings(struct profile *p, struct record *r)
 {
     size_t before = r->warning_count;
 
-    if (r->thinned)
+    if (r->thinned && r->starved)
+        record_warn(r,
+                    "the memory for captures (captures_max_bytes) was used up: 1 in %u samples was "
+                    "kept for the rest, each standing for the ones between; lower hz or seconds, "
+                    "or take fewer captures at once",
+                    r->keep_every);
+    else if (r->thinned)
         record_warn(r,
                     "the limit of %zu samples was reached: 1 in %u samples was kept for the rest, "
                     "each standing for the ones between; lower hz or seconds",

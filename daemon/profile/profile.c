@@ -2,6 +2,21 @@
 /* The life of a published profile. */
 #include "profile/profile.h"
 
+#include <stdatomic.h>
+
+static atomic_size_t counted_bytes; /* of all profiles that are counted */
+
+void profile_count(struct profile *p)
+{
+    p->counted_bytes = profile_bytes(p);
+    atomic_fetch_add_explicit(&counted_bytes, p->counted_bytes, memory_order_relaxed);
+}
+
+size_t profile_counted_bytes(void)
+{
+    return atomic_load_explicit(&counted_bytes, memory_order_relaxed);
+}
+
 struct profile *profile_ref(struct profile *p)
 {
     if (p)
@@ -13,6 +28,7 @@ struct profile *profile_unref(struct profile *p)
 {
     if (!p || __atomic_sub_fetch((unsigned *)&p->refs, 1, __ATOMIC_ACQ_REL) > 0)
         return NULL;
+    atomic_fetch_sub_explicit(&counted_bytes, p->counted_bytes, memory_order_relaxed);
     intern_free(p->strings);
     free(p->modules);
     free(p->functions);

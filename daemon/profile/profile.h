@@ -85,10 +85,15 @@ struct profile {
     char *warnings[PROFILE_WARNINGS_MAX]; /* owned sentences with the remedy */
     size_t warning_count;
 
+    size_t counted_bytes; /* what profile_count() added */
     _Atomic unsigned refs;
 };
 
 size_t profile_bytes(const struct profile *p); /* of memory */
+/* Counts the memory of @p, which nobody else holds yet, until it is freed; and the sum of what is
+ * counted. Thread: any. */
+void profile_count(struct profile *p);
+size_t profile_counted_bytes(void);
 struct profile *profile_ref(struct profile *p);
 struct profile *profile_unref(struct profile *p); /* accepts NULL, returns NULL */
 static inline void profile_unrefp(struct profile **p)
@@ -104,6 +109,29 @@ struct record; /* a capture being taken: thread: the engine's */
  * both, and it says so. */
 int record_new(const struct frame_table *frames, size_t max_samples, struct record **ret);
 struct record *record_free(struct record *r);
+/* What several records may take of memory together. @make_room is called before @r grows by more
+ * than there is, to thin others (record_shrink()) that have more samples; @exhausted when nothing
+ * is left to thin. Thread: the engine's. */
+struct record_budget {
+    size_t max_bytes;
+    size_t used_bytes;  /* of the records */
+    size_t other_bytes; /* and of what its owner counts besides */
+    void (*make_room)(void *cookie, const struct record *r, size_t bytes);
+    void (*exhausted)(void *cookie);
+    void *cookie;
+};
+static inline bool record_budget_has(const struct record_budget *b, size_t bytes)
+{
+    return b->used_bytes + b->other_bytes + bytes <= b->max_bytes;
+}
+/* From now on @r counts to @b, which outlives it. Where that has no room, of two samples of @r one
+ * stands for both; where there are none to thin, samples with new stacks are dropped. */
+void record_set_budget(struct record *r, struct record_budget *b);
+size_t record_sample_bytes(const struct record *r); /* the part of its memory that can be thinned */
+/* Halves the samples, as beyond the limit of record_new(), and gives their memory back. */
+void record_shrink(struct record *r);
+#define RECORD_SHRINK_MIN_BYTES ((size_t)96 << 10) /* with less, it is left whole */
+
 /* Ids are indexes into the finished profile. Keys: processes by (pid, start, exec), threads by
  * (process, tid). @name etc. are ids of @frames' strings. 0 or -ENOMEM. */
 int record_process(struct record *r, const struct profile_process *p, uint32_t *ret);

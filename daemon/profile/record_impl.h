@@ -7,6 +7,9 @@
 
 #define RECORD_NODES_MAX 16000000u
 #define RECORD_THREADS_MAX 1000000u
+#define RECORD_DOUBLES_MAX                                                                         \
+    ((size_t)64 << 10) /* samples: an array up to this doubles as it grows                         \
+                        */
 #define RECORD_STRING_BYTES_MAX ((size_t)256 << 20)
 
 /* A stack tree node as the key of its id: the caller's node and the frame. */
@@ -20,12 +23,15 @@ struct record {
     struct id_table processes, threads;
     struct profile_sample *samples;
     size_t sample_count, sample_cap, sample_max;
-    uint32_t keep_every; /* 1; doubled each time the limit is hit */
-    uint32_t skip;       /* samples to drop before the next one that is kept */
-    uint64_t random;     /* which of those that are folded together is kept */
-    uint64_t thinned;    /* samples folded into others' counts */
-    uint64_t counted;    /* sum of counts */
-    uint64_t dropped;    /* for want of memory or by the limits of nodes and threads */
+    uint32_t keep_every;          /* 1; doubled each time the limit is hit */
+    uint32_t skip;                /* samples to drop before the next one that is kept */
+    uint64_t random;              /* which of those that are folded together is kept */
+    uint64_t thinned;             /* samples folded into others' counts */
+    uint64_t counted;             /* sum of counts */
+    struct record_budget *budget; /* NULL: none */
+    size_t charged_bytes;         /* to it */
+    bool starved;                 /* it was thinned for want of budget */
+    uint64_t dropped;             /* for want of memory or by the limits of nodes and threads */
     char *warnings[PROFILE_WARNINGS_MAX];
     size_t warning_count;
     record_later_fn later; /* NULL: all frames are of the table */

@@ -41,6 +41,7 @@ START_TEST(has_defaults)
     ck_assert_str_eq(c.user, "flamed");
     ck_assert_uint_eq(c.log_level, LOG_LEVEL_INFO);
     ck_assert_uint_eq(c.captures_max, 64);
+    ck_assert_uint_eq(c.captures_max_bytes, (uint64_t)128 << 20);
     ck_assert_uint_eq(c.connections_max, 128);
     ck_assert_uint_eq(c.samples_max, 20000000);
     ck_assert_uint_eq(c.answer_max_bytes, (uint64_t)64 << 20);

@@ -15,7 +15,8 @@
 
 #define ALICE 64111u
 #define BOB 64112u
-#define SOON_NS (500 * NSEC_PER_MSEC) /* sanitized, beside other tests; jvm_lockout wants 200 */
+/* Sanitized, beside other tests; jvm_lockout wants 200 ms. */
+#define SOON_NS NSEC_PER_SEC
 #define STREAM "/api/v1/captures/" FAKE_ID "/stream"
 
 /* A name can be cut by it in so many ways that it costs milliseconds, just not so many that it is

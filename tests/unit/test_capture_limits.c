@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* capture: how many captures a caller may have, and what all of them hold of memory together. */
+#include "suite.h"
+
+#include "capture/capture_impl.h"
+
+#define CAPTURES 30
+#define BUDGET_BYTES ((size_t)16 << 20)
+
+static const struct caller ALICE = { .kind = CALLER_USER, .uid = 64111 },
+                           BOB = { .kind = CALLER_USER, .uid = 64112 },
+                           ROOT = { .kind = CALLER_USER }, SELF = { .kind = CALLER_SELF };
+
+static struct engine engine;
+static struct capture captures[128];
+static uint32_t frames[4000];
+
+static void make_engine(void)
+{
+    engine = (struct engine){ .opts = { .captures_max = 64, .captures_max_bytes = BUDGET_BYTES } };
+    ck_assert_int_eq(frame_table_new(100000, (size_t)64 << 20, &engine.frames), 0);
+    for (size_t i = 0; i < ARRAY_SIZE(frames); i++) {
+        struct function fn = { 0 };
+        struct frame f = { .kind = FRAME_NATIVE };
+        char name[32];
+
+        snprintf(name, sizeof(name), "function%zu", i);
+        ck_assert_int_eq(frame_table_string(engine.frames, span_of(name), &fn.name), 0);
+        ck_assert_int_eq(frame_table_function(engine.frames, &fn, &f.function), 0);
+        ck_assert_int_eq(frame_table_frame(engine.frames, &f, &frames[i]), 0);
+    }
+    capture_memory_init(&engine);
+    memset(captures, 0, sizeof(captures));
+}
+
+static void free_engine(void)
+{
+    for (struct capture *c = engine.captures; c; c = c->next)
+        record_free(c->record);
+    ck_assert_uint_eq(engine.budget.used_bytes, 0); /* what was charged was given back */
+    frame_table_free(engine.frames);
+}
+
+static struct capture *add_capture(const struct caller *caller, uint64_t seconds)
+{
+    struct capture *c = &captures[engine.capture_count++];
+    struct capture_request req = { .duration_ns = seconds * NSEC_PER_SEC };
+
+    *c = (struct capture){ .next = engine.captures,
+                           .caller = *caller,
+                           .lasts = capture_lasts(&req),
+                           .start_ns = clock_monotonic_ns(),
+                           .end_ns = seconds ? clock_monotonic_ns() + seconds * NSEC_PER_SEC
+                                             : UINT64_MAX };
+    ck_assert_int_eq(record_new(engine.frames, 20000000, &c->record), 0);
+    record_set_budget(c->record, &engine.budget);
+    engine.captures = c;
+    return c;
+}
+
+/* Return: as capture_admit(), and when to ask again. */
+static int admit(const struct caller *caller, uint64_t seconds, bool live, struct error *err)
+{
+    struct capture_request req = { .caller = *caller,
+                                   .duration_ns = seconds * NSEC_PER_SEC,
+                                   .live = live };
+
+    *err = ERROR_NULL;
+    return capture_admit(&engine, &req, err);
+}
+
+/* ---- how many ---- */
+
+START_TEST(captures_that_last_leave_room_for_short_ones)
+{
+    struct error err;
+
+    for (size_t i = 0; i < 32; i++) {
+        ck_assert_int_eq(admit(&ALICE, 3600, false, &err), 0);
+        add_capture(&ALICE, 3600);
+    }
+    ck_assert_int_eq(admit(&ALICE, 3600, false, &err), BACKEND_TOO_MANY);
+    ck_assert_msg(strstr(err.msg, "32 captures are running for user 64111 that take longer"), "%s",
+                  err.msg);
+    ck_assert_uint_ge(err.retry_s, 3590);
+    ck_assert_uint_le(err.retry_s, 3601);
+    ck_assert_int_eq(admit(&ALICE, 0, false, &err), BACKEND_TOO_MANY); /* until it is stopped */
+    ck_assert_int_eq(admit(&ALICE, 60, false, &err), 0);
+    ck_assert_int_eq(admit(&ALICE, 0, true, &err), 0); /* a live view */
+    ck_assert_int_eq(admit(&BOB, 3600, false, &err), 0);
+    for (size_t i = 0; i < 32; i++)
+        add_capture(&ALICE, 10);
+    ck_assert_int_eq(admit(&ALICE, 1, false, &err), BACKEND_TOO_MANY);
+    ck_assert_msg(strstr(err.msg, "64 captures are running for user 64111"), "%s", err.msg);
+    ck_assert_uint_le(err.retry_s, 11);
+    ck_assert_int_eq(admit(&BOB, 3600, false, &err), 0);
+}
+END_TEST
+
+START_TEST(all_callers_together_leave_room_for_root)
+{
+    struct error err;
+
+    for (size_t i = 0; i < 96; i++)
+        add_capture(i < 64 ? &ALICE : &BOB, 30);
+    ck_assert_int_eq(admit(&BOB, 1, false, &err), BACKEND_TOO_MANY);
+    ck_assert_msg(strstr(err.msg, "96 captures are running, the most"), "%s", err.msg);
+    ck_assert_int_eq(admit(&SELF, 1, false, &err), 0);
+    for (size_t i = 0; i < 8; i++) {
+        ck_assert_int_eq(admit(&ROOT, 3600, false, &err), 0);
+        add_capture(&ROOT, 3600);
+    }
+    ck_assert_int_eq(admit(&ROOT, 1, false, &err), BACKEND_TOO_MANY);
+    ck_assert_int_eq(admit(&SELF, 1, false, &err), BACKEND_TOO_MANY);
+}
+END_TEST
+
+/* ---- how much ---- */
+
+static void take(struct capture *c, uint64_t time_ns, const uint32_t *stack, size_t n)
+{
+    record_sample(c->record, time_ns, 0, stack, n, 1, SAMPLE_MODE_USER, 0);
+}
+
+static struct profile *finish(struct capture *c)
+{
+    struct profile meta = { .event = "cpu" }, *p = NULL;
+
+    ck_assert_int_eq(record_finish(c->record, &meta, &p), 0);
+    return p;
+}
+
+static bool warns(const struct profile *p, const char *text)
+{
+    for (size_t i = 0; i < p->warning_count; i++) {
+        if (strstr(p->warnings[i], text))
+            return true;
+    }
+    return false;
+}
+
+/* Thirty captures of many samples, and a small one that begins when the memory is used up. */
+START_TEST(many_samples_are_thinned_and_small_captures_left_whole)
+{
+    struct capture *small;
+    struct profile *p;
+    size_t most = 0;
+
+    for (size_t i = 0; i < CAPTURES; i++)
+        add_capture(&ALICE, 30);
+    for (uint64_t t = 0; t < 100000; t++) {
+        for (size_t i = 0; i < CAPTURES; i++)
+            take(&captures[i], t, frames, 3);
+        most = MAX(most, engine.budget.used_bytes);
+    }
+    small = add_capture(&BOB, 10);
+    for (uint64_t t = 0; t < 4000; t++)
+        take(small, t, frames, 3);
+    /* Each may have a first piece, whatever the others have. */
+    ck_assert_uint_le(most, BUDGET_BYTES + CAPTURES * 64 * 1024);
+    ck_assert_uint_ge(most, BUDGET_BYTES * 3 / 4); /* and what is there is used */
+    ck_assert_uint_gt(engine.captures_thinned, 0);
+    ck_assert_uint_eq(engine.captures_cut_short, 0);
+    p = finish(small);
+    ck_assert_uint_eq(p->sample_count, 4000);
+    ck_assert_uint_eq(p->warning_count, 0);
+    profile_unref(p);
+    for (size_t i = 0; i < CAPTURES; i++) {
+        p = finish(&captures[i]);
+        ck_assert_uint_eq(p->total, 100000); /* each of them is counted by another */
+        ck_assert_uint_ge(p->sample_count, 5000);
+        ck_assert_uint_lt(p->sample_count, 50000);
+        ck_assert(warns(p, "captures_max_bytes"));
+        for (size_t k = 1; k < p->sample_count; k++)
+            ck_assert_uint_le(p->samples[k - 1].time_ns, p->samples[k].time_ns);
+        profile_unref(p);
+    }
+}
+END_TEST
+
+/* Stacks cannot be thinned: one must end, and it is that which has the most of them. */
+START_TEST(stacks_without_end_end_their_capture)
+{
+    struct capture *small = add_capture(&BOB, 30), *large = add_capture(&ALICE, 30);
+    uint32_t stack[64], random = 1;
+    struct profile *p;
+    size_t most = 0;
+
+    for (uint64_t t = 0; t < 60000; t++) {
+        for (size_t i = 0; i < ARRAY_SIZE(stack); i++) {
+            random = random * 1664525 + 1013904223;
+            stack[i] = frames[(random >> 8) % ARRAY_SIZE(frames)];
+        }
+        if (large->end_ns > clock_monotonic_ns())
+            take(large, t, stack, ARRAY_SIZE(stack));
+        if (t % 50 == 0)
+            take(small, t, frames, 3);
+        most = MAX(most, engine.budget.used_bytes);
+    }
+    ck_assert_uint_le(most, BUDGET_BYTES);
+    ck_assert_uint_eq(engine.captures_cut_short, 1);
+    ck_assert_uint_le(large->end_ns, clock_monotonic_ns());
+    ck_assert_uint_gt(small->end_ns, clock_monotonic_ns());
+    p = finish(large);
+    ck_assert(warns(p, "ended after"));
+    profile_unref(p);
+    p = finish(small);
+    ck_assert_uint_eq(p->sample_count, 1200);
+    ck_assert_uint_eq(p->warning_count, 0);
+    profile_unref(p);
+}
+END_TEST
+
+START_TEST(profiles_on_their_way_count)
+{
+    struct capture *c = add_capture(&ALICE, 30);
+    struct profile *p;
+
+    for (uint64_t t = 0; t < 100000; t++)
+        take(c, t, frames, 3);
+    p = finish(c);
+    profile_count(p);
+    profile_ref(p);
+    capture_memory_tick(&engine);
+    ck_assert_uint_ge(engine.budget.other_bytes, 100000 * sizeof(struct profile_sample));
+    profile_unref(p);
+    capture_memory_tick(&engine);
+    ck_assert_uint_gt(engine.budget.other_bytes, 0);
+    profile_unref(p);
+    capture_memory_tick(&engine);
+    ck_assert_uint_eq(engine.budget.other_bytes, 0);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("capture_limits");
+
+    tcase_add_checked_fixture(tc, make_engine, free_engine);
+    tcase_set_timeout(tc, 60);
+    tcase_add_test(tc, captures_that_last_leave_room_for_short_ones);
+    tcase_add_test(tc, all_callers_together_leave_room_for_root);
+    tcase_add_test(tc, many_samples_are_thinned_and_small_captures_left_whole);
+    tcase_add_test(tc, stacks_without_end_end_their_capture);
+    tcase_add_test(tc, profiles_on_their_way_count);
+    return suite_run_case("capture_limits", tc);
+}
