@@ -18,14 +18,19 @@
 
 #define FOLDER_MAX 512 /* bytes of a path without its last part: the broker makes each */
 
-static int open_below(int root_fd, const char *path, uint64_t flags)
+static int open_how(int root_fd, const char *path, uint64_t flags, uint64_t resolve)
 {
     struct open_how how = {
         .flags = flags | O_CLOEXEC,
-        .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
+        .resolve = resolve | RESOLVE_NO_MAGICLINKS,
     };
 
     return (int)syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
+}
+
+static int open_below(int root_fd, const char *path, uint64_t flags)
+{
+    return open_how(root_fd, path, flags, RESOLVE_IN_ROOT);
 }
 
 /* As open_below(), and nothing may be mounted over the file itself: who owns the root may bind any
@@ -65,7 +70,15 @@ static int rule_check(const struct stat *st, const char *what, const struct file
     if (rule->owned && st->st_uid != rule->uid && st->st_uid != 0)
         return error_set(err, -EPERM, "%s belongs to uid %u, not to uid %u or root", what,
                          st->st_uid, rule->uid);
-    if (rule->owned && st->st_nlink != 1)
+    if (rule->own && st->st_uid != rule->uid)
+        return error_set(err, -EPERM, "%s belongs to uid %u, not to uid %u", what, st->st_uid,
+                         rule->uid);
+    if (rule->readable && rule->uid != 0 && st->st_uid != rule->uid && !(st->st_mode & S_IROTH))
+        return error_set(err, -EPERM, "uid %u may not read %s", rule->uid, what);
+    if (rule->beside && st->st_uid != rule->beside_uid)
+        return error_set(err, -EPERM, "%s belongs to uid %u, what it lies beside to uid %u", what,
+                         st->st_uid, rule->beside_uid);
+    if ((rule->owned || rule->beside) && st->st_nlink != 1)
         return error_set(err, -EPERM, "%s has %ju links, so it may be another file", what,
                          (uintmax_t)st->st_nlink);
     if (rule->inode && (st->st_ino != rule->ino || major(st->st_dev) != rule->dev_major ||
@@ -107,6 +120,8 @@ int file_open(int path_fd, const char *what, const struct file_rule *rule, int *
     r = rule_check(&st, what, rule, err);
     if (r < 0)
         return r;
+    if (rule->beside && (!rule->mount || file_mount(path_fd) != rule->mount))
+        return error_set(err, -EPERM, "%s is not in the mount of what it lies beside", what);
     /* The descriptor pins the inode: what is opened now is what was looked at. O_NONBLOCK: a file
      * with a lease is busy instead of making us wait for its holder. */
     snprintf(link, sizeof(link), "/proc/self/fd/%d", path_fd);
@@ -118,12 +133,29 @@ int file_open(int path_fd, const char *what, const struct file_rule *rule, int *
     return dependable_file(take_fd(&fd), what, rule->target, ret_fd, err);
 }
 
+uint64_t file_mount(int fd)
+{
+    struct statx st;
+
+    if (statx(fd, "", AT_EMPTY_PATH, STATX_MNT_ID, &st) < 0 || !(st.stx_mask & STATX_MNT_ID))
+        return 0;
+    return st.stx_mnt_id;
+}
+
+/* What @rule allows of links on the way. */
+static int open_path(int root_fd, const char *path, const struct file_rule *rule)
+{
+    if (rule->owned)
+        return open_unbound(root_fd, path);
+    if (rule->beside)
+        return open_how(root_fd, path, O_PATH | O_NOFOLLOW, RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS);
+    return open_below(root_fd, path, O_PATH | (rule->follow ? 0 : O_NOFOLLOW));
+}
+
 int root_open(int root_fd, const char *path, const struct file_rule *rule, int *ret_fd,
               struct error *err)
 {
-    _cleanup_close_ int fd =
-        rule->owned ? open_unbound(root_fd, path)
-                    : open_below(root_fd, path, O_PATH | (rule->follow ? 0 : O_NOFOLLOW));
+    _cleanup_close_ int fd = open_path(root_fd, path, rule);
 
     if (fd < 0 && errno == EXDEV)
         return error_set(err, -EPERM, "%s is mounted over, so it may be another's file", path);
@@ -139,6 +171,21 @@ int root_open_dir(int root_fd, const char *path, int flags, int *ret_fd, struct 
     if (fd < 0)
         return is_absence(errno) ? BROKER_ABSENT : error_errno(err, "cannot open %s", path);
     *ret_fd = fd;
+    return 0;
+}
+
+int folder_open_own(int dir_fd, const char *name, uint32_t uid, int *ret_fd, struct error *err)
+{
+    _cleanup_close_ int fd = open_how(dir_fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW,
+                                      RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV);
+    struct stat st;
+
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return is_absence(errno) ? BROKER_ABSENT
+                                 : error_set(err, -EPERM, "%s may not be opened there", name);
+    if (st.st_uid != uid || (st.st_mode & (S_IWGRP | S_IWOTH)))
+        return error_set(err, -EPERM, "%s is not a folder of uid %u's own", name, uid);
+    *ret_fd = take_fd(&fd);
     return 0;
 }
 

@@ -5,6 +5,9 @@
 #include "base/cleanup.h"
 #include "broker/mapped.h"
 
+#include <fcntl.h>
+#include <limits.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define DEBUG_MAX_BYTES (UINT64_C(8) << 30)
@@ -16,14 +19,27 @@ static const struct file_rule DEBUG_RULE = { .max_bytes = DEBUG_MAX_BYTES,
                                              .elf = true,
                                              .follow = true };
 
-/* Tries @path in the root of @t, NULL: the host's. What is there but may not be handed out counts
- * as absent: another root may have the right file. */
-static int try_root(int root_fd, const char *path, const struct target *t, int *ret_fd)
+/* Tries @path. What is there but may not be handed out counts as absent: another root may have the
+ * right file. */
+static int try_path(int root_fd, const char *path, const struct file_rule *rule, int *ret_fd)
 {
-    struct file_rule rule = DEBUG_RULE;
+    return root_open(root_fd, path, rule, ret_fd, NULL) == 0 ? 0 : BROKER_ABSENT;
+}
 
-    rule.target = t;
-    return root_open(root_fd, path, &rule, ret_fd, NULL) == 0 ? 0 : BROKER_ABSENT;
+/* The rule for the root of @t: what its user could read. 0, PROC_GONE, -errno. */
+static int rule_of(const struct server *s, const struct target *t, struct file_rule *ret,
+                   struct error *err)
+{
+    struct proc_status status;
+    int r = proc_read_status(s->proc_fd, t->host_pid, &status);
+
+    if (r < 0)
+        return error_code(err, r, "cannot read the status of process %d", t->host_pid);
+    *ret = DEBUG_RULE;
+    ret->target = t;
+    ret->readable = true;
+    ret->uid = status.uid;
+    return r;
 }
 
 static void build_id_path(const struct broker_request *q, char *path, size_t size)
@@ -37,45 +53,65 @@ static void build_id_path(const struct broker_request *q, char *path, size_t siz
 
 /*
  * debug. Safe: the path holds nothing but hex digits of the build-id below a fixed folder, in the
- * target's root (links cannot leave it) or the host's; a regular ELF file. Debug files are public
- * by nature.
+ * target's root (links cannot leave it; of its user, or readable for all) or the host's; a regular
+ * ELF file. Debug files are public by nature.
  */
 int request_debug(struct server *s, const struct broker_request *q, struct reply *rep)
 {
     _cleanup_target_ struct target t = TARGET_NULL;
     _cleanup_close_ int root = -1;
+    struct file_rule rule;
     char path[sizeof(DEBUG_FOLDER) + 32 + 2 * BROKER_BUILD_ID_MAX];
     int fd = -1, r;
 
     r = target_pin(s, q, &t, &rep->err);
     if (r == 0)
         r = target_open_root(&t, &root, &rep->err);
+    if (r == 0)
+        r = rule_of(s, &t, &rule, &rep->err);
     if (r)
         return r;
     build_id_path(q, path, sizeof(path));
-    r = try_root(root, path, &t, &fd);
+    r = try_path(root, path, &rule, &fd);
     if (r)
-        r = try_root(s->host_root_fd, path, NULL, &fd);
+        r = try_path(s->host_root_fd, path, &DEBUG_RULE, &fd);
     return r ? r : reply_fd(rep, fd);
 }
 
-/* Where a debugger looks for the file that .gnu_debuglink names: beside the library and in .debug
- * beside it (both only in the root of @t, NULL: the host), and in the debug folder. */
-static int try_debuglink(int root_fd, const char *folder, const char *name, const struct target *t,
-                         int *ret_fd)
+/* In the debug folder of a root. */
+static int try_folder(int root_fd, const char *folder, const char *name,
+                      const struct file_rule *rule, int *ret_fd)
 {
-    static const struct {
-        const char *before, *after;
-        bool beside;
-    } PLACES[] = { { "", "/", true }, { "", "/.debug/", true }, { DEBUG_FOLDER, "/", false } };
     char path[PATH_MAX];
+    int n = snprintf(path, sizeof(path), DEBUG_FOLDER "%s/%s", folder, name);
 
-    for (size_t i = 0; i < ARRAY_SIZE(PLACES); i++) {
-        int n = snprintf(path, sizeof(path), "%s%s%s%s", PLACES[i].before, folder, PLACES[i].after,
-                         name);
+    return n < (int)sizeof(path) ? try_path(root_fd, path, rule, ret_fd) : BROKER_ABSENT;
+}
 
-        if ((t || !PLACES[i].beside) && n < (int)sizeof(path) &&
-            try_root(root_fd, path, t, ret_fd) == 0)
+/* Beside the library, the file behind @start to @end, and in .debug beside it. Where its file
+ * cannot be looked at nothing beside it is opened. */
+static int try_beside(const struct target *t, const struct broker_request *q, int root_fd,
+                      const char *folder, const char *name, const struct file_rule *rule,
+                      int *ret_fd)
+{
+    static const char *const BETWEEN[] = { "/", "/.debug/" };
+    struct file_rule beside = *rule;
+    _cleanup_close_ int library = -1;
+    char path[PATH_MAX];
+    struct stat st;
+
+    snprintf(path, sizeof(path), "map_files/%jx-%jx", (uintmax_t)q->start, (uintmax_t)q->end);
+    library = openat(t->dir_fd, path, O_PATH | O_CLOEXEC);
+    if (library < 0 || fstat(library, &st) < 0)
+        return BROKER_ABSENT;
+    beside.follow = false;
+    beside.beside = true;
+    beside.beside_uid = st.st_uid;
+    beside.mount = file_mount(library);
+    for (size_t i = 0; i < ARRAY_SIZE(BETWEEN); i++) {
+        int n = snprintf(path, sizeof(path), "%s%s%s", folder, BETWEEN[i], name);
+
+        if (n < (int)sizeof(path) && try_path(root_fd, path, &beside, ret_fd) == 0)
             return 0;
     }
     return BROKER_ABSENT;
@@ -83,15 +119,17 @@ static int try_debuglink(int root_fd, const char *folder, const char *name, cons
 
 /*
  * debuglink. Safe: the folder is that of a file which the target has mapped to execute, as the
- * kernel names it, in the target's own root; or that folder below /usr/lib/debug, there or on the
- * host. flamed gives only a base name without a slash or a leading dot; links cannot leave the
- * root; a regular ELF object, so no configuration, key, data or core file.
+ * kernel names it, in the target's own root, on the same mount, without a link on the way, and what
+ * is opened there has the owner of that file; or that folder below /usr/lib/debug, there or on the
+ * host. flamed gives only a base name without a slash or a leading dot; a regular ELF object, so no
+ * configuration, key, data or core file, and one that the target's user could read.
  */
 int request_debuglink(struct server *s, const struct broker_request *q, struct reply *rep)
 {
     _cleanup_target_ struct target t = TARGET_NULL;
     _cleanup_close_ int root = -1;
     struct mapped m = { 0 };
+    struct file_rule rule;
     char name[BROKER_NAME_MAX + 1];
     char *slash;
     int fd = -1, r;
@@ -101,6 +139,8 @@ int request_debuglink(struct server *s, const struct broker_request *q, struct r
         r = mapped_find(&t, q->start, q->end, &m, &rep->err);
     if (r == 0)
         r = target_open_root(&t, &root, &rep->err);
+    if (r == 0)
+        r = rule_of(s, &t, &rule, &rep->err);
     if (r)
         return r;
     slash = strrchr(m.path, '/');
@@ -108,8 +148,10 @@ int request_debuglink(struct server *s, const struct broker_request *q, struct r
         return BROKER_ABSENT;
     *slash = '\0';
     span_copy((struct span){ (const char *)q->name, q->name_n }, name, sizeof(name));
-    r = try_debuglink(root, m.path, name, &t, &fd);
+    r = try_beside(&t, q, root, m.path, name, &rule, &fd);
     if (r)
-        r = try_debuglink(s->host_root_fd, m.path, name, NULL, &fd);
+        r = try_folder(root, m.path, name, &rule, &fd);
+    if (r)
+        r = try_folder(s->host_root_fd, m.path, name, &DEBUG_RULE, &fd);
     return r ? r : reply_fd(rep, fd);
 }

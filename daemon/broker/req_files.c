@@ -56,15 +56,30 @@ static int tmp_place(const struct server *s, const struct target *t, struct tmp_
     return 0;
 }
 
+/* The file in the folder @name of /tmp. */
+static int open_hsperfdata(const struct tmp_place *place, int tmp_fd, const char *name, int *ret_fd,
+                           struct error *err)
+{
+    struct file_rule rule = { .max_bytes = HSPERFDATA_MAX_BYTES,
+                              .owned = true,
+                              .own = true,
+                              .uid = place->uid,
+                              .target = place->target };
+    _cleanup_close_ int folder = -1;
+    char file[16];
+    int r = folder_open_own(tmp_fd, name, place->uid, &folder, err);
+
+    if (r)
+        return r;
+    snprintf(file, sizeof(file), "%d", place->inner_pid);
+    return root_open(folder, file, &rule, ret_fd, err);
+}
+
 /* Looks through the folders /tmp/hsperfdata_* for one that belongs to the target's user and holds
  * its file: the user's name is the container's business and not looked up. */
 static int find_hsperfdata(const struct tmp_place *place, int *ret_fd, struct error *err)
 {
-    struct file_rule rule = {
-        .max_bytes = HSPERFDATA_MAX_BYTES, .owned = true, .uid = place->uid, .target = place->target
-    };
     _cleanup_(cleanup_closedirp) DIR *dir = NULL;
-    char path[sizeof("tmp/") + NAME_MAX + sizeof("/2147483647")];
     int fd = -1, r, worst = BROKER_ABSENT;
 
     r = root_open_dir(place->root_fd, "tmp", O_RDONLY, &fd, err);
@@ -82,8 +97,7 @@ static int find_hsperfdata(const struct tmp_place *place, int *ret_fd, struct er
             break;
         if (strncmp(e->d_name, HSPERFDATA_PREFIX, strlen(HSPERFDATA_PREFIX)) != 0)
             continue;
-        snprintf(path, sizeof(path), "tmp/%s/%d", e->d_name, place->inner_pid);
-        r = root_open(place->root_fd, path, &rule, ret_fd, err);
+        r = open_hsperfdata(place, dirfd(dir), e->d_name, ret_fd, err);
         if (r == 0)
             return 0;
         if (r < 0)
@@ -94,8 +108,8 @@ static int find_hsperfdata(const struct tmp_place *place, int *ret_fd, struct er
 
 /*
  * hsperfdata. Safe: a regular file inside the target's own root, under the one name that a JVM of
- * that pid uses, owned by the target's user or root, with no second link (so no other's file linked
- * in) and small. Symbolic links cannot lead out of that root. Contents are flamed's to distrust.
+ * that pid uses, owned by the target's user, with no second link (so no other's file linked in) and
+ * small; in a folder that is that user's, no link and no mount. Contents are flamed's to distrust.
  */
 int request_hsperfdata(struct server *s, const struct broker_request *q, struct reply *rep)
 {

@@ -48,9 +48,18 @@ bool maps_find_jvm(int fd, uint64_t *ret_start);
 struct file_rule {
     uint64_t max_bytes;
     bool owned; /* owner is @uid or root, no second link to it, nothing mounted over it */
+    bool own;   /* and not root's either, unless @uid is root */
+    /* What user @uid could read, as far as the file itself says: a container's links and mounts may
+     * lead to where that user cannot go, and the broker can. */
+    bool readable;
     uint32_t uid;
     bool elf;    /* is an ELF object: no core file */
     bool follow; /* a symbolic link at the end is followed too, inside the root */
+    /* Lies beside a file of @beside_uid on mount @mount: the same owner and mount, and no symbolic
+     * link on the whole way. */
+    bool beside;
+    uint32_t beside_uid;
+    uint64_t mount;
     bool inode;  /* is file @ino on device @dev_major:@dev_minor */
     uint64_t ino;
     uint32_t dev_major, dev_minor;
@@ -69,6 +78,12 @@ int file_open(int path_fd, const char *what, const struct file_rule *rule, int *
 /* Opens the directory @path below @root_fd with @flags (O_PATH or O_RDONLY). 0, BROKER_ABSENT,
  * -errno. */
 int root_open_dir(int root_fd, const char *path, int flags, int *ret_fd, struct error *err);
+
+/* Opens the folder @name right below folder @dir_fd, O_PATH: no link, in the same mount, of user
+ * @uid and writable for nobody else, as HotSpot wants that of its counters. As root_open_dir(). */
+int folder_open_own(int dir_fd, const char *name, uint32_t uid, int *ret_fd, struct error *err);
+/* The mount that @fd is in; 0: not known. */
+uint64_t file_mount(int fd);
 
 /* A sealed memfd with @n bytes of @p. 0 or -errno. */
 int memfd_of(const char *name, const void *p, size_t n, int *ret_fd, struct error *err);

@@ -149,6 +149,7 @@ START_TEST(files_in_a_root_are_what_they_seem)
     make_trick(trick, path);
     snprintf(path, sizeof(path), "%s/tmp/hsperfdata_a user", fx.dir);
     mkdir(path, 0755);
+    ck_assert_int_eq(chown(path, JVM_UID, 0), 0);
     snprintf(path, sizeof(path), "%s/tmp/hsperfdata_a user/%d", fx.dir, pid);
     make_trick(trick, path);
     /* Who waits for a FIFO does so each time, a machine that stands still for a moment does not. */
@@ -159,7 +160,7 @@ START_TEST(files_in_a_root_are_what_they_seem)
         expect_file("perfmap", trick, r, fd, &err);
         fd = -1;
         r = broker_hsperfdata(fx.b, &id, &fd, &err);
-        expect_file("hsperfdata", trick, r, fd, &err);
+        expect_file("hsperfdata", trick == GOOD_OF_ROOT ? OTHERS : trick, r, fd, &err);
         took_ns = clock_monotonic_ns() - began_ns;
     }
     ck_assert_uint_lt(took_ns, NSEC_PER_SEC);
@@ -199,6 +200,7 @@ START_TEST(what_is_bound_over_a_name_is_not_given)
     ck_assert_int_eq(mkdir(path, 01777), 0);
     snprintf(path, sizeof(path), "%s/tmp/hsperfdata_a", fx.dir);
     ck_assert_int_eq(mkdir(path, 0755), 0);
+    ck_assert_int_eq(chown(path, JVM_UID, 0), 0);
     snprintf(path, sizeof(path), "%s/other", fx.dir);
     write_file(path, "secret", 6); /* root's, as the target's own maps of root are */
     pid = start_child(bind_over_its_names, &uid);
@@ -247,6 +249,7 @@ START_TEST(a_folder_that_is_a_link_leads_nowhere_outside)
     snprintf(path, sizeof(path), "%s/tmp/hsperfdata_x", fx.dir);
     ck_assert_int_eq(symlink(target, path), 0);
     ck_assert_int_eq(broker_hsperfdata(fx.b, &id, &fd, &err), BROKER_ABSENT);
+    ck_assert_int_eq(fd, -1);
     snprintf(path, sizeof(path), "%s/%d", target, pid);
     unlink(path);
     rmdir(target);
@@ -413,6 +416,140 @@ START_TEST(debug_links_take_base_names_only)
 }
 END_TEST
 
+/* A folder and files in it that only root may read. */
+static void make_private(pid_t pid)
+{
+    char path[160];
+
+    snprintf(path, sizeof(path), "%s/private", fx.dir);
+    ck_assert_int_eq(mkdir(path, 0700), 0);
+    snprintf(path, sizeof(path), "%s/private/%d", fx.dir, pid);
+    write_file(path, "secret", 6);
+    ck_assert_int_eq(chmod(path, 0600), 0);
+    snprintf(path, sizeof(path), "%s/private/x.debug", fx.dir);
+    write_file(path, ELF_BYTES, sizeof(ELF_BYTES));
+    ck_assert_int_eq(chmod(path, 0700), 0);
+}
+
+/* A folder of counters that is a link, is another's, or that others write to. */
+static const struct {
+    bool link;
+    uid_t uid;
+    mode_t mode;
+    int result;
+} FOLDERS[] = {
+    { false, JVM_UID, 0755, 0 },      { true, JVM_UID, 0755, BROKER_ABSENT },
+    { false, 0, 0755, -EPERM },       { false, JVM_UID, 0775, -EPERM },
+    { false, JVM_UID, 0757, -EPERM },
+};
+
+START_TEST(a_folder_of_counters_is_the_users_own)
+{
+    struct error err = ERROR_NULL;
+    pid_t pid = start_contained();
+    struct proc_id id = id_of(pid);
+    char path[160], file[200];
+    int fd = -1;
+
+    make_private(pid);
+    snprintf(path, sizeof(path), "%s/tmp/hsperfdata_alice", fx.dir);
+    if (FOLDERS[_i].link) {
+        ck_assert_int_eq(symlink("/private", path), 0);
+    } else {
+        ck_assert_int_eq(mkdir(path, 0755), 0);
+        snprintf(file, sizeof(file), "%s/%d", path, pid);
+        make_trick(GOOD, file);
+        ck_assert_int_eq(chown(path, FOLDERS[_i].uid, 0), 0);
+        ck_assert_int_eq(chmod(path, FOLDERS[_i].mode), 0);
+    }
+    ck_assert_int_eq(broker_hsperfdata(fx.b, &id, &fd, &err), FOLDERS[_i].result);
+    close_fd(fd);
+    end_child(pid);
+}
+END_TEST
+
+/* What lies beside a library of a user's, and whether it is given. */
+enum beside {
+    BESIDE_OWN,
+    BESIDE_LINK,
+    BESIDE_FOLDER_LINK,
+    BESIDE_HARD_LINK,
+    BESIDE_ROOTS,
+    BESIDES
+};
+
+static void make_beside(enum beside what)
+{
+    char path[160], from[160];
+
+    snprintf(path, sizeof(path), "%s/x.debug", fx.dir);
+    snprintf(from, sizeof(from), "%s/private/x.debug", fx.dir);
+    switch (what) {
+    case BESIDE_LINK:
+        ck_assert_int_eq(symlink(from, path), 0);
+        return;
+    case BESIDE_FOLDER_LINK:
+        snprintf(path, sizeof(path), "%s/.debug", fx.dir);
+        snprintf(from, sizeof(from), "%s/private", fx.dir);
+        ck_assert_int_eq(symlink(from, path), 0);
+        return;
+    case BESIDE_HARD_LINK:
+        ck_assert_int_eq(link(from, path), 0);
+        return;
+    default:
+        write_file(path, ELF_BYTES, sizeof(ELF_BYTES));
+        ck_assert_int_eq(chown(path, what == BESIDE_OWN ? JVM_UID : 0, 0), 0);
+    }
+}
+
+START_TEST(a_debug_link_of_a_user_leads_to_no_file_of_root)
+{
+    struct error err = ERROR_NULL;
+    pid_t pid = start_jvm();
+    struct proc_id id = id_of(pid);
+    uint64_t at = layout->jvm;
+    char path[160];
+    int fd = -1, r;
+
+    make_private(pid);
+    snprintf(path, sizeof(path), "%s/libjvm.so", fx.dir);
+    ck_assert_int_eq(chown(path, JVM_UID, 0), 0);
+    make_beside((enum beside)_i);
+    r = broker_debuglink(fx.b, &id, at, at + 8192, "x.debug", &fd, &err);
+    ck_assert_int_eq(r, _i == BESIDE_OWN ? 0 : BROKER_ABSENT);
+    close_fd(fd);
+    end_child(pid);
+}
+END_TEST
+
+/* In a root that is the user's: a link to a folder of root's that was bound there. */
+START_TEST(a_build_id_leads_to_no_file_of_root)
+{
+    static const uint8_t BUILD_ID[] = { 0xab, 0xcd };
+    static const char *const PARTS[] = { "usr", "usr/lib", "usr/lib/debug",
+                                         "usr/lib/debug/.build-id", "usr/lib/debug/.build-id/ab" };
+    struct error err = ERROR_NULL;
+    pid_t pid = start_contained();
+    struct proc_id id = id_of(pid);
+    char path[160], from[160];
+    int fd = -1;
+
+    make_private(pid);
+    for (size_t i = 0; i < ARRAY_SIZE(PARTS); i++) {
+        snprintf(path, sizeof(path), "%s/%s", fx.dir, PARTS[i]);
+        mkdir(path, 0755);
+    }
+    snprintf(path, sizeof(path), "%s/usr/lib/debug/.build-id/ab/cd.debug", fx.dir);
+    ck_assert_int_eq(symlink("/private/x.debug", path), 0);
+    ck_assert_int_eq(broker_debug(fx.b, &id, BUILD_ID, sizeof(BUILD_ID), &fd, &err), BROKER_ABSENT);
+    snprintf(from, sizeof(from), "%s/private/x.debug", fx.dir);
+    ck_assert_int_eq(chmod(from, 0755), 0); /* as those of a distribution are */
+    ck_assert_int_eq(broker_debug(fx.b, &id, BUILD_ID, sizeof(BUILD_ID), &fd, &err), 0);
+    close(fd);
+    end_child(pid);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("broker_files");
@@ -426,6 +563,9 @@ int main(void)
     tcase_add_test(tc, what_is_bound_over_a_name_is_not_given);
     tcase_add_test(tc, tmp_may_be_a_link_inside_the_root);
     tcase_add_test(tc, a_folder_that_is_a_link_leads_nowhere_outside);
+    tcase_add_loop_test(tc, a_folder_of_counters_is_the_users_own, 0, ARRAY_SIZE(FOLDERS));
+    tcase_add_loop_test(tc, a_debug_link_of_a_user_leads_to_no_file_of_root, 0, BESIDES);
+    tcase_add_test(tc, a_build_id_leads_to_no_file_of_root);
     tcase_add_test(tc, debug_files_are_elf);
     tcase_add_test(tc, a_file_system_that_hangs_holds_one_process);
     tcase_add_test(tc, debug_links_take_base_names_only);
