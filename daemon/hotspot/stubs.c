@@ -9,7 +9,7 @@
  *   next 0, group 8, name 16, begin 24, end 32           (JDK 11, 17, 21, 25, 26: sources and seen)
  *   next 0, group 8, name 16, index 24, begin 32, end 40 (JDK 8: sources and seen)
  * with 64-bit pointers. Entries are put before the head, and stay: a new head means more of them.
- * */
+ */
 #include "hotspot/stubs.h"
 
 #include "hotspot/vm.h"
@@ -18,7 +18,7 @@
 #define DESC_GROUP 8
 #define DESC_NAME 16
 #define DESC_BYTES 48
-#define STUB_BYTES_MAX ((uint64_t)1 << 20) /* of code; the largest seen has 60 kB */
+#define STUB_BYTES_MAX ((uint64_t)1 << 20) /* of code; all are far smaller */
 #define SEARCH_DESCS_MAX 65536             /* descriptors that are read in a search */
 #define SEARCHES_MAX 3                     /* in vain */
 #define GAP_BYTES_MIN 64                   /* what is less is there to align the next stub */

@@ -7,7 +7,7 @@
 
 #include "hotspot/hotspot.h"
 
-#define STUBS_MAX 4096    /* of a list; 150 to 700 were seen */
+#define STUBS_MAX 4096    /* of a list; 75 to 161 were seen */
 #define STUBS_NAME_MAX 96 /* with the NUL; longer ones are cut */
 #define VTABLE_BLOB "vtable chunks"
 #define STUBS_PAGES_MAX 16384U /* of writable data that are looked through: 64 MB */
