@@ -22,6 +22,34 @@ def mirror() -> str:
     raise unittest.SkipTest("apt knows no Debian mirror here")
 
 
+class Apt:
+    """apt with lists, state and cache of its own in the folder WORK: it knows SUITE of this machine's mirror and nothing else,
+    and no package as installed. What it cannot get skips the test."""
+
+    def __init__(self, work: str, suite: str):
+        for part in ("lists/partial", "cache/archives/partial"):
+            os.makedirs(os.path.join(work, part))
+        with open(work + "/sources.list", "w", encoding="ascii") as f:
+            f.write(f"deb [signed-by={KEYRING}] {mirror()} {suite} main\n")
+        open(work + "/status", "wb").close()
+        self.options = ["-q", "-o", f"Dir::Etc::sourcelist={work}/sources.list", "-o", "Dir::Etc::sourceparts=-", "-o",
+                        "Dir::Etc::preferencesparts=-", "-o", f"Dir::State::lists={work}/lists", "-o", f"Dir::State::status={work}/status",
+                        "-o", f"Dir::Cache={work}/cache", "-o", "APT::Sandbox::User=root", "-o", "Acquire::Languages=none"]
+        self.work = work
+        self.get("update")
+
+    def get(self, *arguments: str) -> str:
+        """Runs apt-get in the folder WORK. Returns what it printed."""
+        return self.run("apt-get", *arguments)
+
+    def run(self, program: str, *arguments: str) -> str:
+        result = subprocess.run([program, *self.options, *arguments], cwd=self.work, capture_output=True, text=True,
+                                stdin=subprocess.DEVNULL, timeout=600)
+        if result.returncode != 0:
+            raise unittest.SkipTest(f"{' '.join(arguments)}: apt cannot get this: {result.stderr.strip()[-300:]}")
+        return result.stdout
+
+
 def root(name: str, suite: str, packages: list[str], proof: str, leave_out: tuple[str, ...] = ()) -> str:
     """The folder tests/.cache/NAME with PACKAGES of SUITE and what they depend on, but no package whose name begins with
     one of LEAVE_OUT; it holds the file PROOF. Skips the test where they cannot be had."""
@@ -30,19 +58,13 @@ def root(name: str, suite: str, packages: list[str], proof: str, leave_out: tupl
         return folder
     work = folder + ".work"
     shutil.rmtree(work, ignore_errors=True)
-    for part in ("lists/partial", "cache/archives/partial", "root"):
-        os.makedirs(os.path.join(work, part))
-    with open(work + "/sources.list", "w", encoding="ascii") as f:
-        f.write(f"deb [signed-by={KEYRING}] {mirror()} {suite} main\n")
-    open(work + "/status", "wb").close()
-    apt = ["apt-get", "-q", "-o", f"Dir::Etc::sourcelist={work}/sources.list", "-o", "Dir::Etc::sourceparts=-", "-o",
-           "Dir::Etc::preferencesparts=-", "-o", f"Dir::State::lists={work}/lists", "-o", f"Dir::State::status={work}/status",
-           "-o", f"Dir::Cache={work}/cache", "-o", "APT::Sandbox::User=root", "-o", "Acquire::Languages=none"]
-    for command in ([*apt, "update"], [*apt, "install", "-y", "--no-install-recommends", "--download-only", *packages]):
-        result = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=600)
-        if result.returncode != 0:
-            shutil.rmtree(work, ignore_errors=True)
-            raise unittest.SkipTest(f"{' '.join(packages)} cannot be had: {result.stderr.strip()[-300:]}")
+    os.makedirs(work + "/root")
+    try:
+        apt = Apt(work, suite)
+        apt.get("install", "-y", "--no-install-recommends", "--download-only", *packages)
+    except unittest.SkipTest:
+        shutil.rmtree(work, ignore_errors=True)
+        raise
     for part in ("bin", "sbin", "lib", "lib64"):
         os.makedirs(f"{work}/root/usr/{part}")
         os.symlink("usr/" + part, f"{work}/root/{part}")
