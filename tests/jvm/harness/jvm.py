@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from . import paths, proc
 
 FRAME_POINTERS = "-XX:+PreserveFramePointer"
+# A folder with classes that need no javac, for where it would take half a minute (tests/vm).
+COMPILED = os.environ.get("FLAMED_CLASSES", "")
 
 
 class Classes:
@@ -25,6 +27,9 @@ class Classes:
 
     def compile(self, *sources: str, release: int = 8) -> None:
         """SOURCES: file names in tests/jvm/java, or absolute paths. Runs on every JDK from RELEASE up."""
+        if COMPILED and all(os.path.exists(os.path.join(COMPILED, os.path.basename(s).replace(".java", ".class"))) for s in sources):
+            shutil.copytree(COMPILED, self.folder, dirs_exist_ok=True)
+            return
         compiler = paths.jdk(17) if 17 in paths.jdks() else paths.jdk(min(paths.jdks()))
         files = [s if os.path.isabs(s) else os.path.join(paths.JAVA_SOURCES, s) for s in sources]
         result = subprocess.run([compiler + "/bin/javac", "--release", str(release), "-nowarn", "-Xlint:-options", "-g",
@@ -74,7 +79,7 @@ class Spin:
 def make_spin(jdk: int = 17) -> Spin:
     """Compiles Spin with a class and a method that never had a name before. In a loop that counts in ints, the compiler of
     JDK 8 keeps no safepoint, and no debug information that anyone could read: for it, loops count in longs."""
-    ident = secrets.token_hex(4)
+    ident = "vm" if COMPILED else secrets.token_hex(4)
     with open(os.path.join(paths.JAVA_SOURCES, "Spin.java.in"), encoding="utf-8") as f:
         text = f.read()
     main, method = f"Spin{ident}", f"hot{ident}"

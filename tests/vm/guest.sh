@@ -1,0 +1,20 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# In the guest: runs /out/command, leaves its exit status in /out/status and switches the machine off. The second serial line is
+# the standard output of vm.py. As pid 1 it mounts first what systemd would have mounted.
+export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8
+if [ $$ = 1 ]; then
+    mkdir -p /dev/shm /dev/pts /run/lock
+    mount -t tmpfs -o mode=1777 tmpfs /dev/shm
+    mount -t devpts devpts /dev/pts
+    mount -t cgroup2 cgroup2 /sys/fs/cgroup
+    mount -t securityfs securityfs /sys/kernel/security
+    mount -t tracefs tracefs /sys/kernel/tracing
+    ip link set lo up
+fi
+stty -F /dev/ttyS1 raw
+bash /out/command >/dev/ttyS1 2>&1 </dev/null
+echo $? >/out/status
+sync
+echo o >/proc/sysrq-trigger
+sleep infinity

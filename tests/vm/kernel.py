@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Debian's kernels, taken out of their packages into tests/.cache and kept there between runs. To have the newest ones again,
+remove tests/.cache/kernel-*."""
+import glob
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../jvm"))
+
+from harness import debroot, paths # pylint: disable=wrong-import-position
+
+# Kernel -> suite that has it.
+SUITES = {"5.10": "bullseye", "6.1": "bookworm", "6.12": "bookworm-backports", "newest": "sid"}
+# Depends on the newest kernel of its suite. That one's packages change their names with each ABI, and the old ones vanish.
+META = "linux-image-cloud-amd64"
+PARTS = re.compile(r"^linux-(?:image|binary|modules)-[0-9]\S*-cloud-amd64$", re.M)
+
+
+class Kernel:
+    """The kernel NAME, a key of SUITES; skips the test where it cannot be had."""
+
+    def __init__(self, name: str):
+        self.folder = os.path.join(paths.CACHE, "kernel-" + name)
+        if not os.path.isdir(self.folder):
+            unpack(SUITES[name], self.folder)
+        self.modules = glob.glob(self.folder + "/lib/modules/*")[0]
+        self.release = os.path.basename(self.modules)
+        self.image = next(path for path in (f"{self.folder}/boot/vmlinuz-{self.release}", self.modules + "/vmlinuz")
+                          if os.path.exists(path))
+
+    def files_of(self, *modules: str) -> list[str]:
+        """The files of MODULES and of what they need, in the order of loading; none where that is built in."""
+        files: dict[str, None] = {}
+        for module in modules:
+            result = subprocess.run(["modprobe", "-d", self.folder, "-S", self.release, "--show-depends", module],
+                                    capture_output=True, text=True)
+            files.update(dict.fromkeys(re.findall(r"^insmod (\S+)", result.stdout, re.M)))
+        return list(files)
+
+
+def unpack(suite: str, folder: str) -> None:
+    os.makedirs(paths.CACHE, exist_ok=True)
+    work = tempfile.mkdtemp(prefix=os.path.basename(folder) + ".", dir=paths.CACHE)
+    try:
+        apt = debroot.Apt(work, suite)
+        packages = PARTS.findall(apt.run("apt-cache", "depends", "--recurse", META))
+        if not packages:
+            raise unittest.SkipTest(f"{META} of {suite} names no kernel")
+        apt.get("download", *packages)
+        os.makedirs(work + "/root/usr/lib")
+        os.symlink("usr/lib", work + "/root/lib")
+        for package in glob.glob(work + "/*.deb"):
+            debroot.extract(package, work + "/root")
+        subprocess.run(["depmod", "-b", work + "/root", os.listdir(work + "/root/lib/modules")[0]], check=True,
+                       capture_output=True)
+        os.rename(work + "/root", folder)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs COMMAND as root in a virtual machine with a kernel of Debian's and the root file system of this machine, and ends with
+its exit status; 77 where that cannot be done here.
+
+The machine is QEMU without KVM. Its root is read-only, shared by virtiofs, below an overlay in the guest's memory: the guest may
+write anywhere, and nothing of that stays. What it is to leave behind goes to /out. Whatever way this program ends, kill -9
+included, QEMU and its helpers end too and no folder stays: they live in a pid and a mount namespace of their own, and their
+files in a file system that is mounted there alone."""
+import argparse
+import lzma
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../bench"))
+
+import common # pylint: disable=wrong-import-position
+from harness import jvm, paths, proc # pylint: disable=wrong-import-position
+
+import kernel # pylint: disable=wrong-import-position
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+WORK = os.path.join(paths.CACHE, "vm") # where the files of a running machine are mounted, for that machine alone
+BUSYBOX = "/bin/busybox"
+VIRTIOFSD = ["/usr/lib/qemu/virtiofsd", "/usr/libexec/virtiofsd"] # of the packages qemu-system-common, virtiofsd
+MODULES = ["virtio_pci", "virtiofs", "overlay"]
+GUEST = "/out/guest.sh"
+PRIVATE = ["setpriv", "--pdeathsig", "KILL", "unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
+INSIDE = "FLAMED_VM_INSIDE" # in the environment of the process that is in those namespaces
+
+
+def virtiofsd() -> str:
+    for path in VIRTIOFSD:
+        if os.path.exists(path):
+            return path
+    raise unittest.SkipTest("no virtiofsd on this machine")
+
+
+def write_initramfs(path: str, modules: list[str]) -> None:
+    """An archive with busybox, the MODULES and initramfs.sh."""
+    folder = WORK + "/initramfs"
+    for part in ("bin", "modules"):
+        os.makedirs(f"{folder}/{part}")
+    shutil.copy(BUSYBOX, folder + "/bin/busybox")
+    shutil.copy(HERE + "/initramfs.sh", folder + "/init")
+    shutil.copy(HERE + "/vm.service", folder + "/vm.service")
+    with open(folder + "/modules/order", "w", encoding="ascii") as order:
+        for module in modules:
+            name = os.path.basename(module).removesuffix(".xz")
+            with (lzma.open if module.endswith(".xz") else open)(module, "rb") as f, open(f"{folder}/modules/{name}", "wb") as out:
+                shutil.copyfileobj(f, out)
+            order.write(name + "\n")
+    with open(path, "wb") as out:
+        subprocess.run("find . | cpio --create --format=newc --quiet", shell=True, cwd=folder, stdout=out, check=True)
+
+
+def bind(folder: str, where: str, *options: str) -> None:
+    os.makedirs(where, exist_ok=True)
+    subprocess.run(["mount", "--bind", folder, where], check=True)
+    if options:
+        subprocess.run(["mount", "-o", ",".join(("remount", "bind", *options)), where], check=True)
+
+
+def share(tag: str, folder: str) -> list[str]:
+    """Starts a virtiofsd for FOLDER; QEMU's options for it."""
+    socket = f"{WORK}/{tag}.sock"
+    with open(f"{WORK}/{tag}.log", "wb") as log:
+        subprocess.Popen([virtiofsd(), "--socket-path=" + socket, "-o", f"source={folder}", "-o", "cache=always", "-o",
+                          "sandbox=chroot", "--thread-pool-size=0"], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+    proc.wait_until(lambda: os.path.exists(socket), 10, f"virtiofsd shares {folder}: {proc.read(log.name)}")
+    return ["-chardev", f"socket,id={tag},path={socket}", "-device", f"vhost-user-fs-pci,chardev={tag},tag={tag}"]
+
+
+def compile_workloads(folder: str) -> None:
+    """The classes that tests in the guest use."""
+    os.mkdir(folder)
+    jvm.COMPILED = folder
+    for classes in (jvm.make_spin().folder, common.compile_bench("Mix").folder, common.compile_bench("Mixed").folder):
+        shutil.copytree(classes, folder, dirs_exist_ok=True)
+
+
+def boot(options: argparse.Namespace) -> int:
+    """In namespaces of our own."""
+    linux = kernel.Kernel(options.kernel)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=755", "tmpfs", WORK], check=True)
+    out = options.out or WORK + "/out"
+    os.makedirs(out, exist_ok=True)
+    write_initramfs(WORK + "/initrd", linux.files_of(*MODULES))
+    bind(options.root, WORK + "/root", "ro")
+    if options.root == "/" and os.stat(paths.TREE).st_dev != os.stat("/").st_dev:
+        bind(paths.TREE, WORK + "/root" + paths.TREE, "ro")
+    if options.root == "/":
+        compile_workloads(out + "/classes")
+        os.environ["FLAMED_CLASSES"] = "/out/classes"
+    shutil.copy(HERE + "/guest.sh", out)
+    with open(out + "/command", "w", encoding="utf-8") as f:
+        f.write(f"cd {shlex.quote(paths.TREE if options.root == '/' else '/')}\n")
+        f.writelines(f"export {name}={shlex.quote(value)}\n" for name, value in os.environ.items() if name.startswith("FLAMED_"))
+        f.write(shlex.join(options.command) + "\n")
+    command = ["qemu-system-x86_64", "-accel", "tcg,thread=multi", "-M", "q35", "-cpu", "max,cx16=off", "-smp", str(options.cpus),
+               "-m", f"{options.memory}M", "-object", f"memory-backend-memfd,id=memory,size={options.memory}M,share=on",
+               "-numa", "node,memdev=memory", "-nodefaults", "-display", "none", "-no-reboot",
+               *share("root", WORK + "/root"), *share("out", out), "-serial", f"file:{WORK}/console", "-serial", "stdio",
+               "-kernel", linux.image, "-initrd", WORK + "/initrd", "-append",
+               f"console=ttyS0 panic=-1 loglevel=7 tsc=reliable mitigations=off VM_INIT={options.init} systemd.wants=vm.service {options.append}"]
+    start = time.monotonic()
+    qemu = subprocess.Popen(command, stdin=subprocess.DEVNULL)
+    try:
+        ended = f"QEMU ended with {qemu.wait(options.limit)}"
+    except subprocess.TimeoutExpired:
+        qemu.kill()
+        qemu.wait()
+        ended = f"it was not done after {options.limit} s"
+    print(f"vm: Linux {linux.release}, {time.monotonic() - start:.1f} s", file=sys.stderr)
+    if os.path.exists(out + "/status"):
+        return int(proc.read(out + "/status"))
+    print(f"vm: no exit status; {ended}. The end of the console:\n{proc.read(WORK + '/console')[-4000:]}", file=sys.stderr)
+    return 1
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--root", default="/", help="a folder with another root file system; by default that of this machine")
+    parser.add_argument("--init", default=GUEST, help="the guest's pid 1, by default guest.sh; systemd runs that")
+    parser.add_argument("--out", help="the folder that is /out in the guest, by default one that vanishes")
+    parser.add_argument("--limit", type=float, default=600, help="seconds after which the machine is switched off; default 600")
+    parser.add_argument("--cpus", type=int, default=2)
+    parser.add_argument("--memory", type=int, default=3072, help="MiB; default 3072")
+    parser.add_argument("--append", default="", help="more words for the kernel's command line")
+    parser.add_argument("kernel", choices=kernel.SUITES)
+    parser.add_argument("command", nargs=argparse.REMAINDER)
+    options = parser.parse_args()
+    if INSIDE in os.environ:
+        del os.environ[INSIDE]
+        return boot(options)
+    try:
+        paths.need_root()
+        paths.need("qemu-system-x86_64", "cpio", "depmod", BUSYBOX)
+        virtiofsd()
+        kernel.Kernel(options.kernel)
+    except unittest.SkipTest as reason:
+        print(f"skipped: {reason}")
+        return 77
+    os.makedirs(WORK, exist_ok=True)
+    return subprocess.run([*PRIVATE, sys.executable, *sys.argv], env={**os.environ, INSIDE: "1"}).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())
