@@ -206,7 +206,7 @@ class Lifecycle(WithSpinningJvm):
         opener = SYS_ADMIN | SYS_PTRACE | DAC_READ_SEARCH
         broker = launcher | opener | PERFMON | BPF | SYSLOG
         allowed = {"supervisor": broker | SETPCAP | SYS_NICE, "flamed-broker": broker, "flamed": 0,
-                   "flamed-launcher": launcher, "flamed-opener": opener}
+                   "flamed-launcher": launcher, "flamed-nursery": opener, "flamed-opener": opener}
         with Daemon() as daemon:
             self.assertEqual(len(daemon.processes()["flamed"]), 1)
             seen = set()
