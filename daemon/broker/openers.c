@@ -191,8 +191,15 @@ static int refuse(int32_t host_pid, struct error *err)
     return -ETIMEDOUT;
 }
 
-/* A free one; NULL: none is, or a file of @owner holds one already. */
-static struct opener *find(struct server *s, uint64_t owner)
+/* What the kernel itself has of a process: a file of the process that hangs does not hold it up. */
+static bool is_of_proc(uint32_t kind)
+{
+    return kind == BROKER_MAPS || kind == BROKER_MEM;
+}
+
+/* Finds a free opener for a request of @kind. Return: NULL if there is none, or if one is held by
+ * what @owner was asked for before. */
+static struct opener *find(struct server *s, uint64_t owner, uint32_t kind)
 {
     struct opener *unused = NULL;
 
@@ -201,7 +208,7 @@ static struct opener *find(struct server *s, uint64_t owner)
 
         if (!o->owner)
             unused = o;
-        else if (o->owner == owner)
+        else if (o->owner == owner && (!is_of_proc(kind) || is_of_proc(o->late.kind)))
             return NULL;
     }
     return unused;
@@ -247,8 +254,8 @@ static int ask(struct server *s, struct opener *o, uint64_t owner, struct budget
     int fd = -1;
 
     if (wire_send(o->fd, q, sizeof(*q), NULL, 0) == 0) {
-        bool proc = q->kind == BROKER_MAPS || q->kind == BROKER_MEM;
-        bool there = is_readable(o->fd, proc ? OPENER_WAIT_PROC_NS : OPENER_WAIT_NS);
+        uint64_t wait_ns = is_of_proc(q->kind) ? OPENER_WAIT_PROC_NS : OPENER_WAIT_NS;
+        bool there = is_readable(o->fd, wait_ns);
 
         budget_spend(patience, clock_monotonic_ns() - began_ns);
         if (!there) {
@@ -282,7 +289,7 @@ int openers_ask(struct server *s, const struct broker_request *q, struct reply *
         o->kept = false;
         return pass_on(&o->late_answer, take_fd(&o->late_fd), rep);
     }
-    o = budget_has(patience, now_ns) ? find(s, owner) : NULL;
+    o = budget_has(patience, now_ns) ? find(s, owner, q->kind) : NULL;
     return o ? ask(s, o, owner, patience, q, rep) : refuse(q->host_pid, &rep->err);
 }
 
