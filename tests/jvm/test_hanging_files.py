@@ -138,10 +138,14 @@ class HangingFiles(unittest.TestCase):
             for kind, (_, pid) in hanging.items():
                 proc.wait_until(lambda: named(daemon.profile(pid=pid, seconds=0.5, hz=499)) > 0.9, 30, f"names after '{kind}'")
             self.stack.pop_all().close()
-            proc.wait_until(lambda: {k: v[0] for k, v in held(daemon).items()} == {k: v[0] for k, v in before.items()}, 10,
-                            f"as many threads as before: {before}")
+            # An opener that hung was replaced by a new one, and stays when it comes back: one process more for each.
+            def as_before() -> bool:
+                now = held(daemon)
+                return all(k in now and now[k][0] == v[0] for k, v in before.items()) and len(now) <= len(before) + len(hanging)
+            proc.wait_until(as_before, 10, f"as many threads as before: {before}")
             for name, (_, descriptors) in held(daemon).items():
-                self.assertLessEqual(descriptors, before[name][1] + 2, f"{name}: {before[name]}")
+                # The broker holds the sockets of the new ones.
+                self.assertLessEqual(descriptors, before.get(name, (1, 30))[1] + 2 + len(hanging), f"{name}: {before.get(name)}")
 
     def test_the_end_waits_for_none(self):
         daemon = Daemon(*NO_RECORDER)
