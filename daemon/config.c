@@ -57,7 +57,8 @@ const struct option config_options[] = {
     { "attach_mount", OPTION_BOOL, AT(attach_mount), 0, 1, "no", "BOOL",
       .help = "Where a JVM may load its agent in no other way, mount over an empty folder of its "
               "container (/mnt, /media or /srv, or a /tmp that is read-only) while it is loaded. "
-              "Under systemd flamed-broker has to be given --attach-mount as well." },
+              "Under systemd flamed-broker and flamed-launcher have to be given --attach-mount as "
+              "well." },
     { "show_arguments", OPTION_BOOL, AT(show_arguments), 0, 1, "no", "BOOL",
       .help = "Show the values of -D and --name= arguments of processes, which often hold secrets, "
               "in place of "

@@ -3,6 +3,8 @@
 of the package's files and their removal. (The kernel is this machine's; tests/lint/units.sh has what is known without one.)"""
 import json
 import os
+import secrets
+import shutil
 import subprocess
 import time
 import unittest
@@ -17,6 +19,18 @@ LAUNCHER = ("SYS_ADMIN", "SYS_PTRACE", "SYS_CHROOT", "SETUID", "SETGID", "KILL")
 ALLOWED = {"flamed.service": (), "flamed-broker.service": BROKER, "flamed-launcher.service": LAUNCHER}
 SOCKET = "/run/flamed/flamed.sock"
 ALICE = "1001" # a user of the machine; a member of group flamed where her groups say so
+# Runs its arguments below a root that is read-only, /tmp included.
+READ_ONLY_ROOT = """
+set -e
+mount -t tmpfs -o mode=755 tmpfs /srv
+cd /srv
+mkdir usr etc proc run dev tmp
+ln -s usr/bin usr/lib usr/lib64 .
+for folder in usr etc run dev; do mount --rbind /$folder $folder; done
+mount -t proc proc proc
+mount -o remount,bind,ro /srv
+exec chroot /srv "$@"
+"""
 POSTINST, PRERM, POSTRM = (os.path.join(paths.TREE, "cmake/deb", name) for name in ("postinst", "prerm", "postrm"))
 
 
@@ -165,6 +179,41 @@ class Services(WithMachine):
         pid = self.start_jvm()
         self.assertTrue(self.symbols(pid, "auto").startswith("memory"))
         self.assertIn("no launcher", self.get(f"/api/v1/jvms/{pid}/preflight"))
+
+    def test_files_of_targets(self):
+        """The broker opens them below the target's root: a perf map here."""
+        paths.need("node")
+        shutil.copy(os.path.join(paths.NATIVE_SOURCES, "spin.js"), self.machine.shared)
+        self.start()
+        name = "spin" + secrets.token_hex(4)
+        self.run_("systemd-run -q --unit=node -p WorkingDirectory=/tmp "
+                  f"{shutil.which('node')} --perf-basic-prof /run/tests/spin.js {name}")
+        text = ""
+        for _ in range(5): # its code is compiled after a while
+            text = self.get(f"/profile?pid={self.main_pid('node')}&seconds=2&format=collapsed")
+            if name in text:
+                return
+        self.fail(text[-2000:])
+
+    def test_attach_mount(self):
+        """As the units say that it is allowed: to a JVM whose /tmp is read-only there is no other way."""
+        for unit, more in (("flamed-broker", ""), ("flamed-launcher", "SystemCallFilter=move_mount umount2\\nRestrictSUIDSGID=no")):
+            with open(os.path.join(self.machine.destdir, f"usr/lib/systemd/system/{unit}.service"), encoding="utf-8") as f:
+                start = next(line.strip() for line in f if line.startswith("ExecStart="))
+            self.run_(f"mkdir -p /etc/systemd/system/{unit}.service.d && printf '[Service]\\nExecStart=\\n{start} --attach-mount\\n"
+                      f"{more}\\n' >/etc/systemd/system/{unit}.service.d/attach-mount.conf")
+        with open(os.path.join(self.machine.shared, "contain"), "w", encoding="ascii") as f:
+            f.write(READ_ONLY_ROOT)
+        read_only = "unshare --mount --pid --fork --kill-child sh /run/tests/contain"
+        self.run_("mkdir -p /etc/flamed && printf 'attach_mount: no\\n' >/etc/flamed/flamed.yaml")
+        self.start()
+        pid = self.start_jvm(wrap=read_only)
+        self.assertFalse(self.symbols(pid, "agent").startswith("agent"), "without the option there is no way")
+        self.run_("printf 'attach_mount: yes\\n' >/etc/flamed/flamed.yaml && systemctl restart flamed")
+        self.wait_ready()
+        time.sleep(1.1)
+        found = self.symbols(pid, "agent")
+        self.assertTrue(found.startswith("agent"), found)
 
     def test_socket_only(self):
         """The drop-in: no network at all."""
