@@ -18,6 +18,7 @@ struct kept {
     struct store_history *history; /* owned; NULL: of a capture, its profile */
     char schedule[64];
     uint64_t max_age_s;
+    enum keeper_turn turn;
     uint64_t answer_ns;   /* whoever waits is told then, stored or not */
     capture_done_fn done; /* NULL: nobody waits, or no longer */
     void *cookie;
@@ -28,7 +29,7 @@ struct keeper {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t wake;
-    struct kept *queue; /* oldest first; the first stays in until it is stored */
+    struct kept *queue; /* by turn, the oldest first; the first stays in until it is stored */
     size_t waiting;     /* profiles in it */
     bool stopping;
 };
@@ -166,8 +167,9 @@ static void enqueue(struct keeper *k, struct kept *item)
     struct kept **at;
 
     pthread_mutex_lock(&k->lock);
-    for (at = &k->queue; *at;)
-        at = &(*at)->next;
+    for (at = &k->queue; *at && (at == &k->queue || (*at)->turn <= item->turn);)
+        at = &(*at)->next; /* behind the first in any case: it is being stored */
+    item->next = *at;
     *at = item;
     k->waiting += item->profile != NULL;
     pthread_cond_signal(&k->wake);
@@ -175,7 +177,7 @@ static void enqueue(struct keeper *k, struct kept *item)
 }
 
 void keeper_put(struct keeper *k, struct profile *p, const char *schedule, uint64_t max_age_s,
-                uint64_t answer_ns, capture_done_fn done, void *cookie)
+                enum keeper_turn turn, uint64_t answer_ns, capture_done_fn done, void *cookie)
 {
     struct kept *item = calloc(1, sizeof(*item));
 
@@ -188,6 +190,7 @@ void keeper_put(struct keeper *k, struct profile *p, const char *schedule, uint6
     }
     item->profile = p;
     item->max_age_s = max_age_s;
+    item->turn = turn;
     item->answer_ns = MAX(answer_ns, clock_monotonic_ns() + KEEPER_PATIENCE_NS);
     item->done = done;
     item->cookie = cookie;
@@ -232,6 +235,7 @@ void keeper_put_history(struct keeper *k, const char *schedule, const struct sto
         free(item); /* the next change is written with it */
         return;
     }
+    item->turn = KEEPER_LAST;
     *item->history = *h;
     snprintf(item->schedule, sizeof(item->schedule), "%s", schedule);
     enqueue(k, item);

@@ -22,11 +22,18 @@ struct keeper *keeper_stop(struct keeper *k);
 /* How long a disk may take at least, when nothing else has taken time. */
 #define KEEPER_PATIENCE_NS (250 * NSEC_PER_MSEC)
 
+/* Whose profile is stored first. */
+enum keeper_turn {
+    KEEPER_FIRST,  /* root's */
+    KEEPER_WAITED, /* somebody waits for it */
+    KEEPER_LAST,
+};
+
 /* Takes the reference @p. When it is stored (or cannot be), @done is called with it, on the
  * keeper's thread; @done may be NULL. Where that takes longer than until @answer_ns, and than
  * KEEPER_PATIENCE_NS, keeper_hurry() calls it. @max_age_s: retention of its own, 0: the store's. */
 void keeper_put(struct keeper *k, struct profile *p, const char *schedule, uint64_t max_age_s,
-                uint64_t answer_ns, capture_done_fn done, void *cookie);
+                enum keeper_turn turn, uint64_t answer_ns, capture_done_fn done, void *cookie);
 /* No answer waits for a disk for good: those that are due leave, while what they hold is still
  * being stored, and is found by keeper_find() meanwhile. */
 void keeper_hurry(struct keeper *k, uint64_t now_ns);

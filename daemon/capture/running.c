@@ -342,8 +342,11 @@ static void capture_finish(struct engine *e, struct capture *c, uint64_t end_ns)
         error_set(&err, r, "not enough memory to finish this profile");
         capture_answer_failure(e, c, r, &err);
     } else if (c->keep && e->store) {
-        keeper_put(e->keeper, p, c->schedule, c->max_age_s, capture_answer_ns(c), c->done,
-                   c->cookie);
+        keeper_put(e->keeper, p, c->schedule, c->max_age_s,
+                   !c->done                     ? KEEPER_LAST
+                   : caller_is_root(&c->caller) ? KEEPER_FIRST
+                                                : KEEPER_WAITED,
+                   capture_answer_ns(c), c->done, c->cookie);
     } else if (c->done) {
         c->done(c->cookie, 0, p, NULL);
     } else {

@@ -46,9 +46,11 @@ START_TEST(no_answer_waits_for_good)
     sem_init(&entered, 0, 0);
     sem_init(&leave, 0, 0);
     ck_assert_int_eq(keeper_start(store, &k), 0);
-    keeper_put(k, make_profile(FIRST, NSEC_PER_SEC, 3, "leaf"), NULL, 0, UINT64_MAX, hold, NULL);
+    keeper_put(k, make_profile(FIRST, NSEC_PER_SEC, 3, "leaf"), NULL, 0, KEEPER_WAITED, UINT64_MAX,
+               hold, NULL);
     ck_assert_int_eq(sem_wait(&entered), 0);
-    keeper_put(k, make_profile(SECOND, NSEC_PER_SEC, 3, "leaf"), NULL, 0, 0, note, &told);
+    keeper_put(k, make_profile(SECOND, NSEC_PER_SEC, 3, "leaf"), NULL, 0, KEEPER_WAITED, 0, note,
+               &told);
 
     keeper_hurry(k, before_ns + KEEPER_PATIENCE_NS - 1);
     ck_assert_int_eq(told, 0); /* it would be told what came of storing it */
@@ -70,10 +72,51 @@ START_TEST(no_answer_waits_for_good)
 }
 END_TEST
 
+static char order[8];
+
+static void note_order(void *cookie, int outcome, struct profile *p, const struct error *err)
+{
+    (void)cookie;
+    (void)outcome;
+    (void)err;
+    order[strlen(order)] = p->id[0];
+    profile_unref(p);
+}
+
+/* What nobody waits for, however much it is, is stored behind what somebody waits for. */
+START_TEST(who_waits_comes_first)
+{
+    static const struct {
+        const char *id;
+        enum keeper_turn turn;
+    } PUT[] = {
+        { "e", KEEPER_LAST },  { "f", KEEPER_LAST },   { "c", KEEPER_WAITED },
+        { "b", KEEPER_FIRST }, { "d", KEEPER_WAITED },
+    };
+    struct store *store = open_store(1 << 20, 0);
+    struct keeper *k = NULL;
+
+    sem_init(&entered, 0, 0);
+    sem_init(&leave, 0, 0);
+    ck_assert_int_eq(keeper_start(store, &k), 0);
+    keeper_put(k, make_profile("a", NSEC_PER_SEC, 3, "leaf"), NULL, 0, KEEPER_LAST, UINT64_MAX,
+               hold, NULL);
+    ck_assert_int_eq(sem_wait(&entered), 0);
+    for (size_t i = 0; i < ARRAY_SIZE(PUT); i++)
+        keeper_put(k, make_profile(PUT[i].id, NSEC_PER_SEC, 3, "leaf"), NULL, 0, PUT[i].turn,
+                   UINT64_MAX, note_order, NULL);
+    sem_post(&leave);
+    keeper_stop(k);
+    ck_assert_str_eq(order, "bcdef");
+    store_close(store);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("keeper");
 
     tcase_add_test(tc, no_answer_waits_for_good);
+    tcase_add_test(tc, who_waits_comes_first);
     return run_store_tests("keeper", tc);
 }
