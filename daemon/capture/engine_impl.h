@@ -182,6 +182,8 @@ uint64_t captures_next_deadline(const struct engine *e);
 bool captures_hurry(const struct engine *e);
 /* Makes the BPF filter hold just the processes that some capture wants. */
 void captures_reconcile(struct engine *e, uint64_t now_ns);
+/* The broker stopped @set, and took it out of the filter. */
+void captures_filter_stopped(struct engine *e, uint32_t set);
 
 /* ---- memory.c: what captures hold together ---- */
 

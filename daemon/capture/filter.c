@@ -85,6 +85,17 @@ static void filter_drop(struct engine *e, const struct id_table *wanted)
     id_table_deinit(&pids);
 }
 
+void captures_filter_stopped(struct engine *e, uint32_t set)
+{
+    e->filtered_all &= ~(1u << set);
+    for (uint32_t i = 0; i < e->filtered.count; i++) {
+        struct filtered_process *f = id_table_at(&e->filtered, i);
+
+        f->sets &= ~(1u << set);
+    }
+    id_table_rehash(&e->filtered);
+}
+
 void captures_reconcile(struct engine *e, uint64_t now_ns)
 {
     struct reconcile rc = { .e = e, .now_ns = now_ns };

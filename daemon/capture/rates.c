@@ -51,6 +51,31 @@ int rates_take(struct rates *r, struct broker *b, uint64_t period_ns, uint32_t *
     return 0;
 }
 
+int rates_speed_up(struct rates *r, struct broker *b, uint32_t but, uint64_t period_ns,
+                   uint32_t *ret_before, uint32_t *ret_after, struct error *err)
+{
+    struct rate_set *slowest = NULL;
+    int k;
+
+    for (size_t i = 0; i < ARRAY_SIZE(r->sets); i++) {
+        struct rate_set *s = &r->sets[i];
+
+        if (s->users && !(but & 1u << s->set) && (!slowest || s->period_ns > slowest->period_ns))
+            slowest = s;
+    }
+    if (!slowest)
+        return -EBUSY;
+    *ret_before = *ret_after = slowest->set;
+    broker_sample_stop(b, slowest->set, NULL);
+    k = broker_sample_start(b, period_ns, &slowest->set, err);
+    if (k == 0)
+        slowest->period_ns = period_ns;
+    else
+        broker_sample_start(b, slowest->period_ns, &slowest->set, NULL);
+    *ret_after = slowest->set;
+    return k;
+}
+
 void rates_release(struct rates *r, struct broker *b, uint32_t set)
 {
     for (size_t i = 0; i < ARRAY_SIZE(r->sets); i++) {

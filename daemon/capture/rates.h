@@ -21,6 +21,11 @@ struct rates {
  */
 int rates_take(struct rates *r, struct broker *b, uint64_t period_ns, uint32_t *ret_set,
                uint64_t *ret_period_ns, struct error *err);
+/* Where rates_take() found none: makes the slowest set, but none of @but (bits), as fast as
+ * @period_ns for all its users, who must thin their samples from then on. 0 and its number before
+ * and after; -EBUSY; -errno with @err, and then it goes on as it was if it can. */
+int rates_speed_up(struct rates *r, struct broker *b, uint32_t but, uint64_t period_ns,
+                   uint32_t *ret_before, uint32_t *ret_after, struct error *err);
 /* Gives it back; the last user disarms it. */
 void rates_release(struct rates *r, struct broker *b, uint32_t set);
 /* Whether the kernel drops samples that are taken every @period_ns: as it is set now, which the

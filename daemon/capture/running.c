@@ -160,6 +160,42 @@ static int capture_new_record(struct engine *e, struct record **ret)
     return r;
 }
 
+static void capture_warn_rate(struct capture *c)
+{
+    record_warn(c->record,
+                "%d other rates are in use: a random share of the samples taken at %.6g Hz "
+                "was kept",
+                BROKER_SETS_MAX, 1e9 / (double)c->set_period_ns);
+}
+
+/* A set for @c. Where all are taken by slower captures, one of those becomes faster for its users:
+ * whoever takes all rates keeps nobody from another. 0, -EBUSY or -errno with @err. */
+static int capture_take_rate(struct engine *e, struct capture *c, struct error *err)
+{
+    uint32_t before, after;
+    int r = rates_take(&e->rates, e->broker, c->period_ns, &c->set, &c->set_period_ns, err), faster;
+
+    if (r != -EBUSY)
+        return r;
+    faster =
+        rates_speed_up(&e->rates, e->broker, recorder_sets(e), c->period_ns, &before, &after, err);
+    if (faster == -EBUSY)
+        return faster;
+    captures_filter_stopped(e, before);
+    for (struct capture *o = e->captures; o; o = o->next) {
+        if (o->set != before)
+            continue;
+        o->set = after;
+        if (faster == 0) {
+            o->set_period_ns = c->period_ns;
+            capture_warn_rate(o);
+        }
+    }
+    return faster == 0
+               ? rates_take(&e->rates, e->broker, c->period_ns, &c->set, &c->set_period_ns, err)
+               : faster;
+}
+
 /* Begins to sample. The capture is in the list, and will be finished and freed from there. */
 static int capture_begin(struct engine *e, const struct capture_request *req, bool background,
                          struct capture **ret, struct error *err)
@@ -200,17 +236,14 @@ static int capture_begin(struct engine *e, const struct capture_request *req, bo
     if (r == 0)
         r = capture_choose_names(e, c, background, err);
     if (r == 0)
-        r = rates_take(&e->rates, e->broker, c->period_ns, &c->set, &c->set_period_ns, err);
+        r = capture_take_rate(e, c, err);
     if (r != 0) {
         capture_drop_names(e, c);
         capture_free(c);
         return r == -EBUSY ? BACKEND_TOO_MANY : r;
     }
     if (c->set_period_ns < c->period_ns)
-        record_warn(c->record,
-                    "%d other rates are in use: a random share of the samples taken at %.6g Hz "
-                    "was kept",
-                    BROKER_SETS_MAX, 1e9 / (double)c->set_period_ns);
+        capture_warn_rate(c);
     broker_sample_stats(e->broker, &c->stats_before, NULL);
     snprintf(c->meta.event, sizeof(c->meta.event), "%s", req->event);
     snprintf(c->meta.unit, sizeof(c->meta.unit), "nanoseconds");
