@@ -53,6 +53,7 @@ bool handle_capture_create(struct request *req)
     if (!(req->params.given & PARAM_BIT(PARAM_SECONDS)))
         c.duration_ns = 0;
     r = be->capture_create(be->ctx, &c, id, &err);
+    quota_note_capture(req->serve, r);
     if (r == 0)
         answer_created(req, id);
     else

@@ -156,6 +156,8 @@ void client_watch_reading(struct client *c, uint64_t now);
 bool quota_enter(struct request *req); /* on a guest's connection */
 bool quota_wait(struct request *req);  /* for a worker */
 bool quota_stream(struct request *req);
+/* Counts the refusals of the backend. Called without the lock. */
+void quota_note_capture(struct serve *s, int outcome);
 /* Whether the caller may begin another capture. False: @err and *ret_retry_s say why not, and when.
  * Called with lock held. */
 bool quota_capture(const struct request *req, struct error *err, unsigned *ret_retry_s);

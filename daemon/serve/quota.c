@@ -110,6 +110,16 @@ bool quota_stream(struct request *req)
     return room;
 }
 
+void quota_note_capture(struct serve *s, int outcome)
+{
+    if (outcome != BACKEND_TOO_MANY)
+        return;
+    pthread_mutex_lock(&s->lock);
+    s->stats.captures_refused++;
+    s->stats.quota_refused[QUOTA_CAPTURES]++;
+    pthread_mutex_unlock(&s->lock);
+}
+
 /* ---- captures that requests wait for; the backend counts all ---- */
 
 static size_t count_captures(const struct serve *s, const struct caller *of)

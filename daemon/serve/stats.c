@@ -62,8 +62,8 @@ static void write_quotas(const struct serve_stats *s, struct buf *out)
                                                     [QUOTA_STREAMS] = "streams",
                                                     [QUOTA_CAPTURES] = "captures" };
 
-    buf_add_str(out, "# HELP flamed_http_quota_refused_total Requests refused because their caller "
-                     "had as many as one may have.\n"
+    buf_add_str(out, "# HELP flamed_http_quota_refused_total Requests refused with 429, by what "
+                     "their caller, or all callers, had as many of as may be.\n"
                      "# TYPE flamed_http_quota_refused_total counter\n");
     for (size_t i = 0; i < QUOTA_COUNT; i++)
         buf_printf(out, "flamed_http_quota_refused_total{quota=\"%s\"} %llu\n", NAMES[i],

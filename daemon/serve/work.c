@@ -312,6 +312,7 @@ bool work_capture(struct request *req, const struct capture_request *c)
     }
     request_unref_locked(req);
     pthread_mutex_unlock(&s->lock);
+    quota_note_capture(s, r);
     if (failed)
         answer_outcome(&req->answer, r, &err, 1);
     return failed || streams;

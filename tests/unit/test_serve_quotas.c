@@ -257,6 +257,7 @@ END_TEST
 
 START_TEST(the_backend_is_told_who_asks)
 {
+    struct serve_stats stats;
     struct caller c;
     unsigned tcp;
 
@@ -273,6 +274,9 @@ START_TEST(the_backend_is_told_who_asks)
     ck_assert_uint_eq(status_on(client_connect_unix(socket_path), "/profile?pid=1000&seconds=0.1"),
                       200);
     ck_assert(caller_is_root(&fake.last.caller));
+    ck_assert_uint_eq(status_on(client_connect_tcp(port), "/profile?pid=429&seconds=0.1"), 429);
+    serve_stats(serve, &stats);
+    ck_assert_uint_eq(stats.quota_refused[QUOTA_CAPTURES], 1);
 }
 END_TEST
 
