@@ -219,7 +219,9 @@ static size_t hash_at(struct span s, size_t at)
 
     for (; n < s.n && is_hex(s.p[n]); n++)
         digits |= is_digit(s.p[n]);
-    return at > strlen("lambda$") && digits && n - at > 6 && number_at(s, n) ? n - at : 0;
+    return s.p[at] == '$' && at > strlen("lambda$") && digits && n - at > 6 && number_at(s, n)
+               ? n - at
+               : 0;
 }
 
 void merged_method(struct span name, struct buf *out)
@@ -228,21 +230,19 @@ void merged_method(struct span name, struct buf *out)
     bool numbered = is_numbered(s), specialised = s.n < name.n && span_ends_with(name, "$sp");
 
     for (size_t at = 0; at < s.n;) {
-        char c = 0;
-        size_t n = operator_at(s, at, &c);
+        char c = s.p[at];
+        size_t n = 0;
 
+        if (numbered && at)
+            n = MAX(hash_at(s, at), number_at(s, at));
         if (n) {
-            buf_add_char(out, c);
-        } else if (specialised && span_starts_with(span_from(s, at), "$mc")) {
-            break; /* apply$mcII$sp */
-        } else if (numbered && s.p[at] == '$' && (n = hash_at(s, at))) {
-            ;
-        } else if (numbered && at && (n = number_at(s, at))) {
-            ;
-        } else {
-            buf_add_char(out, s.p[at]);
-            n = 1;
+            at += n;
+            continue;
         }
-        at += n;
+        n = operator_at(s, at, &c);
+        if (!n && specialised && span_starts_with(span_from(s, at), "$mc"))
+            break; /* apply$mcII$sp */
+        buf_add_char(out, c);
+        at += MAX(n, (size_t)1);
     }
 }
