@@ -13,7 +13,8 @@ mapfile -t files < <(python3 - "$build/compile_commands.json" "$commands/compile
 import json, sys
 entries = json.load(open(sys.argv[1]))
 for entry in entries:
-    entry["command"] = entry["command"].replace(" -fno-tree-loop-distribute-patterns", "")
+    for option in (" -fno-tree-loop-distribute-patterns", " -ftrivial-auto-var-init=zero"):
+        entry["command"] = entry["command"].replace(option, "")
 json.dump(entries, open(sys.argv[2], "w"))
 names = {entry["file"] for entry in entries}
 print("\n".join(sorted(n for n in names if n.startswith(tuple(sys.argv[4:])) and sys.argv[3] in n)))
