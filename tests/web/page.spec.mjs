@@ -220,8 +220,11 @@ describe("the page", { concurrency: 4 }, () => {
         assert.match(await textOf(page, ".status-facts"), /% before · .* after/);
         assert.equal(await page.locator(".mark-focus:visible").count(), 2); // the same frame on both sides
         assert.match(await addressOf(page), /sd=1.*a=|a=.*sd=1/);
+        const asked = page.waitForRequest(/\/profile\?.*names=merged/); // what differs by its number alone is neither new nor gone
+
         await page.getByLabel("Before: what").selectOption("4242,");
         await page.getByLabel("Before: when").selectOption("-360s,-300s");
+        await asked;
         await page.waitForURL((url) => /a=4242%2C2\d\d\d-/.test(url.hash)); // times that stay
         await close(page);
     });
