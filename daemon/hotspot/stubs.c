@@ -19,7 +19,7 @@
 #define DESC_NAME 16
 #define DESC_BYTES 48
 #define STUB_BYTES_MAX ((uint64_t)1 << 20) /* of code; all are far smaller */
-#define SEARCH_DESCS_MAX 65536             /* descriptors that are read in a search */
+#define SEARCH_DESCS_MAX 32768             /* read in a search; 16,000 would be in a whole libjvm */
 #define SEARCHES_MAX 3                     /* in vain */
 #define GAP_BYTES_MIN 64                   /* what is less is there to align the next stub */
 #define OVERLAPS_MAX 8                     /* entries that begin between a stub's begin and a pc */
