@@ -11,6 +11,7 @@ import lzma
 import os
 import shlex
 import shutil
+import socket
 import subprocess
 import sys
 import time
@@ -67,12 +68,14 @@ def bind(folder: str, where: str, *options: str) -> None:
 
 def share(tag: str, folder: str) -> list[str]:
     """Starts a virtiofsd for FOLDER; QEMU's options for it."""
-    socket = f"{WORK}/{tag}.sock"
-    with open(f"{WORK}/{tag}.log", "wb") as log:
-        subprocess.Popen([virtiofsd(), "--socket-path=" + socket, "-o", f"source={folder}", "-o", "cache=always", "-o",
-                          "sandbox=chroot", "--thread-pool-size=0"], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-    proc.wait_until(lambda: os.path.exists(socket), 10, f"virtiofsd shares {folder}: {proc.read(log.name)}")
-    return ["-chardev", f"socket,id={tag},path={socket}", "-device", f"vhost-user-fs-pci,chardev={tag},tag={tag}"]
+    path = f"{WORK}/{tag}.sock"
+    with socket.socket(socket.AF_UNIX) as listening, open(f"{WORK}/{tag}.log", "wb") as log:
+        listening.bind(path)
+        listening.listen()
+        subprocess.Popen([virtiofsd(), f"--fd={listening.fileno()}", "-o", f"source={folder}", "-o", "cache=always", "-o",
+                          "sandbox=chroot", "--thread-pool-size=0"], pass_fds=[listening.fileno()], stdin=subprocess.DEVNULL,
+                         stdout=log, stderr=log)
+    return ["-chardev", f"socket,id={tag},path={path}", "-device", f"vhost-user-fs-pci,chardev={tag},tag={tag}"]
 
 
 def compile_workloads(folder: str) -> None:
@@ -118,7 +121,10 @@ def boot(options: argparse.Namespace) -> int:
     print(f"vm: Linux {linux.release}, {time.monotonic() - start:.1f} s", file=sys.stderr)
     if os.path.exists(out + "/status"):
         return int(proc.read(out + "/status"))
-    print(f"vm: no exit status; {ended}. The end of the console:\n{proc.read(WORK + '/console')[-4000:]}", file=sys.stderr)
+    for name in ("root.log", "out.log", "console"):
+        if os.path.exists(f"{WORK}/{name}"):
+            print(proc.read(f"{WORK}/{name}")[-4000:], file=sys.stderr)
+    print(f"vm: no exit status; {ended}", file=sys.stderr)
     return 1
 
 
