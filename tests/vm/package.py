@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Debian package as users install it: in a virtual machine with Debian 12's kernel, this machine's release of Debian and
+systemd as pid 1. What is asked there is in package.sh."""
+import glob
+import hashlib
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../jvm"))
+
+from harness import debroot, jvm, paths # pylint: disable=wrong-import-position
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+PACKAGES = ["ca-certificates", "curl", "dbus", "openjdk-17-jre-headless", "procps", "systemd", "systemd-sysv"]
+
+
+def built_package(folder: str) -> str:
+    result = subprocess.run(["cpack", "-G", "DEB", "-B", folder], cwd=paths.BUILD, capture_output=True, text=True)
+    if result.returncode != 0:
+        raise RuntimeError(result.stdout + result.stderr)
+    return glob.glob(folder + "/*.deb")[0]
+
+
+def debian(packages: list[str]) -> str:
+    """A root file system of this machine's release with PACKAGES installed; skips the test where it cannot be had."""
+    suite = platform.freedesktop_os_release()["VERSION_CODENAME"]
+    folder = os.path.join(paths.CACHE, f"{suite}-{hashlib.sha256(' '.join(packages).encode()).hexdigest()[:8]}")
+    if os.path.isdir(folder):
+        return folder
+    work = folder + ".work"
+    shutil.rmtree(work, ignore_errors=True)
+    result = subprocess.run(["mmdebstrap", "--variant=minbase", "--include=" + ",".join(packages), suite, work,
+                             f"deb [signed-by={debroot.KEYRING}] {debroot.mirror()} {suite} main"],
+                            stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    if result.returncode != 0:
+        shutil.rmtree(work, ignore_errors=True)
+        raise unittest.SkipTest(f"mmdebstrap: {result.stderr.strip()[-500:]}")
+    os.rename(work, folder)
+    return folder
+
+
+def main() -> int:
+    try:
+        paths.need_root()
+        paths.need("mmdebstrap", "cpack")
+        with tempfile.TemporaryDirectory(prefix="flamed-package.") as out:
+            package = built_package(out)
+            depends = subprocess.run(["dpkg-deb", "--field", package, "Depends"], capture_output=True, text=True, check=True).stdout
+            root = debian(PACKAGES + re.findall(r"([a-z0-9.+-]+)(?: \([^)]*\))?(?:, |$)", depends.strip()))
+            os.chmod(out, 0o755) # a JVM of another user reads its classes there
+            spin = jvm.make_spin()
+            shutil.copytree(spin.folder, out + "/classes")
+            shutil.copy(HERE + "/package.sh", out)
+            return subprocess.run([sys.executable, HERE + "/vm.py", "--root", root, "--init", "/lib/systemd/systemd", "--append",
+                                   "systemd.getty_auto=0", "--out", out,
+                                   "6.1", "bash", "/out/package.sh", "/out/" + os.path.basename(package), spin.main]).returncode
+    except unittest.SkipTest as reason:
+        print(f"skipped: {reason}")
+        return 77
+
+
+if __name__ == "__main__":
+    sys.exit(main())
