@@ -57,6 +57,9 @@ int broker_maps(struct broker *b, const struct proc_id *id, int *ret_fd, struct 
 /* Refused (-EPERM) for pid 1 of the host, for flamed's own processes and where no libjvm is mapped.
  */
 int broker_mem(struct broker *b, const struct proc_id *id, int *ret_fd, struct error *err);
+/* The text of its /proc/PID/cgroup in a sealed memfd, each path cut where it leads into a folder
+ * that root alone did not make. */
+int broker_cgroup(struct broker *b, const struct proc_id *id, int *ret_fd, struct error *err);
 int broker_hsperfdata(struct broker *b, const struct proc_id *id, int *ret_fd, struct error *err);
 /* /tmp/perf-<innermost pid>.map in the target's root. */
 int broker_perfmap(struct broker *b, const struct proc_id *id, int *ret_fd, struct error *err);

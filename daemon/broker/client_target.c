@@ -44,6 +44,13 @@ int broker_mem(struct broker *b, const struct proc_id *id, int *ret_fd, struct e
     return client_call_file(b, &q, ret_fd, err);
 }
 
+int broker_cgroup(struct broker *b, const struct proc_id *id, int *ret_fd, struct error *err)
+{
+    struct broker_request q = client_request_target(BROKER_CGROUP, id);
+
+    return client_call_file(b, &q, ret_fd, err);
+}
+
 int broker_hsperfdata(struct broker *b, const struct proc_id *id, int *ret_fd, struct error *err)
 {
     struct broker_request q = client_request_target(BROKER_HSPERFDATA, id);

@@ -57,6 +57,7 @@ enum broker_request_kind {
     BROKER_ATTACH_ENDED = 27,
     BROKER_UNWIND_LIMIT = 28,
     BROKER_PUT_THREAD = 29,
+    BROKER_CGROUP = 30,
     BROKER_KIND_END,
 };
 

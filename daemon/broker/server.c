@@ -9,6 +9,7 @@
 #include "broker/wire.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -45,7 +46,18 @@ static const request_fn FUNCTIONS[BROKER_KIND_END] = {
     [BROKER_CONFIG] = request_config,
     [BROKER_UNWIND_LIMIT] = request_unwind_limit,
     [BROKER_PUT_THREAD] = request_put_thread,
+    [BROKER_CGROUP] = request_cgroup,
 };
+
+/* The kernel tells paths of cgroups as the reader's cgroup namespace sees them: a pod has its own.
+ * Where this may not be, they begin with "/.." and are not looked up. */
+static void enter_cgroup_ns(const struct server *s)
+{
+    _cleanup_close_ int fd = openat(s->proc_fd, "1/ns/cgroup", O_RDONLY | O_CLOEXEC);
+
+    if (fd >= 0 && setns(fd, CLONE_NEWCGROUP) < 0)
+        log_debug_errno(-errno, "cannot enter the host's cgroup namespace");
+}
 
 int server_init(struct server *s, pid_t client, struct error *err)
 {
@@ -68,6 +80,7 @@ int server_init(struct server *s, pid_t client, struct error *err)
         /* Our own mount namespace may lack what the host has: a unit's PrivateTmp, a pod's image.
          */
         s->host_root_fd = openat(s->proc_fd, "1/root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+        enter_cgroup_ns(s);
     }
     if (s->host_root_fd < 0)
         s->host_root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);

@@ -120,6 +120,7 @@ int request_tables(struct server *s, const struct broker_request *q, struct repl
 int request_put_rows(struct server *s, const struct broker_request *q, struct reply *rep);
 int request_put_process(struct server *s, const struct broker_request *q, struct reply *rep);
 int request_forget_process(struct server *s, const struct broker_request *q, struct reply *rep);
+int request_cgroup(struct server *s, const struct broker_request *q, struct reply *rep);
 int request_put_thread(struct server *s, const struct broker_request *q, struct reply *rep);
 int request_attach(struct server *s, const struct broker_request *q, struct reply *rep);
 int request_attach_check(struct server *s, const struct broker_request *q, struct reply *rep);

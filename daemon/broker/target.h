@@ -60,7 +60,7 @@ struct file_rule {
     bool beside;
     uint32_t beside_uid;
     uint64_t mount;
-    bool inode;  /* is file @ino on device @dev_major:@dev_minor */
+    bool inode; /* is file @ino on device @dev_major:@dev_minor */
     uint64_t ino;
     uint32_t dev_major, dev_minor;
     const struct target *target; /* whose file it is, NULL: the host's */

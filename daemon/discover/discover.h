@@ -86,6 +86,8 @@ struct discover_source {
     int (*hsperfdata)(void *ctx, const struct proc_id *id, int *ret_fd, struct error *err);
     int (*container_config)(void *ctx, const char *id, int *ret_fd, struct error *err);
     int (*container_logs)(void *ctx, int *ret_fd, struct error *err);
+    /* As broker_cgroup(); NULL: what /proc says is taken as it is. */
+    int (*cgroup)(void *ctx, const struct proc_id *id, int *ret_fd, struct error *err);
     /* As broker_leaves_alone(); NULL: none is. */
     bool (*leaves_alone)(void *ctx, const struct proc_id *id, bool *ret_jvm);
     int (*sideband)(void *ctx, int ret_fds[BROKER_CPUS_MAX], size_t *ret_count, struct error *err);

@@ -6,6 +6,7 @@
  */
 #include "discover/table.h"
 
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "discover/container.h"
 #include "proc/readers.h"
@@ -90,11 +91,29 @@ static struct span command_of(struct span cmdline)
     return argv0;
 }
 
+/* The container that the cgroup names of @im say it is in. A user may have a cgroup to make others
+ * in, under any name: only what root made of them counts. */
+static void find_container(struct discover *d, struct image *im, struct span cgroup,
+                           struct container *ret)
+{
+    _cleanup_buf_ struct buf made = BUF_NULL;
+    _cleanup_close_ int fd = -1;
+
+    container_parse(cgroup, im->p.ns_depth > 1, ret);
+    if (!d->source->cgroup || (!ret->id[0] && !ret->pod_uid[0]))
+        return;
+    buf_init(&made, FACTS_CGROUP_MAX_BYTES);
+    if (d->source->cgroup(d->ctx, &im->p.id, &fd, NULL) == 0 && buf_read_fd(&made, fd) == 0)
+        container_parse(buf_span(&made), im->p.ns_depth > 1, ret);
+    else
+        *ret = (struct container){ 0 };
+}
+
 static void set_container(struct discover *d, struct image *im, struct span cgroup, uint64_t now_ns)
 {
     struct container c;
 
-    container_parse(cgroup, im->p.ns_depth > 1, &c);
+    find_container(d, im, cgroup, &c);
     if (c.id[0] && strcmp(c.id, im->p.container.id) == 0) { /* names that were found before stay */
         struct container known = im->p.container;
 

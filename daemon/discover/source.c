@@ -27,6 +27,11 @@ static int container_logs(void *ctx, int *ret_fd, struct error *err)
     return broker_container_logs(ctx, ret_fd, err);
 }
 
+static int cgroup(void *ctx, const struct proc_id *id, int *ret_fd, struct error *err)
+{
+    return broker_cgroup(ctx, id, ret_fd, err);
+}
+
 static bool leaves_alone(void *ctx, const struct proc_id *id, bool *ret_jvm)
 {
     return broker_leaves_alone(ctx, id, ret_jvm);
@@ -43,6 +48,7 @@ const struct discover_source DISCOVER_SOURCE_BROKER = {
     .hsperfdata = hsperfdata,
     .container_config = container_config,
     .container_logs = container_logs,
+    .cgroup = cgroup,
     .leaves_alone = leaves_alone,
     .sideband = sideband,
 };

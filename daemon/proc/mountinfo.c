@@ -13,6 +13,11 @@ static bool has_flag(struct span options, const char *name)
     return false;
 }
 
+bool mountinfo_has(const struct mountinfo *m, const char *option)
+{
+    return has_flag(m->options, option);
+}
+
 static bool parse_line(struct span line, struct mountinfo *ret)
 {
     struct mountinfo m = { 0 };
@@ -20,7 +25,7 @@ static bool parse_line(struct span line, struct mountinfo *ret)
 
     if (!span_take_dec(&line, &m.id) || !span_take_char(&line, ' ') ||
         !span_take_dec(&line, &m.parent) || !span_take_char(&line, ' ') ||
-        !span_take_word(&line, &word) || !span_take_word(&line, &word) ||
+        !span_take_word(&line, &word) || !span_take_word(&line, &m.root) ||
         !span_take_word(&line, &m.point) || !span_take_word(&line, &options))
         return false;
     m.read_only = has_flag(options, "ro");
@@ -34,8 +39,8 @@ static bool parse_line(struct span line, struct mountinfo *ret)
     }
     if (!span_take_word(&line, &m.type) || !span_take_word(&line, &m.source))
         return false;
-    if (span_take_word(&line, &options))
-        m.read_only |= has_flag(options, "ro");
+    if (span_take_word(&line, &m.options))
+        m.read_only |= mountinfo_has(&m, "ro");
     *ret = m;
     return true;
 }

@@ -117,6 +117,8 @@ struct cgroup_line {
 };
 /* Takes lines until one that is well formed; false at the end. */
 bool cgroup_take_line(struct span *text, struct cgroup_line *ret);
+/* Whether @line is of the hierarchy of version 1 that has @controller, alone or with others. */
+bool cgroup_has(const struct cgroup_line *line, const char *controller);
 /* The path that a person knows the process by: that of version 2, else systemd's, else the longest.
  * "/" where there is nothing better. Points into @text. */
 struct span cgroup_path(struct span text);
@@ -156,12 +158,15 @@ uint64_t proc_owner(int proc_fd, const struct proc_id *id);
  * character is escaped as the kernel does it. */
 struct mountinfo {
     uint64_t id, parent;
-    struct span point; /* below the process' own root */
-    struct span type, source;
-    bool read_only; /* or its file system is */
+    struct span root;                  /* of its file system: what of it is mounted */
+    struct span point;                 /* below the process' own root */
+    struct span type, source, options; /* options: of the file system */
+    bool read_only;                    /* or its file system is */
     bool noexec;
     bool shared; /* what is mounted in it appears elsewhere, too */
 };
 #define MOUNTINFO_MAX_BYTES ((size_t)1 << 20)
+/* Whether @option is one of the file system's. */
+bool mountinfo_has(const struct mountinfo *m, const char *option);
 /* Takes the next line that is one; false at the end. */
 bool mountinfo_take(struct span *text, struct mountinfo *ret);

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The request for the cgroups that root put a process into. */
+#include "base/cleanup.h"
+#include "broker/cgroups.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Below it everything is a user's own, whoever owns it. */
+static bool is_users(struct span part)
+{
+    return span_starts_with(part, "user@") && span_ends_with(part, ".service");
+}
+
+/* Only root makes folders in the cgroup @fd. */
+static bool is_roots(int fd)
+{
+    struct stat st;
+
+    return fstat(fd, &st) == 0 && st.st_uid == 0 && !(st.st_mode & (S_IWGRP | S_IWOTH));
+}
+
+/* How much of @path, below the cgroup @fd, was made by root: folders in folders of root's. */
+static size_t made_by_root(int fd, struct span path)
+{
+    _cleanup_close_ int at = openat(fd, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    struct span rest = path, part;
+    size_t made = 0;
+
+    while (at >= 0 && span_take_until(&rest, '/', &part)) {
+        char name[NAME_MAX + 1];
+        int next;
+
+        if (part.n == 0)
+            continue;
+        if (part.n >= sizeof(name) || !is_roots(at))
+            break;
+        span_copy(part, name, sizeof(name));
+        next = openat(at, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (next < 0)
+            break;
+        close_fd(at);
+        at = next;
+        made = (size_t)(part.p + part.n - path.p);
+        if (is_users(part))
+            break;
+    }
+    return made;
+}
+
+static void add_line(struct buf *out, const struct cgroup_line *line, struct span path)
+{
+    buf_printf(out, "%ju:", (uintmax_t)line->hierarchy);
+    buf_add_span(out, line->controllers);
+    buf_add_char(out, ':');
+    if (path.n)
+        buf_add_span(out, path);
+    else
+        buf_add_char(out, '/');
+    buf_add_char(out, '\n');
+}
+
+/*
+ * cgroup. Safe: what everybody may read of the process, less what somebody else than root made of
+ * it. No file is opened but folders of the cgroup file system, to look at their owners.
+ */
+int request_cgroup(struct server *s, const struct broker_request *q, struct reply *rep)
+{
+    _cleanup_buf_ struct buf text = BUF_NULL, out = BUF_NULL;
+    _cleanup_target_ struct target t = TARGET_NULL;
+    struct cgroup_line line;
+    struct span rest;
+    int fd = -1, r;
+
+    r = target_pin(s, q, &t, &rep->err);
+    if (r == 0)
+        r = target_read_proc(&t, "cgroup", &text, &rep->err);
+    if (r)
+        return r;
+    buf_init(&out, TARGET_TEXT_MAX);
+    rest = buf_span(&text);
+    while (cgroup_take_line(&rest, &line)) {
+        _cleanup_close_ int mount = -1;
+        struct span path = line.path, below;
+
+        path.n = 0;
+        if (cgroup_open_mount(s, &line, &below, &mount) == 0)
+            path.n = (size_t)(below.p - line.path.p) + made_by_root(mount, below);
+        add_line(&out, &line, path);
+    }
+    if (out.error)
+        return error_set(&rep->err, out.error, "the cgroups of process %d take too much memory",
+                         t.host_pid);
+    r = memfd_of("cgroup", out.p, out.n, &fd, &rep->err);
+    return r ? r : reply_fd(rep, fd);
+}

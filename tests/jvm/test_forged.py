@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who a JVM is: a user who may make cgroups of any name is taken for no container and no pod."""
+import contextlib
+import json
+import os
+import subprocess
+import unittest
+import uuid
+
+from harness import jvm, paths, proc
+from harness.daemon import Daemon
+
+USER = 1001
+NAMESPACE, POD = "prod", "payments-7d9"
+CONFIGS = "/run/containerd/io.containerd.runtime.v2.task/k8s.io"
+
+
+def hierarchies() -> list[str]:
+    """Folders of cgroup file systems in which a folder of any name can be made, one of each kind that is here."""
+    found = [path for path in ("/sys/fs/cgroup/unified", "/sys/fs/cgroup/systemd", "/sys/fs/cgroup/pids")
+             if os.path.exists(path + "/cgroup.procs")]
+    return found or ["/sys/fs/cgroup"]
+
+
+@contextlib.contextmanager
+def runtime_config(ident: str):
+    """What containerd wrote about the container IDENT of the pod."""
+    folder = os.path.join(CONFIGS, ident)
+    made = [p for p in [CONFIGS.rsplit("/", n)[0] for n in (3, 2, 1)] + [CONFIGS, folder] if not os.path.exists(p)]
+    os.makedirs(folder)
+    try:
+        with open(folder + "/config.json", "w", encoding="ascii") as f:
+            json.dump({"annotations": {"io.kubernetes.cri.sandbox-name": POD, "io.kubernetes.cri.sandbox-namespace": NAMESPACE,
+                                       "io.kubernetes.cri.container-name": "app"}}, f)
+        yield
+    finally:
+        os.unlink(folder + "/config.json")
+        for path in reversed(made):
+            os.rmdir(path)
+
+
+@contextlib.contextmanager
+def folders(*paths_: str):
+    """Makes those that are not there; removes them."""
+    made = [p for p in paths_ if not os.path.exists(p)]
+    for path in made:
+        os.mkdir(path)
+    try:
+        yield
+    finally:
+        for path in reversed(made):
+            with contextlib.suppress(OSError):
+                proc.wait_until(lambda path=path: not proc.read(path + "/cgroup.procs"), 10, "an empty cgroup")
+                os.rmdir(path)
+
+
+def below(top: str, *names: str) -> list[str]:
+    return [os.path.join(top, *names[:n + 1]) for n in range(len(names))]
+
+
+class Forged(unittest.TestCase):
+    def setUp(self):
+        paths.need_root()
+        paths.need("setpriv")
+        self.stack = contextlib.ExitStack()
+        self.addCleanup(self.stack.close)
+        self.ident, self.pod_uid = os.urandom(32).hex(), str(uuid.uuid4())
+        self.stack.enter_context(runtime_config(self.ident))
+        self.spin = jvm.make_spin()
+
+    def pod_names(self) -> tuple[str, ...]:
+        slice_ = "kubepods-burstable-pod" + self.pod_uid.replace("-", "_") + ".slice"
+        return "kubepods.slice", "kubepods-burstable.slice", slice_, f"cri-containerd-{self.ident}.scope"
+
+    def start_in(self, folder: str) -> int:
+        user = ["sh", "-c", 'echo $$ >"$0/cgroup.procs" && exec "$@"', folder,
+                "setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups"]
+        return self.stack.enter_context(jvm.Jvm(paths.jdk(17), "-Xmx32m", "-cp", self.spin.folder, self.spin.main, wrap=user)).pid
+
+    def forged(self, top: str) -> int:
+        """Alice's JVM, in cgroups that she made below her own manager's."""
+        mine = below(top, "user.slice", f"user-{USER}.slice", f"user@{USER}.service")
+        self.stack.enter_context(folders(*mine))
+        os.chown(mine[-1], USER, USER)
+        names = below(mine[-1], "x", *self.pod_names())
+        subprocess.run(["setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups", "mkdir", "-p", names[-1]], check=True)
+        self.stack.enter_context(folders()) # after the JVM
+        self.stack.callback(lambda: [os.rmdir(p) for p in reversed(names)])
+        return self.start_in(names[-1])
+
+    def test_a_pod(self):
+        for top in hierarchies():
+            with self.subTest(hierarchy=top), contextlib.ExitStack() as stack:
+                self.stack = stack
+                real = below(top, *self.pod_names())
+                stack.enter_context(folders(*real))
+                honest = self.start_in(real[-1])
+                alice = self.forged(top)
+                daemon = stack.enter_context(Daemon("--recorder-hz=0"))
+                self.check(daemon, honest, alice)
+
+    def check(self, daemon: Daemon, honest: int, alice: int) -> None:
+        jvms = {j["pid"]: j for j in daemon.get("/api/v1/jvms").json()["jvms"]}
+        self.assertEqual((jvms[honest].get("pod"), jvms[honest].get("namespace")), (POD, NAMESPACE), jvms[honest])
+        self.assertIn(alice, jvms)
+        for value in (POD, NAMESPACE, self.ident, self.pod_uid):
+            text = json.dumps({k: v for k, v in jvms[alice].items() if k != "cgroup"})
+            self.assertNotIn(value, text)
+        for wanted in ({"pod": POD}, {"pod": self.pod_uid}, {"namespace": NAMESPACE}, {"container": self.ident}, {"container": "app"}):
+            with self.subTest(**wanted):
+                listed = [j["pid"] for j in daemon.get("/api/v1/jvms", **wanted).json()["jvms"]]
+                self.assertEqual([pid for pid in listed if pid in (honest, alice)], [honest])
+                profile = daemon.profile(seconds=0.3, hz=199, **wanted)
+                frames = {s.names[0] for s in profile.stacks if s.names}
+                self.assertFalse([f for f in frames if str(alice) in f], frames)
+
+
+if __name__ == "__main__":
+    unittest.main()
