@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "broker/agents.h"
+#include "broker/cgroups.h"
 #include "broker/launcher.h"
 #include "broker/memory.h"
 #include "broker/namespaces.h"
@@ -42,13 +43,13 @@ static int map_id(const struct target *t, const char *file, uint32_t outside, ui
     return 0;
 }
 
-static bool file_says(const struct server *s, const char *path, const char *line)
+static bool file_says(int dir_fd, const char *path, const char *line)
 {
     _cleanup_buf_ struct buf text;
     struct span rest, one;
 
     buf_init(&text, TARGET_TEXT_MAX);
-    if (buf_read_at(&text, s->host_root_fd, path) < 0)
+    if (buf_read_at(&text, dir_fd, path) < 0)
         return false;
     rest = buf_span(&text);
     while (span_take_line(&rest, &one)) {
@@ -58,35 +59,30 @@ static bool file_says(const struct server *s, const char *path, const char *line
     return false;
 }
 
-/* Whether its cgroup is frozen, of either version. A path with ".." is of another cgroup namespace
- * and not followed. */
+/* Whether its cgroup is frozen, in version 1, 2 or both. */
 static bool is_frozen(const struct server *s, const struct target *t)
 {
     _cleanup_buf_ struct buf text = BUF_NULL;
     struct cgroup_line line;
     struct span rest;
-    char path[4096 + 64];
 
     if (target_read_proc(t, "cgroup", &text, NULL) != 0)
         return false;
     rest = buf_span(&text);
     while (cgroup_take_line(&rest, &line)) {
-        const char *mounts[] = { "sys/fs/cgroup", "sys/fs/cgroup/unified" };
-        char name[4096];
+        _cleanup_close_ int mount = -1;
+        bool v2 = line.hierarchy == 0;
+        char path[4096 + 64];
+        struct span below;
 
-        if (line.path.n >= sizeof(name) || memmem(line.path.p, line.path.n, "..", 2))
+        if ((!v2 && !cgroup_has(&line, "freezer")) ||
+            cgroup_open_mount(s, &line, &below, &mount) < 0)
             continue;
-        span_copy(line.path, name, sizeof(name));
-        if (span_eq_str(line.controllers, "freezer")) {
-            snprintf(path, sizeof(path), "sys/fs/cgroup/freezer%s/freezer.state", name);
-            if (file_says(s, path, "FROZEN") || file_says(s, path, "FREEZING"))
-                return true;
-        }
-        for (size_t i = 0; line.hierarchy == 0 && i < ARRAY_SIZE(mounts); i++) {
-            snprintf(path, sizeof(path), "%s%s/cgroup.events", mounts[i], name);
-            if (file_says(s, path, "frozen 1"))
-                return true;
-        }
+        snprintf(path, sizeof(path), ".%.*s/%s", (int)MIN(below.n, (size_t)4096), below.p,
+                 v2 ? "cgroup.events" : "freezer.state");
+        if (v2 ? file_says(mount, path, "frozen 1")
+               : file_says(mount, path, "FROZEN") || file_says(mount, path, "FREEZING"))
+            return true;
     }
     return false;
 }

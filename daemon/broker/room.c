@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "broker/room_impl.h"
 
+#include "broker/cgroups.h"
+
 #define CGROUP_PATH_MAX 4096
 
 bool room_read_number(int dir_fd, const char *path, uint64_t *ret)
@@ -22,15 +24,13 @@ bool room_find_number(struct span text, const char *key, uint64_t *ret)
     return false;
 }
 
-/* Of @folder, and of each above it down to the mount, which are its first @base characters. @folder
- * is changed. */
-static bool any_above(const struct server *s, char *folder, size_t base,
-                      bool (*is_full)(const struct server *s, const char *folder))
+/* Of @folder, and of each above it up to the mount. @folder is changed. */
+static bool any_above(int mount_fd, char *folder, bool (*is_full)(int mount_fd, const char *folder))
 {
     char *slash;
 
-    while (!is_full(s, folder)) {
-        slash = strrchr(folder + base, '/');
+    while (!is_full(mount_fd, folder)) {
+        slash = strrchr(folder, '/');
         if (!slash)
             return false;
         *slash = '\0';
@@ -39,27 +39,22 @@ static bool any_above(const struct server *s, char *folder, size_t base,
 }
 
 bool room_any_cgroup(const struct server *s, struct span cgroup, const char *controller,
-                     bool (*is_full)(const struct server *s, const char *folder))
+                     bool (*is_full)(int mount_fd, const char *folder))
 {
-    static const char *const MOUNTS[] = { "sys/fs/cgroup", "sys/fs/cgroup/unified" };
     struct cgroup_line line;
 
     while (cgroup_take_line(&cgroup, &line)) {
-        bool v1 = span_eq_str(line.controllers, controller);
-        char folder[CGROUP_PATH_MAX + 64], path[CGROUP_PATH_MAX];
+        _cleanup_close_ int mount = -1;
+        char folder[CGROUP_PATH_MAX] = ".";
+        struct span path;
 
-        if ((!v1 && line.hierarchy != 0) || line.path.n >= sizeof(path) ||
-            memmem(line.path.p, line.path.n, "..", 2))
+        if ((line.hierarchy != 0 && !cgroup_has(&line, controller)) ||
+            cgroup_open_mount(s, &line, &path, &mount) < 0 || path.n + 1 >= sizeof(folder))
             continue;
-        span_copy(line.path, path, sizeof(path));
-        for (size_t i = 0; i < (v1 ? 1 : ARRAY_SIZE(MOUNTS)); i++) {
-            int base = v1 ? snprintf(folder, sizeof(folder), "%s/%s", MOUNTS[0], controller)
-                          : snprintf(folder, sizeof(folder), "%s", MOUNTS[i]);
-
-            snprintf(folder + base, sizeof(folder) - (size_t)base, "%s", path);
-            if (any_above(s, folder, (size_t)base, is_full))
-                return true;
-        }
+        if (path.n > 1)
+            span_copy(path, folder + 1, sizeof(folder) - 1);
+        if (any_above(mount, folder, is_full))
+            return true;
     }
     return false;
 }

@@ -17,10 +17,9 @@ bool room_read_number(int dir_fd, const char *path, uint64_t *ret);
 bool room_find_number(struct span text, const char *key, uint64_t *ret);
 
 /* True where @is_full is of a cgroup of the target that counts @controller, or of one above it, in
- * version 1 or 2. The folder is below the host's root. A path with ".." is of another cgroup
- * namespace and not followed. */
+ * version 1, 2 or both. The folder is below @mount_fd, where its hierarchy is mounted. */
 bool room_any_cgroup(const struct server *s, struct span cgroup, const char *controller,
-                     bool (*is_full)(const struct server *s, const char *folder));
+                     bool (*is_full)(int mount_fd, const char *folder));
 
 /* Each: 0, or -EAGAIN with a sentence and a remedy. */
 int room_check_threads(const struct server *s, const struct target *t, const struct room_facts *f,

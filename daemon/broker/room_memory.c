@@ -86,7 +86,7 @@ static int check_commit(const struct server *s, const struct target *t, struct e
 }
 
 /* What the kernel gives back before it ends somebody: the cache of files, and of its own things. */
-static uint64_t reclaimable(const struct server *s, const char *folder)
+static uint64_t reclaimable(int mount_fd, const char *folder)
 {
     static const char *const KEYS[] = { "active_file ", "inactive_file ", "slab_reclaimable ",
                                         "total_active_file ", "total_inactive_file " };
@@ -96,7 +96,7 @@ static uint64_t reclaimable(const struct server *s, const char *folder)
 
     snprintf(path, sizeof(path), "%s/memory.stat", folder);
     buf_init(&text, TARGET_TEXT_MAX);
-    if (buf_read_at(&text, s->host_root_fd, path) < 0)
+    if (buf_read_at(&text, mount_fd, path) < 0)
         return 0;
     for (size_t i = 0; i < ARRAY_SIZE(KEYS); i++) {
         if (room_find_number(buf_span(&text), KEYS[i], &v))
@@ -105,7 +105,7 @@ static uint64_t reclaimable(const struct server *s, const char *folder)
     return total ? total : own; /* version 1 has both; the limit is of the total */
 }
 
-static bool has_little_memory(const struct server *s, const char *folder)
+static bool has_little_memory(int mount_fd, const char *folder)
 {
     static const char *const NAMES[][2] = { { "memory.max", "memory.current" },
                                             { "memory.limit_in_bytes", "memory.usage_in_bytes" } };
@@ -114,11 +114,11 @@ static bool has_little_memory(const struct server *s, const char *folder)
 
     for (size_t i = 0; i < ARRAY_SIZE(NAMES); i++) {
         snprintf(path, sizeof(path), "%s/%s", folder, NAMES[i][0]);
-        if (!room_read_number(s->host_root_fd, path, &most))
+        if (!room_read_number(mount_fd, path, &most))
             continue;
         snprintf(path, sizeof(path), "%s/%s", folder, NAMES[i][1]);
-        if (room_read_number(s->host_root_fd, path, &now) && now + ROOM_MEMORY_BYTES > most &&
-            now - MIN(now, reclaimable(s, folder)) + ROOM_MEMORY_BYTES > most)
+        if (room_read_number(mount_fd, path, &now) && now + ROOM_MEMORY_BYTES > most &&
+            now - MIN(now, reclaimable(mount_fd, folder)) + ROOM_MEMORY_BYTES > most)
             return true;
     }
     return false;

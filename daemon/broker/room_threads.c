@@ -3,16 +3,16 @@
 
 #include <inttypes.h>
 
-static bool has_few_pids(const struct server *s, const char *folder)
+static bool has_few_pids(int mount_fd, const char *folder)
 {
     char path[4096 + 128];
     uint64_t most, now;
 
     snprintf(path, sizeof(path), "%s/pids.max", folder);
-    if (!room_read_number(s->host_root_fd, path, &most))
+    if (!room_read_number(mount_fd, path, &most))
         return false;
     snprintf(path, sizeof(path), "%s/pids.current", folder);
-    return room_read_number(s->host_root_fd, path, &now) && now + ROOM_THREADS > most;
+    return room_read_number(mount_fd, path, &now) && now + ROOM_THREADS > most;
 }
 
 /* All threads of the machine, from "0.10 0.20 0.30 2/345 6789"; 0: not known. */

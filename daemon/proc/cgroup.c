@@ -31,6 +31,17 @@ bool cgroup_take_line(struct span *text, struct cgroup_line *ret)
     return false;
 }
 
+bool cgroup_has(const struct cgroup_line *line, const char *controller)
+{
+    struct span rest = line->controllers, one;
+
+    while (span_take_until(&rest, ',', &one)) {
+        if (span_eq_str(one, controller))
+            return true;
+    }
+    return false;
+}
+
 struct span cgroup_path(struct span text)
 {
     struct span best = SPAN("/");
