@@ -84,7 +84,6 @@ class Forged(unittest.TestCase):
         os.chown(mine[-1], USER, USER)
         names = below(mine[-1], "x", *self.pod_names())
         subprocess.run(["setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups", "mkdir", "-p", names[-1]], check=True)
-        self.stack.enter_context(folders()) # after the JVM
         self.stack.callback(lambda: [os.rmdir(p) for p in reversed(names)])
         return self.start_in(names[-1])
 
@@ -101,7 +100,8 @@ class Forged(unittest.TestCase):
 
     def check(self, daemon: Daemon, honest: int, alice: int) -> None:
         jvms = {j["pid"]: j for j in daemon.get("/api/v1/jvms").json()["jvms"]}
-        self.assertEqual((jvms[honest].get("pod"), jvms[honest].get("namespace")), (POD, NAMESPACE), jvms[honest])
+        pod = jvms[honest]["pod"]
+        self.assertEqual((pod["name"], pod["namespace"], pod["uid"]), (POD, NAMESPACE, self.pod_uid), jvms[honest])
         self.assertIn(alice, jvms)
         for value in (POD, NAMESPACE, self.ident, self.pod_uid):
             text = json.dumps({k: v for k, v in jvms[alice].items() if k != "cgroup"})
