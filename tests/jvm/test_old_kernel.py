@@ -33,9 +33,9 @@ class OldKernel(WithSpinningJvm):
             self.assert_attached(daemon, self.pid)
             self.assert_attached(daemon, c.pid)
             for name in ("flamed", "flamed-broker"):
-                victim = next(pid for pid in proc.children(daemon.top()) if proc.exe(pid) == name)
-                os.kill(victim, signal.SIGKILL)
-                proc.wait_until(lambda: not proc.alive(victim), 5, f"{name} is gone")
+                pair = list(proc.children(daemon.top())) # where one ends, the other is ended, too
+                os.kill(next(pid for pid in pair if proc.exe(pid) == name), signal.SIGKILL)
+                proc.wait_until(lambda: not any(proc.alive(pid) for pid in pair), 10, f"flamed and its broker are gone after {name}")
                 daemon.wait_ready()
             self.assert_attached(daemon, c.pid)
             for pid in daemon.pids():
