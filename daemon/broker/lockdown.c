@@ -163,6 +163,7 @@ static const int ALLOWED[] = {
     SCMP_SYS(sched_yield),
     SCMP_SYS(sendmsg),
     SCMP_SYS(sendto),
+    SCMP_SYS(setitimer),
     SCMP_SYS(setsockopt),
     SCMP_SYS(shutdown),
     SCMP_SYS(sigaltstack),

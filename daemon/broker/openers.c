@@ -8,9 +8,22 @@
 #include "broker/lockdown.h"
 #include "broker/wire.h"
 
+#include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <unistd.h>
+
+/* The kernel tells paths of cgroups as the reader's cgroup namespace sees them: a pod has its own.
+ * Where this may not be, they begin with "/.." and are not looked up. The broker and what it starts
+ * in containers stay where they are. */
+static void enter_cgroup_ns(void)
+{
+    _cleanup_close_ int fd = open("/proc/1/ns/cgroup", O_RDONLY | O_CLOEXEC);
+
+    if (fd >= 0 && setns(fd, CLONE_NEWCGROUP) < 0)
+        log_debug_errno(-errno, "cannot enter the host's cgroup namespace");
+}
 
 static int opener_main(int socket)
 {
@@ -18,6 +31,7 @@ static int opener_main(int socket)
     struct server s;
     int r;
 
+    enter_cgroup_ns(); /* again where the nursery has: then it is refused, and done */
     r = server_init(&s, /* client= */ 0, &err);
     if (r == 0)
         r = opener_lockdown(&err);
@@ -46,9 +60,11 @@ static bool is_readable(int fd, uint64_t wait_ns)
 static int nursery_main(int socket)
 {
     struct error err = ERROR_NULL;
-    int r = nursery_lockdown(&err);
     char byte;
+    int r;
 
+    enter_cgroup_ns();
+    r = nursery_lockdown(&err);
     if (r < 0)
         return log_err_errno(r, "the nursery of openers cannot start: %s", err.msg);
     signal(SIGCHLD, SIG_IGN);

@@ -9,12 +9,13 @@
 #include "broker/wire.h"
 
 #include <fcntl.h>
-#include <sched.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #define SERVER_TEND_NS NSEC_PER_SEC
+#define SERVER_LOOK_SECONDS 9                     /* less than its client waits */
 #define PID_NS_INITIAL_INODE UINT64_C(0xeffffffc) /* fixed in the kernel: PROC_PID_INIT_INO */
 
 static const request_fn FUNCTIONS[BROKER_KIND_END] = {
@@ -49,16 +50,6 @@ static const request_fn FUNCTIONS[BROKER_KIND_END] = {
     [BROKER_CGROUP] = request_cgroup,
 };
 
-/* The kernel tells paths of cgroups as the reader's cgroup namespace sees them: a pod has its own.
- * Where this may not be, they begin with "/.." and are not looked up. */
-static void enter_cgroup_ns(const struct server *s)
-{
-    _cleanup_close_ int fd = openat(s->proc_fd, "1/ns/cgroup", O_RDONLY | O_CLOEXEC);
-
-    if (fd >= 0 && setns(fd, CLONE_NEWCGROUP) < 0)
-        log_debug_errno(-errno, "cannot enter the host's cgroup namespace");
-}
-
 int server_init(struct server *s, pid_t client, struct error *err)
 {
     struct stat st;
@@ -80,7 +71,6 @@ int server_init(struct server *s, pid_t client, struct error *err)
         /* Our own mount namespace may lack what the host has: a unit's PrivateTmp, a pod's image.
          */
         s->host_root_fd = openat(s->proc_fd, "1/root", O_PATH | O_DIRECTORY | O_CLOEXEC);
-        enter_cgroup_ns(s);
     }
     if (s->host_root_fd < 0)
         s->host_root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -171,6 +161,28 @@ static int reply_send(int fd, const struct broker_request *q, int result, const 
     return 0;
 }
 
+/* Ends the broker, so that another is started, where it looks at a process itself and the kernel
+ * makes it wait: for an exec that began after openers_try(). */
+static void set_deadline(time_t seconds)
+{
+    const struct itimerval t = { .it_value = { .tv_sec = seconds } };
+
+    setitimer(ITIMER_REAL, &t, NULL);
+}
+
+static int call(struct server *s, const struct broker_request *q, struct reply *rep)
+{
+    bool looks = q->start_ticks != 0 && s->opener_count; /* an opener may wait */
+    int r;
+
+    if (looks)
+        set_deadline(SERVER_LOOK_SECONDS);
+    r = FUNCTIONS[q->kind](s, q, rep);
+    if (looks)
+        set_deadline(0);
+    return r;
+}
+
 int server_answer(struct server *s, int fd)
 {
     struct broker_request q = { 0 };
@@ -187,7 +199,7 @@ int server_answer(struct server *s, int fd)
     if (r == 0) {
         r = openers_take(s, q.kind) ? openers_ask(s, &q, &rep) : openers_try(s, &q, &rep.err);
         if (r == 0 && !openers_take(s, q.kind))
-            r = FUNCTIONS[q.kind](s, &q, &rep);
+            r = call(s, &q, &rep);
         if (r < 0 && !rep.err.msg[0])
             error_code(&rep.err, r, "%s", broker_request_info(q.kind)->name);
         log_debug("request=%s host_pid=%d result=%d", broker_request_info(q.kind)->name, q.host_pid,

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 
 #define ID "3f4e9f3a1c7b5d2e8a6f0b9c4d1e7f2a5b8c3d6e9f0a1b2c3d4e5f60718293a4"
 #define TICK_NS DISCOVER_NS_PER_TICK
@@ -92,12 +93,35 @@ static inline bool fake_leaves_alone(void *ctx, const struct proc_id *id, bool *
     return left_alone;
 }
 
+/* What root made of a process's cgroups, as the broker would say; NULL: what /proc has. */
+static const char *made_by_root;
+
+static inline int fake_cgroup(void *ctx, const struct proc_id *id, int *ret_fd, struct error *err)
+{
+    char path[64], text[4096];
+    int from;
+    ssize_t n;
+
+    (void)ctx;
+    (void)err;
+    *ret_fd = memfd_create("cgroup", MFD_CLOEXEC);
+    snprintf(path, sizeof(path), "%d/cgroup", id->host_pid);
+    from = made_by_root ? -1 : openat(proc_fd, path, O_RDONLY | O_CLOEXEC);
+    n = made_by_root ? snprintf(text, sizeof(text), "%s", made_by_root)
+                     : read(from, text, sizeof(text));
+    close_fd(from);
+    ck_assert_int_eq(write(*ret_fd, text, (size_t)n), n);
+    ck_assert_int_eq(lseek(*ret_fd, 0, SEEK_SET), 0);
+    return 0;
+}
+
 static const struct discover_source SOURCE = {
     .maps = fake_maps,
     .mem = fake_mem,
     .hsperfdata = absent,
     .container_config = fake_config,
     .container_logs = no_logs,
+    .cgroup = fake_cgroup,
     .leaves_alone = fake_leaves_alone,
     .sideband = no_sideband,
 };

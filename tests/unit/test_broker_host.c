@@ -115,6 +115,82 @@ START_TEST(gives_the_configuration_as_it_is_now)
 }
 END_TEST
 
+/* One hierarchy of each kind, where folders of any name can be made. */
+static const char *const HIERARCHIES[] = { "/sys/fs/cgroup/unified", "/sys/fs/cgroup/systemd",
+                                           "/sys/fs/cgroup/pids", "/sys/fs/cgroup" };
+
+/* Folders below one of the test's own, from the outermost; of the last but one, who owns it and who
+ * may write to it; and how many count. */
+static const struct {
+    const char *names[3];
+    uid_t uid;
+    mode_t mode;
+    size_t counted;
+} CGROUPS[] = {
+    { { "kubepods.slice", "pod.slice", "cri.scope" }, 0, 0755, 3 },
+    { { "user.slice", "delegated", "cri.scope" }, 1001, 0755, 2 },
+    { { "user.slice", "shared", "cri.scope" }, 0, 0775, 2 },
+    { { "user.slice", "anyones", "cri.scope" }, 0, 0757, 2 },
+    { { "user.slice", "user@1001.service", "cri.scope" }, 0, 0755, 2 },
+};
+
+/* The line of @text with @word, which is changed; NULL: there is none. */
+static char *line_with(char *text, const char *word)
+{
+    for (char *line = strtok_r(text, "\n", &text); line; line = strtok_r(NULL, "\n", &text)) {
+        if (strstr(line, word))
+            return line;
+    }
+    return NULL;
+}
+
+static void check_cgroup(const char *top, size_t row)
+{
+    char own[64], outermost[128], path[3][192], procs[320], text[4096] = "", pid_text[16], *line;
+    pid_t pid = start_child(NULL, NULL);
+    struct proc_id id = id_of(pid);
+    struct error err = ERROR_NULL;
+    int fd = -1;
+
+    snprintf(own, sizeof(own), "flamed-test-%d", getpid());
+    snprintf(outermost, sizeof(outermost), "%s/%s", top, own);
+    snprintf(procs, sizeof(procs), "%s/cgroup.procs", top);
+    if (access(procs, F_OK) < 0 || mkdir(outermost, 0755) < 0) { /* not here, or read-only */
+        end_child(pid);
+        return;
+    }
+    for (size_t i = 0; i < 3; i++) {
+        snprintf(path[i], sizeof(path[i]), "%s/%s", i ? path[i - 1] : outermost,
+                 CGROUPS[row].names[i]);
+        ck_assert_int_eq(mkdir(path[i], 0755), 0);
+    }
+    ck_assert_int_eq(chown(path[1], CGROUPS[row].uid, 0), 0);
+    ck_assert_int_eq(chmod(path[1], CGROUPS[row].mode), 0);
+    snprintf(procs, sizeof(procs), "%s/cgroup.procs", path[2]);
+    snprintf(pid_text, sizeof(pid_text), "%d", pid);
+    write_file(procs, pid_text, strlen(pid_text));
+    ck_assert_msg(broker_cgroup(fx.b, &id, &fd, &err) == 0, "%s", err.msg);
+    ck_assert_int_gt(read(fd, text, sizeof(text) - 1), 0);
+    close(fd);
+    line = line_with(text, own);
+    end_child(pid);
+    ck_assert_ptr_nonnull(line);
+    ck_assert_ptr_nonnull(strstr(line, CGROUPS[row].names[CGROUPS[row].counted - 1]));
+    ck_assert(CGROUPS[row].counted == 3 || !strstr(line, CGROUPS[row].names[2]));
+    for (int n = 0; rmdir(path[2]) < 0 && n < 500; n++) /* until the last is gone */
+        usleep(10000);
+    ck_assert_int_eq(rmdir(path[1]), 0);
+    ck_assert_int_eq(rmdir(path[0]), 0);
+    ck_assert_int_eq(rmdir(outermost), 0);
+}
+
+START_TEST(a_cgroup_counts_as_far_as_root_made_it)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(HIERARCHIES); i++)
+        check_cgroup(HIERARCHIES[i], (size_t)_i);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("broker_host");
@@ -125,6 +201,7 @@ int main(void)
     tcase_add_checked_fixture(tc, fixture_with_client, fixture_stop);
     tcase_set_timeout(tc, 30);
     tcase_add_test(tc, container_config_takes_ids_only);
+    tcase_add_loop_test(tc, a_cgroup_counts_as_far_as_root_made_it, 0, ARRAY_SIZE(CGROUPS));
     tcase_add_test(tc, the_host_tells_about_itself);
     tcase_add_test(tc, gives_the_configuration_as_it_is_now);
     return suite_run_case("broker_host", tc);

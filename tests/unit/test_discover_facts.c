@@ -28,6 +28,27 @@ START_TEST(reads_a_process_in_a_container)
 }
 END_TEST
 
+/* The same names, made by the user whose process it is: no container, and nobody is asked of one.
+ */
+START_TEST(a_container_that_a_user_made_up_is_none)
+{
+    struct discover *d = make(NODE, false);
+    struct process *p;
+
+    made_by_root = "0::/user.slice/user-1001.slice/user@1001.service\n";
+    p = discover_find(d, 42);
+    made_by_root = NULL;
+    ck_assert_ptr_nonnull(p);
+    ck_assert_str_eq(p->container.id, "");
+    ck_assert_str_eq(p->container.name, "");
+    ck_assert_str_eq(p->container.pod_name, "");
+    ck_assert_str_eq(p->container.pod_namespace, "");
+    ck_assert_str_eq(p->container.pod_uid, "");
+    ck_assert_uint_eq(configs_opened, 0);
+    end(d);
+}
+END_TEST
+
 START_TEST(says_why_a_jvm_cannot_be_read)
 {
     struct discover *d = make(NODE, _i == 1);
@@ -183,6 +204,7 @@ int main(void)
     TCase *tc = tcase_create("discover_facts");
 
     tcase_add_test(tc, reads_a_process_in_a_container);
+    tcase_add_test(tc, a_container_that_a_user_made_up_is_none);
     tcase_add_loop_test(tc, says_why_a_jvm_cannot_be_read, 0, 2);
     tcase_add_test(tc, looks_again_at_one_that_was_left_alone);
     tcase_add_test(tc, knows_openj9_and_leaves_it_alone);
