@@ -42,18 +42,13 @@ static bool starts(const char *s, const char *with)
     return true;
 }
 
-/* Whether SIGQUIT may be sent: it is caught, and the process is neither stopped nor dead. 0, or
- * -EBUSY (stopped), -ESRCH (gone), -ENOTSUP (not caught). */
-static int check_state(void)
+/* Whether SIGQUIT may be sent to the process of that status: it is caught, and the process is
+ * neither stopped nor dead. 0, or -EBUSY (stopped), -ESRCH (gone), -ENOTSUP (not caught). */
+static int judge_status(const char *text)
 {
-    static char text[STATUS_MAX];
-    long n = raw4(SYS_pread64, ATTACH_FD_STATUS, text, sizeof(text) - 1, 0);
     uint64_t caught = 0;
     bool line_start = true;
 
-    if (n <= 0)
-        return -ESRCH;
-    text[n] = '\0';
     for (const char *p = text; *p; line_start = *p == '\n', p++) {
         if (!line_start)
             continue;
@@ -70,6 +65,18 @@ static int check_state(void)
         }
     }
     return caught >> (SIGQUIT - 1) & 1 ? 0 : -ENOTSUP;
+}
+
+/* As judge_status(). The talker gets a copy of our memory: nothing of the host's /proc stays in it.
+ */
+static int check_state(void)
+{
+    static char text[STATUS_MAX];
+    long n = raw4(SYS_pread64, ATTACH_FD_STATUS, text, sizeof(text) - 1, 0);
+    int r = n > 0 ? judge_status(text) : -ESRCH;
+
+    memset(text, 0, sizeof(text));
+    return r;
 }
 
 /* Tries whether somebody listens at @path, a socket of our own user's: a datagram socket cannot

@@ -158,6 +158,16 @@ class Matrix(unittest.TestCase):
                 self.assertTrue(proc.alive(c.pid))
         jvm.side_by_side(self, one)
 
+    def test_a_time_namespace(self):
+        """Its clock, by which the helper's deadline is counted from when it has joined, is a day ahead."""
+        with jvm.Jvm(paths.jdk(17), *self.arguments(self.spin.folder),
+                     wrap=["unshare", "--time", "--monotonic", "86400", "--boottime", "86400", "--fork", "--kill-child"]) as j:
+            pid = proc.find_jvm(j.pid)
+            self.assertNotEqual(os.stat(f"/proc/{pid}/ns/time").st_ino, os.stat("/proc/self/ns/time").st_ino)
+            found = attach.attach(pid)
+            check_named(self, found, self.spin)
+            self.assertLess(found.number("helper_us"), 10_000_000, found.text[:500])
+
     def test_a_copy_of_the_agent(self):
         """Where a memory file may not be loaded: it lies in the container's /tmp for a moment. Again, it is the same; on a
         /tmp of which nothing may be executed the JVM says so; what another user put in its place is not touched."""

@@ -290,7 +290,7 @@ class Escapes(Fake):
             self.assertEqual([value for value in held if not HARMLESS.match(value.replace("_", " "))], [], one)
             for kind in self.NAMESPACES:
                 self.assertEqual(one["ns/" + kind], "own", one)
-            self.assertEqual((one["root"], one["cwd"]), ("own", "own"), one)
+            self.assertEqual((one["root"], one["cwd"], one["memory"]), ("own", "own", "own"), one)
 
     def test_by_default_rights(self):
         """Docker's default capabilities, device rules and filter: caught while it is dumpable for the JVM."""
@@ -304,11 +304,19 @@ class Escapes(Fake):
         found, _ = self.caught(tries=self.TRIES, user_namespace=False, capabilities=self.TRACING)
         self.check(found, self.LEAST, allowed=self.TALKING)
 
-    def test_it_cannot_fork(self):
-        """At its first instruction its filter still has the call by which it was made. Whoever takes it there gets no more of it."""
-        found, _ = self.caught("clone", tries=self.TRIES, user_namespace=False, capabilities=self.TRACING)
+    def test_the_first_attach_of_a_jvm(self):
+        """For which the JVM's status on the host is read: none of it is in the memory that the container sees."""
+        for _ in range(self.FEW):
+            found, _ = self.caught(tries=1, user_namespace=False, capabilities=self.TRACING)
+            self.check(found, 1)
+
+    def test_at_its_first_instruction(self):
+        """Its filter still has the call by which it was made, and some of the porter's. Whoever takes it there cannot fork, or open."""
+        rights = {"user_namespace": False, "capabilities": self.TRACING}
+        found, _ = self.caught("clone", tries=self.TRIES, **rights)
         self.check(found)
         self.assertIn("ENOSYS", [one.get("clone") for one in found], "it was not taken at its first instruction")
+        self.check(self.caught("openat", **rights)[0])
 
     def test_privileged(self):
         """All capabilities and no filter; only the devices are closed."""

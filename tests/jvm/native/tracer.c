@@ -153,6 +153,40 @@ static void print_same(pid_t pid, const char *name)
            ours.st_ino == its.st_ino && ours.st_dev == its.st_dev ? "own" : "other");
 }
 
+/* Whether it has read somebody's /proc/PID/status, and still knows. */
+static void print_memory(pid_t pid)
+{
+    static char part[1 << 16];
+    static const char WANTED[] = "NSpid:";
+    char path[64], line[512];
+    int fd, found = 0;
+    FILE *f;
+
+    path_of(path, sizeof(path), pid, "mem");
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    path_of(path, sizeof(path), pid, "maps");
+    f = fopen(path, "r");
+    while (fd >= 0 && f && fgets(line, sizeof(line), f)) {
+        uint64_t from, to;
+
+        if (sscanf(line, "%lx-%lx", &from, &to) != 2 || strstr(line, "[v"))
+            continue;
+        while (from < to) {
+            ssize_t n = pread(fd, part, sizeof(part), (off_t)from);
+
+            if (n <= 0)
+                break;
+            found |= memmem(part, (size_t)n, WANTED, sizeof(WANTED) - 1) != NULL;
+            from += (uint64_t)n;
+        }
+    }
+    printf(" memory=%s", fd < 0 || !f ? "closed" : found ? "of-others" : "own");
+    if (f)
+        fclose(f);
+    if (fd >= 0)
+        close(fd);
+}
+
 static void print_all(pid_t pid)
 {
     static const char *const NAMES[] = { "ns/user",   "ns/mnt", "ns/pid",  "ns/ipc",
@@ -161,6 +195,7 @@ static void print_all(pid_t pid)
 
     print_status(pid);
     print_descriptors(pid);
+    print_memory(pid);
     for (size_t i = 0; i < sizeof(NAMES) / sizeof(NAMES[0]); i++)
         print_same(pid, NAMES[i]);
 }
