@@ -10,8 +10,8 @@ static const struct {
 } STEPS[ATTACH_STEP_END] = {
     [ATTACH_STEP_NONE] = { "none", "the helper told nothing", "" },
     [ATTACH_STEP_JOB] = { "start", "the helper could not be started",
-                          "one attach runs per JVM, and one starts per second on the node: try "
-                          "again" },
+                          "one attach runs per JVM, two per container, and one starts per second "
+                          "on the node: try again" },
     [ATTACH_STEP_GROUPS] = { "groups", "cannot drop supplementary groups",
                              "flamed-broker needs CAP_SETGID" },
     [ATTACH_STEP_NAMESPACES] = { "namespaces", "cannot enter the target's namespaces",
@@ -48,7 +48,8 @@ static const struct {
                            "give the container a writable /tmp; symbols=memory needs no agent" },
     [ATTACH_STEP_DONE] = { "done", "done", "" },
     [ATTACH_STEP_KILLED] = { "killed", "the helper did not finish and was ended",
-                             "the container may have stopped it; symbols=memory needs no attach" },
+                             "the container may have stopped it, or others waited for its place; "
+                             "symbols=memory needs no attach" },
     [ATTACH_STEP_MOUNT] = { "mount", "nothing can be mounted over /mnt, /media or /srv",
                             "give the image an empty folder /mnt that only root can write; "
                             "symbols=memory needs no agent" },

@@ -12,6 +12,7 @@
 #include "broker/mounter.h"
 #include "broker/mounts.h"
 #include "broker/program.h"
+#include "broker/turns.h"
 #include "broker/wire.h"
 
 #include <fcntl.h>
@@ -25,13 +26,13 @@
 #include <unistd.h>
 
 #define AGAIN_S 1 /* before a launcher that ended is started again */
-#define MADE_MS 1000
 
 struct running {
     pid_t pid; /* 0: free */
     int pidfd, result_fd;
     int32_t host_pid;
     uint64_t start_ticks, deadline_ns;
+    struct turn turn;
     struct mounter mounter; /* of what is mounted in its container meanwhile */
 };
 
@@ -87,15 +88,6 @@ static int exec_helper(const struct launcher *l, const struct launcher_message *
     return -errno;
 }
 
-static struct running *free_slot(struct launcher *l)
-{
-    for (size_t i = 0; i < LAUNCHER_RUNNING_MAX; i++) {
-        if (!l->running[i].pid)
-            return &l->running[i];
-    }
-    return NULL;
-}
-
 static bool is_running(const struct launcher *l, const struct launcher_message *m)
 {
     for (size_t i = 0; i < LAUNCHER_RUNNING_MAX; i++) {
@@ -137,23 +129,64 @@ static int mount_for(const struct launcher *l, struct launcher_message *m, const
     return r;
 }
 
-/* Why it is not begun: errno; 0: nothing stands in its way. */
-static int obstacle(struct launcher *l, const struct launcher_message *m, uint64_t now)
+/* Forgets one that has ended, and tells @error if it told nothing itself. */
+static void forget(struct running *run, int error)
+{
+    mounter_end(&run->mounter);
+    write_result(run->result_fd, ATTACH_STEP_KILLED, error);
+    close_fd(run->pidfd);
+    close_fd(run->result_fd);
+    *run = (struct running){ 0 };
+}
+
+/* Ends one: its guard, and with that the rest. It is our child and not waited for yet, so the
+ * number is its; and it touches nothing that could hold it. */
+static void end_now(struct running *run)
+{
+    int status;
+
+    kill(run->pid, SIGKILL);
+    while (waitpid(run->pid, &status, 0) < 0 && errno == EINTR)
+        continue;
+    forget(run, ETIMEDOUT);
+}
+
+/* The place for @owner; one who has waited long leaves it. NULL: there is none now. */
+static struct running *take_place(struct launcher *l, uint64_t owner, uint64_t now)
+{
+    struct turn turns[LAUNCHER_RUNNING_MAX];
+    size_t i;
+
+    for (i = 0; i < LAUNCHER_RUNNING_MAX; i++)
+        turns[i] = l->running[i].turn;
+    if (turns_next(turns, LAUNCHER_RUNNING_MAX, owner, now, &i) < 0)
+        return NULL;
+    if (l->running[i].pid)
+        end_now(&l->running[i]);
+    return &l->running[i];
+}
+
+/* Why it is not begun: errno; 0: nothing stands in its way, and *ret is its place. */
+static int obstacle(struct launcher *l, const struct launcher_message *m, uint64_t now,
+                    struct running **ret)
 {
     if (is_running(l, m))
         return EBUSY;
-    if (!free_slot(l) || (l->last_ns && now - l->last_ns < LAUNCHER_INTERVAL_NS))
+    if (m->mounts && !l->mounts)
+        return EPERM;
+    if (l->last_ns && now - l->last_ns < LAUNCHER_INTERVAL_NS)
         return EAGAIN;
-    return m->mounts && !l->mounts ? EPERM : 0;
+    *ret = take_place(l, m->owner, now);
+    return *ret ? 0 : EAGAIN;
 }
 
 static void start_helper(struct launcher *l, struct launcher_message *m, int *fds)
 {
-    struct running *slot = free_slot(l);
+    struct running *slot = NULL;
     uint64_t now = clock_monotonic_ns();
     struct mounter mounter = MOUNTER_NULL;
     uint32_t step = ATTACH_STEP_JOB;
-    int why = obstacle(l, m, now);
+    int why = obstacle(l, m, now, &slot);
     pid_t pid;
 
     fcntl(fds[0], F_SETFL, O_NONBLOCK);
@@ -188,6 +221,7 @@ static void start_helper(struct launcher *l, struct launcher_message *m, int *fd
         .result_fd = take_fd(&fds[0]),
         .host_pid = m->host_pid,
         .start_ticks = m->start_ticks,
+        .turn = { m->owner, now },
         .deadline_ns = now + (m->job.timeout_ms + LAUNCHER_KILL_AFTER_MS) * NSEC_PER_MSEC,
         .mounter = mounter,
     };
@@ -220,17 +254,10 @@ static void reap(struct launcher *l)
 
         if (!run->pid)
             continue;
-        /* The first half: the second, in the target's pid namespace, dies with it. It is our child
-         * and not waited for yet, so the number is its. */
         if (late)
-            kill(run->pid, SIGKILL);
-        if (waitpid(run->pid, &status, late ? 0 : WNOHANG) != run->pid)
-            continue;
-        mounter_end(&run->mounter);
-        write_result(run->result_fd, ATTACH_STEP_KILLED, late ? ETIMEDOUT : EPIPE);
-        close_fd(run->pidfd);
-        close_fd(run->result_fd);
-        *run = (struct running){ 0 };
+            end_now(run);
+        else if (waitpid(run->pid, &status, WNOHANG) == run->pid)
+            forget(run, EPIPE);
     }
 }
 
@@ -336,38 +363,4 @@ void launcher_start(bool mounts, int *ret_fd)
 
     if (r < 0)
         log_err_errno(r, "attaching will not work: the launcher cannot be started");
-}
-
-int launcher_send(int fd, const struct launcher_message *m, const int fds[LAUNCHER_FDS])
-{
-    return wire_send(fd, m, sizeof(*m), fds, LAUNCHER_FDS);
-}
-
-int launcher_take_made(int fd, const struct launcher_message *m, int *ret_file)
-{
-    uint64_t deadline = clock_monotonic_ns() + MADE_MS * NSEC_PER_MSEC;
-
-    for (;;) {
-        uint64_t now = clock_monotonic_ns();
-        struct pollfd p = { .fd = fd, .events = POLLIN };
-        struct launcher_made made;
-        size_t count = 0;
-        int file = -1;
-
-        if (now >= deadline || poll(&p, 1, (int)((deadline - now) / NSEC_PER_MSEC) + 1) <= 0)
-            return -ETIMEDOUT;
-        if (wire_receive(fd, &made, sizeof(made), &file, 1, &count) != (ssize_t)sizeof(made)) {
-            close_fd(file);
-            return -EPIPE;
-        }
-        if (made.host_pid == m->host_pid && made.start_ticks == m->start_ticks) {
-            if (count != 1 || made.error) {
-                close_fd(file);
-                return made.error > 0 ? -made.error : -EPROTO;
-            }
-            *ret_file = file;
-            return 0;
-        }
-        close_fd(file); /* of one that nobody waited for any more */
-    }
 }

@@ -24,8 +24,9 @@ struct launcher_message {
     uint64_t start_ticks; /* with host_pid: whom it is for, so that there is one at a time */
     struct attach_job job;
     uint32_t host_uid, host_gid; /* whose the mounted file is to be; 0 where there is none */
+    uint64_t owner;              /* as proc_owner(): who takes turns with others */
 };
-_Static_assert(sizeof(struct launcher_message) == 56, "no padding");
+_Static_assert(sizeof(struct launcher_message) == 64, "no padding");
 
 /* The answer where mounts has ATTACH_MOUNTS_AGENT, with the JVM's file beside it when error is 0.
  */
@@ -53,7 +54,8 @@ int launcher_serve(bool mounts, struct error *err);
  * (logged). */
 int launcher_run(int socket, bool mounts);
 /* Hands a job over; the descriptors stay the caller's. The result comes through the pipe
- * LAUNCHER_FDS[0], also that it was refused: one per JVM, one per second. 0 or -errno. */
+ * LAUNCHER_FDS[0], also that it was refused: one per JVM, one per second, and turns.h. 0 or -errno.
+ */
 int launcher_send(int fd, const struct launcher_message *m, const int fds[LAUNCHER_FDS]);
 /* Waits for what it answers to @m, which mounts the agent; a second at most. The fd is the
  * caller's. 0 or -errno: then the pipe tells why nothing is done. */

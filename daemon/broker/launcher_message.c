@@ -16,10 +16,10 @@ int launcher_message_check(const struct launcher_message *m, size_t n, size_t fd
 
     if (n != sizeof(*m) || fd_count != LAUNCHER_FDS)
         return -EBADMSG;
-    if (m->host_pid <= 0 || j->magic != ATTACH_MAGIC || j->version != ATTACH_VERSION ||
-        j->ns_flags & ~(uint32_t)NAMESPACES || j->uid == UNCHANGED || j->gid == UNCHANGED ||
-        j->ns_pid <= 0 || j->mode > ATTACH_MOUNT || j->timeout_ms == 0 ||
-        j->timeout_ms > ATTACH_DEADLINE_MS)
+    if (m->host_pid <= 0 || m->owner == 0 || j->magic != ATTACH_MAGIC ||
+        j->version != ATTACH_VERSION || j->ns_flags & ~(uint32_t)NAMESPACES ||
+        j->uid == UNCHANGED || j->gid == UNCHANGED || j->ns_pid <= 0 || j->mode > ATTACH_MOUNT ||
+        j->timeout_ms == 0 || j->timeout_ms > ATTACH_DEADLINE_MS)
         return -EBADMSG;
     if (m->mounts & ~(uint32_t)ATTACH_MOUNTS_ALL ||
         (m->mounts && !(j->ns_flags & CLONE_NEWNS)) || /* not in our own mount namespace */

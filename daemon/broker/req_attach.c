@@ -176,6 +176,7 @@ static int collect(const struct server *s, const struct broker_request *q, struc
 {
     _cleanup_close_ int maps = -1;
     struct attach_job *job = &m->job;
+    const struct proc_id id = { .host_pid = q->host_pid, .start_ticks = q->start_ticks };
     struct proc_status status;
     int r = server_refuse_own(s, q->host_pid, err);
 
@@ -208,6 +209,7 @@ static int collect(const struct server *s, const struct broker_request *q, struc
         .mode = q->set,
         .timeout_ms = ATTACH_DEADLINE_MS,
     };
+    m->owner = proc_owner(s->proc_fd, &id);
     r = map_id(t, "uid_map", status.uid, &job->uid, err);
     if (r == 0)
         r = map_id(t, "gid_map", status.gid, &job->gid, err);

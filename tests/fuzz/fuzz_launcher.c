@@ -29,7 +29,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (launcher_message_check(&m, n, fds) < 0)
         return 0;
     need(n == sizeof(m) && fds == ATTACH_FD_STATUS - ATTACH_FD_RESULT + 1);
-    need(m.host_pid > 0 && m.job.ns_pid > 0 && m.job.mode <= ATTACH_MOUNT);
+    need(m.owner != 0 && m.host_pid > 0 && m.job.ns_pid > 0 && m.job.mode <= ATTACH_MOUNT);
     need((int32_t)m.job.uid != -1 && (int32_t)m.job.gid != -1);
     need(m.job.timeout_ms > 0 && m.job.timeout_ms <= ATTACH_DEADLINE_MS);
     need(m.mounts <= ATTACH_MOUNTS_ALL && (!m.mounts || m.job.ns_flags & CLONE_NEWNS));

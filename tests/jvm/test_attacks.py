@@ -4,10 +4,12 @@ worst (native/fakejvm.c), attached to by the real flamed-broker."""
 import errno
 import fcntl
 import glob
+import json
 import os
 import re
 import shutil
 import signal
+import socket
 import struct
 import subprocess
 import sys
@@ -388,6 +390,56 @@ class Launcher(unittest.TestCase):
             told = float(re.search(r'^flamed_cpu_seconds_total\{process="flamed-launcher"\} (\S+)$', daemon.get("/metrics").text, re.M)[1])
             counted = sum(sum(map(int, proc.stat(p)[11:15])) for p in launchers()) / 100
             self.assertAlmostEqual(told, counted, delta=0.1)
+
+
+class Turns(unittest.TestCase):
+    """JVMs that never answer hold what starts attaches: their one attach thread waits for somebody else's request."""
+    PLACES, OF_ONE, PROCESSES = 4, 2, 3 # LAUNCHER_RUNNING_MAX, TURNS_PER_OWNER, and of each attach
+
+    def jvm(self, user: int) -> jvm.Jvm:
+        j = jvm.Jvm(paths.jdk(17), "-Xmx32m", "-cp", self.classes.folder, "Idle", "1",
+                    wrap=["setpriv", "--reuid", str(user), "--regid", str(user), "--clear-groups"])
+        self.addCleanup(j.stop)
+        return j
+
+    def keep_silent(self, pid: int) -> None:
+        self.assertTrue(attach.attach(pid).done) # it listens
+        silent = socket.socket(socket.AF_UNIX)
+        self.addCleanup(silent.close)
+        silent.connect(f"/tmp/.java_pid{pid}")
+
+    def hold(self, daemon: Daemon, processes: list[jvm.Jvm]) -> None:
+        """A capture of each, which attaches to it."""
+        for j in processes:
+            body = json.dumps({"pid": j.pid, "seconds": 40, "symbols": "agent"}).encode()
+            answer = daemon.request("POST", "/api/v1/captures", body=body, headers={"Content-Type": "application/json"})
+            self.assertEqual(answer.status, 201, answer)
+
+    def running(self) -> int:
+        return len(attach.helpers()) // self.PROCESSES
+
+    def test_nobody_holds_all(self):
+        """One user has half of the places. Where others have the rest, whoever has waited longest leaves for a newcomer."""
+        paths.need_root()
+        self.classes = jvm.Classes()
+        self.classes.compile("Idle.java")
+        with Daemon() as daemon:
+            other, *silent = [self.jvm(user) for user in (0, 1001, 1001, 1001, 1002, 1003)]
+            for j in silent:
+                self.keep_silent(j.pid)
+            time.sleep(2) # none is attached to in its first two seconds
+            self.hold(daemon, silent[:3])
+            proc.wait_until(lambda: self.running() == self.OF_ONE, 10, "one user's are waited for")
+            time.sleep(2.5) # one attach begins per second
+            self.assertEqual(self.running(), self.OF_ONE)
+            self.hold(daemon, silent[3:])
+            proc.wait_until(lambda: self.running() == self.PLACES, 10, "all places are taken")
+            with proc.Standstill() as machine:
+                proc.wait_until(lambda: daemon.get(f"/api/v1/jvms/{other.pid}/perf-map", symbols="agent").status == 200, 40,
+                                "the attach to another's JVM", interval=0.1)
+                took = machine.given()
+            print(f"{took:.1f} s", end=" ")
+            self.assertLess(took, 5)
 
 
 class Helper(unittest.TestCase):

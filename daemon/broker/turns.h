@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who may attach next where only a few may at a time. An owner is a container, or a user outside of
+ * any. No owner has more than a share of the places, and one who waits for JVMs that do not answer
+ * makes room for another after a while. Pure. Thread: any.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define TURNS_PER_OWNER 2
+#define TURNS_FAIR_NS UINT64_C(3000000000) /* that nobody is sent away before */
+
+struct turn {
+    uint64_t owner; /* 0: the place is free */
+    uint64_t since_ns;
+};
+
+/* Decides for a newcomer of @owner (not 0). Return: 0 and the place in *ret, which whoever is there
+ * must leave first; -EAGAIN: none now. */
+int turns_next(const struct turn *turns, size_t count, uint64_t owner, uint64_t now_ns,
+               size_t *ret);
