@@ -396,7 +396,7 @@ class Turns(unittest.TestCase):
     """JVMs that never answer hold what starts attaches: their one attach thread waits for somebody else's request."""
     PLACES, OF_ONE, PROCESSES = 4, 2, 3 # LAUNCHER_RUNNING_MAX, TURNS_PER_OWNER, and of each attach
 
-    def jvm(self, user: int) -> jvm.Jvm:
+    def start(self, user: int) -> jvm.Jvm:
         j = jvm.Jvm(paths.jdk(17), "-Xmx32m", "-cp", self.classes.folder, "Idle", "1",
                     wrap=["setpriv", "--reuid", str(user), "--regid", str(user), "--clear-groups"])
         self.addCleanup(j.stop)
@@ -424,7 +424,7 @@ class Turns(unittest.TestCase):
         self.classes = jvm.Classes()
         self.classes.compile("Idle.java")
         with Daemon() as daemon:
-            other, *silent = [self.jvm(user) for user in (0, 1001, 1001, 1001, 1002, 1003)]
+            other, *silent = [self.start(user) for user in (0, 1001, 1001, 1001, 1002, 1003)]
             for j in silent:
                 self.keep_silent(j.pid)
             time.sleep(2) # none is attached to in its first two seconds
