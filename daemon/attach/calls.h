@@ -11,7 +11,7 @@
 struct call_rule {
     uint32_t number;
     int16_t argument; /* index of the argument that must be @value, or CALL_ANY */
-    uint16_t ask;     /* 1: whoever holds the filter's listener is asked */
+    uint16_t ask;     /* 1: the holder of the filter's listener decides */
     uint32_t value;   /* its lower 32 bits: all these arguments are of int's size for the kernel */
 };
 #define CALL(name)                                                                                 \

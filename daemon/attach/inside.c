@@ -35,8 +35,8 @@ static int send_to_guard(int guard_fd, int listener)
     return (int)raw3(SYS_sendmsg, guard_fd, &m, MSG_NOSIGNAL);
 }
 
-/* What the talker has at its first instruction. Whoever catches it there can fork no more than
- * anybody else: the guard is asked (guard.c). */
+/* What the talker has at its first instruction. A tracer that catches it there can fork no more
+ * than anybody else: the guard is asked (guard.c). */
 static int confine_at_birth(const struct attach *a)
 {
     const struct call_rule rules[] = {

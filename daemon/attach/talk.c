@@ -31,7 +31,7 @@ static long own_pid(void)
     return pid > 0 ? pid : raw0(SYS_getpid);
 }
 
-/* Before the JVM may look at us, and with it whoever has its user: calls that do nothing but talk.
+/* Before the JVM, or another process of its user, may look at us: calls that do nothing but talk.
  */
 static int confine_for_request(const struct attach *a)
 {

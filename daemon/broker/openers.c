@@ -325,7 +325,7 @@ int openers_try(struct server *s, const struct broker_request *q, struct error *
     for (size_t i = 0; i < rep.fd_count; i++)
         close_fd(rep.fds[i]);
     if (r != -ETIMEDOUT)
-        return 0; /* whoever asked is told by who answers */
+        return 0; /* the answer to the request itself says what is wrong */
     *err = rep.err;
     return r;
 }

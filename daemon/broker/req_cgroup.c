@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Below it everything is a user's own, whoever owns it. */
+/* Below it everything belongs to a user, also what root owns. */
 static bool is_users(struct span part)
 {
     return span_starts_with(part, "user@") && span_ends_with(part, ".service");

@@ -166,7 +166,7 @@ static void open_vm(struct discover *d, struct image *im, uint64_t now_ns)
     r = hotspot_vm_open(p->mem_fd, &p->id, p->libjvm_base, &p->vm, &err);
     if (r == 0) {
         use_vm(d, im);
-    } else if (r == -ETIMEDOUT) { /* looked at anew once that answers */
+    } else if (r == -ETIMEDOUT) { /* looked at again once that answers */
         p->mem_fd = close_fd(p->mem_fd);
         p->jvm = JVM_NO;
         im->left_alone = true;
