@@ -1,18 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Processes of users without privileges that are made to keep flamed busy: each maps a libjvm.so, and 60,000 files with long names."""
 import contextlib
-import http.client
 import os
 import subprocess
-import sys
 import tempfile
 import threading
 import time
-import typing
 import unittest
 
 from harness import jvm, native, paths, proc
 from harness.daemon import Daemon
+from harness.idle import IdleServer
 from harness.profile import count
 
 FAKES = int(os.environ.get("FLAMED_FAKES", "40"))
@@ -20,18 +18,6 @@ SECONDS = 10 if FAKES > 40 else 5
 MAPPINGS = 60_000
 MEMORY = 512 << 20 # of the cgroup that flamed runs in
 WORKER = 256 << 20 # of the part of flamed that parses, whoever runs what
-IDLE_SERVER = """
-import http.server
-class Handler(http.server.BaseHTTPRequestHandler):
-    def do_GET(self):
-        self.send_response(200)
-        self.end_headers()
-    def log_message(self, *_):
-        pass
-server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
-print(server.server_port, flush=True)
-server.serve_forever()
-"""
 ANSWER_S = 0.2
 USER = 1001
 
@@ -102,40 +88,26 @@ class Asking:
         self.worst: list[tuple[float, str]] = []
         self.bad: list[str] = []
         self.ended = threading.Event()
-        self.idle_worst = 0.0
         self.threads = [threading.Thread(target=self.run, args=one) for one in
                         (("/healthz", False), ("/healthz", True), (f"/api/v1/jvms/{pid}", True), ("/api/v1/events", True))]
+        self.idle = IdleServer()
         self.threads.append(threading.Thread(target=self.run_idle))
 
-    def longest(self, ask: typing.Callable[[], None]) -> float:
-        """Asks until all end; the longest that an answer took, in seconds."""
+    def run(self, path: str, unix: bool) -> None:
         worst = 0.0
         while not self.ended.wait(0.02):
             with proc.Standstill() as machine:
-                ask()
-                worst = max(worst, machine.given())
-        return worst
-
-    def run(self, path: str, unix: bool) -> None:
-        def ask() -> None:
-            answer = self.daemon.get(path, unix=unix, timeout=30)
+                answer = self.daemon.get(path, unix=unix, timeout=30)
+                took = machine.given()
             if answer.status != 200:
                 self.bad.append(f"{path}: {answer}")
-        worst = self.longest(ask)
+            worst = max(worst, took)
         self.worst.append((worst, f"{path}{' on the Unix socket' if unix else ''}: {worst:.3f} s"))
 
     def run_idle(self) -> None:
-        """The same of a server that does nothing else: what this machine itself takes, as busy as it is."""
-        with subprocess.Popen([*proc.ENDS_WITH_US, sys.executable, "-c", IDLE_SERVER], stdout=subprocess.PIPE, text=True) as server:
-            port = int(server.stdout.readline())
-
-            def ask() -> None:
-                connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
-                connection.request("GET", "/")
-                connection.getresponse().read()
-                connection.close()
-            self.idle_worst = self.longest(ask)
-            server.kill()
+        with self.idle:
+            while not self.ended.wait(0.02):
+                self.idle.ask()
 
     def __enter__(self):
         for thread in self.threads:
@@ -171,12 +143,11 @@ class FakeJvms(unittest.TestCase):
             asking.__exit__()
             text = (f"{FAKES} fakes: a capture of {SECONDS} s took {took:.2f} s; flamed {used >> 20} MiB, "
                     f"the cgroup {peak() >> 20} MiB; {'; '.join(t for _, t in asking.worst)}; "
-                    f"an idle server: {asking.idle_worst:.3f} s; "
+                    f"an idle server: {asking.idle.worst:.3f} s; "
                     + ", ".join(l for l in metrics.splitlines() if l.startswith(("flamed_looks_put_off", "flamed_samples_lost"))))
             print(text)
             self.assertEqual(asking.bad, [], text)
-            # An answer of flamed's takes two threads one after the other, where the idle server has one.
-            self.assertLess(max(w for w, _ in asking.worst), ANSWER_S + 2 * asking.idle_worst, text)
+            self.assertLess(max(w for w, _ in asking.worst), asking.idle.limit(ANSWER_S), text)
             self.assertLess(took, SECONDS + 1, text)
             stacks = profile.of_thread("spinner")
             due = 99 * clock.between(profile)
