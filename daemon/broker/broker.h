@@ -58,8 +58,10 @@ int broker_maps(struct broker *b, const struct proc_id *id, int *ret_fd, struct 
  */
 int broker_mem(struct broker *b, const struct proc_id *id, int *ret_fd, struct error *err);
 /* The text of its /proc/PID/cgroup in a sealed memfd, each path cut where it leads into a folder
- * that root alone did not make. */
-int broker_cgroup(struct broker *b, const struct proc_id *id, int *ret_fd, struct error *err);
+ * that root alone did not make. *ret_cpu_limit: the least CPU limit of its cgroups and of those
+ * above, in thousandths of a CPU; 0: none. */
+int broker_cgroup(struct broker *b, const struct proc_id *id, int *ret_fd, uint64_t *ret_cpu_limit,
+                  struct error *err);
 int broker_hsperfdata(struct broker *b, const struct proc_id *id, int *ret_fd, struct error *err);
 /* /tmp/perf-<innermost pid>.map in the target's root. */
 int broker_perfmap(struct broker *b, const struct proc_id *id, int *ret_fd, struct error *err);

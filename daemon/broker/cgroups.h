@@ -11,3 +11,15 @@
  * path lies below it. -ENOENT: it is mounted nowhere, or the path leads outside of what is. */
 int cgroup_open_mount(const struct server *s, const struct cgroup_line *line, struct span *ret_path,
                       int *ret_fd);
+
+/* @folder is a cgroup, below @mount_fd. */
+typedef bool (*cgroup_fn)(void *cookie, int mount_fd, const char *folder);
+/* Calls @fn with each cgroup of @cgroup (the text of /proc/PID/cgroup) that may have @controller,
+ * and with each above it up to the mount, in version 1, 2 or both. Return: true as soon as @fn
+ * does. */
+bool cgroup_any(const struct server *s, struct span cgroup, const char *controller, cgroup_fn fn,
+                void *cookie);
+
+/* The least CPU limit of the cgroups in @cgroup and of those above, in thousandths of a CPU; 0:
+ * there is none. */
+uint64_t cgroup_cpu_limit(const struct server *s, struct span cgroup);

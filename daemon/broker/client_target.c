@@ -44,11 +44,20 @@ int broker_mem(struct broker *b, const struct proc_id *id, int *ret_fd, struct e
     return client_call_file(b, &q, ret_fd, err);
 }
 
-int broker_cgroup(struct broker *b, const struct proc_id *id, int *ret_fd, struct error *err)
+int broker_cgroup(struct broker *b, const struct proc_id *id, int *ret_fd, uint64_t *ret_cpu_limit,
+                  struct error *err)
 {
     struct broker_request q = client_request_target(BROKER_CGROUP, id);
+    struct broker_answer a;
+    size_t count = 0;
+    int fd = -1, r;
 
-    return client_call_file(b, &q, ret_fd, err);
+    r = client_call(b, &q, &a, &fd, 1, &count, err);
+    if (r == 0) {
+        *ret_fd = fd;
+        *ret_cpu_limit = a.value;
+    }
+    return r;
 }
 
 int broker_hsperfdata(struct broker *b, const struct proc_id *id, int *ret_fd, struct error *err)

@@ -254,6 +254,7 @@ static int pass_on(const struct broker_answer *a, int fd, struct reply *rep)
 {
     if (fd >= 0)
         reply_fd(rep, fd);
+    rep->value = a->value;
     if (a->result < 0) {
         error_set(&rep->err, a->result, "%s", a->failure.msg);
         if (a->failure.remedy[0])

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The request for the cgroups that root put a process into. */
+/* The request for the cgroups that root put a process into, and for their CPU limit. */
 #include "base/cleanup.h"
 #include "broker/cgroups.h"
 
@@ -64,7 +64,8 @@ static void add_line(struct buf *out, const struct cgroup_line *line, struct spa
 
 /*
  * cgroup. Safe: what everybody may read of the process, less what somebody else than root made of
- * it. No file is opened but folders of the cgroup file system, to look at their owners.
+ * it, and a number that everybody may read of its cgroups. Nothing is opened but folders of the
+ * cgroup file system, to look at their owners, and the files of that limit.
  */
 int request_cgroup(struct server *s, const struct broker_request *q, struct reply *rep)
 {
@@ -94,5 +95,6 @@ int request_cgroup(struct server *s, const struct broker_request *q, struct repl
         return error_set(&rep->err, out.error, "the cgroups of process %d take too much memory",
                          t.host_pid);
     r = memfd_of("cgroup", out.p, out.n, &fd, &rep->err);
+    rep->value = cgroup_cpu_limit(s, buf_span(&text));
     return r ? r : reply_fd(rep, fd);
 }

@@ -91,7 +91,8 @@ struct broker_answer {
     int32_t result;     /* 0, an outcome of broker.h, or -errno */
     uint32_t fd_count;  /* beside this message */
     uint32_t more;      /* 1: another message with further fds follows */
-    uint64_t value;     /* ring: bytes; start: the set; attach_ended: as wait(2) says */
+    uint64_t value;     /* ring: bytes; start: the set; attach_ended: as wait(2) says;
+                         * cgroup: thousandths of a CPU */
     union {
         struct broker_failure failure; /* result < 0 */
         struct broker_facts facts;

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "broker/room_impl.h"
 
-#include "broker/cgroups.h"
-
-#define CGROUP_PATH_MAX 4096
-
 bool room_read_number(int dir_fd, const char *path, uint64_t *ret)
 {
     _cleanup_buf_ struct buf text = BUF_NULL;
@@ -20,41 +16,6 @@ bool room_find_number(struct span text, const char *key, uint64_t *ret)
     while (span_take_line(&text, &line)) {
         if (span_take_str(&line, key))
             return span_take_word(&line, &word) && span_parse_dec(word, ret);
-    }
-    return false;
-}
-
-/* Of @folder, and of each above it up to the mount. @folder is changed. */
-static bool any_above(int mount_fd, char *folder, bool (*is_full)(int mount_fd, const char *folder))
-{
-    char *slash;
-
-    while (!is_full(mount_fd, folder)) {
-        slash = strrchr(folder, '/');
-        if (!slash)
-            return false;
-        *slash = '\0';
-    }
-    return true;
-}
-
-bool room_any_cgroup(const struct server *s, struct span cgroup, const char *controller,
-                     bool (*is_full)(int mount_fd, const char *folder))
-{
-    struct cgroup_line line;
-
-    while (cgroup_take_line(&cgroup, &line)) {
-        _cleanup_close_ int mount = -1;
-        char folder[CGROUP_PATH_MAX] = ".";
-        struct span path;
-
-        if ((line.hierarchy != 0 && !cgroup_has(&line, controller)) ||
-            cgroup_open_mount(s, &line, &path, &mount) < 0 || path.n + 1 >= sizeof(folder))
-            continue;
-        if (path.n > 1)
-            span_copy(path, folder + 1, sizeof(folder) - 1);
-        if (any_above(mount, folder, is_full))
-            return true;
     }
     return false;
 }

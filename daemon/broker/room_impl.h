@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/cleanup.h"
+#include "broker/cgroups.h"
 #include "broker/room.h"
 
 /* What is read of the target once. */
@@ -15,11 +16,6 @@ bool room_read_number(int dir_fd, const char *path, uint64_t *ret);
 /* The number behind @key at the start of a line of @text, as in "Max processes  9  9  processes" or
  * "VmSize:  9 kB". False where there is none, as in "unlimited". */
 bool room_find_number(struct span text, const char *key, uint64_t *ret);
-
-/* True where @is_full is of a cgroup of the target that counts @controller, or of one above it, in
- * version 1, 2 or both. The folder is below @mount_fd, where its hierarchy is mounted. */
-bool room_any_cgroup(const struct server *s, struct span cgroup, const char *controller,
-                     bool (*is_full)(int mount_fd, const char *folder));
 
 /* Each: 0, or -EAGAIN with a sentence and a remedy. */
 int room_check_threads(const struct server *s, const struct target *t, const struct room_facts *f,

@@ -105,13 +105,14 @@ static uint64_t reclaimable(int mount_fd, const char *folder)
     return total ? total : own; /* version 1 has both; the limit is of the total */
 }
 
-static bool has_little_memory(int mount_fd, const char *folder)
+static bool has_little_memory(void *cookie, int mount_fd, const char *folder)
 {
     static const char *const NAMES[][2] = { { "memory.max", "memory.current" },
                                             { "memory.limit_in_bytes", "memory.usage_in_bytes" } };
     char path[4096 + 128];
     uint64_t most, now;
 
+    (void)cookie;
     for (size_t i = 0; i < ARRAY_SIZE(NAMES); i++) {
         snprintf(path, sizeof(path), "%s/%s", folder, NAMES[i][0]);
         if (!room_read_number(mount_fd, path, &most))
@@ -133,7 +134,7 @@ int room_check_memory(const struct server *s, const struct target *t, const stru
         r = check_mappings(s, t, err);
     if (r == 0)
         r = check_commit(s, t, err);
-    if (r == 0 && room_any_cgroup(s, f->cgroup, "memory", has_little_memory))
+    if (r == 0 && cgroup_any(s, f->cgroup, "memory", has_little_memory, NULL))
         r = too_little(t, "its container's limit of memory",
                        "raise memory.max of its cgroup (the memory limit of the container)", err);
     return r;

@@ -3,11 +3,12 @@
 
 #include <inttypes.h>
 
-static bool has_few_pids(int mount_fd, const char *folder)
+static bool has_few_pids(void *cookie, int mount_fd, const char *folder)
 {
     char path[4096 + 128];
     uint64_t most, now;
 
+    (void)cookie;
     snprintf(path, sizeof(path), "%s/pids.max", folder);
     if (!room_read_number(mount_fd, path, &most))
         return false;
@@ -48,7 +49,7 @@ int room_check_threads(const struct server *s, const struct target *t, const str
 {
     uint64_t most = machine_limit(s), user;
 
-    if (room_any_cgroup(s, f->cgroup, "pids", has_few_pids)) {
+    if (cgroup_any(s, f->cgroup, "pids", has_few_pids, NULL)) {
         error_set(err, -EAGAIN,
                   "process %d is near its container's limit of processes: a JVM that cannot start "
                   "its attach listener ends",

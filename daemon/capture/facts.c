@@ -39,7 +39,7 @@ static json_t *jvm_json(struct engine *e, struct process *p)
     if (p->vm)
         stubs = hotspot_vm_stubs(p->vm);
     return json_pack(
-        "{s:i, s:o, s:o, s:i, s:I, s:o, s:s, s:s, s:s, s:s, s:o, s:o, s:s, s:f, s:I, "
+        "{s:i, s:o, s:o, s:i, s:I, s:o, s:s, s:s, s:s, s:s, s:o, s:o, s:s, s:f, s:o, s:I, "
         "s:i, s:b, s:b, s:b,"
         " s:{s:i, s:I}, s:{s:s, s:s}}",
         "pid", (int)p->id.host_pid, "nspid", ns_pids, "start_time", json_time(p->start_realtime_ns),
@@ -47,7 +47,8 @@ static json_t *jvm_json(struct engine *e, struct process *p)
         p->container_uid >= 0 ? json_integer(p->container_uid) : json_null(), "main",
         p->main ? p->main : "", "args", p->args ? p->args : "", "java_version", p->java_version,
         "vm_name", p->vm_name, "container", container, "pod", pod, "cgroup",
-        p->cgroup ? p->cgroup : "", "cpu_percent", usage.cpu_percent, "rss",
+        p->cgroup ? p->cgroup : "", "cpu_percent", usage.cpu_percent, "cpu_limit",
+        usage.cpu_limit > 0 ? json_real(usage.cpu_limit) : json_null(), "rss",
         (json_int_t)usage.rss_bytes, "threads", (int)usage.threads, "frame_pointers",
         (int)p->frame_pointers, "debug_non_safepoints", (int)p->debug_non_safepoints,
         "attach_disabled", (int)p->attach_disabled, "stubs", "named",

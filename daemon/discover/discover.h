@@ -87,7 +87,8 @@ struct discover_source {
     int (*container_config)(void *ctx, const char *id, int *ret_fd, struct error *err);
     int (*container_logs)(void *ctx, int *ret_fd, struct error *err);
     /* As broker_cgroup(); NULL: what /proc says is taken as it is. */
-    int (*cgroup)(void *ctx, const struct proc_id *id, int *ret_fd, struct error *err);
+    int (*cgroup)(void *ctx, const struct proc_id *id, int *ret_fd, uint64_t *ret_cpu_limit,
+                  struct error *err);
     /* As broker_leaves_alone(); NULL: none is. */
     bool (*leaves_alone)(void *ctx, const struct proc_id *id, bool *ret_jvm);
     int (*sideband)(void *ctx, int ret_fds[BROKER_CPUS_MAX], size_t *ret_count, struct error *err);
@@ -141,6 +142,7 @@ int discover_each(struct discover *d, int (*fn)(void *cookie, struct process *p)
 void discover_refresh(struct discover *d, struct process *p);
 
 struct process_usage {
+    double cpu_limit;   /* CPUs that its cgroups give it, as of the last 10 s; 0: no limit known */
     double cpu_percent; /* of one CPU, since the last look a second or more ago; at first since its
                            start */
     uint64_t rss_bytes;

@@ -27,9 +27,10 @@ static int container_logs(void *ctx, int *ret_fd, struct error *err)
     return broker_container_logs(ctx, ret_fd, err);
 }
 
-static int cgroup(void *ctx, const struct proc_id *id, int *ret_fd, struct error *err)
+static int cgroup(void *ctx, const struct proc_id *id, int *ret_fd, uint64_t *ret_cpu_limit,
+                  struct error *err)
 {
-    return broker_cgroup(ctx, id, ret_fd, err);
+    return broker_cgroup(ctx, id, ret_fd, ret_cpu_limit, err);
 }
 
 static bool leaves_alone(void *ctx, const struct proc_id *id, bool *ret_jvm)

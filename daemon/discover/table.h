@@ -65,6 +65,7 @@ struct image {
     uint64_t vm_since_ns, vm_retry_ns; /* JVM_STARTING: since when, and when again */
     uint32_t sweep;                    /* number of the last sweep that saw it */
     struct cpu_point older, newer;
+    uint64_t cpu_limit, cpu_limit_ns; /* thousandths of a CPU, 0: none; when that was read */
 };
 
 struct discover {

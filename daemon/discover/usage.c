@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a process costs now: differences of its CPU time between two looks. */
+/* What a process costs now: differences of its CPU time between two looks; and what it may. */
 #include "discover/table.h"
 
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "proc/readers.h"
 
-#define USAGE_SPAN_NS NSEC_PER_SEC /* over no less is a percentage taken */
+#define USAGE_SPAN_NS NSEC_PER_SEC         /* over no less is a percentage taken */
+#define USAGE_LIMIT_NS (10 * NSEC_PER_SEC) /* for so long a CPU limit is taken for the same */
+#define USAGE_MILLI 1000.0
 
 void usage_note(struct image *im, const struct proc_stat *st, uint64_t now_ns)
 {
@@ -20,6 +23,19 @@ void usage_note(struct image *im, const struct proc_stat *st, uint64_t now_ns)
 static double percent(uint64_t ticks, uint64_t span_ns)
 {
     return span_ns ? (double)ticks * (double)DISCOVER_NS_PER_TICK * 100.0 / (double)span_ns : 0.0;
+}
+
+/* The broker looks at the cgroups, which flamed may not see. */
+static double cpu_limit(struct discover *d, struct image *im, uint64_t now_ns)
+{
+    _cleanup_close_ int fd = -1;
+
+    if (d->source->cgroup && (!im->cpu_limit_ns || now_ns - im->cpu_limit_ns >= USAGE_LIMIT_NS)) {
+        im->cpu_limit_ns = now_ns;
+        if (d->source->cgroup(d->ctx, &im->p.id, &fd, &im->cpu_limit, NULL) != 0)
+            im->cpu_limit = 0;
+    }
+    return (double)im->cpu_limit / USAGE_MILLI;
 }
 
 int discover_usage(struct discover *d, struct process *p, struct process_usage *ret)
@@ -51,6 +67,7 @@ int discover_usage(struct discover *d, struct process *p, struct process_usage *
         u.cpu_percent = percent(ticks - base.ticks, now_ns - base.time_ns);
     u.rss_bytes = status.rss_bytes;
     u.threads = status.threads;
+    u.cpu_limit = cpu_limit(d, im, now_ns);
     *ret = u;
     return 0;
 }

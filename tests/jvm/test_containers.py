@@ -122,9 +122,10 @@ class Containers(WithSpinAndDaemon):
     def test_h_container_and_nspid_select_it(self):
         home = paths.jdk(17)
         ident = os.urandom(32).hex()
-        with bundle.Container(home, self.spin.folder, *self.arguments(), cgroups_path=f"/docker/{ident}") as c:
+        with bundle.Container(home, self.spin.folder, *self.arguments(), cgroups_path=f"/docker/{ident}", cpus=1.5) as c:
             told = self.daemon.get(f"/api/v1/jvms/{c.pid}").json()
             self.assertEqual(told["container"]["id"], ident, told)
+            self.assertEqual(told["cpu_limit"], 1.5, told)
             check_names(self, capture(self.daemon, c.pid, container=ident[:12], nspid=1), self.spin, c.pid)
             answer = self.daemon.get("/profile", container=ident[:12], pid=os.getpid(), seconds=1)
             self.assertIn(answer.status, (400, 404), f"pid and container that disagree: {answer}")

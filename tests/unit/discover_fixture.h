@@ -96,7 +96,10 @@ static inline bool fake_leaves_alone(void *ctx, const struct proc_id *id, bool *
 /* What root made of a process's cgroups, as the broker would say; NULL: what /proc has. */
 static const char *made_by_root;
 
-static inline int fake_cgroup(void *ctx, const struct proc_id *id, int *ret_fd, struct error *err)
+static uint64_t fake_cpu_limit; /* thousandths of a CPU */
+
+static inline int fake_cgroup(void *ctx, const struct proc_id *id, int *ret_fd,
+                              uint64_t *ret_cpu_limit, struct error *err)
 {
     char path[64], text[4096];
     int from;
@@ -105,6 +108,7 @@ static inline int fake_cgroup(void *ctx, const struct proc_id *id, int *ret_fd, 
     (void)ctx;
     (void)err;
     *ret_fd = memfd_create("cgroup", MFD_CLOEXEC);
+    *ret_cpu_limit = fake_cpu_limit;
     snprintf(path, sizeof(path), "%d/cgroup", id->host_pid);
     from = made_by_root ? -1 : openat(proc_fd, path, O_RDONLY | O_CLOEXEC);
     n = made_by_root ? snprintf(text, sizeof(text), "%s", made_by_root)

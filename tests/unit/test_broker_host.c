@@ -150,6 +150,7 @@ static void check_cgroup(const char *top, size_t row)
     pid_t pid = start_child(NULL, NULL);
     struct proc_id id = id_of(pid);
     struct error err = ERROR_NULL;
+    uint64_t cpu_limit;
     int fd = -1;
 
     snprintf(own, sizeof(own), "flamed-test-%d", getpid());
@@ -169,7 +170,7 @@ static void check_cgroup(const char *top, size_t row)
     snprintf(procs, sizeof(procs), "%s/cgroup.procs", path[2]);
     snprintf(pid_text, sizeof(pid_text), "%d", pid);
     write_file(procs, pid_text, strlen(pid_text));
-    ck_assert_msg(broker_cgroup(fx.b, &id, &fd, &err) == 0, "%s", err.msg);
+    ck_assert_msg(broker_cgroup(fx.b, &id, &fd, &cpu_limit, &err) == 0, "%s", err.msg);
     ck_assert_int_gt(read(fd, text, sizeof(text) - 1), 0);
     close(fd);
     line = line_with(text, own);

@@ -107,14 +107,14 @@ class Container:
 
     def __init__(self, home: str, classes: str, *arguments: str, uid: int = 103, user_namespace: bool = True,
                  read_only: bool = True, tmp: str = "noexec", hidepid: int = 0, passwd: bool = True,
-                 network_namespace: bool = True, capabilities: tuple[str, ...] = (), memory: int = 512 << 20,
+                 network_namespace: bool = True, capabilities: tuple[str, ...] = (), memory: int = 512 << 20, cpus: float = 0,
                  cgroups_path: str = "", root: str | None = None, executable: str | None = None, seccomp: bool = False,
                  overlay: bool = False, environment: tuple[str, ...] = (),
                  folders: tuple[str, ...] = (), docker: bool = False, pid_namespace: bool = True):
         """TMP: "noexec", "exec", "read-only" (a folder of the root), "none" (no /tmp at all). ROOT: a whole root
         file system to use as it is, with its own JDK, in place of the host's JDK bound into an empty one. SECCOMP:
         with a filter as container runtimes set one. OVERLAY: the root is an overlay over the folder. FOLDERS: empty ones
-        right below the root. DOCKER: with its device rules, and its filter where the container has no CAP_SYS_ADMIN.
+        right below the root. CPUS: a limit; 0: none. DOCKER: with its device rules, and its filter where the container has no CAP_SYS_ADMIN.
         PID_NAMESPACE: false: it shares the host's."""
         need_runc()
         self.folder = tempfile.mkdtemp(prefix="flamed-runc.")
@@ -153,6 +153,8 @@ class Container:
                 "readonlyPaths": ["/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"],
             },
         }
+        if cpus:
+            config["linux"]["resources"]["cpu"] = {"quota": int(cpus * 100000), "period": 100000}
         if network_namespace:
             config["linux"]["namespaces"].append({"type": "network"})
         if seccomp:

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The CPU limit of a process on nodes with control groups of version 1, 2 and both. */
+#include "suite.h"
+
+#include "base/cleanup.h"
+#include "broker/cgroups.h"
+
+#include <fcntl.h>
+#include <ftw.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define V2 "31 23 0:26 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw\n"
+#define TMPFS "31 23 0:28 / /sys/fs/cgroup ro,nosuid - tmpfs tmpfs ro,mode=755\n"
+#define V1_PIDS "32 31 0:29 / /sys/fs/cgroup/pids rw,nosuid - cgroup cgroup rw,pids\n"
+#define V1_CPU "33 31 0:30 / /sys/fs/cgroup/cpu,cpuacct rw,nosuid - cgroup cgroup rw,cpu,cpuacct\n"
+#define UNIFIED "34 31 0:31 / /sys/fs/cgroup/unified rw,nosuid - cgroup2 cgroup2 rw\n"
+#define V1_TEXT "5:pids:/box/a\n4:cpu,cpuacct:/box/a\n1:name=systemd:/box/a\n"
+
+#define FOLDERS_OPEN 16
+
+struct file {
+    const char *path, *text; /* below /sys/fs/cgroup */
+};
+
+/* A node: its mounts, what /proc/PID/cgroup says, files of the control groups, the limit. */
+static const struct {
+    const char *mounts, *cgroup;
+    struct file files[4];
+    uint64_t limit;
+} NODES[] = {
+    /* version 2: the least of its own and of those above, not of one beside it */
+    { V2,
+      "0::/box/a\n",
+      { { "box/a/cpu.max", "200000 100000\n" },
+        { "box/cpu.max", "150000 100000\n" },
+        { "box/b/cpu.max", "10000 100000\n" } },
+      1500 },
+    { V2, "0::/box/a\n", { { "box/a/cpu.max", "25000 100000\n" } }, 250 },
+    { V2,
+      "0::/box/a\n",
+      { { "box/a/cpu.max", "max 100000\n" }, { "box/cpu.max", "300000 50000\n" } },
+      6000 },
+    { V2, "0::/box/a\n", { { "box/a/cpu.max", "max 100000\n" } }, 0 },
+    { V2, "0::/\n", { { "box/a/cpu.max", "100000 100000\n" } }, 0 },
+    { V2, "0::/../other\n", { { "box/a/cpu.max", "100000 100000\n" } }, 0 },
+    { V2, "0::/box/a\n", { { "box/a/cpu.max", "1000 1000000\n" } }, 1 },
+    { V2, "0::/box/a\n", { { "box/a/cpu.max", "1000 9000000\n" } }, 1 },
+    { V2, "0::/box/a\n", { { "box/a/cpu.max", "100000 0\n" } }, 0 },
+    { V2, "0::/box/a\n", { { "box/a/cpu.max", "" } }, 0 },
+    /* version 1 */
+    { TMPFS V1_PIDS V1_CPU,
+      V1_TEXT,
+      { { "cpu,cpuacct/box/a/cpu.cfs_quota_us", "-1\n" },
+        { "cpu,cpuacct/box/a/cpu.cfs_period_us", "100000\n" },
+        { "cpu,cpuacct/box/cpu.cfs_quota_us", "50000\n" },
+        { "cpu,cpuacct/box/cpu.cfs_period_us", "100000\n" } },
+      500 },
+    { TMPFS V1_PIDS V1_CPU,
+      V1_TEXT,
+      { { "cpu,cpuacct/box/a/cpu.cfs_quota_us", "-1\n" },
+        { "cpu,cpuacct/box/a/cpu.cfs_period_us", "100000\n" } },
+      0 },
+    { TMPFS V1_PIDS, V1_TEXT, { { "pids/box/a/pids.max", "5\n" } }, 0 },
+    /* both: the controller is in version 1, or in version 2 */
+    { TMPFS V1_PIDS V1_CPU UNIFIED,
+      V1_TEXT "0::/box/a\n",
+      { { "cpu,cpuacct/box/a/cpu.cfs_quota_us", "400000\n" },
+        { "cpu,cpuacct/box/a/cpu.cfs_period_us", "100000\n" },
+        { "unified/box/a/cgroup.procs", "1\n" } },
+      4000 },
+    { TMPFS V1_PIDS UNIFIED,
+      "5:pids:/box/a\n0::/box/a\n",
+      { { "unified/box/a/cpu.max", "70000 100000\n" } },
+      700 },
+};
+
+static void write_below(const char *top, const char *path, const char *text)
+{
+    char whole[256];
+    FILE *f;
+
+    snprintf(whole, sizeof(whole), "%s/%s", top, path);
+    for (char *slash = strchr(whole + strlen(top) + 1, '/'); slash;
+         slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        mkdir(whole, 0755);
+        *slash = '/';
+    }
+    f = fopen(whole, "w");
+    ck_assert_ptr_nonnull(f);
+    fputs(text, f);
+    ck_assert_int_eq(fclose(f), 0);
+}
+
+static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *where)
+{
+    (void)st;
+    (void)kind;
+    (void)where;
+    return remove(path);
+}
+
+START_TEST(the_least_limit_counts)
+{
+    char top[] = "/tmp/flamed-test-XXXXXX", path[128];
+    struct server s = { .initial_pid_ns = true };
+
+    ck_assert_ptr_nonnull(mkdtemp(top));
+    write_below(top, "proc/1/mountinfo", NODES[_i].mounts);
+    for (size_t i = 0; i < ARRAY_SIZE(NODES[_i].files) && NODES[_i].files[i].path; i++) {
+        snprintf(path, sizeof(path), "sys/fs/cgroup/%s", NODES[_i].files[i].path);
+        write_below(top, path, NODES[_i].files[i].text);
+    }
+    s.host_root_fd = open(top, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    s.proc_fd = openat(s.host_root_fd, "proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    ck_assert_int_ge(s.proc_fd, 0);
+    ck_assert_uint_eq(cgroup_cpu_limit(&s, span_of(NODES[_i].cgroup)), NODES[_i].limit);
+    close(s.proc_fd);
+    close(s.host_root_fd);
+    ck_assert_int_eq(nftw(top, remove_one, FOLDERS_OPEN, FTW_DEPTH | FTW_PHYS), 0);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("cgroups");
+
+    tcase_add_loop_test(tc, the_least_limit_counts, 0, ARRAY_SIZE(NODES));
+    return suite_run_case("cgroups", tc);
+}
