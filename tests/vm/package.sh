@@ -33,7 +33,7 @@ ready() {
 
 # Everything on this machine that a package may leave behind.
 listing() {
-    find / -xdev \( -path /proc -o -path /sys -o -path /dev -o -path /out -o -path /tmp -o -path '/run/systemd/*' -o -path /run/log \
+    find / /run -xdev \( -path /proc -o -path /sys -o -path /dev -o -path /out -o -path /tmp -o -path '/run/systemd/*' -o -path /run/log \
         -o -path '/var/lib/dpkg/*' -o -path '/var/log/*' -o -path '/var/cache/*' -o -path '/var/lib/systemd/*' \) -prune -o -print | sort
     cat /etc/passwd /etc/group
 }

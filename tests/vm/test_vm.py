@@ -38,7 +38,9 @@ class Vm(unittest.TestCase):
 
     def test_killed(self):
         for how in (signal.SIGTERM, signal.SIGKILL):
-            with self.subTest(how), subprocess.Popen([*VM, "6.1", "sleep", "1000"], stdout=subprocess.PIPE, text=True) as vm:
+            with self.subTest(how), tempfile.TemporaryDirectory(prefix="flamed-vm.") as tmp, \
+                    subprocess.Popen([*VM, "6.1", "sleep", "1000"], stdout=subprocess.PIPE, text=True,
+                                     env={**os.environ, "TMPDIR": tmp}) as vm:
                 below: list[int] = []
 
                 def booting() -> bool:
@@ -51,6 +53,7 @@ class Vm(unittest.TestCase):
                 self.assertIsNone(vm.poll())
                 vm.send_signal(how)
                 proc.wait_until(lambda: not any(map(proc.alive, below)), 20, "all processes have ended")
+                self.assertEqual(os.listdir(tmp), [])
         self.assertEqual(os.listdir(WORK), [])
 
 

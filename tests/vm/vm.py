@@ -14,6 +14,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import unittest
 
@@ -30,6 +31,8 @@ BUSYBOX = "/bin/busybox"
 VIRTIOFSD = ["/usr/lib/qemu/virtiofsd", "/usr/libexec/virtiofsd"] # of the packages qemu-system-common, virtiofsd
 MODULES = ["virtio_pci", "virtiofs", "overlay"]
 GUEST = "/out/guest.sh"
+# Without cmpxchg16b, which QEMU 7.2 emulates so that newer kernels die of it at their start, now and then.
+PROCESSOR = "max,cx16=off"
 PRIVATE = ["setpriv", "--pdeathsig", "KILL", "unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
 INSIDE = "FLAMED_VM_INSIDE" # in the environment of the process that is in those namespaces
 
@@ -78,9 +81,13 @@ def share(tag: str, folder: str) -> list[str]:
     return ["-chardev", f"socket,id={tag},path={path}", "-device", f"vhost-user-fs-pci,chardev={tag},tag={tag}"]
 
 
-def compile_workloads(folder: str) -> None:
-    """The classes that tests in the guest use."""
+def share_tree(folder: str) -> None:
+    """Has the guest see this tree, where it is a file system of its own, and in FOLDER the classes that tests there use."""
+    if os.stat(paths.TREE).st_dev != os.stat("/").st_dev:
+        bind(paths.TREE, WORK + "/root" + paths.TREE, "ro")
+    shutil.rmtree(folder, ignore_errors=True)
     os.mkdir(folder)
+    os.environ["FLAMED_CLASSES"] = "/out/classes"
     jvm.COMPILED = folder
     for classes in (jvm.make_spin().folder, common.compile_bench("Mix").folder, common.compile_bench("Mixed").folder):
         shutil.copytree(classes, folder, dirs_exist_ok=True)
@@ -90,26 +97,27 @@ def boot(options: argparse.Namespace) -> int:
     """In namespaces of our own."""
     linux = kernel.Kernel(options.kernel)
     subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=755", "tmpfs", WORK], check=True)
+    tempfile.tempdir = WORK
     out = options.out or WORK + "/out"
     os.makedirs(out, exist_ok=True)
     write_initramfs(WORK + "/initrd", linux.files_of(*MODULES))
     bind(options.root, WORK + "/root", "ro")
-    if options.root == "/" and os.stat(paths.TREE).st_dev != os.stat("/").st_dev:
-        bind(paths.TREE, WORK + "/root" + paths.TREE, "ro")
     if options.root == "/":
-        compile_workloads(out + "/classes")
-        os.environ["FLAMED_CLASSES"] = "/out/classes"
+        share_tree(out + "/classes")
     shutil.copy(HERE + "/guest.sh", out)
     with open(out + "/command", "w", encoding="utf-8") as f:
         f.write(f"cd {shlex.quote(paths.TREE if options.root == '/' else '/')}\n")
         f.writelines(f"export {name}={shlex.quote(value)}\n" for name, value in os.environ.items() if name.startswith("FLAMED_"))
         f.write(shlex.join(options.command) + "\n")
-    command = ["qemu-system-x86_64", "-accel", "tcg,thread=multi", "-M", "q35", "-cpu", "max,cx16=off", "-smp", str(options.cpus),
+    if os.path.exists(out + "/status"):
+        os.unlink(out + "/status")
+    command = ["qemu-system-x86_64", "-accel", "tcg,thread=multi", "-M", "q35", "-cpu", PROCESSOR, "-smp", str(options.cpus),
                "-m", f"{options.memory}M", "-object", f"memory-backend-memfd,id=memory,size={options.memory}M,share=on",
                "-numa", "node,memdev=memory", "-nodefaults", "-display", "none", "-no-reboot",
                *share("root", WORK + "/root"), *share("out", out), "-serial", f"file:{WORK}/console", "-serial", "stdio",
                "-kernel", linux.image, "-initrd", WORK + "/initrd", "-append",
-               f"console=ttyS0 panic=-1 loglevel=7 tsc=reliable mitigations=off VM_INIT={options.init} systemd.wants=vm.service {options.append}"]
+               f"console=ttyS0 panic=-1 loglevel=7 tsc=reliable mitigations=off systemd.wants=vm.service VM_INIT={options.init} "
+               + options.append]
     start = time.monotonic()
     qemu = subprocess.Popen(command, stdin=subprocess.DEVNULL)
     try:
