@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A load with known CPU shares against what the profile says: the error of each section, in percentage points."""
+"""A load with known CPU shares against what the profile says: the error of each section, in percentage points. On an emulated
+machine (--emulated=1) nothing is asked of how soon samples are named."""
 import common
 from harness.daemon import Daemon
 from harness.profile import count
 
 
 def main() -> None:
-    options = common.arguments(__doc__, jdk=17, seconds=18.0, hz=999, runs=3, symbols="memory")
+    options = common.arguments(__doc__, jdk=17, seconds=18.0, hz=999, runs=3, symbols="memory", worst=0.5, mean=0.2, emulated=0)
     aims = common.Aims(options.check)
     errors: dict[str, list[float]] = {}
     with common.Mix(options.jdk, *options.java_option) as target, Daemon() as daemon:
@@ -43,12 +44,13 @@ def main() -> None:
                 print(profile.describe([s for s in interpreted if "MixInterp.interpWork" not in s.names]))
         text, in_time = common.delays(common.metrics(daemon), start)
         print(text)
-        aims.aim("99 % of samples named within 20 ms", in_time >= 0.99)
+        if not options.emulated:
+            aims.aim("99 % of samples named within 20 ms", in_time >= 0.99)
     medians = {section: abs(common.median(values)) for section, values in errors.items()}
     worst, mean = max(medians.values()), sum(medians.values()) / len(medians)
     print(f"median of {options.runs}: worst {worst:.2f}, mean {mean:.2f} percentage points")
-    aims.aim("no section off by more than 0.5 points", worst <= 0.5)
-    aims.aim("mean at most 0.2 points", mean <= 0.2)
+    aims.aim(f"no section off by more than {options.worst} points", worst <= options.worst)
+    aims.aim(f"mean at most {options.mean} points", mean <= options.mean)
     aims.exit()
 
 

@@ -23,7 +23,7 @@ class Flamed(unittest.TestCase):
     def setUpClass(cls):
         faulthandler.dump_traceback_later(4 * SLOW, exit=True)
         spin = cls.spin = jvm.make_spin()
-        cls.daemon = Daemon(wait=False)
+        cls.daemon = cls.start()
         cls.addClassCleanup(cls.daemon.stop)
         os.nice(10) # JVMs, that is: flamed would wait for what spins
         with ThreadPoolExecutor() as pool:
@@ -34,6 +34,10 @@ class Flamed(unittest.TestCase):
             cls.container = container.result()
             cls.addClassCleanup(cls.container.stop)
             ready.result()
+
+    @classmethod
+    def start(cls) -> Daemon:
+        return Daemon(wait=False)
 
     def profile(self, pid: int, **parameters):
         """Of process PID, with enough samples, none of them lost, and Java names."""
