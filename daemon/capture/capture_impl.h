@@ -98,6 +98,7 @@ struct seen_verdict *capture_verdict(struct engine *e, struct capture *c, const 
 int capture_thread(struct capture *c, uint32_t process, const struct incoming *in, uint32_t *ret);
 /* Warns of its processes whose files could not be read because their file systems do not answer. */
 void capture_warn_unanswered(struct engine *e, struct capture *c);
+void capture_warn_put_off(struct engine *e, struct capture *c);
 /* The record is a new one: processes and threads are to be told to it again. */
 void capture_forget_members(struct capture *c);
 /* True when samples of more than one pid were wanted. */

@@ -90,13 +90,18 @@ void capture_forget_members(struct capture *c)
     c->verdicts_cap = c->thread_ids_cap = 0;
 }
 
+static struct proc_id seen_id(const struct seen_process *s)
+{
+    return (struct proc_id){ .host_pid = s->host_pid,
+                             .exec_no = s->exec_no,
+                             .start_ticks = s->start_ticks };
+}
+
 void capture_warn_unanswered(struct engine *e, struct capture *c)
 {
     for (uint32_t i = 0; i < c->processes.count; i++) {
         const struct seen_process *s = id_table_get(&c->processes, i);
-        struct proc_id id = { .host_pid = s->host_pid,
-                              .exec_no = s->exec_no,
-                              .start_ticks = s->start_ticks };
+        struct proc_id id = seen_id(s);
         uint64_t when_ns = c->verdicts[i].wanted ? symbolizer_unanswered_ns(e->symbolizer, &id) : 0;
 
         if (when_ns && when_ns + UNANSWERED_NS >= c->start_ns)
@@ -105,6 +110,27 @@ void capture_warn_unanswered(struct engine *e, struct capture *c)
                         "(FUSE, NFS): its functions are shown by their address",
                         s->host_pid);
     }
+}
+
+void capture_warn_put_off(struct engine *e, struct capture *c)
+{
+    uint32_t count = 0;
+    int32_t first = 0;
+
+    for (uint32_t i = 0; i < c->processes.count; i++) {
+        const struct seen_process *s = id_table_get(&c->processes, i);
+        struct proc_id id = seen_id(s);
+
+        if (c->verdicts[i].wanted && symbolizer_put_off_ns(e->symbolizer, &id) >= c->start_ns &&
+            count++ == 0)
+            first = s->host_pid;
+    }
+    if (count)
+        record_warn(c->record,
+                    "the maps of %u process%s (one is %d) were not read in time, as they are long "
+                    "or its user or container has many of them: what it mapped last has no names; "
+                    "a later capture may have them",
+                    count, count == 1 ? "" : "es", first);
 }
 
 bool capture_has_several_processes(const struct capture *c)

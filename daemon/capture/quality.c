@@ -57,6 +57,7 @@ void capture_warn_quality(struct engine *e, struct capture *c)
     capture_warn_lost(e, c);
     capture_warn_dropped(e, c);
     capture_warn_unanswered(e, c);
+    capture_warn_put_off(e, c);
     rights_problems(e->facts.capabilities, warn_right, c);
     if (kernel[0])
         record_warn(c->record, "%s", kernel);

@@ -47,6 +47,7 @@ struct resolver {
     bool prepared;
     bool met_reading;       /* since the last tick */
     uint64_t unanswered_ns; /* when a file system did last not answer; 0: never */
+    uint64_t put_off_ns;    /* the maps were to be read, and its owner had no time left; 0: they are */
     struct java_names *java;
     struct thread_names *threads;
 };
@@ -159,11 +160,14 @@ static void read_maps(struct resolver *r, uint64_t now_ns)
     if (!readers_afford(&r->id)) {
         r->miss_ns = now_ns + RESOLVER_MISS_NS;
         r->due_ns = MAX(r->due_ns, r->miss_ns);
+        r->put_off_ns = now_ns;
         return;
     }
     if (r->env->files->maps(r->env->files->cookie, &r->id, &fd, NULL) == 0 &&
-        maps_read_exec(&r->id, fd, &limits, &maps) == 0)
+        maps_read_exec(&r->id, fd, &limits, &maps) == 0) {
         take_maps(r, &maps);
+        r->put_off_ns = 0;
+    }
     took_ns = clock_monotonic_ns() - began_ns;
     readers_spend(&r->id, took_ns);
     r->miss_ns = now_ns + MAX(RESOLVER_MISS_NS, took_ns * RESOLVER_REST);
@@ -420,6 +424,11 @@ static const struct mapping *find_mapping(struct resolver *r, uint64_t address, 
 uint64_t resolver_unanswered_ns(const struct resolver *r)
 {
     return r->unanswered_ns;
+}
+
+uint64_t resolver_put_off_ns(const struct resolver *r)
+{
+    return r->put_off_ns;
 }
 
 bool resolver_met_reading(const struct resolver *r)

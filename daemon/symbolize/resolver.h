@@ -41,6 +41,9 @@ bool resolver_prepare(struct resolver *r);
  * never.
  */
 uint64_t resolver_unanswered_ns(const struct resolver *r);
+/* CLOCK_MONOTONIC of when its maps were last due while its owner had no time left
+ * (readers_afford()); 0: they have been read since. */
+uint64_t resolver_put_off_ns(const struct resolver *r);
 /* Whether resolver_native() met a file, since the last resolver_tick(), whose symbols are still
  * being read. */
 bool resolver_met_reading(const struct resolver *r);

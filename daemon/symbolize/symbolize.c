@@ -173,6 +173,13 @@ uint64_t symbolizer_unanswered_ns(const struct symbolizer *s, const struct proc_
     return e ? resolver_unanswered_ns(e->resolver) : 0;
 }
 
+uint64_t symbolizer_put_off_ns(const struct symbolizer *s, const struct proc_id *id)
+{
+    const struct resolver_entry *e = find_entry(s, id);
+
+    return e ? resolver_put_off_ns(e->resolver) : 0;
+}
+
 void symbolizer_prepare(struct symbolizer *s, struct process *p, uint64_t until_ns)
 {
     struct resolver *r = p->exited || p->kernel_thread ? NULL : symbolizer_resolver(s, p);

@@ -41,6 +41,8 @@ void symbolizer_forget(struct symbolizer *s, struct process *p);
 /* The file system of a file of @id did not answer, last at the CLOCK_MONOTONIC that is returned; 0:
  * that never was. */
 uint64_t symbolizer_unanswered_ns(const struct symbolizer *s, const struct proc_id *id);
+/* As resolver_put_off_ns(). */
+uint64_t symbolizer_put_off_ns(const struct symbolizer *s, const struct proc_id *id);
 /* Before @p is sampled the first time: begins to read the symbols of its files, and waits for what
  * is being read, until CLOCK_MONOTONIC @until_ns at most. */
 void symbolizer_prepare(struct symbolizer *s, struct process *p, uint64_t until_ns);

@@ -154,6 +154,7 @@ class FakeJvms(unittest.TestCase):
             self.assertAlmostEqual(count(stacks) / due, 1, delta=0.1 + 4 / due ** 0.5, msg=text)
             self.assertGreater(profile.share(stacks, lambda s: spin.method in s.names), 0.9, profile.describe(stacks))
             self.assertGreater(count(whole.stacks), 0, text)
+            self.assertTrue([w for w in whole.warnings if "were not read in time" in w], whole.warnings)
             self.assertLess(used, WORKER, text)
             self.assertLess(peak(), MEMORY, text)
 
