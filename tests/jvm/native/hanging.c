@@ -28,11 +28,16 @@ static void *read_page(void *page)
     return pread(fd, &byte, 1, (off_t)(uintptr_t)page) == 1 ? page : NULL;
 }
 
+/* Again and again, until it waits: for the other, which holds the lock to read. */
 static void *map_page(void *arg)
 {
-    (void)arg;
-    usleep(500000); /* by then the other holds the lock, to read */
-    return mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *page;
+
+    do {
+        usleep(50000);
+        page = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    } while (page != MAP_FAILED && munmap(page, PAGE) == 0);
+    return arg;
 }
 
 static int hold_lock(int fd)
