@@ -89,13 +89,19 @@ int code_read(struct hotspot_vm *vm, uint64_t blob, uint64_t end, bool live,
     return 0;
 }
 
-int hotspot_code_find(struct hotspot_vm *vm, uint64_t pc, struct hotspot_code *ret)
-{
+struct find {
+    uint64_t pc;
     struct hotspot_code code;
-    uint64_t blob, end;
+};
+
+static int find(struct hotspot_vm *vm, void *arg)
+{
+    struct find *f = arg;
+    uint64_t pc = f->pc, blob, end;
+    struct hotspot_code code;
     int r;
 
-    memory_begin(&vm->memory);
+    memory_continue(&vm->memory);
     r = codecache_block(vm, pc, &blob, &end);
     if (r == 0)
         r = code_read(vm, blob, end, /* live= */ false, &code);
@@ -107,8 +113,18 @@ int hotspot_code_find(struct hotspot_vm *vm, uint64_t pc, struct hotspot_code *r
         code_refine_interpreter(vm, pc, &code);
     else if (code.kind == HOTSPOT_CODE_STUB)
         stubs_refine(vm, pc, &code);
-    *ret = code;
+    f->code = code;
     return 0;
+}
+
+int hotspot_code_find(struct hotspot_vm *vm, uint64_t pc, struct hotspot_code *ret)
+{
+    struct find f = { .pc = pc };
+    int r = vm_call(vm, find, &f, sizeof(f));
+
+    if (r == 0)
+        *ret = f.code;
+    return r < 0 ? (int)HOTSPOT_NO_CODE : r;
 }
 
 /* One read: the block's header stands right before the blob. */
@@ -120,6 +136,8 @@ int hotspot_code_still(struct hotspot_vm *vm, const struct hotspot_code *code)
     size_t n = l->sizeof_HeapBlock;
     int r;
 
+    if (vm_is_left(vm))
+        return -ETIMEDOUT;
     if (code->kind == HOTSPOT_CODE_INTERPRETER)
         return 1;
     if (l->sizeof_HeapBlock > 64 || code->blob < n)

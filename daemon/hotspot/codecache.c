@@ -247,6 +247,8 @@ int hotspot_vm_codes(struct hotspot_vm *vm, hotspot_code_fn fn, void *cookie)
 {
     int count = 0, r;
 
+    if (vm_is_left(vm))
+        return -ETIMEDOUT;
     memory_begin(&vm->memory);
     r = memory_resize(&vm->memory, MEMORY_LINES_BULK);
     if (r == 0)

@@ -40,6 +40,8 @@ int hotspot_vm_command(struct hotspot_vm *vm, size_t max, struct buf *ret)
     uint64_t at;
     int r;
 
+    if (vm_is_left(vm))
+        return -ENOENT;
     memory_begin(&vm->memory);
     r = memory_u64(&vm->memory, vm->layout.java_command_at, &at);
     if (r == 0 && at == 0)
@@ -55,6 +57,8 @@ int hotspot_vm_arguments(struct hotspot_vm *vm, size_t max, struct buf *ret)
     uint32_t count;
     int r;
 
+    if (vm_is_left(vm))
+        return -ENOENT;
     memory_begin(&vm->memory);
     r = memory_u64(&vm->memory, vm->layout.jvm_args_at, &array);
     if (r == 0)

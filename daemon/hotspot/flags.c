@@ -61,6 +61,8 @@ static int flags_walk(struct hotspot_vm *vm, const char *only, hotspot_flag_fn f
     uint64_t table, count;
     int r;
 
+    if (vm_is_left(vm))
+        return -ETIMEDOUT;
     memory_begin(&vm->memory);
     if (size > FLAG_BYTES_MAX)
         return -EBADMSG;

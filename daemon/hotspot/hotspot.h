@@ -89,6 +89,10 @@ struct hotspot_code {
     char name[128]; /* of stubs and interpreter codelets, raw: "jint_arraycopy", "iload" */
 };
 
+/* What is asked from now on is about what was at @at_ns (monotonic): answers may come from memory
+ * that was read after that, and at most MEMORY_MOMENT_NS ago. 0 ends it: memory is read anew. */
+void hotspot_vm_moment(struct hotspot_vm *vm, uint64_t at_ns);
+
 /* The code cache's outer bounds: a cheap first test for a pc. False while they are unknown. */
 bool hotspot_vm_in_code_cache(const struct hotspot_vm *vm, uint64_t pc);
 
@@ -139,6 +143,10 @@ struct hotspot_method {
     uint16_t class_name_n, name_n, signature_n, file_n; /* bytes; NUL inside is possible */
 };
 int hotspot_method_read(struct hotspot_vm *vm, uint64_t method, struct hotspot_method *ret);
+/* Reads what the names of @methods are made of, for the questions of this moment that follow: all
+ * in one turn, where each would take its own. */
+#define HOTSPOT_PREPARE_MAX 32
+void hotspot_methods_prepare(struct hotspot_vm *vm, const uint64_t *methods, size_t count);
 /* Line of @bci in @method; 0 where unknown. */
 uint32_t hotspot_method_line(struct hotspot_vm *vm, uint64_t method, int32_t bci);
 /* The bytecode index of @bcp, an address in @method's bytecodes (an interpreted frame's); -1 if it

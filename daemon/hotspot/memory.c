@@ -23,6 +23,22 @@ void memory_deinit(struct hotspot_memory *m)
 void memory_begin(struct hotspot_memory *m)
 {
     m->epoch++;
+    m->moment_ns = 0;
+}
+
+void memory_continue(struct hotspot_memory *m)
+{
+    if (!m->in_moment || !m->moment_ns)
+        memory_begin(m);
+}
+
+void memory_moment(struct hotspot_memory *m, uint64_t at_ns, uint64_t now_ns)
+{
+    m->in_moment = at_ns;
+    if (!at_ns || (at_ns <= m->moment_ns && now_ns - m->moment_ns < MEMORY_MOMENT_NS))
+        return;
+    memory_begin(m);
+    m->moment_ns = now_ns;
 }
 
 int memory_resize(struct hotspot_memory *m, size_t lines)
@@ -55,6 +71,10 @@ int memory_read_direct(struct hotspot_memory *m, uint64_t address, void *buf, si
 
     if (!memory_is_user(address, n))
         return -EFAULT;
+    if (m->only_kept) {
+        m->missed = true;
+        return -EAGAIN;
+    }
     while (n > 0) {
         ssize_t r = m->read(m->cookie, address, p, n);
 
@@ -69,10 +89,29 @@ int memory_read_direct(struct hotspot_memory *m, uint64_t address, void *buf, si
     return 0;
 }
 
+/* The line of @page: where it stands, else one that is free, else the first of its lines. */
+static size_t memory_line(const struct hotspot_memory *m, uint64_t page)
+{
+    size_t first = page / MEMORY_PAGE, mask = m->line_count - 1, free_one = first & mask;
+    bool found_free = false;
+
+    for (size_t i = 0; i < MEMORY_WAYS; i++) {
+        size_t at = (first + i) & mask;
+
+        if (m->lines[at].epoch == m->epoch && m->lines[at].page == page)
+            return at;
+        if (!found_free && m->lines[at].epoch != m->epoch) {
+            found_free = true;
+            free_one = at;
+        }
+    }
+    return free_one;
+}
+
 /* The cached page at @page (aligned), read when it is not there. */
 static int memory_page(struct hotspot_memory *m, uint64_t page, const uint8_t **ret)
 {
-    size_t at = (page / MEMORY_PAGE) & (m->line_count - 1);
+    size_t at = memory_line(m, page);
     struct memory_line *l = &m->lines[at];
     uint8_t *bytes = m->bytes + at * MEMORY_PAGE;
 

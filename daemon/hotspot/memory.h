@@ -2,17 +2,20 @@
 /*
  * Bounded reads of another process's memory. The bytes come from a function, so that tests and the
  * fuzzer put an image there instead of a process. A small cache of pages lives for one public call
- * of the door (memory_begin() empties it): many small reads that stand close together cost one
- * pread(). Nothing here knows HotSpot. Thread: the owner's; blocks as pread() on /proc/PID/mem
- * does.
+ * of the door (memory_begin() empties it), or for one moment (memory_moment()): many small reads
+ * that stand close together cost one pread(). Nothing here knows HotSpot. Thread: the owner's;
+ * blocks as pread() on /proc/PID/mem does.
  */
 #pragma once
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 
 #define MEMORY_PAGE ((size_t)4096)
-#define MEMORY_LINES 8        /* pages kept during an ordinary call */
+#define MEMORY_LINES 128      /* pages kept during an ordinary call, and a moment */
 #define MEMORY_LINES_BULK 512 /* while tables are walked */
+#define MEMORY_WAYS 4         /* lines that one page may stand in */
+#define MEMORY_MOMENT_NS (2 * NSEC_PER_MSEC)
 /* No user address lies above it (five-level page tables: 2^56). */
 #define MEMORY_ADDRESS_MAX (UINT64_C(1) << 56)
 
@@ -25,10 +28,13 @@ struct memory_line;
 struct hotspot_memory {
     memory_read_fn read;
     void *cookie;
-    struct memory_line *lines; /* owned; [line_count], direct mapped by page number */
+    struct memory_line *lines; /* owned; [line_count], mapped by page number */
     uint8_t *bytes;            /* owned; [line_count * MEMORY_PAGE]: what the lines hold */
     size_t line_count;         /* a power of two */
     uint64_t epoch;            /* of the running call: lines of earlier ones do not count */
+    uint64_t moment_ns;        /* when the epoch began, if a moment did; else 0 */
+    bool in_moment;            /* memory_continue() keeps what was read */
+    bool only_kept, missed;    /* nothing is read: what is not kept is -EAGAIN, and *missed */
 };
 
 /* 0 or -ENOMEM. Borrows @cookie. */
@@ -36,6 +42,11 @@ int memory_init(struct hotspot_memory *m, memory_read_fn read, void *cookie, siz
 void memory_deinit(struct hotspot_memory *m);
 /* Forgets what was read: the target ran on meanwhile. */
 void memory_begin(struct hotspot_memory *m);
+/* The same, but in a moment. */
+void memory_continue(struct hotspot_memory *m);
+/* Begins a moment at @now_ns, of questions about what was at @at_ns: what was read after that, and
+ * not long ago, answers them. @at_ns 0 ends it. */
+void memory_moment(struct hotspot_memory *m, uint64_t at_ns, uint64_t now_ns);
 /* Replaces the cache by one of @lines pages (a power of two). 0 or -ENOMEM (the old cache stays).
  */
 int memory_resize(struct hotspot_memory *m, size_t lines);

@@ -112,7 +112,7 @@ static bool is_intrinsic(struct hotspot_vm *vm, uint64_t pool, uint64_t holder, 
            back == holder;
 }
 
-int hotspot_method_read(struct hotspot_vm *vm, uint64_t method, struct hotspot_method *ret)
+static int names_read(struct hotspot_vm *vm, uint64_t method, struct hotspot_method *ret)
 {
     const struct hotspot_layout *l = &vm->layout;
     size_t n = l->sizeof_ConstMethod;
@@ -120,7 +120,7 @@ int hotspot_method_read(struct hotspot_vm *vm, uint64_t method, struct hotspot_m
     struct method m;
     int r;
 
-    memory_begin(&vm->memory);
+    memory_continue(&vm->memory);
     ret->class_name_n = ret->name_n = ret->signature_n = ret->file_n = 0;
     r = method_open(vm, method, &m);
     if (r == 0)
@@ -147,6 +147,28 @@ int hotspot_method_read(struct hotspot_vm *vm, uint64_t method, struct hotspot_m
         return r == -ESRCH ? (int)HOTSPOT_GONE : -EBADMSG;
     ret->const_method = m.const_method;
     return 0;
+}
+
+struct names_question {
+    uint64_t method;
+    struct hotspot_method names;
+};
+
+static int run_names(struct hotspot_vm *vm, void *arg)
+{
+    struct names_question *q = arg;
+
+    return names_read(vm, q->method, &q->names);
+}
+
+int hotspot_method_read(struct hotspot_vm *vm, uint64_t method, struct hotspot_method *ret)
+{
+    struct names_question q = { .method = method };
+    int r = vm_ask(vm, run_names, &q, sizeof(q));
+
+    if (r == 0)
+        *ret = q.names;
+    return r;
 }
 
 /*
@@ -180,7 +202,30 @@ uint32_t lines_find(struct span table, unsigned excluded, int32_t wanted)
     return best;
 }
 
-uint32_t hotspot_method_line(struct hotspot_vm *vm, uint64_t method, int32_t bci)
+struct prepare {
+    size_t count;
+    uint64_t methods[HOTSPOT_PREPARE_MAX];
+};
+
+static int run_prepare(struct hotspot_vm *vm, void *arg)
+{
+    const struct prepare *p = arg;
+    struct hotspot_method m;
+
+    for (size_t i = 0; i < p->count; i++)
+        names_read(vm, p->methods[i], &m);
+    return 0;
+}
+
+void hotspot_methods_prepare(struct hotspot_vm *vm, const uint64_t *methods, size_t count)
+{
+    struct prepare p = { .count = MIN(count, HOTSPOT_PREPARE_MAX) };
+
+    memcpy(p.methods, methods, p.count * sizeof(*methods));
+    vm_ask(vm, run_prepare, &p, sizeof(p));
+}
+
+static uint32_t line_read(struct hotspot_vm *vm, uint64_t method, int32_t bci)
 {
     const struct hotspot_layout *l = &vm->layout;
     size_t n = l->sizeof_ConstMethod, bytes;
@@ -188,9 +233,7 @@ uint32_t hotspot_method_line(struct hotspot_vm *vm, uint64_t method, int32_t bci
     int64_t size, code;
     struct method m;
 
-    if (bci < 0)
-        return 0;
-    memory_begin(&vm->memory);
+    memory_continue(&vm->memory);
     if (method_open(vm, method, &m) < 0)
         return 0;
     if (!(layout_get(l->const_flags, m.bytes, n) & l->has_line_numbers))
@@ -206,16 +249,61 @@ uint32_t hotspot_method_line(struct hotspot_vm *vm, uint64_t method, int32_t bci
     return lines_find((struct span){ table, bytes }, unsigned5_excluded(vm), bci);
 }
 
-int32_t hotspot_method_bci(struct hotspot_vm *vm, uint64_t method, uint64_t bcp)
+void method_keep(struct hotspot_vm *vm, uint64_t method, int32_t bci)
+{
+    struct hotspot_method m;
+
+    if (names_read(vm, method, &m) == 0 && bci >= 0)
+        line_read(vm, method, bci);
+}
+
+struct line_question {
+    uint64_t method;
+    int32_t bci;
+};
+
+static int run_line(struct hotspot_vm *vm, void *arg)
+{
+    struct line_question *q = arg;
+
+    return (int)line_read(vm, q->method, q->bci); /* at most UINT16_MAX */
+}
+
+uint32_t hotspot_method_line(struct hotspot_vm *vm, uint64_t method, int32_t bci)
+{
+    struct line_question q = { method, bci };
+
+    return bci < 0 ? 0 : (uint32_t)MAX(vm_ask(vm, run_line, &q, sizeof(q)), 0);
+}
+
+static int32_t bci_read(struct hotspot_vm *vm, uint64_t method, uint64_t bcp)
 {
     const struct hotspot_layout *l = &vm->layout;
     uint64_t start, code;
     struct method m;
 
-    memory_begin(&vm->memory);
+    memory_continue(&vm->memory);
     if (method_open(vm, method, &m) < 0)
         return -1;
     start = m.const_method + l->sizeof_ConstMethod;
     code = (uint64_t)layout_get(l->const_code_size, m.bytes, l->sizeof_ConstMethod);
     return bcp >= start && bcp - start < code ? (int32_t)(bcp - start) : -1;
+}
+
+struct bci_question {
+    uint64_t method, bcp;
+};
+
+static int run_bci(struct hotspot_vm *vm, void *arg)
+{
+    struct bci_question *q = arg;
+
+    return bci_read(vm, q->method, q->bcp);
+}
+
+int32_t hotspot_method_bci(struct hotspot_vm *vm, uint64_t method, uint64_t bcp)
+{
+    struct bci_question q = { method, bcp };
+
+    return MAX(vm_ask(vm, run_bci, &q, sizeof(q)), -1);
 }

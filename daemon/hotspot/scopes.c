@@ -141,7 +141,7 @@ static int scopes_blob(struct hotspot_vm *vm, const struct hotspot_code *code, u
 
     if (code->kind != HOTSPOT_CODE_COMPILED && code->kind != HOTSPOT_CODE_NATIVE)
         return -EINVAL;
-    memory_begin(&vm->memory);
+    memory_continue(&vm->memory);
     r = codecache_block(vm, code->start, &blob, &end);
     if (r == 0)
         r = blob_read(vm, blob, end, ret);
@@ -167,9 +167,19 @@ int hotspot_code_exact(struct hotspot_vm *vm, const struct hotspot_code *code, u
     return d.pc == (int64_t)(pc - b.code_begin);
 }
 
-int hotspot_code_locate(struct hotspot_vm *vm, const struct hotspot_code *code, uint64_t pc,
-                        bool is_return_address, struct hotspot_location ret[HOTSPOT_INLINE_MAX])
+struct locate {
+    struct hotspot_code code;
+    uint64_t pc;
+    bool is_return_address;
+    struct hotspot_location at[HOTSPOT_INLINE_MAX];
+};
+
+static int locate(struct hotspot_vm *vm, void *arg)
 {
+    struct locate *l = arg;
+    const struct hotspot_code *code = &l->code;
+    struct hotspot_location *ret = l->at;
+    uint64_t pc = l->pc;
     struct pc_desc d;
     struct blob b;
     int r = scopes_blob(vm, code, pc, &b), n = 0;
@@ -181,7 +191,7 @@ int hotspot_code_locate(struct hotspot_vm *vm, const struct hotspot_code *code, 
     if (b.kind == HOTSPOT_CODE_COMPILED && b.scopes_pcs && b.scopes_data && b.metadata) {
         int64_t offset = (int64_t)(pc - b.code_begin);
 
-        r = pc_desc_find(vm, &b, is_return_address ? offset : offset + 1, &d);
+        r = pc_desc_find(vm, &b, l->is_return_address ? offset : offset + 1, &d);
         if (r == 0 && d.scope > 0)
             n = scopes_walk(vm, &b, (uint32_t)d.scope, ret);
         if (r == -ESRCH || n == -ESRCH)
@@ -194,6 +204,19 @@ int hotspot_code_locate(struct hotspot_vm *vm, const struct hotspot_code *code, 
         ret[0] = (struct hotspot_location){ b.method, -1, false };
         n = 1;
     }
+    for (int i = 0; vm->memory.in_moment && i < n; i++)
+        method_keep(vm, ret[i].method, ret[i].bci);
+    return n;
+}
+
+int hotspot_code_locate(struct hotspot_vm *vm, const struct hotspot_code *code, uint64_t pc,
+                        bool is_return_address, struct hotspot_location ret[HOTSPOT_INLINE_MAX])
+{
+    struct locate l = { .code = *code, .pc = pc, .is_return_address = is_return_address };
+    int n = vm_call(vm, locate, &l, sizeof(l));
+
+    if (n > 0)
+        memcpy(ret, l.at, (size_t)n * sizeof(*ret));
     return n;
 }
 
@@ -232,7 +255,7 @@ int hotspot_code_ranges(struct hotspot_vm *vm, const struct hotspot_code *code, 
     struct hotspot_location now[HOTSPOT_INLINE_MAX], before[HOTSPOT_INLINE_MAX];
     uint64_t start, end, to = 0, count = 0;
     struct blob b;
-    int r = scopes_blob(vm, code, code->start, &b), n, before_n = 0;
+    int r = vm_is_left(vm) ? -ETIMEDOUT : scopes_blob(vm, code, code->start, &b), n, before_n = 0;
 
     if (r != 1)
         return r < 0 ? r : -ENOENT;

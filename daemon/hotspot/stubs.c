@@ -358,6 +358,8 @@ int stubs_each(struct hotspot_vm *vm, const struct hotspot_code *blob, hotspot_c
 
 struct hotspot_stubs hotspot_vm_stubs(const struct hotspot_vm *vm)
 {
+    if (vm_is_left(vm))
+        return (struct hotspot_stubs){ 0 };
     return (struct hotspot_stubs){ .named = vm->stubs.named.count,
                                    .vtables = vm->stubs.vtables.count,
                                    .dropped = vm->stubs.dropped };

@@ -80,6 +80,8 @@ int hotspot_vm_threads(struct hotspot_vm *vm, hotspot_thread_fn fn, void *cookie
     struct threads_walk w = { .vm = vm, .fn = fn, .cookie = cookie };
     int r;
 
+    if (vm_is_left(vm))
+        return -ETIMEDOUT;
     buf_init(&w.name, THREAD_NAME_BYTES_MAX);
     memory_begin(&vm->memory);
     r = memory_resize(&vm->memory, MEMORY_LINES_BULK);
@@ -97,6 +99,8 @@ int hotspot_thread_name(struct hotspot_vm *vm, uint64_t java_thread, struct buf 
     size_t before = ret->n;
     int r;
 
+    if (vm_is_left(vm))
+        return -ENOENT;
     memory_begin(&vm->memory);
     r = thread_name_read(vm, java_thread, ret);
     if (r < 0 && ret->n > before)

@@ -63,6 +63,7 @@ static int vm_open(struct hotspot_vm *vm, memory_read_fn read, void *cookie, uin
 {
     int r;
 
+    atomic_init(&vm->users, 1);
     r = memory_init(&vm->memory, read, cookie, MEMORY_LINES_BULK);
     if (r == 0)
         r = vm_read(vm, libjvm_base, err);
@@ -109,12 +110,8 @@ int hotspot_vm_open(int mem_fd, const struct proc_id *id, uint64_t libjvm_base,
 
 struct hotspot_vm *hotspot_vm_close(struct hotspot_vm *vm)
 {
-    if (vm) {
-        memory_deinit(&vm->memory);
-        free(vm->codelets);
-        stubs_deinit(&vm->stubs);
-        free(vm);
-    }
+    if (vm)
+        vm_unref(vm);
     return NULL;
 }
 

@@ -12,6 +12,9 @@
 #include "hotspot/memory.h"
 #include "hotspot/stubs.h"
 
+#include <stdatomic.h>
+#include <stddef.h>
+
 #define CODE_HEAPS_MAX 8 /* HotSpot has one to four */
 #define CODE_HEAP_BYTES_MAX ((uint64_t)4 << 30)
 #define CODE_HOPS_MAX 96        /* steps in the segment map; 35 were seen in a live JDK 25 */
@@ -44,6 +47,7 @@ struct name_layout {
 struct hotspot_vm {
     int mem_fd;        /* borrowed; of */
     struct proc_id id; /* this process; both unused with another reader of memory */
+    atomic_int users;  /* who holds it, and a call that is under way or left behind */
     struct hotspot_memory memory;
     struct hotspot_layout layout;
     char version[128], name[128];
@@ -66,6 +70,20 @@ int hotspot_vm_open_memory(memory_read_fn read, void *cookie, uint64_t libjvm_ba
 /* "This JVM is not for us", with the sentence. */
 #define hotspot_refuse(err, ...)                                                                   \
     (error_set((err), -EOPNOTSUPP, __VA_ARGS__), (int)HOTSPOT_UNSUPPORTED)
+
+/* ---- call.c ---- */
+
+typedef int (*vm_call_fn)(struct hotspot_vm *vm, void *arg);
+/* The result of @fn(@vm, @arg), made as one reading of the process. It gets a copy of the @n bytes
+ * of @arg, which comes back: it must use nothing else of the caller's. -ETIMEDOUT: not made, or not
+ * back in time. */
+int vm_call(struct hotspot_vm *vm, vm_call_fn fn, void *arg, size_t n);
+/* The same of a @fn that changes nothing but @arg. */
+int vm_ask(struct hotspot_vm *vm, vm_call_fn fn, void *arg, size_t n);
+/* Whether a call is still out, so that nothing of @vm may be used that it could change. */
+bool vm_is_left(const struct hotspot_vm *vm);
+/* Frees @vm with its last user. */
+void vm_unref(struct hotspot_vm *vm);
 
 /* ---- codecache.c ---- */
 
@@ -121,6 +139,8 @@ static inline unsigned unsigned5_excluded(const struct hotspot_vm *vm)
 
 /* ---- method.c ---- */
 
+/* Has what the names and the line of @bci are made of read now, for this moment. */
+void method_keep(struct hotspot_vm *vm, uint64_t method, int32_t bci);
 /* The bytes of the Symbol at @symbol, cut to @max. 0 or -errno. */
 int symbol_read(struct hotspot_vm *vm, uint64_t symbol, char *buf, size_t max, uint16_t *ret_n);
 /* The line of bci @wanted in a compressed line table. 0: unknown. Pure. */

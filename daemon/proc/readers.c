@@ -20,6 +20,7 @@ struct reader {
     struct reading *reading;
     int result;
     int tid;
+    uint64_t pages;         /* readers_pread()s, in it, so far */
     struct reader_held who; /* of what is being read */
 };
 
@@ -29,6 +30,7 @@ static atomic_size_t pool_count, held_count;
 static atomic_uint_least64_t left_count, refused_count, put_off_count;
 
 static _Thread_local bool is_user;
+static _Thread_local struct reader *self; /* in a reader */
 static int proc_fd = -1;
 
 /* The user's own. */
@@ -42,6 +44,11 @@ void readers_use(int fd)
 {
     is_user = true;
     proc_fd = fd;
+}
+
+bool readers_are_used(void)
+{
+    return is_user;
 }
 
 /* Known before the first reading of a process: it can end the moment after. */
@@ -65,6 +72,7 @@ static void *reader_main(void *arg)
     struct reader *r = arg;
 
     pthread_setname_np(pthread_self(), "flamed-reader");
+    self = r;
     pthread_mutex_lock(&r->lock);
     r->tid = gettid();
     for (;;) {
@@ -182,14 +190,16 @@ static void await(struct reader *r, uint64_t until_ns)
 /* The answer of @r, or that it is left. */
 static int take_answer(struct reader *r, uint64_t began_ns, struct reading **reading)
 {
-    uint64_t now_ns = began_ns;
+    uint64_t now_ns = began_ns, limit_ns, pages;
     int result = -ETIMEDOUT;
 
     pthread_mutex_lock(&r->lock);
     do {
+        pages = r->pages;
         await(r, now_ns + READERS_WAIT_NS);
         now_ns = clock_monotonic_ns();
-    } while (r->state != DONE && !is_asleep(r) && now_ns - began_ns < READERS_TURN_NS);
+        limit_ns = !is_asleep(r) ? READERS_TURN_NS : r->pages != pages ? READERS_SLOW_NS : 0;
+    } while (r->state != DONE && now_ns - began_ns < limit_ns);
     if (r->state == DONE) {
         result = r->result;
         r->state = IDLE;
@@ -261,6 +271,18 @@ static void drop_pread(struct reading *r)
     free(r);
 }
 
+/* In a reader: false when it was left. */
+static bool next_page(void)
+{
+    bool go_on;
+
+    pthread_mutex_lock(&self->lock);
+    self->pages++;
+    go_on = self->state == RUNNING;
+    pthread_mutex_unlock(&self->lock);
+    return go_on;
+}
+
 ssize_t readers_pread(const struct proc_id *id, int fd, uint64_t at, void *buf, size_t n)
 {
     struct page_reading *p;
@@ -268,6 +290,8 @@ ssize_t readers_pread(const struct proc_id *id, int fd, uint64_t at, void *buf, 
     int got;
 
     n = MIN(n, READERS_BYTES_MAX);
+    if (self && !next_page())
+        return -ETIMEDOUT;
     if (!is_user) {
         ssize_t direct = pread(fd, buf, n, (off_t)at);
 

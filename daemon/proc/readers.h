@@ -21,6 +21,9 @@
 /* What looking at the maps of one owner may take at once; PATIENCE_SHARE in the long run. */
 #define READERS_LOOKS_AT_ONCE_NS (300 * NSEC_PER_MSEC)
 
+/* So long where it goes on from page to page, each of which is late. */
+#define READERS_SLOW_NS (300 * NSEC_PER_MSEC)
+
 /* Something to be read. It must own whatever it uses: it may outlive who asked. */
 struct reading {
     int (*run)(struct reading *r);
@@ -29,10 +32,12 @@ struct reading {
 
 /* The readings of the calling thread are made by readers from now on. Borrows @proc_fd for good. */
 void readers_use(int proc_fd);
+bool readers_are_used(void);
 /* Has *@r made, a reading of process @id: the result of its run(). -ETIMEDOUT: it was not made, or
  * has not come back; then *@r may have been taken (NULL). */
 int readers_run(const struct proc_id *id, struct reading **r);
-/* pread(2) of @fd, which is of @id, at most READERS_BYTES_MAX. The bytes, or -errno. */
+/* pread(2) of @fd, which is of @id, at most READERS_BYTES_MAX. The bytes, or -errno. In a reader it
+ * is simply made, but by one that was left not at all: @fd may be another's by now. */
 ssize_t readers_pread(const struct proc_id *id, int fd, uint64_t at, void *buf, size_t n);
 
 /* As proc_read_stat(), of process @id (whose start time may be 0, not known): the kernel does not

@@ -141,6 +141,11 @@ static struct java_method *java_method_add(struct java_names *j, uint64_t method
     return &j->methods[at];
 }
 
+static bool java_method_trusted(const struct java_method *m, uint64_t at_ns)
+{
+    return at_ns < m->checked_ns + JAVA_METHOD_TRUST_NS;
+}
+
 /* The function id of what @method was at @at_ns, 0 if it was none. It is read again when it was not
  * since a moment before; its names tell whether the memory still is that method's. */
 static uint32_t java_method_function(struct java_names *j, struct hotspot_vm *vm, uint64_t method,
@@ -153,7 +158,7 @@ static uint32_t java_method_function(struct java_names *j, struct hotspot_vm *vm
 
     if (word_cache_get(&j->method_index, method, &at))
         known = &j->methods[at];
-    if (known && (!vm || at_ns < known->checked_ns + JAVA_METHOD_TRUST_NS))
+    if (known && (!vm || java_method_trusted(known, at_ns)))
         return java_method_then(known, at_ns);
     if (!vm || !method)
         return 0;
@@ -381,6 +386,27 @@ uint32_t java_names_interpreted(struct java_names *j, struct hotspot_vm *vm, uin
                                   .count = 1 },
                 &frame);
     return frame;
+}
+
+void java_names_prepare(struct java_names *j, struct hotspot_vm *vm, const uint64_t *words,
+                        size_t count, uint64_t at_ns)
+{
+    uint64_t methods[HOTSPOT_PREPARE_MAX];
+    size_t n = 0;
+
+    for (size_t i = 0; i < count && n < ARRAY_SIZE(methods); i++) {
+        uint64_t method = words[i] & UNWIND_PC_MASK;
+        uint32_t at;
+
+        if (words[i] >> UNWIND_KIND_SHIFT != UNWIND_INTERPRETED)
+            continue;
+        i++; /* its bcp follows */
+        if (!word_cache_get(&j->method_index, method, &at) ||
+            !java_method_trusted(&j->methods[at], at_ns))
+            methods[n++] = method;
+    }
+    if (n > 1)
+        hotspot_methods_prepare(vm, methods, n);
 }
 
 uint64_t java_names_methods(const struct java_names *j)

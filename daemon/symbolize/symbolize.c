@@ -347,6 +347,7 @@ static void name_stack(struct naming *n, struct process *p, const struct sample_
                        const uint64_t *frames, struct named_stack *ret)
 {
     struct symbolizer *s = n->s;
+    struct java_names *j;
     size_t user;
 
     n->at_ns = rec->time_ns;
@@ -364,7 +365,14 @@ static void name_stack(struct naming *n, struct process *p, const struct sample_
         if (n->r)
             resolver_tick(n->r, n->now_ns);
     }
+    if (n->vm) {
+        hotspot_vm_moment(n->vm, rec->time_ns);
+        if (n->java && n->r && (j = resolver_java(n->r)))
+            java_names_prepare(j, n->vm, frames + rec->kernel_count, rec->user_count, n->at_ns);
+    }
     add_user(n, frames + rec->kernel_count, rec->user_count, ret);
+    if (n->vm)
+        hotspot_vm_moment(n->vm, 0);
     ret->reads = n->r && resolver_met_reading(n->r);
     ret->truncated |= user_is_truncated(s, rec, ret->frames + user, ret->count - user);
 }

@@ -16,7 +16,7 @@ static struct {
     bool gone, empty;
     const char *class_name;
     uint64_t const_method;
-    unsigned finds, stills, locates, reads, lists;
+    unsigned finds, stills, locates, reads, lists, prepared;
 } jvm;
 
 static struct hotspot_vm *const VM = (struct hotspot_vm *)&jvm;
@@ -70,6 +70,12 @@ int hotspot_method_read(struct hotspot_vm *vm, uint64_t method, struct hotspot_m
     ret->file_n = (uint16_t)snprintf(ret->file, sizeof(ret->file), "A.java");
     ret->const_method = jvm.const_method;
     return 0;
+}
+
+void hotspot_methods_prepare(struct hotspot_vm *vm, const uint64_t *methods, size_t count)
+{
+    (void)vm, (void)methods;
+    jvm.prepared += (unsigned)count;
 }
 
 uint32_t hotspot_method_line(struct hotspot_vm *vm, uint64_t method, int32_t bci)
@@ -151,6 +157,27 @@ static const char *text(uint32_t string)
 {
     return frame_table_get_string(frames, string).p;
 }
+
+/* What a stack will ask for, and is not known since a moment ago, is read at once. */
+START_TEST(prepares_what_is_not_known)
+{
+    const uint64_t interpreted_word = (uint64_t)UNWIND_INTERPRETED << UNWIND_KIND_SHIFT;
+    const uint64_t stack[] = { interpreted_word | 0x200, 0x9001, compiled(0x10010, 7),
+                               interpreted_word | 0x300, 0x9002, interpreted_word | 0x400 };
+
+    java_names_prepare(names, VM, stack, ARRAY_SIZE(stack), 1);
+    ck_assert_uint_eq(jvm.prepared, 3);
+    interpreted(VM, 0x200, 0x9001, 1);
+    java_names_prepare(names, VM, stack, ARRAY_SIZE(stack), JAVA_METHOD_TRUST_NS);
+    ck_assert_uint_eq(jvm.prepared, 5);
+    java_names_prepare(names, VM, stack, ARRAY_SIZE(stack), 1 + JAVA_METHOD_TRUST_NS);
+    ck_assert_uint_eq(jvm.prepared, 8);
+    interpreted(VM, 0x300, 0x9002, 1); /* one alone is read when it is asked for */
+    java_names_prepare(names, VM, stack, 5, 1);
+    ck_assert_uint_eq(jvm.prepared, 8);
+    ck_assert_uint_eq(jvm.reads, 2);
+}
+END_TEST
 
 START_TEST(inlined_frames_innermost_first)
 {
@@ -462,6 +489,7 @@ int main(void)
     TCase *tc = tcase_create("java_names");
 
     tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_test(tc, prepares_what_is_not_known);
     tcase_add_test(tc, inlined_frames_innermost_first);
     tcase_add_loop_test(tc, kinds_of_code, 0, ARRAY_SIZE(KIND_CASES));
     tcase_add_test(tc, a_compile_id_names_code_for_good);

@@ -7,6 +7,7 @@
 #include "proc/readers.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <unistd.h>
 
@@ -195,6 +196,96 @@ START_TEST(memory_is_read)
 }
 END_TEST
 
+/* A reading of several pages, each of which a pipe holds up. */
+struct pages_reading {
+    struct reading base; /* first */
+    int fd, pages;
+};
+
+static atomic_int last_page;
+
+static int run_pages(struct reading *r)
+{
+    struct pages_reading *p = (struct pages_reading *)r;
+    struct proc_id id = { .host_pid = getpid(), .start_ticks = 1 };
+    int got = 0, mem = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
+    char byte;
+
+    for (int i = 0; i < p->pages; i++) {
+        if (read(p->fd, &byte, 1) != 1)
+            break;
+        last_page = (int)readers_pread(&id, mem, (uintptr_t)&last_page, &byte, 1);
+        got += last_page == 1;
+    }
+    close(mem);
+    return got;
+}
+
+static int read_pages(int fd, int pages, bool *ret_left)
+{
+    struct proc_id id = { .host_pid = INT32_MAX - 9, .start_ticks = 1 };
+    struct pages_reading *p = calloc(1, sizeof(*p));
+    struct reading *r = &p->base;
+    int result;
+
+    ck_assert_ptr_nonnull(p);
+    *p = (struct pages_reading){ .base = { run_pages, drop_pipe }, .fd = fd, .pages = pages };
+    result = readers_run(&id, &r);
+    *ret_left = !r;
+    free(r);
+    return result;
+}
+
+static int slow_fd;
+
+static void *write_slowly(void *arg)
+{
+    (void)arg;
+    for (int i = 0; i < 4; i++) {
+        usleep((useconds_t)(READERS_SLOW_NS / 6 / NSEC_PER_USEC));
+        ck_assert_int_eq(write(slow_fd, "x", 1), 1);
+    }
+    return NULL;
+}
+
+/* Page after page comes: that it takes longer in all than one page may is no reason to leave it. */
+START_TEST(what_goes_on_is_waited_for)
+{
+    pthread_t writer;
+    int fds[2];
+    bool left;
+
+    ck_assert_uint_gt(READERS_SLOW_NS / 6 * 4, READERS_WAIT_NS);
+    ck_assert_int_eq(pipe2(fds, O_CLOEXEC), 0);
+    slow_fd = fds[1];
+    ck_assert_int_eq(pthread_create(&writer, NULL, write_slowly, NULL), 0);
+    ck_assert_int_eq(read_pages(fds[0], 4, &left), 4);
+    ck_assert(!left);
+    pthread_join(writer, NULL);
+    close(fds[0]);
+    close(fds[1]);
+}
+END_TEST
+
+/* Its file may be closed by now, and the number another's. */
+START_TEST(what_was_left_reads_no_further)
+{
+    int fds[2];
+    bool left;
+
+    ck_assert_int_eq(pipe2(fds, O_CLOEXEC), 0);
+    last_page = 0;
+    ck_assert_int_eq(read_pages(fds[0], 1, &left), -ETIMEDOUT);
+    ck_assert(left);
+    ck_assert_int_eq(write(fds[1], "x", 1), 1);
+    wait_for_none();
+    ck_assert_int_eq(last_page, -ETIMEDOUT);
+    ck_assert_int_eq(dropped, 1);
+    close(fds[0]);
+    close(fds[1]);
+}
+END_TEST
+
 /* Looks at maps: a share of the time for each owner. */
 START_TEST(an_owner_has_its_share_of_looks)
 {
@@ -220,6 +311,8 @@ int main(void)
     tcase_add_test(tc, slow_ones_are_passed_in_the_end);
     tcase_add_test(tc, so_many_can_be_left);
     tcase_add_test(tc, memory_is_read);
+    tcase_add_test(tc, what_goes_on_is_waited_for);
+    tcase_add_test(tc, what_was_left_reads_no_further);
     tcase_add_test(tc, an_owner_has_its_share_of_looks);
     return suite_run_case("readers", tc);
 }

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A question of the door that reads a dozen pages, made in one turn of a reader (proc/readers.h):
+ * where processors are busy each turn may take a slice of somebody else's time. None is needed
+ * where the pages of this moment are kept already. A call that is left behind keeps the VM, which
+ * is nobody else's until it is back.
+ */
+#include "hotspot/vm.h"
+#include "proc/readers.h"
+
+struct call {
+    struct reading base; /* first */
+    struct hotspot_vm *vm;
+    vm_call_fn fn;
+    max_align_t arg[];
+};
+
+static int run_call(struct reading *r)
+{
+    struct call *c = (struct call *)r;
+
+    return c->fn(c->vm, c->arg);
+}
+
+static void drop_call(struct reading *r)
+{
+    struct call *c = (struct call *)r;
+
+    vm_unref(c->vm);
+    free(c);
+}
+
+bool vm_is_left(const struct hotspot_vm *vm)
+{
+    return readers_are_used() && atomic_load(&vm->users) > 1;
+}
+
+void vm_unref(struct hotspot_vm *vm)
+{
+    if (atomic_fetch_sub(&vm->users, 1) > 1)
+        return;
+    memory_deinit(&vm->memory);
+    free(vm->codelets);
+    stubs_deinit(&vm->stubs);
+    free(vm);
+}
+
+/* The answer out of what is kept, if it is all there. */
+static bool answer_kept(struct hotspot_vm *vm, vm_call_fn fn, void *arg, int *ret)
+{
+    struct hotspot_memory *m = &vm->memory;
+
+    if (!m->in_moment)
+        return false;
+    m->only_kept = true;
+    m->missed = false;
+    *ret = fn(vm, arg);
+    m->only_kept = false;
+    return !m->missed;
+}
+
+int vm_ask(struct hotspot_vm *vm, vm_call_fn fn, void *arg, size_t n)
+{
+    int result;
+
+    if (readers_are_used() && !vm_is_left(vm) && answer_kept(vm, fn, arg, &result))
+        return result;
+    return vm_call(vm, fn, arg, n);
+}
+
+void hotspot_vm_moment(struct hotspot_vm *vm, uint64_t at_ns)
+{
+    if (!vm_is_left(vm))
+        memory_moment(&vm->memory, at_ns, at_ns ? clock_monotonic_ns() : 0);
+}
+
+int vm_call(struct hotspot_vm *vm, vm_call_fn fn, void *arg, size_t n)
+{
+    struct reading *r;
+    struct call *c;
+    int result;
+
+    if (!readers_are_used())
+        return fn(vm, arg);
+    if (vm_is_left(vm))
+        return -ETIMEDOUT;
+    c = malloc(sizeof(*c) + n);
+    if (!c)
+        return -ENOMEM;
+    *c = (struct call){ { run_call, drop_call }, vm, fn };
+    memcpy(c->arg, arg, n);
+    atomic_fetch_add(&vm->users, 1);
+    r = &c->base;
+    result = readers_run(&vm->id, &r);
+    if (!r) /* left */
+        return result;
+    memcpy(arg, c->arg, n);
+    drop_call(r);
+    return result;
+}

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hotspot/: a question that is made in one turn, what is kept for a moment, and one left behind. */
+#include "suite.h"
+
+#include "hotspot/vm.h"
+#include "proc/readers.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+static int proc_fd, reads;
+static char target[MEMORY_PAGE * 3] __attribute__((aligned(4096)));
+
+static ssize_t read_target(void *cookie, uint64_t address, void *buf, size_t n)
+{
+    (void)cookie;
+    reads++;
+    memcpy(buf, (const char *)(uintptr_t)address, n); /* NOLINT(performance-no-int-to-ptr) */
+    return (ssize_t)n;
+}
+
+static struct hotspot_vm *new_vm(void)
+{
+    struct hotspot_vm *vm = calloc(1, sizeof(*vm));
+
+    ck_assert_ptr_nonnull(vm);
+    atomic_init(&vm->users, 1);
+    vm->id = (struct proc_id){ .host_pid = INT32_MAX - 3, .start_ticks = 1 };
+    ck_assert_int_eq(memory_init(&vm->memory, read_target, NULL, MEMORY_LINES), 0);
+    return vm;
+}
+
+static void setup(void)
+{
+    proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    readers_use(proc_fd);
+    reads = 0;
+}
+
+static void teardown(void)
+{
+    close(proc_fd);
+}
+
+static int sum(struct hotspot_vm *vm, void *arg)
+{
+    uint32_t *offsets = arg;
+    uint64_t v;
+    int total = 0;
+
+    memory_continue(&vm->memory);
+    for (int i = 0; i < 2; i++) {
+        int r = memory_number(&vm->memory, (uintptr_t)target + offsets[i], 1, &v);
+
+        if (r < 0)
+            return r;
+        total += (int)v;
+    }
+    return total;
+}
+
+/* Answers come out of what was read after the sample, and not long ago. */
+START_TEST(keeps_pages_for_a_moment)
+{
+    struct hotspot_vm *vm = new_vm();
+    uint32_t near[] = { 0, 8 }, far[] = { 0, 4096 };
+    uint64_t before_ns = clock_monotonic_ns();
+
+    target[0] = 1;
+    target[8] = 2;
+    target[4096] = 3;
+    ck_assert_int_eq(vm_ask(vm, sum, near, sizeof(near)), 3);
+    ck_assert_int_eq(vm_ask(vm, sum, near, sizeof(near)), 3);
+    ck_assert_int_eq(reads, 2); /* no moment: each reads anew */
+
+    memory_moment(&vm->memory, before_ns, before_ns + 1);
+    ck_assert_int_eq(vm_ask(vm, sum, near, sizeof(near)), 3);
+    target[0] = 11;
+    ck_assert_int_eq(vm_ask(vm, sum, near, sizeof(near)), 3);
+    ck_assert_int_eq(vm_ask(vm, sum, far, sizeof(far)), 4);
+    ck_assert_int_eq(reads, 4);
+    memory_moment(&vm->memory, before_ns + 1, before_ns + 1000); /* another of the same */
+    ck_assert_int_eq(vm_ask(vm, sum, near, sizeof(near)), 3);
+    ck_assert_int_eq(reads, 4);
+
+    memory_moment(&vm->memory, before_ns + 2, before_ns + 1000); /* it was not there yet then */
+    ck_assert_int_eq(vm_ask(vm, sum, near, sizeof(near)), 13);
+    ck_assert_int_eq(reads, 5);
+    target[0] = 21;
+    memory_moment(&vm->memory, before_ns, before_ns + 1000 + MEMORY_MOMENT_NS); /* long ago */
+    ck_assert_int_eq(vm_ask(vm, sum, near, sizeof(near)), 23);
+    target[0] = 31;
+    memory_moment(&vm->memory, 0, 0);
+    ck_assert_int_eq(vm_ask(vm, sum, near, sizeof(near)), 33);
+    hotspot_vm_close(vm);
+}
+END_TEST
+
+/* More pages than lines: what is read last is right, and what was read before is read again. */
+START_TEST(pages_that_share_lines_are_told_apart)
+{
+    struct hotspot_vm *vm = new_vm();
+    char *big = aligned_alloc(MEMORY_PAGE, MEMORY_PAGE * MEMORY_LINES * 3);
+    uint64_t v;
+
+    ck_assert_ptr_nonnull(big);
+    memset(big, 0, MEMORY_PAGE * MEMORY_LINES * 3);
+    for (unsigned i = 0; i < MEMORY_LINES * 3; i++)
+        memcpy(big + i * MEMORY_PAGE, &i, sizeof(i));
+    memory_begin(&vm->memory);
+    for (int round = 0; round < 2; round++) {
+        for (unsigned i = 0; i < MEMORY_LINES * 3; i++) {
+            unsigned at = i * 37 % (MEMORY_LINES * 3);
+
+            ck_assert_int_eq(memory_number(&vm->memory, (uintptr_t)big + at * MEMORY_PAGE, 4, &v),
+                             0);
+            ck_assert_uint_eq(v, at);
+        }
+    }
+    free(big);
+    hotspot_vm_close(vm);
+}
+END_TEST
+
+static int hang_fd;
+
+static int hang(struct hotspot_vm *vm, void *arg)
+{
+    char byte = 0;
+
+    (void)arg;
+    memory_begin(&vm->memory);
+    return (int)read(hang_fd, &byte, 1);
+}
+
+static void wait_for_none(void)
+{
+    uint64_t until_ns = clock_monotonic_ns() + 10 * NSEC_PER_SEC;
+    struct readers_stats s;
+
+    do {
+        usleep(1000);
+        readers_stats(&s);
+    } while (s.held && clock_monotonic_ns() < until_ns);
+    ck_assert_uint_eq(s.held, 0);
+}
+
+/* Nothing of it is used, nor freed, until it is back. */
+START_TEST(a_call_that_is_left_keeps_the_vm)
+{
+    struct hotspot_vm *vm = new_vm();
+    uint32_t near[] = { 0, 8 };
+    struct hotspot_method m;
+    struct hotspot_code code = { .kind = HOTSPOT_CODE_COMPILED };
+    uint64_t v;
+    int fds[2];
+
+    target[0] = target[8] = 1;
+    for (int round = 0; round < 2; round++) {
+        ck_assert_int_eq(pipe2(fds, O_CLOEXEC), 0);
+        hang_fd = fds[0];
+        ck_assert_int_eq(vm_call(vm, hang, near, sizeof(near)), -ETIMEDOUT);
+        ck_assert(vm_is_left(vm));
+        hotspot_vm_moment(vm, clock_monotonic_ns());
+        ck_assert_int_eq(vm_ask(vm, sum, near, sizeof(near)), -ETIMEDOUT);
+        ck_assert_int_lt(hotspot_method_read(vm, 0x1000, &m), 0);
+        ck_assert_int_eq(hotspot_code_find(vm, 0x1000, &code), HOTSPOT_NO_CODE);
+        ck_assert_int_lt(hotspot_code_still(vm, &code), 0);
+        ck_assert_int_lt(hotspot_vm_flag(vm, "UseG1GC", &v), 0);
+        ck_assert_int_eq(reads, round);
+        if (round == 1)
+            hotspot_vm_close(vm);
+        ck_assert_int_eq(write(fds[1], "x", 1), 1);
+        wait_for_none();
+        if (round == 0) {
+            ck_assert(!vm_is_left(vm));
+            ck_assert_int_eq(vm_ask(vm, sum, near, sizeof(near)), 2);
+        }
+        close(fds[0]);
+        close(fds[1]);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("hotspot_call");
+
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_set_timeout(tc, 60);
+    tcase_add_test(tc, keeps_pages_for_a_moment);
+    tcase_add_test(tc, pages_that_share_lines_are_told_apart);
+    tcase_add_test(tc, a_call_that_is_left_keeps_the_vm);
+    return suite_run_case("hotspot_call", tc);
+}
