@@ -71,7 +71,27 @@ grep -q "java.lang.Thread.run.*$main" /tmp/answer || fail "no Java names: $(head
 [ "$(status_of --unix-socket /run/flamed/flamed.sock "http://localhost/profile?pid=$pid&seconds=4&format=flat")" = 200 ] ||
     fail "/profile by the socket: $(cat /tmp/answer)"
 grep -q "$main" /tmp/answer || fail "no Java names by the socket: $(head -5 /tmp/answer)"
+curl -s "$url/readyz" | grep -Eq '"problems": ?\[\]' || fail "not all works: $(curl -s $url/readyz)"
 echo "serves by its port and its socket"
+
+# Kernel symbols: the units hide /proc/kallsyms from a service, which the broker gets all the same.
+busy() {
+    [ "$(status_of "$url/profile?pid=$1&seconds=2&hz=199&format=collapsed")" = 200 ] && grep -Eq 'vfs_read|ksys_read|do_syscall_64' /tmp/answer
+}
+dd if=/dev/zero of=/dev/null bs=1 status=none &
+await busy $!
+kill $!
+echo "names kernel functions"
+
+# An agent: the helper enters the JVM from the launcher's unit.
+attached() {
+    [ "$(status_of -D /tmp/headers "$url/profile?pid=$pid&seconds=4&symbols=agent")" = 200 ] &&
+        grep -iq '^X-Flamed-Symbols: agent' /tmp/headers
+}
+await attached
+[ "$(status_of "$url/api/v1/jvms/$pid/perf-map?symbols=agent")" = 200 ] || fail "/perf-map: $(cat /tmp/answer)"
+grep -q "$main" /tmp/answer || fail "the agent names nothing: $(head -5 /tmp/answer)"
+echo "attaches"
 
 worker=$(systemctl show -p MainPID --value flamed.service)
 systemctl reload flamed.service
