@@ -11,7 +11,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../
 from harness.daemon import Daemon # pylint: disable=wrong-import-position
 
 STARTS = 10
-SLOW = 120
+SLOW = 30 # seconds, times the patience of the harness
 
 
 class Starts(unittest.TestCase):

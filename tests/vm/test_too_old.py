@@ -12,7 +12,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../
 from harness import jvm, paths, proc # pylint: disable=wrong-import-position
 from harness.daemon import Daemon # pylint: disable=wrong-import-position
 
-SLOW = 120
+SLOW = 30 # seconds, times the patience of the harness
 FLOOR = "5.15"
 
 

@@ -33,6 +33,7 @@ MODULES = ["virtio_pci", "virtiofs", "overlay"]
 GUEST = "/out/guest.sh"
 # Without cmpxchg16b, which QEMU 7.2 emulates so that newer kernels die of it at their start, now and then.
 PROCESSOR = "max,cx16=off"
+PATIENCE = 6 # of the harness in the guest: its waits may take so many times as long
 PRIVATE = ["setpriv", "--pdeathsig", "KILL", "unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
 INSIDE = "FLAMED_VM_INSIDE" # in the environment of the process that is in those namespaces
 
@@ -106,7 +107,7 @@ def boot(options: argparse.Namespace) -> int:
         share_tree(out + "/classes")
     shutil.copy(HERE + "/guest.sh", out)
     with open(out + "/command", "w", encoding="utf-8") as f:
-        f.write(f"cd {shlex.quote(paths.TREE if options.root == '/' else '/')}\n")
+        f.write(f"cd {shlex.quote(paths.TREE if options.root == '/' else '/')}\nexport FLAMED_PATIENCE={PATIENCE}\n")
         f.writelines(f"export {name}={shlex.quote(value)}\n" for name, value in os.environ.items() if name.startswith("FLAMED_"))
         f.write(shlex.join(options.command) + "\n")
     if os.path.exists(out + "/status"):

@@ -69,7 +69,7 @@ class Daemon:
 
     def wait_ready(self, timeout: float = 20, statuses: tuple[int, ...] = (200,)) -> Answer:
         """Waits until /readyz gives one of STATUSES, and no longer says that the BPF programs are being loaded."""
-        end = time.monotonic() + timeout
+        end = time.monotonic() + timeout * proc.PATIENCE
         last: object = "nothing listens"
         while time.monotonic() < end:
             if self.process.poll() is not None:
@@ -129,7 +129,7 @@ class Daemon:
         if self.process.poll() is None:
             os.kill(self.top(), signal.SIGTERM) # unshare does not pass it on
             try:
-                status = self.process.wait(15)
+                status = self.process.wait(15 * proc.PATIENCE)
             except subprocess.TimeoutExpired:
                 os.killpg(self.process.pid, signal.SIGKILL)
                 self.process.wait()
@@ -165,7 +165,7 @@ class Daemon:
         """PARAMETERS are appended to PATH as a query; a list repeats its parameter."""
         if parameters:
             path += ("&" if "?" in path else "?") + urllib.parse.urlencode(parameters, doseq=True)
-        connection = self.connection(timeout, unix)
+        connection = self.connection(timeout * proc.PATIENCE, unix)
         try:
             connection.request(method, path, body=body, headers=headers or {})
             response = connection.getresponse()

@@ -10,6 +10,8 @@ import threading
 import time
 
 LIBC = ctypes.CDLL(None, use_errno=True)
+# Every wait of the harness may take so many times as long: an emulated machine is slow (tests/vm).
+PATIENCE = int(os.environ.get("FLAMED_PATIENCE", "1"))
 
 # Goes before a command: it ends when the test is gone, however that ended. Not for what changes its user.
 ENDS_WITH_US = ["setpriv", "--pdeathsig", "TERM"]
@@ -287,6 +289,7 @@ def threads(pid: int) -> dict[int, str]:
 
 def wait_until(condition, timeout: float, what: str, interval: float = 0.02):
     """The first true value of condition(); TimeoutError naming WHAT otherwise."""
+    timeout *= PATIENCE
     end = time.monotonic() + timeout
     while True:
         value = condition()
