@@ -118,7 +118,7 @@ def boot(options: argparse.Namespace) -> int:
                *share("root", WORK + "/root"), *share("out", out), "-serial", f"file:{WORK}/console", "-serial", "stdio",
                "-kernel", linux.image, "-initrd", WORK + "/initrd", "-append",
                f"console=ttyS0 panic=-1 loglevel=7 tsc=reliable mitigations=off systemd.wants=vm.service VM_INIT={options.init} "
-               + options.append]
+               f"VM_CGROUPS={options.cgroups} " + options.append]
     start = time.monotonic()
     qemu = subprocess.Popen(command, stdin=subprocess.DEVNULL)
     try:
@@ -145,6 +145,7 @@ def main() -> int:
     parser.add_argument("--limit", type=float, default=600, help="seconds after which the machine is switched off; default 600")
     parser.add_argument("--cpus", type=int, default=2)
     parser.add_argument("--memory", type=int, default=3072, help="MiB; default 3072")
+    parser.add_argument("--cgroups", choices=("v1", "hybrid", "v2"), default="v2", help="versions of control groups; default v2")
     parser.add_argument("--append", default="", help="more words for the kernel's command line")
     parser.add_argument("kernel", choices=kernel.SUITES)
     parser.add_argument("command", nargs=argparse.REMAINDER)
