@@ -13,6 +13,8 @@
  * second, and that many at once. Others are named by their comm until a later sample. */
 #define FACTS_AT_ONCE_NS (50 * NSEC_PER_MSEC)
 #define FACTS_SHARE 20
+#define LIMIT_AT_ONCE_NS (20 * NSEC_PER_MSEC)
+#define LIMIT_SHARE 50
 
 int discover_new(struct broker *b, const struct discover_opts *opts, struct discover **ret,
                  struct error *err)
@@ -30,6 +32,7 @@ int discover_new(struct broker *b, const struct discover_opts *opts, struct disc
     d->source = opts->source ? opts->source : &DISCOVER_SOURCE_BROKER;
     d->ctx = opts->source ? opts->source_ctx : b;
     budget_init(&d->facts_budget, FACTS_SHARE, FACTS_AT_ONCE_NS, clock_monotonic_ns());
+    budget_init(&d->limit_budget, LIMIT_SHARE, LIMIT_AT_ONCE_NS, clock_monotonic_ns());
     r = pod_cache_new(d->source, d->ctx, &d->pods);
     if (r < 0) {
         discover_free(d);

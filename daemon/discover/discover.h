@@ -142,7 +142,7 @@ int discover_each(struct discover *d, int (*fn)(void *cookie, struct process *p)
 void discover_refresh(struct discover *d, struct process *p);
 
 struct process_usage {
-    double cpu_limit;   /* CPUs that its cgroups give it, as of the last 10 s; 0: no limit known */
+    double cpu_limit;   /* CPUs that its cgroups let it use, read at times; 0: no limit */
     double cpu_percent; /* of one CPU, since the last look a second or more ago; at first since its
                            start */
     uint64_t rss_bytes;

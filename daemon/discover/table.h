@@ -88,6 +88,7 @@ struct discover {
     struct discover_stats stats;
     int64_t timens_ns;          /* CLOCK_BOOTTIME here minus the initial namespace's */
     struct budget facts_budget; /* for reading processes at their first sample */
+    struct budget limit_budget; /* for reading CPU limits again */
     uint64_t scan_ns;           /* when poll looks at all entries again */
     DIR *sweep_dir;             /* a sweep is under way */
     uint32_t sweep;

@@ -25,15 +25,19 @@ static double percent(uint64_t ticks, uint64_t span_ns)
     return span_ns ? (double)ticks * (double)DISCOVER_NS_PER_TICK * 100.0 / (double)span_ns : 0.0;
 }
 
-/* The broker looks at the cgroups, which flamed may not see. */
+/* The broker looks at the cgroups, which flamed may not see. A list of many JVMs does not wait for
+ * all of them to be looked at again. */
 static double cpu_limit(struct discover *d, struct image *im, uint64_t now_ns)
 {
+    bool stale = !im->cpu_limit_ns || (now_ns - im->cpu_limit_ns >= USAGE_LIMIT_NS &&
+                                       budget_has(&d->limit_budget, now_ns));
     _cleanup_close_ int fd = -1;
 
-    if (d->source->cgroup && (!im->cpu_limit_ns || now_ns - im->cpu_limit_ns >= USAGE_LIMIT_NS)) {
-        im->cpu_limit_ns = now_ns;
+    if (d->source->cgroup && stale) {
         if (d->source->cgroup(d->ctx, &im->p.id, &fd, &im->cpu_limit, NULL) != 0)
             im->cpu_limit = 0;
+        im->cpu_limit_ns = clock_monotonic_ns();
+        budget_spend(&d->limit_budget, im->cpu_limit_ns - now_ns);
     }
     return (double)im->cpu_limit / USAGE_MILLI;
 }

@@ -28,6 +28,27 @@ START_TEST(reads_a_process_in_a_container)
 }
 END_TEST
 
+START_TEST(tells_the_cpu_limit_and_looks_again_later)
+{
+    struct discover *d = make(NODE, false);
+    struct process_usage usage = { 0 };
+    struct process *p;
+
+    fake_cpu_limit = 1500;
+    p = discover_find(d, 42);
+    ck_assert_ptr_nonnull(p);
+    ck_assert_int_eq(discover_usage(d, p, &usage), 0);
+    ck_assert_double_eq(usage.cpu_limit, 1.5);
+    fake_cpu_limit = 0;
+    ck_assert_int_eq(discover_usage(d, p, &usage), 0);
+    ck_assert_double_eq(usage.cpu_limit, 1.5);
+    image_of(p)->cpu_limit_ns -= 10 * NSEC_PER_SEC;
+    ck_assert_int_eq(discover_usage(d, p, &usage), 0);
+    ck_assert_double_eq(usage.cpu_limit, 0);
+    end(d);
+}
+END_TEST
+
 /* The same names, made by the user whose process it is: no container, and nobody is asked of one.
  */
 START_TEST(a_container_that_a_user_made_up_is_none)
@@ -204,6 +225,7 @@ int main(void)
     TCase *tc = tcase_create("discover_facts");
 
     tcase_add_test(tc, reads_a_process_in_a_container);
+    tcase_add_test(tc, tells_the_cpu_limit_and_looks_again_later);
     tcase_add_test(tc, a_container_that_a_user_made_up_is_none);
     tcase_add_loop_test(tc, says_why_a_jvm_cannot_be_read, 0, 2);
     tcase_add_test(tc, looks_again_at_one_that_was_left_alone);
