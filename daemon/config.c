@@ -64,10 +64,9 @@ const struct option config_options[] = {
               "in place of "
               "masking them." },
     { "captures_max", OPTION_NUMBER, AT(captures_max), 1, 1024, "64", "N",
-      .help =
-          "Take at most N profiles at once for one caller (a user on the Unix socket, or all of "
-          "loopback TCP), half of them longer than a minute; more are refused with status 429. "
-          "All callers together have half as many again, and root an eighth more." },
+      .help = "Take at most N profiles at once for one caller (a user, on the Unix socket or over "
+              "TCP), half of them longer than a minute; more are refused with status 429. "
+              "All callers together have half as many again, and root an eighth more." },
     { "captures_max_bytes", OPTION_SIZE, AT(captures_max_bytes), UINT64_C(16) << 20,
       UINT64_C(1) << 40, "128M", "SIZE",
       .help = "Memory of the profiles that are being taken, answered or stored. Beyond it the one "

@@ -30,6 +30,7 @@
 
 #define BROKER_SOCKET "/run/flamed-broker/broker.sock"
 #define RUN_FOLDER "/run/flamed"
+#define USERS_GROUP "flamed" /* whose members may see and profile all */
 #define NOTES_FILE RUN_FOLDER "/left-alone"
 
 /* ---- what is opened with rights ---- */
@@ -275,6 +276,10 @@ static int run_worker(struct config *c, struct worker *w, struct error *err)
     if (engine_opts.proc_fd < 0)
         return error_errno(err, "cannot open /proc");
     sandbox_opts.proc_fd = engine_opts.proc_fd;
+    r = peers_open(engine_opts.proc_fd, USERS_GROUP, &serve_opts.peers);
+    if (r < 0)
+        return error_code(err, r, "cannot prepare to know who asks");
+    sandbox_opts.cgroup_fd = peers_cgroup_fd(serve_opts.peers);
     r = open_signals(&signal_fd);
     if (r < 0)
         return error_code(err, r, "cannot prepare signals");

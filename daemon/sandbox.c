@@ -126,6 +126,8 @@ static int restrict_files(const struct sandbox_opts *o, struct sandbox_report *r
             return error_errno(err, "cannot open /proc");
     }
     r = allow_below(ruleset, o->proc_fd < 0 ? proc : o->proc_fd, READ_RIGHTS, err);
+    if (r == 0 && o->cgroup_fd > 0)
+        r = allow_below(ruleset, o->cgroup_fd, READ_RIGHTS, err);
     if (r == 0 && o->store_fd >= 0)
         r = allow_below(ruleset, o->store_fd, STORE_RIGHTS & ABIS[row].fs, err);
     if (r < 0)

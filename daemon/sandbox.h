@@ -12,8 +12,9 @@
 #include "base/error.h"
 
 struct sandbox_opts {
-    int store_fd; /* directory that stays readable and writable; borrowed; -1: none */
-    int proc_fd;  /* directory that stays readable (/proc); borrowed; -1: "/proc" is opened */
+    int store_fd;  /* directory that stays readable and writable; borrowed; -1: none */
+    int proc_fd;   /* directory that stays readable (/proc); borrowed; -1: "/proc" is opened */
+    int cgroup_fd; /* directory that stays readable (the cgroups); borrowed; 0 or less: none */
 };
 
 /* What could not be had; each a sentence, "" where all is well. */

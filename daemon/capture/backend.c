@@ -53,6 +53,7 @@ static void backend_capture_end(void *ctx, struct capture *c, bool keep)
 
 struct query_args {
     const struct target_selector *target;
+    const struct viewer *viewer;
     int32_t host_pid;
     json_t **ret;
     struct error *err;
@@ -78,7 +79,7 @@ static int call_jvm(struct engine *e, void *arg)
 {
     struct query_args *a = arg;
 
-    return facts_jvm(e, a->host_pid, a->ret, a->err);
+    return facts_jvm(e, a->viewer, a->host_pid, a->ret, a->err);
 }
 
 static int call_events(struct engine *e, void *arg)
@@ -86,7 +87,7 @@ static int call_events(struct engine *e, void *arg)
     struct query_args *a = arg;
 
     if (a->host_pid) {
-        struct target_selector s = { .pids = { a->host_pid }, .pid_count = 1 };
+        struct target_selector s = { .pids = { a->host_pid }, .pid_count = 1, .viewer = a->viewer };
         struct query_args check = { .target = &s, .err = a->err };
         int r = call_target_check(e, &check);
 
@@ -100,7 +101,7 @@ static int call_ready(struct engine *e, void *arg)
 {
     struct query_args *a = arg;
 
-    return facts_ready(e, a->ret, a->err);
+    return facts_ready(e, a->viewer, a->ret, a->err);
 }
 
 static int backend_target_check(void *ctx, const struct target_selector *t, struct error *err)
@@ -114,16 +115,20 @@ static int backend_jvms(void *ctx, const struct target_selector *t, json_t **ret
                       err);
 }
 
-static int backend_jvm(void *ctx, int32_t host_pid, json_t **ret, struct error *err)
+static int backend_jvm(void *ctx, const struct viewer *v, int32_t host_pid, json_t **ret,
+                       struct error *err)
 {
-    return engine_ask(ctx, call_jvm,
-                      &(struct query_args){ .host_pid = host_pid, .ret = ret, .err = err }, err);
+    struct query_args a = { .viewer = v, .host_pid = host_pid, .ret = ret, .err = err };
+
+    return engine_ask(ctx, call_jvm, &a, err);
 }
 
-static int backend_events(void *ctx, int32_t host_pid, json_t **ret, struct error *err)
+static int backend_events(void *ctx, const struct viewer *v, int32_t host_pid, json_t **ret,
+                          struct error *err)
 {
-    return engine_ask(ctx, call_events,
-                      &(struct query_args){ .host_pid = host_pid, .ret = ret, .err = err }, err);
+    struct query_args a = { .viewer = v, .host_pid = host_pid, .ret = ret, .err = err };
+
+    return engine_ask(ctx, call_events, &a, err);
 }
 
 /* ---- the past ---- */
@@ -157,9 +162,10 @@ static int ask_captures(void *ctx, const struct captures_query *q, json_t **ret,
     return r != 0 ? r : backend_captures(ctx, &resolved, ret, err);
 }
 
-static int backend_ready(void *ctx, json_t **ret, struct error *err)
+static int backend_ready(void *ctx, const struct viewer *v, json_t **ret, struct error *err)
 {
-    int r = engine_ask(ctx, call_ready, &(struct query_args){ .ret = ret, .err = err }, err);
+    struct query_args a = { .viewer = v, .ret = ret, .err = err };
+    int r = engine_ask(ctx, call_ready, &a, err);
 
     if (r == BACKEND_UNAVAILABLE && !*ret)
         *ret = facts_unavailable(err);

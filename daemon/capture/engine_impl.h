@@ -208,9 +208,10 @@ void recorder_forget(struct engine *e, const struct process *p);
 /* ---- facts.c: what the engine knows, as JSON ---- */
 
 int facts_jvms(struct engine *e, const struct target_selector *t, json_t **ret, struct error *err);
-int facts_jvm(struct engine *e, int32_t host_pid, json_t **ret, struct error *err);
+int facts_jvm(struct engine *e, const struct viewer *v, int32_t host_pid, json_t **ret,
+              struct error *err);
 int facts_events(struct engine *e, json_t **ret, struct error *err);
-int facts_ready(struct engine *e, json_t **ret, struct error *err);
+int facts_ready(struct engine *e, const struct viewer *v, json_t **ret, struct error *err);
 /* Readiness where the engine does not tell: what @err says is missing. */
 json_t *facts_unavailable(const struct error *err);
 
@@ -218,22 +219,25 @@ json_t *facts_unavailable(const struct error *err);
  */
 
 void backend_fill(struct engine *e, struct api_backend *be);
-int backend_preflight(void *ctx, int32_t host_pid, json_t **ret, struct error *err);
+int backend_preflight(void *ctx, const struct viewer *v, int32_t host_pid, json_t **ret,
+                      struct error *err);
 /* selector.c: @t as questions about the past understand it. @ret points into @t and @pod. 0;
  * BACKEND_NOT_FOUND (a pid inside a container); -EINVAL (an id's beginning fits several). */
 int selector_resolve(struct engine *e, const struct target_selector *t, struct target_selector *ret,
                      char pod[256], struct error *err);
-int backend_perf_map(void *ctx, int32_t host_pid, enum symbols_source symbols, bool unfold,
-                     struct buf *out, struct error *err);
+int backend_perf_map(void *ctx, const struct viewer *v, int32_t host_pid,
+                     enum symbols_source symbols, bool unfold, struct buf *out, struct error *err);
 int backend_capture_create(void *ctx, const struct capture_request *req,
                            char ret_id[CAPTURE_ID_BYTES], struct error *err);
 int backend_capture_snapshot(void *ctx, struct capture *c, bool reset, struct profile **ret,
                              struct error *err);
 int backend_captures(void *ctx, const struct captures_query *q, json_t **ret, struct error *err);
-int backend_capture(void *ctx, const char *id, json_t **ret, struct error *err);
-int backend_capture_profile(void *ctx, const char *id, struct profile **ret, struct error *err);
-int backend_capture_stop(void *ctx, const char *id, struct error *err);
-int backend_capture_delete(void *ctx, const char *id, struct error *err);
+int backend_capture(void *ctx, const struct viewer *v, const char *id, json_t **ret,
+                    struct error *err);
+int backend_capture_profile(void *ctx, const struct viewer *v, const char *id, struct profile **ret,
+                            struct error *err);
+int backend_capture_stop(void *ctx, const struct viewer *v, const char *id, struct error *err);
+int backend_capture_delete(void *ctx, const struct viewer *v, const char *id, struct error *err);
 int backend_past(void *ctx, const struct target_selector *t, const struct time_range *range,
                  const char *event, bool stored, struct profile **ret, struct error *err);
 /* As backend_past(), out of what @sources says (bits). *ret_oldest_ns: CLOCK_REALTIME of the oldest
@@ -246,4 +250,4 @@ int past_profile(struct engine *e, const struct target_selector *t, const struct
                  struct error *err);
 int backend_timeline(void *ctx, const struct target_selector *t, const struct time_range *range,
                      size_t buckets, const char *by, json_t **ret, struct error *err);
-int backend_metrics(void *ctx, struct buf *out, struct error *err);
+int backend_metrics(void *ctx, const struct viewer *v, struct buf *out, struct error *err);

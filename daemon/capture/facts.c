@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the engine knows, as the JSON of the API: JVMs, events, readiness. */
-#include "capture/engine_impl.h"
+#include "capture/capture_impl.h"
 #include "capture/json.h"
 #include "capture/rights.h"
 #include "capture/sampling.h"
@@ -73,10 +73,9 @@ static int jvms_add(void *cookie, struct process *p)
 
 int facts_jvms(struct engine *e, const struct target_selector *t, json_t **ret, struct error *err)
 {
-    struct target_selector none = { 0 };
     _cleanup_(target_freep) struct target *target = NULL;
     struct jvms_args a = { .e = e };
-    int r = target_new(t ? t : &none, &target, err);
+    int r = target_new(t, &target, err);
 
     if (r < 0)
         return r;
@@ -88,9 +87,10 @@ int facts_jvms(struct engine *e, const struct target_selector *t, json_t **ret, 
     return *ret ? 0 : -ENOMEM;
 }
 
-int facts_jvm(struct engine *e, int32_t host_pid, json_t **ret, struct error *err)
+int facts_jvm(struct engine *e, const struct viewer *v, int32_t host_pid, json_t **ret,
+              struct error *err)
 {
-    struct target_selector s = { .pids = { host_pid }, .pid_count = 1 };
+    struct target_selector s = { .pids = { host_pid }, .pid_count = 1, .viewer = v };
     _cleanup_(target_freep) struct target *t = NULL;
     struct process *p;
     int r = target_new(&s, &t, err);
@@ -145,13 +145,11 @@ json_t *facts_unavailable(const struct error *err)
                      "engine", "detail", err->msg, "remedy", err->remedy, "fatal", 1);
 }
 
-int facts_ready(struct engine *e, json_t **ret, struct error *err)
+/* What may name files of the configuration, or processes. */
+static void add_whole_problems(struct engine *e, json_t *problems)
 {
-    json_t *problems = json_array();
-    bool ready = e->ring != NULL;
     char store[256];
 
-    add_problem(problems, "sampling", e->ring ? "" : e->facts.bpf_problem, true);
     rights_problems(e->facts.capabilities, add_right, problems);
     add_problem(problems, "sideband", e->facts.sideband_problem, false);
     add_problem(problems, "kernel symbols", symbolizer_kernel_problem(e->symbolizer), false);
@@ -161,11 +159,30 @@ int facts_ready(struct engine *e, json_t **ret, struct error *err)
         store_problem(e->store, store, sizeof(store));
         add_problem(problems, "store", store, false);
     }
+}
+
+static size_t captures_seen(const struct engine *e, const struct viewer *v)
+{
+    size_t n = 0;
+
+    for (const struct capture *c = e->captures; c; c = c->next)
+        n += viewer_sees_scope(v, c->meta.scope);
+    return n;
+}
+
+int facts_ready(struct engine *e, const struct viewer *v, json_t **ret, struct error *err)
+{
+    json_t *problems = json_array();
+    bool ready = e->ring != NULL;
+
+    add_problem(problems, "sampling", e->ring ? "" : e->facts.bpf_problem, true);
+    if (v->whole)
+        add_whole_problems(e, problems);
     *ret = json_pack("{s:s, s:o, s:i, s:{s:s, s:b}}", "status",
                      ready                  ? "ready"
                      : e->facts.bpf_loading ? "loading"
                                             : "unavailable",
-                     "problems", problems, "captures", (int)e->capture_count, "symbols", "auto",
+                     "problems", problems, "captures", (int)captures_seen(e, v), "symbols", "auto",
                      "memory", "agent", (int)e->opts.allow_injection);
     if (!*ret)
         return -ENOMEM;

@@ -48,12 +48,14 @@ static bool running_wanted(struct engine *e, const struct running_list *l, const
     struct both both = { l->wanted, c->target };
     uint64_t start = c->meta.start_realtime_ns;
 
+    if (!viewer_sees_scope(q->target.viewer, c->meta.scope))
+        return false;
     if (start >= q->range.to_ns || clock_realtime_ns() < q->range.from_ns)
         return false;
     if ((q->event && strcmp(q->event, c->meta.event) != 0) ||
         (q->schedule && strcmp(q->schedule, c->schedule) != 0))
         return false;
-    return target_is_node(l->wanted) || discover_each(e->discover, in_both, &both) != 0;
+    return target_is_open(l->wanted) || discover_each(e->discover, in_both, &both) != 0;
 }
 
 static int call_running_list(struct engine *e, void *arg)
@@ -118,6 +120,7 @@ static int stored_query(const struct captures_query *q, struct store_query *ret,
         .container = q->target.container,
         .pod = q->target.pod,
         .pod_namespace = q->target.pod_namespace,
+        .scope = viewer_store_scope(q->target.viewer),
     };
     if (!q->state)
         return 0;

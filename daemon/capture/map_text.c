@@ -20,6 +20,7 @@
 #define ASK_ATTACH 1000 /* above all outcomes of a backend */
 
 struct ask {
+    const struct viewer *viewer;
     int32_t host_pid;
     bool unfold;
     struct buf *out;
@@ -136,7 +137,7 @@ static int call_memory_map(struct engine *e, void *arg)
     struct ask *a = arg;
     struct memory_lines lines = { .out = a->out, .unfold = a->unfold };
     struct process *p;
-    int r = safety_find_jvm(e, a->host_pid, &p, a->err);
+    int r = safety_find_jvm(e, a->viewer, a->host_pid, &p, a->err);
 
     if (r)
         return r;
@@ -163,7 +164,7 @@ static int call_begin(struct engine *e, void *arg)
     const struct preflight_step *obstacle;
     struct preflight f;
     struct process *p;
-    int r = safety_find_jvm(e, a->host_pid, &p, a->err);
+    int r = safety_find_jvm(e, a->viewer, a->host_pid, &p, a->err);
 
     if (r)
         return r;
@@ -267,7 +268,7 @@ static int call_session_map(struct engine *e, void *arg)
     struct ask *a = arg;
     struct attachment *session;
     struct process *p;
-    int r = safety_find_jvm(e, a->host_pid, &p, a->err);
+    int r = safety_find_jvm(e, a->viewer, a->host_pid, &p, a->err);
     struct agent_lines lines = { .out = a->out, .unfold = a->unfold };
 
     if (r)
@@ -382,10 +383,11 @@ static int attach_ways(void *ctx, struct ask *a)
     return r;
 }
 
-int backend_perf_map(void *ctx, int32_t host_pid, enum symbols_source symbols, bool unfold,
-                     struct buf *out, struct error *err)
+int backend_perf_map(void *ctx, const struct viewer *v, int32_t host_pid,
+                     enum symbols_source symbols, bool unfold, struct buf *out, struct error *err)
 {
     struct ask a = {
+        .viewer = v,
         .host_pid = host_pid,
         .unfold = unfold,
         .out = out,

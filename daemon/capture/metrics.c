@@ -11,10 +11,12 @@
 
 struct jvm_metrics {
     struct engine *e;
+    const struct viewer *viewer;
     struct buf *out;
 };
 
 struct metrics {
+    const struct viewer *viewer;
     struct buf *out;
     struct store_stats store;
     char store_problem[256];
@@ -240,7 +242,7 @@ static int metrics_jvm(void *cookie, struct process *p)
     const struct recorded_jvm *c = &NONE;
     uint32_t id;
 
-    if (p->jvm == JVM_NO || p->exited)
+    if (p->jvm == JVM_NO || p->exited || !viewer_sees_user(a->viewer, p->owner))
         return 0;
     if (id_table_find(&rec->jvms, &key, &id))
         c = &rec->counters[id];
@@ -259,9 +261,9 @@ static int metrics_jvm(void *cookie, struct process *p)
     return 0;
 }
 
-static void metrics_jvms(struct engine *e, struct buf *out)
+static void metrics_jvms(struct engine *e, const struct viewer *v, struct buf *out)
 {
-    struct jvm_metrics a = { e, out };
+    struct jvm_metrics a = { e, v, out };
 
     if (!e->recorder)
         return;
@@ -296,25 +298,31 @@ static int call_metrics(struct engine *e, void *arg)
 {
     struct metrics *m = arg;
 
+    if (!m->viewer->whole) {
+        metrics_jvms(e, m->viewer, m->out);
+        return 0;
+    }
     metrics_own(e, m->out);
     metrics_samples(e, m->out);
     metrics_state(e, m->out);
     attachment_metrics(m->out);
     metrics_recorder(e, m->out);
-    metrics_jvms(e, m->out);
+    metrics_jvms(e, m->viewer, m->out);
     return 0;
 }
 
-int backend_metrics(void *ctx, struct buf *out, struct error *err)
+int backend_metrics(void *ctx, const struct viewer *v, struct buf *out, struct error *err)
 {
     struct engine *e = ctx;
-    struct metrics m = { .out = out };
+    struct metrics m = { .viewer = v, .out = out };
     int r = engine_ask(e, call_metrics, &m, err);
     unsigned stands_s = engine_stands_s(e);
     struct readers_stats readers;
 
     if (r == BACKEND_UNAVAILABLE && stands_s) /* the rest is still told */
         r = 0;
+    if (!v->whole)
+        return r == 0 ? out->error : r;
     if (r == 0) {
         metric(out, "flamed_stands_still_seconds", "gauge",
                "For how long flamed has come to nothing, by whatever holds it; 0 under 5 s.",

@@ -30,6 +30,7 @@ static uint64_t to_monotonic(uint64_t realtime_ns)
 struct past_filter {
     const struct target_selector *t;
     struct match *jvm;
+    bool owned;           /* what is asked for is its viewer's own: captures of his scope */
     int32_t pid;          /* a single pid: only its last image */
     uint64_t start_ticks; /* of that image */
     uint32_t exec_no;
@@ -53,6 +54,8 @@ static bool past_wants(void *cookie, const struct profile *p, const struct profi
     const struct target_selector *t = f->t;
     bool pid_found = t->pid_count == 0;
 
+    if (!f->owned && !viewer_sees_user(t->viewer, process->owner))
+        return false;
     for (size_t i = 0; i < t->pid_count && !pid_found; i++)
         pid_found = t->pids[i] == process->host_pid;
     if (!pid_found)
@@ -79,7 +82,8 @@ static void past_pin_image(struct past_filter *f, const struct profile *p, uint6
         const struct profile_sample *s = &p->samples[i - 1];
         const struct profile_process *process = &p->processes[p->threads[s->thread].process];
 
-        if (process->host_pid != f->t->pids[0] || s->time_ns < from_ns || s->time_ns >= to_ns)
+        if (process->host_pid != f->t->pids[0] || s->time_ns < from_ns || s->time_ns >= to_ns ||
+            (!f->owned && !viewer_sees_user(f->t->viewer, process->owner)))
             continue;
         f->pid = process->host_pid;
         f->start_ticks = process->start_ticks;
@@ -119,6 +123,9 @@ static void past_meta(const struct past_filter *f, uint64_t from_ns, uint64_t to
         snprintf(ret->target, sizeof(ret->target), "pid %d", t->pids[0]);
     else if (t->pid_count)
         snprintf(ret->target, sizeof(ret->target), "%zu processes", t->pid_count);
+    else if (!t->viewer || !t->viewer->whole)
+        snprintf(ret->target, sizeof(ret->target), "all processes of user %u",
+                 t->viewer ? t->viewer->uid : 0);
     else
         snprintf(ret->target, sizeof(ret->target), "the whole node");
     for (size_t i = 0, n = 0; i < ARRAY_SIZE(words) && t->pid_count == 0; i++) {
@@ -225,6 +232,7 @@ static int past_stored(struct engine *e, struct past_filter *f, const char *even
                              .to_ns = to_ns,
                              .event = event,
                              .state = STORE_DONE,
+                             .scope = viewer_store_scope(f->t->viewer),
                              .host_pid = f->t->pid_count == 1 ? f->t->pids[0] : 0,
                              .limit = PAST_CAPTURES_MAX };
     struct profile_slice slice = { from_ns, to_ns, past_wants, f };
@@ -242,6 +250,7 @@ static int past_stored(struct engine *e, struct past_filter *f, const char *even
     r = store_list(e->store, &q, add_stored, list, next, err);
     if (r < 0 || !list->count)
         return r;
+    f->owned = true; /* the list holds no others */
     stored_meta(f, list, next[0], from_ns, to_ns, &meta);
     slice.from_ns = MAX(from_ns, meta.start_realtime_ns);
     r = merger_new(&slice, &meta, &merger);

@@ -62,7 +62,8 @@ static void recorded_process(struct engine *e, const struct process *p, struct p
 {
     *ret = (struct profile_process){ .start_ticks = p->id.start_ticks,
                                      .host_pid = p->id.host_pid,
-                                     .exec_no = p->id.exec_no };
+                                     .exec_no = p->id.exec_no,
+                                     .owner = p->owner };
     frame_table_string(e->frames, span_of(p->main && p->main[0] ? p->main : p->comm), &ret->name);
     frame_table_string(e->frames, span_of(p->container.id), &ret->container);
     frame_table_string(e->frames, span_of(container_pod(&p->container)), &ret->pod);

@@ -107,7 +107,8 @@ json_t *running_json(struct capture *c)
 }
 
 struct running_args {
-    const char *id; /* NULL: all */
+    const struct viewer *viewer;
+    const char *id;
     json_t *list;
     struct profile *profile;
     struct error *err;
@@ -119,7 +120,8 @@ static int call_running(struct engine *e, void *arg)
     struct running_args *a = arg;
 
     for (struct capture *c = e->captures; c; c = c->next) {
-        if (!c->resource || (a->id && strcmp(a->id, c->meta.id) != 0))
+        if (!c->resource || strcmp(a->id, c->meta.id) != 0 ||
+            !viewer_sees_scope(a->viewer, c->meta.scope))
             continue;
         if (a->want_profile)
             return captures_snapshot(e, c, /* reset= */ false, &a->profile, a->err);
@@ -128,10 +130,9 @@ static int call_running(struct engine *e, void *arg)
             return 0;
         }
         json_array_append_new(a->list, running_json(c));
-        if (a->id)
-            return 0;
+        return 0;
     }
-    return a->id ? BACKEND_NOT_FOUND : 0;
+    return BACKEND_NOT_FOUND;
 }
 
 /* ---- the backend's functions ---- */
@@ -190,10 +191,39 @@ int backend_capture_snapshot(void *ctx, struct capture *c, bool reset, struct pr
     return engine_ask(ctx, call_snapshot, &a, err);
 }
 
+struct stored_args {
+    const struct viewer *viewer;
+    json_t *json; /* NULL: there is none that the viewer sees */
+};
+
 static int take_one(void *cookie, const struct store_capture *c)
 {
-    *(json_t **)cookie = capture_json(c, c->state == STORE_RUNNING ? 0.0 : 1.0);
+    struct stored_args *a = cookie;
+
+    if (viewer_sees_scope(a->viewer, c->scope))
+        a->json = capture_json(c, c->state == STORE_RUNNING ? 0.0 : 1.0);
     return 0;
+}
+
+/* STORE_NOT_FOUND also for what @v does not see. */
+static int stored_json(struct engine *e, const struct viewer *v, const char *id, json_t **ret,
+                       struct error *err)
+{
+    struct stored_args a = { .viewer = v };
+    int r = e->store ? store_get_facts(e->store, id, take_one, &a, err) : STORE_NOT_FOUND;
+
+    if (r != 0)
+        return r;
+    *ret = a.json;
+    return a.json ? 0 : STORE_NOT_FOUND;
+}
+
+/* The profile of a capture that waits to be stored, if @v sees it; a reference. */
+static struct profile *waiting_profile(struct engine *e, const struct viewer *v, const char *id)
+{
+    struct profile *p = keeper_find(e->keeper, id);
+
+    return p && !viewer_sees_scope(v, p->scope) ? profile_unref(p) : p;
 }
 
 /* Finished, and waiting to be stored: it does not survive a kill yet. */
@@ -219,11 +249,12 @@ static json_t *waiting_json(const struct profile *p)
     return capture_json(&facts, 1.0);
 }
 
-int backend_capture(void *ctx, const char *id, json_t **ret, struct error *err)
+int backend_capture(void *ctx, const struct viewer *v, const char *id, json_t **ret,
+                    struct error *err)
 {
     _cleanup_(profile_unrefp) struct profile *waiting = NULL;
     struct engine *e = ctx;
-    struct running_args running = { .id = id, .list = json_array() };
+    struct running_args running = { .viewer = v, .id = id, .list = json_array() };
     int r = engine_ask(e, call_running, &running, err);
 
     if (r == 0) {
@@ -235,11 +266,11 @@ int backend_capture(void *ctx, const char *id, json_t **ret, struct error *err)
     if (r != BACKEND_NOT_FOUND)
         return r;
     *ret = NULL;
-    r = e->store ? store_get_facts(e->store, id, take_one, ret, err) : STORE_NOT_FOUND;
+    r = stored_json(e, v, id, ret, err);
     if (r == STORE_NOT_FOUND || r == -EBUSY)
-        waiting = keeper_find(e->keeper, id);
-    if (r == STORE_NOT_FOUND && e->store && !waiting) /* stored since it was asked? */
-        r = store_get_facts(e->store, id, take_one, ret, err);
+        waiting = waiting_profile(e, v, id);
+    if (r == STORE_NOT_FOUND && !waiting) /* stored since it was asked? */
+        r = stored_json(e, v, id, ret, err);
     if (waiting) {
         *ret = waiting_json(waiting);
         r = 0;
@@ -249,10 +280,11 @@ int backend_capture(void *ctx, const char *id, json_t **ret, struct error *err)
     return r == 0 && !*ret ? -ENOMEM : r;
 }
 
-int backend_capture_profile(void *ctx, const char *id, struct profile **ret, struct error *err)
+int backend_capture_profile(void *ctx, const struct viewer *v, const char *id, struct profile **ret,
+                            struct error *err)
 {
     struct engine *e = ctx;
-    struct running_args running = { .id = id, .want_profile = true, .err = err };
+    struct running_args running = { .viewer = v, .id = id, .want_profile = true, .err = err };
     json_t *facts = NULL;
     const char *failure;
     int r = engine_ask(e, call_running, &running, err);
@@ -263,10 +295,10 @@ int backend_capture_profile(void *ctx, const char *id, struct profile **ret, str
     }
     if (r != BACKEND_NOT_FOUND)
         return r;
-    *ret = keeper_find(e->keeper, id);
+    *ret = waiting_profile(e, v, id);
     if (*ret)
         return 0;
-    r = backend_capture(ctx, id, &facts, err);
+    r = backend_capture(ctx, v, id, &facts, err);
     if (r != 0)
         return r;
     failure = json_string_value(json_object_get(facts, "failure"));
@@ -280,15 +312,15 @@ int backend_capture_profile(void *ctx, const char *id, struct profile **ret, str
     return r == STORE_NOT_FOUND ? not_found(id, err) : r;
 }
 
-int backend_capture_stop(void *ctx, const char *id, struct error *err)
+int backend_capture_stop(void *ctx, const struct viewer *v, const char *id, struct error *err)
 {
-    struct running_args running = { .id = id, .stop = true };
+    struct running_args running = { .viewer = v, .id = id, .stop = true };
     json_t *facts = NULL;
     int r = engine_ask(ctx, call_running, &running, err);
 
     if (r != BACKEND_NOT_FOUND)
         return r;
-    r = backend_capture(ctx, id, &facts, err);
+    r = backend_capture(ctx, v, id, &facts, err);
     if (r != 0)
         return r;
     json_decref(facts);
@@ -296,14 +328,21 @@ int backend_capture_stop(void *ctx, const char *id, struct error *err)
     return BACKEND_CONFLICT;
 }
 
-int backend_capture_delete(void *ctx, const char *id, struct error *err)
+int backend_capture_delete(void *ctx, const struct viewer *v, const char *id, struct error *err)
 {
     struct engine *e = ctx;
-    struct running_args running = { .id = id, .drop = true };
+    struct running_args running = { .viewer = v, .id = id, .drop = true };
     int r = engine_ask(e, call_running, &running, err), stored;
+    json_t *facts = NULL;
 
     if (r != 0 && r != BACKEND_NOT_FOUND)
         return r;
+    if (r == BACKEND_NOT_FOUND && !v->whole) { /* whose is it? */
+        stored = backend_capture(ctx, v, id, &facts, err);
+        if (stored != 0)
+            return stored;
+        json_decref(facts);
+    }
     stored = e->store ? store_delete(e->store, id, err) : STORE_NOT_FOUND;
     if (stored == STORE_NOT_FOUND)
         return r == 0 ? 0 : not_found(id, err);

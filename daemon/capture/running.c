@@ -249,7 +249,8 @@ static int capture_begin(struct engine *e, const struct capture_request *req, bo
     snprintf(c->meta.unit, sizeof(c->meta.unit), "nanoseconds");
     c->meta.period = c->period_ns;
     target_describe(c->target, e->discover, c->meta.target, sizeof(c->meta.target));
-    c->meta.by_process = target_is_node(c->target);
+    snprintf(c->meta.scope, sizeof(c->meta.scope), "%s", target_scope(c->target));
+    c->meta.by_process = target_is_open(c->target);
     if (target_single_pid(c->target))
         capture_note_symbols(c, discover_find(e->discover, target_single_pid(c->target)));
     c->next = e->captures;

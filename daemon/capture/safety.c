@@ -66,9 +66,10 @@ void safety_check(struct engine *e, struct process *p, struct preflight *ret)
     preflight_run(&f, ret);
 }
 
-int safety_find_jvm(struct engine *e, int32_t host_pid, struct process **ret, struct error *err)
+int safety_find_jvm(struct engine *e, const struct viewer *v, int32_t host_pid,
+                    struct process **ret, struct error *err)
 {
-    struct target_selector s = { .pids = { host_pid }, .pid_count = 1 };
+    struct target_selector s = { .pids = { host_pid }, .pid_count = 1, .viewer = v };
     _cleanup_(target_freep) struct target *t = NULL;
     int r = target_new(&s, &t, err);
 
@@ -110,6 +111,7 @@ bool safety_passes(const struct process *p, const struct preflight *f)
 }
 
 struct ask {
+    const struct viewer *viewer;
     int32_t host_pid;
     json_t **ret;
     struct error *err;
@@ -121,7 +123,7 @@ static int call_preflight(struct engine *e, void *arg)
     struct preflight f;
     struct process *p;
     json_t *steps;
-    int r = safety_find_jvm(e, a->host_pid, &p, a->err);
+    int r = safety_find_jvm(e, a->viewer, a->host_pid, &p, a->err);
 
     if (r)
         return r;
@@ -137,8 +139,10 @@ static int call_preflight(struct engine *e, void *arg)
     return *a->ret ? 0 : -ENOMEM;
 }
 
-int backend_preflight(void *ctx, int32_t host_pid, json_t **ret, struct error *err)
+int backend_preflight(void *ctx, const struct viewer *v, int32_t host_pid, json_t **ret,
+                      struct error *err)
 {
-    return engine_ask(ctx, call_preflight,
-                      &(struct ask){ .host_pid = host_pid, .ret = ret, .err = err }, err);
+    struct ask a = { .viewer = v, .host_pid = host_pid, .ret = ret, .err = err };
+
+    return engine_ask(ctx, call_preflight, &a, err);
 }

@@ -372,7 +372,7 @@ static void add_states(void *ctx, json_t *list)
         const char *id = json_string_value(json_object_get(o, "last_capture"));
         json_t *facts = NULL, *state = NULL;
 
-        if (id && backend_capture(ctx, id, &facts, NULL) == 0)
+        if (id && backend_capture(ctx, &VIEWER_WHOLE, id, &facts, NULL) == 0)
             state = json_incref(json_object_get(facts, "state"));
         else if (id)
             state = json_string("removed");
@@ -381,11 +381,16 @@ static void add_states(void *ctx, json_t *list)
     }
 }
 
-int backend_schedules(void *ctx, json_t **ret, struct error *err)
+int backend_schedules(void *ctx, const struct viewer *v, json_t **ret, struct error *err)
 {
     json_t *all = NULL;
-    int r = engine_ask(ctx, call_schedules, &all, err);
+    int r;
 
+    if (!v->whole) { /* they are the node's */
+        *ret = json_pack("{s:[], s:[]}", "schedules", "triggers");
+        return *ret ? 0 : -ENOMEM;
+    }
+    r = engine_ask(ctx, call_schedules, &all, err);
     if (r != 0)
         return r;
     add_states(ctx, json_object_get(all, "schedules"));

@@ -26,5 +26,5 @@ void scheduled_tick(struct engine *e);
 uint64_t scheduled_next_ns(const struct engine *e);
 
 /* Functions of struct api_backend, thread: any. */
-int backend_schedules(void *ctx, json_t **ret, struct error *err);
+int backend_schedules(void *ctx, const struct viewer *v, json_t **ret, struct error *err);
 int backend_trigger(void *ctx, const char *name, char ret_id[CAPTURE_ID_BYTES], struct error *err);

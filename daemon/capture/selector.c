@@ -20,6 +20,8 @@ static int take_process(void *cookie, struct process *p)
     struct target_selector *s = a->selector;
     const struct container *c = &p->container;
 
+    if (!target_sees(a->target, p))
+        return 0;
     if (s->pod && strcmp(s->pod, c->pod_uid) == 0 && c->pod_name[0])
         snprintf(a->pod, 256, "%s", c->pod_name);
     if (s->ns_pid && target_matches(a->target, p) && s->pid_count < BACKEND_PIDS_MAX)

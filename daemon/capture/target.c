@@ -13,6 +13,7 @@ struct target {
     int32_t ns_pid;
     struct match *jvm_match;
     struct matcher_set *matchers; /* NULL: none */
+    struct viewer viewer;
 };
 
 static int dup_or_null(const char *s, char **ret)
@@ -31,6 +32,8 @@ int target_new(const struct target_selector *s, struct target **ret, struct erro
     memcpy(t->pids, s->pids, sizeof(t->pids));
     t->pid_count = MIN(s->pid_count, (size_t)BACKEND_PIDS_MAX);
     t->ns_pid = s->ns_pid;
+    if (s->viewer)
+        t->viewer = *s->viewer;
     r = dup_or_null(s->container, &t->container);
     if (r == 0)
         r = dup_or_null(s->pod, &t->pod);
@@ -127,12 +130,27 @@ static bool rest_matches(const struct target *t, const struct process *p)
     return !t->jvm || jvm_matches(t, p);
 }
 
+bool target_sees(const struct target *t, const struct process *p)
+{
+    return viewer_sees_user(&t->viewer, p->owner);
+}
+
 bool target_matches(const struct target *t, const struct process *p)
 {
-    return pid_matches(t, p->id.host_pid) && rest_matches(t, p);
+    return target_sees(t, p) && pid_matches(t, p->id.host_pid) && rest_matches(t, p);
 }
 
 bool target_is_node(const struct target *t)
+{
+    return t->viewer.whole && target_is_open(t);
+}
+
+const char *target_scope(const struct target *t)
+{
+    return t->viewer.scope;
+}
+
+bool target_is_open(const struct target *t)
 {
     return t->pid_count == 0 && !t->container && !t->pod && !t->pod_namespace && !t->jvm &&
            !t->matchers;
@@ -182,6 +200,10 @@ void target_describe(const struct target *t, struct discover *d, char *buf, size
         append(buf, size, "the whole node");
         return;
     }
+    if (target_is_open(t)) {
+        append(buf, size, "all processes of user %u", t->viewer.uid);
+        return;
+    }
     if (t->pid_count) {
         append(buf, size, "pid ");
         for (size_t i = 0; i < t->pid_count; i++) {
@@ -218,6 +240,7 @@ void target_describe(const struct target *t, struct discover *d, char *buf, size
 /* ---- the sentence where it matches nothing ---- */
 
 struct nearest {
+    const struct target *t;
     char *buf;
     size_t size;
     unsigned found;
@@ -229,7 +252,7 @@ static int nearest_add(void *cookie, struct process *p)
     struct nearest *n = cookie;
     char text[300];
 
-    if (p->exited)
+    if (p->exited || !target_sees(n->t, p))
         return 0;
     switch (n->what) {
     case NEAREST_CONTAINER:
@@ -260,7 +283,7 @@ static int nearest_add(void *cookie, struct process *p)
 static int not_found(const struct target *t, struct discover *d, struct error *err)
 {
     char list[200] = "", all[256] = "";
-    struct nearest n = { .buf = list, .size = sizeof(list) };
+    struct nearest n = { .t = t, .buf = list, .size = sizeof(list) };
     const char *parameter, *none;
 
     if (t->container) {
@@ -299,9 +322,20 @@ static int not_found(const struct target *t, struct discover *d, struct error *e
     } else if (t->jvm)
         error_parameter(err, parameter, -ESRCH, "no JVM's main class or jar matches '%.80s'",
                         t->jvm);
+    else if (t->pid_count == 0)
+        error_parameter(err, parameter, -ESRCH, "user %u has no process that can be profiled here",
+                        t->viewer.uid);
     else
-        error_parameter(err, parameter, -ESRCH, "there is no process %d", t->pids[0]);
-    if (n.found)
+        error_parameter(err, parameter, -ESRCH,
+                        t->viewer.whole ? "there is no process %d"
+                                        : "there is no process %d of yours",
+                        t->pids[0]);
+    if (!t->viewer.whole && !n.found)
+        error_remedy(err,
+                     "user %u sees its own processes outside of containers; root and members "
+                     "of group flamed see all",
+                     t->viewer.uid);
+    else if (n.found)
         error_remedy(err, "%s here: %s", n.what == NEAREST_JVM ? "JVMs" : "nearest", list);
     else
         error_remedy(err, "%s; GET /api/v1/jvms lists the JVMs", none);
@@ -309,10 +343,11 @@ static int not_found(const struct target *t, struct discover *d, struct error *e
 }
 
 /* What is wrong with a pid that cannot be a target by itself. */
-static int pid_check(struct discover *d, int proc_fd, int32_t pid, struct error *err)
+static int pid_check(const struct target *t, struct discover *d, int proc_fd, int32_t pid,
+                     struct error *err)
 {
     struct proc_status status;
-    struct target only = { .pids = { pid }, .pid_count = 1 };
+    struct target only = { .pids = { pid }, .pid_count = 1, .viewer = t->viewer };
     int r = proc_read_status(proc_fd, pid, &status);
 
     if (r != 0)
@@ -408,9 +443,12 @@ int target_check(struct target *t, struct discover *d, int proc_fd, struct error
     int r;
 
     for (size_t i = 0; i < t->pid_count; i++) {
-        struct process *p;
+        struct process *p = t->viewer.whole ? NULL : discover_find(d, t->pids[i]);
 
-        r = pid_check(d, proc_fd, t->pids[i], err);
+        /* Nothing that /proc says of others is told. */
+        if (!t->viewer.whole && (!p || !target_sees(t, p)))
+            return not_found(t, d, err);
+        r = pid_check(t, d, proc_fd, t->pids[i], err);
         if (r != 0)
             return r;
         p = discover_find(d, t->pids[i]);

@@ -18,10 +18,16 @@ static inline void target_freep(struct target **t)
     target_free(*t);
 }
 
+/* Whether whoever asks may see @p, selected or not. */
+bool target_sees(const struct target *t, const struct process *p);
 /* Whether @p belongs to it. */
 bool target_matches(const struct target *t, const struct process *p);
-/* No selector: every process. */
+/* No selector, asked by one who sees all: every process. */
 bool target_is_node(const struct target *t);
+/* No selector: all that whoever asks may see. */
+bool target_is_open(const struct target *t);
+/* What it is limited to, as struct profile's scope. Points into @t. */
+const char *target_scope(const struct target *t);
 /* One process or one container is named, not a class of them. */
 bool target_is_named(const struct target *t);
 /* The one pid it names, else 0. */

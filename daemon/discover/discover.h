@@ -52,6 +52,7 @@ struct process {
     int32_t ns_pid[PROC_NS_DEPTH_MAX];
     size_t ns_depth;
     uint32_t uid;          /* effective, as the host sees it */
+    uint32_t owner;        /* proc_user(): the user that may look into it; 0: root alone */
     int64_t container_uid; /* the same as its own user namespace sees it, -1 unmapped or unknown */
     bool kernel_thread;
     bool zombie;        /* dead, but its parent has not asked for it */

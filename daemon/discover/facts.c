@@ -158,6 +158,8 @@ static int read_all(struct discover *d, struct image *im, uint64_t now_ns)
     im->p.kernel_thread = stat.kernel_thread || status.kernel_thread;
     im->p.zombie = stat.state == 'Z' || stat.state == 'X';
     im->p.uid = status.uid;
+    im->p.owner =
+        proc_user(d->opts.proc_fd, &status, buf_span(&uid_map), buf_span(&cgroup), host_pid);
     im->p.container_uid = id_map_inside(buf_span(&uid_map), status.uid);
     memcpy(im->p.ns_pid, status.ns_pid, sizeof(im->p.ns_pid));
     im->p.ns_depth = status.ns_depth;

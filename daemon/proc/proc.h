@@ -83,6 +83,8 @@ struct proc_status {
     char state; /* R S D T t Z X I */
     int32_t tgid, ppid;
     uint32_t uid, gid;                 /* effective, in the reader's user namespace */
+    uint32_t real_uid, saved_uid;      /* the same */
+    uint64_t capabilities;             /* CapPrm; all where it is not told */
     int32_t ns_pid[PROC_NS_DEPTH_MAX]; /* NSpid: outermost first */
     size_t ns_depth;                   /* entries of ns_pid, at least 1 */
     uint64_t signals_caught;           /* SigCgt, bit n-1 for signal n */
@@ -133,6 +135,21 @@ bool cmdline_take(struct span *text, struct span *ret);
 /* What @outside, an id as the reader of /proc/PID/uid_map (or gid_map) sees it, is called inside
  * that user namespace. -1 where it is not mapped. */
 int64_t id_map_inside(struct span text, uint32_t outside);
+
+/* Whether /proc/PID/uid_map is that of the reader's own user namespace, as far as ids tell. */
+bool id_map_is_identity(struct span text);
+
+/* Whether a line of /proc/PID/cgroup looks like a container's: an id of 64 hexadecimal digits, or a
+ * name that runtimes use. A user may name cgroups, too: this may take rights away, and give none.
+ */
+bool cgroup_is_container(struct span text);
+
+/* The user who may act on a process as the kernel's ptrace rules see it: its real, effective and
+ * saved user, where these are one, it has no capability and may be dumped. 0, root's, in every
+ * other case: in a container or another user namespace, for ids that have no name here (65534),
+ * where it cannot be read. */
+uint32_t proc_user(int proc_fd, const struct proc_status *status, struct span uid_map,
+                   struct span cgroup, int32_t host_pid);
 
 /* The offset of CLOCK_BOOTTIME in /proc/PID/timens_offsets, in ns; 0 where there is none. */
 int64_t timens_boottime_ns(struct span text);

@@ -23,14 +23,16 @@ static bool take_blank_dec(struct span *s, uint64_t max, uint64_t *ret)
     return span_take_dec(s, ret) && *ret <= max;
 }
 
-/* The second number: the effective id. */
-static bool take_effective(struct span s, uint32_t *ret)
+/* Real, effective and saved id. */
+static bool take_ids(struct span s, uint32_t ret[3])
 {
-    uint64_t real, effective;
+    for (size_t i = 0; i < 3; i++) {
+        uint64_t id;
 
-    if (!take_blank_dec(&s, UINT32_MAX, &real) || !take_blank_dec(&s, UINT32_MAX, &effective))
-        return false;
-    *ret = (uint32_t)effective;
+        if (!take_blank_dec(&s, UINT32_MAX, &id))
+            return false;
+        ret[i] = (uint32_t)id;
+    }
     return true;
 }
 
@@ -67,6 +69,7 @@ static void take_ns_pids(struct span s, struct proc_status *st)
 /* What the line @key says goes into @st. Returns the SEEN_ bit, or 0. */
 static unsigned parse_field(struct span key, struct span value, struct proc_status *st)
 {
+    uint32_t ids[3];
     uint64_t v;
 
     if (span_eq_str(key, "State")) {
@@ -78,11 +81,18 @@ static unsigned parse_field(struct span key, struct span value, struct proc_stat
         return take_pid(value, &st->tgid) ? SEEN_TGID : 0;
     if (span_eq_str(key, "PPid"))
         return take_pid(value, &st->ppid) ? SEEN_PPID : 0;
-    if (span_eq_str(key, "Uid"))
-        return take_effective(value, &st->uid) ? SEEN_UID : 0;
-    if (span_eq_str(key, "Gid"))
-        take_effective(value, &st->gid);
-    else if (span_eq_str(key, "NSpid"))
+    if (span_eq_str(key, "Uid")) {
+        if (!take_ids(value, ids))
+            return 0;
+        st->real_uid = ids[0];
+        st->uid = ids[1];
+        st->saved_uid = ids[2];
+        return SEEN_UID;
+    }
+    if (span_eq_str(key, "Gid")) {
+        if (take_ids(value, ids))
+            st->gid = ids[1];
+    } else if (span_eq_str(key, "NSpid"))
         take_ns_pids(value, st);
     else if (span_eq_str(key, "VmSize"))
         return SEEN_VMSIZE;
@@ -99,6 +109,10 @@ static unsigned parse_field(struct span key, struct span value, struct proc_stat
         value = span_trim(value);
         if (span_take_hex(&value, &v))
             st->signals_caught = v;
+    } else if (span_eq_str(key, "CapPrm")) {
+        value = span_trim(value);
+        if (span_take_hex(&value, &v))
+            st->capabilities = v;
     } else if (span_eq_str(key, "CapBnd")) {
         value = span_trim(value);
         if (span_take_hex(&value, &v))
@@ -109,7 +123,7 @@ static unsigned parse_field(struct span key, struct span value, struct proc_stat
 
 int proc_status_parse(struct span text, struct proc_status *ret)
 {
-    struct proc_status st = { .capability_bounds = UINT64_MAX };
+    struct proc_status st = { .capability_bounds = UINT64_MAX, .capabilities = UINT64_MAX };
     unsigned seen = 0;
     struct span line;
 

@@ -208,6 +208,7 @@ static void finish_meta(struct profile *p, const struct profile *meta)
     memcpy(p->id, meta->id, sizeof(p->id));
     memcpy(p->event, meta->event, sizeof(p->event));
     memcpy(p->unit, meta->unit, sizeof(p->unit));
+    memcpy(p->scope, meta->scope, sizeof(p->scope));
     memcpy(p->target, meta->target, sizeof(p->target));
     memcpy(p->symbols, meta->symbols, sizeof(p->symbols));
     p->period = meta->period;

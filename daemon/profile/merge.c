@@ -45,6 +45,7 @@ static int merge_threads(struct merger *m)
         if (slice->wants && !slice->wants(slice->cookie, m->p, &m->p->processes[t.process]))
             continue;
         wanted++;
+        process.owner = 0; /* told by some parts alone: it must not keep equal ones apart */
         r = merge_string(m, process.name, &process.name);
         if (r == 0)
             r = merge_string(m, process.container, &process.container);

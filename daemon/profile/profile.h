@@ -9,6 +9,7 @@
 #include "profile/frame.h"
 
 #define PROFILE_WARNINGS_MAX 64
+#define PROFILE_SCOPE_BYTES 96
 
 enum sample_mode { SAMPLE_MODE_USER, SAMPLE_MODE_KERNEL };
 
@@ -19,8 +20,10 @@ struct profile_process { /* no padding: it is a key while recording */
     uint32_t name;      /* string: main class, jar or comm */
     uint32_t container; /* string: id, 0 none */
     uint32_t pod, pod_namespace;
+    uint32_t owner; /* the user that may look into it, 0: root alone; the store does not keep it */
+    uint32_t zero;
 };
-_Static_assert(sizeof(struct profile_process) == 32, "profile_process must have no padding");
+_Static_assert(sizeof(struct profile_process) == 40, "profile_process must have no padding");
 
 struct profile_thread {
     int32_t host_tid;
@@ -76,7 +79,8 @@ struct profile {
     uint64_t period;           /* value that one sample stands for, in `unit` */
     uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC */
     uint64_t start_realtime_ns;
-    char target[256];  /* what was asked for, as a person would say it; clean */
+    char scope[PROFILE_SCOPE_BYTES]; /* what its capture was limited to: who may see it; "": all */
+    char target[256];                /* what was asked for, as a person would say it; clean */
     bool by_process;   /* the target selects several processes: a first frame for each */
     char symbols[256]; /* source of Java names and why: "memory: ..." */
     uint64_t lost;     /* samples that were taken but did not arrive */

@@ -14,6 +14,7 @@ enum view_names { VIEW_NAMES_FULL, VIEW_NAMES_SIMPLE, VIEW_NAMES_SIGNATURE, VIEW
 struct view_opts {
     bool threads;            /* a frame per thread at the root */
     bool no_user, no_kernel; /* leave out samples taken in that mode */
+    bool hide_kernel;        /* one "[kernel]" in place of the kernel's functions */
     enum view_names names;
     bool lines;      /* ":line" after Java names */
     bool keep_lines; /* frames of one method at different lines stay apart, though no name shows it

@@ -18,6 +18,13 @@ static int view_add_frame(struct view_builder *b, struct view_frame *f, struct s
     return r < 0 ? r : MIN(id_table_add(&b->frames, f, ret), 0);
 }
 
+static int view_mark(struct view_builder *b, enum frame_kind kind, struct span name, uint32_t *ret)
+{
+    struct view_frame vf = { .kind = (uint32_t)kind };
+
+    return view_add_frame(b, &vf, name, ret);
+}
+
 static int view_frame_id(struct view_builder *b, uint32_t frame, uint32_t *ret)
 {
     const struct frame *f = &b->p->frames[frame];
@@ -28,6 +35,12 @@ static int view_frame_id(struct view_builder *b, uint32_t frame, uint32_t *ret)
     if (b->frame_ids[frame]) {
         *ret = b->frame_ids[frame] - 1;
         return 0;
+    }
+    if (b->v->opts.hide_kernel && f->kind == FRAME_KERNEL) {
+        r = view_mark(b, FRAME_KERNEL, SPAN("[kernel]"), ret);
+        if (r == 0)
+            b->frame_ids[frame] = b->hidden = *ret + 1;
+        return r;
     }
     if (b->v->opts.lines || b->v->opts.keep_lines || b->v->opts.exact)
         vf.line = f->line;
@@ -45,13 +58,6 @@ static int view_frame_id(struct view_builder *b, uint32_t frame, uint32_t *ret)
     if (r == 0)
         b->frame_ids[frame] = *ret + 1;
     return r;
-}
-
-static int view_mark(struct view_builder *b, enum frame_kind kind, struct span name, uint32_t *ret)
-{
-    struct view_frame vf = { .kind = (uint32_t)kind };
-
-    return view_add_frame(b, &vf, name, ret);
 }
 
 /* Makes room for @n more frames. */
@@ -115,6 +121,20 @@ int view_push_roots(struct view_builder *b, const struct view_key *k)
     return r;
 }
 
+/* Of frames next to each other that are all "[kernel]" one is enough. */
+static void view_join_hidden(struct view_builder *b, size_t first)
+{
+    struct view *v = b->v;
+    size_t to = first;
+
+    for (size_t i = first; i < v->stack_words; i++) {
+        if (to > first && v->stack[i] == v->stack[to - 1] && v->stack[i] == b->hidden - 1)
+            continue;
+        v->stack[to++] = v->stack[i];
+    }
+    v->stack_words = to;
+}
+
 /* The frames of a stack, root first; with a depth limit the middle becomes one "[...]". */
 static int view_spell_stack(struct view_builder *b, uint32_t stack)
 {
@@ -149,6 +169,8 @@ static int view_spell_stack(struct view_builder *b, uint32_t stack)
                 (n - cut_to) * sizeof(*b->v->stack));
         b->v->stack_words = first + cut_from + 1 + (n - cut_to);
     }
+    if (r == 0 && b->hidden)
+        view_join_hidden(b, first);
     return r;
 }
 

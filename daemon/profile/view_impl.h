@@ -41,6 +41,7 @@ struct view_builder {
     size_t counts_cap;
     struct id_table frames;       /* struct view_frame */
     uint32_t *frame_ids;          /* [p->frame_count]: id in frames + 1 */
+    uint32_t hidden;              /* the same of "[kernel]" in place of hidden frames; 0: none */
     struct view_spelled *spelled; /* [2 * p->stack_count], by view_body() */
     struct view_roots *roots;     /* [root_count], by view_root() */
     size_t root_count;

@@ -21,7 +21,7 @@ struct rules *rules_free(struct rules *r)
 struct capture_request rule_request(const struct rule *rule)
 {
     struct capture_request req = {
-        .target = { .matchers = rule->match.count ? &rule->match : NULL },
+        .target = { .matchers = rule->match.count ? &rule->match : NULL, .viewer = &VIEWER_WHOLE },
         .period_ns = (NSEC_PER_SEC * 1000 + rule->millihz / 2) / rule->millihz,
         .duration_ns = rule->for_ns,
         .symbols = rule->symbols,

@@ -32,7 +32,7 @@ bool handle_schedules(struct request *req)
         answer_missing(req, "schedules are");
         return true;
     }
-    r = be->schedules(be->ctx, &value, &err);
+    r = be->schedules(be->ctx, &req->subject.viewer, &value, &err);
     return answer_backend(req, r, value, &err);
 }
 
@@ -51,7 +51,7 @@ bool handle_jvm(struct request *req)
     const struct api_backend *be = &req->serve->be;
     struct error err = ERROR_NULL;
     json_t *value = NULL;
-    int r = be->jvm(be->ctx, req->path_pid, &value, &err);
+    int r = be->jvm(be->ctx, &req->subject.viewer, req->path_pid, &value, &err);
 
     return answer_backend(req, r, value, &err);
 }
@@ -69,7 +69,7 @@ bool handle_events(struct request *req)
         answer_outcome(&req->answer, -EINVAL, &err, 0);
         return true;
     }
-    r = be->events(be->ctx, t->pid_count ? t->pids[0] : 0, &value, &err);
+    r = be->events(be->ctx, &req->subject.viewer, t->pid_count ? t->pids[0] : 0, &value, &err);
     return answer_backend(req, r, value, &err);
 }
 
@@ -78,7 +78,12 @@ bool handle_ready(struct request *req)
     const struct api_backend *be = &req->serve->be;
     struct error err = ERROR_NULL;
     json_t *value = NULL;
-    int r = be->ready(be->ctx, &value, &err);
+    int r = be->ready(be->ctx, &req->subject.viewer, &value, &err);
+
+    if (value && req->subject.role < ROLE_VIEW) { /* whether, not why */
+        json_object_del(value, "problems");
+        json_object_del(value, "captures");
+    }
 
     /* What is missing stands in the document: it is the answer in both cases. */
     if (value && (r == 0 || r == BACKEND_UNAVAILABLE)) {

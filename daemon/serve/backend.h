@@ -25,6 +25,39 @@ enum backend_outcome {
 
 struct matcher_list;
 
+#define VIEWER_SCOPE_BYTES PROFILE_SCOPE_BYTES
+
+/* What of the node somebody may see. The rest does not exist for him: it is in no list, and asking
+ * for it gives BACKEND_NOT_FOUND. Values; borrowed for a call. */
+struct viewer {
+    bool whole;   /* all of it */
+    uint32_t uid; /* else: the processes of this user; 0: none */
+    /* Names what a capture is limited to: a viewer sees the captures of his scope alone, or, with
+     * `whole`, all. "" where whole. */
+    char scope[VIEWER_SCOPE_BYTES];
+};
+
+/* flamed itself, by its configuration. */
+static const struct viewer VIEWER_WHOLE = { .whole = true };
+
+/* Whether @v (NULL: nobody) sees captures of @scope. */
+static inline bool viewer_sees_scope(const struct viewer *v, const char *scope)
+{
+    return v && (v->whole || (v->scope[0] && strcmp(v->scope, scope) == 0));
+}
+
+/* The captures that @v (NULL: nobody) sees, as struct store_query asks for them. */
+static inline const char *viewer_store_scope(const struct viewer *v)
+{
+    return v && v->whole ? NULL : v && v->scope[0] ? v->scope : "nobody";
+}
+
+/* Whether @v (NULL: nobody) sees the processes of the user @owner; 0: of nobody in particular. */
+static inline bool viewer_sees_user(const struct viewer *v, uint32_t owner)
+{
+    return v && (v->whole || (v->uid != 0 && v->uid == owner));
+}
+
 /* Which processes. All strings borrowed, NULL: not given. */
 struct target_selector {
     int32_t pids[BACKEND_PIDS_MAX];
@@ -32,6 +65,7 @@ struct target_selector {
     const char *container, *pod, *pod_namespace, *jvm; /* jvm: a regular expression that compiles */
     int32_t ns_pid;                                    /* 0: not given */
     const struct matcher_list *matchers;               /* of schedule/matcher.h; NULL: none */
+    const struct viewer *viewer;                       /* of these alone; NULL: nobody's */
 };
 
 enum symbols_source { SYMBOLS_AUTO, SYMBOLS_AGENT, SYMBOLS_MEMORY, SYMBOLS_PERFMAP, SYMBOLS_NONE };
@@ -87,11 +121,13 @@ struct api_backend {
     int (*target_check)(void *ctx, const struct target_selector *t, struct error *err);
     /* New references owned by the caller: {"jvms":[...]}, one JVM, {"events":[...]}. */
     int (*jvms)(void *ctx, const struct target_selector *t, json_t **ret, struct error *err);
-    int (*jvm)(void *ctx, int32_t host_pid, json_t **ret, struct error *err);
-    int (*events)(void *ctx, int32_t host_pid, json_t **ret, struct error *err);
+    int (*jvm)(void *ctx, const struct viewer *v, int32_t host_pid, json_t **ret,
+               struct error *err);
+    int (*events)(void *ctx, const struct viewer *v, int32_t host_pid, json_t **ret,
+                  struct error *err);
     /* 0: ready. BACKEND_UNAVAILABLE: something is missing. *ret: {"status":…,"problems":[{...}],…}.
      */
-    int (*ready)(void *ctx, json_t **ret, struct error *err);
+    int (*ready)(void *ctx, const struct viewer *v, json_t **ret, struct error *err);
 
     /* ---- captures as resources, the past, schedules: NULL where this build or machine has none
      * ---- */
@@ -106,12 +142,14 @@ struct api_backend {
     /* {"captures":[...],"next":CURSOR or null}, newest first. */
     int (*captures)(void *ctx, const struct captures_query *q, json_t **ret, struct error *err);
     /* One of them, {"id":…,"state":…,…}; of a running one with progress and samples so far. */
-    int (*capture)(void *ctx, const char *id, json_t **ret, struct error *err);
+    int (*capture)(void *ctx, const struct viewer *v, const char *id, json_t **ret,
+                   struct error *err);
     /* Its profile; of a running one what there is so far. BACKEND_NOT_FOUND; BACKEND_CONFLICT when
      * it failed. */
-    int (*capture_profile)(void *ctx, const char *id, struct profile **ret, struct error *err);
-    int (*capture_stop)(void *ctx, const char *id, struct error *err);
-    int (*capture_delete)(void *ctx, const char *id, struct error *err);
+    int (*capture_profile)(void *ctx, const struct viewer *v, const char *id, struct profile **ret,
+                           struct error *err);
+    int (*capture_stop)(void *ctx, const struct viewer *v, const char *id, struct error *err);
+    int (*capture_delete)(void *ctx, const struct viewer *v, const char *id, struct error *err);
     /* The past: samples of @t in @range out of the flight recorder (@stored false: only it) and the
      * stored captures. @single: `pid` means the last process with that pid. */
     int (*past)(void *ctx, const struct target_selector *t, const struct time_range *range,
@@ -122,18 +160,20 @@ struct api_backend {
                     size_t buckets, const char *by, json_t **ret, struct error *err);
     /* {"schedules":[{"name":…,"match":…,"event":…,"hz":…,"every_seconds":…,…,"last_error":…}],
      * "triggers":[…]}, as configured. */
-    int (*schedules)(void *ctx, json_t **ret, struct error *err);
+    int (*schedules)(void *ctx, const struct viewer *v, json_t **ret, struct error *err);
     /* Starts the capture that the configuration names @name. BACKEND_NOT_FOUND with the nearest
      * name, or where no process matches; BACKEND_TOO_MANY in its cooldown, with err->retry_s. */
     int (*trigger)(void *ctx, const char *name, char ret_id[CAPTURE_ID_BYTES], struct error *err);
-    /* Appends Prometheus text of everything but serve's own counters. */
-    int (*metrics)(void *ctx, struct buf *out, struct error *err);
+    /* Appends Prometheus text of everything but serve's own counters; for a viewer of a part, of
+     * his JVMs alone. */
+    int (*metrics)(void *ctx, const struct viewer *v, struct buf *out, struct error *err);
     /* {"pid":…,"steps":[{"step":…,"ok":…,"reason":…,"remedy":…}],"symbols":{"agent":…,"memory":…,
      * "perfmap":…},"auto":…}: what an attach would meet. Touches nothing in the JVM. */
-    int (*preflight)(void *ctx, int32_t host_pid, json_t **ret, struct error *err);
+    int (*preflight)(void *ctx, const struct viewer *v, int32_t host_pid, json_t **ret,
+                     struct error *err);
     /* Appends the JVM's map in the format of /tmp/perf-PID.map. SYMBOLS_AUTO: memory. @unfold: a
      * line per range of inlined frames, "outer->inner" (not by perfmap). May take as long as an
      * attach: 10 s at most. */
-    int (*perf_map)(void *ctx, int32_t host_pid, enum symbols_source symbols, bool unfold,
-                    struct buf *out, struct error *err);
+    int (*perf_map)(void *ctx, const struct viewer *v, int32_t host_pid,
+                    enum symbols_source symbols, bool unfold, struct buf *out, struct error *err);
 };

@@ -1,22 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "serve/caller.h"
 
+#include "serve/peer.h"
+
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-
-static void caller_set_user(struct caller *c, int fd)
-{
-    struct ucred peer = { 0 };
-    socklen_t n = sizeof(peer);
-
-    c->kind = CALLER_USER;
-    c->uid = UINT32_MAX;
-    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) == 0 && n == sizeof(peer))
-        c->uid = peer.uid;
-}
 
 static void caller_set_address(struct caller *c, const struct sockaddr_storage *peer)
 {
@@ -35,14 +26,16 @@ static void caller_set_address(struct caller *c, const struct sockaddr_storage *
     memcpy(c->address, &a, sizeof(c->address));
 }
 
-struct caller caller_of_peer(int fd, const struct sockaddr_storage *peer)
+struct caller caller_of_peer(const struct peer *peer, const struct sockaddr_storage *address)
 {
     struct caller c = { 0 };
 
-    if (peer->ss_family == AF_UNIX)
-        caller_set_user(&c, fd);
-    else
-        caller_set_address(&c, peer);
+    if (address->ss_family == AF_UNIX || peer->known) {
+        c.kind = address->ss_family == AF_UNIX ? CALLER_USER : CALLER_TCP_USER;
+        c.uid = peer->uid;
+    } else {
+        caller_set_address(&c, address);
+    }
     return c;
 }
 
@@ -67,6 +60,8 @@ const char *caller_name(const struct caller *c, char buf[CALLER_NAME_BYTES])
         snprintf(buf, CALLER_NAME_BYTES, "the configuration");
     else if (c->kind == CALLER_USER)
         snprintf(buf, CALLER_NAME_BYTES, "user %u", c->uid);
+    else if (c->kind == CALLER_TCP_USER)
+        snprintf(buf, CALLER_NAME_BYTES, "user %u over TCP", c->uid);
     else if (IN6_IS_ADDR_LOOPBACK(&a))
         snprintf(buf, CALLER_NAME_BYTES, "loopback TCP");
     else if (IN6_IS_ADDR_V4MAPPED(&a) && inet_ntop(AF_INET, &a.s6_addr[12], text, sizeof(text)))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who asks, as far as quotas must tell one caller from another: the user at the other end of a Unix
- * socket, or the address at the other end of a TCP connection. Values only; thread: any.
+ * Who asks, as far as quotas must tell one caller from another: the user at the other end of the
+ * connection, or where he is not known the address. Values only; thread: any.
  */
 #pragma once
 
@@ -9,30 +9,33 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct peer;
 struct sockaddr_storage;
 
 enum caller_kind {
-    CALLER_SELF,    /* flamed, by its configuration: schedules and triggers */
-    CALLER_USER,    /* of the machine: the kernel's word (SO_PEERCRED) */
-    CALLER_ADDRESS, /* an address, whoever is behind it */
+    CALLER_SELF,     /* flamed, by its configuration: schedules and triggers */
+    CALLER_USER,     /* of the machine, on the Unix socket: the kernel's word */
+    CALLER_TCP_USER, /* the same over TCP, where a container's user may have the same number */
+    CALLER_ADDRESS,  /* an address, whoever is behind it */
 };
 
 struct caller {
     enum caller_kind kind;
-    uint32_t uid;        /* CALLER_USER; UINT32_MAX: not known */
+    uint32_t uid;        /* of users; UINT32_MAX: not known */
     uint8_t address[16]; /* CALLER_ADDRESS: IPv6, or IPv4 mapped into it */
 };
 
 #define CALLER_NAME_BYTES 64
 
-/* The caller at the other end of the socket @fd, whose address is @peer. All loopback addresses are
- * one caller: any user of the machine can come from any of them, with as many as there are. */
-struct caller caller_of_peer(int fd, const struct sockaddr_storage *peer);
+/* The caller at the other end of a connection from @address, of which the kernel tells @peer. All
+ * loopback addresses are one caller: any user of the machine can come from any of them, with as
+ * many as there are. */
+struct caller caller_of_peer(const struct peer *peer, const struct sockaddr_storage *address);
 bool caller_equal(const struct caller *a, const struct caller *b);
 /* Whether a share is kept for @c: the machine's root, who has to get in when all else is taken, and
  * flamed itself. */
 bool caller_is_root(const struct caller *c);
-/* "user 1001", "loopback TCP", "192.0.2.1". Return: @buf. */
+/* "user 1001", "user 1001 over TCP", "loopback TCP", "192.0.2.1". Return: @buf. */
 const char *caller_name(const struct caller *c, char buf[CALLER_NAME_BYTES]);
 
 /* How many one caller may have is a limit of the configuration; how many all callers together may,

@@ -122,13 +122,13 @@ bool handle_capture(struct request *req)
         answer_missing(req, "captures that are kept are");
         return true;
     }
-    r = be->capture(be->ctx, id, &value, &err);
+    r = be->capture(be->ctx, &req->subject.viewer, id, &value, &err);
     return answer_backend(req, r, value, &err);
 }
 
 /* Calls @fn, which changes a capture. False when that went well. */
-static bool change_capture(struct request *req,
-                           int (*fn)(void *ctx, const char *id, struct error *err))
+static bool change_capture(struct request *req, int (*fn)(void *ctx, const struct viewer *v,
+                                                          const char *id, struct error *err))
 {
     const char *id = path_id(req);
     struct error err = ERROR_NULL;
@@ -140,7 +140,7 @@ static bool change_capture(struct request *req,
         answer_missing(req, "captures that are kept are");
         return true;
     }
-    r = fn(req->serve->be.ctx, id, &err);
+    r = fn(req->serve->be.ctx, &req->subject.viewer, id, &err);
     if (r == 0)
         return false;
     answer_outcome(&req->answer, r, &err, 1);
@@ -173,7 +173,7 @@ bool handle_capture_profile(struct request *req)
         answer_missing(req, "captures that are kept are");
         return true;
     }
-    r = be->capture_profile(be->ctx, id, &profile, &err);
+    r = be->capture_profile(be->ctx, &req->subject.viewer, id, &profile, &err);
     if (r == 0) {
         /* Its file name tells of what it was taken of: that stands in the profile. */
         span_copy(span_of(profile->event), req->params.event, sizeof(req->params.event));

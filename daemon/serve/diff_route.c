@@ -40,7 +40,7 @@ static int side_profile(struct request *req, const char *parameter, const char *
     if (is_capture_id(text)) {
         if (!be->capture_profile)
             return error_set(err, BACKEND_UNAVAILABLE, "captures that are kept are not available");
-        return be->capture_profile(be->ctx, text, ret, err);
+        return be->capture_profile(be->ctx, &req->subject.viewer, text, ret, err);
     }
     if (!parse_range(span_of(text), p->now_ns, &range))
         return error_parameter(err, parameter, -EINVAL,

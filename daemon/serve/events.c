@@ -121,7 +121,8 @@ static void watch_top(struct request *req)
     size_t streams;
     json_t *value;
 
-    if (!be->capture_profile || be->capture_profile(be->ctx, req->path_text, &profile, NULL) != 0 ||
+    if (!be->capture_profile ||
+        be->capture_profile(be->ctx, &req->subject.viewer, req->path_text, &profile, NULL) != 0 ||
         view_new(profile, &req->params.view, &view, NULL) < 0)
         return;
     value = top_json(view, WATCH_TOP_ROWS);
@@ -142,7 +143,7 @@ static void watch_step(struct request *req)
     json_t *value = NULL;
     const char *state;
     bool running;
-    int r = be->capture(be->ctx, req->path_text, &value, &err);
+    int r = be->capture(be->ctx, &req->subject.viewer, req->path_text, &value, &err);
 
     if (r != 0) {
         event_error(req, &err);

@@ -49,6 +49,9 @@ struct client {
     int fd; /* the HTTP library's */
     bool used, unix_socket, closing;
     struct caller caller;
+    struct peer peer;        /* does not change */
+    struct subject subject;  /* of its requests' thread, as is what follows */
+    bool subject_known;      /* it was worked out */
     bool guest;              /* its caller has as many as one may have: for health routes alone */
     bool waits, streams;     /* its request does, or is a stream: counts for its caller */
     bool busy;               /* a request is being worked on or answered */
@@ -66,6 +69,7 @@ struct request {
     struct MHD_Connection *connection;
     struct client *client;
     struct caller caller;
+    struct subject subject;
     char *uri;  /* owned: as it was sent */
     char *path; /* owned: decoded */
     struct query query;

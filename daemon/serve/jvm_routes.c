@@ -14,7 +14,7 @@ bool handle_preflight(struct request *req)
         answer_missing(req, "the preflight is");
         return true;
     }
-    r = be->preflight(be->ctx, req->path_pid, &value, &err);
+    r = be->preflight(be->ctx, &req->subject.viewer, req->path_pid, &value, &err);
     return answer_backend(req, r, value, &err);
 }
 
@@ -32,11 +32,12 @@ bool handle_perf_map(struct request *req)
         return true;
     }
     if (req->head) { /* which loads no agent */
-        r = be->jvm(be->ctx, req->path_pid, &jvm, &err);
+        r = be->jvm(be->ctx, &req->subject.viewer, req->path_pid, &jvm, &err);
         a->no_body = r == 0;
         json_decref(jvm);
     } else {
-        r = be->perf_map(be->ctx, req->path_pid, p->map_symbols, p->unfold, &a->body, &err);
+        r = be->perf_map(be->ctx, &req->subject.viewer, req->path_pid, p->map_symbols, p->unfold,
+                         &a->body, &err);
     }
     if (r == 0 && !a->body.error) {
         a->status = 200;

@@ -65,10 +65,13 @@ static void client_describe(struct client *c, int fd, const struct sockaddr_stor
 /* Takes @fd over. */
 static void net_add(struct serve *s, int fd, const struct sockaddr_storage *peer, socklen_t peer_n)
 {
-    struct caller caller = caller_of_peer(fd, peer);
+    struct caller caller;
+    struct peer known;
     struct client *c;
     uint32_t generation;
 
+    peer_ask(s->opts.peers, fd, peer, &known);
+    caller = caller_of_peer(&known, peer);
     pthread_mutex_lock(&s->lock);
     c = place_take(s, &caller);
     if (!c) {
@@ -78,6 +81,7 @@ static void net_add(struct serve *s, int fd, const struct sockaddr_storage *peer
     }
     generation = c->generation;
     client_describe(c, fd, peer);
+    c->peer = known;
     s->stats.connections++;
     pthread_mutex_unlock(&s->lock);
 

@@ -51,7 +51,7 @@ bool check_event(struct request *req)
 
     if (strcmp(event, "cpu") == 0)
         return true;
-    r = s->be.events(s->be.ctx, 0, &list, &err);
+    r = s->be.events(s->be.ctx, &req->subject.viewer, 0, &list, &err);
     if (r != 0) {
         answer_outcome(&req->answer, r, &err, 1);
         return false;

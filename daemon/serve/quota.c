@@ -11,7 +11,7 @@
 #define QUOTA_RETRY_S 2         /* for what is over soon */
 #define QUOTA_STREAM_RETRY_S 10 /* for what stays */
 
-static const char ONE_CALLER[] = "one caller is a user on the Unix socket, or all of loopback TCP";
+static const char ONE_CALLER[] = "one caller is a user, on the Unix socket or over TCP";
 
 /* Of what all requests of one caller wait for or stream: some connections are always left for those
  * that need no waiting. */

@@ -106,6 +106,14 @@ static void take_authority(struct request *req, struct access_facts *a)
     memmove(req->uri + n, rest.p, rest.n + 1);
 }
 
+static void request_refuse(struct request *req, const struct error *err)
+{
+    pthread_mutex_lock(&req->serve->lock);
+    req->serve->stats.refused_access++;
+    pthread_mutex_unlock(&req->serve->lock);
+    answer_problem(&req->answer, 403, err, SPAN_NULL);
+}
+
 /* Finds the route. False: the answer says why not. */
 static bool request_route(struct request *req, const char *method)
 {
@@ -173,6 +181,51 @@ static int request_read_params(struct request *req, struct span *unknown, struct
     return r != 0 ? r : params_parse(&req->query, req->route->params, &req->params, unknown, err);
 }
 
+/* Who asks: worked out once for a connection, and not at all where nobody need be known. */
+static bool request_subject(struct request *req)
+{
+    struct client *c = req->client;
+    struct error err = ERROR_NULL;
+
+    if (req->route->role == ROLE_HEALTH && !req->route->waits)
+        return true;
+    if (!c->subject_known) {
+        subject_of_peer(req->serve->opts.peers, &c->peer, &c->subject);
+        c->subject_known = true;
+    }
+    req->subject = c->subject;
+    if (subject_may(&req->subject, req->route->role, &err))
+        return true;
+    request_refuse(req, &err);
+    return false;
+}
+
+static bool enters_jvm(enum symbols_source symbols)
+{
+    return symbols == SYMBOLS_AGENT || symbols == SYMBOLS_PERFMAP;
+}
+
+/* Limits what was asked for to what the subject sees. False: the answer says what he may not. */
+static bool request_may_sample(struct request *req)
+{
+    struct params *p = &req->params;
+    struct error err = ERROR_NULL;
+
+    p->target.viewer = &req->subject.viewer;
+    p->view.hide_kernel = !req->subject.viewer.whole;
+    if (req->subject.role >= ROLE_ATTACH)
+        return true;
+    if (p->symbols == SYMBOLS_AUTO) /* which may choose the agent */
+        p->symbols = SYMBOLS_MEMORY;
+    if (!enters_jvm(p->symbols) && !enters_jvm(p->map_symbols))
+        return true;
+    subject_may(&req->subject, ROLE_ATTACH, &err);
+    err.parameter = "symbols";
+    error_remedy(&err, "leave symbols= away, or say symbols=memory, which needs no agent");
+    request_refuse(req, &err);
+    return false;
+}
+
 /* Reads the parameters. False: the answer says what is wrong with them. */
 static bool request_params(struct request *req, struct span accept)
 {
@@ -187,6 +240,8 @@ static bool request_params(struct request *req, struct span accept)
             answer_problem(&req->answer, req->answer.status, &err, unknown);
         return false;
     }
+    if (!request_may_sample(req))
+        return false;
     req->wants_events = req->route->streams && negotiate_events(accept);
     req->wants_html = negotiate_html(accept);
     if (req->route->negotiates && !req->params.format && !req->wants_events) {
@@ -287,13 +342,10 @@ bool request_check(struct request *req, const char *method)
     h.access.allowed_count = req->serve->opts.allowed_host_count;
     r = access_check(&h.access, &err);
     if (r < 0) {
-        pthread_mutex_lock(&req->serve->lock);
-        req->serve->stats.refused_access++;
-        pthread_mutex_unlock(&req->serve->lock);
-        answer_problem(&req->answer, 403, &err, SPAN_NULL);
+        request_refuse(req, &err);
         return false;
     }
-    if (!request_route(req, method) || !quota_enter(req))
+    if (!request_route(req, method) || !quota_enter(req) || !request_subject(req))
         return false;
     if (h.access.host.p != req->host)
         span_copy(h.access.host, req->host, sizeof(req->host));

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "base/span.h"
+#include "serve/subject.h"
 
 struct request;
 
@@ -21,6 +22,7 @@ enum route_body {
 struct route {
     const char *path; /* "{pid}" stands for a process id, "{id}" and the like for any text */
     unsigned methods;
+    enum role role;  /* that it takes; ROLE_UNSET: nobody gets it */
     uint64_t params; /* PARAM_BIT()s */
     enum route_body body;
     bool negotiates; /* the format is chosen by Accept unless a parameter says it */

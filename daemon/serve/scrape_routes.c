@@ -66,7 +66,7 @@ bool handle_sd(struct request *req)
 {
     const struct api_backend *be = &req->serve->be;
     const char *target = req->host[0] ? req->host : "localhost:7979";
-    struct target_selector everything = { 0 };
+    struct target_selector everything = { .viewer = &req->subject.viewer };
     json_t *value = NULL, *list = json_array(), *jvm;
     struct error err = ERROR_NULL;
     int r = be->jvms(be->ctx, &everything, &value, &err);
@@ -103,9 +103,9 @@ bool handle_metrics(struct request *req)
         pthread_mutex_lock(&s->lock);
         *counts = s->counts;
         pthread_mutex_unlock(&s->lock);
-        r = be->metrics ? be->metrics(be->ctx, out, &err) : 0;
+        r = be->metrics ? be->metrics(be->ctx, &req->subject.viewer, out, &err) : 0;
     }
-    if (r == 0)
+    if (r == 0 && req->subject.viewer.whole)
         stats_write(counts, &stats, out);
     if (r == 0)
         r = out->error;

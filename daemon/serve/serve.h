@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/span.h"
 #include "serve/backend.h"
+#include "serve/peer.h"
 
 struct serve;
 
@@ -19,6 +20,7 @@ struct serve_opts {
     unsigned captures_max;    /* 64 of one caller at once */
     size_t answer_max_bytes;  /* 64 MiB */
     unsigned idle_timeout_s;  /* a client that sends or reads nothing for so long is cut off */
+    struct peers *peers; /* who is at the other end, borrowed until serve_stop(); NULL: nobody */
     const char *const *allowed_hosts; /* borrowed until serve_stop(); see serve/access.h */
     size_t allowed_host_count;
 };

@@ -44,7 +44,8 @@ static int put_row(struct store *s, const struct profile *p, const char *id, enu
                               "target, symbols, schedule,"
                               " failure, unit, period, by_process, samples, lost, unknown, "
                               "truncated, max_age_s, warnings,"
-                              " epoch, body) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
+                              " epoch, body, scope) "
+                              "VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
     _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
     _cleanup_free_ char *warnings = warnings_json(p);
     uint64_t end_ns =
@@ -71,6 +72,7 @@ static int put_row(struct store *s, const struct profile *p, const char *id, enu
     sqlite3_bind_int64(stmt, 16, (sqlite3_int64)p->truncated);
     sqlite3_bind_int64(stmt, 17, (sqlite3_int64)max_age_s);
     bind_text(stmt, 18, warnings);
+    bind_text(stmt, 21, p->scope);
     if (body) {
         sqlite3_bind_int64(stmt, 19, s->writing->id);
         sqlite3_bind_blob64(stmt, 20, body->p, body->n, SQLITE_STATIC);

@@ -13,7 +13,7 @@
 /* Columns of every question for facts, in this order. */
 #define FACTS                                                                                      \
     "n, id, state, start_ns, end_ns, event, target, symbols, schedule, failure, period, samples,"  \
-    " lost, unknown, truncated, max_age_s, warnings, coalesce(length(body), 0)"
+    " lost, unknown, truncated, max_age_s, warnings, coalesce(length(body), 0), scope"
 
 static size_t read_processes(struct store *s, int64_t n, sqlite3_stmt **ret_stmt,
                              struct store_process list[QUERY_PROCESSES_MAX], struct intern *text)
@@ -71,6 +71,7 @@ static int hand_out(struct store *s, sqlite3_stmt *stmt, store_capture_fn fn, vo
         .warnings = warnings,
         .processes = list,
         .bytes = (uint64_t)sqlite3_column_int64(stmt, 17),
+        .scope = store_text(stmt, 18),
     };
     int r = intern_new((size_t)4 << 20, &text);
 
@@ -148,6 +149,7 @@ int store_list(struct store *s, const struct store_query *q, store_capture_fn fn
         "  AND (?7 IS NULL OR p.container = ?7 OR (length(?7) >= 6 AND substr(p.container, 1, "
         "length(?7)) = ?7))"
         "  AND (?8 IS NULL OR p.pod = ?8) AND (?9 IS NULL OR p.namespace = ?9)))"
+        " AND (?13 IS NULL OR scope = ?13)"
         " AND (start_ns, n) < (?10, ?11) ORDER BY start_ns DESC, n DESC LIMIT ?12";
     _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
     uint64_t cursor_start = INT64_MAX, cursor_n = INT64_MAX;
@@ -176,6 +178,7 @@ int store_list(struct store *s, const struct store_query *q, store_capture_fn fn
         sqlite3_bind_int64(stmt, 10, (sqlite3_int64)cursor_start);
         sqlite3_bind_int64(stmt, 11, (sqlite3_int64)cursor_n);
         sqlite3_bind_int64(stmt, 12, (sqlite3_int64)limit + 1);
+        bind_filter(stmt, 13, q->scope);
     }
     while (r == 0 && (step = sqlite3_step(stmt)) == SQLITE_ROW) {
         if (shown == limit)
@@ -218,6 +221,7 @@ static int get_profile(struct store *s, sqlite3_stmt *stmt, struct profile **ret
     snprintf(meta.target, sizeof(meta.target), "%s", store_text(stmt, 4));
     snprintf(meta.symbols, sizeof(meta.symbols), "%s", store_text(stmt, 5));
     snprintf(meta.unit, sizeof(meta.unit), "%s", store_text(stmt, 6));
+    snprintf(meta.scope, sizeof(meta.scope), "%s", store_text(stmt, 13));
     buf_init(&body, BLOB_MAX_BYTES);
     r = epochs_load(s, sqlite3_column_int64(stmt, 10), &e, err);
     if (r == 0)
@@ -242,7 +246,7 @@ int store_get(struct store *s, const char *id, struct profile **ret, struct erro
     r = store_prepare(
         s,
         "SELECT id, start_ns, end_ns, event, target, symbols, unit, period, by_process, lost,"
-        " epoch, body, state FROM captures WHERE id = ?",
+        " epoch, body, state, scope FROM captures WHERE id = ?",
         &stmt, err);
     if (r == 0) {
         sqlite3_bind_text(stmt, 1, id, -1, SQLITE_TRANSIENT);

@@ -9,6 +9,9 @@
     " unmatched INTEGER NOT NULL, last_id TEXT NOT NULL, last_error TEXT NOT NULL)"                \
     " WITHOUT ROWID;"
 
+/* Since version 3: what a capture was limited to. Older ones were taken by who saw all. */
+#define SCOPE "ALTER TABLE captures ADD COLUMN scope TEXT NOT NULL DEFAULT '';"
+
 static const char SCHEMA[] =
     "CREATE TABLE epochs(id INTEGER PRIMARY KEY, created_ns INTEGER NOT NULL);"
     /* what each capture added to its epoch's names and stacks, in order (store/epoch.h) */
@@ -27,10 +30,10 @@ static const char SCHEMA[] =
     " pid INTEGER NOT NULL, name TEXT NOT NULL, container TEXT NOT NULL, pod TEXT NOT NULL,"
     " namespace TEXT NOT NULL, samples INTEGER NOT NULL);"
     "CREATE INDEX processes_by_capture ON processes(capture);"
-    "CREATE INDEX processes_by_pid ON processes(pid);" SCHEDULES;
+    "CREATE INDEX processes_by_pid ON processes(pid);" SCHEDULES SCOPE;
 
 /* Row n brings a file of version n + 1 to version n + 2. */
-static const char *const STEPS[] = { SCHEDULES };
+static const char *const STEPS[] = { SCHEDULES, SCOPE };
 
 _Static_assert(ARRAY_SIZE(STEPS) == STORE_SCHEMA - 1, "a step from each version to the next");
 

@@ -30,6 +30,7 @@ struct store_capture {
     enum store_state state;
     uint64_t start_ns, end_ns;
     const char *event, *target, *symbols, *schedule, *failure; /* "" where not applicable */
+    const char *scope; /* what it was limited to; "": nothing */
     uint64_t period, samples, lost, unknown, truncated;
     uint64_t max_age_s; /* retention of its own (schedules), 0: the store's */
     const char *const *warnings;
@@ -86,6 +87,7 @@ struct store_query {
     int32_t host_pid;             /* 0: any */
     const char *container, *pod,
         *pod_namespace; /* exact, NULL: any; container: or a prefix of its id */
+    const char *scope;  /* of those limited to just this; NULL: any */
     const char *cursor; /* of the page before, NULL: the first */
     size_t limit;
 };

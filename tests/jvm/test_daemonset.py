@@ -34,8 +34,9 @@ def write_bundle(folder: str, pod: dict) -> None:
     security = container["securityContext"]
     rootfs = os.path.join(folder, "rootfs")
     shared = ["/usr", "/etc", paths.BUILD]
-    volumes = {v["name"]: os.path.join(folder, v["name"]) for v in pod["volumes"]}
-    mounted = [m["mountPath"] for m in container["volumeMounts"]]
+    volumes = {v["name"]: os.path.join(folder, v["name"]) for v in pod["volumes"] if not v["hostPath"]["path"].startswith("/sys/")}
+    mounts = [m for m in container["volumeMounts"] if m["name"] in volumes] # what is of /sys is bound with it
+    mounted = [m["mountPath"] for m in mounts]
     for name in (*shared, "/proc", "/sys", "/dev", "/tmp", *mounted):
         os.makedirs(rootfs + name, exist_ok=True)
     for source in volumes.values():
@@ -59,7 +60,7 @@ def write_bundle(folder: str, pod: dict) -> None:
             bind("/sys", "/sys", "ro", "noexec"),
             bind("/tmp", "/tmp", "rw"), # where the harness has its socket and store
             *(bind(name, name, "ro") for name in shared),
-            *(bind(volumes[m["name"]], m["mountPath"], "rw") for m in container["volumeMounts"]),
+            *(bind(volumes[m["name"]], m["mountPath"], "rw") for m in mounts),
         ],
         "linux": {
             "namespaces": [{"type": kind} for kind in namespaces],

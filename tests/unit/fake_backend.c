@@ -126,6 +126,16 @@ static void *capture_run(void *arg)
     return NULL;
 }
 
+/* Notes for whom it was asked: whatever reaches a backend says so. */
+static void fake_see(struct fake *f, const struct viewer *v)
+{
+    pthread_mutex_lock(&f->lock);
+    f->seen = v != NULL;
+    if (v)
+        f->viewer = *v;
+    pthread_mutex_unlock(&f->lock);
+}
+
 static int fake_outcome(const struct target_selector *t, struct error *err)
 {
     switch (t->pid_count ? t->pids[0] : 0) {
@@ -151,6 +161,7 @@ static int fake_capture_start(void *ctx, const struct capture_request *req, capt
     pthread_t thread;
     int r = fake_outcome(&req->target, err);
 
+    fake_see(f, req->target.viewer);
     if (r != 0)
         return r;
     if (req->target.pid_count &&
@@ -210,6 +221,7 @@ static int fake_target_check(void *ctx, const struct target_selector *t, struct 
 {
     struct fake *f = ctx;
 
+    fake_see(f, t->viewer);
     pthread_mutex_lock(&f->lock);
     f->checks++;
     pthread_mutex_unlock(&f->lock);
@@ -226,14 +238,17 @@ static int fake_jvms(void *ctx, const struct target_selector *t, json_t **ret, s
 {
     int r = fake_outcome(t, err);
 
-    (void)ctx;
+    fake_see(ctx, t->viewer);
     if (r == 0)
         *ret = json_pack("{s:[o,o]}", "jvms", fake_jvm_json(1000), fake_jvm_json(1001));
     return r;
 }
 
-static int fake_jvm(void *ctx, int32_t host_pid, json_t **ret, struct error *err)
+static int fake_jvm(void *ctx, const struct viewer *v, int32_t host_pid, json_t **ret,
+                    struct error *err)
 {
+    fake_see(ctx, v);
+
     struct target_selector t = { .pids = { host_pid }, .pid_count = 1 };
     int r = fake_outcome(&t, err);
 
@@ -243,18 +258,19 @@ static int fake_jvm(void *ctx, int32_t host_pid, json_t **ret, struct error *err
     return r;
 }
 
-static int fake_events(void *ctx, int32_t host_pid, json_t **ret, struct error *err)
+static int fake_events(void *ctx, const struct viewer *v, int32_t host_pid, json_t **ret,
+                       struct error *err)
 {
-    (void)ctx;
+    fake_see(ctx, v);
     (void)host_pid;
     (void)err;
     *ret = json_pack("{s:[{s:s},{s:s}]}", "events", "name", "cpu", "name", "page-faults");
     return 0;
 }
 
-static int fake_ready(void *ctx, json_t **ret, struct error *err)
+static int fake_ready(void *ctx, const struct viewer *v, json_t **ret, struct error *err)
 {
-    (void)ctx;
+    fake_see(ctx, v);
     (void)err;
     *ret = json_pack("{s:s, s:[{s:s}]}", "status", "unavailable", "problems", "detail", "no BTF");
     return BACKEND_UNAVAILABLE;
@@ -276,6 +292,7 @@ static int fake_capture_create(void *ctx, const struct capture_request *req,
     struct fake *f = ctx;
     int r = fake_outcome(&req->target, err);
 
+    fake_see(f, req->target.viewer);
     if (r != 0)
         return r;
     pthread_mutex_lock(&f->lock);
@@ -306,7 +323,7 @@ static int fake_snapshot(void *ctx, struct capture *c, bool reset, struct profil
 
 static int fake_captures(void *ctx, const struct captures_query *q, json_t **ret, struct error *err)
 {
-    (void)ctx;
+    fake_see(ctx, q->target.viewer);
     (void)err;
     *ret = json_pack("{s:[{s:s}], s:n, s:i, s:s?, s:s?, s:i}", "captures", "id", FAKE_ID, "next",
                      "limit", (int)q->limit, "state", q->state, "event", q->event, "pid",
@@ -314,11 +331,13 @@ static int fake_captures(void *ctx, const struct captures_query *q, json_t **ret
     return *ret ? 0 : -ENOMEM;
 }
 
-static int fake_capture_facts(void *ctx, const char *id, json_t **ret, struct error *err)
+static int fake_capture_facts(void *ctx, const struct viewer *v, const char *id, json_t **ret,
+                              struct error *err)
 {
     struct fake *f = ctx;
     bool over = fake_get(f, &f->stopped) > 0;
 
+    fake_see(f, v);
     if (strcmp(id, FAKE_ID_NONE) == 0 || fake_get(f, &f->deleted))
         return error_set(err, BACKEND_NOT_FOUND, "there is no capture '%s'", id);
     *ret = json_pack("{s:s, s:s, s:f}", "id", id, "state", over ? "done" : "running", "progress",
@@ -326,9 +345,10 @@ static int fake_capture_facts(void *ctx, const char *id, json_t **ret, struct er
     return 0;
 }
 
-static int fake_capture_profile(void *ctx, const char *id, struct profile **ret, struct error *err)
+static int fake_capture_profile(void *ctx, const struct viewer *v, const char *id,
+                                struct profile **ret, struct error *err)
 {
-    (void)ctx;
+    fake_see(ctx, v);
     if (strcmp(id, FAKE_ID_NONE) == 0)
         return error_set(err, BACKEND_NOT_FOUND, "there is no capture '%s'", id);
     if (strcmp(id, FAKE_ID_FAILED) == 0)
@@ -337,20 +357,22 @@ static int fake_capture_profile(void *ctx, const char *id, struct profile **ret,
     return 0;
 }
 
-static int fake_capture_stop(void *ctx, const char *id, struct error *err)
+static int fake_capture_stop(void *ctx, const struct viewer *v, const char *id, struct error *err)
 {
     struct fake *f = ctx;
 
+    fake_see(f, v);
     if (strcmp(id, FAKE_ID) != 0)
         return error_set(err, BACKEND_CONFLICT, "it has ended already");
     fake_count(f, &f->stopped);
     return 0;
 }
 
-static int fake_capture_delete(void *ctx, const char *id, struct error *err)
+static int fake_capture_delete(void *ctx, const struct viewer *v, const char *id, struct error *err)
 {
     struct fake *f = ctx;
 
+    fake_see(f, v);
     if (strcmp(id, FAKE_ID) != 0)
         return error_set(err, BACKEND_NOT_FOUND, "there is no capture '%s'", id);
     fake_count(f, &f->deleted);
@@ -362,7 +384,7 @@ static int fake_past(void *ctx, const struct target_selector *t, const struct ti
 {
     struct fake *f = ctx;
 
-    (void)t;
+    fake_see(f, t->viewer);
     (void)event;
     pthread_mutex_lock(&f->lock);
     f->last_range = *range;
@@ -378,8 +400,7 @@ static int fake_past(void *ctx, const struct target_selector *t, const struct ti
 static int fake_timeline(void *ctx, const struct target_selector *t, const struct time_range *range,
                          size_t buckets, const char *by, json_t **ret, struct error *err)
 {
-    (void)ctx;
-    (void)t;
+    fake_see(ctx, t->viewer);
     (void)err;
     *ret = json_pack("{s:i, s:s, s:I}", "buckets", (int)buckets, "by", by, "seconds",
                      (json_int_t)((range->to_ns - range->from_ns) / NSEC_PER_SEC));
@@ -400,9 +421,9 @@ static int fake_trigger(void *ctx, const char *name, char ret_id[CAPTURE_ID_BYTE
     return 0;
 }
 
-static int fake_metrics(void *ctx, struct buf *out, struct error *err)
+static int fake_metrics(void *ctx, const struct viewer *v, struct buf *out, struct error *err)
 {
-    (void)ctx;
+    fake_see(ctx, v);
     (void)err;
     buf_add_str(out, "# TYPE fake gauge\nfake 1\n");
     return 0;

@@ -39,6 +39,8 @@ struct fake {
     unsigned snapshots, created, stopped, deleted, pasts; /* guarded by lock */
     struct time_range last_range;                         /* guarded by lock */
     bool last_stored;
+    bool seen;            /* the last call said for whom it was */
+    struct viewer viewer; /* for whom */
 };
 
 /* Without captures as resources, the past and the like. */

@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <signal.h>
 #include <sys/socket.h>
@@ -14,6 +15,8 @@ struct fake fake;
 struct serve *serve;
 uint16_t port;
 char socket_path[96];
+struct peers *peers;
+static int empty_fd = -1; /* for a /proc in which nobody is in a container */
 static char folder[64];
 
 static const char *const ALLOWED_HOSTS[] = { "other.example.com", "flamed.example.com" };
@@ -43,6 +46,11 @@ static void start_backend(const struct serve_opts *o, void (*init)(struct fake *
     ck_assert_int_eq(getsockname(fds[0], (struct sockaddr *)&sa, &n), 0);
     port = ntohs(sa.sin_port);
     init(&fake);
+    if (!opts.peers) {
+        empty_fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        ck_assert_int_eq(peers_open(empty_fd, "no such group", &peers), 0);
+        opts.peers = peers;
+    }
     opts.listen_fds = fds;
     opts.listen_count = 2;
     opts.version = "1.2.3";
@@ -72,6 +80,8 @@ void stop(void)
     fake_release(&fake);
     serve = serve_stop(serve);
     fake_deinit(&fake);
+    peers = peers_close(peers);
+    empty_fd = close_fd(empty_fd);
     unlink(socket_path);
     ck_assert_int_eq(rmdir(folder), 0);
 }

@@ -17,6 +17,7 @@ extern struct fake fake;
 extern struct serve *serve;
 extern uint16_t port;
 extern char socket_path[96];
+extern struct peers *peers; /* that start() starts it with; no container is looked for */
 
 /* What start() starts it with. */
 extern const struct serve_opts USUAL;

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -500,6 +501,87 @@ START_TEST(reads_its_own_maps)
 }
 END_TEST
 
+START_TEST(tells_maps_and_containers)
+{
+    static const struct {
+        const char *text;
+        bool identity;
+    } MAPS[] = {
+        { "         0          0 4294967295\n", true },
+        { "         0       1000          1\n", false },
+        { "         0          0      65536\n", false },
+        { "0 0 4294967294\n4294967294 4294967294 1\n", false },
+        { "", false }, /* a namespace that has no map yet */
+    };
+    static const struct {
+        const char *text;
+        bool container;
+    } CGROUPS[] = {
+        { "0::/\n", false },
+        { "0::/user.slice/user-1000.slice/session-3.scope\n", false },
+        { "0::/system.slice/docker.service\n", false },
+        { "0::/system.slice/docker-0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+          ".scope\n",
+          true },
+        { "4:memory:/0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\n0::/\n",
+          true },
+        { "0::/kubepods/burstable/podx/y\n", true },
+        { "0::/machine.slice/machine-x.scope\n", true },
+        { "0::/lxc.payload.x\n", true },
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(MAPS); i++)
+        ck_assert_msg(id_map_is_identity(span_of(MAPS[i].text)) == MAPS[i].identity, "%s",
+                      MAPS[i].text);
+    for (size_t i = 0; i < ARRAY_SIZE(CGROUPS); i++)
+        ck_assert_msg(cgroup_is_container(span_of(CGROUPS[i].text)) == CGROUPS[i].container, "%s",
+                      CGROUPS[i].text);
+}
+END_TEST
+
+/* Whose a process is: everything has to agree, or it is root's alone. */
+START_TEST(a_process_is_of_the_user_that_may_trace_it)
+{
+    static const char IDENTITY[] = "0 0 4294967295\n", HOST[] = "0::/user.slice\n";
+    struct proc_status good = {
+        .uid = 61001, .real_uid = 61001, .saved_uid = 61001, .ns_depth = 1
+    };
+    struct proc_status st;
+    char folder[] = "/tmp/test_proc.XXXXXX", path[64];
+    int fd;
+
+    if (geteuid() != 0)
+        return;
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    snprintf(path, sizeof(path), "%s/42", folder);
+    ck_assert_int_eq(mkdir(path, 0755), 0);
+    ck_assert_uint_eq(proc_user(fd, &good, span_of(IDENTITY), span_of(HOST), 42), 0); /* root's */
+    ck_assert_int_eq(chown(path, 61001, 0), 0);
+    ck_assert_uint_eq(proc_user(fd, &good, span_of(IDENTITY), span_of(HOST), 42), 61001);
+    ck_assert_uint_eq(proc_user(fd, &good, span_of(IDENTITY), span_of(HOST), 43), 0);
+    ck_assert_uint_eq(proc_user(fd, &good, span_of("0 61001 1\n"), span_of(HOST), 42), 0);
+    ck_assert_uint_eq(proc_user(fd, &good, span_of(IDENTITY), span_of("0::/docker/x\n"), 42), 0);
+    for (int i = 0; i < 5; i++) {
+        st = good;
+        if (i == 0)
+            st.real_uid = 0;
+        else if (i == 1)
+            st.saved_uid = 0;
+        else if (i == 2)
+            st.uid = 0;
+        else if (i == 3)
+            st.capabilities = 1;
+        else
+            st.ns_depth = 2;
+        ck_assert_msg(proc_user(fd, &st, span_of(IDENTITY), span_of(HOST), 42) == 0, "%d", i);
+    }
+    close(fd);
+    rmdir(path);
+    rmdir(folder);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("proc");
@@ -518,6 +600,8 @@ int main(void)
     tcase_add_test(tc, reads_the_offset_of_the_boot_clock);
     tcase_add_test(tc, reads_mounts);
     tcase_add_test(tc, pins_a_process_and_sees_it_go);
+    tcase_add_test(tc, tells_maps_and_containers);
+    tcase_add_test(tc, a_process_is_of_the_user_that_may_trace_it);
     tcase_add_test(tc, reads_its_own_maps);
     tcase_set_timeout(tc, 60);
     return suite_run_case("proc", tc);

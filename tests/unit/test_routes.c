@@ -45,6 +45,10 @@ START_TEST(the_document_holds_every_route_and_nothing_else)
         method = r[k].methods & METHOD_GET ? "get" : r[k].methods & METHOD_POST ? "post" : "delete";
         operation = json_object_get(path, method);
         ck_assert_msg(operation != NULL, "%s has no %s", r[k].path, method);
+        name = json_string_value(json_object_get(operation, "x-flamed-role"));
+        ck_assert_msg(name && r[k].role != ROLE_UNSET && strcmp(name, role_name(r[k].role)) == 0,
+                      "%s: the document says '%s', the table '%s'", r[k].path, name ? name : "none",
+                      role_name(r[k].role));
         list = json_object_get(operation, "parameters");
         json_array_foreach(list, i, one)
         {

@@ -131,7 +131,7 @@ START_TEST(streams_of_one_caller_lock_out_nobody)
     }
     ck_assert_int_eq(streams, 32); /* half of 64 */
     ask("GET", STREAM, NULL, &refused);
-    assert_quota(&refused, "loopback TCP has 32 streams");
+    assert_quota(&refused, " over TCP has 32 streams");
     assert_root_and_health();
     ck_assert_uint_eq(status_on(client_connect_tcp(port), "/api/v1/jvms"), 200);
     ck_assert_uint_eq(status_on(connect_as(BOB), "/api/v1/jvms"), 200);
@@ -189,7 +189,7 @@ START_TEST(a_caller_without_room_is_told_which)
         fds[i] = ask_on(client_connect_tcp(port), "GET", "/profile?pid=1000&seconds=600", NULL);
     ck_assert(fake_wait(&fake, &fake.started, 7, 5000));
     ask("GET", "/profile?pid=1000&seconds=600", NULL, &refused);
-    assert_quota(&refused, "loopback TCP has 7 requests that wait");
+    assert_quota(&refused, " over TCP has 7 requests that wait");
     reply_deinit(&refused);
 
     fds[7] = client_connect_tcp(port);
@@ -198,7 +198,7 @@ START_TEST(a_caller_without_room_is_told_which)
         client_send(fds[7], DOCUMENT, sizeof(DOCUMENT) - 1);
     usleep(300000);
     ask("GET", "/api/v1/jvms", NULL, &refused);
-    assert_quota(&refused, "loopback TCP has 8 connections");
+    assert_quota(&refused, " over TCP has 8 connections");
     ck_assert_str_eq(header(&refused, "Connection"), "close");
     assert_root_and_health();
     ck_assert_uint_eq(status_on(connect_as(BOB), "/api/v1/jvms"), 200);
@@ -236,7 +236,7 @@ START_TEST(captures_of_one_caller_leave_room)
         ck_assert(fake_wait(&fake, &fake.started, (unsigned)i + 1, 5000));
         if (i == 7) {
             ask("GET", "/profile?pid=1000&seconds=0.1", NULL, &tcp);
-            assert_quota(&tcp, "8 captures are running for loopback TCP");
+            assert_quota(&tcp, " over TCP, which is the limit");
             ck_assert_uint_ge(retry_s(&tcp), 15); /* until one has ended */
             ck_assert_uint_le(retry_s(&tcp), 21);
         }
@@ -264,9 +264,9 @@ START_TEST(the_backend_is_told_who_asks)
     tcp = status_on(client_connect_tcp(port), "/profile?pid=1000&seconds=0.1");
     c = fake.last.caller;
     ck_assert_uint_eq(tcp, 200);
-    ck_assert_int_eq(c.kind, CALLER_ADDRESS);
+    ck_assert_int_eq(c.kind, CALLER_TCP_USER);
     ck_assert_uint_eq(status_on(connect_from(0x7f010203), "/profile?pid=1000&seconds=0.1"), 200);
-    ck_assert_msg(caller_equal(&c, &fake.last.caller), "all of loopback is one caller");
+    ck_assert_msg(caller_equal(&c, &fake.last.caller), "all of loopback is one user's");
     ck_assert_uint_eq(status_on(connect_as(ALICE), "/profile?pid=1000&seconds=0.1"), 200);
     ck_assert_int_eq(fake.last.caller.kind, CALLER_USER);
     ck_assert_uint_eq(fake.last.caller.uid, ALICE);

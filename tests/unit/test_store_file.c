@@ -115,7 +115,8 @@ START_TEST(an_older_file_is_brought_up_to_date)
 
     ck_assert_int_eq(store_put(s, p, NULL, 0, NULL), 0);
     store_close(s);
-    sql_on_file("DROP TABLE schedules; PRAGMA user_version = 1"); /* as version 1 left it */
+    sql_on_file("DROP TABLE schedules; ALTER TABLE captures DROP COLUMN scope;"
+                "PRAGMA user_version = 1"); /* as version 1 left it */
     s = open_store(0, 0);
     store_problem(s, problem, sizeof(problem));
     ck_assert_str_eq(problem, "");

@@ -16,11 +16,14 @@ class WithSpin(unittest.TestCase):
 
 
 class WithSpinningJvm(WithSpin):
-    """And a JVM 17 that runs it, in cls.jvm and cls.pid."""
+    """And a JVM 17 that runs it, in cls.jvm and cls.pid, as the user cls.jvm_uid."""
+    jvm_uid = 0
+
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.jvm = jvm.Jvm(paths.jdk(17), "-Xmx64m", "-cp", cls.spin.folder, cls.spin.main)
+        user = ["setpriv", f"--reuid={cls.jvm_uid}", f"--regid={cls.jvm_uid}", "--clear-groups"] if cls.jvm_uid else None
+        cls.jvm = jvm.Jvm(paths.jdk(17), "-Xmx64m", "-cp", cls.spin.folder, cls.spin.main, wrap=user)
         cls.addClassCleanup(cls.jvm.stop)
         cls.pid = cls.jvm.pid
 

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whose process it is, as far as another process of that user may look into it: the rule of the
+ * kernel's ptrace_may_access(), and no wider. An id alone does not tell: a container has users of
+ * its own with the same numbers.
+ */
+#include "proc/proc.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#define ID_OVERFLOW 65534 /* stands for every id that has no name here */
+#define CONTAINER_ID_BYTES 64
+
+bool id_map_is_identity(struct span text)
+{
+    uint64_t numbers[3];
+    struct span line, rest = text;
+
+    if (!span_take_line(&rest, &line) || span_trim(rest).n)
+        return false;
+    for (size_t i = 0; i < 3; i++) {
+        span_skip_blanks(&line);
+        if (!span_take_dec(&line, &numbers[i]))
+            return false;
+    }
+    return numbers[0] == 0 && numbers[1] == 0 && numbers[2] == UINT32_MAX;
+}
+
+static bool is_hex(char c)
+{
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+}
+
+static bool has_id(struct span s)
+{
+    size_t run = 0;
+
+    for (size_t i = 0; i < s.n; i++) {
+        run = is_hex(s.p[i]) ? run + 1 : 0;
+        if (run == CONTAINER_ID_BYTES)
+            return true;
+    }
+    return false;
+}
+
+bool cgroup_is_container(struct span text)
+{
+    static const char *const WORDS[] = { "docker",   "kubepods",      "libpod",
+                                         "crio",     "lxc",           "cri-containerd",
+                                         "buildkit", "machine.slice", "garden",
+                                         "ecs/" };
+    struct cgroup_line line;
+
+    while (cgroup_take_line(&text, &line)) {
+        if (has_id(line.path))
+            return true;
+        for (size_t i = 0; i < ARRAY_SIZE(WORDS); i++) {
+            struct span service = SPAN("/system.slice/docker.service");
+
+            /* The daemon itself is no container. */
+            if (span_eq(line.path, service) ||
+                !memmem(line.path.p, line.path.n, WORDS[i], strlen(WORDS[i])))
+                continue;
+            return true;
+        }
+    }
+    return false;
+}
+
+uint32_t proc_user(int proc_fd, const struct proc_status *status, struct span uid_map,
+                   struct span cgroup, int32_t host_pid)
+{
+    char name[16];
+    struct stat st;
+
+    if (status->real_uid != status->uid || status->saved_uid != status->uid ||
+        status->uid == ID_OVERFLOW || status->capabilities != 0 || status->ns_depth > 1 ||
+        !id_map_is_identity(uid_map) || cgroup_is_container(cgroup))
+        return 0;
+    snprintf(name, sizeof(name), "%d", host_pid);
+    /* Root owns the folder of what may not be dumped: a program with set-user-ID, or file
+     * capabilities, or one that asked for it. */
+    if (fstatat(proc_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_uid != status->uid)
+        return 0;
+    return status->uid;
+}

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whether a connection from this machine is the host's, or of a container that shares its network.
+ * The socket's cgroup tells which processes may have made it; where the kernel or the mount does
+ * not tell the cgroup, all processes may. If one of them is in a container, shares this network and
+ * has the user, or may become him, then the connection counts as the container's: it may be.
+ */
+#include "serve/peers_impl.h"
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "proc/proc.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sys/stat.h>
+
+#define CGROUPS_MAX 65536 /* looked through for one */
+#define CGROUP_DEPTH_MAX 24
+#define MEMBERS_MAX_BYTES ((size_t)1 << 20)
+#define TEXT_MAX_BYTES ((size_t)16 << 10)
+#define CAP_SETUID_BIT (UINT64_C(1) << 7)
+
+static DIR *open_dir(int at, const char *name)
+{
+    int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+
+    if (!dir)
+        close_fd(fd);
+    return dir;
+}
+
+/* ---- the folder of a cgroup: its inode is its id ---- */
+
+struct search {
+    uint64_t wanted;
+    size_t left;
+};
+
+/* An fd of the folder, or -1. */
+static int search_below(int at, const char *name, unsigned depth, struct search *s)
+{
+    DIR *dir = depth < CGROUP_DEPTH_MAX ? open_dir(at, name) : NULL;
+    const struct dirent *entry;
+    int found = -1;
+
+    while (dir && found < 0 && s->left > 0 && (entry = readdir(dir))) {
+        if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
+            continue;
+        s->left--;
+        if (entry->d_ino == s->wanted)
+            found = openat(dirfd(dir), entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        else
+            found = search_below(dirfd(dir), entry->d_name, depth + 1, s);
+    }
+    if (dir)
+        closedir(dir);
+    return found;
+}
+
+static int open_cgroup(const struct peers *s, uint64_t cgroup)
+{
+    struct search search = { cgroup, CGROUPS_MAX };
+    struct stat st;
+
+    if (s->cgroup_fd < 0 || !cgroup || fstat(s->cgroup_fd, &st) < 0)
+        return -1;
+    if (st.st_ino == cgroup)
+        return openat(s->cgroup_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return search_below(s->cgroup_fd, ".", 0, &search);
+}
+
+/* ---- one process ---- */
+
+static void read_text(const struct peers *s, int32_t pid, const char *name, struct buf *ret)
+{
+    char path[48];
+
+    buf_init(ret, TEXT_MAX_BYTES);
+    snprintf(path, sizeof(path), "%d/%s", pid, name);
+    if (buf_read_at(ret, s->proc_fd, path) < 0)
+        buf_clear(ret);
+}
+
+static bool shares_network(const struct peers *s, int32_t pid)
+{
+    char path[48];
+    struct stat st;
+
+    snprintf(path, sizeof(path), "%d/net/dev", pid);
+    if (fstatat(s->proc_fd, path, &st, 0) < 0)
+        return errno != ENOENT && errno != ESRCH; /* gone; else it may */
+    return !s->network || st.st_ino == s->network;
+}
+
+/* In a user namespace a process becomes those alone that are mapped there. */
+static bool may_be_user(const struct proc_status *st, struct span uid_map, uint32_t uid)
+{
+    if (st->uid == uid || st->real_uid == uid || st->saved_uid == uid)
+        return true;
+    return (st->capabilities & CAP_SETUID_BIT) && id_map_inside(uid_map, uid) >= 0;
+}
+
+/* Whether what looks like a container is none: root with all that the first process may have, in no
+ * more than a pid namespace of its own (unshare). */
+static bool is_all_of_root(const struct peers *s, const struct proc_status *st)
+{
+    return s->capabilities && (st->capabilities & s->capabilities) == s->capabilities;
+}
+
+/* A process of a container that may have made a socket of @uid's in our network. */
+static bool is_foreign(const struct peers *s, int32_t pid, uint32_t uid)
+{
+    _cleanup_buf_ struct buf uid_map = BUF_NULL, cgroup = BUF_NULL;
+    struct proc_status st;
+    if (!shares_network(s, pid) || proc_read_status(s->proc_fd, pid, &st) != 0)
+        return false;
+    read_text(s, pid, "uid_map", &uid_map);
+    if (!may_be_user(&st, buf_span(&uid_map), uid))
+        return false;
+    read_text(s, pid, "cgroup", &cgroup);
+    if (!cgroup.n) /* it is gone */
+        return false;
+    if (!id_map_is_identity(buf_span(&uid_map)) || cgroup_is_container(buf_span(&cgroup)))
+        return true;
+    return st.ns_depth > 1 && !is_all_of_root(s, &st);
+}
+
+/* ---- all that may have made it ---- */
+
+/* The processes of the cgroup @fd. False where they cannot be told, or there are none. */
+static bool members_are_host(const struct peers *s, int fd, uint32_t uid)
+{
+    _cleanup_buf_ struct buf text = BUF_NULL;
+    struct span rest, line;
+    size_t count = 0;
+
+    buf_init(&text, MEMBERS_MAX_BYTES);
+    if (buf_read_at(&text, fd, "cgroup.procs") < 0)
+        return false;
+    rest = buf_span(&text);
+    while (span_take_line(&rest, &line)) {
+        uint64_t pid;
+
+        if (!span_parse_dec(line, &pid) || pid == 0 || pid > INT32_MAX ||
+            is_foreign(s, (int32_t)pid, uid))
+            return false; /* 0: one that our pid namespace does not see */
+        count++;
+    }
+    return count > 0;
+}
+
+static bool all_are_host(const struct peers *s, uint32_t uid)
+{
+    DIR *dir = open_dir(s->proc_fd, ".");
+    const struct dirent *entry;
+    bool host = dir != NULL;
+
+    while (host && (entry = readdir(dir))) {
+        uint64_t pid;
+
+        if (span_parse_dec(span_of(entry->d_name), &pid) && pid <= INT32_MAX)
+            host = !is_foreign(s, (int32_t)pid, uid);
+    }
+    if (dir)
+        closedir(dir);
+    return host;
+}
+
+static bool look(const struct peers *s, uint64_t cgroup, uint32_t uid)
+{
+    _cleanup_close_ int fd = open_cgroup(s, cgroup);
+
+    return fd >= 0 ? members_are_host(s, fd, uid) : all_are_host(s, uid);
+}
+
+/* ---- verdicts last a moment ---- */
+
+static bool recall(struct peers *s, const struct peer *p, uint64_t now, bool *ret)
+{
+    bool found = false;
+
+    pthread_mutex_lock(&s->lock);
+    for (size_t i = 0; i < PEER_VERDICTS_MAX && !found; i++) {
+        const struct peer_verdict *v = &s->verdicts[i];
+
+        found = v->until_ns > now && v->cgroup == p->cgroup && v->uid == p->uid;
+        if (found)
+            *ret = v->host;
+    }
+    pthread_mutex_unlock(&s->lock);
+    return found;
+}
+
+bool peer_is_host(struct peers *s, const struct peer *p)
+{
+    uint64_t now = clock_monotonic_ns();
+    bool host;
+
+    if (!p->known || !p->tcp)
+        return p->known;
+    if (recall(s, p, now, &host))
+        return host;
+    host = look(s, p->cgroup, p->uid);
+    pthread_mutex_lock(&s->lock);
+    s->verdicts[s->next_verdict++ % PEER_VERDICTS_MAX] =
+        (struct peer_verdict){ p->cgroup, now + PEER_HOST_NS, p->uid, host };
+    pthread_mutex_unlock(&s->lock);
+    return host;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What peer.c, peer_host.c and peer_group.c share. */
+#pragma once
+
+#include "base/clock.h"
+#include "serve/peer.h"
+
+#include <pthread.h>
+
+#define PEER_MEMBERS_MAX 1024
+#define PEER_VERDICTS_MAX 64
+#define PEER_UID_NOBODY 65534 /* the kernel's stand-in for users that have no name here */
+
+struct peers {
+    int netlink_fd, cgroup_fd; /* -1: none */
+    int proc_fd;               /* borrowed */
+    uint32_t self_uid;
+    uint32_t sequence; /* of questions; thread: that of peer_ask() */
+    uint32_t gid;      /* of the group; UINT32_MAX: there is none */
+    uint32_t *members; /* owned: users of the group, as of the start */
+    size_t member_count;
+    uint64_t capabilities; /* that the first process may have; 0: not known */
+    uint64_t network; /* inode of a file that each network namespace has its own of; 0: not known */
+    pthread_mutex_t lock;
+    struct peer_verdict {
+        uint64_t cgroup, until_ns;
+        uint32_t uid;
+        bool host;
+    } verdicts[PEER_VERDICTS_MAX]; /* guarded by lock */
+    size_t next_verdict;
+};
+
+/* Reads the group's members, whether by the list or as their first group. */
+int peer_group_read(struct peers *s, const char *group);
+bool peer_is_member(const struct peers *s, uint32_t uid);

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "serve/subject.h"
+
+static const char IN_CONTAINER[] =
+    "the connection may be one of a container that shares the host's network, whose users only "
+    "have the numbers of the host's";
+
+const char *role_name(enum role role)
+{
+    static const char *const NAMES[] = {
+        [ROLE_UNSET] = "none",      [ROLE_HEALTH] = "health", [ROLE_VIEW] = "view",
+        [ROLE_PROFILE] = "profile", [ROLE_ATTACH] = "attach", [ROLE_MANAGE] = "manage",
+    };
+
+    return NAMES[role];
+}
+
+static void set_nobody(const char *problem, struct subject *ret)
+{
+    *ret = (struct subject){
+        .kind = SUBJECT_NOBODY, .uid = UINT32_MAX, .role = ROLE_HEALTH, .problem = problem
+    };
+}
+
+void subject_of_peer(struct peers *peers, const struct peer *p, struct subject *ret)
+{
+    if (!p->known) {
+        set_nobody(p->problem, ret);
+        return;
+    }
+    if (!peer_is_host(peers, p)) {
+        set_nobody(IN_CONTAINER, ret);
+        return;
+    }
+    *ret = (struct subject){ .kind = SUBJECT_USER, .uid = p->uid };
+    if (p->member) {
+        ret->role = ROLE_MANAGE;
+        ret->viewer.whole = true;
+        return;
+    }
+    ret->role = ROLE_PROFILE;
+    ret->viewer.uid = p->uid;
+    snprintf(ret->viewer.scope, sizeof(ret->viewer.scope), "user %u", p->uid);
+}
+
+const char *subject_name(const struct subject *s, char buf[SUBJECT_NAME_BYTES])
+{
+    if (s->kind == SUBJECT_USER)
+        snprintf(buf, SUBJECT_NAME_BYTES, "user %u", s->uid);
+    else
+        snprintf(buf, SUBJECT_NAME_BYTES, "nobody");
+    return buf;
+}
+
+bool subject_may(const struct subject *s, enum role needed, struct error *err)
+{
+    char name[SUBJECT_NAME_BYTES];
+
+    if (needed != ROLE_UNSET && s->role >= needed)
+        return true;
+    if (s->kind == SUBJECT_NOBODY) {
+        error_set(err, -EACCES, "flamed does not know who asks: %s", s->problem);
+        error_remedy(err, "ask from this machine as a user of it: curl --unix-socket "
+                          "/run/flamed/flamed.sock as root or a member of group flamed, or TCP on "
+                          "localhost; /healthz is open to all");
+        return false;
+    }
+    error_set(err, -EACCES, "%s may not do this: it takes the role '%s', and the role here is '%s'",
+              subject_name(s, name), role_name(needed), role_name(s->role));
+    error_remedy(err, "ask as root or as a member of group flamed (adduser NAME flamed)");
+    return false;
+}

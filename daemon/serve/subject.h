@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who asks, as far as it can be known, and what he may: the role that routes are held against, and
+ * what of the node he sees. Values; thread: any.
+ */
+#pragma once
+
+#include "serve/backend.h"
+#include "serve/peer.h"
+
+/* What a request needs: each includes those before it. A route without one is for nobody. */
+enum role {
+    ROLE_UNSET,
+    ROLE_HEALTH,  /* whether flamed is well */
+    ROLE_VIEW,    /* lists, facts, profiles that are there */
+    ROLE_PROFILE, /* to take profiles, from outside of the JVM */
+    ROLE_ATTACH,  /* whatever enters a JVM: the agent, its own map */
+    ROLE_MANAGE,  /* triggers, what others took, all of the store */
+};
+
+/* "view". Literal. */
+const char *role_name(enum role role);
+
+enum subject_kind {
+    SUBJECT_NOBODY, /* not known */
+    SUBJECT_USER,   /* of this machine, by the kernel's word */
+};
+
+struct subject {
+    enum subject_kind kind;
+    uint32_t uid; /* SUBJECT_USER */
+    enum role role;
+    struct viewer viewer;
+    const char *problem; /* SUBJECT_NOBODY: why; literal */
+};
+
+#define SUBJECT_NAME_BYTES 64
+
+/* The subject of a connection. May read /proc, for some ms. */
+void subject_of_peer(struct peers *peers, const struct peer *p, struct subject *ret);
+/* "user 1001", "nobody". Return: @buf. */
+const char *subject_name(const struct subject *s, char buf[SUBJECT_NAME_BYTES]);
+
+/* Whether @s has @needed. False: @err says who he is, what it takes and what to do. */
+bool subject_may(const struct subject *s, enum role needed, struct error *err);

@@ -1,0 +1,330 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who may ask what: every route of the table, as every kind of user, by the kernel's own word; and that neither of two users learns
+anything of the other's, in any answer. A route without a row here fails, as does a row without a route."""
+import gzip
+import json
+import os
+import re
+import secrets
+import shutil
+import subprocess
+import tempfile
+import time
+import unittest
+from concurrent.futures import ThreadPoolExecutor
+
+from harness import bundle, caller, jvm, paths, proc
+from harness.daemon import Daemon
+
+ALICE, BOB, CAROL, MEMBER, FIRST_GROUP = 61001, 61002, 61003, 61004, 61005 # users that no machine has
+GROUP = 61999
+ROLES = ("health", "view", "profile", "attach", "manage")
+WHOLE, OWN, NOBODY = "whole", "own", "nobody" # what somebody sees
+NONE = "0" * 32
+
+# Of each route: how to ask it, and what it answers to one with the role for it: of what is his, and (where the address names a
+# thing) of what is not.
+ROUTES = {
+    ("get", "/"): ("/", 200, None),
+    ("get", "/ui/{file}"): ("/ui/none.js", 404, None),
+    ("get", "/profile"): ("/profile?pid={pid}&seconds=0.1&format=json", 200, 404),
+    ("get", "/top"): ("/top?pid={pid}&once=1&interval=100ms", 200, 404),
+    ("get", "/api/v1/jvms"): ("/api/v1/jvms", 200, None),
+    ("get", "/api/v1/jvms/{pid}"): ("/api/v1/jvms/{pid}", 200, 404),
+    ("get", "/api/v1/jvms/{pid}/preflight"): ("/api/v1/jvms/{pid}/preflight", 200, 404),
+    ("get", "/api/v1/jvms/{pid}/perf-map"): ("/api/v1/jvms/{pid}/perf-map", 200, 404),
+    ("get", "/api/v1/events"): ("/api/v1/events?pid={pid}", 200, 404),
+    ("get", "/api/v1/captures"): ("/api/v1/captures", 200, None),
+    ("post", "/api/v1/captures"): ("/api/v1/captures", 201, 404),
+    ("get", "/api/v1/captures/{id}"): ("/api/v1/captures/{id}", 200, 404),
+    ("delete", "/api/v1/captures/{id}"): ("/api/v1/captures/{id}", 204, 404),
+    ("get", "/api/v1/captures/{id}/profile"): ("/api/v1/captures/{id}/profile?format=collapsed", 200, 404),
+    ("post", "/api/v1/captures/{id}/stop"): ("/api/v1/captures/{id}/stop", 409, 404),
+    ("get", "/api/v1/captures/{id}/stream"): ("/api/v1/captures/{id}/stream", 200, 404),
+    ("get", "/api/v1/query"): ("/api/v1/query?from=-600s&pid={pid}&format=collapsed", 200, 404),
+    ("get", "/api/v1/diff"): ("/api/v1/diff?a={id}&b={id}&format=json", 200, 404),
+    ("get", "/api/v1/timeline"): ("/api/v1/timeline?by=jvm&pid={pid}", 200, 404),
+    ("get", "/api/v1/schedules"): ("/api/v1/schedules", 200, None),
+    ("post", "/api/v1/triggers/{name}"): ("/api/v1/triggers/none", 404, None),
+    ("get", "/debug/pprof/"): ("/debug/pprof/", 200, None),
+    ("get", "/debug/pprof/profile"): ("/debug/pprof/profile?pid={pid}&seconds=0.1", 200, 404),
+    ("get", "/debug/pprof/heap"): ("/debug/pprof/heap", 200, None),
+    ("get", "/debug/pprof/allocs"): ("/debug/pprof/allocs", 200, None),
+    ("get", "/debug/pprof/block"): ("/debug/pprof/block", 200, None),
+    ("get", "/debug/pprof/mutex"): ("/debug/pprof/mutex", 200, None),
+    ("get", "/debug/pprof/goroutine"): ("/debug/pprof/goroutine", 200, None),
+    ("get", "/sd"): ("/sd", 200, None),
+    ("get", "/metrics"): ("/metrics", 200, None),
+    ("get", "/healthz"): ("/healthz", 200, None),
+    ("get", "/readyz"): ("/readyz", 200, None),
+    ("get", "/openapi.json"): ("/openapi.json", 200, None),
+}
+
+# Every way to ask for more than one thing, with what is said where nothing is found.
+WIDE = ("/profile?seconds=0.3&format=json&threads=1", "/profile?jvm=.&seconds=0.1&format=collapsed", "/profile?from=-600s&format=json",
+        "/profile?from=-600s&jvm=.&format=pprof", "/profile?seconds=0.1&format=html", "/profile?seconds=0.1&format=jfr",
+        "/profile?seconds=0.1&format=otlp", "/profile?seconds=0.1&format=heatmap", "/profile?seconds=0.1&format=speedscope",
+        "/profile?jvm=NoSuchClass&seconds=0.1", "/profile?container=abcdef&seconds=0.1", "/profile?pod=none&seconds=0.1",
+        "/profile?namespace=none&seconds=0.1", "/top?once=1&interval=100ms", "/api/v1/jvms", "/api/v1/jvms/2147483646", "/api/v1/events",
+        "/api/v1/captures?limit=1000", "/api/v1/captures?state=done", "/api/v1/query?from=-600s&format=json",
+        "/api/v1/diff?a=-600s..-1s&b=-600s..now&format=json", "/api/v1/timeline?by=jvm", "/api/v1/timeline?by=jvm-category",
+        "/api/v1/schedules", "/debug/pprof/profile?seconds=0.2", "/sd", "/metrics", "/readyz", "/openapi.json", "/")
+
+
+class User:
+    """Somebody who asks."""
+
+    def __init__(self, name: str, role: str, sees: str, **ask):
+        self.name, self.role, self.sees, self.how = name, role, sees, ask
+
+    def may(self, role: str) -> bool:
+        return ROLES.index(self.role) >= ROLES.index(role)
+
+
+class Access(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        paths.need_root()
+        paths.need("setpriv")
+        paths.need("curl")
+        cls.folder = tempfile.mkdtemp(prefix="flamed-access.")
+        cls.addClassCleanup(shutil.rmtree, cls.folder, ignore_errors=True)
+        os.chmod(cls.folder, 0o755)
+        cls.daemon = Daemon(wrap=cls.with_group())
+        cls.addClassCleanup(cls.daemon.stop)
+        os.chmod(cls.daemon.unix, 0o666) # whoever gets through: the file's rights are tested elsewhere
+        home = paths.jdk(17)
+        cls.jvms: dict[int, jvm.Jvm] = {}
+        cls.spins: dict[int, jvm.Spin] = {}
+        for uid in (ALICE, BOB):
+            cls.spins[uid] = jvm.make_spin()
+            cls.jvms[uid] = jvm.Jvm(home, f"-Dargument-of-{uid}=1", "-Xmx64m", "-cp", cls.spins[uid].folder, cls.spins[uid].main,
+                                    wrap=["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups"])
+            cls.addClassCleanup(cls.jvms[uid].stop)
+        tcp, unix = f"http://127.0.0.1:{cls.daemon.port}", cls.daemon.unix
+        cls.tcp, cls.unix = tcp, unix
+        cls.users = [
+            User("root over TCP", "manage", WHOLE, uid=0),
+            User("root over IPv4 of an IPv6 socket", "manage", WHOLE, uid=0, headers=("X-Forwarded-For: 10.0.0.1",)),
+            User("root over the Unix socket", "manage", WHOLE, uid=0, unix=unix),
+            User("a member of the group over TCP", "manage", WHOLE, uid=MEMBER),
+            User("one whose first group it is over TCP", "manage", WHOLE, uid=FIRST_GROUP),
+            User("one with the group over the Unix socket", "manage", WHOLE, uid=CAROL, groups=(GROUP,), unix=unix),
+            User("one with the group as his first over the Unix socket", "manage", WHOLE, uid=CAROL, gid=GROUP, unix=unix),
+            User("the owner over TCP", "profile", OWN, uid=ALICE),
+            User("the owner over the Unix socket", "profile", OWN, uid=ALICE, unix=unix),
+            User("the owner who says that he is root", "profile", OWN, uid=ALICE,
+                 headers=("X-Forwarded-User: root", "Forwarded: for=127.0.0.1;by=root", "X-Remote-User: root", "X-Real-IP: 127.0.0.1")),
+            User("another user", "profile", OWN, uid=CAROL),
+            User("the user without a name", "health", NOBODY, uid=65534),
+        ]
+        proc.wait_until(lambda: all(proc.cpu_seconds(j.pid) > 1 for j in cls.jvms.values()), 30, "both JVMs were busy")
+        proc.wait_until(lambda: len(cls.daemon.get("/api/v1/jvms", jvm="|".join(s.main for s in cls.spins.values())).json()["jvms"]) == 2,
+                        20, "flamed knows both")
+
+    @classmethod
+    def with_group(cls) -> list[str]:
+        """A wrapper that starts flamed where there is a group `flamed` with members."""
+        with open("/etc/group", encoding="utf-8") as f:
+            lines = [line for line in f if not line.startswith("flamed:")]
+        with open(f"{cls.folder}/group", "w", encoding="utf-8") as f:
+            f.writelines([*lines, f"flamed:x:{GROUP}:flamed-test-member\n"])
+        with open("/etc/passwd", encoding="utf-8") as f:
+            lines = f.readlines()
+        with open(f"{cls.folder}/passwd", "w", encoding="utf-8") as f:
+            f.writelines([*lines, f"flamed-test-member:x:{MEMBER}:{MEMBER}::/:/bin/false\n",
+                          f"flamed-test-first:x:{FIRST_GROUP}:{GROUP}::/:/bin/false\n"])
+        script = f'mount --bind {cls.folder}/group /etc/group && mount --bind {cls.folder}/passwd /etc/passwd && exec "$@"'
+        return ["unshare", "-m", "--propagation", "private", "sh", "-c", script, "sh"]
+
+    def ask(self, user: User, path: str, method: str = "GET", body: str | None = None) -> caller.Reply:
+        host = "http://localhost" if user.how.get("unix") else self.tcp
+        if "IPv6 socket" in user.name:
+            host = f"http://[::ffff:127.0.0.1]:{self.daemon.port}"
+        return caller.ask(host + path, method=method, body=body, headers=(*user.how.get("headers", ()), *(
+            ("Host: localhost",) if "IPv6 socket" in user.name else ())), **{k: v for k, v in user.how.items() if k != "headers"})
+
+    def capture(self, uid: int, pid: int) -> str:
+        """A stored capture that UID took."""
+        reply = caller.ask(self.tcp + "/api/v1/captures", uid=uid, method="POST", body=json.dumps({"pid": pid, "seconds": 0.3}))
+        self.assertEqual(reply.status, 201, str(reply))
+        ident = reply.json()["id"]
+        proc.wait_until(lambda: self.daemon.get(f"/api/v1/captures/{ident}").json()["state"] == "done", 20, "it is stored", 0.1)
+        return ident
+
+    def roles(self) -> dict[tuple[str, str], str]:
+        document = self.daemon.get("/openapi.json").json()
+        return {(method, path): operation["x-flamed-role"] for path, operations in document["paths"].items()
+                for method, operation in operations.items() if method in ("get", "post", "delete")}
+
+    def test_every_route_as_everybody(self):
+        roles = self.roles()
+        self.assertEqual(set(roles), set(ROUTES), "a row for each route")
+        alices, bobs = self.capture(ALICE, self.jvms[ALICE].pid), self.capture(BOB, self.jvms[BOB].pid)
+        began = time.monotonic()
+        with ThreadPoolExecutor(6) as pool:
+            rows = list(pool.map(lambda user: self.as_user(user, roles, alices, bobs), self.users))
+        for user, path, expected, reply in [one for row in rows for one in row]:
+            with self.subTest(user=user.name, path=path):
+                self.assertEqual(reply.status, expected, str(reply))
+                if expected == 403:
+                    problem = reply.json()
+                    self.assertGreater(len(problem["remedy"]), 20, problem)
+                if path == "/readyz" and user.sees != WHOLE:
+                    self.assertNotIn("configuration", json.dumps(reply.json()))
+        print(f"\n{sum(map(len, rows))} requests of {len(self.users)} kinds of users, {len(ROUTES)} routes, "
+              f"{time.monotonic() - began:.0f} s")
+
+    def as_user(self, user: User, roles: dict, alices: str, bobs: str) -> list[tuple[User, str, int, caller.Reply]]:
+        """Asks each route for what is the user's and for what is not: with what was to be expected."""
+        rows = []
+        own = ALICE if user.how["uid"] != BOB else BOB
+        for (method, path), (address, fine, foreign) in ROUTES.items():
+            things = [(self.jvms[own].pid, alices, fine), (self.jvms[BOB].pid, bobs, foreign if user.sees != WHOLE else fine)]
+            if user.how["uid"] == CAROL and user.sees == OWN: # has nothing
+                things = [(pid, ident, foreign) for pid, ident, _ in things]
+                things[0] = (*things[0][:2], foreign or fine)
+            for pid, ident, expected in things:
+                if expected is None:
+                    continue
+                if method == "delete" and (user.sees == WHOLE or expected == 204):
+                    ident = NONE # what is there is needed by the others
+                    expected = 404
+                if not user.may(roles[method, path]):
+                    expected = 403
+                body = json.dumps({"pid": pid, "seconds": 0.1}) if (method, path) == ("post", "/api/v1/captures") else None
+                where = address.format(pid=pid, id=ident)
+                rows.append((user, f"{method} {where}", expected, self.ask(user, where, method.upper(), body)))
+        return rows
+
+    def test_what_is_taken_may_be_removed_by_its_owner(self):
+        ident = self.capture(ALICE, self.jvms[ALICE].pid)
+        path = f"/api/v1/captures/{ident}"
+        self.assertEqual(caller.ask(self.tcp + path, uid=BOB, method="DELETE").status, 404)
+        self.assertEqual(caller.ask(self.tcp + path, uid=ALICE).status, 200)
+        self.assertEqual(caller.ask(self.tcp + path, uid=ALICE, method="DELETE").status, 204)
+        self.assertEqual(caller.ask(self.tcp + path, uid=ALICE).status, 404)
+
+    def test_what_root_took_is_not_its_owner_s(self):
+        ident = self.capture(0, self.jvms[ALICE].pid)
+        self.assertEqual(caller.ask(f"{self.tcp}/api/v1/captures/{ident}", uid=ALICE).status, 404)
+        self.assertNotIn(ident.encode(), caller.ask(self.tcp + "/api/v1/captures?limit=1000", uid=ALICE).body)
+
+    def test_a_capture_that_runs_is_its_owner_s(self):
+        reply = caller.ask(self.tcp + "/api/v1/captures", uid=ALICE, method="POST", body=json.dumps({"seconds": 60}))
+        self.assertEqual(reply.status, 201, str(reply))
+        path = f"{self.tcp}/api/v1/captures/{reply.json()['id']}"
+        for tail in ("", "/profile?format=json", "/stream"):
+            self.assertEqual(caller.ask(path + tail, uid=BOB).status, 404, tail)
+        self.assertEqual(caller.ask(path + "/stop", uid=BOB, method="POST").status, 404)
+        self.assertEqual(caller.ask(path, uid=BOB, method="DELETE").status, 404)
+        self.assertEqual(caller.ask(path, uid=ALICE).json()["state"], "running")
+        self.assertEqual(caller.ask(path + "/stop", uid=ALICE, method="POST").status, 200)
+
+    def test_neither_learns_anything_of_the_other(self):
+        ids = {uid: self.capture(uid, self.jvms[uid].pid) for uid in (ALICE, BOB)}
+        time.sleep(1)
+        for uid, other in ((ALICE, BOB), (BOB, ALICE)):
+            spin, pid = self.spins[other], self.jvms[other].pid
+            secret = [spin.main, spin.method, f"argument-of-{other}", ids[other], f"pid={pid}", f'"pid": {pid}', f'pid="{pid}"']
+            number = re.compile(rb"(?<![\d.])%d(?![\d.])" % pid)
+            own = self.spins[uid].main.encode()
+            seen = 0
+            with ThreadPoolExecutor(6) as pool:
+                over_tcp = list(pool.map(lambda path: caller.ask(self.tcp + path, uid=uid), WIDE))
+                over_unix = list(pool.map(lambda path: caller.ask("http://localhost" + path, uid=uid, unix=self.unix), WIDE))
+            for path, *replies in zip(WIDE, over_tcp, over_unix):
+                for reply in replies:
+                    text = gzip.decompress(reply.body) if reply.body[:2] == b"\x1f\x8b" else reply.body
+                    seen += own in text
+                    for word in secret:
+                        self.assertNotIn(word.encode(), text, f"{path}: {reply.status}")
+                    if b"json" in path.encode() or "/api/" in path or path in ("/sd", "/metrics"):
+                        self.assertIsNone(number.search(text), f"{path}: {reply.status} {text[:400]!r}")
+            self.assertGreater(seen, 30, "what is his own is there")
+
+    def test_the_other_s_process_is_not_told_from_none(self):
+        there, none = self.jvms[BOB].pid, 2147483646
+        for path in ("/profile?pid={}&seconds=0.1", "/api/v1/jvms/{}", "/api/v1/jvms/{}/preflight", "/api/v1/events?pid={}",
+                     "/api/v1/jvms/{}/perf-map", "/profile?from=-60s&pid={}", "/api/v1/query?from=-60s&pid={}",
+                     "/api/v1/timeline?pid={}", "/top?once=1&interval=100ms&pid={}"):
+            one, two = (caller.ask(self.tcp + path.format(pid), uid=ALICE) for pid in (there, none))
+            self.assertEqual((one.status, one.body.replace(b"%d" % there, b"N")), (two.status, two.body.replace(b"%d" % none, b"N")), path)
+            self.assertEqual(one.status, 404)
+
+    def test_no_kernel_function_is_shown(self):
+        whole = self.daemon.get("/profile", pid=self.jvms[ALICE].pid, seconds=1, hz=999, format="collapsed", annotate=1).text
+        if "_[k]" not in whole:
+            self.skipTest("the kernel tells nobody its functions here")
+        for form in ("collapsed", "json", "flat", "html", "speedscope"):
+            text = caller.ask(f"{self.tcp}/profile?pid={self.jvms[ALICE].pid}&seconds=1&hz=999&format={form}&annotate=1", uid=ALICE).body
+            names = {name for name in re.findall(r"([A-Za-z0-9_.]+)_\[k\]", whole) if len(name) > 12}
+            self.assertTrue(names)
+            for name in names:
+                self.assertNotIn(name.encode(), text, form)
+
+    def test_entering_a_jvm_takes_more(self):
+        pid = self.jvms[ALICE].pid
+        for path in (f"/profile?pid={pid}&symbols=agent&seconds=0.1", f"/profile?pid={pid}&symbols=perfmap&seconds=0.1",
+                     f"/api/v1/jvms/{pid}/perf-map?symbols=agent"):
+            reply = caller.ask(self.tcp + path, uid=ALICE)
+            self.assertEqual(reply.status, 403, str(reply))
+            self.assertIn("attach", reply.json()["detail"])
+        reply = caller.ask(self.tcp + "/api/v1/captures", uid=ALICE, method="POST",
+                           body=json.dumps({"pid": pid, "symbols": "agent", "seconds": 0.1}))
+        self.assertEqual(reply.status, 403, str(reply))
+        self.assertNotIn("flamed-agent", proc.read(f"/proc/{pid}/maps"))
+
+    def test_methods_and_paths_open_no_other_way(self):
+        """What is spelled in another way is the same route, or none."""
+        pid = self.jvms[BOB].pid
+        for path in (f"/api/v1/jvms/{pid}/", f"//api/v1/jvms/{pid}", f"/api/v1/./jvms/{pid}", f"/api/v1/x/../jvms/{pid}",
+                     f"/api/v1/jvms/%3{str(pid)[0]}{str(pid)[1:]}", f"/API/v1/jvms/{pid}", f"/api/v1/jvms/0{pid}", f"/api/v1/jvms/+{pid}"):
+            for method in ("GET", "HEAD", "POST", "OPTIONS", "PUT", "TRACE"):
+                reply = caller.ask(self.tcp + path, uid=ALICE, method=method)
+                self.assertIn(reply.status, (400, 404, 405, 501), f"{method} {path}")
+        self.assertEqual(caller.ask(self.tcp + f"/profile?pid={pid}", uid=ALICE, method="HEAD").status, 404)
+
+
+class SharedNetwork(unittest.TestCase):
+    """Containers with the host's network: their users have the numbers of the host's, and are not they."""
+
+    def test_root_in_a_container_is_not_root(self):
+        paths.need_root()
+        bundle.need_runc()
+        if not caller.top():
+            self.skipTest("no cgroup of version 2: a container cannot be told from the host here")
+        home = paths.jdk(17)
+        classes = jvm.Classes()
+        classes.compile("Fetch.java")
+        spin = jvm.make_spin()
+        shutil.copy(os.path.join(classes.folder, "Fetch.class"), spin.folder)
+        ident = secrets.token_hex(32)
+        with Daemon() as daemon, bundle.Container(home, spin.folder, "-Xmx64m", "-cp", "/classes", spin.main, uid=0,
+                                                  user_namespace=False, network_namespace=False,
+                                                  cgroups_path=f"/docker/{ident}") as container:
+            urls = [f"http://127.0.0.1:{daemon.port}{path}" for path in ("/healthz", "/readyz", "/api/v1/jvms", "/metrics", "/sd")]
+            for user in ("0:0", f"{ALICE}:{ALICE}"):
+                result = subprocess.run(container.runc("exec", "--user", user, container.name, home + "/bin/java", "-Xmx64m", "-cp",
+                                                       "/classes", "Fetch", *urls), capture_output=True, text=True, timeout=60)
+                self.assertEqual(result.stdout.split(), ["200", "200", "403", "403", "403"], user + result.stderr)
+            self.assertEqual(caller.ask(urls[2]).status, 200, "the host's root while the container runs")
+            jvms = caller.ask(urls[2]).json()["jvms"]
+            self.assertIn(container.pid, [one["pid"] for one in jvms])
+            self.assertEqual(caller.ask(urls[2], uid=ALICE).json()["jvms"], [])
+
+    def test_a_user_s_number_in_a_container_owns_nothing_of_it(self):
+        """A JVM in a container of root's, whose user has alice's number: it is not hers."""
+        paths.need_root()
+        bundle.need_runc()
+        spin = jvm.make_spin()
+        with Daemon() as daemon, bundle.Container(paths.jdk(17), spin.folder, "-Xmx64m", "-cp", "/classes", spin.main, uid=ALICE,
+                                                  user_namespace=False, cgroups_path=f"/docker/{secrets.token_hex(32)}") as container:
+            url = f"http://127.0.0.1:{daemon.port}/api/v1/jvms"
+            proc.wait_until(lambda: container.pid in [one["pid"] for one in caller.ask(url).json()["jvms"]], 20, "root sees it")
+            self.assertEqual(caller.ask(url, uid=ALICE).json()["jvms"], [])
+            self.assertEqual(caller.ask(f"{url}/{container.pid}", uid=ALICE).status, 404)
+
+
+if __name__ == "__main__":
+    unittest.main()
