@@ -58,6 +58,7 @@ enum broker_request_kind {
     BROKER_UNWIND_LIMIT = 28,
     BROKER_PUT_THREAD = 29,
     BROKER_CGROUP = 30,
+    BROKER_SOCKET_HOLDERS = 31,
     BROKER_KIND_END,
 };
 
@@ -68,7 +69,8 @@ struct broker_request {
     int32_t host_pid;
     uint64_t start_ticks;
     uint64_t start, end; /* addresses of a mapping; first row and the one behind the last;
-                          * put_thread: address of the JavaThread, 0 */
+                          * put_thread: address of the JavaThread, 0;
+                          * socket_holders: number of the socket, 0 */
     uint64_t period_ns;
     uint32_t set;    /* 0..BROKER_SETS_MAX-1; attach: enum attach_mode; unwind_limit: frames;
                       * put_thread: thread id */
@@ -92,11 +94,12 @@ struct broker_answer {
     uint32_t fd_count;  /* beside this message */
     uint32_t more;      /* 1: another message with further fds follows */
     uint64_t value;     /* ring: bytes; start: the set; attach_ended: as wait(2) says;
-                         * cgroup: thousandths of a CPU */
+                         * cgroup: thousandths of a CPU; socket_holders: how many */
     union {
         struct broker_failure failure; /* result < 0 */
         struct broker_facts facts;
         struct broker_sample_stats stats;
+        int32_t holders[BROKER_HOLDERS_MAX];
         uint8_t bytes[640];
     };
 };
@@ -117,6 +120,7 @@ enum broker_field {
     BROKER_FIELD_ROWS = 512,    /* start, end: at most BROKER_TABLES_ROWS in the table of rows */
     BROKER_FIELD_FRAMES = 2048, /* set: BROKER_FRAMES_MIN to BROKER_FRAMES_MAX */
     BROKER_FIELD_THREAD = 4096, /* set: thread id; start: an address */
+    BROKER_FIELD_SOCKET = 8192, /* start: its number */
 };
 
 struct broker_request_info {

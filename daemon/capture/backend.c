@@ -172,6 +172,20 @@ static int backend_ready(void *ctx, const struct viewer *v, json_t **ret, struct
     return r;
 }
 
+/* Asks the broker itself: whose connection it is concerns no capture. */
+static int backend_socket_holders(void *ctx, uint64_t inode, int32_t *ret, size_t max)
+{
+    struct engine *e = ctx;
+    int32_t pids[BROKER_HOLDERS_MAX];
+    int count = broker_socket_holders(e->broker, inode, pids, NULL);
+
+    if (count > (int)max)
+        return -E2BIG;
+    for (int i = 0; i < count; i++)
+        ret[i] = pids[i];
+    return count;
+}
+
 void backend_fill(struct engine *e, struct api_backend *be)
 {
     *be = (struct api_backend){
@@ -197,5 +211,6 @@ void backend_fill(struct engine *e, struct api_backend *be)
         .metrics = backend_metrics,
         .preflight = backend_preflight,
         .perf_map = backend_perf_map,
+        .socket_holders = backend_socket_holders,
     };
 }

@@ -53,7 +53,6 @@ int peers_open(int proc_fd, const char *group, struct peers **ret)
 {
     struct peers *s = calloc(1, sizeof(*s));
     struct proc_status init;
-    struct stat st;
 
     if (!s)
         return -ENOMEM;
@@ -63,9 +62,10 @@ int peers_open(int proc_fd, const char *group, struct peers **ret)
     s->self_uid = geteuid();
     s->netlink_fd = open_netlink();
     s->cgroup_fd = open_cgroups();
-    if (fstatat(proc_fd, "self/net/dev", &st, 0) == 0)
-        s->network = st.st_ino;
     pthread_mutex_init(&s->lock, NULL);
+    for (size_t i = 0; i < ARRAY_SIZE(s->looks); i++)
+        budget_init(&s->looks[i], PEER_HOLDERS_SHARE, PEER_HOLDERS_AT_ONCE_NS,
+                    clock_monotonic_ns());
     if (peer_group_read(s, group) < 0) {
         peers_close(s);
         return -ENOMEM;
@@ -84,6 +84,12 @@ struct peers *peers_close(struct peers *s)
     free(s->members);
     free(s);
     return NULL;
+}
+
+void peers_ask_holders(struct peers *s, peer_holders_fn fn, void *cookie)
+{
+    s->holders = fn;
+    s->holders_cookie = cookie;
 }
 
 int peers_cgroup_fd(const struct peers *s)
@@ -252,6 +258,7 @@ static int take_answer(const struct nlmsghdr *h, const struct inet_diag_req_v2 *
     }
     *ret_uid = m.idiag_uid;
     ret->cgroup = find_cgroup(h);
+    ret->inode = m.idiag_inode;
     return 1;
 }
 

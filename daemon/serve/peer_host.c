@@ -2,8 +2,8 @@
 /*
  * Whether a connection from this machine is the host's, or of a container that shares its network.
  * The socket's cgroup tells which processes may have made it; where the kernel or the mount does
- * not tell the cgroup, all processes may. If one of them is in a container, shares this network and
- * has the user, or may become him, then the connection counts as the container's: it may be.
+ * not tell the cgroup, all processes may. If one of them is in a container, then those count that
+ * hold the socket: there must be one, and each must be the host's.
  */
 #include "serve/peers_impl.h"
 
@@ -20,7 +20,6 @@
 #define CGROUP_DEPTH_MAX 24
 #define MEMBERS_MAX_BYTES ((size_t)1 << 20)
 #define TEXT_MAX_BYTES ((size_t)16 << 10)
-#define CAP_SETUID_BIT (UINT64_C(1) << 7)
 
 static DIR *open_dir(int at, const char *name)
 {
@@ -84,25 +83,6 @@ static void read_text(const struct peers *s, int32_t pid, const char *name, stru
         buf_clear(ret);
 }
 
-static bool shares_network(const struct peers *s, int32_t pid)
-{
-    char path[48];
-    struct stat st;
-
-    snprintf(path, sizeof(path), "%d/net/dev", pid);
-    if (fstatat(s->proc_fd, path, &st, 0) < 0)
-        return errno != ENOENT && errno != ESRCH; /* gone; else it may */
-    return !s->network || st.st_ino == s->network;
-}
-
-/* In a user namespace a process becomes those alone that are mapped there. */
-static bool may_be_user(const struct proc_status *st, struct span uid_map, uint32_t uid)
-{
-    if (st->uid == uid || st->real_uid == uid || st->saved_uid == uid)
-        return true;
-    return (st->capabilities & CAP_SETUID_BIT) && id_map_inside(uid_map, uid) >= 0;
-}
-
 /* Whether what looks like a container is none: root with all that the first process may have, in no
  * more than a pid namespace of its own (unshare). */
 static bool is_all_of_root(const struct peers *s, const struct proc_status *st)
@@ -110,28 +90,30 @@ static bool is_all_of_root(const struct peers *s, const struct proc_status *st)
     return s->capabilities && (st->capabilities & s->capabilities) == s->capabilities;
 }
 
-/* A process of a container that may have made a socket of @uid's in our network. */
-static bool is_foreign(const struct peers *s, int32_t pid, uint32_t uid)
+enum place { PLACE_GONE, PLACE_HOST, PLACE_CONTAINER };
+
+/* Where a process is. Neither its user nor its network counts: it may have changed both since it
+ * made a socket. */
+static enum place place_of(const struct peers *s, int32_t pid)
 {
     _cleanup_buf_ struct buf uid_map = BUF_NULL, cgroup = BUF_NULL;
     struct proc_status st;
-    if (!shares_network(s, pid) || proc_read_status(s->proc_fd, pid, &st) != 0)
-        return false;
+
+    if (proc_read_status(s->proc_fd, pid, &st) != 0)
+        return PLACE_GONE;
     read_text(s, pid, "uid_map", &uid_map);
-    if (!may_be_user(&st, buf_span(&uid_map), uid))
-        return false;
     read_text(s, pid, "cgroup", &cgroup);
-    if (!cgroup.n) /* it is gone */
-        return false;
+    if (!cgroup.n)
+        return PLACE_GONE;
     if (!id_map_is_identity(buf_span(&uid_map)) || cgroup_is_container(buf_span(&cgroup)))
-        return true;
-    return st.ns_depth > 1 && !is_all_of_root(s, &st);
+        return PLACE_CONTAINER;
+    return st.ns_depth > 1 && !is_all_of_root(s, &st) ? PLACE_CONTAINER : PLACE_HOST;
 }
 
 /* ---- all that may have made it ---- */
 
 /* The processes of the cgroup @fd. False where they cannot be told, or there are none. */
-static bool members_are_host(const struct peers *s, int fd, uint32_t uid)
+static bool members_are_host(const struct peers *s, int fd)
 {
     _cleanup_buf_ struct buf text = BUF_NULL;
     struct span rest, line;
@@ -145,14 +127,14 @@ static bool members_are_host(const struct peers *s, int fd, uint32_t uid)
         uint64_t pid;
 
         if (!span_parse_dec(line, &pid) || pid == 0 || pid > INT32_MAX ||
-            is_foreign(s, (int32_t)pid, uid))
+            place_of(s, (int32_t)pid) == PLACE_CONTAINER)
             return false; /* 0: one that our pid namespace does not see */
         count++;
     }
     return count > 0;
 }
 
-static bool all_are_host(const struct peers *s, uint32_t uid)
+static bool all_are_host(const struct peers *s)
 {
     DIR *dir = open_dir(s->proc_fd, ".");
     const struct dirent *entry;
@@ -162,18 +144,55 @@ static bool all_are_host(const struct peers *s, uint32_t uid)
         uint64_t pid;
 
         if (span_parse_dec(span_of(entry->d_name), &pid) && pid <= INT32_MAX)
-            host = !is_foreign(s, (int32_t)pid, uid);
+            host = place_of(s, (int32_t)pid) != PLACE_CONTAINER;
     }
     if (dir)
         closedir(dir);
     return host;
 }
 
-static bool look(const struct peers *s, uint64_t cgroup, uint32_t uid)
+static bool look(const struct peers *s, uint64_t cgroup)
 {
     _cleanup_close_ int fd = open_cgroup(s, cgroup);
 
-    return fd >= 0 ? members_are_host(s, fd, uid) : all_are_host(s, uid);
+    return fd >= 0 ? members_are_host(s, fd) : all_are_host(s);
+}
+
+/* ---- those that do hold it ---- */
+
+/* Whether there is time for a look; and what it took. */
+static bool may_look(struct peers *s, bool member)
+{
+    bool may;
+
+    pthread_mutex_lock(&s->lock);
+    may = budget_has(&s->looks[member], clock_monotonic_ns());
+    pthread_mutex_unlock(&s->lock);
+    return may;
+}
+
+static void spend(struct peers *s, bool member, uint64_t took_ns)
+{
+    pthread_mutex_lock(&s->lock);
+    budget_spend(&s->looks[member], took_ns);
+    pthread_mutex_unlock(&s->lock);
+}
+
+static bool holders_are_host(struct peers *s, const struct peer *p)
+{
+    int32_t pids[PEER_HOLDERS_MAX];
+    uint64_t began_ns = clock_monotonic_ns();
+    int count;
+
+    if (!s->holders || !may_look(s, p->member))
+        return false;
+    count = s->holders(s->holders_cookie, p->inode, pids, PEER_HOLDERS_MAX);
+    spend(s, p->member, clock_monotonic_ns() - began_ns);
+    for (int i = 0; i < count; i++) {
+        if (place_of(s, pids[i]) != PLACE_HOST)
+            return false;
+    }
+    return count > 0;
 }
 
 /* ---- verdicts last a moment ---- */
@@ -186,7 +205,7 @@ static bool recall(struct peers *s, const struct peer *p, uint64_t now, bool *re
     for (size_t i = 0; i < PEER_VERDICTS_MAX && !found; i++) {
         const struct peer_verdict *v = &s->verdicts[i];
 
-        found = v->until_ns > now && v->cgroup == p->cgroup && v->uid == p->uid;
+        found = v->until_ns > now && v->cgroup == p->cgroup;
         if (found)
             *ret = v->host;
     }
@@ -194,19 +213,24 @@ static bool recall(struct peers *s, const struct peer *p, uint64_t now, bool *re
     return found;
 }
 
-bool peer_is_host(struct peers *s, const struct peer *p)
+static bool none_is_foreign(struct peers *s, const struct peer *p)
 {
     uint64_t now = clock_monotonic_ns();
     bool host;
 
-    if (!p->known || !p->tcp)
-        return p->known;
     if (recall(s, p, now, &host))
         return host;
-    host = look(s, p->cgroup, p->uid);
+    host = look(s, p->cgroup);
     pthread_mutex_lock(&s->lock);
     s->verdicts[s->next_verdict++ % PEER_VERDICTS_MAX] =
-        (struct peer_verdict){ p->cgroup, now + PEER_HOST_NS, p->uid, host };
+        (struct peer_verdict){ p->cgroup, now + PEER_HOST_NS, host };
     pthread_mutex_unlock(&s->lock);
     return host;
+}
+
+bool peer_is_host(struct peers *s, const struct peer *p)
+{
+    if (!p->known || !p->tcp)
+        return p->known;
+    return none_is_foreign(s, p) || holders_are_host(s, p);
 }

@@ -2,6 +2,7 @@
 /* What peer.c, peer_host.c and peer_group.c share. */
 #pragma once
 
+#include "base/budget.h"
 #include "base/clock.h"
 #include "serve/peer.h"
 
@@ -20,11 +21,12 @@ struct peers {
     uint32_t *members; /* owned: users of the group, as of the start */
     size_t member_count;
     uint64_t capabilities; /* that the first process may have; 0: not known */
-    uint64_t network; /* inode of a file that each network namespace has its own of; 0: not known */
+    peer_holders_fn holders; /* NULL: not to be asked for */
+    void *holders_cookie;
     pthread_mutex_t lock;
+    struct budget looks[2]; /* for holders, of others and of members; guarded by lock */
     struct peer_verdict {
         uint64_t cgroup, until_ns;
-        uint32_t uid;
         bool host;
     } verdicts[PEER_VERDICTS_MAX]; /* guarded by lock */
     size_t next_verdict;

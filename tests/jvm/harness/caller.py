@@ -1,60 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who asks, for flamed: a cgroup of the tests' own, so that root's connections cannot be taken for those of other programs in
-pid namespaces of the machine, and requests as other users."""
-import atexit
+"""Requests to flamed as other users."""
 import json
-import os
-import secrets
 import subprocess
-import time
-
-V2 = ("/sys/fs/cgroup", "/sys/fs/cgroup/unified")
-
-
-def top() -> str | None:
-    """Where the cgroups of version 2 are mounted."""
-    return next((path for path in V2 if os.path.exists(f"{path}/cgroup.controllers")), None)
-
-
-def current() -> str:
-    """Our cgroup of version 2."""
-    with open("/proc/self/cgroup", encoding="utf-8") as f:
-        return next((line.strip()[3:] for line in f if line.startswith("0::")), "/")
-
-
-def leave(path: str, back: str) -> None:
-    """Empties the cgroup and removes it; one that is dying is in it for a while."""
-    for _ in range(20):
-        try:
-            with open(f"{path}/cgroup.procs", encoding="utf-8") as f:
-                pids = f.read().split()
-            for pid in pids:
-                try:
-                    with open(f"{back}/cgroup.procs", "w", encoding="utf-8") as f:
-                        f.write(pid)
-                except OSError:
-                    pass
-            os.rmdir(path)
-            return
-        except FileNotFoundError:
-            return
-        except OSError:
-            time.sleep(0.05)
-
-
-def enter() -> None:
-    """Leaves the top of the hierarchy, where everything else may be, until we end."""
-    mount = top()
-    if not mount or current() != "/":
-        return
-    path = f"{mount}/flamed-tests-{secrets.token_hex(4)}"
-    try:
-        os.mkdir(path)
-        with open(f"{path}/cgroup.procs", "w", encoding="utf-8") as f:
-            f.write(str(os.getpid()))
-    except OSError:
-        return
-    atexit.register(leave, path, mount)
 
 
 class Reply:

@@ -11,7 +11,7 @@ import tempfile
 import time
 import urllib.parse
 
-from . import caller, paths, proc
+from . import paths, proc
 from .profile import Profile
 
 
@@ -47,7 +47,6 @@ class Daemon:
 
     def __init__(self, *arguments: str, wrap: list[str] | None = None, wait: bool = True, store: str | None = None):
         paths.need_root()
-        caller.enter()
         self.folder = tempfile.mkdtemp(prefix="flamed-test.")
         os.chmod(self.folder, 0o755)
         self.port = free_port()
