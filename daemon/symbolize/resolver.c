@@ -47,7 +47,7 @@ struct resolver {
     bool prepared;
     bool met_reading;       /* since the last tick */
     uint64_t unanswered_ns; /* when a file system did last not answer; 0: never */
-    uint64_t put_off_ns;    /* the maps were to be read, and its owner had no time left; 0: they are */
+    uint64_t put_off_ns; /* the maps were to be read, and its owner had no time left; 0: they are */
     struct java_names *java;
     struct thread_names *threads;
 };

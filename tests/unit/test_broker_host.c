@@ -210,7 +210,8 @@ START_TEST(a_socket_has_holders)
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);
     ck_assert_int_eq(count, 2);
-    ck_assert((pids[0] == getpid() && pids[1] == child) || (pids[1] == getpid() && pids[0] == child));
+    ck_assert((pids[0] == getpid() && pids[1] == child) ||
+              (pids[1] == getpid() && pids[0] == child));
     close(pair[0]);
     ck_assert_int_eq(broker_socket_holders(fx.b, st.st_ino, pids, NULL), 0);
     close(pair[1]);

@@ -174,7 +174,8 @@ int main(int argc, char **argv)
             }
             n = read(pipe_fd, bytes, sizeof(bytes));
             printf("attach_us: %ju\n", (uintmax_t)(clock_monotonic_ns() - began) / 1000);
-            /* The broker ends with this program, and the helper with the broker: first it cleans up. */
+            /* The broker ends with this program, and the helper with the broker: first it cleans
+             * up. */
             p.events = 0;
             poll(&p, 1, CLEAN_UP_MS);
             if (attach_result_check((struct span){ bytes, (size_t)MAX(n, 0) }, &result) < 0) {
