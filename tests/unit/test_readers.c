@@ -8,8 +8,13 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <unistd.h>
+
+#define BUSY_OTHERS 8
+#define BUSY_READINGS 12
+#define BUSY_READING_NS (500 * NSEC_PER_MSEC) /* in all more than an owner has at once */
 
 static int proc_fd;
 static atomic_int dropped;
@@ -154,6 +159,52 @@ START_TEST(slow_ones_are_passed_in_the_end)
     ck_assert_int_lt(waited, 50);
     close(fds[0]);
     close(fds[1]);
+}
+END_TEST
+
+/* Gives its turn away again and again, as one that never gets it for long on a busy machine. */
+static int run_without_a_turn(struct reading *r)
+{
+    uint64_t began_ns = clock_monotonic_ns();
+
+    (void)r;
+    while (clock_monotonic_ns() - began_ns < BUSY_READING_NS)
+        sched_yield();
+    return 1;
+}
+
+static void *spin(void *cookie)
+{
+    atomic_bool *stop = cookie;
+
+    while (!*stop)
+        ;
+    return NULL;
+}
+
+/* The time in which others run is not the owner's: all on one processor. */
+START_TEST(a_busy_machine_uses_up_nothing)
+{
+    struct proc_id id = { .host_pid = INT32_MAX - 9, .start_ticks = 1 };
+    pthread_t others[BUSY_OTHERS];
+    atomic_bool stop = false;
+    cpu_set_t all, one;
+
+    sched_getaffinity(0, sizeof(all), &all);
+    CPU_ZERO(&one);
+    CPU_SET(sched_getcpu(), &one);
+    ck_assert_int_eq(sched_setaffinity(0, sizeof(one), &one), 0); /* of new threads, too */
+    for (size_t i = 0; i < BUSY_OTHERS; i++)
+        ck_assert_int_eq(pthread_create(&others[i], NULL, spin, &stop), 0);
+    for (int i = 0; i < BUSY_READINGS; i++) {
+        struct reading base = { .run = run_without_a_turn }, *r = &base;
+
+        ck_assert_msg(readers_run(&id, &r) == 1, "reading %d", i);
+    }
+    stop = true;
+    for (size_t i = 0; i < BUSY_OTHERS; i++)
+        pthread_join(others[i], NULL);
+    sched_setaffinity(0, sizeof(all), &all);
 }
 END_TEST
 
@@ -306,6 +357,8 @@ int main(void)
 
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_set_timeout(tc, 60);
+    tcase_add_test(tc,
+                   a_busy_machine_uses_up_nothing); /* first: its reader begins where it spins */
     tcase_add_test(tc, what_is_answered_is_told);
     tcase_add_test(tc, what_is_not_answered_holds_nobody_else);
     tcase_add_test(tc, slow_ones_are_passed_in_the_end);
