@@ -49,9 +49,9 @@ def compile_bench(*names: str) -> jvm.Classes:
 class Mix(jvm.Jvm):
     """The load with a known truth."""
 
-    def __init__(self, version: int, *options: str):
+    def __init__(self, version: int, *options: str, wrap: list[str] | None = None):
         classes = compile_bench("Mix")
-        super().__init__(paths.jdk(version), *options, "-Xmx256m", "-cp", classes.folder, "Mix", stdin=subprocess.PIPE)
+        super().__init__(paths.jdk(version), *options, "-Xmx256m", "-cp", classes.folder, "Mix", stdin=subprocess.PIPE, wrap=wrap)
 
     each: list[int] # how often each section was run, when used() was last asked
 
