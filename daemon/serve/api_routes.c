@@ -36,6 +36,17 @@ bool handle_schedules(struct request *req)
     return answer_backend(req, r, value, &err);
 }
 
+bool handle_audit(struct request *req)
+{
+    struct answer *a = &req->answer;
+
+    audit_write(req->serve->audit, req->params.limit ? req->params.limit : AUDIT_LIMIT_DEFAULT,
+                &a->body);
+    a->status = 200;
+    a->content_type = "application/json";
+    return true;
+}
+
 bool handle_jvms(struct request *req)
 {
     const struct api_backend *be = &req->serve->be;

@@ -30,6 +30,7 @@ static void answer_created(struct request *req, const char *id)
 {
     json_t *value = json_pack("{s:s, s:s}", "id", id, "state", "running");
 
+    span_copy(span_of(id), req->capture_id, sizeof(req->capture_id));
     answer_json(&req->answer, 201, value);
     answer_header(&req->answer, "Location", "/api/v1/captures/%s", id);
     json_decref(value);
@@ -140,6 +141,7 @@ static bool change_capture(struct request *req, int (*fn)(void *ctx, const struc
         answer_missing(req, "captures that are kept are");
         return true;
     }
+    span_copy(span_of(id), req->capture_id, sizeof(req->capture_id));
     r = fn(req->serve->be.ctx, &req->subject.viewer, id, &err);
     if (r == 0)
         return false;

@@ -14,6 +14,7 @@
 #pragma once
 
 #include "serve/answer.h"
+#include "serve/audit.h"
 #include "serve/params.h"
 #include "serve/route.h"
 #include "serve/serve.h"
@@ -76,9 +77,10 @@ struct request {
     struct params params;
     const struct route *route;
     int32_t path_pid;
-    char path_text[PATH_TEXT_MAX]; /* what stands for {id} or {name} in the path */
-    char host[PATH_TEXT_MAX];      /* the header, "" where there was none */
-    struct buf body;               /* what a client sent */
+    char capture_id[CAPTURE_ID_BYTES]; /* that it began, or is about; "": none, or in profile */
+    char path_text[PATH_TEXT_MAX];     /* what stands for {id} or {name} in the path */
+    char host[PATH_TEXT_MAX];          /* the header, "" where there was none */
+    struct buf body;                   /* what a client sent */
     bool head, seen, has_body, drains, checked, http_1_0, wants_events;
     bool wants_html; /* Accept names text/html: from a browser */
     enum content_coding coding;
@@ -131,6 +133,7 @@ struct serve {
     size_t workers_running; /* that have taken a slot */
     struct serve_stats stats;
     struct answer_counts counts;
+    struct audit *audit;
 };
 
 /* ---- net.c ---- */
@@ -230,6 +233,7 @@ bool handle_capture_stop(struct request *req);
 bool handle_capture_stream(struct request *req);
 bool handle_diff(struct request *req);
 bool handle_schedules(struct request *req);
+bool handle_audit(struct request *req);
 bool handle_trigger(struct request *req);
 bool handle_top(struct request *req);
 bool handle_pprof_index(struct request *req);

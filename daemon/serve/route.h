@@ -7,6 +7,7 @@
 #pragma once
 
 #include "base/span.h"
+#include "serve/audit.h"
 #include "serve/subject.h"
 
 struct request;
@@ -25,11 +26,12 @@ struct route {
     enum role role;  /* that it takes; ROLE_UNSET: nobody gets it */
     uint64_t params; /* PARAM_BIT()s */
     enum route_body body;
-    bool negotiates; /* the format is chosen by Accept unless a parameter says it */
-    bool streams;    /* gives server-sent events when Accept asks for them */
-    bool waits;      /* the handler may block: it runs on a worker */
-    bool heavy;      /* and may take a worker for seconds: it renders, or attaches */
-    bool health;     /* is answered whatever its caller has already */
+    bool negotiates;         /* the format is chosen by Accept unless a parameter says it */
+    bool streams;            /* gives server-sent events when Accept asks for them */
+    bool waits;              /* the handler may block: it runs on a worker */
+    bool heavy;              /* and may take a worker for seconds: it renders, or attaches */
+    enum audit_action audit; /* what is noted of it; AUDIT_NONE: nothing but refusals */
+    bool health;             /* is answered whatever its caller has already */
     bool (*handle)(struct request *req);
     void (*finish)(struct request *req); /* a capture that the handler began is over; NULL: none */
 };

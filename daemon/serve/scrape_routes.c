@@ -105,8 +105,10 @@ bool handle_metrics(struct request *req)
         pthread_mutex_unlock(&s->lock);
         r = be->metrics ? be->metrics(be->ctx, &req->subject.viewer, out, &err) : 0;
     }
-    if (r == 0 && req->subject.viewer.whole)
+    if (r == 0 && req->subject.viewer.whole) {
         stats_write(counts, &stats, out);
+        audit_metrics(s->audit, out);
+    }
     if (r == 0)
         r = out->error;
     free(counts);

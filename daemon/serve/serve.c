@@ -40,6 +40,7 @@ static void serve_free(struct serve *s)
     pthread_cond_destroy(&s->work);
     pthread_cond_destroy(&s->idle);
     pthread_mutex_destroy(&s->lock);
+    audit_free(s->audit);
     free(s->clients);
     free(s);
 }
@@ -59,9 +60,15 @@ int serve_start(const struct serve_opts *o, const struct api_backend *be, struct
                         SERVE_CLOSING_MAX;
         s->clients = calloc(s->client_max, sizeof(*s->clients));
     }
-    if (!s || !s->clients) {
+    if (s)
+        s->audit = audit_new();
+    if (!s || !s->clients || !s->audit) {
         for (size_t i = 0; i < o->listen_count; i++)
             close_fd(o->listen_fds[i]);
+        if (s)
+            audit_free(s->audit);
+        if (s)
+            free(s->clients);
         free(s);
         return r < 0 ? r : error_set(err, -ENOMEM, "out of memory");
     }

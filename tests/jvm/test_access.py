@@ -45,6 +45,7 @@ ROUTES = {
     ("get", "/api/v1/diff"): ("/api/v1/diff?a={id}&b={id}&format=json", 200, 404),
     ("get", "/api/v1/timeline"): ("/api/v1/timeline?by=jvm&pid={pid}", 200, 404),
     ("get", "/api/v1/schedules"): ("/api/v1/schedules", 200, None),
+    ("get", "/api/v1/audit"): ("/api/v1/audit", 200, None),
     ("post", "/api/v1/triggers/{name}"): ("/api/v1/triggers/none", 404, None),
     ("get", "/debug/pprof/"): ("/debug/pprof/", 200, None),
     ("get", "/debug/pprof/profile"): ("/debug/pprof/profile?pid={pid}&seconds=0.1", 200, 404),
@@ -274,6 +275,30 @@ class Access(unittest.TestCase):
                            body=json.dumps({"pid": pid, "symbols": "agent", "seconds": 0.1}))
         self.assertEqual(reply.status, 403, str(reply))
         self.assertNotIn("flamed-agent", proc.read(f"/proc/{pid}/maps"))
+
+    def test_who_did_what_is_told(self):
+        pid, secret = self.jvms[ALICE].pid, "Authorization: Bearer " + secrets.token_hex(16)
+        reply = caller.ask(f"{self.tcp}/profile?pid={pid}&seconds=0.1&format=json", uid=ALICE, headers=(secret,))
+        self.assertEqual(reply.status, 200)
+        ident = self.capture(ALICE, pid)
+        self.assertEqual(caller.ask(f"{self.tcp}/api/v1/captures/{ident}", uid=ALICE, method="DELETE").status, 204)
+        self.assertEqual(caller.ask(self.tcp + "/api/v1/triggers/x", uid=ALICE, method="POST", headers=(secret,)).status, 403)
+        self.assertEqual(caller.ask(f"{self.tcp}/profile?pid={pid}&symbols=agent&seconds=0.1", uid=BOB).status, 403)
+        lines = [line for line in self.daemon.get("/api/v1/audit", limit=1000).json()["audit"] if line.get("uid") in (ALICE, BOB)]
+        deleted = next(line for line in lines if line["action"] == "delete" and line.get("capture") == ident)
+        self.assertEqual((deleted["subject"], deleted["via"], deleted["status"], deleted["route"]),
+                         (f"user {ALICE}", "TCP", 204, "/api/v1/captures/{id}"))
+        taken = next(line for line in lines if line["action"] == "capture" and line.get("capture") == ident)
+        self.assertEqual((taken["target"]["pid"], taken["status"]), ([pid], 201))
+        profile = next(line for line in lines if line["route"] == "/profile" and line["uid"] == ALICE and line["action"] == "capture"
+                       and line["target"].get("main"))
+        self.assertEqual((profile["target"]["main"], profile["symbols"][:6]), (self.spins[ALICE].main, "memory"))
+        self.assertTrue(any(line["action"] == "refusal" and line["route"] == "/api/v1/triggers/{name}" for line in lines))
+        self.assertTrue(any(line["action"] == "refusal" and line["uid"] == BOB and "attach" in line["problem"] for line in lines))
+        self.assertEqual(lines, sorted(lines, key=lambda line: line["time"], reverse=True), "the newest first")
+        self.assertIn(f'"capture":"{ident}"', self.daemon.log(), "the log has it, too")
+        self.assertNotIn(secret.split()[-1], self.daemon.log() + json.dumps(lines))
+        self.assertRegex(self.daemon.get("/metrics").text, r'flamed_audit_total\{action="delete"\} [1-9]')
 
     def test_methods_and_paths_open_no_other_way(self):
         """What is spelled in another way is the same route, or none."""
