@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "serve/access_rules.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -103,6 +104,11 @@ const struct option config_options[] = {
       .help = "How far back the flight recorder reaches, where its memory suffices." },
     { "recorder_max_bytes", OPTION_SIZE, AT(recorder_max_bytes), 1 << 20, UINT64_C(16) << 30, "64M",
       "SIZE", .help = "Memory of the flight recorder." },
+    { "new_token", OPTION_TEXT, AT(new_token), 0, 63, "", "NAME",
+      .help =
+          "Print a new token and what to put into the file for it, and exit. The token is shown "
+          "this once.",
+      .flag_only = true },
     { "check_config", OPTION_ACTION, AT(check_config), 0, 0, NULL, NULL,
       .help = "Read the command line and the file, say what is wrong with them or that they are "
               "right, and exit.",
@@ -141,6 +147,8 @@ void config_deinit(struct config *c)
     for (size_t i = 0; i < config_option_count; i++)
         option_clear(&config_options[i], c);
     c->rules = rules_free(c->rules);
+    free(c->access);
+    c->access = NULL;
 }
 
 /* A file that can be read to its end: no FIFO that nobody writes to, no device. */

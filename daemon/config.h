@@ -39,7 +39,9 @@ struct config {
     uint64_t unwind_max_frames;
     uint64_t recorder_hz, recorder_seconds, recorder_max_bytes;
     uint64_t idle_timeout_s;
-    struct rules *rules; /* schedules and triggers; owned; NULL: the file has none */
+    struct access_rules *access; /* who may do what; owned; NULL: the file has none */
+    char *new_token;             /* a name for one: it is printed, and nothing else done; "" */
+    struct rules *rules;         /* schedules and triggers; owned; NULL: the file has none */
     bool check_config, version, help;
 };
 

@@ -84,6 +84,11 @@ static void add_wrapped(struct buf *out, struct span text, size_t indent, size_t
     buf_add_char(out, '\n');
 }
 
+static bool has_default(const struct option *o)
+{
+    return o->initial && o->initial[0];
+}
+
 void config_help(struct buf *out)
 {
     char flag[64], text[512];
@@ -97,8 +102,8 @@ void config_help(struct buf *out)
 
         buf_printf(out, "  %s%s%s%s\n", flag_name(o, flag, sizeof(flag)), o->unit ? " " : "",
                    o->unit ? o->unit : "", o->type == OPTION_LIST ? " ..." : "");
-        snprintf(text, sizeof(text), "%s%s%s%s", o->help, o->initial ? " Default: " : "",
-                 o->initial ? o->initial : "", o->initial ? "." : "");
+        snprintf(text, sizeof(text), "%s%s%s%s", o->help, has_default(o) ? " Default: " : "",
+                 has_default(o) ? o->initial : "", has_default(o) ? "." : "");
         add_wrapped(out, span_of(text), 6, 90);
     }
 }
@@ -130,7 +135,7 @@ void config_man(struct buf *out)
         buf_add_char(out, '\n');
         add_roff(out, o->help);
         buf_add_char(out, '\n');
-        if (o->initial) {
+        if (has_default(o)) {
             buf_add_str(out, "Default: ");
             add_roff(out, o->initial);
             buf_add_str(out, ".\n");

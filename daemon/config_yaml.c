@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 #include "sample/sample.h"
+#include "serve/access_rules.h"
 
 #include <cyaml/cyaml.h>
 
@@ -118,6 +119,7 @@ static void yaml_schema(cyaml_schema_field_t *fields, const cyaml_schema_value_t
     /* Lists of mappings, which schedule/rules_yaml.c reads with the line of each key. */
     *fields++ = (cyaml_schema_field_t)CYAML_FIELD_IGNORE("schedules", CYAML_FLAG_OPTIONAL);
     *fields++ = (cyaml_schema_field_t)CYAML_FIELD_IGNORE("triggers", CYAML_FLAG_OPTIONAL);
+    *fields++ = (cyaml_schema_field_t)CYAML_FIELD_IGNORE("access", CYAML_FLAG_OPTIONAL);
     *fields = (cyaml_schema_field_t)CYAML_FIELD_END;
 }
 
@@ -143,6 +145,18 @@ static int yaml_rules(struct span text, const char *file, struct config *c, stru
         return r;
     rules_free(c->rules);
     c->rules = rules;
+    return 0;
+}
+
+static int yaml_access(struct span text, const char *file, struct config *c, struct error *err)
+{
+    struct access_rules *rules = NULL;
+    int r = access_rules_parse(text, file, &rules, err);
+
+    if (r < 0)
+        return r;
+    free(c->access);
+    c->access = rules;
     return 0;
 }
 
@@ -204,7 +218,7 @@ static int yaml_refuse(struct span text, const char *file, cyaml_err_t e,
 int config_parse_yaml(struct span text, const char *file, uint64_t given, struct config *c,
                       struct error *err)
 {
-    cyaml_schema_field_t fields[CONFIG_OPTIONS_MAX + 3]; /* schedules, triggers, the end */
+    cyaml_schema_field_t fields[CONFIG_OPTIONS_MAX + 4]; /* schedules, triggers, access, the end */
     const cyaml_schema_value_t entry = {
         CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char, 0, CONFIG_TEXT_MAX),
     };
@@ -244,5 +258,7 @@ int config_parse_yaml(struct span text, const char *file, uint64_t given, struct
             r = yaml_apply(&config_options[i], i, values, text, file, c, err);
     }
     cyaml_free(&config, &top, values, 0);
+    if (r == 0)
+        r = yaml_access(text, file, c, err);
     return r < 0 ? r : yaml_rules(text, file, c, err);
 }

@@ -13,6 +13,7 @@
 #include "notify.h"
 #include "reload.h"
 #include "sandbox.h"
+#include "serve/access_rules.h"
 #include "serve/serve.h"
 #include "standstill.h"
 #include "store/folder.h"
@@ -108,6 +109,8 @@ static int become_supervisor(int argc, char **argv, const struct config *c, stru
     if (fallback)
         log_info("there is no user 'flamed' here: flamed runs as uid %u", o.uid);
     r = check_hosts(c, err);
+    if (r == 0)
+        r = access_rules_resolve(c->access, err);
     if (r == 0)
         r = open_listeners(c, o.listen_fds, &o.listen_count, err);
     if (r == 0)
@@ -246,7 +249,7 @@ static int run_worker(struct config *c, struct worker *w, struct error *err)
         .look = standstill_look,
         .look_cookie = &standstill,
     };
-    struct reload reload = { w->argc, w->argv, c };
+    struct reload reload = { .argc = w->argc, .argv = w->argv, .config = c };
     struct serve_opts serve_opts = {
         .listen_fds = w->listen_fds,
         .listen_count = w->listen_count,
@@ -280,6 +283,10 @@ static int run_worker(struct config *c, struct worker *w, struct error *err)
     if (r < 0)
         return error_code(err, r, "cannot prepare to know who asks");
     sandbox_opts.cgroup_fd = peers_cgroup_fd(serve_opts.peers);
+    r = access_rules_resolve(c->access, err);
+    if (r < 0)
+        return r;
+    serve_opts.access = c->access;
     r = open_signals(&signal_fd);
     if (r < 0)
         return error_code(err, r, "cannot prepare signals");
@@ -312,6 +319,8 @@ static int run_worker(struct config *c, struct worker *w, struct error *err)
     if (r == 0)
         r = serve_start(&serve_opts, engine_backend(engine), &serve, err);
     if (r == 0) {
+        c->access = NULL; /* serve's now */
+        reload.serve = serve;
         log_info("flamed " FLAMED_VERSION " serves; /readyz tells what works");
         notify_send(w->notify_fd, "READY=1");
         r = wait_for_end(signal_fd, engine, &reload);
@@ -393,6 +402,23 @@ static void print_help(void)
     fputs(text.p, stdout);
 }
 
+/* The answer of --new-token. The exit status. */
+static int print_token(const char *name)
+{
+    char token[ACCESS_TOKEN_TEXT], hash[2 * ACCESS_HASH_BYTES + 1];
+
+    if (access_token_new(token, hash) < 0) {
+        fputs("cannot make a token: the kernel gives no random bytes\n", stderr);
+        return 1;
+    }
+    printf("# The token, shown this once: give it to whoever is to have it.\n%s\n\n"
+           "# For /etc/flamed/flamed.yaml; then systemctl reload flamed. Roles: health, view, "
+           "profile, "
+           "attach, manage.\naccess:\n  - name: %s\n    token_sha256: %s\n    role: view\n",
+           token, name, hash);
+    return 0;
+}
+
 /* The answer of --check-config. The exit status. */
 static int print_check(const struct config *c, int r, const struct error *err)
 {
@@ -429,7 +455,14 @@ int main(int argc, char **argv)
                 r = listen_check(c.listen.items[i], &err);
             if (r == 0)
                 r = check_hosts(&c, &err);
+            if (r == 0)
+                r = access_rules_resolve(c.access, &err);
             r = print_check(&c, r, &err);
+            config_deinit(&c);
+            return r;
+        }
+        if (r == 0 && c.new_token && c.new_token[0]) {
+            r = print_token(c.new_token);
             config_deinit(&c);
             return r;
         }

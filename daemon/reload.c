@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "serve/access_rules.h"
 
 /* The file as it is now, into @c. */
 static int read_again(const struct reload *r, struct engine *engine, struct config *c,
@@ -35,8 +36,9 @@ static void log_restart(const struct config *old, const struct config *fresh)
     buf_init(&names, 4096);
     config_differences(old, fresh, &names);
     if (names.n)
-        log_warn("a restart is needed for what has changed besides schedules and triggers: %s",
-                 names.p);
+        log_warn(
+            "a restart is needed for what has changed besides schedules, triggers and access: %s",
+            names.p);
 }
 
 void reload_config(struct reload *r, struct engine *engine)
@@ -52,10 +54,13 @@ void reload_config(struct reload *r, struct engine *engine)
     if (result == 0) {
         schedules = fresh.rules ? fresh.rules->schedule_count : 0;
         triggers = fresh.rules ? fresh.rules->trigger_count : 0;
-        result = engine_set_rules(engine, fresh.rules, &err);
+        result = access_rules_inherit(fresh.access, serve_access(r->serve), &err);
     }
+    if (result == 0)
+        result = engine_set_rules(engine, fresh.rules, &err);
     if (result == 0) {
         fresh.rules = NULL; /* the engine's now */
+        serve_set_access(r->serve, TAKE_PTR(fresh.access));
         log_info("the configuration was read again: %zu schedules, %zu triggers", schedules,
                  triggers);
         log_restart(r->config, &fresh);

@@ -95,6 +95,7 @@ static const struct {
     const char *type, *title;
 } PROBLEMS[] = {
     { 400, "bad-parameter", "Bad parameter" },
+    { 401, "unauthorized", "Unauthorized" },
     { 403, "access-refused", "Access refused" },
     { 404, "not-found", "Not found" },
     { 405, "method-not-allowed", "Method not allowed" },

@@ -144,7 +144,7 @@ static char *line_of(const struct request *req, enum audit_action action)
     json_object_set_new(line, "subject", json_string(subject_name(&req->subject, name)));
     if (req->subject.kind == SUBJECT_USER)
         json_object_set_new(line, "uid", json_integer((json_int_t)req->subject.uid));
-    else
+    else if (req->subject.kind == SUBJECT_NOBODY)
         add_text(line, "unknown", req->subject.problem);
     json_object_set_new(line, "via",
                         json_string(req->caller.kind == CALLER_USER ? "unix socket" : "TCP"));

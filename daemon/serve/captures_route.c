@@ -142,6 +142,10 @@ static bool change_capture(struct request *req, int (*fn)(void *ctx, const struc
         return true;
     }
     span_copy(span_of(id), req->capture_id, sizeof(req->capture_id));
+    if (req->subject.viewer.whole && !subject_may(&req->subject, ROLE_MANAGE, &err)) {
+        answer_problem(&req->answer, 403, &err, SPAN_NULL); /* it sees what others took, too */
+        return true;
+    }
     r = fn(req->serve->be.ctx, &req->subject.viewer, id, &err);
     if (r == 0)
         return false;

@@ -13,6 +13,7 @@
  */
 #pragma once
 
+#include "serve/access_rules.h"
 #include "serve/answer.h"
 #include "serve/audit.h"
 #include "serve/params.h"
@@ -134,6 +135,7 @@ struct serve {
     struct serve_stats stats;
     struct answer_counts counts;
     struct audit *audit;
+    struct access_rules *_Atomic access; /* those before it hang on it until the end */
 };
 
 /* ---- net.c ---- */

@@ -13,6 +13,8 @@
 struct head {
     struct access_facts access;
     struct span accept, accept_encoding, content_length, content_type, expect, transfer_encoding;
+    struct span authorization;
+    size_t authorization_count;
     size_t length_count, encoding_count; /* of Content-Length and Transfer-Encoding */
     size_t bytes;                        /* of all headers */
 };
@@ -37,6 +39,9 @@ static enum MHD_Result head_header(void *cookie, enum MHD_ValueKind kind, const 
     } else if (strcasecmp(name, "Referer") == 0) {
         h->access.referer = v;
         h->access.referer_count++;
+    } else if (strcasecmp(name, "Authorization") == 0) {
+        h->authorization = v;
+        h->authorization_count++;
     } else if (strcasecmp(name, "Accept") == 0) {
         h->accept = v;
     } else if (strcasecmp(name, "Accept-Encoding") == 0) {
@@ -106,12 +111,12 @@ static void take_authority(struct request *req, struct access_facts *a)
     memmove(req->uri + n, rest.p, rest.n + 1);
 }
 
-static void request_refuse(struct request *req, const struct error *err)
+static void request_refuse(struct request *req, unsigned status, const struct error *err)
 {
     pthread_mutex_lock(&req->serve->lock);
     req->serve->stats.refused_access++;
     pthread_mutex_unlock(&req->serve->lock);
-    answer_problem(&req->answer, 403, err, SPAN_NULL);
+    answer_problem(&req->answer, status, err, SPAN_NULL);
 }
 
 /* Finds the route. False: the answer says why not. */
@@ -181,22 +186,75 @@ static int request_read_params(struct request *req, struct span *unknown, struct
     return r != 0 ? r : params_parse(&req->query, req->route->params, &req->params, unknown, err);
 }
 
-/* Who asks: worked out once for a connection, and not at all where nobody need be known. */
-static bool request_subject(struct request *req)
+/* 401, which asks for a token. */
+static bool request_challenge(struct request *req, const char *sentence)
 {
-    struct client *c = req->client;
     struct error err = ERROR_NULL;
 
-    if (req->route->role == ROLE_HEALTH && !req->route->waits)
-        return true;
+    error_set(&err, -EACCES, "%s", sentence);
+    error_remedy(&err, "send one header: Authorization: Bearer TOKEN, with a token of access: in "
+                       "flamed.yaml; flamed --new-token NAME makes one");
+    request_refuse(req, 401, &err);
+    answer_header(&req->answer, "WWW-Authenticate", "Bearer realm=\"flamed\"");
+    return false;
+}
+
+/* What shows a token is what that says, whoever is at the other end. 1: there was one; 0: none;
+ * -1: it is wrong, and the answer says so. */
+static int request_token(struct request *req, const struct head *h)
+{
+    const struct access_rules *rules = req->serve->access;
+    struct span rest = h->authorization, scheme = { rest.p, span_find(rest, ' ') };
+    const struct access_rule *rule;
+
+    if (!h->authorization_count || !access_rules_have_tokens(rules) || scheme.n != 6 ||
+        strncasecmp(scheme.p, "bearer", 6) != 0)
+        return 0; /* a proxy's business */
+    rule = h->authorization_count == 1 ? access_rules_token(rules, span_trim(span_from(rest, 6)))
+                                       : NULL;
+    if (!rule) {
+        request_challenge(req, "the token is none that this flamed knows");
+        return -1;
+    }
+    subject_apply(&req->subject, rule);
+    return 1;
+}
+
+/* Who is at the other end: worked out once for a connection. */
+static void request_peer(struct request *req)
+{
+    const struct access_rules *rules = req->serve->access;
+    struct client *c = req->client;
+    const struct access_rule *rule;
+
     if (!c->subject_known) {
         subject_of_peer(req->serve->opts.peers, &c->peer, &c->subject);
         c->subject_known = true;
     }
     req->subject = c->subject;
+    rule = req->subject.kind == SUBJECT_USER ? access_rules_user(rules, req->subject.uid) : NULL;
+    if (rule)
+        subject_apply(&req->subject, rule);
+}
+
+/* Who asks; nobody need be known for health. */
+static bool request_subject(struct request *req, const struct head *h)
+{
+    struct error err = ERROR_NULL;
+    int token;
+
+    if (req->route->role == ROLE_HEALTH && !req->route->waits)
+        return true;
+    token = request_token(req, h);
+    if (token < 0)
+        return false;
+    if (token == 0)
+        request_peer(req);
     if (subject_may(&req->subject, req->route->role, &err))
         return true;
-    request_refuse(req, &err);
+    if (req->subject.kind == SUBJECT_NOBODY && access_rules_have_tokens(req->serve->access))
+        return request_challenge(req, err.msg);
+    request_refuse(req, 403, &err);
     return false;
 }
 
@@ -222,7 +280,7 @@ static bool request_may_sample(struct request *req)
     subject_may(&req->subject, ROLE_ATTACH, &err);
     err.parameter = "symbols";
     error_remedy(&err, "leave symbols= away, or say symbols=memory, which needs no agent");
-    request_refuse(req, &err);
+    request_refuse(req, 403, &err);
     return false;
 }
 
@@ -342,10 +400,10 @@ bool request_check(struct request *req, const char *method)
     h.access.allowed_count = req->serve->opts.allowed_host_count;
     r = access_check(&h.access, &err);
     if (r < 0) {
-        request_refuse(req, &err);
+        request_refuse(req, 403, &err);
         return false;
     }
-    if (!request_route(req, method) || !quota_enter(req) || !request_subject(req))
+    if (!request_route(req, method) || !quota_enter(req) || !request_subject(req, &h))
         return false;
     if (h.access.host.p != req->host)
         span_copy(h.access.host, req->host, sizeof(req->host));

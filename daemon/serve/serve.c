@@ -41,6 +41,10 @@ static void serve_free(struct serve *s)
     pthread_cond_destroy(&s->idle);
     pthread_mutex_destroy(&s->lock);
     audit_free(s->audit);
+    for (struct access_rules *r = s->access, *next; r; r = next) {
+        next = r->next;
+        free(r);
+    }
     free(s->clients);
     free(s);
 }
@@ -98,8 +102,24 @@ int serve_start(const struct serve_opts *o, const struct api_backend *be, struct
         serve_stop(s);
         return r;
     }
+    s->access = o->access;
     *ret = s;
     return 0;
+}
+
+void serve_set_access(struct serve *s, struct access_rules *rules)
+{
+    if (!rules) /* what is there must be kept for requests under way */
+        rules = calloc(1, sizeof(*rules));
+    if (!rules)
+        return;
+    rules->next = s->access;
+    s->access = rules;
+}
+
+const struct access_rules *serve_access(const struct serve *s)
+{
+    return s->access;
 }
 
 struct serve *serve_stop(struct serve *s)

@@ -10,16 +10,18 @@
 #include "serve/backend.h"
 #include "serve/peer.h"
 
+struct access_rules;
 struct serve;
 
 struct serve_opts {
     const int *listen_fds; /* listening sockets, taken over */
     size_t listen_count;
     const char *version;
-    unsigned connections_max; /* 128 of one caller; of all: serve/caller.h */
-    unsigned captures_max;    /* 64 of one caller at once */
-    size_t answer_max_bytes;  /* 64 MiB */
-    unsigned idle_timeout_s;  /* a client that sends or reads nothing for so long is cut off */
+    unsigned connections_max;    /* 128 of one caller; of all: serve/caller.h */
+    unsigned captures_max;       /* 64 of one caller at once */
+    size_t answer_max_bytes;     /* 64 MiB */
+    unsigned idle_timeout_s;     /* a client that sends or reads nothing for so long is cut off */
+    struct access_rules *access; /* taken over by serve_start() where that goes well; NULL: none */
     struct peers *peers; /* who is at the other end, borrowed until serve_stop(); NULL: nobody */
     const char *const *allowed_hosts; /* borrowed until serve_stop(); see serve/access.h */
     size_t allowed_host_count;
@@ -41,6 +43,11 @@ struct serve_stats {
     size_t guests_now; /* connections of callers who had their share: for health alone */
 };
 void serve_stats(struct serve *s, struct serve_stats *ret);
+
+/* Takes @rules (resolved; NULL: none) for those before. Thread: one. */
+void serve_set_access(struct serve *s, struct access_rules *rules);
+/* Those in force; valid until serve_stop(). */
+const struct access_rules *serve_access(const struct serve *s);
 
 /* Opens a listening socket for @address: "HOST:PORT", "[HOST6]:PORT" or "unix:PATH". HOST is a
  * loopback address or "localhost"; port 0 lets the kernel choose. A stale Unix socket is replaced,

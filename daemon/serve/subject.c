@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "serve/subject.h"
 
+#include "serve/access_rules.h"
+
 static const char IN_CONTAINER[] =
     "the connection may be one of a container that shares the host's network, whose users only "
     "have the numbers of the host's";
@@ -22,6 +24,13 @@ static void set_nobody(const char *problem, struct subject *ret)
     };
 }
 
+/* A user's own processes, and the captures that he took of them. */
+static void set_own(struct subject *s)
+{
+    s->viewer = (struct viewer){ .uid = s->uid };
+    snprintf(s->viewer.scope, sizeof(s->viewer.scope), "user %u", s->uid);
+}
+
 void subject_of_peer(struct peers *peers, const struct peer *p, struct subject *ret)
 {
     if (!p->known) {
@@ -39,13 +48,24 @@ void subject_of_peer(struct peers *peers, const struct peer *p, struct subject *
         return;
     }
     ret->role = ROLE_PROFILE;
-    ret->viewer.uid = p->uid;
-    snprintf(ret->viewer.scope, sizeof(ret->viewer.scope), "user %u", p->uid);
+    set_own(ret);
+}
+
+void subject_apply(struct subject *s, const struct access_rule *rule)
+{
+    if (!rule->user[0])
+        *s = (struct subject){ .kind = SUBJECT_TOKEN, .uid = UINT32_MAX, .name = rule->name };
+    s->role = rule->role;
+    s->viewer = (struct viewer){ .whole = !rule->own };
+    if (rule->own)
+        set_own(s);
 }
 
 const char *subject_name(const struct subject *s, char buf[SUBJECT_NAME_BYTES])
 {
-    if (s->kind == SUBJECT_USER)
+    if (s->kind == SUBJECT_TOKEN)
+        snprintf(buf, SUBJECT_NAME_BYTES, "token %.50s", s->name);
+    else if (s->kind == SUBJECT_USER)
         snprintf(buf, SUBJECT_NAME_BYTES, "user %u", s->uid);
     else
         snprintf(buf, SUBJECT_NAME_BYTES, "nobody");
@@ -67,6 +87,8 @@ bool subject_may(const struct subject *s, enum role needed, struct error *err)
     }
     error_set(err, -EACCES, "%s may not do this: it takes the role '%s', and the role here is '%s'",
               subject_name(s, name), role_name(needed), role_name(s->role));
-    error_remedy(err, "ask as root or as a member of group flamed (adduser NAME flamed)");
+    error_remedy(err,
+                 "ask as root or as a member of group flamed (adduser NAME flamed), or give it "
+                 "the role under access: in flamed.yaml");
     return false;
 }

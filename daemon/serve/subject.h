@@ -24,6 +24,7 @@ const char *role_name(enum role role);
 enum subject_kind {
     SUBJECT_NOBODY, /* not known */
     SUBJECT_USER,   /* of this machine, by the kernel's word */
+    SUBJECT_TOKEN,  /* shows a token of the configuration */
 };
 
 struct subject {
@@ -32,13 +33,18 @@ struct subject {
     enum role role;
     struct viewer viewer;
     const char *problem; /* SUBJECT_NOBODY: why; literal */
+    const char *name;    /* SUBJECT_TOKEN: of its rule, as long as serve lives */
 };
 
 #define SUBJECT_NAME_BYTES 64
 
 /* The subject of a connection. May read /proc, for some ms. */
 void subject_of_peer(struct peers *peers, const struct peer *p, struct subject *ret);
-/* "user 1001", "nobody". Return: @buf. */
+struct access_rule;
+
+/* What a rule of the configuration makes of @s, a user's own; or of whoever shows its token. */
+void subject_apply(struct subject *s, const struct access_rule *rule);
+/* "user 1001", "token prometheus", "nobody". Return: @buf. */
 const char *subject_name(const struct subject *s, char buf[SUBJECT_NAME_BYTES]);
 
 /* Whether @s has @needed. False: @err says who he is, what it takes and what to do. */

@@ -7,6 +7,7 @@ import os
 import re
 import secrets
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -309,6 +310,98 @@ class Access(unittest.TestCase):
                 reply = caller.ask(self.tcp + path, uid=ALICE, method=method)
                 self.assertIn(reply.status, (400, 404, 405, 501), f"{method} {path}")
         self.assertEqual(caller.ask(self.tcp + f"/profile?pid={pid}", uid=ALICE, method="HEAD").status, 404)
+
+
+class Rules(unittest.TestCase):
+    """What the configuration says under `access`."""
+
+    def configure(self, text: str) -> str:
+        folder = tempfile.mkdtemp(prefix="flamed-access.")
+        self.addCleanup(shutil.rmtree, folder, ignore_errors=True)
+        path = os.path.join(folder, "flamed.yaml")
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(text)
+        return path
+
+    def new_token(self, name: str, role: str) -> tuple[str, str]:
+        """A token, and its rule."""
+        text = subprocess.run([paths.program("flamed"), "--new-token", name], capture_output=True, text=True, check=True).stdout
+        token = next(line for line in text.splitlines() if line.startswith("flamed_"))
+        rule = text[text.index("  - name"):].replace("role: view", f"role: {role}")
+        self.assertNotIn(token, rule)
+        return token, rule
+
+    def test_tokens_and_users(self):
+        paths.need_root()
+        viewer, rule_viewer = self.new_token("viewer", "view")
+        taker, rule_taker = self.new_token("taker", "profile")
+        config = self.configure(f"access:\n{rule_viewer}{rule_taker}  - {{name: bob, user: {BOB}, role: profile, sees: all}}\n"
+                                f"  - {{name: carol, user: {CAROL}, role: health}}\n  - {{name: alice, user: {ALICE}, role: attach, sees: own}}\n")
+        spin = jvm.make_spin()
+        with Daemon("--config", config) as daemon, jvm.Jvm(
+                paths.jdk(17), "-Xmx64m", "-cp", spin.folder, spin.main,
+                wrap=["setpriv", f"--reuid={ALICE}", f"--regid={ALICE}", "--clear-groups"]) as one:
+            tcp = f"http://127.0.0.1:{daemon.port}"
+            ident = daemon.get("/profile", pid=one.pid, seconds=0.2).headers["X-Flamed-Capture"]
+            proc.wait_until(lambda: daemon.get(f"/api/v1/captures/{ident}").status == 200, 10, "it is stored")
+
+            def status(path: str, method: str = "GET", **how) -> int:
+                return caller.ask(tcp + path, method=method, **how).status
+
+            def bearer(token: str) -> dict:
+                return {"uid": 65534, "headers": ("Authorization: Bearer " + token,)}
+            profile = f"/profile?pid={one.pid}&seconds=0.1"
+            for how, view, take, enter, remove in (
+                    ({"uid": 0}, 200, 200, None, None), (bearer(viewer), 200, 403, 403, 403), (bearer(taker), 200, 200, 403, 403),
+                    ({"uid": BOB}, 200, 200, 403, 403), ({"uid": CAROL}, 403, 403, 403, 403), ({"uid": ALICE}, 404, 200, 200, 404),
+                    ({"uid": 65534}, 401, 401, 401, 401), (bearer(viewer[:-1] + "x"), 401, 401, 401, 401),
+                    (bearer(""), 401, 401, 401, 401), ({**bearer(viewer), "uid": 0}, 200, 403, 403, 403),
+                    ({"uid": 0, "headers": ("Authorization: Bearer wrong",)}, 401, 401, 401, 401),
+                    ({"uid": 0, "headers": (f"Authorization: Bearer {taker}", f"Authorization: Bearer {taker}")}, 401, 401, 401, 401),
+                    ({"uid": CAROL, "headers": (f"Authorization: bEaReR   {taker}",)}, 200, 200, 403, 403),
+                    ({"uid": 0, "headers": ("Authorization: Basic cm9vdDpyb290",)}, 200, 200, None, None)):
+                with self.subTest(who=how):
+                    self.assertEqual(status(f"/api/v1/captures/{ident}", **how), view)
+                    self.assertEqual(status(profile, **how), take)
+                    if enter:
+                        self.assertEqual(status(profile + "&symbols=agent", **how), enter)
+                    if remove:
+                        self.assertEqual(status(f"/api/v1/captures/{ident}", "DELETE", **how), remove)
+                    self.assertEqual(status("/healthz", **how), 200)
+            self.assertIn(f'"{spin.main}"', json.dumps(caller.ask(tcp + "/api/v1/jvms", **bearer(viewer)).json()))
+            lines = daemon.get("/api/v1/audit", limit=1000).json()["audit"]
+            self.assertTrue(any(line["subject"] == "token taker" and line["action"] == "capture" for line in lines))
+            for token in (viewer, taker):
+                self.assertNotIn(token, daemon.log() + json.dumps(lines))
+
+            # A token that is taken away is one no longer, and what is wrong changes nothing.
+            with open(config, "w", encoding="utf-8") as f:
+                f.write(f"access:\n{rule_taker}")
+            os.kill(daemon.top(), signal.SIGHUP)
+            proc.wait_until(lambda: status("/api/v1/jvms", **bearer(viewer)) == 401, 10, "the viewer's token is gone", 0.1)
+            self.assertEqual(status("/api/v1/jvms", **bearer(taker)), 200)
+            self.assertEqual(status("/api/v1/jvms", uid=CAROL), 200, "her rule is gone, too")
+            with open(config, "w", encoding="utf-8") as f:
+                f.write("access:\n  - {name: x, user: root, role: manage, token_sha256: 12}\n")
+            os.kill(daemon.top(), signal.SIGHUP)
+            proc.wait_until(lambda: "access" in json.dumps(daemon.get("/readyz").json()), 10, "the mistake is told", 0.1)
+            self.assertEqual(status("/api/v1/jvms", **bearer(taker)), 200)
+
+    def test_mistakes_are_told(self):
+        for text, words in (("access: 1\n", "a list"), ("access:\n  - {name: A}\n", "a-z"), ("access:\n  - {name: a}\n", "either user"),
+                            ("access:\n  - {name: a, role: view}\n", "either user"), ("access:\n  - {role: view, user: root}\n", "name"),
+                            ("access:\n  - {name: a, role: admin, user: root}\n", "manage"),
+                            ("access:\n  - {name: a, role: view, user: no-such-user}\n", "no-such-user"),
+                            ("access:\n  - {name: a, role: view, token_sha256: flamed_secret}\n", "64 hex"),
+                            ("access:\n  - {name: a, role: view, user: root, sees: some}\n", "all or own"),
+                            ("access:\n  - {name: a, role: manage, user: root, sees: own}\n", "whole node"),
+                            ("access:\n  - {name: a, role: view, user: root}\n  - {name: a, role: view, user: bin}\n", "no other"),
+                            ("access:\n  - {name: a, role: view, user: root, x: y}\n", "role, sees")):
+            result = subprocess.run([paths.program("flamed"), "--check-config", "--config", self.configure(text)], capture_output=True,
+                                    text=True, check=False)
+            self.assertEqual(result.returncode, 1, text)
+            self.assertIn(words, result.stderr, text)
+            self.assertNotIn("flamed_secret", result.stderr)
 
 
 class SharedNetwork(unittest.TestCase):

@@ -83,7 +83,7 @@ class Scraping(unittest.TestCase):
         self.assertEqual((result.returncode, result.stdout, result.stderr), (0, "", ""))
         labels = set(re.findall(r'[{,](\w+)="', answer.text))
         self.assertLessEqual(labels, {"version", "process", "reason", "pid", "main", "container", "pod", "namespace", "category",
-                                      "route", "status", "code", "method", "le", "quantile", "result", "set", "format",
+                                      "route", "status", "code", "action", "method", "le", "quantile", "result", "set", "format",
                                       "quota"})
         self.assertNotIn(self.spin.method.rsplit(".", 1)[1], answer.text, "no method in a label")
         self.assertNotIn("spinner", answer.text, "no thread in a label")

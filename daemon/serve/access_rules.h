@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the configuration says under `access`: a role for a user of the machine, or for whoever
+ * shows a token. The first rule that fits counts, before what holds without any. Immutable once
+ * resolved; thread: any.
+ */
+#pragma once
+
+#include "serve/subject.h"
+
+#define ACCESS_RULES_MAX 64
+#define ACCESS_NAME_MAX 63
+#define ACCESS_TOKEN_BYTES 32 /* random ones of a token */
+#define ACCESS_HASH_BYTES 32
+#define ACCESS_TOKEN_TEXT 96 /* the longest text that is taken for one */
+
+struct access_rule {
+    char name[ACCESS_NAME_MAX + 1];  /* [a-z0-9-]; no two rules have the same */
+    char user[ACCESS_NAME_MAX + 1];  /* name or number; "": it is a token's */
+    uint32_t uid;                    /* of the user, once resolved */
+    uint8_t hash[ACCESS_HASH_BYTES]; /* SHA-256 of the token */
+    enum role role;
+    bool own; /* its own processes alone */
+};
+
+struct access_rules {
+    struct access_rules *next; /* of serve's: those before it, which requests may still use */
+    struct access_rule rules[ACCESS_RULES_MAX];
+    size_t count;
+};
+
+/* Reads `access` out of the YAML document @text and passes by every other key. @file is only named
+ * in sentences. 0 and *ret (owned, free(); NULL: there is none); -EINVAL with a sentence; -ENOMEM.
+ */
+int access_rules_parse(struct span text, const char *file, struct access_rules **ret,
+                       struct error *err);
+/* Looks the users' names up: before the sandbox alone. 0, or -EINVAL with @err. */
+int access_rules_resolve(struct access_rules *r, struct error *err);
+/* The same from what was looked up before: names that @before (NULL: none) does not have are
+ * refused. */
+int access_rules_inherit(struct access_rules *r, const struct access_rules *before,
+                         struct error *err);
+
+/* The rule for a user of the machine; NULL: none. */
+const struct access_rule *access_rules_user(const struct access_rules *r, uint32_t uid);
+/* The rule for the token @text; NULL: none. Takes the same time for all that are of one length. */
+const struct access_rule *access_rules_token(const struct access_rules *r, struct span text);
+bool access_rules_have_tokens(const struct access_rules *r);
+
+/* A new token and its SHA-256 as text. 0 or -errno. */
+int access_token_new(char ret[ACCESS_TOKEN_TEXT], char ret_hash[2 * ACCESS_HASH_BYTES + 1]);
