@@ -62,12 +62,10 @@ int broker_mem(struct broker *b, const struct proc_id *id, int *ret_fd, struct e
  * above, in thousandths of a CPU; 0: none. */
 int broker_cgroup(struct broker *b, const struct proc_id *id, int *ret_fd, uint64_t *ret_cpu_limit,
                   struct error *err);
-#define BROKER_HOLDERS_MAX 64
-/* The processes that hold the socket with the number @inode, by number in the broker's pid
- * namespace. Takes some 10 ms: it looks at the descriptors of all processes. Their count; -E2BIG
- * where there are more than BROKER_HOLDERS_MAX, -ETIMEDOUT where it takes too long. */
-int broker_socket_holders(struct broker *b, uint64_t inode, int32_t ret[BROKER_HOLDERS_MAX],
-                          struct error *err);
+/* A process that holds the socket with the number @inode, by its number in the broker's pid
+ * namespace: the newest. Takes up to some 10 ms, as it looks at descriptors. 0; BROKER_ABSENT;
+ * -ETIMEDOUT where there are too many. */
+int broker_socket_holder(struct broker *b, uint64_t inode, int32_t *ret_pid, struct error *err);
 int broker_hsperfdata(struct broker *b, const struct proc_id *id, int *ret_fd, struct error *err);
 /* /tmp/perf-<innermost pid>.map in the target's root. */
 int broker_perfmap(struct broker *b, const struct proc_id *id, int *ret_fd, struct error *err);

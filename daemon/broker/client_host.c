@@ -42,17 +42,15 @@ int broker_container_logs(struct broker *b, int *ret_fd, struct error *err)
     return client_call_file(b, &q, ret_fd, err);
 }
 
-int broker_socket_holders(struct broker *b, uint64_t inode, int32_t ret[BROKER_HOLDERS_MAX],
-                          struct error *err)
+int broker_socket_holder(struct broker *b, uint64_t inode, int32_t *ret_pid, struct error *err)
 {
-    struct broker_request q = client_request(BROKER_SOCKET_HOLDERS);
+    struct broker_request q = client_request(BROKER_SOCKET_HOLDER);
     struct broker_answer a;
     int r;
 
     q.start = inode;
     r = client_call_plain(b, &q, &a, err);
-    if (r != 0)
-        return r < 0 ? r : -ESRCH;
-    memcpy(ret, a.holders, sizeof(a.holders));
-    return (int)a.value;
+    if (r == 0)
+        *ret_pid = (int32_t)a.value;
+    return r;
 }

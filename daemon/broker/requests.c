@@ -37,7 +37,7 @@ static const struct broker_request_info REQUESTS[BROKER_KIND_END] = {
     [BROKER_ATTACH_ENDED] = { "attach_ended", BROKER_FIELD_TARGET, 0 },
     [BROKER_UNWIND_LIMIT] = { "unwind_limit", BROKER_FIELD_FRAMES, 0 },
     [BROKER_CGROUP] = { "cgroup", BROKER_FIELD_TARGET, 1 },
-    [BROKER_SOCKET_HOLDERS] = { "socket_holders", BROKER_FIELD_SOCKET, 0 },
+    [BROKER_SOCKET_HOLDER] = { "socket_holder", BROKER_FIELD_SOCKET, 0 },
     [BROKER_PUT_THREAD] = { "put_thread", BROKER_FIELD_PID | BROKER_FIELD_THREAD, 0 },
 };
 
@@ -199,7 +199,8 @@ int broker_answer_check(const void *p, size_t n, size_t fd_count, const struct b
     if (a.result == 0 && req->kind == BROKER_RING &&
         (a.value == 0 || a.value > (UINT64_C(1) << 32) || (a.value & (a.value - 1))))
         return -EBADMSG;
-    if (a.result == 0 && req->kind == BROKER_SOCKET_HOLDERS && a.value > BROKER_HOLDERS_MAX)
+    if (a.result == 0 && req->kind == BROKER_SOCKET_HOLDER &&
+        (a.value == 0 || a.value > BROKER_PID_MAX))
         return -EBADMSG;
     if (a.result == 0 && req->kind == BROKER_ATTACH_ENDED && a.value > BROKER_WAIT_STATUS_MAX)
         return -EBADMSG;

@@ -58,7 +58,7 @@ enum broker_request_kind {
     BROKER_UNWIND_LIMIT = 28,
     BROKER_PUT_THREAD = 29,
     BROKER_CGROUP = 30,
-    BROKER_SOCKET_HOLDERS = 31,
+    BROKER_SOCKET_HOLDER = 31,
     BROKER_KIND_END,
 };
 
@@ -70,7 +70,7 @@ struct broker_request {
     uint64_t start_ticks;
     uint64_t start, end; /* addresses of a mapping; first row and the one behind the last;
                           * put_thread: address of the JavaThread, 0;
-                          * socket_holders: number of the socket, 0 */
+                          * socket_holder: number of the socket, 0 */
     uint64_t period_ns;
     uint32_t set;    /* 0..BROKER_SETS_MAX-1; attach: enum attach_mode; unwind_limit: frames;
                       * put_thread: thread id */
@@ -94,12 +94,11 @@ struct broker_answer {
     uint32_t fd_count;  /* beside this message */
     uint32_t more;      /* 1: another message with further fds follows */
     uint64_t value;     /* ring: bytes; start: the set; attach_ended: as wait(2) says;
-                         * cgroup: thousandths of a CPU; socket_holders: how many */
+                         * cgroup: thousandths of a CPU; socket_holder: the pid */
     union {
         struct broker_failure failure; /* result < 0 */
         struct broker_facts facts;
         struct broker_sample_stats stats;
-        int32_t holders[BROKER_HOLDERS_MAX];
         uint8_t bytes[640];
     };
 };

@@ -48,7 +48,7 @@ static const request_fn FUNCTIONS[BROKER_KIND_END] = {
     [BROKER_UNWIND_LIMIT] = request_unwind_limit,
     [BROKER_PUT_THREAD] = request_put_thread,
     [BROKER_CGROUP] = request_cgroup,
-    [BROKER_SOCKET_HOLDERS] = request_socket_holders,
+    [BROKER_SOCKET_HOLDER] = request_socket_holder,
 };
 
 int server_init(struct server *s, pid_t client, struct error *err)
@@ -148,8 +148,6 @@ static int reply_send(int fd, const struct broker_request *q, int result, const 
         a.facts = rep->facts;
     } else if (q->kind == BROKER_SAMPLE_STATS) {
         a.stats = rep->stats;
-    } else if (q->kind == BROKER_SOCKET_HOLDERS) {
-        memcpy(a.holders, rep->holders, sizeof(a.holders));
     }
     do {
         size_t n = result == 0 ? MIN(rep->fd_count - sent, (size_t)BROKER_FDS_MAX) : 0;

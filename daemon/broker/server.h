@@ -69,7 +69,6 @@ struct reply {
     union {
         struct broker_facts facts;
         struct broker_sample_stats stats;
-        int32_t holders[BROKER_HOLDERS_MAX]; /* the first value of them count */
     };
 };
 
@@ -122,7 +121,7 @@ int request_put_rows(struct server *s, const struct broker_request *q, struct re
 int request_put_process(struct server *s, const struct broker_request *q, struct reply *rep);
 int request_forget_process(struct server *s, const struct broker_request *q, struct reply *rep);
 int request_cgroup(struct server *s, const struct broker_request *q, struct reply *rep);
-int request_socket_holders(struct server *s, const struct broker_request *q, struct reply *rep);
+int request_socket_holder(struct server *s, const struct broker_request *q, struct reply *rep);
 int request_put_thread(struct server *s, const struct broker_request *q, struct reply *rep);
 int request_attach(struct server *s, const struct broker_request *q, struct reply *rep);
 int request_attach_check(struct server *s, const struct broker_request *q, struct reply *rep);

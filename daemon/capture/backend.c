@@ -173,17 +173,11 @@ static int backend_ready(void *ctx, const struct viewer *v, json_t **ret, struct
 }
 
 /* Asks the broker itself: whose connection it is concerns no capture. */
-static int backend_socket_holders(void *ctx, uint64_t inode, int32_t *ret, size_t max)
+static bool backend_socket_holder(void *ctx, uint64_t inode, int32_t *ret_pid)
 {
-    struct engine *e = ctx;
-    int32_t pids[BROKER_HOLDERS_MAX];
-    int count = broker_socket_holders(e->broker, inode, pids, NULL);
+    const struct engine *e = ctx;
 
-    if (count > (int)max)
-        return -E2BIG;
-    for (int i = 0; i < count; i++)
-        ret[i] = pids[i];
-    return count;
+    return broker_socket_holder(e->broker, inode, ret_pid, NULL) == 0;
 }
 
 void backend_fill(struct engine *e, struct api_backend *be)
@@ -211,6 +205,6 @@ void backend_fill(struct engine *e, struct api_backend *be)
         .metrics = backend_metrics,
         .preflight = backend_preflight,
         .perf_map = backend_perf_map,
-        .socket_holders = backend_socket_holders,
+        .socket_holder = backend_socket_holder,
     };
 }

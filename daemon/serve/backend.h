@@ -176,6 +176,6 @@ struct api_backend {
      * attach: 10 s at most. */
     int (*perf_map)(void *ctx, const struct viewer *v, int32_t host_pid,
                     enum symbols_source symbols, bool unfold, struct buf *out, struct error *err);
-    /* The processes that hold the socket @inode: their count, at most @max, or -errno. */
-    int (*socket_holders)(void *ctx, uint64_t inode, int32_t *ret, size_t max);
+    /* A process that holds the socket @inode. False: none is found. */
+    bool (*socket_holder)(void *ctx, uint64_t inode, int32_t *ret_pid);
 };

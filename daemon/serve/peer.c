@@ -64,8 +64,7 @@ int peers_open(int proc_fd, const char *group, struct peers **ret)
     s->cgroup_fd = open_cgroups();
     pthread_mutex_init(&s->lock, NULL);
     for (size_t i = 0; i < ARRAY_SIZE(s->looks); i++)
-        budget_init(&s->looks[i], PEER_HOLDERS_SHARE, PEER_HOLDERS_AT_ONCE_NS,
-                    clock_monotonic_ns());
+        budget_init(&s->looks[i], PEER_LOOKS_SHARE, PEER_LOOKS_AT_ONCE_NS, clock_monotonic_ns());
     if (peer_group_read(s, group) < 0) {
         peers_close(s);
         return -ENOMEM;
@@ -86,10 +85,10 @@ struct peers *peers_close(struct peers *s)
     return NULL;
 }
 
-void peers_ask_holders(struct peers *s, peer_holders_fn fn, void *cookie)
+void peers_ask_holder(struct peers *s, peer_holder_fn fn, void *cookie)
 {
-    s->holders = fn;
-    s->holders_cookie = cookie;
+    s->holder = fn;
+    s->holder_cookie = cookie;
 }
 
 int peers_cgroup_fd(const struct peers *s)

@@ -31,23 +31,22 @@ struct peers *peers_close(struct peers *s);
 /* A folder that must stay readable in the sandbox; -1: none. Borrowed. */
 int peers_cgroup_fd(const struct peers *s);
 
-/* Fills @ret with the processes that hold the socket @inode: their count, or -errno. */
-typedef int (*peer_holders_fn)(void *cookie, uint64_t inode, int32_t *ret, size_t max);
-/* How to ask for them, before the first connection. */
-void peers_ask_holders(struct peers *s, peer_holders_fn fn, void *cookie);
+/* A process that holds the socket @inode. False: none is found. */
+typedef bool (*peer_holder_fn)(void *cookie, uint64_t inode, int32_t *ret_pid);
+/* How to ask for it, before the first connection. */
+void peers_ask_holder(struct peers *s, peer_holder_fn fn, void *cookie);
 
 /* The peer of the accepted socket @fd, whose address is @address. Thread: one at a time. Takes some
  * 20 us. */
 void peer_ask(struct peers *s, int fd, const struct sockaddr_storage *address, struct peer *ret);
 
 /* Whether @p is the host's: whether no process of the socket's cgroup is in a container (of all
- * processes, where the cgroup is not told), or else none of those that hold the socket. A
+ * processes, where the cgroup is not told), or else the one that holds the socket is in none. A
  * container's root has the number of the host's, and must not pass for it. Any thread. The first is
- * asked anew every PEER_HOST_NS for each cgroup; the second takes some 10 ms. */
+ * asked anew every PEER_HOST_NS for each cgroup; the second takes up to some 10 ms. */
 bool peer_is_host(struct peers *s, const struct peer *p);
 #define PEER_HOST_NS (2 * NSEC_PER_SEC)
-#define PEER_HOLDERS_MAX 64
-/* Looking for holders takes at most one part in PEER_HOLDERS_SHARE of all time, for members and
- * for others each; who comes then is not known. */
-#define PEER_HOLDERS_SHARE 10
-#define PEER_HOLDERS_AT_ONCE_NS (2 * NSEC_PER_SEC)
+/* Looking for holders takes at most one part in PEER_LOOKS_SHARE of all time, for members and for
+ * others each; who comes then is not known. */
+#define PEER_LOOKS_SHARE 10
+#define PEER_LOOKS_AT_ONCE_NS (5 * NSEC_PER_SEC)

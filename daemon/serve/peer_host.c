@@ -2,8 +2,8 @@
 /*
  * Whether a connection from this machine is the host's, or of a container that shares its network.
  * The socket's cgroup tells which processes may have made it; where the kernel or the mount does
- * not tell the cgroup, all processes may. If one of them is in a container, then those count that
- * hold the socket: there must be one, and each must be the host's.
+ * not tell the cgroup, all processes may. If one of them is in a container, then the one counts
+ * that holds the socket.
  */
 #include "serve/peers_impl.h"
 
@@ -158,7 +158,7 @@ static bool look(const struct peers *s, uint64_t cgroup)
     return fd >= 0 ? members_are_host(s, fd) : all_are_host(s);
 }
 
-/* ---- those that do hold it ---- */
+/* ---- the one that holds it ---- */
 
 /* Whether there is time for a look; and what it took. */
 static bool may_look(struct peers *s, bool member)
@@ -178,21 +178,17 @@ static void spend(struct peers *s, bool member, uint64_t took_ns)
     pthread_mutex_unlock(&s->lock);
 }
 
-static bool holders_are_host(struct peers *s, const struct peer *p)
+static bool holder_is_host(struct peers *s, const struct peer *p)
 {
-    int32_t pids[PEER_HOLDERS_MAX];
     uint64_t began_ns = clock_monotonic_ns();
-    int count;
+    int32_t pid;
+    bool found;
 
-    if (!s->holders || !may_look(s, p->member))
+    if (!s->holder || !may_look(s, p->member))
         return false;
-    count = s->holders(s->holders_cookie, p->inode, pids, PEER_HOLDERS_MAX);
+    found = s->holder(s->holder_cookie, p->inode, &pid);
     spend(s, p->member, clock_monotonic_ns() - began_ns);
-    for (int i = 0; i < count; i++) {
-        if (place_of(s, pids[i]) != PLACE_HOST)
-            return false;
-    }
-    return count > 0;
+    return found && place_of(s, pid) == PLACE_HOST;
 }
 
 /* ---- verdicts last a moment ---- */
@@ -232,5 +228,5 @@ bool peer_is_host(struct peers *s, const struct peer *p)
 {
     if (!p->known || !p->tcp)
         return p->known;
-    return none_is_foreign(s, p) || holders_are_host(s, p);
+    return none_is_foreign(s, p) || holder_is_host(s, p);
 }

@@ -20,9 +20,9 @@ struct peers {
     uint32_t gid;      /* of the group; UINT32_MAX: there is none */
     uint32_t *members; /* owned: users of the group, as of the start */
     size_t member_count;
-    uint64_t capabilities;   /* that the first process may have; 0: not known */
-    peer_holders_fn holders; /* NULL: not to be asked for */
-    void *holders_cookie;
+    uint64_t capabilities; /* that the first process may have; 0: not known */
+    peer_holder_fn holder; /* NULL: not to be asked for */
+    void *holder_cookie;
     pthread_mutex_t lock;
     struct budget looks[2]; /* for holders, of others and of members; guarded by lock */
     struct peer_verdict {

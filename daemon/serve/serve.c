@@ -79,7 +79,7 @@ int serve_start(const struct serve_opts *o, const struct api_backend *be, struct
     s->be = *be;
     s->opts = *o;
     if (o->peers)
-        peers_ask_holders(o->peers, be->socket_holders, be->ctx);
+        peers_ask_holder(o->peers, be->socket_holder, be->ctx);
     s->opts.idle_timeout_s = MAX(o->idle_timeout_s, 1u);
     s->epoll_fd = s->wake_fd = -1;
     s->listen_count = o->listen_count;

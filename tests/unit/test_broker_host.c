@@ -192,28 +192,28 @@ START_TEST(a_cgroup_counts_as_far_as_root_made_it)
 }
 END_TEST
 
-START_TEST(a_socket_has_holders)
+START_TEST(a_socket_has_a_holder)
 {
-    int32_t pids[BROKER_HOLDERS_MAX];
-    int pair[2], count;
+    int32_t pid = 0;
     struct stat st;
+    int pair[2];
     pid_t child;
 
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
     ck_assert_int_eq(fstat(pair[0], &st), 0);
+    ck_assert_int_eq(broker_socket_holder(fx.b, st.st_ino, &pid, NULL), 0);
+    ck_assert_int_eq(pid, getpid());
     child = fork();
     if (child == 0) {
         pause();
         _exit(0);
     }
-    count = broker_socket_holders(fx.b, st.st_ino, pids, NULL);
+    close(pair[0]);
+    ck_assert_int_eq(broker_socket_holder(fx.b, st.st_ino, &pid, NULL), 0);
+    ck_assert_int_eq(pid, child);
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);
-    ck_assert_int_eq(count, 2);
-    ck_assert((pids[0] == getpid() && pids[1] == child) ||
-              (pids[1] == getpid() && pids[0] == child));
-    close(pair[0]);
-    ck_assert_int_eq(broker_socket_holders(fx.b, st.st_ino, pids, NULL), 0);
+    ck_assert_int_eq(broker_socket_holder(fx.b, st.st_ino, &pid, NULL), BROKER_ABSENT);
     close(pair[1]);
 }
 END_TEST
@@ -228,7 +228,7 @@ int main(void)
     tcase_add_checked_fixture(tc, fixture_with_client, fixture_stop);
     tcase_set_timeout(tc, 30);
     tcase_add_test(tc, container_config_takes_ids_only);
-    tcase_add_test(tc, a_socket_has_holders);
+    tcase_add_test(tc, a_socket_has_a_holder);
     tcase_add_loop_test(tc, a_cgroup_counts_as_far_as_root_made_it, 0, ARRAY_SIZE(CGROUPS));
     tcase_add_test(tc, the_host_tells_about_itself);
     tcase_add_test(tc, gives_the_configuration_as_it_is_now);
