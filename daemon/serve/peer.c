@@ -64,7 +64,7 @@ int peers_open(int proc_fd, const char *group, struct peers **ret)
     s->cgroup_fd = open_cgroups();
     pthread_mutex_init(&s->lock, NULL);
     for (size_t i = 0; i < ARRAY_SIZE(s->looks); i++)
-        budget_init(&s->looks[i], PEER_LOOKS_SHARE, PEER_LOOKS_AT_ONCE_NS, clock_monotonic_ns());
+        budget_init(&s->looks[i], 1, PEER_LOOKS_MAX * PEER_LOOK_NS, clock_monotonic_ns());
     if (peer_group_read(s, group) < 0) {
         peers_close(s);
         return -ENOMEM;

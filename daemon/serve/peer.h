@@ -46,7 +46,7 @@ void peer_ask(struct peers *s, int fd, const struct sockaddr_storage *address, s
  * asked anew every PEER_HOST_NS for each cgroup; the second takes up to some 10 ms. */
 bool peer_is_host(struct peers *s, const struct peer *p);
 #define PEER_HOST_NS (2 * NSEC_PER_SEC)
-/* Looking for holders takes at most one part in PEER_LOOKS_SHARE of all time, for members and for
- * others each; who comes then is not known. */
-#define PEER_LOOKS_SHARE 10
-#define PEER_LOOKS_AT_ONCE_NS (5 * NSEC_PER_SEC)
+/* Looks for holders, of members and of others each: so many at once, and one every PEER_LOOK_NS in
+ * the long run. Who comes beyond that is not known. */
+#define PEER_LOOKS_MAX 1000
+#define PEER_LOOK_NS (50 * NSEC_PER_MSEC)

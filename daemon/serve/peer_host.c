@@ -160,35 +160,25 @@ static bool look(const struct peers *s, uint64_t cgroup)
 
 /* ---- the one that holds it ---- */
 
-/* Whether there is time for a look; and what it took. */
+/* Whether there may be one more look. */
 static bool may_look(struct peers *s, bool member)
 {
     bool may;
 
     pthread_mutex_lock(&s->lock);
     may = budget_has(&s->looks[member], clock_monotonic_ns());
+    if (may)
+        budget_spend(&s->looks[member], PEER_LOOK_NS);
     pthread_mutex_unlock(&s->lock);
     return may;
 }
 
-static void spend(struct peers *s, bool member, uint64_t took_ns)
-{
-    pthread_mutex_lock(&s->lock);
-    budget_spend(&s->looks[member], took_ns);
-    pthread_mutex_unlock(&s->lock);
-}
-
 static bool holder_is_host(struct peers *s, const struct peer *p)
 {
-    uint64_t began_ns = clock_monotonic_ns();
     int32_t pid;
-    bool found;
 
-    if (!s->holder || !may_look(s, p->member))
-        return false;
-    found = s->holder(s->holder_cookie, p->inode, &pid);
-    spend(s, p->member, clock_monotonic_ns() - began_ns);
-    return found && place_of(s, pid) == PLACE_HOST;
+    return s->holder && may_look(s, p->member) && s->holder(s->holder_cookie, p->inode, &pid) &&
+           place_of(s, pid) == PLACE_HOST;
 }
 
 /* ---- verdicts last a moment ---- */
