@@ -331,10 +331,11 @@ static int layout_take_numbers(const struct layout_scan *s, struct hotspot_layou
 
         if (!layout_applies(row->from, row->to, l->jdk))
             continue;
-        if (!s->sizes[i].found || bytes == 0 || bytes > LAYOUT_TYPE_BYTES_MAX)
+        if (s->sizes[i].found && bytes > 0 && bytes <= LAYOUT_TYPE_BYTES_MAX)
+            memcpy((char *)l + row->member, &bytes, sizeof(bytes));
+        else if (row->from != 0)
             return hotspot_refuse(err, "this JVM (JDK %d) does not tell the size of %s", l->jdk,
                                   row->name);
-        memcpy((char *)l + row->member, &bytes, sizeof(bytes));
     }
     for (size_t i = 0; i < ARRAY_SIZE(LAYOUT_CONSTANT_ROWS); i++) {
         const struct layout_name_row *row = &LAYOUT_CONSTANT_ROWS[i];

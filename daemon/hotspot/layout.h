@@ -129,7 +129,8 @@ struct layout_field {
     X(thread_vframe_array, "JavaThread", "_vframe_array_head", W8, JDK_ALL) /* deopt running */    \
     X(thread_stack_base, "JavaThread", "_stack_base", W8, JDK_ALL)                                 \
     X(thread_stack_size, "JavaThread", "_stack_size", W8, JDK_ALL)                                 \
-    X(thread_cont_entry, "JavaThread", "_cont_entry", W8, 22, 99)                                  \
+    /* In the tables of 25.0.3 and up, and of 26: not of 25.0.2 and before. */                     \
+    X(thread_cont_entry, "JavaThread", "_cont_entry", W8, JDK_MAY)                                 \
     X(anchor_sp, "JavaFrameAnchor", "_last_Java_sp", W8, JDK_ALL)                                  \
     X(anchor_pc, "JavaFrameAnchor", "_last_Java_pc", W8, JDK_ALL)                                  \
     X(anchor_fp, "JavaFrameAnchor", "_last_Java_fp", W8, JDK_MAY)                                  \
@@ -155,7 +156,6 @@ struct layout_field {
     X(code_heaps, "CodeCache", "_heaps", 9, 99)                                                    \
     X(interpreter_code, "AbstractInterpreter", "_code", JDK_ALL)                                   \
     X(call_stub_return, "StubRoutines", "_call_stub_return_address", JDK_ALL)                      \
-    X(continuation_return, "ContinuationEntry", "_return_pc", 25, 99)                              \
     X(thread_list, "Threads", "_thread_list", 8, 11)                                               \
     X(thread_smr_list, "ThreadsSMRSupport", "_java_thread_list", 12, 99)                           \
     X(flags, "Flag", "flags", 8, 8)                                                                \
@@ -215,7 +215,7 @@ struct layout_field {
     X(Thread, "Thread", JDK_ALL)                                                                   \
     X(JavaFrameAnchor, "JavaFrameAnchor", JDK_ALL)                                                 \
     X(OSThread, "OSThread", JDK_ALL)                                                               \
-    X(ContinuationEntry, "ContinuationEntry", 25, 99)                                              \
+    X(ContinuationEntry, "ContinuationEntry", JDK_MAY)                                             \
     X(oopDesc, "oopDesc", JDK_ALL)                                                                 \
     X(Flag, "Flag", 8, 8)                                                                          \
     X(JVMFlag, "JVMFlag", 9, 99)

@@ -41,6 +41,8 @@ int hotspot_vm_unwinding(const struct hotspot_vm *vm, struct unwind_vm *ret)
         .virtual_threads = l->jdk >= 21,
     };
 
+    if (!u.cont_entry_bytes) /* where it ends is what counts */
+        u.thread_cont_entry = 0;
     if (vm->heap_count > UNWIND_HEAPS_MAX)
         return -EOPNOTSUPP;
     for (size_t i = 0; i < vm->heap_count; i++)

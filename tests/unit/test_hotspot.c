@@ -325,6 +325,44 @@ START_TEST(refuses_an_unknown_release)
 }
 END_TEST
 
+/* Has the tables' text @name say something else. */
+static int rename_text(const char *name)
+{
+    size_t n = strlen(name) + 1;
+    int found = 0;
+
+    for (size_t i = 0; i < image.page_count; i++) {
+        uint8_t *bytes = image.pages[i].bytes;
+
+        for (size_t at = 1; at + n <= MEMORY_PAGE; at++) {
+            if (bytes[at - 1] == 0 && memcmp(bytes + at, name, n) == 0) {
+                bytes[at] = 'X';
+                found++;
+            }
+        }
+    }
+    return found;
+}
+
+/* The tables of 25.0.2 and before do not tell of continuations; walks over virtual threads search.
+ */
+START_TEST(reads_a_25_without_continuations)
+{
+    static const char *const GONE[] = { NULL, "_cont_entry", "ContinuationEntry" };
+    struct error err = ERROR_NULL;
+    struct unwind_vm u;
+
+    load(25);
+    if (GONE[_i])
+        ck_assert_int_gt(rename_text(GONE[_i]), 0);
+    ck_assert_int_eq(open_image(&err), 0);
+    ck_assert_int_eq(hotspot_vm_unwinding(vm, &u), 0);
+    ck_assert_int_eq(u.cont_entry_bytes > 0, _i < 2);
+    ck_assert(_i == 0 || !u.thread_cont_entry);
+    ck_assert(u.virtual_threads);
+}
+END_TEST
+
 /* Whatever byte of libjvm's header or of its tables is changed, the answer is an outcome with a
  * sentence. */
 START_TEST(survives_changed_tables)
@@ -412,6 +450,7 @@ int main(void)
     tcase_add_loop_test(tc, refuses_methods_of_classes_that_are_gone, 0, releases);
     tcase_add_loop_test(tc, names_the_threads_of_an_image, 0, releases);
     tcase_add_loop_test(tc, refuses_an_unknown_release, 0, releases);
+    tcase_add_loop_test(tc, reads_a_25_without_continuations, 0, 3);
     tcase_add_loop_test(tc, survives_changed_tables, 0, releases);
     tcase_add_test(tc, tells_a_gone_process_from_one_that_starts);
     return suite_run_case("hotspot", tc);
