@@ -48,12 +48,12 @@ class Memory:
         self.file.close()
 
 
-def symbols(pid: int, *options: str) -> dict[str, int]:
-    """name -> address, of libjvm."""
+def symbols(pid: int, *options: str, twin: str = "") -> dict[str, int]:
+    """name -> address, of libjvm; as the file TWIN says, which is the same but for its symbols."""
     with open(f"/proc/{pid}/maps", encoding="utf-8") as f:
         mapped = [line.split(maxsplit=5) for line in f if line.rstrip().endswith("/libjvm.so")]
     base, path = int(mapped[0][0].split("-")[0], 16), f"/proc/{pid}/root{mapped[0][5].strip()}"
-    text = subprocess.run(["nm", *options, path], capture_output=True, text=True).stdout
+    text = subprocess.run(["nm", *options, twin or path], capture_output=True, text=True).stdout
     return {match[2].split("@")[0]: base + int(match[1], 16) for match in re.finditer(r"^([0-9a-f]+) \w (\S+)$", text, re.M)}
 
 
@@ -76,9 +76,9 @@ def vm_statics(pid: int) -> dict[int, str]:
     return found
 
 
-def vm_list(pid: int, version: int) -> dict[tuple[int, int], str] | None:
+def vm_list(pid: int, version: int, twin: str = "") -> dict[tuple[int, int], str] | None:
     """(start, end) -> name: StubCodeDesc::_list, found by its symbol; None where libjvm has no such symbol."""
-    head = symbols(pid).get("_ZN12StubCodeDesc5_listE")
+    head = symbols(pid, twin=twin).get("_ZN12StubCodeDesc5_listE")
     if not head:
         return None
     memory, stubs = Memory(pid), {}
@@ -114,9 +114,9 @@ class Base(jvm.WithClasses):
             found[start] = start + int(match[2], 16), match[3]
         return found
 
-    def check_list(self, pid: int, version: int) -> None:
+    def check_list(self, pid: int, version: int, twin: str = "") -> None:
         """Each entry of the VM's list has its line in the map, with its name; and nothing else has such a line."""
-        truth, told = vm_list(pid, version), self.perf_map(pid, symbols="memory")
+        truth, told = vm_list(pid, version, twin), self.perf_map(pid, symbols="memory")
         if truth is None:
             statics = {start: name for start, name in vm_statics(pid).items() if start in told}
             self.assertGreater(len(statics), 5)
@@ -156,9 +156,9 @@ class Base(jvm.WithClasses):
                               lambda s: "call_stub" in s.names)
         self.assertGreater(roots, 0.95)
 
-    def check_all(self, pid: int, version: int, agent: bool) -> None:
+    def check_all(self, pid: int, version: int, agent: bool, twin: str = "") -> None:
         proc.wait_until(lambda: proc.cpu_seconds(pid) > 6, 60, "all parts have run, and are compiled", interval=0.2)
-        self.check_list(pid, version)
+        self.check_list(pid, version, twin)
         self.check_samples(pid, version)
         stubs = self.daemon.get(f"/api/v1/jvms/{pid}").json()["stubs"]
         self.assertGreater(stubs["named"], 60)
