@@ -45,10 +45,10 @@ static int hold_lock(int fd)
     void *page = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE, fd, FAR);
     pthread_t reader, mapper;
 
-    if (page == MAP_FAILED || pthread_create(&mapper, NULL, map_page, NULL) != 0 ||
+    if (page == MAP_FAILED || write(STDOUT_FILENO, "started\n", 8) != 8)
+        return 1; /* said before: with the lock held we may wait for a page ourselves */
+    if (pthread_create(&mapper, NULL, map_page, NULL) != 0 ||
         pthread_create(&reader, NULL, read_page, page) != 0)
-        return 1;
-    if (write(STDOUT_FILENO, "started\n", 8) != 8)
         return 1;
     for (;;)
         __asm__ volatile("");
