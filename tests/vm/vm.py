@@ -29,7 +29,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 WORK = os.path.join(paths.CACHE, "vm") # where the files of a running machine are mounted, for that machine alone
 BUSYBOX = "/bin/busybox"
 VIRTIOFSD = ["/usr/lib/qemu/virtiofsd", "/usr/libexec/virtiofsd"] # of the packages qemu-system-common, virtiofsd
-MODULES = ["virtio_pci", "virtiofs", "overlay"]
+# The last: flamed asks the kernel whose a connection is, and no modprobe finds it in the guest.
+MODULES = ["virtio_pci", "virtiofs", "overlay", "tcp_diag"]
 GUEST = "/out/guest.sh"
 # Without cmpxchg16b, which QEMU 7.2 emulates so that newer kernels die of it at their start, now and then.
 PROCESSOR = "max,cx16=off"
