@@ -151,8 +151,14 @@ class Access(unittest.TestCase):
         reply = caller.ask(self.tcp + "/api/v1/captures", uid=uid, method="POST", body=json.dumps({"pid": pid, "seconds": 0.3}))
         self.assertEqual(reply.status, 201, str(reply))
         ident = reply.json()["id"]
-        proc.wait_until(lambda: self.daemon.get(f"/api/v1/captures/{ident}").json()["state"] == "done", 20, "it is stored", 0.1)
+        proc.wait_until(lambda: self.state(ident) == "done", 20, "it is stored", 0.1)
         return ident
+
+    def state(self, ident: str) -> str:
+        """Of a capture, as root sees it."""
+        answer = self.daemon.get(f"/api/v1/captures/{ident}")
+        self.assertEqual(answer.status, 200, str(answer))
+        return answer.json()["state"]
 
     def roles(self) -> dict[tuple[str, str], str]:
         document = self.daemon.get("/openapi.json").json()
