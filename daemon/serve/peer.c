@@ -2,6 +2,7 @@
 #include "serve/peers_impl.h"
 
 #include "base/cleanup.h"
+#include "base/old_kernel.h"
 #include "proc/proc.h"
 
 #include <fcntl.h>
@@ -49,6 +50,8 @@ static int open_cgroups(void)
     return -1;
 }
 
+static bool netlink_tells(struct peers *s);
+
 int peers_open(int proc_fd, const char *group, struct peers **ret)
 {
     struct peers *s = calloc(1, sizeof(*s));
@@ -62,6 +65,8 @@ int peers_open(int proc_fd, const char *group, struct peers **ret)
     s->self_uid = geteuid();
     s->netlink_fd = open_netlink();
     s->cgroup_fd = open_cgroups();
+    s->net_fd = open("/proc/self/net", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    s->by_text = !netlink_tells(s);
     pthread_mutex_init(&s->lock, NULL);
     for (size_t i = 0; i < ARRAY_SIZE(s->looks); i++)
         budget_init(&s->looks[i], 1, PEER_LOOKS_MAX * PEER_LOOK_NS, clock_monotonic_ns());
@@ -79,6 +84,7 @@ struct peers *peers_close(struct peers *s)
         return NULL;
     close_fd(s->netlink_fd);
     close_fd(s->cgroup_fd);
+    close_fd(s->net_fd);
     pthread_mutex_destroy(&s->lock);
     free(s->members);
     free(s);
@@ -294,6 +300,16 @@ static int ask_kernel(struct peers *s, const struct inet_diag_req_v2 *q, struct 
     return 0;
 }
 
+/* As ask_kernel(), by the text. */
+static int ask_text(const struct peers *s, const struct inet_diag_req_v2 *q, struct peer *ret,
+                    uint32_t *ret_uid)
+{
+    int r = peer_ask_text(s, q, ret, ret_uid);
+
+    ret->problem = s->net_fd < 0 ? NO_NETLINK : r == 0 ? NOT_OPEN : NOT_FOUND;
+    return r > 0;
+}
+
 static void ask_tcp(struct peers *s, int fd, const struct sockaddr_storage *address,
                     struct peer *ret)
 {
@@ -304,7 +320,8 @@ static void ask_tcp(struct peers *s, int fd, const struct sockaddr_storage *addr
     uint32_t uid = UINT32_MAX;
 
     ret->problem = NOT_FOUND;
-    if (!fill_id(fd, address, &q) || !ask_kernel(s, &q, ret, &uid))
+    if (!fill_id(fd, address, &q) ||
+        !(s->by_text ? ask_text(s, &q, ret, &uid) : ask_kernel(s, &q, ret, &uid)))
         return;
     ret->problem = NOT_OPEN;
     if (!is_connected(fd))
@@ -322,4 +339,27 @@ void peer_ask(struct peers *s, int fd, const struct sockaddr_storage *address, s
         ask_unix(s, fd, ret);
     else
         ask_tcp(s, fd, address, ret);
+}
+
+/* Whether the kernel tells, by the netlink socket, whose a connection is: asked about one of our
+ * own. */
+static bool netlink_tells(struct peers *s)
+{
+    struct sockaddr_in local = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    _cleanup_close_ int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0),
+                        client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), fd = -1;
+    struct sockaddr_storage address = { 0 };
+    socklen_t n = sizeof(local);
+    struct peer p = { 0 };
+
+    if (old_kernel_pretended("sock_diag"))
+        return false;
+    if (bind(listener, (struct sockaddr *)&local, sizeof(local)) < 0 || listen(listener, 1) < 0 ||
+        getsockname(listener, (struct sockaddr *)&local, &n) < 0 ||
+        connect(client, (struct sockaddr *)&local, sizeof(local)) < 0)
+        return true; /* nobody can come by TCP */
+    n = sizeof(address);
+    fd = accept4(listener, (struct sockaddr *)&address, &n, SOCK_CLOEXEC);
+    ask_tcp(s, fd, &address, &p);
+    return p.tcp;
 }

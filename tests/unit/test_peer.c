@@ -37,6 +37,12 @@ static void setup(void)
     ck_assert_int_eq(peers_open(proc_fd, "no such group", &peers), 0);
 }
 
+static void setup_old(void)
+{
+    setenv("FLAMED_OLD_KERNEL", "sock_diag", 1);
+    setup();
+}
+
 static void teardown(void)
 {
     char path[96];
@@ -242,7 +248,8 @@ END_TEST
 
 int main(void)
 {
-    TCase *tc = tcase_create("peer");
+    TCase *tc = tcase_create("peer"), *old = tcase_create("by text");
+    Suite *suite = suite_create("peer");
 
     if (geteuid() != 0)
         return 77;
@@ -250,5 +257,10 @@ int main(void)
     tcase_add_loop_test(tc, the_kernel_tells_who_it_is, 0, ARRAY_SIZE(CASES));
     tcase_add_test(tc, a_port_that_is_used_again_names_nobody_else);
     tcase_add_test(tc, it_is_asked_within_50_us);
-    return suite_run_case("peer", tc);
+    tcase_add_checked_fixture(old, setup_old, teardown);
+    tcase_add_loop_test(old, the_kernel_tells_who_it_is, 0, ARRAY_SIZE(CASES));
+    tcase_add_test(old, a_port_that_is_used_again_names_nobody_else);
+    suite_add_tcase(suite, tc);
+    suite_add_tcase(suite, old);
+    return suite_run(suite);
 }
