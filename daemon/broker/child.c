@@ -36,5 +36,5 @@ int child_start(const char *name, int (*run)(int socket), int *ret_fd)
         return r;
     }
     *ret_fd = pair[0];
-    return 0;
+    return pid;
 }

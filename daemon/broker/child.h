@@ -5,6 +5,6 @@
  */
 #pragma once
 
-/* Forks one that is called @name in /proc and ends with what @run returns; 3 is its socket. 0 and
- * our end of it, which the caller owns; -errno. */
+/* Forks one that is called @name in /proc and ends with what @run returns; 3 is its socket. Its
+ * pid and our end of it, which the caller owns; -errno. */
 int child_start(const char *name, int (*run)(int socket), int *ret_fd);

@@ -56,11 +56,13 @@ static bool is_readable(int fd, uint64_t wait_ns)
     return r != 0;
 }
 
-/* Forks an opener for each byte, and sends our end of its socket, until the broker is gone. */
+/* Forks an opener for each byte, and sends its pid and our end of its socket, until the broker is
+ * gone. */
 static int nursery_main(int socket)
 {
     struct error err = ERROR_NULL;
     char byte;
+    pid_t pid;
     int r;
 
     enter_cgroup_ns();
@@ -72,18 +74,19 @@ static int nursery_main(int socket)
     while (wire_receive(socket, &byte, 1, NULL, 0, NULL) == 1) {
         int fd = -1;
 
-        if (child_start("flamed-opener", opener_main, &fd) < 0)
+        pid = child_start("flamed-opener", opener_main, &fd);
+        if (pid < 0)
             continue;
-        wire_send(socket, &byte, 1, &fd, 1);
+        wire_send(socket, &pid, sizeof(pid), &fd, 1);
         close_fd(fd);
     }
     return 0;
 }
 
 /* Takes @fd for one more. */
-static void add(struct server *s, int fd)
+static void add(struct server *s, pid_t pid, int fd)
 {
-    s->openers[s->opener_count++] = (struct opener){ .fd = fd, .late_fd = -1 };
+    s->openers[s->opener_count++] = (struct opener){ .pid = pid, .fd = fd, .late_fd = -1 };
 }
 
 void openers_start(struct server *s)
@@ -99,7 +102,7 @@ void openers_start(struct server *s)
         if (r < 0)
             log_err_errno(r, "an opener of files cannot be started");
         else
-            add(s, fd);
+            add(s, r, fd);
     }
 }
 
@@ -113,13 +116,13 @@ static void replenish(struct server *s)
     if (s->opener_awaited && is_readable(s->nursery_fd, 0)) {
         size_t count = 0;
         int fd = -1;
-        char byte;
+        pid_t pid;
 
         s->opener_awaited = false;
-        if (wire_receive(s->nursery_fd, &byte, 1, &fd, 1, &count) != 1)
+        if (wire_receive(s->nursery_fd, &pid, sizeof(pid), &fd, 1, &count) != sizeof(pid))
             s->nursery_fd = close_fd(s->nursery_fd);
         else if (count == 1)
-            add(s, fd);
+            add(s, pid, fd);
     }
     for (size_t i = 0; i < s->opener_count; i++)
         unused += !s->openers[i].owner;
@@ -263,6 +266,26 @@ static int pass_on(const struct broker_answer *a, int fd, struct reply *rep)
     return a->result;
 }
 
+/* Not held by a file: a busy machine has given it no turn. */
+static bool is_runnable(const struct server *s, const struct opener *o)
+{
+    struct proc_stat stat;
+
+    return proc_read_stat(s->proc_fd, o->pid, &stat) == 0 && stat.state == 'R';
+}
+
+/* Whether @o answers within @wait_ns; longer where it gets no turn. */
+static bool wait_for_answer(const struct server *s, const struct opener *o, uint64_t wait_ns)
+{
+    uint64_t until_ns = clock_monotonic_ns() + OPENER_TURN_NS;
+    bool there;
+
+    do
+        there = is_readable(o->fd, wait_ns);
+    while (!there && is_runnable(s, o) && clock_monotonic_ns() < until_ns);
+    return there;
+}
+
 /* Asks @o and waits, at the expense of @patience. */
 static int ask(struct server *s, struct opener *o, uint64_t owner, struct budget *patience,
                const struct broker_request *q, struct reply *rep)
@@ -273,9 +296,9 @@ static int ask(struct server *s, struct opener *o, uint64_t owner, struct budget
 
     if (wire_send(o->fd, q, sizeof(*q), NULL, 0) == 0) {
         uint64_t wait_ns = is_of_proc(q->kind) ? OPENER_WAIT_PROC_NS : OPENER_WAIT_NS;
-        bool there = is_readable(o->fd, wait_ns);
+        bool there = wait_for_answer(s, o, wait_ns);
 
-        budget_spend(patience, clock_monotonic_ns() - began_ns);
+        budget_spend(patience, MIN(clock_monotonic_ns() - began_ns, wait_ns));
         if (!there) {
             o->owner = owner;
             o->kept = false;

@@ -18,6 +18,7 @@
 #define OPENER_WAIT_NS UINT64_C(500000000)
 /* For what the kernel tells by itself unless it waits for such a file. */
 #define OPENER_WAIT_PROC_NS UINT64_C(100000000)
+#define OPENER_TURN_NS UINT64_C(2000000000)  /* that a busy machine may give an opener no turn */
 #define OPENER_KEEP_NS UINT64_C(30000000000) /* from the question on */
 
 /* Forks them. Where that fails (logged) the broker opens files itself. */

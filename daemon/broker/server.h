@@ -17,6 +17,7 @@
 
 /* One of openers.h, seen from the broker. */
 struct opener {
+    pid_t pid;
     int fd;
     uint64_t owner; /* of proc_owner(): whose file it has not opened in time; 0: it is free */
     /* What it was asked then, and its answer once it came: for who asks for it again. */

@@ -16,7 +16,8 @@
 #include <unistd.h>
 
 #define CGROUP2_MAGIC 0x63677270
-#define ANSWERS_MAX 4 /* late ones of questions before are passed by */
+#define PID_NS_INITIAL 0xeffffffc /* PROC_PID_INIT_INO, include/linux/proc_ns.h */
+#define ANSWERS_MAX 4             /* late ones of questions before are passed by */
 
 static const char NO_NETLINK[] =
     "flamed cannot ask the kernel whose connection it is (NETLINK_SOCK_DIAG)";
@@ -56,12 +57,14 @@ int peers_open(int proc_fd, const char *group, struct peers **ret)
 {
     struct peers *s = calloc(1, sizeof(*s));
     struct proc_status init;
+    struct stat ns;
 
     if (!s)
         return -ENOMEM;
     if (proc_read_status(proc_fd, 1, &init) == 0)
         s->capabilities = init.capability_bounds;
     s->proc_fd = proc_fd;
+    s->enclosed = stat("/proc/self/ns/pid", &ns) == 0 && ns.st_ino != PID_NS_INITIAL;
     s->self_uid = geteuid();
     s->netlink_fd = open_netlink();
     s->cgroup_fd = open_cgroups();

@@ -3,7 +3,8 @@
  * Whether a connection from this machine is the host's, or of a container that shares its network.
  * The socket's cgroup tells which processes may have made it; where the kernel or the mount does
  * not tell the cgroup, all processes may. If one of them is in a container, then the one counts
- * that holds the socket.
+ * that holds the socket. Where flamed is itself in a pid namespace of its own, no other process can
+ * be looked at: who shares its network counts by the number of the user.
  */
 #include "serve/peers_impl.h"
 
@@ -216,7 +217,7 @@ static bool none_is_foreign(struct peers *s, const struct peer *p)
 
 bool peer_is_host(struct peers *s, const struct peer *p)
 {
-    if (!p->known || !p->tcp)
+    if (!p->known || !p->tcp || s->enclosed)
         return p->known;
     return none_is_foreign(s, p) || holder_is_host(s, p);
 }

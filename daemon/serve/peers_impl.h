@@ -18,6 +18,7 @@ struct peers {
     int net_fd;                /* /proc/self/net; -1: none */
     bool by_text;              /* the netlink socket tells nothing of TCP: net_fd does */
     int proc_fd;               /* borrowed */
+    bool enclosed; /* we are in a pid namespace of our own: others cannot be looked at */
     uint32_t self_uid;
     uint32_t sequence; /* of questions; thread: that of peer_ask() */
     uint32_t gid;      /* of the group; UINT32_MAX: there is none */
