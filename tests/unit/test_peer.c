@@ -183,27 +183,40 @@ START_TEST(the_kernel_tells_who_it_is)
 }
 END_TEST
 
+/* Connects to @l, says something, resets the connection before it was accepted, and has another
+ * socket at the same address: its fd; -1 where another program took that meanwhile. */
+static int use_port_again(const struct listener *l)
+{
+    struct linger at_once = { .l_onoff = 1 };
+    struct sockaddr_storage from = { 0 };
+    socklen_t n = sizeof(from);
+    int first = socket(AF_INET, SOCK_STREAM, 0), second = socket(AF_INET, SOCK_STREAM, 0), one = 1;
+
+    ck_assert_int_eq(connect(first, (const struct sockaddr *)&l->address, l->n), 0);
+    ck_assert_int_eq(write(first, "DELETE / HTTP/1.1\r\n", 19), 19);
+    ck_assert_int_eq(getsockname(first, (struct sockaddr *)&from, &n), 0);
+    setsockopt(first, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+    close(first);
+    setsockopt(second, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+    return bind(second, (struct sockaddr *)&from, n) == 0 ? second : close_fd(second);
+}
+
 /* The other end of a connection that was reset is free for somebody else: what was sent before must
  * not be taken for his. */
 START_TEST(a_port_that_is_used_again_names_nobody_else)
 {
     struct listener l = listen_on(AF_INET);
-    struct linger at_once = { .l_onoff = 1 };
-    struct sockaddr_storage from = { 0 }, address = { 0 };
-    socklen_t n = sizeof(from);
-    int first = socket(AF_INET, SOCK_STREAM, 0), second = socket(AF_INET, SOCK_STREAM, 0), fd,
-        one = 1;
+    struct sockaddr_storage address = { 0 };
+    int second = use_port_again(&l), fd;
+    socklen_t n = sizeof(address);
     struct peer p;
 
-    ck_assert_int_eq(connect(first, (struct sockaddr *)&l.address, l.n), 0);
-    ck_assert_int_eq(write(first, "DELETE / HTTP/1.1\r\n", 19), 19);
-    ck_assert_int_eq(getsockname(first, (struct sockaddr *)&from, &n), 0);
-    setsockopt(first, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
-    close(first); /* reset, before it was accepted */
-    setsockopt(second, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-    ck_assert_int_eq(bind(second, (struct sockaddr *)&from, n), 0);
+    for (int tries = 0; second < 0 && tries < 20; tries++) {
+        close(l.fd);
+        l = listen_on(AF_INET);
+        second = use_port_again(&l);
+    }
     ck_assert_int_eq(connect(second, (struct sockaddr *)&l.address, l.n), 0);
-    n = sizeof(address);
     fd = accept4(l.fd, (struct sockaddr *)&address, &n, SOCK_CLOEXEC);
     ck_assert_int_ge(fd, 0);
     peer_ask(peers, fd, &address, &p);
