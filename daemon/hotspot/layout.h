@@ -129,7 +129,7 @@ struct layout_field {
     X(thread_vframe_array, "JavaThread", "_vframe_array_head", W8, JDK_ALL) /* deopt running */    \
     X(thread_stack_base, "JavaThread", "_stack_base", W8, JDK_ALL)                                 \
     X(thread_stack_size, "JavaThread", "_stack_size", W8, JDK_ALL)                                 \
-    /* In the tables of 25.0.3 and up, and of 26: not of 25.0.2 and before. */                     \
+    /* In the tables of 25.0.3 and up, and of 26: not of 25.0.2. */                                \
     X(thread_cont_entry, "JavaThread", "_cont_entry", W8, JDK_MAY)                                 \
     X(anchor_sp, "JavaFrameAnchor", "_last_Java_sp", W8, JDK_ALL)                                  \
     X(anchor_pc, "JavaFrameAnchor", "_last_Java_pc", W8, JDK_ALL)                                  \

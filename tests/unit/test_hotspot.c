@@ -344,8 +344,7 @@ static int rename_text(const char *name)
     return found;
 }
 
-/* The tables of 25.0.2 and before do not tell of continuations; walks over virtual threads search.
- */
+/* The tables of 25.0.2 do not tell of continuations; walks over virtual threads search. */
 START_TEST(reads_a_25_without_continuations)
 {
     static const char *const GONE[] = { NULL, "_cont_entry", "ContinuationEntry" };
