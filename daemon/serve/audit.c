@@ -160,35 +160,39 @@ static char *line_of(const struct request *req, enum audit_action action)
     return text;
 }
 
-/* Takes @json. */
-static void keep(struct audit *a, enum audit_action action, char *json)
+/* Keeps a line of @req: the time of each is taken in the order in which they are kept. A copy for
+ * the log, owned by the caller; NULL: out of memory. */
+static char *keep(struct audit *a, enum audit_action action, const struct request *req)
 {
     struct audit_ring *r = action == AUDIT_REFUSAL ? &a->refusals : &a->acts;
     struct audit_line *to;
+    char *json, *copy = NULL;
 
     pthread_mutex_lock(&a->lock);
     a->counts[action]++;
-    to = &r->lines[r->next++ % r->max];
-    free(to->json);
-    *to = (struct audit_line){ ++a->number, json };
+    json = line_of(req, action);
+    if (json) {
+        copy = strdup(json);
+        to = &r->lines[r->next++ % r->max];
+        free(to->json);
+        *to = (struct audit_line){ ++a->number, json };
+    }
     pthread_mutex_unlock(&a->lock);
+    return copy;
 }
 
 void audit_note(struct audit *a, const struct request *req)
 {
     enum audit_action action = action_of(req);
-    char *json;
+    char *line;
 
     if (action == AUDIT_NONE)
         return;
-    json = line_of(req, action);
-    if (!json)
-        return;
-    if (action != AUDIT_REFUSAL)
-        log_info("audit %s", json);
-    else if (log_limit()) /* whoever asks in vain does not fill the log */
-        log_info("audit %s", json);
-    keep(a, action, json);
+    line = keep(a, action, req);
+    /* Whoever asks in vain does not fill the log. */
+    if (line && (action != AUDIT_REFUSAL || log_limit()))
+        log_info("audit %s", line);
+    free(line);
 }
 
 /* ---- what is asked of it ---- */
