@@ -109,6 +109,11 @@ const struct option config_options[] = {
           "Print a new token and what to put into the file for it, and exit. The token is shown "
           "this once.",
       .flag_only = true },
+    { "login", OPTION_ACTION, AT(login), 0, 0, NULL, NULL,
+      .help = "Ask the flamed that runs for an address at which a browser logs in as who asks, "
+              "print it, and exit. It is good once, for two minutes. For root and the group "
+              "flamed.",
+      .flag_only = true },
     { "check_config", OPTION_ACTION, AT(check_config), 0, 0, NULL, NULL,
       .help = "Read the command line and the file, say what is wrong with them or that they are "
               "right, and exit.",

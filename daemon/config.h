@@ -42,7 +42,7 @@ struct config {
     struct access_rules *access; /* who may do what; owned; NULL: the file has none */
     char *new_token;             /* a name for one: it is printed, and nothing else done; "" */
     struct rules *rules;         /* schedules and triggers; owned; NULL: the file has none */
-    bool check_config, version, help;
+    bool login, check_config, version, help;
 };
 
 /* Defaults. 0 or -ENOMEM. */

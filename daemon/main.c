@@ -10,6 +10,7 @@
 #include "broker/supervise.h"
 #include "capture/engine.h"
 #include "config.h"
+#include "login.h"
 #include "notify.h"
 #include "reload.h"
 #include "sandbox.h"
@@ -465,6 +466,13 @@ int main(int argc, char **argv)
             r = print_token(c.new_token);
             config_deinit(&c);
             return r;
+        }
+        if (r == 0 && c.login) {
+            r = login_print(&c, &err);
+            if (r < 0)
+                fprintf(stderr, "%s%s%s\n", err.msg, err.remedy[0] ? ": " : "", err.remedy);
+            config_deinit(&c);
+            return r == 0 ? 0 : 1;
         }
         if (r == 0 && (c.help || c.version)) {
             if (c.help)

@@ -12,6 +12,7 @@ import { NodeView } from "./node.js";
 import { Banner, emptyState } from "./notice.js";
 import { formatRoute, parseRoute } from "./route.js";
 import { ThemeSwitch } from "./theme.js";
+import { WhoAmI } from "./whoami.js";
 
 const PAGE_KEYS = [
     ["1 2 3 4", "JVMs, captures, compare, health"],
@@ -43,18 +44,20 @@ class App {
         this.banner = new Banner();
         this.help = helpDialog([...PAGE_KEYS, ...KEYS.filter(([key]) => key !== "/")]);
         this.themeSwitch = new ThemeSwitch((theme) => this.setTheme(theme));
+        this.whoAmI = new WhoAmI(this.banner);
         this.crumbs = element("h1", { class: "crumbs" });
         this.links = NAV.map(([view, label]) => element("a", { class: "nav-link", href: formatRoute(view) }, label));
         this.main = element("main");
         document.body.append(element("header", { class: "bar top" }, this.crumbs,
             element("nav", { class: "nav", "aria-label": "Views" }, ...this.links),
-            element("div", { class: "tools" }, this.themeSwitch.root, element("button", {
+            element("div", { class: "tools" }, ...this.whoAmI.nodes, this.themeSwitch.root, element("button", {
                 type: "button", class: "tool", title: "Help (?)", onclick: () => this.help.showModal(),
             }, "Help"))), this.banner.root, this.main, this.help);
     }
 
     start() {
         this.themeSwitch.start();
+        this.whoAmI.start();
         addEventListener("hashchange", () => this.show());
         addEventListener("keydown", (event) => this.keyed(event));
         this.show();

@@ -10,6 +10,7 @@
 static const char *const ACTIONS[AUDIT_ACTIONS] = {
     [AUDIT_CAPTURE] = "capture", [AUDIT_ATTACH] = "attach",   [AUDIT_STOP] = "stop",
     [AUDIT_DELETE] = "delete",   [AUDIT_TRIGGER] = "trigger", [AUDIT_REFUSAL] = "refusal",
+    [AUDIT_LOGIN] = "login",     [AUDIT_LOGOUT] = "logout",
 };
 
 struct audit_ring {
@@ -144,7 +145,9 @@ static char *line_of(const struct request *req, enum audit_action action)
     json_object_set_new(line, "subject", json_string(subject_name(&req->subject, name)));
     if (req->subject.kind == SUBJECT_USER)
         json_object_set_new(line, "uid", json_integer((json_int_t)req->subject.uid));
-    else if (req->subject.kind == SUBJECT_NOBODY)
+    json_object_set_new(line, "known_by",
+                        json_string(req->session[0] ? "cookie" : subject_known_by(&req->subject)));
+    if (req->subject.kind == SUBJECT_NOBODY)
         add_text(line, "unknown", req->subject.problem);
     json_object_set_new(line, "via",
                         json_string(req->caller.kind == CALLER_USER ? "unix socket" : "TCP"));
@@ -244,8 +247,9 @@ void audit_metrics(struct audit *a, struct buf *out)
     pthread_mutex_lock(&a->lock);
     memcpy(counts, a->counts, sizeof(counts));
     pthread_mutex_unlock(&a->lock);
-    buf_add_str(out, "# HELP flamed_audit_total Captures, attaches, removals, triggers and "
-                     "refusals, as /api/v1/audit lists them.\n# TYPE flamed_audit_total counter\n");
+    buf_add_str(out,
+                "# HELP flamed_audit_total Captures, attaches, removals, triggers, logins "
+                "and refusals, as /api/v1/audit lists them.\n# TYPE flamed_audit_total counter\n");
     for (size_t i = AUDIT_NONE + 1; i < AUDIT_ACTIONS; i++)
         buf_printf(out, "flamed_audit_total{action=\"%s\"} %llu\n", ACTIONS[i],
                    (unsigned long long)counts[i]);

@@ -14,5 +14,7 @@
 bool request_check(struct request *req, const char *method);
 /* The body is there. False: the answer says what is wrong with it. */
 bool request_body(struct request *req);
+/* Refuses it: counts it and says why, to a browser by a page. true. */
+bool request_refuse(struct request *req, unsigned status, const struct error *err);
 /* Gives the answer to the library. */
 enum MHD_Result request_send(struct request *req);

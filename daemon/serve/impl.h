@@ -19,6 +19,7 @@
 #include "serve/params.h"
 #include "serve/route.h"
 #include "serve/serve.h"
+#include "serve/session.h"
 #include "serve/stats.h"
 #include "serve/stream.h"
 
@@ -72,6 +73,8 @@ struct request {
     struct client *client;
     struct caller caller;
     struct subject subject;
+    char session[SESSION_TEXT]; /* that it is by, the cookie's; "": none */
+    uint64_t session_left_ns;
     char *uri;  /* owned: as it was sent */
     char *path; /* owned: decoded */
     struct query query;
@@ -135,6 +138,7 @@ struct serve {
     struct serve_stats stats;
     struct answer_counts counts;
     struct audit *audit;
+    struct sessions *sessions;
     struct access_rules *_Atomic access; /* those before it hang on it until the end */
 };
 
@@ -170,6 +174,14 @@ void quota_note_capture(struct serve *s, int outcome);
 /* Whether the caller may begin another capture. False: @err and *ret_retry_s say why not, and when.
  * Called with lock held. */
 bool quota_capture(const struct request *req, struct error *err, unsigned *ret_retry_s);
+
+/* ---- login_route.c ---- */
+
+/* Makes req->subject, which is that of the connection, the one whose session a cookie is. False:
+ * none is. @cookies: the header. */
+bool login_find(struct request *req, struct span cookies);
+/* The answer, which is a problem, becomes a page for people. */
+void login_page(struct request *req, const struct error *err);
 
 /* ---- http.c ---- */
 
@@ -253,6 +265,10 @@ bool handle_health(struct request *req);
 bool handle_openapi(struct request *req);
 bool handle_page(struct request *req);
 bool handle_page_file(struct request *req);
+bool handle_login(struct request *req);
+bool handle_logout(struct request *req);
+bool handle_login_ticket(struct request *req);
+bool handle_whoami(struct request *req);
 
 /* Their second half, where they begin a capture: it is over. */
 void finish_profile(struct request *req);

@@ -151,6 +151,7 @@ static const struct param PARAMS[PARAM_COUNT] = {
                                    "such as 2s" },
     [PARAM_MAP_SYMBOLS] = { "symbols", NAME_OF(map_symbols, NAMES_OF_MAP_SYMBOLS),
                             .expects = "auto (which is memory), agent, memory or perfmap" },
+    [PARAM_TICKET] = { "ticket", WORD_OF(ticket), .expects = "what flamed --login printed, whole" },
     [PARAM_UNFOLD] = { "unfold", BOOL_OF(unfold),
                        .expects = EXPECTS_BOOL " (1: a line per range of inlined frames)" },
 };

@@ -55,6 +55,7 @@ enum param_id {
     PARAM_REFRESH,     /* "interval" too: of /top */
     PARAM_MAP_SYMBOLS, /* "symbols" too: of perf-map */
     PARAM_UNFOLD,
+    PARAM_TICKET,
     PARAM_COUNT
 };
 
@@ -118,13 +119,13 @@ struct params {
     const char *include[MATCH_PATTERNS_MAX],
         *exclude[MATCH_PATTERNS_MAX]; /* point into the query */
     size_t include_count, exclude_count;
-    char title[PARAMS_TITLE_MAX + 4];      /* clean; "" not given */
-    double minwidth;                       /* percent */
-    size_t width, top;                     /* 0: not given */
-    uint64_t now_ns;                       /* CLOCK_REALTIME that relative times are of */
-    struct time_range range;               /* 0 and UINT64_MAX where not given */
-    size_t limit, buckets;                 /* 0: not given */
-    const char *cursor, *schedule, *a, *b; /* point into the query; NULL: not given */
+    char title[PARAMS_TITLE_MAX + 4];               /* clean; "" not given */
+    double minwidth;                                /* percent */
+    size_t width, top;                              /* 0: not given */
+    uint64_t now_ns;                                /* CLOCK_REALTIME that relative times are of */
+    struct time_range range;                        /* 0 and UINT64_MAX where not given */
+    size_t limit, buckets;                          /* 0: not given */
+    const char *cursor, *schedule, *a, *b, *ticket; /* point into the query; NULL: not given */
     enum captures_state state;
     enum timeline_by by;
     enum diff_format diff_format;

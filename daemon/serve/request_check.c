@@ -13,7 +13,7 @@
 struct head {
     struct access_facts access;
     struct span accept, accept_encoding, content_length, content_type, expect, transfer_encoding;
-    struct span authorization;
+    struct span authorization, cookie;
     size_t authorization_count;
     size_t length_count, encoding_count; /* of Content-Length and Transfer-Encoding */
     size_t bytes;                        /* of all headers */
@@ -42,6 +42,8 @@ static enum MHD_Result head_header(void *cookie, enum MHD_ValueKind kind, const 
     } else if (strcasecmp(name, "Authorization") == 0) {
         h->authorization = v;
         h->authorization_count++;
+    } else if (strcasecmp(name, "Cookie") == 0) {
+        h->cookie = v;
     } else if (strcasecmp(name, "Accept") == 0) {
         h->accept = v;
     } else if (strcasecmp(name, "Accept-Encoding") == 0) {
@@ -111,12 +113,15 @@ static void take_authority(struct request *req, struct access_facts *a)
     memmove(req->uri + n, rest.p, rest.n + 1);
 }
 
-static void request_refuse(struct request *req, unsigned status, const struct error *err)
+bool request_refuse(struct request *req, unsigned status, const struct error *err)
 {
     pthread_mutex_lock(&req->serve->lock);
     req->serve->stats.refused_access++;
     pthread_mutex_unlock(&req->serve->lock);
     answer_problem(&req->answer, status, err, SPAN_NULL);
+    if (req->wants_html)
+        login_page(req, err);
+    return true;
 }
 
 /* Finds the route. False: the answer says why not. */
@@ -220,20 +225,42 @@ static int request_token(struct request *req, const struct head *h)
     return 1;
 }
 
-/* Who is at the other end: worked out once for a connection. */
+/* Who is at the other end: worked out once for a connection. Before any rule. */
 static void request_peer(struct request *req)
 {
-    const struct access_rules *rules = req->serve->access;
     struct client *c = req->client;
-    const struct access_rule *rule;
 
     if (!c->subject_known) {
         subject_of_peer(req->serve->opts.peers, &c->peer, &c->subject);
         c->subject_known = true;
     }
     req->subject = c->subject;
-    rule = req->subject.kind == SUBJECT_USER ? access_rules_user(rules, req->subject.uid) : NULL;
-    if (rule)
+}
+
+/* A page of another site must not start anything in the name of who has logged in: the browser has
+ * to say that it is ours. False: the answer says so. */
+static bool request_cookie_may(struct request *req, const struct head *h)
+{
+    const struct access_facts *a = &h->access; /* access_check() found no foreign one in them */
+    struct error err = ERROR_NULL;
+
+    if ((req->route->role < ROLE_PROFILE && !(req->route->methods & METHOD_POST)) ||
+        a->fetch_site.p || a->origin.p || span_trim(a->referer).n)
+        return true;
+    error_set(&err, -EACCES,
+              "the browser does not say whose page asked for this, and another site's must not "
+              "start anything in your name");
+    error_remedy(&err, "use the page of flamed, or a browser that sends Sec-Fetch-Site");
+    request_refuse(req, 403, &err);
+    return false;
+}
+
+/* The rule of the configuration for a user of the machine. */
+static void request_rule(struct request *req)
+{
+    const struct access_rule *rule = access_rules_user(req->serve->access, req->subject.uid);
+
+    if (req->subject.kind == SUBJECT_USER && rule)
         subject_apply(&req->subject, rule);
 }
 
@@ -243,13 +270,17 @@ static bool request_subject(struct request *req, const struct head *h)
     struct error err = ERROR_NULL;
     int token;
 
-    if (req->route->role == ROLE_HEALTH && !req->route->waits)
+    if (req->route->role == ROLE_HEALTH && !req->route->waits && !req->route->asks)
         return true;
     token = request_token(req, h);
     if (token < 0)
         return false;
-    if (token == 0)
+    if (token == 0) {
         request_peer(req);
+        if (login_find(req, h->cookie) && !request_cookie_may(req, h))
+            return false;
+        request_rule(req);
+    }
     if (subject_may(&req->subject, req->route->role, &err))
         return true;
     if (req->subject.kind == SUBJECT_NOBODY && access_rules_have_tokens(req->serve->access))
@@ -301,7 +332,6 @@ static bool request_params(struct request *req, struct span accept)
     if (!request_may_sample(req))
         return false;
     req->wants_events = req->route->streams && negotiate_events(accept);
-    req->wants_html = negotiate_html(accept);
     if (req->route->negotiates && !req->params.format && !req->wants_events) {
         const struct render_format *formats = render_formats(&count);
 
@@ -398,6 +428,9 @@ bool request_check(struct request *req, const char *method)
         return false;
     h.access.allowed = req->serve->opts.allowed_hosts;
     h.access.allowed_count = req->serve->opts.allowed_host_count;
+    req->wants_html = negotiate_html(h.accept);
+    if (h.access.host.p != req->host)
+        span_copy(h.access.host, req->host, sizeof(req->host));
     r = access_check(&h.access, &err);
     if (r < 0) {
         request_refuse(req, 403, &err);
@@ -405,8 +438,6 @@ bool request_check(struct request *req, const char *method)
     }
     if (!request_route(req, method) || !quota_enter(req) || !request_subject(req, &h))
         return false;
-    if (h.access.host.p != req->host)
-        span_copy(h.access.host, req->host, sizeof(req->host));
     if (req->has_body && !request_takes_body(req, &h))
         return false;
     return req->route->body == BODY_PARAMS || request_params(req, h.accept);

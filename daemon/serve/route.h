@@ -32,6 +32,7 @@ struct route {
     bool heavy;              /* and may take a worker for seconds: it renders, or attaches */
     enum audit_action audit; /* what is noted of it; AUDIT_NONE: nothing but refusals */
     bool health;             /* is answered whatever its caller has already */
+    bool asks;               /* needs to know who asks, whatever its role */
     bool (*handle)(struct request *req);
     void (*finish)(struct request *req); /* a capture that the handler began is over; NULL: none */
 };

@@ -7,6 +7,10 @@
 static const struct route ROUTES[] = {
     { "/", METHOD_GET, ROLE_VIEW, PARAMS_NONE, .handle = handle_page },
     { "/ui/{file}", METHOD_GET, ROLE_VIEW, PARAMS_NONE, .handle = handle_page_file },
+    { "/login", METHOD_GET, ROLE_HEALTH, BIT(TICKET), .asks = true, .handle = handle_login,
+      .audit = AUDIT_LOGIN },
+    { "/logout", METHOD_POST, ROLE_HEALTH, PARAMS_NONE, .asks = true, .handle = handle_logout,
+      .audit = AUDIT_LOGOUT },
     { "/profile", METHOD_GET, ROLE_PROFILE, PARAMS_PROFILE, .negotiates = true, .streams = true,
       .waits = true, .handle = handle_profile, .finish = finish_profile, .audit = AUDIT_CAPTURE },
     { "/top", METHOD_GET, ROLE_PROFILE, PARAMS_TOP, .streams = true, .waits = true,
@@ -47,6 +51,10 @@ static const struct route ROUTES[] = {
     { "/api/v1/schedules", METHOD_GET, ROLE_VIEW, PARAMS_NONE, .waits = true,
       .handle = handle_schedules },
     { "/api/v1/audit", METHOD_GET, ROLE_MANAGE, BIT(LIMIT), .waits = true, .handle = handle_audit },
+    { "/api/v1/whoami", METHOD_GET, ROLE_HEALTH, PARAMS_NONE, .asks = true,
+      .handle = handle_whoami },
+    { "/api/v1/logins", METHOD_POST, ROLE_VIEW, PARAMS_NONE, .handle = handle_login_ticket,
+      .audit = AUDIT_LOGIN },
     { "/api/v1/triggers/{name}", METHOD_POST, ROLE_MANAGE, PARAMS_NONE, .body = BODY_IGNORED,
       .waits = true, .handle = handle_trigger, .audit = AUDIT_TRIGGER },
 

@@ -41,6 +41,7 @@ static void serve_free(struct serve *s)
     pthread_cond_destroy(&s->idle);
     pthread_mutex_destroy(&s->lock);
     audit_free(s->audit);
+    sessions_free(s->sessions);
     for (struct access_rules *r = s->access, *next; r; r = next) {
         next = r->next;
         free(r);
@@ -64,15 +65,18 @@ int serve_start(const struct serve_opts *o, const struct api_backend *be, struct
                         SERVE_CLOSING_MAX;
         s->clients = calloc(s->client_max, sizeof(*s->clients));
     }
-    if (s)
+    if (s) {
         s->audit = audit_new();
-    if (!s || !s->clients || !s->audit) {
+        s->sessions = sessions_new();
+    }
+    if (!s || !s->clients || !s->audit || !s->sessions) {
         for (size_t i = 0; i < o->listen_count; i++)
             close_fd(o->listen_fds[i]);
-        if (s)
+        if (s) {
             audit_free(s->audit);
-        if (s)
+            sessions_free(s->sessions);
             free(s->clients);
+        }
         free(s);
         return r < 0 ? r : error_set(err, -ENOMEM, "out of memory");
     }
@@ -115,6 +119,7 @@ void serve_set_access(struct serve *s, struct access_rules *rules)
         return;
     rules->next = s->access;
     s->access = rules;
+    sessions_review(s->sessions, rules);
 }
 
 const struct access_rules *serve_access(const struct serve *s)

@@ -72,6 +72,16 @@ const char *subject_name(const struct subject *s, char buf[SUBJECT_NAME_BYTES])
     return buf;
 }
 
+const char *subject_known_by(const struct subject *s)
+{
+    return s->kind == SUBJECT_TOKEN ? "token" : s->kind == SUBJECT_USER ? "kernel" : "nothing";
+}
+
+const char *subject_sees(const struct subject *s)
+{
+    return s->role < ROLE_VIEW ? "nothing" : s->viewer.whole ? "all" : "own";
+}
+
 bool subject_may(const struct subject *s, enum role needed, struct error *err)
 {
     char name[SUBJECT_NAME_BYTES];

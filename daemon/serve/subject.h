@@ -47,5 +47,10 @@ void subject_apply(struct subject *s, const struct access_rule *rule);
 /* "user 1001", "token prometheus", "nobody". Return: @buf. */
 const char *subject_name(const struct subject *s, char buf[SUBJECT_NAME_BYTES]);
 
+/* "kernel", "token", "nothing": how it is known. Literal. */
+const char *subject_known_by(const struct subject *s);
+/* "all", "own", "nothing": what of the node it sees. Literal. */
+const char *subject_sees(const struct subject *s);
+
 /* Whether @s has @needed. False: @err says who he is, what it takes and what to do. */
 bool subject_may(const struct subject *s, enum role needed, struct error *err);

@@ -28,6 +28,8 @@ NONE = "0" * 32
 ROUTES = {
     ("get", "/"): ("/", 200, None),
     ("get", "/ui/{file}"): ("/ui/none.js", 404, None),
+    ("get", "/login"): ("/login?ticket=none", 403, None),
+    ("post", "/logout"): ("/logout", 204, None),
     ("get", "/profile"): ("/profile?pid={pid}&seconds=0.1&format=json", 200, 404),
     ("get", "/top"): ("/top?pid={pid}&once=1&interval=100ms", 200, 404),
     ("get", "/api/v1/jvms"): ("/api/v1/jvms", 200, None),
@@ -47,6 +49,8 @@ ROUTES = {
     ("get", "/api/v1/timeline"): ("/api/v1/timeline?by=jvm&pid={pid}", 200, 404),
     ("get", "/api/v1/schedules"): ("/api/v1/schedules", 200, None),
     ("get", "/api/v1/audit"): ("/api/v1/audit", 200, None),
+    ("get", "/api/v1/whoami"): ("/api/v1/whoami", 200, None),
+    ("post", "/api/v1/logins"): ("/api/v1/logins", 403, None), # but on the Unix socket
     ("post", "/api/v1/triggers/{name}"): ("/api/v1/triggers/none", 404, None),
     ("get", "/debug/pprof/"): ("/debug/pprof/", 200, None),
     ("get", "/debug/pprof/profile"): ("/debug/pprof/profile?pid={pid}&seconds=0.1", 200, 404),
@@ -70,7 +74,7 @@ WIDE = ("/profile?seconds=0.3&format=json&threads=1", "/profile?jvm=.&seconds=0.
         "/profile?namespace=none&seconds=0.1", "/top?once=1&interval=100ms", "/api/v1/jvms", "/api/v1/jvms/2147483646", "/api/v1/events",
         "/api/v1/captures?limit=1000", "/api/v1/captures?state=done", "/api/v1/query?from=-600s&format=json",
         "/api/v1/diff?a=-600s..-1s&b=-600s..now&format=json", "/api/v1/timeline?by=jvm", "/api/v1/timeline?by=jvm-category",
-        "/api/v1/schedules", "/debug/pprof/profile?seconds=0.2", "/sd", "/metrics", "/readyz", "/openapi.json", "/")
+        "/api/v1/schedules", "/debug/pprof/profile?seconds=0.2", "/sd", "/metrics", "/readyz", "/openapi.json", "/", "/api/v1/whoami")
 
 
 class User:
@@ -119,6 +123,12 @@ class Access(unittest.TestCase):
                  headers=("X-Forwarded-User: root", "Forwarded: for=127.0.0.1;by=root", "X-Remote-User: root", "X-Real-IP: 127.0.0.1")),
             User("another user", "profile", OWN, uid=CAROL),
             User("the user without a name", "health", NOBODY, uid=65534),
+            User("another user by a cookie of root", "manage", WHOLE, uid=CAROL,
+                 headers=(caller.log_in(cls.daemon, CAROL), "Sec-Fetch-Site: same-origin")),
+            User("who has stolen a cookie of root", "profile", OWN, uid=CAROL,
+                 headers=(caller.log_in(cls.daemon, BOB), "Sec-Fetch-Site: same-origin")),
+            User("a user without a name by a cookie of root", "manage", WHOLE, uid=65534,
+                 headers=(caller.log_in(cls.daemon, 65534), "Sec-Fetch-Site: none")),
         ]
         proc.wait_until(lambda: all(proc.cpu_seconds(j.pid) > 1 for j in cls.jvms.values()), 30, "both JVMs were busy")
         proc.wait_until(lambda: len(cls.daemon.get("/api/v1/jvms", jvm="|".join(s.main for s in cls.spins.values())).json()["jvms"]) == 2,
@@ -198,8 +208,12 @@ class Access(unittest.TestCase):
                 if method == "delete" and (user.sees == WHOLE or expected == 204):
                     ident = NONE # what is there is needed by the others
                     expected = 404
+                if path == "/api/v1/logins" and user.how.get("unix"):
+                    expected = 201
                 if not user.may(roles[method, path]):
                     expected = 403
+                if path == "/logout" and user.how.get("headers", ("",))[0].startswith("Cookie"):
+                    continue # the others' requests go on by it: test_login
                 body = json.dumps({"pid": pid, "seconds": 0.1}) if (method, path) == ("post", "/api/v1/captures") else None
                 where = address.format(pid=pid, id=ident)
                 rows.append((user, f"{method} {where}", expected, self.ask(user, where, method.upper(), body)))

@@ -140,6 +140,7 @@ export class FakeServer {
         this.prefix = "";
         this.recorder = true;
         this.schedules = [];
+        this.who = { subject: "user 0", known_by: "kernel", via: "TCP", uid: 0, role: "manage", may: ["health", "view", "profile", "attach", "manage"], sees: "all" };
         this.problems = [];
         this.profile = (options) => makeProfile(options);
     }
@@ -197,6 +198,12 @@ export class FakeServer {
             return this.send(response, 200, readFileSync(join(root, "daemon/serve/openapi.json")));
         if (path === "/readyz")
             return this.send(response, this.problems.some((p) => p.fatal) ? 503 : 200, { status: "ready", problems: this.problems, captures: 0 });
+        if (path === "/api/v1/whoami")
+            return this.send(response, 200, this.who);
+        if (path === "/logout" && request.method === "POST") {
+            this.who = { ...this.who, subject: "user 1001", known_by: "kernel", role: "profile", sees: "own", session: undefined };
+            return this.send(response, 200, {});
+        }
         if (path === "/api/v1/schedules")
             return this.send(response, 200, { schedules: this.schedules });
         if (path === "/metrics")

@@ -43,7 +43,7 @@ export class Flamed {
         const log = openSync(join(this.folder, "log"), "a");
 
         this.child = spawn(ENDS_WITH_US[0], [...ENDS_WITH_US.slice(1), process.env.FLAMED_PROGRAM, "--listen",
-            `127.0.0.1:${this.port}`, "--store", join(this.folder, "store"), ...this.options], { stdio: ["ignore", log, log] });
+            `127.0.0.1:${this.port}`, "--listen", `unix:${join(this.folder, "sock")}`, "--store", join(this.folder, "store"), ...this.options], { stdio: ["ignore", log, log] });
         for (const end = Date.now() + 20000;;) {
             const answer = await fetch(this.url + "readyz").catch(() => null);
 

@@ -323,6 +323,18 @@ describe("the page", { concurrency: 4 }, () => {
         await close(page);
     });
 
+    nodeTest("who one is: said in the bar, and logged out of", async ({ server, open }) => {
+        server.who.session = { seconds: 43000 };
+        const page = await open();
+
+        await page.getByText("root · all").waitFor();
+        assert.match(await page.locator(".who").getAttribute("title"), /^You are root, logged in with this browser. You see the whole node, and may do everything/);
+        await page.getByRole("button", { name: "Log out" }).click();
+        await page.getByText("user 1001 · own").waitFor();
+        assert.equal(await page.getByRole("button", { name: "Log out" }).count(), 0);
+        await close(page);
+    });
+
     nodeTest("accessible in every view, light and dark, also on a phone", async ({ server, open }) => {
         const a = server.addCapture({ ago: 7200000, shape: 0.4 }), b = server.addCapture({ ago: 60000, failure: "it went away" });
         const c = server.addCapture({ ago: 50000, shape: 1.6 });

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The page of a real flamed that watches real JVMs, as a person uses it: what the stand-in of page.spec.mjs cannot show.
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { after, before, describe } from "node:test";
 import { WCAG_AA, addressOf, close, faults, journey, launch, open, textOf } from "./browser.mjs";
@@ -43,6 +44,9 @@ async function captureForASecond(page) {
     await page.waitForURL(/#\/capture\//);
     await graphShown(page);
 }
+
+const logIn = () => execFileSync(process.env.FLAMED_PROGRAM, ["--login", "--listen", `127.0.0.1:${flamed.port}`, "--listen",
+    `unix:${flamed.folder}/sock`], { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }).trim();
 
 describe("the page of a real flamed", { concurrency: 3 }, () => {
     journey("find: the JVM by its name, with its share of the CPU over time", async () => {
@@ -227,6 +231,27 @@ describe("the page of a real flamed", { concurrency: 3 }, () => {
             }
             await close(page);
         }));
+    });
+
+    journey("log in: an address of flamed --login, once; a capture by the cookie; and out", async () => {
+        const address = logIn();
+        const page = await open(browser, address, jvmHash());
+
+        await page.getByText("root · all").waitFor();
+        assert.equal(new URL(page.url()).pathname, "/");
+        assert.deepEqual((await page.context().cookies()).map(({ httpOnly, sameSite, secure }) => ({ httpOnly, sameSite, secure })),
+            [{ httpOnly: true, sameSite: "Strict", secure: false }]);
+        await graphShown(page);
+        await captureForASecond(page);
+        await page.getByRole("button", { name: "Log out" }).click();
+        await page.getByRole("button", { name: "Log out" }).waitFor({ state: "hidden" });
+        assert.deepEqual(await page.context().cookies(), []);
+        await close(page);
+        const again = await open(browser, address, "", { allow: /403/ });
+
+        await again.getByRole("heading", { name: "Access refused" }).waitFor();
+        await again.getByText("this address was used already, or is too old").waitFor();
+        await close(again);
     });
 
     journey("behind a reverse proxy with a path prefix, whether it passes Host on or not; other names are refused", async () => {

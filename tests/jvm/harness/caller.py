@@ -3,12 +3,15 @@
 import json
 import subprocess
 
+from . import paths
+
 
 class Reply:
     """What curl got."""
 
-    def __init__(self, status: int, body: bytes):
+    def __init__(self, status: int, body: bytes, cookie: str = ""):
         self.status, self.body = status, body
+        self.cookie = cookie # what Set-Cookie said
 
     def json(self):
         return json.loads(self.body)
@@ -22,7 +25,7 @@ def ask(url: str, uid: int = 0, gid: int | None = None, groups: tuple[int, ...] 
     """One request by curl as a user."""
     command = [*wrap, "setpriv", "--reuid", str(uid), "--regid", str(uid if gid is None else gid)]
     command += ["--groups", ",".join(map(str, groups))] if groups else ["--clear-groups"]
-    command += ["curl", "-s", "-g", "-m", str(timeout), "-o", "-", "-w", "\n%{http_code}"]
+    command += ["curl", "-s", "-g", "-m", str(timeout), "-o", "-", "-w", "\n%{http_code} %header{set-cookie}"]
     command += ["-I"] if method == "HEAD" else ["-X", method]
     if unix:
         command += ["--unix-socket", unix]
@@ -31,5 +34,21 @@ def ask(url: str, uid: int = 0, gid: int | None = None, groups: tuple[int, ...] 
     for header in headers:
         command += ["-H", header]
     result = subprocess.run([*command, url], capture_output=True, check=False, timeout=timeout + 20)
-    text, _, status = result.stdout.rpartition(b"\n")
-    return Reply(int(status or 0), text)
+    text, _, tail = result.stdout.rpartition(b"\n")
+    status, _, cookie = tail.partition(b" ")
+    return Reply(int(status or 0), text, cookie.decode())
+
+
+def login_address(daemon) -> str:
+    """An address of flamed --login, asked for by root."""
+    result = subprocess.run([paths.program("flamed"), "--login", "--listen", f"127.0.0.1:{daemon.port}", "--listen",
+                             f"unix:{daemon.unix}"], capture_output=True, text=True, check=True, timeout=60)
+    return result.stdout.strip()
+
+
+def log_in(daemon, uid: int = 0) -> str:
+    """The header that a browser of UID sends once it has logged in as root."""
+    reply = ask(login_address(daemon), uid=uid)
+    if reply.status != 303:
+        raise AssertionError(str(reply))
+    return "Cookie: " + reply.cookie.split(";")[0]

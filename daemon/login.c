@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "login.h"
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+
+#include <jansson.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define ANSWER_MAX_BYTES ((size_t)64 << 10)
+#define TIMEOUT_S 10
+
+static const char REQUEST[] =
+    "POST /api/v1/logins HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+
+static const char *find_socket(const struct config *c)
+{
+    for (size_t i = 0; i < c->listen.count; i++) {
+        if (strncmp(c->listen.items[i], "unix:", 5) == 0)
+            return c->listen.items[i] + 5;
+    }
+    return NULL;
+}
+
+static int connect_to(const char *path, int *ret_fd, struct error *err)
+{
+    struct timeval timeout = { .tv_sec = TIMEOUT_S };
+    struct sockaddr_un sa = { .sun_family = AF_UNIX };
+    _cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    if (fd < 0)
+        return error_errno(err, "cannot make a Unix socket");
+    span_copy(span_of(path), sa.sun_path, sizeof(sa.sun_path));
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
+    if (connect(fd, (const struct sockaddr *)&sa, sizeof(sa)) < 0) {
+        error_remedy(err, errno == EACCES
+                              ? "run it as root or as a member of group flamed: sudo flamed --login"
+                              : "is flamed running? With other options than these, give --login "
+                                "the same --listen or --config");
+        return error_errno(err, "cannot connect to '%s'", path);
+    }
+    *ret_fd = take_fd(&fd);
+    return 0;
+}
+
+static int ask(int fd, struct buf *ret, struct error *err)
+{
+    char piece[4096];
+    ssize_t n = send(fd, REQUEST, strlen(REQUEST), MSG_NOSIGNAL);
+
+    if (n != (ssize_t)strlen(REQUEST))
+        return error_errno(err, "cannot ask flamed");
+    while ((n = read(fd, piece, sizeof(piece))) > 0)
+        buf_add(ret, piece, (size_t)n);
+    return n < 0 ? error_errno(err, "flamed does not answer") : ret->error;
+}
+
+/* The JSON behind the head of an answer; NULL: it is none. */
+static json_t *parse_answer(struct span text)
+{
+    static const char END[] = "\r\n\r\n";
+    const char *at = text.n ? memmem(text.p, text.n, END, strlen(END)) : NULL;
+
+    if (!at)
+        return NULL;
+    at += strlen(END);
+    return json_loadb(at, text.n - (size_t)(at - text.p), 0, NULL);
+}
+
+static const char *text_of(const json_t *value, const char *name)
+{
+    const char *text = json_string_value(json_object_get(value, name));
+
+    return text ? text : "";
+}
+
+/* Where a browser of this machine, or one that the port is forwarded to, reaches it. */
+static void print_address(const struct config *c, const char *path, int seconds)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < c->listen.count; i++) {
+        struct span address = span_of(c->listen.items[i]);
+        size_t colon = span_rfind(address, ':');
+
+        if (span_starts_with(address, "unix:") || colon == address.n)
+            continue;
+        if (!any)
+            printf("http://localhost%s%s\n", address.p + colon, path);
+        any = true;
+    }
+    if (!any)
+        printf("%s\n", path);
+    fprintf(stderr,
+            "%s within %d s in the browser that is to be logged in: it is good once. Whoever has "
+            "it may do what you may.\n",
+            any ? "Open it" : "Open this path of the address that leads to flamed", seconds);
+}
+
+int login_print(const struct config *c, struct error *err)
+{
+    const char *path = find_socket(c), *to;
+    _cleanup_buf_ struct buf text = BUF_NULL;
+    _cleanup_close_ int fd = -1;
+    json_t *answer;
+    int r;
+
+    if (!path) {
+        error_remedy(err, "let it listen on unix:/run/flamed/flamed.sock as well");
+        return error_set(err, -EINVAL,
+                         "flamed listens on no Unix socket, where alone it can be "
+                         "asked for an address to log in");
+    }
+    buf_init(&text, ANSWER_MAX_BYTES);
+    r = connect_to(path, &fd, err);
+    if (r == 0)
+        r = ask(fd, &text, err);
+    if (r < 0)
+        return r;
+    answer = parse_answer(buf_span(&text));
+    to = text_of(answer, "path");
+    if (to[0]) {
+        print_address(c, to, (int)json_integer_value(json_object_get(answer, "seconds")));
+    } else {
+        error_remedy(err, "%s", text_of(answer, "remedy"));
+        r = error_set(err, -EACCES, "flamed gives no address to log in: %s",
+                      text_of(answer, "detail")[0] ? text_of(answer, "detail")
+                                                   : "its answer cannot be read");
+    }
+    json_decref(answer);
+    return r;
+}

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Browsers that log in: flamed --login, the cookie, what it may, whose it is, and how it ends."""
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import unittest
+
+from harness import caller, paths, proc
+from harness.daemon import Daemon
+
+ALICE, BOB = 61001, 61002
+SAME = "Sec-Fetch-Site: same-origin"
+
+
+class Login(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        paths.need_root()
+        paths.need("setpriv")
+        paths.need("curl")
+        cls.folder = tempfile.mkdtemp(prefix="flamed-login.")
+        cls.addClassCleanup(shutil.rmtree, cls.folder, ignore_errors=True)
+        cls.config = os.path.join(cls.folder, "flamed.yaml")
+        cls.write("")
+        cls.daemon = Daemon("--config", cls.config)
+        cls.addClassCleanup(cls.daemon.stop)
+        cls.tcp = f"http://localhost:{cls.daemon.port}"
+
+    @classmethod
+    def write(cls, text: str) -> None:
+        with open(cls.config, "w", encoding="utf-8") as f:
+            f.write(text)
+
+    def who(self, uid: int, *headers: str) -> dict:
+        reply = caller.ask(self.tcp + "/api/v1/whoami", uid=uid, headers=headers)
+        self.assertEqual(reply.status, 200, str(reply))
+        return reply.json()
+
+    def test_a_browser_of_another_user_logs_in_as_root(self):
+        address = caller.login_address(self.daemon)
+        self.assertRegex(address, rf"^http://localhost:{self.daemon.port}/login\?ticket=[0-9a-f]{{64}}$")
+        self.assertEqual(self.who(ALICE)["sees"], "own")
+        self.assertEqual(caller.ask(address, uid=ALICE, method="HEAD").status, 200, "a look uses nothing up")
+        reply = caller.ask(address, uid=ALICE)
+        self.assertEqual(reply.status, 303, str(reply))
+        self.assertRegex(reply.cookie, rf"^flamed_{self.daemon.port}=[0-9a-f]{{64}}; Path=/; HttpOnly; SameSite=Strict; Max-Age=43200$")
+        cookie = "Cookie: " + reply.cookie.split(";")[0]
+        who = self.who(ALICE, cookie)
+        self.assertEqual((who["subject"], who["known_by"], who["role"], who["sees"]), ("user 0", "cookie", "manage", "all"))
+        self.assertGreater(who["session"]["seconds"], 43000)
+        self.assertEqual(caller.ask(address, uid=ALICE).status, 403, "it is good once")
+        for other in (f"Cookie: a=b; {cookie[8:]}; c", f"Cookie: flamed_{self.daemon.port}={'0' * 64}; {cookie[8:]}"):
+            self.assertEqual(self.who(ALICE, other)["known_by"], "cookie", other)
+        for other in (cookie[:-1] + "g", cookie.replace("flamed_", "flamed"), cookie.replace(f"_{self.daemon.port}", "_0"), "Cookie: ;;=;"):
+            self.assertEqual(self.who(ALICE, other)["known_by"], "kernel", other)
+
+    def test_what_is_stolen_is_good_for_nobody_else(self):
+        """A browser sends the cookies of localhost to each port there, also to a program of another user."""
+        cookie = caller.log_in(self.daemon, ALICE)
+        for uid in (BOB, 65534):
+            self.assertNotEqual(self.who(uid, cookie)["known_by"], "cookie", uid)
+        self.assertEqual(self.who(ALICE, cookie)["known_by"], "cookie")
+
+    def test_no_other_site_starts_anything_by_it(self):
+        cookie = caller.log_in(self.daemon, ALICE)
+        own = f"Origin: {self.tcp}"
+        for path, method, headers, status in (
+                ("/profile?seconds=0.1&pid=1", "GET", (), 403), ("/top?once=1&interval=100ms", "GET", (), 403),
+                ("/debug/pprof/profile?seconds=0.1", "GET", (), 403), ("/logout", "POST", (), 403), ("/api/v1/triggers/x", "POST", (), 403),
+                ("/api/v1/triggers/x", "POST", ("Sec-Fetch-Site: cross-site",), 403),
+                ("/api/v1/jvms", "GET", ("Sec-Fetch-Site: same-site",), 403),
+                ("/api/v1/triggers/x", "POST", ("Origin: http://localhost:1",), 403),
+                ("/api/v1/triggers/x", "POST", (own,), 404), ("/api/v1/triggers/x", "POST", (SAME,), 404),
+                ("/profile?seconds=0.1", "GET", (SAME,), 200), ("/profile?seconds=0.1", "GET", ("Sec-Fetch-Site: none",), 200),
+                ("/profile?seconds=0.1", "GET", (f"Referer: {self.tcp}/",), 200),
+                ("/profile?seconds=0.1", "GET", ("Sec-Fetch-Site: same-site",), 403),
+                ("/api/v1/captures", "GET", (), 200), ("/", "GET", (), 200)):
+            with self.subTest(path=path, method=method, headers=headers):
+                reply = caller.ask(self.tcp + path, uid=ALICE, method=method, headers=(cookie, *headers))
+                self.assertEqual(reply.status, status, str(reply))
+        reply = caller.ask(self.tcp + "/profile?seconds=0.1", uid=ALICE)
+        self.assertEqual(reply.status, 200, "without a cookie nothing is asked of a program")
+
+    def test_its_end(self):
+        cookie = caller.log_in(self.daemon, ALICE)
+        reply = caller.ask(self.tcp + "/logout", uid=ALICE, method="POST", headers=(cookie, SAME))
+        self.assertEqual(reply.status, 204)
+        self.assertIn("Max-Age=0", reply.cookie)
+        self.assertEqual(self.who(ALICE, cookie)["known_by"], "kernel")
+
+    def test_rules_that_take_rights_end_it(self):
+        cookie = caller.log_in(self.daemon, ALICE)
+        self.write("access:\n  - {name: root, user: 0, role: view}\n")
+        os.kill(self.daemon.top(), signal.SIGHUP)
+        proc.wait_until(lambda: self.who(ALICE, cookie)["known_by"] == "kernel", 10, "root may less", 0.1)
+        self.assertEqual(self.who(0)["role"], "view")
+        narrow = caller.log_in(self.daemon, ALICE)
+        self.assertEqual(self.who(ALICE, narrow)["role"], "view")
+        self.write("")
+        os.kill(self.daemon.top(), signal.SIGHUP)
+        proc.wait_until(lambda: self.who(0)["role"] == "manage", 10, "root may all", 0.1)
+        self.assertEqual(self.who(ALICE, cookie)["known_by"], "kernel", "what has ended stays so")
+        self.assertEqual(self.who(ALICE, narrow)["role"], "manage", "who may more now has lost nothing")
+
+    def test_there_are_not_many(self):
+        """The oldest of a user ends."""
+        cookies = [caller.log_in(self.daemon, ALICE) for _ in range(9)]
+        self.assertEqual([self.who(ALICE, c)["known_by"] for c in cookies], ["kernel"] + ["cookie"] * 8)
+        addresses = [caller.login_address(self.daemon) for _ in range(5)]
+        self.assertEqual([caller.ask(a, uid=ALICE).status for a in addresses], [403] + [303] * 4)
+
+    def test_who_may_not_is_told_what_to_do(self):
+        reply = caller.ask(self.tcp + "/", uid=65534, headers=("Accept: text/html,application/xhtml+xml,*/*;q=0.8",))
+        self.assertEqual(reply.status, 403)
+        self.assertIn(b"<h1>Access refused</h1>", reply.body)
+        self.assertIn(b"flamed --login", reply.body)
+        self.assertEqual(caller.ask(self.tcp + "/", uid=65534).json()["status"], 403, "a program gets JSON")
+        who = self.who(65534)
+        self.assertEqual((who["subject"], who["role"], who["sees"]), ("nobody", "health", "nothing"))
+        self.assertGreater(len(who["remedy"]), 20)
+        reply = caller.ask(self.tcp + "/login?ticket=%3Cscript%3E", uid=ALICE, headers=("Accept: text/html",))
+        self.assertEqual(reply.status, 403)
+        self.assertNotIn(b"<script", reply.body)
+        reply = caller.ask(self.tcp + "/api/v1/logins", method="POST")
+        self.assertEqual(reply.status, 403, "not over TCP")
+        self.assertIn("--login", reply.json()["remedy"])
+
+    def test_flamed_login_without_rights_says_what_to_do(self):
+        result = subprocess.run(["setpriv", f"--reuid={ALICE}", f"--regid={ALICE}", "--clear-groups", paths.program("flamed"), "--login",
+                                 "--listen", f"unix:{self.daemon.unix}"], capture_output=True, text=True, check=False, timeout=60)
+        self.assertEqual((result.returncode, result.stdout), (1, ""))
+        self.assertIn("sudo flamed --login", result.stderr)
+        result = subprocess.run([paths.program("flamed"), "--login", "--listen", "unix:/nonexistent/sock"], capture_output=True, text=True,
+                                check=False, timeout=60)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("is flamed running?", result.stderr)
+
+    def test_it_is_noted_and_no_secret_is(self):
+        address = caller.login_address(self.daemon)
+        reply = caller.ask(address, uid=BOB)
+        secret = reply.cookie.split("=")[1].split(";")[0]
+        self.assertEqual(len(secret), 64)
+        self.assertEqual(caller.ask(self.tcp + "/logout", uid=BOB, method="POST",
+                                    headers=("Cookie: " + reply.cookie.split(";")[0], SAME)).status, 204)
+        self.assertEqual(caller.ask(address, uid=BOB).status, 403)
+        lines = self.daemon.get("/api/v1/audit", limit=1000).json()["audit"]
+        self.assertEqual([(line["action"], line["route"], line["subject"], line["status"], line["known_by"]) for line in lines[:4]],
+                         [("refusal", "/login", f"user {BOB}", 403, "kernel"), ("logout", "/logout", "user 0", 204, "cookie"),
+                          ("login", "/login", "user 0", 303, "cookie"), ("login", "/api/v1/logins", "user 0", 201, "kernel")])
+        everything = json.dumps(lines) + self.daemon.log() + self.daemon.get("/metrics").text
+        self.assertNotIn(secret, everything)
+        self.assertNotIn(re.search(r"ticket=(\w+)", address).group(1), everything)
+
+
+if __name__ == "__main__":
+    unittest.main()
