@@ -88,6 +88,10 @@ struct peers *peers_close(struct peers *s)
     close_fd(s->netlink_fd);
     close_fd(s->cgroup_fd);
     close_fd(s->net_fd);
+    for (size_t i = 0; i < PEER_VERDICTS_MAX; i++) {
+        if (s->verdicts[i].until_ns && s->verdicts[i].told)
+            close_fd(s->verdicts[i].fd);
+    }
     pthread_mutex_destroy(&s->lock);
     free(s->members);
     free(s);

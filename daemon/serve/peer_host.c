@@ -19,7 +19,8 @@
 
 #define CGROUPS_MAX 65536 /* looked through for one */
 #define CGROUP_DEPTH_MAX 24
-#define MEMBERS_MAX_BYTES ((size_t)1 << 20)
+#define MEMBERS_MAX 16 /* of a cgroup, looked at for one connection: some 50 us each */
+#define MEMBERS_MAX_BYTES ((size_t)MEMBERS_MAX * 12)
 #define TEXT_MAX_BYTES ((size_t)16 << 10)
 
 static DIR *open_dir(int at, const char *name)
@@ -113,7 +114,7 @@ static enum place place_of(const struct peers *s, int32_t pid)
 
 /* ---- all that may have made it ---- */
 
-/* The processes of the cgroup @fd. False where they cannot be told, or there are none. */
+/* The processes of the cgroup @fd. False where they cannot be told, are none or too many. */
 static bool members_are_host(const struct peers *s, int fd)
 {
     _cleanup_buf_ struct buf text = BUF_NULL;
@@ -127,7 +128,7 @@ static bool members_are_host(const struct peers *s, int fd)
     while (span_take_line(&rest, &line)) {
         uint64_t pid;
 
-        if (!span_parse_dec(line, &pid) || pid == 0 || pid > INT32_MAX ||
+        if (!span_parse_dec(line, &pid) || pid == 0 || pid > INT32_MAX || count == MEMBERS_MAX ||
             place_of(s, (int32_t)pid) == PLACE_CONTAINER)
             return false; /* 0: one that our pid namespace does not see */
         count++;
@@ -150,13 +151,6 @@ static bool all_are_host(const struct peers *s)
     if (dir)
         closedir(dir);
     return host;
-}
-
-static bool look(const struct peers *s, uint64_t cgroup)
-{
-    _cleanup_close_ int fd = open_cgroup(s, cgroup);
-
-    return fd >= 0 ? members_are_host(s, fd) : all_are_host(s);
 }
 
 /* ---- the one that holds it ---- */
@@ -182,35 +176,74 @@ static bool holder_is_host(struct peers *s, const struct peer *p)
            place_of(s, pid) == PLACE_HOST;
 }
 
-/* ---- verdicts last a moment ---- */
+/* ---- verdicts last until the next process starts ---- */
 
-static bool recall(struct peers *s, const struct peer *p, uint64_t now, bool *ret)
+/* The number that the newest process of the machine got, which tells whether there is a new one.
+ * 0: not told. */
+static uint64_t newest_pid(const struct peers *s)
 {
-    bool found = false;
+    _cleanup_buf_ struct buf text = BUF_NULL;
+    struct span rest, word = { 0 };
+    uint64_t pid;
 
-    pthread_mutex_lock(&s->lock);
-    for (size_t i = 0; i < PEER_VERDICTS_MAX && !found; i++) {
-        const struct peer_verdict *v = &s->verdicts[i];
+    buf_init(&text, TEXT_MAX_BYTES);
+    if (buf_read_at(&text, s->proc_fd, "loadavg") < 0)
+        return 0;
+    rest = buf_span(&text);
+    while (span_take_word(&rest, &word))
+        ; /* the last one */
+    return span_parse_dec(word, &pid) ? pid : 0;
+}
 
-        found = v->until_ns > now && v->cgroup == p->cgroup;
-        if (found)
-            *ret = v->host;
+/* That of @cgroup, or the oldest one's place, empty. */
+static struct peer_verdict *verdict_of(struct peers *s, uint64_t cgroup)
+{
+    struct peer_verdict *v;
+
+    for (size_t i = 0; i < PEER_VERDICTS_MAX; i++) {
+        if (s->verdicts[i].until_ns && s->verdicts[i].cgroup == cgroup)
+            return &s->verdicts[i];
     }
-    pthread_mutex_unlock(&s->lock);
-    return found;
+    v = &s->verdicts[s->next_verdict++ % PEER_VERDICTS_MAX];
+    if (v->until_ns && v->told)
+        close_fd(v->fd);
+    *v = (struct peer_verdict){ .cgroup = cgroup };
+    return v;
+}
+
+/* Looks at all who may have made a socket of that cgroup. Costs @v's folder a search once, and all
+ * processes one look each time where there is no folder. */
+static void look(struct peers *s, struct peer_verdict *v, uint64_t now)
+{
+    if (!v->until_ns) {
+        v->fd = open_cgroup(s, v->cgroup);
+        v->told = v->fd >= 0;
+    }
+    v->newest_pid = newest_pid(s); /* before the look: who starts meanwhile is new */
+    v->host = v->told ? members_are_host(s, v->fd) : all_are_host(s);
+    v->until_ns = now + PEER_HOST_NS;
+}
+
+/* Whether it holds still that none is in a container. One that started since may be. */
+static bool holds(const struct peers *s, const struct peer_verdict *v)
+{
+    return v->host && v->newest_pid && v->newest_pid == newest_pid(s);
 }
 
 static bool none_is_foreign(struct peers *s, const struct peer *p)
 {
     uint64_t now = clock_monotonic_ns();
+    struct peer_verdict *v;
     bool host;
 
-    if (recall(s, p, now, &host))
-        return host;
-    host = look(s, p->cgroup);
     pthread_mutex_lock(&s->lock);
-    s->verdicts[s->next_verdict++ % PEER_VERDICTS_MAX] =
-        (struct peer_verdict){ p->cgroup, now + PEER_HOST_NS, host };
+    v = verdict_of(s, p->cgroup);
+    host = now < v->until_ns && holds(s, v);
+    /* Few members are looked at again as often as it takes; all processes once in a while. */
+    if (!host && (now >= v->until_ns || (v->host && v->told))) {
+        look(s, v, now);
+        host = v->host;
+    }
     pthread_mutex_unlock(&s->lock);
     return host;
 }

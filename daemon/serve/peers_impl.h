@@ -30,7 +30,10 @@ struct peers {
     pthread_mutex_t lock;
     struct budget looks[2]; /* for holders, of others and of members; guarded by lock */
     struct peer_verdict {
-        uint64_t cgroup, until_ns;
+        uint64_t cgroup, until_ns; /* until_ns 0: none yet */
+        uint64_t newest_pid;       /* at the look */
+        int fd;                    /* owned: the cgroup's folder, if @told */
+        bool told;                 /* the cgroup's processes can be listed */
         bool host;
     } verdicts[PEER_VERDICTS_MAX]; /* guarded by lock */
     size_t next_verdict;
