@@ -297,6 +297,10 @@ void stubs_refine(struct hotspot_vm *vm, uint64_t pc, struct hotspot_code *code)
 {
     const struct stub *found;
 
+    if (strcmp(code->name, ADAPTERS_BLOB) == 0) {
+        adapters_refine(vm, pc, code);
+        return;
+    }
     if (strcmp(code->name, VTABLE_BLOB) == 0) {
         found = stubs_find_vtable(vm, pc);
     } else {
@@ -323,6 +327,8 @@ int stubs_each(struct hotspot_vm *vm, const struct hotspot_code *blob, hotspot_c
     struct hotspot_code code = *blob;
     int r = 0;
 
+    if (strcmp(blob->name, ADAPTERS_BLOB) == 0)
+        return adapters_each(vm, blob, fn, cookie, count);
     for (size_t i = stub_table_behind(t, blob->start - 1); r == 0 && i < t->count; i++) {
         const struct stub *s = &t->at[i];
 

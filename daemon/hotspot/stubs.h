@@ -10,6 +10,9 @@
 #define STUBS_MAX 4096    /* of a list; 75 to 161 were seen */
 #define STUBS_NAME_MAX 96 /* with the NUL; longer ones are cut */
 #define VTABLE_BLOB "vtable chunks"
+#define ADAPTERS_BLOB "I2C/C2I adapters"
+#define I2C_NAME "I2C adapter"
+#define C2I_NAME "C2I adapter"
 #define STUBS_PAGES_MAX 16384U /* of writable data that are looked through: 64 MB */
 
 struct stub {
@@ -59,3 +62,10 @@ const struct stub *stub_table_find(const struct stub_table *t, uint64_t pc);
 /* The vtable or itable stub at @pc, or NULL. (vtables.c) */
 const struct stub *stubs_find_vtable(struct hotspot_vm *vm, uint64_t pc);
 void stubs_read_vtables(struct hotspot_vm *vm);
+
+/* Makes @code, a blob of adapters that holds @pc, the half that holds it; leaves it alone where the
+ * halves are not told apart. (adapters.c) */
+void adapters_refine(struct hotspot_vm *vm, uint64_t pc, struct hotspot_code *code);
+/* As stubs_each() of such a blob. */
+int adapters_each(struct hotspot_vm *vm, const struct hotspot_code *blob, hotspot_code_fn fn,
+                  void *cookie, int *count);

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every stub by its own name, by memory alone. JDK 17 and 25 here, 8, 11, 21 and 26 in test_stubs_jdks.py.
 
-Three truths: the VM's own list of stubs, read here by its symbol in libjvm, entry by entry; where libjvm has no symbols, the entries
-of stubs that its exported tables tell; and an agent."""
+Three truths: the VM's own lists of stubs and of adapters, read here by their symbols in libjvm, entry by entry; where libjvm has no
+symbols, the entries of stubs that its exported tables tell; and an agent."""
 import os
 import re
 import struct
@@ -15,12 +15,13 @@ from harness.profile import count
 SECONDS = float(os.environ.get("FLAMED_STUBS_SECONDS", "6"))
 OPTIONS = ["-XX:CompileCommand=quiet", "-XX:CompileCommand=exclude,Stubs$Interpreted::work", "-Xmx128m"]
 # A frame that is called by what it lies in.
-NAMELESS = re.compile(r"^(StubRoutines.*|Stub Generator .*|vtable chunks|Interpreter|adapters|MethodHandles adapters|\[stub\]|\[unknown\])$")
+NAMELESS = re.compile(r"^(StubRoutines.*|Stub Generator .*|vtable chunks|Interpreter|adapters|MethodHandles adapters|I2C/C2I adapters|\[stub\]|\[unknown\])$")
 SHARE_MAX = 0.0005
 # What the load runs, as any release calls it.
 EXPECTED = {"call_stub": r"call_stub", "copy": r".*(arraycopy|copy_|_fill|jlong_|jint_|memcpy).*", "digest": r"(sha|md5).*_?implCompress.*",
             "cipher": r"(aes|cipherBlockChaining|counterMode|electronicCodeBook|galoisCounterMode|ghash).*", "CRC32": r"updateBytesCRC32.*",
             "vtable": r"(vtable|itable) stub"}
+ADAPTERS = "I2C/C2I adapters"
 LINE = re.compile(r"^([0-9a-f]+) ([0-9a-f]+) (\S.*)$")
 
 
@@ -93,6 +94,49 @@ def vm_list(pid: int, version: int, twin: str = "") -> dict[tuple[int, int], str
     return stubs
 
 
+def vm_type_bytes(pid: int, wanted: str) -> int:
+    """The size of a type, as the VM's tables tell it."""
+    at, memory = symbols(pid, "-D"), Memory(pid)
+
+    def variable(name: str) -> int:
+        return memory.words(at[name], 1)[0]
+    row, stride = variable("gHotSpotVMTypes"), variable("gHotSpotVMTypeEntryArrayStride")
+    name, size = variable("gHotSpotVMTypeEntryTypeNameOffset"), variable("gHotSpotVMTypeEntrySizeOffset")
+    while memory.text(memory.words(row + name, 1)[0]) != wanted:
+        row += stride
+    found = memory.words(row + size, 1)[0]
+    memory.close()
+    return found
+
+
+def vm_adapters(pid: int, version: int, twin: str = "") -> dict[int, int] | None:
+    """Where an adapter begins -> where in it calls from compiled code enter, of the VM's table of them; None where libjvm has no symbol
+    for it. It is a hash table of 293 chains, up to 17 one of BasicHashtable."""
+    head = symbols(pid, twin=twin).get("_ZN21AdapterHandlerLibrary9_adaptersE" if version <= 17 else "_ZL22_adapter_handler_table")
+    if not head:
+        return None
+    memory, found = Memory(pid), {}
+    blob_bytes = vm_type_bytes(pid, "BufferBlob")
+    table, = memory.words(head, 1)
+    buckets = memory.words(table + 8, 1)[0] if version <= 17 else table
+    for at in memory.words(buckets, 293):
+        while at:
+            if version <= 17: # hash, next, fingerprint, i2c, c2i, c2i unverified
+                words = memory.words(at, 6)
+                at, entries = words[1] & ~1, words[3:]
+            else: # hash, key, value, next; and of the value: fingerprint, i2c, c2i, c2i unverified; from 26 on fingerprint, blob
+                words = memory.words(at, 4)
+                at, entries = words[3], memory.words(words[2] + 8, 3)
+            if version >= 26: # of the blob: where its code is, and behind what it is a kind of, c2i unverified
+                if entries[0]:
+                    start = entries[0] + (memory.words(entries[0] + 32, 1)[0] >> 32)
+                    found[start] = start + (memory.words(entries[0] + blob_bytes, 1)[0] & 0xffffffff)
+            elif entries[0]:
+                found[entries[0]] = entries[2]
+    memory.close()
+    return found
+
+
 class Base(jvm.WithClasses):
     sources = ("Stubs.java",)
 
@@ -128,12 +172,29 @@ class Base(jvm.WithClasses):
         self.assertEqual(wrong, {})
         print(f"JDK {version}: {len(truth)} stubs of the VM's own list have its names")
 
+    def check_adapters(self, pid: int, version: int, twin: str = "") -> None:
+        """Each adapter is two, for the two directions, and the second begins where the VM's table says."""
+        truth, told = vm_adapters(pid, version, twin), self.perf_map(pid, symbols="memory")
+        first = {start: end for start, (end, name) in told.items() if name == "I2C adapter"}
+        second = {start for start, (_, name) in told.items() if name == "C2I adapter"}
+        self.assertGreater(len(first), 100)
+        self.assertEqual(set(first.values()), second)
+        self.assertNotIn(ADAPTERS, {name for _, name in told.values()})
+        if truth is None:
+            print(f"JDK {version}: {len(first)} adapters, each with both names; libjvm is stripped")
+            return
+        wrong = {f"{start:x}": (f"{entry:x}", first.get(start)) for start, entry in truth.items() if first.get(start) != entry}
+        self.assertEqual(wrong, {})
+        self.assertGreater(len(truth), 100)
+        print(f"JDK {version}: {len(truth)} adapters of the VM's own table are told apart where it says")
+
     def check_agent(self, pid: int) -> None:
         """What an agent is told of stubs, memory tells too."""
         agent, told = self.perf_map(pid, symbols="agent"), self.perf_map(pid, symbols="memory")
         stubs = {start: name for start, (_, name) in agent.items() if "." not in name}
         self.assertGreater(len(stubs), 150)
-        wrong = {f"{start:x}": (name, told.get(start)) for start, name in stubs.items() if told.get(start, ("", ""))[1] != name}
+        wrong = {f"{start:x}": (name, told.get(start)) for start, name in stubs.items()
+                 if told.get(start, ("", ""))[1] != (name if name != ADAPTERS else "I2C adapter")}
         self.assertEqual(wrong, {})
         for kind in ("vtable stub", "itable stub"):
             self.assertIn(kind, stubs.values())
@@ -159,6 +220,7 @@ class Base(jvm.WithClasses):
     def check_all(self, pid: int, version: int, agent: bool, twin: str = "") -> None:
         proc.wait_until(lambda: proc.cpu_seconds(pid) > 6, 60, "all parts have run, and are compiled", interval=0.2)
         self.check_list(pid, version, twin)
+        self.check_adapters(pid, version, twin)
         self.check_samples(pid, version)
         stubs = self.daemon.get(f"/api/v1/jvms/{pid}").json()["stubs"]
         self.assertGreater(stubs["named"], 60)

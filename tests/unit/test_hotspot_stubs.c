@@ -342,6 +342,72 @@ START_TEST(lists_a_blob_by_its_stubs)
 }
 END_TEST
 
+/* Half an adapter as JDK 17 makes it, behind @before bytes of its moves. */
+static uint64_t put_adapter(size_t before)
+{
+    static const uint8_t END[] = { 0x49, 0x89, 0x9f, 0xfe, 0x02, 0, 0, /* mov [r15+0x2fe], rbx */
+                                   0x48, 0x8b, 0xc3,                   /* mov rax, rbx */
+                                   0x41, 0xff, 0xe3 };                 /* jmp r11 */
+
+    memset(image + (DATA - IMAGE), 0x90, 0x8000);
+    memcpy(image + (DATA - IMAGE) + before, END, sizeof(END));
+    return DATA + before + sizeof(END);
+}
+
+static const size_t ADAPTERS[] = { 0, 40, 2030, 2034, 2035, 2040, 2048, 4090, 16000 };
+
+START_TEST(tells_an_adapter_by_its_direction)
+{
+    struct hotspot_code blob = {
+        .kind = HOTSPOT_CODE_STUB, .start = DATA, .end = DATA + 0x5000, .name = ADAPTERS_BLOB
+    };
+    struct pieces got = { .n = 0 };
+    struct hotspot_code code = blob;
+    uint64_t middle;
+    int count = 0;
+
+    prepare(17);
+    middle = put_adapter(ADAPTERS[_i]);
+    stubs_refine(&vm, middle - 1, &code);
+    ck_assert_str_eq(code.name, "I2C adapter");
+    ck_assert(code.part && code.start == DATA && code.end == middle);
+    code = blob;
+    stubs_refine(&vm, middle, &code);
+    ck_assert_str_eq(code.name, "C2I adapter");
+    ck_assert(code.part && code.start == middle && code.end == blob.end);
+    ck_assert_int_eq(stubs_each(&vm, &blob, take_piece, &got, &count), 0);
+    ck_assert_int_eq(count, 2);
+    ck_assert_str_eq(got.at[0].name, "I2C adapter");
+    ck_assert_str_eq(got.at[1].name, "C2I adapter");
+    ck_assert_uint_eq(got.at[0].end, middle);
+    ck_assert_uint_eq(got.at[1].start, middle);
+    finish();
+}
+END_TEST
+
+/* What has no such end, none where it could be, or no memory keeps the name of both. */
+START_TEST(leaves_other_adapters_alone)
+{
+    struct hotspot_code blob = { .kind = HOTSPOT_CODE_STUB,
+                                 .start = _i == 2 ? CODE : DATA,
+                                 .end = (_i == 2 ? CODE : DATA) + 0x8000,
+                                 .name = ADAPTERS_BLOB };
+    struct pieces got = { .n = 0 };
+    struct hotspot_code code = blob;
+    int count = 0;
+
+    prepare(17);
+    put_adapter(_i == 0 ? 0x7ff8 : 16384 - 12);
+    stubs_refine(&vm, blob.start + 0x10, &code);
+    ck_assert_str_eq(code.name, ADAPTERS_BLOB);
+    ck_assert(!code.part && code.end == blob.end);
+    ck_assert_int_eq(stubs_each(&vm, &blob, take_piece, &got, &count), 0);
+    ck_assert_int_eq(count, 1);
+    ck_assert_str_eq(got.at[0].name, ADAPTERS_BLOB);
+    finish();
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("stubs");
@@ -357,5 +423,7 @@ int main(void)
     tcase_add_test(tc, a_million_entries_are_cut);
     tcase_add_test(tc, a_search_ends);
     tcase_add_test(tc, lists_a_blob_by_its_stubs);
+    tcase_add_loop_test(tc, tells_an_adapter_by_its_direction, 0, ARRAY_SIZE(ADAPTERS));
+    tcase_add_loop_test(tc, leaves_other_adapters_alone, 0, 3);
     return suite_run_case("hotspot_stubs", tc);
 }

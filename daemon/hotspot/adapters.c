@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The two halves of a blob "I2C/C2I adapters" (x86-64; JDK 8, 11, 17, 21, 25 and 26: sources and
+ * seen). First stands what leads from the interpreter into compiled code, which ends by
+ *   mov [r15+callee_target], rbx; mov rax, rbx; jmp r11
+ * and behind that what leads from compiled code into the interpreter, with its entries for calls
+ * that have to be verified and for those that have not. No table that VMStructs tells leads there.
+ */
+#include "hotspot/stubs.h"
+
+#include "hotspot/vm.h"
+
+#define I2C_BYTES_MAX 16384 /* of 255 arguments, some 4,000 */
+#define I2C_STORE 7         /* bytes of the first of these instructions, its last four an offset */
+
+static const uint8_t I2C_STORES[] = { 0x49, 0x89, 0x9f };
+static const uint8_t I2C_LEAVES[] = { 0x48, 0x8b, 0xc3, 0x41, 0xff, 0xe3 };
+
+#define I2C_END (I2C_STORE + sizeof(I2C_LEAVES))
+
+/* Where the first half that begins within the @n bytes at @p ends; 0: not there. */
+static size_t i2c_end(const uint8_t *p, size_t n)
+{
+    for (size_t at = 0; at + I2C_END <= n; at++) {
+        if (memcmp(p + at, I2C_STORES, sizeof(I2C_STORES)) == 0 &&
+            memcmp(p + at + I2C_STORE, I2C_LEAVES, sizeof(I2C_LEAVES)) == 0)
+            return at + I2C_END;
+    }
+    return 0;
+}
+
+/* The first address of the second half of @blob; 0: not told. */
+static uint64_t adapters_middle(struct hotspot_vm *vm, const struct hotspot_code *blob)
+{
+    uint64_t end = MIN(blob->end, blob->start + I2C_BYTES_MAX);
+    uint8_t p[2048];
+
+    for (uint64_t at = blob->start; at < end; at += sizeof(p) - I2C_END) {
+        size_t n = (size_t)MIN(end - at, (uint64_t)sizeof(p)), found;
+
+        if (memory_read(&vm->memory, at, p, n) < 0)
+            return 0;
+        found = i2c_end(p, n);
+        if (found)
+            return at + found;
+    }
+    return 0;
+}
+
+static void set_half(struct hotspot_code *code, uint64_t start, uint64_t end, const char *name)
+{
+    code->start = start;
+    code->end = end;
+    code->part = true;
+    span_copy(span_of(name), code->name, sizeof(code->name));
+}
+
+void adapters_refine(struct hotspot_vm *vm, uint64_t pc, struct hotspot_code *code)
+{
+    uint64_t middle = adapters_middle(vm, code);
+
+    if (!middle)
+        return;
+    if (pc < middle)
+        set_half(code, code->start, middle, I2C_NAME);
+    else
+        set_half(code, middle, code->end, C2I_NAME);
+}
+
+int adapters_each(struct hotspot_vm *vm, const struct hotspot_code *blob, hotspot_code_fn fn,
+                  void *cookie, int *count)
+{
+    uint64_t middle = adapters_middle(vm, blob);
+    struct hotspot_code half = *blob;
+    int r;
+
+    if (middle)
+        set_half(&half, blob->start, middle, I2C_NAME);
+    r = fn(cookie, &half);
+    ++*count;
+    if (r != 0 || !middle || middle == blob->end)
+        return r;
+    set_half(&half, middle, blob->end, C2I_NAME);
+    ++*count;
+    return fn(cookie, &half);
+}
