@@ -12,12 +12,17 @@
 
 #define DEBUG_MAX_BYTES (UINT64_C(8) << 30)
 #define DEBUG_FOLDER "usr/lib/debug"
+/* Where debuginfod's clients that are root keep what they downloaded. */
+#define CACHE_FOLDER "root/.cache/debuginfod_client"
 
 /* Links are followed inside the root: some distributions name debug files by build-id through them.
  */
 static const struct file_rule DEBUG_RULE = { .max_bytes = DEBUG_MAX_BYTES,
                                              .elf = true,
                                              .follow = true };
+
+/* A client names the files there itself. */
+static const struct file_rule CACHE_RULE = { .max_bytes = DEBUG_MAX_BYTES, .elf = true };
 
 /* Tries @path. What is there but may not be handed out counts as absent: another root may have the
  * right file. */
@@ -51,10 +56,53 @@ static void build_id_path(const struct broker_request *q, char *path, size_t siz
     snprintf(path + n, size - (size_t)n, ".debug");
 }
 
+/* In @folder, a cache of debuginfod's. */
+static int try_cache(int root_fd, const char *folder, const struct broker_request *q,
+                     const struct file_rule *rule, int *ret_fd)
+{
+    struct file_rule own = *rule;
+    char path[PATH_MAX];
+    int n = snprintf(path, sizeof(path), "%s/", folder);
+
+    if (n < 0 || (size_t)n + 2 * BROKER_BUILD_ID_MAX + sizeof("/debuginfo") > sizeof(path))
+        return BROKER_ABSENT;
+    for (uint32_t i = 0; i < q->name_n; i++)
+        n += snprintf(path + n, sizeof(path) - (size_t)n, "%02x", q->name[i]);
+    snprintf(path + n, sizeof(path) - (size_t)n, "/debuginfo");
+    own.follow = false;
+    return try_path(root_fd, path, &own, ret_fd);
+}
+
+/* Where the environment of the broker, which is the administrator's, says that debuginfod's cache
+ * is. Absolute, or nothing. */
+static bool cache_of_environment(char *path, size_t size)
+{
+    const char *folder = secure_getenv("DEBUGINFOD_CACHE_PATH"), *rest = "";
+    int n;
+
+    if (!folder || !*folder) {
+        folder = secure_getenv("XDG_CACHE_HOME");
+        rest = "/debuginfod_client";
+    }
+    n = folder && *folder == '/' ? snprintf(path, size, "%s%s", folder, rest) : -1;
+    return n > 0 && (size_t)n < size;
+}
+
+static int try_host_caches(const struct server *s, const struct broker_request *q, int *ret_fd)
+{
+    char folder[PATH_MAX];
+
+    if (cache_of_environment(folder, sizeof(folder)) &&
+        try_cache(s->host_root_fd, folder, q, &CACHE_RULE, ret_fd) == 0)
+        return 0;
+    return try_cache(s->host_root_fd, CACHE_FOLDER, q, &CACHE_RULE, ret_fd);
+}
+
 /*
  * debug. Safe: the path holds nothing but hex digits of the build-id below a fixed folder, in the
- * target's root (links cannot leave it; of its user, or readable for all) or the host's; a regular
- * ELF file. Debug files are public by nature.
+ * target's root (links cannot leave it; of its user, or readable for all) or the host's, or below
+ * the one that the broker's own environment names, on the host; a regular ELF file. Debug files are
+ * public by nature.
  */
 int request_debug(struct server *s, const struct broker_request *q, struct reply *rep)
 {
@@ -75,6 +123,10 @@ int request_debug(struct server *s, const struct broker_request *q, struct reply
     r = try_path(root, path, &rule, &fd);
     if (r)
         r = try_path(s->host_root_fd, path, &DEBUG_RULE, &fd);
+    if (r)
+        r = try_cache(root, CACHE_FOLDER, q, &rule, &fd);
+    if (r)
+        r = try_host_caches(s, q, &fd);
     return r ? r : reply_fd(rep, fd);
 }
 

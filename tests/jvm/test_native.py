@@ -2,6 +2,7 @@
 """Code that is not Java: the kernel, C++ with its names made readable, a library deleted while it runs, Node.js by
 its perf map."""
 import os
+import re
 import secrets
 import shutil
 import subprocess
@@ -93,6 +94,44 @@ class Native(unittest.TestCase):
         profile = self.daemon.profile(pid=process.pid, seconds=3, hz=199)
         self.assertGreaterEqual(profile.share(profile.stacks, lambda s: any(name in n for n in s.names)), 0.9,
                                 profile.describe())
+
+    def profile_stripped(self, root: str, name: str):
+        """Runs the program NAME in ROOT; its frames that are called by its file."""
+        process = subprocess.Popen(["/" + name], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, executable="/" + name,
+                                   preexec_fn=lambda: os.chroot(root)) # pylint: disable=subprocess-popen-preexec-fn
+        try:
+            self.assertEqual(process.stdout.readline().strip(), "started")
+            return self.daemon.profile(pid=process.pid, seconds=2, hz=499)
+        finally:
+            process.kill()
+            process.communicate()
+
+    def test_stripped(self):
+        """A function without a name is one frame, called by where it begins; what debuginfod has downloaded for a container's root names
+        it."""
+        whole, root = native.build("two_functions", "-static", "-Wl,--build-id,--eh-frame-hdr"), tempfile.mkdtemp(prefix="flamed-root.")
+        self.addCleanup(shutil.rmtree, root, ignore_errors=True)
+        functions = ["first_of_two", "second_of_two"]
+        nm = dict(reversed(line.split()[::2]) for line in subprocess.run(["nm", whole], capture_output=True, text=True, check=True)
+                  .stdout.splitlines() if line.split()[-1] in functions)
+        subprocess.run(["strip", "--strip-all", "-o", root + "/work", whole], check=True)
+        profile = self.profile_stripped(root, "work")
+        starts = {f"work+0x{int(nm[name], 16):x}" for name in functions}
+        self.assertEqual(profile.describe().count("first_of_two"), 0)
+        for start in starts:
+            self.assertGreater(profile.share(profile.stacks, lambda s, start=start: s.names[-1:] == [start]), 0.2, profile.describe())
+        self.assertGreater(profile.share(profile.stacks, lambda s: s.names[-1:] and s.names[-1] in starts), 0.97, profile.describe())
+
+        notes = subprocess.run(["readelf", "-n", whole], capture_output=True, text=True, check=True).stdout
+        build_id = re.search(r"Build ID: ([0-9a-f]+)", notes)[1]
+        cache = f"{root}/root/.cache/debuginfod_client/{build_id}"
+        os.makedirs(cache)
+        subprocess.run(["objcopy", "--only-keep-debug", whole, cache + "/debuginfo"], check=True)
+        shutil.copy(root + "/work", root + "/again") # another file: what one of them has was looked up
+        profile = self.profile_stripped(root, "again")
+        for name in functions:
+            self.assertGreater(profile.share(profile.stacks, lambda s, name=name: s.names[-1:] == [name]), 0.2, profile.describe())
+        self.assertEqual([n for s in profile.stacks for n in s.names if "+0x" in n], [])
 
     def test_hostile_perf_map(self):
         """A map that is a link out of its root, a pipe, endless, or no text: never read wrong, never waited for."""

@@ -105,10 +105,20 @@ static inline void facts_once_loaded(struct broker *b, struct broker_facts *ret)
     } while (ret->bpf_loading);
 }
 
+static inline void remove_tree(const char *path)
+{
+    pid_t rm = fork();
+
+    if (rm == 0) {
+        execlp("rm", "rm", "-rf", "--one-file-system", path, NULL);
+        _exit(127);
+    }
+    waitpid(rm, NULL, 0);
+}
+
 /* The broker must have lived all the time, and end when its client leaves. */
 static inline void fixture_stop(void)
 {
-    char command[128];
     int status;
 
     ck_assert_int_eq(waitpid(fx.broker, &status, WNOHANG), 0);
@@ -117,13 +127,7 @@ static inline void fixture_stop(void)
     ck_assert_int_eq(waitpid(fx.broker, &status, 0), fx.broker);
     ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "status 0x%x", status);
     close_fd(fx.proc_fd);
-    snprintf(command, sizeof(command), "%s", fx.dir);
-    pid_t rm = fork();
-    if (rm == 0) {
-        execlp("rm", "rm", "-rf", "--one-file-system", command, NULL);
-        _exit(127);
-    }
-    waitpid(rm, NULL, 0);
+    remove_tree(fx.dir);
 }
 
 /* Where the broker is somebody else, or nobody. */

@@ -554,6 +554,107 @@ START_TEST(a_build_id_leads_to_no_file_of_root)
 }
 END_TEST
 
+/* Makes all folders on the way to @path. */
+static void make_folders(const char *path)
+{
+    char part[256];
+
+    for (const char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        span_copy((struct span){ path, (size_t)(slash - path) }, part, sizeof(part));
+        mkdir(part, 0755);
+    }
+}
+
+enum cached {
+    CACHED_OWN,   /* of the JVM's user */
+    CACHED_ALL,   /* root's, readable for all */
+    CACHED_ROOTS, /* root's alone */
+    CACHED_TEXT,
+    CACHED_NOTHING, /* as a client notes that nobody has it */
+    CACHED_LINK,
+    CACHED_FOLDER_LINK, /* to a folder of the host, out of the root */
+    CACHED_CASES
+};
+
+static void make_cached(enum cached what, const char *path)
+{
+    char other[192];
+
+    make_folders(path);
+    switch (what) {
+    case CACHED_TEXT:
+    case CACHED_NOTHING:
+        write_file(path, "text, and long enough", what == CACHED_TEXT ? 21 : 0);
+        return;
+    case CACHED_LINK:
+        snprintf(other, sizeof(other), "%s/elf", fx.dir);
+        write_file(other, ELF_BYTES, sizeof(ELF_BYTES));
+        ck_assert_int_eq(symlink("/elf", path), 0);
+        return;
+    case CACHED_FOLDER_LINK:
+        span_copy((struct span){ path, strlen(path) - strlen("/debuginfo") }, other, sizeof(other));
+        ck_assert_int_eq(rmdir(other), 0);
+        ck_assert_int_eq(symlink("/usr/bin", other), 0);
+        return;
+    default:
+        write_file(path, ELF_BYTES, sizeof(ELF_BYTES));
+        ck_assert_int_eq(chmod(path, what == CACHED_ALL ? 0444 : 0400), 0);
+        ck_assert_int_eq(chown(path, what == CACHED_OWN ? JVM_UID : 0, 0), 0);
+    }
+}
+
+/* What debuginfod's client of a container's root has downloaded. */
+START_TEST(a_cache_in_a_root_gives_what_its_user_may_read)
+{
+    static const uint8_t BUILD_ID[] = { 0xab, 0xcd, 0xef, 1, 2, 3, 4, 5 };
+    bool given = _i == CACHED_OWN || _i == CACHED_ALL;
+    struct error err = ERROR_NULL;
+    pid_t pid = start_contained();
+    struct proc_id id = id_of(pid);
+    char path[192];
+    int fd = -1;
+
+    snprintf(path, sizeof(path), "%s/root/.cache/debuginfod_client/abcdef0102030405/debuginfo",
+             fx.dir);
+    make_cached((enum cached)_i, path);
+    ck_assert_int_eq(broker_debug(fx.b, &id, BUILD_ID, sizeof(BUILD_ID), &fd, &err),
+                     given ? 0 : BROKER_ABSENT);
+    ck_assert(!given || file_is_elf(fd));
+    close_fd(fd);
+    end_child(pid);
+}
+END_TEST
+
+/* The host's own, where the broker's environment says that it is. */
+START_TEST(the_environment_says_where_the_host_has_a_cache)
+{
+    static const uint8_t BUILD_ID[] = { 0xab, 0xcd, 0xef, 1, 2, 3, 4, 5 };
+    static const char *const NAMES[] = { "DEBUGINFOD_CACHE_PATH", "XDG_CACHE_HOME" };
+    struct error err = ERROR_NULL;
+    char folder[] = "/tmp/flamed-cache-XXXXXX", path[192];
+    struct proc_id id;
+    pid_t pid;
+    int fd = -1;
+
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    fixture_shut();
+    setenv(NAMES[_i], folder, 1);
+    fixture_open();
+    unsetenv(NAMES[_i]);
+    pid = start_contained();
+    id = id_of(pid);
+    ck_assert_int_eq(broker_debug(fx.b, &id, BUILD_ID, sizeof(BUILD_ID), &fd, &err), BROKER_ABSENT);
+    snprintf(path, sizeof(path), "%s%s/abcdef0102030405/debuginfo", folder,
+             _i ? "/debuginfod_client" : "");
+    make_cached(CACHED_ROOTS, path);
+    ck_assert_int_eq(broker_debug(fx.b, &id, BUILD_ID, sizeof(BUILD_ID), &fd, &err), 0);
+    ck_assert(file_is_elf(fd));
+    close(fd);
+    end_child(pid);
+    remove_tree(folder);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("broker_files");
@@ -571,6 +672,8 @@ int main(void)
     tcase_add_loop_test(tc, a_debug_link_of_a_user_leads_to_no_file_of_root, 0, BESIDES);
     tcase_add_test(tc, a_build_id_leads_to_no_file_of_root);
     tcase_add_test(tc, debug_files_are_elf);
+    tcase_add_loop_test(tc, a_cache_in_a_root_gives_what_its_user_may_read, 0, CACHED_CASES);
+    tcase_add_loop_test(tc, the_environment_says_where_the_host_has_a_cache, 0, 2);
     tcase_add_test(tc, a_file_system_that_hangs_holds_one_process);
     tcase_add_test(tc, debug_links_take_base_names_only);
     return suite_run_case("broker_files", tc);
