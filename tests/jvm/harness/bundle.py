@@ -241,21 +241,27 @@ class Chroot:
     """A JVM chroot'ed by `unshare --root` in its own namespaces: its root is not its mount namespace's."""
     own_root = True
 
-    def __init__(self, home: str, classes: str, *arguments: str, uid: int = 103):
+    def __init__(self, home: str, classes: str, *arguments: str, uid: int = 103, root: str | None = None, executable: str | None = None,
+                 nested: bool = False):
+        """ROOT, EXECUTABLE: as of a Container. NESTED: two pid namespaces below the host."""
         paths.need_root()
         self.folder = tempfile.mkdtemp(prefix="flamed-chroot.")
         os.chmod(self.folder, 0o755)
-        root = os.path.join(self.folder, "rootfs")
+        source_root, root = root, os.path.join(self.folder, "rootfs")
         os.mkdir(root, 0o755)
-        wanted = binds(home, classes)
+        if source_root:
+            subprocess.run(["cp", "-al", source_root + "/.", root], check=True) # links: nothing of it is written
+        wanted = [(classes, "/classes")] if source_root else binds(home, classes)
         skeleton(root, wanted, tmp=True, passwd_uid=uid)
-        script = ["set -e", f"mount -t proc proc {root}/proc", f"mount -t tmpfs -o mode=1777,size=64m tmpfs {root}/tmp"]
+        script = ["set -e", f"mount -t tmpfs -o mode=1777,size=64m tmpfs {root}/tmp"]
         script += [f"mount --bind {source} {root}{destination}" for source, destination in wanted]
-        script.append(f'exec unshare --root={root} --setuid {uid} --setgid {uid} "$@"')
+        script.append(f"exec {'unshare -pf --kill-child ' if nested else ''}sh -c 'mount -t proc proc {root}/proc; "
+                      f"exec unshare --root={root} --setuid {uid} --setgid {uid} \"$@\"' sh \"$@\"")
         self.out = os.path.join(self.folder, "out")
         with open(self.out, "wb") as out:
             self.process = subprocess.Popen(
-                ["unshare", "-mpfuin", "--kill-child", "sh", "-c", "\n".join(script), "sh", home + "/bin/java", *arguments],
+                ["unshare", "-mpfuin", "--kill-child", "sh", "-c", "\n".join(script), "sh", executable or home + "/bin/java",
+                 *arguments],
                 stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT)
         try:
             proc.wait_until(lambda: "started" in self.output(), 20, f"the JVM prints 'started': {self.output()}")
