@@ -152,8 +152,7 @@ void config_deinit(struct config *c)
     for (size_t i = 0; i < config_option_count; i++)
         option_clear(&config_options[i], c);
     c->rules = rules_free(c->rules);
-    free(c->access);
-    c->access = NULL;
+    c->access = access_rules_free(c->access);
 }
 
 /* A file that can be read to its end: no FIFO that nobody writes to, no device. */

@@ -155,7 +155,7 @@ static int yaml_access(struct span text, const char *file, struct config *c, str
 
     if (r < 0)
         return r;
-    free(c->access);
+    access_rules_free(c->access);
     c->access = rules;
     return 0;
 }

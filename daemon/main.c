@@ -111,7 +111,7 @@ static int become_supervisor(int argc, char **argv, const struct config *c, stru
         log_info("there is no user 'flamed' here: flamed runs as uid %u", o.uid);
     r = check_hosts(c, err);
     if (r == 0)
-        r = access_rules_resolve(c->access, err);
+        r = access_rules_resolve(c->access, NULL, err);
     if (r == 0)
         r = open_listeners(c, o.listen_fds, &o.listen_count, err);
     if (r == 0)
@@ -284,7 +284,7 @@ static int run_worker(struct config *c, struct worker *w, struct error *err)
     if (r < 0)
         return error_code(err, r, "cannot prepare to know who asks");
     sandbox_opts.cgroup_fd = peers_cgroup_fd(serve_opts.peers);
-    r = access_rules_resolve(c->access, err);
+    r = access_rules_resolve(c->access, serve_opts.peers, err);
     if (r < 0)
         return r;
     serve_opts.access = c->access;
@@ -457,7 +457,7 @@ int main(int argc, char **argv)
             if (r == 0)
                 r = check_hosts(&c, &err);
             if (r == 0)
-                r = access_rules_resolve(c.access, &err);
+                r = access_rules_resolve(c.access, NULL, &err);
             r = print_check(&c, r, &err);
             config_deinit(&c);
             return r;

@@ -4,18 +4,18 @@
 import { getJson, postJson } from "./api.js";
 import { element } from "./dom.js";
 
-const SEES = { all: "the whole node", own: "your own processes", nothing: "nothing" };
+const SEES = { all: "the whole node", own: "your own processes", match: "a part of the node", nothing: "nothing" };
 const MAY = {
     health: "see whether flamed is well", view: "look at what is there", profile: "take profiles",
     attach: "take profiles, also by the agent", manage: "do everything",
 };
 
-export function describeWho({ subject, role, sees, session }) {
+export function describeWho({ subject, role, sees, match, session }) {
     const name = subject === "user 0" ? "root" : subject;
 
     return {
         text: `${name} · ${sees}`,
-        title: `You are ${name}${session ? ", logged in with this browser" : ""}. You see ${SEES[sees] || sees}, and may ${MAY[role] || role}.`,
+        title: `You are ${name}${session ? ", logged in with this browser" : ""}. You see ${match || SEES[sees] || sees}, and may ${MAY[role] || role}.`,
     };
 }
 

@@ -2,6 +2,8 @@
 /* How many captures one caller may have at once, and all of them together. */
 #include "capture/capture_impl.h"
 
+#define OTHERS_RETRY_NS (10 * NSEC_PER_SEC)
+
 bool capture_lasts(const struct capture_request *req)
 {
     return req->duration_ns ? req->duration_ns > CAPTURE_LASTS_NS : !req->live;
@@ -60,6 +62,11 @@ int capture_admit(const struct engine *e, const struct capture_request *req, str
                   "caller",
                   n.own_lasting, name, (int)(CAPTURE_LASTS_NS / NSEC_PER_SEC));
         return capture_refuse(n.own_first_end_ns, err);
+    }
+    if (n.all >= callers_limit(max, root) && !(req->target.viewer && req->target.viewer->whole)) {
+        /* Who does not see all is not told what others do, nor for how long. */
+        error_set(err, -EAGAIN, "no more captures can run at this time");
+        return capture_refuse(clock_monotonic_ns() + OTHERS_RETRY_NS, err);
     }
     if (n.all >= callers_limit(max, root)) {
         error_set(err, -EAGAIN, "%zu captures are running, the most that is allowed", n.all);

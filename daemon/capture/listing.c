@@ -25,7 +25,7 @@ static bool pid_wanted(const struct target_selector *t, int32_t host_pid)
 struct running_list {
     const struct captures_query *q;
     struct target *wanted;
-    uint64_t before; /* handles from here on were shown already */
+    uint64_t before; /* those that began from here on were shown already */
     size_t limit;
     json_t *list;
     struct error *err;
@@ -64,11 +64,11 @@ static int call_running_list(struct engine *e, void *arg)
     int r = target_new(&l->q->target, &l->wanted, l->err);
 
     for (struct capture *c = e->captures; c && r == 0; c = c->next) {
-        if (!c->resource || c->handle >= l->before || !running_wanted(e, l, c))
+        if (!c->resource || c->meta.start_realtime_ns >= l->before || !running_wanted(e, l, c))
             continue;
         json_array_append_new(l->list, running_json(c));
         if (json_array_size(l->list) == l->limit) { /* the newest come first */
-            l->before = c->handle;
+            l->before = c->meta.start_realtime_ns;
             break;
         }
     }
@@ -156,8 +156,9 @@ static int list_stored(struct store *s, struct store_query *sq, struct stored_li
 
 /* ---- the page ---- */
 
-/* The running one that was shown last: others may begin or end between two pages. False: @cursor is
- * one of the store's. */
+/* When the running one began that was shown last: others may begin or end between two pages. It is
+ * no number of it, which would tell how many others have taken. False: @cursor is one of the
+ * store's. */
 static bool running_cursor(const char *cursor, uint64_t *ret)
 {
     struct span s = span_of(cursor ? cursor : "");

@@ -11,7 +11,7 @@
 
 struct jvm_metrics {
     struct engine *e;
-    const struct viewer *viewer;
+    const struct target *seen;
     struct buf *out;
 };
 
@@ -242,7 +242,7 @@ static int metrics_jvm(void *cookie, struct process *p)
     const struct recorded_jvm *c = &NONE;
     uint32_t id;
 
-    if (p->jvm == JVM_NO || p->exited || !viewer_sees_user(a->viewer, p->owner))
+    if (p->jvm == JVM_NO || p->exited || !target_sees(a->seen, p))
         return 0;
     if (id_table_find(&rec->jvms, &key, &id))
         c = &rec->counters[id];
@@ -263,10 +263,13 @@ static int metrics_jvm(void *cookie, struct process *p)
 
 static void metrics_jvms(struct engine *e, const struct viewer *v, struct buf *out)
 {
-    struct jvm_metrics a = { e, v, out };
+    struct target_selector all = { .viewer = v };
+    _cleanup_(target_freep) struct target *seen = NULL;
+    struct jvm_metrics a = { e, NULL, out };
 
-    if (!e->recorder)
+    if (!e->recorder || target_new(&all, &seen, NULL) != 0)
         return;
+    a.seen = seen;
     metric_head(out, "flamed_jvm_cpu_seconds_total", "counter",
                 "CPU time of a JVM by what it was spent on, estimated from the always-on samples.");
     discover_each(e->discover, metrics_jvm, &a);

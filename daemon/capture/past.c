@@ -2,6 +2,7 @@
 /* The past: out of the flight recorder, and out of stored captures where it does not reach. */
 #include "capture/recorder.h"
 #include "profile/match.h"
+#include "schedule/matcher.h"
 
 #define PAST_CAPTURES_MAX 1000 /* merged into one answer */
 
@@ -30,9 +31,10 @@ static uint64_t to_monotonic(uint64_t realtime_ns)
 struct past_filter {
     const struct target_selector *t;
     struct match *jvm;
-    bool owned;           /* what is asked for is its viewer's own: captures of his scope */
-    int32_t pid;          /* a single pid: only its last image */
-    uint64_t start_ticks; /* of that image */
+    struct matcher_set *seen; /* of the viewer; NULL: none */
+    bool owned;               /* what is asked for is its viewer's own: captures of his scope */
+    int32_t pid;              /* a single pid: only its last image */
+    uint64_t start_ticks;     /* of that image */
     uint32_t exec_no;
 };
 
@@ -48,13 +50,37 @@ static bool container_equal(const struct profile *p, uint32_t id, const char *wa
     return s.n && (span_eq_str(s, wanted) || (strlen(wanted) >= 6 && span_starts_with(s, wanted)));
 }
 
+static const char *text_of(const struct profile *p, uint32_t id)
+{
+    struct span s = intern_get(p->strings, id);
+
+    return s.n ? s.p : ""; /* interned with a NUL */
+}
+
+/* Of a container only the id was noted: one that is seen by its name is not seen here. */
+static bool past_seen(const struct past_filter *f, const struct profile *p,
+                      const struct profile_process *process)
+{
+    const struct matcher_values v = {
+        .main = text_of(p, process->name),
+        .pod = text_of(p, process->pod),
+        .pod_uid = "",
+        .pod_namespace = text_of(p, process->pod_namespace),
+        .container = "",
+        .container_id = text_of(p, process->container),
+    };
+
+    return f->owned || viewer_sees_user(f->t->viewer, process->owner) ||
+           (f->seen && matcher_set_holds(f->seen, &v));
+}
+
 static bool past_wants(void *cookie, const struct profile *p, const struct profile_process *process)
 {
     const struct past_filter *f = cookie;
     const struct target_selector *t = f->t;
     bool pid_found = t->pid_count == 0;
 
-    if (!f->owned && !viewer_sees_user(t->viewer, process->owner))
+    if (!past_seen(f, p, process))
         return false;
     for (size_t i = 0; i < t->pid_count && !pid_found; i++)
         pid_found = t->pids[i] == process->host_pid;
@@ -83,7 +109,7 @@ static void past_pin_image(struct past_filter *f, const struct profile *p, uint6
         const struct profile_process *process = &p->processes[p->threads[s->thread].process];
 
         if (process->host_pid != f->t->pids[0] || s->time_ns < from_ns || s->time_ns >= to_ns ||
-            (!f->owned && !viewer_sees_user(f->t->viewer, process->owner)))
+            !past_seen(f, p, process))
             continue;
         f->pid = process->host_pid;
         f->start_ticks = process->start_ticks;
@@ -112,6 +138,7 @@ static void past_meta(const struct past_filter *f, uint64_t from_ns, uint64_t to
                   { "pod", t->pod },
                   { "namespace", t->pod_namespace },
                   { "jvm", t->jvm } };
+    char who[160];
 
     *ret = (struct profile){
         .event = "cpu", .unit = "nanoseconds", .start_ns = from_ns, .end_ns = to_ns
@@ -123,10 +150,10 @@ static void past_meta(const struct past_filter *f, uint64_t from_ns, uint64_t to
         snprintf(ret->target, sizeof(ret->target), "pid %d", t->pids[0]);
     else if (t->pid_count)
         snprintf(ret->target, sizeof(ret->target), "%zu processes", t->pid_count);
-    else if (!t->viewer || !t->viewer->whole)
-        snprintf(ret->target, sizeof(ret->target), "all processes of user %u",
-                 t->viewer ? t->viewer->uid : 0);
-    else
+    else if (!t->viewer || !t->viewer->whole) {
+        target_viewer_name(t->viewer, who, sizeof(who));
+        snprintf(ret->target, sizeof(ret->target), "all processes of %s", who);
+    } else
         snprintf(ret->target, sizeof(ret->target), "the whole node");
     for (size_t i = 0, n = 0; i < ARRAY_SIZE(words) && t->pid_count == 0; i++) {
         if (words[i].value)
@@ -316,6 +343,7 @@ int past_profile(struct engine *e, const struct target_selector *t, const struct
                  const char *event, unsigned sources, struct profile **ret, uint64_t *ret_oldest_ns,
                  struct error *err)
 {
+    _cleanup_(matcher_set_freep) struct matcher_set *seen = NULL;
     _cleanup_(match_freep) struct match *jvm = NULL;
     struct past_filter filter = { .t = t };
     struct flight_args flight = { .from_ns = to_monotonic(range->from_ns),
@@ -328,6 +356,9 @@ int past_profile(struct engine *e, const struct target_selector *t, const struct
     if (t->jvm)
         r = match_new(&t->jvm, 1, "jvm", &jvm, err);
     filter.jvm = jvm;
+    if (r == 0 && t->viewer && t->viewer->seen)
+        r = matcher_set_new(t->viewer->seen, &seen, err);
+    filter.seen = seen;
     if (r == 0 && sources & PAST_RECORDER && (!event || strcmp(event, "cpu") == 0)) {
         r = past_recorded(e, &filter, &flight, &parts[0], err);
         flight_parts_free(flight.parts, flight.count);

@@ -14,6 +14,7 @@ struct target {
     struct match *jvm_match;
     struct matcher_set *matchers; /* NULL: none */
     struct viewer viewer;
+    struct matcher_set *seen; /* of the viewer; NULL: none */
 };
 
 static int dup_or_null(const char *s, char **ret)
@@ -35,6 +36,10 @@ int target_new(const struct target_selector *s, struct target **ret, struct erro
     if (s->viewer)
         t->viewer = *s->viewer;
     r = dup_or_null(s->container, &t->container);
+    if (r == 0 && t->viewer.seen)
+        r = matcher_set_new(t->viewer.seen, &t->seen, err);
+    if (r == 0 && t->seen)
+        t->viewer.seen = matcher_set_list(t->seen); /* the rule may go */
     if (r == 0)
         r = dup_or_null(s->pod, &t->pod);
     if (r == 0)
@@ -61,6 +66,7 @@ struct target *target_free(struct target *t)
     free(t->jvm);
     match_free(t->jvm_match);
     matcher_set_free(t->matchers);
+    matcher_set_free(t->seen);
     free(t);
     return NULL;
 }
@@ -97,7 +103,7 @@ static bool pid_matches(const struct target *t, int32_t host_pid)
 }
 
 /* What has no main class by its nature is not asked for it. */
-static bool matchers_match(const struct target *t, const struct process *p)
+static bool matchers_match(const struct matcher_set *set, const struct process *p)
 {
     const struct matcher_values v = {
         .main = p->main ? p->main : "",
@@ -108,9 +114,9 @@ static bool matchers_match(const struct target *t, const struct process *p)
         .container_id = p->container.id,
     };
 
-    if (p->jvm == JVM_NO && matcher_set_uses(t->matchers, MATCHER_MAIN))
+    if (p->jvm == JVM_NO && matcher_set_uses(set, MATCHER_MAIN))
         return false;
-    return matcher_set_holds(t->matchers, &v);
+    return matcher_set_holds(set, &v);
 }
 
 /* All selectors but pid. */
@@ -125,14 +131,14 @@ static bool rest_matches(const struct target *t, const struct process *p)
         return false;
     if (t->ns_pid && (p->ns_depth == 0 || p->ns_pid[p->ns_depth - 1] != t->ns_pid))
         return false;
-    if (t->matchers && !matchers_match(t, p))
+    if (t->matchers && !matchers_match(t->matchers, p))
         return false;
     return !t->jvm || jvm_matches(t, p);
 }
 
 bool target_sees(const struct target *t, const struct process *p)
 {
-    return viewer_sees_user(&t->viewer, p->owner);
+    return viewer_sees_user(&t->viewer, p->owner) || (t->seen && matchers_match(t->seen, p));
 }
 
 bool target_matches(const struct target *t, const struct process *p)
@@ -186,6 +192,20 @@ static void append_matchers(const struct target *t, char *buf, size_t size, cons
     append(buf, size, "%s%s", sep, text.error ? "{...}" : text.p);
 }
 
+void target_viewer_name(const struct viewer *v, char *buf, size_t size)
+{
+    _cleanup_buf_ struct buf text = BUF_NULL;
+
+    buf[0] = '\0';
+    if (!v || !v->seen) {
+        append(buf, size, "user %u", v ? v->uid : 0);
+        return;
+    }
+    buf_init(&text, size);
+    matchers_write(v->seen, &text);
+    append(buf, size, "who sees %s", text.error ? "{...}" : text.p);
+}
+
 static const char *process_title(const struct process *p)
 {
     return p->main && p->main[0] ? p->main : p->comm;
@@ -194,6 +214,7 @@ static const char *process_title(const struct process *p)
 void target_describe(const struct target *t, struct discover *d, char *buf, size_t size)
 {
     const char *sep = "";
+    char who[160];
 
     buf[0] = '\0';
     if (target_is_node(t)) {
@@ -201,7 +222,8 @@ void target_describe(const struct target *t, struct discover *d, char *buf, size
         return;
     }
     if (target_is_open(t)) {
-        append(buf, size, "all processes of user %u", t->viewer.uid);
+        target_viewer_name(&t->viewer, who, sizeof(who));
+        append(buf, size, "all processes of %s", who);
         return;
     }
     if (t->pid_count) {
@@ -285,7 +307,9 @@ static int not_found(const struct target *t, struct discover *d, struct error *e
     char list[200] = "", all[256] = "";
     struct nearest n = { .t = t, .buf = list, .size = sizeof(list) };
     const char *parameter, *none;
+    char who[160];
 
+    target_viewer_name(&t->viewer, who, sizeof(who));
     if (t->container) {
         n.what = NEAREST_CONTAINER;
         parameter = "container";
@@ -323,18 +347,19 @@ static int not_found(const struct target *t, struct discover *d, struct error *e
         error_parameter(err, parameter, -ESRCH, "no JVM's main class or jar matches '%.80s'",
                         t->jvm);
     else if (t->pid_count == 0)
-        error_parameter(err, parameter, -ESRCH, "user %u has no process that can be profiled here",
-                        t->viewer.uid);
+        error_parameter(err, parameter, -ESRCH, "%s has no process that can be profiled here", who);
     else
         error_parameter(err, parameter, -ESRCH,
                         t->viewer.whole ? "there is no process %d"
                                         : "there is no process %d of yours",
                         t->pids[0]);
-    if (!t->viewer.whole && !n.found)
+    if (!t->viewer.whole && !n.found && t->seen)
+        error_remedy(err, "nothing that runs is of %s: GET /api/v1/jvms lists what is", who);
+    else if (!t->viewer.whole && !n.found)
         error_remedy(err,
-                     "user %u sees its own processes outside of containers; root and members "
+                     "%s sees its own processes outside of containers; root and members "
                      "of group flamed see all",
-                     t->viewer.uid);
+                     who);
     else if (n.found)
         error_remedy(err, "%s here: %s", n.what == NEAREST_JVM ? "JVMs" : "nearest", list);
     else
@@ -347,7 +372,7 @@ static int pid_check(const struct target *t, struct discover *d, int proc_fd, in
                      struct error *err)
 {
     struct proc_status status;
-    struct target only = { .pids = { pid }, .pid_count = 1, .viewer = t->viewer };
+    struct target only = { .pids = { pid }, .pid_count = 1, .viewer = t->viewer, .seen = t->seen };
     int r = proc_read_status(proc_fd, pid, &status);
 
     if (r != 0)

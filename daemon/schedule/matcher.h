@@ -40,6 +40,10 @@ struct matcher_set;
 /* Copies @list. 0, -EINVAL with @err, or -ENOMEM. */
 int matcher_set_new(const struct matcher_list *list, struct matcher_set **ret, struct error *err);
 struct matcher_set *matcher_set_free(struct matcher_set *s);
+static inline void matcher_set_freep(struct matcher_set **s)
+{
+    matcher_set_free(*s);
+}
 /* The list, as long as @s lives. */
 const struct matcher_list *matcher_set_list(const struct matcher_set *s);
 /* Whether a matcher asks for @label. */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the configuration says under `access`: a role for a user of the machine, or for whoever
- * shows a token. The first rule that fits counts, before what holds without any. Immutable once
- * resolved; thread: any.
+ * What the configuration says under `access`: a role for a user or a group of the machine, or for
+ * whoever shows a token. The first rule that fits counts, before what holds without any. Immutable
+ * once resolved; thread: any.
  */
 #pragma once
 
+#include "schedule/matcher.h"
 #include "serve/subject.h"
 
 #define ACCESS_RULES_MAX 64
@@ -16,12 +17,22 @@
 
 struct access_rule {
     char name[ACCESS_NAME_MAX + 1];  /* [a-z0-9-]; no two rules have the same */
-    char user[ACCESS_NAME_MAX + 1];  /* name or number; "": it is a token's */
+    char user[ACCESS_NAME_MAX + 1];  /* name or number; "": it is a group's or a token's */
+    char group[ACCESS_NAME_MAX + 1]; /* the same; "": it is a user's or a token's */
+    uint64_t group_bit;              /* of struct peer, once resolved */
     uint32_t uid;                    /* of the user, once resolved */
     uint8_t hash[ACCESS_HASH_BYTES]; /* SHA-256 of the token */
     enum role role;
-    bool own; /* its own processes alone */
+    bool own;                       /* its own processes alone */
+    struct matcher_list seen;       /* what matches all of these alone; empty: any */
+    char scope[VIEWER_SCOPE_BYTES]; /* of captures by it; "": any. It names the matchers, so that
+                                     * who sees other processes sees other captures */
 };
+
+static inline bool access_rule_is_token(const struct access_rule *r)
+{
+    return !r->user[0] && !r->group[0];
+}
 
 struct access_rules {
     struct access_rules *next; /* of serve's: those before it, which requests may still use */
@@ -30,19 +41,25 @@ struct access_rules {
 };
 
 /* Reads `access` out of the YAML document @text and passes by every other key. @file is only named
- * in sentences. 0 and *ret (owned, free(); NULL: there is none); -EINVAL with a sentence; -ENOMEM.
+ * in sentences. 0 and *ret (owned; NULL: there is none); -EINVAL with a sentence; -ENOMEM.
  */
 int access_rules_parse(struct span text, const char *file, struct access_rules **ret,
                        struct error *err);
-/* Looks the users' names up: before the sandbox alone. 0, or -EINVAL with @err. */
-int access_rules_resolve(struct access_rules *r, struct error *err);
-/* The same from what was looked up before: names that @before (NULL: none) does not have are
- * refused. */
+struct access_rules *access_rules_free(struct access_rules *r);
+/* Completes a rule with matchers: refuses those that would let something be seen that is not known
+ * yet, and names what is seen. 0, or -EINVAL with @err. */
+int access_rule_set_seen(struct access_rule *rule, struct error *err);
+/* Looks the names of users and groups up: before the sandbox alone. @peers: shall tell of the
+ * groups; NULL: it is only checked. 0, or -EINVAL with @err. */
+int access_rules_resolve(struct access_rules *r, struct peers *peers, struct error *err);
+/* The same from what was looked up before: names that @before (NULL: none) and those before it do
+ * not have are refused. */
 int access_rules_inherit(struct access_rules *r, const struct access_rules *before,
                          struct error *err);
 
-/* The rule for a user of the machine; NULL: none. */
-const struct access_rule *access_rules_user(const struct access_rules *r, uint32_t uid);
+/* The first rule for a user of the machine or one of its groups; NULL: none. */
+const struct access_rule *access_rules_user(const struct access_rules *r, uint32_t uid,
+                                            uint64_t groups);
 /* The rule for the token @text; NULL: none. Takes the same time for all that are of one length. */
 const struct access_rule *access_rules_token(const struct access_rules *r, struct span text);
 bool access_rules_have_tokens(const struct access_rules *r);

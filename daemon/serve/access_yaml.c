@@ -69,7 +69,42 @@ static bool take_role(struct span s, enum role *ret)
 }
 
 /* The keys of a rule: bits of what was there. */
-enum { KEY_NAME = 1, KEY_USER = 2, KEY_TOKEN = 4, KEY_ROLE = 8, KEY_SEES = 16 };
+enum {
+    KEY_NAME = 1,
+    KEY_USER = 2,
+    KEY_TOKEN = 4,
+    KEY_ROLE = 8,
+    KEY_SEES = 16,
+    KEY_GROUP = 32,
+    KEY_MATCH = 64
+};
+
+static int add_match(struct reader *r, const yaml_node_t *n, struct access_rule *rule)
+{
+    struct error why = ERROR_NULL;
+    int result;
+
+    if (n->type != YAML_SCALAR_NODE)
+        return refuse(r, n, rule, "match",
+                      "texts such as namespace=\"prod\", in YAML within single quotes");
+    result = matchers_parse(text_of(n), &rule->seen, &why);
+    return result != -EINVAL ? result
+                             : error_set(r->err, result, "%.128s, line %u: access: %s%smatch: %s",
+                                         r->file, (unsigned)n->start_mark.line + 1, rule->name,
+                                         rule->name[0] ? ": " : "", why.msg);
+}
+
+static int set_match(struct reader *r, const yaml_node_t *n, struct access_rule *rule)
+{
+    int result = 0;
+
+    if (n->type != YAML_SEQUENCE_NODE)
+        return add_match(r, n, rule);
+    for (const yaml_node_item_t *i = n->data.sequence.items.start;
+         result == 0 && i < n->data.sequence.items.top; i++)
+        result = add_match(r, yaml_document_get_node(&r->doc, *i), rule);
+    return result;
+}
 
 static int set_key(struct reader *r, const yaml_node_t *key, const yaml_node_t *value,
                    struct access_rule *rule, unsigned *seen)
@@ -80,11 +115,13 @@ static int set_key(struct reader *r, const yaml_node_t *key, const yaml_node_t *
                    : span_eq_str(k, "token_sha256") ? KEY_TOKEN
                    : span_eq_str(k, "role")         ? KEY_ROLE
                    : span_eq_str(k, "sees")         ? KEY_SEES
+                   : span_eq_str(k, "group")        ? KEY_GROUP
+                   : span_eq_str(k, "match")        ? KEY_MATCH
                                                     : 0;
 
     if (!bit || *seen & bit)
         return refuse(r, key, rule, bit ? "a key that is given twice," : "a rule",
-                      "name, user or token_sha256, role, sees");
+                      "name, user, group or token_sha256, role, sees, match");
     *seen |= bit;
     switch (bit) {
     case KEY_NAME:
@@ -98,6 +135,13 @@ static int set_key(struct reader *r, const yaml_node_t *key, const yaml_node_t *
             return refuse(r, value, rule, "user", "the name or number of a user of this machine");
         span_copy(v, rule->user, sizeof(rule->user));
         return 0;
+    case KEY_GROUP:
+        if (!v.n || v.n > ACCESS_NAME_MAX)
+            return refuse(r, value, rule, "group", "the name or number of a group of this machine");
+        span_copy(v, rule->group, sizeof(rule->group));
+        return 0;
+    case KEY_MATCH:
+        return set_match(r, value, rule);
     case KEY_TOKEN:
         return take_hash(v, rule->hash)
                    ? 0
@@ -128,13 +172,17 @@ static int read_rule(struct reader *r, const yaml_node_t *n, struct access_rule 
         if (result < 0)
             return result;
     }
-    if (!(seen & KEY_NAME) || !(seen & KEY_ROLE) || !(seen & KEY_USER) == !(seen & KEY_TOKEN))
-        return refuse(r, n, rule, "a rule", "name, role, and either user or token_sha256");
-    if (rule->own && !rule->user[0])
+    if (!(seen & KEY_NAME) || !(seen & KEY_ROLE) ||
+        __builtin_popcount(seen & (KEY_USER | KEY_GROUP | KEY_TOKEN)) != 1)
+        return refuse(r, n, rule, "a rule", "name, role, and either user, group or token_sha256");
+    if (seen & KEY_MATCH && (seen & KEY_SEES || !rule->seen.count))
+        return refuse(r, n, rule, "match", "one matcher or more, and no sees beside it");
+    if (rule->own && access_rule_is_token(rule))
         return refuse(r, n, rule, "sees", "all for a token, which has no processes of its own");
-    if (rule->own && rule->role == ROLE_MANAGE)
-        return refuse(r, n, rule, "sees", "all with the role manage, which is for the whole node");
-    return 0;
+    if ((rule->own || rule->seen.count) && rule->role == ROLE_MANAGE)
+        return refuse(r, n, rule, rule->own ? "sees" : "match",
+                      "all with the role manage, which is for the whole node");
+    return access_rule_set_seen(rule, r->err);
 }
 
 static int read_list(struct reader *r, const yaml_node_t *n, struct access_rules *rules)
@@ -150,7 +198,7 @@ static int read_list(struct reader *r, const yaml_node_t *n, struct access_rules
          i++) {
         const yaml_node_t *item = yaml_document_get_node(&r->doc, *i);
         struct access_rule *rule = &rules->rules[rules->count];
-        int result = read_rule(r, item, rule);
+        int result = read_rule(r, item, rule); /* a part of one is freed with the rest */
 
         for (size_t k = 0; result == 0 && k < rules->count; k++) {
             if (strcmp(rules->rules[k].name, rule->name) == 0)
@@ -209,10 +257,8 @@ int access_rules_parse(struct span text, const char *file, struct access_rules *
                            parser.problem_mark.line + 1, parser.problem ? parser.problem : "?");
     }
     yaml_parser_delete(&parser);
-    if (result < 0 || rules->count == 0) {
-        free(rules);
-        rules = NULL;
-    }
+    if (result < 0 || rules->count == 0)
+        rules = access_rules_free(rules);
     if (result == 0)
         *ret = rules;
     return result;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Who did what: a line of JSON in the log for each capture, attach, removal, trigger, login and
- * refusal, and the last of them for GET /api/v1/audit. Holds what the kernel told of the subject and what
- * was asked for, never a header or a secret. Thread: any; called without serve's lock.
+ * refusal, and the last of them for GET /api/v1/audit. Holds what the kernel told of the subject
+ * and what was asked for, never a header or a secret. Thread: any; called without serve's lock.
  */
 #pragma once
 

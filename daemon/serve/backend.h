@@ -32,6 +32,9 @@ struct matcher_list;
 struct viewer {
     bool whole;   /* all of it */
     uint32_t uid; /* else: the processes of this user; 0: none */
+    /* And those that match all of these; NULL: none. Each of them asks for what is known of a
+     * process (= and =~), so that nothing is seen before it is known. */
+    const struct matcher_list *seen;
     /* Names what a capture is limited to: a viewer sees the captures of his scope alone, or, with
      * `whole`, all. "" where whole. */
     char scope[VIEWER_SCOPE_BYTES];

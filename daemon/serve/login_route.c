@@ -9,6 +9,7 @@
 #include "base/text.h"
 
 #define COOKIE_NAME_MAX 32
+#define WHOAMI_MATCH_MAX_BYTES ((size_t)40 << 10)
 
 static const char NO_LOGIN[] = "run flamed --login again, as root or as a member of group flamed "
                                "on the machine of flamed, and open the new address at once";
@@ -178,6 +179,13 @@ bool handle_whoami(struct request *req)
 
     if (value && s->kind == SUBJECT_USER)
         json_object_set_new(value, "uid", json_integer((json_int_t)s->uid));
+    if (value && s->viewer.seen) {
+        _cleanup_buf_ struct buf text = BUF_NULL;
+
+        buf_init(&text, WHOAMI_MATCH_MAX_BYTES);
+        matchers_write(s->viewer.seen, &text);
+        json_object_set_new(value, "match", json_string(text.error ? "{...}" : text.p));
+    }
     if (value && req->session[0])
         json_object_set_new(
             value, "session",

@@ -73,7 +73,7 @@ int peers_open(int proc_fd, const char *group, struct peers **ret)
     pthread_mutex_init(&s->lock, NULL);
     for (size_t i = 0; i < ARRAY_SIZE(s->looks); i++)
         budget_init(&s->looks[i], 1, PEER_LOOKS_MAX * PEER_LOOK_NS, clock_monotonic_ns());
-    if (peer_group_read(s, group) < 0) {
+    if (peer_group_read(group, &s->users) == -ENOMEM) {
         peers_close(s);
         return -ENOMEM;
     }
@@ -93,7 +93,9 @@ struct peers *peers_close(struct peers *s)
             close_fd(s->verdicts[i].fd);
     }
     pthread_mutex_destroy(&s->lock);
-    free(s->members);
+    peer_group_clear(&s->users);
+    for (size_t i = 0; i < s->group_count; i++)
+        peer_group_clear(&s->groups[i]);
     free(s);
     return NULL;
 }
@@ -114,26 +116,36 @@ static void set_user(const struct peers *s, uint32_t uid, struct peer *ret)
     ret->uid = uid;
     ret->known = uid != PEER_UID_NOBODY && uid != UINT32_MAX;
     ret->problem = ret->known ? NULL : NO_NAME;
-    ret->member = ret->known && (uid == 0 || uid == s->self_uid || peer_is_member(s, uid));
+    if (!ret->known)
+        return;
+    ret->member = uid == 0 || uid == s->self_uid || peer_is_member(&s->users, uid);
+    for (size_t i = 0; i < s->group_count; i++)
+        ret->groups |= (uint64_t)peer_is_member(&s->groups[i], uid) << i;
 }
 
 /* ---- Unix sockets ---- */
 
-static bool has_group(int fd, gid_t gid)
+/* What the group @gid of a process makes of it. */
+static void add_group(const struct peers *s, uint32_t gid, struct peer *ret)
+{
+    ret->member = ret->member || (gid == s->users.gid && gid != UINT32_MAX);
+    for (size_t i = 0; i < s->group_count; i++)
+        ret->groups |= (uint64_t)(gid == s->groups[i].gid && gid != UINT32_MAX) << i;
+}
+
+static void add_peer_groups(const struct peers *s, int fd, struct peer *ret)
 {
     socklen_t n = 0;
     gid_t *groups;
-    bool found = false;
 
     if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, NULL, &n) == 0 || errno != ERANGE)
-        return false;
+        return;
     groups = malloc(n);
     if (groups && getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &n) == 0) {
         for (size_t i = 0; i < n / sizeof(*groups); i++)
-            found = found || groups[i] == gid;
+            add_group(s, groups[i], ret);
     }
     free(groups);
-    return found;
 }
 
 static void ask_unix(const struct peers *s, int fd, struct peer *ret)
@@ -146,8 +158,10 @@ static void ask_unix(const struct peers *s, int fd, struct peer *ret)
         return;
     }
     set_user(s, cred.uid, ret);
-    if (ret->known && !ret->member && s->gid != UINT32_MAX)
-        ret->member = cred.gid == s->gid || has_group(fd, s->gid);
+    if (!ret->known)
+        return;
+    add_group(s, cred.gid, ret);
+    add_peer_groups(s, fd, ret);
 }
 
 /* ---- TCP ---- */

@@ -17,6 +17,7 @@ struct peer {
     uint32_t uid;        /* of the socket, as of when it was made; not 65534, which stands for all
                           * users without a name here */
     bool member;         /* root, flamed's own user, or in the group of users */
+    uint64_t groups;     /* it is in, one bit for each of peers_add_group() */
     bool tcp;            /* by sock_diag: may be a container's, see peer_is_host() */
     uint64_t cgroup;     /* of the socket, an id of cgroup version 2; 0: not told */
     uint64_t inode;      /* of the socket */
@@ -28,6 +29,11 @@ struct peer {
  * @proc_fd: of /proc, borrowed. -ENOMEM alone. */
 int peers_open(int proc_fd, const char *group, struct peers **ret);
 struct peers *peers_close(struct peers *s);
+/* Has peers tell of the group @name too, a name or a number. 0 and *ret_bit, which is the same for
+ * the same group; -ENOENT: there is none; -ENOSPC: more than PEER_GROUPS_MAX; -ENOMEM. To be called
+ * before the sandbox, which hides the lists. */
+int peers_add_group(struct peers *s, const char *name, uint64_t *ret_bit);
+#define PEER_GROUPS_MAX 64
 /* A folder that must stay readable in the sandbox; -1: none. Borrowed. */
 int peers_cgroup_fd(const struct peers *s);
 

@@ -21,9 +21,12 @@ struct peers {
     bool enclosed; /* we are in a pid namespace of our own: others cannot be looked at */
     uint32_t self_uid;
     uint32_t sequence; /* of questions; thread: that of peer_ask() */
-    uint32_t gid;      /* of the group; UINT32_MAX: there is none */
-    uint32_t *members; /* owned: users of the group, as of the start */
-    size_t member_count;
+    struct peer_group {
+        uint32_t gid;      /* UINT32_MAX: there is none */
+        uint32_t *members; /* owned: its users, as of the start */
+        size_t member_count;
+    } users, groups[PEER_GROUPS_MAX]; /* those who have all; those that rules name */
+    size_t group_count;
     uint64_t capabilities; /* that the first process may have; 0: not known */
     peer_holder_fn holder; /* NULL: not to be asked for */
     void *holder_cookie;
@@ -43,6 +46,8 @@ struct peers {
  * open; -ENOENT: there is none. Takes a microsecond for each socket of the machine. */
 int peer_ask_text(const struct peers *s, const struct inet_diag_req_v2 *q, struct peer *ret,
                   uint32_t *ret_uid);
-/* Reads the group's members, whether by the list or as their first group. */
-int peer_group_read(struct peers *s, const char *group);
-bool peer_is_member(const struct peers *s, uint32_t uid);
+/* Reads the members of the group @name, whether by the list or as their first group. 0; -ENOENT,
+ * with an empty *ret; -ENOMEM. */
+int peer_group_read(const char *name, struct peer_group *ret);
+void peer_group_clear(struct peer_group *g);
+bool peer_is_member(const struct peer_group *g, uint32_t uid);

@@ -155,12 +155,17 @@ bool quota_capture(const struct request *req, struct error *err, unsigned *ret_r
 
     if (!own_full && all < callers_limit(s->opts.captures_max, root))
         return true;
-    *ret_retry_s = captures_retry_s(s, own_full ? &req->caller : NULL);
+    /* Who does not see all is not told what others do, nor for how long. */
+    *ret_retry_s = own_full || req->subject.viewer.whole
+                       ? captures_retry_s(s, own_full ? &req->caller : NULL)
+                       : QUOTA_STREAM_RETRY_S;
     if (own_full)
         error_set(err, 0, "%zu captures are running for %s, which is the limit for one caller", own,
                   caller_name(&req->caller, name));
-    else
+    else if (req->subject.viewer.whole)
         error_set(err, 0, "%zu captures are running, which is the limit", all);
+    else
+        error_set(err, 0, "no more captures can run at this time");
     error_remedy(err, "ask again in %u s, or raise captures_max in the configuration",
                  *ret_retry_s);
     return false;

@@ -258,7 +258,8 @@ static bool request_cookie_may(struct request *req, const struct head *h)
 /* The rule of the configuration for a user of the machine. */
 static void request_rule(struct request *req)
 {
-    const struct access_rule *rule = access_rules_user(req->serve->access, req->subject.uid);
+    const struct access_rule *rule =
+        access_rules_user(req->serve->access, req->subject.uid, req->subject.groups);
 
     if (req->subject.kind == SUBJECT_USER && rule)
         subject_apply(&req->subject, rule);

@@ -44,7 +44,7 @@ static void serve_free(struct serve *s)
     sessions_free(s->sessions);
     for (struct access_rules *r = s->access, *next; r; r = next) {
         next = r->next;
-        free(r);
+        access_rules_free(r);
     }
     free(s->clients);
     free(s);

@@ -108,7 +108,7 @@ int sessions_ticket(struct sessions *s, const struct subject *of, uint64_t now_n
 
 static struct subject rights_of(const struct subject *of, const struct access_rules *rules)
 {
-    const struct access_rule *rule = access_rules_user(rules, of->uid);
+    const struct access_rule *rule = access_rules_user(rules, of->uid, of->groups);
     struct subject s = *of;
 
     if (rule)

@@ -41,7 +41,7 @@ void subject_of_peer(struct peers *peers, const struct peer *p, struct subject *
         set_nobody(IN_CONTAINER, ret);
         return;
     }
-    *ret = (struct subject){ .kind = SUBJECT_USER, .uid = p->uid };
+    *ret = (struct subject){ .kind = SUBJECT_USER, .uid = p->uid, .groups = p->groups };
     if (p->member) {
         ret->role = ROLE_MANAGE;
         ret->viewer.whole = true;
@@ -53,12 +53,16 @@ void subject_of_peer(struct peers *peers, const struct peer *p, struct subject *
 
 void subject_apply(struct subject *s, const struct access_rule *rule)
 {
-    if (!rule->user[0])
+    if (access_rule_is_token(rule))
         *s = (struct subject){ .kind = SUBJECT_TOKEN, .uid = UINT32_MAX, .name = rule->name };
     s->role = rule->role;
-    s->viewer = (struct viewer){ .whole = !rule->own };
+    s->viewer = (struct viewer){ .whole = !rule->own && !rule->seen.count };
     if (rule->own)
         set_own(s);
+    if (rule->seen.count) {
+        s->viewer.seen = &rule->seen;
+        memcpy(s->viewer.scope, rule->scope, sizeof(s->viewer.scope));
+    }
 }
 
 const char *subject_name(const struct subject *s, char buf[SUBJECT_NAME_BYTES])
@@ -79,7 +83,10 @@ const char *subject_known_by(const struct subject *s)
 
 const char *subject_sees(const struct subject *s)
 {
-    return s->role < ROLE_VIEW ? "nothing" : s->viewer.whole ? "all" : "own";
+    return s->role < ROLE_VIEW ? "nothing"
+           : s->viewer.whole   ? "all"
+           : s->viewer.seen    ? "match"
+                               : "own";
 }
 
 bool subject_may(const struct subject *s, enum role needed, struct error *err)

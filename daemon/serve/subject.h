@@ -29,7 +29,8 @@ enum subject_kind {
 
 struct subject {
     enum subject_kind kind;
-    uint32_t uid; /* SUBJECT_USER */
+    uint32_t uid;    /* SUBJECT_USER */
+    uint64_t groups; /* SUBJECT_USER: as of struct peer */
     enum role role;
     struct viewer viewer;
     const char *problem; /* SUBJECT_NOBODY: why; literal */
@@ -42,14 +43,15 @@ struct subject {
 void subject_of_peer(struct peers *peers, const struct peer *p, struct subject *ret);
 struct access_rule;
 
-/* What a rule of the configuration makes of @s, a user's own; or of whoever shows its token. */
+/* What a rule of the configuration makes of @s, a user's own; or of whoever shows its token. The
+ * viewer points into @rule. */
 void subject_apply(struct subject *s, const struct access_rule *rule);
 /* "user 1001", "token prometheus", "nobody". Return: @buf. */
 const char *subject_name(const struct subject *s, char buf[SUBJECT_NAME_BYTES]);
 
 /* "kernel", "token", "nothing": how it is known. Literal. */
 const char *subject_known_by(const struct subject *s);
-/* "all", "own", "nothing": what of the node it sees. Literal. */
+/* "all", "own", "match", "nothing": what of the node it sees. Literal. */
 const char *subject_sees(const struct subject *s);
 
 /* Whether @s has @needed. False: @err says who he is, what it takes and what to do. */

@@ -127,13 +127,17 @@ static void bind_filter(sqlite3_stmt *stmt, int at, const char *text)
         sqlite3_bind_text(stmt, at, text, -1, SQLITE_TRANSIENT);
 }
 
-/* A cursor is "START_NS.N" of the last row shown. */
-static bool parse_cursor(const char *cursor, uint64_t *ret_start_ns, uint64_t *ret_n)
+/* A cursor is "START_NS.ID" of the last row shown: nothing of it tells how many rows of others
+ * there are. */
+static bool parse_cursor(const char *cursor, uint64_t *ret_start_ns, char ret_id[STORE_ID_BYTES])
 {
     struct span s = span_of(cursor);
 
-    return span_take_dec(&s, ret_start_ns) && span_take_char(&s, '.') && span_parse_dec(s, ret_n) &&
-           *ret_start_ns <= INT64_MAX && *ret_n <= INT64_MAX;
+    if (!span_take_dec(&s, ret_start_ns) || !span_take_char(&s, '.') || *ret_start_ns > INT64_MAX ||
+        !s.n || s.n >= STORE_ID_BYTES)
+        return false;
+    span_copy(s, ret_id, STORE_ID_BYTES);
+    return true;
 }
 
 int store_list(struct store *s, const struct store_query *q, store_capture_fn fn, void *cookie,
@@ -150,14 +154,15 @@ int store_list(struct store *s, const struct store_query *q, store_capture_fn fn
         "length(?7)) = ?7))"
         "  AND (?8 IS NULL OR p.pod = ?8) AND (?9 IS NULL OR p.namespace = ?9)))"
         " AND (?13 IS NULL OR scope = ?13)"
-        " AND (start_ns, n) < (?10, ?11) ORDER BY start_ns DESC, n DESC LIMIT ?12";
+        " AND (start_ns, id) < (?10, ?11) ORDER BY start_ns DESC, id DESC LIMIT ?12";
     _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
-    uint64_t cursor_start = INT64_MAX, cursor_n = INT64_MAX;
+    uint64_t cursor_start = INT64_MAX;
+    char cursor_id[STORE_ID_BYTES] = "";
     size_t limit = CLAMP(q->limit, (size_t)1, (size_t)QUERY_LIMIT_MAX), shown = 0;
     int r, step = SQLITE_DONE;
 
     ret_next[0] = '\0';
-    if (q->cursor && !parse_cursor(q->cursor, &cursor_start, &cursor_n))
+    if (q->cursor && !parse_cursor(q->cursor, &cursor_start, cursor_id))
         return error_parameter(err, "cursor", -EINVAL,
                                "'%.60s' is no cursor: take it from \"next\" of the page before",
                                q->cursor);
@@ -176,15 +181,15 @@ int store_list(struct store *s, const struct store_query *q, store_capture_fn fn
         bind_filter(stmt, 8, q->pod);
         bind_filter(stmt, 9, q->pod_namespace);
         sqlite3_bind_int64(stmt, 10, (sqlite3_int64)cursor_start);
-        sqlite3_bind_int64(stmt, 11, (sqlite3_int64)cursor_n);
+        sqlite3_bind_text(stmt, 11, cursor_id, -1, SQLITE_TRANSIENT);
         sqlite3_bind_int64(stmt, 12, (sqlite3_int64)limit + 1);
         bind_filter(stmt, 13, q->scope);
     }
     while (r == 0 && (step = sqlite3_step(stmt)) == SQLITE_ROW) {
         if (shown == limit)
             break; /* there is one more: ret_next leads to it */
-        snprintf(ret_next, 64, "%lld.%lld", (long long)sqlite3_column_int64(stmt, 3),
-                 (long long)sqlite3_column_int64(stmt, 0));
+        snprintf(ret_next, 64, "%lld.%s", (long long)sqlite3_column_int64(stmt, 3),
+                 store_text(stmt, 1));
         shown++;
         r = hand_out(s, stmt, fn, cookie);
     }

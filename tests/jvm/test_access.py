@@ -13,16 +13,20 @@ import subprocess
 import tempfile
 import time
 import unittest
+import uuid
 from concurrent.futures import ThreadPoolExecutor
 from unittest import mock
 
 from harness import bundle, caller, jvm, paths, proc
 from harness.daemon import Daemon
+from test_forged import below, folders, hierarchies, runtime_config
 
 ALICE, BOB, CAROL, MEMBER, FIRST_GROUP = 61001, 61002, 61003, 61004, 61005 # users that no machine has
-GROUP = 61999
+TEAMED = 61006 # is in the group of a rule
+GROUP, TEAM = 61999, 61998
 ROLES = ("health", "view", "profile", "attach", "manage")
-WHOLE, OWN, NOBODY = "whole", "own", "nobody" # what somebody sees
+WHOLE, OWN, POD, NOBODY = "whole", "own", "pod", "nobody" # what somebody sees: all, ALICE's, what runs in the namespace below
+POD_NAMESPACE = "team-a"
 NONE = "0" * 32
 
 # Of each route: how to ask it, and what it answers to one with the role for it: of what is his, and (where the address names a
@@ -89,7 +93,49 @@ class User:
         return ROLES.index(self.role) >= ROLES.index(role)
 
 
+def new_token(name: str, role: str, more: str = "") -> tuple[str, str]:
+    """A token of flamed --new-token, and its rule."""
+    text = subprocess.run([paths.program("flamed"), "--new-token", name], capture_output=True, text=True, check=True).stdout
+    token = next(line for line in text.splitlines() if line.startswith("flamed_"))
+    rule = text[text.index("  - name"):].replace("role: view", f"role: {role}{more}")
+    if token in rule:
+        raise AssertionError(rule)
+    return token, rule
+
+
+def bearer(token: str) -> str:
+    return "Authorization: Bearer " + token
+
+
 class Access(unittest.TestCase):
+    @classmethod
+    def in_pod(cls) -> list[str]:
+        """A wrapper that starts a JVM where Kubernetes would, in a pod of the namespace."""
+        stack = contextlib.ExitStack()
+        cls.addClassCleanup(stack.close)
+        ident, uid = os.urandom(32).hex(), str(uuid.uuid4())
+        stack.enter_context(runtime_config(ident, POD_NAMESPACE, "shop-1"))
+        folder = below(hierarchies()[0], "kubepods.slice", "kubepods-burstable.slice",
+                       f"kubepods-burstable-pod{uid.replace('-', '_')}.slice", f"cri-containerd-{ident}.scope")
+        stack.enter_context(folders(*folder))
+        return ["sh", "-c", 'echo $$ >"$0/cgroup.procs" && exec "$@"', folder[-1]]
+
+    @classmethod
+    def configure(cls) -> str:
+        """Rules of every kind. Return: the file."""
+        match = f"\n    match: 'namespace=\"{POD_NAMESPACE}\"'"
+        rules = f"  - {{name: teamed, group: flamed-test-team, role: profile, match: 'namespace=\"{POD_NAMESPACE}\"'}}\n"
+        cls.tokens = {}
+        for role in ROLES:
+            cls.tokens[role], rule = new_token("all-" + role, role)
+            rules += rule
+        for role in ("view", "attach"):
+            cls.tokens["team " + role], rule = new_token("team-" + role, role, match)
+            rules += rule
+        with open(f"{cls.folder}/flamed.yaml", "w", encoding="utf-8") as f:
+            f.write("access:\n" + rules)
+        return f.name
+
     @classmethod
     def setUpClass(cls):
         paths.need_root()
@@ -98,16 +144,17 @@ class Access(unittest.TestCase):
         cls.folder = tempfile.mkdtemp(prefix="flamed-access.")
         cls.addClassCleanup(shutil.rmtree, cls.folder, ignore_errors=True)
         os.chmod(cls.folder, 0o755)
-        cls.daemon = Daemon(wrap=cls.with_group())
+        cls.daemon = Daemon("--config", cls.configure(), wrap=cls.with_group())
         cls.addClassCleanup(cls.daemon.stop)
         os.chmod(cls.daemon.unix, 0o666) # whoever gets through: the file's rights are tested elsewhere
         home = paths.jdk(17)
         cls.jvms: dict[int, jvm.Jvm] = {}
         cls.spins: dict[int, jvm.Spin] = {}
-        for uid in (ALICE, BOB):
+        for uid in (ALICE, BOB, POD):
             cls.spins[uid] = jvm.make_spin()
             cls.jvms[uid] = jvm.Jvm(home, f"-Dargument-of-{uid}=1", "-Xmx64m", "-cp", cls.spins[uid].folder, cls.spins[uid].main,
-                                    wrap=["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups"])
+                                    wrap=cls.in_pod() if uid == POD else
+                                    ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups"])
             cls.addClassCleanup(cls.jvms[uid].stop)
         tcp, unix = f"http://127.0.0.1:{cls.daemon.port}", cls.daemon.unix
         cls.tcp, cls.unix = tcp, unix
@@ -124,7 +171,11 @@ class Access(unittest.TestCase):
             User("the owner who says that he is root", "profile", OWN, uid=ALICE,
                  headers=("X-Forwarded-User: root", "Forwarded: for=127.0.0.1;by=root", "X-Remote-User: root", "X-Real-IP: 127.0.0.1")),
             User("another user", "profile", OWN, uid=CAROL),
-            User("the user without a name", "health", NOBODY, uid=65534),
+            User("the user without a name", "health", NOBODY, uid=65534, unknown=True),
+            User("one in the group of a rule, over TCP", "profile", POD, uid=TEAMED),
+            User("one with the group of a rule, over the Unix socket", "profile", POD, uid=CAROL, groups=(TEAM,), unix=unix),
+            *(User("a token for " + name, name.split()[-1], POD if name.startswith("team") else WHOLE, uid=65534, headers=(bearer(token),))
+              for name, token in cls.tokens.items()),
             User("another user by a cookie of root", "manage", WHOLE, uid=CAROL,
                  headers=(caller.log_in(cls.daemon, CAROL), "Sec-Fetch-Site: same-origin")),
             User("who has stolen a cookie of root", "profile", OWN, uid=CAROL,
@@ -132,9 +183,9 @@ class Access(unittest.TestCase):
             User("a user without a name by a cookie of root", "manage", WHOLE, uid=65534,
                  headers=(caller.log_in(cls.daemon, 65534), "Sec-Fetch-Site: none")),
         ]
-        proc.wait_until(lambda: all(proc.cpu_seconds(j.pid) > 1 for j in cls.jvms.values()), 30, "both JVMs were busy")
-        proc.wait_until(lambda: len(cls.daemon.get("/api/v1/jvms", jvm="|".join(s.main for s in cls.spins.values())).json()["jvms"]) == 2,
-                        20, "flamed knows both")
+        proc.wait_until(lambda: all(proc.cpu_seconds(j.pid) > 1 for j in cls.jvms.values()), 30, "all JVMs were busy")
+        proc.wait_until(lambda: len(cls.daemon.get("/api/v1/jvms", jvm="|".join(s.main for s in cls.spins.values())).json()["jvms"]) == 3,
+                        20, "flamed knows all")
 
     @classmethod
     def with_group(cls) -> list[str]:
@@ -142,11 +193,12 @@ class Access(unittest.TestCase):
         with open("/etc/group", encoding="utf-8") as f:
             lines = [line for line in f if not line.startswith("flamed:")]
         with open(f"{cls.folder}/group", "w", encoding="utf-8") as f:
-            f.writelines([*lines, f"flamed:x:{GROUP}:flamed-test-member\n"])
+            f.writelines([*lines, f"flamed:x:{GROUP}:flamed-test-member\n", f"flamed-test-team:x:{TEAM}:flamed-test-teamed\n"])
         with open("/etc/passwd", encoding="utf-8") as f:
             lines = f.readlines()
         with open(f"{cls.folder}/passwd", "w", encoding="utf-8") as f:
             f.writelines([*lines, f"flamed-test-member:x:{MEMBER}:{MEMBER}::/:/bin/false\n",
+                          f"flamed-test-teamed:x:{TEAMED}:{TEAMED}::/:/bin/false\n",
                           f"flamed-test-first:x:{FIRST_GROUP}:{GROUP}::/:/bin/false\n"])
         script = f'mount --bind {cls.folder}/group /etc/group && mount --bind {cls.folder}/passwd /etc/passwd && exec "$@"'
         return ["unshare", "-m", "--propagation", "private", "sh", "-c", script, "sh"]
@@ -156,11 +208,12 @@ class Access(unittest.TestCase):
         if "IPv6 socket" in user.name:
             host = f"http://[::ffff:127.0.0.1]:{self.daemon.port}"
         return caller.ask(host + path, method=method, body=body, headers=(*user.how.get("headers", ()), *(
-            ("Host: localhost",) if "IPv6 socket" in user.name else ())), **{k: v for k, v in user.how.items() if k != "headers"})
+            ("Host: localhost",) if "IPv6 socket" in user.name else ())), **{k: v for k, v in user.how.items() if k not in ("headers", "unknown")})
 
-    def capture(self, uid: int, pid: int) -> str:
+    def capture(self, uid: int, pid: int, headers: tuple[str, ...] = ()) -> str:
         """A stored capture that UID took."""
-        reply = caller.ask(self.tcp + "/api/v1/captures", uid=uid, method="POST", body=json.dumps({"pid": pid, "seconds": 0.3}))
+        reply = caller.ask(self.tcp + "/api/v1/captures", uid=uid, method="POST", headers=headers,
+                           body=json.dumps({"pid": pid, "seconds": 0.3}))
         self.assertEqual(reply.status, 201, str(reply))
         ident = reply.json()["id"]
         proc.wait_until(lambda: self.state(ident) == "done", 20, "it is stored", 0.1)
@@ -180,14 +233,15 @@ class Access(unittest.TestCase):
     def test_every_route_as_everybody(self):
         roles = self.roles()
         self.assertEqual(set(roles), set(ROUTES), "a row for each route")
-        alices, bobs = self.capture(ALICE, self.jvms[ALICE].pid), self.capture(BOB, self.jvms[BOB].pid)
+        captures = {uid: self.capture(uid, self.jvms[uid].pid) for uid in (ALICE, BOB)}
+        captures[POD] = self.capture(65534, self.jvms[POD].pid, (bearer(self.tokens["team attach"]),))
         began = time.monotonic()
         with ThreadPoolExecutor(6) as pool:
-            rows = list(pool.map(lambda user: self.as_user(user, roles, alices, bobs), self.users))
+            rows = list(pool.map(lambda user: self.as_user(user, roles, captures), self.users))
         for user, path, expected, reply in [one for row in rows for one in row]:
             with self.subTest(user=user.name, path=path):
                 self.assertEqual(reply.status, expected, str(reply))
-                if expected == 403:
+                if expected in (401, 403):
                     problem = reply.json()
                     self.assertGreater(len(problem["remedy"]), 20, problem)
                 if path == "/readyz" and user.sees != WHOLE:
@@ -195,12 +249,14 @@ class Access(unittest.TestCase):
         print(f"\n{sum(map(len, rows))} requests of {len(self.users)} kinds of users, {len(ROUTES)} routes, "
               f"{time.monotonic() - began:.0f} s")
 
-    def as_user(self, user: User, roles: dict, alices: str, bobs: str) -> list[tuple[User, str, int, caller.Reply]]:
+    def as_user(self, user: User, roles: dict, captures: dict) -> list[tuple[User, str, int, caller.Reply]]:
         """Asks each route for what is the user's and for what is not: with what was to be expected."""
         rows = []
-        own = ALICE if user.how["uid"] != BOB else BOB
+        own = POD if user.sees == POD else ALICE
         for (method, path), (address, fine, foreign) in ROUTES.items():
-            things = [(self.jvms[own].pid, alices, fine), (self.jvms[BOB].pid, bobs, foreign if user.sees != WHOLE else fine)]
+            things = [(self.jvms[own].pid, captures[own], fine)]
+            others = () if "token" in user.name and user.sees == WHOLE else (BOB, POD) if user.name == "the owner over TCP" else (BOB,)
+            things += [(self.jvms[other].pid, captures[other], foreign if user.sees != WHOLE else fine) for other in others]
             if user.how["uid"] == CAROL and user.sees == OWN: # has nothing
                 things = [(pid, ident, foreign) for pid, ident, _ in things]
                 things[0] = (*things[0][:2], foreign or fine)
@@ -210,10 +266,12 @@ class Access(unittest.TestCase):
                 if method == "delete" and (user.sees == WHOLE or expected == 204):
                     ident = NONE # what is there is needed by the others
                     expected = 404
+                if user.sees == WHOLE and not user.may("manage") and (method == "delete" or path.endswith("/stop")):
+                    expected = 403 # what others took
                 if path == "/api/v1/logins" and user.how.get("unix"):
                     expected = 201
                 if not user.may(roles[method, path]):
-                    expected = 403
+                    expected = 401 if user.how.get("unknown") else 403 # there are tokens: it is asked for one
                 if path == "/logout" and user.how.get("headers", ("",))[0].startswith("Cookie"):
                     continue # the others' requests go on by it: test_login
                 body = json.dumps({"pid": pid, "seconds": 0.1}) if (method, path) == ("post", "/api/v1/captures") else None
@@ -267,6 +325,35 @@ class Access(unittest.TestCase):
                         self.assertIsNone(number.search(text), f"{path}: {reply.status} {text[:400]!r}")
             self.assertGreater(seen, 30, "what is his own is there")
 
+    def test_a_team_learns_nothing_of_others(self):
+        """One that sees what matches, by a token and by its group, as a user and as nobody."""
+        token = (bearer(self.tokens["team attach"]),)
+        ids = {uid: self.capture(uid, self.jvms[uid].pid) for uid in (ALICE, BOB)}
+        own = self.capture(65534, self.jvms[POD].pid, token)
+        secret = [word for uid in (ALICE, BOB) for word in (self.spins[uid].main, self.spins[uid].method, f"argument-of-{uid}", ids[uid],
+                                                           f"pid={self.jvms[uid].pid}", f'pid="{self.jvms[uid].pid}"')]
+        number = re.compile(rb"(?<![\d.])(%d|%d)(?![\d.])" % (self.jvms[ALICE].pid, self.jvms[BOB].pid))
+        time.sleep(1)
+        for how in ({"uid": 65534, "headers": token}, {"uid": TEAMED}):
+            with ThreadPoolExecutor(6) as pool:
+                replies = list(pool.map(lambda path, how=how: caller.ask(self.tcp + path, **how), WIDE))
+            seen = 0
+            for path, reply in zip(WIDE, replies):
+                text = gzip.decompress(reply.body) if reply.body[:2] == b"\x1f\x8b" else reply.body
+                seen += self.spins[POD].main.encode() in text
+                for word in secret:
+                    self.assertNotIn(word.encode(), text, f"{path}: {reply.status}")
+                if b"json" in path.encode() or "/api/" in path or path in ("/sd", "/metrics"):
+                    self.assertIsNone(number.search(text), f"{path}: {reply.status} {text[:400]!r}")
+            self.assertGreater(seen, 15, f"what it sees is there: {how}")
+        self.assertIn(own.encode(), caller.ask(self.tcp + "/api/v1/captures", uid=TEAMED).body, "who sees the same sees its captures")
+        who = caller.ask(self.tcp + "/api/v1/whoami", uid=TEAMED).json()
+        self.assertEqual((who["sees"], who["match"], who["role"]), ("match", f'{{namespace="{POD_NAMESPACE}"}}', "profile"))
+        there, none = self.jvms[BOB].pid, 2147483646
+        for path in ("/profile?pid={}&seconds=0.1", "/api/v1/jvms/{}", "/api/v1/jvms/{}/preflight", "/profile?from=-60s&pid={}"):
+            one, two = (caller.ask(self.tcp + path.format(pid), uid=TEAMED) for pid in (there, none))
+            self.assertEqual((one.status, one.body.replace(b"%d" % there, b"N")), (two.status, two.body.replace(b"%d" % none, b"N")), path)
+
     def test_the_other_s_process_is_not_told_from_none(self):
         there, none = self.jvms[BOB].pid, 2147483646
         for path in ("/profile?pid={}&seconds=0.1", "/api/v1/jvms/{}", "/api/v1/jvms/{}/preflight", "/api/v1/events?pid={}",
@@ -275,6 +362,21 @@ class Access(unittest.TestCase):
             one, two = (caller.ask(self.tcp + path.format(pid), uid=ALICE) for pid in (there, none))
             self.assertEqual((one.status, one.body.replace(b"%d" % there, b"N")), (two.status, two.body.replace(b"%d" % none, b"N")), path)
             self.assertEqual(one.status, 404)
+
+    def test_a_page_of_a_list_tells_no_number_of_others(self):
+        for _ in range(2):
+            self.capture(ALICE, self.jvms[ALICE].pid)
+        page = caller.ask(self.tcp + "/api/v1/captures?limit=1&state=done", uid=ALICE).json()
+        self.assertRegex(page["next"], rf"^\d{{19}}\.{page['captures'][0]['id']}$", "what it knows of its own")
+        second = caller.ask(f"{self.tcp}/api/v1/captures?limit=1&cursor={page['next']}", uid=ALICE).json()["captures"][0]
+        self.assertNotEqual(second["id"], page["captures"][0]["id"])
+        running = [caller.ask(self.tcp + "/api/v1/captures", uid=ALICE, method="POST", body='{"seconds": 60}').json()["id"] for _ in range(2)]
+        page = caller.ask(self.tcp + "/api/v1/captures?limit=1", uid=ALICE).json()
+        self.assertRegex(page["next"], r"^running-\d{19}$")
+        second = caller.ask(f"{self.tcp}/api/v1/captures?limit=1&cursor={page['next']}", uid=ALICE).json()["captures"][0]
+        self.assertEqual([page["captures"][0]["id"], second["id"]], running[::-1])
+        for ident in running:
+            self.assertEqual(caller.ask(f"{self.tcp}/api/v1/captures/{ident}", uid=ALICE, method="DELETE").status, 204)
 
     def test_no_kernel_function_is_shown(self):
         whole = self.daemon.get("/profile", pid=self.jvms[ALICE].pid, seconds=1, hz=999, format="collapsed", annotate=1).text
@@ -300,7 +402,7 @@ class Access(unittest.TestCase):
         self.assertNotIn("flamed-agent", proc.read(f"/proc/{pid}/maps"))
 
     def test_who_did_what_is_told(self):
-        pid, secret = self.jvms[ALICE].pid, "Authorization: Bearer " + secrets.token_hex(16)
+        pid, secret = self.jvms[ALICE].pid, "Authorization: Other " + secrets.token_hex(16)
         reply = caller.ask(f"{self.tcp}/profile?pid={pid}&seconds=0.1&format=json", uid=ALICE, headers=(secret,))
         self.assertEqual(reply.status, 200)
         ident = self.capture(ALICE, pid)
@@ -345,18 +447,10 @@ class Rules(unittest.TestCase):
             f.write(text)
         return path
 
-    def new_token(self, name: str, role: str) -> tuple[str, str]:
-        """A token, and its rule."""
-        text = subprocess.run([paths.program("flamed"), "--new-token", name], capture_output=True, text=True, check=True).stdout
-        token = next(line for line in text.splitlines() if line.startswith("flamed_"))
-        rule = text[text.index("  - name"):].replace("role: view", f"role: {role}")
-        self.assertNotIn(token, rule)
-        return token, rule
-
     def test_tokens_and_users(self):
         paths.need_root()
-        viewer, rule_viewer = self.new_token("viewer", "view")
-        taker, rule_taker = self.new_token("taker", "profile")
+        viewer, rule_viewer = new_token("viewer", "view")
+        taker, rule_taker = new_token("taker", "profile")
         config = self.configure(f"access:\n{rule_viewer}{rule_taker}  - {{name: bob, user: {BOB}, role: profile, sees: all}}\n"
                                 f"  - {{name: carol, user: {CAROL}, role: health}}\n  - {{name: alice, user: {ALICE}, role: attach, sees: own}}\n")
         spin = jvm.make_spin()
@@ -418,6 +512,14 @@ class Rules(unittest.TestCase):
                             ("access:\n  - {name: a, role: view, user: root, sees: some}\n", "all or own"),
                             ("access:\n  - {name: a, role: manage, user: root, sees: own}\n", "whole node"),
                             ("access:\n  - {name: a, role: view, user: root}\n  - {name: a, role: view, user: bin}\n", "no other"),
+                            ("access:\n  - {name: a, role: view, group: no-such-group}\n", "no-such-group"),
+                            ("access:\n  - {name: a, role: view, group: root, user: root}\n", "either user, group"),
+                            ("access:\n  - {name: a, role: view, user: root, match: 'namespace=prod'}\n", "match"),
+                            ("access:\n  - {name: a, role: view, user: root, match: 'namespace!=\"prod\"'}\n", "match takes = and =~"),
+                            ("access:\n  - {name: a, role: view, user: root, match: 'namespace=~\".*\"'}\n", "empty"),
+                            ("access:\n  - {name: a, role: view, user: root, match: 'main=\"x\"'}\n", "besides main"),
+                            ("access:\n  - {name: a, role: view, user: root, match: []}\n", "one matcher"),
+                            ("access:\n  - {name: a, role: manage, user: root, match: 'pod=\"x\"'}\n", "whole node"),
                             ("access:\n  - {name: a, role: view, user: root, x: y}\n", "role, sees")):
             result = subprocess.run([paths.program("flamed"), "--check-config", "--config", self.configure(text)], capture_output=True,
                                     text=True, check=False)

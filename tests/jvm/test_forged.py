@@ -23,14 +23,14 @@ def hierarchies() -> list[str]:
 
 
 @contextlib.contextmanager
-def runtime_config(ident: str):
+def runtime_config(ident: str, namespace: str = NAMESPACE, pod: str = POD):
     """What containerd wrote about the container IDENT of the pod."""
     folder = os.path.join(CONFIGS, ident)
     made = [p for p in [CONFIGS.rsplit("/", n)[0] for n in (3, 2, 1)] + [CONFIGS, folder] if not os.path.exists(p)]
     os.makedirs(folder)
     try:
         with open(folder + "/config.json", "w", encoding="ascii") as f:
-            json.dump({"annotations": {"io.kubernetes.cri.sandbox-name": POD, "io.kubernetes.cri.sandbox-namespace": NAMESPACE,
+            json.dump({"annotations": {"io.kubernetes.cri.sandbox-name": pod, "io.kubernetes.cri.sandbox-namespace": namespace,
                                        "io.kubernetes.cri.container-name": "app"}}, f)
         yield
     finally:

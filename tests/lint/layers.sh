@@ -30,6 +30,7 @@ find . -name '*.[ch]' -printf '%P\n' | sort | xargs -r grep -HnE '^[[:space:]]*#
         may["serve"] = "base proc profile render store"
         # One header each, with the reason.
         only["capture", "serve/backend.h"] = 1 # the engine implements the table that serve/ asks
+        only["serve", "schedule/matcher.h"] = 1 # a rule of access has matchers as those of schedules
         only["schedule", "serve/backend.h"] = 1 # a rule is read as the request that it makes
     }
     function complain(why) {

@@ -183,6 +183,28 @@ START_TEST(the_kernel_tells_who_it_is)
 }
 END_TEST
 
+/* The kernel tells the groups on a Unix socket; over TCP the lists of the start do. */
+START_TEST(groups_are_told)
+{
+    uint64_t root, same, alices, bit = 0;
+    char number[16];
+
+    snprintf(number, sizeof(number), "%d", ALICE);
+    ck_assert_int_eq(peers_add_group(peers, "root", &root), 0);
+    ck_assert_int_eq(peers_add_group(peers, "0", &same), 0);
+    ck_assert_int_eq(peers_add_group(peers, number, &alices), 0);
+    ck_assert_int_eq(peers_add_group(peers, "no such group", &bit), -ENOENT);
+    ck_assert_uint_eq(root, same);
+    ck_assert(root && alices && !(root & alices) && !bit);
+    ck_assert_uint_eq(ask(AF_UNIX, ALICE, false, END_STAYS).groups, alices);
+    ck_assert_uint_eq(ask(AF_UNIX, 0, false, END_STAYS).groups, root);
+    ck_assert_uint_eq(ask(AF_INET, 0, false, END_STAYS).groups, root);  /* its first one */
+    ck_assert_uint_eq(ask(AF_INET, ALICE, false, END_STAYS).groups, 0); /* in no list */
+    ck_assert_uint_eq(ask(AF_INET, 0, false, END_CLOSED).groups, 0);
+    ck_assert(!ask(AF_UNIX, ALICE, false, END_STAYS).member);
+}
+END_TEST
+
 /* Connects to @l, says something, resets the connection before it was accepted, and has another
  * socket at the same address: its fd; -1 where another program took that meanwhile. */
 static int use_port_again(const struct listener *l)
@@ -268,6 +290,7 @@ int main(void)
         return 77;
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_loop_test(tc, the_kernel_tells_who_it_is, 0, ARRAY_SIZE(CASES));
+    tcase_add_test(tc, groups_are_told);
     tcase_add_test(tc, a_port_that_is_used_again_names_nobody_else);
     tcase_add_test(tc, it_is_asked_within_50_us);
     tcase_add_checked_fixture(old, setup_old, teardown);
