@@ -31,9 +31,11 @@ const struct option config_options[] = {
       .flag_only = true },
     { "listen", OPTION_LIST, AT(listen), 1, CONFIG_TEXT_MAX,
       "unix:/run/flamed/flamed.sock 127.0.0.1:7979", "ADDR",
-      .help = "Serve HTTP on ADDR: HOST:PORT, [HOST6]:PORT or unix:PATH. May be given several "
-              "times; replaces "
-              "the default. HOST has to be a loopback address." },
+      .help =
+          "Serve HTTP on ADDR: HOST:PORT, [HOST6]:PORT or unix:PATH. May be given several "
+          "times; replaces "
+          "the default. A HOST that is not loopback speaks TLS, and takes tls_server_config and "
+          "a rule under access in the file; https://HOST:PORT does on loopback, too." },
     { "allowed_hosts", OPTION_LIST, AT(allowed_hosts), 1, 253, NULL, "HOST",
       .help =
           "Answer under the name HOST too, as behind a reverse proxy: the name that stands in the "
@@ -153,6 +155,14 @@ void config_deinit(struct config *c)
         option_clear(&config_options[i], c);
     c->rules = rules_free(c->rules);
     c->access = access_rules_free(c->access);
+    free(c->tls);
+    c->tls = NULL;
+}
+
+struct listen_rights config_listen_rights(const struct config *c)
+{
+    return (struct listen_rights){ .tls = c->tls != NULL,
+                                   .authentication = access_rules_have_tokens(c->access) };
 }
 
 /* A file that can be read to its end: no FIFO that nobody writes to, no device. */

@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "schedule/rules.h"
+#include "serve/serve.h"
 
 #define CONFIG_FILE_DEFAULT "/etc/flamed/flamed.yaml"
 #define CONFIG_FILE_MAX_BYTES ((size_t)256 << 10)
@@ -40,6 +41,7 @@ struct config {
     uint64_t recorder_hz, recorder_seconds, recorder_max_bytes;
     uint64_t idle_timeout_s;
     struct access_rules *access; /* who may do what; owned; NULL: the file has none */
+    struct tls_config *tls;      /* owned; NULL: the file has none */
     char *new_token;             /* a name for one: it is printed, and nothing else done; "" */
     struct rules *rules;         /* schedules and triggers; owned; NULL: the file has none */
     bool login, check_config, version, help;
@@ -63,6 +65,9 @@ int config_parse_yaml(struct span text, const char *file, uint64_t given, struct
 /* The names of the options whose values differ, with commas between them: those that a running
  * flamed cannot change. Schedules and triggers are not among them. */
 void config_differences(const struct config *a, const struct config *b, struct buf *out);
+
+/* What it has of what an address takes that is not loopback. */
+struct listen_rights config_listen_rights(const struct config *c);
 
 /* The text of --help, and the same options as the part OPTIONS of the man page (roff). */
 void config_help(struct buf *out);

@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "sample/sample.h"
 #include "serve/access_rules.h"
+#include "serve/tls_config.h"
 
 #include <cyaml/cyaml.h>
 
@@ -116,10 +117,11 @@ static void yaml_schema(cyaml_schema_field_t *fields, const cyaml_schema_value_t
             };
         }
     }
-    /* Lists of mappings, which schedule/rules_yaml.c reads with the line of each key. */
+    /* What others read with the line of each key: schedule/rules_yaml.c, serve/. */
     *fields++ = (cyaml_schema_field_t)CYAML_FIELD_IGNORE("schedules", CYAML_FLAG_OPTIONAL);
     *fields++ = (cyaml_schema_field_t)CYAML_FIELD_IGNORE("triggers", CYAML_FLAG_OPTIONAL);
     *fields++ = (cyaml_schema_field_t)CYAML_FIELD_IGNORE("access", CYAML_FLAG_OPTIONAL);
+    *fields++ = (cyaml_schema_field_t)CYAML_FIELD_IGNORE("tls_server_config", CYAML_FLAG_OPTIONAL);
     *fields = (cyaml_schema_field_t)CYAML_FIELD_END;
 }
 
@@ -157,6 +159,18 @@ static int yaml_access(struct span text, const char *file, struct config *c, str
         return r;
     access_rules_free(c->access);
     c->access = rules;
+    return 0;
+}
+
+static int yaml_tls(struct span text, const char *file, struct config *c, struct error *err)
+{
+    struct tls_config *tls = NULL;
+    int r = tls_config_parse(text, file, &tls, err);
+
+    if (r < 0)
+        return r;
+    free(c->tls);
+    c->tls = tls;
     return 0;
 }
 
@@ -218,7 +232,7 @@ static int yaml_refuse(struct span text, const char *file, cyaml_err_t e,
 int config_parse_yaml(struct span text, const char *file, uint64_t given, struct config *c,
                       struct error *err)
 {
-    cyaml_schema_field_t fields[CONFIG_OPTIONS_MAX + 4]; /* schedules, triggers, access, the end */
+    cyaml_schema_field_t fields[CONFIG_OPTIONS_MAX + 5]; /* those that others read, the end */
     const cyaml_schema_value_t entry = {
         CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char, 0, CONFIG_TEXT_MAX),
     };
@@ -260,5 +274,7 @@ int config_parse_yaml(struct span text, const char *file, uint64_t given, struct
     cyaml_free(&config, &top, values, 0);
     if (r == 0)
         r = yaml_access(text, file, c, err);
+    if (r == 0)
+        r = yaml_tls(text, file, c, err);
     return r < 0 ? r : yaml_rules(text, file, c, err);
 }

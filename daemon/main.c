@@ -19,6 +19,7 @@
 #include "standstill.h"
 #include "store/folder.h"
 #include "store/store.h"
+#include "tls_files.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -56,10 +57,12 @@ static int check_hosts(const struct config *c, struct error *err)
 static int open_listeners(const struct config *c, int fds[SUPERVISE_LISTEN_MAX], size_t *ret_count,
                           struct error *err)
 {
+    const struct listen_rights rights = config_listen_rights(c);
+
     if (geteuid() == 0 && mkdir(RUN_FOLDER, 0755) < 0 && errno != EEXIST)
         log_debug_errno(-errno, "cannot make %s", RUN_FOLDER);
     for (size_t i = 0; i < c->listen.count && i < SUPERVISE_LISTEN_MAX; i++) {
-        int r = listen_open(c->listen.items[i], &fds[i], err);
+        int r = listen_open(c->listen.items[i], &rights, &fds[i], err);
 
         if (r < 0)
             return r;
@@ -157,8 +160,12 @@ static int wait_for_end(int signal_fd, struct engine *engine, struct reload *rel
     for (;;) {
         struct signalfd_siginfo si;
 
-        if (poll(fds, ARRAY_SIZE(fds), -1) < 0 && errno != EINTR)
+        int n = poll(fds, ARRAY_SIZE(fds), reload->tls ? TLS_FILES_LOOK_MS : -1);
+
+        if (n < 0 && errno != EINTR)
             return -errno;
+        if (n == 0)
+            reload_tls(reload, engine);
         if (fds[1].revents) {
             log_err("flamed-broker ended: captures under way are answered with what is known of "
                     "it, then "
@@ -212,6 +219,49 @@ static void set_malloc_habits(void)
     mallopt(M_ARENA_MAX, 1);
     mallopt(M_MMAP_THRESHOLD, 256 << 10);
     mallopt(M_TRIM_THRESHOLD, 1 << 20);
+}
+
+/* Which of the listening sockets speak TLS: those that others than this machine reach, whatever the
+ * configuration says by now, and those that it names so. */
+static int choose_tls(const struct config *c, const struct worker *w, uint32_t *ret,
+                      bool *ret_public, struct error *err)
+{
+    for (size_t i = 0; i < w->listen_count; i++) {
+        bool public = listen_is_public(w->listen_fds[i]);
+
+        if (public || (c->listen.count == w->listen_count && listen_wants_tls(c->listen.items[i])))
+            *ret |= UINT32_C(1) << i;
+        *ret_public |= public;
+    }
+    if (*ret && !c->tls)
+        return error_set(
+            err, -EINVAL,
+            "the configuration has no tls_server_config, but an address that takes it");
+    if (*ret_public && !config_listen_rights(c).authentication)
+        return error_set(err, -EINVAL,
+                         "the configuration has no rule for a token, but an address that others "
+                         "than this machine reach");
+    return 0;
+}
+
+static int start_serve(const struct config *c, const struct worker *w, struct engine *engine,
+                       struct serve_opts *o, struct reload *reload, struct error *err)
+{
+    int r = choose_tls(c, w, &o->listen_tls, &reload->open, err);
+
+    if (r == 0 && o->listen_tls)
+        r = tls_files_load(engine, c->tls, &reload->tls, err);
+    if (r == -ENOENT || r == -EPERM)
+        r = -EINVAL; /* no start helps, as with the rest of the configuration */
+    if (r < 0)
+        return r;
+    o->tls = tls_ref(reload->tls);
+    r = serve_start(o, engine_backend(engine), &reload->serve, err);
+    if (r < 0)
+        tls_unref(o->tls);
+    else
+        reload_tls(reload, engine); /* says so of one that has ended */
+    return r;
 }
 
 /* The rules are the engine's from here on. */
@@ -272,7 +322,6 @@ static int run_worker(struct config *c, struct worker *w, struct error *err)
     struct store *store = NULL;
     _cleanup_close_ int signal_fd = -1;
     struct engine *engine = NULL;
-    struct serve *serve = NULL;
     int r;
 
     set_malloc_habits();
@@ -318,10 +367,9 @@ static int run_worker(struct config *c, struct worker *w, struct error *err)
         r = start_engine(&engine_opts, c, &engine, err);
     }
     if (r == 0)
-        r = serve_start(&serve_opts, engine_backend(engine), &serve, err);
+        r = start_serve(c, w, engine, &serve_opts, &reload, err);
     if (r == 0) {
         c->access = NULL; /* serve's now */
-        reload.serve = serve;
         log_info("flamed " FLAMED_VERSION " serves; /readyz tells what works");
         notify_send(w->notify_fd, "READY=1");
         r = wait_for_end(signal_fd, engine, &reload);
@@ -329,7 +377,8 @@ static int run_worker(struct config *c, struct worker *w, struct error *err)
         if (r < 0)
             error_code(err, r, "flamed-broker ended");
     }
-    serve_stop(serve);
+    serve_stop(reload.serve);
+    tls_unref(reload.tls);
     engine_stop(engine);
     store_close(store);
     return r;
@@ -452,8 +501,10 @@ int main(int argc, char **argv)
     } else {
         r = config_load(argc, argv, &c, &err);
         if (c.check_config) {
+            const struct listen_rights rights = config_listen_rights(&c);
+
             for (size_t i = 0; r == 0 && i < c.listen.count; i++)
-                r = listen_check(c.listen.items[i], &err);
+                r = listen_check(c.listen.items[i], &rights, &err);
             if (r == 0)
                 r = check_hosts(&c, &err);
             if (r == 0)

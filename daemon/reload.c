@@ -4,6 +4,9 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "serve/access_rules.h"
+#include "tls_files.h"
+
+#include <time.h>
 
 /* The file as it is now, into @c. */
 static int read_again(const struct reload *r, struct engine *engine, struct config *c,
@@ -15,7 +18,7 @@ static int read_again(const struct reload *r, struct engine *engine, struct conf
     int result = config_parse_argv(r->argc, r->argv, c, &given, err);
 
     if (result == 0)
-        result = engine_open_config(engine, &fd, err);
+        result = engine_open_config(engine, TLS_FILE_CONFIG, &fd, err);
     if (result > 0) /* as at the start: only the default one may be missing */
         return strcmp(c->config_file, CONFIG_FILE_DEFAULT) == 0
                    ? 0
@@ -39,7 +42,86 @@ static void log_restart(const struct config *old, const struct config *fresh)
         log_warn(
             "a restart is needed for what has changed besides schedules, triggers and access: %s",
             names.p);
+    if (!old->tls != !fresh->tls)
+        log_warn("a restart is needed for tls_server_config to %s", fresh->tls ? "count" : "end");
 }
+
+/* ---- TLS ---- */
+
+static void set_tls_problem(struct reload *r, struct engine *engine, const char *problem)
+{
+    if (strcmp(problem, r->tls_problem) == 0)
+        return;
+    if (problem[0])
+        log_err("%s", problem);
+    span_copy(span_of(problem), r->tls_problem, sizeof(r->tls_problem));
+    engine_set_tls_problem(engine, problem);
+}
+
+/* Says until when it was good, where it is not any more. */
+static void tell_expired(struct reload *r, struct engine *engine)
+{
+    int64_t end_s = tls_expires_s(r->tls);
+    time_t when = (time_t)end_s;
+    char problem[160] = "", text[32] = "";
+    struct tm utc;
+
+    if (end_s && time(NULL) > when && gmtime_r(&when, &utc)) {
+        strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &utc);
+        snprintf(problem, sizeof(problem),
+                 "the certificate of tls_server_config ended at %s: put a new one in its place",
+                 text);
+    }
+    set_tls_problem(r, engine, problem);
+}
+
+static void take_tls(struct reload *r, struct tls *tls)
+{
+    tls_unref(r->tls);
+    r->tls = tls;
+    serve_set_tls(r->serve, tls_ref(tls));
+}
+
+void reload_tls(struct reload *r, struct engine *engine)
+{
+    char problem[sizeof(r->tls_problem)];
+    struct error err = ERROR_NULL;
+    struct tls *tls = NULL;
+    int result;
+
+    if (!r->tls || !r->config->tls)
+        return;
+    result = tls_files_look(engine, r->config->tls, r->tls, &tls, &err);
+    if (result < 0) {
+        snprintf(
+            problem, sizeof(problem),
+            "the files of tls_server_config cannot be used, those before stay in force: %s%s%s",
+            err.msg[0] ? err.msg : "out of memory", err.remedy[0] ? ": " : "", err.remedy);
+        set_tls_problem(r, engine, problem);
+        return;
+    }
+    if (result == 0) {
+        take_tls(r, tls);
+        log_info("the files of tls_server_config have changed: new connections have them");
+    }
+    tell_expired(r, engine);
+}
+
+/* What @fresh has for TLS, where flamed speaks it. */
+static int read_tls(const struct reload *r, struct engine *engine, const struct config *fresh,
+                    struct tls **ret, struct error *err)
+{
+    const struct listen_rights rights = config_listen_rights(fresh);
+
+    if (r->open && !(rights.tls && rights.authentication))
+        return error_set(err, -EACCES,
+                         "flamed listens on an address that others than this machine reach, and "
+                         "the file has no more %s",
+                         rights.tls ? "rule under access for a token" : "tls_server_config");
+    return r->tls && fresh->tls ? tls_files_load(engine, fresh->tls, ret, err) : 0;
+}
+
+/* ---- all of it ---- */
 
 void reload_config(struct reload *r, struct engine *engine)
 {
@@ -47,6 +129,7 @@ void reload_config(struct reload *r, struct engine *engine)
     struct config fresh = { 0 };
     char problem[ERROR_MSG_MAX + ERROR_REMEDY_MAX + 96];
     size_t schedules = 0, triggers = 0;
+    struct tls *tls = NULL;
     int result = config_init(&fresh);
 
     if (result == 0)
@@ -57,6 +140,8 @@ void reload_config(struct reload *r, struct engine *engine)
         result = access_rules_inherit(fresh.access, serve_access(r->serve), &err);
     }
     if (result == 0)
+        result = read_tls(r, engine, &fresh, &tls, &err);
+    if (result == 0)
         result = engine_set_rules(engine, fresh.rules, &err);
     if (result == 0) {
         fresh.rules = NULL; /* the engine's now */
@@ -64,6 +149,12 @@ void reload_config(struct reload *r, struct engine *engine)
         log_info("the configuration was read again: %zu schedules, %zu triggers", schedules,
                  triggers);
         log_restart(r->config, &fresh);
+        if (tls) {
+            take_tls(r, TAKE_PTR(tls));
+            free(r->config->tls);
+            r->config->tls = TAKE_PTR(fresh.tls);
+            tell_expired(r, engine);
+        }
         engine_set_config_problem(engine, "");
     } else {
         snprintf(problem, sizeof(problem),
@@ -72,5 +163,6 @@ void reload_config(struct reload *r, struct engine *engine)
         log_err("%s", problem);
         engine_set_config_problem(engine, problem);
     }
+    tls_unref(tls);
     config_deinit(&fresh);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * SIGHUP: reads the configuration again, all or nothing. Schedules and triggers change while flamed
- * runs; what needs a restart is said in the log. Thread: main's.
+ * SIGHUP: reads the configuration again, all or nothing. Schedules, triggers, access rules and what
+ * TLS takes change while flamed runs; what needs a restart is said in the log. The files for TLS
+ * are looked at without a signal, too. Thread: main's.
  */
 #pragma once
 
@@ -9,14 +10,21 @@
 #include "config.h"
 #include "serve/serve.h"
 
+struct tls;
+
 /* How this process was configured. */
 struct reload {
     int argc; /* the options of the command line; argv[0] is passed by */
     char *const *argv;
-    struct config *config; /* as it is in force; its rules are the engine's */
+    struct config *config; /* as it is in force; its rules are the engine's, its access serve's */
     struct serve *serve;   /* whose access rules change with it */
+    struct tls *tls;       /* owned: that in force; NULL: flamed was started without */
+    bool open;             /* others than this machine reach it */
+    char tls_problem[ERROR_MSG_MAX + ERROR_REMEDY_MAX + 96]; /* that was told last; "": none */
 };
 
 /* Never fails: what is wrong with the file is logged and shown by /readyz, and all stays as it was.
  */
 void reload_config(struct reload *r, struct engine *engine);
+/* Takes a new certificate, key or CA where the files have changed; fails as reload_config(). */
+void reload_tls(struct reload *r, struct engine *engine);

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "base/error.h"
+#include "base/tls_paths.h"
 #include "proc/proc.h"
 
 struct broker;
@@ -82,9 +83,9 @@ int broker_debug(struct broker *b, const struct proc_id *id, const uint8_t *buil
 int broker_debuglink(struct broker *b, const struct proc_id *id, uint64_t start, uint64_t end,
                      const char *basename, int *ret_fd, struct error *err);
 
-/* flamed's configuration file as it is now, by the path that was fixed when the broker started.
- * BROKER_ABSENT: there is none. */
-int broker_config(struct broker *b, int *ret_fd, struct error *err);
+/* flamed's configuration file as it is now, by the path that was fixed when the broker started, or
+ * a file for TLS that it names. BROKER_ABSENT: there is none, or it names none. */
+int broker_config(struct broker *b, enum tls_file which, int *ret_fd, struct error *err);
 
 int broker_kallsyms(struct broker *b, int *ret_fd, struct error *err);
 

@@ -13,10 +13,11 @@ int broker_facts(struct broker *b, struct broker_facts *ret, struct error *err)
     return r;
 }
 
-int broker_config(struct broker *b, int *ret_fd, struct error *err)
+int broker_config(struct broker *b, enum tls_file which, int *ret_fd, struct error *err)
 {
     struct broker_request q = client_request(BROKER_CONFIG);
 
+    q.set = which;
     return client_call_file(b, &q, ret_fd, err);
 }
 

@@ -3,7 +3,8 @@
  * Requests for files of the host: kernel symbols, flamed's configuration, what container runtimes
  * wrote.
  */
-#include "base/cleanup.h"
+#include "base/buf.h"
+#include "base/tls_paths.h"
 #include "broker/target.h"
 
 #include <dirent.h>
@@ -30,28 +31,70 @@ int request_kallsyms(struct server *s, const struct broker_request *q, struct re
     return reply_fd(rep, fd);
 }
 
+/* Opens a file of the configuration by its path, because editors and Kubernetes put a new file in
+ * the place of the old one. Return: 0, BROKER_ABSENT, or -errno with @err. */
+static int open_named(const char *path, int *ret_fd, struct stat *ret_st, struct error *err)
+{
+    _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+
+    if (fd < 0 && errno == ENOENT)
+        return BROKER_ABSENT;
+    if (fd < 0 || fstat(fd, ret_st) < 0)
+        return error_errno(err, "cannot open '%.200s'", path);
+    if (!S_ISREG(ret_st->st_mode) || (uint64_t)ret_st->st_size > FLAMED_CONFIG_MAX_BYTES)
+        return error_set(err, S_ISREG(ret_st->st_mode) ? -EFBIG : -EINVAL,
+                         "'%.200s' is no regular file of at most 256 KiB", path);
+    *ret_fd = take_fd(&fd);
+    return 0;
+}
+
+/* Opens the file for TLS that the configuration names, which must be root's alone to write: what it
+ * names is read with the rights of root. */
+static int open_tls_file(const char *config_path, int config_fd, const struct stat *config,
+                         enum tls_file which, int *ret_fd, struct error *err)
+{
+    char path[TLS_PATH_MAX + 1], full[TLS_PATH_MAX + 1];
+    _cleanup_buf_ struct buf text = BUF_NULL;
+    struct stat st;
+    int r;
+
+    if (config->st_uid != 0 || config->st_mode & 022) {
+        error_remedy(err, "chown root and chmod go-w that file");
+        return error_set(err, -EPERM,
+                         "'%.200s' names files of root's for TLS, but others than root may "
+                         "write to it",
+                         config_path);
+    }
+    buf_init(&text, FLAMED_CONFIG_MAX_BYTES);
+    r = buf_read_fd(&text, config_fd);
+    if (r < 0)
+        return error_code(err, r, "cannot read '%.200s'", config_path);
+    if (!tls_path_find(buf_span(&text), which, path) || !tls_path_beside(config_path, path, full))
+        return BROKER_ABSENT;
+    r = open_named(full, ret_fd, &st, err);
+    return r == BROKER_ABSENT ? error_set(err, -ENOENT, "there is no file '%.200s'", full) : r;
+}
+
 /*
  * config. Safe: the one file that whoever started the broker named for flamed, which reads it at
- * its own start too; regular, at most 256 KiB. It is opened by its path, because editors and
- * Kubernetes put a new file in the place of the old one.
+ * its own start too, or one of the three files for TLS that this names and flamed cannot choose;
+ * regular, at most 256 KiB.
  */
 int request_config(struct server *s, const struct broker_request *q, struct reply *rep)
 {
     _cleanup_close_ int fd = -1;
     struct stat st;
+    int r, tls_fd = -1;
 
-    (void)q;
     if (!s->config_path)
         return BROKER_ABSENT;
-    fd = open(s->config_path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (fd < 0 && errno == ENOENT)
-        return BROKER_ABSENT;
-    if (fd < 0 || fstat(fd, &st) < 0)
-        return error_errno(&rep->err, "cannot open '%.200s'", s->config_path);
-    if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size > FLAMED_CONFIG_MAX_BYTES)
-        return error_set(&rep->err, S_ISREG(st.st_mode) ? -EFBIG : -EINVAL,
-                         "'%.200s' is no regular file of at most 256 KiB", s->config_path);
-    return reply_fd(rep, take_fd(&fd));
+    r = open_named(s->config_path, &fd, &st, &rep->err);
+    if (r != 0)
+        return r;
+    if (q->set == TLS_FILE_CONFIG)
+        return reply_fd(rep, take_fd(&fd));
+    r = open_tls_file(s->config_path, fd, &st, (enum tls_file)q->set, &tls_fd, &rep->err);
+    return r != 0 ? r : reply_fd(rep, tls_fd);
 }
 
 /* Each begins below the host's root, ends below the folder of the id. */

@@ -3,6 +3,7 @@
 
 #include "agent/stream.h"
 #include "attach/job.h"
+#include "base/tls_paths.h"
 
 #define PAGE_MASK_BYTES UINT64_C(4095)
 #define ATTACH_OPTIONS_ALL (STREAM_OPTION_STUBS | STREAM_OPTION_ONCE)
@@ -33,7 +34,7 @@ static const struct broker_request_info REQUESTS[BROKER_KIND_END] = {
     [BROKER_FORGET_PROCESS] = { "forget_process", BROKER_FIELD_PID, 0 },
     [BROKER_ATTACH] = { "attach", BROKER_FIELD_TARGET | BROKER_FIELD_ATTACH, BROKER_ATTACH_FDS },
     [BROKER_ATTACH_CHECK] = { "attach_check", BROKER_FIELD_TARGET, 0 },
-    [BROKER_CONFIG] = { "config", 0, 1 },
+    [BROKER_CONFIG] = { "config", BROKER_FIELD_FILE, 1 },
     [BROKER_ATTACH_ENDED] = { "attach_ended", BROKER_FIELD_TARGET, 0 },
     [BROKER_UNWIND_LIMIT] = { "unwind_limit", BROKER_FIELD_FRAMES, 0 },
     [BROKER_CGROUP] = { "cgroup", BROKER_FIELD_TARGET, 1 },
@@ -120,6 +121,8 @@ static bool sets_valid(const struct broker_request *q, unsigned fields)
         return false;
     if (fields & BROKER_FIELD_FRAMES)
         return q->set >= BROKER_FRAMES_MIN && q->set <= BROKER_FRAMES_MAX;
+    if (fields & BROKER_FIELD_FILE)
+        return q->set < TLS_FILE_END;
     if (fields & BROKER_FIELD_THREAD)
         return q->set > 0 && q->set <= BROKER_PID_MAX;
     return fields & BROKER_FIELD_SET ? q->set < BROKER_SETS_MAX : q->set == 0;

@@ -73,7 +73,7 @@ struct broker_request {
                           * socket_holder: number of the socket, 0 */
     uint64_t period_ns;
     uint32_t set;    /* 0..BROKER_SETS_MAX-1; attach: enum attach_mode; unwind_limit: frames;
-                      * put_thread: thread id */
+                      * put_thread: thread id; config: enum tls_file */
     uint32_t sets;   /* bit set; attach: bits of enum stream_option, and BROKER_ATTACH_TMP */
     uint32_t name_n; /* bytes used of name; the rest is zero */
     uint32_t zero;
@@ -120,6 +120,7 @@ enum broker_field {
     BROKER_FIELD_FRAMES = 2048, /* set: BROKER_FRAMES_MIN to BROKER_FRAMES_MAX */
     BROKER_FIELD_THREAD = 4096, /* set: thread id; start: an address */
     BROKER_FIELD_SOCKET = 8192, /* start: its number */
+    BROKER_FIELD_FILE = 16384,  /* set: enum tls_file */
 };
 
 struct broker_request_info {

@@ -443,9 +443,20 @@ void engine_set_config_problem(struct engine *e, const char *sentence)
     engine_ask(e, call_set_config_problem, (void *)(uintptr_t)sentence, NULL);
 }
 
-int engine_open_config(struct engine *e, int *ret_fd, struct error *err)
+static int call_set_tls_problem(struct engine *e, void *arg)
 {
-    return broker_config(e->broker, ret_fd, err);
+    snprintf(e->tls_problem, sizeof(e->tls_problem), "%s", (const char *)arg);
+    return 0;
+}
+
+void engine_set_tls_problem(struct engine *e, const char *sentence)
+{
+    engine_ask(e, call_set_tls_problem, (void *)(uintptr_t)sentence, NULL);
+}
+
+int engine_open_config(struct engine *e, enum tls_file which, int *ret_fd, struct error *err)
+{
+    return broker_config(e->broker, which, ret_fd, err);
 }
 
 int engine_lost_fd(const struct engine *e)

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "base/error.h"
+#include "base/tls_paths.h"
 #include "broker/left_alone.h"
 #include "schedule/rules.h"
 #include "serve/backend.h"
@@ -46,9 +47,12 @@ const struct api_backend *engine_backend(const struct engine *e);
 int engine_set_rules(struct engine *e, struct rules *rules, struct error *err);
 /* What /readyz is to say of a configuration that could not be taken; "": all is well. */
 void engine_set_config_problem(struct engine *e, const char *sentence);
-/* The configuration file as it is now, opened by the broker, which knows its path; the fd is the
- * caller's. 0; BROKER_ABSENT: there is none; -errno with @err. Thread: any. */
-int engine_open_config(struct engine *e, int *ret_fd, struct error *err);
+/* The same of the files for TLS. */
+void engine_set_tls_problem(struct engine *e, const char *sentence);
+/* The configuration file as it is now, or a file for TLS that it names, opened by the broker, which
+ * knows the paths; the fd is the caller's. 0; BROKER_ABSENT: there is none; -errno with @err.
+ * Thread: any. */
+int engine_open_config(struct engine *e, enum tls_file which, int *ret_fd, struct error *err);
 /* Readable when the broker is lost: the process then ends its captures and exits to be restarted.
  */
 int engine_lost_fd(const struct engine *e);

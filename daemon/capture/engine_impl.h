@@ -47,6 +47,7 @@ struct engine {
     struct recorder *recorder; /* NULL: off */
     struct scheduled *scheduled;
     char config_problem[ERROR_MSG_MAX + ERROR_REMEDY_MAX + 96]; /* for /readyz */
+    char tls_problem[ERROR_MSG_MAX + ERROR_REMEDY_MAX + 96];    /* for /readyz */
     struct ring *ring;         /* NULL where nothing is sampled: facts.bpf_problem says why */
     struct broker_facts facts; /* as of the last look of sampling.c */
     uint64_t sampling_looked_ns;

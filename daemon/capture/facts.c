@@ -155,6 +155,7 @@ static void add_whole_problems(struct engine *e, json_t *problems)
     add_problem(problems, "kernel symbols", symbolizer_kernel_problem(e->symbolizer), false);
     add_problem(problems, "proc", discover_problem(e->discover), false);
     add_problem(problems, "configuration", e->config_problem, false);
+    add_problem(problems, "tls", e->tls_problem, false);
     if (e->store) {
         store_problem(e->store, store, sizeof(store));
         add_problem(problems, "store", store, false);

@@ -64,9 +64,27 @@ static bool host_is_ours(struct span host, const char *local_address)
     return false;
 }
 
-/* True when the configuration names @host as one of ours. */
+/* Whether @name of a certificate, "*." for one label, is that of @host. */
+static bool certificate_is_for(const char *name, struct span host)
+{
+    if (strncmp(name, "*.", 2) == 0) {
+        size_t label = span_find(host, '.');
+
+        if (label == 0 || label == host.n)
+            return false;
+        host = span_from(host, label + 1);
+        name += 2;
+    }
+    return host.n && host.n == strlen(name) && strncasecmp(host.p, name, host.n) == 0;
+}
+
+/* True when the configuration, or the certificate, names @host as one of ours. */
 static bool host_is_allowed(struct span host, const struct access_facts *f)
 {
+    for (size_t i = 0; i < f->certificate_count; i++) {
+        if (certificate_is_for(f->certificate[i], host))
+            return true;
+    }
     for (size_t i = 0; i < f->allowed_count; i++) {
         if (host.n == strlen(f->allowed[i]) && strncasecmp(host.p, f->allowed[i], host.n) == 0)
             return true;

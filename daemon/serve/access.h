@@ -16,6 +16,9 @@ struct access_facts {
     const char *local_address;  /* numeric address that the client connected to; NULL for unix */
     const char *const *allowed; /* names that a reverse proxy serves us under; borrowed */
     size_t allowed_count;
+    const char *const *certificate; /* names that the certificate of this connection is for: a page
+                                     * of another site cannot come by them; borrowed */
+    size_t certificate_count;
 };
 
 /* 0, or -EACCES with the sentence and the remedy. */

@@ -127,6 +127,17 @@ static void on_completed(void *cookie, struct MHD_Connection *connection, void *
     pthread_mutex_unlock(&s->lock);
 }
 
+/* Begins TLS with what is in force now. Called with lock held. */
+static void client_begin_tls(struct serve *s, struct client *c, struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+
+    c->tls = tls_ref(s->tls);
+    if (!info || !info->tls_session || tls_begin(c->tls, info->tls_session) < 0)
+        client_cut(c);
+}
+
 static void on_connection(void *cookie, struct MHD_Connection *connection, void **context,
                           enum MHD_ConnectionNotificationCode code)
 {
@@ -141,10 +152,14 @@ static void on_connection(void *cookie, struct MHD_Connection *connection, void 
             if (s->clients[i].used && s->clients[i].fd == (int)info->connect_fd)
                 *context = &s->clients[i];
         }
+        c = *context;
+        if (c && c->speaks_tls)
+            client_begin_tls(s, c, connection);
     } else if ((c = *context)) {
         c->used = false; /* before the library closes the socket: its number is not reused yet */
         c->fd = -1;
         *context = NULL;
+        c->tls = tls_unref(c->tls);
     }
     pthread_mutex_unlock(&s->lock);
 }
@@ -160,19 +175,37 @@ static void on_log(void *cookie, const char *fmt, va_list ap)
     log_debug("http: %s", text);
 }
 
-int http_start(struct serve *s, struct error *err)
+static struct MHD_Daemon *start_library(struct serve *s, const struct MHD_OptionItem *more,
+                                        unsigned flags)
 {
-    s->mhd = MHD_start_daemon(
-        MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ITC |
+    return MHD_start_daemon(
+        flags | MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ITC |
             MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG,
         0, NULL, NULL, on_request, s, MHD_OPTION_EXTERNAL_LOGGER, on_log, s,
         MHD_OPTION_THREAD_POOL_SIZE, (unsigned)SERVE_MHD_THREADS, MHD_OPTION_CONNECTION_LIMIT,
         (unsigned)(s->client_max * SERVE_MHD_THREADS), MHD_OPTION_CONNECTION_TIMEOUT,
         s->opts.idle_timeout_s, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)SERVE_CONNECTION_BYTES,
         MHD_OPTION_URI_LOG_CALLBACK, on_uri, s, MHD_OPTION_NOTIFY_COMPLETED, on_completed, s,
-        MHD_OPTION_NOTIFY_CONNECTION, on_connection, s, MHD_OPTION_END);
+        MHD_OPTION_NOTIFY_CONNECTION, on_connection, s, MHD_OPTION_ARRAY, more, MHD_OPTION_END);
+}
+
+int http_start(struct serve *s, struct error *err)
+{
+    static const struct MHD_OptionItem PLAIN[] = { { MHD_OPTION_END, 0, NULL } };
+    /* Every connection gets its certificate when it begins: client_begin_tls(). */
+    const struct MHD_OptionItem tls[] = {
+        { MHD_OPTION_HTTPS_CERT_CALLBACK, 0, tls_no_certificate() },
+        { MHD_OPTION_END, 0, NULL },
+    };
+
+    s->mhd = start_library(s, PLAIN, 0);
     if (!s->mhd)
         return error_set(err, -ENOMEM, "cannot start the HTTP library");
+    if (!s->tls)
+        return 0;
+    s->mhd_tls = start_library(s, tls, MHD_USE_TLS);
+    if (!s->mhd_tls)
+        return error_set(err, -EINVAL, "cannot start the HTTP library with TLS");
     return 0;
 }
 
@@ -180,5 +213,7 @@ void http_stop(struct serve *s)
 {
     if (s->mhd)
         MHD_stop_daemon(s->mhd);
-    s->mhd = NULL;
+    if (s->mhd_tls)
+        MHD_stop_daemon(s->mhd_tls);
+    s->mhd = s->mhd_tls = NULL;
 }

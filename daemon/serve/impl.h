@@ -22,6 +22,7 @@
 #include "serve/session.h"
 #include "serve/stats.h"
 #include "serve/stream.h"
+#include "serve/tls.h"
 
 #include <netinet/in.h>
 #include <pthread.h>
@@ -51,6 +52,8 @@ struct request;
 struct client {
     int fd; /* the HTTP library's */
     bool used, unix_socket, closing;
+    struct tls *tls; /* owned by a connection that speaks TLS: what it began with */
+    bool speaks_tls; /* does not change */
     struct caller caller;
     struct peer peer;        /* does not change */
     struct subject subject;  /* of its requests' thread, as is what follows */
@@ -113,7 +116,8 @@ struct request {
 struct serve {
     struct api_backend be;
     struct serve_opts opts;
-    struct MHD_Daemon *mhd;
+    struct MHD_Daemon *mhd, *mhd_tls; /* one for plain connections, one for TLS */
+    struct tls *tls;                  /* for the next connection; guarded by lock */
     int listen_fds[SERVE_LISTEN_MAX];
     size_t listen_count;
     int epoll_fd, wake_fd;

@@ -18,34 +18,55 @@
 #define LISTEN_BACKLOG 256
 #define LISTEN_GROUP "flamed"
 
-static const char EXPECTED[] = "an address is HOST:PORT, [HOST6]:PORT or unix:PATH";
+#define TLS_PREFIX "https://"
+
+static const char EXPECTED[] =
+    "an address is HOST:PORT, [HOST6]:PORT, either after https://, or unix:PATH";
 
 /* ---- TCP ---- */
 
-static int refuse_public(const char *address, struct error *err)
+static int refuse_public(const char *address, const struct listen_rights *rights, struct error *err)
 {
-    error_remedy(err,
-                 "listen on 127.0.0.1:PORT, [::1]:PORT or unix:PATH, and reach it from elsewhere "
-                 "through ssh -L or a proxy that asks who is there");
-    return error_set(
-        err, -EACCES,
-        "cannot listen on '%s': without authentication and TLS only loopback addresses "
-        "and Unix sockets may be listened on",
-        address);
+    const char *tls = rights->tls ? "" : "tls_server_config with cert_file and key_file",
+               *who = rights->authentication ? "" : "a rule under access: for a token";
+
+    error_remedy(
+        err, "set that in flamed.yaml, or listen on 127.0.0.1:PORT, [::1]:PORT or unix:PATH, and "
+             "reach it through ssh -L or a proxy that asks who is there");
+    return error_set(err, -EACCES,
+                     "cannot listen on '%.200s', which is not loopback, without authentication and "
+                     "TLS: %s%s%s is missing",
+                     address, tls, tls[0] && who[0] ? ", and " : "", who);
+}
+
+/* As it is for an address that is not loopback. */
+static int check_public(const char *address, const struct listen_rights *rights, struct error *err)
+{
+    return rights->tls && rights->authentication ? 0 : refuse_public(address, rights, err);
+}
+
+bool listen_wants_tls(const char *address)
+{
+    return strncmp(address, TLS_PREFIX, strlen(TLS_PREFIX)) == 0;
 }
 
 /* Splits "HOST:PORT" or "[HOST6]:PORT" into a socket address. */
-static int parse_tcp(const char *address, struct sockaddr_storage *ret, socklen_t *ret_n,
-                     struct error *err)
+static int parse_tcp(const char *address, const struct listen_rights *rights,
+                     struct sockaddr_storage *ret, socklen_t *ret_n, struct error *err)
 {
     struct sockaddr_in *v4 = (struct sockaddr_in *)ret;
     struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)ret;
     struct span text = span_of(address), host;
+    bool wants_tls = span_take_str(&text, TLS_PREFIX), bracketed = span_starts_with(text, "[");
     size_t colon = span_rfind(text, ':');
-    bool bracketed = span_starts_with(text, "[");
     char host_text[64];
     uint64_t port;
 
+    if (wants_tls && !rights->tls)
+        return error_set(err, -EINVAL,
+                         "cannot listen on '%s': tls_server_config with cert_file and key_file is "
+                         "missing in flamed.yaml",
+                         address);
     if (colon == text.n || !span_parse_dec(span_from(text, colon + 1), &port) || port > 65535)
         return error_set(err, -EINVAL, "'%s' has no port from 0 to 65535: %s", address, EXPECTED);
     host = (struct span){ text.p, colon };
@@ -56,7 +77,11 @@ static int parse_tcp(const char *address, struct sockaddr_storage *ret, socklen_
         host = (struct span){ host.p + 1, host.n - 2 };
     }
     if (host.n == 0 || span_eq_str(host, "*"))
-        return refuse_public(address, err);
+        return rights->tls && rights->authentication
+                   ? error_set(err, -EINVAL,
+                               "'%s' has no host: all addresses are 0.0.0.0:PORT and [::]:PORT",
+                               address)
+                   : refuse_public(address, rights, err);
     if (host.n >= sizeof(host_text))
         return error_set(err, -EINVAL, "'%s' has no host: %s", address, EXPECTED);
     span_copy(host, host_text, sizeof(host_text));
@@ -68,25 +93,26 @@ static int parse_tcp(const char *address, struct sockaddr_storage *ret, socklen_
         v4->sin_family = AF_INET;
         v4->sin_port = htons((uint16_t)port);
         *ret_n = sizeof(*v4);
-        return ntohl(v4->sin_addr.s_addr) >> 24 == 127 ? 0 : refuse_public(address, err);
+        return ntohl(v4->sin_addr.s_addr) >> 24 == 127 ? 0 : check_public(address, rights, err);
     }
     if (bracketed && inet_pton(AF_INET6, host_text, &v6->sin6_addr) == 1) {
         v6->sin6_family = AF_INET6;
         v6->sin6_port = htons((uint16_t)port);
         *ret_n = sizeof(*v6);
-        return IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr) ? 0 : refuse_public(address, err);
+        return IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr) ? 0 : check_public(address, rights, err);
     }
     return error_set(err, -EINVAL, "'%s' is no numeric address, nor localhost: %s", address,
                      EXPECTED);
 }
 
-static int listen_tcp(const char *address, int *ret_fd, struct error *err)
+static int listen_tcp(const char *address, const struct listen_rights *rights, int *ret_fd,
+                      struct error *err)
 {
     _cleanup_close_ int fd = -1;
     struct sockaddr_storage sa = { 0 };
     const int one = 1;
     socklen_t n = 0;
-    int r = parse_tcp(address, &sa, &n, err);
+    int r = parse_tcp(address, rights, &sa, &n, err);
 
     if (r < 0)
         return r;
@@ -212,19 +238,34 @@ static int listen_unix(const char *path, int *ret_fd, struct error *err)
     return 0;
 }
 
-int listen_check(const char *address, struct error *err)
+int listen_check(const char *address, const struct listen_rights *rights, struct error *err)
 {
     struct sockaddr_storage sa;
     socklen_t n = 0;
 
     if (strncmp(address, "unix:", 5) == 0)
         return check_unix(address + 5, err);
-    return parse_tcp(address, &sa, &n, err);
+    return parse_tcp(address, rights, &sa, &n, err);
 }
 
-int listen_open(const char *address, int *ret_fd, struct error *err)
+int listen_open(const char *address, const struct listen_rights *rights, int *ret_fd,
+                struct error *err)
 {
     if (strncmp(address, "unix:", 5) == 0)
         return listen_unix(address + 5, ret_fd, err);
-    return listen_tcp(address, ret_fd, err);
+    return listen_tcp(address, rights, ret_fd, err);
+}
+
+bool listen_is_public(int fd)
+{
+    struct sockaddr_storage sa = { 0 };
+    socklen_t n = sizeof(sa);
+
+    if (getsockname(fd, (struct sockaddr *)&sa, &n) < 0)
+        return true;
+    if (sa.ss_family == AF_INET)
+        return ntohl(((struct sockaddr_in *)&sa)->sin_addr.s_addr) >> 24 != 127;
+    if (sa.ss_family == AF_INET6)
+        return !IN6_IS_ADDR_LOOPBACK(&((struct sockaddr_in6 *)&sa)->sin6_addr);
+    return sa.ss_family != AF_UNIX;
 }

@@ -28,7 +28,7 @@ static uint64_t client_token(const struct serve *s, const struct client *c)
 /* ---- connections ---- */
 
 /* Every connection has a request under way: says so in the smallest way and closes. */
-static void net_refuse(int fd)
+static void net_refuse(int fd, bool tls)
 {
     static const char ANSWER[] =
         "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/problem+json\r\n"
@@ -38,7 +38,12 @@ static void net_refuse(int fd)
         "\"detail\":\"every connection is in use: try again soon\"}\n";
     char ignored[4096];
 
-    /* What the client sent is read, or closing would reset the connection before it reads this. */
+    /* Nothing can be said before a handshake. What a client sent is read, or closing would reset
+     * the connection before it reads this. */
+    if (tls) {
+        close(fd);
+        return;
+    }
     if (recv(fd, ignored, sizeof(ignored), MSG_DONTWAIT) >= 0 || errno == EAGAIN)
         send(fd, ANSWER, sizeof(ANSWER) - 1, MSG_DONTWAIT | MSG_NOSIGNAL);
     shutdown(fd, SHUT_WR);
@@ -63,7 +68,8 @@ static void client_describe(struct client *c, int fd, const struct sockaddr_stor
 }
 
 /* Takes @fd over. */
-static void net_add(struct serve *s, int fd, const struct sockaddr_storage *peer, socklen_t peer_n)
+static void net_add(struct serve *s, int fd, bool tls, const struct sockaddr_storage *peer,
+                    socklen_t peer_n)
 {
     struct caller caller;
     struct peer known;
@@ -76,33 +82,40 @@ static void net_add(struct serve *s, int fd, const struct sockaddr_storage *peer
     c = place_take(s, &caller);
     if (!c) {
         pthread_mutex_unlock(&s->lock);
-        net_refuse(fd);
+        net_refuse(fd, tls);
         return;
     }
     generation = c->generation;
     client_describe(c, fd, peer);
     c->peer = known;
+    c->speaks_tls = tls;
     s->stats.connections++;
     pthread_mutex_unlock(&s->lock);
 
-    if (MHD_add_connection(s->mhd, fd, (const struct sockaddr *)peer, peer_n) == MHD_YES)
+    if (MHD_add_connection(tls ? s->mhd_tls : s->mhd, fd, (const struct sockaddr *)peer, peer_n) ==
+        MHD_YES)
         return;
     /* It closed the socket. */
     pthread_mutex_lock(&s->lock);
-    if (c->used && c->generation == generation)
+    if (c->used && c->generation == generation) {
         c->used = false;
+        c->tls = tls_unref(c->tls);
+    }
     pthread_mutex_unlock(&s->lock);
 }
 
-static void net_accept(struct serve *s, int listen_fd)
+static void net_accept(struct serve *s, size_t listener)
 {
+    bool tls = s->opts.listen_tls & UINT32_C(1) << listener;
+
     for (int i = 0; i < 64; i++) {
         struct sockaddr_storage peer = { .ss_family = AF_UNIX };
         socklen_t n = sizeof(peer);
-        int fd = accept4(listen_fd, (struct sockaddr *)&peer, &n, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        int fd = accept4(s->listen_fds[listener], (struct sockaddr *)&peer, &n,
+                         SOCK_CLOEXEC | SOCK_NONBLOCK);
 
         if (fd >= 0) {
-            net_add(s, fd, &peer, n);
+            net_add(s, fd, tls, &peer, n);
             continue;
         }
         if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
@@ -149,8 +162,9 @@ static bool client_probe(struct serve *s, struct client *c)
     static const char INTERIM[] = "HTTP/1.1 102 Processing\r\n\r\n";
     struct epoll_event ev = { .events = 0, .data.u64 = client_token(s, c) };
 
-    if (c->probed || c->request->http_1_0 || c->request->stream.active)
-        return false; /* in the middle of an answer there is no room for another */
+    if (c->probed || c->speaks_tls || c->request->http_1_0 || c->request->stream.active)
+        return false; /* in the middle of an answer there is no room for another; in TLS a client
+                       * that says no more reads no more */
     c->probed = true;
     return send(c->fd, INTERIM, sizeof(INTERIM) - 1, MSG_DONTWAIT | MSG_NOSIGNAL) ==
                sizeof(INTERIM) - 1 &&
@@ -233,7 +247,7 @@ static void *net_run(void *cookie)
             if (token == TOKEN_WAKE)
                 continue;
             if ((token & TOKEN_LISTEN) == TOKEN_LISTEN)
-                net_accept(s, s->listen_fds[token & UINT32_MAX]);
+                net_accept(s, token & UINT32_MAX);
             else
                 net_client_event(s, token, events[i].events);
         }

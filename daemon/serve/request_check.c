@@ -410,6 +410,8 @@ bool request_check(struct request *req, const char *method)
     pthread_mutex_lock(&req->serve->lock);
     h.access.unix_socket = req->client->unix_socket;
     h.access.local_address = req->client->local_address; /* does not change */
+    if (req->client->tls)
+        h.access.certificate = tls_names(req->client->tls, &h.access.certificate_count);
     pthread_mutex_unlock(&req->serve->lock);
     req->head = strcmp(method, "HEAD") == 0;
     req->has_body = has_body(&h);

@@ -42,6 +42,7 @@ static void serve_free(struct serve *s)
     pthread_mutex_destroy(&s->lock);
     audit_free(s->audit);
     sessions_free(s->sessions);
+    tls_unref(s->tls);
     for (struct access_rules *r = s->access, *next; r; r = next) {
         next = r->next;
         access_rules_free(r);
@@ -86,6 +87,7 @@ int serve_start(const struct serve_opts *o, const struct api_backend *be, struct
         peers_ask_holder(o->peers, be->socket_holder, be->ctx);
     s->opts.idle_timeout_s = MAX(o->idle_timeout_s, 1u);
     s->epoll_fd = s->wake_fd = -1;
+    s->tls = tls_ref(o->tls);
     s->listen_count = o->listen_count;
     if (o->listen_count)
         memcpy(s->listen_fds, o->listen_fds, o->listen_count * sizeof(int));
@@ -107,6 +109,7 @@ int serve_start(const struct serve_opts *o, const struct api_backend *be, struct
         return r;
     }
     s->access = o->access;
+    tls_unref(o->tls); /* ours holds it */
     *ret = s;
     return 0;
 }
@@ -120,6 +123,17 @@ void serve_set_access(struct serve *s, struct access_rules *rules)
     rules->next = s->access;
     s->access = rules;
     sessions_review(s->sessions, rules);
+}
+
+void serve_set_tls(struct serve *s, struct tls *tls)
+{
+    struct tls *before;
+
+    pthread_mutex_lock(&s->lock);
+    before = s->tls;
+    s->tls = tls;
+    pthread_mutex_unlock(&s->lock);
+    tls_unref(before);
 }
 
 const struct access_rules *serve_access(const struct serve *s)

@@ -12,10 +12,13 @@
 
 struct access_rules;
 struct serve;
+struct tls;
 
 struct serve_opts {
     const int *listen_fds; /* listening sockets, taken over */
     size_t listen_count;
+    uint32_t listen_tls; /* of them, those that speak TLS: bits */
+    struct tls *tls;     /* taken over by serve_start() where that goes well; NULL: no TLS */
     const char *version;
     unsigned connections_max;    /* 128 of one caller; of all: serve/caller.h */
     unsigned captures_max;       /* 64 of one caller at once */
@@ -46,17 +49,29 @@ void serve_stats(struct serve *s, struct serve_stats *ret);
 
 /* Takes @rules (resolved; NULL: none) for those before. Thread: one. */
 void serve_set_access(struct serve *s, struct access_rules *rules);
+/* Takes @tls for connections to come; those that there are keep theirs. Thread: any. */
+void serve_set_tls(struct serve *s, struct tls *tls);
 /* Those in force; valid until serve_stop(). */
 const struct access_rules *serve_access(const struct serve *s);
 
-/* Opens a listening socket for @address: "HOST:PORT", "[HOST6]:PORT" or "unix:PATH". HOST is a
- * loopback address or "localhost"; port 0 lets the kernel choose. A stale Unix socket is replaced,
- * its file gets mode 0660 and, where there is one and we may, the group `flamed`. Call before
- * privileges are dropped. 0 with a socket that the caller owns, or -errno with @err. */
-int listen_open(const char *address, int *ret_fd, struct error *err);
+/* What the configuration has of what an address that is not loopback takes. */
+struct listen_rights {
+    bool tls, authentication;
+};
 
-/* Whether @address is written as listen_open() takes it; opens nothing. 0, or -EINVAL with @err. */
-int listen_check(const char *address, struct error *err);
+/* Opens a listening socket for @address: "HOST:PORT", "[HOST6]:PORT", either after "https://", or
+ * "unix:PATH". HOST is "localhost" or numeric; port 0 lets the kernel choose. A stale Unix socket
+ * is replaced, its file gets mode 0660 and, where there is one and we may, the group `flamed`. Call
+ * before privileges are dropped. 0 with a socket that the caller owns, or -errno with @err: -EACCES
+ * where the address is not loopback and @rights do not suffice. */
+int listen_open(const char *address, const struct listen_rights *rights, int *ret_fd,
+                struct error *err);
+/* Whether listen_open() takes @address; opens nothing. 0, or -errno with @err. */
+int listen_check(const char *address, const struct listen_rights *rights, struct error *err);
+/* Whether it begins with "https://". */
+bool listen_wants_tls(const char *address);
+/* Whether others than this machine reach the listening socket @fd. */
+bool listen_is_public(int fd);
 
 /* Whether @host can be one of allowed_hosts: a host name or an address, without scheme, port and
  * path. 0, or -EINVAL with @err. */

@@ -18,6 +18,7 @@ char socket_path[96];
 struct peers *peers;
 static int empty_fd = -1; /* for a /proc in which nobody is in a container */
 static char folder[64];
+static const struct listen_rights NO_RIGHTS;
 
 static const char *const ALLOWED_HOSTS[] = { "other.example.com", "flamed.example.com" };
 
@@ -41,8 +42,8 @@ static void start_backend(const struct serve_opts *o, void (*init)(struct fake *
     ck_assert_ptr_nonnull(mkdtemp(folder));
     snprintf(socket_path, sizeof(socket_path), "%s/s", folder);
     snprintf(address, sizeof(address), "unix:%s", socket_path);
-    ck_assert_msg(listen_open("127.0.0.1:0", &fds[0], &err) == 0, "%s", err.msg);
-    ck_assert_msg(listen_open(address, &fds[1], &err) == 0, "%s", err.msg);
+    ck_assert_msg(listen_open("127.0.0.1:0", &NO_RIGHTS, &fds[0], &err) == 0, "%s", err.msg);
+    ck_assert_msg(listen_open(address, &NO_RIGHTS, &fds[1], &err) == 0, "%s", err.msg);
     ck_assert_int_eq(getsockname(fds[0], (struct sockaddr *)&sa, &n), 0);
     port = ntohs(sa.sin_port);
     init(&fake);

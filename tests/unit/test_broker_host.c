@@ -74,7 +74,7 @@ static void expect_config(const char *text)
     char got[64] = "";
     int fd = -1;
 
-    ck_assert_msg(broker_config(fx.b, &fd, &err) == 0, "%s", err.msg);
+    ck_assert_msg(broker_config(fx.b, TLS_FILE_CONFIG, &fd, &err) == 0, "%s", err.msg);
     ck_assert_int_eq(fcntl(fd, F_GETFL) & O_ACCMODE, O_RDONLY);
     ck_assert_int_ge(read(fd, got, sizeof(got) - 1), 0);
     ck_assert_str_eq(got, text);
@@ -91,7 +91,7 @@ START_TEST(gives_the_configuration_as_it_is_now)
     snprintf(path, sizeof(path), FIXTURE_CONFIG, getpid());
     snprintf(fresh, sizeof(fresh), "%s.new", path);
     unlink(path);
-    ck_assert_int_eq(broker_config(fx.b, &fd, &err), BROKER_ABSENT);
+    ck_assert_int_eq(broker_config(fx.b, TLS_FILE_CONFIG, &fd, &err), BROKER_ABSENT);
     write_file(path, "one", 3);
     expect_config("one");
     write_file(fresh, "two", 3); /* as editors do */
@@ -102,15 +102,53 @@ START_TEST(gives_the_configuration_as_it_is_now)
     ck_assert_int_eq(symlink(fresh, path), 0);
     expect_config("three");
     write_file(fresh, big, sizeof(big));
-    ck_assert_int_eq(broker_config(fx.b, &fd, &err), -EFBIG);
+    ck_assert_int_eq(broker_config(fx.b, TLS_FILE_CONFIG, &fd, &err), -EFBIG);
     unlink(path);
     unlink(fresh);
     ck_assert_int_eq(mkfifo(path, 0600), 0);
-    ck_assert_int_eq(broker_config(fx.b, &fd, &err), -EINVAL); /* and does not wait for a writer */
+    ck_assert_int_eq(broker_config(fx.b, TLS_FILE_CONFIG, &fd, &err),
+                     -EINVAL); /* and does not wait for a writer */
     unlink(path);
     ck_assert_int_eq(mkdir(path, 0700), 0);
-    ck_assert_int_eq(broker_config(fx.b, &fd, &err), -EINVAL);
+    ck_assert_int_eq(broker_config(fx.b, TLS_FILE_CONFIG, &fd, &err), -EINVAL);
     rmdir(path);
+    ck_assert(!broker_lost(fx.b));
+}
+END_TEST
+
+START_TEST(gives_the_files_for_tls_that_it_names)
+{
+    struct error err = ERROR_NULL;
+    char path[64], key[80], text[256], got[8] = "";
+    int fd = -1;
+
+    snprintf(path, sizeof(path), FIXTURE_CONFIG, getpid());
+    snprintf(key, sizeof(key), "%s.key", path);
+    unlink(path);
+    ck_assert_int_eq(broker_config(fx.b, TLS_FILE_KEY, &fd, &err), BROKER_ABSENT);
+    snprintf(text, sizeof(text), "tls_server_config:\n  key_file: %s\n", strrchr(key, '/') + 1);
+    write_file(path, text, strlen(text));
+    ck_assert_int_eq(chmod(path, 0644), 0);
+    ck_assert_int_eq(broker_config(fx.b, TLS_FILE_CERT, &fd, &err), BROKER_ABSENT);
+    ck_assert_int_eq(broker_config(fx.b, TLS_FILE_KEY, &fd, &err), -ENOENT); /* named, not there */
+    write_file(key, "secret", 6);
+    ck_assert_int_eq(chmod(key, 0600), 0);
+    ck_assert_msg(broker_config(fx.b, TLS_FILE_KEY, &fd, &err) == 0, "%s", err.msg);
+    ck_assert_int_eq(fcntl(fd, F_GETFL) & O_ACCMODE, O_RDONLY);
+    ck_assert_int_eq(read(fd, got, sizeof(got) - 1), 6);
+    ck_assert_str_eq(got, "secret");
+    close(fd);
+    ck_assert_int_eq(chmod(path, 0664), 0); /* a group may choose what root reads */
+    ck_assert_int_eq(broker_config(fx.b, TLS_FILE_KEY, &fd, &err), -EPERM);
+    ck_assert_int_eq(chmod(path, 0644), 0);
+    ck_assert_int_eq(chown(path, 12345, 0), 0);
+    ck_assert_int_eq(broker_config(fx.b, TLS_FILE_KEY, &fd, &err), -EPERM);
+    ck_assert_int_eq(chown(path, 0, 0), 0);
+    unlink(key);
+    ck_assert_int_eq(mkfifo(key, 0600), 0);
+    ck_assert_int_eq(broker_config(fx.b, TLS_FILE_KEY, &fd, &err), -EINVAL);
+    unlink(key);
+    unlink(path);
     ck_assert(!broker_lost(fx.b));
 }
 END_TEST
@@ -232,5 +270,6 @@ int main(void)
     tcase_add_loop_test(tc, a_cgroup_counts_as_far_as_root_made_it, 0, ARRAY_SIZE(CGROUPS));
     tcase_add_test(tc, the_host_tells_about_itself);
     tcase_add_test(tc, gives_the_configuration_as_it_is_now);
+    tcase_add_test(tc, gives_the_files_for_tls_that_it_names);
     return suite_run_case("broker_host", tc);
 }

@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+static const struct listen_rights NO_RIGHTS;
+
 static const struct {
     const char *address;
     int r;
@@ -47,7 +49,7 @@ START_TEST(listens_on_loopback_alone)
 {
     _cleanup_close_ int fd = -1;
     struct error err = ERROR_NULL;
-    int r = listen_open(ADDRESSES[_i].address, &fd, &err);
+    int r = listen_open(ADDRESSES[_i].address, &NO_RIGHTS, &fd, &err);
 
     if (r == -EADDRNOTAVAIL || r == -EAFNOSUPPORT) /* a machine without IPv6 */
         return;
@@ -56,6 +58,40 @@ START_TEST(listens_on_loopback_alone)
         ck_assert_msg(err.msg[0] && (r != -EACCES || strstr(err.msg, "loopback")), "%s", err.msg);
     else
         ck_assert_int_ge(fd, 0);
+}
+END_TEST
+
+static const struct {
+    const char *address;
+    bool tls, authentication;
+    int r;
+    const char *says;
+} SECURED[] = {
+    { "0.0.0.0:0", true, true, 0, NULL },
+    { "https://0.0.0.0:0", true, true, 0, NULL },
+    { "https://127.0.0.1:0", true, false, 0, NULL },
+    { "https://127.0.0.1:0", false, true, -EINVAL, "tls_server_config" },
+    { "0.0.0.0:0", true, false, -EACCES, "a rule under access" },
+    { "0.0.0.0:0", false, true, -EACCES, "tls_server_config" },
+    { ":0", true, true, -EINVAL, "0.0.0.0:PORT" },
+    { "https://unix:/x", true, true, -EINVAL, NULL },
+    { "https://https://127.0.0.1:0", true, true, -EINVAL, NULL },
+};
+
+START_TEST(listens_elsewhere_with_tls_and_authentication)
+{
+    const struct listen_rights rights = { SECURED[_i].tls, SECURED[_i].authentication };
+    const char *address = SECURED[_i].address;
+    _cleanup_close_ int fd = -1;
+    struct error err = ERROR_NULL;
+    int r = listen_open(address, &rights, &fd, &err);
+
+    ck_assert_msg(r == SECURED[_i].r, "%s: %d %s", address, r, err.msg);
+    ck_assert_int_eq(listen_check(address, &rights, NULL), r);
+    if (r == 0)
+        ck_assert_int_eq(listen_is_public(fd), strstr(address, "127.0.0.1") == NULL);
+    if (SECURED[_i].says)
+        ck_assert_msg(strstr(err.msg, SECURED[_i].says) != NULL, "%s", err.msg);
 }
 END_TEST
 
@@ -71,30 +107,30 @@ START_TEST(replaces_a_stale_socket_only)
     ck_assert_ptr_nonnull(mkdtemp(folder));
     snprintf(path, sizeof(path), "%s/sub/s", folder);
     snprintf(address, sizeof(address), "unix:%s", path);
-    ck_assert_msg(listen_open(address, &first, &err) == 0, "%s",
+    ck_assert_msg(listen_open(address, &NO_RIGHTS, &first, &err) == 0, "%s",
                   err.msg); /* makes the folder, too */
     ck_assert_int_eq(stat(path, &st), 0);
     ck_assert_uint_eq(st.st_mode & 07777, 0660);
     if (group && geteuid() == 0)
         ck_assert_uint_eq(st.st_gid, group->gr_gid);
 
-    ck_assert_int_eq(listen_open(address, &second, &err), -EADDRINUSE);
+    ck_assert_int_eq(listen_open(address, &NO_RIGHTS, &second, &err), -EADDRINUSE);
     ck_assert_ptr_nonnull(strstr(err.msg, "another program"));
     close(first); /* as when it was killed: the file stays */
     ck_assert_int_eq(stat(path, &st), 0);
-    ck_assert_msg(listen_open(address, &second, &err) == 0, "%s", err.msg);
+    ck_assert_msg(listen_open(address, &NO_RIGHTS, &second, &err) == 0, "%s", err.msg);
     close(second);
     unlink(path);
 
     f = fopen(path, "w");
     fputs("precious", f);
     fclose(f);
-    ck_assert_int_eq(listen_open(address, &second, &err), -EEXIST);
+    ck_assert_int_eq(listen_open(address, &NO_RIGHTS, &second, &err), -EEXIST);
     ck_assert_int_eq(stat(path, &st), 0);
     ck_assert_int_eq(st.st_size, 8);
     unlink(path);
     ck_assert_int_eq(symlink("/etc/passwd", path), 0);
-    ck_assert_int_eq(listen_open(address, &second, &err), -EEXIST);
+    ck_assert_int_eq(listen_open(address, &NO_RIGHTS, &second, &err), -EEXIST);
     unlink(path);
     snprintf(path, sizeof(path), "%s/sub", folder);
     rmdir(path);
@@ -107,6 +143,8 @@ int main(void)
     TCase *tc = tcase_create("listen");
 
     tcase_add_loop_test(tc, listens_on_loopback_alone, 0, ARRAY_SIZE(ADDRESSES));
+    tcase_add_loop_test(tc, listens_elsewhere_with_tls_and_authentication, 0,
+                        (int)ARRAY_SIZE(SECURED));
     tcase_add_test(tc, replaces_a_stale_socket_only);
     return suite_run_case("listen", tc);
 }

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where the files for TLS are, out of the text of flamed's configuration: read by the broker, which
+ * opens them and has no reader of YAML, and compared by flamed with what its reader of YAML found.
+ * Pure; thread: any.
+ */
+#pragma once
+
+#include "base/span.h"
+
+#define TLS_PATH_MAX 1023
+
+/* The files that flamed's process has no right to open. The numbers are the broker's wire format.
+ */
+enum tls_file {
+    TLS_FILE_CONFIG, /* the configuration itself */
+    TLS_FILE_CERT,
+    TLS_FILE_KEY,
+    TLS_FILE_CLIENT_CA,
+    TLS_FILE_END,
+};
+
+/* "cert_file". Literal; NULL for the configuration. */
+const char *tls_file_key(enum tls_file which);
+
+/* Reads the value of @which below `tls_server_config`: plain or quoted text that stands on the line
+ * of its key, without escapes. False: there is none, or it is written in another way. */
+bool tls_path_find(struct span text, enum tls_file which, char ret[TLS_PATH_MAX + 1]);
+/* @path as seen from the folder of the configuration @config, which is absolute. False: too long.
+ */
+bool tls_path_beside(const char *config, const char *path, char ret[TLS_PATH_MAX + 1]);

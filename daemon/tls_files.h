@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The files of tls_server_config, which the broker opens: flamed's process has no rights to. Read
+ * when flamed starts, on SIGHUP, and when they have changed. Thread: main's.
+ */
+#pragma once
+
+#include "capture/engine.h"
+#include "serve/tls.h"
+
+#define TLS_FILES_LOOK_MS 5000 /* between two looks at the files */
+
+/* Reads what @c names. 0 and *ret, owned; -errno with @err. */
+int tls_files_load(struct engine *e, const struct tls_config *c, struct tls **ret,
+                   struct error *err);
+/* The same where the files are not those of @now any more; 1: they are. */
+int tls_files_look(struct engine *e, const struct tls_config *c, const struct tls *now,
+                   struct tls **ret, struct error *err);
