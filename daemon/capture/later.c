@@ -277,6 +277,15 @@ static bool named(const struct later *l, const uint32_t *frames, size_t count)
     return count && !frame_table_get(l->frames, frames[count - 1])->unknown;
 }
 
+/* Whether @frame is a stub as the agent calls it where memory tells more: HotSpot tells an agent of
+ * both adapters of a blob by one name. */
+static bool tells_less(const struct later *l, uint32_t frame)
+{
+    const struct function *f = frame_table_get_function(l->frames, function_of(l, frame));
+
+    return span_eq_str(frame_table_get_string(l->frames, f->name), "I2C/C2I adapters");
+}
+
 /* The frames of place @n. */
 static size_t decide(struct later *l, uint32_t n, uint32_t ret[RECORD_LATER_FRAMES_MAX])
 {
@@ -290,7 +299,8 @@ static size_t decide(struct later *l, uint32_t n, uint32_t ret[RECORD_LATER_FRAM
     size_t count = source_frames(l, key, p, tier == FRAME_C1 ? FRAME_C1 : FRAME_C2, ret);
 
     /* The JVM's own text has one name for all stubs of a blob. */
-    use = count && (!memory_knows || (stub ? l->source.map != NULL : l->source.first));
+    use = count &&
+          (!memory_knows || (stub ? l->source.map && !tells_less(l, ret[0]) : l->source.first));
     if (stub && count && frame_table_get(l->frames, ret[0])->kind != FRAME_STUB)
         use = false; /* it was other code by then */
     if (count && memory_knows && !stub) {

@@ -58,21 +58,28 @@ static const char *names_of(uint32_t id)
     return text;
 }
 
-/* 0x1000: method A.f in two pieces of time; 0x2000: a stub; 0x3000: B.g. */
+static void add_stub(struct writer *w, uint64_t address, const char *name)
+{
+    size_t n = strlen(name);
+    struct stream_stub *stub = add(w, STREAM_STUB, 0, 1, sizeof(*stub) + n);
+
+    stub->address = address;
+    stub->code_bytes = 0x100;
+    stub->name_n = (uint32_t)n;
+    memcpy(stub + 1, name, n);
+}
+
+/* 0x1000: method A.f in two pieces of time; 0x2000: a stub; 0x3000: B.g; 0x4000: adapters. */
 static struct code_map *agent(void)
 {
     struct writer w = { .n = 0 };
-    struct stream_stub *stub;
 
     add_method(&w, 1, "La/A;", "f", NULL, 0);
     add_method(&w, 2, "Lb/B;", "g", NULL, 0);
     add_load(&w, 1, 0x1000, 0x100, 1);
     add_load(&w, 2, 0x3000, 0x100, 2);
-    stub = add(&w, STREAM_STUB, 0, 1, sizeof(*stub) + 8);
-    stub->address = 0x2000;
-    stub->code_bytes = 0x100;
-    stub->name_n = 8;
-    memcpy(stub + 1, "checksum", 8);
+    add_stub(&w, 0x2000, "checksum");
+    add_stub(&w, 0x4000, "I2C/C2I adapters");
     return fed(&w, 0);
 }
 
@@ -92,6 +99,8 @@ START_TEST(who_names_what)
         { UNWIND_COMPILED, 0x9000, NULL, NULL, 0, "/0", "/0", "/0" },
         { UNWIND_STUB, 0x2010, "", "StubRoutines (1)", FRAME_STUB, "checksum/7", "checksum/7",
           "StubRoutines (1)/7" },
+        { UNWIND_STUB, 0x4010, "", "I2C adapter", FRAME_STUB, "I2C adapter/7", "I2C adapter/7",
+          "I2C adapter/7" },
         { UNWIND_STUB, 0x3010, "", "adapters", FRAME_STUB, "adapters/7", "adapters/7",
           "adapters/7" },
     };
@@ -268,7 +277,7 @@ int main(void)
     TCase *tc = tcase_create("later");
 
     tcase_add_checked_fixture(tc, setup, teardown);
-    tcase_add_loop_test(tc, who_names_what, 0, 7);
+    tcase_add_loop_test(tc, who_names_what, 0, 8);
     tcase_add_test(tc, both_are_compared);
     tcase_add_test(tc, the_interpreter_is_let_be);
     tcase_add_test(tc, the_jvms_own_text);
