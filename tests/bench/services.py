@@ -13,7 +13,7 @@ import unittest
 import common
 from harness import debroot, jvm, paths, proc
 from harness.daemon import Daemon, free_port
-from harness.profile import count
+from harness.profile import count, nameless_stub
 
 SOURCES = os.path.join(common.HERE, "services")
 # Main class -> coordinates of what it needs.
@@ -204,17 +204,19 @@ def examine(name: str, pid: int, daemon: Daemon, options, aims: common.Aims) -> 
     cut = [s for s in profile.stacks if s.truncated]
     nameless = [s for s in profile.stacks if any(f.kind == "unknown" for f in s.frames)]
     total, whole = profile.samples, profile.samples - count(cut)
+    stubs = [s for s in profile.stacks if any(nameless_stub(f) for f in s.frames)]
     skipped = count([s for s in profile.stacks if "[...]" in s.names])
     print(f"{name}: {total} samples, {100 * whole / max(1, total):.3f} % whole, {100 * count(nameless) / max(1, total):.3f} % with a "
-          f"frame without a name, {skipped} with frames skipped; quality {profile.quality}", flush=True)
+          f"frame without a name, {100 * count(stubs) / max(1, total):.3f} % with a stub called by what it lies in, {skipped} with frames skipped; quality {profile.quality}", flush=True)
     (exact, callers), (leaf, others) = map(common.stacks(pid, 5, options.hz)[0].get, ("exact", "leaf"))
     print(f"{name}: {100 * exact / max(1, callers):.2f} % of {callers} callers at an exact PcDesc, {leaf} of the other {others} called "
           "the stub above them", flush=True)
-    for label, stacks in (("cut", cut), ("nameless", nameless)):
+    for label, stacks in (("cut", cut), ("nameless", nameless), ("nameless stubs", stubs)):
         if stacks:
             print(f"  {label}:\n{profile.describe(stacks, 4)}")
     aims.aim(f"{name}: 99.5 % whole", total > 0 and whole / total >= 0.995)
     aims.aim(f"{name}: under 0.5 % unknown", total > 0 and count(nameless) / total < 0.005)
+    aims.aim(f"{name}: under 0.05 % nameless stubs", total > 0 and count(stubs) / total < 0.0005)
 
 
 def main() -> None:

@@ -10,12 +10,10 @@ import subprocess
 
 from harness import jvm, paths, proc
 from harness.daemon import Daemon
-from harness.profile import count
+from harness.profile import count, nameless_stub
 
 SECONDS = float(os.environ.get("FLAMED_STUBS_SECONDS", "6"))
 OPTIONS = ["-XX:CompileCommand=quiet", "-XX:CompileCommand=exclude,Stubs$Interpreted::work", "-Xmx128m"]
-# A frame that is called by what it lies in.
-NAMELESS = re.compile(r"^(StubRoutines.*|Stub Generator .*|vtable chunks|Interpreter|adapters|MethodHandles adapters|I2C/C2I adapters|\[stub\]|\[unknown\])$")
 SHARE_MAX = 0.0005
 # What the load runs, as any release calls it.
 EXPECTED = {"call_stub": r"call_stub", "copy": r".*(arraycopy|copy_|_fill|jlong_|jint_|memcpy).*", "digest": r"(sha|md5).*_?implCompress.*",
@@ -203,7 +201,7 @@ class Base(jvm.WithClasses):
     def check_samples(self, pid: int, version: int) -> None:
         profile = self.daemon.profile(pid=pid, seconds=SECONDS, hz=999, symbols="memory", timeout=SECONDS + 30)
         frames = {frame.name for stack in profile.stacks for frame in stack.frames if frame.kind == "stub"}
-        nameless = [s for s in profile.stacks if any(f.kind == "stub" and NAMELESS.match(f.name) for f in s.frames)]
+        nameless = [s for s in profile.stacks if any(nameless_stub(f) for f in s.frames)]
         ending = [s for s in profile.stacks if s.frames and s.frames[-1].kind == "stub"]
         print(f"JDK {version}: {profile.samples} samples, {count(ending)} end in a stub, {count(nameless)} have one without a name; "
               f"{len(frames)} names of stubs")

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 
 THREAD = re.compile(r"^\[(.*) tid=(\d+)\]$", re.S)
 PROCESS = re.compile(r"^\[(.*) pid=(\d+)\]$", re.S)
+# Of a stub that is called by what it lies in.
+NAMELESS_STUB = re.compile(r"^(StubRoutines.*|Stub Generator .*|vtable chunks|Interpreter|adapters|MethodHandles adapters|I2C/C2I adapters|"
+                           r"\[stub\]|\[unknown\])$")
 
 
 @dataclass(frozen=True)
@@ -16,6 +19,10 @@ class Frame:
     line: int
     file: str
     module: str
+
+
+def nameless_stub(frame: Frame) -> bool:
+    return frame.kind == "stub" and bool(NAMELESS_STUB.match(frame.name))
 
 
 @dataclass
