@@ -194,15 +194,22 @@ def gauge(daemon: Daemon, name: str) -> float:
 
 
 @contextlib.contextmanager
-def hanging(file: fuse.File, mode: str, *arguments: str):
-    """A process of which something (see hanging.c) lies on FILE: its pid."""
-    with subprocess.Popen([native.build("hanging"), mode, file.path, *arguments], stdout=subprocess.PIPE, text=True) as process:
+def hanging(file: fuse.File, mode: str, count: int = 1):
+    """COUNT processes of which something (see hanging.c) lies on FILE: the pid of the first."""
+    with contextlib.ExitStack() as stack:
+        processes = []
         try:
-            assert process.stdout.readline() == "started\n"
-            yield process.pid
+            for _ in range(count): # all of them map it before one reads it
+                processes.append(stack.enter_context(
+                    subprocess.Popen([native.build("hanging"), mode, file.path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)))
+                assert processes[-1].stdout.readline() == "started\n"
+            for process in processes:
+                process.stdin.close()
+            yield processes[0].pid
         finally:
-            file.answer() # or it could not end
-            process.kill()
+            file.answer() # or they could not end
+            for process in processes:
+                process.kill()
 
 
 def held_readers(pid: int) -> list[str]:
@@ -275,8 +282,10 @@ class HangingMemory(unittest.TestCase):
         return pid
 
     def others_work(self) -> None:
-        profile = self.daemon.profile(pid=self.other.pid, seconds=1, hz=499)
-        self.assertGreater(count(profile.stacks), 30, profile.describe())
+        with proc.CpuClock(self.other.pid, proc.thread_of(self.other.pid, "spinner")) as clock:
+            profile = self.daemon.profile(pid=self.other.pid, seconds=1, hz=499)
+        due = 499 * clock.between(profile)
+        self.assertGreater(count(profile.of_thread("spinner")), max(due / 2 - 4, 0), f"{due:.0f} are due; {profile.describe()}")
 
     def check_served(self, hold) -> None:
         """While HOLD() makes a file system hold it, all are answered at once, by one and the same flamed; the log says nothing of an end."""
@@ -324,8 +333,7 @@ class HangingMemory(unittest.TestCase):
 
     def test_many_at_once(self):
         """More processes of root's than readers may be left: whatever happens then, flamed serves again within seconds, with no hand."""
-        for _ in range(40):
-            self.stack.enter_context(hanging(self.file, "lock"))
+        self.stack.enter_context(hanging(self.file, "lock", 40))
         end, served = time.monotonic() + 90, 0
         while served < 10 and time.monotonic() < end: # ten seconds in a row
             try:

@@ -6,13 +6,14 @@
  * waits for a lock: a thread of it reads a page of FILE by /proc/self/mem, and another wants to map
  * something hanging exec FILE   it executes another program, and closes FILE while it does
  *
- * Prints "started" and, with lock, burns CPU.
+ * Prints "started", and begins when its standard input ends: the kernel lets nobody map FILE while
+ * one reads it. With lock it burns CPU, too.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -40,13 +41,21 @@ static void *map_page(void *arg)
     return arg;
 }
 
+/* Says it before, since with the lock held it may wait for a page itself. */
+static bool start(void)
+{
+    char byte;
+
+    return write(STDOUT_FILENO, "started\n", 8) == 8 && read(STDIN_FILENO, &byte, 1) == 0;
+}
+
 static int hold_lock(int fd)
 {
     void *page = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE, fd, FAR);
     pthread_t reader, mapper;
 
-    if (page == MAP_FAILED || write(STDOUT_FILENO, "started\n", 8) != 8)
-        return 1; /* said before: with the lock held we may wait for a page ourselves */
+    if (page == MAP_FAILED || !start())
+        return 1;
     if (pthread_create(&mapper, NULL, map_page, NULL) != 0 ||
         pthread_create(&reader, NULL, read_page, page) != 0)
         return 1;
@@ -62,8 +71,7 @@ int main(int argc, char **argv)
         return 1;
     if (strcmp(argv[1], "lock") == 0)
         return hold_lock(fd);
-    puts("started");
-    fflush(stdout);
-    execl("/bin/sleep", "sleep", "3600", NULL);
+    if (start())
+        execl("/bin/sleep", "sleep", "3600", NULL);
     return 1;
 }
