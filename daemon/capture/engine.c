@@ -17,8 +17,10 @@
 #define ENGINE_IDLE_TICK_NS (50 * NSEC_PER_MSEC) /* the recorder's samples are named in time */
 #define ENGINE_RECONCILE_NS (100 * NSEC_PER_MSEC)
 #define ENGINE_RELEASE_NS NSEC_PER_SEC /* between two looks at held samples without news */
-#define ENGINE_DRAIN_MAX 256           /* samples between two looks at the clock and at calls */
 #define ENGINE_DRAIN_NS NSEC_PER_SEC   /* between two looks at deadlines, however many samples */
+/* So long samples are worked on while a call waits. The first one of a process may take as long
+ * again: its mappings are read. */
+#define ENGINE_DRAIN_TURN_NS (10 * NSEC_PER_MSEC)
 
 void engine_sweep(struct engine *e)
 {
@@ -159,17 +161,17 @@ static void engine_sample(void *cookie, const struct sample_record *rec, const u
     engine_deliver_or_hold(e, &in);
 }
 
-/* Takes what samples there are. Where there are more than can be worked on at once, calls that wait
- * have their turn in between. False: there may be more. */
+/* Takes what samples there are, one by one: what one of them takes differs a thousandfold. Calls
+ * that wait have their turn in between. False: there may be more. */
 static bool engine_drain(struct engine *e)
 {
     uint64_t begun_ns = clock_monotonic_ns(), took_ns;
 
     if (!e->ring)
         return true;
-    while (ring_drain(e->ring, ENGINE_DRAIN_MAX, engine_sample, e) == ENGINE_DRAIN_MAX) {
+    while (ring_drain(e->ring, /* max= */ 1, engine_sample, e)) {
         took_ns = clock_monotonic_ns() - begun_ns;
-        if (took_ns >= ENGINE_DRAIN_NS || (took_ns >= ENGINE_TURN_NS && engine_is_called(e)))
+        if (took_ns >= ENGINE_DRAIN_NS || (took_ns >= ENGINE_DRAIN_TURN_NS && engine_is_called(e)))
             return false;
     }
     return true;

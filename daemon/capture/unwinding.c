@@ -31,6 +31,8 @@
 
 #define UNWINDING_PATHS_MAX ((size_t)256 << 10)
 #define UNWINDING_MAPS_NS (20 * NSEC_PER_MSEC)
+/* Processes whose files are there now are described for so long in one turn; the others next. */
+#define UNWINDING_TURN_NS (10 * NSEC_PER_MSEC)
 
 struct watched {
     struct watched *next;
@@ -51,6 +53,7 @@ struct unwinding {
     uint64_t charged_ns;  /* of the reading of files */
     struct feeder *feeder;
     struct watched *buckets[WATCHED_BUCKETS]; /* by host_pid */
+    size_t next, left; /* of them: where the next turn of unwinding_poll() begins, and its end */
 };
 
 static int open_mapped(void *ctx, const struct proc_id *id, uint64_t start, uint64_t end,
@@ -220,19 +223,27 @@ void unwinding_prepare(struct unwinding *u, struct process *p, uint64_t now_ns)
     }
 }
 
+static void describe_pending(struct unwinding *u, struct discover *d, struct watched *w,
+                             uint64_t now_ns)
+{
+    struct process *p = w->pending ? discover_find(d, w->id.host_pid) : NULL;
+
+    if (p && proc_id_equal(&p->id, &w->id))
+        describe(u, w, p, w->exec_id, now_ns);
+    else
+        w->pending = false;
+}
+
 void unwinding_poll(struct unwinding *u, struct discover *d, uint64_t now_ns)
 {
-    if (!feeder_poll(u->feeder))
-        return;
-    for (size_t i = 0; i < WATCHED_BUCKETS; i++) {
-        for (struct watched *w = u->buckets[i]; w; w = w->next) {
-            struct process *p = w->pending ? discover_find(d, w->id.host_pid) : NULL;
+    uint64_t until_ns = clock_monotonic_ns() + UNWINDING_TURN_NS;
 
-            if (p && proc_id_equal(&p->id, &w->id))
-                describe(u, w, p, w->exec_id, now_ns);
-            else
-                w->pending = false;
-        }
+    if (feeder_poll(u->feeder))
+        u->left = WATCHED_BUCKETS;
+    for (; u->left && clock_monotonic_ns() < until_ns; u->left--) {
+        for (struct watched *w = u->buckets[u->next]; w; w = w->next)
+            describe_pending(u, d, w, now_ns);
+        u->next = (u->next + 1) % WATCHED_BUCKETS;
     }
 }
 

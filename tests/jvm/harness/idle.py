@@ -18,7 +18,9 @@ server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
 print(server.server_port, flush=True)
 server.serve_forever()
 """
-HOPS = 2 # threads that an answer of flamed's takes one after the other, where the server here has one
+# Threads that an answer of flamed's takes one after the other, where the server here has one: those of connections and of requests,
+HOPS = 2
+ENGINE_HOPS = 4 # and the engine's and a reader's where the engine is asked
 
 
 class IdleServer:
@@ -33,9 +35,9 @@ class IdleServer:
             connection.close()
             self.worst = max(self.worst, machine.given())
 
-    def limit(self, seconds: float) -> float:
+    def limit(self, seconds: float, hops: int = HOPS) -> float:
         """What an answer that is due after SECONDS may take on this machine."""
-        return seconds + HOPS * self.worst
+        return seconds + hops * self.worst
 
     def __enter__(self) -> "IdleServer":
         self.process = subprocess.Popen([*proc.ENDS_WITH_US, sys.executable, "-c", SERVER], stdout=subprocess.PIPE, text=True)
