@@ -12,7 +12,8 @@
 #include "base/error.h"
 
 #define LAUNCHER_RUNNING_MAX 4
-#define LAUNCHER_INTERVAL_NS UINT64_C(1000000000) /* one attach per second on the node */
+#define LAUNCHER_INTERVAL_NS UINT64_C(1000000000) /* one attach per second of an owner */
+#define LAUNCHER_OWNERS_MAX 16                    /* and of so many owners */
 #define LAUNCHER_KILL_AFTER_MS 1000u              /* past the helper's own time-out */
 
 /* The descriptors beside a message, in this order: ATTACH_FD_RESULT to ATTACH_FD_STATUS. */

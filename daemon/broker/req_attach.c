@@ -292,7 +292,7 @@ int request_attach_check(struct server *s, const struct broker_request *q, struc
  * that holds nothing but what is listed in attach/job.h; the broker itself enters nothing. Safe for
  * the target: a JVM only, which catches SIGQUIT and is neither stopped nor frozen; the code that is
  * loaded is the agent of this build, which flamed cannot choose or change; one at a time per JVM
- * and one per second on the node, whatever flamed asks. What flamed chooses is whether stubs are
+ * and one per second of its owner, whatever flamed asks. What flamed chooses is whether stubs are
  * named, whether the agent stays, or the JVM's own perf map; and, where whoever started the broker
  * allowed it, that the launcher mounts over an empty folder of the container meanwhile (mounter.h).
  * What comes back is memory that the JVM writes, of fixed size, and a pipe: bytes to distrust.

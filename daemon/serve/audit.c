@@ -149,8 +149,7 @@ static char *line_of(const struct request *req, enum audit_action action)
                         json_string(req->session[0] ? "cookie" : subject_known_by(&req->subject)));
     if (req->subject.kind == SUBJECT_NOBODY)
         add_text(line, "unknown", req->subject.problem);
-    json_object_set_new(line, "via",
-                        json_string(req->caller.kind == CALLER_USER ? "unix socket" : "TCP"));
+    json_object_set_new(line, "via", json_string(req->client->unix_socket ? "unix socket" : "TCP"));
     json_object_set_new(line, "route", json_string(req->route ? req->route->path : "none"));
     json_object_set_new(line, "target", target_of(req));
     add_text(line, "capture", req->capture_id[0] ? req->capture_id : p ? p->id : NULL);

@@ -39,10 +39,18 @@ struct caller caller_of_peer(const struct peer *peer, const struct sockaddr_stor
     return c;
 }
 
+struct caller caller_named(const char *name)
+{
+    struct caller c = { .kind = CALLER_NAMED, .uid = UINT32_MAX };
+
+    snprintf(c.name, sizeof(c.name), "%s", name);
+    return c;
+}
+
 bool caller_equal(const struct caller *a, const struct caller *b)
 {
     return a->kind == b->kind && a->uid == b->uid &&
-           memcmp(a->address, b->address, sizeof(a->address)) == 0;
+           memcmp(a->address, b->address, sizeof(a->address)) == 0 && strcmp(a->name, b->name) == 0;
 }
 
 bool caller_is_root(const struct caller *c)
@@ -62,6 +70,10 @@ const char *caller_name(const struct caller *c, char buf[CALLER_NAME_BYTES])
         snprintf(buf, CALLER_NAME_BYTES, "user %u", c->uid);
     else if (c->kind == CALLER_TCP_USER)
         snprintf(buf, CALLER_NAME_BYTES, "user %u over TCP", c->uid);
+    else if (c->kind == CALLER_SESSION)
+        snprintf(buf, CALLER_NAME_BYTES, "user %u by a browser", c->uid);
+    else if (c->kind == CALLER_NAMED)
+        snprintf(buf, CALLER_NAME_BYTES, "%s", c->name);
     else if (IN6_IS_ADDR_LOOPBACK(&a))
         snprintf(buf, CALLER_NAME_BYTES, "loopback TCP");
     else if (IN6_IS_ADDR_V4MAPPED(&a) && inet_ntop(AF_INET, &a.s6_addr[12], text, sizeof(text)))

@@ -17,20 +17,24 @@ enum caller_kind {
     CALLER_USER,     /* of the machine, on the Unix socket: the kernel's word */
     CALLER_TCP_USER, /* the same over TCP, where a container's user may have the same number */
     CALLER_ADDRESS,  /* an address, whoever is behind it */
-};
-
-struct caller {
-    enum caller_kind kind;
-    uint32_t uid;        /* of users; UINT32_MAX: not known */
-    uint8_t address[16]; /* CALLER_ADDRESS: IPv6, or IPv4 mapped into it */
+    CALLER_NAMED,    /* who shows a token or the like, wherever it comes from */
+    CALLER_SESSION,  /* a user of the machine, by the cookie of a browser */
 };
 
 #define CALLER_NAME_BYTES 64
+
+struct caller {
+    enum caller_kind kind;
+    uint32_t uid;                 /* of users; UINT32_MAX: not known */
+    uint8_t address[16];          /* CALLER_ADDRESS: IPv6, or IPv4 mapped into it */
+    char name[CALLER_NAME_BYTES]; /* CALLER_NAMED: "token prometheus"; else "" */
+};
 
 /* The caller at the other end of a connection from @address, of which the kernel tells @peer. All
  * loopback addresses are one caller: any user of the machine can come from any of them, with as
  * many as there are. */
 struct caller caller_of_peer(const struct peer *peer, const struct sockaddr_storage *address);
+struct caller caller_named(const char *name);
 bool caller_equal(const struct caller *a, const struct caller *b);
 /* Whether a share is kept for @c: the machine's root, who has to get in when all else is taken, and
  * flamed itself. */

@@ -20,7 +20,7 @@ static void *on_uri(void *cookie, const char *uri, struct MHD_Connection *connec
     req->client = info ? info->socket_context : NULL;
     pthread_mutex_lock(&s->lock);
     if (req->client) {
-        req->caller = req->client->caller;
+        req->caller = req->client->asks = req->client->caller;
         req->client->since_ns = clock_monotonic_ns();
     }
     pthread_mutex_unlock(&s->lock);

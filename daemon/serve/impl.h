@@ -13,6 +13,7 @@
  */
 #pragma once
 
+#include "base/budget.h"
 #include "serve/access_rules.h"
 #include "serve/answer.h"
 #include "serve/audit.h"
@@ -40,11 +41,16 @@
 #define SERVE_CONNECTION_BYTES (128 * 1024)     /* the HTTP library's memory for one: both heads */
 #define SERVE_END_GRACE_NS (3 * NSEC_PER_SEC)   /* past its duration a capture is told to end */
 #define SERVE_GIVE_UP_NS (9 * NSEC_PER_SEC / 2) /* past it, the answer leaves without it */
-#define SERVE_GUEST_NS NSEC_PER_SEC             /* a guest is served for so long at least */
-#define SERVE_STALL_NS (2 * NSEC_PER_SEC)       /* reading nothing for so long may cost its place */
-#define SERVE_SEND_MAX_NS (600 * NSEC_PER_SEC)  /* for a client to read its answer */
-#define SERVE_STOP_MAX_NS (4 * NSEC_PER_SEC)    /* for captures to end when stopping */
-#define SERVE_STOP_SEND_NS (NSEC_PER_SEC / 2)   /* and for the last answers to be sent */
+#define QUOTA_BUDGETS_MAX 256                   /* callers that budgets are kept of */
+#define QUOTA_ATTACH_NS (5 * NSEC_PER_SEC)      /* an attach of one caller every so often, */
+#define QUOTA_ATTACHES_MAX 12                   /* and so many at once */
+#define QUOTA_RENDER_NS (60 * NSEC_PER_SEC)     /* CPU time of one caller's answers at once, */
+#define QUOTA_RENDER_SHARE 2              /* and one part in so many of a CPU in the long run */
+#define SERVE_GUEST_NS NSEC_PER_SEC       /* a guest is served for so long at least */
+#define SERVE_STALL_NS (2 * NSEC_PER_SEC) /* reading nothing for so long may cost its place */
+#define SERVE_SEND_MAX_NS (600 * NSEC_PER_SEC) /* for a client to read its answer */
+#define SERVE_STOP_MAX_NS (4 * NSEC_PER_SEC)   /* for captures to end when stopping */
+#define SERVE_STOP_SEND_NS (NSEC_PER_SEC / 2)  /* and for the last answers to be sent */
 
 struct request;
 
@@ -52,9 +58,10 @@ struct request;
 struct client {
     int fd; /* the HTTP library's */
     bool used, unix_socket, closing;
-    struct tls *tls; /* owned by a connection that speaks TLS: what it began with */
-    bool speaks_tls; /* does not change */
-    struct caller caller;
+    struct tls *tls;         /* owned by a connection that speaks TLS: what it began with */
+    bool speaks_tls;         /* does not change */
+    struct caller caller;    /* at the other end */
+    struct caller asks;      /* in its request: by a token or a cookie somebody else */
     struct peer peer;        /* does not change */
     struct subject subject;  /* of its requests' thread, as is what follows */
     bool subject_known;      /* it was worked out */
@@ -141,6 +148,11 @@ struct serve {
     size_t workers_running; /* that have taken a slot */
     struct serve_stats stats;
     struct answer_counts counts;
+    struct quota_budget {
+        bool used;
+        struct caller caller;
+        struct budget attaches, rendering;
+    } budgets[QUOTA_BUDGETS_MAX];
     struct audit *audit;
     struct sessions *sessions;
     struct access_rules *_Atomic access; /* those before it hang on it until the end */
@@ -173,6 +185,11 @@ void client_watch_reading(struct client *c, uint64_t now);
 bool quota_enter(struct request *req); /* on a guest's connection */
 bool quota_wait(struct request *req);  /* for a worker */
 bool quota_stream(struct request *req);
+bool quota_attach(struct request *req);
+/* Whose quota a request counts to, once its subject is known. Called without the lock. */
+void quota_set_caller(struct request *req);
+/* Charges the CPU time of a piece of work. Called with lock held. */
+void quota_spend(struct serve *s, const struct caller *caller, uint64_t cpu_ns);
 /* Counts the refusals of the backend. Called without the lock. */
 void quota_note_capture(struct serve *s, int outcome);
 /* Whether the caller may begin another capture. False: @err and *ret_retry_s say why not, and when.

@@ -111,6 +111,7 @@ struct client *place_take(struct serve *s, const struct caller *caller)
         *c = (struct client){ .used = true,
                               .generation = c->generation + 1,
                               .caller = *caller,
+                              .asks = *caller,
                               .guest = guest,
                               .since_ns = clock_monotonic_ns() };
     return c;

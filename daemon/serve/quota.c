@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What one caller may have at once of what requests hold on to: waiting for a worker or a capture,
- * streams, captures. Who has his share is told which one, and when to ask again; root has no share,
- * and room that nobody else can take.
+ * streams, captures; and over time, of attaches and of the CPU time of answers. Who has his share
+ * is told which one, and when to ask again; root has no share, and room that nobody else can take.
  */
 #include "serve/impl.h"
 
@@ -11,7 +11,8 @@
 #define QUOTA_RETRY_S 2         /* for what is over soon */
 #define QUOTA_STREAM_RETRY_S 10 /* for what stays */
 
-static const char ONE_CALLER[] = "one caller is a user, on the Unix socket or over TCP";
+static const char ONE_CALLER[] =
+    "one caller is a user, on the Unix socket, over TCP or by a browser, or a token";
 
 /* Of what all requests of one caller wait for or stream: some connections are always left for those
  * that need no waiting. */
@@ -32,7 +33,7 @@ static void count_requests(const struct serve *s, const struct caller *of, size_
     for (size_t i = 0; i < s->client_max; i++) {
         const struct client *c = &s->clients[i];
 
-        if (c->used && caller_equal(&c->caller, of)) {
+        if (c->used && caller_equal(&c->asks, of)) {
             *ret_waiting += c->waits || c->streams;
             *ret_streams += c->streams;
         }
@@ -70,6 +71,134 @@ bool quota_enter(struct request *req)
     return room;
 }
 
+/* ---- what comes in over time ---- */
+
+/* Who may manage has no budget: it could take the whole node's another way. */
+static bool has_budget(const struct request *req)
+{
+    return req->subject.role < ROLE_MANAGE && !caller_is_root(&req->caller);
+}
+
+/* Whether nothing would be different without it. */
+static bool budget_is_whole(struct quota_budget *b, uint64_t now)
+{
+    return budget_has(&b->attaches, now) && budget_has(&b->rendering, now) &&
+           b->attaches.left_ns == (int64_t)b->attaches.max_ns &&
+           b->rendering.left_ns == (int64_t)b->rendering.max_ns;
+}
+
+/* The budgets of @caller: those that were, or whole ones in the place of one that nobody misses.
+ * NULL: there is none, and @caller has none now. */
+static struct quota_budget *budgets_of(struct serve *s, const struct caller *caller, uint64_t now)
+{
+    struct quota_budget *spare = NULL;
+
+    for (size_t i = 0; i < QUOTA_BUDGETS_MAX; i++) {
+        struct quota_budget *b = &s->budgets[i];
+
+        if (b->used && caller_equal(&b->caller, caller))
+            return b;
+        if (!spare && (!b->used || budget_is_whole(b, now)))
+            spare = b;
+    }
+    if (!spare)
+        return NULL;
+    *spare = (struct quota_budget){ .used = true, .caller = *caller };
+    budget_init(&spare->attaches, 1, QUOTA_ATTACHES_MAX * QUOTA_ATTACH_NS, now);
+    budget_init(&spare->rendering, QUOTA_RENDER_SHARE, QUOTA_RENDER_NS, now);
+    return spare;
+}
+
+/* Seconds until something of @b is there again. */
+static unsigned budget_retry_s(const struct budget *b)
+{
+    uint64_t missing = b->left_ns > 0 ? 0 : (uint64_t)-b->left_ns;
+
+    return (unsigned)(missing * b->share / NSEC_PER_SEC) + 1;
+}
+
+static void refuse_budget(struct request *req, enum quota quota, const char *what, unsigned retry_s)
+{
+    struct error err = ERROR_NULL;
+    char name[CALLER_NAME_BYTES];
+
+    pthread_mutex_lock(&req->serve->lock);
+    req->serve->stats.quota_refused[quota]++;
+    pthread_mutex_unlock(&req->serve->lock);
+    error_set(&err, 0, "%s has used up %s", caller_name(&req->caller, name), what);
+    error_remedy(&err, "ask again in %u s (%s)", retry_s, ONE_CALLER);
+    answer_outcome(&req->answer, BACKEND_TOO_MANY, &err, retry_s);
+}
+
+bool quota_attach(struct request *req)
+{
+    struct serve *s = req->serve;
+    uint64_t now = clock_monotonic_ns();
+    struct quota_budget *b;
+    unsigned retry_s = 1;
+    bool room;
+
+    if (!has_budget(req))
+        return true;
+    pthread_mutex_lock(&s->lock);
+    b = budgets_of(s, &req->caller, now);
+    room = b && budget_has(&b->attaches, now);
+    if (room)
+        budget_spend(&b->attaches, QUOTA_ATTACH_NS);
+    else if (b)
+        retry_s = budget_retry_s(&b->attaches);
+    pthread_mutex_unlock(&s->lock);
+    if (!room)
+        refuse_budget(req, QUOTA_ATTACHES, "its attaches to JVMs, 12 a minute", retry_s);
+    return room;
+}
+
+/* Whether it may cost the CPU time of an answer. */
+static bool quota_render(struct request *req)
+{
+    struct serve *s = req->serve;
+    uint64_t now = clock_monotonic_ns();
+    struct quota_budget *b;
+    unsigned retry_s = 1;
+    bool room;
+
+    if (!has_budget(req) || (!req->route->heavy && !req->route->finish))
+        return true;
+    pthread_mutex_lock(&s->lock);
+    b = budgets_of(s, &req->caller, now);
+    room = b && budget_has(&b->rendering, now);
+    if (b && !room)
+        retry_s = budget_retry_s(&b->rendering);
+    pthread_mutex_unlock(&s->lock);
+    if (!room)
+        refuse_budget(req, QUOTA_RENDERING, "the CPU time of its answers, half of a CPU", retry_s);
+    return room;
+}
+
+void quota_spend(struct serve *s, const struct caller *caller, uint64_t cpu_ns)
+{
+    struct quota_budget *b = budgets_of(s, caller, clock_monotonic_ns());
+
+    if (b)
+        budget_spend(&b->rendering, cpu_ns);
+}
+
+void quota_set_caller(struct request *req)
+{
+    char name[SUBJECT_NAME_BYTES];
+
+    if (req->session[0]) {
+        req->caller = (struct caller){ .kind = CALLER_SESSION, .uid = req->subject.uid };
+    } else if (req->subject.name) {
+        req->caller = caller_named(subject_name(&req->subject, name));
+    } else {
+        return;
+    }
+    pthread_mutex_lock(&req->serve->lock);
+    req->client->asks = req->caller;
+    pthread_mutex_unlock(&req->serve->lock);
+}
+
 bool quota_wait(struct request *req)
 {
     struct serve *s = req->serve;
@@ -78,6 +207,8 @@ bool quota_wait(struct request *req)
 
     if (req->route->health)
         return true;
+    if (!quota_render(req))
+        return false;
     pthread_mutex_lock(&s->lock);
     count_requests(s, &req->caller, &waiting, &streams);
     room = waiting < max || caller_is_root(&req->caller);

@@ -282,6 +282,7 @@ static bool request_subject(struct request *req, const struct head *h)
             return false;
         request_rule(req);
     }
+    quota_set_caller(req);
     if (subject_may(&req->subject, req->route->role, &err))
         return true;
     if (req->subject.kind == SUBJECT_NOBODY && access_rules_have_tokens(req->serve->access))
@@ -304,7 +305,8 @@ static bool request_may_sample(struct request *req)
     p->target.viewer = &req->subject.viewer;
     p->view.hide_kernel = !req->subject.viewer.whole;
     if (req->subject.role >= ROLE_ATTACH)
-        return true;
+        return (!enters_jvm(p->symbols) && !enters_jvm(p->map_symbols)) || req->head ||
+               quota_attach(req);
     if (p->symbols == SYMBOLS_AUTO) /* which may choose the agent */
         p->symbols = SYMBOLS_MEMORY;
     if (!enters_jvm(p->symbols) && !enters_jvm(p->map_symbols))

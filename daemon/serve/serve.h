@@ -34,7 +34,15 @@ struct serve_opts {
 int serve_start(const struct serve_opts *o, const struct api_backend *be, struct serve **ret,
                 struct error *err);
 /* What one caller may have a limited number of. */
-enum quota { QUOTA_CONNECTIONS, QUOTA_WAITING, QUOTA_STREAMS, QUOTA_CAPTURES, QUOTA_COUNT };
+enum quota {
+    QUOTA_CONNECTIONS,
+    QUOTA_WAITING,
+    QUOTA_STREAMS,
+    QUOTA_CAPTURES,
+    QUOTA_ATTACHES,
+    QUOTA_RENDERING,
+    QUOTA_COUNT
+};
 
 /* What happened so far. Any thread. */
 struct serve_stats {

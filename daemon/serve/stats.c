@@ -57,10 +57,11 @@ static void write_one(struct buf *out, const char *name, const char *type, const
 
 static void write_quotas(const struct serve_stats *s, struct buf *out)
 {
-    static const char *const NAMES[QUOTA_COUNT] = { [QUOTA_CONNECTIONS] = "connections",
-                                                    [QUOTA_WAITING] = "waiting",
-                                                    [QUOTA_STREAMS] = "streams",
-                                                    [QUOTA_CAPTURES] = "captures" };
+    static const char *const NAMES[QUOTA_COUNT] = {
+        [QUOTA_CONNECTIONS] = "connections", [QUOTA_WAITING] = "waiting",
+        [QUOTA_STREAMS] = "streams",         [QUOTA_CAPTURES] = "captures",
+        [QUOTA_ATTACHES] = "attaches",       [QUOTA_RENDERING] = "rendering"
+    };
 
     buf_add_str(out, "# HELP flamed_http_quota_refused_total Requests refused with 429, by what "
                      "their caller, or all callers, had as many of as may be.\n"

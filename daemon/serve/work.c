@@ -373,9 +373,15 @@ static void *work_run(void *cookie)
         struct request *req = work_pop(s, slot);
 
         if (req) {
+            struct caller caller = req->caller;
+            bool counts = req->subject.role < ROLE_MANAGE && slot->heavy;
+            uint64_t begun_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+
             pthread_mutex_unlock(&s->lock);
-            work_step(req);
+            work_step(req); /* which may be gone then */
             pthread_mutex_lock(&s->lock);
+            if (counts)
+                quota_spend(s, &caller, clock_ns(CLOCK_THREAD_CPUTIME_ID) - begun_ns);
             slot->busy = false;
         } else if (s->workers_stop) {
             break;

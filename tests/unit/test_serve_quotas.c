@@ -5,6 +5,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "serve/impl.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -329,10 +330,92 @@ START_TEST(slow_requests_of_one_caller_hold_up_nobody)
 }
 END_TEST
 
+/* With a rule by which ALICE and BOB may attach, and a token. */
+static void start_attaching(void)
+{
+    struct access_rules *rules = calloc(1, sizeof(*rules));
+    struct serve_opts o = USUAL;
+
+    ck_assert_ptr_nonnull(rules);
+    rules->count = 2;
+    rules->rules[0] = (struct access_rule){
+        .name = "alice", .user = "alice", .uid = ALICE, .role = ROLE_ATTACH, .own = true
+    };
+    rules->rules[1] = (struct access_rule){
+        .name = "bob", .user = "bob", .uid = BOB, .role = ROLE_ATTACH, .own = true
+    };
+    o.access = rules;
+    start_with(&o);
+}
+
+START_TEST(attaches_come_in_over_time)
+{
+    static const char ATTACH[] = "/profile?pid=1000&seconds=0.1&symbols=agent";
+    _cleanup_reply_ struct reply refused = { 0 };
+
+    for (size_t i = 0; i < QUOTA_ATTACHES_MAX; i++)
+        ck_assert_uint_eq(status_on(connect_as(ALICE), ATTACH), 200);
+    for (int i = 0; i < 60; i++) { /* some came in meanwhile */
+        reply_deinit(&refused);
+        ask_closing(connect_as(ALICE), "GET", ATTACH, &refused);
+        if (refused.status != 200)
+            break;
+    }
+    assert_quota(&refused, "has used up its attaches to JVMs, 12 a minute");
+    ck_assert_uint_ge(retry_s(&refused), 1);
+    ck_assert_uint_le(retry_s(&refused), 6);
+    ck_assert_uint_eq(status_on(connect_as(ALICE), "/profile?pid=1000&seconds=0.1"), 200);
+    ck_assert_uint_eq(status_on(connect_as(BOB), ATTACH), 200);
+    ck_assert_uint_eq(status_on(client_connect_unix(socket_path), ATTACH), 200);
+}
+END_TEST
+
+START_TEST(the_time_of_answers_comes_in_over_time)
+{
+    struct caller alice = { .kind = CALLER_USER, .uid = ALICE };
+    _cleanup_reply_ struct reply refused;
+
+    pthread_mutex_lock(&serve->lock);
+    quota_spend(serve, &alice, QUOTA_RENDER_NS - NSEC_PER_SEC);
+    pthread_mutex_unlock(&serve->lock);
+    ck_assert_uint_eq(status_on(connect_as(ALICE), "/profile?pid=1000&seconds=0.1"), 200);
+    pthread_mutex_lock(&serve->lock);
+    quota_spend(serve, &alice, 10 * NSEC_PER_SEC);
+    pthread_mutex_unlock(&serve->lock);
+    ask_closing(connect_as(ALICE), "GET", "/profile?pid=1000&seconds=0.1", &refused);
+    assert_quota(&refused, "has used up the CPU time of its answers");
+    ck_assert_uint_ge(retry_s(&refused), 5);
+    ck_assert_uint_le(retry_s(&refused), 21);
+    ck_assert_uint_eq(status_on(connect_as(ALICE), "/api/v1/jvms"), 200); /* costs little */
+    ck_assert_uint_eq(status_on(connect_as(BOB), "/profile?pid=1000&seconds=0.1"), 200);
+    ck_assert_uint_eq(status_on(client_connect_unix(socket_path), "/profile?pid=1000&seconds=0.1"),
+                      200);
+}
+END_TEST
+
+/* What many do leaves budgets for others: a caller that has used nothing needs no place. */
+START_TEST(budgets_of_many)
+{
+    struct caller c = { .kind = CALLER_USER };
+
+    pthread_mutex_lock(&serve->lock);
+    for (c.uid = 1; c.uid <= 4 * QUOTA_BUDGETS_MAX; c.uid++)
+        quota_spend(serve, &c, 1);
+    usleep(1000);
+    for (c.uid = 1; c.uid <= QUOTA_BUDGETS_MAX; c.uid++)
+        quota_spend(serve, &c, QUOTA_RENDER_NS);
+    pthread_mutex_unlock(&serve->lock);
+    ck_assert_uint_eq(status_on(connect_as(ALICE), "/profile?pid=1000&seconds=0.1"), 429);
+    ck_assert_uint_eq(status_on(client_connect_unix(socket_path), "/profile?pid=1000&seconds=0.1"),
+                      200);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("serve_quotas");
-    TCase *served = tcase_create("served"), *own = tcase_create("own start");
+    TCase *served = tcase_create("served"), *own = tcase_create("own start"),
+          *attaching = tcase_create("attaching");
 
     need_root();
     tcase_add_checked_fixture(served, start_full, stop);
@@ -346,6 +429,12 @@ int main(void)
     tcase_add_test(served, regular_expressions_of_one_caller_hold_up_nobody);
     tcase_add_test(served, slow_requests_of_one_caller_hold_up_nobody);
     suite_add_tcase(s, served);
+    tcase_add_checked_fixture(attaching, start_attaching, stop);
+    tcase_set_timeout(attaching, 60);
+    tcase_add_test(attaching, attaches_come_in_over_time);
+    tcase_add_test(attaching, the_time_of_answers_comes_in_over_time);
+    tcase_add_test(attaching, budgets_of_many);
     suite_add_tcase(s, own);
+    suite_add_tcase(s, attaching);
     return run_suite(s);
 }
