@@ -162,7 +162,7 @@ void config_deinit(struct config *c)
 struct listen_rights config_listen_rights(const struct config *c)
 {
     return (struct listen_rights){ .tls = c->tls != NULL,
-                                   .authentication = access_rules_have_tokens(c->access) };
+                                   .authentication = access_rules_have_shown(c->access) };
 }
 
 /* A file that can be read to its end: no FIFO that nobody writes to, no device. */

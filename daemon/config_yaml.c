@@ -3,7 +3,7 @@
 
 #include "base/text.h"
 #include "sample/sample.h"
-#include "serve/access_rules.h"
+#include "serve/basic.h"
 #include "serve/tls_config.h"
 
 #include <cyaml/cyaml.h>
@@ -122,6 +122,7 @@ static void yaml_schema(cyaml_schema_field_t *fields, const cyaml_schema_value_t
     *fields++ = (cyaml_schema_field_t)CYAML_FIELD_IGNORE("triggers", CYAML_FLAG_OPTIONAL);
     *fields++ = (cyaml_schema_field_t)CYAML_FIELD_IGNORE("access", CYAML_FLAG_OPTIONAL);
     *fields++ = (cyaml_schema_field_t)CYAML_FIELD_IGNORE("tls_server_config", CYAML_FLAG_OPTIONAL);
+    *fields++ = (cyaml_schema_field_t)CYAML_FIELD_IGNORE("basic_auth_users", CYAML_FLAG_OPTIONAL);
     *fields = (cyaml_schema_field_t)CYAML_FIELD_END;
 }
 
@@ -155,8 +156,12 @@ static int yaml_access(struct span text, const char *file, struct config *c, str
     struct access_rules *rules = NULL;
     int r = access_rules_parse(text, file, &rules, err);
 
-    if (r < 0)
+    if (r == 0)
+        r = basic_users_parse(text, file, rules, err);
+    if (r < 0) {
+        access_rules_free(rules);
         return r;
+    }
     access_rules_free(c->access);
     c->access = rules;
     return 0;
@@ -232,7 +237,7 @@ static int yaml_refuse(struct span text, const char *file, cyaml_err_t e,
 int config_parse_yaml(struct span text, const char *file, uint64_t given, struct config *c,
                       struct error *err)
 {
-    cyaml_schema_field_t fields[CONFIG_OPTIONS_MAX + 5]; /* those that others read, the end */
+    cyaml_schema_field_t fields[CONFIG_OPTIONS_MAX + 6]; /* those that others read, the end */
     const cyaml_schema_value_t entry = {
         CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char, 0, CONFIG_TEXT_MAX),
     };

@@ -238,9 +238,10 @@ static int choose_tls(const struct config *c, const struct worker *w, uint32_t *
             err, -EINVAL,
             "the configuration has no tls_server_config, but an address that takes it");
     if (*ret_public && !config_listen_rights(c).authentication)
-        return error_set(err, -EINVAL,
-                         "the configuration has no rule for a token, but an address that others "
-                         "than this machine reach");
+        return error_set(
+            err, -EINVAL,
+            "the configuration has no rule for what is shown, but an address that others "
+            "than this machine reach");
     return 0;
 }
 

@@ -117,7 +117,7 @@ static int read_tls(const struct reload *r, struct engine *engine, const struct 
         return error_set(err, -EACCES,
                          "flamed listens on an address that others than this machine reach, and "
                          "the file has no more %s",
-                         rights.tls ? "rule under access for a token" : "tls_server_config");
+                         rights.tls ? "rule under access for what is shown" : "tls_server_config");
     return r->tls && fresh->tls ? tls_files_load(engine, fresh->tls, ret, err) : 0;
 }
 

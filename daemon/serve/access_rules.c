@@ -98,7 +98,7 @@ int access_rules_inherit(struct access_rules *r, const struct access_rules *befo
         struct access_rule *rule = &r->rules[i];
         const struct access_rule *known;
 
-        if (access_rule_is_token(rule) || (rule->user[0] && take_number(rule->user, &rule->uid)))
+        if (access_rule_is_shown(rule) || (rule->user[0] && take_number(rule->user, &rule->uid)))
             continue;
         known = known_before(before, rule);
         if (!known && rule->group[0]) {
@@ -192,13 +192,19 @@ int access_rule_set_seen(struct access_rule *rule, struct error *err)
 
 /* ---- tokens ---- */
 
-bool access_rules_have_tokens(const struct access_rules *r)
+bool access_rules_have(const struct access_rules *r, enum access_by by)
 {
     for (size_t i = 0; r && i < r->count; i++) {
-        if (access_rule_is_token(&r->rules[i]))
+        if (r->rules[i].by == by)
             return true;
     }
     return false;
+}
+
+bool access_rules_have_shown(const struct access_rules *r)
+{
+    return access_rules_have(r, ACCESS_BY_TOKEN) || access_rules_have(r, ACCESS_BY_BASIC) ||
+           access_rules_have(r, ACCESS_BY_CERTIFICATE);
 }
 
 static bool equal_in_constant_time(const uint8_t *a, const uint8_t *b, size_t n)
@@ -221,7 +227,7 @@ const struct access_rule *access_rules_token(const struct access_rules *r, struc
     for (size_t i = 0; r && i < r->count; i++) { /* all of them, wherever it is found */
         const struct access_rule *rule = &r->rules[i];
 
-        if (access_rule_is_token(rule) && equal_in_constant_time(rule->hash, hash, sizeof(hash)) &&
+        if (rule->by == ACCESS_BY_TOKEN && equal_in_constant_time(rule->hash, hash, sizeof(hash)) &&
             !found)
             found = rule;
     }

@@ -15,13 +15,22 @@
 #define ACCESS_HASH_BYTES 32
 #define ACCESS_TOKEN_TEXT 96 /* the longest text that is taken for one */
 
+#define ACCESS_SHOWN_MAX 255 /* a name that is shown, of a user or a certificate */
+#define ACCESS_BCRYPT_TEXT 60
+
+/* Whom a rule is for: a user or a group of the machine, or who shows something. */
+enum access_by { ACCESS_BY_HOST, ACCESS_BY_TOKEN, ACCESS_BY_BASIC, ACCESS_BY_CERTIFICATE };
+
 struct access_rule {
-    char name[ACCESS_NAME_MAX + 1];  /* [a-z0-9-]; no two rules have the same */
-    char user[ACCESS_NAME_MAX + 1];  /* name or number; "": it is a group's or a token's */
-    char group[ACCESS_NAME_MAX + 1]; /* the same; "": it is a user's or a token's */
-    uint64_t group_bit;              /* of struct peer, once resolved */
-    uint32_t uid;                    /* of the user, once resolved */
-    uint8_t hash[ACCESS_HASH_BYTES]; /* SHA-256 of the token */
+    enum access_by by;
+    char name[ACCESS_NAME_MAX + 1];      /* [a-z0-9-]; no two rules have the same */
+    char user[ACCESS_NAME_MAX + 1];      /* name or number; "": it is a group's or a token's */
+    char group[ACCESS_NAME_MAX + 1];     /* the same; "": it is a user's or a token's */
+    uint64_t group_bit;                  /* of struct peer, once resolved */
+    uint32_t uid;                        /* of the user, once resolved */
+    uint8_t hash[ACCESS_HASH_BYTES];     /* SHA-256 of the token */
+    char shown[ACCESS_SHOWN_MAX + 1];    /* ACCESS_BY_BASIC, ACCESS_BY_CERTIFICATE: the name */
+    char bcrypt[ACCESS_BCRYPT_TEXT + 1]; /* ACCESS_BY_BASIC: out of basic_auth_users */
     enum role role;
     bool own;                       /* its own processes alone */
     struct matcher_list seen;       /* what matches all of these alone; empty: any */
@@ -29,9 +38,10 @@ struct access_rule {
                                      * who sees other processes sees other captures */
 };
 
-static inline bool access_rule_is_token(const struct access_rule *r)
+/* Whether it is for who shows something, whoever that is on this machine. */
+static inline bool access_rule_is_shown(const struct access_rule *r)
 {
-    return !r->user[0] && !r->group[0];
+    return r->by != ACCESS_BY_HOST;
 }
 
 struct access_rules {
@@ -62,7 +72,9 @@ const struct access_rule *access_rules_user(const struct access_rules *r, uint32
                                             uint64_t groups);
 /* The rule for the token @text; NULL: none. Takes the same time for all that are of one length. */
 const struct access_rule *access_rules_token(const struct access_rules *r, struct span text);
-bool access_rules_have_tokens(const struct access_rules *r);
+/* Whether there is a rule of this kind; one for who shows something. */
+bool access_rules_have(const struct access_rules *r, enum access_by by);
+bool access_rules_have_shown(const struct access_rules *r);
 
 /* A new token and its SHA-256 as text. 0 or -errno. */
 int access_token_new(char ret[ACCESS_TOKEN_TEXT], char ret_hash[2 * ACCESS_HASH_BYTES + 1]);

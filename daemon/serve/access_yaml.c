@@ -76,8 +76,20 @@ enum {
     KEY_ROLE = 8,
     KEY_SEES = 16,
     KEY_GROUP = 32,
-    KEY_MATCH = 64
+    KEY_MATCH = 64,
+    KEY_BASIC = 128
 };
+#define KEYS_WHO (KEY_USER | KEY_GROUP | KEY_TOKEN | KEY_BASIC)
+
+static int set_basic(struct reader *r, const yaml_node_t *at, struct span v,
+                     struct access_rule *rule)
+{
+    if (!v.n || v.n > ACCESS_NAME_MAX || memchr(v.p, ':', v.n) || memchr(v.p, 0, v.n))
+        return refuse(r, at, rule, "basic", "a name of basic_auth_users, without ':'");
+    rule->by = ACCESS_BY_BASIC;
+    span_copy(v, rule->shown, sizeof(rule->shown));
+    return 0;
+}
 
 static int add_match(struct reader *r, const yaml_node_t *n, struct access_rule *rule)
 {
@@ -117,11 +129,12 @@ static int set_key(struct reader *r, const yaml_node_t *key, const yaml_node_t *
                    : span_eq_str(k, "sees")         ? KEY_SEES
                    : span_eq_str(k, "group")        ? KEY_GROUP
                    : span_eq_str(k, "match")        ? KEY_MATCH
+                   : span_eq_str(k, "basic")        ? KEY_BASIC
                                                     : 0;
 
     if (!bit || *seen & bit)
         return refuse(r, key, rule, bit ? "a key that is given twice," : "a rule",
-                      "name, user, group or token_sha256, role, sees, match");
+                      "name, user, group, token_sha256 or basic, role, sees, match");
     *seen |= bit;
     switch (bit) {
     case KEY_NAME:
@@ -142,7 +155,10 @@ static int set_key(struct reader *r, const yaml_node_t *key, const yaml_node_t *
         return 0;
     case KEY_MATCH:
         return set_match(r, value, rule);
+    case KEY_BASIC:
+        return set_basic(r, value, v, rule);
     case KEY_TOKEN:
+        rule->by = ACCESS_BY_TOKEN;
         return take_hash(v, rule->hash)
                    ? 0
                    : refuse(r, value, rule, "token_sha256",
@@ -172,13 +188,14 @@ static int read_rule(struct reader *r, const yaml_node_t *n, struct access_rule 
         if (result < 0)
             return result;
     }
-    if (!(seen & KEY_NAME) || !(seen & KEY_ROLE) ||
-        __builtin_popcount(seen & (KEY_USER | KEY_GROUP | KEY_TOKEN)) != 1)
-        return refuse(r, n, rule, "a rule", "name, role, and either user, group or token_sha256");
+    if (!(seen & KEY_NAME) || !(seen & KEY_ROLE) || __builtin_popcount(seen & KEYS_WHO) != 1)
+        return refuse(r, n, rule, "a rule",
+                      "name, role, and either user, group, token_sha256 or basic");
     if (seen & KEY_MATCH && (seen & KEY_SEES || !rule->seen.count))
         return refuse(r, n, rule, "match", "one matcher or more, and no sees beside it");
-    if (rule->own && access_rule_is_token(rule))
-        return refuse(r, n, rule, "sees", "all for a token, which has no processes of its own");
+    if (rule->own && access_rule_is_shown(rule))
+        return refuse(r, n, rule, "sees",
+                      "all for who is no user of this machine, and has no processes of its own");
     if ((rule->own || rule->seen.count) && rule->role == ROLE_MANAGE)
         return refuse(r, n, rule, rule->own ? "sees" : "match",
                       "all with the role manage, which is for the whole node");
@@ -203,6 +220,9 @@ static int read_list(struct reader *r, const yaml_node_t *n, struct access_rules
         for (size_t k = 0; result == 0 && k < rules->count; k++) {
             if (strcmp(rules->rules[k].name, rule->name) == 0)
                 result = refuse(r, item, rule, "name", "a name that no other rule has");
+            else if (rule->shown[0] && rules->rules[k].by == rule->by &&
+                     strcmp(rules->rules[k].shown, rule->shown) == 0)
+                result = refuse(r, item, rule, "a rule", "a name to show that no other rule has");
         }
         if (result < 0)
             return result;

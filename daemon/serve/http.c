@@ -71,6 +71,10 @@ static enum MHD_Result on_request(void *cookie, struct MHD_Connection *connectio
     pthread_mutex_unlock(&s->lock);
     if (ready)
         return left ? MHD_NO : request_send(req);
+    if (req->verify == VERIFY_DONE) {
+        req->checked = request_admit(req);
+        return req->has_body && !req->checked && !req->drains ? request_send(req) : MHD_YES;
+    }
     if (!req->seen) {
         req->seen = true;
         req->http_1_0 = strcmp(version, MHD_HTTP_VERSION_1_1) != 0;
@@ -82,6 +86,11 @@ static enum MHD_Result on_request(void *cookie, struct MHD_Connection *connectio
         /* The library calls again when the request is whole: an answer from then on leaves the
          * connection open for the next one. A large body is refused at once instead. */
         req->checked = request_check(req, method);
+        if (req->verify == VERIFY_WANTED) {
+            if (request_wait(req))
+                return MHD_YES;
+            req->verify = VERIFY_NONE;
+        }
         return req->has_body && !req->checked && !req->drains ? request_send(req) : MHD_YES;
     }
     if (*upload_n) {

@@ -12,6 +12,8 @@
 /* Checks everything that can be checked without waiting. True: it goes to the handler. False: the
  * answer says why not. */
 bool request_check(struct request *req, const char *method);
+/* Goes on with one whose verify was VERIFY_WANTED, once it is VERIFY_DONE. As request_check(). */
+bool request_admit(struct request *req);
 /* The body is there. False: the answer says what is wrong with it. */
 bool request_body(struct request *req);
 /* Refuses it: counts it and says why, to a browser by a page. true. */

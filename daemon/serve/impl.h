@@ -16,7 +16,9 @@
 #include "base/budget.h"
 #include "serve/access_rules.h"
 #include "serve/answer.h"
+#include "serve/attempts.h"
 #include "serve/audit.h"
+#include "serve/basic.h"
 #include "serve/params.h"
 #include "serve/route.h"
 #include "serve/serve.h"
@@ -32,6 +34,7 @@
 #define SERVE_WORKERS_OF_CALLER 3 /* of them, for the requests of one caller */
 #define SERVE_WORKERS_HEAVY 3     /* for what may take seconds, */
 #define SERVE_HEAVY_OF_CALLER 2   /* and of these for one caller */
+#define SERVE_VERIFY_MAX 2        /* and for passwords, one for one caller */
 #define SERVE_MHD_THREADS 2
 #define SERVE_LISTEN_MAX 16
 #define PATH_TEXT_MAX 128
@@ -85,8 +88,11 @@ struct request {
     struct subject subject;
     char session[SESSION_TEXT]; /* that it is by, the cookie's; "": none */
     uint64_t session_left_ns;
-    char *uri;  /* owned: as it was sent */
-    char *path; /* owned: decoded */
+    enum { VERIFY_NONE, VERIFY_WANTED, VERIFY_DONE } verify; /* of its password, by a worker */
+    struct basic *basic;                                     /* owned: what is to be verified */
+    const struct access_rule *verified;                      /* whose it is; NULL: nobody's */
+    char *uri;                                               /* owned: as it was sent */
+    char *path;                                              /* owned: decoded */
     struct query query;
     struct params params;
     const struct route *route;
@@ -142,7 +148,7 @@ struct serve {
     struct request *streams;
     struct request *capturing; /* list of those whose capture runs: captures_now of them */
     struct work_slot {
-        bool busy, heavy;
+        bool busy, heavy, verifies;
         struct caller caller; /* whose request it works on */
     } working[SERVE_WORKERS];
     size_t workers_running; /* that have taken a slot */
@@ -155,6 +161,8 @@ struct serve {
     } budgets[QUOTA_BUDGETS_MAX];
     struct audit *audit;
     struct sessions *sessions;
+    struct attempts attempts; /* guarded by lock */
+    struct passwords *passwords;
     struct access_rules *_Atomic access; /* those before it hang on it until the end */
 };
 

@@ -28,7 +28,7 @@ static const char EXPECTED[] =
 static int refuse_public(const char *address, const struct listen_rights *rights, struct error *err)
 {
     const char *tls = rights->tls ? "" : "tls_server_config with cert_file and key_file",
-               *who = rights->authentication ? "" : "a rule under access: for a token";
+               *who = rights->authentication ? "" : "a rule under access: for what is shown";
 
     error_remedy(
         err, "set that in flamed.yaml, or listen on 127.0.0.1:PORT, [::1]:PORT or unix:PATH, and "

@@ -7,6 +7,7 @@
 
 #include "serve/access.h"
 #include "serve/body.h"
+#include "serve/credentials.h"
 
 #include <strings.h>
 
@@ -191,40 +192,6 @@ static int request_read_params(struct request *req, struct span *unknown, struct
     return r != 0 ? r : params_parse(&req->query, req->route->params, &req->params, unknown, err);
 }
 
-/* 401, which asks for a token. */
-static bool request_challenge(struct request *req, const char *sentence)
-{
-    struct error err = ERROR_NULL;
-
-    error_set(&err, -EACCES, "%s", sentence);
-    error_remedy(&err, "send one header: Authorization: Bearer TOKEN, with a token of access: in "
-                       "flamed.yaml; flamed --new-token NAME makes one");
-    request_refuse(req, 401, &err);
-    answer_header(&req->answer, "WWW-Authenticate", "Bearer realm=\"flamed\"");
-    return false;
-}
-
-/* What shows a token is what that says, whoever is at the other end. 1: there was one; 0: none;
- * -1: it is wrong, and the answer says so. */
-static int request_token(struct request *req, const struct head *h)
-{
-    const struct access_rules *rules = req->serve->access;
-    struct span rest = h->authorization, scheme = { rest.p, span_find(rest, ' ') };
-    const struct access_rule *rule;
-
-    if (!h->authorization_count || !access_rules_have_tokens(rules) || scheme.n != 6 ||
-        strncasecmp(scheme.p, "bearer", 6) != 0)
-        return 0; /* a proxy's business */
-    rule = h->authorization_count == 1 ? access_rules_token(rules, span_trim(span_from(rest, 6)))
-                                       : NULL;
-    if (!rule) {
-        request_challenge(req, "the token is none that this flamed knows");
-        return -1;
-    }
-    subject_apply(&req->subject, rule);
-    return 1;
-}
-
 /* Who is at the other end: worked out once for a connection. Before any rule. */
 static void request_peer(struct request *req)
 {
@@ -269,14 +236,14 @@ static void request_rule(struct request *req)
 static bool request_subject(struct request *req, const struct head *h)
 {
     struct error err = ERROR_NULL;
-    int token;
+    enum shown shown;
 
     if (req->route->role == ROLE_HEALTH && !req->route->waits && !req->route->asks)
         return true;
-    token = request_token(req, h);
-    if (token < 0)
+    shown = credentials_of(req, h->authorization, h->authorization_count);
+    if (shown == SHOWN_WRONG || shown == SHOWN_ASK)
         return false;
-    if (token == 0) {
+    if (shown == SHOWN_NOTHING) {
         request_peer(req);
         if (login_find(req, h->cookie) && !request_cookie_may(req, h))
             return false;
@@ -285,9 +252,10 @@ static bool request_subject(struct request *req, const struct head *h)
     quota_set_caller(req);
     if (subject_may(&req->subject, req->route->role, &err))
         return true;
-    if (req->subject.kind == SUBJECT_NOBODY && access_rules_have_tokens(req->serve->access))
-        return request_challenge(req, err.msg);
-    request_refuse(req, 403, &err);
+    if (req->subject.kind == SUBJECT_NOBODY && access_rules_have_shown(req->serve->access))
+        credentials_challenge(req, err.msg);
+    else
+        request_refuse(req, 403, &err);
     return false;
 }
 
@@ -402,6 +370,22 @@ static bool request_takes_body(struct request *req, const struct head *h)
     return true;
 }
 
+/* Who asks, and what he wants, of a request whose route is known. */
+static bool admit(struct request *req, const struct head *h)
+{
+    if (!request_subject(req, h) || (req->has_body && !request_takes_body(req, h)))
+        return false;
+    return req->route->body == BODY_PARAMS || request_params(req, h->accept);
+}
+
+bool request_admit(struct request *req)
+{
+    struct head h = { 0 };
+
+    MHD_get_connection_values(req->connection, MHD_HEADER_KIND, head_header, &h);
+    return admit(req, &h);
+}
+
 bool request_check(struct request *req, const char *method)
 {
     struct error err = ERROR_NULL;
@@ -441,11 +425,7 @@ bool request_check(struct request *req, const char *method)
         request_refuse(req, 403, &err);
         return false;
     }
-    if (!request_route(req, method) || !quota_enter(req) || !request_subject(req, &h))
-        return false;
-    if (req->has_body && !request_takes_body(req, &h))
-        return false;
-    return req->route->body == BODY_PARAMS || request_params(req, h.accept);
+    return request_route(req, method) && quota_enter(req) && admit(req, &h);
 }
 
 bool request_body(struct request *req)

@@ -43,6 +43,7 @@ static void serve_free(struct serve *s)
     audit_free(s->audit);
     sessions_free(s->sessions);
     tls_unref(s->tls);
+    passwords_free(s->passwords);
     for (struct access_rules *r = s->access, *next; r; r = next) {
         next = r->next;
         access_rules_free(r);
@@ -69,13 +70,15 @@ int serve_start(const struct serve_opts *o, const struct api_backend *be, struct
     if (s) {
         s->audit = audit_new();
         s->sessions = sessions_new();
+        s->passwords = passwords_new();
     }
-    if (!s || !s->clients || !s->audit || !s->sessions) {
+    if (!s || !s->clients || !s->audit || !s->sessions || !s->passwords) {
         for (size_t i = 0; i < o->listen_count; i++)
             close_fd(o->listen_fds[i]);
         if (s) {
             audit_free(s->audit);
             sessions_free(s->sessions);
+            passwords_free(s->passwords);
             free(s->clients);
         }
         free(s);

@@ -41,6 +41,7 @@ enum quota {
     QUOTA_CAPTURES,
     QUOTA_ATTACHES,
     QUOTA_RENDERING,
+    QUOTA_ATTEMPTS,
     QUOTA_COUNT
 };
 

@@ -53,8 +53,14 @@ void subject_of_peer(struct peers *peers, const struct peer *p, struct subject *
 
 void subject_apply(struct subject *s, const struct access_rule *rule)
 {
-    if (access_rule_is_token(rule))
-        *s = (struct subject){ .kind = SUBJECT_TOKEN, .uid = UINT32_MAX, .name = rule->name };
+    static const enum subject_kind KINDS[] = {
+        [ACCESS_BY_HOST] = SUBJECT_USER,
+        [ACCESS_BY_TOKEN] = SUBJECT_TOKEN,
+        [ACCESS_BY_BASIC] = SUBJECT_BASIC,
+    };
+
+    if (rule->by != ACCESS_BY_HOST)
+        *s = (struct subject){ .kind = KINDS[rule->by], .uid = UINT32_MAX, .name = rule->name };
     s->role = rule->role;
     s->viewer = (struct viewer){ .whole = !rule->own && !rule->seen.count };
     if (rule->own)
@@ -69,6 +75,8 @@ const char *subject_name(const struct subject *s, char buf[SUBJECT_NAME_BYTES])
 {
     if (s->kind == SUBJECT_TOKEN)
         snprintf(buf, SUBJECT_NAME_BYTES, "token %.50s", s->name);
+    else if (s->kind == SUBJECT_BASIC)
+        snprintf(buf, SUBJECT_NAME_BYTES, "basic %.50s", s->name);
     else if (s->kind == SUBJECT_USER)
         snprintf(buf, SUBJECT_NAME_BYTES, "user %u", s->uid);
     else
@@ -78,7 +86,17 @@ const char *subject_name(const struct subject *s, char buf[SUBJECT_NAME_BYTES])
 
 const char *subject_known_by(const struct subject *s)
 {
-    return s->kind == SUBJECT_TOKEN ? "token" : s->kind == SUBJECT_USER ? "kernel" : "nothing";
+    switch (s->kind) {
+    case SUBJECT_TOKEN:
+        return "token";
+    case SUBJECT_BASIC:
+        return "password";
+    case SUBJECT_USER:
+        return "kernel";
+    case SUBJECT_NOBODY:
+        break;
+    }
+    return "nothing";
 }
 
 const char *subject_sees(const struct subject *s)

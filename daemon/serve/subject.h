@@ -25,6 +25,7 @@ enum subject_kind {
     SUBJECT_NOBODY, /* not known */
     SUBJECT_USER,   /* of this machine, by the kernel's word */
     SUBJECT_TOKEN,  /* shows a token of the configuration */
+    SUBJECT_BASIC,  /* shows the name and the password of one */
 };
 
 struct subject {
@@ -34,7 +35,7 @@ struct subject {
     enum role role;
     struct viewer viewer;
     const char *problem; /* SUBJECT_NOBODY: why; literal */
-    const char *name;    /* SUBJECT_TOKEN: of its rule, as long as serve lives */
+    const char *name;    /* SUBJECT_TOKEN, SUBJECT_BASIC: of its rule, as long as serve lives */
 };
 
 #define SUBJECT_NAME_BYTES 64

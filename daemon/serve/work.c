@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "serve/body.h"
+#include "serve/credentials.h"
 
 #include <microhttpd.h>
 
@@ -40,6 +41,7 @@ void request_unref_locked(struct request *req)
     query_deinit(&req->query);
     buf_deinit(&req->body);
     buf_deinit(&req->stream.out);
+    credentials_forget(req);
     profile_unref(req->profile);
     free(req->path);
     free(req->uri);
@@ -79,14 +81,33 @@ static size_t working(const struct serve *s, const struct caller *of, bool heavy
 /* Whether what @req needs next may take long. */
 static bool work_is_heavy(const struct request *req)
 {
-    if (req->stream.queued)
+    if (req->stream.queued || req->verify == VERIFY_WANTED)
         return true;
     return req->done || req->route->heavy || req->params.given & PARAMS_RANGE;
+}
+
+/* Passwords of anybody never take all workers for what is heavy. */
+static bool work_may_verify(const struct serve *s, const struct caller *c)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < SERVE_WORKERS; i++) {
+        if (s->working[i].busy && s->working[i].verifies) {
+            if (caller_equal(&s->working[i].caller, c))
+                return false;
+            n++;
+        }
+    }
+    return n < SERVE_VERIFY_MAX && working(s, NULL, false) < SERVE_WORKERS - 2 &&
+           working(s, NULL, true) < SERVE_WORKERS_HEAVY;
 }
 
 static bool work_may_run(const struct serve *s, const struct request *req)
 {
     const struct caller *c = &req->caller;
+
+    if (req->verify == VERIFY_WANTED)
+        return work_may_verify(s, c);
 
     if (caller_is_root(c))
         return true;
@@ -127,7 +148,10 @@ static struct request *work_pop(struct serve *s, struct work_slot *slot)
         return NULL;
     req = *at;
     *at = req->next;
-    *slot = (struct work_slot){ .busy = true, .heavy = work_is_heavy(req), .caller = req->caller };
+    *slot = (struct work_slot){ .busy = true,
+                                .heavy = work_is_heavy(req),
+                                .verifies = req->verify == VERIFY_WANTED,
+                                .caller = req->caller };
     return req;
 }
 
@@ -320,7 +344,8 @@ bool work_capture(struct request *req, const struct capture_request *c)
 
 /* ---- workers ---- */
 
-static void work_finish(struct request *req)
+/* Gives it back to the HTTP library: with its answer, or to be looked at again. */
+static void work_finish(struct request *req, bool ready)
 {
     struct serve *s = req->serve;
 
@@ -328,7 +353,7 @@ static void work_finish(struct request *req)
     net_unwatch(s, req);
     req->client->waits = false;
     req->client->since_ns = clock_monotonic_ns();
-    req->ready = true;
+    req->ready = ready;
     pthread_mutex_unlock(&s->lock);
     MHD_resume_connection(req->connection);
     pthread_mutex_lock(&s->lock);
@@ -351,6 +376,13 @@ static void work_step(struct request *req)
         stream_step(req);
         return;
     }
+    if (req->verify == VERIFY_WANTED) {
+        if (!left)
+            credentials_check(req);
+        req->verify = VERIFY_DONE;
+        work_finish(req, /* ready= */ left);
+        return;
+    }
     if (done && !left)
         req->route->finish(req);
     else if (!left)
@@ -359,7 +391,7 @@ static void work_step(struct request *req)
         return; /* a capture owns it now, or has pushed it again */
     if (!left && !req->stream.active)
         answer_encode(&req->answer, req->coding);
-    work_finish(req);
+    work_finish(req, /* ready= */ true);
 }
 
 static void *work_run(void *cookie)

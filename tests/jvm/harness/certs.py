@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Certificates of the tests' own, by openssl: a CA, and what it signs."""
+import ctypes
 import os
 import subprocess
 
@@ -41,3 +42,11 @@ class Authority:
                     request + ".ext", "-out", cert)
         os.chmod(key, 0o600)
         return cert, key
+
+
+def bcrypt(password: str, cost: int) -> str:
+    """A hash of PASSWORD, by libxcrypt."""
+    library = ctypes.CDLL("libcrypt.so.1")
+    library.crypt.restype = library.crypt_gensalt.restype = ctypes.c_char_p
+    salt = library.crypt_gensalt(b"$2b$", ctypes.c_ulong(cost), None, 0)
+    return library.crypt(password.encode(), salt).decode()

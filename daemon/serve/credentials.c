@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "serve/credentials.h"
+
+#include "base/clock.h"
+#include "serve/http.h"
+
+static const char WRONG_TOKEN[] = "the token is none that this flamed knows";
+static const char WRONG_PASSWORD[] = "there is no such user with this password";
+
+void credentials_challenge(struct request *req, const char *sentence)
+{
+    const struct access_rules *rules = req->serve->access;
+    struct error err = ERROR_NULL;
+
+    error_set(&err, -EACCES, "%s", sentence);
+    error_remedy(&err, "send one header Authorization: Bearer TOKEN, with a token of access: in "
+                       "flamed.yaml (flamed --new-token NAME makes one), or Basic, with a name of "
+                       "basic_auth_users");
+    request_refuse(req, 401, &err);
+    if (access_rules_have(rules, ACCESS_BY_TOKEN))
+        answer_header(&req->answer, "WWW-Authenticate", "Bearer realm=\"flamed\"");
+    if (access_rules_have(rules, ACCESS_BY_BASIC))
+        answer_header(&req->answer, "WWW-Authenticate",
+                      "Basic realm=\"flamed\", charset=\"UTF-8\"");
+}
+
+/* Takes one attempt. False: the caller has had his, and the answer says until when. */
+static bool take_attempt(struct request *req)
+{
+    struct serve *s = req->serve;
+    struct error err = ERROR_NULL;
+    char name[CALLER_NAME_BYTES];
+    unsigned retry_s = 0;
+    bool may;
+
+    pthread_mutex_lock(&s->lock);
+    may = attempts_take(&s->attempts, &req->caller, clock_monotonic_ns(), &retry_s);
+    if (!may)
+        s->stats.quota_refused[QUOTA_ATTEMPTS]++;
+    pthread_mutex_unlock(&s->lock);
+    if (may)
+        return true;
+    error_set(&err, 0, "%s has shown too many wrong passwords or tokens",
+              caller_name(&req->caller, name));
+    error_remedy(&err, "try again in %u s", retry_s);
+    answer_outcome(&req->answer, BACKEND_TOO_MANY, &err, retry_s);
+    return false;
+}
+
+static enum shown refuse(struct request *req, const char *sentence)
+{
+    if (take_attempt(req))
+        credentials_challenge(req, sentence);
+    return SHOWN_WRONG;
+}
+
+static enum shown accept_rule(struct request *req, const struct access_rule *rule)
+{
+    subject_apply(&req->subject, rule);
+    return SHOWN_RIGHT;
+}
+
+/* A right token always counts: it cannot be guessed, so that others' attempts need not shut it out.
+ */
+static enum shown token_of(struct request *req, struct span text, size_t count)
+{
+    const struct access_rule *rule =
+        count == 1 ? access_rules_token(req->serve->access, text) : NULL;
+
+    return rule ? accept_rule(req, rule) : refuse(req, WRONG_TOKEN);
+}
+
+/* As token_of() for a password that was right before; any other takes an attempt and a worker. */
+static enum shown basic_of(struct request *req, struct span text, size_t count)
+{
+    struct serve *s = req->serve;
+    const struct access_rule *rule;
+
+    if (req->verify == VERIFY_DONE) {
+        req->verify = VERIFY_NONE;
+        if (!req->verified) {
+            credentials_challenge(req, WRONG_PASSWORD);
+            return SHOWN_WRONG;
+        }
+        pthread_mutex_lock(&s->lock);
+        attempts_give_back(&s->attempts, &req->caller);
+        pthread_mutex_unlock(&s->lock);
+        return accept_rule(req, req->verified);
+    }
+    req->basic = count == 1 ? calloc(1, sizeof(*req->basic)) : NULL;
+    if (!req->basic || !basic_parse(text, req->basic)) {
+        credentials_forget(req);
+        return refuse(req, WRONG_PASSWORD);
+    }
+    rule = passwords_known(s->passwords, s->access, req->basic);
+    if (rule) {
+        credentials_forget(req);
+        return accept_rule(req, rule);
+    }
+    if (!take_attempt(req)) {
+        credentials_forget(req);
+        return SHOWN_WRONG;
+    }
+    req->verify = VERIFY_WANTED;
+    return SHOWN_ASK;
+}
+
+enum shown credentials_of(struct request *req, struct span header, size_t count)
+{
+    const struct access_rules *rules = req->serve->access;
+    struct span rest;
+
+    if (count && access_rules_have(rules, ACCESS_BY_TOKEN) &&
+        authorization_is(header, "bearer", &rest))
+        return token_of(req, rest, count);
+    if (count && access_rules_have(rules, ACCESS_BY_BASIC) &&
+        authorization_is(header, "basic", &rest))
+        return basic_of(req, rest, count);
+    return SHOWN_NOTHING; /* another scheme is a proxy's business */
+}
+
+void credentials_check(struct request *req)
+{
+    req->verified = passwords_check(req->serve->passwords, req->serve->access, req->basic);
+    credentials_forget(req);
+}
+
+void credentials_forget(struct request *req)
+{
+    if (req->basic)
+        explicit_bzero(req->basic, sizeof(*req->basic));
+    free(req->basic);
+    req->basic = NULL;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a request shows to say who asks: a token or a name with a password, over whatever it comes,
+ * or the certificate of its TLS connection. Thread: the request's.
+ */
+#pragma once
+
+#include "serve/impl.h"
+
+enum shown {
+    SHOWN_NOTHING, /* that the configuration knows of */
+    SHOWN_RIGHT,   /* req->subject is who that is */
+    SHOWN_WRONG,   /* the answer says so */
+    SHOWN_ASK,     /* a worker has to call credentials_check(), then this is to be called again */
+};
+
+/* @header, @count: the Authorization headers. */
+enum shown credentials_of(struct request *req, struct span header, size_t count);
+/* Holds the password of @req against its hash. Thread: a worker's; takes up to a second. */
+void credentials_check(struct request *req);
+/* Forgets the password. */
+void credentials_forget(struct request *req);
+/* 401, which says what may be shown. */
+void credentials_challenge(struct request *req, const char *sentence);

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Names with passwords: the header, the hashes, what is remembered of them, and attempts. */
+#include "suite.h"
+
+#include "serve/attempts.h"
+#include "serve/basic.h"
+
+static const struct {
+    const char *header; /* what follows "Basic " */
+    const char *name;   /* NULL: it is none */
+    const char *password;
+} HEADERS[] = {
+    { "YWxpY2U6c2VzYW1l", "alice", "sesame" },
+    { "YWxpY2U6", "alice", "" },
+    { "YTpiOmM=", "a", "b:c" },
+    { "YTpiYw==", "a", "bc" },
+    { "YTpiYx==", NULL, NULL }, /* bits beyond the end */
+    { "YTpiYw=", NULL, NULL },
+    { "YTpiYw", NULL, NULL },
+    { "YTpi=w==", NULL, NULL },
+    { "YWxp\nY2U6", NULL, NULL },
+    { "YWxpY2U2", NULL, NULL },     /* no colon */
+    { "OnNlc2FtZQ==", NULL, NULL }, /* no name */
+    { "YTpiAGM=", NULL, NULL },     /* a NUL */
+    { "====", NULL, NULL },
+    { "", NULL, NULL },
+};
+
+START_TEST(reads_a_header)
+{
+    struct basic b = { .name = "untouched" };
+    bool good = basic_parse(span_of(HEADERS[_i].header), &b);
+
+    ck_assert_int_eq(good, HEADERS[_i].name != NULL);
+    ck_assert_str_eq(b.name, good ? HEADERS[_i].name : "untouched");
+    ck_assert_str_eq(b.password, good ? HEADERS[_i].password : "");
+}
+END_TEST
+
+START_TEST(knows_the_scheme)
+{
+    struct span rest = SPAN_NULL;
+
+    ck_assert(authorization_is(span_of("Basic  abc "), "basic", &rest));
+    ck_assert(span_eq_str(rest, "abc"));
+    ck_assert(authorization_is(span_of("BEARER x"), "bearer", &rest));
+    ck_assert(!authorization_is(span_of("Bearerx y"), "bearer", &rest));
+    ck_assert(!authorization_is(span_of("Basic"), "basic", &rest));
+    ck_assert(!authorization_is(SPAN_NULL, "basic", &rest));
+}
+END_TEST
+
+#define SALTED "wI9rFKeMKGkx3aFDQw3T4uN4H3xHnT1nB4t9q1r2s3t4u5v6w7x8y" /* 53 digits */
+START_TEST(takes_hashes_of_bcrypt_alone)
+{
+    static const struct {
+        const char *hash;
+        bool good;
+    } HASHES[] = {
+        { "$2b$10$" SALTED, true },
+        { "$2y$04$" SALTED, true },
+        { "$2a$14$" SALTED, true },
+        { "$2b$15$" SALTED, false },
+        { "$2b$03$" SALTED, false },
+        { "$2x$10$" SALTED, false },
+        { "$2b$1x$" SALTED, false },
+        { "$2b$10$" SALTED "a", false },
+        { "$6$abc$def", false },
+        { "plain", false },
+        { "", false },
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(HASHES); i++)
+        ck_assert_msg(basic_hash_valid(span_of(HASHES[i].hash)) == HASHES[i].good, "%s",
+                      HASHES[i].hash);
+}
+END_TEST
+
+/* ALICE: "sesame", by crypt(3). */
+#define TEXT                                                                                       \
+    "access:\n  - {name: one, basic: alice, role: view}\n  - {name: two, basic: bob, role: "       \
+    "view}\n"
+#define ALICE "$2b$04$abcdefghijklmnopqrstuuinwY/tkBVrn3xrxQI/TgnMHhkvl85RW"
+
+static struct access_rules *read_rules(const char *text)
+{
+    struct access_rules *rules = NULL;
+    struct error err = ERROR_NULL;
+
+    ck_assert_msg(access_rules_parse(span_of(text), "f.yaml", &rules, &err) == 0, "%s", err.msg);
+    return rules;
+}
+
+START_TEST(remembers_who_was_right)
+{
+    struct access_rules *rules = read_rules(TEXT);
+    struct passwords *p = passwords_new();
+    struct basic right = { "alice", "sesame" }, wrong = { "alice", "sesam" },
+                 nobody = { "carol", "sesame" };
+
+    ck_assert_ptr_nonnull(p);
+    for (size_t i = 0; i < rules->count;
+         i++) /* both the same, so that nobody's decoy has it, too */
+        span_copy(span_of(ALICE), rules->rules[i].bcrypt, sizeof(rules->rules[i].bcrypt));
+    ck_assert_ptr_null(passwords_known(p, rules, &right));
+    ck_assert_ptr_null(passwords_check(p, rules, &wrong));
+    ck_assert_ptr_null(passwords_check(p, rules, &nobody));
+    ck_assert_ptr_null(passwords_known(p, rules, &right));
+    ck_assert_ptr_eq(passwords_check(p, rules, &right), &rules->rules[0]);
+    ck_assert_ptr_eq(passwords_known(p, rules, &right), &rules->rules[0]);
+    ck_assert_ptr_null(passwords_known(p, rules, &wrong));
+    ck_assert_ptr_null(passwords_known(p, rules, &nobody));
+    rules->rules[0].bcrypt[ACCESS_BCRYPT_TEXT - 1] ^= 1; /* another password from now on */
+    ck_assert_ptr_null(passwords_known(p, rules, &right));
+    ck_assert_ptr_null(passwords_check(p, rules, &right));
+    ck_assert_ptr_null(passwords_check(p, NULL, &right));
+    passwords_free(p);
+    free(rules);
+}
+END_TEST
+
+START_TEST(gives_each_caller_some_attempts)
+{
+    static struct attempts a;
+    struct caller one = { .kind = CALLER_USER, .uid = 1 }, two = { .kind = CALLER_USER, .uid = 2 };
+    uint64_t now = 1000 * NSEC_PER_SEC;
+    unsigned retry_s = 0;
+
+    for (int i = 0; i < ATTEMPTS_AT_ONCE; i++)
+        ck_assert(attempts_take(&a, &one, now, &retry_s));
+    ck_assert(!attempts_take(&a, &one, now, &retry_s));
+    ck_assert_uint_eq(retry_s, ATTEMPT_NS / NSEC_PER_SEC);
+    ck_assert(attempts_take(&a, &two, now, &retry_s));
+    now += ATTEMPT_NS;
+    ck_assert(attempts_take(&a, &one, now, &retry_s));
+    ck_assert(!attempts_take(&a, &one, now, &retry_s));
+    attempts_give_back(&a, &one); /* it was right */
+    ck_assert(attempts_take(&a, &one, now, &retry_s));
+    ck_assert(!attempts_take(&a, &one, now - NSEC_PER_SEC, &retry_s)); /* no clock goes back */
+    for (uint32_t uid = 100; uid < 100 + 2 * ATTEMPTS_CALLERS_MAX; uid++) {
+        struct caller many = { .kind = CALLER_USER, .uid = uid };
+
+        ck_assert(attempts_take(&a, &many, now + uid, &retry_s));
+    }
+    ck_assert(attempts_take(&a, &one, now + 10000, &retry_s)); /* forgotten */
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("basic");
+    TCase *tc = tcase_create("basic");
+
+    tcase_add_loop_test(tc, reads_a_header, 0, ARRAY_SIZE(HEADERS));
+    tcase_add_test(tc, knows_the_scheme);
+    tcase_add_test(tc, takes_hashes_of_bcrypt_alone);
+    tcase_add_test(tc, remembers_who_was_right);
+    tcase_add_test(tc, gives_each_caller_some_attempts);
+    suite_add_tcase(s, tc);
+    return suite_run(s);
+}
