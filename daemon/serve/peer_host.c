@@ -189,7 +189,7 @@ static uint64_t newest_pid(const struct peers *s)
     buf_init(&text, TEXT_MAX_BYTES);
     if (buf_read_at(&text, s->proc_fd, "loadavg") < 0)
         return 0;
-    rest = buf_span(&text);
+    rest = span_trim(buf_span(&text)); /* a line break would be a part of the last word */
     while (span_take_word(&rest, &word))
         ; /* the last one */
     return span_parse_dec(word, &pid) ? pid : 0;

@@ -4,6 +4,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "serve/peers_impl.h"
 
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -29,6 +30,20 @@ const struct serve_opts USUAL = { .allowed_hosts = ALLOWED_HOSTS,
                                   .answer_max_bytes = (size_t)64 << 20,
                                   .idle_timeout_s = 20 };
 
+/* Peers of a machine on which nobody is in a container, however many processes this one has. */
+static void open_peers(void)
+{
+    char path[96];
+    FILE *f;
+
+    empty_fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    snprintf(path, sizeof(path), "%s/loadavg", folder);
+    f = fopen(path, "we");
+    ck_assert(f && fputs("0.00 0.00 0.00 1/1 42\n", f) >= 0 && fclose(f) == 0);
+    ck_assert_int_eq(peers_open(empty_fd, "no such group", &peers), 0);
+    peers->cgroup_fd = close_fd(peers->cgroup_fd);
+}
+
 static void start_backend(const struct serve_opts *o, void (*init)(struct fake *))
 {
     struct sockaddr_in sa;
@@ -48,8 +63,7 @@ static void start_backend(const struct serve_opts *o, void (*init)(struct fake *
     port = ntohs(sa.sin_port);
     init(&fake);
     if (!opts.peers) {
-        empty_fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
-        ck_assert_int_eq(peers_open(empty_fd, "no such group", &peers), 0);
+        open_peers();
         opts.peers = peers;
     }
     opts.listen_fds = fds;
@@ -78,12 +92,16 @@ void start_full(void)
 
 void stop(void)
 {
+    char path[96];
+
     fake_release(&fake);
     serve = serve_stop(serve);
     fake_deinit(&fake);
     peers = peers_close(peers);
     empty_fd = close_fd(empty_fd);
     unlink(socket_path);
+    snprintf(path, sizeof(path), "%s/loadavg", folder);
+    unlink(path);
     ck_assert_int_eq(rmdir(folder), 0);
 }
 
