@@ -66,6 +66,11 @@ const struct option config_options[] = {
       .help = "Show the values of -D and --name= arguments of processes, which often hold secrets, "
               "in place of "
               "masking them." },
+    { "audit_log", OPTION_TEXT, AT(audit_log), 0, CONFIG_TEXT_MAX, "", "FILE",
+      .help =
+          "Append who did what to FILE (absolute), a line of JSON each; it is opened again by a "
+          "reload. The broker opens it: under systemd flamed-broker has to be given "
+          "--audit-log=FILE as well, and a folder that it may write to." },
     { "captures_max", OPTION_NUMBER, AT(captures_max), 1, 1024, "64", "N",
       .help = "Take at most N profiles at once for one caller (a user, on the Unix socket or over "
               "TCP), half of them longer than a minute; more are refused with status 429. "

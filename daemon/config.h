@@ -42,6 +42,7 @@ struct config {
     uint64_t idle_timeout_s;
     struct access_rules *access; /* who may do what; owned; NULL: the file has none */
     struct tls_config *tls;      /* owned; NULL: the file has none */
+    char *audit_log;             /* absolute; "": none */
     char *new_token;             /* a name for one: it is printed, and nothing else done; "" */
     struct rules *rules;         /* schedules and triggers; owned; NULL: the file has none */
     bool login, check_config, version, help;

@@ -4,6 +4,8 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 
+#include "serve/serve.h"
+
 #include <jansson.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -84,13 +86,15 @@ static void print_address(const struct config *c, const char *path, int seconds)
     bool any = false;
 
     for (size_t i = 0; i < c->listen.count; i++) {
-        struct span address = span_of(c->listen.items[i]);
+        const char *item = c->listen.items[i];
+        bool tls = listen_wants_tls(item);
+        struct span address = span_of(item);
         size_t colon = span_rfind(address, ':');
 
         if (span_starts_with(address, "unix:") || colon == address.n)
             continue;
         if (!any)
-            printf("http://localhost%s%s\n", address.p + colon, path);
+            printf("%s://localhost%s%s\n", tls ? "https" : "http", address.p + colon, path);
         any = true;
     }
     if (!any)

@@ -15,6 +15,7 @@
 #include "reload.h"
 #include "sandbox.h"
 #include "serve/access_rules.h"
+#include "serve/audit.h"
 #include "serve/serve.h"
 #include "standstill.h"
 #include "store/folder.h"
@@ -99,6 +100,7 @@ static int become_supervisor(int argc, char **argv, const struct config *c, stru
                                 .config_fd = -1,
                                 .log_level = (enum log_level)c->log_level,
                                 .attach_mount = c->attach_mount,
+                                .audit_path = c->audit_log[0] ? c->audit_log : NULL,
                                 .extra = argc > 1 ? argv + 1 : NULL };
     char config_path[PATH_MAX];
     bool fallback;
@@ -256,6 +258,8 @@ static int start_serve(const struct config *c, const struct worker *w, struct en
         r = -EINVAL; /* no start helps, as with the rest of the configuration */
     if (r < 0)
         return r;
+    if (c->audit_log[0])
+        reload_audit(reload, engine, &o->audit_fd);
     o->tls = tls_ref(reload->tls);
     r = serve_start(o, engine_backend(engine), &reload->serve, err);
     if (r < 0)
@@ -312,6 +316,8 @@ static int run_worker(struct config *c, struct worker *w, struct error *err)
         .idle_timeout_s = (unsigned)c->idle_timeout_s,
         .allowed_hosts = (const char *const *)c->allowed_hosts.items,
         .allowed_host_count = c->allowed_hosts.count,
+        .audit_fd = -1,
+        .journal_fd = audit_journal_open(getenv("JOURNAL_STREAM") ? AUDIT_JOURNAL : NULL),
     };
     struct sandbox_opts sandbox_opts = { .store_fd = w->store_fd };
     struct sandbox_report report = { 0 };

@@ -121,6 +121,23 @@ static int read_tls(const struct reload *r, struct engine *engine, const struct 
     return r->tls && fresh->tls ? tls_files_load(engine, fresh->tls, ret, err) : 0;
 }
 
+/* ---- the audit log ---- */
+
+void reload_audit(struct reload *r, struct engine *engine, int *ret_fd)
+{
+    struct error err = ERROR_NULL;
+    int fd = -1, result = engine_open_audit(engine, &fd, &err);
+
+    if (result > 0)
+        error_set(&err, -ENOENT, "flamed-broker was not given --audit-log");
+    if (result != 0)
+        log_err("who did what is in the log alone: %s", err.msg);
+    else if (ret_fd)
+        *ret_fd = fd;
+    else
+        serve_set_audit_file(r->serve, fd);
+}
+
 /* ---- all of it ---- */
 
 void reload_config(struct reload *r, struct engine *engine)
@@ -132,6 +149,8 @@ void reload_config(struct reload *r, struct engine *engine)
     struct tls *tls = NULL;
     int result = config_init(&fresh);
 
+    if (r->config->audit_log[0])
+        reload_audit(r, engine, NULL);
     if (result == 0)
         result = read_again(r, engine, &fresh, &err);
     if (result == 0) {

@@ -28,3 +28,6 @@ struct reload {
 void reload_config(struct reload *r, struct engine *engine);
 /* Takes a new certificate, key or CA where the files have changed; fails as reload_config(). */
 void reload_tls(struct reload *r, struct engine *engine);
+/* Has the broker open the log of who did what, for a worker that begins (@ret_fd) or one that runs
+ * (NULL). What goes wrong is logged, and the one before stays. */
+void reload_audit(struct reload *r, struct engine *engine, int *ret_fd);

@@ -14,7 +14,7 @@
 /* .argv ends with NULL, as execv() wants it. Begin with { .count = 0 }. */
 struct arguments {
     char text[ARGUMENTS_OWN_MAX][ARGUMENT_MAX];
-    char *argv[ARGUMENTS_OWN_MAX + ARGUMENTS_EXTRA_MAX + 2]; /* and the path of the configuration */
+    char *argv[ARGUMENTS_OWN_MAX + ARGUMENTS_EXTRA_MAX + 3]; /* and two paths */
     int count, texts;
 };
 

@@ -89,6 +89,9 @@ int broker_config(struct broker *b, enum tls_file which, int *ret_fd, struct err
 
 int broker_kallsyms(struct broker *b, int *ret_fd, struct error *err);
 
+/* The log of who did what, to append to, by the path that was fixed when the broker started. 0;
+ * BROKER_ABSENT: none was named; -errno. */
+int broker_audit_log(struct broker *b, int *ret_fd, struct error *err);
 /* What the container runtime wrote about container @id (64 hex digits): containerd's config.json,
  * CRI-O's userdata config.json, dockershim's config.v2.json. */
 int broker_container_config(struct broker *b, const char *id, int *ret_fd, struct error *err);

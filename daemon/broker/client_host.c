@@ -21,6 +21,13 @@ int broker_config(struct broker *b, enum tls_file which, int *ret_fd, struct err
     return client_call_file(b, &q, ret_fd, err);
 }
 
+int broker_audit_log(struct broker *b, int *ret_fd, struct error *err)
+{
+    struct broker_request q = client_request(BROKER_AUDIT_LOG);
+
+    return client_call_file(b, &q, ret_fd, err);
+}
+
 int broker_kallsyms(struct broker *b, int *ret_fd, struct error *err)
 {
     struct broker_request q = client_request(BROKER_KALLSYMS);

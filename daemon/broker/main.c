@@ -29,6 +29,7 @@ static const char USAGE[] =
     "  --socket=PATH      listen there (default /run/flamed-broker/broker.sock);\n"
     "                     not with a socket passed by systemd\n"
     "  --user=NAME        whose requests are answered besides root's (default flamed)\n"
+    "  --audit-log=FILE   where flamed appends who did what; absolute\n"
     "  --config=FILE      flamed's configuration, to be read again by its reload\n"
     "                     (default /etc/flamed/flamed.yaml)\n"
     "  --attach-mount     allow what flamed's option attach_mount asks for\n"
@@ -41,7 +42,7 @@ static const char USAGE[] =
     "flamed started as root starts flamed-broker by itself.\n";
 
 struct options {
-    const char *socket, *user, *config, *launcher_socket;
+    const char *socket, *user, *config, *audit_log, *launcher_socket;
     int fd;     /* a connected socket; -1: listen */
     int client; /* flamed's pid, 0 unknown */
     bool attach_mount, launcher;
@@ -63,6 +64,9 @@ static int parse(int argc, char **argv, struct options *o)
         } else if ((v = supervise_option(argv[i], "--config"))) {
             o->config = v;
             r = 0;
+        } else if ((v = supervise_option(argv[i], "--audit-log"))) {
+            o->audit_log = v;
+            r = v[0] == '/' ? 0 : -EINVAL;
         } else if ((v = supervise_option(argv[i], "--fd"))) {
             r = supervise_parse_int(v, &o->fd);
         } else if ((v = supervise_option(argv[i], "--client"))) {
@@ -110,6 +114,7 @@ static int run_connected(const struct options *o, struct error *err)
     r = server_init(&s, o->client, err);
     if (r == 0) {
         s.config_path = o->config;
+        s.audit_path = o->audit_log;
         s.parent = getppid();
         server_probe(&s);
         start_launcher(o, &s);
@@ -149,6 +154,7 @@ static int run_listening(const struct options *o, struct error *err)
     server_probe(&s);
     start_launcher(o, &s);
     openers_start(&s);
+    s.audit_path = o->audit_log;
     s.config_path = o->config;
     if (fd < 0)
         r = listen_at(o->socket, &fd, err);

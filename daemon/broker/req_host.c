@@ -97,6 +97,29 @@ int request_config(struct server *s, const struct broker_request *q, struct repl
     return r != 0 ? r : reply_fd(rep, tls_fd);
 }
 
+/*
+ * audit_log. Safe: the one file that whoever started the broker named for it, made for root alone
+ * where it is not there; regular, no link, without a second name; opened to append. A taken-over
+ * flamed can falsify it, as it can what it writes to the journal from then on.
+ */
+int request_audit_log(struct server *s, const struct broker_request *q, struct reply *rep)
+{
+    _cleanup_close_ int fd = -1;
+    struct stat st;
+
+    (void)q;
+    if (!s->audit_path)
+        return BROKER_ABSENT;
+    fd = open(s->audit_path,
+              O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0600);
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return error_errno(&rep->err, "cannot open '%.200s'", s->audit_path);
+    if (!S_ISREG(st.st_mode) || st.st_nlink != 1)
+        return error_set(&rep->err, -EINVAL, "'%.200s' is no regular file with one name",
+                         s->audit_path);
+    return reply_fd(rep, take_fd(&fd));
+}
+
 /* Each begins below the host's root, ends below the folder of the id. */
 static const struct {
     const char *before, *after;

@@ -38,6 +38,7 @@ static const struct broker_request_info REQUESTS[BROKER_KIND_END] = {
     [BROKER_ATTACH_ENDED] = { "attach_ended", BROKER_FIELD_TARGET, 0 },
     [BROKER_UNWIND_LIMIT] = { "unwind_limit", BROKER_FIELD_FRAMES, 0 },
     [BROKER_CGROUP] = { "cgroup", BROKER_FIELD_TARGET, 1 },
+    [BROKER_AUDIT_LOG] = { "audit_log", 0, 1 },
     [BROKER_SOCKET_HOLDER] = { "socket_holder", BROKER_FIELD_SOCKET, 0 },
     [BROKER_PUT_THREAD] = { "put_thread", BROKER_FIELD_PID | BROKER_FIELD_THREAD, 0 },
 };

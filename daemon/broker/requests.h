@@ -59,6 +59,7 @@ enum broker_request_kind {
     BROKER_PUT_THREAD = 29,
     BROKER_CGROUP = 30,
     BROKER_SOCKET_HOLDER = 31,
+    BROKER_AUDIT_LOG = 32,
     BROKER_KIND_END,
 };
 

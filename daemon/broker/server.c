@@ -48,6 +48,7 @@ static const request_fn FUNCTIONS[BROKER_KIND_END] = {
     [BROKER_UNWIND_LIMIT] = request_unwind_limit,
     [BROKER_PUT_THREAD] = request_put_thread,
     [BROKER_CGROUP] = request_cgroup,
+    [BROKER_AUDIT_LOG] = request_audit_log,
     [BROKER_SOCKET_HOLDER] = request_socket_holder,
 };
 

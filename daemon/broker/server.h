@@ -36,6 +36,7 @@ enum sampler_state {
 };
 
 struct server {
+    const char *audit_path;  /* of the log of who did what; borrowed; NULL: there is none */
     const char *config_path; /* flamed's configuration file; borrowed; NULL: not known */
     int proc_fd;             /* /proc */
     int host_root_fd; /* O_PATH: the root of the host's init where it can be seen, else our own */
@@ -108,6 +109,7 @@ int request_debuglink(struct server *s, const struct broker_request *q, struct r
 int request_kallsyms(struct server *s, const struct broker_request *q, struct reply *rep);
 int request_container_config(struct server *s, const struct broker_request *q, struct reply *rep);
 int request_container_logs(struct server *s, const struct broker_request *q, struct reply *rep);
+int request_audit_log(struct server *s, const struct broker_request *q, struct reply *rep);
 int request_config(struct server *s, const struct broker_request *q, struct reply *rep);
 int request_sideband(struct server *s, const struct broker_request *q, struct reply *rep);
 int request_ring(struct server *s, const struct broker_request *q, struct reply *rep);

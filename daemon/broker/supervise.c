@@ -137,7 +137,7 @@ int supervise_exec(const struct supervise_opts *o, struct error *err)
 {
     _cleanup_close_ int self = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
     struct arguments a = { .count = 0 };
-    char path[PATH_MAX], config[PATH_MAX + 16];
+    char path[PATH_MAX], config[PATH_MAX + 16], audit[PATH_MAX + 16];
     int r;
 
     if (o->listen_count > SUPERVISE_LISTEN_MAX)
@@ -164,6 +164,11 @@ int supervise_exec(const struct supervise_opts *o, struct error *err)
         if (snprintf(config, sizeof(config), "--config=%s", o->config_path) >= (int)sizeof(config))
             return error_set(err, -ENAMETOOLONG, "the path of the configuration is too long");
         arguments_borrow(&a, config);
+    }
+    if (o->audit_path) {
+        if (snprintf(audit, sizeof(audit), "--audit-log=%s", o->audit_path) >= (int)sizeof(audit))
+            return error_set(err, -ENAMETOOLONG, "the path of the audit log is too long");
+        arguments_borrow(&a, audit);
     }
     arguments_add(&a, "--");
     for (size_t i = 0; o->extra && o->extra[i]; i++) {

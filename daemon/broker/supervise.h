@@ -5,9 +5,10 @@
  *
  *   flamed (root)       opens listening sockets, store and configuration, then supervise_exec():
  *   -> flamed-broker --supervise --flamed-fd=N --uid=U --gid=G --listen-fds=A,B --store-fd=N
- *                    --config-fd=N --config=PATH --log-level=L [--attach-mount] -- EXTRA...
- *                                                                              (same pid)
- *      -> flamed-broker --fd=3 --client=PID --config=PATH --log-level=L [--attach-mount]
+ *                    --config-fd=N --config=PATH --audit-log=PATH --log-level=L [--attach-mount]
+ *                    -- EXTRA...                                               (same pid)
+ *      -> flamed-broker --fd=3 --client=PID --config=PATH --audit-log=PATH --log-level=L
+ *                       [--attach-mount]
  *                                                                      root, few capabilities
  *      -> flamed --worker --broker-fd=3 --listen-fds=4,5 --store-fd=6 --config-fd=7 --notes-fd=8
  *                --log-level=L -- EXTRA...                         uid U, no groups, no capability
@@ -39,6 +40,7 @@ struct supervise_opts {
     size_t listen_count;
     int store_fd;            /* directory, owned by uid; -1: none */
     int config_fd;           /* configuration file, read from offset 0; -1: none */
+    const char *audit_path;  /* of the log of who did what, absolute; NULL: none */
     const char *config_path; /* of the same, absolute; NULL: it cannot be read again */
     uid_t uid;
     gid_t gid;

@@ -39,6 +39,7 @@
 struct supervisor {
     int flamed_fd, store_fd, config_fd, notes_fd;
     const char *config_arg; /* "--config=PATH", points into argv; NULL: none */
+    const char *audit_arg;  /* "--audit-log=PATH", the same */
     int listen_fds[SUPERVISE_LISTEN_MAX];
     size_t listen_count;
     int uid, gid;
@@ -68,6 +69,8 @@ static int parse(int argc, char **argv, struct supervisor *s)
             r = supervise_parse_int(v, &s->store_fd);
         else if ((v = supervise_option(argv[i], "--config-fd")))
             r = supervise_parse_int(v, &s->config_fd);
+        else if (supervise_option(argv[i], "--audit-log"))
+            s->audit_arg = argv[i];
         else if (supervise_option(argv[i], "--config"))
             s->config_arg = argv[i];
         else if ((v = supervise_option(argv[i], "--listen-fds")))
@@ -204,6 +207,8 @@ static int exec_broker(const struct supervisor *s, int client_fd, pid_t client)
     arguments_add(&a, "--client=%d", client);
     if (s->config_arg)
         arguments_borrow(&a, s->config_arg);
+    if (s->audit_arg)
+        arguments_borrow(&a, s->audit_arg);
     if (s->attach_mount)
         arguments_add(&a, "--attach-mount");
     arguments_add(&a, "--log-level=%s", supervise_level_name(s->log_level));

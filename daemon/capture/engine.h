@@ -53,6 +53,8 @@ void engine_set_tls_problem(struct engine *e, const char *sentence);
  * knows the paths; the fd is the caller's. 0; BROKER_ABSENT: there is none; -errno with @err.
  * Thread: any. */
 int engine_open_config(struct engine *e, enum tls_file which, int *ret_fd, struct error *err);
+/* The log of who did what, to append to, opened by the broker. 0; BROKER_ABSENT; -errno. */
+int engine_open_audit(struct engine *e, int *ret_fd, struct error *err);
 /* Readable when the broker is lost: the process then ends its captures and exits to be restarted.
  */
 int engine_lost_fd(const struct engine *e);

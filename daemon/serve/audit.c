@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "serve/audit.h"
 
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "serve/impl.h"
 
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <sys/un.h>
 #include <time.h>
+#include <unistd.h>
 
 static const char *const ACTIONS[AUDIT_ACTIONS] = {
     [AUDIT_CAPTURE] = "capture", [AUDIT_ATTACH] = "attach",   [AUDIT_STOP] = "stop",
@@ -26,20 +31,54 @@ struct audit {
     struct audit_ring acts, refusals;
     uint64_t number;
     uint64_t counts[AUDIT_ACTIONS];
+    int file_fd;    /* to append to; guarded by lock; -1: none */
+    int journal_fd; /* -1: none */
 };
 
-struct audit *audit_new(void)
+struct audit *audit_new(int file_fd, int journal_fd)
 {
     struct audit *a = calloc(1, sizeof(*a));
 
-    if (!a)
+    if (!a) {
+        if (file_fd > 0)
+            close(file_fd);
+        if (journal_fd > 0)
+            close(journal_fd);
         return NULL;
+    }
     pthread_mutex_init(&a->lock, NULL);
+    a->file_fd = file_fd > 0 ? file_fd : -1;
+    a->journal_fd = journal_fd > 0 ? journal_fd : -1;
     a->acts.max = AUDIT_ACTS_MAX;
     a->refusals.max = AUDIT_REFUSALS_MAX;
     a->acts.lines = calloc(a->acts.max, sizeof(*a->acts.lines));
     a->refusals.lines = calloc(a->refusals.max, sizeof(*a->refusals.lines));
     return a->acts.lines && a->refusals.lines ? a : audit_free(a);
+}
+
+void audit_set_file(struct audit *a, int fd)
+{
+    int old;
+
+    pthread_mutex_lock(&a->lock);
+    old = a->file_fd;
+    a->file_fd = fd;
+    pthread_mutex_unlock(&a->lock);
+    close_fd(old);
+}
+
+int audit_journal_open(const char *path)
+{
+    struct sockaddr_un sa = { .sun_family = AF_UNIX };
+    _cleanup_close_ int fd = -1;
+
+    if (!path || strlen(path) >= sizeof(sa.sun_path))
+        return -1;
+    span_copy(span_of(path), sa.sun_path, sizeof(sa.sun_path));
+    fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0 || connect(fd, (const struct sockaddr *)&sa, sizeof(sa)) < 0)
+        return -1;
+    return take_fd(&fd);
 }
 
 static void ring_free(struct audit_ring *r)
@@ -55,6 +94,8 @@ struct audit *audit_free(struct audit *a)
         return NULL;
     ring_free(&a->acts);
     ring_free(&a->refusals);
+    close_fd(a->file_fd);
+    close_fd(a->journal_fd);
     pthread_mutex_destroy(&a->lock);
     free(a);
     return NULL;
@@ -103,7 +144,28 @@ static void add_text(json_t *object, const char *name, const char *value)
         json_object_set_new(object, name, json_string(value));
 }
 
-/* What was asked for: as it was asked, and as the profile says. */
+static void copy_member(json_t *to, const char *name, const json_t *from, const char *member)
+{
+    json_t *value = json_object_get(from, member);
+
+    if (value && !json_is_null(value))
+        json_object_set(to, name, value);
+}
+
+/* What the process is that was asked for, as GET /api/v1/jvms/{pid} has it. */
+static void add_facts(json_t *target, const json_t *facts)
+{
+    const json_t *container = json_object_get(facts, "container"),
+                 *pod = json_object_get(facts, "pod");
+
+    copy_member(target, "uid", facts, "uid");
+    copy_member(target, "main", facts, "main");
+    copy_member(target, "container_id", container, "id");
+    copy_member(target, "pod_name", pod, "name");
+    copy_member(target, "pod_namespace", pod, "namespace");
+}
+
+/* What was asked for: as it was asked, as it was known then, and as the profile says. */
 static json_t *target_of(const struct request *req)
 {
     const struct target_selector *t = &req->params.target;
@@ -127,8 +189,22 @@ static json_t *target_of(const struct request *req)
         add_text(target, "main", intern_get(p->strings, p->processes[0].name).p);
         add_text(target, "container_id", intern_get(p->strings, p->processes[0].container).p);
         add_text(target, "pod_name", intern_get(p->strings, p->processes[0].pod).p);
+        add_text(target, "pod_namespace", intern_get(p->strings, p->processes[0].pod_namespace).p);
     }
+    if (req->target_facts)
+        add_facts(target, req->target_facts);
     return target;
+}
+
+void audit_look(struct request *req)
+{
+    const struct target_selector *t = &req->params.target;
+    int32_t pid = req->path_pid ? req->path_pid : t->pid_count == 1 ? t->pids[0] : 0;
+    const struct api_backend *be = &req->serve->be;
+
+    if (pid && !req->head && !req->target_facts && req->route->audit != AUDIT_NONE && be->jvm &&
+        be->jvm(be->ctx, &req->subject.viewer, pid, &req->target_facts, NULL) != 0)
+        req->target_facts = NULL;
 }
 
 /* The line, owned by the caller; NULL: out of memory. */
@@ -183,6 +259,81 @@ static char *keep(struct audit *a, enum audit_action action, const struct reques
     return copy;
 }
 
+/* ---- the journal and the file ---- */
+
+/* Fields of the journal: MESSAGE first. What has several values, or none, has no field. */
+static const struct {
+    const char *field, *member;
+    bool of_target;
+} FIELDS[] = {
+    { "FLAMED_ACTION", "action", false },
+    { "FLAMED_SUBJECT", "subject", false },
+    { "FLAMED_KNOWN_BY", "known_by", false },
+    { "FLAMED_VIA", "via", false },
+    { "FLAMED_ROUTE", "route", false },
+    { "FLAMED_CAPTURE", "capture", false },
+    { "FLAMED_STATUS", "status", false },
+    { "FLAMED_TARGET_PID", "pid", true },
+    { "FLAMED_TARGET_UID", "uid", true },
+    { "FLAMED_TARGET_MAIN", "main", true },
+    { "FLAMED_TARGET_CONTAINER", "container_id", true },
+    { "FLAMED_TARGET_POD", "pod_name", true },
+    { "FLAMED_TARGET_NAMESPACE", "pod_namespace", true },
+};
+
+/* A line for each: a line break in a value would begin a field of its own. */
+static void add_field(struct buf *out, const char *field, const json_t *value)
+{
+    const char *text = json_string_value(value);
+
+    if (json_is_array(value) && json_array_size(value) == 1)
+        value = json_array_get(value, 0);
+    if (json_is_integer(value)) {
+        buf_printf(out, "%s=%lld\n", field, (long long)json_integer_value(value));
+        return;
+    }
+    if (!text)
+        return;
+    buf_printf(out, "%s=", field);
+    for (; *text; text++)
+        buf_add_char(out, (unsigned char)*text < ' ' || *text == 0x7f ? '?' : *text);
+    buf_add_char(out, '\n');
+}
+
+/* False: the journal did not take it. */
+static bool tell_journal(const struct audit *a, const char *line)
+{
+    _cleanup_buf_ struct buf text = BUF_NULL;
+    json_t *value;
+    bool sent;
+
+    if (a->journal_fd < 0)
+        return false;
+    buf_init(&text, AUDIT_JOURNAL_MAX_BYTES);
+    buf_printf(&text, "PRIORITY=6\nSYSLOG_IDENTIFIER=flamed\nMESSAGE=audit %s\n", line);
+    value = json_loads(line, 0, NULL);
+    for (size_t i = 0; i < ARRAY_SIZE(FIELDS); i++)
+        add_field(&text, FIELDS[i].field,
+                  json_object_get(FIELDS[i].of_target ? json_object_get(value, "target") : value,
+                                  FIELDS[i].member));
+    json_decref(value);
+    sent = !text.error && send(a->journal_fd, text.p, text.n, MSG_NOSIGNAL) == (ssize_t)text.n;
+    return sent;
+}
+
+static void append_to_file(struct audit *a, const char *line)
+{
+    struct iovec parts[] = { { (char *)(uintptr_t)line, strlen(line) },
+                             { (char *)(uintptr_t) "\n", 1 } };
+    bool failed;
+
+    pthread_mutex_lock(&a->lock);
+    failed = a->file_fd >= 0 && writev(a->file_fd, parts, ARRAY_SIZE(parts)) < 0;
+    pthread_mutex_unlock(&a->lock);
+    if (failed && log_limit())
+        log_err_errno(-errno, "cannot write to the audit log");
+}
+
 void audit_note(struct audit *a, const struct request *req)
 {
     enum audit_action action = action_of(req);
@@ -192,8 +343,11 @@ void audit_note(struct audit *a, const struct request *req)
         return;
     line = keep(a, action, req);
     /* Whoever asks in vain does not fill the log. */
-    if (line && (action != AUDIT_REFUSAL || log_limit()))
-        log_info("audit %s", line);
+    if (line && (action != AUDIT_REFUSAL || log_limit())) {
+        append_to_file(a, line);
+        if (!tell_journal(a, line))
+            log_info("audit %s", line);
+    }
     free(line);
 }
 

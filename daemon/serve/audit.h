@@ -11,6 +11,8 @@
 #define AUDIT_ACTS_MAX 1024     /* that are kept */
 #define AUDIT_REFUSALS_MAX 256  /* kept apart: whoever is refused often pushes nothing else out */
 #define AUDIT_LIMIT_DEFAULT 100 /* of an answer */
+#define AUDIT_JOURNAL_MAX_BYTES                                                                    \
+    ((size_t)32 << 10) /* of an entry; a longer one is a line of the log */
 
 enum audit_action {
     AUDIT_NONE,
@@ -28,9 +30,18 @@ enum audit_action {
 struct request;
 struct audit;
 
-/* NULL: out of memory. */
-struct audit *audit_new(void);
+/* @file_fd: a file to append each line to; @journal_fd: of audit_journal_open(). Both are taken,
+ * also where it fails; 0 or -1: none. NULL: out of memory. */
+struct audit *audit_new(int file_fd, int journal_fd);
+/* Takes @fd in place of the file before. */
+void audit_set_file(struct audit *a, int fd);
+#define AUDIT_JOURNAL "/run/systemd/journal/socket"
+/* A socket that takes fields for the journal, to be opened before the sandbox; -1: there is none.
+ * @path: NULL: none. */
+int audit_journal_open(const char *path);
 struct audit *audit_free(struct audit *a);
+/* Notes what the process is that @req asks for, while it is there. May block for some ms. */
+void audit_look(struct request *req);
 /* Notes @req, whose answer is complete, if it is one of these. */
 void audit_note(struct audit *a, const struct request *req);
 /* Appends {"audit":[...]}, the newest first. */

@@ -97,6 +97,7 @@ struct request {
     struct params params;
     const struct route *route;
     int32_t path_pid;
+    json_t *target_facts; /* owned: of the one process that it is about; NULL: not known */
     char capture_id[CAPTURE_ID_BYTES]; /* that it began, or is about; "": none, or in profile */
     char path_text[PATH_TEXT_MAX];     /* what stands for {id} or {name} in the path */
     char host[PATH_TEXT_MAX];          /* the header, "" where there was none */

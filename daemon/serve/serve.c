@@ -68,7 +68,7 @@ int serve_start(const struct serve_opts *o, const struct api_backend *be, struct
         s->clients = calloc(s->client_max, sizeof(*s->clients));
     }
     if (s) {
-        s->audit = audit_new();
+        s->audit = audit_new(o->audit_fd, o->journal_fd);
         s->sessions = sessions_new();
         s->passwords = passwords_new();
     }
@@ -115,6 +115,11 @@ int serve_start(const struct serve_opts *o, const struct api_backend *be, struct
     tls_unref(o->tls); /* ours holds it */
     *ret = s;
     return 0;
+}
+
+void serve_set_audit_file(struct serve *s, int fd)
+{
+    audit_set_file(s->audit, fd);
 }
 
 void serve_set_access(struct serve *s, struct access_rules *rules)

@@ -28,11 +28,14 @@ struct serve_opts {
     struct peers *peers; /* who is at the other end, borrowed until serve_stop(); NULL: nobody */
     const char *const *allowed_hosts; /* borrowed until serve_stop(); see serve/access.h */
     size_t allowed_host_count;
+    int audit_fd, journal_fd; /* of audit_new(); taken; 0 or -1: none */
 };
 
 /* Starts the threads. 0 or -errno with @err. */
 int serve_start(const struct serve_opts *o, const struct api_backend *be, struct serve **ret,
                 struct error *err);
+/* Takes @fd, a file to append who did what to, in place of the one before. */
+void serve_set_audit_file(struct serve *s, int fd);
 /* What one caller may have a limited number of. */
 enum quota {
     QUOTA_CONNECTIONS,

@@ -43,6 +43,7 @@ void request_unref_locked(struct request *req)
     buf_deinit(&req->stream.out);
     credentials_forget(req);
     profile_unref(req->profile);
+    json_decref(req->target_facts);
     free(req->path);
     free(req->uri);
     free(req);
@@ -383,10 +384,12 @@ static void work_step(struct request *req)
         work_finish(req, /* ready= */ left);
         return;
     }
-    if (done && !left)
+    if (done && !left) {
         req->route->finish(req);
-    else if (!left)
+    } else if (!left) {
+        audit_look(req);
         complete = req->route->handle(req);
+    }
     if (!complete)
         return; /* a capture owns it now, or has pushed it again */
     if (!left && !req->stream.active)

@@ -415,6 +415,7 @@ class Access(unittest.TestCase):
                          (f"user {ALICE}", "TCP", 204, "/api/v1/captures/{id}"))
         taken = next(line for line in lines if line["action"] == "capture" and line.get("capture") == ident)
         self.assertEqual((taken["target"]["pid"], taken["status"]), ([pid], 201))
+        self.assertEqual((taken["target"]["uid"], taken["target"]["main"]), (ALICE, self.spins[ALICE].main), "what it was")
         profile = next(line for line in lines if line["route"] == "/profile" and line["uid"] == ALICE and line["action"] == "capture"
                        and line["target"].get("main"))
         self.assertEqual((profile["target"]["main"], profile["symbols"][:6]), (self.spins[ALICE].main, "memory"))

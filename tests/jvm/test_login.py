@@ -156,5 +156,32 @@ class Login(unittest.TestCase):
         self.assertNotIn(re.search(r"ticket=(\w+)", address).group(1), everything)
 
 
+class AuditLog(unittest.TestCase):
+    def test_a_file_for_root_that_is_opened_again(self):
+        paths.need_root()
+        folder = tempfile.mkdtemp(prefix="flamed-audit.")
+        self.addCleanup(shutil.rmtree, folder, ignore_errors=True)
+        path = os.path.join(folder, "audit.log")
+
+        def lines(name: str = path) -> list[dict]:
+            with open(name, encoding="utf-8") as f:
+                return [json.loads(line) for line in f]
+        with Daemon("--audit-log", path) as daemon:
+            self.assertEqual(os.stat(path).st_mode & 0o7777, 0o600)
+            self.assertEqual(os.stat(path).st_uid, 0)
+            self.assertEqual(daemon.get("/profile", seconds=0.1).status, 200)
+            self.assertEqual([line["route"] for line in lines()], ["/profile"])
+            os.rename(path, path + ".1")
+            os.kill(daemon.top(), signal.SIGHUP)
+            proc.wait_until(lambda: os.path.exists(path), 10, "it is there again", 0.05)
+            proc.wait_until(lambda: daemon.get("/top", once=1, interval="100ms").status == 200 and
+                            any(line["route"] == "/top" for line in lines()), 10, "and written to", 0.1)
+            self.assertIn("/profile", [line["route"] for line in lines(path + ".1")])
+        os.symlink("/etc/passwd", path + ".link")
+        with Daemon("--audit-log", path + ".link") as daemon:
+            self.assertEqual(daemon.get("/profile", seconds=0.1).status, 200)
+            self.assertIn("who did what is in the log alone", daemon.log())
+
+
 if __name__ == "__main__":
     unittest.main()
