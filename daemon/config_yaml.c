@@ -176,6 +176,12 @@ static int yaml_tls(struct span text, const char *file, struct config *c, struct
         return r;
     free(c->tls);
     c->tls = tls;
+    if (access_rules_have(c->access, ACCESS_BY_CERTIFICATE) && !tls_config_verifies(tls))
+        return error_set(err, -EINVAL,
+                         "%.128s: a rule for a certificate takes tls_server_config with "
+                         "client_ca_file and client_auth_type: VerifyClientCertIfGiven or "
+                         "RequireAndVerifyClientCert",
+                         file);
     return 0;
 }
 

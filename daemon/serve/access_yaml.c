@@ -77,9 +77,25 @@ enum {
     KEY_SEES = 16,
     KEY_GROUP = 32,
     KEY_MATCH = 64,
-    KEY_BASIC = 128
+    KEY_BASIC = 128,
+    KEY_CERTIFICATE = 256
 };
-#define KEYS_WHO (KEY_USER | KEY_GROUP | KEY_TOKEN | KEY_BASIC)
+#define KEYS_WHO (KEY_USER | KEY_GROUP | KEY_TOKEN | KEY_BASIC | KEY_CERTIFICATE)
+
+static int set_certificate(struct reader *r, const yaml_node_t *at, struct span v,
+                           struct access_rule *rule)
+{
+    bool good = v.n && v.n <= ACCESS_SHOWN_MAX;
+
+    for (size_t i = 0; good && i < v.n; i++)
+        good = v.p[i] >= ' ' && v.p[i] <= '~';
+    if (!good)
+        return refuse(r, at, rule, "certificate",
+                      "a DNS name, URI or mail address of one, or its common name, in ASCII");
+    rule->by = ACCESS_BY_CERTIFICATE;
+    span_copy(v, rule->shown, sizeof(rule->shown));
+    return 0;
+}
 
 static int set_basic(struct reader *r, const yaml_node_t *at, struct span v,
                      struct access_rule *rule)
@@ -130,11 +146,12 @@ static int set_key(struct reader *r, const yaml_node_t *key, const yaml_node_t *
                    : span_eq_str(k, "group")        ? KEY_GROUP
                    : span_eq_str(k, "match")        ? KEY_MATCH
                    : span_eq_str(k, "basic")        ? KEY_BASIC
+                   : span_eq_str(k, "certificate")  ? KEY_CERTIFICATE
                                                     : 0;
 
     if (!bit || *seen & bit)
         return refuse(r, key, rule, bit ? "a key that is given twice," : "a rule",
-                      "name, user, group, token_sha256 or basic, role, sees, match");
+                      "name, user, group, token_sha256, basic or certificate, role, sees, match");
     *seen |= bit;
     switch (bit) {
     case KEY_NAME:
@@ -155,6 +172,8 @@ static int set_key(struct reader *r, const yaml_node_t *key, const yaml_node_t *
         return 0;
     case KEY_MATCH:
         return set_match(r, value, rule);
+    case KEY_CERTIFICATE:
+        return set_certificate(r, value, v, rule);
     case KEY_BASIC:
         return set_basic(r, value, v, rule);
     case KEY_TOKEN:
@@ -190,7 +209,7 @@ static int read_rule(struct reader *r, const yaml_node_t *n, struct access_rule 
     }
     if (!(seen & KEY_NAME) || !(seen & KEY_ROLE) || __builtin_popcount(seen & KEYS_WHO) != 1)
         return refuse(r, n, rule, "a rule",
-                      "name, role, and either user, group, token_sha256 or basic");
+                      "name, role, and either user, group, token_sha256, basic or certificate");
     if (seen & KEY_MATCH && (seen & KEY_SEES || !rule->seen.count))
         return refuse(r, n, rule, "match", "one matcher or more, and no sees beside it");
     if (rule->own && access_rule_is_shown(rule))

@@ -105,6 +105,32 @@ static enum shown basic_of(struct request *req, struct span text, size_t count)
     return SHOWN_ASK;
 }
 
+/* Looks at the certificate once for a connection: it cannot change, without a renegotiation. */
+static const struct certificate_names *names_of(struct request *req)
+{
+    struct client *c = req->client;
+    const union MHD_ConnectionInfo *info;
+
+    if (!c->tls || c->names_known)
+        return c->names;
+    c->names_known = true;
+    info = MHD_get_connection_info(req->connection, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+    c->names = calloc(1, sizeof(*c->names));
+    if (!c->names || !info || !tls_client_names(c->tls, info->tls_session, c->names)) {
+        free(c->names);
+        c->names = NULL;
+    }
+    return c->names;
+}
+
+static enum shown certificate_of(struct request *req)
+{
+    const struct certificate_names *names = names_of(req);
+    const struct access_rule *rule = names ? certificate_rule(names, req->serve->access) : NULL;
+
+    return rule ? accept_rule(req, rule) : SHOWN_NOTHING;
+}
+
 enum shown credentials_of(struct request *req, struct span header, size_t count)
 {
     const struct access_rules *rules = req->serve->access;
@@ -116,7 +142,8 @@ enum shown credentials_of(struct request *req, struct span header, size_t count)
     if (count && access_rules_have(rules, ACCESS_BY_BASIC) &&
         authorization_is(header, "basic", &rest))
         return basic_of(req, rest, count);
-    return SHOWN_NOTHING; /* another scheme is a proxy's business */
+    /* Another scheme is a proxy's business. */
+    return access_rules_have(rules, ACCESS_BY_CERTIFICATE) ? certificate_of(req) : SHOWN_NOTHING;
 }
 
 void credentials_check(struct request *req)

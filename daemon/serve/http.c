@@ -169,6 +169,8 @@ static void on_connection(void *cookie, struct MHD_Connection *connection, void 
         c->fd = -1;
         *context = NULL;
         c->tls = tls_unref(c->tls);
+        free(c->names);
+        c->names = NULL;
     }
     pthread_mutex_unlock(&s->lock);
 }

@@ -61,13 +61,15 @@ struct request;
 struct client {
     int fd; /* the HTTP library's */
     bool used, unix_socket, closing;
-    struct tls *tls;         /* owned by a connection that speaks TLS: what it began with */
-    bool speaks_tls;         /* does not change */
-    struct caller caller;    /* at the other end */
-    struct caller asks;      /* in its request: by a token or a cookie somebody else */
-    struct peer peer;        /* does not change */
-    struct subject subject;  /* of its requests' thread, as is what follows */
-    bool subject_known;      /* it was worked out */
+    struct tls *tls;                 /* owned by a connection that speaks TLS: what it began with */
+    bool speaks_tls;                 /* does not change */
+    struct certificate_names *names; /* owned: of its certificate; NULL: none is verified */
+    bool names_known;                /* it was looked at */
+    struct caller caller;            /* at the other end */
+    struct caller asks;              /* in its request: by a token or a cookie somebody else */
+    struct peer peer;                /* does not change */
+    struct subject subject;          /* of its requests' thread, as is what follows */
+    bool subject_known;              /* it was worked out */
     bool guest;              /* its caller has as many as one may have: for health routes alone */
     bool waits, streams;     /* its request does, or is a stream: counts for its caller */
     bool busy;               /* a request is being worked on or answered */

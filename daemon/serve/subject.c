@@ -57,6 +57,7 @@ void subject_apply(struct subject *s, const struct access_rule *rule)
         [ACCESS_BY_HOST] = SUBJECT_USER,
         [ACCESS_BY_TOKEN] = SUBJECT_TOKEN,
         [ACCESS_BY_BASIC] = SUBJECT_BASIC,
+        [ACCESS_BY_CERTIFICATE] = SUBJECT_CERTIFICATE,
     };
 
     if (rule->by != ACCESS_BY_HOST)
@@ -75,6 +76,8 @@ const char *subject_name(const struct subject *s, char buf[SUBJECT_NAME_BYTES])
 {
     if (s->kind == SUBJECT_TOKEN)
         snprintf(buf, SUBJECT_NAME_BYTES, "token %.50s", s->name);
+    else if (s->kind == SUBJECT_CERTIFICATE)
+        snprintf(buf, SUBJECT_NAME_BYTES, "certificate %.50s", s->name);
     else if (s->kind == SUBJECT_BASIC)
         snprintf(buf, SUBJECT_NAME_BYTES, "basic %.50s", s->name);
     else if (s->kind == SUBJECT_USER)
@@ -91,6 +94,8 @@ const char *subject_known_by(const struct subject *s)
         return "token";
     case SUBJECT_BASIC:
         return "password";
+    case SUBJECT_CERTIFICATE:
+        return "certificate";
     case SUBJECT_USER:
         return "kernel";
     case SUBJECT_NOBODY:

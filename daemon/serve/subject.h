@@ -22,10 +22,11 @@ enum role {
 const char *role_name(enum role role);
 
 enum subject_kind {
-    SUBJECT_NOBODY, /* not known */
-    SUBJECT_USER,   /* of this machine, by the kernel's word */
-    SUBJECT_TOKEN,  /* shows a token of the configuration */
-    SUBJECT_BASIC,  /* shows the name and the password of one */
+    SUBJECT_NOBODY,      /* not known */
+    SUBJECT_USER,        /* of this machine, by the kernel's word */
+    SUBJECT_TOKEN,       /* shows a token of the configuration */
+    SUBJECT_CERTIFICATE, /* has a certificate that the configuration names */
+    SUBJECT_BASIC,       /* shows the name and the password of one */
 };
 
 struct subject {
@@ -35,7 +36,7 @@ struct subject {
     enum role role;
     struct viewer viewer;
     const char *problem; /* SUBJECT_NOBODY: why; literal */
-    const char *name;    /* SUBJECT_TOKEN, SUBJECT_BASIC: of its rule, as long as serve lives */
+    const char *name; /* of a token, password or certificate: of its rule, as long as serve lives */
 };
 
 #define SUBJECT_NAME_BYTES 64

@@ -18,6 +18,7 @@ struct tls {
     gnutls_priority_t priority;
     uint8_t digest[TLS_DIGEST_BYTES];
     int64_t expires_s;
+    enum tls_client_auth client_auth;
     const char *names[TLS_NAMES_MAX]; /* owned */
     size_t name_count;
 };
@@ -125,6 +126,23 @@ static void describe(struct tls *t)
     gnutls_free(list);
 }
 
+static int set_client_ca(struct tls *t, const struct tls_config *c, const struct tls_material *m,
+                         struct error *err)
+{
+    gnutls_datum_t ca = datum_of(&m->files[TLS_FILE_CLIENT_CA]);
+    int r;
+
+    t->client_auth = c->client_auth;
+    if (!tls_config_verifies(c))
+        return 0;
+    r = gnutls_certificate_set_x509_trust_mem(t->credentials, &ca, GNUTLS_X509_FMT_PEM);
+    if (r > 0)
+        return 0;
+    return error_set(err, -EINVAL,
+                     "tls_server_config: there is no certificate of a CA in '%.128s', in PEM",
+                     c->paths[TLS_FILE_CLIENT_CA]);
+}
+
 static int fill(struct tls *t, const struct tls_config *c, const struct tls_material *m,
                 struct error *err)
 {
@@ -139,6 +157,9 @@ static int fill(struct tls *t, const struct tls_config *c, const struct tls_mate
     if (r < 0)
         return refuse_pair(c, r, err);
     describe(t);
+    r = set_client_ca(t, c, m, err);
+    if (r < 0)
+        return r;
     if (digest_of(m, t->digest) < 0)
         return error_set(err, -ENOMEM, "out of memory");
     return set_priority(t, c, err);
@@ -202,11 +223,53 @@ const char *const *tls_names(const struct tls *t, size_t *ret_count)
     return t->names;
 }
 
+/* Ends the handshake where a certificate is not of our CA, not for clients, or its time is over. */
+static int verify_client(gnutls_session_t session)
+{
+    gnutls_typed_vdata_st purpose = { .type = GNUTLS_DT_KEY_PURPOSE_OID,
+                                      .data =
+                                          (unsigned char *)(uintptr_t)GNUTLS_KP_TLS_WWW_CLIENT };
+    unsigned status = 0, count = 0;
+
+    if (!gnutls_certificate_get_peers(session, &count) || !count)
+        return 0; /* where one is required, the handshake has ended already */
+    return gnutls_certificate_verify_peers(session, &purpose, 1, &status) == 0 && status == 0 ? 0
+                                                                                              : -1;
+}
+
+bool tls_client_names(const struct tls *t, void *session, struct certificate_names *ret)
+{
+    const gnutls_datum_t *list;
+    unsigned count = 0;
+
+    if (t->client_auth < TLS_CLIENT_VERIFY_IF_GIVEN)
+        return false;
+    list = gnutls_certificate_get_peers(session, &count);
+    return list && count && verify_client(session) == 0 &&
+           certificate_read(list[0].data, list[0].size, ret);
+}
+
+static void ask_for_certificate(const struct tls *t, gnutls_session_t session)
+{
+    static const gnutls_certificate_request_t REQUESTS[] = {
+        [TLS_CLIENT_NONE] = GNUTLS_CERT_IGNORE,
+        [TLS_CLIENT_REQUEST] = GNUTLS_CERT_REQUEST,
+        [TLS_CLIENT_REQUIRE_ANY] = GNUTLS_CERT_REQUIRE,
+        [TLS_CLIENT_VERIFY_IF_GIVEN] = GNUTLS_CERT_REQUEST,
+        [TLS_CLIENT_REQUIRE] = GNUTLS_CERT_REQUIRE,
+    };
+
+    gnutls_certificate_server_set_request(session, REQUESTS[t->client_auth]);
+    if (t->client_auth >= TLS_CLIENT_VERIFY_IF_GIVEN)
+        gnutls_session_set_verify_function(session, verify_client);
+}
+
 int tls_begin(const struct tls *t, void *session)
 {
     if (gnutls_credentials_set(session, GNUTLS_CRD_CERTIFICATE, t->credentials) < 0 ||
         gnutls_priority_set(session, t->priority) < 0)
         return -EPROTO;
+    ask_for_certificate(t, session);
     return 0;
 }
 

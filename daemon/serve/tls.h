@@ -7,6 +7,7 @@
 #pragma once
 
 #include "base/buf.h"
+#include "serve/certificate.h"
 #include "serve/tls_config.h"
 
 #define TLS_FILE_MAX_BYTES ((size_t)256 << 10)
@@ -38,5 +39,8 @@ const char *const *tls_names(const struct tls *t, size_t *ret_count);
 
 /* Prepares a connection of which nothing was read yet; @session is GnuTLS's. 0 or -EPROTO. */
 int tls_begin(const struct tls *t, void *session);
+/* The names in the client's certificate, after the handshake. False: it showed none, or none that
+ * is verified. */
+bool tls_client_names(const struct tls *t, void *session, struct certificate_names *ret);
 /* What the HTTP library is told in place of a certificate: a function that gives none. */
 void *tls_no_certificate(void);

@@ -3,7 +3,7 @@
 
 #include "serve/yaml_top.h"
 
-#define KEYS_KNOWN "cert_file, key_file, min_version, max_version"
+#define KEYS_KNOWN "cert_file, key_file, client_auth_type, client_ca_file, min_version, max_version"
 
 static int take_path(struct yaml_top *y, const yaml_node_t *at, enum tls_file which,
                      struct tls_config *c)
@@ -27,6 +27,27 @@ static int take_version(struct yaml_top *y, const yaml_node_t *at, const char *k
     return 0;
 }
 
+static int take_client_auth(struct yaml_top *y, const yaml_node_t *at, struct tls_config *c)
+{
+    static const char *const WORDS[] = {
+        [TLS_CLIENT_NONE] = "NoClientCert",
+        [TLS_CLIENT_REQUEST] = "RequestClientCert",
+        [TLS_CLIENT_REQUIRE_ANY] = "RequireAnyClientCert",
+        [TLS_CLIENT_VERIFY_IF_GIVEN] = "VerifyClientCertIfGiven",
+        [TLS_CLIENT_REQUIRE] = "RequireAndVerifyClientCert",
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(WORDS); i++) {
+        if (span_eq_str(yaml_top_text(at), WORDS[i])) {
+            c->client_auth = (enum tls_client_auth)i;
+            return 0;
+        }
+    }
+    return yaml_top_refuse(y, at, "client_auth_type",
+                           "NoClientCert, RequestClientCert, RequireAnyClientCert, "
+                           "VerifyClientCertIfGiven or RequireAndVerifyClientCert");
+}
+
 static int take_key(struct yaml_top *y, const yaml_node_t *key, const yaml_node_t *value,
                     void *cookie)
 {
@@ -37,6 +58,8 @@ static int take_key(struct yaml_top *y, const yaml_node_t *key, const yaml_node_
         if (span_eq_str(k, tls_file_key(which)))
             return take_path(y, value, which, c);
     }
+    if (span_eq_str(k, "client_auth_type"))
+        return take_client_auth(y, value, c);
     if (span_eq_str(k, "min_version"))
         return take_version(y, value, "min_version", &c->min_version);
     if (span_eq_str(k, "max_version"))
@@ -72,6 +95,11 @@ static int check(const struct yaml_top *y, struct span text, const struct tls_co
     if (c->min_version > c->max_version)
         return error_set(y->err, -EINVAL,
                          "%.128s: tls_server_config: min_version is above max_version", y->file);
+    if (tls_config_verifies(c) != (c->paths[TLS_FILE_CLIENT_CA][0] != '\0'))
+        return error_set(y->err, -EINVAL,
+                         "%.128s: tls_server_config: client_ca_file goes with client_auth_type: "
+                         "VerifyClientCertIfGiven or RequireAndVerifyClientCert, and they with it",
+                         y->file);
     return check_paths(y, text, c);
 }
 

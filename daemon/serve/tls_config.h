@@ -11,10 +11,26 @@
 
 enum tls_version { TLS_VERSION_12, TLS_VERSION_13 };
 
+/* What clients are asked for. Those that do not verify tell nothing of who asks. */
+enum tls_client_auth {
+    TLS_CLIENT_NONE,            /* NoClientCert */
+    TLS_CLIENT_REQUEST,         /* RequestClientCert */
+    TLS_CLIENT_REQUIRE_ANY,     /* RequireAnyClientCert */
+    TLS_CLIENT_VERIFY_IF_GIVEN, /* VerifyClientCertIfGiven */
+    TLS_CLIENT_REQUIRE,         /* RequireAndVerifyClientCert */
+};
+
 struct tls_config {
     char paths[TLS_FILE_END][TLS_PATH_MAX + 1]; /* as they are written; "": not given */
     enum tls_version min_version, max_version;
+    enum tls_client_auth client_auth;
 };
+
+/* Whether clients' certificates are verified; NULL: no. */
+static inline bool tls_config_verifies(const struct tls_config *c)
+{
+    return c && c->client_auth >= TLS_CLIENT_VERIFY_IF_GIVEN;
+}
 
 /* Reads `tls_server_config` out of the YAML document @text and passes by every other key. @file is
  * only named in sentences. 0 and *ret (owned, free(); NULL: there is none); -EINVAL with a
