@@ -20,7 +20,7 @@ struct choice {
     struct image *image;
     struct hotspot_vm *vm;
     const char *class_name;
-    bool stub, native, list, vtable;
+    bool stub, native, list, vtable, adapter;
     unsigned methods;
 };
 
@@ -42,6 +42,10 @@ static int choose(void *cookie, const struct hotspot_code *c)
     } else if (c->part && strstr(c->name, "vtable stub") && !ch->vtable) {
         add_pc(ch->image, c->start + 8);
         ch->vtable = true;
+    } else if (c->part && strstr(c->name, "I2C adapter") && !ch->adapter) {
+        add_pc(ch->image, c->start + 8);
+        add_pc(ch->image, c->end + 8);
+        ch->adapter = true;
     } else if (c->part && strstr(c->name, "jint_") && !ch->list) {
         add_pc(ch->image, c->start + 8);
         ch->list = true;
