@@ -267,9 +267,8 @@ static bool is_connected(int fd)
            (info.tcpi_state == TCP_ESTABLISHED || info.tcpi_state == TCP_CLOSE_WAIT);
 }
 
-/* 1: *ret_cgroup and *ret_uid; 0 with *ret_problem. */
-static int take_answer(const struct nlmsghdr *h, const struct inet_diag_req_v2 *q, struct peer *ret,
-                       uint32_t *ret_uid)
+int peer_take_answer(const struct nlmsghdr *h, const struct inet_diag_req_v2 *q, struct peer *ret,
+                     uint32_t *ret_uid)
 {
     struct inet_diag_msg m;
 
@@ -316,7 +315,7 @@ static int ask_kernel(struct peers *s, const struct inet_diag_req_v2 *q, struct 
         if (n < 0)
             return 0;
         if (from.nl_pid == 0 && NLMSG_OK(h, (size_t)n) && h->nlmsg_seq == s->sequence)
-            return take_answer(h, q, ret, ret_uid);
+            return peer_take_answer(h, q, ret, ret_uid);
     }
     return 0;
 }

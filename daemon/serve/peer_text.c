@@ -49,20 +49,13 @@ static int take_rest(struct span line, struct peer *ret, uint32_t *ret_uid)
     return inode && is_open(words[0]) ? 1 : 0;
 }
 
-/* 1, 0 as peer_ask_text(); -ENOENT. */
-static int find(const struct peers *s, const char *file, const char *local, const char *remote,
-                struct peer *ret, uint32_t *ret_uid)
+int peer_find_text(struct span text, const char *local, const char *remote, struct peer *ret,
+                   uint32_t *ret_uid)
 {
-    _cleanup_buf_ struct buf text = BUF_NULL;
-    struct span rest, line, number, from, to;
+    struct span line, number, from, to;
     int r;
 
-    buf_init(&text, TEXT_MAX_BYTES);
-    r = buf_read_at(&text, s->net_fd, file);
-    if (r < 0 && r != -EFBIG)
-        return -ENOENT;
-    rest = buf_span(&text);
-    while (span_take_line(&rest, &line)) {
+    while (span_take_line(&text, &line)) {
         if (!span_take_word(&line, &number) || !span_take_word(&line, &from) ||
             !span_eq(from, span_of(local)) || !span_take_word(&line, &to) ||
             !span_eq(to, span_of(remote)))
@@ -72,6 +65,20 @@ static int find(const struct peers *s, const char *file, const char *local, cons
             return r;
     }
     return -ENOENT;
+}
+
+/* As peer_ask_text(). */
+static int find(const struct peers *s, const char *file, const char *local, const char *remote,
+                struct peer *ret, uint32_t *ret_uid)
+{
+    _cleanup_buf_ struct buf text = BUF_NULL;
+    int r;
+
+    buf_init(&text, TEXT_MAX_BYTES);
+    r = buf_read_at(&text, s->net_fd, file);
+    if (r < 0 && r != -EFBIG)
+        return -ENOENT;
+    return peer_find_text(buf_span(&text), local, remote, ret, ret_uid);
 }
 
 int peer_ask_text(const struct peers *s, const struct inet_diag_req_v2 *q, struct peer *ret,

@@ -4,9 +4,11 @@
 
 #include "base/budget.h"
 #include "base/clock.h"
+#include "base/span.h"
 #include "serve/peer.h"
 
 #include <linux/inet_diag.h>
+#include <linux/netlink.h>
 #include <pthread.h>
 
 #define PEER_MEMBERS_MAX 1024
@@ -42,6 +44,14 @@ struct peers {
     size_t next_verdict;
 };
 
+/* Whose the socket is that @h, a whole message of the kernel's, tells of, where its ends are @q's.
+ * Return: 1 with *ret_uid, ret->cgroup and ret->inode; 0 with ret->problem. */
+int peer_take_answer(const struct nlmsghdr *h, const struct inet_diag_req_v2 *q, struct peer *ret,
+                     uint32_t *ret_uid);
+/* The same out of the lines of @text, of the socket whose ends are spelt @local and @remote. Return
+ * as peer_ask_text(). */
+int peer_find_text(struct span text, const char *local, const char *remote, struct peer *ret,
+                   uint32_t *ret_uid);
 /* Whose the socket is whose ends are @q's. Return: 1 with *ret_uid and ret->inode; 0: it is not
  * open; -ENOENT: there is none. Takes a microsecond for each socket of the machine. */
 int peer_ask_text(const struct peers *s, const struct inet_diag_req_v2 *q, struct peer *ret,

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the kernel tells of a TCP connection: the first byte chooses between the lines of
+ * /proc/net/tcp, asked for the ends that the first of them names, and an answer of
+ * NETLINK_SOCK_DIAG.
+ */
+#include "base/cleanup.h"
+#include "serve/peers_impl.h"
+
+#include <netinet/in.h>
+
+#define END_BYTES 40
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check(int r, const struct peer *p, uint32_t uid)
+{
+    if (r == 1 ? !p->inode || p->problem : r == 0 && uid == UINT32_MAX && p->known)
+        abort();
+}
+
+static void try_text(struct span text)
+{
+    struct span rest = text, line, word;
+    char ends[2][END_BYTES] = { "0100007F:1F90", "0100007F:D431" };
+    struct peer p = { .uid = UINT32_MAX };
+    uint32_t uid = UINT32_MAX;
+
+    if (span_take_line(&rest, &line) && span_take_word(&line, &word)) {
+        for (int i = 0; i < 2 && span_take_word(&line, &word); i++)
+            span_copy(word, ends[i], END_BYTES);
+    }
+    check(peer_find_text(text, ends[0], ends[1], &p, &uid), &p, uid);
+}
+
+/* As recvfrom() gives it: whole, at an address that fits. */
+static void try_answer(struct span text)
+{
+    struct inet_diag_req_v2 q = { .sdiag_family = text.n % 2 ? AF_INET : AF_INET6,
+                                  .sdiag_protocol = IPPROTO_TCP };
+    _cleanup_free_ struct nlmsghdr *h = malloc(MAX(text.n, sizeof(*h)));
+    struct peer p = { .uid = UINT32_MAX };
+    struct inet_diag_msg m;
+    uint32_t uid = UINT32_MAX;
+
+    if (!h)
+        abort();
+    memcpy(h, text.p, text.n);
+    if (!NLMSG_OK(h, text.n))
+        return;
+    if (text.n >= NLMSG_LENGTH(sizeof(m))) { /* the ends that were asked for */
+        memcpy(&m, NLMSG_DATA(h), sizeof(m));
+        q.id = m.id;
+    }
+    check(peer_take_answer(h, &q, &p, &uid), &p, uid);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (size == 0)
+        return 0;
+    if (data[0] == 'n')
+        try_answer((struct span){ (const char *)data + 1, size - 1 });
+    else
+        try_text((struct span){ (const char *)data + 1, size - 1 });
+    return 0;
+}
