@@ -95,6 +95,8 @@ static int confine_porter(const struct attach *a)
         CALL(getpid),
         CALL(getppid),
         CALL(getsockopt),
+        CALL(landlock_create_ruleset),
+        CALL(landlock_restrict_self),
         CALL_WITH(mknodat, 2, S_IFREG | 0600),
         CALL(newfstatat),
         CALL_WITH(pidfd_send_signal, 1, SIGQUIT),

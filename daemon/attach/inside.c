@@ -157,6 +157,7 @@ int go_inside(struct attach *a)
     }
     if (r >= 0) {
         a->step = ATTACH_STEP_FILTER;
+        forbid_files();
         r = confine_at_birth(a);
     }
     if (r == 0) {

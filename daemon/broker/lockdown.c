@@ -209,6 +209,8 @@ static const int ALLOWED_IN_LAUNCHER[] = {
     SCMP_SYS(gettid),
     SCMP_SYS(keyctl),
     SCMP_SYS(kill),
+    SCMP_SYS(landlock_create_ruleset),
+    SCMP_SYS(landlock_restrict_self),
     SCMP_SYS(lseek),
     SCMP_SYS(memfd_create),
     SCMP_SYS(mknodat), /* flamed-attach: an empty file */

@@ -24,6 +24,7 @@ from harness.daemon import Daemon
 # All that flamed-attach may hold while the container can look: nothing, its pipe, its socket, its memory files.
 HARMLESS = re.compile(r"^(pipe:\[\d+\]|socket:\[\d+\]|/memfd:flamed-[a-z-]+ \(deleted\)|)$")
 USER_NAMESPACES = (True, False)
+LANDLOCK_CREATE_RULESET = 444 # on every machine
 TRACER = ("CAP_SYS_PTRACE", "CAP_DAC_OVERRIDE", "CAP_KILL")
 
 
@@ -324,6 +325,17 @@ class Escapes(Fake):
         """All capabilities and no filter; only the devices are closed."""
         found, _ = self.caught(user_namespace=False, capabilities=bundle.ALL_CAPABILITIES)
         self.check(found, allowed=self.TALKING)
+
+    def test_filters_switched_off(self):
+        """The same, and the tracer switches the filters of calls off, as CAP_SYS_ADMIN without one may: a device that is closed to
+        the container stays closed, though it is open in flamed's cgroup."""
+        if proc.LIBC.syscall(LANDLOCK_CREATE_RULESET, None, 0, 1) < 1:
+            self.skipTest("this kernel has no Landlock")
+        found, c = self.caught("openat!", user_namespace=False, capabilities=bundle.ALL_CAPABILITIES)
+        self.assertEqual(self.tried(c)["own-open"], "EPERM", "the device rules bind the container itself")
+        off = [one for one in found if one.get("suspend") == "ok"]
+        self.assertGreaterEqual(len(off), self.FEW, found)
+        self.assertEqual({one["openat"] for one in off}, {"EACCES"}, off)
 
     def test_root_of_a_user_namespace(self):
         """As rootless runtimes have it, with all capabilities in there."""

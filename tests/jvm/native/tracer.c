@@ -6,7 +6,8 @@
  *   tracer JVM LIBJVM MODE DEVICE [CALL [ANCESTOR]]
  *
  * Starts "JVM LIBJVM MODE" (fakejvm.c). DEVICE is the number of a block device of the host. CALL:
- * the one that it makes; "all": those that are known in turn. ANCESTOR: in the host's pid
+ * the one that it makes; "all": those that are known in turn; with "!" behind it, once the filters of
+ * calls are switched off, as CAP_SYS_ADMIN may. ANCESTOR: in the host's pid
  * namespace, of whom the processes must descend; no others are touched. Prints "started", and for
  * each process that it took one line:
  *
@@ -44,6 +45,7 @@
 /* Each is none of the talker's. P: the address of the path NODE in its memory. */
 #define P UINT64_MAX
 static uint64_t device;
+static int without_filters;
 static struct call {
     const char *name;
     long number;
@@ -293,6 +295,11 @@ static void took(pid_t pid, const struct call *c)
         return;
     }
     print_all(pid);
+    if (without_filters)
+        printf(" suspend=%s",
+               ptrace(PTRACE_SETOPTIONS, pid, NULL, (void *)PTRACE_O_SUSPEND_SECCOMP) == 0
+                   ? "ok"
+                   : strerrorname_np(errno));
     if (make_call(pid, c)) {
         kill(pid, SIGKILL);
         waitpid(pid, &status, __WALL);
@@ -328,8 +335,11 @@ static int is_gone(pid_t pid)
 
 static const struct call *find_call(const char *name)
 {
+    size_t n = strcspn(name, "!");
+
+    without_filters = name[n] == '!';
     for (size_t i = 0; i < CALL_COUNT; i++) {
-        if (strcmp(CALLS[i].name, name) == 0)
+        if (strncmp(CALLS[i].name, name, n) == 0 && CALLS[i].name[n] == 0)
             return &CALLS[i];
     }
     exit(4);
