@@ -4,9 +4,8 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 
-#include "serve/serve.h"
-
 #include <jansson.h>
+#include <limits.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
@@ -80,25 +79,43 @@ static const char *text_of(const json_t *value, const char *name)
     return text ? text : "";
 }
 
-/* Where a browser of this machine, or one that the port is forwarded to, reaches it. */
-static void print_address(const struct config *c, const char *path, int seconds)
+static bool is_loopback(struct span host)
 {
-    bool any = false;
+    return span_starts_with(host, "127.") || span_starts_with(host, "[::1]") ||
+           span_starts_with(host, "localhost:");
+}
+
+/* The address that a browser of this machine, or one that the port is forwarded to, reaches it by;
+ * where there is none, the one for others, who reach it by TLS. False: there is none at all. */
+static bool write_address(const struct config *c, char *buf, size_t size)
+{
+    char name[HOST_NAME_MAX + 1] = "localhost";
+    bool found = false;
 
     for (size_t i = 0; i < c->listen.count; i++) {
-        const char *item = c->listen.items[i];
-        bool tls = listen_wants_tls(item);
-        struct span address = span_of(item);
+        struct span address = span_of(c->listen.items[i]);
+        bool tls = span_take_str(&address, "https://"), loopback = is_loopback(address);
         size_t colon = span_rfind(address, ':');
 
-        if (span_starts_with(address, "unix:") || colon == address.n)
+        if (span_starts_with(address, "unix:") || colon == address.n || (found && !loopback))
             continue;
-        if (!any)
-            printf("%s://localhost%s%s\n", tls ? "https" : "http", address.p + colon, path);
-        any = true;
+        if (!loopback)
+            gethostname(name, sizeof(name) - 1);
+        snprintf(buf, size, "%s://%s%s", tls || !loopback ? "https" : "http",
+                 loopback ? "localhost" : name, address.p + colon);
+        found = true;
+        if (loopback)
+            break;
     }
-    if (!any)
-        printf("%s\n", path);
+    return found;
+}
+
+static void print_address(const struct config *c, const char *path, int seconds)
+{
+    char address[HOST_NAME_MAX + 32] = "";
+    bool any = write_address(c, address, sizeof(address));
+
+    printf("%s%s\n", address, path);
     fprintf(stderr,
             "%s within %d s in the browser that is to be logged in: it is good once. Whoever has "
             "it may do what you may.\n",

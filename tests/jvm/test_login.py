@@ -129,6 +129,17 @@ class Login(unittest.TestCase):
         self.assertEqual(reply.status, 403, "not over TCP")
         self.assertIn("--login", reply.json()["remedy"])
 
+    def test_where_the_address_leads(self):
+        """This machine's own, where there is one, and https where flamed speaks TLS."""
+        here = os.uname().nodename
+        for listens, begin in ((("127.0.0.1:1",), "http://localhost:1/login?"), (("https://127.0.0.1:2",), "https://localhost:2/login?"),
+                               (("https://[::1]:3",), "https://localhost:3/login?"), (("0.0.0.0:4",), f"https://{here}:4/login?"),
+                               (("0.0.0.0:4", "127.0.0.1:1"), "http://localhost:1/login?"), ((), "/login?")):
+            result = subprocess.run([paths.program("flamed"), "--login", "--listen", f"unix:{self.daemon.unix}",
+                                     *(part for one in listens for part in ("--listen", one))], capture_output=True, text=True,
+                                    check=False, timeout=60)
+            self.assertEqual((result.returncode, result.stdout[:len(begin)]), (0, begin), result.stderr)
+
     def test_flamed_login_without_rights_says_what_to_do(self):
         result = subprocess.run(["setpriv", f"--reuid={ALICE}", f"--regid={ALICE}", "--clear-groups", paths.program("flamed"), "--login",
                                  "--listen", f"unix:{self.daemon.unix}"], capture_output=True, text=True, check=False, timeout=60)

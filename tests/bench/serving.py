@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an answer costs flamed: requests a second and CPU time of /healthz, /metrics and /api/v1/jvms, on connections that stay and
+on one for each request, where it is asked whose it is. --before DIR: a build to compare with; both run at once and are asked in
+turn, so that what else the machine does hits both. --check: fails where the subject of a request takes too much."""
+import argparse
+import os
+import socket
+import statistics
+import sys
+import time
+
+import common # pylint: disable=unused-import (where the harness is)
+from harness import paths
+from harness.daemon import Daemon
+
+BATCH = 32 # requests that are sent at once on a connection that stays
+ROUTES = ("/healthz", "/metrics", "/api/v1/jvms")
+CONNECT_LIMIT_US = 300 # CPU time of a connection with its subject and a request, at most, with --check
+
+
+def cpu_seconds(pid: int) -> float:
+    """Of all threads of a process, to the nanosecond. Those of flamed stay."""
+    total = 0
+    for tid in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{tid}/schedstat", encoding="ascii") as f:
+            total += int(f.read().split()[0])
+    return total / 1e9
+
+
+class Flamed:
+    """One under test."""
+
+    def __init__(self, name: str, build: str):
+        self.name = name
+        paths.BUILD = os.path.realpath(build)
+        self.daemon = Daemon("--recorder-hz=0", "--connections-max=4096")
+        self.pid = max(pid for name, pids in self.daemon.processes().items() if name == "flamed" for pid in pids)
+        self.rates: dict[tuple, list[float]] = {}
+        self.costs: dict[tuple, list[float]] = {}
+
+    def connect(self) -> socket.socket:
+        s = socket.create_connection(("127.0.0.1", self.daemon.port), 20)
+        s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return s
+
+    def stays(self, route: str, seconds: float) -> int:
+        """Requests answered on one connection."""
+        ask = f"GET {route} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode() * BATCH
+        count, end = 0, time.monotonic() + seconds
+        with self.connect() as s:
+            while time.monotonic() < end:
+                s.sendall(ask)
+                got, tail = 0, b""
+                while got < BATCH:
+                    chunk = s.recv(1 << 20)
+                    if not chunk:
+                        raise RuntimeError(f"{self.name}: {route}: the connection was closed")
+                    both = tail + chunk
+                    got += both.count(b"HTTP/1.1 200 OK\r\n")
+                    tail = both[-16:]
+                count += BATCH
+        return count
+
+    def anew(self, route: str, seconds: float) -> int:
+        """Requests answered, each on a connection of its own."""
+        ask = f"GET {route} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode()
+        count, end = 0, time.monotonic() + seconds
+        while time.monotonic() < end:
+            with self.connect() as s:
+                s.sendall(ask)
+                text = b""
+                while chunk := s.recv(1 << 20):
+                    text += chunk
+            if not text.startswith(b"HTTP/1.1 200 "):
+                raise RuntimeError(f"{self.name}: {route}: {text[:200]!r}")
+            count += 1
+        return count
+
+    def slice(self, how: str, route: str, seconds: float) -> None:
+        cpu, begun = cpu_seconds(self.pid), time.monotonic()
+        count = getattr(self, how)(route, seconds)
+        took, cpu = time.monotonic() - begun, cpu_seconds(self.pid) - cpu
+        self.rates.setdefault((how, route), []).append(count / took)
+        self.costs.setdefault((how, route), []).append(cpu / count * 1e6)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--before", help="folder of another build")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=0.5)
+    parser.add_argument("--check", action="store_true")
+    options = parser.parse_args()
+    builds = ([("before", options.before)] if options.before else []) + [("now", paths.BUILD)]
+    flameds = [Flamed(*one) for one in builds]
+    try:
+        for n in range(options.rounds):
+            for how in ("stays", "anew"):
+                for route in ROUTES:
+                    for one in flameds[::-1 if n % 2 else 1]:
+                        one.slice(how, route, options.seconds)
+        for how in ("stays", "anew"):
+            for route in ROUTES:
+                print(f"{'one connection' if how == 'stays' else 'a connection each':18} {route:14}" + "".join(
+                    f"  {one.name}: {statistics.median(one.rates[how, route]):8.0f}/s {statistics.median(one.costs[how, route]):7.1f} us of CPU"
+                    f" (best {min(one.costs[how, route]):.1f})" for one in flameds))
+        cost = min(flameds[-1].costs["anew", "/healthz"])
+        if options.check and cost > CONNECT_LIMIT_US:
+            print(f"a connection with a request takes {cost:.0f} us of CPU at best: at most {CONNECT_LIMIT_US} are right")
+            return 1
+        return 0
+    finally:
+        for one in flameds:
+            one.daemon.stop(check=False)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
