@@ -9,8 +9,8 @@ import subprocess
 import tempfile
 import unittest
 
-from harness import caller, paths, proc
-from harness.daemon import Daemon
+from harness import caller, certs, paths, proc
+from harness.daemon import Daemon, free_port
 
 ALICE, BOB = 61001, 61002
 SAME = "Sec-Fetch-Site: same-origin"
@@ -165,6 +165,30 @@ class Login(unittest.TestCase):
         everything = json.dumps(lines) + self.daemon.log() + self.daemon.get("/metrics").text
         self.assertNotIn(secret, everything)
         self.assertNotIn(re.search(r"ticket=(\w+)", address).group(1), everything)
+
+
+class OverTls(unittest.TestCase):
+    def test_the_cookie_is_of_tls_alone(self):
+        paths.need_root()
+        paths.need("openssl", "curl")
+        folder = tempfile.mkdtemp(prefix="flamed-login.")
+        self.addCleanup(shutil.rmtree, folder, ignore_errors=True)
+        os.chmod(folder, 0o755)
+        ca = certs.Authority(folder, "ca")
+        cert, key = ca.sign("server", "/CN=flamed", "DNS:localhost,IP:127.0.0.1")
+        config, port = os.path.join(folder, "flamed.yaml"), free_port()
+        with open(config, "w", encoding="utf-8") as f:
+            f.write(f"tls_server_config:\n  cert_file: {cert}\n  key_file: {key}\n")
+        with Daemon("--config", config, "--listen", f"https://127.0.0.1:{port}") as daemon:
+            path = caller.login_address(daemon).partition("/login")[2]
+            command = ["setpriv", f"--reuid={ALICE}", f"--regid={ALICE}", "--clear-groups", "curl", "-s", "-k", "-m", "30"]
+            head = subprocess.run([*command, "-D", "-", "-o", "/dev/null", f"https://localhost:{port}/login{path}"], capture_output=True,
+                                  text=True, check=True).stdout
+            cookie = re.search(r"(?i)^set-cookie: (.*)$", head, re.M)[1]
+            self.assertRegex(cookie, rf"^__Host-flamed_{port}=[0-9a-f]{{64}}; Path=/; HttpOnly; SameSite=Strict; Max-Age=43200; Secure$")
+            who = subprocess.run([*command, "-H", "Cookie: " + cookie.split(";")[0], f"https://localhost:{port}/api/v1/whoami"],
+                                 capture_output=True, text=True, check=True).stdout
+            self.assertEqual((json.loads(who)["subject"], json.loads(who)["known_by"]), ("user 0", "cookie"))
 
 
 class AuditLog(unittest.TestCase):
