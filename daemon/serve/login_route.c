@@ -56,7 +56,7 @@ static bool next_cookie(struct span *rest, struct span *ret_name, struct span *r
 
 bool login_find(struct request *req, struct span cookies)
 {
-    struct subject browser = req->subject;
+    const struct subject *browser = &req->client->subject; /* at the other end, by no cookie */
     struct span name, value;
     char wanted[COOKIE_NAME_MAX];
 
@@ -65,7 +65,7 @@ bool login_find(struct request *req, struct span cookies)
     cookie_name(req, wanted);
     while (next_cookie(&cookies, &name, &value)) {
         if (!span_eq_str(name, wanted) ||
-            !sessions_find(req->serve->sessions, value, &browser, clock_monotonic_ns(),
+            !sessions_find(req->serve->sessions, value, browser, clock_monotonic_ns(),
                            &req->subject, &req->session_left_ns))
             continue;
         span_copy(value, req->session, sizeof(req->session));
@@ -106,7 +106,7 @@ bool handle_login_ticket(struct request *req)
 
 bool handle_login(struct request *req)
 {
-    struct subject browser = req->subject;
+    const struct subject *browser = &req->client->subject; /* at the other end, by no cookie */
     struct error err = ERROR_NULL;
     char secret[SESSION_TEXT], name[COOKIE_NAME_MAX];
     int r;
@@ -116,7 +116,7 @@ bool handle_login(struct request *req)
         return true;
     }
     r = sessions_login(req->serve->sessions, span_of(req->params.ticket ? req->params.ticket : ""),
-                       &browser, req->serve->access, clock_monotonic_ns(), secret, &req->subject);
+                       browser, req->serve->access, clock_monotonic_ns(), secret, &req->subject);
     if (r != 0) {
         error_set(&err, -EACCES,
                   r == SESSION_NONE ? "this address was used already, or is too old"

@@ -58,6 +58,16 @@ class Login(unittest.TestCase):
         for other in (cookie[:-1] + "g", cookie.replace("flamed_", "flamed"), cookie.replace(f"_{self.daemon.port}", "_0"), "Cookie: ;;=;"):
             self.assertEqual(self.who(ALICE, other)["known_by"], "kernel", other)
 
+    def test_one_logs_in_again(self):
+        """With a cookie that is good still, or one that is not: the browser's user counts, not whose the cookie is."""
+        first = caller.log_in(self.daemon, ALICE)
+        for old in (first, first[:-1] + "g"):
+            reply = caller.ask(caller.login_address(self.daemon), uid=ALICE, headers=(old, SAME))
+            self.assertEqual(reply.status, 303, str(reply))
+            cookie = "Cookie: " + reply.cookie.split(";")[0]
+            self.assertEqual(self.who(ALICE, cookie)["known_by"], "cookie")
+            self.assertEqual(self.who(0, cookie)["known_by"], "kernel", "not root's browser")
+
     def test_what_is_stolen_is_good_for_nobody_else(self):
         """A browser sends the cookies of localhost to each port there, also to a program of another user."""
         cookie = caller.log_in(self.daemon, ALICE)
