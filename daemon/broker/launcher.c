@@ -40,9 +40,7 @@ struct launcher {
     int socket, program_fd;
     bool mounts; /* it may mount in containers */
     struct running running[LAUNCHER_RUNNING_MAX];
-    struct started {
-        uint64_t owner, ns; /* when the last one of it was started; 0: none */
-    } started[LAUNCHER_OWNERS_MAX];
+    struct turn started[LAUNCHER_OWNERS_MAX]; /* the last ones of owners */
 };
 
 /* What the other end reads where the helper wrote nothing; where it did, this comes second and is
@@ -168,34 +166,20 @@ static struct running *take_place(struct launcher *l, uint64_t owner, uint64_t n
     return &l->running[i];
 }
 
-/* The last one of @owner: its own, or in the place of the oldest. NULL: it was just now, or that of
- * as many others. */
-static struct started *interval_of(struct launcher *l, uint64_t owner, uint64_t now)
-{
-    struct started *found = &l->started[0];
-
-    for (size_t i = 0; i < LAUNCHER_OWNERS_MAX; i++) {
-        struct started *s = &l->started[i];
-
-        if (s->ns && s->owner == owner)
-            return now - s->ns < LAUNCHER_INTERVAL_NS ? NULL : s;
-        if (s->ns < found->ns)
-            found = s;
-    }
-    return found->ns && now - found->ns < LAUNCHER_INTERVAL_NS ? NULL : found;
-}
-
 /* Why it is not begun: errno; 0: nothing stands in its way, and *ret is its place. */
 static int obstacle(struct launcher *l, const struct launcher_message *m, uint64_t now,
-                    struct running **ret, struct started **ret_started)
+                    struct running **ret, struct turn **ret_started)
 {
+    size_t i;
+
     if (is_running(l, m))
         return EBUSY;
     if (m->mounts && !l->mounts)
         return EPERM;
-    *ret_started = interval_of(l, m->owner, now);
-    if (!*ret_started)
+    if (turns_interval(l->started, LAUNCHER_OWNERS_MAX, m->owner, LAUNCHER_INTERVAL_NS, now, &i) <
+        0)
         return EAGAIN;
+    *ret_started = &l->started[i];
     *ret = take_place(l, m->owner, now);
     return *ret ? 0 : EAGAIN;
 }
@@ -206,7 +190,7 @@ static void start_helper(struct launcher *l, struct launcher_message *m, int *fd
     uint64_t now = clock_monotonic_ns();
     struct mounter mounter = MOUNTER_NULL;
     uint32_t step = ATTACH_STEP_JOB;
-    struct started *started;
+    struct turn *started;
     int why = obstacle(l, m, now, &slot, &started);
     pid_t pid;
 
@@ -216,7 +200,7 @@ static void start_helper(struct launcher *l, struct launcher_message *m, int *fd
         tell_made(l, m, -1, why);
         return;
     }
-    *started = (struct started){ m->owner, now };
+    *started = (struct turn){ m->owner, now };
     why = m->mounts ? mount_for(l, m, fds, &mounter, &step) : 0;
     if (why) {
         write_result(fds[0], step, why);

@@ -28,3 +28,22 @@ int turns_next(const struct turn *turns, size_t count, uint64_t owner, uint64_t 
     *ret = longest;
     return 0;
 }
+
+int turns_interval(const struct turn *last, size_t count, uint64_t owner, uint64_t interval_ns,
+                   uint64_t now_ns, size_t *ret)
+{
+    size_t oldest = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        if (last[i].owner == owner) {
+            oldest = i;
+            break;
+        }
+        if (!last[i].owner || (last[oldest].owner && last[i].since_ns < last[oldest].since_ns))
+            oldest = i;
+    }
+    if (last[oldest].owner && now_ns - last[oldest].since_ns < interval_ns)
+        return -EAGAIN;
+    *ret = oldest;
+    return 0;
+}

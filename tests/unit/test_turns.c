@@ -76,6 +76,37 @@ START_TEST(another_comes_in_time)
 }
 END_TEST
 
+/* Each owner's attaches are a second apart, and hold up nobody else's. */
+START_TEST(owners_have_intervals_of_their_own)
+{
+    static const struct {
+        struct turn last[3];
+        uint64_t owner;
+        int r;
+        size_t place;
+    } ROWS[] = {
+        { { { 0 } }, 1, 0, 2 },
+        { { { 1, S(100) }, { 0 }, { 0 } }, 1, -EAGAIN, 0 },
+        { { { 1, S(100) }, { 0 }, { 0 } }, 2, 0, 2 },
+        { { { 1, S(99) }, { 0 }, { 0 } }, 1, 0, 0 },
+        { { { 2, S(100) }, { 1, S(99) }, { 0 } }, 1, 0, 1 },
+        { { { 0 }, { 1, S(100) }, { 0 } }, 1, -EAGAIN, 0 },
+        /* as many owners as there are places: the oldest makes room, once its second is over */
+        { { { 2, S(98) }, { 3, S(97) }, { 4, S(99) } }, 1, 0, 1 },
+        { { { 2, S(100) }, { 3, S(100) }, { 4, S(100) } }, 1, -EAGAIN, 0 },
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(ROWS); i++) {
+        size_t place = 99;
+        int r = turns_interval(ROWS[i].last, 3, ROWS[i].owner, S(1), S(100) + 1, &place);
+
+        ck_assert_msg(r == ROWS[i].r, "row %zu: %d", i, r);
+        if (r == 0)
+            ck_assert_msg(place == ROWS[i].place, "row %zu: %zu", i, place);
+    }
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("turns");
@@ -83,5 +114,6 @@ int main(void)
     tcase_add_loop_test(tc, takes_turns, 0, ARRAY_SIZE(CASES));
     tcase_add_test(tc, nobody_takes_all);
     tcase_add_test(tc, another_comes_in_time);
+    tcase_add_test(tc, owners_have_intervals_of_their_own);
     return suite_run_case("turns", tc);
 }
