@@ -32,7 +32,7 @@ struct caller {
 
 /* The caller at the other end of a connection from @address, of which the kernel tells @peer. All
  * loopback addresses are one caller: any user of the machine can come from any of them, with as
- * many as there are. */
+ * many as there are; so are those of one network of IPv6 (/64). */
 struct caller caller_of_peer(const struct peer *peer, const struct sockaddr_storage *address);
 struct caller caller_named(const char *name);
 bool caller_equal(const struct caller *a, const struct caller *b);

@@ -17,7 +17,7 @@ class Authority:
         self.cert = os.path.join(folder, name + ".pem")
         self.key = os.path.join(folder, name + ".key")
         openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj",
-                "/CN=" + name, "-keyout", self.key, "-out", self.cert, "-addext", "basicConstraints=critical,CA:TRUE")
+                "/CN=" + name, "-keyout", self.key, "-out", self.cert)
 
     def sign(self, name: str, subject: str, san: str = "", usage: str = "serverAuth", ended: bool = False) -> tuple[str, str]:
         """A certificate and its key: their paths. ENDED: its time is over."""
