@@ -42,7 +42,7 @@ static void check_token(const struct access_rules *rules, struct span text)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct span text = { (const char *)data, size }, first = { text.p, span_find(text, '\n') };
-    _cleanup_free_ struct access_rules *rules = NULL;
+    struct access_rules *rules = NULL;
     struct error err = ERROR_NULL;
     int r = access_rules_parse(text, "fuzz.yaml", &rules, &err);
 
@@ -52,6 +52,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check(rules);
     check_token(rules, text);
     check_token(rules, first);
-    access_rules_user(rules, 1001);
+    access_rules_user(rules, 1001, 1);
+    access_rules_free(rules);
     return 0;
 }
