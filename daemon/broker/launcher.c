@@ -139,13 +139,21 @@ static void forget(struct running *run, int error)
     *run = (struct running){ 0 };
 }
 
-/* Ends one: its guard, and with that the rest. It is our child and not waited for yet, so the
- * number is its; and it touches nothing that could hold it. */
+/* Ends what is left of one. The guard leads a group of processes that none of them can leave. Those
+ * that somebody in the container stopped before they were bound to their parent do not end with it.
+ * The guard is our child and not waited for yet, so the number is its group's, and nobody else's. */
+static void end_group(const struct running *run)
+{
+    kill(-run->pid, SIGKILL);
+}
+
+/* Ends one: all of it. The guard is waited for: it touches nothing that could hold it. */
 static void end_now(struct running *run)
 {
     int status;
 
-    kill(run->pid, SIGKILL);
+    kill(run->pid, SIGKILL); /* it may have no group of its own yet */
+    end_group(run);
     while (waitpid(run->pid, &status, 0) < 0 && errno == EINTR)
         continue;
     forget(run, ETIMEDOUT);
@@ -249,6 +257,13 @@ static bool take_message(struct launcher *l)
     return true;
 }
 
+static bool has_ended(const struct running *run)
+{
+    struct pollfd p = { .fd = run->pidfd, .events = POLLIN };
+
+    return poll(&p, 1, 0) > 0;
+}
+
 /* Ends those whose time is over and forgets those that ended. */
 static void reap(struct launcher *l)
 {
@@ -259,6 +274,8 @@ static void reap(struct launcher *l)
 
         if (!run->pid)
             continue;
+        if (has_ended(run))
+            end_group(run);
         if (late)
             end_now(run);
         else if (waitpid(run->pid, &status, WNOHANG) == run->pid)

@@ -379,6 +379,24 @@ class Maps(unittest.TestCase):
             self.assertGreater(profile.share(profile.stacks, lambda s: "burn_here" in s.names), 0.9, profile.describe())
 
 
+class Bound(Fake):
+    def test_the_talker_is_stopped_at_its_birth(self):
+        """And its parent ended, as the JVM's user may on the host or in its pid namespace: nothing tells it of that end. It goes
+        with the attach, and does not stay in flamed's cgroup."""
+        c = self.container("pause")
+        with subprocess.Popen([native.build("birth"), *attach.programs(), str(c.pid), "load"], stdout=subprocess.PIPE,
+                              text=True) as tracer:
+            line = next((line for line in tracer.stdout if line.startswith("stopped ")), "")
+            self.assertTrue(line, "no talker was born")
+            talker = int(line.split()[1])
+            try:
+                proc.wait_until(lambda: not proc.alive(talker), 3, "the talker is gone")
+            finally:
+                tracer.kill()
+                if proc.alive(talker):
+                    os.kill(talker, signal.SIGKILL)
+
+
 class Launcher(unittest.TestCase):
     def test_it_is_started_again(self):
         """flamed-launcher is killed: the next attach but one works, without a restart of anything else."""
