@@ -97,6 +97,26 @@ START_TEST(limits_hold)
 }
 END_TEST
 
+/* No time at all: what is read between two looks at the clock is kept. */
+START_TEST(time_is_a_limit)
+{
+    static const struct maps_limits NONE = { 4096, (size_t)1 << 20, 0 };
+    enum { MAPPINGS = 200 };
+    uint8_t *p =
+        mmap(NULL, (size_t)2 * MAPPINGS * 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct maps m;
+
+    ck_assert(p != MAP_FAILED);
+    for (size_t i = 0; i < MAPPINGS; i++)
+        ck_assert_int_eq(mprotect(p + 2 * i * 4096, 4096, PROT_READ | PROT_EXEC), 0);
+    m = read_exec(open("/proc/self/maps", O_RDONLY | O_CLOEXEC), &NONE);
+    ck_assert(m.truncated);
+    ck_assert_uint_lt(m.count, MAPPINGS);
+    maps_deinit(&m);
+    munmap(p, (size_t)2 * MAPPINGS * 4096);
+}
+END_TEST
+
 /* A file is told with its name, deleted or not, and what is asked for is found. */
 START_TEST(one_is_asked_for)
 {
@@ -138,6 +158,7 @@ int main(void)
 
     tcase_add_test(tc, both_ways_tell_the_same);
     tcase_add_test(tc, limits_hold);
+    tcase_add_test(tc, time_is_a_limit);
     tcase_add_test(tc, one_is_asked_for);
     return suite_run_case("maps_exec", tc);
 }
