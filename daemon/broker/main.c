@@ -16,6 +16,7 @@
 #include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const char USAGE[] =
@@ -190,6 +191,7 @@ int main(int argc, char **argv)
         return 2;
     log_init(o.launcher ? "flamed-launcher" : "flamed-broker", o.log_level);
     prctl(PR_SET_NAME, "flamed-broker"); /* the supervisor starts it as /proc/self/exe */
+    umask(022); /* a JVM's user opens the agent that is mounted; who starts us allows nobody to */
     if (o.launcher)
         r = launcher_serve(o.attach_mount, &err);
     else
