@@ -419,7 +419,8 @@ class SilentBroker(unittest.TestCase):
     # What each route answers while the engine stands: 503 where it is asked, at once where it is not needed.
     ROUTES = {
         ("get", "/"): 200, ("get", "/ui/{file}"): 200, ("get", "/openapi.json"): 200, ("get", "/healthz"): 200,
-        ("get", "/metrics"): 200, ("get", "/readyz"): 503, ("get", "/sd"): 503,
+        ("get", "/api/v1/whoami"): 200, ("get", "/api/v1/audit"): 200, ("get", "/login"): 403, ("post", "/api/v1/logins"): 403,
+        ("post", "/logout"): 204, ("get", "/metrics"): 200, ("get", "/readyz"): 503, ("get", "/sd"): 503,
         ("get", "/profile"): 503, ("get", "/top"): 503,
         ("get", "/api/v1/jvms"): 503, ("get", "/api/v1/jvms/{pid}"): 503, ("get", "/api/v1/jvms/{pid}/preflight"): 503,
         ("get", "/api/v1/jvms/{pid}/perf-map"): 503, ("get", "/api/v1/events"): 503,
