@@ -44,7 +44,8 @@ int talk_to_jvm(struct attach *a);
 int copy_agent(void);
 void copy_remove(void);
 
-/* From here on no file is opened or made, where the kernel has Landlock. Only one can be removed. */
+/* From here on no file is opened or made, where the kernel has Landlock. Only one can be removed.
+ */
 void forbid_files(void);
 
 /* Removes every capability but those of the mask @keep. Return: 0 or -errno. */

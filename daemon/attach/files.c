@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The last bound of the talker: no file is opened or made, by Landlock. Its filters of calls say so,
- * too. But a tracer in a container with CAP_SYS_ADMIN and no filter of its own switches those off
- * (PTRACE_O_SUSPEND_SECCOMP), and in flamed's cgroup devices are open that are closed to the
+ * The last bound of the talker: no file is opened or made, by Landlock. Its filters of calls say
+ * so, too. But a tracer in a container with CAP_SYS_ADMIN and no filter of its own switches those
+ * off (PTRACE_O_SUSPEND_SECCOMP), and in flamed's cgroup devices are open that are closed to the
  * container. Landlock is part of the credentials, which no tracer changes.
  */
 #include "agent/raw.h"

@@ -141,7 +141,8 @@ static void forget(struct running *run, int error)
 
 /* Ends what is left of one. The guard leads a group of processes that none of them can leave. Those
  * that somebody in the container stopped before they were bound to their parent do not end with it.
- * The guard is our child and not waited for yet, so the number is its group's, and nobody else's. */
+ * The guard is our child and not waited for yet, so the number is its group's, and nobody else's.
+ */
 static void end_group(const struct running *run)
 {
     kill(-run->pid, SIGKILL);

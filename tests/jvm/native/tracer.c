@@ -6,10 +6,10 @@
  *   tracer JVM LIBJVM MODE DEVICE [CALL [ANCESTOR]]
  *
  * Starts "JVM LIBJVM MODE" (fakejvm.c). DEVICE is the number of a block device of the host. CALL:
- * the one that it makes; "all": those that are known in turn; with "!" behind it, once the filters of
- * calls are switched off, as CAP_SYS_ADMIN may. ANCESTOR: in the host's pid
- * namespace, of whom the processes must descend; no others are touched. Prints "started", and for
- * each process that it took one line:
+ * the one that it makes; "all": those that are known in turn; with "!" behind it, once the filters
+ * of calls are switched off, as CAP_SYS_ADMIN may. ANCESTOR: in the host's pid namespace, of whom
+ * the processes must descend; no others are touched. Prints "started", and for each process that it
+ * took one line:
  *
  *   caught CapInh=0 ... FD=TARGET ... NS=own ... CALL=OUTCOME
  *
