@@ -50,8 +50,9 @@ void peer_ask(struct peers *s, int fd, const struct sockaddr_storage *address, s
  * processes, where the cgroup is not told), or else the one that holds the socket is in none. A
  * container's root has the number of the host's, and must not pass for it. True for all where we
  * are in a pid namespace of our own, and see no more than it. Any thread. The first is
- * asked anew when a process has started since, or after PEER_HOST_NS; where all processes have to
- * be looked at, after PEER_HOST_NS alone, and until then the second. That takes up to some 10 ms.
+ * asked anew when a process has started since, or after PEER_HOST_NS; where there are many
+ * processes to look at, after PEER_HOST_NS alone or if the second tells nothing. That takes up to
+ * some 10 ms.
  */
 bool peer_is_host(struct peers *s, const struct peer *p);
 #define PEER_HOST_NS (2 * NSEC_PER_SEC)

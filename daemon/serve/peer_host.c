@@ -19,8 +19,8 @@
 
 #define CGROUPS_MAX 65536 /* looked through for one */
 #define CGROUP_DEPTH_MAX 24
-#define MEMBERS_MAX 16 /* of a cgroup, looked at for one connection: some 50 us each */
-#define MEMBERS_MAX_BYTES ((size_t)MEMBERS_MAX * 12)
+#define MEMBERS_FEW 16 /* of a cgroup, looked at for each connection: some 50 us each */
+#define MEMBERS_MAX_BYTES ((size_t)1 << 20)
 #define TEXT_MAX_BYTES ((size_t)16 << 10)
 
 static DIR *open_dir(int at, const char *name)
@@ -114,8 +114,8 @@ static enum place place_of(const struct peers *s, int32_t pid)
 
 /* ---- all that may have made it ---- */
 
-/* The processes of the cgroup @fd. False where they cannot be told, are none or too many. */
-static bool members_are_host(const struct peers *s, int fd)
+/* The processes of the cgroup @fd. False where they cannot be told, or there are none. */
+static bool members_are_host(const struct peers *s, int fd, size_t *ret_count)
 {
     _cleanup_buf_ struct buf text = BUF_NULL;
     struct span rest, line;
@@ -128,11 +128,12 @@ static bool members_are_host(const struct peers *s, int fd)
     while (span_take_line(&rest, &line)) {
         uint64_t pid;
 
-        if (!span_parse_dec(line, &pid) || pid == 0 || pid > INT32_MAX || count == MEMBERS_MAX ||
+        if (!span_parse_dec(line, &pid) || pid == 0 || pid > INT32_MAX ||
             place_of(s, (int32_t)pid) == PLACE_CONTAINER)
             return false; /* 0: one that our pid namespace does not see */
         count++;
     }
+    *ret_count = count;
     return count > 0;
 }
 
@@ -168,12 +169,14 @@ static bool may_look(struct peers *s, bool member)
     return may;
 }
 
-static bool holder_is_host(struct peers *s, const struct peer *p)
+/* PLACE_GONE: none is found, or the broker may not look. */
+static enum place place_of_holder(struct peers *s, const struct peer *p)
 {
     int32_t pid;
 
-    return s->holder && may_look(s, p->member) && s->holder(s->holder_cookie, p->inode, &pid) &&
-           place_of(s, pid) == PLACE_HOST;
+    return s->holder && may_look(s, p->member) && s->holder(s->holder_cookie, p->inode, &pid)
+               ? place_of(s, pid)
+               : PLACE_GONE;
 }
 
 /* ---- verdicts last until the next process starts ---- */
@@ -211,16 +214,19 @@ static struct peer_verdict *verdict_of(struct peers *s, uint64_t cgroup)
     return v;
 }
 
-/* Looks at all who may have made a socket of that cgroup. Costs @v's folder a search once, and all
- * processes one look each time where there is no folder. */
+/* Looks at all who may have made a socket of that cgroup. The first time costs the search for @v's
+ * folder. */
 static void look(struct peers *s, struct peer_verdict *v, uint64_t now)
 {
+    size_t count = SIZE_MAX;
+
     if (!v->until_ns) {
         v->fd = open_cgroup(s, v->cgroup);
         v->told = v->fd >= 0;
     }
     v->newest_pid = newest_pid(s); /* before the look: who starts meanwhile is new */
-    v->host = v->told ? members_are_host(s, v->fd) : all_are_host(s);
+    v->host = v->told ? members_are_host(s, v->fd, &count) : all_are_host(s);
+    v->few = count <= MEMBERS_FEW;
     v->until_ns = now + PEER_HOST_NS;
 }
 
@@ -230,7 +236,8 @@ static bool holds(const struct peers *s, const struct peer_verdict *v)
     return v->host && v->newest_pid && v->newest_pid == newest_pid(s);
 }
 
-static bool none_is_foreign(struct peers *s, const struct peer *p)
+/* @anew: whatever was seen before. */
+static bool none_is_foreign(struct peers *s, const struct peer *p, bool anew)
 {
     uint64_t now = clock_monotonic_ns();
     struct peer_verdict *v;
@@ -238,9 +245,9 @@ static bool none_is_foreign(struct peers *s, const struct peer *p)
 
     pthread_mutex_lock(&s->lock);
     v = verdict_of(s, p->cgroup);
-    host = now < v->until_ns && holds(s, v);
-    /* Few members are looked at again as often as it takes; all processes once in a while. */
-    if (!host && (now >= v->until_ns || (v->host && v->told))) {
+    host = !anew && now < v->until_ns && holds(s, v);
+    /* Few members are looked at again as often as it takes, many once in a while. */
+    if (!host && (anew || now >= v->until_ns || (v->host && v->few))) {
         look(s, v, now);
         host = v->host;
     }
@@ -250,7 +257,14 @@ static bool none_is_foreign(struct peers *s, const struct peer *p)
 
 bool peer_is_host(struct peers *s, const struct peer *p)
 {
+    enum place place;
+
     if (!p->known || !p->tcp || s->enclosed)
         return p->known;
-    return none_is_foreign(s, p) || holder_is_host(s, p);
+    if (none_is_foreign(s, p, /* anew= */ false))
+        return true;
+    place = place_of_holder(s, p);
+    if (place == PLACE_GONE && may_look(s, p->member))
+        return none_is_foreign(s, p, /* anew= */ true);
+    return place == PLACE_HOST;
 }

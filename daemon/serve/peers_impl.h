@@ -39,6 +39,7 @@ struct peers {
         uint64_t newest_pid;       /* at the look */
         int fd;                    /* owned: the cgroup's folder, if @told */
         bool told;                 /* the cgroup's processes can be listed */
+        bool few;                  /* so few that each connection may look at them */
         bool host;
     } verdicts[PEER_VERDICTS_MAX]; /* guarded by lock */
     size_t next_verdict;

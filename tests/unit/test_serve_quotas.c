@@ -292,7 +292,7 @@ START_TEST(regular_expressions_of_one_caller_hold_up_nobody)
 
     for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
         fds[i] = ask_on(client_connect_tcp(port), "GET", EXPENSIVE, NULL);
-    ck_assert(fake_wait(&fake, &fake.done, 4, 5000));
+    ck_assert(fake_wait(&fake, &fake.done, 4, 40000));
     usleep(100000); /* rendering has begun */
     while (clock_monotonic_ns() - begun_ns < 4 * NSEC_PER_SEC) {
         static const char *const QUICK[] = { "/api/v1/jvms", "/api/v1/events" };
