@@ -115,7 +115,8 @@ static enum audit_action action_of(const struct request *req)
 
     if (status == 401 || status == 403)
         return AUDIT_REFUSAL;
-    if (!req->route || req->head || (status >= 400 && status < 500 && status != 409))
+    if (!req->route || req->head ||
+        (status >= 400 && status < 500 && status != 409 && status != STATUS_LEFT))
         return AUDIT_NONE;
     if (req->route->audit == AUDIT_CAPTURE && req->params.given & PARAMS_RANGE)
         return AUDIT_NONE; /* the past is read, nothing is taken */

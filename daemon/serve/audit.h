@@ -14,6 +14,8 @@
 #define AUDIT_JOURNAL_MAX_BYTES                                                                    \
     ((size_t)32 << 10) /* of an entry; a longer one is a line of the log */
 
+#define STATUS_LEFT 499 /* in the audit alone: the client left before the answer */
+
 enum audit_action {
     AUDIT_NONE,
     AUDIT_CAPTURE,

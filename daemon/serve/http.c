@@ -114,6 +114,20 @@ static enum MHD_Result on_request(void *cookie, struct MHD_Connection *connectio
     return request_send(req);
 }
 
+/* A capture or an attach whose client did not wait for the answer was one all the same. */
+static void note_unanswered(struct request *req)
+{
+    bool begun;
+
+    pthread_mutex_lock(&req->serve->lock);
+    begun = req->capturing && req->done && !req->noted;
+    pthread_mutex_unlock(&req->serve->lock);
+    if (!begun)
+        return;
+    req->answer.status = STATUS_LEFT;
+    audit_note(req->serve->audit, req);
+}
+
 static void on_completed(void *cookie, struct MHD_Connection *connection, void **request,
                          enum MHD_RequestTerminationCode code)
 {
@@ -125,6 +139,7 @@ static void on_completed(void *cookie, struct MHD_Connection *connection, void *
     if (!req)
         return;
     *request = NULL;
+    note_unanswered(req);
     pthread_mutex_lock(&s->lock);
     if (req->client) {
         req->client->busy = req->client->waits = req->client->streams = false;

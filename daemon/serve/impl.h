@@ -115,6 +115,7 @@ struct request {
     unsigned refs; /* the HTTP library's, the capture's until done, calls' into the backend */
     bool ready;
     bool left;      /* the client is gone */
+    bool noted;     /* by the audit; thread: the HTTP library's */
     bool capturing; /* capture_start() was called and did not fail */
     bool held;      /* a thread is inside capture_start() or capture_end() */
     bool ended;     /* the capture was told to end, or is to be as soon as not held */

@@ -240,7 +240,9 @@ static bool request_subject(struct request *req, const struct head *h)
 
     if (req->route->role == ROLE_HEALTH && !req->route->waits && !req->route->asks)
         return true;
-    shown = credentials_of(req, h->authorization, h->authorization_count);
+    shown = req->route->cookies_alone
+                ? SHOWN_NOTHING
+                : credentials_of(req, h->authorization, h->authorization_count);
     if (shown == SHOWN_WRONG || shown == SHOWN_ASK)
         return false;
     if (shown == SHOWN_NOTHING) {

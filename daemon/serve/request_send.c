@@ -128,6 +128,7 @@ enum MHD_Result request_send(struct request *req)
         MHD_add_response_header(response, "Content-Encoding", a->coding);
     for (size_t i = 0; i < a->header_count; i++)
         MHD_add_response_header(response, a->headers[i].name, a->headers[i].value);
+    req->noted = true;
     audit_note(req->serve->audit, req);
     pthread_mutex_lock(&req->serve->lock);
     stats_count(&req->serve->counts, req->route, a->status);

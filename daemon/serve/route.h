@@ -33,6 +33,7 @@ struct route {
     enum audit_action audit; /* what is noted of it; AUDIT_NONE: nothing but refusals */
     bool health;             /* is answered whatever its caller has already */
     bool asks;               /* needs to know who asks, whatever its role */
+    bool cookies_alone;      /* of a browser's session: who asks is known by no token or the like */
     bool (*handle)(struct request *req);
     void (*finish)(struct request *req); /* a capture that the handler began is over; NULL: none */
 };

@@ -426,6 +426,20 @@ class Access(unittest.TestCase):
         self.assertNotIn(secret.split()[-1], self.daemon.log() + json.dumps(lines))
         self.assertRegex(self.daemon.get("/metrics").text, r'flamed_audit_total\{action="delete"\} [1-9]')
 
+    def test_who_does_not_wait_is_noted(self):
+        pid = self.jvms[ALICE].pid
+        before = self.daemon.get("/api/v1/audit", limit=1000).json()["audit"]
+        url = f"{self.tcp}/profile?pid={pid}&seconds=20&title=hung-up"
+        subprocess.run(["setpriv", f"--reuid={ALICE}", f"--regid={ALICE}", "--clear-groups", "curl", "-s", "-m", "1", url],
+                       stdout=subprocess.DEVNULL, check=False)
+
+        def noted() -> list[dict]:
+            lines = self.daemon.get("/api/v1/audit", limit=1000).json()["audit"]
+            return [line for line in lines if line not in before and line["status"] == 499]
+
+        proc.wait_until(lambda: bool(noted()), 10, "a line of it", 0.1)
+        self.assertEqual((noted()[0]["action"], noted()[0]["uid"], noted()[0]["target"]["pid"]), ("capture", ALICE, [pid]))
+
     def test_methods_and_paths_open_no_other_way(self):
         """What is spelled in another way is the same route, or none."""
         pid = self.jvms[BOB].pid

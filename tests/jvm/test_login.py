@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Browsers that log in: flamed --login, the cookie, what it may, whose it is, and how it ends."""
+import hashlib
 import json
 import os
 import re
@@ -67,6 +68,24 @@ class Login(unittest.TestCase):
             cookie = "Cookie: " + reply.cookie.split(";")[0]
             self.assertEqual(self.who(ALICE, cookie)["known_by"], "cookie")
             self.assertEqual(self.who(0, cookie)["known_by"], "kernel", "not root's browser")
+
+    def test_a_token_beside_it_changes_nothing(self):
+        """A browser sends a password that it remembers by itself: the session is the browser's user's all the same, and ends."""
+        token = "flamed_" + "5" * 64
+        shown = f"Authorization: Bearer {token}"
+        self.write(f"access:\n  - {{name: some, token_sha256: {hashlib.sha256(token.encode()).hexdigest()}, role: view}}\n")
+        os.kill(self.daemon.top(), signal.SIGHUP)
+        proc.wait_until(lambda: self.who(ALICE)["subject"] != self.who(ALICE, shown)["subject"], 10, "the token is known", 0.1)
+        reply = caller.ask(caller.login_address(self.daemon), uid=ALICE, headers=(shown,))
+        self.assertEqual(reply.status, 303, str(reply))
+        cookie = "Cookie: " + reply.cookie.split(";")[0]
+        self.assertEqual(self.who(ALICE, cookie)["known_by"], "cookie")
+        self.assertNotEqual(self.who(65534, cookie)["known_by"], "cookie")
+        self.assertEqual(caller.ask(self.tcp + "/logout", uid=ALICE, method="POST", headers=(cookie, shown, SAME)).status, 204)
+        self.assertEqual(self.who(ALICE, cookie)["known_by"], "kernel")
+        self.write("")
+        os.kill(self.daemon.top(), signal.SIGHUP)
+        proc.wait_until(lambda: self.who(ALICE, shown)["known_by"] == "kernel", 10, "there are no tokens", 0.1)
 
     def test_what_is_stolen_is_good_for_nobody_else(self):
         """A browser sends the cookies of localhost to each port there, also to a program of another user."""
