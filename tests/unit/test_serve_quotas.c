@@ -115,6 +115,18 @@ static void need_root(void)
 
 /* ---- connections that stay ---- */
 
+/* Waits until @wanted streams are under way. */
+static void await_streams(unsigned wanted)
+{
+    struct serve_stats stats = { 0 };
+
+    for (int i = 0; i < 2000 && stats.streams_now < wanted; i++) {
+        usleep(10000);
+        serve_stats(serve, &stats);
+    }
+    ck_assert_uint_ge(stats.streams_now, wanted);
+}
+
 START_TEST(streams_of_one_caller_lock_out_nobody)
 {
     _cleanup_reply_ struct reply refused, after;
@@ -160,6 +172,7 @@ START_TEST(streams_of_a_user_are_that_users)
         fds[i] = ask_on(connect_as(ALICE), "GET", STREAM, NULL);
         usleep(5000);
     }
+    await_streams(32); /* one more would be a stream that never ends */
     ask_closing(connect_as(ALICE), "GET", STREAM, &refused);
     assert_quota(&refused, "user 64111 has 32 streams");
     ask_on(of_bob, "GET", "/top?pid=1000&interval=500ms", NULL);
