@@ -70,6 +70,15 @@ static void name_incoming(struct engine *e, struct incoming *in, int named,
     in->named = named;
 }
 
+void incoming_sample(const struct incoming *in, struct profile_sample *ret)
+{
+    *ret = (struct profile_sample){ .time_ns = in->rec->time_ns,
+                                    .count = in->rec->weight,
+                                    .flags = in->flags,
+                                    .mode = in->rec->flags & SAMPLE_IN_KERNEL ? SAMPLE_MODE_KERNEL
+                                                                              : SAMPLE_MODE_USER };
+}
+
 void incoming_name(struct engine *e, struct incoming *in, bool java)
 {
     if (in->named != java)

@@ -139,6 +139,8 @@ struct incoming {
 void incoming_name(struct engine *e, struct incoming *in, bool java);
 /* The same, with Java names of which @later decides some. */
 void incoming_name_later(struct engine *e, struct incoming *in, const struct code_later *later);
+/* The sample as profiles keep it, once named; its thread is the caller's to set. */
+void incoming_sample(const struct incoming *in, struct profile_sample *ret);
 
 /* Hands on the samples that waited for symbols which are there now; all of those taken before
  * @all_until_ns. */

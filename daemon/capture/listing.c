@@ -52,7 +52,7 @@ static bool running_wanted(struct engine *e, const struct running_list *l, const
         return false;
     if (start >= q->range.to_ns || clock_realtime_ns() < q->range.from_ns)
         return false;
-    if ((q->event && strcmp(q->event, c->meta.event) != 0) ||
+    if ((q->event && !profile_has_event(&c->meta, q->event)) ||
         (q->schedule && strcmp(q->schedule, c->schedule) != 0))
         return false;
     return target_is_open(l->wanted) || discover_each(e->discover, in_both, &both) != 0;

@@ -124,7 +124,6 @@ struct flight_args {
     uint64_t from_ns, to_ns; /* CLOCK_MONOTONIC */
     struct profile **parts;  /* owned references; NULL: none */
     size_t count;
-    uint64_t period_ns;
     uint64_t oldest_ns; /* of the recorder; 0: empty or off */
 };
 
@@ -140,9 +139,7 @@ static void past_meta(const struct past_filter *f, uint64_t from_ns, uint64_t to
                   { "jvm", t->jvm } };
     char who[160];
 
-    *ret = (struct profile){
-        .event = "cpu", .unit = "nanoseconds", .start_ns = from_ns, .end_ns = to_ns
-    };
+    *ret = (struct profile){ .start_ns = from_ns, .end_ns = to_ns };
     ret->start_realtime_ns = from_ns + realtime_offset_ns();
     snprintf(ret->symbols, sizeof(ret->symbols), "memory: named when they were sampled");
     ret->by_process = t->pid_count != 1;
@@ -171,7 +168,6 @@ static int call_flight(struct engine *e, void *arg)
         return 0;
     flight_stats(e->recorder->flight, &stats);
     a->oldest_ns = stats.oldest_ns;
-    a->period_ns = e->recorder->period_ns;
     return flight_parts(e->recorder->flight, a->from_ns, a->to_ns, &a->parts, &a->count);
 }
 
@@ -189,7 +185,6 @@ static int past_recorded(struct engine *e, struct past_filter *f, struct flight_
     for (size_t i = a->count; i > 0; i--)
         past_pin_image(f, a->parts[i - 1], a->from_ns, a->to_ns);
     past_meta(f, MAX(a->from_ns, a->oldest_ns), MIN(a->to_ns, clock_monotonic_ns()), &meta);
-    meta.period = a->period_ns;
     r = flight_merge(a->parts, a->count, &slice, &meta, ret);
     if (r == 0 && !(*ret)->total)
         *ret = profile_unref(*ret);
@@ -201,10 +196,12 @@ static int past_recorded(struct engine *e, struct past_filter *f, struct flight_
 /* What is known of a stored capture before it is read. */
 struct stored {
     char id[STORE_ID_BYTES];
-    uint64_t start_ns, end_ns, period;
+    uint64_t start_ns, end_ns;
 };
 
 struct stored_list {
+    struct profile *meta;                   /* takes their events */
+    const char *event;                      /* that is asked for; NULL: all */
     struct stored items[PAST_CAPTURES_MAX]; /* newest first */
     size_t count;
 };
@@ -216,8 +213,11 @@ static int add_stored(void *cookie, const struct store_capture *c)
 
     if (c->state != STORE_DONE)
         return 0;
-    *s = (struct stored){ .start_ns = c->start_ns, .end_ns = c->end_ns, .period = c->period };
+    *s = (struct stored){ .start_ns = c->start_ns, .end_ns = c->end_ns };
     memcpy(s->id, c->id, sizeof(s->id));
+    for (uint32_t i = 0; i < c->event_count; i++)
+        if (!l->event || strcmp(l->event, c->events[i].name) == 0)
+            profile_add_event(l->meta, &c->events[i]);
     return ++l->count == PAST_CAPTURES_MAX;
 }
 
@@ -234,20 +234,23 @@ static bool overlap(const struct stored_list *l)
     return false;
 }
 
-/* The meta of what @l gives together; warnings are borrowed. */
+/* The meta of what @l gives together, but for the events, which are there; warnings are borrowed.
+ */
 static void stored_meta(const struct past_filter *f, const struct stored_list *l, bool too_many,
-                        uint64_t from_ns, uint64_t to_ns, struct profile *ret)
+                        uint64_t from_ns, uint64_t to_ns, struct profile *meta)
 {
+    struct profile facts;
+
     from_ns = MAX(from_ns, l->items[l->count - 1].start_ns); /* "since ever" begins there */
-    past_meta(f, from_ns, to_ns == UINT64_MAX ? clock_realtime_ns() : to_ns, ret);
-    ret->start_realtime_ns = from_ns;
-    ret->period = UINT64_MAX;
-    for (size_t i = 0; i < l->count; i++)
-        ret->period = MIN(ret->period, l->items[i].period);
+    past_meta(f, from_ns, to_ns == UINT64_MAX ? clock_realtime_ns() : to_ns, &facts);
+    facts.start_realtime_ns = from_ns;
+    memcpy(facts.events, meta->events, sizeof(facts.events));
+    facts.event_count = meta->event_count;
     if (too_many)
-        ret->warnings[ret->warning_count++] = (char *)(uintptr_t)TOO_MANY;
+        facts.warnings[facts.warning_count++] = (char *)(uintptr_t)TOO_MANY;
     if (overlap(l))
-        ret->warnings[ret->warning_count++] = (char *)(uintptr_t)AT_ONCE;
+        facts.warnings[facts.warning_count++] = (char *)(uintptr_t)AT_ONCE;
+    *meta = facts;
 }
 
 /* Merges what is stored of [from, to) (CLOCK_REALTIME), one capture in memory at a time. *ret stays
@@ -266,12 +269,14 @@ static int past_stored(struct engine *e, struct past_filter *f, const char *even
     _cleanup_free_ struct stored_list *list = calloc(1, sizeof(*list));
     _cleanup_(merger_freep) struct merger *merger = NULL;
     char next[64] = "";
-    struct profile meta;
+    struct profile meta = { 0 };
     size_t read = 0;
     int r;
 
     if (!list)
         return -ENOMEM;
+    list->meta = &meta;
+    list->event = event;
     if (!e->store)
         return 0;
     r = store_list(e->store, &q, add_stored, list, next, err);

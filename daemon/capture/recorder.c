@@ -8,12 +8,13 @@
 static int recorder_open(struct recorder *rec, struct engine *e, double hz, uint64_t keep_ns,
                          size_t max_bytes, struct error *err)
 {
+    struct profile_event cpu = { .name = "cpu", .unit = "nanoseconds" };
     uint64_t real_period;
     int r;
 
-    rec->period_ns = (uint64_t)(1e9 / hz);
+    rec->period_ns = cpu.period = (uint64_t)(1e9 / hz);
     id_table_init(&rec->jvms, sizeof(struct recorded_jvm_key), RECORDER_JVMS_MAX);
-    r = flight_new(e->frames, rec->period_ns, keep_ns, max_bytes, &rec->flight);
+    r = flight_new(e->frames, &cpu, keep_ns, max_bytes, &rec->flight);
     if (r == 0)
         r = rates_take(&e->rates, e->broker, rec->period_ns, &rec->set, &real_period, err);
     return r;
@@ -93,6 +94,7 @@ static void recorder_count(struct recorder *rec, const struct process *p, uint8_
 void recorder_sample(struct engine *e, struct incoming *in)
 {
     const struct sample_record *s = in->rec;
+    struct profile_sample sample;
     struct profile_process pp;
     struct profile_thread t = { .host_tid = (int32_t)s->host_tid };
 
@@ -101,9 +103,8 @@ void recorder_sample(struct engine *e, struct incoming *in)
         return;
     recorded_process(e, in->process, &pp);
     t.name = in->thread_name;
-    flight_sample(e->recorder->flight, s->time_ns, &pp, &t, e->stack->frames, e->stack->count,
-                  s->weight, s->flags & SAMPLE_IN_KERNEL ? SAMPLE_MODE_KERNEL : SAMPLE_MODE_USER,
-                  in->flags);
+    incoming_sample(in, &sample);
+    flight_sample(e->recorder->flight, &sample, &pp, &t, e->stack->frames, e->stack->count);
     if (in->process->jvm != JVM_NO)
         recorder_count(e->recorder, in->process, in->flags, s->weight);
 }

@@ -74,7 +74,8 @@ json_t *capture_json(const struct store_capture *c, double progress)
         "{s:s, s:s, s:f, s:s, s:s, s:f, s:o, s:o, s:f, s:I, s:I, s:I, s:I, s:s, s:o, s:o, "
         "s:o, s:o, s:o, s:I}",
         "id", c->id, "state", state_name(c->state), "progress", progress, "event", c->event,
-        "target", c->target, "hz", clock_hz(c->period), "start", json_time(c->start_ns), "end",
+        "target", c->target, "hz", clock_hz(c->event_count ? c->events[0].period : 0), "start",
+        json_time(c->start_ns), "end",
         c->state == STORE_RUNNING ? json_null() : json_time(c->end_ns), "seconds",
         c->end_ns > c->start_ns ? (double)(c->end_ns - c->start_ns) / 1e9 : 0.0, "samples",
         (json_int_t)c->samples, "lost", (json_int_t)c->lost, "unknown", (json_int_t)c->unknown,
@@ -89,19 +90,22 @@ json_t *capture_json(const struct store_capture *c, double progress)
 json_t *running_json(struct capture *c)
 {
     uint64_t now = clock_monotonic_ns(), planned = c->end_ns - c->start_ns;
+    char names[PROFILE_EVENT_NAMES_BYTES];
     struct store_capture facts = {
         .state = STORE_RUNNING,
         .start_ns = c->meta.start_realtime_ns,
         .end_ns = c->meta.start_realtime_ns + (now - c->start_ns),
-        .event = c->meta.event,
+        .event = names,
         .target = c->meta.target,
         .symbols = c->meta.symbols,
         .schedule = c->schedule,
         .failure = "",
-        .period = c->meta.period,
+        .events = c->meta.events,
+        .event_count = c->meta.event_count,
         .samples = record_samples(c->record),
     };
 
+    profile_event_names(&c->meta, names);
     snprintf(facts.id, sizeof(facts.id), "%s", c->meta.id);
     return capture_json(&facts, MIN((double)(now - c->start_ns) / (double)planned, 1.0));
 }
@@ -229,22 +233,25 @@ static struct profile *waiting_profile(struct engine *e, const struct viewer *v,
 /* Finished, and waiting to be stored: it does not survive a kill yet. */
 static json_t *waiting_json(const struct profile *p)
 {
+    char names[PROFILE_EVENT_NAMES_BYTES];
     struct store_capture facts = {
         .state = STORE_RUNNING,
         .start_ns = p->start_realtime_ns,
         .end_ns = p->start_realtime_ns + (p->end_ns - p->start_ns),
-        .event = p->event,
+        .event = names,
         .target = p->target,
         .symbols = p->symbols,
         .schedule = "",
         .failure = "",
-        .period = p->period,
+        .events = p->events,
+        .event_count = p->event_count,
         .samples = p->total,
         .lost = p->lost,
         .unknown = p->unknown,
         .truncated = p->truncated,
     };
 
+    profile_event_names(p, names);
     snprintf(facts.id, sizeof(facts.id), "%s", p->id);
     return capture_json(&facts, 1.0);
 }

@@ -85,6 +85,7 @@ static void capture_take(struct engine *e, struct capture *c, struct incoming *i
 {
     const struct sample_record *rec = in->rec;
     struct seen_verdict *v = capture_verdict(e, c, in->process, rec->time_ns);
+    struct profile_sample sample;
     uint32_t thread;
 
     if ((v ? !v->wanted : !target_matches(c->target, in->process)) || !capture_keeps(c, rec))
@@ -105,8 +106,9 @@ static void capture_take(struct engine *e, struct capture *c, struct incoming *i
         record_drop(c->record, rec->weight);
         return;
     }
-    record_sample(c->record, rec->time_ns, thread, e->stack->frames, e->stack->count, rec->weight,
-                  rec->flags & SAMPLE_IN_KERNEL ? SAMPLE_MODE_KERNEL : SAMPLE_MODE_USER, in->flags);
+    incoming_sample(in, &sample);
+    sample.thread = thread;
+    record_sample(c->record, &sample, e->stack->frames, e->stack->count);
 }
 
 void captures_sample(struct engine *e, struct incoming *in)
@@ -196,6 +198,16 @@ static int capture_take_rate(struct engine *e, struct capture *c, struct error *
                : faster;
 }
 
+static void capture_set_event(struct capture *c, const char *name)
+{
+    const struct event_info *info = events_find(name);
+    struct profile_event e = { .period = c->period_ns };
+
+    snprintf(e.name, sizeof(e.name), "%s", name);
+    snprintf(e.unit, sizeof(e.unit), "%s", info ? info->unit : "");
+    profile_add_event(&c->meta, &e);
+}
+
 /* Begins to sample. The capture is in the list, and will be finished and freed from there. */
 static int capture_begin(struct engine *e, const struct capture_request *req, bool background,
                          struct capture **ret, struct error *err)
@@ -245,9 +257,7 @@ static int capture_begin(struct engine *e, const struct capture_request *req, bo
     if (c->set_period_ns < c->period_ns)
         capture_warn_rate(c);
     broker_sample_stats(e->broker, &c->stats_before, NULL);
-    snprintf(c->meta.event, sizeof(c->meta.event), "%s", req->event);
-    snprintf(c->meta.unit, sizeof(c->meta.unit), "nanoseconds");
-    c->meta.period = c->period_ns;
+    capture_set_event(c, req->event);
     target_describe(c->target, e->discover, c->meta.target, sizeof(c->meta.target));
     snprintf(c->meta.scope, sizeof(c->meta.scope), "%s", target_scope(c->target));
     c->meta.by_process = target_is_open(c->target);

@@ -162,7 +162,7 @@ int backend_timeline(void *ctx, const struct target_selector *t, const struct ti
         r = timeline_init(&lines, by, buckets);
     if (r == 0 && p) {
         r = timeline_count(&lines, p, whole.from_ns, whole.to_ns);
-        hz = clock_hz(p->period);
+        hz = clock_hz(p->events[0].period);
     }
     if (r != 0)
         return r;

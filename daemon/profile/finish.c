@@ -189,8 +189,12 @@ static int finish_samples(struct profile *p, const struct record *r)
     if (k < 0)
         return k;
     for (size_t i = 0; i < p->sample_count; i++) {
-        const struct profile_sample *s = &p->samples[i];
+        struct profile_sample *s = &p->samples[i];
 
+        if (s->event >= p->event_count)
+            s->event = 0;
+        if (!s->value)
+            s->value = s->count * p->events[s->event].period;
         p->total += s->count;
         if (s->flags & PROFILE_SAMPLE_UNKNOWN)
             p->unknown += s->count;
@@ -206,12 +210,11 @@ static int finish_samples(struct profile *p, const struct record *r)
 static void finish_meta(struct profile *p, const struct profile *meta)
 {
     memcpy(p->id, meta->id, sizeof(p->id));
-    memcpy(p->event, meta->event, sizeof(p->event));
-    memcpy(p->unit, meta->unit, sizeof(p->unit));
+    memcpy(p->events, meta->events, sizeof(p->events));
     memcpy(p->scope, meta->scope, sizeof(p->scope));
     memcpy(p->target, meta->target, sizeof(p->target));
     memcpy(p->symbols, meta->symbols, sizeof(p->symbols));
-    p->period = meta->period;
+    p->event_count = CLAMP(meta->event_count, 1u, (uint32_t)PROFILE_EVENTS_MAX);
     p->start_ns = meta->start_ns;
     p->end_ns = meta->end_ns;
     p->start_realtime_ns = meta->start_realtime_ns;

@@ -21,9 +21,11 @@ struct merger {
     uint32_t *frames;        /* [p->frame_count]: id in table, MERGE_NONE: not asked for yet */
     uint32_t *threads;       /* [p->thread_count]: id in record, MERGE_NONE: not wanted */
     uint32_t stack[MERGE_DEPTH_MAX];
-    uint64_t period;
-    uint64_t carry; /* what rounding left over so far, in the period's unit */
-    bool rounded;
+    /* By event of the one being added: its number in the merged one, PROFILE_EVENTS_MAX where there
+     * is no room for it; what rounding left over so far. */
+    uint8_t events[PROFILE_EVENTS_MAX];
+    uint64_t carry[PROFILE_EVENTS_MAX];
+    bool rounded, crowded;
 };
 
 static int merge_string(struct merger *m, uint32_t id, uint32_t *ret)
@@ -63,18 +65,20 @@ static int merge_threads(struct merger *m)
     return r < 0 ? r : wanted;
 }
 
-/* @count samples of p's period as samples of the merged one. What does not come out even goes to
- * the next sample, so that sums are right to one sample, whatever the periods are. */
-static uint32_t merge_count(struct merger *m, uint32_t count)
+/* How many samples of the merged event @s counts for. What does not come out even goes to the next
+ * sample, so that sums are right to one sample, whatever the periods are. */
+static uint32_t merge_count(struct merger *m, const struct profile_sample *s)
 {
+    const struct profile_event *from = &m->p->events[s->event],
+                               *to = &m->meta.events[m->events[s->event]];
     uint64_t scaled;
 
-    if (m->p->period == m->period)
-        return count;
-    scaled = count * m->p->period + m->carry;
-    m->rounded |= scaled % m->period != 0;
-    m->carry = scaled % m->period;
-    return (uint32_t)MIN(scaled / m->period, (uint64_t)UINT32_MAX);
+    if (to->valued || from->period == to->period)
+        return s->count;
+    scaled = s->count * from->period + m->carry[s->event];
+    m->rounded |= scaled % to->period != 0;
+    m->carry[s->event] = scaled % to->period;
+    return (uint32_t)MIN(scaled / to->period, (uint64_t)UINT32_MAX);
 }
 
 /* Only the frames of what is wanted get into the table. */
@@ -88,6 +92,21 @@ static int merge_frame(struct merger *m, uint32_t frame, uint32_t *ret)
     return r;
 }
 
+/* Adds @s with the @n frames of m->stack. */
+static void merge_sample(struct merger *m, const struct profile_sample *s, uint64_t time_ns,
+                         uint32_t thread, size_t n)
+{
+    struct profile_sample merged = *s;
+
+    merged.time_ns = time_ns;
+    merged.thread = thread;
+    merged.event = m->events[s->event];
+    merged.count = merge_count(m, s);
+    if (!m->meta.events[merged.event].valued)
+        merged.value = 0;
+    record_sample(m->record, &merged, m->stack, n);
+}
+
 static int merge_samples(struct merger *m)
 {
     const struct profile *p = m->p;
@@ -99,13 +118,13 @@ static int merge_samples(struct merger *m)
         uint64_t time_ns = s->time_ns - p->start_ns + p->start_realtime_ns;
         size_t n = 0;
 
-        if (thread == MERGE_NONE || time_ns < m->slice->from_ns || time_ns >= m->slice->to_ns)
+        if (thread == MERGE_NONE || time_ns < m->slice->from_ns || time_ns >= m->slice->to_ns ||
+            m->events[s->event] == PROFILE_EVENTS_MAX)
             continue;
         for (uint32_t at = s->stack; at && n < MERGE_DEPTH_MAX && r == 0; at = p->stacks[at].parent)
             r = merge_frame(m, p->stacks[at].frame, &m->stack[n++]);
         if (r == 0)
-            record_sample(m->record, time_ns, thread, m->stack, n, merge_count(m, s->count),
-                          s->mode, s->flags);
+            merge_sample(m, s, time_ns, thread, n);
     }
     return r;
 }
@@ -131,7 +150,8 @@ int merger_new(const struct profile_slice *slice, const struct profile *meta, st
         return -ENOMEM;
     m->slice = slice ? slice : &ALL;
     m->meta = *meta;
-    m->meta.period = m->period = MAX(meta->period, UINT64_C(1));
+    for (uint32_t i = 0; i < PROFILE_EVENTS_MAX; i++)
+        m->meta.events[i].period = MAX(m->meta.events[i].period, UINT64_C(1));
     m->meta.start_ns = meta->start_realtime_ns;
     m->meta.end_ns = m->meta.start_ns + (meta->end_ns - meta->start_ns);
     r = frame_table_new(MERGE_ENTRIES_MAX, MERGE_STRING_BYTES_MAX, &m->table);
@@ -157,6 +177,19 @@ struct merger *merger_free(struct merger *m)
     return NULL;
 }
 
+/* Which events of the merged profile those of the one being added are. */
+static void merge_events(struct merger *m)
+{
+    for (uint32_t i = 0; i < m->p->event_count; i++) {
+        uint32_t to = profile_find_event(&m->meta, &m->p->events[i]);
+
+        m->events[i] = (uint8_t)to;
+        if (to < PROFILE_EVENTS_MAX)
+            m->carry[i] = m->meta.events[to].period / 2;
+        m->crowded |= to == PROFILE_EVENTS_MAX;
+    }
+}
+
 int merger_add(struct merger *m, const struct profile *p)
 {
     _cleanup_free_ uint32_t *frames = malloc((p->frame_count + 1) * sizeof(*frames));
@@ -167,7 +200,7 @@ int merger_add(struct merger *m, const struct profile *p)
         return -ENOMEM;
     memset(frames, 0xff, (p->frame_count + 1) * sizeof(*frames)); /* MERGE_NONE */
     m->p = p;
-    m->carry = m->period / 2;
+    merge_events(m);
     m->frames = frames;
     m->threads = threads;
     wanted = merge_threads(m);
@@ -186,6 +219,11 @@ int merger_add(struct merger *m, const struct profile *p)
 
 int merger_finish(struct merger *m, struct profile **ret)
 {
+    if (m->crowded)
+        record_warn(m->record,
+                    "samples of more than %d events cannot be added up: the others were "
+                    "left out; choose with event=",
+                    PROFILE_EVENTS_MAX);
     if (m->rounded)
         record_warn(m->record,
                     "profiles of different rates were added up: counts of the slower ones are "
@@ -200,8 +238,10 @@ int profile_merge(struct profile *const *profiles, size_t count, const struct pr
     struct profile merged_meta = *meta;
     int r;
 
+    merged_meta.event_count = 0;
     for (size_t i = 0; i < count; i++)
-        merged_meta.period = i ? MIN(merged_meta.period, profiles[i]->period) : profiles[i]->period;
+        for (uint32_t k = 0; k < profiles[i]->event_count; k++)
+            profile_add_event(&merged_meta, &profiles[i]->events[k]);
     r = merger_new(slice, &merged_meta, &m);
     for (size_t i = 0; i < count && r == 0; i++)
         r = merger_add(m, profiles[i]);

@@ -43,6 +43,46 @@ struct profile *profile_unref(struct profile *p)
     return NULL;
 }
 
+uint32_t profile_find_event(const struct profile *p, const struct profile_event *e)
+{
+    for (uint32_t i = 0; i < p->event_count; i++)
+        if (strcmp(p->events[i].name, e->name) == 0 && strcmp(p->events[i].unit, e->unit) == 0)
+            return i;
+    return PROFILE_EVENTS_MAX;
+}
+
+bool profile_has_event(const struct profile *p, const char *name)
+{
+    for (uint32_t i = 0; i < p->event_count; i++)
+        if (strcmp(p->events[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+uint32_t profile_add_event(struct profile *p, const struct profile_event *e)
+{
+    uint32_t i = profile_find_event(p, e);
+
+    if (i < PROFILE_EVENTS_MAX) {
+        p->events[i].period = MIN(p->events[i].period, e->period);
+        return i;
+    }
+    if (p->event_count == PROFILE_EVENTS_MAX)
+        return PROFILE_EVENTS_MAX;
+    p->events[p->event_count] = *e;
+    return p->event_count++;
+}
+
+void profile_event_names(const struct profile *p, char ret[PROFILE_EVENT_NAMES_BYTES])
+{
+    size_t n = 0;
+
+    ret[0] = '\0';
+    for (uint32_t i = 0; i < p->event_count && n < PROFILE_EVENT_NAMES_BYTES; i++)
+        n += (size_t)snprintf(ret + n, PROFILE_EVENT_NAMES_BYTES - n, "%s%s", i ? "," : "",
+                              p->events[i].name);
+}
+
 size_t profile_bytes(const struct profile *p)
 {
     return sizeof(*p) + intern_bytes(p->strings) + p->module_count * sizeof(*p->modules) +

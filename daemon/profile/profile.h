@@ -9,6 +9,7 @@
 #include "profile/frame.h"
 
 #define PROFILE_WARNINGS_MAX 64
+#define PROFILE_EVENTS_MAX 8
 #define PROFILE_SCOPE_BYTES 96
 
 enum sample_mode { SAMPLE_MODE_USER, SAMPLE_MODE_KERNEL };
@@ -37,14 +38,23 @@ struct profile_stack {
     uint32_t depth;  /* 0 for the root node */
 };
 
+/* What samples of a profile were taken of. */
+struct profile_event {
+    char name[64];   /* "cpu" */
+    char unit[16];   /* "nanoseconds", "bytes", "count": of values */
+    uint64_t period; /* value between two samples, on average */
+    bool valued;     /* each sample has a value of its own; else it is count x period */
+};
+
 struct profile_sample {
     uint64_t time_ns; /* CLOCK_MONOTONIC */
+    uint64_t value;   /* in its event's unit; 0 while recording: count x period */
     uint32_t thread;  /* index */
     uint32_t stack;   /* index of the leaf's node; 0: no frames */
     uint32_t count;   /* samples it stands for (>= 1) */
     uint8_t mode;     /* enum sample_mode */
-    uint8_t zero;
-    uint16_t flags; /* PROFILE_SAMPLE_* */
+    uint8_t event;    /* index in the profile's events */
+    uint16_t flags;   /* PROFILE_SAMPLE_* */
 };
 #define PROFILE_SAMPLE_UNKNOWN 1        /* at least one frame has no name */
 #define PROFILE_SAMPLE_TRUNCATED 2      /* the root was not reached */
@@ -59,8 +69,8 @@ struct profile_sample {
 const char *profile_end_name(unsigned end);
 const char *profile_end_words(unsigned end);
 
-/* All arrays are owned by the profile; [0] of frames, functions, modules and stacks is the nameless
- * one. */
+/* All arrays but events are owned by the profile; [0] of frames, functions, modules and stacks is
+ * the nameless one. */
 struct profile {
     struct intern *strings;
     struct module *modules;
@@ -73,10 +83,9 @@ struct profile {
     size_t module_count, function_count, frame_count, stack_count, process_count, thread_count,
         sample_count;
 
-    char id[33];               /* of the capture in the store, "" where it is in none */
-    char event[64];            /* "cpu" */
-    char unit[16];             /* "nanoseconds" */
-    uint64_t period;           /* value that one sample stands for, in `unit` */
+    char id[33]; /* of the capture in the store, "" where it is in none */
+    struct profile_event events[PROFILE_EVENTS_MAX];
+    uint32_t event_count;      /* >= 1 in a finished profile */
     uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC */
     uint64_t start_realtime_ns;
     char scope[PROFILE_SCOPE_BYTES]; /* what its capture was limited to: who may see it; "": all */
@@ -92,6 +101,17 @@ struct profile {
     size_t counted_bytes; /* what profile_count() added */
     _Atomic unsigned refs;
 };
+
+/* Return: the index in @p of the event of the same name and unit, PROFILE_EVENTS_MAX where it has
+ * none. */
+uint32_t profile_find_event(const struct profile *p, const struct profile_event *e);
+bool profile_has_event(const struct profile *p, const char *name);
+/* Adds @e to @p's events, or takes its period where @p has the event at a longer one. Return: its
+ * index, PROFILE_EVENTS_MAX where there is no room. */
+uint32_t profile_add_event(struct profile *p, const struct profile_event *e);
+/* Writes the names of @p's events with commas between them; what does not fit is left out. */
+#define PROFILE_EVENT_NAMES_BYTES (PROFILE_EVENTS_MAX * sizeof(((struct profile_event *)0)->name))
+void profile_event_names(const struct profile *p, char ret[PROFILE_EVENT_NAMES_BYTES]);
 
 size_t profile_bytes(const struct profile *p); /* of memory */
 /* Counts the memory of @p, which nobody else holds yet, until it is freed; and the sum of what is
@@ -140,9 +160,11 @@ void record_shrink(struct record *r);
  * (process, tid). @name etc. are ids of @frames' strings. 0 or -ENOMEM. */
 int record_process(struct record *r, const struct profile_process *p, uint32_t *ret);
 int record_thread(struct record *r, const struct profile_thread *t, uint32_t *ret);
-/* @stack: frame ids, leaf first. 0, -ENOSPC (a limit; counted) or -ENOMEM (counted). */
-int record_sample(struct record *r, uint64_t time_ns, uint32_t thread, const uint32_t *stack,
-                  size_t n, uint32_t count, uint8_t mode, uint16_t flags);
+/* Adds a sample; s->stack is not looked at. @stack: @n frame ids, leaf first. Of an event whose
+ * samples have values of their own s->value is one. Return: 0, -ENOSPC (a limit; counted) or
+ * -ENOMEM (counted). */
+int record_sample(struct record *r, const struct profile_sample *s, const uint32_t *stack,
+                  size_t n);
 
 /* Ids of frames from here on are of no table: RECORD_LATER + n stands for what is known only when
  * the profile is made. */
@@ -160,7 +182,8 @@ void record_drop(struct record *r, uint32_t count);
 size_t record_samples(const struct record *r); /* sum of counts so far */
 size_t record_bytes(const struct record *r);   /* of memory */
 /* Makes the immutable profile out of it, copying the names it uses; @r stays usable (a later call
- * gives a longer profile). Fields of *meta (event ... symbols, lost) are copied. 0 or -ENOMEM. */
+ * gives a longer profile). Fields of *meta (events ... symbols, lost) are copied; samples of events
+ * that it has not are of its first. 0 or -ENOMEM. */
 int record_finish(struct record *r, const struct profile *meta, struct profile **ret);
 
 /* ---- algebra ---- */
@@ -183,10 +206,12 @@ struct profile_slice {
 };
 
 /* Adds the chosen samples of profiles up, one profile after the other, so that only one of them
- * need be in memory. Names, threads and processes that are equal become one. Samples of another
- * period count for more or less (rounded: it says so); @meta->period should be the shortest. What
- * a part has lost counts by how much of its time is chosen. Facts not derived from samples (event,
- * target, times) and warnings (borrowed) come from *meta, which must outlive the merger as must
+ * need be in memory. Names, threads and processes that are equal become one. Samples of the
+ * same event with another period count for more or less (rounded: it says so); the periods of
+ * @meta's events should be the shortest, and samples of events that @meta has not are left out (it
+ * says so). What a part has lost counts by how much of its time is chosen. Facts not derived from
+ * samples (events, target, times) and warnings (borrowed) come from *meta, which must outlive the
+ * merger as must
  * @slice (NULL: all). 0 or -ENOMEM. */
 struct merger;
 int merger_new(const struct profile_slice *slice, const struct profile *meta, struct merger **ret);
@@ -198,7 +223,7 @@ static inline void merger_freep(struct merger **m)
     merger_free(*m);
 }
 
-/* The same of @count profiles that are there already; the result's period is the shortest of
- * theirs. */
+/* The same of @count profiles that are there already; the result's events are theirs, each with the
+ * shortest of its periods. */
 int profile_merge(struct profile *const *profiles, size_t count, const struct profile_slice *slice,
                   const struct profile *meta, struct profile **ret);

@@ -119,30 +119,55 @@ int record_thread(struct record *r, const struct profile_thread *t, uint32_t *re
 }
 
 /* True for @part out of @whole, by chance. */
-static bool record_chance(struct record *r, uint32_t part, uint32_t whole)
+static bool record_chance(struct record *r, uint64_t part, uint64_t whole)
 {
     r->random = r->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return (r->random >> 33) * whole >> 31 < part;
+    return (uint64_t)((unsigned __int128)(r->random >> 33) * whole >> 31) < part;
 }
 
-/* Over the limit: of two samples one goes and gives its count to the other. Which one, chance says:
- * samples of two processors that tick in turns are in turns. */
+/* What a sample weighs among those of its event. */
+static uint64_t record_weight(const struct profile_sample *s)
+{
+    return s->value ? s->value : s->count;
+}
+
+/* Of two samples of one event, whether chance keeps the second: samples of two processors that tick
+ * in turns are in turns. */
+static bool record_keeps_second(struct record *r, const struct profile_sample *a,
+                                const struct profile_sample *b)
+{
+    return record_chance(r, record_weight(b), record_weight(a) + record_weight(b));
+}
+
+/* Makes @kept, which is one of two samples, stand for @other, too. */
+static void record_stand_for(struct profile_sample *kept, const struct profile_sample *other)
+{
+    kept->count += other->count;
+    kept->value += other->value;
+}
+
+/* Over the limit: of two samples of one event one goes and gives what it stands for to the other.
+ */
 static void record_thin(struct record *r)
 {
-    size_t kept = 0;
+    size_t kept = 0, first[PROFILE_EVENTS_MAX] = { 0 }; /* 1 + index of a sample without a second */
 
-    for (size_t i = 0; i < r->sample_count; i += 2) {
-        struct profile_sample s = r->samples[i];
+    for (size_t i = 0; i < r->sample_count; i++) {
+        struct profile_sample s = r->samples[i], *a;
 
-        if (i + 1 < r->sample_count) {
-            struct profile_sample t = r->samples[i + 1];
-            uint32_t count = s.count + t.count;
-
-            if (record_chance(r, t.count, count))
-                s = t;
-            s.count = count;
+        if (!first[s.event]) {
+            r->samples[kept++] = s;
+            first[s.event] = kept;
+            r->last[s.event].at = kept;
+            continue;
         }
-        r->samples[kept++] = s;
+        a = &r->samples[first[s.event] - 1];
+        if (record_keeps_second(r, a, &s)) {
+            record_stand_for(&s, a);
+            *a = s;
+        } else
+            record_stand_for(a, &s);
+        first[s.event] = 0;
     }
     r->thinned += r->sample_count - kept;
     r->sample_count = kept;
@@ -184,13 +209,15 @@ static int record_reserve(struct record *r)
         record_thin(r);
     if (r->sample_count < r->sample_cap)
         return 0;
+    if (r->sample_count >= r->sample_max)
+        return -ENOSPC;
     cap = record_next_cap(r);
     if (r->sample_cap && !record_affords(r, (cap - r->sample_cap) * sizeof(*samples))) {
         if (record_sample_bytes(r) < RECORD_SHRINK_MIN_BYTES)
             r->budget->exhausted(r->budget->cookie);
         r->starved = true;
         record_thin(r); /* and so there is room in the array that there is */
-        return 0;
+        return r->sample_count < r->sample_cap ? 0 : -ENOSPC;
     }
     samples = realloc(r->samples, cap * sizeof(*samples));
     if (!samples)
@@ -221,40 +248,47 @@ static int record_stack(struct record *r, const uint32_t *stack, size_t n, uint3
     return 0;
 }
 
-int record_sample(struct record *r, uint64_t time_ns, uint32_t thread, const uint32_t *stack,
-                  size_t n, uint32_t count, uint8_t mode, uint16_t flags)
+/* Adds @s to what the last sample of its event stands for, in whose turn it falls. */
+static void record_skip(struct record *r, struct profile_sample *s, const uint32_t *stack, size_t n)
 {
-    struct profile_sample s = {
-        .time_ns = time_ns, .thread = thread, .count = count, .mode = mode, .flags = flags
-    };
+    struct record_last *last = &r->last[s->event];
+    bool takes_over = record_keeps_second(r, &r->samples[last->at - 1], s) &&
+                      record_stack(r, stack, n, &s->stack) == 0;
+    struct profile_sample *kept = &r->samples[last->at - 1]; /* where it is now */
+
+    last->skip--;
+    r->thinned++;
+    if (takes_over) {
+        record_stand_for(s, kept);
+        *kept = *s;
+    } else
+        record_stand_for(kept, s);
+}
+
+int record_sample(struct record *r, const struct profile_sample *sample, const uint32_t *stack,
+                  size_t n)
+{
+    struct profile_sample s = *sample;
     int k;
 
-    r->counted += count;
-    if (r->skip > 0 && r->sample_count > 0) {
-        uint32_t sum = r->samples[r->sample_count - 1].count + count;
-        bool takes_over = record_chance(r, count, sum);
-        struct profile_sample *last;
-
-        r->skip--;
-        r->thinned++;
-        takes_over = takes_over && record_stack(r, stack, n, &s.stack) == 0;
-        last = &r->samples[r->sample_count - 1]; /* where it is now */
-        if (takes_over)
-            *last = s;
-        last->count = takes_over ? sum : last->count + count;
+    if (s.event >= PROFILE_EVENTS_MAX)
+        return -EINVAL;
+    r->counted += s.count;
+    if (r->last[s.event].skip > 0 && r->last[s.event].at) {
+        record_skip(r, &s, stack, n);
         return 0;
     }
     k = record_stack(r, stack, n, &s.stack);
     if (k == 0)
         k = record_reserve(r);
     if (k < 0) {
-        r->dropped += count;
-        r->counted -= count;
+        r->dropped += s.count;
+        r->counted -= s.count;
         return k;
     }
     /* NOLINTNEXTLINE(clang-analyzer-*): no record is made for less than one sample */
     r->samples[r->sample_count++] = s;
-    r->skip = r->keep_every - 1;
+    r->last[s.event] = (struct record_last){ r->sample_count, r->keep_every - 1 };
     return 0;
 }
 

@@ -23,8 +23,11 @@ struct record {
     struct id_table processes, threads;
     struct profile_sample *samples;
     size_t sample_count, sample_cap, sample_max;
-    uint32_t keep_every;          /* 1; doubled each time the limit is hit */
-    uint32_t skip;                /* samples to drop before the next one that is kept */
+    uint32_t keep_every; /* 1; doubled each time the limit is hit */
+    struct record_last { /* by event: */
+        size_t at;       /* 1 + index of its last sample; 0: none */
+        uint32_t skip;   /* samples to fold into that one before the next is kept */
+    } last[PROFILE_EVENTS_MAX];
     uint64_t random;              /* which of those that are folded together is kept */
     uint64_t thinned;             /* samples folded into others' counts */
     uint64_t counted;             /* sum of counts */

@@ -6,6 +6,8 @@
 
 static bool view_wants(const struct view_opts *o, const struct profile_sample *s)
 {
+    if (s->event != o->event)
+        return false;
     return s->mode == SAMPLE_MODE_KERNEL ? !o->no_kernel : !o->no_user;
 }
 
@@ -38,6 +40,7 @@ static int view_count(struct view_builder *b, size_t sample)
         b->counts_cap = b->keys.cap;
     }
     b->counts[id].samples += s->count;
+    b->counts[id].value += s->value;
     if (s->flags & PROFILE_SAMPLE_UNKNOWN)
         b->counts[id].unknown += s->count;
     if (s->flags & PROFILE_SAMPLE_TRUNCATED)
@@ -101,7 +104,7 @@ static int view_make_row(struct view_builder *b, uint32_t id, struct frame_verdi
         return -EFBIG;
     *row = (struct view_row){ .first = (uint32_t)v->stack_words,
                               .samples = n->samples,
-                              .value = n->samples * b->p->period,
+                              .value = n->value,
                               .thread = k->thread };
     r = view_push_roots(b, k);
     row->roots = (uint32_t)v->stack_words - row->first;
@@ -124,6 +127,7 @@ static int view_make_row(struct view_builder *b, uint32_t id, struct frame_verdi
         return r;
     }
     v->samples += n->samples;
+    v->value += n->value;
     v->unknown += n->unknown;
     v->truncated += n->truncated;
     return 0;
@@ -156,7 +160,6 @@ static int view_make_rows(struct view_builder *b, struct error *err)
         return r;
     v->frame_count = b->frames.count;
     v->frames = id_table_take(&b->frames);
-    v->value = v->samples * b->p->period;
     return view_order_rows(b);
 }
 
@@ -182,6 +185,7 @@ int view_new(struct profile *p, const struct view_opts *o, struct view **ret, st
         return error_set(err, -ENOMEM, "not enough memory to render this profile");
     v->profile = profile_ref(p);
     v->opts = *o;
+    v->opts.event = o->event < p->event_count ? o->event : 0;
     match_begin(o->include);
     match_begin(o->exclude);
     id_table_init(&b.keys, sizeof(struct view_key), UINT32_MAX / 2);
@@ -196,7 +200,7 @@ int view_new(struct profile *p, const struct view_opts *o, struct view **ret, st
     if (r == 0 && o->exact)
         r = view_new_sample_rows(v);
     for (size_t i = 0; i < p->sample_count && r == 0; i++) {
-        if (view_wants(o, &p->samples[i]))
+        if (view_wants(&v->opts, &p->samples[i]))
             r = view_count(&b, i);
     }
     if (r == 0)

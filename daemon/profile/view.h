@@ -12,6 +12,7 @@
 enum view_names { VIEW_NAMES_FULL, VIEW_NAMES_SIMPLE, VIEW_NAMES_SIGNATURE, VIEW_NAMES_MERGED };
 
 struct view_opts {
+    uint8_t event;           /* of which samples are shown: index in the profile's events */
     bool threads;            /* a frame per thread at the root */
     bool no_user, no_kernel; /* leave out samples taken in that mode */
     bool hide_kernel;        /* one "[kernel]" in place of the kernel's functions */
@@ -38,12 +39,17 @@ struct view_frame {
     uint32_t frame; /* with `exact`: index in profile->frames, 0 for synthetic ones; else 0 */
 };
 
+/* How many samples, and their values added up, in the event's unit. */
+struct view_sum {
+    uint64_t samples, value;
+};
+
 struct view_row {
     uint32_t first, n; /* its frames: view->stack[first .. first+n), root first */
     uint32_t roots;    /* how many of them stand for its process and thread */
     uint32_t body;     /* rows with the same one have the same frames from `roots` on: numbered from
                         * 0 on, in the order of rows */
-    uint64_t samples, value; /* value in the profile's unit */
+    uint64_t samples, value; /* value in the event's unit */
     uint32_t thread; /* index in profile->threads; UINT32_MAX when rows are not split by thread */
 };
 
@@ -70,6 +76,11 @@ struct view *view_free(struct view *v);
 static inline void view_freep(struct view **v)
 {
     view_free(*v);
+}
+/* The event whose samples @v shows. */
+static inline const struct profile_event *view_event(const struct view *v)
+{
+    return &v->profile->events[v->opts.event];
 }
 static inline struct span view_string(const struct view *v, uint32_t id)
 {

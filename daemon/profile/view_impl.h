@@ -30,7 +30,7 @@ struct view_roots {
 };
 
 struct view_counts {
-    uint64_t samples, unknown, truncated;
+    uint64_t samples, value, unknown, truncated;
 };
 
 struct view_builder {

@@ -106,7 +106,7 @@ static int keep(struct builder *b, const struct entry *e)
 
 /* ---- adding up ---- */
 
-static void add_weight(struct report_weight *to, struct report_weight w)
+static void add_weight(struct view_sum *to, struct view_sum w)
 {
     to->samples += w.samples;
     to->value += w.value;
@@ -141,7 +141,7 @@ static void vote_kind(struct entry *e, uint32_t kind, uint64_t weight)
 /* Adds a row, whose first @kept frames are the open branch. */
 static void add_row(struct builder *b, const struct view_row *row, uint32_t kept)
 {
-    struct report_weight w = { row->samples, row->value };
+    struct view_sum w = { row->samples, row->value };
     uint64_t weight = report_weigh(b->v, w);
 
     for (uint32_t i = kept; i < row->n; i++)

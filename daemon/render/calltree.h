@@ -16,7 +16,7 @@ struct calltree_node {
     uint32_t parent;         /* comes earlier; CALLTREE_NONE: at the root */
     uint32_t depth;          /* 0 at the root */
     uint32_t child, sibling; /* in the order that was asked for; CALLTREE_NONE: no more */
-    struct report_weight total, self;
+    struct view_sum total, self;
 };
 
 struct calltree_opts {

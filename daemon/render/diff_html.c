@@ -179,7 +179,7 @@ static void add_meta(const struct page *p, const struct render_opts *o, struct s
     buf_add_str(out, "{\"format\":\"flamed-viewer\",\"version\":1,\n\"meta\":{\"title\":");
     render_add_json_string(out, title);
     buf_add_str(out, ",\"event\":");
-    render_add_json_string(out, span_of(d->profile_b->event));
+    render_add_json_string(out, span_of(d->profile_b->events[0].name));
     buf_printf(out,
                ",\"unit\":\"share\",\"weight\":\"samples\",\"period\":1,"
                "\"widths\":[\"Widths: both\",\"Widths: before\"],\"scale\":%.9g,\"before\":",

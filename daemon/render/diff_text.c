@@ -52,7 +52,7 @@ void diff_add_title(const struct diff *d, const struct render_opts *o, struct bu
         buf_add_str(out, o->title);
         return;
     }
-    buf_printf(out, "%s \u00b7 %s", b->event, a->target);
+    buf_printf(out, "%s \u00b7 %s", b->events[0].name, a->target);
     if (strcmp(a->target, b->target) != 0)
         buf_printf(out, " \u2192 %s", b->target);
 }
@@ -67,7 +67,7 @@ void diff_add_side(const struct profile *p, uint64_t weight, struct buf *out)
     buf_add_str(out, ",\"target\":");
     render_add_json_string(out, span_of(p->target));
     buf_add_str(out, ",\"event\":");
-    render_add_json_string(out, span_of(p->event));
+    render_add_json_string(out, span_of(p->events[0].name));
     buf_printf(out, ",\"seconds\":%.9f,\"weight\":%llu,\"lost\":%llu}",
                p->end_ns > p->start_ns ? (double)(p->end_ns - p->start_ns) / 1e9 : 0.0,
                (unsigned long long)weight, (unsigned long long)p->lost);

@@ -7,7 +7,7 @@
 
 struct method {
     uint32_t name; /* string of the view; "": a sample without any frame */
-    struct report_weight self;
+    struct view_sum self;
 };
 
 static int method_cmp(const void *a, const void *b, void *ctx)
@@ -54,7 +54,7 @@ int render_flat(const struct view *v, const struct render_opts *o, struct buf *o
                 struct error *err)
 {
     _cleanup_free_ struct method *methods = NULL;
-    struct report_weight rest = { 0 };
+    struct view_sum rest = { 0 };
     size_t top = report_top(o), n;
     int64_t r = flat_add_up(v, &methods);
 

@@ -138,12 +138,13 @@ static void add_number_setting(const struct profile *p, const char *name, uint64
 static void add_settings(const struct view *v, const struct render_opts *o, struct buf *out)
 {
     const struct profile *p = v->profile;
-    bool timed = !strcmp(p->unit, "nanoseconds");
+    const struct profile_event *event = view_event(v);
+    bool timed = !strcmp(event->unit, "nanoseconds");
 
     add_setting(p, "enabled", SPAN("true"), out);
-    add_number_setting(p, "period", p->period, timed ? " ns" : "", out);
-    add_setting(p, "event", span_of(p->event), out);
-    add_setting(p, "unit", span_of(p->unit), out);
+    add_number_setting(p, "period", event->period, timed ? " ns" : "", out);
+    add_setting(p, "event", span_of(event->name), out);
+    add_setting(p, "unit", span_of(event->unit), out);
     add_setting(p, "target", span_of(p->target), out);
     add_setting(p, "symbols", span_of(p->symbols), out);
     if (o && o->version)

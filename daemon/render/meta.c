@@ -58,7 +58,7 @@ void render_add_title(const struct view *v, const struct render_opts *o, struct 
         buf_add_str(out, o->title);
         return;
     }
-    buf_add_str(out, p->event);
+    buf_add_str(out, view_event(v)->name);
     if (p->target[0]) {
         buf_add_str(out, " \u00b7 ");
         buf_add_str(out, p->target);
@@ -110,6 +110,7 @@ static void add_quality(const struct view *v, struct buf *out)
 void render_add_meta(const struct view *v, const struct render_opts *o, struct buf *out)
 {
     const struct profile *p = v->profile;
+    const struct profile_event *event = view_event(v);
     uint64_t duration_ns = p->end_ns > p->start_ns ? p->end_ns - p->start_ns : 0;
     _cleanup_buf_ struct buf title = BUF_NULL;
 
@@ -117,11 +118,11 @@ void render_add_meta(const struct view *v, const struct render_opts *o, struct b
     render_add_title(v, o, &title);
     buf_add_str(out, "\"meta\":{\"title\":");
     render_add_json_string(out, buf_span(&title));
-    add_member(out, "event", span_of(p->event));
-    add_member(out, "unit", span_of(p->unit));
-    buf_printf(out, ",\"period\":%llu", (unsigned long long)p->period);
-    if (!strcmp(p->unit, "nanoseconds") && p->period)
-        buf_printf(out, ",\"hz\":%.6g", (double)NSEC_PER_SEC / (double)p->period);
+    add_member(out, "event", span_of(event->name));
+    add_member(out, "unit", span_of(event->unit));
+    buf_printf(out, ",\"period\":%llu", (unsigned long long)event->period);
+    if (!strcmp(event->unit, "nanoseconds") && event->period)
+        buf_printf(out, ",\"hz\":%.6g", (double)NSEC_PER_SEC / (double)event->period);
     else
         buf_add_str(out, ",\"hz\":null");
     add_member(out, "weight", v->opts.total ? SPAN("value") : SPAN("samples"));

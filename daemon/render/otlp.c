@@ -68,15 +68,11 @@ static int otlp_observe(struct otlp *x)
     return x->times && x->values ? 0 : -ENOMEM;
 }
 
-static int64_t value_of(const struct otlp *x, uint64_t samples)
-{
-    return (int64_t)render_weight(x->v, samples, samples * x->v->profile->period);
-}
-
 static void put_sample(struct otlp *x, uint32_t id, struct buf *profile)
 {
     const struct profile *p = x->v->profile;
     const struct stacks_key *key = &x->d.stacks.keys[id];
+    const struct view_sum *sum = &x->d.stacks.sums[id];
     int32_t *attributes = x->d.threads[MIN((size_t)key->thread, p->thread_count)];
     uint32_t from = x->observed_at[id], n = x->observed_at[id + 1] - from;
     Otlp__Sample sample = OTLP__SAMPLE__INIT, *ref = &sample;
@@ -86,10 +82,10 @@ static void put_sample(struct otlp *x, uint32_t id, struct buf *profile)
         const struct profile_sample *s = &p->samples[x->observed[from + i]];
 
         x->times[i] = p->start_realtime_ns + s->time_ns - p->start_ns;
-        x->values[i] = value_of(x, s->count);
+        x->values[i] = (int64_t)render_weight(x->v, s->count, s->value);
     }
     if (!n)
-        x->values[0] = value_of(x, x->d.stacks.counts[id]);
+        x->values[0] = (int64_t)render_weight(x->v, sum->samples, sum->value);
     sample.stack_index = (int32_t)key->stack;
     sample.attribute_indices = attributes;
     sample.n_attribute_indices = (attributes[0] != 0) + (attributes[1] != 0);
@@ -107,18 +103,19 @@ static void put_sample(struct otlp *x, uint32_t id, struct buf *profile)
 static void put_facts(struct otlp *x, struct buf *profile)
 {
     const struct profile *p = x->v->profile;
+    const struct profile_event *event = view_event(x->v);
     Otlp__ValueType type = OTLP__VALUE_TYPE__INIT, period = OTLP__VALUE_TYPE__INIT;
     Otlp__Profile part = OTLP__PROFILE__INIT;
 
-    period.type_strindex = otlp_string(&x->d, span_of(p->event));
-    period.unit_strindex = otlp_string(&x->d, span_of(p->unit));
+    period.type_strindex = otlp_string(&x->d, span_of(event->name));
+    period.unit_strindex = otlp_string(&x->d, span_of(event->unit));
     type.type_strindex =
         x->v->opts.total ? period.type_strindex : otlp_string(&x->d, SPAN("samples"));
     type.unit_strindex =
         x->v->opts.total ? period.unit_strindex : otlp_string(&x->d, SPAN("count"));
     part.sample_type = &type;
     part.period_type = &period;
-    part.period = (int64_t)p->period;
+    part.period = (int64_t)event->period;
     part.time_unix_nano = p->start_realtime_ns;
     part.duration_nano = p->end_ns > p->start_ns ? p->end_ns - p->start_ns : 0;
     part.attribute_indices = x->d.facts;

@@ -301,8 +301,7 @@ static void pprof_put_samples(struct pprof *x)
     for (uint32_t i = 0; i < s->key_count && !x->error; i++) {
         const struct stacks_key *key = &s->keys[i];
         Pprof__Sample sample = PPROF__SAMPLE__INIT;
-        int64_t values[2] = { (int64_t)s->counts[i],
-                              (int64_t)(s->counts[i] * x->v->profile->period) };
+        int64_t values[2] = { (int64_t)s->sums[i].samples, (int64_t)s->sums[i].value };
 
         if (!i || key->stack != key[-1].stack)
             pprof_pack_stack(x, key->stack, locations, ids, &stack);
@@ -323,19 +322,20 @@ static void pprof_put_samples(struct pprof *x)
 static void pprof_put_facts(struct pprof *x)
 {
     const struct profile *p = x->v->profile;
+    const struct profile_event *event = view_event(x->v);
     Pprof__ValueType samples = PPROF__VALUE_TYPE__INIT, value = PPROF__VALUE_TYPE__INIT;
     Pprof__ValueType *types[] = { &samples, &value };
     Pprof__Profile part = PPROF__PROFILE__INIT;
 
     samples.type = pprof_string(x, SPAN("samples"));
     samples.unit = pprof_string(x, SPAN("count"));
-    value.type = pprof_string(x, span_of(p->event));
-    value.unit = pprof_string(x, span_of(p->unit));
+    value.type = pprof_string(x, span_of(event->name));
+    value.unit = pprof_string(x, span_of(event->unit));
     part.sample_type = types;
     part.n_sample_type = ARRAY_SIZE(types);
     part.default_sample_type = value.type; /* as of a Go program: time */
     part.period_type = &value;
-    part.period = (int64_t)p->period;
+    part.period = (int64_t)event->period;
     part.time_nanos = (int64_t)p->start_realtime_ns;
     part.duration_nanos = p->end_ns > p->start_ns ? (int64_t)(p->end_ns - p->start_ns) : 0;
     pprof_put(x, &part);

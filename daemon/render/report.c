@@ -16,7 +16,7 @@ void report_add_share(const struct view *v, uint64_t samples, struct buf *out)
 
 const char *report_unit(const struct view *v)
 {
-    const char *unit = v->profile->unit;
+    const char *unit = view_event(v)->unit;
 
     return !strcmp(unit, "nanoseconds") ? "ns" : !strcmp(unit, "count") ? "events" : unit;
 }
@@ -31,17 +31,17 @@ size_t report_top(const struct render_opts *o)
     return o && o->top ? o->top : RENDER_TOP_DEFAULT;
 }
 
-uint64_t report_weigh(const struct view *v, struct report_weight w)
+uint64_t report_weigh(const struct view *v, struct view_sum w)
 {
     return render_weight(v, w.samples, w.value);
 }
 
-struct report_weight report_whole(const struct view *v)
+struct view_sum report_whole(const struct view *v)
 {
-    return (struct report_weight){ v->samples, v->value };
+    return (struct view_sum){ v->samples, v->value };
 }
 
-void report_add_columns(const struct view *v, struct report_weight w, struct buf *out)
+void report_add_columns(const struct view *v, struct view_sum w, struct buf *out)
 {
     buf_printf(out, "%14llu  %6.2f%%  %9llu  ", (unsigned long long)w.value,
                report_percent(report_weigh(v, w), report_weigh(v, report_whole(v))),
@@ -54,7 +54,7 @@ void report_add_table_head(const struct view *v, const char *title, struct buf *
     buf_add_str(out, "  ------------  -------  ---------  ---\n");
 }
 
-void report_add_rest(const struct view *v, size_t count, struct report_weight w, const char *what,
+void report_add_rest(const struct view *v, size_t count, struct view_sum w, const char *what,
                      struct buf *out)
 {
     if (!count)
@@ -63,18 +63,18 @@ void report_add_rest(const struct view *v, size_t count, struct report_weight w,
     buf_printf(out, "[%zu more %s]\n", count, what);
 }
 
-static void add_event(const struct profile *p, struct buf *out)
+static void add_event(const struct profile_event *event, struct buf *out)
 {
     report_add_label(out, "Event");
-    buf_add_str(out, p->event);
-    if (!p->period)
+    buf_add_str(out, event->name);
+    if (!event->period)
         buf_add_char(out, '\n');
-    else if (!strcmp(p->unit, "nanoseconds"))
-        buf_printf(out, ", every %.6g ms (%.6g Hz)\n", (double)p->period / 1e6,
-                   (double)NSEC_PER_SEC / (double)p->period);
+    else if (!strcmp(event->unit, "nanoseconds"))
+        buf_printf(out, ", every %.6g ms (%.6g Hz)\n", (double)event->period / 1e6,
+                   (double)NSEC_PER_SEC / (double)event->period);
     else
-        buf_printf(out, ", every %llu %s\n", (unsigned long long)p->period,
-                   !strcmp(p->unit, "bytes") ? "bytes" : "events");
+        buf_printf(out, ", every %llu %s\n", (unsigned long long)event->period,
+                   !strcmp(event->unit, "bytes") ? "bytes" : "events");
 }
 
 static void add_time(const struct profile *p, struct buf *out)
@@ -103,7 +103,7 @@ void report_add_head(const struct view *v, const struct render_opts *o, struct b
         report_add_label(out, "Target");
         buf_printf(out, "%s\n", p->target);
     }
-    add_event(p, out);
+    add_event(view_event(v), out);
     add_time(p, out);
     if (p->symbols[0]) {
         report_add_label(out, "Symbols");

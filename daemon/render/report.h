@@ -17,17 +17,13 @@ double report_percent(uint64_t part, uint64_t whole);
 /* How many rows are wanted. */
 size_t report_top(const struct render_opts *o);
 
-/* Samples and value of one thing. */
-struct report_weight {
-    uint64_t samples, value;
-};
 /* What @o->total asks to rank by. */
-uint64_t report_weigh(const struct view *v, struct report_weight w);
+uint64_t report_weigh(const struct view *v, struct view_sum w);
 /* Of the whole view. */
-struct report_weight report_whole(const struct view *v);
+struct view_sum report_whole(const struct view *v);
 /* "    12340000   12.34%       12  " or, with a @title row, the head of the table and its rule. */
-void report_add_columns(const struct view *v, struct report_weight w, struct buf *out);
+void report_add_columns(const struct view *v, struct view_sum w, struct buf *out);
 void report_add_table_head(const struct view *v, const char *title, struct buf *out);
 /* "... 12 more, 0.50% together", where there are any. @what: "methods", a literal. */
-void report_add_rest(const struct view *v, size_t count, struct report_weight w, const char *what,
+void report_add_rest(const struct view *v, size_t count, struct view_sum w, const char *what,
                      struct buf *out);

@@ -34,7 +34,7 @@ static uint64_t value_of(const struct speedscope *s, uint32_t i)
 {
     const struct profile *p = s->v->profile;
 
-    return s->samples ? (uint64_t)p->samples[i].count * p->period : s->v->rows[i].value;
+    return s->samples ? p->samples[i].value : s->v->rows[i].value;
 }
 
 static int by_thread(const void *a, const void *b, void *ctx)
@@ -112,9 +112,11 @@ static void add_frames(const struct speedscope *s, struct buf *out)
 }
 
 /* Units that speedscope knows; it takes what it is told for "none". */
-static const char *unit_of(const struct profile *p)
+static const char *unit_of(const struct view *v)
 {
-    return !strcmp(p->unit, "nanoseconds") || !strcmp(p->unit, "bytes") ? p->unit : "none";
+    const char *unit = view_event(v)->unit;
+
+    return !strcmp(unit, "nanoseconds") || !strcmp(unit, "bytes") ? unit : "none";
 }
 
 static void add_stack(const struct speedscope *s, const struct view_row *row, struct buf *out)
@@ -134,7 +136,7 @@ static void add_profile(const struct speedscope *s, size_t from, size_t to, stru
 
     buf_printf(out, "%s\n{\"type\":\"sampled\",\"name\":", from ? "," : "");
     render_add_json_string(out, name);
-    buf_printf(out, ",\"unit\":\"%s\",\"startValue\":0,\"samples\":[", unit_of(s->v->profile));
+    buf_printf(out, ",\"unit\":\"%s\",\"startValue\":0,\"samples\":[", unit_of(s->v));
     for (size_t i = from; i < to; i++) {
         if (i > from)
             buf_add_char(out, ',');

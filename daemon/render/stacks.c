@@ -9,15 +9,15 @@ static int stacks_grow_keys(struct stacks *s)
 {
     uint32_t cap = s->key_cap ? s->key_cap * 2 : 1024;
     struct stacks_key *keys = reallocarray(s->keys, cap, sizeof(*keys));
-    uint64_t *counts;
+    struct view_sum *sums;
 
     if (!keys)
         return -ENOMEM;
     s->keys = keys;
-    counts = reallocarray(s->counts, cap, sizeof(*counts));
-    if (!counts)
+    sums = reallocarray(s->sums, cap, sizeof(*sums));
+    if (!sums)
         return -ENOMEM;
-    s->counts = counts;
+    s->sums = sums;
     s->key_cap = cap;
     return 0;
 }
@@ -25,7 +25,7 @@ static int stacks_grow_keys(struct stacks *s)
 /* What is added up: samples, or rows where the view knows no samples. */
 struct stacks_item {
     uint32_t item, thread; /* thread STACKS_NONE: not known */
-    uint64_t samples;
+    struct view_sum sum;
 };
 
 static size_t items_of(const struct stacks *s)
@@ -46,8 +46,13 @@ static struct stacks_item item_at(const struct stacks *s, size_t i)
     const struct profile *p = s->v->profile;
     struct stacks_item item = { .item = (uint32_t)i };
 
-    item.thread = s->v->sample_rows ? p->samples[i].thread : s->v->rows[i].thread;
-    item.samples = s->v->sample_rows ? p->samples[i].count : s->v->rows[i].samples;
+    if (s->v->sample_rows) {
+        item.thread = p->samples[i].thread;
+        item.sum = (struct view_sum){ p->samples[i].count, p->samples[i].value };
+    } else {
+        item.thread = s->v->rows[i].thread;
+        item.sum = (struct view_sum){ s->v->rows[i].samples, s->v->rows[i].value };
+    }
     if (item.thread >= p->thread_count)
         item.thread = STACKS_NONE;
     return item;
@@ -97,10 +102,11 @@ static int stacks_count_stack(struct stacks *s, uint32_t stack, const struct sta
             if (s->key_count == s->key_cap && stacks_grow_keys(s) < 0)
                 return -ENOMEM;
             s->keys[s->key_count] = (struct stacks_key){ stack, items[i].thread };
-            s->counts[s->key_count] = 0;
+            s->sums[s->key_count] = (struct view_sum){ 0 };
             *key = ++s->key_count;
         }
-        s->counts[*key - 1] += items[i].samples;
+        s->sums[*key - 1].samples += items[i].sum.samples;
+        s->sums[*key - 1].value += items[i].sum.value;
         if (s->key_of_sample)
             s->key_of_sample[items[i].item] = *key - 1;
     }
@@ -345,7 +351,7 @@ void stacks_deinit(struct stacks *s)
     id_table_deinit(&s->nodes);
     id_table_deinit(&s->locations);
     intern_free(s->texts);
-    free(s->counts);
+    free(s->sums);
     free(s->place_of_frame);
     free(s->stack_of_row);
 }

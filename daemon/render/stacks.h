@@ -50,7 +50,7 @@ struct stacks_node {
 struct stacks {
     const struct view *v;
     struct stacks_key *keys; /* by stack: neighbours have callers in common */
-    uint64_t *counts;        /* of samples, [key_count] */
+    struct view_sum *sums;   /* [key_count] */
     uint32_t *key_of_sample; /* of each sample of the profile, STACKS_NONE where it is left out;
                               * NULL where the view knows no samples */
     uint32_t key_count, key_cap;

@@ -11,15 +11,22 @@
 
 /* A process or thread, by its index in the profile. */
 struct summary_row {
-    uint64_t samples;
+    struct view_sum sum;
     uint32_t index;
 };
 
 struct summary {
     const struct view *v;
-    uint64_t categories[CATEGORY_COUNT], ends[PROFILE_ENDS];
+    struct view_sum categories[CATEGORY_COUNT];
+    uint64_t ends[PROFILE_ENDS];
     struct summary_row *threads, *processes;
 };
+
+static void add_sample(struct view_sum *sum, const struct profile_sample *sample)
+{
+    sum->samples += sample->count;
+    sum->value += sample->value;
+}
 
 static void summary_count(struct summary *s, const struct profile_sample *sample)
 {
@@ -27,14 +34,14 @@ static void summary_count(struct summary *s, const struct profile_sample *sample
     unsigned category = PROFILE_SAMPLE_CATEGORY(sample->flags);
 
     if (category < CATEGORY_COUNT)
-        s->categories[category] += sample->count;
+        add_sample(&s->categories[category], sample);
     if (sample->flags & PROFILE_SAMPLE_TRUNCATED)
         s->ends[PROFILE_SAMPLE_END(sample->flags)] += sample->count;
     if (sample->thread >= p->thread_count)
         return;
-    s->threads[sample->thread].samples += sample->count;
+    add_sample(&s->threads[sample->thread].sum, sample);
     if (p->threads[sample->thread].process < p->process_count)
-        s->processes[p->threads[sample->thread].process].samples += sample->count;
+        add_sample(&s->processes[p->threads[sample->thread].process].sum, sample);
 }
 
 static int summary_init(struct summary *s)
@@ -66,8 +73,8 @@ static int summary_row_cmp(const void *a, const void *b)
 {
     const struct summary_row *x = a, *y = b;
 
-    if (x->samples != y->samples)
-        return x->samples < y->samples ? 1 : -1;
+    if (x->sum.samples != y->sum.samples)
+        return x->sum.samples < y->sum.samples ? 1 : -1;
     return (x->index > y->index) - (x->index < y->index);
 }
 
@@ -87,25 +94,23 @@ static void add_rows(const struct summary *s, struct summary_row *rows, size_t n
 {
     const struct view *v = s->v;
     size_t used = 0;
-    uint64_t rest = 0;
+    struct view_sum rest = { 0 };
 
     qsort(rows, n, sizeof(*rows), summary_row_cmp);
-    while (used < n && rows[used].samples)
+    while (used < n && rows[used].sum.samples)
         used++;
     if (!used)
         return;
     buf_add_char(out, '\n');
     report_add_table_head(v, threads ? "threads" : "processes", out);
     for (size_t i = 0; i < used && i < SUMMARY_ROWS; i++) {
-        report_add_columns(
-            v, (struct report_weight){ rows[i].samples, rows[i].samples * v->profile->period },
-            out);
+        report_add_columns(v, rows[i].sum, out);
         add_name(s, threads, rows[i].index, out);
     }
     for (size_t i = SUMMARY_ROWS; i < used; i++)
-        rest += rows[i].samples;
-    report_add_rest(v, used > SUMMARY_ROWS ? used - SUMMARY_ROWS : 0,
-                    (struct report_weight){ rest, rest * v->profile->period },
+        rest =
+            (struct view_sum){ rest.samples + rows[i].sum.samples, rest.value + rows[i].sum.value };
+    report_add_rest(v, used > SUMMARY_ROWS ? used - SUMMARY_ROWS : 0, rest,
                     threads ? "threads" : "processes", out);
 }
 
@@ -114,11 +119,9 @@ static void add_categories(const struct summary *s, struct buf *out)
     buf_add_char(out, '\n');
     report_add_table_head(s->v, "work", out);
     for (unsigned i = 0; i < CATEGORY_COUNT; i++) {
-        uint64_t n = s->categories[i];
-
-        if (!n)
+        if (!s->categories[i].samples)
             continue;
-        report_add_columns(s->v, (struct report_weight){ n, n * s->v->profile->period }, out);
+        report_add_columns(s->v, s->categories[i], out);
         buf_printf(out, "%s\n", CATEGORY_NAMES[i]);
     }
 }

@@ -7,7 +7,7 @@
 #include "render/svg_picture.h"
 
 /* "1,234 samples, 12.34%", or with `total` the value. */
-static void add_facts(const struct view *v, struct report_weight w, struct buf *out)
+static void add_facts(const struct view *v, struct view_sum w, struct buf *out)
 {
     svg_add_count(out, report_weigh(v, w));
     buf_printf(out, " %s, %.2f%%", v->opts.total ? report_unit(v) : "samples",

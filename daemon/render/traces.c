@@ -8,7 +8,7 @@
 
 struct trace {
     size_t row; /* the first of its rows */
-    struct report_weight weight;
+    struct view_sum weight;
 };
 
 static int trace_cmp(const void *a, const void *b, void *ctx)
@@ -68,7 +68,7 @@ int render_traces(const struct view *v, const struct render_opts *o, struct buf 
                   struct error *err)
 {
     _cleanup_free_ struct trace *traces = calloc(v->row_count + 1, sizeof(*traces));
-    struct report_weight rest = { 0 };
+    struct view_sum rest = { 0 };
     size_t n, top = report_top(o);
 
     if (!traces)

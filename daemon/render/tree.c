@@ -22,7 +22,7 @@ static int tree_of(const struct view *v, const struct render_opts *o, struct cal
     return 0;
 }
 
-static double share_of(const struct view *v, struct report_weight w)
+static double share_of(const struct view *v, struct view_sum w)
 {
     return report_percent(report_weigh(v, w), report_weigh(v, report_whole(v)));
 }

@@ -236,7 +236,7 @@ static void writer_add_frames(struct writer *w, struct buf *out)
 static bool values_are_samples(const struct view *v)
 {
     for (size_t r = 0; r < v->row_count; r++)
-        if (v->rows[r].value != v->rows[r].samples * v->profile->period)
+        if (v->rows[r].value != v->rows[r].samples * view_event(v)->period)
             return false;
     return true;
 }

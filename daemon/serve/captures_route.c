@@ -182,7 +182,7 @@ bool handle_capture_profile(struct request *req)
     r = be->capture_profile(be->ctx, &req->subject.viewer, id, &profile, &err);
     if (r == 0) {
         /* Its file name tells of what it was taken of: that stands in the profile. */
-        span_copy(span_of(profile->event), req->params.event, sizeof(req->params.event));
+        span_copy(span_of(profile->events[0].name), req->params.event, sizeof(req->params.event));
         answer_profile(req, profile, req->params.format);
     } else {
         answer_outcome(&req->answer, r, &err, 1);

@@ -97,14 +97,17 @@ static double percent(uint64_t part, uint64_t whole)
 static void add_header(const struct view *v, const struct top_opts *o, struct buf *out)
 {
     const struct profile *p = v->profile;
+    const struct profile_event *event = view_event(v);
     double seconds = p->end_ns > p->start_ns ? (double)(p->end_ns - p->start_ns) / 1e9 : 0.0;
     char text[512];
     int n;
 
-    n = snprintf(text, sizeof(text), "flamed top \u00b7 %s \u00b7 %s \u00b7 ", p->target, p->event);
-    if (strcmp(p->unit, "nanoseconds") == 0 && p->period && n > 0 && (size_t)n < sizeof(text))
+    n = snprintf(text, sizeof(text), "flamed top \u00b7 %s \u00b7 %s \u00b7 ", p->target,
+                 event->name);
+    if (strcmp(event->unit, "nanoseconds") == 0 && event->period && n > 0 &&
+        (size_t)n < sizeof(text))
         snprintf(text + n, sizeof(text) - (size_t)n, "%.6g Hz \u00b7 %.1f s",
-                 (double)NSEC_PER_SEC / (double)p->period, seconds);
+                 (double)NSEC_PER_SEC / (double)event->period, seconds);
     add_line(o, out, text);
     snprintf(text, sizeof(text),
              "%llu samples (%.2f CPUs), %llu lost, %llu with an unknown frame, %llu truncated",
@@ -167,7 +170,7 @@ json_t *top_json(const struct view *v, size_t rows)
                       "total_percent", percent(list[i].total, whole)));
     }
     return json_pack("{s:s, s:s, s:f, s:f, s:I, s:I, s:I, s:I, s:o}", "target", p->target, "event",
-                     p->event, "hz", clock_hz(p->period), "seconds",
+                     view_event(v)->name, "hz", clock_hz(view_event(v)->period), "seconds",
                      p->end_ns > p->start_ns ? (double)(p->end_ns - p->start_ns) / 1e9 : 0.0,
                      "samples", (json_int_t)v->samples, "lost", (json_int_t)p->lost, "unknown",
                      (json_int_t)v->unknown, "truncated", (json_int_t)v->truncated, "functions",

@@ -22,14 +22,15 @@ struct flight_slice {
 
 struct flight {
     const struct frame_table *table; /* borrowed */
-    uint64_t period_ns, keep_ns;
+    struct profile_event event;
+    uint64_t keep_ns;
     size_t max_bytes;
     size_t finished_bytes;
     struct flight_slice *oldest, *newest;
     struct flight_stats stats;
 };
 
-int flight_new(const struct frame_table *table, uint64_t period_ns, uint64_t keep_ns,
+int flight_new(const struct frame_table *table, const struct profile_event *event, uint64_t keep_ns,
                size_t max_bytes, struct flight **ret)
 {
     struct flight *f = calloc(1, sizeof(*f));
@@ -37,7 +38,7 @@ int flight_new(const struct frame_table *table, uint64_t period_ns, uint64_t kee
     if (!f)
         return -ENOMEM;
     f->table = table;
-    f->period_ns = period_ns;
+    f->event = *event;
     f->keep_ns = keep_ns;
     f->max_bytes = max_bytes;
     *ret = f;
@@ -76,9 +77,11 @@ static size_t flight_bytes(const struct flight *f)
 }
 
 /* Slices speak CLOCK_MONOTONIC throughout; who merges them says how to get to CLOCK_REALTIME. */
-static int slice_finish(const struct flight_slice *s, uint64_t period_ns, struct profile **ret)
+static int slice_finish(const struct flight_slice *s, const struct profile_event *event,
+                        struct profile **ret)
 {
-    struct profile meta = { .period = period_ns,
+    struct profile meta = { .events = { *event },
+                            .event_count = 1,
                             .start_ns = s->start_ns,
                             .start_realtime_ns = s->start_ns,
                             .end_ns = s->end_ns };
@@ -93,7 +96,7 @@ static void flight_close_newest(struct flight *f)
 
     if (!s || !s->record)
         return;
-    if (slice_finish(s, f->period_ns, &s->profile) < 0)
+    if (slice_finish(s, &f->event, &s->profile) < 0)
         f->stats.dropped += record_samples(s->record);
     else
         s->bytes = sizeof(*s) + profile_bytes(s->profile);
@@ -153,28 +156,28 @@ static int flight_slice_for(struct flight *f, uint64_t time_ns, struct flight_sl
     return 0;
 }
 
-int flight_sample(struct flight *f, uint64_t time_ns, const struct profile_process *process,
-                  const struct profile_thread *thread, const uint32_t *stack, size_t n,
-                  uint32_t count, uint8_t mode, uint16_t flags)
+int flight_sample(struct flight *f, const struct profile_sample *sample,
+                  const struct profile_process *process, const struct profile_thread *thread,
+                  const uint32_t *stack, size_t n)
 {
+    struct profile_sample copy = *sample;
     struct profile_thread t = *thread;
     struct flight_slice *s;
-    uint32_t id;
     int r;
 
-    r = flight_slice_for(f, time_ns, &s);
+    r = flight_slice_for(f, sample->time_ns, &s);
     if (r == 0)
         r = record_process(s->record, process, &t.process);
     if (r == 0)
-        r = record_thread(s->record, &t, &id);
+        r = record_thread(s->record, &t, &copy.thread);
     if (r == 0)
-        r = record_sample(s->record, time_ns, id, stack, n, count, mode, flags);
+        r = record_sample(s->record, &copy, stack, n);
     if (r < 0) {
-        f->stats.dropped += count;
+        f->stats.dropped += sample->count;
         return r;
     }
-    s->end_ns = MAX(s->end_ns, time_ns);
-    f->stats.samples += count;
+    s->end_ns = MAX(s->end_ns, sample->time_ns);
+    f->stats.samples += sample->count;
     return 0;
 }
 
@@ -195,7 +198,7 @@ int flight_parts(struct flight *f, uint64_t from_ns, uint64_t to_ns, struct prof
         if (s->end_ns < from_ns || s->start_ns >= to_ns)
             continue;
         if (s->record)
-            r = slice_finish(s, f->period_ns, &parts[count]);
+            r = slice_finish(s, &f->event, &parts[count]);
         else if (s->profile)
             parts[count] = profile_ref(s->profile);
         if (r == 0 && parts[count])

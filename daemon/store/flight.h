@@ -10,16 +10,17 @@
 
 struct flight;
 
-/* @table is borrowed; samples carry its frame ids. 0 or -ENOMEM. */
-int flight_new(const struct frame_table *table, uint64_t period_ns, uint64_t keep_ns,
+/* Makes a recorder of samples of @event (copied). @table is borrowed; samples carry its frame ids.
+ * Return: 0 or -ENOMEM. */
+int flight_new(const struct frame_table *table, const struct profile_event *event, uint64_t keep_ns,
                size_t max_bytes, struct flight **ret);
 struct flight *flight_free(struct flight *f);
 
-/* Appends a sample, as record_sample() with its process and thread in full. 0 or -errno (counted).
- */
-int flight_sample(struct flight *f, uint64_t time_ns, const struct profile_process *process,
-                  const struct profile_thread *thread, const uint32_t *stack, size_t n,
-                  uint32_t count, uint8_t mode, uint16_t flags);
+/* Appends a sample as record_sample() does, with its process and thread in full: s->thread is not
+ * looked at. Return: 0 or -errno (counted). */
+int flight_sample(struct flight *f, const struct profile_sample *s,
+                  const struct profile_process *process, const struct profile_thread *thread,
+                  const uint32_t *stack, size_t n);
 
 /* References to the slices that have samples in [from_ns, to_ns) (CLOCK_MONOTONIC, as are their
  * times), oldest first; the newest as far as it is. The caller frees them. 0 or -ENOMEM. */

@@ -2,6 +2,7 @@
 /* Writing captures: each in one transaction, whole or not at all. */
 #include "base/cleanup.h"
 #include "store/blob.h"
+#include "store/events.h"
 #include "store/samples.h"
 #include "store/store_impl.h"
 
@@ -44,10 +45,11 @@ static int put_row(struct store *s, const struct profile *p, const char *id, enu
                               "target, symbols, schedule,"
                               " failure, unit, period, by_process, samples, lost, unknown, "
                               "truncated, max_age_s, warnings,"
-                              " epoch, body, scope) "
-                              "VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
+                              " epoch, body, scope, events) "
+                              "VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
     _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
-    _cleanup_free_ char *warnings = warnings_json(p);
+    _cleanup_free_ char *warnings = warnings_json(p), *events = events_format(p);
+    char names[PROFILE_EVENT_NAMES_BYTES];
     uint64_t end_ns =
         p->start_realtime_ns + (p->end_ns > p->start_ns ? p->end_ns - p->start_ns : 0);
     int r = store_prepare(s, SQL, &stmt, err);
@@ -58,13 +60,14 @@ static int put_row(struct store *s, const struct profile *p, const char *id, enu
     sqlite3_bind_int(stmt, 2, (int)state);
     sqlite3_bind_int64(stmt, 3, (sqlite3_int64)p->start_realtime_ns);
     sqlite3_bind_int64(stmt, 4, (sqlite3_int64)end_ns);
-    bind_text(stmt, 5, p->event);
+    profile_event_names(p, names);
+    bind_text(stmt, 5, names);
     bind_text(stmt, 6, p->target);
     bind_text(stmt, 7, p->symbols);
     bind_text(stmt, 8, schedule);
     bind_text(stmt, 9, failure);
-    bind_text(stmt, 10, p->unit);
-    sqlite3_bind_int64(stmt, 11, (sqlite3_int64)p->period);
+    bind_text(stmt, 10, p->events[0].unit);
+    sqlite3_bind_int64(stmt, 11, (sqlite3_int64)p->events[0].period);
     sqlite3_bind_int(stmt, 12, p->by_process);
     sqlite3_bind_int64(stmt, 13, (sqlite3_int64)p->total);
     sqlite3_bind_int64(stmt, 14, (sqlite3_int64)p->lost);
@@ -73,6 +76,7 @@ static int put_row(struct store *s, const struct profile *p, const char *id, enu
     sqlite3_bind_int64(stmt, 17, (sqlite3_int64)max_age_s);
     bind_text(stmt, 18, warnings);
     bind_text(stmt, 21, p->scope);
+    bind_text(stmt, 22, events);
     if (body) {
         sqlite3_bind_int64(stmt, 19, s->writing->id);
         sqlite3_bind_blob64(stmt, 20, body->p, body->n, SQLITE_STATIC);

@@ -2,6 +2,7 @@
 /* Reading captures: facts, lists, profiles. */
 #include "base/cleanup.h"
 #include "store/blob.h"
+#include "store/events.h"
 #include "store/samples.h"
 #include "store/store_impl.h"
 
@@ -13,7 +14,21 @@
 /* Columns of every question for facts, in this order. */
 #define FACTS                                                                                      \
     "n, id, state, start_ns, end_ns, event, target, symbols, schedule, failure, period, samples,"  \
-    " lost, unknown, truncated, max_age_s, warnings, coalesce(length(body), 0), scope"
+    " lost, unknown, truncated, max_age_s, warnings, coalesce(length(body), 0), scope, unit, "     \
+    "events"
+
+/* The events of a row, out of its columns. */
+static struct profile events_of(sqlite3_stmt *stmt, int name, int unit, int period, int events)
+{
+    struct profile meta = { .event_count = 1 };
+
+    snprintf(meta.events[0].name, sizeof(meta.events[0].name), "%s", store_text(stmt, name));
+    snprintf(meta.events[0].unit, sizeof(meta.events[0].unit), "%s", store_text(stmt, unit));
+    meta.events[0].period = (uint64_t)sqlite3_column_int64(stmt, period);
+    if (store_text(stmt, events)[0])
+        events_parse(store_text(stmt, events), &meta);
+    return meta;
+}
 
 static size_t read_processes(struct store *s, int64_t n, sqlite3_stmt **ret_stmt,
                              struct store_process list[QUERY_PROCESSES_MAX], struct intern *text)
@@ -53,6 +68,7 @@ static int hand_out(struct store *s, sqlite3_stmt *stmt, store_capture_fn fn, vo
     const char *warnings[PROFILE_WARNINGS_MAX];
     json_t *warning_list = json_loads(store_text(stmt, 16), 0, NULL);
     struct intern *text = NULL;
+    struct profile meta = events_of(stmt, 5, 19, 10, 20);
     struct store_capture c = {
         .state = (enum store_state)sqlite3_column_int(stmt, 2),
         .start_ns = (uint64_t)sqlite3_column_int64(stmt, 3),
@@ -62,7 +78,8 @@ static int hand_out(struct store *s, sqlite3_stmt *stmt, store_capture_fn fn, vo
         .symbols = store_text(stmt, 7),
         .schedule = store_text(stmt, 8),
         .failure = store_text(stmt, 9),
-        .period = (uint64_t)sqlite3_column_int64(stmt, 10),
+        .events = meta.events,
+        .event_count = meta.event_count,
         .samples = (uint64_t)sqlite3_column_int64(stmt, 11),
         .lost = (uint64_t)sqlite3_column_int64(stmt, 12),
         .unknown = (uint64_t)sqlite3_column_int64(stmt, 13),
@@ -145,7 +162,8 @@ int store_list(struct store *s, const struct store_query *q, store_capture_fn fn
 {
     static const char SQL[] =
         "SELECT " FACTS " FROM captures WHERE start_ns < ?1 AND end_ns >= ?2"
-        " AND (?3 IS NULL OR event = ?3) AND (?4 IS NULL OR schedule = ?4) AND (?5 < 0 OR state = "
+        " AND (?3 IS NULL OR instr(',' || event || ',', ',' || ?3 || ',')) AND (?4 IS NULL OR "
+        "schedule = ?4) AND (?5 < 0 OR state = "
         "?5)"
         " AND ((?6 = 0 AND ?7 IS NULL AND ?8 IS NULL AND ?9 IS NULL) OR EXISTS (SELECT 1 FROM "
         "processes p"
@@ -208,24 +226,19 @@ static int get_profile(struct store *s, sqlite3_stmt *stmt, struct profile **ret
 {
     _cleanup_buf_ struct buf body = BUF_NULL;
     struct span packed = { sqlite3_column_blob(stmt, 11), (size_t)sqlite3_column_bytes(stmt, 11) };
-    struct profile meta = {
-        .start_ns = (uint64_t)sqlite3_column_int64(stmt, 1),
-        .end_ns = (uint64_t)sqlite3_column_int64(stmt, 2),
-        .period = (uint64_t)sqlite3_column_int64(stmt, 7),
-        .by_process = sqlite3_column_int(stmt, 8),
-        .lost = (uint64_t)sqlite3_column_int64(stmt, 9),
-    };
+    struct profile meta = events_of(stmt, 3, 6, 7, 14);
     struct epoch *e;
     int r;
 
     if (sqlite3_column_int(stmt, 12) != STORE_DONE)
         return error_set(err, -EAGAIN, "this capture has no profile: it is running, or failed");
-    meta.start_realtime_ns = meta.start_ns;
+    meta.start_ns = meta.start_realtime_ns = (uint64_t)sqlite3_column_int64(stmt, 1);
+    meta.end_ns = (uint64_t)sqlite3_column_int64(stmt, 2);
+    meta.by_process = sqlite3_column_int(stmt, 8);
+    meta.lost = (uint64_t)sqlite3_column_int64(stmt, 9);
     snprintf(meta.id, sizeof(meta.id), "%s", store_text(stmt, 0));
-    snprintf(meta.event, sizeof(meta.event), "%s", store_text(stmt, 3));
     snprintf(meta.target, sizeof(meta.target), "%s", store_text(stmt, 4));
     snprintf(meta.symbols, sizeof(meta.symbols), "%s", store_text(stmt, 5));
-    snprintf(meta.unit, sizeof(meta.unit), "%s", store_text(stmt, 6));
     snprintf(meta.scope, sizeof(meta.scope), "%s", store_text(stmt, 13));
     buf_init(&body, BLOB_MAX_BYTES);
     r = epochs_load(s, sqlite3_column_int64(stmt, 10), &e, err);
@@ -251,7 +264,7 @@ int store_get(struct store *s, const char *id, struct profile **ret, struct erro
     r = store_prepare(
         s,
         "SELECT id, start_ns, end_ns, event, target, symbols, unit, period, by_process, lost,"
-        " epoch, body, state, scope FROM captures WHERE id = ?",
+        " epoch, body, state, scope, events FROM captures WHERE id = ?",
         &stmt, err);
     if (r == 0) {
         sqlite3_bind_text(stmt, 1, id, -1, SQLITE_TRANSIENT);

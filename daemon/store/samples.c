@@ -8,6 +8,14 @@
     ((uint64_t)1000000000)       /* what samples_max allows; each takes a byte or more             \
                                   */
 #define SAMPLES_WHO_MAX 1000000u /* processes, threads */
+#define SAMPLES_COLUMNS_MAX 7
+
+/* Events and values have columns of their own only where they are not the same for all samples. */
+static size_t samples_columns(const struct profile *meta)
+{
+    return meta->event_count > 1 || meta->events[0].valued ? SAMPLES_COLUMNS_MAX
+                                                           : SAMPLES_COLUMNS_MAX - 2;
+}
 
 /* ---- writing ---- */
 
@@ -66,6 +74,12 @@ int samples_encode(struct epoch *e, const struct profile *p, struct buf *out)
         blob_add_number(out, p->samples[i].count);
     for (size_t i = 0; i < p->sample_count; i++)
         blob_add_number(out, (uint32_t)p->samples[i].flags << 1 | (p->samples[i].mode & 1));
+    if (samples_columns(p) == SAMPLES_COLUMNS_MAX) {
+        for (size_t i = 0; i < p->sample_count; i++)
+            blob_add_number(out, p->samples[i].event);
+        for (size_t i = 0; i < p->sample_count; i++)
+            blob_add_number(out, p->events[p->samples[i].event].valued ? p->samples[i].value : 0);
+    }
     return out->error;
 }
 
@@ -73,6 +87,8 @@ int samples_encode(struct epoch *e, const struct profile *p, struct buf *out)
 
 struct decoder {
     const struct epoch *e;
+    const struct profile *meta;
+    size_t columns; /* of each sample */
     struct record *record;
     uint32_t strings;              /* of the epoch */
     uint32_t *processes, *threads; /* ids in the record */
@@ -147,38 +163,60 @@ static bool take_column(struct span *s, uint64_t count, struct span *ret)
     return true;
 }
 
-static int decode_sample(struct decoder *d, struct span columns[5], uint64_t *time_ns)
+/* What @columns say of the next sample, but for its time and stack; *ret_node: the stack. */
+static int take_sample(const struct decoder *d, struct span columns[SAMPLES_COLUMNS_MAX],
+                       struct profile_sample *ret, uint32_t *ret_node)
 {
+    uint32_t thread, flags, event = 0;
+
+    if (!blob_take_u32(&columns[1], &thread) || thread >= d->thread_count ||
+        !blob_take_u32(&columns[2], ret_node) || *ret_node >= d->e->nodes.count ||
+        !blob_take_u32(&columns[3], &ret->count) || ret->count == 0 ||
+        !blob_take_u32(&columns[4], &flags) || flags > 0x1ffff)
+        return -EBADMSG;
+    if (d->columns == SAMPLES_COLUMNS_MAX &&
+        (!blob_take_u32(&columns[5], &event) || event >= d->meta->event_count ||
+         !blob_take_number(&columns[6], &ret->value)))
+        return -EBADMSG;
+    ret->thread = d->threads[thread];
+    ret->event = (uint8_t)event;
+    ret->mode = flags & 1;
+    ret->flags = (uint16_t)(flags >> 1);
+    return 0;
+}
+
+static int decode_sample(struct decoder *d, struct span columns[SAMPLES_COLUMNS_MAX],
+                         uint64_t *time_ns)
+{
+    struct profile_sample s = { 0 };
     uint64_t delta;
-    uint32_t thread, node, count, flags;
+    uint32_t node;
     size_t n = 0;
+    int r;
 
     blob_take_number(&columns[0], &delta);
-    if (!blob_take_u32(&columns[1], &thread) || thread >= d->thread_count ||
-        !blob_take_u32(&columns[2], &node) || node >= d->e->nodes.count ||
-        !blob_take_u32(&columns[3], &count) || count == 0 || !blob_take_u32(&columns[4], &flags) ||
-        flags > 0x1ffff)
-        return -EBADMSG;
-    *time_ns += delta;
+    r = take_sample(d, columns, &s, &node);
+    if (r < 0)
+        return r;
+    s.time_ns = *time_ns += delta;
     for (; node && n < EPOCH_DEPTH_MAX; n++) { /* a node's parent has a smaller id: this ends */
         const struct epoch_node *at = id_table_get(&d->e->nodes, node);
 
         d->stack[n] = at->frame;
         node = at->parent;
     }
-    return record_sample(d->record, *time_ns, d->threads[thread], d->stack, n, count, flags & 1,
-                         (uint16_t)(flags >> 1));
+    return record_sample(d->record, &s, d->stack, n);
 }
 
-static int decode_samples(struct decoder *d, struct span *s, uint64_t start_ns)
+static int decode_samples(struct decoder *d, struct span *s)
 {
-    struct span columns[5];
-    uint64_t count, time_ns = start_ns;
+    struct span columns[SAMPLES_COLUMNS_MAX];
+    uint64_t count, time_ns = d->meta->start_ns;
     int r = 0;
 
     if (!blob_take_number(s, &count) || count > SAMPLES_MAX || count > s->n)
         return -EBADMSG;
-    for (size_t i = 0; i < ARRAY_SIZE(columns); i++) {
+    for (size_t i = 0; i < d->columns; i++) {
         if (!take_column(s, count, &columns[i]))
             return -EBADMSG;
     }
@@ -198,6 +236,8 @@ int samples_decode(const struct epoch *e, struct span blob, const struct profile
         return -ENOMEM;
     frame_table_counts(e->table, &counts);
     d->e = e;
+    d->meta = meta;
+    d->columns = samples_columns(meta);
     d->strings = counts.strings;
     r = record_new(e->table, SAMPLES_MAX, &d->record);
     if (r == 0)
@@ -205,7 +245,7 @@ int samples_decode(const struct epoch *e, struct span blob, const struct profile
     if (r == 0)
         r = decode_threads(d, &blob);
     if (r == 0)
-        r = decode_samples(d, &blob, meta->start_ns);
+        r = decode_samples(d, &blob);
     if (r == 0)
         r = record_finish(d->record, meta, ret);
     record_free(d->record);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The samples of one capture as a blob, by columns: processes, threads, then times, threads,
- * stacks, counts and flags of the samples. Names and stacks are ids of the capture's epoch. Times
+ * stacks, counts and flags of the samples, and where there are several events, or values of their
+ * own, event and value. Names and stacks are ids of the capture's epoch. Times
  * are CLOCK_REALTIME. Pure but for the epoch; thread: the store's lock holder.
  */
 #pragma once

@@ -29,9 +29,12 @@ struct store_capture {
     char id[STORE_ID_BYTES];
     enum store_state state;
     uint64_t start_ns, end_ns;
-    const char *event, *target, *symbols, *schedule, *failure; /* "" where not applicable */
-    const char *scope; /* what it was limited to; "": nothing */
-    uint64_t period, samples, lost, unknown, truncated;
+    const char *event;                                 /* names, with commas between them */
+    const char *target, *symbols, *schedule, *failure; /* "" where not applicable */
+    const char *scope;                                 /* what it was limited to; "": nothing */
+    const struct profile_event *events;
+    uint32_t event_count;
+    uint64_t samples, lost, unknown, truncated;
     uint64_t max_age_s; /* retention of its own (schedules), 0: the store's */
     const char *const *warnings;
     size_t warning_count;

@@ -9,7 +9,7 @@
 #include <sqlite3.h>
 #include <stdatomic.h>
 
-#define STORE_SCHEMA 3
+#define STORE_SCHEMA 4
 #define STORE_REOPEN_NS (10 * NSEC_PER_SEC)
 #define STORE_EPOCHS_CACHED 2
 /* So long one waits for another's turn; the second where the engine may be the one. Who is in for

@@ -104,8 +104,14 @@ static void add(uint32_t thread, uint32_t count, enum category category, uint16_
         ids[n - 1 - i] = frame_of(texts[i]);
     flags |= (uint16_t)(category << PROFILE_SAMPLE_CATEGORY_SHIFT);
     for (uint32_t i = 0; i < count; i++)
-        must(record_sample(rec, now_ns += 1000003 + random_below(1000000), thread, ids, n,
-                           i % 3 ? 1 : 2, category == CATEGORY_KERNEL, flags));
+        must(record_sample(
+            rec,
+            &(struct profile_sample){ .time_ns = now_ns += 1000003 + random_below(1000000),
+                                      .thread = thread,
+                                      .count = i % 3 ? 1 : 2,
+                                      .mode = category == CATEGORY_KERNEL,
+                                      .flags = flags },
+            ids, n));
 }
 
 #define STACK(...) ((const char *const[]){ __VA_ARGS__, NULL })
@@ -214,14 +220,21 @@ static void big(void)
 
         for (uint32_t k = 0; k < depths[s]; k++)
             ids[depths[s] - 1 - k] = stacks[s][k];
-        must(record_sample(rec, now_ns += 9000 + random_below(2000), threads[t], ids, depths[s], 1,
-                           SAMPLE_MODE_USER, 0));
+        must(record_sample(rec,
+                           &(struct profile_sample){ .time_ns = now_ns += 9000 + random_below(2000),
+                                                     .thread = threads[t],
+                                                     .count = 1 },
+                           ids, depths[s]));
     }
 }
 
 struct profile *made_profile(const char *name)
 {
-    struct profile meta = { .event = "cpu", .unit = "nanoseconds", .period = 10101010, .lost = 7 };
+    struct profile meta = {
+        .events = { { .name = "cpu", .unit = "nanoseconds", .period = 10101010 } },
+        .event_count = 1,
+        .lost = 7
+    };
     struct profile *profile = NULL;
 
     seed = 1;

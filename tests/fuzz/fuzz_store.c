@@ -9,7 +9,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct profile meta = { .period = 1 }, *p = NULL;
+    struct profile meta = { .events = { { .period = 1 } }, .event_count = 1 }, *p = NULL;
     _cleanup_buf_ struct buf plain = BUF_NULL, again = BUF_NULL;
     struct epoch *e = NULL;
     struct span additions, samples;

@@ -246,7 +246,7 @@ class Store(WithSpinningJvm):
             for n in range(16):
                 db.execute("INSERT INTO captures SELECT NULL, ?, 2, start_ns - ? * 1000000000, end_ns - ? * 1000000000, event, target,"
                            " symbols, schedule, failure, unit, period, by_process, samples, lost, unknown, truncated, max_age_s, warnings,"
-                           " epoch, randomblob(1035000), scope FROM captures LIMIT 1", (f"{n:032x}", 100 - n, 100 - n))
+                           " epoch, randomblob(1035000), scope, events FROM captures LIMIT 1", (f"{n:032x}", 100 - n, 100 - n))
 
     def test_clock_is_set(self):
         """A day ahead and back: captures in flight end in their time, schedules go on, ranges are right, nothing is dropped

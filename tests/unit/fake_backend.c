@@ -37,7 +37,11 @@ static uint32_t frame_of(struct frame_table *t, const char *class_name, const ch
 
 static struct profile *fake_profile(int32_t pid)
 {
-    struct profile meta = { .event = "cpu", .unit = "nanoseconds", .period = 10101010, .lost = 3 };
+    struct profile meta = {
+        .events = { { .name = "cpu", .unit = "nanoseconds", .period = 10101010 } },
+        .event_count = 1,
+        .lost = 3
+    };
     struct profile_process process = { .host_pid = pid };
     struct profile_thread thread = { .host_tid = pid + 1 };
     struct frame_table *t = NULL;
@@ -62,9 +66,15 @@ static struct profile *fake_profile(int32_t pid)
         stack[1] = frame_of(t, "com.example.Fake", name, FRAME_C2);
         stack[0] = frame_of(t, NULL, "leaf", FRAME_NATIVE);
         ck_assert_int_eq(
-            record_sample(r, (uint64_t)i, index, stack, 3, 1,
-                          i % 2 ? SAMPLE_MODE_KERNEL : SAMPLE_MODE_USER,
-                          i == 0 ? PROFILE_SAMPLE_UNKNOWN | PROFILE_SAMPLE_TRUNCATED : 0),
+            record_sample(
+                r,
+                &(struct profile_sample){
+                    .time_ns = (uint64_t)i,
+                    .thread = index,
+                    .count = 1,
+                    .mode = i % 2 ? SAMPLE_MODE_KERNEL : SAMPLE_MODE_USER,
+                    .flags = i == 0 ? PROFILE_SAMPLE_UNKNOWN | PROFILE_SAMPLE_TRUNCATED : 0 },
+                stack, 3),
             0);
     }
     for (int i = 0; pid == FAKE_PID_WARNINGS && i < 60; i++)

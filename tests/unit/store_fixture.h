@@ -76,9 +76,8 @@ static inline uint32_t frame_of(struct frame_table *t, const char *class_name, c
 static inline struct profile *make_profile(const char *id, uint64_t start_ns, unsigned samples,
                                            const char *leaf)
 {
-    struct profile meta = { .event = "cpu",
-                            .unit = "nanoseconds",
-                            .period = 1000,
+    struct profile meta = { .events = { { .name = "cpu", .unit = "nanoseconds", .period = 1000 } },
+                            .event_count = 1,
                             .start_ns = 500,
                             .start_realtime_ns = start_ns,
                             .end_ns = 500 + NSEC_PER_SEC,
@@ -106,10 +105,17 @@ static inline struct profile *make_profile(const char *id, uint64_t start_ns, un
         uint32_t stack[2] = { work, run };
         bool deep = i % 3;
 
-        ck_assert_int_eq(record_sample(r, 500 + i * 10, tid, deep ? stack : &run, deep ? 2 : 1,
-                                       1 + i % 2, i % 2,
-                                       (uint16_t)(i % 5 ? 0x50 : PROFILE_SAMPLE_TRUNCATED | 0x500)),
-                         0);
+        ck_assert_int_eq(
+            record_sample(
+                r,
+                &(struct profile_sample){
+                    .time_ns = 500 + i * 10,
+                    .thread = tid,
+                    .count = 1 + i % 2,
+                    .mode = i % 2,
+                    .flags = (uint16_t)(i % 5 ? 0x50 : PROFILE_SAMPLE_TRUNCATED | 0x500) },
+                deep ? stack : &run, deep ? 2 : 1),
+            0);
     }
     record_warn(r, "a warning with \"quotes\"");
     snprintf(meta.id, sizeof(meta.id), "%s", id);

@@ -122,12 +122,12 @@ END_TEST
 
 static void take(struct capture *c, uint64_t time_ns, const uint32_t *stack, size_t n)
 {
-    record_sample(c->record, time_ns, 0, stack, n, 1, SAMPLE_MODE_USER, 0);
+    record_sample(c->record, &(struct profile_sample){ .time_ns = time_ns, .count = 1 }, stack, n);
 }
 
 static struct profile *finish(struct capture *c)
 {
-    struct profile meta = { .event = "cpu" }, *p = NULL;
+    struct profile meta = { .events = { { .name = "cpu" } }, .event_count = 1 }, *p = NULL;
 
     ck_assert_int_eq(record_finish(c->record, &meta, &p), 0);
     return p;

@@ -26,9 +26,9 @@ static void side_init(struct side *s, const char *target)
     s->profile = calloc(1, sizeof(*s->profile));
     ck_assert_ptr_nonnull(s->profile);
     s->profile->refs = 1;
-    s->profile->period = 10;
+    s->profile->events[0].period = 10;
     s->profile->end_ns = 1500000000;
-    snprintf(s->profile->event, sizeof(s->profile->event), "cpu");
+    snprintf(s->profile->events[0].name, sizeof(s->profile->events[0].name), "cpu");
     snprintf(s->profile->target, sizeof(s->profile->target), "%s", target);
     ck_assert_int_eq(intern_new(1 << 20, &s->profile->strings), 0);
     ck_assert_int_eq(intern_new(1 << 20, &s->view.strings), 0);

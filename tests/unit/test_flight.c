@@ -9,8 +9,8 @@ START_TEST(the_recorder_forgets_the_oldest)
     struct profile_process process = { .host_pid = 42 };
     struct profile_thread thread = { .host_tid = 43 };
     struct profile_slice all = { .to_ns = UINT64_MAX };
-    struct profile meta = { .event = "cpu",
-                            .period = 1000,
+    struct profile meta = { .events = { { .name = "cpu", .period = 1000 } },
+                            .event_count = 1,
                             .start_realtime_ns = 5000 * NSEC_PER_SEC };
     struct frame_table *t = NULL;
     struct flight *f = NULL;
@@ -22,10 +22,13 @@ START_TEST(the_recorder_forgets_the_oldest)
     ck_assert_int_eq(frame_table_new(1000, 1 << 20, &t), 0);
     leaf = frame_of(t, "a.B", "c", 1);
     process.name = str(t, "Main");
-    ck_assert_int_eq(flight_new(t, 1000, 60 * NSEC_PER_SEC, 1 << 20, &f), 0);
+    ck_assert_int_eq(flight_new(t, &meta.events[0], 60 * NSEC_PER_SEC, 1 << 20, &f), 0);
     for (uint64_t i = 0; i < 20000; i++) /* 200 s at 100 Hz */
         ck_assert_int_eq(
-            flight_sample(f, i * 10 * NSEC_PER_MSEC, &process, &thread, &leaf, 1, 1, 0, 0), 0);
+            flight_sample(f,
+                          &(struct profile_sample){ .time_ns = i * 10 * NSEC_PER_MSEC, .count = 1 },
+                          &process, &thread, &leaf, 1),
+            0);
     flight_stats(f, &stats);
     ck_assert_uint_le(stats.bytes, 1 << 20);
     ck_assert_uint_ge(stats.oldest_ns, 120 * NSEC_PER_SEC);

@@ -209,7 +209,7 @@ START_TEST(in_a_profile)
     struct later_source s = { .map = map };
     struct profile_process process = { .host_pid = 1 };
     struct profile_thread thread = { .host_tid = 2 };
-    struct profile meta = { .period = 1 };
+    struct profile meta = { .events = { { .period = 1 } }, .event_count = 1 };
     struct record *rec = NULL;
     struct profile *p = NULL;
     uint32_t root = memory_frame("r.R", "run", FRAME_C2), t,
@@ -220,9 +220,18 @@ START_TEST(in_a_profile)
     ck_assert_int_eq(record_process(rec, &process, &thread.process), 0);
     ck_assert_int_eq(record_thread(rec, &thread, &t), 0);
     record_set_later(rec, later_frames, later);
-    ck_assert_int_eq(record_sample(rec, 1, t, (uint32_t[]){ known, root }, 2, 1, 0, 0), 0);
-    ck_assert_int_eq(record_sample(rec, 2, t, (uint32_t[]){ unknown, root }, 2, 1, 0, 0), 0);
-    ck_assert_int_eq(record_sample(rec, 3, t, (uint32_t[]){ root }, 1, 1, 0, 0), 0);
+    ck_assert_int_eq(
+        record_sample(rec, &(struct profile_sample){ .time_ns = 1, .thread = t, .count = 1 },
+                      (uint32_t[]){ known, root }, 2),
+        0);
+    ck_assert_int_eq(
+        record_sample(rec, &(struct profile_sample){ .time_ns = 2, .thread = t, .count = 1 },
+                      (uint32_t[]){ unknown, root }, 2),
+        0);
+    ck_assert_int_eq(
+        record_sample(rec, &(struct profile_sample){ .time_ns = 3, .thread = t, .count = 1 },
+                      (uint32_t[]){ root }, 1),
+        0);
     later_decide(later, &s);
     for (int again = 0; again < 2; again++) { /* the record stays as it was */
         ck_assert_int_eq(record_finish(rec, &meta, &p), 0);

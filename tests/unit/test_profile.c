@@ -117,7 +117,9 @@ static void sort_lines(char *text, struct buf *out)
 START_TEST(shows_one_view)
 {
     _cleanup_buf_ struct buf got = BUF_NULL, want_sorted = BUF_NULL, got_sorted = BUF_NULL;
-    struct profile meta = { .event = "cpu", .unit = "nanoseconds", .period = 10, .lost = 3 };
+    struct profile meta = { .events = { { .name = "cpu", .unit = "nanoseconds", .period = 10 } },
+                            .event_count = 1,
+                            .lost = 3 };
     uint32_t run = frame_of("a.b.C", "run", FRAME_C2, 7),
              leaf8 = frame_of("a.b.C", "leaf", FRAME_INLINED, 8),
              leaf9 = frame_of("a.b.C", "leaf", FRAME_INLINED, 9),
@@ -126,17 +128,29 @@ START_TEST(shows_one_view)
 
     meta.by_process = VIEW_CASES[_i].by_process;
     ck_assert_int_eq(
-        record_sample(rec, 5, main_thread, (uint32_t[]){ leaf9, run }, 2, 3, SAMPLE_MODE_USER, 0),
+        record_sample(rec,
+                      &(struct profile_sample){ .time_ns = 5, .thread = main_thread, .count = 3 },
+                      (uint32_t[]){ leaf9, run }, 2),
         0);
     ck_assert_int_eq(
-        record_sample(rec, 4, other_thread, (uint32_t[]){ leaf8, run }, 2, 2, SAMPLE_MODE_USER, 0),
+        record_sample(rec,
+                      &(struct profile_sample){ .time_ns = 4, .thread = other_thread, .count = 2 },
+                      (uint32_t[]){ leaf8, run }, 2),
         0);
-    ck_assert_int_eq(record_sample(rec, 6, main_thread, (uint32_t[]){ sys, leaf8, run }, 3, 1,
-                                   SAMPLE_MODE_KERNEL, 0),
+    ck_assert_int_eq(record_sample(rec,
+                                   &(struct profile_sample){ .time_ns = 6,
+                                                             .thread = main_thread,
+                                                             .count = 1,
+                                                             .mode = SAMPLE_MODE_KERNEL },
+                                   (uint32_t[]){ sys, leaf8, run }, 3),
                      0);
-    ck_assert_int_eq(
-        record_sample(rec, 7, main_thread, &run, 1, 1, SAMPLE_MODE_USER, PROFILE_SAMPLE_TRUNCATED),
-        0);
+    ck_assert_int_eq(record_sample(rec,
+                                   &(struct profile_sample){ .time_ns = 7,
+                                                             .thread = main_thread,
+                                                             .count = 1,
+                                                             .flags = PROFILE_SAMPLE_TRUNCATED },
+                                   &run, 1),
+                     0);
     ck_assert_int_eq(record_finish(rec, &meta, &p), 0);
     frame_table_free(table); /* the profile must not need it */
     table = NULL;
@@ -157,12 +171,16 @@ END_TEST
 
 START_TEST(thins_at_the_limit_and_says_so)
 {
-    struct profile meta = { .period = 1 };
+    struct profile meta = { .events = { { .period = 1 } }, .event_count = 1 };
     uint32_t f = frame_of("", "f", FRAME_NATIVE, 0);
     struct profile *p = NULL;
 
     for (unsigned i = 0; i < 1000; i++)
-        ck_assert_int_eq(record_sample(rec, i, main_thread, &f, 1, 1, SAMPLE_MODE_USER, 0), 0);
+        ck_assert_int_eq(
+            record_sample(
+                rec, &(struct profile_sample){ .time_ns = i, .thread = main_thread, .count = 1 },
+                &f, 1),
+            0);
     ck_assert_uint_eq(record_samples(rec), 1000);
     ck_assert_int_eq(record_finish(rec, &meta, &p), 0);
     ck_assert_uint_le(p->sample_count, 100);
@@ -177,7 +195,7 @@ END_TEST
 START_TEST(thins_fairly)
 {
     uint32_t f[] = { frame_of("", "f", FRAME_NATIVE, 0), frame_of("", "g", FRAME_NATIVE, 0) };
-    struct profile meta = { .period = 1 };
+    struct profile meta = { .events = { { .period = 1 } }, .event_count = 1 };
     struct view_opts o = { 0 };
     _cleanup_buf_ struct buf got = BUF_NULL;
     struct profile *p = NULL;
@@ -185,8 +203,11 @@ START_TEST(thins_fairly)
 
     buf_init(&got, 1000);
     for (unsigned i = 0; i < 10000; i++)
-        ck_assert_int_eq(record_sample(rec, i, main_thread, &f[i % 2], 1, 1, SAMPLE_MODE_USER, 0),
-                         0);
+        ck_assert_int_eq(
+            record_sample(
+                rec, &(struct profile_sample){ .time_ns = i, .thread = main_thread, .count = 1 },
+                &f[i % 2], 1),
+            0);
     ck_assert_int_eq(record_finish(rec, &meta, &p), 0);
     ck_assert_uint_eq(p->total, 10000);
     row = strstr(rows_of(p, &o, &got), "g ");
@@ -198,7 +219,7 @@ END_TEST
 /* A profile of what goes on says how things are, once. */
 START_TEST(finished_twice_it_says_all_once)
 {
-    struct profile meta = { .period = 1 };
+    struct profile meta = { .events = { { .period = 1 } }, .event_count = 1 };
 
     for (unsigned round = 1; round <= 20; round++) {
         struct profile *p = NULL;
@@ -216,14 +237,18 @@ END_TEST
 START_TEST(an_empty_stack_is_unknown)
 {
     _cleanup_buf_ struct buf got = BUF_NULL;
-    struct profile meta = { .period = 1 };
+    struct profile meta = { .events = { { .period = 1 } }, .event_count = 1 };
     struct view_opts o = { 0 };
     struct profile *p = NULL;
 
     buf_init(&got, 1000);
-    ck_assert_int_eq(
-        record_sample(rec, 1, main_thread, NULL, 0, 1, SAMPLE_MODE_USER, PROFILE_SAMPLE_UNKNOWN),
-        0);
+    ck_assert_int_eq(record_sample(rec,
+                                   &(struct profile_sample){ .time_ns = 1,
+                                                             .thread = main_thread,
+                                                             .count = 1,
+                                                             .flags = PROFILE_SAMPLE_UNKNOWN },
+                                   NULL, 0),
+                     0);
     ck_assert_int_eq(record_finish(rec, &meta, &p), 0);
     ck_assert_str_eq(rows_of(p, &o, &got), "[unknown] 1\n");
     ck_assert_uint_eq(p->unknown, 1);
@@ -234,7 +259,7 @@ END_TEST
 START_TEST(filters_by_patterns)
 {
     _cleanup_buf_ struct buf got = BUF_NULL;
-    struct profile meta = { .period = 1 };
+    struct profile meta = { .events = { { .period = 1 } }, .event_count = 1 };
     struct view_opts o = { 0 };
     struct profile *p = NULL;
     struct view *v = NULL;
@@ -243,10 +268,15 @@ START_TEST(filters_by_patterns)
              bad = frame_of("", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!", FRAME_NATIVE, 0);
 
     buf_init(&got, 1000);
-    record_sample(rec, 1, main_thread, (uint32_t[]){ a, b }, 2, 2, SAMPLE_MODE_USER, 0);
-    record_sample(rec, 2, main_thread, (uint32_t[]){ b }, 1, 3, SAMPLE_MODE_USER,
-                  PROFILE_SAMPLE_TRUNCATED);
-    record_sample(rec, 3, main_thread, (uint32_t[]){ bad }, 1, 5, SAMPLE_MODE_USER, 0);
+    record_sample(rec, &(struct profile_sample){ .time_ns = 1, .thread = main_thread, .count = 2 },
+                  (uint32_t[]){ a, b }, 2);
+    record_sample(
+        rec,
+        &(struct profile_sample){
+            .time_ns = 2, .thread = main_thread, .count = 3, .flags = PROFILE_SAMPLE_TRUNCATED },
+        (uint32_t[]){ b }, 1);
+    record_sample(rec, &(struct profile_sample){ .time_ns = 3, .thread = main_thread, .count = 5 },
+                  (uint32_t[]){ bad }, 1);
     ck_assert_int_eq(record_finish(rec, &meta, &p), 0);
     ck_assert_int_eq(match_new((const char *[]){ "^al", "^zz" }, 2, "include", &o.include, NULL),
                      0);
@@ -278,21 +308,24 @@ static bool wants_42(void *cookie, const struct profile *p, const struct profile
 START_TEST(merges_two_profiles)
 {
     _cleanup_buf_ struct buf got = BUF_NULL;
-    struct profile meta = { .period = 10, .event = "cpu" };
+    struct profile meta = { .events = { { .name = "cpu", .period = 10 } }, .event_count = 1 };
     struct profile_slice slice = { .from_ns = 2, .to_ns = 100, .wants = wants_42 };
     struct profile *parts[2] = { NULL }, *p = NULL;
     struct view_opts o = { 0 };
     uint32_t f = frame_of("a.B", "f", FRAME_C2, 3), g = frame_of("", "g", FRAME_NATIVE, 0);
 
     buf_init(&got, 1000);
-    record_sample(rec, 1, main_thread, &f, 1, 1, SAMPLE_MODE_USER, 0);
-    record_sample(rec, 2, main_thread, &f, 1, 4, SAMPLE_MODE_USER, 0);
+    record_sample(rec, &(struct profile_sample){ .time_ns = 1, .thread = main_thread, .count = 1 },
+                  &f, 1);
+    record_sample(rec, &(struct profile_sample){ .time_ns = 2, .thread = main_thread, .count = 4 },
+                  &f, 1);
     ck_assert_int_eq(record_finish(rec, &meta, &parts[0]), 0);
-    record_sample(rec, 3, other_thread, (uint32_t[]){ g, f }, 2, 2, SAMPLE_MODE_USER, 0);
-    meta.period = 25;
+    record_sample(rec, &(struct profile_sample){ .time_ns = 3, .thread = other_thread, .count = 2 },
+                  (uint32_t[]){ g, f }, 2);
+    meta.events[0].period = 25;
     ck_assert_int_eq(record_finish(rec, &meta, &parts[1]), 0);
     ck_assert_int_eq(profile_merge(parts, 2, &slice, &meta, &p), 0);
-    ck_assert_uint_eq(p->period, 10);
+    ck_assert_uint_eq(p->events[0].period, 10);
     ck_assert_uint_eq(p->thread_count, 2);
     ck_assert_uint_eq(p->process_count, 1);
     /* f alone: 4 of the first, 4 * 2.5 of the second; f;g: 2 * 2.5 */
@@ -306,16 +339,19 @@ END_TEST
 
 START_TEST(rates_are_added_up_to_one_sample)
 {
-    struct profile meta = { .period = 100 }, *parts[2] = { NULL }, *p = NULL;
+    struct profile meta = { .events = { { .period = 100 } }, .event_count = 1 },
+                   *parts[2] = { NULL }, *p = NULL;
     uint32_t f = frame_of("a.B", "f", FRAME_C2, 3);
 
     ck_assert_int_eq(record_finish(rec, &meta, &parts[0]), 0);
     for (uint64_t i = 0; i < 1000; i++)
-        record_sample(rec, 2 + i, main_thread, &f, 1, 1, SAMPLE_MODE_USER, 0);
-    meta.period = 521; /* 19 Hz among 99 Hz */
+        record_sample(
+            rec, &(struct profile_sample){ .time_ns = 2 + i, .thread = main_thread, .count = 1 },
+            &f, 1);
+    meta.events[0].period = 521; /* 19 Hz among 99 Hz */
     ck_assert_int_eq(record_finish(rec, &meta, &parts[1]), 0);
     ck_assert_int_eq(profile_merge(parts, 2, NULL, &meta, &p), 0);
-    ck_assert_uint_eq(p->period, 100);
+    ck_assert_uint_eq(p->events[0].period, 100);
     ck_assert_uint_eq(p->total, 5210);
     profile_unref(p);
     profile_unref(parts[0]);
@@ -345,7 +381,7 @@ START_TEST(goes_on_with_another_table)
     _cleanup_buf_ struct buf rows = BUF_NULL;
     struct profile_process who = { .host_pid = 42 };
     struct profile_thread t = { .host_tid = 43 };
-    struct profile meta = { .period = 10 }, *p = NULL;
+    struct profile meta = { .events = { { .period = 10 } }, .event_count = 1 }, *p = NULL;
     struct frame_table_counts counts;
     struct record *second = NULL;
     uint32_t stack[2], same;
@@ -356,8 +392,11 @@ START_TEST(goes_on_with_another_table)
     stack[1] = frame_of("a.B", "main", FRAME_C1, 9);
     ck_assert_int_eq(record_new(table, 100, &second), 0);
     for (uint64_t i = 0; i < 2; i++)
-        record_sample(rec, i, main_thread, stack, 2, 1, SAMPLE_MODE_USER, 0);
-    record_sample(rec, 2, main_thread, (uint32_t[]){ 0, stack[1] }, 2, 1, SAMPLE_MODE_USER, 0);
+        record_sample(rec,
+                      &(struct profile_sample){ .time_ns = i, .thread = main_thread, .count = 1 },
+                      stack, 2);
+    record_sample(rec, &(struct profile_sample){ .time_ns = 2, .thread = main_thread, .count = 1 },
+                  (uint32_t[]){ 0, stack[1] }, 2);
     renew_table(second);
     frame_table_counts(table, &counts);
     ck_assert_uint_eq(counts.frames, 3); /* what is recorded, and the nameless one */
@@ -371,7 +410,8 @@ START_TEST(goes_on_with_another_table)
     ck_assert_uint_eq(same, main_thread);
     stack[0] = frame_of("a.B", "f", FRAME_C2, 3);
     stack[1] = frame_of("a.B", "main", FRAME_C1, 9);
-    record_sample(rec, 3, main_thread, stack, 2, 1, SAMPLE_MODE_USER, 0);
+    record_sample(rec, &(struct profile_sample){ .time_ns = 3, .thread = main_thread, .count = 1 },
+                  stack, 2);
     ck_assert_int_eq(record_finish(rec, &meta, &p), 0);
     ck_assert_uint_eq(p->stack_count, 4); /* no stack twice */
     buf_init(&rows, 4096);
@@ -397,7 +437,7 @@ START_TEST(names_are_bounded_without_a_pause)
 
             snprintf(name, sizeof(name), "m%u_%u", turn, i);
             f = frame_of("a.B", name, FRAME_C2, 1);
-            record_sample(now, i, 0, &f, 1, 1, SAMPLE_MODE_USER, 0);
+            record_sample(now, &(struct profile_sample){ .time_ns = i, .count = 1 }, &f, 1);
         }
         if (!before)
             ck_assert_int_eq(record_new(table, 100, &before), 0);
@@ -417,10 +457,11 @@ START_TEST(without_room_nothing_moves)
 {
     struct frame_table *small = NULL;
     struct rebase *b = NULL;
-    struct profile meta = { .period = 10 }, *p = NULL;
+    struct profile meta = { .events = { { .period = 10 } }, .event_count = 1 }, *p = NULL;
     uint32_t f = frame_of("a.B", "f", FRAME_C2, 3), g = frame_of("a.B", "g", FRAME_C2, 3);
 
-    record_sample(rec, 1, main_thread, (uint32_t[]){ f, g }, 2, 1, SAMPLE_MODE_USER, 0);
+    record_sample(rec, &(struct profile_sample){ .time_ns = 1, .thread = main_thread, .count = 1 },
+                  (uint32_t[]){ f, g }, 2);
     ck_assert_int_eq(frame_table_new(2, 1 << 20, &small), 0);
     ck_assert_int_eq(rebase_new(table, small, &b), 0);
     ck_assert_int_eq(rebase_add_record(b, rec), -ENOSPC);
@@ -462,8 +503,13 @@ static const struct {
 
 START_TEST(loss_counts_by_the_time_that_is_wanted)
 {
-    struct profile meta = { .period = 1, .lost = 100, .start_ns = 1000, .start_realtime_ns = 5000 };
-    struct profile merged = { .period = 1 }, *parts[2] = { NULL }, *p = NULL;
+    struct profile meta = { .events = { { .period = 1 } },
+                            .event_count = 1,
+                            .lost = 100,
+                            .start_ns = 1000,
+                            .start_realtime_ns = 5000 };
+    struct profile merged = { .events = { { .period = 1 } }, .event_count = 1 },
+                   *parts[2] = { NULL }, *p = NULL;
     struct profile_slice slice = { .from_ns = LOST_CASES[_i].from_ns,
                                    .to_ns = LOST_CASES[_i].to_ns,
                                    .wants = LOST_CASES[_i].none ? wants_none : NULL };

@@ -38,7 +38,7 @@ static void row(uint64_t samples, const uint32_t *ids)
     *r = (struct view_row){ .first = (uint32_t)view.stack_words,
                             .body = (uint32_t)view.body_count++,
                             .samples = samples,
-                            .value = samples * profile.period,
+                            .value = samples * profile.events[0].period,
                             .thread = UINT32_MAX };
     for (; ids[r->n] != UINT32_MAX; r->n++)
         stack[view.stack_words++] = ids[r->n];
@@ -52,11 +52,12 @@ static void setup(void)
 {
     memset(&view, 0, sizeof(view));
     memset(&profile, 0, sizeof(profile));
-    snprintf(profile.event, sizeof(profile.event), "cpu");
-    snprintf(profile.unit, sizeof(profile.unit), "nanoseconds");
+    snprintf(profile.events[0].name, sizeof(profile.events[0].name), "cpu");
+    snprintf(profile.events[0].unit, sizeof(profile.events[0].unit), "nanoseconds");
     snprintf(profile.target, sizeof(profile.target), "pid 42");
     snprintf(profile.symbols, sizeof(profile.symbols), "memory: nothing loaded: it is read");
-    profile.period = 10000000;
+    profile.events[0].period = 10000000;
+    profile.event_count = 1;
     profile.start_ns = 5;
     profile.end_ns = 5 + 2500000000;
     profile.start_realtime_ns = UINT64_C(1763688414000000007);

@@ -25,7 +25,7 @@ static char *text_of(struct profile *p, struct buf *out)
     }
     view_free(v);
     buf_printf(out, "%s %s %llu %llu %llu %llu %llu\n", p->target, p->symbols,
-               (unsigned long long)p->period, (unsigned long long)p->total,
+               (unsigned long long)p->events[0].period, (unsigned long long)p->total,
                (unsigned long long)p->truncated, (unsigned long long)p->truncated_by[5],
                (unsigned long long)p->lost);
     for (size_t i = 0; i < p->sample_count; i++)

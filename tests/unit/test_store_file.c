@@ -116,6 +116,7 @@ START_TEST(an_older_file_is_brought_up_to_date)
     ck_assert_int_eq(store_put(s, p, NULL, 0, NULL), 0);
     store_close(s);
     sql_on_file("DROP TABLE schedules; ALTER TABLE captures DROP COLUMN scope;"
+                "ALTER TABLE captures DROP COLUMN events;"
                 "PRAGMA user_version = 1"); /* as version 1 left it */
     s = open_store(0, 0);
     store_problem(s, problem, sizeof(problem));

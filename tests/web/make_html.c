@@ -80,8 +80,15 @@ static void add(uint32_t thread, uint32_t count, uint8_t flags, const char *cons
     for (size_t i = 0; i < n; i++)
         ids[n - 1 - i] =
             frame_of(texts[i], texts[i][0] == 'j' || texts[i][0] == 'i' ? 40 + (uint32_t)i : 0);
-    must(record_sample(rec, now_ns += 10000000, thread, ids, n, count,
-                       n && texts[n - 1][0] == 'k' ? SAMPLE_MODE_KERNEL : SAMPLE_MODE_USER, flags));
+    must(record_sample(rec,
+                       &(struct profile_sample){ .time_ns = now_ns += 10000000,
+                                                 .thread = thread,
+                                                 .count = count,
+                                                 .mode = n && texts[n - 1][0] == 'k'
+                                                             ? SAMPLE_MODE_KERNEL
+                                                             : SAMPLE_MODE_USER,
+                                                 .flags = flags },
+                       ids, n));
 }
 
 #define STACK(...) ((const char *const[]){ __VA_ARGS__, NULL })
@@ -213,7 +220,9 @@ static void case_lines(void)
         ids[2] = frame_of("j a.b.C.run", 5);
         ids[1] = frame_of("j a.b.C.middle", line);
         ids[0] = frame_of("i a.b.C.leaf", 100 + line % 3);
-        must(record_sample(rec, now_ns++, t, ids, 3, 10, SAMPLE_MODE_USER, 0));
+        must(record_sample(
+            rec, &(struct profile_sample){ .time_ns = now_ns++, .thread = t, .count = 10 }, ids,
+            3));
     }
 }
 
@@ -224,7 +233,9 @@ static void case_deep(void)
     for (uint32_t n = 10; n <= 1000; n += 90) {
         for (uint32_t i = 0; i < n; i++)
             ids[n - 1 - i] = frame_of(i % 2 ? "j a.b.Recursive.down" : "j a.b.Recursive.again", 0);
-        must(record_sample(rec, now_ns++, t, ids, n, 10, SAMPLE_MODE_USER, 0));
+        must(record_sample(
+            rec, &(struct profile_sample){ .time_ns = now_ns++, .thread = t, .count = 10 }, ids,
+            n));
     }
 }
 
@@ -242,8 +253,12 @@ static void add_in_crowd(uint32_t number, uint32_t samples, const uint32_t *ids,
         threads[i] = thread_of("Main", name, 5000 + (int32_t)i);
     }
     for (uint32_t i = 0; i < CROWD_THREADS_OF_STACK; i++)
-        must(record_sample(rec, now_ns++, threads[(number * 7 + i) % CROWD_THREADS], ids, depth,
-                           (samples + i) / CROWD_THREADS_OF_STACK, SAMPLE_MODE_USER, 0));
+        must(record_sample(
+            rec,
+            &(struct profile_sample){ .time_ns = now_ns++,
+                                      .thread = threads[(number * 7 + i) % CROWD_THREADS],
+                                      .count = (samples + i) / CROWD_THREADS_OF_STACK },
+            ids, depth));
 }
 
 /* @count distinct stacks of 8 to 60 frames that share their beginnings, as stacks do. */
@@ -271,9 +286,13 @@ static void case_stacks(uint32_t count, uint32_t samples, bool crowd)
             add_in_crowd(s, samples, ids, depth);
             continue;
         }
-        must(record_sample(rec, now_ns++, t, ids, depth,
-                           samples ? samples : 1 + random_below(random_below(40) + 1),
-                           SAMPLE_MODE_USER, 0));
+        must(
+            record_sample(rec,
+                          &(struct profile_sample){
+                              .time_ns = now_ns++,
+                              .thread = t,
+                              .count = samples ? samples : 1 + random_below(random_below(40) + 1) },
+                          ids, depth));
     }
 }
 
@@ -302,7 +321,9 @@ int main(int argc, char **argv)
     const char *name = argc > 1 ? argv[1] : "service", *format = argc > 2 ? argv[2] : "html";
     struct render_opts o = { .minwidth = argc > 3 ? strtod(argv[3], NULL) : 0,
                              .version = "0.0-test" };
-    struct profile meta = { .event = "cpu", .unit = "nanoseconds", .period = 10101010 };
+    struct profile meta = {
+        .events = { { .name = "cpu", .unit = "nanoseconds", .period = 10101010 } }, .event_count = 1
+    };
     struct view_opts vo = { .threads = !strcmp(name, "threads") || !strcmp(name, "crowd") };
     struct profile *profile = NULL;
     struct view *view = NULL;
