@@ -6,8 +6,8 @@
 # text spans lines, and a top-level name exists once in all modules.
 
 # The style sheets of what shows a profile, and of the page's views.
-set(PANEL_STYLES base.css graph.css methods.css)
-set(PAGE_STYLES page.css node.css jvm.css compare.css health.css)
+set(PANEL_STYLES shared/base.css viewer/graph.css viewer/methods.css)
+set(PAGE_STYLES page/page.css page/node.css page/jvm.css page/compare.css page/health.css)
 
 function(read_text path ret)
     file(READ "${path}" text)

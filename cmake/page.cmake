@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # cmake -D WEB=<web folder> -D OUT=<file.c> -D GZIP=<program> -P page.cmake
-# Puts the modules of web/page.txt into one script and the style sheets into one, names both by a hash of what is in
+# Puts the modules of web/page/page.txt into one script and the style sheets into one, names both by a hash of what is in
 # them, puts these names into page.html, and all three into a C file, as they are and compressed.
 include(${CMAKE_CURRENT_LIST_DIR}/bundle.cmake)
 
@@ -22,13 +22,13 @@ function(add_page_file number path type text)
     set(rows "${rows}" PARENT_SCOPE)
 endfunction()
 
-bundle_script("${WEB}" page.txt script)
-bundle_style("${WEB}" style ${PANEL_STYLES} heatmap.css ${PAGE_STYLES})
+bundle_script("${WEB}" page/page.txt script)
+bundle_style("${WEB}" style ${PANEL_STYLES} viewer/heatmap.css ${PAGE_STYLES})
 string(SHA256 script_hash "${script}")
 string(SHA256 style_hash "${style}")
 string(SUBSTRING "${script_hash}" 0 16 script_hash)
 string(SUBSTRING "${style_hash}" 0 16 style_hash)
-read_text("${WEB}/page.html" page)
+read_text("${WEB}/page/page.html" page)
 string(REPLACE "@SCRIPT@" "ui/app-${script_hash}.js" page "${page}")
 string(REPLACE "@STYLE@" "ui/app-${style_hash}.css" page "${page}")
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The colours of frames, those of the viewer's light theme (web/colors.js; a test holds them
+/* The colours of frames, those of the viewer's light theme (web/shared/colors.js; a test holds them
  * together). */
 #pragma once
 

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import test from "node:test";
-import { KINDS } from "../../web/kinds.js";
-import { VARIANTS, contrast, hexOf, paletteOf, rgbOfOklch, variantOf } from "../../web/colors.js";
+import { KINDS } from "../../web/shared/kinds.js";
+import { VARIANTS, contrast, hexOf, paletteOf, rgbOfOklch, variantOf } from "../../web/shared/colors.js";
 
 test("OKLCH becomes sRGB", () => {
     assert.equal(hexOf(rgbOfOklch(1, 0, 0)), "#ffffff");
@@ -28,7 +28,7 @@ for (const theme of ["light", "dark"]) {
     });
 
     test(`the paper of the graph is the page's, ${theme}`, () => {
-        const css = readFileSync(new URL("../../web/base.css", import.meta.url), "utf8");
+        const css = readFileSync(new URL("../../web/shared/base.css", import.meta.url), "utf8");
         const pages = [...css.matchAll(/--page: (#\w+);/g)].map(([, colour]) => colour);
 
         assert.equal(palette.paper, pages[theme === "dark" ? 1 : 0]);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Small profiles for the unit tests, in the encoding of the html format.
-import { KINDS } from "../../web/kinds.js";
-import { openProfile } from "../../web/tree.js";
+import { KINDS } from "../../web/shared/kinds.js";
+import { openProfile } from "../../web/shared/tree.js";
 
 // Rows are [[frame, …], samples]; a frame is "name", "name:line", "kind name" or both.
 export function profileOf(rows, { raw = false } = {}) {

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import {
     formatCount, formatSeconds, formatShare, formatTime, formatValue, plural,
-} from "../../web/format.js";
+} from "../../web/shared/format.js";
 
 const plain = (text) => text.replaceAll("\u00a0", " ");
 

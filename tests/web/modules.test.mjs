@@ -6,16 +6,36 @@ import test from "node:test";
 
 const web = new URL("../../web/", import.meta.url);
 const text = (name) => readFileSync(new URL(name, web), "utf8");
-const lists = ["modules.txt", "page.txt", "heatmap.txt", "diff.txt", "tree.txt", "svg.txt"].map((name) => text(name).trim().split("\n"));
+const lists = ["standalone/viewer.txt", "page/page.txt", "standalone/heatmap.txt", "standalone/diff.txt", "standalone/tree.txt",
+    "standalone/svg.txt"].map((name) => text(name).trim().split("\n"));
+const FOLDERS = { shared: [], viewer: ["shared"], standalone: ["shared", "viewer"], page: ["shared", "viewer"] }; // which each may import
 const modules = [...new Set(lists.flat())];
 
+// What the module @name imports, each as the lists name it.
+function importsOf(name) {
+    return [...text(name).matchAll(/^import [^;]* from "([^"]+)";$/gm)]
+        .map(([, from]) => new URL(from, new URL(name, web)).href.slice(web.href.length));
+}
+
 test("the lists name every module, each once and after those it imports", () => {
-    assert.deepEqual([...modules].sort(), readdirSync(web).filter((f) => f.endsWith(".js")).sort());
+    const files = Object.keys(FOLDERS).flatMap((folder) => readdirSync(new URL(folder, web)).map((f) => `${folder}/${f}`));
+
+    assert.deepEqual(readdirSync(web).sort(), Object.keys(FOLDERS).sort());
+    assert.deepEqual([...modules].sort(), files.filter((f) => f.endsWith(".js")).sort());
     for (const list of lists) {
         assert.equal(new Set(list).size, list.length);
         for (const [i, name] of list.entries())
-            for (const [, from] of text(name).matchAll(/^import [^;]* from "\.\/([^"]+)";$/gm))
+            for (const from of importsOf(name))
                 assert.ok(list.indexOf(from) >= 0 && list.indexOf(from) < i, `${name} imports ${from}`);
+    }
+});
+
+test("a folder imports from itself and from those below it", () => {
+    for (const name of modules) {
+        const folder = name.split("/")[0];
+
+        for (const from of importsOf(name))
+            assert.ok([folder, ...FOLDERS[folder]].includes(from.split("/")[0]), `${name} imports ${from}`);
     }
 });
 
@@ -36,7 +56,7 @@ test("modules keep to what the bundler understands", () => {
 
         assert.doesNotMatch(source, /^\s*(?:\/\*|\*)/m, name); // comments are whole lines of //
         assert.doesNotMatch(source, /^export (?!const|let|class|function|async function)/m, name);
-        assert.doesNotMatch(source, /^import (?![^;]* from "\.\/[^"]+";)/m, name);
+        assert.doesNotMatch(source, /^import (?![^;]* from "\.{1,2}\/[^"]+";)/m, name);
         for (const line of source.split("\n"))
             assert.equal((line.match(/`/g) || []).length % 2, 0, `${name}: ${line}`);
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
 import test from "node:test";
-import { KIND } from "../../web/kinds.js";
-import { colourFamily, labelFor, nameForms, shortName, splitJavaName } from "../../web/names.js";
+import { KIND } from "../../web/shared/kinds.js";
+import { colourFamily, labelFor, nameForms, shortName, splitJavaName } from "../../web/shared/names.js";
 
 test("a Java name falls into its parts", () => {
     const cases = [

@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test, { after, before } from "node:test";
 import { launch, settled, textOf } from "./browser.mjs";
-import { paletteOf } from "../../web/colors.js";
+import { paletteOf } from "../../web/shared/colors.js";
 
 const folder = mkdtempSync(join(tmpdir(), "flamed-pictures-"));
 let browser;

@@ -4,13 +4,13 @@ import test from "node:test";
 import {
     buildTree, firstEndingAfter, levelsBelow, neighbour, nodeAt, nodeName, openProfile, pathTo, weighTree,
     widestChild,
-} from "../../web/tree.js";
-import { compileSearch, matchGroups, matchNumber, nextMatch, sumMatches } from "../../web/search.js";
-import { sortMethods, sumKinds, sumMethods } from "../../web/methods.js";
-import { findNode, formatState, nameNode, parseState } from "../../web/state.js";
-import { coarseOf, growTree, isLarge } from "../../web/opening.js";
-import { eachRow, nodesIn } from "../../web/rows.js";
-import { emptyText, judgeQuality } from "../../web/quality.js";
+} from "../../web/shared/tree.js";
+import { compileSearch, matchGroups, matchNumber, nextMatch, sumMatches } from "../../web/shared/search.js";
+import { sortMethods, sumKinds, sumMethods } from "../../web/shared/methods.js";
+import { findNode, formatState, nameNode, parseState } from "../../web/shared/state.js";
+import { coarseOf, growTree, isLarge } from "../../web/standalone/opening.js";
+import { eachRow, nodesIn } from "../../web/shared/rows.js";
+import { emptyText, judgeQuality } from "../../web/shared/quality.js";
 import { profileOf } from "./fixture.mjs";
 
 // "parent>child total(self)" of every node, from left to right.

@@ -5,8 +5,8 @@ import test, { after, before, describe } from "node:test";
 import {
     closePage, collapsedRows, faults, findFrame, launch, openPage, pixel, pointAt, render, search, settled, status, textOf,
 } from "./browser.mjs";
-import { paletteOf, rgbOfHex } from "../../web/colors.js";
-import { KINDS } from "../../web/kinds.js";
+import { paletteOf, rgbOfHex } from "../../web/shared/colors.js";
+import { KINDS } from "../../web/shared/kinds.js";
 
 let browser;
 

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+// Captures: the form that starts one, the line that shows one running, the list of those that are stored.
+
+import { apiUrl, deleteAt, getJson, isAbort, postJson, repeat } from "./api.js";
+import { element, setText } from "../shared/dom.js";
+import { formatBytes, formatCount, formatMoment, formatSeconds, plural } from "../shared/format.js";
+import { button, emptyState, errorState } from "./notice.js";
+import { shortMain } from "../shared/names.js";
+import { formatRoute } from "./route.js";
+
+const LIST_SECONDS_CAPTURES = 4;
+const PAGE = 100;
+
+const NAMES_OF_EVENTS = { cpu: "CPU", wall: "Wall clock", offcpu: "Waiting", lock: "Locks", alloc: "Allocation" };
+
+// What a profile can be taken of on this machine; nothing when that cannot be told.
+export async function loadEvents(pid, signal) {
+    try {
+        return (await getJson("api/v1/events", { pid }, signal)).events;
+    } catch (error) {
+        if (isAbort(error))
+            throw error;
+        return [{ name: "cpu", available: true, default_hz: 99 }];
+    }
+}
+
+export class CaptureForm {
+    // @on: {started(capture, {seconds, threads})}; @target: {pid} or {}
+    constructor(target, on) {
+        this.target = target;
+        this.on = on;
+        const field = (label, control) => element("label", { class: "field" }, label, control);
+
+        this.event = element("select", { class: "tool" }, element("option", { value: "cpu" }, "CPU"));
+        this.seconds = element("input", { class: "tool number", type: "number", min: "0.1", max: "3600", step: "any", value: "30" });
+        this.hz = element("input", { class: "tool number", type: "number", min: "1", max: "10000", step: "any", value: "99" });
+        this.threads = element("input", { type: "checkbox" });
+        this.startButton = element("button", { type: "submit", class: "tool primary" }, "Start");
+        this.problem = element("p", { class: "form-problem", role: "alert", hidden: true });
+        this.root = element("form", { class: "capture-form", "aria-label": "Start a capture", novalidate: true },
+            field("Event", this.event), field("Seconds", this.seconds), this.hzField = field("Samples per second", this.hz),
+            element("label", { class: "field" }, this.threads, "By thread"), this.startButton, this.problem);
+        this.event.addEventListener("change", () => this.eventChosen());
+        this.root.addEventListener("submit", (event) => {
+            event.preventDefault();
+            this.submit();
+        });
+        loadEvents(target.pid).then((events) => this.fillEvents(events), () => {});
+    }
+
+    fillEvents(events) {
+        const { value } = this.event;
+
+        this.event.replaceChildren(...events.map(({ name, description, available, reason }) => element("option", {
+            value: name, disabled: available === false, title: [description, reason].filter(Boolean).join(". "),
+        }, (NAMES_OF_EVENTS[name] || name) + (available === false ? " (not here)" : ""))));
+        this.event.value = value;
+        this.events = new Map(events.map((e) => [e.name, e]));
+        this.eventChosen();
+    }
+
+    // Events that are not taken by time have no rate.
+    eventChosen() {
+        const { default_hz: hz = 99 } = this.events.get(this.event.value) || {};
+
+        this.hzField.hidden = !hz;
+        if (hz && !this.hz.value)
+            this.hz.value = hz;
+    }
+
+    async submit() {
+        this.startButton.disabled = true;
+        this.problem.hidden = true;
+        try {
+            const seconds = Number(this.seconds.value), threads = this.threads.checked;
+
+            this.on.started(await postJson("api/v1/captures", {
+                ...this.target, event: this.event.value, seconds, ...threads ? { threads: 1 } : {},
+                ...this.hzField.hidden ? {} : { hz: Number(this.hz.value) },
+            }), { seconds, threads });
+        } catch (error) {
+            setText(this.problem, [error.message, error.remedy].filter(Boolean).join(". "));
+            this.problem.hidden = false;
+        }
+        this.startButton.disabled = false;
+    }
+}
+
+// "Main, Other and 3 more"
+function targetText({ processes = [], target }) {
+    const names = processes.map(({ name, pid }) => `${shortMain(name)} (${pid})`);
+
+    if (!names.length)
+        return target || "whole node";
+    return names.length > 2 ? `${names.slice(0, 2).join(", ")} and ${names.length - 2} more` : names.join(" and ");
+}
+
+const CAPTURE_COLUMNS = [
+    ["when", "When"], ["what", "What"], ["event", "Event"], ["length", "Length", true], ["samples", "Samples", true],
+    ["size", "Size", true], ["state", "State"], ["tools", ""],
+];
+
+export class CaptureList {
+    // @query: the target's parameters; @on: {open(id)}; @empty: the sentence when there is none.
+    constructor(query, on, empty) {
+        this.query = query;
+        this.on = on;
+        this.emptyText = empty;
+        this.body = element("tbody");
+        this.blank = element("div");
+        this.more = button("Older ones", () => this.loadMore(), { hidden: true });
+        this.table = element("table", { class: "list captures", hidden: true },
+            element("caption", { class: "offscreen" }, "Captures"),
+            element("thead", {}, element("tr", {}, ...CAPTURE_COLUMNS.map(([id, label, num]) => element("th", {
+                    scope: "col", class: `col-${id}${num ? " num" : ""}`,
+                }, label || element("span", { class: "offscreen" }, "What can be done"))))), this.body);
+        this.root = element("div", { class: "scroll", tabindex: "-1" }, this.table, this.blank, this.more);
+    }
+
+    start() {
+        this.end = repeat(LIST_SECONDS_CAPTURES, (signal) => this.load(signal));
+    }
+
+    stop() {
+        if (this.end)
+            this.end();
+    }
+
+    async load(signal) {
+        try {
+            const { captures, next } = await getJson("api/v1/captures", { ...this.query, limit: PAGE }, signal);
+
+            if (this.older)
+                return; // a list that was led further back stays as it is
+            this.next = next;
+            this.fill(captures);
+        } catch (error) {
+            if (isAbort(error))
+                throw error;
+            this.blank.replaceChildren(errorState(error));
+        }
+    }
+
+    async loadMore() {
+        const { captures, next } = await getJson("api/v1/captures", { ...this.query, limit: PAGE, cursor: this.next });
+
+        this.older = true;
+        this.next = next;
+        this.fill([...this.captures, ...captures]);
+    }
+
+    fill(captures) {
+        this.captures = captures;
+        const key = JSON.stringify(captures);
+
+        this.more.hidden = !this.next;
+        this.table.hidden = !captures.length;
+        this.blank.replaceChildren(...captures.length ? [] : [emptyState("No captures yet.", this.emptyText)]);
+        if (key === this.key)
+            return;
+        this.key = key;
+        this.body.replaceChildren(...captures.map((c) => this.row(c)));
+    }
+
+    row(c) {
+        const when = Date.parse(c.start);
+        const quality = [c.lost ? `${formatCount(c.lost)} lost` : "", c.failure || "", ...(c.warnings || [])].filter(Boolean);
+        const state = c.state === "running" ? `running, ${Math.round((c.progress || 0) * 100)} %` : c.state;
+        const open = c.state === "failed" ? formatMoment(when) : element("a", {
+            href: formatRoute("capture", c.id), class: "jvm-link",
+        }, formatMoment(when));
+
+        return element("tr", {}, element("td", {}, open),
+            element("td", { class: "col-what", title: (c.processes || []).map(({ name }) => name).join(", ") || c.target }, targetText(c), c.schedule
+                ? element("span", { class: "pack" }, "by schedule " + c.schedule) : null),
+            element("td", { class: "col-event" }, c.event),
+            element("td", { class: "col-length num" }, formatSeconds(c.seconds || 0)),
+            element("td", { class: "col-samples num" }, formatCount(c.samples || 0)),
+            element("td", { class: "col-size num" }, c.bytes ? formatBytes(c.bytes) : "–"),
+            element("td", { class: "col-state" + (c.state === "failed" ? " bad" : ""), title: quality.join(". ") },
+                c.state === "failed" && c.failure ? `failed: ${c.failure}` : state),
+            element("td", { class: "col-tools row-tools" }, c.state === "done"
+                ? element("a", { class: "tool", href: formatRoute("compare", "", { b: c.id }) }, "Compare") : null,
+            c.state === "running" ? button("Stop", () => postJson(`api/v1/captures/${c.id}/stop`).catch(() => {}))
+                : button("Remove", (event) => this.remove(c.id, event.currentTarget), {
+                    "aria-label": `Remove the capture of ${formatMoment(when)}`,
+                })));
+    }
+
+    // The second press does it: a capture does not come back.
+    async remove(id, control) {
+        if (!control.classList.contains("armed")) {
+            control.classList.add("armed");
+            setText(control, "Really?");
+            return;
+        }
+        try {
+            await deleteAt("api/v1/captures/" + id);
+        } catch (error) {
+            this.blank.replaceChildren(errorState(error));
+            return;
+        }
+        this.fill(this.captures.filter((c) => c.id !== id));
+    }
+}
+
+const USES = {
+    html: "a page to keep or send", svg: "a picture", collapsed: "for flamegraph.pl", summary: "a few lines",
+    flat: "methods as text", traces: "stacks as text", tree: "calls as text", json: "for programs",
+    pprof: "for go tool pprof, Parca, Pyroscope", speedscope: "for speedscope.app", jfr: "for JDK Mission Control",
+    otlp: "for OpenTelemetry", heatmap: "a page with every moment",
+};
+
+// Links to what is shown in every format that flamed has.
+export async function downloadItems(path, params) {
+    const api = await getJson("openapi.json");
+    const route = Object.keys(api.paths).find((p) => p === "/profile");
+    const list = api.paths[route].get.parameters.map((p) => (p.$ref ? refersTo(api, p.$ref) : p));
+    const formats = list.find(({ name }) => name === "format").schema.enum;
+
+    return formats.map((format) => ({ label: format, key: USES[format], href: apiUrl(path, { ...params, format }), download: true }));
+}
+
+function refersTo(api, ref) {
+    return ref.replace(/^#\//, "").split("/").reduce((node, name) => node[name], api);
+}

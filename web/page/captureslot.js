@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a capture is started from a view: the form, then its progress, then the capture itself or what went wrong.
+
+import { CaptureForm } from "./capture.js";
+import { element } from "../shared/dom.js";
+import { button, errorState } from "./notice.js";
+import { CaptureProgress } from "./progress.js";
+import { formatRoute } from "./route.js";
+
+export class CaptureSlot {
+    // @target: {pid} or {}.
+    constructor(target) {
+        this.target = target;
+        this.root = element("div", { class: "form-slot", hidden: true });
+        this.opener = button("Capture …", () => this.toggle(), { "aria-expanded": "false", title: "Start a capture (x)" });
+    }
+
+    stop() {
+        if (this.progress)
+            this.progress.end();
+    }
+
+    toggle(open = this.root.hidden) {
+        if (this.progress)
+            return;
+        this.root.hidden = !open;
+        this.opener.setAttribute("aria-expanded", open);
+        if (!open)
+            return;
+        this.form = this.form || new CaptureForm(this.target, { started: (capture, wanted) => this.started(capture, wanted) });
+        this.root.replaceChildren(this.form.root);
+        this.form.seconds.focus();
+        this.form.seconds.select();
+    }
+
+    // Whether it was open, and is closed now.
+    escaped() {
+        if (this.root.hidden || this.progress)
+            return false;
+        this.toggle(false);
+        this.opener.focus();
+        return true;
+    }
+
+    started({ id }, { seconds, threads }) {
+        this.progress = new CaptureProgress(id, { ended: (capture) => this.ended(capture, threads) }, seconds);
+        this.root.replaceChildren(this.progress.root);
+        this.root.hidden = false;
+        this.progress.stopButton.focus();
+    }
+
+    ended(capture, threads) {
+        this.progress = null;
+        if (capture.state === "done") {
+            location.hash = formatRoute("capture", capture.id, { th: threads ? "*" : "" });
+            return;
+        }
+        this.root.replaceChildren(errorState(new Error("The capture failed: " + (capture.failure || "no reason is known")),
+            button("Try again", () => this.toggle(true)), button("Close", () => this.toggle(false))));
+    }
+}

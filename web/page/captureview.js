@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stored captures: all of the node, and one by itself.
+
+import { getJson, isAbort } from "./api.js";
+import { CaptureProgress } from "./progress.js";
+import { CaptureList, downloadItems } from "./capture.js";
+import { HeatStrip } from "./heatstrip.js";
+import { element, isNarrow, isWide } from "../shared/dom.js";
+import { formatMoment, formatSeconds } from "../shared/format.js";
+import { openMenu } from "../shared/menu.js";
+import { shortMain } from "../shared/names.js";
+import { button, emptyState, errorState } from "./notice.js";
+import { openJson } from "./openjson.js";
+import { ProfilePanel } from "../viewer/panel.js";
+import { formatRoute } from "./route.js";
+import { paramsOfState, stateOfParams } from "../shared/state.js";
+
+// A stored capture by itself.
+export class CaptureView {
+    constructor(app, id, params) {
+        this.app = app;
+        this.id = id;
+        this.params = params;
+        this.heat = new HeatStrip({ wanted: () => this.toggleHeat(), changed: () => this.keep() });
+        this.panel = new ProfilePanel({ state: () => this.keep() }, { tools: [this.heat.button], title: false, thread: "", icicle: isNarrow(), table: isWide() });
+        this.facts = element("p", { class: "facts jvm-facts" });
+        this.downloadButton = button("Download", () => this.download(), { "aria-haspopup": "menu" });
+        this.content = element("div", { class: "content" }, emptyState("Loading the capture …"));
+        this.root = element("div", { class: "view" }, element("div", { class: "bar sub" }, this.facts,
+            element("div", { class: "tools" }, this.downloadButton,
+                element("a", { class: "tool", href: formatRoute("compare", "", { b: id }) }, "Compare"))), this.content);
+    }
+
+    async start() {
+        const controller = this.controller = new AbortController();
+        const heatState = this.params.get("heat");
+
+        this.setTheme(this.app.theme);
+        this.app.setCrumbs([{ text: "Captures", href: "#/captures" }, { text: this.id.slice(0, 8) }]);
+        try {
+            const capture = await getJson("api/v1/captures/" + this.id, {}, controller.signal);
+
+            this.showFacts(capture);
+            if (capture.state === "running") {
+                this.content.replaceChildren(this.follow().root);
+                return;
+            }
+            const json = await getJson(`api/v1/captures/${this.id}/profile`, { format: "json", threads: 1 }, controller.signal);
+
+            this.profile = openJson(json);
+            this.panel.setProfile(this.profile);
+            this.content.replaceChildren(this.panel.root);
+            this.panel.setState(stateOfParams(this.params, this.panel.defaults));
+            if (heatState)
+                await this.openHeat(heatState);
+        } catch (error) {
+            if (!isAbort(error))
+                this.content.replaceChildren(errorState(error, button("Try again", () => this.start()),
+                    element("a", { class: "tool", href: "#/captures" }, "All captures")));
+        }
+    }
+
+    showFacts(capture) {
+        const [process] = capture.processes || [];
+        const name = process ? `${shortMain(process.name)} (${process.pid})` : capture.target || "Whole node";
+
+        this.app.setCrumbs([process && capture.processes.length === 1
+            ? { text: shortMain(process.name), href: formatRoute("jvm", process.pid) } : { text: "Captures", href: "#/captures" },
+        { text: formatMoment(Date.parse(capture.start)) }]);
+        this.facts.replaceChildren(...[name, capture.event, formatSeconds(capture.seconds || 0),
+            capture.schedule ? "by schedule " + capture.schedule : ""].filter(Boolean).map((f) => element("span", {}, f)));
+    }
+
+    openHeat(state) {
+        return this.heat.open(this.panel, `api/v1/captures/${this.id}/profile`, {}, state, this.controller.signal);
+    }
+
+    toggleHeat() {
+        if (this.heat.isOpen) {
+            this.heat.close();
+            this.panel.setProfile(this.profile, { keep: true });
+            this.keep();
+        } else {
+            this.openHeat("1").catch((error) => this.app.banner.show(error.message));
+        }
+    }
+
+    keep() {
+        const params = paramsOfState(this.panel.state, this.panel.defaults);
+
+        if (this.heat.state)
+            params.set("heat", this.heat.state);
+        this.app.replaceParams(params);
+    }
+
+    follow() {
+        this.progress = new CaptureProgress(this.id, { ended: () => this.start() });
+        return this.progress;
+    }
+
+    stop() {
+        this.controller.abort();
+        if (this.progress)
+            this.progress.end();
+    }
+
+    setTheme(theme) {
+        this.panel.setTheme(theme);
+        this.heat.setTheme(theme);
+    }
+
+    async download() {
+        const box = this.downloadButton.getBoundingClientRect();
+
+        try {
+            openMenu(await downloadItems(`api/v1/captures/${this.id}/profile`, { threads: 1 }),
+                { x: box.left, y: box.bottom + 2 }, "Download as");
+        } catch (error) {
+            this.app.banner.show(error.message);
+        }
+    }
+
+    keyed(event) {
+        if (event.key === "e" && this.profile && !event.target.closest("input, select, textarea")) {
+            this.toggleHeat();
+            return true;
+        }
+        return this.panel.keyed(event);
+    }
+}
+
+// All captures of the node.
+export class CapturesView {
+    constructor(app) {
+        this.app = app;
+        this.list = new CaptureList({}, {}, "Open a JVM and start one, or let the configuration schedule some.");
+        this.root = element("div", { class: "view" }, this.list.root);
+    }
+
+    start() {
+        this.app.setCrumbs([{ text: "Captures" }]);
+        this.list.start();
+    }
+
+    stop() {
+        this.list.stop();
+    }
+
+    setTheme() {
+        // nothing is drawn here
+    }
+
+    keyed() {
+        return false;
+    }
+}

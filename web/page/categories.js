@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a JVM spends its CPU time on, in the colours that the kinds of frames have, and numbers of samples over
+// time as flamed's timeline gives them.
+
+import { KIND } from "../shared/kinds.js";
+
+// From the ground up, as they are stacked.
+export const CATEGORIES = Object.freeze([
+    { id: "java", label: "Java", kind: KIND.C2, text: "compiled Java" },
+    { id: "interpreter", label: "Interpreter", kind: KIND.INTERPRETED, text: "interpreted Java" },
+    { id: "jit", label: "JIT", kind: KIND.C1, text: "the compiler threads" },
+    { id: "gc", label: "GC", kind: KIND.JVM, text: "the garbage collector" },
+    { id: "vm", label: "VM", kind: KIND.STUB, text: "other work of the JVM" },
+    { id: "native", label: "Native", kind: KIND.NATIVE, text: "native libraries" },
+    { id: "kernel", label: "Kernel", kind: KIND.KERNEL, text: "the kernel" },
+]);
+
+// The answer of /api/v1/timeline?by=category as {from, to, bucketMs, count, hz, oldest, samples: [[…] by category],
+// totals: [by category], total}. Times in ms since 1970.
+export function openTimeline(json) {
+    const from = Date.parse(json.from), to = Date.parse(json.to);
+    const of = new Map(json.series.map((s) => [s.category, s.samples]));
+    const count = Math.max(0, ...json.series.map((s) => s.samples.length)) ||
+        Math.round((to - from) / 1000 / json.bucket_seconds);
+    const samples = CATEGORIES.map(({ id }) => of.get(id) || new Array(count).fill(0));
+    const totals = samples.map((list) => list.reduce((sum, n) => sum + n, 0));
+
+    return {
+        from, to, bucketMs: json.bucket_seconds * 1000, count, hz: json.hz || 0,
+        oldest: json.oldest ? Date.parse(json.oldest) : from, samples, totals,
+        total: totals.reduce((sum, n) => sum + n, 0),
+    };
+}
+
+// The answer of ?by=jvm-category as a map from pid to the same; those of @pids without a sample are empty.
+export function openTimelines(json, pids) {
+    const lines = new Map(pids.map((pid) => [pid, []]));
+
+    for (const one of json.series)
+        if (lines.has(one.pid))
+            lines.get(one.pid).push(one);
+    return new Map([...lines].map(([pid, series]) => [pid, openTimeline({ ...json, series })]));
+}
+
+// CPUs in use, of so many samples in a bucket.
+export function cpusOf(timeline, samples) {
+    return timeline.hz ? samples / timeline.hz / (timeline.bucketMs / 1000) : 0;
+}
+
+export function bucketSum(timeline, i) {
+    return timeline.samples.reduce((sum, list) => sum + (list[i] || 0), 0);
+}

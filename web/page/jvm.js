@@ -1,0 +1,405 @@
+// SPDX-License-Identifier: Apache-2.0
+// One JVM, or the whole node: what it spends CPU time on, the flame graph of now or of a range, its captures.
+
+import { getJson, isAbort, repeat } from "./api.js";
+import { CaptureList, downloadItems } from "./capture.js";
+import { CaptureSlot } from "./captureslot.js";
+import { openTimeline } from "./categories.js";
+import { openCompareMenu } from "./comparemenu.js";
+import { element, isNarrow, isWide, setText } from "../shared/dom.js";
+import { formatClock } from "../shared/format.js";
+import { LiveTable } from "./livetable.js";
+import { openMenu } from "../shared/menu.js";
+import { shortMain } from "../shared/names.js";
+import { HeatStrip } from "./heatstrip.js";
+import { JvmBar, TABS, spanSelect } from "./jvmbar.js";
+import { JvmFacts } from "./jvmfacts.js";
+import { mainOf } from "./node.js";
+import { button, emptyState, errorState } from "./notice.js";
+import { openJson } from "./openjson.js";
+import { ProfilePanel } from "../viewer/panel.js";
+import { formatRoute } from "./route.js";
+import { endOfRange, rangeSide } from "./sides.js";
+import { paramsOfState, stateOfParams } from "../shared/state.js";
+import { Timeline } from "./timeline.js";
+
+const TIMELINE_SECONDS = 3;
+const TIMELINE_BUCKETS = 240;
+const LIVE_SECONDS = 3;
+const TIMELINE_SPANS = [[60, "1 min"], [300, "5 min"], [600, "10 min"], [3600, "1 h"]];
+
+export class JvmView {
+    // @app: {setCrumbs(list), pushParams(params), replaceParams(params), banner, theme}; @argument: a pid or "node".
+    constructor(app, argument, params) {
+        this.app = app;
+        this.isNode = argument === "node";
+        this.pid = this.isNode ? "" : argument;
+        this.target = this.isNode ? {} : { pid: Number(this.pid) };
+        this.params = params;
+        this.span = Number(params.get("span")) || 300;
+        this.liveSpan = Number(params.get("live")) || 60;
+        this.range = params.has("from") ? { from: Date.parse(params.get("from")), to: Date.parse(params.get("to")) } : null;
+        if (this.range && !(this.range.to > this.range.from))
+            this.range = null;
+        this.tab = TABS.some(([tab]) => tab === params.get("tab")) ? params.get("tab") : "graph";
+        this.heatState = params.get("heat") || "";
+        this.heat = new HeatStrip({ wanted: () => this.toggleHeat(), changed: () => this.keep() });
+        this.panel = new ProfilePanel({ state: () => this.keep() }, { title: false, thread: "", icicle: isNarrow(),
+            table: isWide(), tools: [this.heat.button] });
+        this.timeline = new Timeline({ range: (range) => this.chooseRange(range) });
+        this.list = new CaptureList(this.target, {}, "Start one above: it stays here when it is done.");
+        this.liveTable = new LiveTable(this.target, { pick: (name) => this.findMethod(name) });
+        this.captureSlot = new CaptureSlot(this.target);
+        this.facts = new JvmFacts(this.pid, app.banner, { known: () => this.crumbs(), gone: () => this.setLive(false) });
+        this.bar = new JvmBar({
+            live: () => this.toggleLive(), liveSpan: (seconds) => this.setLiveSpan(seconds), tab: (tab) => this.setTab(tab),
+            compare: () => this.compareMenu(), download: () => this.download(),
+        }, { facts: this.facts.root, opener: this.captureSlot.opener, liveSpan: this.liveSpan });
+        this.timeline.head.append(spanSelect(TIMELINE_SPANS, this.span, "How much the timeline shows", (s) => this.setSpan(s)));
+        this.content = element("div", { class: "content" });
+        this.root = element("div", { class: "view" }, this.bar.root, this.captureSlot.root, this.timeline.root, this.content);
+    }
+
+    start() {
+        this.setTheme(this.app.theme);
+        this.crumbs();
+        if (!this.isNode)
+            this.facts.start();
+        this.stopTimeline = repeat(TIMELINE_SECONDS, (signal) => this.loadTimeline(signal));
+        this.timeline.setRange(this.range);
+        this.showTab();
+        if (this.range)
+            this.loadRange();
+        else
+            this.setLive(true);
+    }
+
+    stop() {
+        for (const end of [this.stopTimeline, this.stopLive])
+            if (end)
+                end();
+        this.facts.stop();
+        this.list.stop();
+        this.liveTable.stop();
+        this.captureSlot.stop();
+        if (this.rangeLoad)
+            this.rangeLoad.abort();
+    }
+
+    setTheme(theme) {
+        this.panel.setTheme(theme);
+        this.heat.setTheme(theme);
+        this.timeline.setTheme(theme);
+    }
+
+    // ---- what it is ----
+
+    crumbs() {
+        const { jvm } = this.facts;
+        const name = this.isNode ? "Whole node" : jvm ? shortMain(mainOf(jvm)) : `PID ${this.pid}`;
+
+        this.app.setCrumbs([{ text: name, title: jvm ? mainOf(jvm) : name,
+            href: formatRoute("jvm", this.isNode ? "node" : this.pid) },
+        this.range ? { text: `${formatClock(this.range.from)} – ${formatClock(this.range.to)}` } : null]);
+    }
+
+    // ---- timeline ----
+
+    async loadTimeline(signal) {
+        try {
+            const json = await getJson("api/v1/timeline", {
+                ...this.target, from: `-${this.span}s`, buckets: TIMELINE_BUCKETS, by: "category",
+            }, signal);
+
+            this.timeline.show(openTimeline(json));
+            if (this.isNode)
+                this.app.banner.show("");
+        } catch (error) {
+            if (isAbort(error))
+                throw error;
+            setText(this.timeline.note, [error.message, error.remedy].filter(Boolean).join(". "));
+            if (this.isNode)
+                this.app.banner.show(`${error.message}. Trying again …`);
+        }
+    }
+
+    setSpan(span) {
+        this.span = span;
+        this.keep();
+        this.stopTimeline();
+        this.stopTimeline = repeat(TIMELINE_SECONDS, (signal) => this.loadTimeline(signal));
+    }
+
+    chooseRange(range) {
+        if (this.heat.isOpen)
+            this.heatState = "1"; // all of the new range
+        if (range && this.comparesWith) {
+            this.compare(rangeSide(this.sideTarget(), range));
+            return;
+        }
+        this.range = range;
+        this.pickOther(null);
+        this.crumbs();
+        if (!range) {
+            this.keep({ push: true });
+            this.setLive(true);
+            return;
+        }
+        this.setLive(false);
+        this.setTab("graph");
+        this.keep({ push: true });
+        this.loadRange();
+    }
+
+    // ---- flame graph ----
+
+    rangeParams() {
+        const iso = (ms) => new Date(ms).toISOString();
+
+        if (this.range)
+            return { ...this.target, from: iso(this.range.from), to: iso(endOfRange(this.range)) };
+        return { ...this.target, from: `-${this.liveSpan}s` };
+    }
+
+    async loadRange() {
+        if (this.rangeLoad)
+            this.rangeLoad.abort();
+        const controller = this.rangeLoad = new AbortController();
+
+        this.root.setAttribute("aria-busy", "true");
+        try {
+            this.showJson(await getJson("profile", { ...this.rangeParams(), format: "json", threads: 1 }, controller.signal));
+            if (this.heatState)
+                await this.heat.open(this.panel, "profile", this.rangeParams(), this.heatState, controller.signal);
+        } catch (error) {
+            if (!isAbort(error))
+                this.showProblem(error);
+        } finally {
+            if (this.rangeLoad === controller)
+                this.root.removeAttribute("aria-busy");
+        }
+    }
+
+    toggleLive() {
+        if (this.isLive)
+            this.setLive(false);
+        else
+            this.resumeLive();
+    }
+
+    resumeLive() {
+        this.range = null;
+        this.timeline.setRange(null);
+        this.crumbs();
+        this.keep({ push: true });
+        this.setTab("graph");
+        this.setLive(true);
+    }
+
+    // The moments of what is shown: what is live comes to a stop for it.
+    toggleHeat() {
+        if (this.heat.isOpen) {
+            this.heat.close();
+            this.heatState = "";
+        } else {
+            this.heatState = "1";
+        }
+        if (!this.range)
+            this.chooseRange(this.shownRange());
+        else
+            this.loadRange();
+    }
+
+    setLive(on) {
+        if (on && this.heat.isOpen) {
+            this.heat.close();
+            this.heatState = "";
+        }
+        if (this.stopLive)
+            this.stopLive();
+        this.stopLive = null;
+        this.isLive = on && !this.facts.isGone;
+        this.bar.show(this.tab, this.isLive);
+        if (this.isLive && this.tab === "graph")
+            this.stopLive = repeat(LIVE_SECONDS, (signal) => this.loadLive(signal));
+    }
+
+    setLiveSpan(seconds) {
+        this.liveSpan = seconds;
+        this.keep();
+        this.setLive(true);
+    }
+
+    async loadLive(signal) {
+        try {
+            this.showJson(await getJson("profile", { ...this.rangeParams(), format: "json", threads: 1 }, signal));
+        } catch (error) {
+            if (isAbort(error))
+                throw error;
+            if (!this.hasProfile)
+                this.showProblem(error);
+        }
+    }
+
+    showJson(json) {
+        const profile = openJson(json);
+
+        if (this.panel.state) {
+            this.panel.setProfile(profile, { keep: this.isLive });
+        } else {
+            this.panel.setProfile(profile);
+            this.panel.setState(stateOfParams(this.params, this.panel.defaults));
+        }
+        if (!this.hasProfile && this.tab === "graph")
+            this.content.replaceChildren(this.panel.root);
+        this.hasProfile = true;
+    }
+
+    showProblem(error) {
+        this.hasProfile = false;
+        if (this.tab !== "graph")
+            return;
+        const actions = [button("Start a capture", () => this.captureSlot.toggle(true))];
+
+        if (this.range)
+            actions.push(button("Go live", () => this.resumeLive()));
+        this.content.replaceChildren(errorState(error, ...actions));
+    }
+
+    // ---- captures ----
+
+    toggleTab(tab) {
+        this.setTab(this.tab === tab ? "graph" : tab);
+    }
+
+    // A method of the live table, in the flame graph.
+    findMethod(name) {
+        this.setTab("graph");
+        if (this.panel.state)
+            this.panel.pickMethod(name);
+    }
+
+    setTab(tab) {
+        if (tab === this.tab)
+            return;
+        this.tab = tab;
+        this.showTab();
+        this.keep();
+    }
+
+    showTab() {
+        const { tab } = this;
+
+        this.list.stop();
+        this.liveTable.stop();
+        this.setLive(this.isLive);
+        if (tab === "captures")
+            this.list.start();
+        else if (tab === "top")
+            this.liveTable.start();
+        this.content.replaceChildren(tab === "captures" ? this.list.root : tab === "top" ? this.liveTable.root
+            : this.hasProfile ? this.panel.root : emptyState("Collecting samples …"));
+    }
+
+    // ---- compare ----
+
+    sideTarget() {
+        return this.isNode ? "" : this.pid;
+    }
+
+    // Where what is recorded of it begins, in ms since 1970; 0: nothing is.
+    oldest() {
+        const { data } = this.timeline, { jvm } = this.facts;
+
+        return data ? Math.max(data.oldest, jvm ? Date.parse(jvm.start_time) : 0) : 0;
+    }
+
+    // What is looked at now: the range, or the last minute or so.
+    shownRange() {
+        const now = Date.now();
+
+        return this.range || { from: now - this.liveSpan * 1000, to: now };
+    }
+
+    compareMenu() {
+        const shown = this.shownRange();
+
+        openCompareMenu(this.bar.compareButton, shown, this.oldest(), {
+            range: (range) => this.compare(rangeSide(this.sideTarget(), range)), drag: () => this.pickOther(shown),
+            other: () => this.compare(""),
+        });
+    }
+
+    // The next range that is chosen is what @shown is compared with; null: not.
+    pickOther(shown) {
+        this.comparesWith = shown;
+        this.timeline.setPrompt(shown ? "Drag over the time to compare with, or move there with ← → and press Enter." : "");
+        if (shown)
+            this.timeline.plot.focus();
+        else
+            this.timeline.setRange(this.range);
+    }
+
+    compare(a) {
+        const b = rangeSide(this.sideTarget(), this.comparesWith || this.shownRange());
+
+        location.hash = formatRoute("compare", "", { a, b });
+    }
+
+    async download() {
+        const box = this.bar.downloadButton.getBoundingClientRect();
+
+        try {
+            openMenu(await downloadItems("profile", { ...this.rangeParams(), threads: 1 }), { x: box.left, y: box.bottom + 2 },
+                "Download as");
+        } catch (error) {
+            this.app.banner.show(error.message);
+        }
+    }
+
+    // ---- address and keys ----
+
+    keep({ push = false } = {}) {
+        const params = this.panel.state && this.panel.defaults ? paramsOfState(this.panel.state, this.panel.defaults)
+            : new URLSearchParams();
+        const put = (name, value) => value && params.set(name, value);
+
+        if (this.range) {
+            put("from", new Date(this.range.from).toISOString());
+            put("to", new Date(this.range.to).toISOString());
+        }
+        put("span", this.span !== 300 && this.span);
+        put("live", this.liveSpan !== 60 && this.liveSpan);
+        put("tab", this.tab !== "graph" && this.tab);
+        put("heat", this.heat.state);
+        if (push)
+            this.app.pushParams(params);
+        else
+            this.app.replaceParams(params);
+    }
+
+    keyed(event) {
+        const actions = {
+            l: () => this.toggleLive(),
+            x: () => this.captureSlot.toggle(),
+            w: () => this.toggleTab("captures"),
+            o: () => this.toggleTab("top"),
+            e: () => this.tab === "graph" && this.toggleHeat(),
+        };
+
+        if (event.key === "Escape" && this.comparesWith) {
+            this.pickOther(null);
+            return true;
+        }
+        if (event.key === "Escape" && this.captureSlot.escaped())
+            return true;
+        if (event.target.closest("input, select, textarea"))
+            return false;
+        if (actions[event.key]) {
+            actions[event.key]();
+            event.preventDefault();
+            return true;
+        }
+        return this.tab === "graph" && this.hasProfile && this.panel.keyed(event);
+    }
+}

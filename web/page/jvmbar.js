@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bar of a JVM: its facts, what of it is shown, and what can be done.
+
+import { element } from "../shared/dom.js";
+import { button } from "./notice.js";
+
+const LIVE_SPANS = [[10, "10 s"], [60, "1 min"], [300, "5 min"]];
+export const TABS = [["graph", "Flame graph", "Of now, or of the range that is chosen above"],
+    ["top", "Top", "The hottest methods of the last 2 seconds, again and again (o)"],
+    ["captures", "Captures", "Those of it that are stored (w)"]];
+
+// A choice of a length of time. @list: [seconds, name] each.
+export function spanSelect(list, value, label, chosen) {
+    const control = element("select", { class: "tool", "aria-label": label, title: label,
+        onchange: () => chosen(Number(control.value)) },
+    ...list.map(([seconds, name]) => element("option", { value: seconds, selected: seconds === value }, name)));
+
+    return control;
+}
+
+export class JvmBar {
+    // @on: {live(), liveSpan(seconds), tab(tab), compare(), download()}; @facts, @opener: elements of the owner.
+    constructor(on, { facts, opener, liveSpan }) {
+        this.liveButton = button("Live", on.live, { "aria-pressed": "false", title: "Follow what happens now (l)" });
+        this.liveSelect = spanSelect(LIVE_SPANS, liveSpan, "How much the live flame graph looks back", on.liveSpan);
+        this.tabs = TABS.map(([tab, label, title]) => button(label, () => on.tab(tab), { title, "aria-pressed": "false" }));
+        this.downloadButton = button("Download", on.download, { "aria-haspopup": "menu" });
+        this.compareButton = button("Compare …", on.compare, { "aria-haspopup": "menu",
+            title: "With another time, JVM or capture" });
+        this.root = element("div", { class: "bar sub" }, facts, element("div", { class: "tools" },
+            element("div", { class: "tabs", role: "group", "aria-label": "What is shown" }, ...this.tabs),
+            this.liveButton, this.liveSelect, opener, this.compareButton, this.downloadButton));
+    }
+
+    show(tab, isLive) {
+        this.tabs.forEach((control, i) => control.setAttribute("aria-pressed", TABS[i][0] === tab));
+        this.liveButton.setAttribute("aria-pressed", isLive);
+        this.liveButton.hidden = tab !== "graph";
+        this.liveSelect.hidden = !isLive || tab !== "graph";
+    }
+}

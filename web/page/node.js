@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: Apache-2.0
+// The node: all its JVMs in a table that sorts, filters as one types, and follows what happens.
+
+import { getJson, isAbort, repeat } from "./api.js";
+import { openTimelines } from "./categories.js";
+import { element, setText } from "../shared/dom.js";
+import { formatAgo, formatBytes, formatCount, plural } from "../shared/format.js";
+import { shortMain } from "../shared/names.js";
+import { button, emptyState, errorState } from "./notice.js";
+import { formatRoute } from "./route.js";
+import { compileSearch } from "../shared/search.js";
+import { drawSpark } from "./timeline.js";
+
+const LIST_SECONDS = 2;
+const SPARK_SECONDS = 5;
+const SPARK_SPAN = "-5m";
+const SPARK_BUCKETS = 48;
+const SPARKS_MAX = 200; // rows in sight; flamed takes 256 pids
+const ROWS_FIRST = 200; // rows made before somebody asks for all
+const NAME_SHOWN_MAX = 300; // characters; the rest is beyond every screen
+
+const text = (value) => value || "";
+const podOf = (jvm) => jvm.pod ? text(jvm.pod.name) || text(jvm.pod.uid) : "";
+const containerOf = (jvm) => jvm.container ? text(jvm.container.name) || text(jvm.container.id).slice(0, 12) : "";
+
+export const placeOf = (jvm) => podOf(jvm) || containerOf(jvm);
+export const mainOf = (jvm) => text(jvm.main) || "(unnamed)";
+
+// "17.0.15" of "17.0.15+6-Debian-1deb12u1", "1.8.0_452" of "1.8.0_452-b09".
+export const shortVersion = (version) => text(version).split(/[+-]/)[0] || "unknown";
+
+const START_SLACK_MS = 1500; // the clocks that a start is worked out from drift against each other
+
+// Whether two answers are about one process: pids are used again. The count of its execs begins anew with flamed.
+export function isSameJvm(a, b) {
+    return a.pid === b.pid && Math.abs(Date.parse(a.start_time) - Date.parse(b.start_time)) < START_SLACK_MS &&
+        ((a.exec || 0) === (b.exec || 0) || (a.main === b.main && a.args === b.args));
+}
+
+export function isProfilable(jvm) {
+    return Boolean(jvm.profilable) && jvm.profilable.symbols !== "none";
+}
+
+const byText = (pick) => (a, b) => pick(a).localeCompare(pick(b));
+const byNumber = (pick) => (a, b) => pick(a) - pick(b);
+
+// @first: the order of a first click; 1 ascending, -1 descending.
+const JVM_COLUMNS = [
+    { id: "main", label: "JVM", first: 1, compare: byText((j) => shortMain(mainOf(j)).toLowerCase()) },
+    { id: "place", label: "Pod or container", first: 1, compare: byText(placeOf) },
+    { id: "cpu", label: "CPU", first: -1, compare: byNumber((j) => j.cpu_percent), num: true },
+    { id: "spark", label: "Last 5 min", first: 0 },
+    { id: "threads", label: "Threads", first: -1, compare: byNumber((j) => j.threads), num: true },
+    { id: "memory", label: "Memory", first: -1, compare: byNumber((j) => j.rss), num: true },
+    { id: "jdk", label: "JDK", first: 1, compare: byText((j) => text(j.java_version)) },
+    { id: "up", label: "Up", first: -1, compare: (a, b) => Date.parse(b.start_time) - Date.parse(a.start_time), num: true },
+    { id: "pid", label: "PID", first: 1, compare: byNumber((j) => j.pid), num: true },
+    { id: "state", label: "Can be profiled", first: 1, compare: byNumber((j) => (isProfilable(j) ? 1 : 0)) },
+];
+
+// The list as it is shown: filtered by every word that was typed, sorted, equal ones by pid.
+export function arrangeJvms(jvms, { filter, sort, order }) {
+    const words = filter.split(/\s+/).filter(Boolean).map(compileSearch);
+    const column = JVM_COLUMNS.find(({ id }) => id === sort) || JVM_COLUMNS[2];
+    const haystack = (j) => [j.main, podOf(j), containerOf(j), j.pod && j.pod.namespace, j.java_version, j.vm_name,
+        String(j.pid), j.profilable && j.profilable.reason].filter(Boolean).join(" ");
+
+    return jvms.filter((j) => words.every(({ regex }) => regex.test(haystack(j))))
+        .sort((a, b) => column.compare(a, b) * order || a.pid - b.pid);
+}
+
+// A row that stays the same element while its JVM lives, so that focus and pointer keep their place.
+class JvmRow {
+    constructor(jvm, view) {
+        this.view = view;
+        this.link = element("a", { class: "jvm-link" });
+        this.pack = element("span", { class: "pack" });
+        this.canvas = element("canvas", { class: "spark", "aria-hidden": "true" });
+        this.cells = Object.fromEntries(JVM_COLUMNS.map(({ id, num }) =>
+            [id, element("td", { class: `col-${id}${num ? " num" : ""}` })]));
+        this.cells.main.append(this.link, this.pack);
+        this.cells.spark.append(this.canvas);
+        this.root = element("tr", { onclick: (event) => this.clicked(event) }, ...Object.values(this.cells));
+        this.root.jvmRow = this;
+        this.update(jvm);
+    }
+
+    follow(jvm) {
+        if (jvm !== this.jvm)
+            this.update(jvm);
+    }
+
+    update(jvm) {
+        const { cells } = this;
+        const main = mainOf(jvm).slice(0, NAME_SHOWN_MAX), short = shortMain(main), place = placeOf(jvm);
+
+        this.jvm = jvm;
+        setText(this.link, short);
+        this.link.href = formatRoute("jvm", jvm.pid);
+        this.link.title = [main, text(jvm.args)].filter(Boolean).join(" ").slice(0, 2000);
+        setText(this.pack, short === main ? "" : main.slice(0, main.length - short.length).replace(/[./]$/, ""));
+        setText(cells.place, place || "–");
+        cells.place.title = [jvm.pod && jvm.pod.namespace, place, jvm.container && jvm.container.id].filter(Boolean)
+            .join(" · ");
+        setText(cells.cpu, jvm.cpu_percent.toFixed(1) + "\u00a0%");
+        setText(cells.threads, formatCount(jvm.threads));
+        setText(cells.memory, formatBytes(jvm.rss));
+        setText(cells.jdk, shortVersion(jvm.java_version));
+        cells.jdk.title = [jvm.vm_name, jvm.java_version].filter(Boolean).join(" ");
+        setText(cells.up, formatAgo(Date.parse(jvm.start_time)));
+        setText(cells.pid, String(jvm.pid));
+        const reason = jvm.profilable ? text(jvm.profilable.reason) : "";
+
+        setText(cells.state, isProfilable(jvm) ? "yes" : `no: ${reason || "the reason is not known"}`);
+        cells.state.classList.toggle("bad", !isProfilable(jvm));
+        cells.state.title = reason;
+    }
+
+    // The whole row leads there; the link is for the keyboard and for a new tab.
+    clicked(event) {
+        if (!event.target.closest("a") && !String(getSelection()))
+            location.hash = formatRoute("jvm", this.jvm.pid);
+    }
+
+    drawSpark() {
+        if (this.spark)
+            drawSpark(this.canvas, this.spark, this.view.theme);
+    }
+}
+
+export class NodeView {
+    // @app: {setCrumbs(list), replaceParams(params), banner, theme}
+    constructor(app, params) {
+        this.app = app;
+        this.theme = app.theme;
+        this.rows = new Map();
+        this.filter = params.get("q") || "";
+        this.sort = JVM_COLUMNS.some(({ id, first }) => id === params.get("sort") && first) ? params.get("sort") : "cpu";
+        this.order = params.get("order") === "up" ? 1 : params.get("order") === "down" ? -1
+            : JVM_COLUMNS.find(({ id }) => id === this.sort).first;
+        this.input = element("input", {
+            type: "search", class: "search-text", placeholder: "Filter  /", spellcheck: "false", autocomplete: "off",
+            "aria-label": "Filter the JVMs", value: this.filter, oninput: () => this.typed(),
+            onkeydown: (event) => this.inputKeyed(event),
+        });
+        this.count = element("output", { class: "matches", "aria-live": "polite" });
+        this.heads = JVM_COLUMNS.map(({ id, label, first, num }) => element("th", {
+            scope: "col", class: `col-${id}${num ? " num" : ""}`,
+        }, first ? element("button", { type: "button", onclick: () => this.sortBy(id) }, label) : element("span", {}, label)));
+        this.body = element("tbody");
+        this.blank = element("div");
+        this.scroller = element("div", { class: "scroll", tabindex: "-1" },
+            element("table", { class: "list jvms" }, element("caption", { class: "offscreen" }, "JVMs on this node"),
+                element("thead", {}, element("tr", {}, ...this.heads)), this.body), this.blank);
+        this.root = element("div", { class: "view" }, element("div", { class: "bar sub" },
+            element("div", { class: "search", role: "search" }, this.input, this.count),
+            element("span", { class: "grow" }),
+            element("a", { class: "tool", href: formatRoute("jvm", "node") }, "Whole node")), this.scroller);
+        this.visible = new Set();
+        this.observer = new IntersectionObserver((entries) => this.seen(entries), { root: this.scroller });
+    }
+
+    start() {
+        this.app.setCrumbs([]);
+        this.showHeads();
+        this.blank.replaceChildren(emptyState("Looking for JVMs …"));
+        this.stopList = repeat(LIST_SECONDS, (signal) => this.load(signal));
+        this.stopSparks = repeat(SPARK_SECONDS, (signal) => this.loadSparks(signal));
+    }
+
+    stop() {
+        this.stopList();
+        this.stopSparks();
+        this.observer.disconnect();
+    }
+
+    setTheme(theme) {
+        this.theme = theme;
+        for (const row of this.rows.values())
+            row.drawSpark();
+    }
+
+    async load(signal) {
+        try {
+            const { jvms } = await getJson("api/v1/jvms", {}, signal);
+
+            this.jvms = jvms;
+            this.app.banner.show("");
+            this.fill();
+        } catch (error) {
+            if (isAbort(error))
+                throw error;
+            if (this.jvms)
+                this.app.banner.show(`${error.message}. What stands here is ${formatAgo(this.loadedAt)} old.`);
+            else
+                this.blank.replaceChildren(errorState(error, button("Try again", () => location.reload())));
+            return;
+        }
+        this.loadedAt = Date.now();
+    }
+
+    fill() {
+        const found = arrangeJvms(this.jvms, this);
+        const shown = this.showsAll ? found : found.slice(0, ROWS_FIRST);
+        const keys = new Set();
+        const elements = shown.map((jvm) => {
+            const { pid } = jvm;
+            const row = this.rows.get(pid);
+
+            keys.add(pid);
+            if (row && isSameJvm(row.jvm, jvm)) {
+                row.follow(jvm);
+            } else {
+                if (row)
+                    this.dropRow(pid);
+                this.rows.set(pid, this.addRow(jvm));
+            }
+            return this.rows.get(pid).root;
+        });
+
+        for (const pid of [...this.rows.keys()])
+            if (!keys.has(pid))
+                this.dropRow(pid);
+        if (elements.length !== this.body.children.length || elements.some((e, i) => e !== this.body.children[i])) {
+            const focused = document.activeElement;
+
+            this.body.replaceChildren(...elements);
+            if (focused && focused.isConnected && this.body.contains(focused))
+                focused.focus({ preventScroll: true });
+        }
+        setText(this.count, found.length === this.jvms.length ? plural(found.length, "JVM", "JVMs")
+            : `${formatCount(found.length)} of ${plural(this.jvms.length, "JVM", "JVMs")}`);
+        this.fillBlank(found.length, shown.length);
+    }
+
+    dropRow(pid) {
+        const row = this.rows.get(pid);
+
+        this.observer.unobserve(row.root);
+        this.visible.delete(row);
+        this.rows.delete(pid);
+    }
+
+    addRow(jvm) {
+        const row = new JvmRow(jvm, this);
+
+        this.observer.observe(row.root);
+        return row;
+    }
+
+    showAll() {
+        this.showsAll = true;
+        this.fill();
+    }
+
+    fillBlank(count, shown) {
+        if (!this.jvms.length)
+            this.blank.replaceChildren(emptyState("No JVM runs on this node.",
+                "Start one: it appears here by itself. Programs that are no JVM can be profiled with the whole node.",
+                element("a", { class: "tool", href: formatRoute("jvm", "node") }, "Whole node")));
+        else if (!count)
+            this.blank.replaceChildren(emptyState("No JVM matches the filter.",
+                "It looks at class, pod, container, JDK and pid.", button("Clear the filter", () => this.clear())));
+        else if (shown < count)
+            this.blank.replaceChildren(emptyState(`These are the first ${formatCount(shown)} of ${formatCount(count)} JVMs.`,
+                "Filter to narrow, or sort by what matters.", button("Show all", () => this.showAll())));
+        else
+            this.blank.replaceChildren();
+    }
+
+    // ---- sparklines: of the rows that can be seen ----
+
+    seen(entries) {
+        let isNew = false;
+
+        for (const { target, isIntersecting } of entries) {
+            if (isIntersecting) {
+                this.visible.add(target.jvmRow);
+                isNew = isNew || !target.jvmRow.spark;
+            } else {
+                this.visible.delete(target.jvmRow);
+            }
+        }
+        if (isNew && !this.sparksRunning) {
+            this.stopSparks();
+            this.stopSparks = repeat(SPARK_SECONDS, (signal) => this.loadSparks(signal));
+        }
+    }
+
+    async loadSparks(signal) {
+        const rows = [...this.visible].slice(0, SPARKS_MAX);
+        const pids = rows.map(({ jvm }) => jvm.pid);
+
+        if (!rows.length)
+            return;
+        this.sparksRunning = true;
+        try {
+            const lines = openTimelines(await getJson("api/v1/timeline", {
+                pid: pids.join(), from: SPARK_SPAN, buckets: SPARK_BUCKETS, by: "jvm-category",
+            }, signal), pids);
+
+            rows.forEach((row, i) => { row.spark = lines.get(pids[i]); });
+        } catch (error) {
+            if (isAbort(error))
+                throw error; // JVMs that went, or no recorder: the cells stay as they are
+        } finally {
+            this.sparksRunning = false;
+        }
+        for (const row of rows)
+            row.drawSpark();
+    }
+
+    // ---- filter, order, keys ----
+
+    typed() {
+        this.filter = this.input.value;
+        if (this.jvms)
+            this.fill();
+        this.keep();
+    }
+
+    clear() {
+        this.input.value = "";
+        this.typed();
+        this.input.focus();
+    }
+
+    inputKeyed(event) {
+        if (event.key === "Escape" && this.input.value) {
+            this.clear();
+        } else if (event.key === "Enter" || event.key === "ArrowDown") {
+            const first = this.body.querySelector(".jvm-link");
+
+            if (!first)
+                return;
+            if (event.key === "Enter" && this.body.children.length === 1)
+                location.hash = first.getAttribute("href");
+            else
+                first.focus();
+        } else {
+            return;
+        }
+        event.preventDefault();
+        event.stopPropagation();
+    }
+
+    sortBy(id) {
+        this.order = id === this.sort ? -this.order : JVM_COLUMNS.find((c) => c.id === id).first;
+        this.sort = id;
+        this.showHeads();
+        if (this.jvms)
+            this.fill();
+        this.keep();
+    }
+
+    showHeads() {
+        this.heads.forEach((head, i) => {
+            if (!JVM_COLUMNS[i].first)
+                return;
+            head.setAttribute("aria-sort", JVM_COLUMNS[i].id !== this.sort ? "none"
+                : this.order > 0 ? "ascending" : "descending");
+        });
+    }
+
+    keep() {
+        const usual = this.sort === "cpu" && this.order === -1;
+
+        this.app.replaceParams({
+            q: this.filter, sort: usual ? "" : this.sort, order: usual ? "" : this.order > 0 ? "up" : "down",
+        });
+    }
+
+    keyed(event) {
+        const rows = [...this.body.querySelectorAll(".jvm-link")];
+        const step = { ArrowDown: 1, ArrowUp: -1, j: 1, k: -1 }[event.key];
+
+        if (event.key === "/") {
+            this.input.focus();
+            this.input.select();
+        } else if (step && rows.length && !event.target.closest("input, select")) {
+            const at = rows.indexOf(document.activeElement);
+
+            rows[at < 0 ? (step > 0 ? 0 : rows.length - 1) : Math.max(0, Math.min(rows.length - 1, at + step))].focus();
+        } else {
+            return false;
+        }
+        event.preventDefault();
+        return true;
+    }
+}

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// The page at /: one bar at the top, below it what the address names.
+
+import { KEYS, helpDialog } from "../viewer/bars.js";
+import { CompareView } from "./compare.js";
+import { element } from "../shared/dom.js";
+import { HealthView } from "./health.js";
+import { CaptureView, CapturesView } from "./captureview.js";
+import { JvmView } from "./jvm.js";
+import { closeMenu } from "../shared/menu.js";
+import { NodeView } from "./node.js";
+import { Banner, emptyState } from "./notice.js";
+import { formatRoute, parseRoute } from "./route.js";
+import { ThemeSwitch } from "../shared/theme.js";
+import { WhoAmI } from "./whoami.js";
+
+const PAGE_KEYS = [
+    ["1 2 3 4", "JVMs, captures, compare, health"],
+    ["/", "filter the JVMs, or search the frames"],
+    ["j k", "next and previous JVM; Enter opens it"],
+    ["l", "live: follow what happens now"],
+    ["x", "start a capture"],
+    ["o", "top: the hottest methods of now"],
+    ["e", "heat map: the samples by moment, to choose some"],
+    ["w", "captures of this JVM"],
+    ["b", "compare: before and after side by side"],
+    ["← →", "on the timeline: move the range, with Shift its length"],
+];
+
+const VIEWS = {
+    "": (app, { params }) => new NodeView(app, params),
+    jvm: (app, { argument, params }) => new JvmView(app, argument, params),
+    capture: (app, { argument, params }) => new CaptureView(app, argument, params),
+    captures: (app) => new CapturesView(app),
+    compare: (app, { params }) => new CompareView(app, params),
+    health: (app) => new HealthView(app),
+};
+
+const NAV = [["", "JVMs", ["", "jvm"]], ["captures", "Captures", ["captures", "capture"]],
+    ["compare", "Compare", ["compare"]], ["health", "Health", ["health"]]];
+
+class App {
+    constructor() {
+        this.banner = new Banner();
+        this.help = helpDialog([...PAGE_KEYS, ...KEYS.filter(([key]) => key !== "/")]);
+        this.themeSwitch = new ThemeSwitch((theme) => this.setTheme(theme));
+        this.whoAmI = new WhoAmI(this.banner);
+        this.crumbs = element("h1", { class: "crumbs" });
+        this.links = NAV.map(([view, label]) => element("a", { class: "nav-link", href: formatRoute(view) }, label));
+        this.main = element("main");
+        document.body.append(element("header", { class: "bar top" }, this.crumbs,
+            element("nav", { class: "nav", "aria-label": "Views" }, ...this.links),
+            element("div", { class: "tools" }, ...this.whoAmI.nodes, this.themeSwitch.root, element("button", {
+                type: "button", class: "tool", title: "Help (?)", onclick: () => this.help.showModal(),
+            }, "Help"))), this.banner.root, this.main, this.help);
+    }
+
+    start() {
+        this.themeSwitch.start();
+        this.whoAmI.start();
+        addEventListener("hashchange", () => this.show());
+        addEventListener("keydown", (event) => this.keyed(event));
+        this.show();
+    }
+
+    setTheme(theme) {
+        this.theme = theme;
+        if (this.view)
+            this.view.setTheme(theme);
+    }
+
+    show() {
+        const route = parseRoute(location.hash);
+        const make = VIEWS[route.view];
+
+        closeMenu({ refocus: false });
+        if (this.view)
+            this.view.stop();
+        this.banner.show("");
+        this.route = route;
+        this.view = make ? make(this, route) : null;
+        this.main.replaceChildren(this.view ? this.view.root
+            : emptyState("There is nothing at this address.", "The link may be of another version of flamed.",
+                element("a", { class: "tool", href: "#/" }, "All JVMs")));
+        this.links.forEach((link, i) => {
+            if (NAV[i][2].includes(route.view))
+                link.setAttribute("aria-current", "page");
+            else
+                link.removeAttribute("aria-current");
+        });
+        if (!this.view)
+            this.setCrumbs([]);
+        else
+            this.view.start();
+    }
+
+    // ---- what views ask for ----
+
+    // @list: {text, title, href} from the outside in; null is passed over. The last one is where one is.
+    setCrumbs(list) {
+        const all = [{ text: location.host || "flamed", href: "#/" }, ...list.filter(Boolean)];
+        const key = JSON.stringify(all);
+
+        if (key === this.crumbsKey)
+            return;
+        this.crumbsKey = key;
+        this.crumbs.replaceChildren(...all.flatMap(({ text, title, href }, i) => {
+            const isLast = i === all.length - 1;
+            const node = href && !isLast ? element("a", { href, title }, text) : element("span", { title: title || text }, text);
+
+            return i ? [element("span", { class: "crumb-gap", "aria-hidden": "true" }, "›"), node] : [node];
+        }));
+        document.title = [...all].reverse().map(({ text }) => text).join(" · ") + (list.length ? "" : " · flamed");
+    }
+
+    replaceParams(params) {
+        this.writeAddress(params, "replaceState");
+    }
+
+    pushParams(params) {
+        this.writeAddress(params, "pushState");
+    }
+
+    writeAddress(params, how) {
+        const hash = formatRoute(this.route.view, this.route.argument, params);
+
+        if (hash !== location.hash && (location.hash || hash !== "#/"))
+            history[how](null, "", hash);
+    }
+
+    // ---- keys ----
+
+    keyed(event) {
+        if (this.help.open || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey)
+            return;
+        if (this.view && this.view.keyed(event))
+            return;
+        if (event.target.closest("input, select, textarea, .menu"))
+            return;
+        const view = NAV[Number(event.key) - 1];
+
+        if (event.key === "?")
+            this.help.showModal();
+        else if (event.key === "d")
+            this.themeSwitch.toggle();
+        else if (view)
+            location.hash = formatRoute(view[0]);
+        else if (event.key === "Escape" && this.route.view)
+            location.hash = "#/";
+        else
+            return;
+        event.preventDefault();
+    }
+}
+
+new App().start();

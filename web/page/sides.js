@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is compared: a side is the id of a capture, or "TARGET,FROM,TO" as the address keeps it. TARGET is a pid,
+// "pod:NAMESPACE/NAME", or nothing for the whole node; times are RFC 3339, or relative such as "-60s".
+
+import { getJson } from "./api.js";
+import { formatMoment, formatSeconds } from "../shared/format.js";
+import { shortMain } from "../shared/names.js";
+import { openJson } from "./openjson.js";
+
+export const WINDOW_S = 60;
+
+// [value, words] of times: from so many seconds ago, for so many.
+const TIMES = [
+    ["-60s,", "the last minute"], ["-300s,", "the last 5 min"], ["-900s,", "the last 15 min"],
+    ["-360s,-300s", "a minute, 5 min ago"], ["-660s,-600s", "a minute, 10 min ago"],
+    ["-1860s,-1800s", "a minute, 30 min ago"], ["-3660s,-3600s", "a minute, 1 h ago"],
+];
+
+export function parseSide(side) {
+    if (!side.includes(","))
+        return { capture: side, target: "", from: "", to: "" };
+    const [target, from = "", to = ""] = side.split(",");
+
+    return { capture: "", target, from, to };
+}
+
+const iso = (ms) => new Date(ms).toISOString();
+
+// What is asked for so that @range's last moment is part of it.
+export const endOfRange = ({ to }) => to + 1;
+
+export function rangeSide(target, range) {
+    return `${target},${iso(range.from)},${iso(range.to)}`;
+}
+
+// The parameters that name a target.
+export function targetParams(target) {
+    const pod = /^pod:(.*)\/([^/]*)$/.exec(target);
+
+    return pod ? { pod: pod[2], namespace: pod[1] } : target ? { pid: target } : {};
+}
+
+export const podTarget = ({ name, namespace }) => `pod:${namespace || ""}/${name}`;
+
+// ms since 1970 of a time in a side; relative ones count from @now.
+function timeOf(text, now) {
+    return !text ? now : text.startsWith("-") ? now - parseFloat(text.slice(1)) * 1000 : Date.parse(text);
+}
+
+export function rangeOf(side, now = Date.now()) {
+    const { from, to } = parseSide(side);
+
+    return { from: timeOf(from, now), to: timeOf(to, now) };
+}
+
+// The same with times that stay what they are: a link to it shows the same later.
+export function fixedSide(side, now = Date.now()) {
+    const { capture, target } = parseSide(side);
+
+    return capture || !side ? side : rangeSide(target, rangeOf(side, now));
+}
+
+// Numbers of what is generated differ from start to start: they would make the same code look new and gone.
+const NAMES = "merged";
+
+export async function fetchSide(side, signal) {
+    const { capture, target } = parseSide(side);
+
+    if (capture)
+        return openJson(await getJson(`api/v1/captures/${capture}/profile`, { format: "json", names: NAMES }, signal));
+    const { from, to } = rangeOf(side);
+
+    return openJson(await getJson("profile", {
+        ...targetParams(target), from: iso(from), to: iso(endOfRange({ to })), format: "json", names: NAMES,
+    }, signal));
+}
+
+export function captureText(c) {
+    const [process] = c.processes || [];
+
+    return `${process ? shortMain(process.name) : "node"} · ${formatMoment(Date.parse(c.start))} · ` +
+        `${formatSeconds(c.seconds)} · ${c.event}`;
+}
+
+export function rangeText({ from, to }, now = Date.now()) {
+    const end = formatMoment(to, now);
+
+    return `${formatMoment(from, now)} – ${end.slice(-8)}`;
+}
+
+// What can be chosen: [{label, options: [[value, text]]}], a value being a capture's id or "TARGET,".
+export function targetGroups(captures, jvms) {
+    const byName = (a, b) => (a[1] < b[1] ? -1 : 1);
+    const pods = new Map(jvms.filter(({ pod }) => pod && pod.name).map(({ pod }) => [podTarget(pod), pod.name]));
+
+    return [
+        { label: "JVMs", options: jvms.map((j) => [`${j.pid},`, `${shortMain(j.main || "(unnamed)").slice(0, 80)} (${j.pid})`]).sort(byName) },
+        { label: "Pods", options: [...pods].map(([target, name]) => [`${target},`, name]).sort(byName) },
+        { label: "Node", options: [[",", "Whole node"]] },
+        { label: "Captures", options: captures.map((c) => [c.id, captureText(c)]) },
+    ].filter(({ options }) => options.length);
+}
+
+// [value, text] of times, the chosen one first where it is none of the usual.
+export function timeChoices(side) {
+    const { from, to } = parseSide(side);
+    const chosen = `${from},${to}`;
+
+    return TIMES.some(([value]) => value === chosen) || chosen === "," ? TIMES
+        : [[chosen, rangeText(rangeOf(side))], ...TIMES];
+}

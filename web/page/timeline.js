@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: Apache-2.0
+// CPU time by category over the last minutes, stacked. A range is chosen by dragging, or by keyboard.
+
+import { CATEGORIES, bucketSum, cpusOf } from "./categories.js";
+import { paletteOf } from "../shared/colors.js";
+import { element, setText } from "../shared/dom.js";
+import { formatSeconds, formatShare, formatClock } from "../shared/format.js";
+import { KINDS } from "../shared/kinds.js";
+
+const HEIGHT = 96; // CSS pixels of the canvas
+const AXIS = 18; // of them below the bars
+const LEFT = 44; // for the numbers at the side
+const UNRECORDED_ROOM = 200; // CSS pixels that the words about it take
+const DRAG_LEAST = 3; // CSS pixels: less is a click
+const STEPS_S = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200];
+
+export class Timeline {
+    // @on: {range(from, to) | range(null)}: ms since 1970, or nothing chosen.
+    constructor(on) {
+        this.on = on;
+        this.range = null;
+        this.theme = "light";
+        this.canvas = element("canvas", { class: "timeline-canvas", "aria-hidden": "true" });
+        this.ctx = this.canvas.getContext("2d");
+        this.plot = element("div", {
+            class: "timeline-plot", tabindex: "0", role: "slider", "data-keys": "",
+            "aria-label": "Range of time. Left and right move it, with Shift they make it longer and shorter, " +
+                "Delete clears it.",
+            "aria-valuemin": "0", "aria-valuemax": "100", "aria-valuenow": "100", "aria-valuetext": "nothing chosen",
+        }, this.canvas);
+        this.legend = element("ul", { class: "legend", "aria-label": "CPU time by category" });
+        this.note = element("p", { class: "timeline-note" });
+        this.head = element("div", { class: "timeline-head" }, this.note);
+        this.root = element("section", { class: "timeline", "aria-label": "CPU time" }, this.head, this.plot,
+            this.legend);
+        new ResizeObserver(() => this.draw()).observe(this.plot);
+        this.plot.addEventListener("pointerdown", (e) => this.pressed(e));
+        this.plot.addEventListener("pointermove", (e) => this.moved(e));
+        this.plot.addEventListener("pointerup", (e) => this.released(e));
+        this.plot.addEventListener("pointercancel", () => { this.drag = null; this.draw(); });
+        this.plot.addEventListener("pointerleave", () => this.showNote());
+        this.plot.addEventListener("keydown", (e) => this.keyed(e));
+    }
+
+    show(data) {
+        this.data = data;
+        this.draw();
+        this.showNote();
+    }
+
+    setRange(range) {
+        this.range = range;
+        this.draw();
+        this.showNote();
+    }
+
+    setTheme(theme) {
+        this.theme = theme;
+        this.draw();
+    }
+
+    // What stands in the note in place of the usual; "" takes it back.
+    setPrompt(text) {
+        this.prompt = text;
+        this.note.classList.toggle("prompt", Boolean(text));
+        this.showNote();
+    }
+
+    // ---- places ----
+
+    xOf(time) {
+        const { from, to } = this.data;
+
+        return LEFT + (time - from) / (to - from) * (this.width - LEFT);
+    }
+
+    timeAt(x) {
+        const { from, to } = this.data;
+        const t = from + (x - LEFT) / (this.width - LEFT) * (to - from);
+
+        return Math.min(to, Math.max(from, t));
+    }
+
+    // ---- drawing ----
+
+    draw() {
+        const { canvas, ctx, data } = this;
+        const width = this.plot.clientWidth, scale = devicePixelRatio || 1;
+
+        if (!data || !width)
+            return;
+        this.width = width;
+        canvas.width = Math.round(width * scale);
+        canvas.height = Math.round(HEIGHT * scale);
+        ctx.setTransform(scale, 0, 0, scale, 0, 0);
+        ctx.clearRect(0, 0, width, HEIGHT);
+        const style = getComputedStyle(this.plot);
+        const quiet = style.getPropertyValue("--quiet"), line = style.getPropertyValue("--line");
+        const peak = this.peak();
+
+        ctx.font = "11px system-ui, sans-serif";
+        this.drawScale(peak, quiet, line);
+        this.drawBars(peak, quiet);
+        this.drawTimes(quiet, line);
+        this.drawRange(style);
+        this.showLegend();
+    }
+
+    // The top of the scale, in CPUs.
+    peak() {
+        let most = 0;
+
+        for (let i = 0; i < this.data.count; i++)
+            most = Math.max(most, cpusOf(this.data, bucketSum(this.data, i)));
+        for (const step of [0.1, 0.25, 0.5, 1, 2, 4, 8, 16, 32, 64, 128, 256])
+            if (most <= step)
+                return step;
+        return most;
+    }
+
+    drawScale(peak, quiet, line) {
+        const { ctx, width } = this;
+        const ground = HEIGHT - AXIS;
+
+        ctx.fillStyle = quiet;
+        ctx.textBaseline = "middle";
+        ctx.textAlign = "right";
+        for (const share of [0, 0.5, 1]) {
+            const y = Math.round(ground - share * (ground - 8)) + 0.5;
+
+            ctx.strokeStyle = line;
+            ctx.beginPath();
+            ctx.moveTo(LEFT, y);
+            ctx.lineTo(width, y);
+            ctx.stroke();
+            ctx.fillText(Number((peak * share * 100).toFixed(1)) + "\u00a0%", LEFT - 6, Math.max(6, y));
+        }
+    }
+
+    drawBars(peak, quiet) {
+        const { ctx, data, width } = this;
+        const palette = paletteOf(this.theme);
+        const ground = HEIGHT - AXIS;
+        const step = (width - LEFT) / data.count;
+        const gap = step >= 4 ? 1 : 0;
+        const bottoms = new Float64Array(data.count);
+
+        CATEGORIES.forEach(({ kind }, c) => {
+            ctx.fillStyle = palette.kind(kind);
+            for (let i = 0; i < data.count; i++) {
+                const h = cpusOf(data, data.samples[c][i]) / peak * (ground - 8);
+
+                if (h > 0)
+                    ctx.fillRect(LEFT + i * step, ground - bottoms[i] - h, Math.max(step - gap, 0.5), h);
+                bottoms[i] += h;
+            }
+        });
+        if (data.oldest > data.from) { // before that nothing was recorded
+            ctx.fillStyle = palette.hatch;
+            ctx.globalAlpha = 0.25;
+            const gone = this.xOf(Math.min(data.oldest, data.to)) - LEFT;
+
+            ctx.fillRect(LEFT, 8, gone, ground - 8);
+            ctx.globalAlpha = 1;
+            if (gone > UNRECORDED_ROOM) {
+                ctx.fillStyle = quiet;
+                ctx.textAlign = "center";
+                ctx.fillText("not recorded yet, or no longer", LEFT + gone / 2, ground / 2 + 6);
+            }
+        }
+    }
+
+    drawTimes(quiet, line) {
+        const { ctx, data, width } = this;
+        const seconds = (data.to - data.from) / 1000;
+        const room = (width - LEFT) / 84;
+        const step = STEPS_S.find((s) => seconds / s <= room) || 14400;
+        const shift = new Date().getTimezoneOffset() * 60000;
+
+        ctx.textAlign = "center";
+        ctx.textBaseline = "alphabetic";
+        for (let t = Math.ceil((data.from - shift) / 1000 / step) * step * 1000 + shift; t <= data.to; t += step * 1000) {
+            const x = this.xOf(t);
+
+            ctx.fillStyle = line;
+            ctx.fillRect(Math.round(x), HEIGHT - AXIS, 1, 4);
+            if (x > LEFT + 24 && x < width - 26) {
+                ctx.fillStyle = quiet;
+                ctx.fillText(formatClock(t), x, HEIGHT - 3);
+            }
+        }
+    }
+
+    drawRange(style) {
+        const { ctx } = this;
+        const range = this.drag && this.drag.moved ? this.dragRange() : this.range;
+
+        if (!range)
+            return;
+        const left = Math.max(LEFT, this.xOf(range.from)), right = Math.min(this.width, this.xOf(range.to));
+
+        if (right <= LEFT || left >= this.width)
+            return;
+        ctx.fillStyle = style.getPropertyValue("--focus");
+        ctx.globalAlpha = 0.16;
+        ctx.fillRect(left, 0, right - left, HEIGHT - AXIS);
+        ctx.globalAlpha = 1;
+        ctx.fillRect(Math.round(left) - 1, 0, 2, HEIGHT - AXIS + 4);
+        ctx.fillRect(Math.round(right) - 1, 0, 2, HEIGHT - AXIS + 4);
+    }
+
+    // Shares of what is chosen, else of everything.
+    showLegend() {
+        const { data } = this;
+        const [from, to] = this.range ? [this.range.from, this.range.to] : [data.from, data.to];
+        const totals = data.samples.map((list) => list.reduce((sum, n, i) => {
+            const middle = data.from + (i + 0.5) * data.bucketMs;
+
+            return middle >= from && middle < to ? sum + n : sum;
+        }, 0));
+        const total = totals.reduce((sum, n) => sum + n, 0);
+        const key = totals.join();
+
+        if (key === this.legendKey)
+            return;
+        this.legendKey = key;
+        this.legend.replaceChildren(...CATEGORIES.map(({ label, kind, text }, c) => element("li", {
+            title: text, class: totals[c] ? null : "absent",
+        }, element("span", { class: "chip kind-" + KINDS[kind].id }), label + " ",
+        element("span", { class: "num" }, formatShare(totals[c], total)))));
+    }
+
+    showNote(time) {
+        const { data, range } = this;
+
+        if (!data)
+            return;
+        if (time !== undefined) {
+            const i = Math.min(data.count - 1, Math.floor((time - data.from) / data.bucketMs));
+
+            setText(this.note, `${formatClock(time)} · CPU ${formatShare(cpusOf(data, bucketSum(data, i)), 1)}`);
+        } else if (this.prompt) {
+            setText(this.note, this.prompt);
+        } else if (range) {
+            setText(this.note, `${formatClock(range.from)} to ${formatClock(range.to)}, ` +
+                formatSeconds((range.to - range.from) / 1000));
+        } else {
+            setText(this.note, data.total ? "Drag over the bars to see the flame graph of a moment."
+                : "No CPU time was sampled in this span.");
+        }
+        this.plot.setAttribute("aria-valuetext", range
+            ? `${formatClock(range.from)} to ${formatClock(range.to)}` : "nothing chosen");
+        if (range)
+            this.plot.setAttribute("aria-valuenow", Math.round((range.to - data.from) / (data.to - data.from) * 100));
+    }
+
+    // ---- choosing ----
+
+    pressed(event) {
+        if (!this.data || event.button)
+            return;
+        const x = event.clientX - this.plot.getBoundingClientRect().left;
+
+        this.drag = { from: x, to: x, moved: false };
+        this.plot.setPointerCapture(event.pointerId);
+    }
+
+    moved(event) {
+        if (!this.data)
+            return;
+        const x = event.clientX - this.plot.getBoundingClientRect().left;
+
+        this.showNote(this.timeAt(x));
+        if (!this.drag)
+            return;
+        this.drag.to = x;
+        this.drag.moved = this.drag.moved || Math.abs(x - this.drag.from) >= DRAG_LEAST;
+        this.draw();
+    }
+
+    released() {
+        if (!this.drag)
+            return;
+        const range = this.drag.moved ? this.dragRange() : null;
+
+        this.drag = null;
+        this.choose(range);
+    }
+
+    dragRange() {
+        const { bucketMs } = this.data;
+        const a = this.timeAt(Math.min(this.drag.from, this.drag.to));
+        const b = this.timeAt(Math.max(this.drag.from, this.drag.to));
+
+        return { from: a, to: Math.max(b, a + bucketMs) };
+    }
+
+    choose(range) {
+        this.setRange(range);
+        this.on.range(range);
+    }
+
+    keyed(event) {
+        const { data } = this;
+        const direction = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+
+        if (!data || event.ctrlKey || event.metaKey || event.altKey)
+            return;
+        if (direction) {
+            const step = Math.max(data.bucketMs, (data.to - data.from) / 40);
+            const range = this.range || { from: data.to - 2 * step, to: data.to - step };
+            const by = direction * step;
+            const to = Math.min(data.to, Math.max(range.to + by, data.from + step));
+            const from = event.shiftKey ? Math.min(range.from, to - step) : range.from + (to - range.to);
+
+            const moved = { from: Math.max(data.from, from), to };
+
+            if (this.prompt)
+                this.setRange(moved);
+            else
+                this.choose(moved);
+        } else if (event.key === "Enter" && this.prompt && this.range) {
+            this.on.range(this.range);
+        } else if (event.key === "Delete" || event.key === "Backspace") {
+            this.choose(null);
+        } else {
+            return;
+        }
+        event.preventDefault();
+        event.stopPropagation();
+    }
+}
+
+const SPARK_LEAST = 0.25; // CPUs that its height stands for at least, so that idling looks idle
+
+// The same as a small picture without words, for a row of a table that has the number.
+export function drawSpark(canvas, data, theme) {
+    const scale = devicePixelRatio || 1, width = 96, height = 18;
+    const ctx = canvas.getContext("2d");
+    const palette = paletteOf(theme);
+
+    canvas.width = Math.round(width * scale);
+    canvas.height = Math.round(height * scale);
+    ctx.setTransform(scale, 0, 0, scale, 0, 0);
+    ctx.clearRect(0, 0, width, height);
+    const step = width / data.count;
+    const bottoms = new Float64Array(data.count);
+    let peak = SPARK_LEAST;
+
+    for (let i = 0; i < data.count; i++)
+        peak = Math.max(peak, cpusOf(data, bucketSum(data, i)));
+    CATEGORIES.forEach(({ kind }, c) => {
+        ctx.fillStyle = palette.kind(kind);
+        for (let i = 0; i < data.count; i++) {
+            const h = Math.min(1, cpusOf(data, data.samples[c][i]) / peak) * height;
+
+            if (h > 0)
+                ctx.fillRect(i * step, height - bottoms[i] - h, step, h);
+            bottoms[i] += h;
+        }
+    });
+}

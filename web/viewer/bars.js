@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+// What stands around the graph: facts and quality, warnings, legend, the line about a frame, help.
+
+import { element, setText } from "../shared/dom.js";
+import { formatCount, formatSeconds, formatShare, formatTime, formatValue, plural } from "../shared/format.js";
+import { KINDS } from "../shared/kinds.js";
+import { packageColour } from "../shared/packages.js";
+import { judgeQuality } from "../shared/quality.js";
+import { nodeKind, nodeName } from "../shared/tree.js";
+
+const PACKAGES_SHOWN = 10;
+
+export const KEYS = [
+    ["← → ↑ ↓", "walk the frames"],
+    ["Enter", "zoom into the frame"],
+    ["Esc", "back"],
+    ["0", "reset the zoom"],
+    ["+ −", "zoom in and out (Ctrl+wheel too)"],
+    ["/", "search: a regular expression; lower case finds both cases"],
+    ["n N", "next, previous match"],
+    ["r", "reverse: what was running at the root, its callers above"],
+    ["i", "icicle: the root at the top"],
+    ["t", "table of methods"],
+    ["p", "colours by package, or by kind"],
+    ["v", "widths by samples or by value, where they differ"],
+    ["s", "sandwich: callers and callees of the method"],
+    ["f h", "focus on the method, hide it"],
+    ["m", "what can be done with the frame (right click too)"],
+    ["c", "copy the name (double click too)"],
+    ["d", "dark or light"],
+    ["?", "this help"],
+];
+
+// When, how long, how often, named by what; and how good it is.
+export function factsBar({ meta, quality }) {
+    const facts = [formatTime(meta.start), formatSeconds(meta.seconds)];
+
+    if (meta.hz)
+        facts.push(+meta.hz.toFixed(1) + "\u00a0Hz");
+    if (meta.unit !== "nanoseconds")
+        facts.push(formatValue(meta.value, meta.unit));
+    const bar = element("p", { class: "facts" });
+    const judged = judgeQuality(quality);
+
+    for (const text of facts.filter(Boolean))
+        bar.append(element("span", {}, text));
+    for (const { text, isBad } of judged.facts)
+        bar.append(element("span", { class: isBad ? "bad" : null }, text));
+    if (meta.symbols && meta.symbols.source)
+        bar.append(element("span", { class: "symbols", title: meta.symbols.reason },
+            "names: " + meta.symbols.source,
+            meta.symbols.reason ? element("span", { class: "reason" }, " – " + meta.symbols.reason) : null));
+    return bar;
+}
+
+// What limits this profile, in sentences; null when nothing does.
+export function noticeList({ quality, warnings }) {
+    const sentences = [...judgeQuality(quality).sentences, ...warnings];
+
+    if (!sentences.length)
+        return null;
+    return element("ul", { class: "notices", "aria-label": "What limits this profile" },
+        ...sentences.map((text) => element("li", {}, text)));
+}
+
+export class Legend {
+    constructor() {
+        this.root = element("ul", { class: "legend", "aria-label": "Kinds of frames that were running" });
+    }
+
+    // Every kind of the profile has its place whatever is zoomed, so that the graph does not move.
+    show(kinds, whole, all) {
+        const weights = new Map(kinds.map(({ kind, weight }) => [kind, weight]));
+
+        this.root.replaceChildren(...all.map(({ kind }) => element("li", {
+            title: KINDS[kind].text, class: weights.has(kind) ? null : "absent",
+        }, element("span", { class: "chip kind-" + KINDS[kind].id }), KINDS[kind].label + " ",
+        element("span", { class: "num" }, formatShare(weights.get(kind) || 0, whole)))));
+    }
+    // @list of sumPackages().
+    showPackages(list, whole, theme) {
+        const shown = list.slice(0, PACKAGES_SHOWN);
+        const rest = list.slice(PACKAGES_SHOWN).reduce((sum, { weight }) => sum + weight, 0);
+        const entry = (name, weight, colour) => {
+            const chip = element("span", { class: "chip" });
+
+            chip.style.background = colour;
+            return element("li", {}, chip, element("bdi", {}, name), " ",
+                element("span", { class: "num" }, formatShare(weight, whole)));
+        };
+
+        this.root.replaceChildren(...shown.map(({ pack, weight }) =>
+            entry(pack || "no name known", weight, packageColour(pack, theme))),
+        ...rest ? [element("li", {}, `${formatCount(list.length - shown.length)} more `,
+            element("span", { class: "num" }, formatShare(rest, whole)))] : []);
+    }
+}
+
+// Everything that is known about a frame, as {name, facts: [text]}.
+export function describe(tree, node, view) {
+    const { meta } = tree.profile;
+    const group = node > 0 ? tree.profile.groups[tree.group[node]] : null;
+    const total = tree.total[node], all = tree.total[0], span = view.x1 - view.x0;
+    const facts = [formatShare(total, all) + " of all"];
+
+    if (span < all * (1 - 1e-9))
+        facts.push(formatShare(Math.min(total, span), span) + " of the view");
+    facts.push(plural(tree.samples[node], "sample", "samples"));
+    if (meta.unit && meta.unit !== "count")
+        facts.push(formatValue(tree.values[node], meta.unit));
+    if (!tree.reverse)
+        facts.push("self " + formatShare(tree.self[node], all) +
+            (tree.self[node] ? ` (${selfText(tree, node)})` : ""));
+    if (group) {
+        facts.push(KINDS[nodeKind(tree, node)].text);
+        const line = lineText(tree, node, group.file);
+
+        if (line)
+            facts.push(line);
+        if (group.module)
+            facts.push(group.module);
+    }
+    return { name: nodeName(tree, node), facts };
+}
+
+function selfText(tree, node) {
+    return tree.weight === "value" ? formatValue(tree.self[node], tree.profile.meta.unit)
+        : formatCount(tree.self[node]);
+}
+
+function lineText(tree, node, file) {
+    const from = tree.lineMin[node], to = tree.lineMax[node];
+    const place = !from ? "" : from === to ? String(from) : `${from}–${to}`;
+
+    if (file)
+        return place ? `${file}:${place}` : file;
+    return place ? `line ${place}` : "";
+}
+
+// The line at the bottom, so that nothing is only on hover.
+export class StatusLine {
+    // @menu(): asked for by the button at its end.
+    constructor(menu) {
+        this.name = element("span", { class: "status-name" });
+        this.facts = element("span", { class: "status-facts" });
+        this.more = element("button", {
+            type: "button", class: "tool more", title: "What can be done with this frame (m)",
+            "aria-label": "What can be done with this frame", "aria-haspopup": "menu", onclick: menu,
+        }, "…");
+        this.root = element("div", { class: "status" },
+            element("div", { class: "status-text" }, this.name, this.facts), this.more);
+        this.live = element("div", { class: "offscreen", "aria-live": "polite", role: "status" });
+    }
+
+    show({ name, facts }) {
+        setText(this.name, name);
+        setText(this.facts, facts.join(" · "));
+    }
+
+    say(text) {
+        setText(this.live, text);
+    }
+
+    // Stands in the line until the next frame is shown.
+    flash(text) {
+        setText(this.facts, text);
+    }
+}
+
+const TIP_OFFSET = 14;
+
+export class Tooltip {
+    constructor() {
+        this.name = element("div", { class: "tip-name" });
+        this.facts = element("div", { class: "tip-facts" });
+        this.root = element("div", { class: "tip", "aria-hidden": "true", hidden: true }, this.name, this.facts);
+    }
+
+    show({ name, facts }, event) {
+        setText(this.name, name);
+        setText(this.facts, facts.join(" · "));
+        this.root.hidden = false;
+        const box = this.root.getBoundingClientRect();
+        const x = Math.min(event.clientX + TIP_OFFSET, innerWidth - box.width - 4);
+        const below = event.clientY + TIP_OFFSET;
+        const y = below + box.height > innerHeight - 4 ? event.clientY - box.height - TIP_OFFSET : below;
+
+        this.root.style.transform = `translate(${Math.max(4, x)}px, ${Math.max(4, y)}px)`;
+    }
+
+    hide() {
+        this.root.hidden = true;
+    }
+}
+
+export function helpDialog(keys) {
+    const close = element("button", { type: "button", class: "tool" }, "Close");
+    const dialog = element("dialog", { class: "help", "aria-label": "Help" },
+        element("h2", {}, "Keys"),
+        element("dl", {}, ...keys.flatMap(([key, text]) => [
+            element("dt", {}, ...key.split(" ").map((k) => element("kbd", {}, k))), element("dd", {}, text)])),
+        element("h2", {}, "Reading it"),
+        element("p", {}, "A frame is as wide as the share of samples that had it on their stack; what it calls " +
+            "stands on it. Colour tells how the code ran, a slight change of hue another package. The numbers " +
+            "of the legend are what was running, not what was waiting for a callee."),
+        close);
+
+    close.addEventListener("click", () => dialog.close());
+    dialog.addEventListener("click", (e) => {
+        if (e.target === dialog)
+            dialog.close();
+    });
+    return dialog;
+}
