@@ -7,15 +7,18 @@
 #include <arpa/inet.h>
 #include <strings.h>
 
-static bool is_port(struct span s)
-{
-    uint64_t port;
+#define PORT_HTTP 80
+#define PORT_HTTPS 443
 
-    return s.n <= 5 && span_parse_dec(s, &port) && port <= 65535;
+static bool take_port(struct span s, uint64_t *ret)
+{
+    return s.n <= 5 && span_parse_dec(s, ret) && *ret <= 65535;
 }
 
-/* Splits "host:port", "host" or "[v6]:port". False when it is none of these. */
-static bool split_authority(struct span authority, struct span *ret_host)
+/* Splits "host:port", "host" or "[v6]:port". *ret_port is @standard where there is none. False when
+ * it is none of these. */
+static bool split_authority(struct span authority, uint64_t standard, struct span *ret_host,
+                            uint64_t *ret_port)
 {
     struct span host = authority, port;
     size_t end;
@@ -31,7 +34,8 @@ static bool split_authority(struct span authority, struct span *ret_host)
         host.n = end;
         port = span_from(authority, end);
     }
-    if (port.n && (port.p[0] != ':' || !is_port(span_from(port, 1))))
+    *ret_port = standard;
+    if (port.n && (port.p[0] != ':' || !take_port(span_from(port, 1), ret_port)))
         return false;
     *ret_host = host;
     return host.n != 0;
@@ -78,6 +82,16 @@ static bool certificate_is_for(const char *name, struct span host)
     return host.n && host.n == strlen(name) && strncasecmp(host.p, name, host.n) == 0;
 }
 
+/* True when the configuration names @host as one that a reverse proxy serves us under. */
+static bool host_is_proxied(struct span host, const struct access_facts *f)
+{
+    for (size_t i = 0; i < f->allowed_count; i++) {
+        if (host.n == strlen(f->allowed[i]) && strncasecmp(host.p, f->allowed[i], host.n) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* True when the configuration, or the certificate, names @host as one of ours. */
 static bool host_is_allowed(struct span host, const struct access_facts *f)
 {
@@ -85,11 +99,7 @@ static bool host_is_allowed(struct span host, const struct access_facts *f)
         if (certificate_is_for(f->certificate[i], host))
             return true;
     }
-    for (size_t i = 0; i < f->allowed_count; i++) {
-        if (host.n == strlen(f->allowed[i]) && strncasecmp(host.p, f->allowed[i], host.n) == 0)
-            return true;
-    }
-    return false;
+    return host_is_proxied(host, f);
 }
 
 int access_host_check(const char *host, struct error *err)
@@ -110,6 +120,7 @@ static int check_host(const struct access_facts *f, struct error *err)
 {
     char show[QUERY_SHOW_MAX];
     struct span host;
+    uint64_t port;
 
     if (f->unix_socket)
         return 0;
@@ -120,7 +131,7 @@ static int check_host(const struct access_facts *f, struct error *err)
         return error_set(err, -EACCES,
                          "the request has no Host header, so that it cannot be told "
                          "from one by a foreign web page");
-    if (!split_authority(f->host, &host) ||
+    if (!split_authority(f->host, PORT_HTTP, &host, &port) ||
         (!host_is_ours(host, f->local_address) && !host_is_allowed(host, f)))
         return error_set(err, -EACCES,
                          "'%s' is not a name of this service: a web page may have had its own name "
@@ -152,21 +163,29 @@ static int check_once(const struct access_facts *f, struct error *err)
     return 0;
 }
 
-/* Whether @url is of this service by the name that the page came under: that of the Host header,
- * or, where a reverse proxy changed that, one that is allowed. */
+/* Whether @url is of the page that the request came under: its scheme, host and port are those of
+ * the Host header. A reverse proxy may have ended TLS, or changed that header: a name of
+ * allowed_hosts is also ours by the scheme's own port. */
 static bool url_is_ours(const struct access_facts *f, struct span url)
 {
-    struct span host;
+    bool https = span_take_str(&url, "https://");
+    uint64_t standard = https ? PORT_HTTPS : PORT_HTTP, url_port, port;
+    struct span url_host, host;
     size_t n = 0;
+    bool proxied;
 
-    if (!span_take_str(&url, "http://") && !span_take_str(&url, "https://"))
+    if (!https && !span_take_str(&url, "http://"))
         return false;
     while (n < url.n && url.p[n] != '/' && url.p[n] != '?' && url.p[n] != '#')
         n++;
     url.n = n;
-    if (f->host.p && url.n == f->host.n && strncasecmp(url.p, f->host.p, url.n) == 0)
-        return true;
-    return split_authority(url, &host) && host_is_allowed(host, f);
+    if (!split_authority(url, standard, &url_host, &url_port))
+        return false;
+    proxied = host_is_proxied(url_host, f);
+    if (!f->host.p || !split_authority(f->host, standard, &host, &port) || url_host.n != host.n ||
+        strncasecmp(url_host.p, host.p, host.n) != 0)
+        return proxied && url_port == standard;
+    return url_port == port && (https == f->tls || proxied || f->unix_socket);
 }
 
 /* Return: 0 for a page of this service, or where nothing tells of a page; else -EACCES with @err.
@@ -185,7 +204,7 @@ static int check_page(const struct access_facts *f, struct error *err)
         return 0;
     error_remedy(err, "open the service's own page, or fetch the profile with curl; behind a "
                       "reverse proxy, put the name of the address bar into allowed_hosts of "
-                      "flamed.yaml");
+                      "flamed.yaml, and have it pass on Host with the port");
     return error_set(err, -EACCES, "a web page of '%s' asked for this: only this service's own may",
                      query_show(foreign, show));
 }

@@ -13,6 +13,7 @@ struct access_facts {
     struct span host, origin, referer, fetch_site;
     size_t host_count, origin_count, referer_count, fetch_site_count; /* of such headers */
     bool unix_socket;           /* came over a Unix socket: only the file's rights count for Host */
+    bool tls;                   /* came over TLS */
     const char *local_address;  /* numeric address that the client connected to; NULL for unix */
     const char *const *allowed; /* names that a reverse proxy serves us under; borrowed */
     size_t allowed_count;

@@ -397,6 +397,7 @@ bool request_check(struct request *req, const char *method)
     MHD_get_connection_values(req->connection, MHD_HEADER_KIND, head_header, &h);
     pthread_mutex_lock(&req->serve->lock);
     h.access.unix_socket = req->client->unix_socket;
+    h.access.tls = req->client->speaks_tls;
     h.access.local_address = req->client->local_address; /* does not change */
     if (req->client->tls)
         h.access.certificate = tls_names(req->client->tls, &h.access.certificate_count);

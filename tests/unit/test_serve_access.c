@@ -3,6 +3,7 @@
 #include "serve_fixture.h"
 
 #include "base/cleanup.h"
+#include "serve/access.h"
 
 static const struct {
     const char *headers;
@@ -26,6 +27,11 @@ static const struct {
     { "Host: localhost:7979\r\nOrigin: http://localhost:3000\r\n", 403 },
     { "Host: localhost:7979\r\nOrigin: https://evil.example\r\n", 403 },
     { "Host: localhost:7979\r\nOrigin: null\r\n", 403 },
+    { "Host: localhost:7979\r\nOrigin: https://localhost:7979\r\n", 403 }, /* another scheme */
+    { "Host: localhost\r\nOrigin: http://localhost:80\r\n", 200 },
+    { "Host: localhost:80\r\nOrigin: http://localhost\r\n", 200 },
+    { "Host: localhost\r\nOrigin: http://localhost:7979\r\n", 403 },
+    { "Host: localhost:7979\r\nOrigin: http://localhost\r\n", 403 },
     { "Host: localhost:7979\r\nOrigin: http://localhost:7979.evil.example\r\n", 403 },
     { "Host: localhost:7979\r\nOrigin: http://localhost:7979\r\nOrigin: http://evil.example\r\n",
       403 },
@@ -33,6 +39,15 @@ static const struct {
     { "Host: flamed.example.com\r\nOrigin: https://flamed.example.com\r\n", 200 },
     { "Host: FLAMED.example.com:8443\r\nOrigin: https://flamed.example.com:8443\r\n", 200 },
     { "Host: 127.0.0.1:7979\r\nOrigin: https://flamed.example.com\r\n", 200 },
+    { "Host: flamed.example.com\r\nOrigin: http://flamed.example.com\r\n", 200 },
+    { "Host: flamed.example.com:443\r\nOrigin: https://flamed.example.com\r\n", 200 },
+    /* another port is another program's */
+    { "Host: flamed.example.com\r\nOrigin: https://flamed.example.com:8443\r\n", 403 },
+    { "Host: flamed.example.com:8443\r\nOrigin: https://flamed.example.com\r\n", 403 },
+    { "Host: flamed.example.com\r\nReferer: http://flamed.example.com:3000/\r\n", 403 },
+    { "Host: 127.0.0.1:7979\r\nOrigin: https://flamed.example.com:8443\r\n", 403 },
+    { "Host: 127.0.0.1:7979\r\nReferer: https://flamed.example.com:8443/\r\n", 403 },
+    { "Host: other.example.com\r\nOrigin: https://flamed.example.com:8443\r\n", 403 },
     { "Host: flamed.example.com.evil.example\r\n", 403 },
     { "Host: 127.0.0.1:7979\r\nOrigin: https://flamed.example.com.evil.example\r\n", 403 },
     { "Host: 127.0.0.1:7979\r\nOrigin: https://evil.flamed.example.com\r\n", 403 },
@@ -82,6 +97,65 @@ START_TEST(only_its_own_page_may_ask)
 }
 END_TEST
 
+/* Over TLS, with a certificate for flamed.example.com and all names below wild.example.com. */
+static const struct {
+    const char *host, *origin;
+    bool ours;
+} OVER_TLS[] = {
+    { "flamed.example.com:7980", "https://flamed.example.com:7980", true },
+    { "FLAMED.example.com:7980", "https://flamed.EXAMPLE.com:7980", true },
+    { "a.wild.example.com", "https://a.wild.example.com", true },
+    { "a.wild.example.com", "https://a.wild.example.com:443", true },
+    { "a.wild.example.com:443", "https://a.wild.example.com", true },
+    { "a.wild.example.com", "https://b.wild.example.com", false },
+    { "a.wild.example.com:7980", "https://b.wild.example.com:7980", false },
+    { "flamed.example.com:7980", "https://a.wild.example.com:7980", false },
+    { "flamed.example.com:7980", "https://flamed.example.com", false },
+    { "flamed.example.com:7980", "https://flamed.example.com:8443", false },
+    { "flamed.example.com:7980", "http://flamed.example.com:7980", false },
+    { "localhost:7980", "https://flamed.example.com:7980", false },
+    { "localhost:7980", "https://localhost:7980", true },
+    { "localhost:7980", "http://localhost:7980", false },
+    { "[::1]:7980", "https://[::1]:7980", true },
+    { "[::1]:7980", "https://[::1]", false },
+    { "proxy.example.com", "https://proxy.example.com", true },
+    { "localhost:7980", "https://proxy.example.com", true }, /* a proxy that says another Host */
+    { "localhost:7980", "https://proxy.example.com:8443", false },
+};
+
+START_TEST(same_origin_is_scheme_host_and_port)
+{
+    static const char *const NAMES[] = { "flamed.example.com", "*.wild.example.com" },
+                             *const ALLOWED[] = { "proxy.example.com" };
+    struct access_facts f = { .host = span_of(OVER_TLS[_i].host),
+                              .host_count = 1,
+                              .tls = true,
+                              .local_address = "127.0.0.1",
+                              .allowed = ALLOWED,
+                              .allowed_count = 1,
+                              .certificate = NAMES,
+                              .certificate_count = ARRAY_SIZE(NAMES) };
+    struct error err = ERROR_NULL;
+
+    ck_assert_int_eq(access_check(&f, &err), 0);
+    f.origin = span_of(OVER_TLS[_i].origin);
+    f.origin_count = 1;
+    ck_assert_int_eq(access_check(&f, &err), OVER_TLS[_i].ours ? 0 : -EACCES);
+    f.referer = f.origin;
+    f.origin = SPAN_NULL;
+    f.origin_count = 0;
+    f.referer_count = 1;
+    ck_assert_int_eq(access_check(&f, &err), OVER_TLS[_i].ours ? 0 : -EACCES);
+    f.unix_socket = true; /* whoever is before it may have ended TLS */
+    f.tls = false;
+    f.host = SPAN("any.example:8443");
+    f.referer = SPAN("https://any.example:8443/x");
+    ck_assert_int_eq(access_check(&f, &err), 0);
+    f.referer = SPAN("https://any.example:8444/x");
+    ck_assert_int_eq(access_check(&f, &err), -EACCES);
+}
+END_TEST
+
 START_TEST(a_unix_socket_takes_any_host)
 {
     _cleanup_close_ int a = client_connect_unix(socket_path), b = client_connect_unix(socket_path);
@@ -100,12 +174,14 @@ END_TEST
 int main(void)
 {
     Suite *s = suite_create("serve_access");
-    TCase *served = tcase_create("served");
+    TCase *served = tcase_create("served"), *pure = tcase_create("pure");
 
     tcase_add_checked_fixture(served, start, stop);
     tcase_set_timeout(served, 60);
     tcase_add_loop_test(served, only_its_own_page_may_ask, 0, ARRAY_SIZE(ACCESS));
     tcase_add_test(served, a_unix_socket_takes_any_host);
+    tcase_add_loop_test(pure, same_origin_is_scheme_host_and_port, 0, ARRAY_SIZE(OVER_TLS));
     suite_add_tcase(s, served);
+    suite_add_tcase(s, pure);
     return run_suite(s);
 }
