@@ -7,7 +7,8 @@
 #include "base/text.h"
 #include "render/formats.h"
 
-/* By enum frame_kind; web/shared/kinds.js keeps the same list (tests/web checks it against the output). */
+/* By enum frame_kind; web/shared/kinds.js keeps the same list (tests/web checks it against the
+ * output). */
 static const char *const KIND_NAMES[FRAME_KIND_COUNT] = {
     [FRAME_UNKNOWN] = "unknown",
     [FRAME_C2] = "c2",
