@@ -2,8 +2,8 @@
 /*
  * The few places of the JVM Tool Interface that the agent uses, by their numbers in the
  * specification (which never change), so that no JDK is needed to build it.
- * tests/unit/test_attach.c holds each against a JDK's own jvmti.h and jvmticmlr.h where there is
- * one.
+ * tests/unit/attach/test_attach.c holds each against a JDK's own jvmti.h and jvmticmlr.h where
+ * there is one.
  */
 #pragma once
 

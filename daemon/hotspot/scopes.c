@@ -8,8 +8,8 @@
  * profilers
  * (-XX:+DebugNonSafepoints) stands at the END of the instructions that it describes. So a return
  * address takes the PcDesc that is there, and a pc that was interrupted the first one BEHIND it, as
- * HotSpot's own AsyncGetCallTrace does. tests/unit/test_hotspot_live.c proves it with loops at
- * known lines. What it cannot give: without that option a loop of C1 code, or one without a
+ * HotSpot's own AsyncGetCallTrace does. tests/unit/hotspot/test_hotspot_live.c proves it with loops
+ * at known lines. What it cannot give: without that option a loop of C1 code, or one without a
  * safepoint, may show the line of what follows.
  */
 #include "hotspot/vm.h"

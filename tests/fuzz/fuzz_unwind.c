@@ -5,7 +5,7 @@
  * within its limit, whatever it meets; walking again by what it remembered must give as many words,
  * and the same ones with the hot path and without it.
  */
-#include "../unit/unwind_host.h"
+#include "tests/unit/unwind/unwind_host.h"
 
 #include "proc/proc.h"
 

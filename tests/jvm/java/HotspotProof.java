@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiled code of known structure, for tests/unit/test_hotspot_live.c: it says when it was in which phase,
+// Compiled code of known structure, for tests/unit/hotspot/test_hotspot_live.c: it says when it was in which phase,
 // in nanoseconds of CLOCK_MONOTONIC, so that each sampled pc has a known truth. The marks behind lines are
 // read by the test.
 public class HotspotProof implements Runnable {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* capture/keeper.h: who waits for a profile is answered, whatever the disk does. */
-#include "store_fixture.h"
+#include "tests/unit/store/store_fixture.h"
 
 #include "capture/keeper.h"
 

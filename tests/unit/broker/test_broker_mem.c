@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* broker: memory of a JVM and of nothing else, however often pids are used again. */
 #include "broker_jvm.h"
-#include "live_jvm.h"
+#include "tests/unit/hotspot/live_jvm.h"
 
 #include <sys/syscall.h>
 

@@ -5,8 +5,8 @@
 #include "symbolize/source.h"
 
 #include "base/clock.h"
-#include "live_jvm.h"
 #include "symbol_files.h"
+#include "tests/unit/hotspot/live_jvm.h"
 #include "unwind/unwind.h"
 
 #include <dirent.h>

@@ -4,9 +4,9 @@
 
 #include "base/cleanup.h"
 #include "capture/later.h"
-#include "stream_writer.h"
 #include "symbolize/java_function.h"
 #include "symbolize/perf_map.h"
+#include "tests/unit/attach/stream_writer.h"
 #include "unwind/unwind.h"
 
 #define WORD(kind, pc) ((uint64_t)(kind) << UNWIND_KIND_SHIFT | (pc))

@@ -6,12 +6,12 @@
  */
 #include "suite.h"
 
-#include "../formats/made.h"
 #include "base/cleanup.h"
 #include "render/jfr.h"
 #include "render/proto/otlp.pb-c.h"
 #include "render/proto/pprof.pb-c.h"
 #include "render/stacks.h"
+#include "tests/formats/made.h"
 
 #include <zlib.h>
 

@@ -5,7 +5,7 @@
  */
 #include "profile/view.h"
 
-#include "store_fixture.h"
+#include "tests/unit/store/store_fixture.h"
 
 #define CPU_PERIOD 10u
 #define CPU 0
