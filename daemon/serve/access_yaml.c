@@ -91,7 +91,7 @@ static int set_certificate(struct reader *r, const yaml_node_t *at, struct span 
         good = v.p[i] >= ' ' && v.p[i] <= '~';
     if (!good)
         return refuse(r, at, rule, "certificate",
-                      "a DNS name, URI or mail address of one, or its common name, in ASCII");
+                      "a DNS name, URI or mail address of one, in ASCII");
     rule->by = ACCESS_BY_CERTIFICATE;
     span_copy(v, rule->shown, sizeof(rule->shown));
     return 0;

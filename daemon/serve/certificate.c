@@ -26,8 +26,8 @@ static void add(struct certificate_names *to, enum certificate_kind kind, const 
     to->count++;
 }
 
-/* False: the certificate has no alternative names at all. */
-static bool read_alternatives(gnutls_x509_crt_t crt, struct certificate_names *ret)
+/* The common name is none: a CA's name constraints need not hold for it. */
+static void read_alternatives(gnutls_x509_crt_t crt, struct certificate_names *ret)
 {
     for (unsigned i = 0; i < ALTERNATIVES_LOOKED_AT; i++) {
         char text[1024];
@@ -35,7 +35,7 @@ static bool read_alternatives(gnutls_x509_crt_t crt, struct certificate_names *r
         int type = gnutls_x509_crt_get_subject_alt_name(crt, i, text, &n, NULL);
 
         if (type == GNUTLS_E_REQUESTED_DATA_NOT_AVAILABLE)
-            return i > 0;
+            return;
         if (type == GNUTLS_SAN_DNSNAME)
             add(ret, CERTIFICATE_DNS, text, n);
         else if (type == GNUTLS_SAN_URI)
@@ -43,18 +43,6 @@ static bool read_alternatives(gnutls_x509_crt_t crt, struct certificate_names *r
         else if (type == GNUTLS_SAN_RFC822NAME)
             add(ret, CERTIFICATE_EMAIL, text, n);
     }
-    return true;
-}
-
-static void read_common(gnutls_x509_crt_t crt, struct certificate_names *ret)
-{
-    char text[1024], second[1024];
-    size_t n = sizeof(text), second_n = sizeof(second);
-
-    if (gnutls_x509_crt_get_dn_by_oid(crt, GNUTLS_OID_X520_COMMON_NAME, 0, 0, text, &n) == 0 &&
-        gnutls_x509_crt_get_dn_by_oid(crt, GNUTLS_OID_X520_COMMON_NAME, 1, 0, second, &second_n) ==
-            GNUTLS_E_REQUESTED_DATA_NOT_AVAILABLE) /* of two, none is the name */
-        add(ret, CERTIFICATE_COMMON, text, n);
 }
 
 bool certificate_read(const void *der, size_t n, struct certificate_names *ret)
@@ -67,8 +55,8 @@ bool certificate_read(const void *der, size_t n, struct certificate_names *ret)
     if (gnutls_x509_crt_init(&crt) < 0)
         return false;
     good = gnutls_x509_crt_import(crt, &data, GNUTLS_X509_FMT_DER) == 0;
-    if (good && !read_alternatives(crt, ret))
-        read_common(crt, ret);
+    if (good)
+        read_alternatives(crt, ret);
     gnutls_x509_crt_deinit(crt);
     return good;
 }

@@ -13,7 +13,6 @@ enum certificate_kind {
     CERTIFICATE_DNS,
     CERTIFICATE_URI,
     CERTIFICATE_EMAIL,
-    CERTIFICATE_COMMON, /* the common name, where there are no alternative ones */
 };
 
 struct certificate_names {
@@ -24,11 +23,11 @@ struct certificate_names {
     } names[CERTIFICATE_NAMES_MAX];
 };
 
-/* Reads the certificate of @n bytes at @der. False: it is none. Names that are longer than
- * ACCESS_SHOWN_MAX, or not printable ASCII, are passed by. */
+/* Reads the alternative names of the certificate of @n bytes at @der. False: it is none. Names that
+ * are longer than ACCESS_SHOWN_MAX, or not printable ASCII, are passed by. */
 bool certificate_read(const void *der, size_t n, struct certificate_names *ret);
 /* Whether @name of a rule is one of them: with a colon it is a URI, with an '@' an address of mail,
- * else a DNS name, or the common name. */
+ * else a DNS name. */
 bool certificate_has(const struct certificate_names *names, const char *name);
 /* The first rule for one of them; NULL: none. */
 const struct access_rule *certificate_rule(const struct certificate_names *names,

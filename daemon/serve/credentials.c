@@ -110,13 +110,14 @@ static const struct certificate_names *names_of(struct request *req)
 {
     struct client *c = req->client;
     const union MHD_ConnectionInfo *info;
+    int64_t until_s;
 
     if (!c->tls || c->names_known)
         return c->names;
     c->names_known = true;
     info = MHD_get_connection_info(req->connection, MHD_CONNECTION_INFO_GNUTLS_SESSION);
     c->names = calloc(1, sizeof(*c->names));
-    if (!c->names || !info || !tls_client_names(c->tls, info->tls_session, c->names)) {
+    if (!c->names || !info || tls_look(c->tls, info->tls_session, c->names, &until_s) != 0) {
         free(c->names);
         c->names = NULL;
     }

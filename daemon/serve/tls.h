@@ -39,8 +39,17 @@ const char *const *tls_names(const struct tls *t, size_t *ret_count);
 
 /* Prepares a connection of which nothing was read yet; @session is GnuTLS's. 0 or -EPROTO. */
 int tls_begin(const struct tls *t, void *session);
-/* The names in the client's certificate, after the handshake. False: it showed none, or none that
- * is verified. */
-bool tls_client_names(const struct tls *t, void *session, struct certificate_names *ret);
+/* Judges a connection that there is by @t from now on, which must then live as long as it. 0 or
+ * -EPROTO. */
+int tls_change(const struct tls *t, void *session);
+/* Whether @a and @b ask the same of clients, and have the same CAs for them. */
+bool tls_same_clients(const struct tls *a, const struct tls *b);
+
+/* Verifies what the client has shown in the handshake, as of now: some 100 us. 0 and the names in
+ * its certificate; TLS_LOOK_NONE: it showed none, or none is verified; -EACCES: the handshake would
+ * not be let through any more. *ret_until_s: when to look again, in seconds since 1970. */
+int tls_look(const struct tls *t, void *session, struct certificate_names *ret,
+             int64_t *ret_until_s);
+#define TLS_LOOK_NONE 1
 /* What the HTTP library is told in place of a certificate: a function that gives none. */
 void *tls_no_certificate(void);

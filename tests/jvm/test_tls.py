@@ -410,12 +410,12 @@ class Clients(Served):
         daemon, port = self.serve(self.clients("VerifyClientCertIfGiven") + self.RULES)
         audit, metrics = "/api/v1/audit", "/metrics"
         for pair, path, status in ((self.dns, metrics, 200), (self.dns, audit, 403), (self.mail, audit, 200), (self.uri, metrics, 200),
-                                   (self.uri, audit, 403), (self.common, "/sd", 200)):
+                                   (self.uri, audit, 403)):
             reply = self.shows(port, path, pair)
             self.assertEqual(reply.status, status, f"{pair[0]} {path}: {reply}")
         self.assertIn("certificate scraper", self.shows(port, audit, self.dns).body)
-        # Names of another kind are not that name, and the common name is none where there are others: the kernel's user it is.
-        for pair in (self.twisted, self.both, None):
+        # Names of another kind are not that name, and the common name is none: the kernel's user it is.
+        for pair in (self.twisted, self.common, self.both, None):
             reply = self.shows(port, audit, pair)
             self.assertEqual(reply.status, 403, f"{pair}: {reply}")
             self.assertIn(f"user {NOBODY}", reply.body, str(pair))

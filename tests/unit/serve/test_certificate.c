@@ -23,10 +23,6 @@ static const struct {
     { CERTIFICATE_URI, "x:ops@example.com", "x:ops@example.com", true },
     { CERTIFICATE_EMAIL, "ops@example.com", "ops@example.com", true },
     { CERTIFICATE_EMAIL, "a.example.com", "a.example.com", false },
-    { CERTIFICATE_COMMON, "Old Name", "Old Name", true },
-    { CERTIFICATE_COMMON, "Old Name", "old name", false },
-    { CERTIFICATE_COMMON, "ops@example.com", "ops@example.com", false },
-    { CERTIFICATE_COMMON, "spiffe://a/b", "spiffe://a/b", false },
 };
 
 START_TEST(a_name_is_of_its_kind)
