@@ -2,7 +2,6 @@
 #include "config_option.h"
 
 #include "base/text.h"
-#include "sample/sample.h"
 #include "serve/basic.h"
 #include "serve/tls_config.h"
 
@@ -126,24 +125,11 @@ static void yaml_schema(cyaml_schema_field_t *fields, const cyaml_schema_value_t
     *fields = (cyaml_schema_field_t)CYAML_FIELD_END;
 }
 
-static bool event_known(const char *name)
-{
-    return events_find(name) != NULL;
-}
-
 static int yaml_rules(struct span text, const char *file, struct config *c, struct error *err)
 {
-    struct rules_checks checks = { .event_known = event_known };
     struct rules *rules = NULL;
-    char names[200] = "";
-    size_t count, n = 0;
-    const struct event_info *events = events_table(&count);
-    int r;
+    int r = rules_parse(text, file, &rules, err);
 
-    for (size_t i = 0; i < count && n < sizeof(names); i++)
-        n += (size_t)snprintf(names + n, sizeof(names) - n, "%s%s", i ? ", " : "", events[i].name);
-    checks.events = names;
-    r = rules_parse(text, file, &checks, &rules, err);
     if (r < 0)
         return r;
     rules_free(c->rules);

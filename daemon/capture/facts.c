@@ -4,6 +4,7 @@
 #include "capture/json.h"
 #include "capture/rights.h"
 #include "capture/sampling.h"
+#include "profile/events.h"
 
 static const char *profilable_reason(const struct process *p)
 {

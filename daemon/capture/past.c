@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The past: out of the flight recorder, and out of stored captures where it does not reach. */
 #include "capture/recorder.h"
+#include "profile/events.h"
 #include "profile/match.h"
 #include "schedule/matcher.h"
 
@@ -314,12 +315,11 @@ static int nothing_known(uint64_t oldest_realtime_ns, const char *event, struct 
     if (oldest_realtime_ns && gmtime_r(&t, &tm))
         strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm);
     error_parameter(err, "from", -ENOENT, "no samples of this target are known in that time");
-    if (event && strcmp(event, "cpu") != 0)
-        error_remedy(
-            err,
-            "the flight recorder samples event=cpu alone; GET /api/v1/captures?event=%.60s "
-            "lists what is stored",
-            event);
+    if (event && strcmp(event, events_default()->name) != 0)
+        error_remedy(err,
+                     "the flight recorder samples event=%s alone; GET /api/v1/captures?event=%.60s "
+                     "lists what is stored",
+                     events_default()->name, event);
     else if (text[0])
         error_remedy(
             err,
@@ -364,7 +364,8 @@ int past_profile(struct engine *e, const struct target_selector *t, const struct
     if (r == 0 && t->viewer && t->viewer->seen)
         r = matcher_set_new(t->viewer->seen, &seen, err);
     filter.seen = seen;
-    if (r == 0 && sources & PAST_RECORDER && (!event || strcmp(event, "cpu") == 0)) {
+    if (r == 0 && sources & PAST_RECORDER &&
+        (!event || strcmp(event, events_default()->name) == 0)) {
         r = past_recorded(e, &filter, &flight, &parts[0], err);
         flight_parts_free(flight.parts, flight.count);
         count += parts[0] != NULL;

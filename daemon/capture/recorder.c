@@ -4,17 +4,19 @@
  * the CPU time of each JVM by category.
  */
 #include "capture/recorder.h"
+#include "profile/events.h"
 
 static int recorder_open(struct recorder *rec, struct engine *e, double hz, uint64_t keep_ns,
                          size_t max_bytes, struct error *err)
 {
-    struct profile_event cpu = { .name = "cpu", .unit = "nanoseconds" };
+    struct profile_event event;
     uint64_t real_period;
     int r;
 
-    rec->period_ns = cpu.period = (uint64_t)(1e9 / hz);
+    rec->period_ns = (uint64_t)(1e9 / hz);
+    event = event_of(events_default(), rec->period_ns);
     id_table_init(&rec->jvms, sizeof(struct recorded_jvm_key), RECORDER_JVMS_MAX);
-    r = flight_new(e->frames, &cpu, keep_ns, max_bytes, &rec->flight);
+    r = flight_new(e->frames, &event, keep_ns, max_bytes, &rec->flight);
     if (r == 0)
         r = rates_take(&e->rates, e->broker, rec->period_ns, &rec->set, &real_period, err);
     return r;

@@ -2,6 +2,7 @@
 /* Captures under way: from the request to the finished profile. */
 #include "capture/capture_impl.h"
 #include "capture/sampling.h"
+#include "profile/events.h"
 
 #define CAPTURE_PATIENT_NS (5 * NSEC_PER_MSEC) /* up to 200 Hz, what waits is little */
 
@@ -198,24 +199,18 @@ static int capture_take_rate(struct engine *e, struct capture *c, struct error *
                : faster;
 }
 
-static void capture_set_event(struct capture *c, const char *name)
-{
-    const struct event_info *info = events_find(name);
-    struct profile_event e = { .period = c->period_ns };
-
-    snprintf(e.name, sizeof(e.name), "%s", name);
-    snprintf(e.unit, sizeof(e.unit), "%s", info ? info->unit : "");
-    profile_add_event(&c->meta, &e);
-}
-
 /* Begins to sample. The capture is in the list, and will be finished and freed from there. */
 static int capture_begin(struct engine *e, const struct capture_request *req, bool background,
                          struct capture **ret, struct error *err)
 {
+    const struct event_info *info = events_find(req->event);
     uint64_t asked_ns = clock_monotonic_ns();
+    struct profile_event event;
     struct capture *c;
     int r;
 
+    if (!info)
+        return error_set(err, -EINVAL, "there is no event %s", req->event);
     if (!e->ring)
         return sampling_problem(e, err);
     r = capture_admit(e, req, err);
@@ -257,7 +252,8 @@ static int capture_begin(struct engine *e, const struct capture_request *req, bo
     if (c->set_period_ns < c->period_ns)
         capture_warn_rate(c);
     broker_sample_stats(e->broker, &c->stats_before, NULL);
-    capture_set_event(c, req->event);
+    event = event_of(info, c->period_ns);
+    profile_add_event(&c->meta, &event);
     target_describe(c->target, e->discover, c->meta.target, sizeof(c->meta.target));
     snprintf(c->meta.scope, sizeof(c->meta.scope), "%s", target_scope(c->target));
     c->meta.by_process = target_is_open(c->target);

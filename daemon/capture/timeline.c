@@ -3,6 +3,7 @@
  * captures for what lies further back than it reaches. */
 #include "capture/json.h"
 #include "capture/recorder.h"
+#include "profile/events.h"
 
 #define TIMELINE_SERIES_MAX 64
 #define TIMELINE_JVMS_MAX 256 /* with their categories */
@@ -153,7 +154,7 @@ int backend_timeline(void *ctx, const struct target_selector *t, const struct ti
     whole.to_ns = MIN(whole.to_ns, now);
     if (whole.from_ns + e->opts.recorder_keep_ns + TIMELINE_SLACK_NS < now)
         sources |= PAST_STORE;
-    r = past_profile(e, t, &whole, "cpu", sources, &p, &oldest_ns, err);
+    r = past_profile(e, t, &whole, events_default()->name, sources, &p, &oldest_ns, err);
     if (r == BACKEND_NOT_FOUND) /* nothing ran is an answer too */
         r = 0;
     if (r == 0 && whole.from_ns >= whole.to_ns)

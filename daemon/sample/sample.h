@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The door of sample/ for flamed: the consumer of the BPF ring buffer, and the table of events. The
- * loader of the programs is the broker's alone (sample/sampler.h).
+ * The door of sample/ for flamed: the consumer of the BPF ring buffer. The loader of the programs
+ * is the broker's alone (sample/sampler.h).
  */
 #pragma once
 
@@ -21,13 +21,3 @@ typedef void (*ring_sample_fn)(void *cookie, const struct sample_record *rec,
  * Malformed records are skipped and counted. Thread: the engine's. */
 size_t ring_drain(struct ring *r, size_t max, ring_sample_fn fn, void *cookie);
 uint64_t ring_malformed(const struct ring *r);
-
-struct event_info {
-    const char *name;        /* "cpu" */
-    const char *description; /* one sentence */
-    const char *unit;        /* "nanoseconds", "bytes", "count": what the value counts */
-    double default_hz;
-};
-/* The events that can be sampled; *ret_count entries, static. */
-const struct event_info *events_table(size_t *ret_count);
-const struct event_info *events_find(const char *name);

@@ -45,17 +45,10 @@ static inline void rules_freep(struct rules **r)
     rules_free(*r);
 }
 
-/* What a rule cannot know by itself. */
-struct rules_checks {
-    bool (*event_known)(const char *name); /* NULL: every event is */
-    const char *events;                    /* those that are, for the sentence */
-};
-
 /* Reads `schedules` and `triggers` out of the YAML document @text (UTF-8) and passes by every other
  * key. @file is only named in sentences. 0 and *ret (owned; empty where there are none); -EINVAL
  * with a sentence that names line, rule, key and the right form; -ENOMEM. */
-int rules_parse(struct span text, const char *file, const struct rules_checks *checks,
-                struct rules **ret, struct error *err);
+int rules_parse(struct span text, const char *file, struct rules **ret, struct error *err);
 
 /* The request that captures what @rule says; its strings point into @rule, the matchers too. */
 struct capture_request rule_request(const struct rule *rule);

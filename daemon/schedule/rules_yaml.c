@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rules out of the configuration file: a tree of libyaml with the line of every node. */
 #include "base/text.h"
+#include "profile/events.h"
 #include "schedule/duration.h"
 #include "schedule/rules.h"
 
@@ -13,7 +14,6 @@ enum rule_kind { RULE_SCHEDULE = 1, RULE_TRIGGER = 2 };
 struct reader {
     yaml_document_t doc;
     const char *file;
-    const struct rules_checks *checks;
     struct error *err;
 };
 
@@ -95,13 +95,16 @@ static int set_event(struct reader *r, const yaml_node_t *n, struct rule *rule)
 {
     struct span s = n->type == YAML_SCALAR_NODE ? text_of(n) : SPAN_NULL;
     char takes[256];
+    size_t count, used;
+    const struct event_info *events = events_table(&count);
 
     span_copy(s, rule->event, sizeof(rule->event));
-    if (s.n && s.n < sizeof(rule->event) &&
-        (!r->checks->event_known || r->checks->event_known(rule->event)))
+    if (s.n && s.n < sizeof(rule->event) && events_find(rule->event))
         return 0;
-    snprintf(takes, sizeof(takes), "the name of an event%s%s", r->checks->events ? ": " : "",
-             r->checks->events ? r->checks->events : "");
+    used = (size_t)snprintf(takes, sizeof(takes), "the name of an event");
+    for (size_t i = 0; i < count && used < sizeof(takes); i++)
+        used += (size_t)snprintf(takes + used, sizeof(takes) - used, "%s%s", i ? ", " : ": ",
+                                 events[i].name);
     return refuse(r, n, rule, "event", takes);
 }
 
@@ -266,7 +269,8 @@ static int read_rule(struct reader *r, const yaml_node_t *n, enum rule_kind kind
     unsigned seen = 0;
     int result = 0;
 
-    *rule = (struct rule){ .event = "cpu", .millihz = 99000, .symbols = SYMBOLS_MEMORY };
+    *rule = (struct rule){ .millihz = 99000, .symbols = SYMBOLS_MEMORY };
+    span_copy(span_of(events_default()->name), rule->event, sizeof(rule->event));
     if (kind == RULE_TRIGGER)
         rule->cooldown_ns = RULE_COOLDOWN_DEFAULT_NS;
     if (n->type != YAML_MAPPING_NODE)
@@ -359,12 +363,10 @@ static int read_top(struct reader *r, struct rules *rules)
     return result;
 }
 
-int rules_parse(struct span text, const char *file, const struct rules_checks *checks,
-                struct rules **ret, struct error *err)
+int rules_parse(struct span text, const char *file, struct rules **ret, struct error *err)
 {
-    static const struct rules_checks NONE = { 0 };
     _cleanup_(rules_freep) struct rules *rules = calloc(1, sizeof(*rules));
-    struct reader r = { .file = file, .checks = checks ? checks : &NONE, .err = err };
+    struct reader r = { .file = file, .err = err };
     yaml_parser_t parser;
     int result = -ENOMEM;
 

@@ -2,6 +2,7 @@
 #include "serve/params.h"
 
 #include "base/clock.h"
+#include "profile/events.h"
 #include "serve/param_parse.h"
 
 static const struct value_name NAMES_OF_NAMES[] = {
@@ -265,11 +266,11 @@ int params_parse(const struct query *q, uint64_t allowed, struct params *ret, st
     *ret = (struct params){
         .duration_ns = PARAMS_SECONDS_DEFAULT * NSEC_PER_SEC,
         .period_ns = (NSEC_PER_SEC + PARAMS_HZ_DEFAULT / 2) / PARAMS_HZ_DEFAULT,
-        .event = "cpu",
         .now_ns = clock_realtime_ns(),
         .range = { 0, UINT64_MAX },
         .refresh_ns = PARAMS_REFRESH_DEFAULT * NSEC_PER_SEC,
     };
+    span_copy(span_of(events_default()->name), ret->event, sizeof(ret->event));
     for (size_t i = 0; i < q->count; i++) {
         r = params_parse_one(&q->items[i], allowed, ret, unknown, err);
         if (r != 0)

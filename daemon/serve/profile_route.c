@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* GET /profile: checks what only the backend can know, starts the capture, and makes the finished
  * profile into the answer. */
+#include "profile/events.h"
 #include "serve/impl.h"
 #include "serve/values.h"
 
@@ -32,7 +33,8 @@ static void refuse_event(const char *event, const char *const *names, size_t cou
     char show[QUERY_SHOW_MAX];
 
     query_show(span_of(event), show);
-    error_remedy(err, "GET /api/v1/events lists the events that can; the default is cpu");
+    error_remedy(err, "GET /api/v1/events lists the events that can; the default is %s",
+                 events_default()->name);
     error_parameter(err, "event", known ? -EOPNOTSUPP : -EINVAL,
                     "event=%s cannot be sampled here%s%s%s", show, near ? ": did you mean '" : "",
                     near ? near : "", near ? "'?" : "");
@@ -49,7 +51,7 @@ bool check_event(struct request *req)
     size_t i, count = 0;
     int r;
 
-    if (strcmp(event, "cpu") == 0)
+    if (strcmp(event, events_default()->name) == 0)
         return true;
     r = s->be.events(s->be.ctx, &req->subject.viewer, 0, &list, &err);
     if (r != 0) {

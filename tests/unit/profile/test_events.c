@@ -3,6 +3,7 @@
  * Several events in one profile: CPU time, of which each sample is worth a period, and waiting,
  * whose samples have values of their own. Recorded, thinned, seen, added up, and stored.
  */
+#include "profile/events.h"
 #include "profile/view.h"
 
 #include "tests/unit/store/store_fixture.h"
@@ -258,6 +259,18 @@ START_TEST(the_store_keeps_them)
 }
 END_TEST
 
+START_TEST(knows_its_events)
+{
+    size_t n;
+    const struct event_info *all = events_table(&n);
+
+    ck_assert_uint_ge(n, 1);
+    for (size_t i = 0; i < n; i++)
+        ck_assert_ptr_eq(events_find(all[i].name), &all[i]);
+    ck_assert_ptr_null(events_find("cp"));
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("events");
@@ -268,5 +281,6 @@ int main(void)
     tcase_add_test(tc, merging_matches_events_by_name);
     tcase_add_test(tc, too_many_events_are_left_out);
     tcase_add_test(tc, the_store_keeps_them);
+    tcase_add_test(tc, knows_its_events);
     return run_store_tests("events", tc);
 }

@@ -232,18 +232,6 @@ START_TEST(refuses_sizes_that_are_no_ring)
 }
 END_TEST
 
-START_TEST(knows_its_events)
-{
-    size_t n;
-    const struct event_info *all = events_table(&n);
-
-    ck_assert_uint_ge(n, 1);
-    for (size_t i = 0; i < n; i++)
-        ck_assert_ptr_eq(events_find(all[i].name), &all[i]);
-    ck_assert_ptr_null(events_find("cp"));
-}
-END_TEST
-
 int main(void)
 {
     TCase *tc = tcase_create("ring");
@@ -255,6 +243,5 @@ int main(void)
     tcase_add_test(tc, recovers_from_impossible_lengths);
     tcase_add_test(tc, survives_random_bytes);
     tcase_add_test(tc, refuses_sizes_that_are_no_ring);
-    tcase_add_test(tc, knows_its_events);
     return suite_run_case("ring", tc);
 }

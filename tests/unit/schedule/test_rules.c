@@ -61,13 +61,6 @@ END_TEST
 
 /* ---- rules ---- */
 
-static bool only_cpu(const char *name)
-{
-    return strcmp(name, "cpu") == 0;
-}
-
-static const struct rules_checks CHECKS = { only_cpu, "cpu" };
-
 START_TEST(reads_rules)
 {
     static const char TEXT[] =
@@ -96,7 +89,7 @@ START_TEST(reads_rules)
     struct rules *rules = NULL;
     struct capture_request req;
 
-    ck_assert_msg(rules_parse(SPAN(TEXT), "f.yaml", &CHECKS, &rules, &err) == 0, "%s", err.msg);
+    ck_assert_msg(rules_parse(SPAN(TEXT), "f.yaml", &rules, &err) == 0, "%s", err.msg);
     ck_assert_uint_eq(rules->schedule_count, 2);
     ck_assert_str_eq(rules->schedules[0].name, "checkout-cpu");
     ck_assert_uint_eq(rules->schedules[0].match.count, 2);
@@ -140,7 +133,7 @@ START_TEST(no_rules_are_no_error)
     for (size_t i = 0; i < ARRAY_SIZE(TEXTS); i++) {
         struct rules *rules = NULL;
 
-        ck_assert_msg(rules_parse(span_of(TEXTS[i]), "f", NULL, &rules, &err) == 0, "%s", err.msg);
+        ck_assert_msg(rules_parse(span_of(TEXTS[i]), "f", &rules, &err) == 0, "%s", err.msg);
         ck_assert_uint_eq(rules->schedule_count + rules->trigger_count, 0);
         ck_assert_ptr_null(rules_nearest_trigger(rules, "x"));
         rules_free(rules);
@@ -211,8 +204,7 @@ START_TEST(refuses_rules_with_their_place)
     struct error err = ERROR_NULL;
     struct rules *rules = NULL;
 
-    ck_assert_int_eq(rules_parse(span_of(BAD_RULES[_i].text), "f.yaml", &CHECKS, &rules, &err),
-                     -EINVAL);
+    ck_assert_int_eq(rules_parse(span_of(BAD_RULES[_i].text), "f.yaml", &rules, &err), -EINVAL);
     ck_assert_ptr_null(rules);
     ck_assert_msg(strncmp(err.msg, "f.yaml, line ", 13) == 0, "%s", err.msg);
     for (size_t i = 0; i < ARRAY_SIZE(BAD_RULES[_i].parts); i++)
@@ -234,7 +226,7 @@ START_TEST(bounds_their_number)
         buf_add_str(&text, "schedules:\n");
         for (unsigned i = 0; i < n; i++)
             buf_printf(&text, "- {name: s%u, every: 1m, for: 1s}\n", i);
-        r = rules_parse(buf_span(&text), "f.yaml", NULL, &rules, &err);
+        r = rules_parse(buf_span(&text), "f.yaml", &rules, &err);
         ck_assert_int_eq(r, n > RULES_SCHEDULES_MAX ? -EINVAL : 0);
         rules_free(rules);
     }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of events: one row per event, and nothing else in the tree lists them. */
-#include "sample/sample.h"
+#include "profile/events.h"
 
 static const struct event_info EVENTS[] = {
     { .name = "cpu",
@@ -22,4 +21,18 @@ const struct event_info *events_find(const char *name)
             return &EVENTS[i];
     }
     return NULL;
+}
+
+const struct event_info *events_default(void)
+{
+    return &EVENTS[0];
+}
+
+struct profile_event event_of(const struct event_info *info, uint64_t period)
+{
+    struct profile_event e = { .period = period, .valued = info->valued };
+
+    snprintf(e.name, sizeof(e.name), "%s", info->name);
+    snprintf(e.unit, sizeof(e.unit), "%s", info->unit);
+    return e;
 }
