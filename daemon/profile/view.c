@@ -6,7 +6,7 @@
 
 static bool view_wants(const struct view_opts *o, const struct profile_sample *s)
 {
-    if (s->event != o->event)
+    if (s->event != o->event && !o->every_event)
         return false;
     return s->mode == SAMPLE_MODE_KERNEL ? !o->no_kernel : !o->no_user;
 }
@@ -39,6 +39,8 @@ static int view_count(struct view_builder *b, size_t sample)
         b->counts = counts;
         b->counts_cap = b->keys.cap;
     }
+    if (s->event != v->opts.event)
+        return 0;
     b->counts[id].samples += s->count;
     b->counts[id].value += s->value;
     if (s->flags & PROFILE_SAMPLE_UNKNOWN)
@@ -186,6 +188,7 @@ int view_new(struct profile *p, const struct view_opts *o, struct view **ret, st
     v->profile = profile_ref(p);
     v->opts = *o;
     v->opts.event = o->event < p->event_count ? o->event : 0;
+    v->opts.every_event = o->every_event && o->exact && p->event_count > 1;
     match_begin(o->include);
     match_begin(o->exclude);
     id_table_init(&b.keys, sizeof(struct view_key), UINT32_MAX / 2);

@@ -13,6 +13,8 @@ enum view_names { VIEW_NAMES_FULL, VIEW_NAMES_SIMPLE, VIEW_NAMES_SIGNATURE, VIEW
 
 struct view_opts {
     uint8_t event;           /* of which samples are shown: index in the profile's events */
+    bool every_event;        /* with `exact`: sample_rows has the samples of all events; what is
+                              * added up is still that one's */
     bool threads;            /* a frame per thread at the root */
     bool no_user, no_kernel; /* leave out samples taken in that mode */
     bool hide_kernel;        /* one "[kernel]" in place of the kernel's functions */

@@ -12,11 +12,13 @@ static const struct render_format FORMATS[] = {
       .render_html = render_tree_html },
     { "svg", "image/svg+xml", "svg", render_svg, .exact = false },
     { "json", "application/json", "json", render_json, .keep_lines = true, .flows = true },
-    { "pprof", "application/octet-stream", "pb.gz", render_pprof, .exact = true },
+    { "pprof", "application/octet-stream", "pb.gz", render_pprof, .exact = true,
+      .every_event = true },
     { "speedscope", "application/json", "speedscope.json", render_speedscope, .exact = true,
-      .flows = true },
+      .every_event = true, .flows = true },
     { "jfr", "application/octet-stream", "jfr", render_jfr, .exact = true },
-    { "otlp", "application/x-protobuf", "otlp.pb", render_otlp, .exact = true },
+    { "otlp", "application/x-protobuf", "otlp.pb", render_otlp, .exact = true,
+      .every_event = true },
     { "heatmap", "text/html; charset=utf-8", "heatmap.html", render_heatmap, .exact = true },
 };
 

@@ -100,10 +100,9 @@ static void put_sample(struct otlp *x, uint32_t id, struct buf *profile)
 
 /* ---- resources ---- */
 
-static void put_facts(struct otlp *x, struct buf *profile)
+static void put_facts(struct otlp *x, const struct profile_event *event, struct buf *profile)
 {
     const struct profile *p = x->v->profile;
-    const struct profile_event *event = view_event(x->v);
     Otlp__ValueType type = OTLP__VALUE_TYPE__INIT, period = OTLP__VALUE_TYPE__INIT;
     Otlp__Profile part = OTLP__PROFILE__INIT;
 
@@ -186,38 +185,65 @@ static uint32_t process_of(const struct otlp *x, uint32_t key)
     return thread < p->thread_count ? p->threads[thread].process : STACKS_NONE;
 }
 
+static uint32_t event_of_key(const struct otlp *x, uint32_t key)
+{
+    return x->d.stacks.keys[key].event;
+}
+
 static int by_process(const void *a, const void *b, void *ctx)
 {
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
     uint32_t p = process_of(ctx, x), q = process_of(ctx, y);
 
+    if (p != q)
+        return p < q ? -1 : 1;
+    p = event_of_key(ctx, x);
+    q = event_of_key(ctx, y);
     return p != q ? (p < q ? -1 : 1) : (x > y) - (x < y);
+}
+
+/* The profile of keys[0 .. n), all of one process and event. */
+static void put_profile(struct otlp *x, const struct profile_event *event, const uint32_t *keys,
+                        size_t n, struct buf *scopes)
+{
+    _cleanup_buf_ struct buf profile = BUF_NULL;
+
+    buf_init(&profile, scopes->max);
+    put_facts(x, event, &profile);
+    for (size_t i = 0; i < n && !x->error && !profile.error; i++)
+        put_sample(x, keys[i], &profile);
+    pack_nested(scopes, FIELD_SCOPE_PROFILES, buf_span(&profile));
+    otlp_fail(x, profile.error);
 }
 
 /* The resource of keys[0 .. n), all of one process. */
 static void put_process(struct otlp *x, const struct render_opts *o, const uint32_t *keys, size_t n,
                         struct buf *out)
 {
-    _cleanup_buf_ struct buf profile = BUF_NULL, scopes = BUF_NULL, resource = BUF_NULL;
+    _cleanup_buf_ struct buf scopes = BUF_NULL, resource = BUF_NULL;
     Otlp__InstrumentationScope scope = OTLP__INSTRUMENTATION_SCOPE__INIT;
     Otlp__ScopeProfiles part = OTLP__SCOPE_PROFILES__INIT;
 
-    buf_init(&profile, out->max);
     buf_init(&scopes, out->max);
     buf_init(&resource, out->max);
-    put_facts(x, &profile);
-    for (size_t i = 0; i < n && !x->error && !profile.error; i++)
-        put_sample(x, keys[i], &profile);
     scope.name = (char *)"flamed";
     if (o && o->version)
         scope.version = (char *)o->version;
     part.scope = &scope;
     pack_message(&scopes, &part.base);
-    pack_nested(&scopes, FIELD_SCOPE_PROFILES, buf_span(&profile));
+    if (!n)
+        put_profile(x, view_event(x->v), keys, 0, &scopes);
+    for (size_t from = 0, to; from < n && !x->error; from = to) {
+        uint32_t event = event_of_key(x, keys[from]);
+
+        for (to = from + 1; to < n && event_of_key(x, keys[to]) == event;)
+            to++;
+        put_profile(x, &x->v->profile->events[event], keys + from, to - from, &scopes);
+    }
     put_resource(x, n ? process_of(x, keys[0]) : 0, &resource);
     pack_nested(&resource, FIELD_RESOURCE_SCOPES, buf_span(&scopes));
     pack_nested(out, FIELD_DATA_RESOURCE, buf_span(&resource));
-    otlp_fail(x, profile.error ? profile.error : scopes.error ? scopes.error : resource.error);
+    otlp_fail(x, scopes.error ? scopes.error : resource.error);
 }
 
 static void put_processes(struct otlp *x, const struct render_opts *o, struct buf *out)

@@ -287,6 +287,12 @@ static void pprof_pack_stack(struct pprof *x, uint32_t stack, uint32_t *location
     pack_message(ret, &sample.base);
 }
 
+/* How many values each sample has: two of each event. */
+static size_t pprof_types(const struct pprof *x)
+{
+    return 2 * (x->v->opts.every_event ? x->v->profile->event_count : 1);
+}
+
 static void pprof_put_samples(struct pprof *x)
 {
     const struct stacks *s = &x->stacks;
@@ -301,12 +307,16 @@ static void pprof_put_samples(struct pprof *x)
     for (uint32_t i = 0; i < s->key_count && !x->error; i++) {
         const struct stacks_key *key = &s->keys[i];
         Pprof__Sample sample = PPROF__SAMPLE__INIT;
-        int64_t values[2] = { (int64_t)s->sums[i].samples, (int64_t)s->sums[i].value };
+        int64_t values[2 * PROFILE_EVENTS_MAX] = { 0 };
+        size_t at = x->v->opts.every_event ? key->event * 2 : 0;
+
+        values[at] = (int64_t)s->sums[i].samples;
+        values[at + 1] = (int64_t)s->sums[i].value;
 
         if (!i || key->stack != key[-1].stack)
             pprof_pack_stack(x, key->stack, locations, ids, &stack);
         sample.value = values;
-        sample.n_value = ARRAY_SIZE(values);
+        sample.n_value = pprof_types(x);
         buf_clear(&body);
         buf_add_span(&body, buf_span(&stack));
         pack_message(&body, &sample.base);
@@ -319,22 +329,41 @@ static void pprof_put_samples(struct pprof *x)
 
 /* ---- the rest ---- */
 
+/* The types of both values of @e; where there are several events, samples are called after it. */
+static void pprof_name_types(struct pprof *x, const struct profile_event *e,
+                             Pprof__ValueType types[2])
+{
+    char name[sizeof(e->name) + 8];
+
+    snprintf(name, sizeof(name), "%s_samples", e->name);
+    pprof__value_type__init(&types[0]);
+    pprof__value_type__init(&types[1]);
+    types[0].type = pprof_string(x, x->v->opts.every_event ? span_of(name) : SPAN("samples"));
+    types[0].unit = pprof_string(x, SPAN("count"));
+    types[1].type = pprof_string(x, span_of(e->name));
+    types[1].unit = pprof_string(x, span_of(e->unit));
+}
+
 static void pprof_put_facts(struct pprof *x)
 {
     const struct profile *p = x->v->profile;
     const struct profile_event *event = view_event(x->v);
-    Pprof__ValueType samples = PPROF__VALUE_TYPE__INIT, value = PPROF__VALUE_TYPE__INIT;
-    Pprof__ValueType *types[] = { &samples, &value };
+    Pprof__ValueType types[2 * PROFILE_EVENTS_MAX], *refs[2 * PROFILE_EVENTS_MAX];
     Pprof__Profile part = PPROF__PROFILE__INIT;
 
-    samples.type = pprof_string(x, SPAN("samples"));
-    samples.unit = pprof_string(x, SPAN("count"));
-    value.type = pprof_string(x, span_of(event->name));
-    value.unit = pprof_string(x, span_of(event->unit));
-    part.sample_type = types;
-    part.n_sample_type = ARRAY_SIZE(types);
-    part.default_sample_type = value.type; /* as of a Go program: time */
-    part.period_type = &value;
+    if (x->v->opts.every_event) {
+        event = &p->events[0];
+        for (uint32_t i = 0; i < p->event_count; i++)
+            pprof_name_types(x, &p->events[i], &types[2 * i]);
+    } else {
+        pprof_name_types(x, event, types);
+    }
+    part.n_sample_type = pprof_types(x);
+    for (size_t i = 0; i < part.n_sample_type; i++)
+        refs[i] = &types[i];
+    part.sample_type = refs;
+    part.default_sample_type = types[1].type; /* as of a Go program: time */
+    part.period_type = &types[1];
     part.period = (int64_t)event->period;
     part.time_nanos = (int64_t)p->start_realtime_ns;
     part.duration_nanos = p->end_ns > p->start_ns ? (int64_t)(p->end_ns - p->start_ns) : 0;

@@ -35,9 +35,10 @@ struct render_format {
     /* The same for a person with a browser, as text/html; NULL: there is none. */
     int (*render_html)(const struct view *v, const struct render_opts *o, struct buf *out,
                        struct error *err);
-    bool keep_lines; /* wants a view with view_opts.keep_lines */
-    bool exact;      /* wants a view with view_opts.exact */
-    bool flows;      /* only appends to its buffer, which may spill (base/buf.h) */
+    bool keep_lines;  /* wants a view with view_opts.keep_lines */
+    bool exact;       /* wants a view with view_opts.exact */
+    bool every_event; /* holds all events of a profile: wants view_opts.every_event */
+    bool flows;       /* only appends to its buffer, which may spill (base/buf.h) */
 };
 
 const struct render_format *render_formats(size_t *ret_count);

@@ -16,34 +16,30 @@ struct speedscope_frame {
     uint32_t name, file, line;
 };
 
+/* A weight: of a sample, of a row, or of what a row has of one event. */
+struct speedscope_item {
+    uint32_t row, event, thread;
+    uint32_t number; /* in the order of time, or of rows */
+    uint64_t value;
+};
+
 struct speedscope {
     const struct view *v;
     struct id_table frames;
-    uint32_t *number; /* [view->frame_count]: in frames */
-    uint32_t *order;  /* rows, or samples of the profile, those of one thread together */
-    size_t count;     /* of order */
-    bool samples;     /* order lists samples, not rows */
+    uint32_t *number;              /* [view->frame_count]: in frames */
+    struct speedscope_item *items; /* those of one event, and of one thread, together */
+    size_t count;
 };
 
-static const struct view_row *row_of(const struct speedscope *s, uint32_t i)
+static int by_thread(const void *a, const void *b)
 {
-    return &s->v->rows[s->samples ? s->v->sample_rows[i] : i];
-}
+    const struct speedscope_item *x = a, *y = b;
 
-static uint64_t value_of(const struct speedscope *s, uint32_t i)
-{
-    const struct profile *p = s->v->profile;
-
-    return s->samples ? p->samples[i].value : s->v->rows[i].value;
-}
-
-static int by_thread(const void *a, const void *b, void *ctx)
-{
-    const struct speedscope *s = ctx;
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    uint32_t t = row_of(s, x)->thread, u = row_of(s, y)->thread;
-
-    return t != u ? (t < u ? -1 : 1) : (x > y) - (x < y); /* samples are sorted by time */
+    if (x->event != y->event)
+        return x->event < y->event ? -1 : 1;
+    if (x->thread != y->thread)
+        return x->thread < y->thread ? -1 : 1;
+    return (x->number > y->number) - (x->number < y->number);
 }
 
 /* Whether the samples can be listed one by one: they are known, and not too many. */
@@ -59,17 +55,72 @@ static bool is_ordered(const struct view *v)
     return words <= SPEEDSCOPE_ORDERED_MAX;
 }
 
+static void add_sample(struct speedscope *s, size_t i)
+{
+    const struct profile_sample *sample = &s->v->profile->samples[i];
+    uint32_t row = s->v->sample_rows[i];
+
+    s->items[s->count] = (struct speedscope_item){ row, sample->event, s->v->rows[row].thread,
+                                                   (uint32_t)s->count, sample->value };
+    s->count++;
+}
+
+static void add_row(struct speedscope *s, uint32_t row, uint32_t event, uint64_t value)
+{
+    if (!value && event != s->v->opts.event)
+        return;
+    s->items[s->count] =
+        (struct speedscope_item){ row, event, s->v->rows[row].thread, (uint32_t)s->count, value };
+    s->count++;
+}
+
+/* What rows have of each event, out of the samples. */
+static int add_rows_by_event(struct speedscope *s)
+{
+    const struct view *v = s->v;
+    const struct profile *p = v->profile;
+    _cleanup_free_ uint64_t *values = calloc(v->row_count * p->event_count + 1, sizeof(*values));
+
+    if (!values)
+        return -ENOMEM;
+    for (size_t i = 0; i < p->sample_count; i++)
+        if (v->sample_rows[i] != VIEW_NO_ROW)
+            values[v->sample_rows[i] * p->event_count + p->samples[i].event] += p->samples[i].value;
+    for (uint32_t row = 0; row < v->row_count; row++)
+        for (uint32_t e = 0; e < p->event_count; e++)
+            if (values[row * p->event_count + e])
+                add_row(s, row, e, values[row * p->event_count + e]);
+    return 0;
+}
+
+static int add_items(struct speedscope *s)
+{
+    const struct view *v = s->v;
+    bool ordered = is_ordered(v);
+    size_t n = ordered ? v->profile->sample_count : v->row_count * v->profile->event_count;
+
+    s->items = calloc(n + 1, sizeof(*s->items));
+    if (!s->items)
+        return -ENOMEM;
+    if (!ordered && v->opts.every_event)
+        return add_rows_by_event(s);
+    for (size_t i = 0; ordered && i < n; i++)
+        if (v->sample_rows[i] != VIEW_NO_ROW)
+            add_sample(s, i);
+    for (uint32_t row = 0; !ordered && row < v->row_count; row++)
+        add_row(s, row, v->opts.event, v->rows[row].value);
+    return 0;
+}
+
 static int speedscope_init(struct speedscope *s)
 {
     const struct view *v = s->v;
-    size_t n;
+    int r;
 
-    s->samples = is_ordered(v);
-    n = s->samples ? v->profile->sample_count : v->row_count;
     s->number = calloc(v->frame_count + 1, sizeof(*s->number));
-    s->order = calloc(n + 1, sizeof(*s->order));
-    if (!s->number || !s->order)
-        return -ENOMEM;
+    r = s->number ? add_items(s) : -ENOMEM;
+    if (r < 0)
+        return r;
     for (size_t i = 0; i < v->frame_count; i++) {
         const struct view_frame *f = &v->frames[i];
         struct speedscope_frame frame = { f->name, f->file, v->opts.lines ? f->line : 0 };
@@ -77,11 +128,8 @@ static int speedscope_init(struct speedscope *s)
         if (id_table_add(&s->frames, &frame, &s->number[i]) < 0)
             return -ENOMEM;
     }
-    for (size_t i = 0; i < n; i++)
-        if (!s->samples || v->sample_rows[i] != VIEW_NO_ROW)
-            s->order[s->count++] = (uint32_t)i;
-    if (v->opts.threads)
-        qsort_r(s->order, s->count, sizeof(*s->order), by_thread, s);
+    if (v->opts.threads || v->opts.every_event)
+        qsort(s->items, s->count, sizeof(*s->items), by_thread);
     return 0;
 }
 
@@ -89,7 +137,7 @@ static void speedscope_deinit(struct speedscope *s)
 {
     id_table_deinit(&s->frames);
     free(s->number);
-    free(s->order);
+    free(s->items);
 }
 
 static void add_frames(const struct speedscope *s, struct buf *out)
@@ -112,11 +160,9 @@ static void add_frames(const struct speedscope *s, struct buf *out)
 }
 
 /* Units that speedscope knows; it takes what it is told for "none". */
-static const char *unit_of(const struct view *v)
+static const char *unit_of(const struct profile_event *e)
 {
-    const char *unit = view_event(v)->unit;
-
-    return !strcmp(unit, "nanoseconds") || !strcmp(unit, "bytes") ? unit : "none";
+    return !strcmp(e->unit, "nanoseconds") || !strcmp(e->unit, "bytes") ? e->unit : "none";
 }
 
 static void add_stack(const struct speedscope *s, const struct view_row *row, struct buf *out)
@@ -128,26 +174,29 @@ static void add_stack(const struct speedscope *s, const struct view_row *row, st
     buf_add_str(out, row->n ? "]" : "[]");
 }
 
-/* The profile of order[from .. to). */
+/* The profile of items[from .. to). */
 static void add_profile(const struct speedscope *s, size_t from, size_t to, struct span name,
                         struct buf *out)
 {
+    const struct view *v = s->v;
+    uint32_t event = to > from ? s->items[from].event : v->opts.event;
     uint64_t total = 0;
 
     buf_printf(out, "%s\n{\"type\":\"sampled\",\"name\":", from ? "," : "");
     render_add_json_string(out, name);
-    buf_printf(out, ",\"unit\":\"%s\",\"startValue\":0,\"samples\":[", unit_of(s->v));
+    buf_printf(out, ",\"unit\":\"%s\",\"startValue\":0,\"samples\":[",
+               unit_of(&v->profile->events[event]));
     for (size_t i = from; i < to; i++) {
         if (i > from)
             buf_add_char(out, ',');
-        add_stack(s, row_of(s, s->order[i]), out);
-        total += value_of(s, s->order[i]);
+        add_stack(s, &v->rows[s->items[i].row], out);
+        total += s->items[i].value;
     }
     buf_add_str(out, "],\"weights\":[");
     for (size_t i = from; i < to; i++) {
         if (i > from)
             buf_add_char(out, ',');
-        buf_add_u64(out, value_of(s, s->order[i]));
+        buf_add_u64(out, s->items[i].value);
     }
     buf_printf(out, "],\"endValue\":%llu}", (unsigned long long)total);
 }
@@ -166,24 +215,41 @@ static void add_thread_name(const struct profile *p, uint32_t thread, struct buf
     }
 }
 
+/* Whether two items belong into one profile. */
+static bool are_together(const struct view *v, const struct speedscope_item *a,
+                         const struct speedscope_item *b)
+{
+    return a->event == b->event && (!v->opts.threads || a->thread == b->thread);
+}
+
+/* What the profile that begins with @first is called. */
+static void add_profile_name(const struct view *v, const struct speedscope_item *first,
+                             struct span title, struct buf *name)
+{
+    const struct profile *p = v->profile;
+
+    buf_clear(name);
+    if (v->opts.threads && first->thread < p->thread_count)
+        add_thread_name(p, first->thread, name);
+    if (!name->n)
+        buf_add_span(name, title);
+    if (v->opts.every_event)
+        buf_printf(name, " \u00b7 %s", p->events[first->event].name);
+}
+
 static void add_profiles(const struct speedscope *s, struct span title, struct buf *out)
 {
-    const struct profile *p = s->v->profile;
     _cleanup_buf_ struct buf name = BUF_NULL;
 
     buf_init(&name, RENDER_MAX_BYTES);
     buf_add_str(out, ",\n\"profiles\":[");
-    if (!s->v->opts.threads || !s->count)
-        add_profile(s, 0, s->count, title, out);
-    for (size_t from = 0, to; s->v->opts.threads && from < s->count; from = to) {
-        uint32_t thread = row_of(s, s->order[from])->thread;
-
-        for (to = from + 1; to < s->count && row_of(s, s->order[to])->thread == thread;)
+    if (!s->count)
+        add_profile(s, 0, 0, title, out);
+    for (size_t from = 0, to; from < s->count; from = to) {
+        for (to = from + 1; to < s->count && are_together(s->v, &s->items[from], &s->items[to]);)
             to++;
-        buf_clear(&name);
-        if (thread < p->thread_count)
-            add_thread_name(p, thread, &name);
-        add_profile(s, from, to, name.n ? buf_span(&name) : title, out);
+        add_profile_name(s->v, &s->items[from], title, &name);
+        add_profile(s, from, to, buf_span(&name), out);
     }
     buf_add_char(out, ']');
 }

@@ -25,6 +25,7 @@ static int stacks_grow_keys(struct stacks *s)
 /* What is added up: samples, or rows where the view knows no samples. */
 struct stacks_item {
     uint32_t item, thread; /* thread STACKS_NONE: not known */
+    uint32_t event;
     struct view_sum sum;
 };
 
@@ -44,10 +45,11 @@ static uint32_t stack_at(const struct stacks *s, size_t i)
 static struct stacks_item item_at(const struct stacks *s, size_t i)
 {
     const struct profile *p = s->v->profile;
-    struct stacks_item item = { .item = (uint32_t)i };
+    struct stacks_item item = { .item = (uint32_t)i, .event = s->v->opts.event };
 
     if (s->v->sample_rows) {
         item.thread = p->samples[i].thread;
+        item.event = p->samples[i].event;
         item.sum = (struct view_sum){ p->samples[i].count, p->samples[i].value };
     } else {
         item.thread = s->v->rows[i].thread;
@@ -89,19 +91,21 @@ static int stacks_order_items(const struct stacks *s, struct stacks_item **ret_o
     return 0;
 }
 
-/* Adds up one stack's items by their threads. @known, by thread: its last key and one more. */
+/* Adds up one stack's items by their threads and events. @known, by those: its last key and one
+ * more. */
 static int stacks_count_stack(struct stacks *s, uint32_t stack, const struct stacks_item *items,
                               uint32_t n, uint32_t *known)
 {
     uint32_t first = s->key_count;
 
     for (uint32_t i = 0; i < n; i++) {
-        uint32_t *key = &known[MIN((size_t)items[i].thread, s->v->profile->thread_count)];
+        size_t thread = MIN((size_t)items[i].thread, s->v->profile->thread_count);
+        uint32_t *key = &known[thread * PROFILE_EVENTS_MAX + items[i].event];
 
         if (*key <= first) { /* of a stack before */
             if (s->key_count == s->key_cap && stacks_grow_keys(s) < 0)
                 return -ENOMEM;
-            s->keys[s->key_count] = (struct stacks_key){ stack, items[i].thread };
+            s->keys[s->key_count] = (struct stacks_key){ stack, items[i].thread, items[i].event };
             s->sums[s->key_count] = (struct view_sum){ 0 };
             *key = ++s->key_count;
         }
@@ -118,7 +122,8 @@ static int stacks_count_all(struct stacks *s)
     const struct profile *p = s->v->profile;
     _cleanup_free_ struct stacks_item *order = NULL;
     _cleanup_free_ uint32_t *begins = NULL;
-    _cleanup_free_ uint32_t *known = calloc(p->thread_count + 1, sizeof(*known));
+    _cleanup_free_ uint32_t *known =
+        calloc((p->thread_count + 1) * PROFILE_EVENTS_MAX, sizeof(*known));
     int r = known ? stacks_order_items(s, &order, &begins) : -ENOMEM;
 
     if (r == 0 && s->v->sample_rows) {

@@ -19,6 +19,7 @@
 struct stacks_key {
     uint32_t stack;  /* id in texts */
     uint32_t thread; /* index in profile->threads; STACKS_NONE: not known */
+    uint32_t event;  /* index in profile->events */
 };
 
 struct stacks_function {

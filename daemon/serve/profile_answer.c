@@ -104,6 +104,7 @@ void answer_profile(struct request *req, struct profile *profile,
 
     view_opts.keep_lines = format->keep_lines;
     view_opts.exact = format->exact;
+    view_opts.every_event = format->every_event;
     r = view_new(profile, &view_opts, &view, &err);
     if (format->flows && !as_html)
         answer_flow(a);

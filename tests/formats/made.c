@@ -91,8 +91,10 @@ static uint32_t thread_of(const struct profile_process *p, const char *name, int
     return id;
 }
 
+static bool waits; /* there is a second event */
+
 /* @count samples of a stack, frames from the root on, NULL at the end; every third one stands for
- * two. */
+ * two. Where there is a second event, every second one waits, too, at its own value. */
 static void add(uint32_t thread, uint32_t count, enum category category, uint16_t flags,
                 const char *const *texts)
 {
@@ -103,15 +105,21 @@ static void add(uint32_t thread, uint32_t count, enum category category, uint16_
     for (uint32_t i = 0; i < n; i++)
         ids[n - 1 - i] = frame_of(texts[i]);
     flags |= (uint16_t)(category << PROFILE_SAMPLE_CATEGORY_SHIFT);
-    for (uint32_t i = 0; i < count; i++)
-        must(record_sample(
-            rec,
-            &(struct profile_sample){ .time_ns = now_ns += 1000003 + random_below(1000000),
-                                      .thread = thread,
-                                      .count = i % 3 ? 1 : 2,
-                                      .mode = category == CATEGORY_KERNEL,
-                                      .flags = flags },
-            ids, n));
+    for (uint32_t i = 0; i < count; i++) {
+        struct profile_sample sample = { .time_ns = now_ns += 1000003 + random_below(1000000),
+                                         .thread = thread,
+                                         .count = i % 3 ? 1 : 2,
+                                         .mode = category == CATEGORY_KERNEL,
+                                         .flags = flags };
+
+        must(record_sample(rec, &sample, ids, n));
+        if (!waits || i % 2)
+            continue;
+        sample.event = 1;
+        sample.count = 1;
+        sample.value = 1000 + 7 * i;
+        must(record_sample(rec, &sample, ids, n));
+    }
 }
 
 #define STACK(...) ((const char *const[]){ __VA_ARGS__, NULL })
@@ -231,19 +239,23 @@ static void big(void)
 struct profile *made_profile(const char *name)
 {
     struct profile meta = {
-        .events = { { .name = "cpu", .unit = "nanoseconds", .period = 10101010 } },
+        .events = { { .name = "cpu", .unit = "nanoseconds", .period = 10101010 },
+                    { .name = "wait", .unit = "bytes", .period = 1000, .valued = true } },
         .event_count = 1,
         .lost = 7
     };
     struct profile *profile = NULL;
+    bool two = !strcmp(name, "events"), mixed = two || !strcmp(name, "mixed");
 
     seed = 1;
+    waits = two;
+    meta.event_count += two;
     now_ns = MADE_START_NS;
     must(frame_table_new(1 << 20, (size_t)64 << 20, &table));
     must(record_new(table, 1 << 21, &rec));
-    if (!strcmp(name, "mixed") || !strcmp(name, "single"))
+    if (mixed || !strcmp(name, "single"))
         first_process();
-    if (!strcmp(name, "mixed")) {
+    if (mixed) {
         second_process();
         meta.by_process = true;
     }
@@ -251,8 +263,7 @@ struct profile *made_profile(const char *name)
         hostile();
     else if (!strcmp(name, "big"))
         big();
-    else if (strcmp(name, "mixed") != 0 && strcmp(name, "single") != 0 &&
-             strcmp(name, "empty") != 0)
+    else if (!mixed && strcmp(name, "single") != 0 && strcmp(name, "empty") != 0)
         must(-EINVAL);
     meta.start_ns = MADE_START_NS;
     meta.end_ns = now_ns + 1000000;

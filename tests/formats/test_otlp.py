@@ -74,7 +74,8 @@ class Data:
     def profiles(self):
         for resource in self.top["resource_profiles"]:
             attributes = {one(a, "key"): value_of(one(a, "value", {})) for a in one(resource, "resource", {}).get("attributes", [])}
-            yield attributes, one(one(resource, "scope_profiles"), "profiles")
+            for profile in one(resource, "scope_profiles")["profiles"]:
+                yield attributes, profile
 
 
 class Otlp(unittest.TestCase):
@@ -140,6 +141,21 @@ class Otlp(unittest.TestCase):
             self.assertEqual(data.strings[one(one(profile, "sample_type"), "unit_strindex")], "nanoseconds")
             self.assertEqual(sum(sum(sample["values"]) for sample in profile["samples"]),
                              sum(common.collapsed("single").values()) * common.PERIOD)
+
+    def test_several_events(self):
+        """A profile of each, in each process."""
+        data, got = Data("events", "total=1"), collections.defaultdict(collections.Counter)
+        of_process = collections.Counter()
+        for attributes, profile in data.profiles():
+            kind = one(profile, "sample_type")
+            name = data.strings[one(kind, "type_strindex")], data.strings[one(kind, "unit_strindex")]
+            of_process[attributes["process.pid"], name] += 1
+            for sample in profile["samples"]:
+                got[name][data.names(one(sample, "stack_index"))] += sum(sample["values"])
+        self.assertEqual(set(got), {("cpu", "nanoseconds"), ("wait", "bytes")})
+        self.assertEqual(set(of_process.values()), {1})
+        for event, name in enumerate((("cpu", "nanoseconds"), ("wait", "bytes"))):
+            self.assertEqual(got[name], common.collapsed("events", f"event={event}", "total=1"))
 
     def test_build_ids_and_frame_types(self):
         data = Data("mixed")

@@ -16,17 +16,17 @@ def pprof(*arguments: str) -> str:
                       env={**os.environ, "PPROF_TMPDIR": common.folder(), "GOFLAGS": "-mod=mod"})
 
 
-def traces(path: str) -> collections.Counter:
-    """Stacks, root first, as -traces prints them."""
+def traces(path: str, values: str = "samples") -> collections.Counter:
+    """Stacks, root first, as -traces prints them, by values of that type."""
     found: collections.Counter = collections.Counter()
-    for block in pprof("-traces", "-sample_index=samples", path).split("-----------+" + "-" * 55 + "\n")[1:]:
+    for block in pprof("-traces", f"-sample_index={values}", "-unit=bytes", path).split("-----------+" + "-" * 55 + "\n")[1:]:
         stack, count = [], 0
         for line in block.splitlines():
             if re.match(r"^\s*[\w ]+:  ", line):  # a label
                 continue
             if not stack:
                 count, name = line.split(None, 1)
-                count = int(count)
+                count = int(re.match(r"\d+", count)[0])
             else:
                 name = line.strip()
             stack.append(name.removesuffix(" (inline)").strip())
@@ -43,6 +43,16 @@ class Pprof(unittest.TestCase):
                 with self.subTest(case=case, options=options):
                     self.assertEqual(traces(common.write_file(case, "pprof", *options)),
                                      common.collapsed(case, *options))
+
+    def test_several_events(self):
+        """Each has two types of values, and what they come to is what the event alone comes to."""
+        path = common.write_file("events", "pprof")
+        types = re.search(r"^Samples:\n(.*)$", pprof("-raw", path), re.M)[1].split()
+        self.assertEqual([t.removesuffix("[dflt]") for t in types], ["cpu_samples/count", "cpu/nanoseconds", "wait_samples/count", "wait/bytes"])
+        for event, name in enumerate(("cpu", "wait")):
+            with self.subTest(name):
+                self.assertEqual(traces(path, name + "_samples"), common.collapsed("events", f"event={event}"))
+        self.assertEqual(traces(path, "wait"), common.collapsed("events", "event=1", "total=1"))
 
     def test_top_agrees_with_collapsed(self):
         flat, cum = collections.Counter(), collections.Counter()

@@ -10,13 +10,13 @@ import common
 UNITS = ("none", "nanoseconds", "microseconds", "milliseconds", "seconds", "bytes")
 
 
-def stacks(file: dict) -> collections.Counter:
-    """Stacks, root first, and their samples."""
+def stacks(file: dict, part: int = common.PERIOD) -> collections.Counter:
+    """Stacks, root first, and their samples, of which each weighs PART."""
     names = [frame["name"] for frame in file["shared"]["frames"]]
     found = collections.Counter()
     for profile in file["profiles"]:
         for stack, weight in zip(profile["samples"], profile["weights"]):
-            found[tuple(common.clean(names[i]) for i in stack)] += weight // common.PERIOD
+            found[tuple(common.clean(names[i]) for i in stack)] += weight // part
     return found
 
 
@@ -62,6 +62,17 @@ class Speedscope(unittest.TestCase):
                [(tuple(names[i] for i in stack), weight)
                 for stack, weight in zip(profile["samples"], profile["weights"])] for profile in file["profiles"]}
         self.assertEqual(got, dict(wanted))
+
+    def test_several_events(self):
+        for options in ((), ("threads=1",)):
+            file = json.loads(common.write("events", "speedscope", *options))
+            self.check(file)
+            for event, (name, unit, part) in enumerate((("cpu", "nanoseconds", common.PERIOD), ("wait", "bytes", 1))):
+                of_it = [p for p in file["profiles"] if p["name"].endswith(" \u00b7 " + name)]
+                self.assertEqual({p["unit"] for p in of_it}, {unit})
+                wanted = common.collapsed("events", f"event={event}", *options, *(["total=1"] if event else []))
+                self.assertEqual(stacks({**file, "profiles": of_it}, part), wanted)
+            self.assertEqual(len([p for p in file["profiles"] if " \u00b7 " in p["name"]]), len(file["profiles"]))
 
     def test_files_and_lines(self):
         file = json.loads(common.write("mixed", "speedscope", "lines=1"))

@@ -2,10 +2,10 @@
 /*
  * Writes a made-up profile in a format: write_format CASE FORMAT [OPTION...], options as in the
  * URL: threads=1 lines=1 annotate=1 names=simple total=1 depth=N top=N reverse=1 inverted=1
- * width=N minwidth=P title=T include=REGEX exclude=REGEX; html=1: as for a browser. CASE/CASE with
- * the format diff-html, diff-svg, diff-json or diff-collapsed (normalize=0) is their diff. The
- * format "samples" is not flamed's: a line "time_ns tid count stack" for each sample, root first,
- * which the tests compare with.
+ * width=N minwidth=P title=T include=REGEX exclude=REGEX; event=N; html=1: as for a browser.
+ * CASE/CASE with the format diff-html, diff-svg, diff-json or diff-collapsed (normalize=0) is their
+ * diff. The format "samples" is not flamed's: a line "time_ns tid count stack" for each sample,
+ * root first, which the tests compare with.
  */
 #include "made.h"
 
@@ -36,6 +36,8 @@ static int parse(const char *arg, struct view_opts *v, struct render_opts *o, st
         v->annotate = *value == '1';
     else if (option(arg, "total", &value))
         v->total = *value == '1';
+    else if (option(arg, "event", &value)) /* its number */
+        v->event = (uint8_t)strtoul(value, NULL, 10);
     else if (option(arg, "reverse", &value))
         o->reverse = *value == '1';
     else if (option(arg, "inverted", &value))
@@ -156,6 +158,7 @@ static int write_profile(const char *name, const char *format, struct view_opts 
         return error_set(err, -EINVAL, "there is no format '%s'", format);
     p = made_profile(name);
     vo->exact = samples || f->exact;
+    vo->every_event = f && f->every_event;
     vo->keep_lines = f && f->keep_lines;
     r = view_new(p, vo, &v, err);
     if (r == 0 && samples)
