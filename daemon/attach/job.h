@@ -51,7 +51,8 @@ _Static_assert(ATTACH_MOUNT + ATTACH_MOUNT_FOLDER_COUNT == ATTACH_MODE_END, "a m
 enum attach_mounts {
     ATTACH_MOUNTS_TMP = 1,   /* over a /tmp on a read-only file system */
     ATTACH_MOUNTS_AGENT = 2, /* for ATTACH_MOUNT */
-    ATTACH_MOUNTS_ALL = 3,
+    ATTACH_MOUNTS_PAID = 4,  /* with AGENT: the pages that the JVM writes are charged to us */
+    ATTACH_MOUNTS_ALL = 7,
 };
 
 /* Whether the agent is loaded. */

@@ -2,45 +2,34 @@
 #include "attach/stream.h"
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 
 #include <fcntl.h>
-#include <stdatomic.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #define SEALS (F_SEAL_GROW | F_SEAL_SHRINK)
-/* Of a file in a file system of ours that was mounted in the container: the JVM's user could cut
- * it, so it is read and written, never mapped. */
+/* Of a file in a file system of ours that was mounted in the container. */
 #define SEALS_OF_FILE F_SEAL_SEAL
+#define TELL_NS (250 * NSEC_PER_MSEC) /* between two times that the agent is told our tail */
 
+/* The file is read and written, never mapped: one that was mounted can be cut, and where the
+ * container has taken pages out, a look by a mapping would make others that are charged to us. */
 struct stream {
-    struct stream_header *h; /* shared with a stranger; with a file: a copy of our own, owned */
-    const char *ring;        /* NULL with a file */
-    int file;                /* -1: it is mapped */
-    uint64_t tail;
+    int file;
+    struct stream_header h; /* as it was read */
+    uint64_t tail, told_tail, told_ns;
     char *copy; /* owned: STREAM_RING_BYTES */
     struct code_map *map;
     bool broken;
 };
-
-static int map_memory(struct stream *s, int fd, struct error *err)
-{
-    void *p = mmap(NULL, STREAM_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-
-    if (p == MAP_FAILED)
-        return error_errno(err, "cannot map the agent's memory");
-    s->h = p;
-    s->ring = (const char *)p + STREAM_RING_AT;
-    return 0;
-}
 
 int stream_open(int fd, struct stream **ret, struct error *err)
 {
     _cleanup_close_ int own = fd;
     _cleanup_(stream_closep) struct stream *s = calloc(1, sizeof(*s));
     struct stat st;
-    int seals = fcntl(own, F_GET_SEALS), r = 0;
+    int seals = fcntl(own, F_GET_SEALS);
 
     if (!s)
         return -ENOMEM;
@@ -51,72 +40,58 @@ int stream_open(int fd, struct stream **ret, struct error *err)
     s->copy = malloc(STREAM_RING_BYTES);
     if (!s->copy || code_map_new(&s->map) < 0)
         return -ENOMEM;
-    if (seals != SEALS_OF_FILE) {
-        r = map_memory(s, own, err);
-    } else {
-        s->h = calloc(1, sizeof(*s->h));
-        r = s->h ? 0 : -ENOMEM;
-        s->file = take_fd(&own);
-    }
-    if (r == 0)
-        *ret = TAKE_PTR(s);
-    return r;
+    s->file = take_fd(&own);
+    *ret = TAKE_PTR(s);
+    return 0;
 }
 
 /* Tells the agent the field of @n bytes at @offset of the header. */
-static void put_field(struct stream *s, const void *p, size_t n, size_t offset)
+static void put_field(const struct stream *s, const void *p, size_t n, size_t offset)
 {
-    ssize_t r = s->file < 0 ? 0 : pwrite(s->file, p, n, (off_t)offset);
+    ssize_t r = pwrite(s->file, p, n, (off_t)offset);
 
     (void)r; /* where it does not reach the agent, its lease ends */
 }
 #define PUT_FIELD(s, name)                                                                         \
-    put_field(s, &(s)->h->name, sizeof((s)->h->name), offsetof(struct stream_header, name))
+    put_field(s, &(s)->h.name, sizeof((s)->h.name), offsetof(struct stream_header, name))
 
-/* Until it is the same twice: another process is writing it. */
-static void take_header(struct stream *s)
+/* Until it is the same twice: another process is writing it. False: it is none of ours, or its page
+ * was taken out: to write there would make another that is charged to us. */
+static bool take_header(struct stream *s)
 {
-    struct stream_header h, again = *s->h;
+    struct stream_header h, again = s->h;
     bool same = false;
 
-    if (s->file < 0)
-        return;
     for (unsigned i = 0; i < 16 && !same; i++) {
         h = again;
-        if (pread(s->file, &again, sizeof(again), 0) != (ssize_t)sizeof(again)) {
-            s->broken = true;
-            return;
-        }
-        same = h.head == again.head && h.state == again.state;
+        if (pread(s->file, &again, sizeof(again), 0) != (ssize_t)sizeof(again))
+            return false;
+        same = i && h.head == again.head && h.state == again.state;
     }
-    *s->h = again;
+    s->h = again;
+    return again.magic == STREAM_MAGIC && again.version == STREAM_VERSION;
 }
 
 /* A page that tells the agent to end is all that it keeps of our memory. */
-static void give_back(struct stream *s)
+static void give_back(const struct stream *s)
 {
-    if (s->file < 0)
-        madvise((char *)s->h + STREAM_TABLE_AT, STREAM_BYTES - STREAM_TABLE_AT, MADV_REMOVE);
-    else
-        fallocate(s->file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)STREAM_TABLE_AT,
-                  (off_t)(STREAM_BYTES - STREAM_TABLE_AT));
+    fallocate(s->file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)STREAM_TABLE_AT,
+              (off_t)(STREAM_BYTES - STREAM_TABLE_AT));
 }
 
 struct stream *stream_close(struct stream *s)
 {
     if (!s)
         return NULL;
-    if (s->h) {
-        __atomic_store_n(&s->h->lease_ns, 0, __ATOMIC_RELAXED);
-        __atomic_store_n(&s->h->stop, 1, __ATOMIC_RELEASE);
-        PUT_FIELD(s, lease_ns);
-        PUT_FIELD(s, stop);
+    if (s->file >= 0) {
+        if (take_header(s)) {
+            s->h.lease_ns = 0;
+            s->h.stop = 1;
+            PUT_FIELD(s, lease_ns);
+            PUT_FIELD(s, stop);
+        }
         /* A JVM that compiles nothing more keeps its mapping until it does. */
         give_back(s);
-        if (s->file < 0)
-            munmap(s->h, STREAM_BYTES);
-        else
-            free(s->h);
     }
     close_fd(s->file);
     code_map_free(s->map);
@@ -127,10 +102,7 @@ struct stream *stream_close(struct stream *s)
 
 static bool copy_part(struct stream *s, size_t at, char *to, size_t n)
 {
-    if (s->file >= 0)
-        return pread(s->file, to, n, (off_t)(STREAM_RING_AT + at)) == (ssize_t)n;
-    memcpy(to, s->ring + at, n);
-    return true;
+    return pread(s->file, to, n, (off_t)(STREAM_RING_AT + at)) == (ssize_t)n;
 }
 
 /* Copies [tail, head) of the ring, which may go round. False: the file was cut. */
@@ -142,35 +114,48 @@ static bool copy_ring(struct stream *s, uint64_t head)
     return copy_part(s, at, s->copy, first) && copy_part(s, 0, s->copy + first, n - first);
 }
 
+/* The lease, and how far the ring was read: not at each look, for the agent waits for neither. */
+static void tell(struct stream *s, uint64_t now_ns)
+{
+    if (s->told_ns && now_ns - s->told_ns < TELL_NS &&
+        s->tail - s->told_tail < STREAM_RING_BYTES / 4)
+        return;
+    s->h.lease_ns = now_ns + STREAM_LEASE_NS;
+    s->h.tail = s->tail;
+    PUT_FIELD(s, lease_ns);
+    PUT_FIELD(s, tail);
+    s->told_ns = now_ns;
+    s->told_tail = s->tail;
+}
+
 int stream_poll(struct stream *s, uint64_t now_ns)
 {
     uint64_t head;
     size_t n;
-    int r;
+    int r = 0;
 
-    take_header(s);
-    if (s->broken)
+    if (s->broken || !take_header(s)) {
+        s->broken = true;
         return -EBADMSG;
-    head = __atomic_load_n(&s->h->head, __ATOMIC_ACQUIRE);
-    __atomic_store_n(&s->h->lease_ns, now_ns + STREAM_LEASE_NS, __ATOMIC_RELAXED);
-    PUT_FIELD(s, lease_ns);
-    if (head == s->tail)
-        return 0;
+    }
+    head = s->h.head;
     if (head < s->tail || head - s->tail > STREAM_RING_BYTES || head % 8) {
         s->broken = true;
         return -EBADMSG;
     }
     n = (size_t)(head - s->tail);
-    if (!copy_ring(s, head)) {
-        s->broken = true;
-        return -EBADMSG;
+    if (n) {
+        if (!copy_ring(s, head)) {
+            s->broken = true;
+            return -EBADMSG;
+        }
+        s->tail = head;
+        r = code_map_feed(s->map, (struct span){ s->copy, n });
+        if (r == -EBADMSG)
+            s->broken = true;
     }
-    s->tail = head;
-    __atomic_store_n(&s->h->tail, head, __ATOMIC_RELEASE);
-    PUT_FIELD(s, tail);
-    r = code_map_feed(s->map, (struct span){ s->copy, n });
-    if (r == -EBADMSG)
-        s->broken = true;
+    if (!s->broken)
+        tell(s, now_ns);
     return r;
 }
 
@@ -181,16 +166,16 @@ struct code_map *stream_map(struct stream *s)
 
 struct stream_status stream_status(const struct stream *s)
 {
-    uint32_t state = __atomic_load_n(&s->h->state, __ATOMIC_ACQUIRE);
+    uint32_t state = s->h.state;
 
     return (struct stream_status){
         .state = state <= STREAM_FAILED ? (enum stream_state)state : STREAM_FAILED,
-        .step = s->h->step,
-        .code = s->h->code,
-        .dropped = s->h->dropped,
-        .events = s->h->events,
-        .replayed = s->h->replayed,
-        .replay_ns = s->h->replay_ns,
+        .step = s->h.step,
+        .code = s->h.code,
+        .dropped = s->h.dropped,
+        .events = s->h.events,
+        .replayed = s->h.replayed,
+        .replay_ns = s->h.replay_ns,
     };
 }
 

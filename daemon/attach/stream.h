@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * flamed's end of the agent's memory file: maps it, copies what the agent wrote into a code map,
- * and holds the lease without which the agent ends. The file's size is sealed, so mapping it is
- * safe; all that is read from it is copied first. Thread: the owner's.
+ * flamed's end of the agent's memory file: reads what the agent wrote into a code map, and holds
+ * the lease without which the agent ends. Thread: the owner's.
  */
 #pragma once
 

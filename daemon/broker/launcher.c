@@ -98,15 +98,12 @@ static bool is_running(const struct launcher *l, const struct launcher_message *
     return false;
 }
 
-/* Tells the broker, which waits for it, with the JVM's file where there is one. */
-static void tell_made(const struct launcher *l, const struct launcher_message *m, int file, int r)
+/* Answers the broker, which waits for it, with the JVM's file where there is one. */
+static void answer(const struct launcher *l, const struct launcher_message *m, int file, int error)
 {
-    struct launcher_made made = { .host_pid = m->host_pid,
-                                  .error = r,
-                                  .start_ticks = m->start_ticks };
+    struct launcher_answer a = { .serial = m->serial, .error = error };
 
-    if (m->mounts & ATTACH_MOUNTS_AGENT)
-        wire_send(l->socket, &made, sizeof(made), &file, r ? 0 : 1);
+    wire_send(l->socket, &a, sizeof(a), &file, file < 0 ? 0 : 1);
 }
 
 /* Mounts what @m asks for, and puts the folder into its mode. 0, or the errno to tell. */
@@ -119,7 +116,7 @@ static int mount_for(const struct launcher *l, struct launcher_message *m, const
                         &mounts);
 
     *ret_step = ATTACH_STEP_JOB;
-    tell_made(l, m, mounts.file, -r);
+    answer(l, m, mounts.file, -r);
     if (r < 0)
         return -r;
     r = mounter_start(m, &mounts, fds[ATTACH_FD_TARGET - ATTACH_FD_RESULT],
@@ -206,10 +203,12 @@ static void start_helper(struct launcher *l, struct launcher_message *m, int *fd
     fcntl(fds[0], F_SETFL, O_NONBLOCK);
     if (why) {
         write_result(fds[0], ATTACH_STEP_JOB, why);
-        tell_made(l, m, -1, why);
+        answer(l, m, -1, why);
         return;
     }
     *started = (struct turn){ m->owner, now };
+    if (!m->mounts)
+        answer(l, m, -1, 0);
     why = m->mounts ? mount_for(l, m, fds, &mounter, &step) : 0;
     if (why) {
         write_result(fds[0], step, why);

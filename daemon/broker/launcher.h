@@ -26,15 +26,15 @@ struct launcher_message {
     struct attach_job job;
     uint32_t host_uid, host_gid; /* whose the mounted file is to be; 0 where there is none */
     uint64_t owner;              /* as proc_owner(): who takes turns with others */
+    uint64_t serial;             /* of launcher_send(): by which its answer is known */
 };
-_Static_assert(sizeof(struct launcher_message) == 64, "no padding");
+_Static_assert(sizeof(struct launcher_message) == 72, "no padding");
 
-/* The answer where mounts has ATTACH_MOUNTS_AGENT, with the JVM's file beside it when error is 0.
- */
-struct launcher_made {
-    int32_t host_pid;
+/* The answer to each: whether it is begun, with the JVM's file beside it where that is mounted. */
+struct launcher_answer {
+    uint64_t serial;
     int32_t error; /* errno */
-    uint64_t start_ticks;
+    uint32_t zero;
 };
 
 /* Whether the @n bytes of @m came whole, with @fd_count descriptors, and ask for what a helper may
@@ -54,10 +54,10 @@ int launcher_serve(bool mounts, struct error *err);
 /* Serves the connection @socket to its end. Gives up what it does not need first. 0 or -errno
  * (logged). */
 int launcher_run(int socket, bool mounts);
-/* Hands a job over; the descriptors stay the caller's. The result comes through the pipe
- * LAUNCHER_FDS[0], also that it was refused: one per JVM, one per second, and turns.h. 0 or -errno.
- */
-int launcher_send(int fd, const struct launcher_message *m, const int fds[LAUNCHER_FDS]);
-/* Waits for what it answers to @m, which mounts the agent; a second at most. The fd is the
- * caller's. 0 or -errno: then the pipe tells why nothing is done. */
-int launcher_take_made(int fd, const struct launcher_message *m, int *ret_file);
+/* Hands a job over, with another serial; the descriptors stay the caller's. The result comes
+ * through the pipe LAUNCHER_FDS[0], also that it was refused: one per JVM, one per second, and
+ * turns.h. 0 or -errno. */
+int launcher_send(int fd, struct launcher_message *m, const int fds[LAUNCHER_FDS]);
+/* Waits for its answer to @m, a second at most. *ret_file: the caller's, -1 where nothing is
+ * mounted. 0; > 0: the errno for which it was refused, and the pipe tells so; -errno. */
+int launcher_take_answer(int fd, const struct launcher_message *m, int *ret_file);

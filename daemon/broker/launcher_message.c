@@ -23,6 +23,7 @@ int launcher_message_check(const struct launcher_message *m, size_t n, size_t fd
         return -EBADMSG;
     if (m->mounts & ~(uint32_t)ATTACH_MOUNTS_ALL ||
         (m->mounts && !(j->ns_flags & CLONE_NEWNS)) || /* not in our own mount namespace */
+        (m->mounts & ATTACH_MOUNTS_PAID && !(m->mounts & ATTACH_MOUNTS_AGENT)) ||
         (j->mode == ATTACH_MOUNT) != ((m->mounts & ATTACH_MOUNTS_AGENT) != 0) ||
         m->host_uid == UNCHANGED || m->host_gid == UNCHANGED ||
         (!m->mounts && (m->host_uid || m->host_gid)))

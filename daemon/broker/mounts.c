@@ -54,8 +54,9 @@ static int make_agent(const char *source, int *ret_root)
     return r;
 }
 
-/* The JVM's file. Its pages are there before, charged to us. The folder is ours alone to write. */
-static int make_stream(const char *source, int template_fd, uint32_t uid, uint32_t gid,
+/* The JVM's file. If @paid its pages are there before, charged to us. The folder is ours alone to
+ * write. */
+static int make_stream(const char *source, int template_fd, bool paid, uint32_t uid, uint32_t gid,
                        int *ret_root, int *ret_file)
 {
     _cleanup_detached_ struct detached fs = DETACHED_NULL;
@@ -75,7 +76,9 @@ static int make_stream(const char *source, int template_fd, uint32_t uid, uint32
     r = fd < 0 ? -errno : 0;
     setfsuid(geteuid());
     setfsgid(getegid());
-    if (r == 0 && fallocate(fd, 0, 0, (off_t)STREAM_BYTES) < 0)
+    if (r == 0 && ftruncate(fd, (off_t)STREAM_BYTES) < 0)
+        r = -errno;
+    if (r == 0 && paid && fallocate(fd, 0, 0, (off_t)STREAM_BYTES) < 0)
         r = -errno;
     if (r == 0)
         r = memory_write(fd, &h, sizeof(h));
@@ -98,7 +101,8 @@ int mounts_make(uint32_t wanted, int template_fd, uint32_t uid, uint32_t gid, st
     if (wanted & ATTACH_MOUNTS_AGENT) {
         r = make_agent(m.source, &m.agent);
         if (r == 0)
-            r = make_stream(m.source, template_fd, uid, gid, &m.stream, &m.file);
+            r = make_stream(m.source, template_fd, wanted & ATTACH_MOUNTS_PAID, uid, gid, &m.stream,
+                            &m.file);
     }
     if (r == 0 && wanted & ATTACH_MOUNTS_TMP) {
         _cleanup_detached_ struct detached fs = DETACHED_NULL;

@@ -12,13 +12,13 @@
 #include "broker/launcher.h"
 #include "broker/memory.h"
 #include "broker/namespaces.h"
+#include "broker/owner_files.h"
 #include "broker/room.h"
 #include "broker/target.h"
 
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -234,41 +234,60 @@ static int64_t clock_offset_ns(const struct target *t)
                : 0;
 }
 
-/* The memory file that the JVM writes. The agent's has a fixed size, and its pages are there before
- * the JVM writes one, so that they are charged to us and not to a container near its limit. HotSpot
- * opens the map of jcmd so that it is cut to nothing first, which a sealed file would refuse. */
-static int make_out(const struct broker_request *q, const struct target *t, int *ret_fd,
-                    struct error *err)
+/* A file whose header the launcher puts into the one that it mounts. The pages of that are charged
+ * to us as long as the owner has such. */
+static int make_template(struct server *s, const struct stream_header *h,
+                         struct launcher_message *m, int *ret_fd, bool *ret_paid)
 {
-    const char *name = attach_loads(q->set) ? "flamed-stream" : "flamed-perfmap";
-    _cleanup_close_ int fd = memory_open(name, MEMORY_DATA);
-    int r;
+    _cleanup_close_ int fd = memory_open("flamed-stream", MEMORY_DATA);
 
     if (fd < 0)
-        return error_code(err, fd, "cannot make a memory file for the JVM");
-    if (attach_loads(q->set)) {
-        struct stream_header h = {
-            .magic = STREAM_MAGIC,
-            .version = STREAM_VERSION,
-            .options = q->sets & ~BROKER_ATTACH_TMP,
-            .clock_offset_ns = clock_offset_ns(t),
-            /* Until flamed renews it; it begins when the agent is loaded, which may take long. */
-            .lease_ns = clock_monotonic_ns() + STREAM_LEASE_NS + ATTACH_DEADLINE_MS * NSEC_PER_MSEC,
-        };
-
-        r = ftruncate(fd, (off_t)STREAM_BYTES) < 0 ? -errno : 0;
-        /* A mounted file is made of this one's header, and has pages of its own. */
-        if (r == 0 && q->set != ATTACH_MOUNT && fallocate(fd, 0, 0, (off_t)STREAM_BYTES) < 0)
-            r = -errno;
-        if (r == 0 && pwrite(fd, &h, sizeof(h), 0) != (ssize_t)sizeof(h))
-            r = -EIO;
-        if (r == 0 && fcntl(fd, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) < 0)
-            r = -errno;
-        if (r < 0)
-            return error_code(err, r, "cannot prepare a memory file for the JVM");
-    }
+        return fd;
+    if (pwrite(fd, h, sizeof(*h), 0) != (ssize_t)sizeof(*h))
+        return -EIO;
+    *ret_paid = owner_files_pay(&s->owner_files, m->owner);
+    if (*ret_paid)
+        m->mounts |= ATTACH_MOUNTS_PAID;
     *ret_fd = take_fd(&fd);
     return 0;
+}
+
+/* The memory file that the agent writes, of a fixed size. Its pages are there before the JVM writes
+ * one, so that they are charged to us and not to a container near its limit; but not without end
+ * (owner_files.h), and then the container must have room for them. */
+static int make_stream(struct server *s, const struct broker_request *q, const struct target *t,
+                       struct launcher_message *m, int *ret_fd, struct error *err)
+{
+    const struct stream_header h = {
+        .magic = STREAM_MAGIC,
+        .version = STREAM_VERSION,
+        .options = q->sets & ~BROKER_ATTACH_TMP,
+        .clock_offset_ns = clock_offset_ns(t),
+        /* Until flamed renews it; it begins when the agent is loaded, which may take long. */
+        .lease_ns = clock_monotonic_ns() + STREAM_LEASE_NS + ATTACH_DEADLINE_MS * NSEC_PER_MSEC,
+    };
+    bool paid;
+    int r;
+
+    if (q->set == ATTACH_MOUNT) {
+        r = make_template(s, &h, m, ret_fd, &paid);
+        if (r < 0)
+            return error_code(err, r, "cannot make a memory file for the JVM");
+    } else {
+        r = owner_files_take(&s->owner_files, m->owner, &h, ret_fd, &paid, err);
+    }
+    return r || paid ? r : room_check_stream(s, t, err);
+}
+
+/* The memory file that the JVM writes. HotSpot opens the map of jcmd so that it is cut to nothing
+ * first, which a sealed file would refuse; its pages are charged to the container. */
+static int make_out(struct server *s, const struct broker_request *q, const struct target *t,
+                    struct launcher_message *m, int *ret_fd, struct error *err)
+{
+    if (attach_loads(q->set))
+        return make_stream(s, q, t, m, ret_fd, err);
+    *ret_fd = memory_open("flamed-perfmap", MEMORY_DATA);
+    return *ret_fd < 0 ? error_code(err, *ret_fd, "cannot make a memory file for the JVM") : 0;
 }
 
 /*
@@ -287,6 +306,21 @@ int request_attach_check(struct server *s, const struct broker_request *q, struc
     return r;
 }
 
+/* What the launcher says at once. Where it was refused the pipe tells why, and nobody in the
+ * container had the file. */
+static void take_answer(struct server *s, const struct launcher_message *m, int *out)
+{
+    int file = -1, r = launcher_take_answer(s->launcher_fd, m, &file);
+    bool mounted = m->mounts & ATTACH_MOUNTS_AGENT;
+
+    if (r > 0 && attach_loads(m->job.mode) && (!mounted || m->mounts & ATTACH_MOUNTS_PAID))
+        owner_files_untouched(&s->owner_files, m->owner, mounted);
+    if (r == 0 && file >= 0) {
+        close_fd(*out);
+        *out = file;
+    }
+}
+
 /*
  * attach. Safe for the host: what enters the container is flamed-attach, a program without a file,
  * that holds nothing but what is listed in attach/job.h; the broker itself enters nothing. Safe for
@@ -302,7 +336,7 @@ int request_attach(struct server *s, const struct broker_request *q, struct repl
     _cleanup_target_ struct target t = TARGET_NULL;
     _cleanup_close_ int out = -1, root = -1, status = -1, result = -1, result_in = -1;
     struct launcher_message m = { .host_pid = q->host_pid, .start_ticks = q->start_ticks };
-    int pipe_fds[2], agent = -1, file = -1, r;
+    int pipe_fds[2], agent = -1, r;
 
     if (s->launcher_fd < 0)
         return error_set(&rep->err, -ENOSYS,
@@ -312,7 +346,7 @@ int request_attach(struct server *s, const struct broker_request *q, struct repl
     if (r == 0)
         r = agents_get(&s->agents, &t, q->start_ticks, &agent, &rep->err);
     if (r == 0)
-        r = make_out(q, &t, &out, &rep->err);
+        r = make_out(s, q, &t, &m, &out, &rep->err);
     if (r == 0)
         r = target_open_root(&t, &root, &rep->err);
     if (r == 0)
@@ -332,12 +366,7 @@ int request_attach(struct server *s, const struct broker_request *q, struct repl
             s->launcher_fd = close_fd(s->launcher_fd);
             return error_code(&rep->err, r, "the launcher of flamed-broker is gone");
         }
-    }
-    /* Where it could not be made, the pipe tells why. */
-    if (r == 0 && m.mounts & ATTACH_MOUNTS_AGENT &&
-        launcher_take_made(s->launcher_fd, &m, &file) == 0) {
-        close_fd(out);
-        out = file;
+        take_answer(s, &m, &out);
     }
     if (r == 0) {
         reply_fd(rep, take_fd(&result));

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/stream.h"
 #include "broker/room_impl.h"
 
 #define KIB 1024
@@ -105,24 +106,43 @@ static uint64_t reclaimable(int mount_fd, const char *folder)
     return total ? total : own; /* version 1 has both; the limit is of the total */
 }
 
+/* @cookie: the bytes that must be left. */
 static bool has_little_memory(void *cookie, int mount_fd, const char *folder)
 {
+    uint64_t needed = *(const uint64_t *)cookie;
+
     static const char *const NAMES[][2] = { { "memory.max", "memory.current" },
                                             { "memory.limit_in_bytes", "memory.usage_in_bytes" } };
     char path[4096 + 128];
     uint64_t most, now;
 
-    (void)cookie;
     for (size_t i = 0; i < ARRAY_SIZE(NAMES); i++) {
         snprintf(path, sizeof(path), "%s/%s", folder, NAMES[i][0]);
         if (!room_read_number(mount_fd, path, &most))
             continue;
         snprintf(path, sizeof(path), "%s/%s", folder, NAMES[i][1]);
-        if (room_read_number(mount_fd, path, &now) && now + ROOM_MEMORY_BYTES > most &&
-            now - MIN(now, reclaimable(mount_fd, folder)) + ROOM_MEMORY_BYTES > most)
+        if (room_read_number(mount_fd, path, &now) && now + needed > most &&
+            now - MIN(now, reclaimable(mount_fd, folder)) + needed > most)
             return true;
     }
     return false;
+}
+
+static int check_cgroups(const struct server *s, const struct target *t, struct span cgroup,
+                         uint64_t needed, struct error *err)
+{
+    if (!cgroup_any(s, cgroup, "memory", has_little_memory, &needed))
+        return 0;
+    return too_little(t, "its container's limit of memory",
+                      "raise memory.max of its cgroup (the memory limit of the container)", err);
+}
+
+int room_check_stream(const struct server *s, const struct target *t, struct error *err)
+{
+    _cleanup_buf_ struct buf cgroup = BUF_NULL;
+    int r = target_read_proc(t, "cgroup", &cgroup, err);
+
+    return r ? r : check_cgroups(s, t, buf_span(&cgroup), STREAM_BYTES + ROOM_MEMORY_BYTES, err);
 }
 
 int room_check_memory(const struct server *s, const struct target *t, const struct room_facts *f,
@@ -134,8 +154,5 @@ int room_check_memory(const struct server *s, const struct target *t, const stru
         r = check_mappings(s, t, err);
     if (r == 0)
         r = check_commit(s, t, err);
-    if (r == 0 && cgroup_any(s, f->cgroup, "memory", has_little_memory, NULL))
-        r = too_little(t, "its container's limit of memory",
-                       "raise memory.max of its cgroup (the memory limit of the container)", err);
-    return r;
+    return r ? r : check_cgroups(s, t, f->cgroup, ROOM_MEMORY_BYTES, err);
 }

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "broker/agents.h"
 #include "broker/openers.h"
+#include "broker/owner_files.h"
 #include "broker/wire.h"
 
 #include <fcntl.h>
@@ -97,6 +98,7 @@ void server_deinit(struct server *s)
     s->launcher_fd = close_fd(s->launcher_fd);
     openers_stop(s);
     s->agents = agents_free(s->agents);
+    s->owner_files = owner_files_free(s->owner_files);
 }
 
 void server_forget_client(struct server *s)

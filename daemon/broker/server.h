@@ -59,6 +59,7 @@ struct server {
     bool opener_awaited; /* it was asked for one more */
     struct patience patience;
     struct agents *agents;
+    struct owner_files *owner_files;
     const void *tables; /* what flamed writes tables into: BROKER_TABLES_BYTES; NULL: none */
 };
 

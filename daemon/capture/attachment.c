@@ -18,6 +18,7 @@
 enum {
     OUTCOME_REFUSED = ATTACH_STEP_END, /* by the JVM, in its answer */
     OUTCOME_PREFLIGHT,                 /* not begun: something stood in the way */
+    OUTCOME_OWNER,                     /* not begun: its owner keeps what earlier ones left */
     OUTCOME_END,
 };
 static _Atomic uint64_t outcomes[OUTCOME_END];
@@ -144,12 +145,20 @@ static void begin(struct engine *e, struct attachment *a, uint64_t now_ns)
             r = stream_open(take_fd(&a->out_fd), &a->stream, &err);
     } else if (r > 0) {
         error_set(&err, -ESRCH, "process %d has exited", a->id.host_pid);
+    } else {
+        attachment_not_begun(r);
     }
     if (r != 0)
         fail(a, &err);
 }
 
 /* ---- the outcome ---- */
+
+void attachment_not_begun(int error)
+{
+    if (error == -EDQUOT)
+        outcomes[OUTCOME_OWNER]++;
+}
 
 int attachment_result(int result_fd, uint32_t mode, struct error *err)
 {
@@ -172,11 +181,13 @@ int attachment_result(int result_fd, uint32_t mode, struct error *err)
 void attachment_metrics(struct buf *out)
 {
     buf_printf(out, "# HELP flamed_attaches_total Attaches to JVMs, by result: done, the step that "
-                    "failed, refused by the JVM, or preflight.\n"
+                    "failed, refused by the JVM, preflight, or owner (its container or user keeps "
+                    "too much of what earlier attaches left).\n"
                     "# TYPE flamed_attaches_total counter\n");
     for (uint32_t i = 0; i < OUTCOME_END; i++) {
         const char *name = i == OUTCOME_REFUSED     ? "refused"
                            : i == OUTCOME_PREFLIGHT ? "preflight"
+                           : i == OUTCOME_OWNER     ? "owner"
                                                     : attach_step_name(i);
 
         if (outcomes[i] || i == ATTACH_STEP_DONE)

@@ -43,6 +43,8 @@ uint32_t attachment_options(int jdk);
 /* Reads and checks the helper's result. 0, or -errno with the sentence. -EAGAIN: it was not this
  * one's turn yet. */
 int attachment_result(int result_fd, uint32_t mode, struct error *err);
+/* Counts an attach that the broker refused with @error. */
+void attachment_not_begun(int error);
 /* Prometheus text: how attaches ended. Thread: any. */
 void attachment_metrics(struct buf *out);
 /* Reads the JVM's own perf map. 0 or -errno. */

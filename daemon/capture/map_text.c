@@ -196,6 +196,8 @@ static int call_begin(struct engine *e, void *arg)
     if (r == 0) {
         a->id = p->id;
         history_begin(p);
+    } else {
+        attachment_not_begun(r);
     }
     return r;
 }

@@ -36,6 +36,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     memcpy(&h, data, sizeof(h));
     memcpy(&at, data + sizeof(h), sizeof(at));
+    h.magic = STREAM_MAGIC; /* else it is not looked at */
+    h.version = STREAM_VERSION;
     data += sizeof(h) + sizeof(at);
     rest = MIN(size - sizeof(h) - sizeof(at), (size_t)STREAM_RING_BYTES);
     at %= STREAM_RING_BYTES;

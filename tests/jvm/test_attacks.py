@@ -18,12 +18,14 @@ import time
 import unittest
 from concurrent.futures import ThreadPoolExecutor
 
-from harness import attach, bundle, jvm, native, paths, proc
+from harness import attach, bundle, cgroup, jvm, native, paths, proc
 from harness.daemon import Daemon
 
 # All that flamed-attach may hold while the container can look: nothing, its pipe, its socket, its memory files.
 HARMLESS = re.compile(r"^(pipe:\[\d+\]|socket:\[\d+\]|/memfd:flamed-[a-z-]+ \(deleted\)|)$")
 USER_NAMESPACES = (True, False)
+STREAM_MIB = 18 # STREAM_BYTES
+FILES_OF_OWNER = 8 # OWNER_FILES_MAX
 LANDLOCK_CREATE_RULESET = 444 # on every machine
 TRACER = ("CAP_SYS_PTRACE", "CAP_DAC_OVERRIDE", "CAP_KILL")
 
@@ -160,6 +162,26 @@ class Attacks(Fake):
         tried = self.tried(c)
         self.assertGreater(int(tried["filled"]), 16 << 20, tried)
         self.assertLess(most - before, 6 << 20)
+
+    def keep_pages(self, mode: str, attaches: int) -> None:
+        """One container that puts all pages of the memory file into pipes, attach after attach."""
+        with cgroup.Memory() as flamed:
+            c = self.container(mode, uid=0, user_namespace=False, capabilities=bundle.DOCKER_CAPABILITIES)
+            found = attach.attach(c.pid, "load", "times=10", wrap=flamed.wrap)
+            self.assertEqual(found.text.count("attach: 0\n"), attaches, found.text)
+            kept = [int(line.split()[1]) >> 20 for line in c.output().splitlines() if line.startswith("kept: ")]
+            print(f"{mode}: kept {kept} MiB, charged to flamed {flamed.used() >> 20} MiB", end=" ")
+            self.assertEqual(kept[:FILES_OF_OWNER], [STREAM_MIB] * FILES_OF_OWNER) # then its user may have no more pipes
+            self.assertLess(flamed.used() >> 20, FILES_OF_OWNER * STREAM_MIB + 4)
+            self.assertGreaterEqual(flamed.used() >> 20, FILES_OF_OWNER * STREAM_MIB, "pipes of less pages than it counted")
+            c.stop()
+            proc.wait_until(lambda: flamed.used() < 4 << 20, 5, "its end gives it back")
+
+    def test_pages_are_kept(self):
+        """What stays charged to flamed has a limit. Above it the container pays itself; where it took pages out, it is refused."""
+        with ThreadPoolExecutor(2) as pool:
+            for done in [pool.submit(self.keep_pages, "pages", 10), pool.submit(self.keep_pages, "pages-cut", FILES_OF_OWNER)]:
+                done.result()
 
     def test_an_answer_without_end(self):
         """It reads as much as it has room for, and lives to tell."""

@@ -4,13 +4,13 @@
  * containers and of attacks:
  *
  *   attach_probe BROKER PID [load|copy|mount|perfmap|check] [SECONDS] [stubs] [hold] [tmp]
- *                [allow] [start=TICKS]
+ *                [allow] [start=TICKS] [times=N]
  *
  * Prints lines "key: value" and, for each piece of code at the end, its ranges:
  *   code START END METHOD... (innermost first, CLASS.NAME:LINE)
  * "allow": the broker may mount in containers; "tmp": over /tmp, too. With "hold" it does not close
  * the stream at the end but waits to be killed. start=TICKS: of the process that is meant, in place
- * of the one that has this pid now.
+ * of the one that has this pid now. times=N: so many attaches, one after another, by one broker.
  */
 #include "attach/reply.h"
 #include "attach/stream.h"
@@ -27,6 +27,7 @@
 #include <unistd.h>
 
 #define CLEAN_UP_MS 5000
+#define INTERVAL_US 1100000 /* one attach per second of an owner */
 
 static pid_t start_broker(const char *path, bool allow, int *ret_fd)
 {
@@ -115,6 +116,54 @@ static void print_file(int fd)
         fwrite(part, 1, (size_t)n, stdout);
 }
 
+static int attach_once(struct broker *b, const struct proc_id *id, uint32_t mode, bool tmp,
+                       uint32_t options, double seconds, bool hold)
+{
+    uint64_t began = clock_monotonic_ns();
+    struct error err = ERROR_NULL;
+    struct attach_result result;
+    char bytes[sizeof(result)];
+    struct stream *s = NULL;
+    int pipe_fd = -1, out = -1, r;
+    ssize_t n;
+
+    r = broker_attach(b, id, mode, tmp, options, &pipe_fd, &out, &err);
+    printf("attach: %d\n", r);
+    if (r == 0) {
+        struct pollfd p = { .fd = pipe_fd, .events = POLLIN };
+
+        if (attach_loads(mode)) /* before it is over: the lease */
+            r = stream_open(take_fd(&out), &s, &err);
+        while (poll(&p, 1, 10) == 0) { /* as flamed does */
+            if (s)
+                stream_poll(s, clock_monotonic_ns());
+        }
+        n = read(pipe_fd, bytes, sizeof(bytes));
+        printf("attach_us: %ju\n", (uintmax_t)(clock_monotonic_ns() - began) / 1000);
+        /* The broker ends with this program, and the helper with the broker: first it cleans up. */
+        p.events = 0;
+        poll(&p, 1, CLEAN_UP_MS);
+        if (attach_result_check((struct span){ bytes, (size_t)MAX(n, 0) }, &result) < 0) {
+            printf("result: none\n");
+        } else {
+            r = attach_outcome(&result, mode, &err);
+            printf("step: %s\nerrno: %d\nstarted: %u\nhelper_us: %ju\n",
+                   attach_step_name(result.step), result.error, result.started,
+                   (uintmax_t)result.elapsed_ns / 1000);
+        }
+        printf("outcome: %d\n", r);
+        if (r == 0 && s)
+            print_stream(s, began, seconds, hold);
+        else if (r == 0)
+            print_file(out);
+    }
+    printf("error: %s\nremedy: %s\n", err.msg, err.remedy);
+    stream_close(s);
+    close_fd(pipe_fd);
+    close_fd(out);
+    return r;
+}
+
 int main(int argc, char **argv)
 {
     struct proc_id id = { 0 };
@@ -122,15 +171,10 @@ int main(int argc, char **argv)
     double seconds = argc > 4 ? strtod(argv[4], NULL) : 0;
     bool stubs = false, hold = false, tmp = false, allow = false;
     struct error err = ERROR_NULL;
-    struct attach_result result;
     struct broker *b = NULL;
-    struct stream *s = NULL;
-    int proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC), fd = -1, pipe_fd = -1, out = -1;
-    char bytes[sizeof(result)];
-    uint64_t began;
+    int proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC), fd = -1, r = -1;
+    long times = 1;
     pid_t broker;
-    ssize_t n = 0;
-    int r;
 
     if (argc < 3)
         return 2;
@@ -148,6 +192,8 @@ int main(int argc, char **argv)
     for (int i = 5; i < argc; i++) {
         if (strncmp(argv[i], "start=", 6) == 0)
             id.start_ticks = strtoull(argv[i] + 6, NULL, 10);
+        if (strncmp(argv[i], "times=", 6) == 0)
+            times = strtol(argv[i] + 6, NULL, 10);
     }
     if (strcmp(mode, "check") == 0) {
         r = broker_attach_check(b, &id, &err);
@@ -159,42 +205,12 @@ int main(int argc, char **argv)
                                                   : ATTACH_LOAD;
 
         broker_attach_check(b, &id, &err); /* the broker has started, as flamed's has */
-        err = ERROR_NULL;
-        began = clock_monotonic_ns();
-        r = broker_attach(b, &id, m, tmp, stubs ? STREAM_OPTION_STUBS : 0, &pipe_fd, &out, &err);
-        printf("attach: %d\n", r);
-        if (r == 0) {
-            struct pollfd p = { .fd = pipe_fd, .events = POLLIN };
-
-            if (attach_loads(m)) /* before it is over: the lease */
-                r = stream_open(out, &s, &err);
-            while (poll(&p, 1, 10) == 0) { /* as flamed does */
-                if (s)
-                    stream_poll(s, clock_monotonic_ns());
-            }
-            n = read(pipe_fd, bytes, sizeof(bytes));
-            printf("attach_us: %ju\n", (uintmax_t)(clock_monotonic_ns() - began) / 1000);
-            /* The broker ends with this program, and the helper with the broker: first it cleans
-             * up. */
-            p.events = 0;
-            poll(&p, 1, CLEAN_UP_MS);
-            if (attach_result_check((struct span){ bytes, (size_t)MAX(n, 0) }, &result) < 0) {
-                printf("result: none\n");
-            } else {
-                r = attach_outcome(&result, m, &err);
-                printf("step: %s\nerrno: %d\nstarted: %u\nhelper_us: %ju\n",
-                       attach_step_name(result.step), result.error, result.started,
-                       (uintmax_t)result.elapsed_ns / 1000);
-            }
-            printf("outcome: %d\n", r);
-            if (r == 0 && s)
-                print_stream(s, began, seconds, hold);
-            else if (r == 0)
-                print_file(out);
+        for (long i = 0; i < times; i++) {
+            if (i)
+                usleep(INTERVAL_US);
+            r = attach_once(b, &id, m, tmp, stubs ? STREAM_OPTION_STUBS : 0, seconds, hold);
         }
-        printf("error: %s\nremedy: %s\n", err.msg, err.remedy);
     }
-    stream_close(s);
     broker_free(b);
     waitpid(broker, NULL, 0);
     return r == 0 ? 0 : 1;

@@ -26,6 +26,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#define PIPE_BYTES (1 << 20)
+
 static volatile sig_atomic_t asked;
 static const char *mode;
 
@@ -232,6 +234,44 @@ static int fill(int helper, unsigned seed)
     return fd;
 }
 
+/* Keeps all pages of the memory file in pipes: they stay charged to whom they were made for. With
+ * "pages-cut" it takes them out of the file then, so that others must be made for it. */
+static void keep_pages(int helper)
+{
+    int fd = open_of(helper, "fd/6", O_RDWR);
+    struct stat st = { 0 };
+    static char part[65536];
+    uint32_t streaming = 2; /* stream_header.state: so that it is read as an agent's */
+    long kept = 0;
+    loff_t at = 0;
+
+    told("stream", fd >= 0 && fstat(fd, &st) == 0);
+    pwrite(fd, &streaming, 4, 136);
+    for (off_t to = 4096; to < st.st_size; to += (off_t)sizeof(part))
+        pwrite(
+            fd, part,
+            (size_t)(st.st_size - to < (off_t)sizeof(part) ? st.st_size - to : (off_t)sizeof(part)),
+            to);
+    while (at < st.st_size) {
+        loff_t before = at;
+        int ends[2];
+        ssize_t n;
+
+        if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)
+            break;
+        fcntl(ends[1], F_SETPIPE_SZ, PIPE_BYTES);
+        while ((n = splice(fd, &at, ends[1], NULL, PIPE_BYTES, SPLICE_F_NONBLOCK)) > 0)
+            kept += n;
+        close(ends[1]);
+        if (at == before)
+            break;
+    }
+    printf("kept: %ld\n", kept);
+    if (is("pages-cut"))
+        told("cut", fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, st.st_size) == 0);
+    close(fd);
+}
+
 static void reply(int client, const char *text)
 {
     if (write(client, text, strlen(text)) < 0)
@@ -270,6 +310,8 @@ static void serve(int client, int helper)
     }
     if (is("fill"))
         fd = fill(helper, 1);
+    if (is("pages") || is("pages-cut"))
+        keep_pages(helper);
     if (is("endless")) {
         memset(endless, 'x', sizeof(endless));
         while (send(client, endless, sizeof(endless), MSG_NOSIGNAL) > 0)

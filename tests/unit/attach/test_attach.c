@@ -334,7 +334,7 @@ START_TEST(a_file_that_can_be_cut_is_read)
 {
     char path[] = "/dev/shm/flamed-test-XXXXXX";
     int agent = mkostemp(path, O_CLOEXEC);
-    struct stream_header h = { .magic = STREAM_MAGIC }, got;
+    struct stream_header h = { .magic = STREAM_MAGIC, .version = STREAM_VERSION }, got;
     struct writer w = { .n = 0 };
     struct stream *s = NULL;
     struct code_piece p;
@@ -381,6 +381,8 @@ START_TEST(a_ring_goes_round_and_lies)
     mem = mmap(NULL, STREAM_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, agent, 0);
     ck_assert(mem != MAP_FAILED);
     h = (struct stream_header *)mem;
+    h->magic = STREAM_MAGIC;
+    h->version = STREAM_VERSION;
     ck_assert_int_eq(stream_open(fd, &s, NULL), 0);
     ck_assert_int_eq(stream_poll(s, 1000), 0);
     ck_assert_uint_eq(h->lease_ns, 1000 + STREAM_LEASE_NS);
@@ -405,6 +407,42 @@ START_TEST(a_ring_goes_round_and_lies)
     ck_assert_uint_eq(h->stop, 1);
     ck_assert_uint_eq(h->lease_ns, 0);
     munmap(mem, STREAM_BYTES);
+    close(agent);
+}
+END_TEST
+
+static blkcnt_t blocks_of(int fd)
+{
+    struct stat st;
+
+    ck_assert_int_eq(fstat(fd, &st), 0);
+    return st.st_blocks;
+}
+
+/* Pages that the container took out, and keeps elsewhere: no look at the file makes others. */
+START_TEST(no_pages_are_made_in_place_of_those_that_were_taken)
+{
+    int fd = stream_file(STREAM_BYTES, F_SEAL_GROW | F_SEAL_SHRINK), agent = dup(fd);
+    struct stream_header h = { .magic = STREAM_MAGIC, .version = STREAM_VERSION };
+    struct stream *s = NULL;
+    blkcnt_t blocks;
+
+    h.head = STREAM_RING_BYTES;
+    ck_assert_int_eq(pwrite(agent, &h, sizeof(h), 0), sizeof(h));
+    blocks = blocks_of(agent);
+    ck_assert_int_eq(stream_open(fd, &s, NULL), 0);
+    ck_assert_int_eq(stream_poll(s, 1000), -EBADMSG); /* of zeros, which are no records */
+    ck_assert_int_eq(blocks_of(agent), blocks);
+    stream_close(s);
+
+    h.head = 0;
+    ck_assert_int_eq(pwrite(agent, &h, sizeof(h), 0), sizeof(h));
+    ck_assert_int_eq(stream_open(dup(agent), &s, NULL), 0);
+    ck_assert_int_eq(stream_poll(s, 1000), 0);
+    ck_assert_int_eq(fallocate(agent, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 4096), 0);
+    ck_assert_int_eq(stream_poll(s, NSEC_PER_SEC), -EBADMSG);
+    stream_close(s);
+    ck_assert_int_eq(blocks_of(agent), 0);
     close(agent);
 }
 END_TEST
@@ -460,6 +498,7 @@ int main(void)
     tcase_add_test(tc, memory_that_can_shrink_is_refused);
     tcase_add_test(tc, a_file_that_can_be_cut_is_read);
     tcase_add_test(tc, a_ring_goes_round_and_lies);
+    tcase_add_test(tc, no_pages_are_made_in_place_of_those_that_were_taken);
     tcase_add_test(tc, the_agent_is_small_and_needs_nothing);
     return suite_run_case("attach", tc);
 }

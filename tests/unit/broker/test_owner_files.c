@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* broker/owner_files.c: whose pages are paid for how often, and when a file is used again. */
+#include "suite.h"
+
+#include "base/cleanup.h"
+#include "broker/owner_files.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+static struct owner_files *files;
+static const struct stream_header header = { .magic = STREAM_MAGIC, .version = STREAM_VERSION };
+
+static void begin(void)
+{
+    files = NULL;
+}
+
+static void end(void)
+{
+    files = owner_files_free(files);
+}
+
+static uint64_t pages_of(int fd)
+{
+    struct stat st;
+
+    ck_assert_int_eq(fstat(fd, &st), 0);
+    ck_assert_int_eq(st.st_size, (off_t)STREAM_BYTES);
+    return (uint64_t)st.st_blocks * 512 / 4096;
+}
+
+/* The descriptor; -1: it was refused with a sentence. */
+static int take(uint64_t owner, bool paid)
+{
+    struct error err = ERROR_NULL;
+    struct stream_header h;
+    bool is_paid = false;
+    int fd = -1, r = owner_files_take(&files, owner, &header, &fd, &is_paid, &err);
+
+    if (r < 0) {
+        ck_assert_int_eq(r, -EDQUOT);
+        ck_assert_ptr_nonnull(strstr(err.remedy, "symbols=memory"));
+        return -1;
+    }
+    ck_assert_int_eq(is_paid, paid);
+    ck_assert_uint_eq(pages_of(fd), paid ? STREAM_BYTES / 4096 : 1);
+    ck_assert_int_eq(pread(fd, &h, sizeof(h), 0), (ssize_t)sizeof(h));
+    ck_assert_int_eq(memcmp(&h, &header, sizeof(h)), 0);
+    return fd;
+}
+
+static ino_t take_and_close(uint64_t owner, bool paid)
+{
+    _cleanup_close_ int fd = take(owner, paid);
+    struct stat st;
+
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(fstat(fd, &st), 0);
+    return st.st_ino;
+}
+
+START_TEST(pages_are_made_for_a_number_of_files)
+{
+    for (int i = 0; i < OWNER_FILES_MAX; i++)
+        take_and_close(1, /* paid= */ true);
+    for (int i = 0; i < 3; i++)
+        take_and_close(1, /* paid= */ false);
+    take_and_close(2, /* paid= */ true);
+    ck_assert(!owner_files_pay(&files, 1));
+    for (int i = 1; i < OWNER_FILES_MAX; i++)
+        ck_assert(owner_files_pay(&files, 2));
+    ck_assert(!owner_files_pay(&files, 2));
+    take_and_close(2, /* paid= */ false);
+}
+END_TEST
+
+/* Open for reading, or only mapped: by whoever was given it. */
+START_TEST(what_somebody_has_is_not_used_again)
+{
+    int fds[OWNER_FILES_MAX];
+    void *p;
+
+    for (int i = 0; i < OWNER_FILES_MAX; i++)
+        fds[i] = take(1, /* paid= */ true);
+    ck_assert_int_eq(take(1, /* paid= */ false), -1);
+    p = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fds[0], 0);
+    ck_assert_ptr_ne(p, MAP_FAILED);
+    close_fd(fds[0]);
+    ck_assert_int_eq(take(1, /* paid= */ false), -1);
+    munmap(p, 4096);
+    take_and_close(1, /* paid= */ false);
+    take_and_close(2, /* paid= */ true); /* another's */
+    for (int i = 1; i < OWNER_FILES_MAX; i++)
+        close_fd(fds[i]);
+}
+END_TEST
+
+START_TEST(what_was_cut_is_not_used_again)
+{
+    for (int i = 0; i < OWNER_FILES_MAX; i++) {
+        _cleanup_close_ int fd = take(1, /* paid= */ true);
+
+        ck_assert_int_eq(fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 4096), 0);
+    }
+    ck_assert_int_eq(take(1, /* paid= */ false), -1);
+}
+END_TEST
+
+/* An attach that the launcher refuses costs its owner nothing. */
+START_TEST(what_nobody_was_given_is_as_new)
+{
+    ino_t first = take_and_close(1, /* paid= */ true);
+
+    for (int i = 0; i < 3 * OWNER_FILES_MAX; i++) {
+        owner_files_untouched(&files, 1, /* mounted= */ false);
+        ck_assert_uint_eq(take_and_close(1, /* paid= */ true), first);
+        ck_assert(owner_files_pay(&files, 1));
+        owner_files_untouched(&files, 1, /* mounted= */ true);
+    }
+    for (int i = 1; i < OWNER_FILES_MAX; i++)
+        take_and_close(1, /* paid= */ true);
+    take_and_close(1, /* paid= */ false);
+    owner_files_untouched(&files, 1, /* mounted= */ false); /* it was given before */
+    take_and_close(1, /* paid= */ false);
+}
+END_TEST
+
+/* More owners than there are places: the one that was not heard of for longest begins anew. */
+START_TEST(the_oldest_owner_is_forgotten)
+{
+    for (int i = 0; i < OWNER_FILES_MAX; i++)
+        ck_assert(owner_files_pay(&files, 1));
+    for (uint64_t owner = 2; owner <= OWNERS_KEPT; owner++)
+        ck_assert(owner_files_pay(&files, owner));
+    ck_assert(!owner_files_pay(&files, 1));
+    ck_assert(owner_files_pay(&files, OWNERS_KEPT + 1)); /* in place of 2 */
+    ck_assert(!owner_files_pay(&files, 1));
+    for (int i = 0; i < OWNER_FILES_MAX; i++)
+        ck_assert(owner_files_pay(&files, 2));
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("owner_files");
+
+    tcase_add_checked_fixture(tc, begin, end);
+    tcase_add_test(tc, pages_are_made_for_a_number_of_files);
+    tcase_add_test(tc, what_somebody_has_is_not_used_again);
+    tcase_add_test(tc, what_was_cut_is_not_used_again);
+    tcase_add_test(tc, what_nobody_was_given_is_as_new);
+    tcase_add_test(tc, the_oldest_owner_is_forgotten);
+    return suite_run_case("owner_files", tc);
+}
