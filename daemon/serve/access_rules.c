@@ -234,6 +234,19 @@ const struct access_rule *access_rules_token(const struct access_rules *r, struc
     return found;
 }
 
+const struct access_rule *access_rules_same(const struct access_rules *r,
+                                            const struct access_rule *rule)
+{
+    for (size_t i = 0; r && i < r->count; i++) {
+        const struct access_rule *other = &r->rules[i];
+
+        if (other->by == rule->by && memcmp(other->hash, rule->hash, sizeof(rule->hash)) == 0 &&
+            strcmp(other->shown, rule->shown) == 0 && strcmp(other->bcrypt, rule->bcrypt) == 0)
+            return other;
+    }
+    return NULL;
+}
+
 int access_token_new(char ret[ACCESS_TOKEN_TEXT], char ret_hash[2 * ACCESS_HASH_BYTES + 1])
 {
     uint8_t bytes[ACCESS_TOKEN_BYTES], hash[ACCESS_HASH_BYTES];

@@ -72,6 +72,10 @@ const struct access_rule *access_rules_user(const struct access_rules *r, uint32
                                             uint64_t groups);
 /* The rule for the token @text; NULL: none. Takes the same time for all that are of one length. */
 const struct access_rule *access_rules_token(const struct access_rules *r, struct span text);
+/* The rule for what @rule, of other rules, is shown for: the same token, name with password, or
+ * certificate; NULL: none. */
+const struct access_rule *access_rules_same(const struct access_rules *r,
+                                            const struct access_rule *rule);
 /* Whether there is a rule of this kind; one for who shows something. */
 bool access_rules_have(const struct access_rules *r, enum access_by by);
 bool access_rules_have_shown(const struct access_rules *r);

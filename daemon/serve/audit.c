@@ -103,26 +103,25 @@ struct audit *audit_free(struct audit *a)
 
 /* ---- one line ---- */
 
-static bool enters_jvm(const struct params *p)
+static enum audit_action action_of_route(const struct request *req)
 {
-    return p->symbols == SYMBOLS_AGENT || p->symbols == SYMBOLS_PERFMAP ||
-           p->map_symbols == SYMBOLS_AGENT || p->map_symbols == SYMBOLS_PERFMAP;
+    if (req->route->audit == AUDIT_CAPTURE && req->params.given & PARAMS_RANGE)
+        return AUDIT_NONE; /* the past is read, nothing is taken */
+    if (req->route->audit == AUDIT_CAPTURE && params_enter_jvm(&req->params))
+        return AUDIT_ATTACH;
+    return req->route->audit;
 }
 
 static enum audit_action action_of(const struct request *req)
 {
     unsigned status = req->answer.status;
 
-    if (status == 401 || status == 403)
+    if ((status == 401 || status == 403) && !req->revoked)
         return AUDIT_REFUSAL;
     if (!req->route || req->head ||
-        (status >= 400 && status < 500 && status != 409 && status != STATUS_LEFT))
+        (status >= 400 && status < 500 && status != 409 && status != STATUS_LEFT && !req->revoked))
         return AUDIT_NONE;
-    if (req->route->audit == AUDIT_CAPTURE && req->params.given & PARAMS_RANGE)
-        return AUDIT_NONE; /* the past is read, nothing is taken */
-    if (req->route->audit == AUDIT_CAPTURE && enters_jvm(&req->params))
-        return AUDIT_ATTACH;
-    return req->route->audit;
+    return action_of_route(req);
 }
 
 static void add_time(json_t *line)
@@ -208,32 +207,57 @@ void audit_look(struct request *req)
         req->target_facts = NULL;
 }
 
-/* The line, owned by the caller; NULL: out of memory. */
-static char *line_of(const struct request *req, enum audit_action action)
+/* What became of a request, or of a capture that it left behind. */
+struct outcome {
+    enum audit_action action;
+    unsigned status;
+    const struct subject *subject;
+    const char *problem, *capture; /* NULL: none */
+};
+
+static void add_request(json_t *line, const struct request *req)
 {
     const struct profile *p = req->profile;
-    const struct answer *a = &req->answer;
-    char name[SUBJECT_NAME_BYTES];
-    json_t *line = json_object();
-    char *text;
 
-    add_time(line);
-    json_object_set_new(line, "action", json_string(ACTIONS[action]));
-    json_object_set_new(line, "subject", json_string(subject_name(&req->subject, name)));
-    if (req->subject.kind == SUBJECT_USER)
-        json_object_set_new(line, "uid", json_integer((json_int_t)req->subject.uid));
-    json_object_set_new(line, "known_by",
-                        json_string(req->session[0] ? "cookie" : subject_known_by(&req->subject)));
-    if (req->subject.kind == SUBJECT_NOBODY)
-        add_text(line, "unknown", req->subject.problem);
     json_object_set_new(line, "via", json_string(req->client->unix_socket ? "unix socket" : "TCP"));
     json_object_set_new(line, "route", json_string(req->route ? req->route->path : "none"));
     json_object_set_new(line, "target", target_of(req));
     add_text(line, "capture", req->capture_id[0] ? req->capture_id : p ? p->id : NULL);
     if (p)
         add_text(line, "symbols", p->symbols);
-    json_object_set_new(line, "status", json_integer(a->status));
-    add_text(line, "problem", a->problem);
+}
+
+static void add_capture(json_t *line, const struct outcome *o)
+{
+    json_object_set_new(line, "via", json_string("flamed"));
+    json_object_set_new(line, "route", json_string("none"));
+    json_object_set_new(line, "target", json_object());
+    add_text(line, "capture", o->capture);
+}
+
+/* The line, owned by the caller; NULL: out of memory. @req: NULL for a capture. */
+static char *line_of(const struct request *req, const struct outcome *o)
+{
+    const struct subject *s = o->subject;
+    char name[SUBJECT_NAME_BYTES];
+    json_t *line = json_object();
+    char *text;
+
+    add_time(line);
+    json_object_set_new(line, "action", json_string(ACTIONS[o->action]));
+    json_object_set_new(line, "subject", json_string(subject_name(s, name)));
+    if (s->kind == SUBJECT_USER)
+        json_object_set_new(line, "uid", json_integer((json_int_t)s->uid));
+    json_object_set_new(line, "known_by",
+                        json_string(req && req->session[0] ? "cookie" : subject_known_by(s)));
+    if (s->kind == SUBJECT_NOBODY)
+        add_text(line, "unknown", s->problem);
+    if (req)
+        add_request(line, req);
+    else
+        add_capture(line, o);
+    json_object_set_new(line, "status", json_integer(o->status));
+    add_text(line, "problem", o->problem);
     text = json_dumps(line, JSON_COMPACT | JSON_ENSURE_ASCII);
     json_decref(line);
     return text;
@@ -241,15 +265,15 @@ static char *line_of(const struct request *req, enum audit_action action)
 
 /* Keeps a line of @req: the time of each is taken in the order in which they are kept. A copy for
  * the log, owned by the caller; NULL: out of memory. */
-static char *keep(struct audit *a, enum audit_action action, const struct request *req)
+static char *keep(struct audit *a, const struct request *req, const struct outcome *o)
 {
-    struct audit_ring *r = action == AUDIT_REFUSAL ? &a->refusals : &a->acts;
+    struct audit_ring *r = o->action == AUDIT_REFUSAL ? &a->refusals : &a->acts;
     struct audit_line *to;
     char *json, *copy = NULL;
 
     pthread_mutex_lock(&a->lock);
-    a->counts[action]++;
-    json = line_of(req, action);
+    a->counts[o->action]++;
+    json = line_of(req, o);
     if (json) {
         copy = strdup(json);
         to = &r->lines[r->next++ % r->max];
@@ -335,21 +359,53 @@ static void append_to_file(struct audit *a, const char *line)
         log_err_errno(-errno, "cannot write to the audit log");
 }
 
-void audit_note(struct audit *a, const struct request *req)
+static void note(struct audit *a, const struct request *req, const struct outcome *o)
 {
-    enum audit_action action = action_of(req);
     char *line;
 
-    if (action == AUDIT_NONE)
+    if (o->action == AUDIT_NONE)
         return;
-    line = keep(a, action, req);
+    line = keep(a, req, o);
     /* Whoever asks in vain does not fill the log. */
-    if (line && (action != AUDIT_REFUSAL || log_limit())) {
+    if (line && (o->action != AUDIT_REFUSAL || log_limit())) {
         append_to_file(a, line);
         if (!tell_journal(a, line))
             log_info("audit %s", line);
     }
     free(line);
+}
+
+void audit_note(struct audit *a, const struct request *req)
+{
+    const struct outcome o = { .action = action_of(req),
+                               .status = req->answer.status,
+                               .subject = &req->subject,
+                               .problem = req->answer.problem };
+
+    note(a, req, &o);
+}
+
+void audit_note_revoked(struct audit *a, const struct request *req, const char *sentence)
+{
+    enum audit_action of_route = action_of_route(req);
+    const struct outcome o = { .action = of_route == AUDIT_NONE ? AUDIT_REFUSAL : of_route,
+                               .status = STATUS_REVOKED,
+                               .subject = &req->subject,
+                               .problem = sentence };
+
+    note(a, req, &o);
+}
+
+void audit_note_stopped(struct audit *a, const struct subject *of, const char *capture,
+                        const char *sentence)
+{
+    const struct outcome o = { .action = AUDIT_STOP,
+                               .status = STATUS_REVOKED,
+                               .subject = of,
+                               .problem = sentence,
+                               .capture = capture };
+
+    note(a, NULL, &o);
 }
 
 /* ---- what is asked of it ---- */

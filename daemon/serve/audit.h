@@ -14,7 +14,8 @@
 #define AUDIT_JOURNAL_MAX_BYTES                                                                    \
     ((size_t)32 << 10) /* of an entry; a longer one is a line of the log */
 
-#define STATUS_LEFT 499 /* in the audit alone: the client left before the answer */
+#define STATUS_LEFT 499    /* in the audit alone: the client left before the answer, */
+#define STATUS_REVOKED 403 /* the right to it was taken away while it was under way */
 
 enum audit_action {
     AUDIT_NONE,
@@ -30,6 +31,7 @@ enum audit_action {
 };
 
 struct request;
+struct subject;
 struct audit;
 
 /* @file_fd: a file to append each line to; @journal_fd: of audit_journal_open(). Both are taken,
@@ -46,6 +48,11 @@ struct audit *audit_free(struct audit *a);
 void audit_look(struct request *req);
 /* Notes @req, whose answer is complete, if it is one of these. */
 void audit_note(struct audit *a, const struct request *req);
+/* Notes that @req, a stream, ended before its time, as @sentence says. */
+void audit_note_revoked(struct audit *a, const struct request *req, const char *sentence);
+/* Notes that flamed stopped the capture that @of had begun, as @sentence says. */
+void audit_note_stopped(struct audit *a, const struct subject *of, const char *capture,
+                        const char *sentence);
 /* Appends {"audit":[...]}, the newest first. */
 void audit_write(struct audit *a, size_t limit, struct buf *out);
 /* Appends the counters for Prometheus. */

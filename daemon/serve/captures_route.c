@@ -55,10 +55,12 @@ bool handle_capture_create(struct request *req)
         c.duration_ns = 0;
     r = be->capture_create(be->ctx, &c, id, &err);
     quota_note_capture(req->serve, r);
-    if (r == 0)
+    if (r == 0) {
+        review_add(req, id);
         answer_created(req, id);
-    else
+    } else {
         answer_outcome(&req->answer, r, &err, 1);
+    }
     return true;
 }
 

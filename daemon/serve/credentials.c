@@ -4,6 +4,8 @@
 #include "base/clock.h"
 #include "serve/http.h"
 
+#include <time.h>
+
 static const char WRONG_TOKEN[] = "the token is none that this flamed knows";
 static const char WRONG_PASSWORD[] = "there is no such user with this password";
 
@@ -105,28 +107,90 @@ static enum shown basic_of(struct request *req, struct span text, size_t count)
     return SHOWN_ASK;
 }
 
-/* Looks at the certificate once for a connection: it cannot change, without a renegotiation. */
-static const struct certificate_names *names_of(struct request *req)
+/* ---- certificates ---- */
+
+static void *session_of(const struct request *req)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(req->connection, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+
+    return info ? info->tls_session : NULL;
+}
+
+/* Takes what is in force for TLS, if that is another one by now. False: it cannot. */
+static bool take_tls(struct request *req, void *session, bool *ret_changed)
 {
     struct client *c = req->client;
-    const union MHD_ConnectionInfo *info;
-    int64_t until_s;
+    struct serve *s = req->serve;
+    struct tls *fresh = NULL, *before;
 
-    if (!c->tls || c->names_known)
-        return c->names;
-    c->names_known = true;
-    info = MHD_get_connection_info(req->connection, MHD_CONNECTION_INFO_GNUTLS_SESSION);
-    c->names = calloc(1, sizeof(*c->names));
-    if (!c->names || !info || tls_look(c->tls, info->tls_session, c->names, &until_s) != 0) {
-        free(c->names);
-        c->names = NULL;
+    pthread_mutex_lock(&s->lock);
+    if (c->tls != s->tls)
+        fresh = tls_ref(s->tls);
+    pthread_mutex_unlock(&s->lock);
+    *ret_changed = fresh != NULL;
+    if (!fresh)
+        return true;
+    if (tls_change(fresh, session) < 0) {
+        tls_unref(fresh);
+        return false;
     }
-    return c->names;
+    pthread_mutex_lock(&s->lock);
+    before = c->tls;
+    c->tls = fresh;
+    pthread_mutex_unlock(&s->lock);
+    tls_unref(before);
+    return true;
+}
+
+/* Verifies the client's certificate. False: a handshake would end now. */
+static bool judge(struct request *req, void *session)
+{
+    struct certificate_names *names = calloc(1, sizeof(*names)), *before;
+    struct client *c = req->client;
+    int64_t until_s = INT64_MAX;
+    int r = names ? tls_look(c->tls, session, names, &until_s) : -ENOMEM;
+
+    if (r != 0) {
+        free(names);
+        names = NULL;
+    }
+    pthread_mutex_lock(&req->serve->lock);
+    before = c->names;
+    c->names = names;
+    c->judged = r >= 0;
+    c->until_s = until_s;
+    pthread_mutex_unlock(&req->serve->lock);
+    free(before);
+    return r >= 0;
+}
+
+bool credentials_connection(struct request *req)
+{
+    struct client *c = req->client;
+    struct error err = ERROR_NULL;
+    void *session = c->tls ? session_of(req) : NULL;
+    bool changed = false, good;
+
+    if (!c->tls)
+        return true;
+    good = session && take_tls(req, session, &changed);
+    if (good && (changed || !c->judged || (int64_t)time(NULL) > c->until_s))
+        good = judge(req, session);
+    if (good)
+        return true;
+    error_set(&err, -EACCES,
+              "this connection has no certificate that counts any more: it has ended, or what "
+              "flamed asks of clients has changed");
+    error_remedy(&err, "connect again, with a certificate that counts now");
+    request_refuse(req, 403, &err);
+    answer_header(&req->answer, "Connection", "close");
+    return false;
 }
 
 static enum shown certificate_of(struct request *req)
 {
-    const struct certificate_names *names = names_of(req);
+    const struct certificate_names *names = req->client->names;
     const struct access_rule *rule = names ? certificate_rule(names, req->serve->access) : NULL;
 
     return rule ? accept_rule(req, rule) : SHOWN_NOTHING;

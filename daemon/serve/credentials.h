@@ -18,6 +18,9 @@ enum shown {
 enum shown credentials_of(struct request *req, struct span header, size_t count);
 /* Holds the password of @req against its hash. Thread: a worker's; takes up to a second. */
 void credentials_check(struct request *req);
+/* Judges the certificate of the connection by what is in force, and by the time. False: it ends,
+ * and the answer says why. */
+bool credentials_connection(struct request *req);
 /* Forgets the password. */
 void credentials_forget(struct request *req);
 /* 401, which says what may be shown. */

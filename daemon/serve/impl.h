@@ -64,7 +64,8 @@ struct client {
     struct tls *tls;                 /* owned by a connection that speaks TLS: what it began with */
     bool speaks_tls;                 /* does not change */
     struct certificate_names *names; /* owned: of its certificate; NULL: none is verified */
-    bool names_known;                /* it was looked at */
+    bool judged;                     /* its certificate was, */
+    int64_t until_s;                 /* and is again from then on, in seconds since 1970 */
     struct caller caller;            /* at the other end */
     struct caller asks;              /* in its request: by a token or a cookie somebody else */
     struct peer peer;                /* does not change */
@@ -88,6 +89,7 @@ struct request {
     struct client *client;
     struct caller caller;
     struct subject subject;
+    struct subject base;        /* the user of the machine, before any rule */
     char session[SESSION_TEXT]; /* that it is by, the cookie's; "": none */
     uint64_t session_left_ns;
     enum { VERIFY_NONE, VERIFY_WANTED, VERIFY_DONE } verify; /* of its password, by a worker */
@@ -116,6 +118,7 @@ struct request {
     bool ready;
     bool left;      /* the client is gone */
     bool noted;     /* by the audit; thread: the HTTP library's */
+    bool revoked;   /* its subject may not have it any more: see review.c */
     bool capturing; /* capture_start() was called and did not fail */
     bool held;      /* a thread is inside capture_start() or capture_end() */
     bool ended;     /* the capture was told to end, or is to be as soon as not held */
@@ -128,6 +131,16 @@ struct request {
     struct profile *profile; /* owned */
     int outcome;
     struct error err;
+};
+
+#define BACKGROUND_MAX 256 /* beyond it the one that is over first is forgotten */
+
+/* A capture that runs on its own. */
+struct background {
+    uint64_t until_ns; /* it is over then; 0: free */
+    char id[CAPTURE_ID_BYTES];
+    enum role role; /* that it takes */
+    struct subject subject, base;
 };
 
 struct serve {
@@ -167,6 +180,9 @@ struct serve {
     struct sessions *sessions;
     struct attempts attempts; /* guarded by lock */
     struct passwords *passwords;
+    uint64_t review_next_ns; /* guarded by lock, as what follows */
+    bool review_background;  /* by the next worker */
+    struct background background[BACKGROUND_MAX];
     struct access_rules *_Atomic access; /* those before it hang on it until the end */
 };
 
@@ -207,6 +223,21 @@ void quota_note_capture(struct serve *s, int outcome);
 /* Whether the caller may begin another capture. False: @err and *ret_retry_s say why not, and when.
  * Called with lock held. */
 bool quota_capture(const struct request *req, struct error *err, unsigned *ret_retry_s);
+
+/* ---- review.c: rights that end while they are used ---- */
+
+/* The rules or the sessions have changed. Called without the lock. */
+void review_soon(struct serve *s);
+/* Looks at what streams and what is captured, now and then and after review_soon(). Called with
+ * lock held, which is dropped in between. */
+void review_tick(struct serve *s, uint64_t now_ns);
+/* The answer to a revoked request; the end of a revoked stream. */
+void review_refuse(struct request *req);
+void review_end_stream(struct request *req);
+/* Remembers whose the capture @id is, which runs on its own. */
+void review_add(struct request *req, const char *id);
+/* A worker's: stops those whose subject may not have them any more. Without the lock. */
+void review_background(struct serve *s);
 
 /* ---- login_route.c ---- */
 

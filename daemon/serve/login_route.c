@@ -142,6 +142,7 @@ bool handle_logout(struct request *req)
     char name[COOKIE_NAME_MAX];
 
     sessions_end(req->serve->sessions, span_of(req->session));
+    review_soon(req->serve);
     cookie_name(req, name);
     answer_header(&req->answer, "Set-Cookie", "%s=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0%s",
                   name, is_secure(req) ? "; Secure" : "");

@@ -225,6 +225,7 @@ static void net_tick(struct serve *s)
                 work_end_capture(req, /* keep= */ true);
         }
     }
+    review_tick(s, now);
     streams_tick(s, now);
     pthread_mutex_unlock(&s->lock);
 }

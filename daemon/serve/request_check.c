@@ -249,6 +249,7 @@ static bool request_subject(struct request *req, const struct head *h)
         request_peer(req);
         if (login_find(req, h->cookie) && !request_cookie_may(req, h))
             return false;
+        req->base = req->subject;
         request_rule(req);
     }
     quota_set_caller(req);
@@ -399,8 +400,6 @@ bool request_check(struct request *req, const char *method)
     h.access.unix_socket = req->client->unix_socket;
     h.access.tls = req->client->speaks_tls;
     h.access.local_address = req->client->local_address; /* does not change */
-    if (req->client->tls)
-        h.access.certificate = tls_names(req->client->tls, &h.access.certificate_count);
     pthread_mutex_unlock(&req->serve->lock);
     req->head = strcmp(method, "HEAD") == 0;
     req->has_body = has_body(&h);
@@ -416,8 +415,10 @@ bool request_check(struct request *req, const char *method)
         answer_header(&req->answer, "Connection", "close");
         return false;
     }
-    if (!request_has_one_length(req, &h))
+    if (!request_has_one_length(req, &h) || !credentials_connection(req))
         return false;
+    if (req->client->tls) /* this thread's to change */
+        h.access.certificate = tls_names(req->client->tls, &h.access.certificate_count);
     h.access.allowed = req->serve->opts.allowed_hosts;
     h.access.allowed_count = req->serve->opts.allowed_host_count;
     req->wants_html = negotiate_html(h.accept);

@@ -131,6 +131,7 @@ void serve_set_access(struct serve *s, struct access_rules *rules)
     rules->next = s->access;
     s->access = rules;
     sessions_review(s->sessions, rules);
+    review_soon(s);
 }
 
 void serve_set_tls(struct serve *s, struct tls *tls)
@@ -140,6 +141,7 @@ void serve_set_tls(struct serve *s, struct tls *tls)
     pthread_mutex_lock(&s->lock);
     before = s->tls;
     s->tls = tls;
+    s->review_next_ns = 0;
     pthread_mutex_unlock(&s->lock);
     tls_unref(before);
 }

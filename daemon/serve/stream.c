@@ -176,12 +176,15 @@ void stream_step(struct request *req)
 {
     struct serve *s = req->serve;
     struct stream *st = &req->stream;
-    bool live;
+    bool live, revoked;
 
     pthread_mutex_lock(&s->lock);
     live = !st->ended && !req->left;
+    revoked = req->revoked;
     pthread_mutex_unlock(&s->lock);
-    if (live)
+    if (live && revoked)
+        review_end_stream(req);
+    else if (live)
         st->step(req);
     pthread_mutex_lock(&s->lock);
     if (s->stopping && (!req->capturing || req->done)) {
@@ -214,7 +217,7 @@ void streams_tick(struct serve *s, uint64_t now_ns)
     for (struct request *req = s->streams; req; req = req->stream.next) {
         const struct stream *st = &req->stream;
 
-        if (st->out.n == 0 && (now_ns >= st->next_ns || req->done || s->stopping))
+        if (st->out.n == 0 && (now_ns >= st->next_ns || req->done || req->revoked || s->stopping))
             stream_push(req);
     }
 }

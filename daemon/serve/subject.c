@@ -61,7 +61,9 @@ void subject_apply(struct subject *s, const struct access_rule *rule)
     };
 
     if (rule->by != ACCESS_BY_HOST)
-        *s = (struct subject){ .kind = KINDS[rule->by], .uid = UINT32_MAX, .name = rule->name };
+        *s = (struct subject){
+            .kind = KINDS[rule->by], .uid = UINT32_MAX, .name = rule->name, .shown = rule
+        };
     s->role = rule->role;
     s->viewer = (struct viewer){ .whole = !rule->own && !rule->seen.count };
     if (rule->own)

@@ -29,6 +29,8 @@ enum subject_kind {
     SUBJECT_BASIC,       /* shows the name and the password of one */
 };
 
+struct access_rule;
+
 struct subject {
     enum subject_kind kind;
     uint32_t uid;    /* SUBJECT_USER */
@@ -37,13 +39,13 @@ struct subject {
     struct viewer viewer;
     const char *problem; /* SUBJECT_NOBODY: why; literal */
     const char *name; /* of a token, password or certificate: of its rule, as long as serve lives */
+    const struct access_rule *shown; /* that rule; NULL: it is a user's */
 };
 
 #define SUBJECT_NAME_BYTES 64
 
 /* The subject of a connection. May read /proc, for some ms. */
 void subject_of_peer(struct peers *peers, const struct peer *p, struct subject *ret);
-struct access_rule;
 
 /* What a rule of the configuration makes of @s, a user's own; or of whoever shows its token. The
  * viewer points into @rule. */

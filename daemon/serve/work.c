@@ -366,12 +366,13 @@ static void work_finish(struct request *req, bool ready)
 static void work_step(struct request *req)
 {
     struct serve *s = req->serve;
-    bool complete = true, left, done, step;
+    bool complete = true, left, done, step, revoked;
 
     pthread_mutex_lock(&s->lock);
     left = req->left;
     done = req->done;
     step = req->stream.queued;
+    revoked = req->revoked;
     pthread_mutex_unlock(&s->lock);
     if (step) {
         stream_step(req);
@@ -384,7 +385,9 @@ static void work_step(struct request *req)
         work_finish(req, /* ready= */ left);
         return;
     }
-    if (done && !left) {
+    if (done && !left && revoked) {
+        review_refuse(req);
+    } else if (done && !left) {
         req->route->finish(req);
     } else if (!left) {
         audit_look(req);
@@ -420,6 +423,11 @@ static void *work_run(void *cookie)
             slot->busy = false;
         } else if (s->workers_stop) {
             break;
+        } else if (s->review_background) {
+            s->review_background = false;
+            pthread_mutex_unlock(&s->lock);
+            review_background(s);
+            pthread_mutex_lock(&s->lock);
         } else {
             pthread_cond_wait(&s->work, &s->lock);
         }

@@ -456,6 +456,60 @@ class Clients(Served):
         proc.wait_until(lambda: self.shows(port, "/metrics", self.foreign).status == 200, 20, "the other CA's count", 0.1)
         self.assertEqual(self.shows(port, "/metrics", self.dns).status, 0, "and those of the one before no more")
 
+    def keep(self, port: int, pair: tuple[str, str]) -> ssl.SSLSocket:
+        """A connection that stays open."""
+        context = ssl.create_default_context(cafile=self.ca.cert)
+        context.load_cert_chain(*pair)
+        s = context.wrap_socket(socket.create_connection(("127.0.0.1", port), timeout=30), server_hostname="localhost")
+        self.addCleanup(s.close)
+        return s
+
+    def ask(self, s: ssl.SSLSocket, path: str) -> tuple[int, str]:
+        """The status and the whole answer of one more request on it."""
+        s.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+        stream = s.makefile("rb")
+        head = b""
+        while not head.endswith(b"\r\n\r\n"):
+            head += (line := stream.readline())
+            if not line:
+                return 0, head.decode()
+        length = re.search(rb"(?i)content-length: (\d+)", head)
+        return int(head.split()[1]), (head + stream.read(int(length[1]) if length else 0)).decode()
+
+    def test_connections_that_are_kept_open(self):
+        """A CA that is removed and a certificate that ends count for them, too, and for their streams."""
+        ca = self.folder + "/kept-ca.pem"
+        shutil.copy(self.ca.cert, ca)
+        daemon, port = self.serve(self.tls(more=f"  client_auth_type: VerifyClientCertIfGiven\n  client_ca_file: {ca}\n") + self.RULES)
+        at = int(time.time()) + int(8 * proc.PATIENCE)
+        soon = self.ca.sign("soon", "/CN=x", "email:ops@example.com", usage="clientAuth", ended=True,
+                            ends=time.strftime("%Y%m%d%H%M%SZ", time.gmtime(at)))
+        short, kept, other, streaming = self.keep(port, soon), self.keep(port, self.mail), self.keep(port, self.uri), self.keep(port, self.uri)
+        for s in (short, kept, other):
+            self.assertEqual(self.ask(s, "/metrics")[0], 200)
+        streaming.sendall(b"GET /top?interval=500ms HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        self.assertIn(b" 200 ", streaming.recv(4096))
+        while time.time() <= at + 1:
+            time.sleep(0.2)
+        status, text = self.ask(short, "/healthz")
+        self.assertEqual(status, 403, text)
+        self.assertRegex(text, r"(?s)Connection: close.*it has ended")
+        self.assertEqual(short.recv(1), b"")
+        self.assertEqual(self.ask(kept, "/metrics")[0], 200)
+        shutil.copy(self.other_ca.cert, ca + ".new")
+        os.rename(ca + ".new", ca)
+        os.kill(daemon.top(), signal.SIGHUP)
+        proc.wait_until(lambda: self.shows(port, "/metrics", self.dns).status == 0, 20, "the CA counts no more for new ones", 0.1)
+        for s in (kept, other):
+            status, text = self.ask(s, "/metrics")
+            self.assertEqual(status, 403, text)
+            self.assertIn("what flamed asks of clients has changed", text)
+            self.assertEqual(s.recv(1), b"")
+        said = b""
+        while piece := streaming.recv(65536):
+            said += piece
+        self.assertIn(b"the right to this was taken away", said)
+
     def test_mistakes_of_clients_are_told(self):
         for text, part in ((self.tls() + self.RULES, "a rule for a certificate takes tls_server_config with"),
                            (self.tls(more="  client_auth_type: RequireAndVerifyClientCert\n"), "client_ca_file goes with"),

@@ -19,8 +19,9 @@ class Authority:
         openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj",
                 "/CN=" + name, "-keyout", self.key, "-out", self.cert)
 
-    def sign(self, name: str, subject: str, san: str = "", usage: str = "serverAuth", ended: bool = False) -> tuple[str, str]:
-        """A certificate and its key: their paths. ENDED: its time is over."""
+    def sign(self, name: str, subject: str, san: str = "", usage: str = "serverAuth", ended: bool = False,
+             ends: str = "20200102000000Z") -> tuple[str, str]:
+        """A certificate and its key: their paths. ENDED: its time is over, or over at ENDS."""
         cert, key, request = (os.path.join(self.folder, name + end) for end in (".pem", ".key", ".csr"))
         extensions = f"extendedKeyUsage={usage}\n" + (f"subjectAltName={san}\n" if san else "")
         with open(request + ".ext", "w", encoding="utf-8") as f:
@@ -36,7 +37,7 @@ class Authority:
                 f.write(f"[ca]\ndefault_ca=d\n[d]\ndatabase={database}/index.txt\nnew_certs_dir={database}\nrand_serial=yes\n"
                         "default_md=sha256\npolicy=p\n[p]\ncommonName=optional\n")
             openssl("ca", "-batch", "-config", config, "-cert", self.cert, "-keyfile", self.key, "-in", request, "-out", cert, "-notext",
-                    "-startdate", "20200101000000Z", "-enddate", "20200102000000Z", "-extfile", request + ".ext")
+                    "-startdate", "20200101000000Z", "-enddate", ends, "-extfile", request + ".ext")
         else:
             openssl("x509", "-req", "-in", request, "-CA", self.cert, "-CAkey", self.key, "-CAcreateserial", "-days", "1", "-extfile",
                     request + ".ext", "-out", cert)

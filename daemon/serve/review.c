@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Rights that end while they are used. A stream or a capture under way ends when its subject may
+ * not have it any more: by other rules, a log-out, or a certificate that does not count any longer.
+ */
+#include "serve/http.h"
+
+#include "base/clock.h"
+
+#include <time.h>
+
+#define REVIEW_EVERY_NS NSEC_PER_SEC            /* sessions and certificates end by themselves */
+#define BACKGROUND_MAX_NS (3600 * NSEC_PER_SEC) /* a capture without a duration runs for */
+
+static const char ENDED[] = "the right to this was taken away: by other rules, a log-out, or a "
+                            "certificate that does not count any more";
+static const char REMEDY[] = "ask again with what counts now: /api/v1/whoami says what that is";
+
+/* ---- who may still ---- */
+
+/* Whether the connection could shake hands now, too. */
+static bool certificate_counts(const struct serve *s, const struct client *c)
+{
+    return !c->names || ((int64_t)time(NULL) <= c->until_s && tls_same_clients(c->tls, s->tls));
+}
+
+/* What @before may by the rules in force; @base: the user of the machine without any rule. False:
+ * nothing any more. */
+static bool rights_now(struct serve *s, const struct subject *before, const struct subject *base,
+                       struct subject *ret)
+{
+    const struct access_rules *rules = s->access;
+    const struct access_rule *rule;
+
+    *ret = *base;
+    if (before->shown) {
+        rule = access_rules_same(rules, before->shown);
+        if (!rule)
+            return false;
+    } else {
+        rule =
+            base->kind == SUBJECT_USER ? access_rules_user(rules, base->uid, base->groups) : NULL;
+    }
+    if (rule)
+        subject_apply(ret, rule);
+    return true;
+}
+
+static bool sees_as_much(const struct subject *now, const struct subject *before)
+{
+    return now->viewer.whole ||
+           (!before->viewer.whole && strcmp(now->viewer.scope, before->viewer.scope) == 0);
+}
+
+/* The role that it takes, with the way that code is named. */
+static enum role role_of(const struct request *req)
+{
+    bool may_attach = req->route->role >= ROLE_PROFILE && req->params.symbols == SYMBOLS_AUTO &&
+                      req->subject.role >= ROLE_ATTACH;
+
+    return params_enter_jvm(&req->params) || may_attach ? MAX(req->route->role, ROLE_ATTACH)
+                                                        : req->route->role;
+}
+
+static bool may_still(const struct request *req, uint64_t now_ns)
+{
+    struct subject by_session, now;
+    uint64_t left_ns;
+
+    if (!certificate_counts(req->serve, req->client))
+        return false;
+    if (req->session[0] && !sessions_find(req->serve->sessions, span_of(req->session),
+                                          &req->client->subject, now_ns, &by_session, &left_ns))
+        return false;
+    return rights_now(req->serve, &req->subject, &req->base, &now) && now.role >= role_of(req) &&
+           sees_as_much(&now, &req->subject);
+}
+
+/* ---- streams, and captures that a request waits for ---- */
+
+static bool is_over(const struct request *req)
+{
+    return req->revoked || req->left || req->ended || req->done;
+}
+
+/* Ends one capture whose subject may not have it. False: there is none. */
+static bool end_one(struct serve *s)
+{
+    for (struct request *req = s->capturing; req; req = req->capturing_next) {
+        if (!req->revoked || req->ended || req->done)
+            continue;
+        work_end_capture(req, /* keep= */ false);
+        return true;
+    }
+    return false;
+}
+
+void review_soon(struct serve *s)
+{
+    pthread_mutex_lock(&s->lock);
+    s->review_next_ns = 0;
+    s->review_background = true;
+    pthread_cond_broadcast(&s->work);
+    pthread_mutex_unlock(&s->lock);
+}
+
+void review_tick(struct serve *s, uint64_t now_ns)
+{
+    if (now_ns < s->review_next_ns)
+        return;
+    s->review_next_ns = now_ns + REVIEW_EVERY_NS;
+    for (struct request *req = s->capturing; req; req = req->capturing_next)
+        req->revoked |= !is_over(req) && !may_still(req, now_ns);
+    for (struct request *req = s->streams; req; req = req->stream.next)
+        req->revoked |= !is_over(req) && !req->stream.ended && !may_still(req, now_ns);
+    while (end_one(s))
+        ;
+}
+
+void review_refuse(struct request *req)
+{
+    struct error err = ERROR_NULL;
+
+    answer_reset(&req->answer);
+    error_set(&err, -EACCES, "%s", ENDED);
+    error_remedy(&err, "%s", REMEDY);
+    request_refuse(req, 403, &err);
+}
+
+void review_end_stream(struct request *req)
+{
+    struct error err = ERROR_NULL;
+    _cleanup_buf_ struct buf text = BUF_NULL;
+
+    error_set(&err, -EACCES, "%s", ENDED);
+    error_remedy(&err, "%s", REMEDY);
+    if (strcmp(req->stream.content_type, STREAM_EVENTS) == 0) {
+        event_error(req, &err);
+    } else {
+        buf_init(&text, STREAM_PIECE_MAX_BYTES);
+        buf_printf(&text, "\n%s\n", err.msg);
+        stream_write(req, buf_span(&text));
+    }
+    stream_end(req);
+    audit_note_revoked(req->serve->audit, req, err.msg);
+}
+
+/* ---- captures that run on their own ---- */
+
+void review_add(struct request *req, const char *id)
+{
+    struct serve *s = req->serve;
+    uint64_t now_ns = clock_monotonic_ns(), runs_ns = req->params.given & PARAM_BIT(PARAM_SECONDS)
+                                                          ? req->params.duration_ns
+                                                          : BACKGROUND_MAX_NS;
+    struct background *to = &s->background[0];
+
+    pthread_mutex_lock(&s->lock);
+    for (size_t i = 0; i < BACKGROUND_MAX; i++) { /* a free one, or what is over first */
+        if (s->background[i].until_ns < to->until_ns)
+            to = &s->background[i];
+    }
+    *to = (struct background){ .until_ns = now_ns + runs_ns + SERVE_END_GRACE_NS,
+                               .role = role_of(req),
+                               .subject = req->subject,
+                               .base = req->base };
+    span_copy(span_of(id), to->id, sizeof(to->id));
+    pthread_mutex_unlock(&s->lock);
+}
+
+void review_background(struct serve *s)
+{
+    struct error err = ERROR_NULL;
+
+    for (size_t i = 0; i < BACKGROUND_MAX; i++) {
+        struct background b;
+        struct subject now;
+
+        pthread_mutex_lock(&s->lock);
+        b = s->background[i];
+        if (b.until_ns > clock_monotonic_ns() &&
+            (!rights_now(s, &b.subject, &b.base, &now) || now.role < b.role ||
+             !sees_as_much(&now, &b.subject)))
+            s->background[i].until_ns = 0;
+        else
+            b.until_ns = 0;
+        pthread_mutex_unlock(&s->lock);
+        if (b.until_ns && s->be.capture_stop &&
+            s->be.capture_stop(s->be.ctx, &VIEWER_WHOLE, b.id, &err) == 0)
+            audit_note_stopped(s->audit, &b.subject, b.id, ENDED);
+    }
+}
