@@ -10,6 +10,19 @@
 
 #define AUDIT_ACTS_MAX 1024     /* that are kept */
 #define AUDIT_REFUSALS_MAX 256  /* kept apart: whoever is refused often pushes nothing else out */
+#define AUDIT_REFUSALS_SHARE 32 /* of them, of one caller */
+#define AUDIT_NOBODIES_MAX 64   /* and of callers that the kernel tells nothing of, */
+#define AUDIT_NOBODIES_SHARE 16 /* of one address */
+#define AUDIT_CALLERS_MAX                                                                          \
+    128 /* whose refusals are counted; the one refused least recently goes                         \
+         */
+/* Refusals that the log takes: so many at once and one every so often in the long run, */
+#define AUDIT_LINES_AT_ONCE UINT64_C(10) /* of one caller, */
+#define AUDIT_LINE_NS (6 * NSEC_PER_SEC)
+#define AUDIT_KNOWN_AT_ONCE UINT64_C(200) /* of all users of the machine, */
+#define AUDIT_KNOWN_NS (NSEC_PER_SEC / 5)
+#define AUDIT_NOBODIES_AT_ONCE UINT64_C(30) /* of all addresses */
+#define AUDIT_NOBODIES_NS (2 * NSEC_PER_SEC)
 #define AUDIT_LIMIT_DEFAULT 100 /* of an answer */
 #define AUDIT_JOURNAL_MAX_BYTES                                                                    \
     ((size_t)32 << 10) /* of an entry; a longer one is a line of the log */

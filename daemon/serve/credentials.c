@@ -94,6 +94,7 @@ static enum shown basic_of(struct request *req, struct span text, size_t count)
         credentials_forget(req);
         return refuse(req, WRONG_PASSWORD);
     }
+    span_copy(span_of(req->basic->name), req->claimed, sizeof(req->claimed));
     rule = passwords_known(s->passwords, s->access, req->basic);
     if (rule) {
         credentials_forget(req);

@@ -80,7 +80,7 @@ struct client {
     uint64_t stalled_ns;     /* since when it has read nothing of its answer; 0: it reads */
     struct request *request; /* that is suspended, or NULL */
     bool watching;           /* in the epoll set, for its leaving */
-    char local_address[INET6_ADDRSTRLEN];
+    char local_address[INET6_ADDRSTRLEN], peer_address[INET6_ADDRSTRLEN]; /* "" of Unix sockets */
 };
 
 struct request {
@@ -94,9 +94,10 @@ struct request {
     uint64_t session_left_ns;
     enum { VERIFY_NONE, VERIFY_WANTED, VERIFY_DONE } verify; /* of its password, by a worker */
     struct basic *basic;                                     /* owned: what is to be verified */
-    const struct access_rule *verified;                      /* whose it is; NULL: nobody's */
-    char *uri;                                               /* owned: as it was sent */
-    char *path;                                              /* owned: decoded */
+    char claimed[ACCESS_NAME_MAX + 1];  /* the name that came with a password; "": none */
+    const struct access_rule *verified; /* whose it is; NULL: nobody's */
+    char *uri;                          /* owned: as it was sent */
+    char *path;                         /* owned: decoded */
     struct query query;
     struct params params;
     const struct route *route;

@@ -50,6 +50,14 @@ static void net_refuse(int fd, bool tls)
     close(fd);
 }
 
+static void address_text(const struct sockaddr_storage *sa, char ret[INET6_ADDRSTRLEN])
+{
+    if (sa->ss_family == AF_INET)
+        inet_ntop(AF_INET, &((const struct sockaddr_in *)sa)->sin_addr, ret, INET6_ADDRSTRLEN);
+    else if (sa->ss_family == AF_INET6)
+        inet_ntop(AF_INET6, &((const struct sockaddr_in6 *)sa)->sin6_addr, ret, INET6_ADDRSTRLEN);
+}
+
 static void client_describe(struct client *c, int fd, const struct sockaddr_storage *peer)
 {
     struct sockaddr_storage local = { 0 };
@@ -57,14 +65,11 @@ static void client_describe(struct client *c, int fd, const struct sockaddr_stor
 
     c->fd = fd;
     c->unix_socket = peer->ss_family == AF_UNIX;
-    if (c->unix_socket || getsockname(c->fd, (struct sockaddr *)&local, &n) < 0)
+    if (c->unix_socket)
         return;
-    if (local.ss_family == AF_INET)
-        inet_ntop(AF_INET, &((struct sockaddr_in *)&local)->sin_addr, c->local_address,
-                  sizeof(c->local_address));
-    else if (local.ss_family == AF_INET6)
-        inet_ntop(AF_INET6, &((struct sockaddr_in6 *)&local)->sin6_addr, c->local_address,
-                  sizeof(c->local_address));
+    address_text(peer, c->peer_address);
+    if (getsockname(c->fd, (struct sockaddr *)&local, &n) == 0)
+        address_text(&local, c->local_address);
 }
 
 /* Takes @fd over. */

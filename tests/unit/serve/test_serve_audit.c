@@ -3,10 +3,13 @@
 #include "serve_fixture.h"
 
 #include "base/cleanup.h"
+#include "serve/access_rules.h"
 #include "serve/audit.h"
 
 #include <fcntl.h>
 #include <jansson.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -135,6 +138,160 @@ START_TEST(the_file_gets_lines_and_is_opened_again)
 }
 END_TEST
 
+/* A full disk takes a part of a line: the rest of it follows, before any other. */
+START_TEST(a_full_disk_tears_no_line)
+{
+    _cleanup_buf_ struct buf text = BUF_NULL;
+    struct rlimit limit = { 0 }, before;
+    struct span rest, line;
+    _cleanup_reply_ struct reply metrics;
+    size_t n = 0;
+
+    take_profile();
+    signal(SIGXFSZ, SIG_IGN);
+    ck_assert_uint_eq(lines_of_file(&text), 1);
+    ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &before), 0);
+    limit = before;
+    limit.rlim_cur = text.n + 40;
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    take_profile(); /* 40 bytes of its line are written, */
+    take_profile(); /* and nothing of this one */
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &before), 0);
+    take_profile();
+    buf_deinit(&text);
+    ck_assert_uint_eq(lines_of_file(&text), 3);
+    rest = buf_span(&text);
+    while (span_take_line(&rest, &line)) {
+        json_t *j = json_loadb(line.p, line.n, 0, NULL);
+
+        ck_assert_msg(j != NULL, "line %zu is torn: %.*s", n, (int)line.n, line.p);
+        json_decref(j);
+        n++;
+    }
+    ck_assert_uint_eq(n, 3);
+    ask("GET", "/metrics", NULL, &metrics);
+    ck_assert_ptr_nonnull(
+        strstr(metrics.body.p, "\nflamed_audit_unlogged_total{why=\"file\"} 1\n"));
+}
+END_TEST
+
+/* ---- refusals ---- */
+
+#define MALLORY 61777 /* users that no machine has */
+#define BOB 61778
+
+static int connect_as(uid_t uid)
+{
+    int fd;
+
+    ck_assert_int_eq(seteuid(uid), 0);
+    fd = client_connect_tcp(port);
+    ck_assert_int_eq(seteuid(0), 0);
+    return fd;
+}
+
+static void be_refused(uid_t uid)
+{
+    _cleanup_close_ int fd = connect_as(uid);
+    _cleanup_reply_ struct reply r;
+
+    ask_on(fd, "GET", "/api/v1/audit", NULL);
+    client_read(fd, /* head_only= */ false, &r);
+    ck_assert_uint_eq(r.status, 403);
+}
+
+static size_t entries_with(const char *text)
+{
+    const char *e;
+    size_t n = 0;
+
+    while (*(e = entry()))
+        n += strstr(e, text) != NULL;
+    return n;
+}
+
+/* The lines of GET /api/v1/audit with @text in them. */
+static size_t kept_with(const char *text)
+{
+    _cleanup_reply_ struct reply r;
+    size_t n = 0;
+
+    ask("GET", "/api/v1/audit?limit=1000", NULL, &r);
+    ck_assert_uint_eq(r.status, 200);
+    for (const char *at = r.body.p; (at = strstr(at, text)); at++)
+        n++;
+    return n;
+}
+
+START_TEST(refusals_of_one_hide_no_other)
+{
+    _cleanup_reply_ struct reply metrics;
+
+    be_refused(BOB);
+    for (int i = 0; i < 300; i++)
+        be_refused(MALLORY);
+    be_refused(BOB);
+    ck_assert_uint_eq(kept_with("\"subject\":\"user 61778\""), 2);
+    ck_assert_uint_eq(kept_with("\"subject\":\"user 61777\""), AUDIT_REFUSALS_SHARE);
+    ask("GET", "/metrics", NULL, &metrics);
+    ck_assert_ptr_nonnull(strstr(metrics.body.p, "\nflamed_audit_total{action=\"refusal\"} 302\n"));
+    ck_assert_ptr_nonnull(strstr(metrics.body.p, "\nflamed_audit_unlogged_total{why=\"limit\"} 2"));
+}
+END_TEST
+
+START_TEST(each_has_lines_of_the_log)
+{
+    size_t mallory = 0;
+
+    for (int i = 0; i < 60; i++) {
+        be_refused(MALLORY);
+        mallory += entries_with("FLAMED_SUBJECT=user 61777\n");
+    }
+    be_refused(BOB);
+    ck_assert_uint_eq(entries_with("FLAMED_SUBJECT=user 61778\n"), 1);
+    ck_assert_uint_ge(mallory, AUDIT_LINES_AT_ONCE);
+    ck_assert_uint_le(mallory, 2 * AUDIT_LINES_AT_ONCE); /* some came in meanwhile */
+}
+END_TEST
+
+/* "mallory\n{\"x:secret", as Basic. */
+#define CLAIM "Authorization: Basic bWFsbG9yeQp7Ing6c2VjcmV0\r\n"
+#define NO_TOKEN "Authorization: Bearer flamed_secret\r\n"
+
+START_TEST(a_wrong_password_tells_whose_it_should_be)
+{
+    struct access_rules *rules = calloc(1, sizeof(*rules));
+    _cleanup_reply_ struct reply r, second;
+    const char *text;
+
+    ck_assert_ptr_nonnull(rules);
+    rules->count = 2;
+    rules->rules[0] = (struct access_rule){ .name = "a",
+                                            .by = ACCESS_BY_BASIC,
+                                            .shown = "alice",
+                                            .bcrypt = "$2b$04$abcdefghijklmnopqrstuuinwY/"
+                                                      "tkBVrn3xrxQI/TgnMHhkvl85RW",
+                                            .role = ROLE_VIEW };
+    rules->rules[1] = (struct access_rule){ .name = "b", .by = ACCESS_BY_TOKEN, .role = ROLE_VIEW };
+    serve_set_access(serve, rules);
+    ask("GET", "/api/v1/jvms", CLAIM, &r);
+    ck_assert_uint_eq(r.status, 401);
+    text = entry();
+    ck_assert_msg(strstr(text, "\nFLAMED_CLAIMED=mallory?{\"x\n") != NULL, "%s", text);
+    ck_assert_ptr_nonnull(strstr(text, "\"claimed\":\"mallory\\n{\\\"x\""));
+    ck_assert_ptr_nonnull(strstr(text, "\nFLAMED_ADDRESS=127.0.0.1\n"));
+    ck_assert_ptr_nonnull(strstr(text, "\"peer_uid\":0"));
+    ck_assert_ptr_nonnull(strstr(text, "\nFLAMED_SUBJECT=nobody\n"));
+    ck_assert_ptr_null(strstr(text, "secret"));
+    ask("GET", "/api/v1/jvms", NO_TOKEN, &second);
+    ck_assert_uint_eq(second.status, 401);
+    text = entry();
+    ck_assert_ptr_nonnull(strstr(text, "\nFLAMED_ADDRESS=127.0.0.1\n"));
+    ck_assert_ptr_null(strstr(text, "CLAIMED"));
+    ck_assert_ptr_null(strstr(text, "secret"));
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("serve_audit");
@@ -147,6 +304,10 @@ int main(void)
     tcase_add_test(audited, the_journal_gets_fields);
     tcase_add_test(audited, a_value_is_no_field);
     tcase_add_test(audited, the_file_gets_lines_and_is_opened_again);
+    tcase_add_test(audited, a_full_disk_tears_no_line);
+    tcase_add_test(audited, refusals_of_one_hide_no_other);
+    tcase_add_test(audited, each_has_lines_of_the_log);
+    tcase_add_test(audited, a_wrong_password_tells_whose_it_should_be);
     suite_add_tcase(s, audited);
     return run_suite(s);
 }

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a line of the audit says. */
+#include "serve/audit_impl.h"
+
+#include "base/clock.h"
+
+#include <time.h>
+
+const char *audit_action_name(enum audit_action action)
+{
+    static const char *const ACTIONS[AUDIT_ACTIONS] = {
+        [AUDIT_CAPTURE] = "capture", [AUDIT_ATTACH] = "attach",   [AUDIT_STOP] = "stop",
+        [AUDIT_DELETE] = "delete",   [AUDIT_TRIGGER] = "trigger", [AUDIT_REFUSAL] = "refusal",
+        [AUDIT_LOGIN] = "login",     [AUDIT_LOGOUT] = "logout",
+    };
+
+    return ACTIONS[action];
+}
+
+static void add_time(json_t *line)
+{
+    uint64_t now = clock_realtime_ns();
+    time_t seconds = (time_t)(now / NSEC_PER_SEC);
+    char text[64] = "";
+    struct tm utc;
+    size_t n = 0;
+
+    if (gmtime_r(&seconds, &utc))
+        n = strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &utc);
+    snprintf(text + n, sizeof(text) - n, ".%09lluZ", (unsigned long long)(now % NSEC_PER_SEC));
+    json_object_set_new(line, "time", json_string(text));
+}
+
+static void add_text(json_t *object, const char *name, const char *value)
+{
+    if (value && value[0])
+        json_object_set_new(object, name, json_string(value));
+}
+
+static void copy_member(json_t *to, const char *name, const json_t *from, const char *member)
+{
+    json_t *value = json_object_get(from, member);
+
+    if (value && !json_is_null(value))
+        json_object_set(to, name, value);
+}
+
+/* What the process is that was asked for, as GET /api/v1/jvms/{pid} has it. */
+static void add_facts(json_t *target, const json_t *facts)
+{
+    const json_t *container = json_object_get(facts, "container"),
+                 *pod = json_object_get(facts, "pod");
+
+    copy_member(target, "uid", facts, "uid");
+    copy_member(target, "main", facts, "main");
+    copy_member(target, "container_id", container, "id");
+    copy_member(target, "pod_name", pod, "name");
+    copy_member(target, "pod_namespace", pod, "namespace");
+}
+
+/* What was asked for: as it was asked, as it was known then, and as the profile says. */
+static json_t *target_of(const struct request *req)
+{
+    const struct target_selector *t = &req->params.target;
+    const struct profile *p = req->profile;
+    json_t *target = json_object(), *pids = json_array();
+
+    for (size_t i = 0; i < t->pid_count; i++)
+        json_array_append_new(pids, json_integer(t->pids[i]));
+    if (req->path_pid)
+        json_array_append_new(pids, json_integer(req->path_pid));
+    if (json_array_size(pids))
+        json_object_set(target, "pid", pids);
+    json_decref(pids);
+    add_text(target, "container", t->container);
+    add_text(target, "pod", t->pod);
+    add_text(target, "namespace", t->pod_namespace);
+    add_text(target, "jvm", t->jvm);
+    if (p)
+        add_text(target, "is", p->target);
+    if (p && p->process_count == 1) {
+        add_text(target, "main", intern_get(p->strings, p->processes[0].name).p);
+        add_text(target, "container_id", intern_get(p->strings, p->processes[0].container).p);
+        add_text(target, "pod_name", intern_get(p->strings, p->processes[0].pod).p);
+        add_text(target, "pod_namespace", intern_get(p->strings, p->processes[0].pod_namespace).p);
+    }
+    if (req->target_facts)
+        add_facts(target, req->target_facts);
+    return target;
+}
+
+static void add_request(json_t *line, const struct request *req)
+{
+    const struct profile *p = req->profile;
+
+    json_object_set_new(line, "via", json_string(req->client->unix_socket ? "unix socket" : "TCP"));
+    add_text(line, "address", req->client->peer_address);
+    if (req->subject.kind == SUBJECT_NOBODY && req->client->peer.known)
+        json_object_set_new(line, "peer_uid", json_integer((json_int_t)req->client->peer.uid));
+    add_text(line, "claimed", req->claimed);
+    json_object_set_new(line, "route", json_string(req->route ? req->route->path : "none"));
+    json_object_set_new(line, "target", target_of(req));
+    add_text(line, "capture", req->capture_id[0] ? req->capture_id : p ? p->id : NULL);
+    if (p)
+        add_text(line, "symbols", p->symbols);
+}
+
+static void add_capture(json_t *line, const struct audit_outcome *o)
+{
+    json_object_set_new(line, "via", json_string("flamed"));
+    json_object_set_new(line, "route", json_string("none"));
+    json_object_set_new(line, "target", json_object());
+    add_text(line, "capture", o->capture);
+}
+
+char *audit_line(const struct request *req, const struct audit_outcome *o)
+{
+    const struct subject *s = o->subject;
+    char name[SUBJECT_NAME_BYTES];
+    json_t *line = json_object();
+    char *text;
+
+    add_time(line);
+    json_object_set_new(line, "action", json_string(audit_action_name(o->action)));
+    json_object_set_new(line, "subject", json_string(subject_name(s, name)));
+    if (s->kind == SUBJECT_USER)
+        json_object_set_new(line, "uid", json_integer((json_int_t)s->uid));
+    json_object_set_new(line, "known_by",
+                        json_string(req && req->session[0] ? "cookie" : subject_known_by(s)));
+    if (s->kind == SUBJECT_NOBODY)
+        add_text(line, "unknown", s->problem);
+    if (req)
+        add_request(line, req);
+    else
+        add_capture(line, o);
+    json_object_set_new(line, "status", json_integer(o->status));
+    add_text(line, "problem", o->problem);
+    text = json_dumps(line, JSON_COMPACT | JSON_ENSURE_ASCII);
+    json_decref(line);
+    return text;
+}
