@@ -90,13 +90,23 @@ void buf_add_u64(struct buf *b, uint64_t v)
 void buf_vprintf(struct buf *b, const char *fmt, va_list ap)
 {
     va_list again;
+    size_t room; /* what there is already, the NUL's included */
     int n;
 
     va_copy(again, ap);
-    n = vsnprintf(NULL, 0, fmt, ap);
-    if (n >= 0 && buf_reserve(b, (size_t)n)) {
-        vsnprintf(b->p + b->n, (size_t)n + 1, fmt, again);
+    room = !b->error && b->p && !(b->spill && b->n > b->spill_bytes)
+               ? MIN(b->cap, b->max + 1) - b->n
+               : 0;
+    n = vsnprintf(room ? b->p + b->n : NULL, room, fmt, ap);
+    if (n >= 0 && (size_t)n < room) {
         b->n += (size_t)n;
+    } else {
+        if (room)
+            b->p[b->n] = '\0';
+        if (n >= 0 && buf_reserve(b, (size_t)n)) {
+            vsnprintf(b->p + b->n, (size_t)n + 1, fmt, again);
+            b->n += (size_t)n;
+        }
     }
     va_end(again);
 }

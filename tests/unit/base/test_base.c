@@ -115,6 +115,32 @@ START_TEST(a_buffer_keeps_to_its_ceiling)
 }
 END_TEST
 
+START_TEST(formatting_keeps_to_the_ceiling)
+{
+    _cleanup_buf_ struct buf b = BUF_NULL, all = BUF_NULL;
+
+    buf_init(&b, 6);
+    buf_printf(&b, "%d", 123);
+    buf_printf(&b, "%d", 456); /* in the room that there is */
+    ck_assert_str_eq(b.p, "123456");
+    buf_printf(&b, "%s", "");
+    ck_assert_int_eq(b.error, 0);
+    buf_printf(&b, "%d", 7);
+    ck_assert_int_eq(b.error, -EFBIG);
+    ck_assert_str_eq(b.p, "123456");
+    buf_init(&all, 100000);
+    for (unsigned i = 0; i < 10000; i++) /* from one size to the next */
+        buf_printf(&all, "%04u,", i);
+    ck_assert_uint_eq(all.n, 50000);
+    for (unsigned i = 0; i < 10000; i++) {
+        char text[8];
+
+        snprintf(text, sizeof(text), "%04u,", i);
+        ck_assert_int_eq(memcmp(all.p + (size_t)i * 5, text, 5), 0);
+    }
+}
+END_TEST
+
 START_TEST(takers_stop_at_the_end)
 {
     struct span s = SPAN("18446744073709551616"), w;
@@ -171,6 +197,7 @@ int main(void)
     tcase_add_test(tc, knows_well_formed_utf8);
     tcase_add_test(tc, escapes_for_json_and_html);
     tcase_add_test(tc, interns_equal_strings_once);
+    tcase_add_test(tc, formatting_keeps_to_the_ceiling);
     tcase_add_test(tc, a_buffer_keeps_to_its_ceiling);
     tcase_add_test(tc, a_rate_is_what_was_asked_for);
     tcase_add_test(tc, doubts_a_clock_that_was_set);
