@@ -310,9 +310,13 @@ void audit_metrics(struct audit *a, struct buf *out)
     buf_add_str(out,
                 "# HELP flamed_audit_total Captures, attaches, removals, triggers, logins "
                 "and refusals, as /api/v1/audit lists them.\n# TYPE flamed_audit_total counter\n");
-    for (size_t i = AUDIT_NONE + 1; i < AUDIT_ACTIONS; i++)
-        buf_printf(out, "flamed_audit_total{action=\"%s\"} %llu\n",
-                   audit_action_name((enum audit_action)i), (unsigned long long)counts[i]);
+    for (size_t i = AUDIT_NONE + 1; i < AUDIT_ACTIONS; i++) {
+        buf_add_str(out, "flamed_audit_total{action=\"");
+        buf_add_str(out, audit_action_name((enum audit_action)i));
+        buf_add_str(out, "\"} ");
+        buf_add_u64(out, counts[i]);
+        buf_add_char(out, '\n');
+    }
     buf_printf(out,
                "# HELP flamed_audit_unlogged_total Lines of the audit that are not in the log "
                "(limit: refusals of a caller who has many) or in its file.\n"

@@ -101,13 +101,14 @@ static enum MHD_Result on_request(void *cookie, struct MHD_Connection *connectio
     }
     req->checked = req->checked && request_body(req);
     if (req->checked) {
-        if (req->route->waits) {
-            if (request_wait(req))
-                return MHD_YES;
-        } else {
+        bool at_once = !req->route->waits || (req->route->at_once && req->route->at_once(req));
+
+        if (!at_once && request_wait(req))
+            return MHD_YES;
+        if (!req->route->waits)
             req->route->handle(req);
+        if (at_once)
             answer_encode(&req->answer, req->coding);
-        }
     }
     log_debug("request method=%s path=%s status=%u", method, req->path ? req->path : "-",
               req->answer.status);

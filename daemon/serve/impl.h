@@ -172,6 +172,11 @@ struct serve {
     size_t workers_running; /* that have taken a slot */
     struct serve_stats stats;
     struct answer_counts counts;
+    uint64_t changes; /* answers but those of health, and captures that came to their end */
+    struct shared_metrics {
+        struct buf text;            /* owned: the backend's, for who sees everything */
+        uint64_t asked_ns, changes; /* when it was asked, and what had changed by then */
+    } metrics;
     struct quota_budget {
         bool used;
         struct caller caller;
@@ -320,6 +325,7 @@ bool handle_pprof_profile(struct request *req);
 bool handle_pprof_empty(struct request *req);
 bool handle_sd(struct request *req);
 bool handle_metrics(struct request *req);
+bool metrics_at_once(struct request *req);
 bool handle_jvms(struct request *req);
 bool handle_jvm(struct request *req);
 bool handle_preflight(struct request *req);

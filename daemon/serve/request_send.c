@@ -132,6 +132,7 @@ enum MHD_Result request_send(struct request *req)
     audit_note(req->serve->audit, req);
     pthread_mutex_lock(&req->serve->lock);
     stats_count(&req->serve->counts, req->route, a->status);
+    req->serve->changes += !req->route || !req->route->health;
     pthread_mutex_unlock(&req->serve->lock);
     r = MHD_queue_response(req->connection, a->status, response);
     MHD_destroy_response(response);

@@ -34,6 +34,8 @@ struct route {
     bool health;             /* is answered whatever its caller has already */
     bool asks;               /* needs to know who asks, whatever its role */
     bool cookies_alone;      /* of a browser's session: who asks is known by no token or the like */
+    /* Of a route that waits: answers where nothing has to be waited for; false: it did not. */
+    bool (*at_once)(struct request *req);
     bool (*handle)(struct request *req);
     void (*finish)(struct request *req); /* a capture that the handler began is over; NULL: none */
 };

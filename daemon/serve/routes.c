@@ -70,7 +70,7 @@ static const struct route ROUTES[] = {
       .handle = handle_pprof_empty },
     { "/sd", METHOD_GET, ROLE_VIEW, PARAMS_NONE, .waits = true, .handle = handle_sd },
     { "/metrics", METHOD_GET, ROLE_VIEW, BIT(PID), .waits = true, .health = true,
-      .handle = handle_metrics },
+      .at_once = metrics_at_once, .handle = handle_metrics },
 
     { "/healthz", METHOD_GET, ROLE_HEALTH, PARAMS_NONE, .health = true, .handle = handle_health },
     { "/readyz", METHOD_GET, ROLE_HEALTH, PARAMS_NONE, .waits = true, .health = true,

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What Prometheus and those who speak its dialect ask: which JVMs there are, and how flamed and
- * they fare. */
+/* What Prometheus and those who speak its dialect ask: which JVMs there are. */
 #include "serve/impl.h"
 
 #define SD_REFRESH_SECONDS 30
-#define METRICS_TYPE "text/plain; version=0.0.4; charset=utf-8"
-
-/* ---- /sd ---- */
 
 static void add_label(json_t *labels, const char *name, const char *value)
 {
@@ -83,41 +79,5 @@ bool handle_sd(struct request *req)
     }
     json_decref(list);
     json_decref(value);
-    return true;
-}
-
-/* ---- /metrics ---- */
-
-bool handle_metrics(struct request *req)
-{
-    const struct api_backend *be = &req->serve->be;
-    struct serve *s = req->serve;
-    struct buf *out = &req->answer.body;
-    struct error err = ERROR_NULL;
-    struct answer_counts *counts = malloc(sizeof(*counts));
-    struct serve_stats stats;
-    int r = -ENOMEM;
-
-    if (counts) {
-        serve_stats(s, &stats);
-        pthread_mutex_lock(&s->lock);
-        *counts = s->counts;
-        pthread_mutex_unlock(&s->lock);
-        r = be->metrics ? be->metrics(be->ctx, &req->subject.viewer, out, &err) : 0;
-    }
-    if (r == 0 && req->subject.viewer.whole) {
-        stats_write(counts, &stats, out);
-        audit_metrics(s->audit, out);
-    }
-    if (r == 0)
-        r = out->error;
-    free(counts);
-    if (r != 0) {
-        answer_reset(&req->answer);
-        answer_outcome(&req->answer, r, &err, 1);
-        return true;
-    }
-    req->answer.status = 200;
-    req->answer.content_type = METRICS_TYPE;
     return true;
 }

@@ -44,6 +44,7 @@ static void serve_free(struct serve *s)
     sessions_free(s->sessions);
     tls_unref(s->tls);
     passwords_free(s->passwords);
+    buf_deinit(&s->metrics.text);
     for (struct access_rules *r = s->access, *next; r; r = next) {
         next = r->next;
         access_rules_free(r);
@@ -86,6 +87,7 @@ int serve_start(const struct serve_opts *o, const struct api_backend *be, struct
     }
     s->be = *be;
     s->opts = *o;
+    buf_init(&s->metrics.text, o->answer_max_bytes);
     if (o->peers)
         peers_ask_holder(o->peers, be->socket_holder, be->ctx);
     s->opts.idle_timeout_s = MAX(o->idle_timeout_s, 1u);

@@ -26,6 +26,13 @@ static const char *route_method(const struct route *r)
     return r->methods & METHOD_GET ? "GET" : r->methods & METHOD_POST ? "POST" : "DELETE";
 }
 
+/* Without printf(3), which would take most of the time of a scrape that shares the rest. */
+static void write_value(struct buf *out, uint64_t value)
+{
+    buf_add_u64(out, value);
+    buf_add_char(out, '\n');
+}
+
 static void write_requests(const struct answer_counts *c, struct buf *out)
 {
     size_t count;
@@ -37,13 +44,17 @@ static void write_requests(const struct answer_counts *c, struct buf *out)
         for (size_t k = 0; k < ARRAY_SIZE(STATUSES); k++) {
             if (!c->count[i][k])
                 continue;
-            buf_printf(out, "flamed_http_requests_total{route=\"%s\",method=\"%s\",status=\"",
-                       i < count ? list[i].path : "other", i < count ? route_method(&list[i]) : "");
+            buf_add_str(out, "flamed_http_requests_total{route=\"");
+            buf_add_str(out, i < count ? list[i].path : "other");
+            buf_add_str(out, "\",method=\"");
+            buf_add_str(out, i < count ? route_method(&list[i]) : "");
+            buf_add_str(out, "\",status=\"");
             if (STATUSES[k])
                 buf_add_u64(out, STATUSES[k]);
             else
                 buf_add_str(out, "other");
-            buf_printf(out, "\"} %llu\n", (unsigned long long)c->count[i][k]);
+            buf_add_str(out, "\"} ");
+            write_value(out, c->count[i][k]);
         }
     }
 }
@@ -51,8 +62,12 @@ static void write_requests(const struct answer_counts *c, struct buf *out)
 static void write_one(struct buf *out, const char *name, const char *type, const char *help,
                       uint64_t value)
 {
-    buf_printf(out, "# HELP %s %s\n# TYPE %s %s\n%s %llu\n", name, help, name, type, name,
-               (unsigned long long)value);
+    const char *const parts[] = { "# HELP ", name, " ",  help, "\n# TYPE ", name,
+                                  " ",       type, "\n", name, " " };
+
+    for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
+        buf_add_str(out, parts[i]);
+    write_value(out, value);
 }
 
 static void write_quotas(const struct serve_stats *s, struct buf *out)
@@ -67,9 +82,12 @@ static void write_quotas(const struct serve_stats *s, struct buf *out)
     buf_add_str(out, "# HELP flamed_http_quota_refused_total Requests refused with 429, by what "
                      "their caller, or all callers, had as many of as may be.\n"
                      "# TYPE flamed_http_quota_refused_total counter\n");
-    for (size_t i = 0; i < QUOTA_COUNT; i++)
-        buf_printf(out, "flamed_http_quota_refused_total{quota=\"%s\"} %llu\n", NAMES[i],
-                   (unsigned long long)s->quota_refused[i]);
+    for (size_t i = 0; i < QUOTA_COUNT; i++) {
+        buf_add_str(out, "flamed_http_quota_refused_total{quota=\"");
+        buf_add_str(out, NAMES[i]);
+        buf_add_str(out, "\"} ");
+        write_value(out, s->quota_refused[i]);
+    }
 }
 
 void stats_write(const struct answer_counts *c, const struct serve_stats *s, struct buf *out)

@@ -195,6 +195,7 @@ static void capture_done(void *cookie, int outcome, struct profile *p, const str
     struct serve *s = req->serve;
 
     pthread_mutex_lock(&s->lock);
+    s->changes++;
     capturing_remove(req);
     if (!req->abandoned) {
         req->profile = p;

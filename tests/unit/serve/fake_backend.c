@@ -433,9 +433,15 @@ static int fake_trigger(void *ctx, const char *name, char ret_id[CAPTURE_ID_BYTE
 
 static int fake_metrics(void *ctx, const struct viewer *v, struct buf *out, struct error *err)
 {
+    struct fake *f = ctx;
+
     fake_see(ctx, v);
     (void)err;
-    buf_add_str(out, "# TYPE fake gauge\nfake 1\n");
+    pthread_mutex_lock(&f->lock);
+    f->scrapes++;
+    pthread_mutex_unlock(&f->lock);
+    buf_add_str(out, "# TYPE fake gauge\n");
+    buf_add_str(out, v->whole ? "fake 1\n" : "fake_own 1\n");
     return 0;
 }
 

@@ -37,6 +37,7 @@ struct fake {
     struct capture *live[FAKE_CAPTURES_MAX];                /* guarded by lock */
     bool release;
     unsigned snapshots, created, stopped, deleted, pasts; /* guarded by lock */
+    unsigned scrapes;                                     /* guarded by lock: of metrics */
     struct time_range last_range;                         /* guarded by lock */
     bool last_stored;
     bool seen;            /* the last call said for whom it was */

@@ -10,6 +10,8 @@
 #include <netinet/in.h>
 #include <signal.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 struct fake fake;
@@ -128,6 +130,21 @@ static int ask_body_on(int fd, const char *method, const char *target, const cha
 
     request_text(&b, method, target, headers, body);
     client_send(fd, b.p, b.n);
+    return fd;
+}
+
+/* The kernel takes who it is of the thread. */
+int connect_as(uid_t uid)
+{
+    int fd;
+
+    ck_assert_int_eq(chmod(socket_path, 0666), 0);
+    *strrchr(socket_path, '/') = '\0';
+    ck_assert_int_eq(chmod(socket_path, 0711), 0);
+    socket_path[strlen(socket_path)] = '/';
+    ck_assert_int_eq(syscall(SYS_setresuid, -1, uid, -1), 0);
+    fd = client_connect_unix(socket_path);
+    ck_assert_int_eq(syscall(SYS_setresuid, -1, 0, -1), 0);
     return fd;
 }
 

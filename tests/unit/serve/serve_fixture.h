@@ -36,6 +36,9 @@ void ask(const char *method, const char *target, const char *headers, struct rep
 void ask_body(const char *method, const char *target, const char *headers, const char *body,
               struct reply *ret);
 
+/* A connection of user @uid to the Unix socket; takes root. */
+int connect_as(uid_t uid);
+
 /* The first value of a header, "" where there is none; until the next call. */
 const char *header(const struct reply *r, const char *name);
 /* @parameter, @contains: NULL for whatever it is. */
