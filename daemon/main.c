@@ -5,6 +5,7 @@
  * it again as the worker; started by another user (systemd) it connects to flamed-broker's socket.
  */
 #include "base/cleanup.h"
+#include "base/lent.h"
 #include "base/log.h"
 #include "base/version.h"
 #include "broker/supervise.h"
@@ -26,6 +27,7 @@
 #include <limits.h>
 #include <malloc.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -283,6 +285,90 @@ static int start_engine(const struct engine_opts *o, struct config *c, struct en
     return r;
 }
 
+/* ---- serving, behind the sandbox ---- */
+
+struct serving {
+    struct config *c;
+    const struct worker *w;
+    struct store_opts store;
+    struct engine_opts engine;
+    struct serve_opts serve;
+    struct reload reload;
+    int signal_fd;
+    struct error *err;
+    struct lent lent; /* the main thread, where the engine is to have it */
+    int result;
+};
+
+/* Starts everything, and stops it at the end. 0, or what ended it. */
+static int serve_until_end(struct serving *s)
+{
+    struct store *store = NULL;
+    struct engine *engine = NULL;
+    char store_trouble[256];
+    int r = store_open(&s->store, &store, s->err);
+
+    if (r == 0) {
+        store_problem(store, store_trouble, sizeof(store_trouble));
+        if (store_trouble[0])
+            log_warn("%s", store_trouble);
+        s->engine.store = store;
+        r = start_engine(&s->engine, s->c, &engine, s->err);
+    }
+    if (r == 0)
+        r = start_serve(s->c, s->w, engine, &s->serve, &s->reload, s->err);
+    if (r == 0) {
+        s->c->access = NULL; /* serve's now */
+        log_info("flamed " FLAMED_VERSION " serves; /readyz tells what works");
+        notify_send(s->w->notify_fd, "READY=1");
+        r = wait_for_end(s->signal_fd, engine, &s->reload);
+        notify_send(s->w->notify_fd, "STOPPING=1");
+        if (r < 0)
+            error_code(s->err, r, "flamed-broker ended");
+    }
+    serve_stop(s->reload.serve);
+    tls_unref(s->reload.tls);
+    engine_stop(engine);
+    store_close(store);
+    return r;
+}
+
+static void *serve_main(void *arg)
+{
+    struct serving *s = arg;
+
+    s->result = serve_until_end(s);
+    lent_close(&s->lent);
+    return NULL;
+}
+
+/* The same on another thread, while this one is the engine's. */
+static int serve_beside(struct serving *s)
+{
+    pthread_t thread;
+    int r;
+
+    lent_init(&s->lent);
+    s->engine.thread = &s->lent;
+    r = -pthread_create(&thread, NULL, serve_main, s);
+    if (r == 0) {
+        lent_serve(&s->lent);
+        pthread_join(thread, NULL);
+        r = s->result;
+    }
+    lent_deinit(&s->lent);
+    return r;
+}
+
+/* Whether threads that we start do not get our priority, as flamed.service has it: nothing is to
+ * come before the applications of the machine but the engine. */
+static bool new_threads_come_after(void)
+{
+    int policy = sched_getscheduler(0);
+
+    return policy >= 0 && policy & SCHED_RESET_ON_FORK;
+}
+
 static int run_worker(struct config *c, struct worker *w, struct error *err)
 {
     struct standstill standstill = { .notes_fd = w->notes_fd, .notify_fd = w->notify_fd };
@@ -305,7 +391,6 @@ static int run_worker(struct config *c, struct worker *w, struct error *err)
         .look = standstill_look,
         .look_cookie = &standstill,
     };
-    struct reload reload = { .argc = w->argc, .argv = w->argv, .config = c };
     struct serve_opts serve_opts = {
         .listen_fds = w->listen_fds,
         .listen_count = w->listen_count,
@@ -321,14 +406,17 @@ static int run_worker(struct config *c, struct worker *w, struct error *err)
     };
     struct sandbox_opts sandbox_opts = { .store_fd = w->store_fd };
     struct sandbox_report report = { 0 };
-    char store_path[4096], store_trouble[256];
-    struct store_opts store_opts = { .dir_fd = w->store_fd,
-                                     .dir = store_path,
-                                     .max_bytes = c->store_max_bytes,
-                                     .max_age_s = c->store_max_age_s };
-    struct store *store = NULL;
+    char store_path[4096];
     _cleanup_close_ int signal_fd = -1;
-    struct engine *engine = NULL;
+    struct serving serving = { .c = c,
+                               .w = w,
+                               .store = { .dir_fd = w->store_fd,
+                                          .dir = store_path,
+                                          .max_bytes = c->store_max_bytes,
+                                          .max_age_s = c->store_max_age_s },
+                               .reload = { .argc = w->argc, .argv = w->argv, .config = c },
+                               .err = err };
+    bool beside;
     int r;
 
     set_malloc_habits();
@@ -347,6 +435,7 @@ static int run_worker(struct config *c, struct worker *w, struct error *err)
     r = open_signals(&signal_fd);
     if (r < 0)
         return error_code(err, r, "cannot prepare signals");
+    serving.signal_fd = signal_fd;
     node_text(node, sizeof(node));
     path_of(w->store_fd, store_path, sizeof(store_path));
     umask(077);
@@ -360,35 +449,15 @@ static int run_worker(struct config *c, struct worker *w, struct error *err)
             "%zu processes or containers are left alone, because readings of them did not come "
             "back",
             left_alone.count);
+    beside = new_threads_come_after();
     r = sandbox_enter(&sandbox_opts, &report, err);
     if (r < 0)
         return r;
     if (report.landlock_problem[0])
         log_warn("%s", report.landlock_problem);
-    r = store_open(&store_opts, &store, err);
-    if (r == 0) {
-        store_problem(store, store_trouble, sizeof(store_trouble));
-        if (store_trouble[0])
-            log_warn("%s", store_trouble);
-        engine_opts.store = store;
-        r = start_engine(&engine_opts, c, &engine, err);
-    }
-    if (r == 0)
-        r = start_serve(c, w, engine, &serve_opts, &reload, err);
-    if (r == 0) {
-        c->access = NULL; /* serve's now */
-        log_info("flamed " FLAMED_VERSION " serves; /readyz tells what works");
-        notify_send(w->notify_fd, "READY=1");
-        r = wait_for_end(signal_fd, engine, &reload);
-        notify_send(w->notify_fd, "STOPPING=1");
-        if (r < 0)
-            error_code(err, r, "flamed-broker ended");
-    }
-    serve_stop(reload.serve);
-    tls_unref(reload.tls);
-    engine_stop(engine);
-    store_close(store);
-    return r;
+    serving.engine = engine_opts;
+    serving.serve = serve_opts;
+    return beside ? serve_beside(&serving) : serve_until_end(&serving);
 }
 
 /* The worker that the supervisor started: @argv[@sw->extra..] are the options it was given. */

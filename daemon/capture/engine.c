@@ -3,6 +3,7 @@
  * The engine's thread: drains side-band records and samples every 10 ms while captures run (every
  * 50 ms otherwise), runs calls from other threads, and ends when the broker is lost.
  */
+#include "base/lent.h"
 #include "capture/attachment.h"
 #include "capture/history.h"
 #include "capture/sampling.h"
@@ -259,7 +260,8 @@ static void *engine_main(void *arg)
     struct engine *e = arg;
     struct error err = ERROR_NULL;
 
-    pthread_setname_np(pthread_self(), "flamed-engine");
+    if (!e->opts.thread) /* the main thread has the process's name */
+        pthread_setname_np(pthread_self(), "flamed-engine");
     readers_use(e->opts.proc_fd);
     while (engine_run_calls(e)) {
         engine_alive(e);
@@ -401,7 +403,9 @@ int engine_start(const struct engine_opts *o, struct engine **ret, struct error 
     if (r == 0)
         r = engine_open(e, err);
     engine_alive(e);
-    if (r == 0)
+    if (r == 0 && e->opts.thread)
+        lent_start(e->opts.thread, engine_main, e);
+    else if (r == 0)
         r = -pthread_create(&e->thread, NULL, engine_main, e);
     if (r < 0) {
         engine_free(e);
@@ -420,7 +424,9 @@ struct engine *engine_stop(struct engine *e)
     e->stopping = true;
     pthread_mutex_unlock(&e->lock);
     eventfd_write(e->wake_fd, 1);
-    if (e->thread_started)
+    if (e->thread_started && e->opts.thread)
+        lent_join(e->opts.thread);
+    else if (e->thread_started)
         pthread_join(e->thread, NULL);
     engine_free(e);
     return NULL;

@@ -14,6 +14,7 @@
 #include "store/store.h"
 
 struct engine;
+struct lent;
 
 struct engine_opts {
     int broker_fd;             /* taken over */
@@ -34,7 +35,8 @@ struct engine_opts {
      * thread of its own; borrowed; NULL: nobody. */
     void (*look)(void *cookie, unsigned stands_s);
     void *look_cookie;
-    const char *node; /* what tells this node from others; borrowed; NULL: nothing */
+    struct lent *thread; /* for the engine to run on; borrowed; NULL: one of its own */
+    const char *node;    /* what tells this node from others; borrowed; NULL: nothing */
 };
 
 int engine_start(const struct engine_opts *o, struct engine **ret, struct error *err);

@@ -105,6 +105,8 @@ class Services(WithMachine):
         self.start()
         with self.subTest("no more rights than needed"):
             self.check_rights()
+        with self.subTest("the engine comes before others, and nothing else of flamed does"):
+            self.check_priorities()
         pid = self.start_jvm()
         with self.subTest("attach"):
             self.assertTrue(self.symbols(pid, "agent").startswith("agent"), self.symbols(pid, "agent"))
@@ -143,6 +145,13 @@ class Services(WithMachine):
                 self.assertEqual(status["NoNewPrivs"].strip(), "1", unit)
                 self.assertEqual(status["Seccomp"].strip(), "2", unit)
                 self.assertEqual(status["Uid"].split()[0] == "0", unit != "flamed.service")
+
+    def check_priorities(self) -> None:
+        pid = self.main_pid("flamed")
+        text = self.run_(f"for t in /proc/{pid}/task/*; do echo ${{t##*/}} $(cut -d' ' -f19 $t/stat); done")
+        nices = {int(tid): int(nice) for tid, nice in (line.split() for line in text.splitlines())}
+        self.assertEqual(nices.pop(pid), -10, text)
+        self.assertEqual(set(nices.values()), {0}, text)
 
     def test_who_may(self):
         """Group flamed may ask, and nothing else: not the broker, not the launcher, no file in flamed's folder, at no time."""

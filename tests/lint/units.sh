@@ -35,6 +35,6 @@ if ! systemd-analyze verify --man=no --recursive-errors=no "$folder"/*.service "
 fi
 rated flamed-broker.service 2.5
 rated flamed-launcher.service 2.9
-rated flamed.service 1.5
+rated flamed.service 1.4
 rated flamed.service 0.8 socket-only.conf
 exit $bad
