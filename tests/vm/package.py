@@ -14,10 +14,11 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../jvm"))
 
-from harness import debroot, jvm, paths # pylint: disable=wrong-import-position
+from harness import certs, debroot, jvm, paths # pylint: disable=wrong-import-position
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-PACKAGES = ["ca-certificates", "curl", "dbus", "openjdk-17-jre-headless", "procps", "systemd", "systemd-sysv"]
+PACKAGES = ["ca-certificates", "curl", "dbus", "iproute2", "jq", "openjdk-17-jre-headless", "procps", "systemd", "systemd-sysv"]
+ADDRESS = "192.0.2.1" # the guest's own, besides loopback
 
 
 def built_package(folder: str) -> str:
@@ -45,10 +46,18 @@ def debian(packages: list[str]) -> str:
     return folder
 
 
+def make_certificates(folder: str) -> None:
+    """first.pem and second.pem of ca.pem, of the address that package.sh gives the guest, and their keys."""
+    os.mkdir(folder)
+    ca = certs.Authority(folder, "ca")
+    for name in ("first", "second"):
+        ca.sign(name, "/CN=" + name, f"IP:{ADDRESS},DNS:node.example.com")
+
+
 def main() -> int:
     try:
         paths.need_root()
-        paths.need("mmdebstrap", "cpack")
+        paths.need("mmdebstrap", "cpack", "openssl")
         with tempfile.TemporaryDirectory(prefix="flamed-package.") as out:
             package = built_package(out)
             depends = subprocess.run(["dpkg-deb", "--field", package, "Depends"], capture_output=True, text=True, check=True).stdout
@@ -56,10 +65,11 @@ def main() -> int:
             os.chmod(out, 0o755) # a JVM of another user reads its classes there
             spin = jvm.make_spin()
             shutil.copytree(spin.folder, out + "/classes")
+            make_certificates(out + "/tls")
             shutil.copy(HERE + "/package.sh", out)
-            return subprocess.run([sys.executable, HERE + "/vm.py", "--root", root, "--init", "/lib/systemd/systemd", "--append",
+            return subprocess.run([sys.executable, HERE + "/vm.py", "--limit", "850", "--root", root, "--init", "/lib/systemd/systemd", "--append",
                                    "systemd.getty_auto=0", "--out", out,
-                                   "6.1", "bash", "/out/package.sh", "/out/" + os.path.basename(package), spin.main]).returncode
+                                   "6.1", "bash", "/out/package.sh", "/out/" + os.path.basename(package), spin.main, ADDRESS]).returncode
     except unittest.SkipTest as reason:
         print(f"skipped: {reason}")
         return 77

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # In the guest: installs the package, has it serve, reload, stop and start again, and purges it. Fails at the first thing that is
-# not as it should be. Usage: package.sh PACKAGE MAIN-CLASS
+# not as it should be. Usage: package.sh PACKAGE MAIN-CLASS ADDRESS
 set -euo pipefail
-package=$1 main=$2
+package=$1 main=$2 address=$3
 url=http://127.0.0.1:7979
 units=(flamed-launcher.socket flamed-broker.socket flamed-broker.service flamed.service)
 
@@ -93,6 +93,28 @@ await attached
 grep -q "$main" /tmp/answer || fail "the agent names nothing: $(head -5 /tmp/answer)"
 echo "attaches"
 
+# Who did what, in the fields of a journal that runs: docs/access.md. What journald adds says that it was flamed's service.
+records() {
+    journalctl --no-pager -q -o json _SYSTEMD_UNIT=flamed.service "$@"
+}
+audited() {
+    records FLAMED_ACTION=attach "FLAMED_TARGET_PID=$pid" | jq -es --arg main "$main" --arg uid "$(id -u flamed)" '
+        map(select(.FLAMED_ROUTE == "/profile" and .FLAMED_STATUS == "200"))[0]
+        | (.MESSAGE | ltrimstr("audit ") | fromjson) as $line
+        | .FLAMED_SUBJECT == "user 0" and .FLAMED_KNOWN_BY == $line.known_by and .FLAMED_VIA == "TCP"
+          and .FLAMED_CAPTURE == $line.capture and .FLAMED_TARGET_UID == "65534" and .FLAMED_TARGET_MAIN == $main
+          and $line.subject == "user 0" and $line.target.main == $main and $line.status == 200
+          and .PRIORITY == "6" and .SYSLOG_IDENTIFIER == "flamed" and ._UID == $uid and ._COMM == "flamed"' >/tmp/answer
+}
+await audited
+[ "$(su nobody -s /bin/sh -c "curl -s -o /dev/null -w '%{http_code}' $url/api/v1/audit")" = 403 ] || fail "anybody reads the audit"
+refused() {
+    records FLAMED_ACTION=refusal FLAMED_STATUS=403 FLAMED_ROUTE=/api/v1/audit | jq -es 'length == 1' >/tmp/answer
+}
+await refused
+[ -n "$(journalctl -q --no-pager -u flamed FLAMED_ACTION=attach -o json)" ] || fail "nothing by the command of docs/access.md"
+echo "tells the journal"
+
 worker=$(systemctl show -p MainPID --value flamed.service)
 systemctl reload flamed.service
 await journalctl -q --no-pager -u flamed.service --grep "reload|read again"
@@ -111,6 +133,59 @@ systemctl start flamed-launcher.socket flamed-broker.socket flamed.service
 await ready
 clean
 echo "stops and starts"
+
+# An address that is not loopback, by TLS and a token. The key is root's alone; flamed-broker reads it, in its fences.
+secure=https://$address:7980
+ip address add "$address/24" dev lo
+mkdir -p /etc/systemd/system/flamed.service.d
+put() { # both at once, as Kubernetes and certbot do it
+    install -D -m 600 "/out/tls/$1.key" "/etc/flamed/tls/$1/tls.key"
+    install -D -m 644 "/out/tls/$1.pem" "/etc/flamed/tls/$1/tls.crt"
+    ln -s "$1" /etc/flamed/tls/next
+    mv -T /etc/flamed/tls/next /etc/flamed/tls/now
+}
+put first
+flamed --new-token scraper >/tmp/token
+token=$(grep -x 'flamed_[A-Za-z0-9_-]*' /tmp/token)
+cat >/etc/flamed/flamed.yaml <<END
+listen: ["unix:/run/flamed/flamed.sock", "127.0.0.1:7979", "$address:7980"]
+tls_server_config:
+  cert_file: /etc/flamed/tls/now/tls.crt
+  key_file: tls/now/tls.key
+$(sed -n '/^access:/,$p' /tmp/token)
+END
+as_nobody() {
+    su nobody -s /bin/sh -c "curl -s -m 20 -o /dev/null -w '%{http_code}' --cacert /out/tls/ca.pem $*" || true
+}
+systemctl restart flamed.service
+await ready
+[ "$(as_nobody "$secure/healthz")" = 000 ] || fail "the unit lets others than this machine in"
+printf '[Service]\nIPAddressAllow=%s/24\n' "$address" >/etc/systemd/system/flamed.service.d/network.conf
+systemctl daemon-reload
+systemctl restart flamed.service
+await ready
+[ "$(as_nobody "$secure/healthz")" = 200 ] || fail "not by TLS"
+[ "$(as_nobody "-H 'Authorization: Bearer $token' $secure/metrics")" = 200 ] || fail "not by its token"
+[ "$(as_nobody "-H 'Authorization: Bearer $token' $secure/api/v1/audit")" = 403 ] || fail "a token is more than its rule says"
+[ "$(as_nobody "-H 'Authorization: Bearer ${token}x' $secure/metrics")" = 401 ] || fail "a wrong token"
+[ "$(as_nobody "http://$address:7980/healthz")" = 000 ] || fail "answers without TLS"
+! su flamed -s /bin/sh -c 'cat /etc/flamed/tls/now/tls.key' >/tmp/key 2>&1 || fail "flamed's user can read the key"
+serves() {
+    openssl s_client -connect "$address:7980" -CAfile /out/tls/ca.pem -verify_return_error </dev/null 2>/dev/null |
+        openssl x509 -noout -fingerprint >/tmp/served
+    openssl x509 -noout -fingerprint -in "/out/tls/$1.pem" | cmp -s - /tmp/served
+}
+serves first || fail "not its certificate"
+worker=$(systemctl show -p MainPID --value flamed.service)
+put second
+systemctl reload flamed.service
+await serves second
+[ "$(as_nobody "-H 'Authorization: Bearer $token' $secure/metrics")" = 200 ] || fail "not after the reload"
+[ "$(systemctl show -p MainPID --value flamed.service)" = "$worker" ] || fail "a new certificate took a new process"
+clean
+rm -r /etc/flamed /etc/systemd/system/flamed.service.d
+systemctl daemon-reload
+echo "serves TLS beyond this machine"
 
 kill "$pid"
 dpkg --purge flamed
