@@ -206,8 +206,8 @@ static struct MHD_Daemon *start_library(struct serve *s, const struct MHD_Option
                                         unsigned flags)
 {
     return MHD_start_daemon(
-        flags | MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ITC |
-            MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG,
+        flags | MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ITC | MHD_ALLOW_SUSPEND_RESUME |
+            MHD_USE_ERROR_LOG,
         0, NULL, NULL, on_request, s, MHD_OPTION_EXTERNAL_LOGGER, on_log, s,
         MHD_OPTION_THREAD_POOL_SIZE, (unsigned)SERVE_MHD_THREADS, MHD_OPTION_CONNECTION_LIMIT,
         (unsigned)(s->client_max * SERVE_MHD_THREADS), MHD_OPTION_CONNECTION_TIMEOUT,
@@ -225,12 +225,14 @@ int http_start(struct serve *s, struct error *err)
         { MHD_OPTION_END, 0, NULL },
     };
 
-    s->mhd = start_library(s, PLAIN, 0);
+    s->mhd = start_library(s, PLAIN, MHD_USE_EPOLL_INTERNAL_THREAD);
     if (!s->mhd)
         return error_set(err, -ENOMEM, "cannot start the HTTP library");
     if (!s->tls)
         return 0;
-    s->mhd_tls = start_library(s, tls, MHD_USE_TLS);
+    /* By epoll the library asks again and again, with all of a CPU, for what a client in its
+     * handshake has not sent yet. */
+    s->mhd_tls = start_library(s, tls, MHD_USE_POLL_INTERNAL_THREAD | MHD_USE_TLS);
     if (!s->mhd_tls)
         return error_set(err, -EINVAL, "cannot start the HTTP library with TLS");
     return 0;

@@ -371,6 +371,46 @@ class Slow(Served):
             for s in silent + half:
                 s.close()
 
+    def stalled(self, port: int, tls: bool) -> list[socket.socket]:
+        """Connections that stop at every stage: of the handshake, of the request, and of its answer."""
+        document = b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        context, found = ssl.create_default_context(cafile=self.ca.cert), []
+
+        def connect() -> socket.socket:
+            s = socket.socket()
+            s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096) # an answer does not fit into it
+            s.settimeout(20)
+            s.connect(("127.0.0.1", port))
+            return s
+
+        if tls:
+            incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+            with self.assertRaises(ssl.SSLWantReadError):
+                context.wrap_bio(incoming, outgoing, server_hostname="localhost").do_handshake()
+            hello = outgoing.read()
+            for part in (b"", hello[:100], hello):
+                s = connect()
+                s.sendall(part)
+                found.append(s)
+        for text in (b"", b"GET /heal", document * 30):
+            s = connect()
+            found.append(context.wrap_socket(s, server_hostname="localhost") if tls else s)
+            found[-1].sendall(text)
+        return found
+
+    def test_stalled_clients_take_no_processor_time(self):
+        daemon, port = self.serve(self.tls(), "--recorder-hz", "0", "--idle-timeout", "60")
+        pids = [pid for name, pids in daemon.processes().items() if name == "flamed" for pid in pids]
+        stalled = self.stalled(port, tls=True) + self.stalled(daemon.port, tls=False)
+        try:
+            time.sleep(1) # what was sent is worked on
+            before = sum(map(proc.cpu_seconds, pids))
+            time.sleep(2)
+            self.assertLess(sum(map(proc.cpu_seconds, pids)) - before, 0.6, "of two seconds")
+        finally:
+            for s in stalled:
+                s.close()
+
 
 class Clients(Served):
     """Certificates of clients."""
