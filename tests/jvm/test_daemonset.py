@@ -1,15 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """flamed in a container of its own, with what docs/container/daemonset.yaml asks for and no more, profiles a JVM in
-another container, named from its memory, and loads the agent into it."""
+another container, named from its memory, and loads the agent into it. With a ConfigMap and a Secret it serves TLS."""
+import hashlib
 import json
 import os
+import re
 import shutil
+import ssl
+import subprocess
 import sys
 import tempfile
 import unittest
+import urllib.error
+import urllib.request
 
-from harness import bundle, jvm, paths
-from harness.daemon import Daemon
+from harness import bundle, certs, jvm, paths, proc
+from harness.daemon import Daemon, free_port
 
 DAEMONSET = os.path.join(paths.TREE, "docs/container/daemonset.yaml")
 RUN_BUNDLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "harness/run_bundle.py")
@@ -60,7 +66,7 @@ def write_bundle(folder: str, pod: dict) -> None:
             bind("/sys", "/sys", "ro", "noexec"),
             bind("/tmp", "/tmp", "rw"), # where the harness has its socket and store
             *(bind(name, name, "ro") for name in shared),
-            *(bind(volumes[m["name"]], m["mountPath"], "rw") for m in mounts),
+            *(bind(volumes[m["name"]], m["mountPath"], "ro" if m.get("readOnly") else "rw") for m in mounts),
         ],
         "linux": {
             "namespaces": [{"type": kind} for kind in namespaces],
@@ -92,6 +98,64 @@ class DaemonSet(unittest.TestCase):
             told = daemon.get(f"/api/v1/jvms/{target.pid}/perf-map", symbols="agent")
             self.assertEqual(told.status, 200, told)
             self.assertIn(spin.method, told.text)
+
+    def test_tls_of_a_secret(self):
+        """As docs/access.md says: the key is read in the container, and a new Secret is taken by itself."""
+        bundle.need_runc()
+        paths.need("openssl")
+        pod, folder, port = read_daemonset(), tempfile.mkdtemp(prefix="flamed-daemonset."), free_port()
+        self.addCleanup(shutil.rmtree, folder, ignore_errors=True)
+        for name in ("config", "tls"):
+            pod["volumes"].append({"name": name, "hostPath": {"path": "/" + name}})
+            pod["containers"][0]["volumeMounts"].append({"name": name, "mountPath": "/flamed-" + name, "readOnly": True})
+        write_bundle(folder, pod)
+        made = os.path.join(folder, "made")
+        os.mkdir(made)
+        ca = certs.Authority(made, "ca")
+        first, second = (ca.sign(name, "/CN=flamed", "DNS:localhost,IP:127.0.0.1") for name in ("first", "second"))
+        said = subprocess.run([paths.program("flamed"), "--new-token", "scraper"], capture_output=True, text=True, check=True).stdout
+        publish(folder + "/config", "1", {"flamed.yaml": "tls_server_config:\n  cert_file: /flamed-tls/tls.crt\n  key_file: /flamed-tls/tls.key\n"
+                                          + said[said.index("access:"):]})
+        publish(folder + "/tls", "1", pair_of(first))
+        with Daemon("--config=/flamed-config/flamed.yaml", f"--listen=https://127.0.0.1:{port}",
+                    wrap=[sys.executable, RUN_BUNDLE, folder]) as daemon:
+            self.assertEqual(served(port), digest(first))
+            context = ssl.create_default_context(cafile=ca.cert)
+            for token, status in ((re.search(r"^flamed_\w+$", said, re.M)[0], 200), ("flamed_no", 401)):
+                request = urllib.request.Request(f"https://localhost:{port}/metrics", headers={"Authorization": "Bearer " + token})
+                try:
+                    got = urllib.request.urlopen(request, timeout=20, context=context).status
+                except urllib.error.HTTPError as e:
+                    got = e.code
+                self.assertEqual(got, status, daemon.log())
+            publish(folder + "/tls", "2", pair_of(second))
+            proc.wait_until(lambda: served(port) == digest(second), 30, "the new certificate is served", 0.2)
+            self.assertNotIn("cannot be used", daemon.log())
+
+
+def publish(folder: str, version: str, files: dict[str, str]) -> None:
+    """Writes FILES as kubelet does it: by the name of a link to a folder, which changes for all of them at once."""
+    os.mkdir(f"{folder}/..{version}")
+    for name, text in files.items():
+        with open(f"{folder}/..{version}/{name}", "w", encoding="ascii") as f:
+            f.write(text)
+        if not os.path.lexists(f"{folder}/{name}"):
+            os.symlink("..data/" + name, f"{folder}/{name}")
+    os.symlink(".." + version, folder + "/..data_tmp")
+    os.rename(folder + "/..data_tmp", folder + "/..data")
+
+
+def pair_of(pair: tuple[str, str]) -> dict[str, str]:
+    return {"tls.crt": proc.read(pair[0]), "tls.key": proc.read(pair[1])}
+
+
+def digest(pair: tuple[str, str]) -> str:
+    return hashlib.sha256(ssl.PEM_cert_to_DER_cert(proc.read(pair[0]))).hexdigest()
+
+
+def served(port: int) -> str:
+    """Which certificate."""
+    return hashlib.sha256(ssl.PEM_cert_to_DER_cert(ssl.get_server_certificate(("127.0.0.1", port), timeout=20))).hexdigest()
 
 
 if __name__ == "__main__":
