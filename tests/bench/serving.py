@@ -1,20 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """What an answer costs flamed: requests a second and CPU time of /healthz, /metrics and /api/v1/jvms, on connections that stay and
-on one for each request, where it is asked whose it is. --before DIR: a build to compare with; both run at once and are asked in
-turn, so that what else the machine does hits both. --check: fails where the subject of a request takes too much."""
+on one for each request, where it is asked whose it is; and the same over TLS, where each connection is a whole handshake of TLS 1.3.
+--before DIR: a build to compare with; both run at once and are asked in turn, so that what else the machine does hits both. --check:
+fails where the subject of a request takes too much."""
 import argparse
 import os
+import shutil
 import socket
+import ssl
 import statistics
 import sys
+import tempfile
 import time
 
 import common # pylint: disable=unused-import (where the harness is)
-from harness import paths
-from harness.daemon import Daemon
+from harness import certs, paths
+from harness.daemon import Daemon, free_port
 
 BATCH = 32 # requests that are sent at once on a connection that stays
 ROUTES = ("/healthz", "/metrics", "/api/v1/jvms")
+HOWS = {"stays": "one connection", "anew": "a connection each"}
+WAYS = {"plain": "", "ecdsa": "TLS, P-256", "rsa": "TLS, RSA 2048"}
 CONNECT_LIMIT_US = 1800 # CPU time of a connection with its subject and a request, at most, with --check: ten times what it takes
 
 
@@ -28,20 +34,41 @@ def cpu_seconds(pid: int) -> float:
 
 
 class Flamed:
-    """One under test."""
+    """One under test, with the certificate of the way WAY."""
 
-    def __init__(self, name: str, build: str):
-        self.name = name
+    def __init__(self, name: str, build: str, way: str = "plain"):
+        self.name, self.way = name, way
         paths.BUILD = os.path.realpath(build)
-        self.daemon = Daemon("--recorder-hz=0", "--connections-max=4096")
+        self.folder = tempfile.mkdtemp(prefix="flamed-serving.")
+        self.tls, options = None, []
+        if way != "plain":
+            self.tls, self.port = ssl.create_default_context(), free_port()
+            options = [f"--config={self.configure(rsa=way == 'rsa')}", f"--listen=https://127.0.0.1:{self.port}"]
+        self.daemon = Daemon("--recorder-hz=0", "--connections-max=4096", *options)
+        self.port = self.port if self.tls else self.daemon.port
         self.pid = max(pid for name, pids in self.daemon.processes().items() if name == "flamed" for pid in pids)
         self.rates: dict[tuple, list[float]] = {}
         self.costs: dict[tuple, list[float]] = {}
 
+    def configure(self, rsa: bool) -> str:
+        """A configuration with a certificate of a CA of our own, which we trust."""
+        ca = certs.Authority(self.folder, "ca")
+        cert, key = ca.sign("server", "/CN=flamed", "IP:127.0.0.1,DNS:localhost", rsa=rsa)
+        self.tls.load_verify_locations(ca.cert)
+        self.tls.minimum_version = ssl.TLSVersion.TLSv1_3
+        path = os.path.join(self.folder, "flamed.yaml")
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(f"tls_server_config:\n  cert_file: {cert}\n  key_file: {key}\n")
+        return path
+
+    def stop(self) -> None:
+        self.daemon.stop(check=False)
+        shutil.rmtree(self.folder)
+
     def connect(self) -> socket.socket:
-        s = socket.create_connection(("127.0.0.1", self.daemon.port), 20)
+        s = socket.create_connection(("127.0.0.1", self.port), 20)
         s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        return s
+        return self.tls.wrap_socket(s, server_hostname="127.0.0.1") if self.tls else s
 
     def stays(self, route: str, seconds: float) -> int:
         """Requests answered on one connection."""
@@ -56,6 +83,8 @@ class Flamed:
                     if not chunk:
                         raise RuntimeError(f"{self.name}: {route}: the connection was closed")
                     both = tail + chunk
+                    if b"HTTP/1.1 4" in both:
+                        raise RuntimeError(f"{self.name}: {route}: {both[-600:]!r}")
                     got += both.count(b"HTTP/1.1 200 OK\r\n")
                     tail = both[-16:]
                 count += BATCH
@@ -92,26 +121,27 @@ def main() -> int:
     parser.add_argument("--check", action="store_true")
     options = parser.parse_args()
     builds = ([("before", options.before)] if options.before else []) + [("now", paths.BUILD)]
-    flameds = [Flamed(*one) for one in builds]
+    flameds = [Flamed(*one, way) for way in WAYS for one in builds]
     try:
         for n in range(options.rounds):
-            for how in ("stays", "anew"):
+            for how in HOWS:
                 for route in ROUTES:
                     for one in flameds[::-1 if n % 2 else 1]:
                         one.slice(how, route, options.seconds)
-        for how in ("stays", "anew"):
-            for route in ROUTES:
-                print(f"{'one connection' if how == 'stays' else 'a connection each':18} {route:14}" + "".join(
-                    f"  {one.name}: {statistics.median(one.rates[how, route]):8.0f}/s {statistics.median(one.costs[how, route]):7.1f} us of CPU"
-                    f" (best {min(one.costs[how, route]):.1f})" for one in flameds))
-        cost = min(flameds[-1].costs["anew", "/healthz"])
+        for way, what in WAYS.items():
+            for how, often in HOWS.items():
+                for route in ROUTES:
+                    print(f"{what:13} {often:17} {route:14}" + "".join(
+                        f"  {one.name}: {statistics.median(one.rates[how, route]):8.0f}/s {statistics.median(one.costs[how, route]):7.1f} us of CPU"
+                        f" (best {min(one.costs[how, route]):.1f})" for one in flameds if one.way == way))
+        cost = min(next(one for one in flameds if one.name == "now").costs["anew", "/healthz"])
         if options.check and cost > CONNECT_LIMIT_US:
             print(f"a connection with a request takes {cost:.0f} us of CPU at best: at most {CONNECT_LIMIT_US} are right")
             return 1
         return 0
     finally:
         for one in flameds:
-            one.daemon.stop(check=False)
+            one.stop()
 
 
 if __name__ == "__main__":

@@ -20,14 +20,14 @@ class Authority:
                 "/CN=" + name, "-keyout", self.key, "-out", self.cert)
 
     def sign(self, name: str, subject: str, san: str = "", usage: str = "serverAuth", ended: bool = False,
-             ends: str = "20200102000000Z") -> tuple[str, str]:
-        """A certificate and its key: their paths. ENDED: its time is over, or over at ENDS."""
+             ends: str = "20200102000000Z", rsa: bool = False) -> tuple[str, str]:
+        """A certificate and its key: their paths. ENDED: its time is over, or over at ENDS. RSA: its key has 2,048 bits of that."""
         cert, key, request = (os.path.join(self.folder, name + end) for end in (".pem", ".key", ".csr"))
         extensions = f"extendedKeyUsage={usage}\n" + (f"subjectAltName={san}\n" if san else "")
         with open(request + ".ext", "w", encoding="utf-8") as f:
             f.write(extensions)
-        openssl("req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", subject, "-keyout", key,
-                "-out", request)
+        kind = ["rsa:2048"] if rsa else ["ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"]
+        openssl("req", "-new", "-newkey", *kind, "-nodes", "-subj", subject, "-keyout", key, "-out", request)
         if ended:
             database = os.path.join(self.folder, name + ".ca")
             os.makedirs(database)
