@@ -9,8 +9,8 @@
 #include "base/error.h"
 #include "base/tls_paths.h"
 #include "broker/left_alone.h"
+#include "request/backend.h"
 #include "schedule/rules.h"
-#include "serve/backend.h"
 #include "store/store.h"
 
 struct engine;
@@ -19,7 +19,7 @@ struct lent;
 struct engine_opts {
     int broker_fd;             /* taken over */
     int proc_fd;               /* taken over: a directory fd of /proc */
-    size_t captures_max;       /* of one caller; of all: serve/caller.h */
+    size_t captures_max;       /* of one caller; of all: request/caller.h */
     size_t samples_max;        /* of one capture */
     size_t captures_max_bytes; /* of all captures together, and of what waits to be stored */
     bool show_arguments;

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "serve/backend.h"
+#include "request/backend.h"
 #include "store/store.h"
 
 struct keeper;

@@ -3,7 +3,7 @@
 #include "capture/recorder.h"
 #include "profile/events.h"
 #include "profile/match.h"
-#include "schedule/matcher.h"
+#include "request/matcher.h"
 
 #define PAST_CAPTURES_MAX 1000 /* merged into one answer */
 

@@ -2,7 +2,7 @@
 #include "capture/target.h"
 
 #include "profile/match.h"
-#include "schedule/matcher.h"
+#include "request/matcher.h"
 
 #define TARGET_NEAREST_MAX 5
 

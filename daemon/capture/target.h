@@ -6,7 +6,7 @@
 #pragma once
 
 #include "discover/discover.h"
-#include "serve/backend.h"
+#include "request/backend.h"
 
 struct target;
 

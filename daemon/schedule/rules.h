@@ -6,8 +6,8 @@
  */
 #pragma once
 
-#include "schedule/matcher.h"
-#include "serve/backend.h"
+#include "request/backend.h"
+#include "request/matcher.h"
 
 #define RULES_SCHEDULES_MAX 64
 #define RULES_TRIGGERS_MAX 64

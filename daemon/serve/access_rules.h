@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "schedule/matcher.h"
+#include "request/matcher.h"
 #include "serve/subject.h"
 
 #define ACCESS_RULES_MAX 64

@@ -2,7 +2,7 @@
 #include "serve/answer.h"
 
 #include "base/text.h"
-#include "serve/backend.h"
+#include "request/backend.h"
 
 #include <stdarg.h>
 #include <zlib.h>

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "base/clock.h"
-#include "serve/caller.h"
+#include "request/caller.h"
 
 #define ATTEMPTS_AT_ONCE 10
 #define ATTEMPT_NS (6 * NSEC_PER_SEC) /* for one more */

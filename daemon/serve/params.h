@@ -7,7 +7,7 @@
 
 #include "profile/match.h"
 #include "render/render.h"
-#include "serve/backend.h"
+#include "request/backend.h"
 #include "serve/query.h"
 
 enum param_id {

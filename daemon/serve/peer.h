@@ -7,6 +7,7 @@
 #pragma once
 
 #include "base/error.h"
+#include "request/caller.h"
 
 #include <sys/socket.h>
 
@@ -60,3 +61,8 @@ bool peer_is_host(struct peers *s, const struct peer *p);
  * the long run. Who comes beyond that is not known. */
 #define PEER_LOOKS_MAX 1000
 #define PEER_LOOK_NS (50 * NSEC_PER_MSEC)
+
+/* The caller at the other end of a connection from @address, of which the kernel tells @peer. All
+ * loopback addresses are one caller: any user of the machine can come from any of them, with as
+ * many as there are; so are those of one network of IPv6 (/64). */
+struct caller caller_of_peer(const struct peer *peer, const struct sockaddr_storage *address);

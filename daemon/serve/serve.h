@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/span.h"
-#include "serve/backend.h"
+#include "request/backend.h"
 #include "serve/peer.h"
 
 struct access_rules;
@@ -20,7 +20,7 @@ struct serve_opts {
     uint32_t listen_tls; /* of them, those that speak TLS: bits */
     struct tls *tls;     /* taken over by serve_start() where that goes well; NULL: no TLS */
     const char *version;
-    unsigned connections_max;    /* 128 of one caller; of all: serve/caller.h */
+    unsigned connections_max;    /* 128 of one caller; of all: request/caller.h */
     unsigned captures_max;       /* 64 of one caller at once */
     size_t answer_max_bytes;     /* 64 MiB */
     unsigned idle_timeout_s;     /* a client that sends or reads nothing for so long is cut off */

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "serve/backend.h"
+#include "request/backend.h"
 #include "serve/peer.h"
 
 /* What a request needs: each includes those before it. A route without one is for nobody. */

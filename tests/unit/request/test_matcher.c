@@ -2,7 +2,7 @@
 /* Matchers: how they are written, and which processes they hold for. */
 #include "suite.h"
 
-#include "schedule/matcher.h"
+#include "request/matcher.h"
 
 static const struct {
     const char *text, *spelt; /* NULL: refused, and then the next is part of the sentence */

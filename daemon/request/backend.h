@@ -9,7 +9,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "profile/profile.h"
-#include "serve/caller.h"
+#include "request/caller.h"
 
 #include <jansson.h>
 
@@ -67,7 +67,7 @@ struct target_selector {
     size_t pid_count;
     const char *container, *pod, *pod_namespace, *jvm; /* jvm: a regular expression that compiles */
     int32_t ns_pid;                                    /* 0: not given */
-    const struct matcher_list *matchers;               /* of schedule/matcher.h; NULL: none */
+    const struct matcher_list *matchers;               /* of request/matcher.h; NULL: none */
     const struct viewer *viewer;                       /* of these alone; NULL: nobody's */
 };
 

@@ -9,9 +9,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct peer;
-struct sockaddr_storage;
-
 enum caller_kind {
     CALLER_SELF,     /* flamed, by its configuration: schedules and triggers */
     CALLER_USER,     /* of the machine, on the Unix socket: the kernel's word */
@@ -30,10 +27,6 @@ struct caller {
     char name[CALLER_NAME_BYTES]; /* CALLER_NAMED: "token prometheus"; else "" */
 };
 
-/* The caller at the other end of a connection from @address, of which the kernel tells @peer. All
- * loopback addresses are one caller: any user of the machine can come from any of them, with as
- * many as there are; so are those of one network of IPv6 (/64). */
-struct caller caller_of_peer(const struct peer *peer, const struct sockaddr_storage *address);
 struct caller caller_named(const char *name);
 bool caller_equal(const struct caller *a, const struct caller *b);
 /* Whether a share is kept for @c: the machine's root, who has to get in when all else is taken, and

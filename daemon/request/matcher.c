@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "schedule/matcher.h"
+#include "request/matcher.h"
 
 #include "profile/match.h"
 
