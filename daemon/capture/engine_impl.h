@@ -5,20 +5,20 @@
 
 #include "base/clock.h"
 #include "base/id_table.h"
-#include "capture/anchors.h"
 #include "capture/delays.h"
 #include "capture/engine.h"
 #include "capture/held.h"
 #include "capture/keeper.h"
 #include "capture/rates.h"
 #include "capture/target.h"
-#include "capture/unwinding.h"
 #include "capture/watch.h"
 #include "discover/discover.h"
 #include "profile/rebase.h"
 #include "sample/sample.h"
 #include "store/flight.h"
 #include "symbolize/symbolize.h"
+#include "unwind_tables/java_threads.h"
+#include "unwind_tables/unwinding.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * One row of an unwind table: how to find the caller of native code from a pc on, until the next
- * row's. Made from .eh_frame by ehframe.c, read by both homes of the unwinder. The return address
- * always lies in the word below the CFA.
+ * row's. Made from .eh_frame by unwind_tables/, read by both homes of the unwinder. The return
+ * address always lies in the word below the CFA.
  */
 #pragma once
 

@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "hotspot/hotspot.h"
 #include "proc/proc.h"
-#include "unwind/feeder.h"
+#include "unwind_tables/table_loader.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -13,8 +13,8 @@
 #include "hotspot/hotspot.h"
 #include "sample/sample.h"
 #include "sample/sampler.h"
-#include "unwind/feeder.h"
 #include "unwind/unwind.h"
+#include "unwind_tables/table_loader.h"
 
 #include <dirent.h>
 #include <fcntl.h>

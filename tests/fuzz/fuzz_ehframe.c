@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* .eh_frame, as a bare section and inside an ELF file: whatever comes in, the rows are a table that
  * can be searched, and they say nothing that the unwinder does not know. */
-#include "unwind/ehframe.h"
+#include "unwind_tables/ehframe.h"
 
 #include "base/cleanup.h"
 

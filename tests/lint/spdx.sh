@@ -9,6 +9,7 @@ bad=0
 while IFS= read -r file; do
     case $file in
     daemon/unwind/*.[ch] | *.bpf.[ch] | daemon/sample/*_abi.h) want='BSD-2-Clause OR GPL-2.0-only' ;;
+    daemon/unwind_tables/*) want='(BSD-2-Clause OR GPL-2.0-only|Apache-2.0)' ;; # the readers of .eh_frame came with the unwinder
     *) want=Apache-2.0 ;;
     esac
     if ! head -n 5 "$file" | grep -qE "SPDX-License-Identifier: \(?$want\)?( |\$)"; then

@@ -5,7 +5,7 @@
 
 #include "base/cleanup.h"
 #include "proc/proc.h"
-#include "unwind/ehframe.h"
+#include "unwind_tables/ehframe.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -169,7 +169,7 @@ static struct unwind_process self;
 static uint32_t self_end, self_words;
 static uint64_t self_out[256];
 
-/* What feeder.c does, for ourselves. */
+/* What table_loader.c does, for ourselves. */
 static void describe_self(void)
 {
     _cleanup_close_ int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);

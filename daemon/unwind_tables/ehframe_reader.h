@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "unwind/ehframe.h"
+#include "unwind_tables/ehframe.h"
 
 struct reader;
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "unwind/row_files.h"
+#include "unwind_tables/row_files.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "unwind/reader.h"
+#include "unwind_tables/ehframe_reader.h"
 
 #include <sys/stat.h>
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* unwind/feeder.c with tables in memory and the files of this process. */
+/* unwind_tables/table_loader.c with tables in memory and the files of this process. */
 #include "suite.h"
 
-#include "unwind/feeder.h"
+#include "unwind_tables/table_loader.h"
 
 #include "base/cleanup.h"
-#include "unwind/ehframe.h"
+#include "unwind_tables/ehframe.h"
 
 #include <fcntl.h>
 #include <sys/auxv.h>

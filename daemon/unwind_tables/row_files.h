@@ -5,8 +5,8 @@
  */
 #pragma once
 
-#include "unwind/feeder.h"
-#include "unwind/row_tables.h"
+#include "unwind_tables/row_tables.h"
+#include "unwind_tables/table_loader.h"
 
 struct row_files;
 

@@ -4,7 +4,7 @@
  * header of .eh_frame_hdr, which points at it. Reads by pread(2) into our own memory, so that a
  * file that changes under us cannot hurt.
  */
-#include "unwind/ehframe.h"
+#include "unwind_tables/ehframe.h"
 
 #include "base/cleanup.h"
 

@@ -5,7 +5,7 @@
  * covers (a library was loaded), when the process turned out to be a JVM, and 1 s and 10 s after
  * the first time.
  */
-#include "capture/unwinding.h"
+#include "unwind_tables/unwinding.h"
 
 #include "base/budget.h"
 #include "base/cleanup.h"
@@ -13,8 +13,8 @@
 #include "base/log.h"
 #include "broker/tables.h"
 #include "proc/readers.h"
-#include "unwind/feeder.h"
 #include "unwind/unwind.h"
+#include "unwind_tables/table_loader.h"
 
 #define UNWINDING_RETRY_NS (100 * NSEC_PER_MSEC)
 #define UNWINDING_RETRY_MAX_NS (5 * NSEC_PER_SEC)

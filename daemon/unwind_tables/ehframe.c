@@ -4,10 +4,10 @@
  * length is bounded by the section; an entry that is broken or of a kind that x86-64 does not use
  * is counted and left out, which leaves UNWIND_BASE_NONE where its code is.
  */
-#include "unwind/ehframe.h"
+#include "unwind_tables/ehframe.h"
 
 #include "base/cleanup.h"
-#include "unwind/ehframe_cfa.h"
+#include "unwind_tables/ehframe_cfa.h"
 
 #define EHFRAME_AUGMENTATION_MAX 16
 #define EHFRAME_DATA_ALIGN_MAX 64

@@ -8,7 +8,7 @@
 #pragma once
 
 #include "base/error.h"
-#include "unwind/ehframe.h"
+#include "unwind_tables/ehframe.h"
 
 #define ROW_TABLES_MAX 4096
 

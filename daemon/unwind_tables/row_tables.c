@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "unwind/row_tables.h"
+#include "unwind_tables/row_tables.h"
 
 #include "base/cleanup.h"
 

@@ -4,11 +4,11 @@
  * slot under which the unwinder remembers what addresses mean. A process gets another slot whenever
  * its description changes, so that nothing remembered outlives what it was true of.
  */
-#include "unwind/feeder.h"
+#include "unwind_tables/table_loader.h"
 
 #include "base/cleanup.h"
-#include "unwind/row_files.h"
 #include "unwind/unwind.h"
+#include "unwind_tables/row_files.h"
 
 #define FEEDER_PROCESSES_MAX 4096
 _Static_assert(FEEDER_PROCESSES_MAX < UNWIND_SLOTS_MAX / 2, "there is always a free slot");

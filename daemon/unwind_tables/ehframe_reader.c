@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "unwind/reader.h"
+#include "unwind_tables/ehframe_reader.h"
 
 #include "base/cleanup.h"
 #include "base/sealed.h"

@@ -4,7 +4,7 @@
  * whatever is said about other registers. Of expressions only the four forms are known that
  * compilers, linkers and hand-written code use for the CFA and for rbp.
  */
-#include "unwind/ehframe_cfa.h"
+#include "unwind_tables/ehframe_cfa.h"
 
 #define DWARF_RBP 6
 #define DWARF_RSP 7

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* unwind/ehframe.c against libdw, row for row, on the libraries that every JVM stands on. */
+/* unwind_tables/ehframe.c against libdw, row for row, on the libraries that every JVM stands on. */
 #include "suite.h"
 
-#include "unwind/ehframe.h"
+#include "unwind_tables/ehframe.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"

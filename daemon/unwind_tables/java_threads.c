@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "capture/anchors.h"
+#include "unwind_tables/java_threads.h"
 
 #include "base/clock.h"
 #include "broker/tables.h"
