@@ -6,8 +6,8 @@
  */
 #pragma once
 
-#include "capture/engine.h"
 #include "config.h"
+#include "engine/engine.h"
 #include "serve/serve.h"
 
 struct tls;

@@ -3,7 +3,7 @@
  * The last line: what flamed does when its engine comes to nothing, or when as many readings of
  * processes as it may leave behind have not come back. It ends, so that another is started, after
  * it noted whom that one is to leave alone; and it tells systemd every second that all is well
- * (WatchdogSec=). Thread: the watch's (capture/watch.h).
+ * (WatchdogSec=). Thread: the watch's (engine/watchdog.h).
  */
 #pragma once
 

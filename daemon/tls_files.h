@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "capture/engine.h"
+#include "engine/engine.h"
 #include "serve/tls.h"
 
 #define TLS_FILES_LOOK_MS 5000 /* between two looks at the files */

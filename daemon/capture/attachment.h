@@ -7,7 +7,7 @@
 
 #include "attach/job.h"
 #include "attach/stream.h"
-#include "capture/engine_impl.h"
+#include "engine/engine_impl.h"
 
 enum attachment_state {
     ATTACHMENT_PLANNED,   /* begins when the JVM is old enough and its turn has come */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What serve/ asks of the engine: each function takes its question to the engine's thread. */
-#include "capture/engine_impl.h"
-#include "capture/scheduled.h"
+#include "engine/engine_impl.h"
+#include "engine/scheduled.h"
 
 struct start_args {
     const struct capture_request *req;

@@ -3,7 +3,7 @@
 #include "capture/capture_impl.h"
 #include "capture/json.h"
 #include "capture/rights.h"
-#include "capture/sampling.h"
+#include "engine/sampling.h"
 #include "profile/events.h"
 
 static const char *profilable_reason(const struct process *p)

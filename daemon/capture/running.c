@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Captures under way: from the request to the finished profile. */
 #include "capture/capture_impl.h"
-#include "capture/sampling.h"
+#include "engine/sampling.h"
 #include "profile/events.h"
 
 #define CAPTURE_PATIENT_NS (5 * NSEC_PER_MSEC) /* up to 200 Hz, what waits is little */

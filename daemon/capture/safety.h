@@ -6,7 +6,7 @@
 #pragma once
 
 #include "attach/preflight.h"
-#include "capture/engine_impl.h"
+#include "engine/engine_impl.h"
 
 void safety_check(struct engine *e, struct process *p, struct preflight *ret);
 /* The JVM @host_pid with its facts, if @v sees it. 0; BACKEND_NOT_FOUND; -errno. */

@@ -4,8 +4,8 @@
  * pid inside a container is, what a pod of a UID is called, whether an id's beginning is one
  * container's alone.
  */
-#include "capture/engine_impl.h"
 #include "capture/target.h"
+#include "engine/engine_impl.h"
 
 struct resolving {
     struct target *target;

@@ -10,10 +10,10 @@ failures=0
 # A clean tree with nothing in it that a lint could complain of.
 fresh() {
     rm -rf "${tree:?}"/*
-    mkdir -p "$tree"/{agent,daemon/{base,broker,capture,hotspot,render,request,sample,serve,unwind},tests/unit}
+    mkdir -p "$tree"/{agent,daemon/{base,broker,capture,engine,hotspot,render,request,sample,serve,unwind},tests/unit}
     cp "$here/../../.clang-format" "$tree"
     printf '/* SPDX-License-Identifier: Apache-2.0 */\n#pragma once\n' | tee "$tree"/daemon/base/base.h \
-        "$tree"/daemon/{config,broker/broker,hotspot/hotspot,sample/sample,request/backend,serve/serve}.h >/dev/null
+        "$tree"/daemon/{config,engine/engine,broker/broker,hotspot/hotspot,sample/sample,request/backend,serve/serve}.h >/dev/null
     echo '/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */' >"$tree"/daemon/unwind/unwind.h
     local file
     for file in daemon/render/a.c daemon/sample/a.c daemon/serve/a.c daemon/base/a.c daemon/main.c tests/unit/a.c; do
@@ -57,7 +57,7 @@ fails layers daemon/render/a.c '#include "sample/sample.h"\n'
 fails layers daemon/render/a.c '#include <sample/sample.h>\n'
 fails layers daemon/render/a.c '  #  include "hotspot/hotspot.h"\n'
 fails layers daemon/serve/a.c '#include "broker/broker.h"\n'
-fails layers daemon/serve/a.c '#include "capture/engine.h"\n'
+fails layers daemon/serve/a.c '#include "engine/engine.h"\n'
 fails layers daemon/sample/a.c '#include "broker/broker.h"\n'
 fails layers daemon/sample/a.c '#include "hotspot/hotspot.h"\n'
 fails layers daemon/serve/a.c '#include "config.h"\n'

@@ -3,7 +3,7 @@
  * Calls from other threads into the engine's: asked, where the caller waits, or posted. Nobody
  * waits for an engine that stands still.
  */
-#include "capture/engine_impl.h"
+#include "engine/engine_impl.h"
 
 #include <sys/eventfd.h>
 

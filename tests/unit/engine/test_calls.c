@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* capture/calls.c: who asks an engine that stands still is told in time, and no call is lost. */
+/* engine/mailbox.c: who asks an engine that stands still is told in time, and no call is lost. */
 #include "suite.h"
 
-#include "capture/engine_impl.h"
+#include "engine/engine_impl.h"
 
 #include <sys/eventfd.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "capture/keeper.h"
+#include "engine/store_writer.h"
 
 #include "base/steady.h"
 

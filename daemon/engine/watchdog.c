@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "capture/watch.h"
+#include "engine/watchdog.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The door of capture/: the engine, which owns discover, symbolize and every running capture on one
+ * The door of engine/: the engine, which owns discover, symbolize and every running capture on one
  * thread, and serves as the backend of serve/. Plans a request into sets of events, drains samples,
  * names them and hands them to the captures that want them.
  */

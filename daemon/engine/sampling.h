@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "capture/engine_impl.h"
+#include "engine/engine_impl.h"
 
 /* Asks the broker what works. Where the BPF programs are loaded by then, begins to sample. 0, also
  * where nothing can be sampled or not yet (e->ring is NULL; /readyz says why); -errno with @err. */

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "capture/engine_impl.h"
+#include "engine/engine_impl.h"
 #include "schedule/rules.h"
 
 struct scheduled;

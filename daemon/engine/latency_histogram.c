@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "capture/delays.h"
+#include "engine/latency_histogram.h"
 
 #include "base/clock.h"
 

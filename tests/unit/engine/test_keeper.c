@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* capture/keeper.h: who waits for a profile is answered, whatever the disk does. */
+/* engine/store_writer.h: who waits for a profile is answered, whatever the disk does. */
 #include "tests/unit/store/store_fixture.h"
 
-#include "capture/keeper.h"
+#include "engine/store_writer.h"
 
 #include <semaphore.h>
 #include <stdatomic.h>

@@ -6,8 +6,8 @@
 #include "base/lent.h"
 #include "capture/attachment.h"
 #include "capture/history.h"
-#include "capture/sampling.h"
-#include "capture/scheduled.h"
+#include "engine/sampling.h"
+#include "engine/scheduled.h"
 #include "proc/readers.h"
 #include "profile/category.h"
 

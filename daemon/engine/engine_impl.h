@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of capture/ share. Everything here belongs to the engine's thread unless it says
- * other. */
+/* What the files of engine/ and capture/ share. Everything here belongs to the engine's thread
+ * unless it says other. */
 #pragma once
 
 #include "base/clock.h"
 #include "base/id_table.h"
-#include "capture/delays.h"
-#include "capture/engine.h"
 #include "capture/held.h"
-#include "capture/keeper.h"
 #include "capture/rates.h"
 #include "capture/target.h"
-#include "capture/watch.h"
 #include "discover/discover.h"
+#include "engine/engine.h"
+#include "engine/latency_histogram.h"
+#include "engine/store_writer.h"
+#include "engine/watchdog.h"
 #include "profile/rebase.h"
 #include "sample/sample.h"
 #include "store/flight.h"
@@ -85,7 +85,7 @@ struct engine {
     struct watch *watch;
 };
 
-/* ---- calls.c ---- */
+/* ---- mailbox.c ---- */
 
 /* Without a sign of life for so long the engine stands, and nobody waits for it any more. Less than
  * the broker's patience of 10 s, and what a capture's answer waits for past its end. */
@@ -146,7 +146,7 @@ void incoming_sample(const struct incoming *in, struct profile_sample *ret);
  * @all_until_ns. */
 void engine_release(struct engine *e, uint64_t all_until_ns);
 
-/* ---- names.c: the table of frames and names ---- */
+/* ---- frame_table_renewal.c: the table of frames and names ---- */
 
 int names_new(struct frame_table **ret); /* 0 or -ENOMEM */
 /* Begins anew where it holds too many. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "capture/scheduled.h"
+#include "engine/scheduled.h"
 
 #include "capture/capture_impl.h"
 #include "capture/json.h"
