@@ -81,7 +81,7 @@ bool capture_lasts(const struct capture_request *req);
  * @err, which says when to ask again. */
 int capture_admit(const struct engine *e, const struct capture_request *req, struct error *err);
 
-/* ---- resources.c ---- */
+/* ---- api/captures.c ---- */
 
 /* As /api/v1/captures shows it, owned by the caller. @progress: 0..1. */
 json_t *capture_json(const struct store_capture *c, double progress);

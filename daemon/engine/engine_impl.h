@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of engine/ and capture/ share. Everything here belongs to the engine's thread
- * unless it says other. */
+/* What the files of engine/, capture/ and api/ share. Everything here belongs to the engine's
+ * thread unless it says other. */
 #pragma once
 
 #include "base/clock.h"
@@ -208,7 +208,7 @@ void recorder_use_table(struct engine *e, const struct frame_table *table);
 /* A process image whose counters nobody will read for long any more. */
 void recorder_forget(struct engine *e, const struct process *p);
 
-/* ---- facts.c: what the engine knows, as JSON ---- */
+/* ---- api/jvms.c: what the engine knows, as JSON ---- */
 
 int facts_jvms(struct engine *e, const struct target_selector *t, json_t **ret, struct error *err);
 int facts_jvm(struct engine *e, const struct viewer *v, int32_t host_pid, json_t **ret,
@@ -218,13 +218,12 @@ int facts_ready(struct engine *e, const struct viewer *v, json_t **ret, struct e
 /* Readiness where the engine does not tell: what @err says is missing. */
 json_t *facts_unavailable(const struct error *err);
 
-/* ---- backend.c, resources.c, past.c, timeline.c, metrics.c: functions of struct api_backend ----
- */
+/* ---- api/: functions of struct api_backend ---- */
 
 void backend_fill(struct engine *e, struct api_backend *be);
 int backend_preflight(void *ctx, const struct viewer *v, int32_t host_pid, json_t **ret,
                       struct error *err);
-/* selector.c: @t as questions about the past understand it. @ret points into @t and @pod. 0;
+/* resolve.c: @t as questions about the past understand it. @ret points into @t and @pod. 0;
  * BACKEND_NOT_FOUND (a pid inside a container); -EINVAL (an id's beginning fits several). */
 int selector_resolve(struct engine *e, const struct target_selector *t, struct target_selector *ret,
                      char pod[256], struct error *err);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/scheduled.h"
 
+#include "api/json.h"
 #include "capture/capture_impl.h"
-#include "capture/json.h"
 #include "schedule/timetable.h"
 
 /* A run begins with a look at /proc that takes as long as the machine is busy: it is taken ahead.

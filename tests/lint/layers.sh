@@ -26,8 +26,9 @@ find . -name '*.[ch]' -printf '%P\n' | sort | xargs -r grep -HnE '^[[:space:]]*#
         # What is asked, by whom and of whom, as values and one table of functions: serve/ asks, the engine answers.
         may["request"] = "base proc profile"
         parts = values " request sample broker hotspot discover symbolize unwind_tables store schedule attach"
-        may["engine"] = parts " capture"
+        may["engine"] = parts " capture api"
         may["capture"] = parts " engine"
+        may["api"] = parts " engine capture"
         may["render"] = "base proc profile"
         may["store"] = "base proc profile"
         may["schedule"] = "base proc profile request" # rules and times only: the engine starts what is due

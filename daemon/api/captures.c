@@ -3,9 +3,9 @@
  * Captures as resources: running ones from the engine, finished ones from the store. Runs on
  * serve's worker threads; asks the engine's thread where it must.
  */
+#include "api/json.h"
 #include "base/clock.h"
 #include "capture/capture_impl.h"
-#include "capture/json.h"
 
 /* ---- JSON ---- */
 

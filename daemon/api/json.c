@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "capture/json.h"
+#include "api/json.h"
 
 #include <time.h>
 

@@ -3,8 +3,8 @@
  * The list of captures: those that run, from the engine, then those of the store, page by page,
  * each held against what was asked for. Runs on serve's worker threads.
  */
+#include "api/json.h"
 #include "capture/capture_impl.h"
-#include "capture/json.h"
 #include "profile/match.h"
 
 #define LIST_LIMIT_DEFAULT 100

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Samples per bucket of time, by JVM or by category: out of the flight recorder, and of stored
  * captures for what lies further back than it reaches. */
-#include "capture/json.h"
+#include "api/json.h"
 #include "capture/recorder.h"
 #include "profile/events.h"
 
