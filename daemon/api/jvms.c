@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the engine knows, as the JSON of the API: JVMs, events, readiness. */
 #include "api/json.h"
+#include "capture/capability_text.h"
 #include "capture/capture_impl.h"
-#include "capture/rights.h"
 #include "engine/sampling.h"
 #include "profile/events.h"
 

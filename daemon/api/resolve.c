@@ -4,7 +4,7 @@
  * pid inside a container is, what a pod of a UID is called, whether an id's beginning is one
  * container's alone.
  */
-#include "capture/target.h"
+#include "capture/process_selector.h"
 #include "engine/engine_impl.h"
 
 struct resolving {

@@ -88,7 +88,7 @@ json_t *capture_json(const struct store_capture *c, double progress);
 /* The same of one that runs. Thread: the engine's. */
 json_t *running_json(struct capture *c);
 
-/* ---- members.c ---- */
+/* ---- processes.c ---- */
 
 /* What @c makes of @p: valid until the next call; NULL: no memory. A no is asked again every 100
  * ms, because a main class or a container may become known later. */
@@ -104,12 +104,12 @@ void capture_forget_members(struct capture *c);
 /* True when samples of more than one pid were wanted. */
 bool capture_has_several_processes(const struct capture *c);
 
-/* ---- quality.c ---- */
+/* ---- warnings.c ---- */
 
 /* At its end, once: what it lacks, as warnings, and in c->meta. */
 void capture_warn_quality(struct engine *e, struct capture *c);
 
-/* ---- naming.c ---- */
+/* ---- symbol_source.c ---- */
 
 /* At the start: decides who names Java code. @background: nobody waits for it, so that nothing is
  * injected unless it is asked for. 0, BACKEND_CONFLICT, -errno. */

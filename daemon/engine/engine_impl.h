@@ -5,9 +5,9 @@
 
 #include "base/clock.h"
 #include "base/id_table.h"
-#include "capture/held.h"
-#include "capture/rates.h"
-#include "capture/target.h"
+#include "capture/pending_samples.h"
+#include "capture/process_selector.h"
+#include "capture/sample_sets.h"
 #include "discover/discover.h"
 #include "engine/engine.h"
 #include "engine/latency_histogram.h"
@@ -152,7 +152,7 @@ int names_new(struct frame_table **ret); /* 0 or -ENOMEM */
 /* Begins anew where it holds too many. */
 void names_renew(struct engine *e);
 
-/* ---- running.c: captures under way ---- */
+/* ---- captures.c: captures under way ---- */
 
 /* The frames and names of what is being captured, for a table that takes the old one's place: as
  * in profile/rebase.h. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* capture/rates.c: whether the kernel drops samples by now. */
+/* capture/sample_sets.c: whether the kernel drops samples by now. */
 #include "suite.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "capture/rates.h"
+#include "capture/sample_sets.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

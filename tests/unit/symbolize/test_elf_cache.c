@@ -4,7 +4,7 @@
 #include "symbol_files.h"
 
 #include "base/clock.h"
-#include "capture/held.h"
+#include "capture/pending_samples.h"
 #include "symbolize/elf_cache.h"
 
 #include <elf.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "capture/rights.h"
+#include "capture/capability_text.h"
 
 #include <linux/capability.h>
 

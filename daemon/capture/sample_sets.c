@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "capture/rates.h"
+#include "capture/sample_sets.h"
 
 #include "base/buf.h"
 #include "base/clock.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "capture/target.h"
+#include "capture/process_selector.h"
 
 #include "profile/match.h"
 #include "request/matcher.h"

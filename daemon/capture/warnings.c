@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a capture warns of at its end: samples that are missing, rights, names that cannot be. */
+#include "capture/capability_text.h"
 #include "capture/capture_impl.h"
-#include "capture/rights.h"
 
 static void warn_right(void *cookie, const char *sentence)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "capture/held.h"
+#include "capture/pending_samples.h"
 
 #include "base/clock.h"
 
