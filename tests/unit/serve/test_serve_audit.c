@@ -180,7 +180,7 @@ END_TEST
 #define MALLORY 61777 /* users that no machine has */
 #define BOB 61778
 
-static int connect_as(uid_t uid)
+static int connect_tcp_as(uid_t uid)
 {
     int fd;
 
@@ -192,7 +192,7 @@ static int connect_as(uid_t uid)
 
 static void be_refused(uid_t uid)
 {
-    _cleanup_close_ int fd = connect_as(uid);
+    _cleanup_close_ int fd = connect_tcp_as(uid);
     _cleanup_reply_ struct reply r;
 
     ask_on(fd, "GET", "/api/v1/audit", NULL);
