@@ -1,41 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Inside render/: the renderers that the table in formats.c names, and what they share. Each
- * appends to
- * @out and returns 0, -EFBIG or -ENOMEM with a sentence.
+ * Inside render/: the renderers that the table names, and what they share. Each appends to @out and
+ * returns 0, -EFBIG or -ENOMEM with a sentence.
  */
 #pragma once
 
 #include "render/render.h"
 
-int render_html(const struct view *v, const struct render_opts *o, struct buf *out,
-                struct error *err);
-int render_svg(const struct view *v, const struct render_opts *o, struct buf *out,
-               struct error *err);
-int render_collapsed(const struct view *v, const struct render_opts *o, struct buf *out,
-                     struct error *err);
-int render_json(const struct view *v, const struct render_opts *o, struct buf *out,
-                struct error *err);
-int render_summary(const struct view *v, const struct render_opts *o, struct buf *out,
-                   struct error *err);
-int render_flat(const struct view *v, const struct render_opts *o, struct buf *out,
-                struct error *err);
-int render_traces(const struct view *v, const struct render_opts *o, struct buf *out,
-                  struct error *err);
-int render_tree(const struct view *v, const struct render_opts *o, struct buf *out,
-                struct error *err);
+#define FORMAT(name, ...)                                                                          \
+    int render_##name(const struct view *v, const struct render_opts *o, struct buf *out,          \
+                      struct error *err);
+#include "render/formats.def"
+#undef FORMAT
 int render_tree_html(const struct view *v, const struct render_opts *o, struct buf *out,
                      struct error *err);
-int render_pprof(const struct view *v, const struct render_opts *o, struct buf *out,
-                 struct error *err);
-int render_heatmap(const struct view *v, const struct render_opts *o, struct buf *out,
-                   struct error *err);
-int render_speedscope(const struct view *v, const struct render_opts *o, struct buf *out,
-                      struct error *err);
-int render_otlp(const struct view *v, const struct render_opts *o, struct buf *out,
-                struct error *err);
-int render_jfr(const struct view *v, const struct render_opts *o, struct buf *out,
-               struct error *err);
 
 /* What a row weighs: its value where the view weighs by value, else its samples. */
 uint64_t render_weight(const struct view *v, uint64_t samples, uint64_t value);

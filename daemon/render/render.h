@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The door of render/: a view into the bytes of a format. Pure: knows neither sampling nor HTTP.
- * One file per format, one row of the table in formats.c. The same view and options give the same
+ * One file per format, one row of the table in formats.def. The same view and options give the same
  * bytes. The formats are described in docs/formats.md. Thread: any.
  */
 #pragma once
@@ -29,6 +29,7 @@ struct render_format {
     const char *name;         /* "html" */
     const char *content_type; /* with charset where it has one */
     const char *extension;    /* "html" */
+    const char *use;          /* "a page to keep or send" */
     /* Appends to @out. @o may be NULL. 0, -EFBIG (over out's ceiling), -ENOMEM. */
     int (*render)(const struct view *v, const struct render_opts *o, struct buf *out,
                   struct error *err);

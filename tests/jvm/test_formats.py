@@ -21,10 +21,9 @@ from harness.daemon import Daemon
 LEAST_SAMPLES = 3000
 HZ = 499
 KINDS = ("c2", "inlined", "interpreted", "native", "kernel", "jvm")
-TYPES = {"html": "text/html", "svg": "image/svg+xml", "collapsed": "text/plain", "summary": "text/plain", "flat": "text/plain",
-         "traces": "text/plain", "tree": "text/plain", "json": "application/json", "pprof": "application/octet-stream",
-         "speedscope": "application/json", "jfr": "application/octet-stream", "otlp": "application/x-protobuf",
-         "heatmap": "text/html"}
+# name -> content type, without charset, of every row of the table
+with open(os.path.join(paths.TREE, "daemon/render/formats.def"), encoding="ascii") as table:
+    TYPES = dict(re.findall(r'^FORMAT\((\w+), "([^;"]+)', table.read(), re.M))
 PROTO = os.path.join(paths.TREE, "daemon/render/proto")
 FLAMEGRAPHS = (os.environ.get("FLAMED_FLAMEGRAPH", ""), "/usr/share/perl5/Devel/NYTProf/flamegraph.pl")
 

@@ -12,6 +12,9 @@ fresh() {
     rm -rf "${tree:?}"/*
     mkdir -p "$tree"/{agent,daemon/{base,broker,capture,engine,hotspot,render,request,sample,serve,unwind},tests/unit}
     cp "$here/../../.clang-format" "$tree"
+    printf 'FORMAT(svg, "image/svg+xml; charset=utf-8", "svg", "a picture", )\n' >"$tree"/daemon/render/formats.def
+    mkdir "$tree"/docs
+    printf '| format | type | for |\n| --- | --- | --- |\n| `svg` | image/svg+xml | a person |\n' >"$tree"/docs/formats.md
     printf '/* SPDX-License-Identifier: Apache-2.0 */\n#pragma once\n' | tee "$tree"/daemon/base/base.h \
         "$tree"/daemon/{config,engine/engine,broker/broker,hotspot/hotspot,sample/sample,request/backend,serve/serve}.h >/dev/null
     echo '/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */' >"$tree"/daemon/unwind/unwind.h
@@ -48,10 +51,12 @@ fails() {
     rm -f "$tree.out"
 }
 
-for lint in layers format spdx banned length; do
+for lint in layers format formats spdx banned length; do
     passes $lint
 done
 
+fails formats daemon/render/formats.def 'FORMAT(gif, "image/gif", "gif", "a picture that moves", )\n'
+fails formats docs/formats.md '| `gif` | image/gif | nobody |\n'
 fails layers daemon/base/a.c '#include "render/render.h"\n'
 fails layers daemon/render/a.c '#include "sample/sample.h"\n'
 fails layers daemon/render/a.c '#include <sample/sample.h>\n'

@@ -204,21 +204,14 @@ export class CaptureList {
     }
 }
 
-const USES = {
-    html: "a page to keep or send", svg: "a picture", collapsed: "for flamegraph.pl", summary: "a few lines",
-    flat: "methods as text", traces: "stacks as text", tree: "calls as text", json: "for programs",
-    pprof: "for go tool pprof, Parca, Pyroscope", speedscope: "for speedscope.app", jfr: "for JDK Mission Control",
-    otlp: "for OpenTelemetry", heatmap: "a page with every moment",
-};
-
 // Links to what is shown in every format that flamed has.
 export async function downloadItems(path, params) {
     const api = await getJson("openapi.json");
     const route = Object.keys(api.paths).find((p) => p === "/profile");
     const list = api.paths[route].get.parameters.map((p) => (p.$ref ? refersTo(api, p.$ref) : p));
-    const formats = list.find(({ name }) => name === "format").schema.enum;
+    const { enum: formats, "x-uses": uses } = list.find(({ name }) => name === "format").schema;
 
-    return formats.map((format) => ({ label: format, key: USES[format], href: apiUrl(path, { ...params, format }), download: true }));
+    return formats.map((format) => ({ label: format, key: uses[format], href: apiUrl(path, { ...params, format }), download: true }));
 }
 
 function refersTo(api, ref) {
