@@ -254,11 +254,11 @@ static const int ALLOWED_IN_LAUNCHER[] = {
 /* Besides these, where it may mount in containers (mounter.h). flamed-attach forbids them itself
  * before it speaks to a JVM. */
 static const int ALLOWED_TO_MOUNT[] = {
-    SCMP_SYS(fallocate), SCMP_SYS(fchmodat), SCMP_SYS(fsconfig),      SCMP_SYS(fsmount),
-    SCMP_SYS(fsopen),    SCMP_SYS(fstatfs),  SCMP_SYS(getdents64),    SCMP_SYS(getegid),
-    SCMP_SYS(geteuid),   SCMP_SYS(mkdirat),  SCMP_SYS(mount_setattr), SCMP_SYS(move_mount),
-    SCMP_SYS(openat2),   SCMP_SYS(pipe2),    SCMP_SYS(setfsgid),      SCMP_SYS(setfsuid),
-    SCMP_SYS(statx),     SCMP_SYS(umount2),
+    SCMP_SYS(fallocate),  SCMP_SYS(fchmodat), SCMP_SYS(fsconfig),  SCMP_SYS(fsmount),
+    SCMP_SYS(fsopen),     SCMP_SYS(fstatfs),  SCMP_SYS(ftruncate), SCMP_SYS(getdents64),
+    SCMP_SYS(getegid),    SCMP_SYS(geteuid),  SCMP_SYS(mkdirat),   SCMP_SYS(mount_setattr),
+    SCMP_SYS(move_mount), SCMP_SYS(openat2),  SCMP_SYS(pipe2),     SCMP_SYS(setfsgid),
+    SCMP_SYS(setfsuid),   SCMP_SYS(statx),    SCMP_SYS(umount2),
 };
 
 /* What the supervisor makes itself, and what its children make until they have a filter of their

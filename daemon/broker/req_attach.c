@@ -235,7 +235,7 @@ static int64_t clock_offset_ns(const struct target *t)
 }
 
 /* A file whose header the launcher puts into the one that it mounts. The pages of that are charged
- * to us as long as the owner has such. */
+ * to us as long as the owner has such. flamed gets this one where the launcher refuses. */
 static int make_template(struct server *s, const struct stream_header *h,
                          struct launcher_message *m, int *ret_fd, bool *ret_paid)
 {
@@ -245,6 +245,9 @@ static int make_template(struct server *s, const struct stream_header *h,
         return fd;
     if (pwrite(fd, h, sizeof(*h), 0) != (ssize_t)sizeof(*h))
         return -EIO;
+    if (ftruncate(fd, (off_t)STREAM_BYTES) < 0 ||
+        fcntl(fd, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) < 0)
+        return -errno;
     *ret_paid = owner_files_pay(&s->owner_files, m->owner);
     if (*ret_paid)
         m->mounts |= ATTACH_MOUNTS_PAID;
