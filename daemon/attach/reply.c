@@ -141,6 +141,15 @@ static int foreign_socket(struct error *err)
     return -EPERM;
 }
 
+static int keeps_processes(struct error *err)
+{
+    error_set(err, -EDQUOT,
+              "attach: processes of this JVM's container or user trace what attached before and do "
+              "not let it end");
+    error_remedy(err, "end the debugger or tracer there; symbols=memory needs no attach");
+    return -EDQUOT;
+}
+
 int attach_outcome(const struct attach_result *r, uint32_t mode, struct error *err)
 {
     if (r->step == ATTACH_STEP_DONE)
@@ -148,6 +157,8 @@ int attach_outcome(const struct attach_result *r, uint32_t mode, struct error *e
                                   mode, err);
     if (r->step == ATTACH_STEP_SOCKET && r->error == EPERM)
         return foreign_socket(err);
+    if (r->step == ATTACH_STEP_JOB && r->error == EDQUOT)
+        return keeps_processes(err);
     error_code(err, r->error ? -r->error : -EIO, "attach: %s", STEPS[r->step].what);
     if (STEPS[r->step].remedy[0])
         error_remedy(err, "%s", STEPS[r->step].remedy);

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "broker/blobs.h"
 #include "broker/child.h"
+#include "broker/kept.h"
 #include "broker/lockdown.h"
 #include "broker/memory.h"
 #include "broker/mounter.h"
@@ -41,6 +42,7 @@ struct launcher {
     bool mounts; /* it may mount in containers */
     struct running running[LAUNCHER_RUNNING_MAX];
     struct turn started[LAUNCHER_OWNERS_MAX]; /* the last ones of owners */
+    struct kept kept;
 };
 
 /* What the other end reads where the helper wrote nothing; where it did, this comes second and is
@@ -126,9 +128,10 @@ static int mount_for(const struct launcher *l, struct launcher_message *m, const
     return r;
 }
 
-/* Forgets one that has ended, and tells @error if it told nothing itself. */
-static void forget(struct running *run, int error)
+/* Forgets one that was waited for, and tells @error if it told nothing itself. */
+static void forget(struct launcher *l, struct running *run, int error)
 {
+    kept_note(&l->kept, run->turn.owner, run->pid);
     mounter_end(&run->mounter);
     write_result(run->result_fd, ATTACH_STEP_KILLED, error);
     close_fd(run->pidfd);
@@ -146,7 +149,7 @@ static void end_group(const struct running *run)
 }
 
 /* Ends one: all of it. The guard is waited for: it touches nothing that could hold it. */
-static void end_now(struct running *run)
+static void end_now(struct launcher *l, struct running *run)
 {
     int status;
 
@@ -154,7 +157,7 @@ static void end_now(struct running *run)
     end_group(run);
     while (waitpid(run->pid, &status, 0) < 0 && errno == EINTR)
         continue;
-    forget(run, ETIMEDOUT);
+    forget(l, run, ETIMEDOUT);
 }
 
 /* The place for @owner; one who has waited long leaves it. NULL: there is none now. */
@@ -168,7 +171,7 @@ static struct running *take_place(struct launcher *l, uint64_t owner, uint64_t n
     if (turns_next(turns, LAUNCHER_RUNNING_MAX, owner, now, &i) < 0)
         return NULL;
     if (l->running[i].pid)
-        end_now(&l->running[i]);
+        end_now(l, &l->running[i]);
     return &l->running[i];
 }
 
@@ -182,6 +185,8 @@ static int obstacle(struct launcher *l, const struct launcher_message *m, uint64
         return EBUSY;
     if (m->mounts && !l->mounts)
         return EPERM;
+    if (kept_too_many(&l->kept, m->owner))
+        return EDQUOT;
     if (turns_interval(l->started, LAUNCHER_OWNERS_MAX, m->owner, LAUNCHER_INTERVAL_NS, now, &i) <
         0)
         return EAGAIN;
@@ -277,9 +282,9 @@ static void reap(struct launcher *l)
         if (has_ended(run))
             end_group(run);
         if (late)
-            end_now(run);
+            end_now(l, run);
         else if (waitpid(run->pid, &status, WNOHANG) == run->pid)
-            forget(run, EPIPE);
+            forget(l, run, EPIPE);
     }
 }
 

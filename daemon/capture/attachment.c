@@ -174,7 +174,12 @@ int attachment_result(int result_fd, uint32_t mode, struct error *err)
     if (result.step == ATTACH_STEP_JOB && (result.error == EAGAIN || result.error == EBUSY))
         return error_set(err, -EAGAIN, "another attach is under way on this node");
     r = attach_outcome(&result, mode, err);
-    outcomes[r < 0 && result.step == ATTACH_STEP_DONE ? (uint32_t)OUTCOME_REFUSED : result.step]++;
+    if (r == -EDQUOT)
+        attachment_not_begun(r);
+    else if (r < 0 && result.step == ATTACH_STEP_DONE)
+        outcomes[OUTCOME_REFUSED]++;
+    else
+        outcomes[result.step]++;
     return r;
 }
 

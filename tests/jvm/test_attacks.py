@@ -26,6 +26,7 @@ HARMLESS = re.compile(r"^(pipe:\[\d+\]|socket:\[\d+\]|/memfd:flamed-[a-z-]+ \(de
 USER_NAMESPACES = (True, False)
 STREAM_MIB = 18 # STREAM_BYTES
 FILES_OF_OWNER = 8 # OWNER_FILES_MAX
+KEPT = 2 # KEPT_OF_OWNER
 LANDLOCK_CREATE_RULESET = 444 # on every machine
 TRACER = ("CAP_SYS_PTRACE", "CAP_DAC_OVERRIDE", "CAP_KILL")
 
@@ -182,6 +183,31 @@ class Attacks(Fake):
         with ThreadPoolExecutor(2) as pool:
             for done in [pool.submit(self.keep_pages, "pages", 10), pool.submit(self.keep_pages, "pages-cut", FILES_OF_OWNER)]:
                 done.result()
+
+    @staticmethod
+    def zombies() -> list[int]:
+        """Helpers that have ended, and were left to us."""
+        return [pid for pid in proc.children(os.getpid()) if proc.comm(pid) in attach.ORPHANS and not proc.alive(pid)]
+
+    def test_processes_are_kept(self):
+        """A tracer that never waits keeps what attached as a zombie in flamed's cgroup: whoever keeps two is not attached to, and holds
+        nobody's place."""
+        c = self.container("zombie", user_namespace=False)
+        with ThreadPoolExecutor(1) as pool:
+            attached = pool.submit(attach.attach, c.pid, "load", "times=7")
+            proc.wait_until(lambda: c.output().count("tracer: ") == KEPT, 20, "two are kept")
+            time.sleep(3) # two more attaches at least
+            self.assertNotIn("tracer: 0", c.output(), "it may not trace here")
+            self.assertEqual(len(self.zombies()), KEPT)
+            for pid in proc.children(c.pid):
+                os.kill(pid, signal.SIGKILL)
+            proc.wait_until(lambda: not attach.helpers() and not self.zombies(), 5, "with the tracer they go")
+            found = attached.result()
+        steps = re.findall(r"^step: (\S+)\nerrno: (\d+)$", found.text, re.M)
+        print(steps, end=" ")
+        self.assertEqual(steps[:3], [("done", "0")] * KEPT + [("start", str(errno.EDQUOT))])
+        self.assertIn("symbols=memory", found.text)
+        self.assertGreater(len([one for one in steps if one[0] == "done"]), KEPT, "it is attached to again")
 
     def test_an_answer_without_end(self):
         """It reads as much as it has room for, and lives to tell."""

@@ -272,6 +272,29 @@ static void keep_pages(int helper)
     close(fd);
 }
 
+/* A tracer that never waits: what it traces stays a zombie. */
+static void keep_process(int helper)
+{
+    int ready[2];
+    char byte;
+    pid_t pid;
+
+    signal(SIGCHLD, SIG_IGN); /* what the tracer leaves becomes ours, and goes */
+    if (pipe(ready) < 0)
+        exit(3);
+    pid = fork();
+    if (pid == 0) {
+        byte = ptrace(PTRACE_SEIZE, helper, NULL, NULL) == 0;
+        write(ready[1], &byte, 1);
+        close_range(3, ~0u, 0); /* the connection is not ours to keep */
+        wait_s(3600);
+    }
+    read(ready[0], &byte, 1);
+    close(ready[0]);
+    close(ready[1]);
+    printf("tracer: %d\n", byte ? pid : 0);
+}
+
 static void reply(int client, const char *text)
 {
     if (write(client, text, strlen(text)) < 0)
@@ -310,6 +333,8 @@ static void serve(int client, int helper)
     }
     if (is("fill"))
         fd = fill(helper, 1);
+    if (is("zombie"))
+        keep_process(helper);
     if (is("pages") || is("pages-cut"))
         keep_pages(helper);
     if (is("endless")) {

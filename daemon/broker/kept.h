@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Processes of attaches that are over and that do not end: their owner traces them and never waits,
+ * or its file system holds them in the kernel. They stay in flamed's cgroup, so whoever keeps some
+ * is not attached to until they are gone. Part of the launcher. Thread: its own.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define KEPT_OF_OWNER 2 /* attaches that an owner may keep processes of */
+#define KEPT_MAX 256    /* of all owners; above it the oldest is forgotten */
+
+struct kept {
+    struct {
+        uint64_t owner;
+        pid_t group;
+    } entry[KEPT_MAX]; /* the oldest first */
+    size_t count;
+};
+
+/* Notes the process group of an attach of @owner if there is somebody in it. Call when its leader
+ * has been waited for. */
+void kept_note(struct kept *k, uint64_t owner, pid_t group);
+/* Whether @owner keeps as many as it may, once those that have ended are forgotten. */
+bool kept_too_many(struct kept *k, uint64_t owner);
