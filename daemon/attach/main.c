@@ -18,7 +18,8 @@
 #include <sys/syscall.h>
 
 #define CPU_SECONDS 2
-#define COPY_BYTES_MAX 65536 /* the agent has 14 KB */
+#define ADDRESSES_BYTES 1048576 /* no more memory than it begins with */
+#define COPY_BYTES_MAX 65536    /* the agent has 14 KB */
 
 void write_result(const struct attach_result *result)
 {
@@ -52,6 +53,7 @@ static void prepare(void)
     limit(RLIMIT_CORE, 0);
     limit(RLIMIT_CPU, CPU_SECONDS);
     limit(RLIMIT_NOFILE, 16);
+    limit(RLIMIT_AS, ADDRESSES_BYTES);
     raw0(SYS_setsid);
     raw1(SYS_umask, 077);
     raw2(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL);

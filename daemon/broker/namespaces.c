@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "broker/namespaces.h"
 
+#include "base/cleanup.h"
+
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <sched.h>
@@ -45,14 +47,30 @@ uint32_t namespaces_foreign(const struct server *s, const struct target *t)
     return flags;
 }
 
-int namespaces_check_tracing(const struct target *t, const struct proc_status *status,
-                             uint32_t foreign, struct error *err)
+/* Whether its cgroup is that of a container: by its own view of cgroups, or by its name. */
+static int is_contained(const struct target *t, uint32_t foreign, bool *ret, struct error *err)
 {
-    /* Capabilities in another user namespace do not reach a process that was executed in ours. */
-    if (foreign & (CLONE_NEWPID | CLONE_NEWUSER) ||
-        !(status->capability_bounds & BIT(CAP_SYS_PTRACE)) ||
-        (status->capability_bounds & HELPER_CAPABILITIES) == HELPER_CAPABILITIES)
-        return 0;
+    _cleanup_buf_ struct buf cgroup = BUF_NULL;
+    int r = target_read_proc(t, "cgroup", &cgroup, err);
+
+    *ret = foreign & CLONE_NEWCGROUP || cgroup_is_container(buf_span(&cgroup));
+    return r;
+}
+
+static int refuse_switching(const struct target *t, struct error *err)
+{
+    error_set(err, -EPERM,
+              "process %d is in a container that may have CAP_SYS_ADMIN and CAP_SYS_PTRACE of the "
+              "host, so that it could switch off what confines what attaches to it",
+              t->host_pid);
+    error_remedy(err,
+                 "run the container without one of them or in a user namespace; symbols=memory "
+                 "needs no attach");
+    return -EPERM;
+}
+
+static int refuse_taking(const struct target *t, struct error *err)
+{
     error_set(err, -EPERM,
               "process %d shares the host's pid namespace and may have CAP_SYS_PTRACE, so that its "
               "container could take over what attaches to it",
@@ -60,4 +78,24 @@ int namespaces_check_tracing(const struct target *t, const struct proc_status *s
     error_remedy(err, "run its container without hostPID or without CAP_SYS_PTRACE; symbols=memory "
                       "needs no attach");
     return -EPERM;
+}
+
+int namespaces_check_tracing(const struct target *t, const struct proc_status *status,
+                             uint32_t foreign, struct error *err)
+{
+    uint64_t has = status->capability_bounds;
+    bool contained;
+    int r;
+
+    /* Capabilities in another user namespace do not reach a process that was executed in ours. */
+    if (foreign & CLONE_NEWUSER || !(has & BIT(CAP_SYS_PTRACE)))
+        return 0;
+    if (has & BIT(CAP_SYS_ADMIN)) {
+        r = is_contained(t, foreign, &contained, err);
+        if (r || contained)
+            return r ? r : refuse_switching(t, err);
+    }
+    if (!(foreign & CLONE_NEWPID) && (has & HELPER_CAPABILITIES) != HELPER_CAPABILITIES)
+        return refuse_taking(t, err);
+    return 0;
 }

@@ -12,8 +12,11 @@
  * that the container gains none by what enters it. */
 uint32_t namespaces_foreign(const struct server *s, const struct target *t);
 
-/* Refuses a target whose container could take flamed-attach before that has given up its rights:
- * it shares our pid namespace and may trace in it, but has less than those rights itself.
- * @foreign: of namespaces_foreign(). Return: 0, or -EPERM with a sentence. */
+/* Refuses a target whose container could make of flamed-attach what it is not itself:
+ * - it shares our pid namespace and may trace in it, but has less than what that begins with;
+ * - it may switch off the filters of calls of whoever it traces, so that what attached could fork
+ *   in flamed's cgroup, out of its own limits. A process of root's outside of containers may, too:
+ *   its cgroup holds it back from nothing.
+ * @foreign: of namespaces_foreign(). Return: 0, PROC_GONE, or -EPERM with a sentence. */
 int namespaces_check_tracing(const struct target *t, const struct proc_status *status,
                              uint32_t foreign, struct error *err);

@@ -309,9 +309,9 @@ class Escapes(Fake):
             return os.makedev(major, minor)
         self.skipTest("no block device on this machine")
 
-    def beside(self, *words: str, **options) -> tuple[bundle.Container, int]:
+    def beside(self, *words: str, jvm_mode: str = "pause", **options) -> tuple[bundle.Container, int]:
         """A container with a tracer, and the pid of its JVM."""
-        c = bundle.Container(paths.jdk(17), self.classes.folder, "/classes/fakejvm", "/classes/libjvm.so", "pause", str(self.disk()),
+        c = bundle.Container(paths.jdk(17), self.classes.folder, "/classes/fakejvm", "/classes/libjvm.so", jvm_mode, str(self.disk()),
                              *words, executable="/classes/tracer", uid=0, read_only=False, docker=True, **options)
         self.addCleanup(c.stop)
         return c, proc.find_jvm(c.pid)
@@ -370,8 +370,15 @@ class Escapes(Fake):
         self.check(self.caught("openat", **rights)[0])
 
     def test_privileged(self):
-        """All capabilities and no filter; only the devices are closed."""
-        found, _ = self.caught(user_namespace=False, capabilities=bundle.ALL_CAPABILITIES)
+        """All capabilities and no filter; only the devices are closed. It is not attached to by what is known of the JVM, unless that
+        has less than the rest."""
+        _, pid = self.beside(user_namespace=False, capabilities=bundle.ALL_CAPABILITIES)
+        found = attach.attach(pid, "check")
+        self.assertEqual(found["check"], str(-errno.EPERM), found.text)
+        self.assertIn("CAP_SYS_ADMIN and CAP_SYS_PTRACE", found["error"])
+        self.assertIn("symbols=memory", found["remedy"])
+        self.assertEqual(attach.attach(pid)["attach"], str(-errno.EPERM))
+        found, _ = self.caught(user_namespace=False, capabilities=bundle.ALL_CAPABILITIES, jvm_mode="pause-less")
         self.check(found, allowed=self.TALKING)
 
     def test_filters_switched_off(self):
@@ -379,11 +386,15 @@ class Escapes(Fake):
         the container stays closed, though it is open in flamed's cgroup."""
         if proc.LIBC.syscall(LANDLOCK_CREATE_RULESET, None, 0, 1) < 1:
             self.skipTest("this kernel has no Landlock")
-        found, c = self.caught("openat!", user_namespace=False, capabilities=bundle.ALL_CAPABILITIES)
+        found, c = self.caught("openat!", user_namespace=False, capabilities=bundle.ALL_CAPABILITIES, jvm_mode="pause-less")
         self.assertEqual(self.tried(c)["own-open"], "EPERM", "the device rules bind the container itself")
         off = [one for one in found if one.get("suspend") == "ok"]
         self.assertGreaterEqual(len(off), self.FEW, found)
         self.assertEqual({one["openat"] for one in off}, {"EACCES"}, off)
+        found, c = self.caught("mmap!", user_namespace=False, capabilities=bundle.ALL_CAPABILITIES, jvm_mode="pause-less")
+        off = [one for one in found if one.get("suspend") == "ok"]
+        self.assertGreaterEqual(len(off), self.FEW, found)
+        self.assertEqual({one["mmap"] for one in off}, {"ENOMEM"}, off)
 
     def test_root_of_a_user_namespace(self):
         """As rootless runtimes have it, with all capabilities in there."""

@@ -11,12 +11,14 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -311,7 +313,7 @@ static void serve(int client, int helper)
         _exit(0);
     if (is("hold"))
         wait_s(3);
-    if (is("pause"))
+    if (is("pause") || is("pause-less"))
         wait_s(0.1);
     if (is("never"))
         wait_s(3600);
@@ -383,6 +385,8 @@ int main(int argc, char **argv)
     }
     close(fd);
     mode = argv[2];
+    if (is("pause-less") && prctl(PR_CAPBSET_DROP, CAP_SYS_ADMIN) < 0)
+        return 4;
     signal(SIGQUIT, on_quit);
     signal(SIGPIPE, SIG_IGN);
     printf("started\n");

@@ -64,7 +64,7 @@ static struct call {
     { "unshare", SYS_unshare, { CLONE_NEWUSER } },
     { "mount", SYS_mount, { P, P, P, 0 } },
     { "write-memory", SYS_write, { 6, P, 1 } },
-    { "mmap", SYS_mmap, { 0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1ul } },
+    { "mmap", SYS_mmap, { 0, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1ul } },
     { "socket-netlink", SYS_socket, { AF_NETLINK, SOCK_RAW, 0 } },
     { "pidfd_open", SYS_pidfd_open, { 1 } },
     { "kill", SYS_kill, { 1, 0 } },
