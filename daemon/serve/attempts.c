@@ -22,31 +22,37 @@ static struct attempts_of *make(struct attempts *a, const struct caller *c, uint
     return oldest;
 }
 
-bool attempts_take(struct attempts *a, const struct caller *c, uint64_t now_ns,
+/* Gives back what came in since. */
+static void refresh(struct attempts_of *of, uint64_t now_ns)
+{
+    if (now_ns <= of->at_ns)
+        return;
+    of->used_ns -= of->used_ns < now_ns - of->at_ns ? of->used_ns : now_ns - of->at_ns;
+    of->at_ns = now_ns;
+}
+
+bool attempts_left(struct attempts *a, const struct caller *c, uint64_t now_ns,
                    unsigned *ret_retry_s)
 {
     struct attempts_of *of = find(a, c);
     uint64_t left_ns;
 
     if (!of)
-        of = make(a, c, now_ns);
-    if (now_ns > of->at_ns) {
-        of->used_ns -= of->used_ns < now_ns - of->at_ns ? of->used_ns : now_ns - of->at_ns;
-        of->at_ns = now_ns;
-    }
-    if (of->used_ns > (ATTEMPTS_AT_ONCE - 1) * ATTEMPT_NS) {
-        left_ns = of->used_ns - (ATTEMPTS_AT_ONCE - 1) * ATTEMPT_NS;
-        *ret_retry_s = (unsigned)((left_ns + NSEC_PER_SEC - 1) / NSEC_PER_SEC);
-        return false;
-    }
-    of->used_ns += ATTEMPT_NS;
-    return true;
+        return true;
+    refresh(of, now_ns);
+    if (of->used_ns <= (ATTEMPTS_AT_ONCE - 1) * ATTEMPT_NS)
+        return true;
+    left_ns = of->used_ns - (ATTEMPTS_AT_ONCE - 1) * ATTEMPT_NS;
+    *ret_retry_s = (unsigned)((left_ns + NSEC_PER_SEC - 1) / NSEC_PER_SEC);
+    return false;
 }
 
-void attempts_give_back(struct attempts *a, const struct caller *c)
+void attempts_charge(struct attempts *a, const struct caller *c, uint64_t now_ns)
 {
     struct attempts_of *of = find(a, c);
 
-    if (of)
-        of->used_ns -= of->used_ns < ATTEMPT_NS ? of->used_ns : ATTEMPT_NS;
+    if (!of)
+        of = make(a, c, now_ns);
+    refresh(of, now_ns);
+    of->used_ns += ATTEMPT_NS;
 }

@@ -21,8 +21,8 @@ struct attempts {
     } of[ATTEMPTS_CALLERS_MAX];
 };
 
-/* Whether @c may try once more, which is taken from it then. False: *ret_retry_s says when. */
-bool attempts_take(struct attempts *a, const struct caller *c, uint64_t now_ns,
+/* Whether @c may try once more. False: *ret_retry_s says when. */
+bool attempts_left(struct attempts *a, const struct caller *c, uint64_t now_ns,
                    unsigned *ret_retry_s);
-/* The last one was right: it costs nothing. */
-void attempts_give_back(struct attempts *a, const struct caller *c);
+/* What @c has shown was wrong. */
+void attempts_charge(struct attempts *a, const struct caller *c, uint64_t now_ns);

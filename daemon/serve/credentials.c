@@ -26,33 +26,51 @@ void credentials_challenge(struct request *req, const char *sentence)
                       "Basic realm=\"flamed\", charset=\"UTF-8\"");
 }
 
-/* Takes one attempt. False: the caller has had his, and the answer says until when. */
-static bool take_attempt(struct request *req)
+/* Whether the caller has an attempt left; else how long it has to wait. */
+static bool has_attempt(struct request *req, unsigned *ret_retry_s)
 {
     struct serve *s = req->serve;
-    struct error err = ERROR_NULL;
-    char name[CALLER_NAME_BYTES];
-    unsigned retry_s = 0;
-    bool may;
+    bool left;
 
     pthread_mutex_lock(&s->lock);
-    may = attempts_take(&s->attempts, &req->caller, clock_monotonic_ns(), &retry_s);
-    if (!may)
+    left = attempts_left(&s->attempts, &req->caller, clock_monotonic_ns(), ret_retry_s);
+    if (!left)
         s->stats.quota_refused[QUOTA_ATTEMPTS]++;
     pthread_mutex_unlock(&s->lock);
-    if (may)
-        return true;
+    return left;
+}
+
+static void charge_attempt(struct request *req)
+{
+    struct serve *s = req->serve;
+
+    pthread_mutex_lock(&s->lock);
+    attempts_charge(&s->attempts, &req->caller, clock_monotonic_ns());
+    pthread_mutex_unlock(&s->lock);
+}
+
+static void refuse_attempt(struct request *req, unsigned retry_s)
+{
+    struct error err = ERROR_NULL;
+    char name[CALLER_NAME_BYTES];
+
     error_set(&err, 0, "%s has shown too many wrong passwords or tokens",
               caller_name(&req->caller, name));
     error_remedy(&err, "try again in %u s", retry_s);
     answer_outcome(&req->answer, BACKEND_TOO_MANY, &err, retry_s);
-    return false;
 }
 
+/* What is wrong without a look at a hash. */
 static enum shown refuse(struct request *req, const char *sentence)
 {
-    if (take_attempt(req))
+    unsigned retry_s = 0;
+
+    if (has_attempt(req, &retry_s)) {
+        charge_attempt(req);
         credentials_challenge(req, sentence);
+    } else {
+        refuse_attempt(req, retry_s);
+    }
     return SHOWN_WRONG;
 }
 
@@ -72,23 +90,28 @@ static enum shown token_of(struct request *req, struct span text, size_t count)
     return rule ? accept_rule(req, rule) : refuse(req, WRONG_TOKEN);
 }
 
+/* What a worker found. */
+static enum shown checked(struct request *req)
+{
+    req->verify = VERIFY_NONE;
+    if (req->verified)
+        return accept_rule(req, req->verified);
+    if (req->retry_s)
+        refuse_attempt(req, req->retry_s);
+    else
+        credentials_challenge(req, WRONG_PASSWORD);
+    return SHOWN_WRONG;
+}
+
 /* As token_of() for a password that was right before; any other takes an attempt and a worker. */
 static enum shown basic_of(struct request *req, struct span text, size_t count)
 {
     struct serve *s = req->serve;
     const struct access_rule *rule;
+    unsigned retry_s = 0;
 
-    if (req->verify == VERIFY_DONE) {
-        req->verify = VERIFY_NONE;
-        if (!req->verified) {
-            credentials_challenge(req, WRONG_PASSWORD);
-            return SHOWN_WRONG;
-        }
-        pthread_mutex_lock(&s->lock);
-        attempts_give_back(&s->attempts, &req->caller);
-        pthread_mutex_unlock(&s->lock);
-        return accept_rule(req, req->verified);
-    }
+    if (req->verify == VERIFY_DONE)
+        return checked(req);
     req->basic = count == 1 ? calloc(1, sizeof(*req->basic)) : NULL;
     if (!req->basic || !basic_parse(text, req->basic)) {
         credentials_forget(req);
@@ -100,8 +123,9 @@ static enum shown basic_of(struct request *req, struct span text, size_t count)
         credentials_forget(req);
         return accept_rule(req, rule);
     }
-    if (!take_attempt(req)) {
+    if (!has_attempt(req, &retry_s)) {
         credentials_forget(req);
+        refuse_attempt(req, retry_s);
         return SHOWN_WRONG;
     }
     req->verify = VERIFY_WANTED;
@@ -214,7 +238,17 @@ enum shown credentials_of(struct request *req, struct span header, size_t count)
 
 void credentials_check(struct request *req)
 {
-    req->verified = passwords_check(req->serve->passwords, req->serve->access, req->basic);
+    struct passwords *p = req->serve->passwords;
+    const struct access_rules *rules = req->serve->access;
+
+    /* Of one caller's, one is checked at a time: by now it may be known, or those before it wrong.
+     */
+    req->verified = passwords_known(p, rules, req->basic);
+    if (!req->verified && has_attempt(req, &req->retry_s)) {
+        req->verified = passwords_check(p, rules, req->basic);
+        if (!req->verified)
+            charge_attempt(req);
+    }
     credentials_forget(req);
 }
 

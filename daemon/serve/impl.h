@@ -96,6 +96,7 @@ struct request {
     struct basic *basic;                                     /* owned: what is to be verified */
     char claimed[ACCESS_NAME_MAX + 1];  /* the name that came with a password; "": none */
     const struct access_rule *verified; /* whose it is; NULL: nobody's */
+    unsigned retry_s;                   /* there was no attempt left for it: when there is one */
     char *uri;                          /* owned: as it was sent */
     char *path;                         /* owned: decoded */
     struct query query;

@@ -8,6 +8,7 @@
 #include "serve/impl.h"
 
 #include <arpa/inet.h>
+#include <crypt.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -407,16 +408,84 @@ START_TEST(budgets_of_many)
 }
 END_TEST
 
+/* ---- passwords ---- */
+
+#define AT_ONCE 16
+#define RIGHT "Authorization: Basic YWxpY2U6c2VzYW1l\r\n" /* alice:sesame */
+#define WRONG "Authorization: Basic YWxpY2U6c2VzYW0=\r\n" /* alice:sesam */
+
+/* With one that takes some 10 ms to check. */
+static void start_basic(void)
+{
+    struct access_rules *rules = calloc(1, sizeof(*rules));
+    char salt[64];
+
+    ck_assert_ptr_nonnull(rules);
+    rules->count = 1;
+    rules->rules[0] = (struct access_rule){
+        .name = "a", .by = ACCESS_BY_BASIC, .shown = "alice", .role = ROLE_MANAGE
+    };
+    ck_assert_ptr_nonnull(crypt_gensalt_rn("$2b$", 8, "0123456789abcdef", 16, salt, sizeof(salt)));
+    span_copy(span_of(crypt("sesame", salt)), rules->rules[0].bcrypt,
+              sizeof(rules->rules[0].bcrypt));
+    start_full();
+    serve_set_access(serve, rules);
+}
+
+/* Asks AT_ONCE times at the same time as ALICE. How many have the status @status. */
+static size_t count_at_once(const char *headers, unsigned status)
+{
+    size_t n = 0;
+    int fds[AT_ONCE];
+
+    for (size_t i = 0; i < AT_ONCE; i++)
+        fds[i] = connect_as(ALICE);
+    for (size_t i = 0; i < AT_ONCE; i++)
+        ask_on(fds[i], "GET", "/openapi.json", headers);
+    for (size_t i = 0; i < AT_ONCE; i++) {
+        _cleanup_reply_ struct reply r;
+
+        client_read(fds[i], /* head_only= */ false, &r);
+        n += r.status == status;
+        close(fds[i]);
+    }
+    return n;
+}
+
+START_TEST(a_right_password_costs_no_attempt)
+{
+    ck_assert_uint_eq(count_at_once(RIGHT, 200), AT_ONCE);
+    ck_assert_uint_eq(count_at_once(RIGHT, 200), AT_ONCE);
+}
+END_TEST
+
+START_TEST(wrong_ones_at_once_have_the_same_limit)
+{
+    struct serve_stats stats;
+    size_t wrong = count_at_once(WRONG, 401);
+
+    ck_assert_uint_ge(wrong, ATTEMPTS_AT_ONCE);
+    ck_assert_uint_le(wrong, ATTEMPTS_AT_ONCE + 1); /* 6 s may have passed */
+    serve_stats(serve, &stats);
+    ck_assert_uint_eq(stats.quota_refused[QUOTA_ATTEMPTS], AT_ONCE - wrong);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("serve_quotas");
     TCase *served = tcase_create("served"), *own = tcase_create("own start"),
-          *attaching = tcase_create("attaching");
+          *basic = tcase_create("basic"), *attaching = tcase_create("attaching");
 
     need_root();
     tcase_add_checked_fixture(served, start_full, stop);
     tcase_set_timeout(served, 60);
     tcase_set_timeout(own, 60);
+    tcase_add_checked_fixture(basic, start_basic, stop);
+    tcase_set_timeout(basic, 120);
+    tcase_add_test(basic, a_right_password_costs_no_attempt);
+    tcase_add_test(basic, wrong_ones_at_once_have_the_same_limit);
+    suite_add_tcase(s, basic);
     tcase_add_test(served, streams_of_one_caller_lock_out_nobody);
     tcase_add_test(served, streams_of_a_user_are_that_users);
     tcase_add_test(own, a_caller_without_room_is_told_which);
