@@ -213,6 +213,7 @@ static int yaml_refuse(struct span text, const char *file, cyaml_err_t e,
 
     error_remedy(err, "flamed --help lists the options; write them with underscores: log_level");
     if (span_take_str(&message, "Unexpected key: ") && span_take_word(&message, &key)) {
+        key.n = span_find(key, ':'); /* what follows may be a value, and a password */
         span_copy(key, name, sizeof(name));
         return error_set(err, -EINVAL, "%.128s, line %u: there is no option '%s'", file,
                          yaml_line(text, name), name);

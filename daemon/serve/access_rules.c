@@ -7,8 +7,6 @@
 #include <pwd.h>
 #include <sys/random.h>
 
-#define TOKEN_PREFIX "flamed_"
-
 static void write_hex(const uint8_t *p, size_t n, char *ret)
 {
     for (size_t i = 0; i < n; i++)
@@ -250,11 +248,11 @@ const struct access_rule *access_rules_same(const struct access_rules *r,
 int access_token_new(char ret[ACCESS_TOKEN_TEXT], char ret_hash[2 * ACCESS_HASH_BYTES + 1])
 {
     uint8_t bytes[ACCESS_TOKEN_BYTES], hash[ACCESS_HASH_BYTES];
-    size_t n = strlen(TOKEN_PREFIX);
+    size_t n = strlen(ACCESS_TOKEN_PREFIX);
 
     if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
         return -EIO;
-    memcpy(ret, TOKEN_PREFIX, n);
+    memcpy(ret, ACCESS_TOKEN_PREFIX, n);
     write_hex(bytes, sizeof(bytes), ret + n);
     if (gnutls_hash_fast(GNUTLS_DIG_SHA256, ret, strlen(ret), hash) < 0)
         return -EIO;

@@ -13,6 +13,7 @@
 #define ACCESS_NAME_MAX 63
 #define ACCESS_TOKEN_BYTES 32 /* random ones of a token */
 #define ACCESS_HASH_BYTES 32
+#define ACCESS_TOKEN_PREFIX "flamed_"
 #define ACCESS_TOKEN_TEXT 96 /* the longest text that is taken for one */
 
 #define ACCESS_SHOWN_MAX 255 /* a name that is shown, of a user or a certificate */

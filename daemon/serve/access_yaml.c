@@ -22,7 +22,9 @@ static struct span text_of(const yaml_node_t *n)
 static int refuse(struct reader *r, const yaml_node_t *at, const struct access_rule *rule,
                   const char *key, const char *takes)
 {
-    bool secret = strcmp(key, "token_sha256") == 0; /* it may be the token itself */
+    /* It may be a token or a password, which must not come into a log. */
+    bool secret = strcmp(key, "token_sha256") == 0 || strcmp(key, "basic") == 0 ||
+                  strcmp(key, "access") == 0 || span_starts_with(text_of(at), ACCESS_TOKEN_PREFIX);
     char value[SHOWN];
 
     span_copy(secret ? SPAN("...") : text_of(at), value, sizeof(value));

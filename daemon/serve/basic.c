@@ -107,6 +107,8 @@ static int take_user(struct yaml_top *y, const yaml_node_t *key, const yaml_node
         if (rules->rules[i].by == ACCESS_BY_BASIC && span_eq_str(name, rules->rules[i].shown))
             found = &rules->rules[i];
     }
+    if (span_find(name, ':') != name.n) /* what follows may be the password */
+        return yaml_top_refuse(y, key, "basic_auth_users", "NAME: HASH, with a space between them");
     span_copy(name, show, sizeof(show));
     if (!found) {
         error_remedy(y->err, "add to access:  - {name: x, basic: %s, role: view}", show);
@@ -130,7 +132,7 @@ static int take_user(struct yaml_top *y, const yaml_node_t *key, const yaml_node
 int basic_users_parse(struct span text, const char *file, struct access_rules *rules,
                       struct error *err)
 {
-    struct yaml_top y = { .file = file, .err = err };
+    struct yaml_top y = { .file = file, .err = err, .secret = true };
     bool found;
     int r = yaml_top_mapping(&y, text, "basic_auth_users", take_user, rules, &found);
 

@@ -14,7 +14,7 @@ int yaml_top_refuse(struct yaml_top *y, const yaml_node_t *at, const char *key, 
 {
     char value[SHOWN];
 
-    span_copy(yaml_top_text(at), value, sizeof(value));
+    span_copy(y->secret ? SPAN("...") : yaml_top_text(at), value, sizeof(value));
     return error_set(y->err, -EINVAL, "%.128s, line %u: %s does not take '%s': it takes %s",
                      y->file, (unsigned)at->start_mark.line + 1, key, value, takes);
 }

@@ -13,6 +13,7 @@
 struct yaml_top {
     const char *file; /* only named in sentences */
     struct error *err;
+    bool secret; /* values and keys may be passwords: no sentence has them */
     yaml_document_t doc;
 };
 
@@ -27,5 +28,5 @@ int yaml_top_mapping(struct yaml_top *y, struct span text, const char *name, yam
 
 /* The text of a scalar; SPAN_NULL for what is none. Points into y->doc. */
 struct span yaml_top_text(const yaml_node_t *n);
-/* "FILE, line N: KEY does not take 'VALUE': it takes TAKES". Return: -EINVAL. */
+/* "FILE, line N: KEY does not take 'VALUE': it takes TAKES"; y->secret: '...'. Return: -EINVAL. */
 int yaml_top_refuse(struct yaml_top *y, const yaml_node_t *at, const char *key, const char *takes);

@@ -330,6 +330,52 @@ START_TEST(the_man_page_follows_the_table)
 }
 END_TEST
 
+#define ALICE "access:\n  - {name: a, basic: alice, role: view}\n"
+
+/* Passwords and tokens in the wrong place: what says so goes into logs. */
+static const char *const SECRETS[] = {
+    "basic_auth_users: alice:sesame\n",
+    "basic_auth_users: sesame\n",
+    "basic_auth_users:\n  alice:sesame\n",
+    "basic_auth_users: {alice:sesame}\n",
+    "basic_auth_users: {\"alice:sesame\": x}\n",
+    "basic_auth_users: {\"alice:sesame\": x, \"alice:sesame\": x}\n",
+    "basic_auth_users: [sesame]\n",
+    "basic_auth_users:\n  alice: sesame\n",
+    "basic_auth_users: {alice: x}\nbasic_auth_users: sesame\n",
+    ALICE "basic_auth_users: sesame\n",
+    ALICE "basic_auth_users: {alice: sesame}\n",
+    ALICE "basic_auth_users: {\"alice:sesame\": sesame}\n",
+    ALICE "basic_auth_users: {alice: [sesame]}\n",
+    ALICE "basic_auth_users: {alice: {sesame: x}}\n",
+    ALICE "alice:sesame: x\n",
+    ALICE "basic_auth_users:\nalice:sesame\n",
+    "access:\n  - {name: a, basic: \"alice:sesame\", role: view}\n",
+    "access:\n  - {name: a, basic: [sesame], role: view}\n",
+    "access:\n  - {name: a, token_sha256: flamed_sesame, role: view}\n",
+    "access:\n  - {name: a, token_sha256: sesame, role: view}\n",
+    "access:\n  - {name: flamed_sesame, role: view}\n",
+    "access:\n  - {name: a, role: flamed_sesame}\n",
+    "access:\n  - {flamed_sesame: a}\n",
+    "access:\n  - flamed_sesame\n",
+    "access: flamed_sesame\n",
+    "access: sesame\n",
+    "access:\n  - sesame\n",
+};
+
+START_TEST(secrets_are_not_repeated)
+{
+    struct error err = ERROR_NULL;
+    struct config c;
+
+    ck_assert_int_eq(config_init(&c), 0);
+    ck_assert_int_eq(config_parse_yaml(span_of(SECRETS[_i]), "f.yaml", 0, &c, &err), -EINVAL);
+    ck_assert_msg(!strstr(err.msg, "sesame"), "%s", err.msg);
+    ck_assert_msg(!strstr(err.remedy, "sesame"), "%s", err.remedy);
+    config_deinit(&c);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("config");
@@ -339,6 +385,7 @@ int main(void)
     tcase_add_loop_test(tc, refuses_a_command_line, 0, ARRAY_SIZE(BAD_LINES));
     tcase_add_test(tc, reads_the_file);
     tcase_add_loop_test(tc, refuses_a_file_with_its_place, 0, ARRAY_SIZE(BAD_FILES));
+    tcase_add_loop_test(tc, secrets_are_not_repeated, 0, ARRAY_SIZE(SECRETS));
     tcase_add_test(tc, an_empty_file_changes_nothing);
     tcase_add_test(tc, reads_schedules_beside_options);
     tcase_add_test(tc, tells_what_differs);
