@@ -99,8 +99,9 @@ int request_config(struct server *s, const struct broker_request *q, struct repl
 
 /*
  * audit_log. Safe: the one file that whoever started the broker named for it, made for root alone
- * where it is not there; regular, no link, without a second name; opened to append. A taken-over
- * flamed can falsify it, as it can what it writes to the journal from then on.
+ * where it is not there; regular, no link, without a second name, and no other user's to write;
+ * opened to append. A taken-over flamed can falsify it, as it can what it writes to the journal
+ * from then on.
  */
 int request_audit_log(struct server *s, const struct broker_request *q, struct reply *rep)
 {
@@ -117,6 +118,14 @@ int request_audit_log(struct server *s, const struct broker_request *q, struct r
     if (!S_ISREG(st.st_mode) || st.st_nlink != 1)
         return error_set(&rep->err, -EINVAL, "'%.200s' is no regular file with one name",
                          s->audit_path);
+    /* Who made it before, in a folder that all may write to, could change what is in it. */
+    if ((st.st_uid != 0 && st.st_uid != geteuid()) || st.st_mode & 022) {
+        error_remedy(&rep->err, "move it away, or chown root and chmod 0600 it");
+        return error_set(&rep->err, -EPERM,
+                         "'%.200s' is user %u's, with mode %03o: others may "
+                         "write to it",
+                         s->audit_path, (unsigned)st.st_uid, (unsigned)st.st_mode & 07777);
+    }
     return reply_fd(rep, take_fd(&fd));
 }
 

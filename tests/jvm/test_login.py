@@ -242,9 +242,21 @@ class AuditLog(unittest.TestCase):
                             any(line["route"] == "/top" for line in lines()), 10, "and written to", 0.1)
             self.assertIn("/profile", [line["route"] for line in lines(path + ".1")])
         os.symlink("/etc/passwd", path + ".link")
-        with Daemon("--audit-log", path + ".link") as daemon:
-            self.assertEqual(daemon.get("/profile", seconds=0.1).status, 200)
-            self.assertIn("who did what is in the log alone", daemon.log())
+        os.mkfifo(path + ".fifo")
+        for end, uid, mode in ((".theirs", 61777, 0o666), (".open", 0, 0o620), (".open2", 0, 0o602)):
+            with open(path + end, "w", encoding="utf-8"):
+                os.chmod(path + end, mode)
+                os.chown(path + end, uid, 0)
+        os.chmod(folder, 0o777)
+        with Daemon("--audit-log", path + ".new") as daemon: # each of the others in its place, as a signal has it opened again
+            for end in (".link", ".fifo", ".theirs", ".open", ".open2"):
+                os.rename(path + end, path + ".new")
+                before = daemon.log().count("who did what is in the log alone")
+                os.kill(daemon.top(), signal.SIGHUP)
+                proc.wait_until(lambda b=before: daemon.log().count("who did what is in the log alone") > b, 10, end, 0.05)
+                if not os.path.islink(path + ".new") and not end == ".fifo":
+                    self.assertEqual(os.stat(path + ".new").st_size, 0, end)
+            self.assertRegex(daemon.log(), r"is user 61777's, with mode 666: others may write to it")
 
 
 if __name__ == "__main__":
