@@ -164,8 +164,17 @@ class Server(Served):
             self.assertEqual(reply.status, status, f"{name}: {reply}")
         self.assertEqual(self.curl(f"https://localhost:{port}/healthz", ca=self.other_ca.cert).code, 60, "curl refuses another CA's")
 
+    def test_a_key_that_others_may_read(self):
+        key = self.folder + "/open.key"
+        shutil.copy(self.key, key)
+        os.chmod(key, 0o640)
+        daemon, port = self.serve(self.tls(key=key))
+        self.assertIn(f"'{key}', is not its owner's alone", daemon.log())
+        self.assertEqual(self.curl(f"https://localhost:{port}/healthz").status, 200)
+
     def test_the_files_are_out_of_flamed_s_reach(self):
         daemon, port = self.serve(self.tls())
+        self.assertNotIn("its owner's alone", daemon.log())
         uids = {os.stat(f"/proc/{pid}").st_uid for pid in daemon.pids()} | \
             {int(re.search(r"^Uid:\t(\d+)", proc.read(f"/proc/{pid}/status"), re.M)[1]) for pid in daemon.pids()}
         uid = str(max(uids))
