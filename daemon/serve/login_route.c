@@ -37,23 +37,6 @@ static void cookie_name(const struct request *req, char ret[COOKIE_NAME_MAX])
              (unsigned)number);
 }
 
-/* Takes the next cookie out of the value of the header. False: there is none. */
-static bool next_cookie(struct span *rest, struct span *ret_name, struct span *ret_value)
-{
-    struct span one;
-
-    while (rest->n) {
-        one = (struct span){ rest->p, span_find(*rest, ';') };
-        *rest = span_from(*rest, one.n + 1);
-        one = span_trim(one);
-        *ret_name = (struct span){ one.p, span_find(one, '=') };
-        *ret_value = span_from(one, ret_name->n + 1);
-        if (ret_name->n < one.n)
-            return true;
-    }
-    return false;
-}
-
 bool login_find(struct request *req, struct span cookies)
 {
     const struct subject *browser = &req->client->subject; /* at the other end, by no cookie */
@@ -63,7 +46,7 @@ bool login_find(struct request *req, struct span cookies)
     if (!cookies.n)
         return false;
     cookie_name(req, wanted);
-    while (next_cookie(&cookies, &name, &value)) {
+    while (session_cookie(&cookies, &name, &value)) {
         if (!span_eq_str(name, wanted) ||
             !sessions_find(req->serve->sessions, value, browser, clock_monotonic_ns(),
                            &req->subject, &req->session_left_ns))

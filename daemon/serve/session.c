@@ -88,6 +88,22 @@ static struct entry *place_for(struct entry *list, size_t n, uint32_t uid, size_
     return own >= most || !spare ? oldest : spare;
 }
 
+bool session_cookie(struct span *rest, struct span *ret_name, struct span *ret_value)
+{
+    struct span one;
+
+    while (rest->n) {
+        one = (struct span){ rest->p, span_find(*rest, ';') };
+        *rest = span_from(*rest, one.n + 1);
+        one = span_trim(one);
+        *ret_name = (struct span){ one.p, span_find(one, '=') };
+        *ret_value = span_from(one, ret_name->n + 1);
+        if (ret_name->n < one.n)
+            return true;
+    }
+    return false;
+}
+
 /* ---- tickets and sessions ---- */
 
 int sessions_ticket(struct sessions *s, const struct subject *of, uint64_t now_ns,
