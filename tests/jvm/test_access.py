@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who may ask what: every route of the table, as every kind of user, by the kernel's own word; and that neither of two users learns
 anything of the other's, in any answer. A route without a row here fails, as does a row without a route."""
+import base64
 import contextlib
 import gzip
 import json
@@ -17,8 +18,8 @@ import uuid
 from concurrent.futures import ThreadPoolExecutor
 from unittest import mock
 
-from harness import bundle, caller, jvm, paths, proc
-from harness.daemon import Daemon
+from harness import bundle, caller, certs, jvm, paths, proc
+from harness.daemon import Daemon, free_port
 from test_forged import below, folders, hierarchies, runtime_config
 
 ALICE, BOB, CAROL, MEMBER, FIRST_GROUP = 61001, 61002, 61003, 61004, 61005 # users that no machine has
@@ -103,6 +104,9 @@ def new_token(name: str, role: str, more: str = "") -> tuple[str, str]:
     return token, rule
 
 
+PASSWORD = "Authorization: Basic " + base64.b64encode(b"carl:sesame").decode()
+
+
 def bearer(token: str) -> str:
     return "Authorization: Bearer " + token
 
@@ -132,8 +136,20 @@ class Access(unittest.TestCase):
         for role in ("view", "attach"):
             cls.tokens["team " + role], rule = new_token("team-" + role, role, match)
             rules += rule
+        rules += "  - {name: by-password, basic: carl, role: profile}\n"
+        rules += "  - {name: by-certificate, certificate: scraper.example.com, role: view}\n"
+        rules += f"  - name: team-certificate\n    certificate: team.example.com\n    role: attach{match}\n"
+        ca = certs.Authority(cls.folder, "ca")
+        os.chmod(ca.cert, 0o644)
+        cert, key = ca.sign("server", "/CN=flamed", "DNS:localhost")
+        cls.certificates = {}
+        for name in ("scraper", "team"):
+            pair = ca.sign(name, "/CN=x", f"DNS:{name}.example.com", usage="clientAuth")
+            os.chmod(pair[1], 0o644) # curl runs as another user
+            cls.certificates[name] = (*pair, ca.cert)
         with open(f"{cls.folder}/flamed.yaml", "w", encoding="utf-8") as f:
-            f.write("access:\n" + rules)
+            f.write(f"access:\n{rules}basic_auth_users:\n  carl: {certs.bcrypt('sesame', 5)}\ntls_server_config:\n  cert_file: {cert}\n"
+                    f"  key_file: {key}\n  client_auth_type: VerifyClientCertIfGiven\n  client_ca_file: {ca.cert}\n")
         return f.name
 
     @classmethod
@@ -144,7 +160,8 @@ class Access(unittest.TestCase):
         cls.folder = tempfile.mkdtemp(prefix="flamed-access.")
         cls.addClassCleanup(shutil.rmtree, cls.folder, ignore_errors=True)
         os.chmod(cls.folder, 0o755)
-        cls.daemon = Daemon("--config", cls.configure(), wrap=cls.with_group())
+        cls.tls = f"https://localhost:{(tls_port := free_port())}"
+        cls.daemon = Daemon("--config", cls.configure(), "--listen", f"https://127.0.0.1:{tls_port}", wrap=cls.with_group())
         cls.addClassCleanup(cls.daemon.stop)
         os.chmod(cls.daemon.unix, 0o666) # whoever gets through: the file's rights are tested elsewhere
         home = paths.jdk(17)
@@ -176,6 +193,11 @@ class Access(unittest.TestCase):
             User("one with the group of a rule, over the Unix socket", "profile", POD, uid=CAROL, groups=(TEAM,), unix=unix),
             *(User("a token for " + name, name.split()[-1], POD if name.startswith("team") else WHOLE, uid=65534, headers=(bearer(token),))
               for name, token in cls.tokens.items()),
+            User("who shows a password", "profile", WHOLE, uid=65534, headers=(PASSWORD,)),
+            User("who shows a password over TLS, beside a certificate", "profile", WHOLE, uid=65534, headers=(PASSWORD,),
+                 certificate=cls.certificates["team"]),
+            User("who shows a certificate", "view", WHOLE, uid=65534, certificate=cls.certificates["scraper"]),
+            User("who shows a team's certificate", "attach", POD, uid=65534, certificate=cls.certificates["team"]),
             User("another user by a cookie of root", "manage", WHOLE, uid=CAROL,
                  headers=(caller.log_in(cls.daemon, CAROL), "Sec-Fetch-Site: same-origin")),
             User("who has stolen a cookie of root", "profile", OWN, uid=CAROL,
@@ -204,7 +226,7 @@ class Access(unittest.TestCase):
         return ["unshare", "-m", "--propagation", "private", "sh", "-c", script, "sh"]
 
     def ask(self, user: User, path: str, method: str = "GET", body: str | None = None) -> caller.Reply:
-        host = "http://localhost" if user.how.get("unix") else self.tcp
+        host = "http://localhost" if user.how.get("unix") else self.tls if user.how.get("certificate") else self.tcp
         if "IPv6 socket" in user.name:
             host = f"http://[::ffff:127.0.0.1]:{self.daemon.port}"
         return caller.ask(host + path, method=method, body=body, headers=(*user.how.get("headers", ()), *(
@@ -255,7 +277,7 @@ class Access(unittest.TestCase):
         own = POD if user.sees == POD else ALICE
         for (method, path), (address, fine, foreign) in ROUTES.items():
             things = [(self.jvms[own].pid, captures[own], fine)]
-            others = () if "token" in user.name and user.sees == WHOLE else (BOB, POD) if user.name == "the owner over TCP" else (BOB,)
+            others = () if ("token" in user.name or "shows" in user.name) and user.sees == WHOLE else (BOB, POD) if user.name == "the owner over TCP" else (BOB,)
             things += [(self.jvms[other].pid, captures[other], foreign if user.sees != WHOLE else fine) for other in others]
             if user.how["uid"] == CAROL and user.sees == OWN: # has nothing
                 things = [(pid, ident, foreign) for pid, ident, _ in things]

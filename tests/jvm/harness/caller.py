@@ -21,8 +21,9 @@ class Reply:
 
 
 def ask(url: str, uid: int = 0, gid: int | None = None, groups: tuple[int, ...] = (), unix: str | None = None, method: str = "GET",
-        body: str | None = None, timeout: float = 60, wrap: tuple[str, ...] = (), headers: tuple[str, ...] = ()) -> Reply:
-    """One request by curl as a user."""
+        body: str | None = None, timeout: float = 60, wrap: tuple[str, ...] = (), headers: tuple[str, ...] = (),
+        certificate: tuple[str, str, str] | None = None) -> Reply:
+    """One request by curl as a user. CERTIFICATE: with its key, and the CA of flamed's."""
     command = [*wrap, "setpriv", "--reuid", str(uid), "--regid", str(uid if gid is None else gid)]
     command += ["--groups", ",".join(map(str, groups))] if groups else ["--clear-groups"]
     command += ["curl", "-s", "-g", "-m", str(timeout), "-o", "-", "-w", "\n%{http_code} %header{set-cookie}"]
@@ -31,6 +32,8 @@ def ask(url: str, uid: int = 0, gid: int | None = None, groups: tuple[int, ...] 
         command += ["--unix-socket", unix]
     if body is not None:
         command += ["-H", "Content-Type: application/json", "-d", body]
+    if certificate:
+        command += ["--cert", certificate[0], "--key", certificate[1], "--cacert", certificate[2]]
     for header in headers:
         command += ["-H", header]
     result = subprocess.run([*command, url], capture_output=True, check=False, timeout=timeout + 20)
