@@ -70,7 +70,8 @@ const struct option config_options[] = {
       .help =
           "Append who did what to FILE (absolute), a line of JSON each; it is opened again by a "
           "reload. The broker opens it: under systemd flamed-broker has to be given "
-          "--audit-log=FILE as well, and a folder that it may write to." },
+          "--audit-log=FILE as well, and a folder that it may write to. A file that another user "
+          "owns or may write to is refused." },
     { "captures_max", OPTION_NUMBER, AT(captures_max), 1, 1024, "64", "N",
       .help = "Take at most N profiles at once for one caller (a user, on the Unix socket or over "
               "TCP), half of them longer than a minute; more are refused with status 429. "

@@ -267,6 +267,57 @@ START_TEST(the_common_name_is_none)
 }
 END_TEST
 
+/* Sends something each way. */
+static void talk(struct pair *p)
+{
+    const gnutls_session_t ends[] = { p->client, p->server };
+
+    for (size_t i = 0; i < 2; i++) {
+        uint64_t until_ns = clock_monotonic_ns() + 20 * NSEC_PER_SEC;
+        char text[8] = "";
+        ssize_t n;
+
+        ck_assert_int_eq(gnutls_record_send(ends[i], "hello", 6), 6);
+        do
+            n = gnutls_record_recv(ends[1 - i], text, sizeof(text));
+        while (n == GNUTLS_E_AGAIN && clock_monotonic_ns() < until_ns);
+        ck_assert_int_eq(n, 6);
+        ck_assert_str_eq(text, "hello");
+    }
+}
+
+/* The one that a connection began with may be gone. */
+START_TEST(a_connection_goes_on_with_another)
+{
+    const struct wish root_wish = { .common = "root", .ca = true },
+                      leaf_wish = { .common = "leaf", .dns = "a.example" };
+    struct made root, leaf;
+    const struct made *chain[] = { &leaf };
+    struct certificate_names names;
+    struct tls *t, *next;
+    int64_t until_s;
+    struct pair p;
+
+    make(&root_wish, NULL, &root);
+    make(&leaf_wish, &root, &leaf);
+    t = tls_with(TLS_CLIENT_REQUIRE, &root);
+    ck_assert(shake(t, chain, 1, &p));
+    for (int i = 0; i < 3; i++) {
+        talk(&p);
+        next = tls_with(TLS_CLIENT_REQUIRE, &root);
+        ck_assert_int_eq(tls_change(next, p.server), 0);
+        tls_unref(t);
+        t = next;
+        ck_assert_int_eq(tls_look(t, p.server, &names, &until_s), 0);
+        talk(&p);
+    }
+    hang_up(&p);
+    tls_unref(t);
+    forget(&root);
+    forget(&leaf);
+}
+END_TEST
+
 START_TEST(it_is_judged_again_by_what_is_in_force)
 {
     const struct wish root_wish = { .common = "root", .ca = true },
@@ -400,6 +451,7 @@ int main(void)
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, the_whole_chain_is_for_clients, 0, ARRAY_SIZE(PURPOSES));
     tcase_add_test(tc, the_common_name_is_none);
+    tcase_add_test(tc, a_connection_goes_on_with_another);
     tcase_add_test(tc, it_is_judged_again_by_what_is_in_force);
     tcase_add_test(tc, it_ends_in_the_middle_of_a_connection);
     suite_add_tcase(s, tc);
