@@ -2,6 +2,7 @@
 /* A capture under way, as the files of capture/ that work on it share it. Thread: the engine's. */
 #pragma once
 
+#include "capture/inlined.h"
 #include "capture/later.h"
 #include "engine/engine_impl.h"
 
@@ -55,6 +56,7 @@ struct capture {
     size_t thread_ids_cap;
     struct broker_sample_stats stats_before;
     struct later *later; /* places of attach_id's code, named at the end; NULL: memory names all */
+    struct inlined *inlined; /* native frames, looked up for the end; NULL: no lines are wanted */
     struct attachment *attachment; /* NULL: not begun, or none */
     struct proc_id attach_id;
     uint32_t attach_mode; /* enum attach_mode */
@@ -114,7 +116,9 @@ void capture_warn_quality(struct engine *e, struct capture *c);
 /* At the start: decides who names Java code. @background: nobody waits for it, so that nothing is
  * injected unless it is asked for. 0, BACKEND_CONFLICT, -errno. */
 int capture_choose_names(struct engine *e, struct capture *c, bool background, struct error *err);
-/* Whether the end is to wait for the source; for 4 s at most. */
+/* The record, a new one, asks for names that are decided at the end. */
+void capture_defer_names(struct capture *c);
+/* Whether the end is to wait for the source, or for debug information; for 4 s at most. */
 bool capture_names_wait(struct engine *e, struct capture *c, uint64_t now_ns);
 /* Before a profile is made: what is known now decides. */
 void capture_decide_names(struct capture *c);

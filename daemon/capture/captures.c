@@ -16,6 +16,7 @@ static struct capture *capture_free(struct capture *c)
     target_free(c->target);
     record_free(c->record);
     later_free(c->later);
+    inlined_free(c->inlined);
     id_table_deinit(&c->processes);
     id_table_deinit(&c->threads);
     free(c->verdicts);
@@ -86,6 +87,7 @@ static void capture_take(struct engine *e, struct capture *c, struct incoming *i
 {
     const struct sample_record *rec = in->rec;
     struct seen_verdict *v = capture_verdict(e, c, in->process, rec->time_ns);
+    const uint32_t *frames = e->stack->frames;
     struct profile_sample sample;
     uint32_t thread;
 
@@ -109,7 +111,9 @@ static void capture_take(struct engine *e, struct capture *c, struct incoming *i
     }
     incoming_sample(in, &sample);
     sample.thread = thread;
-    record_sample(c->record, &sample, e->stack->frames, e->stack->count);
+    if (c->inlined)
+        frames = inlined_stack(c->inlined, in->process, e->stack, RECORD_LATER + LATER_PLACES_MAX);
+    record_sample(c->record, &sample, frames, e->stack->count);
 }
 
 void captures_sample(struct engine *e, struct incoming *in)
@@ -138,6 +142,8 @@ int captures_rebase_add(const struct engine *e, struct rebase *b)
         r = rebase_add_record(b, c->record);
         if (r == 0 && c->later)
             r = later_rebase_add(c->later, b);
+        if (r == 0 && c->inlined)
+            r = inlined_rebase_add(c->inlined, b);
     }
     return r;
 }
@@ -148,6 +154,8 @@ void captures_rebase(struct engine *e, const struct rebase *b, struct frame_tabl
         record_rebase(c->record, b);
         if (c->later)
             later_rebase(c->later, b, frames);
+        if (c->inlined)
+            inlined_rebase(c->inlined, b, frames);
     }
 }
 
@@ -242,6 +250,10 @@ static int capture_begin(struct engine *e, const struct capture_request *req, bo
         r = capture_new_record(e, &c->record);
     if (r == 0)
         r = capture_choose_names(e, c, background, err);
+    if (r == 0 && req->lines) {
+        r = inlined_new(e->symbolizer, e->frames, &c->inlined);
+        capture_defer_names(c);
+    }
     if (r == 0)
         r = capture_take_rate(e, c, err);
     if (r != 0) {
@@ -426,8 +438,7 @@ int captures_snapshot(struct engine *e, struct capture *c, bool reset, struct pr
         return r;
     record_free(c->record);
     c->record = fresh;
-    if (c->later)
-        record_set_later(fresh, later_frames, c->later);
+    capture_defer_names(c);
     c->meta.start_ns = now;
     c->meta.start_realtime_ns = clock_realtime_ns();
     capture_forget_members(c);

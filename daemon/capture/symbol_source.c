@@ -45,13 +45,32 @@ static void fall_back(struct capture *c, const char *reason, const char *remedy)
              c->symbols == SYMBOLS_PERFMAP ? "the JVM's own map" : "an agent", reason);
 }
 
+/* As record_later_fn: ids of both are told apart by their size. */
+static size_t deferred_frames(void *cookie, uint32_t n, uint32_t ret[RECORD_LATER_FRAMES_MAX])
+{
+    struct capture *c = cookie;
+
+    if (n >= LATER_PLACES_MAX && c->inlined)
+        return inlined_frames(c->inlined, n - LATER_PLACES_MAX, ret);
+    if (c->later)
+        return later_frames(c->later, n, ret);
+    ret[0] = 0;
+    return 1;
+}
+
+void capture_defer_names(struct capture *c)
+{
+    if (c->later || c->inlined)
+        record_set_later(c->record, deferred_frames, c);
+}
+
 static int attach(struct engine *e, struct capture *c, const struct process *p, uint32_t mode)
 {
     c->attach_mode = mode;
     c->attach_id = p->id;
     if (later_new(e->frames, &c->later) < 0)
         return -ENOMEM;
-    record_set_later(c->record, later_frames, c->later);
+    capture_defer_names(c);
     if (mode == ATTACH_PERFMAP)
         return 0; /* at the end, when all is compiled that was sampled */
     c->attachment = attachment_take(e, p, mode);
@@ -121,13 +140,16 @@ static bool is_open(struct engine *e, struct capture *c)
 
 bool capture_names_wait(struct engine *e, struct capture *c, uint64_t now_ns)
 {
-    return c->later && now_ns < capture_answer_ns(c) && is_open(e, c);
+    return now_ns < capture_answer_ns(c) &&
+           ((c->later && is_open(e, c)) || (c->inlined && inlined_waits(c->inlined)));
 }
 
 void capture_decide_names(struct capture *c)
 {
     struct later_source s = { .first = c->agent_first };
 
+    if (c->inlined)
+        inlined_decide(c->inlined);
     if (!c->later)
         return;
     if (c->attachment && attachment_state(c->attachment) == ATTACHMENT_READY) {
@@ -155,10 +177,28 @@ void capture_tell_names(struct capture *c)
                     (uintmax_t)attachment_dropped(c->attachment));
 }
 
+/* What of the debug information is missing. */
+static void add_unread(const struct capture *c, struct profile *p)
+{
+    struct inlined_stats s = inlined_stats(c->inlined);
+    char *to = NULL;
+
+    if ((s.unread || s.dropped) && p->warning_count < PROFILE_WARNINGS_MAX &&
+        asprintf(&to,
+                 "debug information of %u native places (%u were found) was not read in time or "
+                 "within its limits: they have no inlined functions and lines; ask again, or for "
+                 "longer",
+                 s.unread + s.dropped, s.found) > 0)
+        p->warnings[p->warning_count++] = to;
+}
+
 void capture_add_names(const struct capture *c, struct profile *p)
 {
     struct later_stats s;
     size_t n;
+
+    if (c->inlined)
+        add_unread(c, p);
 
     if (!c->later || !c->attachment || attachment_state(c->attachment) != ATTACHMENT_READY)
         return;

@@ -18,9 +18,10 @@ enum frame_kind {
     FRAME_JVM,         /* function of libjvm */
     FRAME_STUB, /* code that the JVM generated: stubs, adapters, the interpreter's own parts */
     FRAME_KERNEL,
-    FRAME_THREAD,    /* synthetic: "[name tid=N]" */
-    FRAME_PROCESS,   /* synthetic: "[name pid=N]" */
-    FRAME_TRUNCATED, /* synthetic: "[truncated]", "[...]" */
+    FRAME_THREAD,         /* synthetic: "[name tid=N]" */
+    FRAME_PROCESS,        /* synthetic: "[name pid=N]" */
+    FRAME_TRUNCATED,      /* synthetic: "[truncated]", "[...]" */
+    FRAME_NATIVE_INLINED, /* native, inlined into the native frame below it (its caller) */
     FRAME_KIND_COUNT
 };
 

@@ -18,6 +18,7 @@ static const char *frame_suffix(enum frame_kind kind)
     case FRAME_C1:
         return "_[1]";
     case FRAME_INLINED:
+    case FRAME_NATIVE_INLINED:
         return "_[i]";
     case FRAME_INTERPRETED:
         return "_[0]";
@@ -54,7 +55,7 @@ void spell_frame(const struct profile *p, const struct view_opts *o, const struc
         buf_add_str(out, "[unknown]");
     if (o->names == VIEW_NAMES_SIGNATURE && fn->signature)
         buf_add_span(out, intern_get(p->strings, fn->signature));
-    if (o->lines && f->line && frame_kind_is_java((enum frame_kind)f->kind))
+    if (o->lines && f->line)
         buf_printf(out, ":%u", f->line);
     if (o->annotate)
         buf_add_str(out, frame_suffix((enum frame_kind)f->kind));

@@ -135,11 +135,31 @@ static void view_join_hidden(struct view_builder *b, size_t first)
     v->stack_words = to;
 }
 
+/* Whether @frame is left out where names are all that is shown: lines were not asked for, so that
+ * stacks recorded with them read as those without. */
+static bool view_folds(const struct view_builder *b, uint32_t frame)
+{
+    const struct view_opts *o = &b->v->opts;
+
+    return b->p->frames[frame].kind == FRAME_NATIVE_INLINED && !o->lines && !o->keep_lines &&
+           !o->exact;
+}
+
+static size_t view_depth(const struct view_builder *b, uint32_t stack)
+{
+    const struct profile *p = b->p;
+    size_t n = 0;
+
+    for (; p->stacks[stack].depth; stack = p->stacks[stack].parent)
+        n += !view_folds(b, p->stacks[stack].frame);
+    return n;
+}
+
 /* The frames of a stack, root first; with a depth limit the middle becomes one "[...]". */
 static int view_spell_stack(struct view_builder *b, uint32_t stack)
 {
     const struct profile *p = b->p;
-    size_t n = p->stacks[stack].depth, depth = b->v->opts.depth, cut_from = n, cut_to = n, first;
+    size_t n = view_depth(b, stack), depth = b->v->opts.depth, cut_from = n, cut_to = n, first;
     uint32_t id;
     int r = 0;
 
@@ -157,10 +177,11 @@ static int view_spell_stack(struct view_builder *b, uint32_t stack)
     r = view_reserve(b, n);
     if (r == 0)
         b->v->stack_words += n;
-    for (size_t i = n; i > 0 && r == 0; i--) {
+    for (size_t i = n; i > 0 && r == 0; stack = p->stacks[stack].parent) {
+        if (view_folds(b, p->stacks[stack].frame))
+            continue;
         r = view_frame_id(b, p->stacks[stack].frame, &id);
-        b->v->stack[first + i - 1] = id;
-        stack = p->stacks[stack].parent;
+        b->v->stack[first + --i] = id;
     }
     if (r == 0 && cut_from < cut_to) {
         r = view_mark(b, FRAME_TRUNCATED, SPAN("[\xe2\x80\xa6]"), &id);

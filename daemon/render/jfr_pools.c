@@ -21,6 +21,7 @@ static unsigned frame_type(uint32_t kind)
     case FRAME_C2:
         return TYPE_JIT;
     case FRAME_INLINED:
+    case FRAME_NATIVE_INLINED:
         return TYPE_INLINED;
     default:
         return TYPE_NATIVE;

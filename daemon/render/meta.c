@@ -22,6 +22,7 @@ static const char *const KIND_NAMES[FRAME_KIND_COUNT] = {
     [FRAME_THREAD] = "thread",
     [FRAME_PROCESS] = "process",
     [FRAME_TRUNCATED] = "truncated",
+    [FRAME_NATIVE_INLINED] = "native_inlined",
 };
 
 const char *render_kind_name(unsigned kind)

@@ -18,6 +18,7 @@ static const uint32_t COLOURS[FRAME_KIND_COUNT][VARIANTS] = {
     { 0xd6dfea, 0xd6dfea, 0xd6dfea, 0xd6dfea, 0xd6dfea, 0xd6dfea, 0xd6dfea, 0xd6dfea },
     { 0xc4cfdc, 0xc4cfdc, 0xc4cfdc, 0xc4cfdc, 0xc4cfdc, 0xc4cfdc, 0xc4cfdc, 0xc4cfdc },
     { 0xe1e1e1, 0xe1e1e1, 0xe1e1e1, 0xe1e1e1, 0xe1e1e1, 0xe1e1e1, 0xe1e1e1, 0xe1e1e1 },
+    { 0xffd2a4, 0xfdd2a2, 0xfbd29f, 0xf9d29d, 0xf7d29b, 0xf5d399, 0xf3d397, 0xf1d396 },
 };
 
 /* "com.acme.shop" of "com.acme.shop.Order.total(int):42". */
@@ -39,7 +40,7 @@ static struct span family_of(uint32_t kind, struct span name)
 {
     if (frame_kind_is_java((enum frame_kind)kind))
         return package_of(name);
-    if (kind == FRAME_NATIVE || kind == FRAME_JVM) {
+    if (kind == FRAME_NATIVE || kind == FRAME_JVM || kind == FRAME_NATIVE_INLINED) {
         for (size_t i = 1; i + 1 < name.n; i++)
             if (name.p[i] == ':' && name.p[i + 1] == ':')
                 return (struct span){ name.p, i };

@@ -153,6 +153,7 @@ static enum stacks_origin origin_of(uint32_t kind)
         return STACKS_KERNEL;
     case FRAME_NATIVE:
     case FRAME_JVM:
+    case FRAME_NATIVE_INLINED:
     case FRAME_STUB:
         return STACKS_NATIVE;
     default:
@@ -196,6 +197,8 @@ static bool is_inlined(const struct view *v, uint32_t before, uint32_t frame)
 {
     uint32_t kind = v->frames[before].kind;
 
+    if (v->frames[frame].kind == FRAME_NATIVE_INLINED)
+        return kind == FRAME_NATIVE || kind == FRAME_JVM || kind == FRAME_NATIVE_INLINED;
     return v->frames[frame].kind == FRAME_INLINED &&
            (kind == FRAME_C1 || kind == FRAME_C2 || kind == FRAME_INLINED);
 }

@@ -302,6 +302,7 @@ void work_describe(const struct request *req, struct capture_request *ret)
         .period_ns = req->params.period_ns,
         .duration_ns = req->params.duration_ns,
         .symbols = req->params.symbols,
+        .lines = req->params.view.lines,
         .caller = req->caller,
         .keep = true,
     };

@@ -183,6 +183,13 @@ struct elf_image *elf_cache_get(struct elf_cache *c, struct elf_ref ref)
     return s->image;
 }
 
+const struct elf_headers *elf_cache_headers(const struct elf_cache *c, struct elf_ref ref)
+{
+    const struct elf_slot *s = &c->slots[ref.slot];
+
+    return ref.serial && s->image && s->serial == ref.serial ? &s->headers : NULL;
+}
+
 void elf_cache_forget_strings(struct elf_cache *c)
 {
     for (size_t i = 0; i < c->count; i++) {

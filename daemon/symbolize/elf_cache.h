@@ -56,6 +56,8 @@ bool elf_cache_wait(struct elf_cache *c, uint64_t deadline_ns);
 /* The image, or NULL when it was evicted. Points into @c until the next elf_cache_load() or
  * elf_cache_poll(). */
 struct elf_image *elf_cache_get(struct elf_cache *c, struct elf_ref ref);
+/* What the headers of its file say; NULL: it was evicted. As elf_cache_get(). */
+const struct elf_headers *elf_cache_headers(const struct elf_cache *c, struct elf_ref ref);
 /* What was kept with the symbols of all images is void. */
 void elf_cache_forget_strings(struct elf_cache *c);
 void elf_cache_stats(const struct elf_cache *c, struct elf_cache_stats *ret);

@@ -29,8 +29,10 @@ enum bound_state { BOUND_NOT_YET, BOUND_READING, BOUND_FILE, BOUND_FAILED };
 struct bound {
     struct elf_ref elf;
     uint64_t again_ns;
-    uint32_t module; /* id; 0: not made yet */
-    uint8_t state;   /* enum bound_state */
+    uint32_t module;  /* id; 0: not made yet */
+    uint8_t state;    /* enum bound_state */
+    uint32_t inlines; /* number of the file there; 0: not asked for yet */
+    uint64_t inlines_again_ns;
 };
 
 struct resolver {
@@ -473,6 +475,43 @@ uint32_t resolver_native(struct resolver *r, uint64_t address, bool perf_map, ui
         word_cache_put(&r->pcs, address,
                        frame); /* the file has no name for it, and will not get one */
     return frame;
+}
+
+/* The number of the file of @b, which has been read. */
+static uint32_t inlines_number(struct resolver *r, const struct mapping *m, struct bound *b,
+                               uint64_t now_ns)
+{
+    struct inlines *n = r->env->inlines;
+    const struct elf_headers *h;
+
+    if (b->inlines && inlines_knows(n, b->inlines))
+        return b->inlines;
+    h = now_ns >= b->inlines_again_ns ? elf_cache_headers(r->env->elf, b->elf) : NULL;
+    if (!h)
+        return 0;
+    b->inlines_again_ns = now_ns + RESOLVER_AGAIN_NS;
+    b->inlines = inlines_file(n, &r->id, m->start, m->end, h, now_ns);
+    return b->inlines;
+}
+
+uint32_t resolver_place(struct resolver *r, uint64_t address, uint64_t now_ns, uint64_t *ret)
+{
+    const struct mapping *m = maps_find(&r->maps, address);
+    struct elf_image *image;
+    struct bound *b;
+    uint32_t number;
+
+    if (!r->env->inlines || !m || !m->exec || is_anonymous(m))
+        return 0;
+    b = &r->bound[m - r->maps.entries];
+    image = b->state == BOUND_FILE ? elf_cache_get(r->env->elf, b->elf) : NULL;
+    if (!image || !elf_segments_vaddr(image->segments, image->segment_count,
+                                      address - m->start + m->offset, ret))
+        return 0;
+    number = inlines_number(r, m, b, now_ns);
+    if (number)
+        inlines_want(r->env->inlines, number, *ret, now_ns);
+    return number;
 }
 
 bool resolver_prepare(struct resolver *r)

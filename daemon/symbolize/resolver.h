@@ -8,6 +8,7 @@
 
 #include "profile/frame.h"
 #include "symbolize/elf_cache.h"
+#include "symbolize/inlines.h"
 #include "symbolize/java.h"
 #include "symbolize/perf_map.h"
 #include "symbolize/threads.h"
@@ -21,6 +22,7 @@ struct resolver_env {
     const struct symbol_files *files;
     struct frame_table *frames;
     struct elf_cache *elf;
+    struct inlines *inlines; /* NULL: nobody has asked for them yet */
     size_t perf_map_max_bytes;
     size_t *maps_bytes; /* that the mappings of all of them take */
 };
@@ -53,6 +55,9 @@ bool resolver_reads(struct resolver *r, uint64_t address, bool perf_map, uint64_
 /* The frame of code at @address (of a return address: minus one) that no JVM made. @perf_map:
  * generated code may be named by the process's perf map. */
 uint32_t resolver_native(struct resolver *r, uint64_t address, bool perf_map, uint64_t now_ns);
+/* Where the native code at @address lies: the number of its file in the inlines of its
+ * surroundings, 0: in none that is known; and the address that the file gives it. */
+uint32_t resolver_place(struct resolver *r, uint64_t address, uint64_t now_ns, uint64_t *ret);
 /* Made at the first call; NULL: no memory. */
 struct java_names *resolver_java(struct resolver *r);
 struct thread_names *resolver_threads(struct resolver *r);

@@ -34,6 +34,9 @@ struct symbolizer {
     struct resolver_entry *resolvers;
     int proc_fd;
     bool own_proc_fd;
+    uint64_t *code; /* owned, [STACK_FRAMES_MAX]: see symbolizer_code(); NULL: not wanted */
+    int wake_fd;
+    bool background;
     bool news;             /* files were taken in that symbolizer_poll() has not told of */
     uint32_t gap;          /* frame "[...]" */
     uint32_t vsyscall;     /* frame "[vsyscall]" */
@@ -71,6 +74,8 @@ int symbolizer_new_from(const struct symbol_files *files, struct frame_table *fr
     if (!s)
         return error_code(err, -ENOMEM, "cannot start naming frames");
     s->files = *files;
+    s->wake_fd = opts->wake_fd;
+    s->background = opts->background;
     s->own_proc_fd = opts->proc_fd <= 0;
     s->proc_fd = opts->proc_fd;
     if (s->own_proc_fd)
@@ -119,6 +124,8 @@ struct symbolizer *symbolizer_free(struct symbolizer *s)
         entry_free(s, s->resolvers);
     kernel_names_free(s->kernel);
     elf_cache_free(s->elf);
+    inlines_free(s->env.inlines);
+    free(s->code);
     if (s->own_proc_fd)
         close_fd(s->proc_fd);
     free(s);
@@ -196,8 +203,32 @@ bool symbolizer_poll(struct symbolizer *s)
 {
     bool news = s->news | elf_cache_poll(s->elf);
 
+    if (s->env.inlines)
+        inlines_poll(s->env.inlines, clock_monotonic_ns());
     s->news = false;
     return news;
+}
+
+struct inlines *symbolizer_inlines(struct symbolizer *s)
+{
+    if (!s->code)
+        s->code = calloc(STACK_FRAMES_MAX, sizeof(*s->code));
+    if (!s->env.inlines && s->code &&
+        inlines_new(&s->files, s->background, s->wake_fd, &s->env.inlines) < 0)
+        s->env.inlines = NULL;
+    return s->env.inlines;
+}
+
+const uint64_t *symbolizer_code(const struct symbolizer *s)
+{
+    return s->code;
+}
+
+uint32_t symbolizer_place(struct symbolizer *s, struct process *p, uint64_t address, uint64_t *ret)
+{
+    const struct resolver_entry *e = find_entry(s, &p->id);
+
+    return e ? resolver_place(e->resolver, address, clock_monotonic_ns(), ret) : 0;
 }
 
 /* ---- a stack ---- */
@@ -208,9 +239,22 @@ static void add_frame(const struct symbolizer *s, struct named_stack *out, uint3
         out->truncated = true;
         return;
     }
+    if (s->code)
+        s->code[out->count] = 0;
     out->frames[out->count++] = frame;
     if (frame < RECORD_LATER)
         out->unknown += frame_table_get(s->frames, frame)->unknown;
+}
+
+/* The same of native code at @address. */
+static void add_native(const struct symbolizer *s, struct named_stack *out, uint32_t frame,
+                       uint64_t address)
+{
+    size_t at = out->count;
+
+    add_frame(s, out, frame);
+    if (s->code && out->count > at)
+        s->code[at] = address;
 }
 
 /* A process while one of its samples is named. */
@@ -243,7 +287,7 @@ static void add_code(struct naming *n, uint64_t word, bool is_return_address,
 
         /* Where the VM is not understood, what is in no file may be its code. */
         if (n->vm || frame) {
-            add_frame(n->s, out, frame);
+            add_native(n->s, out, frame, pc - is_return_address);
             return;
         }
     }
@@ -291,8 +335,8 @@ static void add_user(struct naming *n, const uint64_t *words, size_t count, stru
                 add_frame(n->s, out, 0);
             break;
         case UNWIND_SIGNAL: /* its return address is the first byte of the trampoline */
-            add_frame(n->s, out,
-                      n->r ? resolver_native(n->r, pc, n->java || !n->jvm, n->now_ns) : 0);
+            add_native(n->s, out,
+                       n->r ? resolver_native(n->r, pc, n->java || !n->jvm, n->now_ns) : 0, pc);
             signal = true;
             break;
         case UNWIND_INTERPRETED:

@@ -14,6 +14,7 @@
 
 struct symbolizer;
 struct resolver;
+struct inlines;
 
 struct symbolizer_opts {
     size_t elf_files_max;      /* open at once, 256 */
@@ -85,6 +86,14 @@ bool symbolizer_reads(struct symbolizer *s, struct process *p, const struct samp
 /* The Java name of thread @host_tid of @p, else its comm @comm, as an interned clean string. */
 uint32_t symbolizer_thread_name(struct symbolizer *s, struct process *p, int32_t host_tid,
                                 const char *comm);
+
+/* The inlined functions and lines of native code, made at the first call; NULL: no memory. */
+struct inlines *symbolizer_inlines(struct symbolizer *s);
+/* Of the stack that was named last: the address of each native frame, of others 0. Once
+ * symbolizer_inlines() was called. */
+const uint64_t *symbolizer_code(const struct symbolizer *s);
+/* Where such code of @p lies: as resolver_place(). */
+uint32_t symbolizer_place(struct symbolizer *s, struct process *p, uint64_t address, uint64_t *ret);
 
 struct symbolizer_stats {
     uint64_t elf_files, elf_bytes, elf_failed, elf_reading, elf_unanswered, java_methods, resolvers;

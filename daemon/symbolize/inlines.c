@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "symbolize/inlines.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/sealed.h"
+#include "symbolize/inlines_file.h"
+
+struct inlines {
+    const struct symbol_files *files; /* borrowed */
+    bool background;
+    int wake_fd;
+    struct worker *worker; /* NULL: not begun, or there is none */
+    struct inlines_file *list[INLINES_FILES_MAX];
+    size_t count;
+    uint32_t last_number;
+    uint64_t used_ns;
+};
+
+int inlines_new(const struct symbol_files *files, bool background, int wake_fd,
+                struct inlines **ret)
+{
+    struct inlines *n = calloc(1, sizeof(*n));
+
+    if (!n)
+        return -ENOMEM;
+    *n = (struct inlines){ .files = files, .background = background, .wake_fd = wake_fd };
+    *ret = n;
+    return 0;
+}
+
+static void leave(struct work *work)
+{
+    (void)work; /* it is in the list */
+}
+
+/* Gives all back. */
+static void clear(struct inlines *n)
+{
+    n->worker = worker_free(n->worker, leave);
+    while (n->count)
+        inlines_file_free(n->list[--n->count]);
+}
+
+struct inlines *inlines_free(struct inlines *n)
+{
+    if (!n)
+        return NULL;
+    clear(n);
+    free(n);
+    return NULL;
+}
+
+static struct inlines_file *find(const struct inlines *n, uint32_t file)
+{
+    for (size_t i = 0; i < n->count; i++) {
+        if (n->list[i]->number == file)
+            return n->list[i];
+    }
+    return NULL;
+}
+
+bool inlines_knows(const struct inlines *n, uint32_t file)
+{
+    return find(n, file);
+}
+
+/* ---- files ---- */
+
+static size_t bytes_of_all(const struct inlines *n)
+{
+    size_t bytes = 0;
+
+    for (size_t i = 0; i < n->count; i++)
+        bytes += inlines_file_bytes(n->list[i]);
+    return bytes;
+}
+
+/* What copies of files in memory take. */
+static uint64_t copied_bytes(const struct inlines *n)
+{
+    uint64_t bytes = 0;
+
+    for (size_t i = 0; i < n->count; i++) {
+        const struct inlines_file *f = n->list[i];
+
+        bytes += sealed_bytes(f->fd) + sealed_bytes(f->debug_fd) + sealed_bytes(f->link_fd) +
+                 sealed_bytes(f->alt_fd);
+    }
+    return bytes;
+}
+
+/* Drops the file that was not asked for the longest, if it is not being read. */
+static bool drop_oldest(struct inlines *n)
+{
+    size_t oldest = n->count;
+
+    for (size_t i = 0; i < n->count; i++) {
+        if (!n->list[i]->reading &&
+            (oldest == n->count || n->list[i]->used_ns < n->list[oldest]->used_ns))
+            oldest = i;
+    }
+    if (oldest == n->count)
+        return false;
+    inlines_file_free(n->list[oldest]);
+    n->list[oldest] = n->list[--n->count];
+    return true;
+}
+
+/* Opens what may be the debug files of the mapping. */
+static void open_debug(struct inlines *n, const struct proc_id *id, uint64_t start, uint64_t end,
+                       const struct elf_headers *h, int *ret_debug_fd, int *ret_link_fd)
+{
+    const struct symbol_files *s = n->files;
+
+    *ret_debug_fd = *ret_link_fd = -1;
+    if (h->build_id_n &&
+        s->debug(s->cookie, id, h->build_id, h->build_id_n, ret_debug_fd, NULL) != 0)
+        *ret_debug_fd = -1;
+    if (h->link_name[0] &&
+        s->debuglink(s->cookie, id, start, end, h->link_name, ret_link_fd, NULL) != 0)
+        *ret_link_fd = -1;
+}
+
+static struct inlines_file *add_file(struct inlines *n, const struct proc_id *id, uint64_t start,
+                                     uint64_t end, const struct elf_headers *h, int fd)
+{
+    struct inlines_file *f;
+    int debug_fd, link_fd;
+
+    if (n->count == INLINES_FILES_MAX && !drop_oldest(n)) {
+        close_fd(fd);
+        return NULL;
+    }
+    open_debug(n, id, start, end, h, &debug_fd, &link_fd);
+    f = inlines_file_new(fd, debug_fd, link_fd);
+    if (!f)
+        return NULL;
+    elf_key_of(f->fd, &f->key);
+    f->id = *id;
+    f->headers = *h;
+    if (++n->last_number == 0)
+        n->last_number = 1;
+    f->number = n->last_number;
+    n->list[n->count++] = f;
+    f->given_up = copied_bytes(n) > SEALED_MAX_BYTES;
+    return f;
+}
+
+uint32_t inlines_file(struct inlines *n, const struct proc_id *id, uint64_t start, uint64_t end,
+                      const struct elf_headers *h, uint64_t now_ns)
+{
+    struct inlines_file *f = NULL;
+    struct elf_key key;
+    int fd = -1;
+
+    if (n->files->mapped(n->files->cookie, id, start, end, &fd, NULL) != 0 ||
+        !elf_key_of(fd, &key)) {
+        close_fd(fd);
+        return 0;
+    }
+    for (size_t i = 0; i < n->count && !f; i++) {
+        if (memcmp(&n->list[i]->key, &key, sizeof(key)) == 0)
+            f = n->list[i];
+    }
+    if (f)
+        close_fd(fd);
+    else
+        f = add_file(n, id, start, end, h, fd);
+    if (!f)
+        return 0;
+    f->used_ns = n->used_ns = now_ns;
+    return f->number;
+}
+
+/* ---- questions and answers ---- */
+
+void inlines_want(struct inlines *n, uint32_t file, uint64_t address, uint64_t now_ns)
+{
+    struct inlines_file *f = find(n, file);
+    uint32_t id;
+
+    if (!f)
+        return;
+    f->used_ns = n->used_ns = now_ns;
+    if (id_table_add(&f->addresses, &address, &id) != 1)
+        return;
+    if (f->addresses.count > f->answer_cap) {
+        size_t cap = MAX(f->answer_cap * 2, (size_t)256);
+        struct dwarf_answer *answers = reallocarray(f->answers, cap, sizeof(*answers));
+
+        if (!answers) {
+            f->given_up = true;
+            return;
+        }
+        memset(answers + f->answer_cap, 0, (cap - f->answer_cap) * sizeof(*answers));
+        f->answers = answers;
+        f->answer_cap = cap;
+    }
+}
+
+enum dwarf_state inlines_get(const struct inlines *n, uint32_t file, uint64_t address,
+                             struct inlines_frame ret[DWARF_FRAMES_MAX], size_t *count)
+{
+    const struct inlines_file *f = find(n, file);
+    const struct dwarf_answer *a;
+    uint32_t id;
+
+    *count = 0;
+    if (!f || !id_table_find(&f->addresses, &address, &id) || id >= f->answer_cap)
+        return DWARF_NOT_READ;
+    a = &f->answers[id];
+    for (size_t i = 0; i < a->count; i++) {
+        const struct dwarf_frame *frame = &f->frames[a->first + i];
+
+        ret[i] = (struct inlines_frame){ intern_get(f->strings, frame->name),
+                                         intern_get(f->strings, frame->file), frame->line };
+    }
+    *count = a->count;
+    return (enum dwarf_state)a->state;
+}
+
+bool inlines_has_any(const struct inlines *n, uint32_t file)
+{
+    const struct inlines_file *f = find(n, file);
+
+    return f && f->answers && (f->reading || f->outcome >= 0);
+}
+
+bool inlines_reads(const struct inlines *n)
+{
+    for (size_t i = 0; i < n->count; i++) {
+        if (inlines_file_wants(n->list[i]))
+            return true;
+    }
+    return false;
+}
+
+/* ---- readings ---- */
+
+/* After a reading that found out what else it needs. */
+static void open_alt(struct inlines *n, struct inlines_file *f)
+{
+    const struct symbol_files *s = n->files;
+    struct span id = inlines_file_alt(f);
+
+    if (!id.n)
+        return;
+    if (id.n > ELF_BUILD_ID_MAX ||
+        s->debug(s->cookie, &f->id, (const uint8_t *)id.p, id.n, &f->alt_fd, NULL) != 0)
+        f->alt_fd = -1;
+    f->alt_asked = true;
+    f->read_ns = 0; /* at once */
+    f->given_up |= copied_bytes(n) > SEALED_MAX_BYTES;
+}
+
+static void end_reading(struct inlines *n, struct inlines_file *f, uint64_t now_ns)
+{
+    inlines_file_end(f, bytes_of_all(n) < INLINES_MAX_BYTES, now_ns);
+    open_alt(n, f);
+    if (bytes_of_all(n) > INLINES_MAX_BYTES)
+        f->given_up = true;
+    if (f->given_up) {
+        f->dwarf = dwarf_close(f->dwarf);
+        f->alt = dwarf_close(f->alt);
+    }
+}
+
+static void begin_reading(struct inlines *n, struct inlines_file *f, uint64_t now_ns)
+{
+    if (f->given_up || f->reading || (f->read_ns && now_ns < f->read_ns + INLINES_PAUSE_NS) ||
+        !inlines_file_begin(f))
+        return;
+    if (n->background && !n->worker &&
+        worker_new("flamed-inlines", INLINES_FILES_MAX, n->wake_fd, &n->worker) < 0)
+        n->worker = NULL;
+    if (n->worker && worker_put(n->worker, &f->work))
+        return;
+    if (n->background) { /* no thread: it is not for this one to read */
+        f->reading = false;
+        f->given_up = true;
+        return;
+    }
+    f->work.run(&f->work);
+    end_reading(n, f, now_ns);
+}
+
+bool inlines_poll(struct inlines *n, uint64_t now_ns)
+{
+    struct work *work;
+    bool news = false;
+
+    while (n->worker && (work = worker_take(n->worker))) {
+        end_reading(n, (struct inlines_file *)work, now_ns);
+        news = true;
+    }
+    for (size_t i = 0; i < n->count; i++)
+        begin_reading(n, n->list[i], now_ns);
+    if (n->count && !inlines_reads(n) && now_ns > n->used_ns + INLINES_IDLE_NS)
+        clear(n);
+    return news;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The inlined functions and lines at addresses of files, for captures that want them: remembers
+ * what is asked, has it read on a thread of its own (symbolize/dwarf.h), and keeps the answers.
+ * Without questions it costs nothing: a minute after the last all is given back. Thread: the
+ * engine's.
+ */
+#pragma once
+
+#include "base/clock.h"
+#include "symbolize/dwarf.h"
+#include "symbolize/elf_reading.h"
+
+#define INLINES_FILES_MAX 32
+#define INLINES_ADDRESSES_MAX (1u << 16)            /* of one file */
+#define INLINES_FRAMES_MAX ((size_t)1 << 19)        /* at all of them */
+#define INLINES_STRINGS_MAX_BYTES ((size_t)8 << 20) /* of one file */
+#define INLINES_MAX_BYTES ((size_t)128 << 20)       /* of all files, between two readings */
+#define INLINES_READING_NS NSEC_PER_SEC             /* CPU time of one reading */
+#define INLINES_FILE_NS (10 * NSEC_PER_SEC)         /* and of all of a file */
+#define INLINES_PAUSE_NS (200 * NSEC_PER_MSEC)      /* between two readings of a file */
+#define INLINES_IDLE_NS (60 * NSEC_PER_SEC)
+
+struct inlines;
+
+/* @files and @wake_fd: as for the cache of ELF files. No thread is begun before the first file. 0
+ * or -ENOMEM. */
+int inlines_new(const struct symbol_files *files, bool background, int wake_fd,
+                struct inlines **ret);
+struct inlines *inlines_free(struct inlines *n);
+
+/* The file behind the mapping @start to @end of @id, whose headers are @h, by a number that is
+ * never used again; 0: it cannot be had. Asks the broker. */
+uint32_t inlines_file(struct inlines *n, const struct proc_id *id, uint64_t start, uint64_t end,
+                      const struct elf_headers *h, uint64_t now_ns);
+/* Whether @file is still known. */
+bool inlines_knows(const struct inlines *n, uint32_t file);
+/* Has @address of @file looked up. */
+void inlines_want(struct inlines *n, uint32_t file, uint64_t address, uint64_t now_ns);
+/* Takes in what was read, and has more read. True when something was. Does not block. */
+bool inlines_poll(struct inlines *n, uint64_t now_ns);
+/* Whether something that is wanted may still be answered. */
+bool inlines_reads(const struct inlines *n);
+
+struct inlines_frame {
+    struct span name, file; /* empty: unknown; point into the answers until the next poll */
+    uint32_t line;
+};
+/* What is known of an address, as dwarf_answer has it: *count of @ret, innermost first. */
+enum dwarf_state inlines_get(const struct inlines *n, uint32_t file, uint64_t address,
+                             struct inlines_frame ret[DWARF_FRAMES_MAX], size_t *count);
+/* Whether @file has debug information that can be read. */
+bool inlines_has_any(const struct inlines *n, uint32_t file);

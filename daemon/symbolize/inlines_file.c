@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "symbolize/inlines_file.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+
+/* ---- the reading: on the other thread ---- */
+
+/* Opens the debug file @fd where it is that of the build-id of @h, or has the checksum of its link.
+ */
+static int open_debug(int fd, const struct elf_headers *h, bool by_link, struct dwarf **ret)
+{
+    _cleanup_(elf_file_closep) struct elf_file *f = NULL;
+    const struct span id = { (const char *)h->build_id, h->build_id_n };
+
+    if (fd < 0 || elf_file_open(fd, &f, NULL) < 0 ||
+        !((id.n && span_eq(id, elf_file_build_id(f))) ||
+          (by_link && elf_crc_matches(fd, h->link_crc))))
+        return -ENOENT;
+    return dwarf_open(fd, ret);
+}
+
+static int open_dwarf(struct inlines_file *f)
+{
+    int r = dwarf_open(f->fd, &f->dwarf);
+
+    if (r < 0)
+        r = open_debug(f->debug_fd, &f->headers, /* by_link= */ false, &f->dwarf);
+    if (r < 0)
+        r = open_debug(f->link_fd, &f->headers, /* by_link= */ true, &f->dwarf);
+    return r;
+}
+
+static void open_alt(struct inlines_file *f)
+{
+    struct elf_headers h = { 0 };
+    struct span id = dwarf_alt_build_id(f->dwarf);
+
+    h.build_id_n = MIN(id.n, sizeof(h.build_id));
+    memcpy(h.build_id, id.p, h.build_id_n);
+    if (open_debug(f->alt_fd, &h, /* by_link= */ false, &f->alt) == 0)
+        dwarf_set_alt(f->dwarf, f->alt);
+    else
+        f->alt_fd = close_fd(f->alt_fd);
+}
+
+static void run(struct work *work)
+{
+    struct inlines_file *f = (struct inlines_file *)work;
+
+    if (f->outcome > 0)
+        f->outcome = open_dwarf(f);
+    if (f->outcome < 0 || inlines_file_alt(f).n)
+        return; /* what it shares is to be opened first */
+    if (f->alt_fd >= 0 && !f->alt)
+        open_alt(f);
+    f->result_outcome =
+        dwarf_look_up(f->dwarf, f->asked, f->asked_count, INLINES_READING_NS, &f->result);
+    dwarf_rest(f->dwarf);
+    if (f->alt)
+        dwarf_rest(f->alt);
+}
+
+/* ---- its life ---- */
+
+struct inlines_file *inlines_file_new(int fd, int debug_fd, int link_fd)
+{
+    struct inlines_file *f = calloc(1, sizeof(*f));
+
+    if (!f || intern_new(INLINES_STRINGS_MAX_BYTES, &f->strings) < 0) {
+        free(f);
+        close_fd(fd);
+        close_fd(debug_fd);
+        close_fd(link_fd);
+        return NULL;
+    }
+    f->work.run = run;
+    f->fd = fd;
+    f->debug_fd = debug_fd;
+    f->link_fd = link_fd;
+    f->alt_fd = -1;
+    f->outcome = 1;
+    id_table_init(&f->addresses, sizeof(uint64_t), INLINES_ADDRESSES_MAX);
+    return f;
+}
+
+struct inlines_file *inlines_file_free(struct inlines_file *f)
+{
+    if (!f)
+        return NULL;
+    dwarf_close(f->dwarf);
+    dwarf_close(f->alt);
+    close_fd(f->fd);
+    close_fd(f->debug_fd);
+    close_fd(f->link_fd);
+    close_fd(f->alt_fd);
+    dwarf_answers_deinit(&f->result);
+    id_table_deinit(&f->addresses);
+    intern_free(f->strings);
+    free(f->answers);
+    free(f->frames);
+    free(f->asked);
+    free(f->numbers);
+    free(f);
+    return NULL;
+}
+
+struct span inlines_file_alt(const struct inlines_file *f)
+{
+    return f->dwarf && !f->alt_asked ? dwarf_alt_build_id(f->dwarf) : SPAN_NULL;
+}
+
+bool inlines_file_wants(const struct inlines_file *f)
+{
+    return !f->given_up && (f->reading || f->answered < f->addresses.count);
+}
+
+bool inlines_file_begin(struct inlines_file *f)
+{
+    size_t left = f->addresses.count - f->answered;
+
+    if (f->given_up || f->reading || !left)
+        return false;
+    free(f->asked);
+    free(f->numbers);
+    f->asked_count = 0;
+    f->asked = reallocarray(NULL, left, sizeof(*f->asked));
+    f->numbers = reallocarray(NULL, left, sizeof(*f->numbers));
+    if (!f->asked || !f->numbers)
+        return false;
+    for (uint32_t i = 0; i < f->addresses.count && f->asked_count < left; i++) {
+        if (f->answers[i].state != DWARF_NOT_READ)
+            continue;
+        f->asked[f->asked_count] = *(const uint64_t *)id_table_get(&f->addresses, i);
+        f->numbers[f->asked_count++] = i;
+    }
+    f->reading = true;
+    f->result_outcome = 0;
+    return true;
+}
+
+/* ---- answers ---- */
+
+size_t inlines_file_bytes(const struct inlines_file *f)
+{
+    size_t bytes = sizeof(*f) + id_table_bytes(&f->addresses) + intern_bytes(f->strings) +
+                   f->answer_cap * sizeof(*f->answers) + f->frame_cap * sizeof(*f->frames);
+
+    if (f->reading) /* the other thread's */
+        return bytes;
+    return bytes + (f->dwarf ? dwarf_bytes(f->dwarf) : 0) + (f->alt ? dwarf_bytes(f->alt) : 0);
+}
+
+/* Keeps the frames of an answer. */
+static bool keep(struct inlines_file *f, const struct dwarf_answer *a, struct dwarf_answer *to)
+{
+    if (f->frame_count + a->count > INLINES_FRAMES_MAX)
+        return false;
+    if (f->frame_count + a->count > f->frame_cap) {
+        size_t cap = MAX(f->frame_cap * 2, (size_t)1024);
+        struct dwarf_frame *frames = reallocarray(f->frames, cap, sizeof(*frames));
+
+        if (!frames)
+            return false;
+        f->frames = frames;
+        f->frame_cap = cap;
+    }
+    *to = (struct dwarf_answer){ (uint32_t)f->frame_count, a->count, a->state };
+    for (size_t i = 0; i < a->count; i++) {
+        struct dwarf_frame frame = f->result.frames[a->first + i];
+
+        if (intern_add(f->strings, intern_get(f->result.strings, frame.name), &frame.name) < 0 ||
+            intern_add(f->strings, intern_get(f->result.strings, frame.file), &frame.file) < 0)
+            return false;
+        f->frames[f->frame_count + i] = frame;
+    }
+    f->frame_count += a->count;
+    return true;
+}
+
+void inlines_file_end(struct inlines_file *f, bool room, uint64_t now_ns)
+{
+    size_t before = f->answered;
+
+    f->reading = false;
+    f->read_ns = now_ns;
+    f->cpu_ns += f->work.cpu_ns;
+    for (size_t i = 0; i < f->result.count; i++) {
+        const struct dwarf_answer *a = &f->result.of[i];
+        struct dwarf_answer *to = &f->answers[f->numbers[i]];
+
+        if (a->state == DWARF_NOT_READ)
+            continue;
+        if (!room || !keep(f, a, to)) {
+            *to = (struct dwarf_answer){ 0 };
+            f->given_up = true;
+            break;
+        }
+        f->answered++;
+    }
+    dwarf_answers_deinit(&f->result);
+    if (inlines_file_alt(f).n)
+        return;
+    f->given_up |= f->outcome < 0 || f->result_outcome < 0 || f->cpu_ns >= INLINES_FILE_NS ||
+                   (f->answered == before && f->work.cpu_ns < INLINES_READING_NS / 2);
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One file of symbolize/inlines.h: what is wanted of it and known, and the work of reading it,
+ * which runs on another thread. Between begin and end of that work only it touches what is below
+ * "the reading".
+ */
+#pragma once
+
+#include "base/id_table.h"
+#include "base/worker.h"
+#include "symbolize/inlines.h"
+
+struct inlines_file {
+    struct work work; /* first */
+    uint32_t number;
+    struct elf_key key;
+    struct proc_id id; /* of a process that has it mapped */
+    struct elf_headers headers;
+    uint64_t read_ns, used_ns; /* when the last reading ended; when it was last asked for */
+    uint64_t cpu_ns;           /* of all readings */
+    bool reading, alt_asked, given_up;
+    struct id_table addresses;    /* uint64_t */
+    struct dwarf_answer *answers; /* owned, [addresses.cap] */
+    size_t answer_cap, answered;
+    struct dwarf_frame *frames; /* owned */
+    size_t frame_count, frame_cap;
+    struct intern *strings; /* owned */
+    /* The reading. */
+    int fd, debug_fd, link_fd, alt_fd;
+    int outcome; /* of opening it: 1: not yet; 0; -errno */
+    struct dwarf *dwarf, *alt;
+    uint64_t *asked; /* owned: addresses, and their numbers */
+    uint32_t *numbers;
+    size_t asked_count;
+    struct dwarf_answers result;
+    int result_outcome;
+};
+
+/* Takes the descriptors, -1: none. NULL: no memory. */
+struct inlines_file *inlines_file_new(int fd, int debug_fd, int link_fd);
+struct inlines_file *inlines_file_free(struct inlines_file *f);
+bool inlines_file_wants(const struct inlines_file *f); /* answers that may still come */
+/* Makes the next reading of what has no answer. False: there is nothing, or no memory. */
+bool inlines_file_begin(struct inlines_file *f);
+/* Takes in what came of it; where there is no @room for answers, no more are wanted. */
+void inlines_file_end(struct inlines_file *f, bool room, uint64_t now_ns);
+/* The build-id of the file that it shares with others and that is to be looked for now; empty:
+ * none.
+ */
+struct span inlines_file_alt(const struct inlines_file *f);
+size_t inlines_file_bytes(const struct inlines_file *f);
