@@ -19,7 +19,8 @@ static size_t choose_addresses(struct dwarf *d, uint64_t addresses[ADDRESSES_MAX
     dwarf_budget_begin(&d->chunks.budget, CPU_NS);
     addresses[count++] = 0;
     addresses[count++] = UINT64_MAX;
-    for (size_t i = 0; dwarf_list_code(d) && i < d->code_count && count + 16 <= ADDRESSES_MAX; i++) {
+    for (size_t i = 0; dwarf_list_code(d) && i < d->code_count && count + 16 <= ADDRESSES_MAX;
+         i++) {
         uint64_t start = d->code[i].start, step = (d->code[i].end - start) / 14;
 
         for (unsigned k = 0; k < 16; k++)

@@ -3,7 +3,7 @@
 // grey paper; within a kind the hue varies a little by package. Colours are made in OKLCH, where equal steps
 // look equal, and a test holds the text on each of them to WCAG AA.
 
-import { KIND } from "./kinds.js";
+import { KIND, isSynthetic } from "./kinds.js";
 
 export const VARIANTS = 8;
 
@@ -21,6 +21,7 @@ const LIGHT = [
     [0.90, 0.018, 255], // thread
     [0.85, 0.022, 255], // process
     [0.91, 0.000, 0],   // truncated
+    [0.89, 0.075, 68],  // native_inlined
 ];
 const DARK = [
     [0.40, 0.000, 0],
@@ -35,6 +36,7 @@ const DARK = [
     [0.35, 0.020, 255],
     [0.31, 0.024, 255],
     [0.35, 0.000, 0],
+    [0.47, 0.080, 62],
 ];
 const MATCH = { light: [0.74, 0.215, 335], dark: [0.53, 0.215, 340] };
 const PAPER = { light: "#ffffff", dark: "#17191c" }; // --page of base.css
@@ -94,7 +96,7 @@ function variantsOf([l, c, h], kind) {
 
     for (let i = 0; i < VARIANTS; i++) {
         const t = i / (VARIANTS - 1) * 2 - 1; // -1 … 1
-        const bend = kind === KIND.UNKNOWN || kind >= KIND.THREAD ? 0 : t;
+        const bend = kind === KIND.UNKNOWN || isSynthetic(kind) ? 0 : t;
 
         list.push(hexOf(rgbOfOklch(l - 0.012 * bend, c, h + 8 * bend)));
     }

@@ -3,7 +3,7 @@
 
 export const KIND = Object.freeze({
     UNKNOWN: 0, C2: 1, C1: 2, INLINED: 3, INTERPRETED: 4, NATIVE: 5, JVM: 6, STUB: 7, KERNEL: 8,
-    THREAD: 9, PROCESS: 10, TRUNCATED: 11,
+    THREAD: 9, PROCESS: 10, TRUNCATED: 11, NATIVE_INLINED: 12,
 });
 
 // id: as the json format spells it. label: in the legend. text: in the line about a frame.
@@ -20,16 +20,21 @@ export const KINDS = Object.freeze([
     { id: "thread", label: "Thread", text: "thread" },
     { id: "process", label: "Process", text: "process" },
     { id: "truncated", label: "Cut", text: "stack cut here" },
+    { id: "native_inlined", label: "Native inlined", text: "native code, inlined into its caller" },
 ]);
 
 // In the order of the legend: from Java outwards.
 export const LEGEND_ORDER = Object.freeze([
-    KIND.C2, KIND.INLINED, KIND.C1, KIND.INTERPRETED, KIND.STUB, KIND.JVM, KIND.NATIVE, KIND.KERNEL,
-    KIND.UNKNOWN, KIND.TRUNCATED, KIND.THREAD, KIND.PROCESS,
+    KIND.C2, KIND.INLINED, KIND.C1, KIND.INTERPRETED, KIND.STUB, KIND.JVM, KIND.NATIVE, KIND.NATIVE_INLINED,
+    KIND.KERNEL, KIND.UNKNOWN, KIND.TRUNCATED, KIND.THREAD, KIND.PROCESS,
 ]);
 
 export function isJava(kind) {
     return kind >= KIND.C2 && kind <= KIND.INTERPRETED;
+}
+
+export function isNative(kind) {
+    return kind === KIND.NATIVE || kind === KIND.JVM || kind === KIND.NATIVE_INLINED;
 }
 
 // Frames that stand for no code: they take a neutral colour.

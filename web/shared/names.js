@@ -2,7 +2,7 @@
 // Names of frames: their parts, and how they are shortened when there is no room. People look for
 // Class.method, so the package goes first, then the parameters, then characters from the left.
 
-import { KIND, isJava, isSynthetic } from "./kinds.js";
+import { KIND, isJava, isNative, isSynthetic } from "./kinds.js";
 
 // "com.acme.Order.total(int):42_[j]" in parts; what is not there is "".
 export function splitJavaName(name) {
@@ -87,7 +87,7 @@ function dropHalfPair(text) {
 export function colourFamily(name, kind, module) {
     if (isJava(kind))
         return splitJavaName(name).pack;
-    if (kind === KIND.NATIVE || kind === KIND.JVM) {
+    if (isNative(kind)) {
         const at = name.indexOf("::");
 
         return at > 0 ? name.slice(0, at) : module;

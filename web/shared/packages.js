@@ -2,7 +2,7 @@
 // Colours by package in place of kind: whose code it is, in place of how it ran.
 
 import { hashText, hexOf, paletteOf, rgbOfOklch } from "./colors.js";
-import { KIND, isJava } from "./kinds.js";
+import { KIND, isJava, isSynthetic } from "./kinds.js";
 import { splitJavaName } from "./names.js";
 
 const PACKAGE_HUES = 18;
@@ -17,7 +17,7 @@ export function packageOf({ name, kind, module }) {
         return "kernel";
     if (kind === KIND.JVM || kind === KIND.STUB)
         return "JVM";
-    if (kind === KIND.NATIVE)
+    if (kind === KIND.NATIVE || kind === KIND.NATIVE_INLINED)
         return module.slice(module.lastIndexOf("/") + 1) || "native";
     return "";
 }
@@ -42,7 +42,7 @@ export function packageTint(tree, node, theme) {
     if (!known)
         coloursOf.set(groups, known = {});
     if (!known[theme])
-        known[theme] = groups.map((group) => (group.kind >= KIND.THREAD ? paletteOf(theme).kind(group.kind)
+        known[theme] = groups.map((group) => (isSynthetic(group.kind) ? paletteOf(theme).kind(group.kind)
             : packageColour(packageOf(group), theme)));
     return known[theme][tree.group[node]];
 }
