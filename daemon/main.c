@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * flamed: reads its options, opens what needs rights, gives the rights away, wires the layers and
- * waits for the end. Started by root it becomes the supervisor (broker/supervise.h), which starts
- * it again as the worker; started by another user (systemd) it connects to flamed-broker's socket.
+ * waits for the end. Started by root it becomes the supervisor (supervisor/supervise_api.h), which
+ * starts it again as the worker; started by another user (systemd) it connects to flamed-broker's
+ * socket.
  */
 #include "base/cleanup.h"
 #include "base/lent.h"
 #include "base/log.h"
 #include "base/version.h"
-#include "broker/supervise.h"
 #include "config.h"
 #include "engine/engine.h"
 #include "login.h"
@@ -21,6 +21,7 @@
 #include "standstill.h"
 #include "store/folder.h"
 #include "store/store.h"
+#include "supervisor/supervise_api.h"
 #include "tls_files.h"
 
 #include <fcntl.h>

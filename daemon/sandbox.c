@@ -2,7 +2,7 @@
 #include "sandbox.h"
 
 #include "base/cleanup.h"
-#include "broker/worker_calls.h"
+#include "privileged/worker_calls.h"
 #include "proc/procmap.h"
 
 #include <fcntl.h>

@@ -3,9 +3,9 @@
 
 #include "base/fds.h"
 #include "base/log.h"
-#include "broker/left_alone.h"
 #include "notify.h"
 #include "proc/readers.h"
+#include "quarantine/quarantine.h"
 
 #include <unistd.h>
 

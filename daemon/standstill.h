@@ -10,7 +10,7 @@
 #include "base/macros.h"
 
 struct standstill {
-    int notes_fd;   /* borrowed: as in broker/left_alone.h; -1: none */
+    int notes_fd;   /* borrowed: as in quarantine/quarantine.h; -1: none */
     int notify_fd;  /* borrowed: as notify_open(); -1: nobody waits */
     unsigned looks; /* in a row that found the engine standing */
 };

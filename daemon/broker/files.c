@@ -3,9 +3,9 @@
  * Opening files that a container may have had a hand in (target.h says the rules), and memfds.
  */
 #include "base/cleanup.h"
-#include "broker/dependable.h"
-#include "broker/memory.h"
 #include "broker/target.h"
+#include "broker/trusted_fs.h"
+#include "privileged/memfd.h"
 
 #include <elf.h>
 #include <fcntl.h>

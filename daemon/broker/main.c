@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * flamed-broker: the program that holds the privileges (docs/privilege.md). It parses its command
- * line, gives up what it does not need and answers the requests of broker/requests.h.
+ * line, gives up what it does not need and answers the requests of broker_client/requests.h.
  */
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/version.h"
-#include "broker/launcher.h"
+#include "broker/file_openers.h"
 #include "broker/listen.h"
-#include "broker/lockdown.h"
-#include "broker/openers.h"
-#include "broker/supervise.h"
-#include "broker/supervisor.h"
+#include "launcher/launcher.h"
+#include "privileged/lockdown.h"
+#include "supervisor/supervise_api.h"
+#include "supervisor/supervisor.h"
 
 #include <fcntl.h>
 #include <sys/prctl.h>

@@ -3,7 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "broker/memory.h"
+#include "privileged/memfd.h"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -7,14 +7,14 @@
 #include "agent/stream.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "broker/agents.h"
+#include "broker/agent_files.h"
+#include "broker/attach_headroom.h"
 #include "broker/cgroups.h"
-#include "broker/launcher.h"
-#include "broker/memory.h"
 #include "broker/namespaces.h"
 #include "broker/owner_files.h"
-#include "broker/room.h"
 #include "broker/target.h"
+#include "launcher/launcher.h"
+#include "privileged/memfd.h"
 
 #include <fcntl.h>
 #include <sched.h>

@@ -4,8 +4,8 @@
  * what is to be copied; nothing in it is interpreted here.
  */
 #include "base/cleanup.h"
-#include "broker/memory.h"
 #include "broker/server.h"
+#include "privileged/memfd.h"
 #include "sample/sample_abi.h"
 
 #include <fcntl.h>

@@ -4,10 +4,10 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "broker/agents.h"
-#include "broker/openers.h"
+#include "broker/agent_files.h"
+#include "broker/file_openers.h"
 #include "broker/owner_files.h"
-#include "broker/wire.h"
+#include "broker_client/wire.h"
 
 #include <fcntl.h>
 #include <sys/socket.h>

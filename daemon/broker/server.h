@@ -7,7 +7,7 @@
 #pragma once
 
 #include "broker/loader.h"
-#include "broker/requests.h"
+#include "broker_client/requests.h"
 #include "proc/patience.h"
 #include "sample/sampler.h"
 
@@ -15,7 +15,7 @@
 
 #define OPENERS_MAX 32
 
-/* One of openers.h, seen from the broker. */
+/* One of file_openers.h, seen from the broker. */
 struct opener {
     pid_t pid;
     int fd;
@@ -81,7 +81,7 @@ void server_deinit(struct server *s);
 /* /proc/kallsyms, as the host's init sees it: ProtectKernelTunables= hides it from a service. The
  * fd, or -1 and errno. */
 int server_open_kallsyms(const struct server *s);
-/* Tries what takes rights that the broker gives up (facts.c). Call before broker_lockdown(). */
+/* Tries what takes rights that the broker gives up (probe.c). Call before broker_lockdown(). */
 void server_probe(struct server *s);
 /* Forgets everything that was held for the client that left: sampling ends. */
 void server_forget_client(struct server *s);

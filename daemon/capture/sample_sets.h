@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "broker/broker.h"
+#include "broker_client/broker.h"
 
 struct rates {
     struct rate_set {

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "base/error.h"
-#include "broker/broker.h"
+#include "broker_client/broker.h"
 #include "hotspot/hotspot.h"
 #include "proc/proc.h"
 
@@ -80,7 +80,8 @@ struct process {
     unsigned pins;         /* captures and resolvers that still need it */
 };
 
-/* What discover/ asks the broker for, with the results of the functions in broker/broker.h. */
+/* What discover/ asks the broker for, with the results of the functions in broker_client/broker.h.
+ */
 struct discover_source {
     int (*maps)(void *ctx, const struct proc_id *id, int *ret_fd, struct error *err);
     int (*mem)(void *ctx, const struct proc_id *id, int *ret_fd, struct error *err);

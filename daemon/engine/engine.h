@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/tls_paths.h"
-#include "broker/left_alone.h"
+#include "quarantine/quarantine.h"
 #include "request/backend.h"
 #include "schedule/rules.h"
 #include "store/store.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Where symbolize/ gets the files of a target from: the broker, or, in tests, this machine's own
- * files. Each function as its namesake in broker/broker.h. Thread: the engine's.
+ * files. Each function as its namesake in broker_client/broker.h. Thread: the engine's.
  */
 #pragma once
 

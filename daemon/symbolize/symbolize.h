@@ -7,7 +7,7 @@
 #pragma once
 
 #include "base/error.h"
-#include "broker/broker.h"
+#include "broker_client/broker.h"
 #include "discover/discover.h"
 #include "profile/frame.h"
 #include "sample/sample_abi.h"

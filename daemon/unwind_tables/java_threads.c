@@ -2,7 +2,7 @@
 #include "unwind_tables/java_threads.h"
 
 #include "base/clock.h"
-#include "broker/tables.h"
+#include "broker_client/tables.h"
 #include "hotspot/hotspot.h"
 #include "proc/proc.h"
 

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "broker/broker.h"
+#include "broker_client/broker.h"
 #include "discover/discover.h"
 #include "sample/sample_abi.h"
 

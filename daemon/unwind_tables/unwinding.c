@@ -11,7 +11,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "broker/tables.h"
+#include "broker_client/tables.h"
 #include "proc/readers.h"
 #include "unwind/unwind.h"
 #include "unwind_tables/table_loader.h"

@@ -2,7 +2,7 @@
 /* broker_answer_check(): what flamed takes for an answer has ended strings and no more fds than
  * asked for. The input is the kind asked for, the number of fds beside the message, those before
  * it, and the message. */
-#include "broker/requests.h"
+#include "broker_client/requests.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,7 +3,7 @@
  * not take. */
 #include "agent/stream.h"
 #include "attach/job.h"
-#include "broker/requests.h"
+#include "broker_client/requests.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

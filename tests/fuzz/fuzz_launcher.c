@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* launcher_message_check(): what it lets through is an attach and nothing else. */
-#include "broker/launcher.h"
+#include "launcher/launcher.h"
 
 #include "base/macros.h"
 

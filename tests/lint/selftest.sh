@@ -10,13 +10,13 @@ failures=0
 # A clean tree with nothing in it that a lint could complain of.
 fresh() {
     rm -rf "${tree:?}"/*
-    mkdir -p "$tree"/{agent,daemon/{base,broker,capture,engine,hotspot,render,request,sample,serve,unwind},tests/unit}
+    mkdir -p "$tree"/{agent,daemon/{base,broker,broker_client,capture,engine,hotspot,render,request,sample,serve,unwind},tests/unit}
     cp "$here/../../.clang-format" "$tree"
     printf 'FORMAT(svg, "image/svg+xml; charset=utf-8", "svg", "a picture", )\n' >"$tree"/daemon/render/formats.def
     mkdir "$tree"/docs
     printf '| format | type | for |\n| --- | --- | --- |\n| `svg` | image/svg+xml | a person |\n' >"$tree"/docs/formats.md
     printf '/* SPDX-License-Identifier: Apache-2.0 */\n#pragma once\n' | tee "$tree"/daemon/base/base.h \
-        "$tree"/daemon/{config,engine/engine,broker/broker,hotspot/hotspot,sample/sample,request/backend,serve/serve}.h >/dev/null
+        "$tree"/daemon/{config,engine/engine,broker_client/broker,hotspot/hotspot,sample/sample,request/backend,serve/serve}.h >/dev/null
     echo '/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */' >"$tree"/daemon/unwind/unwind.h
     local file
     for file in daemon/render/a.c daemon/sample/a.c daemon/serve/a.c daemon/base/a.c daemon/main.c tests/unit/a.c; do
@@ -61,9 +61,9 @@ fails layers daemon/base/a.c '#include "render/render.h"\n'
 fails layers daemon/render/a.c '#include "sample/sample.h"\n'
 fails layers daemon/render/a.c '#include <sample/sample.h>\n'
 fails layers daemon/render/a.c '  #  include "hotspot/hotspot.h"\n'
-fails layers daemon/serve/a.c '#include "broker/broker.h"\n'
+fails layers daemon/serve/a.c '#include "broker_client/broker.h"\n'
 fails layers daemon/serve/a.c '#include "engine/engine.h"\n'
-fails layers daemon/sample/a.c '#include "broker/broker.h"\n'
+fails layers daemon/sample/a.c '#include "broker_client/broker.h"\n'
 fails layers daemon/sample/a.c '#include "hotspot/hotspot.h"\n'
 fails layers daemon/serve/a.c '#include "config.h"\n'
 fails layers daemon/serve/a.c '#include "../capture/engine.h"\n'
@@ -71,6 +71,7 @@ fails layers daemon/hotspot/a.c '#include "sample/cpu.skel.h"\n'
 fails layers daemon/capture/a.c '#include "serve/serve.h"\n'
 fails layers daemon/store/a.c '#include "discover/discover.h"\n'
 fails layers daemon/request/a.c '#include "serve/serve.h"\n'
+fails layers daemon/broker/a.c '#include "discover/discover.h"\n'
 fails layers daemon/profile/a.c '#include "proc/proc.h"\n'
 fails layers daemon/unwind/unwind.h '#include "base/base.h"\n'
 fails layers daemon/misc/a.c '#include "base/base.h"\n'

@@ -16,7 +16,7 @@
 #include "attach/stream.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "broker/broker.h"
+#include "broker_client/broker.h"
 
 #include <fcntl.h>
 #include <poll.h>

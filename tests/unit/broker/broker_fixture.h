@@ -9,9 +9,9 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "broker/broker.h"
-#include "broker/requests.h"
-#include "broker/wire.h"
+#include "broker_client/broker.h"
+#include "broker_client/requests.h"
+#include "broker_client/wire.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* broker/agents.c: how a JVM that was given an agent ended, and that nobody says so too early. */
+/* broker/agent_files.c: how a JVM that was given an agent ended, and that nobody says so too early.
+ */
 #include "suite.h"
 
 #include "base/cleanup.h"
-#include "broker/agents.h"
-#include "broker/blobs.h"
+#include "broker/agent_files.h"
+#include "privileged/embedded.h"
 
 #include <fcntl.h>
 #include <pthread.h>

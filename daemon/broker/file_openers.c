@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "broker/file_openers.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "broker_client/wire.h"
+#include "privileged/child.h"
+#include "privileged/lockdown.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <unistd.h>
+
+/* The kernel tells paths of cgroups as the reader's cgroup namespace sees them: a pod has its own.
+ * Where this may not be, they begin with "/.." and are not looked up. The broker and what it starts
+ * in containers stay where they are. */
+static void enter_cgroup_ns(void)
+{
+    _cleanup_close_ int fd = open("/proc/1/ns/cgroup", O_RDONLY | O_CLOEXEC);
+
+    if (fd >= 0 && setns(fd, CLONE_NEWCGROUP) < 0)
+        log_debug_errno(-errno, "cannot enter the host's cgroup namespace");
+}
+
+static int opener_main(int socket)
+{
+    struct error err = ERROR_NULL;
+    struct server s;
+    int r;
+
+    enter_cgroup_ns(); /* again where the nursery has: then it is refused, and done */
+    r = server_init(&s, /* client= */ 0, &err);
+    if (r == 0)
+        r = opener_lockdown(&err);
+    if (r < 0)
+        return log_err_errno(r, "an opener cannot start: %s", err.msg);
+    while (server_answer(&s, socket) == 0)
+        ;
+    server_deinit(&s);
+    return 0;
+}
+
+static bool is_readable(int fd, uint64_t wait_ns)
+{
+    uint64_t deadline = clock_monotonic_ns() + wait_ns, now;
+    struct pollfd p = { .fd = fd, .events = POLLIN };
+    int r;
+
+    do {
+        now = clock_monotonic_ns();
+        r = poll(&p, 1, now < deadline ? (int)((deadline - now) / NSEC_PER_MSEC) : 0);
+    } while (r < 0 && errno == EINTR);
+    return r != 0;
+}
+
+/* Forks an opener for each byte, and sends its pid and our end of its socket, until the broker is
+ * gone. */
+static int nursery_main(int socket)
+{
+    struct error err = ERROR_NULL;
+    char byte;
+    pid_t pid;
+    int r;
+
+    enter_cgroup_ns();
+    r = nursery_lockdown(&err);
+    if (r < 0)
+        return log_err_errno(r, "the nursery of openers cannot start: %s", err.msg);
+    signal(SIGCHLD, SIG_IGN);
+    signal(SIGPIPE, SIG_IGN);
+    while (wire_receive(socket, &byte, 1, NULL, 0, NULL) == 1) {
+        int fd = -1;
+
+        pid = child_start("flamed-opener", opener_main, &fd);
+        if (pid < 0)
+            continue;
+        wire_send(socket, &pid, sizeof(pid), &fd, 1);
+        close_fd(fd);
+    }
+    return 0;
+}
+
+/* Takes @fd for one more. */
+static void add(struct server *s, pid_t pid, int fd)
+{
+    s->openers[s->opener_count++] = (struct opener){ .pid = pid, .fd = fd, .late_fd = -1 };
+}
+
+void openers_start(struct server *s)
+{
+    int r = child_start("flamed-nursery", nursery_main, &s->nursery_fd);
+
+    if (r < 0)
+        log_err_errno(r, "the nursery of openers cannot be started");
+    for (size_t i = 0; i < OPENERS_AT_FIRST; i++) {
+        int fd = -1;
+
+        r = child_start("flamed-opener", opener_main, &fd);
+        if (r < 0)
+            log_err_errno(r, "an opener of files cannot be started");
+        else
+            add(s, r, fd);
+    }
+}
+
+/* Where fewer are free than there were at first, another is asked for, and taken when it comes. */
+static void replenish(struct server *s)
+{
+    size_t unused = 0;
+
+    if (s->nursery_fd < 0)
+        return;
+    if (s->opener_awaited && is_readable(s->nursery_fd, 0)) {
+        size_t count = 0;
+        int fd = -1;
+        pid_t pid;
+
+        s->opener_awaited = false;
+        if (wire_receive(s->nursery_fd, &pid, sizeof(pid), &fd, 1, &count) != sizeof(pid))
+            s->nursery_fd = close_fd(s->nursery_fd);
+        else if (count == 1)
+            add(s, pid, fd);
+    }
+    for (size_t i = 0; i < s->opener_count; i++)
+        unused += !s->openers[i].owner;
+    if (unused < OPENERS_AT_FIRST && s->opener_count < OPENERS_MAX && !s->opener_awaited &&
+        s->nursery_fd >= 0)
+        s->opener_awaited = wire_send(s->nursery_fd, "+", 1, NULL, 0) == 0;
+}
+
+void openers_stop(struct server *s)
+{
+    s->nursery_fd = close_fd(s->nursery_fd);
+    for (size_t i = 0; i < s->opener_count; i++) {
+        s->openers[i].fd = close_fd(s->openers[i].fd);
+        s->openers[i].late_fd = close_fd(s->openers[i].late_fd);
+    }
+    s->opener_count = 0;
+}
+
+bool openers_take(const struct server *s, uint32_t kind)
+{
+    switch (kind) {
+    case BROKER_MAPS:
+    case BROKER_MEM:
+    case BROKER_CGROUP:
+    case BROKER_HSPERFDATA:
+    case BROKER_PERFMAP:
+    case BROKER_MAPPED:
+    case BROKER_DEBUG:
+    case BROKER_DEBUGLINK:
+        return s->opener_count > 0;
+    default:
+        return false;
+    }
+}
+
+/* One that ended is not asked again: the last takes its place. */
+static void forget(struct server *s, struct opener *o)
+{
+    log_err("an opener of files has ended");
+    close_fd(o->fd);
+    close_fd(o->late_fd);
+    *o = s->openers[--s->opener_count];
+}
+
+/* Takes the answer that is there. 0 and *ret_fd (-1: it has none); -EPIPE: the opener is gone. */
+static int take_answer(const struct opener *o, struct broker_answer *a, int *ret_fd)
+{
+    int fds[BROKER_FDS_MAX];
+    size_t count = 0;
+    ssize_t n = wire_receive(o->fd, a, sizeof(*a), fds, ARRAY_SIZE(fds), &count);
+
+    *ret_fd = -1;
+    for (size_t i = 0; i < count; i++) {
+        if (n == sizeof(*a) && *ret_fd < 0)
+            *ret_fd = fds[i];
+        else
+            close_fd(fds[i]);
+    }
+    return n == sizeof(*a) ? 0 : -EPIPE;
+}
+
+/* Takes back those whose file system has answered at last. */
+static void take_back(struct server *s)
+{
+    for (size_t i = 0; i < s->opener_count;) {
+        struct opener *o = &s->openers[i];
+
+        if (o->owner && is_readable(o->fd, 0)) {
+            close_fd(o->late_fd);
+            o->owner = 0;
+            o->kept = take_answer(o, &o->late_answer, &o->late_fd) == 0;
+            if (!o->kept) {
+                forget(s, o);
+                continue;
+            }
+        }
+        i++;
+    }
+}
+
+static int refuse(int32_t host_pid, struct error *err)
+{
+    error_set(err, -ETIMEDOUT, "a file of process %d lies on a file system that does not answer",
+              host_pid);
+    error_remedy(err, "see to its mounts (FUSE, NFS); what else is known of it is shown");
+    return -ETIMEDOUT;
+}
+
+/* What the kernel itself has of a process: a file of the process that hangs does not hold it up. */
+static bool is_of_proc(uint32_t kind)
+{
+    return kind == BROKER_MAPS || kind == BROKER_MEM || kind == BROKER_CGROUP;
+}
+
+/* Finds a free opener for a request of @kind. Return: NULL if there is none, or if one is held by
+ * what @owner was asked for before. */
+static struct opener *find(struct server *s, uint64_t owner, uint32_t kind)
+{
+    struct opener *unused = NULL;
+
+    for (size_t i = 0; i < s->opener_count; i++) {
+        struct opener *o = &s->openers[i];
+
+        if (!o->owner)
+            unused = o;
+        else if (o->owner == owner && (!is_of_proc(kind) || is_of_proc(o->late.kind)))
+            return NULL;
+    }
+    return unused;
+}
+
+static bool same_request(const struct broker_request *a, const struct broker_request *b)
+{
+    return a->kind == b->kind && a->host_pid == b->host_pid && a->start_ticks == b->start_ticks &&
+           a->start == b->start && a->end == b->end && a->name_n == b->name_n &&
+           memcmp(a->name, b->name, sizeof(a->name)) == 0;
+}
+
+/* The answer that came too late to @q before; NULL: none did. */
+static struct opener *find_kept(struct server *s, const struct broker_request *q, uint64_t now_ns)
+{
+    for (size_t i = 0; i < s->opener_count; i++) {
+        if (s->openers[i].kept && same_request(&s->openers[i].late, q) &&
+            now_ns - s->openers[i].late_ns < OPENER_KEEP_NS)
+            return &s->openers[i];
+    }
+    return NULL;
+}
+
+/* Puts an opener's answer into the reply; @fd is taken. */
+static int pass_on(const struct broker_answer *a, int fd, struct reply *rep)
+{
+    if (fd >= 0)
+        reply_fd(rep, fd);
+    rep->value = a->value;
+    if (a->result < 0) {
+        error_set(&rep->err, a->result, "%s", a->failure.msg);
+        if (a->failure.remedy[0])
+            error_remedy(&rep->err, "%s", a->failure.remedy);
+    }
+    return a->result;
+}
+
+/* Not held by a file: a busy machine has given it no turn. */
+static bool is_runnable(const struct server *s, const struct opener *o)
+{
+    struct proc_stat stat;
+
+    return proc_read_stat(s->proc_fd, o->pid, &stat) == 0 && stat.state == 'R';
+}
+
+/* Whether @o answers within @wait_ns; longer where it gets no turn. */
+static bool wait_for_answer(const struct server *s, const struct opener *o, uint64_t wait_ns)
+{
+    uint64_t until_ns = clock_monotonic_ns() + OPENER_TURN_NS;
+    bool there;
+
+    do
+        there = is_readable(o->fd, wait_ns);
+    while (!there && is_runnable(s, o) && clock_monotonic_ns() < until_ns);
+    return there;
+}
+
+/* Asks @o and waits, at the expense of @patience. */
+static int ask(struct server *s, struct opener *o, uint64_t owner, struct budget *patience,
+               const struct broker_request *q, struct reply *rep)
+{
+    uint64_t began_ns = clock_monotonic_ns();
+    struct broker_answer a;
+    int fd = -1;
+
+    if (wire_send(o->fd, q, sizeof(*q), NULL, 0) == 0) {
+        uint64_t wait_ns = is_of_proc(q->kind) ? OPENER_WAIT_PROC_NS : OPENER_WAIT_NS;
+        bool there = wait_for_answer(s, o, wait_ns);
+
+        budget_spend(patience, MIN(clock_monotonic_ns() - began_ns, wait_ns));
+        if (!there) {
+            o->owner = owner;
+            o->kept = false;
+            o->late = *q;
+            o->late_ns = began_ns;
+            return refuse(q->host_pid, &rep->err);
+        }
+        if (take_answer(o, &a, &fd) == 0)
+            return pass_on(&a, fd, rep);
+    }
+    forget(s, o);
+    return error_set(&rep->err, -EIO, "an opener of flamed-broker has ended");
+}
+
+int openers_ask(struct server *s, const struct broker_request *q, struct reply *rep)
+{
+    struct proc_id id = { .host_pid = q->host_pid, .start_ticks = q->start_ticks };
+    uint64_t owner = proc_owner(s->proc_fd, &id), now_ns = clock_monotonic_ns();
+    struct budget *patience = patience_of(&s->patience, owner, now_ns);
+    struct opener *o;
+    int r = q->kind == BROKER_MEM ? server_refuse_own(s, q->host_pid, &rep->err) : 0;
+
+    if (r < 0) /* an opener does not know us all */
+        return r;
+    take_back(s);
+    replenish(s);
+    o = find_kept(s, q, now_ns);
+    if (o) {
+        o->kept = false;
+        return pass_on(&o->late_answer, take_fd(&o->late_fd), rep);
+    }
+    o = budget_has(patience, now_ns) ? find(s, owner, q->kind) : NULL;
+    return o ? ask(s, o, owner, patience, q, rep) : refuse(q->host_pid, &rep->err);
+}
+
+int openers_try(struct server *s, const struct broker_request *q, struct error *err)
+{
+    struct broker_request maps = { .version = q->version,
+                                   .kind = BROKER_MAPS,
+                                   .host_pid = q->host_pid,
+                                   .start_ticks = q->start_ticks };
+    struct reply rep = { 0 };
+    int r;
+
+    if (!q->host_pid || !q->start_ticks || !openers_take(s, BROKER_MAPS))
+        return 0;
+    r = openers_ask(s, &maps, &rep);
+    for (size_t i = 0; i < rep.fd_count; i++)
+        close_fd(rep.fds[i]);
+    if (r != -ETIMEDOUT)
+        return 0; /* the answer to the request itself says what is wrong */
+    *err = rep.err;
+    return r;
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The door of broker_client/: flamed's side of the talk with flamed-broker, which holds the
+ * privileges. One request, one answer, over a SOCK_SEQPACKET socket; requests name a thing, never a
+ * path; answers carry read-only fds. Every call blocks for the broker's answer (milliseconds; a
+ * deadline of 10 s makes the peer count as lost). Thread: any (one request at a time, by a lock).
+ * The list of requests and the reason why each is safe: broker_client/requests.h and
+ * docs/privilege.md.
+ */
+#pragma once
+
+#include "base/error.h"
+#include "base/tls_paths.h"
+#include "proc/proc.h"
+
+struct broker;
+
+/* Outcomes > 0 besides PROC_GONE. */
+#define BROKER_ABSENT                                                                              \
+    2 /* there is no such file (hsperfdata, perf map, debug file, container data) */
+
+/* Takes @fd, the connected socket. 0 or -ENOMEM. */
+int broker_new(int fd, struct broker **ret);
+struct broker *broker_free(struct broker *b);
+/* The socket, to be watched for EOF. Points into @b. */
+int broker_fd(const struct broker *b);
+/* True once the peer is gone: every further call returns -ENOTCONN. */
+bool broker_lost(const struct broker *b);
+
+/* What the broker found when it started: for /readyz and warnings. */
+struct broker_facts {
+    uint64_t capabilities;   /* bit set of its permitted capabilities */
+    uint32_t kernel_version; /* KERNEL_VERSION(a,b,c) */
+    uint32_t cpus;           /* online */
+    int32_t perf_event_paranoid, kptr_restrict;
+    uint32_t perf_event_max_stack;
+    int32_t pid;                                 /* its own */
+    uint8_t btf, bpf_loaded, sideband, kallsyms; /* 1: works */
+    uint8_t pid_namespace_level;                 /* 0: the initial one */
+    uint8_t bpf_loading; /* 1: not loaded yet, and not refused: to be asked again */
+    uint8_t pad[2];
+    char bpf_problem[336],
+        sideband_problem[240]; /* a sentence with the remedy, "" where it works */
+};
+int broker_facts(struct broker *b, struct broker_facts *ret, struct error *err);
+
+struct left_alone;
+/* Refuses from now on to ask for what @l names (borrowed; does not change). To be called before
+ * other threads ask. */
+void broker_leave_alone(struct broker *b, const struct left_alone *l);
+/* Whether all that is asked about @id is refused: -ETIMEDOUT with the sentence. *ret_jvm (where not
+ * NULL): whether it is known to be a JVM. Thread: any. */
+bool broker_leaves_alone(const struct broker *b, const struct proc_id *id, bool *ret_jvm);
+/* The sentence. -ETIMEDOUT. */
+int broker_refuse_left(const struct proc_id *id, struct error *err);
+
+/* Read-only fds of a target, owned by the caller. 0, PROC_GONE, BROKER_ABSENT, -errno with @err. */
+int broker_maps(struct broker *b, const struct proc_id *id, int *ret_fd, struct error *err);
+/* Refused (-EPERM) for pid 1 of the host, for flamed's own processes and where no libjvm is mapped.
+ */
+int broker_mem(struct broker *b, const struct proc_id *id, int *ret_fd, struct error *err);
+/* The text of its /proc/PID/cgroup in a sealed memfd, each path cut where it leads into a folder
+ * that root alone did not make. *ret_cpu_limit: the least CPU limit of its cgroups and of those
+ * above, in thousandths of a CPU; 0: none. */
+int broker_cgroup(struct broker *b, const struct proc_id *id, int *ret_fd, uint64_t *ret_cpu_limit,
+                  struct error *err);
+/* A process that holds the socket with the number @inode, by its number in the broker's pid
+ * namespace: the newest. Takes up to some 10 ms, as it looks at descriptors. 0; BROKER_ABSENT;
+ * -ETIMEDOUT where there are too many. */
+int broker_socket_holder(struct broker *b, uint64_t inode, int32_t *ret_pid, struct error *err);
+int broker_hsperfdata(struct broker *b, const struct proc_id *id, int *ret_fd, struct error *err);
+/* /tmp/perf-<innermost pid>.map in the target's root. */
+int broker_perfmap(struct broker *b, const struct proc_id *id, int *ret_fd, struct error *err);
+/* The file behind the executable mapping start-end, deleted or not. "[vdso]" comes as a sealed
+ * memfd. */
+int broker_mapped(struct broker *b, const struct proc_id *id, uint64_t start, uint64_t end,
+                  int *ret_fd, struct error *err);
+
+#define BROKER_BUILD_ID_MAX 20
+/* Separate debug file by build-id, looked for in the target's root, then the host's. */
+int broker_debug(struct broker *b, const struct proc_id *id, const uint8_t *build_id, size_t n,
+                 int *ret_fd, struct error *err);
+/* Separate debug file @basename (no '/') as .gnu_debuglink of the mapping start-end names it. */
+int broker_debuglink(struct broker *b, const struct proc_id *id, uint64_t start, uint64_t end,
+                     const char *basename, int *ret_fd, struct error *err);
+
+/* flamed's configuration file as it is now, by the path that was fixed when the broker started, or
+ * a file for TLS that it names. BROKER_ABSENT: there is none, or it names none. */
+int broker_config(struct broker *b, enum tls_file which, int *ret_fd, struct error *err);
+
+int broker_kallsyms(struct broker *b, int *ret_fd, struct error *err);
+
+/* The log of who did what, to append to, by the path that was fixed when the broker started. 0;
+ * BROKER_ABSENT: none was named; -errno. */
+int broker_audit_log(struct broker *b, int *ret_fd, struct error *err);
+/* What the container runtime wrote about container @id (64 hex digits): containerd's config.json,
+ * CRI-O's userdata config.json, dockershim's config.v2.json. */
+int broker_container_config(struct broker *b, const char *id, int *ret_fd, struct error *err);
+/* The names in /var/log/containers, NUL-separated, in a sealed memfd. */
+int broker_container_logs(struct broker *b, int *ret_fd, struct error *err);
+
+#define BROKER_CPUS_MAX 1024
+/* perf side-band events (fork, exec, comm, exit), one per online CPU, not yet mapped; the clock is
+ * CLOCK_MONOTONIC. 0, or -errno with a remedy. */
+int broker_sideband(struct broker *b, int ret_fds[BROKER_CPUS_MAX], size_t *ret_count,
+                    struct error *err);
+
+#define BROKER_FRAMES_MIN 16
+#define BROKER_FRAMES_MAX 2048
+/* Frames of a user stack at most; an interpreted one counts twice. To be said before anything that
+ * samples is asked for (-EBUSY), broker_facts() among it. */
+int broker_unwind_limit(struct broker *b, uint32_t frames, struct error *err);
+
+/* The BPF ring buffer's map fd, to be mapped by sample/ring.c. */
+int broker_ring(struct broker *b, int *ret_fd, size_t *ret_bytes, struct error *err);
+
+#define BROKER_SETS_MAX 4
+/* Starts a set: an event per CPU of @period_ns CPU time each. @ret_set 0..BROKER_SETS_MAX-1. */
+int broker_sample_start(struct broker *b, uint64_t period_ns, uint32_t *ret_set, struct error *err);
+int broker_sample_stop(struct broker *b, uint32_t set, struct error *err);
+/* Which sets want samples of a process: bit n of @sets for set n; 0 forgets it. */
+int broker_filter_process(struct broker *b, int32_t host_pid, uint32_t sets, struct error *err);
+/* Which sets want samples of every process. */
+int broker_filter_all(struct broker *b, uint32_t sets, struct error *err);
+
+/* Counters of the BPF programs since they were loaded. */
+struct broker_sample_stats {
+    uint64_t samples, lost_ring, lost_other;
+    uint64_t lost_budget;   /* not taken: they would have cost over a quarter of a processor */
+    uint64_t hidden;        /* ticks in processes outside our pid namespace */
+    uint64_t time_ns, runs; /* time spent in the programs, where the kernel counts it */
+};
+int broker_sample_stats(struct broker *b, struct broker_sample_stats *ret, struct error *err);
+
+/* Begins an attach to the JVM @id (docs/threat-model.md) and returns at once. @mode: enum
+ * attach_mode; @tmp: mount over the container's /tmp meanwhile; @options: bits of enum
+ * stream_option. *ret_result: a pipe, which gives one struct attach_result (attach/job.h) when it
+ * is over; *ret_out: what the JVM writes (agent/stream.h, or text), to be mapped; both the
+ * caller's. 0, PROC_GONE, -errno with @err and the remedy. */
+int broker_attach(struct broker *b, const struct proc_id *id, uint32_t mode, bool tmp,
+                  uint32_t options, int *ret_result, int *ret_out, struct error *err);
+/* Whether it could be done, without doing anything. 0, PROC_GONE, -errno with @err and remedy. */
+int broker_attach_check(struct broker *b, const struct proc_id *id, struct error *err);
+/* How a JVM that was attached to ended: *ret_status as wait(2) has it. 0; -EAGAIN: it has not
+ * ended yet; BROKER_ABSENT: this is not known (Linux before 6.15 where its parent took leave of it,
+ * or it is long ago); -errno. */
+int broker_attach_ended(struct broker *b, const struct proc_id *id, int *ret_status);

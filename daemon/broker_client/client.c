@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * flamed's end of the socket: sends a request, takes its answer in as many parts as it has, and
+ * loses a broker that ends, lies or does not answer. What is asked: client_*.c.
+ */
+#include "broker_client/client.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "broker_client/wire.h"
+
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+
+#define ANSWER_DEADLINE_NS (10 * NSEC_PER_SEC)
+
+int broker_new(int fd, struct broker **ret)
+{
+    struct broker *b = calloc(1, sizeof(*b));
+
+    if (!b) {
+        close_fd(fd);
+        return -ENOMEM;
+    }
+    pthread_mutex_init(&b->lock, NULL);
+    b->fd = fd;
+    *ret = b;
+    return 0;
+}
+
+struct broker *broker_free(struct broker *b)
+{
+    if (!b)
+        return NULL;
+    if (b->tables)
+        munmap(b->tables, BROKER_TABLES_BYTES);
+    close_fd(b->fd);
+    pthread_mutex_destroy(&b->lock);
+    free(b);
+    return NULL;
+}
+
+int broker_fd(const struct broker *b)
+{
+    return b->fd;
+}
+
+bool broker_lost(const struct broker *b)
+{
+    return atomic_load(&b->lost);
+}
+
+/* From here on the peer is gone for good: whoever watches broker_fd() sees its end. */
+static int lose(struct broker *b, struct error *err, const char *why)
+{
+    atomic_store(&b->lost, true);
+    shutdown(b->fd, SHUT_RDWR);
+    return error_set(err, -ENOTCONN, "the connection to flamed-broker is lost: %s", why);
+}
+
+static void close_all(int *fds, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        fds[i] = close_fd(fds[i]);
+}
+
+/* Waits until the socket is readable. False at the deadline: what is there by then counts, also
+ * where it is we who stood still. */
+static bool wait_readable(int fd, uint64_t deadline_ns)
+{
+    for (;;) {
+        struct pollfd p = { .fd = fd, .events = POLLIN };
+        uint64_t now = clock_monotonic_ns();
+        bool late = now >= deadline_ns;
+        int r = poll(&p, 1, late ? 0 : (int)((deadline_ns - now) / NSEC_PER_MSEC) + 1);
+
+        if (r > 0)
+            return true;
+        if (late || (r < 0 && errno != EINTR))
+            return false;
+    }
+}
+
+/* One message of the answer to @q; its fds are appended to @fds. 0, or -ENOTCONN with everything of
+ * @fds closed. */
+static int receive_part(struct broker *b, const struct broker_request *q, uint64_t deadline_ns,
+                        struct broker_answer *a, int *fds, size_t fds_max, size_t *count,
+                        struct error *err)
+{
+    struct broker_answer raw;
+    const char *why = "it sent what is no answer";
+    int got[BROKER_FDS_MAX];
+    size_t got_count = 0;
+    ssize_t n;
+
+    if (!wait_readable(b->fd, deadline_ns)) {
+        why = "it did not answer within 10 s";
+    } else {
+        n = wire_receive(b->fd, &raw, sizeof(raw), got, ARRAY_SIZE(got), &got_count);
+        if (n == 0)
+            why = "it has ended";
+        if (n > 0 && broker_answer_check(&raw, (size_t)n, got_count, q, *count, a) == 0 &&
+            *count + got_count <= fds_max) {
+            if (got_count)
+                memcpy(fds + *count, got, got_count * sizeof(*got));
+            *count += got_count;
+            return 0;
+        }
+    }
+    close_all(got, got_count);
+    close_all(fds, *count);
+    return lose(b, err, why);
+}
+
+int client_call_locked(struct broker *b, struct broker_request *q, struct broker_answer *a,
+                       int *fds, size_t fds_max, size_t *ret_count, struct error *err)
+{
+    uint64_t deadline_ns = clock_monotonic_ns() + ANSWER_DEADLINE_NS;
+    size_t count = 0;
+    int r;
+
+    *a = (struct broker_answer){ 0 };
+    if (atomic_load(&b->lost))
+        return error_set(err, -ENOTCONN, "the connection to flamed-broker is lost");
+    q->version = BROKER_WIRE_VERSION;
+    q->seq = ++b->seq;
+    r = wire_send(b->fd, q, sizeof(*q), NULL, 0);
+    if (r < 0)
+        return lose(b, err, "it has ended");
+    do {
+        r = receive_part(b, q, deadline_ns, a, fds, fds_max, &count, err);
+        if (r < 0)
+            return r;
+    } while (a->more);
+    if (a->result < 0) {
+        error_set(err, a->result, "%s", a->failure.msg);
+        if (a->failure.remedy[0])
+            error_remedy(err, "%s", a->failure.remedy);
+    }
+    if (a->result == 0)
+        *ret_count = count;
+    return a->result;
+}
+
+int client_call(struct broker *b, struct broker_request *q, struct broker_answer *a, int *fds,
+                size_t fds_max, size_t *ret_count, struct error *err)
+{
+    const struct proc_id target = { .host_pid = q->host_pid, .start_ticks = q->start_ticks };
+    int r;
+
+    if (q->host_pid && broker_leaves_alone(b, &target, NULL))
+        return broker_refuse_left(&target, err);
+    pthread_mutex_lock(&b->lock);
+    r = client_call_locked(b, q, a, fds, fds_max, ret_count, err);
+    pthread_mutex_unlock(&b->lock);
+    return r;
+}
+
+int client_call_plain(struct broker *b, struct broker_request *q, struct broker_answer *a,
+                      struct error *err)
+{
+    size_t count = 0;
+
+    return client_call(b, q, a, NULL, 0, &count, err);
+}
+
+int client_call_file(struct broker *b, struct broker_request *q, int *ret_fd, struct error *err)
+{
+    struct broker_answer a;
+    size_t count = 0;
+    int fd = -1, r;
+
+    r = client_call(b, q, &a, &fd, 1, &count, err);
+    if (r == 0)
+        *ret_fd = fd;
+    return r;
+}
+
+struct broker_request client_request(uint32_t kind)
+{
+    return (struct broker_request){ .kind = kind };
+}
+
+struct broker_request client_request_target(uint32_t kind, const struct proc_id *id)
+{
+    return (struct broker_request){
+        .kind = kind,
+        .host_pid = id->host_pid,
+        .start_ticks = id->start_ticks,
+    };
+}
+
+int client_request_name(struct broker_request *q, const void *name, size_t n, struct error *err)
+{
+    if (n == 0 || n > BROKER_NAME_MAX)
+        return error_set(err, -EINVAL, "a name for flamed-broker has 1 to %d bytes, not %zu",
+                         BROKER_NAME_MAX, n);
+    memcpy(q->name, name, n);
+    q->name_n = (uint32_t)n;
+    return 0;
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The unwinder's tables, by memory shared with the broker. */
+#include "broker_client/client.h"
+
+#include "base/cleanup.h"
+
+#include <sys/mman.h>
+
+static int map_tables(struct broker *b, struct error *err)
+{
+    struct broker_request q = client_request(BROKER_TABLES);
+    _cleanup_close_ int fd = -1;
+    struct broker_answer a;
+    size_t count = 0;
+    void *p;
+    int r;
+
+    if (b->tables)
+        return 0;
+    r = client_call_locked(b, &q, &a, &fd, 1, &count, err);
+    if (r < 0)
+        return r;
+    if (a.value != BROKER_TABLES_BYTES)
+        return error_set(err, -EPROTO, "flamed-broker's tables are of another size");
+    p = mmap(NULL, BROKER_TABLES_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (p == MAP_FAILED)
+        return error_errno(err, "cannot map the unwinder's tables");
+    b->tables = p;
+    return 0;
+}
+
+/* Puts @n bytes where the broker finds them and asks @q, under one lock. */
+static int call_with_table(struct broker *b, struct broker_request *q, const void *p, size_t n,
+                           struct error *err)
+{
+    struct broker_answer a;
+    size_t count = 0;
+    int r;
+
+    pthread_mutex_lock(&b->lock);
+    r = map_tables(b, err);
+    if (r == 0) {
+        memcpy(b->tables, p, n);
+        r = client_call_locked(b, q, &a, NULL, 0, &count, err);
+    }
+    pthread_mutex_unlock(&b->lock);
+    return r;
+}
+
+int broker_put_rows(struct broker *b, uint32_t first, const struct unwind_row *rows, uint32_t count,
+                    struct error *err)
+{
+    int r = 0;
+
+    if (first > BROKER_ROWS_MAX || count > BROKER_ROWS_MAX - first)
+        return error_set(err, -EINVAL, "the rows do not lie in the table");
+    for (uint32_t done = 0; r == 0 && done < count;) {
+        struct broker_request q = client_request(BROKER_PUT_ROWS);
+        uint32_t n = MIN(count - done, BROKER_TABLES_ROWS);
+
+        q.start = first + done;
+        q.end = q.start + n;
+        r = call_with_table(b, &q, rows + done, n * sizeof(*rows), err);
+        done += n;
+    }
+    return r;
+}
+
+int broker_put_process(struct broker *b, int32_t host_pid, const struct unwind_process *p,
+                       struct error *err)
+{
+    struct broker_request q = client_request(p ? BROKER_PUT_PROCESS : BROKER_FORGET_PROCESS);
+    struct broker_answer a;
+
+    q.host_pid = host_pid;
+    return p ? call_with_table(b, &q, p, sizeof(*p), err) : client_call_plain(b, &q, &a, err);
+}
+
+int broker_put_thread(struct broker *b, int32_t host_pid, int32_t host_tid, uint64_t java_thread,
+                      struct error *err)
+{
+    struct broker_request q = client_request(BROKER_PUT_THREAD);
+    struct broker_answer a;
+
+    q.host_pid = host_pid;
+    q.set = (uint32_t)host_tid;
+    q.start = java_thread;
+    return client_call_plain(b, &q, &a, err);
+}

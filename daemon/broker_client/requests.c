@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "broker_client/requests.h"
+
+#include "agent/stream.h"
+#include "attach/job.h"
+#include "base/tls_paths.h"
+
+#define PAGE_MASK_BYTES UINT64_C(4095)
+#define ATTACH_OPTIONS_ALL (STREAM_OPTION_STUBS | STREAM_OPTION_ONCE)
+#define MAPPED_FIELDS (BROKER_FIELD_TARGET | BROKER_FIELD_RANGE)
+
+static const struct broker_request_info REQUESTS[BROKER_KIND_END] = {
+    [BROKER_FACTS] = { "facts", 0, 0 },
+    [BROKER_MAPS] = { "maps", BROKER_FIELD_TARGET, 1 },
+    [BROKER_MEM] = { "mem", BROKER_FIELD_TARGET, 1 },
+    [BROKER_HSPERFDATA] = { "hsperfdata", BROKER_FIELD_TARGET, 1 },
+    [BROKER_PERFMAP] = { "perfmap", BROKER_FIELD_TARGET, 1 },
+    [BROKER_MAPPED] = { "mapped", MAPPED_FIELDS, 1 },
+    [BROKER_DEBUG] = { "debug", BROKER_FIELD_TARGET | BROKER_FIELD_BUILD_ID, 1 },
+    [BROKER_DEBUGLINK] = { "debuglink", MAPPED_FIELDS | BROKER_FIELD_BASENAME, 1 },
+    [BROKER_KALLSYMS] = { "kallsyms", 0, 1 },
+    [BROKER_CONTAINER_CONFIG] = { "container_config", BROKER_FIELD_CONTAINER, 1 },
+    [BROKER_CONTAINER_LOGS] = { "container_logs", 0, 1 },
+    [BROKER_SIDEBAND] = { "sideband", 0, BROKER_CPUS_MAX },
+    [BROKER_RING] = { "ring", 0, 1 },
+    [BROKER_SAMPLE_START] = { "sample_start", BROKER_FIELD_PERIOD, 0 },
+    [BROKER_SAMPLE_STOP] = { "sample_stop", BROKER_FIELD_SET, 0 },
+    [BROKER_FILTER_PROCESS] = { "filter_process", BROKER_FIELD_PID | BROKER_FIELD_SETS, 0 },
+    [BROKER_FILTER_ALL] = { "filter_all", BROKER_FIELD_SETS, 0 },
+    [BROKER_SAMPLE_STATS] = { "sample_stats", 0, 0 },
+    [BROKER_TABLES] = { "tables", 0, 1 },
+    [BROKER_PUT_ROWS] = { "put_rows", BROKER_FIELD_ROWS, 0 },
+    [BROKER_PUT_PROCESS] = { "put_process", BROKER_FIELD_PID, 0 },
+    [BROKER_FORGET_PROCESS] = { "forget_process", BROKER_FIELD_PID, 0 },
+    [BROKER_ATTACH] = { "attach", BROKER_FIELD_TARGET | BROKER_FIELD_ATTACH, BROKER_ATTACH_FDS },
+    [BROKER_ATTACH_CHECK] = { "attach_check", BROKER_FIELD_TARGET, 0 },
+    [BROKER_CONFIG] = { "config", BROKER_FIELD_FILE, 1 },
+    [BROKER_ATTACH_ENDED] = { "attach_ended", BROKER_FIELD_TARGET, 0 },
+    [BROKER_UNWIND_LIMIT] = { "unwind_limit", BROKER_FIELD_FRAMES, 0 },
+    [BROKER_CGROUP] = { "cgroup", BROKER_FIELD_TARGET, 1 },
+    [BROKER_AUDIT_LOG] = { "audit_log", 0, 1 },
+    [BROKER_SOCKET_HOLDER] = { "socket_holder", BROKER_FIELD_SOCKET, 0 },
+    [BROKER_PUT_THREAD] = { "put_thread", BROKER_FIELD_PID | BROKER_FIELD_THREAD, 0 },
+};
+
+const struct broker_request_info *broker_request_info(uint32_t kind)
+{
+    return kind < ARRAY_SIZE(REQUESTS) && REQUESTS[kind].name ? &REQUESTS[kind] : NULL;
+}
+
+static bool zero_after(const uint8_t *p, size_t from, size_t n)
+{
+    for (size_t i = from; i < n; i++) {
+        if (p[i])
+            return false;
+    }
+    return true;
+}
+
+static bool range_valid(uint64_t start, uint64_t end)
+{
+    return start < end && end <= BROKER_ADDRESS_MAX && !(start & PAGE_MASK_BYTES) &&
+           !(end & PAGE_MASK_BYTES);
+}
+
+static bool basename_valid(const uint8_t *name, uint32_t n)
+{
+    if (n == 0 || n > BROKER_NAME_MAX || name[0] == '.')
+        return false;
+    for (uint32_t i = 0; i < n; i++) {
+        if (name[i] <= ' ' || name[i] == '/' || name[i] == 0x7f)
+            return false;
+    }
+    return true;
+}
+
+static bool container_id_valid(const uint8_t *name, uint32_t n)
+{
+    if (n != BROKER_CONTAINER_ID_BYTES)
+        return false;
+    for (uint32_t i = 0; i < n; i++) {
+        if (!(name[i] >= '0' && name[i] <= '9') && !(name[i] >= 'a' && name[i] <= 'f'))
+            return false;
+    }
+    return true;
+}
+
+static bool name_valid(const struct broker_request *q, unsigned fields)
+{
+    if (q->name_n > BROKER_NAME_MAX || !zero_after(q->name, q->name_n, sizeof(q->name)))
+        return false;
+    if (fields & BROKER_FIELD_BUILD_ID)
+        return q->name_n >= 2 && q->name_n <= BROKER_BUILD_ID_MAX;
+    if (fields & BROKER_FIELD_BASENAME)
+        return basename_valid(q->name, q->name_n);
+    if (fields & BROKER_FIELD_CONTAINER)
+        return container_id_valid(q->name, q->name_n);
+    return q->name_n == 0;
+}
+
+/* Whether start and end are what @fields say. */
+static bool addresses_valid(const struct broker_request *q, unsigned fields)
+{
+    if (fields & BROKER_FIELD_ROWS)
+        return q->start < q->end && q->end <= BROKER_ROWS_MAX &&
+               q->end - q->start <= BROKER_TABLES_ROWS;
+    if (fields & BROKER_FIELD_THREAD)
+        return q->start && q->start < BROKER_ADDRESS_MAX && !q->end;
+    if (fields & BROKER_FIELD_SOCKET)
+        return q->start && !q->end;
+    return fields & BROKER_FIELD_RANGE ? range_valid(q->start, q->end) : !q->start && !q->end;
+}
+
+/* Whether set and sets are what @fields say. */
+static bool sets_valid(const struct broker_request *q, unsigned fields)
+{
+    if (fields & BROKER_FIELD_ATTACH)
+        return q->set <= ATTACH_MOUNT &&
+               !(q->sets & ~(uint32_t)(ATTACH_OPTIONS_ALL | BROKER_ATTACH_TMP)) &&
+               (attach_loads(q->set) || !(q->sets & ATTACH_OPTIONS_ALL));
+    if (fields & BROKER_FIELD_SETS ? q->sets >= 1u << BROKER_SETS_MAX : q->sets != 0)
+        return false;
+    if (fields & BROKER_FIELD_FRAMES)
+        return q->set >= BROKER_FRAMES_MIN && q->set <= BROKER_FRAMES_MAX;
+    if (fields & BROKER_FIELD_FILE)
+        return q->set < TLS_FILE_END;
+    if (fields & BROKER_FIELD_THREAD)
+        return q->set > 0 && q->set <= BROKER_PID_MAX;
+    return fields & BROKER_FIELD_SET ? q->set < BROKER_SETS_MAX : q->set == 0;
+}
+
+int broker_request_check(const void *p, size_t n, struct broker_request *ret, struct error *err)
+{
+    const struct broker_request_info *info;
+    struct broker_request q;
+    unsigned fields;
+
+    if (n != sizeof(q))
+        return error_set(err, -EBADMSG, "a request has %zu bytes, not %zu", sizeof(q), n);
+    memcpy(&q, p, sizeof(q));
+    *ret = q;
+    if (q.version != BROKER_WIRE_VERSION)
+        return error_set(err, -EBADMSG, "requests have version %u, not %u", BROKER_WIRE_VERSION,
+                         q.version);
+    info = broker_request_info(q.kind);
+    if (!info)
+        return error_set(err, -EOPNOTSUPP, "there is no request %u", q.kind);
+    fields = info->fields;
+    if (fields & (BROKER_FIELD_TARGET | BROKER_FIELD_PID)
+            ? q.host_pid <= 0 || q.host_pid > BROKER_PID_MAX
+            : q.host_pid != 0)
+        return error_set(err, -EINVAL, "%s: %d is no process id", info->name, q.host_pid);
+    if (!(fields & BROKER_FIELD_TARGET) && q.start_ticks)
+        return error_set(err, -EINVAL, "%s takes no start time", info->name);
+    if (!addresses_valid(&q, fields))
+        return error_set(err, -EINVAL, "%s: no such rows or addresses", info->name);
+    if (fields & BROKER_FIELD_PERIOD
+            ? q.period_ns < BROKER_PERIOD_MIN_NS || q.period_ns > BROKER_PERIOD_MAX_NS
+            : q.period_ns != 0)
+        return error_set(err, -EINVAL, "%s: the period is out of range", info->name);
+    if (!sets_valid(&q, fields))
+        return error_set(err, -EINVAL, "%s: %u, 0x%x is out of range", info->name, q.set, q.sets);
+    if (q.zero || !name_valid(&q, fields))
+        return error_set(err, -EINVAL, "%s: the name is not valid", info->name);
+    return 0;
+}
+
+static bool terminated(const char *p, size_t n)
+{
+    return memchr(p, 0, n) != NULL;
+}
+
+int broker_answer_check(const void *p, size_t n, size_t fd_count, const struct broker_request *req,
+                        size_t fds_before, struct broker_answer *ret)
+{
+    const struct broker_request_info *info = broker_request_info(req->kind);
+    struct broker_answer a;
+    size_t fds_max;
+
+    if (!info || n != sizeof(a))
+        return -EBADMSG;
+    memcpy(&a, p, sizeof(a));
+    if (a.version != BROKER_WIRE_VERSION || a.kind != req->kind || a.seq != req->seq)
+        return -EBADMSG;
+    fds_max = a.result == 0 ? info->fds_max : 0;
+    if (a.fd_count != fd_count || fd_count > BROKER_FDS_MAX || fds_before + fd_count > fds_max ||
+        a.more > 1 || (a.more && (fd_count == 0 || fds_before + fd_count >= fds_max)))
+        return -EBADMSG;
+    /* What hands out a fixed number of fds may not leave one out. */
+    if (a.result == 0 && (fds_max == 1 || req->kind == BROKER_ATTACH) && fd_count != fds_max)
+        return -EBADMSG;
+    if (a.result < 0 && (a.result < -4095 || !terminated(a.failure.msg, sizeof(a.failure.msg)) ||
+                         !terminated(a.failure.remedy, sizeof(a.failure.remedy))))
+        return -EBADMSG;
+    if (a.result > 0 && a.result != PROC_GONE && a.result != BROKER_ABSENT)
+        return -EBADMSG;
+    if (a.result == 0 && req->kind == BROKER_FACTS &&
+        (!terminated(a.facts.bpf_problem, sizeof(a.facts.bpf_problem)) ||
+         !terminated(a.facts.sideband_problem, sizeof(a.facts.sideband_problem))))
+        return -EBADMSG;
+    if (a.result == 0 && req->kind == BROKER_SAMPLE_START && a.value >= BROKER_SETS_MAX)
+        return -EBADMSG;
+    if (a.result == 0 && req->kind == BROKER_RING &&
+        (a.value == 0 || a.value > (UINT64_C(1) << 32) || (a.value & (a.value - 1))))
+        return -EBADMSG;
+    if (a.result == 0 && req->kind == BROKER_SOCKET_HOLDER &&
+        (a.value == 0 || a.value > BROKER_PID_MAX))
+        return -EBADMSG;
+    if (a.result == 0 && req->kind == BROKER_ATTACH_ENDED && a.value > BROKER_WAIT_STATUS_MAX)
+        return -EBADMSG;
+    *ret = a;
+    return 0;
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The numbered list of what flamed may ask flamed-broker for, and the messages on their
+ * SOCK_SEQPACKET socket. A request is one fixed-size struct and names a thing, never a path; an
+ * answer is one fixed-size struct with read-only fds beside it. Both ends are built together, so a
+ * message of another version is refused, never interpreted. Why each request is safe stands above
+ * the function that serves it (req_*.c) and in docs/privilege.md. The checks here are pure
+ * functions over a message; thread: any.
+ */
+#pragma once
+
+#include "base/error.h"
+#include "broker_client/broker.h"
+#include "broker_client/tables.h"
+
+#define BROKER_WIRE_VERSION 1u
+#define BROKER_NAME_MAX 255          /* bytes of a base name */
+#define BROKER_CONTAINER_ID_BYTES 64 /* hex digits */
+#define BROKER_FDS_MAX 64            /* fds beside one answer; more come in further answers */
+#define BROKER_ATTACH_FDS 2u         /* the result's pipe, the memory file */
+#define BROKER_ATTACH_TMP 8u         /* mount over the container's /tmp, where that may be done */
+#define BROKER_WAIT_STATUS_MAX 0xffff
+#define BROKER_PID_MAX 4194304 /* the kernel's PID_MAX_LIMIT */
+#define BROKER_ADDRESS_MAX (UINT64_C(1) << 56)
+#define BROKER_TABLES_ROWS 262144u /* that go over at once */
+#define BROKER_TABLES_BYTES (BROKER_TABLES_ROWS * sizeof(struct unwind_row))
+#define BROKER_PERIOD_MIN_NS UINT64_C(100000)       /* 10,000 Hz */
+#define BROKER_PERIOD_MAX_NS UINT64_C(100000000000) /* 100 s */
+
+/* Numbers are for ever: a request that goes leaves a hole. */
+enum broker_request_kind {
+    BROKER_FACTS = 1,
+    BROKER_MAPS = 2,
+    BROKER_MEM = 4,
+    BROKER_HSPERFDATA = 5,
+    BROKER_PERFMAP = 6,
+    BROKER_MAPPED = 7,
+    BROKER_DEBUG = 8,
+    BROKER_DEBUGLINK = 9,
+    BROKER_KALLSYMS = 10,
+    BROKER_CONTAINER_CONFIG = 11,
+    BROKER_CONTAINER_LOGS = 12,
+    BROKER_SIDEBAND = 13,
+    BROKER_RING = 14,
+    BROKER_SAMPLE_START = 15,
+    BROKER_SAMPLE_STOP = 16,
+    BROKER_FILTER_PROCESS = 17,
+    BROKER_FILTER_ALL = 18,
+    BROKER_SAMPLE_STATS = 19,
+    BROKER_TABLES = 20,
+    BROKER_PUT_ROWS = 21,
+    BROKER_PUT_PROCESS = 22,
+    BROKER_FORGET_PROCESS = 23,
+    BROKER_ATTACH = 24,
+    BROKER_ATTACH_CHECK = 25,
+    BROKER_CONFIG = 26,
+    BROKER_ATTACH_ENDED = 27,
+    BROKER_UNWIND_LIMIT = 28,
+    BROKER_PUT_THREAD = 29,
+    BROKER_CGROUP = 30,
+    BROKER_SOCKET_HOLDER = 31,
+    BROKER_AUDIT_LOG = 32,
+    BROKER_KIND_END,
+};
+
+struct broker_request {
+    uint32_t version; /* BROKER_WIRE_VERSION */
+    uint32_t kind;    /* enum broker_request_kind */
+    uint32_t seq;     /* comes back in the answer */
+    int32_t host_pid;
+    uint64_t start_ticks;
+    uint64_t start, end; /* addresses of a mapping; first row and the one behind the last;
+                          * put_thread: address of the JavaThread, 0;
+                          * socket_holder: number of the socket, 0 */
+    uint64_t period_ns;
+    uint32_t set;    /* 0..BROKER_SETS_MAX-1; attach: enum attach_mode; unwind_limit: frames;
+                      * put_thread: thread id; config: enum tls_file */
+    uint32_t sets;   /* bit set; attach: bits of enum stream_option, and BROKER_ATTACH_TMP */
+    uint32_t name_n; /* bytes used of name; the rest is zero */
+    uint32_t zero;
+    /* A base name, a build-id (bytes) or a container id (hex digits). */
+    uint8_t name[BROKER_NAME_MAX + 1];
+};
+_Static_assert(sizeof(struct broker_request) == 64 + 256, "broker_request must have no padding");
+
+struct broker_failure {
+    char msg[ERROR_MSG_MAX];
+    char remedy[ERROR_REMEDY_MAX];
+};
+
+struct broker_answer {
+    uint32_t version;
+    uint32_t kind, seq; /* of the request */
+    int32_t result;     /* 0, an outcome of broker.h, or -errno */
+    uint32_t fd_count;  /* beside this message */
+    uint32_t more;      /* 1: another message with further fds follows */
+    uint64_t value;     /* ring: bytes; start: the set; attach_ended: as wait(2) says;
+                         * cgroup: thousandths of a CPU; socket_holder: the pid */
+    union {
+        struct broker_failure failure; /* result < 0 */
+        struct broker_facts facts;
+        struct broker_sample_stats stats;
+        uint8_t bytes[640];
+    };
+};
+_Static_assert(sizeof(struct broker_answer) == 32 + 640, "broker_answer must have no padding");
+
+/* What a request takes, and what its answer may carry. */
+enum broker_field {
+    BROKER_FIELD_TARGET = 1,     /* host_pid, start_ticks */
+    BROKER_FIELD_RANGE = 2,      /* start, end */
+    BROKER_FIELD_BUILD_ID = 4,   /* name */
+    BROKER_FIELD_BASENAME = 8,   /* name */
+    BROKER_FIELD_CONTAINER = 16, /* name */
+    BROKER_FIELD_PERIOD = 32,
+    BROKER_FIELD_SET = 64,
+    BROKER_FIELD_SETS = 128,
+    BROKER_FIELD_PID = 256,     /* host_pid alone */
+    BROKER_FIELD_ATTACH = 1024, /* set: enum attach_mode; sets: as above */
+    BROKER_FIELD_ROWS = 512,    /* start, end: at most BROKER_TABLES_ROWS in the table of rows */
+    BROKER_FIELD_FRAMES = 2048, /* set: BROKER_FRAMES_MIN to BROKER_FRAMES_MAX */
+    BROKER_FIELD_THREAD = 4096, /* set: thread id; start: an address */
+    BROKER_FIELD_SOCKET = 8192, /* start: its number */
+    BROKER_FIELD_FILE = 16384,  /* set: enum tls_file */
+};
+
+struct broker_request_info {
+    const char *name;
+    unsigned fields;  /* bits of enum broker_field; every other field must be zero */
+    uint32_t fds_max; /* of a successful answer, over all its messages */
+};
+
+/* NULL for a number that is not on the list. Static. */
+const struct broker_request_info *broker_request_info(uint32_t kind);
+
+/* Checks the message @p of @n bytes and copies it. 0; -EBADMSG: not a request of this version
+ * (size, version); -EOPNOTSUPP: not on the list; -EINVAL: a field is out of range, or set where the
+ * request takes none. @ret is written for every message of the right size, so that its seq can be
+ * answered. */
+int broker_request_check(const void *p, size_t n, struct broker_request *ret, struct error *err);
+
+/* Checks the message @p of @n bytes with @fd_count fds beside it as an answer to @req, of which
+ * @fds_before fds came in earlier messages. 0, or -EBADMSG. */
+int broker_answer_check(const void *p, size_t n, size_t fd_count, const struct broker_request *req,
+                        size_t fds_before, struct broker_answer *ret);

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "broker_client/wire.h"
+
+#include "base/cleanup.h"
+#include "broker_client/requests.h"
+
+#include <sys/socket.h>
+
+#define CONTROL_BYTES CMSG_SPACE(BROKER_FDS_MAX * sizeof(int))
+
+union control {
+    struct cmsghdr align;
+    char bytes[CONTROL_BYTES];
+};
+
+int wire_send(int fd, const void *p, size_t n, const int *fds, size_t fd_count)
+{
+    struct iovec iov = { .iov_base = (void *)p, .iov_len = n };
+    struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+    union control control = { 0 };
+    struct cmsghdr *c;
+    ssize_t r;
+
+    if (fd_count > BROKER_FDS_MAX)
+        return -E2BIG;
+    if (fd_count) {
+        msg.msg_control = control.bytes;
+        msg.msg_controllen = CMSG_SPACE(fd_count * sizeof(int));
+        c = CMSG_FIRSTHDR(&msg);
+        c->cmsg_level = SOL_SOCKET;
+        c->cmsg_type = SCM_RIGHTS;
+        c->cmsg_len = CMSG_LEN(fd_count * sizeof(int));
+        memcpy(CMSG_DATA(c), fds, fd_count * sizeof(int));
+    }
+    do {
+        r = sendmsg(fd, &msg, MSG_NOSIGNAL);
+    } while (r < 0 && errno == EINTR);
+    if (r < 0)
+        return -errno;
+    return (size_t)r == n ? 0 : -EMSGSIZE;
+}
+
+/* Takes the fds of @msg: the first @max are kept, others closed. Number kept. */
+static size_t take_fds(struct msghdr *msg, int *ret_fds, size_t max)
+{
+    size_t count = 0;
+
+    for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
+        size_t n;
+
+        if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+            continue;
+        n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+        for (size_t i = 0; i < n; i++) {
+            int fd;
+
+            memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(fd));
+            if (count < max)
+                ret_fds[count++] = fd;
+            else
+                close_fd(fd);
+        }
+    }
+    return count;
+}
+
+ssize_t wire_receive(int fd, void *p, size_t size, int *ret_fds, size_t fds_max,
+                     size_t *ret_fd_count)
+{
+    struct iovec iov = { .iov_base = p, .iov_len = size };
+    struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+    union control control = { 0 };
+    size_t count;
+    ssize_t r;
+
+    fds_max = MIN(fds_max, (size_t)BROKER_FDS_MAX);
+    if (fds_max) {
+        msg.msg_control = control.bytes;
+        msg.msg_controllen = CMSG_SPACE(fds_max * sizeof(int));
+    }
+    do {
+        r = recvmsg(fd, &msg, MSG_CMSG_CLOEXEC | MSG_TRUNC);
+    } while (r < 0 && errno == EINTR);
+    if (r < 0)
+        return -errno;
+    if (fds_max == 0)
+        return r;
+    count = take_fds(&msg, ret_fds, fds_max);
+    if (msg.msg_flags & MSG_CTRUNC) {
+        for (size_t i = 0; i < count; i++)
+            close_fd(ret_fds[i]);
+        return -EBADMSG;
+    }
+    *ret_fd_count = count;
+    return r;
+}

@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "launcher/launcher.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/fds.h"
+#include "base/log.h"
+#include "broker_client/wire.h"
+#include "launcher/exec_memfd.h"
+#include "launcher/kept.h"
+#include "launcher/mounter.h"
+#include "launcher/mounts.h"
+#include "launcher/turns.h"
+#include "privileged/child.h"
+#include "privileged/embedded.h"
+#include "privileged/lockdown.h"
+#include "privileged/memfd.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define AGAIN_S 1 /* before a launcher that ended is started again */
+
+struct running {
+    pid_t pid; /* 0: free */
+    int pidfd, result_fd;
+    int32_t host_pid;
+    uint64_t start_ticks, deadline_ns;
+    struct turn turn;
+    struct mounter mounter; /* of what is mounted in its container meanwhile */
+};
+
+struct launcher {
+    int socket, program_fd;
+    bool mounts; /* it may mount in containers */
+    struct running running[LAUNCHER_RUNNING_MAX];
+    struct turn started[LAUNCHER_OWNERS_MAX]; /* the last ones of owners */
+    struct kept kept;
+};
+
+/* What the other end reads where the helper wrote nothing; where it did, this comes second and is
+ * not read. Never blocks: somebody in the container may have filled the pipe. */
+static void write_result(int fd, uint32_t step, int error)
+{
+    static struct attach_result result;
+    ssize_t r;
+
+    result = (struct attach_result){
+        .magic = ATTACH_MAGIC,
+        .version = ATTACH_VERSION,
+        .step = step,
+        .error = error,
+    };
+    r = write(fd, &result, sizeof(result));
+    (void)r; /* whoever reads it may be gone */
+}
+
+/* In the child: descriptors in their places, nothing else, and the program. */
+static int exec_helper(const struct launcher *l, const struct launcher_message *m, const int *fds)
+{
+    char *argv[] = { (char *)"flamed-attach", NULL }, *envp[] = { NULL };
+    int high[ATTACH_FD_END], job = -1, program, r;
+
+    r = memory_sealed("flamed-attach-job", MEMORY_DATA, &m->job, sizeof(m->job), &job);
+    if (r < 0)
+        return r;
+    program = fcntl(l->program_fd, F_DUPFD_CLOEXEC, 2 * ATTACH_FD_END);
+    for (int i = ATTACH_FD_RESULT; i < ATTACH_FD_END; i++) {
+        int from = i == ATTACH_FD_JOB ? job : fds[i - ATTACH_FD_RESULT];
+
+        high[i] = fcntl(from, F_DUPFD_CLOEXEC, ATTACH_FD_END);
+        if (high[i] < 0 || program < 0)
+            return -errno;
+    }
+    /* Nothing in place of 0, 1 and 2: the host's /dev/null belongs to root, and a container's root
+     * who reached it through the helper could change its mode for the whole host. */
+    fds_close(0, ATTACH_FD_RESULT - 1);
+    for (int i = ATTACH_FD_RESULT; i < ATTACH_FD_END; i++) {
+        if (dup3(high[i], i, 0) < 0)
+            return -errno;
+    }
+    syscall(SYS_execveat, program, "", argv, envp, AT_EMPTY_PATH);
+    return -errno;
+}
+
+static bool is_running(const struct launcher *l, const struct launcher_message *m)
+{
+    for (size_t i = 0; i < LAUNCHER_RUNNING_MAX; i++) {
+        if (l->running[i].pid && l->running[i].host_pid == m->host_pid &&
+            l->running[i].start_ticks == m->start_ticks)
+            return true;
+    }
+    return false;
+}
+
+/* Answers the broker, which waits for it, with the JVM's file where there is one. */
+static void answer(const struct launcher *l, const struct launcher_message *m, int file, int error)
+{
+    struct launcher_answer a = { .serial = m->serial, .error = error };
+
+    wire_send(l->socket, &a, sizeof(a), &file, file < 0 ? 0 : 1);
+}
+
+/* Mounts what @m asks for, and puts the folder into its mode. 0, or the errno to tell. */
+static int mount_for(const struct launcher *l, struct launcher_message *m, const int *fds,
+                     struct mounter *ret, uint32_t *ret_step)
+{
+    _cleanup_mounts_ struct mounts mounts = MOUNTS_NULL;
+    uint32_t folder = 0;
+    int r = mounts_make(m->mounts, fds[ATTACH_FD_OUT - ATTACH_FD_RESULT], m->host_uid, m->host_gid,
+                        &mounts);
+
+    *ret_step = ATTACH_STEP_JOB;
+    answer(l, m, mounts.file, -r);
+    if (r < 0)
+        return -r;
+    r = mounter_start(m, &mounts, fds[ATTACH_FD_TARGET - ATTACH_FD_RESULT],
+                      fds[ATTACH_FD_ROOT - ATTACH_FD_RESULT], ret, &folder, ret_step);
+    if (r == 0 && m->job.mode == ATTACH_MOUNT)
+        m->job.mode += folder;
+    return r;
+}
+
+/* Forgets one that was waited for, and tells @error if it told nothing itself. */
+static void forget(struct launcher *l, struct running *run, int error)
+{
+    kept_note(&l->kept, run->turn.owner, run->pid);
+    mounter_end(&run->mounter);
+    write_result(run->result_fd, ATTACH_STEP_KILLED, error);
+    close_fd(run->pidfd);
+    close_fd(run->result_fd);
+    *run = (struct running){ 0 };
+}
+
+/* Ends what is left of one. The guard leads a group of processes that none of them can leave. Those
+ * that somebody in the container stopped before they were bound to their parent do not end with it.
+ * The guard is our child and not waited for yet, so the number is its group's, and nobody else's.
+ */
+static void end_group(const struct running *run)
+{
+    kill(-run->pid, SIGKILL);
+}
+
+/* Ends one: all of it. The guard is waited for: it touches nothing that could hold it. */
+static void end_now(struct launcher *l, struct running *run)
+{
+    int status;
+
+    kill(run->pid, SIGKILL); /* it may have no group of its own yet */
+    end_group(run);
+    while (waitpid(run->pid, &status, 0) < 0 && errno == EINTR)
+        continue;
+    forget(l, run, ETIMEDOUT);
+}
+
+/* The place for @owner; one who has waited long leaves it. NULL: there is none now. */
+static struct running *take_place(struct launcher *l, uint64_t owner, uint64_t now)
+{
+    struct turn turns[LAUNCHER_RUNNING_MAX];
+    size_t i;
+
+    for (i = 0; i < LAUNCHER_RUNNING_MAX; i++)
+        turns[i] = l->running[i].turn;
+    if (turns_next(turns, LAUNCHER_RUNNING_MAX, owner, now, &i) < 0)
+        return NULL;
+    if (l->running[i].pid)
+        end_now(l, &l->running[i]);
+    return &l->running[i];
+}
+
+/* Why it is not begun: errno; 0: nothing stands in its way, and *ret is its place. */
+static int obstacle(struct launcher *l, const struct launcher_message *m, uint64_t now,
+                    struct running **ret, struct turn **ret_started)
+{
+    size_t i;
+
+    if (is_running(l, m))
+        return EBUSY;
+    if (m->mounts && !l->mounts)
+        return EPERM;
+    if (kept_too_many(&l->kept, m->owner))
+        return EDQUOT;
+    if (turns_interval(l->started, LAUNCHER_OWNERS_MAX, m->owner, LAUNCHER_INTERVAL_NS, now, &i) <
+        0)
+        return EAGAIN;
+    *ret_started = &l->started[i];
+    *ret = take_place(l, m->owner, now);
+    return *ret ? 0 : EAGAIN;
+}
+
+static void start_helper(struct launcher *l, struct launcher_message *m, int *fds)
+{
+    struct running *slot = NULL;
+    uint64_t now = clock_monotonic_ns();
+    struct mounter mounter = MOUNTER_NULL;
+    uint32_t step = ATTACH_STEP_JOB;
+    struct turn *started;
+    int why = obstacle(l, m, now, &slot, &started);
+    pid_t pid;
+
+    fcntl(fds[0], F_SETFL, O_NONBLOCK);
+    if (why) {
+        write_result(fds[0], ATTACH_STEP_JOB, why);
+        answer(l, m, -1, why);
+        return;
+    }
+    *started = (struct turn){ m->owner, now };
+    if (!m->mounts)
+        answer(l, m, -1, 0);
+    why = m->mounts ? mount_for(l, m, fds, &mounter, &step) : 0;
+    if (why) {
+        write_result(fds[0], step, why);
+        return;
+    }
+    pid = fork();
+    if (pid == 0) {
+        int r;
+
+        prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+        r = exec_helper(l, m, fds);
+        write_result(fds[0], ATTACH_STEP_JOB, -r);
+        _exit(127);
+    }
+    if (pid < 0) {
+        write_result(fds[0], ATTACH_STEP_JOB, errno);
+        mounter_end(&mounter);
+        return;
+    }
+    *slot = (struct running){
+        .pid = pid,
+        .pidfd = (int)syscall(SYS_pidfd_open, pid, 0),
+        .result_fd = take_fd(&fds[0]),
+        .host_pid = m->host_pid,
+        .start_ticks = m->start_ticks,
+        .turn = { m->owner, now },
+        .deadline_ns = now + (m->job.timeout_ms + LAUNCHER_KILL_AFTER_MS) * NSEC_PER_MSEC,
+        .mounter = mounter,
+    };
+}
+
+/* Reads one message. False at the end of the broker. */
+static bool take_message(struct launcher *l)
+{
+    struct launcher_message m;
+    int fds[LAUNCHER_FDS];
+    size_t count = 0;
+    ssize_t n = wire_receive(l->socket, &m, sizeof(m), fds, LAUNCHER_FDS, &count);
+
+    if (n <= 0)
+        return false;
+    if (launcher_message_check(&m, (size_t)n, count) == 0)
+        start_helper(l, &m, fds);
+    for (size_t i = 0; i < count; i++)
+        close_fd(fds[i]);
+    return true;
+}
+
+static bool has_ended(const struct running *run)
+{
+    struct pollfd p = { .fd = run->pidfd, .events = POLLIN };
+
+    return poll(&p, 1, 0) > 0;
+}
+
+/* Ends those whose time is over and forgets those that ended. */
+static void reap(struct launcher *l)
+{
+    for (size_t i = 0; i < LAUNCHER_RUNNING_MAX; i++) {
+        struct running *run = &l->running[i];
+        bool late = run->pid && clock_monotonic_ns() >= run->deadline_ns;
+        int status;
+
+        if (!run->pid)
+            continue;
+        if (has_ended(run))
+            end_group(run);
+        if (late)
+            end_now(l, run);
+        else if (waitpid(run->pid, &status, WNOHANG) == run->pid)
+            forget(l, run, EPIPE);
+    }
+}
+
+static int next_wait_ms(const struct launcher *l)
+{
+    uint64_t now = clock_monotonic_ns(), next = UINT64_MAX;
+
+    for (size_t i = 0; i < LAUNCHER_RUNNING_MAX; i++) {
+        if (l->running[i].pid)
+            next = MIN(next, l->running[i].deadline_ns);
+    }
+    if (next == UINT64_MAX)
+        return -1;
+    return next <= now ? 0 : (int)((next - now) / NSEC_PER_MSEC) + 1;
+}
+
+static void run(struct launcher *l)
+{
+    if (l->mounts)
+        mounter_init();
+    for (;;) {
+        struct pollfd p[1 + LAUNCHER_RUNNING_MAX] = { { .fd = l->socket, .events = POLLIN } };
+
+        for (size_t i = 0; i < LAUNCHER_RUNNING_MAX; i++)
+            p[1 + i] = (struct pollfd){ .fd = l->running[i].pid ? l->running[i].pidfd : -1,
+                                        .events = POLLIN };
+        if (poll(p, ARRAY_SIZE(p), next_wait_ms(l)) < 0 && errno != EINTR)
+            return;
+        if (p[0].revents && !take_message(l))
+            return;
+        reap(l);
+    }
+}
+
+/* Nobody is left at the other end to ask for anything. */
+static bool hung_up(int socket)
+{
+    struct pollfd p = { .fd = socket };
+
+    return poll(&p, 1, 0) > 0 && (p.revents & (POLLHUP | POLLERR));
+}
+
+/* A child does the work, so that one which dies (of a container's doing or of a mistake of ours) is
+ * replaced: the broker itself can start nothing any more. Its helpers die with it. Ends with the
+ * broker. */
+static int keep_running(struct launcher *l)
+{
+    const struct timespec pause = { .tv_sec = AGAIN_S };
+
+    for (;;) {
+        int status = 0;
+        pid_t pid = fork();
+
+        if (pid == 0) {
+            prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+            setpriority(PRIO_PROCESS, 0, 0); /* what enters a container comes before nobody */
+            run(l);
+            _exit(0);
+        }
+        while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+            continue;
+        if ((pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0) || hung_up(l->socket))
+            return 0;
+        log_err("launcher: it ended (status=0x%x) and is started again", (unsigned)status);
+        nanosleep(&pause, NULL);
+    }
+}
+
+int launcher_run(int socket, bool mounts)
+{
+    struct span helper = blob_of_helper();
+    struct launcher l = { .socket = socket, .program_fd = -1, .mounts = mounts };
+    struct error err = ERROR_NULL;
+    int r;
+
+    signal(SIGPIPE, SIG_IGN); /* a result that nobody waits for any more must not end us */
+    r = program_open("flamed-attach", helper.p, helper.n, &l.program_fd);
+    if (r < 0)
+        return log_err_errno(r,
+                             "attaching will not work: neither a memory file nor a file of a file "
+                             "system without a name may be executed");
+    r = launcher_lockdown(mounts, &err);
+    if (r < 0) {
+        log_err("attaching will not work: %s", err.msg);
+        return r;
+    }
+    return keep_running(&l);
+}
+
+static int launcher_main(int socket)
+{
+    return launcher_run(socket, /* mounts= */ false);
+}
+
+static int launcher_main_mounts(int socket)
+{
+    return launcher_run(socket, /* mounts= */ true);
+}
+
+void launcher_start(bool mounts, int *ret_fd)
+{
+    int r = child_start("flamed-launcher", mounts ? launcher_main_mounts : launcher_main, ret_fd);
+
+    if (r < 0)
+        log_err_errno(r, "attaching will not work: the launcher cannot be started");
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The launcher as a service of its own, under systemd: a unit that holds the rights to enter
+ * containers, and another one, the broker's, that does without them.
+ */
+#include "launcher/launcher.h"
+
+#include "base/cleanup.h"
+#include "base/fds.h"
+#include "base/log.h"
+#include "broker/listen.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define SOCKET_FD 3 /* of the one connection, where the listening socket was */
+#define LISTEN_FD 3 /* systemd's protocol: the unit's socket, then what it keeps for us */
+#define KEPT_FD 4
+
+int launcher_connect(const char *path, int *ret_fd, struct error *err)
+{
+    _cleanup_close_ int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    struct sockaddr_un sa = { .sun_family = AF_UNIX };
+
+    if (fd < 0)
+        return error_errno(err, "cannot create a socket");
+    if (strlen(path) >= sizeof(sa.sun_path))
+        return error_set(err, -ENAMETOOLONG, "the path '%s' is too long for a socket", path);
+    memcpy(sa.sun_path, path, strlen(path) + 1);
+    if (connect(fd, (const struct sockaddr *)&sa, sizeof(sa)) < 0)
+        return error_errno(err, "nothing listens at '%s'", path);
+    *ret_fd = take_fd(&fd);
+    return 0;
+}
+
+/* To systemd, which takes words about this service there. -1: there is none. */
+static int notify_socket(void)
+{
+    const char *path = getenv("NOTIFY_SOCKET");
+    struct sockaddr_un sa = { .sun_family = AF_UNIX };
+    _cleanup_close_ int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    size_t n = path ? strlen(path) : 0;
+
+    if (fd < 0 || n < 2 || n >= sizeof(sa.sun_path))
+        return -1;
+    memcpy(sa.sun_path, path, n);
+    if (path[0] == '@')
+        sa.sun_path[0] = '\0'; /* an abstract name */
+    return connect(fd, (const struct sockaddr *)&sa,
+                   (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n)) < 0
+               ? -1
+               : take_fd(&fd);
+}
+
+/* Waits for a connection of root's. Its fd. */
+static int accept_broker(int listen_fd)
+{
+    for (;;) {
+        _cleanup_close_ int fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC);
+        struct ucred peer;
+        socklen_t n = sizeof(peer);
+
+        if (fd < 0 && errno != EINTR && errno != ECONNABORTED)
+            return -errno;
+        if (fd < 0)
+            continue;
+        if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) == 0 && peer.uid == 0)
+            return take_fd(&fd);
+        if (log_limit())
+            log_warn("refused a client of another user uid=%u", peer.uid);
+    }
+}
+
+/* Hands a copy of @fd to systemd, which gives it to the next launcher should this one be killed:
+ * the broker can make no second connection. Where that fails, attaching ends with this launcher. */
+static void keep_over_restart(int fd)
+{
+    static const char TEXT[] = "FDSTORE=1\nFDNAME=broker";
+    _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))] = { 0 };
+    struct iovec iov = { (char *)TEXT, strlen(TEXT) };
+    struct msghdr m = {
+        .msg_iov = &iov,
+        .msg_iovlen = 1,
+        .msg_control = control,
+        .msg_controllen = sizeof(control),
+    };
+    _cleanup_close_ int notify_fd = notify_socket();
+
+    *CMSG_FIRSTHDR(&m) = (struct cmsghdr){
+        .cmsg_len = CMSG_LEN(sizeof(int)),
+        .cmsg_level = SOL_SOCKET,
+        .cmsg_type = SCM_RIGHTS,
+    };
+    memcpy(CMSG_DATA(CMSG_FIRSTHDR(&m)), &fd, sizeof(fd));
+    if (notify_fd < 0 || sendmsg(notify_fd, &m, MSG_NOSIGNAL) < 0)
+        log_debug_errno(-errno, "systemd does not keep the connection to the broker");
+}
+
+/* The connection that the launcher before this one had, if the broker still holds its end; else a
+ * new one. */
+static int take_connection(size_t passed)
+{
+    struct pollfd p = { .fd = KEPT_FD };
+    int fd;
+
+    if (passed > 1 && poll(&p, 1, 0) >= 0 && !(p.revents & (POLLHUP | POLLERR | POLLNVAL)))
+        return KEPT_FD;
+    fd = accept_broker(LISTEN_FD);
+    if (fd >= 0)
+        keep_over_restart(fd);
+    return fd;
+}
+
+int launcher_serve(bool mounts, struct error *err)
+{
+    size_t passed = listen_passed();
+    int fd;
+
+    if (passed == 0) {
+        error_set(err, -EINVAL, "--launcher needs the socket that systemd passes");
+        error_remedy(err, "start flamed-launcher.socket");
+        return -EINVAL;
+    }
+    prctl(PR_SET_NAME, "flamed-launcher");
+    fd = take_connection(passed);
+    if (fd < 0)
+        return error_code(err, fd, "cannot take a connection");
+    /* As a child of the broker's has it: its end of the connection and nothing else. The next
+     * broker's connection waits at systemd's copy of the socket. */
+    if (dup3(fd, SOCKET_FD, O_CLOEXEC) < 0)
+        return error_errno(err, "cannot keep the connection");
+    fds_close(SOCKET_FD + 1, ~0u);
+    return launcher_run(SOCKET_FD, mounts);
+}

@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "privileged/lockdown.h"
+
+#include "privileged/worker_calls.h"
+
+#include <cap-ng.h>
+#include <linux/seccomp.h>
+#include <seccomp.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#define NOFILE_MAX 16384
+
+/* docs/privilege.md says what each is for. CHECKPOINT_RESTORE is not among them: SYS_ADMIN covers
+ * map_files. The last five are for starting an attach. */
+static const unsigned KEPT[] = {
+    CAP_SYS_ADMIN, CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, CAP_PERFMON, CAP_BPF,
+    CAP_SYSLOG,    CAP_SYS_CHROOT, CAP_SETUID,          CAP_SETGID,  CAP_KILL,
+};
+
+/* What entering a target and becoming its user takes. */
+static const unsigned KEPT_BY_LAUNCHER[] = {
+    CAP_SYS_ADMIN, CAP_SYS_PTRACE, CAP_SYS_CHROOT, CAP_SETUID, CAP_SETGID, CAP_KILL,
+};
+
+/* What its children keep, and what starting them takes: to empty their bounding sets, and to run
+ * before others. */
+static const unsigned KEPT_BY_SUPERVISOR[] = {
+    CAP_SYS_ADMIN,  CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, CAP_PERFMON, CAP_BPF,     CAP_SYSLOG,
+    CAP_SYS_CHROOT, CAP_SETUID,     CAP_SETGID,          CAP_KILL,    CAP_SETPCAP, CAP_SYS_NICE,
+};
+
+/* What opening files of targets takes. */
+static const unsigned KEPT_BY_OPENER[] = { CAP_SYS_ADMIN, CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH };
+
+static int drop_capabilities(const unsigned *kept, size_t kept_count, struct error *err)
+{
+    bool have[CAP_LAST_CAP + 1], bounds;
+    int r;
+
+    if (capng_get_caps_process() < 0)
+        return error_set(err, -EIO, "cannot read our own capabilities");
+    for (unsigned cap = 0; cap <= CAP_LAST_CAP; cap++)
+        have[cap] = capng_have_capability(CAPNG_PERMITTED, cap);
+    bounds = have[CAP_SETPCAP];
+    capng_clear(CAPNG_SELECT_ALL);
+    for (size_t i = 0; i < kept_count; i++) {
+        if (have[kept[i]])
+            capng_update(CAPNG_ADD, CAPNG_EFFECTIVE | CAPNG_PERMITTED | CAPNG_BOUNDING_SET,
+                         kept[i]);
+    }
+    /* The bounding set first: lowering it needs a capability that goes next. */
+    if (bounds && (r = capng_apply(CAPNG_SELECT_BOUNDS)) < 0)
+        return error_set(err, -EPERM, "cannot lower the capability bounding set (%d)", r);
+    r = capng_apply(CAPNG_SELECT_CAPS);
+    if (r < 0)
+        return error_set(err, -EPERM, "cannot drop capabilities (%d)", r);
+    return 0;
+}
+
+static void set_limit(int resource, rlim_t value)
+{
+    struct rlimit limit;
+
+    if (getrlimit(resource, &limit) < 0)
+        return;
+    if (limit.rlim_max != RLIM_INFINITY && (value == RLIM_INFINITY || value > limit.rlim_max))
+        value = limit.rlim_max;
+    limit.rlim_cur = value;
+    setrlimit(resource, &limit);
+}
+
+/* Its hard limit, too: no child raises it again. */
+static void forbid(int resource)
+{
+    static const struct rlimit NOTHING = { 0, 0 };
+
+    setrlimit(resource, &NOTHING);
+}
+
+/* Past the hard limit, which takes CAP_SYS_RESOURCE; without that, up to it. */
+static void raise_memlock(void)
+{
+    static const struct rlimit NONE = { RLIM_INFINITY, RLIM_INFINITY };
+
+    if (setrlimit(RLIMIT_MEMLOCK, &NONE) < 0)
+        set_limit(RLIMIT_MEMLOCK, RLIM_INFINITY);
+}
+
+/* Everything that the requests, libbpf and the C library need; what is not here gets EPERM, so that
+ * a C library with another habit degrades instead of dying. No execve, fork, socket, ptrace, mount,
+ * setns, setuid, kill of others, module or key calls. */
+static const int ALLOWED[] = {
+    SCMP_SYS(accept4),
+    SCMP_SYS(access),
+    SCMP_SYS(bpf),
+    SCMP_SYS(brk),
+    SCMP_SYS(capget),
+    SCMP_SYS(clock_gettime),
+    SCMP_SYS(clock_nanosleep),
+    SCMP_SYS(close),
+    SCMP_SYS(close_range),
+    SCMP_SYS(dup),
+    SCMP_SYS(dup3),
+    SCMP_SYS(epoll_create1),
+    SCMP_SYS(epoll_ctl),
+    SCMP_SYS(epoll_wait),
+    SCMP_SYS(exit),
+    SCMP_SYS(exit_group),
+    SCMP_SYS(faccessat),
+    SCMP_SYS(faccessat2),
+    SCMP_SYS(fallocate),
+    SCMP_SYS(fcntl),
+    SCMP_SYS(fstat),
+    SCMP_SYS(fstatfs),
+    SCMP_SYS(ftruncate), /* memfds: no other file is open for writing */
+    SCMP_SYS(futex),
+    SCMP_SYS(getcwd),
+    SCMP_SYS(getdents64),
+    SCMP_SYS(geteuid),
+    SCMP_SYS(getpid),
+    SCMP_SYS(getppid),
+    SCMP_SYS(getrandom),
+    SCMP_SYS(getrlimit),
+    SCMP_SYS(getrusage),
+    SCMP_SYS(getsockopt),
+    SCMP_SYS(gettid),
+    SCMP_SYS(gettimeofday),
+    SCMP_SYS(getuid),
+    SCMP_SYS(ioctl),
+    SCMP_SYS(lseek),
+    SCMP_SYS(madvise),
+    SCMP_SYS(memfd_create),
+    SCMP_SYS(mremap),
+    SCMP_SYS(munmap),
+    SCMP_SYS(newfstatat),
+    SCMP_SYS(openat),
+    SCMP_SYS(openat2),
+    SCMP_SYS(perf_event_open),
+    SCMP_SYS(pidfd_open),
+    SCMP_SYS(pipe2),
+    SCMP_SYS(poll),
+    SCMP_SYS(ppoll),
+    SCMP_SYS(prctl),
+    SCMP_SYS(pread64),
+    SCMP_SYS(prlimit64),
+    SCMP_SYS(pwrite64),
+    SCMP_SYS(read),
+    SCMP_SYS(readlink),
+    SCMP_SYS(readlinkat),
+    SCMP_SYS(readv),
+    SCMP_SYS(recvfrom),
+    SCMP_SYS(recvmsg),
+    SCMP_SYS(restart_syscall),
+    SCMP_SYS(rseq),
+    SCMP_SYS(rt_sigaction),
+    SCMP_SYS(rt_sigprocmask),
+    SCMP_SYS(rt_sigreturn),
+    SCMP_SYS(sched_getaffinity),
+    SCMP_SYS(sched_yield),
+    SCMP_SYS(sendmsg),
+    SCMP_SYS(sendto),
+    SCMP_SYS(setitimer),
+    SCMP_SYS(setsockopt),
+    SCMP_SYS(shutdown),
+    SCMP_SYS(sigaltstack),
+    SCMP_SYS(statfs),
+    SCMP_SYS(statx),
+    SCMP_SYS(sysinfo),
+    SCMP_SYS(uname),
+    SCMP_SYS(write),
+    SCMP_SYS(writev),
+};
+
+/* Besides these, for what forks openers. */
+static const int ALLOWED_TO_FORK[] = {
+    SCMP_SYS(capset),          SCMP_SYS(clone),      SCMP_SYS(seccomp),
+    SCMP_SYS(set_robust_list), SCMP_SYS(socketpair),
+};
+
+/* The launcher's own, and those of flamed-attach, which inherits this filter and then sets narrower
+ * ones. */
+static const int ALLOWED_IN_LAUNCHER[] = {
+    SCMP_SYS(brk),
+    SCMP_SYS(capset),
+    SCMP_SYS(chdir),
+    SCMP_SYS(chroot),
+    SCMP_SYS(clock_gettime),
+    SCMP_SYS(clock_nanosleep),
+    SCMP_SYS(clone),
+    SCMP_SYS(close),
+    SCMP_SYS(close_range),
+    SCMP_SYS(connect),
+    SCMP_SYS(dup3),
+    SCMP_SYS(execveat),
+    SCMP_SYS(exit),
+    SCMP_SYS(exit_group),
+    SCMP_SYS(fchdir),
+    SCMP_SYS(fcntl),
+    SCMP_SYS(fstat),
+    SCMP_SYS(futex),
+    SCMP_SYS(getpid),
+    SCMP_SYS(getppid),
+    SCMP_SYS(getrandom),
+    SCMP_SYS(getsockopt),
+    SCMP_SYS(gettid),
+    SCMP_SYS(keyctl),
+    SCMP_SYS(kill),
+    SCMP_SYS(landlock_create_ruleset),
+    SCMP_SYS(landlock_restrict_self),
+    SCMP_SYS(lseek),
+    SCMP_SYS(memfd_create),
+    SCMP_SYS(mknodat), /* flamed-attach: an empty file */
+    SCMP_SYS(munmap),
+    SCMP_SYS(nanosleep),
+    SCMP_SYS(newfstatat),
+    SCMP_SYS(openat),
+    SCMP_SYS(pidfd_open),
+    SCMP_SYS(pidfd_send_signal),
+    SCMP_SYS(poll),
+    SCMP_SYS(ppoll),
+    SCMP_SYS(prctl),
+    SCMP_SYS(pread64),
+    SCMP_SYS(prlimit64),
+    SCMP_SYS(read),
+    SCMP_SYS(readlinkat),
+    SCMP_SYS(recvmsg),
+    SCMP_SYS(restart_syscall),
+    SCMP_SYS(rseq),
+    SCMP_SYS(rt_sigaction),
+    SCMP_SYS(rt_sigprocmask),
+    SCMP_SYS(rt_sigreturn),
+    SCMP_SYS(seccomp),
+    SCMP_SYS(sendmsg), /* flamed-attach: to its own guard */
+    SCMP_SYS(sendto),
+    SCMP_SYS(set_robust_list),
+    SCMP_SYS(setgroups),
+    SCMP_SYS(setns),
+    SCMP_SYS(setresgid),
+    SCMP_SYS(setresuid),
+    SCMP_SYS(setsid),
+    SCMP_SYS(setuid),
+    SCMP_SYS(socket),
+    SCMP_SYS(socketpair),
+    SCMP_SYS(umask),
+    SCMP_SYS(unlinkat),
+    SCMP_SYS(wait4),
+    SCMP_SYS(write),
+};
+
+/* Besides these, where it may mount in containers (mounter.h). flamed-attach forbids them itself
+ * before it speaks to a JVM. */
+static const int ALLOWED_TO_MOUNT[] = {
+    SCMP_SYS(fallocate),  SCMP_SYS(fchmodat), SCMP_SYS(fsconfig),  SCMP_SYS(fsmount),
+    SCMP_SYS(fsopen),     SCMP_SYS(fstatfs),  SCMP_SYS(ftruncate), SCMP_SYS(getdents64),
+    SCMP_SYS(getegid),    SCMP_SYS(geteuid),  SCMP_SYS(mkdirat),   SCMP_SYS(mount_setattr),
+    SCMP_SYS(move_mount), SCMP_SYS(openat2),  SCMP_SYS(pipe2),     SCMP_SYS(setfsgid),
+    SCMP_SYS(setfsuid),   SCMP_SYS(statx),    SCMP_SYS(umount2),
+};
+
+/* What the supervisor makes itself, and what its children make until they have a filter of their
+ * own: theirs can only take away from this one. */
+static const int ALLOWED_IN_SUPERVISOR[] = {
+    SCMP_SYS(arch_prctl),
+    SCMP_SYS(clone),
+    SCMP_SYS(dup2),
+    SCMP_SYS(execve),
+    SCMP_SYS(fsconfig), /* where memory may not be executed, flamed-attach comes from a tmpfs */
+    SCMP_SYS(fsmount),
+    SCMP_SYS(fsopen),
+    SCMP_SYS(getgroups),
+    SCMP_SYS(landlock_add_rule),
+    SCMP_SYS(landlock_create_ruleset),
+    SCMP_SYS(landlock_restrict_self),
+    SCMP_SYS(mmap),
+    SCMP_SYS(mount_setattr),
+    SCMP_SYS(mprotect),
+    SCMP_SYS(rt_sigtimedwait),
+    SCMP_SYS(set_tid_address),
+    SCMP_SYS(setpriority),
+    SCMP_SYS(setrlimit),
+    SCMP_SYS(socketpair),
+    SCMP_SYS(tgkill),
+};
+
+/* One list of calls that are allowed whatever their arguments. */
+struct calls {
+    const int *p;
+    size_t n;
+};
+#define CALLS(list)                                                                                \
+    {                                                                                              \
+        list, ARRAY_SIZE(list)                                                                     \
+    }
+
+struct lockdown {
+    const unsigned *kept;
+    size_t kept_count;
+    struct calls calls[6];
+    bool starts_programs; /* its filter lets them be loaded */
+    bool answers_filters; /* ioctl(2) for who listens to a filter of calls (attach/guard.c) */
+};
+
+/* Nothing becomes executable, and signals go to our own threads alone. */
+static int add_narrow_rules(scmp_filter_ctx ctx)
+{
+    int r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 1,
+                             SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
+
+    if (r == 0)
+        r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(mprotect), 1,
+                             SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
+    if (r == 0)
+        r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 1,
+                             SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)getpid()));
+    return r;
+}
+
+static int add_filter_answers(scmp_filter_ctx ctx)
+{
+    int r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 1,
+                             SCMP_A1(SCMP_CMP_EQ, SECCOMP_IOCTL_NOTIF_RECV));
+
+    if (r == 0)
+        r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 1,
+                             SCMP_A1(SCMP_CMP_EQ, SECCOMP_IOCTL_NOTIF_SEND));
+    return r;
+}
+
+static int filter_calls(const struct lockdown *l, struct error *err)
+{
+    scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ERRNO(EPERM));
+    int r = ctx ? 0 : -ENOMEM;
+
+    for (size_t i = 0; i < ARRAY_SIZE(l->calls); i++) {
+        for (size_t k = 0; r == 0 && k < l->calls[i].n; k++)
+            r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, l->calls[i].p[k], 0);
+    }
+    if (r == 0 && !l->starts_programs)
+        r = add_narrow_rules(ctx);
+    if (r == 0 && l->answers_filters)
+        r = add_filter_answers(ctx);
+    /* The C library then makes threads and processes by clone(), which is on the lists. */
+    if (r == 0 && l->starts_programs)
+        r = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
+    if (r == 0)
+        r = seccomp_load(ctx);
+    seccomp_release(ctx);
+    return r < 0 ? error_code(err, r, "cannot install the filter of system calls") : 0;
+}
+
+static int lock_down(const struct lockdown *l, struct error *err)
+{
+    int r = drop_capabilities(l->kept, l->kept_count, err);
+
+    if (r < 0)
+        return r;
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+        return error_errno(err, "cannot set no_new_privs");
+    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+    return filter_calls(l, err);
+}
+
+int broker_lockdown(struct error *err)
+{
+    const struct lockdown l = {
+        .kept = KEPT,
+        .kept_count = ARRAY_SIZE(KEPT),
+        .calls = { CALLS(ALLOWED) },
+    };
+
+    forbid(RLIMIT_CORE);
+    set_limit(RLIMIT_NOFILE, NOFILE_MAX);
+    raise_memlock();
+    return lock_down(&l, err);
+}
+
+int launcher_lockdown(bool mounts, struct error *err)
+{
+    const struct lockdown l = {
+        .kept = KEPT_BY_LAUNCHER,
+        .kept_count = ARRAY_SIZE(KEPT_BY_LAUNCHER),
+        .calls = { CALLS(ALLOWED_IN_LAUNCHER),
+                   { ALLOWED_TO_MOUNT, mounts ? ARRAY_SIZE(ALLOWED_TO_MOUNT) : 0 } },
+        .answers_filters = true,
+    };
+
+    forbid(RLIMIT_CORE);
+    set_limit(RLIMIT_NPROC, RLIM_INFINITY); /* flamed-attach forks as the target's user */
+    forbid(RLIMIT_MEMLOCK); /* what enters a container takes no right of ours along */
+    return lock_down(&l, err);
+}
+
+int opener_lockdown(struct error *err)
+{
+    const struct lockdown l = {
+        .kept = KEPT_BY_OPENER,
+        .kept_count = ARRAY_SIZE(KEPT_BY_OPENER),
+        .calls = { CALLS(ALLOWED) },
+    };
+
+    forbid(RLIMIT_CORE);
+    forbid(RLIMIT_MEMLOCK);
+    return lock_down(&l, err);
+}
+
+int supervisor_lockdown(bool mounts, struct error *err)
+{
+    const struct lockdown l = {
+        .kept = KEPT_BY_SUPERVISOR,
+        .kept_count = ARRAY_SIZE(KEPT_BY_SUPERVISOR),
+        .calls = { CALLS(ALLOWED),
+                   CALLS(ALLOWED_IN_LAUNCHER),
+                   CALLS(ALLOWED_IN_SUPERVISOR),
+                   CALLS(WORKER_CALLS),
+                   { ALLOWED_TO_MOUNT, mounts ? ARRAY_SIZE(ALLOWED_TO_MOUNT) : 0 } },
+        .starts_programs = true,
+    };
+
+    forbid(RLIMIT_CORE);
+    raise_memlock();
+    return lock_down(&l, err);
+}
+
+int nursery_lockdown(struct error *err)
+{
+    const struct lockdown l = {
+        .kept = KEPT_BY_OPENER,
+        .kept_count = ARRAY_SIZE(KEPT_BY_OPENER),
+        .calls = { CALLS(ALLOWED), CALLS(ALLOWED_TO_FORK) },
+    };
+
+    forbid(RLIMIT_CORE);
+    forbid(RLIMIT_MEMLOCK);
+    return lock_down(&l, err);
+}

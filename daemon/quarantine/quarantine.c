@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "quarantine/quarantine.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* "OWNER UNTIL PID START JVM", the owner in hexadecimal, JVM 0 or 1. */
+static bool take_one(struct span line, struct left_alone_one *ret)
+{
+    struct left_alone_one one = { 0 };
+    uint64_t pid, jvm;
+
+    if (!span_take_hex(&line, &one.owner) || !span_take_char(&line, ' ') ||
+        !span_take_dec(&line, &one.until_s) || !span_take_char(&line, ' ') ||
+        !span_take_dec(&line, &pid) || pid > INT32_MAX || !span_take_char(&line, ' ') ||
+        !span_take_dec(&line, &one.id.start_ticks) || !span_take_char(&line, ' ') ||
+        !span_take_dec(&line, &jvm) || jvm > 1)
+        return false;
+    one.jvm = jvm;
+    one.id.host_pid = (int32_t)pid;
+    *ret = one;
+    return true;
+}
+
+/* The clock may have been set: nothing holds for longer than it is noted for. */
+static bool holds(const struct left_alone_one *one)
+{
+    uint64_t now_s = clock_realtime_ns() / NSEC_PER_SEC;
+
+    return one->until_s > now_s && one->until_s <= now_s + LEFT_ALONE_SECONDS;
+}
+
+int left_alone_open(const char *path, int *ret_fd)
+{
+    const int flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+    _cleanup_close_ int fd = open(path, flags, 0600);
+    struct stat st;
+
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return -errno;
+    if (!S_ISREG(st.st_mode) || st.st_uid != geteuid())
+        return -EPERM;
+    *ret_fd = take_fd(&fd);
+    return 0;
+}
+
+void left_alone_load(int fd, int proc_fd, struct left_alone *ret)
+{
+    struct left_alone_one one;
+    struct span rest, line;
+    char text[LEFT_ALONE_BYTES];
+    ssize_t n = pread(fd, text, sizeof(text), 0);
+
+    *ret = (struct left_alone){ .proc_fd = proc_fd };
+    rest = (struct span){ text, n > 0 ? strnlen(text, (size_t)n) : 0 };
+    while (ret->count < LEFT_ALONE_MAX && span_take_line(&rest, &line)) {
+        if (take_one(line, &one) && holds(&one))
+            ret->list[ret->count++] = one;
+    }
+}
+
+static int save(int fd, const struct left_alone *l)
+{
+    char text[LEFT_ALONE_BYTES] = "";
+    size_t n = 0;
+
+    _Static_assert(LEFT_ALONE_MAX * 80 < sizeof(text), "all lines fit, at their longest");
+    for (size_t i = 0; i < l->count; i++)
+        n += (size_t)snprintf(text + n, sizeof(text) - n, "%jx %ju %d %ju %d\n",
+                              (uintmax_t)l->list[i].owner, (uintmax_t)l->list[i].until_s,
+                              l->list[i].id.host_pid, (uintmax_t)l->list[i].id.start_ticks,
+                              (int)l->list[i].jvm);
+    errno = ENOSPC; /* of a short one */
+    return pwrite(fd, text, sizeof(text), 0) == (ssize_t)sizeof(text) ? 0 : -errno;
+}
+
+int left_alone_add(int fd, uint64_t owner, const struct proc_id *id, bool jvm)
+{
+    struct left_alone l;
+
+    left_alone_load(fd, /* proc_fd= */ -1, &l);
+    if (l.count == LEFT_ALONE_MAX)
+        memmove(l.list, l.list + 1, --l.count * sizeof(l.list[0]));
+    l.list[l.count++] = (struct left_alone_one){
+        .owner = owner,
+        .until_s = clock_realtime_ns() / NSEC_PER_SEC + LEFT_ALONE_SECONDS,
+        .id = *id,
+        .jvm = jvm,
+    };
+    return save(fd, &l);
+}
+
+const struct left_alone_one *left_alone_find(const struct left_alone *l, const struct proc_id *id)
+{
+    uint64_t owner = l->count ? proc_owner(l->proc_fd, id) : 0;
+
+    for (size_t i = 0; i < l->count; i++) {
+        if (l->list[i].owner == owner && (l->lasting || holds(&l->list[i])))
+            return &l->list[i];
+    }
+    return NULL;
+}
+
+size_t left_alone_count(const struct left_alone *l)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < l->count; i++)
+        n += l->lasting || holds(&l->list[i]);
+    return n;
+}

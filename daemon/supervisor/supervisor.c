@@ -1,0 +1,481 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "supervisor/supervisor.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/fds.h"
+#include "privileged/lockdown.h"
+#include "privileged/memfd.h"
+#include "proc/proc.h"
+#include "quarantine/quarantine.h"
+#include "supervisor/arguments.h"
+#include "supervisor/supervise_api.h"
+
+#include <fcntl.h>
+#include <grp.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* What waits for the target's threads names what they ran too late. Of the worker only the thread
+ * that names keeps this, of the broker what that thread waits for. */
+#define CHILD_NICE (-10)
+#define DELAY_MIN_NS (100 * NSEC_PER_MSEC)
+#define DELAY_MAX_NS (5 * NSEC_PER_SEC)
+/* A pair that ran so long starts over with the least delay. */
+#define STEADY_NS (30 * NSEC_PER_SEC)
+#define STOP_NS (5 * NSEC_PER_SEC)
+#define EOF_NS NSEC_PER_SEC
+/* A thread that the kernel holds keeps a process after its end, beyond SIGKILL: so long it is
+ * waited for. */
+#define HELD_NS (4 * NSEC_PER_SEC)
+#define CHILD_FD_FIRST 3
+#define CHILD_FDS_MAX (SUPERVISE_LISTEN_MAX + 5)
+
+struct supervisor {
+    int flamed_fd, store_fd, config_fd, notes_fd;
+    const char *config_arg; /* "--config=PATH", points into argv; NULL: none */
+    const char *audit_arg;  /* "--audit-log=PATH", the same */
+    int listen_fds[SUPERVISE_LISTEN_MAX];
+    size_t listen_count;
+    int uid, gid;
+    struct rlimit memlock; /* as we were started with it, for the worker */
+    enum log_level log_level;
+    bool attach_mount;
+    char **extra; /* points into argv */
+    int extra_count;
+    sigset_t signals, inherited;
+    pid_t self, worker, broker; /* 0: not running */
+    int worker_status;          /* of the last one that ended */
+    uint64_t ended_ns; /* since when the worker has ended but for a thread; 0: it has not */
+    bool left_behind, stopping;
+    int proc_fd; /* of /proc */
+};
+
+static int parse(int argc, char **argv, struct supervisor *s)
+{
+    int i, r = 0;
+
+    for (i = 2; i < argc && strcmp(argv[i], "--") != 0 && r == 0; i++) {
+        const char *v;
+
+        if ((v = supervise_option(argv[i], "--flamed-fd")))
+            r = supervise_parse_int(v, &s->flamed_fd);
+        else if ((v = supervise_option(argv[i], "--store-fd")))
+            r = supervise_parse_int(v, &s->store_fd);
+        else if ((v = supervise_option(argv[i], "--config-fd")))
+            r = supervise_parse_int(v, &s->config_fd);
+        else if (supervise_option(argv[i], "--audit-log"))
+            s->audit_arg = argv[i];
+        else if (supervise_option(argv[i], "--config"))
+            s->config_arg = argv[i];
+        else if ((v = supervise_option(argv[i], "--listen-fds")))
+            r = supervise_parse_fds(v, s->listen_fds, &s->listen_count);
+        else if ((v = supervise_option(argv[i], "--uid")))
+            r = supervise_parse_int(v, &s->uid);
+        else if ((v = supervise_option(argv[i], "--gid")))
+            r = supervise_parse_int(v, &s->gid);
+        else if ((v = supervise_option(argv[i], "--log-level")))
+            r = log_level_parse(v, &s->log_level);
+        else if (strcmp(argv[i], "--attach-mount") == 0)
+            s->attach_mount = true;
+        else
+            r = -EINVAL;
+    }
+    i = MIN(i + 1, argc);
+    s->extra = argv + i;
+    s->extra_count = argc - i;
+    return r < 0 || s->flamed_fd < 0 || s->uid <= 0 || s->gid <= 0 ||
+                   s->extra_count > ARGUMENTS_EXTRA_MAX
+               ? -EINVAL
+               : 0;
+}
+
+/* ---- in a child, between fork and exec ---- */
+
+/* Gives @fds the numbers from CHILD_FD_FIRST on, in order, and closes everything else. */
+static int arrange_fds(const int *fds, size_t n)
+{
+    int high[CHILD_FDS_MAX];
+
+    for (size_t i = 0; i < n; i++) {
+        high[i] = fcntl(fds[i], F_DUPFD, CHILD_FD_FIRST + CHILD_FDS_MAX);
+        if (high[i] < 0)
+            return -errno;
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (dup2(high[i], CHILD_FD_FIRST + (int)i) < 0)
+            return -errno;
+    }
+    fds_close(CHILD_FD_FIRST + (unsigned)n, ~0u);
+    return 0;
+}
+
+/* A session of its own (no signals from the terminal, and no terminal to write keys into), no
+ * signal blocked, and an end together with the supervisor. */
+static int detach(const struct supervisor *s)
+{
+    if (setsid() < 0 || sigprocmask(SIG_SETMASK, &s->inherited, NULL) < 0 ||
+        prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
+        return -errno;
+    return getppid() == s->self ? 0 : -ESRCH; /* it ended before the call above */
+}
+
+/* The end of the list is EINVAL. Where SETPCAP is not ours to use, no_new_privs has to do. */
+static void empty_bounding_set(void)
+{
+    for (unsigned long cap = 0; cap < 64; cap++) {
+        if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0)
+            break;
+    }
+}
+
+/* Becomes the worker's user for good. The order matters: groups and gid need what setresuid() gives
+ * away, and no_new_privs before the exec makes that final. Leaving uid 0 drops every capability of
+ * the process; the exec of a program without file capabilities drops none back in. */
+static int become_user(uid_t uid, gid_t gid)
+{
+    empty_bounding_set();
+    if (setgroups(0, NULL) < 0 || setresgid(gid, gid, gid) < 0 || setresuid(uid, uid, uid) < 0 ||
+        prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+        return -errno;
+    return setuid(0) == 0 || setgid(0) == 0 ? -EPERM : 0;
+}
+
+static int exec_worker(const struct supervisor *s, int broker_fd)
+{
+    int fds[CHILD_FDS_MAX], r;
+    struct arguments a = { .count = 0 };
+    char list[ARGUMENT_MAX] = "", path[40];
+    size_t n = 0, len = 0;
+    int at = CHILD_FD_FIRST;
+
+    arguments_add(&a, "flamed");
+    arguments_add(&a, "--worker");
+    fds[n++] = broker_fd;
+    arguments_add(&a, "--broker-fd=%d", at++);
+    for (size_t i = 0; i < s->listen_count; i++) {
+        len += (size_t)snprintf(list + len, sizeof(list) - len, "%s%d", i ? "," : "", at++);
+        fds[n++] = s->listen_fds[i];
+    }
+    if (s->listen_count)
+        arguments_add(&a, "--listen-fds=%s", list);
+    if (s->store_fd >= 0) {
+        fds[n++] = s->store_fd;
+        arguments_add(&a, "--store-fd=%d", at++);
+    }
+    if (s->config_fd >= 0) {
+        fds[n++] = s->config_fd;
+        arguments_add(&a, "--config-fd=%d", at++);
+        lseek(s->config_fd, 0, SEEK_SET); /* the last worker read it */
+    }
+    if (s->notes_fd >= 0) {
+        fds[n++] = s->notes_fd;
+        arguments_add(&a, "--notes-fd=%d", at++);
+    }
+    arguments_add(&a, "--log-level=%s", supervise_level_name(s->log_level));
+    arguments_add(&a, "--");
+    for (int i = 0; i < s->extra_count; i++)
+        arguments_borrow(&a, s->extra[i]);
+    fds[n++] = s->flamed_fd; /* last: only for the exec */
+    r = arrange_fds(fds, n);
+    setpriority(PRIO_PROCESS, 0, CHILD_NICE); /* where it may not, names come later */
+    setrlimit(RLIMIT_MEMLOCK, &s->memlock);
+    if (r == 0)
+        r = become_user((uid_t)s->uid, (gid_t)s->gid);
+    if (r == 0) /* after the change of user, which would clear the death signal */
+        r = detach(s);
+    if (r < 0)
+        return r;
+    fcntl(at, F_SETFD, FD_CLOEXEC);
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", at);
+    execv(path, a.argv);
+    return -errno;
+}
+
+static int exec_broker(const struct supervisor *s, int client_fd, pid_t client)
+{
+    struct arguments a = { .count = 0 };
+    int r;
+
+    arguments_add(&a, "flamed-broker");
+    arguments_add(&a, "--fd=%d", CHILD_FD_FIRST);
+    arguments_add(&a, "--client=%d", client);
+    if (s->config_arg)
+        arguments_borrow(&a, s->config_arg);
+    if (s->audit_arg)
+        arguments_borrow(&a, s->audit_arg);
+    if (s->attach_mount)
+        arguments_add(&a, "--attach-mount");
+    arguments_add(&a, "--log-level=%s", supervise_level_name(s->log_level));
+    r = arrange_fds(&client_fd, 1);
+    setpriority(PRIO_PROCESS, 0, CHILD_NICE);
+    if (r == 0)
+        r = detach(s);
+    if (r < 0)
+        return r;
+    execv("/proc/self/exe", a.argv);
+    return -errno;
+}
+
+/* ---- in the supervisor ---- */
+
+/* The file may have been replaced since it was opened. One that is gone stays as it was. */
+static void reopen_config(struct supervisor *s)
+{
+    struct stat st;
+    int fd;
+
+    if (!s->config_arg)
+        return;
+    fd = open(supervise_option(s->config_arg, "--config"),
+              O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0)
+        return;
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) {
+        int old = s->config_fd;
+
+        s->config_fd = fd;
+        fd = old;
+    }
+    close_fd(fd);
+}
+
+static int start_pair(struct supervisor *s)
+{
+    _cleanup_close_ int ours = -1, theirs = -1;
+    int pair[2];
+
+    reopen_config(s);
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+        return log_err_errno(-errno, "cannot create a socket pair");
+    ours = pair[0];
+    theirs = pair[1];
+    s->worker = fork();
+    if (s->worker == 0) {
+        int r = exec_worker(s, theirs);
+
+        log_err_errno(r,
+                      r == -EACCES ? "cannot start flamed as uid %d: its program file must be "
+                                     "executable for everyone"
+                                   : "cannot start flamed as uid %d",
+                      s->uid);
+        _exit(127);
+    }
+    if (s->worker < 0) {
+        s->worker = 0;
+        return log_err_errno(-errno, "cannot fork");
+    }
+    s->broker = fork();
+    if (s->broker == 0) {
+        log_err_errno(exec_broker(s, ours, s->worker), "cannot start the broker");
+        _exit(127);
+    }
+    if (s->broker < 0) {
+        s->broker = 0;
+        return log_err_errno(-errno, "cannot fork");
+    }
+    return 0;
+}
+
+static void describe(const char *who, pid_t pid, int status)
+{
+    if (WIFSIGNALED(status))
+        log_warn("%s was killed by signal %d host_pid=%d", who, WTERMSIG(status), pid);
+    else if (WEXITSTATUS(status))
+        log_warn("%s ended with status %d host_pid=%d", who, WEXITSTATUS(status), pid);
+    else
+        log_debug("%s ended host_pid=%d", who, pid);
+}
+
+static void reap(struct supervisor *s)
+{
+    int status;
+    pid_t pid;
+
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+        if (pid == s->worker) {
+            s->worker = 0;
+            s->worker_status = status;
+            describe("flamed", pid, status);
+        } else if (pid == s->broker) {
+            s->broker = 0;
+            describe("the broker", pid, status);
+        }
+    }
+}
+
+/* Leaves the one of *pid behind, which ends when the kernel lets go of it. */
+static void leave_behind(struct supervisor *s, const char *who, pid_t *pid)
+{
+    if (!*pid)
+        return;
+    log_err("%s cannot end: the kernel holds a thread of it, which is left behind host_pid=%d", who,
+            *pid);
+    *pid = 0;
+    s->left_behind = true;
+}
+
+/* A worker that ended but for a thread sends no signal. */
+static void look_at_worker(struct supervisor *s)
+{
+    uint64_t now = clock_monotonic_ns();
+    struct proc_stat stat;
+
+    if (!s->worker || proc_read_stat(s->proc_fd, s->worker, &stat) != 0 || stat.state != 'Z')
+        s->ended_ns = 0;
+    else if (!s->ended_ns)
+        s->ended_ns = now;
+    else if (now - s->ended_ns >= HELD_NS)
+        leave_behind(s, "flamed", &s->worker);
+}
+
+static void send_signal(pid_t pid, int sig)
+{
+    if (pid > 0)
+        kill(pid, sig);
+}
+
+/* Waits for a signal until @deadline_ns, a second at most, and deals with it. */
+static void wait_signal(struct supervisor *s, uint64_t deadline_ns)
+{
+    uint64_t now = clock_monotonic_ns(),
+             left = MIN(deadline_ns > now ? deadline_ns - now : 0, NSEC_PER_SEC);
+    struct timespec ts = {
+        .tv_sec = (time_t)(left / NSEC_PER_SEC),
+        .tv_nsec = (long)(left % NSEC_PER_SEC),
+    };
+    int sig = sigtimedwait(&s->signals, NULL, &ts);
+
+    if (sig == SIGTERM || sig == SIGINT) {
+        if (s->stopping) { /* asked twice: at once */
+            send_signal(s->worker, SIGKILL);
+            send_signal(s->broker, SIGKILL);
+        }
+        s->stopping = true;
+    } else if (sig == SIGHUP) {
+        send_signal(s->worker, SIGHUP);
+    }
+    reap(s);
+    look_at_worker(s);
+}
+
+/* Ends both: the worker by SIGTERM, so that it answers what it can, while the broker still serves
+ * it; the broker then sees the end of the connection. False if one had to be killed. */
+static bool stop_pair(struct supervisor *s)
+{
+    uint64_t deadline = clock_monotonic_ns() + STOP_NS, eof_deadline;
+    bool clean = true;
+
+    send_signal(s->worker, SIGTERM);
+    while (s->worker && clock_monotonic_ns() < deadline)
+        wait_signal(s, deadline);
+    /* It sees the end of its connection and needs no signal, unless it hangs. */
+    eof_deadline = MIN(clock_monotonic_ns() + EOF_NS, deadline);
+    while (s->broker && clock_monotonic_ns() < eof_deadline)
+        wait_signal(s, eof_deadline);
+    send_signal(s->broker, SIGTERM);
+    while (s->broker && clock_monotonic_ns() < deadline)
+        wait_signal(s, deadline);
+    if (s->worker || s->broker) {
+        log_warn("%s did not end within 5 s and is killed", s->worker ? "flamed" : "the broker");
+        send_signal(s->worker, SIGKILL);
+        send_signal(s->broker, SIGKILL);
+        clean = false;
+    }
+    deadline = clock_monotonic_ns() + STOP_NS;
+    while ((s->worker || s->broker) && clock_monotonic_ns() < deadline)
+        wait_signal(s, deadline);
+    leave_behind(s, "flamed", &s->worker);
+    leave_behind(s, "the broker", &s->broker);
+    return clean && !s->left_behind;
+}
+
+static bool is_final(const struct supervisor *s)
+{
+    return WIFEXITED(s->worker_status) && WEXITSTATUS(s->worker_status) == SUPERVISE_EXIT_FINAL;
+}
+
+/* Runs pairs until asked to stop. The exit status. */
+static int run(struct supervisor *s)
+{
+    uint64_t delay = DELAY_MIN_NS;
+
+    while (!s->stopping) {
+        uint64_t started = clock_monotonic_ns(), again;
+        bool clean = true;
+
+        s->worker_status = 0;
+        s->left_behind = false;
+        if (start_pair(s) == 0) {
+            while (s->worker && s->broker && !s->stopping)
+                wait_signal(s, UINT64_MAX);
+        }
+        clean = stop_pair(s);
+        if (s->stopping)
+            return clean ? 0 : 1;
+        if (is_final(s))
+            return SUPERVISE_EXIT_FINAL;
+        if (clock_monotonic_ns() - started > STEADY_NS)
+            delay = DELAY_MIN_NS;
+        log_warn("starting flamed and its broker again in %ju ms",
+                 (uintmax_t)(delay / NSEC_PER_MSEC));
+        again = clock_monotonic_ns() + delay;
+        while (!s->stopping && clock_monotonic_ns() < again)
+            wait_signal(s, again);
+        delay = MIN(delay * 2, DELAY_MAX_NS);
+    }
+    return 0;
+}
+
+/* Memory that each worker in turn has, and none can make larger. -1: then nothing is noted. */
+static int open_notes(void)
+{
+    _cleanup_close_ int fd = memory_open("flamed-left-alone", MEMORY_DATA);
+
+    if (fd < 0 || ftruncate(fd, LEFT_ALONE_BYTES) < 0 ||
+        fcntl(fd, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) < 0) {
+        log_warn_errno(fd < 0 ? fd : -errno, "cannot make memory for notes");
+        return -1;
+    }
+    return take_fd(&fd);
+}
+
+int supervisor_main(int argc, char **argv)
+{
+    struct supervisor s = {
+        .flamed_fd = -1,
+        .store_fd = -1,
+        .config_fd = -1,
+        .notes_fd = -1,
+        .log_level = LOG_LEVEL_INFO,
+    };
+    struct error err = ERROR_NULL;
+
+    if (parse(argc, argv, &s) < 0) {
+        log_err("--supervise is for flamed to use");
+        return 2;
+    }
+    log_init("flamed-supervisor", s.log_level);
+    s.self = getpid();
+    s.notes_fd = open_notes();
+    s.proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    sigemptyset(&s.signals);
+    sigaddset(&s.signals, SIGTERM);
+    sigaddset(&s.signals, SIGINT);
+    sigaddset(&s.signals, SIGHUP);
+    sigaddset(&s.signals, SIGCHLD);
+    if (sigprocmask(SIG_BLOCK, &s.signals, NULL) < 0)
+        return log_err_errno(-errno, "cannot block signals"), 1;
+    sigemptyset(&s.inherited); /* children start with no signal blocked */
+    getrlimit(RLIMIT_MEMLOCK, &s.memlock);
+    if (supervisor_lockdown(s.attach_mount, &err) < 0) {
+        log_err("%s", err.msg);
+        return 1;
+    }
+    return run(&s);
+}
