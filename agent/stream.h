@@ -2,7 +2,7 @@
 /*
  * What libflamed-agent.so writes and flamed reads: one memory file of fixed size, made by
  * flamed-broker and sealed against a change of size. All of it can be written by the JVM, so flamed
- * copies what it reads and takes it for hostile (daemon/attach/decode.c).
+ * copies what it reads and takes it for hostile (daemon/attach/code_map.c).
  *
  *   0                 struct stream_header, one page
  *   STREAM_TABLE_AT   the agent's own notes: which methods it has named. flamed never reads them

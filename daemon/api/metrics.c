@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Prometheus text of what flamed costs, what it sees, and where JVMs spend their CPU time. */
+#include "attach/attachment.h"
 #include "base/version.h"
-#include "capture/attachment.h"
 #include "capture/recorder.h"
 #include "proc/readers.h"
 

@@ -3,10 +3,10 @@
  * A JVM's map as text for other tools. The engine's thread asks the broker, which answers at once;
  * the waiting is done on the thread of whoever asked.
  */
+#include "attach/attachment.h"
+#include "attach/backoff.h"
+#include "attach/preflight_facts.h"
 #include "base/text.h"
-#include "capture/attachment.h"
-#include "capture/history.h"
-#include "capture/safety.h"
 #include "symbolize/java_text.h"
 #include "symbolize/symbol_table.h"
 #include "symbolize/word_cache.h"

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "attach/way.h"
+#include "attach/delivery.h"
 #include "base/macros.h"
 
 #define PREFLIGHT_STEPS_MAX 16

@@ -5,9 +5,9 @@
  */
 #pragma once
 
-#include "attach/job.h"
 #include "base/error.h"
 #include "base/span.h"
+#include "helper/job.h"
 
 /* Checks the bytes of a result. 0; -EBADMSG. */
 int attach_result_check(struct span bytes, struct attach_result *ret);

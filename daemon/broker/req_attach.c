@@ -326,7 +326,7 @@ static void take_answer(struct server *s, const struct launcher_message *m, int 
 
 /*
  * attach. Safe for the host: what enters the container is flamed-attach, a program without a file,
- * that holds nothing but what is listed in attach/job.h; the broker itself enters nothing. Safe for
+ * that holds nothing but what is listed in helper/job.h; the broker itself enters nothing. Safe for
  * the target: a JVM only, which catches SIGQUIT and is neither stopped nor frozen; the code that is
  * loaded is the agent of this build, which flamed cannot choose or change; one at a time per JVM
  * and one per second of its owner, whatever flamed asks. What flamed chooses is whether stubs are

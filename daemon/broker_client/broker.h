@@ -134,7 +134,7 @@ int broker_sample_stats(struct broker *b, struct broker_sample_stats *ret, struc
 
 /* Begins an attach to the JVM @id (docs/threat-model.md) and returns at once. @mode: enum
  * attach_mode; @tmp: mount over the container's /tmp meanwhile; @options: bits of enum
- * stream_option. *ret_result: a pipe, which gives one struct attach_result (attach/job.h) when it
+ * stream_option. *ret_result: a pipe, which gives one struct attach_result (helper/job.h) when it
  * is over; *ret_out: what the JVM writes (agent/stream.h, or text), to be mapped; both the
  * caller's. 0, PROC_GONE, -errno with @err and the remedy. */
 int broker_attach(struct broker *b, const struct proc_id *id, uint32_t mode, bool tmp,

@@ -2,8 +2,8 @@
 #include "broker_client/requests.h"
 
 #include "agent/stream.h"
-#include "attach/job.h"
 #include "base/tls_paths.h"
+#include "helper/job.h"
 
 #define PAGE_MASK_BYTES UINT64_C(4095)
 #define ATTACH_OPTIONS_ALL (STREAM_OPTION_STUBS | STREAM_OPTION_ONCE)

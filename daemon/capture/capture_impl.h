@@ -2,8 +2,8 @@
 /* A capture under way, as the files of capture/ that work on it share it. Thread: the engine's. */
 #pragma once
 
+#include "attach/deferred_frames.h"
 #include "capture/inlined.h"
-#include "capture/later.h"
 #include "engine/engine_impl.h"
 
 #define CAPTURE_PROCESSES_MAX 65536u

@@ -4,9 +4,9 @@
  * always; an agent besides it, or the JVM's own map, where that is asked for or safe), and told at
  * its end with the reason. What memory named keeps its name where the other fails.
  */
-#include "capture/attachment.h"
+#include "attach/attachment.h"
+#include "attach/preflight_facts.h"
 #include "capture/capture_impl.h"
-#include "capture/safety.h"
 
 struct jvm_count {
     const struct target *target;

@@ -3,9 +3,9 @@
  * The engine's thread: drains side-band records and samples every 10 ms while captures run (every
  * 50 ms otherwise), runs calls from other threads, and ends when the broker is lost.
  */
+#include "attach/attachment.h"
+#include "attach/backoff.h"
 #include "base/lent.h"
-#include "capture/attachment.h"
-#include "capture/history.h"
 #include "engine/sampling.h"
 #include "engine/scheduled.h"
 #include "proc/readers.h"

@@ -8,8 +8,8 @@
  */
 #pragma once
 
-#include "attach/job.h"
 #include "base/error.h"
+#include "helper/job.h"
 
 #define LAUNCHER_RUNNING_MAX 4
 #define LAUNCHER_INTERVAL_NS UINT64_C(1000000000) /* one attach per second of an owner */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "launcher/mount_points.h"
 
-#include "attach/job.h"
 #include "base/cleanup.h"
+#include "helper/job.h"
 #include "launcher/detached.h"
 #include "launcher/mounts.h"
 #include "proc/proc.h"

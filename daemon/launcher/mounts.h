@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "attach/job.h"
+#include "helper/job.h"
 
 #include <stddef.h>
 #include <stdint.h>

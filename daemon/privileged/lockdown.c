@@ -301,7 +301,7 @@ struct lockdown {
     size_t kept_count;
     struct calls calls[6];
     bool starts_programs; /* its filter lets them be loaded */
-    bool answers_filters; /* ioctl(2) for who listens to a filter of calls (attach/guard.c) */
+    bool answers_filters; /* ioctl(2) for who listens to a filter of calls (helper/guard.c) */
 };
 
 /* Nothing becomes executable, and signals go to our own threads alone. */

@@ -2,8 +2,8 @@
 /* broker_request_check(): what it lets through is in range and has nothing set that its kind does
  * not take. */
 #include "agent/stream.h"
-#include "attach/job.h"
 #include "broker_client/requests.h"
+#include "helper/job.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -537,7 +537,7 @@ class Helper(unittest.TestCase):
     def start_helper(self, pid: int) -> tuple[int, int]:
         """Its pid, and the pipe that it tells its result into."""
         job, none = os.memfd_create("job"), os.memfd_create("none")
-        os.pwrite(job, struct.pack("<8I", 0x54414c46, 1, 0, 0, 0, pid, 0, 20000), 0) # struct attach_job of attach/job.h
+        os.pwrite(job, struct.pack("<8I", 0x54414c46, 1, 0, 0, 0, pid, 0, 20000), 0) # struct attach_job of helper/job.h
         result, told = os.pipe()
         given = [told, os.pidfd_open(pid), none, none, os.open("/", os.O_PATH), os.open(f"/proc/{pid}/status", os.O_RDONLY), job]
         high = [fcntl.fcntl(fd, fcntl.F_DUPFD, 30) for fd in given] # out of the way of 3 to 9

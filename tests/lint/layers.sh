@@ -15,17 +15,17 @@ find . -name '*.[ch]' -printf '%P\n' | sort | xargs -r grep -HnE '^[[:space:]]*#
         may["profile"] = "base unwind"
         may["unwind"] = "" # the unwinder, compiled for BPF and for us
         may["agent"] = "" # beside daemon/: what the agent shares with those who start and read it
-        may["attach"] = "base proc agent"
+        may["helper"] = "agent" # flamed-attach; what it is told and tells is helper/job.h
         values = "base proc profile unwind"
         may["sample"] = values
         may["quarantine"] = "base proc"
         # The client end of the broker socket, and the messages on it, which the broker reads too.
-        may["broker_client"] = "base proc unwind attach agent quarantine"
+        may["broker_client"] = "base proc unwind quarantine helper agent"
         # flamed-broker and its children. What several of them use is in privileged/.
         may["privileged"] = "base proc agent"
         may["supervisor"] = "base proc privileged quarantine"
-        may["launcher"] = "base proc privileged broker_client attach agent"
-        may["broker"] = "base proc unwind sample privileged broker_client supervisor launcher attach agent"
+        may["launcher"] = "base proc privileged broker_client helper agent"
+        may["broker"] = "base proc unwind sample privileged broker_client supervisor launcher helper agent"
         only["launcher", "broker/listen.h"] = 1 # as a service it takes its clients as the broker does
         may["hotspot"] = values " sample broker_client"
         may["discover"] = values " sample broker_client hotspot"
@@ -33,10 +33,11 @@ find . -name '*.[ch]' -printf '%P\n' | sort | xargs -r grep -HnE '^[[:space:]]*#
         may["symbolize"] = values " sample broker_client hotspot discover"
         # What is asked, by whom and of whom, as values and one table of functions: serve/ asks, the engine answers.
         may["request"] = "base proc profile"
-        parts = values " request sample broker_client quarantine hotspot discover symbolize unwind_tables store schedule attach"
-        may["engine"] = parts " capture api"
-        may["capture"] = parts " engine"
-        may["api"] = parts " engine capture"
+        parts = values " request sample broker_client quarantine hotspot discover symbolize unwind_tables store schedule"
+        may["engine"] = parts " capture attach api"
+        may["capture"] = parts " attach engine"
+        may["attach"] = parts " engine helper agent"
+        may["api"] = parts " engine capture attach"
         may["render"] = "base proc profile"
         may["store"] = "base proc profile"
         may["schedule"] = "base proc profile request" # rules and times only: the engine starts what is due

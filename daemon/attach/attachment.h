@@ -5,9 +5,9 @@
  */
 #pragma once
 
-#include "attach/job.h"
 #include "attach/stream.h"
 #include "engine/engine_impl.h"
+#include "helper/job.h"
 
 enum attachment_state {
     ATTACHMENT_PLANNED,   /* begins when the JVM is old enough and its turn has come */

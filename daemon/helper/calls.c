@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "attach/calls.h"
+#include "helper/calls.h"
 
 #include "agent/raw.h"
 

@@ -16,10 +16,10 @@
  * Not dumpable all the time, and executed in the host's user namespace, so that where the target
  * shares our pid namespace only CAP_SYS_PTRACE of the host reaches it.
  */
-#include "attach/become.h"
+#include "helper/become.h"
 
 #include "agent/raw.h"
-#include "attach/calls.h"
+#include "helper/calls.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -14,7 +14,7 @@
  * The porter never connects to the socket: the peer of a connection may ask for a pidfd of who made
  * it (SO_PEERPIDFD), also from another pid namespace. It only tries whether somebody is there.
  */
-#include "attach/become.h"
+#include "helper/become.h"
 
 #include "agent/raw.h"
 

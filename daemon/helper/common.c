@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Inside flamed-attach: what several of its steps use. */
 #include "agent/raw.h"
-#include "attach/become.h"
+#include "helper/become.h"
 
 #include <errno.h>
 #include <poll.h>

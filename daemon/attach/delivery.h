@@ -7,8 +7,8 @@
  */
 #pragma once
 
-#include "attach/job.h"
 #include "base/span.h"
+#include "helper/job.h"
 
 struct attach_way {
     uint32_t

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "attach/way.h"
+#include "attach/delivery.h"
 
 #include "proc/proc.h"
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * flamed-attach: one attach to one JVM. flamed-broker's launcher execs it from a sealed memory
- * file, in the host's namespaces, with the descriptors of attach/job.h, no argument and no
+ * file, in the host's namespaces, with the descriptors of helper/job.h, no argument and no
  * environment. No C library: nothing of the target's (NSS, locale, loader) could be taken for ours,
  * and there is nothing in its memory worth stealing. The order of its steps is the point: become.h.
  */
 #define RAW_DEFINE_MEMORY
 #include "agent/raw.h"
-#include "attach/become.h"
+#include "helper/become.h"
 
 #include <errno.h>
 #include <fcntl.h>

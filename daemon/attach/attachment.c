@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "capture/attachment.h"
+#include "attach/attachment.h"
 
+#include "attach/backoff.h"
+#include "attach/delivery.h"
+#include "attach/preflight_facts.h"
 #include "attach/reply.h"
-#include "attach/way.h"
-#include "capture/history.h"
-#include "capture/safety.h"
 #include "symbolize/perf_map.h"
 
 #include <poll.h>

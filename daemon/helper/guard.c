@@ -10,8 +10,8 @@
  * - The porter ends with it. The porter is another user by then, hence CAP_KILL.
  */
 #include "agent/raw.h"
-#include "attach/become.h"
-#include "attach/calls.h"
+#include "helper/become.h"
+#include "helper/calls.h"
 
 #include <errno.h>
 #include <linux/capability.h>

@@ -4,10 +4,10 @@
  * version 1, which JDK 8 to 26 speak. It connects, looks who listens, sends one request and reads
  * the answer.
  */
-#include "attach/become.h"
+#include "helper/become.h"
 
 #include "agent/raw.h"
-#include "attach/calls.h"
+#include "helper/calls.h"
 
 #include <errno.h>
 #include <fcntl.h>

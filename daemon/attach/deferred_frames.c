@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "capture/later.h"
+#include "attach/deferred_frames.h"
 
 #include "base/id_table.h"
 #include "symbolize/java_function.h"

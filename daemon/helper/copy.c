@@ -5,7 +5,7 @@
  * Its name is the same each time, by which the JVM's loader knows that it has it already; the 1 in
  * it goes up with STREAM_VERSION.
  */
-#include "attach/become.h"
+#include "helper/become.h"
 
 #include "agent/raw.h"
 #include "agent/stream.h"

@@ -11,7 +11,7 @@
  */
 #pragma once
 
-#include "attach/job.h"
+#include "helper/job.h"
 
 struct attach {
     struct attach_job job;

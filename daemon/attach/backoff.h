@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "attach/way.h"
+#include "attach/delivery.h"
 #include "discover/discover.h"
 
 /* An attach to @p begins. */

@@ -6,7 +6,7 @@
  * container. Landlock is part of the credentials, which no tracer changes.
  */
 #include "agent/raw.h"
-#include "attach/become.h"
+#include "helper/become.h"
 
 #include <errno.h>
 #include <linux/landlock.h>

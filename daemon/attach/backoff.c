@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "capture/history.h"
+#include "attach/backoff.h"
 
 #include "base/clock.h"
 

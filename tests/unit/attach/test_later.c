@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* capture/later.h: which of memory and agent names a place, and what becomes of it in a profile. */
+/* attach/deferred_frames.h: which of memory and agent names a place, and what becomes of it in a
+ * profile. */
 #include "suite.h"
 
+#include "attach/deferred_frames.h"
 #include "base/cleanup.h"
-#include "capture/later.h"
+#include "stream_writer.h"
 #include "symbolize/java_function.h"
 #include "symbolize/perf_map.h"
-#include "tests/unit/attach/stream_writer.h"
 #include "unwind/unwind.h"
 
 #define WORD(kind, pc) ((uint64_t)(kind) << UNWIND_KIND_SHIFT | (pc))

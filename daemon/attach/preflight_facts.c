@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "capture/safety.h"
+#include "attach/preflight_facts.h"
 
-#include "attach/job.h"
-#include "capture/history.h"
+#include "attach/backoff.h"
+#include "helper/job.h"
 
 #define TICK_NS UINT64_C(10000000)
 

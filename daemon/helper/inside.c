@@ -5,8 +5,8 @@
  * the talker at the deadline, and removes what was made in the container.
  */
 #include "agent/raw.h"
-#include "attach/become.h"
-#include "attach/calls.h"
+#include "helper/become.h"
+#include "helper/calls.h"
 
 #include <errno.h>
 #include <linux/seccomp.h>
