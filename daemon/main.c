@@ -6,7 +6,7 @@
  * socket.
  */
 #include "base/cleanup.h"
-#include "base/lent.h"
+#include "base/lent_thread.h"
 #include "base/log.h"
 #include "base/version.h"
 #include "config.h"

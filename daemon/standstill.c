@@ -4,7 +4,7 @@
 #include "base/fds.h"
 #include "base/log.h"
 #include "notify.h"
-#include "proc/readers.h"
+#include "proc/stall_readers.h"
 #include "quarantine/quarantine.h"
 
 #include <unistd.h>

@@ -3,7 +3,7 @@
 #include "attach/attachment.h"
 #include "base/version.h"
 #include "capture/recorder.h"
-#include "proc/readers.h"
+#include "proc/stall_readers.h"
 
 #include <sys/resource.h>
 

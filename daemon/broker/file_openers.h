@@ -8,7 +8,7 @@
  * the same owner (proc_owner()) is opened until the opener is back, and all else goes on. Another
  * takes its place, up to OPENERS_MAX: the nursery forks it, a child that was made before the broker
  * gave up fork. An answer that comes late is kept for who asks once more. One that answers slowly
- * uses up its owner's patience (proc/patience.h).
+ * uses up its owner's patience (proc/owner_budget.h).
  */
 #pragma once
 

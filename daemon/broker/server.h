@@ -8,7 +8,7 @@
 
 #include "broker/loader.h"
 #include "broker_client/requests.h"
-#include "proc/patience.h"
+#include "proc/owner_budget.h"
 #include "sample/sampler.h"
 
 #include <sys/types.h>

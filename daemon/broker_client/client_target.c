@@ -2,7 +2,7 @@
 /* What is asked about one process: its files, and to attach to it. */
 #include "broker_client/client.h"
 
-#include "proc/readers.h"
+#include "proc/stall_readers.h"
 
 void broker_leave_alone(struct broker *b, const struct left_alone *l)
 {

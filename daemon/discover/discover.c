@@ -3,7 +3,7 @@
 #include "discover/table.h"
 
 #include "base/clock.h"
-#include "proc/readers.h"
+#include "proc/stall_readers.h"
 
 #define POLL_BUDGET_NS (5 * NSEC_PER_MSEC)  /* unless the options say otherwise */
 #define SCAN_EVERY_NS (100 * NSEC_PER_MSEC) /* a look at every entry */

@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "discover/args.h"
 #include "hotspot/hsperfdata.h"
-#include "proc/readers.h"
+#include "proc/stall_readers.h"
 
 #define JVM_PUT_OFF_NS NSEC_PER_SEC /* a look that its owner has no time left for */
 #define JVM_RETRY_NS (50 * NSEC_PER_MSEC)

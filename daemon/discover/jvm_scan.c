@@ -9,7 +9,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "proc/procmap.h"
-#include "proc/readers.h"
+#include "proc/stall_readers.h"
 
 #define JVM_CHUNK_BYTES 65536
 /* Of processor time, for one process: the rest is not looked at. */

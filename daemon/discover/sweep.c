@@ -6,7 +6,7 @@
 #include "discover/table.h"
 
 #include "base/clock.h"
-#include "proc/readers.h"
+#include "proc/stall_readers.h"
 
 #include <fcntl.h>
 

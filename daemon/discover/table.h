@@ -18,7 +18,7 @@
 #include "base/budget.h"
 #include "discover/discover.h"
 #include "discover/pod_cache.h"
-#include "discover/recent.h"
+#include "discover/recent_forks.h"
 #include "discover/sideband.h"
 
 #include <dirent.h>

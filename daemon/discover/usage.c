@@ -4,7 +4,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "proc/readers.h"
+#include "proc/stall_readers.h"
 
 #define USAGE_SPAN_NS NSEC_PER_SEC         /* over no less is a percentage taken */
 #define USAGE_LIMIT_NS (10 * NSEC_PER_SEC) /* for so long a CPU limit is taken for the same */

@@ -5,10 +5,10 @@
  */
 #include "attach/attachment.h"
 #include "attach/backoff.h"
-#include "base/lent.h"
+#include "base/lent_thread.h"
 #include "engine/sampling.h"
 #include "engine/scheduled.h"
-#include "proc/readers.h"
+#include "proc/stall_readers.h"
 #include "profile/category.h"
 
 #include <poll.h>

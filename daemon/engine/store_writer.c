@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/store_writer.h"
 
-#include "base/steady.h"
+#include "base/trusted_clock.h"
 
 #include <malloc.h>
 #include <pthread.h>

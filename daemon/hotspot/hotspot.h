@@ -28,7 +28,7 @@ enum hotspot_outcome {
 /*
  * Opens the JVM whose libjvm.so is mapped from @libjvm_base (start of its mapping of file offset
  * 0).
- * @mem_fd is of the process @id (whose readings may not come back, proc/readers.h; NULL: not
+ * @mem_fd is of the process @id (whose readings may not come back, proc/stall_readers.h; NULL: not
  * known), borrowed, and must outlive the result. Finds the gHotSpotVM* tables by the dynamic
  * symbols in the target's memory. 0 and *ret owned by the caller; HOTSPOT_NOT_READY,
  * HOTSPOT_UNSUPPORTED or HOTSPOT_GONE with @err set; -ENOMEM.

@@ -2,7 +2,7 @@
 /* Opening a JVM: its tables, its version, the bounds of its code. */
 #include "hotspot/vm.h"
 #include "hotspot/dynsym.h"
-#include "proc/readers.h"
+#include "proc/stall_readers.h"
 
 static ssize_t vm_pread(void *cookie, uint64_t address, void *buf, size_t n)
 {

@@ -7,7 +7,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "proc/procmap.h"
-#include "proc/readers.h"
+#include "proc/stall_readers.h"
 
 #include <unistd.h>
 

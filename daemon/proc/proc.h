@@ -69,8 +69,8 @@ struct maps_limits {
     uint64_t ns;       /* of processor time, to be read in */
 };
 /* Only the executable mappings of the maps file @fd of process @id, which is taken, as a reading
- * that may not come back (readers.h). 0 (ret->truncated: a limit was reached); -ETIMEDOUT: it is
- * not answered; -errno (also of the target's exit: -ESRCH). */
+ * that may not come back (stall_readers.h). 0 (ret->truncated: a limit was reached); -ETIMEDOUT: it
+ * is not answered; -errno (also of the target's exit: -ESRCH). */
 int maps_read_exec(const struct proc_id *id, int fd, const struct maps_limits *limits,
                    struct maps *ret);
 

@@ -3,7 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/id_table.h"
-#include "profile/hot.h"
+#include "profile/top_functions.h"
 
 #define DIFF_STRING_BYTES_MAX ((size_t)256 << 20)
 

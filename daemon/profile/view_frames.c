@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Spells the frames of the rows of a view. */
-#include "profile/spell.h"
+#include "profile/frame_name.h"
 #include "profile/view_impl.h"
 
 static int view_intern(struct view_builder *b, struct span s, uint32_t *ret)

@@ -7,7 +7,7 @@
 struct entry {
     struct calltree_node node;
     uint64_t weight;
-    uint64_t kind_weight; /* Boyer and Moore's vote, see profile/hot.c */
+    uint64_t kind_weight; /* Boyer and Moore's vote, see profile/top_functions.c */
     uint32_t order;       /* depth-first: parents before their children */
 };
 

@@ -6,8 +6,8 @@
  */
 #include "base/cleanup.h"
 #include "render/otlp_dictionary.h"
-#include "render/pack.h"
 #include "render/proto/otlp.pb-c.h"
+#include "render/protobuf.h"
 
 #define OTLP_ATTRIBUTES_MAX 5 /* of a resource */
 

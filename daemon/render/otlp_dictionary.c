@@ -2,8 +2,8 @@
 #include "render/otlp_dictionary.h"
 
 #include "base/cleanup.h"
-#include "render/pack.h"
 #include "render/proto/otlp.pb-c.h"
+#include "render/protobuf.h"
 
 #define OTLP_STRING_BYTES_MAX ((size_t)256 << 20)
 

@@ -6,8 +6,8 @@
  */
 #include "base/cleanup.h"
 #include "render/formats.h"
-#include "render/pack.h"
 #include "render/proto/pprof.pb-c.h"
+#include "render/protobuf.h"
 #include "render/stacks.h"
 
 #include <zlib.h>

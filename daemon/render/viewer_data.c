@@ -7,7 +7,7 @@
 #include "render/viewer_data.h"
 
 #include "base/cleanup.h"
-#include "render/bodies.h"
+#include "render/shared_stacks.h"
 
 /* From so many rows of a body on it is listed once, and rows name it. */
 #define BODY_ROWS_MIN 2

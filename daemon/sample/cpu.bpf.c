@@ -14,7 +14,7 @@
 
 #include "sample/cpu_abi.h"
 #include "sample/sample_abi.h"
-#include "unwind/walk.h"
+#include "unwind/state.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 

@@ -11,7 +11,7 @@
 #include "sample/refusal.h"
 #include "sample/sample_abi.h"
 #include "sample/sampler_events.h"
-#include "unwind/walk.h"
+#include "unwind/state.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>

@@ -7,7 +7,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
-#include "render/packed.h"
+#include "render/zstd_buf.h"
 #include "serve/negotiate.h"
 
 #include <jansson.h>

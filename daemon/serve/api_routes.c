@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The routes that hand on what the backend knows, and those that know enough themselves. */
-#include "serve/impl.h"
+#include "serve/serve_impl.h"
 
 bool answer_backend(struct request *req, int r, json_t *value, const struct error *err)
 {

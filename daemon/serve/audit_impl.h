@@ -2,7 +2,7 @@
 /* What the files of the audit share: audit.c keeps and writes lines, audit_line.c makes them. */
 #pragma once
 
-#include "serve/impl.h"
+#include "serve/serve_impl.h"
 
 /* What became of a request, or of a capture that it left behind. */
 struct audit_outcome {

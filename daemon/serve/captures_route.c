@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Captures as resources: begun, listed, looked at, rendered again, ended, removed. */
-#include "serve/impl.h"
+#include "serve/serve_impl.h"
 
 #define CAPTURES_LIMIT_DEFAULT 100
 

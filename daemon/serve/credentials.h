@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "serve/impl.h"
+#include "serve/serve_impl.h"
 
 enum shown {
     SHOWN_NOTHING, /* that the configuration knows of */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* GET /api/v1/diff: two captures, or two ranges of a target's past, laid over each other. */
-#include "serve/impl.h"
+#include "serve/serve_impl.h"
 
 #include "base/cleanup.h"
 #include "render/diff.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Server-sent events about captures: of one that this request began, and of one that runs by
  * itself. */
-#include "serve/impl.h"
+#include "serve/serve_impl.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What can be asked of one JVM before it is profiled: what an attach would meet, and its map for
  * other tools. */
-#include "serve/impl.h"
+#include "serve/serve_impl.h"
 
 bool handle_preflight(struct request *req)
 {

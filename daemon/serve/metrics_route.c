@@ -6,7 +6,7 @@
  * is counted here is never shared.
  */
 #include "base/clock.h"
-#include "serve/impl.h"
+#include "serve/serve_impl.h"
 
 #define METRICS_TYPE "text/plain; version=0.0.4; charset=utf-8"
 #define METRICS_SHARED_NS (100 * NSEC_PER_MSEC)

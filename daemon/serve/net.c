@@ -3,7 +3,7 @@
  * The net thread: accepts connections and hands them to the HTTP library, notices when the client
  * of a waiting request leaves, and keeps deadlines. Knows nothing of HTTP but two canned lines.
  */
-#include "serve/impl.h"
+#include "serve/serve_impl.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"

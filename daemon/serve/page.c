@@ -4,7 +4,7 @@
  * there, and it speaks with this service alone.
  */
 #include "serve/page.h"
-#include "serve/impl.h"
+#include "serve/serve_impl.h"
 
 #define PAGE_POLICY                                                                                \
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; " \

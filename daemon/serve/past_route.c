@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What was sampled before anybody asked: ranges of time as profiles, and as a timeline. */
-#include "serve/impl.h"
+#include "serve/serve_impl.h"
 
 #include "base/clock.h"
 

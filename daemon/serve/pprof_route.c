@@ -3,7 +3,7 @@
  * /debug/pprof, as Go programs serve it: for scrapers that know nothing of flamed. What it measures
  * comes from the route for profiles; kinds of profile that flamed has none of are empty and valid.
  */
-#include "serve/impl.h"
+#include "serve/serve_impl.h"
 
 #include "base/clock.h"
 

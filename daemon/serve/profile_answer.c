@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A profile as an answer: rendered as asked, with what is known of it as headers. */
-#include "serve/impl.h"
+#include "serve/serve_impl.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"

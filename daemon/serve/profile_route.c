@@ -2,7 +2,7 @@
 /* GET /profile: checks what only the backend can know, starts the capture, and makes the finished
  * profile into the answer. */
 #include "profile/events.h"
-#include "serve/impl.h"
+#include "serve/serve_impl.h"
 #include "serve/values.h"
 
 #define EVENTS_MAX 512

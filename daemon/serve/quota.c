@@ -4,7 +4,7 @@
  * streams, captures; and over time, of attaches and of the CPU time of answers. Who has his share
  * is told which one, and when to ask again; root has no share, and room that nobody else can take.
  */
-#include "serve/impl.h"
+#include "serve/serve_impl.h"
 
 #include "base/clock.h"
 

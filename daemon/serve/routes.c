@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "serve/impl.h"
+#include "serve/serve_impl.h"
 #include "serve/values.h"
 
 #define BIT(name) PARAM_BIT(PARAM_##name)

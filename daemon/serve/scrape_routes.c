@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What Prometheus and those who speak its dialect ask: which JVMs there are. */
-#include "serve/impl.h"
+#include "serve/serve_impl.h"
 
 #define SD_REFRESH_SECONDS 30
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* GET /top: the hottest functions of the last interval, again and again, until the client leaves.
  */
-#include "serve/impl.h"
+#include "serve/serve_impl.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"

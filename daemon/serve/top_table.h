@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/buf.h"
-#include "profile/hot.h"
+#include "profile/top_functions.h"
 
 #include <jansson.h>
 

@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "store/epoch.h"
+#include "store/dictionary.h"
 
 /* Adds what @p brings to @e, and appends its samples to @out (not compressed). 0, -ENOSPC (the
  * epoch is full), -ENOMEM. */

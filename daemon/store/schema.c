@@ -17,7 +17,7 @@
 
 static const char SCHEMA[] =
     "CREATE TABLE epochs(id INTEGER PRIMARY KEY, created_ns INTEGER NOT NULL);"
-    /* what each capture added to its epoch's names and stacks, in order (store/epoch.h) */
+    /* what each capture added to its epoch's names and stacks, in order (store/dictionary.h) */
     "CREATE TABLE additions(epoch INTEGER NOT NULL REFERENCES epochs(id) ON DELETE CASCADE,"
     " seq INTEGER NOT NULL, body BLOB NOT NULL, PRIMARY KEY(epoch, seq)) WITHOUT ROWID;"
     "CREATE TABLE captures(n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, state INTEGER NOT NULL,"

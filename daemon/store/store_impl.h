@@ -2,7 +2,7 @@
 /* What the files of store/ share. All under store->lock. */
 #pragma once
 
-#include "store/epoch.h"
+#include "store/dictionary.h"
 #include "store/store.h"
 
 #include <pthread.h>

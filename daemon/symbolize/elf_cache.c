@@ -2,7 +2,7 @@
 #include "symbolize/elf_cache.h"
 
 #include "base/cleanup.h"
-#include "base/sealed.h"
+#include "base/memfd_copy.h"
 
 /* Results of so many readings are known: more than can be under way. */
 #define RESULTS_MAX (4 * ELF_CACHE_READINGS_MAX)

@@ -2,7 +2,7 @@
 /*
  * The ELF files of all processes, each content once: symbols and segments, with the separate debug
  * file's where the file is stripped. What is "the same file" is decided by a keyed hash of all that
- * is kept of it (symbolize/fingerprint.h), not by the build-id alone, which a container may copy
+ * is kept of it (symbolize/siphash.h), not by the build-id alone, which a container may copy
  * from another's file. The least recently used file goes when there are too many or too many bytes.
  * Thread: the engine's; files are read on another, which may take seconds for a large one.
  */

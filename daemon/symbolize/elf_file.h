@@ -8,7 +8,7 @@
 #pragma once
 
 #include "base/error.h"
-#include "symbolize/fingerprint.h"
+#include "symbolize/siphash.h"
 #include "symbolize/symbol_table.h"
 
 #define ELF_FILE_MAX_BYTES ((uint64_t)2 << 30)

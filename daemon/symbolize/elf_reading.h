@@ -72,7 +72,7 @@ struct elf_reading {
 bool elf_key_of(int fd, struct elf_key *ret);
 
 /* A reading of @fd, which is taken, to be begun by its first step; @files is borrowed, and
- * *@held_bytes, the sum over all readings of what is open of copies (base/sealed.h). NULL: no
+ * *@held_bytes, the sum over all readings of what is open of copies (base/memfd_copy.h). NULL: no
  * memory.
  */
 struct elf_reading *elf_reading_new(int fd, const struct symbol_files *files,

@@ -3,7 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/sealed.h"
+#include "base/memfd_copy.h"
 #include "symbolize/inlines_file.h"
 
 struct inlines {

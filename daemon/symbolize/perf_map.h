@@ -33,7 +33,8 @@ static inline void perf_map_closep(struct perf_map **m)
 bool perf_map_refresh(struct perf_map *m, uint64_t now_ns);
 /* The same where code ran that is in none of its entries: its line may have come since. */
 bool perf_map_refresh_missed(struct perf_map *m, uint64_t now_ns);
-/* Whether it stays as it is once it was read: what came since is in another copy (base/sealed.h).
+/* Whether it stays as it is once it was read: what came since is in another copy
+ * (base/memfd_copy.h).
  */
 bool perf_map_is_copy(const struct perf_map *m);
 /* Points into @m until the next refresh. */

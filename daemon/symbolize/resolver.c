@@ -4,7 +4,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/text.h"
-#include "proc/readers.h"
+#include "proc/stall_readers.h"
 #include "symbolize/demangle.h"
 #include "symbolize/word_cache.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The symbolizer: which part of the folder names which frame of a sample. */
-#include "symbolize/source.h"
+#include "symbolize/broker_files.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -8,7 +8,7 @@
 #include "profile/profile.h"
 #include "symbolize/kernel.h"
 #include "symbolize/resolver.h"
-#include "symbolize/roots.h"
+#include "symbolize/stack_root.h"
 #include "unwind/unwind.h"
 
 #include <fcntl.h>

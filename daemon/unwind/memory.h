@@ -3,7 +3,7 @@
  * one. */
 #pragma once
 
-#include "unwind/walk.h"
+#include "unwind/state.h"
 
 UNWIND_INLINE bool unwind_read_u64(struct unwind_walk *w, uint64_t from, uint64_t *ret)
 {

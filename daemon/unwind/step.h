@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "unwind/fast.h"
+#include "unwind/fast_path.h"
 
 UNWIND_INLINE void unwind_start(struct unwind_walk *w, uint64_t pc, uint64_t sp, uint64_t fp,
                                 uint32_t slot, uint32_t tick, uint32_t max_words)

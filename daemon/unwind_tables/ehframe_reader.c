@@ -2,7 +2,7 @@
 #include "unwind_tables/ehframe_reader.h"
 
 #include "base/cleanup.h"
-#include "base/sealed.h"
+#include "base/memfd_copy.h"
 #include "base/worker.h"
 
 #define READER_QUEUE_MAX 1024

@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "broker_client/tables.h"
-#include "proc/readers.h"
+#include "proc/stall_readers.h"
 #include "unwind/unwind.h"
 #include "unwind_tables/table_loader.h"
 

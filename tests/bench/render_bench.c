@@ -7,8 +7,8 @@
  */
 #include "../formats/made.h"
 #include "base/clock.h"
-#include "render/packed.h"
 #include "render/render.h"
+#include "render/zstd_buf.h"
 
 #include <sys/resource.h>
 #include <sys/wait.h>

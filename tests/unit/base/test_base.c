@@ -2,8 +2,8 @@
 /* base/: spans, buffers, interning, clean text. */
 #include "base/clock.h"
 #include "base/intern.h"
-#include "base/steady.h"
 #include "base/text.h"
+#include "base/trusted_clock.h"
 
 #include "suite.h"
 

@@ -3,7 +3,7 @@
 #include "suite.h"
 
 #include "hotspot/vm.h"
-#include "proc/readers.h"
+#include "proc/stall_readers.h"
 
 #include <fcntl.h>
 #include <unistd.h>

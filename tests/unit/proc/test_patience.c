@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* proc/patience.c and proc/owner.c: whose files the broker waits for, and how long. */
+/* proc/owner_budget.c and proc/cgroup_owner.c: whose files the broker waits for, and how long. */
 #include "suite.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "proc/patience.h"
+#include "proc/owner_budget.h"
 #include "proc/proc.h"
 
 #include <fcntl.h>

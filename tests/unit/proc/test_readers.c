@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* proc/readers.c: readings that do not come back. A pipe that nobody writes to is such a file. */
+/* proc/stall_readers.c: readings that do not come back. A pipe that nobody writes to is such a
+ * file. */
 #include "suite.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "proc/readers.h"
+#include "proc/stall_readers.h"
 
 #include <fcntl.h>
 #include <pthread.h>

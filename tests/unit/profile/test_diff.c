@@ -4,7 +4,7 @@
 
 #include "base/cleanup.h"
 #include "profile/diff.h"
-#include "profile/hot.h"
+#include "profile/top_functions.h"
 #include "render/diff.h"
 
 #include <jansson.h>

@@ -4,7 +4,7 @@
 #include "suite.h"
 
 #include "base/cleanup.h"
-#include "render/packed.h"
+#include "render/zstd_buf.h"
 
 #include <sys/resource.h>
 

@@ -5,7 +5,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "serve/impl.h"
+#include "serve/serve_impl.h"
 
 #include <arpa/inet.h>
 #include <crypt.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* symbolize/: ranges out of overlapping entries, the small map of words, the keyed hash. */
-#include "symbolize/fingerprint.h"
+#include "symbolize/siphash.h"
 #include "symbolize/symbol_table.h"
 #include "symbolize/word_cache.h"
 

@@ -2,7 +2,7 @@
 /* symbolize/: whole samples through the door, over this process's own files. */
 #include "suite.h"
 
-#include "symbolize/source.h"
+#include "symbolize/broker_files.h"
 
 #include "base/clock.h"
 #include "symbol_files.h"

@@ -2,7 +2,7 @@
 /* symbolize/: real stacks of a real JVM and a real Node.js, by frame pointers, through the door. */
 #include "suite.h"
 
-#include "symbolize/source.h"
+#include "symbolize/broker_files.h"
 
 #include "base/clock.h"
 #include "symbol_files.h"

@@ -7,7 +7,7 @@
 
 #include "base/macros.h"
 
-#include "unwind/walk.h"
+#include "unwind/state.h"
 
 #include <unistd.h>
 

@@ -5,7 +5,7 @@
  * who has his share becomes a guest: a few connections more, on which health routes alone are
  * answered, and of which a newer one takes the place of an older. All with lock held.
  */
-#include "serve/impl.h"
+#include "serve/serve_impl.h"
 
 #include "base/clock.h"
 

@@ -9,7 +9,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "discover/container.h"
-#include "proc/readers.h"
+#include "proc/stall_readers.h"
 
 #define FACTS_CGROUP_MAX_BYTES ((size_t)64 << 10)
 #define FACTS_UID_MAP_MAX_BYTES ((size_t)16 << 10)

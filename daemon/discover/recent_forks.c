@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "discover/recent.h"
+#include "discover/recent_forks.h"
 
 static struct recent_note *note_at(struct recent *r, int32_t host_pid)
 {

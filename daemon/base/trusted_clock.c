@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/steady.h"
+#include "base/trusted_clock.h"
 
 uint64_t steady_now(struct steady *s, uint64_t monotonic_ns, uint64_t real_ns)
 {

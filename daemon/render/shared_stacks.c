@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "render/bodies.h"
+#include "render/shared_stacks.h"
 
 int bodies_init(struct bodies *b, const struct view *v)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/lent.h"
+#include "base/lent_thread.h"
 
 void lent_init(struct lent *l)
 {

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "unwind/known.h"
+#include "unwind/rule_cache.h"
 
 enum unwind_outcome {
     UNWIND_GO_ON = 0,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "proc/readers.h"
+#include "proc/stall_readers.h"
 
 #include "base/cleanup.h"
-#include "proc/patience.h"
+#include "proc/owner_budget.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

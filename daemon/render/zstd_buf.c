@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "render/packed.h"
+#include "render/zstd_buf.h"
 
 #include <zstd.h>
 

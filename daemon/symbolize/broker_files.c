@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The broker as the source of a target's files. */
-#include "symbolize/source.h"
+#include "symbolize/broker_files.h"
 
 static int from_maps(void *b, const struct proc_id *id, int *ret_fd, struct error *err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "profile/spell.h"
+#include "profile/frame_name.h"
 
 #include "profile/merged_names.h"
 

@@ -3,7 +3,7 @@
  * The workers, their queue, and the life of a capture that a request waits for. The queue holds at
  * most one request per connection, so the limit on connections is its bound.
  */
-#include "serve/impl.h"
+#include "serve/serve_impl.h"
 
 #include "base/clock.h"
 #include "serve/body.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "profile/hot.h"
+#include "profile/top_functions.h"
 
 #include "base/cleanup.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/epoch.h"
+#include "store/dictionary.h"
 
 #include "base/cleanup.h"
 #include "store/blob.h"

@@ -5,7 +5,7 @@
  */
 #include "discover/table.h"
 
-#include "proc/readers.h"
+#include "proc/stall_readers.h"
 
 #define REVIVE_EVERY_NS (100 * NSEC_PER_MSEC)
 #define REVIVE_AFTER_NS (10 * NSEC_PER_MSEC)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "proc/patience.h"
+#include "proc/owner_budget.h"
 
 struct budget *patience_of(struct patience *p, uint64_t key, uint64_t now_ns)
 {

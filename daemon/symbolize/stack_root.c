@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "symbolize/roots.h"
+#include "symbolize/stack_root.h"
 
 static const char *const ROOTS[] = {
     "_start",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "symbolize/fingerprint.h"
+#include "symbolize/siphash.h"
 
 #include <sys/auxv.h>
 
