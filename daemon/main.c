@@ -18,7 +18,7 @@
 #include "serve/access_rules.h"
 #include "serve/audit.h"
 #include "serve/serve.h"
-#include "standstill.h"
+#include "stall_exit.h"
 #include "store/folder.h"
 #include "store/store.h"
 #include "supervisor/supervise_api.h"
@@ -373,7 +373,7 @@ static bool new_threads_come_after(void)
 static int run_worker(struct config *c, struct worker *w, struct error *err)
 {
     struct standstill standstill = { .notes_fd = w->notes_fd, .notify_fd = w->notify_fd };
-    struct left_alone left_alone;
+    struct quarantine quarantine;
     char node[160];
     struct engine_opts engine_opts = {
         .broker_fd = w->broker_fd,
@@ -388,7 +388,7 @@ static int run_worker(struct config *c, struct worker *w, struct error *err)
         .allow_injection = c->symbols != CONFIG_SYMBOLS_MEMORY,
         .allow_mounts = c->attach_mount,
         .node = node,
-        .left_alone = &left_alone,
+        .quarantine = &quarantine,
         .look = standstill_look,
         .look_cookie = &standstill,
     };
@@ -443,13 +443,13 @@ static int run_worker(struct config *c, struct worker *w, struct error *err)
     r = w->store_fd < 0 ? 0 : store_folder_narrow(w->store_fd, store_path, err);
     if (r < 0)
         return r;
-    left_alone_load(w->notes_fd, engine_opts.proc_fd, &left_alone);
-    left_alone.lasting = !w->supervised;
-    if (left_alone.count)
+    quarantine_load(w->notes_fd, engine_opts.proc_fd, &quarantine);
+    quarantine.lasting = !w->supervised;
+    if (quarantine.count)
         log_warn(
             "%zu processes or containers are left alone, because readings of them did not come "
             "back",
-            left_alone.count);
+            quarantine.count);
     beside = new_threads_come_after();
     r = sandbox_enter(&sandbox_opts, &report, err);
     if (r < 0)
@@ -513,7 +513,7 @@ static int service_worker(int argc, char **argv, struct config *c, struct error 
         r = open_store(c->store, geteuid(), getegid(), &w.store_fd, err);
     if (r < 0)
         return r;
-    r = left_alone_open(NOTES_FILE, &w.notes_fd);
+    r = quarantine_open(NOTES_FILE, &w.notes_fd);
     if (r < 0)
         log_warn_errno(r, "cannot open %s: whose memory held flamed is not known to the next one",
                        NOTES_FILE);

@@ -343,12 +343,12 @@ int backend_metrics(void *ctx, const struct viewer *v, struct buf *out, struct e
     if (!v->whole)
         return r == 0 ? out->error : r;
     if (r == 0) {
-        metric(out, "flamed_stands_still_seconds", "gauge",
-               "For how long flamed has come to nothing, by whatever holds it; 0 under 5 s.",
+        metric(out, "flamed_stalled_seconds", "gauge",
+               "Seconds without progress of the engine, whatever the cause; 0 below 5 s.",
                stands_s);
-        metric(out, "flamed_left_alone", "gauge",
+        metric(out, "flamed_quarantined", "gauge",
                "Processes or containers whose memory is not read, because that held flamed before.",
-               (double)left_alone_count(e->opts.left_alone));
+               (double)quarantine_count(e->opts.quarantine));
         readers_stats(&readers);
         metric(out, "flamed_readings_held", "gauge",
                "Readings of processes that a file system does not answer, now; 32 at most.",

@@ -44,10 +44,10 @@ struct broker_facts {
 };
 int broker_facts(struct broker *b, struct broker_facts *ret, struct error *err);
 
-struct left_alone;
+struct quarantine;
 /* Refuses from now on to ask for what @l names (borrowed; does not change). To be called before
  * other threads ask. */
-void broker_leave_alone(struct broker *b, const struct left_alone *l);
+void broker_set_quarantine(struct broker *b, const struct quarantine *l);
 /* Whether all that is asked about @id is refused: -ETIMEDOUT with the sentence. *ret_jvm (where not
  * NULL): whether it is known to be a JVM. Thread: any. */
 bool broker_leaves_alone(const struct broker *b, const struct proc_id *id, bool *ret_jvm);

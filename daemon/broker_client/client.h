@@ -17,7 +17,7 @@ struct broker {
     int fd;               /* stays open (and readable: EOF) until broker_free(), lost or not */
     atomic_bool lost;
     uint32_t seq;
-    const struct left_alone *left; /* borrowed; NULL: none; as set before the first thread */
+    const struct quarantine *left; /* borrowed; NULL: none; as set before the first thread */
     void *tables; /* memory shared with the broker, BROKER_TABLES_BYTES; NULL until it is needed */
 };
 

@@ -4,14 +4,14 @@
 
 #include "proc/stall_readers.h"
 
-void broker_leave_alone(struct broker *b, const struct left_alone *l)
+void broker_set_quarantine(struct broker *b, const struct quarantine *l)
 {
     b->left = l;
 }
 
 bool broker_leaves_alone(const struct broker *b, const struct proc_id *id, bool *ret_jvm)
 {
-    const struct left_alone_one *one = b->left ? left_alone_find(b->left, id) : NULL;
+    const struct quarantined *one = b->left ? quarantine_find(b->left, id) : NULL;
 
     if (one && ret_jvm)
         *ret_jvm =

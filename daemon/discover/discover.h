@@ -92,7 +92,7 @@ struct discover_source {
     int (*cgroup)(void *ctx, const struct proc_id *id, int *ret_fd, uint64_t *ret_cpu_limit,
                   struct error *err);
     /* As broker_leaves_alone(); NULL: none is. */
-    bool (*leaves_alone)(void *ctx, const struct proc_id *id, bool *ret_jvm);
+    bool (*is_quarantined)(void *ctx, const struct proc_id *id, bool *ret_jvm);
     int (*sideband)(void *ctx, int ret_fds[BROKER_CPUS_MAX], size_t *ret_count, struct error *err);
 };
 

@@ -169,7 +169,7 @@ static void open_vm(struct discover *d, struct image *im, uint64_t now_ns)
     } else if (r == -ETIMEDOUT) { /* looked at again once that answers */
         p->mem_fd = close_fd(p->mem_fd);
         p->jvm = JVM_NO;
-        im->left_alone = true;
+        im->quarantined = true;
         im->look_ns = im->timer_ns = now_ns + DISCOVER_LEFT_LOOK_NS;
         broker_refuse_left(&p->id, &err);
         unsupported(im, "%s; %s", err.msg, err.remedy);
@@ -210,8 +210,8 @@ static void schedule_next(struct discover *d, struct image *im, uint64_t now_ns)
         im->p.exec_time_ns ? im->p.exec_time_ns : monotonic_of_ticks(d, im->p.id.start_ticks);
     uint64_t age_ns = now_ns - MIN(now_ns, since_ns);
 
-    im->look_ns = im->timer_ns = im->left_alone ? now_ns + DISCOVER_LEFT_LOOK_NS : UINT64_MAX;
-    if (im->left_alone || im->p.jvm != JVM_NO || age_ns >= DISCOVER_LAST_LOOK_NS)
+    im->look_ns = im->timer_ns = im->quarantined ? now_ns + DISCOVER_LEFT_LOOK_NS : UINT64_MAX;
+    if (im->quarantined || im->p.jvm != JVM_NO || age_ns >= DISCOVER_LAST_LOOK_NS)
         return;
     im->look_ns = now_ns + MAX(age_ns, DISCOVER_FIRST_LOOK_NS);
     im->timer_ns = since_ns + (age_ns < DISCOVER_SECOND_LOOK_NS  ? DISCOVER_SECOND_LOOK_NS
@@ -224,10 +224,11 @@ static void schedule_next(struct discover *d, struct image *im, uint64_t now_ns)
 static bool may_look(struct discover *d, struct image *im)
 {
     struct error err = ERROR_NULL;
-    bool jvm = false, was = im->left_alone;
+    bool jvm = false, was = im->quarantined;
 
-    im->left_alone = d->source->leaves_alone && d->source->leaves_alone(d->ctx, &im->p.id, &jvm);
-    if (!im->left_alone) {
+    im->quarantined =
+        d->source->is_quarantined && d->source->is_quarantined(d->ctx, &im->p.id, &jvm);
+    if (!im->quarantined) {
         if (was) { /* what was said of it was only that */
             im->p.jvm = JVM_NO;
             im->p.reason[0] = '\0';
@@ -249,7 +250,7 @@ static void look(struct discover *d, struct image *im, uint64_t now_ns)
 
     if (!may_look(d, im) || d->source->maps(d->ctx, &p->id, &fd, NULL) != 0 ||
         jvm_scan_fd(&p->id, fd, &scan) < 0) {
-        im->left_alone = im->left_alone || readers_wait_for(&p->id);
+        im->quarantined = im->quarantined || readers_wait_for(&p->id);
         return;
     }
     events_drain(d);

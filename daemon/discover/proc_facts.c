@@ -57,7 +57,7 @@ void facts_read_cmdline(struct discover *d, const struct proc_id *id, size_t max
     struct reading *r;
 
     buf_init(ret, max);
-    if (d->source->leaves_alone && d->source->leaves_alone(d->ctx, id, NULL))
+    if (d->source->is_quarantined && d->source->is_quarantined(d->ctx, id, NULL))
         return;
     c = malloc(sizeof(*c));
     if (!c)

@@ -33,7 +33,7 @@ static int cgroup(void *ctx, const struct proc_id *id, int *ret_fd, uint64_t *re
     return broker_cgroup(ctx, id, ret_fd, ret_cpu_limit, err);
 }
 
-static bool leaves_alone(void *ctx, const struct proc_id *id, bool *ret_jvm)
+static bool is_quarantined(void *ctx, const struct proc_id *id, bool *ret_jvm)
 {
     return broker_leaves_alone(ctx, id, ret_jvm);
 }
@@ -50,6 +50,6 @@ const struct discover_source DISCOVER_SOURCE_BROKER = {
     .container_config = container_config,
     .container_logs = container_logs,
     .cgroup = cgroup,
-    .leaves_alone = leaves_alone,
+    .is_quarantined = is_quarantined,
     .sideband = sideband,
 };

@@ -56,7 +56,7 @@ struct image {
     unsigned told_pins;    /* and that many pins were left */
     bool handed;           /* somebody outside may hold it */
     bool facts;            /* read from /proc */
-    bool left_alone;       /* at the last look */
+    bool quarantined;      /* at the last look */
     uint64_t facts_ns;     /* when that reading began */
     uint64_t look_ns;      /* with a sample from then on: look for a JVM; UINT64_MAX never */
     uint64_t timer_ns;     /* without a sample: look then; UINT64_MAX never */

@@ -321,7 +321,7 @@ static int engine_open(struct engine *e, struct error *err)
     symbolizer_opts.wake_fd = e->wake_fd;
     r = broker_new(take_fd(&e->opts.broker_fd), &e->broker);
     if (r == 0)
-        broker_leave_alone(e->broker, e->opts.left_alone);
+        broker_set_quarantine(e->broker, e->opts.quarantine);
     if (r == 0 && e->opts.max_frames)
         r = broker_unwind_limit(e->broker, e->opts.max_frames, err);
     if (r == 0)

@@ -30,8 +30,8 @@ struct engine_opts {
     size_t recorder_max_bytes;
     bool allow_injection; /* attach to JVMs where a request asks for it */
     bool allow_mounts;    /* and mount in their containers where nothing else does it */
-    const struct left_alone *left_alone; /* borrowed: whose memory is not read */
-    /* Called every second with for how long the engine has come to nothing (0: it works), from a
+    const struct quarantine *quarantine; /* borrowed: whose memory is not read */
+    /* Called every second with for how long the engine is stalled (0: it works), from a
      * thread of its own; borrowed; NULL: nobody. */
     void (*look)(void *cookie, unsigned stands_s);
     void *look_cookie;

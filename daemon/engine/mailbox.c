@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Calls from other threads into the engine's: asked, where the caller waits, or posted. Nobody
- * waits for an engine that stands still.
+ * waits for an engine that is stalled.
  */
 #include "engine/engine_impl.h"
 
@@ -45,8 +45,7 @@ static bool engine_stands(struct engine *e, struct error *err)
     if (!seconds)
         return false;
     error_set(err, -ETIMEDOUT,
-              "flamed stands still: its engine, which waits for flamed-broker or has too much to "
-              "do, has come to nothing for %u s",
+              "flamed is stalled: no progress for %u s (waiting for flamed-broker, or overloaded)",
               seconds);
     error_remedy(err, "ask again in 10 s: a broker that does not answer is started again by then; "
                       "else see whether this machine has processor time for flamed");

@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 /* "OWNER UNTIL PID START JVM", the owner in hexadecimal, JVM 0 or 1. */
-static bool take_one(struct span line, struct left_alone_one *ret)
+static bool take_one(struct span line, struct quarantined *ret)
 {
-    struct left_alone_one one = { 0 };
+    struct quarantined one = { 0 };
     uint64_t pid, jvm;
 
     if (!span_take_hex(&line, &one.owner) || !span_take_char(&line, ' ') ||
@@ -27,14 +27,14 @@ static bool take_one(struct span line, struct left_alone_one *ret)
 }
 
 /* The clock may have been set: nothing holds for longer than it is noted for. */
-static bool holds(const struct left_alone_one *one)
+static bool holds(const struct quarantined *one)
 {
     uint64_t now_s = clock_realtime_ns() / NSEC_PER_SEC;
 
-    return one->until_s > now_s && one->until_s <= now_s + LEFT_ALONE_SECONDS;
+    return one->until_s > now_s && one->until_s <= now_s + QUARANTINE_SECONDS;
 }
 
-int left_alone_open(const char *path, int *ret_fd)
+int quarantine_open(const char *path, int *ret_fd)
 {
     const int flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
     _cleanup_close_ int fd = open(path, flags, 0600);
@@ -48,27 +48,27 @@ int left_alone_open(const char *path, int *ret_fd)
     return 0;
 }
 
-void left_alone_load(int fd, int proc_fd, struct left_alone *ret)
+void quarantine_load(int fd, int proc_fd, struct quarantine *ret)
 {
-    struct left_alone_one one;
+    struct quarantined one;
     struct span rest, line;
-    char text[LEFT_ALONE_BYTES];
+    char text[QUARANTINE_BYTES];
     ssize_t n = pread(fd, text, sizeof(text), 0);
 
-    *ret = (struct left_alone){ .proc_fd = proc_fd };
+    *ret = (struct quarantine){ .proc_fd = proc_fd };
     rest = (struct span){ text, n > 0 ? strnlen(text, (size_t)n) : 0 };
-    while (ret->count < LEFT_ALONE_MAX && span_take_line(&rest, &line)) {
+    while (ret->count < QUARANTINE_MAX && span_take_line(&rest, &line)) {
         if (take_one(line, &one) && holds(&one))
             ret->list[ret->count++] = one;
     }
 }
 
-static int save(int fd, const struct left_alone *l)
+static int save(int fd, const struct quarantine *l)
 {
-    char text[LEFT_ALONE_BYTES] = "";
+    char text[QUARANTINE_BYTES] = "";
     size_t n = 0;
 
-    _Static_assert(LEFT_ALONE_MAX * 80 < sizeof(text), "all lines fit, at their longest");
+    _Static_assert(QUARANTINE_MAX * 80 < sizeof(text), "all lines fit, at their longest");
     for (size_t i = 0; i < l->count; i++)
         n += (size_t)snprintf(text + n, sizeof(text) - n, "%jx %ju %d %ju %d\n",
                               (uintmax_t)l->list[i].owner, (uintmax_t)l->list[i].until_s,
@@ -78,23 +78,23 @@ static int save(int fd, const struct left_alone *l)
     return pwrite(fd, text, sizeof(text), 0) == (ssize_t)sizeof(text) ? 0 : -errno;
 }
 
-int left_alone_add(int fd, uint64_t owner, const struct proc_id *id, bool jvm)
+int quarantine_add(int fd, uint64_t owner, const struct proc_id *id, bool jvm)
 {
-    struct left_alone l;
+    struct quarantine l;
 
-    left_alone_load(fd, /* proc_fd= */ -1, &l);
-    if (l.count == LEFT_ALONE_MAX)
+    quarantine_load(fd, /* proc_fd= */ -1, &l);
+    if (l.count == QUARANTINE_MAX)
         memmove(l.list, l.list + 1, --l.count * sizeof(l.list[0]));
-    l.list[l.count++] = (struct left_alone_one){
+    l.list[l.count++] = (struct quarantined){
         .owner = owner,
-        .until_s = clock_realtime_ns() / NSEC_PER_SEC + LEFT_ALONE_SECONDS,
+        .until_s = clock_realtime_ns() / NSEC_PER_SEC + QUARANTINE_SECONDS,
         .id = *id,
         .jvm = jvm,
     };
     return save(fd, &l);
 }
 
-const struct left_alone_one *left_alone_find(const struct left_alone *l, const struct proc_id *id)
+const struct quarantined *quarantine_find(const struct quarantine *l, const struct proc_id *id)
 {
     uint64_t owner = l->count ? proc_owner(l->proc_fd, id) : 0;
 
@@ -105,7 +105,7 @@ const struct left_alone_one *left_alone_find(const struct left_alone *l, const s
     return NULL;
 }
 
-size_t left_alone_count(const struct left_alone *l)
+size_t quarantine_count(const struct quarantine *l)
 {
     size_t n = 0;
 

@@ -10,32 +10,32 @@
 
 #include "proc/proc.h"
 
-#define LEFT_ALONE_MAX 32 /* the oldest goes */
-#define LEFT_ALONE_SECONDS 3600
-#define LEFT_ALONE_BYTES 4096 /* of the notes, which are NULs from their end on */
+#define QUARANTINE_MAX 32 /* the oldest goes */
+#define QUARANTINE_SECONDS 3600
+#define QUARANTINE_BYTES 4096 /* of the notes, which are NULs from their end on */
 
-struct left_alone_one {
+struct quarantined {
     uint64_t owner;   /* as proc_owner() */
     uint64_t until_s; /* wall clock */
     struct proc_id id;
     bool jvm; /* @id is one: memory of it was being read */
 };
 
-struct left_alone {
+struct quarantine {
     int proc_fd;  /* borrowed */
     bool lasting; /* holds as long as this flamed runs, which nobody starts again */
-    struct left_alone_one list[LEFT_ALONE_MAX];
+    struct quarantined list[QUARANTINE_MAX];
     size_t count;
 };
 
 /* The notes as the file @path, which is made where there is none. The fd is the caller's. 0 or
  * -errno (-EPERM: somebody else's, or no regular file). */
-int left_alone_open(const char *path, int *ret_fd);
+int quarantine_open(const char *path, int *ret_fd);
 /* What is noted in @fd (-1: nothing) and still holds. Borrows @proc_fd. */
-void left_alone_load(int fd, int proc_fd, struct left_alone *ret);
+void quarantine_load(int fd, int proc_fd, struct quarantine *ret);
 /* Notes @owner there, too, of whom it was @id that was read. 0 or -errno. */
-int left_alone_add(int fd, uint64_t owner, const struct proc_id *id, bool jvm);
+int quarantine_add(int fd, uint64_t owner, const struct proc_id *id, bool jvm);
 /* NULL, or the entry that holds for @id at this moment. Points into @l. Thread: any. */
-const struct left_alone_one *left_alone_find(const struct left_alone *l, const struct proc_id *id);
+const struct quarantined *quarantine_find(const struct quarantine *l, const struct proc_id *id);
 /* How many hold at this moment. Thread: any. */
-size_t left_alone_count(const struct left_alone *l);
+size_t quarantine_count(const struct quarantine *l);

@@ -437,7 +437,7 @@ static int open_notes(void)
 {
     _cleanup_close_ int fd = memory_open("flamed-left-alone", MEMORY_DATA);
 
-    if (fd < 0 || ftruncate(fd, LEFT_ALONE_BYTES) < 0 ||
+    if (fd < 0 || ftruncate(fd, QUARANTINE_BYTES) < 0 ||
         fcntl(fd, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) < 0) {
         log_warn_errno(fd < 0 ? fd : -errno, "cannot make memory for notes");
         return -1;

@@ -298,7 +298,7 @@ class HangingMemory(unittest.TestCase):
         self.assertEqual(asked.refused, [])
         self.assertLess(asked.slowest, asked.idle.limit(0.5), "a wait or two for it")
         self.assertEqual([pid for pid in before if not os.path.exists(f"/proc/{pid}")], [], self.daemon.log())
-        self.assertEqual(gauge(self.daemon, "flamed_stands_still_seconds"), 0)
+        self.assertEqual(gauge(self.daemon, "flamed_stalled_seconds"), 0)
 
     def test_memory(self):
         """It is said of the JVM why it has no names, and it is read once it answers."""
@@ -475,14 +475,14 @@ class SilentBroker(unittest.TestCase):
                     self.assertEqual(answer.status, self.ROUTES[route], answer)
                     self.assertLess(took, 5)
                     if route[1] == "/readyz":
-                        self.assertIn("stands still", answer.json()["problems"][0]["detail"])
+                        self.assertIn("is stalled", answer.json()["problems"][0]["detail"])
                     elif answer.status == 503:
-                        self.assertIn("stands still", answer.json()["detail"])
+                        self.assertIn("is stalled", answer.json()["detail"])
                         self.assertIn("again", answer.json()["remedy"])
             metrics = next(a.text for (_, path), a, _ in answers if path == "/metrics")
-            self.assertGreaterEqual(float(re.search(r"^flamed_stands_still_seconds (\S+)", metrics, re.M)[1]), 5)
+            self.assertGreaterEqual(float(re.search(r"^flamed_stalled_seconds (\S+)", metrics, re.M)[1]), 5)
             self.assertGreater(daemon.profile(pid=busy.pid, seconds=1, hz=199).samples, 0)
-            self.assertEqual(gauge(daemon, "flamed_stands_still_seconds"), 0)
+            self.assertEqual(gauge(daemon, "flamed_stalled_seconds"), 0)
 
 
 if __name__ == "__main__":

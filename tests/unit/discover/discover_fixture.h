@@ -80,7 +80,7 @@ static inline int no_sideband(void *ctx, int ret_fds[BROKER_CPUS_MAX], size_t *r
     return -EACCES;
 }
 
-static bool left_alone;
+static bool quarantined;
 static uint64_t asked_ns; /* when it was asked first, which is in the middle of a reading */
 
 static inline bool fake_leaves_alone(void *ctx, const struct proc_id *id, bool *ret_jvm)
@@ -88,9 +88,9 @@ static inline bool fake_leaves_alone(void *ctx, const struct proc_id *id, bool *
     (void)ctx;
     (void)id;
     asked_ns = asked_ns ? asked_ns : clock_monotonic_ns();
-    if (left_alone && ret_jvm)
+    if (quarantined && ret_jvm)
         *ret_jvm = true;
-    return left_alone;
+    return quarantined;
 }
 
 /* What root made of a process's cgroups, as the broker would say; NULL: what /proc has. */
@@ -126,7 +126,7 @@ static const struct discover_source SOURCE = {
     .container_config = fake_config,
     .container_logs = no_logs,
     .cgroup = fake_cgroup,
-    .leaves_alone = fake_leaves_alone,
+    .is_quarantined = fake_leaves_alone,
     .sideband = no_sideband,
 };
 

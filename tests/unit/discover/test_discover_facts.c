@@ -93,12 +93,12 @@ START_TEST(says_why_a_jvm_cannot_be_read)
 END_TEST
 
 /* It says so as long as that holds, then it is looked at as any other. */
-START_TEST(looks_again_at_one_that_was_left_alone)
+START_TEST(looks_again_at_one_that_was_quarantined)
 {
     struct discover *d;
     struct process *p;
 
-    left_alone = true;
+    quarantined = true;
     d = make(NODE, false);
     p = discover_find(d, 42);
     ck_assert_ptr_nonnull(p);
@@ -107,7 +107,7 @@ START_TEST(looks_again_at_one_that_was_left_alone)
     ck_assert_uint_eq(maps_opened, 0);
     discover_poll(d, clock_monotonic_ns() + DISCOVER_LEFT_LOOK_NS);
     ck_assert(strstr(p->reason, "left alone") != NULL);
-    left_alone = false;
+    quarantined = false;
     discover_poll(d, clock_monotonic_ns() + 2 * DISCOVER_LEFT_LOOK_NS);
     ck_assert_uint_eq(p->libjvm_base, 0x7f0000000000);
     ck_assert(strstr(p->reason, "CAP_SYS_PTRACE") != NULL);
@@ -228,7 +228,7 @@ int main(void)
     tcase_add_test(tc, tells_the_cpu_limit_and_looks_again_later);
     tcase_add_test(tc, a_container_that_a_user_made_up_is_none);
     tcase_add_loop_test(tc, says_why_a_jvm_cannot_be_read, 0, 2);
-    tcase_add_test(tc, looks_again_at_one_that_was_left_alone);
+    tcase_add_test(tc, looks_again_at_one_that_was_quarantined);
     tcase_add_test(tc, knows_openj9_and_leaves_it_alone);
     tcase_add_test(tc, tells_threads_zombies_and_kernel_threads_apart);
     tcase_add_test(tc, sweeps_all_but_kernel_threads);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* engine/mailbox.c: who asks an engine that stands still is told in time, and no call is lost. */
+/* engine/mailbox.c: a caller of a stalled engine gets its error in time, and no call is lost. */
 #include "suite.h"
 
 #include "engine/engine_impl.h"
@@ -84,7 +84,7 @@ START_TEST(it_is_told_that_it_stands)
     ck_assert_uint_ge(engine_stands_s(&e), 6);
     for (int i = 0; i < 3; i++)
         ck_assert_int_eq(engine_ask(&e, run, &value, &err), BACKEND_UNAVAILABLE);
-    ck_assert_ptr_nonnull(strstr(err.msg, "stands still"));
+    ck_assert_ptr_nonnull(strstr(err.msg, "is stalled"));
     ck_assert_str_ne(err.remedy, "");
     ck_assert_int_eq(err.code, -ETIMEDOUT);
     ck_assert_ptr_null(e.calls); /* nothing points into our stack */

@@ -20,7 +20,7 @@ static void setup(void)
     ck_assert_ptr_nonnull(mkdtemp(folder));
     snprintf(path, sizeof(path), "%s/left-alone", folder);
     proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    ck_assert_int_eq(left_alone_open(path, &fd), 0);
+    ck_assert_int_eq(quarantine_open(path, &fd), 0);
 }
 
 static void teardown(void)
@@ -40,23 +40,23 @@ static struct proc_id process(uint64_t start_ticks)
 START_TEST(the_next_one_knows)
 {
     struct proc_id one = process(1), two = process(2), other = process(3);
-    const struct left_alone_one *found;
-    struct left_alone l;
+    const struct quarantined *found;
+    struct quarantine l;
 
-    left_alone_load(fd, proc_fd, &l);
+    quarantine_load(fd, proc_fd, &l);
     ck_assert_uint_eq(l.count, 0);
-    ck_assert_int_eq(left_alone_add(fd, proc_owner(proc_fd, &one), &one, /* jvm= */ true), 0);
-    ck_assert_int_eq(left_alone_add(fd, proc_owner(proc_fd, &two), &two, /* jvm= */ false), 0);
-    left_alone_load(fd, proc_fd, &l);
+    ck_assert_int_eq(quarantine_add(fd, proc_owner(proc_fd, &one), &one, /* jvm= */ true), 0);
+    ck_assert_int_eq(quarantine_add(fd, proc_owner(proc_fd, &two), &two, /* jvm= */ false), 0);
+    quarantine_load(fd, proc_fd, &l);
     ck_assert_uint_eq(l.count, 2);
-    found = left_alone_find(&l, &one);
+    found = quarantine_find(&l, &one);
     ck_assert_ptr_nonnull(found);
     ck_assert(found->jvm);
     ck_assert_int_eq(found->id.host_pid, one.host_pid);
-    found = left_alone_find(&l, &two);
+    found = quarantine_find(&l, &two);
     ck_assert_ptr_nonnull(found);
     ck_assert(!found->jvm);
-    ck_assert_ptr_null(left_alone_find(&l, &other));
+    ck_assert_ptr_null(quarantine_find(&l, &other));
 }
 END_TEST
 
@@ -64,22 +64,22 @@ END_TEST
 START_TEST(holds_for_its_time_only)
 {
     struct proc_id one = process(1), two = process(2);
-    struct left_alone l;
+    struct quarantine l;
 
-    ck_assert_int_eq(left_alone_add(fd, proc_owner(proc_fd, &one), &one, /* jvm= */ true), 0);
-    ck_assert_int_eq(left_alone_add(fd, proc_owner(proc_fd, &two), &two, /* jvm= */ true), 0);
-    left_alone_load(fd, proc_fd, &l);
-    ck_assert_uint_eq(left_alone_count(&l), 2);
+    ck_assert_int_eq(quarantine_add(fd, proc_owner(proc_fd, &one), &one, /* jvm= */ true), 0);
+    ck_assert_int_eq(quarantine_add(fd, proc_owner(proc_fd, &two), &two, /* jvm= */ true), 0);
+    quarantine_load(fd, proc_fd, &l);
+    ck_assert_uint_eq(quarantine_count(&l), 2);
     l.list[0].until_s = clock_realtime_ns() / NSEC_PER_SEC - 1;
-    ck_assert_ptr_null(left_alone_find(&l, &one));
-    ck_assert_ptr_nonnull(left_alone_find(&l, &two));
-    ck_assert_uint_eq(left_alone_count(&l), 1);
-    l.list[1].until_s += LEFT_ALONE_SECONDS; /* the clock was set back */
-    ck_assert_ptr_null(left_alone_find(&l, &two));
-    ck_assert_uint_eq(left_alone_count(&l), 0);
+    ck_assert_ptr_null(quarantine_find(&l, &one));
+    ck_assert_ptr_nonnull(quarantine_find(&l, &two));
+    ck_assert_uint_eq(quarantine_count(&l), 1);
+    l.list[1].until_s += QUARANTINE_SECONDS; /* the clock was set back */
+    ck_assert_ptr_null(quarantine_find(&l, &two));
+    ck_assert_uint_eq(quarantine_count(&l), 0);
     l.lasting = true;
-    ck_assert_ptr_nonnull(left_alone_find(&l, &one));
-    ck_assert_uint_eq(left_alone_count(&l), 2);
+    ck_assert_ptr_nonnull(quarantine_find(&l, &one));
+    ck_assert_uint_eq(quarantine_count(&l), 2);
 }
 END_TEST
 
@@ -87,28 +87,28 @@ END_TEST
 START_TEST(notes_one_that_is_gone)
 {
     struct proc_id gone = process(1), here = { .host_pid = getpid() };
-    struct left_alone l;
+    struct quarantine l;
 
-    ck_assert_int_eq(left_alone_add(fd, proc_owner(proc_fd, &here), &gone, /* jvm= */ true), 0);
-    left_alone_load(fd, proc_fd, &l);
-    ck_assert_ptr_nonnull(left_alone_find(&l, &here));
-    ck_assert_ptr_null(left_alone_find(&l, &gone));
+    ck_assert_int_eq(quarantine_add(fd, proc_owner(proc_fd, &here), &gone, /* jvm= */ true), 0);
+    quarantine_load(fd, proc_fd, &l);
+    ck_assert_ptr_nonnull(quarantine_find(&l, &here));
+    ck_assert_ptr_null(quarantine_find(&l, &gone));
 }
 END_TEST
 
 START_TEST(the_oldest_goes)
 {
-    struct left_alone l;
+    struct quarantine l;
 
-    for (uint64_t i = 0; i <= LEFT_ALONE_MAX; i++) {
+    for (uint64_t i = 0; i <= QUARANTINE_MAX; i++) {
         struct proc_id id = process(i + 1);
 
-        ck_assert_int_eq(left_alone_add(fd, proc_owner(proc_fd, &id), &id, /* jvm= */ true), 0);
+        ck_assert_int_eq(quarantine_add(fd, proc_owner(proc_fd, &id), &id, /* jvm= */ true), 0);
     }
-    left_alone_load(fd, proc_fd, &l);
-    ck_assert_uint_eq(l.count, LEFT_ALONE_MAX);
+    quarantine_load(fd, proc_fd, &l);
+    ck_assert_uint_eq(l.count, QUARANTINE_MAX);
     ck_assert_uint_eq(l.list[0].id.start_ticks, 2);
-    ck_assert_uint_eq(l.list[LEFT_ALONE_MAX - 1].id.start_ticks, LEFT_ALONE_MAX + 1);
+    ck_assert_uint_eq(l.list[QUARANTINE_MAX - 1].id.start_ticks, QUARANTINE_MAX + 1);
 }
 END_TEST
 
@@ -117,18 +117,18 @@ END_TEST
 START_TEST(it_keeps_its_size)
 {
     struct proc_id longest = { .host_pid = INT32_MAX, .start_ticks = UINT64_MAX }, one = process(1);
-    struct left_alone l;
+    struct quarantine l;
     struct stat st;
 
-    for (int i = 0; i < 2 * LEFT_ALONE_MAX; i++)
-        ck_assert_int_eq(left_alone_add(fd, UINT64_MAX, &longest, /* jvm= */ true), 0);
-    left_alone_load(fd, proc_fd, &l);
-    ck_assert_uint_eq(l.count, LEFT_ALONE_MAX);
+    for (int i = 0; i < 2 * QUARANTINE_MAX; i++)
+        ck_assert_int_eq(quarantine_add(fd, UINT64_MAX, &longest, /* jvm= */ true), 0);
+    quarantine_load(fd, proc_fd, &l);
+    ck_assert_uint_eq(l.count, QUARANTINE_MAX);
     ck_assert_int_eq(fstat(fd, &st), 0);
-    ck_assert_int_eq(st.st_size, LEFT_ALONE_BYTES);
+    ck_assert_int_eq(st.st_size, QUARANTINE_BYTES);
     ck_assert_int_eq(pwrite(fd, "", 1, 0), 1);
-    ck_assert_int_eq(left_alone_add(fd, 1, &one, /* jvm= */ false), 0);
-    left_alone_load(fd, proc_fd, &l);
+    ck_assert_int_eq(quarantine_add(fd, 1, &one, /* jvm= */ false), 0);
+    quarantine_load(fd, proc_fd, &l);
     ck_assert_uint_eq(l.count, 1);
 }
 END_TEST
@@ -141,19 +141,19 @@ START_TEST(takes_only_a_file_of_its_own)
 
     snprintf(other, sizeof(other), "%s/other", folder);
     ck_assert_int_eq(symlink(path, other), 0);
-    ck_assert_int_eq(left_alone_open(other, &got), -ELOOP);
+    ck_assert_int_eq(quarantine_open(other, &got), -ELOOP);
     unlink(other);
     ck_assert_int_eq(mkfifo(other, 0600), 0);
-    ck_assert_int_eq(left_alone_open(other, &got), -EPERM);
+    ck_assert_int_eq(quarantine_open(other, &got), -EPERM);
     unlink(other);
     if (getuid() == 0) {
         close(creat(other, 0666));
         ck_assert_int_eq(chown(other, 12345, 12345), 0);
-        ck_assert_int_lt(left_alone_open(other, &got), 0);
+        ck_assert_int_lt(quarantine_open(other, &got), 0);
         unlink(other);
     }
     snprintf(other, sizeof(other), "%s/none/other", folder);
-    ck_assert_int_eq(left_alone_open(other, &got), -ENOENT);
+    ck_assert_int_eq(quarantine_open(other, &got), -ENOENT);
     ck_assert_int_eq(got, -1);
 }
 END_TEST
@@ -162,18 +162,18 @@ END_TEST
 START_TEST(does_without)
 {
     struct proc_id one = process(1);
-    struct left_alone l;
+    struct quarantine l;
 
-    left_alone_load(-1, proc_fd, &l);
+    quarantine_load(-1, proc_fd, &l);
     ck_assert_uint_eq(l.count, 0);
-    ck_assert_int_eq(left_alone_add(-1, 1, &one, /* jvm= */ true), -EBADF);
+    ck_assert_int_eq(quarantine_add(-1, 1, &one, /* jvm= */ true), -EBADF);
 }
 END_TEST
 
 START_TEST(what_is_over_or_broken_is_passed)
 {
     uint64_t now_s = clock_realtime_ns() / NSEC_PER_SEC;
-    struct left_alone l;
+    struct quarantine l;
     char text[512];
 
     snprintf(text, sizeof(text),
@@ -183,10 +183,10 @@ START_TEST(what_is_over_or_broken_is_passed)
              "4a %ju 4294967296 6 1\n"           /* no pid */
              "5a %ju 5 6 2\n\n-1 \n6a x 5 6 1\n" /* nonsense */
              "7a %ju 5",                         /* cut */
-             (uintmax_t)now_s + 60, (uintmax_t)now_s - 1, (uintmax_t)now_s + 2 * LEFT_ALONE_SECONDS,
+             (uintmax_t)now_s + 60, (uintmax_t)now_s - 1, (uintmax_t)now_s + 2 * QUARANTINE_SECONDS,
              (uintmax_t)now_s + 60, (uintmax_t)now_s + 60, (uintmax_t)now_s + 60);
     ck_assert_int_eq(pwrite(fd, text, strlen(text), 0), (ssize_t)strlen(text));
-    left_alone_load(fd, proc_fd, &l);
+    quarantine_load(fd, proc_fd, &l);
     ck_assert_uint_eq(l.count, 1);
     ck_assert_uint_eq(l.list[0].owner, 0x1a);
     ck_assert_int_eq(l.list[0].id.host_pid, 5);
@@ -196,7 +196,7 @@ END_TEST
 
 int main(void)
 {
-    TCase *tc = tcase_create("left_alone");
+    TCase *tc = tcase_create("quarantine");
 
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, the_next_one_knows);
@@ -207,5 +207,5 @@ int main(void)
     tcase_add_test(tc, takes_only_a_file_of_its_own);
     tcase_add_test(tc, does_without);
     tcase_add_test(tc, what_is_over_or_broken_is_passed);
-    return suite_run_case("left_alone", tc);
+    return suite_run_case("quarantine", tc);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The last line: what flamed does when its engine comes to nothing, or when as many readings of
+ * The last line: what flamed does when its engine is stalled, or when as many readings of
  * processes as it may leave behind have not come back. It ends, so that another is started, after
  * it noted whom that one is to leave alone; and it tells systemd every second that all is well
  * (WatchdogSec=). Thread: the watch's (engine/watchdog.h).
@@ -15,7 +15,7 @@ struct standstill {
     unsigned looks; /* in a row that found the engine standing */
 };
 
-/* @stands_s: for how long the engine has come to nothing; 0: it works. */
+/* @stands_s: for how long the engine is stalled; 0: it works. */
 void standstill_look(void *cookie, unsigned stands_s);
 /* Ends this process with @status where readings have not come back, which keep it and all that it
  * has open until the kernel lets go of them; else returns. */

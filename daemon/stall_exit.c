@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "standstill.h"
+#include "stall_exit.h"
 
 #include "base/fds.h"
 #include "base/log.h"
@@ -24,7 +24,7 @@ static _Noreturn void leave_behind(int status)
 static void note(const struct standstill *st, const struct readers_stats *readers)
 {
     for (size_t i = 0; i < readers->held; i++) {
-        int r = left_alone_add(st->notes_fd, readers->who[i].owner, &readers->who[i].id,
+        int r = quarantine_add(st->notes_fd, readers->who[i].owner, &readers->who[i].id,
                                /* jvm= */ false);
 
         if (r < 0)
@@ -48,7 +48,7 @@ void standstill_look(void *cookie, unsigned stands_s)
     }
     st->looks = stands_s ? st->looks + 1 : 0;
     if (st->looks >= GIVE_UP_LOOKS) {
-        log_err("flamed ends, because its engine has come to nothing for %u s", stands_s);
+        log_err("flamed ends: its engine made no progress for %u s", stands_s);
         leave_behind(1);
     }
     if (!stands_s)
