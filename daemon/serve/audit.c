@@ -321,7 +321,7 @@ void audit_metrics(struct audit *a, struct buf *out)
                "# HELP flamed_audit_unlogged_total Lines of the audit that are not in the log "
                "(limit: refusals of a caller who has many) or in its file.\n"
                "# TYPE flamed_audit_unlogged_total counter\n"
-               "flamed_audit_unlogged_total{why=\"limit\"} %llu\n"
-               "flamed_audit_unlogged_total{why=\"file\"} %llu\n",
+               "flamed_audit_unlogged_total{reason=\"limit\"} %llu\n"
+               "flamed_audit_unlogged_total{reason=\"file\"} %llu\n",
                (unsigned long long)limited, (unsigned long long)unwritten);
 }

@@ -171,7 +171,7 @@ START_TEST(a_full_disk_tears_no_line)
     ck_assert_uint_eq(n, 3);
     ask("GET", "/metrics", NULL, &metrics);
     ck_assert_ptr_nonnull(
-        strstr(metrics.body.p, "\nflamed_audit_unlogged_total{why=\"file\"} 1\n"));
+        strstr(metrics.body.p, "\nflamed_audit_unlogged_total{reason=\"file\"} 1\n"));
 }
 END_TEST
 
@@ -235,7 +235,8 @@ START_TEST(refusals_of_one_hide_no_other)
     ck_assert_uint_eq(kept_with("\"subject\":\"user 61777\""), AUDIT_REFUSALS_SHARE);
     ask("GET", "/metrics", NULL, &metrics);
     ck_assert_ptr_nonnull(strstr(metrics.body.p, "\nflamed_audit_total{action=\"refusal\"} 302\n"));
-    ck_assert_ptr_nonnull(strstr(metrics.body.p, "\nflamed_audit_unlogged_total{why=\"limit\"} 2"));
+    ck_assert_ptr_nonnull(
+        strstr(metrics.body.p, "\nflamed_audit_unlogged_total{reason=\"limit\"} 2"));
 }
 END_TEST
 
