@@ -172,9 +172,9 @@ static int change_cmp(const void *a, const void *b, void *ctx)
 static int add_functions(struct diff *d, const struct view *v, bool is_b,
                          struct diff_function *by_name)
 {
-    _cleanup_free_ struct hot_function *list = NULL;
+    _cleanup_free_ struct top_function *list = NULL;
     size_t count = 0;
-    int r = hot_functions(v, &list, &count);
+    int r = top_functions(v, &list, &count);
 
     for (size_t i = 0; i < count && r == 0; i++) {
         struct diff_function *f;

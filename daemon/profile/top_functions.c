@@ -10,7 +10,7 @@ static bool is_function(uint32_t kind)
 
 static int hot_cmp(const void *a, const void *b, void *ctx)
 {
-    const struct hot_function *x = a, *y = b;
+    const struct top_function *x = a, *y = b;
     const struct view *v = ctx;
     struct span s, t;
     int r;
@@ -27,7 +27,7 @@ static int hot_cmp(const void *a, const void *b, void *ctx)
 
 /* Adds a row to the totals of its functions, each once however often it recurs. @seen, by name:
  * the last row that did, and one more. */
-static void add_row(const struct view *v, size_t r, struct hot_function *list, uint32_t *seen,
+static void add_row(const struct view *v, size_t r, struct top_function *list, uint32_t *seen,
                     uint64_t *kind_weight)
 {
     const struct view_row *row = &v->rows[r];
@@ -35,7 +35,7 @@ static void add_row(const struct view *v, size_t r, struct hot_function *list, u
 
     for (uint32_t i = 0; i < row->n; i++) {
         const struct view_frame *f = &v->frames[v->stack[row->first + i]];
-        struct hot_function *h = &list[f->name];
+        struct top_function *h = &list[f->name];
 
         if (!is_function(f->kind))
             continue;
@@ -56,10 +56,10 @@ static void add_row(const struct view *v, size_t r, struct hot_function *list, u
     }
 }
 
-int hot_functions(const struct view *v, struct hot_function **ret, size_t *ret_count)
+int top_functions(const struct view *v, struct top_function **ret, size_t *ret_count)
 {
     size_t names = intern_count(v->strings), n = 0;
-    _cleanup_free_ struct hot_function *list = calloc(names + 1, sizeof(*list));
+    _cleanup_free_ struct top_function *list = calloc(names + 1, sizeof(*list));
     _cleanup_free_ uint32_t *seen = calloc(names + 1, sizeof(*seen));
     _cleanup_free_ uint64_t *kind_weight = calloc(names + 1, sizeof(*kind_weight));
 

@@ -3,13 +3,13 @@
 
 #include <zstd.h>
 
-#define PACKED_LEVEL 1 /* lines of one profile are so alike that more is not worth its time */
+#define ZSTD_BUF_LEVEL 1 /* lines of one profile are so alike that more is not worth its time */
 /* What is alike may be far apart (the same stack in another thread): looking back 4 MiB is quicker
  * and takes half as much as the 512 KiB of the level. */
-#define PACKED_WINDOW_LOG 22
-#define PACKED_HASH_LOG 16
+#define ZSTD_BUF_WINDOW_LOG 22
+#define ZSTD_BUF_HASH_LOG 16
 
-struct packed {
+struct zstd_buf {
     struct buf held;
     size_t bytes, max_bytes;
     ZSTD_CCtx *writer;
@@ -17,9 +17,9 @@ struct packed {
     ZSTD_inBuffer rest; /* of held, while it is read */
 };
 
-int packed_new(size_t max_bytes, size_t max_held_bytes, struct packed **ret)
+int zstd_buf_new(size_t max_bytes, size_t max_held_bytes, struct zstd_buf **ret)
 {
-    struct packed *p = calloc(1, sizeof(*p));
+    struct zstd_buf *p = calloc(1, sizeof(*p));
 
     if (!p)
         return -ENOMEM;
@@ -27,17 +27,17 @@ int packed_new(size_t max_bytes, size_t max_held_bytes, struct packed **ret)
     buf_init(&p->held, max_held_bytes);
     p->writer = ZSTD_createCCtx();
     if (!p->writer ||
-        ZSTD_isError(ZSTD_CCtx_setParameter(p->writer, ZSTD_c_compressionLevel, PACKED_LEVEL)) ||
-        ZSTD_isError(ZSTD_CCtx_setParameter(p->writer, ZSTD_c_windowLog, PACKED_WINDOW_LOG)) ||
-        ZSTD_isError(ZSTD_CCtx_setParameter(p->writer, ZSTD_c_hashLog, PACKED_HASH_LOG))) {
-        packed_free(p);
+        ZSTD_isError(ZSTD_CCtx_setParameter(p->writer, ZSTD_c_compressionLevel, ZSTD_BUF_LEVEL)) ||
+        ZSTD_isError(ZSTD_CCtx_setParameter(p->writer, ZSTD_c_windowLog, ZSTD_BUF_WINDOW_LOG)) ||
+        ZSTD_isError(ZSTD_CCtx_setParameter(p->writer, ZSTD_c_hashLog, ZSTD_BUF_HASH_LOG))) {
+        zstd_buf_free(p);
         return -ENOMEM;
     }
     *ret = p;
     return 0;
 }
 
-struct packed *packed_free(struct packed *p)
+struct zstd_buf *zstd_buf_free(struct zstd_buf *p)
 {
     if (!p)
         return NULL;
@@ -48,7 +48,7 @@ struct packed *packed_free(struct packed *p)
     return NULL;
 }
 
-static int packed_write(struct packed *p, struct span text, ZSTD_EndDirective how)
+static int zstd_buf_write(struct zstd_buf *p, struct span text, ZSTD_EndDirective how)
 {
     ZSTD_inBuffer in = { text.p, text.n, 0 };
     char chunk[64 << 10];
@@ -65,17 +65,17 @@ static int packed_write(struct packed *p, struct span text, ZSTD_EndDirective ho
     return p->held.error;
 }
 
-int packed_add(struct packed *p, struct span text)
+int zstd_buf_add(struct zstd_buf *p, struct span text)
 {
     if (text.n > p->max_bytes - p->bytes)
         return -EFBIG;
     p->bytes += text.n;
-    return text.n ? packed_write(p, text, ZSTD_e_continue) : 0;
+    return text.n ? zstd_buf_write(p, text, ZSTD_e_continue) : 0;
 }
 
-int packed_end(struct packed *p)
+int zstd_buf_end(struct zstd_buf *p)
 {
-    int r = packed_write(p, SPAN_NULL, ZSTD_e_end);
+    int r = zstd_buf_write(p, SPAN_NULL, ZSTD_e_end);
 
     ZSTD_freeCCtx(p->writer);
     p->writer = NULL;
@@ -83,17 +83,17 @@ int packed_end(struct packed *p)
     return r;
 }
 
-size_t packed_bytes(const struct packed *p)
+size_t zstd_buf_bytes(const struct zstd_buf *p)
 {
     return p->bytes;
 }
 
-size_t packed_held_bytes(const struct packed *p)
+size_t zstd_buf_held_bytes(const struct zstd_buf *p)
 {
     return p->held.n;
 }
 
-ssize_t packed_read(struct packed *p, char *to, size_t max)
+ssize_t zstd_buf_read(struct zstd_buf *p, char *to, size_t max)
 {
     ZSTD_outBuffer out = { to, max, 0 };
 

@@ -9,19 +9,19 @@
 
 #include <sys/types.h>
 
-struct packed;
+struct zstd_buf;
 
 /* @max_bytes of text, and @max_held_bytes of memory for it. 0 or -ENOMEM. */
-int packed_new(size_t max_bytes, size_t max_held_bytes, struct packed **ret);
-struct packed *packed_free(struct packed *p);
+int zstd_buf_new(size_t max_bytes, size_t max_held_bytes, struct zstd_buf **ret);
+struct zstd_buf *zstd_buf_free(struct zstd_buf *p);
 
 /* 0; -EFBIG: over one of the limits; -ENOMEM. */
-int packed_add(struct packed *p, struct span text);
+int zstd_buf_add(struct zstd_buf *p, struct span text);
 /* To be called once, when all is there. */
-int packed_end(struct packed *p);
+int zstd_buf_end(struct zstd_buf *p);
 
-size_t packed_bytes(const struct packed *p);      /* of text */
-size_t packed_held_bytes(const struct packed *p); /* of memory */
+size_t zstd_buf_bytes(const struct zstd_buf *p);      /* of text */
+size_t zstd_buf_held_bytes(const struct zstd_buf *p); /* of memory */
 
 /* Copies the next of the text, at most @max bytes. How many; 0 at the end; -EIO, -ENOMEM. */
-ssize_t packed_read(struct packed *p, char *to, size_t max);
+ssize_t zstd_buf_read(struct zstd_buf *p, char *to, size_t max);

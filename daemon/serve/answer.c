@@ -23,7 +23,7 @@ void answer_deinit(struct answer *a)
     for (size_t i = 0; i < a->header_count; i++)
         free(a->headers[i].value);
     a->header_count = 0;
-    a->packed = packed_free(a->packed);
+    a->packed = zstd_buf_free(a->packed);
     buf_deinit(&a->body);
 }
 
@@ -231,10 +231,10 @@ static int take_piece(void *cookie, struct span text)
     if (!a->packed) {
         size_t most = SIZE_MAX / ANSWER_PACKED_RATIO;
 
-        r = packed_new(MIN(a->body.max, most) * ANSWER_PACKED_RATIO, a->body.max, &a->packed);
+        r = zstd_buf_new(MIN(a->body.max, most) * ANSWER_PACKED_RATIO, a->body.max, &a->packed);
         a->body.spill_bytes = MIN(ANSWER_PIECE_BYTES, a->body.max / 2);
     }
-    return r == 0 ? packed_add(a->packed, text) : r;
+    return r == 0 ? zstd_buf_add(a->packed, text) : r;
 }
 
 void answer_flow(struct answer *a)
@@ -251,9 +251,9 @@ int answer_flow_end(struct answer *a)
     a->body.spill = NULL;
     if (r < 0 || !a->packed)
         return r;
-    r = packed_add(a->packed, buf_span(&a->body));
+    r = zstd_buf_add(a->packed, buf_span(&a->body));
     buf_clear(&a->body);
-    return r == 0 ? packed_end(a->packed) : r;
+    return r == 0 ? zstd_buf_end(a->packed) : r;
 }
 
 bool answer_gzip(struct answer *a)

@@ -30,7 +30,7 @@ struct answer {
     unsigned status;
     const char *content_type; /* borrowed for the life of the program */
     struct buf body;          /* owned */
-    struct packed *packed;    /* owned: the body where it is long, in place of `body` */
+    struct zstd_buf *packed;  /* owned: the body where it is long, in place of `body` */
     struct span fixed;        /* body that lives as long as the program, in place of `body` */
     bool no_body;             /* HEAD that was not worked out: no length is known */
     struct answer_header headers[ANSWER_HEADERS_MAX];

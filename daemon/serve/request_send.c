@@ -35,7 +35,7 @@ static ssize_t no_bytes(void *cookie, uint64_t at, char *buf, size_t max)
 
 static ssize_t packed_bytes_of(void *cookie, uint64_t at, char *buf, size_t max)
 {
-    ssize_t n = packed_read(cookie, buf, max);
+    ssize_t n = zstd_buf_read(cookie, buf, max);
 
     (void)at; /* it is read once, front to back */
     return n > 0    ? n
@@ -45,18 +45,18 @@ static ssize_t packed_bytes_of(void *cookie, uint64_t at, char *buf, size_t max)
 
 static void packed_done(void *cookie)
 {
-    packed_free(cookie);
+    zstd_buf_free(cookie);
 }
 
 /* A long body, which is unpacked as it is sent. */
 static struct MHD_Response *response_packed(struct answer *a)
 {
-    struct packed *p = TAKE_PTR(a->packed);
+    struct zstd_buf *p = TAKE_PTR(a->packed);
     struct MHD_Response *response = MHD_create_response_from_callback(
-        packed_bytes(p), PACKED_BLOCK_BYTES, packed_bytes_of, p, packed_done);
+        zstd_buf_bytes(p), PACKED_BLOCK_BYTES, packed_bytes_of, p, packed_done);
 
     if (!response)
-        packed_free(p);
+        zstd_buf_free(p);
     return response;
 }
 

@@ -123,10 +123,10 @@ static void add_header(const struct view *v, const struct top_opts *o, struct bu
 
 int top_table(const struct view *v, const struct top_opts *o, struct buf *out)
 {
-    _cleanup_free_ struct hot_function *list = NULL;
+    _cleanup_free_ struct top_function *list = NULL;
     uint64_t whole = v->opts.total ? v->value : v->samples;
     size_t count = 0;
-    int r = hot_functions(v, &list, &count);
+    int r = top_functions(v, &list, &count);
 
     if (r < 0)
         return r;
@@ -149,13 +149,13 @@ int top_table(const struct view *v, const struct top_opts *o, struct buf *out)
 
 json_t *top_json(const struct view *v, size_t rows)
 {
-    _cleanup_free_ struct hot_function *list = NULL;
+    _cleanup_free_ struct top_function *list = NULL;
     const struct profile *p = v->profile;
     uint64_t whole = v->opts.total ? v->value : v->samples;
     json_t *functions = json_array();
     size_t count = 0;
 
-    if (hot_functions(v, &list, &count) < 0) {
+    if (top_functions(v, &list, &count) < 0) {
         json_decref(functions);
         return NULL;
     }

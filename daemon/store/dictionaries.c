@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which epochs are in memory. */
+/* Which dictionaries are in memory. */
 #include "base/clock.h"
 #include "store/blob.h"
 #include "store/store_impl.h"
 
-#define EPOCH_NS (UINT64_C(24) * 3600 * NSEC_PER_SEC)
-#define EPOCH_BYTES_MAX ((size_t)32 << 20)  /* of one in memory: then another begins */
-#define EPOCH_UNUSED_NS (60 * NSEC_PER_SEC) /* then one that is only read goes from memory */
+#define DICTIONARY_NS (UINT64_C(24) * 3600 * NSEC_PER_SEC)
+#define DICTIONARY_BYTES_MAX ((size_t)32 << 20)  /* of one in memory: then another begins */
+#define DICTIONARY_UNUSED_NS (60 * NSEC_PER_SEC) /* then one that is only read goes from memory */
 
-static int epoch_read(struct store *s, int64_t id, struct epoch **ret, struct error *err)
+static int dictionary_read(struct store *s, int64_t id, struct dictionary **ret, struct error *err)
 {
     _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
-    struct epoch *e = NULL;
+    struct dictionary *e = NULL;
     int r = store_prepare(s, "SELECT body FROM additions WHERE epoch = ? ORDER BY seq", &stmt, err),
         step;
 
     if (r == 0)
-        r = epoch_new(id, &e);
+        r = dictionary_new(id, &e);
     if (r < 0)
         return r;
     sqlite3_bind_int64(stmt, 1, id);
@@ -28,26 +28,26 @@ static int epoch_read(struct store *s, int64_t id, struct epoch **ret, struct er
         buf_init(&body, BLOB_MAX_BYTES);
         r = blob_decompress(packed, &body);
         if (r == 0)
-            r = epoch_replay(e, buf_span(&body));
+            r = dictionary_replay(e, buf_span(&body));
     }
     if (r == 0 && step != SQLITE_DONE)
         r = store_failed(s, err, "cannot read the names of stored captures");
     else if (r < 0)
         error_code(err, r, "the store's names are damaged");
     if (r < 0) {
-        epoch_free(e);
+        dictionary_free(e);
         return r;
     }
     *ret = e;
     return 0;
 }
 
-void epochs_abandon(struct store *s)
+void dictionaries_abandon(struct store *s)
 {
-    s->writing = epoch_free(s->writing);
+    s->writing = dictionary_free(s->writing);
 }
 
-static int epoch_create(struct store *s, uint64_t now_ns, int64_t *ret, struct error *err)
+static int dictionary_create(struct store *s, uint64_t now_ns, int64_t *ret, struct error *err)
 {
     _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
     int r = store_prepare(s, "INSERT INTO epochs(created_ns) VALUES(?)", &stmt, err);
@@ -61,9 +61,9 @@ static int epoch_create(struct store *s, uint64_t now_ns, int64_t *ret, struct e
     return 0;
 }
 
-/* The newest epoch on disk. 0, and *ret_id 0 when there is none. */
-static int epoch_newest(struct store *s, int64_t *ret_id, uint64_t *ret_created_ns,
-                        struct error *err)
+/* The newest dictionary on disk. 0, and *ret_id 0 when there is none. */
+static int dictionary_newest(struct store *s, int64_t *ret_id, uint64_t *ret_created_ns,
+                             struct error *err)
 {
     _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
     int r =
@@ -77,70 +77,70 @@ static int epoch_newest(struct store *s, int64_t *ret_id, uint64_t *ret_created_
     return r;
 }
 
-int epochs_for_writing(struct store *s, uint64_t now_ns, struct error *err)
+int dictionaries_for_writing(struct store *s, uint64_t now_ns, struct error *err)
 {
     uint64_t created_ns = 0;
     int64_t newest;
-    int r = epoch_newest(s, &newest, &created_ns, err);
+    int r = dictionary_newest(s, &newest, &created_ns, err);
     /* a clock that jumped back makes a new one too: any difference over a day does */
     bool fresh =
-        newest && (now_ns > created_ns ? now_ns - created_ns : created_ns - now_ns) < EPOCH_NS;
+        newest && (now_ns > created_ns ? now_ns - created_ns : created_ns - now_ns) < DICTIONARY_NS;
 
     if (r < 0)
         return r;
     if (s->writing && fresh && s->writing->id == newest &&
-        epoch_bytes(s->writing) < EPOCH_BYTES_MAX)
+        dictionary_bytes(s->writing) < DICTIONARY_BYTES_MAX)
         return 0;
     if (!s->writing && fresh) {
-        epochs_forget(s, newest);
-        if (epoch_read(s, newest, &s->writing, NULL) == 0 &&
-            epoch_bytes(s->writing) < EPOCH_BYTES_MAX)
+        dictionaries_forget(s, newest);
+        if (dictionary_read(s, newest, &s->writing, NULL) == 0 &&
+            dictionary_bytes(s->writing) < DICTIONARY_BYTES_MAX)
             return 0; /* a damaged one is left alone, and a new one begun */
     }
-    epochs_abandon(s);
-    r = epoch_create(s, now_ns, &newest, err);
-    return r < 0 ? r : epoch_new(newest, &s->writing);
+    dictionaries_abandon(s);
+    r = dictionary_create(s, now_ns, &newest, err);
+    return r < 0 ? r : dictionary_new(newest, &s->writing);
 }
 
-void epochs_forget(struct store *s, int64_t id)
+void dictionaries_forget(struct store *s, int64_t id)
 {
     for (size_t i = 0; i < STORE_EPOCHS_CACHED; i++) {
         if (s->cached[i] && s->cached[i]->id == id)
-            s->cached[i] = epoch_free(s->cached[i]);
+            s->cached[i] = dictionary_free(s->cached[i]);
     }
     if (s->writing && s->writing->id == id)
-        epochs_abandon(s);
+        dictionaries_abandon(s);
 }
 
-void epochs_forget_all(struct store *s)
+void dictionaries_forget_all(struct store *s)
 {
     for (size_t i = 0; i < STORE_EPOCHS_CACHED; i++)
-        s->cached[i] = epoch_free(s->cached[i]);
-    epochs_abandon(s);
+        s->cached[i] = dictionary_free(s->cached[i]);
+    dictionaries_abandon(s);
 }
 
-void epochs_forget_unused(struct store *s)
+void dictionaries_forget_unused(struct store *s)
 {
     uint64_t now_ns = clock_monotonic_ns();
 
     for (size_t i = 0; i < STORE_EPOCHS_CACHED; i++) {
-        if (s->cached[i] && now_ns - s->cached[i]->used_ns >= EPOCH_UNUSED_NS)
-            s->cached[i] = epoch_free(s->cached[i]);
+        if (s->cached[i] && now_ns - s->cached[i]->used_ns >= DICTIONARY_UNUSED_NS)
+            s->cached[i] = dictionary_free(s->cached[i]);
     }
 }
 
-size_t epochs_bytes(const struct store *s)
+size_t dictionaries_bytes(const struct store *s)
 {
-    size_t bytes = s->writing ? epoch_bytes(s->writing) : 0;
+    size_t bytes = s->writing ? dictionary_bytes(s->writing) : 0;
 
     for (size_t i = 0; i < STORE_EPOCHS_CACHED; i++)
-        bytes += s->cached[i] ? epoch_bytes(s->cached[i]) : 0;
+        bytes += s->cached[i] ? dictionary_bytes(s->cached[i]) : 0;
     return bytes;
 }
 
-int epochs_load(struct store *s, int64_t id, struct epoch **ret, struct error *err)
+int dictionaries_load(struct store *s, int64_t id, struct dictionary **ret, struct error *err)
 {
-    struct epoch *e = NULL;
+    struct dictionary *e = NULL;
     size_t at = STORE_EPOCHS_CACHED - 1;
     int r;
 
@@ -155,13 +155,13 @@ int epochs_load(struct store *s, int64_t id, struct epoch **ret, struct error *e
         }
     }
     if (!e) {
-        r = epoch_read(s, id, &e, err);
+        r = dictionary_read(s, id, &e, err);
         if (r < 0)
             return r;
-        epoch_free(s->cached[at]);
+        dictionary_free(s->cached[at]);
     }
     memmove(s->cached + 1, s->cached, at * sizeof(*s->cached));
-    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): epoch_read() made it */
+    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): dictionary_read() made it */
     e->used_ns = clock_monotonic_ns();
     s->cached[0] = e;
     *ret = e;

@@ -4,30 +4,30 @@
 #include "base/cleanup.h"
 #include "store/blob.h"
 
-int epoch_new(int64_t id, struct epoch **ret)
+int dictionary_new(int64_t id, struct dictionary **ret)
 {
-    struct epoch *e = calloc(1, sizeof(*e));
-    struct epoch_node root = { 0 };
+    struct dictionary *e = calloc(1, sizeof(*e));
+    struct dictionary_node root = { 0 };
     uint32_t node;
     int r;
 
     if (!e)
         return -ENOMEM;
     e->id = id;
-    id_table_init(&e->nodes, sizeof(struct epoch_node), EPOCH_NODES_MAX);
-    r = frame_table_new(EPOCH_ENTRIES_MAX, EPOCH_STRING_BYTES_MAX, &e->table);
+    id_table_init(&e->nodes, sizeof(struct dictionary_node), DICTIONARY_NODES_MAX);
+    r = frame_table_new(DICTIONARY_ENTRIES_MAX, DICTIONARY_STRING_BYTES_MAX, &e->table);
     if (r == 0)
         r = MIN(id_table_add(&e->nodes, &root, &node), 0);
     if (r < 0) {
-        epoch_free(e);
+        dictionary_free(e);
         return r;
     }
-    epoch_mark_saved(e); /* the nameless entries are there in every epoch */
+    dictionary_mark_saved(e); /* the nameless entries are there in every dictionary */
     *ret = e;
     return 0;
 }
 
-struct epoch *epoch_free(struct epoch *e)
+struct dictionary *dictionary_free(struct dictionary *e)
 {
     if (!e)
         return NULL;
@@ -37,37 +37,37 @@ struct epoch *epoch_free(struct epoch *e)
     return NULL;
 }
 
-size_t epoch_bytes(const struct epoch *e)
+size_t dictionary_bytes(const struct dictionary *e)
 {
     return frame_table_bytes(e->table) + id_table_bytes(&e->nodes);
 }
 
-int epoch_add_stacks(struct epoch *e, const struct profile *p, uint32_t *ret_nodes)
+int dictionary_add_stacks(struct dictionary *e, const struct profile *p, uint32_t *ret_nodes)
 {
     _cleanup_free_ uint32_t *frames = calloc(p->frame_count + 1, sizeof(*frames));
     int r = frames ? profile_frames_into(p, e->table, frames) : -ENOMEM;
 
     ret_nodes[0] = 0;
     for (size_t i = 1; i < p->stack_count && r == 0; i++) { /* callers come before callees */
-        struct epoch_node n = { ret_nodes[p->stacks[i].parent], frames[p->stacks[i].frame] };
+        struct dictionary_node n = { ret_nodes[p->stacks[i].parent], frames[p->stacks[i].frame] };
 
         r = MIN(id_table_add(&e->nodes, &n, &ret_nodes[i]), 0);
     }
     return r;
 }
 
-int epoch_add_string(struct epoch *e, struct span s, uint32_t *ret)
+int dictionary_add_string(struct dictionary *e, struct span s, uint32_t *ret)
 {
     return frame_table_string(e->table, s, ret);
 }
 
-void epoch_mark_saved(struct epoch *e)
+void dictionary_mark_saved(struct dictionary *e)
 {
     frame_table_counts(e->table, &e->saved);
     e->saved_nodes = e->nodes.count;
 }
 
-bool epoch_has_additions(const struct epoch *e)
+bool dictionary_has_additions(const struct dictionary *e)
 {
     struct frame_table_counts now;
 
@@ -75,7 +75,7 @@ bool epoch_has_additions(const struct epoch *e)
     return e->nodes.count != e->saved_nodes || memcmp(&now, &e->saved, sizeof(now)) != 0;
 }
 
-void epoch_additions(const struct epoch *e, struct buf *out)
+void dictionary_additions(const struct dictionary *e, struct buf *out)
 {
     struct frame_table_counts now;
 
@@ -110,7 +110,7 @@ void epoch_additions(const struct epoch *e, struct buf *out)
     }
     blob_add_number(out, e->nodes.count - e->saved_nodes);
     for (uint32_t i = e->saved_nodes; i < e->nodes.count; i++) {
-        const struct epoch_node *n = id_table_get(&e->nodes, i);
+        const struct dictionary_node *n = id_table_get(&e->nodes, i);
 
         blob_add_number(out, n->parent);
         blob_add_number(out, n->frame);
@@ -122,11 +122,11 @@ void epoch_additions(const struct epoch *e, struct buf *out)
 
 /* Takes one entry and adds it. *ret_id is what it got. 0, -EBADMSG, -ENOSPC, -ENOMEM. @have: how
  * many there were of each before this list. */
-typedef int (*replay_fn)(struct epoch *e, const struct frame_table_counts *have, struct span *s,
-                         uint32_t *ret_id);
+typedef int (*replay_fn)(struct dictionary *e, const struct frame_table_counts *have,
+                         struct span *s, uint32_t *ret_id);
 
-static int replay_string(struct epoch *e, const struct frame_table_counts *have, struct span *s,
-                         uint32_t *ret_id)
+static int replay_string(struct dictionary *e, const struct frame_table_counts *have,
+                         struct span *s, uint32_t *ret_id)
 {
     struct span text;
 
@@ -134,8 +134,8 @@ static int replay_string(struct epoch *e, const struct frame_table_counts *have,
     return blob_take_text(s, &text) ? frame_table_string(e->table, text, ret_id) : -EBADMSG;
 }
 
-static int replay_module(struct epoch *e, const struct frame_table_counts *have, struct span *s,
-                         uint32_t *ret_id)
+static int replay_module(struct dictionary *e, const struct frame_table_counts *have,
+                         struct span *s, uint32_t *ret_id)
 {
     struct module m = { 0 };
 
@@ -145,8 +145,8 @@ static int replay_module(struct epoch *e, const struct frame_table_counts *have,
     return frame_table_module(e->table, &m, ret_id);
 }
 
-static int replay_function(struct epoch *e, const struct frame_table_counts *have, struct span *s,
-                           uint32_t *ret_id)
+static int replay_function(struct dictionary *e, const struct frame_table_counts *have,
+                           struct span *s, uint32_t *ret_id)
 {
     struct function f = { 0 };
 
@@ -158,7 +158,7 @@ static int replay_function(struct epoch *e, const struct frame_table_counts *hav
     return frame_table_function(e->table, &f, ret_id);
 }
 
-static int replay_frame(struct epoch *e, const struct frame_table_counts *have, struct span *s,
+static int replay_frame(struct dictionary *e, const struct frame_table_counts *have, struct span *s,
                         uint32_t *ret_id)
 {
     struct frame f = { 0 };
@@ -172,10 +172,10 @@ static int replay_frame(struct epoch *e, const struct frame_table_counts *have, 
     return frame_table_frame(e->table, &f, ret_id);
 }
 
-static int replay_node(struct epoch *e, const struct frame_table_counts *have, struct span *s,
+static int replay_node(struct dictionary *e, const struct frame_table_counts *have, struct span *s,
                        uint32_t *ret_id)
 {
-    struct epoch_node n;
+    struct dictionary_node n;
 
     if (!blob_take_u32(s, &n.parent) || !blob_take_u32(s, &n.frame) || n.parent >= e->nodes.count ||
         n.frame >= have->frames)
@@ -183,7 +183,7 @@ static int replay_node(struct epoch *e, const struct frame_table_counts *have, s
     return MIN(id_table_add(&e->nodes, &n, ret_id), 0);
 }
 
-int epoch_replay(struct epoch *e, struct span additions)
+int dictionary_replay(struct dictionary *e, struct span additions)
 {
     static const replay_fn LISTS[] = { replay_string, replay_module, replay_function, replay_frame,
                                        replay_node };
@@ -211,6 +211,6 @@ int epoch_replay(struct epoch *e, struct span additions)
     if (r == 0 && additions.n)
         r = -EBADMSG;
     if (r == 0)
-        epoch_mark_saved(e);
+        dictionary_mark_saved(e);
     return r == -ENOSPC ? -EBADMSG : r;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An epoch: the names and stacks that the captures of about a day share. In memory a frame table
- * and a tree of stacks; on disk a row of additions for each capture that brought something new. Ids
- * are the order of adding, so that replaying the additions gives the same ids. Thread: the store's
- * lock holder.
+ * A dictionary: the names and stacks that the captures of about a day share. In memory a frame
+ * table and a tree of stacks; on disk a row of additions for each capture that brought something
+ * new. Ids are the order of adding, so that replaying the additions gives the same ids. Thread: the
+ * store's lock holder.
  */
 #pragma once
 
@@ -11,36 +11,36 @@
 #include "base/id_table.h"
 #include "profile/profile.h"
 
-#define EPOCH_ENTRIES_MAX ((size_t)8 << 20)
-#define EPOCH_STRING_BYTES_MAX ((size_t)256 << 20)
-#define EPOCH_NODES_MAX 16000000u
-#define EPOCH_DEPTH_MAX 16384
+#define DICTIONARY_ENTRIES_MAX ((size_t)8 << 20)
+#define DICTIONARY_STRING_BYTES_MAX ((size_t)256 << 20)
+#define DICTIONARY_NODES_MAX 16000000u
+#define DICTIONARY_DEPTH_MAX 16384
 
-struct epoch_node {         /* no padding: a key */
+struct dictionary_node {    /* no padding: a key */
     uint32_t parent, frame; /* node 0 is the root */
 };
 
-struct epoch {
+struct dictionary {
     int64_t id;
     struct frame_table *table;
-    struct id_table nodes;           /* struct epoch_node */
+    struct id_table nodes;           /* struct dictionary_node */
     struct frame_table_counts saved; /* how far additions were taken */
     uint32_t saved_nodes;
     uint64_t used_ns; /* CLOCK_MONOTONIC: when it was last asked for, where it is only read */
 };
 
-int epoch_new(int64_t id, struct epoch **ret);
-struct epoch *epoch_free(struct epoch *e);
-size_t epoch_bytes(const struct epoch *e);
+int dictionary_new(int64_t id, struct dictionary **ret);
+struct dictionary *dictionary_free(struct dictionary *e);
+size_t dictionary_bytes(const struct dictionary *e);
 
 /* Finds or adds the stacks of @p: ret_nodes[p->stack_count] are their nodes. 0, -ENOSPC (it is
  * full: begin another), -ENOMEM. */
-int epoch_add_stacks(struct epoch *e, const struct profile *p, uint32_t *ret_nodes);
-int epoch_add_string(struct epoch *e, struct span s, uint32_t *ret);
+int dictionary_add_stacks(struct dictionary *e, const struct profile *p, uint32_t *ret_nodes);
+int dictionary_add_string(struct dictionary *e, struct span s, uint32_t *ret);
 
-/* Appends what was added since the last epoch_mark_saved() to @out (not compressed). */
-void epoch_additions(const struct epoch *e, struct buf *out);
-bool epoch_has_additions(const struct epoch *e);
-void epoch_mark_saved(struct epoch *e);
+/* Appends what was added since the last dictionary_mark_saved() to @out (not compressed). */
+void dictionary_additions(const struct dictionary *e, struct buf *out);
+bool dictionary_has_additions(const struct dictionary *e);
+void dictionary_mark_saved(struct dictionary *e);
 /* Replays a row of additions. 0; -EBADMSG: damaged; -ENOMEM. */
-int epoch_replay(struct epoch *e, struct span additions);
+int dictionary_replay(struct dictionary *e, struct span additions);

@@ -115,7 +115,7 @@ static int put_processes(struct store *s, const struct profile *p, int64_t n, st
     return r;
 }
 
-/* What the capture added to its epoch. */
+/* What the capture added to its dictionary. */
 static int put_additions(struct store *s, struct error *err)
 {
     static const char SQL[] =
@@ -127,9 +127,9 @@ static int put_additions(struct store *s, struct error *err)
 
     buf_init(&plain, BLOB_MAX_BYTES);
     buf_init(&packed, BLOB_MAX_BYTES);
-    if (!epoch_has_additions(s->writing))
+    if (!dictionary_has_additions(s->writing))
         return 0;
-    epoch_additions(s->writing, &plain);
+    dictionary_additions(s->writing, &plain);
     r = plain.error ? plain.error : blob_compress(buf_span(&plain), &packed);
     if (r == 0)
         r = store_prepare(s, SQL, &stmt, err);
@@ -145,7 +145,7 @@ static int put_whole(struct store *s, const struct profile *p, const char *sched
 {
     _cleanup_buf_ struct buf plain = BUF_NULL, packed = BUF_NULL;
     int64_t n;
-    int r = epochs_for_writing(s, p->start_realtime_ns, err);
+    int r = dictionaries_for_writing(s, p->start_realtime_ns, err);
 
     buf_init(&plain, BLOB_MAX_BYTES);
     buf_init(&packed, BLOB_MAX_BYTES);
@@ -169,12 +169,12 @@ static int end_transaction(struct store *s, int r, struct error *err)
         r = store_exec(s, "COMMIT", err);
     if (r < 0) {
         sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
-        epochs_abandon(s);
+        dictionaries_abandon(s);
         s->stats.put_failures++;
         return r;
     }
     if (s->writing)
-        epoch_mark_saved(s->writing);
+        dictionary_mark_saved(s->writing);
     s->problem[0] = '\0';
     return 0;
 }
@@ -191,7 +191,7 @@ int store_put(struct store *s, const struct profile *p, const char *schedule, ui
     if (r == 0) {
         r = put_whole(s, p, schedule, max_age_s, err);
         if (r == -ENOSPC && s->writing && sqlite3_errcode(s->db) != SQLITE_FULL) {
-            epochs_abandon(s); /* the epoch is full, not the disk */
+            dictionaries_abandon(s); /* the dictionary is full, not the disk */
             error_set(err, r, "the store's list of names is full for today");
         }
         r = end_transaction(s, r, err);

@@ -227,7 +227,7 @@ static int get_profile(struct store *s, sqlite3_stmt *stmt, struct profile **ret
     _cleanup_buf_ struct buf body = BUF_NULL;
     struct span packed = { sqlite3_column_blob(stmt, 11), (size_t)sqlite3_column_bytes(stmt, 11) };
     struct profile meta = events_of(stmt, 3, 6, 7, 14);
-    struct epoch *e;
+    struct dictionary *e;
     int r;
 
     if (sqlite3_column_int(stmt, 12) != STORE_DONE)
@@ -241,7 +241,7 @@ static int get_profile(struct store *s, sqlite3_stmt *stmt, struct profile **ret
     snprintf(meta.symbols, sizeof(meta.symbols), "%s", store_text(stmt, 5));
     snprintf(meta.scope, sizeof(meta.scope), "%s", store_text(stmt, 13));
     buf_init(&body, BLOB_MAX_BYTES);
-    r = epochs_load(s, sqlite3_column_int64(stmt, 10), &e, err);
+    r = dictionaries_load(s, sqlite3_column_int64(stmt, 10), &e, err);
     if (r == 0)
         r = blob_decompress(packed, &body);
     if (r == 0)

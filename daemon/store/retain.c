@@ -19,7 +19,7 @@ static int drop_empty_epochs(struct store *s, struct error *err)
     int step = SQLITE_DONE;
 
     while (r == 0 && (step = sqlite3_step(stmt)) == SQLITE_ROW)
-        epochs_forget(s, sqlite3_column_int64(stmt, 0));
+        dictionaries_forget(s, sqlite3_column_int64(stmt, 0));
     return r == 0 && step != SQLITE_DONE ? store_failed(s, err, "cannot drop old captures") : r;
 }
 
@@ -80,7 +80,7 @@ int store_retain(struct store *s, uint64_t now_ns, struct error *err)
     int r;
 
     store_enter_patiently(s);
-    epochs_forget_unused(s);
+    dictionaries_forget_unused(s);
     r = s->writable ? retain_by_age(s, now_ns, err) : 0;
     for (int i = 0; r >= 0 && i < RETAIN_ROUNDS_MAX; i++) {
         r = drop_by_size(s, err);

@@ -19,15 +19,16 @@ static size_t samples_columns(const struct profile *meta)
 
 /* ---- writing ---- */
 
-static void encode_string(struct epoch *e, const struct profile *p, uint32_t id, struct buf *out)
+static void encode_string(struct dictionary *e, const struct profile *p, uint32_t id,
+                          struct buf *out)
 {
     uint32_t there;
 
-    epoch_add_string(e, intern_get(p->strings, id), &there); /* a full epoch: "" */
+    dictionary_add_string(e, intern_get(p->strings, id), &there); /* a full dictionary: "" */
     blob_add_number(out, there);
 }
 
-static void encode_who(struct epoch *e, const struct profile *p, struct buf *out)
+static void encode_who(struct dictionary *e, const struct profile *p, struct buf *out)
 {
     blob_add_number(out, p->process_count);
     for (size_t i = 0; i < p->process_count; i++) {
@@ -49,11 +50,11 @@ static void encode_who(struct epoch *e, const struct profile *p, struct buf *out
     }
 }
 
-int samples_encode(struct epoch *e, const struct profile *p, struct buf *out)
+int samples_encode(struct dictionary *e, const struct profile *p, struct buf *out)
 {
     _cleanup_free_ uint32_t *nodes = calloc(p->stack_count + 1, sizeof(*nodes));
     uint64_t time_ns = p->start_ns;
-    int r = nodes ? epoch_add_stacks(e, p, nodes) : -ENOMEM;
+    int r = nodes ? dictionary_add_stacks(e, p, nodes) : -ENOMEM;
 
     if (r < 0)
         return r;
@@ -86,14 +87,14 @@ int samples_encode(struct epoch *e, const struct profile *p, struct buf *out)
 /* ---- reading ---- */
 
 struct decoder {
-    const struct epoch *e;
+    const struct dictionary *e;
     const struct profile *meta;
     size_t columns; /* of each sample */
     struct record *record;
-    uint32_t strings;              /* of the epoch */
+    uint32_t strings;              /* of the dictionary */
     uint32_t *processes, *threads; /* ids in the record */
     uint32_t process_count, thread_count;
-    uint32_t stack[EPOCH_DEPTH_MAX];
+    uint32_t stack[DICTIONARY_DEPTH_MAX];
 };
 
 static bool take_string(const struct decoder *d, struct span *s, uint32_t *ret)
@@ -199,8 +200,9 @@ static int decode_sample(struct decoder *d, struct span columns[SAMPLES_COLUMNS_
     if (r < 0)
         return r;
     s.time_ns = *time_ns += delta;
-    for (; node && n < EPOCH_DEPTH_MAX; n++) { /* a node's parent has a smaller id: this ends */
-        const struct epoch_node *at = id_table_get(&d->e->nodes, node);
+    for (; node && n < DICTIONARY_DEPTH_MAX;
+         n++) { /* a node's parent has a smaller id: this ends */
+        const struct dictionary_node *at = id_table_get(&d->e->nodes, node);
 
         d->stack[n] = at->frame;
         node = at->parent;
@@ -225,7 +227,7 @@ static int decode_samples(struct decoder *d, struct span *s)
     return r == 0 && s->n ? -EBADMSG : r;
 }
 
-int samples_decode(const struct epoch *e, struct span blob, const struct profile *meta,
+int samples_decode(const struct dictionary *e, struct span blob, const struct profile *meta,
                    struct profile **ret)
 {
     _cleanup_free_ struct decoder *d = calloc(1, sizeof(*d));

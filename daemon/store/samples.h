@@ -2,16 +2,16 @@
 /*
  * The samples of one capture as a blob, by columns: processes, threads, then times, threads,
  * stacks, counts and flags of the samples, and where there are several events, or values of their
- * own, event and value. Names and stacks are ids of the capture's epoch. Times
- * are CLOCK_REALTIME. Pure but for the epoch; thread: the store's lock holder.
+ * own, event and value. Names and stacks are ids of the capture's dictionary. Times
+ * are CLOCK_REALTIME. Pure but for the dictionary; thread: the store's lock holder.
  */
 #pragma once
 
 #include "store/dictionary.h"
 
 /* Adds what @p brings to @e, and appends its samples to @out (not compressed). 0, -ENOSPC (the
- * epoch is full), -ENOMEM. */
-int samples_encode(struct epoch *e, const struct profile *p, struct buf *out);
+ * dictionary is full), -ENOMEM. */
+int samples_encode(struct dictionary *e, const struct profile *p, struct buf *out);
 /* A finished profile; facts come from *meta. 0; -EBADMSG: damaged; -ENOMEM. */
-int samples_decode(const struct epoch *e, struct span blob, const struct profile *meta,
+int samples_decode(const struct dictionary *e, struct span blob, const struct profile *meta,
                    struct profile **ret);

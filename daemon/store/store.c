@@ -197,7 +197,7 @@ static void store_open_db(struct store *s)
 int store_writable(struct store *s, struct error *err)
 {
     if (!s->writable && !s->newer && clock_monotonic_ns() - s->reopened_ns >= STORE_REOPEN_NS) {
-        epochs_forget_all(s);
+        dictionaries_forget_all(s);
         sqlite3_close(TAKE_PTR(s->db));
         store_open_db(s);
     }
@@ -225,7 +225,7 @@ struct store *store_close(struct store *s)
 {
     if (!s)
         return NULL;
-    epochs_forget_all(s);
+    dictionaries_forget_all(s);
     sqlite3_close(s->db);
     pthread_mutex_destroy(&s->told.lock);
     pthread_mutex_destroy(&s->lock);
@@ -279,7 +279,7 @@ void store_stats(struct store *s, struct store_stats *ret)
     s->stats.bytes = store_number(s, "PRAGMA page_count") * store_number(s, "PRAGMA page_size");
     s->stats.captures = store_number(s, "SELECT count(*) FROM captures");
     s->stats.oldest_ns = store_number(s, "SELECT min(start_ns) FROM captures");
-    s->stats.names_bytes = epochs_bytes(s);
+    s->stats.names_bytes = dictionaries_bytes(s);
     *ret = s->stats;
     store_leave(s);
 }

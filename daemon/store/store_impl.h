@@ -21,13 +21,13 @@ struct store {
     struct store_opts opts;
     char path[4096];
     pthread_mutex_t lock;
-    sqlite3 *db;           /* NULL when it could not be opened at all */
-    bool writable;         /* stays true where a write fails that may work again */
-    bool newer;            /* written by a newer flamed: not to be touched */
-    uint64_t reopened_ns;  /* CLOCK_MONOTONIC: when opening for writing was last tried */
-    char problem[256];     /* "" when all is well; from the opening, or the last write */
-    struct epoch *writing; /* the epoch that puts go to; NULL: to be chosen */
-    struct epoch
+    sqlite3 *db;                /* NULL when it could not be opened at all */
+    bool writable;              /* stays true where a write fails that may work again */
+    bool newer;                 /* written by a newer flamed: not to be touched */
+    uint64_t reopened_ns;       /* CLOCK_MONOTONIC: when opening for writing was last tried */
+    char problem[256];          /* "" when all is well; from the opening, or the last write */
+    struct dictionary *writing; /* the dictionary that puts go to; NULL: to be chosen */
+    struct dictionary
         *cached[STORE_EPOCHS_CACHED]; /* most recently read first; never the one being written */
     struct store_stats stats;
     _Atomic uint64_t entered_ns; /* CLOCK_MONOTONIC: since when somebody is in; 0: nobody */
@@ -71,17 +71,17 @@ const char *store_text(sqlite3_stmt *stmt, int column);
  * schema (then only reading is tried); -errno. */
 int schema_prepare(struct store *s, struct error *err);
 
-/* epochs.c */
+/* dictionaries.c */
 
-/* The epoch for a capture that starts at @now_ns: the one being written, the last one on disk when
- * it is of the same day, or a new one. */
-int epochs_for_writing(struct store *s, uint64_t now_ns, struct error *err);
-/* Forgets what is in memory of the epoch being written: after a write that failed. */
-void epochs_abandon(struct store *s);
-/* An epoch with all its additions. Borrowed until the next call. */
-int epochs_load(struct store *s, int64_t id, struct epoch **ret, struct error *err);
-void epochs_forget(struct store *s, int64_t id);
-void epochs_forget_all(struct store *s);
+/* The dictionary for a capture that starts at @now_ns: the one being written, the last one on disk
+ * when it is of the same day, or a new one. */
+int dictionaries_for_writing(struct store *s, uint64_t now_ns, struct error *err);
+/* Forgets what is in memory of the dictionary being written: after a write that failed. */
+void dictionaries_abandon(struct store *s);
+/* A dictionary with all its additions. Borrowed until the next call. */
+int dictionaries_load(struct store *s, int64_t id, struct dictionary **ret, struct error *err);
+void dictionaries_forget(struct store *s, int64_t id);
+void dictionaries_forget_all(struct store *s);
 /* Those that nobody has read for a minute. */
-void epochs_forget_unused(struct store *s);
-size_t epochs_bytes(const struct store *s); /* of memory */
+void dictionaries_forget_unused(struct store *s);
+size_t dictionaries_bytes(const struct store *s); /* of memory */

@@ -24,7 +24,7 @@ static double rss_mib(void)
 
 static int take(void *packed, struct span text)
 {
-    return packed_add(packed, text);
+    return zstd_buf_add(packed, text);
 }
 
 /* Renders as an answer does: a long text is packed as it comes. *ret_n: how long it is. */
@@ -32,8 +32,8 @@ static int render(const struct render_format *f, const struct view *v, struct bu
                   size_t *ret_n, struct error *err)
 {
     struct render_opts o = { .version = "0.0-test" };
-    struct packed *p = NULL;
-    int r = f->flows ? packed_new((size_t)1 << 30, (size_t)64 << 20, &p) : 0;
+    struct zstd_buf *p = NULL;
+    int r = f->flows ? zstd_buf_new((size_t)1 << 30, (size_t)64 << 20, &p) : 0;
 
     if (p) {
         out->spill = take;
@@ -44,12 +44,12 @@ static int render(const struct render_format *f, const struct view *v, struct bu
         r = f->render(v, &o, out, err);
     *ret_n = out->n;
     if (r == 0 && p) {
-        r = packed_add(p, buf_span(out));
+        r = zstd_buf_add(p, buf_span(out));
         if (r == 0)
-            r = packed_end(p);
-        *ret_n = packed_bytes(p);
+            r = zstd_buf_end(p);
+        *ret_n = zstd_buf_bytes(p);
     }
-    packed_free(p);
+    zstd_buf_free(p);
     return r;
 }
 

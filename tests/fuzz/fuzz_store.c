@@ -11,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct profile meta = { .events = { { .period = 1 } }, .event_count = 1 }, *p = NULL;
     _cleanup_buf_ struct buf plain = BUF_NULL, again = BUF_NULL;
-    struct epoch *e = NULL;
+    struct dictionary *e = NULL;
     struct span additions, samples;
     size_t split;
 
@@ -27,16 +27,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             return 0;
         samples = buf_span(&plain);
     }
-    if (epoch_new(1, &e) < 0)
+    if (dictionary_new(1, &e) < 0)
         return 0;
-    if (epoch_replay(e, additions) == 0 && samples_decode(e, samples, &meta, &p) == 0) {
+    if (dictionary_replay(e, additions) == 0 && samples_decode(e, samples, &meta, &p) == 0) {
         buf_init(&again, (size_t)4 << 20);
         if (samples_encode(e, p, &again) < 0) /* what could be read can be written */
             abort();
-        if (epoch_has_additions(e))
-            epoch_additions(e, &again);
+        if (dictionary_has_additions(e))
+            dictionary_additions(e, &again);
         profile_unref(p);
     }
-    epoch_free(e);
+    dictionary_free(e);
     return 0;
 }

@@ -363,12 +363,12 @@ END_TEST
 
 START_TEST(hot_functions_count_a_recursion_once)
 {
-    _cleanup_free_ struct hot_function *list = NULL;
+    _cleanup_free_ struct top_function *list = NULL;
     size_t n = 0;
 
     row(&a, 5, "t:[main tid=1];main;0:down;down;down");
     row(&a, 3, "t:[main tid=1];main;down;n:read");
-    ck_assert_int_eq(hot_functions(&a.view, &list, &n), 0);
+    ck_assert_int_eq(top_functions(&a.view, &list, &n), 0);
     ck_assert_uint_eq(n, 3); /* threads are none */
     ck_assert(span_eq_str(view_string(&a.view, list[0].name), "down"));
     ck_assert_uint_eq(list[0].self, 5);
@@ -382,10 +382,10 @@ END_TEST
 
 START_TEST(hot_functions_of_nothing)
 {
-    _cleanup_free_ struct hot_function *list = NULL;
+    _cleanup_free_ struct top_function *list = NULL;
     size_t n = 7;
 
-    ck_assert_int_eq(hot_functions(&a.view, &list, &n), 0);
+    ck_assert_int_eq(top_functions(&a.view, &list, &n), 0);
     ck_assert_uint_eq(n, 0);
 }
 END_TEST

@@ -26,19 +26,19 @@ static size_t most_memory(void)
     return (size_t)usage.ru_maxrss << 10;
 }
 
-static struct packed *pack_lines(void)
+static struct zstd_buf *pack_lines(void)
 {
-    struct packed *p = NULL;
+    struct zstd_buf *p = NULL;
     char line[LINE_BYTES + 1];
     int r = 0;
 
-    ck_assert_int_eq(packed_new((size_t)1 << 30, (size_t)64 << 20, &p), 0);
+    ck_assert_int_eq(zstd_buf_new((size_t)1 << 30, (size_t)64 << 20, &p), 0);
     for (uint32_t i = 0; i < LINES && r == 0; i++) {
         line_of(i, line);
-        r = packed_add(p, span_of(line));
+        r = zstd_buf_add(p, span_of(line));
     }
     ck_assert_int_eq(r, 0);
-    ck_assert_int_eq(packed_end(p), 0);
+    ck_assert_int_eq(zstd_buf_end(p), 0);
     return p;
 }
 
@@ -46,13 +46,13 @@ static struct packed *pack_lines(void)
 START_TEST(is_unpacked_only_as_it_is_read)
 {
     size_t before = most_memory(), whole = (size_t)LINES * LINE_BYTES, at = 0;
-    struct packed *p = pack_lines();
+    struct zstd_buf *p = pack_lines();
     char line[LINE_BYTES + 1], got[LINE_BYTES * 7];
     ssize_t n;
 
-    ck_assert_uint_eq(packed_bytes(p), whole);
-    ck_assert_uint_lt(packed_held_bytes(p), whole / 4);
-    while ((n = packed_read(p, got, sizeof(got))) > 0) {
+    ck_assert_uint_eq(zstd_buf_bytes(p), whole);
+    ck_assert_uint_lt(zstd_buf_held_bytes(p), whole / 4);
+    while ((n = zstd_buf_read(p, got, sizeof(got))) > 0) {
         if (n > (ssize_t)sizeof(got)) /* no assertion in a loop: Check keeps memory for each */
             ck_abort_msg("%zd bytes where there is room for %zu", n, sizeof(got));
         for (ssize_t i = 0; i < n; i++, at++) {
@@ -65,32 +65,32 @@ START_TEST(is_unpacked_only_as_it_is_read)
     ck_assert_int_eq(n, 0);
     ck_assert_uint_eq(at, whole);
     ck_assert_uint_lt(most_memory() - before, whole / 2);
-    packed_free(p);
+    zstd_buf_free(p);
 }
 END_TEST
 
 START_TEST(refuses_what_is_over_its_limits)
 {
     char noise[4096];
-    struct packed *p = NULL;
+    struct zstd_buf *p = NULL;
     uint64_t x = 88172645463325252u;
     int r = 0;
 
-    ck_assert_int_eq(packed_new(10, (size_t)1 << 20, &p), 0);
-    ck_assert_int_eq(packed_add(p, SPAN("0123456789")), 0);
-    ck_assert_int_eq(packed_add(p, SPAN("0")), -EFBIG);
-    packed_free(p);
-    ck_assert_int_eq(packed_new((size_t)1 << 30, (size_t)1 << 20, &p), 0);
+    ck_assert_int_eq(zstd_buf_new(10, (size_t)1 << 20, &p), 0);
+    ck_assert_int_eq(zstd_buf_add(p, SPAN("0123456789")), 0);
+    ck_assert_int_eq(zstd_buf_add(p, SPAN("0")), -EFBIG);
+    zstd_buf_free(p);
+    ck_assert_int_eq(zstd_buf_new((size_t)1 << 30, (size_t)1 << 20, &p), 0);
     for (uint32_t i = 0; i < 1024 && r == 0; i++) { /* 4 MiB that cannot be packed */
         for (size_t k = 0; k < sizeof(noise); k++) {
             x ^= x << 13, x ^= x >> 7, x ^= x << 17;
             noise[k] = (char)x;
         }
-        r = packed_add(p, (struct span){ noise, sizeof(noise) });
+        r = zstd_buf_add(p, (struct span){ noise, sizeof(noise) });
     }
     ck_assert_int_eq(r, -EFBIG);
-    ck_assert_uint_le(packed_held_bytes(p), (size_t)1 << 20);
-    packed_free(p);
+    ck_assert_uint_le(zstd_buf_held_bytes(p), (size_t)1 << 20);
+    zstd_buf_free(p);
 }
 END_TEST
 
