@@ -27,6 +27,7 @@ USER_NAMESPACES = (True, False)
 STREAM_MIB = 18 # STREAM_BYTES
 FILES_OF_OWNER = 8 # OWNER_FILES_MAX
 KEPT = 2 # KEPT_OF_OWNER
+REFUSED = ("start", errno.EDQUOT)
 LANDLOCK_CREATE_RULESET = 444 # on every machine
 TRACER = ("CAP_SYS_PTRACE", "CAP_DAC_OVERRIDE", "CAP_KILL")
 
@@ -193,21 +194,24 @@ class Attacks(Fake):
         """A tracer that never waits keeps what attached as a zombie in flamed's cgroup: whoever keeps two is not attached to, and holds
         nobody's place."""
         c = self.container("zombie", user_namespace=False)
-        with ThreadPoolExecutor(1) as pool:
-            attached = pool.submit(attach.attach, c.pid, "load", "times=7")
-            proc.wait_until(lambda: c.output().count("tracer: ") == KEPT, 20, "two are kept")
-            time.sleep(3) # two more attaches at least
-            self.assertNotIn("tracer: 0", c.output(), "it may not trace here")
-            self.assertEqual(len(self.zombies()), KEPT)
-            for pid in proc.children(c.pid):
-                os.kill(pid, signal.SIGKILL)
-            proc.wait_until(lambda: not attach.helpers() and not self.zombies(), 5, "with the tracer they go")
-            found = attached.result()
-        steps = re.findall(r"^step: (\S+)\nerrno: (\d+)$", found.text, re.M)
-        print(steps, end=" ")
-        self.assertEqual(steps[:3], [("done", "0")] * KEPT + [("start", str(errno.EDQUOT))])
-        self.assertIn("symbols=memory", found.text)
-        self.assertGreater(len([one for one in steps if one[0] == "done"]), KEPT, "it is attached to again")
+        with tempfile.NamedTemporaryFile("r", prefix="flamed-out.") as out:
+            def steps() -> list[tuple[str, int]]:
+                return [(step, int(code)) for step, code in re.findall(r"^step: (\S+)\nerrno: (\d+)$", proc.read(out.name), re.M)]
+
+            with subprocess.Popen([*attach.programs(), str(c.pid), "load", "0", "times=1000"], stdout=out) as probe:
+                try:
+                    proc.wait_until(lambda: REFUSED in steps(), 40, "one is refused")
+                    before = steps()[:steps().index(REFUSED)]
+                    self.assertEqual(len(re.findall(r"^tracer: [1-9]", c.output(), re.M)), KEPT, c.output())
+                    self.assertEqual(len(self.zombies()), KEPT)
+                    self.assertEqual(set(before), {("done", 0)})
+                    for pid in proc.children(c.pid):
+                        os.kill(pid, signal.SIGKILL)
+                    proc.wait_until(lambda: not attach.helpers() and not self.zombies(), 20, "with the tracer they go")
+                    proc.wait_until(lambda: steps().count(("done", 0)) > len(before), 20, "it is attached to again")
+                finally:
+                    probe.kill()
+            self.assertIn("symbols=memory", proc.read(out.name))
 
     def test_an_answer_without_end(self):
         """It reads as much as it has room for, and lives to tell."""
