@@ -169,7 +169,7 @@ class Access(unittest.TestCase):
         cls.spins: dict[int, jvm.Spin] = {}
         for uid in (ALICE, BOB, POD):
             cls.spins[uid] = jvm.make_spin()
-            cls.jvms[uid] = jvm.Jvm(home, f"-Dargument-of-{uid}=1", "-Xmx64m", "-cp", cls.spins[uid].folder, cls.spins[uid].main,
+            cls.jvms[uid] = jvm.Jvm(home, f"-Dargument-of-{uid}=1", "-Drest=15", "-Xmx64m", "-cp", cls.spins[uid].folder, cls.spins[uid].main,
                                     wrap=cls.in_pod() if uid == POD else
                                     ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups"])
             cls.addClassCleanup(cls.jvms[uid].stop)

@@ -495,7 +495,7 @@ class Churn(jvm.WithClasses):
     sources = ("ChurnBody000000.java", "Churn.java")
 
     def test_many_attaches(self):
-        total = int(os.environ.get("FLAMED_ATTACHES", "200"))
+        total = int(os.environ.get("FLAMED_ATTACHES", "120"))
         versions = tuple(v for v in (17, 25) if v in paths.jdks())
 
         def one(version: int) -> None:

@@ -16,14 +16,15 @@ class WithSpin(unittest.TestCase):
 
 
 class WithSpinningJvm(WithSpin):
-    """And a JVM 17 that runs it, in cls.jvm and cls.pid, as the user cls.jvm_uid."""
+    """And a JVM 17 that runs it, in cls.jvm and cls.pid, as the user cls.jvm_uid; it rests for cls.rest ms after every 5 or so."""
     jvm_uid = 0
+    rest = 0
 
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
         user = ["setpriv", f"--reuid={cls.jvm_uid}", f"--regid={cls.jvm_uid}", "--clear-groups"] if cls.jvm_uid else None
-        cls.jvm = jvm.Jvm(paths.jdk(17), "-Xmx64m", "-cp", cls.spin.folder, cls.spin.main, wrap=user)
+        cls.jvm = jvm.Jvm(paths.jdk(17), "-Xmx64m", f"-Drest={cls.rest}", "-cp", cls.spin.folder, cls.spin.main, wrap=user)
         cls.addClassCleanup(cls.jvm.stop)
         cls.pid = cls.jvm.pid
 
