@@ -201,25 +201,49 @@ const struct recent_note *facts_note(const struct discover *d, int32_t host_pid,
     return note && MAX(note->fork_ns, note->exec_ns) >= start_ns ? note : NULL;
 }
 
+/* What is told of process @host_pid before it has an entry. Where its owner keeps who reads it,
+ * that is its name alone, and start_ticks 0. False: it is gone, a thread, or not wanted. */
+static bool introduce(struct discover *d, int32_t host_pid, bool kernel_threads,
+                      struct proc_stat *ret)
+{
+    _cleanup_buf_ struct buf comm = BUF_NULL;
+    struct proc_id id = { .host_pid = host_pid };
+    struct proc_status status;
+    int r = readers_stat(d->opts.proc_fd, &id, ret);
+
+    if ((r != 0 && r != -ETIMEDOUT) || proc_read_status(d->opts.proc_fd, host_pid, &status) != 0 ||
+        status.tgid != host_pid)
+        return false;
+    if (r == -ETIMEDOUT) {
+        *ret = (struct proc_stat){ .kernel_thread = status.kernel_thread };
+        read_text(d, host_pid, "comm", sizeof(ret->comm), &comm);
+        span_copy(span_trim(buf_span(&comm)), ret->comm, sizeof(ret->comm));
+    }
+    return !ret->kernel_thread || kernel_threads;
+}
+
+static bool started_then(const struct image *im, uint64_t start_ticks)
+{
+    return !start_ticks || !im->p.id.start_ticks || im->p.id.start_ticks == start_ticks;
+}
+
 struct image *facts_discover(struct discover *d, int32_t host_pid, bool kernel_threads)
 {
-    const struct recent_note *note;
-    struct proc_status status;
-    struct proc_stat stat;
     struct proc_id id = { .host_pid = host_pid };
+    const struct recent_note *note;
+    struct proc_stat stat;
     struct image *im;
 
     events_drain(d);
-    if (readers_stat(d->opts.proc_fd, &id, &stat) != 0 || (stat.kernel_thread && !kernel_threads) ||
-        proc_read_status(d->opts.proc_fd, host_pid, &status) != 0 || status.tgid != host_pid)
+    if (!introduce(d, host_pid, kernel_threads, &stat))
         return NULL;
     id.start_ticks = stat.start_ticks;
     note = facts_note(d, host_pid, stat.start_ticks);
     id.exec_no = note ? note->execs : 0;
     im = table_newest(d, host_pid);
-    if (im && im->p.id.start_ticks == id.start_ticks && !image_is_live(im))
+    if (im && started_then(im, id.start_ticks) && !image_is_live(im))
         id.exec_no = MAX(id.exec_no, im->p.id.exec_no + 1);
-    if (!im || !image_is_live(im) || im->p.id.start_ticks != id.start_ticks) {
+    if (!im || !image_is_live(im) || !started_then(im, id.start_ticks)) {
         if (im)
             image_end(im, clock_monotonic_ns(), /* replaced= */ false);
         im = table_add(d, &id, NULL, span_of(stat.comm));

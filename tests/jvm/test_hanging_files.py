@@ -386,6 +386,7 @@ def running_in(cgroup: str):
     """A process in CGROUP: its pid."""
     with subprocess.Popen(["sh", "-c", 'echo $$ >"$0/cgroup.procs"; while :; do :; done', cgroup]) as process:
         try:
+            proc.wait_until(lambda: str(process.pid) in proc.read(f"{cgroup}/cgroup.procs").split(), 5, "it is in its cgroup", 0.001)
             yield process.pid
         finally:
             process.kill()
