@@ -78,6 +78,8 @@ int capture_thread(struct capture *c, uint32_t process, const struct incoming *i
     if (r < 0)
         return r;
     *ret = c->thread_ids[id];
+    if (!fresh)
+        record_rename_thread(c->record, *ret, in->thread_name);
     return 0;
 }
 

@@ -160,6 +160,10 @@ void record_shrink(struct record *r);
  * (process, tid). @name etc. are ids of @frames' strings. 0 or -ENOMEM. */
 int record_process(struct record *r, const struct profile_process *p, uint32_t *ret);
 int record_thread(struct record *r, const struct profile_thread *t, uint32_t *ret);
+/* Names thread @thread, which record_thread() gave, as it is called by now: a JVM names its threads
+ * some time after they have started. A name that is the beginning of the one it has (the kernel
+ * keeps 15 bytes) changes nothing. Whoever renames asks record_thread() for no thread twice. */
+void record_rename_thread(struct record *r, uint32_t thread, uint32_t name);
 /* Adds a sample; s->stack is not looked at. @stack: @n frame ids, leaf first. Of an event whose
  * samples have values of their own s->value is one. Return: 0, -ENOSPC (a limit; counted) or
  * -ENOMEM (counted). */

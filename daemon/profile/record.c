@@ -118,6 +118,20 @@ int record_thread(struct record *r, const struct profile_thread *t, uint32_t *re
     return MIN(k, 0);
 }
 
+void record_rename_thread(struct record *r, uint32_t thread, uint32_t name)
+{
+    struct profile_thread *t = id_table_at(&r->threads, thread);
+    struct span before, now;
+
+    if (t->name == name)
+        return;
+    before = frame_table_get_string(r->table, t->name);
+    now = frame_table_get_string(r->table, name);
+    if (now.n <= before.n && memcmp(before.p, now.p, now.n) == 0)
+        return;
+    t->name = name; /* the table finds it by its old bytes: nobody looks */
+}
+
 /* True for @part out of @whole, by chance. */
 static bool record_chance(struct record *r, uint64_t part, uint64_t whole)
 {

@@ -93,6 +93,28 @@ static const struct {
     { .opts = { .depth = 2, .no_user = true }, .rows = "a.b.C.run;[\xe2\x80\xa6] 1\n" },
 };
 
+/* A thread has the last name that it was met by, but for one that the kernel cut. */
+START_TEST(threads_are_renamed)
+{
+    static const struct {
+        const char *name, *is;
+    } STEPS[] = { { "main", "main" },
+                  { "worker-with-long", "worker-with-long" },
+                  { "worker-with-lon", "worker-with-long" },
+                  { "", "worker-with-long" },
+                  { "worker-x", "worker-x" } };
+    struct profile *p;
+
+    for (size_t i = 0; i < ARRAY_SIZE(STEPS); i++) {
+        record_rename_thread(rec, main_thread, str(STEPS[i].name));
+        ck_assert_int_eq(record_finish(rec, &(struct profile){ 0 }, &p), 0);
+        ck_assert(span_eq_str(intern_get(p->strings, p->threads[main_thread].name), STEPS[i].is));
+        ck_assert(span_eq_str(intern_get(p->strings, p->threads[other_thread].name), "other"));
+        profile_unref(p);
+    }
+}
+END_TEST
+
 /* Row order follows the order in which names were met; the cases compare sets of lines. */
 static int line_compare(const void *a, const void *b)
 {
@@ -552,6 +574,7 @@ int main(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_loop_test(tc, shows_one_view, 0, ARRAY_SIZE(VIEW_CASES));
     tcase_add_test(tc, thins_at_the_limit_and_says_so);
+    tcase_add_test(tc, threads_are_renamed);
     tcase_add_test(tc, thins_fairly);
     tcase_add_test(tc, finished_twice_it_says_all_once);
     tcase_add_test(tc, an_empty_stack_is_unknown);
