@@ -80,9 +80,12 @@ static enum MHD_Result on_request(void *cookie, struct MHD_Connection *connectio
         req->http_1_0 = strcmp(version, MHD_HTTP_VERSION_1_1) != 0;
         pthread_mutex_lock(&s->lock);
         s->stats.requests++;
-        req->client->busy = true;
+        left = req->client->closing; /* before its request came: it may have nobody's place now */
+        req->client->busy = !left;
         req->client->since_ns = clock_monotonic_ns();
         pthread_mutex_unlock(&s->lock);
+        if (left)
+            return MHD_NO;
         /* The library calls again when the request is whole: an answer from then on leaves the
          * connection open for the next one. A large body is refused at once instead. */
         req->checked = request_check(req, method);

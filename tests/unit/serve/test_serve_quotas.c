@@ -170,6 +170,34 @@ START_TEST(streams_of_a_user_are_that_users)
 }
 END_TEST
 
+/* Waits until no more than @wanted connections are left. */
+static void await_connections(size_t wanted)
+{
+    struct serve_stats stats;
+
+    serve_stats(serve, &stats);
+    for (int i = 0; i < 2000 && stats.connections_now > wanted; i++) {
+        usleep(5000);
+        serve_stats(serve, &stats);
+    }
+    ck_assert_uint_le(stats.connections_now, wanted);
+}
+
+/* Waits until an answer stands still since its client does not read. */
+static void await_stalled(void)
+{
+    bool stalled = false;
+
+    for (int i = 0; i < 2000 && !stalled; i++) {
+        usleep(5000);
+        pthread_mutex_lock(&serve->lock);
+        for (size_t k = 0; k < serve->client_max; k++)
+            stalled |= serve->clients[k].used && serve->clients[k].stalled_ns;
+        pthread_mutex_unlock(&serve->lock);
+    }
+    ck_assert(stalled);
+}
+
 /* Every connection that a caller may have has a request under way, which nobody may cut off. */
 START_TEST(a_caller_without_room_is_told_which)
 {
@@ -189,12 +217,13 @@ START_TEST(a_caller_without_room_is_told_which)
     ask("GET", "/profile?pid=1000&seconds=600", NULL, &refused);
     assert_quota(&refused, " over TCP has 7 requests that wait");
     reply_deinit(&refused);
+    await_connections(7);
 
     fds[7] = client_connect_tcp(port);
     setsockopt(fds[7], SOL_SOCKET, SO_RCVBUF, &few_bytes, sizeof(few_bytes));
     for (size_t k = 0; k < 200; k++) /* of which it reads nothing */
         client_send(fds[7], DOCUMENT, sizeof(DOCUMENT) - 1);
-    usleep(300000);
+    await_stalled();
     ask("GET", "/api/v1/jvms", NULL, &refused);
     assert_quota(&refused, " over TCP has 8 connections");
     ck_assert_str_eq(header(&refused, "Connection"), "close");
