@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Processes of users without privileges that are made to keep flamed busy: each maps a libjvm.so, and 60,000 files with long names."""
 import contextlib
+import dataclasses
 import os
 import subprocess
 import tempfile
@@ -20,6 +21,8 @@ MEMORY = 512 << 20 # of the cgroup that flamed runs in
 WORKER = 256 << 20 # of the part of flamed that parses, whoever runs what
 # Before Linux 6.11 the text of all mappings is read to find the executable ones.
 ANSWER_S = 2.5 if os.environ.get("FLAMED_OLD_KERNEL") else 0.2
+LATE = 0.01 # of all answers: where 40 programs want both processors, each thread that is met on the way may wait for its turn
+LATE_S = 1.0 + ANSWER_S
 USER = 1001
 
 
@@ -81,12 +84,26 @@ class Fakes:
             process.stdout.close()
 
 
+@dataclasses.dataclass
+class Asked:
+    name: str
+    hops: int # threads that an answer takes
+    took: list[float] # seconds, ascending
+
+    def most(self) -> float:
+        """What all but LATE of them took at most."""
+        return self.took[int((1 - LATE) * (len(self.took) - 1))]
+
+    def __str__(self):
+        return f"{self.name}: {len(self.took)} answers in {self.most():.3f} s, at worst {self.took[-1]:.3f} s"
+
+
 class Asking:
     """Asks for whether flamed lives, and as root on the Unix socket for what its engine knows, all the time."""
 
     def __init__(self, daemon: Daemon, pid: int):
         self.daemon, self.pid = daemon, pid
-        self.worst: list[tuple[float, int, str]] = [] # seconds, threads that it took
+        self.asked: list[Asked] = []
         self.bad: list[str] = []
         self.ended = threading.Event()
         paths_asked = (("/healthz", False), ("/healthz", True), (f"/api/v1/jvms/{pid}", True), ("/api/v1/events", True))
@@ -96,15 +113,14 @@ class Asking:
         self.threads.append(threading.Thread(target=self.run_idle))
 
     def run(self, path: str, unix: bool) -> None:
-        worst = 0.0
+        took = []
         while not self.ended.wait(0.02):
             with proc.Standstill() as machine:
                 answer = self.daemon.get(path, unix=unix, timeout=30)
-                took = machine.given()
+                took.append(machine.given())
             if answer.status != 200:
                 self.bad.append(f"{path}: {answer}")
-            worst = max(worst, took)
-        self.worst.append((worst, ENGINE_HOPS if path.startswith("/api/") else HOPS, f"{path}{' on the Unix socket' if unix else ''}: {worst:.3f} s"))
+        self.asked.append(Asked(f"{path}{' on the Unix socket' if unix else ''}", ENGINE_HOPS if path.startswith("/api/") else HOPS, sorted(took)))
 
     def run_idle(self) -> None:
         with self.idle:
@@ -144,14 +160,15 @@ class FakeJvms(unittest.TestCase):
             metrics = daemon.get("/metrics").text
             asking.__exit__()
             text = (f"{FAKES} fakes: a capture of {SECONDS} s took {took:.2f} s; flamed {used >> 20} MiB, "
-                    f"the cgroup {peak() >> 20} MiB; {'; '.join(t for *_, t in asking.worst)}; "
+                    f"the cgroup {peak() >> 20} MiB; {'; '.join(map(str, asking.asked))}; "
                     f"an idle server: {asking.idle.worst:.3f} s; "
                     + ", ".join(l for l in metrics.splitlines() if l.startswith(("flamed_looks_put_off", "flamed_samples_lost"))))
             print(text)
             self.assertEqual(asking.bad, [], text)
-            self.assertEqual(len(asking.worst), asking.count, text) # none of them was given up
-            for worst, hops, _ in asking.worst:
-                self.assertLess(worst, asking.idle.limit(ANSWER_S, hops), text)
+            self.assertEqual(len(asking.asked), asking.count, text) # none of them was given up
+            for asked in asking.asked:
+                self.assertLess(asked.most(), asking.idle.limit(ANSWER_S, asked.hops), text)
+                self.assertLess(asked.took[-1], asking.idle.limit(LATE_S, asked.hops), text)
             self.assertLess(took, asking.idle.limit(SECONDS + 1, ENGINE_HOPS), text)
             stacks = profile.of_thread("spinner")
             due = 99 * clock.between(profile)
