@@ -66,15 +66,17 @@ static json_t *labels_json(const struct store_capture *c)
 
 json_t *capture_json(const struct store_capture *c, double progress)
 {
+    const struct profile_event *first = c->event_count ? &c->events[0] : NULL;
     json_t *processes = json_array();
 
     for (size_t i = 0; i < c->process_count; i++)
         json_array_append_new(processes, process_json(&c->processes[i]));
     return json_pack(
-        "{s:s, s:s, s:f, s:s, s:s, s:f, s:o, s:o, s:f, s:I, s:I, s:I, s:I, s:s, s:o, s:o, "
-        "s:o, s:o, s:o, s:I}",
+        "{s:s, s:s, s:f, s:s, s:s, s:f, s:I, s:s, s:o, s:o, s:f, s:I, s:I, s:I, s:I, s:s, s:o, "
+        "s:o, s:o, s:o, s:o, s:I}",
         "id", c->id, "state", state_name(c->state), "progress", progress, "event", c->event,
-        "target", c->target, "hz", clock_hz(c->event_count ? c->events[0].period : 0), "start",
+        "target", c->target, "hz", first ? profile_event_hz(first) : 0.0, "period",
+        (json_int_t)(first ? first->period : 0), "unit", first ? first->unit : "", "start",
         json_time(c->start_ns), "end",
         c->state == STORE_RUNNING ? json_null() : json_time(c->end_ns), "seconds",
         c->end_ns > c->start_ns ? (double)(c->end_ns - c->start_ns) / 1e9 : 0.0, "samples",

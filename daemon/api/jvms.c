@@ -4,7 +4,7 @@
 #include "capture/capability_text.h"
 #include "capture/capture_impl.h"
 #include "engine/sampling.h"
-#include "profile/events.h"
+#include "event/events.h"
 
 static const char *profilable_reason(const struct process *p)
 {
@@ -111,6 +111,24 @@ int facts_jvm(struct engine *e, const struct viewer *v, int32_t host_pid, json_t
     return *ret ? 0 : -ENOMEM;
 }
 
+/* With why it cannot be had, where it cannot. */
+static json_t *event_json(struct engine *e, const struct event_info *event)
+{
+    struct error why = ERROR_NULL;
+    char reason[ERROR_MSG_MAX + ERROR_REMEDY_MAX + 4] = "";
+
+    if (!e->ring)
+        snprintf(reason, sizeof(reason), "%s", e->facts.bpf_problem);
+    else if (broker_sample_check(e->broker, event->kind, &why) < 0)
+        snprintf(reason, sizeof(reason), "%s%s%s", why.msg, why.remedy[0] ? "; " : "", why.remedy);
+    return json_pack("{s:s, s:s, s:s, s:f, s:I, s:s, s:b, s:s}", "name", event->name, "description",
+                     event->description, "unit", event->unit, "default_hz", event->default_hz,
+                     "default_interval",
+                     (json_int_t)(event_is_timed(event) ? (uint64_t)(1e9 / event->default_hz)
+                                                        : event->default_period),
+                     "cost", event->cost, "available", reason[0] == 0, "reason", reason);
+}
+
 int facts_events(struct engine *e, json_t **ret, struct error *err)
 {
     size_t count;
@@ -119,11 +137,7 @@ int facts_events(struct engine *e, json_t **ret, struct error *err)
 
     (void)err;
     for (size_t i = 0; i < count; i++)
-        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:f, s:b, s:s}", "name",
-                                              events[i].name, "description", events[i].description,
-                                              "unit", events[i].unit, "default_hz",
-                                              events[i].default_hz, "available", e->ring != NULL,
-                                              "reason", e->ring ? "" : e->facts.bpf_problem));
+        json_array_append_new(list, event_json(e, &events[i]));
     *ret = json_pack("{s:o}", "events", list);
     return *ret ? 0 : -ENOMEM;
 }

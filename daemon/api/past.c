@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The past: out of the flight recorder, and out of stored captures where it does not reach. */
 #include "capture/recorder.h"
-#include "profile/events.h"
+#include "event/events.h"
 #include "profile/match.h"
 #include "request/matcher.h"
 

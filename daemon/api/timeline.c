@@ -3,7 +3,7 @@
  * captures for what lies further back than it reaches. */
 #include "api/json.h"
 #include "capture/recorder.h"
-#include "profile/events.h"
+#include "event/events.h"
 
 #define TIMELINE_SERIES_MAX 64
 #define TIMELINE_JVMS_MAX 256 /* with their categories */

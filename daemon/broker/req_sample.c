@@ -160,8 +160,9 @@ int request_ring(struct server *s, const struct broker_request *q, struct reply 
 }
 
 /*
- * sample_start. Safe: a fixed kind of event with a period between 10,000 Hz and one in 100 s, at
- * most four at a time; the kernel bounds their cost by perf_event_max_sample_rate and
+ * sample_start. Safe: an event of a fixed table, which counts and reads nothing else, with a period
+ * in bounds, at most four at a time; a quarter of a processor is the most that their samples take
+ * (CPU_BUDGET_NS), and the kernel bounds the clock's by perf_event_max_sample_rate and
  * perf_cpu_time_max_percent.
  */
 int request_sample_start(struct server *s, const struct broker_request *q, struct reply *rep)
@@ -170,9 +171,18 @@ int request_sample_start(struct server *s, const struct broker_request *q, struc
     int r = server_sampler(s, /* wait_ns= */ 0, &rep->err);
 
     if (r == 0)
-        r = sampler_start(s->sampler, q->period_ns, &set, &rep->err);
+        r = sampler_start(s->sampler, q->set, q->period, &set, &rep->err);
     rep->value = set;
     return r;
+}
+
+/*
+ * sample_check. Safe: opens an event of the same table for a moment, disabled.
+ */
+int request_sample_check(struct server *s, const struct broker_request *q, struct reply *rep)
+{
+    (void)s;
+    return sampler_check_event(q->set, &rep->err);
 }
 
 /*

@@ -34,6 +34,7 @@ static const request_fn FUNCTIONS[BROKER_KIND_END] = {
     [BROKER_SIDEBAND] = request_sideband,
     [BROKER_RING] = request_ring,
     [BROKER_SAMPLE_START] = request_sample_start,
+    [BROKER_SAMPLE_CHECK] = request_sample_check,
     [BROKER_SAMPLE_STOP] = request_sample_stop,
     [BROKER_FILTER_PROCESS] = request_filter_process,
     [BROKER_FILTER_ALL] = request_filter_all,

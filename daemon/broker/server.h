@@ -115,6 +115,7 @@ int request_config(struct server *s, const struct broker_request *q, struct repl
 int request_sideband(struct server *s, const struct broker_request *q, struct reply *rep);
 int request_ring(struct server *s, const struct broker_request *q, struct reply *rep);
 int request_sample_start(struct server *s, const struct broker_request *q, struct reply *rep);
+int request_sample_check(struct server *s, const struct broker_request *q, struct reply *rep);
 int request_sample_stop(struct server *s, const struct broker_request *q, struct reply *rep);
 int request_filter_process(struct server *s, const struct broker_request *q, struct reply *rep);
 int request_filter_all(struct server *s, const struct broker_request *q, struct reply *rep);

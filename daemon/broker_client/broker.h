@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/tls_paths.h"
+#include "event/event_kind.h"
 #include "proc/proc.h"
 
 struct broker;
@@ -115,8 +116,12 @@ int broker_unwind_limit(struct broker *b, uint32_t frames, struct error *err);
 int broker_ring(struct broker *b, int *ret_fd, size_t *ret_bytes, struct error *err);
 
 #define BROKER_SETS_MAX 4
-/* Starts a set: an event per CPU of @period_ns CPU time each. @ret_set 0..BROKER_SETS_MAX-1. */
-int broker_sample_start(struct broker *b, uint64_t period_ns, uint32_t *ret_set, struct error *err);
+/* Starts a set: the event on each CPU, a sample every @period of its unit. @ret_set
+ * 0..BROKER_SETS_MAX-1. */
+int broker_sample_start(struct broker *b, enum event_kind kind, uint64_t period, uint32_t *ret_set,
+                        struct error *err);
+/* Whether this machine has the event. 0; -errno with @err, which says why not. */
+int broker_sample_check(struct broker *b, enum event_kind kind, struct error *err);
 int broker_sample_stop(struct broker *b, uint32_t set, struct error *err);
 /* Which sets want samples of a process: bit n of @sets for set n; 0 forgets it. */
 int broker_filter_process(struct broker *b, int32_t host_pid, uint32_t sets, struct error *err);

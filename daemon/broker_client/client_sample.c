@@ -26,17 +26,28 @@ int broker_ring(struct broker *b, int *ret_fd, size_t *ret_bytes, struct error *
     return r;
 }
 
-int broker_sample_start(struct broker *b, uint64_t period_ns, uint32_t *ret_set, struct error *err)
+int broker_sample_start(struct broker *b, enum event_kind kind, uint64_t period, uint32_t *ret_set,
+                        struct error *err)
 {
     struct broker_request q = client_request(BROKER_SAMPLE_START);
     struct broker_answer a;
     int r;
 
-    q.period_ns = period_ns;
+    q.set = kind;
+    q.period = period;
     r = client_call_plain(b, &q, &a, err);
     if (r == 0)
         *ret_set = (uint32_t)a.value;
     return r;
+}
+
+int broker_sample_check(struct broker *b, enum event_kind kind, struct error *err)
+{
+    struct broker_request q = client_request(BROKER_SAMPLE_CHECK);
+    struct broker_answer a;
+
+    q.set = kind;
+    return client_call_plain(b, &q, &a, err);
 }
 
 int broker_sample_stop(struct broker *b, uint32_t set, struct error *err)

@@ -3,6 +3,7 @@
 
 #include "agent/stream.h"
 #include "base/tls_paths.h"
+#include "event/event_kind.h"
 #include "helper/job.h"
 
 #define PAGE_MASK_BYTES UINT64_C(4095)
@@ -23,7 +24,7 @@ static const struct broker_request_info REQUESTS[BROKER_KIND_END] = {
     [BROKER_CONTAINER_LOGS] = { "container_logs", 0, 1 },
     [BROKER_SIDEBAND] = { "sideband", 0, BROKER_CPUS_MAX },
     [BROKER_RING] = { "ring", 0, 1 },
-    [BROKER_SAMPLE_START] = { "sample_start", BROKER_FIELD_PERIOD, 0 },
+    [BROKER_SAMPLE_START] = { "sample_start", BROKER_FIELD_EVENT | BROKER_FIELD_PERIOD, 0 },
     [BROKER_SAMPLE_STOP] = { "sample_stop", BROKER_FIELD_SET, 0 },
     [BROKER_FILTER_PROCESS] = { "filter_process", BROKER_FIELD_PID | BROKER_FIELD_SETS, 0 },
     [BROKER_FILTER_ALL] = { "filter_all", BROKER_FIELD_SETS, 0 },
@@ -39,6 +40,7 @@ static const struct broker_request_info REQUESTS[BROKER_KIND_END] = {
     [BROKER_UNWIND_LIMIT] = { "unwind_limit", BROKER_FIELD_FRAMES, 0 },
     [BROKER_CGROUP] = { "cgroup", BROKER_FIELD_TARGET, 1 },
     [BROKER_AUDIT_LOG] = { "audit_log", 0, 1 },
+    [BROKER_SAMPLE_CHECK] = { "sample_check", BROKER_FIELD_EVENT, 0 },
     [BROKER_SOCKET_HOLDER] = { "socket_holder", BROKER_FIELD_SOCKET, 0 },
     [BROKER_PUT_THREAD] = { "put_thread", BROKER_FIELD_PID | BROKER_FIELD_THREAD, 0 },
 };
@@ -124,6 +126,8 @@ static bool sets_valid(const struct broker_request *q, unsigned fields)
         return q->set >= BROKER_FRAMES_MIN && q->set <= BROKER_FRAMES_MAX;
     if (fields & BROKER_FIELD_FILE)
         return q->set < TLS_FILE_END;
+    if (fields & BROKER_FIELD_EVENT)
+        return q->set < EVENT_KINDS;
     if (fields & BROKER_FIELD_THREAD)
         return q->set > 0 && q->set <= BROKER_PID_MAX;
     return fields & BROKER_FIELD_SET ? q->set < BROKER_SETS_MAX : q->set == 0;
@@ -154,9 +158,7 @@ int broker_request_check(const void *p, size_t n, struct broker_request *ret, st
         return error_set(err, -EINVAL, "%s takes no start time", info->name);
     if (!addresses_valid(&q, fields))
         return error_set(err, -EINVAL, "%s: no such rows or addresses", info->name);
-    if (fields & BROKER_FIELD_PERIOD
-            ? q.period_ns < BROKER_PERIOD_MIN_NS || q.period_ns > BROKER_PERIOD_MAX_NS
-            : q.period_ns != 0)
+    if (fields & BROKER_FIELD_PERIOD ? !event_period_valid(q.set, q.period) : q.period != 0)
         return error_set(err, -EINVAL, "%s: the period is out of range", info->name);
     if (!sets_valid(&q, fields))
         return error_set(err, -EINVAL, "%s: %u, 0x%x is out of range", info->name, q.set, q.sets);

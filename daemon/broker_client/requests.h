@@ -24,8 +24,6 @@
 #define BROKER_ADDRESS_MAX (UINT64_C(1) << 56)
 #define BROKER_TABLES_ROWS 262144u /* that go over at once */
 #define BROKER_TABLES_BYTES (BROKER_TABLES_ROWS * sizeof(struct unwind_row))
-#define BROKER_PERIOD_MIN_NS UINT64_C(100000)       /* 10,000 Hz */
-#define BROKER_PERIOD_MAX_NS UINT64_C(100000000000) /* 100 s */
 
 /* Numbers are for ever: a request that goes leaves a hole. */
 enum broker_request_kind {
@@ -60,6 +58,7 @@ enum broker_request_kind {
     BROKER_CGROUP = 30,
     BROKER_SOCKET_HOLDER = 31,
     BROKER_AUDIT_LOG = 32,
+    BROKER_SAMPLE_CHECK = 33,
     BROKER_KIND_END,
 };
 
@@ -72,11 +71,12 @@ struct broker_request {
     uint64_t start, end; /* addresses of a mapping; first row and the one behind the last;
                           * put_thread: address of the JavaThread, 0;
                           * socket_holder: number of the socket, 0 */
-    uint64_t period_ns;
-    uint32_t set;    /* 0..BROKER_SETS_MAX-1; attach: enum attach_mode; unwind_limit: frames;
-                      * put_thread: thread id; config: enum tls_file */
-    uint32_t sets;   /* bit set; attach: bits of enum stream_option, and BROKER_ATTACH_TMP */
-    uint32_t name_n; /* bytes used of name; the rest is zero */
+    uint64_t period;     /* in the unit of the event */
+    uint32_t set;        /* 0..BROKER_SETS_MAX-1; attach: enum attach_mode; unwind_limit: frames;
+                          * put_thread: thread id; config: enum tls_file; sample_start,
+                          * sample_check: enum event_kind */
+    uint32_t sets;       /* bit set; attach: bits of enum stream_option, and BROKER_ATTACH_TMP */
+    uint32_t name_n;     /* bytes used of name; the rest is zero */
     uint32_t zero;
     /* A base name, a build-id (bytes) or a container id (hex digits). */
     uint8_t name[BROKER_NAME_MAX + 1];
@@ -122,6 +122,7 @@ enum broker_field {
     BROKER_FIELD_THREAD = 4096, /* set: thread id; start: an address */
     BROKER_FIELD_SOCKET = 8192, /* start: its number */
     BROKER_FIELD_FILE = 16384,  /* set: enum tls_file */
+    BROKER_FIELD_EVENT = 32768, /* set: enum event_kind */
 };
 
 struct broker_request_info {

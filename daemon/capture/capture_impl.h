@@ -5,6 +5,7 @@
 #include "attach/deferred_frames.h"
 #include "capture/inlined.h"
 #include "engine/engine_impl.h"
+#include "event/events.h"
 
 #define CAPTURE_PROCESSES_MAX 65536u
 #define CAPTURE_THREADS_MAX 200000u
@@ -41,12 +42,14 @@ struct capture {
     bool resource; /* is listed while it runs */
     bool patient;  /* its samples may wait for their names as long as the recorder's */
     char schedule[64];
-    uint64_t max_age_s;                   /* retention of its own, 0: the store's */
-    uint64_t period_ns, start_ns, end_ns; /* end_ns UINT64_MAX: until ended */
-    uint64_t prepared_ns;                 /* so long it took from the request to its start */
+    uint64_t max_age_s; /* retention of its own, 0: the store's */
+    const struct event_info *event;
+    uint64_t period;           /* in the event's unit */
+    uint64_t start_ns, end_ns; /* end_ns UINT64_MAX: until ended */
+    uint64_t prepared_ns;      /* so long it took from the request to its start */
     enum symbols_source symbols;
     uint32_t set;
-    uint64_t set_period_ns;        /* smaller than period_ns: samples are thinned */
+    uint64_t set_period;           /* smaller than period: samples are thinned */
     uint64_t random;               /* of the thinning */
     struct id_table processes;     /* struct seen_process */
     struct seen_verdict *verdicts; /* [processes.cap] */

@@ -2,7 +2,6 @@
 /* Captures under way: from the request to the finished profile. */
 #include "capture/capture_impl.h"
 #include "engine/sampling.h"
-#include "profile/events.h"
 
 #define CAPTURE_PATIENT_NS (5 * NSEC_PER_MSEC) /* up to 200 Hz, what waits is little */
 
@@ -31,12 +30,12 @@ static bool capture_keeps(const struct capture *c, const struct sample_record *r
 {
     uint64_t x = rec->time_ns ^ c->random ^ (uint64_t)rec->host_tid << 32;
 
-    if (c->set_period_ns >= c->period_ns)
+    if (c->set_period >= c->period)
         return true;
     x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9); /* the mixing of splitmix64 */
     x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
     x ^= x >> 31;
-    return (x >> 33) * c->period_ns < (c->set_period_ns << 31);
+    return (double)(x >> 11) * 0x1p-53 < (double)c->set_period / (double)c->period;
 }
 
 /* ---- what limited it ---- */
@@ -173,10 +172,16 @@ static int capture_new_record(struct engine *e, struct record **ret)
 
 static void capture_warn_rate(struct capture *c)
 {
-    record_warn(c->record,
-                "%d other rates are in use: a random share of the samples taken at %.6g Hz "
-                "was kept",
-                BROKER_SETS_MAX, 1e9 / (double)c->set_period_ns);
+    if (event_is_timed(c->event))
+        record_warn(c->record,
+                    "%d other rates are in use: a random share of the samples taken at %.6g Hz "
+                    "was kept",
+                    BROKER_SETS_MAX, 1e9 / (double)c->set_period);
+    else
+        record_warn(c->record,
+                    "%d other rates are in use: a random share of the samples taken every %llu was "
+                    "kept",
+                    BROKER_SETS_MAX, (unsigned long long)c->set_period);
 }
 
 /* A set for @c. Where all are taken by slower captures, one of those becomes faster for its users:
@@ -184,12 +189,14 @@ static void capture_warn_rate(struct capture *c)
 static int capture_take_rate(struct engine *e, struct capture *c, struct error *err)
 {
     uint32_t before, after;
-    int r = rates_take(&e->rates, e->broker, c->period_ns, &c->set, &c->set_period_ns, err), faster;
+    int r = rates_take(&e->rates, e->broker, c->event->kind, c->period, &c->set, &c->set_period,
+                       err),
+        faster;
 
     if (r != -EBUSY)
         return r;
-    faster =
-        rates_speed_up(&e->rates, e->broker, recorder_sets(e), c->period_ns, &before, &after, err);
+    faster = rates_speed_up(&e->rates, e->broker, recorder_sets(e), c->event->kind, c->period,
+                            &before, &after, err);
     if (faster == -EBUSY)
         return faster;
     captures_filter_stopped(e, before);
@@ -198,13 +205,13 @@ static int capture_take_rate(struct engine *e, struct capture *c, struct error *
             continue;
         o->set = after;
         if (faster == 0) {
-            o->set_period_ns = c->period_ns;
+            o->set_period = c->period;
             capture_warn_rate(o);
         }
     }
-    return faster == 0
-               ? rates_take(&e->rates, e->broker, c->period_ns, &c->set, &c->set_period_ns, err)
-               : faster;
+    return faster == 0 ? rates_take(&e->rates, e->broker, c->event->kind, c->period, &c->set,
+                                    &c->set_period, err)
+                       : faster;
 }
 
 /* Begins to sample. The capture is in the list, and will be finished and freed from there. */
@@ -236,9 +243,10 @@ static int capture_begin(struct engine *e, const struct capture_request *req, bo
     id_table_init(&c->processes, sizeof(struct seen_process), CAPTURE_PROCESSES_MAX);
     id_table_init(&c->threads, sizeof(struct seen_thread), CAPTURE_THREADS_MAX);
     c->keep = req->keep;
-    c->patient = req->live && req->period_ns >= CAPTURE_PATIENT_NS;
+    c->patient = req->live && event_is_timed(info) && req->period >= CAPTURE_PATIENT_NS;
     c->symbols = req->symbols;
-    c->period_ns = req->period_ns;
+    c->event = info;
+    c->period = req->period;
     c->caller = req->caller;
     c->lasts = capture_lasts(req);
     r = target_new(&req->target, &c->target, err);
@@ -261,10 +269,10 @@ static int capture_begin(struct engine *e, const struct capture_request *req, bo
         capture_free(c);
         return r == -EBUSY ? BACKEND_TOO_MANY : r;
     }
-    if (c->set_period_ns < c->period_ns)
+    if (c->set_period < c->period)
         capture_warn_rate(c);
     broker_sample_stats(e->broker, &c->stats_before, NULL);
-    event = event_of(info, c->period_ns);
+    event = profile_event_of(info, c->period);
     profile_add_event(&c->meta, &event);
     target_describe(c->target, e->discover, c->meta.target, sizeof(c->meta.target));
     snprintf(c->meta.scope, sizeof(c->meta.scope), "%s", target_scope(c->target));

@@ -4,7 +4,7 @@
  * the CPU time of each JVM by category.
  */
 #include "capture/recorder.h"
-#include "profile/events.h"
+#include "event/events.h"
 
 static int recorder_open(struct recorder *rec, struct engine *e, double hz, uint64_t keep_ns,
                          size_t max_bytes, struct error *err)
@@ -14,11 +14,12 @@ static int recorder_open(struct recorder *rec, struct engine *e, double hz, uint
     int r;
 
     rec->period_ns = (uint64_t)(1e9 / hz);
-    event = event_of(events_default(), rec->period_ns);
+    event = profile_event_of(events_default(), rec->period_ns);
     id_table_init(&rec->jvms, sizeof(struct recorded_jvm_key), RECORDER_JVMS_MAX);
     r = flight_new(e->frames, &event, keep_ns, max_bytes, &rec->flight);
     if (r == 0)
-        r = rates_take(&e->rates, e->broker, rec->period_ns, &rec->set, &real_period, err);
+        r = rates_take(&e->rates, e->broker, events_default()->kind, rec->period_ns, &rec->set,
+                       &real_period, err);
     return r;
 }
 

@@ -4,14 +4,15 @@
 #include "base/buf.h"
 #include "base/clock.h"
 
-static struct rate_set *rates_faster(struct rates *r, uint64_t period_ns)
+static struct rate_set *rates_faster(struct rates *r, enum event_kind kind, uint64_t period)
 {
     struct rate_set *best = NULL;
 
     for (size_t i = 0; i < ARRAY_SIZE(r->sets); i++) {
         struct rate_set *s = &r->sets[i];
 
-        if (s->users && s->period_ns <= period_ns && (!best || s->period_ns > best->period_ns))
+        if (s->users && s->kind == kind && s->period <= period &&
+            (!best || s->period > best->period))
             best = s;
     }
     return best;
@@ -26,33 +27,35 @@ static struct rate_set *rates_free(struct rates *r)
     return NULL;
 }
 
-int rates_take(struct rates *r, struct broker *b, uint64_t period_ns, uint32_t *ret_set,
-               uint64_t *ret_period_ns, struct error *err)
+int rates_take(struct rates *r, struct broker *b, enum event_kind kind, uint64_t period,
+               uint32_t *ret_set, uint64_t *ret_period, struct error *err)
 {
-    struct rate_set *s = rates_faster(r, period_ns), *unused = rates_free(r);
+    struct rate_set *s = rates_faster(r, kind, period), *unused = rates_free(r);
     int k;
 
-    if ((!s || s->period_ns != period_ns) && unused) {
-        k = broker_sample_start(b, period_ns, &unused->set, err);
+    if ((!s || s->period != period) && unused) {
+        k = broker_sample_start(b, kind, period, &unused->set, err);
         if (k < 0)
             return k;
         s = unused;
-        s->period_ns = period_ns;
+        s->kind = kind;
+        s->period = period;
     }
     if (!s) {
-        error_set(err, -EBUSY, "%d other sampling rates are in use, all lower than this one",
+        error_set(err, -EBUSY,
+                  "%d other events and rates are being sampled, none of them this event so often",
                   BROKER_SETS_MAX);
         error_remedy(err, "use the rate of a running capture, or wait until one has ended");
         return -EBUSY;
     }
     s->users++;
     *ret_set = s->set;
-    *ret_period_ns = s->period_ns;
+    *ret_period = s->period;
     return 0;
 }
 
-int rates_speed_up(struct rates *r, struct broker *b, uint32_t but, uint64_t period_ns,
-                   uint32_t *ret_before, uint32_t *ret_after, struct error *err)
+int rates_speed_up(struct rates *r, struct broker *b, uint32_t but, enum event_kind kind,
+                   uint64_t period, uint32_t *ret_before, uint32_t *ret_after, struct error *err)
 {
     struct rate_set *slowest = NULL;
     int k;
@@ -60,18 +63,19 @@ int rates_speed_up(struct rates *r, struct broker *b, uint32_t but, uint64_t per
     for (size_t i = 0; i < ARRAY_SIZE(r->sets); i++) {
         struct rate_set *s = &r->sets[i];
 
-        if (s->users && !(but & 1u << s->set) && (!slowest || s->period_ns > slowest->period_ns))
+        if (s->users && s->kind == kind && !(but & 1u << s->set) &&
+            (!slowest || s->period > slowest->period))
             slowest = s;
     }
     if (!slowest)
         return -EBUSY;
     *ret_before = *ret_after = slowest->set;
     broker_sample_stop(b, slowest->set, NULL);
-    k = broker_sample_start(b, period_ns, &slowest->set, err);
+    k = broker_sample_start(b, kind, period, &slowest->set, err);
     if (k == 0)
-        slowest->period_ns = period_ns;
+        slowest->period = period;
     else
-        broker_sample_start(b, slowest->period_ns, &slowest->set, NULL);
+        broker_sample_start(b, kind, slowest->period, &slowest->set, NULL);
     *ret_after = slowest->set;
     return k;
 }
@@ -84,7 +88,7 @@ void rates_release(struct rates *r, struct broker *b, uint32_t set)
         if (s->users && s->set == set) {
             if (--s->users == 0) {
                 broker_sample_stop(b, set, NULL);
-                s->period_ns = 0;
+                s->period = 0;
             }
             return;
         }

@@ -10,6 +10,12 @@ static void warn_right(void *cookie, const char *sentence)
     record_warn(c->record, "%s", sentence);
 }
 
+/* What makes for fewer samples. */
+static const char *fewer(const struct capture *c)
+{
+    return event_is_timed(c->event) ? "lower hz" : "raise interval";
+}
+
 /* What did not arrive while it ran: of the whole node, for nobody knows whose it was. */
 static void capture_warn_lost(struct engine *e, struct capture *c)
 {
@@ -25,13 +31,13 @@ static void capture_warn_lost(struct engine *e, struct capture *c)
     if (unread)
         record_warn(c->record,
                     "%llu samples of this node were lost because they came faster than they could "
-                    "be read; lower hz",
-                    (unsigned long long)unread);
+                    "be read; %s",
+                    (unsigned long long)unread, fewer(c));
     if (costly)
         record_warn(c->record,
                     "%llu samples of this node were not taken because sampling would have cost "
-                    "more than a quarter of a processor; lower hz",
-                    (unsigned long long)costly);
+                    "more than a quarter of a processor; %s",
+                    (unsigned long long)costly, fewer(c));
     if (target_is_node(c->target) && now.hidden > before->hidden)
         record_warn(c->record, "processes outside flamed's own pid namespace ran and are not "
                                "in this profile; start flamed in the host's (hostPID: true)");
@@ -42,12 +48,25 @@ static void capture_warn_dropped(const struct engine *e, struct capture *c)
 {
     uint64_t allowed_hz;
 
-    if (rates_dropped(e->opts.proc_fd, c->set_period_ns, &allowed_hz))
+    if (event_is_timed(c->event) && rates_dropped(e->opts.proc_fd, c->set_period, &allowed_hz))
         record_warn(c->record,
                     "the kernel now allows %llu samples a second and drops what is more (it lowers "
                     "kernel.perf_event_max_sample_rate where interrupts take long): this profile "
                     "has too few; lower hz",
                     (unsigned long long)allowed_hz);
+}
+
+static void capture_warn_empty(struct capture *c)
+{
+    if (event_is_timed(c->event))
+        record_warn(c->record,
+                    "no samples: the target used no CPU time in this while; an idle service "
+                    "shows nothing with event=cpu");
+    else
+        record_warn(c->record,
+                    "no samples: of %s one in %llu is sampled on each CPU, and none of them was "
+                    "the target's; try a smaller interval",
+                    c->event->name, (unsigned long long)c->period);
 }
 
 void capture_warn_quality(struct engine *e, struct capture *c)
@@ -64,7 +83,5 @@ void capture_warn_quality(struct engine *e, struct capture *c)
     if (e->facts.sideband_problem[0])
         record_warn(c->record, "%s", e->facts.sideband_problem);
     if (record_samples(c->record) == 0)
-        record_warn(c->record,
-                    "no samples: the target used no CPU time in this while; an idle service "
-                    "shows nothing with event=cpu");
+        capture_warn_empty(c);
 }

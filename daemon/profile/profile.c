@@ -101,3 +101,12 @@ void profile_shift(struct profile *p, uint64_t start_ns)
     p->end_ns += by;
     p->start_realtime_ns = start_ns;
 }
+
+struct profile_event profile_event_of(const struct event_info *info, uint64_t period)
+{
+    struct profile_event e = { .period = period, .valued = info->valued };
+
+    snprintf(e.name, sizeof(e.name), "%s", info->name);
+    snprintf(e.unit, sizeof(e.unit), "%s", info->unit);
+    return e;
+}

@@ -5,7 +5,9 @@
  */
 #pragma once
 
+#include "base/clock.h"
 #include "base/error.h"
+#include "event/events.h"
 #include "profile/frame.h"
 
 #define PROFILE_WARNINGS_MAX 64
@@ -106,6 +108,14 @@ struct profile {
  * none. */
 uint32_t profile_find_event(const struct profile *p, const struct profile_event *e);
 bool profile_has_event(const struct profile *p, const char *name);
+/* Return: the event as profiles have it, sampled every @period of its unit. */
+struct profile_event profile_event_of(const struct event_info *info, uint64_t period);
+/* Samples per second of an event that counts time; else 0. */
+static inline double profile_event_hz(const struct profile_event *e)
+{
+    return strcmp(e->unit, "nanoseconds") == 0 ? clock_hz(e->period) : 0.0;
+}
+
 /* Adds @e to @p's events, or takes its period where @p has the event at a longer one. Return: its
  * index, PROFILE_EVENTS_MAX where there is no room. */
 uint32_t profile_add_event(struct profile *p, const struct profile_event *e);

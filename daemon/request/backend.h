@@ -76,7 +76,7 @@ enum symbols_source { SYMBOLS_AUTO, SYMBOLS_AGENT, SYMBOLS_MEMORY, SYMBOLS_PERFM
 struct capture_request {
     struct target_selector target;
     char event[64];
-    uint64_t period_ns;   /* CPU time between samples */
+    uint64_t period;      /* between samples, in the unit of the event */
     uint64_t duration_ns; /* 0: until cancelled */
     enum symbols_source symbols;
     struct caller caller; /* whose quota it counts to */

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * The program behind the CPU-time events: decides whether a tick is wanted, takes the kernel's and
- * the user's stack, and writes one record into the ring buffer. Runs in hard interrupt context with
- * a per-CPU event per set; the attach cookie is the set's number. Knows nothing of JVMs.
+ * The program behind the perf events: decides whether a tick is wanted, takes the kernel's and the
+ * user's stack, and writes one record into the ring buffer. Runs where the event happens (CPU time:
+ * in a hard interrupt), with a per-CPU event per set; the attach cookie is the set's number. Knows
+ * nothing of JVMs.
  */
 #include <linux/bpf.h>
 
@@ -65,6 +66,9 @@ const volatile __u32 max_words = SAMPLE_USER_MAX;
 /* CPU time that samples may take in each CPU_BUDGET_WINDOW_NS of a processor. */
 __u64 budget_ns = CPU_BUDGET_NS;
 
+/* Of so many wanted events of a set, one by chance is sampled; 0 or 1: each. By set. */
+__u64 intervals[CPU_SETS_MAX];
+
 /* Sets that want every process: bit n for set n. Written by the loader while the programs run. */
 __u32 filter_all;
 
@@ -114,14 +118,22 @@ struct {
     __type(value, __u64); /* address of its JavaThread */
 } threads SEC(".maps");
 
+/* A block of as many events as the interval says, and the one of them that is sampled: which one
+ * must not depend on anything periodic. */
+struct block {
+    __u64 interval, left, pick;
+};
+
 struct scratch {
     struct sample_record rec;
     __u64 frames[STACK_MAX + 1 + SAMPLE_USER_MAX];
     struct unwind_walk walk;
     __u64 window_start_ns, window_spent_ns; /* of the budget */
+    struct block blocks[CPU_SETS_MAX];
 };
 
-/* One per CPU is enough: the kernel does not run a perf_event program inside another one. */
+/* One per CPU is enough: the kernel does not run a perf_event program inside another one, and none
+ * is preempted. */
 struct {
     __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
     __uint(max_entries, 1);
@@ -342,6 +354,21 @@ static __always_inline bool over_budget(struct scratch *s, __u64 now_ns)
     return s->window_spent_ns > budget_ns;
 }
 
+/* Whether this event of set @set, below CPU_SETS_MAX, is the one of its block. */
+static __always_inline bool is_picked(struct scratch *s, __u32 set)
+{
+    struct block *b = &s->blocks[set];
+    __u64 interval = intervals[set];
+
+    if (interval <= 1)
+        return true;
+    if (b->left == 0 || b->interval != interval) {
+        b->interval = b->left = interval;
+        b->pick = ((__u64)bpf_get_prandom_u32() << 32 | bpf_get_prandom_u32()) % interval;
+    }
+    return --b->left == b->pick;
+}
+
 SEC("perf_event")
 int cpu_tick(struct bpf_perf_event_data *ctx)
 {
@@ -365,12 +392,14 @@ int cpu_tick(struct bpf_perf_event_data *ctx)
         count(CPU_HIDDEN, 1);
         return 0;
     }
-    now_ns = bpf_ktime_get_ns();
     s = bpf_map_lookup_elem(&scratches, &zero);
     if (!s) {
         count(CPU_LOST_BUG, 1);
         return 0;
     }
+    if (!is_picked(s, set))
+        return 0;
+    now_ns = bpf_ktime_get_ns();
     if (over_budget(s, now_ns)) {
         count(CPU_LOST_BUDGET, 1);
         return 0;

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "base/error.h"
+#include "event/event_kind.h"
 #include "unwind/process.h"
 
 struct sampler;
@@ -33,9 +34,12 @@ int sampler_ring_fd(const struct sampler *s, size_t *ret_bytes);
 /* Sets the remedy in @err where perf_event_open() was refused (EPERM, EACCES): the capability, and
  * the setting that asks for it. */
 void sampler_denied(struct error *err);
-/* Arms cpu-clock on every online CPU with a fixed period. 0; -EBUSY when all sets are taken;
- * -errno. */
-int sampler_start(struct sampler *s, uint64_t period_ns, uint32_t *ret_set, struct error *err);
+/* Arms the event on every online CPU with a fixed period, in its unit. 0; -EBUSY when all sets are
+ * taken; -errno. */
+int sampler_start(struct sampler *s, enum event_kind kind, uint64_t period, uint32_t *ret_set,
+                  struct error *err);
+/* Whether this machine has the event: opens it for a moment. 0; -ENOENT; -errno, with @err. */
+int sampler_check_event(enum event_kind kind, struct error *err);
 int sampler_stop(struct sampler *s, uint32_t set);
 /* Arms every set on processors that came online since, and lets go of those that went offline. To
  * be called about once a second. Number of processors that changed. */

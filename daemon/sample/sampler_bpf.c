@@ -32,11 +32,12 @@ struct cpu_link {
     uint32_t cpu;
 };
 
-/* A rate and its events, one per online CPU. */
+/* An event at a period, one per online CPU. */
 struct sampler_set {
     struct cpu_link *links; /* owned, [count], by cpu; NULL: the set is free */
     size_t count;
-    uint64_t period_ns;
+    enum event_kind kind;
+    uint64_t period;
 };
 
 struct sampler {
@@ -189,11 +190,12 @@ int sampler_ring_fd(const struct sampler *s, size_t *ret_bytes)
 }
 
 /* Arms one CPU. 0 and *ret_link owning the event; -ENODEV when it went offline; -errno. */
-static int cpu_arm(struct sampler *s, uint32_t set, uint32_t cpu, uint64_t period_ns,
-                   struct bpf_link **ret_link, struct error *err)
+static int cpu_arm(struct sampler *s, uint32_t no, uint32_t cpu, struct bpf_link **ret_link,
+                   struct error *err)
 {
-    LIBBPF_OPTS(bpf_perf_event_opts, opts, .bpf_cookie = set);
-    _cleanup_close_ int fd = sampler_open_cpu_clock(cpu, period_ns, err);
+    LIBBPF_OPTS(bpf_perf_event_opts, opts, .bpf_cookie = no);
+    const struct sampler_set *set = &s->sets[no];
+    _cleanup_close_ int fd = sampler_open_event(set->kind, cpu, set->period, err);
     struct bpf_link *link;
 
     if (fd < 0)
@@ -202,7 +204,7 @@ static int cpu_arm(struct sampler *s, uint32_t set, uint32_t cpu, uint64_t perio
     if (!link) {
         int r = -errno;
 
-        error_code(err, r, "cannot attach to the CPU clock of CPU %u", cpu);
+        error_code(err, r, "cannot attach to the event of CPU %u", cpu);
         error_remedy(err, "run Linux 5.15 or later: an event needs a link with a cookie");
         return r;
     }
@@ -231,7 +233,7 @@ static int set_cpus(struct sampler *s, uint32_t no, const uint32_t *cpus, size_t
         if (old < set->count && set->links[old].cpu == cpus[i]) {
             *l = set->links[old++];
         } else {
-            int k = cpu_arm(s, no, cpus[i], set->period_ns, &l->link, err);
+            int k = cpu_arm(s, no, cpus[i], &l->link, err);
 
             if (k < 0 && k != -ENODEV) /* -ENODEV: went offline since the list was read */
                 r = k;
@@ -250,7 +252,23 @@ static int set_cpus(struct sampler *s, uint32_t no, const uint32_t *cpus, size_t
     return r < 0 ? r : changed;
 }
 
-int sampler_start(struct sampler *s, uint64_t period_ns, uint32_t *ret_set, struct error *err)
+int sampler_check_event(enum event_kind kind, struct error *err)
+{
+    _cleanup_free_ uint32_t *cpus = calloc(SAMPLER_CPUS_MAX, sizeof(*cpus));
+    int n = cpus ? sampler_online_cpus(cpus, err) : -ENOMEM, fd = -ENODEV;
+
+    if (n < 0)
+        return n;
+    for (int i = 0; i < n && fd == -ENODEV; i++)
+        fd = sampler_open_event(kind, cpus[i], EVENT_PERIOD_MAX_NS, err);
+    if (fd < 0)
+        return fd;
+    close(fd);
+    return 0;
+}
+
+int sampler_start(struct sampler *s, enum event_kind kind, uint64_t period, uint32_t *ret_set,
+                  struct error *err)
 {
     _cleanup_free_ uint32_t *cpus = calloc(SAMPLER_CPUS_MAX, sizeof(*cpus));
     struct sampler_set *set = NULL;
@@ -259,7 +277,7 @@ int sampler_start(struct sampler *s, uint64_t period_ns, uint32_t *ret_set, stru
 
     if (!cpus)
         return -ENOMEM;
-    r = sampler_check_period(period_ns, err);
+    r = sampler_check_period(kind, period, err);
     if (r < 0)
         return r;
     for (no = 0; no < SAMPLER_SETS_MAX; no++) {
@@ -269,11 +287,14 @@ int sampler_start(struct sampler *s, uint64_t period_ns, uint32_t *ret_set, stru
         }
     }
     if (!set)
-        return error_set(err, -EBUSY, "%d rates are sampled already", SAMPLER_SETS_MAX);
+        return error_set(err, -EBUSY, "%d events and rates are sampled already", SAMPLER_SETS_MAX);
     n = sampler_online_cpus(cpus, err);
     if (n < 0)
         return n;
-    set->period_ns = period_ns;
+    set->kind = kind;
+    set->period = period;
+    __atomic_store_n(&s->skel->bss->intervals[no], sampler_picks(kind) ? period : 1,
+                     __ATOMIC_RELEASE);
     r = set_cpus(s, no, cpus, (size_t)n, err);
     if (r < 0) {
         set_disarm(set);

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The perf events behind the samples: cpu-clock, one per online CPU, with a fixed period. A fixed
- * period and not a frequency: the kernel steers a frequency, and a sample then stands for an
- * unknown time.
+ * The perf events behind the samples: one per online CPU, with a fixed period. A fixed period and
+ * not a frequency: the kernel steers a frequency, and a sample then stands for an unknown time.
+ *
+ * What the kernel itself counts (page faults, switches) comes one by one, and the BPF program
+ * picks: on each CPU the kernel counts the events of all processes together, and where two take
+ * turns, every n-th event is always the same one's.
  */
 #include "sample/sampler_events.h"
 
@@ -14,8 +17,16 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define SAMPLER_PERIOD_MIN_NS (100 * NSEC_PER_USEC) /* 10,000 Hz */
-#define SAMPLER_PERIOD_MAX_NS NSEC_PER_SEC
+static const struct {
+    const char *name;
+    uint32_t type;
+    uint64_t config;
+} EVENTS[EVENT_KINDS] = {
+#define EVENT(id, name, unit, hz, period, type, config, description)                               \
+    [EVENT_##id] = { name, PERF_TYPE_##type, PERF_COUNT_##config },
+#include "event/events.def"
+#undef EVENT
+};
 
 int sampler_parse_cpus(struct span text, uint32_t *ret_cpus)
 {
@@ -58,20 +69,25 @@ int sampler_online_cpus(uint32_t *ret_cpus, struct error *err)
     return r;
 }
 
-int sampler_check_period(uint64_t period_ns, struct error *err)
+int sampler_check_period(enum event_kind kind, uint64_t period, struct error *err)
 {
     static const char PATH[] = "/proc/sys/kernel/perf_event_max_sample_rate";
     _cleanup_buf_ struct buf text = BUF_NULL;
     uint64_t max_hz, hz;
 
-    if (period_ns < SAMPLER_PERIOD_MIN_NS || period_ns > SAMPLER_PERIOD_MAX_NS)
-        return error_set(err, -EINVAL, "a period of %llu ns is not between 1 and 10,000 per second",
-                         (unsigned long long)period_ns);
+    if (!event_period_valid(kind, period))
+        return error_set(
+            err, -EINVAL,
+            "a period of %llu is not one that an event can have: CPU time is sampled 1 "
+            "to 10,000 times a second",
+            (unsigned long long)period);
+    if (kind != EVENT_CPU)
+        return 0;
     buf_init(&text, 64);
     if (buf_read_at(&text, AT_FDCWD, PATH) < 0 ||
         !span_parse_dec(span_trim(buf_span(&text)), &max_hz))
         return 0; /* not told: the kernel decides */
-    hz = (NSEC_PER_SEC + period_ns - 1) / period_ns;
+    hz = (NSEC_PER_SEC + period - 1) / period;
     if (hz > max_hz) {
         error_set(err, -ERANGE,
                   "the kernel would drop samples: %llu a second are asked for and it allows %llu",
@@ -98,15 +114,20 @@ void sampler_denied(struct error *err)
                  (int)setting.n, setting.p);
 }
 
-int sampler_open_cpu_clock(uint32_t cpu, uint64_t period_ns, struct error *err)
+bool sampler_picks(enum event_kind kind)
+{
+    return EVENTS[kind].type == PERF_TYPE_SOFTWARE && kind != EVENT_CPU;
+}
+
+int sampler_open_event(enum event_kind kind, uint32_t cpu, uint64_t period, struct error *err)
 {
     struct perf_event_attr attr = {
-        .type = PERF_TYPE_SOFTWARE,
+        .type = EVENTS[kind].type,
         .size = sizeof(attr),
-        .config = PERF_COUNT_SW_CPU_CLOCK,
-        .sample_period = period_ns,
+        .config = EVENTS[kind].config,
+        .sample_period = sampler_picks(kind) ? 1 : period,
         .disabled = 1,
-        .exclude_idle = 1,
+        .exclude_idle = kind == EVENT_CPU,
     };
     int fd = (int)syscall(SYS_perf_event_open, &attr, /* pid= */ -1, (int)cpu, /* group_fd= */ -1,
                           PERF_FLAG_FD_CLOEXEC);
@@ -116,10 +137,15 @@ int sampler_open_cpu_clock(uint32_t cpu, uint64_t period_ns, struct error *err)
     fd = -errno;
     if (fd == -ENODEV)
         return fd;
-    error_errno(err, "cannot open the CPU clock of CPU %u", cpu);
+    error_errno(err, "cannot open the event %s on CPU %u", EVENTS[kind].name, cpu);
     if (fd == -EPERM || fd == -EACCES)
         sampler_denied(err);
     else if (fd == -EMFILE || fd == -ENFILE)
         error_remedy(err, "raise the limit of open files of flamed-broker (LimitNOFILE)");
+    else if (fd == -ENOENT || fd == -EOPNOTSUPP)
+        error_remedy(err, "this machine does not count it: many virtual machines have no hardware "
+                          "counters, and some can be given them (a virtual PMU)");
+    else if (fd == -EBUSY)
+        error_remedy(err, "another program has the counter; end it, or wait for it");
     return fd;
 }

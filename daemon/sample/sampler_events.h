@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/span.h"
+#include "event/event_kind.h"
 
 #define SAMPLER_CPUS_MAX 4096
 
@@ -13,9 +14,12 @@ int sampler_parse_cpus(struct span text, uint32_t *ret_cpus);
 /* The CPUs that are online now. Number, or -errno. */
 int sampler_online_cpus(uint32_t *ret_cpus, struct error *err);
 
-/* 0 if the kernel delivers a sample every @period_ns without throttling, -ERANGE with the limit and
- * its remedy in @err. */
-int sampler_check_period(uint64_t period_ns, struct error *err);
-/* Opens cpu-clock on @cpu, disabled until a program is attached and it is enabled. An fd the caller
- * owns; -ENODEV when the CPU is offline; -errno with a remedy. */
-int sampler_open_cpu_clock(uint32_t cpu, uint64_t period_ns, struct error *err);
+/* 0 if the kernel delivers a sample every @period, in the event's unit, without throttling; -ERANGE
+ * with the limit and its remedy in @err. */
+int sampler_check_period(enum event_kind kind, uint64_t period, struct error *err);
+/* Whether the BPF program counts to the period, and not the kernel. */
+bool sampler_picks(enum event_kind kind);
+/* Opens the event on @cpu, disabled until a program is attached and it is enabled. An fd the caller
+ * owns; -ENODEV when the CPU is offline; -ENOENT where the machine does not have the event; -errno
+ * with a remedy. */
+int sampler_open_event(enum event_kind kind, uint32_t cpu, uint64_t period, struct error *err);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "schedule/rules.h"
 
+#include "event/events.h"
+
 static void free_list(struct rule *list, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -18,11 +20,20 @@ struct rules *rules_free(struct rules *r)
     return NULL;
 }
 
+static uint64_t rule_period(const struct rule *rule)
+{
+    const struct event_info *event = events_find(rule->event);
+
+    return event && !event_is_timed(event)
+               ? event->default_period
+               : (NSEC_PER_SEC * 1000 + rule->millihz / 2) / rule->millihz;
+}
+
 struct capture_request rule_request(const struct rule *rule)
 {
     struct capture_request req = {
         .target = { .matchers = rule->match.count ? &rule->match : NULL, .viewer = &VIEWER_WHOLE },
-        .period_ns = (NSEC_PER_SEC * 1000 + rule->millihz / 2) / rule->millihz,
+        .period = rule_period(rule),
         .duration_ns = rule->for_ns,
         .symbols = rule->symbols,
         .keep = true,

@@ -2,6 +2,7 @@
 #include "serve/param_parse.h"
 
 #include "base/text.h"
+#include "event/events.h"
 #include "serve/time_text.h"
 
 int param_refuse(const struct param *spec, struct span value, struct error *err)
@@ -118,16 +119,54 @@ int param_hz(const struct param *spec, struct span value, struct params *p, stru
 
     if (!value_scaled(value, 1000, &millihz) || millihz < 1000 || millihz > PARAMS_HZ_MAX * 1000)
         return param_refuse(spec, value, err);
-    p->period_ns = (NSEC_PER_SEC * 1000 + millihz / 2) / millihz;
+    p->period = (NSEC_PER_SEC * 1000 + millihz / 2) / millihz;
     return 0;
 }
 
 int param_interval(const struct param *spec, struct span value, struct params *p, struct error *err)
 {
-    if (!value_interval(value, &p->period_ns) || p->period_ns < NSEC_PER_SEC / PARAMS_HZ_MAX ||
-        p->period_ns > NSEC_PER_SEC)
+    uint64_t v;
+
+    if (!value_interval(value, &v) && !value_count(value, &v))
         return param_refuse(spec, value, err);
+    p->interval = value;
     return 0;
+}
+
+/* Of an event that counts time. */
+static int set_timed_period(struct params *p, const struct event_info *event, struct error *err)
+{
+    if (!p->interval.p)
+        return 0;
+    if (value_interval(p->interval, &p->period) && event_period_valid(event->kind, p->period))
+        return 0;
+    return error_parameter(err, "interval", -EINVAL,
+                           "interval of event=%s takes the CPU time between samples with its unit "
+                           "(us, ms or s), from 100us to 1s, such as 10ms",
+                           event->name);
+}
+
+int param_set_period(struct params *p, struct error *err)
+{
+    const struct event_info *event = events_find(p->event);
+
+    if (!event)
+        return 0; /* whoever looks for it refuses it */
+    if (event_is_timed(event))
+        return set_timed_period(p, event, err);
+    if (p->given & PARAM_BIT(PARAM_HZ))
+        return error_parameter(err, "hz", -EINVAL,
+                               "event=%s counts, and has no rate: give interval=, so many between "
+                               "two samples (default %llu)",
+                               event->name, (unsigned long long)event->default_period);
+    p->period = event->default_period;
+    if (!p->interval.p ||
+        (value_count(p->interval, &p->period) && event_period_valid(event->kind, p->period)))
+        return 0;
+    return error_parameter(err, "interval", -EINVAL,
+                           "interval of event=%s takes a number from 1 to 10^12, of %s between two "
+                           "samples, such as %llu",
+                           event->name, event->name, (unsigned long long)event->default_period);
 }
 
 int param_format(const struct param *spec, struct span value, struct params *p, struct error *err)

@@ -2,7 +2,7 @@
 #include "serve/params.h"
 
 #include "base/clock.h"
-#include "profile/events.h"
+#include "event/events.h"
 #include "serve/param_parse.h"
 
 static const struct value_name NAMES_OF_NAMES[] = {
@@ -82,9 +82,10 @@ static const struct param PARAMS[PARAM_COUNT] = {
     [PARAM_HZ] = { "hz", .parse = param_hz,
                    .expects = "samples per second of CPU time, from 1 to 10000, such as 99" },
     [PARAM_INTERVAL] = { "interval", .parse = param_interval,
-                         .expects = "the CPU time between samples with its unit (us, ms or s), "
-                                    "from 100us to "
-                                    "1s, such as 10ms" },
+                         .expects =
+                             "what lies between two samples: CPU time with its unit (us, ms "
+                             "or s), from 100us to 1s, such as 10ms; of events that count, a "
+                             "number, such as 32" },
     [PARAM_FORMAT] = { "format", .parse = param_format,
                        .expects = "the name of a format, such as html" },
     [PARAM_THREADS] = { "threads", BOOL_OF(view.threads),
@@ -265,7 +266,7 @@ int params_parse(const struct query *q, uint64_t allowed, struct params *ret, st
 
     *ret = (struct params){
         .duration_ns = PARAMS_SECONDS_DEFAULT * NSEC_PER_SEC,
-        .period_ns = (NSEC_PER_SEC + PARAMS_HZ_DEFAULT / 2) / PARAMS_HZ_DEFAULT,
+        .period = (NSEC_PER_SEC + PARAMS_HZ_DEFAULT / 2) / PARAMS_HZ_DEFAULT,
         .now_ns = clock_realtime_ns(),
         .range = { 0, UINT64_MAX },
         .refresh_ns = PARAMS_REFRESH_DEFAULT * NSEC_PER_SEC,
@@ -286,7 +287,8 @@ int params_parse(const struct query *q, uint64_t allowed, struct params *ret, st
         if (r < 0)
             return r;
     }
-    return params_check_together(ret, err);
+    r = param_set_period(ret, err);
+    return r < 0 ? r : params_check_together(ret, err);
 }
 
 void params_deinit(struct params *p)

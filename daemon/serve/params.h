@@ -110,8 +110,10 @@ enum diff_format { DIFF_HTML, DIFF_SVG, DIFF_COLLAPSED, DIFF_JSON };
 
 struct params {
     struct target_selector target; /* strings point into the query */
-    uint64_t duration_ns, period_ns;
+    uint64_t duration_ns;
+    uint64_t period; /* in the unit of the event */
     char event[64];
+    struct span interval; /* as it was given; points into the query */
     enum symbols_source symbols, map_symbols;
     const struct render_format *format; /* NULL: not said */
     struct view_opts view;              /* include and exclude are owned */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* GET /profile: checks what only the backend can know, starts the capture, and makes the finished
  * profile into the answer. */
-#include "profile/events.h"
+#include "event/events.h"
 #include "serve/serve_impl.h"
 #include "serve/values.h"
 
@@ -12,10 +12,7 @@
 static bool is_known(const char *event)
 {
     static const char *const NAMES[] = {
-        "wall",           "offcpu",    "lock",         "alloc",
-        "live",           "nativemem", "page-faults",  "context-switches",
-        "cpu-migrations", "cycles",    "instructions", "cache-misses",
-        "branch-misses",
+        "wall", "offcpu", "lock", "nativelock", "safepoint", "alloc", "live", "nativemem",
     };
 
     for (size_t i = 0; i < ARRAY_SIZE(NAMES); i++) {
@@ -40,15 +37,29 @@ static void refuse_event(const char *event, const char *const *names, size_t cou
                     near ? near : "", near ? "'?" : "");
 }
 
-/* Fails with the nearest name when the backend does not list req's event. True: it does, or it is
- * one that needs no looking up. */
+/* Whether @listed, as the backend lists it, can be had; else @err says why not. */
+static bool can_be_had(const json_t *listed, struct error *err)
+{
+    const char *reason = json_string_value(json_object_get(listed, "reason"));
+
+    if (!json_is_false(json_object_get(listed, "available")))
+        return true;
+    error_remedy(err, "GET /api/v1/events lists the events that can be sampled here");
+    error_parameter(err, "event", -EOPNOTSUPP, "%s",
+                    reason && reason[0] ? reason : "the event cannot be sampled here");
+    return false;
+}
+
+/* Fails with the nearest name when the backend does not list req's event, with the reason where it
+ * cannot be had. True: it can, or it is one that needs no looking up. */
 bool check_event(struct request *req)
 {
     const char *event = req->params.event, *names[EVENTS_MAX];
     struct serve *s = req->serve;
     struct error err = ERROR_NULL;
-    json_t *list = NULL, *one;
+    json_t *list = NULL, *one, *found = NULL;
     size_t i, count = 0;
+    bool fine;
     int r;
 
     if (strcmp(event, events_default()->name) == 0)
@@ -62,17 +73,19 @@ bool check_event(struct request *req)
     {
         const char *name = json_string_value(json_object_get(one, "name"));
 
-        if (name && strcmp(name, event) == 0) {
-            json_decref(list);
-            return true;
-        }
+        if (name && strcmp(name, event) == 0)
+            found = one;
         if (name && count < EVENTS_MAX)
             names[count++] = name;
     }
-    refuse_event(event, names, count, &err);
+    fine = found && can_be_had(found, &err);
+    if (!found)
+        refuse_event(event, names, count, &err);
     json_decref(list);
-    answer_outcome(&req->answer, is_known(event) ? BACKEND_UNAVAILABLE : -EINVAL, &err, 0);
-    return false;
+    if (!fine)
+        answer_outcome(&req->answer, found || is_known(event) ? BACKEND_UNAVAILABLE : -EINVAL, &err,
+                       0);
+    return fine;
 }
 
 /* What a running sampling would take has no meaning for what is past. */

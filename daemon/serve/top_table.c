@@ -99,19 +99,20 @@ static void add_header(const struct view *v, const struct top_opts *o, struct bu
     const struct profile *p = v->profile;
     const struct profile_event *event = view_event(v);
     double seconds = p->end_ns > p->start_ns ? (double)(p->end_ns - p->start_ns) / 1e9 : 0.0;
+    bool timed = strcmp(event->unit, "nanoseconds") == 0;
+    double a_second = seconds > 0 ? (double)v->value / (timed ? 1e9 : 1.0) / seconds : 0.0;
     char text[512];
     int n;
 
     n = snprintf(text, sizeof(text), "flamed top \u00b7 %s \u00b7 %s \u00b7 ", p->target,
                  event->name);
-    if (strcmp(event->unit, "nanoseconds") == 0 && event->period && n > 0 &&
-        (size_t)n < sizeof(text))
+    if (timed && event->period && n > 0 && (size_t)n < sizeof(text))
         snprintf(text + n, sizeof(text) - (size_t)n, "%.6g Hz \u00b7 %.1f s",
                  (double)NSEC_PER_SEC / (double)event->period, seconds);
     add_line(o, out, text);
     snprintf(text, sizeof(text),
-             "%llu samples (%.2f CPUs), %llu lost, %llu with an unknown frame, %llu truncated",
-             (unsigned long long)v->samples, seconds > 0 ? (double)v->value / 1e9 / seconds : 0.0,
+             "%llu samples (%.*f %s), %llu lost, %llu with an unknown frame, %llu truncated",
+             (unsigned long long)v->samples, timed ? 2 : 0, a_second, timed ? "CPUs" : "a second",
              (unsigned long long)p->lost, (unsigned long long)v->unknown,
              (unsigned long long)v->truncated);
     add_line(o, out, text);
@@ -170,7 +171,7 @@ json_t *top_json(const struct view *v, size_t rows)
                       "total_percent", percent(list[i].total, whole)));
     }
     return json_pack("{s:s, s:s, s:f, s:f, s:I, s:I, s:I, s:I, s:o}", "target", p->target, "event",
-                     view_event(v)->name, "hz", clock_hz(view_event(v)->period), "seconds",
+                     view_event(v)->name, "hz", profile_event_hz(view_event(v)), "seconds",
                      p->end_ns > p->start_ns ? (double)(p->end_ns - p->start_ns) / 1e9 : 0.0,
                      "samples", (json_int_t)v->samples, "lost", (json_int_t)p->lost, "unknown",
                      (json_int_t)v->unknown, "truncated", (json_int_t)v->truncated, "functions",

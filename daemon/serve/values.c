@@ -42,6 +42,16 @@ bool value_interval(struct span text, uint64_t *ret_ns)
     return false;
 }
 
+bool value_count(struct span text, uint64_t *ret)
+{
+    uint64_t scale = span_ends_with(text, "k") ? 1000 : span_ends_with(text, "m") ? 1000000 : 1;
+
+    if (scale > 1)
+        text.n--;
+    return value_scaled(text, scale, ret) && *ret > 0 &&
+           (scale > 1 || span_find(text, '.') == text.n);
+}
+
 bool value_named(struct span text, const struct value_name *names, size_t count, unsigned *ret)
 {
     for (size_t i = 0; i < count; i++) {

@@ -18,6 +18,8 @@ struct value_name {
 bool value_scaled(struct span text, uint64_t scale, uint64_t *ret);
 /* A time with its unit: "100us", "10ms", "0.5s". */
 bool value_interval(struct span text, uint64_t *ret_ns);
+/* A number of things, from 1: "32", "10k", "1.5m". */
+bool value_count(struct span text, uint64_t *ret);
 bool value_named(struct span text, const struct value_name *names, size_t count, unsigned *ret);
 /* The one of @count names that @word is most likely meant to be, or NULL when none is near. */
 const char *value_nearest(struct span word, const char *const *names, size_t count);

@@ -299,7 +299,7 @@ void work_describe(const struct request *req, struct capture_request *ret)
 {
     *ret = (struct capture_request){
         .target = req->params.target,
-        .period_ns = req->params.period_ns,
+        .period = req->params.period,
         .duration_ns = req->params.duration_ns,
         .symbols = req->params.symbols,
         .lines = req->params.view.lines,

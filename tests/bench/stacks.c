@@ -380,7 +380,7 @@ int main(int argc, char **argv)
     printf("%" PRIu64 " rows of %" PRIu64 " files in %.0f ms\n", fed.rows, fed.files,
            (double)(clock_monotonic_ns() - begin_ns) / 1e6);
     sampler_filter_process(run.sampler, run.pid, 1);
-    if (sampler_start(run.sampler, NSEC_PER_SEC / hz, &set, &err) < 0) {
+    if (sampler_start(run.sampler, EVENT_CPU, NSEC_PER_SEC / hz, &set, &err) < 0) {
         fprintf(stderr, "%s\n", err.msg);
         return 1;
     }

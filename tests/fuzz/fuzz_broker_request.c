@@ -50,9 +50,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         need(q.start && !q.end && q.set > 0 && q.set <= INT32_MAX);
     else
         need(!q.start && !q.end);
-    need((fields & BROKER_FIELD_PERIOD) ? q.period_ns >= BROKER_PERIOD_MIN_NS : !q.period_ns);
+    need((fields & BROKER_FIELD_PERIOD) ? event_period_valid(q.set, q.period) : !q.period);
     if (fields & BROKER_FIELD_FRAMES)
         need(q.set >= BROKER_FRAMES_MIN && q.set <= BROKER_FRAMES_MAX);
+    else if (fields & BROKER_FIELD_EVENT)
+        need(q.set < EVENT_KINDS);
     else if (!(fields & BROKER_FIELD_THREAD))
         need(q.set < BROKER_SETS_MAX);
     need(q.sets < 1u << BROKER_SETS_MAX);

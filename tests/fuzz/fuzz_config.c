@@ -2,6 +2,7 @@
 /* The configuration as a YAML file, and the same bytes as words of a command line. */
 #include "base/cleanup.h"
 #include "config.h"
+#include "event/events.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -13,8 +14,8 @@ static void check_rule(const struct rule *r)
     struct capture_request req = rule_request(r);
 
     if (!r->name[0] || strlen(r->name) > RULE_NAME_MAX || r->for_ns < RULE_FOR_MIN_NS ||
-        r->for_ns > RULE_FOR_MAX_NS || (r->every_ns && r->for_ns >= r->every_ns) ||
-        req.period_ns < NSEC_PER_SEC / RULE_HZ_MAX || strcmp(req.event, "cpu") != 0)
+        r->for_ns > RULE_FOR_MAX_NS || (r->every_ns && r->for_ns >= r->every_ns) || !req.period ||
+        !events_find(req.event))
         abort();
     /* What matchers are spelt as means the same. */
     buf_init(&text, (size_t)1 << 20);

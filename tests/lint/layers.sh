@@ -12,27 +12,28 @@ find . -name '*.[ch]' -printf '%P\n' | sort | xargs -r grep -HnE '^[[:space:]]*#
     BEGIN {
         may["base"] = ""
         may["proc"] = "base"
-        may["profile"] = "base unwind"
+        may["event"] = "base" # the table of events: names, units, what the kernel calls them
+        may["profile"] = "base unwind event"
         may["unwind"] = "" # the unwinder, compiled for BPF and for us
         may["agent"] = "" # beside daemon/: what the agent shares with those who start and read it
         may["helper"] = "agent" # flamed-attach; what it is told and tells is helper/job.h
-        values = "base proc profile unwind"
+        values = "base proc event profile unwind"
         may["sample"] = values
         may["quarantine"] = "base proc"
         # The client end of the broker socket, and the messages on it, which the broker reads too.
-        may["broker_client"] = "base proc unwind quarantine helper agent"
+        may["broker_client"] = "base proc event unwind quarantine helper agent"
         # flamed-broker and its children. What several of them use is in privileged/.
         may["privileged"] = "base proc agent"
         may["supervisor"] = "base proc privileged quarantine"
         may["launcher"] = "base proc privileged broker_client helper agent"
-        may["broker"] = "base proc unwind sample privileged broker_client supervisor launcher helper agent"
+        may["broker"] = "base proc event unwind sample privileged broker_client supervisor launcher helper agent"
         only["launcher", "broker/listen.h"] = 1 # as a service it takes its clients as the broker does
         may["hotspot"] = values " sample broker_client"
         may["discover"] = values " sample broker_client hotspot"
         may["unwind_tables"] = values " sample broker_client hotspot discover" # what fills its tables
         may["symbolize"] = values " sample broker_client hotspot discover"
         # What is asked, by whom and of whom, as values and one table of functions: serve/ asks, the engine answers.
-        may["request"] = "base proc profile"
+        may["request"] = "base proc event profile"
         parts = values " request sample broker_client quarantine hotspot discover symbolize unwind_tables store schedule"
         may["engine"] = parts " capture attach api"
         may["capture"] = parts " attach engine"
@@ -40,8 +41,8 @@ find . -name '*.[ch]' -printf '%P\n' | sort | xargs -r grep -HnE '^[[:space:]]*#
         may["api"] = parts " engine capture attach"
         may["render"] = "base proc profile"
         may["store"] = "base proc profile"
-        may["schedule"] = "base proc profile request" # rules and times only: the engine starts what is due
-        may["serve"] = "base proc profile request render store"
+        may["schedule"] = "base proc event profile request" # rules and times only: the engine starts what is due
+        may["serve"] = "base proc event profile request render store"
     }
     function complain(why) {
         printf "%s:%s: includes %s: %s\n", file, line, name, why

@@ -58,6 +58,11 @@ static const struct {
     { BROKER_SAMPLE_START, PERIOD, 0, -EINVAL },
     { BROKER_SAMPLE_START, PERIOD, 99999, -EINVAL },
     { BROKER_SAMPLE_START, PERIOD, UINT64_MAX, -EINVAL },
+    { BROKER_SAMPLE_START, PERIOD, 1000000001, -EINVAL },
+    { BROKER_SAMPLE_START, SET, EVENT_KINDS, -EINVAL },
+    { BROKER_SAMPLE_CHECK, SET, EVENT_KINDS, -EINVAL },
+    { BROKER_SAMPLE_CHECK, SET, UINT32_MAX, -EINVAL },
+    { BROKER_SAMPLE_CHECK, PERIOD, 1, -EINVAL },
     { BROKER_SAMPLE_STOP, SET, 4, -EINVAL },
     { BROKER_SAMPLE_STOP, SET, UINT32_MAX, -EINVAL },
     { BROKER_FILTER_ALL, SETS, 16, -EINVAL },
@@ -92,7 +97,7 @@ static void set_field(struct broker_request *q, enum field field, uint64_t v)
         q->start = v;
         break;
     case PERIOD:
-        q->period_ns = v;
+        q->period = v;
         break;
     case SET:
         q->set = (uint32_t)v;
@@ -216,10 +221,12 @@ START_TEST(ten_thousand_random_messages_do_no_harm)
             }
             if (fields & BROKER_FIELD_SET)
                 r.set = (uint32_t)(next_random() % 5);
+            if (fields & BROKER_FIELD_EVENT)
+                r.set = (uint32_t)(next_random() % (EVENT_KINDS + 1));
             if (fields & BROKER_FIELD_SETS)
                 r.sets = (uint32_t)(next_random() % 17);
             if (fields & BROKER_FIELD_PERIOD)
-                r.period_ns = next_random() % 2000000000;
+                r.period = next_random() % 2000000000;
             if (fields & (BROKER_FIELD_BASENAME | BROKER_FIELD_BUILD_ID | BROKER_FIELD_CONTAINER)) {
                 r.name_n = (uint32_t)(next_random() % 66);
                 memcpy(r.name, noise, r.name_n);

@@ -3,7 +3,7 @@
  * Several events in one profile: CPU time, of which each sample is worth a period, and waiting,
  * whose samples have values of their own. Recorded, thinned, seen, added up, and stored.
  */
-#include "profile/events.h"
+#include "event/events.h"
 #include "profile/view.h"
 
 #include "tests/unit/store/store_fixture.h"

@@ -216,8 +216,9 @@ START_TEST(rate_is_exact)
 
     usleep(50000);
     for (size_t i = 0; i < SAMPLER_SETS_MAX && RATES[_i].hz[i]; i++)
-        ck_assert_msg(sampler_start(sampler, NSEC_PER_SEC / RATES[_i].hz[i], &sets[i], &err) == 0,
-                      "%s", err.msg);
+        ck_assert_msg(
+            sampler_start(sampler, EVENT_CPU, NSEC_PER_SEC / RATES[_i].hz[i], &sets[i], &err) == 0,
+            "%s", err.msg);
     began_ns = clock_monotonic_ns();
     before_ns = burner_ns(&burner);
     before_cpu_ns = burner_cpu_ns(&burner);
@@ -260,7 +261,7 @@ START_TEST(costs_no_more_than_its_budget)
 
     sampler_stats(sampler, &before);
     sampler_budget(sampler, 0); /* one sample, then none for the rest of the window */
-    ck_assert_int_eq(sampler_start(sampler, NSEC_PER_MSEC, &set, &err), 0);
+    ck_assert_int_eq(sampler_start(sampler, EVENT_CPU, NSEC_PER_MSEC, &set, &err), 0);
     ck_assert_int_eq(sampler_filter_process(sampler, burner.pid, 1U << set), 0);
     sample_for(&burner, 1);
     sampler_budget(sampler, CPU_BUDGET_NS);
@@ -281,7 +282,7 @@ START_TEST(facts_of_a_sample)
     uint64_t boot_ns = clock_ns(CLOCK_BOOTTIME), now_ns, spent_ns;
     uint32_t set;
 
-    ck_assert_int_eq(sampler_start(sampler, 2 * NSEC_PER_MSEC, &set, &err), 0);
+    ck_assert_int_eq(sampler_start(sampler, EVENT_CPU, 2 * NSEC_PER_MSEC, &set, &err), 0);
     ck_assert_int_eq(sampler_filter_process(sampler, burner.pid, 1U << set), 0);
     sample_for(&burner, 0.3);
     now_ns = clock_monotonic_ns();
@@ -303,8 +304,8 @@ START_TEST(filters)
     uint64_t before_ns;
     uint32_t set, other;
 
-    ck_assert_int_eq(sampler_start(sampler, NSEC_PER_MSEC, &set, &err), 0);
-    ck_assert_int_eq(sampler_start(sampler, 10 * NSEC_PER_MSEC, &other, &err), 0);
+    ck_assert_int_eq(sampler_start(sampler, EVENT_CPU, NSEC_PER_MSEC, &set, &err), 0);
+    ck_assert_int_eq(sampler_start(sampler, EVENT_CPU, 10 * NSEC_PER_MSEC, &other, &err), 0);
     sample_for(&burner, 0.2);
     ck_assert_uint_eq(got.weight[set] + got.weight[other] + got.others, 0); /* nobody asked */
 
@@ -325,7 +326,7 @@ START_TEST(filters)
     /* A set that starts under an old number knows nothing of the old one's processes. */
     ck_assert_int_eq(sampler_stop(sampler, set), 0);
     ck_assert_int_eq(sampler_stop(sampler, set), -ENOENT);
-    ck_assert_int_eq(sampler_start(sampler, NSEC_PER_MSEC, &set, &err), 0);
+    ck_assert_int_eq(sampler_start(sampler, EVENT_CPU, NSEC_PER_MSEC, &set, &err), 0);
     drain();
     sample_for(&burner, 0.1);
     ck_assert_uint_eq(got.weight[set] + got.weight[other] + got.others, 0);
@@ -338,12 +339,12 @@ START_TEST(takes_four_sets)
     uint32_t set;
 
     for (int i = 0; i < SAMPLER_SETS_MAX; i++)
-        ck_assert_int_eq(sampler_start(sampler, NSEC_PER_SEC, &set, &err), 0);
-    ck_assert_int_eq(sampler_start(sampler, NSEC_PER_SEC, &set, &err), -EBUSY);
+        ck_assert_int_eq(sampler_start(sampler, EVENT_CPU, NSEC_PER_SEC, &set, &err), 0);
+    ck_assert_int_eq(sampler_start(sampler, EVENT_CPU, NSEC_PER_SEC, &set, &err), -EBUSY);
     ck_assert_int_eq(sampler_stop(sampler, 2), 0);
-    ck_assert_int_eq(sampler_start(sampler, NSEC_PER_SEC, &set, &err), 0);
+    ck_assert_int_eq(sampler_start(sampler, EVENT_CPU, NSEC_PER_SEC, &set, &err), 0);
     ck_assert_uint_eq(set, 2);
-    ck_assert_int_eq(sampler_start(sampler, 1000, &set, &err), -EINVAL);
+    ck_assert_int_eq(sampler_start(sampler, EVENT_CPU, 1000, &set, &err), -EINVAL);
     ck_assert_int_eq(sampler_filter_process(sampler, 0, 1), -EINVAL);
     ck_assert_int_eq(sampler_filter_process(sampler, 1, 16), -EINVAL);
 }
@@ -355,7 +356,7 @@ START_TEST(follows_processors)
     struct burner burner = start_burner();
     uint32_t cpus[2] = { 0, 1 }, set;
 
-    ck_assert_int_eq(sampler_start(sampler, NSEC_PER_MSEC, &set, &err), 0);
+    ck_assert_int_eq(sampler_start(sampler, EVENT_CPU, NSEC_PER_MSEC, &set, &err), 0);
     ck_assert_int_eq(sampler_filter_process(sampler, burner.pid, 1U << set), 0);
     ck_assert_int_eq(sampler_follow_cpus(sampler), 0); /* nothing has changed */
     ck_assert_int_gt(sampler_set_cpus(sampler, cpus + 1, 1), 0);
@@ -389,7 +390,7 @@ START_TEST(forgets_when_slots_begin_anew)
     struct unwind_process p;
     uint32_t set;
 
-    ck_assert_int_eq(sampler_start(sampler, NSEC_PER_MSEC, &set, &err), 0);
+    ck_assert_int_eq(sampler_start(sampler, EVENT_CPU, NSEC_PER_MSEC, &set, &err), 0);
     ck_assert_int_eq(sampler_put_rows(sampler, 0, &root, 1), 0);
     describe_burner(&p, burner.pid, 9);
     ck_assert_int_eq(sampler_filter_process(sampler, burner.pid, 1U << set), 0);
@@ -444,7 +445,7 @@ START_TEST(numbers_of_a_pid_namespace)
             _exit(3);
         teardown();
         open_sampler(ns);
-        if (sampler_start(sampler, NSEC_PER_MSEC, &set, &err) < 0)
+        if (sampler_start(sampler, EVENT_CPU, NSEC_PER_MSEC, &set, &err) < 0)
             _exit(4);
         if (sampler_filter_process(sampler, inner.pid, 1U << set) < 0)
             _exit(5);

@@ -107,7 +107,7 @@ START_TEST(reads_rules)
 
     req = rule_request(&rules->triggers[0]);
     ck_assert_str_eq(req.event, "cpu");
-    ck_assert_uint_eq(req.period_ns, (S + 100) / 199);
+    ck_assert_uint_eq(req.period, (S + 100) / 199);
     ck_assert_uint_eq(req.duration_ns, 30 * S);
     ck_assert_int_eq(req.symbols, SYMBOLS_NONE);
     ck_assert(req.keep && req.target.matchers == &rules->triggers[0].match);

@@ -27,7 +27,7 @@ START_TEST(fills_in_what_was_not_said)
 
     ck_assert_int_eq(parse("", PARAMS_PROFILE, &p, &err), 0);
     ck_assert_uint_eq(p.duration_ns, 10 * NSEC_PER_SEC);
-    ck_assert_uint_eq(p.period_ns, 10101010);
+    ck_assert_uint_eq(p.period, 10101010);
     ck_assert_str_eq(p.event, "cpu");
     ck_assert_int_eq(p.symbols, SYMBOLS_AUTO);
     ck_assert_uint_eq(p.target.pid_count, 0);
@@ -61,7 +61,7 @@ START_TEST(reads_every_parameter)
     ck_assert_uint_eq(p.duration_ns, 2500 * NSEC_PER_MSEC);
     ck_assert_str_eq(p.event, "wall");
     ck_assert_int_eq(p.symbols, SYMBOLS_MEMORY);
-    ck_assert_uint_eq(p.period_ns, 1003009);
+    ck_assert_uint_eq(p.period, 1003009);
     ck_assert_str_eq(p.format->name, "json");
     ck_assert(p.view.threads && p.view.no_user && !p.view.no_kernel);
     ck_assert_uint_eq(match_count(p.view.include), 2);

@@ -92,7 +92,7 @@ START_TEST(hands_the_request_on)
         NULL, &r);
     ck_assert_uint_eq(r.status, 200);
     ck_assert_uint_eq(fake.last.duration_ns, 250 * NSEC_PER_MSEC);
-    ck_assert_uint_eq(fake.last.period_ns, 20 * NSEC_PER_MSEC);
+    ck_assert_uint_eq(fake.last.period, 20 * NSEC_PER_MSEC);
     ck_assert_int_eq(fake.last.symbols, SYMBOLS_NONE);
     ck_assert_int_eq(fake.last.target.ns_pid, 7);
     ck_assert_uint_eq(fake.last.target.pid_count, 0);

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Events that the kernel counts (page faults, context switches ...): as many as the kernel's own counters and perf say, where a
+program made them."""
+import json
+import os
+import signal
+import subprocess
+import unittest
+
+from harness import jvm, paths, proc
+from harness.daemon import Daemon
+from harness.profile import Profile, ordered
+
+CALLERS = {"touch": ("Kernel.small", "Kernel.large"), "switch": ("Kernel.waits",)}
+
+
+class Program(jvm.Jvm):
+    """Kernel.java, which does what it is told."""
+
+    def __init__(self, version: int, folder: str):
+        super().__init__(paths.jdk(version), "-Xmx64m", "-XX:MaxDirectMemorySize=2g", "-cp", folder, "Kernel", stdin=subprocess.PIPE)
+
+    def do(self, what: str) -> None:
+        self.process.stdin.write(what + "\n")
+        self.process.stdin.flush()
+        if self.process.stdout.readline().strip() != "done":
+            raise RuntimeError(what)
+
+
+class Perf:
+    """perf counts an event of a process."""
+
+    def __init__(self, pid: int, event: str):
+        commands, self.tell = os.pipe()
+        self.hear, acks = os.pipe()
+        self.process = subprocess.Popen(
+            [*proc.ENDS_WITH_US, "perf", "stat", "-x,", "-e", event, "-p", str(pid), "-D", "-1", f"--control=fd:{commands},{acks}"],
+            stderr=subprocess.PIPE, text=True, pass_fds=(commands, acks))
+        os.close(commands)
+        os.close(acks)
+
+    def say(self, command: str) -> None:
+        os.write(self.tell, f"{command}\n".encode())
+        if not os.read(self.hear, 16).startswith(b"ack"):
+            raise RuntimeError(f"perf does not take {command!r}")
+
+    def count(self) -> int:
+        self.say("disable")
+        self.process.send_signal(signal.SIGINT)
+        return int(self.process.communicate(timeout=20)[1].splitlines()[-1].split(",")[0])
+
+    def __enter__(self) -> "Perf":
+        self.say("enable")
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.process.kill()
+        self.process.wait()
+        os.close(self.tell)
+        os.close(self.hear)
+
+
+class KernelEvents(jvm.WithClasses):
+    sources = ("Kernel.java",)
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        paths.need_root()
+        cls.daemon = Daemon("--recorder-hz", "0")
+        cls.addClassCleanup(cls.daemon.stop)
+
+    def meanwhile(self, program: Program, what: str, **parameters) -> Profile:
+        """The profile of a capture in which the program did WHAT."""
+        answer = self.daemon.request("POST", "/api/v1/captures", headers={"Content-Type": "application/json"},
+                                     body=json.dumps({"pid": program.pid, "seconds": 60, **parameters}).encode())
+        self.assertEqual(answer.status, 201, answer)
+        path = "/api/v1/captures/" + answer.json()["id"]
+        program.do(what)
+        self.assertEqual(self.daemon.request("POST", path + "/stop").status, 200)
+        proc.wait_until(lambda: self.daemon.get(path).json()["state"] == "done", 10, "it is stored")
+        return Profile(self.daemon.get(path + "/profile", format="json"))
+
+    def check(self, profile: Profile, what: str, interval: int) -> int:
+        """What the program's sites have of it, by value. Return: the value of all."""
+        whole = sum(s.value for s in profile.stacks)
+        self.assertEqual(profile.quality["lost"], 0, profile.describe())
+        self.assertEqual(whole, interval * profile.samples, profile.describe())
+        self.assertEqual(profile.document["meta"]["period"], interval)
+        by_site = [sum(s.value for s in profile.stacks if ordered(s.names, "Kernel.main", site)) for site in CALLERS[what]]
+        self.assertGreater(sum(by_site), 0.9 * whole, profile.describe())
+        if what == "touch":
+            self.assertAlmostEqual(by_site[1] / by_site[0], 3, delta=0.03, msg=profile.describe())
+        truncated = sum(s.value for s in profile.stacks if s.truncated)
+        self.assertLess(truncated, 0.002 * whole + interval, profile.describe())
+        return whole
+
+    def test_as_the_kernel_counts(self):
+        """Page faults of two sites, and switches, by the process's own counters."""
+        def faults(pid: int) -> int:
+            return int(proc.stat(pid)[7])
+
+        def switches(pid: int) -> int:
+            return sum(int(line.split()[1]) for tid in proc.threads(pid) for line in proc.read(f"/proc/{pid}/task/{tid}/status").splitlines()
+                       if "ctxt_switches" in line)
+
+        for version in (17, 25):
+            for event, what, interval, counter in (("page-faults", "touch", 16, faults), ("minor-faults", "touch", 16, faults),
+                                                   ("context-switches", "switch", 4, switches)):
+                with self.subTest(jdk=version, event=event), Program(version, self.classes.folder) as program:
+                    program.do(what) # what a first time costs besides
+                    before = counter(program.pid)
+                    profile = self.meanwhile(program, what, event=event, interval=interval)
+                    truth = counter(program.pid) - before
+                    whole = self.check(profile, what, interval)
+                    print(f"{version} {event}: {whole} of {truth}", end=" ")
+                    self.assertAlmostEqual(whole / truth, 1, delta=0.02, msg=profile.describe())
+
+    def test_as_perf_counts(self):
+        paths.need("perf")
+        for event, what in (("page-faults", "touch"), ("context-switches", "switch"), ("cpu-migrations", "switch")):
+            with self.subTest(event=event), Program(17, self.classes.folder) as program:
+                program.do(what)
+                with Perf(program.pid, event) as perf:
+                    profile = self.meanwhile(program, what, event=event, interval=8 if event != "cpu-migrations" else 1)
+                    truth = perf.count()
+                whole = sum(s.value for s in profile.stacks)
+                print(f"{event}: {whole} of {truth}", end=" ")
+                self.assertAlmostEqual(whole, truth, delta=0.02 * truth + 8, msg=profile.describe())
+
+    def test_what_cannot_be_had(self):
+        """Is listed with the reason, and refused with it."""
+        events = {e["name"]: e for e in self.daemon.get("/api/v1/events").json()["events"]}
+        self.assertTrue(events["page-faults"]["available"])
+        self.assertEqual((events["page-faults"]["unit"], events["page-faults"]["default_interval"]), ("count", 32))
+        with Program(17, self.classes.folder) as program:
+            for name, event in events.items():
+                answer = self.daemon.get("/profile", pid=program.pid, seconds=0.1, event=name)
+                self.assertEqual(answer.status, 200 if event["available"] else 503, answer)
+                if not event["available"]:
+                    self.assertIn(event["reason"].split("; ")[0], answer.json()["detail"])
+                    self.assertGreater(len(answer.json()["remedy"]), 20)
+            for parameters in ({"hz": 99}, {"interval": "10ms"}, {"interval": 0}, {"interval": "1.5"}, {"interval": "2000000m"}):
+                answer = self.daemon.get("/profile", pid=program.pid, event="page-faults", **parameters)
+                self.assertEqual((answer.status, answer.json()["parameter"]), (400, next(iter(parameters))), answer)
+            self.assertEqual(self.daemon.get("/profile", pid=program.pid, event="cpu", interval=32).status, 400)
+
+    def test_formats(self):
+        """Each says what it counts; a capture of its own says so in its list."""
+        with Program(17, self.classes.folder) as program:
+            for name in ("html", "svg", "collapsed", "summary", "flat", "traces", "tree", "json", "pprof", "speedscope", "jfr", "otlp", "heatmap"):
+                answer = self.daemon.get("/profile", pid=program.pid, seconds=0.2, event="context-switches", interval=1, format=name)
+                self.assertEqual(answer.status, 200, answer)
+                if name in ("summary", "json"):
+                    self.assertIn("context-switches", answer.text)
+            [one] = [c for c in self.daemon.get("/api/v1/captures", event="context-switches", limit=1).json()["captures"]]
+            self.assertEqual((one["event"], one["hz"], one["period"], one["unit"]), ("context-switches", 0, 1, "count"))
+            text = self.daemon.get("/top", pid=program.pid, event="context-switches", once=1, interval="500ms").text
+            self.assertNotIn("CPUs", text)
+
+
+if __name__ == "__main__":
+    unittest.main()
