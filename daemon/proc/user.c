@@ -68,20 +68,25 @@ bool cgroup_is_container(struct span text)
     return false;
 }
 
+/* The user that the kernel gives what is in /proc/PID to: the process's own if it may be dumped,
+ * else root, or the root of the user namespace that its program was started in. So it is with
+ * set-user-ID, with file capabilities, with programs that their user may not read, and by prctl(2).
+ * The folder /proc/PID itself does not tell. Return: UINT32_MAX where it cannot be read. */
+static uint32_t dump_user(int proc_fd, int32_t host_pid)
+{
+    char name[24];
+    struct stat st;
+
+    snprintf(name, sizeof(name), "%d/fd", host_pid);
+    return fstatat(proc_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ? UINT32_MAX : st.st_uid;
+}
+
 uint32_t proc_user(int proc_fd, const struct proc_status *status, struct span uid_map,
                    struct span cgroup, int32_t host_pid)
 {
-    char name[16];
-    struct stat st;
-
     if (status->real_uid != status->uid || status->saved_uid != status->uid ||
         status->uid == ID_OVERFLOW || status->capabilities != 0 || status->ns_depth > 1 ||
         !id_map_is_identity(uid_map) || cgroup_is_container(cgroup))
         return 0;
-    snprintf(name, sizeof(name), "%d", host_pid);
-    /* Root owns the folder of what may not be dumped: a program with set-user-ID, or file
-     * capabilities, or one that asked for it. */
-    if (fstatat(proc_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_uid != status->uid)
-        return 0;
-    return status->uid;
+    return dump_user(proc_fd, host_pid) == status->uid ? status->uid : 0;
 }

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -547,7 +548,7 @@ START_TEST(a_process_is_of_the_user_that_may_trace_it)
         .uid = 61001, .real_uid = 61001, .saved_uid = 61001, .ns_depth = 1
     };
     struct proc_status st;
-    char folder[] = "/tmp/test_proc.XXXXXX", path[64];
+    char folder[] = "/tmp/test_proc.XXXXXX", path[64], files[80];
     int fd;
 
     if (geteuid() != 0)
@@ -555,9 +556,13 @@ START_TEST(a_process_is_of_the_user_that_may_trace_it)
     ck_assert_ptr_nonnull(mkdtemp(folder));
     fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
     snprintf(path, sizeof(path), "%s/42", folder);
+    snprintf(files, sizeof(files), "%s/fd", path);
     ck_assert_int_eq(mkdir(path, 0755), 0);
-    ck_assert_uint_eq(proc_user(fd, &good, span_of(IDENTITY), span_of(HOST), 42), 0); /* root's */
+    ck_assert_int_eq(mkdir(files, 0755), 0);
     ck_assert_int_eq(chown(path, 61001, 0), 0);
+    /* What is in it is root's: it may not be dumped. */
+    ck_assert_uint_eq(proc_user(fd, &good, span_of(IDENTITY), span_of(HOST), 42), 0);
+    ck_assert_int_eq(chown(files, 61001, 0), 0);
     ck_assert_uint_eq(proc_user(fd, &good, span_of(IDENTITY), span_of(HOST), 42), 61001);
     ck_assert_uint_eq(proc_user(fd, &good, span_of(IDENTITY), span_of(HOST), 43), 0);
     ck_assert_uint_eq(proc_user(fd, &good, span_of("0 61001 1\n"), span_of(HOST), 42), 0);
@@ -577,8 +582,44 @@ START_TEST(a_process_is_of_the_user_that_may_trace_it)
         ck_assert_msg(proc_user(fd, &st, span_of(IDENTITY), span_of(HOST), 42) == 0, "%d", i);
     }
     close(fd);
+    rmdir(files);
     rmdir(path);
     rmdir(folder);
+}
+END_TEST
+
+/* The kernel's own /proc, with a process that asked not to be dumped. */
+START_TEST(what_may_not_be_dumped_is_root_s)
+{
+    static const char IDENTITY[] = "0 0 4294967295\n", HOST[] = "0::/user.slice\n";
+    struct proc_status status = { 0 };
+    int fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC), pipes[2], r;
+    uint32_t user;
+    char byte;
+    pid_t pid;
+
+    if (geteuid() != 0)
+        return;
+    ck_assert_int_eq(pipe(pipes), 0);
+    pid = fork();
+    if (pid == 0) {
+        if (setgid(61001) < 0 || setuid(61001) < 0)
+            _exit(1);
+        prctl(PR_SET_DUMPABLE, _i, 0, 0, 0);
+        if (write(pipes[1], "", 1) == 1)
+            pause();
+        _exit(0);
+    }
+    ck_assert_int_eq(read(pipes[0], &byte, 1), 1);
+    r = proc_read_status(fd, pid, &status);
+    user = proc_user(fd, &status, span_of(IDENTITY), span_of(HOST), pid);
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+    close(pipes[0]);
+    close(pipes[1]);
+    close(fd);
+    ck_assert_int_eq(r, 0);
+    ck_assert_uint_eq(user, _i ? 61001 : 0);
 }
 END_TEST
 
@@ -602,6 +643,7 @@ int main(void)
     tcase_add_test(tc, pins_a_process_and_sees_it_go);
     tcase_add_test(tc, tells_maps_and_containers);
     tcase_add_test(tc, a_process_is_of_the_user_that_may_trace_it);
+    tcase_add_loop_test(tc, what_may_not_be_dumped_is_root_s, 0, 2);
     tcase_add_test(tc, reads_its_own_maps);
     tcase_set_timeout(tc, 60);
     return suite_run_case("proc", tc);
