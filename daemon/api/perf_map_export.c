@@ -168,7 +168,7 @@ static int call_begin(struct engine *e, void *arg)
 
     if (r)
         return r;
-    safety_check(e, p, &f);
+    safety_check(e, a->viewer, p, &f);
     obstacle = safety_obstacle(&f, a->mode);
     if (obstacle) {
         error_set(a->err, -EPERM, "JVM %d is not attached to: %s", a->host_pid, obstacle->reason);

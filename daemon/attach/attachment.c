@@ -119,7 +119,7 @@ static void begin(struct engine *e, struct attachment *a, uint64_t now_ns)
     int r = PROC_GONE;
 
     if (p && !p->exited && proc_id_equal(&p->id, &a->id)) {
-        safety_check(e, p, &f);
+        safety_check(e, /* v= */ NULL, p, &f);
         a->places = f.places;
         obstacle = safety_obstacle(&f, a->mode);
         if (safety_passes(p, &f)) {

@@ -151,6 +151,10 @@ void preflight_run(const struct preflight_facts *f, struct preflight *ret)
              "remove `symbols: memory` from the configuration", "%s",
              f->injection_allowed ? "nothing is forbidden"
                                   : "`symbols: memory`: flamed may not attach to anything");
+    if (f->rootless)
+        step_add(p, "container", false, "ask as one who sees the whole node; " NO_ATTACH,
+                 "the JVM is in a container of your own: what enters it takes more than it does "
+                 "outside of one");
     check_vm(f, p);
     s = step_add(p, "age", f->age_ns >= PREFLIGHT_AGE_MIN_NS, "ask again in two seconds", "%s",
                  f->age_ns >= PREFLIGHT_AGE_MIN_NS ? "it has started"

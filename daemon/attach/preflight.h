@@ -17,6 +17,7 @@ enum preflight_flag { PREFLIGHT_UNKNOWN, PREFLIGHT_FALSE, PREFLIGHT_TRUE };
 struct preflight_facts {
     bool injection_allowed; /* by the configuration */
     bool mounts_allowed;    /* by the configuration: attach_mount */
+    bool rootless;          /* it is in a container of who asks, made without root */
     struct attach_places places;
     bool vm_known;            /* its memory can be read and its layout is known */
     bool vm_starting;         /* it may become known in a moment */

@@ -28,7 +28,8 @@ static struct attach_places places_of(struct engine *e, int32_t host_pid)
     return attach_places_read(buf_span(&text));
 }
 
-void safety_check(struct engine *e, struct process *p, struct preflight *ret)
+void safety_check(struct engine *e, const struct viewer *v, struct process *p,
+                  struct preflight *ret)
 {
     struct error state = ERROR_NULL;
     uint64_t now = clock_monotonic_ns(), wait_ns;
@@ -38,6 +39,7 @@ void safety_check(struct engine *e, struct process *p, struct preflight *ret)
     struct preflight_facts f = {
         .injection_allowed = e->opts.allow_injection,
         .mounts_allowed = e->opts.allow_mounts,
+        .rootless = v && !v->whole && v->uid != 0 && p->rootless,
         .places = places_of(e, p->id.host_pid),
         .vm_known = p->jvm == JVM_READY,
         .vm_starting = p->jvm == JVM_STARTING,
@@ -127,7 +129,7 @@ static int call_preflight(struct engine *e, void *arg)
 
     if (r)
         return r;
-    safety_check(e, p, &f);
+    safety_check(e, a->viewer, p, &f);
     steps = json_array();
     for (size_t i = 0; i < f.count; i++)
         json_array_append_new(steps, json_pack("{s:s, s:b, s:s, s:s}", "step", f.steps[i].name,

@@ -8,7 +8,9 @@
 #include "attach/preflight.h"
 #include "engine/engine_impl.h"
 
-void safety_check(struct engine *e, struct process *p, struct preflight *ret);
+/* @v: who asks; borrowed; NULL: one who may attach to all. */
+void safety_check(struct engine *e, const struct viewer *v, struct process *p,
+                  struct preflight *ret);
 /* The JVM @host_pid with its facts, if @v sees it. 0; BACKEND_NOT_FOUND; -errno. */
 int safety_find_jvm(struct engine *e, const struct viewer *v, int32_t host_pid,
                     struct process **ret, struct error *err);

@@ -12,6 +12,10 @@
 int cgroup_open_mount(const struct server *s, const struct cgroup_line *line, struct span *ret_path,
                       int *ret_fd);
 
+/* Writes @cgroup (the text of /proc/PID/cgroup) into @out with each path cut where it leads into a
+ * folder that root alone did not make. */
+void cgroup_made_by_root(const struct server *s, struct span cgroup, struct buf *out);
+
 /* @folder is a cgroup, below @mount_fd. */
 typedef bool (*cgroup_fn)(void *cookie, int mount_fd, const char *folder);
 /* Calls @fn with each cgroup of @cgroup (the text of /proc/PID/cgroup) that may have @controller,

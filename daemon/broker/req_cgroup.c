@@ -62,6 +62,21 @@ static void add_line(struct buf *out, const struct cgroup_line *line, struct spa
     buf_add_char(out, '\n');
 }
 
+void cgroup_made_by_root(const struct server *s, struct span cgroup, struct buf *out)
+{
+    struct cgroup_line line;
+
+    while (cgroup_take_line(&cgroup, &line)) {
+        _cleanup_close_ int mount = -1;
+        struct span path = line.path, below;
+
+        path.n = 0;
+        if (cgroup_open_mount(s, &line, &below, &mount) == 0)
+            path.n = (size_t)(below.p - line.path.p) + made_by_root(mount, below);
+        add_line(out, &line, path);
+    }
+}
+
 /*
  * cgroup. Safe: what everybody may read of the process, less what somebody else than root made of
  * it, and a number that everybody may read of its cgroups. Nothing is opened but folders of the
@@ -71,8 +86,6 @@ int request_cgroup(struct server *s, const struct broker_request *q, struct repl
 {
     _cleanup_buf_ struct buf text = BUF_NULL, out = BUF_NULL;
     _cleanup_target_ struct target t = TARGET_NULL;
-    struct cgroup_line line;
-    struct span rest;
     int fd = -1, r;
 
     r = target_pin(s, q, &t, &rep->err);
@@ -81,16 +94,7 @@ int request_cgroup(struct server *s, const struct broker_request *q, struct repl
     if (r)
         return r;
     buf_init(&out, TARGET_TEXT_MAX);
-    rest = buf_span(&text);
-    while (cgroup_take_line(&rest, &line)) {
-        _cleanup_close_ int mount = -1;
-        struct span path = line.path, below;
-
-        path.n = 0;
-        if (cgroup_open_mount(s, &line, &below, &mount) == 0)
-            path.n = (size_t)(below.p - line.path.p) + made_by_root(mount, below);
-        add_line(&out, &line, path);
-    }
+    cgroup_made_by_root(s, buf_span(&text), &out);
     if (out.error)
         return error_set(&rep->err, out.error, "the cgroups of process %d take too much memory",
                          t.host_pid);

@@ -52,6 +52,7 @@ static const request_fn FUNCTIONS[BROKER_KIND_END] = {
     [BROKER_CGROUP] = request_cgroup,
     [BROKER_AUDIT_LOG] = request_audit_log,
     [BROKER_SOCKET_HOLDER] = request_socket_holder,
+    [BROKER_NAMESPACE_USER] = request_namespace_user,
 };
 
 int server_init(struct server *s, pid_t client, struct error *err)

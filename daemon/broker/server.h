@@ -126,6 +126,7 @@ int request_put_rows(struct server *s, const struct broker_request *q, struct re
 int request_put_process(struct server *s, const struct broker_request *q, struct reply *rep);
 int request_forget_process(struct server *s, const struct broker_request *q, struct reply *rep);
 int request_cgroup(struct server *s, const struct broker_request *q, struct reply *rep);
+int request_namespace_user(struct server *s, const struct broker_request *q, struct reply *rep);
 int request_socket_holder(struct server *s, const struct broker_request *q, struct reply *rep);
 int request_put_thread(struct server *s, const struct broker_request *q, struct reply *rep);
 int request_attach(struct server *s, const struct broker_request *q, struct reply *rep);

@@ -65,6 +65,11 @@ int broker_mem(struct broker *b, const struct proc_id *id, int *ret_fd, struct e
  * above, in thousandths of a CPU; 0: none. */
 int broker_cgroup(struct broker *b, const struct proc_id *id, int *ret_fd, uint64_t *ret_cpu_limit,
                   struct error *err);
+/* The user who made the user namespace of a container without root (rootless podman), as the kernel
+ * lets that user trace what runs in it. 0; BROKER_ABSENT: there is none, or it is root's, or one in
+ * a container of root's; PROC_GONE; -errno. */
+int broker_namespace_user(struct broker *b, const struct proc_id *id, uint32_t *ret_uid,
+                          struct error *err);
 /* A process that holds the socket with the number @inode, by its number in the broker's pid
  * namespace: the newest. Takes up to some 10 ms, as it looks at descriptors. 0; BROKER_ABSENT;
  * -ETIMEDOUT where there are too many. */

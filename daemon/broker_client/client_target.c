@@ -60,6 +60,18 @@ int broker_cgroup(struct broker *b, const struct proc_id *id, int *ret_fd, uint6
     return r;
 }
 
+int broker_namespace_user(struct broker *b, const struct proc_id *id, uint32_t *ret_uid,
+                          struct error *err)
+{
+    struct broker_request q = client_request_target(BROKER_NAMESPACE_USER, id);
+    struct broker_answer a;
+    int r = client_call_plain(b, &q, &a, err);
+
+    if (r == 0)
+        *ret_uid = (uint32_t)a.value;
+    return r;
+}
+
 int broker_hsperfdata(struct broker *b, const struct proc_id *id, int *ret_fd, struct error *err)
 {
     struct broker_request q = client_request_target(BROKER_HSPERFDATA, id);

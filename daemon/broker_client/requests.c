@@ -42,6 +42,7 @@ static const struct broker_request_info REQUESTS[BROKER_KIND_END] = {
     [BROKER_AUDIT_LOG] = { "audit_log", 0, 1 },
     [BROKER_SAMPLE_CHECK] = { "sample_check", BROKER_FIELD_EVENT, 0 },
     [BROKER_SOCKET_HOLDER] = { "socket_holder", BROKER_FIELD_SOCKET, 0 },
+    [BROKER_NAMESPACE_USER] = { "namespace_user", BROKER_FIELD_TARGET, 0 },
     [BROKER_PUT_THREAD] = { "put_thread", BROKER_FIELD_PID | BROKER_FIELD_THREAD, 0 },
 };
 
@@ -207,6 +208,9 @@ int broker_answer_check(const void *p, size_t n, size_t fd_count, const struct b
         return -EBADMSG;
     if (a.result == 0 && req->kind == BROKER_SOCKET_HOLDER &&
         (a.value == 0 || a.value > BROKER_PID_MAX))
+        return -EBADMSG;
+    if (a.result == 0 && req->kind == BROKER_NAMESPACE_USER &&
+        (a.value == 0 || a.value >= UINT32_MAX))
         return -EBADMSG;
     if (a.result == 0 && req->kind == BROKER_ATTACH_ENDED && a.value > BROKER_WAIT_STATUS_MAX)
         return -EBADMSG;

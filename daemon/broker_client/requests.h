@@ -59,6 +59,7 @@ enum broker_request_kind {
     BROKER_SOCKET_HOLDER = 31,
     BROKER_AUDIT_LOG = 32,
     BROKER_SAMPLE_CHECK = 33,
+    BROKER_NAMESPACE_USER = 34,
     BROKER_KIND_END,
 };
 
@@ -95,7 +96,8 @@ struct broker_answer {
     uint32_t fd_count;  /* beside this message */
     uint32_t more;      /* 1: another message with further fds follows */
     uint64_t value;     /* ring: bytes; start: the set; attach_ended: as wait(2) says;
-                         * cgroup: thousandths of a CPU; socket_holder: the pid */
+                         * cgroup: thousandths of a CPU; socket_holder: the pid;
+                         * namespace_user: the user */
     union {
         struct broker_failure failure; /* result < 0 */
         struct broker_facts facts;

@@ -151,6 +151,11 @@ bool target_is_node(const struct target *t)
     return t->viewer.whole && target_is_open(t);
 }
 
+const struct viewer *target_viewer(const struct target *t)
+{
+    return &t->viewer;
+}
+
 const char *target_scope(const struct target *t)
 {
     return t->viewer.scope;

@@ -20,6 +20,8 @@ static inline void target_freep(struct target **t)
 
 /* Whether whoever asks may see @p, selected or not. */
 bool target_sees(const struct target *t, const struct process *p);
+/* Who asks. Points into @t. */
+const struct viewer *target_viewer(const struct target *t);
 /* Who asks, where it sees a part of the node: "user 1001", or by what is seen. */
 void target_viewer_name(const struct viewer *v, char *buf, size_t size);
 /* Whether @p belongs to it. */

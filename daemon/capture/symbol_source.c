@@ -103,7 +103,7 @@ int capture_choose_names(struct engine *e, struct capture *c, bool background, s
     if (!p)
         return 0;
     discover_refresh(e->discover, p);
-    safety_check(e, p, &f);
+    safety_check(e, target_viewer(c->target), p, &f);
     obstacle = is_asked(c) ? safety_obstacle(&f, mode) : NULL;
     if (c->symbols == SYMBOLS_AUTO) {
         snprintf(c->meta.symbols, sizeof(c->meta.symbols), "%s", f.auto_reason);

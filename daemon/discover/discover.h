@@ -52,7 +52,8 @@ struct process {
     int32_t ns_pid[PROC_NS_DEPTH_MAX];
     size_t ns_depth;
     uint32_t uid;          /* effective, as the host sees it */
-    uint32_t owner;        /* proc_user(): the user that may look into it; 0: root alone */
+    uint32_t owner;        /* the user that may look into it; 0: root alone */
+    bool rootless;         /* `owner` is that by having made its container without root */
     int64_t container_uid; /* the same as its own user namespace sees it, -1 unmapped or unknown */
     bool kernel_thread;
     bool zombie;        /* dead, but its parent has not asked for it */
@@ -91,6 +92,9 @@ struct discover_source {
     /* As broker_cgroup(); NULL: what /proc says is taken as it is. */
     int (*cgroup)(void *ctx, const struct proc_id *id, int *ret_fd, uint64_t *ret_cpu_limit,
                   struct error *err);
+    /* As broker_namespace_user(); NULL: nobody's. */
+    int (*namespace_user)(void *ctx, const struct proc_id *id, uint32_t *ret_uid,
+                          struct error *err);
     /* As broker_leaves_alone(); NULL: none is. */
     bool (*is_quarantined)(void *ctx, const struct proc_id *id, bool *ret_jvm);
     int (*sideband)(void *ctx, int ret_fds[BROKER_CPUS_MAX], size_t *ret_count, struct error *err);

@@ -129,6 +129,23 @@ static void set_container(struct discover *d, struct image *im, struct span cgro
     image_set_text(&im->p.cgroup, cgroup_path(cgroup), DISCOVER_CGROUP_MAX);
 }
 
+/* The user that may look into @im: its own, or the one whose container without root it is in. */
+static void set_owner(struct discover *d, struct image *im, const struct proc_status *status,
+                      struct span uid_map, struct span cgroup)
+{
+    int32_t host_pid = im->p.id.host_pid;
+    uint32_t uid = 0;
+
+    im->p.owner = proc_user(d->opts.proc_fd, status, uid_map, cgroup, host_pid);
+    im->p.rootless = false;
+    if (im->p.owner || !d->source->namespace_user ||
+        !proc_is_namespaced(d->opts.proc_fd, status, uid_map, host_pid) ||
+        d->source->namespace_user(d->ctx, &im->p.id, &uid, NULL) != 0)
+        return;
+    im->p.owner = uid;
+    im->p.rootless = uid != 0;
+}
+
 static int read_all(struct discover *d, struct image *im, uint64_t now_ns)
 {
     _cleanup_buf_ struct buf cgroup = BUF_NULL, cmdline = BUF_NULL, uid_map = BUF_NULL;
@@ -158,8 +175,7 @@ static int read_all(struct discover *d, struct image *im, uint64_t now_ns)
     im->p.kernel_thread = stat.kernel_thread || status.kernel_thread;
     im->p.zombie = stat.state == 'Z' || stat.state == 'X';
     im->p.uid = status.uid;
-    im->p.owner =
-        proc_user(d->opts.proc_fd, &status, buf_span(&uid_map), buf_span(&cgroup), host_pid);
+    set_owner(d, im, &status, buf_span(&uid_map), buf_span(&cgroup));
     im->p.container_uid = id_map_inside(buf_span(&uid_map), status.uid);
     memcpy(im->p.ns_pid, status.ns_pid, sizeof(im->p.ns_pid));
     im->p.ns_depth = status.ns_depth;

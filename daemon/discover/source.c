@@ -33,6 +33,11 @@ static int cgroup(void *ctx, const struct proc_id *id, int *ret_fd, uint64_t *re
     return broker_cgroup(ctx, id, ret_fd, ret_cpu_limit, err);
 }
 
+static int namespace_user(void *ctx, const struct proc_id *id, uint32_t *ret_uid, struct error *err)
+{
+    return broker_namespace_user(ctx, id, ret_uid, err);
+}
+
 static bool is_quarantined(void *ctx, const struct proc_id *id, bool *ret_jvm)
 {
     return broker_leaves_alone(ctx, id, ret_jvm);
@@ -50,6 +55,7 @@ const struct discover_source DISCOVER_SOURCE_BROKER = {
     .container_config = container_config,
     .container_logs = container_logs,
     .cgroup = cgroup,
+    .namespace_user = namespace_user,
     .is_quarantined = is_quarantined,
     .sideband = sideband,
 };

@@ -151,6 +151,13 @@ bool cgroup_is_container(struct span text);
 uint32_t proc_user(int proc_fd, const struct proc_status *status, struct span uid_map,
                    struct span cgroup, int32_t host_pid);
 
+/* Whether a process lives in a user namespace other than the reader's as one of its users, whom it
+ * has not left or entered halfway: its real, effective and saved user are one, which is mapped
+ * there and is not the reader's root, and what may be dumped of it is that user's or the root's of
+ * the namespace. Whoever made the namespace may then trace it, whatever its capabilities. */
+bool proc_is_namespaced(int proc_fd, const struct proc_status *status, struct span uid_map,
+                        int32_t host_pid);
+
 /* The offset of CLOCK_BOOTTIME in /proc/PID/timens_offsets, in ns; 0 where there is none. */
 int64_t timens_boottime_ns(struct span text);
 /* The same of CLOCK_MONOTONIC: what a process there reads is the host's plus this. */

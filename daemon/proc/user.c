@@ -90,3 +90,17 @@ uint32_t proc_user(int proc_fd, const struct proc_status *status, struct span ui
         return 0;
     return dump_user(proc_fd, host_pid) == status->uid ? status->uid : 0;
 }
+
+bool proc_is_namespaced(int proc_fd, const struct proc_status *status, struct span uid_map,
+                        int32_t host_pid)
+{
+    uint32_t dump;
+
+    if (status->real_uid != status->uid || status->saved_uid != status->uid || status->uid == 0 ||
+        status->uid == ID_OVERFLOW || id_map_is_identity(uid_map) ||
+        id_map_inside(uid_map, status->uid) < 0)
+        return false;
+    dump = dump_user(proc_fd, host_pid);
+    return dump == status->uid ||
+           (dump != 0 && dump != ID_OVERFLOW && id_map_inside(uid_map, dump) == 0);
+}

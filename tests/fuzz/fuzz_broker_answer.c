@@ -37,5 +37,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         need(fds == BROKER_ATTACH_FDS);
     else if (q.kind == BROKER_ATTACH_ENDED && a.result == 0)
         need(a.value <= BROKER_WAIT_STATUS_MAX);
+    else if (q.kind == BROKER_NAMESPACE_USER && a.result == 0)
+        need(a.value > 0 && a.value < UINT32_MAX);
     return 0;
 }

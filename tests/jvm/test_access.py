@@ -18,12 +18,13 @@ import uuid
 from concurrent.futures import ThreadPoolExecutor
 from unittest import mock
 
-from harness import bundle, caller, certs, jvm, paths, proc
+from harness import bundle, caller, certs, jvm, paths, proc, rootless
 from harness.daemon import Daemon, free_port
 from test_forged import below, folders, hierarchies, runtime_config
 
 ALICE, BOB, CAROL, MEMBER, FIRST_GROUP = 61001, 61002, 61003, 61004, 61005 # users that no machine has
 TEAMED = 61006 # is in the group of a rule
+EVE = 61007 # has a container without root
 GROUP, TEAM = 61999, 61998
 ROLES = ("health", "view", "profile", "attach", "manage")
 WHOLE, OWN, POD, NOBODY = "whole", "own", "pod", "nobody" # what somebody sees: all, ALICE's, what runs in the namespace below
@@ -173,6 +174,9 @@ class Access(unittest.TestCase):
                                     wrap=cls.in_pod() if uid == POD else
                                     ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups"])
             cls.addClassCleanup(cls.jvms[uid].stop)
+        cls.spins[EVE] = jvm.make_spin()
+        cls.jvms[EVE] = rootless.Rootless(EVE, home, f"-Dargument-of-{EVE}=1", "-Xmx64m", "-cp", cls.spins[EVE].folder, cls.spins[EVE].main)
+        cls.addClassCleanup(cls.jvms[EVE].stop)
         tcp, unix = f"http://127.0.0.1:{cls.daemon.port}", cls.daemon.unix
         cls.tcp, cls.unix = tcp, unix
         cls.users = [
@@ -188,6 +192,9 @@ class Access(unittest.TestCase):
             User("the owner who says that he is root", "profile", OWN, uid=ALICE,
                  headers=("X-Forwarded-User: root", "Forwarded: for=127.0.0.1;by=root", "X-Remote-User: root", "X-Real-IP: 127.0.0.1")),
             User("another user", "profile", OWN, uid=CAROL),
+            User("a rootless container's owner over TCP", "profile", OWN, uid=EVE),
+            User("a rootless container's owner over the Unix socket", "profile", OWN, uid=EVE, unix=unix),
+            User("the user of a rootless container's ids", "profile", OWN, uid=cls.jvms[EVE].host_uid),
             User("the user without a name", "health", NOBODY, uid=65534, unknown=True),
             User("one in the group of a rule, over TCP", "profile", POD, uid=TEAMED),
             User("one with the group of a rule, over the Unix socket", "profile", POD, uid=CAROL, groups=(TEAM,), unix=unix),
@@ -206,7 +213,7 @@ class Access(unittest.TestCase):
                  headers=(caller.log_in(cls.daemon, 65534), "Sec-Fetch-Site: none")),
         ]
         proc.wait_until(lambda: all(proc.cpu_seconds(j.pid) > 1 for j in cls.jvms.values()), 30, "all JVMs were busy")
-        proc.wait_until(lambda: len(cls.daemon.get("/api/v1/jvms", jvm="|".join(s.main for s in cls.spins.values())).json()["jvms"]) == 3,
+        proc.wait_until(lambda: len(cls.daemon.get("/api/v1/jvms", jvm="|".join(s.main for s in cls.spins.values())).json()["jvms"]) == 4,
                         20, "flamed knows all")
 
     @classmethod
@@ -255,7 +262,7 @@ class Access(unittest.TestCase):
     def test_every_route_as_everybody(self):
         roles = self.roles()
         self.assertEqual(set(roles), set(ROUTES), "a row for each route")
-        captures = {uid: self.capture(uid, self.jvms[uid].pid) for uid in (ALICE, BOB)}
+        captures = {uid: self.capture(uid, self.jvms[uid].pid) for uid in (ALICE, BOB, EVE)}
         captures[POD] = self.capture(65534, self.jvms[POD].pid, (bearer(self.tokens["team attach"]),))
         began = time.monotonic()
         with ThreadPoolExecutor(6) as pool:
@@ -274,12 +281,16 @@ class Access(unittest.TestCase):
     def as_user(self, user: User, roles: dict, captures: dict) -> list[tuple[User, str, int, caller.Reply]]:
         """Asks each route for what is the user's and for what is not: with what was to be expected."""
         rows = []
-        own = POD if user.sees == POD else ALICE
+        own = POD if user.sees == POD else EVE if user.how["uid"] == EVE else ALICE
         for (method, path), (address, fine, foreign) in ROUTES.items():
             things = [(self.jvms[own].pid, captures[own], fine)]
-            others = () if ("token" in user.name or "shows" in user.name) and user.sees == WHOLE else (BOB, POD) if user.name == "the owner over TCP" else (BOB,)
+            others = (BOB,)
+            if ("token" in user.name or "shows" in user.name) and user.sees == WHOLE:
+                others = ()
+            elif user.name == "the owner over TCP":
+                others = (BOB, POD, EVE)
             things += [(self.jvms[other].pid, captures[other], foreign if user.sees != WHOLE else fine) for other in others]
-            if user.how["uid"] == CAROL and user.sees == OWN: # has nothing
+            if user.how["uid"] in (CAROL, self.jvms[EVE].host_uid) and user.sees == OWN: # has nothing
                 things = [(pid, ident, foreign) for pid, ident, _ in things]
                 things[0] = (*things[0][:2], foreign or fine)
             for pid, ident, expected in things:
@@ -326,9 +337,9 @@ class Access(unittest.TestCase):
         self.assertEqual(caller.ask(path + "/stop", uid=ALICE, method="POST").status, 200)
 
     def test_neither_learns_anything_of_the_other(self):
-        ids = {uid: self.capture(uid, self.jvms[uid].pid) for uid in (ALICE, BOB)}
+        ids = {uid: self.capture(uid, self.jvms[uid].pid) for uid in (ALICE, BOB, EVE)}
         time.sleep(1)
-        for uid, other in ((ALICE, BOB), (BOB, ALICE)):
+        for uid, other in ((ALICE, BOB), (BOB, EVE), (EVE, ALICE)):
             spin, pid = self.spins[other], self.jvms[other].pid
             secret = [spin.main, spin.method, f"argument-of-{other}", ids[other], f"pid={pid}", f'"pid": {pid}', f'pid="{pid}"']
             number = re.compile(rb"(?<![\d.])%d(?![\d.])" % pid)
@@ -563,6 +574,91 @@ class Rules(unittest.TestCase):
             self.assertEqual(result.returncode, 1, text)
             self.assertIn(words, result.stderr, text)
             self.assertNotIn("flamed_secret", result.stderr)
+
+
+class WithoutRoot(unittest.TestCase):
+    """Containers that a user made without root: what the kernel lets him trace is his, and no more."""
+
+    @classmethod
+    def setUpClass(cls):
+        paths.need_root()
+        paths.need("unshare")
+        folder = tempfile.mkdtemp(prefix="flamed-access.")
+        cls.addClassCleanup(shutil.rmtree, folder, ignore_errors=True)
+        with open(f"{folder}/flamed.yaml", "w", encoding="utf-8") as f:
+            f.write(f"access:\n  - {{name: eve, user: {EVE}, role: attach, sees: own}}\n"
+                    f"  - {{name: alice, user: {ALICE}, role: attach, sees: own}}\n")
+        cls.daemon = Daemon("--config", f.name)
+        cls.addClassCleanup(cls.daemon.stop)
+        cls.tcp = f"http://127.0.0.1:{cls.daemon.port}"
+        cls.spin = jvm.make_spin()
+        cls.arguments = (paths.jdk(17), "-Xmx64m", "-cp", cls.spin.folder, cls.spin.main)
+
+    def status(self, pid: int, uid: int, query: str = "") -> int:
+        return caller.ask(f"{self.tcp}/profile?pid={pid}&seconds=0.1{query}", uid=uid).status
+
+    def listed(self, uid: int) -> list[int]:
+        return [one["pid"] for one in caller.ask(self.tcp + "/api/v1/jvms", uid=uid).json()["jvms"]]
+
+    def test_is_its_owner_s_and_nobody_else_s(self):
+        for uid in (1000, 0): # a user of the container's, and its root
+            with self.subTest(user=uid), rootless.Rootless(EVE, *self.arguments, uid=uid) as one:
+                proc.wait_until(lambda one=one: one.pid in self.listed(EVE), 20, "its owner sees it")
+                others = {ALICE, one.host_uid} - {EVE}
+                self.assertEqual([self.status(one.pid, user) for user in (0, EVE, *others)], [200, 200] + [404] * len(others))
+                self.assertNotIn(one.pid, self.listed(ALICE))
+                text = caller.ask(f"{self.tcp}/profile?pid={one.pid}&seconds=1&format=collapsed&annotate=1", uid=EVE).body.decode()
+                self.assertIn(self.spin.main, text)
+                self.assertNotRegex(text, r"_\[k\]", "the kernel's functions are no user's")
+
+    def test_attaching_takes_the_whole_node(self):
+        with rootless.Rootless(EVE, *self.arguments) as one:
+            proc.wait_until(lambda: one.pid in self.listed(EVE), 20, "its owner sees it")
+            time.sleep(2) # no JVM is attached to before
+            reply = caller.ask(f"{self.tcp}/api/v1/jvms/{one.pid}/perf-map?symbols=agent", uid=EVE)
+            self.assertEqual(reply.status, 409, str(reply))
+            self.assertIn("container of your own", reply.json()["detail"])
+            steps = caller.ask(f"{self.tcp}/api/v1/jvms/{one.pid}/preflight", uid=EVE).json()
+            self.assertFalse(steps["symbols"]["agent"], str(steps))
+            ident = caller.ask(self.tcp + "/api/v1/captures", uid=EVE, method="POST",
+                               body=json.dumps({"pid": one.pid, "symbols": "agent", "seconds": 0.5})).json()["id"]
+            proc.wait_until(lambda: self.daemon.get(f"/api/v1/captures/{ident}").json()["state"] == "done", 20, "it is done", 0.1)
+            self.assertIn("container of your own", json.dumps(self.daemon.get(f"/api/v1/captures/{ident}").json()["warnings"]))
+            self.assertNotIn("flamed-agent", proc.read(f"/proc/{one.pid}/maps"))
+            reply = self.daemon.get(f"/api/v1/jvms/{one.pid}/perf-map", symbols="agent")
+            self.assertEqual(reply.status, 200, str(reply))
+
+    def test_a_number_in_a_container_of_root_s_makes_nobody_an_owner(self):
+        """There are users of the same number in there, who may make namespaces, too: by its pid namespace, and by its cgroup."""
+        stack = contextlib.ExitStack()
+        self.addCleanup(stack.close)
+        folder = below(hierarchies()[0], "docker", os.urandom(32).hex())
+        stack.enter_context(folders(*folder))
+        alice = ["setpriv", f"--reuid={ALICE}", f"--regid={ALICE}", "--clear-groups", "unshare", "-Ur"]
+        for how, wrap in (("on the host", []), ("pid namespace", ["unshare", "-p", "-f", "--kill-child", "--mount-proc"]),
+                          ("cgroup", ["sh", "-c", 'echo $$ >"$0/cgroup.procs" && exec "$@"', folder[-1]])):
+            with self.subTest(how=how), jvm.Jvm(*self.arguments, wrap=[*wrap, *alice]) as one:
+                pid = proc.find_jvm(one.pid)
+                try:
+                    proc.wait_until(lambda pid=pid: pid in self.listed(0), 20, "root sees it")
+                    self.assertEqual(self.status(pid, ALICE), 404 if wrap else 200)
+                finally:
+                    os.kill(pid, signal.SIGKILL) # what changed its user outlives who started it
+
+    def test_what_may_not_be_traced_is_not_its_owner_s(self):
+        """What root lets into the namespace, and what asked not to be dumped."""
+        quiet = "import ctypes, sys; ctypes.CDLL(None).prctl(4, int(sys.argv[1])); print(flush=True); sys.stdin.read()"
+        with rootless.Rootless(EVE, *self.arguments) as one:
+            enter = ["nsenter", f"--user=/proc/{one.pid}/ns/user"]
+            as_eve = ["setpriv", f"--reuid={EVE}", f"--regid={EVE}", "--clear-groups"]
+            for wrap, dumpable, user, expected in ((as_eve, 1, EVE, 200), (as_eve, 0, EVE, 404), ([*enter, "-S", "1000", "-G", "1000"], 1, EVE, 200),
+                                                   ([*enter, "-S", "1000", "-G", "1000"], 0, EVE, 200),
+                                                   ([*enter, "--preserve-credentials"], 1, EVE, 404)):
+                with self.subTest(how=wrap, dumpable=dumpable), subprocess.Popen(
+                        [*wrap, "python3", "-c", quiet, str(dumpable)], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+                    other.stdout.readline()
+                    self.assertEqual((self.status(other.pid, 0), self.status(other.pid, user)), (200, expected))
+                    other.stdin.close()
 
 
 class SharedNetwork(unittest.TestCase):

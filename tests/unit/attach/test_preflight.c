@@ -57,6 +57,21 @@ START_TEST(what_auto_takes)
 }
 END_TEST
 
+/* The owner of a container without root may not attach to what is in it. */
+START_TEST(what_its_owner_has_without_root_is_not_attached_to)
+{
+    struct preflight_facts f = facts_of(25);
+    struct preflight p;
+
+    f.rootless = true;
+    preflight_run(&f, &p);
+    ck_assert(!p.agent && !p.perfmap && p.memory);
+    f.vm_known = false;
+    preflight_run(&f, &p);
+    ck_assert(!p.auto_agent);
+}
+END_TEST
+
 /* Said to who asks for an agent by name; nothing that stands against it. */
 START_TEST(tells_of_the_vms_own_race)
 {
@@ -266,6 +281,7 @@ int main(void)
 
     tcase_add_test(tc, tells_of_the_vms_own_race);
     tcase_add_test(tc, one_that_starts_is_named_when_it_has_started);
+    tcase_add_test(tc, what_its_owner_has_without_root_is_not_attached_to);
     tcase_add_loop_test(tc, what_auto_takes, 0, 12);
     tcase_add_loop_test(tc, what_stands_against_it, 0, 11);
     tcase_add_loop_test(tc, one_way_after_another, 0, ARRAY_SIZE(WAYS));

@@ -2,6 +2,8 @@
 /* broker: what it tells of the node, and what of it may be asked by name. */
 #include "broker_fixture.h"
 
+#include <sched.h>
+
 #define CONFIG_ID "f1a3ed0000000000000000000000000000000000000000000000000000000001"
 
 START_TEST(container_config_takes_ids_only)
@@ -256,6 +258,106 @@ START_TEST(a_socket_has_a_holder)
 }
 END_TEST
 
+/* What a child does before it waits: as which user it makes a user namespace, in what. */
+static const struct {
+    uint32_t uid;
+    bool roots_pids; /* in a pid namespace of root's */
+    bool nested;     /* and another user namespace in that */
+    bool own_pids;   /* and a pid namespace of its own */
+    uint32_t owner;  /* 0: nobody's */
+} NAMESPACES[] = {
+    { 61007, false, false, false, 61007 },
+    { 61007, false, true, false, 61007 },
+    { 61007, false, true, true, 61007 },
+    { 61007, true, false, false, 0 }, /* a container of root's may have a user of that number */
+    { 61007, true, true, true, 0 },
+    { 0, false, false, false, 0 },
+};
+
+static int be_namespaced(int row)
+{
+    uint32_t uid = NAMESPACES[row].uid;
+    char map[32];
+
+    if (NAMESPACES[row].roots_pids && (unshare(CLONE_NEWPID) < 0 || fork() != 0))
+        return -1;
+    if (uid && (setgid(uid) < 0 || setuid(uid) < 0))
+        return -1;
+    prctl(PR_SET_DUMPABLE, 1, 0, 0, 0); /* else what is in /proc/self is root's */
+    if (unshare(CLONE_NEWUSER) < 0)
+        return -1;
+    if (NAMESPACES[row].nested) { /* which takes a user and a group with numbers */
+        snprintf(map, sizeof(map), "0 %u 1\n", uid);
+        write_file("/proc/self/uid_map", map, strlen(map));
+        write_file("/proc/self/setgroups", "deny", 4);
+        write_file("/proc/self/gid_map", map, strlen(map));
+        if (unshare(CLONE_NEWUSER) < 0)
+            return -1;
+    }
+    return NAMESPACES[row].own_pids && (unshare(CLONE_NEWPID) < 0 || fork() != 0) ? -1 : 0;
+}
+
+/* A process that lives until @fd, the other end of which the test has, is closed. Its number comes
+ * by @fd, as the test's pid namespace has it. */
+static void namespaced_child(int fd, int row)
+{
+    char byte = 'x';
+    int r;
+
+    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+    r = be_namespaced(row);
+    if (r == 0 && write(fd, &byte, 1) == 1)
+        r = (int)read(fd, &byte, 1);
+    else if (r < 0)
+        wait(NULL);
+    _exit(0);
+}
+
+START_TEST(a_container_without_root_is_of_who_made_it)
+{
+    struct proc_id id = { 0 };
+    struct error err = ERROR_NULL;
+    struct ucred sender;
+    uint32_t uid = 0;
+    char control[CMSG_SPACE(sizeof(sender))] = { 0 }, byte;
+    struct iovec iov = { &byte, 1 };
+    struct msghdr m = {
+        .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)
+    };
+    int pair[2], r, one = 1;
+    pid_t pid;
+
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+    ck_assert_int_eq(setsockopt(pair[0], SOL_SOCKET, SO_PASSCRED, &one, sizeof(one)), 0);
+    pid = fork();
+    if (pid == 0) {
+        close(pair[0]);
+        namespaced_child(pair[1], _i);
+    }
+    close(pair[1]);
+    ck_assert_int_eq(recvmsg(pair[0], &m, 0), 1); /* else: user namespaces are forbidden here */
+    memcpy(&sender, CMSG_DATA(CMSG_FIRSTHDR(&m)), sizeof(sender));
+    id.host_pid = sender.pid;
+    ck_assert_int_eq(proc_read_start(fx.proc_fd, id.host_pid, &id.start_ticks), 0);
+    r = broker_namespace_user(fx.b, &id, &uid, &err);
+    close(pair[0]);
+    waitpid(pid, NULL, 0);
+    ck_assert_msg(r == (NAMESPACES[_i].owner ? 0 : BROKER_ABSENT), "%d: %s", r, err.msg);
+    ck_assert_uint_eq(uid, NAMESPACES[_i].owner);
+    ck_assert_int_eq(broker_namespace_user(fx.b, &id, &uid, &err), PROC_GONE);
+}
+END_TEST
+
+START_TEST(a_process_of_the_host_is_in_no_container)
+{
+    struct proc_id id = { .host_pid = getpid() };
+    uint32_t uid = 0;
+
+    ck_assert_int_eq(proc_read_start(fx.proc_fd, id.host_pid, &id.start_ticks), 0);
+    ck_assert_int_eq(broker_namespace_user(fx.b, &id, &uid, NULL), BROKER_ABSENT);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("broker_host");
@@ -267,6 +369,8 @@ int main(void)
     tcase_set_timeout(tc, 30);
     tcase_add_test(tc, container_config_takes_ids_only);
     tcase_add_test(tc, a_socket_has_a_holder);
+    tcase_add_loop_test(tc, a_container_without_root_is_of_who_made_it, 0, ARRAY_SIZE(NAMESPACES));
+    tcase_add_test(tc, a_process_of_the_host_is_in_no_container);
     tcase_add_loop_test(tc, a_cgroup_counts_as_far_as_root_made_it, 0, ARRAY_SIZE(CGROUPS));
     tcase_add_test(tc, the_host_tells_about_itself);
     tcase_add_test(tc, gives_the_configuration_as_it_is_now);
