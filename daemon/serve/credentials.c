@@ -26,26 +26,27 @@ void credentials_challenge(struct request *req, const char *sentence)
                       "Basic realm=\"flamed\", charset=\"UTF-8\"");
 }
 
-/* Whether the caller has an attempt left; else how long it has to wait. */
-static bool has_attempt(struct request *req, unsigned *ret_retry_s)
+/* Whether the caller has an attempt left at a password for @name, or, where that is NULL, at a
+ * token; else how long it has to wait. */
+static bool has_attempt(struct request *req, const char *name, unsigned *ret_retry_s)
 {
     struct serve *s = req->serve;
     bool left;
 
     pthread_mutex_lock(&s->lock);
-    left = attempts_left(&s->attempts, &req->caller, clock_monotonic_ns(), ret_retry_s);
+    left = attempts_left(&s->attempts, &req->caller, name, clock_monotonic_ns(), ret_retry_s);
     if (!left)
         s->stats.quota_refused[QUOTA_ATTEMPTS]++;
     pthread_mutex_unlock(&s->lock);
     return left;
 }
 
-static void charge_attempt(struct request *req)
+static void charge_attempt(struct request *req, const char *name)
 {
     struct serve *s = req->serve;
 
     pthread_mutex_lock(&s->lock);
-    attempts_charge(&s->attempts, &req->caller, clock_monotonic_ns());
+    attempts_charge(&s->attempts, &req->caller, name, clock_monotonic_ns());
     pthread_mutex_unlock(&s->lock);
 }
 
@@ -60,13 +61,13 @@ static void refuse_attempt(struct request *req, unsigned retry_s)
     answer_outcome(&req->answer, BACKEND_TOO_MANY, &err, retry_s);
 }
 
-/* What is wrong without a look at a hash. */
-static enum shown refuse(struct request *req, const char *sentence)
+/* What is wrong without a look at a hash; @name as for has_attempt(). */
+static enum shown refuse(struct request *req, const char *name, const char *sentence)
 {
     unsigned retry_s = 0;
 
-    if (has_attempt(req, &retry_s)) {
-        charge_attempt(req);
+    if (has_attempt(req, name, &retry_s)) {
+        charge_attempt(req, name);
         credentials_challenge(req, sentence);
     } else {
         refuse_attempt(req, retry_s);
@@ -87,7 +88,7 @@ static enum shown token_of(struct request *req, struct span text, size_t count)
     const struct access_rule *rule =
         count == 1 ? access_rules_token(req->serve->access, text) : NULL;
 
-    return rule ? accept_rule(req, rule) : refuse(req, WRONG_TOKEN);
+    return rule ? accept_rule(req, rule) : refuse(req, /* name= */ NULL, WRONG_TOKEN);
 }
 
 /* What a worker found. */
@@ -115,7 +116,7 @@ static enum shown basic_of(struct request *req, struct span text, size_t count)
     req->basic = count == 1 ? calloc(1, sizeof(*req->basic)) : NULL;
     if (!req->basic || !basic_parse(text, req->basic)) {
         credentials_forget(req);
-        return refuse(req, WRONG_PASSWORD);
+        return refuse(req, /* name= */ "", WRONG_PASSWORD);
     }
     span_copy(span_of(req->basic->name), req->claimed, sizeof(req->claimed));
     rule = passwords_known(s->passwords, s->access, req->basic);
@@ -123,7 +124,7 @@ static enum shown basic_of(struct request *req, struct span text, size_t count)
         credentials_forget(req);
         return accept_rule(req, rule);
     }
-    if (!has_attempt(req, &retry_s)) {
+    if (!has_attempt(req, req->basic->name, &retry_s)) {
         credentials_forget(req);
         refuse_attempt(req, retry_s);
         return SHOWN_WRONG;
@@ -244,10 +245,10 @@ void credentials_check(struct request *req)
     /* Of one caller's, one is checked at a time: by now it may be known, or those before it wrong.
      */
     req->verified = passwords_known(p, rules, req->basic);
-    if (!req->verified && has_attempt(req, &req->retry_s)) {
+    if (!req->verified && has_attempt(req, req->basic->name, &req->retry_s)) {
         req->verified = passwords_check(p, rules, req->basic);
         if (!req->verified)
-            charge_attempt(req);
+            charge_attempt(req, req->basic->name);
     }
     credentials_forget(req);
 }

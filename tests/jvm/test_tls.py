@@ -678,10 +678,16 @@ class Basic(Served):
         self.assertEqual(statuses[:10], [401] * 10)
         self.assertIn(429, statuses[10:])
         wrong = self.curl(url, "-H", "Authorization: Bearer flamed_guess", "-i", uid=NOBODY)
-        self.assertEqual(wrong.status, 429, "tokens, too")
+        self.assertEqual(wrong.status, 401, "tokens are counted apart")
+        for _ in range(10):
+            wrong = self.curl(url, "-H", "Authorization: Bearer flamed_guess", "-i", uid=NOBODY)
+        self.assertEqual(wrong.status, 429)
         self.assertRegex(wrong.body.lower(), r"retry-after: \d+")
         self.assertIn("try again in", wrong.body)
-        self.assertEqual(self.curl(url, "-u", "bob:again", uid=NOBODY).status, 429, "right, but not known yet: it could be a guess")
+        self.assertEqual(self.curl(url, "-u", "bob:again", uid=NOBODY).status, 200, "another name, right and not known before")
+        statuses = [self.curl(url, "-u", f"bob:guess{i}", uid=NOBODY).status for i in range(12)]
+        self.assertEqual((statuses[:10], statuses[-1]), ([401] * 10, 429))
+        self.assertEqual(self.curl(url, "-u", "bob:again", uid=NOBODY).status, 200, "right before")
         self.assertEqual(self.curl(url, "-u", "alice:sesame", uid=NOBODY).status, 200, "who was right before goes on")
         self.assertEqual(self.curl(url, "-H", f"Authorization: Bearer {token}", uid=NOBODY).status, 200, "a token cannot be guessed")
         self.assertEqual(self.curl(url, "-u", "bob:again", uid=NOBODY + 1).status, 200, "another user is another caller")

@@ -119,14 +119,20 @@ START_TEST(remembers_who_was_right)
 }
 END_TEST
 
-/* A wrong one, if @c may try. */
-static bool take(struct attempts *a, const struct caller *c, uint64_t now, unsigned *ret_retry_s)
+/* A wrong password for @name, if @c may try; a token where @name is NULL. */
+static bool take_for(struct attempts *a, const struct caller *c, const char *name, uint64_t now,
+                     unsigned *ret_retry_s)
 {
-    bool left = attempts_left(a, c, now, ret_retry_s);
+    bool left = attempts_left(a, c, name, now, ret_retry_s);
 
     if (left)
-        attempts_charge(a, c, now);
+        attempts_charge(a, c, name, now);
     return left;
+}
+
+static bool take(struct attempts *a, const struct caller *c, uint64_t now, unsigned *ret_retry_s)
+{
+    return take_for(a, c, "alice", now, ret_retry_s);
 }
 
 START_TEST(gives_each_caller_some_attempts)
@@ -144,13 +150,43 @@ START_TEST(gives_each_caller_some_attempts)
     now += ATTEMPT_NS;
     ck_assert(take(&a, &one, now, &retry_s));
     ck_assert(!take(&a, &one, now, &retry_s));
-    ck_assert(!attempts_left(&a, &one, now - NSEC_PER_SEC, &retry_s)); /* no clock goes back */
-    for (uint32_t uid = 100; uid < 100 + 2 * ATTEMPTS_CALLERS_MAX; uid++) {
+    ck_assert(
+        !attempts_left(&a, &one, "alice", now - NSEC_PER_SEC, &retry_s)); /* no clock goes back */
+    for (uint32_t uid = 100; uid < 100 + 2 * ATTEMPTS_COUNTS_MAX; uid++) {
         struct caller many = { .kind = CALLER_USER, .uid = uid };
 
         ck_assert(take(&a, &many, now + uid, &retry_s));
     }
     ck_assert(take(&a, &one, now + 10000, &retry_s)); /* forgotten */
+}
+END_TEST
+
+/* Who guesses at one user's password, or at tokens, shuts out no other user of his address. */
+START_TEST(guesses_shut_out_no_other_name)
+{
+    static struct attempts a;
+    struct caller c = { .kind = CALLER_ADDRESS, .address = { [10] = 255, 255, 192, 0, 2, 1 } };
+    uint64_t now = 1000 * NSEC_PER_SEC;
+    unsigned retry_s = 0, taken = 0;
+    char name[16];
+
+    while (take(&a, &c, now, &retry_s))
+        taken++;
+    ck_assert_uint_eq(taken, ATTEMPTS_AT_ONCE);
+    ck_assert(attempts_left(&a, &c, "bob", now, &retry_s));
+    while (take_for(&a, &c, NULL, now, &retry_s))
+        taken++;
+    ck_assert_uint_eq(taken, 2 * ATTEMPTS_AT_ONCE);
+    ck_assert(attempts_left(&a, &c, "bob", now, &retry_s));
+    /* Of all names together there is a limit, too. */
+    for (taken = ATTEMPTS_AT_ONCE; taken < 1000; taken++) {
+        snprintf(name, sizeof(name), "n%u", taken);
+        if (!take_for(&a, &c, name, now, &retry_s))
+            break;
+    }
+    ck_assert_uint_eq(taken, ATTEMPTS_ALL_AT_ONCE);
+    ck_assert_uint_eq(retry_s, ATTEMPT_ALL_NS / NSEC_PER_SEC);
+    ck_assert(attempts_left(&a, &c, "bob", now + ATTEMPT_ALL_NS, &retry_s));
 }
 END_TEST
 
@@ -164,6 +200,7 @@ int main(void)
     tcase_add_test(tc, takes_hashes_of_bcrypt_alone);
     tcase_add_test(tc, remembers_who_was_right);
     tcase_add_test(tc, gives_each_caller_some_attempts);
+    tcase_add_test(tc, guesses_shut_out_no_other_name);
     suite_add_tcase(s, tc);
     return suite_run(s);
 }
