@@ -242,7 +242,7 @@ void stream_closed(struct request *req)
         if (!req->left)
             req->serve->stats.clients_left++;
         req->left = true;
-        work_end_capture(req, /* keep= */ false);
     }
+    work_end_capture(req, /* keep= */ false); /* also of one that ended for want of room */
     stream_unlink(req);
 }

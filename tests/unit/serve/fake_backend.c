@@ -57,12 +57,13 @@ static struct profile *fake_profile(int32_t pid)
     uint32_t index = 0;
     ck_assert_int_eq(record_thread(r, &thread, &index), 0);
     stack[2] = frame_of(t, "java.lang.Thread", "run", FRAME_INTERPRETED);
-    for (int i = 0; i < (pid == FAKE_PID_HUGE ? 12000 : 4); i++) {
-        char name[128];
+    for (int i = 0; i < (pid == FAKE_PID_HUGE || pid == FAKE_PID_LONG ? 12000 : 4); i++) {
+        char name[512];
 
-        snprintf(name, sizeof(name), "method%d%s", i,
+        snprintf(name, sizeof(name), "method%d%s%*s", i,
                  pid == FAKE_PID_HUGE ? "WithAVeryLongNameThatNeedsManyBytesInEveryFormatThereIs"
-                                      : "");
+                                      : "",
+                 pid == FAKE_PID_LONG ? 400 : 0, "");
         stack[1] = frame_of(t, "com.example.Fake", name, FRAME_C2);
         stack[0] = frame_of(t, NULL, "leaf", FRAME_NATIVE);
         ck_assert_int_eq(
@@ -318,16 +319,20 @@ static int fake_snapshot(void *ctx, struct capture *c, bool reset, struct profil
 {
     struct fake *f = ctx;
     bool live = false;
+    int32_t pid;
 
     pthread_mutex_lock(&f->lock);
+    pid = f->snapshot_pid ? f->snapshot_pid : FAKE_PID_GOOD;
     for (size_t i = 0; i < FAKE_CAPTURES_MAX; i++)
         live = live || f->live[i] == c;
     pthread_mutex_unlock(&f->lock);
     if (!live)
         return error_set(err, BACKEND_NOT_FOUND, "it has ended");
     ck_assert(reset);
-    *ret = fake_profile(FAKE_PID_GOOD);
     fake_count(f, &f->snapshots);
+    if (pid == FAKE_PID_CONFLICT)
+        return error_set(err, -ENOMEM, "no memory for a profile");
+    *ret = fake_profile(pid);
     return 0;
 }
 

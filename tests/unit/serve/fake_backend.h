@@ -13,6 +13,7 @@ enum fake_pid {
     FAKE_PID_GOOD = 1000,
     FAKE_PID_HUGE = 1001,     /* a profile of many frames */
     FAKE_PID_WARNINGS = 1002, /* a profile with more warnings than headers can carry */
+    FAKE_PID_LONG = 1003,     /* as huge, with long names */
     FAKE_PID_FAILS = 5,       /* the capture starts, then fails with EIO */
     FAKE_PID_STUCK = 6,       /* the capture does not come to its end until fake_release() */
     FAKE_PID_SLOW_START = 7,  /* capture_start() itself does not return until fake_release() */
@@ -37,8 +38,9 @@ struct fake {
     struct capture *live[FAKE_CAPTURES_MAX];                /* guarded by lock */
     bool release;
     unsigned snapshots, created, stopped, deleted, pasts; /* guarded by lock */
-    unsigned scrapes;                                     /* guarded by lock: of metrics */
-    struct time_range last_range;                         /* guarded by lock */
+    int32_t snapshot_pid;         /* guarded by lock: what live views show; 0: a small profile */
+    unsigned scrapes;             /* guarded by lock: of metrics */
+    struct time_range last_range; /* guarded by lock */
     bool last_stored;
     bool seen;            /* the last call said for whom it was */
     struct viewer viewer; /* for whom */

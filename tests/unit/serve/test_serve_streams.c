@@ -118,6 +118,30 @@ START_TEST(a_stream_follows_a_capture_to_its_end)
 }
 END_TEST
 
+/* What ends a live view before its client leaves: the format that is asked for, the profile. */
+static const struct {
+    const char *headers;
+    int32_t pid;
+} ENDS[] = {
+    { "Accept: text/event-stream\r\n", FAKE_PID_LONG }, /* larger than a piece may be */
+    { "Accept: text/event-stream\r\n", FAKE_PID_CONFLICT },
+    { NULL, FAKE_PID_CONFLICT },
+};
+
+START_TEST(a_view_that_ends_by_itself_ends_its_capture)
+{
+    _cleanup_close_ int fd = client_connect_tcp(port);
+    _cleanup_buf_ struct buf b = BUF_NULL;
+
+    buf_init(&b, (size_t)16 << 20);
+    fake.snapshot_pid = ENDS[_i].pid;
+    ask_on(fd, "GET", "/top?pid=1000&interval=500ms&top=100000", ENDS[_i].headers);
+    ck_assert(read_until(fd, &b, "\r\n0\r\n\r\n", 10000));
+    ck_assert(fake_wait(&fake, &fake.ended_drop, 1, 10000));
+    wait_no_captures();
+}
+END_TEST
+
 START_TEST(streams_hold_up_nobody)
 {
     _cleanup_reply_ struct reply r;
@@ -202,6 +226,7 @@ int main(void)
     tcase_add_test(served, events_tell_of_progress_and_give_the_link);
     tcase_add_test(served, events_tell_of_failure);
     tcase_add_test(served, a_stream_follows_a_capture_to_its_end);
+    tcase_add_loop_test(served, a_view_that_ends_by_itself_ends_its_capture, 0, ARRAY_SIZE(ENDS));
     tcase_add_test(served, streams_hold_up_nobody);
     tcase_add_test(own, streams_end_when_the_service_stops);
     tcase_add_test(served, streams_survive_a_crowd);
