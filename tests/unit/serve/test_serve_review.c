@@ -234,6 +234,24 @@ START_TEST(what_a_session_began_ends_with_it)
 }
 END_TEST
 
+/* It runs on its own: a log-out takes no right away from the user whose session it was. */
+START_TEST(a_capture_on_its_own_outlives_a_log_out)
+{
+    _cleanup_reply_ struct reply r, out;
+    char session[512];
+
+    log_in(session, sizeof(session));
+    ask_body("POST", "/api/v1/captures", session, "{\"pid\":1000,\"seconds\":600}", &r);
+    ck_assert_uint_eq(r.status, 201);
+    ask("POST", "/logout", session, &out);
+    ck_assert_uint_eq(out.status, 204);
+    usleep(1500000); /* a review has come and gone */
+    ck_assert_uint_eq(fake_get(&fake, &fake.stopped), 0);
+    serve_set_access(serve, rules(ROLE_VIEW, false, ROLE_UNSET));
+    ck_assert(fake_wait(&fake, &fake.stopped, 1, 15000));
+}
+END_TEST
+
 START_TEST(a_capture_on_its_own_is_stopped)
 {
     _cleanup_reply_ struct reply r;
@@ -265,6 +283,7 @@ int main(void)
     tcase_add_test(served, a_capture_that_is_waited_for_is_refused);
     tcase_add_test(served, a_token_counts_as_long_as_a_rule_has_it);
     tcase_add_test(served, what_a_session_began_ends_with_it);
+    tcase_add_test(served, a_capture_on_its_own_outlives_a_log_out);
     tcase_add_test(served, a_capture_on_its_own_is_stopped);
     suite_add_tcase(s, served);
     return run_suite(s);
