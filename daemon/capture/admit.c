@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How many captures one caller may have at once, and all of them together. */
+/* How many captures one caller may have at once, and how much of memory; and all together. */
 #include "capture/capture_impl.h"
 
 #define OTHERS_RETRY_NS (10 * NSEC_PER_SEC)
@@ -47,7 +47,8 @@ int capture_admit(const struct engine *e, const struct capture_request *req, str
 {
     struct capture_counts n = captures_count(e, &req->caller);
     bool root = caller_is_root(&req->caller);
-    size_t max = e->opts.captures_max;
+    size_t max = e->opts.captures_max, most = e->opts.captures_max_bytes / 2;
+    size_t held = root ? 0 : capture_memory_of(e, &req->caller);
     char name[CALLER_NAME_BYTES];
 
     caller_name(&req->caller, name);
@@ -62,6 +63,15 @@ int capture_admit(const struct engine *e, const struct capture_request *req, str
                   "caller",
                   n.own_lasting, name, (int)(CAPTURE_LASTS_NS / NSEC_PER_SEC));
         return capture_refuse(n.own_first_end_ns, err);
+    }
+    if (!root && held >= most) {
+        error_set(err, -EAGAIN,
+                  "the captures of %s hold %zu MiB of memory, and one caller may have %zu MiB",
+                  name, held >> 20, most >> 20);
+        capture_refuse(n.own_first_end_ns, err);
+        error_remedy(err, "ask again in %u s, end one of them, or raise captures_max_bytes",
+                     err ? err->retry_s : 1);
+        return BACKEND_TOO_MANY;
     }
     if (n.all >= callers_limit(max, root) && !(req->target.viewer && req->target.viewer->whole)) {
         /* Who does not see all is not told what others do, nor for how long. */

@@ -1,55 +1,83 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What captures hold of memory together: the samples and stacks of those that run, and the finished
- * profiles that are being answered or stored. Where there is no room, the captures with the most
- * samples are thinned, so that one that is small and young is left whole; where samples are not
- * what takes the room, the capture that has the most ends early. Thread: the engine's.
+ * profiles that are being answered or stored. Where there is no room, the caller whose captures
+ * hold the most gives it: of these, the one with the most samples is thinned, so that one that is
+ * small and young is left whole; where samples are not what takes the room, the one that has the
+ * most ends early. Thread: the engine's.
  */
 #include "capture/capture_impl.h"
 
 #define CUT_SHORT_NS NSEC_PER_SEC /* between two that end early: until its memory is back */
 
-/* The capture with the most samples, at least @min_bytes of them, but for that of @but. */
-static struct capture *most_samples(const struct engine *e, const struct record *but,
-                                    size_t min_bytes)
+size_t capture_memory_of(const struct engine *e, const struct caller *caller)
 {
-    struct capture *most = NULL;
+    size_t bytes = 0;
+
+    for (const struct capture *c = e->captures; c; c = c->next) {
+        if (caller_equal(&c->caller, caller))
+            bytes += record_bytes(c->record);
+    }
+    return bytes;
+}
+
+/* Which of two is thinned or ended first. */
+struct weight {
+    size_t callers, own; /* bytes: of all captures of its caller, of itself */
+};
+
+static bool is_heavier(const struct weight *a, const struct weight *b)
+{
+    return a->callers > b->callers || (a->callers == b->callers && a->own > b->own);
+}
+
+/* The capture to thin when @r wants room: of the caller that holds the most, the one with the most
+ * samples. NULL: it is @r itself, or there is none. */
+static struct capture *to_thin(const struct engine *e, const struct record *r)
+{
+    struct weight most = { 0 }, w;
+    struct capture *found = NULL;
 
     for (struct capture *c = e->captures; c; c = c->next) {
-        size_t bytes = record_sample_bytes(c->record);
-
-        if (c->record == but || bytes < min_bytes)
+        w.own = record_sample_bytes(c->record);
+        if (w.own < RECORD_SHRINK_MIN_BYTES)
             continue;
-        most = c;
-        min_bytes = bytes;
+        w.callers = capture_memory_of(e, &c->caller);
+        if (!found || is_heavier(&w, &most)) {
+            found = c;
+            most = w;
+        }
     }
-    return most;
+    return found && found->record != r ? found : NULL;
 }
 
 static void make_room(void *cookie, const struct record *r, size_t bytes)
 {
-    size_t min_bytes = MAX(record_sample_bytes(r), RECORD_SHRINK_MIN_BYTES);
     struct engine *e = cookie;
     struct capture *c;
 
-    while (!record_budget_has(&e->budget, bytes) && (c = most_samples(e, r, min_bytes))) {
+    while (!record_budget_has(&e->budget, bytes) && (c = to_thin(e, r))) {
         e->captures_thinned++;
         record_shrink(c->record);
     }
 }
 
-/* Ends the capture that holds the most, at the next tick. */
+/* Ends the capture that holds the most of the caller that holds the most, at the next tick. */
 static void exhausted(void *cookie)
 {
     uint64_t now = clock_monotonic_ns();
+    struct weight heaviest = { 0 }, w;
     struct engine *e = cookie;
     struct capture *most = NULL;
 
     if (e->cut_short_ns && now - e->cut_short_ns < CUT_SHORT_NS)
         return;
     for (struct capture *c = e->captures; c; c = c->next) {
-        if (c->end_ns > now && (!most || record_bytes(c->record) > record_bytes(most->record)))
+        w = (struct weight){ capture_memory_of(e, &c->caller), record_bytes(c->record) };
+        if (c->end_ns > now && (!most || is_heavier(&w, &heaviest))) {
             most = c;
+            heaviest = w;
+        }
     }
     if (!most)
         return;

@@ -191,6 +191,8 @@ void captures_filter_stopped(struct engine *e, uint32_t set);
 /* ---- memory.c: what captures hold together ---- */
 
 void capture_memory_init(struct engine *e);
+/* Bytes that the captures of @caller hold that run. */
+size_t capture_memory_of(const struct engine *e, const struct caller *caller);
 /* Looks at what has become free. Each tick. */
 void capture_memory_tick(struct engine *e);
 

@@ -5,7 +5,9 @@
 
 #include <sched.h>
 
-#define RETAIN_ROUNDS_MAX 1000 /* captures dropped by size in one call */
+#define RETAIN_ROUNDS_MAX 1000  /* captures dropped by size in one call */
+#define RETAIN_ROW_BYTES "1024" /* of a capture besides its samples: facts, processes, indexes */
+#define RETAIN_SHARE 4          /* the part of the store that one scope may fill at others' cost */
 
 /* Epochs without captures, but for the one that is being written. */
 static int drop_empty_epochs(struct store *s, struct error *err)
@@ -49,20 +51,46 @@ static uint64_t bytes_in_use(struct store *s)
            store_number(s, "PRAGMA page_size");
 }
 
+#define OF_SCOPE "sum(coalesce(length(body), 0) + " RETAIN_ROW_BYTES ")"
+
+/* The oldest captures of the scope whose captures take the most, if that is more than its share.
+ * What was taken for who sees all has no share. *ret_dropped: how many. 0 or -errno. */
+static int drop_of_scope(struct store *s, int *ret_dropped, struct error *err)
+{
+    _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
+    int r = store_prepare(s,
+                          "DELETE FROM captures WHERE n IN (SELECT n FROM captures WHERE state != 0"
+                          " AND scope = (SELECT scope FROM captures WHERE scope != '' GROUP BY"
+                          " scope HAVING " OF_SCOPE " > ?1 ORDER BY " OF_SCOPE " DESC LIMIT 1)"
+                          " ORDER BY start_ns, n LIMIT 16)",
+                          &stmt, err);
+
+    if (r < 0)
+        return r;
+    sqlite3_bind_int64(stmt, 1, (sqlite3_int64)(s->opts.max_bytes / RETAIN_SHARE));
+    if (sqlite3_step(stmt) != SQLITE_DONE)
+        return store_failed(s, err, "cannot drop old captures");
+    *ret_dropped = sqlite3_changes(s->db);
+    return 0;
+}
+
 /* The oldest, where there is too much. 1: there may still be; 0; -errno. */
 static int drop_by_size(struct store *s, struct error *err)
 {
-    int r, dropped;
+    int r, dropped = 0;
 
     if (!s->writable || !s->opts.max_bytes || bytes_in_use(s) <= s->opts.max_bytes)
         return 0;
-    r = store_exec(s,
-                   "DELETE FROM captures WHERE n IN (SELECT n FROM captures WHERE state != 0"
-                   " ORDER BY start_ns, n LIMIT 16)",
-                   err);
+    r = drop_of_scope(s, &dropped, err);
+    if (r == 0 && !dropped) {
+        r = store_exec(s,
+                       "DELETE FROM captures WHERE n IN (SELECT n FROM captures WHERE state != 0"
+                       " ORDER BY start_ns, n LIMIT 16)",
+                       err);
+        dropped = r < 0 ? 0 : sqlite3_changes(s->db);
+    }
     if (r < 0)
         return r;
-    dropped = sqlite3_changes(s->db);
     s->stats.dropped_by_size += (uint64_t)dropped;
     r = dropped ? drop_empty_epochs(s, err) : 0;
     return r < 0 ? r : dropped > 0;

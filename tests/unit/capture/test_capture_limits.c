@@ -181,6 +181,53 @@ START_TEST(many_samples_are_thinned_and_small_captures_left_whole)
 }
 END_TEST
 
+/* One whose captures are many takes no room from one who has a single one that is larger. */
+START_TEST(the_caller_that_holds_the_most_is_thinned)
+{
+    struct capture *single = add_capture(&BOB, 30);
+    struct profile *p;
+
+    for (uint64_t t = 0; t < 30000; t++)
+        take(single, t, frames, 3);
+    for (size_t i = 0; i < CAPTURES; i++)
+        add_capture(&ALICE, 30);
+    for (uint64_t t = 0; t < 30000; t++) {
+        for (size_t i = 1; i <= CAPTURES; i++)
+            take(&captures[i], t, frames, 3);
+    }
+    ck_assert_uint_gt(engine.captures_thinned, 0);
+    p = finish(single);
+    ck_assert_uint_eq(p->sample_count, 30000);
+    ck_assert_uint_eq(p->warning_count, 0);
+    profile_unref(p);
+    p = finish(&captures[1]);
+    ck_assert_uint_lt(p->sample_count, 30000);
+    profile_unref(p);
+}
+END_TEST
+
+START_TEST(a_caller_has_half_of_the_memory)
+{
+    struct error err;
+    struct capture *c;
+
+    c = add_capture(&ALICE, 30);
+    ck_assert_int_eq(admit(&ALICE, 10, false, &err), 0);
+    for (uint64_t t = 0; capture_memory_of(&engine, &ALICE) < BUDGET_BYTES / 2; t++)
+        take(c, t, frames, 3);
+    ck_assert_int_eq(admit(&ALICE, 10, false, &err), BACKEND_TOO_MANY);
+    ck_assert_msg(strstr(err.msg, "captures of user 64111 hold"), "%s", err.msg);
+    ck_assert_msg(strstr(err.remedy, "captures_max_bytes"), "%s", err.remedy);
+    ck_assert_uint_ge(err.retry_s, 20);
+    ck_assert_uint_le(err.retry_s, 31);
+    ck_assert_int_eq(admit(&BOB, 10, false, &err), 0);
+    c = add_capture(&ROOT, 30); /* has no share */
+    for (uint64_t t = 0; capture_memory_of(&engine, &ROOT) < BUDGET_BYTES / 2 && t < 100000; t++)
+        take(c, t, frames, 3);
+    ck_assert_int_eq(admit(&ROOT, 10, false, &err), 0);
+}
+END_TEST
+
 /* Stacks cannot be thinned: one must end, and it is that which has the most of them. */
 START_TEST(stacks_without_end_end_their_capture)
 {
@@ -244,6 +291,8 @@ int main(void)
     tcase_add_test(tc, captures_that_last_leave_room_for_short_ones);
     tcase_add_test(tc, all_callers_together_leave_room_for_root);
     tcase_add_test(tc, many_samples_are_thinned_and_small_captures_left_whole);
+    tcase_add_test(tc, the_caller_that_holds_the_most_is_thinned);
+    tcase_add_test(tc, a_caller_has_half_of_the_memory);
     tcase_add_test(tc, stacks_without_end_end_their_capture);
     tcase_add_test(tc, profiles_on_their_way_count);
     return suite_run_case("capture_limits", tc);

@@ -72,9 +72,9 @@ static inline uint32_t frame_of(struct frame_table *t, const char *class_name, c
     return id;
 }
 
-/* A capture of @samples samples over two stacks, begun at @start_ns. */
-static inline struct profile *make_profile(const char *id, uint64_t start_ns, unsigned samples,
-                                           const char *leaf)
+/* A capture of @samples samples over two stacks, begun at @start_ns, limited to @scope. */
+static inline struct profile *make_scoped(const char *id, uint64_t start_ns, unsigned samples,
+                                          const char *leaf, const char *scope)
 {
     struct profile meta = { .events = { { .name = "cpu", .unit = "nanoseconds", .period = 1000 } },
                             .event_count = 1,
@@ -119,10 +119,17 @@ static inline struct profile *make_profile(const char *id, uint64_t start_ns, un
     }
     record_warn(r, "a warning with \"quotes\"");
     snprintf(meta.id, sizeof(meta.id), "%s", id);
+    snprintf(meta.scope, sizeof(meta.scope), "%s", scope);
     ck_assert_int_eq(record_finish(r, &meta, &p), 0);
     record_free(r);
     frame_table_free(t);
     return p;
+}
+
+static inline struct profile *make_profile(const char *id, uint64_t start_ns, unsigned samples,
+                                           const char *leaf)
+{
+    return make_scoped(id, start_ns, samples, leaf, "");
 }
 
 /* Runs @tc, with a folder for each test; what main() returns. Takes @tc. */
