@@ -407,6 +407,46 @@ class Slow(Served):
             found[-1].sendall(text)
         return found
 
+    def idle(self, port: int, uid: int, count: int) -> list[socket.socket]:
+        """Connections of UID that are idle at every stage: COUNT at each."""
+        context, found = ssl.create_default_context(cafile=self.ca.cert), []
+        request = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        for stage in range(4 * count):
+            os.seteuid(uid) # whose the kernel says that the socket is
+            try:
+                plain = socket.create_connection(("127.0.0.1", port), timeout=20)
+            finally:
+                os.seteuid(0)
+            found.append(plain)
+            try:
+                if stage % 4 == 0:
+                    plain.sendall(b"\x16\x03\x01\x02\x00\x01\x00")
+                    continue
+                found[-1] = context.wrap_socket(plain, server_hostname="localhost")
+                found[-1].sendall((b"", request[:20], request)[stage % 4 - 1])
+                if stage % 4 == 3:
+                    found[-1].recv(4096) # kept open after its answer
+            except OSError:
+                pass # cut off: it was the one that had been idle for the longest time
+        return found
+
+    def test_idle_clients_of_many_users_lock_nobody_out(self):
+        """Many more of them than there is room for, of several users."""
+        daemon, port = self.serve(self.tls(), "--connections-max", "16", "--idle-timeout", "60")
+        idle = [s for uid in range(61020, 61026) for s in self.idle(port, uid, 6)]
+        try:
+            for _ in range(5):
+                began = time.monotonic()
+                for path in ("/healthz", "/api/v1/jvms", "/metrics"):
+                    self.assertEqual(daemon.get(path, unix=True).status, 200, f"root on the Unix socket: {path}")
+                for url in (f"https://localhost:{port}", f"http://localhost:{daemon.port}"):
+                    self.assertEqual(self.curl(url + "/healthz", uid=NOBODY).status, 200, url)
+                    self.assertEqual(self.curl(url + "/api/v1/jvms", uid=61019).status, 200, "another user " + url)
+                self.assertLess(time.monotonic() - began, 10 * proc.PATIENCE)
+        finally:
+            for s in idle:
+                s.close()
+
     def test_stalled_clients_take_no_processor_time(self):
         daemon, port = self.serve(self.tls(), "--recorder-hz", "0", "--idle-timeout", "60")
         pids = [pid for name, pids in daemon.processes().items() if name == "flamed" for pid in pids]
