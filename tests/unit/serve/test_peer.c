@@ -253,28 +253,37 @@ START_TEST(a_port_that_is_used_again_names_nobody_else)
 }
 END_TEST
 
+static int compare_ns(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
 START_TEST(it_is_asked_within_50_us)
 {
+    static uint64_t took_ns[2000];
     struct listener l = listen_on(AF_INET);
     int client = socket(AF_INET, SOCK_STREAM, 0), fd;
     struct sockaddr_storage address = { 0 };
     socklen_t n = sizeof(address);
-    uint64_t best = UINT64_MAX;
     struct subject s;
     struct peer p;
 
     ck_assert_int_eq(connect(client, (struct sockaddr *)&l.address, l.n), 0);
     fd = accept4(l.fd, (struct sockaddr *)&address, &n, SOCK_CLOEXEC);
-    for (int i = 0; i < 2000; i++) {
+    for (size_t i = 0; i < ARRAY_SIZE(took_ns); i++) {
         uint64_t begun_ns = clock_monotonic_ns();
 
         peer_ask(peers, fd, &address, &p);
         subject_of_peer(peers, &p, &s);
-        best = MIN(best, clock_monotonic_ns() - begun_ns);
+        took_ns[i] = clock_monotonic_ns() - begun_ns;
         ck_assert(p.known);
     }
-    printf("the subject of a connection: %llu ns at best\n", (unsigned long long)best);
-    ck_assert_uint_lt(best, COST_NS);
+    qsort(took_ns, ARRAY_SIZE(took_ns), sizeof(took_ns[0]), compare_ns);
+    printf("the subject of a connection: %llu ns at best, %llu ns in the median\n",
+           (unsigned long long)took_ns[0], (unsigned long long)took_ns[ARRAY_SIZE(took_ns) / 2]);
+    ck_assert_uint_lt(took_ns[0], COST_NS);
     close(fd);
     close(client);
     close(l.fd);
