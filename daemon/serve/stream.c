@@ -244,5 +244,7 @@ void stream_closed(struct request *req)
         req->left = true;
     }
     work_end_capture(req, /* keep= */ false); /* also of one that ended for want of room */
+    if (req->revoked && req->client)
+        client_cut(req->client); /* what it said is on its way */
     stream_unlink(req);
 }
