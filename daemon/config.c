@@ -31,100 +31,94 @@ const struct option config_options[] = {
       .flag_only = true },
     { "listen", OPTION_LIST, AT(listen), 1, CONFIG_TEXT_MAX,
       "unix:/run/flamed/flamed.sock 127.0.0.1:7979", "ADDR",
-      .help =
-          "Serve HTTP on ADDR: HOST:PORT, [HOST6]:PORT or unix:PATH. May be given several "
-          "times; replaces "
-          "the default. A HOST that is not loopback speaks TLS, and takes tls_server_config and "
-          "a rule under access in the file; https://HOST:PORT does on loopback, too." },
+      .help = "Serve HTTP on ADDR: HOST:PORT, [HOST6]:PORT or unix:PATH. May be given "
+              "several times; replaces the default. A HOST that is not loopback speaks "
+              "TLS. It needs tls_server_config and a rule under access in the file. "
+              "https://HOST:PORT speaks TLS on loopback, too." },
     { "allowed_hosts", OPTION_LIST, AT(allowed_hosts), 1, 253, NULL, "HOST",
-      .help =
-          "Answer under the name HOST too, as behind a reverse proxy: the name that stands in the "
-          "browser's address bar, without scheme and port. May be given several times. Who can "
-          "use that name can use flamed: the proxy has to check who asks." },
+      .help = "Answer under the name HOST too, as behind a reverse proxy: the name in the "
+              "browser's address bar, without scheme and port. May be given several times. "
+              "Every client of that name can use flamed: let the proxy check them." },
     { "store", OPTION_TEXT, AT(store), 1, CONFIG_TEXT_MAX, "/var/lib/flamed", "DIR",
-      .help = "Keep data in DIR, which is closed to all other users. It may be missing; one that "
-              "is there "
-              "has to be empty, or flamed's user's." },
+      .help = "Keep data in DIR, which is closed to all other users. DIR may be missing. "
+              "One that exists must be empty, or belong to flamed's user." },
     { "user", OPTION_TEXT, AT(user), 1, 32, "flamed", "NAME",
-      .help = "Run the part that parses and serves as the user NAME; where there is no such user, "
-              "as a fixed "
-              "high user id." },
+      .help = "Run the part that parses and serves as the user NAME. If there is no such "
+              "user, use a fixed high user id." },
     { "log_level", OPTION_CHOICE, AT(log_level), 0, 0, "info", "LEVEL",
-      .help = "Log to standard error what is at least as grave as LEVEL: error, warning, info or "
-              "debug.",
+      .help = "Log to standard error what is at least as grave as LEVEL: error, warning, "
+              "info or debug.",
       CHOICES(LOG_LEVELS) },
     { "symbols", OPTION_CHOICE, AT(symbols), 0, 0, "auto", "SOURCE",
-      .help = "Where Java names may come from: auto, or memory, which forbids to load anything "
-              "into a JVM.",
+      .help = "Where Java names may come from: auto, or memory, which forbids loading "
+              "anything into a JVM.",
       CHOICES(SYMBOLS) },
     { "attach_mount", OPTION_BOOL, AT(attach_mount), 0, 1, "no", "BOOL",
-      .help = "Where a JVM may load its agent in no other way, mount over an empty folder of its "
-              "container (/mnt, /media or /srv, or a /tmp that is read-only) while it is loaded. "
-              "Under systemd flamed-broker and flamed-launcher have to be given --attach-mount as "
-              "well." },
+      .help = "If a JVM can load its agent in no other way, mount over an empty folder of "
+              "its container during the load. The folder is /mnt, /media or /srv, or a "
+              "read-only /tmp. Under systemd, give flamed-broker and flamed-launcher "
+              "--attach-mount as well." },
     { "show_arguments", OPTION_BOOL, AT(show_arguments), 0, 1, "no", "BOOL",
-      .help = "Show the values of -D and --name= arguments of processes, which often hold secrets, "
-              "in place of "
-              "masking them." },
+      .help = "Show the values of -D and --name= arguments of processes, which often hold "
+              "secrets, in place of masking them." },
     { "audit_log", OPTION_TEXT, AT(audit_log), 0, CONFIG_TEXT_MAX, "", "FILE",
-      .help =
-          "Append who did what to FILE (absolute), a line of JSON each; it is opened again by a "
-          "reload. The broker opens it: under systemd flamed-broker has to be given "
-          "--audit-log=FILE as well, and a folder that it may write to. A file that another user "
-          "owns or may write to is refused." },
+      .help = "Append who did what to FILE (absolute), a line of JSON each. A reload opens "
+              "FILE again. flamed-broker opens it: under systemd, give it --audit-log=FILE "
+              "as well, and a folder that it may write to. A file that another user owns "
+              "or may write to is refused." },
     { "captures_max", OPTION_NUMBER, AT(captures_max), 1, 1024, "64", "N",
-      .help = "Take at most N profiles at once for one caller (a user, on the Unix socket or over "
-              "TCP), half of them longer than a minute; more are refused with status 429. "
-              "All callers together have half as many again, and root an eighth more." },
+      .help = "Take at most N profiles at once for one caller (a user, on the Unix socket "
+              "or over TCP). Half of them may be longer than a minute. More are refused "
+              "with status 429. All callers together have half as many again, and root an "
+              "eighth more." },
     { "captures_max_bytes", OPTION_SIZE, AT(captures_max_bytes), UINT64_C(16) << 20,
       UINT64_C(1) << 40, "128M", "SIZE",
-      .help = "Memory of the profiles that are being taken, answered or stored. Beyond it the one "
-              "with the most samples is thinned, or ends early, and says so." },
+      .help = "Memory of the profiles that are being taken, answered or stored. Beyond it, "
+              "the profile with the most samples is thinned, or ends early, and says so." },
     { "samples_max", OPTION_NUMBER, AT(samples_max), 1000, 1000000000, "20000000", "N",
-      .help = "Keep at most N samples of one profile; beyond it one of two is dropped, and "
-              "the profile "
-              "says so." },
+      .help = "Keep at most N samples of one profile. Beyond N, one of two is dropped, and "
+              "the profile says so." },
     { "connections_max", OPTION_NUMBER, AT(connections_max), 8, 4096, "128", "N",
-      .help =
-          "Serve at most N connections at once to one caller, half of them as streams; idle ones "
-          "make room for new ones, more are refused with status 429, but for /healthz, /readyz "
-          "and /metrics. All callers together have half as many again, and root an eighth more." },
+      .help = "Serve at most N connections at once to one caller, half of them as streams. "
+              "New connections replace idle ones; more are refused with status 429, except "
+              "for /healthz, /readyz and /metrics. All callers together have half as many "
+              "again, and root an eighth more." },
     { "answer_max_bytes", OPTION_SIZE, AT(answer_max_bytes), 1 << 20, UINT64_C(2) << 30, "64M",
       "SIZE",
-      .help = "Refuse an answer over SIZE bytes with status 413. SIZE may end in K, M or G (of "
-              "1024). Long texts (collapsed, traces, json, speedscope) are held compressed: there "
-              "it is of that, and they may be 16 times as long." },
+      .help = "Refuse an answer over SIZE bytes with status 413. SIZE may end in K, M or G "
+              "(of 1024). Long texts (collapsed, traces, json, speedscope) are held "
+              "compressed. SIZE then limits the compressed text, and the text may be 16 "
+              "times as long." },
     { "idle_timeout", OPTION_NUMBER, AT(idle_timeout_s), 1, 3600, "30", "SECONDS",
-      .help =
-          "Cut off a client that has not sent a whole request, or reads nothing, for so long." },
+      .help = "Cut off a client that has not sent a whole request, or reads nothing, for "
+              "SECONDS." },
     { "store_max_bytes", OPTION_SIZE, AT(store_max_bytes), UINT64_C(16) << 20, UINT64_C(1) << 50,
-      "2G", "SIZE", .help = "Keep at most SIZE of finished captures; the oldest go first." },
+      "2G", "SIZE",
+      .help = "Keep at most SIZE of finished captures. The oldest are dropped first." },
     { "store_max_age", OPTION_NUMBER, AT(store_max_age_s), 0, UINT64_C(100) * 365 * 86400, "0",
       "SECONDS", .help = "Drop captures that are older than SECONDS; 0: no limit by age." },
     { "unwind_max_frames", OPTION_NUMBER, AT(unwind_max_frames), 16, 2048, "2048", "N",
-      .help = "Walk at most N frames of a stack, the leaf first; an interpreted one counts twice. "
-              "What is deeper is cut and marked [truncated]." },
+      .help = "Walk at most N frames of a stack, the leaf first. An interpreted one counts "
+              "twice. What is deeper is cut and marked [truncated]." },
     { "recorder_hz", OPTION_NUMBER, AT(recorder_hz), 0, 1000, "19", "HZ",
-      .help =
-          "Rate of the flight recorder, which is always on and keeps the last minutes of the whole "
-          "node; 0 turns it off." },
+      .help = "Rate of the flight recorder, which is always on and keeps the last minutes "
+              "of the whole node; 0 turns it off." },
     { "recorder_seconds", OPTION_NUMBER, AT(recorder_seconds), 10, 86400, "720", "SECONDS",
-      .help = "How far back the flight recorder reaches, where its memory suffices." },
+      .help = "How far back the flight recorder reaches, if its memory suffices." },
     { "recorder_max_bytes", OPTION_SIZE, AT(recorder_max_bytes), 1 << 20, UINT64_C(16) << 30, "64M",
       "SIZE", .help = "Memory of the flight recorder." },
     { "new_token", OPTION_TEXT, AT(new_token), 0, 63, "", "NAME",
-      .help =
-          "Print a new token and what to put into the file for it, and exit. The token is shown "
-          "this once.",
+      .help = "Print a new token and what to put into the file for it, and exit. The token "
+              "is shown only this once.",
       .flag_only = true },
     { "login", OPTION_ACTION, AT(login), 0, 0, NULL, NULL,
-      .help = "Ask the flamed that runs for an address at which a browser logs in as who asks, "
-              "print it, and exit. It is good once, for two minutes. For root and the group "
-              "flamed.",
+      .help = "Ask the running flamed for an address, print it, and exit. A browser that "
+              "opens it logs in as the user who ran this. The address is good once, for "
+              "two minutes. For root and the group flamed.",
       .flag_only = true },
     { "check_config", OPTION_ACTION, AT(check_config), 0, 0, NULL, NULL,
-      .help = "Read the command line and the file, say what is wrong with them or that they are "
-              "right, and exit.",
+      .help = "Read the command line and the file, print what is wrong with them or that "
+              "they are right, and exit.",
       .flag_only = true },
     { "version", OPTION_ACTION, AT(version), 0, 0, NULL, NULL,
       .help = "Print the version and exit.", .flag_only = true },
