@@ -15,6 +15,12 @@ fresh() {
     printf 'FORMAT(svg, "image/svg+xml; charset=utf-8", "svg", "a picture", )\n' >"$tree"/daemon/render/formats.def
     mkdir "$tree"/docs
     printf '| format | type | for |\n| --- | --- | --- |\n| `svg` | image/svg+xml | a person |\n' >"$tree"/docs/formats.md
+    mkdir -p "$tree"/daemon/event
+    printf 'EVENT(CPU, "cpu", "nanoseconds", 99, 0, SOFTWARE, SW_CPU_CLOCK,\n      "CPU time")\n' >"$tree"/daemon/event/events.def
+    printf '| `event=` | is |\n| --- | --- |\n| `cpu` | CPU time |\n' >"$tree"/docs/events.md
+    printf '/* SPDX-License-Identifier: Apache-2.0 */\nenum broker_request_kind {\n    BROKER_FACTS = 1,\n};\n' >"$tree"/daemon/broker_client/requests.h
+    printf '/* SPDX-License-Identifier: Apache-2.0 */\nstatic const struct broker_request_info REQUESTS[] = {\n    [BROKER_FACTS] = { "facts", 0, 0 },\n};\n' >"$tree"/daemon/broker_client/requests.c
+    printf '| # | request | gives |\n| --- | --- | --- |\n| 1 | `facts` | numbers |\n| 3 | | (unused) |\n' >"$tree"/docs/privilege.md
     printf '/* SPDX-License-Identifier: Apache-2.0 */\n#pragma once\n' | tee "$tree"/daemon/base/base.h \
         "$tree"/daemon/{config,engine/engine,broker_client/broker,hotspot/hotspot,sample/sample,request/backend,serve/serve}.h >/dev/null
     echo '/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */' >"$tree"/daemon/unwind/unwind.h
@@ -24,11 +30,27 @@ fresh() {
     done
 }
 
+# The script of a lint.
+lint() {
+    echo "$here/$1".[ps][hy]
+}
+
 passes() {
     fresh
-    if ! "$here/$1.sh" "$tree" >"$tree.out" 2>&1; then
+    if ! "$(lint "$1")" "$tree" >"$tree.out" 2>&1; then
         echo "FAIL: $1.sh complains of a clean tree:"
         cat "$tree.out"
+        failures=$((failures + 1))
+    fi
+    rm -f "$tree.out"
+}
+
+# clean LINT FILE TEXT: with TEXT appended to FILE the lint still passes.
+clean() {
+    fresh
+    printf '%b' "$3" >>"$tree/$2"
+    if ! "$(lint "$1")" "$tree" >"$tree.out" 2>&1; then
+        echo "FAIL: $1 complains of '$3' in $2: $(cat "$tree.out")"
         failures=$((failures + 1))
     fi
     rm -f "$tree.out"
@@ -40,7 +62,7 @@ fails() {
     mkdir -p "$(dirname "$tree/$2")"
     printf '%b' "$3" >>"$tree/$2"
     local status=0
-    "$here/$1.sh" "$tree" >"$tree.out" 2>&1 || status=$?
+    "$(lint "$1")" "$tree" >"$tree.out" 2>&1 || status=$?
     if [ -n "${4-}" ] && ! grep -q -- "$4" "$tree.out"; then
         echo "FAIL: $1.sh does not say '$4' with '$3' in $2; it said: $(cat "$tree.out")"
         failures=$((failures + 1))
@@ -51,9 +73,30 @@ fails() {
     rm -f "$tree.out"
 }
 
-for lint in layers format formats spdx banned length; do
+for lint in layers format formats tables spdx banned length prose; do
     passes $lint
 done
+
+# Fifteen words without a stop; two of them are a sentence that is too long.
+many='one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen'
+fails prose docs/page.md "$many $many.\\n" 'docs/page.md:1: sentence of 30 words'
+fails prose docs/page.md "$many.\\n$many, and $many.\\n" 'sentence of 31 words'
+fails prose docs/page.md "- $many\\n  $many\\n" 'sentence of 30 words'
+fails prose docs/page.md "| a | $many $many |\\n" 'cell of 30 words'
+fails prose docs/page.md "$many. $many. x\\n" 'columns wide'
+fails prose docs/page.md "$(printf '%0.sA word. ' $(seq 9))\\n$(printf "$many.\\\\n%.0s" $(seq 6))" 'paragraph of'
+fails prose docs/page.md 'Whoever comes first.\n' "'Whoever': name the thing"
+fails prose docs/flamed.8 ".TP\\n.B \\\\-\\\\-x\\n$many\\n.I $many\\n" 'docs/flamed.8:3: sentence of 30 words'
+fails prose daemon/base/a.c '/* Begins\n * anew. */\n' "daemon/base/a.c:3: 'anew'"
+fails prose daemon/base/base.h "/* $many\\n * $many. */\\n" 'sentence of 30 words'
+fails prose daemon/base/base.h '\nint f(void);\n' 'f() has no comment'
+fails prose daemon/base/base.h '/* F. */\nint f(void);\n\nstatic inline int g(int a)\n{\n    return a;\n}\n' 'base.h:6: g() has no comment'
+clean prose daemon/base/base.h '/* F. */\nint f(void);\nint g(void);\n#define H(a)                   \\\n    do {                       \\\n        f(a);                  \\\n    } while (0)\n'
+clean prose docs/page.md "    $many $many $many\\n\\n\`\`\`\\n$many $many $many\\n\`\`\`\\n"
+fails tables daemon/event/events.def 'EVENT(WALL, "wall", "nanoseconds", 99, 0, NONE, 0,\n      "time")\n'
+fails tables docs/events.md '| `wall` | time |\n'
+fails tables daemon/broker_client/requests.c '    [BROKER_MAPS] = { "maps", 0, 0 },\n'
+fails tables docs/privilege.md '| 2 | `maps` | mappings |\n'
 
 fails formats daemon/render/formats.def 'FORMAT(gif, "image/gif", "gif", "a picture that moves", )\n'
 fails formats docs/formats.md '| `gif` | image/gif | nobody |\n'
@@ -87,6 +130,33 @@ fails banned tests/unit/a.c 'int f(const char *s)\n{\n    return ato''i(s);\n}\n
 fails banned agent/a.c 'void f(char *a)\n{\n    str''cpy(a, "b");\n}\n'
 fails length daemon/base/a.c "$(printf '\\n%.0s' $(seq 900))"
 fails length daemon/base/a.c "$(printf '\\n%.0s' $(seq 600))" 'warning: daemon/base/a.c: 602 lines'
+
+# subject SAYS TEXT: commits.sh takes a commit of that subject, or refuses it.
+subject() {
+    local status=0 want=0
+    [ "$1" = taken ] || want=1
+    fresh
+    git -C "$tree" init -q .
+    for text in "base: begin" "$2"; do
+        git -C "$tree" -c user.name=a -c user.email=a@b commit -q --allow-empty -m "$text"
+    done
+    "$here/commits.sh" "$tree" HEAD~1 >"$tree.out" 2>&1 || status=$?
+    rm -rf "$tree/.git"
+    if [ $status != $want ]; then
+        echo "FAIL: commits.sh: '$2' is not $1; it said: $(cat "$tree.out")"
+        failures=$((failures + 1))
+    fi
+    rm -f "$tree.out"
+}
+subject taken 'serve: close a connection that was cut off'
+subject taken 'sample, event: process faults'
+subject taken 'README: feed the reader'
+subject refused 'serve close a connection'
+subject refused 'serve: a connection is closed'
+subject refused 'serve: closes a connection'
+subject refused 'serve: closing a connection'
+subject refused 'serve: closed a connection'
+subject refused "serve: close $(printf 'x%.0s' $(seq 60))"
 
 # bpf_stack WORDS FRAMES SAYS: a program whose FRAMES functions hold WORDS of 8 bytes each is of SAYS bytes at 32-byte
 # rounding and, by its last word, taken or refused.

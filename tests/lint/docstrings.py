@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finds functions in a header that have no comment; prose.py counts them.
+
+The comment stands above the prototype. Prototypes that follow one another without a blank line share the
+comment of the first. What makes and frees an object needs none: the house style says what it does.
+"""
+
+import re
+
+COMMENT, NEWLINE = "@", "\x01"  # in place of a comment and of a line's end in it
+LIFECYCLE = re.compile(r"_(?:init|deinit|new|freep?|ref|unref)$")
+FUNCTION = re.compile(r"^[A-Za-z_][\w \t*]*?[ *](\w+)\((?:[^;{}]|\n)*?\)[^;{}()]*(?:__attribute__\(\(.*?\)\)\s*)?[;{]", re.MULTILINE)
+
+
+def outermost(text):
+    """The text without directives and bodies in braces; a comment is COMMENT, with NEWLINE for each of its lines."""
+    text = re.sub(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", lambda m: "\n" * m.group().count("\n"), text, flags=re.MULTILINE)
+    out, depth, at = [], 0, 0
+    for token in re.finditer(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|[{}]', text, re.DOTALL):
+        piece, lines = token.group(), token.group().count("\n")
+        between = text[at : token.start()]
+        out.append(NEWLINE * between.count("\n") if depth else between)
+        at = token.end()
+        if piece == "{":
+            out.append("" if depth else piece)
+            depth += 1
+        elif piece == "}":
+            depth -= 1
+            out.append("" if depth else piece)
+        elif piece.startswith("/"):
+            out.append(NEWLINE * lines if depth else COMMENT + NEWLINE * lines)
+    return "".join(out) + text[at:]
+
+
+def undocumented(path):
+    with open(path, encoding="utf-8") as file:
+        text = outermost(file.read())
+    number = 1
+    for block in re.split(r"(\n[ \t]*\n)", text):
+        comment = re.search(r"^[ \t]*" + COMMENT, block, re.MULTILINE)
+        for function in FUNCTION.finditer(block):
+            if function.group().startswith(("typedef", "_Static_assert", "return")) or LIFECYCLE.search(function.group(1)):
+                continue
+            if not comment or comment.start() > function.start():
+                before = block[: function.start()]
+                yield number + before.count("\n") + before.count(NEWLINE), function.group(1)
+        number += block.count("\n") + block.count(NEWLINE)

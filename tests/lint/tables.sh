@@ -1,0 +1,65 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Fails when a table of the code and the table of a document differ: the events and docs/events.md, the broker's
+# requests and docs/privilege.md. (formats.sh compares formats, unit_config the options.) Usage: tables.sh TREE
+set -euo pipefail
+cd "${1:-.}"
+bad=0
+
+# compare CODE DOCUMENT IN-CODE DOCUMENTED: the entries of both, one a line, must be equal, and some.
+compare() {
+    if [ -z "$3" ]; then
+        echo "$1: this lint finds no entry any more: mend tests/lint/tables.sh"
+        bad=1
+    elif ! diff <(echo "$3") <(echo "$4") >/dev/null; then
+        echo "$2 (>) and $1 (<) differ:"
+        diff <(echo "$3") <(echo "$4") || true
+        bad=1
+    fi
+}
+
+# cells FILE FIRST: "| `a`, `b` | ..." of the rows of the table whose first heading is FIRST, as "a" and "b".
+cells() {
+    awk -F'|' -v first="$2" '
+        !/^\|/ { rows = 0 }
+        rows && !/^\| ---/ { print $2 }
+        $2 == " " first " " { rows = 1 }' "$1" | grep -oE '`[^`]+`' | tr -d '`'
+}
+
+if [ -e daemon/event/events.def ]; then
+    compare daemon/event/events.def docs/events.md \
+        "$(sed -nE 's/^EVENT\(\w+, "([^"]+)".*/\1/p' daemon/event/events.def | sort)" \
+        "$(cells docs/events.md '`event=`' | sort)"
+fi
+
+# A request is "number name": the enum has the number, the table of names the name.
+numbers() {
+    awk '
+        FNR == NR && match($0, /^ *BROKER_[A-Z0-9_]+ = [0-9]+,/) { number[$1] = $3 + 0 }
+        FNR != NR && match($0, /\[BROKER_[A-Z0-9_]+\] = \{ "[a-z0-9_]+"/) {
+            split(substr($0, RSTART, RLENGTH), part, /[]["]/)
+            print number[part[2]], part[4]
+        }' daemon/broker_client/requests.h daemon/broker_client/requests.c | sort
+}
+
+# "| 15, 16 | `a`, `b` | ..." as "15 a" and "16 b".
+documented() {
+    awk -F'|' '
+        !/^\|/ { rows = 0 }
+        rows && /`/ {
+            n = split($2, number, ",")
+            split($3, name, ",")
+            for (i = 1; i <= n; i++) {
+                gsub(/[ `]/, "", number[i])
+                gsub(/[ `]/, "", name[i])
+                if (name[i] ~ /^[a-z0-9_]+$/)
+                    print number[i], name[i]
+            }
+        }
+        $2 == " # " { rows = 1 }' docs/privilege.md | sort
+}
+
+if [ -e daemon/broker_client/requests.h ]; then
+    compare daemon/broker_client/requests.c docs/privilege.md "$(numbers)" "$(documented)"
+fi
+exit $bad
