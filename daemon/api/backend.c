@@ -173,11 +173,18 @@ static int backend_ready(void *ctx, const struct viewer *v, json_t **ret, struct
 }
 
 /* Asks the broker itself: whose connection it is concerns no capture. */
-static bool backend_socket_holder(void *ctx, uint64_t inode, int32_t *ret_pid)
+static int backend_socket_holders(void *ctx, uint64_t inode, int32_t *pids, size_t max)
 {
     const struct engine *e = ctx;
+    struct broker_holders found;
+    int r = broker_socket_holders(e->broker, inode, &found, NULL);
 
-    return broker_socket_holder(e->broker, inode, ret_pid, NULL) == 0;
+    if (r != 0)
+        return MIN(r, 0);
+    if (found.count > max)
+        return -E2BIG;
+    memcpy(pids, found.pids, found.count * sizeof(*pids));
+    return (int)found.count;
 }
 
 void backend_fill(struct engine *e, struct api_backend *be)
@@ -205,6 +212,6 @@ void backend_fill(struct engine *e, struct api_backend *be)
         .metrics = backend_metrics,
         .preflight = backend_preflight,
         .perf_map = backend_perf_map,
-        .socket_holder = backend_socket_holder,
+        .socket_holders = backend_socket_holders,
     };
 }

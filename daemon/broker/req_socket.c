@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The request for a process that holds a socket. */
+/* The request for the processes that hold a socket. */
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "broker/server.h"
 
 #include <dirent.h>
@@ -9,8 +10,8 @@
 #include <limits.h>
 #include <unistd.h>
 
-#define HOLDER_NS (200 * NSEC_PER_MSEC) /* that one look at all processes may take */
-#define LINK_BYTES 32                   /* "socket:[18446744073709551615]" */
+#define HOLDERS_NS (200 * NSEC_PER_MSEC) /* that one look at all processes may take */
+#define LINK_BYTES 32                    /* "socket:[18446744073709551615]" */
 
 static DIR *open_folder(int at, const char *name)
 {
@@ -85,27 +86,64 @@ static int list_pids(int proc_fd, struct pids *ret)
     return entry ? -ENOMEM : 0;
 }
 
-/*
- * socket_holder. Safe: it tells a process number, and of that process nothing but that it holds the
- * socket with the number that was asked for. Links are read, and nothing is opened by them. Who
- * asks flamed something is most often young, so the newest are looked at first.
- */
-int request_socket_holder(struct server *s, const struct broker_request *q, struct reply *rep)
+/* By the links in /proc: the newest process that holds it, since who asks flamed something is most
+ * often young. @link: as its link reads. */
+static int find_by_links(const struct server *s, const char *link, struct broker_holders *ret)
 {
-    uint64_t end_ns = clock_monotonic_ns() + HOLDER_NS;
-    char link[LINK_BYTES + 1];
+    uint64_t end_ns = clock_monotonic_ns() + HOLDERS_NS;
     struct pids pids = { 0 };
     int r = list_pids(s->proc_fd, &pids);
 
-    snprintf(link, sizeof(link), "socket:[%ju]", (uintmax_t)q->start);
-    for (size_t i = 0; r == 0 && i < pids.count && !rep->value; i++) {
+    for (size_t i = 0; r == 0 && i < pids.count && !ret->count; i++) {
         if (clock_monotonic_ns() > end_ns)
             r = -ETIMEDOUT;
         else if (holds(s->proc_fd, pids.items[i], link))
-            rep->value = (uint64_t)pids.items[i];
+            ret->pids[ret->count++] = pids.items[i];
     }
     free(pids.items);
+    return r;
+}
+
+/* By the kernel's own walk: all that hold it. */
+static int find_by_walk(struct server *s, uint64_t inode, struct broker_holders *ret)
+{
+    int r = holders_find(s->holders, inode, HOLDERS_NS, ret->pids, BROKER_HOLDERS_MAX);
+
+    if (r > 0)
+        ret->count = (uint32_t)r;
+    return MIN(r, 0);
+}
+
+/* Has the walk loaded, once. False: the kernel has none, or refuses it. */
+static bool can_walk(struct server *s)
+{
+    int r;
+
+    if (s->holders || s->holders_refused)
+        return s->holders;
+    r = holders_new(s->pid_ns_fd, &s->holders);
+    s->holders_refused = r < 0;
     if (r < 0)
-        return error_code(&rep->err, r, "cannot tell which process holds a socket");
-    return rep->value ? 0 : BROKER_ABSENT;
+        log_warn("which process holds a socket is read in /proc, which takes longer: the kernel "
+                 "refuses the BPF program that walks over descriptors (%s)",
+                 strerror(-r));
+    return r == 0;
+}
+
+/*
+ * socket_holders. Safe: it tells process numbers, and of those processes nothing but that they hold
+ * the socket with the number that was asked for. Nothing is opened.
+ */
+int request_socket_holders(struct server *s, const struct broker_request *q, struct reply *rep)
+{
+    char link[LINK_BYTES + 1];
+    int r;
+
+    rep->holders.count = 0;
+    snprintf(link, sizeof(link), "socket:[%ju]", (uintmax_t)q->start);
+    r = can_walk(s) ? find_by_walk(s, q->start, &rep->holders)
+                    : find_by_links(s, link, &rep->holders);
+    if (r < 0)
+        return error_code(&rep->err, r, "cannot tell which processes hold a socket");
+    return rep->holders.count ? 0 : BROKER_ABSENT;
 }

@@ -51,8 +51,8 @@ static const request_fn FUNCTIONS[BROKER_KIND_END] = {
     [BROKER_PUT_THREAD] = request_put_thread,
     [BROKER_CGROUP] = request_cgroup,
     [BROKER_AUDIT_LOG] = request_audit_log,
-    [BROKER_SOCKET_HOLDER] = request_socket_holder,
     [BROKER_NAMESPACE_USER] = request_namespace_user,
+    [BROKER_SOCKET_HOLDERS] = request_socket_holders,
 };
 
 int server_init(struct server *s, pid_t client, struct error *err)
@@ -101,6 +101,7 @@ void server_deinit(struct server *s)
     openers_stop(s);
     s->agents = agents_free(s->agents);
     s->owner_files = owner_files_free(s->owner_files);
+    s->holders = holders_free(s->holders);
 }
 
 void server_forget_client(struct server *s)
@@ -153,6 +154,8 @@ static int reply_send(int fd, const struct broker_request *q, int result, const 
         a.facts = rep->facts;
     } else if (q->kind == BROKER_SAMPLE_STATS) {
         a.stats = rep->stats;
+    } else if (q->kind == BROKER_SOCKET_HOLDERS) {
+        a.holders = rep->holders;
     }
     do {
         size_t n = result == 0 ? MIN(rep->fd_count - sent, (size_t)BROKER_FDS_MAX) : 0;

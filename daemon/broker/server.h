@@ -9,6 +9,7 @@
 #include "broker/loader.h"
 #include "broker_client/requests.h"
 #include "proc/owner_budget.h"
+#include "sample/holders.h"
 #include "sample/sampler.h"
 
 #include <sys/types.h>
@@ -60,7 +61,9 @@ struct server {
     struct patience patience;
     struct agents *agents;
     struct owner_files *owner_files;
-    const void *tables; /* what flamed writes tables into: BROKER_TABLES_BYTES; NULL: none */
+    struct holders *holders; /* NULL: not loaded */
+    bool holders_refused;    /* by the kernel */
+    const void *tables;      /* what flamed writes tables into: BROKER_TABLES_BYTES; NULL: none */
 };
 
 /* What a request's function fills. fds are the reply's: sent, then closed. */
@@ -72,6 +75,7 @@ struct reply {
     union {
         struct broker_facts facts;
         struct broker_sample_stats stats;
+        struct broker_holders holders;
     };
 };
 
@@ -127,7 +131,7 @@ int request_put_process(struct server *s, const struct broker_request *q, struct
 int request_forget_process(struct server *s, const struct broker_request *q, struct reply *rep);
 int request_cgroup(struct server *s, const struct broker_request *q, struct reply *rep);
 int request_namespace_user(struct server *s, const struct broker_request *q, struct reply *rep);
-int request_socket_holder(struct server *s, const struct broker_request *q, struct reply *rep);
+int request_socket_holders(struct server *s, const struct broker_request *q, struct reply *rep);
 int request_put_thread(struct server *s, const struct broker_request *q, struct reply *rep);
 int request_attach(struct server *s, const struct broker_request *q, struct reply *rep);
 int request_attach_check(struct server *s, const struct broker_request *q, struct reply *rep);

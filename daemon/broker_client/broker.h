@@ -70,10 +70,16 @@ int broker_cgroup(struct broker *b, const struct proc_id *id, int *ret_fd, uint6
  * a container of root's; PROC_GONE; -errno. */
 int broker_namespace_user(struct broker *b, const struct proc_id *id, uint32_t *ret_uid,
                           struct error *err);
-/* A process that holds the socket with the number @inode, by its number in the broker's pid
- * namespace: the newest. Takes up to some 10 ms, as it looks at descriptors. 0; BROKER_ABSENT;
- * -ETIMEDOUT where there are too many. */
-int broker_socket_holder(struct broker *b, uint64_t inode, int32_t *ret_pid, struct error *err);
+#define BROKER_HOLDERS_MAX 64
+struct broker_holders {
+    uint32_t count;
+    int32_t pids[BROKER_HOLDERS_MAX]; /* in the broker's pid namespace */
+};
+/* The processes that hold the socket with the number @inode. Takes some 50 ns for each descriptor
+ * of the machine, and waits for its turn for 300 ms at most. 0; BROKER_ABSENT; -ETIMEDOUT where
+ * that is over or there are too many descriptors; -E2BIG where there are too many processes. */
+int broker_socket_holders(struct broker *b, uint64_t inode, struct broker_holders *ret,
+                          struct error *err);
 int broker_hsperfdata(struct broker *b, const struct proc_id *id, int *ret_fd, struct error *err);
 /* /tmp/perf-<innermost pid>.map in the target's root. */
 int broker_perfmap(struct broker *b, const struct proc_id *id, int *ret_fd, struct error *err);

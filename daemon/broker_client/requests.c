@@ -41,8 +41,8 @@ static const struct broker_request_info REQUESTS[BROKER_KIND_END] = {
     [BROKER_CGROUP] = { "cgroup", BROKER_FIELD_TARGET, 1 },
     [BROKER_AUDIT_LOG] = { "audit_log", 0, 1 },
     [BROKER_SAMPLE_CHECK] = { "sample_check", BROKER_FIELD_EVENT, 0 },
-    [BROKER_SOCKET_HOLDER] = { "socket_holder", BROKER_FIELD_SOCKET, 0 },
     [BROKER_NAMESPACE_USER] = { "namespace_user", BROKER_FIELD_TARGET, 0 },
+    [BROKER_SOCKET_HOLDERS] = { "socket_holders", BROKER_FIELD_SOCKET, 0 },
     [BROKER_PUT_THREAD] = { "put_thread", BROKER_FIELD_PID | BROKER_FIELD_THREAD, 0 },
 };
 
@@ -173,6 +173,17 @@ static bool terminated(const char *p, size_t n)
     return memchr(p, 0, n) != NULL;
 }
 
+static bool holders_valid(const struct broker_holders *h)
+{
+    if (h->count == 0 || h->count > BROKER_HOLDERS_MAX)
+        return false;
+    for (uint32_t i = 0; i < h->count; i++) {
+        if (h->pids[i] <= 0 || h->pids[i] > BROKER_PID_MAX)
+            return false;
+    }
+    return true;
+}
+
 int broker_answer_check(const void *p, size_t n, size_t fd_count, const struct broker_request *req,
                         size_t fds_before, struct broker_answer *ret)
 {
@@ -206,8 +217,7 @@ int broker_answer_check(const void *p, size_t n, size_t fd_count, const struct b
     if (a.result == 0 && req->kind == BROKER_RING &&
         (a.value == 0 || a.value > (UINT64_C(1) << 32) || (a.value & (a.value - 1))))
         return -EBADMSG;
-    if (a.result == 0 && req->kind == BROKER_SOCKET_HOLDER &&
-        (a.value == 0 || a.value > BROKER_PID_MAX))
+    if (a.result == 0 && req->kind == BROKER_SOCKET_HOLDERS && !holders_valid(&a.holders))
         return -EBADMSG;
     if (a.result == 0 && req->kind == BROKER_NAMESPACE_USER &&
         (a.value == 0 || a.value >= UINT32_MAX))

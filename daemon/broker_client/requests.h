@@ -56,7 +56,7 @@ enum broker_request_kind {
     BROKER_UNWIND_LIMIT = 28,
     BROKER_PUT_THREAD = 29,
     BROKER_CGROUP = 30,
-    BROKER_SOCKET_HOLDER = 31,
+    BROKER_SOCKET_HOLDERS = 31,
     BROKER_AUDIT_LOG = 32,
     BROKER_SAMPLE_CHECK = 33,
     BROKER_NAMESPACE_USER = 34,
@@ -71,7 +71,7 @@ struct broker_request {
     uint64_t start_ticks;
     uint64_t start, end; /* addresses of a mapping; first row and the one behind the last;
                           * put_thread: address of the JavaThread, 0;
-                          * socket_holder: number of the socket, 0 */
+                          * socket_holders: number of the socket, 0 */
     uint64_t period;     /* in the unit of the event */
     uint32_t set;        /* 0..BROKER_SETS_MAX-1; attach: enum attach_mode; unwind_limit: frames;
                           * put_thread: thread id; config: enum tls_file; sample_start,
@@ -96,12 +96,12 @@ struct broker_answer {
     uint32_t fd_count;  /* beside this message */
     uint32_t more;      /* 1: another message with further fds follows */
     uint64_t value;     /* ring: bytes; start: the set; attach_ended: as wait(2) says;
-                         * cgroup: thousandths of a CPU; socket_holder: the pid;
-                         * namespace_user: the user */
+                         * cgroup: thousandths of a CPU; namespace_user: the user */
     union {
         struct broker_failure failure; /* result < 0 */
         struct broker_facts facts;
         struct broker_sample_stats stats;
+        struct broker_holders holders;
         uint8_t bytes[640];
     };
 };

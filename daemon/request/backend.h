@@ -180,6 +180,7 @@ struct api_backend {
      * attach: 10 s at most. */
     int (*perf_map)(void *ctx, const struct viewer *v, int32_t host_pid,
                     enum symbols_source symbols, bool unfold, struct buf *out, struct error *err);
-    /* A process that holds the socket @inode. False: none is found. */
-    bool (*socket_holder)(void *ctx, uint64_t inode, int32_t *ret_pid);
+    /* The processes that hold the socket @inode. Return: how many, in @pids; 0: none, -ETIMEDOUT:
+     * it cannot be told now; -E2BIG: more than @max; -errno. */
+    int (*socket_holders)(void *ctx, uint64_t inode, int32_t *pids, size_t max);
 };

@@ -14,30 +14,13 @@
 #include <bpf/bpf_helpers.h>
 
 #include "sample/cpu_abi.h"
+#include "sample/pid_number.bpf.h"
 #include "sample/sample_abi.h"
 #include "unwind/state.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 /* The few kernel fields needed; offsets come from the running kernel's BTF. */
-struct ns_common {
-    unsigned int inum;
-} __attribute__((preserve_access_index));
-
-struct pid_namespace {
-    struct ns_common ns;
-} __attribute__((preserve_access_index));
-
-struct upid {
-    int nr;
-    struct pid_namespace *ns;
-} __attribute__((preserve_access_index));
-
-struct pid {
-    unsigned int level;
-    struct upid numbers[];
-} __attribute__((preserve_access_index));
-
 struct task_struct {
     unsigned int flags;
     int pid, tgid;
@@ -56,9 +39,6 @@ struct pt_regs___kernel { /* the user's registers, by the kernel's names */
 #define USER_CS_64 0x33
 #define WALK_CALLS_MAX (SAMPLE_USER_MAX * UNWIND_STEPS_PER_WORD) /* of walk_some(), in one walk */
 #define STACK_MAX 127 /* frames that bpf_get_stack() may give: its own ceiling */
-
-/* Inode of the pid namespace in whose terms processes are numbered; 0: the initial one. */
-const volatile __u32 pid_ns_inum;
 
 /* Words that a user stack may have, SAMPLE_USER_MIN to SAMPLE_USER_MAX. */
 const volatile __u32 max_words = SAMPLE_USER_MAX;
@@ -147,20 +127,6 @@ static __always_inline void count(__u32 which, __u64 n)
 
     if (c)
         *c += n;
-}
-
-/* The number of @p in our pid namespace; 0 where it has none. */
-static __noinline __u32 pid_number(struct pid *p)
-{
-    unsigned int level = BPF_CORE_READ(p, level);
-
-    for (unsigned int i = 0; i < CPU_PID_DEPTH_MAX; i++) {
-        if (i > level)
-            break;
-        if (BPF_CORE_READ(p, numbers[i].ns, ns.inum) == pid_ns_inum)
-            return BPF_CORE_READ(p, numbers[i].nr);
-    }
-    return 0;
 }
 
 /* ---- the unwinder's home ---- */

@@ -100,10 +100,10 @@ struct peers *peers_close(struct peers *s)
     return NULL;
 }
 
-void peers_ask_holder(struct peers *s, peer_holder_fn fn, void *cookie)
+void peers_ask_holders(struct peers *s, peer_holders_fn fn, void *cookie)
 {
-    s->holder = fn;
-    s->holder_cookie = cookie;
+    s->holders = fn;
+    s->holders_cookie = cookie;
 }
 
 int peers_cgroup_fd(const struct peers *s)

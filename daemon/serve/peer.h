@@ -19,7 +19,7 @@ struct peer {
                           * users without a name here */
     bool member;         /* root, flamed's own user, or in the group of users */
     uint64_t groups;     /* it is in, one bit for each of peers_add_group() */
-    bool tcp;            /* by sock_diag: may be a container's, see peer_is_host() */
+    bool tcp;            /* by sock_diag: may be a container's, see peer_place() */
     uint64_t cgroup;     /* of the socket, an id of cgroup version 2; 0: not told */
     uint64_t inode;      /* of the socket */
     const char *problem; /* literal: why it is not known; NULL where it is */
@@ -38,27 +38,34 @@ int peers_add_group(struct peers *s, const char *name, uint64_t *ret_bit);
 /* A folder that must stay readable in the sandbox; -1: none. Borrowed. */
 int peers_cgroup_fd(const struct peers *s);
 
-/* A process that holds the socket @inode. False: none is found. */
-typedef bool (*peer_holder_fn)(void *cookie, uint64_t inode, int32_t *ret_pid);
-/* How to ask for it, before the first connection. */
-void peers_ask_holder(struct peers *s, peer_holder_fn fn, void *cookie);
+/* The processes that hold the socket @inode. Return: how many, in @pids; 0: none; -ETIMEDOUT: it
+ * cannot be told now; -E2BIG: more than @max; -errno. */
+typedef int (*peer_holders_fn)(void *cookie, uint64_t inode, int32_t *pids, size_t max);
+/* How to ask for them, before the first connection. */
+void peers_ask_holders(struct peers *s, peer_holders_fn fn, void *cookie);
 
 /* The peer of the accepted socket @fd, whose address is @address. Thread: one at a time. Takes some
  * 20 us. */
 void peer_ask(struct peers *s, int fd, const struct sockaddr_storage *address, struct peer *ret);
 
+enum peer_place {
+    PEER_HOST,
+    PEER_FOREIGN, /* may be a container's */
+    PEER_UNTOLD,  /* cannot be told now, but perhaps in a second */
+};
+
 /* Whether @p is the host's: whether no process of the socket's cgroup is in a container (of all
- * processes, where the cgroup is not told), or else the one that holds the socket is in none. A
- * container's root has the number of the host's, and must not pass for it. True for all where we
+ * processes, where the cgroup is not told), or else none of those that hold the socket is. A
+ * container's root has the number of the host's, and must not pass for it. All are where we
  * are in a pid namespace of our own, and see no more than it. Any thread. The first is
  * asked anew when a process has started since, or after PEER_HOST_NS; where there are many
  * processes to look at, after PEER_HOST_NS alone or if the second tells nothing. That takes up to
  * some 10 ms.
  */
-bool peer_is_host(struct peers *s, const struct peer *p);
+enum peer_place peer_place(struct peers *s, const struct peer *p);
 #define PEER_HOST_NS (2 * NSEC_PER_SEC)
 /* Looks for holders, of members and of others each: so many at once, and one every PEER_LOOK_NS in
- * the long run. Who comes beyond that is not known. */
+ * the long run. Who comes beyond that cannot be told. */
 #define PEER_LOOKS_MAX 1000
 #define PEER_LOOK_NS (50 * NSEC_PER_MSEC)
 

@@ -2,8 +2,8 @@
 /*
  * Whether a connection from this machine is the host's, or of a container that shares its network.
  * The socket's cgroup tells which processes may have made it; where the kernel or the mount does
- * not tell the cgroup, all processes may. If one of them is in a container, then the one counts
- * that holds the socket. Where flamed is itself in a pid namespace of its own, no other process can
+ * not tell the cgroup, all processes may. If one of them is in a container, then those count
+ * that hold the socket. Where flamed is itself in a pid namespace of its own, no other process can
  * be looked at: who shares its network counts by the number of the user.
  */
 #include "serve/peers_impl.h"
@@ -92,7 +92,8 @@ static bool is_all_of_root(const struct peers *s, const struct proc_status *st)
     return s->capabilities && (st->capabilities & s->capabilities) == s->capabilities;
 }
 
-enum place { PLACE_GONE, PLACE_HOST, PLACE_CONTAINER };
+/* A greater one outweighs. */
+enum place { PLACE_GONE, PLACE_HOST, PLACE_CONTAINER, PLACE_UNTOLD };
 
 /* Where a process is. Neither its user nor its network counts: it may have changed both since it
  * made a socket. */
@@ -154,7 +155,7 @@ static bool all_are_host(const struct peers *s)
     return host;
 }
 
-/* ---- the one that holds it ---- */
+/* ---- those that hold it ---- */
 
 /* Whether there may be one more look. */
 static bool may_look(struct peers *s, bool member)
@@ -169,14 +170,23 @@ static bool may_look(struct peers *s, bool member)
     return may;
 }
 
-/* PLACE_GONE: none is found, or the broker may not look. */
-static enum place place_of_holder(struct peers *s, const struct peer *p)
+/* That of all that hold it: a program of the host may have taken a container's descriptor.
+ * PLACE_GONE: none is found. PLACE_UNTOLD: the broker may not look, or has not found the time. */
+static enum place place_of_holders(struct peers *s, const struct peer *p)
 {
-    int32_t pid;
+    enum place all = PLACE_GONE;
+    int32_t pids[PEER_HOLDERS_MAX];
+    int count;
 
-    return s->holder && may_look(s, p->member) && s->holder(s->holder_cookie, p->inode, &pid)
-               ? place_of(s, pid)
-               : PLACE_GONE;
+    if (!s->holders)
+        return PLACE_GONE;
+    count = may_look(s, p->member) ? s->holders(s->holders_cookie, p->inode, pids, ARRAY_SIZE(pids))
+                                   : -ETIMEDOUT;
+    if (count < 0)
+        return count == -ETIMEDOUT ? PLACE_UNTOLD : PLACE_GONE;
+    for (int i = 0; i < count; i++)
+        all = MAX(all, place_of(s, pids[i]));
+    return all;
 }
 
 /* ---- verdicts last until the next process starts ---- */
@@ -255,16 +265,18 @@ static bool none_is_foreign(struct peers *s, const struct peer *p, bool anew)
     return host;
 }
 
-bool peer_is_host(struct peers *s, const struct peer *p)
+enum peer_place peer_place(struct peers *s, const struct peer *p)
 {
     enum place place;
 
     if (!p->known || !p->tcp || s->enclosed)
-        return p->known;
+        return p->known ? PEER_HOST : PEER_FOREIGN;
     if (none_is_foreign(s, p, /* anew= */ false))
-        return true;
-    place = place_of_holder(s, p);
-    if (place == PLACE_GONE && may_look(s, p->member))
-        return none_is_foreign(s, p, /* anew= */ true);
-    return place == PLACE_HOST;
+        return PEER_HOST;
+    place = place_of_holders(s, p);
+    if (place == PLACE_UNTOLD)
+        return PEER_UNTOLD;
+    if (place == PLACE_GONE && may_look(s, p->member) && none_is_foreign(s, p, /* anew= */ true))
+        return PEER_HOST;
+    return place == PLACE_HOST ? PEER_HOST : PEER_FOREIGN;
 }

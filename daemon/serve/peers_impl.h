@@ -13,6 +13,7 @@
 
 #define PEER_MEMBERS_MAX 1024
 #define PEER_VERDICTS_MAX 64
+#define PEER_HOLDERS_MAX 64   /* of one socket */
 #define PEER_UID_NOBODY 65534 /* the kernel's stand-in for users that have no name here */
 
 struct peers {
@@ -29,9 +30,9 @@ struct peers {
         size_t member_count;
     } users, groups[PEER_GROUPS_MAX]; /* those who have all; those that rules name */
     size_t group_count;
-    uint64_t capabilities; /* that the first process may have; 0: not known */
-    peer_holder_fn holder; /* NULL: not to be asked for */
-    void *holder_cookie;
+    uint64_t capabilities;   /* that the first process may have; 0: not known */
+    peer_holders_fn holders; /* NULL: not to be asked for */
+    void *holders_cookie;
     pthread_mutex_t lock;
     struct budget looks[2]; /* for holders, of others and of members; guarded by lock */
     struct peer_verdict {

@@ -192,14 +192,14 @@ static int request_read_params(struct request *req, struct span *unknown, struct
     return r != 0 ? r : params_parse(&req->query, req->route->params, &req->params, unknown, err);
 }
 
-/* Who is at the other end: worked out once for a connection. Before any rule. */
+/* Who is at the other end: worked out once for a connection, if it can be. Before any rule. */
 static void request_peer(struct request *req)
 {
     struct client *c = req->client;
 
     if (!c->subject_known) {
         subject_of_peer(req->serve->opts.peers, &c->peer, &c->subject);
-        c->subject_known = true;
+        c->subject_known = !c->subject.untold;
     }
     req->subject = c->subject;
 }
@@ -232,6 +232,20 @@ static void request_rule(struct request *req)
         subject_apply(&req->subject, rule);
 }
 
+/* False where it may be known in a second who asks, and counts: the answer says so. */
+static bool request_is_told(struct request *req)
+{
+    struct error err = { .retry_s = 1 };
+
+    if (!req->subject.untold || (req->route->role == ROLE_HEALTH && !req->route->cookies_alone))
+        return true;
+    error_set(&err, -ETIMEDOUT, "flamed does not know yet who asks: %s", req->subject.problem);
+    error_remedy(&err, "ask once more in a second, or on the Unix socket: curl --unix-socket "
+                       "/run/flamed/flamed.sock");
+    answer_outcome(&req->answer, BACKEND_UNAVAILABLE, &err, 0);
+    return false;
+}
+
 /* Who asks; nobody need be known for health. */
 static bool request_subject(struct request *req, const struct head *h)
 {
@@ -253,6 +267,8 @@ static bool request_subject(struct request *req, const struct head *h)
         request_rule(req);
     }
     quota_set_caller(req);
+    if (!request_is_told(req))
+        return false;
     if (subject_may(&req->subject, req->route->role, &err))
         return true;
     if (req->subject.kind == SUBJECT_NOBODY && access_rules_have_shown(req->serve->access))

@@ -89,7 +89,7 @@ int serve_start(const struct serve_opts *o, const struct api_backend *be, struct
     s->opts = *o;
     buf_init(&s->metrics.text, o->answer_max_bytes);
     if (o->peers)
-        peers_ask_holder(o->peers, be->socket_holder, be->ctx);
+        peers_ask_holders(o->peers, be->socket_holders, be->ctx);
     s->opts.idle_timeout_s = MAX(o->idle_timeout_s, 1u);
     s->epoll_fd = s->wake_fd = -1;
     s->tls = tls_ref(o->tls);

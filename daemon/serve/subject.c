@@ -7,6 +7,10 @@ static const char IN_CONTAINER[] =
     "the connection may be one of a container that shares the host's network, whose users only "
     "have the numbers of the host's";
 
+static const char UNTOLD[] =
+    "the connection may be one of a container that shares the host's network, and which process "
+    "holds it could not be found in time, among all descriptors of the machine";
+
 const char *role_name(enum role role)
 {
     static const char *const NAMES[] = {
@@ -33,12 +37,16 @@ static void set_own(struct subject *s)
 
 void subject_of_peer(struct peers *peers, const struct peer *p, struct subject *ret)
 {
+    enum peer_place place;
+
     if (!p->known) {
         set_nobody(p->problem, ret);
         return;
     }
-    if (!peer_is_host(peers, p)) {
-        set_nobody(IN_CONTAINER, ret);
+    place = peer_place(peers, p);
+    if (place != PEER_HOST) {
+        set_nobody(place == PEER_UNTOLD ? UNTOLD : IN_CONTAINER, ret);
+        ret->untold = place == PEER_UNTOLD;
         return;
     }
     *ret = (struct subject){ .kind = SUBJECT_USER, .uid = p->uid, .groups = p->groups };

@@ -38,6 +38,7 @@ struct subject {
     enum role role;
     struct viewer viewer;
     const char *problem; /* SUBJECT_NOBODY: why; literal */
+    bool untold;         /* SUBJECT_NOBODY: but perhaps known when asked again */
     const char *name; /* of a token, password or certificate: of its rule, as long as serve lives */
     const struct access_rule *shown; /* that rule; NULL: it is a user's */
 };

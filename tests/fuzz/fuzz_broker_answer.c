@@ -35,6 +35,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         need(strlen(a.facts.bpf_problem) < sizeof(a.facts.bpf_problem));
     else if (q.kind == BROKER_ATTACH && a.result == 0)
         need(fds == BROKER_ATTACH_FDS);
+    else if (q.kind == BROKER_SOCKET_HOLDERS && a.result == 0)
+        need(a.holders.count > 0 && a.holders.count <= BROKER_HOLDERS_MAX &&
+             a.holders.pids[a.holders.count - 1] > 0);
     else if (q.kind == BROKER_ATTACH_ENDED && a.result == 0)
         need(a.value <= BROKER_WAIT_STATUS_MAX);
     else if (q.kind == BROKER_NAMESPACE_USER && a.result == 0)

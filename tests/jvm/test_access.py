@@ -4,13 +4,16 @@ anything of the other's, in any answer. A route without a row here fails, as doe
 import base64
 import contextlib
 import gzip
+import http.client
 import json
 import os
 import re
+import resource
 import secrets
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
@@ -21,6 +24,7 @@ from unittest import mock
 from harness import bundle, caller, certs, jvm, paths, proc, rootless
 from harness.daemon import Daemon, free_port
 from test_forged import below, folders, hierarchies, runtime_config
+from test_hanging_files import container_cgroup, running_in
 
 ALICE, BOB, CAROL, MEMBER, FIRST_GROUP = 61001, 61002, 61003, 61004, 61005 # users that no machine has
 TEAMED = 61006 # is in the group of a rule
@@ -661,6 +665,22 @@ class WithoutRoot(unittest.TestCase):
                     other.stdin.close()
 
 
+@contextlib.contextmanager
+def descriptors(count: int):
+    """Processes that have COUNT descriptors, all together."""
+    each = resource.getrlimit(resource.RLIMIT_NOFILE)[1] - 16
+    script = ("import os, resource, sys\nhard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]\n"
+              "resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))\nfor _ in range(int(sys.argv[1])): os.dup(0)\n"
+              "print('ready', flush=True)\nsys.stdin.read()\n")
+    with contextlib.ExitStack() as stack:
+        while count > 0:
+            process = stack.enter_context(subprocess.Popen([sys.executable, "-c", script, str(min(count, each))], stdin=subprocess.PIPE,
+                                                           stdout=subprocess.PIPE, text=True))
+            assert process.stdout.readline() == "ready\n"
+            count -= each
+        yield
+
+
 class SharedNetwork(unittest.TestCase):
     """Containers with the host's network: their users have the numbers of the host's, and are not they."""
 
@@ -696,6 +716,65 @@ class SharedNetwork(unittest.TestCase):
             jvms = caller.ask(urls[2]).json()["jvms"]
             self.assertIn(container.pid, [one["pid"] for one in jvms])
             self.assertEqual(caller.ask(urls[2], uid=ALICE).json()["jvms"], [])
+
+    def test_many_descriptors(self):
+        """Who asks is found among all descriptors of the machine, as long as that takes no more than its time; then flamed says so, and
+        that is no verdict."""
+        paths.need_root()
+        for old, status in (("sock_diag", 200), ("sock_diag,task_file", 503)): # the kernel tells no cgroup: all may have made it
+            with self.subTest(old_kernel=old), contextlib.ExitStack() as stack:
+                stack.enter_context(mock.patch.dict(os.environ, {"FLAMED_OLD_KERNEL": old}))
+                daemon = stack.enter_context(Daemon("--recorder-hz=0"))
+                stack.enter_context(running_in(stack.enter_context(container_cgroup())))
+                connection = http.client.HTTPConnection("127.0.0.1", daemon.port, timeout=30)
+                stack.callback(connection.close)
+                connection.connect() # the holder is older than those who have the descriptors
+
+                def ask() -> http.client.HTTPResponse:
+                    connection.request("GET", "/api/v1/jvms")
+                    answer = connection.getresponse()
+                    answer.text = answer.read().decode()
+                    return answer
+
+                with descriptors(100_000):
+                    answer = ask()
+                    self.assertEqual(answer.status, status, answer.text)
+                    if status == 503:
+                        self.assertEqual(answer.getheader("Retry-After"), "1")
+                        self.assertIn("does not know yet who asks", answer.text)
+                        self.assertEqual(caller.ask(f"http://127.0.0.1:{daemon.port}/healthz").status, 200)
+                        self.assertEqual(daemon.get("/api/v1/jvms", unix=True).status, 200)
+                answer = ask()
+                self.assertEqual(answer.status, 200, answer.text)
+
+    def test_a_socket_that_both_hold(self):
+        """A container's, which a program of the host has taken, too: it counts as the container's."""
+        paths.need_root()
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(mock.patch.dict(os.environ, {"FLAMED_OLD_KERNEL": "sock_diag"}))
+            daemon = stack.enter_context(Daemon("--recorder-hz=0"))
+            cgroup = stack.enter_context(container_cgroup())
+            connection = http.client.HTTPConnection("127.0.0.1", daemon.port, timeout=30)
+            stack.callback(connection.close)
+            connection.connect()
+            pid = os.fork() # it holds the socket as we do; older and newer ones of the host hold it, too
+            if not pid:
+                try:
+                    with open(f"{cgroup}/cgroup.procs", "w", encoding="ascii") as f:
+                        f.write(str(os.getpid()))
+                    signal.pause()
+                finally:
+                    os._exit(1)
+            try:
+                proc.wait_until(lambda: str(pid) in proc.read(f"{cgroup}/cgroup.procs").split(), 5, "it is in its cgroup")
+                newer = stack.enter_context(subprocess.Popen(["sleep", "60"], pass_fds=[connection.sock.fileno()]))
+                stack.callback(newer.kill)
+                connection.request("GET", "/api/v1/jvms")
+                answer = connection.getresponse()
+                self.assertEqual(answer.status, 403, answer.read())
+            finally:
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)
 
     def test_a_user_s_number_in_a_container_owns_nothing_of_it(self):
         """A JVM in a container of root's, whose user has alice's number: it is not hers."""

@@ -261,6 +261,7 @@ class HangingMemory(unittest.TestCase):
         self.other = self.stack.enter_context(jvm.Jvm(home, "-Xmx64m", "-cp", spin.folder, spin.main))
         self.daemon = Daemon(*NO_RECORDER)
         self.addCleanup(lambda: os.path.exists(self.daemon.folder) and self.daemon.stop(check=False))
+        self.addCleanup(self.file.answer) # before this test looks at all processes again
         self.file.silence("r")
 
     def worker(self) -> int:
@@ -325,6 +326,7 @@ class HangingMemory(unittest.TestCase):
         """The kernel lets nobody open its maps or memory until the exec is over, which waits for a file that is being closed."""
         self.file.answer()
         self.file.silence("f")
+        self.stack.enter_context(running_in(self.stack.enter_context(container_cgroup()))) # flamed has to find out who asks it
         pids = []
         self.check_served(lambda: pids.append(self.stack.enter_context(hanging(self.file, "exec"))))
         self.daemon.get(f"/api/v1/jvms/{pids[0]}", timeout=20)
@@ -420,7 +422,7 @@ class SilentBroker(unittest.TestCase):
     # What each route answers while the engine stands: 503 where it is asked, at once where it is not needed.
     ROUTES = {
         ("get", "/"): 200, ("get", "/ui/{file}"): 200, ("get", "/openapi.json"): 200, ("get", "/healthz"): 200,
-        ("get", "/api/v1/whoami"): 200, ("get", "/api/v1/audit"): 200, ("get", "/login"): 403, ("post", "/api/v1/logins"): 403,
+        ("get", "/api/v1/whoami"): 200, ("get", "/api/v1/audit"): 200, ("get", "/login"): 403, ("post", "/api/v1/logins"): 201,
         ("post", "/logout"): 204, ("get", "/metrics"): 200, ("get", "/readyz"): 503, ("get", "/sd"): 503,
         ("get", "/profile"): 503, ("get", "/top"): 503,
         ("get", "/api/v1/jvms"): 503, ("get", "/api/v1/jvms/{pid}"): 503, ("get", "/api/v1/jvms/{pid}/preflight"): 503,
@@ -437,7 +439,8 @@ class SilentBroker(unittest.TestCase):
     }
 
     def test_no_route_waits_for_the_engine(self):
-        """Each of them is told within seconds why there is no answer, and what to do."""
+        """Each of them is told within seconds why there is no answer, and what to do. On the Unix socket, which tells who asks: by TCP
+        the broker may have to."""
         busy = subprocess.Popen(["sh", "-c", "while :; do :; done"])
         self.addCleanup(busy.wait)
         self.addCleanup(busy.kill)
@@ -456,12 +459,12 @@ class SilentBroker(unittest.TestCase):
             proc.wait_until(lambda: daemon.perf_events() > events, 5, "it samples")
             proc.stop(broker)
             try:
-                proc.wait_until(lambda: daemon.get("/api/v1/events", timeout=9).status == 503, 9, "the engine stands")
+                proc.wait_until(lambda: daemon.get("/api/v1/events", unix=True, timeout=9).status == 503, 9, "the engine stands")
 
                 def ask(route: tuple[str, str]):
                     method, path = route
                     began = time.monotonic()
-                    answer = daemon.request(method.upper(), path.format(**fill), timeout=9, **more.get(path, {}) if method == "get" else {},
+                    answer = daemon.request(method.upper(), path.format(**fill), unix=True, timeout=9, **more.get(path, {}) if method == "get" else {},
                                             **({"body": b"{\"pid\": %d}" % busy.pid, "headers": {"Content-Type": "application/json"}}
                                                if route == ("post", "/api/v1/captures") else {}))
                     return route, answer, time.monotonic() - began

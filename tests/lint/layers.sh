@@ -66,8 +66,8 @@ find . -name '*.[ch]' -printf '%P\n' | sort | xargs -r grep -HnE '^[[:space:]]*#
         if (quote == "<" && !(to in may))
             next
         if (name ~ /\.skel\.h$/) {
-            if (file !~ /^sample\/sampler[^\/]*\.c$/)
-                complain("only the sampler may include the BPF skeleton")
+            if (file !~ /^sample\/(holders|sampler[^\/]*)\.c$/)
+                complain("only the loaders of sample/ may include a BPF skeleton")
         } else if (to == "")
             complain("write folder/name.h; headers of daemon/ itself are for main.c")
         else if (!(to in may))

@@ -3,7 +3,10 @@
 #include "broker_fixture.h"
 
 #include <sched.h>
+#include <sys/resource.h>
 
+#define MANY_PROCESSES 2
+#define MANY_DESCRIPTORS 19900 /* of each */
 #define CONFIG_ID "f1a3ed0000000000000000000000000000000000000000000000000000000001"
 
 START_TEST(container_config_takes_ids_only)
@@ -232,31 +235,142 @@ START_TEST(a_cgroup_counts_as_far_as_root_made_it)
 }
 END_TEST
 
-START_TEST(a_socket_has_a_holder)
+static bool is_holder(const struct broker_holders *h, pid_t pid)
 {
-    int32_t pid = 0;
+    for (uint32_t i = 0; i < h->count; i++) {
+        if (h->pids[i] == pid)
+            return true;
+    }
+    return false;
+}
+
+/* A child that has what we have but @closed, and @more descriptors besides. */
+static pid_t start_sharer(int closed, int more)
+{
+    int ready[2];
+    pid_t pid;
+    char c;
+
+    ck_assert_int_eq(pipe2(ready, O_CLOEXEC), 0);
+    pid = fork();
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        close_fd(closed);
+        for (int i = 0; i < more; i++) {
+            if (dup(ready[0]) < 0)
+                _exit(1);
+        }
+        if (write(ready[1], "x", 1) != 1)
+            _exit(2);
+        pause();
+        _exit(0);
+    }
+    close(ready[1]);
+    ck_assert_int_eq(read(ready[0], &c, 1), 1);
+    close(ready[0]);
+    return pid;
+}
+
+/* @walks: all that hold it are told, not one alone. */
+static void check_holders(bool walks)
+{
+    struct broker_holders h;
     struct stat st;
     int pair[2];
     pid_t child;
 
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
     ck_assert_int_eq(fstat(pair[0], &st), 0);
-    ck_assert_int_eq(broker_socket_holder(fx.b, st.st_ino, &pid, NULL), 0);
-    ck_assert_int_eq(pid, getpid());
-    child = fork();
-    if (child == 0) {
-        pause();
-        _exit(0);
-    }
+    ck_assert_int_eq(broker_socket_holders(fx.b, st.st_ino, &h, NULL), 0);
+    ck_assert_uint_eq(h.count, 1);
+    ck_assert(is_holder(&h, getpid()));
+    child = start_sharer(-1, 0);
+    ck_assert_int_eq(dup2(pair[0], pair[1]), pair[1]); /* twice in one process */
+    ck_assert_int_eq(broker_socket_holders(fx.b, st.st_ino, &h, NULL), 0);
+    ck_assert_uint_eq(h.count, walks ? 2 : 1);
+    ck_assert(is_holder(&h, child)); /* the newest */
+    ck_assert_int_eq(is_holder(&h, getpid()), walks);
     close(pair[0]);
-    ck_assert_int_eq(broker_socket_holder(fx.b, st.st_ino, &pid, NULL), 0);
-    ck_assert_int_eq(pid, child);
-    kill(child, SIGKILL);
-    waitpid(child, NULL, 0);
-    ck_assert_int_eq(broker_socket_holder(fx.b, st.st_ino, &pid, NULL), BROKER_ABSENT);
     close(pair[1]);
+    ck_assert_int_eq(broker_socket_holders(fx.b, st.st_ino, &h, NULL), 0);
+    ck_assert_uint_eq(h.count, 1);
+    ck_assert(is_holder(&h, child));
+    end_child(child);
+    ck_assert_int_eq(broker_socket_holders(fx.b, st.st_ino, &h, NULL), BROKER_ABSENT);
+}
+
+START_TEST(a_socket_has_holders)
+{
+    check_holders(true);
 }
 END_TEST
+
+START_TEST(a_socket_has_a_holder_by_its_link)
+{
+    check_holders(false);
+}
+END_TEST
+
+/* Those who have them are newer than the holder, so that by links they are looked at first. */
+START_TEST(many_descriptors_hide_no_holder)
+{
+    pid_t many[MANY_PROCESSES];
+    struct broker_holders h;
+    struct rlimit limit;
+    struct stat st;
+    uint64_t begun_ns;
+    int pair[2];
+
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+    ck_assert_int_eq(fstat(pair[0], &st), 0);
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    limit.rlim_cur = limit.rlim_max;
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    close(pair[1]);
+    for (size_t i = 0; i < MANY_PROCESSES; i++)
+        many[i] = start_sharer(pair[0], (int)MIN(limit.rlim_cur - 64, (rlim_t)MANY_DESCRIPTORS));
+    begun_ns = clock_monotonic_ns();
+    ck_assert_int_eq(broker_socket_holders(fx.b, st.st_ino, &h, NULL), 0);
+    printf("among %d processes of %d descriptors: %ju us\n", MANY_PROCESSES, MANY_DESCRIPTORS,
+           (uintmax_t)((clock_monotonic_ns() - begun_ns) / 1000));
+    ck_assert_uint_eq(h.count, 1);
+    ck_assert(is_holder(&h, getpid()));
+    for (size_t i = 0; i < MANY_PROCESSES; i++)
+        end_child(many[i]);
+    close(pair[0]);
+}
+END_TEST
+
+START_TEST(more_holders_than_are_told_is_an_answer)
+{
+    pid_t children[BROKER_HOLDERS_MAX];
+    struct broker_holders h;
+    struct stat st;
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+    ck_assert_int_eq(fstat(fd, &st), 0);
+    for (size_t i = 0; i < ARRAY_SIZE(children); i++)
+        children[i] = start_sharer(-1, 0);
+    ck_assert_int_eq(broker_socket_holders(fx.b, st.st_ino, &h, NULL), -E2BIG);
+    close(fd);
+    ck_assert_int_eq(broker_socket_holders(fx.b, st.st_ino, &h, NULL), 0);
+    ck_assert_uint_eq(h.count, ARRAY_SIZE(children));
+    for (size_t i = 0; i < ARRAY_SIZE(children); i++)
+        end_child(children[i]);
+}
+END_TEST
+
+static void fixture_without_walk(void)
+{
+    setenv("FLAMED_OLD_KERNEL", "task_file", 1);
+    fixture_with_client();
+}
+
+static void fixture_with_walk_again(void)
+{
+    fixture_stop();
+    unsetenv("FLAMED_OLD_KERNEL");
+}
 
 /* What a child does before it waits: as which user it makes a user namespace, in what. */
 static const struct {
@@ -360,7 +474,8 @@ END_TEST
 
 int main(void)
 {
-    TCase *tc = tcase_create("broker_host");
+    TCase *tc = tcase_create("broker_host"), *links = tcase_create("by links");
+    Suite *suite = suite_create("broker_host");
     int skip = can_test_broker();
 
     if (skip)
@@ -368,12 +483,18 @@ int main(void)
     tcase_add_checked_fixture(tc, fixture_with_client, fixture_stop);
     tcase_set_timeout(tc, 30);
     tcase_add_test(tc, container_config_takes_ids_only);
-    tcase_add_test(tc, a_socket_has_a_holder);
     tcase_add_loop_test(tc, a_container_without_root_is_of_who_made_it, 0, ARRAY_SIZE(NAMESPACES));
     tcase_add_test(tc, a_process_of_the_host_is_in_no_container);
+    tcase_add_test(tc, a_socket_has_holders);
+    tcase_add_test(tc, many_descriptors_hide_no_holder);
+    tcase_add_test(tc, more_holders_than_are_told_is_an_answer);
     tcase_add_loop_test(tc, a_cgroup_counts_as_far_as_root_made_it, 0, ARRAY_SIZE(CGROUPS));
     tcase_add_test(tc, the_host_tells_about_itself);
     tcase_add_test(tc, gives_the_configuration_as_it_is_now);
     tcase_add_test(tc, gives_the_files_for_tls_that_it_names);
-    return suite_run_case("broker_host", tc);
+    tcase_add_checked_fixture(links, fixture_without_walk, fixture_with_walk_again);
+    tcase_add_test(links, a_socket_has_a_holder_by_its_link);
+    suite_add_tcase(suite, tc);
+    suite_add_tcase(suite, links);
+    return suite_run(suite);
 }
