@@ -232,14 +232,14 @@ static void request_rule(struct request *req)
         subject_apply(&req->subject, rule);
 }
 
-/* False where it may be known in a second who asks, and counts: the answer says so. */
+/* False where the caller may be known in a second, and counts: the answer says so. */
 static bool request_is_told(struct request *req)
 {
     struct error err = { .retry_s = 1 };
 
     if (!req->subject.untold || (req->route->role == ROLE_HEALTH && !req->route->cookies_alone))
         return true;
-    error_set(&err, -ETIMEDOUT, "flamed does not know yet who asks: %s", req->subject.problem);
+    error_set(&err, -ETIMEDOUT, "flamed does not know the caller yet: %s", req->subject.problem);
     error_remedy(&err, "ask once more in a second, or on the Unix socket: curl --unix-socket "
                        "/run/flamed/flamed.sock");
     answer_outcome(&req->answer, BACKEND_UNAVAILABLE, &err, 0);
