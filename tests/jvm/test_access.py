@@ -741,7 +741,7 @@ class SharedNetwork(unittest.TestCase):
                     self.assertEqual(answer.status, status, answer.text)
                     if status == 503:
                         self.assertEqual(answer.getheader("Retry-After"), "1")
-                        self.assertIn("does not know yet who asks", answer.text)
+                        self.assertIn("does not know the caller yet", answer.text)
                         self.assertEqual(caller.ask(f"http://127.0.0.1:{daemon.port}/healthz").status, 200)
                         self.assertEqual(daemon.get("/api/v1/jvms", unix=True).status, 200)
                 answer = ask()
