@@ -20,39 +20,9 @@
 #define PID_NS_INITIAL_INODE UINT64_C(0xeffffffc) /* fixed in the kernel: PROC_PID_INIT_INO */
 
 static const request_fn FUNCTIONS[BROKER_KIND_END] = {
-    [BROKER_FACTS] = request_facts,
-    [BROKER_MAPS] = request_maps,
-    [BROKER_MEM] = request_mem,
-    [BROKER_HSPERFDATA] = request_hsperfdata,
-    [BROKER_PERFMAP] = request_perfmap,
-    [BROKER_MAPPED] = request_mapped,
-    [BROKER_DEBUG] = request_debug,
-    [BROKER_DEBUGLINK] = request_debuglink,
-    [BROKER_KALLSYMS] = request_kallsyms,
-    [BROKER_CONTAINER_CONFIG] = request_container_config,
-    [BROKER_CONTAINER_LOGS] = request_container_logs,
-    [BROKER_SIDEBAND] = request_sideband,
-    [BROKER_RING] = request_ring,
-    [BROKER_SAMPLE_START] = request_sample_start,
-    [BROKER_SAMPLE_CHECK] = request_sample_check,
-    [BROKER_SAMPLE_STOP] = request_sample_stop,
-    [BROKER_FILTER_PROCESS] = request_filter_process,
-    [BROKER_FILTER_ALL] = request_filter_all,
-    [BROKER_SAMPLE_STATS] = request_sample_stats,
-    [BROKER_TABLES] = request_tables,
-    [BROKER_PUT_ROWS] = request_put_rows,
-    [BROKER_PUT_PROCESS] = request_put_process,
-    [BROKER_FORGET_PROCESS] = request_forget_process,
-    [BROKER_ATTACH] = request_attach,
-    [BROKER_ATTACH_CHECK] = request_attach_check,
-    [BROKER_ATTACH_ENDED] = request_attach_ended,
-    [BROKER_CONFIG] = request_config,
-    [BROKER_UNWIND_LIMIT] = request_unwind_limit,
-    [BROKER_PUT_THREAD] = request_put_thread,
-    [BROKER_CGROUP] = request_cgroup,
-    [BROKER_AUDIT_LOG] = request_audit_log,
-    [BROKER_NAMESPACE_USER] = request_namespace_user,
-    [BROKER_SOCKET_HOLDERS] = request_socket_holders,
+#define REQUEST(number, id, name, fields, fds) [number] = request_##name,
+#include "broker_client/requests.def"
+#undef REQUEST
 };
 
 int server_init(struct server *s, pid_t client, struct error *err)

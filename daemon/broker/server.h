@@ -103,39 +103,10 @@ int reply_fd(struct reply *rep, int fd);
 /* One per request: 0, PROC_GONE, BROKER_ABSENT, or -errno with rep->err. */
 typedef int (*request_fn)(struct server *s, const struct broker_request *q, struct reply *rep);
 
-int request_facts(struct server *s, const struct broker_request *q, struct reply *rep);
-int request_maps(struct server *s, const struct broker_request *q, struct reply *rep);
-int request_mem(struct server *s, const struct broker_request *q, struct reply *rep);
-int request_hsperfdata(struct server *s, const struct broker_request *q, struct reply *rep);
-int request_perfmap(struct server *s, const struct broker_request *q, struct reply *rep);
-int request_mapped(struct server *s, const struct broker_request *q, struct reply *rep);
-int request_debug(struct server *s, const struct broker_request *q, struct reply *rep);
-int request_debuglink(struct server *s, const struct broker_request *q, struct reply *rep);
-int request_kallsyms(struct server *s, const struct broker_request *q, struct reply *rep);
-int request_container_config(struct server *s, const struct broker_request *q, struct reply *rep);
-int request_container_logs(struct server *s, const struct broker_request *q, struct reply *rep);
-int request_audit_log(struct server *s, const struct broker_request *q, struct reply *rep);
-int request_config(struct server *s, const struct broker_request *q, struct reply *rep);
-int request_sideband(struct server *s, const struct broker_request *q, struct reply *rep);
-int request_ring(struct server *s, const struct broker_request *q, struct reply *rep);
-int request_sample_start(struct server *s, const struct broker_request *q, struct reply *rep);
-int request_sample_check(struct server *s, const struct broker_request *q, struct reply *rep);
-int request_sample_stop(struct server *s, const struct broker_request *q, struct reply *rep);
-int request_filter_process(struct server *s, const struct broker_request *q, struct reply *rep);
-int request_filter_all(struct server *s, const struct broker_request *q, struct reply *rep);
-int request_sample_stats(struct server *s, const struct broker_request *q, struct reply *rep);
-int request_unwind_limit(struct server *s, const struct broker_request *q, struct reply *rep);
-int request_tables(struct server *s, const struct broker_request *q, struct reply *rep);
-int request_put_rows(struct server *s, const struct broker_request *q, struct reply *rep);
-int request_put_process(struct server *s, const struct broker_request *q, struct reply *rep);
-int request_forget_process(struct server *s, const struct broker_request *q, struct reply *rep);
-int request_cgroup(struct server *s, const struct broker_request *q, struct reply *rep);
-int request_namespace_user(struct server *s, const struct broker_request *q, struct reply *rep);
-int request_socket_holders(struct server *s, const struct broker_request *q, struct reply *rep);
-int request_put_thread(struct server *s, const struct broker_request *q, struct reply *rep);
-int request_attach(struct server *s, const struct broker_request *q, struct reply *rep);
-int request_attach_check(struct server *s, const struct broker_request *q, struct reply *rep);
-int request_attach_ended(struct server *s, const struct broker_request *q, struct reply *rep);
+#define REQUEST(number, id, name, fields, fds)                                                     \
+    int request_##name(struct server *s, const struct broker_request *q, struct reply *rep);
+#include "broker_client/requests.def"
+#undef REQUEST
 
 /* 0 for a process that may be asked about in depth; -EPERM for our own and the host's init. */
 int server_refuse_own(const struct server *s, int32_t host_pid, struct error *err);

@@ -8,42 +8,11 @@
 
 #define PAGE_MASK_BYTES UINT64_C(4095)
 #define ATTACH_OPTIONS_ALL (STREAM_OPTION_STUBS | STREAM_OPTION_ONCE)
-#define MAPPED_FIELDS (BROKER_FIELD_TARGET | BROKER_FIELD_RANGE)
 
 static const struct broker_request_info REQUESTS[BROKER_KIND_END] = {
-    [BROKER_FACTS] = { "facts", 0, 0 },
-    [BROKER_MAPS] = { "maps", BROKER_FIELD_TARGET, 1 },
-    [BROKER_MEM] = { "mem", BROKER_FIELD_TARGET, 1 },
-    [BROKER_HSPERFDATA] = { "hsperfdata", BROKER_FIELD_TARGET, 1 },
-    [BROKER_PERFMAP] = { "perfmap", BROKER_FIELD_TARGET, 1 },
-    [BROKER_MAPPED] = { "mapped", MAPPED_FIELDS, 1 },
-    [BROKER_DEBUG] = { "debug", BROKER_FIELD_TARGET | BROKER_FIELD_BUILD_ID, 1 },
-    [BROKER_DEBUGLINK] = { "debuglink", MAPPED_FIELDS | BROKER_FIELD_BASENAME, 1 },
-    [BROKER_KALLSYMS] = { "kallsyms", 0, 1 },
-    [BROKER_CONTAINER_CONFIG] = { "container_config", BROKER_FIELD_CONTAINER, 1 },
-    [BROKER_CONTAINER_LOGS] = { "container_logs", 0, 1 },
-    [BROKER_SIDEBAND] = { "sideband", 0, BROKER_CPUS_MAX },
-    [BROKER_RING] = { "ring", 0, 1 },
-    [BROKER_SAMPLE_START] = { "sample_start", BROKER_FIELD_EVENT | BROKER_FIELD_PERIOD, 0 },
-    [BROKER_SAMPLE_STOP] = { "sample_stop", BROKER_FIELD_SET, 0 },
-    [BROKER_FILTER_PROCESS] = { "filter_process", BROKER_FIELD_PID | BROKER_FIELD_SETS, 0 },
-    [BROKER_FILTER_ALL] = { "filter_all", BROKER_FIELD_SETS, 0 },
-    [BROKER_SAMPLE_STATS] = { "sample_stats", 0, 0 },
-    [BROKER_TABLES] = { "tables", 0, 1 },
-    [BROKER_PUT_ROWS] = { "put_rows", BROKER_FIELD_ROWS, 0 },
-    [BROKER_PUT_PROCESS] = { "put_process", BROKER_FIELD_PID, 0 },
-    [BROKER_FORGET_PROCESS] = { "forget_process", BROKER_FIELD_PID, 0 },
-    [BROKER_ATTACH] = { "attach", BROKER_FIELD_TARGET | BROKER_FIELD_ATTACH, BROKER_ATTACH_FDS },
-    [BROKER_ATTACH_CHECK] = { "attach_check", BROKER_FIELD_TARGET, 0 },
-    [BROKER_CONFIG] = { "config", BROKER_FIELD_FILE, 1 },
-    [BROKER_ATTACH_ENDED] = { "attach_ended", BROKER_FIELD_TARGET, 0 },
-    [BROKER_UNWIND_LIMIT] = { "unwind_limit", BROKER_FIELD_FRAMES, 0 },
-    [BROKER_CGROUP] = { "cgroup", BROKER_FIELD_TARGET, 1 },
-    [BROKER_AUDIT_LOG] = { "audit_log", 0, 1 },
-    [BROKER_SAMPLE_CHECK] = { "sample_check", BROKER_FIELD_EVENT, 0 },
-    [BROKER_NAMESPACE_USER] = { "namespace_user", BROKER_FIELD_TARGET, 0 },
-    [BROKER_SOCKET_HOLDERS] = { "socket_holders", BROKER_FIELD_SOCKET, 0 },
-    [BROKER_PUT_THREAD] = { "put_thread", BROKER_FIELD_PID | BROKER_FIELD_THREAD, 0 },
+#define REQUEST(number, id, name, fields, fds) [number] = { #name, fields, fds },
+#include "broker_client/requests.def"
+#undef REQUEST
 };
 
 const struct broker_request_info *broker_request_info(uint32_t kind)

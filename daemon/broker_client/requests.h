@@ -25,41 +25,10 @@
 #define BROKER_TABLES_ROWS 262144u /* that go over at once */
 #define BROKER_TABLES_BYTES (BROKER_TABLES_ROWS * sizeof(struct unwind_row))
 
-/* Numbers are for ever: a request that goes leaves a hole. */
 enum broker_request_kind {
-    BROKER_FACTS = 1,
-    BROKER_MAPS = 2,
-    BROKER_MEM = 4,
-    BROKER_HSPERFDATA = 5,
-    BROKER_PERFMAP = 6,
-    BROKER_MAPPED = 7,
-    BROKER_DEBUG = 8,
-    BROKER_DEBUGLINK = 9,
-    BROKER_KALLSYMS = 10,
-    BROKER_CONTAINER_CONFIG = 11,
-    BROKER_CONTAINER_LOGS = 12,
-    BROKER_SIDEBAND = 13,
-    BROKER_RING = 14,
-    BROKER_SAMPLE_START = 15,
-    BROKER_SAMPLE_STOP = 16,
-    BROKER_FILTER_PROCESS = 17,
-    BROKER_FILTER_ALL = 18,
-    BROKER_SAMPLE_STATS = 19,
-    BROKER_TABLES = 20,
-    BROKER_PUT_ROWS = 21,
-    BROKER_PUT_PROCESS = 22,
-    BROKER_FORGET_PROCESS = 23,
-    BROKER_ATTACH = 24,
-    BROKER_ATTACH_CHECK = 25,
-    BROKER_CONFIG = 26,
-    BROKER_ATTACH_ENDED = 27,
-    BROKER_UNWIND_LIMIT = 28,
-    BROKER_PUT_THREAD = 29,
-    BROKER_CGROUP = 30,
-    BROKER_SOCKET_HOLDERS = 31,
-    BROKER_AUDIT_LOG = 32,
-    BROKER_SAMPLE_CHECK = 33,
-    BROKER_NAMESPACE_USER = 34,
+#define REQUEST(number, id, name, fields, fds) BROKER_##id = (number),
+#include "broker_client/requests.def"
+#undef REQUEST
     BROKER_KIND_END,
 };
 

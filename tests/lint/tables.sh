@@ -32,14 +32,9 @@ if [ -e daemon/event/events.def ]; then
         "$(cells docs/events.md '`event=`' | sort)"
 fi
 
-# A request is "number name": the enum has the number, the table of names the name.
+# A request is "number name".
 numbers() {
-    awk '
-        FNR == NR && match($0, /^ *BROKER_[A-Z0-9_]+ = [0-9]+,/) { number[$1] = $3 + 0 }
-        FNR != NR && match($0, /\[BROKER_[A-Z0-9_]+\] = \{ "[a-z0-9_]+"/) {
-            split(substr($0, RSTART, RLENGTH), part, /[]["]/)
-            print number[part[2]], part[4]
-        }' daemon/broker_client/requests.h daemon/broker_client/requests.c | sort
+    sed -nE 's/^REQUEST\(([0-9]+), \w+, (\w+),.*/\1 \2/p' daemon/broker_client/requests.def | sort
 }
 
 # "| 15, 16 | `a`, `b` | ..." as "15 a" and "16 b".
@@ -59,7 +54,7 @@ documented() {
         $2 == " # " { rows = 1 }' docs/privilege.md | sort
 }
 
-if [ -e daemon/broker_client/requests.h ]; then
-    compare daemon/broker_client/requests.c docs/privilege.md "$(numbers)" "$(documented)"
+if [ -e daemon/broker_client/requests.def ]; then
+    compare daemon/broker_client/requests.def docs/privilege.md "$(numbers)" "$(documented)"
 fi
 exit $bad
