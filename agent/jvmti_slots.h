@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The few places of the JVM Tool Interface that the agent uses, by their numbers in the
- * specification (which never change), so that no JDK is needed to build it.
- * tests/unit/attach/test_attach.c holds each against a JDK's own jvmti.h and jvmticmlr.h where
- * there is one.
+ * specification. The numbers never change, so no JDK is needed to build the agent.
+ * tests/unit/attach/test_attach.c compares each with a JDK's own jvmti.h and jvmticmlr.h, if there
+ * is one.
  */
 #pragma once
 
@@ -72,6 +72,7 @@ struct jvmti_inline {
     const struct jvmti_pc *pcs;
 };
 
+/* Returns the function in place @slot of the table that @object begins with. */
 static inline void *jvmti_function(const void *object, int slot)
 {
     return (*(void *const *const *)object)[slot - 1];

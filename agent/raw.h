@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * System calls without a C library: for what is loaded into a JVM (any libc, or none that we know)
- * and for flamed-attach (which must load nothing of the target's). Each returns the kernel's
- * result:
- * >= 0, or -errno. Thread: any.
+ * System calls without a C library. The agent is loaded into a JVM with any libc, or none that we
+ * know; flamed-attach must load nothing of the target's. Each call returns the kernel's result: >=
+ * 0, or -errno. Thread: any.
  */
 #pragma once
 
@@ -12,6 +11,7 @@
 
 #define RAW_EINTR 4
 
+/* Makes system call @n with six arguments. */
 static inline long raw6(long n, long a, long b, long c, long d, long e, long f)
 {
 #if defined(__x86_64__)
@@ -57,6 +57,7 @@ __attribute__((unused, visibility("hidden"))) void *memcpy(void *to, const void 
 __attribute__((unused, visibility("hidden"))) void *memset(void *to, int c, size_t n);
 
 #ifdef RAW_DEFINE_MEMORY
+/* The compiler calls these two by itself. Both do what C says. */
 void *memcpy(void *to, const void *from, size_t n)
 {
     char *t = to;
@@ -72,6 +73,7 @@ void *memcpy(void *to, const void *from, size_t n)
     return to;
 }
 
+/* As memcpy(): for the compiler. */
 void *memset(void *to, int c, size_t n)
 {
     char *t = to;

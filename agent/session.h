@@ -55,6 +55,6 @@ uint32_t known(jvmti_id method);
 
 /* ---- code.c ---- */
 
-/* Writes the record of compiled code, @info: as the event has it, and of the methods in it. */
+/* Writes the record of compiled code, @info: as in the event, and of the methods in it. */
 void write_load(jvmti_env *env, jvmti_id method, const char *code, int32_t code_bytes,
                 const void *info, uint64_t time_ns);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Time that something may take in the long run: it comes in as a share of all time, is saved up to
- * a limit, and what was begun may overdraw it. Pure: clocks are handed in. Thread: the owner's.
+ * Time that something may take in the long run. It comes in as a share of all time and is saved up
+ * to a limit; what was begun may overdraw it. Pure: callers pass the time. Thread: the owner's.
  */
 #pragma once
 
@@ -31,6 +31,7 @@ static inline bool budget_has(struct budget *b, uint64_t now_ns)
     return b->left_ns > 0;
 }
 
+/* Takes @took_ns from the budget, which may become negative. */
 static inline void budget_spend(struct budget *b, uint64_t took_ns)
 {
     /* Never so deep that it takes long to get out of it. */

@@ -15,8 +15,8 @@ struct buf {
     char *p; /* owned; a NUL follows the content, not counted in n */
     size_t n, cap, max;
     int error; /* 0, -EFBIG (ceiling) or -ENOMEM */
-    /* Of a writer that only appends: takes what is there away when it is more than spill_bytes, so
-     * that the ceiling is one of what is left. Its error becomes the buffer's. NULL: nobody. */
+    /* For a writer that only appends: drains the buffer above spill_bytes; max then limits only the
+     * rest. Its error becomes the buffer's. NULL: nothing drains it. */
     int (*spill)(void *cookie, struct span text);
     void *spill_cookie;
     size_t spill_bytes;
@@ -28,6 +28,7 @@ void buf_init(struct buf *b, size_t max_bytes);
 void buf_deinit(struct buf *b);
 #define _cleanup_buf_ _cleanup_(buf_deinit)
 
+/* Append to the buffer; no-ops once it has an error. buf_add_u64() appends decimal text. */
 void buf_add(struct buf *b, const void *p, size_t n);
 void buf_add_span(struct buf *b, struct span s);
 void buf_add_str(struct buf *b, const char *s);
@@ -35,7 +36,9 @@ void buf_add_char(struct buf *b, char c);
 void buf_add_u64(struct buf *b, uint64_t v); /* decimal text */
 void buf_printf(struct buf *b, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void buf_vprintf(struct buf *b, const char *fmt, va_list ap);
+/* Drops content and error, and keeps the memory. */
 void buf_clear(struct buf *b); /* content and error; keeps the memory */
+/* Returns the content, valid until the buffer changes. */
 struct span buf_span(const struct buf *b);
 /* Hands over the bytes (malloc'ed, NUL-terminated; "" when empty) and leaves the buffer empty. NULL
  * when it failed; b->error then says why. */

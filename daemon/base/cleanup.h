@@ -17,6 +17,7 @@ static inline void cleanup_freep(void *p)
 }
 #define _cleanup_free_ _cleanup_(cleanup_freep)
 
+/* Closes *fd if it is open, and keeps errno. */
 static inline void cleanup_closep(int *fd)
 {
     if (*fd >= 0) {
@@ -28,6 +29,7 @@ static inline void cleanup_closep(int *fd)
 }
 #define _cleanup_close_ _cleanup_(cleanup_closep)
 
+/* Closes *f if it is open. */
 static inline void cleanup_fclosep(FILE **f)
 {
     if (*f)

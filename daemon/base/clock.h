@@ -6,6 +6,7 @@
 
 #include <time.h>
 
+/* Returns the time of @clock in nanoseconds. */
 static inline uint64_t clock_ns(clockid_t clock)
 {
     struct timespec ts;

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-/* Closes every descriptor from @first to @last, which may be open or not. ~0u: to the end. Where
- * the kernel has no close_range(2) (before Linux 5.9), closes those that /proc/self/fd lists, and
- * where that cannot be read, each number up to the limit of open files. Keeps errno. */
+/* Closes every descriptor from @first to @last, which may be open or not. ~0u: to the end. Without
+ * close_range(2) (before Linux 5.9), closes those that /proc/self/fd lists. If that cannot be read,
+ * closes each number up to the limit of open files. Keeps errno. */
 void fds_close(unsigned first, unsigned last);

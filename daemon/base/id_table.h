@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Numbers distinct records of one size: equal bytes get the same dense id, from 0 on, and the
- * records lie in one array in order of their ids. Records must have no padding. Nothing is ever
- * removed. Thread: the owner's.
+ * Numbers distinct records of one size. Equal bytes get the same dense id, from 0 on. The records
+ * lie in one array in order of their ids. Records must have no padding. Nothing is ever removed.
+ * Thread: the owner's.
  */
 #pragma once
 

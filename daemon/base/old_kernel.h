@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * For tests: takes the paths of older kernels on a new one. Which features a kernel has is found by
- * trying them; the environment variable FLAMED_OLD_KERNEL names those that are not to be tried, as
- * words between commas, or "all". docs/contributing.md lists them. Thread: any.
+ * For tests: takes the paths of older kernels on a new one. flamed finds a kernel's features by
+ * trying them. The environment variable FLAMED_OLD_KERNEL names those that it does not try, as
+ * words between commas, or "all". docs/kernels.md lists them. Thread: any.
  */
 #pragma once
 

@@ -16,11 +16,13 @@ struct span {
 /* Of a string literal. */
 #define SPAN(s) ((struct span){ (s), sizeof(s) - 1 })
 
+/* Returns the text @s as a span; NULL: an empty one. */
 static inline struct span span_of(const char *s)
 {
     return (struct span){ s, s ? strlen(s) : 0 };
 }
 
+/* Compare bytes; letters of another case are not equal. */
 bool span_eq(struct span a, struct span b);
 bool span_eq_str(struct span a, const char *b);
 bool span_starts_with(struct span s, const char *prefix);

@@ -16,10 +16,10 @@ enum text_encoding {
                          */
 };
 
-/* Appends @in to @out as valid UTF-8 of at most @max_bytes: C0, C1 and DEL, bidi controls (U+200E,
- * 200F, 202A..202E, 2066..2069, 061C), line and paragraph separators (U+2028, 2029), noncharacters,
- * lone surrogates and broken sequences each become U+FFFD. Cut text ends in "...", never inside a
- * character. */
+/* Appends @in to @out as valid UTF-8 of at most @max_bytes. These become U+FFFD each: C0, C1 and
+ * DEL, noncharacters, lone surrogates and broken sequences. So do bidi controls (U+200E, 200F,
+ * 202A..202E, 2066..2069, 061C), line and paragraph separators (U+2028, 2029). Cut text ends in
+ * "...", never inside a character. */
 void text_clean(struct span in, enum text_encoding encoding, size_t max_bytes, struct buf *out);
 
 /* True for well-formed UTF-8: no overlong forms, no surrogates, nothing past U+10FFFF. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where the files for TLS are, out of the text of flamed's configuration: read by the broker, which
- * opens them and has no reader of YAML, and compared by flamed with what its reader of YAML found.
+ * Finds the paths of the files for TLS in the text of flamed's configuration. The broker, which
+ * opens them, has no reader of YAML. flamed compares the result with that of its reader of YAML.
  * Pure; thread: any.
  */
 #pragma once

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether the wall clock can be trusted with what cannot be undone, such as dropping what is old: a
- * clock that was set has to stand for a while first. Pure: clocks are handed in. Thread: the
+ * Whether the wall clock can be trusted with what cannot be undone, such as dropping what is old. A
+ * clock that was set has to run on for a while first. Pure: callers pass the time. Thread: the
  * owner's.
  */
 #pragma once

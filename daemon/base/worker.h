@@ -18,8 +18,8 @@ struct work {
 
 struct worker;
 
-/* Starts the thread, called @name (at most 15 bytes), for at most @waiting_max pieces at a time;
- * @wake_fd is an eventfd that is written to when a piece is done, borrowed; <= 0: none. 0 or
+/* Starts the thread, called @name (at most 15 bytes), for at most @waiting_max pieces at a time. It
+ * writes to the eventfd @wake_fd when a piece is done. Borrows @wake_fd; <= 0: none. Return: 0 or
  * -errno. */
 int worker_new(const char *name, size_t waiting_max, int wake_fd, struct worker **ret);
 /* Ends the thread when the piece under way is done; @drop gets all that were not taken. */

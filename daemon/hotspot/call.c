@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A question of the door that reads a dozen pages, made in one turn of a reader
- * (proc/stall_readers.h): where processors are busy each turn may take a slice of somebody else's
- * time. None is needed where the pages of this moment are kept already. A call that is left behind
- * keeps the VM, which is nobody else's until it is back.
+ * (proc/stall_readers.h): on busy processors each turn may take a slice of another thread's time.
+ * None is needed if the pages of this moment are kept already. An abandoned call keeps the VM,
+ * which is nobody else's until it is back.
  */
 #include "hotspot/vm.h"
 #include "proc/stall_readers.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Exported symbols of a shared object as the dynamic linker left it in another process: ELF header,
- * program headers, dynamic section, hash table and symbols, all read from its memory and all
- * bounded. Knows no HotSpot. Thread: the owner's.
+ * Exported symbols of a shared object as the dynamic linker left it in another process. Reads ELF
+ * header, program headers, dynamic section, hash table and symbols from its memory, all bounded.
+ * Knows no HotSpot. Thread: the owner's.
  */
 #pragma once
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The door of hotspot/: a running HotSpot JVM read from outside, through a read-only fd of its
- * memory
- * (/proc/PID/mem, opened by the broker). Everything read is somebody else's and may be garbage or
- * change while we read: all sizes, counts and offsets are bounded, and what does not fit is
+ * memory (/proc/PID/mem, opened by the broker). Everything read is foreign and may be garbage or
+ * change while we read. All sizes, counts and offsets are bounded, and what does not fit is
  * refused, not guessed. Knows VMStructs layouts of JDK 8, 11, 17, 21, 25 and 26; facts carry their
  * JDK version. Thread: one at a time per struct hotspot_vm. Calls pread() only.
  */
@@ -63,8 +62,8 @@ typedef int (*hotspot_flag_fn)(void *cookie, const struct hotspot_flag *f);
 /* Calls @fn for each flag until it returns non-zero, and returns that: for one who wants several. 0
  * at the end; HOTSPOT_GONE; -errno. */
 int hotspot_vm_flags(struct hotspot_vm *vm, hotspot_flag_fn fn, void *cookie);
-/* Main class or jar with its arguments (Arguments::_java_command) and the JVM's arguments, raw
- * bytes, cut to @max bytes, appended to @ret; JVM arguments are separated by NUL. 0, -ENOENT,
+/* Append to @ret the main class or jar with its arguments (Arguments::_java_command), or the JVM's
+ * arguments, as raw bytes cut to @max. JVM arguments are separated by NUL. Return: 0, -ENOENT,
  * HOTSPOT_GONE. */
 int hotspot_vm_command(struct hotspot_vm *vm, size_t max, struct buf *ret);
 int hotspot_vm_arguments(struct hotspot_vm *vm, size_t max, struct buf *ret);
@@ -89,8 +88,9 @@ struct hotspot_code {
     char name[128]; /* of stubs and interpreter codelets, raw: "jint_arraycopy", "iload" */
 };
 
-/* What is asked from now on is about what was at @at_ns (monotonic): answers may come from memory
- * that was read after that, and at most MEMORY_MOMENT_NS ago. 0 ends it: memory is read anew. */
+/* Makes the questions that follow be about the moment @at_ns (monotonic). Answers may come from
+ * memory that was read after that, and at most MEMORY_MOMENT_NS ago. 0 ends it: memory is read
+ * again. */
 void hotspot_vm_moment(struct hotspot_vm *vm, uint64_t at_ns);
 
 /* The code cache's outer bounds: a cheap first test for a pc. False while they are unknown. */
@@ -112,10 +112,10 @@ struct hotspot_location {
 };
 
 /*
- * The Java frames of compiled code at @pc, innermost first, the compiled method itself last: by the
- * PcDesc that HotSpot's own rule gives (@is_return_address: exact match; else the first
- * behind it). Returns their number >= 1 (bci -1 and the method only where there is no debug
- * information), or -errno; 0 when the code is gone (compile id changed meanwhile).
+ * Gives the Java frames of compiled code at @pc, innermost first, the compiled method itself last.
+ * HotSpot's own rule gives the PcDesc (@is_return_address: exact match; else the first behind it).
+ * Without debug information: bci -1 and the method alone. Return: their number >= 1, or -errno; 0
+ * if the code is gone (another compile id by now).
  */
 int hotspot_code_locate(struct hotspot_vm *vm, const struct hotspot_code *code, uint64_t pc,
                         bool is_return_address, struct hotspot_location ret[HOTSPOT_INLINE_MAX]);
@@ -143,9 +143,10 @@ struct hotspot_method {
     uint16_t class_name_n, name_n, signature_n, file_n; /* bytes; NUL inside is possible */
 };
 int hotspot_method_read(struct hotspot_vm *vm, uint64_t method, struct hotspot_method *ret);
-/* Reads what the names of @methods are made of, for the questions of this moment that follow: all
- * in one turn, where each would take its own. */
+/* Reads what the names of @methods are made of, all in one turn, for the questions of this moment
+ * that follow. */
 #define HOTSPOT_PREPARE_MAX 32
+/* Without it each question takes a turn of its own. */
 void hotspot_methods_prepare(struct hotspot_vm *vm, const uint64_t *methods, size_t count);
 /* Line of @bci in @method; 0 where unknown. */
 uint32_t hotspot_method_line(struct hotspot_vm *vm, uint64_t method, int32_t bci);
@@ -166,9 +167,9 @@ int hotspot_vm_threads(struct hotspot_vm *vm, hotspot_thread_fn fn, void *cookie
  * be had at this moment); HOTSPOT_GONE. */
 int hotspot_thread_name(struct hotspot_vm *vm, uint64_t java_thread, struct buf *ret);
 
-/* Calls @fn for each live piece of code (perf map, tests): in a blob of several stubs for each of
- * them, and for what lies between. The interpreter is one. Stops when it returns non-zero, and
- * returns that. Else the number of pieces, or -errno. */
+/* Calls @fn for each live piece of code (perf map, tests). In a blob of several stubs that is each
+ * of them, and what lies between. The interpreter is one. Stops when @fn returns non-zero, and
+ * returns that. Else returns the number of pieces, or -errno. */
 typedef int (*hotspot_code_fn)(void *cookie, const struct hotspot_code *code);
 int hotspot_vm_codes(struct hotspot_vm *vm, hotspot_code_fn fn, void *cookie);
 /* What of the VM's list of stubs was read so far, for those who look after it. */

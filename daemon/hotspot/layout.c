@@ -205,8 +205,8 @@ static const struct layout_hit *layout_early(const struct layout_row *rows,
     return NULL;
 }
 
-/* The value of static @member (its offset in struct hotspot_layout) whatever the release. False
- * when the tables do not have it. */
+/* The value of static @member (its offset in struct hotspot_layout) whatever the release. False if
+ * the tables lack it. */
 static bool layout_early_static(const struct layout_scan *s, size_t member, uint64_t *ret)
 {
     const struct layout_hit *hit =

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where HotSpot keeps things, for one running JVM: every offset, static and constant that naming
- * and unwinding need, as the VM's own tables (gHotSpotVMStructs and relatives) say. Nothing is
- * assumed that the tables can tell. The list below is the whole of it; each line says in which JDKs
- * the thing must be there (its table entry was seen in the sources or in a running JVM of these
- * releases). Seen running: JDK 8, 11, 17, 21, 25 and 26; other releases are refused.
+ * Where HotSpot keeps things, in one running JVM: every offset, static and constant that naming and
+ * unwinding need. The VM's own tables (gHotSpotVMStructs and relatives) say so; nothing is assumed
+ * that they say. The list below is complete. Each line says in which JDKs the thing must be there.
+ * Its table entry was seen in the sources or in a running JVM of these releases. Seen running: JDK
+ * 8, 11, 17, 21, 25 and 26; other releases are refused.
  *
- * Shared with whoever fills the unwinder's tables. Knows nothing of reading objects.
+ * unwind_tables/ shares it. Knows nothing of reading objects.
  */
 #pragma once
 
@@ -30,8 +30,8 @@ struct layout_field {
 #define JDK_MAY 0, 0 /* nice to have */
 
 /*
- * X(member, type, field, widths that are understood, first JDK, last JDK that must have it)
- * A(...) has the same columns and names the member of an earlier line, where a later JDK moved it.
+ * X(member, type, field, widths that are understood, first JDK, last JDK that must have the field).
+ * A(...) has the same columns and names the member of an earlier line that a later JDK moved.
  */
 #define LAYOUT_FIELDS(X, A)                                                                        \
     /* The version: JDK_Version is gone in 22. */                                                  \
@@ -260,6 +260,7 @@ struct hotspot_layout {
 #undef A
 };
 
+/* Whether this JDK has the field. */
 static inline bool layout_has(struct layout_field f)
 {
     return f.offset >= 0;

@@ -2,9 +2,9 @@
 /*
  * Bounded reads of another process's memory. The bytes come from a function, so that tests and the
  * fuzzer put an image there instead of a process. A small cache of pages lives for one public call
- * of the door (memory_begin() empties it), or for one moment (memory_moment()): many small reads
- * that stand close together cost one pread(). Nothing here knows HotSpot. Thread: the owner's;
- * blocks as pread() on /proc/PID/mem does.
+ * of the door (memory_begin() empties it), or for one moment (memory_moment()). So many small reads
+ * close together cost one pread(). Nothing here knows HotSpot. Thread: the owner's; blocks as
+ * pread() on /proc/PID/mem does.
  */
 #pragma once
 
@@ -40,7 +40,7 @@ struct hotspot_memory {
 /* 0 or -ENOMEM. Borrows @cookie. */
 int memory_init(struct hotspot_memory *m, memory_read_fn read, void *cookie, size_t lines);
 void memory_deinit(struct hotspot_memory *m);
-/* Forgets what was read: the target ran on meanwhile. */
+/* Forgets what was read: the target has run since. */
 void memory_begin(struct hotspot_memory *m);
 /* The same, but in a moment. */
 void memory_continue(struct hotspot_memory *m);

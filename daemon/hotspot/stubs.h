@@ -39,13 +39,13 @@ struct stubs {
 
 void stubs_deinit(struct stubs *s);
 
-/* Makes @code, found at @pc in a blob that is no method, the stub of that blob that holds @pc;
- * leaves it alone where none is known. */
+/* Makes @code, found at @pc in a blob that is no method, the stub of that blob that holds @pc.
+ * Changes nothing if none is known. */
 void stubs_refine(struct hotspot_vm *vm, uint64_t pc, struct hotspot_code *code);
 /* Reads both lists as they are now, for stubs_each(). */
 void stubs_update(struct hotspot_vm *vm);
-/* Calls @fn for each stub of the blob @blob and for what lies between them, until it returns
- * non-zero, which is returned; adds the calls to @count. */
+/* Calls @fn for each stub of the blob @blob and for what lies between them, and adds the calls to
+ * @count. Stops when @fn returns non-zero, and returns that. */
 int stubs_each(struct hotspot_vm *vm, const struct hotspot_code *blob, hotspot_code_fn fn,
                void *cookie, int *count);
 
@@ -63,8 +63,8 @@ const struct stub *stub_table_find(const struct stub_table *t, uint64_t pc);
 const struct stub *stubs_find_vtable(struct hotspot_vm *vm, uint64_t pc);
 void stubs_read_vtables(struct hotspot_vm *vm);
 
-/* Makes @code, a blob of adapters that holds @pc, the half that holds it; leaves it alone where the
- * halves are not told apart. (adapters.c) */
+/* Makes @code, a blob of adapters that holds @pc, the half that holds it. Changes nothing if the
+ * halves cannot be told apart. (adapters.c) */
 void adapters_refine(struct hotspot_vm *vm, uint64_t pc, struct hotspot_code *code);
 /* As stubs_each() of such a blob. */
 int adapters_each(struct hotspot_vm *vm, const struct hotspot_code *blob, hotspot_code_fn fn,

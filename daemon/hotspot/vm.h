@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Inside of hotspot/: the opened JVM, and what the files of this folder share. An internal function
- * returns 0 (or a documented count), -EFAULT where the target's memory does not hold what was
- * looked for, -EBADMSG where it holds nonsense, -ESRCH when the process is gone. The door turns
- * these into its outcomes.
+ * returns 0 (or a documented count). -EFAULT: the target's memory does not hold it. -EBADMSG: it
+ * holds nonsense. -ESRCH: the process is gone. The door turns these into its outcomes.
  */
 #pragma once
 
@@ -47,7 +46,7 @@ struct name_layout {
 struct hotspot_vm {
     int mem_fd;        /* borrowed; of */
     struct proc_id id; /* this process; both unused with another reader of memory */
-    atomic_int users;  /* who holds it, and a call that is under way or left behind */
+    atomic_int users;  /* holders, and a call that is under way or abandoned */
     struct hotspot_memory memory;
     struct hotspot_layout layout;
     char version[128], name[128];

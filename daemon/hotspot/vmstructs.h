@@ -29,8 +29,8 @@ enum vmstructs_table {
 
 typedef int (*vmstructs_fn)(void *cookie, const struct vmstructs_entry *e);
 
-/* Calls @fn for each entry until it returns non-zero, and returns that; 0 at the end; -ENOENT when
- * the table's symbols are not exported; -EAGAIN while the table is not filled; -EBADMSG when it is
- * broken; or what memory_read() returned. */
+/* Calls @fn for each entry until it returns non-zero, and returns that.
+ * Return: 0 at the end. -ENOENT: the table's symbols are not exported. -EAGAIN: the table is not
+ * filled yet. -EBADMSG: it is broken. Or what memory_read() returned. */
 int vmstructs_walk(const struct dynsym *d, enum vmstructs_table table, vmstructs_fn fn,
                    void *cookie);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * C++ (Itanium ABI) and Rust (legacy and v0) symbols as a person writes them: qualified names with
- * template arguments, without parameters and return types ("std::vector<int>::size",
- * "core::fmt::write"), so that overloads are one function; Rust hashes are dropped; compilers'
+ * C++ (Itanium ABI) and Rust (legacy and v0) symbols as a person writes them. They are qualified
+ * names with template arguments ("std::vector<int>::size", "core::fmt::write"). Parameters and
+ * return types are dropped, so that overloads are one function, and so are Rust hashes. Compilers'
  * clones ("f.cold", "f.isra.0", "f.part.0") are the function that they were cut from. Other symbols
  * stay as they are.
  */

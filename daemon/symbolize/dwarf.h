@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The functions that a compiler inlined at addresses of an ELF file, by its DWARF 3 to 5. The file
- * is its owner's, who may be hostile: it is read by pread(2) in chunks, every offset is checked,
- * every count has a limit, and all of a look-up has a budget of CPU time. Our own reader, because
+ * is its owner's, who may be hostile. It is read by pread(2) in chunks. Every offset is checked,
+ * every count has a limit, and a whole look-up has a budget of CPU time. Our own reader, because
  * elfutils' loads and unpacks whole sections (libjvm's are 300 MB) and trusts what it reads. Knows
  * no process and no broker. Thread: any, one at a time per struct.
  */

@@ -107,14 +107,18 @@ struct dwarf_cursor {
     bool past;
 };
 
+/* Returns a cursor at the first of @n bytes. */
 static inline struct dwarf_cursor dwarf_cursor(const void *p, size_t n)
 {
     return (struct dwarf_cursor){ p, (const uint8_t *)p + n, false };
 }
+/* Take a number, and move behind it: of 1 to 8 bytes, little endian; of LEB128, unsigned or signed.
+ * dwarf_take_most() gives @max for a larger one. */
 uint64_t dwarf_take(struct dwarf_cursor *c, unsigned bytes); /* 1..8, little endian */
 uint64_t dwarf_take_uleb(struct dwarf_cursor *c);
 uint64_t dwarf_take_most(struct dwarf_cursor *c, uint64_t max); /* the same, @max where larger */
 int64_t dwarf_take_sleb(struct dwarf_cursor *c);
+/* Takes @n bytes; NULL if there are fewer. */
 const uint8_t *dwarf_take_bytes(struct dwarf_cursor *c, uint64_t n); /* NULL: not there */
 /* Up to a NUL, which is taken, too. */
 struct span dwarf_take_string(struct dwarf_cursor *c);

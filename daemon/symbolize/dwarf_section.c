@@ -20,7 +20,7 @@ struct dwarf_chunk {
 
 /* Where unpacking can go on. */
 struct dwarf_restart {
-    z_stream stream; /* its input is read anew */
+    z_stream stream; /* its input is read again */
     uint64_t at;     /* in the packed bytes */
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bytes of the debug sections of a file, by offset: read in chunks as they are asked for, unpacked
- * where the section is compressed, and kept up to a limit. Sections are hundreds of megabytes, of
- * which a look-up needs few. Thread: any, one at a time per struct.
+ * Bytes of the debug sections of a file, by offset. They are read in chunks on demand, unpacked if
+ * the section is compressed, and kept up to a limit. Sections are hundreds of megabytes, and a
+ * look-up needs few of them. Thread: any, one at a time per struct.
  */
 #pragma once
 
@@ -22,6 +22,7 @@ struct dwarf_budget {
     bool spent;
 };
 
+/* Begins a budget of @cpu_ns of this thread's CPU time. */
 void dwarf_budget_begin(struct dwarf_budget *b, uint64_t cpu_ns);
 /* Counts @steps, each some ten nanoseconds. False: there is nothing left. */
 bool dwarf_budget_take(struct dwarf_budget *b, uint32_t steps);

@@ -304,7 +304,7 @@ static void advance(struct elf_cache *c, struct elf_reading *r)
     s = find_print(c, r->print);
     if (!s && r->image)
         s = store_image(c, r);
-    if (!s) { /* it has gone meanwhile */
+    if (!s) { /* it is gone by now */
         r->known_count = 0;
         begin_step(c, r, ELF_STEP_READ);
         return;

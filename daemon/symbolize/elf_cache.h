@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The ELF files of all processes, each content once: symbols and segments, with the separate debug
- * file's where the file is stripped. What is "the same file" is decided by a keyed hash of all that
- * is kept of it (symbolize/siphash.h), not by the build-id alone, which a container may copy
- * from another's file. The least recently used file goes when there are too many or too many bytes.
+ * file's where the file is stripped. A keyed hash of all that is kept of a file decides what is
+ * "the same file" (symbolize/siphash.h). A build-id alone does not: a container may copy it from
+ * another's file. The least recently used file is dropped when there are too many or too many
+ * bytes.
  * Thread: the engine's; files are read on another, which may take seconds for a large one.
  */
 #pragma once
@@ -31,24 +32,23 @@ struct elf_cache_stats {
     uint64_t unanswered; /* times that a file system did not answer, in failed too */
 };
 
-/* @background: files are read on a thread of their own, which writes to the eventfd @wake_fd
- * (borrowed; <= 0: none) when elf_cache_poll() has something to do; else elf_cache_load() reads
- * them. */
+/* @background: a thread of its own reads files, and writes to the eventfd @wake_fd (borrowed; <= 0:
+ * none) when elf_cache_poll() has something to do. Else elf_cache_load() reads them. */
 int elf_cache_new(size_t files_max, bool background, int wake_fd, struct elf_cache **ret);
 struct elf_cache *elf_cache_free(struct elf_cache *c);
 /*
- * Has the file read that is behind the mapping @start-@end of @id. 0 and *ret; ELF_CACHE_PENDING
- * and *ret, for elf_cache_settle(); a positive outcome of @files (PROC_GONE, BROKER_ABSENT);
- * -errno with @err (not an ELF file, no right, ...; -ETIMEDOUT: its file system does not answer).
- * @files is borrowed for the cache's life. Only without a thread of its own it blocks for as long
- * as reading and sorting takes (libjvm: 50 ms).
+ * Has the file read that is behind the mapping @start-@end of @id.
+ * Return: 0 and *ret. ELF_CACHE_PENDING and *ret, for elf_cache_settle(). A positive outcome of
+ * @files (PROC_GONE, BROKER_ABSENT). -errno with @err (not an ELF file, no right, ...; -ETIMEDOUT:
+ * its file system does not answer). @files is borrowed for the cache's life. Only without a thread
+ * of its own it blocks for as long as reading and sorting takes (libjvm: 50 ms).
  */
 int elf_cache_load(struct elf_cache *c, const struct symbol_files *files, const struct proc_id *id,
                    uint64_t start, uint64_t end, struct elf_ref *ret, struct error *err);
 /* What became of a pending @ref. 0: it names an image now; ELF_CACHE_PENDING; -EAGAIN: it is to be
  * loaded again; another -errno: it cannot be read. */
 int elf_cache_settle(const struct elf_cache *c, struct elf_ref *ref);
-/* Takes in what was read meanwhile. True when some file was. Does not block. */
+/* Takes in what was read since the last call. True when some file was. Does not block. */
 bool elf_cache_poll(struct elf_cache *c);
 /* Waits until there is something to take in, at most until @deadline_ns (CLOCK_MONOTONIC). False:
  * there is nothing. */

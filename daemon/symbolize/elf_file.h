@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What an ELF file tells about the names of its code. The file is its owner's, who may be hostile
- * and may change it while we read: it is read by pread(2) into our memory (libelf without mmap),
- * every size and count is bounded, and what does not fit is left out. Knows no process and no
+ * What an ELF file says about the names of its code. The file is its owner's, who may be hostile
+ * and may change it while we read. It is read by pread(2) into our memory (libelf without mmap).
+ * Every size and count is bounded, and what does not fit is left out. Knows no process and no
  * broker. Thread: any, one at a time per struct.
  */
 #pragma once
@@ -43,6 +43,7 @@ static inline void elf_file_closep(struct elf_file **f)
     elf_file_close(*f);
 }
 
+/* Whether the file has a symbol table of its own, beside the dynamic one. */
 bool elf_file_has_symtab(const struct elf_file *f);
 /* Bytes of the build-id, 0 where there is none. Points into @f. */
 struct span elf_file_build_id(const struct elf_file *f);

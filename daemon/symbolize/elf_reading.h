@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The reading of one ELF file, in two steps that block, and one between them that does not: its
- * headers; the engine's looking for a separate debug file; the symbols. A step is a piece of work
- * for base/worker.h. Knows no cache. Thread: the owner's, but for the steps.
+ * The reading of one ELF file in three steps. First come its headers, then the engine looks for a
+ * separate debug file, then come the symbols. The first and the last block. A step is a piece of
+ * work for base/worker.h. Knows no cache. Thread: the owner's, but for the steps.
  */
 #pragma once
 
@@ -71,10 +71,8 @@ struct elf_reading {
 /* Of a file. False where @fd is none. */
 bool elf_key_of(int fd, struct elf_key *ret);
 
-/* A reading of @fd, which is taken, to be begun by its first step; @files is borrowed, and
- * *@held_bytes, the sum over all readings of what is open of copies (base/memfd_copy.h). NULL: no
- * memory.
- */
+/* Makes a reading of @fd, to be begun by its first step. Takes @fd; borrows @files and
+ * *@held_bytes, the bytes of open copies of all readings (base/memfd_copy.h). NULL: no memory. */
 struct elf_reading *elf_reading_new(int fd, const struct symbol_files *files,
                                     const struct proc_id *id, uint64_t start, uint64_t end,
                                     const struct fingerprint_key *key, uint64_t *held_bytes);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where the functions of a stripped file begin: .eh_frame_hdr, which the linker makes for whoever
- * unwinds, has a sorted table of them. Found by the program header, as sections may be gone, too.
+ * Where the functions of a stripped file begin: .eh_frame_hdr, which the linker makes for
+ * unwinders, has a sorted table of them. Found by the program header, as sections may be gone, too.
  */
 #include "symbolize/elf_impl.h"
 

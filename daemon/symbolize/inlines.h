@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The inlined functions and lines at addresses of files, for captures that want them: remembers
- * what is asked, has it read on a thread of its own (symbolize/dwarf.h), and keeps the answers.
- * Without questions it costs nothing: a minute after the last all is given back. Thread: the
- * engine's.
+ * The inlined functions and lines at addresses of files, for captures that want them. Remembers the
+ * questions, has a thread of its own read the answers (symbolize/dwarf.h), and keeps them. Without
+ * questions it costs nothing: a minute after the last, all is freed. Thread: the engine's.
  */
 #pragma once
 
@@ -29,8 +28,8 @@ int inlines_new(const struct symbol_files *files, bool background, int wake_fd,
                 struct inlines **ret);
 struct inlines *inlines_free(struct inlines *n);
 
-/* The file behind the mapping @start to @end of @id, whose headers are @h, by a number that is
- * never used again; 0: it cannot be had. Asks the broker. */
+/* Returns the number of the file behind the mapping @start to @end of @id, whose headers are @h.
+ * The number is never used again; 0: the file is not available. Asks the broker. */
 uint32_t inlines_file(struct inlines *n, const struct proc_id *id, uint64_t start, uint64_t end,
                       const struct elf_headers *h, uint64_t now_ns);
 /* Whether @file is still known. */
@@ -46,7 +45,7 @@ struct inlines_frame {
     struct span name, file; /* empty: unknown; point into the answers until the next poll */
     uint32_t line;
 };
-/* What is known of an address, as dwarf_answer has it: *count of @ret, innermost first. */
+/* What is known of an address, as in dwarf_answer: *count of @ret, innermost first. */
 enum dwarf_state inlines_get(const struct inlines *n, uint32_t file, uint64_t address,
                              struct inlines_frame ret[DWARF_FRAMES_MAX], size_t *count);
 /* Whether @file has debug information that can be read. */

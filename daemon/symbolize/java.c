@@ -281,9 +281,8 @@ static bool is_stub(const struct java_pc *known)
     return known->kind == HOTSPOT_CODE_STUB || known->kind == HOTSPOT_CODE_INTERPRETER;
 }
 
-/* True when the code of @known at @pc still is what it was; also when that cannot be told any more
- * because the process is gone. Methods are told by their compile id with one small read; a stub has
- * none. */
+/* True when the code of @known at @pc still is what it was; also when the process is gone. Methods
+ * are recognised by their compile id with one small read; a stub has none. */
 static bool java_pc_still(struct hotspot_vm *vm, const struct java_pc *known, uint64_t pc)
 {
     struct hotspot_code code = { .kind = known->kind,

@@ -2,8 +2,8 @@
 /*
  * The names of code that one JVM made: addresses in its code cache and methods in its interpreter,
  * read through hotspot/ and kept. Compiled code is known by (address, compile id) and kept for
- * good; an address without a compile id is held to be what it was for JAVA_CODE_TRUST_NS only. The
- * VM is handed in with each call, as it may be gone (NULL): what was read before still answers.
+ * good. An address without a compile id counts as what it was for JAVA_CODE_TRUST_NS only. Each
+ * call passes the VM, as it may be gone (NULL): what was read before still answers.
  * Thread: the engine's.
  */
 #pragma once
@@ -13,10 +13,10 @@
 
 #define JAVA_CODE_TRUST_NS (10 * NSEC_PER_MSEC)
 #define JAVA_STUB_TRUST_NS NSEC_PER_SEC
-/* A class that is loaded after another was unloaded often lies in the very same memory: what a
- * method is called holds for samples until so long after it was read. */
+/* A class that is loaded after another was unloaded often lies in the very same memory. A method's
+ * name holds for samples until this long after it was read. */
 #define JAVA_METHOD_TRUST_NS (3 * NSEC_PER_MSEC)
-#define JAVA_PCS_MAX (1u << 17) /* of one JVM; then all is read anew */
+#define JAVA_PCS_MAX (1u << 17) /* of one JVM; then all is read again */
 #define JAVA_METHODS_MAX (1u << 17)
 
 struct java_names;
@@ -37,8 +37,8 @@ size_t java_names_code(struct java_names *j, struct hotspot_vm *vm, uint64_t wor
  * @at_ns. */
 void java_names_prepare(struct java_names *j, struct hotspot_vm *vm, const uint64_t *words,
                         size_t count, uint64_t at_ns);
-/* The frame of an interpreted @method at bytecode address @bcp, as both were at @at_ns (of the
- * sample); 0 (the unknown frame) if it is none. */
+/* Returns the frame of an interpreted @method at bytecode address @bcp, as both were at @at_ns (of
+ * the sample). 0 (the unknown frame): it is no method. */
 uint32_t java_names_interpreted(struct java_names *j, struct hotspot_vm *vm, uint64_t method,
                                 uint64_t bcp, uint64_t at_ns, uint64_t now_ns);
 /* Number of methods that were named. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A Java method as a function of the frame table, whoever told its names: so that one that memory
- * names and one that an agent names are the same. Thread: the frame table's.
+ * A Java method as a function of the frame table, whatever named it. So a method that memory names
+ * and one that an agent names are the same. Thread: the frame table's.
  */
 #pragma once
 

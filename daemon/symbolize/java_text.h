@@ -3,9 +3,9 @@
  * The JVM's internal forms of names as a person writes them, and names that differ in each run made
  * one. Takes and gives raw modified UTF-8, to be cleaned afterwards. Pure; thread: any.
  *
- * Made one: what the JVM appends to the names of hidden and anonymous classes
- * ("Foo$$Lambda$14/0x0000000800c03000" up to JDK 20, "Foo$$Lambda/0x...", "Foo+0x..." in memory,
- * "Foo$$Lambda$14/1234567" in JDK 8), the numbers of lambda classes and of generated reflection
+ * Made one: what the JVM appends to the names of hidden and anonymous classes. That is
+ * "Foo$$Lambda$14/0x0000000800c03000" up to JDK 20, "Foo$$Lambda/0x...", "Foo+0x..." in memory,
+ * "Foo$$Lambda$14/1234567" in JDK 8. Also the numbers of lambda classes and of generated reflection
  * accessors ("GeneratedMethodAccessor123"). Kept: "$Proxy12", "Foo$1", "$$SpringCGLIB$$0",
  * "lambda$main$0": their numbers tell different code apart.
  */
@@ -18,6 +18,6 @@ void java_class_text(struct span internal, struct buf *out);
 /* "(ILjava/lang/String;[[J)V" -> "(int, java.lang.String, long[][])". What is no signature is
  * appended as it is. */
 void java_signature_text(struct span signature, struct buf *out);
-/* A stub's name as all releases before 26 have it: there it is "Stub Generator call_stub_stub".
- * Points into @name. */
+/* A stub's name as in all releases before 26: there it is "Stub Generator call_stub_stub". Points
+ * into @name. */
 struct span java_stub_text(struct span name);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Kernel addresses to frames. The kernel's list is read once, and again when an address is met that
- * it does not hold (a module or BPF program came), at first after 10 s, then ever more rarely.
+ * Kernel addresses to frames. The kernel's list is read once. It is read again when it lacks an
+ * address (a module or BPF program was loaded), at first after 10 s, then ever more rarely.
  * Thread: the engine's.
  */
 #pragma once

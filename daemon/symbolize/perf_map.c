@@ -13,7 +13,7 @@
 
 struct perf_map {
     int fd;    /* -1: closed, being a copy that was read */
-    bool copy; /* in memory, of a file that may grow meanwhile */
+    bool copy; /* in memory, of a file that may grow */
     size_t max_bytes;
     uint64_t offset;             /* bytes read and parsed */
     uint64_t next_ns, missed_ns; /* no reading before; nor where code is missing */
@@ -134,7 +134,7 @@ static bool look(struct perf_map *m, uint64_t now_ns)
     if (size == m->offset)
         return false;
     began_ns = clock_monotonic_ns();
-    if (size < m->offset) { /* written anew */
+    if (size < m->offset) { /* it was written from its begin again */
         m->offset = 0;
         symbol_builder_deinit(&m->entries);
         symbol_builder_init(&m->entries, PERF_MAP_ENTRIES_MAX, m->max_bytes);

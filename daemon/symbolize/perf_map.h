@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * /tmp/perf-PID.map: the list of generated code that a runtime writes for perf (Node.js
- * --perf-basic-prof, .NET, Julia, ...), one "START SIZE NAME" a line in hexadecimal, while it runs.
- * The file is its owner's: it is read by pread(2), once a second, where code is missing up to a
- * hundred times, and for at most a twentieth of the time, from where the last reading ended; where
- * entries overlap, the later one wins. Thread: the engine's.
+ * --perf-basic-prof, .NET, Julia, ...) while it runs. Each line is one "START SIZE NAME" in
+ * hexadecimal. The file is its owner's. It is read by pread(2) from where the last reading ended.
+ * That is once a second, up to a hundred times if code is missing, and at most a twentieth of the
+ * time. If entries overlap, the later one wins. Thread: the engine's.
  */
 #pragma once
 

@@ -13,8 +13,8 @@
 #define RESOLVER_REST                                                                              \
     50 /* after a reading of the maps of t ns at least 50 t pass before the next */
 /* Executable mappings that are kept of a process, and bytes of their paths; fewer once all together
- * take RESOLVER_MAPS_BYTES: whoever starts hundreds of processes with thousands each has most of
- * them without names. */
+ * take RESOLVER_MAPS_BYTES. Of hundreds of processes with thousands of mappings each, most have no
+ * names. */
 #define RESOLVER_MAPPINGS_MAX 4096
 #define RESOLVER_MAPPINGS_FEW 256
 #define RESOLVER_PATHS_MAX ((size_t)128 << 10)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The code of one process image: its mappings, the files behind them, its perf map, and for a JVM
- * the names of its Java code and threads. Keeps answering from what it read when the process is
- * gone. Thread: the engine's.
+ * The code of one process image: its mappings, the files behind them and its perf map. For a JVM
+ * also the names of its Java code and threads. Keeps answering from what it read when the process
+ * is gone. Thread: the engine's.
  */
 #pragma once
 
@@ -15,7 +15,7 @@
 
 #define RESOLVER_MISS_NS (100 * NSEC_PER_MSEC) /* between two readings of the maps for a miss */
 #define RESOLVER_STALE_NS                                                                          \
-    (30 * NSEC_PER_SEC) /* maps that were not read for so long are read again */
+    (30 * NSEC_PER_SEC) /* maps that were not read for this long are read again */
 
 /* What all resolvers share; borrowed for their lives. */
 struct resolver_env {
@@ -49,14 +49,14 @@ uint64_t resolver_put_off_ns(const struct resolver *r);
 /* Whether resolver_native() met a file, since the last resolver_tick(), whose symbols are still
  * being read. */
 bool resolver_met_reading(const struct resolver *r);
-/* True while the symbols of the file behind @address are being read, which this begins where they
- * are not there: resolver_native() would not name it yet. */
+/* True while the symbols of the file behind @address are being read: resolver_native() would not
+ * name it yet. Begins the reading if they are missing. */
 bool resolver_reads(struct resolver *r, uint64_t address, bool perf_map, uint64_t now_ns);
 /* The frame of code at @address (of a return address: minus one) that no JVM made. @perf_map:
  * generated code may be named by the process's perf map. */
 uint32_t resolver_native(struct resolver *r, uint64_t address, bool perf_map, uint64_t now_ns);
 /* Where the native code at @address lies: the number of its file in the inlines of its
- * surroundings, 0: in none that is known; and the address that the file gives it. */
+ * surroundings, and the address in that file. 0: in no known file. */
 uint32_t resolver_place(struct resolver *r, uint64_t address, uint64_t now_ns, uint64_t *ret);
 /* Made at the first call; NULL: no memory. */
 struct java_names *resolver_java(struct resolver *r);

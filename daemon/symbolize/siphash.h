@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A keyed hash of foreign bytes (SipHash-2-4). Files are held to be the same by it: with a key that
- * nobody outside knows, a container cannot make a file that passes for another container's. Pure;
+ * A keyed hash of foreign bytes (SipHash-2-4). It decides which files are the same. Nobody outside
+ * knows the key, so a container cannot make a file that passes for another container's. Pure;
  * thread: any.
  */
 #pragma once

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Named ranges of addresses: the form that ELF files, the kernel and perf maps are all brought
- * into. Built once from entries in any order, overlapping or not; then immutable but for the id
- * that a user of the table keeps with each name. Knows no file format. Thread: the owner's.
+ * into. Built once from entries in any order, overlapping or not. Then it is immutable, but for the
+ * id that a user of the table keeps with each name. Knows no file format. Thread: the owner's.
  */
 #pragma once
 
@@ -11,8 +11,7 @@
 #define SYMBOL_NAME_MAX 4096 /* bytes of a raw name that are kept */
 
 /* Which of two entries that cover the same address names it: the higher class; within a class the
- * later start (an inner range before the outer); entries with equal start are told apart by @rank.
- */
+ * later start (an inner range first). Of entries with equal start @rank decides. */
 enum symbol_class {
     SYMBOL_LABEL,    /* a mark without a type, in assembler code */
     SYMBOL_FUNCTION, /* says of itself that it is one */

@@ -44,10 +44,11 @@ void symbolizer_forget(struct symbolizer *s, struct process *p);
 uint64_t symbolizer_unanswered_ns(const struct symbolizer *s, const struct proc_id *id);
 /* As resolver_put_off_ns(). */
 uint64_t symbolizer_put_off_ns(const struct symbolizer *s, const struct proc_id *id);
-/* Before @p is sampled the first time: begins to read the symbols of its files, and waits for what
- * is being read, until CLOCK_MONOTONIC @until_ns at most. */
+/* Before @p is sampled the first time: begins to read the symbols of its files. Waits for the
+ * readings until CLOCK_MONOTONIC @until_ns at most. */
 void symbolizer_prepare(struct symbolizer *s, struct process *p, uint64_t until_ns);
-/* Takes in the files that were read meanwhile. True when there were any. Does not block. */
+/* Takes in the files that were read since the last call. True when there were any. Does not block.
+ */
 bool symbolizer_poll(struct symbolizer *s);
 
 #define STACK_FRAMES_MAX 8192 /* of one sample, inlined ones included */
@@ -70,12 +71,12 @@ struct code_later {
 };
 
 /* Names a sample. @java: false leaves Java code unnamed ("symbols=none"). @p may be NULL (process
- * unknown: only kernel frames get names). Never fails: what cannot be named is unknown.
- * Truncated are user stacks that ended at a limit, and those of a frame-pointer walk
- * (UNWIND_END_UNCHECKED) whose last frame is not where a thread or a program starts. */
+ * unknown: only kernel frames get names). Never fails: what cannot be named is unknown. User stacks
+ * that ended at a limit are truncated. So are those of a frame-pointer walk (UNWIND_END_UNCHECKED)
+ * whose last frame is not the start of a thread or program. */
 void symbolizer_stack(struct symbolizer *s, struct process *p, const struct sample_record *rec,
                       const uint64_t *frames, bool java, struct named_stack *ret);
-/* The same with Java names, of which @later decides some. */
+/* The same with Java names; @later decides some of them. */
 void symbolizer_stack_later(struct symbolizer *s, struct process *p,
                             const struct sample_record *rec, const uint64_t *frames,
                             const struct code_later *later, struct named_stack *ret);
@@ -98,4 +99,5 @@ uint32_t symbolizer_place(struct symbolizer *s, struct process *p, uint64_t addr
 struct symbolizer_stats {
     uint64_t elf_files, elf_bytes, elf_failed, elf_reading, elf_unanswered, java_methods, resolvers;
 };
+/* Gives its counters and sizes. */
 void symbolizer_stats(const struct symbolizer *s, struct symbolizer_stats *ret);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A small hash map from non-zero 64-bit keys to 32-bit values: the hot path's memory. Grows up to a
- * limit, then forgets everything and starts anew, which bounds memory without any bookkeeping.
+ * limit, then forgets everything and starts again, which bounds memory without any bookkeeping.
  * Thread: the owner's.
  */
 #pragma once
@@ -22,11 +22,13 @@ void word_cache_clear(struct word_cache *c); /* keeps the memory */
  * forgotten because of the limit. */
 bool word_cache_put(struct word_cache *c, uint64_t key, uint32_t value);
 
+/* Returns the slot of @key: its own, or the free one where it belongs. */
 static inline uint32_t word_cache_slot(const struct word_cache *c, uint64_t key)
 {
     return (uint32_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (c->cap - 1);
 }
 
+/* Gives the value of @key. Return: false if there is none. */
 static inline bool word_cache_get(const struct word_cache *c, uint64_t key, uint32_t *ret)
 {
     if (!c->cap)

@@ -13,11 +13,13 @@
     ((uint64_t)(a) | (uint64_t)(b) << 8 | (uint64_t)(c) << 16 | (uint64_t)(d) << 24 |              \
      (uint64_t)(e) << 32 | (uint64_t)(f) << 40 | (uint64_t)(g) << 48 | (uint64_t)(h) << 56)
 
+/* Whether @pc lies in the VM's code cache. */
 UNWIND_INLINE bool unwind_in_code_cache(const struct unwind_process *p, uint64_t pc)
 {
     return pc >= p->vm.code_low && pc < p->vm.code_high;
 }
 
+/* Whether @pc lies in the interpreter's code. */
 UNWIND_INLINE bool unwind_in_interpreter(const struct unwind_process *p, uint64_t pc)
 {
     return pc >= p->vm.interpreter_low && pc < p->vm.interpreter_high;
@@ -75,6 +77,7 @@ UNWIND_FUNCTION int unwind_find_blob(struct unwind_walk *w, struct unwind_proces
     return 1;
 }
 
+/* Whether a blob of that name is compiled Java code. */
 UNWIND_INLINE bool unwind_is_nmethod(uint64_t name)
 {
     return name == UNWIND_NAME('n', 'm', 'e', 't', 'h', 'o', 'd', 0) ||
@@ -102,9 +105,9 @@ UNWIND_INLINE bool unwind_is_deopt(struct unwind_walk *w, const struct unwind_pr
            w->blob + (uint64_t)(int64_t)relative == pc;
 }
 
-/* 1 if @ra is in the code cache and can be a return address: interpreter (whose return entries are
- * jumped to), behind a call, the deoptimization handler of its nmethod, or the virtual threads'
- * barrier. */
+/* Returns 1 if @ra is in the code cache and can be a return address. It can be in the interpreter
+ * (whose return entries are jumped to) or behind a call. It can be the deoptimization handler of
+ * its nmethod, or the virtual threads' barrier. */
 UNWIND_FUNCTION int unwind_java_return(struct unwind_walk *w, struct unwind_process *p, uint64_t ra)
 {
     uint64_t before;

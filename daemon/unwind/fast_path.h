@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The hot path: remembered frames on the stack or frame pointer whose words lie in the window, many
- * at once, with all that changes from one to the next in registers. Gives what unwind_step() would,
- * one by one; what it does not know it leaves to that.
+ * The hot path: walks many remembered frames at once, if their words lie in the window. They are
+ * frames on the stack pointer or the frame pointer. All that changes from one to the next is in
+ * registers. It gives what unwind_step() would, one by one, and leaves to that what it does not
+ * know.
  */
 #pragma once
 
@@ -61,7 +62,7 @@ UNWIND_INLINE enum unwind_fast unwind_fast_caller(struct unwind_walk *w,
     return UNWIND_FAST_OUTSIDE;
 }
 
-/* Likewise, of an interpreted frame, and its two words. */
+/* The same of an interpreted frame, and its two words. */
 UNWIND_INLINE enum unwind_fast unwind_fast_interpreted(struct unwind_walk *w,
                                                        const struct unwind_process *p,
                                                        const struct unwind_place *at,

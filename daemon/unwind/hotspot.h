@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Any code of a HotSpot VM: which rule is whose, and the two places where a walk goes on elsewhere:
- * below a virtual thread, and at the anchor that Java code left before it called native code. Each
- * finds the caller of w->at, checks it, and leaves w->rule; 0, or the enum unwind_end that says
- * what was not found.
+ * Any code of a HotSpot VM: which rule is whose. A walk continues elsewhere at two places. One is
+ * below a virtual thread, the other at the anchor that Java code left before it called native code.
+ * Each function finds the caller of w->at, checks it, and sets w->rule. Return: 0, or the enum
+ * unwind_end that says what was not found.
  */
 #pragma once
 
@@ -41,8 +41,8 @@ UNWIND_FUNCTION int unwind_barrier_rule(struct unwind_walk *w, struct unwind_pro
     unwind_set_rule(w, UNWIND_BASE_DIRECT, 0, 0, false);
     if (unwind_entry_by_thread(w, p))
         return 0;
-    /* Where the thread is not known: its ContinuationEntry lies on top of the stack, or a few words
-     * of arguments above, and behind it fp and the return address of the frame that it is in. */
+    /* If the thread is not known: its ContinuationEntry lies on top of the stack, or a few words of
+     * arguments above. Behind it lie fp and the return address of its frame. */
     at = w->at.sp + p->vm.cont_entry_bytes + 8;
     found = unwind_probe(w, p, at, UNWIND_PROBE_MAX);
     if (found <= 0) {
@@ -59,9 +59,9 @@ UNWIND_FUNCTION int unwind_barrier_rule(struct unwind_walk *w, struct unwind_pro
 }
 
 /*
- * The safety net: where native code gives no way on, the walk goes on at the Java frame that the
- * thread left last, which the VM keeps for each thread outside of Java (JavaFrameAnchor). One that
- * lies above the stack pointer is this stack's; leaf calls set none. 1: w->rule leads there.
+ * The safety net: if native code cannot be walked, the walk continues at the Java frame that the
+ * thread left last. The VM keeps that frame for each thread outside of Java (JavaFrameAnchor). One
+ * that lies above the stack pointer is this stack's; leaf calls set none. 1: w->rule leads there.
  */
 UNWIND_FUNCTION int unwind_anchor_rule(struct unwind_walk *w, struct unwind_process *p)
 {

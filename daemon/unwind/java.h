@@ -80,9 +80,9 @@ UNWIND_INLINE bool unwind_try_entry(struct unwind_walk *w, struct unwind_process
     return true;
 }
 
-/* While a method is entered: r13 is the caller's sp until it becomes the bytecode's address; the
- * return address is on top, then in rax while the locals are pushed, then pushed again below rbp.
- */
+/* While a method is entered: r13 is the caller's sp until it becomes the bytecode's address. The
+ * return address is on top, then in rax while the locals are pushed. Then it is pushed again below
+ * rbp. */
 UNWIND_FUNCTION int unwind_entering(struct unwind_walk *w, struct unwind_process *p)
 {
     struct unwind_code code;

@@ -5,18 +5,20 @@
 
 #include "unwind/state.h"
 
+/* Read a number of the sampled process's memory. Return: false if it cannot be read. */
 UNWIND_INLINE bool unwind_read_u64(struct unwind_walk *w, uint64_t from, uint64_t *ret)
 {
     return unwind_read(w, ret, 8, from);
 }
 
+/* As unwind_read_u64(). */
 UNWIND_INLINE bool unwind_read_u32(struct unwind_walk *w, uint64_t from, uint32_t *ret)
 {
     return unwind_read(w, ret, 4, from);
 }
 
-/* Moves the window so that it begins a little below @addr, and not below the stack pointer; near
- * the end of the stack it gets shorter. */
+/* Moves the window so that it begins a little below @addr, and not below the stack pointer. Near
+ * the end of the stack it becomes shorter. */
 UNWIND_FUNCTION int unwind_move_window(struct unwind_walk *w, uint64_t addr)
 {
     uint64_t low = (addr - 128) & ~7ULL;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the unwinder must know of one process: its executable mappings, where the rows of each lie,
- * and, of a JVM, where the code cache is and how its blocks are read. flamed fills it in; the BPF
- * programs treat every word of it as untrusted.
+ * What the unwinder must know of one process: its executable mappings and where the rows of each
+ * lie. Of a JVM also where the code cache is and how its blocks are read. flamed fills it in; the
+ * BPF programs treat every word of it as untrusted.
  */
 #pragma once
 
@@ -39,7 +39,7 @@ struct unwind_vm {
     uint16_t thread_cont_entry; /* 0: not known */
     uint16_t cont_entry_bytes;
     uint8_t blob_code_pointer;    /* 1: blob_code is a pointer; 0: an int from the blob */
-    uint8_t deopt_pointer;        /* likewise nmethod_deopt */
+    uint8_t deopt_pointer;        /* the same of nmethod_deopt */
     uint8_t frame_complete_bytes; /* 2 or 4 */
     uint8_t bcp_slot;             /* words below fp: 8, or 7 in JDK 8 */
     uint8_t virtual_threads;      /* 1: JDK 21 on */

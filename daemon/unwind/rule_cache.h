@@ -10,12 +10,14 @@
 
 #define UNWIND_KEY_EXACT (1ULL << 63)
 
+/* Returns what the frame w->at is remembered by. */
 UNWIND_INLINE uint64_t unwind_key(const struct unwind_walk *w)
 {
     return (w->at.pc & UNWIND_PC_MASK) | (uint64_t)(w->slot & (UNWIND_SLOTS_MAX - 1)) << 48 |
            (w->exact ? UNWIND_KEY_EXACT : 0);
 }
 
+/* Returns the place of @key in the cache. */
 UNWIND_INLINE uint32_t unwind_key_index(uint64_t key)
 {
     return (uint32_t)(key * 0x9E3779B97F4A7C15ULL >> 48) & (UNWIND_KNOWN_COUNT - 1);
@@ -36,12 +38,13 @@ UNWIND_FUNCTION int unwind_alive(struct unwind_walk *w, struct unwind_process *p
                : 0;
 }
 
+/* Remembers w->rule under @key. */
 UNWIND_INLINE void unwind_remember(struct unwind_walk *w, uint64_t key)
 {
     struct unwind_known *k = unwind_known_at(w, unwind_key_index(key));
 
-    /* A reader on another CPU compares the key before and uses a copy of the rest: a torn entry can
-     * mislead one step, whose return address is then checked. */
+    /* A reader on another CPU compares the key before and uses a copy of the rest. A torn entry can
+     * mislead one step; its return address is then checked. */
     *(volatile uint64_t *)&k->key = 0;
     k->blob = w->rule.blob;
     k->compile_id = w->rule.compile_id;

@@ -7,6 +7,7 @@
 
 #include "unwind/codecache.h"
 
+/* Sets w->rule: where the frame ends, and where its caller's frame pointer lies. */
 UNWIND_INLINE void unwind_set_rule(struct unwind_walk *w, uint8_t base, int32_t cfa, int16_t fp,
                                    bool keep)
 {
@@ -38,6 +39,7 @@ UNWIND_INLINE bool unwind_try_shape(struct unwind_walk *w, struct unwind_process
     return unwind_returns_at(w, p, w->at.sp + (uint64_t)cfa - 8, native);
 }
 
+/* Reads the instructions around w->at.pc. Return: false if they cannot be read. */
 UNWIND_INLINE bool unwind_read_code(struct unwind_walk *w, struct unwind_code *c)
 {
     return unwind_read(w, c, sizeof(*c), w->at.pc - 8);

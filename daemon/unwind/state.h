@@ -19,7 +19,7 @@
 #include "unwind/unwind.h"
 
 #define UNWIND_WINDOW_BYTES 4096         /* of the stack, copied at once; a power of two */
-#define UNWIND_WINDOW_FIRST_BYTES 1024   /* likewise, of a walk that may end soon */
+#define UNWIND_WINDOW_FIRST_BYTES 1024   /* the same, of a walk that may end soon */
 #define UNWIND_DEEP_WORDS 32             /* after so many it will not */
 #define UNWIND_RUN_MAX 16                /* frames of the hot path at once */
 #define UNWIND_RECUR_MAX 128             /* frames of a recursion at once */
@@ -75,7 +75,7 @@ struct unwind_code {
 };
 
 /*
- * What functions of the slow path read into. It lies here and not on their stacks: the kernel's
+ * What functions of the slow path read into. It lies here and not on their stacks. The kernel's
  * verifier adds up the stacks of a whole chain of calls, and takes 512 bytes at most
  * (tests/lint/bpf_stack.py). Each member belongs to one function, valid while that runs.
  */

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * One step up the stack, whatever the frame is. A return address that a remembered rule led to is
- * trusted if it is remembered itself; else it must pass the slow path's test, and where it does not
- * the walk steps back and works the frame before it out anew.
+ * trusted if it is remembered itself. Else it must pass the slow path's test. If it does not, the
+ * walk steps back and finds the rule of the frame before it again.
  */
 #pragma once
 
 #include "unwind/fast_path.h"
 
+/* Begins a walk of at most @max_words words at these registers. */
 UNWIND_INLINE void unwind_start(struct unwind_walk *w, uint64_t pc, uint64_t sp, uint64_t fp,
                                 uint32_t slot, uint32_t tick, uint32_t max_words)
 {
@@ -49,6 +50,7 @@ UNWIND_INLINE int unwind_slow_rule(struct unwind_walk *w, struct unwind_process 
     return 0;
 }
 
+/* Returns w->at as a word of the walk's output. */
 UNWIND_INLINE uint64_t unwind_word(const struct unwind_walk *w)
 {
     return (w->at.pc & UNWIND_PC_MASK) |
@@ -56,6 +58,7 @@ UNWIND_INLINE uint64_t unwind_word(const struct unwind_walk *w)
            (uint64_t)w->rule.kind << UNWIND_KIND_SHIFT;
 }
 
+/* Returns a word of the output that stands for no frame. */
 UNWIND_INLINE uint64_t unwind_mark(enum unwind_mark mark)
 {
     return (uint64_t)mark | (uint64_t)UNWIND_MARK << UNWIND_KIND_SHIFT;
@@ -150,6 +153,7 @@ found:
     return 0;
 }
 
+/* Finds the rule of w->at and the caller's frame. Return: UNWIND_GO_ON, or why not. */
 UNWIND_INLINE int unwind_try_step(struct unwind_walk *w, struct unwind_process *p,
                                   UNWIND_OUT_TYPE out)
 {

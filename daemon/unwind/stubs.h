@@ -24,8 +24,8 @@ UNWIND_INLINE bool unwind_caller_fits(struct unwind_walk *w, struct unwind_proce
            unwind_returns_at(w, p, sp + (uint64_t)c->size - 8, false);
 }
 
-/* Whether the word at @sp returns behind a direct call of the stub of which w->at.pc is a part and
- * which begins at or behind @low, and that caller has a caller itself. 2: the stub pushes rbp. */
+/* Whether the word at @sp returns behind a direct call of the stub that w->at.pc is in, and that
+ * caller has a caller itself. The stub begins at or behind @low. 2: it pushes rbp. */
 UNWIND_FUNCTION int unwind_stub_return(struct unwind_walk *w, struct unwind_process *p,
                                        uint64_t low, uint64_t sp)
 {
@@ -45,8 +45,8 @@ UNWIND_FUNCTION int unwind_stub_return(struct unwind_walk *w, struct unwind_proc
 
 /*
  * Digests and ciphers make room on the stack, align it, and use rbp for their own ends. Their
- * return address is the first word that stands behind a direct call of theirs, and whose caller has
- * a caller itself: what earlier calls left lies here too. 1 and w->rule.
+ * return address is the first word that stands behind a direct call of theirs, if its caller has a
+ * caller itself. What earlier calls left lies here too. 1 and w->rule.
  */
 UNWIND_INLINE int unwind_large_stub(struct unwind_walk *w, struct unwind_process *p, uint64_t low)
 {
@@ -155,9 +155,9 @@ UNWIND_INLINE void unwind_set_direct(struct unwind_walk *w, uint64_t pc, uint64_
 }
 
 /*
- * An adapter that has the VM change the call that led here (SharedRuntime::fixup_callers_callsite):
- * all registers lie on the stack, the general ones behind @fpu bytes of the others. Among them are
- * r13, which is the adapter's own stack pointer, and rax, the return address that lies there. 1 and
+ * An adapter that has the VM change the call that led here (SharedRuntime::fixup_callers_callsite).
+ * All registers lie on the stack, the general ones behind @fpu bytes of the others. Among them are
+ * r13 (the adapter's own stack pointer) and rax (the return address that lies there). 1 and
  * w->rule.
  */
 UNWIND_FUNCTION int unwind_saved_adapter(struct unwind_walk *w, struct unwind_process *p,
@@ -176,8 +176,8 @@ UNWIND_FUNCTION int unwind_saved_adapter(struct unwind_walk *w, struct unwind_pr
     return 1;
 }
 
-/* Whether an adapter that was called from @ra leads from compiled code into the interpreter: then
- * the method that is called is in rbx from its first to its last instruction. */
+/* Whether an adapter that was called from @ra leads from compiled code into the interpreter. Then
+ * the called method is in rbx from its first to its last instruction. */
 UNWIND_FUNCTION int unwind_adapter_method(struct unwind_walk *w, struct unwind_process *p,
                                           uint64_t ra)
 {

@@ -48,5 +48,6 @@ int cfa_run(struct cfa_machine *m, struct span program, cfa_row_fn fn, void *coo
 /* The row for @rules; @signal: of a signal frame's entry. row.pc is not set. */
 struct unwind_row cfa_row(const struct cfa_rules *rules, bool signal);
 
+/* Take a number in LEB128, unsigned or signed. Return: false if @s holds none. */
 bool cfa_take_uleb(struct span *s, uint64_t *ret);
 bool cfa_take_sleb(struct span *s, int64_t *ret);

@@ -17,7 +17,7 @@ struct reader_result {
     struct ehframe_table table; /* the receiver's, to be deinitialised; empty when outcome < 0 */
 };
 
-/* Starts the thread. @wake_fd: as worker_new() has it. 0 or -errno. */
+/* Starts the thread. @wake_fd: as in worker_new(). 0 or -errno. */
 int reader_new(int wake_fd, struct reader **ret);
 /* Ends it when the file under way is read. */
 struct reader *reader_free(struct reader *r);

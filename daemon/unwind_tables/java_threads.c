@@ -13,7 +13,7 @@
 struct java_thread {
     int32_t ns_tid;
     uint64_t address;
-    int32_t told_tid; /* host thread id that the unwinder was told last */
+    int32_t told_tid; /* host thread id in the unwinder's table */
 };
 
 /* A JVM some of whose threads were wanted. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tells the unwinder where the JavaThread of a thread lies once a walk has wanted to know: only
- * threads that run native code without unwind rules are ever looked up. Thread: the engine's.
+ * Gives the unwinder the address of a thread's JavaThread once a walk has needed it. Only threads
+ * that run native code without unwind rules are ever looked up. Thread: the engine's.
  */
 #pragma once
 

@@ -8,8 +8,9 @@
 #include <sys/stat.h>
 
 #define ROW_FILES_MAX 4096
-/* So long a device and inode in a maps file stand for the file that was found behind them: a node
- * that starts a hundred compilers a second would otherwise open their libraries a hundred times. */
+/* For this long a device and inode in a maps file stand for the file that was found behind them.
+ * Otherwise a node that starts a hundred compilers a second would open their libraries a hundred
+ * times. */
 #define ROW_FILES_TRUST_NS (60 * NSEC_PER_SEC)
 
 /* A file as the kernel tells it apart: the quick way to its table. */

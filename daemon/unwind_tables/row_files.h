@@ -23,6 +23,7 @@ int row_files_get(struct row_files *f, const struct proc_id *id, const struct ma
 bool row_files_poll(struct row_files *f);
 bool row_files_wait(struct row_files *f, uint64_t deadline_ns);
 
+/* Returns the tables that the files' rows are in; borrowed. */
 struct row_tables *row_files_tables(struct row_files *f);
 /* Files that could not be read. */
 uint64_t row_files_failed(const struct row_files *f);

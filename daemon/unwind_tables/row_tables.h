@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Where the rows of which .eh_frame lie in the one table of rows that all processes share. A piece
- * is known by what its rows say, not by a file's name or build-id, which anybody can copy: two
- * files share rows only where the rows are the same. Rows are given up when nobody uses them and
- * the room is needed. Thread: the feeder's.
+ * Where the rows of each .eh_frame lie in the one table of rows that all processes share. A piece
+ * is known by what its rows say, not by a file's name or build-id, which anybody can copy. So two
+ * files share rows only if the rows are the same. Rows that nobody uses are dropped when the room
+ * is needed. Thread: the feeder's.
  */
 #pragma once
 
@@ -37,9 +37,9 @@ typedef void (*row_tables_drop_fn)(void *ctx, const struct row_table *t);
 void row_tables_init(struct row_tables *r, uint32_t rows_max);
 void row_tables_deinit(struct row_tables *r);
 
-/* The table with the rows of @e: one that is there, or a new one, whose rows go to @put with
- * @put_ctx; tables that make room for it are told to @drop with @drop_ctx. *ret points into @r. 0;
- * -ENOSPC; -ENOMEM; what @put said. */
+/* Finds the table with the rows of @e, or makes it. Calls @put with @put_ctx for the rows of a new
+ * one, and @drop with @drop_ctx for each table that makes room for it. *ret points into @r.
+ * Return: 0; -ENOSPC; -ENOMEM; what @put returned. */
 int row_tables_get(struct row_tables *r, const struct ehframe_table *e, row_tables_put_fn put,
                    void *put_ctx, row_tables_drop_fn drop, void *drop_ctx, struct row_table **ret,
                    struct error *err);

@@ -128,8 +128,8 @@ static bool process_differs(const struct unwind_process *a, const struct unwind_
     return memcmp(&x, b, sizeof(x)) != 0;
 }
 
-/* The next slot that no process has. They rise until they begin anew at 1, which whoever remembers
- * things by slot takes for the sign to forget them (sampler_put_process()). */
+/* The next slot that no process has. They rise, then begin at 1 again. That is the sign to forget
+ * what is remembered by slot (sampler_put_process()). */
 static uint32_t next_slot(struct feeder *f)
 {
     size_t i;

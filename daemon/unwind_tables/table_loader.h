@@ -34,7 +34,7 @@ struct feeder_io {
 int feeder_new(const struct feeder_io *io, struct feeder **ret);
 struct feeder *feeder_free(struct feeder *f);
 
-/* What feeder_update() is told about a process. */
+/* What feeder_update() takes about a process. */
 struct feeder_process {
     struct proc_id id;
     uint64_t start_boottime_ns; /* as samples tell them; 0: any */
@@ -52,7 +52,8 @@ struct feeder_process {
  * pointers); -errno. */
 int feeder_update(struct feeder *f, const struct feeder_process *p, struct error *err);
 void feeder_forget(struct feeder *f, int32_t host_pid);
-/* Takes in the files that were read meanwhile. True when there were any. Does not block. */
+/* Takes in the files that were read since the last call. True when there were any. Does not block.
+ */
 bool feeder_poll(struct feeder *f);
 /* Waits for one, at most until @deadline_ns (CLOCK_MONOTONIC). False: nothing came. */
 bool feeder_wait(struct feeder *f, uint64_t deadline_ns);
@@ -61,4 +62,5 @@ struct feeder_stats {
     uint64_t processes, files, rows, rows_max, files_failed, mappings_left_out;
     uint64_t read_ns; /* CPU time that reading files has taken in the background */
 };
+/* Gives its counters and sizes. */
 void feeder_stats(const struct feeder *f, struct feeder_stats *ret);

@@ -31,7 +31,8 @@
 
 #define UNWINDING_PATHS_MAX ((size_t)256 << 10)
 #define UNWINDING_MAPS_NS (20 * NSEC_PER_MSEC)
-/* Processes whose files are there now are described for so long in one turn; the others next. */
+/* For this long a turn describes processes whose files are there now; the next turn describes the
+ * others. */
 #define UNWINDING_TURN_NS (10 * NSEC_PER_MSEC)
 
 struct watched {
@@ -186,7 +187,7 @@ static void describe(struct unwinding *u, struct watched *w, struct process *p, 
         log_debug("host_pid=%d cannot be described to the unwinder: %s", p->id.host_pid, err.msg);
 }
 
-/* True when the budget has room: files that were read meanwhile are paid for first. */
+/* True when the budget has room: files that were read since are paid for first. */
 static bool affordable(struct unwinding *u, uint64_t now_ns)
 {
     struct feeder_stats stats;

@@ -19,7 +19,7 @@ struct unwinding *unwinding_free(struct unwinding *u);
 /* A process that will be sampled: describes it unless that was done; waits for its files, but no
  * longer than 200 ms after @now_ns. */
 void unwinding_prepare(struct unwinding *u, struct process *p, uint64_t now_ns);
-/* Takes in files that were read meanwhile, and describes the processes that waited for them. */
+/* Takes in files that were read since, and describes the processes that waited for them. */
 void unwinding_poll(struct unwinding *u, struct discover *d, uint64_t now_ns);
 /* A sample of @p: reads its mappings (again) when the walk ended for want of a table. At most once
  * in 100 ms and process. @asked_for: a capture wants it; else it must be a JVM or be met often. */

@@ -50,10 +50,10 @@ UNWIND_INLINE uint64_t unwind_call_target(struct unwind_walk *w, uint64_t ra)
 }
 
 /*
- * Bytes that lie between the frame of a compiled method and the return address @ra of its call of a
- * sine, cosine, tangent, exponential, power or logarithm in the VM's library: JDK 8 saves all
- * registers around it (MacroAssembler::fp_runtime_fallback), which no debug record tells, but what
- * takes them back behind the call. 0: it is no such call.
+ * Returns how many bytes lie between a compiled frame and the return address @ra of its call of a
+ * routine in the VM's library. The routine is a sine, cosine, tangent, exponential, power or
+ * logarithm. JDK 8 saves all registers around it (MacroAssembler::fp_runtime_fallback). No debug
+ * record says so, but the code that restores them behind the call does. 0: it is no such call.
  */
 UNWIND_FUNCTION int unwind_fallback_bytes(struct unwind_walk *w, uint64_t ra)
 {
