@@ -20,7 +20,7 @@
 #define CONNECT_MS 1000 /* a JVM that is just beginning to listen */
 #define CONNECT_PAUSE_MS 5
 
-/* Our pid as the target's /proc has it, which may be that of another pid namespace than its. */
+/* Our pid in the target's /proc, which may be of another pid namespace than the target's. */
 static long own_pid(void)
 {
     char text[24] = { 0 };
@@ -86,7 +86,7 @@ static char *add_mounted(char *p, uint32_t mode)
 }
 
 /* The request: version, command and always three arguments, each with its NUL: with fewer a JVM
- * waits for ever. */
+ * waits without end. */
 static size_t write_request(const struct attach_job *job, char *to)
 {
     char *p = add_text(to, "1") + 1;
@@ -151,8 +151,8 @@ static int ask(struct attach *a)
     if (r < 0)
         return r;
     a->step = ATTACH_STEP_SEND;
-    /* From here until the reply the JVM may open our descriptors, and so may whoever else has its
-     * user: the agent (sealed), the memory file that the JVM writes anyhow, the pipe. */
+    /* From here until the reply the JVM, and any process with its user, may open our descriptors:
+     * the agent (sealed), the memory file that the JVM writes anyhow, the pipe. */
     raw2(SYS_prctl, PR_SET_DUMPABLE, 1);
     r = (int)raw6(SYS_sendto, a->jvm_fd, (long)request, (long)n, MSG_NOSIGNAL, 0, 0);
     if (r == (int)n) {

@@ -38,10 +38,12 @@ int talk_to_jvm(struct attach *a);
 
 #define JVM_SOCKET "/tmp/.java_pid" /* and its pid */
 
-/* Puts the agent into the target's /tmp as its user, and removes it. The porter calls them. */
+/* The copy of the agent. */
 #define COPY_PATH "/tmp/.flamed-agent-1.so"
 #define COPY_FLAGS (O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC)
+/* Puts the agent into the target's /tmp as its user. The porter calls it. */
 int copy_agent(void);
+/* Removes that copy. The porter calls it. */
 void copy_remove(void);
 
 /* From here on no file is opened or made, where the kernel has Landlock. Only one can be removed.
@@ -56,6 +58,7 @@ int wait_for(int fd, short events, uint64_t deadline_ns);
 /* Waits at most until @deadline_ns, without a descriptor. */
 void pause_ms(uint64_t ms);
 
+/* Returns how many ms are left until @deadline_ns; 0 if it has passed. */
 static inline uint64_t attach_deadline_left_ms(uint64_t deadline_ns, uint64_t now_ns)
 {
     return now_ns < deadline_ns ? (deadline_ns - now_ns) / 1000000 + 1 : 0;

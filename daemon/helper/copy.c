@@ -2,8 +2,8 @@
 /*
  * Where a JVM may load no memory file (a security module forbids it), the agent lies in the
  * container's own /tmp while it is loaded: a file of the target's user, made by us or not at all.
- * Its name is the same each time, by which the JVM's loader knows that it has it already; the 1 in
- * it goes up with STREAM_VERSION.
+ * Its name is the same each time, so the JVM's loader knows that the agent is loaded already. The 1
+ * in it rises with STREAM_VERSION.
  */
 #include "helper/become.h"
 

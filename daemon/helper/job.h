@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What flamed-attach is told and what it tells: one fixed-size struct each way, and the numbers of
- * the only descriptors that it has. It becomes the target's user inside the target's container, so
- * from the broker's side its result is a stranger's word: bounded, checked, never trusted.
+ * What flamed-attach takes and what it returns: one fixed-size struct each way, and the numbers of
+ * the only descriptors that it has. It becomes the target's user inside the target's container. So
+ * for the broker its result is a stranger's word: bounded, checked, never trusted.
  */
 #pragma once
 
@@ -30,8 +30,9 @@ enum attach_mode {
     ATTACH_LOAD = 0,    /* load the agent, which writes agent/stream.h */
     ATTACH_PERFMAP = 1, /* jcmd Compiler.perfmap into the memory file: JDK 22 up */
     ATTACH_COPY = 2,    /* as LOAD, where the JVM may load no memory file: a copy in its own /tmp */
-    /* As LOAD, where neither may be loaded: agent and memory lie in a file system mounted over a
-     * folder of the container, ATTACH_MOUNT plus its index in ATTACH_MOUNT_FOLDERS. */
+    /* As LOAD, if neither may be loaded: agent and memory lie in a file system mounted over a
+     * folder of the container. Its value is ATTACH_MOUNT plus the folder's index in
+     * ATTACH_MOUNT_FOLDERS. */
     ATTACH_MOUNT = 3,
     ATTACH_MODE_END = 6,
 };

@@ -143,10 +143,9 @@ struct hotspot_method {
     uint16_t class_name_n, name_n, signature_n, file_n; /* bytes; NUL inside is possible */
 };
 int hotspot_method_read(struct hotspot_vm *vm, uint64_t method, struct hotspot_method *ret);
-/* Reads what the names of @methods are made of, all in one turn, for the questions of this moment
- * that follow. */
 #define HOTSPOT_PREPARE_MAX 32
-/* Without it each question takes a turn of its own. */
+/* Reads what the names of @methods (at most HOTSPOT_PREPARE_MAX) are made of, all in one turn, for
+ * the questions of this moment that follow. */
 void hotspot_methods_prepare(struct hotspot_vm *vm, const uint64_t *methods, size_t count);
 /* Line of @bci in @method; 0 where unknown. */
 uint32_t hotspot_method_line(struct hotspot_vm *vm, uint64_t method, int32_t bci);

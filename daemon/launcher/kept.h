@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Processes of attaches that are over and that do not end: their owner traces them and never waits,
- * or its file system holds them in the kernel. They stay in flamed's cgroup, so whoever keeps some
- * is not attached to until they are gone. Part of the launcher. Thread: its own.
+ * Processes that do not end although their attach is over. Their owner traces them and never waits,
+ * or its file system holds them in the kernel. They stay in flamed's cgroup, so an owner that keeps
+ * some is not attached to until they are gone. Part of the launcher. Thread: its own.
  */
 #pragma once
 

@@ -34,7 +34,7 @@ struct running {
     int32_t host_pid;
     uint64_t start_ticks, deadline_ns;
     struct turn turn;
-    struct mounter mounter; /* of what is mounted in its container meanwhile */
+    struct mounter mounter; /* of what is mounted in its container */
 };
 
 struct launcher {
@@ -59,7 +59,7 @@ static void write_result(int fd, uint32_t step, int error)
         .error = error,
     };
     r = write(fd, &result, sizeof(result));
-    (void)r; /* whoever reads it may be gone */
+    (void)r; /* its reader may be gone */
 }
 
 /* In the child: descriptors in their places, nothing else, and the program. */

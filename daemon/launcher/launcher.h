@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The launcher: a child of the broker, made before the broker gives up fork and exec, that does
+ * The launcher: a child of the broker, made before the broker gives up fork and exec. It does
  * nothing but start flamed-attach and end it at its deadline. So the broker, which opens files that
- * containers made, cannot start programs or enter namespaces; and the launcher, which can, reads
+ * containers made, cannot start programs or enter namespaces. The launcher, which can, reads
  * nothing but fixed-size messages of the broker. It is two processes: one that starts the other
- * again where it ends too soon. Under systemd it is a service of its own (launcher_service.c).
+ * again if it ends too soon. Under systemd it is a service of its own (launcher_service.c).
  */
 #pragma once
 
@@ -37,9 +37,9 @@ struct launcher_answer {
     uint32_t zero;
 };
 
-/* Whether the @n bytes of @m came whole, with @fd_count descriptors, and ask for what a helper may
- * be asked: the launcher can enter namespaces, so a broker that was taken over is given no more of
- * that than attaches. Pure. 0 or -EBADMSG. */
+/* Checks that the @n bytes of @m are whole, with @fd_count descriptors, and ask for what a helper
+ * may do. The launcher can enter namespaces: a taken-over broker gets no more of that than
+ * attaches. Pure. Return: 0 or -EBADMSG. */
 int launcher_message_check(const struct launcher_message *m, size_t n, size_t fd_count);
 
 /* Forks it. @mounts: it may mount in containers. *ret_fd: our end of its socket; unchanged where it

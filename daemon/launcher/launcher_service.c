@@ -129,7 +129,7 @@ int launcher_serve(bool mounts, struct error *err)
     fd = take_connection(passed);
     if (fd < 0)
         return error_code(err, fd, "cannot take a connection");
-    /* As a child of the broker's has it: its end of the connection and nothing else. The next
+    /* What a child of the broker's holds: its end of the connection and nothing else. The next
      * broker's connection waits at systemd's copy of the socket. */
     if (dup3(fd, SOCKET_FD, O_CLOEXEC) < 0)
         return error_errno(err, "cannot keep the connection");

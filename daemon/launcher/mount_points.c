@@ -22,7 +22,7 @@
 
 static const char FOLDERS[][8] = ATTACH_MOUNT_FOLDERS;
 
-/* Read anew each time; one process, one thread. */
+/* Read again each time; one process, one thread. */
 static char text[MOUNTINFO_MAX_BYTES];
 
 static struct span read_info(int info_fd)
@@ -155,7 +155,7 @@ bool place_is_in(int info_fd, int mount_fd, uint64_t in_mount)
            m.parent == in_mount && !m.shared;
 }
 
-/* ---- what was left behind ---- */
+/* ---- mounts that an ended launcher left ---- */
 
 /* Whether it is @own, or one of a launcher that has ended. */
 static bool is_left(int proc_fd, const struct mountinfo *m, const char *own)

@@ -80,8 +80,8 @@ static int away(int mount_fd)
     return 0;
 }
 
-/* Over @folder_fd, which was found fit. It is taken away at once where it came to lie elsewhere, or
- * is seen elsewhere: somebody changed the mounts meanwhile. */
+/* Over @folder_fd, which was found fit. It is removed at once if it lies or is seen elsewhere: the
+ * mounts were changed in between. */
 static int mount_at(const struct job *j, int mount_fd, int folder_fd, uint64_t in_mount)
 {
     int r = over(mount_fd, folder_fd);
@@ -143,7 +143,7 @@ static void tell(const struct job *j, int r, uint32_t step, uint32_t folder)
     struct report report = { .error = -r, .step = step, .folder = folder };
     ssize_t n = write(j->report_fd, &report, sizeof(report));
 
-    (void)n; /* whoever reads it may be gone: then the other pipe is at its end, too */
+    (void)n; /* its reader may be gone: then the other pipe is at its end, too */
 }
 
 /* The exit status: 0 where nothing of ours is left. */

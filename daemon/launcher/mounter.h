@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The mounter: a child of the launcher for the time of one attach, which joins the JVM's mount
- * namespace and no other, attaches what mounts.h made over folders of the container, and takes it
- * away again when the launcher lets go of it or is gone, or at its deadline. It speaks to nobody in
- * the container, is in no pid namespace of a container, and keeps the host's user: nobody there can
- * reach it. What one that was killed left behind the launcher takes away by another, and the next
- * attach, or the next start, what all of us left behind.
+ * The mounter: a child of the launcher for the time of one attach. It joins the JVM's mount
+ * namespace and no other, and attaches what mounts.h made over folders of the container. It removes
+ * that when the launcher closes its pipe or is gone, or at its deadline. It speaks to nobody in the
+ * container, is in no pid namespace of a container, and keeps the host's user: nobody there can
+ * reach it. If a mounter is killed, the launcher removes its mounts by another. If all are killed,
+ * the next attach or the next start does.
  */
 #pragma once
 
@@ -22,13 +22,13 @@ struct mounter {
 };
 #define MOUNTER_NULL ((struct mounter){ 0, -1, -1, -1, -1, -1, "" })
 
-/* Mounts @made in the namespace of the JVM @msg->host_pid, of which @target_fd is a pidfd and
- * @root_fd the root. 0: it is there until mounter_end(), and *ret_folder is the index of the folder
- * that has the agent. Else the errno to tell, with *ret_step; nothing is mounted. Waits 2 s at
- * most. */
+/* Mounts @made in the namespace of the JVM @msg->host_pid. @target_fd is its pidfd and @root_fd its
+ * root. Waits 2 s at most.
+ * Return: 0: it is there until mounter_end(), and *ret_folder is the index of the folder with the
+ * agent. Else the errno to report, with *ret_step; nothing is mounted. */
 int mounter_start(const struct launcher_message *msg, const struct mounts *made, int target_fd,
                   int root_fd, struct mounter *ret, uint32_t *ret_folder, uint32_t *ret_step);
-/* Has it all taken away, and sees to it that it was; a second or two at most. */
+/* Removes all mounts and checks that they are gone; a second or two at most. */
 void mounter_end(struct mounter *m);
 
 /* Once, before the others, in the launcher: takes away what a flamed that was killed left in any

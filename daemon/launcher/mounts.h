@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is mounted in a container for the time of one attach where the configuration allows it
- * (attach_mount; docs/threat-model.md): file systems in memory that are filled while they are
- * mounted nowhere. Nothing of the container is looked at here. All have a source by which what
- * stayed behind is known, and whose it was. Part of the launcher.
+ * What is mounted in a container for the time of one attach if the configuration allows it
+ * (attach_mount; docs/threat-model.md). They are file systems in memory that are filled while they
+ * are mounted nowhere. Nothing of the container is looked at here. The source of each names its
+ * launcher, so that a remainder can be recognised. Part of the launcher.
  */
 #pragma once
 

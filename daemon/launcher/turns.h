@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Who may attach next where only a few may at a time. An owner is a container, or a user outside of
- * any. No owner has more than a share of the places, and one who waits for JVMs that do not answer
- * makes room for another after a while. Pure. Thread: any.
+ * any. No owner has more than a share of the places. An attach that waits for a JVM that does not
+ * answer makes room for another owner after a while. Pure. Thread: any.
  */
 #pragma once
 
@@ -17,7 +17,7 @@ struct turn {
     uint64_t since_ns;
 };
 
-/* Decides for a newcomer of @owner (not 0). Return: 0 and the place in *ret, which whoever is there
+/* Decides for a newcomer of @owner (not 0). Return: 0 and the place in *ret, which its present user
  * must leave first; -EAGAIN: none now. */
 int turns_next(const struct turn *turns, size_t count, uint64_t owner, uint64_t now_ns,
                size_t *ret);

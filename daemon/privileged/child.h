@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Children of the broker that are forked before it gives that up, and that live as long as it: each
+ * Children of the broker that are forked before it gives up fork, and that live as long as it. Each
  * holds nothing of the broker's descriptors but its end of a socket. Thread: the broker's.
  */
 #pragma once

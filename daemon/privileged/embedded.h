@@ -4,5 +4,6 @@
 
 #include "base/span.h"
 
+/* Return the programs that are carried inside: flamed-attach, and the agent. */
 struct span blob_of_helper(void);
 struct span blob_of_agent(void);

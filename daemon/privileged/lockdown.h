@@ -12,9 +12,9 @@
  * requests then say so. Call once, single-threaded. 0 or -errno. */
 int broker_lockdown(struct error *err);
 
-/* The same for the launcher (launcher.h), with what starting flamed-attach takes and what that
- * needs itself, and nothing that opens perf events, BPF programs or files of a target. @mounts: and
- * with the calls that mount in containers (mounter.h). */
+/* The same for the launcher (launcher.h). It allows what starting flamed-attach takes and what that
+ * needs itself, and nothing that opens perf events, BPF programs or files of a target. @mounts:
+ * also the calls that mount in containers (mounter.h). */
 int launcher_lockdown(bool mounts, struct error *err);
 
 /* The same for an opener (file_openers.h): the broker's filter, and the capabilities that opening a

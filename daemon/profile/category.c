@@ -44,8 +44,8 @@ static const struct {
     { "ConcurrentMarkSweepThread::run", CATEGORY_GC },
 };
 
-/* No thread of the VM itself runs Java code, but for a compiler that is written in it: whoever does
- * is a Java thread, which its owner may call what he likes. */
+/* No thread of the VM itself runs Java code, but for a compiler that is written in it. Any other
+ * thread that does is a Java thread, and its owner may give it any name. */
 static bool runs_java(const struct frame_table *t, const uint32_t *stack, size_t n)
 {
     for (size_t k = 0; k < n; k++) {

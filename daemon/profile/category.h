@@ -18,8 +18,7 @@ enum category {
 extern const char *const CATEGORY_NAMES[CATEGORY_COUNT];
 
 /* @thread: Java name or comm; @stack: ids of @table, leaf first; @in_kernel: the interrupt hit
- * kernel mode. Names of threads as HotSpot gives them in JDK 8 to 25, where the stack has no Java
- * code; where the thread has none of them (JDK 8 leaves native threads nameless) its stack tells.
- */
+ * kernel mode. If the stack has no Java code, the thread's name counts as HotSpot gives it in JDK 8
+ * to 25. If it has none of them (JDK 8 leaves native threads nameless), the stack counts. */
 enum category category_of(const struct frame_table *table, struct span thread,
                           const uint32_t *stack, size_t n, bool in_kernel, bool is_jvm);

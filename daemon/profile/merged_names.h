@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names without what differs from start to start and from build to build: the numbers of lambdas,
- * proxies, accessors and of classes that frameworks generate (CGLIB, Byte Buddy, Guice, Hibernate,
- * Mockito, Javassist, Groovy, Clojure); and Kotlin's and Scala's own spellings as their authors
- * wrote them. For comparing: names=merged. What a programmer numbered ("Foo$1", "step2") stays.
- * Pure.
+ * Names without what differs from start to start and from build to build, for comparisons
+ * (names=merged). They lose the numbers of lambdas, proxies, accessors and generated classes
+ * (CGLIB, Byte Buddy, Guice, Hibernate, Mockito, Javassist, Groovy, Clojure). Kotlin's and Scala's
+ * own spellings become what their authors wrote. What a programmer numbered ("Foo$1", "step2")
+ * stays. Pure.
  */
 #pragma once
 

@@ -108,7 +108,7 @@ struct profile {
  * none. */
 uint32_t profile_find_event(const struct profile *p, const struct profile_event *e);
 bool profile_has_event(const struct profile *p, const char *name);
-/* Return: the event as profiles have it, sampled every @period of its unit. */
+/* Return: the event as in profiles, sampled every @period of its unit. */
 struct profile_event profile_event_of(const struct event_info *info, uint64_t period);
 /* Samples per second of an event that counts time; else 0. */
 static inline double profile_event_hz(const struct profile_event *e)
@@ -121,8 +121,10 @@ static inline double profile_event_hz(const struct profile_event *e)
 uint32_t profile_add_event(struct profile *p, const struct profile_event *e);
 /* Writes the names of @p's events with commas between them; what does not fit is left out. */
 #define PROFILE_EVENT_NAMES_BYTES (PROFILE_EVENTS_MAX * sizeof(((struct profile_event *)0)->name))
+/* Gives the names of its events, separated by commas. */
 void profile_event_names(const struct profile *p, char ret[PROFILE_EVENT_NAMES_BYTES]);
 
+/* Returns its bytes of memory. */
 size_t profile_bytes(const struct profile *p); /* of memory */
 /* Counts the memory of @p, which nobody else holds yet, until it is freed; and the sum of what is
  * counted. Thread: any. */
@@ -144,8 +146,8 @@ struct record; /* a capture being taken: thread: the engine's */
 int record_new(const struct frame_table *frames, size_t max_samples, struct record **ret);
 struct record *record_free(struct record *r);
 /* What several records may take of memory together. @make_room is called before @r grows by more
- * than there is, to thin others (record_shrink()) that have more samples; @exhausted when nothing
- * is left to thin. Thread: the engine's. */
+ * than there is. It thins others (record_shrink()) that have more samples. @exhausted is called
+ * when nothing is left to thin. Thread: the engine's. */
 struct record_budget {
     size_t max_bytes;
     size_t used_bytes;  /* of the records */
@@ -158,8 +160,8 @@ static inline bool record_budget_has(const struct record_budget *b, size_t bytes
 {
     return b->used_bytes + b->other_bytes + bytes <= b->max_bytes;
 }
-/* From now on @r counts to @b, which outlives it. Where that has no room, of two samples of @r one
- * stands for both; where there are none to thin, samples with new stacks are dropped. */
+/* From now on @r counts to @b, which outlives it. If @b has no room, of two samples of @r one
+ * stands for both. If there are none to thin, samples with new stacks are dropped. */
 void record_set_budget(struct record *r, struct record_budget *b);
 size_t record_sample_bytes(const struct record *r); /* the part of its memory that can be thinned */
 /* Halves the samples, as beyond the limit of record_new(), and gives their memory back. */
@@ -172,7 +174,8 @@ int record_process(struct record *r, const struct profile_process *p, uint32_t *
 int record_thread(struct record *r, const struct profile_thread *t, uint32_t *ret);
 /* Names thread @thread, which record_thread() gave, as it is called by now: a JVM names its threads
  * some time after they have started. A name that is the beginning of the one it has (the kernel
- * keeps 15 bytes) changes nothing. Whoever renames asks record_thread() for no thread twice. */
+ * keeps 15 bytes) changes nothing. A caller that renames calls record_thread() for no thread twice.
+ */
 void record_rename_thread(struct record *r, uint32_t thread, uint32_t name);
 /* Adds a sample; s->stack is not looked at. @stack: @n frame ids, leaf first. Of an event whose
  * samples have values of their own s->value is one. Return: 0, -ENOSPC (a limit; counted) or
@@ -220,12 +223,11 @@ struct profile_slice {
 };
 
 /* Adds the chosen samples of profiles up, one profile after the other, so that only one of them
- * need be in memory. Names, threads and processes that are equal become one. Samples of the
- * same event with another period count for more or less (rounded: it says so); the periods of
- * @meta's events should be the shortest, and samples of events that @meta has not are left out (it
- * says so). What a part has lost counts by how much of its time is chosen. Facts not derived from
- * samples (events, target, times) and warnings (borrowed) come from *meta, which must outlive the
- * merger as must
+ * need be in memory. Names, threads and processes that are equal become one. Samples of the same
+ * event with another period count for more or less (rounded: it says so). The periods of @meta's
+ * events should be the shortest. Samples of events that @meta lacks are left out (it says so). What
+ * a part has lost counts by how much of its time is chosen. Facts not derived from samples (events,
+ * target, times) and warnings (borrowed) come from *meta, which must outlive the merger as must
  * @slice (NULL: all). 0 or -ENOMEM. */
 struct merger;
 int merger_new(const struct profile_slice *slice, const struct profile *meta, struct merger **ret);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Moves what points into one frame table to another that takes its place. In two steps, so that a
- * want of memory changes nothing: first everything adds what it uses (rebase_add_*), then
- * everything takes its new ids (rebase_frame, record_rebase), which cannot fail. Thread: the
- * engine's.
+ * Moves what points into one frame table to another that takes its place. Two steps, so that a lack
+ * of memory changes nothing. First everything adds what it uses (rebase_add_*). Then everything
+ * takes its new ids (rebase_frame, record_rebase), which cannot fail. Thread: the engine's.
  */
 #pragma once
 

@@ -12,7 +12,7 @@
 enum view_names { VIEW_NAMES_FULL, VIEW_NAMES_SIMPLE, VIEW_NAMES_SIGNATURE, VIEW_NAMES_MERGED };
 
 struct view_opts {
-    uint8_t event;           /* of which samples are shown: index in the profile's events */
+    uint8_t event;           /* its samples are shown: index in the profile's events */
     bool every_event;        /* with `exact`: sample_rows has the samples of all events; what is
                               * added up is still that one's */
     bool threads;            /* a frame per thread at the root */
@@ -24,9 +24,9 @@ struct view_opts {
                       */
     bool annotate;   /* async-profiler's suffixes */
     bool total;      /* weigh by value, not samples */
-    bool exact;   /* for formats that hold more than names: no two frames of the profile become one
-                   * however they read, and the view says which row each sample is in */
-    size_t depth; /* 0: whole; else at most this many frames, the middle replaced by "[...]" */
+    bool exact;      /* for formats that hold more than names: frames of equal names stay apart, and
+                      * the view says which row each sample is in */
+    size_t depth;    /* 0: whole; else at most this many frames, the middle replaced by "[...]" */
     /* On names as spelled by the options above; borrowed, NULL: none. */
     struct match *include; /* keep only samples whose stack has a matching frame */
     struct match *exclude; /* drop samples whose stack has one */

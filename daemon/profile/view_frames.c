@@ -208,7 +208,7 @@ static int view_spell_body(struct view_builder *b, const struct view_key *k)
     return r == 0 ? view_spell_stack(b, k->stack) : r;
 }
 
-/* Each is spelled once: other threads have it too. */
+/* Each is spelled once: it occurs in other threads, too. */
 int view_push_body(struct view_builder *b, const struct view_key *k)
 {
     struct view_spelled *at = &b->spelled[view_body(k)];

@@ -10,7 +10,7 @@
 
 struct body_texts {
     struct buf kept;
-    uint32_t *rows;  /* [view->body_count]: how many have it */
+    uint32_t *rows;  /* [view->body_count]: how many rows with that body */
     size_t *end;     /* [view->body_count]: where its text ends in kept; 0: not there */
     uint32_t *bytes; /* [view->body_count] */
 };
@@ -27,5 +27,5 @@ static inline bool body_texts_get(const struct body_texts *t, uint32_t body, str
     *ret = (struct span){ t->kept.p + t->end[body] - t->bytes[body], t->bytes[body] };
     return true;
 }
-/* Keeps it where another row has it, too, and there is room. */
+/* Keeps it if another row has the same body, and there is room. */
 void body_texts_keep(struct body_texts *t, uint32_t body, struct span text);

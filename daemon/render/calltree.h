@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The call tree of a view, for the formats that draw it: one node for each distinct path of names,
- * from the root or, reversed, from the leaf. It is added up branch by branch, and only what is
- * heavy enough is kept: memory is that of the nodes kept, not of the profile.
+ * The call tree of a view, for the formats that draw it. It has one node for each distinct path of
+ * names, from the root or, reversed, from the leaf. It is added up branch by branch, and only what
+ * is heavy enough is kept. So it takes the memory of the nodes kept, not of the profile.
  */
 #pragma once
 

@@ -12,6 +12,7 @@
                       struct error *err);
 #include "render/formats.def"
 #undef FORMAT
+/* Renders the tree as a page, for clients that accept text/html. Return: 0 or -errno with @err. */
 int render_tree_html(const struct view *v, const struct render_opts *o, struct buf *out,
                      struct error *err);
 

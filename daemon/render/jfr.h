@@ -3,9 +3,9 @@
  * The pieces of a JDK flight recording: numbers and strings as it writes them, the events and types
  * that ours has, and the constant pools. Private to render/jfr*.c.
  *
- * A recording is one chunk: a header, events, a checkpoint event with the constant pools that the
- * events refer to, and a metadata event that describes every type. All numbers in events are
- * LEB128 of at most 9 bytes.
+ * A recording is one chunk: a header, events, a checkpoint event and a metadata event. The
+ * checkpoint has the constant pools that the events refer to; the metadata describes every type.
+ * All numbers in events are LEB128 of at most 9 bytes.
  */
 #pragma once
 
@@ -45,6 +45,7 @@ enum jfr_type {
 
 #define JFR_STATE_RUNNABLE 1 /* key in the pool of thread states */
 
+/* Append a number or a string as a recording has them. */
 void jfr_add_number(struct buf *out, uint64_t v);
 void jfr_add_string(struct buf *out, struct span s);
 /* An event's beginning: room for its size, and its type. Returns what jfr_end() needs to fill the

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The constant pools of a recording: threads, their groups, classes, methods, stack traces. A
- * native function is a method of its module, as async-profiler has it.
+ * native function is a method of its module, as in async-profiler.
  */
 #include "base/cleanup.h"
 #include "render/jfr.h"

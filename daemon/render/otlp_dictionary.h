@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The dictionary of an otlp answer: tables of strings, attributes, mappings, functions, locations
- * and stacks, in which no entry is there twice and entry 0 is what nothing is. Packed as it grows.
- * Private to render/otlp*.c.
+ * and stacks. No entry is there twice, and entry 0 stands for nothing. Packed as it grows. Private
+ * to render/otlp*.c.
  */
 #pragma once
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Protobuf messages into buffers. A message is the concatenation of its parts, so a large one is
- * packed piece by piece, and only the piece at hand stands in memory as structures. Private to
- * render/.
+ * packed piece by piece. Only the present piece is in memory as structures. Private to render/.
  */
 #pragma once
 

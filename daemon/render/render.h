@@ -42,6 +42,7 @@ struct render_format {
     bool flows;       /* only appends to its buffer, which may spill (base/buf.h) */
 };
 
+/* Returns the table of formats, static. */
 const struct render_format *render_formats(size_t *ret_count);
 /* NULL when there is no such format. Names are compared exactly. */
 const struct render_format *render_format_find(struct span name);

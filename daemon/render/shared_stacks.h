@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The bodies of a view's stacks: what is left of a row without its process and thread, each once,
- * in the order of their numbers, which is that of their names. Private to render/.
+ * The bodies of a view's stacks: what is left of a row without its process and thread. Each is
+ * there once, in the order of their numbers, which is that of their names. Private to render/.
  */
 #pragma once
 
@@ -9,7 +9,7 @@
 
 struct bodies {
     const struct view *v;
-    uint32_t *row; /* [view->body_count]: the first row that has it */
+    uint32_t *row; /* [view->body_count]: the first row with that body */
 };
 
 /* 0 or -ENOMEM; to be deinited in any case. Borrows @v. */

@@ -159,7 +159,7 @@ static void add_frames(const struct speedscope *s, struct buf *out)
     buf_add_str(out, "]}");
 }
 
-/* Units that speedscope knows; it takes what it is told for "none". */
+/* Units that speedscope knows; it shows plain numbers for "none". */
 static const char *unit_of(const struct profile_event *e)
 {
     return !strcmp(e->unit, "nanoseconds") || !strcmp(e->unit, "bytes") ? e->unit : "none";

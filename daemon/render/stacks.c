@@ -60,9 +60,9 @@ static struct stacks_item item_at(const struct stacks *s, size_t i)
     return item;
 }
 
-/* The items by their stacks, those of one stack as they come: @order, of which those of stack k
- * are [ret_begins[k], ret_begins[k + 1]). They carry what is asked of them: it would be far away
- * then. */
+/* The items by their stacks, those of one stack as they come: @order. Those of stack k are
+ * [ret_begins[k], ret_begins[k + 1]). They carry what is read of them: it would be far away in
+ * memory then. */
 static int stacks_order_items(const struct stacks *s, struct stacks_item **ret_order,
                               uint32_t **ret_begins)
 {
@@ -203,8 +203,8 @@ static bool is_inlined(const struct view *v, uint32_t before, uint32_t frame)
            (kind == FRAME_C1 || kind == FRAME_C2 || kind == FRAME_INLINED);
 }
 
-/* Rows on their way by their bodies, each of which is put together once; neighbours share what is
- * nearer to the root. */
+/* Rows on their way by their bodies, each put together once; neighbours share what is nearer to the
+ * root. */
 struct stacks_walk {
     uint32_t *node;      /* [depth]: of each frame of the row before */
     uint32_t *done;      /* [depth]: locations that were complete before it */

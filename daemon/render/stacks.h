@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What pprof, otlp and their like have in common: samples added up by stack and thread, frames put
- * together into places in the code, and tables of functions and of mapped files. Private to
- * render/.
+ * What pprof and otlp have in common: samples added up by stack and thread, frames joined into
+ * places in the code, tables of functions and files. Private to render/.
  *
  * A location is a place in the code: a frame and what was inlined into it there. Functions,
  * mappings and locations are numbered from 0 in the order of their first use, row by row.
@@ -67,6 +66,7 @@ struct stacks {
 int stacks_init(struct stacks *s, const struct view *v);
 void stacks_deinit(struct stacks *s);
 
+/* Returns the node of that id. */
 static inline const struct stacks_node *stacks_node(const struct stacks *s, uint32_t id)
 {
     return id_table_get(&s->nodes, id);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A flame graph as SVG, box by box: what is written is a picture by itself, to which its script
- * adds zoom and search, as FlameGraph's does. Knows no profile. Private to render/.
+ * A flame graph as SVG, box by box. The result is a picture by itself. Its script adds zoom and
+ * search, as FlameGraph's does. Knows no profile. Private to render/.
  */
 #pragma once
 

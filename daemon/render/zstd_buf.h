@@ -20,6 +20,7 @@ int zstd_buf_add(struct zstd_buf *p, struct span text);
 /* To be called once, when all is there. */
 int zstd_buf_end(struct zstd_buf *p);
 
+/* Return the bytes of the text, and those of memory that hold it. */
 size_t zstd_buf_bytes(const struct zstd_buf *p);      /* of text */
 size_t zstd_buf_held_bytes(const struct zstd_buf *p); /* of memory */
 

@@ -10,6 +10,7 @@
 
 #define BLOB_MAX_BYTES ((size_t)512 << 20) /* of one, not compressed */
 
+/* Append a number, or a text with its length. */
 void blob_add_number(struct buf *b, uint64_t v);
 void blob_add_text(struct buf *b, struct span s);
 

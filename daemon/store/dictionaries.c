@@ -95,7 +95,7 @@ int dictionaries_for_writing(struct store *s, uint64_t now_ns, struct error *err
         dictionaries_forget(s, newest);
         if (dictionary_read(s, newest, &s->writing, NULL) == 0 &&
             dictionary_bytes(s->writing) < DICTIONARY_BYTES_MAX)
-            return 0; /* a damaged one is left alone, and a new one begun */
+            return 0; /* a damaged one stays as it is, and a new one begins */
     }
     dictionaries_abandon(s);
     r = dictionary_create(s, now_ns, &newest, err);

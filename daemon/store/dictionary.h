@@ -31,6 +31,7 @@ struct dictionary {
 
 int dictionary_new(int64_t id, struct dictionary **ret);
 struct dictionary *dictionary_free(struct dictionary *e);
+/* Returns its bytes of memory. */
 size_t dictionary_bytes(const struct dictionary *e);
 
 /* Finds or adds the stacks of @p: ret_nodes[p->stack_count] are their nodes. 0, -ENOSPC (it is

@@ -41,4 +41,5 @@ struct flight_stats {
     size_t bytes;
     uint64_t oldest_ns; /* CLOCK_MONOTONIC of the oldest sample; 0: none */
 };
+/* Gives its counters and sizes. */
 void flight_stats(const struct flight *f, struct flight_stats *ret);

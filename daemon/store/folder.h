@@ -12,8 +12,8 @@
 #define STORE_FILE "flamed.db" /* and what begins with it: the log of writes, a copy put aside */
 
 /* Opens the folder @path for the user @uid, and makes it where it is missing. Root hands over a
- * folder of its own where that is empty or holds a store of @uid, and no other: never a folder that
- * others share, whatever its mode. Thread: one, at start.
+ * folder of its own if that is empty or holds a store of @uid, and no other. It never hands over a
+ * folder that others share, whatever its mode. Thread: one, at start.
  * Return: 0 and a descriptor that the caller owns; -errno with @err. */
 int store_folder_open(const char *path, uid_t uid, gid_t gid, int *ret_fd, struct error *err);
 

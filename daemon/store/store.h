@@ -48,9 +48,10 @@ struct store_capture {
 };
 
 /* Opens or makes the store. A newer schema, a corrupt file, a full disk or a read-only folder are
- * no reason not to start: then the store is opened as far as it goes, store_problem() says what is
- * wrong and what to do, old data stays readable where possible, and puts fail with that sentence;
- * they open it anew every 10 s, so that what was mended is noticed. -ENOMEM and the like only. */
+ * no reason not to start. The store is then opened as far as possible, and old data stays readable
+ * if it can be. store_problem() says what is wrong and what to do, and puts fail with that
+ * sentence. They open it again every 10 s, so that a mended store works. Return: 0, -ENOMEM and the
+ * like. */
 int store_open(const struct store_opts *o, struct store **ret, struct error *err);
 struct store *store_close(struct store *s);
 
@@ -64,7 +65,7 @@ void store_new_id(char ret[STORE_ID_BYTES]);
  * returns 0 it survives a kill -9 of this process. */
 int store_put(struct store *s, const struct profile *p, const char *schedule, uint64_t max_age_s,
               struct error *err);
-/* Records that a capture has begun, so that a restart finds it: what is still running when a store
+/* Records that a capture has begun, so that a restart finds it. What is still running when a store
  * is opened is marked as failed ("flamed ended while it ran"). */
 int store_put_running(struct store *s, const char *id, const struct profile *meta,
                       const char *schedule, struct error *err);
@@ -123,4 +124,5 @@ struct store_stats {
     uint64_t oldest_ns;
     uint64_t names_bytes; /* memory of the names and stacks that captures share */
 };
+/* Gives its counters and sizes. */
 void store_stats(struct store *s, struct store_stats *ret);

@@ -12,8 +12,8 @@
 #define STORE_SCHEMA 4
 #define STORE_REOPEN_NS (10 * NSEC_PER_SEC)
 #define STORE_EPOCHS_CACHED 2
-/* So long one waits for another's turn; the second where the engine may be the one. Who is in for
- * longer waits for a disk that stalls: others are refused at once then. */
+/* How long a caller waits for its turn; the second if the engine may be that caller. If a turn
+ * takes longer, a disk stalls: other callers are then refused at once. */
 #define STORE_WAIT_NS (5 * NSEC_PER_SEC)
 #define STORE_WAIT_ENGINE_NS (2 * NSEC_PER_SEC)
 
@@ -73,8 +73,8 @@ int schema_prepare(struct store *s, struct error *err);
 
 /* dictionaries.c */
 
-/* The dictionary for a capture that starts at @now_ns: the one being written, the last one on disk
- * when it is of the same day, or a new one. */
+/* The dictionary for a capture that starts at @now_ns. It is the one being written, the last one on
+ * disk if that is of the same day, or a new one. */
 int dictionaries_for_writing(struct store *s, uint64_t now_ns, struct error *err);
 /* Forgets what is in memory of the dictionary being written: after a write that failed. */
 void dictionaries_abandon(struct store *s);

@@ -13,11 +13,11 @@
  *      -> flamed --worker --broker-fd=3 --listen-fds=4,5 --store-fd=6 --config-fd=7 --notes-fd=8
  *                --log-level=L -- EXTRA...                         uid U, no groups, no capability
  *
- * The configuration is opened anew by its path before each start of the worker, and by the broker
- * when the worker asks for it. An fd that does not exist has no option. The worker's environment is
+ * The configuration is opened again by its path before each start of the worker, and by the broker
+ * when the worker requests it. An fd that does not exist has no option. The worker's environment is
  * the supervisor's. The notes (quarantine/quarantine.h) are memory of the supervisor's: what one
  * worker writes there the next one finds. Both children have their own session and die with the
- * supervisor (PR_SET_PDEATHSIG). When one ends the other is ended too and both are started anew
+ * supervisor (PR_SET_PDEATHSIG). When one ends the other is ended too and both are started again
  * with a new socket pair, after 100 ms to 5 s. SIGTERM and SIGINT go to the worker as SIGTERM;
  * SIGHUP goes to the worker. A worker that exits with SUPERVISE_EXIT_FINAL is not started again:
  * the supervisor exits with that status.
@@ -49,8 +49,8 @@ struct supervise_opts {
     char *const *extra; /* NULL-terminated arguments for the worker as they are, or NULL */
 };
 
-/* Whom the worker runs as: user @name, or where @name is NULL user "flamed", or the fallback id
- * (then *ret_fallback, for a line in the log). 0, or -ENOENT for a @name that does not exist. */
+/* Gives the user that the worker runs as: @name; if NULL user "flamed", or the fallback id (then
+ * *ret_fallback, for a line in the log). Return: 0, or -ENOENT for a @name that does not exist. */
 int supervise_user(const char *name, uid_t *ret_uid, gid_t *ret_gid, bool *ret_fallback,
                    struct error *err);
 

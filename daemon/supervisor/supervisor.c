@@ -26,12 +26,12 @@
 #define CHILD_NICE (-10)
 #define DELAY_MIN_NS (100 * NSEC_PER_MSEC)
 #define DELAY_MAX_NS (5 * NSEC_PER_SEC)
-/* A pair that ran so long starts over with the least delay. */
+/* A pair that ran for this long starts over with the least delay. */
 #define STEADY_NS (30 * NSEC_PER_SEC)
 #define STOP_NS (5 * NSEC_PER_SEC)
 #define EOF_NS NSEC_PER_SEC
-/* A thread that the kernel holds keeps a process after its end, beyond SIGKILL: so long it is
- * waited for. */
+/* A thread that the kernel holds keeps a process after its end, beyond SIGKILL. The supervisor
+ * waits this long for it. */
 #define HELD_NS (4 * NSEC_PER_SEC)
 #define CHILD_FD_FIRST 3
 #define CHILD_FDS_MAX (SUPERVISE_LISTEN_MAX + 5)

@@ -153,7 +153,8 @@ def comments(text):
         piece = []
         for line in found.group().strip("/").split("\n"):
             line = re.sub(r"^\s*\*+ ?|\*+$|^/+ ?", "", line).rstrip()
-            drawing = re.search(r"[─-╿]|-->|<--|\+--", line) or re.match(r"    ", line)
+            item = piece and piece[0].startswith("- ")
+            drawing = re.search(r"[─-╿]|-->|<--|\+--", line) or re.match(r"    " if item else r"  ", line)
             starts = drawing or not line.strip() or re.match(r"\s*- |\s*Return:|SPDX|clang-format|Thread:", line)
             if starts and piece:
                 yield at, " ".join(piece)
