@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One attach to one JVM, shared by the captures that want it: begun, waited for and listened to on
- * the engine's thread beside sampling, never waited for in a blocking way. Thread: the engine's.
+ * One attach to one JVM, shared by the captures that want it. The engine's thread begins it and
+ * listens to it beside sampling, and never blocks for it. Thread: the engine's.
  */
 #pragma once
 
@@ -27,6 +27,7 @@ struct attachment *attachment_find(struct engine *e, const struct proc_id *id);
 /* Takes each a step further. To be called with every tick. */
 void attachments_poll(struct engine *e, uint64_t now_ns);
 
+/* Returns how far it is. */
 enum attachment_state attachment_state(const struct attachment *a);
 /* A sentence with its remedy. Points into @a. */
 const struct error *attachment_problem(const struct attachment *a);

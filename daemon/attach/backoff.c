@@ -9,8 +9,8 @@
 #define HISTORY_MAX 256
 #define BACK_OFF_FIRST_NS (10 * NSEC_PER_SEC)
 #define BACK_OFF_MOST_NS (600 * NSEC_PER_SEC)
-/* How long after our agent was told to end a crash is held to be of it, and how long after an
- * attach an end that may or may not be one. */
+/* How long after the order to our agent to end a crash still counts as the agent's. The second: how
+ * long after an attach an end counts that may or may not be a crash. */
 #define CRASH_NS (60 * NSEC_PER_SEC)
 #define CRASH_PERHAPS_NS (10 * NSEC_PER_SEC)
 /* How often it is asked how one ended that the kernel still clears away, and how long. */
@@ -21,7 +21,7 @@ struct history {
     struct proc_id id;
     char like[320];
     uint64_t begun_ns; /* the last attach; 0: a free entry */
-    uint64_t ended_ns; /* our agent was told to end; UINT64_MAX: not yet */
+    uint64_t ended_ns; /* when our agent had the order to end; UINT64_MAX: not yet */
     uint64_t again_ns; /* no attach before */
     unsigned failures;
     struct attach_way way; /* with something mounted, that worked; else zero */

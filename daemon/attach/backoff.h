@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What came of attaching to a JVM before: the next attach is put off after a failure, longer each
- * time, and one that is like a JVM which crashed with our agent in it is never attached to again.
+ * The results of earlier attaches to a JVM. After a failure the next attach is put off, longer each
+ * time. A JVM that is like one which crashed with our agent in it is never attached to again.
  * Thread: the engine's.
  */
 #pragma once
@@ -16,7 +16,7 @@ void history_note(const struct proc_id *id, bool failed);
 /* In which way it worked; and the one to begin with. @mode: ATTACH_LOAD or ATTACH_PERFMAP. */
 void history_set_way(const struct proc_id *id, const struct attach_way *way);
 struct attach_way history_way(const struct proc_id *id, uint32_t mode);
-/* Our agent was told to end. */
+/* Our agent has the order to end. */
 void history_end(const struct proc_id *id);
 /* @p is gone: judges whether it crashed with our agent in it, or soon after; where the kernel still
  * clears it away, history_poll() does. */

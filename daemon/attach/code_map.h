@@ -13,8 +13,8 @@
 #define CODE_MAP_PIECES_MAX 262144u
 #define CODE_MAP_METHODS_MAX STREAM_METHODS_MAX
 #define CODE_MAP_FRAMES_MAX 64
-/* A JVM tells of code after it has begun to run: a moment so long before is still held to be its,
- * where nothing else is known to have been there. */
+/* A JVM reports code after that has begun to run. A moment this long before still counts as the
+ * code's, if nothing else is known to have been there. */
 #define CODE_MAP_LATE_NS UINT64_C(2000000000)
 
 struct code_map;
@@ -52,9 +52,10 @@ struct code_piece {
 
 /* The piece that held @pc at @time_ns. 1; 0: none is known. Spans point into @m until it is fed. */
 int code_map_find(struct code_map *m, uint64_t pc, uint64_t time_ns, struct code_piece *ret);
-/* The frames there, innermost first, the compiled method last: by HotSpot's rule (a return address:
- * the debug record of just that pc; else the first behind it, where the code that it describes
- * ends: AsyncGetCallTrace's). Their number; 0: no method is known there. */
+/* Gives the frames there, innermost first, the compiled method last, by HotSpot's rule. For a
+ * return address that is the debug record of just that pc. Else it is the first behind it, where
+ * the code that it describes ends (AsyncGetCallTrace's rule). Return: their number; 0: no method is
+ * known there. */
 size_t code_map_locate(struct code_map *m, uint64_t pc, uint64_t time_ns, bool is_return_address,
                        struct code_location ret[CODE_MAP_FRAMES_MAX]);
 /* Names of @id. 1; 0: never named. Spans point into @m until it is fed. */
@@ -77,4 +78,5 @@ struct code_map_stats {
     uint64_t dropped; /* no room here */
     size_t bytes;
 };
+/* Returns its counters and sizes. */
 struct code_map_stats code_map_stats(const struct code_map *m);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of the code map share: code_map.c takes records, code_map_index.c finds the piece
- * at an address and a time, code_map_ask.c tells what it means. */
+/* What the files of the code map share. code_map.c takes records, code_map_index.c finds the piece
+ * at an address and a time, and code_map_ask.c names it. */
 #pragma once
 
 #include "attach/code_map.h"
@@ -36,8 +36,8 @@ struct code_map {
     struct code_map_stats stats;
 };
 
-/* Puts the last piece in order too, where it belongs behind all others and they are: a JVM tells
- * what is there heap by heap, from low addresses to high. */
+/* Puts the last piece in order too, if it belongs behind all others and they are in order. A JVM
+ * reports its code heap by heap, from low addresses to high. */
 void code_map_append(struct code_map *m);
 /* Puts all pieces in order. False: no memory. */
 bool code_map_index(struct code_map *m);

@@ -6,7 +6,7 @@
 #include "symbolize/word_cache.h"
 #include "unwind/unwind.h"
 
-#define SLOT_NS UINT64_C(1000000000) /* an address without a compile id is looked at anew */
+#define SLOT_NS UINT64_C(1000000000) /* an address without a compile id is looked at again */
 
 /* What tells places apart; no padding. */
 struct place_key {

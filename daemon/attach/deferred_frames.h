@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The code of one JVM whose name a capture decides when its profile is made, because what its agent
- * tells of a moment comes after it: remembers each place with the name that memory gave it, and
+ * The code of one JVM whose name a capture decides when its profile is made, because an agent's
+ * report of a moment arrives after it. Remembers each place with the name that memory gave it, and
  * takes that or the agent's. Thread: the engine's.
  */
 #pragma once

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The ways in which an agent comes to a JVM, one after another: as a memory file; where the JVM may
- * not load that, as a copy in its /tmp; where the configuration allows it, in a file system that is
- * mounted over a folder of its container; and a /tmp where it has none to write in. Pure. Thread:
- * any.
+ * The ways in which an agent is brought to a JVM, one after another. First as a memfd. If the JVM
+ * may not load that, as a copy in its /tmp. If the configuration allows it, in a file system that
+ * is mounted over a folder of its container. A JVM that has no /tmp to write in gets one. Pure.
+ * Thread: any.
  */
 #pragma once
 

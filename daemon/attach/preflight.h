@@ -17,7 +17,7 @@ enum preflight_flag { PREFLIGHT_UNKNOWN, PREFLIGHT_FALSE, PREFLIGHT_TRUE };
 struct preflight_facts {
     bool injection_allowed; /* by the configuration */
     bool mounts_allowed;    /* by the configuration: attach_mount */
-    bool rootless;          /* it is in a container of who asks, made without root */
+    bool rootless;          /* it is in a container of the viewer's, made without root */
     struct attach_places places;
     bool vm_known;            /* its memory can be read and its layout is known */
     bool vm_starting;         /* it may become known in a moment */
@@ -52,6 +52,7 @@ struct preflight {
     char auto_reason[256];
 };
 
+/* Judges the facts, step by step. */
 void preflight_run(const struct preflight_facts *f, struct preflight *ret);
 /* Update number of a JDK 8 version text; -1: not to be read. */
 int preflight_jdk8_update(const char *java_version);

@@ -8,7 +8,7 @@
 #include "attach/preflight.h"
 #include "engine/engine_impl.h"
 
-/* @v: who asks; borrowed; NULL: one who may attach to all. */
+/* @v: the viewer; borrowed; NULL: one that may attach to all. */
 void safety_check(struct engine *e, const struct viewer *v, struct process *p,
                   struct preflight *ret);
 /* The JVM @host_pid with its facts, if @v sees it. 0; BACKEND_NOT_FOUND; -errno. */

@@ -130,8 +130,8 @@ int attach_reply_check(struct span reply, uint32_t mode, struct error *err)
     return refused(line, err);
 }
 
-/* A pid of a container is soon that of another: where JVMs of several pid namespaces share a /tmp,
- * what one left behind keeps one of another user from listening, and tells it from nobody's. */
+/* A pid of a container is soon that of another. If JVMs of several pid namespaces share a /tmp, the
+ * remains of one keep one of another user from listening. */
 static int foreign_socket(struct error *err)
 {
     error_set(err, -EPERM,

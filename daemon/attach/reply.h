@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What came of an attach, as a sentence: the result struct that flamed-attach wrote (or a stranger
- * in its place) and the JVM's reply in it. Pure; thread: any.
+ * The result of an attach as a sentence. It comes from the struct that flamed-attach wrote (or a
+ * stranger in its place), and the JVM's reply in it. Pure; thread: any.
  */
 #pragma once
 
@@ -11,8 +11,9 @@
 
 /* Checks the bytes of a result. 0; -EBADMSG. */
 int attach_result_check(struct span bytes, struct attach_result *ret);
-/* The JVM's answer to `load` (JDK 8 to 26 differ) or to `jcmd`: 0 it did it; else -errno with the
- * sentence and remedy; -ENOEXEC: it could not load the agent from where it was. */
+/* Reads the JVM's answer to `load` (JDK 8 to 26 differ) or to `jcmd`.
+ * Return: 0: it did it. -ENOEXEC: it could not load the agent from that place. Else -errno with the
+ * sentence and remedy. */
 int attach_reply_check(struct span reply, uint32_t mode, struct error *err);
 /* Both: 0; else -errno with sentence and remedy. err->msg names the step. */
 int attach_outcome(const struct attach_result *r, uint32_t mode, struct error *err);

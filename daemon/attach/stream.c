@@ -11,7 +11,7 @@
 #define SEALS (F_SEAL_GROW | F_SEAL_SHRINK)
 /* Of a file in a file system of ours that was mounted in the container. */
 #define SEALS_OF_FILE F_SEAL_SEAL
-#define TELL_NS (250 * NSEC_PER_MSEC) /* between two times that the agent is told our tail */
+#define TELL_NS (250 * NSEC_PER_MSEC) /* between two reports of our tail to the agent */
 
 /* The file is read and written, never mapped: one that was mounted can be cut, and where the
  * container has taken pages out, a look by a mapping would make others that are charged to us. */

@@ -31,6 +31,7 @@ struct stream_status {
     int32_t code;
     uint64_t dropped, events, replayed, replay_ns;
 };
+/* Returns how far it is, and its counters. */
 struct stream_status stream_status(const struct stream *s);
 /* Why the agent is not there, as a sentence in @err. Returns a negative errno; 0: it is. */
 int stream_problem(const struct stream *s, struct error *err);

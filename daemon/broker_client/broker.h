@@ -100,6 +100,7 @@ int broker_debuglink(struct broker *b, const struct proc_id *id, uint64_t start,
  * a file for TLS that it names. BROKER_ABSENT: there is none, or it names none. */
 int broker_config(struct broker *b, enum tls_file which, int *ret_fd, struct error *err);
 
+/* Gives a descriptor of /proc/kallsyms, the caller's. Return: 0 or -errno with @err. */
 int broker_kallsyms(struct broker *b, int *ret_fd, struct error *err);
 
 /* The log of who did what, to append to, by the path that was fixed when the broker started. 0;
@@ -149,15 +150,15 @@ struct broker_sample_stats {
 int broker_sample_stats(struct broker *b, struct broker_sample_stats *ret, struct error *err);
 
 /* Begins an attach to the JVM @id (docs/threat-model.md) and returns at once. @mode: enum
- * attach_mode; @tmp: mount over the container's /tmp meanwhile; @options: bits of enum
- * stream_option. *ret_result: a pipe, which gives one struct attach_result (helper/job.h) when it
- * is over; *ret_out: what the JVM writes (agent/stream.h, or text), to be mapped; both the
+ * attach_mode; @tmp: mount over the container's /tmp during the attach; @options: bits of enum
+ * stream_option. *ret_result: a pipe with one struct attach_result (helper/job.h) when the attach
+ * is over. *ret_out: what the JVM writes (agent/stream.h, or text), to be mapped. Both are the
  * caller's. 0, PROC_GONE, -errno with @err and the remedy. */
 int broker_attach(struct broker *b, const struct proc_id *id, uint32_t mode, bool tmp,
                   uint32_t options, int *ret_result, int *ret_out, struct error *err);
 /* Whether it could be done, without doing anything. 0, PROC_GONE, -errno with @err and remedy. */
 int broker_attach_check(struct broker *b, const struct proc_id *id, struct error *err);
-/* How a JVM that was attached to ended: *ret_status as wait(2) has it. 0; -EAGAIN: it has not
- * ended yet; BROKER_ABSENT: this is not known (Linux before 6.15 where its parent took leave of it,
- * or it is long ago); -errno. */
+/* Gives how a JVM that was attached to ended: *ret_status as in wait(2).
+ * Return: 0. -EAGAIN: it has not ended yet. BROKER_ABSENT: not known (Linux before 6.15 and its
+ * parent has reaped it, or it is long ago). -errno. */
 int broker_attach_ended(struct broker *b, const struct proc_id *id, int *ret_status);

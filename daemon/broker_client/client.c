@@ -51,7 +51,7 @@ bool broker_lost(const struct broker *b)
     return atomic_load(&b->lost);
 }
 
-/* From here on the peer is gone for good: whoever watches broker_fd() sees its end. */
+/* From here on the peer is gone for good: watchers of broker_fd() see its end. */
 static int lose(struct broker *b, struct error *err, const char *why)
 {
     atomic_store(&b->lost, true);
@@ -65,8 +65,8 @@ static void close_all(int *fds, size_t n)
         fds[i] = close_fd(fds[i]);
 }
 
-/* Waits until the socket is readable. False at the deadline: what is there by then counts, also
- * where it is we who stood still. */
+/* Waits until the socket is readable. False at the deadline: what is there by then counts, also if
+ * this thread was stalled. */
 static bool wait_readable(int fd, uint64_t deadline_ns)
 {
     for (;;) {

@@ -23,6 +23,7 @@ struct broker {
 
 /* ---- requests ---- */
 
+/* Return a request of that kind, about nothing or about the process @id. */
 struct broker_request client_request(uint32_t kind);
 struct broker_request client_request_target(uint32_t kind, const struct proc_id *id);
 /* 0 or -EINVAL. */

@@ -105,13 +105,13 @@ struct broker_request_info {
 /* NULL for a number that is not on the list. Static. */
 const struct broker_request_info *broker_request_info(uint32_t kind);
 
-/* Checks the message @p of @n bytes and copies it. 0; -EBADMSG: not a request of this version
- * (size, version); -EOPNOTSUPP: not on the list; -EINVAL: a field is out of range, or set where the
- * request takes none. @ret is written for every message of the right size, so that its seq can be
- * answered. */
+/* Checks the message @p of @n bytes and copies it. @ret is written for every message of the right
+ * size, so that its seq can be answered.
+ * Return: 0. -EBADMSG: not a request of this version (size, version). -EOPNOTSUPP: not on the list.
+ * -EINVAL: a field is out of range, or set although the request does not take it. */
 int broker_request_check(const void *p, size_t n, struct broker_request *ret, struct error *err);
 
-/* Checks the message @p of @n bytes with @fd_count fds beside it as an answer to @req, of which
- * @fds_before fds came in earlier messages. 0, or -EBADMSG. */
+/* Checks the message @p of @n bytes with @fd_count fds beside it as an answer to @req. @fds_before
+ * fds came in earlier messages. 0, or -EBADMSG. */
 int broker_answer_check(const void *p, size_t n, size_t fd_count, const struct broker_request *req,
                         size_t fds_before, struct broker_answer *ret);

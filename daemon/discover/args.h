@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a java command line says, and what of it may be shown: values of -D…= and --…=, what is
- * handed to agents, and what follows a name like "password" are secrets. Pure; thread: any.
+ * What a java command line says, and what of it may be shown. Values of -D…= and --…=, options of
+ * agents, and what follows a name like "password" are secrets. Pure; thread: any.
  */
 #pragma once
 
@@ -12,8 +12,9 @@
 /* The main class or jar in @cmdline (arguments separated by NUL), by the launcher's own rules.
  * False when there is none. *ret_after: the arguments that follow it. Both point into @cmdline. */
 bool args_main(struct span cmdline, struct span *ret_main, struct span *ret_after);
-/* The same with the help of @command, "MAIN ARGS..." as the VM keeps it, where a blank may be part
- * of the name: the argument of @cmdline that it begins with, or else its first word. */
+/* The same with the help of @command, "MAIN ARGS..." as the VM keeps it. A blank may be part of the
+ * name there. So it is the argument of @cmdline that @command begins with, or else its first word.
+ */
 bool args_main_of_command(struct span command, struct span cmdline, struct span *ret_main,
                           struct span *ret_after);
 

@@ -17,8 +17,8 @@
 struct discover;
 
 struct container {
-    char id[65]; /* 64 hex digits, or the name where the runtime knows no other id (runc, crun, lxc,
-                  * systemd-nspawn); "" where the process is in none that is known */
+    char id[65]; /* 64 hex digits, or the name if the runtime knows no other id (runc, crun, lxc,
+                  * systemd-nspawn). "": the process is in no known container */
     char runtime[16]; /* "docker", "containerd", "cri-o", "podman", "systemd-nspawn", "runc",
                        * "crun", "lxc",
                        * "" unknown */
@@ -41,10 +41,9 @@ enum jvm_state {
     JVM_UNSUPPORTED, /* ->reason says why */
 };
 
-/* A process image. Borrowed from the table; stays valid (though possibly `exited`) until the next
- * call of discover_poll() that finds it gone for over 2 s (less, oldest first, while the table is
- * nearly full) with no pin on it. What was only seen in discover_each() is valid during that call.
- */
+/* A process image. Borrowed from the table. It stays valid (though possibly `exited`) until a later
+ * discover_poll() finds it gone for over 2 s with no pin on it. (For less, oldest first, while the
+ * table is nearly full.) What was only seen in discover_each() is valid during that call. */
 struct process {
     struct proc_id id;
     char comm[64]; /* clean text */
@@ -103,10 +102,10 @@ struct discover_source {
 struct discover_opts {
     int proc_fd;         /* of /proc; borrowed */
     bool show_arguments; /* do not mask values of -D and --x= */
-    /* Called for an image that ended over 2 s ago (or whose room is needed), pinned or not:
-     * who keeps pointers to it forgets them, and who pinned it for a cache unpins it. It is freed
-     * at once when no pin is left, else when the last one goes; at the end of @discover all are
-     * freed. May be NULL. Must not call discover/, but for process_unpin(). */
+    /* Called for an image that ended over 2 s ago (or whose room is needed), pinned or not. Holders
+     * of pointers to it forget them, and caches that pinned it unpin it. It is freed at once when
+     * no pin is left, else when the last one goes; at the end of @discover all are freed. May be
+     * NULL. Must not call discover/, but for process_unpin(). */
     void (*dropped)(void *cookie, struct process *p);
     void *dropped_cookie;
     const struct discover_source *source; /* tests put their own here; NULL: the broker */
@@ -125,15 +124,14 @@ void discover_poll(struct discover *d, uint64_t now_ns);
 /* Reads /proc in full now, which may take as long as 100 us a process. To be called once after the
  * start. */
 void discover_sweep(struct discover *d);
-/* "", or a sentence with the remedy on what keeps processes out of sight: /proc mounted with
+/* Returns "", or a sentence with the remedy on what hides processes. That is /proc mounted with
  * hidepid, or for another pid namespace, or no side-band events. Points into @d, as of the last
  * sweep. */
 const char *discover_problem(const struct discover *d);
 
-/* The image that a sample belongs to; creates an entry (read from /proc as far as it is still
- * there, comm from the sample otherwise) for one not seen before. NULL when the table is full
- * (counted), or @host_pid is not above 0.
- * @exec_id and @start_boottime_ns as in the sample; both may be 0. */
+/* Returns the image that a sample belongs to. Creates an entry for one not seen before, from /proc
+ * as far as it is still there, else with the sample's comm. NULL when the table is full (counted),
+ * or @host_pid is not above 0. @exec_id and @start_boottime_ns as in the sample; both may be 0. */
 struct process *discover_get(struct discover *d, int32_t host_pid, uint64_t start_boottime_ns,
                              uint32_t exec_id, uint64_t time_ns, const char *comm);
 /* The live image with this pid now, read from /proc if it is new; NULL if there is none (thread ids
@@ -157,6 +155,7 @@ struct process_usage {
 /* Reads it now. 0, PROC_GONE or -errno. */
 int discover_usage(struct discover *d, struct process *p, struct process_usage *ret);
 
+/* Keep the image from being freed, and allow it again. */
 void process_pin(struct process *p);
 void process_unpin(struct process *p);
 
@@ -165,4 +164,5 @@ struct discover_stats {
     uint64_t sideband_records, sideband_lost, sweeps;
     uint64_t table_full; /* samples and processes that found no room */
 };
+/* Gives its counters and sizes. */
 void discover_stats(const struct discover *d, struct discover_stats *ret);

@@ -154,7 +154,7 @@ void events_follow_cpus(struct discover *d, uint64_t now_ns)
         d->cpus_ns = now_ns + CPUS_AGAIN_NS;
         return;
     }
-    /* What both rings hold is told once; what a new processor did before is found by a sweep. */
+    /* What both rings hold is reported once. A sweep finds what a new processor did before. */
     while (sideband_drain(d->sideband, EVENTS_MAX, events_on_record, d) == EVENTS_MAX)
         ;
     d->told_until_ns = d->last_record_ns;

@@ -37,7 +37,7 @@ static bool image_holds(const struct image *im, uint64_t time_ns)
     return im->begin_ns <= time_ns && time_ns <= im->end_ns;
 }
 
-/* The image of the chain that has @exec_id, or that lived at @time_ns if no image has it. */
+/* The image of the chain with @exec_id, or if there is none the one that lived at @time_ns. */
 static struct image *match(struct image *im, uint64_t start_ticks, uint32_t exec_id,
                            uint64_t time_ns)
 {

@@ -219,8 +219,7 @@ static void schedule_next(struct discover *d, struct image *im, uint64_t now_ns)
                                                                  : DISCOVER_LAST_LOOK_NS);
 }
 
-/* False where it is left alone: shown as that where it is known, or says by its name, that it is a
- * JVM. */
+/* Returns false for a quarantined process. Lists it if it is known, or named, to be a JVM. */
 static bool may_look(struct discover *d, struct image *im)
 {
     struct error err = ERROR_NULL;

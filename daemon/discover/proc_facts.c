@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One process as /proc shows it. The files are read one after the other while the process goes on:
- * what was read counts only if no exec was recorded meanwhile, and if the start time is still the
- * same.
+ * what was read counts only if no exec was recorded since, and if the start time is still the same.
  */
 #include "discover/table.h"
 
@@ -217,8 +216,8 @@ const struct recent_note *facts_note(const struct discover *d, int32_t host_pid,
     return note && MAX(note->fork_ns, note->exec_ns) >= start_ns ? note : NULL;
 }
 
-/* What is told of process @host_pid before it has an entry. Where its owner keeps who reads it,
- * that is its name alone, and start_ticks 0. False: it is gone, a thread, or not wanted. */
+/* What is read of process @host_pid before it has an entry. If its owner holds a reader, that is
+ * its name alone, and start_ticks 0. False: it is gone, a thread, or not wanted. */
 static bool introduce(struct discover *d, int32_t host_pid, bool kernel_threads,
                       struct proc_stat *ret)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Processes that were forked or exec'ed a moment ago and that nobody has asked for. Most are gone
- * within a second, so that they get a note of 32 bytes here, and only those that live on an entry
- * in the table.
+ * within a second, so each gets a note of 32 bytes here. Only those that live on get an entry in
+ * the table.
  *
  * A note lies at its pid modulo the size; a newer process overwrites an older one there, which the
  * next sweep of /proc then finds. Pure; thread: the owner's.
@@ -29,10 +29,12 @@ struct recent_due {
 struct recent {
     struct recent_note notes[RECENT_NOTES];
     struct recent_due queue[RECENT_NOTES]; /* in the order of time */
-    uint32_t head, tail;                   /* of queue, counted up for ever */
+    uint32_t head, tail;                   /* of queue, counted up without end */
     uint64_t missed;                       /* notes lost to others: a sweep is needed */
 };
 
+/* Note a fork, an exec, or that the process is not wanted here any more. @due_ns: when it gets an
+ * entry if it still lives. */
 void recent_fork(struct recent *r, int32_t host_pid, uint64_t time_ns, uint64_t due_ns);
 void recent_exec(struct recent *r, int32_t host_pid, uint64_t time_ns, uint64_t due_ns);
 void recent_forget(struct recent *r, int32_t host_pid);

@@ -4,9 +4,9 @@
  * the broker opened. Records of all CPUs are handed over in the order of their time stamps. Thread:
  * the engine's; never blocks.
  *
- * What the broker promises of each event: type PERF_TYPE_SOFTWARE, config PERF_COUNT_SW_DUMMY,
- * sample_type exactly PERF_SAMPLE_TID | PERF_SAMPLE_TIME, sample_id_all, task, comm, comm_exec,
- * use_clockid with CLOCK_MONOTONIC; enabled, one per CPU, for all processes.
+ * The broker promises of each event: type PERF_TYPE_SOFTWARE, config PERF_COUNT_SW_DUMMY,
+ * sample_type exactly PERF_SAMPLE_TID | PERF_SAMPLE_TIME. Besides sample_id_all, task, comm,
+ * comm_exec, use_clockid with CLOCK_MONOTONIC. Each is enabled, one per CPU, for all processes.
  */
 #pragma once
 

@@ -170,7 +170,7 @@ void table_drop(struct discover *d, struct image *im)
 /* Frees an ended image, if those who pinned it let go when told. */
 static bool try_drop(struct discover *d, struct image *im)
 {
-    if (!im->told || im->p.pins > im->told_pins) /* pinned anew since: by a late sample */
+    if (!im->told || im->p.pins > im->told_pins) /* pinned again since: by a late sample */
         tell_dropped(d, im);
     im->told = true;
     im->told_pins = im->p.pins;

@@ -35,7 +35,7 @@
 #define DISCOVER_SECOND_LOOK_NS (1 * NSEC_PER_SEC)
 #define DISCOVER_THIRD_LOOK_NS (3 * NSEC_PER_SEC) /* a busy node's JVM loads libjvm late */
 #define DISCOVER_LAST_LOOK_NS (10 * NSEC_PER_SEC)
-#define DISCOVER_LEFT_LOOK_NS (5 * NSEC_PER_SEC) /* whether it is still left alone */
+#define DISCOVER_LEFT_LOOK_NS (5 * NSEC_PER_SEC) /* whether it is still quarantined */
 /* From then on only when it has grown by so much: libjvm alone is larger. */
 #define DISCOVER_GROWN_BYTES ((uint64_t)8 << 20)
 
@@ -100,11 +100,13 @@ struct discover {
 
 extern const struct discover_source DISCOVER_SOURCE_BROKER;
 
+/* Returns the image that @p is the public part of. */
 static inline struct image *image_of(struct process *p)
 {
     return (struct image *)p;
 }
 
+/* Whether it has not ended. */
 static inline bool image_is_live(const struct image *im)
 {
     return im->end_ns == UINT64_MAX;
@@ -141,7 +143,7 @@ void events_drain(struct discover *d);
 /* Opens and maps the rings of the processors that are online. 0; a positive outcome of the source;
  * -errno with @err. */
 int events_open(struct discover *d, struct sideband **ret, struct error *err);
-/* Opens them anew, once a second at most, when processors came or went. */
+/* Opens them again, once a second at most, when processors came or went. */
 void events_follow_cpus(struct discover *d, uint64_t now_ns);
 void events_on_record(void *cookie, const struct sideband_record *r);
 /* Clock ticks after boot, as in /proc/PID/stat, of a CLOCK_MONOTONIC time. */
@@ -153,8 +155,8 @@ uint64_t monotonic_of_ticks(const struct discover *d, uint64_t ticks);
 
 /* ---- facts.c ---- */
 
-/* Reads what /proc says about @im. 0; PROC_GONE when it is not there any more (it has been ended)
- * or was replaced meanwhile; -errno. */
+/* Reads what /proc says about @im. Return: 0; PROC_GONE when it has ended or was replaced since;
+ * -errno. */
 int facts_read(struct discover *d, struct image *im);
 /* /proc/PID/cmdline, as far as it can be read; @ret is initialised with @max. */
 void facts_read_cmdline(struct discover *d, const struct proc_id *id, size_t max, struct buf *ret);

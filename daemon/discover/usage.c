@@ -7,7 +7,7 @@
 #include "proc/stall_readers.h"
 
 #define USAGE_SPAN_NS NSEC_PER_SEC         /* over no less is a percentage taken */
-#define USAGE_LIMIT_NS (10 * NSEC_PER_SEC) /* for so long a CPU limit is taken for the same */
+#define USAGE_LIMIT_NS (10 * NSEC_PER_SEC) /* for this long a CPU limit counts as the same */
 #define USAGE_MILLI 1000.0
 
 void usage_note(struct image *im, const struct proc_stat *st, uint64_t now_ns)

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define COST_SAMPLE "2 to 10 us of CPU time a sample"
-/* Every one is looked at, for the draw of which one is sampled. */
+/* Every one is looked at: a draw decides which one is sampled. */
 #define COST_SOFTWARE "0.1 to 0.5 us for each on the whole machine, and " COST_SAMPLE
 #define COST_HARDWARE COST_SAMPLE
 

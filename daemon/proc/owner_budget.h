@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How long who waits for whom: each owner (proc_owner()) has a budget, so that none can hold flamed
- * or its broker for more than a share of their time by answering slowly.
+ * How long flamed and its broker wait for an owner (proc_owner()). Each has a budget. So none can
+ * hold them for more than a share of their time by answering slowly.
  */
 #pragma once
 
 #include "base/budget.h"
 
 #define PATIENCE_SHARE 20 /* one part in so many of all time */
-/* So much at once: a JVM that starts wants a hundred files, each of which takes milliseconds on a
- * machine with ten times more runnable threads than processors. */
+/* So much at once: a starting JVM wants a hundred files. Each takes milliseconds on a machine with
+ * ten times more runnable threads than processors. */
 #define PATIENCE_AT_ONCE_NS UINT64_C(4000000000)
 #define PATIENCE_OWNERS_MAX 64 /* the one that was asked for longest ago goes */
 

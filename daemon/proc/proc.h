@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The door of proc/: the identity of a process, and the text formats of /proc as pure parsers over
- * bytes that a container may have had a hand in. Knows no JVM. Readers take a directory fd of
- * /proc, so that tests feed folders of files.
+ * The door of proc/: the identity of a process, and the text formats of /proc. They are pure
+ * parsers over bytes that a container may have written. Knows no JVM. Readers take a directory fd
+ * of /proc, so that tests feed folders of files.
  */
 #pragma once
 
@@ -17,10 +17,10 @@ struct proc_id {
     uint64_t start_ticks; /* field 22 of /proc/PID/stat: clock ticks (100/s) after boot */
 };
 
-/* Outcome (> 0) of whatever acts on a process that meanwhile exited, or whose pid now names
- * another. */
+/* Outcome (> 0) of an act on a process that has exited, or whose pid now names another. */
 #define PROC_GONE 1
 
+/* Whether both are the same process. */
 static inline bool proc_id_equal(const struct proc_id *a, const struct proc_id *b)
 {
     return a->host_pid == b->host_pid && a->exec_no == b->exec_no &&
@@ -144,17 +144,17 @@ bool id_map_is_identity(struct span text);
  */
 bool cgroup_is_container(struct span text);
 
-/* The user who may act on a process as the kernel's ptrace rules see it: its real, effective and
- * saved user, where these are one, it has no capability and may be dumped. 0, root's, in every
- * other case: in a container or another user namespace, for ids that have no name here (65534),
- * where it cannot be read. */
+/* Returns the user who may act on a process by the kernel's ptrace rules. That is its real,
+ * effective and saved user, if these are one, it has no capability and may be dumped. It is 0,
+ * root's, in every other case. So it is in a container or another user namespace, for ids without a
+ * name here (65534), and if it cannot be read. */
 uint32_t proc_user(int proc_fd, const struct proc_status *status, struct span uid_map,
                    struct span cgroup, int32_t host_pid);
 
-/* Whether a process lives in a user namespace other than the reader's as one of its users, whom it
- * has not left or entered halfway: its real, effective and saved user are one, which is mapped
- * there and is not the reader's root, and what may be dumped of it is that user's or the root's of
- * the namespace. Whoever made the namespace may then trace it, whatever its capabilities. */
+/* Whether a process lives in a user namespace other than the reader's as one of its users, and has
+ * not left or entered it halfway. Its real, effective and saved user must be one, which is mapped
+ * there and is not the reader's root. What may be dumped of it must be that user's, or the root's
+ * of the namespace. The maker of the namespace may then trace it, whatever its capabilities. */
 bool proc_is_namespaced(int proc_fd, const struct proc_status *status, struct span uid_map,
                         int32_t host_pid);
 
@@ -173,9 +173,9 @@ int proc_read_start(int proc_fd, int32_t host_pid, uint64_t *ret_start_ticks);
  * pidfd the caller owns; PROC_GONE; -errno. */
 int proc_open(int proc_fd, const struct proc_id *id, int *ret_pidfd);
 
-/* Whose process it is, never 0: the same for all of a container; outside of any for all of a user
- * (in one service, or in all of the user's sessions); each of root's is one of its own, and each
- * that is gone. Reads its cgroup, and its status. */
+/* Returns whose process it is, never 0. It is the same for all of a container. Outside of any it is
+ * the same for all of a user, in one service or in all of the user's sessions. Each of root's is
+ * one of its own, and each that is gone. Reads its cgroup, and its status. */
 uint64_t proc_owner(int proc_fd, const struct proc_id *id);
 
 /* One mount of /proc/PID/mountinfo. Spans point into the text; in point and source what is no plain

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One mapping of a process without the text of all others: PROCMAP_QUERY of Linux 6.11, which a
- * distribution may have earlier. Whoever asks goes the long way where it says -ENOTTY.
+ * distribution may have earlier. At -ENOTTY the caller reads the text.
  */
 #pragma once
 

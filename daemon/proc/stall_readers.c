@@ -180,7 +180,7 @@ static struct reader *find_idle(void)
     return r;
 }
 
-/* ---- who asks ---- */
+/* ---- callers ---- */
 
 static bool owner_is_held(uint64_t owner)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Readings of a process that may never come back: of its memory, of what the kernel tells out of it
- * (cmdline, maps), and of what it does not tell during an exec (stat). A page whose file system
- * gives no answer (a container's own FUSE, NFS without its server) holds who reads it in the
- * kernel, beyond SIGKILL. So the engine's thread has them made by a reader, a thread of its own,
- * and waits for it a moment only. A reader that does not come back is left where it is; nothing of
- * the same owner (proc_owner()) is read until it is back, and another takes its place. Their number
- * is bounded. In any other thread a reading is simply made.
+ * Readings of a process that may never return. They are of its memory, of what the kernel reads in
+ * it (cmdline, maps), and of what the kernel withholds during an exec (stat). A page whose file
+ * system does not answer (a container's own FUSE, NFS without its server) holds its reader in the
+ * kernel, beyond SIGKILL. So a reader, a thread of its own, makes them for the engine's thread,
+ * which waits for it a moment only. A reader that does not return is abandoned, and another takes
+ * its place. Nothing of the same owner (proc_owner()) is read until it is back. Their number is
+ * bounded. In any other thread a reading is simply made.
  */
 #pragma once
 
@@ -14,14 +14,14 @@
 #include "proc/proc.h"
 
 #define READERS_MAX 32
-#define READERS_WAIT_NS (100 * NSEC_PER_MSEC) /* asleep in the kernel for so long: it is left */
+#define READERS_WAIT_NS (100 * NSEC_PER_MSEC) /* asleep in the kernel for this long: abandoned */
 #define READERS_TURN_NS (10 * NSEC_PER_SEC)   /* that a machine may give a reader no turn */
 /* One reading asks for no more at a time: sixteen pages, which disks answer in time. */
 #define READERS_BYTES_MAX ((size_t)64 << 10)
 /* What looking at the maps of one owner may take at once; PATIENCE_SHARE in the long run. */
 #define READERS_LOOKS_AT_ONCE_NS (300 * NSEC_PER_MSEC)
 
-/* So long where it goes on from page to page, each of which is late. */
+/* This long if it continues from page to page, and each is late. */
 #define READERS_SLOW_NS (300 * NSEC_PER_MSEC)
 
 /* Something to be read. It must own whatever it uses: it may outlive who asked. */
@@ -40,8 +40,8 @@ int readers_run(const struct proc_id *id, struct reading **r);
  * is simply made, but by one that was left not at all: @fd may be another's by now. */
 ssize_t readers_pread(const struct proc_id *id, int fd, uint64_t at, void *buf, size_t n);
 
-/* As proc_read_stat(), of process @id (whose start time may be 0, not known): the kernel does not
- * tell it while an exec waits for a file to be closed. -ETIMEDOUT. */
+/* As proc_read_stat(), of process @id, whose start time may be 0 (not known). -ETIMEDOUT: the
+ * kernel withholds it while an exec waits for a file to be closed. */
 int readers_stat(int proc_fd, const struct proc_id *id, struct proc_stat *ret);
 
 /* Whether a reading of the owner of @id has not come back. Thread: any. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Whose memory flamed does not read: one reading of it did not come back, and flamed had to be
- * started again (proc/touch.h). All of a container, or one process outside of any. Noted for an
- * hour, a line each, so that the next flamed knows: in memory that the supervisor keeps from one
- * worker to the next, under systemd in a file that goes with the machine's run. Neither waits for a
- * disk.
+ * started again (proc/touch.h). All of a container, or one process outside of any. Each is noted
+ * for an hour, a line each, so that the next flamed knows. The notes are in memory that the
+ * supervisor keeps from one worker to the next. Under systemd they are in a file that ends with the
+ * machine's run. Neither waits for a disk.
  */
 #pragma once
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * When a schedule runs. Times are aligned to the epoch: run n is at n * every + phase of the wall
- * clock, with a phase that follows from the node and the name. So a restart keeps the rhythm, and a
- * fleet does not sample in step. Pure: clocks are handed in, so that tests make their own.
+ * clock. The phase follows from the node and the name. So a restart keeps the rhythm, and a fleet
+ * does not sample in step. Pure: callers pass the time, so that tests make their own.
  */
 #pragma once
 
@@ -25,15 +25,15 @@ struct slot {
     uint64_t offset_ns;                  /* wall clock less monotonic, as last seen (wraps) */
 };
 
-/* The same for the same node, name and period, on every machine and for ever; < @every_ns. */
+/* The same for the same node, name and period, on every machine and at any time; < @every_ns. */
 uint64_t timetable_phase(struct span node, const char *name, uint64_t every_ns);
 
 void slot_init(struct slot *s, uint64_t every_ns, uint64_t for_ns, uint64_t phase_ns,
                struct clocks now);
 /* True when a run is to begin now; then one of the three below follows. *ret_missed: how many runs
- * have passed meanwhile that can no longer begin (not those of a machine that slept). After a
- * jump of the wall clock the rhythm is found again at once: runs are then never nearer than half a
- * period (or than the length of one), nor further apart than two. */
+ * have passed since that can no longer begin (not those of a machine that slept). After a jump of
+ * the wall clock the rhythm is found again at once. Runs are then never nearer than half a period
+ * (or than the length of one), nor further apart than two. */
 bool slot_due(struct slot *s, struct clocks now, uint64_t *ret_missed);
 /* It has begun. */
 void slot_started(struct slot *s, struct clocks now);
