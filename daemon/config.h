@@ -58,7 +58,7 @@ void config_deinit(struct config *c);
  * and to be deinitialised by the caller in every case. */
 int config_load(int argc, char *const *argv, struct config *c, struct error *err);
 /* The two halves. @text is the content of @file, which is only named in sentences. Options in
- * @given (one bit for each row of the table) are left alone. */
+ * @given (one bit for each row of the table) stay as they are. */
 int config_parse_argv(int argc, char *const *argv, struct config *c, uint64_t *given,
                       struct error *err);
 int config_parse_yaml(struct span text, const char *file, uint64_t given, struct config *c,

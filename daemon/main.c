@@ -132,7 +132,7 @@ static int become_supervisor(int argc, char **argv, const struct config *c, stru
 
 /* ---- the worker ---- */
 
-/* What the worker holds, whoever opened it. */
+/* What the worker holds, from wherever it came. */
 struct worker {
     int broker_fd, store_fd, notes_fd, notify_fd;
     int listen_fds[SUPERVISE_LISTEN_MAX];
@@ -297,7 +297,7 @@ struct serving {
     struct reload reload;
     int signal_fd;
     struct error *err;
-    struct lent lent; /* the main thread, where the engine is to have it */
+    struct lent lent; /* the main thread, if the engine is to use it */
     int result;
 };
 
@@ -361,8 +361,8 @@ static int serve_beside(struct serving *s)
     return r;
 }
 
-/* Whether threads that we start do not get our priority, as flamed.service has it: nothing is to
- * come before the applications of the machine but the engine. */
+/* Whether threads that we start do not get our priority, as in flamed.service. Only the engine is
+ * to come before the applications of the machine. */
 static bool new_threads_come_after(void)
 {
     int policy = sched_getscheduler(0);

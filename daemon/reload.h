@@ -20,7 +20,7 @@ struct reload {
     struct serve *serve;   /* whose access rules change with it */
     struct tls *tls;       /* owned: that in force; NULL: flamed was started without */
     bool open;             /* others than this machine reach it */
-    char tls_problem[ERROR_MSG_MAX + ERROR_REMEDY_MAX + 96]; /* that was told last; "": none */
+    char tls_problem[ERROR_MSG_MAX + ERROR_REMEDY_MAX + 96]; /* of the last log line; "": none */
 };
 
 /* Never fails: what is wrong with the file is logged and shown by /readyz, and all stays as it was.

@@ -65,7 +65,7 @@ static int set_limits(struct error *err)
 
 /* ---- Landlock ---- */
 
-/* As the kernel has it since ABI 6; an older kernel takes the part it knows, by its size. */
+/* As in the kernel since ABI 6; an older kernel takes the part it knows, by its size. */
 struct ruleset_attr {
     uint64_t fs, net, scoped;
 };

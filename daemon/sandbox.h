@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What flamed does to itself before it reads the first byte that a container or a client wrote:
- * from here on it can read /proc, use its store and the fds it holds, and nothing else.
+ * What flamed does to itself before it reads the first byte that a container or a client wrote.
+ * From here on it can read /proc, use its store and the fds it holds, and nothing else.
  * docs/privilege.md has the list.
  *
  * Open before: listening sockets, the broker's socket, the store, the configuration, systemd's

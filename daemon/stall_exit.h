@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The last line: what flamed does when its engine is stalled, or when as many readings of
- * processes as it may leave behind have not come back. It ends, so that another is started, after
- * it noted whom that one is to leave alone; and it tells systemd every second that all is well
- * (WatchdogSec=). Thread: the watch's (engine/watchdog.h).
+ * The last line: what flamed does when its engine is stalled, or when it may abandon no more
+ * readings of processes. It notes whose memory the next flamed is not to read, and ends, so that
+ * another is started. Until then it tells systemd every second that all is well (WatchdogSec=).
+ * Thread: the watch's (engine/watchdog.h).
  */
 #pragma once
 
@@ -17,6 +17,6 @@ struct standstill {
 
 /* @stands_s: for how long the engine is stalled; 0: it works. */
 void standstill_look(void *cookie, unsigned stands_s);
-/* Ends this process with @status where readings have not come back, which keep it and all that it
- * has open until the kernel lets go of them; else returns. */
+/* Ends this process with @status if readings have not come back; else returns. Such readings keep
+ * the process and all that it has open until the kernel lets them go. */
 void standstill_end(int status);

@@ -292,7 +292,7 @@ static int past_stored(struct engine *e, struct past_filter *f, const char *even
 
         r = store_get(e->store, list->items[i].id, &p, err);
         if (r == STORE_NOT_FOUND) {
-            r = 0; /* went by retention meanwhile */
+            r = 0; /* dropped by retention since */
             continue;
         }
         if (r == 0) { /* newest first: the first that has the pid decides */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A JVM's map as text for other tools. The engine's thread asks the broker, which answers at once;
- * the waiting is done on the thread of whoever asked.
+ * the caller's thread waits.
  */
 #include "attach/attachment.h"
 #include "attach/backoff.h"
@@ -80,7 +80,7 @@ static void memory_name(struct memory_lines *l, uint64_t method, struct buf *nam
     add_method(&l->names, (struct span){ m.class_name, m.class_name_n },
                (struct span){ m.name, m.name_n });
     buf_add_char(&l->names, '\0');
-    if (l->names.error) { /* more than fits: each is read anew from here on */
+    if (l->names.error) { /* more than fits: each is read again from here on */
         l->names.n = at - 1;
         l->names.error = 0;
         add_method(name, (struct span){ m.class_name, m.class_name_n },
@@ -119,7 +119,7 @@ static int memory_line(void *cookie, const struct hotspot_code *code)
         if (r != 0 && !l->out->error && r != -ESRCH)
             r = 0; /* gone, or half written */
         if (hotspot_code_still(l->vm, code) != 1)
-            l->out->n = before; /* it was replaced meanwhile */
+            l->out->n = before; /* it was replaced since */
         return r;
     }
     buf_init(&name, 2 * TEXT_NAME_MAX);

@@ -20,7 +20,7 @@ struct series {
     uint64_t total;
 };
 
-/* What the lines are told apart by, and the lines so far. */
+/* What distinguishes the lines, and the lines so far. */
 struct timeline {
     bool by_jvm, by_category;
     size_t buckets, count, max;

@@ -27,7 +27,7 @@ _Static_assert(sizeof(struct pidfd_exit_info) == 64, "as the kernel has it");
 #define PIDFD_EXIT UINT64_C(8)
 #define PIDFD_GET_EXIT_INFO _IOWR(0xff, 11, struct pidfd_exit_info)
 
-/* So long after its JVM was seen to have ended goes what nobody asked about. */
+/* How long after its JVM has ended an entry that nobody asked about is dropped. */
 #define AGENTS_ENDED_NS (60 * NSEC_PER_SEC)
 
 struct agents {

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether a process may start another thread, and has memory for it. HotSpot ends the whole JVM
- * where the thread of its attach listener cannot be started ("unable to create native thread"; so
- * in all of JDK 8 to 26), which is so where a limit of its container, its user, itself or the
- * machine is reached.
+ * Whether a process may start another thread, and has memory for it. HotSpot ends the whole JVM if
+ * it cannot start the thread of its attach listener ("unable to create native thread"; JDK 8 to
+ * 26). That is so if a limit of its container, its user, itself or the machine is reached.
  */
 #pragma once
 
 #include "broker/target.h"
 
-/* What must be left, far more than the thread takes: others take some meanwhile. */
+/* What must be left, far more than the thread takes: others take some at the same time. */
 #define ROOM_THREADS 16
 #define ROOM_MAPPINGS 256
 #define ROOM_ADDRESSES_BYTES                                                                       \

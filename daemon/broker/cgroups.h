@@ -19,8 +19,8 @@ void cgroup_made_by_root(const struct server *s, struct span cgroup, struct buf 
 /* @folder is a cgroup, below @mount_fd. */
 typedef bool (*cgroup_fn)(void *cookie, int mount_fd, const char *folder);
 /* Calls @fn with each cgroup of @cgroup (the text of /proc/PID/cgroup) that may have @controller,
- * and with each above it up to the mount, in version 1, 2 or both. Return: true as soon as @fn
- * does. */
+ * in version 1, 2 or both. Calls it with each above, too, up to the mount. Return: true as soon as
+ * @fn does. */
 bool cgroup_any(const struct server *s, struct span cgroup, const char *controller, cgroup_fn fn,
                 void *cookie);
 

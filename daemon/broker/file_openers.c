@@ -286,7 +286,7 @@ static bool wait_for_answer(const struct server *s, const struct opener *o, uint
     return there;
 }
 
-/* Asks @o and waits, at the expense of @patience. */
+/* Asks @o and waits, at the expense of the owner's budget. */
 static int ask(struct server *s, struct opener *o, uint64_t owner, struct budget *patience,
                const struct broker_request *q, struct reply *rep)
 {

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The openers: children of the broker that answer in its place those requests which open what a
- * target chose: files of its own, and files of /proc, whose opening waits for an exec that is under
- * way (start time, maps and memory of a process are not told meanwhile). A file system that does
- * not answer (a container's own FUSE, NFS without its server) then holds one opener, for as long as
- * it likes, beyond SIGKILL, and not the broker: the request fails after OPENER_WAIT_NS, nothing of
- * the same owner (proc_owner()) is opened until the opener is back, and all else goes on. Another
- * takes its place, up to OPENERS_MAX: the nursery forks it, a child that was made before the broker
- * gave up fork. An answer that comes late is kept for who asks once more. One that answers slowly
- * uses up its owner's patience (proc/owner_budget.h).
+ * The openers: children of the broker that answer in its place the requests which open what a
+ * target chose. That is files of its own, and files of /proc: to open these waits for an exec that
+ * is under way. (Until its end the kernel withholds start time, maps and memory.)
+ *
+ * A file system that does not answer (a container's own FUSE, NFS without its server) then holds
+ * one opener, beyond SIGKILL, and not the broker. The request fails after OPENER_WAIT_NS. Nothing
+ * of the same owner (proc_owner()) is opened until the opener is back, and all else works. Another
+ * takes its place, up to OPENERS_MAX. The nursery forks it, a child that was made before the broker
+ * gave up fork. A late answer is kept for the next such request. A slow one uses up its owner's
+ * budget (proc/owner_budget.h).
  */
 #pragma once
 

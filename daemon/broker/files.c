@@ -94,7 +94,7 @@ static int rule_check(const struct stat *st, const char *what, const struct file
     return 0;
 }
 
-/* An ELF file that is no core file: those hold the memory of whoever crashed. */
+/* An ELF file that is no core file: those hold the memory of a process that crashed. */
 static bool is_elf_object(int fd)
 {
     unsigned char head[EI_NIDENT + 2];

@@ -100,8 +100,8 @@ int listen_at(const char *path, int *ret_fd, struct error *err)
         return r;
     if (unlink(path) < 0 && errno != ENOENT)
         return error_errno(err, "cannot remove '%s'", path);
-    /* The node is born with its mode and group: nothing is done by its name afterwards, which
-     * whoever owns the folder could have made another file's. */
+    /* The node is born with its mode and group: nothing is done by its name afterwards, because the
+     * folder's owner could have given that to another file. */
     if (fchmod(fd, 0660) < 0)
         return error_errno(err, "cannot set the mode of a socket");
     old = umask(0);

@@ -19,8 +19,9 @@ int listen_inherited(void);
 /* The group that may connect: flamed under systemd is in it, its users are not. */
 #define LISTEN_GROUP "flamed-broker"
 
-/* Makes the SEQPACKET socket @path, replacing a stale one, for root and LISTEN_GROUP (for root
- * alone where there is no such group), and the folder around it. 0 or -errno. */
+/* Makes the SEQPACKET socket @path and the folder around it, replacing a stale socket. It is for
+ * root and LISTEN_GROUP (for root alone if there is no such group). 0 or -errno. */
 int listen_at(const char *path, int *ret_fd, struct error *err);
-/* Serves clients of @listen_fd whose user is @uid or root, one at a time, for ever. -errno. */
+/* Serves clients of @listen_fd whose user is @uid or root, one at a time, without end. Return:
+ * -errno. */
 int serve_listener(struct server *s, int listen_fd, uid_t uid, struct error *err);

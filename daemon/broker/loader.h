@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Loads the BPF programs on a thread of its own, so that the broker answers meanwhile: the kernel's
- * verifier takes 0.3 s on a fast machine, and 14 s were seen on a slow one. The thread starts
- * before the broker gives up its rights, confines itself as the broker does, and lives as long as
- * it. Thread of every function: the broker's main one.
+ * Loads the BPF programs on a thread of its own, so that the broker can answer. The kernel's
+ * verifier takes 0.3 s on a fast machine, and took 14 s on a slow one. The thread starts before the
+ * broker gives up its rights, confines itself as the broker does, and lives as long as it. Thread
+ * of every function: the broker's main one.
  */
 #pragma once
 

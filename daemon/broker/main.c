@@ -92,8 +92,8 @@ static int parse(int argc, char **argv, struct options *o)
     return 0;
 }
 
-/* Where another one is named, and does not listen, nothing is attached to: whoever runs this
- * machine may have wanted that. */
+/* If another one is named, and does not listen, nothing is attached to: the machine's administrator
+ * may have wanted that. */
 static void start_launcher(const struct options *o, struct server *s)
 {
     struct error err = ERROR_NULL;

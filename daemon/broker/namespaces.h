@@ -14,9 +14,9 @@ uint32_t namespaces_foreign(const struct server *s, const struct target *t);
 
 /* Refuses a target whose container could make of flamed-attach what it is not itself:
  * - it shares our pid namespace and may trace in it, but has less than what that begins with;
- * - it may switch off the filters of calls of whoever it traces, so that what attached could fork
- *   in flamed's cgroup, out of its own limits. A process of root's outside of containers may, too:
- *   its cgroup holds it back from nothing.
- * @foreign: of namespaces_foreign(). Return: 0, PROC_GONE, or -EPERM with a sentence. */
+ * - it may switch off the filters of calls of a process that it traces. Then flamed-attach could be
+ *   made to fork in flamed's cgroup, out of its own limits. A process of root's outside of
+ *   containers may, too: its cgroup limits nothing. @foreign: of namespaces_foreign(). Return: 0,
+ *   PROC_GONE, or -EPERM with a sentence. */
 int namespaces_check_tracing(const struct target *t, const struct proc_status *status,
                              uint32_t foreign, struct error *err);

@@ -330,9 +330,10 @@ static void take_answer(struct server *s, const struct launcher_message *m, int 
  * the target: a JVM only, which catches SIGQUIT and is neither stopped nor frozen; the code that is
  * loaded is the agent of this build, which flamed cannot choose or change; one at a time per JVM
  * and one per second of its owner, whatever flamed asks. What flamed chooses is whether stubs are
- * named, whether the agent stays, or the JVM's own perf map; and, where whoever started the broker
- * allowed it, that the launcher mounts over an empty folder of the container meanwhile (mounter.h).
- * What comes back is memory that the JVM writes, of fixed size, and a pipe: bytes to distrust.
+ * named, whether the agent stays, or the JVM's own perf map; and, if the broker was started with
+ * leave for it, that the launcher mounts over an empty folder of the container during the attach
+ * (mounter.h). What comes back is memory that the JVM writes, of fixed size, and a pipe: bytes to
+ * distrust.
  */
 int request_attach(struct server *s, const struct broker_request *q, struct reply *rep)
 {

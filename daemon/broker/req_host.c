@@ -76,9 +76,9 @@ static int open_tls_file(const char *config_path, int config_fd, const struct st
 }
 
 /*
- * config. Safe: the one file that whoever started the broker named for flamed, which reads it at
- * its own start too, or one of the three files for TLS that this names and flamed cannot choose;
- * regular, at most 256 KiB.
+ * config. Safe: the one file that the broker's command line names for flamed, which reads it at its
+ * own start too. Or one of the three files for TLS that this names and flamed cannot choose.
+ * Regular, at most 256 KiB.
  */
 int request_config(struct server *s, const struct broker_request *q, struct reply *rep)
 {
@@ -98,10 +98,9 @@ int request_config(struct server *s, const struct broker_request *q, struct repl
 }
 
 /*
- * audit_log. Safe: the one file that whoever started the broker named for it, made for root alone
- * where it is not there; regular, no link, without a second name, and no other user's to write;
- * opened to append. A taken-over flamed can falsify it, as it can what it writes to the journal
- * from then on.
+ * audit_log. Safe: the one file that the broker's command line names for it, made for root alone if
+ * it is missing; regular, no link, without a second name, and no other user's to write; opened to
+ * append. A taken-over flamed can falsify it, as it can what it writes to the journal from then on.
  */
 int request_audit_log(struct server *s, const struct broker_request *q, struct reply *rep)
 {

@@ -98,7 +98,7 @@ static int has_roots_cgroup(const struct server *s, const struct target *t, bool
 /*
  * namespace_user. Safe: it tells one number, who made a user namespace, and of the process nothing
  * but that it is in it. The namespace is one below our own that a user made, and whom the kernel
- * gives all rights in it and in those below it (user_namespaces(7)). Nothing is told of a process
+ * gives all rights in it and in those below it (user_namespaces(7)). It tells nothing of a process
  * in a container of root's, where a user may have the same number as one of the host.
  */
 int request_namespace_user(struct server *s, const struct broker_request *q, struct reply *rep)

@@ -79,7 +79,7 @@ static int add_sideband(int cpu, void *cookie)
     struct reply *rep = cookie;
     int fd = sideband_open(cpu);
 
-    if (fd == -ENODEV) /* went offline meanwhile */
+    if (fd == -ENODEV) /* went offline since */
         return 0;
     return fd < 0 ? fd : reply_fd(rep, fd);
 }

@@ -86,8 +86,8 @@ static int list_pids(int proc_fd, struct pids *ret)
     return entry ? -ENOMEM : 0;
 }
 
-/* By the links in /proc: the newest process that holds it, since who asks flamed something is most
- * often young. @link: as its link reads. */
+/* By the links in /proc: the newest process that holds it, since flamed's clients are most often
+ * young. @link: as its link reads. */
 static int find_by_links(const struct server *s, const char *link, struct broker_holders *ret)
 {
     uint64_t end_ns = clock_monotonic_ns() + HOLDERS_NS;

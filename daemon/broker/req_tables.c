@@ -67,7 +67,7 @@ int request_put_rows(struct server *s, const struct broker_request *q, struct re
 
 /*
  * put_process. Safe: as put_rows; one entry of fixed size in a table that the BPF program looks
- * pids up in. It is copied before it is used, so that flamed cannot change it meanwhile.
+ * pids up in. It is copied before it is used, so that flamed cannot change it in between.
  */
 int request_put_process(struct server *s, const struct broker_request *q, struct reply *rep)
 {

@@ -21,7 +21,7 @@ struct opener {
     pid_t pid;
     int fd;
     uint64_t owner; /* of proc_owner(): whose file it has not opened in time; 0: it is free */
-    /* What it was asked then, and its answer once it came: for who asks for it again. */
+    /* Its question, and its answer once that came, for the next such request. */
     bool kept;
     struct broker_request late;
     uint64_t late_ns; /* when it was asked */
@@ -103,6 +103,7 @@ int reply_fd(struct reply *rep, int fd);
 /* One per request: 0, PROC_GONE, BROKER_ABSENT, or -errno with rep->err. */
 typedef int (*request_fn)(struct server *s, const struct broker_request *q, struct reply *rep);
 
+/* The functions of the requests, as request_fn says. Why each is safe stands above it (req_*.c). */
 #define REQUEST(number, id, name, fields, fds)                                                     \
     int request_##name(struct server *s, const struct broker_request *q, struct reply *rep);
 #include "broker_client/requests.def"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A target pinned while the broker opens something of it, and the one way in which it opens a file
- * that a container may have had a hand in.
+ * that a container may have made.
  *
- * Pinning: a pidfd of the pid, then the start time compared, then a directory fd of /proc/PID;
- * after the thing was opened through that directory, target_check() asks the pidfd whether its
- * process still lives. If it does, its pid was never free meanwhile, so all that was opened belongs
- * to it and no other.
+ * Pinning: a pidfd of the pid, then the start time compared, then a directory fd of /proc/PID.
+ * After the thing was opened through that directory, target_check() asks the pidfd whether its
+ * process still lives. If it does, its pid was never free in between, so all that was opened
+ * belongs to it and no other.
  */
 #pragma once
 
@@ -49,8 +49,8 @@ struct file_rule {
     uint64_t max_bytes;
     bool owned; /* owner is @uid or root, no second link to it, nothing mounted over it */
     bool own;   /* and not root's either, unless @uid is root */
-    /* What user @uid could read, as far as the file itself says: a container's links and mounts may
-     * lead to where that user cannot go, and the broker can. */
+    /* What user @uid could read, as far as the file itself says. A container's links and mounts may
+     * lead to places that the broker can reach and that user cannot. */
     bool readable;
     uint32_t uid;
     bool elf;    /* is an ELF object: no core file */
@@ -79,8 +79,9 @@ int file_open(int path_fd, const char *what, const struct file_rule *rule, int *
  * -errno. */
 int root_open_dir(int root_fd, const char *path, int flags, int *ret_fd, struct error *err);
 
-/* Opens the folder @name right below folder @dir_fd, O_PATH: no link, in the same mount, of user
- * @uid and writable for nobody else, as HotSpot wants that of its counters. As root_open_dir(). */
+/* Opens the folder @name right below folder @dir_fd, O_PATH. It must be no link, in the same mount,
+ * of user @uid and writable for nobody else, as HotSpot wants its counters. Return: as
+ * root_open_dir(). */
 int folder_open_own(int dir_fd, const char *name, uint32_t uid, int *ret_fd, struct error *err);
 /* The mount that @fd is in; 0: not known. */
 uint64_t file_mount(int fd);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Whose file system a file lies on. One that the kernel serves answers. One that a process serves
- * (a container's own FUSE, a server over the network) may never answer: reading, looking at and
- * even closing such a file then holds whoever does it, beyond SIGKILL. So no descriptor of it
- * leaves the opener (file_openers.h): what is handed out is a copy.
+ * (a container's own FUSE, a server over the network) may never answer. To read, look at or even
+ * close such a file then holds the caller, beyond SIGKILL. So no descriptor of it leaves the opener
+ * (file_openers.h): what is handed out is a copy.
  */
 #pragma once
 

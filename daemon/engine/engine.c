@@ -19,8 +19,8 @@
 #define ENGINE_RECONCILE_NS (100 * NSEC_PER_MSEC)
 #define ENGINE_RELEASE_NS NSEC_PER_SEC /* between two looks at held samples without news */
 #define ENGINE_DRAIN_NS NSEC_PER_SEC   /* between two looks at deadlines, however many samples */
-/* So long samples are worked on while a call waits. The first one of a process may take as long
- * again: its mappings are read. */
+/* For this long samples are worked on while a call waits. The first one of a process may take as
+ * long again: its mappings are read. */
 #define ENGINE_DRAIN_TURN_NS (10 * NSEC_PER_MSEC)
 
 void engine_sweep(struct engine *e)
@@ -91,7 +91,7 @@ void incoming_name_later(struct engine *e, struct incoming *in, const struct cod
     name_incoming(e, in, 2, later);
 }
 
-/* Hands a sample to whoever wants it, until somebody's naming says that it waits. */
+/* Gives a sample to each that wants it, until one's naming says that it waits. */
 static void engine_deliver(struct engine *e, struct incoming *in)
 {
     captures_sample(e, in);

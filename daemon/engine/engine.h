@@ -39,7 +39,9 @@ struct engine_opts {
     const char *node;    /* what tells this node from others; borrowed; NULL: nothing */
 };
 
+/* Starts the engine on its thread. Return: 0 and *ret, or -errno with @err. */
 int engine_start(const struct engine_opts *o, struct engine **ret, struct error *err);
+/* Ends it: captures are answered with what there is. Returns NULL. */
 struct engine *engine_stop(struct engine *e);
 /* Points into @e. */
 const struct api_backend *engine_backend(const struct engine *e);
@@ -51,8 +53,9 @@ int engine_set_rules(struct engine *e, struct rules *rules, struct error *err);
 void engine_set_config_problem(struct engine *e, const char *sentence);
 /* The same of the files for TLS. */
 void engine_set_tls_problem(struct engine *e, const char *sentence);
-/* The configuration file as it is now, or a file for TLS that it names, opened by the broker, which
- * knows the paths; the fd is the caller's. 0; BROKER_ABSENT: there is none; -errno with @err.
+/* Has the broker, which knows the paths, open the configuration file as it is now, or a file for
+ * TLS that it names. The fd is the caller's. Return: 0; BROKER_ABSENT: there is none; -errno with
+ * @err.
  * Thread: any. */
 int engine_open_config(struct engine *e, enum tls_file which, int *ret_fd, struct error *err);
 /* The log of who did what, to append to, opened by the broker. 0; BROKER_ABSENT; -errno. */

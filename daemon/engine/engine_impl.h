@@ -39,7 +39,7 @@ struct engine {
     struct discover *discover;
     struct frame_table *frames;
     struct symbolizer *symbolizer;
-    size_t names_bytes; /* beyond it they begin anew */
+    size_t names_bytes; /* beyond it they begin again */
     struct unwinding *unwinding;
     struct anchors *anchors;
     struct store *store;       /* NULL: none; used from any thread */
@@ -87,8 +87,8 @@ struct engine {
 
 /* ---- mailbox.c ---- */
 
-/* Without a sign of life for so long the engine stands, and nobody waits for it any more. Less than
- * the broker's patience of 10 s, and what a capture's answer waits for past its end. */
+/* Without a heartbeat for this long the engine is stalled; callers stop waiting. It is less than
+ * the 10 s of waiting for the broker, and what a capture's answer waits for past its end. */
 #define ENGINE_PATIENCE_NS (5 * NSEC_PER_SEC)
 
 /* Runs @fn on the engine's thread and waits for it. Thread: any but the engine's. Its result; where
@@ -107,8 +107,8 @@ void engine_alive(struct engine *e);
 /* For how many seconds the engine stands; 0: it does not. Thread: any. */
 unsigned engine_stands_s(struct engine *e);
 
-/* So long the engine works on one thing while others wait for their turn: samples, calls, captures
- * that end. */
+/* For this long the engine works on one thing while others wait for their turn: samples, calls,
+ * captures that end. */
 #define ENGINE_TURN_NS (50 * NSEC_PER_MSEC)
 
 /* Runs what is queued, or what of it fits into a turn. False when the engine is to stop. Thread:
@@ -137,7 +137,7 @@ struct incoming {
 };
 /* Names it into e->stack, with or without Java names. Where it waits then, nobody takes it yet. */
 void incoming_name(struct engine *e, struct incoming *in, bool java);
-/* The same, with Java names of which @later decides some. */
+/* The same, with Java names; @later decides some of them. */
 void incoming_name_later(struct engine *e, struct incoming *in, const struct code_later *later);
 /* The sample as profiles keep it, once named; its thread is the caller's to set. */
 void incoming_sample(const struct incoming *in, struct profile_sample *ret);
@@ -149,7 +149,7 @@ void engine_release(struct engine *e, uint64_t all_until_ns);
 /* ---- frame_table_renewal.c: the table of frames and names ---- */
 
 int names_new(struct frame_table **ret); /* 0 or -ENOMEM */
-/* Begins anew where it holds too many. */
+/* Begins again when it holds too many. */
 void names_renew(struct engine *e);
 
 /* ---- captures.c: captures under way ---- */
@@ -212,6 +212,7 @@ void recorder_forget(struct engine *e, const struct process *p);
 
 /* ---- api/jvms.c: what the engine knows, as JSON ---- */
 
+/* Functions of struct api_backend, which says what they take and return. */
 int facts_jvms(struct engine *e, const struct target_selector *t, json_t **ret, struct error *err);
 int facts_jvm(struct engine *e, const struct viewer *v, int32_t host_pid, json_t **ret,
               struct error *err);
@@ -222,6 +223,7 @@ json_t *facts_unavailable(const struct error *err);
 
 /* ---- api/: functions of struct api_backend ---- */
 
+/* Fills the table of functions with those below. */
 void backend_fill(struct engine *e, struct api_backend *be);
 int backend_preflight(void *ctx, const struct viewer *v, int32_t host_pid, json_t **ret,
                       struct error *err);
@@ -252,6 +254,7 @@ int backend_past(void *ctx, const struct target_selector *t, const struct time_r
 int past_profile(struct engine *e, const struct target_selector *t, const struct time_range *range,
                  const char *event, unsigned sources, struct profile **ret, uint64_t *ret_oldest_ns,
                  struct error *err);
+/* As struct api_backend says. */
 int backend_timeline(void *ctx, const struct target_selector *t, const struct time_range *range,
                      size_t buckets, const char *by, json_t **ret, struct error *err);
 int backend_metrics(void *ctx, const struct viewer *v, struct buf *out, struct error *err);

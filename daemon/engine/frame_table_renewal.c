@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of names only ever grows: after weeks of classes that come and go it is begun anew.
- * What is being captured takes its names along, so that this need not wait for a moment without
- * captures: where something scrapes all the time there is none.
+ * The table of names only ever grows: after weeks of classes that come and go it begins again.
+ * Captures under way take their names along. So this need not wait for a moment without captures,
+ * which never comes beside scrapers.
  */
 #include "capture/capture_impl.h"
 

@@ -12,6 +12,7 @@ struct delays {
     uint64_t sum_ns;
 };
 
+/* Counts one delay. */
 void delays_add(struct delays *d, uint64_t ns);
 /* Appends Prometheus text of a histogram in seconds. */
 void delays_write(const struct delays *d, const char *name, const char *help, struct buf *out);

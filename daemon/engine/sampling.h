@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether this machine samples: the broker's word, the ring of samples and the recorder, from the
- * start on or as soon as the kernel has checked the BPF programs. Thread: the engine's, or the one
- * that starts it.
+ * Whether this machine samples: the broker's word, the ring of samples and the recorder. It does so
+ * from the start, or as soon as the kernel has checked the BPF programs. Thread: the engine's, or
+ * the one that starts it.
  */
 #pragma once
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rules of the configuration at work: starts the captures of schedules when they are due and
- * those of triggers when they are asked for, and says how that went. Thread: the engine's, unless
- * said otherwise.
+ * The rules of the configuration at work. Starts the captures of schedules when they are due and
+ * those of triggers on request, and reports the results. Thread: the engine's, unless said
+ * otherwise.
  */
 #pragma once
 
@@ -14,9 +14,9 @@ struct scheduled;
 /* Without rules. 0 or -ENOMEM. */
 int scheduled_new(struct scheduled **ret);
 struct scheduled *scheduled_free(struct scheduled *s);
-/* Takes @rules (NULL: none) in place of those before; a rule that keeps its name keeps what it has
- * counted, and one that keeps its times its rhythm. Captures under way go on. 0, or -ENOMEM: then
- * nothing has changed and @rules is still the caller's. */
+/* Takes @rules (NULL: none) in place of those before. Same name: counters kept. Same period and
+ * length: phase kept. Captures under way go on. Return: 0, or -ENOMEM: then nothing has changed and
+ * @rules is still the caller's. */
 int scheduled_set_rules(struct engine *e, struct rules *rules);
 /* Has the store take what has become of runs, so that it outlives this process. */
 void scheduled_save(struct engine *e);

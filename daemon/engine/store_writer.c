@@ -19,7 +19,7 @@ struct kept {
     char schedule[64];
     uint64_t max_age_s;
     enum keeper_turn turn;
-    uint64_t answer_ns;   /* whoever waits is told then, stored or not */
+    uint64_t answer_ns;   /* waiting callers get their answer then, stored or not */
     capture_done_fn done; /* NULL: nobody waits, or no longer */
     void *cookie;
 };
@@ -34,8 +34,8 @@ struct keeper {
     bool stopping;
 };
 
-/* Tells whoever waits for @item, once. @err: why it could not be stored. With the lock held, which
- * is left meanwhile: @item may be gone afterwards, but on the keeper's thread. */
+/* Reports to those that wait for @item, once. @err: why it could not be stored. Call with the lock
+ * held; it is released in between. @item may be gone afterwards, but on the keeper's thread. */
 static void tell(struct keeper *k, struct kept *item, const struct error *err)
 {
     capture_done_fn done = TAKE_PTR(item->done);

@@ -10,8 +10,8 @@
 
 struct keeper;
 
-/* Captures that may wait to be written: whoever starts another one then is asked to come later, or
- * it would wait for all of them. */
+/* Captures that may wait to be written. A new one is then refused, or it would wait for all of
+ * them. */
 #define KEEPER_WAITING_MAX 128
 
 /* @store may be NULL: nothing is kept, profiles are only handed on. 0 or -errno. */
@@ -34,8 +34,8 @@ enum keeper_turn {
  * KEEPER_PATIENCE_NS, keeper_hurry() calls it. @max_age_s: retention of its own, 0: the store's. */
 void keeper_put(struct keeper *k, struct profile *p, const char *schedule, uint64_t max_age_s,
                 enum keeper_turn turn, uint64_t answer_ns, capture_done_fn done, void *cookie);
-/* No answer waits for a disk for good: those that are due leave, while what they hold is still
- * being stored, and is found by keeper_find() meanwhile. */
+/* No answer waits for a disk without end: those that are due leave. What they hold is still being
+ * stored, and keeper_find() finds it until then. */
 void keeper_hurry(struct keeper *k, uint64_t now_ns);
 /* How many profiles are not yet stored. */
 size_t keeper_waiting(struct keeper *k);

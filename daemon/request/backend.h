@@ -118,8 +118,8 @@ struct api_backend {
                          void *cookie, struct capture **ret, struct error *err);
     /* Ends @c early: sampling stops within 100 ms and @done is called with what there is (@keep) or
      * with -ECANCELED. Harmless if @done was already called but its cookie not yet freed. Must not
-     * block: it is the thread of all connections that asks, and what a capture waits for is no
-     * reason for the others to wait. */
+     * block: the thread of all connections calls it, and the others must not wait for what a
+     * capture waits for. */
     void (*capture_end)(void *ctx, struct capture *c, bool keep);
     /* A target's processes without sampling: HEAD, and checks. */
     int (*target_check)(void *ctx, const struct target_selector *t, struct error *err);

@@ -50,7 +50,7 @@ const struct matcher_list *matcher_set_list(const struct matcher_set *s);
 bool matcher_set_uses(const struct matcher_set *s, enum matcher_label label);
 
 /* What is known of a process; "" where nothing is. A pod or a container is also known by its uid or
- * id, of which a container's may be shortened to 6 digits or more. */
+ * id. A container's id may be shortened to 6 digits or more. */
 struct matcher_values {
     const char *main, *pod, *pod_uid, *pod_namespace, *container, *container_id;
 };

@@ -14,7 +14,7 @@ FUNCTION = re.compile(r"^[A-Za-z_][\w \t*]*?[ *](\w+)\((?:[^;{}]|\n)*?\)[^;{}()]
 
 def outermost(text):
     """The text without directives and bodies in braces; a comment is COMMENT, with NEWLINE for each of its lines."""
-    text = re.sub(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", lambda m: "\n" * m.group().count("\n"), text, flags=re.MULTILINE)
+    text = re.sub(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", lambda m: "#" + NEWLINE * m.group().count("\n"), text, flags=re.MULTILINE)
     out, depth, at = [], 0, 0
     for token in re.finditer(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|[{}]', text, re.DOTALL):
         piece, lines = token.group(), token.group().count("\n")
