@@ -117,8 +117,8 @@ static void print_address(const struct config *c, const char *path, int seconds)
 
     printf("%s%s\n", address, path);
     fprintf(stderr,
-            "%s within %d s in the browser that is to be logged in: it is good once. Whoever has "
-            "it may do what you may.\n",
+            "%s within %d s in the browser that is to be logged in: it is good "
+            "once. Keep it secret: it gives all your rights.\n",
             any ? "Open it" : "Open this path of the address that leads to flamed", seconds);
 }
 

@@ -427,7 +427,7 @@ static int run_worker(struct config *c, struct worker *w, struct error *err)
     sandbox_opts.proc_fd = engine_opts.proc_fd;
     r = peers_open(engine_opts.proc_fd, USERS_GROUP, &serve_opts.peers);
     if (r < 0)
-        return error_code(err, r, "cannot prepare to know who asks");
+        return error_code(err, r, "cannot prepare to know the clients");
     sandbox_opts.cgroup_fd = peers_cgroup_fd(serve_opts.peers);
     r = access_rules_resolve(c->access, serve_opts.peers, err);
     if (r < 0)
@@ -446,10 +446,9 @@ static int run_worker(struct config *c, struct worker *w, struct error *err)
     quarantine_load(w->notes_fd, engine_opts.proc_fd, &quarantine);
     quarantine.lasting = !w->supervised;
     if (quarantine.count)
-        log_warn(
-            "%zu processes or containers are left alone, because readings of them did not come "
-            "back",
-            quarantine.count);
+        log_warn("%zu processes or containers are quarantined, because readings of "
+                 "them did not come back",
+                 quarantine.count);
     beside = new_threads_come_after();
     r = sandbox_enter(&sandbox_opts, &report, err);
     if (r < 0)
@@ -538,10 +537,10 @@ static int print_token(const char *name)
         fputs("cannot make a token: the kernel gives no random bytes\n", stderr);
         return 1;
     }
-    printf("# The token, shown this once: give it to whoever is to have it.\n%s\n\n"
-           "# For /etc/flamed/flamed.yaml; then systemctl reload flamed. Roles: health, view, "
-           "profile, "
-           "attach, manage.\naccess:\n  - name: %s\n    token_sha256: %s\n    role: view\n",
+    printf("# The token, shown only this once: give it to its user.\n%s\n\n"
+           "# For /etc/flamed/flamed.yaml; then systemctl reload flamed.\n"
+           "# Roles: health, view, profile, attach, manage.\n"
+           "access:\n  - name: %s\n    token_sha256: %s\n    role: view\n",
            token, name, hash);
     return 0;
 }

@@ -28,7 +28,7 @@ static void note(const struct standstill *st, const struct readers_stats *reader
                                /* jvm= */ false);
 
         if (r < 0)
-            log_err_errno(r, "cannot note that process %d is to be left alone",
+            log_err_errno(r, "cannot note that process %d is to be quarantined",
                           readers->who[i].id.host_pid);
     }
 }
@@ -41,8 +41,9 @@ void standstill_look(void *cookie, unsigned stands_s)
     readers_stats(&readers);
     if (readers.held == READERS_MAX) {
         note(st, &readers);
-        log_err("flamed ends, because %d readings of processes do not come back: their files lie "
-                "on file systems that do not answer; the next one leaves them alone for an hour",
+        log_err("flamed ends, because %d readings of processes do not come back: "
+                "file systems do not answer; the next flamed quarantines them for "
+                "an hour",
                 READERS_MAX);
         leave_behind(1);
     }

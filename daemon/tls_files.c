@@ -62,10 +62,9 @@ int tls_files_look(struct engine *e, const struct tls_config *c, const struct tl
     if (r == 0)
         r = tls_new(c, &m, ret, err);
     if (r == 0 && key_open)
-        log_warn(
-            "the key of tls_server_config, '%.200s', is not its owner's alone: whoever reads it "
-            "can pass for flamed: chmod 0600 it",
-            c->paths[TLS_FILE_KEY]);
+        log_warn("the key of tls_server_config, '%.200s', is not its owner's alone: "
+                 "its readers can pass for flamed: chmod 0600 it",
+                 c->paths[TLS_FILE_KEY]);
     tls_material_deinit(&m);
     return r;
 }

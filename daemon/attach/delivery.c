@@ -35,10 +35,10 @@ bool attach_way_next(struct attach_way *w, int result, const struct attach_place
 const char *attach_way_text(const struct attach_way *w)
 {
     if (w->mode == ATTACH_MOUNT)
-        return w->tmp ? " with an agent and a /tmp that were mounted in its container meanwhile"
-                      : " with an agent that was mounted in its container meanwhile";
+        return w->tmp ? " with an agent and a /tmp that were mounted in its container for a while"
+                      : " with an agent that was mounted in its container for a while";
     if (w->tmp)
-        return " with a /tmp that was mounted in its container meanwhile";
+        return " with a /tmp that was mounted in its container for a while";
     return w->mode == ATTACH_COPY ? " with a copy of the agent in its /tmp" : "";
 }
 

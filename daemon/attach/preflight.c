@@ -116,7 +116,7 @@ static void tell_way(const struct preflight_facts *f, struct preflight *p)
         size_t n = strlen(s->reason);
 
         snprintf(s->reason + n, sizeof(s->reason) - n,
-                 "; attach_mount: over %s%s%s something is mounted meanwhile",
+                 "; attach_mount: over %s%s%s something is mounted during the attach",
                  w->read_only_tmp ? "/tmp" : "", w->read_only_tmp && w->no_proc ? " and " : "",
                  w->no_proc ? "an empty /mnt, /media or /srv" : "");
     }
@@ -133,12 +133,11 @@ static void choose(const struct preflight_facts *f, struct preflight *p)
     p->memory = f->vm_known;
     p->auto_agent = p->agent && !p->memory;
     snprintf(p->auto_reason, sizeof(p->auto_reason), "%s",
-             p->memory       ? "memory: the JVM's own tables name its code; nothing is injected"
-             : p->auto_agent ? "agent: the JVM's memory cannot be read"
-             : p->perfmap    ? "perfmap: neither the JVM's memory nor an agent can be used"
-             : f->vm_starting
-                 ? "memory: as soon as the JVM has started; nothing is injected meanwhile"
-                 : "none: nothing can be used here");
+             p->memory        ? "memory: the JVM's own tables name its code; nothing is injected"
+             : p->auto_agent  ? "agent: the JVM's memory cannot be read"
+             : p->perfmap     ? "perfmap: neither the JVM's memory nor an agent can be used"
+             : f->vm_starting ? "memory: as soon as the JVM has started; nothing is injected before"
+                              : "none: nothing can be used here");
 }
 
 void preflight_run(const struct preflight_facts *f, struct preflight *ret)
@@ -180,10 +179,10 @@ void preflight_run(const struct preflight_facts *f, struct preflight *ret)
             p, "warning", true, "",
             "loading the agent prints 'WARNING: A JVM TI agent has been loaded dynamically' to "
             "the application's stderr, once");
-    step_add(
-        p, "race", true, "",
-        "HotSpot can end, in a race of its own, while it tells an agent of code whose class is "
-        "just being unloaded: docs/threat-model.md; rare, and never without symbols=agent");
+    step_add(p, "race", true, "",
+             "HotSpot can end, in a race of its own, while it reports code "
+             "whose class is being unloaded: docs/threat-model.md; rare, and "
+             "never without symbols=agent");
     step_add(p, "memory", f->vm_known, "symbols=agent, where the steps before are all ok", "%s",
              f->vm_known ? "names can be read from its memory: nothing is injected"
                          : f->vm_problem);

@@ -21,11 +21,10 @@ bool broker_leaves_alone(const struct broker *b, const struct proc_id *id, bool 
 
 int broker_refuse_left(const struct proc_id *id, struct error *err)
 {
-    error_set(
-        err, -ETIMEDOUT,
-        "process %d is left alone: a reading of it, or of another process of its container or "
-        "user, is not answered by a file system",
-        id->host_pid);
+    error_set(err, -ETIMEDOUT,
+              "process %d is quarantined: a file system does not answer a "
+              "reading of it, or of another process of its container or user",
+              id->host_pid);
     error_remedy(err, "see to the mounts there (FUSE, NFS); it is read again once that answers");
     return -ETIMEDOUT;
 }

@@ -266,7 +266,7 @@ static void *engine_main(void *arg)
     while (engine_run_calls(e)) {
         engine_alive(e);
         if (engine_broker_lost(e)) {
-            error_set(&err, -EPIPE, "flamed-broker, which holds the privileges, ended meanwhile");
+            error_set(&err, -EPIPE, "flamed-broker, which holds the privileges, has ended");
             error_remedy(&err, "both are being started again: ask once more in a second");
             captures_fail_all(e, BACKEND_UNAVAILABLE, &err);
             eventfd_write(e->lost_fd, 1);

@@ -129,7 +129,7 @@ bool subject_may(const struct subject *s, enum role needed, struct error *err)
     if (needed != ROLE_UNSET && s->role >= needed)
         return true;
     if (s->kind == SUBJECT_NOBODY) {
-        error_set(err, -EACCES, "flamed does not know who asks: %s", s->problem);
+        error_set(err, -EACCES, "flamed does not know the caller: %s", s->problem);
         error_remedy(err, "ask from this machine as a user of it: curl --unix-socket "
                           "/run/flamed/flamed.sock as root or a member of group flamed, or TCP on "
                           "localhost; /healthz is open to all");

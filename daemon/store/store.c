@@ -81,7 +81,7 @@ static unsigned stalled_s(struct store *s)
 #define STALLED "the disk of %.80s has kept the store busy for %u s"
 #define STALLED_REMEDY                                                                             \
     "see the system's log for the disk, or name another folder with --store; "                     \
-    "profiles are answered from memory meanwhile"
+    "profiles are answered from memory until then"
 
 int store_enter(struct store *s, uint64_t max_ns, struct error *err)
 {

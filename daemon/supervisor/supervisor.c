@@ -314,8 +314,9 @@ static void leave_behind(struct supervisor *s, const char *who, pid_t *pid)
 {
     if (!*pid)
         return;
-    log_err("%s cannot end: the kernel holds a thread of it, which is left behind host_pid=%d", who,
-            *pid);
+    log_err("%s cannot end: the kernel holds a thread of it, which is "
+            "abandoned host_pid=%d",
+            who, *pid);
     *pid = 0;
     s->left_behind = true;
 }

@@ -307,12 +307,12 @@ class HangingMemory(unittest.TestCase):
         self.check_served(lambda: pids.append(self.hold()))
         one = self.daemon.get(f"/api/v1/jvms/{pids[0]}").json()
         self.assertEqual(one["profilable"]["symbols"], "none")
-        self.assertIn("left alone", one["profilable"]["reason"])
+        self.assertIn("quarantined", one["profilable"]["reason"])
         self.assertEqual(gauge(self.daemon, "flamed_readings_held"), 1)
         self.assertEqual(self.daemon.get("/profile", pid=pids[0], seconds=1, timeout=20).status, 200)
         self.file.answer()
         proc.wait_until(lambda: gauge(self.daemon, "flamed_readings_held") == 0, 10, "it is back")
-        proc.wait_until(lambda: "left alone" not in str(self.daemon.get(f"/api/v1/jvms/{pids[0]}").json()["profilable"]["reason"]), 20,
+        proc.wait_until(lambda: "quarantined" not in str(self.daemon.get(f"/api/v1/jvms/{pids[0]}").json()["profilable"]["reason"]), 20,
                         "it is looked at anew")
         self.daemon.stop()
 

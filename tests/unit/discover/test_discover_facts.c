@@ -103,10 +103,10 @@ START_TEST(looks_again_at_one_that_was_quarantined)
     p = discover_find(d, 42);
     ck_assert_ptr_nonnull(p);
     ck_assert_int_eq(p->jvm, JVM_UNSUPPORTED);
-    ck_assert(strstr(p->reason, "left alone") != NULL);
+    ck_assert(strstr(p->reason, "quarantined") != NULL);
     ck_assert_uint_eq(maps_opened, 0);
     discover_poll(d, clock_monotonic_ns() + DISCOVER_LEFT_LOOK_NS);
-    ck_assert(strstr(p->reason, "left alone") != NULL);
+    ck_assert(strstr(p->reason, "quarantined") != NULL);
     quarantined = false;
     discover_poll(d, clock_monotonic_ns() + 2 * DISCOVER_LEFT_LOOK_NS);
     ck_assert_uint_eq(p->libjvm_base, 0x7f0000000000);
