@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A target pinned while the broker opens something of it, and the one way in which it opens a file
- * that a container may have made.
+ * A target pinned while the broker opens something of it, and the one way to open a file that a
+ * container may have made.
  *
  * Pinning: a pidfd of the pid, then the start time compared, then a directory fd of /proc/PID.
  * After the thing was opened through that directory, target_check() asks the pidfd whether its

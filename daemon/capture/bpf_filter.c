@@ -2,7 +2,8 @@
 /* Keeps the filter of the BPF programs at what the running captures want. */
 #include "capture/capture_impl.h"
 
-/* For the symbols of all that is new: nothing is drained meanwhile. Samples wait for the rest. */
+/* For the symbols of all that is new: nothing is drained in this time. Samples wait for the rest.
+ */
 #define FILTER_PREPARE_NS (100 * NSEC_PER_MSEC)
 
 struct filtered_process {

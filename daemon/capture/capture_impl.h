@@ -46,7 +46,7 @@ struct capture {
     const struct event_info *event;
     uint64_t period;           /* in the event's unit */
     uint64_t start_ns, end_ns; /* end_ns UINT64_MAX: until ended */
-    uint64_t prepared_ns;      /* so long it took from the request to its start */
+    uint64_t prepared_ns;      /* how long it took from the request to its start */
     enum symbols_source symbols;
     uint32_t set;
     uint64_t set_period;           /* smaller than period: samples are thinned */

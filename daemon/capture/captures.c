@@ -184,8 +184,8 @@ static void capture_warn_rate(struct capture *c)
                     BROKER_SETS_MAX, (unsigned long long)c->set_period);
 }
 
-/* A set for @c. Where all are taken by slower captures, one of those becomes faster for its users:
- * whoever takes all rates keeps nobody from another. 0, -EBUSY or -errno with @err. */
+/* A set for @c. If slower captures take all sets, one of those becomes faster for its users. So a
+ * caller that takes all rates keeps nobody from another. 0, -EBUSY or -errno with @err. */
 static int capture_take_rate(struct engine *e, struct capture *c, struct error *err)
 {
     uint32_t before, after;
@@ -354,7 +354,7 @@ static void capture_unlink(struct engine *e, struct capture *c)
     captures_reconcile(e, clock_monotonic_ns());
 }
 
-/* Tells whoever waits for it. A resource's failure is kept, unless it was cancelled. */
+/* Reports to those that wait for it. A resource's failure is kept, unless it was cancelled. */
 static void capture_answer_failure(struct engine *e, struct capture *c, int r,
                                    const struct error *err)
 {

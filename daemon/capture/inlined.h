@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The native frames of a capture with `lines=1`: remembers where each lies, and becomes, when the
- * profile is made, the functions inlined there, with their lines, as far as these were read by
+ * The native frames of a capture with `lines=1`. Remembers where each lies. When the profile is
+ * made, each becomes the functions inlined there, with their lines, as far as these were read by
  * then. Thread: the engine's.
  */
 #pragma once

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Samples whose stack leads through a file of which the symbols are being read: they are held, as
- * they came, until it is read. Bounded in number of bytes and in time; beyond it they are named
- * without it. Thread: the engine's.
+ * Samples whose stack leads through a file whose symbols are being read: they are held, as they
+ * came, until it is read. Bounded in number of bytes and in time; beyond it they are named without
+ * it. Thread: the engine's.
  */
 #pragma once
 

@@ -475,7 +475,7 @@ int target_check(struct target *t, struct discover *d, int proc_fd, struct error
     for (size_t i = 0; i < t->pid_count; i++) {
         struct process *p = t->viewer.whole ? NULL : discover_find(d, t->pids[i]);
 
-        /* Nothing that /proc says of others is told. */
+        /* The answer holds nothing that /proc says of others. */
         if (!t->viewer.whole && (!p || !target_sees(t, p)))
             return not_found(t, d, err);
         r = pid_check(t, d, proc_fd, t->pids[i], err);

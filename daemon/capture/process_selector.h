@@ -18,17 +18,17 @@ static inline void target_freep(struct target **t)
     target_free(*t);
 }
 
-/* Whether whoever asks may see @p, selected or not. */
+/* Whether the viewer may see @p, selected or not. */
 bool target_sees(const struct target *t, const struct process *p);
-/* Who asks. Points into @t. */
+/* Returns the viewer. Points into @t. */
 const struct viewer *target_viewer(const struct target *t);
-/* Who asks, where it sees a part of the node: "user 1001", or by what is seen. */
+/* Names the viewer, if it sees a part of the node: "user 1001", or by what it sees. */
 void target_viewer_name(const struct viewer *v, char *buf, size_t size);
 /* Whether @p belongs to it. */
 bool target_matches(const struct target *t, const struct process *p);
 /* No selector, asked by one who sees all: every process. */
 bool target_is_node(const struct target *t);
-/* No selector: all that whoever asks may see. */
+/* No selector: all that the viewer may see. */
 bool target_is_open(const struct target *t);
 /* What it is limited to, as struct profile's scope. Points into @t. */
 const char *target_scope(const struct target *t);
@@ -41,7 +41,7 @@ void target_describe(const struct target *t, struct discover *d, char *buf, size
 
 /*
  * Reads what it takes to know now whether it matches anything (JVMs that are starting are waited
- * for no longer than a read takes). 0; BACKEND_NOT_FOUND with the nearest matches named; -EINVAL
- * where pid and another selector disagree, or a pid is a thread, a zombie or a kernel thread.
+ * for no longer than a read takes). Return: 0. BACKEND_NOT_FOUND with the nearest matches named.
+ * -EINVAL: pid and another selector disagree, or a pid is a thread, a zombie or a kernel thread.
  */
 int target_check(struct target *t, struct discover *d, int proc_fd, struct error *err);

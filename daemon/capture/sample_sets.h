@@ -17,15 +17,14 @@ struct rates {
     } sets[BROKER_SETS_MAX];
 };
 
-/* Arms or shares a set for the event at @period. 0 and the period the set really has (smaller than
- * asked for when the samples must be thinned); -EBUSY when none is free and none is faster; -errno
- * with @err.
- */
+/* Arms or shares a set for the event at @period. Return: 0 and the period that the set really has
+ * (smaller than requested when the samples must be thinned). -EBUSY: none is free and none is
+ * faster. -errno with @err. */
 int rates_take(struct rates *r, struct broker *b, enum event_kind kind, uint64_t period,
                uint32_t *ret_set, uint64_t *ret_period, struct error *err);
-/* Where rates_take() found none: makes the event's slowest set, but none of @but (bits), as fast as
- * @period for all its users, who must thin their samples from then on. 0 and its number before
- * and after; -EBUSY; -errno with @err, and then it goes on as it was if it can. */
+/* If rates_take() found none: makes the event's slowest set, but none of @but (bits), as fast as
+ * @period for all its users. They must thin their samples from then on. Return: 0 and its number
+ * before and after; -EBUSY; -errno with @err, and then it stays as it was if it can. */
 int rates_speed_up(struct rates *r, struct broker *b, uint32_t but, enum event_kind kind,
                    uint64_t period, uint32_t *ret_before, uint32_t *ret_after, struct error *err);
 /* Gives it back; the last user disarms it. */

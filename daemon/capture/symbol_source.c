@@ -45,7 +45,7 @@ static void fall_back(struct capture *c, const char *reason, const char *remedy)
              c->symbols == SYMBOLS_PERFMAP ? "the JVM's own map" : "an agent", reason);
 }
 
-/* As record_later_fn: ids of both are told apart by their size. */
+/* As record_later_fn: the size of an id says which of both it is of. */
 static size_t deferred_frames(void *cookie, uint32_t n, uint32_t ret[RECORD_LATER_FRAMES_MAX])
 {
     struct capture *c = cookie;

@@ -55,7 +55,7 @@ void sampler_budget(struct sampler *s, uint64_t ns);
 int sampler_put_rows(struct sampler *s, uint32_t first, const struct unwind_row *rows,
                      uint32_t count);
 /* Describes process @pid to the unwinder; NULL forgets it. -E2BIG: too many processes. When slots
- * begin anew (one below the last), all that the unwinder remembers of old ones is forgotten first.
+ * begin again (one below the last), all that the unwinder remembers of old ones is forgotten first.
  */
 int sampler_put_process(struct sampler *s, int32_t pid, const struct unwind_process *p);
 /* Tells where the JavaThread of a thread lies. The one that was not used for longest is forgotten

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who may ask: keeps web pages of other sites, and names that were rebound to this machine, from
- * reaching flamed through a browser of somebody who sits at it. Pure; thread: any.
+ * Keeps web pages of other sites, and names that were rebound to this machine, from reaching flamed
+ * through a browser of one of its users. Pure; thread: any.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the configuration says under `access`: a role for a user or a group of the machine, or for
- * whoever shows a token. The first rule that fits counts, before what holds without any. Immutable
+ * clients with a token. The first rule that fits counts, before what holds without any. Immutable
  * once resolved; thread: any.
  */
 #pragma once
@@ -39,7 +39,7 @@ struct access_rule {
                                      * who sees other processes sees other captures */
 };
 
-/* Whether it is for who shows something, whoever that is on this machine. */
+/* Whether it is for clients that show something, whatever user of this machine they are. */
 static inline bool access_rule_is_shown(const struct access_rule *r)
 {
     return r->by != ACCESS_BY_HOST;

@@ -167,7 +167,7 @@ void answer_outcome(struct answer *a, int outcome, const struct error *err, unsi
         status = 429;
         break;
     case BACKEND_UNAVAILABLE:
-    case -ENOTCONN: /* flamed-broker ended meanwhile */
+    case -ENOTCONN: /* flamed-broker has ended */
     case -EBUSY:    /* a disk stalls */
         status = 503;
         break;

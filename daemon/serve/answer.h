@@ -58,8 +58,8 @@ void answer_problem(struct answer *a, unsigned status, const struct error *err,
                     struct span parameter);
 /* The status for an outcome of the backend (> 0) or -errno, with its problem. @retry_s: for 429. */
 void answer_outcome(struct answer *a, int outcome, const struct error *err, unsigned retry_s);
-/* From here on a body that grows long is held packed, and may be ANSWER_PACKED_RATIO times as long
- * as the ceiling says, which then is of what is held. For what only appends to it. */
+/* From here on a body that grows long is held packed. The ceiling then limits what is held, and the
+ * body may be ANSWER_PACKED_RATIO times as long. For writers that only append. */
 void answer_flow(struct answer *a);
 /* The body is complete. 0, or -errno as a->body.error would say. */
 int answer_flow_end(struct answer *a);

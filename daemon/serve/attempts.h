@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Wrong passwords and tokens of each caller: some at once, and a few a minute in the long run.
- * Passwords are counted by the name that they are shown with, so that guesses at one user's shut
- * out no other, and of all names together; tokens apart. Thread: one at a time.
+ * Passwords are counted by the name that comes with them, so that guesses at one user's shut out no
+ * other. They are also counted for all names together; tokens apart. Thread: one at a time.
  */
 #pragma once
 

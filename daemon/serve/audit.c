@@ -184,8 +184,8 @@ static struct audit_line *place_of(struct audit_ring *r, const struct caller *c)
     return count >= r->share ? own : oldest;
 }
 
-/* Keeps a line: the time of each is taken in the order in which they are kept. A copy for the log,
- * owned by the caller; NULL: it is not to have it, or out of memory. */
+/* Keeps a line: the time of each is taken in the order in which they are kept. Returns a copy for
+ * the log, owned by the caller; NULL: the log does not take the line, or out of memory. */
 static char *keep(struct audit *a, const struct request *req, const struct audit_outcome *o)
 {
     bool refusal = o->action == AUDIT_REFUSAL;

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Who did what: a line of JSON in the log for each capture, attach, removal, trigger, login and
- * refusal, and the last of them for GET /api/v1/audit. Holds what the kernel told of the subject
- * and what was asked for, never a header or a secret. Thread: any; called without serve's lock.
+ * refusal. Keeps the last of them for GET /api/v1/audit. A line holds what the kernel said of the
+ * subject and what the request named, never a header or a secret. Thread: any; called without
+ * serve's lock.
  */
 #pragma once
 
 #include "base/buf.h"
 
 #define AUDIT_ACTS_MAX 1024     /* that are kept */
-#define AUDIT_REFUSALS_MAX 256  /* kept apart: whoever is refused often pushes nothing else out */
+#define AUDIT_REFUSALS_MAX 256  /* kept apart: many refusals push nothing else out */
 #define AUDIT_REFUSALS_SHARE 32 /* of them, of one caller */
 #define AUDIT_NOBODIES_MAX 64   /* and of callers that the kernel tells nothing of, */
 #define AUDIT_NOBODIES_SHARE 16 /* of one address */

@@ -4,7 +4,7 @@
 
 #include "serve/serve_impl.h"
 
-/* What became of a request, or of a capture that it left behind. */
+/* What became of a request, or of a capture that outlives it. */
 struct audit_outcome {
     enum audit_action action;
     unsigned status;

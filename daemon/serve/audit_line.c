@@ -45,7 +45,7 @@ static void copy_member(json_t *to, const char *name, const json_t *from, const 
         json_object_set(to, name, value);
 }
 
-/* What the process is that was asked for, as GET /api/v1/jvms/{pid} has it. */
+/* What the process is that the request named, as in GET /api/v1/jvms/{pid}. */
 static void add_facts(json_t *target, const json_t *facts)
 {
     const json_t *container = json_object_get(facts, "container"),

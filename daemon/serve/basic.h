@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names with passwords: the Authorization header that has them, the bcrypt hashes that they are
- * held against, and the answers that were right, so that who asks each second costs one bcrypt and
- * not one each time. Thread: any.
+ * Names with passwords: the Authorization header with them, the bcrypt hashes of the configuration,
+ * and the answers that were right. So a client that asks each second costs one bcrypt and not one
+ * each time. Thread: any.
  */
 #pragma once
 

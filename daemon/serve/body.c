@@ -26,7 +26,7 @@ static int refuse_value(const char *name, struct error *err)
                      query_show(span_of(name), show));
 }
 
-/* Appends a scalar as a query would have it. False when it is none. */
+/* Appends a scalar as in a query. False when it is none. */
 static bool add_scalar(struct buf *b, const json_t *value)
 {
     switch (json_typeof(value)) {

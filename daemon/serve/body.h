@@ -11,8 +11,8 @@
 /* What is refused is read to its end up to here, so that the client, still sending, sees why. */
 #define BODY_DRAIN_MAX_BYTES (8 * 1024 * 1024)
 
-/* Reads @text, one JSON object: strings, numbers and booleans (1 and 0) become values; a list of
- * numbers becomes "1,2", a list of strings becomes one item each. An empty body is an empty
- * object. 0; -EINVAL or -E2BIG with @err; -ENOMEM. *ret is written only on success and needs
+/* Reads @text, one JSON object. Strings, numbers and booleans (1 and 0) become values. A list of
+ * numbers becomes "1,2", a list of strings one item each. An empty body is an empty object. Return:
+ * 0; -EINVAL or -E2BIG with @err; -ENOMEM. *ret is written only on success and needs
  * query_deinit(). */
 int body_parse(struct span text, struct query *ret, struct error *err);

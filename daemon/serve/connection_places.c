@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Room for connections. One caller may have connections_max of them, all callers together half as
- * many again, and root some more, so that nobody who fills his own places takes another's. A caller
- * who has his share becomes a guest: a few connections more, on which health routes alone are
- * answered, and of which a newer one takes the place of an older. All with lock held.
+ * many again, and root some more, so that a caller who fills its own places takes no other's. A
+ * caller beyond its share becomes a guest. Guests have a few connections more, on which health
+ * routes alone are answered; a newer one takes the place of an older. All with lock held.
  */
 #include "serve/serve_impl.h"
 

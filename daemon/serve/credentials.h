@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a request shows to say who asks: a token or a name with a password, over whatever it comes,
- * or the certificate of its TLS connection. Thread: the request's.
+ * What a request shows to name its client: a token, a name with a password, or the certificate of
+ * its TLS connection. Thread: the request's.
  */
 #pragma once
 

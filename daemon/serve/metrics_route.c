@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How flamed and the JVMs fare, for Prometheus. What the backend tells costs some 400 us, so that
- * scrapes shortly after one another share it: those who see everything, and while nobody has asked
- * for anything else meanwhile, so that what a client did is in the numbers that it reads next. What
- * is counted here is never shared.
+ * How flamed and the JVMs fare, for Prometheus. The backend's part costs some 400 us, so scrapes
+ * shortly after one another share it. Only clients that see everything do, and only until another
+ * request comes, so that what a client did is in the numbers that it reads next. What is counted
+ * here is never shared.
  */
 #include "base/clock.h"
 #include "serve/serve_impl.h"

@@ -217,7 +217,7 @@ static void net_tick(struct serve *s)
         if (!c->used)
             continue;
         client_watch_reading(c, now);
-        /* It may have become busy since @now: others had the lock meanwhile. */
+        /* It may have become busy since @now: others had the lock in between. */
         if (!req && !c->closing && now > c->since_ns &&
             now - c->since_ns > (c->busy ? MAX(idle_ns, SERVE_SEND_MAX_NS) : idle_ns)) {
             s->stats.timed_out++;

@@ -151,7 +151,7 @@ int param_set_period(struct params *p, struct error *err)
     const struct event_info *event = events_find(p->event);
 
     if (!event)
-        return 0; /* whoever looks for it refuses it */
+        return 0; /* the search for it refuses it */
     if (event_is_timed(event))
         return set_timed_period(p, event, err);
     if (p->given & PARAM_BIT(PARAM_HZ))

@@ -145,9 +145,9 @@ static inline bool params_enter_jvm(const struct params *p)
 
 /* The name of a parameter. */
 const char *param_name(enum param_id id);
-/* Reads @q into *ret, with defaults for what is not there. @allowed: PARAM_BIT()s. 0; -EINVAL or
- * BACKEND_CONFLICT with a sentence in @err, whose parameter is a literal or NULL for an unknown
- * one, which is then in @unknown (points into @q). *ret is written in every case, and needs
+/* Reads @q into *ret, with defaults for what is not there. @allowed: PARAM_BIT()s. Return: 0;
+ * -EINVAL or BACKEND_CONFLICT with a sentence in @err. Its parameter is a literal, or NULL for an
+ * unknown one, which is then in @unknown (points into @q). *ret is written in every case, and needs
  * params_deinit(). */
 int params_parse(const struct query *q, uint64_t allowed, struct params *ret, struct span *unknown,
                  struct error *err);

@@ -54,14 +54,14 @@ enum peer_place {
     PEER_UNTOLD,  /* cannot be told now, but perhaps in a second */
 };
 
-/* Whether @p is the host's: whether no process of the socket's cgroup is in a container (of all
- * processes, where the cgroup is not told), or else none of those that hold the socket is. A
- * container's root has the number of the host's, and must not pass for it. All are where we
- * are in a pid namespace of our own, and see no more than it. Any thread. The first is
- * asked anew when a process has started since, or after PEER_HOST_NS; where there are many
- * processes to look at, after PEER_HOST_NS alone or if the second tells nothing. That takes up to
- * some 10 ms.
- */
+/* Whether @p is the host's. It is if no process of the socket's cgroup is in a container (of all
+ * processes, if the cgroup is not known). Else it is if none of those that hold the socket is. A
+ * container's root has the number of the host's, and must not pass for it. In a pid namespace of
+ * our own all are where we are, and see no more than it. Any thread.
+ *
+ * The first question is asked again when a process has started since, or after PEER_HOST_NS. If
+ * there are many processes to look at, it is asked after PEER_HOST_NS alone, or if the second has
+ * no answer. That takes up to some 10 ms. */
 enum peer_place peer_place(struct peers *s, const struct peer *p);
 #define PEER_HOST_NS (2 * NSEC_PER_SEC)
 /* Looks for holders, of members and of others each: so many at once, and one every PEER_LOOK_NS in
@@ -69,7 +69,7 @@ enum peer_place peer_place(struct peers *s, const struct peer *p);
 #define PEER_LOOKS_MAX 1000
 #define PEER_LOOK_NS (50 * NSEC_PER_MSEC)
 
-/* The caller at the other end of a connection from @address, of which the kernel tells @peer. All
- * loopback addresses are one caller: any user of the machine can come from any of them, with as
- * many as there are; so are those of one network of IPv6 (/64). */
+/* Returns the caller at the other end of a connection from @address; @peer is what the kernel says
+ * of it. All loopback addresses are one caller, because any user of the machine can come from any
+ * of them. So are those of one network of IPv6 (/64). */
 struct caller caller_of_peer(const struct peer *peer, const struct sockaddr_storage *address);

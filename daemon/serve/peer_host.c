@@ -234,7 +234,7 @@ static void look(struct peers *s, struct peer_verdict *v, uint64_t now)
         v->fd = open_cgroup(s, v->cgroup);
         v->told = v->fd >= 0;
     }
-    v->newest_pid = newest_pid(s); /* before the look: who starts meanwhile is new */
+    v->newest_pid = newest_pid(s); /* before the look: what starts during it is new */
     v->host = v->told ? members_are_host(s, v->fd, &count) : all_are_host(s);
     v->few = count <= MEMBERS_FEW;
     v->until_ns = now + PEER_HOST_NS;

@@ -42,9 +42,8 @@ bool handle_pprof_profile(struct request *req)
     }
     if (!req->head) {
         work_describe(req, &c);
-        c.keep = false; /* who scrapes stores it */
-        c.symbols =
-            SYMBOLS_MEMORY; /* and does so all day: an agent is loaded for a person who asks */
+        c.keep = false;             /* who scrapes stores it */
+        c.symbols = SYMBOLS_MEMORY; /* and does so all day: an agent is loaded only for a person */
         return work_capture(req, &c);
     }
     r = be->target_check(be->ctx, &req->params.target, &err);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What one caller may have at once of what requests hold on to: waiting for a worker or a capture,
- * streams, captures; and over time, of attaches and of the CPU time of answers. Who has his share
- * is told which one, and when to ask again; root has no share, and room that nobody else can take.
+ * streams, captures; and over time, of attaches and of the CPU time of answers. A caller beyond its
+ * share learns which one, and when to ask again. Root has no share, and room that nobody else can
+ * take.
  */
 #include "serve/serve_impl.h"
 

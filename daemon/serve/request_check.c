@@ -246,7 +246,7 @@ static bool request_is_told(struct request *req)
     return false;
 }
 
-/* Who asks; nobody need be known for health. */
+/* Finds the caller; for health it need not be known. */
 static bool request_subject(struct request *req, const struct head *h)
 {
     struct error err = ERROR_NULL;
@@ -389,7 +389,7 @@ static bool request_takes_body(struct request *req, const struct head *h)
     return true;
 }
 
-/* Who asks, and what he wants, of a request whose route is known. */
+/* Finds the caller, and checks what it wants, of a request whose route is known. */
 static bool admit(struct request *req, const struct head *h)
 {
     if (!request_subject(req, h) || (req->has_body && !request_takes_body(req, h)))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rights that end while they are used. A stream or a capture under way ends when its subject may
- * not have it any more: by other rules, a log-out, or a certificate that does not count any longer.
+ * Rights that end while they are used. A stream or a capture under way ends when its subject loses
+ * the right to it: by other rules, a log-out, or a certificate that does not count any more.
  */
 #include "serve/http.h"
 
@@ -83,7 +83,7 @@ static bool is_over(const struct request *req)
     return req->revoked || req->left || req->ended || req->done;
 }
 
-/* Ends one capture whose subject may not have it. False: there is none. */
+/* Ends one capture whose subject has lost the right to it. False: there is none. */
 static bool end_one(struct serve *s)
 {
     for (struct request *req = s->capturing; req; req = req->capturing_next) {

@@ -32,14 +32,15 @@ struct route {
     bool heavy;              /* and may take a worker for seconds: it renders, or attaches */
     enum audit_action audit; /* what is noted of it; AUDIT_NONE: nothing but refusals */
     bool health;             /* is answered whatever its caller has already */
-    bool asks;               /* needs to know who asks, whatever its role */
-    bool cookies_alone;      /* of a browser's session: who asks is known by no token or the like */
+    bool asks;               /* needs to know the caller, whatever its role */
+    bool cookies_alone;      /* of a browser's session: tokens and the like do not count */
     /* Of a route that waits: answers where nothing has to be waited for; false: it did not. */
     bool (*at_once)(struct request *req);
     bool (*handle)(struct request *req);
     void (*finish)(struct request *req); /* a capture that the handler began is over; NULL: none */
 };
 
+/* Returns the table of routes, static. */
 const struct route *routes(size_t *ret_count);
 
 /* What stands in the place of a path's variable. */

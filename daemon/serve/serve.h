@@ -23,7 +23,7 @@ struct serve_opts {
     unsigned connections_max;    /* 128 of one caller; of all: request/caller.h */
     unsigned captures_max;       /* 64 of one caller at once */
     size_t answer_max_bytes;     /* 64 MiB */
-    unsigned idle_timeout_s;     /* a client that sends or reads nothing for so long is cut off */
+    unsigned idle_timeout_s;     /* a client that sends or reads nothing for this long is cut off */
     struct access_rules *access; /* taken over by serve_start() where that goes well; NULL: none */
     struct peers *peers; /* who is at the other end, borrowed until serve_stop(); NULL: nobody */
     const char *const *allowed_hosts; /* borrowed until serve_stop(); see serve/access.h */

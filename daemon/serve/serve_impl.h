@@ -7,8 +7,8 @@
  *   workers (work.c)          call the backend, render, compress
  *   the engine's thread       calls capture_done()
  *
- * A request that has to wait is suspended in the HTTP library, belongs to the workers' queue or to
- * a running capture, and is resumed with its answer ready. `lock` guards all that is marked with
+ * A request that has to wait is suspended in the HTTP library. It belongs to the workers' queue or
+ * to a running capture, and is resumed with its answer ready. `lock` guards all that is marked with
  * it; it is never held while the backend or the HTTP library is called.
  */
 #pragma once
@@ -42,15 +42,15 @@
 #define SERVE_CLOSING_MAX 256                   /* connections told to go, not gone yet */
 #define SERVE_HEAD_MAX_BYTES (32 * 1024)        /* of a request: its line and its headers */
 #define SERVE_CONNECTION_BYTES (128 * 1024)     /* the HTTP library's memory for one: both heads */
-#define SERVE_END_GRACE_NS (3 * NSEC_PER_SEC)   /* past its duration a capture is told to end */
+#define SERVE_END_GRACE_NS (3 * NSEC_PER_SEC)   /* past its duration a capture is ordered to end */
 #define SERVE_GIVE_UP_NS (9 * NSEC_PER_SEC / 2) /* past it, the answer leaves without it */
 #define QUOTA_BUDGETS_MAX 256                   /* callers that budgets are kept of */
 #define QUOTA_ATTACH_NS (5 * NSEC_PER_SEC)      /* an attach of one caller every so often, */
 #define QUOTA_ATTACHES_MAX 12                   /* and so many at once */
 #define QUOTA_RENDER_NS (60 * NSEC_PER_SEC)     /* CPU time of one caller's answers at once, */
 #define QUOTA_RENDER_SHARE 2              /* and one part in so many of a CPU in the long run */
-#define SERVE_GUEST_NS NSEC_PER_SEC       /* a guest is served for so long at least */
-#define SERVE_STALL_NS (2 * NSEC_PER_SEC) /* reading nothing for so long may cost its place */
+#define SERVE_GUEST_NS NSEC_PER_SEC       /* a guest is served for this long at least */
+#define SERVE_STALL_NS (2 * NSEC_PER_SEC) /* reading nothing for this long may cost its place */
 #define SERVE_SEND_MAX_NS (600 * NSEC_PER_SEC) /* for a client to read its answer */
 #define SERVE_STOP_MAX_NS (4 * NSEC_PER_SEC)   /* for captures to end when stopping */
 #define SERVE_STOP_SEND_NS (NSEC_PER_SEC / 2)  /* and for the last answers to be sent */
@@ -120,10 +120,10 @@ struct request {
     bool ready;
     bool left;      /* the client is gone */
     bool noted;     /* by the audit; thread: the HTTP library's */
-    bool revoked;   /* its subject may not have it any more: see review.c */
+    bool revoked;   /* its subject has lost the right to it: see review.c */
     bool capturing; /* capture_start() was called and did not fail */
     bool held;      /* a thread is inside capture_start() or capture_end() */
-    bool ended;     /* the capture was told to end, or is to be as soon as not held */
+    bool ended;     /* the capture has the order to end, or gets it as soon as not held */
     bool end_keep;
     bool done;      /* capture_done() was called, or is not waited for any longer */
     bool abandoned; /* it is not waited for any longer */
@@ -195,6 +195,7 @@ struct serve {
 
 /* ---- net.c ---- */
 
+/* Start and stop the net thread. */
 int net_start(struct serve *s, struct error *err);
 void net_stop(struct serve *s);
 /* Called with lock held. */
@@ -256,11 +257,13 @@ void login_page(struct request *req, const struct error *err);
 
 /* ---- http.c ---- */
 
+/* Start and stop the HTTP library. */
 int http_start(struct serve *s, struct error *err);
 void http_stop(struct serve *s);
 
 /* ---- work.c ---- */
 
+/* Start and stop the workers. */
 int work_start(struct serve *s, struct error *err);
 void work_stop(struct serve *s);
 /* Puts a suspended request into the queue. Called with lock held. */
@@ -306,6 +309,7 @@ void event_error(struct request *req, const struct error *err);
 
 /* ---- handlers: true when req->answer is complete ---- */
 
+/* The handlers of the routes, as struct route says. */
 bool handle_profile(struct request *req);
 bool handle_query(struct request *req);
 bool handle_timeline(struct request *req);

@@ -2,8 +2,8 @@
 /*
  * Browsers that have logged in. `flamed --login` gets a ticket, which is good for one use within
  * minutes; a browser that shows it gets a session, whose secret is its cookie. Both are 256 random
- * bits, and only their SHA-256 is held. A session counts for the end of a connection that it was
- * made for: browsers send the cookies of localhost to each port there, so also to a program of
+ * bits, and only their SHA-256 is held. A session counts only for the user whose browser it was
+ * made for. Browsers send the cookies of localhost to each port there, so also to a program of
  * another user. Thread: any.
  */
 #pragma once

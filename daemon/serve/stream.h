@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Answers without an end: text that is written piece by piece while the client listens. A stream is
- * a request whose handler called stream_begin(); from then on a worker calls its step function when
- * it is due, and never while the client has not yet read what was written before, so that a slow
- * one holds up nobody and costs one piece of memory. While there is nothing to send, its connection
- * is suspended in the HTTP library and watched by the net thread.
+ * a request whose handler called stream_begin(). From then on a worker calls its step function when
+ * it is due. It does not while the client has not yet read what was written before. So a slow
+ * client holds up nobody and costs one piece of memory. While there is nothing to send, its
+ * connection is suspended in the HTTP library and watched by the net thread.
  */
 #pragma once
 
@@ -47,12 +47,13 @@ void stream_event(struct request *req, const char *name, struct span data);
 
 /* ---- for the rest of serve/; with the lock held, which may be dropped in between ---- */
 
+/* Begins to send; call with the lock held. */
 void stream_start_locked(struct request *req);
 /* Pushes the steps that are due; while stopping, ends the captures of streams. */
 void streams_tick(struct serve *s, uint64_t now_ns);
 /* A step as soon as possible: something has happened. */
 void stream_poke(struct request *req);
-/* The client is gone: the HTTP library is told. */
+/* The client is gone: tells the HTTP library. */
 void stream_left(struct request *req);
 /* The HTTP library is through with the request. */
 void stream_closed(struct request *req);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who asks, as far as it can be known, and what he may: the role that routes are held against, and
- * what of the node he sees. Values; thread: any.
+ * The caller of a request, as far as it is known, and what it may: its role, and what of the node
+ * it sees. Values; thread: any.
  */
 #pragma once
 
@@ -48,7 +48,7 @@ struct subject {
 /* The subject of a connection. May read /proc, for some ms. */
 void subject_of_peer(struct peers *peers, const struct peer *p, struct subject *ret);
 
-/* What a rule of the configuration makes of @s, a user's own; or of whoever shows its token. The
+/* What a rule of the configuration makes of @s, a user's own, or of a client with its token. The
  * viewer points into @rule. */
 void subject_apply(struct subject *s, const struct access_rule *rule);
 /* "user 1001", "token prometheus", "nobody". Return: @buf. */

@@ -37,7 +37,7 @@ int64_t tls_expires_s(const struct tls *t);
 /* The names that its certificate is for; live as long as @t. */
 const char *const *tls_names(const struct tls *t, size_t *ret_count);
 
-/* Prepares a connection of which nothing was read yet; @session is GnuTLS's. 0 or -EPROTO. */
+/* Prepares a connection before anything is read from it; @session is GnuTLS's. 0 or -EPROTO. */
 int tls_begin(const struct tls *t, void *session);
 /* Judges a connection that there is by @t from now on, which must then live as long as it. 0 or
  * -EPROTO. */
@@ -51,5 +51,5 @@ bool tls_same_clients(const struct tls *a, const struct tls *b);
 int tls_look(const struct tls *t, void *session, struct certificate_names *ret,
              int64_t *ret_until_s);
 #define TLS_LOOK_NONE 1
-/* What the HTTP library is told in place of a certificate: a function that gives none. */
+/* What the HTTP library gets in place of a certificate: a function that gives none. */
 void *tls_no_certificate(void);

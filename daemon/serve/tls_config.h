@@ -11,7 +11,7 @@
 
 enum tls_version { TLS_VERSION_12, TLS_VERSION_13 };
 
-/* What clients are asked for. Those that do not verify tell nothing of who asks. */
+/* What clients have to show. Certificates that are not verified prove nothing. */
 enum tls_client_auth {
     TLS_CLIENT_NONE,            /* NoClientCert */
     TLS_CLIENT_REQUEST,         /* RequestClientCert */

@@ -21,6 +21,7 @@ struct tls {
     size_t name_count;
 };
 
+/* Returns the bytes of @b as GnuTLS takes them. */
 static inline gnutls_datum_t tls_datum(const struct buf *b)
 {
     return (gnutls_datum_t){ (unsigned char *)b->p, (unsigned)b->n };

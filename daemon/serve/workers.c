@@ -213,7 +213,7 @@ static void capture_done(void *cookie, int outcome, struct profile *p, const str
     profile_unref(p);
 }
 
-/* After a call into the backend that @req was held for: goes on with what happened meanwhile. */
+/* After a call into the backend that @req was held for: goes on with what happened during it. */
 static void work_release(struct request *req)
 {
     req->held = false;
@@ -239,7 +239,7 @@ void work_end_capture(struct request *req, bool keep)
     if (req->held)
         return; /* the thread that holds it looks at `ended` afterwards */
     req->held = true;
-    req->refs++; /* it may be given up meanwhile */
+    req->refs++; /* it may be given up in between */
     work_call_end(req);
     work_release(req);
     request_unref_locked(req);

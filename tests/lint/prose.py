@@ -48,7 +48,8 @@ WORDS = {
     r"left behind|leaves? behind": "abandoned",
     r"comes? to nothing": "fails, makes no progress",
 }
-WORD = re.compile(r"\b(?:" + "|".join(f"(?:{w})" for w in WORDS) + r")\b", re.IGNORECASE)
+# Not a parameter's name: @word, /* word= */.
+WORD = re.compile(r"(?<!@)\b(?:" + "|".join(f"(?:{w})" for w in WORDS) + r")\b(?!=)", re.IGNORECASE)
 
 
 def advice(found):
