@@ -23,7 +23,7 @@ struct pidfd_exit_info {
     uint32_t ids[11]; /* pid, tgid, ppid, then users and groups */
     int32_t exit_code;
 };
-_Static_assert(sizeof(struct pidfd_exit_info) == 64, "as the kernel has it");
+_Static_assert(sizeof(struct pidfd_exit_info) == 64, "as in the kernel");
 #define PIDFD_EXIT UINT64_C(8)
 #define PIDFD_GET_EXIT_INFO _IOWR(0xff, 11, struct pidfd_exit_info)
 

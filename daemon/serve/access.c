@@ -204,7 +204,7 @@ static int check_page(const struct access_facts *f, struct error *err)
         return 0;
     error_remedy(err, "open the service's own page, or fetch the profile with curl; behind a "
                       "reverse proxy, put the name of the address bar into allowed_hosts of "
-                      "flamed.yaml, and have it pass on Host with the port");
+                      "flamed.yaml, and let it pass on Host with the port");
     return error_set(err, -EACCES, "a web page of '%s' asked for this: only this service's own may",
                      query_show(foreign, show));
 }

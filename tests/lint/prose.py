@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Fails on prose that has to be read twice, in documents and in the comments of C code.
+"""Fails on prose that has to be read twice, in documents, the API's description, comments and messages of C code.
 
 What counts as a breach:
   width      a line of a document that is wider than 100 columns (not in a table, a block of code or a link)
-  sentence   a sentence of more than 25 words, in documents and in the comments of headers
+  sentence   a sentence of more than 25 words, in documents, openapi.json and the comments of headers
   cell       a cell of a table with more than 25 words
   paragraph  a paragraph or an item of a list with more than five lines of 100 columns
   docstring  a function in a header without a comment (docstrings.py)
-  word       a word or phrase of WORDS, which stands for a plainer one, in documents and in all comments
+  word       a word or phrase of WORDS, which stands for a plainer one, in all of these, comments and messages
 
 prose_debt.txt beside this file says how many breaches a file may still have. Its numbers may only become
 smaller: a file with fewer breaches than its number fails, too, until the number follows (--lower).
@@ -17,6 +17,7 @@ Usage: prose.py TREE [--list [FILE...]] [--lower]
 """
 
 import glob
+import json
 import os
 import re
 import sys
@@ -173,11 +174,40 @@ def source_breaches(path, lines):
         if path.endswith(".h"):
             for why in long_sentences(text):
                 yield at, why
+    for at, text in messages("\n".join(lines)):
+        for why in private_words(text):
+            yield at, why
+
+
+def messages(text):
+    """The literals of C code that are more than a word, as (line number, text); neighbours are one."""
+    code = re.sub(r"/\*.*?\*/|//[^\n]*", lambda m: "\n" * m.group().count("\n"), text, flags=re.DOTALL)
+    literal = r'"(?:\\.|[^"\\\n])*"'
+    for found in re.finditer(literal + r"(?:\s*" + literal + ")*", code):
+        said = "".join(piece[1:-1] for piece in re.findall(literal, found.group()))
+        if " " in said.strip():
+            yield code.count("\n", 0, found.start()) + 1, said
+
+
+def described(value):
+    """What openapi.json says to people."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            if key in ("description", "summary") and isinstance(inner, str):
+                yield inner
+            else:
+                yield from described(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from described(inner)
 
 
 def breaches(path):
     with open(path, encoding="utf-8") as file:
         lines = file.read().split("\n")
+    if path.endswith(".json"):
+        said = set(described(json.loads("\n".join(lines))))
+        return [(1, why) for text in sorted(said) for why in [*long_sentences(text), *private_words(text)]]
     if path.endswith(".md"):
         return list(document_breaches(lines))
     if path.endswith(".8"):
@@ -189,7 +219,7 @@ def breaches(path):
 
 
 def files():
-    found = ["README.md", "CHANGELOG.md", *glob.glob("docs/*.md"), *glob.glob("docs/*.8")]
+    found = ["README.md", "CHANGELOG.md", *glob.glob("docs/*.md"), *glob.glob("docs/*.8"), "daemon/serve/openapi.json"]
     for folder in ("daemon", "agent"):
         found += glob.glob(f"{folder}/**/*.[ch]", recursive=True)
     return sorted(name for name in found if os.path.isfile(name))

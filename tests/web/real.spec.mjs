@@ -267,7 +267,7 @@ describe("the page of a real flamed", { concurrency: 3 }, () => {
                 } else { // it cannot be told from a page of another port of that name
                     await page.keyboard.press("x");
                     await page.keyboard.press("Enter");
-                    await page.getByRole("alert").filter({ hasText: "have it pass on Host with the port" }).waitFor();
+                    await page.getByRole("alert").filter({ hasText: "let it pass on Host with the port" }).waitFor();
                 }
                 await close(page);
                 if (!keepsHost) {
