@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Flags that make mistakes harder to use, each where compiler and linker have it: flamed_hardening for programs with a C
+# Flags that make mistakes harder to use, each if compiler and linker know it: flamed_hardening for programs with a C
 # library, flamed_hardening_freestanding for what runs in other people's processes. tests/lint/hardening.sh looks at the
 # programs that come of it.
 include(CheckCCompilerFlag)

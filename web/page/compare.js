@@ -175,7 +175,7 @@ export class CompareView {
         const [before, after] = await Promise.allSettled([fetchSide(sides.a, signal), fetchSide(sides.b, signal)]);
 
         if (turn !== this.turn || signal.aborted)
-            return; // something else was chosen meanwhile
+            return; // something else was chosen since
         this.root.removeAttribute("aria-busy");
         if (before.status === "fulfilled" && after.status === "fulfilled")
             this.show(before.value, after.value);

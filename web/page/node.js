@@ -31,7 +31,7 @@ export const shortVersion = (version) => text(version).split(/[+-]/)[0] || "unkn
 
 const START_SLACK_MS = 1500; // the clocks that a start is worked out from drift against each other
 
-// Whether two answers are about one process: pids are used again. The count of its execs begins anew with flamed.
+// Whether two answers are about one process: pids are used again. The count of its execs begins again with flamed.
 export function isSameJvm(a, b) {
     return a.pid === b.pid && Math.abs(Date.parse(a.start_time) - Date.parse(b.start_time)) < START_SLACK_MS &&
         ((a.exec || 0) === (b.exec || 0) || (a.main === b.main && a.args === b.args));

@@ -9,7 +9,7 @@ import { shortName } from "../shared/names.js";
 import { button } from "./notice.js";
 import { follow } from "./stream.js";
 
-const QUIET_SECONDS = 2; // a proxy may hold events back: after so long without one it is asked
+const QUIET_SECONDS = 2; // a proxy may hold events back: after this long without one it is asked
 const ROWS = 5;
 
 // {kind, name} of an event's function, the kind as a number.

@@ -42,7 +42,7 @@ export function isSynthetic(kind) {
     return kind === KIND.THREAD || kind === KIND.PROCESS || kind === KIND.TRUNCATED;
 }
 
-// Frames of which something is missing are hatched.
+// Frames that lack something are hatched.
 export function isHatched(kind) {
     return kind === KIND.UNKNOWN || kind === KIND.TRUNCATED;
 }

@@ -20,7 +20,7 @@ export function openRuns({ bodies, runs }) {
     return { list: runs, at: Int32Array.from(starts), frames: Int32Array.from(frames) };
 }
 
-// The row that next() came to: path[0 .. depth) are its frames, root first, of which the first @kept are those of the
+// The row that next() came to: path[0 .. depth) are its frames, root first. The first @kept are those of the
 // row before; isCut: minwidth left out what came above them.
 class Row {
     constructor(list) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The diff's html format: both profiles as one graph, and what changed most. Its samples are both sides together,
-// in units of which each side is a million, its values those of the first side alone (docs/formats.md).
+// in units; each side is a million of them. Its values are those of the first side alone (docs/formats.md).
 
 import { noticeList } from "../viewer/bars.js";
 import { tintOfGain } from "../viewer/diff.js";

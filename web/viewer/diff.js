@@ -29,7 +29,7 @@ export function samplesIn(profile) {
     return samples;
 }
 
-// @before, @after: opened profiles. Frames are told apart by name and kind alone: modules and lines move from
+// @before, @after: opened profiles. Name and kind alone distinguish frames: modules and lines move from
 // version to version.
 export function joinProfiles(before, after) {
     const strings = [""], frames = [], numbers = new Map(), rows = [], values = [];
