@@ -109,10 +109,10 @@ static int restrict_files(const struct sandbox_opts *o, struct sandbox_report *r
     int r;
 
     if (abi <= 0) {
-        snprintf(
-            ret->landlock_problem, sizeof(ret->landlock_problem),
-            "the kernel has no Landlock, so flamed's user and the filter of system calls alone "
-            "limit which files it can reach; boot with lsm=landlock,... (Linux 5.13)");
+        snprintf(ret->landlock_problem, sizeof(ret->landlock_problem),
+                 "the kernel has no Landlock: only flamed's user and the filter of "
+                 "system calls limit which files it can reach; boot with "
+                 "lsm=landlock,... (Linux 5.13)");
         return 0;
     }
     row = MIN((size_t)abi, ARRAY_SIZE(ABIS) - 1);

@@ -185,10 +185,10 @@ int attachment_result(int result_fd, uint32_t mode, struct error *err)
 
 void attachment_metrics(struct buf *out)
 {
-    buf_printf(out, "# HELP flamed_attaches_total Attaches to JVMs, by result: done, the step that "
-                    "failed, refused by the JVM, preflight, or owner (its container or user keeps "
-                    "too much of what earlier attaches left).\n"
-                    "# TYPE flamed_attaches_total counter\n");
+    buf_printf(out, "# HELP flamed_attaches_total Attaches to JVMs, by result: done, "
+                    "the step that failed, refused by the JVM, preflight, or owner. "
+                    "Owner: its container or user keeps too much of earlier "
+                    "attaches.\n# TYPE flamed_attaches_total counter\n");
     for (uint32_t i = 0; i < OUTCOME_END; i++) {
         const char *name = i == OUTCOME_REFUSED     ? "refused"
                            : i == OUTCOME_PREFLIGHT ? "preflight"

@@ -60,8 +60,9 @@ static int is_contained(const struct target *t, uint32_t foreign, bool *ret, str
 static int refuse_switching(const struct target *t, struct error *err)
 {
     error_set(err, -EPERM,
-              "process %d is in a container that may have CAP_SYS_ADMIN and CAP_SYS_PTRACE of the "
-              "host, so that it could switch off what confines what attaches to it",
+              "process %d is in a container that may have CAP_SYS_ADMIN and "
+              "CAP_SYS_PTRACE of the host: it could switch off the filters of "
+              "flamed-attach",
               t->host_pid);
     error_remedy(err,
                  "run the container without one of them or in a user namespace; symbols=memory "

@@ -7,10 +7,10 @@ static const struct {
     unsigned capability;
     const char *sentence;
 } RIGHTS[] = {
-    { CAP_SYS_PTRACE,
-      "flamed-broker lacks CAP_SYS_PTRACE: it cannot read the maps and the memory of "
-      "other users' processes, so their Java code has no names and their stacks are cut; "
-      "run it as root or give it that capability" },
+    { CAP_SYS_PTRACE, "flamed-broker lacks CAP_SYS_PTRACE: it cannot read the maps and "
+                      "the memory of other users' processes. Their Java code has no "
+                      "names and their stacks are cut; run it as root or give it that "
+                      "capability" },
     { CAP_DAC_READ_SEARCH,
       "flamed-broker lacks CAP_DAC_READ_SEARCH: perf maps and hsperfdata files of "
       "other users stay closed; give it that capability" },

@@ -85,9 +85,9 @@ static void exhausted(void *cookie)
     e->cut_short_ns = now;
     most->end_ns = now;
     record_warn(most->record,
-                "the capture ended after %.0f s, because the memory for captures "
-                "(captures_max_bytes, %zu MiB) was used up; choose fewer processes, or take fewer "
-                "captures at once",
+                "the capture ended after %.0f s: the memory for captures "
+                "(captures_max_bytes, %zu MiB) was used up; choose fewer "
+                "processes, or take fewer captures at once",
                 (double)(now - most->start_ns) / 1e9, e->budget.max_bytes >> 20);
 }
 

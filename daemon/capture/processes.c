@@ -129,9 +129,9 @@ void capture_warn_put_off(struct engine *e, struct capture *c)
     }
     if (count)
         record_warn(c->record,
-                    "the maps of %u process%s (one is %d) were not read in time, as they are long "
-                    "or its user or container has many of them: what it mapped last has no names; "
-                    "a later capture may have them",
+                    "the maps of %u process%s (one is %d) were not read in time. They "
+                    "are long, or its user or container has many. What it mapped last "
+                    "has no names; a later capture may have them",
                     count, count == 1 ? "" : "es", first);
 }
 

@@ -185,9 +185,9 @@ static void add_unread(const struct capture *c, struct profile *p)
 
     if ((s.unread || s.dropped) && p->warning_count < PROFILE_WARNINGS_MAX &&
         asprintf(&to,
-                 "debug information of %u native places (%u were found) was not read in time or "
-                 "within its limits: they have no inlined functions and lines; ask again, or for "
-                 "longer",
+                 "debug information of %u native places (%u were found) was not "
+                 "read in time or within its limits. They have no inlined functions "
+                 "and lines; ask again, or for longer",
                  s.unread + s.dropped, s.found) > 0)
         p->warnings[p->warning_count++] = to;
 }

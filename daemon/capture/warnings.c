@@ -50,9 +50,9 @@ static void capture_warn_dropped(const struct engine *e, struct capture *c)
 
     if (event_is_timed(c->event) && rates_dropped(e->opts.proc_fd, c->set_period, &allowed_hz))
         record_warn(c->record,
-                    "the kernel now allows %llu samples a second and drops what is more (it lowers "
-                    "kernel.perf_event_max_sample_rate where interrupts take long): this profile "
-                    "has too few; lower hz",
+                    "the kernel now allows %llu samples a second and drops the rest: "
+                    "it lowers kernel.perf_event_max_sample_rate if interrupts take "
+                    "long. This profile has too few samples; lower hz",
                     (unsigned long long)allowed_hz);
 }
 

@@ -265,9 +265,8 @@ static void look(struct discover *d, struct image *im, uint64_t now_ns)
         im->looked_ns = now_ns;
     }
     if (scan.openj9) {
-        unsupported(
-            im, "it runs on Eclipse OpenJ9, which keeps no tables that can be read from outside; "
-                "run it on a HotSpot JVM to have its Java code named");
+        unsupported(im, "it runs on Eclipse OpenJ9, which has no tables that can be read "
+                        "from outside; run it on HotSpot to see names of Java code");
         use_command(d, im);
     } else if (scan.libjvm_base && p->jvm == JVM_NO) {
         p->jvm = JVM_STARTING;

@@ -24,14 +24,14 @@ void sweep_check_problem(struct discover *d)
     d->proc_problem[0] = '\0';
     if (n <= 0 || !span_parse_dec((struct span){ self, (size_t)n }, &pid) ||
         pid != (uint64_t)getpid())
-        snprintf(
-            d->proc_problem, sizeof(d->proc_problem),
-            "the /proc that flamed sees belongs to another pid namespace, so that processes are "
-            "mixed up; mount a new proc, or share the host's pid namespace (hostPID: true)");
+        snprintf(d->proc_problem, sizeof(d->proc_problem),
+                 "the /proc that flamed sees belongs to another pid namespace: pids "
+                 "name other processes; mount a new proc, or share the host's pid "
+                 "namespace (hostPID: true)");
     else if (faccessat(d->opts.proc_fd, "1/stat", R_OK, AT_EACCESS) < 0)
         snprintf(d->proc_problem, sizeof(d->proc_problem),
-                 "/proc is mounted with hidepid, so that other users' processes are out of sight; "
-                 "remount it with hidepid=0, or with gid= a group that flamed is in");
+                 "/proc is mounted with hidepid: other users' processes are out of "
+                 "sight; remount it with hidepid=0, or with gid= a group of flamed's");
     snprintf(d->problem, sizeof(d->problem), "%s%s%s", d->proc_problem,
              d->proc_problem[0] && d->sideband_problem[0] ? "; " : "", d->sideband_problem);
 }

@@ -47,8 +47,8 @@ static bool engine_stands(struct engine *e, struct error *err)
     error_set(err, -ETIMEDOUT,
               "flamed is stalled: no progress for %u s (waiting for flamed-broker, or overloaded)",
               seconds);
-    error_remedy(err, "ask again in 10 s: a broker that does not answer is started again by then; "
-                      "else see whether this machine has processor time for flamed");
+    error_remedy(err, "ask again in 10 s: a broker that does not answer is started again "
+                      "by then; else check that flamed gets processor time");
     return true;
 }
 

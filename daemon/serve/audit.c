@@ -318,10 +318,10 @@ void audit_metrics(struct audit *a, struct buf *out)
         buf_add_char(out, '\n');
     }
     buf_printf(out,
-               "# HELP flamed_audit_unlogged_total Lines of the audit that are not in the log "
-               "(limit: refusals of a caller who has many) or in its file.\n"
-               "# TYPE flamed_audit_unlogged_total counter\n"
-               "flamed_audit_unlogged_total{reason=\"limit\"} %llu\n"
-               "flamed_audit_unlogged_total{reason=\"file\"} %llu\n",
+               "# HELP flamed_audit_unlogged_total Lines of the audit that are "
+               "not in the log (limit: refusals of a caller with many) or in its "
+               "file.\n# TYPE flamed_audit_unlogged_total "
+               "counter\nflamed_audit_unlogged_total{reason=\"limit\"} "
+               "%llu\nflamed_audit_unlogged_total{reason=\"file\"} %llu\n",
                (unsigned long long)limited, (unsigned long long)unwritten);
 }

@@ -83,9 +83,9 @@ static const struct param PARAMS[PARAM_COUNT] = {
                    .expects = "samples per second of CPU time, from 1 to 10000, such as 99" },
     [PARAM_INTERVAL] = { "interval", .parse = param_interval,
                          .expects =
-                             "what lies between two samples: CPU time with its unit (us, ms "
-                             "or s), from 100us to 1s, such as 10ms; of events that count, a "
-                             "number, such as 32" },
+                             "what lies between two samples. Of CPU time a time with its unit "
+                             "(us, ms or s), from 100us to 1s; of events that count, a number, "
+                             "such as 32" },
     [PARAM_FORMAT] = { "format", .parse = param_format,
                        .expects = "the name of a format, such as html" },
     [PARAM_THREADS] = { "threads", BOOL_OF(view.threads),

@@ -7,9 +7,9 @@ static const char IN_CONTAINER[] =
     "the connection may be one of a container that shares the host's network, whose users only "
     "have the numbers of the host's";
 
-static const char UNTOLD[] =
-    "the connection may be one of a container that shares the host's network, and which process "
-    "holds it could not be found in time, among all descriptors of the machine";
+static const char UNTOLD[] = "the connection may be a container's that shares the host's "
+                             "network: its holder was not found in time among all descriptors "
+                             "of the machine";
 
 const char *role_name(enum role role)
 {
@@ -131,8 +131,8 @@ bool subject_may(const struct subject *s, enum role needed, struct error *err)
     if (s->kind == SUBJECT_NOBODY) {
         error_set(err, -EACCES, "flamed does not know the caller: %s", s->problem);
         error_remedy(err, "ask from this machine as a user of it: curl --unix-socket "
-                          "/run/flamed/flamed.sock as root or a member of group flamed, or TCP on "
-                          "localhost; /healthz is open to all");
+                          "/run/flamed/flamed.sock as root or in group flamed, or TCP on "
+                          "localhost. /healthz is open to all");
         return false;
     }
     error_set(err, -EACCES, "%s may not do this: it takes the role '%s', and the role here is '%s'",

@@ -104,8 +104,9 @@ static int refuse_shared(const char *path, struct error *err)
 static int refuse_content(const char *path, const struct content *c, struct error *err)
 {
     error_set(err, -EPERM,
-              "the store's folder '%s' is root's and holds '%s', which is no file of the store (it "
-              "belongs to user %u): flamed would take the folder from whom it is for",
+              "the store's folder '%s' is root's and holds '%s', which is no "
+              "file of the store (it belongs to user %u): flamed would take it "
+              "from its users",
               path, c->foreign, c->foreign_owner);
     return refuse(err, REMEDY_EMPTY);
 }
