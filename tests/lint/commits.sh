@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Fails on a commit whose subject is not "area: what", in the imperative, with at most 72 characters. Looks at
-# the commits since this lint was added, or since BASE. Usage: commits.sh TREE [BASE]
+# the commits after BASE: those before are older than this rule. Usage: commits.sh TREE [BASE]
 set -euo pipefail
 cd "${1:-.}"
 git=(git -c "safe.directory=*")
@@ -9,9 +9,9 @@ if ! "${git[@]}" rev-parse --git-dir >/dev/null 2>&1; then
     echo "skipped: this tree is not a git repository"
     exit 77
 fi
-base=${2:-$("${git[@]}" log --diff-filter=A --format=%H -- tests/lint/commits.sh | tail -n 1)}
-if [ -z "$base" ]; then
-    echo "skipped: the commit that added this lint is not in the history here"
+base=${2:-d9d9fb79dbd47c6c66cd8559707f9dc9202cfde3}
+if ! "${git[@]}" merge-base --is-ancestor "$base" HEAD 2>/dev/null; then
+    echo "skipped: commit $base is not in the history here"
     exit 77
 fi
 "${git[@]}" log --no-merges --format='%h %s' "$base..HEAD" | awk '
