@@ -45,12 +45,12 @@ static void capture_warn_process(struct capture *c, const struct process *p)
     const char *name = p->main && p->main[0] ? p->main : p->comm;
 
     if (p->jvm == JVM_UNSUPPORTED)
-        record_warn(c->record, "Java frames of %d (%s) have no names: %s", p->id.host_pid, name,
-                    p->reason);
+        record_warn_process(c->record, "Java frames of %d (%s) have no names: %s", p->id.host_pid,
+                            name, p->reason);
     else if (p->jvm == JVM_STARTING)
-        record_warn(c->record,
-                    "JVM %d (%s) was still starting: its first Java frames have no names",
-                    p->id.host_pid, name);
+        record_warn_process(c->record,
+                            "JVM %d (%s) was still starting: its first Java frames have no names",
+                            p->id.host_pid, name);
 }
 
 static void capture_note_symbols(struct capture *c, const struct process *p)

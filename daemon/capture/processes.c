@@ -107,10 +107,11 @@ void capture_warn_unanswered(struct engine *e, struct capture *c)
         uint64_t when_ns = c->verdicts[i].wanted ? symbolizer_unanswered_ns(e->symbolizer, &id) : 0;
 
         if (when_ns && when_ns + UNANSWERED_NS >= c->start_ns)
-            record_warn(c->record,
-                        "a file that process %d maps lies on a file system that does not answer "
-                        "(FUSE, NFS): its functions are shown by their address",
-                        s->host_pid);
+            record_warn_process(
+                c->record,
+                "a file that process %d maps lies on a file system that does not answer "
+                "(FUSE, NFS): its functions are shown by their address",
+                s->host_pid);
     }
 }
 

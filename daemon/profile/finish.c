@@ -244,6 +244,9 @@ static int finish_warnings(struct profile *p, struct record *r)
                     "processes or threads; lower hz or "
                     "seconds, or choose fewer processes",
                     (unsigned long long)r->dropped);
+    if (r->unwarned_processes)
+        record_warn(r, "there is a warning of %u more processes, which are left out here",
+                    r->unwarned_processes);
     for (size_t i = 0; i < r->warning_count; i++) {
         p->warnings[i] = strdup(r->warnings[i]);
         if (!p->warnings[i])

@@ -311,16 +311,11 @@ void record_drop(struct record *r, uint32_t count)
     r->dropped += count;
 }
 
-void record_warn(struct record *r, const char *fmt, ...)
+static void add_warning(struct record *r, const char *fmt, va_list ap)
 {
     char *text = NULL;
-    va_list ap;
-    int n;
 
-    va_start(ap, fmt);
-    n = vasprintf(&text, fmt, ap);
-    va_end(ap);
-    if (n < 0)
+    if (vasprintf(&text, fmt, ap) < 0)
         return;
     for (size_t i = 0; i < r->warning_count; i++) {
         if (strcmp(r->warnings[i], text) == 0) {
@@ -332,6 +327,29 @@ void record_warn(struct record *r, const char *fmt, ...)
         r->warnings[r->warning_count++] = text;
     else
         free(text);
+}
+
+void record_warn(struct record *r, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    add_warning(r, fmt, ap);
+    va_end(ap);
+}
+
+void record_warn_process(struct record *r, const char *fmt, ...)
+{
+    va_list ap;
+
+    if (r->warned_processes == PROFILE_WARNINGS_MAX / 2) {
+        r->unwarned_processes++;
+        return;
+    }
+    r->warned_processes++;
+    va_start(ap, fmt);
+    add_warning(r, fmt, ap);
+    va_end(ap);
 }
 
 size_t record_samples(const struct record *r)

@@ -37,6 +37,7 @@ struct record {
     uint64_t dropped;             /* for want of memory or by the limits of nodes and threads */
     char *warnings[PROFILE_WARNINGS_MAX];
     size_t warning_count;
+    uint32_t warned_processes, unwarned_processes; /* of record_warn_process() */
     record_later_fn later; /* NULL: all frames are of the table */
     void *later_cookie;
 };

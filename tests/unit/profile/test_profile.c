@@ -191,6 +191,26 @@ START_TEST(shows_one_view)
 }
 END_TEST
 
+START_TEST(many_processes_leave_room_for_what_concerns_all)
+{
+    struct profile meta = { .events = { { .period = 1 } }, .event_count = 1 };
+    struct profile *p = NULL;
+    bool first = false, late = false, counted = false;
+
+    for (int i = 0; i < 400; i++)
+        record_warn_process(rec, "process %d is odd", i);
+    record_warn(rec, "all are odd");
+    ck_assert_int_eq(record_finish(rec, &meta, &p), 0);
+    for (size_t i = 0; i < p->warning_count; i++) {
+        first = first || strcmp(p->warnings[i], "process 0 is odd") == 0;
+        late = late || strcmp(p->warnings[i], "all are odd") == 0;
+        counted = counted || strstr(p->warnings[i], "a warning of 368 more processes");
+    }
+    ck_assert(first && late && counted);
+    profile_unref(p);
+}
+END_TEST
+
 START_TEST(thins_at_the_limit_and_says_so)
 {
     struct profile meta = { .events = { { .period = 1 } }, .event_count = 1 };
@@ -573,6 +593,7 @@ int main(void)
 
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_loop_test(tc, shows_one_view, 0, ARRAY_SIZE(VIEW_CASES));
+    tcase_add_test(tc, many_processes_leave_room_for_what_concerns_all);
     tcase_add_test(tc, thins_at_the_limit_and_says_so);
     tcase_add_test(tc, threads_are_renamed);
     tcase_add_test(tc, thins_fairly);
