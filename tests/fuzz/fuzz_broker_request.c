@@ -48,6 +48,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         need(q.start < q.end && q.end <= BROKER_ROWS_MAX && q.end - q.start <= BROKER_TABLES_ROWS);
     else if (fields & BROKER_FIELD_THREAD)
         need(q.start && !q.end && q.set > 0 && q.set <= INT32_MAX);
+    else if (fields & BROKER_FIELD_SOCKET)
+        need(q.start && !q.end);
     else
         need(!q.start && !q.end);
     need((fields & BROKER_FIELD_PERIOD) ? event_period_valid(q.set, q.period) : !q.period);
