@@ -218,6 +218,16 @@ static bool parse_pod_uid(struct span part, char ret[UID_TEXT + 1])
     return false;
 }
 
+static enum rank parse_part(const struct span *parts, size_t i, size_t n, struct container *c)
+{
+    struct span parent = i ? parts[i - 1] : SPAN_NULL, child = i + 1 < n ? parts[i + 1] : SPAN_NULL;
+    enum rank rank = parse_hex(parts[i], parent, c);
+
+    if (rank == RANK_NONE)
+        rank = parse_machine(parts[i], parent, child, c);
+    return rank == RANK_NONE ? parse_named(parts[i], parent, c) : rank;
+}
+
 /* The best find of one path. */
 static enum rank parse_path(struct span path, bool bare_allowed, struct container *c)
 {
@@ -235,15 +245,12 @@ static enum rank parse_path(struct span path, bool bare_allowed, struct containe
         parts[n++] = part;
     }
     for (size_t i = n; i-- > 0;) {
-        struct span parent = i ? parts[i - 1] : SPAN_NULL;
-        struct span child = i + 1 < n ? parts[i + 1] : SPAN_NULL;
+        struct container around = { 0 };
 
         if (rank == RANK_NONE)
-            rank = parse_hex(parts[i], parent, c);
-        if (rank == RANK_NONE)
-            rank = parse_machine(parts[i], parent, child, c);
-        if (rank == RANK_NONE)
-            rank = parse_named(parts[i], parent, c);
+            rank = parse_part(parts, i, n, c);
+        else if (parse_part(parts, i, n, &around) != RANK_NONE)
+            memcpy(c->outer, around.id, sizeof(c->outer));
         if (!c->pod_uid[0])
             parse_pod_uid(parts[i], c->pod_uid);
     }

@@ -24,6 +24,7 @@ struct container {
                        * "" unknown */
     char name[128];   /* clean text; "" unknown */
     char pod_uid[40], pod_name[256], pod_namespace[64]; /* of these the UID is always known */
+    char outer[65]; /* id of the outermost container around it; "" where there is none */
 };
 
 /* What a pod is called: its name, or its UID where the node knows no name; "" where there is none.

@@ -98,22 +98,37 @@ static void keep(char *to, const char *from, size_t size)
         span_copy(span_of(from), to, size);
 }
 
-void pod_cache_fill(struct pod_cache *pc, struct container *c, uint64_t now_ns)
+/* What the runtimes say of the container @id, of a pod where @pod. */
+static const struct pod_entry *look_up(struct pod_cache *pc, const char *id, bool pod,
+                                       uint64_t now_ns)
 {
-    struct pod_entry *e;
+    struct pod_entry *e = entry_of(pc, id);
 
-    if (!container_id_is_hex(span_of(c->id)))
-        return;
-    e = entry_of(pc, c->id);
     e->used_ns = now_ns;
     if (!e->complete && now_ns >= e->retry_ns) {
         bool config = read_config(pc, &e->c), logs = false;
 
-        if (!e->c.pod_name[0] && (c->pod_uid[0] || !config))
+        if (!e->c.pod_name[0] && (pod || !config))
             logs = read_logs(pc, &e->c, now_ns);
         e->complete = config || logs;
         e->retry_ns = now_ns + POD_RETRY_NS;
     }
+    return e;
+}
+
+/* Whether a runtime of this node made it; of what has but a name nobody knows, and that counts. */
+static bool is_of_node(struct pod_cache *pc, const char *id, uint64_t now_ns)
+{
+    return !container_id_is_hex(span_of(id)) || look_up(pc, id, /* pod= */ false, now_ns)->complete;
+}
+
+void pod_cache_fill(struct pod_cache *pc, struct container *c, uint64_t now_ns)
+{
+    const struct pod_entry *e;
+
+    if (!container_id_is_hex(span_of(c->id)) || (c->outer[0] && is_of_node(pc, c->outer, now_ns)))
+        return;
+    e = look_up(pc, c->id, c->pod_uid[0], now_ns);
     keep(c->runtime, e->c.runtime, sizeof(c->runtime));
     keep(c->name, e->c.name, sizeof(c->name));
     keep(c->pod_uid, e->c.pod_uid, sizeof(c->pod_uid));

@@ -53,7 +53,8 @@ struct span cgroup_user(struct span path)
     return (struct span){ path.p, 0 };
 }
 
-/* The cgroup that stands for all of a container, or of a user; empty: neither. */
+/* The cgroup that stands for all of a container, or of a user; empty: neither. Of a container it
+ * is the whole path: who is in one that has no such id may make one of any below it. */
 static struct span whole(struct span cgroup)
 {
     struct span user = { cgroup.p, 0 };
@@ -65,7 +66,7 @@ static struct span whole(struct span cgroup)
         if (of_user.n)
             user = of_user;
         else if (container.n)
-            return container;
+            return (struct span){ line.path.p, (size_t)(container.p + container.n - line.path.p) };
     }
     return user;
 }

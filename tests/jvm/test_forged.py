@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who a JVM is: a user who may make cgroups of any name is taken for no container and no pod."""
 import contextlib
+import hashlib
 import json
 import os
 import subprocess
+import tempfile
 import unittest
 import uuid
 
@@ -12,6 +14,7 @@ from harness.daemon import Daemon
 
 USER = 1001
 NAMESPACE, POD = "prod", "payments-7d9"
+TOKEN = "a token of thirty-two bytes or so" # its hash is in the configuration
 CONFIGS = "/run/containerd/io.containerd.runtime.v2.task/k8s.io"
 
 
@@ -39,6 +42,14 @@ def runtime_config(ident: str, namespace: str = NAMESPACE, pod: str = POD):
             os.rmdir(path)
 
 
+def remove(*paths_: str) -> None:
+    """Of cgroups, those that are there."""
+    for path in reversed(paths_):
+        with contextlib.suppress(OSError):
+            proc.wait_until(lambda path=path: not proc.read(path + "/cgroup.procs"), 10, "an empty cgroup")
+            os.rmdir(path)
+
+
 @contextlib.contextmanager
 def folders(*paths_: str):
     """Makes those that are not there; removes them."""
@@ -48,10 +59,7 @@ def folders(*paths_: str):
     try:
         yield
     finally:
-        for path in reversed(made):
-            with contextlib.suppress(OSError):
-                proc.wait_until(lambda path=path: not proc.read(path + "/cgroup.procs"), 10, "an empty cgroup")
-                os.rmdir(path)
+        remove(*made)
 
 
 def below(top: str, *names: str) -> list[str]:
@@ -97,6 +105,61 @@ class Forged(unittest.TestCase):
                 alice = self.forged(top)
                 daemon = stack.enter_context(Daemon("--recorder-hz=0"))
                 self.check(daemon, honest, alice)
+
+    def inside(self, top: str, outer: str) -> int:
+        """A JVM of root's in the container OUTER, which has its own cgroup namespace and a cgroup file system that it may write: there
+        it made itself the cgroup of a pod's container, with that one's number."""
+        version = top.rsplit("/", 1)[1]
+        mount = {"pids": "-t cgroup -o pids", "systemd": "-t cgroup -o none,name=systemd"}.get(version, "-t cgroup2")
+        mine = below(top, "docker", outer)
+        self.stack.enter_context(folders(*mine))
+        names = below(mine[-1], *self.pod_names())
+        self.stack.callback(remove, *names)
+        script = f"""
+            echo $$ >"$0/cgroup.procs" && exec unshare -C -m -p -f --kill-child --mount-proc sh -ec '
+                mount -t tmpfs tmpfs /mnt && mkdir /mnt/cg && mount {mount} none /mnt/cg
+                mkdir -p "/mnt/cg/$0" && echo $$ >"/mnt/cg/$0/cgroup.procs"
+                exec "$@"' "$@"
+        """
+        return self.stack.enter_context(jvm.Jvm(paths.jdk(17), "-Xmx32m", "-cp", self.spin.folder, self.spin.main,
+                                                wrap=["sh", "-ec", script, mine[-1], "/".join(self.pod_names())])).pid
+
+    def test_a_container_that_writes_cgroups(self):
+        """It has at most another number: no name of the pod's, and nothing of what holds for it. Who may see the pod does not see it,
+        and a file system of its own that hangs holds none of the pod's."""
+        outer = os.urandom(32).hex()
+        self.stack.enter_context(runtime_config(outer, "attackers", "attacker-1"))
+        for top in hierarchies():
+            with self.subTest(hierarchy=top), contextlib.ExitStack() as stack:
+                self.stack = stack
+                real = below(top, *self.pod_names())
+                stack.enter_context(folders(*real))
+                honest = self.start_in(real[-1])
+                other = proc.find_jvm(self.inside(top, outer))
+                self.assertIn(f"{outer}/{'/'.join(self.pod_names())}\n", proc.read(f"/proc/{other}/cgroup"))
+                daemon = stack.enter_context(Daemon("--config", self.configuration(), "--recorder-hz=0"))
+                jvms = {j["pid"]: j for j in daemon.get("/api/v1/jvms").json()["jvms"]}
+                self.assertEqual(jvms[honest]["pod"]["name"], POD, jvms[honest])
+                text = json.dumps({k: v for k, v in jvms[other].items() if k != "cgroup"})
+                self.assertNotIn(POD, text)
+                self.assertNotIn(f'"{NAMESPACE}"', text)
+                for wanted in ({"pod": POD}, {"namespace": NAMESPACE}, {"container": "app"}):
+                    self.assertEqual(self.listed(daemon, honest, other, **wanted), [honest], wanted)
+                seen = {"headers": {"Authorization": "Bearer " + TOKEN}}
+                self.assertEqual(self.listed(daemon, honest, other, **seen), [honest], "who may see the pod")
+                self.assertEqual(daemon.get("/profile", pid=other, seconds=0.1, **seen).status, 404)
+
+    def configuration(self) -> str:
+        """Who shows TOKEN sees the pod's namespace."""
+        folder = self.stack.enter_context(tempfile.TemporaryDirectory(prefix="flamed-forged."))
+        with open(folder + "/flamed.yaml", "w", encoding="ascii") as f:
+            f.write(f"access:\n  - name: team\n    token_sha256: {hashlib.sha256(TOKEN.encode()).hexdigest()}\n    role: profile\n"
+                    f"    match: ['namespace=\"{NAMESPACE}\"']\n")
+        return f.name
+
+    def listed(self, daemon: Daemon, *pids: int, **asked) -> list[int]:
+        """Which of PIDS are in the list that is ASKED for."""
+        return [j["pid"] for j in daemon.get("/api/v1/jvms", **asked).json()["jvms"] if j["pid"] in pids]
 
     def check(self, daemon: Daemon, honest: int, alice: int) -> None:
         jvms = {j["pid"]: j for j in daemon.get("/api/v1/jvms").json()["jvms"]}

@@ -137,6 +137,29 @@ START_TEST(reads_a_container_off_cgroups)
 }
 END_TEST
 
+START_TEST(tells_what_is_around_it)
+{
+    static const struct {
+        const char *cgroup, *outer;
+    } CASES[] = {
+        { "0::/docker/" ID "\n", "" },
+        { "0::/kubepods/pod" UID_DASH "/" ID "\n", "" },
+        { "0::/docker/" ID2 "/docker/" ID "\n", ID2 },
+        { "0::/docker/" ID2 "/docker/" ID2 "/docker/" ID "\n", ID2 },
+        { "0::/kubepods/pod" UID_DASH "/" ID2 "/kubepods/pod" UID_DASH "/" ID "\n", ID2 },
+        { "0::/lxc.payload.web/docker/" ID "\n", "web" },
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(CASES); i++) {
+        struct container c;
+
+        ck_assert(container_parse(span_of(CASES[i].cgroup), true, &c));
+        ck_assert_str_eq(c.id, ID);
+        ck_assert_str_eq(c.outer, CASES[i].outer);
+    }
+}
+END_TEST
+
 START_TEST(looks_at_the_inner_parts_of_a_deep_path)
 {
     _cleanup_buf_ struct buf b = BUF_NULL;
@@ -284,6 +307,7 @@ int main(void)
     TCase *tc = tcase_create("container");
 
     tcase_add_loop_test(tc, reads_a_container_off_cgroups, 0, ARRAY_SIZE(CGROUP_CASES));
+    tcase_add_test(tc, tells_what_is_around_it);
     tcase_add_test(tc, looks_at_the_inner_parts_of_a_deep_path);
     tcase_add_loop_test(tc, reads_what_a_runtime_wrote, 0, ARRAY_SIZE(CONFIG_CASES));
     tcase_add_test(tc, keeps_what_the_cgroup_said);

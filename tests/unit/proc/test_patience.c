@@ -58,11 +58,14 @@ static uint64_t key_of(int pid, uint64_t start, const char *text)
 
 START_TEST(a_container_is_one_owner_and_a_process_outside_is_one)
 {
-    uint64_t one = key_of(1, 7, "0::/kubepods.slice/pod1/cri-containerd-" ONE ".scope\n");
+    uint64_t one = key_of(1, 7, "0::/docker/" ONE "\n");
     uint64_t shell = key_of(5, 9, "0::/system.slice/ssh.service\n");
 
     ck_assert_uint_ne(one, 0);
     ck_assert_uint_eq(one, key_of(2, 8, "0::/docker/" ONE "\n"));
+    /* A container that makes one inside, of the number of another: in one with a number, or not. */
+    ck_assert_uint_eq(one, key_of(2, 8, "0::/docker/" ONE "/docker/" TWO "\n"));
+    ck_assert_uint_ne(one, key_of(2, 8, "0::/lxc.payload.web/docker/" ONE "\n"));
     ck_assert_uint_eq(one, key_of(3, 8, "0::/docker/" ONE "/a/cgroup/of/its/own\n"));
     ck_assert_uint_eq(one, key_of(3, 9, "4:memory:/docker/" ONE "/a\n0::/\n"));
     ck_assert_uint_ne(one, key_of(4, 8, "0::/docker/" TWO "\n"));
