@@ -17,6 +17,6 @@ struct pod_cache *pod_cache_free(struct pod_cache *pc);
 
 /* Adds names to @c where it has none, if c->id is of 64 hex digits. What is not there is asked for
  * again after 10 s at the earliest: runtimes write a moment after the start. Where a runtime of
- * this node made the container around @c it adds none: whoever is in there may have taken the id of
+ * this node made the container around @c it adds none: its processes may have taken the id of
  * another. */
 void pod_cache_fill(struct pod_cache *pc, struct container *c, uint64_t now_ns);

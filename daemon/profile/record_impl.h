@@ -38,7 +38,7 @@ struct record {
     char *warnings[PROFILE_WARNINGS_MAX];
     size_t warning_count;
     uint32_t warned_processes, unwarned_processes; /* of record_warn_process() */
-    record_later_fn later; /* NULL: all frames are of the table */
+    record_later_fn later;                         /* NULL: all frames are of the table */
     void *later_cookie;
 };
 
