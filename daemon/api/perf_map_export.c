@@ -378,11 +378,10 @@ static int attach_ways(void *ctx, struct ask *a)
     }
     a->failed = r < 0 && r != -EAGAIN;
     engine_ask(ctx, call_note, a, NULL);
-    if (r == -EAGAIN) { /* not this JVM's fault */
+    if (r == -EAGAIN) /* not this JVM's fault */
         error_remedy(a->err, "ask again in a second; symbols=memory needs no attach");
-        r = BACKEND_CONFLICT;
-    }
-    return r;
+    /* What the JVM, its container or the kernel did to it is no error of flamed's. */
+    return r < 0 && r != -ENOMEM ? BACKEND_CONFLICT : r;
 }
 
 int backend_perf_map(void *ctx, const struct viewer *v, int32_t host_pid,

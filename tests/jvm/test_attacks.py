@@ -535,6 +535,51 @@ class Turns(unittest.TestCase):
             self.assertLess(took, 5)
 
 
+class OutOfMemory(Turns):
+    """Memory of flamed's cgroup ends while an attach waits for a JVM, and the kernel ends one of the three processes that attach."""
+    PART = ("guard", "porter", "talker")
+    test_nobody_holds_all = None
+
+    def choose(self, victim: int) -> None:
+        """Has the kernel end it before what uses the memory up, which is larger than all else."""
+        with open(f"/proc/{victim}/oom_score_adj", "w", encoding="ascii") as f:
+            f.write("1000")
+
+    def use_up(self, flamed: cgroup.Memory) -> None:
+        """More than there is: it ends by that."""
+        result = subprocess.run([*flamed.wrap, sys.executable, "-c", "b = bytearray(1 << 30)"], timeout=60)
+        self.assertEqual(result.returncode, -signal.SIGKILL)
+
+    def test_it_ends_one_of_those_that_attach(self):
+        paths.need_root()
+        self.classes = jvm.Classes()
+        self.classes.compile("Idle.java")
+        with cgroup.Memory() as flamed, Daemon("--recorder-hz=0", wrap=list(flamed.wrap)) as daemon:
+            before = daemon.pids()
+            other, *silent = [self.start(user) for user in (0, 1001, 1002, 1003)]
+            for j in silent:
+                self.keep_silent(j.pid)
+            time.sleep(2) # none is attached to in its first two seconds
+            for part, (name, j) in enumerate(zip(self.PART, silent)):
+                with self.subTest(part=name), ThreadPoolExecutor(1) as pool:
+                    asked = pool.submit(daemon.get, f"/api/v1/jvms/{j.pid}/perf-map", symbols="agent", timeout=40)
+                    proc.wait_until(lambda: len(attach.helpers()) == self.PROCESSES, 10, "it waits for the JVM")
+                    helpers = sorted(attach.helpers(), key=lambda pid: len(proc.descendants(pid)), reverse=True)
+                    self.choose(helpers[part])
+                    kills = flamed.kills()
+                    flamed.limit(flamed.used() + (64 << 20))
+                    self.use_up(flamed)
+                    flamed.limit(None)
+                    self.assertEqual(flamed.kills() - kills, 2, "it, and what used the memory up")
+                    answer = asked.result()
+                    self.assertEqual(answer.status, 409, str(answer))
+                    proc.wait_until(lambda: attach.helpers() == [], 40, "the others go")
+                    self.assertTrue(proc.alive(j.pid))
+                    proc.wait_until(lambda: daemon.get(f"/api/v1/jvms/{other.pid}/perf-map", symbols="agent").status == 200, 40,
+                                    "another JVM is attached to")
+            self.assertEqual(daemon.pids(), before)
+
+
 class Helper(unittest.TestCase):
     """flamed-attach by itself, without the broker and what that looks at before."""
 

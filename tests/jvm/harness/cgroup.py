@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A cgroup for programs of a test, of either version."""
 import os
+import re
 import secrets
 import unittest
 
@@ -27,6 +28,17 @@ class Memory:
 
     def used(self) -> int:
         return int(proc.read(f"{self.path}/{self.file}"))
+
+    def limit(self, bytes_: int | None) -> None:
+        """None: there is none."""
+        v2 = self.file == "memory.current"
+        with open(f"{self.path}/{'memory.max' if v2 else 'memory.limit_in_bytes'}", "w", encoding="ascii") as f:
+            f.write(str(bytes_) if bytes_ else "max" if v2 else "-1")
+
+    def kills(self) -> int:
+        """Processes that the kernel ended because memory had."""
+        text = proc.read(f"{self.path}/{'memory.events' if self.file == 'memory.current' else 'memory.oom_control'}")
+        return int(re.search(r"^oom_kill (\d+)", text, re.M)[1])
 
     def __enter__(self) -> "Memory":
         return self

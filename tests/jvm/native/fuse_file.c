@@ -3,8 +3,8 @@
  * A file system of one file, "file", with the content of SOURCE, mounted on FOLDER through
  * /dev/fuse, whose server answers as it is told, as a container's own may. Says "mounted"; then
  * reads letters: each kind of request named since the last "-" is left without an answer (r read, o
- * open, f what close(2) sends, a attributes, s what statfs(2) sends), and "-" answers all of them.
- * Unmounts and ends with its standard input. Usage: fuse_file FOLDER SOURCE
+ * open, f what close(2) sends, a attributes, s what statfs(2) sends, l names), and "-" answers all
+ * of them. Unmounts and ends with its standard input. Usage: fuse_file FOLDER SOURCE
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -89,6 +89,8 @@ static char letter(uint32_t opcode)
         return 'a';
     case FUSE_STATFS:
         return 's';
+    case FUSE_LOOKUP:
+        return 'l';
     default:
         return 0;
     }
