@@ -20,8 +20,8 @@ struct view_opts {
     bool hide_kernel;        /* one "[kernel]" in place of the kernel's functions */
     enum view_names names;
     bool lines;      /* ":line" after Java names */
-    bool keep_lines; /* frames of one method at different lines stay apart, though no name shows it
-                      */
+    bool keep_lines; /* frames of one method at different lines stay apart, though no name shows it,
+                      * and so do native functions from what is inlined into them */
     bool annotate;   /* async-profiler's suffixes */
     bool total;      /* weigh by value, not samples */
     bool exact;      /* for formats that hold more than names: frames of equal names stay apart, and

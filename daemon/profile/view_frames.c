@@ -141,8 +141,7 @@ static bool view_folds(const struct view_builder *b, uint32_t frame)
 {
     const struct view_opts *o = &b->v->opts;
 
-    return b->p->frames[frame].kind == FRAME_NATIVE_INLINED && !o->lines && !o->keep_lines &&
-           !o->exact;
+    return b->p->frames[frame].kind == FRAME_NATIVE_INLINED && !o->lines && !o->keep_lines;
 }
 
 static size_t view_depth(const struct view_builder *b, uint32_t stack)

@@ -43,16 +43,28 @@ static void java_function(struct function *fn, struct frame *f, const char *text
     fn->file = f->line ? str0("Source.java") : 0;
 }
 
+/* "I mix(unsigned long) @12": as recorded with lines=1. */
+static void native_function(struct function *fn, struct frame *f, const char *text)
+{
+    const char *at = strstr(text, " @");
+
+    fn->name = str(text, at ? (size_t)(at - text) : strlen(text));
+    f->line = at ? (uint32_t)strtoul(at + 2, NULL, 10) : 0;
+    fn->file = f->line ? str0("source.cpp") : 0;
+}
+
 static void module_of(struct function *fn, enum frame_kind kind)
 {
     static const char *const PATHS[FRAME_KIND_COUNT] = {
         [FRAME_NATIVE] = "/usr/lib/x86_64-linux-gnu/libc.so.6",
         [FRAME_JVM] = "/usr/lib/jvm/java-17/lib/server/libjvm.so",
         [FRAME_KERNEL] = "[kernel]",
+        [FRAME_NATIVE_INLINED] = "/usr/lib/jvm/java-17/lib/server/libjvm.so",
     };
     static const char *const BUILD_IDS[FRAME_KIND_COUNT] = {
         [FRAME_NATIVE] = "6196744a316dbd57c0fc8968df1680aac482cec4",
         [FRAME_JVM] = "00112233445566778899aabbccddeeff00112233",
+        [FRAME_NATIVE_INLINED] = "00112233445566778899aabbccddeeff00112233",
     };
     struct module m = { 0 };
 
@@ -74,7 +86,7 @@ static uint32_t frame_of(const char *text)
     if (frame_kind_is_java((enum frame_kind)f.kind))
         java_function(&fn, &f, text + 2);
     else
-        fn.name = str0(text + 2);
+        native_function(&fn, &f, text + 2);
     module_of(&fn, (enum frame_kind)f.kind);
     must(frame_table_function(table, &fn, &f.function));
     must(frame_table_frame(table, &f, &id));
@@ -157,9 +169,11 @@ static void first_process(void)
     add(http2, 90, CATEGORY_JAVA, 0, STACK(WEB, "s jlong_disjoint_arraycopy"));
     add(gc, 300, CATEGORY_GC, 0,
         STACK(VM, "v G1ConcurrentMarkThread::run_service()",
-              "v G1CMTask::scan_task_entry(G1TaskQueueEntry, std::vector<int, char>)"));
+              "v G1CMTask::scan_task_entry(G1TaskQueueEntry, std::vector<int, char>) @95",
+              "I oopDesc::oop_iterate(OopClosure*) @364", "I markWord::is_marked() const @221"));
     add(jit, 250, CATEGORY_JIT, 0,
-        STACK(VM, "v CompileBroker::compiler_thread_loop()", "v operator new(unsigned long)"));
+        STACK(VM, "v CompileBroker::compiler_thread_loop() @1990", "I CompileTaskWrapper::run() @7",
+              "v operator new(unsigned long)"));
     add(http2, 20, CATEGORY_NATIVE, PROFILE_SAMPLE_UNKNOWN,
         STACK("n epoll_wait", "? libnetty.so+0x1a2b"));
     add(gc, 11, CATEGORY_NATIVE, PROFILE_SAMPLE_TRUNCATED | 1 << PROFILE_SAMPLE_END_SHIFT,

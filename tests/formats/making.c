@@ -25,9 +25,11 @@ uint32_t making_string(struct frame_table *table, const char *s, size_t n)
 enum frame_kind making_kind(char letter)
 {
     static const char LETTERS[FRAME_KIND_COUNT] = {
-        [FRAME_UNKNOWN] = '?', [FRAME_C2] = 'j',          [FRAME_C1] = '1',
-        [FRAME_INLINED] = 'i', [FRAME_INTERPRETED] = '0', [FRAME_NATIVE] = 'n',
-        [FRAME_JVM] = 'v',     [FRAME_STUB] = 's',        [FRAME_KERNEL] = 'k',
+        [FRAME_UNKNOWN] = '?',     [FRAME_C2] = 'j',
+        [FRAME_C1] = '1',          [FRAME_INLINED] = 'i',
+        [FRAME_INTERPRETED] = '0', [FRAME_NATIVE] = 'n',
+        [FRAME_JVM] = 'v',         [FRAME_STUB] = 's',
+        [FRAME_KERNEL] = 'k',      [FRAME_NATIVE_INLINED] = 'I',
     };
 
     for (unsigned i = 0; i < FRAME_KIND_COUNT; i++)

@@ -105,7 +105,7 @@ class Otlp(unittest.TestCase):
                         identity = (one(sample, "stack_index"), frozenset(sample["attribute_indices"]))
                         self.assertNotIn(identity, identities)
                         identities.add(identity)
-                self.assertEqual(got, common.collapsed(case, *options))
+                self.assertEqual(got, common.collapsed(case, "inlined=1", *options))
 
     def test_times_and_threads(self):
         data, got = Data("mixed"), collections.Counter()
@@ -117,7 +117,7 @@ class Otlp(unittest.TestCase):
                     self.assertTrue(begin <= time < begin + duration)
                     got[time, tid, data.names(one(sample, "stack_index"))] += value
         wanted = collections.Counter()
-        for sample in common.samples("mixed"):
+        for sample in common.samples("mixed", "inlined=1"):
             wanted[sample.time_ns, sample.tid, tuple(map(common.clean, sample.names))] += sample.count
         self.assertEqual(got, wanted)
 
@@ -155,7 +155,7 @@ class Otlp(unittest.TestCase):
         self.assertEqual(set(got), {("cpu", "nanoseconds"), ("wait", "bytes")})
         self.assertEqual(set(of_process.values()), {1})
         for event, name in enumerate((("cpu", "nanoseconds"), ("wait", "bytes"))):
-            self.assertEqual(got[name], common.collapsed("events", f"event={event}", "total=1"))
+            self.assertEqual(got[name], common.collapsed("events", "inlined=1", f"event={event}", "total=1"))
 
     def test_build_ids_and_frame_types(self):
         data = Data("mixed")
@@ -164,6 +164,20 @@ class Otlp(unittest.TestCase):
                          {"process.executable.build_id.gnu": "6196744a316dbd57c0fc8968df1680aac482cec4"})
         kinds = {data.attributes(location).get("profile.frame.type") for location in data.table("location")}
         self.assertEqual(kinds, {None, "jvm", "native", "kernel"})
+
+    def test_native_inlined_functions_share_a_location(self):
+        """A location has them innermost first, each with its file and line, and counts as native."""
+        data, found = Data("single"), []
+        for location in data.table("location")[1:]:
+            lines = [(data.strings[one(data.table("function")[one(line, "function_index")], "name_strindex")],
+                      data.strings[one(data.table("function")[one(line, "function_index")], "filename_strindex", 0)],
+                      one(line, "line", 0)) for line in location["lines"]]
+            if lines[0][0].startswith("markWord::is_marked"):
+                found.append(lines)
+                self.assertEqual(data.attributes(location).get("profile.frame.type"), "native")
+        self.assertEqual(found, [[("markWord::is_marked() const", "source.cpp", 221),
+                                  ("oopDesc::oop_iterate(OopClosure*)", "source.cpp", 364),
+                                  ("G1CMTask::scan_task_entry(G1TaskQueueEntry, std::vector<int, char>)", "source.cpp", 95)]])
 
 
 if __name__ == "__main__":

@@ -42,7 +42,7 @@ class Pprof(unittest.TestCase):
             for case in ("mixed", "single"):
                 with self.subTest(case=case, options=options):
                     self.assertEqual(traces(common.write_file(case, "pprof", *options)),
-                                     common.collapsed(case, *options))
+                                     common.collapsed(case, "inlined=1", *options))
 
     def test_several_events(self):
         """Each has two types of values, and what they come to is what the event alone comes to."""
@@ -51,12 +51,12 @@ class Pprof(unittest.TestCase):
         self.assertEqual([t.removesuffix("[dflt]") for t in types], ["cpu_samples/count", "cpu/nanoseconds", "wait_samples/count", "wait/bytes"])
         for event, name in enumerate(("cpu", "wait")):
             with self.subTest(name):
-                self.assertEqual(traces(path, name + "_samples"), common.collapsed("events", f"event={event}"))
-        self.assertEqual(traces(path, "wait"), common.collapsed("events", "event=1", "total=1"))
+                self.assertEqual(traces(path, name + "_samples"), common.collapsed("events", "inlined=1", f"event={event}"))
+        self.assertEqual(traces(path, "wait"), common.collapsed("events", "inlined=1", "event=1", "total=1"))
 
     def test_top_agrees_with_collapsed(self):
         flat, cum = collections.Counter(), collections.Counter()
-        for stack, count in common.collapsed("mixed").items():
+        for stack, count in common.collapsed("mixed", "inlined=1").items():
             flat[stack[-1]] += count
             for name in set(stack):
                 cum[name] += count
@@ -73,7 +73,7 @@ class Pprof(unittest.TestCase):
         text = pprof("-peek", r"^com\.acme\.PriceTable\.lookup$", "-sample_index=samples",
                      common.write_file("mixed", "pprof"))
         wanted = collections.Counter()
-        for stack, count in common.collapsed("mixed").items():
+        for stack, count in common.collapsed("mixed", "inlined=1").items():
             for caller, name in zip(stack, stack[1:]):
                 if name == "com.acme.PriceTable.lookup":
                     wanted[caller] += count
@@ -96,6 +96,12 @@ class Pprof(unittest.TestCase):
         self.assertRegex(raw, r"\d+: 0x0 M=\d+ java\.util\.HashMap\.getNode\(java\.lang\.Object\) Source\.java:568:0 s=0\(\)\n"
                               r"\s+com\.acme\.PriceTable\.lookup\(long\) Source\.java:88:0 s=0\(\)\n"
                               r"\s+com\.acme\.Orders\.find\(int\) Source\.java:17:0 s=0\(\)\n")
+
+    def test_native_inlined_frames_too(self):
+        raw = pprof("-raw", common.write_file("single", "pprof"))
+        self.assertRegex(raw, r"\d+: 0x0 M=(\d+) markWord::is_marked\(\) const source\.cpp:221:0 s=0\(\)\n"
+                              r"\s+oopDesc::oop_iterate\(OopClosure\*\) source\.cpp:364:0 s=0\(\)\n"
+                              r"\s+G1CMTask::scan_task_entry\(.*\) source\.cpp:95:0 s=0\(\)\n")
 
     def test_empty_and_hostile(self):
         self.assertIn("samples/count cpu/nanoseconds[dflt]", pprof("-raw", common.write_file("empty", "pprof")))

@@ -83,6 +83,22 @@ class Text(unittest.TestCase):
                          sum(s.count for s in common.samples("mixed") if s.tid == 5151))
         self.assertIn("frame_pointers      : 15 (0.45%): ", text)
 
+    def test_native_inlined_frames_fold_where_lines_are_not_asked_for(self):
+        """Without lines=1 a function has the samples of what was inlined into it."""
+        plain, lines = common.collapsed("mixed"), common.collapsed("mixed", "lines=1")
+        scan = "G1CMTask::scan_task_entry(G1TaskQueueEntry, std::vector<int, char>)"
+        mark = ("oopDesc::oop_iterate(OopClosure*):364", "markWord::is_marked() const:221")
+        folded = sum(count for stack, count in plain.items() if stack[-1] == scan)
+        self.assertGreater(folded, 0)
+        self.assertEqual(sum(count for stack, count in lines.items() if stack[-3:] == (scan + ":95", *mark)), folded)
+        self.assertFalse([stack for stack in plain if any("markWord" in name for name in stack)])
+        for form in ("summary", "flat", "traces", "tree", "svg"):
+            self.assertNotIn("markWord", common.write("mixed", form).decode(), form)
+        for form in ("flat", "traces", "tree", "svg"):
+            self.assertIn("markWord::is_marked() const:221", common.write("mixed", form, "lines=1").decode(), form)
+        annotated = common.collapsed("mixed", "lines=1", "annotate=1")
+        self.assertTrue([stack for stack in annotated if stack[-1] == mark[1] + "_[i]"])
+
     def test_names_cannot_move_the_cursor(self):
         for form in ("summary", "flat", "traces", "tree"):
             text = common.write("hostile", form).decode()

@@ -2,7 +2,8 @@
 /*
  * Writes a made-up profile in a format: write_format CASE FORMAT [OPTION...], options as in the
  * URL: threads=1 lines=1 annotate=1 names=simple total=1 depth=N top=N reverse=1 inverted=1
- * width=N minwidth=P title=T include=REGEX exclude=REGEX; event=N; html=1: as for a browser.
+ * width=N minwidth=P title=T include=REGEX exclude=REGEX; event=N; html=1: as for a browser;
+ * inlined=1: with the native frames that json, pprof, jfr and otlp keep without lines=1.
  * CASE/CASE with the format diff-html, diff-svg, diff-json or diff-collapsed (normalize=0) is their
  * diff. The format "samples" is not flamed's: a line "time_ns tid count stack" for each sample,
  * root first, which the tests compare with.
@@ -22,7 +23,7 @@ static bool option(const char *arg, const char *name, const char **ret)
     return true;
 }
 
-static bool as_html, absolute;
+static bool as_html, absolute, inlined;
 
 static int parse(const char *arg, struct view_opts *v, struct render_opts *o, struct error *err)
 {
@@ -44,6 +45,8 @@ static int parse(const char *arg, struct view_opts *v, struct render_opts *o, st
         o->inverted = *value == '1';
     else if (option(arg, "html", &value))
         as_html = *value == '1';
+    else if (option(arg, "inlined", &value))
+        inlined = *value == '1';
     else if (option(arg, "normalize", &value))
         absolute = *value == '0';
     else if (option(arg, "width", &value))
@@ -159,7 +162,7 @@ static int write_profile(const char *name, const char *format, struct view_opts 
     p = made_profile(name);
     vo->exact = samples || f->exact;
     vo->every_event = f && f->every_event;
-    vo->keep_lines = f && f->keep_lines;
+    vo->keep_lines = inlined || (f && f->keep_lines);
     r = view_new(p, vo, &v, err);
     if (r == 0 && samples)
         r = add_samples(v, out);
