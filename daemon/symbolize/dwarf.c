@@ -136,8 +136,8 @@ size_t dwarf_bytes(const struct dwarf *d)
     for (size_t i = 0; i < DWARF_SECTION_COUNT; i++) {
         const struct dwarf_section *s = &d->sections[i];
 
-        bytes += s->chunk_count * sizeof(*s->chunk);
-        if (s->packed)
+        bytes += s->chunk_count * sizeof(*s->chunk) + dwarf_unpacker_bytes(s->live.stream);
+        if (s->packing == DWARF_ZLIB)
             bytes += s->chunk_count / DWARF_RESTART_CHUNKS * RESTART_BYTES;
     }
     return bytes;

@@ -6,7 +6,10 @@
 
 #include <elf.h>
 #include <unistd.h>
-#include <zlib.h>
+
+#ifndef ELFCOMPRESS_ZSTD /* glibc 2.37 */
+#define ELFCOMPRESS_ZSTD 2
+#endif
 
 #define PACKED_BUFFER_BYTES ((size_t)64 << 10)
 
@@ -20,8 +23,8 @@ struct dwarf_chunk {
 
 /* Where unpacking can go on. */
 struct dwarf_restart {
-    z_stream stream; /* its input is read again */
-    uint64_t at;     /* in the packed bytes */
+    struct dwarf_unpacker *stream; /* owned */
+    uint64_t at;                   /* in the packed bytes */
 };
 
 /* ---- budget ---- */
@@ -98,21 +101,19 @@ void dwarf_chunks_clear(struct dwarf_chunks *c)
 
 static void live_end(struct dwarf_live *l)
 {
-    if (l->stream)
-        inflateEnd(l->stream);
-    free(l->stream);
+    dwarf_unpacker_free(l->stream);
     *l = (struct dwarf_live){ 0 };
 }
 
 static void restart_free(struct dwarf_restart *r)
 {
     if (r)
-        inflateEnd(&r->stream);
+        dwarf_unpacker_free(r->stream);
     free(r);
 }
 
-/* Remembers @z, whose input was read up to @at, as the beginning of chunk @index. */
-static void restart_keep(struct dwarf_section *s, size_t index, z_stream *z, uint64_t at)
+/* Remembers s->live as the beginning of chunk @index. */
+static void restart_keep(struct dwarf_section *s, size_t index)
 {
     struct dwarf_restart **to = &s->restart[index / DWARF_RESTART_CHUNKS];
     struct dwarf_restart *r;
@@ -120,12 +121,11 @@ static void restart_keep(struct dwarf_section *s, size_t index, z_stream *z, uin
     if (index % DWARF_RESTART_CHUNKS || *to)
         return;
     r = calloc(1, sizeof(*r));
-    if (!r || inflateCopy(&r->stream, z) != Z_OK) {
+    if (!r || !(r->stream = dwarf_unpacker_copy(s->live.stream))) {
         free(r); /* it begins farther ahead */
         return;
     }
-    r->at = at - z->avail_in;
-    r->stream.avail_in = 0;
+    r->at = s->live.at - s->live.in.n;
     *to = r;
 }
 
@@ -140,58 +140,50 @@ static bool live_seek(struct dwarf_section *s, size_t index)
     if (l->stream && l->next <= index && l->next >= i * DWARF_RESTART_CHUNKS)
         return true;
     live_end(l);
-    l->stream = calloc(1, sizeof(*l->stream));
-    if (!l->stream)
-        return false;
     if (s->restart[i]) {
         l->next = i * DWARF_RESTART_CHUNKS;
         l->at = s->restart[i]->at;
-        if (inflateCopy(l->stream, &s->restart[i]->stream) == Z_OK)
-            return true;
-    } else if (inflateInit(l->stream) == Z_OK) {
-        return true;
+        l->stream = dwarf_unpacker_copy(s->restart[i]->stream);
+    } else {
+        l->stream = dwarf_unpacker_new(s->packing);
     }
-    free(l->stream);
-    l->stream = NULL;
-    return false;
+    return l->stream;
 }
 
 /* Fills @k with what follows. */
-static bool unpack_chunk(struct dwarf_section *s, Bytef *buffer, struct dwarf_chunk *k)
+static bool unpack_chunk(struct dwarf_section *s, char *buffer, struct dwarf_chunk *k)
 {
-    z_stream *z = s->live.stream;
-    uint64_t *at = &s->live.at;
-    int r = Z_OK;
+    struct dwarf_live *l = &s->live;
+    char *to = k->bytes;
+    size_t left = k->n;
 
-    z->next_out = (Bytef *)k->bytes;
-    z->avail_out = (uInt)k->n;
-    while (z->avail_out && r == Z_OK) {
-        if (!z->avail_in) {
-            size_t want = (size_t)MIN(s->file_bytes - *at, (uint64_t)PACKED_BUFFER_BYTES);
-            ssize_t n = pread(s->fd, buffer, want, (off_t)(s->file_offset + *at));
+    while (left) {
+        if (!l->in.n) {
+            size_t want = (size_t)MIN(s->file_bytes - l->at, (uint64_t)PACKED_BUFFER_BYTES);
+            ssize_t n = pread(s->fd, buffer, want, (off_t)(s->file_offset + l->at));
 
             if (n <= 0 || !dwarf_budget_take(&s->chunks->budget, DWARF_BUDGET_STEPS))
                 return false;
-            *at += (uint64_t)n;
-            z->next_in = buffer;
-            z->avail_in = (uInt)n;
+            l->at += (uint64_t)n;
+            l->in = (struct span){ buffer, (size_t)n };
         }
-        r = inflate(z, Z_NO_FLUSH);
+        if (!dwarf_unpacker_run(l->stream, &l->in, &to, &left))
+            return false;
     }
-    return !z->avail_out;
+    return true;
 }
 
 /* Unpacks chunks up to @index. */
 static struct dwarf_chunk *unpack(struct dwarf_section *s, size_t index)
 {
-    _cleanup_free_ Bytef *buffer = malloc(PACKED_BUFFER_BYTES);
+    _cleanup_free_ char *buffer = malloc(PACKED_BUFFER_BYTES);
     struct dwarf_live *l = &s->live;
     struct dwarf_chunk *k = NULL;
 
     if (!buffer || !live_seek(s, index))
         return NULL;
     for (bool ok = true; l->next <= index && ok; l->next++) {
-        restart_keep(s, l->next, l->stream, l->at);
+        restart_keep(s, l->next);
         if (s->chunk[l->next])
             chunk_drop(s->chunk[l->next]);
         k = chunk_new(s, l->next);
@@ -203,8 +195,8 @@ static struct dwarf_chunk *unpack(struct dwarf_section *s, size_t index)
         }
     }
     if (k) {
-        l->at -= l->stream->avail_in; /* it goes with the buffer */
-        l->stream->avail_in = 0;
+        l->at -= l->in.n; /* it goes with the buffer */
+        l->in = SPAN_NULL;
     } else {
         live_end(l);
     }
@@ -213,11 +205,11 @@ static struct dwarf_chunk *unpack(struct dwarf_section *s, size_t index)
 
 static struct dwarf_chunk *read_chunk(struct dwarf_section *s, size_t index)
 {
-    struct dwarf_chunk *k = s->packed ? NULL : chunk_new(s, index);
+    struct dwarf_chunk *k = s->packing ? NULL : chunk_new(s, index);
     uint64_t at = s->file_offset + (uint64_t)index * DWARF_CHUNK_BYTES;
     size_t got = 0;
 
-    if (s->packed)
+    if (s->packing)
         return unpack(s, index);
     while (k && got < k->n) {
         ssize_t n = pread(s->fd, k->bytes + got, k->n - got, (off_t)(at + got));
@@ -239,12 +231,12 @@ static bool read_packing(struct dwarf_section *s)
 
     if (s->file_bytes < sizeof(h) ||
         pread(s->fd, &h, sizeof(h), (off_t)s->file_offset) != (ssize_t)sizeof(h) ||
-        h.ch_type != ELFCOMPRESS_ZLIB)
+        (h.ch_type != ELFCOMPRESS_ZLIB && h.ch_type != ELFCOMPRESS_ZSTD))
         return false;
     s->file_offset += sizeof(h);
     s->file_bytes -= sizeof(h);
     s->bytes = h.ch_size;
-    s->packed = true;
+    s->packing = h.ch_type == ELFCOMPRESS_ZLIB ? DWARF_ZLIB : DWARF_ZSTD;
     return true;
 }
 

@@ -7,11 +7,12 @@
 #pragma once
 
 #include "base/span.h"
+#include "symbolize/dwarf_unpack.h"
 
 #define DWARF_CHUNK_BYTES ((size_t)1 << 20)
 #define DWARF_CHUNKS_MAX 64 /* in memory at a time, of all sections of a file */
 #define DWARF_SECTION_MAX_BYTES ((uint64_t)2 << 30) /* unpacked */
-/* Unpacking begins at one of these points, so many chunks apart. */
+/* Unpacking begins at one of these points, so many chunks apart; of zstd, at the start. */
 #define DWARF_RESTART_CHUNKS 4
 #define DWARF_BUDGET_STEPS 4096 /* between two looks at the clock */
 
@@ -39,9 +40,10 @@ struct dwarf_chunks {
 
 /* Unpacking under way: where sections are read from front to back, it goes on. */
 struct dwarf_live {
-    struct z_stream_s *stream; /* owned; NULL: none */
-    uint64_t at;               /* in the packed bytes */
-    size_t next;               /* chunk */
+    struct dwarf_unpacker *stream; /* owned; NULL: none */
+    struct span in;                /* read, not yet unpacked; only while a chunk is unpacked */
+    uint64_t at;                   /* in the packed bytes: behind @in */
+    size_t next;                   /* chunk */
 };
 
 struct dwarf_section {
@@ -49,9 +51,9 @@ struct dwarf_section {
     struct dwarf_chunks *chunks;
     uint64_t file_offset, file_bytes; /* as it lies in the file, behind its header */
     uint64_t bytes;                   /* unpacked; 0: there is none */
-    bool packed;                      /* by zlib */
-    struct dwarf_chunk **chunk;       /* owned, [chunk_count]: those in memory */
-    struct dwarf_restart **restart;   /* owned, [chunk_count / DWARF_RESTART_CHUNKS + 1] */
+    enum dwarf_packing packing;
+    struct dwarf_chunk **chunk;     /* owned, [chunk_count]: those in memory */
+    struct dwarf_restart **restart; /* owned, [chunk_count / DWARF_RESTART_CHUNKS + 1] */
     size_t chunk_count;
     struct dwarf_live live;
 };
