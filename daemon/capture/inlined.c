@@ -137,6 +137,9 @@ size_t inlined_frames(struct inlined *i, uint32_t n, uint32_t ret[RECORD_LATER_F
     case DWARF_NOT_READ:
         i->stats.unread += inlines_has_any(i->inlines, p->file);
         return 1;
+    case DWARF_SPLIT:
+        i->stats.split++;
+        return 1;
     default:
         return 1;
     }
@@ -153,7 +156,7 @@ size_t inlined_frames(struct inlined *i, uint32_t n, uint32_t ret[RECORD_LATER_F
 
 void inlined_decide(struct inlined *i)
 {
-    i->stats.found = i->stats.unread = 0;
+    i->stats.found = i->stats.unread = i->stats.split = 0;
 }
 
 bool inlined_waits(const struct inlined *i)

@@ -190,6 +190,12 @@ static void add_unread(const struct capture *c, struct profile *p)
                  "and lines; ask again, or for longer",
                  s.unread + s.dropped, s.found) > 0)
         p->warnings[p->warning_count++] = to;
+    if (s.split && p->warning_count < PROFILE_WARNINGS_MAX &&
+        asprintf(&to,
+                 "debug information of %u native places is in .dwo files, which flamed does not "
+                 "read: they have no inlined functions and lines; build without -gsplit-dwarf",
+                 s.split) > 0)
+        p->warnings[p->warning_count++] = to;
 }
 
 void capture_add_names(const struct capture *c, struct profile *p)

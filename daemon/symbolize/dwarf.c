@@ -224,13 +224,24 @@ static void answer(struct part *p, const struct dwarf_wanted *w)
     }
 }
 
+static void answer_all(const struct dwarf_wanted *wanted, size_t count, enum dwarf_state state,
+                       struct dwarf_answers *to)
+{
+    for (size_t i = 0; i < count; i++)
+        to->of[wanted[i].order].state = (uint8_t)state;
+}
+
 static void look_up_unit(struct dwarf *d, struct dwarf_wanted *wanted, size_t count,
                          struct dwarf_answers *to)
 {
     struct part p = { .d = d, .to = to };
     struct dwarf_unit *u = &d->units[wanted[0].unit - 1];
 
-    if (!dwarf_unit_begin(d, u) || !dwarf_find_scopes(d, u, wanted, count, &p.scopes)) {
+    if (dwarf_unit_begin(d, u) && u->split) {
+        answer_all(wanted, count, DWARF_SPLIT, to);
+        return;
+    }
+    if (!u->begun || !u->code || !dwarf_find_scopes(d, u, wanted, count, &p.scopes)) {
         d->skipped += !d->chunks.budget.spent;
         for (size_t i = 0; i < count; i++)
             wanted[i].scope = 0;
@@ -281,8 +292,7 @@ int dwarf_look_up(struct dwarf *d, const uint64_t *addresses, size_t count, uint
             if (wanted[i].unit)
                 look_up_unit(d, wanted + i, end - i, &a);
             else
-                for (size_t k = i; k < end; k++)
-                    a.of[wanted[k].order].state = DWARF_NONE;
+                answer_all(wanted + i, end - i, DWARF_NONE, &a);
         }
     }
     a.skipped = d->skipped - skipped;

@@ -35,13 +35,14 @@ struct dwarf_frame {
     uint32_t line; /* that is executed: of a caller, that of the call; 0: unknown */
 };
 
-enum dwarf_state { DWARF_NOT_READ, DWARF_NONE, DWARF_FOUND };
+/* Not read: the budget was spent before it. Split: in a .dwo or .dwp file, which nobody reads. */
+enum dwarf_state { DWARF_NOT_READ, DWARF_NONE, DWARF_FOUND, DWARF_SPLIT };
 
 /* What is known of an address. */
 struct dwarf_answer {
     uint32_t first; /* in the frames: innermost first; the last one is not inlined */
     uint16_t count;
-    uint8_t state; /* enum dwarf_state: budget spent before it; no function there; found */
+    uint8_t state; /* enum dwarf_state */
 };
 
 struct dwarf_answers {

@@ -133,6 +133,9 @@ static struct dwarf_value *slot(struct dwarf_entry *e, uint16_t name)
         return &e->addr_base;
     case DW_AT_RNGLISTS_BASE:
         return &e->rnglists_base;
+    case DW_AT_DWO_NAME:
+    case DW_AT_GNU_DWO_NAME:
+        return &e->dwo;
     default:
         return NULL;
     }

@@ -32,7 +32,9 @@ enum {
     DW_AT_STR_OFFSETS_BASE = 0x72,
     DW_AT_ADDR_BASE = 0x73,
     DW_AT_RNGLISTS_BASE = 0x74,
+    DW_AT_DWO_NAME = 0x76,
     DW_AT_MIPS_LINKAGE_NAME = 0x2007,
+    DW_AT_GNU_DWO_NAME = 0x2130,
 };
 enum {
     DW_FORM_ADDR = 0x01,
@@ -167,6 +169,7 @@ struct dwarf_unit {
     bool code;            /* may hold some; false: types, or it cannot be read */
     bool listed;          /* its code is in .debug_aranges */
     bool begun;           /* its first entry was read */
+    bool split;           /* its functions are in another file */
     bool has_lines;
 };
 
@@ -215,7 +218,7 @@ struct dwarf_value {
 struct dwarf_entry {
     const struct dwarf_abbrev *abbrev;
     struct dwarf_value sibling, name, linkage, low, high, ranges, origin, specification;
-    struct dwarf_value call_file, call_line, lines, str_base, addr_base, rnglists_base;
+    struct dwarf_value call_file, call_line, lines, str_base, addr_base, rnglists_base, dwo;
 };
 
 /* Takes the attributes of an entry, behind its code. False: they end too early, or have a form that

@@ -6,6 +6,8 @@
 #define DWARF64 0xffffffffu
 #define UNIT_COMPILE 1
 #define UNIT_PARTIAL 3
+#define UNIT_SKELETON 4
+#define DWO_ID_BYTES 8
 
 /* ---- the list ---- */
 
@@ -32,14 +34,16 @@ static bool read_header(struct dwarf *d, uint64_t offset, struct dwarf_unit *ret
         type = dwarf_take(&c, 1);
         address_bytes = dwarf_take(&c, 1);
         u.abbrevs = dwarf_take(&c, u.offset_bytes);
+        if (type == UNIT_SKELETON)
+            dwarf_take(&c, DWO_ID_BYTES);
     } else {
         u.abbrevs = dwarf_take(&c, u.offset_bytes);
         address_bytes = dwarf_take(&c, 1);
     }
     u.first = offset + (uint64_t)(c.p - bytes);
     u.code = !c.past && u.version >= 3 && u.version <= 5 && address_bytes == 8 &&
-             (type == UNIT_COMPILE || type == UNIT_PARTIAL) && u.first < u.end &&
-             u.end - u.offset <= DWARF_UNIT_MAX_BYTES;
+             (type == UNIT_COMPILE || type == UNIT_PARTIAL || type == UNIT_SKELETON) &&
+             u.first < u.end && u.end - u.offset <= DWARF_UNIT_MAX_BYTES;
     d->skipped += !u.code && type <= UNIT_PARTIAL && type != 2;
     *ret_next = u.end;
     *ret = u;
@@ -130,6 +134,7 @@ static bool begin(struct dwarf *d, struct dwarf_unit *u, struct dwarf_entry *ret
     u->rnglists_base = ret->rnglists_base.form ? ret->rnglists_base.u : 12;
     u->lines = ret->lines.u;
     u->has_lines = ret->lines.form;
+    u->split = ret->dwo.form;
     if (!ret->low.form || !dwarf_value_address(d, u, &ret->low, &u->low))
         u->low = 0;
     u->begun = true;

@@ -84,6 +84,17 @@ class Inlined(unittest.TestCase):
     def test_by_debuglink_and_compressed(self):
         self.check(self.stripped)
 
+    def test_split_is_not_read_and_a_warning_counts_it(self):
+        split = self.program + ".split"
+        subprocess.run(["cc", "-O2", "-g", "-gsplit-dwarf", "-fno-omit-frame-pointer", "-o", split, self.source],
+                       cwd=os.path.dirname(split), check=True)
+        document = self.document(self.spin(split), lines=1)
+        self.assertGreaterEqual(self.share(document, "main", "work"), 0.95, document)
+        self.assertNotIn("native_inlined", {f["kind"] for f in document["frames"]})
+        warning = [w for w in document["warnings"] if ".dwo files" in w]
+        self.assertEqual(len(warning), 1, document["warnings"])
+        self.assertGreater(int(warning[0].split(" native places")[0].rsplit(" ", 1)[1]), 0)
+
     def test_formats(self):
         pid = self.spin(self.program)
         text = self.daemon.get("/profile", pid=pid, seconds=1, hz=199, format="collapsed", lines=1, annotate=1).body.decode()

@@ -257,6 +257,36 @@ START_TEST(budget_ends_and_goes_on)
 }
 END_TEST
 
+static const char *const SPLIT[] = { "-gdwarf-4", "-gdwarf-5" };
+
+/* All of it is in a file beside, which is not read: no function, and the answer says why. */
+START_TEST(split_is_told)
+{
+    const char *const argv[] = { "gcc",         "-O2",
+                                 "-nostdlib",   "-static",
+                                 "-Wl,-e,main", FLAMED_INLINED_SOURCE,
+                                 "-o",          path_of("split"),
+                                 SPLIT[_i],     "-gsplit-dwarf",
+                                 NULL };
+    _cleanup_(dwarf_answers_deinit) struct dwarf_answers a = { 0 };
+    _cleanup_(dwarf_closep) struct dwarf *d = NULL;
+    _cleanup_close_ int fd = -1;
+    static uint64_t addresses[ADDRESSES_MAX];
+    size_t count;
+
+    ck_assert_int_eq(run(argv, -1, -1), 0);
+    count = list_addresses(path_of("split"), addresses);
+    fd = open(path_of("split"), O_RDONLY | O_CLOEXEC);
+    ck_assert_int_eq(dwarf_open(fd, &d), 0);
+    ck_assert_int_eq(dwarf_look_up(d, addresses, count, CPU_NS, &a), 0);
+    for (size_t i = 0; i < count; i++) {
+        ck_assert_int_eq(a.of[i].state, DWARF_SPLIT);
+        ck_assert_uint_eq(a.of[i].count, 0);
+    }
+    ck_assert_uint_eq(a.skipped, 0);
+}
+END_TEST
+
 START_TEST(addresses_of_nothing)
 {
     const uint64_t addresses[] = { 0, 1, UINT64_MAX, UINT64_C(0x7fffffffffff) };
@@ -303,6 +333,7 @@ int main(void)
     }
     tcase_add_loop_test(tc, every_address_as_addr2line_says, 0, (int)ARRAY_SIZE(VARIANTS));
     tcase_add_loop_test(tc, budget_ends_and_goes_on, 0, (int)ARRAY_SIZE(PACKED));
+    tcase_add_loop_test(tc, split_is_told, 0, (int)ARRAY_SIZE(SPLIT));
     tcase_add_test(tc, addresses_of_nothing);
     tcase_add_test(tc, files_without);
     tcase_set_timeout(tc, 120);
