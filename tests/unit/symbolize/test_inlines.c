@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* symbolize/inlines: what is kept of files and for how long, and that whatever a limit leaves out
+ * says so: a warning counts it. */
+#include "suite.h"
+
+#include "symbolize/inlines.h"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+#define NOW NSEC_PER_SEC
+
+extern char **environ;
+
+static char dir[] = "/tmp/flamed-test-inlines-XXXXXX";
+static const struct proc_id ID = { .host_pid = 1, .start_ticks = 1 };
+static uint64_t main_address;
+static struct inlines *inlines;
+
+static const char *path_of(uint64_t number)
+{
+    static char path[256];
+
+    snprintf(path, sizeof(path), "%s/%llu", dir, (unsigned long long)number);
+    return path;
+}
+
+static int run(const char *const argv[], int out)
+{
+    posix_spawn_file_actions_t actions;
+    int status = 0;
+    pid_t pid;
+
+    posix_spawn_file_actions_init(&actions);
+    if (out >= 0)
+        posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
+    if (posix_spawnp(&pid, argv[0], &actions, NULL, (char *const *)argv, environ) != 0)
+        status = -1;
+    posix_spawn_file_actions_destroy(&actions);
+    return status < 0 || waitpid(pid, &status, 0) < 0 ? -1 : status;
+}
+
+/* The file whose number is the mapping's start. */
+static int mapped(void *cookie, const struct proc_id *id, uint64_t start, uint64_t end, int *ret_fd,
+                  struct error *err)
+{
+    (void)cookie, (void)id, (void)end, (void)err;
+    *ret_fd = open(path_of(start), O_RDONLY | O_CLOEXEC);
+    return *ret_fd < 0 ? 2 : 0;
+}
+
+static const struct symbol_files FILES = { .mapped = mapped };
+
+static void setup(void)
+{
+    ck_assert_int_eq(inlines_new(&FILES, /* background= */ false, -1, &inlines), 0);
+}
+
+static void teardown(void)
+{
+    inlines = inlines_free(inlines);
+}
+
+static uint32_t file(uint64_t number, uint64_t now_ns)
+{
+    const struct elf_headers none = { 0 };
+
+    return inlines_file(inlines, &ID, number, number + 1, &none, now_ns);
+}
+
+static enum dwarf_state state_of(uint32_t f, uint64_t address, size_t *count)
+{
+    struct inlines_frame frames[DWARF_FRAMES_MAX];
+
+    return inlines_get(inlines, f, address, frames, count);
+}
+
+/* Reads until nothing more is wanted. */
+static uint64_t settle(uint64_t now_ns)
+{
+    for (unsigned turn = 0; inlines_reads(inlines); turn++) {
+        ck_assert_uint_lt(turn, 100);
+        inlines_poll(inlines, now_ns);
+        now_ns += INLINES_PAUSE_NS;
+    }
+    return now_ns;
+}
+
+START_TEST(answers_are_kept_a_minute)
+{
+    uint32_t f = file(0, NOW);
+    uint64_t now_ns;
+    size_t count;
+
+    ck_assert_uint_ne(f, 0);
+    ck_assert_uint_eq(file(0, NOW), f); /* the same one */
+    ck_assert_int_eq(state_of(f, main_address, &count), DWARF_NOT_READ);
+    inlines_want(inlines, f, main_address, NOW);
+    ck_assert(inlines_reads(inlines));
+    now_ns = settle(NOW);
+    ck_assert_int_eq(state_of(f, main_address, &count), DWARF_FOUND);
+    ck_assert_uint_gt(count, 0);
+    inlines_poll(inlines, NOW + INLINES_IDLE_NS);
+    ck_assert(inlines_knows(inlines, f));
+    inlines_poll(inlines, now_ns + INLINES_IDLE_NS + 1);
+    ck_assert(!inlines_knows(inlines, f));
+    ck_assert_int_eq(state_of(f, main_address, &count), DWARF_NOT_READ);
+    ck_assert_uint_gt(file(0, now_ns), f); /* a number is never used again */
+}
+END_TEST
+
+/* What is beyond is not read, in a file that can be: this is what the warning counts. */
+START_TEST(addresses_beyond_the_limit_are_not_read)
+{
+    const uint64_t beyond = main_address + INLINES_ADDRESSES_MAX;
+    uint32_t f = file(0, NOW);
+    size_t count;
+
+    for (uint64_t i = 0; i < INLINES_ADDRESSES_MAX; i++)
+        inlines_want(inlines, f, main_address + i, NOW);
+    inlines_want(inlines, f, beyond, NOW);
+    settle(NOW);
+    ck_assert_int_eq(state_of(f, main_address, &count), DWARF_FOUND);
+    ck_assert_int_ne(state_of(f, beyond - 1, &count), DWARF_NOT_READ);
+    ck_assert_int_eq(state_of(f, beyond, &count), DWARF_NOT_READ);
+    ck_assert(inlines_has_any(inlines, f));
+}
+END_TEST
+
+START_TEST(the_file_not_asked_for_the_longest_makes_room)
+{
+    uint32_t first = file(0, NOW), second, last;
+    size_t count;
+
+    for (uint64_t i = 1; i < INLINES_FILES_MAX; i++)
+        ck_assert_uint_ne(file(i, NOW + i), 0);
+    second = file(1, NOW + 1);
+    file(0, NOW + INLINES_FILES_MAX); /* it is asked for again: the second is the oldest now */
+    last = file(INLINES_FILES_MAX, NOW + INLINES_FILES_MAX);
+    ck_assert(inlines_knows(inlines, first));
+    ck_assert(!inlines_knows(inlines, second));
+    inlines_want(inlines, second, main_address, NOW); /* nobody's */
+    inlines_want(inlines, last, main_address, NOW);
+    settle(2 * NOW);
+    ck_assert_int_eq(state_of(second, main_address, &count), DWARF_NOT_READ);
+    ck_assert(!inlines_has_any(inlines, second));
+    ck_assert_int_eq(state_of(last, main_address, &count), DWARF_FOUND);
+}
+END_TEST
+
+/* There is nothing to read, so nothing was not read: no warning. */
+START_TEST(a_file_without_is_no_loss)
+{
+    uint32_t f = file(INLINES_FILES_MAX + 1, NOW);
+    size_t count;
+
+    ck_assert_uint_ne(f, 0);
+    inlines_want(inlines, f, main_address, NOW);
+    settle(NOW);
+    ck_assert_int_eq(state_of(f, main_address, &count), DWARF_NOT_READ);
+    ck_assert(!inlines_has_any(inlines, f));
+    ck_assert_uint_eq(file(INLINES_FILES_MAX + 2, NOW), 0); /* it cannot be had */
+}
+END_TEST
+
+/* A program with debug information, in so many copies, and one without. */
+static bool make_files(void)
+{
+    char program[256], bare[256], symbols[4096] = "";
+    _cleanup_close_ int fd = memfd_create("nm", MFD_CLOEXEC);
+
+    snprintf(program, sizeof(program), "%s", path_of(0));
+    snprintf(bare, sizeof(bare), "%s", path_of(INLINES_FILES_MAX + 1));
+    if (run((const char *[]){ "gcc", "-O2", "-g", "-nostdlib", "-static", "-Wl,-e,main",
+                              FLAMED_INLINED_SOURCE, "-o", program, NULL },
+            -1) != 0 ||
+        run((const char *[]){ "objcopy", "--strip-debug", program, bare, NULL }, -1) != 0 ||
+        run((const char *[]){ "nm", program, NULL }, fd) != 0 ||
+        pread(fd, symbols, sizeof(symbols) - 1, 0) <= 0 || !strstr(symbols, " T main\n"))
+        return false;
+    main_address = strtoull(strstr(symbols, " T main\n") - 16, NULL, 16);
+    for (uint64_t i = 1; i <= INLINES_FILES_MAX; i++) {
+        if (run((const char *[]){ "cp", program, path_of(i), NULL }, -1) != 0)
+            return false;
+    }
+    return main_address;
+}
+
+int main(void)
+{
+    TCase *tc = tcase_create("inlines");
+    int failed;
+
+    if (!mkdtemp(dir))
+        return 1;
+    if (!make_files()) {
+        run((const char *[]){ "rm", "-rf", dir, NULL }, -1);
+        fprintf(stderr, "skipped: gcc and binutils are needed\n");
+        return 77;
+    }
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_test(tc, answers_are_kept_a_minute);
+    tcase_add_test(tc, addresses_beyond_the_limit_are_not_read);
+    tcase_add_test(tc, the_file_not_asked_for_the_longest_makes_room);
+    tcase_add_test(tc, a_file_without_is_no_loss);
+    tcase_set_timeout(tc, 120);
+    failed = suite_run_case("inlines", tc);
+    run((const char *[]){ "rm", "-rf", dir, NULL }, -1);
+    return failed;
+}
