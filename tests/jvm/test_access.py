@@ -667,13 +667,15 @@ class WithoutRoot(unittest.TestCase):
 
 @contextlib.contextmanager
 def descriptors(count: int):
-    """Processes that have COUNT descriptors, all together."""
+    """Processes that have COUNT descriptors, all together, with higher numbers than ours: /proc is read from the newest down."""
     each = resource.getrlimit(resource.RLIMIT_NOFILE)[1] - 16
     script = ("import os, resource, sys\nhard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]\n"
               "resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))\nfor _ in range(int(sys.argv[1])): os.dup(0)\n"
               "print('ready', flush=True)\nsys.stdin.read()\n")
     with contextlib.ExitStack() as stack:
         while count > 0:
+            with open("/proc/sys/kernel/ns_last_pid", "w", encoding="ascii") as f:
+                f.write(str(os.getpid()))
             process = stack.enter_context(subprocess.Popen([sys.executable, "-c", script, str(min(count, each))], stdin=subprocess.PIPE,
                                                            stdout=subprocess.PIPE, text=True))
             assert process.stdout.readline() == "ready\n"
