@@ -77,6 +77,11 @@ def maven(name: str) -> str:
     return f"{folder}/classes:{folder}/jars/*"
 
 
+def feature(java: str) -> int:
+    """The feature version of the JDK that JAVA belongs to."""
+    return next(version for version, home in paths.jdks().items() if java.startswith(home + "/"))
+
+
 def wait_for(port: int, path: str, process: subprocess.Popen, log: str) -> None:
     end = time.monotonic() + 90
     while time.monotonic() < end and process.poll() is None:
@@ -180,6 +185,12 @@ def dropwizard(java: str, folder: str, options: list[str]):
 @contextlib.contextmanager
 def cassandra(java: str, folder: str, options: list[str]):
     path, port, storage = maven("CassandraLoad"), free_port(), free_port()
+    jamm, manager = f"{path.split(':')[1][:-1]}jamm-0.4.0.jar", ["-Djava.security.manager=allow"]
+    if feature(java) >= 24: # which have none
+        replaced, manager = folder + "/replaced", []
+        subprocess.run([paths.jdk(17) + "/bin/javac", "--release", "17", "-d", replaced, SOURCES + "/ThreadAwareSecurityManager.java"],
+                       check=True)
+        path = f"{replaced}:{path}"
     with open(folder + "/cassandra.yaml", "w", encoding="ascii") as f:
         f.write(CASSANDRA_YAML.format(port=port, storage=storage))
     with open(folder + "/logback.xml", "w", encoding="ascii") as f:
@@ -187,8 +198,8 @@ def cassandra(java: str, folder: str, options: list[str]):
     opened = [f"--add-{kind}={module}=ALL-UNNAMED" for module in CASSANDRA_OPENS.split() for kind in ("exports", "opens")]
     logging = f"-Dlogback.configurationFile={folder}/logback.xml"
     command = [java, *options, *opened, "-Xmx512m", f"-Dcassandra.config=file://{folder}/cassandra.yaml",
-               f"-Dcassandra.storagedir={folder}", logging, "-Djdk.attach.allowAttachSelf=true", "-Djava.security.manager=allow",
-               "-Dcassandra-foreground=yes", f"-javaagent:{path.split(':')[1][:-1]}jamm-0.4.0.jar", "-cp", path,
+               f"-Dcassandra.storagedir={folder}", logging, "-Djdk.attach.allowAttachSelf=true", *manager,
+               "-Dcassandra-foreground=yes", f"-javaagent:{jamm}", "-cp", path,
                "org.apache.cassandra.service.CassandraDaemon"]
     with running(command, folder) as (process, log):
         wait_for_port(port, process, log)
