@@ -81,7 +81,8 @@ bool dwarf_list_units(struct dwarf *d)
     return true;
 }
 
-struct dwarf_unit *dwarf_unit_at(struct dwarf *d, uint64_t offset)
+/* The unit whose header or entries hold @offset; NULL: none. */
+static struct dwarf_unit *find_unit(struct dwarf *d, uint64_t offset)
 {
     size_t lo = 0, hi;
 
@@ -96,7 +97,14 @@ struct dwarf_unit *dwarf_unit_at(struct dwarf *d, uint64_t offset)
         else
             hi = mid;
     }
-    return lo < d->unit_count && d->units[lo].first <= offset ? &d->units[lo] : NULL;
+    return lo < d->unit_count && d->units[lo].offset <= offset ? &d->units[lo] : NULL;
+}
+
+struct dwarf_unit *dwarf_unit_at(struct dwarf *d, uint64_t offset)
+{
+    struct dwarf_unit *u = find_unit(d, offset);
+
+    return u && u->first <= offset ? u : NULL;
 }
 
 /* ---- the first entry ---- */
@@ -182,7 +190,7 @@ static bool take_set(struct dwarf *d, struct dwarf_cursor *set, const uint8_t *s
 
     if (set->past || version != 2 || address_bytes != 8 || segment_bytes)
         return true;
-    u = dwarf_unit_at(d, info + (offset_bytes == 4 ? 11 : 23));
+    u = find_unit(d, info);
     if (!u || u->offset != info)
         return true;
     dwarf_take_bytes(set, (16 - head % 16) % 16);

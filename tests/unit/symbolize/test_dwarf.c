@@ -4,7 +4,7 @@
 #include "suite.h"
 
 #include "base/buf.h"
-#include "symbolize/dwarf.h"
+#include "symbolize/dwarf_impl.h"
 
 #include <fcntl.h>
 #include <spawn.h>
@@ -287,6 +287,24 @@ START_TEST(split_is_told)
 }
 END_TEST
 
+/* Of what .debug_aranges lists no unit is read before its code is asked for. */
+START_TEST(listed_units_are_not_opened)
+{
+    static const char *const NAMES[] = { "gcc4", "gcc5", "gcc564" };
+    _cleanup_(dwarf_closep) struct dwarf *d = NULL;
+    _cleanup_close_ int fd = -1;
+
+    ck_assert(make(variant(NAMES[_i])));
+    fd = open(path_of(NAMES[_i]), O_RDONLY | O_CLOEXEC);
+    ck_assert_int_eq(dwarf_open(fd, &d), 0);
+    dwarf_budget_begin(&d->chunks.budget, CPU_NS);
+    ck_assert(dwarf_list_code(d));
+    ck_assert_uint_gt(d->code_count, 0);
+    for (size_t i = 0; i < d->unit_count; i++)
+        ck_assert(d->units[i].listed && !d->units[i].begun);
+}
+END_TEST
+
 START_TEST(addresses_of_nothing)
 {
     const uint64_t addresses[] = { 0, 1, UINT64_MAX, UINT64_C(0x7fffffffffff) };
@@ -334,6 +352,7 @@ int main(void)
     tcase_add_loop_test(tc, every_address_as_addr2line_says, 0, (int)ARRAY_SIZE(VARIANTS));
     tcase_add_loop_test(tc, budget_ends_and_goes_on, 0, (int)ARRAY_SIZE(PACKED));
     tcase_add_loop_test(tc, split_is_told, 0, (int)ARRAY_SIZE(SPLIT));
+    tcase_add_loop_test(tc, listed_units_are_not_opened, 0, 3);
     tcase_add_test(tc, addresses_of_nothing);
     tcase_add_test(tc, files_without);
     tcase_set_timeout(tc, 120);
