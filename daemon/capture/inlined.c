@@ -140,6 +140,9 @@ size_t inlined_frames(struct inlined *i, uint32_t n, uint32_t ret[RECORD_LATER_F
     case DWARF_SPLIT:
         i->stats.split++;
         return 1;
+    case DWARF_BEYOND:
+        i->stats.beyond++;
+        return 1;
     default:
         return 1;
     }
@@ -156,7 +159,7 @@ size_t inlined_frames(struct inlined *i, uint32_t n, uint32_t ret[RECORD_LATER_F
 
 void inlined_decide(struct inlined *i)
 {
-    i->stats.found = i->stats.unread = i->stats.split = 0;
+    i->stats = (struct inlined_stats){ .dropped = i->stats.dropped };
 }
 
 bool inlined_waits(const struct inlined *i)

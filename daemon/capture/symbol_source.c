@@ -196,6 +196,12 @@ static void add_unread(const struct capture *c, struct profile *p)
                  "read: they have no inlined functions and lines; build without -gsplit-dwarf",
                  s.split) > 0)
         p->warnings[p->warning_count++] = to;
+    if (s.beyond && p->warning_count < PROFILE_WARNINGS_MAX &&
+        asprintf(&to,
+                 "debug information of %u native places is broken, or of a kind that flamed does "
+                 "not read: they have no inlined functions and lines",
+                 s.beyond) > 0)
+        p->warnings[p->warning_count++] = to;
 }
 
 void capture_add_names(const struct capture *c, struct profile *p)

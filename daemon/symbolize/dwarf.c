@@ -220,7 +220,7 @@ static void answer(struct part *p, const struct dwarf_wanted *w)
     }
     if (scope || is_spent(p->d)) { /* not all of them, or not all names */
         p->to->frame_count = a->first;
-        *a = (struct dwarf_answer){ .state = is_spent(p->d) ? DWARF_NOT_READ : DWARF_NONE };
+        *a = (struct dwarf_answer){ .state = is_spent(p->d) ? DWARF_NOT_READ : DWARF_BEYOND };
     }
 }
 
@@ -243,13 +243,12 @@ static void look_up_unit(struct dwarf *d, struct dwarf_wanted *wanted, size_t co
     }
     if (!u->begun || !u->code || !dwarf_find_scopes(d, u, wanted, count, &p.scopes)) {
         d->skipped += !d->chunks.budget.spent;
-        for (size_t i = 0; i < count; i++)
-            wanted[i].scope = 0;
+        answer_all(wanted, count, is_spent(d) ? DWARF_NOT_READ : DWARF_BEYOND, to);
     } else {
         dwarf_find_lines(d, u, wanted, count, &p.scopes, to->strings, &p.files);
+        for (size_t i = 0; i < count; i++)
+            answer(&p, &wanted[i]);
     }
-    for (size_t i = 0; i < count; i++)
-        answer(&p, &wanted[i]);
     free(p.scopes.list);
     free(p.files.names);
 }
@@ -292,7 +291,7 @@ int dwarf_look_up(struct dwarf *d, const uint64_t *addresses, size_t count, uint
             if (wanted[i].unit)
                 look_up_unit(d, wanted + i, end - i, &a);
             else
-                answer_all(wanted + i, end - i, DWARF_NONE, &a);
+                answer_all(wanted + i, end - i, d->cut ? DWARF_BEYOND : DWARF_NONE, &a);
         }
     }
     a.skipped = d->skipped - skipped;

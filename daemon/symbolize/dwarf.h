@@ -35,8 +35,9 @@ struct dwarf_frame {
     uint32_t line; /* that is executed: of a caller, that of the call; 0: unknown */
 };
 
-/* Not read: the budget was spent before it. Split: in a .dwo or .dwp file, which nobody reads. */
-enum dwarf_state { DWARF_NOT_READ, DWARF_NONE, DWARF_FOUND, DWARF_SPLIT };
+/* Not read: the budget was spent before it. Split: in a .dwo or .dwp file, which nobody reads.
+ * Beyond: broken, of another version, or beyond a limit. */
+enum dwarf_state { DWARF_NOT_READ, DWARF_NONE, DWARF_FOUND, DWARF_SPLIT, DWARF_BEYOND };
 
 /* What is known of an address. */
 struct dwarf_answer {

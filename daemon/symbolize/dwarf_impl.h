@@ -187,6 +187,7 @@ struct dwarf {
     uint64_t *reach;         /* owned, [code_count]: largest end up to here */
     size_t code_count, code_cap;
     bool units_known, code_known; /* all of them */
+    bool cut;                     /* what follows a broken unit, or too many, is not known */
     uint64_t next_unit;           /* where the list goes on */
     size_t next_code;             /* unit whose code is asked for next */
     struct dwarf_abbrev_cache abbrevs;

@@ -60,7 +60,8 @@ bool dwarf_list_units(struct dwarf *d)
             !read_header(d, d->next_unit, &u, &next) || next <= d->next_unit) {
             if (d->chunks.budget.spent)
                 return false;
-            d->skipped += d->next_unit < d->sections[DWARF_INFO].bytes;
+            d->cut = d->next_unit < d->sections[DWARF_INFO].bytes;
+            d->skipped += d->cut;
             d->units_known = true;
             break;
         }

@@ -95,6 +95,19 @@ class Inlined(unittest.TestCase):
         self.assertEqual(len(warning), 1, document["warnings"])
         self.assertGreater(int(warning[0].split(" native places")[0].rsplit(" ", 1)[1]), 0)
 
+    def test_broken_is_counted_by_a_warning(self):
+        broken, info = self.program + ".broken", self.program + ".info"
+        subprocess.run(["objcopy", "--dump-section", f".debug_info={info}", self.program, broken], check=True)
+        with open(info, "r+b") as f:
+            f.seek(4)
+            f.write(b"\x09") # of a version that there is not
+        subprocess.run(["objcopy", "--update-section", f".debug_info={info}", broken], check=True)
+        document = self.document(self.spin(broken), lines=1)
+        self.assertGreaterEqual(self.share(document, "main", "work"), 0.9, document)
+        warning = [w for w in document["warnings"] if "native places is broken, or of a kind that flamed does not read" in w]
+        self.assertEqual(len(warning), 1, document["warnings"])
+        self.assertRegex(warning[0], r"information of [1-9]")
+
     def test_formats(self):
         pid = self.spin(self.program)
         text = self.daemon.get("/profile", pid=pid, seconds=1, hz=199, format="collapsed", lines=1, annotate=1).body.decode()

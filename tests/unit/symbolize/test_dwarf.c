@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #define CPU_NS UINT64_C(10000000000)
 #define ADDRESSES_MAX 65536
@@ -337,6 +338,110 @@ START_TEST(files_without)
 }
 END_TEST
 
+/* ---- limits ---- */
+
+/* How many of the answers to @addresses of @path have each state. */
+static void count_states(const char *path, const uint64_t *addresses, size_t count,
+                         size_t states[DWARF_BEYOND + 1], uint64_t *ret_skipped)
+{
+    _cleanup_(dwarf_answers_deinit) struct dwarf_answers a = { 0 };
+    _cleanup_(dwarf_closep) struct dwarf *d = NULL;
+    _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+    memset(states, 0, (DWARF_BEYOND + 1) * sizeof(*states));
+    ck_assert_int_eq(dwarf_open(fd, &d), 0);
+    ck_assert_int_eq(dwarf_look_up(d, addresses, count, CPU_NS, &a), 0);
+    for (size_t i = 0; i < count; i++) {
+        ck_assert_uint_le(a.of[i].state, DWARF_BEYOND);
+        ck_assert_uint_le(a.of[i].count, DWARF_FRAMES_MAX);
+        ck_assert(a.of[i].state == DWARF_FOUND ? a.of[i].count > 0 : !a.of[i].count);
+        states[a.of[i].state]++;
+    }
+    *ret_skipped = a.skipped;
+}
+
+/* Compiles @source with @options, NULL at the end, as @name. */
+static void compile(const char *source, const char *name, const char *const *options)
+{
+    const char *argv[16] = { "gcc",         "-O2",  "-nostdlib", "-static",
+                             "-Wl,-e,main", source, "-o",        path_of(name) };
+
+    for (size_t n = 8; *options; options++)
+        argv[n++] = *options;
+    ck_assert_int_eq(run(argv, -1, -1), 0);
+}
+
+/* Writes @n bytes of @value at @at of .debug_info of the file. */
+static void patch_info(const char *path, uint64_t at, uint32_t value, size_t n)
+{
+    _cleanup_(dwarf_closep) struct dwarf *d = NULL;
+    _cleanup_close_ int fd = open(path, O_RDWR | O_CLOEXEC);
+
+    ck_assert_int_eq(dwarf_open(fd, &d), 0);
+    at += d->sections[DWARF_INFO].file_offset;
+    ck_assert_int_eq(pwrite(fd, &value, n, (off_t)at), (ssize_t)n);
+}
+
+/* A unit that cannot be read, whether its code is listed or not. */
+START_TEST(broken_units_are_told)
+{
+    static const struct {
+        uint64_t at; /* in its header */
+        uint32_t value;
+        size_t n;
+    } BREACHES[] = { { 4, 9, 2 }, /* version */ { 0, 0x7fffffff, 4 } /* length */ };
+    static uint64_t addresses[ADDRESSES_MAX];
+    size_t count, states[DWARF_BEYOND + 1];
+    uint64_t skipped;
+
+    ck_assert(make(variant("gcc5")));
+    count = list_addresses(path_of("gcc5"), addresses);
+    patch_info(path_of("gcc5"), BREACHES[_i].at, BREACHES[_i].value, BREACHES[_i].n);
+    count_states(path_of("gcc5"), addresses, count, states, &skipped);
+    ck_assert_uint_eq(states[DWARF_BEYOND], count);
+    ck_assert_uint_gt(skipped, 0);
+}
+END_TEST
+
+/* A chain of @n functions, each inlined into the next, and the last into one that is not. */
+static void write_chain(const char *path, unsigned n)
+{
+    FILE *f = fopen(path, "we");
+
+    ck_assert_ptr_nonnull(f);
+    fputs("#define IN static inline __attribute__((always_inline))\nvolatile long sink;\n"
+          "IN void f0(void) { sink = sink * 3 + 1; }\n",
+          f);
+    for (unsigned i = 1; i < n; i++)
+        fprintf(f, "IN void f%u(void) { f%u(); }\n", i, i - 1);
+    fputs("__attribute__((noinline)) long pad(long x) { ", f);
+    for (unsigned i = 0; i < 100; i++) /* list_addresses wants some code */
+        fprintf(f, "x = x * %u ^ sink; ", i * 2 + 3);
+    fprintf(f, "return x; }\nint main(void) { f%u(); return (int)pad(1); }\n", n - 1);
+    ck_assert_int_eq(fclose(f), 0);
+}
+
+START_TEST(frames_at_an_address)
+{
+    static const struct {
+        unsigned functions;
+        bool within;
+    } CHAINS[] = { { DWARF_FRAMES_MAX - 1, true }, { DWARF_FRAMES_MAX, false } };
+    static const char *const OPTIONS[] = { "-gdwarf-5", NULL };
+    static uint64_t addresses[ADDRESSES_MAX];
+    size_t count, states[DWARF_BEYOND + 1];
+    uint64_t skipped;
+
+    write_chain(path_of("chain.c"), CHAINS[_i].functions);
+    compile(path_of("chain.c"), "chain", OPTIONS);
+    count = list_addresses(path_of("chain"), addresses);
+    count_states(path_of("chain"), addresses, count, states, &skipped);
+    ck_assert_uint_eq(states[DWARF_BEYOND] == 0, CHAINS[_i].within);
+    ck_assert_uint_eq(states[DWARF_FOUND] + states[DWARF_BEYOND], count);
+    ck_assert_uint_gt(states[DWARF_FOUND], 0);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("dwarf");
@@ -355,6 +460,8 @@ int main(void)
     tcase_add_loop_test(tc, listed_units_are_not_opened, 0, 3);
     tcase_add_test(tc, addresses_of_nothing);
     tcase_add_test(tc, files_without);
+    tcase_add_loop_test(tc, broken_units_are_told, 0, 2);
+    tcase_add_loop_test(tc, frames_at_an_address, 0, 2);
     tcase_set_timeout(tc, 120);
     failed = suite_run_case("dwarf", tc);
     run((const char *[]){ "rm", "-rf", dir, NULL }, -1, -1);
