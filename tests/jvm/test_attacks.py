@@ -187,8 +187,9 @@ class Attacks(Fake):
 
     @staticmethod
     def zombies() -> list[int]:
-        """Helpers that have ended, and were left to us."""
-        return [pid for pid in proc.children(os.getpid()) if proc.comm(pid) in attach.ORPHANS and not proc.alive(pid)]
+        """Helpers that have ended, were left to us, and are kept from us by a tracer."""
+        ended = [pid for pid in proc.children(os.getpid()) if proc.comm(pid) in attach.ORPHANS and not proc.alive(pid)]
+        return [pid for pid in ended if os.waitpid(pid, os.WNOHANG)[0] == 0]
 
     def test_processes_are_kept(self):
         """A tracer that never waits keeps what attached as a zombie in flamed's cgroup: whoever keeps two is not attached to, and holds
