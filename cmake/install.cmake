@@ -13,7 +13,7 @@ install(FILES systemd/flamed.tmpfiles.conf DESTINATION lib/tmpfiles.d RENAME fla
 install(FILES docs/flamed.8 DESTINATION ${CMAKE_INSTALL_MANDIR}/man8)
 install(FILES README.md CHANGELOG.md docs/access.md docs/architecture.md docs/contributing.md docs/formats.md docs/kernels.md
     docs/page.md docs/performance.md docs/privilege.md docs/schedules.md docs/scraping.md docs/threat-model.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
-install(FILES systemd/socket-only.conf DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES systemd/short-turns.conf systemd/socket-only.conf DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(FILES docs/container/Dockerfile docs/container/daemonset.yaml DESTINATION ${CMAKE_INSTALL_DOCDIR}/container)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright)
 

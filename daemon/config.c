@@ -32,7 +32,8 @@ const struct option config_options[] = {
     { "listen", OPTION_LIST, AT(listen), 1, CONFIG_TEXT_MAX,
       "unix:/run/flamed/flamed.sock 127.0.0.1:7979", "ADDR",
       .help = "Serve HTTP on ADDR: HOST:PORT, [HOST6]:PORT or unix:PATH. May be given "
-              "several times; replaces the default. A HOST that is not loopback speaks "
+              "several times; replaces the default. 127.0.0.1 and [::1] come together: both are "
+              "localhost. A HOST that is not loopback speaks "
               "TLS. It needs tls_server_config and a rule under access in the file. "
               "https://HOST:PORT speaks TLS on loopback, too." },
     { "allowed_hosts", OPTION_LIST, AT(allowed_hosts), 1, 253, NULL, "HOST",

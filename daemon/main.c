@@ -5,6 +5,7 @@
  * starts it again as the worker; started by another user (systemd) it connects to flamed-broker's
  * socket.
  */
+#include "api/api.h"
 #include "base/cleanup.h"
 #include "base/lent_thread.h"
 #include "base/log.h"
@@ -38,7 +39,7 @@
 #define BROKER_SOCKET "/run/flamed-broker/broker.sock"
 #define RUN_FOLDER "/run/flamed"
 #define USERS_GROUP "flamed" /* whose members may see and profile all */
-#define NOTES_FILE RUN_FOLDER "/left-alone"
+#define NOTES_FILE RUN_FOLDER "/quarantine"
 
 /* ---- what is opened with rights ---- */
 
@@ -58,6 +59,28 @@ static int check_hosts(const struct config *c, struct error *err)
     return r;
 }
 
+/* Nobody else gets what is sent to localhost in plain text: both of its addresses are ours. */
+static int open_twins(const struct config *c, int fds[SUPERVISE_LISTEN_MAX], size_t *ret_count,
+                      struct error *err)
+{
+    size_t count = *ret_count;
+
+    for (size_t i = 0; i < count && *ret_count < SUPERVISE_LISTEN_MAX; i++) {
+        int r = listen_wants_tls(c->listen.items[i])
+                    ? LISTEN_NONE
+                    : listen_open_twin(fds, *ret_count, i, &fds[*ret_count], err);
+
+        if (r < 0)
+            return r;
+        if (r == 0) {
+            log_info("listening on the other address of localhost, too, for %s",
+                     c->listen.items[i]);
+            (*ret_count)++;
+        }
+    }
+    return 0;
+}
+
 static int open_listeners(const struct config *c, int fds[SUPERVISE_LISTEN_MAX], size_t *ret_count,
                           struct error *err)
 {
@@ -73,7 +96,7 @@ static int open_listeners(const struct config *c, int fds[SUPERVISE_LISTEN_MAX],
         *ret_count = i + 1;
         log_info("listening on %s", c->listen.items[i]);
     }
-    return 0;
+    return open_twins(c, fds, ret_count, err);
 }
 
 static void log_error(int r, const struct error *err)
@@ -226,6 +249,15 @@ static void set_malloc_habits(void)
     mallopt(M_TRIM_THRESHOLD, 1 << 20);
 }
 
+static bool speaks_tls(const struct config *c, int fd)
+{
+    for (size_t i = 0; i < c->listen.count; i++) {
+        if (listen_wants_tls(c->listen.items[i]) && listen_is_at(fd, c->listen.items[i]))
+            return true;
+    }
+    return false;
+}
+
 /* Which of the listening sockets speak TLS: those that others than this machine reach, whatever the
  * configuration says by now, and those that it names so. */
 static int choose_tls(const struct config *c, const struct worker *w, uint32_t *ret,
@@ -234,7 +266,7 @@ static int choose_tls(const struct config *c, const struct worker *w, uint32_t *
     for (size_t i = 0; i < w->listen_count; i++) {
         bool public = listen_is_public(w->listen_fds[i]);
 
-        if (public || (c->listen.count == w->listen_count && listen_wants_tls(c->listen.items[i])))
+        if (public || speaks_tls(c, w->listen_fds[i]))
             *ret |= UINT32_C(1) << i;
         *ret_public |= public;
     }
@@ -251,7 +283,8 @@ static int choose_tls(const struct config *c, const struct worker *w, uint32_t *
 }
 
 static int start_serve(const struct config *c, const struct worker *w, struct engine *engine,
-                       struct serve_opts *o, struct reload *reload, struct error *err)
+                       const struct api *api, struct serve_opts *o, struct reload *reload,
+                       struct error *err)
 {
     int r = choose_tls(c, w, &o->listen_tls, &reload->open, err);
 
@@ -264,7 +297,7 @@ static int start_serve(const struct config *c, const struct worker *w, struct en
     if (c->audit_log[0])
         reload_audit(reload, engine, &o->audit_fd);
     o->tls = tls_ref(reload->tls);
-    r = serve_start(o, engine_backend(engine), &reload->serve, err);
+    r = serve_start(o, api_backend(api), &reload->serve, err);
     if (r < 0)
         tls_unref(o->tls);
     else
@@ -306,6 +339,7 @@ static int serve_until_end(struct serving *s)
 {
     struct store *store = NULL;
     struct engine *engine = NULL;
+    struct api *api = NULL;
     char store_trouble[256];
     int r = store_open(&s->store, &store, s->err);
 
@@ -317,7 +351,9 @@ static int serve_until_end(struct serving *s)
         r = start_engine(&s->engine, s->c, &engine, s->err);
     }
     if (r == 0)
-        r = start_serve(s->c, s->w, engine, &s->serve, &s->reload, s->err);
+        r = api_new(engine, &api);
+    if (r == 0)
+        r = start_serve(s->c, s->w, engine, api, &s->serve, &s->reload, s->err);
     if (r == 0) {
         s->c->access = NULL; /* serve's now */
         log_info("flamed " FLAMED_VERSION " serves; /readyz tells what works");
@@ -330,6 +366,7 @@ static int serve_until_end(struct serving *s)
     serve_stop(s->reload.serve);
     tls_unref(s->reload.tls);
     engine_stop(engine);
+    api_free(api);
     store_close(store);
     return r;
 }
@@ -372,7 +409,7 @@ static bool new_threads_come_after(void)
 
 static int run_worker(struct config *c, struct worker *w, struct error *err)
 {
-    struct standstill standstill = { .notes_fd = w->notes_fd, .notify_fd = w->notify_fd };
+    struct stall_exit stall_exit = { .notes_fd = w->notes_fd, .notify_fd = w->notify_fd };
     struct quarantine quarantine;
     char node[160];
     struct engine_opts engine_opts = {
@@ -389,8 +426,8 @@ static int run_worker(struct config *c, struct worker *w, struct error *err)
         .allow_mounts = c->attach_mount,
         .node = node,
         .quarantine = &quarantine,
-        .look = standstill_look,
-        .look_cookie = &standstill,
+        .look = stall_exit_look,
+        .look_cookie = &stall_exit,
     };
     struct serve_opts serve_opts = {
         .listen_fds = w->listen_fds,
@@ -619,6 +656,6 @@ int main(int argc, char **argv)
     if (r != 0)
         log_error(r, &err);
     status = r == 0 ? 0 : r == -EINVAL ? SUPERVISE_EXIT_FINAL : 1; /* options: no start helps */
-    standstill_end(status);
+    stall_exit_end(status);
     return status;
 }

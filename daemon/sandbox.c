@@ -159,7 +159,9 @@ static const struct {
     { SCMP_SYS(ioctl), 1, EXACT, PROCMAP_QUERY_CALL }, /* of maps files alone */
     { SCMP_SYS(prctl), 0, EXACT, PR_SET_NAME },
     { SCMP_SYS(prctl), 0, EXACT, PR_GET_NAME },
-    { SCMP_SYS(setpriority), 2, EXACT, 0 }, /* no more than others have */
+    { SCMP_SYS(setpriority), 2, EXACT, 0 },   /* no more than others have */
+    { SCMP_SYS(sched_getattr), 0, EXACT, 0 }, /* of the calling thread: the length of its turns */
+    { SCMP_SYS(sched_setattr), 0, EXACT, 0 },
     { SCMP_SYS(fcntl), 1, EXACT, F_GETFD },
     { SCMP_SYS(fcntl), 1, EXACT, F_SETFD },
     { SCMP_SYS(fcntl), 1, EXACT, F_GETFL },

@@ -21,7 +21,7 @@ static _Noreturn void leave_behind(int status)
     _exit(status);
 }
 
-static void note(const struct standstill *st, const struct readers_stats *readers)
+static void note(const struct stall_exit *st, const struct readers_stats *readers)
 {
     for (size_t i = 0; i < readers->held; i++) {
         int r = quarantine_add(st->notes_fd, readers->who[i].owner, &readers->who[i].id,
@@ -33,9 +33,9 @@ static void note(const struct standstill *st, const struct readers_stats *reader
     }
 }
 
-void standstill_look(void *cookie, unsigned stands_s)
+void stall_exit_look(void *cookie, unsigned stands_s)
 {
-    struct standstill *st = cookie;
+    struct stall_exit *st = cookie;
     struct readers_stats readers;
 
     readers_stats(&readers);
@@ -56,7 +56,7 @@ void standstill_look(void *cookie, unsigned stands_s)
         notify_send(st->notify_fd, "WATCHDOG=1");
 }
 
-void standstill_end(int status)
+void stall_exit_end(int status)
 {
     struct readers_stats readers;
 

@@ -9,14 +9,14 @@
 
 #include "base/macros.h"
 
-struct standstill {
+struct stall_exit {
     int notes_fd;   /* borrowed: as in quarantine/quarantine.h; -1: none */
     int notify_fd;  /* borrowed: as notify_open(); -1: nobody waits */
     unsigned looks; /* in a row that found the engine standing */
 };
 
 /* @stands_s: for how long the engine is stalled; 0: it works. */
-void standstill_look(void *cookie, unsigned stands_s);
+void stall_exit_look(void *cookie, unsigned stands_s);
 /* Ends this process with @status if readings have not come back; else returns. Such readings keep
  * the process and all that it has open until the kernel lets them go. */
-void standstill_end(int status);
+void stall_exit_end(int status);

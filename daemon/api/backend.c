@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What serve/ asks of the engine: each function takes its question to the engine's thread. */
-#include "engine/engine_impl.h"
-#include "engine/scheduled.h"
+#include "api/api_impl.h"
 
 struct start_args {
     const struct capture_request *req;
@@ -11,11 +10,11 @@ struct start_args {
     struct error *err;
 };
 
-static int call_start(struct engine *e, void *arg)
+static int call_start(struct api *api, void *arg)
 {
     struct start_args *a = arg;
 
-    return captures_start(e, a->req, a->done, a->cookie, &a->handle, a->err);
+    return captures_start(api->engine.captures, a->req, a->done, a->cookie, &a->handle, a->err);
 }
 
 /* What serve/ holds as a pointer is a number that is never used again: a capture that is ended
@@ -24,7 +23,7 @@ static int backend_capture_start(void *ctx, const struct capture_request *req, c
                                  void *cookie, struct capture **ret, struct error *err)
 {
     struct start_args a = { .req = req, .done = done, .cookie = cookie, .err = err };
-    int r = engine_ask(ctx, call_start, &a, err);
+    int r = api_ask_start(ctx, call_start, &a, err);
 
     if (r == 0)
         *ret = (struct capture *)(uintptr_t)a.handle;
@@ -32,87 +31,90 @@ static int backend_capture_start(void *ctx, const struct capture_request *req, c
 }
 
 struct end_args {
+    struct captures *captures;
     uint64_t handle;
     bool keep;
 };
 
-static int call_end(struct engine *e, void *arg)
+static int call_end(void *arg)
 {
     struct end_args *a = arg;
 
-    captures_end(e, a->handle, a->keep);
+    captures_end(a->captures, a->handle, a->keep);
     return 0;
 }
 
 static void backend_capture_end(void *ctx, struct capture *c, bool keep)
 {
-    struct end_args a = { (uintptr_t)c, keep };
+    struct api *api = ctx;
+    struct end_args a = { api->engine.captures, (uintptr_t)c, keep };
 
-    engine_post(ctx, call_end, &a, sizeof(a));
+    mailbox_post(api->engine.mailbox, call_end, &a, sizeof(a));
 }
 
 struct query_args {
     const struct target_selector *target;
     const struct viewer *viewer;
     int32_t host_pid;
+    const char *names;
     json_t **ret;
     struct error *err;
 };
 
-static int call_target_check(struct engine *e, void *arg)
+static int call_target_check(struct api *api, void *arg)
 {
     struct query_args *a = arg;
     _cleanup_(target_freep) struct target *t = NULL;
     int r = target_new(a->target, &t, a->err);
 
-    return r < 0 ? r : target_check(t, e->discover, e->opts.proc_fd, a->err);
+    return r < 0 ? r : target_check(t, api->engine.discover, api->engine.opts->proc_fd, a->err);
 }
 
-static int call_jvms(struct engine *e, void *arg)
+static int call_jvms(struct api *api, void *arg)
 {
     struct query_args *a = arg;
 
-    return facts_jvms(e, a->target, a->ret, a->err);
+    return facts_jvms(api, a->target, a->ret, a->err);
 }
 
-static int call_jvm(struct engine *e, void *arg)
+static int call_jvm(struct api *api, void *arg)
 {
     struct query_args *a = arg;
 
-    return facts_jvm(e, a->viewer, a->host_pid, a->ret, a->err);
+    return facts_jvm(api, a->viewer, a->host_pid, a->ret, a->err);
 }
 
-static int call_events(struct engine *e, void *arg)
+static int call_events(struct api *api, void *arg)
 {
     struct query_args *a = arg;
 
     if (a->host_pid) {
         struct target_selector s = { .pids = { a->host_pid }, .pid_count = 1, .viewer = a->viewer };
         struct query_args check = { .target = &s, .err = a->err };
-        int r = call_target_check(e, &check);
+        int r = call_target_check(api, &check);
 
         if (r != 0)
             return r;
     }
-    return facts_events(e, a->ret, a->err);
+    return facts_events(api, a->names, a->ret, a->err);
 }
 
-static int call_ready(struct engine *e, void *arg)
+static int call_ready(struct api *api, void *arg)
 {
     struct query_args *a = arg;
 
-    return facts_ready(e, a->viewer, a->ret, a->err);
+    return facts_ready(api, a->viewer, a->ret, a->err);
 }
 
 static int backend_target_check(void *ctx, const struct target_selector *t, struct error *err)
 {
-    return engine_ask(ctx, call_target_check, &(struct query_args){ .target = t, .err = err }, err);
+    return api_ask(ctx, call_target_check, &(struct query_args){ .target = t, .err = err }, err);
 }
 
 static int backend_jvms(void *ctx, const struct target_selector *t, json_t **ret, struct error *err)
 {
-    return engine_ask(ctx, call_jvms, &(struct query_args){ .target = t, .ret = ret, .err = err },
-                      err);
+    return api_ask(ctx, call_jvms, &(struct query_args){ .target = t, .ret = ret, .err = err },
+                   err);
 }
 
 static int backend_jvm(void *ctx, const struct viewer *v, int32_t host_pid, json_t **ret,
@@ -120,15 +122,17 @@ static int backend_jvm(void *ctx, const struct viewer *v, int32_t host_pid, json
 {
     struct query_args a = { .viewer = v, .host_pid = host_pid, .ret = ret, .err = err };
 
-    return engine_ask(ctx, call_jvm, &a, err);
+    return api_ask(ctx, call_jvm, &a, err);
 }
 
-static int backend_events(void *ctx, const struct viewer *v, int32_t host_pid, json_t **ret,
-                          struct error *err)
+static int backend_events(void *ctx, const struct viewer *v, int32_t host_pid, const char *names,
+                          json_t **ret, struct error *err)
 {
-    struct query_args a = { .viewer = v, .host_pid = host_pid, .ret = ret, .err = err };
+    struct query_args a = {
+        .viewer = v, .host_pid = host_pid, .names = names, .ret = ret, .err = err
+    };
 
-    return engine_ask(ctx, call_events, &a, err);
+    return api_ask(ctx, call_events, &a, err);
 }
 
 /* ---- the past ---- */
@@ -165,7 +169,7 @@ static int ask_captures(void *ctx, const struct captures_query *q, json_t **ret,
 static int backend_ready(void *ctx, const struct viewer *v, json_t **ret, struct error *err)
 {
     struct query_args a = { .viewer = v, .ret = ret, .err = err };
-    int r = engine_ask(ctx, call_ready, &a, err);
+    int r = api_ask(ctx, call_ready, &a, err);
 
     if (r == BACKEND_UNAVAILABLE && !*ret)
         *ret = facts_unavailable(err);
@@ -173,24 +177,18 @@ static int backend_ready(void *ctx, const struct viewer *v, json_t **ret, struct
 }
 
 /* Asks the broker itself: whose connection it is concerns no capture. */
-static int backend_socket_holders(void *ctx, uint64_t inode, int32_t *pids, size_t max)
+static int backend_socket_holders(void *ctx, const uint64_t *inodes, size_t n,
+                                  struct socket_holding *ret)
 {
-    const struct engine *e = ctx;
-    struct broker_holders found;
-    int r = broker_socket_holders(e->broker, inode, &found, NULL);
+    const struct api *api = ctx;
 
-    if (r != 0)
-        return MIN(r, 0);
-    if (found.count > max)
-        return -E2BIG;
-    memcpy(pids, found.pids, found.count * sizeof(*pids));
-    return (int)found.count;
+    return broker_socket_holders(api->engine.broker, inodes, n, ret, NULL);
 }
 
-void backend_fill(struct engine *e, struct api_backend *be)
+static void backend_fill(struct api *api)
 {
-    *be = (struct api_backend){
-        .ctx = e,
+    api->backend = (struct api_backend){
+        .ctx = api,
         .capture_start = backend_capture_start,
         .capture_end = backend_capture_end,
         .target_check = backend_target_check,
@@ -211,7 +209,33 @@ void backend_fill(struct engine *e, struct api_backend *be)
         .trigger = backend_trigger,
         .metrics = backend_metrics,
         .preflight = backend_preflight,
+        .heap = backend_heap,
         .perf_map = backend_perf_map,
         .socket_holders = backend_socket_holders,
     };
+}
+
+/* ---- the thing itself ---- */
+
+int api_new(struct engine *e, struct api **ret)
+{
+    struct api *api = malloc(sizeof(*api));
+
+    if (!api)
+        return -ENOMEM;
+    *api = (struct api){ .engine = engine_parts(e) };
+    backend_fill(api);
+    *ret = api;
+    return 0;
+}
+
+struct api *api_free(struct api *api)
+{
+    free(api);
+    return NULL;
+}
+
+const struct api_backend *api_backend(const struct api *api)
+{
+    return &api->backend;
 }

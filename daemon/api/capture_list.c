@@ -3,6 +3,7 @@
  * The list of captures: those that run, from the engine, then those of the store, page by page,
  * each held against what was asked for. Runs on serve's worker threads.
  */
+#include "api/api_impl.h"
 #include "api/json.h"
 #include "capture/capture_impl.h"
 #include "profile/match.h"
@@ -42,7 +43,7 @@ static int in_both(void *cookie, struct process *p)
     return !p->exited && target_matches(t->a, p) && target_matches(t->b, p);
 }
 
-static bool running_wanted(struct engine *e, const struct running_list *l, const struct capture *c)
+static bool running_wanted(struct api *api, const struct running_list *l, const struct capture *c)
 {
     const struct captures_query *q = l->q;
     struct both both = { l->wanted, c->target };
@@ -55,16 +56,16 @@ static bool running_wanted(struct engine *e, const struct running_list *l, const
     if ((q->event && !profile_has_event(&c->meta, q->event)) ||
         (q->schedule && strcmp(q->schedule, c->schedule) != 0))
         return false;
-    return target_is_open(l->wanted) || discover_each(e->discover, in_both, &both) != 0;
+    return target_is_open(l->wanted) || discover_each(api->engine.discover, in_both, &both) != 0;
 }
 
-static int call_running_list(struct engine *e, void *arg)
+static int call_running_list(struct api *api, void *arg)
 {
     struct running_list *l = arg;
     int r = target_new(&l->q->target, &l->wanted, l->err);
 
-    for (struct capture *c = e->captures; c && r == 0; c = c->next) {
-        if (!c->resource || c->meta.start_realtime_ns >= l->before || !running_wanted(e, l, c))
+    for (struct capture *c = api->engine.captures->captures; c && r == 0; c = c->next) {
+        if (!c->resource || c->meta.start_realtime_ns >= l->before || !running_wanted(api, l, c))
             continue;
         json_array_append_new(l->list, running_json(c));
         if (json_array_size(l->list) == l->limit) { /* the newest come first */
@@ -167,7 +168,7 @@ static bool running_cursor(const char *cursor, uint64_t *ret)
     return !cursor || (span_take_str(&s, RUNNING_CURSOR) && span_parse_dec(s, ret));
 }
 
-static int list_page(struct engine *e, const struct captures_query *q, struct match *jvm,
+static int list_page(struct api *api, const struct captures_query *q, struct match *jvm,
                      json_t *list, char next[64], struct error *err)
 {
     size_t limit = q->limit ? q->limit : LIST_LIMIT_DEFAULT;
@@ -179,14 +180,14 @@ static int list_page(struct engine *e, const struct captures_query *q, struct ma
     if (r == 0 && !running_cursor(q->cursor, &running.before)) {
         sq.cursor = q->cursor;
     } else if (r == 0 && (sq.state < 0 || sq.state == STORE_RUNNING)) {
-        r = engine_ask(e, call_running_list, &running, err);
+        r = api_ask(api, call_running_list, &running, err);
         if (r == 0 && json_array_size(list) == limit) {
             snprintf(next, 64, RUNNING_CURSOR "%ju", (uintmax_t)running.before);
             return 0;
         }
     }
-    if (r == 0 && e->store && sq.state != STORE_RUNNING)
-        r = list_stored(e->store, &sq, &stored, limit, next, err);
+    if (r == 0 && api->engine.store && sq.state != STORE_RUNNING)
+        r = list_stored(api->engine.store, &sq, &stored, limit, next, err);
     return r;
 }
 

@@ -3,6 +3,7 @@
  * Captures as resources: running ones from the engine, finished ones from the store. Runs on
  * serve's worker threads; asks the engine's thread where it must.
  */
+#include "api/api_impl.h"
 #include "api/json.h"
 #include "base/clock.h"
 #include "capture/capture_impl.h"
@@ -64,6 +65,21 @@ static json_t *labels_json(const struct store_capture *c)
     return labels;
 }
 
+/* Each with the name, the unit of its values and the period in it. */
+static json_t *events_json(const struct store_capture *c)
+{
+    json_t *list = json_array();
+
+    for (uint32_t i = 0; i < c->event_count; i++) {
+        const struct profile_event *event = &c->events[i];
+
+        json_array_append_new(list, json_pack("{s:s, s:s, s:I, s:f}", "name", event->name, "unit",
+                                              event->unit, "period", (json_int_t)event->period,
+                                              "hz", profile_event_hz(event)));
+    }
+    return list;
+}
+
 json_t *capture_json(const struct store_capture *c, double progress)
 {
     const struct profile_event *first = c->event_count ? &c->events[0] : NULL;
@@ -73,7 +89,7 @@ json_t *capture_json(const struct store_capture *c, double progress)
         json_array_append_new(processes, process_json(&c->processes[i]));
     return json_pack(
         "{s:s, s:s, s:f, s:s, s:s, s:f, s:I, s:s, s:o, s:o, s:f, s:I, s:I, s:I, s:I, s:s, s:o, "
-        "s:o, s:o, s:o, s:o, s:I}",
+        "s:o, s:o, s:o, s:o, s:I, s:o}",
         "id", c->id, "state", state_name(c->state), "progress", progress, "event", c->event,
         "target", c->target, "hz", first ? profile_event_hz(first) : 0.0, "period",
         (json_int_t)(first ? first->period : 0), "unit", first ? first->unit : "", "start",
@@ -84,7 +100,7 @@ json_t *capture_json(const struct store_capture *c, double progress)
         "truncated", (json_int_t)c->truncated, "symbols", c->symbols, "schedule",
         json_string_or_null(c->schedule), "failure", json_string_or_null(c->failure), "warnings",
         json_strings(c->warnings, c->warning_count), "labels", labels_json(c), "processes",
-        processes, "bytes", (json_int_t)c->bytes);
+        processes, "bytes", (json_int_t)c->bytes, "events", events_json(c));
 }
 
 /* ---- running ones: on the engine's thread ---- */
@@ -121,18 +137,19 @@ struct running_args {
     bool want_profile, stop, drop;
 };
 
-static int call_running(struct engine *e, void *arg)
+static int call_running(struct api *api, void *arg)
 {
     struct running_args *a = arg;
 
-    for (struct capture *c = e->captures; c; c = c->next) {
+    for (struct capture *c = api->engine.captures->captures; c; c = c->next) {
         if (!c->resource || strcmp(a->id, c->meta.id) != 0 ||
             !viewer_sees_scope(a->viewer, c->meta.scope))
             continue;
         if (a->want_profile)
-            return captures_snapshot(e, c, /* reset= */ false, &a->profile, a->err);
+            return captures_snapshot(api->engine.captures, c, /* reset= */ false, &a->profile,
+                                     a->err);
         if (a->stop || a->drop) {
-            captures_end(e, c->handle, a->stop);
+            captures_end(api->engine.captures, c->handle, a->stop);
             return 0;
         }
         json_array_append_new(a->list, running_json(c));
@@ -156,11 +173,12 @@ struct create_args {
     struct error *err;
 };
 
-static int call_create(struct engine *e, void *arg)
+static int call_create(struct api *api, void *arg)
 {
     struct create_args *a = arg;
 
-    return captures_create(e, a->req, /* schedule= */ NULL, /* max_age_s= */ 0, a->id, a->err);
+    return captures_create(api->engine.captures, a->req, /* schedule= */ NULL, /* max_age_s= */ 0,
+                           a->id, a->err);
 }
 
 int backend_capture_create(void *ctx, const struct capture_request *req,
@@ -168,7 +186,7 @@ int backend_capture_create(void *ctx, const struct capture_request *req,
 {
     struct create_args a = { req, ret_id, err };
 
-    return engine_ask(ctx, call_create, &a, err);
+    return api_ask_start(ctx, call_create, &a, err);
 }
 
 struct snapshot_args {
@@ -178,13 +196,13 @@ struct snapshot_args {
     struct error *err;
 };
 
-static int call_snapshot(struct engine *e, void *arg)
+static int call_snapshot(struct api *api, void *arg)
 {
     struct snapshot_args *a = arg;
 
-    for (struct capture *c = e->captures; c; c = c->next) {
+    for (struct capture *c = api->engine.captures->captures; c; c = c->next) {
         if (c->handle == a->handle)
-            return captures_snapshot(e, c, a->reset, a->ret, a->err);
+            return captures_snapshot(api->engine.captures, c, a->reset, a->ret, a->err);
     }
     return BACKEND_NOT_FOUND;
 }
@@ -194,7 +212,7 @@ int backend_capture_snapshot(void *ctx, struct capture *c, bool reset, struct pr
 {
     struct snapshot_args a = { (uintptr_t)c, reset, ret, err };
 
-    return engine_ask(ctx, call_snapshot, &a, err);
+    return api_ask(ctx, call_snapshot, &a, err);
 }
 
 struct stored_args {
@@ -212,11 +230,12 @@ static int take_one(void *cookie, const struct store_capture *c)
 }
 
 /* STORE_NOT_FOUND also for what @v does not see. */
-static int stored_json(struct engine *e, const struct viewer *v, const char *id, json_t **ret,
+static int stored_json(struct api *api, const struct viewer *v, const char *id, json_t **ret,
                        struct error *err)
 {
     struct stored_args a = { .viewer = v };
-    int r = e->store ? store_get_facts(e->store, id, take_one, &a, err) : STORE_NOT_FOUND;
+    int r = api->engine.store ? store_get_facts(api->engine.store, id, take_one, &a, err)
+                              : STORE_NOT_FOUND;
 
     if (r != 0)
         return r;
@@ -225,9 +244,9 @@ static int stored_json(struct engine *e, const struct viewer *v, const char *id,
 }
 
 /* The profile of a capture that waits to be stored, if @v sees it; a reference. */
-static struct profile *waiting_profile(struct engine *e, const struct viewer *v, const char *id)
+static struct profile *waiting_profile(struct api *api, const struct viewer *v, const char *id)
 {
-    struct profile *p = keeper_find(e->keeper, id);
+    struct profile *p = store_writer_find(api->engine.store_writer, id);
 
     return p && !viewer_sees_scope(v, p->scope) ? profile_unref(p) : p;
 }
@@ -262,9 +281,9 @@ int backend_capture(void *ctx, const struct viewer *v, const char *id, json_t **
                     struct error *err)
 {
     _cleanup_(profile_unrefp) struct profile *waiting = NULL;
-    struct engine *e = ctx;
+    struct api *api = ctx;
     struct running_args running = { .viewer = v, .id = id, .list = json_array() };
-    int r = engine_ask(e, call_running, &running, err);
+    int r = api_ask(api, call_running, &running, err);
 
     if (r == 0) {
         *ret = json_incref(json_array_get(running.list, 0));
@@ -275,11 +294,11 @@ int backend_capture(void *ctx, const struct viewer *v, const char *id, json_t **
     if (r != BACKEND_NOT_FOUND)
         return r;
     *ret = NULL;
-    r = stored_json(e, v, id, ret, err);
+    r = stored_json(api, v, id, ret, err);
     if (r == STORE_NOT_FOUND || r == -EBUSY)
-        waiting = waiting_profile(e, v, id);
+        waiting = waiting_profile(api, v, id);
     if (r == STORE_NOT_FOUND && !waiting) /* stored since it was asked? */
-        r = stored_json(e, v, id, ret, err);
+        r = stored_json(api, v, id, ret, err);
     if (waiting) {
         *ret = waiting_json(waiting);
         r = 0;
@@ -292,11 +311,11 @@ int backend_capture(void *ctx, const struct viewer *v, const char *id, json_t **
 int backend_capture_profile(void *ctx, const struct viewer *v, const char *id, struct profile **ret,
                             struct error *err)
 {
-    struct engine *e = ctx;
+    struct api *api = ctx;
     struct running_args running = { .viewer = v, .id = id, .want_profile = true, .err = err };
     json_t *facts = NULL;
     const char *failure;
-    int r = engine_ask(e, call_running, &running, err);
+    int r = api_ask(api, call_running, &running, err);
 
     if (r == 0) {
         *ret = running.profile;
@@ -304,7 +323,7 @@ int backend_capture_profile(void *ctx, const struct viewer *v, const char *id, s
     }
     if (r != BACKEND_NOT_FOUND)
         return r;
-    *ret = waiting_profile(e, v, id);
+    *ret = waiting_profile(api, v, id);
     if (*ret)
         return 0;
     r = backend_capture(ctx, v, id, &facts, err);
@@ -317,7 +336,7 @@ int backend_capture_profile(void *ctx, const struct viewer *v, const char *id, s
     }
     json_decref(facts);
     if (r == 0)
-        r = store_get(e->store, id, ret, err);
+        r = store_get(api->engine.store, id, ret, err);
     return r == STORE_NOT_FOUND ? not_found(id, err) : r;
 }
 
@@ -325,7 +344,7 @@ int backend_capture_stop(void *ctx, const struct viewer *v, const char *id, stru
 {
     struct running_args running = { .viewer = v, .id = id, .stop = true };
     json_t *facts = NULL;
-    int r = engine_ask(ctx, call_running, &running, err);
+    int r = api_ask(ctx, call_running, &running, err);
 
     if (r != BACKEND_NOT_FOUND)
         return r;
@@ -339,9 +358,9 @@ int backend_capture_stop(void *ctx, const struct viewer *v, const char *id, stru
 
 int backend_capture_delete(void *ctx, const struct viewer *v, const char *id, struct error *err)
 {
-    struct engine *e = ctx;
+    struct api *api = ctx;
     struct running_args running = { .viewer = v, .id = id, .drop = true };
-    int r = engine_ask(e, call_running, &running, err), stored;
+    int r = api_ask(api, call_running, &running, err), stored;
     json_t *facts = NULL;
 
     if (r != 0 && r != BACKEND_NOT_FOUND)
@@ -352,7 +371,7 @@ int backend_capture_delete(void *ctx, const struct viewer *v, const char *id, st
             return stored;
         json_decref(facts);
     }
-    stored = e->store ? store_delete(e->store, id, err) : STORE_NOT_FOUND;
+    stored = api->engine.store ? store_delete(api->engine.store, id, err) : STORE_NOT_FOUND;
     if (stored == STORE_NOT_FOUND)
         return r == 0 ? 0 : not_found(id, err);
     return stored;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the engine knows, as the JSON of the API: JVMs, events, readiness. */
+#include "api/api_impl.h"
+
 #include "api/json.h"
 #include "capture/capability_text.h"
 #include "capture/capture_impl.h"
-#include "engine/sampling.h"
+#include "event/event_form.h"
 #include "event/events.h"
 
 static const char *profilable_reason(const struct process *p)
@@ -18,13 +20,13 @@ static const char *profilable_reason(const struct process *p)
     }
 }
 
-static json_t *jvm_json(struct engine *e, struct process *p)
+static json_t *jvm_json(struct api *api, struct process *p)
 {
     struct process_usage usage = { 0 };
     json_t *ns_pids = json_array(), *container, *pod;
     struct hotspot_stubs stubs = { 0 };
 
-    discover_usage(e->discover, p, &usage);
+    discover_usage(api->engine.discover, p, &usage);
     for (size_t i = 0; i < p->ns_depth; i++)
         json_array_append_new(ns_pids, json_integer(p->ns_pid[i]));
     container = p->container.id[0] || p->container.name[0]
@@ -58,7 +60,7 @@ static json_t *jvm_json(struct engine *e, struct process *p)
 }
 
 struct jvms_args {
-    struct engine *e;
+    struct api *api;
     struct target *target;
     json_t *list;
 };
@@ -68,27 +70,27 @@ static int jvms_add(void *cookie, struct process *p)
     struct jvms_args *a = cookie;
 
     if (!p->exited && p->jvm != JVM_NO && target_matches(a->target, p))
-        json_array_append_new(a->list, jvm_json(a->e, p));
+        json_array_append_new(a->list, jvm_json(a->api, p));
     return 0;
 }
 
-int facts_jvms(struct engine *e, const struct target_selector *t, json_t **ret, struct error *err)
+int facts_jvms(struct api *api, const struct target_selector *t, json_t **ret, struct error *err)
 {
     _cleanup_(target_freep) struct target *target = NULL;
-    struct jvms_args a = { .e = e };
+    struct jvms_args a = { .api = api };
     int r = target_new(t, &target, err);
 
     if (r < 0)
         return r;
-    engine_sweep(e);
+    discover_sweep_if_old(api->engine.discover);
     a.target = target;
     a.list = json_array();
-    discover_each(e->discover, jvms_add, &a);
+    discover_each(api->engine.discover, jvms_add, &a);
     *ret = json_pack("{s:o}", "jvms", a.list);
     return *ret ? 0 : -ENOMEM;
 }
 
-int facts_jvm(struct engine *e, const struct viewer *v, int32_t host_pid, json_t **ret,
+int facts_jvm(struct api *api, const struct viewer *v, int32_t host_pid, json_t **ret,
               struct error *err)
 {
     struct target_selector s = { .pids = { host_pid }, .pid_count = 1, .viewer = v };
@@ -97,31 +99,31 @@ int facts_jvm(struct engine *e, const struct viewer *v, int32_t host_pid, json_t
     int r = target_new(&s, &t, err);
 
     if (r == 0)
-        r = target_check(t, e->discover, e->opts.proc_fd, err);
+        r = target_check(t, api->engine.discover, api->engine.opts->proc_fd, err);
     if (r != 0)
         return r;
-    p = discover_find(e->discover, host_pid);
+    p = discover_find(api->engine.discover, host_pid);
     if (!p || p->jvm == JVM_NO) {
         error_parameter(err, "pid", -ESRCH, "process %d is no JVM: it has no libjvm.so mapped",
                         host_pid);
         error_remedy(err, "GET /api/v1/jvms lists the JVMs; /profile takes any process");
         return BACKEND_NOT_FOUND;
     }
-    *ret = jvm_json(e, p);
+    *ret = jvm_json(api, p);
     return *ret ? 0 : -ENOMEM;
 }
 
 /* With why it cannot be had, where it cannot. */
-static json_t *event_json(struct engine *e, const struct event_info *event)
+static json_t *event_json(struct api *api, const struct event_info *event, const char *name)
 {
     struct error why = ERROR_NULL;
     char reason[ERROR_MSG_MAX + ERROR_REMEDY_MAX + 4] = "";
 
-    if (!e->ring)
-        snprintf(reason, sizeof(reason), "%s", e->facts.bpf_problem);
-    else if (broker_sample_check(e->broker, event->kind, &why) < 0)
+    if (!api->engine.sampling->ring)
+        snprintf(reason, sizeof(reason), "%s", api->engine.sampling->facts.bpf_problem);
+    else if (broker_sample_check(api->engine.broker, name, &why) < 0)
         snprintf(reason, sizeof(reason), "%s%s%s", why.msg, why.remedy[0] ? "; " : "", why.remedy);
-    return json_pack("{s:s, s:s, s:s, s:f, s:I, s:s, s:b, s:s}", "name", event->name, "description",
+    return json_pack("{s:s, s:s, s:s, s:f, s:I, s:s, s:b, s:s}", "name", name, "description",
                      event->description, "unit", event->unit, "default_hz", event->default_hz,
                      "default_interval",
                      (json_int_t)(event_is_timed(event) ? (uint64_t)(1e9 / event->default_hz)
@@ -129,15 +131,47 @@ static json_t *event_json(struct engine *e, const struct event_info *event)
                      "cost", event->cost, "available", reason[0] == 0, "reason", reason);
 }
 
-int facts_events(struct engine *e, json_t **ret, struct error *err)
+/* Those of @names that are events, whatever their form. */
+static void list_named(struct api *api, const char *names, json_t *list)
 {
+    struct span parts[EVENTS_AT_ONCE_MAX];
+    char name[EVENT_NAME_BYTES];
+    size_t count;
+
+    if (events_split(span_of(names), parts, &count) < 0)
+        return;
+    for (size_t i = 0; i < count; i++) {
+        const struct event_info *event;
+
+        span_copy(parts[i], name, sizeof(name));
+        event = events_find(name);
+        if (event)
+            json_array_append_new(list, event_json(api, event, name));
+    }
+}
+
+/* The rows, and the events of caches. */
+static void list_all(struct api *api, json_t *list)
+{
+    char name[EVENT_CACHE_NAME_BYTES];
     size_t count;
     const struct event_info *events = events_table(&count);
+
+    for (size_t i = 0; i < count; i++)
+        json_array_append_new(list, event_json(api, &events[i], events[i].name));
+    for (size_t i = 0; event_cache_name(i, name); i++)
+        json_array_append_new(list, event_json(api, events_find(name), name));
+}
+
+int facts_events(struct api *api, const char *names, json_t **ret, struct error *err)
+{
     json_t *list = json_array();
 
     (void)err;
-    for (size_t i = 0; i < count; i++)
-        json_array_append_new(list, event_json(e, &events[i]));
+    if (names)
+        list_named(api, names, list);
+    else
+        list_all(api, list);
     *ret = json_pack("{s:o}", "events", list);
     return *ret ? 0 : -ENOMEM;
 }
@@ -161,48 +195,50 @@ json_t *facts_unavailable(const struct error *err)
 }
 
 /* What may name files of the configuration, or processes. */
-static void add_whole_problems(struct engine *e, json_t *problems)
+static void add_whole_problems(struct api *api, json_t *problems)
 {
     char store[256];
 
-    rights_problems(e->facts.capabilities, add_right, problems);
-    add_problem(problems, "sideband", e->facts.sideband_problem, false);
-    add_problem(problems, "kernel symbols", symbolizer_kernel_problem(e->symbolizer), false);
-    add_problem(problems, "proc", discover_problem(e->discover), false);
-    add_problem(problems, "configuration", e->config_problem, false);
-    add_problem(problems, "tls", e->tls_problem, false);
-    if (e->store) {
-        store_problem(e->store, store, sizeof(store));
+    rights_problems(api->engine.sampling->facts.capabilities, add_right, problems);
+    add_problem(problems, "sideband", api->engine.sampling->facts.sideband_problem, false);
+    add_problem(problems, "kernel symbols", symbolizer_kernel_problem(api->engine.symbolizer),
+                false);
+    add_problem(problems, "proc", discover_problem(api->engine.discover), false);
+    add_problem(problems, "configuration", api->engine.config_problem, false);
+    add_problem(problems, "tls", api->engine.tls_problem, false);
+    if (api->engine.store) {
+        store_problem(api->engine.store, store, sizeof(store));
         add_problem(problems, "store", store, false);
     }
 }
 
-static size_t captures_seen(const struct engine *e, const struct viewer *v)
+static size_t captures_seen(const struct api *api, const struct viewer *v)
 {
     size_t n = 0;
 
-    for (const struct capture *c = e->captures; c; c = c->next)
+    for (const struct capture *c = api->engine.captures->captures; c; c = c->next)
         n += viewer_sees_scope(v, c->meta.scope);
     return n;
 }
 
-int facts_ready(struct engine *e, const struct viewer *v, json_t **ret, struct error *err)
+int facts_ready(struct api *api, const struct viewer *v, json_t **ret, struct error *err)
 {
     json_t *problems = json_array();
-    bool ready = e->ring != NULL;
+    bool ready = api->engine.sampling->ring != NULL;
 
-    add_problem(problems, "sampling", e->ring ? "" : e->facts.bpf_problem, true);
+    add_problem(problems, "sampling",
+                api->engine.sampling->ring ? "" : api->engine.sampling->facts.bpf_problem, true);
     if (v->whole)
-        add_whole_problems(e, problems);
+        add_whole_problems(api, problems);
     *ret = json_pack("{s:s, s:o, s:i, s:{s:s, s:b}}", "status",
-                     ready                  ? "ready"
-                     : e->facts.bpf_loading ? "loading"
-                                            : "unavailable",
-                     "problems", problems, "captures", (int)captures_seen(e, v), "symbols", "auto",
-                     "memory", "agent", (int)e->opts.allow_injection);
+                     ready                                     ? "ready"
+                     : api->engine.sampling->facts.bpf_loading ? "loading"
+                                                               : "unavailable",
+                     "problems", problems, "captures", (int)captures_seen(api, v), "symbols",
+                     "auto", "memory", "agent", (int)api->engine.opts->allow_injection);
     if (!*ret)
         return -ENOMEM;
     if (ready)
         return 0;
-    return sampling_problem(e, err);
+    return sampling_problem(api->engine.sampling, err);
 }

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Prometheus text of what flamed costs, what it sees, and where JVMs spend their CPU time. */
+#include "api/api_impl.h"
+#include "api/exposition.h"
+#include "api/heap.h"
 #include "attach/attachment.h"
 #include "base/version.h"
-#include "capture/recorder.h"
 #include "proc/stall_readers.h"
 
 #include <sys/resource.h>
 
-#define HELPERS_TEXT_MAX 4096        /* of a list of pids */
-#define WHOLE_MAX 9007199254740992.0 /* up to here a double has every whole number */
+#define HELPERS_TEXT_MAX 4096 /* of a list of pids */
 
 struct jvm_metrics {
-    struct engine *e;
+    struct api *api;
     const struct target *seen;
     struct buf *out;
 };
@@ -22,46 +23,8 @@ struct metrics {
     struct store_stats store;
     char store_problem[256];
     size_t waiting;
+    struct heap_metrics heaps;
 };
-
-static void metric_head(struct buf *out, const char *name, const char *type, const char *help)
-{
-    const char *const parts[] = { "# HELP ", name, " ", help, "\n# TYPE ", name, " ", type, "\n" };
-
-    for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
-        buf_add_str(out, parts[i]);
-}
-
-/* Most are whole numbers, for which printf(3) would take ten times as long. */
-static void add_value(struct buf *out, double value)
-{
-    if (value >= 0 && value < WHOLE_MAX && value == (double)(uint64_t)value)
-        buf_add_u64(out, (uint64_t)value);
-    else
-        buf_printf(out, "%.17g", value);
-    buf_add_char(out, '\n');
-}
-
-static void metric(struct buf *out, const char *name, const char *type, const char *help,
-                   double value)
-{
-    metric_head(out, name, type, help);
-    buf_add_str(out, name);
-    buf_add_char(out, ' ');
-    add_value(out, value);
-}
-
-/* The inside of a label's quotes. */
-static void add_label(struct buf *out, const char *name, const char *value)
-{
-    buf_printf(out, "%s=\"", name);
-    for (; *value; value++) {
-        if (*value == '\\' || *value == '"')
-            buf_add_char(out, '\\');
-        buf_add_char(out, *value);
-    }
-    buf_add_char(out, '"');
-}
 
 /* Memory in use now, from /proc/PID/statm; 0 when it cannot be read. */
 static double resident_bytes(int proc_fd, int32_t pid)
@@ -117,13 +80,13 @@ static void add_helpers(int proc_fd, int32_t pid, struct helper_row *rows, size_
     }
 }
 
-static void metrics_own(struct engine *e, struct buf *out)
+static void metrics_own(struct api *api, struct buf *out)
 {
     struct helper_row helpers[] = { { "flamed-launcher", 0 }, { "flamed-opener", 0 } };
     struct {
         const char *name;
         int32_t pid;
-    } us[] = { { "flamed", getpid() }, { "flamed-broker", e->facts.pid } };
+    } us[] = { { "flamed", getpid() }, { "flamed-broker", api->engine.sampling->facts.pid } };
     struct proc_stat stat;
 
     metric_head(out, "flamed_build_info", "gauge", "Version of flamed.");
@@ -131,25 +94,27 @@ static void metrics_own(struct engine *e, struct buf *out)
     metric_head(out, "flamed_cpu_seconds_total", "counter",
                 "CPU time that flamed's own processes used.");
     for (size_t i = 0; i < ARRAY_SIZE(us); i++) {
-        if (proc_read_stat(e->opts.proc_fd, us[i].pid, &stat) == 0)
+        if (proc_read_stat(api->engine.opts->proc_fd, us[i].pid, &stat) == 0)
             buf_printf(out, "flamed_cpu_seconds_total{process=\"%s\"} %.2f\n", us[i].name,
                        (double)(stat.utime_ticks + stat.stime_ticks) / 100.0);
     }
-    add_helpers(e->opts.proc_fd, e->facts.pid, helpers, ARRAY_SIZE(helpers), /* depth= */ 2);
+    add_helpers(api->engine.opts->proc_fd, api->engine.sampling->facts.pid, helpers,
+                ARRAY_SIZE(helpers),
+                /* depth= */ 2);
     for (size_t i = 0; i < ARRAY_SIZE(helpers); i++)
         buf_printf(out, "flamed_cpu_seconds_total{process=\"%s\"} %.2f\n", helpers[i].name,
                    (double)helpers[i].ticks / 100.0);
     metric_head(out, "flamed_resident_memory_bytes", "gauge", "Memory of flamed's own processes.");
     for (size_t i = 0; i < ARRAY_SIZE(us); i++)
         buf_printf(out, "flamed_resident_memory_bytes{process=\"%s\"} %.17g\n", us[i].name,
-                   resident_bytes(e->opts.proc_fd, us[i].pid));
+                   resident_bytes(api->engine.opts->proc_fd, us[i].pid));
 }
 
-static void metrics_samples(struct engine *e, struct buf *out)
+static void metrics_samples(struct api *api, struct buf *out)
 {
     struct broker_sample_stats s = { 0 };
 
-    broker_sample_stats(e->broker, &s, NULL);
+    broker_sample_stats(api->engine.broker, &s, NULL);
     metric(out, "flamed_samples_total", "counter", "Samples taken.", (double)s.samples);
     metric_head(out, "flamed_samples_lost_total", "counter",
                 "Samples that were taken but did not arrive.");
@@ -158,67 +123,74 @@ static void metrics_samples(struct engine *e, struct buf *out)
     buf_printf(out, "flamed_samples_lost_total{reason=\"budget\"} %llu\n",
                (unsigned long long)s.lost_budget);
     buf_printf(out, "flamed_samples_lost_total{reason=\"malformed\"} %llu\n",
-               e->ring ? (unsigned long long)ring_malformed(e->ring) : 0);
+               api->engine.sampling->ring
+                   ? (unsigned long long)ring_malformed(api->engine.sampling->ring)
+                   : 0);
     buf_printf(out, "flamed_samples_lost_total{reason=\"other\"} %llu\n",
                (unsigned long long)s.lost_other);
     buf_printf(out, "flamed_samples_lost_total{reason=\"process_table_full\"} %llu\n",
-               (unsigned long long)e->unmatched);
+               (unsigned long long)api->engine.dispatch->unmatched);
     metric(out, "flamed_samples_hidden_total", "counter",
            "Ticks in processes outside flamed's own pid namespace, which it cannot see.",
            (double)s.hidden);
     metric(out, "flamed_sample_seconds_total", "counter",
            "CPU time that taking samples cost in the kernel.", (double)s.time_ns / 1e9);
     metric(out, "flamed_samples_unknown_total", "counter", "Samples with a frame that has no name.",
-           (double)e->unknown);
+           (double)api->engine.dispatch->naming.unknown);
     metric(out, "flamed_samples_held", "gauge", "Samples that wait for symbols being read.",
-           (double)e->held.count);
+           (double)api->engine.dispatch->pending.count);
     metric(out, "flamed_samples_hurried_total", "counter",
            "Samples that were named before the symbols of a file on their way were read.",
-           (double)e->held.hurried);
-    delays_write(&e->delays, "flamed_sample_delay_seconds",
+           (double)api->engine.dispatch->pending.hurried);
+    delays_write(&api->engine.dispatch->delays, "flamed_sample_delay_seconds",
                  "Time from taking a sample until its frames were named.", out);
     metric_head(out, "flamed_samples_truncated_total", "counter",
                 "Samples whose stack does not reach the thread's start, by reason.");
-    for (size_t i = 0; i < ARRAY_SIZE(e->truncated); i++) {
-        if (e->truncated[i])
+    for (size_t i = 0; i < ARRAY_SIZE(api->engine.dispatch->naming.truncated); i++) {
+        if (api->engine.dispatch->naming.truncated[i])
             buf_printf(out, "flamed_samples_truncated_total{reason=\"%s\"} %llu\n",
-                       profile_end_name((unsigned)i), (unsigned long long)e->truncated[i]);
+                       profile_end_name((unsigned)i),
+                       (unsigned long long)api->engine.dispatch->naming.truncated[i]);
     }
 }
 
-static void metrics_state(struct engine *e, struct buf *out)
+static void metrics_state(struct api *api, struct buf *out)
 {
     struct discover_stats d;
     struct symbolizer_stats s;
 
-    discover_stats(e->discover, &d);
-    symbolizer_stats(e->symbolizer, &s);
+    discover_stats(api->engine.discover, &d);
+    symbolizer_stats(api->engine.symbolizer, &s);
     metric(out, "flamed_captures_running", "gauge", "Captures under way.",
-           (double)e->capture_count);
+           (double)api->engine.captures->capture_count);
     metric(out, "flamed_captures_bytes", "gauge",
-           "Memory of captures under way: samples, stacks, threads.", (double)e->budget.used_bytes);
+           "Memory of captures under way: samples, stacks, threads.",
+           (double)api->engine.captures->budget.used_bytes);
     metric(out, "flamed_profiles_bytes", "gauge",
            "Memory of profiles of captures that are being answered or stored.",
            (double)profile_counted_bytes());
     metric(out, "flamed_captures_max_bytes", "gauge", "What both together may take.",
-           (double)e->budget.max_bytes);
+           (double)api->engine.captures->budget.max_bytes);
     metric(out, "flamed_captures_thinned_total", "counter",
            "Times that a capture's samples were halved to make room for another's.",
-           (double)e->captures_thinned);
+           (double)api->engine.captures->captures_thinned);
     metric(out, "flamed_captures_cut_short_total", "counter",
            "Captures that ended early because the memory for captures was used up.",
-           (double)e->captures_cut_short);
+           (double)api->engine.captures->captures_cut_short);
     metric(
         out, "flamed_sampling_sets", "gauge",
         "Sampling sessions under way, the flight recorder's included: captures of one rate share "
         "one.",
-        (double)rates_used(&e->rates));
+        (double)sample_sets_used(&api->engine.captures->sets));
     metric(out, "flamed_processes", "gauge", "Processes known.", (double)d.processes);
     metric(out, "flamed_jvms", "gauge", "JVMs known.", (double)d.jvms);
     metric(out, "flamed_sideband_records_total", "counter", "Records of fork, exec and exit read.",
            (double)d.sideband_records);
     metric(out, "flamed_sideband_lost_total", "counter", "Records of fork, exec and exit lost.",
            (double)d.sideband_lost);
+    metric(out, "flamed_sideband_malformed_bytes_total", "counter",
+           "Bytes dropped because they were no records of fork, exec and exit.",
+           (double)d.sideband_malformed);
     metric(out, "flamed_process_sweeps_total", "counter", "Times /proc was read in full.",
            (double)d.sweeps);
     metric(out, "flamed_process_table_full_total", "counter", "Processes and samples without room.",
@@ -229,16 +201,16 @@ static void metrics_state(struct engine *e, struct buf *out)
            "Times that the file system of a symbol file did not answer.", (double)s.elf_unanswered);
     metric(out, "flamed_elf_bytes", "gauge", "Memory of symbol files.", (double)s.elf_bytes);
     metric(out, "flamed_names_bytes", "gauge", "Memory of the table of frames and names.",
-           (double)frame_table_bytes(e->frames));
+           (double)frame_table_bytes(api->engine.dispatch->naming.frames));
 }
 
-static void metrics_recorder(struct engine *e, struct buf *out)
+static void metrics_recorder(struct api *api, struct buf *out)
 {
     struct flight_stats f = { 0 };
 
-    if (!e->recorder)
+    if (!*api->engine.recorder)
         return;
-    flight_stats(e->recorder->flight, &f);
+    flight_stats((*api->engine.recorder)->flight, &f);
     metric(out, "flamed_flight_recorder_bytes", "gauge", "Memory of the flight recorder.",
            (double)f.bytes);
     metric(out, "flamed_flight_recorder_samples_total", "counter", "Samples recorded.",
@@ -253,42 +225,35 @@ static int metrics_jvm(void *cookie, struct process *p)
 {
     static const struct recorded_jvm NONE;
     struct jvm_metrics *a = cookie;
-    struct recorder *rec = a->e->recorder;
-    struct recorded_jvm_key key = { p->id.start_ticks, p->id.host_pid, p->id.exec_no };
+    struct recorder *rec = *a->api->engine.recorder;
     const struct recorded_jvm *c = &NONE;
     uint32_t id;
 
     if (p->jvm == JVM_NO || p->exited || !target_sees(a->seen, p))
         return 0;
-    if (id_table_find(&rec->jvms, &key, &id))
+    if (id_table_find(&rec->jvms, &p->id, &id))
         c = &rec->counters[id];
     for (int i = 0; i < CATEGORY_COUNT; i++) {
-        buf_printf(a->out, "flamed_jvm_cpu_seconds_total{pid=\"%d\",", p->id.host_pid);
-        add_label(a->out, "main", p->main ? p->main : "");
-        buf_add_char(a->out, ',');
-        add_label(a->out, "container", p->container.id);
-        buf_add_char(a->out, ',');
-        add_label(a->out, "pod", container_pod(&p->container));
-        buf_add_char(a->out, ',');
-        add_label(a->out, "namespace", p->container.pod_namespace);
+        buf_add_str(a->out, "flamed_jvm_cpu_seconds_total{");
+        metric_jvm_labels(a->out, p);
         buf_printf(a->out, ",category=\"%s\"} %.6f\n", CATEGORY_NAMES[i],
                    (double)c->samples[i] * (double)rec->period_ns / 1e9);
     }
     return 0;
 }
 
-static void metrics_jvms(struct engine *e, const struct viewer *v, struct buf *out)
+static void metrics_jvms(struct api *api, const struct viewer *v, struct buf *out)
 {
     struct target_selector all = { .viewer = v };
     _cleanup_(target_freep) struct target *seen = NULL;
-    struct jvm_metrics a = { e, NULL, out };
+    struct jvm_metrics a = { api, NULL, out };
 
-    if (!e->recorder || target_new(&all, &seen, NULL) != 0)
+    if (!*api->engine.recorder || target_new(&all, &seen, NULL) != 0)
         return;
     a.seen = seen;
     metric_head(out, "flamed_jvm_cpu_seconds_total", "counter",
                 "CPU time of a JVM by what it was spent on, estimated from the always-on samples.");
-    discover_each(e->discover, metrics_jvm, &a);
+    discover_each(api->engine.discover, metrics_jvm, &a);
 }
 
 static void metrics_store(const struct metrics *m)
@@ -313,31 +278,35 @@ static void metrics_store(const struct metrics *m)
            m->store_problem[0] ? 0.0 : 1.0);
 }
 
-static int call_metrics(struct engine *e, void *arg)
+static int call_metrics(struct api *api, void *arg)
 {
     struct metrics *m = arg;
 
+    heap_metrics_collect(api, m->viewer, &m->heaps);
     if (!m->viewer->whole) {
-        metrics_jvms(e, m->viewer, m->out);
+        metrics_jvms(api, m->viewer, m->out);
         return 0;
     }
-    metrics_own(e, m->out);
-    metrics_samples(e, m->out);
-    metrics_state(e, m->out);
-    attachment_metrics(m->out);
-    metrics_recorder(e, m->out);
-    metrics_jvms(e, m->viewer, m->out);
+    metrics_own(api, m->out);
+    metrics_samples(api, m->out);
+    metrics_state(api, m->out);
+    attachment_metrics(api->engine.attaching, m->out);
+    metrics_recorder(api, m->out);
+    metrics_jvms(api, m->viewer, m->out);
     return 0;
 }
 
 int backend_metrics(void *ctx, const struct viewer *v, struct buf *out, struct error *err)
 {
-    struct engine *e = ctx;
+    struct api *api = ctx;
     struct metrics m = { .viewer = v, .out = out };
-    int r = engine_ask(e, call_metrics, &m, err);
-    unsigned stands_s = engine_stands_s(e);
+    int r = api_ask(api, call_metrics, &m, err);
+    unsigned stands_s = mailbox_stalled_s(api->engine.mailbox);
     struct readers_stats readers;
 
+    if (r == 0)
+        heap_metrics_write(&m.heaps, v->whole, out);
+    heap_metrics_deinit(&m.heaps);
     if (r == BACKEND_UNAVAILABLE && stands_s) /* the rest is still told */
         r = 0;
     if (!v->whole)
@@ -348,7 +317,7 @@ int backend_metrics(void *ctx, const struct viewer *v, struct buf *out, struct e
                stands_s);
         metric(out, "flamed_quarantined", "gauge",
                "Processes or containers whose memory is not read, because that held flamed before.",
-               (double)quarantine_count(e->opts.quarantine));
+               (double)quarantine_count(api->engine.opts->quarantine));
         readers_stats(&readers);
         metric(out, "flamed_readings_held", "gauge",
                "Readings of processes that a file system does not answer, now; 32 at most.",
@@ -363,10 +332,10 @@ int backend_metrics(void *ctx, const struct viewer *v, struct buf *out, struct e
                "Looks at mappings that were put off, for their container or user had its share.",
                (double)readers.looks_put_off);
     }
-    if (r == 0 && e->store) {
-        store_stats(e->store, &m.store);
-        store_problem(e->store, m.store_problem, sizeof(m.store_problem));
-        m.waiting = keeper_waiting(e->keeper);
+    if (r == 0 && api->engine.store) {
+        store_stats(api->engine.store, &m.store);
+        store_problem(api->engine.store, m.store_problem, sizeof(m.store_problem));
+        m.waiting = store_writer_waiting(api->engine.store_writer);
         metrics_store(&m);
     }
     return r == 0 ? out->error : r;

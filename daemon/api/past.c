@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The past: out of the flight recorder, and out of stored captures where it does not reach. */
-#include "capture/recorder.h"
+#include "api/api_impl.h"
 #include "event/events.h"
 #include "profile/match.h"
 #include "request/matcher.h"
@@ -125,7 +125,7 @@ struct flight_args {
     uint64_t from_ns, to_ns; /* CLOCK_MONOTONIC */
     struct profile **parts;  /* owned references; NULL: none */
     size_t count;
-    uint64_t oldest_ns; /* of the recorder; 0: empty or off */
+    uint64_t oldest_ns, period_ns; /* of the recorder; 0: empty or off */
 };
 
 static void past_meta(const struct past_filter *f, uint64_t from_ns, uint64_t to_ns,
@@ -160,26 +160,28 @@ static void past_meta(const struct past_filter *f, uint64_t from_ns, uint64_t to
     }
 }
 
-static int call_flight(struct engine *e, void *arg)
+static int call_flight(struct api *api, void *arg)
 {
     struct flight_args *a = arg;
     struct flight_stats stats;
 
-    if (!e->recorder)
+    if (!*api->engine.recorder)
         return 0;
-    flight_stats(e->recorder->flight, &stats);
+    a->period_ns = (*api->engine.recorder)->period_ns;
+    flight_stats((*api->engine.recorder)->flight, &stats);
     a->oldest_ns = stats.oldest_ns;
-    return flight_parts(e->recorder->flight, a->from_ns, a->to_ns, &a->parts, &a->count);
+    return flight_parts((*api->engine.recorder)->flight, a->from_ns, a->to_ns, &a->parts,
+                        &a->count);
 }
 
 /* The recorder's samples of [from, to) (CLOCK_MONOTONIC). *ret stays NULL when there are none. The
  * engine hands out its slices and goes on; they are added up on this thread. */
-static int past_recorded(struct engine *e, struct past_filter *f, struct flight_args *a,
+static int past_recorded(struct api *api, struct past_filter *f, struct flight_args *a,
                          struct profile **ret, struct error *err)
 {
     struct profile_slice slice = { a->from_ns, a->to_ns, past_wants, f };
     struct profile meta;
-    int r = engine_ask(e, call_flight, a, err);
+    int r = api_ask(api, call_flight, a, err);
 
     if (r != 0 || !a->count)
         return r;
@@ -202,22 +204,41 @@ struct stored {
 
 struct stored_list {
     struct profile *meta;                   /* takes their events */
-    const char *event;                      /* that is asked for; NULL: all */
+    const char *event;                      /* names with commas that are asked for; NULL: all */
     struct stored items[PAST_CAPTURES_MAX]; /* newest first */
     size_t count;
 };
+
+/* Whether @c has one of @list, names with commas between them; NULL: any. */
+static bool has_event(const struct store_capture *c, const char *list)
+{
+    for (uint32_t i = 0; list && i < c->event_count; i++) {
+        if (events_listed(span_of(list), c->events[i].name))
+            return true;
+    }
+    return !list;
+}
+
+/* Return: @list where it is one event, which the store can look for; else NULL. */
+static const char *single_event(const char *list)
+{
+    struct span names[EVENTS_AT_ONCE_MAX];
+    size_t count;
+
+    return list && events_split(span_of(list), names, &count) == 0 && count == 1 ? list : NULL;
+}
 
 static int add_stored(void *cookie, const struct store_capture *c)
 {
     struct stored_list *l = cookie;
     struct stored *s = &l->items[l->count];
 
-    if (c->state != STORE_DONE)
+    if (c->state != STORE_DONE || !has_event(c, l->event))
         return 0;
     *s = (struct stored){ .start_ns = c->start_ns, .end_ns = c->end_ns };
     memcpy(s->id, c->id, sizeof(s->id));
     for (uint32_t i = 0; i < c->event_count; i++)
-        if (!l->event || strcmp(l->event, c->events[i].name) == 0)
+        if (!l->event || events_listed(span_of(l->event), c->events[i].name))
             profile_add_event(l->meta, &c->events[i]);
     return ++l->count == PAST_CAPTURES_MAX;
 }
@@ -256,12 +277,12 @@ static void stored_meta(const struct past_filter *f, const struct stored_list *l
 
 /* Merges what is stored of [from, to) (CLOCK_REALTIME), one capture in memory at a time. *ret stays
  * NULL when there is nothing. */
-static int past_stored(struct engine *e, struct past_filter *f, const char *event, uint64_t from_ns,
+static int past_stored(struct api *api, struct past_filter *f, const char *event, uint64_t from_ns,
                        uint64_t to_ns, struct profile **ret, struct error *err)
 {
     struct store_query q = { .from_ns = from_ns,
                              .to_ns = to_ns,
-                             .event = event,
+                             .event = single_event(event),
                              .state = STORE_DONE,
                              .scope = viewer_store_scope(f->t->viewer),
                              .host_pid = f->t->pid_count == 1 ? f->t->pids[0] : 0,
@@ -278,9 +299,9 @@ static int past_stored(struct engine *e, struct past_filter *f, const char *even
         return -ENOMEM;
     list->meta = &meta;
     list->event = event;
-    if (!e->store)
+    if (!api->engine.store)
         return 0;
-    r = store_list(e->store, &q, add_stored, list, next, err);
+    r = store_list(api->engine.store, &q, add_stored, list, next, err);
     if (r < 0 || !list->count)
         return r;
     f->owned = true; /* the list holds no others */
@@ -290,7 +311,7 @@ static int past_stored(struct engine *e, struct past_filter *f, const char *even
     for (size_t i = 0; i < list->count && r == 0; i++) {
         _cleanup_(profile_unrefp) struct profile *p = NULL;
 
-        r = store_get(e->store, list->items[i].id, &p, err);
+        r = store_get(api->engine.store, list->items[i].id, &p, err);
         if (r == STORE_NOT_FOUND) {
             r = 0; /* dropped by retention since */
             continue;
@@ -315,7 +336,7 @@ static int nothing_known(uint64_t oldest_realtime_ns, const char *event, struct 
     if (oldest_realtime_ns && gmtime_r(&t, &tm))
         strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm);
     error_parameter(err, "from", -ENOENT, "no samples of this target are known in that time");
-    if (event && strcmp(event, events_default()->name) != 0)
+    if (event && !events_listed(span_of(event), events_default()->name))
         error_remedy(err,
                      "the flight recorder samples event=%s alone; GET /api/v1/captures?event=%.60s "
                      "lists what is stored",
@@ -344,9 +365,9 @@ static int past_both(const struct past_filter *f, const struct time_range *range
     return profile_merge(parts, 2, NULL, &meta, ret);
 }
 
-int past_profile(struct engine *e, const struct target_selector *t, const struct time_range *range,
-                 const char *event, unsigned sources, struct profile **ret, uint64_t *ret_oldest_ns,
-                 struct error *err)
+int past_profile(struct api *api, const struct target_selector *t, const struct time_range *range,
+                 const char *event, unsigned sources, struct profile **ret,
+                 struct past_recorder *ret_recorder, struct error *err)
 {
     _cleanup_(matcher_set_freep) struct matcher_set *seen = NULL;
     _cleanup_(match_freep) struct match *jvm = NULL;
@@ -365,20 +386,21 @@ int past_profile(struct engine *e, const struct target_selector *t, const struct
         r = matcher_set_new(t->viewer->seen, &seen, err);
     filter.seen = seen;
     if (r == 0 && sources & PAST_RECORDER &&
-        (!event || strcmp(event, events_default()->name) == 0)) {
-        r = past_recorded(e, &filter, &flight, &parts[0], err);
+        (!event || events_listed(span_of(event), events_default()->name))) {
+        r = past_recorded(api, &filter, &flight, &parts[0], err);
         flight_parts_free(flight.parts, flight.count);
         count += parts[0] != NULL;
         if (flight.oldest_ns)
             stored_to = MIN(stored_to, flight.oldest_ns + offset);
     }
     if (r == 0 && sources & PAST_STORE && range->from_ns < stored_to)
-        r = past_stored(e, &filter, event, range->from_ns, stored_to, &parts[count], err);
+        r = past_stored(api, &filter, event, range->from_ns, stored_to, &parts[count], err);
     if (parts[count])
         count++;
-    *ret_oldest_ns = flight.oldest_ns ? flight.oldest_ns + offset : 0;
+    ret_recorder->oldest_ns = flight.oldest_ns ? flight.oldest_ns + offset : 0;
+    ret_recorder->period_ns = flight.period_ns;
     if (r == 0 && count == 0)
-        r = nothing_known(*ret_oldest_ns, event, err);
+        r = nothing_known(ret_recorder->oldest_ns, event, err);
     if (r == 0 && count == 1)
         *ret = profile_ref(parts[0]);
     if (r == 0 && count == 2)
@@ -391,8 +413,8 @@ int past_profile(struct engine *e, const struct target_selector *t, const struct
 int backend_past(void *ctx, const struct target_selector *t, const struct time_range *range,
                  const char *event, bool stored, struct profile **ret, struct error *err)
 {
-    uint64_t oldest_ns;
+    struct past_recorder recorder;
 
     return past_profile(ctx, t, range, event, stored ? PAST_STORE : PAST_RECORDER | PAST_STORE, ret,
-                        &oldest_ns, err);
+                        &recorder, err);
 }

@@ -3,6 +3,7 @@
  * A JVM's map as text for other tools. The engine's thread asks the broker, which answers at once;
  * the caller's thread waits.
  */
+#include "api/api_impl.h"
 #include "attach/attachment.h"
 #include "attach/backoff.h"
 #include "attach/preflight_facts.h"
@@ -132,21 +133,15 @@ static int memory_line(void *cookie, const struct hotspot_code *code)
     return l->out->error;
 }
 
-static int call_memory_map(struct engine *e, void *arg)
+static int call_memory_map(struct api *api, void *arg)
 {
     struct ask *a = arg;
     struct memory_lines lines = { .out = a->out, .unfold = a->unfold };
     struct process *p;
-    int r = safety_find_jvm(e, a->viewer, a->host_pid, &p, a->err);
+    int r = jvm_find_readable(api, a->viewer, a->host_pid, &p, a->err);
 
     if (r)
         return r;
-    if (!p->vm) {
-        error_set(a->err, -EOPNOTSUPP, "the memory of JVM %d cannot be read: %.200s", a->host_pid,
-                  p->jvm == JVM_STARTING ? "it is still starting" : p->reason);
-        error_remedy(a->err, "GET /api/v1/jvms/%d/preflight says what can be used", a->host_pid);
-        return BACKEND_CONFLICT;
-    }
     lines.vm = p->vm;
     word_cache_init(&lines.at, METHODS_MAX);
     buf_init(&lines.names, NAMES_MAX);
@@ -158,17 +153,17 @@ static int call_memory_map(struct engine *e, void *arg)
     return 0;
 }
 
-static int call_begin(struct engine *e, void *arg)
+static int call_begin(struct api *api, void *arg)
 {
     struct ask *a = arg;
     const struct preflight_step *obstacle;
     struct preflight f;
     struct process *p;
-    int r = safety_find_jvm(e, a->viewer, a->host_pid, &p, a->err);
+    int r = jvm_find(api, a->viewer, a->host_pid, &p, a->err);
 
     if (r)
         return r;
-    safety_check(e, a->viewer, p, &f);
+    safety_check(api->engine.attaching, a->viewer, p, &f);
     obstacle = safety_obstacle(&f, a->mode);
     if (obstacle) {
         error_set(a->err, -EPERM, "JVM %d is not attached to: %s", a->host_pid, obstacle->reason);
@@ -181,12 +176,12 @@ static int call_begin(struct engine *e, void *arg)
         error_remedy(a->err, "symbols=memory, or symbols=agent");
         return BACKEND_CONFLICT;
     }
-    a->may_mount = e->opts.allow_mounts;
+    a->may_mount = api->engine.attaching->allow_mounts;
     a->places = f.places;
     if (!a->begun)
-        a->way = history_way(&p->id, a->mode);
+        a->way = backoff_way(&api->engine.attaching->backoff, &p->id, a->mode);
     a->begun = true;
-    r = broker_attach(e->broker, &p->id, a->way.mode, a->way.tmp,
+    r = broker_attach(api->engine.broker, &p->id, a->way.mode, a->way.tmp,
                       a->mode == ATTACH_LOAD ? attachment_options(p->jdk) | STREAM_OPTION_ONCE : 0,
                       &a->result_fd, &a->out_fd, a->err);
     if (r == PROC_GONE) {
@@ -195,23 +190,23 @@ static int call_begin(struct engine *e, void *arg)
     }
     if (r == 0) {
         a->id = p->id;
-        history_begin(p);
+        backoff_begin(&api->engine.attaching->backoff, p);
     } else {
-        attachment_not_begun(r);
+        attachment_not_begun(api->engine.attaching, r);
     }
     return r;
 }
 
 /* What came of it. */
-static int call_note(struct engine *e, void *arg)
+static int call_note(struct api *api, void *arg)
 {
+    struct backoff *backoff = &api->engine.attaching->backoff;
     const struct ask *a = arg;
 
-    (void)e;
-    history_note(&a->id, a->failed);
+    backoff_note(backoff, &a->id, a->failed);
     if (!a->failed)
-        history_set_way(&a->id, &a->way);
-    history_end(&a->id);
+        backoff_set_way(backoff, &a->id, &a->way);
+    backoff_end(backoff, &a->id);
     return 0;
 }
 
@@ -265,17 +260,17 @@ static int agent_piece(void *cookie, const struct code_piece *p)
 
 /* The map of an agent that tells to a capture anyway: a JVM has one of ours at a time. 0; > 0
  * (BACKEND_CONFLICT): it is being attached to; ASK_ATTACH: nothing of ours is there. */
-static int call_session_map(struct engine *e, void *arg)
+static int call_session_map(struct api *api, void *arg)
 {
     struct ask *a = arg;
     struct attachment *session;
     struct process *p;
-    int r = safety_find_jvm(e, a->viewer, a->host_pid, &p, a->err);
+    int r = jvm_find(api, a->viewer, a->host_pid, &p, a->err);
     struct agent_lines lines = { .out = a->out, .unfold = a->unfold };
 
     if (r)
         return r;
-    session = attachment_find(e, &p->id);
+    session = attachment_find(api->engine.attaching, &p->id);
     if (!session || attachment_state(session) == ATTACHMENT_FAILED)
         return ASK_ATTACH;
     if (attachment_state(session) != ATTACHMENT_READY) {
@@ -288,7 +283,7 @@ static int call_session_map(struct engine *e, void *arg)
 }
 
 /* Waits for the helper's word, keeping the lease. 0; -ETIMEDOUT; -errno. */
-static int wait_result(struct ask *a, struct stream *s)
+static int wait_result(struct api *api, struct ask *a, struct stream *s)
 {
     uint64_t deadline = clock_monotonic_ns() + WAIT_NS;
 
@@ -305,17 +300,17 @@ static int wait_result(struct ask *a, struct stream *s)
             return -ETIMEDOUT;
         }
     }
-    return attachment_result(a->result_fd, a->way.mode, a->err);
+    return attachment_result(api->engine.attaching, a->result_fd, a->way.mode, a->err);
 }
 
-static int read_agent(struct ask *a)
+static int read_agent(struct api *api, struct ask *a)
 {
     _cleanup_(stream_closep) struct stream *s = NULL;
     struct agent_lines lines = { .out = a->out, .unfold = a->unfold };
     int r = stream_open(take_fd(&a->out_fd), &s, a->err);
 
     if (r == 0)
-        r = wait_result(a, s);
+        r = wait_result(api, a, s);
     if (r < 0)
         return r;
     r = stream_poll(s, clock_monotonic_ns());
@@ -328,10 +323,10 @@ static int read_agent(struct ask *a)
 }
 
 /* The JVM's own text, line by line in our form: it is a stranger's. */
-static int read_perfmap(struct ask *a)
+static int read_perfmap(struct api *api, struct ask *a)
 {
     struct symbol_table t = { 0 };
-    int r = wait_result(a, NULL);
+    int r = wait_result(api, a, NULL);
 
     if (r == 0)
         r = attachment_read_text(a->out_fd, &t);
@@ -363,10 +358,10 @@ static int attach_ways(void *ctx, struct ask *a)
     int r;
 
     for (;;) {
-        r = engine_ask(ctx, call_begin, a, a->err);
+        r = api_ask(ctx, call_begin, a, a->err);
         if (r != 0 || a->result_fd < 0)
             return r;
-        r = a->mode == ATTACH_PERFMAP ? read_perfmap(a) : read_agent(a);
+        r = a->mode == ATTACH_PERFMAP ? read_perfmap(ctx, a) : read_agent(ctx, a);
         if (r == 0 || !a->may_mount || clock_monotonic_ns() > deadline)
             break;
         if (attach_way_next(&a->way, r, &a->places, a->may_mount))
@@ -377,7 +372,7 @@ static int attach_ways(void *ctx, struct ask *a)
         poll(NULL, 0, AGAIN_MS);
     }
     a->failed = r < 0 && r != -EAGAIN;
-    engine_ask(ctx, call_note, a, NULL);
+    api_ask(ctx, call_note, a, NULL);
     if (r == -EAGAIN) /* not this JVM's fault */
         error_remedy(a->err, "ask again in a second; symbols=memory needs no attach");
     /* What the JVM, its container or the kernel did to it is no error of flamed's. */
@@ -404,13 +399,13 @@ int backend_perf_map(void *ctx, const struct viewer *v, int32_t host_pid,
         error_remedy(err, "symbols=memory or agent, or leave unfold away");
         r = BACKEND_CONFLICT;
     } else if (symbols == SYMBOLS_AGENT || symbols == SYMBOLS_PERFMAP) {
-        r = symbols == SYMBOLS_AGENT ? engine_ask(ctx, call_session_map, &a, err) : ASK_ATTACH;
+        r = symbols == SYMBOLS_AGENT ? api_ask(ctx, call_session_map, &a, err) : ASK_ATTACH;
         if (r == ASK_ATTACH)
             r = attach_ways(ctx, &a);
         close_fd(a.result_fd);
         close_fd(a.out_fd);
     } else {
-        r = engine_ask(ctx, call_memory_map, &a, err);
+        r = api_ask(ctx, call_memory_map, &a, err);
     }
     if (r == 0 && out->error)
         r = error_set(err, out->error, "the map is larger than an answer may be");

@@ -4,8 +4,8 @@
  * pid inside a container is, what a pod of a UID is called, whether an id's beginning is one
  * container's alone.
  */
+#include "api/api_impl.h"
 #include "capture/process_selector.h"
-#include "engine/engine_impl.h"
 
 struct resolving {
     struct target *target;
@@ -29,7 +29,7 @@ static int take_process(void *cookie, struct process *p)
     return 0;
 }
 
-static int call_resolve(struct engine *e, void *arg)
+static int call_resolve(struct api *api, void *arg)
 {
     struct resolving *a = arg;
     struct target_selector *s = a->selector;
@@ -37,7 +37,7 @@ static int call_resolve(struct engine *e, void *arg)
     int r;
 
     if (s->container) { /* that it is not there any longer is no mistake */
-        r = target_check(a->target, e->discover, e->opts.proc_fd, &ignored);
+        r = target_check(a->target, api->engine.discover, api->engine.opts->proc_fd, &ignored);
         if ((r != 0 && s->ns_pid) ||
             (r < 0 && ignored.parameter && strcmp(ignored.parameter, "container") == 0)) {
             *a->err = ignored;
@@ -46,14 +46,14 @@ static int call_resolve(struct engine *e, void *arg)
     }
     if (s->ns_pid)
         s->pid_count = 0;
-    discover_each(e->discover, take_process, a);
+    discover_each(api->engine.discover, take_process, a);
     if (a->pod[0])
         s->pod = a->pod;
     s->ns_pid = 0;
     return 0;
 }
 
-int selector_resolve(struct engine *e, const struct target_selector *t, struct target_selector *ret,
+int selector_resolve(struct api *api, const struct target_selector *t, struct target_selector *ret,
                      char pod[256], struct error *err)
 {
     _cleanup_(target_freep) struct target *target = NULL;
@@ -66,5 +66,40 @@ int selector_resolve(struct engine *e, const struct target_selector *t, struct t
         return 0;
     r = target_new(t, &target, err);
     a.target = target;
-    return r < 0 ? r : engine_ask(e, call_resolve, &a, err);
+    return r < 0 ? r : api_ask(api, call_resolve, &a, err);
+}
+
+int jvm_find(struct api *api, const struct viewer *v, int32_t host_pid, struct process **ret,
+             struct error *err)
+{
+    struct target_selector s = { .pids = { host_pid }, .pid_count = 1, .viewer = v };
+    _cleanup_(target_freep) struct target *t = NULL;
+    int r = target_new(&s, &t, err);
+
+    if (r == 0)
+        r = target_check(t, api->engine.discover, api->engine.opts->proc_fd, err);
+    if (r != 0)
+        return r;
+    *ret = discover_find(api->engine.discover, host_pid);
+    if (!*ret || (*ret)->jvm == JVM_NO) {
+        error_parameter(err, "pid", -ESRCH, "process %d is no JVM: it has no libjvm.so mapped",
+                        host_pid);
+        error_remedy(err, "GET /api/v1/jvms lists the JVMs");
+        return BACKEND_NOT_FOUND;
+    }
+    discover_refresh(api->engine.discover, *ret);
+    return 0;
+}
+
+int jvm_find_readable(struct api *api, const struct viewer *v, int32_t host_pid,
+                      struct process **ret, struct error *err)
+{
+    int r = jvm_find(api, v, host_pid, ret, err);
+
+    if (r != 0 || (*ret)->vm)
+        return r;
+    error_set(err, -EOPNOTSUPP, "the memory of JVM %d cannot be read: %.200s", host_pid,
+              (*ret)->jvm == JVM_STARTING ? "it is still starting" : (*ret)->reason);
+    error_remedy(err, "GET /api/v1/jvms/%d/preflight says what can be used", host_pid);
+    return BACKEND_CONFLICT;
 }

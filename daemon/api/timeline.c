@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Samples per bucket of time, by JVM or by category: out of the flight recorder, and of stored
  * captures for what lies further back than it reaches. */
+#include "api/api_impl.h"
 #include "api/json.h"
-#include "capture/recorder.h"
 #include "event/events.h"
 
 #define TIMELINE_SERIES_MAX 64
@@ -141,20 +141,22 @@ static json_t *timeline_json(const struct time_range *range, size_t buckets, dou
 int backend_timeline(void *ctx, const struct target_selector *t, const struct time_range *range,
                      size_t buckets, const char *by, json_t **ret, struct error *err)
 {
-    struct engine *e = ctx;
+    struct api *api = ctx;
     struct time_range whole = *range;
     _cleanup_(profile_unrefp) struct profile *p = NULL;
     _cleanup_(timeline_deinit) struct timeline lines = { 0 };
-    uint64_t oldest_ns, now = clock_realtime_ns();
-    double hz = e->recorder ? clock_hz(e->recorder->period_ns) : 0.0;
+    struct past_recorder recorder;
+    uint64_t now = clock_realtime_ns();
+    double hz;
     unsigned sources = PAST_RECORDER;
     json_t *series;
     int r;
 
     whole.to_ns = MIN(whole.to_ns, now);
-    if (whole.from_ns + e->opts.recorder_keep_ns + TIMELINE_SLACK_NS < now)
+    if (whole.from_ns + api->engine.opts->recorder_keep_ns + TIMELINE_SLACK_NS < now)
         sources |= PAST_STORE;
-    r = past_profile(e, t, &whole, events_default()->name, sources, &p, &oldest_ns, err);
+    r = past_profile(api, t, &whole, events_default()->name, sources, &p, &recorder, err);
+    hz = recorder.period_ns ? clock_hz(recorder.period_ns) : 0.0;
     if (r == BACKEND_NOT_FOUND) /* nothing ran is an answer too */
         r = 0;
     if (r == 0 && whole.from_ns >= whole.to_ns)
@@ -170,6 +172,6 @@ int backend_timeline(void *ctx, const struct target_selector *t, const struct ti
     series = json_array();
     for (size_t i = 0; i < lines.count; i++)
         json_array_append_new(series, series_json(&lines.list[i], buckets));
-    *ret = timeline_json(&whole, buckets, hz, oldest_ns, series, lines.others);
+    *ret = timeline_json(&whole, buckets, hz, recorder.oldest_ns, series, lines.others);
     return *ret ? 0 : -ENOMEM;
 }

@@ -14,15 +14,6 @@
 #define AGAIN_NS (250 * NSEC_PER_MSEC) /* between two looks at what stands in the way */
 #define JDK_STUBS_MIN 17 /* stub names by DynamicCodeGenerated crash JDKs before (JDK-8212155) */
 
-/* Attaches by how they ended: at which step; and these. Counted from several threads. */
-enum {
-    OUTCOME_REFUSED = ATTACH_STEP_END, /* by the JVM, in its answer */
-    OUTCOME_PREFLIGHT,                 /* not begun: something stood in the way */
-    OUTCOME_OWNER,                     /* not begun: its owner keeps what earlier ones left */
-    OUTCOME_END,
-};
-static _Atomic uint64_t outcomes[OUTCOME_END];
-
 struct attachment {
     struct attachment *next;
     struct proc_id id;
@@ -40,18 +31,18 @@ struct attachment {
 
 /* ---- life ---- */
 
-struct attachment *attachment_find(struct engine *e, const struct proc_id *id)
+struct attachment *attachment_find(struct attaching *at, const struct proc_id *id)
 {
-    for (struct attachment *a = e->attachments; a; a = a->next) {
+    for (struct attachment *a = at->attachments; a; a = a->next) {
         if (a->mode == ATTACH_LOAD && proc_id_equal(&a->id, id))
             return a;
     }
     return NULL;
 }
 
-struct attachment *attachment_take(struct engine *e, const struct process *p, uint32_t mode)
+struct attachment *attachment_take(struct attaching *at, const struct process *p, uint32_t mode)
 {
-    struct attachment *a = mode == ATTACH_LOAD ? attachment_find(e, &p->id) : NULL;
+    struct attachment *a = mode == ATTACH_LOAD ? attachment_find(at, &p->id) : NULL;
 
     if (a && a->state != ATTACHMENT_FAILED) {
         a->users++;
@@ -62,44 +53,44 @@ struct attachment *attachment_take(struct engine *e, const struct process *p, ui
         return NULL;
     a->id = p->id;
     a->mode = mode;
-    a->way = history_way(&p->id, mode);
+    a->way = backoff_way(&at->backoff, &p->id, mode);
     a->users = 1;
     a->result_fd = a->out_fd = -1;
-    a->next = e->attachments;
-    e->attachments = a;
+    a->next = at->attachments;
+    at->attachments = a;
     return a;
 }
 
 /* Nothing of ours is to go on in the JVM. */
-static void leave(struct attachment *a)
+static void leave(struct attaching *at, struct attachment *a)
 {
     if (a->stream)
-        history_end(&a->id);
+        backoff_end(&at->backoff, &a->id);
     a->stream = stream_close(a->stream);
     a->result_fd = close_fd(a->result_fd);
     a->out_fd = close_fd(a->out_fd);
 }
 
-struct attachment *attachment_release(struct engine *e, struct attachment *a)
+struct attachment *attachment_release(struct attaching *at, struct attachment *a)
 {
-    struct attachment **at = &e->attachments;
+    struct attachment **link = &at->attachments;
 
     if (!a || --a->users)
         return NULL;
-    while (*at != a)
-        at = &(*at)->next;
-    *at = a->next;
-    leave(a);
+    while (*link != a)
+        link = &(*link)->next;
+    *link = a->next;
+    leave(at, a);
     symbol_table_deinit(&a->text);
     free(a);
     return NULL;
 }
 
-static void fail(struct attachment *a, const struct error *err)
+static void fail(struct attaching *at, struct attachment *a, const struct error *err)
 {
     a->problem = *err;
     a->state = ATTACHMENT_FAILED;
-    leave(a);
+    leave(at, a);
 }
 
 /* ---- begin ---- */
@@ -110,16 +101,16 @@ uint32_t attachment_options(int jdk)
 }
 
 /* Begins the attach when nothing stands in the way; waits while that is only time. */
-static void begin(struct engine *e, struct attachment *a, uint64_t now_ns)
+static void begin(struct attaching *at, struct attachment *a, uint64_t now_ns)
 {
-    struct process *p = discover_find(e->discover, a->id.host_pid);
+    struct process *p = discover_find(at->discover, a->id.host_pid);
     const struct preflight_step *obstacle;
     struct error err = ERROR_NULL;
     struct preflight f;
     int r = PROC_GONE;
 
     if (p && !p->exited && proc_id_equal(&p->id, &a->id)) {
-        safety_check(e, /* v= */ NULL, p, &f);
+        safety_check(at, /* v= */ NULL, p, &f);
         a->places = f.places;
         obstacle = safety_obstacle(&f, a->mode);
         if (safety_passes(p, &f)) {
@@ -127,40 +118,40 @@ static void begin(struct engine *e, struct attachment *a, uint64_t now_ns)
             return;
         }
         if (obstacle || (a->mode == ATTACH_PERFMAP && !f.perfmap)) {
-            outcomes[OUTCOME_PREFLIGHT]++;
+            at->ended[ATTACH_END_PREFLIGHT]++;
             error_set(&err, -EPERM, "%s",
                       obstacle ? obstacle->reason : "this JDK writes no map to a named file");
             error_remedy(&err, "%s", obstacle ? obstacle->remedy : "symbols=memory or agent");
-            fail(a, &err);
+            fail(at, a, &err);
             return;
         }
-        r = broker_attach(e->broker, &a->id, a->way.mode, a->way.tmp,
+        r = broker_attach(at->broker, &a->id, a->way.mode, a->way.tmp,
                           a->mode == ATTACH_LOAD ? attachment_options(p->jdk) : 0, &a->result_fd,
                           &a->out_fd, &err);
     }
     if (r == 0) {
-        history_begin(p);
+        backoff_begin(&at->backoff, p);
         a->state = ATTACHMENT_ATTACHING;
         if (a->mode == ATTACH_LOAD)
             r = stream_open(take_fd(&a->out_fd), &a->stream, &err);
     } else if (r > 0) {
         error_set(&err, -ESRCH, "process %d has exited", a->id.host_pid);
     } else {
-        attachment_not_begun(r);
+        attachment_not_begun(at, r);
     }
     if (r != 0)
-        fail(a, &err);
+        fail(at, a, &err);
 }
 
 /* ---- the outcome ---- */
 
-void attachment_not_begun(int error)
+void attachment_not_begun(struct attaching *at, int error)
 {
     if (error == -EDQUOT)
-        outcomes[OUTCOME_OWNER]++;
+        at->ended[ATTACH_END_OWNER]++;
 }
 
-int attachment_result(int result_fd, uint32_t mode, struct error *err)
+int attachment_result(struct attaching *at, int result_fd, uint32_t mode, struct error *err)
 {
     char bytes[sizeof(struct attach_result)];
     struct attach_result result;
@@ -168,36 +159,36 @@ int attachment_result(int result_fd, uint32_t mode, struct error *err)
     int r;
 
     if (n < 0 || attach_result_check((struct span){ bytes, (size_t)n }, &result) < 0) {
-        outcomes[ATTACH_STEP_NONE]++;
+        at->ended[ATTACH_STEP_NONE]++;
         return error_set(err, -EPROTO, "the helper gave no result");
     }
     if (result.step == ATTACH_STEP_JOB && (result.error == EAGAIN || result.error == EBUSY))
         return error_set(err, -EAGAIN, "another attach is under way on this node");
     r = attach_outcome(&result, mode, err);
     if (r == -EDQUOT)
-        attachment_not_begun(r);
+        attachment_not_begun(at, r);
     else if (r < 0 && result.step == ATTACH_STEP_DONE)
-        outcomes[OUTCOME_REFUSED]++;
+        at->ended[ATTACH_END_REFUSED]++;
     else
-        outcomes[result.step]++;
+        at->ended[result.step]++;
     return r;
 }
 
-void attachment_metrics(struct buf *out)
+void attachment_metrics(const struct attaching *at, struct buf *out)
 {
     buf_printf(out, "# HELP flamed_attaches_total Attaches to JVMs, by result: done, "
                     "the step that failed, refused by the JVM, preflight, or owner. "
                     "Owner: its container or user keeps too much of earlier "
                     "attaches.\n# TYPE flamed_attaches_total counter\n");
-    for (uint32_t i = 0; i < OUTCOME_END; i++) {
-        const char *name = i == OUTCOME_REFUSED     ? "refused"
-                           : i == OUTCOME_PREFLIGHT ? "preflight"
-                           : i == OUTCOME_OWNER     ? "owner"
-                                                    : attach_step_name(i);
+    for (uint32_t i = 0; i < ATTACH_ENDS; i++) {
+        const char *name = i == ATTACH_END_REFUSED     ? "refused"
+                           : i == ATTACH_END_PREFLIGHT ? "preflight"
+                           : i == ATTACH_END_OWNER     ? "owner"
+                                                       : attach_step_name(i);
 
-        if (outcomes[i] || i == ATTACH_STEP_DONE)
+        if (at->ended[i] || i == ATTACH_STEP_DONE)
             buf_printf(out, "flamed_attaches_total{result=\"%s\"} %ju\n", name,
-                       (uintmax_t)outcomes[i]);
+                       (uintmax_t)at->ended[i]);
     }
 }
 
@@ -219,20 +210,20 @@ int attachment_read_text(int fd, struct symbol_table *ret)
     return symbol_table_build(&b, ret);
 }
 
-static void plan_again(struct attachment *a, uint64_t now_ns)
+static void plan_again(struct attaching *at, struct attachment *a, uint64_t now_ns)
 {
-    leave(a);
+    leave(at, a);
     a->state = ATTACHMENT_PLANNED;
     a->again_ns = now_ns + AGAIN_NS;
 }
 
-static void finish(struct engine *e, struct attachment *a, uint64_t now_ns)
+static void finish(struct attaching *at, struct attachment *a, uint64_t now_ns)
 {
     struct error err = ERROR_NULL;
-    int r = attachment_result(a->result_fd, a->way.mode, &err);
+    int r = attachment_result(at, a->result_fd, a->way.mode, &err);
 
     if (r == -EAGAIN) {
-        plan_again(a, now_ns);
+        plan_again(at, a, now_ns);
         return;
     }
     a->result_fd = close_fd(a->result_fd);
@@ -244,45 +235,45 @@ static void finish(struct engine *e, struct attachment *a, uint64_t now_ns)
         if (r < 0)
             error_code(&err, r, "the JVM's own map cannot be read");
     }
-    if (r < 0 && attach_way_next(&a->way, r, &a->places, e->opts.allow_mounts)) {
-        plan_again(a, now_ns);
+    if (r < 0 && attach_way_next(&a->way, r, &a->places, at->allow_mounts)) {
+        plan_again(at, a, now_ns);
         return;
     }
-    history_note(&a->id, r < 0);
+    backoff_note(&at->backoff, &a->id, r < 0);
     if (r == 0)
-        history_set_way(&a->id, &a->way);
+        backoff_set_way(&at->backoff, &a->id, &a->way);
     if (a->mode == ATTACH_PERFMAP)
-        history_end(&a->id);
+        backoff_end(&at->backoff, &a->id);
     if (r < 0)
-        fail(a, &err);
+        fail(at, a, &err);
     else
         a->state = ATTACHMENT_READY;
 }
 
-static void listen_on(struct attachment *a, uint64_t now_ns)
+static void listen_on(struct attaching *at, struct attachment *a, uint64_t now_ns)
 {
     struct error err = ERROR_NULL;
 
     if (a->stream && stream_poll(a->stream, now_ns) < 0) {
         stream_problem(a->stream, &err);
-        history_note(&a->id, /* failed= */ true);
-        fail(a, &err);
+        backoff_note(&at->backoff, &a->id, /* failed= */ true);
+        fail(at, a, &err);
     }
 }
 
-void attachments_poll(struct engine *e, uint64_t now_ns)
+void attachments_poll(struct attaching *at, uint64_t now_ns)
 {
-    for (struct attachment *a = e->attachments; a; a = a->next) {
+    for (struct attachment *a = at->attachments; a; a = a->next) {
         struct pollfd p = { .fd = a->result_fd, .events = POLLIN };
 
         if (a->state == ATTACHMENT_PLANNED && now_ns >= a->again_ns)
-            begin(e, a, now_ns);
+            begin(at, a, now_ns);
         else if (a->state == ATTACHMENT_ATTACHING && poll(&p, 1, 0) > 0)
-            finish(e, a, now_ns);
+            finish(at, a, now_ns);
         else if (a->state == ATTACHMENT_ATTACHING || a->state == ATTACHMENT_READY)
-            listen_on(a, now_ns);
+            listen_on(at, a, now_ns);
     }
-    history_poll(e->broker, now_ns);
+    backoff_poll(&at->backoff, at->broker, now_ns);
 }
 
 /* ---- what is known ---- */

@@ -5,8 +5,8 @@
  */
 #pragma once
 
+#include "attach/attaching.h"
 #include "attach/stream.h"
-#include "engine/engine_impl.h"
 #include "helper/job.h"
 
 enum attachment_state {
@@ -20,12 +20,12 @@ struct attachment;
 
 /* Plans an attach to @p, or shares one that is under way. NULL: no memory. Each take is released
  * once. */
-struct attachment *attachment_take(struct engine *e, const struct process *p, uint32_t mode);
-struct attachment *attachment_release(struct engine *e, struct attachment *a);
+struct attachment *attachment_take(struct attaching *at, const struct process *p, uint32_t mode);
+struct attachment *attachment_release(struct attaching *at, struct attachment *a);
 /* The one that is under way to @id by an agent; NULL: none. */
-struct attachment *attachment_find(struct engine *e, const struct proc_id *id);
+struct attachment *attachment_find(struct attaching *at, const struct proc_id *id);
 /* Takes each a step further. To be called with every tick. */
-void attachments_poll(struct engine *e, uint64_t now_ns);
+void attachments_poll(struct attaching *at, uint64_t now_ns);
 
 /* Returns how far it is. */
 enum attachment_state attachment_state(const struct attachment *a);
@@ -41,12 +41,12 @@ uint64_t attachment_dropped(const struct attachment *a);
 
 /* STREAM_OPTION_* that are safe on @jdk. */
 uint32_t attachment_options(int jdk);
-/* Reads and checks the helper's result. 0, or -errno with the sentence. -EAGAIN: it was not this
- * one's turn yet. */
-int attachment_result(int result_fd, uint32_t mode, struct error *err);
-/* Counts an attach that the broker refused with @error. */
-void attachment_not_begun(int error);
-/* Prometheus text: how attaches ended. Thread: any. */
-void attachment_metrics(struct buf *out);
+/* Reads and checks the helper's result, and counts it. Return: 0; -EAGAIN: it was not this one's
+ * turn yet; -errno with the sentence. Thread: any. */
+int attachment_result(struct attaching *at, int result_fd, uint32_t mode, struct error *err);
+/* Counts an attach that the broker refused with @error. Thread: any. */
+void attachment_not_begun(struct attaching *at, int error);
+/* Appends how attaches ended, as Prometheus text. Thread: any. */
+void attachment_metrics(const struct attaching *at, struct buf *out);
 /* Reads the JVM's own perf map. 0 or -errno. */
 int attachment_read_text(int fd, struct symbol_table *ret);

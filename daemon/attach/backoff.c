@@ -6,7 +6,6 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-#define HISTORY_MAX 256
 #define BACK_OFF_FIRST_NS (10 * NSEC_PER_SEC)
 #define BACK_OFF_MOST_NS (600 * NSEC_PER_SEC)
 /* How long after the order to our agent to end a crash still counts as the agent's. The second: how
@@ -16,22 +15,6 @@
 /* How often it is asked how one ended that the kernel still clears away, and how long. */
 #define CLEARING_LOOK_NS NSEC_PER_SEC
 #define CLEARING_NS (60 * NSEC_PER_SEC)
-
-struct history {
-    struct proc_id id;
-    char like[320];
-    uint64_t begun_ns; /* the last attach; 0: a free entry */
-    uint64_t ended_ns; /* when our agent had the order to end; UINT64_MAX: not yet */
-    uint64_t again_ns; /* no attach before */
-    unsigned failures;
-    struct attach_way way; /* with something mounted, that worked; else zero */
-    uint64_t gone_ns;      /* it has ended; 0: not yet */
-    bool judged;           /* how it ended: the broker tells that only once */
-    char crash[96];        /* "": it did not */
-};
-
-static struct history history[HISTORY_MAX];
-static size_t history_next;
 
 /* A restarted one is the same to us, also in a new pod or container: those have other names. */
 static void like_of(const struct process *p, char *buf, size_t size)
@@ -43,85 +26,100 @@ static void like_of(const struct process *p, char *buf, size_t size)
     snprintf(buf, size, "%.100s %.60s %.120s", p->main ? p->main : "", p->java_version, where);
 }
 
-static struct history *find(const struct proc_id *id)
+static size_t find(const struct backoff *b, const struct proc_id *id)
 {
-    for (size_t i = 0; i < HISTORY_MAX; i++) {
-        if (history[i].begun_ns && proc_id_equal(&history[i].id, id))
-            return &history[i];
-    }
-    return NULL;
+    size_t i = 0;
+
+    while (i < BACKOFF_MAX && !(b->entries[i].begun_ns && proc_id_equal(&b->entries[i].id, id)))
+        i++;
+    return i;
+}
+
+/* NULL: there is none. */
+static struct backoff_entry *entry_of(struct backoff *b, const struct proc_id *id)
+{
+    size_t i = find(b, id);
+
+    return i < BACKOFF_MAX ? &b->entries[i] : NULL;
+}
+
+static const struct backoff_entry *entry_look(const struct backoff *b, const struct proc_id *id)
+{
+    size_t i = find(b, id);
+
+    return i < BACKOFF_MAX ? &b->entries[i] : NULL;
 }
 
 /* An entry to write: crashes are kept as long as there is anything else to forget. */
-static struct history *take_entry(void)
+static struct backoff_entry *take_entry(struct backoff *b)
 {
-    for (size_t i = 0; i < HISTORY_MAX; i++) {
-        struct history *h = &history[history_next++ % HISTORY_MAX];
+    for (size_t i = 0; i < BACKOFF_MAX; i++) {
+        struct backoff_entry *e = &b->entries[b->next++ % BACKOFF_MAX];
 
-        if (!h->crash[0])
-            return h;
+        if (!e->crash[0])
+            return e;
     }
-    return &history[history_next++ % HISTORY_MAX];
+    return &b->entries[b->next++ % BACKOFF_MAX];
 }
 
-void history_begin(const struct process *p)
+void backoff_begin(struct backoff *b, const struct process *p)
 {
-    struct history *h = find(&p->id);
+    struct backoff_entry *e = entry_of(b, &p->id);
 
-    if (!h) {
-        h = take_entry();
-        *h = (struct history){ .id = p->id };
-        like_of(p, h->like, sizeof(h->like));
+    if (!e) {
+        e = take_entry(b);
+        *e = (struct backoff_entry){ .id = p->id };
+        like_of(p, e->like, sizeof(e->like));
     }
-    h->begun_ns = clock_monotonic_ns();
-    h->ended_ns = UINT64_MAX;
+    e->begun_ns = clock_monotonic_ns();
+    e->ended_ns = UINT64_MAX;
 }
 
-void history_note(const struct proc_id *id, bool failed)
+void backoff_note(struct backoff *b, const struct proc_id *id, bool failed)
 {
-    struct history *h = find(id);
+    struct backoff_entry *e = entry_of(b, id);
     uint64_t wait_ns = BACK_OFF_FIRST_NS;
 
-    if (!h)
+    if (!e)
         return;
     if (!failed) {
-        h->failures = 0;
-        h->again_ns = 0;
+        e->failures = 0;
+        e->again_ns = 0;
         return;
     }
-    for (unsigned i = 0; i < h->failures && wait_ns < BACK_OFF_MOST_NS; i++)
+    for (unsigned i = 0; i < e->failures && wait_ns < BACK_OFF_MOST_NS; i++)
         wait_ns *= 2;
-    h->failures++;
-    h->again_ns = clock_monotonic_ns() + MIN(wait_ns, BACK_OFF_MOST_NS);
+    e->failures++;
+    e->again_ns = clock_monotonic_ns() + MIN(wait_ns, BACK_OFF_MOST_NS);
 }
 
-void history_set_way(const struct proc_id *id, const struct attach_way *way)
+void backoff_set_way(struct backoff *b, const struct proc_id *id, const struct attach_way *way)
 {
-    struct history *h = find(id);
+    struct backoff_entry *e = entry_of(b, id);
 
-    if (h && (way->tmp || way->mode == ATTACH_MOUNT))
-        h->way = *way;
+    if (e && (way->tmp || way->mode == ATTACH_MOUNT))
+        e->way = *way;
 }
 
-struct attach_way history_way(const struct proc_id *id, uint32_t mode)
+struct attach_way backoff_way(const struct backoff *b, const struct proc_id *id, uint32_t mode)
 {
-    const struct history *h = find(id);
+    const struct backoff_entry *e = entry_look(b, id);
     struct attach_way way = { .mode = mode };
 
-    if (!h)
+    if (!e)
         return way;
-    way.tmp = h->way.tmp;
-    if (mode == ATTACH_LOAD && h->way.mode == ATTACH_MOUNT)
+    way.tmp = e->way.tmp;
+    if (mode == ATTACH_LOAD && e->way.mode == ATTACH_MOUNT)
         way.mode = ATTACH_MOUNT;
     return way;
 }
 
-void history_end(const struct proc_id *id)
+void backoff_end(struct backoff *b, const struct proc_id *id)
 {
-    struct history *h = find(id);
+    struct backoff_entry *e = entry_of(b, id);
 
-    if (h)
-        h->ended_ns = clock_monotonic_ns();
+    if (e)
+        e->ended_ns = clock_monotonic_ns();
 }
 
 /* What a JVM ends with when it breaks: its own abort(), or a fault that it could not handle. Not
@@ -138,68 +136,69 @@ static bool is_perhaps_crash(int status)
     return WIFEXITED(status) && WEXITSTATUS(status) == 1;
 }
 
-static void judge(struct broker *b, struct history *h)
+static void judge(struct broker *broker, struct backoff_entry *e)
 {
-    uint64_t after_ns = h->gone_ns - MIN(h->gone_ns, h->begun_ns);
-    uint64_t left_ns = h->gone_ns - MIN(h->gone_ns, h->ended_ns);
-    int status = 0, r = broker_attach_ended(b, &h->id, &status);
+    uint64_t after_ns = e->gone_ns - MIN(e->gone_ns, e->begun_ns);
+    uint64_t left_ns = e->gone_ns - MIN(e->gone_ns, e->ended_ns);
+    int status = 0, r = broker_attach_ended(broker, &e->id, &status);
 
     if (r == -EAGAIN)
         return; /* the kernel still gives its memory back: of a large heap for seconds */
-    h->judged = true;
+    e->judged = true;
     if (r == 0 && WIFSIGNALED(status) && is_crash(WTERMSIG(status)) && left_ns <= CRASH_NS)
-        snprintf(h->crash, sizeof(h->crash), "signal %d ended it %ju s after an attach",
+        snprintf(e->crash, sizeof(e->crash), "signal %d ended it %ju s after an attach",
                  WTERMSIG(status), (uintmax_t)(after_ns / NSEC_PER_SEC));
     else if ((r == BROKER_ABSENT || (r == 0 && is_perhaps_crash(status))) &&
              after_ns <= CRASH_PERHAPS_NS)
-        snprintf(h->crash, sizeof(h->crash), "it ended %ju s after an attach%s",
+        snprintf(e->crash, sizeof(e->crash), "it ended %ju s after an attach%s",
                  (uintmax_t)(after_ns / NSEC_PER_SEC), r ? ", how is not known" : " with status 1");
 }
 
-void history_gone(struct broker *b, const struct process *p)
+void backoff_gone(struct backoff *b, struct broker *broker, const struct process *p)
 {
-    struct history *h = find(&p->id);
+    struct backoff_entry *e = entry_of(b, &p->id);
 
-    if (!h || h->gone_ns)
+    if (!e || e->gone_ns)
         return;
-    h->gone_ns = p->exited_ns ? p->exited_ns : clock_monotonic_ns();
-    judge(b, h);
+    e->gone_ns = p->exited_ns ? p->exited_ns : clock_monotonic_ns();
+    judge(broker, e);
 }
 
-void history_poll(struct broker *b, uint64_t now_ns)
+void backoff_poll(struct backoff *b, struct broker *broker, uint64_t now_ns)
 {
-    static uint64_t looked_ns;
-
-    if (now_ns - looked_ns < CLEARING_LOOK_NS)
+    if (now_ns - b->looked_ns < CLEARING_LOOK_NS)
         return;
-    looked_ns = now_ns;
-    for (size_t i = 0; i < HISTORY_MAX; i++) {
-        struct history *h = &history[i];
+    b->looked_ns = now_ns;
+    for (size_t i = 0; i < BACKOFF_MAX; i++) {
+        struct backoff_entry *e = &b->entries[i];
 
-        if (h->begun_ns && h->gone_ns && !h->judged &&
-            now_ns - MIN(now_ns, h->gone_ns) < CLEARING_NS)
-            judge(b, h);
+        if (e->begun_ns && e->gone_ns && !e->judged &&
+            now_ns - MIN(now_ns, e->gone_ns) < CLEARING_NS)
+            judge(broker, e);
     }
 }
 
-const char *history_crash(const struct process *p)
+const char *backoff_crash(const struct backoff *b, const struct process *p)
 {
-    char like[sizeof(history[0].like)];
+    char like[sizeof(b->entries[0].like)];
 
     like_of(p, like, sizeof(like));
-    for (size_t i = 0; i < HISTORY_MAX; i++) {
-        if (history[i].begun_ns && history[i].crash[0] && strcmp(history[i].like, like) == 0)
-            return history[i].crash;
+    for (size_t i = 0; i < BACKOFF_MAX; i++) {
+        const struct backoff_entry *e = &b->entries[i];
+
+        if (e->begun_ns && e->crash[0] && strcmp(e->like, like) == 0)
+            return e->crash;
     }
     return NULL;
 }
 
-uint64_t history_wait_ns(const struct proc_id *id, uint64_t now_ns, unsigned *ret_failures)
+uint64_t backoff_wait_ns(const struct backoff *b, const struct proc_id *id, uint64_t now_ns,
+                         unsigned *ret_failures)
 {
-    const struct history *h = find(id);
+    const struct backoff_entry *e = entry_look(b, id);
 
-    if (!h || now_ns >= h->again_ns)
+    if (!e || now_ns >= e->again_ns)
         return 0;
-    *ret_failures = h->failures;
-    return h->again_ns - now_ns;
+    *ret_failures = e->failures;
+    return e->again_ns - now_ns;
 }

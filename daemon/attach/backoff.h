@@ -9,23 +9,49 @@
 #include "attach/delivery.h"
 #include "discover/discover.h"
 
-/* An attach to @p begins. */
-void history_begin(const struct process *p);
-/* It was answered, or it failed. */
-void history_note(const struct proc_id *id, bool failed);
-/* In which way it worked; and the one to begin with. @mode: ATTACH_LOAD or ATTACH_PERFMAP. */
-void history_set_way(const struct proc_id *id, const struct attach_way *way);
-struct attach_way history_way(const struct proc_id *id, uint32_t mode);
-/* Our agent has the order to end. */
-void history_end(const struct proc_id *id);
-/* @p is gone: judges whether it crashed with our agent in it, or soon after; where the kernel still
- * clears it away, history_poll() does. */
-void history_gone(struct broker *b, const struct process *p);
-/* Judges those, at any rate before the broker forgets how they ended. To be called at each tick. */
-void history_poll(struct broker *b, uint64_t now_ns);
+#define BACKOFF_MAX 256 /* the oldest without a crash is forgotten first */
 
-/* Whether one that is like @p (its program, its JDK, where it runs) crashed so. Points into the
- * history: which signal ended it, and how long after; NULL: none did. */
-const char *history_crash(const struct process *p);
-/* How long the next attach is put off, 0: not at all; *ret_failures: how many failed. */
-uint64_t history_wait_ns(const struct proc_id *id, uint64_t now_ns, unsigned *ret_failures);
+struct backoff_entry {
+    struct proc_id id;
+    char like[320];    /* what a restarted one has in common with it */
+    uint64_t begun_ns; /* the last attach; 0: a free entry */
+    uint64_t ended_ns; /* when our agent had the order to end; UINT64_MAX: not yet */
+    uint64_t again_ns; /* no attach before */
+    unsigned failures;
+    struct attach_way way; /* with something mounted, that worked; else zero */
+    uint64_t gone_ns;      /* it has ended; 0: not yet */
+    bool judged;           /* how it ended is known: the broker says that only once */
+    char crash[96];        /* "": it did not */
+};
+
+/* Of one engine. Zero at first. */
+struct backoff {
+    struct backoff_entry entries[BACKOFF_MAX];
+    size_t next;
+    uint64_t looked_ns; /* when backoff_poll() last asked the broker */
+};
+
+/* Notes that an attach to @p begins. */
+void backoff_begin(struct backoff *b, const struct process *p);
+/* Notes that it was answered, or failed. */
+void backoff_note(struct backoff *b, const struct proc_id *id, bool failed);
+/* Keeps the way that worked. */
+void backoff_set_way(struct backoff *b, const struct proc_id *id, const struct attach_way *way);
+/* Return: the way to begin with. @mode: ATTACH_LOAD or ATTACH_PERFMAP. */
+struct attach_way backoff_way(const struct backoff *b, const struct proc_id *id, uint32_t mode);
+/* Notes that our agent has the order to end. */
+void backoff_end(struct backoff *b, const struct proc_id *id);
+/* Judges whether @p, which is gone, crashed with our agent in it, or soon after. If the kernel
+ * still clears it away, backoff_poll() does. @broker: borrowed. */
+void backoff_gone(struct backoff *b, struct broker *broker, const struct process *p);
+/* Judges those, before the broker forgets how they ended. To be called at each tick. @broker:
+ * borrowed. */
+void backoff_poll(struct backoff *b, struct broker *broker, uint64_t now_ns);
+
+/* Looks for a crash of one that is like @p: its program, its JDK, where it runs. Return: which
+ * signal ended it, and how long after an attach; points into @b; NULL: none did. */
+const char *backoff_crash(const struct backoff *b, const struct process *p);
+/* Return: how long the next attach is put off in ns; 0: not at all. *ret_failures: how many failed,
+ * written only if it is put off. */
+uint64_t backoff_wait_ns(const struct backoff *b, const struct proc_id *id, uint64_t now_ns,
+                         unsigned *ret_failures);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "attach/deferred_frames.h"
 
+#include "base/array.h"
 #include "base/id_table.h"
 #include "symbolize/java_function.h"
 #include "symbolize/word_cache.h"
@@ -66,15 +67,8 @@ void later_set_time(struct later *l, uint64_t time_ns)
 /* Appends @count ids to the pool. False: no memory. */
 static bool pool_add(struct later *l, const uint32_t *frames, size_t count, uint32_t *ret_first)
 {
-    if (l->pool_count + count > l->pool_cap) {
-        size_t cap = MAX(l->pool_cap * 2, l->pool_count + count + 256);
-        uint32_t *more = reallocarray(l->pool, cap, sizeof(*more));
-
-        if (!more)
-            return false;
-        l->pool = more;
-        l->pool_cap = cap;
-    }
+    if (!array_grow(&l->pool, &l->pool_cap, l->pool_count + count, 512))
+        return false;
     *ret_first = (uint32_t)l->pool_count;
     if (count)
         memcpy(l->pool + l->pool_count, frames, count * sizeof(*frames));
@@ -118,15 +112,8 @@ uint32_t later_add(void *cookie, uint64_t word, bool is_return_address, const ui
         return 0;
     if (l->pool_count != l->pool_kept)
         undecide(l);
-    if (l->keys.count == l->place_cap) {
-        size_t cap = l->place_cap * 2 + 256;
-        struct place *more = reallocarray(l->places, cap, sizeof(*more));
-
-        if (!more)
-            return 0;
-        l->places = more;
-        l->place_cap = cap;
-    }
+    if (!array_grow(&l->places, &l->place_cap, l->keys.count + (size_t)1, 256))
+        return 0;
     p.count = (uint8_t)MIN(count, (size_t)RECORD_LATER_FRAMES_MAX);
     if (!pool_add(l, frames, p.count, &p.first))
         return 0;

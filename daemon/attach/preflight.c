@@ -132,12 +132,15 @@ static void choose(const struct preflight_facts *f, struct preflight *p)
     p->perfmap &= f->jdk >= JDK_PERFMAP_MIN;
     p->memory = f->vm_known;
     p->auto_agent = p->agent && !p->memory;
+    p->nameless = !p->memory && !f->vm_starting;
     snprintf(p->auto_reason, sizeof(p->auto_reason), "%s",
-             p->memory        ? "memory: the JVM's own tables name its code; nothing is injected"
-             : p->auto_agent  ? "agent: the JVM's memory cannot be read"
-             : p->perfmap     ? "perfmap: neither the JVM's memory nor an agent can be used"
-             : f->vm_starting ? "memory: as soon as the JVM has started; nothing is injected before"
-                              : "none: nothing can be used here");
+             p->memory       ? "memory: the JVM's own tables name its code; nothing is injected"
+             : p->auto_agent ? "agent: the JVM's memory cannot be read"
+             : p->perfmap    ? "perfmap: neither the JVM's memory nor an agent can be used"
+             : f->vm_starting
+                 ? "memory: as soon as the JVM has started; nothing is injected before"
+                 : "none: the JVM's memory cannot be read, and neither an agent nor its "
+                   "own map can be used; /api/v1/jvms/PID/preflight says why");
 }
 
 void preflight_run(const struct preflight_facts *f, struct preflight *ret)

@@ -5,15 +5,13 @@
  */
 #pragma once
 
+#include "attach/attaching.h"
 #include "attach/preflight.h"
-#include "engine/engine_impl.h"
+#include "request/backend.h"
 
 /* @v: the viewer; borrowed; NULL: one that may attach to all. */
-void safety_check(struct engine *e, const struct viewer *v, struct process *p,
+void safety_check(struct attaching *at, const struct viewer *v, struct process *p,
                   struct preflight *ret);
-/* The JVM @host_pid with its facts, if @v sees it. 0; BACKEND_NOT_FOUND; -errno. */
-int safety_find_jvm(struct engine *e, const struct viewer *v, int32_t host_pid,
-                    struct process **ret, struct error *err);
 /* The first step that stands against @mode (enum attach_mode); NULL: none. */
 const struct preflight_step *safety_obstacle(const struct preflight *f, uint32_t mode);
 /* What stands against it may pass by itself: the JVM is in its first moments. */

@@ -144,9 +144,10 @@ static int foreign_socket(struct error *err)
 static int keeps_processes(struct error *err)
 {
     error_set(err, -EDQUOT,
-              "attach: processes of this JVM's container or user trace what attached before and do "
-              "not let it end");
-    error_remedy(err, "end the debugger or tracer there; symbols=memory needs no attach");
+              "attach: a tracer or a file system of this JVM's container or user does not let end "
+              "what attached before");
+    error_remedy(err, "end the debugger or tracer there, or the server of that file system; "
+                      "symbols=memory needs no attach");
     return -EDQUOT;
 }
 

@@ -29,14 +29,6 @@ static inline void cleanup_closep(int *fd)
 }
 #define _cleanup_close_ _cleanup_(cleanup_closep)
 
-/* Closes *f if it is open. */
-static inline void cleanup_fclosep(FILE **f)
-{
-    if (*f)
-        fclose(*f);
-}
-#define _cleanup_fclose_ _cleanup_(cleanup_fclosep)
-
 /* Hands a file descriptor over: returns it and leaves -1 behind. */
 static inline int take_fd(int *fd)
 {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/id_table.h"
 
+#include "base/fnv1a.h"
+
 void id_table_init(struct id_table *t, size_t record_size, uint32_t max)
 {
     *t = (struct id_table){ .size = record_size, .max = max };
@@ -27,8 +29,7 @@ static uint32_t id_table_hash(const void *record, size_t n)
         p += 4;
         n -= 4;
     }
-    for (; n; n--)
-        h = (h ^ *p++) * UINT64_C(0x100000001b3);
+    h = fnv1a(h, p, n);
     return (uint32_t)(h ^ h >> 29);
 }
 

@@ -2,6 +2,7 @@
 #include "base/intern.h"
 
 #include "base/cleanup.h"
+#include "base/fnv1a.h"
 
 #define INTERN_CHUNK_BYTES ((size_t)256 << 10)
 
@@ -27,10 +28,8 @@ struct intern {
 
 static uint32_t intern_hash(struct span s)
 {
-    uint64_t h = UINT64_C(0xcbf29ce484222325);
+    uint64_t h = fnv1a(FNV1A_START, s.p, s.n);
 
-    for (size_t i = 0; i < s.n; i++)
-        h = (h ^ (unsigned char)s.p[i]) * UINT64_C(0x100000001b3);
     return (uint32_t)(h ^ h >> 32);
 }
 

@@ -235,3 +235,10 @@ bool span_take_u64(struct span *s, uint64_t *ret)
 {
     return span_take_raw(s, ret, sizeof(*ret));
 }
+
+struct span span_base_name(struct span path)
+{
+    size_t slash = span_rfind(path, '/');
+
+    return slash < path.n ? span_from(path, slash + 1) : path;
+}

@@ -32,6 +32,8 @@ size_t span_find(struct span s, char c);
 size_t span_rfind(struct span s, char c);
 /* The bytes from @from on; empty when @from is past the end. */
 struct span span_from(struct span s, size_t from);
+/* Returns what is behind the last slash of @path; all of it where there is none. */
+struct span span_base_name(struct span path);
 /* Without blanks and tabs and line breaks at both ends. */
 struct span span_trim(struct span s);
 

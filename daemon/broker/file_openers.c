@@ -151,6 +151,7 @@ bool openers_take(const struct server *s, uint32_t kind)
     case BROKER_PERFMAP:
     case BROKER_MAPPED:
     case BROKER_DEBUG:
+    case BROKER_DEBUG_SHARED:
     case BROKER_DEBUGLINK:
         return s->opener_count > 0;
     default:
@@ -287,7 +288,7 @@ static bool wait_for_answer(const struct server *s, const struct opener *o, uint
 }
 
 /* Asks @o and waits, at the expense of the owner's budget. */
-static int ask(struct server *s, struct opener *o, uint64_t owner, struct budget *patience,
+static int ask(struct server *s, struct opener *o, uint64_t owner, struct budget *left,
                const struct broker_request *q, struct reply *rep)
 {
     uint64_t began_ns = clock_monotonic_ns();
@@ -298,7 +299,7 @@ static int ask(struct server *s, struct opener *o, uint64_t owner, struct budget
         uint64_t wait_ns = is_of_proc(q->kind) ? OPENER_WAIT_PROC_NS : OPENER_WAIT_NS;
         bool there = wait_for_answer(s, o, wait_ns);
 
-        budget_spend(patience, MIN(clock_monotonic_ns() - began_ns, wait_ns));
+        budget_spend(left, MIN(clock_monotonic_ns() - began_ns, wait_ns));
         if (!there) {
             o->owner = owner;
             o->kept = false;
@@ -317,7 +318,7 @@ int openers_ask(struct server *s, const struct broker_request *q, struct reply *
 {
     struct proc_id id = { .host_pid = q->host_pid, .start_ticks = q->start_ticks };
     uint64_t owner = proc_owner(s->proc_fd, &id), now_ns = clock_monotonic_ns();
-    struct budget *patience = patience_of(&s->patience, owner, now_ns);
+    struct budget *left = owner_budget_of(&s->owner_budgets, owner, now_ns);
     struct opener *o;
     int r = q->kind == BROKER_MEM ? server_refuse_own(s, q->host_pid, &rep->err) : 0;
 
@@ -330,8 +331,8 @@ int openers_ask(struct server *s, const struct broker_request *q, struct reply *
         o->kept = false;
         return pass_on(&o->late_answer, take_fd(&o->late_fd), rep);
     }
-    o = budget_has(patience, now_ns) ? find(s, owner, q->kind) : NULL;
-    return o ? ask(s, o, owner, patience, q, rep) : refuse(q->host_pid, &rep->err);
+    o = budget_has(left, now_ns) ? find(s, owner, q->kind) : NULL;
+    return o ? ask(s, o, owner, left, q, rep) : refuse(q->host_pid, &rep->err);
 }
 
 int openers_try(struct server *s, const struct broker_request *q, struct error *err)

@@ -9,6 +9,9 @@
 
 #include "base/error.h"
 #include "sample/sampler.h"
+#include "sample/sampler_alloc.h"
+#include "sample/sampler_off.h"
+#include "sample/sampler_shared.h"
 
 struct loader;
 
@@ -26,6 +29,20 @@ void loader_ask(struct loader *l, int pid_ns_fd, size_t ring_bytes, uint32_t max
 /* Waits @wait_ns at most for what was asked, to be called until it gives no LOADER_BUSY. 0 and
  * *ret, owned by the caller; LOADER_BUSY; -errno of sampler_new() with @err. */
 int loader_take(struct loader *l, uint64_t wait_ns, struct sampler **ret, struct error *err);
+
+/* The same for the program of tracepoints: has @points loaded, which it takes. */
+void loader_ask_points(struct loader *l, struct sampler_points *points);
+/* As loader_take(), without waiting. */
+int loader_take_points(struct loader *l, struct sampler_points **ret, struct error *err);
+/* The same for the programs of sampler_off.h. Takes @shared, which it closes. */
+void loader_ask_off(struct loader *l, const struct sampler_shared *shared);
+/* As loader_take(), without waiting. */
+int loader_take_off(struct loader *l, struct sampler_off **ret, struct error *err);
+
+/* The same for the program of sampler_alloc.h. */
+void loader_ask_alloc(struct loader *l, const struct sampler_shared *shared);
+/* As loader_take(), without waiting. */
+int loader_take_alloc(struct loader *l, struct sampler_alloc **ret, struct error *err);
 
 /* Forgets what was asked: it is freed once it is loaded. */
 void loader_drop(struct loader *l);

@@ -15,6 +15,10 @@ struct mapped {
     char path[PATH_MAX]; /* "" for what has none, is deleted or is too long */
 };
 
+/* Opens the file behind the executable mapping that @q names, by request mapped's rules. It must be
+ * a file whose path in the target's root ends with @name. 0, PROC_GONE, -EPERM, -errno. */
+int mapped_open_named(const struct target *t, const struct broker_request *q, const char *name,
+                      int *ret_fd, struct error *err);
 /* The executable mapping that is exactly @start-@end. 0, PROC_GONE, -ENOENT, -errno. */
 int mapped_find(const struct target *t, uint64_t start, uint64_t end, struct mapped *ret,
                 struct error *err);

@@ -12,6 +12,7 @@
 
 #define DEBUG_MAX_BYTES (UINT64_C(8) << 30)
 #define DEBUG_FOLDER "usr/lib/debug"
+#define SHARED_FOLDER DEBUG_FOLDER "/.dwz" /* where dwz's users put what debug files share */
 /* Where debuginfod's clients that are root keep what they downloaded. */
 #define CACHE_FOLDER "root/.cache/debuginfod_client"
 
@@ -45,6 +46,28 @@ static int rule_of(const struct server *s, const struct target *t, struct file_r
     ret->readable = true;
     ret->uid = status.uid;
     return r;
+}
+
+/* The target, its root, and the rule for it. 0, PROC_GONE, -errno. */
+static int open_target(struct server *s, const struct broker_request *q, struct target *ret,
+                       int *ret_root, struct file_rule *ret_rule, struct error *err)
+{
+    int r = target_pin(s, q, ret, err);
+
+    if (r == 0)
+        r = target_open_root(ret, ret_root, err);
+    if (r == 0)
+        r = rule_of(s, ret, ret_rule, err);
+    return r;
+}
+
+/* Tries @path in the target's root, then in the host's. */
+static int try_roots(const struct server *s, int root_fd, const char *path,
+                     const struct file_rule *rule, int *ret_fd)
+{
+    int r = try_path(root_fd, path, rule, ret_fd);
+
+    return r == 0 ? r : try_path(s->host_root_fd, path, &DEBUG_RULE, ret_fd);
 }
 
 static void build_id_path(const struct broker_request *q, char *path, size_t size)
@@ -112,21 +135,35 @@ int request_debug(struct server *s, const struct broker_request *q, struct reply
     char path[sizeof(DEBUG_FOLDER) + 32 + 2 * BROKER_BUILD_ID_MAX];
     int fd = -1, r;
 
-    r = target_pin(s, q, &t, &rep->err);
-    if (r == 0)
-        r = target_open_root(&t, &root, &rep->err);
-    if (r == 0)
-        r = rule_of(s, &t, &rule, &rep->err);
+    r = open_target(s, q, &t, &root, &rule, &rep->err);
     if (r)
         return r;
     build_id_path(q, path, sizeof(path));
-    r = try_path(root, path, &rule, &fd);
-    if (r)
-        r = try_path(s->host_root_fd, path, &DEBUG_RULE, &fd);
+    r = try_roots(s, root, path, &rule, &fd);
     if (r)
         r = try_cache(root, CACHE_FOLDER, q, &rule, &fd);
     if (r)
         r = try_host_caches(s, q, &fd);
+    return r ? r : reply_fd(rep, fd);
+}
+
+/*
+ * debug_shared. Safe: as debug, below another fixed folder. The name has neither a component that
+ * begins with a dot nor an empty one, so it stays there.
+ */
+int request_debug_shared(struct server *s, const struct broker_request *q, struct reply *rep)
+{
+    _cleanup_target_ struct target t = TARGET_NULL;
+    _cleanup_close_ int root = -1;
+    struct file_rule rule;
+    char path[sizeof(SHARED_FOLDER "/") + BROKER_NAME_MAX];
+    int fd = -1, r;
+
+    r = open_target(s, q, &t, &root, &rule, &rep->err);
+    if (r)
+        return r;
+    snprintf(path, sizeof(path), SHARED_FOLDER "/%.*s", (int)q->name_n, (const char *)q->name);
+    r = try_roots(s, root, path, &rule, &fd);
     return r ? r : reply_fd(rep, fd);
 }
 
@@ -186,13 +223,9 @@ int request_debuglink(struct server *s, const struct broker_request *q, struct r
     char *slash;
     int fd = -1, r;
 
-    r = target_pin(s, q, &t, &rep->err);
+    r = open_target(s, q, &t, &root, &rule, &rep->err);
     if (r == 0)
         r = mapped_find(&t, q->start, q->end, &m, &rep->err);
-    if (r == 0)
-        r = target_open_root(&t, &root, &rep->err);
-    if (r == 0)
-        r = rule_of(s, &t, &rule, &rep->err);
     if (r)
         return r;
     slash = strrchr(m.path, '/');

@@ -139,6 +139,35 @@ static int open_by_name(const struct target *t, const struct mapped *m,
     return root_open(root, m->path, &same, ret_fd, err);
 }
 
+/* The file behind @m, which @q names. */
+static int open_mapped(const struct target *t, const struct broker_request *q,
+                       const struct mapped *m, int *ret_fd, struct error *err)
+{
+    const struct file_rule rule = { .max_bytes = MAPPED_MAX_BYTES, .target = t };
+    int r = open_map_file(t, q, &rule, ret_fd, err);
+
+    return r < 0 && r != -EFBIG ? open_by_name(t, m, &rule, ret_fd, err) : r;
+}
+
+int mapped_open_named(const struct target *t, const struct broker_request *q, const char *name,
+                      int *ret_fd, struct error *err)
+{
+    struct mapped m = { 0 };
+    int r = mapped_find(t, q->start, q->end, &m, err);
+
+    if (r)
+        return r;
+    if (m.inode == 0 || !span_ends_with(span_of(m.path), name)) {
+        error_set(err, -EPERM, "what process %d has mapped there is no %s", t->host_pid, name + 1);
+        error_remedy(err, "start the process again if its file was replaced");
+        return -EPERM;
+    }
+    r = open_mapped(t, q, &m, ret_fd, err);
+    return r == BROKER_ABSENT
+               ? error_set(err, -ENOENT, "cannot open %s of process %d", name + 1, t->host_pid)
+               : r;
+}
+
 /*
  * mapped. Safe: only a file that the target has mapped to execute, found by the kernel's own link
  * or checked by device and inode; so flamed gets no file that the target could not read itself. It
@@ -148,7 +177,6 @@ static int open_by_name(const struct target *t, const struct mapped *m,
 int request_mapped(struct server *s, const struct broker_request *q, struct reply *rep)
 {
     _cleanup_target_ struct target t = TARGET_NULL;
-    const struct file_rule rule = { .max_bytes = MAPPED_MAX_BYTES, .target = &t };
     struct mapped m = { 0 };
     _cleanup_close_ int fd = -1;
     int r;
@@ -163,9 +191,7 @@ int request_mapped(struct server *s, const struct broker_request *q, struct repl
     } else if (m.inode == 0) {
         r = BROKER_ABSENT; /* anonymous memory: JIT code and the like */
     } else {
-        r = open_map_file(&t, q, &rule, &fd, &rep->err);
-        if (r < 0 && r != -EFBIG)
-            r = open_by_name(&t, &m, &rule, &fd, &rep->err);
+        r = open_mapped(&t, q, &m, &fd, &rep->err);
     }
     if (r == 0)
         r = target_check(&t);

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests for the kernel's files of a target: maps, mem.
+ * Requests for the kernel's files of a target: maps, mem, pagemap.
  */
 #include "base/cleanup.h"
 #include "broker/target.h"
+
+#include <linux/capability.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 /*
  * maps. Safe: a read-only view of addresses and path names, made by the kernel; it pins no memory
@@ -51,11 +55,12 @@ static int check_jvm(const struct target *t, int maps_fd, uint64_t *start, struc
     return 0;
 }
 
-/* Opens the memory of a JVM such that it is certain to be the JVM's and not that of an image before
- * or after it: both views of the maps, one opened before and one after, show the same libjvm.so,
- * and the first is read last, when it would be empty had the process exec'ed. */
-static int open_memory(const struct server *s, const struct broker_request *q, int *ret_fd,
-                       struct error *err)
+/* Opens a file about the memory of a JVM such that it is certain to be the JVM's and not that of an
+ * image before or after it: both views of the maps, one opened before and one after, show the same
+ * libjvm.so, and the first is read last, when it would be empty had the process exec'ed. */
+static int open_memory(const struct server *s, const struct broker_request *q,
+                       int (*open_it)(const struct target *t, int *ret_fd, struct error *err),
+                       int *ret_fd, struct error *err)
 {
     _cleanup_target_ struct target t = TARGET_NULL;
     _cleanup_close_ int before = -1, after = -1, fd = -1;
@@ -68,7 +73,7 @@ static int open_memory(const struct server *s, const struct broker_request *q, i
     if (r == 0)
         r = target_open_proc(&t, "maps", &before, err);
     if (r == 0)
-        r = target_open_proc(&t, "mem", &fd, err);
+        r = open_it(&t, &fd, err);
     if (r == 0)
         r = target_open_proc(&t, "maps", &after, err);
     if (r == 0)
@@ -82,6 +87,39 @@ static int open_memory(const struct server *s, const struct broker_request *q, i
     return r;
 }
 
+static int open_mem(const struct target *t, int *ret_fd, struct error *err)
+{
+    return target_open_proc(t, "mem", ret_fd, err);
+}
+
+/* Has CAP_SYS_ADMIN count for what follows, or not. 0 or -errno. */
+static int admin_counts(bool counts)
+{
+    struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+    struct __user_cap_data_struct caps[_LINUX_CAPABILITY_U32S_3];
+    const uint32_t bit = 1u << CAP_SYS_ADMIN;
+
+    if (syscall(SYS_capget, &head, caps) < 0)
+        return -errno;
+    if (counts)
+        caps[0].effective |= caps[0].permitted & bit;
+    else
+        caps[0].effective &= ~bit;
+    return syscall(SYS_capset, &head, caps) < 0 ? -errno : 0;
+}
+
+/* The kernel shows page frame numbers to those who had CAP_SYS_ADMIN as they opened the file. */
+static int open_pagemap(const struct target *t, int *ret_fd, struct error *err)
+{
+    int r = admin_counts(false), back;
+
+    if (r < 0)
+        return error_code(err, r, "cannot put a capability aside");
+    r = target_open_proc(t, "pagemap", ret_fd, err);
+    back = admin_counts(true);
+    return back < 0 ? error_code(err, back, "cannot take a capability back") : r;
+}
+
 /*
  * mem. Safe for the target: the file is open for reading only, cannot be opened again for more
  * (that asks for the right to trace, which flamed has not), and reads nothing after an exec. Safe
@@ -91,7 +129,20 @@ static int open_memory(const struct server *s, const struct broker_request *q, i
  */
 int request_mem(struct server *s, const struct broker_request *q, struct reply *rep)
 {
-    int fd = -1, r = open_memory(s, q, &fd, &rep->err);
+    int fd = -1, r = open_memory(s, q, open_mem, &fd, &rep->err);
+
+    return r ? r : reply_fd(rep, fd);
+}
+
+/*
+ * pagemap. Safe: of a JVM as for mem, whose contents flamed may read anyhow. It says which pages
+ * are in memory, swapped or a file's, and not where in the machine's memory: those numbers help an
+ * attack on the kernel, and are hidden from who opens the file without CAP_SYS_ADMIN. The file
+ * cannot be written to.
+ */
+int request_pagemap(struct server *s, const struct broker_request *q, struct reply *rep)
+{
+    int fd = -1, r = open_memory(s, q, open_pagemap, &fd, &rep->err);
 
     return r ? r : reply_fd(rep, fd);
 }

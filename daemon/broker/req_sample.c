@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "broker/server.h"
 #include "sample/sampler.h"
+#include "sample/sampler_events.h"
 
 #include <fcntl.h>
 #include <linux/perf_event.h>
@@ -159,30 +160,171 @@ int request_ring(struct server *s, const struct broker_request *q, struct reply 
     return reply_fd(rep, fd);
 }
 
+/* Has the programs loaded that sample time off the processor. 0; -EINPROGRESS while they are
+ * being loaded; -errno: each with @err. */
+static int server_off(struct server *s, struct error *err)
+{
+    struct sampler_shared shared;
+    struct sampler_off *off;
+    int r = sampler_check_off(s->sampler, err);
+
+    if (r < 0)
+        return r;
+    if (s->off_state == SAMPLER_UNASKED) {
+        r = sampler_share(s->sampler, &shared);
+        if (r < 0)
+            return error_code(err, r, "cannot copy descriptors");
+        loader_ask_off(s->loader, &shared);
+        s->off_state = SAMPLER_LOADING;
+    }
+    if (s->off_state == SAMPLER_LOADING) {
+        r = loader_take_off(s->loader, &off, &s->off_error);
+        if (r == LOADER_BUSY) {
+            error_set(err, -EINPROGRESS,
+                      "the kernel is still checking the BPF programs of this event");
+            error_remedy(err, "ask again in a second");
+            return -EINPROGRESS;
+        }
+        s->off_state = r == 0 ? SAMPLER_LOADED : SAMPLER_REFUSED;
+        if (r == 0)
+            sampler_take_off(s->sampler, off);
+    }
+    if (s->off_state == SAMPLER_LOADED)
+        return 0;
+    if (err)
+        *err = s->off_error;
+    return s->off_error.code;
+}
+
+/* What @q's event is. */
+static int describe(const struct broker_request *q, struct sampler_event *ret, struct error *err)
+{
+    return sampler_describe(q->set, (struct span){ (const char *)q->name, q->name_n },
+                            /* devices_fd= */ -1, ret, err);
+}
+
+/* The same of the program that samples allocations. */
+static int server_alloc(struct server *s, struct error *err)
+{
+    struct sampler_shared shared;
+    struct sampler_alloc *alloc;
+    int r;
+
+    if (s->alloc_state == SAMPLER_UNASKED) {
+        r = sampler_share(s->sampler, &shared);
+        if (r < 0)
+            return error_code(err, r, "cannot copy descriptors");
+        loader_ask_alloc(s->loader, &shared);
+        s->alloc_state = SAMPLER_LOADING;
+    }
+    if (s->alloc_state == SAMPLER_LOADING) {
+        r = loader_take_alloc(s->loader, &alloc, &s->alloc_error);
+        if (r == LOADER_BUSY) {
+            error_set(err, -EINPROGRESS,
+                      "the kernel is still checking the BPF program of this event");
+            error_remedy(err, "ask again in a second");
+            return -EINPROGRESS;
+        }
+        s->alloc_state = r == 0 ? SAMPLER_LOADED : SAMPLER_REFUSED;
+        if (r == 0)
+            sampler_take_alloc(s->sampler, alloc);
+    }
+    if (s->alloc_state == SAMPLER_LOADED)
+        return 0;
+    if (err)
+        *err = s->alloc_error;
+    return s->alloc_error.code;
+}
+
+/* Has the program of tracepoints loaded. 0; -EINPROGRESS while it is being loaded; -errno: each
+ * with @err. */
+static int server_points(struct server *s, struct error *err)
+{
+    struct sampler_points *points = NULL;
+    int r;
+
+    if (s->points_state == SAMPLER_UNASKED) {
+        r = sampler_points_new(s->sampler, &points, err);
+        if (r < 0)
+            return r;
+        loader_ask_points(s->loader, points);
+        s->points_state = SAMPLER_LOADING;
+    }
+    if (s->points_state == SAMPLER_LOADING) {
+        r = loader_take_points(s->loader, &points, &s->points_error);
+        if (r == LOADER_BUSY) {
+            error_remedy(err, "ask again in a second");
+            return error_set(err, -EINPROGRESS,
+                             "the kernel is still checking the BPF program of tracepoints");
+        }
+        s->points_state = r == 0 ? SAMPLER_LOADED : SAMPLER_REFUSED;
+        if (r == 0)
+            sampler_take_points(s->sampler, points);
+    }
+    if (s->points_state == SAMPLER_LOADED)
+        return 0;
+    if (err)
+        *err = s->points_error;
+    return s->points_error.code;
+}
+
 /*
- * sample_start. Safe: an event of a fixed table, which counts and reads nothing else, with a period
- * in bounds, at most four at a time; a quarter of a processor is the most that their samples take
- * (CPU_BUDGET_NS), and the kernel bounds the clock's by perf_event_max_sample_rate and
- * perf_cpu_time_max_percent.
+ * sample_start. Safe: an event of a fixed table, or a number for the processor's counters (raw, or
+ * by the names of a PMU, which are single path components below one folder of sysfs), or a
+ * tracepoint, by two such names below one folder of tracefs. They count and read nothing else;
+ * which processes are sampled is as with all events. The period is in bounds, at most eight at a
+ * time; a quarter of a processor is the most that their samples take (STACK_BUDGET_NS), and the
+ * kernel bounds the clock's by perf_event_max_sample_rate and perf_cpu_time_max_percent.
  */
 int request_sample_start(struct server *s, const struct broker_request *q, struct reply *rep)
 {
+    struct sampler_event event;
     uint32_t set = 0;
     int r = server_sampler(s, /* wait_ns= */ 0, &rep->err);
 
     if (r == 0)
-        r = sampler_start(s->sampler, q->set, q->period, &set, &rep->err);
+        r = describe(q, &event, &rep->err);
+    if (r == 0 && event.everywhere)
+        r = server_points(s, &rep->err);
+    if (r == 0 && event_is_wait(event.kind))
+        r = server_off(s, &rep->err);
+    if (r == 0 && event.kind == EVENT_ALLOC)
+        r = server_alloc(s, &rep->err);
+    if (r == 0)
+        r = sampler_start_event(s->sampler, &event, q->period, &set, &rep->err);
     rep->value = set;
     return r;
 }
 
 /*
- * sample_check. Safe: opens an event of the same table for a moment, disabled.
+ * sample_check. Safe: opens such an event for a moment, disabled.
  */
 int request_sample_check(struct server *s, const struct broker_request *q, struct reply *rep)
 {
-    (void)s;
-    return sampler_check_event(q->set, &rep->err);
+    struct sampler_event event;
+    int r = describe(q, &event, &rep->err);
+
+    if (r == 0 && (event_is_wait(event.kind) || event.kind == EVENT_WALL))
+        return s->sampler ? sampler_check_off(s->sampler, &rep->err) : 0;
+    if (r == 0 && event.kind == EVENT_ALLOC)
+        return sampler_alloc_check(&rep->err);
+    return r < 0 ? r : sampler_check_event(&event, &rep->err);
+}
+
+/*
+ * sample_flush. Safe: has samples written for a set that flamed began, of processes that it
+ * filters; one pass over all threads, bounded by their number.
+ */
+int request_sample_flush(struct server *s, const struct broker_request *q, struct reply *rep)
+{
+    uint64_t late = 0;
+    uint32_t no = 0;
+    int r = s->sampler ? sampler_flush(s->sampler, q->set, &no, &late) : -ENOENT;
+
+    if (r < 0)
+        return error_code(&rep->err, r, "cannot look at the waits that are not over");
+    rep->value = (uint64_t)no << 32 | MIN(late, (uint64_t)UINT32_MAX);
+    return 0;
 }
 
 /*
@@ -196,7 +338,7 @@ int request_sample_stop(struct server *s, const struct broker_request *q, struct
 }
 
 /*
- * filter_process. Safe: a pid and four bits go into a table of fixed size that the BPF program
+ * filter_process. Safe: a pid and eight bits go into a table of fixed size that the BPF program
  * looks pids up in; a pid of nobody matches nothing.
  */
 int request_filter_process(struct server *s, const struct broker_request *q, struct reply *rep)
@@ -207,7 +349,7 @@ int request_filter_process(struct server *s, const struct broker_request *q, str
 }
 
 /*
- * filter_all. Safe: four bits.
+ * filter_all. Safe: eight bits.
  */
 int request_filter_all(struct server *s, const struct broker_request *q, struct reply *rep)
 {

@@ -81,6 +81,12 @@ void server_forget_client(struct server *s)
     s->sampler = sampler_free(s->sampler);
     s->sampler_state = SAMPLER_UNASKED;
     s->sampler_error = ERROR_NULL;
+    s->points_state = SAMPLER_UNASKED;
+    s->points_error = ERROR_NULL;
+    s->off_state = SAMPLER_UNASKED;
+    s->off_error = ERROR_NULL;
+    s->alloc_state = SAMPLER_UNASKED;
+    s->alloc_error = ERROR_NULL;
     s->max_frames = 0;
 }
 
@@ -96,12 +102,6 @@ int server_tend(struct server *s)
         sampler_follow_cpus(s->sampler);
     }
     return (int)(SERVER_TEND_NS / NSEC_PER_MSEC);
-}
-
-int reply_fd(struct reply *rep, int fd)
-{
-    rep->fds[rep->fd_count++] = fd;
-    return 0;
 }
 
 /* Sends the reply in as many messages as its fds need. */

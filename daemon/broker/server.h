@@ -48,8 +48,14 @@ struct server {
     struct loader *loader;   /* from before the lockdown to the end */
     struct sampler *sampler; /* NULL until it is loaded; ends with its client */
     enum sampler_state sampler_state;
-    struct error sampler_error; /* of SAMPLER_REFUSED */
-    uint32_t max_frames;        /* of sampler_new(); 0: not said, BROKER_FRAMES_MAX */
+    struct error sampler_error;      /* of SAMPLER_REFUSED */
+    enum sampler_state points_state; /* of the program of tracepoints */
+    struct error points_error;
+    enum sampler_state off_state; /* of the programs of sampler_off.h */
+    struct error off_error;
+    enum sampler_state alloc_state; /* of the program of sampler_alloc.h */
+    struct error alloc_error;
+    uint32_t max_frames; /* of sampler_new(); 0: not said, BROKER_FRAMES_MAX */
     uint64_t tended_ns;
     bool attach_mount;   /* attaches may mount in containers */
     bool setns_by_pidfd; /* attaches may enter namespaces (Linux 5.8) */
@@ -58,7 +64,7 @@ struct server {
     size_t opener_count;
     int nursery_fd;      /* of what forks them, -1: there is none */
     bool opener_awaited; /* it was asked for one more */
-    struct patience patience;
+    struct owner_budgets owner_budgets;
     struct agents *agents;
     struct owner_files *owner_files;
     struct holders *holders; /* NULL: not loaded */

@@ -13,6 +13,7 @@
 #include "base/tls_paths.h"
 #include "event/event_kind.h"
 #include "proc/proc.h"
+#include "proc/socket_holding.h"
 
 struct broker;
 
@@ -60,6 +61,8 @@ int broker_maps(struct broker *b, const struct proc_id *id, int *ret_fd, struct 
 /* Refused (-EPERM) for pid 1 of the host, for flamed's own processes and where no libjvm is mapped.
  */
 int broker_mem(struct broker *b, const struct proc_id *id, int *ret_fd, struct error *err);
+/* As broker_mem(): its /proc/PID/pagemap, without page frame numbers. */
+int broker_pagemap(struct broker *b, const struct proc_id *id, int *ret_fd, struct error *err);
 /* The text of its /proc/PID/cgroup in a sealed memfd, each path cut where it leads into a folder
  * that root alone did not make. *ret_cpu_limit: the least CPU limit of its cgroups and of those
  * above, in thousandths of a CPU; 0: none. */
@@ -70,16 +73,12 @@ int broker_cgroup(struct broker *b, const struct proc_id *id, int *ret_fd, uint6
  * a container of root's; PROC_GONE; -errno. */
 int broker_namespace_user(struct broker *b, const struct proc_id *id, uint32_t *ret_uid,
                           struct error *err);
-#define BROKER_HOLDERS_MAX 64
-struct broker_holders {
-    uint32_t count;
-    int32_t pids[BROKER_HOLDERS_MAX]; /* in the broker's pid namespace */
-};
-/* The processes that hold the socket with the number @inode. Takes some 50 ns for each descriptor
- * of the machine, and waits for its turn for 300 ms at most. 0; BROKER_ABSENT; -ETIMEDOUT where
- * that is over or there are too many descriptors; -E2BIG where there are too many processes. */
-int broker_socket_holders(struct broker *b, uint64_t inode, struct broker_holders *ret,
-                          struct error *err);
+/* The processes that hold the sockets with the numbers @inodes, into one of @ret for each. Takes
+ * some 50 ns for each descriptor of the machine. The first socket and those that few hold come
+ * first, as far as the answer has room. 0; -EBUSY if its turn has not come within a second;
+ * -ETIMEDOUT if there are too many descriptors; -errno. */
+int broker_socket_holders(struct broker *b, const uint64_t *inodes, size_t n,
+                          struct socket_holding *ret, struct error *err);
 int broker_hsperfdata(struct broker *b, const struct proc_id *id, int *ret_fd, struct error *err);
 /* /tmp/perf-<innermost pid>.map in the target's root. */
 int broker_perfmap(struct broker *b, const struct proc_id *id, int *ret_fd, struct error *err);
@@ -92,6 +91,10 @@ int broker_mapped(struct broker *b, const struct proc_id *id, uint64_t start, ui
 /* Separate debug file by build-id, looked for in the target's root, then the host's. */
 int broker_debug(struct broker *b, const struct proc_id *id, const uint8_t *build_id, size_t n,
                  int *ret_fd, struct error *err);
+/* The debug file that others share (dwz), @name below /usr/lib/debug/.dwz, looked for in the
+ * target's root, then the host's. */
+int broker_debug_shared(struct broker *b, const struct proc_id *id, struct span name, int *ret_fd,
+                        struct error *err);
 /* Separate debug file @basename (no '/') as .gnu_debuglink of the mapping start-end names it. */
 int broker_debuglink(struct broker *b, const struct proc_id *id, uint64_t start, uint64_t end,
                      const char *basename, int *ret_fd, struct error *err);
@@ -127,18 +130,47 @@ int broker_unwind_limit(struct broker *b, uint32_t frames, struct error *err);
 /* The BPF ring buffer's map fd, to be mapped by sample/ring.c. */
 int broker_ring(struct broker *b, int *ret_fd, size_t *ret_bytes, struct error *err);
 
-#define BROKER_SETS_MAX 4
-/* Starts a set: the event on each CPU, a sample every @period of its unit. @ret_set
- * 0..BROKER_SETS_MAX-1. */
-int broker_sample_start(struct broker *b, enum event_kind kind, uint64_t period, uint32_t *ret_set,
+#define BROKER_SETS_MAX 8
+/* Starts a set: the event of that name on each CPU, a sample every @period of its unit. @ret_set
+ * 0..BROKER_SETS_MAX-1. -EINPROGRESS: its program is being loaded; ask again. */
+int broker_sample_start(struct broker *b, const char *event, uint64_t period, uint32_t *ret_set,
                         struct error *err);
 /* Whether this machine has the event. 0; -errno with @err, which says why not. */
-int broker_sample_check(struct broker *b, enum event_kind kind, struct error *err);
+int broker_sample_check(struct broker *b, const char *event, struct error *err);
+/* Has a sample written for each wait that is not over, of set @set of event offcpu. They have the
+ * number *ret_no (sample_abi.h: flush). *ret_late: waits that are over, and whose samples are still
+ * to come. */
+int broker_sample_flush(struct broker *b, uint32_t set, uint32_t *ret_no, uint32_t *ret_late,
+                        struct error *err);
 int broker_sample_stop(struct broker *b, uint32_t set, struct error *err);
 /* Which sets want samples of a process: bit n of @sets for set n; 0 forgets it. */
 int broker_filter_process(struct broker *b, int32_t host_pid, uint32_t sets, struct error *err);
 /* Which sets want samples of every process. */
 int broker_filter_all(struct broker *b, uint32_t sets, struct error *err);
+
+/* Probes at functions of a JVM that allocate memory, for event alloc. */
+enum broker_probe_kind { /* as enum alloc_kind of sample/alloc_abi.h */
+                         BROKER_PROBE_IN_NEW_TLAB,
+                         BROKER_PROBE_OUTSIDE_TLAB,
+                         BROKER_PROBE_KINDS,
+};
+#define BROKER_PROBES_MAX 24
+#define BROKER_THREAD_BYTES_MAX 65536 /* of a JavaThread; it has 1 to 3 KiB */
+struct broker_probes {
+    uint32_t allocated_bytes, tlab_start, tlab_top, tlab_end; /* bytes into a JavaThread */
+    uint32_t count, zero;
+    struct {
+        uint32_t offset;         /* in the file: where the function begins */
+        uint32_t kind;           /* enum broker_probe_kind */
+    } probes[BROKER_PROBES_MAX]; /* behind count: all zero */
+};
+/* Puts probes into the libjvm.so that process @id has mapped to execute at @start-@end, in place of
+ * those that it has. They end with the last set of event alloc. Return: 0, PROC_GONE. -EPERM: where
+ * no probe may be. -errno; each with @err. */
+int broker_probe(struct broker *b, const struct proc_id *id, uint64_t start, uint64_t end,
+                 const struct broker_probes *probes, struct error *err);
+/* Takes them out. -ENOENT: it has none. */
+int broker_unprobe(struct broker *b, int32_t host_pid, struct error *err);
 
 /* Counters of the BPF programs since they were loaded. */
 struct broker_sample_stats {

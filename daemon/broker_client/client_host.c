@@ -5,7 +5,7 @@
 
 #include <time.h>
 
-#define HOLDERS_TURN_NS (300 * NSEC_PER_MSEC) /* that a caller may be kept waiting */
+#define HOLDERS_TURN_NS NSEC_PER_SEC /* to wait for */
 
 int broker_facts(struct broker *b, struct broker_facts *ret, struct error *err)
 {
@@ -55,8 +55,22 @@ int broker_container_logs(struct broker *b, int *ret_fd, struct error *err)
     return client_call_file(b, &q, ret_fd, err);
 }
 
-int broker_socket_holders(struct broker *b, uint64_t inode, struct broker_holders *ret,
-                          struct error *err)
+/* Turns what came into one of @ret for each of @n sockets. */
+static void unpack_holders(const struct broker_holders *h, size_t n, struct socket_holding *ret)
+{
+    for (size_t i = 0; i < n; i++) {
+        ret[i].told = h->told & UINT32_C(1) << i;
+        ret[i].count = h->many & UINT32_C(1) << i ? SOCKET_HOLDERS_MAX + 1 : 0;
+    }
+    for (uint32_t i = 0; i < h->count; i++) {
+        struct socket_holding *one = &ret[h->items[i] >> BROKER_HOLDER_BITS];
+
+        one->pids[one->count++] = (int32_t)(h->items[i] & ((1u << BROKER_HOLDER_BITS) - 1));
+    }
+}
+
+int broker_socket_holders(struct broker *b, const uint64_t *inodes, size_t n,
+                          struct socket_holding *ret, struct error *err)
 {
     struct broker_request q = client_request(BROKER_SOCKET_HOLDERS);
     uint64_t until = clock_monotonic_ns() + HOLDERS_TURN_NS;
@@ -64,14 +78,15 @@ int broker_socket_holders(struct broker *b, uint64_t inode, struct broker_holder
                            .tv_nsec = (long)(until % NSEC_PER_SEC) };
     struct broker_answer a;
     size_t count = 0;
-    int r;
+    int r = client_request_name(&q, inodes, n * sizeof(*inodes), err);
 
-    q.start = inode;
+    if (r < 0)
+        return r;
     if (pthread_mutex_clocklock(&b->lock, CLOCK_MONOTONIC, &ts) != 0)
-        return error_set(err, -ETIMEDOUT, "flamed-broker is busy");
+        return error_set(err, -EBUSY, "flamed-broker is busy");
     r = client_call_locked(b, &q, &a, NULL, 0, &count, err);
     pthread_mutex_unlock(&b->lock);
     if (r == 0)
-        *ret = a.holders;
+        unpack_holders(&a.holders, n, ret);
     return r;
 }

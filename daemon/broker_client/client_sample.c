@@ -2,6 +2,9 @@
 /* Sampling: the events of the node, the sets, whom they sample, how deep. */
 #include "broker_client/client.h"
 
+#include "event/event_form.h"
+#include "event/events.h"
+
 int broker_sideband(struct broker *b, int ret_fds[BROKER_CPUS_MAX], size_t *ret_count,
                     struct error *err)
 {
@@ -26,27 +29,86 @@ int broker_ring(struct broker *b, int *ret_fd, size_t *ret_bytes, struct error *
     return r;
 }
 
-int broker_sample_start(struct broker *b, enum event_kind kind, uint64_t period, uint32_t *ret_set,
+/* Puts the event @name into @q: its kind, and its text where that says more. */
+static int put_event(struct broker_request *q, const char *name, struct error *err)
+{
+    struct event_form form;
+    size_t count;
+    const struct event_info *rows = events_table(&count);
+    int r = event_form_parse(span_of(name), &form, err);
+
+    if (r == -ENOENT)
+        return error_set(err, r, "there is no event %s", name);
+    if (r < 0)
+        return r;
+    q->set = form.kind;
+    if (form.kind < count && strcmp(rows[form.kind].name, name) == 0)
+        return 0;
+    q->name_n = (uint32_t)strlen(name);
+    memcpy(q->name, name, q->name_n);
+    return 0;
+}
+
+int broker_sample_start(struct broker *b, const char *event, uint64_t period, uint32_t *ret_set,
                         struct error *err)
 {
     struct broker_request q = client_request(BROKER_SAMPLE_START);
     struct broker_answer a;
-    int r;
+    int r = put_event(&q, event, err);
 
-    q.set = kind;
     q.period = period;
-    r = client_call_plain(b, &q, &a, err);
+    if (r == 0)
+        r = client_call_plain(b, &q, &a, err);
     if (r == 0)
         *ret_set = (uint32_t)a.value;
     return r;
 }
 
-int broker_sample_check(struct broker *b, enum event_kind kind, struct error *err)
+int broker_sample_check(struct broker *b, const char *event, struct error *err)
 {
     struct broker_request q = client_request(BROKER_SAMPLE_CHECK);
     struct broker_answer a;
+    int r = put_event(&q, event, err);
 
-    q.set = kind;
+    return r < 0 ? r : client_call_plain(b, &q, &a, err);
+}
+
+int broker_sample_flush(struct broker *b, uint32_t set, uint32_t *ret_no, uint32_t *ret_late,
+                        struct error *err)
+{
+    struct broker_request q = client_request(BROKER_SAMPLE_FLUSH);
+    struct broker_answer a;
+    int r;
+
+    q.set = set;
+    r = client_call_plain(b, &q, &a, err);
+    if (r == 0) {
+        *ret_no = (uint32_t)(a.value >> 32);
+        *ret_late = (uint32_t)a.value;
+    }
+    return r;
+}
+
+int broker_probe(struct broker *b, const struct proc_id *id, uint64_t start, uint64_t end,
+                 const struct broker_probes *probes, struct error *err)
+{
+    struct broker_request q = client_request_target(BROKER_PROBE, id);
+    struct broker_answer a;
+
+    _Static_assert(sizeof(*probes) <= BROKER_NAME_MAX, "probes must fit into a request");
+    q.start = start;
+    q.end = end;
+    q.name_n = sizeof(*probes);
+    memcpy(q.name, probes, sizeof(*probes));
+    return client_call_plain(b, &q, &a, err);
+}
+
+int broker_unprobe(struct broker *b, int32_t host_pid, struct error *err)
+{
+    struct broker_request q = client_request(BROKER_UNPROBE);
+    struct broker_answer a;
+
+    q.host_pid = host_pid;
     return client_call_plain(b, &q, &a, err);
 }
 

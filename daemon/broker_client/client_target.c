@@ -43,6 +43,13 @@ int broker_mem(struct broker *b, const struct proc_id *id, int *ret_fd, struct e
     return client_call_file(b, &q, ret_fd, err);
 }
 
+int broker_pagemap(struct broker *b, const struct proc_id *id, int *ret_fd, struct error *err)
+{
+    struct broker_request q = client_request_target(BROKER_PAGEMAP, id);
+
+    return client_call_file(b, &q, ret_fd, err);
+}
+
 int broker_cgroup(struct broker *b, const struct proc_id *id, int *ret_fd, uint64_t *ret_cpu_limit,
                   struct error *err)
 {
@@ -100,6 +107,15 @@ int broker_debug(struct broker *b, const struct proc_id *id, const uint8_t *buil
 {
     struct broker_request q = client_request_target(BROKER_DEBUG, id);
     int r = client_request_name(&q, build_id, n, err);
+
+    return r < 0 ? r : client_call_file(b, &q, ret_fd, err);
+}
+
+int broker_debug_shared(struct broker *b, const struct proc_id *id, struct span name, int *ret_fd,
+                        struct error *err)
+{
+    struct broker_request q = client_request_target(BROKER_DEBUG_SHARED, id);
+    int r = client_request_name(&q, name.p, name.n, err);
 
     return r < 0 ? r : client_call_file(b, &q, ret_fd, err);
 }

@@ -3,7 +3,7 @@
 
 #include "agent/stream.h"
 #include "base/tls_paths.h"
-#include "event/event_kind.h"
+#include "event/event_form.h"
 #include "helper/job.h"
 
 #define PAGE_MASK_BYTES UINT64_C(4095)
@@ -46,12 +46,62 @@ static bool basename_valid(const uint8_t *name, uint32_t n)
     return true;
 }
 
+/* Base names with one slash between them. */
+static bool shared_valid(const uint8_t *name, uint32_t n)
+{
+    uint32_t start = 0;
+
+    for (uint32_t i = 0; i < MIN(n, BROKER_NAME_MAX); i++) {
+        if (name[i] != '/')
+            continue;
+        if (!basename_valid(name + start, i - start))
+            return false;
+        start = i + 1;
+    }
+    return n <= BROKER_NAME_MAX && basename_valid(name + start, n - start);
+}
+
 static bool container_id_valid(const uint8_t *name, uint32_t n)
 {
     if (n != BROKER_CONTAINER_ID_BYTES)
         return false;
     for (uint32_t i = 0; i < n; i++) {
         if (!(name[i] >= '0' && name[i] <= '9') && !(name[i] >= 'a' && name[i] <= 'f'))
+            return false;
+    }
+    return true;
+}
+
+/* Whether the name says an event of the kind that the request has; rows need none. */
+static bool event_valid(const struct broker_request *q)
+{
+    struct event_form form;
+
+    if (q->name_n == 0)
+        return q->set < EVENT_KINDS;
+    return event_form_parse((struct span){ (const char *)q->name, q->name_n }, &form, NULL) == 0 &&
+           form.kind == q->set;
+}
+
+/* Offsets into a JavaThread: a few words within some KiB. */
+static bool offset_valid(uint32_t offset)
+{
+    return offset <= BROKER_THREAD_BYTES_MAX && offset % sizeof(uint64_t) == 0;
+}
+
+static bool probes_valid(const uint8_t *name, uint32_t n)
+{
+    struct broker_probes p;
+
+    if (n != sizeof(p))
+        return false;
+    memcpy(&p, name, sizeof(p));
+    if (p.zero || p.count == 0 || p.count > BROKER_PROBES_MAX || !offset_valid(p.allocated_bytes) ||
+        !offset_valid(p.tlab_start) || !offset_valid(p.tlab_top) || !offset_valid(p.tlab_end))
+        return false;
+    for (uint32_t i = 0; i < BROKER_PROBES_MAX; i++) {
+        if (i < p.count ? p.probes[i].kind >= BROKER_PROBE_KINDS
+                        : p.probes[i].offset || p.probes[i].kind)
             return false;
     }
     return true;
@@ -65,8 +115,17 @@ static bool name_valid(const struct broker_request *q, unsigned fields)
         return q->name_n >= 2 && q->name_n <= BROKER_BUILD_ID_MAX;
     if (fields & BROKER_FIELD_BASENAME)
         return basename_valid(q->name, q->name_n);
+    if (fields & BROKER_FIELD_SHARED)
+        return shared_valid(q->name, q->name_n);
     if (fields & BROKER_FIELD_CONTAINER)
         return container_id_valid(q->name, q->name_n);
+    if (fields & BROKER_FIELD_EVENT)
+        return event_valid(q);
+    if (fields & BROKER_FIELD_PROBES)
+        return probes_valid(q->name, q->name_n);
+    if (fields & BROKER_FIELD_SOCKETS)
+        return q->name_n > 0 && q->name_n % sizeof(uint64_t) == 0 &&
+               q->name_n <= SOCKETS_ASKED_MAX * sizeof(uint64_t);
     return q->name_n == 0;
 }
 
@@ -78,8 +137,6 @@ static bool addresses_valid(const struct broker_request *q, unsigned fields)
                q->end - q->start <= BROKER_TABLES_ROWS;
     if (fields & BROKER_FIELD_THREAD)
         return q->start && q->start < BROKER_ADDRESS_MAX && !q->end;
-    if (fields & BROKER_FIELD_SOCKET)
-        return q->start && !q->end;
     return fields & BROKER_FIELD_RANGE ? range_valid(q->start, q->end) : !q->start && !q->end;
 }
 
@@ -97,7 +154,7 @@ static bool sets_valid(const struct broker_request *q, unsigned fields)
     if (fields & BROKER_FIELD_FILE)
         return q->set < TLS_FILE_END;
     if (fields & BROKER_FIELD_EVENT)
-        return q->set < EVENT_KINDS;
+        return q->set < EVENT_KINDS_ALL;
     if (fields & BROKER_FIELD_THREAD)
         return q->set > 0 && q->set <= BROKER_PID_MAX;
     return fields & BROKER_FIELD_SET ? q->set < BROKER_SETS_MAX : q->set == 0;
@@ -142,12 +199,18 @@ static bool terminated(const char *p, size_t n)
     return memchr(p, 0, n) != NULL;
 }
 
-static bool holders_valid(const struct broker_holders *h)
+static bool holders_valid(const struct broker_holders *h, size_t sockets)
 {
-    if (h->count == 0 || h->count > BROKER_HOLDERS_MAX)
+    size_t counts[SOCKETS_ASKED_MAX] = { 0 };
+
+    if (h->count > BROKER_HOLDERS_ITEMS || (uint64_t)h->told >> sockets || (h->many & ~h->told))
         return false;
     for (uint32_t i = 0; i < h->count; i++) {
-        if (h->pids[i] <= 0 || h->pids[i] > BROKER_PID_MAX)
+        uint32_t socket = h->items[i] >> BROKER_HOLDER_BITS,
+                 pid = h->items[i] & ((1u << BROKER_HOLDER_BITS) - 1);
+
+        if (socket >= sockets || !(h->told & ~h->many & UINT32_C(1) << socket) || pid == 0 ||
+            pid > BROKER_PID_MAX || ++counts[socket] > SOCKET_HOLDERS_MAX)
             return false;
     }
     return true;
@@ -186,7 +249,8 @@ int broker_answer_check(const void *p, size_t n, size_t fd_count, const struct b
     if (a.result == 0 && req->kind == BROKER_RING &&
         (a.value == 0 || a.value > (UINT64_C(1) << 32) || (a.value & (a.value - 1))))
         return -EBADMSG;
-    if (a.result == 0 && req->kind == BROKER_SOCKET_HOLDERS && !holders_valid(&a.holders))
+    if (a.result == 0 && req->kind == BROKER_SOCKET_HOLDERS &&
+        !holders_valid(&a.holders, req->name_n / sizeof(uint64_t)))
         return -EBADMSG;
     if (a.result == 0 && req->kind == BROKER_NAMESPACE_USER &&
         (a.value == 0 || a.value >= UINT32_MAX))

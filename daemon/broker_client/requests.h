@@ -21,6 +21,8 @@
 #define BROKER_ATTACH_TMP 8u         /* mount over the container's /tmp, where that may be done */
 #define BROKER_WAIT_STATUS_MAX 0xffff
 #define BROKER_PID_MAX 4194304 /* the kernel's PID_MAX_LIMIT */
+#define BROKER_HOLDER_BITS 24  /* of a process's number */
+#define BROKER_HOLDERS_ITEMS 157
 #define BROKER_ADDRESS_MAX (UINT64_C(1) << 56)
 #define BROKER_TABLES_ROWS 262144u /* that go over at once */
 #define BROKER_TABLES_BYTES (BROKER_TABLES_ROWS * sizeof(struct unwind_row))
@@ -40,7 +42,7 @@ struct broker_request {
     uint64_t start_ticks;
     uint64_t start, end; /* addresses of a mapping; first row and the one behind the last;
                           * put_thread: address of the JavaThread, 0;
-                          * socket_holders: number of the socket, 0 */
+                          */
     uint64_t period;     /* in the unit of the event */
     uint32_t set;        /* 0..BROKER_SETS_MAX-1; attach: enum attach_mode; unwind_limit: frames;
                           * put_thread: thread id; config: enum tls_file; sample_start,
@@ -48,10 +50,19 @@ struct broker_request {
     uint32_t sets;       /* bit set; attach: bits of enum stream_option, and BROKER_ATTACH_TMP */
     uint32_t name_n;     /* bytes used of name; the rest is zero */
     uint32_t zero;
-    /* A base name, a build-id (bytes) or a container id (hex digits). */
+    /* A base name, a build-id (bytes), a container id (hex digits), or an event's text. Or numbers
+     * of sockets (of 8 bytes each), or a struct broker_probes. */
     uint8_t name[BROKER_NAME_MAX + 1];
 };
 _Static_assert(sizeof(struct broker_request) == 64 + 256, "broker_request must have no padding");
+
+/* The processes that hold the sockets of a request, which count from 0. */
+struct broker_holders {
+    uint32_t told;  /* bit set of the sockets: all that hold it are in @items, */
+    uint32_t many;  /* but of these: more than SOCKET_HOLDERS_MAX hold it */
+    uint32_t count; /* of @items */
+    uint32_t items[BROKER_HOLDERS_ITEMS]; /* socket << BROKER_HOLDER_BITS | process */
+};
 
 struct broker_failure {
     char msg[ERROR_MSG_MAX];
@@ -86,14 +97,16 @@ enum broker_field {
     BROKER_FIELD_PERIOD = 32,
     BROKER_FIELD_SET = 64,
     BROKER_FIELD_SETS = 128,
-    BROKER_FIELD_PID = 256,     /* host_pid alone */
-    BROKER_FIELD_ATTACH = 1024, /* set: enum attach_mode; sets: as above */
-    BROKER_FIELD_ROWS = 512,    /* start, end: at most BROKER_TABLES_ROWS in the table of rows */
-    BROKER_FIELD_FRAMES = 2048, /* set: BROKER_FRAMES_MIN to BROKER_FRAMES_MAX */
-    BROKER_FIELD_THREAD = 4096, /* set: thread id; start: an address */
-    BROKER_FIELD_SOCKET = 8192, /* start: its number */
-    BROKER_FIELD_FILE = 16384,  /* set: enum tls_file */
-    BROKER_FIELD_EVENT = 32768, /* set: enum event_kind */
+    BROKER_FIELD_PID = 256,       /* host_pid alone */
+    BROKER_FIELD_ATTACH = 1024,   /* set: enum attach_mode; sets: as above */
+    BROKER_FIELD_ROWS = 512,      /* start, end: at most BROKER_TABLES_ROWS in the table of rows */
+    BROKER_FIELD_FRAMES = 2048,   /* set: BROKER_FRAMES_MIN to BROKER_FRAMES_MAX */
+    BROKER_FIELD_THREAD = 4096,   /* set: thread id; start: an address */
+    BROKER_FIELD_SOCKETS = 8192,  /* name: 1 to SOCKETS_ASKED_MAX numbers */
+    BROKER_FIELD_FILE = 16384,    /* set: enum tls_file */
+    BROKER_FIELD_SHARED = 65536,  /* name: base names with a slash between them */
+    BROKER_FIELD_PROBES = 131072, /* name: struct broker_probes */
+    BROKER_FIELD_EVENT = 32768,   /* set: enum event_kind; name: its text (event/event_form.h) */
 };
 
 struct broker_request_info {

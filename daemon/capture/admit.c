@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How many captures one caller may have at once, and how much of memory; and all together. */
+/* How many captures one caller may have at once, how many events and rates, and how much of memory;
+ * and all together. */
 #include "capture/capture_impl.h"
 
 #define OTHERS_RETRY_NS (10 * NSEC_PER_SEC)
+#define SETS_OF_CALLER_MAX EVENTS_AT_ONCE_MAX /* of the sets of samples: one whole capture */
+#define SETS_OF_ROOT 1                        /* and these are left for root */
 
 bool capture_lasts(const struct capture_request *req)
 {
@@ -14,7 +17,7 @@ struct capture_counts {
     uint64_t first_end_ns, own_first_end_ns; /* UINT64_MAX: none has an end */
 };
 
-static struct capture_counts captures_count(const struct engine *e, const struct caller *caller)
+static struct capture_counts captures_count(const struct captures *e, const struct caller *caller)
 {
     struct capture_counts n = { .first_end_ns = UINT64_MAX, .own_first_end_ns = UINT64_MAX };
 
@@ -43,7 +46,7 @@ static int capture_refuse(uint64_t first_end_ns, struct error *err)
     return BACKEND_TOO_MANY;
 }
 
-int capture_admit(const struct engine *e, const struct capture_request *req, struct error *err)
+int capture_admit(const struct captures *e, const struct capture_request *req, struct error *err)
 {
     struct capture_counts n = captures_count(e, &req->caller);
     bool root = caller_is_root(&req->caller);
@@ -83,4 +86,38 @@ int capture_admit(const struct engine *e, const struct capture_request *req, str
         return capture_refuse(n.first_end_ns, err);
     }
     return 0;
+}
+
+/* Of the captures of @caller, and of @more, which one has that is not in the list yet. */
+static unsigned sets_of(const struct captures *e, const struct caller *caller, uint32_t more)
+{
+    uint32_t sets = more;
+
+    for (const struct capture *c = e->captures; c; c = c->next) {
+        if (caller_equal(&c->caller, caller))
+            sets |= capture_sets(c);
+    }
+    return (unsigned)__builtin_popcount(sets);
+}
+
+bool capture_may_add_set(const struct captures *e, const struct caller *caller, uint32_t more,
+                         struct error *err)
+{
+    char name[CALLER_NAME_BYTES];
+
+    if (caller_is_root(caller))
+        return true;
+    if (sets_of(e, caller, more) >= SETS_OF_CALLER_MAX) {
+        error_set(err, -EBUSY,
+                  "the captures of %s sample %d events and rates, the most for one caller",
+                  caller_name(caller, name), SETS_OF_CALLER_MAX);
+        error_remedy(err, "use an event and a rate of one of them, or end one");
+        return false;
+    }
+    if (sample_sets_used(&e->sets) + SETS_OF_ROOT < BROKER_SETS_MAX)
+        return true;
+    error_set(err, -EBUSY, "no more events and rates can be sampled at this time");
+    error_remedy(err, "ask again in %d s, or for another event or a lower rate",
+                 (int)(OTHERS_RETRY_NS / NSEC_PER_SEC));
+    return false;
 }

@@ -12,7 +12,7 @@ struct filtered_process {
 };
 
 struct reconcile {
-    struct engine *e;
+    struct captures *e;
     struct id_table wanted; /* struct filtered_process */
     uint64_t now_ns;
 };
@@ -26,9 +26,32 @@ static void reconcile_add(struct reconcile *rc, int32_t host_pid, uint32_t sets)
         id_table_add(&rc->wanted, &f, &id);
 }
 
+/* Has @p probed where @c wants that. */
+static void reconcile_probes(struct reconcile *rc, struct capture *c, struct process *p)
+{
+    struct captures *e = rc->e;
+    struct error why = ERROR_NULL;
+    int r;
+
+    if (!capture_has(c, EVENT_ALLOC) || p->jvm == JVM_NO)
+        return;
+    r = probes_put(&e->probes, e->broker, e->symbolizer, p, /* until_ns= */ 0, &why);
+    if (r < 0 && r != -EAGAIN)
+        record_warn_process(c->record, "what %d (%s) allocates is not in this profile: %s",
+                            p->id.host_pid, p->main && p->main[0] ? p->main : p->comm, why.msg);
+}
+
+/* Whether @c samples what threads wait for: that is read by tables which have to be there before
+ * the first sample is. */
+static bool asks_for_locks(const struct capture *c)
+{
+    return capture_has(c, EVENT_LOCK);
+}
+
 static int reconcile_process(void *cookie, struct process *p)
 {
     struct reconcile *rc = cookie;
+    bool locks = false;
     uint32_t sets = 0;
 
     if (p->exited)
@@ -36,14 +59,23 @@ static int reconcile_process(void *cookie, struct process *p)
     for (struct capture *c = rc->e->captures; c; c = c->next) {
         struct seen_verdict *v;
 
-        if (target_is_node(c->target))
+        if (target_is_node(c->target)) {
+            reconcile_probes(rc, c, p);
+            locks |= p->jvm == JVM_READY && asks_for_locks(c);
             continue;
+        }
         v = capture_verdict(rc->e, c, p, rc->now_ns);
-        if (v && v->wanted)
-            sets |= 1u << c->set;
+        if (v && v->wanted) {
+            sets |= capture_sets(c);
+            reconcile_probes(rc, c, p);
+            locks |= asks_for_locks(c);
+        }
     }
-    if (sets) {
+    if (sets || locks)
         unwinding_prepare(rc->e->unwinding, p, rc->now_ns);
+    if (locks)
+        anchors_all(rc->e->anchors, p, rc->now_ns);
+    if (sets) {
         symbolizer_prepare(rc->e->symbolizer, p, rc->now_ns + FILTER_PREPARE_NS);
     }
     reconcile_add(rc, p->id.host_pid, sets);
@@ -52,7 +84,7 @@ static int reconcile_process(void *cookie, struct process *p)
 
 /* What is wanted, or wanted by other sets than before, is put over what is there: a process that
  * goes on being sampled is never out of the filter. */
-static void filter_put(struct engine *e, const struct id_table *wanted)
+static void filter_put(struct captures *e, const struct id_table *wanted)
 {
     uint32_t id;
 
@@ -65,7 +97,7 @@ static void filter_put(struct engine *e, const struct id_table *wanted)
 }
 
 /* What no set wants any more goes. */
-static void filter_drop(struct engine *e, const struct id_table *wanted)
+static void filter_drop(struct captures *e, const struct id_table *wanted)
 {
     struct id_table pids; /* int32_t */
     bool complete = true;
@@ -86,9 +118,10 @@ static void filter_drop(struct engine *e, const struct id_table *wanted)
     id_table_deinit(&pids);
 }
 
-void captures_filter_stopped(struct engine *e, uint32_t set)
+void captures_filter_stopped(struct captures *e, uint32_t set)
 {
     e->filtered_all &= ~(1u << set);
+    probes_forget(&e->probes); /* if it was the last of theirs; if not, they are put there again */
     for (uint32_t i = 0; i < e->filtered.count; i++) {
         struct filtered_process *f = id_table_at(&e->filtered, i);
 
@@ -97,19 +130,21 @@ void captures_filter_stopped(struct engine *e, uint32_t set)
     id_table_rehash(&e->filtered);
 }
 
-void captures_reconcile(struct engine *e, uint64_t now_ns)
+void captures_reconcile(struct captures *e, uint64_t now_ns)
 {
     struct reconcile rc = { .e = e, .now_ns = now_ns };
-    uint32_t all = recorder_sets(e);
+    uint32_t all = e->recorder_sets;
 
     e->reconciled_ns = now_ns;
     id_table_init(&rc.wanted, sizeof(struct filtered_process), DISCOVER_PROCESSES_MAX);
     for (struct capture *c = e->captures; c; c = c->next) {
         if (target_is_node(c->target))
-            all |= 1u << c->set;
+            all |= capture_sets(c);
     }
+    probes_look(&e->probes);
     if (e->captures)
         discover_each(e->discover, reconcile_process, &rc);
+    probes_looked(&e->probes, e->broker);
     if (all != e->filtered_all && broker_filter_all(e->broker, all, NULL) == 0)
         e->filtered_all = all;
     filter_put(e, &rc.wanted);

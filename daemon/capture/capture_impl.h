@@ -3,8 +3,8 @@
 #pragma once
 
 #include "attach/deferred_frames.h"
+#include "capture/captures.h"
 #include "capture/inlined.h"
-#include "engine/engine_impl.h"
 #include "event/events.h"
 
 #define CAPTURE_PROCESSES_MAX 65536u
@@ -12,15 +12,14 @@
 #define CAPTURE_SECONDS_MAX UINT64_C(3600)   /* of one that is given no duration */
 #define CAPTURE_LASTS_NS (60 * NSEC_PER_SEC) /* longer ones are half of a caller's at most */
 
-/* Key of what a capture decided about a process image; no padding. */
-struct seen_process {
-    uint64_t start_ticks;
-    int32_t host_pid;
-    uint32_t exec_no;
-};
-
 struct seen_thread {
     uint32_t process, host_tid;
+};
+
+/* How long a thread had run, as of the last of its samples that a capture took. */
+struct seen_run {
+    uint64_t run_ns, time_ns;
+    uint32_t samples;
 };
 
 struct seen_verdict {
@@ -28,6 +27,19 @@ struct seen_verdict {
     uint32_t process; /* index in the record */
     bool wanted, warned;
 };
+
+/* One of the events of a capture. */
+struct capture_event {
+    const struct event_info *info;
+    char name[EVENT_NAME_BYTES];
+    uint64_t period;     /* in its unit */
+    uint32_t set;        /* of samples; NO_SET: none yet */
+    uint64_t set_period; /* smaller than period: samples are thinned */
+    uint32_t flush_no;   /* of the flush after the end; 0: none yet */
+    uint32_t on_set;     /* of event=wall: samples of threads that run; else NO_SET */
+    uint64_t on_period;  /* of that */
+};
+#define NO_SET UINT32_MAX
 
 struct capture {
     struct capture *next;
@@ -42,31 +54,61 @@ struct capture {
     bool resource; /* is listed while it runs */
     bool patient;  /* its samples may wait for their names as long as the recorder's */
     char schedule[64];
-    uint64_t max_age_s; /* retention of its own, 0: the store's */
-    const struct event_info *event;
-    uint64_t period;           /* in the event's unit */
+    uint64_t max_age_s;                              /* retention of its own, 0: the store's */
+    struct capture_event events[EVENTS_AT_ONCE_MAX]; /* as in meta.events */
+    size_t event_count;
     uint64_t start_ns, end_ns; /* end_ns UINT64_MAX: until ended */
     uint64_t prepared_ns;      /* how long it took from the request to its start */
+    uint64_t flushed_ns;       /* the samples of its flushes are there by then; 0: not flushed */
     enum symbols_source symbols;
-    uint32_t set;
-    uint64_t set_period;           /* smaller than period: samples are thinned */
     uint64_t random;               /* of the thinning */
-    struct id_table processes;     /* struct seen_process */
+    struct id_table processes;     /* struct proc_id */
     struct seen_verdict *verdicts; /* [processes.cap] */
     size_t verdicts_cap;
     struct id_table threads; /* struct seen_thread */
     uint32_t *thread_ids;    /* [threads.cap]: index in the record */
     size_t thread_ids_cap;
+    struct seen_run *runs; /* [threads.cap] */
+    size_t runs_cap;
     struct broker_sample_stats stats_before;
+    uint64_t huge_faults_before; /* where an event wants to know */
     struct later *later; /* places of attach_id's code, named at the end; NULL: memory names all */
     struct inlined *inlined; /* native frames, looked up for the end; NULL: no lines are wanted */
     struct attachment *attachment; /* NULL: not begun, or none */
     struct proc_id attach_id;
     uint32_t attach_mode; /* enum attach_mode */
     bool waits_for_names; /* sampling is over, a source has not answered yet */
+    bool nameless;        /* memory names nothing: only what is attached to */
     bool agent_first;     /* where both know a place the attached source names it */
     struct profile meta;
 };
+
+/* Whether @c samples an event of @kind. */
+static inline bool capture_has(const struct capture *c, enum event_kind kind)
+{
+    for (size_t i = 0; i < c->event_count; i++) {
+        if (c->events[i].info->kind == kind)
+            return true;
+    }
+    return false;
+}
+
+/* The sets of samples of @event, as bits. */
+static inline uint32_t capture_event_sets(const struct capture_event *event)
+{
+    return (event->set == NO_SET ? 0 : 1u << event->set) |
+           (event->on_set == NO_SET ? 0 : 1u << event->on_set);
+}
+
+/* The sets of samples of @c, as bits. */
+static inline uint32_t capture_sets(const struct capture *c)
+{
+    uint32_t sets = 0;
+
+    for (size_t i = 0; i < c->event_count; i++)
+        sets |= capture_event_sets(&c->events[i]);
+    return sets;
+}
 
 /* Past what it was asked for, the answer leaves with what is known. */
 #define CAPTURE_ANSWER_NS (4 * NSEC_PER_SEC)
@@ -84,7 +126,21 @@ bool capture_lasts(const struct capture_request *req);
 /* Whether the caller of @req may begin another. Of those that last one caller may have half of what
  * it may have, so that who comes after it finds room within a minute. 0, or BACKEND_TOO_MANY with
  * @err, which says when to ask again. */
-int capture_admit(const struct engine *e, const struct capture_request *req, struct error *err);
+int capture_admit(const struct captures *e, const struct capture_request *req, struct error *err);
+/* Whether @caller may arm one more set of samples, where @more (bits) are those of a capture that
+ * is not in the list yet. One caller may have half of them, and one is left for root. So nobody
+ * keeps all others from sampling at all. False: @err says why. */
+bool capture_may_add_set(const struct captures *e, const struct caller *caller, uint32_t more,
+                         struct error *err);
+
+/* ---- event_sets.c ---- */
+
+/* Takes sets for all events of @c, which is not in the list yet, or for none. 0, -EBUSY or -errno
+ * with @err. */
+int capture_take_rates(struct captures *e, struct capture *c, struct error *err);
+void capture_release_rates(struct captures *e, struct capture *c);
+/* Warns where a set is faster than what was asked for. */
+void capture_warn_rates(struct capture *c);
 
 /* ---- api/captures.c ---- */
 
@@ -97,13 +153,15 @@ json_t *running_json(struct capture *c);
 
 /* What @c makes of @p: valid until the next call; NULL: no memory. A no is asked again every 100
  * ms, because a main class or a container may become known later. */
-struct seen_verdict *capture_verdict(struct engine *e, struct capture *c, const struct process *p,
+struct seen_verdict *capture_verdict(struct captures *e, struct capture *c, const struct process *p,
                                      uint64_t now_ns);
-/* The thread of a sample as an index of the record. 0 or -errno. */
-int capture_thread(struct capture *c, uint32_t process, const struct incoming *in, uint32_t *ret);
+/* The thread of a sample as an index of the record; *ret_run: what is known of how it ran, valid
+ * until the next call. 0 or -errno. */
+int capture_thread(struct capture *c, uint32_t process, const struct incoming *in, uint32_t *ret,
+                   struct seen_run **ret_run);
 /* Warns of its processes whose files could not be read because their file systems do not answer. */
-void capture_warn_unanswered(struct engine *e, struct capture *c);
-void capture_warn_put_off(struct engine *e, struct capture *c);
+void capture_warn_unanswered(struct captures *e, struct capture *c);
+void capture_warn_put_off(struct captures *e, struct capture *c);
 /* The record is a new one: processes and threads are to be told to it again. */
 void capture_forget_members(struct capture *c);
 /* True when samples of more than one pid were wanted. */
@@ -112,21 +170,25 @@ bool capture_has_several_processes(const struct capture *c);
 /* ---- warnings.c ---- */
 
 /* At its end, once: what it lacks, as warnings, and in c->meta. */
-void capture_warn_quality(struct engine *e, struct capture *c);
+void capture_warn_quality(struct captures *e, struct capture *c);
+/* Part of it: that samples of its last seconds were not taken in time. */
+void capture_warn_untaken(const struct captures *e, struct capture *c);
+/* The huge pages that came into use on the node since it started; 0: not told. */
+uint64_t captures_huge_faults(const struct captures *e);
 
 /* ---- symbol_source.c ---- */
 
 /* At the start: decides who names Java code. @background: nobody waits for it, so that nothing is
  * injected unless it is asked for. 0, BACKEND_CONFLICT, -errno. */
-int capture_choose_names(struct engine *e, struct capture *c, bool background, struct error *err);
+int capture_choose_names(struct captures *e, struct capture *c, bool background, struct error *err);
 /* The record, a new one, asks for names that are decided at the end. */
 void capture_defer_names(struct capture *c);
 /* Whether the end is to wait for the source, or for debug information; for 4 s at most. */
-bool capture_names_wait(struct engine *e, struct capture *c, uint64_t now_ns);
+bool capture_names_wait(struct captures *e, struct capture *c, uint64_t now_ns);
 /* Before a profile is made: what is known now decides. */
 void capture_decide_names(struct capture *c);
 /* At the end: what went wrong, as warnings. */
 void capture_tell_names(struct capture *c);
 /* In the profile that was made: how it was named. */
 void capture_add_names(const struct capture *c, struct profile *p);
-void capture_drop_names(struct engine *e, struct capture *c);
+void capture_drop_names(struct captures *e, struct capture *c);

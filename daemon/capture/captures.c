@@ -1,12 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Captures under way: from the request to the finished profile. */
 #include "capture/capture_impl.h"
-#include "engine/sampling.h"
 
 #define CAPTURE_PATIENT_NS (5 * NSEC_PER_MSEC) /* up to 200 Hz, what waits is little */
 
+/* For this long captures are finished while others wait for their turn. */
+#define CAPTURES_TURN_NS (50 * NSEC_PER_MSEC)
+/* Past the end of sampling, for the stacks of waits that have just ended. */
+#define CAPTURE_LATE_NS (50 * NSEC_PER_MSEC)
+
 /* Past the end of sampling, for symbols that are being read. */
 #define CAPTURE_SYMBOLS_NS (500 * NSEC_PER_MSEC)
+
+/* For the symbols of a JVM that is to be probed, before it is. */
+#define CAPTURE_PROBES_NS NSEC_PER_SEC
 
 static struct capture *capture_free(struct capture *c)
 {
@@ -20,22 +27,91 @@ static struct capture *capture_free(struct capture *c)
     id_table_deinit(&c->threads);
     free(c->verdicts);
     free(c->thread_ids);
+    free(c->runs);
     free(c);
     return NULL;
 }
 
-/* True for a random share of set_period/period: which ones must not depend on anything periodic. A
- * sample that is handed on again, having waited, meets the same answer. */
-static bool capture_keeps(const struct capture *c, const struct sample_record *rec)
+/* The share of samples like @rec that is kept. A wait of d is sampled with a chance of d/I. It is
+ * kept so often that this is so with the capture's own interval. */
+static double capture_share(const struct capture_event *event, const struct sample_record *rec)
+{
+    uint64_t from = rec->set == event->on_set ? event->on_period : event->set_period,
+             to = event->period;
+
+    if (rec->klass) { /* kept with a chance of value/I, too */
+        from = MIN(rec->value, to);
+    } else if (rec->wait_ns) {
+        from = MAX(from, MIN(rec->wait_ns, to));
+        to = MAX(to, from);
+    }
+    return from >= to ? 1.0 : (double)from / (double)to;
+}
+
+/* True for a random share of them: which ones must not depend on anything periodic. A sample that
+ * is handed on again, having waited, meets the same answer. */
+static bool capture_keeps(const struct capture *c, const struct capture_event *event,
+                          const struct sample_record *rec)
 {
     uint64_t x = rec->time_ns ^ c->random ^ (uint64_t)rec->host_tid << 32;
+    double share = capture_share(event, rec);
 
-    if (c->set_period >= c->period)
+    if (share >= 1.0)
         return true;
     x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9); /* the mixing of splitmix64 */
     x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
     x ^= x >> 31;
-    return (double)(x >> 11) * 0x1p-53 < (double)c->set_period / (double)c->period;
+    return (double)(x >> 11) * 0x1p-53 < share;
+}
+
+/* What a sample with a value of its own is worth: of a wait the part that lies within @c. 0:
+ * nothing of it does. */
+static uint64_t capture_value(const struct capture *c, const struct capture_event *event,
+                              const struct sample_record *rec)
+{
+    uint64_t begun = rec->time_ns - MIN(rec->wait_ns, rec->time_ns);
+    uint64_t from = MAX(begun, c->start_ns), to = MIN(rec->time_ns, c->end_ns);
+
+    if (rec->klass)
+        return MAX(rec->value, event->period);
+    if (from >= to)
+        return 0;
+    return (uint64_t)((double)rec->value * ((double)(to - from) / (double)rec->wait_ns) /
+                          capture_share(event, rec) +
+                      0.5);
+}
+
+/* What a sample of a thread that runs is worth: what the thread has run since the one before it.
+ * Before its first sample and after its last it has run a period each, on average; the first is
+ * worth the one, the second the other besides. So the sum is right for threads that are met once,
+ * and exact to a period or two for the others. */
+static uint64_t capture_ran(struct seen_run *run, uint64_t period, const struct sample_record *rec)
+{
+    uint64_t value = period;
+
+    if (run->samples && rec->time_ns < run->time_ns)
+        return 1; /* it had to wait: the one after it has its time */
+    if (run->samples && rec->run_ns < run->run_ns)
+        run->samples = 0; /* another thread of that number */
+    if (run->samples)
+        value = MAX(rec->run_ns - run->run_ns + (run->samples == 1 ? period : 0), UINT64_C(1));
+    run->run_ns = rec->run_ns;
+    run->time_ns = rec->time_ns;
+    run->samples += run->samples < 2;
+    return value;
+}
+
+/* Whether the time of a sample is one of @c. */
+static bool capture_covers(const struct capture *c, const struct capture_event *event,
+                           const struct sample_record *rec)
+{
+    uint32_t no = event->flush_no;
+
+    if (!rec->wait_ns)
+        return rec->time_ns >= c->start_ns && rec->time_ns < c->end_ns;
+    if (rec->flush ? rec->flush != no : no && rec->flushed >= no)
+        return false; /* of another capture's flush; or the own one had it already */
+    return capture_value(c, event, rec) > 0;
 }
 
 /* ---- what limited it ---- */
@@ -70,33 +146,35 @@ static void capture_note_symbols(struct capture *c, const struct process *p)
 
 /* ---- samples ---- */
 
-static void capture_name(struct engine *e, struct capture *c, struct incoming *in)
+static void capture_name(struct capture *c, struct incoming *in)
 {
     const struct code_later later = { .add = later_add, .cookie = c->later };
 
     if (!c->later || !proc_id_equal(&in->process->id, &c->attach_id)) {
-        incoming_name(e, in, c->symbols != SYMBOLS_NONE);
+        incoming_name(in, c->symbols != SYMBOLS_NONE);
         return;
     }
     later_set_time(c->later, in->rec->time_ns);
-    incoming_name_later(e, in, &later);
+    incoming_name_later(in, &later);
 }
 
-static void capture_take(struct engine *e, struct capture *c, struct incoming *in)
+static void capture_take(struct captures *e, struct capture *c, const struct capture_event *event,
+                         struct incoming *in)
 {
     const struct sample_record *rec = in->rec;
     struct seen_verdict *v = capture_verdict(e, c, in->process, rec->time_ns);
-    const uint32_t *frames = e->stack->frames;
+    const uint32_t *frames = in->naming->stack->frames;
     struct profile_sample sample;
+    struct seen_run *run;
     uint32_t thread;
 
-    if ((v ? !v->wanted : !target_matches(c->target, in->process)) || !capture_keeps(c, rec))
+    if ((v ? !v->wanted : !target_matches(c->target, in->process)) || !capture_keeps(c, event, rec))
         return;
     if (!v) { /* no room for another process */
         record_drop(c->record, rec->weight);
         return;
     }
-    capture_name(e, c, in);
+    capture_name(c, in);
     if (in->waits)
         return;
     if (!v->warned) {
@@ -104,36 +182,47 @@ static void capture_take(struct engine *e, struct capture *c, struct incoming *i
         capture_warn_process(c, in->process);
         capture_note_symbols(c, in->process);
     }
-    if (capture_thread(c, v->process, in, &thread) < 0) {
+    if (capture_thread(c, v->process, in, &thread, &run) < 0) {
         record_drop(c->record, rec->weight);
         return;
     }
     incoming_sample(in, &sample);
     sample.thread = thread;
+    sample.event = (uint8_t)(event - c->events);
+    if (rec->wait_ns || rec->klass) {
+        sample.value = capture_value(c, event, rec);
+        sample.time_ns = MIN(rec->time_ns, c->end_ns - 1);
+    } else if (rec->set == event->on_set) {
+        sample.value = capture_ran(run, event->period, rec);
+    }
     if (c->inlined)
-        frames = inlined_stack(c->inlined, in->process, e->stack, RECORD_LATER + LATER_PLACES_MAX);
-    record_sample(c->record, &sample, frames, e->stack->count);
+        frames = inlined_stack(c->inlined, in->process, in->naming->stack,
+                               RECORD_LATER + LATER_PLACES_MAX);
+    record_sample(c->record, &sample, frames, in->naming->stack->count);
 }
 
-void captures_sample(struct engine *e, struct incoming *in)
+void captures_sample(struct captures *e, struct incoming *in)
 {
-    for (struct capture *c = e->captures; c && !in->waits; c = c->next) {
-        if (c->set == in->rec->set && in->rec->time_ns >= c->start_ns &&
-            in->rec->time_ns < c->end_ns)
-            capture_take(e, c, in);
+    for (struct capture *c = e->captures; c; c = c->next) {
+        for (size_t i = 0; i < c->event_count && !in->waits; i++) {
+            const struct capture_event *event = &c->events[i];
+
+            if (capture_event_sets(event) & 1u << in->rec->set && capture_covers(c, event, in->rec))
+                capture_take(e, c, event, in);
+        }
     }
 }
 
-bool captures_want(const struct engine *e, uint32_t set)
+bool captures_want(const struct captures *e, uint32_t set)
 {
     for (const struct capture *c = e->captures; c; c = c->next) {
-        if (c->set == set)
+        if (capture_sets(c) & 1u << set)
             return true;
     }
     return false;
 }
 
-int captures_rebase_add(const struct engine *e, struct rebase *b)
+int captures_rebase_add(const struct captures *e, struct rebase *b)
 {
     int r = 0;
 
@@ -147,8 +236,9 @@ int captures_rebase_add(const struct engine *e, struct rebase *b)
     return r;
 }
 
-void captures_rebase(struct engine *e, const struct rebase *b, struct frame_table *frames)
+void captures_rebase(struct captures *e, const struct rebase *b, struct frame_table *frames)
 {
+    e->frames = frames;
     for (struct capture *c = e->captures; c; c = c->next) {
         record_rebase(c->record, b);
         if (c->later)
@@ -161,7 +251,7 @@ void captures_rebase(struct engine *e, const struct rebase *b, struct frame_tabl
 /* ---- begin and end ---- */
 
 /* In the budget of all. */
-static int capture_new_record(struct engine *e, struct record **ret)
+static int capture_new_record(struct captures *e, struct record **ret)
 {
     int r = record_new(e->frames, e->opts.samples_max, ret);
 
@@ -170,88 +260,93 @@ static int capture_new_record(struct engine *e, struct record **ret)
     return r;
 }
 
-static void capture_warn_rate(struct capture *c)
+/* Of a capture of allocations: says what it cannot see, and has its one process probed before it
+ * begins. 0, BACKEND_CONFLICT. */
+static int capture_probe(struct captures *e, struct capture *c, struct error *err)
 {
-    if (event_is_timed(c->event))
-        record_warn(c->record,
-                    "%d other rates are in use: a random share of the samples taken at %.6g Hz "
-                    "was kept",
-                    BROKER_SETS_MAX, 1e9 / (double)c->set_period);
-    else
-        record_warn(c->record,
-                    "%d other rates are in use: a random share of the samples taken every %llu was "
-                    "kept",
-                    BROKER_SETS_MAX, (unsigned long long)c->set_period);
+    int32_t pid = target_single_pid(c->target);
+    struct process *p = pid ? discover_find(e->discover, pid) : NULL;
+    struct error why = ERROR_NULL;
+    int r;
+
+    if (!capture_has(c, EVENT_ALLOC))
+        return 0;
+    record_warn(c->record, "allocations are sampled where a thread's buffer (TLAB) is full, as JFR "
+                           "does: a loop that always allocates the same sequence may show only "
+                           "some of its places");
+    if (!p)
+        return 0;
+    r = probes_put(&e->probes, e->broker, e->symbolizer, p,
+                   clock_monotonic_ns() + CAPTURE_PROBES_NS, &why);
+    if (r == -EAGAIN)
+        record_warn(c->record, "the JVM was still starting, or symbols of its libjvm.so were being "
+                               "read: what it allocated at first is not in this profile");
+    if (r == 0 || r == -EAGAIN)
+        return 0;
+    error_set(err, r, "what process %d allocates cannot be sampled: %s", pid, why.msg);
+    error_remedy(err, "%s", why.remedy);
+    return BACKEND_CONFLICT;
 }
 
-/* A set for @c. If slower captures take all sets, one of those becomes faster for its users. So a
- * caller that takes all rates keeps nobody from another. 0, -EBUSY or -errno with @err. */
-static int capture_take_rate(struct engine *e, struct capture *c, struct error *err)
+/* The events of @req, in @c and in its facts. */
+static int capture_set_events(struct capture *c, const struct capture_request *req,
+                              struct error *err)
 {
-    uint32_t before, after;
-    int r = rates_take(&e->rates, e->broker, c->event->kind, c->period, &c->set, &c->set_period,
-                       err),
-        faster;
+    c->event_count = req->event_count;
+    c->patient = req->live;
+    for (size_t i = 0; i < req->event_count; i++) {
+        const struct wanted_event *wanted = &req->events[i];
+        const struct event_info *info = events_find(wanted->name);
+        struct profile_event event;
 
-    if (r != -EBUSY)
-        return r;
-    faster = rates_speed_up(&e->rates, e->broker, recorder_sets(e), c->event->kind, c->period,
-                            &before, &after, err);
-    if (faster == -EBUSY)
-        return faster;
-    captures_filter_stopped(e, before);
-    for (struct capture *o = e->captures; o; o = o->next) {
-        if (o->set != before)
-            continue;
-        o->set = after;
-        if (faster == 0) {
-            o->set_period = c->period;
-            capture_warn_rate(o);
-        }
+        if (!info)
+            return error_set(err, -EINVAL, "there is no event %s", wanted->name);
+        c->events[i] = (struct capture_event){
+            .info = info, .period = wanted->period, .set = NO_SET, .on_set = NO_SET
+        };
+        c->patient = c->patient && event_is_timed(info) && wanted->period >= CAPTURE_PATIENT_NS;
+        snprintf(c->events[i].name, sizeof(c->events[i].name), "%s", wanted->name);
+        event = profile_event_of(info, wanted->period);
+        snprintf(event.name, sizeof(event.name), "%s", wanted->name);
+        profile_add_event(&c->meta, &event);
     }
-    return faster == 0 ? rates_take(&e->rates, e->broker, c->event->kind, c->period, &c->set,
-                                    &c->set_period, err)
-                       : faster;
+    return 0;
 }
 
 /* Begins to sample. The capture is in the list, and will be finished and freed from there. */
-static int capture_begin(struct engine *e, const struct capture_request *req, bool background,
+static int capture_begin(struct captures *e, const struct capture_request *req, bool background,
                          struct capture **ret, struct error *err)
 {
-    const struct event_info *info = events_find(req->event);
     uint64_t asked_ns = clock_monotonic_ns();
-    struct profile_event event;
     struct capture *c;
     int r;
 
-    if (!info)
-        return error_set(err, -EINVAL, "there is no event %s", req->event);
-    if (!e->ring)
-        return sampling_problem(e, err);
+    if (!e->sampling->ring)
+        return sampling_problem(e->sampling, err);
     r = capture_admit(e, req, err);
     if (r != 0)
         return r;
-    if (req->keep && e->store && keeper_waiting(e->keeper) >= KEEPER_WAITING_MAX) {
+    if (req->keep && e->store &&
+        store_writer_waiting(e->store_writer) >= STORE_WRITER_WAITING_MAX) {
         error_set(err, -EAGAIN, "%d finished captures wait to be written to the store",
-                  KEEPER_WAITING_MAX);
+                  STORE_WRITER_WAITING_MAX);
         error_remedy(err, "ask again in a second, or for fewer captures");
         return BACKEND_TOO_MANY;
     }
     c = calloc(1, sizeof(*c));
     if (!c)
         return -ENOMEM;
-    id_table_init(&c->processes, sizeof(struct seen_process), CAPTURE_PROCESSES_MAX);
+    id_table_init(&c->processes, sizeof(struct proc_id), CAPTURE_PROCESSES_MAX);
     id_table_init(&c->threads, sizeof(struct seen_thread), CAPTURE_THREADS_MAX);
     c->keep = req->keep;
-    c->patient = req->live && event_is_timed(info) && req->period >= CAPTURE_PATIENT_NS;
     c->symbols = req->symbols;
-    c->event = info;
-    c->period = req->period;
     c->caller = req->caller;
     c->lasts = capture_lasts(req);
-    r = target_new(&req->target, &c->target, err);
+    r = capture_set_events(c, req, err);
+    if (r == 0)
+        r = target_new(&req->target, &c->target, err);
     if (r == 0 && !target_is_node(c->target))
-        engine_sweep(e);
+        discover_sweep_if_old(e->discover);
     if (r == 0)
         r = target_check(c->target, e->discover, e->opts.proc_fd, err);
     if (r == 0)
@@ -263,17 +358,23 @@ static int capture_begin(struct engine *e, const struct capture_request *req, bo
         capture_defer_names(c);
     }
     if (r == 0)
-        r = capture_take_rate(e, c, err);
+        r = capture_take_rates(e, c, err);
+    if (r == 0) {
+        r = capture_probe(e, c, err);
+        if (r != 0)
+            capture_release_rates(e, c);
+    }
     if (r != 0) {
         capture_drop_names(e, c);
         capture_free(c);
         return r == -EBUSY ? BACKEND_TOO_MANY : r;
     }
-    if (c->set_period < c->period)
-        capture_warn_rate(c);
+    capture_warn_rates(c);
     broker_sample_stats(e->broker, &c->stats_before, NULL);
-    event = profile_event_of(info, c->period);
-    profile_add_event(&c->meta, &event);
+    for (size_t i = 0; i < c->event_count; i++) {
+        if (c->events[i].info->kind == EVENT_NATIVEMEM)
+            c->huge_faults_before = captures_huge_faults(e);
+    }
     target_describe(c->target, e->discover, c->meta.target, sizeof(c->meta.target));
     snprintf(c->meta.scope, sizeof(c->meta.scope), "%s", target_scope(c->target));
     c->meta.by_process = target_is_open(c->target);
@@ -295,7 +396,7 @@ static int capture_begin(struct engine *e, const struct capture_request *req, bo
     return 0;
 }
 
-int captures_start(struct engine *e, const struct capture_request *req, capture_done_fn done,
+int captures_start(struct captures *e, const struct capture_request *req, capture_done_fn done,
                    void *cookie, uint64_t *ret_handle, struct error *err)
 {
     struct capture *c;
@@ -309,7 +410,7 @@ int captures_start(struct engine *e, const struct capture_request *req, capture_
     return 0;
 }
 
-int captures_create(struct engine *e, const struct capture_request *req, const char *schedule,
+int captures_create(struct captures *e, const struct capture_request *req, const char *schedule,
                     uint64_t max_age_s, char ret_id[CAPTURE_ID_BYTES], struct error *err)
 {
     struct capture_request limited = *req;
@@ -340,7 +441,7 @@ int captures_create(struct engine *e, const struct capture_request *req, const c
 }
 
 /* Takes @c out of the list and disarms what only it needed. */
-static void capture_unlink(struct engine *e, struct capture *c)
+static void capture_unlink(struct captures *e, struct capture *c)
 {
     for (struct capture **at = &e->captures; *at; at = &(*at)->next) {
         if (*at == c) {
@@ -349,13 +450,13 @@ static void capture_unlink(struct engine *e, struct capture *c)
             break;
         }
     }
-    rates_release(&e->rates, e->broker, c->set);
+    capture_release_rates(e, c);
     capture_drop_names(e, c);
     captures_reconcile(e, clock_monotonic_ns());
 }
 
 /* Reports to those that wait for it. A resource's failure is kept, unless it was cancelled. */
-static void capture_answer_failure(struct engine *e, struct capture *c, int r,
+static void capture_answer_failure(struct captures *e, struct capture *c, int r,
                                    const struct error *err)
 {
     if (c->done)
@@ -365,7 +466,7 @@ static void capture_answer_failure(struct engine *e, struct capture *c, int r,
 }
 
 /* The facts of a profile that ends at @end_ns, in c->meta. */
-static void capture_fill_meta(struct engine *e, struct capture *c, uint64_t end_ns)
+static void capture_fill_meta(struct captures *e, struct capture *c, uint64_t end_ns)
 {
     c->meta.end_ns = MIN(end_ns, c->end_ns);
     c->meta.by_process = c->meta.by_process || capture_has_several_processes(c);
@@ -388,7 +489,7 @@ static int make_profile(struct capture *c, const struct profile *meta, struct pr
     return 0;
 }
 
-static void capture_finish(struct engine *e, struct capture *c, uint64_t end_ns)
+static void capture_finish(struct captures *e, struct capture *c, uint64_t end_ns)
 {
     struct profile *p = NULL;
     struct error err = ERROR_NULL;
@@ -402,11 +503,11 @@ static void capture_finish(struct engine *e, struct capture *c, uint64_t end_ns)
         error_set(&err, r, "not enough memory to finish this profile");
         capture_answer_failure(e, c, r, &err);
     } else if (c->keep && e->store) {
-        keeper_put(e->keeper, p, c->schedule, c->max_age_s,
-                   !c->done                     ? KEEPER_LAST
-                   : caller_is_root(&c->caller) ? KEEPER_FIRST
-                                                : KEEPER_WAITED,
-                   capture_answer_ns(c), c->done, c->cookie);
+        store_writer_put(e->store_writer, p, c->schedule, c->max_age_s,
+                         !c->done                     ? STORE_WRITER_LAST
+                         : caller_is_root(&c->caller) ? STORE_WRITER_FIRST
+                                                      : STORE_WRITER_WAITED,
+                         capture_answer_ns(c), c->done, c->cookie);
     } else if (c->done) {
         c->done(c->cookie, 0, p, NULL);
     } else {
@@ -416,13 +517,13 @@ static void capture_finish(struct engine *e, struct capture *c, uint64_t end_ns)
 }
 
 /* A copy of a capture is not worth what others need: half as much again may be taken for copies. */
-static bool snapshot_has_room(const struct engine *e, const struct capture *c)
+static bool snapshot_has_room(const struct captures *e, const struct capture *c)
 {
     return e->budget.used_bytes + profile_counted_bytes() + record_bytes(c->record) <=
            e->budget.max_bytes + e->budget.max_bytes / 2;
 }
 
-int captures_snapshot(struct engine *e, struct capture *c, bool reset, struct profile **ret,
+int captures_snapshot(struct captures *e, struct capture *c, bool reset, struct profile **ret,
                       struct error *err)
 {
     uint64_t now = clock_monotonic_ns();
@@ -453,17 +554,39 @@ int captures_snapshot(struct engine *e, struct capture *c, bool reset, struct pr
     return 0;
 }
 
-/* Whether samples of @c, whose end is over, wait for symbols that may still come. */
-static bool capture_symbols_wait(struct engine *e, struct capture *c, uint64_t now_ns)
+/* Has the waits told that were not over at the end of @c, once. Whether samples are still to come.
+ */
+static bool capture_flushes(struct captures *e, struct capture *c, uint64_t now_ns)
 {
-    uint64_t hurried = e->held.hurried;
+    bool flushed = false;
+    uint32_t late, any_late = 0;
 
-    if (!held_has(&e->held, c->set, c->end_ns))
+    if (c->flushed_ns)
+        return now_ns < c->flushed_ns;
+    for (size_t i = 0; i < c->event_count; i++) {
+        struct capture_event *event = &c->events[i];
+
+        if (!event->info->valued || event->info->kind == EVENT_ALLOC)
+            continue;
+        flushed = true;
+        if (broker_sample_flush(e->broker, event->set, &event->flush_no, &late, NULL) == 0)
+            any_late |= late;
+    }
+    c->flushed_ns = clock_monotonic_ns() + (any_late ? CAPTURE_LATE_NS : 0);
+    return flushed;
+}
+
+/* Whether samples of @c, whose end is over, wait for symbols that may still come. */
+static bool capture_symbols_wait(struct captures *e, struct capture *c, uint64_t now_ns)
+{
+    uint64_t hurried = e->pending->hurried;
+
+    if (!pending_has(e->pending, capture_sets(c), c->end_ns))
         return false;
     if (now_ns < c->end_ns + CAPTURE_SYMBOLS_NS)
         return true;
-    engine_release(e, /* all_until_ns= */ c->end_ns);
-    if (e->held.hurried > hurried)
+    e->release(e->release_cookie, /* all_until_ns= */ c->end_ns);
+    if (e->pending->hurried > hurried)
         record_warn(c->record,
                     "symbols of a file were still being read %d ms after the end: "
                     "functions of it are shown by their address",
@@ -471,7 +594,7 @@ static bool capture_symbols_wait(struct engine *e, struct capture *c, uint64_t n
     return false;
 }
 
-void captures_finish_due(struct engine *e, uint64_t now_ns)
+void captures_finish_due(struct captures *e, uint64_t now_ns)
 {
     uint64_t begun_ns = clock_monotonic_ns();
     struct capture *next;
@@ -480,22 +603,24 @@ void captures_finish_due(struct engine *e, uint64_t now_ns)
         next = c->next;
         if (c->end_ns > now_ns)
             continue;
-        if (clock_monotonic_ns() - begun_ns >= ENGINE_TURN_NS)
+        if (clock_monotonic_ns() - begun_ns >= CAPTURES_TURN_NS)
             return; /* the others at the next tick, which is due at once */
+        if (capture_flushes(e, c, now_ns))
+            continue;
         c->waits_for_names = capture_symbols_wait(e, c, now_ns) || capture_names_wait(e, c, now_ns);
         if (!c->waits_for_names)
             capture_finish(e, c, now_ns);
     }
 }
 
-static void capture_fail(struct engine *e, struct capture *c, int r, const struct error *err)
+static void capture_fail(struct captures *e, struct capture *c, int r, const struct error *err)
 {
     capture_unlink(e, c);
     capture_answer_failure(e, c, r, err);
     capture_free(c);
 }
 
-void captures_end(struct engine *e, uint64_t handle, bool keep)
+void captures_end(struct captures *e, uint64_t handle, bool keep)
 {
     struct error err = ERROR_NULL;
 
@@ -513,13 +638,13 @@ void captures_end(struct engine *e, uint64_t handle, bool keep)
     }
 }
 
-void captures_fail_all(struct engine *e, int r, const struct error *err)
+void captures_fail_all(struct captures *e, int r, const struct error *err)
 {
     while (e->captures)
         capture_fail(e, e->captures, r, err);
 }
 
-bool captures_hurry(const struct engine *e)
+bool captures_hurry(const struct captures *e)
 {
     for (const struct capture *c = e->captures; c; c = c->next) {
         if (!c->patient)
@@ -528,7 +653,7 @@ bool captures_hurry(const struct engine *e)
     return false;
 }
 
-uint64_t captures_next_deadline(const struct engine *e)
+uint64_t captures_next_deadline(const struct captures *e)
 {
     uint64_t deadline = UINT64_MAX;
 

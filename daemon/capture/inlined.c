@@ -117,6 +117,15 @@ static uint32_t make_frame(struct inlined *i, const struct frame *base,
     return frame.function ? id : 0;
 }
 
+static bool lacks_names(const struct inlines_frame *at, size_t count)
+{
+    for (size_t k = 0; k < count; k++) {
+        if (k + 1 < count && !at[k].name.n)
+            return true;
+    }
+    return false;
+}
+
 size_t inlined_frames(struct inlined *i, uint32_t n, uint32_t ret[RECORD_LATER_FRAMES_MAX])
 {
     struct inlines_frame at[DWARF_FRAMES_MAX];
@@ -147,6 +156,7 @@ size_t inlined_frames(struct inlined *i, uint32_t n, uint32_t ret[RECORD_LATER_F
         return 1;
     }
     i->stats.found++;
+    i->stats.shared += lacks_names(at, count) && inlines_lacks_shared(i->inlines, p->file);
     for (size_t k = 0; k < count; k++) {
         ret[k] = make_frame(i, &base, &at[k], k + 1 < count);
         if (!ret[k]) { /* no room for names: as it was */

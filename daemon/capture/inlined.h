@@ -37,6 +37,7 @@ void inlined_rebase(struct inlined *i, const struct rebase *b, struct frame_tabl
 struct inlined_stats {
     uint32_t found, unread; /* with a function; not read in time, or not in the budget */
     uint32_t split;         /* in .dwo files */
+    uint32_t shared;        /* whose names are in a shared file that is not there */
     uint32_t beyond;        /* broken, of another version, or beyond a limit */
     uint32_t dropped;       /* beyond INLINED_PLACES_MAX, since the beginning */
 };

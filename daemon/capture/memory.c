@@ -10,7 +10,7 @@
 
 #define CUT_SHORT_NS NSEC_PER_SEC /* between two that end early: until its memory is back */
 
-size_t capture_memory_of(const struct engine *e, const struct caller *caller)
+size_t capture_memory_of(const struct captures *e, const struct caller *caller)
 {
     size_t bytes = 0;
 
@@ -33,7 +33,7 @@ static bool is_heavier(const struct weight *a, const struct weight *b)
 
 /* The capture to thin when @r wants room: of the caller that holds the most, the one with the most
  * samples. NULL: it is @r itself, or there is none. */
-static struct capture *to_thin(const struct engine *e, const struct record *r)
+static struct capture *to_thin(const struct captures *e, const struct record *r)
 {
     struct weight most = { 0 }, w;
     struct capture *found = NULL;
@@ -53,7 +53,7 @@ static struct capture *to_thin(const struct engine *e, const struct record *r)
 
 static void make_room(void *cookie, const struct record *r, size_t bytes)
 {
-    struct engine *e = cookie;
+    struct captures *e = cookie;
     struct capture *c;
 
     while (!record_budget_has(&e->budget, bytes) && (c = to_thin(e, r))) {
@@ -67,7 +67,7 @@ static void exhausted(void *cookie)
 {
     uint64_t now = clock_monotonic_ns();
     struct weight heaviest = { 0 }, w;
-    struct engine *e = cookie;
+    struct captures *e = cookie;
     struct capture *most = NULL;
 
     if (e->cut_short_ns && now - e->cut_short_ns < CUT_SHORT_NS)
@@ -91,15 +91,23 @@ static void exhausted(void *cookie)
                 (double)(now - most->start_ns) / 1e9, e->budget.max_bytes >> 20);
 }
 
-void capture_memory_init(struct engine *e)
+void captures_init(struct captures *e, const struct captures_opts *opts)
 {
+    e->opts = *opts;
+    e->taken_ns = UINT64_MAX;
+    id_table_init(&e->filtered, sizeof(uint64_t), DISCOVER_PROCESSES_MAX);
     e->budget = (struct record_budget){ .max_bytes = e->opts.captures_max_bytes,
                                         .make_room = make_room,
                                         .exhausted = exhausted,
                                         .cookie = e };
 }
 
-void capture_memory_tick(struct engine *e)
+void captures_deinit(struct captures *e)
+{
+    id_table_deinit(&e->filtered);
+}
+
+void capture_memory_tick(struct captures *e)
 {
     e->budget.other_bytes = profile_counted_bytes();
 }

@@ -3,24 +3,24 @@
 
 #include "base/clock.h"
 
-void held_init(struct held *h)
+void pending_init(struct pending_samples *h)
 {
-    *h = (struct held){ 0 };
+    *h = (struct pending_samples){ 0 };
     h->end = &h->first;
 }
 
-void held_deinit(struct held *h)
+void pending_deinit(struct pending_samples *h)
 {
     while (h->first) {
-        struct held_sample *s = h->first;
+        struct pending_sample *s = h->first;
 
         h->first = s->next;
-        held_free(s);
+        pending_free(s);
     }
-    held_init(h);
+    pending_init(h);
 }
 
-void held_free(struct held_sample *s)
+void pending_free(struct pending_sample *s)
 {
     if (s)
         process_unpin(s->process);
@@ -29,19 +29,19 @@ void held_free(struct held_sample *s)
 
 static size_t sample_bytes(const struct sample_record *rec)
 {
-    return sizeof(struct held_sample) +
+    return sizeof(struct pending_sample) +
            ((size_t)rec->kernel_count + rec->user_count) * sizeof(uint64_t);
 }
 
-bool held_add(struct held *h, struct process *p, const struct sample_record *rec,
-              const uint64_t *frames, uint64_t now_ns)
+bool pending_add(struct pending_samples *h, struct process *p, const struct sample_record *rec,
+                 const uint64_t *frames, uint64_t now_ns)
 {
     size_t bytes = sample_bytes(rec);
-    struct held_sample *s = h->bytes + bytes <= HELD_BYTES_MAX ? malloc(bytes) : NULL;
+    struct pending_sample *s = h->bytes + bytes <= PENDING_BYTES_MAX ? malloc(bytes) : NULL;
 
     if (!s)
         return false;
-    *s = (struct held_sample){ .process = p, .since_ns = now_ns, .rec = *rec };
+    *s = (struct pending_sample){ .process = p, .since_ns = now_ns, .rec = *rec };
     memcpy(s->frames, frames, bytes - sizeof(*s));
     process_pin(p);
     *h->end = s;
@@ -51,20 +51,20 @@ bool held_add(struct held *h, struct process *p, const struct sample_record *rec
     return true;
 }
 
-bool held_has(const struct held *h, uint32_t set, uint64_t until_ns)
+bool pending_has(const struct pending_samples *h, uint32_t sets, uint64_t until_ns)
 {
-    for (const struct held_sample *s = h->first; s; s = s->next) {
-        if (s->rec.set == set && s->rec.time_ns < until_ns)
+    for (const struct pending_sample *s = h->first; s; s = s->next) {
+        if (sets & 1u << s->rec.set && s->rec.time_ns < until_ns)
             return true;
     }
     return false;
 }
 
-struct held_sample *held_take(struct held *h, struct held_sample ***at,
-                              bool (*ready)(void *cookie, const struct held_sample *s),
-                              void *cookie)
+struct pending_sample *pending_take(struct pending_samples *h, struct pending_sample ***at,
+                                    bool (*ready)(void *cookie, const struct pending_sample *s),
+                                    void *cookie)
 {
-    struct held_sample **from = *at ? *at : &h->first, *s;
+    struct pending_sample **from = *at ? *at : &h->first, *s;
 
     while (*from && !ready(cookie, *from))
         from = &(*from)->next;

@@ -10,33 +10,33 @@
 #include "discover/discover.h"
 #include "sample/sample_abi.h"
 
-#define HELD_BYTES_MAX ((size_t)32 << 20)
-#define HELD_NS_MAX (10 * NSEC_PER_SEC)
+#define PENDING_BYTES_MAX ((size_t)32 << 20)
+#define PENDING_NS_MAX (10 * NSEC_PER_SEC)
 
-struct held_sample {
-    struct held_sample *next;
+struct pending_sample {
+    struct pending_sample *next;
     struct process *process; /* pinned */
     uint64_t since_ns;
     struct sample_record rec;
     uint64_t frames[]; /* of the kernel, then of the user */
 };
 
-struct held {
-    struct held_sample *first, **end; /* in the order in which they came */
+struct pending_samples {
+    struct pending_sample *first, **end; /* in the order in which they came */
     size_t count, bytes;
     uint64_t hurried; /* that were named without the file's symbols */
 };
 
-void held_init(struct held *h);
-void held_deinit(struct held *h);
+void pending_init(struct pending_samples *h);
+void pending_deinit(struct pending_samples *h);
 /* Copies a sample. False where there is no room. */
-bool held_add(struct held *h, struct process *p, const struct sample_record *rec,
-              const uint64_t *frames, uint64_t now_ns);
-/* Whether one of set @set, taken before @until_ns, is held. */
-bool held_has(const struct held *h, uint32_t set, uint64_t until_ns);
+bool pending_add(struct pending_samples *h, struct process *p, const struct sample_record *rec,
+                 const uint64_t *frames, uint64_t now_ns);
+/* Whether one of @sets (bits), taken before @until_ns, is held. */
+bool pending_has(const struct pending_samples *h, uint32_t sets, uint64_t until_ns);
 /* Takes out the oldest one that @ready says is ready, after *at (NULL: from the beginning), and
- * moves *at on; NULL: there is none. The caller's, for held_free(). */
-struct held_sample *held_take(struct held *h, struct held_sample ***at,
-                              bool (*ready)(void *cookie, const struct held_sample *s),
-                              void *cookie);
-void held_free(struct held_sample *s);
+ * moves *at on; NULL: there is none. The caller's, for pending_free(). */
+struct pending_sample *pending_take(struct pending_samples *h, struct pending_sample ***at,
+                                    bool (*ready)(void *cookie, const struct pending_sample *s),
+                                    void *cookie);
+void pending_free(struct pending_sample *s);

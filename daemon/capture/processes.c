@@ -1,27 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whose samples a capture takes: its verdict on each process image, and its list of threads. */
+#include "base/array.h"
 #include "capture/capture_impl.h"
 
 #define RECHECK_NS (100 * NSEC_PER_MSEC)
 #define UNANSWERED_NS (2 * NSEC_PER_SEC) /* it is asked for again once a second */
 
-/* Grows *array (of @size) along with a table, zeroing what is new. */
-static int follow_table(const struct id_table *t, void **array, size_t *cap, size_t size)
-{
-    void *p;
-
-    if (t->cap <= *cap)
-        return 0;
-    p = reallocarray(*array, t->cap, size);
-    if (!p)
-        return -ENOMEM;
-    memset((char *)p + *cap * size, 0, (t->cap - *cap) * size);
-    *array = p;
-    *cap = t->cap;
-    return 0;
-}
-
-static int capture_add_process(struct engine *e, struct capture *c, const struct process *p,
+static int capture_add_process(struct captures *e, struct capture *c, const struct process *p,
                                struct seen_verdict *v)
 {
     struct profile_process pp = {
@@ -38,18 +23,14 @@ static int capture_add_process(struct engine *e, struct capture *c, const struct
     return record_process(c->record, &pp, &v->process);
 }
 
-struct seen_verdict *capture_verdict(struct engine *e, struct capture *c, const struct process *p,
+struct seen_verdict *capture_verdict(struct captures *e, struct capture *c, const struct process *p,
                                      uint64_t now_ns)
 {
-    struct seen_process key = { .start_ticks = p->id.start_ticks,
-                                .host_pid = p->id.host_pid,
-                                .exec_no = p->id.exec_no };
     struct seen_verdict *v;
     uint32_t id;
 
-    if (id_table_add(&c->processes, &key, &id) < 0 ||
-        follow_table(&c->processes, (void **)&c->verdicts, &c->verdicts_cap, sizeof(*c->verdicts)) <
-            0)
+    if (id_table_add(&c->processes, &p->id, &id) < 0 ||
+        !array_extend(&c->verdicts, &c->verdicts_cap, c->processes.cap))
         return NULL;
     v = &c->verdicts[id];
     if (!v->wanted && (v->checked_ns == 0 || now_ns - v->checked_ns >= RECHECK_NS)) {
@@ -60,7 +41,8 @@ struct seen_verdict *capture_verdict(struct engine *e, struct capture *c, const 
     return v;
 }
 
-int capture_thread(struct capture *c, uint32_t process, const struct incoming *in, uint32_t *ret)
+int capture_thread(struct capture *c, uint32_t process, const struct incoming *in, uint32_t *ret,
+                   struct seen_run **ret_run)
 {
     struct seen_thread key = { .process = process, .host_tid = in->rec->host_tid };
     struct profile_thread t = { .host_tid = (int32_t)in->rec->host_tid,
@@ -71,13 +53,16 @@ int capture_thread(struct capture *c, uint32_t process, const struct incoming *i
 
     if (fresh < 0)
         return fresh;
-    r = follow_table(&c->threads, (void **)&c->thread_ids, &c->thread_ids_cap,
-                     sizeof(*c->thread_ids));
+    r = array_extend(&c->thread_ids, &c->thread_ids_cap, c->threads.cap) &&
+                array_extend(&c->runs, &c->runs_cap, c->threads.cap)
+            ? 0
+            : -ENOMEM;
     if (r == 0 && fresh)
         r = record_thread(c->record, &t, &c->thread_ids[id]);
     if (r < 0)
         return r;
     *ret = c->thread_ids[id];
+    *ret_run = &c->runs[id];
     if (!fresh)
         record_rename_thread(c->record, *ret, in->thread_name);
     return 0;
@@ -89,22 +74,15 @@ void capture_forget_members(struct capture *c)
     id_table_deinit(&c->threads);
     free(TAKE_PTR(c->verdicts));
     free(TAKE_PTR(c->thread_ids));
-    c->verdicts_cap = c->thread_ids_cap = 0;
+    free(TAKE_PTR(c->runs));
+    c->verdicts_cap = c->thread_ids_cap = c->runs_cap = 0;
 }
 
-static struct proc_id seen_id(const struct seen_process *s)
-{
-    return (struct proc_id){ .host_pid = s->host_pid,
-                             .exec_no = s->exec_no,
-                             .start_ticks = s->start_ticks };
-}
-
-void capture_warn_unanswered(struct engine *e, struct capture *c)
+void capture_warn_unanswered(struct captures *e, struct capture *c)
 {
     for (uint32_t i = 0; i < c->processes.count; i++) {
-        const struct seen_process *s = id_table_get(&c->processes, i);
-        struct proc_id id = seen_id(s);
-        uint64_t when_ns = c->verdicts[i].wanted ? symbolizer_unanswered_ns(e->symbolizer, &id) : 0;
+        const struct proc_id *s = id_table_get(&c->processes, i);
+        uint64_t when_ns = c->verdicts[i].wanted ? symbolizer_unanswered_ns(e->symbolizer, s) : 0;
 
         if (when_ns && when_ns + UNANSWERED_NS >= c->start_ns)
             record_warn_process(
@@ -115,16 +93,15 @@ void capture_warn_unanswered(struct engine *e, struct capture *c)
     }
 }
 
-void capture_warn_put_off(struct engine *e, struct capture *c)
+void capture_warn_put_off(struct captures *e, struct capture *c)
 {
     uint32_t count = 0;
     int32_t first = 0;
 
     for (uint32_t i = 0; i < c->processes.count; i++) {
-        const struct seen_process *s = id_table_get(&c->processes, i);
-        struct proc_id id = seen_id(s);
+        const struct proc_id *s = id_table_get(&c->processes, i);
 
-        if (c->verdicts[i].wanted && symbolizer_put_off_ns(e->symbolizer, &id) >= c->start_ns &&
+        if (c->verdicts[i].wanted && symbolizer_put_off_ns(e->symbolizer, s) >= c->start_ns &&
             count++ == 0)
             first = s->host_pid;
     }
@@ -141,7 +118,7 @@ bool capture_has_several_processes(const struct capture *c)
     int32_t first = 0;
 
     for (uint32_t i = 0; i < c->processes.count; i++) {
-        const struct seen_process *s = id_table_get(&c->processes, i);
+        const struct proc_id *s = id_table_get(&c->processes, i);
 
         if (!c->verdicts[i].wanted)
             continue;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The flight recorder's state, for the files of capture/ that read it. Thread: the engine's. */
+/*
+ * The flight recorder, always on: the last samples of the whole node, and from the same samples the
+ * CPU time of each JVM by category. Thread: the engine's.
+ */
 #pragma once
 
-#include "capture/capture_impl.h"
+#include "base/id_table.h"
+#include "capture/incoming.h"
+#include "capture/sample_sets.h"
 #include "profile/category.h"
+#include "store/flight.h"
 
 #define RECORDER_JVMS_MAX DISCOVER_PROCESSES_MAX
-
-struct recorded_jvm_key { /* no padding */
-    uint64_t start_ticks;
-    int32_t host_pid;
-    uint32_t exec_no;
-};
 
 struct recorded_jvm {
     uint64_t samples[CATEGORY_COUNT + 1]; /* by category; 3 bits can say 7 */
@@ -19,9 +19,32 @@ struct recorded_jvm {
 
 struct recorder {
     struct flight *flight;
+    struct frame_table *frames; /* borrowed: of its names */
     uint64_t period_ns;
     uint32_t set;
-    struct id_table jvms;          /* struct recorded_jvm_key */
+    struct id_table jvms;          /* struct proc_id */
     struct recorded_jvm *counters; /* [jvms.cap] */
     size_t counters_cap;
 };
+
+struct recorder_opts {
+    struct broker *broker;      /* borrowed, for the call */
+    struct sample_sets *sets;   /* the same: the sets that run */
+    struct frame_table *frames; /* borrowed */
+    double hz;                  /* above 0 */
+    uint64_t keep_ns;           /* how far back it reaches at most */
+    size_t max_bytes;
+};
+
+/* Begins to record. 0 and *ret; -errno with @err, and then the rest works without. */
+int recorder_start(const struct recorder_opts *o, struct recorder **ret, struct error *err);
+/* NULL is fine. Returns NULL. */
+struct recorder *recorder_stop(struct recorder *rec);
+/* The set it samples with, as a bit; 0 where @rec is NULL. */
+uint32_t recorder_sets(const struct recorder *rec);
+/* Takes a sample of its set. */
+void recorder_sample(struct recorder *rec, struct incoming *in);
+/* Samples carry ids of @table, which is borrowed, from now on. @rec may be NULL. */
+void recorder_use_table(struct recorder *rec, struct frame_table *table);
+/* A process image whose counters nobody will read for long any more. @rec may be NULL. */
+void recorder_forget(struct recorder *rec, const struct process *p);

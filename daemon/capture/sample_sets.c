@@ -3,22 +3,36 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "event/events.h"
 
-static struct rate_set *rates_faster(struct rates *r, enum event_kind kind, uint64_t period)
+static struct rate_set *sample_sets_faster(struct sample_sets *r, const char *event,
+                                           uint64_t period)
 {
     struct rate_set *best = NULL;
 
     for (size_t i = 0; i < ARRAY_SIZE(r->sets); i++) {
         struct rate_set *s = &r->sets[i];
 
-        if (s->users && s->kind == kind && s->period <= period &&
+        if (s->users && strcmp(s->event, event) == 0 && s->period <= period &&
             (!best || s->period > best->period))
             best = s;
     }
     return best;
 }
 
-static struct rate_set *rates_free(struct rates *r)
+/* Whether @event is sampled, and cannot be sampled by a second set. */
+static bool sample_sets_alone(const struct sample_sets *r, const char *event)
+{
+    const struct event_info *info = events_find(event);
+
+    for (size_t i = 0; info && info->single && i < ARRAY_SIZE(r->sets); i++) {
+        if (r->sets[i].users && strcmp(r->sets[i].event, event) == 0)
+            return true;
+    }
+    return false;
+}
+
+static struct rate_set *sample_sets_free(struct sample_sets *r)
 {
     for (size_t i = 0; i < ARRAY_SIZE(r->sets); i++) {
         if (!r->sets[i].users)
@@ -27,20 +41,23 @@ static struct rate_set *rates_free(struct rates *r)
     return NULL;
 }
 
-int rates_take(struct rates *r, struct broker *b, enum event_kind kind, uint64_t period,
-               uint32_t *ret_set, uint64_t *ret_period, struct error *err)
+int sample_sets_take(struct sample_sets *r, struct broker *b, const char *event, uint64_t period,
+                     bool may_arm, uint32_t *ret_set, uint64_t *ret_period, struct error *err)
 {
-    struct rate_set *s = rates_faster(r, kind, period), *unused = rates_free(r);
+    struct rate_set *s = sample_sets_faster(r, event, period),
+                    *unused = may_arm ? sample_sets_free(r) : NULL;
     int k;
 
-    if ((!s || s->period != period) && unused) {
-        k = broker_sample_start(b, kind, period, &unused->set, err);
+    if ((!s || s->period != period) && unused && !sample_sets_alone(r, event)) {
+        k = broker_sample_start(b, event, period, &unused->set, err);
         if (k < 0)
             return k;
         s = unused;
-        s->kind = kind;
+        snprintf(s->event, sizeof(s->event), "%s", event);
         s->period = period;
     }
+    if (!s && !may_arm)
+        return -EBUSY;
     if (!s) {
         error_set(err, -EBUSY,
                   "%d other events and rates are being sampled, none of them this event so often",
@@ -54,8 +71,9 @@ int rates_take(struct rates *r, struct broker *b, enum event_kind kind, uint64_t
     return 0;
 }
 
-int rates_speed_up(struct rates *r, struct broker *b, uint32_t but, enum event_kind kind,
-                   uint64_t period, uint32_t *ret_before, uint32_t *ret_after, struct error *err)
+int sample_sets_speed_up(struct sample_sets *r, struct broker *b, uint32_t but, const char *event,
+                         uint64_t period, uint32_t *ret_before, uint32_t *ret_after,
+                         struct error *err)
 {
     struct rate_set *slowest = NULL;
     int k;
@@ -63,7 +81,7 @@ int rates_speed_up(struct rates *r, struct broker *b, uint32_t but, enum event_k
     for (size_t i = 0; i < ARRAY_SIZE(r->sets); i++) {
         struct rate_set *s = &r->sets[i];
 
-        if (s->users && s->kind == kind && !(but & 1u << s->set) &&
+        if (s->users && strcmp(s->event, event) == 0 && !(but & 1u << s->set) &&
             (!slowest || s->period > slowest->period))
             slowest = s;
     }
@@ -71,16 +89,16 @@ int rates_speed_up(struct rates *r, struct broker *b, uint32_t but, enum event_k
         return -EBUSY;
     *ret_before = *ret_after = slowest->set;
     broker_sample_stop(b, slowest->set, NULL);
-    k = broker_sample_start(b, kind, period, &slowest->set, err);
+    k = broker_sample_start(b, event, period, &slowest->set, err);
     if (k == 0)
         slowest->period = period;
     else
-        broker_sample_start(b, kind, slowest->period, &slowest->set, NULL);
+        broker_sample_start(b, event, slowest->period, &slowest->set, NULL);
     *ret_after = slowest->set;
     return k;
 }
 
-void rates_release(struct rates *r, struct broker *b, uint32_t set)
+void sample_sets_release(struct sample_sets *r, struct broker *b, uint32_t set)
 {
     for (size_t i = 0; i < ARRAY_SIZE(r->sets); i++) {
         struct rate_set *s = &r->sets[i];
@@ -95,7 +113,7 @@ void rates_release(struct rates *r, struct broker *b, uint32_t set)
     }
 }
 
-bool rates_dropped(int proc_fd, uint64_t period_ns, uint64_t *ret_allowed_hz)
+bool sample_sets_dropped(int proc_fd, uint64_t period_ns, uint64_t *ret_allowed_hz)
 {
     _cleanup_buf_ struct buf text = BUF_NULL;
     uint64_t hz = (NSEC_PER_SEC + period_ns - 1) / period_ns, allowed_hz;
@@ -108,7 +126,7 @@ bool rates_dropped(int proc_fd, uint64_t period_ns, uint64_t *ret_allowed_hz)
     return true;
 }
 
-size_t rates_used(const struct rates *r)
+size_t sample_sets_used(const struct sample_sets *r)
 {
     size_t used = 0;
 

@@ -1,36 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which sets of events run, shared by captures: one set per event and distinct period, at most
- * four. A capture that finds all taken rides on the next faster one of its event and keeps a random
- * share of its samples. Periods are in the event's unit. Thread: the engine's.
+ * eight. A capture that finds all taken rides on the next faster one of its event and keeps a
+ * random share of its samples. Periods are in the event's unit. Thread: the engine's.
  */
 #pragma once
 
 #include "broker_client/broker.h"
+#include "event/events.h"
 
-struct rates {
+struct sample_sets {
     struct rate_set {
-        enum event_kind kind;
+        char event[EVENT_NAME_BYTES];
         uint64_t period; /* 0: free */
         uint32_t set;    /* the broker's number */
         unsigned users;
     } sets[BROKER_SETS_MAX];
 };
 
-/* Arms or shares a set for the event at @period. Return: 0 and the period that the set really has
- * (smaller than requested when the samples must be thinned). -EBUSY: none is free and none is
- * faster. -errno with @err. */
-int rates_take(struct rates *r, struct broker *b, enum event_kind kind, uint64_t period,
-               uint32_t *ret_set, uint64_t *ret_period, struct error *err);
-/* If rates_take() found none: makes the event's slowest set, but none of @but (bits), as fast as
- * @period for all its users. They must thin their samples from then on. Return: 0 and its number
- * before and after; -EBUSY; -errno with @err, and then it stays as it was if it can. */
-int rates_speed_up(struct rates *r, struct broker *b, uint32_t but, enum event_kind kind,
-                   uint64_t period, uint32_t *ret_before, uint32_t *ret_after, struct error *err);
+/* Arms or shares a set for the event at @period. @may_arm: false: shares alone. Return: 0 and the
+ * period that the set really has (smaller than requested when the samples must be thinned). -EBUSY:
+ * none is free, or must not be armed, and none is faster; @err is set in the first case. -errno
+ * with
+ * @err. */
+int sample_sets_take(struct sample_sets *r, struct broker *b, const char *event, uint64_t period,
+                     bool may_arm, uint32_t *ret_set, uint64_t *ret_period, struct error *err);
+/* If sample_sets_take() found none: makes the event's slowest set as fast as @period for all its
+ * users, but none of @but (bits). They must thin their samples from then on. Return: 0 and its
+ * number before and after; -EBUSY; -errno with @err, and then it stays as it was if it can. */
+int sample_sets_speed_up(struct sample_sets *r, struct broker *b, uint32_t but, const char *event,
+                         uint64_t period, uint32_t *ret_before, uint32_t *ret_after,
+                         struct error *err);
 /* Gives it back; the last user disarms it. */
-void rates_release(struct rates *r, struct broker *b, uint32_t set);
+void sample_sets_release(struct sample_sets *r, struct broker *b, uint32_t set);
 /* Whether the kernel drops samples that are taken every @period_ns: as it is set now, which the
  * broker asked for when they began. Thread: any. */
-bool rates_dropped(int proc_fd, uint64_t period_ns, uint64_t *ret_allowed_hz);
+bool sample_sets_dropped(int proc_fd, uint64_t period_ns, uint64_t *ret_allowed_hz);
 /* How many sets run. */
-size_t rates_used(const struct rates *r);
+size_t sample_sets_used(const struct sample_sets *r);

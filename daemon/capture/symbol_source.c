@@ -35,14 +35,21 @@ static bool is_asked(const struct capture *c)
     return c->symbols == SYMBOLS_AGENT || c->symbols == SYMBOLS_PERFMAP;
 }
 
-/* The source cannot be had: memory names all. */
-static void fall_back(struct capture *c, const char *reason, const char *remedy)
+/* The source cannot be had: memory names all, if it can be read. */
+static void fall_back(struct capture *c, uint32_t mode, const char *reason, const char *remedy)
 {
-    record_warn(c->record, "names come from the JVM's memory, not by symbols=%s: %s%s%s",
-                c->symbols == SYMBOLS_AUTO ? asked_name(SYMBOLS_AGENT) : asked_name(c->symbols),
-                reason, remedy[0] ? "; " : "", remedy);
-    snprintf(c->meta.symbols, sizeof(c->meta.symbols), "memory: %s could not be used: %.180s",
-             c->symbols == SYMBOLS_PERFMAP ? "the JVM's own map" : "an agent", reason);
+    const char *source = mode == ATTACH_PERFMAP ? "the JVM's own map" : "an agent";
+
+    if (c->nameless)
+        record_warn(c->record,
+                    "Java code has no names: the JVM's memory cannot be read, and %s could not be "
+                    "used: %s%s%s",
+                    source, reason, remedy[0] ? "; " : "", remedy);
+    else
+        record_warn(c->record, "names come from the JVM's memory, not from %s: %s%s%s", source,
+                    reason, remedy[0] ? "; " : "", remedy);
+    snprintf(c->meta.symbols, sizeof(c->meta.symbols), "%s: %s could not be used: %.180s",
+             c->nameless ? "none" : "memory", source, reason);
 }
 
 /* As record_later_fn: the size of an id says which of both it is of. */
@@ -64,7 +71,7 @@ void capture_defer_names(struct capture *c)
         record_set_later(c->record, deferred_frames, c);
 }
 
-static int attach(struct engine *e, struct capture *c, const struct process *p, uint32_t mode)
+static int attach(struct captures *e, struct capture *c, const struct process *p, uint32_t mode)
 {
     c->attach_mode = mode;
     c->attach_id = p->id;
@@ -73,11 +80,11 @@ static int attach(struct engine *e, struct capture *c, const struct process *p, 
     capture_defer_names(c);
     if (mode == ATTACH_PERFMAP)
         return 0; /* at the end, when all is compiled that was sampled */
-    c->attachment = attachment_take(e, p, mode);
+    c->attachment = attachment_take(e->attaching, p, mode);
     return c->attachment ? 0 : -ENOMEM;
 }
 
-int capture_choose_names(struct engine *e, struct capture *c, bool background, struct error *err)
+int capture_choose_names(struct captures *e, struct capture *c, bool background, struct error *err)
 {
     struct jvm_count n = { .target = c->target };
     const struct preflight_step *obstacle;
@@ -103,7 +110,8 @@ int capture_choose_names(struct engine *e, struct capture *c, bool background, s
     if (!p)
         return 0;
     discover_refresh(e->discover, p);
-    safety_check(e, target_viewer(c->target), p, &f);
+    safety_check(e->attaching, target_viewer(c->target), p, &f);
+    c->nameless = f.nameless;
     obstacle = is_asked(c) ? safety_obstacle(&f, mode) : NULL;
     if (c->symbols == SYMBOLS_AUTO) {
         snprintf(c->meta.symbols, sizeof(c->meta.symbols), "%s", f.auto_reason);
@@ -111,10 +119,11 @@ int capture_choose_names(struct engine *e, struct capture *c, bool background, s
             return 0;
         mode = f.auto_agent ? ATTACH_LOAD : ATTACH_PERFMAP;
     } else if (obstacle && !safety_passes(p, &f)) {
-        fall_back(c, obstacle->reason, obstacle->remedy);
+        fall_back(c, mode, obstacle->reason, obstacle->remedy);
         return 0;
     } else if (mode == ATTACH_PERFMAP && !f.perfmap && !safety_passes(p, &f)) {
-        fall_back(c, "this JDK cannot write its map to a file that is named", "JDK 22 and up can");
+        fall_back(c, mode, "this JDK cannot write its map to a file that is named",
+                  "JDK 22 and up can");
         return 0;
     }
     c->agent_first = is_asked(c);
@@ -122,7 +131,7 @@ int capture_choose_names(struct engine *e, struct capture *c, bool background, s
 }
 
 /* Whether the source is still to answer; begins what is taken at the end of sampling. */
-static bool is_open(struct engine *e, struct capture *c)
+static bool is_open(struct captures *e, struct capture *c)
 {
     enum attachment_state state;
     struct process *p;
@@ -130,7 +139,7 @@ static bool is_open(struct engine *e, struct capture *c)
     if (!c->attachment) {
         p = discover_find(e->discover, c->attach_id.host_pid);
         if (p && proc_id_equal(&p->id, &c->attach_id))
-            c->attachment = attachment_take(e, p, c->attach_mode);
+            c->attachment = attachment_take(e->attaching, p, c->attach_mode);
         if (!c->attachment)
             return false;
     }
@@ -138,7 +147,7 @@ static bool is_open(struct engine *e, struct capture *c)
     return state == ATTACHMENT_PLANNED || state == ATTACHMENT_ATTACHING;
 }
 
-bool capture_names_wait(struct engine *e, struct capture *c, uint64_t now_ns)
+bool capture_names_wait(struct captures *e, struct capture *c, uint64_t now_ns)
 {
     return now_ns < capture_answer_ns(c) &&
            ((c->later && is_open(e, c)) || (c->inlined && inlined_waits(c->inlined)));
@@ -166,11 +175,11 @@ void capture_tell_names(struct capture *c)
     if (!c->later)
         return;
     if (!c->attachment)
-        fall_back(c, "the JVM has exited", "");
+        fall_back(c, c->attach_mode, "the JVM has exited", "");
     else if (problem->msg[0])
-        fall_back(c, problem->msg, problem->remedy);
+        fall_back(c, c->attach_mode, problem->msg, problem->remedy);
     else if (attachment_state(c->attachment) != ATTACHMENT_READY)
-        fall_back(c, "the JVM had not answered 4 s after the end of sampling",
+        fall_back(c, c->attach_mode, "the JVM had not answered 4 s after the end of sampling",
                   "it may be stopped or in a long collection; symbols=memory needs no attach");
     else if (attachment_dropped(c->attachment))
         record_warn(c->record, "%ju records of the agent were lost: code may lack its name",
@@ -195,6 +204,12 @@ static void add_unread(const struct capture *c, struct profile *p)
                  "debug information of %u native places is in .dwo files, which flamed does not "
                  "read: they have no inlined functions and lines; build without -gsplit-dwarf",
                  s.split) > 0)
+        p->warnings[p->warning_count++] = to;
+    if (s.shared && p->warning_count < PROFILE_WARNINGS_MAX &&
+        asprintf(&to,
+                 "inlined functions at %u native places have no name: it is in a debug file that "
+                 "others share (dwz), which was not found; install it below /usr/lib/debug/.dwz",
+                 s.shared) > 0)
         p->warnings[p->warning_count++] = to;
     if (s.beyond && p->warning_count < PROFILE_WARNINGS_MAX &&
         asprintf(&to,
@@ -228,7 +243,7 @@ void capture_add_names(const struct capture *c, struct profile *p)
              "; %u of %u places agree with memory, %u only it could name", s.same, s.both, s.added);
 }
 
-void capture_drop_names(struct engine *e, struct capture *c)
+void capture_drop_names(struct captures *e, struct capture *c)
 {
-    c->attachment = attachment_release(e, c->attachment);
+    c->attachment = attachment_release(e->attaching, c->attachment);
 }

@@ -3,6 +3,10 @@
 #include "capture/capability_text.h"
 #include "capture/capture_impl.h"
 
+#include <unistd.h>
+
+#define VMSTAT_BYTES_MAX ((size_t)64 << 10) /* of /proc/vmstat: some 4 KiB */
+
 static void warn_right(void *cookie, const char *sentence)
 {
     struct capture *c = cookie;
@@ -13,11 +17,17 @@ static void warn_right(void *cookie, const char *sentence)
 /* What makes for fewer samples. */
 static const char *fewer(const struct capture *c)
 {
-    return event_is_timed(c->event) ? "lower hz" : "raise interval";
+    bool timed = false, counted = false;
+
+    for (size_t i = 0; i < c->event_count; i++) {
+        timed |= event_is_timed(c->events[i].info);
+        counted |= !event_is_timed(c->events[i].info);
+    }
+    return !counted ? "lower hz" : timed ? "lower hz or raise interval" : "raise interval";
 }
 
 /* What did not arrive while it ran: of the whole node, for nobody knows whose it was. */
-static void capture_warn_lost(struct engine *e, struct capture *c)
+static void capture_warn_lost(struct captures *e, struct capture *c)
 {
     const struct broker_sample_stats *before = &c->stats_before;
     struct broker_sample_stats now;
@@ -44,11 +54,17 @@ static void capture_warn_lost(struct engine *e, struct capture *c)
 }
 
 /* The kernel allows fewer than when it began: what is more was dropped, and nobody counted it. */
-static void capture_warn_dropped(const struct engine *e, struct capture *c)
+static void capture_warn_dropped(const struct captures *e, struct capture *c,
+                                 const struct capture_event *event)
 {
     uint64_t allowed_hz;
 
-    if (event_is_timed(c->event) && rates_dropped(e->opts.proc_fd, c->set_period, &allowed_hz))
+    bool ticks = !event->info->valued || event->on_set != NO_SET;
+
+    if (event_is_timed(event->info) && ticks &&
+        sample_sets_dropped(e->opts.proc_fd,
+                            event->on_set != NO_SET ? event->on_period : event->set_period,
+                            &allowed_hz))
         record_warn(c->record,
                     "the kernel now allows %llu samples a second and drops the rest: "
                     "it lowers kernel.perf_event_max_sample_rate if interrupts take "
@@ -56,32 +72,93 @@ static void capture_warn_dropped(const struct engine *e, struct capture *c)
                     (unsigned long long)allowed_hz);
 }
 
-static void capture_warn_empty(struct capture *c)
+uint64_t captures_huge_faults(const struct captures *e)
 {
-    if (event_is_timed(c->event))
+    static const char NAME[] = "\nthp_fault_alloc ";
+    _cleanup_buf_ struct buf text = BUF_NULL;
+    const char *at;
+    uint64_t n = 0;
+    struct span s;
+
+    buf_init(&text, VMSTAT_BYTES_MAX);
+    if (buf_read_at(&text, e->opts.proc_fd, "vmstat") < 0)
+        return 0;
+    s = buf_span(&text);
+    at = memmem(s.p, s.n, NAME, sizeof(NAME) - 1);
+    if (!at)
+        return 0;
+    s = span_from(s, (size_t)(at - s.p) + sizeof(NAME) - 1);
+    return span_take_dec(&s, &n) ? n : 0;
+}
+
+/* A huge page comes with one fault, and the kernel does not say which faults those were. */
+static void capture_warn_huge(const struct captures *e, struct capture *c,
+                              const struct capture_event *event)
+{
+    uint64_t huge;
+
+    if (event->info->kind != EVENT_NATIVEMEM)
+        return;
+    huge = captures_huge_faults(e);
+    if (huge > c->huge_faults_before)
+        record_warn(c->record,
+                    "%llu huge pages came into use on this node during it. Each of them that is "
+                    "the target's counts as one page of %ld bytes here",
+                    (unsigned long long)(huge - c->huge_faults_before), sysconf(_SC_PAGESIZE));
+}
+
+static void capture_warn_empty(struct capture *c, const struct capture_event *event)
+{
+    if (event_is_timed(event->info))
         record_warn(c->record,
                     "no samples: the target used no CPU time in this while; an idle service "
                     "shows nothing with event=cpu");
+    else if (event->info->kind == EVENT_ALLOC)
+        record_warn(
+            c->record,
+            "no samples: no Java thread of the target filled its buffer (TLAB), or by chance "
+            "none of %llu bytes was taken; try more seconds or a smaller interval",
+            (unsigned long long)event->period);
+    else if (strcmp(event->info->unit, "bytes") == 0)
+        record_warn(c->record,
+                    "no samples: the target touched no memory that was new to it, or less than "
+                    "%llu bytes; try a smaller interval",
+                    (unsigned long long)event->period);
     else
         record_warn(c->record,
                     "no samples: of %s one in %llu is sampled on each CPU, and none of them was "
                     "the target's; try a smaller interval",
-                    c->event->name, (unsigned long long)c->period);
+                    event->name, (unsigned long long)event->period);
 }
 
-void capture_warn_quality(struct engine *e, struct capture *c)
+void capture_warn_untaken(const struct captures *e, struct capture *c)
+{
+    uint64_t from_ns = MAX(c->start_ns, e->taken_ns);
+
+    if (from_ns < c->end_ns)
+        record_warn(c->record,
+                    "flamed is behind with its samples: those of the last %.1f s are not in this "
+                    "profile, and are not counted as lost; lower hz, or sample fewer events",
+                    (double)(c->end_ns - from_ns) / NSEC_PER_SEC);
+}
+
+void capture_warn_quality(struct captures *e, struct capture *c)
 {
     const char *kernel = symbolizer_kernel_problem(e->symbolizer);
 
     capture_warn_lost(e, c);
-    capture_warn_dropped(e, c);
+    capture_warn_untaken(e, c);
     capture_warn_unanswered(e, c);
     capture_warn_put_off(e, c);
-    rights_problems(e->facts.capabilities, warn_right, c);
+    rights_problems(e->sampling->facts.capabilities, warn_right, c);
     if (kernel[0])
         record_warn(c->record, "%s", kernel);
-    if (e->facts.sideband_problem[0])
-        record_warn(c->record, "%s", e->facts.sideband_problem);
-    if (record_samples(c->record) == 0)
-        capture_warn_empty(c);
+    if (e->sampling->facts.sideband_problem[0])
+        record_warn(c->record, "%s", e->sampling->facts.sideband_problem);
+    for (size_t i = 0; i < c->event_count; i++) {
+        capture_warn_dropped(e, c, &c->events[i]);
+        capture_warn_huge(e, c, &c->events[i]);
+        if (record_samples(c->record) == 0)
+            capture_warn_empty(c, &c->events[i]);
+    }
 }

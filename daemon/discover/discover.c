@@ -125,6 +125,8 @@ void discover_poll(struct discover *d, uint64_t now_ns)
     poll_recent(d, now_ns, deadline_ns);
     poll_entries(d, now_ns, deadline_ns);
     sweep_run(d, now_ns, deadline_ns);
+    counters_poll(d, now_ns);
+    residence_poll(d, now_ns);
 }
 
 void discover_sweep(struct discover *d)
@@ -133,6 +135,16 @@ void discover_sweep(struct discover *d)
         sweep_run(d, clock_monotonic_ns(), UINT64_MAX);
     d->sweep_next_ns = 0;
     sweep_run(d, clock_monotonic_ns(), UINT64_MAX);
+}
+
+void discover_sweep_if_old(struct discover *d)
+{
+    uint64_t now = clock_monotonic_ns();
+
+    if (d->swept_ns && now - d->swept_ns < NSEC_PER_SEC)
+        return;
+    d->swept_ns = now;
+    discover_sweep(d);
 }
 
 const char *discover_problem(const struct discover *d)
@@ -210,15 +222,6 @@ struct process *discover_find(struct discover *d, int32_t host_pid)
     return &im->p;
 }
 
-int32_t discover_thread_of(struct discover *d, int32_t host_tid)
-{
-    struct proc_status st;
-
-    if (host_tid <= 0 || proc_read_status(d->opts.proc_fd, host_tid, &st) != 0)
-        return 0;
-    return st.tgid != host_tid ? st.tgid : 0;
-}
-
 int discover_each(struct discover *d, int (*fn)(void *cookie, struct process *p), void *cookie)
 {
     int r = 0;
@@ -258,6 +261,7 @@ void process_unpin(struct process *p)
 void discover_stats(const struct discover *d, struct discover_stats *ret)
 {
     *ret = d->stats;
+    ret->sideband_malformed += sideband_malformed(d->sideband);
     ret->processes = ret->jvms = 0;
     for (const struct image *im = d->all; im; im = im->all_next) {
         ret->processes += image_is_live(im);

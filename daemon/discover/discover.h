@@ -76,9 +76,13 @@ struct process {
     char java_version[128], vm_name[128];
     bool frame_pointers, debug_non_safepoints, attach_disabled;
     uint64_t libjvm_base;
-    int mem_fd;            /* -1 if none */
-    struct hotspot_vm *vm; /* NULL unless JVM_READY */
-    unsigned pins;         /* captures and resolvers that still need it */
+    int mem_fd;                  /* -1 if none */
+    struct hotspot_vm *vm;       /* NULL unless JVM_READY */
+    struct counters *counters;   /* as last read; owned; NULL: never */
+    uint64_t counters_ns;        /* CLOCK_MONOTONIC: when */
+    bool counters_off;           /* it keeps none */
+    struct residence *residence; /* as last counted; owned; NULL: never */
+    unsigned pins;               /* captures and resolvers that still need it */
 };
 
 /* What discover/ asks the broker for, with the results of the functions in broker_client/broker.h.
@@ -86,6 +90,8 @@ struct process {
 struct discover_source {
     int (*maps)(void *ctx, const struct proc_id *id, int *ret_fd, struct error *err);
     int (*mem)(void *ctx, const struct proc_id *id, int *ret_fd, struct error *err);
+    /* As broker_pagemap(); NULL: nobody's. */
+    int (*pagemap)(void *ctx, const struct proc_id *id, int *ret_fd, struct error *err);
     int (*hsperfdata)(void *ctx, const struct proc_id *id, int *ret_fd, struct error *err);
     int (*container_config)(void *ctx, const char *id, int *ret_fd, struct error *err);
     int (*container_logs)(void *ctx, int *ret_fd, struct error *err);
@@ -125,6 +131,8 @@ void discover_poll(struct discover *d, uint64_t now_ns);
 /* Reads /proc in full now, which may take as long as 100 us a process. To be called once after the
  * start. */
 void discover_sweep(struct discover *d);
+/* The same for a request that must not miss a young process, at most once a second. */
+void discover_sweep_if_old(struct discover *d);
 /* Returns "", or a sentence with the remedy on what hides processes. That is /proc mounted with
  * hidepid, or for another pid namespace, or no side-band events. Points into @d, as of the last
  * sweep. */
@@ -138,8 +146,6 @@ struct process *discover_get(struct discover *d, int32_t host_pid, uint64_t star
 /* The live image with this pid now, read from /proc if it is new; NULL if there is none (thread ids
  * are not pids). May be a zombie or a kernel thread. */
 struct process *discover_find(struct discover *d, int32_t host_pid);
-/* The pid of the process that @host_tid is a thread of; 0 where it is none, or itself a process. */
-int32_t discover_thread_of(struct discover *d, int32_t host_tid);
 /* Calls @fn for each known image (also exited ones that are still kept); stops at non-zero. */
 int discover_each(struct discover *d, int (*fn)(void *cookie, struct process *p), void *cookie);
 /* Waits no longer than it takes to read it: makes sure that the facts of a live process are there
@@ -156,6 +162,20 @@ struct process_usage {
 /* Reads it now. 0, PROC_GONE or -errno. */
 int discover_usage(struct discover *d, struct process *p, struct process_usage *ret);
 
+/* Reads the counters of JVM @p into p->counters now. Return: as hotspot_vm_counters(). Without
+ * p->vm: -ENOENT. */
+int discover_counters(struct process *p);
+/* Has the counters of all JVMs read at times for a minute from now, each every 5 s at most. The
+ * first time after a pause it reads what it can in 20 ms. A JVM whose memory does not answer takes
+ * 100 ms more, once. */
+void discover_want_counters(struct discover *d);
+
+/* Counts what is resident of JVM @p by area into p->residence, unless that is at most @max_age_ns
+ * old: one slice of it, some 4 ms. Return: 0. -EINPROGRESS: to be called again. -ETIMEDOUT,
+ * -EAGAIN, -errno with @err. Needs p->counters to know metaspace. */
+int discover_residence(struct discover *d, struct process *p, uint64_t max_age_ns,
+                       struct error *err);
+
 /* Keep the image from being freed, and allow it again. */
 void process_pin(struct process *p);
 void process_unpin(struct process *p);
@@ -163,7 +183,8 @@ void process_unpin(struct process *p);
 struct discover_stats {
     uint64_t processes, jvms; /* live ones in the table now */
     uint64_t sideband_records, sideband_lost, sweeps;
-    uint64_t table_full; /* samples and processes that found no room */
+    uint64_t sideband_malformed; /* bytes that were no records */
+    uint64_t table_full;         /* samples and processes that found no room */
 };
 /* Gives its counters and sizes. */
 void discover_stats(const struct discover *d, struct discover_stats *ret);

@@ -12,32 +12,6 @@
 #define CPUS_EVERY_NS NSEC_PER_SEC
 #define CPUS_AGAIN_NS (60 * NSEC_PER_SEC) /* after new rings could not be had */
 
-/* Now: CLOCK_BOOTTIME as /proc shows it minus CLOCK_MONOTONIC as side-band records and samples show
- * it. */
-static int64_t boot_minus_monotonic(void)
-{
-    return (int64_t)clock_ns(CLOCK_BOOTTIME) - (int64_t)clock_ns(CLOCK_MONOTONIC);
-}
-
-uint64_t ticks_of_boottime(const struct discover *d, uint64_t boottime_ns)
-{
-    return (uint64_t)((int64_t)boottime_ns + d->timens_ns) / DISCOVER_NS_PER_TICK;
-}
-
-uint64_t ticks_of_monotonic(const struct discover *d, uint64_t time_ns)
-{
-    (void)d;
-    return (uint64_t)((int64_t)time_ns + boot_minus_monotonic()) / DISCOVER_NS_PER_TICK;
-}
-
-uint64_t monotonic_of_ticks(const struct discover *d, uint64_t ticks)
-{
-    int64_t ns = (int64_t)(ticks * DISCOVER_NS_PER_TICK) - boot_minus_monotonic();
-
-    (void)d;
-    return ticks && ns > 0 ? (uint64_t)ns : 0;
-}
-
 static void told_fork(struct discover *d, const struct sideband_record *r)
 {
     struct image *im = table_newest(d, r->host_pid);
@@ -158,6 +132,7 @@ void events_follow_cpus(struct discover *d, uint64_t now_ns)
     while (sideband_drain(d->sideband, EVENTS_MAX, events_on_record, d) == EVENTS_MAX)
         ;
     d->told_until_ns = d->last_record_ns;
+    d->stats.sideband_malformed += sideband_malformed(d->sideband);
     sideband_unmap(d->sideband);
     d->sideband = fresh;
     d->sweep_wanted = d->sweep_after_loss = true;

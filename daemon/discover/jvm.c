@@ -185,24 +185,6 @@ static void open_vm(struct discover *d, struct image *im, uint64_t now_ns)
     }
 }
 
-void jvm_schedule(struct discover *d, struct image *im)
-{
-    uint64_t start_ns = monotonic_of_ticks(d, im->p.id.start_ticks);
-    uint64_t now_ns = clock_monotonic_ns();
-
-    if (im->p.exec_time_ns) {
-        im->look_ns = im->p.exec_time_ns + DISCOVER_FIRST_LOOK_NS;
-        im->timer_ns = im->p.exec_time_ns + DISCOVER_SECOND_LOOK_NS;
-    } else if (start_ns && now_ns < start_ns + DISCOVER_SECOND_LOOK_NS) {
-        /* Forked, and no exec yet: it may still share the memory of a JVM that is starting a child.
-         */
-        im->look_ns = im->timer_ns = start_ns + DISCOVER_SECOND_LOOK_NS;
-    } else {
-        im->look_ns = 0;
-        im->timer_ns = UINT64_MAX;
-    }
-}
-
 /* After a look: when is the next? */
 static void schedule_next(struct discover *d, struct image *im, uint64_t now_ns)
 {

@@ -12,6 +12,11 @@ static int mem(void *ctx, const struct proc_id *id, int *ret_fd, struct error *e
     return broker_mem(ctx, id, ret_fd, err);
 }
 
+static int pagemap(void *ctx, const struct proc_id *id, int *ret_fd, struct error *err)
+{
+    return broker_pagemap(ctx, id, ret_fd, err);
+}
+
 static int hsperfdata(void *ctx, const struct proc_id *id, int *ret_fd, struct error *err)
 {
     return broker_hsperfdata(ctx, id, ret_fd, err);
@@ -51,6 +56,7 @@ static int sideband(void *ctx, int ret_fds[BROKER_CPUS_MAX], size_t *ret_count, 
 const struct discover_source DISCOVER_SOURCE_BROKER = {
     .maps = maps,
     .mem = mem,
+    .pagemap = pagemap,
     .hsperfdata = hsperfdata,
     .container_config = container_config,
     .container_logs = container_logs,

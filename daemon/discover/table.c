@@ -61,12 +61,15 @@ static void close_vm(struct process *p)
 {
     p->vm = hotspot_vm_close(p->vm);
     p->mem_fd = close_fd(p->mem_fd);
+    free(TAKE_PTR(p->counters));
+    p->counters_off = false;
 }
 
 void image_reset(struct image *im)
 {
     struct process *p = &im->p;
 
+    residence_forget(im);
     close_vm(p);
     p->jvm = JVM_NO;
     p->reason[0] = p->java_version[0] = p->vm_name[0] = '\0';
@@ -90,6 +93,7 @@ static void image_free(struct image *im)
 {
     if (!im)
         return;
+    residence_forget(im);
     close_vm(&im->p);
     free(im->p.command);
     free(im->p.cgroup);

@@ -2,13 +2,13 @@
 /*
  * The inside of discover/: the table of process images, shared by its files and by nobody else.
  *
- *   table.c     entries, their way in and out          recent.c    who was born a moment ago
- *   events.c    what side-band records do to entries   sweep.c     reading /proc in slices
- *   facts.c     one process out of /proc               usage.c     what it costs now
- *   jvm.c       is it a JVM, and which                 args.c      its main class and arguments
- *   jvm_scan.c  the mapping that tells it
- *   container.c, pod.c, pod_cache.c                    names around it
- *   which.c     which image a sample is of              discover.c  the door
+ *   table.c       entries, their way in and out          recent_forks.c  forks of a moment ago
+ *   events.c      what side-band records do to entries   sweep.c         reading /proc in slices
+ *   proc_facts.c  one process out of /proc               usage.c         what it costs now
+ *   jvm.c         is it a JVM, and which                 args.c          its main class, arguments
+ *   jvm_scan.c    the mapping that tells it              jvm_schedule.c  when to look for one
+ *   container.c, pod.c, pod_cache.c  names around it     ticks.c         clocks of start times
+ *   image_lookup.c  which image a sample is of           discover.c      the door
  *
  * Images of one pid stand in one chain, the newest first. An image holds from begin_ns to end_ns.
  * All stand in one list too: to walk a few dozen must not take a look at thousands of chains.
@@ -61,9 +61,12 @@ struct image {
     uint64_t look_ns;      /* with a sample from then on: look for a JVM; UINT64_MAX never */
     uint64_t timer_ns;     /* without a sample: look then; UINT64_MAX never */
     uint64_t looked_ns, looked_vsize_bytes,
-        vsize_bytes;                   /* the last look; size then, and as last read */
-    uint64_t vm_since_ns, vm_retry_ns; /* JVM_STARTING: since when, and when again */
-    uint32_t sweep;                    /* number of the last sweep that saw it */
+        vsize_bytes;                     /* the last look; size then, and as last read */
+    uint64_t vm_since_ns, vm_retry_ns;   /* JVM_STARTING: since when, and when again */
+    uint64_t counters_next_ns;           /* its counters are not read before */
+    uint64_t residence_next_ns;          /* its pages are not counted before, unasked */
+    struct residence_job *residence_job; /* under way; owned; NULL: none */
+    uint32_t sweep;                      /* number of the last sweep that saw it */
     struct cpu_point older, newer;
     uint64_t cpu_limit, cpu_limit_ns; /* thousandths of a CPU, 0: none; when that was read */
 };
@@ -90,10 +93,15 @@ struct discover {
     struct budget facts_budget; /* for reading processes at their first sample */
     struct budget limit_budget; /* for reading CPU limits again */
     uint64_t scan_ns;           /* when poll looks at all entries again */
+    uint64_t counters_until_ns; /* counters are wanted until then */
+    uint64_t counters_pass_ns;  /* when they are looked at again */
+    uint64_t residence_pass_ns; /* the same of pages */
+    size_t residence_jobs;      /* under way */
     DIR *sweep_dir;             /* a sweep is under way */
     uint32_t sweep;
     bool sweep_wanted, sweep_after_loss, sweeping_after_loss;
     uint64_t sweep_next_ns, sweep_last_ns;
+    uint64_t swept_ns; /* when a request had it read last */
     char sideband_problem[704], proc_problem[320];
     char problem[1032];
 };
@@ -146,6 +154,9 @@ int events_open(struct discover *d, struct sideband **ret, struct error *err);
 /* Opens them again, once a second at most, when processors came or went. */
 void events_follow_cpus(struct discover *d, uint64_t now_ns);
 void events_on_record(void *cookie, const struct sideband_record *r);
+
+/* ---- ticks.c ---- */
+
 /* Clock ticks after boot, as in /proc/PID/stat, of a CLOCK_MONOTONIC time. */
 uint64_t ticks_of_monotonic(const struct discover *d, uint64_t time_ns);
 /* And of the start time in a sample. */
@@ -153,7 +164,7 @@ uint64_t ticks_of_boottime(const struct discover *d, uint64_t boottime_ns);
 /* When the process was started, in CLOCK_MONOTONIC; 0 where that is before it, or unknown. */
 uint64_t monotonic_of_ticks(const struct discover *d, uint64_t ticks);
 
-/* ---- facts.c ---- */
+/* ---- proc_facts.c ---- */
 
 /* Reads what /proc says about @im. Return: 0; PROC_GONE when it has ended or was replaced since;
  * -errno. */
@@ -167,13 +178,13 @@ const struct recent_note *facts_note(const struct discover *d, int32_t host_pid,
  * no room. */
 struct image *facts_discover(struct discover *d, int32_t host_pid, bool kernel_threads);
 
-/* ---- which.c ---- */
+/* ---- image_lookup.c ---- */
 
 /* The image that a sample is of, made if need be. NULL: no room. */
 struct image *which_image(struct discover *d, int32_t host_pid, uint64_t start_ticks,
                           uint32_t exec_id, uint64_t time_ns, struct span comm);
 
-/* ---- jvm.c, jvm_scan.c ---- */
+/* ---- jvm.c, jvm_scan.c, jvm_schedule.c ---- */
 
 /* Looks whether @im is a JVM, and opens it. */
 void jvm_look(struct discover *d, struct image *im);
@@ -200,6 +211,18 @@ void sweep_run(struct discover *d, uint64_t now_ns, uint64_t deadline_ns);
 void sweep_free(struct discover *d);
 /* Sets d->problem. */
 void sweep_check_problem(struct discover *d);
+
+/* ---- counters.c ---- */
+
+/* Reads the counters that are wanted and due, as far as its time goes. */
+void counters_poll(struct discover *d, uint64_t now_ns);
+
+/* ---- residence.c ---- */
+
+/* Goes on counting pages, of JVMs that are wanted and due as of those that were begun. */
+void residence_poll(struct discover *d, uint64_t now_ns);
+/* Ends what is under way for @im, and forgets what was counted. */
+void residence_forget(struct image *im);
 
 /* ---- usage.c ---- */
 

@@ -4,12 +4,11 @@
  * 50 ms otherwise), runs calls from other threads, and ends when the broker is lost.
  */
 #include "attach/attachment.h"
-#include "attach/backoff.h"
 #include "base/lent_thread.h"
-#include "engine/sampling.h"
+#include "engine/engine_impl.h"
+#include "engine/engine_parts.h"
 #include "engine/scheduled.h"
 #include "proc/stall_readers.h"
-#include "profile/category.h"
 
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -23,152 +22,26 @@
  * long again: its mappings are read. */
 #define ENGINE_DRAIN_TURN_NS (10 * NSEC_PER_MSEC)
 
-void engine_sweep(struct engine *e)
-{
-    uint64_t now = clock_monotonic_ns();
-
-    if (e->swept_ns && now - e->swept_ns < NSEC_PER_SEC)
-        return;
-    e->swept_ns = now;
-    discover_sweep(e->discover);
-}
-
 /* ---- the loop ---- */
 
-/* @named: as in struct incoming. */
-static void name_incoming(struct engine *e, struct incoming *in, int named,
-                          const struct code_later *later)
+/* Begins to record, where that is wanted. 0 or -errno with @err. */
+static int engine_start_recorder(struct engine *e, struct error *err)
 {
-    char comm[SAMPLE_COMM_BYTES + 1] = "";
-    enum category category;
-    struct process *p = in->process;
+    int r = 0;
 
-    memcpy(comm, in->rec->comm, SAMPLE_COMM_BYTES);
-    if (later)
-        symbolizer_stack_later(e->symbolizer, p, in->rec, in->frames, later, e->stack);
-    else
-        symbolizer_stack(e->symbolizer, p, in->rec, in->frames, named == 1, e->stack);
-    in->waits = in->may_wait && in->named < 0 && e->stack->reads;
-    if (in->waits)
-        return;
-    if (in->named < 0)
-        in->thread_name =
-            symbolizer_thread_name(e->symbolizer, p, (int32_t)in->rec->host_tid, comm);
-    category =
-        category_of(e->frames, frame_table_get_string(e->frames, in->thread_name), e->stack->frames,
-                    e->stack->count, in->rec->flags & SAMPLE_IN_KERNEL, p->jvm != JVM_NO);
-    in->flags = (uint16_t)(category << PROFILE_SAMPLE_CATEGORY_SHIFT |
-                           (in->rec->user_end & 15) << PROFILE_SAMPLE_END_SHIFT);
-    if (e->stack->unknown)
-        in->flags |= PROFILE_SAMPLE_UNKNOWN;
-    if (e->stack->truncated)
-        in->flags |= PROFILE_SAMPLE_TRUNCATED;
-    if (named && !in->counted) {
-        in->counted = true;
-        e->unknown += e->stack->unknown > 0;
-        e->truncated[PROFILE_SAMPLE_END(in->flags)] += e->stack->truncated;
-    }
-    in->named = named;
-}
-
-void incoming_sample(const struct incoming *in, struct profile_sample *ret)
-{
-    *ret = (struct profile_sample){ .time_ns = in->rec->time_ns,
-                                    .count = in->rec->weight,
-                                    .flags = in->flags,
-                                    .mode = in->rec->flags & SAMPLE_IN_KERNEL ? SAMPLE_MODE_KERNEL
-                                                                              : SAMPLE_MODE_USER };
-}
-
-void incoming_name(struct engine *e, struct incoming *in, bool java)
-{
-    if (in->named != java)
-        name_incoming(e, in, java, NULL);
-}
-
-void incoming_name_later(struct engine *e, struct incoming *in, const struct code_later *later)
-{
-    name_incoming(e, in, 2, later);
-}
-
-/* Gives a sample to each that wants it, until one's naming says that it waits. */
-static void engine_deliver(struct engine *e, struct incoming *in)
-{
-    captures_sample(e, in);
-    if (!in->waits && recorder_sets(e) & 1u << in->rec->set)
-        recorder_sample(e, in);
-    if (in->named >= 0)
-        delays_add(&e->delays, clock_monotonic_ns() - in->rec->time_ns);
-}
-
-/* The same of a sample that came just now. One that waits for symbols is held until they are read;
- * its Java code was named nevertheless, while it was there, and what was found is remembered. */
-static void engine_deliver_or_hold(struct engine *e, struct incoming *in)
-{
-    in->may_wait = true;
-    engine_deliver(e, in);
-    if (!in->waits || held_add(&e->held, in->process, in->rec, in->frames, clock_monotonic_ns()))
-        return;
-    e->held.hurried++;
-    in->may_wait = in->waits = false;
-    engine_deliver(e, in);
-}
-
-struct release {
-    struct engine *e;
-    uint64_t now_ns, all_until_ns;
-};
-
-static bool is_ready(void *cookie, const struct held_sample *s)
-{
-    struct release *r = cookie;
-
-    if (!symbolizer_reads(r->e->symbolizer, s->process, &s->rec, s->frames, /* java= */ true))
-        return true;
-    if (r->now_ns - s->since_ns < HELD_NS_MAX && s->rec.time_ns >= r->all_until_ns)
-        return false;
-    r->e->held.hurried++;
-    return true;
-}
-
-void engine_release(struct engine *e, uint64_t all_until_ns)
-{
-    struct release r = { e, clock_monotonic_ns(), all_until_ns };
-    struct held_sample **at = NULL, *s;
-
-    e->held_looked_ns = r.now_ns;
-    while ((s = held_take(&e->held, &at, is_ready, &r))) {
-        struct incoming in = {
-            .rec = &s->rec, .frames = s->frames, .process = s->process, .named = -1
-        };
-
-        engine_deliver(e, &in);
-        held_free(s);
-    }
-}
-
-static void engine_sample(void *cookie, const struct sample_record *rec, const uint64_t *frames)
-{
-    struct engine *e = cookie;
-    struct incoming in = { .rec = rec, .frames = frames, .named = -1 };
-    bool recorded = recorder_sets(e) & 1u << rec->set;
-    char comm[SAMPLE_COMM_BYTES + 1] = "";
-
-    e->samples++;
-    e->sampled_ns = rec->time_ns;
-    if (!recorded && !captures_want(e, rec->set))
-        return;
-    memcpy(comm, rec->comm, SAMPLE_COMM_BYTES);
-    in.process = discover_get(e->discover, (int32_t)rec->host_pid, rec->start_boottime_ns,
-                              rec->exec_id, rec->time_ns, comm);
-    if (!in.process) {
-        e->unmatched++;
-        return;
-    }
-    unwinding_see(e->unwinding, in.process, rec, captures_want(e, rec->set), clock_monotonic_ns());
-    if (rec->flags & SAMPLE_WANTS_THREAD)
-        anchors_see(e->anchors, in.process, rec, clock_monotonic_ns());
-    engine_deliver_or_hold(e, &in);
+    if (e->opts.recorder_hz > 0)
+        r = recorder_start(&(struct recorder_opts){ .broker = e->broker,
+                                                    .sets = &e->captures.sets,
+                                                    .frames = e->frames,
+                                                    .hz = e->opts.recorder_hz,
+                                                    .keep_ns = e->opts.recorder_keep_ns,
+                                                    .max_bytes = e->opts.recorder_max_bytes },
+                           &e->recorder, err);
+    if (r < 0)
+        return r;
+    e->captures.recorder_sets = recorder_sets(e->recorder);
+    captures_reconcile(&e->captures, clock_monotonic_ns());
+    return 0;
 }
 
 /* Takes what samples there are, one by one: what one of them takes differs a thousandfold. Calls
@@ -177,11 +50,12 @@ static bool engine_drain(struct engine *e)
 {
     uint64_t begun_ns = clock_monotonic_ns(), took_ns;
 
-    if (!e->ring)
+    if (!e->sampling.ring)
         return true;
-    while (ring_drain(e->ring, /* max= */ 1, engine_sample, e)) {
+    while (ring_drain(e->sampling.ring, /* max= */ 1, dispatch_sample, &e->dispatch)) {
         took_ns = clock_monotonic_ns() - begun_ns;
-        if (took_ns >= ENGINE_DRAIN_NS || (took_ns >= ENGINE_DRAIN_TURN_NS && engine_is_called(e)))
+        if (took_ns >= ENGINE_DRAIN_NS ||
+            (took_ns >= ENGINE_DRAIN_TURN_NS && mailbox_has_calls(&e->mailbox)))
             return false;
     }
     return true;
@@ -196,34 +70,37 @@ static void engine_finish(struct engine *e, bool drained, uint64_t now_ns)
     else if (!e->behind_ns)
         e->behind_ns = now_ns;
     if (e->behind_ns && now_ns - e->behind_ns < ENGINE_DRAIN_NS)
-        now_ns = MIN(now_ns, e->sampled_ns);
-    captures_finish_due(e, now_ns);
+        now_ns = MIN(now_ns, e->dispatch.sampled_ns);
+    e->captures.taken_ns = drained ? UINT64_MAX : e->dispatch.sampled_ns;
+    captures_finish_due(&e->captures, now_ns);
 }
 
 static void engine_tick(struct engine *e)
 {
     uint64_t now = clock_monotonic_ns();
+    struct error err = ERROR_NULL;
     bool drained;
 
-    capture_memory_tick(e);
-    sampling_poll(e, now);
+    capture_memory_tick(&e->captures);
+    if (sampling_poll(&e->sampling, e->broker, now) && engine_start_recorder(e, &err) < 0)
+        sampling_note_problem(&e->sampling, &err);
     discover_poll(e->discover, now);
-    engine_alive(e);
+    mailbox_alive(&e->mailbox);
     unwinding_poll(e->unwinding, e->discover, now);
     if (symbolizer_poll(e->symbolizer) ||
-        (e->held.count && now - e->held_looked_ns > ENGINE_RELEASE_NS))
-        engine_release(e, /* all_until_ns= */ 0);
-    engine_alive(e);
+        (e->dispatch.pending.count && now - e->dispatch.pending_looked_ns > ENGINE_RELEASE_NS))
+        dispatch_release(&e->dispatch, /* all_until_ns= */ 0);
+    mailbox_alive(&e->mailbox);
     drained = engine_drain(e);
-    if (e->captures && now - e->reconciled_ns >= ENGINE_RECONCILE_NS)
-        captures_reconcile(e, now);
-    engine_alive(e);
-    attachments_poll(e, now);
-    engine_alive(e);
+    if (e->captures.captures && now - e->captures.reconciled_ns >= ENGINE_RECONCILE_NS)
+        captures_reconcile(&e->captures, now);
+    mailbox_alive(&e->mailbox);
+    attachments_poll(&e->attaching, now);
+    mailbox_alive(&e->mailbox);
     engine_finish(e, drained, now);
-    engine_alive(e);
-    keeper_hurry(e->keeper, clock_monotonic_ns());
-    scheduled_tick(e);
+    mailbox_alive(&e->mailbox);
+    store_writer_hurry(e->store_writer, clock_monotonic_ns());
+    scheduled_tick(e->scheduled);
     names_renew(e);
 }
 
@@ -232,12 +109,12 @@ static void engine_wait(struct engine *e)
     struct pollfd fds[] = { { .fd = e->wake_fd, .events = POLLIN },
                             { .fd = broker_fd(e->broker), .events = POLLRDHUP } };
     uint64_t now = clock_monotonic_ns(), wait,
-             deadline = MIN(captures_next_deadline(e), scheduled_next_ns(e));
+             deadline = MIN(captures_next_deadline(&e->captures), scheduled_next_ns(e->scheduled));
     struct timespec ts;
     eventfd_t woken;
 
-    wait = captures_hurry(e) ? ENGINE_BUSY_TICK_NS : ENGINE_IDLE_TICK_NS;
-    if (e->behind_ns || engine_is_called(e))
+    wait = captures_hurry(&e->captures) ? ENGINE_BUSY_TICK_NS : ENGINE_IDLE_TICK_NS;
+    if (e->behind_ns || mailbox_has_calls(&e->mailbox))
         wait = 0;
     if (deadline != UINT64_MAX)
         wait = MIN(wait, deadline > now ? deadline - now : 0);
@@ -263,24 +140,22 @@ static void *engine_main(void *arg)
     if (!e->opts.thread) /* the main thread has the process's name */
         pthread_setname_np(pthread_self(), "flamed-engine");
     readers_use(e->opts.proc_fd);
-    while (engine_run_calls(e)) {
-        engine_alive(e);
+    while (mailbox_run(&e->mailbox)) {
+        mailbox_alive(&e->mailbox);
         if (engine_broker_lost(e)) {
             error_set(&err, -EPIPE, "flamed-broker, which holds the privileges, has ended");
             error_remedy(&err, "both are being started again: ask once more in a second");
-            captures_fail_all(e, BACKEND_UNAVAILABLE, &err);
+            captures_fail_all(&e->captures, BACKEND_UNAVAILABLE, &err);
             eventfd_write(e->lost_fd, 1);
             break;
         }
         engine_tick(e);
         engine_wait(e);
     }
-    pthread_mutex_lock(&e->lock);
-    e->stopping = true;
-    pthread_mutex_unlock(&e->lock);
-    engine_run_calls(e); /* those that came before */
+    mailbox_stop(&e->mailbox);
+    mailbox_run(&e->mailbox); /* those that came before */
     error_set(&err, -ESHUTDOWN, "flamed is stopping");
-    captures_fail_all(e, BACKEND_UNAVAILABLE, &err);
+    captures_fail_all(&e->captures, BACKEND_UNAVAILABLE, &err);
     return NULL;
 }
 
@@ -297,8 +172,46 @@ static void engine_dropped(void *cookie, struct process *p)
         unwinding_forget(e->unwinding, p);
     if (e->anchors)
         anchors_forget(e->anchors, p);
-    recorder_forget(e, p);
-    history_gone(e->broker, p);
+    recorder_forget(e->recorder, p);
+    backoff_gone(&e->attaching.backoff, e->broker, p);
+}
+
+static void release_held(void *cookie, uint64_t all_until_ns)
+{
+    dispatch_release(cookie, all_until_ns);
+}
+
+/* Hands each part those that it works with. */
+static void engine_join(struct engine *e)
+{
+    struct captures *c = &e->captures;
+    struct dispatch *d = &e->dispatch;
+
+    e->attaching.broker = e->broker;
+    e->attaching.discover = e->discover;
+    e->attaching.proc_fd = e->opts.proc_fd;
+    e->attaching.allow_injection = e->opts.allow_injection;
+    e->attaching.allow_mounts = e->opts.allow_mounts;
+    c->broker = e->broker;
+    c->discover = e->discover;
+    c->symbolizer = e->symbolizer;
+    c->unwinding = e->unwinding;
+    c->anchors = e->anchors;
+    c->frames = e->frames;
+    c->store = e->store;
+    c->store_writer = e->store_writer;
+    c->attaching = &e->attaching;
+    c->sampling = &e->sampling;
+    c->pending = &e->dispatch.pending;
+    c->release = release_held;
+    c->release_cookie = &e->dispatch;
+    d->discover = e->discover;
+    d->unwinding = e->unwinding;
+    d->anchors = e->anchors;
+    d->captures = c;
+    d->recorder = &e->recorder;
+    d->naming.symbolizer = e->symbolizer;
+    d->naming.frames = e->frames;
 }
 
 static int engine_open(struct engine *e, struct error *err)
@@ -315,17 +228,17 @@ static int engine_open(struct engine *e, struct error *err)
 
     e->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     e->lost_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    e->stack = malloc(sizeof(*e->stack));
-    if (e->wake_fd < 0 || e->lost_fd < 0 || !e->stack)
+    e->dispatch.naming.stack = malloc(sizeof(*e->dispatch.naming.stack));
+    if (e->wake_fd < 0 || e->lost_fd < 0 || !e->dispatch.naming.stack)
         return error_set(err, -ENOMEM, "not enough memory or file descriptors to start");
-    symbolizer_opts.wake_fd = e->wake_fd;
+    e->mailbox.wake_fd = symbolizer_opts.wake_fd = e->wake_fd;
     r = broker_new(take_fd(&e->opts.broker_fd), &e->broker);
     if (r == 0)
         broker_set_quarantine(e->broker, e->opts.quarantine);
     if (r == 0 && e->opts.max_frames)
         r = broker_unwind_limit(e->broker, e->opts.max_frames, err);
     if (r == 0)
-        r = sampling_open(e, err);
+        r = sampling_open(&e->sampling, e->broker, err);
     if (r == 0)
         r = names_new(&e->frames);
     if (r == 0)
@@ -337,51 +250,55 @@ static int engine_open(struct engine *e, struct error *err)
     if (r == 0)
         r = symbolizer_new(e->broker, e->frames, &symbolizer_opts, &e->symbolizer, err);
     if (r == 0)
-        r = keeper_start(e->store, &e->keeper);
+        r = store_writer_start(e->store, &e->store_writer);
     if (r == 0)
-        r = scheduled_new(&e->scheduled);
+        r = scheduled_new(&(struct scheduled_env){ .captures = &e->captures,
+                                                   .discover = e->discover,
+                                                   .store = e->store,
+                                                   .store_writer = e->store_writer,
+                                                   .node = e->opts.node },
+                          &e->scheduled);
     if (r == 0)
-        r = recorder_start(e, e->opts.recorder_hz, e->opts.recorder_keep_ns,
-                           e->opts.recorder_max_bytes, err);
+        engine_join(e);
+    if (r == 0 && e->sampling.ring)
+        r = engine_start_recorder(e, err);
     return r;
 }
 
 static void engine_free(struct engine *e)
 {
     watch_stop(e->watch);
-    if (e->keeper)
-        scheduled_save(e);
-    keeper_stop(e->keeper); /* what is queued is still written */
-    held_deinit(&e->held);
-    recorder_stop(e);
+    if (e->store_writer)
+        scheduled_save(e->scheduled);
+    store_writer_stop(e->store_writer); /* what is queued is still written */
+    pending_deinit(&e->dispatch.pending);
+    e->recorder = recorder_stop(e->recorder);
     scheduled_free(e->scheduled);
     e->symbolizer = symbolizer_free(e->symbolizer);
     e->unwinding = unwinding_free(e->unwinding);
     e->anchors = anchors_free(e->anchors);
     discover_free(e->discover);
     frame_table_free(e->frames);
-    ring_close(e->ring);
+    ring_close(e->sampling.ring);
     broker_free(e->broker);
-    id_table_deinit(&e->filtered);
-    free(e->stack);
+    captures_deinit(&e->captures);
+    free(e->dispatch.naming.stack);
     close_fd(e->wake_fd);
     close_fd(e->lost_fd);
     close_fd(e->opts.broker_fd);
     close_fd(e->opts.proc_fd);
-    pthread_mutex_destroy(&e->lock);
-    pthread_cond_destroy(&e->called);
+    mailbox_deinit(&e->mailbox);
     free(e);
 }
 
-static unsigned stands_s(void *engine)
+static unsigned stalled_s(void *engine)
 {
-    return engine_stands_s(engine);
+    return mailbox_stalled_s(&((struct engine *)engine)->mailbox);
 }
 
 int engine_start(const struct engine_opts *o, struct engine **ret, struct error *err)
 {
     struct engine *e = calloc(1, sizeof(*e));
-    pthread_condattr_t monotonic;
     int r;
 
     if (!e)
@@ -389,20 +306,18 @@ int engine_start(const struct engine_opts *o, struct engine **ret, struct error 
     e->opts = *o;
     e->store = o->store;
     e->wake_fd = e->lost_fd = -1;
-    held_init(&e->held);
-    pthread_mutex_init(&e->lock, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&e->called, &monotonic);
-    pthread_condattr_destroy(&monotonic);
-    id_table_init(&e->filtered, sizeof(uint64_t), DISCOVER_PROCESSES_MAX);
-    backend_fill(e, &e->backend);
-    capture_memory_init(e);
-    engine_alive(e);
-    r = watch_start(stands_s, e, o->look, o->look_cookie, &e->watch);
+    pending_init(&e->dispatch.pending);
+    mailbox_init(&e->mailbox);
+    captures_init(&e->captures,
+                  &(struct captures_opts){ .proc_fd = o->proc_fd,
+                                           .captures_max = o->captures_max,
+                                           .samples_max = o->samples_max,
+                                           .captures_max_bytes = o->captures_max_bytes });
+    mailbox_alive(&e->mailbox);
+    r = watch_start(stalled_s, e, o->look, o->look_cookie, &e->watch);
     if (r == 0)
         r = engine_open(e, err);
-    engine_alive(e);
+    mailbox_alive(&e->mailbox);
     if (r == 0 && e->opts.thread)
         lent_start(e->opts.thread, engine_main, e);
     else if (r == 0)
@@ -420,9 +335,7 @@ struct engine *engine_stop(struct engine *e)
 {
     if (!e)
         return NULL;
-    pthread_mutex_lock(&e->lock);
-    e->stopping = true;
-    pthread_mutex_unlock(&e->lock);
+    mailbox_stop(&e->mailbox);
     eventfd_write(e->wake_fd, 1);
     if (e->thread_started && e->opts.thread)
         lent_join(e->opts.thread);
@@ -432,14 +345,50 @@ struct engine *engine_stop(struct engine *e)
     return NULL;
 }
 
-const struct api_backend *engine_backend(const struct engine *e)
+struct engine_parts engine_parts(struct engine *e)
 {
-    return &e->backend;
+    return (struct engine_parts){ .mailbox = &e->mailbox,
+                                  .opts = &e->opts,
+                                  .broker = e->broker,
+                                  .store = e->store,
+                                  .store_writer = e->store_writer,
+                                  .discover = e->discover,
+                                  .symbolizer = e->symbolizer,
+                                  .attaching = &e->attaching,
+                                  .captures = &e->captures,
+                                  .scheduled = e->scheduled,
+                                  .recorder = &e->recorder,
+                                  .dispatch = &e->dispatch,
+                                  .sampling = &e->sampling,
+                                  .config_problem = e->config_problem,
+                                  .tls_problem = e->tls_problem };
+}
+
+struct engine_call {
+    struct engine *engine;
+    int (*fn)(struct engine *e, void *arg);
+    void *arg;
+};
+
+static int run_call(void *arg)
+{
+    struct engine_call *call = arg;
+
+    return call->fn(call->engine, call->arg);
+}
+
+/* Runs @fn on the engine's thread and waits for it, as mailbox_ask(). */
+static int engine_ask(struct engine *e, int (*fn)(struct engine *e, void *arg), void *arg,
+                      struct error *err)
+{
+    struct engine_call call = { e, fn, arg };
+
+    return mailbox_ask(&e->mailbox, run_call, &call, err);
 }
 
 static int call_set_rules(struct engine *e, void *arg)
 {
-    return scheduled_set_rules(e, arg);
+    return scheduled_set_rules(e->scheduled, arg);
 }
 
 int engine_set_rules(struct engine *e, struct rules *rules, struct error *err)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The door of engine/: the engine, which owns discover, symbolize and every running capture on one
- * thread, and serves as the backend of serve/. Plans a request into sets of events, drains samples,
- * names them and hands them to the captures that want them.
+ * thread. Plans a request into sets of events, drains samples, names them and hands them to the
+ * captures that want them.
  */
 #pragma once
 
@@ -43,8 +43,6 @@ struct engine_opts {
 int engine_start(const struct engine_opts *o, struct engine **ret, struct error *err);
 /* Ends it: captures are answered with what there is. Returns NULL. */
 struct engine *engine_stop(struct engine *e);
-/* Points into @e. */
-const struct api_backend *engine_backend(const struct engine *e);
 /* Takes the schedules and triggers of @rules (NULL: none) for those before; captures under way go
  * on. 0, or an error with @err: then nothing has changed and @rules is the caller's. Thread: any
  * but the engine's. */

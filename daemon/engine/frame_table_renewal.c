@@ -4,7 +4,7 @@
  * Captures under way take their names along. So this need not wait for a moment without captures,
  * which never comes beside scrapers.
  */
-#include "capture/capture_impl.h"
+#include "engine/engine_impl.h"
 
 #define NAMES_FRAMES_MAX ((size_t)4 << 20)
 #define NAMES_STRING_BYTES_MAX ((size_t)256 << 20)
@@ -22,9 +22,9 @@ static int move_captures(struct engine *e, struct frame_table *fresh)
     int r = rebase_new(e->frames, fresh, &b);
 
     if (r == 0)
-        r = captures_rebase_add(e, b);
+        r = captures_rebase_add(&e->captures, b);
     if (r == 0)
-        captures_rebase(e, b, fresh);
+        captures_rebase(&e->captures, b, fresh);
     return r;
 }
 
@@ -44,9 +44,10 @@ void names_renew(struct engine *e)
         e->names_bytes = bytes + bytes / 4;
         return;
     }
-    recorder_use_table(e, fresh);
+    recorder_use_table(e->recorder, fresh);
     symbolizer_use_table(e->symbolizer, fresh);
     frame_table_free(e->frames);
     e->frames = fresh;
+    e->dispatch.naming.frames = fresh;
     e->names_bytes = 2 * frame_table_bytes(fresh); /* what captures hold cannot be dropped */
 }

@@ -1,46 +1,81 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Calls from other threads into the engine's: asked, where the caller waits, or posted. Nobody
- * waits for an engine that is stalled.
- */
-#include "engine/engine_impl.h"
+#include "engine/mailbox.h"
+
+#include "base/macros.h"
+#include "request/backend.h"
 
 #include <sys/eventfd.h>
 
 #define LOOK_NS (NSEC_PER_SEC / 10) /* of who waits */
 
-void engine_alive(struct engine *e)
+/* A call from another thread: lives on the caller's stack until done. */
+struct mailbox_call {
+    struct mailbox_call *next;
+    int (*fn)(void *arg);
+    void *arg;
+    int result;
+    bool begun, done;
+    bool posted; /* nobody waits for it: freed when it has run */
+};
+
+void mailbox_init(struct mailbox *m)
 {
-    atomic_store_explicit(&e->alive_ns, clock_monotonic_ns(), memory_order_relaxed);
+    pthread_condattr_t monotonic;
+
+    *m = (struct mailbox){ .wake_fd = -1 };
+    pthread_mutex_init(&m->lock, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&m->called, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    mailbox_alive(m);
 }
 
-unsigned engine_stands_s(struct engine *e)
+void mailbox_deinit(struct mailbox *m)
 {
-    uint64_t last = atomic_load_explicit(&e->alive_ns, memory_order_relaxed),
+    pthread_mutex_destroy(&m->lock);
+    pthread_cond_destroy(&m->called);
+}
+
+void mailbox_stop(struct mailbox *m)
+{
+    pthread_mutex_lock(&m->lock);
+    m->stopping = true;
+    pthread_mutex_unlock(&m->lock);
+}
+
+void mailbox_alive(struct mailbox *m)
+{
+    atomic_store_explicit(&m->alive_ns, clock_monotonic_ns(), memory_order_relaxed);
+}
+
+unsigned mailbox_stalled_s(struct mailbox *m)
+{
+    uint64_t last = atomic_load_explicit(&m->alive_ns, memory_order_relaxed),
              now = clock_monotonic_ns();
 
-    return now > last && now - last >= ENGINE_PATIENCE_NS ? (unsigned)((now - last) / NSEC_PER_SEC)
+    return now > last && now - last >= MAILBOX_STALLED_NS ? (unsigned)((now - last) / NSEC_PER_SEC)
                                                           : 0;
 }
 
 /* With the lock held. False: the engine ends. */
-static bool enqueue(struct engine *e, struct engine_call *call)
+static bool enqueue(struct mailbox *m, struct mailbox_call *call)
 {
-    struct engine_call **at = &e->calls;
+    struct mailbox_call **at = &m->calls;
 
-    if (e->stopping)
+    if (m->stopping)
         return false;
     while (*at)
         at = &(*at)->next;
     *at = call;
-    eventfd_write(e->wake_fd, 1);
+    eventfd_write(m->wake_fd, 1);
     return true;
 }
 
-/* Whether the engine stands, in a sentence. */
-static bool engine_stands(struct engine *e, struct error *err)
+/* Whether the engine is stalled, in a sentence. */
+static bool is_stalled(struct mailbox *m, struct error *err)
 {
-    unsigned seconds = engine_stands_s(e);
+    unsigned seconds = mailbox_stalled_s(m);
 
     if (!seconds)
         return false;
@@ -53,16 +88,16 @@ static bool engine_stands(struct engine *e, struct error *err)
 }
 
 /* Waits for @call for one look's time, or until something is done. False where it is given up: the
- * engine stands and has not begun it. With the lock held. */
-static bool engine_call_wait(struct engine *e, struct engine_call *call, struct error *err)
+ * engine is stalled and has not begun it. With the lock held. */
+static bool wait_for(struct mailbox *m, struct mailbox_call *call, struct error *err)
 {
     uint64_t until_ns = clock_monotonic_ns() + LOOK_NS;
     struct timespec until = { .tv_sec = (time_t)(until_ns / NSEC_PER_SEC),
                               .tv_nsec = (long)(until_ns % NSEC_PER_SEC) };
-    struct engine_call **at = &e->calls;
+    struct mailbox_call **at = &m->calls;
 
-    if (pthread_cond_timedwait(&e->called, &e->lock, &until) != ETIMEDOUT || call->begun ||
-        !engine_stands(e, err))
+    if (pthread_cond_timedwait(&m->called, &m->lock, &until) != ETIMEDOUT || call->begun ||
+        !is_stalled(m, err))
         return true;
     while (*at != call)
         at = &(*at)->next;
@@ -70,17 +105,16 @@ static bool engine_call_wait(struct engine *e, struct engine_call *call, struct 
     return false;
 }
 
-int engine_ask(struct engine *e, int (*fn)(struct engine *e, void *arg), void *arg,
-               struct error *err)
+int mailbox_ask(struct mailbox *m, int (*fn)(void *arg), void *arg, struct error *err)
 {
-    struct engine_call call = { .fn = fn, .arg = arg, .result = BACKEND_UNAVAILABLE };
+    struct mailbox_call call = { .fn = fn, .arg = arg, .result = BACKEND_UNAVAILABLE };
     bool queued;
 
-    pthread_mutex_lock(&e->lock);
-    queued = enqueue(e, &call);
-    while (queued && !call.done && engine_call_wait(e, &call, err))
+    pthread_mutex_lock(&m->lock);
+    queued = enqueue(m, &call);
+    while (queued && !call.done && wait_for(m, &call, err))
         ;
-    pthread_mutex_unlock(&e->lock);
+    pthread_mutex_unlock(&m->lock);
     if (!queued) {
         error_set(err, -ESHUTDOWN, "flamed is stopping or being started again");
         error_remedy(err, "ask once more in a second");
@@ -88,53 +122,52 @@ int engine_ask(struct engine *e, int (*fn)(struct engine *e, void *arg), void *a
     return call.result;
 }
 
-void engine_post(struct engine *e, int (*fn)(struct engine *e, void *arg), const void *arg,
-                 size_t n)
+void mailbox_post(struct mailbox *m, int (*fn)(void *arg), const void *arg, size_t n)
 {
-    struct engine_call *call = malloc(sizeof(*call) + n);
+    struct mailbox_call *call = malloc(sizeof(*call) + n);
 
     if (!call)
         return;
-    *call = (struct engine_call){ .fn = fn, .arg = memcpy(call + 1, arg, n), .posted = true };
-    pthread_mutex_lock(&e->lock);
-    if (!enqueue(e, call))
+    *call = (struct mailbox_call){ .fn = fn, .arg = memcpy(call + 1, arg, n), .posted = true };
+    pthread_mutex_lock(&m->lock);
+    if (!enqueue(m, call))
         free(call);
-    pthread_mutex_unlock(&e->lock);
+    pthread_mutex_unlock(&m->lock);
 }
 
-bool engine_is_called(struct engine *e)
+bool mailbox_has_calls(struct mailbox *m)
 {
     bool called;
 
-    pthread_mutex_lock(&e->lock);
-    called = e->calls != NULL;
-    pthread_mutex_unlock(&e->lock);
+    pthread_mutex_lock(&m->lock);
+    called = m->calls != NULL;
+    pthread_mutex_unlock(&m->lock);
     return called;
 }
 
-bool engine_run_calls(struct engine *e)
+bool mailbox_run(struct mailbox *m)
 {
     uint64_t begun_ns = clock_monotonic_ns();
     bool stopping;
 
-    pthread_mutex_lock(&e->lock);
-    while (e->calls && (e->stopping || clock_monotonic_ns() - begun_ns < ENGINE_TURN_NS)) {
-        struct engine_call *call = e->calls;
+    pthread_mutex_lock(&m->lock);
+    while (m->calls && (m->stopping || clock_monotonic_ns() - begun_ns < MAILBOX_TURN_NS)) {
+        struct mailbox_call *call = m->calls;
 
-        e->calls = call->next;
+        m->calls = call->next;
         call->begun = true;
-        pthread_mutex_unlock(&e->lock);
-        engine_alive(e);
-        call->result = call->fn(e, call->arg);
-        pthread_mutex_lock(&e->lock);
+        pthread_mutex_unlock(&m->lock);
+        mailbox_alive(m);
+        call->result = call->fn(call->arg);
+        pthread_mutex_lock(&m->lock);
         if (call->posted) {
             free(call);
             continue;
         }
         call->done = true;
-        pthread_cond_broadcast(&e->called);
+        pthread_cond_broadcast(&m->called);
     }
-    stopping = e->stopping;
-    pthread_mutex_unlock(&e->lock);
+    stopping = m->stopping;
+    pthread_mutex_unlock(&m->lock);
     return !stopping;
 }

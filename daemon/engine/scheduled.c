@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/scheduled.h"
 
-#include "api/json.h"
-#include "capture/capture_impl.h"
+#include "base/clock.h"
 #include "schedule/timetable.h"
 
 /* A run begins with a look at /proc that takes as long as the machine is busy: it is taken ahead.
@@ -22,6 +21,7 @@ struct entry {
 };
 
 struct scheduled {
+    struct scheduled_env env;
     struct rules *rules; /* owned */
     struct entry *schedules, *triggers;
     size_t schedule_count, trigger_count;
@@ -35,10 +35,15 @@ static struct clocks clocks_now(void)
 
 /* ---- rules that come and go ---- */
 
-int scheduled_new(struct scheduled **ret)
+int scheduled_new(const struct scheduled_env *env, struct scheduled **ret)
 {
-    *ret = calloc(1, sizeof(**ret));
-    return *ret ? 0 : -ENOMEM;
+    struct scheduled *s = calloc(1, sizeof(*s));
+
+    if (!s)
+        return -ENOMEM;
+    s->env = *env;
+    *ret = s;
+    return 0;
 }
 
 struct scheduled *scheduled_free(struct scheduled *s)
@@ -62,13 +67,13 @@ static const struct entry *find_entry(const struct entry *list, size_t count, co
 }
 
 static void entry_init(struct entry *n, const struct entry *before, const struct rule *rule,
-                       struct engine *e, struct clocks now)
+                       const struct scheduled_env *env, struct clocks now)
 {
-    struct span node = span_of(e->opts.node ? e->opts.node : "");
+    struct span node = span_of(env->node ? env->node : "");
 
     n->rule = rule;
-    if (!before && e->store)
-        store_get_history(e->store, rule->name, &n->history, NULL);
+    if (!before && env->store)
+        store_get_history(env->store, rule->name, &n->history, NULL);
     if (before) {
         n->history = before->history;
         n->changed = before->changed;
@@ -87,26 +92,24 @@ static void entry_init(struct entry *n, const struct entry *before, const struct
 
 /* ---- what outlives flamed ---- */
 
-static void entry_save(struct engine *e, struct entry *n)
+static void entry_save(struct scheduled *s, struct entry *n)
 {
     if (n->changed)
-        keeper_put_history(e->keeper, n->rule->name, &n->history);
+        store_writer_put_history(s->env.store_writer, n->rule->name, &n->history);
     n->changed = false;
 }
 
-void scheduled_save(struct engine *e)
+void scheduled_save(struct scheduled *s)
 {
-    struct scheduled *s = e->scheduled;
-
     for (size_t i = 0; s && i < s->schedule_count; i++)
-        entry_save(e, &s->schedules[i]);
+        entry_save(s, &s->schedules[i]);
     for (size_t i = 0; s && i < s->trigger_count; i++)
-        entry_save(e, &s->triggers[i]);
+        entry_save(s, &s->triggers[i]);
 }
 
-int scheduled_set_rules(struct engine *e, struct rules *rules)
+int scheduled_set_rules(struct scheduled *s, struct rules *rules)
 {
-    struct scheduled *s = e->scheduled, fresh = { .rules = rules };
+    struct scheduled fresh = { .env = s->env, .rules = rules };
     struct clocks now = clocks_now();
 
     fresh.schedule_count = rules ? rules->schedule_count : 0;
@@ -122,15 +125,15 @@ int scheduled_set_rules(struct engine *e, struct rules *rules)
         const struct rule *rule = &rules->schedules[i];
 
         entry_init(&fresh.schedules[i], find_entry(s->schedules, s->schedule_count, rule->name),
-                   rule, e, now);
+                   rule, &s->env, now);
     }
     for (size_t i = 0; i < fresh.trigger_count; i++) {
         const struct rule *rule = &rules->triggers[i];
 
         entry_init(&fresh.triggers[i], find_entry(s->triggers, s->trigger_count, rule->name), rule,
-                   e, now);
+                   &s->env, now);
     }
-    scheduled_save(e);
+    scheduled_save(s);
     free(s->schedules);
     free(s->triggers);
     rules_free(s->rules);
@@ -141,11 +144,12 @@ int scheduled_set_rules(struct engine *e, struct rules *rules)
 /* ---- runs ---- */
 
 /* The result of captures_create(). */
-static int run_rule(struct engine *e, struct entry *n, struct error *err)
+static int run_rule(struct scheduled *s, struct entry *n, struct error *err)
 {
     struct capture_request req = rule_request(n->rule);
     char id[CAPTURE_ID_BYTES];
-    int r = captures_create(e, &req, n->rule->name, n->rule->keep_ns / NSEC_PER_SEC, id, err);
+    int r = captures_create(s->env.captures, &req, n->rule->name, n->rule->keep_ns / NSEC_PER_SEC,
+                            id, err);
 
     if (r != 0)
         return r;
@@ -153,7 +157,7 @@ static int run_rule(struct engine *e, struct entry *n, struct error *err)
     n->history.last_ns = clock_realtime_ns();
     n->history.runs++;
     n->changed = true;
-    entry_save(e, n);
+    entry_save(s, n);
     return 0;
 }
 
@@ -180,17 +184,18 @@ static void count_missed(struct entry *n, uint64_t missed)
     n->refused = false;
 }
 
-static void schedule_run(struct engine *e, struct entry *n)
+static void schedule_run(struct scheduled *s, struct entry *n)
 {
     struct error err = ERROR_NULL;
-    int r = run_rule(e, n, &err);
+    int r = run_rule(s, n, &err);
 
-    n->refused = r == BACKEND_TOO_MANY;
+    n->refused = r == BACKEND_TOO_MANY || err.code == -EINPROGRESS;
     if (r == 0) {
         slot_started(&n->slot, clocks_now());
         return;
     }
-    note_error(n, &err);
+    if (err.code != -EINPROGRESS)
+        note_error(n, &err);
     if (n->refused) {
         slot_retry(&n->slot, clocks_now());
         return;
@@ -202,10 +207,8 @@ static void schedule_run(struct engine *e, struct entry *n)
         n->history.missed++;
 }
 
-void scheduled_tick(struct engine *e)
+void scheduled_tick(struct scheduled *s)
 {
-    struct scheduled *s = e->scheduled;
-
     for (size_t i = 0; i < s->schedule_count; i++) {
         struct entry *n = &s->schedules[i];
         struct clocks now = clocks_now();
@@ -214,19 +217,18 @@ void scheduled_tick(struct engine *e)
 
         count_missed(n, missed);
         if (due)
-            schedule_run(e, n);
+            schedule_run(s, n);
         else if (n->rule->match.count && n->slot.next_ns - now.real_ns < SWEEP_AHEAD_NS)
-            engine_sweep(e); /* once a second: the run itself finds it done */
+            discover_sweep_if_old(s->env.discover); /* the run itself finds it done */
     }
     if (clock_monotonic_ns() - s->saved_ns >= SAVE_EVERY_NS) {
         s->saved_ns = clock_monotonic_ns();
-        scheduled_save(e);
+        scheduled_save(s);
     }
 }
 
-uint64_t scheduled_next_ns(const struct engine *e)
+uint64_t scheduled_next_ns(const struct scheduled *s)
 {
-    const struct scheduled *s = e->scheduled;
     struct clocks now = clocks_now();
     uint64_t next = UINT64_MAX;
 
@@ -249,152 +251,54 @@ static int not_found(const struct scheduled *s, const char *name, struct error *
     return BACKEND_NOT_FOUND;
 }
 
-struct trigger_args {
-    const char *name;
-    char *id;
-    struct error *err;
-};
-
-static int call_trigger(struct engine *e, void *arg)
+int scheduled_trigger(struct scheduled *s, const char *name, char ret_id[CAPTURE_ID_BYTES],
+                      struct error *err)
 {
-    struct trigger_args *a = arg;
-    struct scheduled *s = e->scheduled;
-    struct entry *n = (struct entry *)find_entry(s->triggers, s->trigger_count, a->name);
+    struct entry *n = (struct entry *)find_entry(s->triggers, s->trigger_count, name);
     uint64_t now = clock_monotonic_ns(), again;
     int r;
 
     if (!n)
-        return not_found(s, a->name, a->err);
+        return not_found(s, name, err);
     again = n->began_ns ? n->began_ns + n->rule->cooldown_ns : 0;
     if (now < again) {
         n->history.missed++;
         n->changed = true;
-        error_set(a->err, -EAGAIN, "trigger '%s' started capture %s %llu s ago and is cooling down",
+        error_set(err, -EAGAIN, "trigger '%s' started capture %s %llu s ago and is cooling down",
                   n->rule->name, n->history.last_id,
                   (unsigned long long)((now - n->began_ns) / NSEC_PER_SEC));
-        if (a->err)
-            a->err->retry_s = (unsigned)((again - now) / NSEC_PER_SEC) + 1;
-        error_remedy(a->err, "ask again in %llu s, or lower its cooldown",
+        err->retry_s = (unsigned)((again - now) / NSEC_PER_SEC) + 1;
+        error_remedy(err, "ask again in %llu s, or lower its cooldown",
                      (unsigned long long)((again - now) / NSEC_PER_SEC) + 1);
         return BACKEND_TOO_MANY;
     }
-    r = run_rule(e, n, a->err);
+    r = run_rule(s, n, err);
     if (r == 0) {
         n->began_ns = now;
-        memcpy(a->id, n->history.last_id, CAPTURE_ID_BYTES);
+        memcpy(ret_id, n->history.last_id, CAPTURE_ID_BYTES);
         return 0;
     }
+    if (err->code == -EINPROGRESS)
+        return r;
     if (r == BACKEND_NOT_FOUND)
         n->history.unmatched++;
     else
         n->history.missed++;
-    note_error(n, a->err);
+    note_error(n, err);
     return r;
 }
 
-int backend_trigger(void *ctx, const char *name, char ret_id[CAPTURE_ID_BYTES], struct error *err)
+/* ---- what is known of them ---- */
+
+void scheduled_each(const struct scheduled *s, bool triggers,
+                    void (*fn)(void *cookie, const struct scheduled_facts *f), void *cookie)
 {
-    struct error own = ERROR_NULL;
-    struct trigger_args a = { name, ret_id, err ? err : &own };
-
-    return engine_ask(ctx, call_trigger, &a, err);
-}
-
-/* ---- as JSON ---- */
-
-static json_t *matchers_json(const struct matcher_list *list)
-{
-    _cleanup_buf_ struct buf text = BUF_NULL;
-
-    buf_init(&text, MATCHERS_MAX * (2 * MATCHER_VALUE_MAX + 32));
-    matchers_write(list, &text);
-    return text.error ? NULL : json_string(text.p ? text.p : "");
-}
-
-static json_t *seconds_json(uint64_t ns)
-{
-    return ns ? json_real((double)ns / 1e9) : json_null();
-}
-
-static json_t *entry_json(const struct entry *n)
-{
-    const struct rule *rule = n->rule;
-    const struct store_history *h = &n->history;
-    json_t *o = json_pack(
-        "{s:s, s:o, s:s, s:f, s:f, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I}", "name", rule->name,
-        "match", matchers_json(&rule->match), "event", rule->event, "hz", rule->millihz / 1000.0,
-        "for_seconds", (double)rule->for_ns / 1e9, "keep_seconds", seconds_json(rule->keep_ns),
-        "last_run", h->last_ns ? json_time(h->last_ns) : json_null(), "last_capture",
-        json_string_or_null(h->last_id), "last_error", json_string_or_null(h->last_error),
-        "last_error_time", h->last_error_ns ? json_time(h->last_error_ns) : json_null(), "runs",
-        (json_int_t)h->runs, "missed", (json_int_t)h->missed, "unmatched",
-        (json_int_t)h->unmatched);
-
-    if (!o)
-        return NULL;
-    if (rule->every_ns) {
-        json_object_set_new(o, "every_seconds", json_real((double)rule->every_ns / 1e9));
-        json_object_set_new(o, "phase_seconds", json_real((double)n->slot.phase_ns / 1e9));
-        json_object_set_new(o, "next_run", json_time(n->slot.next_ns));
-    } else {
-        json_object_set_new(o, "cooldown_seconds", json_real((double)rule->cooldown_ns / 1e9));
-    }
-    return o;
-}
-
-static json_t *entries_json(const struct entry *list, size_t count)
-{
-    json_t *all = json_array();
+    const struct entry *list = triggers ? s->triggers : s->schedules;
+    size_t count = triggers ? s->trigger_count : s->schedule_count;
 
     for (size_t i = 0; i < count; i++)
-        json_array_append_new(all, entry_json(&list[i]));
-    return all;
-}
-
-static int call_schedules(struct engine *e, void *arg)
-{
-    const struct scheduled *s = e->scheduled;
-    json_t *o = json_pack("{s:o, s:o}", "schedules", entries_json(s->schedules, s->schedule_count),
-                          "triggers", entries_json(s->triggers, s->trigger_count));
-
-    *(json_t **)arg = o;
-    return o ? 0 : -ENOMEM;
-}
-
-/* What has become of the last captures, which the engine may have handed to the store by now. */
-static void add_states(void *ctx, json_t *list)
-{
-    size_t i;
-    json_t *o;
-
-    json_array_foreach(list, i, o)
-    {
-        const char *id = json_string_value(json_object_get(o, "last_capture"));
-        json_t *facts = NULL, *state = NULL;
-
-        if (id && backend_capture(ctx, &VIEWER_WHOLE, id, &facts, NULL) == 0)
-            state = json_incref(json_object_get(facts, "state"));
-        else if (id)
-            state = json_string("removed");
-        json_decref(facts);
-        json_object_set_new(o, "last_state", state ? state : json_null());
-    }
-}
-
-int backend_schedules(void *ctx, const struct viewer *v, json_t **ret, struct error *err)
-{
-    json_t *all = NULL;
-    int r;
-
-    if (!v->whole) { /* they are the node's */
-        *ret = json_pack("{s:[], s:[]}", "schedules", "triggers");
-        return *ret ? 0 : -ENOMEM;
-    }
-    r = engine_ask(ctx, call_schedules, &all, err);
-    if (r != 0)
-        return r;
-    add_states(ctx, json_object_get(all, "schedules"));
-    add_states(ctx, json_object_get(all, "triggers"));
-    *ret = all;
-    return 0;
+        fn(cookie, &(struct scheduled_facts){ .rule = list[i].rule,
+                                              .history = &list[i].history,
+                                              .phase_ns = list[i].slot.phase_ns,
+                                              .next_ns = list[i].slot.next_ns });
 }

@@ -6,25 +6,44 @@
  */
 #pragma once
 
-#include "engine/engine_impl.h"
+#include "capture/captures.h"
 #include "schedule/rules.h"
 
 struct scheduled;
 
+/* What it works with; borrowed. */
+struct scheduled_env {
+    struct captures *captures;
+    struct discover *discover;
+    struct store *store; /* NULL: none */
+    struct store_writer *store_writer;
+    const char *node; /* what tells this node from others; NULL: nothing */
+};
+
 /* Without rules. 0 or -ENOMEM. */
-int scheduled_new(struct scheduled **ret);
+int scheduled_new(const struct scheduled_env *env, struct scheduled **ret);
 struct scheduled *scheduled_free(struct scheduled *s);
 /* Takes @rules (NULL: none) in place of those before. Same name: counters kept. Same period and
  * length: phase kept. Captures under way go on. Return: 0, or -ENOMEM: then nothing has changed and
  * @rules is still the caller's. */
-int scheduled_set_rules(struct engine *e, struct rules *rules);
-/* Has the store take what has become of runs, so that it outlives this process. */
-void scheduled_save(struct engine *e);
+int scheduled_set_rules(struct scheduled *s, struct rules *rules);
+/* Has the store take what has become of runs, so that it outlives this process. @s may be NULL. */
+void scheduled_save(struct scheduled *s);
 /* Starts what is due. */
-void scheduled_tick(struct engine *e);
+void scheduled_tick(struct scheduled *s);
 /* CLOCK_MONOTONIC of the next run; UINT64_MAX when there is none. */
-uint64_t scheduled_next_ns(const struct engine *e);
+uint64_t scheduled_next_ns(const struct scheduled *s);
+/* Starts the capture of the trigger @name. Return: 0; BACKEND_NOT_FOUND; BACKEND_TOO_MANY while it
+ * cools down; else as captures_create(). @err is required. */
+int scheduled_trigger(struct scheduled *s, const char *name, char ret_id[CAPTURE_ID_BYTES],
+                      struct error *err);
 
-/* Functions of struct api_backend, thread: any. */
-int backend_schedules(void *ctx, const struct viewer *v, json_t **ret, struct error *err);
-int backend_trigger(void *ctx, const char *name, char ret_id[CAPTURE_ID_BYTES], struct error *err);
+/* Of one schedule or trigger; borrowed. */
+struct scheduled_facts {
+    const struct rule *rule;
+    const struct store_history *history;
+    uint64_t phase_ns, next_ns; /* schedules; CLOCK_REALTIME */
+};
+/* Calls @fn for each schedule, or for each trigger, in the order of the configuration. */
+void scheduled_each(const struct scheduled *s, bool triggers,
+                    void (*fn)(void *cookie, const struct scheduled_facts *f), void *cookie);

@@ -1,16 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The number of each event of events.def: what flamed tells its broker to sample. */
+/* The number of each event of events.def, and of the forms of other names: what flamed tells its
+ * broker to sample. */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <unistd.h>
 
 enum event_kind {
 #define EVENT(id, ...) EVENT_##id,
 #include "event/events.def"
 #undef EVENT
     EVENT_KINDS,
+    /* The forms of event_form.h, whose text says more. */
+    EVENT_RAW = EVENT_KINDS,
+    EVENT_CACHE,
+    EVENT_PMU,
+    EVENT_TRACEPOINT,
+    EVENT_BREAKPOINT,
+    EVENT_KINDS_ALL,
 };
+
+/* Whether off.bpf.c tells it: time that threads do not run. */
+static inline bool event_is_wait(uint32_t kind)
+{
+    return kind == EVENT_OFFCPU || kind == EVENT_LOCK;
+}
 
 /* Bounds of a period: between two samples a processor spends this much, */
 #define EVENT_PERIOD_MIN_NS UINT64_C(100000) /* 10,000 Hz */
@@ -18,9 +33,17 @@ enum event_kind {
 /* or counts so much. */
 #define EVENT_PERIOD_MAX_COUNT (UINT64_C(1) << 40)
 
+/* In the event's unit: what one of those that the kernel counts is worth. */
+static inline uint64_t event_worth(uint32_t kind)
+{
+    return kind == EVENT_NATIVEMEM ? (uint64_t)sysconf(_SC_PAGESIZE) : 1;
+}
+
 /* Whether @period is one that an event of @kind may have. */
 static inline bool event_period_valid(uint32_t kind, uint64_t period)
 {
-    return kind == EVENT_CPU ? period >= EVENT_PERIOD_MIN_NS && period <= EVENT_PERIOD_MAX_NS
-                             : kind < EVENT_KINDS && period > 0 && period <= EVENT_PERIOD_MAX_COUNT;
+    return kind == EVENT_CPU || kind == EVENT_WALL || event_is_wait(kind)
+               ? period >= EVENT_PERIOD_MIN_NS && period <= EVENT_PERIOD_MAX_NS
+               : kind < EVENT_KINDS_ALL && period > 0 && period <= EVENT_PERIOD_MAX_COUNT &&
+                     period % event_worth(kind) == 0;
 }

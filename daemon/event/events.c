@@ -2,6 +2,7 @@
 #include "event/events.h"
 
 #include "base/macros.h"
+#include "event/event_form.h"
 
 #include <string.h>
 
@@ -9,6 +10,14 @@
 /* Every one is looked at: a draw decides which one is sampled. */
 #define COST_SOFTWARE "0.1 to 0.5 us for each on the whole machine, and " COST_SAMPLE
 #define COST_HARDWARE COST_SAMPLE
+#define COST_WAIT "about 0.1 us for each switch of its threads, and " COST_SAMPLE
+/* The rest of the JVM's allocations costs nothing. */
+#define COST_PROBE                                                                                 \
+    "about 1 us for each buffer that a thread fills and each large object, and " COST_SAMPLE
+#define VALUED_SOFTWARE false
+#define VALUED_HARDWARE false
+#define VALUED_WAIT true
+#define VALUED_PROBE true
 
 static const struct event_info EVENTS[] = {
 #define EVENT(id, name_, unit_, hz_, period_, type, config, description_)                          \
@@ -18,7 +27,8 @@ static const struct event_info EVENTS[] = {
       .unit = unit_,                                                                               \
       .default_hz = hz_,                                                                           \
       .default_period = period_,                                                                   \
-      .cost = (hz_) > 0 ? COST_SAMPLE : COST_##type },
+      .cost = (hz_) > 0 && !VALUED_##type ? COST_SAMPLE : COST_##type,                             \
+      .valued = VALUED_##type },
 #include "event/events.def"
 #undef EVENT
 };
@@ -29,13 +39,78 @@ const struct event_info *events_table(size_t *ret_count)
     return EVENTS;
 }
 
+/* By the first of the kinds behind EVENTS. */
+static const struct event_info FORMS[] = {
+    { .kind = EVENT_RAW,
+      .name = "rNNN",
+      .description = "an event of the processor by its number, from its manual",
+      .unit = "count",
+      .default_period = 100000,
+      .cost = COST_HARDWARE },
+    { .kind = EVENT_CACHE,
+      .name = "CACHE-loads",
+      .description = "accesses to a cache of the processor, or those that missed it",
+      .unit = "count",
+      .default_period = 100000,
+      .cost = COST_HARDWARE },
+    { .kind = EVENT_PMU,
+      .name = "PMU/TERM=N/",
+      .description = "an event of the processor by the names that the kernel has for it",
+      .unit = "count",
+      .default_period = 100000,
+      .cost = COST_HARDWARE },
+    { .kind = EVENT_TRACEPOINT,
+      .name = "GROUP:NAME",
+      .description = "a tracepoint of the kernel",
+      .unit = "count",
+      .default_period = 1,
+      .cost = COST_SOFTWARE,
+      .single = true },
+};
+
 const struct event_info *events_find(const char *name)
 {
-    for (size_t i = 0; i < ARRAY_SIZE(EVENTS); i++) {
-        if (strcmp(EVENTS[i].name, name) == 0)
-            return &EVENTS[i];
+    struct event_form form;
+
+    if (event_form_parse(span_of(name), &form, NULL) < 0)
+        return NULL;
+    if (form.kind < EVENT_KINDS)
+        return &EVENTS[form.kind];
+    return (size_t)form.kind - EVENT_KINDS < ARRAY_SIZE(FORMS) ? &FORMS[form.kind - EVENT_KINDS]
+                                                               : NULL;
+}
+
+int events_split(struct span list, struct span ret[EVENTS_AT_ONCE_MAX], size_t *ret_count)
+{
+    size_t begin = 0;
+    bool slashes = false;
+
+    *ret_count = 0;
+    for (size_t i = 0; i <= list.n; i++) {
+        if (i < list.n && list.p[i] == '/')
+            slashes = !slashes;
+        if (i < list.n && (slashes || list.p[i] != ','))
+            continue;
+        if (*ret_count == EVENTS_AT_ONCE_MAX)
+            return -E2BIG;
+        ret[(*ret_count)++] = (struct span){ list.p + begin, i - begin };
+        begin = i + 1;
     }
-    return NULL;
+    return 0;
+}
+
+bool events_listed(struct span list, const char *name)
+{
+    struct span parts[EVENTS_AT_ONCE_MAX];
+    size_t count;
+
+    if (events_split(list, parts, &count) < 0)
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        if (span_eq_str(parts[i], name))
+            return true;
+    }
+    return false;
 }
 
 const struct event_info *events_default(void)

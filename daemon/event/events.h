@@ -5,9 +5,13 @@
  */
 #pragma once
 
+#include "base/span.h"
 #include "event/event_kind.h"
 
 #include <stddef.h>
+
+#define EVENTS_AT_ONCE_MAX 4 /* in one capture */
+#define EVENT_NAME_BYTES 64
 
 struct event_info {
     enum event_kind kind;
@@ -18,12 +22,20 @@ struct event_info {
     uint64_t default_period; /* of what is no time; else 0 */
     const char *cost;        /* of the machine, a sentence's part */
     bool valued;             /* each sample has a value of its own; else it is worth a period */
+    bool single;             /* one set of samples at a time: the kernel watches it once */
 };
 
 /* Return: the table, static; *ret_count rows. */
 const struct event_info *events_table(size_t *ret_count);
-/* Return: the row of that name, NULL where there is none. */
+/* Return: the row of that name, with or without modifiers, or what is true of all names of its form
+ * (event_form.h); static. NULL where there is none. */
 const struct event_info *events_find(const char *name);
+/* Parts @list, names with commas between them; a comma between slashes, as in pmu/a=1,b=2/, parts
+ * nothing. *ret_count parts, which point into @list and may be empty. 0; -E2BIG: more than
+ * EVENTS_AT_ONCE_MAX. */
+int events_split(struct span list, struct span ret[EVENTS_AT_ONCE_MAX], size_t *ret_count);
+/* Whether @name is one of @list. */
+bool events_listed(struct span list, const char *name);
 /* Return: the event of a request that names none, which the flight recorder samples, too. */
 const struct event_info *events_default(void);
 /* Whether it counts time, so that its period may be told in samples per second. */

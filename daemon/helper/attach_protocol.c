@@ -142,7 +142,7 @@ static int read_reply(int fd, uint64_t deadline_ns, struct attach_result *result
 
 static int ask(struct attach *a)
 {
-    char request[256];
+    char request[ATTACH_REQUEST_MAX];
     size_t n = write_request(&a->job, request);
     int r;
 

@@ -3,7 +3,7 @@
  * Inside flamed-attach: the steps of one attach, in their order, and in which of its three
  * processes each runs. docs/threat-model.md says why they are three.
  *
- *   the guard    in the host's namespaces; may end the others, and nothing else
+ *   the guard    in the host's namespaces; may end the others, and lets them do some things once
  *   the porter   outside of the container's pid namespace, so that nothing in there reaches it
  *   the talker   inside; has nothing that the container does not have
  *
@@ -12,6 +12,9 @@
 #pragma once
 
 #include "helper/job.h"
+
+#define ATTACH_FILES_MAX 16    /* descriptors of each */
+#define ATTACH_REQUEST_MAX 256 /* bytes that the talker sends to the JVM */
 
 struct attach {
     struct attach_job job;

@@ -22,6 +22,10 @@ struct call_rule {
     {                                                                                              \
         SYS_##name, (index), 0, (uint32_t)(value)                                                  \
     }
+#define CALL_ASKED(name, index, value)                                                             \
+    {                                                                                              \
+        SYS_##name, (index), 1, (uint32_t)(value)                                                  \
+    }
 
 /* Installs a filter that allows @rules. Any other call ends the process.
  * Return: 0, or the listener's descriptor if @listener, or -errno. */

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The guard: the process that the launcher started and waits for. It touches nothing of the
- * container, so no file system there can hold it; and it sees to two things.
+ * container, so no file system there can hold it. It sees to three things.
  *
  * - The porter forks once. Its filter of calls, which the talker inherits, asks the guard about
- *   fork. The guard allows the porter's and closes the listener: after that nobody can fork. A
- *   tracer in the container that catches the talker at its first instruction could otherwise fill
- *   flamed's cgroup with processes.
+ *   fork. A tracer in the container that catches the talker at its first instruction could
+ *   otherwise fill flamed's cgroup with processes.
+ * - The talker sends one request and writes one result, each of bounded size. The filter asks about
+ *   these, too. The pages of what is written are charged to flamed. A tracer could otherwise write
+ *   through the talker without end, and put the pages into pipes.
  * - The porter ends with it. The porter is another user by then, hence CAP_KILL.
+ *
+ * It closes the listener when all that was allowed is done: then the kernel refuses all of it.
  */
 #include "agent/raw.h"
 #include "helper/become.h"
@@ -17,7 +21,9 @@
 #include <linux/capability.h>
 #include <linux/seccomp.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -59,40 +65,86 @@ static int receive_listener(int from)
     return *(const int *)(const void *)CMSG_DATA(c);
 }
 
-/* Lets the porter fork, once. */
-static void allow_fork(int listener, long porter)
+/* What was allowed once: bits. */
+enum done {
+    DONE_FORK = 1,
+    DONE_REQUEST = 2,
+    DONE_RESULT = 4,
+};
+
+/* Return: the bit of what @asked is about, if it may be; else 0. The arguments are the kernel's own
+ * copy, and do not change any more. */
+static uint32_t judge(const struct seccomp_notif *asked, long porter, uint32_t done)
+{
+    const struct seccomp_data *call = &asked->data;
+    bool is_porter = asked->pid == (uint32_t)porter;
+    uint32_t bit = 0;
+
+    if (call->nr == SYS_clone && is_porter)
+        bit = DONE_FORK;
+    else if (call->nr == SYS_sendto && !is_porter && call->args[2] <= ATTACH_REQUEST_MAX)
+        bit = DONE_REQUEST;
+    else if (call->nr == SYS_write && call->args[2] == sizeof(struct attach_result))
+        bit = DONE_RESULT;
+    return done & bit ? 0 : bit;
+}
+
+/* Takes one question and answers it. Return: the bit of what was allowed, or 0. */
+static uint32_t answer_one(int listener, long porter, uint32_t done)
 {
     struct seccomp_notif asked = { 0 };
     struct seccomp_notif_resp answer = { 0 };
-    struct pollfd p = { .fd = listener, .events = POLLIN };
-    long r;
+    uint32_t bit;
 
-    do {
-        r = raw5(SYS_ppoll, &p, 1, NULL, NULL, 8);
-    } while (r == -EINTR);
-    if (!(p.revents & POLLIN) || raw3(SYS_ioctl, listener, SECCOMP_IOCTL_NOTIF_RECV, &asked) < 0)
-        return;
+    if (raw3(SYS_ioctl, listener, SECCOMP_IOCTL_NOTIF_RECV, &asked) < 0)
+        return 0; /* who asked is gone */
+    bit = judge(&asked, porter, done);
     answer.id = asked.id;
-    if (asked.pid == (uint32_t)porter)
+    if (bit)
         answer.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
     else
         answer.error = -EPERM;
-    raw3(SYS_ioctl, listener, SECCOMP_IOCTL_NOTIF_SEND, &answer);
+    return raw3(SYS_ioctl, listener, SECCOMP_IOCTL_NOTIF_SEND, &answer) < 0 ? 0 : bit;
 }
 
-__attribute__((noreturn)) static void guard_run(int from, long porter)
+/* Until a result is written, or the porter has ended, whose pidfd is @porter_fd. */
+static void answer_all(int listener, long porter, int porter_fd)
+{
+    uint32_t done = 0;
+
+    while (!(done & DONE_RESULT)) {
+        struct pollfd p[] = { { .fd = listener, .events = POLLIN },
+                              { .fd = porter_fd, .events = POLLIN } };
+        long r;
+
+        do {
+            r = raw5(SYS_ppoll, p, 2, NULL, NULL, 8);
+        } while (r == -EINTR);
+        if (r < 0 || !(p[0].revents & POLLIN))
+            return;
+        done |= answer_one(listener, porter, done);
+    }
+}
+
+static void close_all_but(int one, int other)
+{
+    for (int fd = 0; fd < ATTACH_FILES_MAX; fd++) {
+        if (fd != one && fd != other)
+            raw1(SYS_close, fd);
+    }
+}
+
+__attribute__((noreturn)) static void guard_run(int from, long porter, int porter_fd)
 {
     int status = 0, listener;
 
-    if (from > 0)
-        raw3(SYS_close_range, 0, from - 1, 0);
-    raw3(SYS_close_range, from + 1, ~0u, 0);
+    close_all_but(from, porter_fd);
     drop_capabilities(CAP_TO_MASK(CAP_KILL));
     confine_guard();
     listener = receive_listener(from);
     raw1(SYS_close, from);
     if (listener >= 0) {
-        allow_fork(listener, porter);
+        answer_all(listener, porter, porter_fd);
         raw1(SYS_close, listener);
     }
     while (raw4(SYS_wait4, porter, &status, 0, NULL) == -EINTR)
@@ -104,17 +156,17 @@ __attribute__((noreturn)) static void guard_run(int from, long porter)
 int guard_start(struct attach *a)
 {
     long guard = raw0(SYS_getpid), r;
-    int pair[2];
+    int pair[2], porter_fd = -1;
 
     a->step = ATTACH_STEP_FORK;
     r = raw4(SYS_socketpair, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair);
     if (r < 0)
         return (int)r;
-    r = raw5(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+    r = raw5(SYS_clone, CLONE_PIDFD | SIGCHLD, 0, &porter_fd, 0, 0);
     if (r < 0)
         return (int)r;
     if (r > 0)
-        guard_run(pair[0], r);
+        guard_run(pair[0], r, porter_fd);
     raw1(SYS_close, pair[0]);
     a->guard_fd = pair[1];
     raw2(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL);

@@ -37,13 +37,13 @@ static int send_to_guard(int guard_fd, int listener)
     return (int)raw3(SYS_sendmsg, guard_fd, &m, MSG_NOSIGNAL);
 }
 
-/* What the talker has at its first instruction. A tracer that catches it there can fork no more
- * than anybody else: the guard is asked (guard.c). */
+/* What the talker has at its first instruction. The guard is asked (guard.c): a tracer that catches
+ * the talker there can fork no more than anybody else, and write no more than the talker does. */
 static int confine_at_birth(const struct attach *a)
 {
     const struct call_rule rules[] = {
         /* The porter's. */
-        { SYS_clone, 0, 1, CLONE_PIDFD | SIGCHLD },
+        CALL_ASKED(clone, 0, CLONE_PIDFD | SIGCHLD),
         CALL_WITH(pidfd_send_signal, 1, SIGKILL),
         CALL_WITH(sendmsg, 0, a->guard_fd),
         CALL(unlinkat),
@@ -64,8 +64,8 @@ static int confine_at_birth(const struct attach *a)
         CALL(restart_syscall),
         CALL(rt_sigreturn),
         CALL_WITH(seccomp, 1, 0),
-        CALL_WITH(sendto, 0, a->jvm_fd),
-        CALL_WITH(write, 0, ATTACH_FD_RESULT),
+        CALL_ASKED(sendto, 0, a->jvm_fd),
+        CALL_ASKED(write, 0, ATTACH_FD_RESULT),
     };
     int listener = calls_allow(rules, sizeof(rules) / sizeof(rules[0]), /* listener= */ 1), r;
 

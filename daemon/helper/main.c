@@ -52,7 +52,7 @@ static void prepare(void)
     raw3(SYS_close_range, ATTACH_FD_END, ~0u, 0);
     limit(RLIMIT_CORE, 0);
     limit(RLIMIT_CPU, CPU_SECONDS);
-    limit(RLIMIT_NOFILE, 16);
+    limit(RLIMIT_NOFILE, ATTACH_FILES_MAX);
     limit(RLIMIT_AS, ADDRESSES_BYTES);
     raw0(SYS_setsid);
     raw1(SYS_umask, 077);

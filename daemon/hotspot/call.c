@@ -30,6 +30,12 @@ static void drop_call(struct reading *r)
     free(c);
 }
 
+bool vm_reads_nothing(struct hotspot_vm *vm)
+{
+    vm->memory.missed |= vm->memory.only_kept;
+    return vm->memory.only_kept;
+}
+
 bool vm_is_left(const struct hotspot_vm *vm)
 {
     return readers_are_used() && atomic_load(&vm->users) > 1;

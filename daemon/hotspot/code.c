@@ -14,6 +14,8 @@ static int codelets_read(struct hotspot_vm *vm)
 
     if (vm->codelets)
         return 0;
+    if (vm_reads_nothing(vm))
+        return -EAGAIN;
     if (l->sizeof_InterpreterCodelet > CODELET_BYTES_MAX)
         return -EBADMSG;
     vm->codelets = calloc(CODELETS_MAX, sizeof(*vm->codelets));
@@ -111,7 +113,7 @@ static int find(struct hotspot_vm *vm, void *arg)
         return r == -ESRCH ? (int)HOTSPOT_GONE : (int)HOTSPOT_NO_CODE;
     if (code.kind == HOTSPOT_CODE_INTERPRETER)
         code_refine_interpreter(vm, pc, &code);
-    else if (code.kind == HOTSPOT_CODE_STUB)
+    else if (code.kind == HOTSPOT_CODE_STUB && !vm_reads_nothing(vm))
         stubs_refine(vm, pc, &code);
     f->code = code;
     return 0;
@@ -120,15 +122,23 @@ static int find(struct hotspot_vm *vm, void *arg)
 int hotspot_code_find(struct hotspot_vm *vm, uint64_t pc, struct hotspot_code *ret)
 {
     struct find f = { .pc = pc };
-    int r = vm_call(vm, find, &f, sizeof(f));
+    int r = vm_ask(vm, find, &f, sizeof(f));
 
     if (r == 0)
         *ret = f.code;
     return r < 0 ? (int)HOTSPOT_NO_CODE : r;
 }
 
+void code_keep(struct hotspot_vm *vm, uint64_t pc, bool is_return_address)
+{
+    struct find f = { .pc = pc };
+
+    if (find(vm, &f) == 0)
+        location_keep(vm, &f.code, pc, is_return_address);
+}
+
 /* One read: the block's header stands right before the blob. */
-int hotspot_code_still(struct hotspot_vm *vm, const struct hotspot_code *code)
+static int look(struct hotspot_vm *vm, const struct hotspot_code *code)
 {
     const struct hotspot_layout *l = &vm->layout;
     struct layout_field used = l->block_used;
@@ -136,8 +146,6 @@ int hotspot_code_still(struct hotspot_vm *vm, const struct hotspot_code *code)
     size_t n = l->sizeof_HeapBlock;
     int r;
 
-    if (vm_is_left(vm))
-        return -ETIMEDOUT;
     if (code->kind == HOTSPOT_CODE_INTERPRETER)
         return 1;
     if (l->sizeof_HeapBlock > 64 || code->blob < n)
@@ -153,4 +161,32 @@ int hotspot_code_still(struct hotspot_vm *vm, const struct hotspot_code *code)
     return code->kind == HOTSPOT_CODE_STUB ||
            layout_get(l->nmethod_compile_id, p + l->sizeof_HeapBlock, n - l->sizeof_HeapBlock) ==
                code->compile_id;
+}
+
+int code_still(struct hotspot_vm *vm, const struct hotspot_code *code)
+{
+    struct code_check *c = &vm->checks[(code->blob >> 6) % CODE_CHECKS];
+    int r;
+
+    if (vm->memory.in_moment && c->epoch == vm->memory.epoch && c->blob == code->blob &&
+        c->compile_id == code->compile_id)
+        return 1;
+    r = look(vm, code);
+    if (r == 1 && vm->memory.in_moment)
+        *c = (struct code_check){ vm->memory.epoch, code->blob, code->compile_id };
+    return r;
+}
+
+static int run_still(struct hotspot_vm *vm, void *arg)
+{
+    const struct hotspot_code *code = arg;
+
+    return code_still(vm, code);
+}
+
+int hotspot_code_still(struct hotspot_vm *vm, const struct hotspot_code *code)
+{
+    struct hotspot_code copy = *code;
+
+    return vm_ask(vm, run_still, &copy, sizeof(copy));
 }

@@ -7,9 +7,7 @@
  */
 #include "hotspot/vm.h"
 
-#define SEGMENT_FREE 0xff
-#define HEAP_BLOCK_MAX 64 /* sizeof(HeapBlock) is 8 or 16 */
-#define OBJECT_MAX 512    /* CodeHeap is 280..344 bytes, StubQueue 48 */
+#define OBJECT_MAX 512 /* CodeHeap is 280..344 bytes, StubQueue 48 */
 
 static uint64_t space_field(const struct hotspot_vm *vm, const uint8_t *heap, size_t n,
                             struct layout_field space, struct layout_field field)
@@ -53,6 +51,7 @@ static int codecache_add_heap(struct hotspot_vm *vm, uint64_t at)
 
     if (r < 0)
         return r;
+    h->at = at;
     vm->code_low = vm->heap_count ? MIN(vm->code_low, h->low) : h->low;
     vm->code_high = MAX(vm->code_high, h->high);
     vm->heap_count++;
@@ -131,80 +130,31 @@ int codecache_open(struct hotspot_vm *vm)
     return r == -EAGAIN ? (int)HOTSPOT_NOT_READY : r;
 }
 
-bool hotspot_vm_in_code_cache(const struct hotspot_vm *vm, uint64_t pc)
-{
-    return pc >= vm->code_low && pc < vm->code_high;
-}
-
-static const struct code_heap *codecache_heap(const struct hotspot_vm *vm, uint64_t pc)
-{
-    for (size_t i = 0; i < vm->heap_count; i++) {
-        if (pc >= vm->heaps[i].low && pc < vm->heaps[i].high)
-            return &vm->heaps[i];
-    }
-    return NULL;
-}
-
-/* Header of the block at @block of @h. 0 and *ret_end (first address behind it), *ret_used. */
-static int codecache_header(struct hotspot_vm *vm, const struct code_heap *h, uint64_t block,
-                            uint64_t *ret_end, bool *ret_used)
+int codecache_bytes(struct hotspot_vm *vm, uint64_t *ret_committed, uint64_t *ret_max)
 {
     const struct hotspot_layout *l = &vm->layout;
-    struct layout_field length = l->block_length, used = l->block_used;
-    uint8_t header[HEAP_BLOCK_MAX];
-    uint64_t segments;
-    int r;
+    uint64_t committed = 0, max = 0;
 
-    if (l->sizeof_HeapBlock > sizeof(header))
-        return -EBADMSG;
-    r = memory_read(&vm->memory, block, header, l->sizeof_HeapBlock);
-    if (r < 0)
-        return r;
-    length.offset += l->heap_block_header.offset;
-    used.offset += l->heap_block_header.offset;
-    segments = (uint64_t)layout_get(length, header, l->sizeof_HeapBlock);
-    if (segments == 0 || segments > (h->high - block) >> h->log2_segment)
-        return -EBADMSG;
-    *ret_end = block + (segments << h->log2_segment);
-    *ret_used = layout_get(used, header, l->sizeof_HeapBlock) != 0;
-    return 0;
-}
-
-int codecache_block(struct hotspot_vm *vm, uint64_t pc, uint64_t *ret_blob, uint64_t *ret_end)
-{
-    const struct code_heap *h = codecache_heap(vm, pc);
-    uint64_t segment, block, end;
-    bool used;
-    int r;
-
-    if (!h)
+    if (!layout_has(l->space_committed_low) || !layout_has(l->space_committed_high))
         return -ENOENT;
-    segment = (pc - h->low) >> h->log2_segment;
-    for (unsigned hop = 0;; hop++) {
-        uint64_t tag;
+    for (size_t i = 0; i < vm->heap_count; i++) {
+        const struct code_heap *h = &vm->heaps[i];
+        uint64_t space = h->at + (uint64_t)l->code_heap_memory.offset, low, high;
+        int r = memory_u64(&vm->memory, space + (uint64_t)l->space_committed_low.offset, &low);
 
-        if (hop == CODE_HOPS_MAX)
-            return -ENOENT;
-        r = memory_number(&vm->memory, h->segmap + segment, 1, &tag);
+        if (r == 0)
+            r = memory_u64(&vm->memory, space + (uint64_t)l->space_committed_high.offset, &high);
         if (r < 0)
             return r;
-        if (tag == SEGMENT_FREE || tag > segment)
-            return -ENOENT;
-        if (tag == 0)
-            break;
-        segment -= tag;
+        if (low < h->low || high < low || high > h->high)
+            return -EBADMSG;
+        committed += high - low;
+        max += h->high - h->low;
     }
-    block = h->low + (segment << h->log2_segment);
-    r = codecache_header(vm, h, block, &end, &used);
-    if (r < 0)
-        return r;
-    if (!used || pc >= end)
-        return -ENOENT;
-    *ret_blob = block + vm->layout.sizeof_HeapBlock;
-    *ret_end = end;
+    *ret_committed = committed;
+    *ret_max = max;
     return 0;
 }
-
 /* Walks the blocks of @h by their lengths. Free memory behind the last one is zero, or is left of
  * blocks that were given back: those are not marked in the segment map. */
 static int codecache_walk(struct hotspot_vm *vm, const struct code_heap *h, hotspot_code_fn fn,

@@ -11,15 +11,13 @@
 
 static const struct {
     const char *name;
-    enum hotspot_flag_type type;
-    uint8_t width;
+    uint8_t width; /* 0: no number that is asked for */
     bool sign;
 } FLAG_TYPES[] = {
-    { "bool", HOTSPOT_FLAG_BOOL, 1, false },    { "int", HOTSPOT_FLAG_INT, 4, true },
-    { "uint", HOTSPOT_FLAG_UINT, 4, false },    { "intx", HOTSPOT_FLAG_INT, 8, true },
-    { "uintx", HOTSPOT_FLAG_UINT, 8, false },   { "uint64_t", HOTSPOT_FLAG_UINT, 8, false },
-    { "size_t", HOTSPOT_FLAG_UINT, 8, false },  { "double", HOTSPOT_FLAG_DOUBLE, 8, false },
-    { "ccstr", HOTSPOT_FLAG_STRING, 8, false }, { "ccstrlist", HOTSPOT_FLAG_STRING, 8, false },
+    { "bool", 1, false },      { "int", 4, true },     { "uint", 4, false },
+    { "intx", 8, true },       { "uintx", 8, false },  { "uint64_t", 8, false },
+    { "size_t", 8, false },    { "double", 0, false }, { "ccstr", 0, false },
+    { "ccstrlist", 0, false },
 };
 
 /* Index in FLAG_TYPES of what the flag's type column holds, or -errno. */
@@ -41,20 +39,24 @@ static int flag_type(struct hotspot_vm *vm, const uint8_t *row, size_t n)
     return -EBADMSG;
 }
 
-static int flag_value(struct hotspot_vm *vm, int type, uint64_t at, uint64_t *ret)
+/* The value of the flag of @row. 0; -ENOENT: it is no number; -errno. */
+static int flag_value(struct hotspot_vm *vm, const uint8_t *row, size_t n, uint64_t *ret)
 {
-    unsigned width = FLAG_TYPES[type].width;
+    struct layout_field address = { vm->layout.flag_address.offset, 8, false };
+    int type = flag_type(vm, row, n), r;
+    unsigned width = type < 0 ? 0 : FLAG_TYPES[type].width;
     uint64_t v;
-    int r = memory_number(&vm->memory, at, width, &v);
 
+    if (type < 0 || !width)
+        return type < 0 ? type : -ENOENT;
+    r = memory_number(&vm->memory, (uint64_t)layout_get(address, row, n), width, &v);
     if (r < 0)
         return r;
     *ret = FLAG_TYPES[type].sign && width == 4 ? (uint64_t)(int64_t)(int32_t)v : v;
     return 0;
 }
 
-/* @only: reads the value of that flag alone. */
-static int flags_walk(struct hotspot_vm *vm, const char *only, hotspot_flag_fn fn, void *cookie)
+static int flag_find(struct hotspot_vm *vm, const char *wanted, uint64_t *ret)
 {
     const struct hotspot_layout *l = &vm->layout;
     size_t size = l->sizeof_Flag ? l->sizeof_Flag : l->sizeof_JVMFlag;
@@ -71,10 +73,8 @@ static int flags_walk(struct hotspot_vm *vm, const char *only, hotspot_flag_fn f
         r = memory_u64(&vm->memory, l->flag_count_at, &count);
     for (uint64_t i = 0; r == 0 && i < MIN(count, FLAGS_MAX); i++) {
         char name[FLAG_NAME_MAX];
-        struct hotspot_flag f = { .name = name };
         uint8_t row[FLAG_BYTES_MAX];
         uint64_t name_at;
-        int type;
 
         r = memory_read(&vm->memory, table + i * size, row, size);
         if (r < 0)
@@ -83,61 +83,15 @@ static int flags_walk(struct hotspot_vm *vm, const char *only, hotspot_flag_fn f
         if (name_at == 0) /* the last one */
             break;
         r = (int)MIN(memory_string(&vm->memory, name_at, name, sizeof(name)), 0);
-        if (r < 0)
-            return r;
-        if (only && strcmp(name, only) != 0)
-            continue;
-        type = flag_type(vm, row, size);
-        r = type < 0 ? type
-                     : flag_value(vm, type,
-                                  (uint64_t)layout_get(
-                                      (struct layout_field){ l->flag_address.offset, 8, false },
-                                      row, size),
-                                  &f.value);
-        if (r == -EBADMSG || r == -EFAULT) {
-            r = 0;
-            continue;
-        }
-        if (r < 0)
-            return r;
-        f.type = FLAG_TYPES[type].type;
-        r = fn(cookie, &f);
+        if (r == 0 && strcmp(name, wanted) == 0)
+            return flag_value(vm, row, size, ret);
     }
-    return r;
-}
-
-int hotspot_vm_flags(struct hotspot_vm *vm, hotspot_flag_fn fn, void *cookie)
-{
-    int r = flags_walk(vm, NULL, fn, cookie);
-
-    return r == -ESRCH ? (int)HOTSPOT_GONE : r;
-}
-
-struct flag_query {
-    uint64_t value;
-    bool found;
-};
-
-static int flag_see(void *cookie, const struct hotspot_flag *f)
-{
-    struct flag_query *q = cookie;
-
-    if (f->type == HOTSPOT_FLAG_STRING || f->type == HOTSPOT_FLAG_DOUBLE)
-        return 1;
-    q->value = f->value;
-    q->found = true;
-    return 1;
+    return r < 0 ? r : -ENOENT;
 }
 
 int hotspot_vm_flag(struct hotspot_vm *vm, const char *name, uint64_t *ret)
 {
-    struct flag_query q = { 0 };
-    int r = flags_walk(vm, name, flag_see, &q);
+    int r = flag_find(vm, name, ret);
 
-    if (r == -ESRCH)
-        return HOTSPOT_GONE;
-    if (!q.found)
-        return -ENOENT;
-    *ret = q.value;
-    return 0;
+    return r == -ESRCH ? (int)HOTSPOT_GONE : r < 0 ? -ENOENT : 0;
 }

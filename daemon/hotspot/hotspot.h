@@ -13,6 +13,7 @@
 #include "proc/proc.h"
 #include "unwind/process.h"
 
+struct counters;
 struct hotspot_vm;
 struct hotspot_layout;
 
@@ -46,27 +47,16 @@ const char *hotspot_vm_name(const struct hotspot_vm *vm);
 /* -XX flag @name of bool or integer type, from the VM's own flag table. 0; -ENOENT; HOTSPOT_GONE.
  */
 int hotspot_vm_flag(struct hotspot_vm *vm, const char *name, uint64_t *ret);
-enum hotspot_flag_type {
-    HOTSPOT_FLAG_BOOL,
-    HOTSPOT_FLAG_INT, /* sign-extended */
-    HOTSPOT_FLAG_UINT,
-    HOTSPOT_FLAG_DOUBLE, /* value: its bits */
-    HOTSPOT_FLAG_STRING, /* value: address of a C string in the target, or 0 */
-};
-struct hotspot_flag {
-    const char *name; /* until the callback returns */
-    enum hotspot_flag_type type;
-    uint64_t value;
-};
-typedef int (*hotspot_flag_fn)(void *cookie, const struct hotspot_flag *f);
-/* Calls @fn for each flag until it returns non-zero, and returns that: for one who wants several. 0
- * at the end; HOTSPOT_GONE; -errno. */
-int hotspot_vm_flags(struct hotspot_vm *vm, hotspot_flag_fn fn, void *cookie);
 /* Append to @ret the main class or jar with its arguments (Arguments::_java_command), or the JVM's
  * arguments, as raw bytes cut to @max. JVM arguments are separated by NUL. Return: 0, -ENOENT,
  * HOTSPOT_GONE. */
 int hotspot_vm_command(struct hotspot_vm *vm, size_t max, struct buf *ret);
 int hotspot_vm_arguments(struct hotspot_vm *vm, size_t max, struct buf *ret);
+
+/* What the VM counts about itself (hotspot/counters.h), now, in one reading: some 32 KiB. Return:
+ * 0. -ENOENT: it keeps no counters (-XX:-UsePerfData). -EBADMSG: they make no sense, or it is
+ * starting. -ETIMEDOUT: the reading has not come back. HOTSPOT_GONE; -errno. */
+int hotspot_vm_counters(struct hotspot_vm *vm, struct counters *ret);
 
 enum hotspot_code_kind {
     HOTSPOT_CODE_COMPILED, /* nmethod */
@@ -100,7 +90,7 @@ bool hotspot_vm_in_code_cache(const struct hotspot_vm *vm, uint64_t pc);
 int hotspot_code_find(struct hotspot_vm *vm, uint64_t pc, struct hotspot_code *ret);
 
 /* Whether @code is still what it was when it was found: its block in use, its compile id the same.
- * One small read. 1; 0; -ESRCH the process is gone. */
+ * One small read, none if it was made in this moment. 1; 0; -ESRCH the process is gone. */
 int hotspot_code_still(struct hotspot_vm *vm, const struct hotspot_code *code);
 
 #define HOTSPOT_INLINE_MAX 64 /* frames of one compiled pc */
@@ -127,10 +117,6 @@ typedef int (*hotspot_range_fn)(void *cookie, uint64_t start, uint64_t end,
 int hotspot_code_ranges(struct hotspot_vm *vm, const struct hotspot_code *code, hotspot_range_fn fn,
                         void *cookie);
 
-/* Whether debug information stands exactly at @pc, as it does at the return address of every call
- * but those of leaf routines. 1; 0; -ENOENT: the code is gone; -errno. For tests. */
-int hotspot_code_exact(struct hotspot_vm *vm, const struct hotspot_code *code, uint64_t pc);
-
 /* A method's names: raw bytes (modified UTF-8, internal form with slashes), to be cleaned by the
  * caller. */
 struct hotspot_method {
@@ -143,10 +129,29 @@ struct hotspot_method {
     uint16_t class_name_n, name_n, signature_n, file_n; /* bytes; NUL inside is possible */
 };
 int hotspot_method_read(struct hotspot_vm *vm, uint64_t method, struct hotspot_method *ret);
+#define HOTSPOT_CLASS_NAME_MAX 1024
+/* The name of the class whose Klass is at @klass, raw: "java/lang/Thread", "[J",
+ * "[Ljava/lang/String;". Return: its bytes, cut at HOTSPOT_CLASS_NAME_MAX; -EBADMSG: there is no
+ * class; HOTSPOT_GONE as -ESRCH; -errno. */
+int hotspot_class_name(struct hotspot_vm *vm, uint64_t klass, char ret[HOTSPOT_CLASS_NAME_MAX]);
+/* Bytes into a JavaThread, to what it allocates in. */
+struct hotspot_allocation {
+    uint32_t allocated_bytes; /* without the present buffer, */
+    uint32_t tlab_start, tlab_top, tlab_end;
+};
+/* False: the tables of this VM do not tell. */
+bool hotspot_vm_allocation(const struct hotspot_vm *vm, struct hotspot_allocation *ret);
+/* A place of a stack: an interpreted method and the address of its bytecode (0: at its entry), or a
+ * pc of the code cache. */
+struct hotspot_place {
+    uint64_t method, bcp; /* method 0: the pc counts */
+    uint64_t pc;
+    bool is_return_address;
+};
 #define HOTSPOT_PREPARE_MAX 32
-/* Reads what the names of @methods (at most HOTSPOT_PREPARE_MAX) are made of, all in one turn, for
- * the questions of this moment that follow. */
-void hotspot_methods_prepare(struct hotspot_vm *vm, const uint64_t *methods, size_t count);
+/* Reads what is asked of @places (at most HOTSPOT_PREPARE_MAX), all in one turn, for the questions
+ * of this moment that follow. */
+void hotspot_prepare(struct hotspot_vm *vm, const struct hotspot_place *places, size_t count);
 /* Line of @bci in @method; 0 where unknown. */
 uint32_t hotspot_method_line(struct hotspot_vm *vm, uint64_t method, int32_t bci);
 /* The bytecode index of @bcp, an address in @method's bytecodes (an interpreted frame's); -1 if it
@@ -162,9 +167,46 @@ typedef void (*hotspot_thread_fn)(void *cookie, int32_t ns_tid, uint64_t java_th
  * -errno. */
 int hotspot_vm_threads(struct hotspot_vm *vm, hotspot_thread_fn fn, void *cookie);
 
-/* Appends the name of the thread whose JavaThread is at @java_thread. 0; -ENOENT (none, or not to
- * be had at this moment); HOTSPOT_GONE. */
-int hotspot_thread_name(struct hotspot_vm *vm, uint64_t java_thread, struct buf *ret);
+/* What the words of locks know a Java thread by. */
+struct hotspot_owner {
+    uint64_t java_thread;
+    uint64_t id;                    /* JDK 24 up; 0: none */
+    uint64_t stack_low, stack_high; /* JDK 8..21: a word of the owner's stack */
+    struct span name;               /* raw, as above; "": not to be had at this moment */
+};
+typedef void (*hotspot_owner_fn)(void *cookie, const struct hotspot_owner *o);
+/* As hotspot_vm_threads(). */
+int hotspot_vm_owners(struct hotspot_vm *vm, hotspot_owner_fn fn, void *cookie);
+
+/* Where this VM keeps what threads wait for. 0; -EAGAIN: it is starting; -ENOENT: not known for
+ * this VM; HOTSPOT_GONE. */
+int hotspot_vm_locks(struct hotspot_vm *vm, struct unwind_locks *ret);
+
+enum hotspot_lock_kind {
+    HOTSPOT_LOCK_OTHER,
+    HOTSPOT_LOCK_SYNCHRONIZER, /* an AbstractOwnableSynchronizer */
+    HOTSPOT_LOCK_CONDITION,    /* a condition of one */
+};
+/* The class of a lock: the name is raw, in internal form with slashes. */
+struct hotspot_lock_class {
+    enum hotspot_lock_kind kind;
+    bool owner_known; /* its owner lies where hotspot_vm_locks() says */
+    char name[1024];
+    uint16_t name_n;
+};
+/* The Klass that the class word @word of an object means; 0: none. Reads nothing. */
+uint64_t hotspot_lock_klass(const struct hotspot_vm *vm, uint64_t word);
+/* Reads the class at @klass. 0; -ENOENT: there is none; -ETIMEDOUT: not now; HOTSPOT_GONE. */
+int hotspot_lock_class(struct hotspot_vm *vm, uint64_t klass, struct hotspot_lock_class *ret);
+
+#define HOTSPOT_OWNER_MARK_MAX 2 /* words of owners up to this name no thread: nobody, unknown */
+/* What the thread whose JavaThread is at @thread waits for now, in the words that its memory has.
+ * 0; -ENOENT: for no lock, or nothing can be read; HOTSPOT_GONE. */
+struct hotspot_lock {
+    uint8_t kind; /* enum unwind_lock */
+    uint64_t class_word, owner;
+};
+int hotspot_lock_read(struct hotspot_vm *vm, uint64_t thread, struct hotspot_lock *ret);
 
 /* Calls @fn for each live piece of code (perf map, tests). In a blob of several stubs that is each
  * of them, and what lies between. The interpreter is one. Stops when @fn returns non-zero, and

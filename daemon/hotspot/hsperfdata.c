@@ -20,9 +20,27 @@ struct hsperf_entry {
     uint8_t type, flags, units, variability;
 };
 
-/* Finds @key. True and the entry, with *ret_bytes its whole run of bytes. */
-static bool hsperf_find(struct span file, const char *key, struct hsperf_entry *ret,
-                        struct span *ret_bytes)
+/* The value of the entry whose whole run of bytes is @bytes. False: of a kind that is not known. */
+static bool hsperf_value(const struct hsperf_entry *e, struct span bytes,
+                         struct hsperfdata_entry *ret)
+{
+    uint64_t v;
+
+    if (e->data >= e->length)
+        return false;
+    bytes = span_from(bytes, e->data);
+    *ret = (struct hsperfdata_entry){ .text = SPAN_NULL };
+    if (e->type == 'J' && e->vector == 0 && span_take_u64(&bytes, &v)) {
+        ret->value = (int64_t)v;
+        return true;
+    }
+    bytes.n = MIN(bytes.n, e->vector);
+    bytes.n = span_find(bytes, '\0');
+    ret->text = bytes;
+    return e->type == 'B';
+}
+
+bool hsperfdata_each(struct span file, hsperfdata_fn fn, void *cookie)
 {
     struct span s = { file.p, MIN(file.n, HSPERFDATA_MAX_BYTES) }, all = s;
     struct hsperf_head h;
@@ -38,7 +56,8 @@ static bool hsperf_find(struct span file, const char *key, struct hsperf_entry *
         return false;
     s = span_from(all, h.first);
     for (uint32_t i = 0; i < MIN(h.count, HSPERFDATA_ENTRIES_MAX); i++) {
-        struct span entry = s, name;
+        struct hsperfdata_entry found;
+        struct span entry = s;
         struct hsperf_entry e;
 
         if (!span_take_u32(&s, &e.length) || !span_take_u32(&s, &e.name) ||
@@ -49,42 +68,37 @@ static bool hsperf_find(struct span file, const char *key, struct hsperf_entry *
             return false;
         s = span_from(entry, e.length);
         entry.n = e.length;
-        name = span_from(entry, e.name);
-        name.n = span_find(name, '\0');
-        if (span_eq_str(name, key)) {
-            *ret = e;
-            *ret_bytes = entry;
-            return true;
-        }
+        if (!hsperf_value(&e, entry, &found))
+            continue;
+        found.name = span_from(entry, e.name);
+        found.name.n = span_find(found.name, '\0');
+        if (!fn(cookie, &found))
+            break;
     }
+    return true;
+}
+
+struct hsperf_wanted {
+    const char *key;
+    struct span text; /* .p NULL: not found, or a number */
+};
+
+static bool hsperf_is_wanted(void *cookie, const struct hsperfdata_entry *e)
+{
+    struct hsperf_wanted *w = cookie;
+
+    if (!span_eq_str(e->name, w->key))
+        return true;
+    w->text = e->text;
     return false;
 }
 
 bool hsperfdata_string(struct span file, const char *key, struct span *ret)
 {
-    struct hsperf_entry e;
-    struct span bytes;
+    struct hsperf_wanted w = { .key = key };
 
-    if (!hsperf_find(file, key, &e, &bytes) || e.type != 'B' || e.data >= e.length)
-        return false;
-    bytes = span_from(bytes, e.data);
-    bytes.n = MIN(bytes.n, e.vector);
-    bytes.n = span_find(bytes, '\0');
-    *ret = bytes;
-    return true;
-}
-
-bool hsperfdata_long(struct span file, const char *key, int64_t *ret)
-{
-    struct hsperf_entry e;
-    struct span bytes;
-    uint64_t v;
-
-    if (!hsperf_find(file, key, &e, &bytes) || e.type != 'J' || e.vector != 0)
-        return false;
-    bytes = span_from(bytes, e.data);
-    if (!span_take_u64(&bytes, &v))
-        return false;
-    *ret = (int64_t)v;
-    return true;
+    hsperfdata_each(file, hsperf_is_wanted, &w);
+    if (w.text.p)
+        *ret = w.text;
+    return w.text.p != NULL;
 }

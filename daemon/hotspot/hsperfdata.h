@@ -1,13 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The counters file that a JVM may keep in /tmp/hsperfdata_USER/PID: a hostile file of at most 64
- * KiB. Facts: perfMemory.hpp, the same in JDK 8 to 25. Pure; thread: any. */
+/* The counters that a JVM keeps in its memory, and may keep as a file in
+ * /tmp/hsperfdata_USER/PID: hostile bytes, at most 64 KiB. Facts: perfMemory.hpp, the same in JDK 8
+ * to 25. Pure; thread: any. */
 #pragma once
 
 #include "base/span.h"
 
 #define HSPERFDATA_MAX_BYTES ((size_t)64 << 10)
 
+/* A counter: a number, or a text. */
+struct hsperfdata_entry {
+    struct span name; /* "sun.gc.metaspace.used"; points into the file */
+    struct span text; /* up to its NUL, points into the file; .p NULL: a number */
+    int64_t value;
+};
+/* Gets one entry, until the callback returns. False: no more are wanted. */
+typedef bool (*hsperfdata_fn)(void *cookie, const struct hsperfdata_entry *e);
+/* Calls @fn for each entry of @file, at most 4,096, until it returns false. False where the file is
+ * no such file, or is broken; entries before the broken one were given to @fn. */
+bool hsperfdata_each(struct span file, hsperfdata_fn fn, void *cookie);
+
 /* The string counter @key in @file. True and *ret pointing into @file. */
 bool hsperfdata_string(struct span file, const char *key, struct span *ret);
-/* The 64-bit counter @key. */
-bool hsperfdata_long(struct span file, const char *key, int64_t *ret);

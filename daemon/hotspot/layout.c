@@ -2,6 +2,7 @@
 /* From the VM's tables to struct hotspot_layout: collect, decide the release, check, refuse. */
 #include "hotspot/layout.h"
 
+#include "base/fnv1a.h"
 #include "hotspot/dynsym.h"
 #include "hotspot/vm.h"
 #include "hotspot/vmstructs.h"
@@ -81,11 +82,7 @@ int64_t layout_get(struct layout_field f, const void *object, size_t n)
 
 static uint64_t layout_hash(const char *s)
 {
-    uint64_t h = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
-
-    for (; *s; s++)
-        h = (h ^ (uint8_t)*s) * UINT64_C(0x100000001b3);
-    return h;
+    return fnv1a(FNV1A_START, s, strlen(s));
 }
 
 /* Width and sign of a C type as the tables spell it; width 0: not a number we know. */
@@ -104,6 +101,7 @@ static void layout_explain(const struct layout_scan *s, const char *type, struct
         { "u1", 1, false },
         { "u2", 2, false },
         { "u4", 4, false },
+        { "int64_t", 8, true },
         { "uint", 4, false },
         { "unsigned short", 2, false },
         { "unsigned int", 4, false },

@@ -45,6 +45,8 @@ struct layout_field {
     X(code_heap_log2_segment, "CodeHeap", "_log2_segment_size", W4, JDK_ALL)                       \
     X(space_low, "VirtualSpace", "_low_boundary", W8, JDK_ALL)                                     \
     X(space_high, "VirtualSpace", "_high_boundary", W8, JDK_ALL)                                   \
+    X(space_committed_low, "VirtualSpace", "_low", W8, JDK_MAY)                                    \
+    X(space_committed_high, "VirtualSpace", "_high", W8, JDK_MAY)                                  \
     X(heap_block_header, "HeapBlock", "_header", WANY, JDK_ALL)                                    \
     X(block_length, "HeapBlock::Header", "_length", W4 | W8, JDK_ALL) /* in segments */            \
     X(block_used, "HeapBlock::Header", "_used", W1, JDK_ALL)                                       \
@@ -112,6 +114,7 @@ struct layout_field {
     X(instance_fields, "InstanceKlass", "_fields", W8, 8, 20)                                      \
     X(instance_field_stream, "InstanceKlass", "_fieldinfo_stream", W8, 21, 99)                     \
     X(klass_name, "Klass", "_name", W8, JDK_ALL)                                                   \
+    X(klass_super, "Klass", "_super", W8, JDK_MAY)                                                 \
     X(symbol_length, "Symbol", "_length", W2, JDK_ALL)                                             \
     X(symbol_body, "Symbol", "_body", WANY, JDK_ALL)                                               \
     X(metadata_array_length, "Array<int>", "_length", W4, JDK_ALL)                                 \
@@ -131,13 +134,39 @@ struct layout_field {
     X(thread_stack_size, "JavaThread", "_stack_size", W8, JDK_ALL)                                 \
     /* In the tables of 25.0.3 and up, and of 26: not of 25.0.2. */                                \
     X(thread_cont_entry, "JavaThread", "_cont_entry", W8, JDK_MAY)                                 \
+    /* What a thread allocates: in a buffer of its own, and in all before that. */                 \
+    X(thread_tlab, "Thread", "_tlab", WANY, JDK_MAY)                                               \
+    X(thread_allocated_bytes, "Thread", "_allocated_bytes", W8, JDK_MAY)                           \
+    X(tlab_start, "ThreadLocalAllocBuffer", "_start", W8, JDK_MAY)                                 \
+    X(tlab_top, "ThreadLocalAllocBuffer", "_top", W8, JDK_MAY)                                     \
+    X(tlab_end, "ThreadLocalAllocBuffer", "_end", W8, JDK_MAY)                                     \
+    /* What a thread waits for, and its owner: 8..16 in Thread. An owner of 24 up is a number. */  \
+    X(thread_pending_monitor, "JavaThread", "_current_pending_monitor", W8, JDK_MAY)               \
+    A(thread_pending_monitor, "Thread", "_current_pending_monitor", W8, JDK_MAY)                   \
+    X(thread_waiting_monitor, "JavaThread", "_current_waiting_monitor", W8, JDK_MAY)               \
+    A(thread_waiting_monitor, "Thread", "_current_waiting_monitor", W8, JDK_MAY)                   \
+    X(thread_owner_id, "JavaThread", "_monitor_owner_id", W8, JDK_MAY)                             \
+    X(thread_vthread, "JavaThread", "_vthread", W8, JDK_MAY)                                       \
+    X(monitor_object, "ObjectMonitor", "_object", WANY,                                            \
+      JDK_MAY) /* an oop till 14, then a handle */                                                 \
+    X(monitor_owner, "ObjectMonitor", "_owner", WANY, JDK_MAY)                                     \
     X(anchor_sp, "JavaFrameAnchor", "_last_Java_sp", W8, JDK_ALL)                                  \
     X(anchor_pc, "JavaFrameAnchor", "_last_Java_pc", W8, JDK_ALL)                                  \
     X(anchor_fp, "JavaFrameAnchor", "_last_Java_fp", W8, JDK_MAY)                                  \
     X(osthread_id, "OSThread", "_thread_id", W4, JDK_ALL)                                          \
-    /* Objects of the Java heap: only what a thread's name takes. */                               \
+    /* Objects of the Java heap: only what names of threads and locks take. */                     \
     X(oop_klass, "oopDesc", "_metadata._klass", W8, JDK_ALL)                                       \
     X(oop_compressed_klass, "oopDesc", "_metadata._compressed_klass", W4, JDK_ALL)                 \
+    /* Bounds of memory. */                                                                        \
+    X(heap_reserved, "CollectedHeap", "_reserved", WANY, JDK_MAY)                                  \
+    X(region_start, "MemRegion", "_start", W8, JDK_MAY)                                            \
+    X(region_words, "MemRegion", "_word_size", W8, JDK_MAY)                                        \
+    X(barrier_card_table, "CardTableBarrierSet", "_card_table", W8, JDK_MAY)                       \
+    X(card_map, "CardTable", "_byte_map", W8, JDK_MAY)                                             \
+    X(card_map_bytes, "CardTable", "_byte_map_size", W8, JDK_MAY)                                  \
+    X(loader_next, "ClassLoaderData", "_next", W8, JDK_MAY)                                        \
+    X(loader_klasses, "ClassLoaderData", "_klasses", W8, JDK_MAY)                                  \
+    X(klass_next, "Klass", "_next_link", W8, JDK_MAY)                                              \
     /* -XX flags; the class was called Flag in 8. Its type is a name till 15, then a number. */    \
     X(flag_type, "Flag", "_type", W8, 8, 8)                                                        \
     X(flag_name, "Flag", "_name", W8, 8, 8)                                                        \
@@ -165,6 +194,11 @@ struct layout_field {
     X(jvm_args, "Arguments", "_jvm_args_array", JDK_ALL)                                           \
     X(jvm_arg_count, "Arguments", "_num_jvm_args", JDK_ALL)                                        \
     X(java_command, "Arguments", "_java_command", JDK_ALL)                                         \
+    X(perf_start, "PerfMemory", "_start", JDK_MAY)                                                 \
+    X(perf_capacity, "PerfMemory", "_capacity", JDK_MAY)                                           \
+    X(collected_heap, "Universe", "_collectedHeap", JDK_MAY)                                       \
+    X(loaders, "ClassLoaderDataGraph", "_head", JDK_MAY)                                           \
+    X(barrier_set, "BarrierSet", "_barrier_set", JDK_MAY)                                          \
     X(oop_base, "Universe", "_narrow_oop._base", 8, 12)                                            \
     A(oop_base, "CompressedOops", "_narrow_oop._base", 13, 21)                                     \
     A(oop_base, "CompressedOops", "_base", 25, 99)                                                 \
@@ -213,9 +247,16 @@ struct layout_field {
     X(ThreadsList, "ThreadsList", 12, 99)                                                          \
     X(JavaThread, "JavaThread", JDK_ALL)                                                           \
     X(Thread, "Thread", JDK_ALL)                                                                   \
+    X(ThreadLocalAllocBuffer, "ThreadLocalAllocBuffer", JDK_MAY)                                   \
     X(JavaFrameAnchor, "JavaFrameAnchor", JDK_ALL)                                                 \
     X(OSThread, "OSThread", JDK_ALL)                                                               \
+    X(ObjectMonitor, "ObjectMonitor", JDK_MAY)                                                     \
     X(ContinuationEntry, "ContinuationEntry", JDK_MAY)                                             \
+    X(CollectedHeap, "CollectedHeap", JDK_MAY)                                                     \
+    X(MemRegion, "MemRegion", JDK_MAY)                                                             \
+    X(CardTableBarrierSet, "CardTableBarrierSet", JDK_MAY)                                         \
+    X(CardTable, "CardTable", JDK_MAY)                                                             \
+    X(ClassLoaderData, "ClassLoaderData", JDK_MAY)                                                 \
     X(oopDesc, "oopDesc", JDK_ALL)                                                                 \
     X(Flag, "Flag", 8, 8)                                                                          \
     X(JVMFlag, "JVMFlag", 9, 99)

@@ -118,6 +118,10 @@ static int memory_page(struct hotspot_memory *m, uint64_t page, const uint8_t **
     if (l->epoch != m->epoch || l->page != page) {
         int r;
 
+        if (m->only_kept) { /* what stands in the line stays */
+            m->missed = true;
+            return -EAGAIN;
+        }
         l->epoch = 0;
         r = memory_read_direct(m, page, bytes, MEMORY_PAGE);
         if (r < 0)

@@ -202,29 +202,6 @@ uint32_t lines_find(struct span table, unsigned excluded, int32_t wanted)
     return best;
 }
 
-struct prepare {
-    size_t count;
-    uint64_t methods[HOTSPOT_PREPARE_MAX];
-};
-
-static int run_prepare(struct hotspot_vm *vm, void *arg)
-{
-    const struct prepare *p = arg;
-    struct hotspot_method m;
-
-    for (size_t i = 0; i < p->count; i++)
-        names_read(vm, p->methods[i], &m);
-    return 0;
-}
-
-void hotspot_methods_prepare(struct hotspot_vm *vm, const uint64_t *methods, size_t count)
-{
-    struct prepare p = { .count = MIN(count, HOTSPOT_PREPARE_MAX) };
-
-    memcpy(p.methods, methods, p.count * sizeof(*methods));
-    vm_ask(vm, run_prepare, &p, sizeof(p));
-}
-
 static uint32_t line_read(struct hotspot_vm *vm, uint64_t method, int32_t bci)
 {
     const struct hotspot_layout *l = &vm->layout;
@@ -290,6 +267,11 @@ static int32_t bci_read(struct hotspot_vm *vm, uint64_t method, uint64_t bcp)
     return bcp >= start && bcp - start < code ? (int32_t)(bcp - start) : -1;
 }
 
+void method_keep_at(struct hotspot_vm *vm, uint64_t method, uint64_t bcp)
+{
+    method_keep(vm, method, bcp ? bci_read(vm, method, bcp) : 0);
+}
+
 struct bci_question {
     uint64_t method, bcp;
 };
@@ -306,4 +288,55 @@ int32_t hotspot_method_bci(struct hotspot_vm *vm, uint64_t method, uint64_t bcp)
     struct bci_question q = { method, bcp };
 
     return MAX(vm_ask(vm, run_bci, &q, sizeof(q)), -1);
+}
+
+/* ---- classes ---- */
+
+struct class_question {
+    uint64_t klass;
+    uint16_t n;
+    char name[HOTSPOT_CLASS_NAME_MAX];
+};
+
+static int run_class(struct hotspot_vm *vm, void *arg)
+{
+    struct class_question *q = arg;
+    uint64_t symbol;
+    int r;
+
+    memory_continue(&vm->memory);
+    if (q->klass % sizeof(uint64_t) != 0)
+        return -EBADMSG;
+    r = memory_u64(&vm->memory, q->klass + (uint64_t)vm->layout.klass_name.offset, &symbol);
+    if (r == 0)
+        r = symbol_read(vm, symbol, q->name, sizeof(q->name), &q->n);
+    return r == 0 && q->n == 0 ? -EBADMSG : r;
+}
+
+int hotspot_class_name(struct hotspot_vm *vm, uint64_t klass, char ret[HOTSPOT_CLASS_NAME_MAX])
+{
+    struct class_question q = { .klass = klass };
+    int r = vm_ask(vm, run_class, &q, sizeof(q));
+
+    if (r != 0)
+        return r < 0 ? r : -ESRCH;
+    memcpy(ret, q.name, q.n);
+    return q.n;
+}
+
+bool hotspot_vm_allocation(const struct hotspot_vm *vm, struct hotspot_allocation *ret)
+{
+    const struct hotspot_layout *l = &vm->layout;
+    uint32_t tlab = (uint32_t)l->thread_tlab.offset;
+
+    if (!layout_has(l->thread_tlab) || !layout_has(l->thread_allocated_bytes) ||
+        !layout_has(l->tlab_start) || !layout_has(l->tlab_top) || !layout_has(l->tlab_end))
+        return false;
+    *ret = (struct hotspot_allocation){
+        .allocated_bytes = (uint32_t)l->thread_allocated_bytes.offset,
+        .tlab_start = tlab + (uint32_t)l->tlab_start.offset,
+        .tlab_top = tlab + (uint32_t)l->tlab_top.offset,
+        .tlab_end = tlab + (uint32_t)l->tlab_end.offset,
+    };
+    return true;
 }

@@ -153,20 +153,6 @@ static int scopes_blob(struct hotspot_vm *vm, const struct hotspot_code *code, u
     return pc < ret->code_begin || pc > ret->code_end ? -EINVAL : 1;
 }
 
-int hotspot_code_exact(struct hotspot_vm *vm, const struct hotspot_code *code, uint64_t pc)
-{
-    struct pc_desc d;
-    struct blob b;
-    int r = scopes_blob(vm, code, pc, &b);
-
-    if (r != 1)
-        return r < 0 ? r : -ENOENT;
-    r = pc_desc_find(vm, &b, (int64_t)(pc - b.code_begin), &d);
-    if (r < 0)
-        return r == -ENOENT ? 0 : r;
-    return d.pc == (int64_t)(pc - b.code_begin);
-}
-
 struct locate {
     struct hotspot_code code;
     uint64_t pc;
@@ -197,7 +183,7 @@ static int locate(struct hotspot_vm *vm, void *arg)
         if (r == -ESRCH || n == -ESRCH)
             return -ESRCH;
     }
-    r = hotspot_code_still(vm, code); /* it may have been replaced while we read */
+    r = code_still(vm, code); /* it may have been replaced while we read */
     if (r <= 0)
         return r;
     if (n <= 0) {
@@ -209,11 +195,19 @@ static int locate(struct hotspot_vm *vm, void *arg)
     return n;
 }
 
+void location_keep(struct hotspot_vm *vm, const struct hotspot_code *code, uint64_t pc,
+                   bool is_return_address)
+{
+    struct locate l = { .code = *code, .pc = pc, .is_return_address = is_return_address };
+
+    locate(vm, &l);
+}
+
 int hotspot_code_locate(struct hotspot_vm *vm, const struct hotspot_code *code, uint64_t pc,
                         bool is_return_address, struct hotspot_location ret[HOTSPOT_INLINE_MAX])
 {
     struct locate l = { .code = *code, .pc = pc, .is_return_address = is_return_address };
-    int n = vm_call(vm, locate, &l, sizeof(l));
+    int n = vm_ask(vm, locate, &l, sizeof(l));
 
     if (n > 0)
         memcpy(ret, l.at, (size_t)n * sizeof(*ret));

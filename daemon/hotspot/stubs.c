@@ -9,6 +9,7 @@
  *   next 0, group 8, name 16, begin 24, end 32           (JDK 11, 17, 21, 25, 26: sources and seen)
  *   next 0, group 8, name 16, index 24, begin 32, end 40 (JDK 8: sources and seen)
  * with 64-bit pointers. Entries are put before the head, and stay: a new head means more of them.
+ * An entry is put there before its code is made: until that is finished its end is 0.
  */
 #include "hotspot/stubs.h"
 
@@ -22,80 +23,12 @@
 #define SEARCH_DESCS_MAX 32768             /* read in a search; 16,000 would be in a whole libjvm */
 #define SEARCHES_MAX 3                     /* in vain */
 #define GAP_BYTES_MIN 64                   /* what is less is there to align the next stub */
-#define OVERLAPS_MAX 8                     /* entries that begin between a stub's begin and a pc */
 
 static const unsigned DESC_BEGINS[] = { 24, 32 };
 
 struct desc {
     uint64_t next, group, name, begin, end;
 };
-
-void stubs_deinit(struct stubs *s)
-{
-    free(TAKE_PTR(s->named.at));
-    free(TAKE_PTR(s->vtables.at));
-    *s = (struct stubs){ 0 };
-}
-
-/* ---- tables of ranges ---- */
-
-static int compare_stubs(const void *a, const void *b)
-{
-    const struct stub *x = a, *y = b;
-
-    if (x->start != y->start)
-        return x->start < y->start ? -1 : 1;
-    return x->end < y->end ? 1 : x->end > y->end ? -1 : 0; /* what is inside comes behind */
-}
-
-void stub_table_sort(struct stub_table *t)
-{
-    if (t->count)
-        qsort(t->at, t->count, sizeof(*t->at), compare_stubs);
-}
-
-int stub_table_add(struct stub_table *t, const struct stub *s)
-{
-    if (t->count == STUBS_MAX)
-        return -ENOSPC;
-    if (t->count == t->cap) {
-        size_t cap = t->cap ? t->cap * 2 : 256;
-        struct stub *more = reallocarray(t->at, cap, sizeof(*more));
-
-        if (!more)
-            return -ENOMEM;
-        t->at = more;
-        t->cap = cap;
-    }
-    t->at[t->count++] = *s;
-    return 0;
-}
-
-size_t stub_table_behind(const struct stub_table *t, uint64_t pc)
-{
-    size_t low = 0, high = t->count;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (t->at[middle].start <= pc)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-const struct stub *stub_table_find(const struct stub_table *t, uint64_t pc)
-{
-    size_t low = stub_table_behind(t, pc);
-
-    for (size_t i = 0; i < OVERLAPS_MAX && low > 0; i++, low--) {
-        if (pc < t->at[low - 1].end)
-            return &t->at[low - 1];
-    }
-    return NULL;
-}
 
 /* ---- the list of descriptors ---- */
 
@@ -163,10 +96,16 @@ static bool holds_call_stub(const struct hotspot_vm *vm, const struct stub_table
     return false;
 }
 
-/* Reads the list from @head on into @ret (empty). What makes no sense, and what is behind the most
- * that is read, is counted in @dropped. Takes what it reads off *@left. 0; -ENOMEM; -ESRCH. */
-static int list_read(struct hotspot_vm *vm, uint64_t head, unsigned begin, struct stub_table *ret,
-                     uint64_t *dropped, unsigned *left)
+struct list {
+    struct stub_table table; /* owned */
+    uint64_t dropped;        /* what makes no sense, and what is behind the most that is read */
+    uint64_t unfinished_at;  /* as in struct stubs */
+};
+
+/* Reads the list from @head on into @ret (empty). Takes what it reads off *@left. 0; -ENOMEM;
+ * -ESRCH. */
+static int list_read(struct hotspot_vm *vm, uint64_t head, unsigned begin, struct list *ret,
+                     unsigned *left)
 {
     uint64_t at = head;
 
@@ -176,7 +115,7 @@ static int list_read(struct hotspot_vm *vm, uint64_t head, unsigned begin, struc
         int r;
 
         if (n == STUBS_MAX || *left == 0 || (n > 0 && at == head)) {
-            ++*dropped;
+            ret->dropped++;
             break;
         }
         --*left;
@@ -184,36 +123,38 @@ static int list_read(struct hotspot_vm *vm, uint64_t head, unsigned begin, struc
         if (r == -ESRCH)
             return r;
         if (r < 0) {
-            ++*dropped;
+            ret->dropped++;
             break;
         }
+        if (d.end == 0 && !ret->unfinished_at)
+            ret->unfinished_at = at + begin + 8;
         at = d.next;
         if (!desc_stub(vm, &d, &s)) {
-            *dropped += d.end != 0 && d.end != d.begin;
+            ret->dropped += d.end != 0 && d.end != d.begin;
             continue;
         }
-        r = stub_table_add(ret, &s);
+        r = stub_table_add(&ret->table, &s);
         if (r < 0)
             return r;
     }
-    stub_table_sort(ret);
+    stub_table_sort(&ret->table);
     return 0;
 }
 
 /* Takes the list at @head when it proves itself. 1; 0; -errno. */
 static int list_take(struct hotspot_vm *vm, uint64_t head, unsigned begin, unsigned *left)
 {
-    struct stub_table t = { 0 };
-    uint64_t dropped = 0;
-    int r = list_read(vm, head, begin, &t, &dropped, left);
+    struct list list = { .dropped = 0 };
+    int r = list_read(vm, head, begin, &list, left);
 
-    if (r < 0 || !holds_call_stub(vm, &t)) {
-        free(t.at);
+    if (r < 0 || !holds_call_stub(vm, &list.table)) {
+        free(list.table.at);
         return r;
     }
     free(vm->stubs.named.at);
-    vm->stubs.named = t;
-    vm->stubs.dropped = dropped;
+    vm->stubs.named = list.table;
+    vm->stubs.dropped = list.dropped;
+    vm->stubs.unfinished_at = list.unfinished_at;
     vm->stubs.head = head;
     vm->stubs.begin = begin;
     return 1;
@@ -275,7 +216,18 @@ static int list_search(struct hotspot_vm *vm)
     return 0;
 }
 
-/* Reads the list when it is new or has grown. */
+/* Whether the list that was read is not what is there now. */
+static bool list_is_old(struct hotspot_vm *vm, uint64_t head)
+{
+    uint64_t end;
+
+    if (head != vm->stubs.head)
+        return true;
+    return vm->stubs.unfinished_at && memory_u64(&vm->memory, vm->stubs.unfinished_at, &end) == 0 &&
+           end != 0;
+}
+
+/* Reads the list when it is new, has grown, or a stub of it is finished. */
 static void list_update(struct hotspot_vm *vm)
 {
     struct stubs *s = &vm->stubs;
@@ -287,7 +239,7 @@ static void list_update(struct hotspot_vm *vm)
             s->searches++;
         return;
     }
-    if (memory_u64(&vm->memory, s->head_at, &head) == 0 && head != s->head)
+    if (memory_u64(&vm->memory, s->head_at, &head) == 0 && list_is_old(vm, head))
         list_take(vm, head, s->begin, &left);
 }
 

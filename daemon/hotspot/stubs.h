@@ -26,10 +26,11 @@ struct stub_table {
 };
 
 struct stubs {
-    uint64_t head_at;  /* address of StubCodeDesc::_list; 0: not found yet */
-    uint64_t head;     /* its value when @named was read */
-    unsigned begin;    /* offset of begin in a descriptor */
-    unsigned searches; /* for the head, in vain */
+    uint64_t head_at;       /* address of StubCodeDesc::_list; 0: not found yet */
+    uint64_t head;          /* its value when @named was read */
+    uint64_t unfinished_at; /* address of the end of an entry that had none then; 0: all had one */
+    unsigned begin;         /* offset of begin in a descriptor */
+    unsigned searches;      /* for the head, in vain */
     struct stub_table named;
     uint64_t heads_low, heads_high; /* where heads of vtable stubs were found; 0: nowhere yet */
     unsigned vtable_misses;         /* readings in vain */

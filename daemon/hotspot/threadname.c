@@ -7,7 +7,6 @@
 #include "hotspot/vm.h"
 
 #define NAME_CHARS_MAX 2048
-#define KLASS_COMPACT_SHIFT 42 /* of the class in a compact object header (JDK 24 up) */
 
 /* Field offsets and the coding of pointers, found once per JVM. */
 static int names_open(struct hotspot_vm *vm)
@@ -57,7 +56,7 @@ static int names_open(struct hotspot_vm *vm)
 
 /* Generational ZGC keeps the address above colour bits; which of the four "remapped" bits (12..15)
  * is set says how far up (x86-64; aarch64 always 16). */
-static uint64_t oop_uncolour(uint64_t raw)
+uint64_t oop_uncolour(uint64_t raw)
 {
 #ifdef __x86_64__
     unsigned remapped = (raw >> 12) & 0xf;
@@ -161,21 +160,27 @@ static int array_add(struct hotspot_vm *vm, uint64_t array, bool wide, struct bu
     return r;
 }
 
-int thread_name_read(struct hotspot_vm *vm, uint64_t thread, struct buf *ret)
+int names_ready(struct hotspot_vm *vm)
 {
     struct name_layout *n = &vm->names;
-    uint64_t object, string, array, coder = 1;
     int r;
 
-    if (!n->known && !n->unusable) {
-        r = names_open(vm);
-        n->known = r == 0;
-        n->unusable = r < 0 && r != -EAGAIN && r != -ESRCH;
-        if (r < 0)
-            return r;
-    }
-    if (n->unusable)
-        return -ENOENT;
+    if (n->known || n->unusable)
+        return n->known ? 0 : -ENOENT;
+    r = names_open(vm);
+    n->known = r == 0;
+    n->unusable = r < 0 && r != -EAGAIN && r != -ESRCH;
+    return r;
+}
+
+int thread_name_read(struct hotspot_vm *vm, uint64_t thread, struct buf *ret)
+{
+    const struct name_layout *n = &vm->names;
+    uint64_t object, string, array, coder = 1;
+    int r = names_ready(vm);
+
+    if (r < 0)
+        return r;
     r = thread_object(vm, thread, &object);
     if (r == 0)
         r = oop_load(vm, object + n->thread_name, &string);

@@ -4,17 +4,41 @@
 
 #define THREAD_NAME_BYTES_MAX 8192
 
-struct threads_walk {
+struct names_walk {
     struct hotspot_vm *vm;
     hotspot_thread_fn fn;
+    hotspot_owner_fn owner_fn;
     void *cookie;
     struct buf name;
     int count;
 };
 
-/* A thread that cannot be read is left out: it is ending, or starting. */
-static int threads_see(struct threads_walk *w, uint64_t thread)
+/* What locks know a thread by. */
+static int threads_own(struct names_walk *w, uint64_t thread)
 {
+    const struct hotspot_layout *l = &w->vm->layout;
+    struct hotspot_memory *m = &w->vm->memory;
+    struct hotspot_owner o = { .java_thread = thread, .name = buf_span(&w->name) };
+    uint64_t base = 0, bytes = 0;
+    int r = memory_u64(m, thread + (uint64_t)l->thread_stack_base.offset, &base);
+
+    if (r == 0)
+        r = memory_u64(m, thread + (uint64_t)l->thread_stack_size.offset, &bytes);
+    if (r == 0 && bytes < base) {
+        o.stack_low = base - bytes;
+        o.stack_high = base;
+    }
+    if (r == 0 && layout_has(l->thread_owner_id))
+        r = memory_u64(m, thread + (uint64_t)l->thread_owner_id.offset, &o.id);
+    if (r == 0)
+        w->owner_fn(w->cookie, &o);
+    return r == -EFAULT ? 0 : r;
+}
+
+/* A thread that cannot be read is left out: it is ending, or starting. */
+static int threads_see(void *cookie, uint64_t thread)
+{
+    struct names_walk *w = cookie;
     const struct hotspot_layout *l = &w->vm->layout;
     struct hotspot_memory *m = &w->vm->memory;
     uint64_t osthread = 0;
@@ -36,28 +60,28 @@ static int threads_see(struct threads_walk *w, uint64_t thread)
     w->count++;
     if (w->fn)
         w->fn(w->cookie, (int32_t)tid, thread, buf_span(&w->name));
-    return 0;
+    return w->owner_fn ? threads_own(w, thread) : 0;
 }
 
-static int threads_walk_list(struct threads_walk *w)
+static int visit_list(struct hotspot_vm *vm, threads_visit_fn fn, void *cookie)
 {
-    const struct hotspot_layout *l = &w->vm->layout;
-    struct hotspot_memory *m = &w->vm->memory;
+    const struct hotspot_layout *l = &vm->layout;
+    struct hotspot_memory *m = &vm->memory;
     uint64_t thread;
     int r = memory_u64(m, l->thread_list_at, &thread);
 
     for (unsigned i = 0; r == 0 && thread != 0 && i < HOTSPOT_THREADS_MAX; i++) {
-        r = threads_see(w, thread);
+        r = fn(cookie, thread);
         if (r == 0)
             r = memory_u64(m, thread + (uint64_t)l->thread_next.offset, &thread);
     }
     return r;
 }
 
-static int threads_walk_array(struct threads_walk *w)
+static int visit_array(struct hotspot_vm *vm, threads_visit_fn fn, void *cookie)
 {
-    const struct hotspot_layout *l = &w->vm->layout;
-    struct hotspot_memory *m = &w->vm->memory;
+    const struct hotspot_layout *l = &vm->layout;
+    struct hotspot_memory *m = &vm->memory;
     uint64_t list = 0, threads = 0, thread = 0;
     uint32_t length = 0;
     int r = memory_u64(m, l->thread_smr_list_at, &list);
@@ -70,40 +94,46 @@ static int threads_walk_array(struct threads_walk *w)
     for (uint32_t i = 0; r == 0 && i < MIN(length, HOTSPOT_THREADS_MAX); i++) {
         r = memory_u64(m, threads + (uint64_t)i * 8, &thread);
         if (r == 0)
-            r = threads_see(w, thread);
+            r = fn(cookie, thread);
     }
     return r;
 }
 
-int hotspot_vm_threads(struct hotspot_vm *vm, hotspot_thread_fn fn, void *cookie)
+int threads_visit(struct hotspot_vm *vm, threads_visit_fn fn, void *cookie)
 {
-    struct threads_walk w = { .vm = vm, .fn = fn, .cookie = cookie };
+    int r = memory_resize(&vm->memory, MEMORY_LINES_BULK);
+
+    if (r == 0)
+        r = vm->layout.thread_smr_list_at ? visit_array(vm, fn, cookie)
+                                          : visit_list(vm, fn, cookie);
+    memory_resize(&vm->memory, MEMORY_LINES);
+    return r == -EFAULT ? 0 : r; /* the list was replaced while it was read */
+}
+
+static int names_walk(struct names_walk *w)
+{
+    struct hotspot_vm *vm = w->vm;
     int r;
 
     if (vm_is_left(vm))
         return -ETIMEDOUT;
-    buf_init(&w.name, THREAD_NAME_BYTES_MAX);
+    buf_init(&w->name, THREAD_NAME_BYTES_MAX);
     memory_begin(&vm->memory);
-    r = memory_resize(&vm->memory, MEMORY_LINES_BULK);
-    if (r == 0)
-        r = vm->layout.thread_smr_list_at ? threads_walk_array(&w) : threads_walk_list(&w);
-    memory_resize(&vm->memory, MEMORY_LINES);
-    buf_deinit(&w.name);
-    if (r == -EFAULT) /* the list was replaced while it was read */
-        r = 0;
-    return r < 0 ? r : w.count;
+    r = threads_visit(vm, threads_see, w);
+    buf_deinit(&w->name);
+    return r < 0 ? r : w->count;
 }
 
-int hotspot_thread_name(struct hotspot_vm *vm, uint64_t java_thread, struct buf *ret)
+int hotspot_vm_threads(struct hotspot_vm *vm, hotspot_thread_fn fn, void *cookie)
 {
-    size_t before = ret->n;
-    int r;
+    struct names_walk w = { .vm = vm, .fn = fn, .cookie = cookie };
 
-    if (vm_is_left(vm))
-        return -ENOENT;
-    memory_begin(&vm->memory);
-    r = thread_name_read(vm, java_thread, ret);
-    if (r < 0 && ret->n > before)
-        ret->n = before;
-    return r == -ESRCH ? (int)HOTSPOT_GONE : r < 0 ? -ENOENT : 0;
+    return names_walk(&w);
+}
+
+int hotspot_vm_owners(struct hotspot_vm *vm, hotspot_owner_fn fn, void *cookie)
+{
+    struct names_walk w = { .vm = vm, .owner_fn = fn, .cookie = cookie };
+
+    return names_walk(&w);
 }

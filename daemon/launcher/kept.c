@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/wait.h>
 
 /* A number is no other group's as long as there is somebody in this one. */
 static bool has_somebody(pid_t group)
@@ -19,12 +20,23 @@ static void forget(struct kept *k, size_t i)
 
 void kept_note(struct kept *k, uint64_t owner, pid_t group)
 {
+    bool child = waitpid(group, NULL, WNOHANG) == 0;
+
     if (!has_somebody(group))
         return;
     if (k->count == KEPT_MAX)
         forget(k, 0);
     k->entry[k->count].owner = owner;
+    k->entry[k->count].child = child;
     k->entry[k->count++].group = group;
+}
+
+/* Whether entry @i still has somebody. */
+static bool is_kept(struct kept *k, size_t i)
+{
+    if (k->entry[i].child && waitpid(k->entry[i].group, NULL, WNOHANG) != 0)
+        k->entry[i].child = false;
+    return has_somebody(k->entry[i].group);
 }
 
 bool kept_too_many(struct kept *k, uint64_t owner)
@@ -34,7 +46,7 @@ bool kept_too_many(struct kept *k, uint64_t owner)
     for (size_t i = k->count; i > 0; i--) {
         if (k->entry[i - 1].owner != owner)
             continue;
-        if (has_somebody(k->entry[i - 1].group))
+        if (is_kept(k, i - 1))
             own++;
         else
             forget(k, i - 1);

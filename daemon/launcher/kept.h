@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Processes that do not end although their attach is over. Their owner traces them and never waits,
- * or its file system holds them in the kernel. They stay in flamed's cgroup, so an owner that keeps
- * some is not attached to until they are gone. Part of the launcher. Thread: its own.
+ * or its file system holds them in the kernel: a talker, a porter, or a mounter. They stay in
+ * flamed's cgroup, so an owner that keeps some is not attached to until they are gone. Part of the
+ * launcher. Thread: its own.
  */
 #pragma once
 
@@ -18,12 +19,13 @@ struct kept {
     struct {
         uint64_t owner;
         pid_t group;
+        bool child;    /* its leader is our child, and not waited for yet */
     } entry[KEPT_MAX]; /* the oldest first */
     size_t count;
 };
 
 /* Notes the process group of an attach of @owner if there is somebody in it. Call when its leader
- * has been waited for. */
+ * has been waited for, or is a child that does not end: then it is waited for here. */
 void kept_note(struct kept *k, uint64_t owner, pid_t group);
 /* Whether @owner keeps as many as it may, once those that have ended are forgotten. */
 bool kept_too_many(struct kept *k, uint64_t owner);

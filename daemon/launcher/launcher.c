@@ -109,7 +109,7 @@ static void answer(const struct launcher *l, const struct launcher_message *m, i
 }
 
 /* Mounts what @m asks for, and puts the folder into its mode. 0, or the errno to tell. */
-static int mount_for(const struct launcher *l, struct launcher_message *m, const int *fds,
+static int mount_for(struct launcher *l, struct launcher_message *m, const int *fds,
                      struct mounter *ret, uint32_t *ret_step)
 {
     _cleanup_mounts_ struct mounts mounts = MOUNTS_NULL;
@@ -122,7 +122,7 @@ static int mount_for(const struct launcher *l, struct launcher_message *m, const
     if (r < 0)
         return -r;
     r = mounter_start(m, &mounts, fds[ATTACH_FD_TARGET - ATTACH_FD_RESULT],
-                      fds[ATTACH_FD_ROOT - ATTACH_FD_RESULT], ret, &folder, ret_step);
+                      fds[ATTACH_FD_ROOT - ATTACH_FD_RESULT], &l->kept, ret, &folder, ret_step);
     if (r == 0 && m->job.mode == ATTACH_MOUNT)
         m->job.mode += folder;
     return r;

@@ -20,7 +20,7 @@
 #define REPORT_MS 2000
 #define END_MS 1000
 #define SWEEP_ALL_MS 5000
-#define KEPT_MAX 10
+#define KEEP_MAX 10
 
 /* Of the launcher, for as long as it lives. */
 static int host_proc = -1;
@@ -181,7 +181,7 @@ static pid_t start_child(const struct job *j)
 
     if (pid == 0) {
         const struct mounts none = MOUNTS_NULL, *m = j->mounts ? j->mounts : &none;
-        int keep[KEPT_MAX] = { m->agent,   m->stream,    m->tmp,     j->target_fd, j->root_fd,
+        int keep[KEEP_MAX] = { m->agent,   m->stream,    m->tmp,     j->target_fd, j->root_fd,
                                j->info_fd, j->report_fd, j->hold_fd, host_proc };
 
         prctl(PR_SET_NAME, "flamed-mounter");
@@ -244,8 +244,12 @@ void mounter_end(struct mounter *m)
         pid_t pid = start_child(&again);
         _cleanup_close_ int pidfd = pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
 
-        if (pid <= 0 || !child_done(pid, pidfd, END_MS))
+        kept_note(m->kept, m->owner, m->pid);
+        if (pid <= 0 || !child_done(pid, pidfd, END_MS)) {
             log_err("launcher: what was mounted in a container could not be taken away");
+            if (pid > 0)
+                kept_note(m->kept, m->owner, pid);
+        }
     }
     forget(m);
 }
@@ -301,7 +305,8 @@ static int start(const struct launcher_message *msg, const struct mounts *made, 
 }
 
 int mounter_start(const struct launcher_message *msg, const struct mounts *made, int target_fd,
-                  int root_fd, struct mounter *ret, uint32_t *ret_folder, uint32_t *ret_step)
+                  int root_fd, struct kept *kept, struct mounter *ret, uint32_t *ret_folder,
+                  uint32_t *ret_step)
 {
     struct mounter m = MOUNTER_NULL;
     struct pollfd p = { .events = POLLIN };
@@ -310,6 +315,8 @@ int mounter_start(const struct launcher_message *msg, const struct mounts *made,
     int r;
 
     *ret_step = ATTACH_STEP_JOB;
+    m.owner = msg->owner;
+    m.kept = kept;
     snprintf(m.source, sizeof(m.source), "%s", made->source);
     m.target_fd = fcntl(target_fd, F_DUPFD_CLOEXEC, 3);
     m.root_fd = fcntl(root_fd, F_DUPFD_CLOEXEC, 3);

@@ -99,6 +99,7 @@ static const int ALLOWED[] = {
     SCMP_SYS(bpf),
     SCMP_SYS(brk),
     SCMP_SYS(capget),
+    SCMP_SYS(capset), /* to put one aside for a moment */
     SCMP_SYS(clock_gettime),
     SCMP_SYS(clock_nanosleep),
     SCMP_SYS(close),
@@ -177,8 +178,10 @@ static const int ALLOWED[] = {
 
 /* Besides these, for what forks openers. */
 static const int ALLOWED_TO_FORK[] = {
-    SCMP_SYS(capset),          SCMP_SYS(clone),      SCMP_SYS(seccomp),
-    SCMP_SYS(set_robust_list), SCMP_SYS(socketpair),
+    SCMP_SYS(clone),
+    SCMP_SYS(seccomp),
+    SCMP_SYS(set_robust_list),
+    SCMP_SYS(socketpair),
 };
 
 /* The launcher's own, and those of flamed-attach, which inherits this filter and then sets narrower
@@ -279,6 +282,8 @@ static const int ALLOWED_IN_SUPERVISOR[] = {
     SCMP_SYS(mount_setattr),
     SCMP_SYS(mprotect),
     SCMP_SYS(rt_sigtimedwait),
+    SCMP_SYS(sched_getattr),
+    SCMP_SYS(sched_setattr),
     SCMP_SYS(set_tid_address),
     SCMP_SYS(setpriority),
     SCMP_SYS(setrlimit),

@@ -4,6 +4,7 @@
  * make many owners of one user, nor one owner of that user and a container of somebody else.
  */
 #include "base/cleanup.h"
+#include "base/fnv1a.h"
 #include "proc/proc.h"
 
 #include <fcntl.h>
@@ -12,16 +13,6 @@
 /* Hexadecimal digits, as all runtimes have them in a cgroup's name. */
 #define CONTAINER_ID_BYTES 64
 #define CGROUP_MAX_BYTES 8192
-
-/* FNV-1a. */
-static uint64_t mix(uint64_t hash, const void *p, size_t n)
-{
-    const unsigned char *bytes = p;
-
-    for (size_t i = 0; i < n; i++)
-        hash = (hash ^ bytes[i]) * UINT64_C(0x100000001b3);
-    return hash;
-}
 
 static bool is_hex(char c)
 {
@@ -75,7 +66,7 @@ uint64_t proc_owner(int proc_fd, const struct proc_id *id)
 {
     char name[32], text[CGROUP_MAX_BYTES];
     _cleanup_close_ int fd = -1;
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    uint64_t hash = FNV1A_START;
     struct span cgroup, key;
     struct proc_status status;
     ssize_t n;
@@ -86,13 +77,13 @@ uint64_t proc_owner(int proc_fd, const struct proc_id *id)
     cgroup = (struct span){ text, n > 0 ? (size_t)n : 0 };
     key = whole(cgroup);
     if (key.n) {
-        hash = mix(hash, key.p, key.n);
+        hash = fnv1a(hash, key.p, key.n);
     } else if (proc_read_status(proc_fd, id->host_pid, &status) == 0 && status.uid != 0) {
         key = cgroup_path(cgroup);
-        hash = mix(mix(hash, &status.uid, sizeof(status.uid)), key.p, key.n);
+        hash = fnv1a(fnv1a(hash, &status.uid, sizeof(status.uid)), key.p, key.n);
     } else {
-        hash = mix(hash, &id->host_pid, sizeof(id->host_pid));
-        hash = mix(hash, &id->start_ticks, sizeof(id->start_ticks));
+        hash = fnv1a(hash, &id->host_pid, sizeof(id->host_pid));
+        hash = fnv1a(hash, &id->start_ticks, sizeof(id->start_ticks));
     }
     return hash ? hash : 1;
 }

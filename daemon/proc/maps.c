@@ -3,6 +3,7 @@
  * /proc/PID/maps: what is mapped where. The kernel writes the text, but its size, the order of
  * magnitude of its lines and every path in it are the target's choice.
  */
+#include "base/array.h"
 #include "proc/proc.h"
 
 #define MAPS_DELETED " (deleted)"
@@ -69,17 +70,7 @@ static int compare_start(const void *a, const void *b)
 /* Makes room for one more entry. */
 static int maps_grow(struct maps *m, size_t *cap)
 {
-    size_t want = *cap ? *cap * 2 : MAPS_FIRST_ENTRIES;
-    struct mapping *e;
-
-    if (m->count < *cap)
-        return 0;
-    e = reallocarray(m->entries, want, sizeof(*e));
-    if (!e)
-        return -ENOMEM;
-    m->entries = e;
-    *cap = want;
-    return 0;
+    return array_grow(&m->entries, cap, m->count + 1, MAPS_FIRST_ENTRIES) ? 0 : -ENOMEM;
 }
 
 int maps_parse(struct buf *text, struct maps *ret)

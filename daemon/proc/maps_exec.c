@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The executable mappings of a process alone: what a stack leads through. A process may have tens
- * of thousands of mappings with names of 4 KB each, so neither their text nor their entries are
- * kept, and the kernel is asked for those that are wanted where it can be.
+ * The executable mappings of a process: what a stack leads through; or all of them. A process may
+ * have tens of thousands of mappings with names of 4 KB each, so neither their text nor their
+ * entries are kept, and the kernel is asked for those that are wanted where it can be.
  */
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -78,7 +78,9 @@ static int by_query(int fd, struct collector *c, uint64_t deadline_ns)
     uint64_t at = 0;
     int r;
 
-    while ((r = procmap_query(fd, at, PROCMAP_EXEC | PROCMAP_OR_NEXT, &name, &m)) == 0) {
+    const unsigned which = PROCMAP_OR_NEXT | (c->limits->every ? 0 : PROCMAP_EXEC);
+
+    while ((r = procmap_query(fd, at, which, &name, &m)) == 0) {
         if (!add(c, &m) || (c->maps.count % QUERY_STRIDE == 0 && now_ns() >= deadline_ns)) {
             c->maps.truncated = true;
             return 0;
@@ -88,14 +90,14 @@ static int by_query(int fd, struct collector *c, uint64_t deadline_ns)
     return r == -ENOENT ? 0 : r;
 }
 
-/* The executable ones of whole lines. False: a limit is reached. */
+/* Those that are wanted of whole lines. False: a limit is reached. */
 static bool add_lines(struct collector *c, struct span text)
 {
     struct mapping m;
     struct span line;
 
     while (span_take_line(&text, &line)) {
-        if (maps_parse_line(line, &m) == 0 && m.exec && !add(c, &m))
+        if (maps_parse_line(line, &m) == 0 && (m.exec || c->limits->every) && !add(c, &m))
             return false;
     }
     return true;

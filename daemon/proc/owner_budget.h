@@ -7,22 +7,22 @@
 
 #include "base/budget.h"
 
-#define PATIENCE_SHARE 20 /* one part in so many of all time */
+#define OWNER_BUDGET_SHARE 20 /* one part in so many of all time */
 /* So much at once: a starting JVM wants a hundred files. Each takes milliseconds on a machine with
  * ten times more runnable threads than processors. */
-#define PATIENCE_AT_ONCE_NS UINT64_C(4000000000)
-#define PATIENCE_OWNERS_MAX 64 /* the one that was asked for longest ago goes */
+#define OWNER_BUDGET_AT_ONCE_NS UINT64_C(4000000000)
+#define OWNER_BUDGETS_MAX 64 /* the one that was asked for longest ago goes */
 
-struct patience_owner {
+struct owner_budget {
     uint64_t key; /* 0: free */
     uint64_t used_ns;
     struct budget budget;
 };
 
-struct patience {
-    uint64_t at_once_ns; /* 0: PATIENCE_AT_ONCE_NS */
-    struct patience_owner owners[PATIENCE_OWNERS_MAX];
+struct owner_budgets {
+    uint64_t at_once_ns; /* 0: OWNER_BUDGET_AT_ONCE_NS */
+    struct owner_budget owners[OWNER_BUDGETS_MAX];
 };
 
 /* The budget of @key, as proc_owner() tells it. Points into @p until the next call. */
-struct budget *patience_of(struct patience *p, uint64_t key, uint64_t now_ns);
+struct budget *owner_budget_of(struct owner_budgets *p, uint64_t key, uint64_t now_ns);

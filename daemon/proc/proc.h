@@ -67,10 +67,11 @@ struct maps_limits {
     size_t entries;
     size_t path_bytes; /* of all paths; one that follows its like takes none */
     uint64_t ns;       /* of processor time, to be read in */
+    bool every;        /* not the executable ones alone */
 };
-/* Only the executable mappings of the maps file @fd of process @id, which is taken, as a reading
- * that may not come back (stall_readers.h). 0 (ret->truncated: a limit was reached); -ETIMEDOUT: it
- * is not answered; -errno (also of the target's exit: -ESRCH). */
+/* The executable mappings, or every one, of the maps file @fd of process @id, which is taken. It is
+ * a reading that may not come back (stall_readers.h). 0 (ret->truncated: a limit was reached);
+ * -ETIMEDOUT: it is not answered; -errno (also of the target's exit: -ESRCH). */
 int maps_read_exec(const struct proc_id *id, int fd, const struct maps_limits *limits,
                    struct maps *ret);
 
@@ -167,6 +168,9 @@ int64_t timens_monotonic_ns(struct span text);
  */
 int proc_read_stat(int proc_fd, int32_t host_pid, struct proc_stat *ret);
 int proc_read_status(int proc_fd, int32_t host_pid, struct proc_status *ret);
+/* Returns the id of the thread @host_tid in the innermost pid namespace; 0 when it is gone, or no
+ * thread of @host_pid. */
+int32_t proc_innermost_tid(int proc_fd, int32_t host_pid, int32_t host_tid);
 /* Start time only. */
 int proc_read_start(int proc_fd, int32_t host_pid, uint64_t *ret_start_ticks);
 /* Pins the process @id was discovered as (start time is compared, the exec number is not). 0 and a

@@ -2,6 +2,7 @@
 #include "proc/stall_readers.h"
 
 #include "base/cleanup.h"
+#include "base/turns.h"
 #include "proc/owner_budget.h"
 
 #include <pthread.h>
@@ -40,12 +41,13 @@ static struct {
     struct proc_id id;
     uint64_t owner; /* 0: free */
 } owners[OWNERS];
-static struct patience patience, looks = { .at_once_ns = READERS_LOOKS_AT_ONCE_NS };
+static struct owner_budgets waits, looks = { .at_once_ns = READERS_LOOKS_AT_ONCE_NS };
 
 void readers_use(int fd)
 {
     is_user = true;
     proc_fd = fd;
+    turns_short();
 }
 
 bool readers_are_used(void)
@@ -92,36 +94,52 @@ static int run(struct reading *reading, uint64_t *ret_cost_ns)
     return result;
 }
 
+/* Hands the result over, or drops what nobody waits for any more. The waiting thread is woken with
+ * the lock free: else it may run at once on a busy processor, only to sleep again for the lock. */
+static void give_answer(struct reader *r, struct reading *reading, int result, uint64_t cost_ns)
+{
+    bool left;
+
+    pthread_mutex_lock(&r->lock);
+    left = r->state == LEFT;
+    if (!left) {
+        r->result = result;
+        r->cost_ns = cost_ns;
+        r->state = DONE;
+    }
+    pthread_mutex_unlock(&r->lock);
+    if (!left) {
+        pthread_cond_signal(&r->answered);
+        return;
+    }
+    reading->drop(reading);
+    pthread_mutex_lock(&r->lock);
+    r->state = IDLE;
+    atomic_fetch_sub(&held_count, 1);
+    pthread_mutex_unlock(&r->lock);
+}
+
 static void *reader_main(void *arg)
 {
     struct reader *r = arg;
 
     pthread_setname_np(pthread_self(), "flamed-reader");
     self = r;
-    pthread_mutex_lock(&r->lock);
-    r->tid = gettid();
+    turns_short();
     for (;;) {
         struct reading *reading;
         uint64_t cost_ns;
         int result;
 
+        pthread_mutex_lock(&r->lock);
+        r->tid = gettid();
         while (r->state != ASKED)
             pthread_cond_wait(&r->asked, &r->lock);
         r->state = RUNNING;
         reading = r->reading;
         pthread_mutex_unlock(&r->lock);
         result = run(reading, &cost_ns);
-        pthread_mutex_lock(&r->lock);
-        if (r->state == LEFT) {
-            r->state = IDLE;
-            atomic_fetch_sub(&held_count, 1);
-            reading->drop(reading);
-        } else {
-            r->result = result;
-            r->cost_ns = cost_ns;
-            r->state = DONE;
-            pthread_cond_signal(&r->answered);
-        }
+        give_answer(r, reading, result, cost_ns);
     }
     return NULL;
 }
@@ -261,7 +279,7 @@ int readers_run(const struct proc_id *id, struct reading **reading)
     if (!is_user)
         return (*reading)->run(*reading);
     owner = owner_of(id);
-    left = patience_of(&patience, owner, began_ns);
+    left = owner_budget_of(&waits, owner, began_ns);
     if (owner_is_held(owner) || !budget_has(left, began_ns))
         return refuse();
     r = find_idle();
@@ -271,8 +289,8 @@ int readers_run(const struct proc_id *id, struct reading **reading)
     r->who = (struct reader_held){ *id, owner };
     r->reading = *reading;
     r->state = ASKED;
-    pthread_cond_signal(&r->asked);
     pthread_mutex_unlock(&r->lock);
+    pthread_cond_signal(&r->asked);
     result = take_answer(r, began_ns, reading, &cost_ns);
     budget_spend(left, cost_ns);
     return result;
@@ -393,7 +411,7 @@ bool readers_afford(const struct proc_id *id)
 {
     uint64_t now_ns = clock_monotonic_ns();
 
-    if (!is_user || budget_has(patience_of(&looks, owner_of(id), now_ns), now_ns))
+    if (!is_user || budget_has(owner_budget_of(&looks, owner_of(id), now_ns), now_ns))
         return true;
     atomic_fetch_add(&put_off_count, 1);
     return false;
@@ -402,7 +420,7 @@ bool readers_afford(const struct proc_id *id)
 void readers_spend(const struct proc_id *id, uint64_t took_ns)
 {
     if (is_user)
-        budget_spend(patience_of(&looks, owner_of(id), clock_monotonic_ns()), took_ns);
+        budget_spend(owner_budget_of(&looks, owner_of(id), clock_monotonic_ns()), took_ns);
 }
 
 void readers_stats(struct readers_stats *ret)

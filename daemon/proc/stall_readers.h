@@ -18,7 +18,7 @@
 #define READERS_TURN_NS (10 * NSEC_PER_SEC)   /* that a machine may give a reader no turn */
 /* One reading asks for no more at a time: sixteen pages, which disks answer in time. */
 #define READERS_BYTES_MAX ((size_t)64 << 10)
-/* What looking at the maps of one owner may take at once; PATIENCE_SHARE in the long run. */
+/* What looking at the maps of one owner may take at once; OWNER_BUDGET_SHARE in the long run. */
 #define READERS_LOOKS_AT_ONCE_NS (300 * NSEC_PER_MSEC)
 
 /* This long if it continues from page to page, and each is late. */

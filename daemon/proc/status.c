@@ -144,3 +144,13 @@ int proc_status_parse(struct span text, struct proc_status *ret)
     *ret = st;
     return 0;
 }
+
+int32_t proc_innermost_tid(int proc_fd, int32_t host_pid, int32_t host_tid)
+{
+    struct proc_status status;
+
+    if (proc_fd < 0 || proc_read_status(proc_fd, host_tid, &status) != 0 ||
+        status.tgid != host_pid || !status.ns_depth)
+        return 0;
+    return status.ns_pid[status.ns_depth - 1];
+}

@@ -133,6 +133,10 @@ enum category category_of(const struct frame_table *table, struct span thread,
     }
     if (in_kernel)
         return CATEGORY_KERNEL;
+    if (n > 1 && stack[0] < RECORD_LATER && frame_table_get(table, stack[0])->kind == FRAME_CLASS) {
+        stack++; /* what ran is below it */
+        n--;
+    }
     if (n && is_jvm && stack[0] >= RECORD_LATER) /* generated code that is named later */
         return CATEGORY_JAVA;
     return n && is_jvm ? category_of_code(table, stack[0]) : CATEGORY_NATIVE;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "profile/diff.h"
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/id_table.h"
 #include "profile/top_functions.h"
@@ -29,15 +30,8 @@ static int node_of(struct diff_builder *b, uint32_t parent, uint32_t name, uint3
     if (r < 0)
         return r == -ENOSPC ? -EFBIG : r;
     if (id + 1 == d->node_count) {
-        if (d->node_count == b->nodes_cap) {
-            size_t cap = b->nodes_cap * 2;
-            struct diff_node *nodes = reallocarray(d->nodes, cap, sizeof(*nodes));
-
-            if (!nodes)
-                return -ENOMEM;
-            d->nodes = nodes;
-            b->nodes_cap = cap;
-        }
+        if (!array_grow(&d->nodes, &b->nodes_cap, d->node_count + 1, b->nodes_cap))
+            return -ENOMEM;
         d->nodes[d->node_count++] = (struct diff_node){
             .parent = parent, .name = name, .kind = kind, .depth = d->nodes[parent].depth + 1
         };
@@ -222,6 +216,8 @@ int diff_new(const struct view *a, const struct view *b, const struct diff_opts 
         return error_set(err, -ENOMEM, "not enough memory to compare these profiles");
     d->profile_a = profile_ref(a->profile);
     d->profile_b = profile_ref(b->profile);
+    d->event_a = view_event(a);
+    d->event_b = view_event(b);
     d->nodes = calloc(builder.nodes_cap, sizeof(*d->nodes));
     d->node_count = 1;
     d->scale = 1;

@@ -27,7 +27,8 @@ struct diff_function {
 };
 
 struct diff {
-    struct profile *profile_a, *profile_b; /* references */
+    struct profile *profile_a, *profile_b;         /* references */
+    const struct profile_event *event_a, *event_b; /* theirs: what is compared */
     struct intern *strings;
     struct diff_node *nodes;
     size_t node_count;

@@ -22,6 +22,10 @@ enum frame_kind {
     FRAME_PROCESS,        /* synthetic: "[name pid=N]" */
     FRAME_TRUNCATED,      /* synthetic: "[truncated]", "[...]" */
     FRAME_NATIVE_INLINED, /* native, inlined into the native frame below it (its caller) */
+#define WAIT(id, name) FRAME_WAIT_##id, /* synthetic: "[lock]" */
+#include "profile/waits.def"
+#undef WAIT
+    FRAME_CLASS, /* no code: the Java class of the objects that the one below it allocated */
     FRAME_KIND_COUNT
 };
 

@@ -50,7 +50,9 @@ void spell_frame(const struct profile *p, const struct view_opts *o, const struc
     if (name.n && fn->class_name && o->names == VIEW_NAMES_MERGED)
         merged_method(name, out);
     else if (name.n)
-        buf_add_span(out, name);
+        buf_add_span(out, f->kind == FRAME_CLASS && o->names == VIEW_NAMES_SIMPLE
+                              ? simple_class(name)
+                              : name);
     else
         buf_add_str(out, "[unknown]");
     if (o->names == VIEW_NAMES_SIGNATURE && fn->signature)

@@ -83,6 +83,19 @@ static struct span without_hashes(struct span s)
     }
 }
 
+/* "$$1a2b3c4d" of "Cart$$EnhancerByCGLIB$$1a2b3c4d$$FastClassByCGLIB": its length; 0: none. */
+static size_t hash_part_at(struct span s, size_t at)
+{
+    bool digits = false;
+    size_t n = at + 2;
+
+    if (!at || !span_starts_with(span_from(s, at), "$$"))
+        return 0;
+    for (; n < s.n && is_hex(s.p[n]); n++)
+        digits |= is_digit(s.p[n]);
+    return digits && span_starts_with(span_from(s, n), "$$") ? n - at : 0;
+}
+
 static struct span without_serial(struct span s)
 {
     struct span stem = without_digits(s);
@@ -136,6 +149,7 @@ void merged_class(struct span name, struct buf *out)
     while (at < s.n) {
         size_t mark = mark_at(s, at);
 
+        at += hash_part_at(s, at);
         if (!mark) {
             buf_add_char(out, s.p[at++]);
             continue;

@@ -58,8 +58,10 @@ struct profile_sample {
     uint8_t event;    /* index in the profile's events */
     uint16_t flags;   /* PROFILE_SAMPLE_* */
 };
-#define PROFILE_SAMPLE_UNKNOWN 1        /* at least one frame has no name */
-#define PROFILE_SAMPLE_TRUNCATED 2      /* the root was not reached */
+#define PROFILE_SAMPLE_UNKNOWN 1     /* at least one frame has no name */
+#define PROFILE_SAMPLE_TRUNCATED 2   /* the root was not reached */
+#define PROFILE_SAMPLE_STATE_SHIFT 2 /* bits 2..3: enum thread_state (profile/waits.h) */
+#define PROFILE_SAMPLE_STATE(flags) ((flags) >> PROFILE_SAMPLE_STATE_SHIFT & 3)
 #define PROFILE_SAMPLE_CATEGORY_SHIFT 4 /* bits 4..6: enum category (profile/category.h) */
 #define PROFILE_SAMPLE_CATEGORY(flags) ((flags) >> PROFILE_SAMPLE_CATEGORY_SHIFT & 7)
 #define PROFILE_SAMPLE_END_SHIFT 8 /* bits 8..11: enum unwind_end (unwind/unwind.h) */
@@ -70,6 +72,9 @@ struct profile_sample {
  * Static. */
 const char *profile_end_name(unsigned end);
 const char *profile_end_words(unsigned end);
+
+/* A wait for a lock whose owner is known has, on top of its stack, a frame of kind FRAME_THREAD
+ * with the owner's name. Views take it off. */
 
 /* All arrays but events are owned by the profile; [0] of frames, functions, modules and stacks is
  * the nameless one. */
@@ -103,6 +108,14 @@ struct profile {
     size_t counted_bytes; /* what profile_count() added */
     _Atomic unsigned refs;
 };
+
+/* Return: the frame that names the thread which had the lock that sample @s waited for; 0: none. */
+static inline uint32_t profile_lock_owner(const struct profile *p, const struct profile_sample *s)
+{
+    uint32_t frame = s->stack ? p->stacks[s->stack].frame : 0;
+
+    return frame && p->frames[frame].kind == FRAME_THREAD ? frame : 0;
+}
 
 /* Return: the index in @p of the event of the same name and unit, PROFILE_EVENTS_MAX where it has
  * none. */

@@ -1,14 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Builds a view: picks samples, adds up those with the same stack, filters the rows. */
+#include "base/array.h"
 #include "profile/view_impl.h"
 
 #define VIEW_STRING_BYTES_MAX ((size_t)256 << 20)
 
-static bool view_wants(const struct view_opts *o, const struct profile_sample *s)
+static bool view_wants(const struct profile *p, const struct view_opts *o,
+                       const struct profile_sample *s)
 {
     if (s->event != o->event && !o->every_event)
         return false;
+    if (o->states && !(o->states & STATE_BIT(sample_state(p, s))))
+        return false;
     return s->mode == SAMPLE_MODE_KERNEL ? !o->no_kernel : !o->no_user;
+}
+
+/* Whether @s is of a thread that waits for work. 0, 1, or -ENOMEM. */
+static int view_is_idle(struct view_builder *b, const struct profile_sample *s)
+{
+    bool idle = false;
+    int r;
+
+    if (sample_state(b->p, s) != STATE_BLOCKED)
+        return 0;
+    r = b->waits ? 0 : waits_new(b->p, &b->waits);
+    if (r < 0)
+        return r;
+    waits_of(b->waits, s->stack, &idle);
+    return idle;
 }
 
 static int view_count(struct view_builder *b, size_t sample)
@@ -18,27 +37,35 @@ static int view_count(struct view_builder *b, size_t sample)
     const struct view *v = b->v;
     struct view_key k = { .stack = s->stack, .thread = UINT32_MAX, .process = UINT32_MAX };
     uint32_t id;
-    int r;
+    int r = view_is_idle(b, s);
 
+    if (r < 0)
+        return r;
+    if (r && v->opts.no_idle) {
+        if (s->event == v->opts.event) {
+            b->v->idle.samples += s->count;
+            b->v->idle.value += s->value;
+        }
+        return 0;
+    }
+    k.owner = profile_lock_owner(p, s);
+    if (k.owner)
+        k.stack = p->stacks[s->stack].parent;
+    if (!v->opts.owners)
+        k.owner = 0;
     if (v->opts.threads && s->thread < p->thread_count)
         k.thread = s->thread;
     if (p->by_process && s->thread < p->thread_count)
         k.process = p->threads[s->thread].process;
     k.truncated = (s->flags & PROFILE_SAMPLE_TRUNCATED) != 0;
+    k.state = sample_state(b->p, s);
     r = id_table_add(&b->keys, &k, &id);
     if (r < 0)
         return r;
     if (v->sample_rows)
         v->sample_rows[sample] = id; /* view_place_samples() makes a row of it */
-    if (b->keys.cap > b->counts_cap) {
-        struct view_counts *counts = reallocarray(b->counts, b->keys.cap, sizeof(*counts));
-
-        if (!counts)
-            return -ENOMEM;
-        memset(counts + b->counts_cap, 0, (b->keys.cap - b->counts_cap) * sizeof(*counts));
-        b->counts = counts;
-        b->counts_cap = b->keys.cap;
-    }
+    if (!array_extend(&b->counts, &b->counts_cap, b->keys.cap))
+        return -ENOMEM;
     if (s->event != v->opts.event)
         return 0;
     b->counts[id].samples += s->count;
@@ -100,6 +127,7 @@ static int view_make_row(struct view_builder *b, uint32_t id, struct frame_verdi
     const struct view_key *k = id_table_get(&b->keys, id);
     const struct view_counts *n = &b->counts[id];
     struct view *v = b->v;
+    bool idle;
     int r;
 
     if (v->stack_words > UINT32_MAX / 2)
@@ -107,10 +135,14 @@ static int view_make_row(struct view_builder *b, uint32_t id, struct frame_verdi
     *row = (struct view_row){ .first = (uint32_t)v->stack_words,
                               .samples = n->samples,
                               .value = n->value,
-                              .thread = k->thread };
+                              .thread = k->thread,
+                              .state = (uint8_t)k->state,
+                              .owner = k->owner };
     r = view_push_roots(b, k);
     row->roots = (uint32_t)v->stack_words - row->first;
-    row->body = view_body(k); /* view_order_rows() numbers them */
+    row->body = (uint32_t)view_body(k); /* view_order_rows() numbers them */
+    if (k->state == STATE_BLOCKED && b->waits)
+        row->wait = (uint8_t)waits_of(b->waits, k->stack, &idle);
     if (r == 0)
         r = view_push_body(b, k);
     if (r < 0)
@@ -177,6 +209,12 @@ static int view_new_sample_rows(struct view *v)
     return 0;
 }
 
+/* Whether its frames tell more by their value than by their samples, unless a request says else. */
+static bool weighs_by_value(const struct profile_event *e)
+{
+    return e->valued || strcmp(e->unit, "bytes") == 0;
+}
+
 int view_new(struct profile *p, const struct view_opts *o, struct view **ret, struct error *err)
 {
     struct view *v = calloc(1, sizeof(*v));
@@ -188,6 +226,8 @@ int view_new(struct profile *p, const struct view_opts *o, struct view **ret, st
     v->profile = profile_ref(p);
     v->opts = *o;
     v->opts.event = o->event < p->event_count ? o->event : 0;
+    if (!o->total_said && p->event_count && weighs_by_value(&p->events[v->opts.event]))
+        v->opts.total = true;
     v->opts.every_event = o->every_event && o->exact && p->event_count > 1;
     match_begin(o->include);
     match_begin(o->exclude);
@@ -195,7 +235,7 @@ int view_new(struct profile *p, const struct view_opts *o, struct view **ret, st
     id_table_init(&b.frames, sizeof(struct view_frame), UINT32_MAX / 2);
     buf_init(&b.text, (size_t)64 << 10);
     b.frame_ids = calloc(p->frame_count ? p->frame_count : 1, sizeof(*b.frame_ids));
-    b.spelled = calloc(p->stack_count ? 2 * p->stack_count : 1, sizeof(*b.spelled));
+    b.spelled = calloc(view_bodies(&b) + 1, sizeof(*b.spelled));
     b.root_count = 1 + (o->threads ? p->thread_count : p->process_count);
     b.roots = calloc(b.root_count, sizeof(*b.roots));
     if (b.frame_ids && b.spelled && b.roots)
@@ -203,7 +243,7 @@ int view_new(struct profile *p, const struct view_opts *o, struct view **ret, st
     if (r == 0 && o->exact)
         r = view_new_sample_rows(v);
     for (size_t i = 0; i < p->sample_count && r == 0; i++) {
-        if (view_wants(&v->opts, &p->samples[i]))
+        if (view_wants(p, &v->opts, &p->samples[i]))
             r = view_count(&b, i);
     }
     if (r == 0)
@@ -217,6 +257,7 @@ int view_new(struct profile *p, const struct view_opts *o, struct view **ret, st
     free(b.root_of_row);
     free(b.key_first);
     free(b.counts);
+    waits_free(b.waits);
     if (r < 0) {
         view_free(v);
         return r == -EINVAL ? r : error_code(err, r, "cannot render this profile");
@@ -224,6 +265,15 @@ int view_new(struct profile *p, const struct view_opts *o, struct view **ret, st
     v->opts.include = v->opts.exclude = NULL; /* borrowed for this call only */
     *ret = v;
     return 0;
+}
+
+void view_left_out(const struct view *v, char ret[VIEW_SENTENCE_BYTES])
+{
+    ret[0] = '\0';
+    if (v->idle.samples)
+        snprintf(ret, VIEW_SENTENCE_BYTES,
+                 "%llu samples (%.3f s) of threads that waited for work are left out by idle=0",
+                 (unsigned long long)v->idle.samples, (double)v->idle.value / 1e9);
 }
 
 struct view *view_free(struct view *v)

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "profile/match.h"
-#include "profile/profile.h"
+#include "profile/waits.h"
 
 enum view_names { VIEW_NAMES_FULL, VIEW_NAMES_SIMPLE, VIEW_NAMES_SIGNATURE, VIEW_NAMES_MERGED };
 
@@ -24,6 +24,11 @@ struct view_opts {
                       * and so do native functions from what is inlined into them */
     bool annotate;   /* async-profiler's suffixes */
     bool total;      /* weigh by value, not samples */
+    unsigned states; /* STATE_BIT()s (profile/waits.h): only samples of these; 0: of all */
+    bool no_idle;    /* leave out threads that wait for work */
+    bool waits; /* a leaf such as "[lock]" says what a thread waited for; also with `annotate` */
+    bool total_said; /* else bytes, and samples that have values of their own, weigh by these */
+    bool owners;     /* samples that waited for a lock stay apart by the thread that had it */
     bool exact;      /* for formats that hold more than names: frames of equal names stay apart, and
                       * the view says which row each sample is in */
     size_t depth;    /* 0: whole; else at most this many frames, the middle replaced by "[...]" */
@@ -53,6 +58,9 @@ struct view_row {
                         * 0 on, in the order of rows */
     uint64_t samples, value; /* value in the event's unit */
     uint32_t thread; /* index in profile->threads; UINT32_MAX when rows are not split by thread */
+    uint8_t state;   /* enum thread_state */
+    uint8_t wait;    /* enum wait of a row that is blocked */
+    uint32_t owner;  /* with `owners`: profile_lock_owner() */
 };
 
 #define VIEW_NO_ROW UINT32_MAX
@@ -68,6 +76,7 @@ struct view {
                             * the same, and equal prefixes, are neighbours */
     size_t frame_count, stack_words, row_count, body_count;
     uint64_t samples, value, unknown, truncated; /* totals of what is left after filtering */
+    struct view_sum idle;                        /* what view_opts.no_idle left out */
     uint32_t *sample_rows; /* with `exact`: of each sample of the profile its row, VIEW_NO_ROW where
                             * it is left out; else NULL */
 };
@@ -79,6 +88,9 @@ static inline void view_freep(struct view **v)
 {
     view_free(*v);
 }
+/* The sentence about what view_opts.no_idle left out; "" where that is nothing. */
+#define VIEW_SENTENCE_BYTES 160
+void view_left_out(const struct view *v, char ret[VIEW_SENTENCE_BYTES]);
 /* The event whose samples @v shows. */
 static inline const struct profile_event *view_event(const struct view *v)
 {

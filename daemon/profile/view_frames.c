@@ -194,6 +194,25 @@ static int view_spell_stack(struct view_builder *b, uint32_t stack)
     return r;
 }
 
+/* The leaf that says what a thread waited for. */
+static int view_push_wait(struct view_builder *b, const struct view_key *k)
+{
+    const struct view_opts *o = &b->v->opts;
+    enum wait wait;
+    char name[32];
+    uint32_t id;
+    bool idle;
+    int r;
+
+    if (k->state != STATE_BLOCKED || !b->waits || !(o->waits || o->annotate) ||
+        frame_kind_is_wait(b->p->frames[b->p->stacks[k->stack].frame].kind))
+        return 0;
+    wait = waits_of(b->waits, k->stack, &idle);
+    snprintf(name, sizeof(name), "[%s]", WAIT_NAMES[wait]);
+    r = view_mark(b, wait_frame(wait), span_of(name), &id);
+    return r == 0 ? view_push(b, id) : r;
+}
+
 static int view_spell_body(struct view_builder *b, const struct view_key *k)
 {
     uint32_t id;
@@ -204,7 +223,9 @@ static int view_spell_body(struct view_builder *b, const struct view_key *k)
         if (r == 0)
             r = view_push(b, id);
     }
-    return r == 0 ? view_spell_stack(b, k->stack) : r;
+    if (r == 0)
+        r = view_spell_stack(b, k->stack);
+    return r == 0 ? view_push_wait(b, k) : r;
 }
 
 /* Each is spelled once: it occurs in other threads, too. */

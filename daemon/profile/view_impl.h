@@ -15,6 +15,8 @@ struct view_key {
     uint32_t thread;    /* UINT32_MAX: not split by thread */
     uint32_t process;   /* UINT32_MAX: not split by process */
     uint32_t truncated; /* 1: "[truncated]" at the root */
+    uint32_t state;     /* enum thread_state */
+    uint32_t owner;     /* as of struct view_row */
 };
 
 /* Where the frames of a stack of the profile are in view->stack; n 0: not yet. */
@@ -39,10 +41,11 @@ struct view_builder {
     struct id_table keys;       /* struct view_key */
     struct view_counts *counts; /* [keys.cap], by key id */
     size_t counts_cap;
+    struct waits *waits;          /* NULL: no thread was blocked */
     struct id_table frames;       /* struct view_frame */
     uint32_t *frame_ids;          /* [p->frame_count]: id in frames + 1 */
     uint32_t hidden;              /* the same of "[kernel]" in place of hidden frames; 0: none */
-    struct view_spelled *spelled; /* [2 * p->stack_count], by view_body() */
+    struct view_spelled *spelled; /* [view_bodies()], by view_body() */
     struct view_roots *roots;     /* [root_count], by view_root() */
     size_t root_count;
     uint32_t *root_of_row; /* [keys.count] */
@@ -66,9 +69,13 @@ static inline uint32_t view_root(const struct view_builder *b, const struct view
  * limit the middle becomes one "[...]". */
 int view_push_body(struct view_builder *b, const struct view_key *k);
 /* Rows of one such number have the same frames behind those of view_push_roots(). */
-static inline uint32_t view_body(const struct view_key *k)
+static inline size_t view_body(const struct view_key *k)
 {
-    return 2 * k->stack + k->truncated;
+    return 4 * (size_t)k->stack + 2 * (k->state == STATE_BLOCKED) + k->truncated;
+}
+static inline size_t view_bodies(const struct view_builder *b)
+{
+    return 4 * b->p->stack_count;
 }
 
 /* ---- view_order.c ---- */

@@ -99,8 +99,9 @@ static int ranks_init(struct ranks *k, const uint8_t *used, size_t all)
 struct row_key {
     uint64_t names;  /* ranks of its roots and its body, by name */
     uint64_t frames; /* the same by all of the frames */
-    uint32_t thread;
+    uint32_t thread, owner;
     uint32_t row;
+    uint32_t state;
 };
 
 static int by_number(uint64_t x, uint64_t y)
@@ -116,7 +117,11 @@ static int row_key_compare(const void *x, const void *y)
         return by_number(a->names, c->names);
     if (a->frames != c->frames)
         return by_number(a->frames, c->frames);
-    return by_number(a->thread, c->thread);
+    if (a->thread != c->thread)
+        return by_number(a->thread, c->thread);
+    if (a->state != c->state)
+        return by_number(a->state, c->state);
+    return by_number(a->owner, c->owner);
 }
 
 /* The same where some rows have a root more than others, so that it stands beside a body. */
@@ -128,14 +133,18 @@ static int row_compare(const void *x, const void *y, void *cookie)
     int names, r = frames_compare(v, (struct frames){ v->stack + a->first, a->n },
                                   (struct frames){ v->stack + c->first, c->n }, &names);
 
-    return r ? r : by_number(a->thread, c->thread);
+    if (r == 0)
+        r = by_number(a->thread, c->thread);
+    if (r == 0)
+        r = by_number(a->state, c->state);
+    return r ? r : by_number(a->owner, c->owner);
 }
 
 /* Gives the rows their bodies' numbers and *ret what they are sorted by. */
 static int view_rank_rows(struct view_builder *b, struct row_key **ret)
 {
     struct view *v = b->v;
-    size_t bodies = 2 * b->p->stack_count;
+    size_t bodies = view_bodies(b);
     _cleanup_(ranks_deinit) struct ranks body = { .b = b, .frames_of = body_frames };
     _cleanup_(ranks_deinit) struct ranks root = { .b = b, .frames_of = root_frames };
     _cleanup_free_ uint8_t *used_bodies = calloc(bodies + 1, 1),
@@ -157,7 +166,9 @@ static int view_rank_rows(struct view_builder *b, struct row_key **ret)
             (struct row_key){ .names = (uint64_t)root.name_rank[at] << 32 | body.name_rank[of],
                               .frames = (uint64_t)root.rank[at] << 32 | body.rank[of],
                               .thread = v->rows[i].thread,
-                              .row = (uint32_t)i };
+                              .row = (uint32_t)i,
+                              .state = v->rows[i].state,
+                              .owner = v->rows[i].owner };
         v->rows[i].body = body.rank[of];
     }
     return 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "render/calltree.h"
 
+#include "base/array.h"
 #include "base/cleanup.h"
 
 /* A node while rows still add to it, or kept. */
@@ -89,15 +90,9 @@ static int keep(struct builder *b, const struct entry *e)
         }
         return 0;
     }
-    if (b->kept_count == b->kept_cap) {
-        size_t cap = b->kept_cap ? b->kept_cap * 2 : 1024;
-        struct entry *kept = cap < UINT32_MAX ? reallocarray(b->kept, cap, sizeof(*kept)) : NULL;
-
-        if (!kept)
-            return -ENOMEM;
-        b->kept = kept;
-        b->kept_cap = cap;
-    }
+    if (b->kept_count == UINT32_MAX / 2 ||
+        !array_grow(&b->kept, &b->kept_cap, b->kept_count + 1, 1024))
+        return -ENOMEM;
     b->kept[b->kept_count++] = *e;
     if (b->o->top)
         heap_up(b->kept, b->kept_count - 1);

@@ -21,7 +21,8 @@ int diff_html(const struct diff *d, const struct render_opts *o, struct buf *out
               struct error *err);
 /* Appends "cpu · a → b", or the title that was asked for. */
 void diff_add_title(const struct diff *d, const struct render_opts *o, struct buf *out);
-/* Appends {"id":…,"target":…,"weight":…,…} of @p, one of the two sides. */
-void diff_add_side(const struct profile *p, uint64_t weight, struct buf *out);
+/* Appends {"id":…,"target":…,"event":…,"weight":…,…} of @p, one of the two sides. */
+void diff_add_side(const struct profile *p, const struct profile_event *event, uint64_t weight,
+                   struct buf *out);
 /* What a node weighs in a picture of both sides. */
 double diff_both(const struct diff *d, uint64_t a, uint64_t b);

@@ -179,14 +179,14 @@ static void add_meta(const struct page *p, const struct render_opts *o, struct s
     buf_add_str(out, "{\"format\":\"flamed-viewer\",\"version\":1,\n\"meta\":{\"title\":");
     render_add_json_string(out, title);
     buf_add_str(out, ",\"event\":");
-    render_add_json_string(out, span_of(d->profile_b->events[0].name));
+    render_add_json_string(out, span_of(d->event_b->name));
     buf_printf(out,
                ",\"unit\":\"share\",\"weight\":\"samples\",\"period\":1,"
                "\"widths\":[\"Widths: both\",\"Widths: before\"],\"scale\":%.9g,\"before\":",
                d->scale);
-    diff_add_side(d->profile_a, d->a, out);
+    diff_add_side(d->profile_a, d->event_a, d->a, out);
     buf_add_str(out, ",\"after\":");
-    diff_add_side(d->profile_b, d->b, out);
+    diff_add_side(d->profile_b, d->event_b, d->b, out);
     if (o && o->version) {
         buf_add_str(out, ",\"flamed\":");
         render_add_json_string(out, span_of(o->version));

@@ -52,12 +52,13 @@ void diff_add_title(const struct diff *d, const struct render_opts *o, struct bu
         buf_add_str(out, o->title);
         return;
     }
-    buf_printf(out, "%s \u00b7 %s", b->events[0].name, a->target);
+    buf_printf(out, "%s \u00b7 %s", d->event_b->name, a->target);
     if (strcmp(a->target, b->target) != 0)
         buf_printf(out, " \u2192 %s", b->target);
 }
 
-void diff_add_side(const struct profile *p, uint64_t weight, struct buf *out)
+void diff_add_side(const struct profile *p, const struct profile_event *event, uint64_t weight,
+                   struct buf *out)
 {
     buf_add_str(out, "{\"id\":");
     if (p->id[0])
@@ -67,7 +68,7 @@ void diff_add_side(const struct profile *p, uint64_t weight, struct buf *out)
     buf_add_str(out, ",\"target\":");
     render_add_json_string(out, span_of(p->target));
     buf_add_str(out, ",\"event\":");
-    render_add_json_string(out, span_of(p->events[0].name));
+    render_add_json_string(out, span_of(event->name));
     buf_printf(out, ",\"seconds\":%.9f,\"weight\":%llu,\"lost\":%llu}",
                p->end_ns > p->start_ns ? (double)(p->end_ns - p->start_ns) / 1e9 : 0.0,
                (unsigned long long)weight, (unsigned long long)p->lost);
@@ -99,9 +100,9 @@ int diff_json(const struct diff *d, const struct render_opts *o, struct buf *out
     size_t top = o && o->top ? o->top : DIFF_CHANGES_DEFAULT;
 
     buf_add_str(out, "{\"format\":\"flamed-diff\",\"version\":1,\n\"a\":");
-    diff_add_side(d->profile_a, d->a, out);
+    diff_add_side(d->profile_a, d->event_a, d->a, out);
     buf_add_str(out, ",\n\"b\":");
-    diff_add_side(d->profile_b, d->b, out);
+    diff_add_side(d->profile_b, d->event_b, d->b, out);
     buf_printf(out, ",\n\"scale\":%.9g,\n\"changes\":[", d->scale);
     for (size_t i = 0; i < MIN(top, d->function_count); i++) {
         buf_add_str(out, i ? ",\n" : "\n");

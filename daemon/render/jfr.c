@@ -8,55 +8,8 @@
 #include "base/cleanup.h"
 
 #define JFR_HEADER_BYTES 68
-#define JFR_SIZE_BYTES 5 /* of a padded size: up to 32 GiB */
 #define JFR_COMPRESSED_INTS 1
 #define JFR_LAST_CHUNK 2
-#define JFR_STRING_EMPTY 1
-#define JFR_STRING_UTF8 3
-
-void jfr_add_number(struct buf *out, uint64_t v)
-{
-    unsigned char bytes[9];
-    size_t n = 0;
-
-    while (v >= 0x80 && n < 8) {
-        bytes[n++] = (unsigned char)(v | 0x80);
-        v >>= 7;
-    }
-    bytes[n++] = (unsigned char)v; /* the ninth byte has all its eight bits */
-    buf_add(out, bytes, n);
-}
-
-void jfr_add_string(struct buf *out, struct span s)
-{
-    buf_add_char(out, s.n ? JFR_STRING_UTF8 : JFR_STRING_EMPTY);
-    if (!s.n)
-        return;
-    jfr_add_number(out, s.n);
-    buf_add_span(out, s);
-}
-
-size_t jfr_begin(struct buf *out, enum jfr_type type)
-{
-    static const char ROOM[JFR_SIZE_BYTES];
-    size_t begin = out->n;
-
-    buf_add(out, ROOM, sizeof(ROOM));
-    jfr_add_number(out, type);
-    return begin;
-}
-
-void jfr_end(struct buf *out, size_t begin)
-{
-    uint64_t size = out->n - begin;
-
-    if (out->error)
-        return;
-    for (size_t i = 0; i < JFR_SIZE_BYTES; i++) {
-        out->p[begin + i] = (char)((size & 0x7f) | (i + 1 < JFR_SIZE_BYTES ? 0x80 : 0));
-        size >>= 7;
-    }
-}
 
 /* ---- the header ---- */
 
@@ -114,16 +67,54 @@ static void add_recording(const struct view *v, const struct render_opts *o, str
     jfr_end(out, begin);
 }
 
-static void add_setting(const struct profile *p, const char *name, struct span value,
-                        struct buf *out)
+static void add_setting_of(const struct profile *p, enum jfr_type type, const char *name,
+                           struct span value, struct buf *out)
 {
     size_t begin = jfr_begin(out, JFR_ACTIVE_SETTING);
 
     jfr_add_number(out, p->start_ns);
-    jfr_add_number(out, JFR_EXECUTION_SAMPLE);
+    jfr_add_number(out, type);
     jfr_add_string(out, span_of(name));
     jfr_add_string(out, value);
     jfr_end(out, begin);
+}
+
+static void add_setting(const struct profile *p, const char *name, struct span value,
+                        struct buf *out)
+{
+    add_setting_of(p, JFR_EXECUTION_SAMPLE, name, value, out);
+}
+
+/* Whether samples of the event @i are of time, each with a length of its own: written as
+ * async-profiler writes its samples of the wall clock. */
+static bool is_wall_clock(const struct profile *p, uint32_t i)
+{
+    return p->events[i].valued && strcmp(p->events[i].unit, "nanoseconds") == 0;
+}
+
+/* Whether samples of the event @i are written as a JDK writes its samples of CPU time: those that
+ * are, and those of the only event, so that every tool shows them. */
+static bool is_execution(const struct view *v, uint32_t i)
+{
+    if (is_wall_clock(v->profile, i))
+        return false;
+    return !v->opts.every_event || strcmp(v->profile->events[i].name, "cpu") == 0;
+}
+
+/* The name, unit and period of each event that is written as samples of its own type. */
+static void add_event_settings(const struct view *v, struct buf *out)
+{
+    const struct profile *p = v->profile;
+    char period[32];
+
+    for (uint32_t i = 0; i < p->event_count; i++) {
+        if (is_execution(v, i) || is_wall_clock(p, i))
+            continue;
+        snprintf(period, sizeof(period), "%llu", (unsigned long long)p->events[i].period);
+        add_setting_of(p, JFR_EVENT_SAMPLE, "event", span_of(p->events[i].name), out);
+        add_setting_of(p, JFR_EVENT_SAMPLE, "unit", span_of(p->events[i].unit), out);
+        add_setting_of(p, JFR_EVENT_SAMPLE, "period", span_of(period), out);
+    }
 }
 
 static void add_number_setting(const struct profile *p, const char *name, uint64_t value,
@@ -155,10 +146,12 @@ static void add_settings(const struct view *v, const struct render_opts *o, stru
     add_number_setting(p, "lost", p->lost, "", out);
     for (size_t i = 0; i < p->warning_count; i++)
         add_setting(p, "warning", span_of(p->warnings[i]), out);
+    add_event_settings(v, out);
 }
 
-/* A sample, as often as it counts. */
-static void add_sample(const struct jfr_pools *pools, size_t i, struct buf *event, struct buf *out)
+/* A sample of CPU time, as often as it counts. */
+static void add_execution(const struct jfr_pools *pools, size_t i, struct buf *event,
+                          struct buf *out)
 {
     const struct view *v = pools->v;
     const struct profile *p = v->profile;
@@ -176,6 +169,56 @@ static void add_sample(const struct jfr_pools *pools, size_t i, struct buf *even
     event->p[0] = (char)event->n;
     for (uint32_t n = 0; n < s->count && !out->error; n++)
         buf_add_span(out, buf_span(event));
+}
+
+/* A sample of time, with how many periods of it there were. */
+static void add_wall_clock(const struct jfr_pools *pools, size_t i, struct buf *out)
+{
+    const struct view *v = pools->v;
+    const struct profile *p = v->profile;
+    const struct profile_sample *s = &p->samples[i];
+    uint64_t period = MAX(p->events[s->event].period, UINT64_C(1));
+    size_t begin = jfr_begin(out, JFR_WALL_CLOCK_SAMPLE);
+
+    jfr_add_number(out, s->time_ns);
+    jfr_add_number(out, s->thread < p->thread_count ? (uint64_t)s->thread + 1 : 0);
+    jfr_add_number(out, pools->trace_of_row[v->sample_rows[i]]);
+    jfr_add_number(out,
+                   sample_state(p, s) == STATE_BLOCKED ? JFR_STATE_SLEEPING : JFR_STATE_RUNNABLE);
+    jfr_add_number(out,
+                   MIN(MAX((s->value + period / 2) / period, UINT64_C(1)), (uint64_t)INT32_MAX));
+    jfr_add_number(out, s->value);
+    jfr_end(out, begin);
+}
+
+/* A sample of another event, with all that it counts. */
+static void add_other(const struct jfr_pools *pools, size_t i, struct buf *out)
+{
+    const struct view *v = pools->v;
+    const struct profile *p = v->profile;
+    const struct profile_sample *s = &p->samples[i];
+    const struct profile_event *e = &p->events[s->event];
+    size_t begin = jfr_begin(out, JFR_EVENT_SAMPLE);
+
+    jfr_add_number(out, s->time_ns);
+    jfr_add_number(out, s->thread < p->thread_count ? (uint64_t)s->thread + 1 : 0);
+    jfr_add_number(out, pools->trace_of_row[v->sample_rows[i]]);
+    jfr_add_string(out, span_of(e->name));
+    jfr_add_number(out, s->value);
+    jfr_add_string(out, span_of(e->unit));
+    jfr_end(out, begin);
+}
+
+static void add_sample(const struct jfr_pools *pools, size_t i, struct buf *event, struct buf *out)
+{
+    uint32_t kind = pools->v->profile->samples[i].event;
+
+    if (is_wall_clock(pools->v->profile, kind))
+        add_wall_clock(pools, i, out);
+    else if (is_execution(pools->v, kind))
+        add_execution(pools, i, event, out);
+    else
+        add_other(pools, i, out);
 }
 
 int render_jfr(const struct view *v, const struct render_opts *o, struct buf *out,

@@ -41,9 +41,13 @@ enum jfr_type {
     JFR_ACTIVE_RECORDING,
     JFR_ACTIVE_SETTING,
     JFR_OS_INFORMATION,
+    JFR_EVENT_SAMPLE,
+    JFR_WALL_CLOCK_SAMPLE,
 };
 
-#define JFR_STATE_RUNNABLE 1 /* key in the pool of thread states */
+/* Keys in the pool of thread states. */
+#define JFR_STATE_RUNNABLE 1
+#define JFR_STATE_SLEEPING 2
 
 /* Append a number or a string as a recording has them. */
 void jfr_add_number(struct buf *out, uint64_t v);

@@ -323,7 +323,7 @@ static void add_traces(const struct jfr_pools *p, struct buf *out)
 
 void jfr_add_pools(const struct jfr_pools *p, uint64_t ticks, struct buf *out)
 {
-    static const char *const STATES[] = { "STATE_RUNNABLE" };
+    static const char *const STATES[] = { "STATE_RUNNABLE", "STATE_SLEEPING" };
     const struct profile *profile = p->v->profile;
     size_t begin = jfr_begin(out, JFR_CHECKPOINT);
     unsigned pools = 3 + (profile->thread_count != 0) + (profile->process_count != 0) +

@@ -104,6 +104,16 @@ static void add_stack_frames(const struct view *v, const struct view_row *row,
     buf_add_char(out, ']');
 }
 
+/* What its thread did, of events that have threads which wait. */
+static void add_state(const struct view *v, const struct view_row *row, struct buf *out)
+{
+    if (row->state == STATE_NONE || !view_event(v)->valued)
+        return;
+    buf_printf(out, ",\"state\":\"%s\"", STATE_NAMES[row->state]);
+    if (row->state == STATE_BLOCKED && row->wait != WAIT_BLOCKED)
+        buf_printf(out, ",\"wait\":\"%s\"", WAIT_NAMES[row->wait]);
+}
+
 static int add_stacks(const struct view *v, struct buf *out)
 {
     _cleanup_(body_texts_deinit) struct body_texts texts;
@@ -126,6 +136,10 @@ static int add_stacks(const struct view *v, struct buf *out)
             buf_add_str(out, ",\"thread\":");
             buf_add_u64(out, row->thread);
         }
+        add_state(v, row, out);
+        if (row->owner)
+            add_of_profile(v->profile, out, "owner",
+                           v->profile->functions[v->profile->frames[row->owner].function].name);
         buf_add_char(out, '}');
         r = text.error;
     }

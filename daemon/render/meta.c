@@ -23,6 +23,10 @@ static const char *const KIND_NAMES[FRAME_KIND_COUNT] = {
     [FRAME_PROCESS] = "process",
     [FRAME_TRUNCATED] = "truncated",
     [FRAME_NATIVE_INLINED] = "native_inlined",
+#define WAIT(id, name) [FRAME_WAIT_##id] = name,
+#include "profile/waits.def"
+#undef WAIT
+    [FRAME_CLASS] = "class",
 };
 
 const char *render_kind_name(unsigned kind)
@@ -101,6 +105,14 @@ static void add_symbols(struct buf *out, const char *symbols)
     buf_add_char(out, '}');
 }
 
+/* What was left out on demand. */
+static void add_left_out(const struct view *v, struct buf *out)
+{
+    if (v->opts.no_idle)
+        buf_printf(out, ",\"idle\":{\"samples\":%llu,\"value\":%llu}",
+                   (unsigned long long)v->idle.samples, (unsigned long long)v->idle.value);
+}
+
 static void add_quality(const struct view *v, struct buf *out)
 {
     buf_printf(out,
@@ -115,6 +127,7 @@ void render_add_meta(const struct view *v, const struct render_opts *o, struct b
     const struct profile_event *event = view_event(v);
     uint64_t duration_ns = p->end_ns > p->start_ns ? p->end_ns - p->start_ns : 0;
     _cleanup_buf_ struct buf title = BUF_NULL;
+    char sentence[VIEW_SENTENCE_BYTES];
 
     buf_init(&title, RENDER_MAX_BYTES);
     render_add_title(v, o, &title);
@@ -139,6 +152,7 @@ void render_add_meta(const struct view *v, const struct render_opts *o, struct b
     add_symbols(out, p->symbols);
     if (o && o->version)
         add_member(out, "flamed", span_of(o->version));
+    add_left_out(v, out);
     buf_add_char(out, '}');
     add_quality(v, out);
     buf_add_str(out, ",\"warnings\":[");
@@ -146,6 +160,12 @@ void render_add_meta(const struct view *v, const struct render_opts *o, struct b
         if (i)
             buf_add_char(out, ',');
         render_add_json_string(out, span_of(p->warnings[i]));
+    }
+    view_left_out(v, sentence);
+    if (sentence[0]) {
+        if (p->warning_count)
+            buf_add_char(out, ',');
+        render_add_json_string(out, span_of(sentence));
     }
     buf_add_char(out, ']');
     if (title.error && !out->error)

@@ -239,7 +239,7 @@ int otlp_dictionary_init(struct otlp_dictionary *d, const struct view *v, size_t
 
     *d = (struct otlp_dictionary){ .v = v };
     buf_init(&d->packed, max_bytes);
-    r = stacks_init(&d->stacks, v);
+    r = stacks_init(&d->stacks, v, /* owners= */ false);
     if (r == 0)
         r = intern_new(OTLP_STRING_BYTES_MAX, &d->strings);
     if (r == 0)

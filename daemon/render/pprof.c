@@ -273,6 +273,21 @@ static struct span pprof_labels_of(struct pprof *x, uint32_t thread)
     return f->n ? (struct span){ x->fields.p + f->first, f->n } : SPAN_NULL;
 }
 
+/* The same of the thread that had a lock, appended to @to. */
+static void pprof_add_owner(struct pprof *x, uint32_t owner, struct buf *to)
+{
+    const struct profile *p = x->v->profile;
+    struct pprof_labels l = { .n = 0 };
+    Pprof__Sample sample = PPROF__SAMPLE__INIT;
+
+    if (!owner)
+        return;
+    labels_add_text(x, &l, "lock_owner", p->functions[p->frames[owner].function].name);
+    sample.label = l.refs;
+    sample.n_label = l.n;
+    pack_message(to, &sample.base);
+}
+
 /* The locations of a stack, as fields of a sample, in @ret. @locations, @ids: room for them. */
 static void pprof_pack_stack(struct pprof *x, uint32_t stack, uint32_t *locations, uint64_t *ids,
                              struct buf *ret)
@@ -321,6 +336,7 @@ static void pprof_put_samples(struct pprof *x)
         buf_add_span(&body, buf_span(&stack));
         pack_message(&body, &sample.base);
         buf_add_span(&body, pprof_labels_of(x, key->thread));
+        pprof_add_owner(x, key->owner, &body);
         pprof_fail(x, stack.error ? stack.error : body.error);
         pack_nested(&x->piece, FIELD_PROFILE_SAMPLE, buf_span(&body));
         pprof_flush(x);
@@ -391,7 +407,7 @@ static void pprof_put_comments(struct pprof *x, const struct render_opts *o)
 
 static int pprof_init(struct pprof *x)
 {
-    int r = stacks_init(&x->stacks, x->v);
+    int r = stacks_init(&x->stacks, x->v, /* owners= */ true);
 
     buf_init(&x->piece, PPROF_STRING_BYTES_MAX);
     buf_init(&x->fields, PPROF_STRING_BYTES_MAX);

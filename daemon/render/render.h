@@ -38,7 +38,9 @@ struct render_format {
                        struct error *err);
     bool keep_lines;  /* wants a view with view_opts.keep_lines */
     bool exact;       /* wants a view with view_opts.exact */
+    bool owners;      /* wants a view with view_opts.owners */
     bool every_event; /* holds all events of a profile: wants view_opts.every_event */
+    bool waits;       /* wants view_opts.waits */
     bool flows;       /* only appends to its buffer, which may spill (base/buf.h) */
 };
 

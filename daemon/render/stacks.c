@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "render/stacks.h"
 
+#include "base/array.h"
 #include "base/cleanup.h"
 
 #define STACKS_TEXT_BYTES_MAX ((size_t)1 << 30)
@@ -25,7 +26,7 @@ static int stacks_grow_keys(struct stacks *s)
 /* What is added up: samples, or rows where the view knows no samples. */
 struct stacks_item {
     uint32_t item, thread; /* thread STACKS_NONE: not known */
-    uint32_t event;
+    uint32_t event, owner;
     struct view_sum sum;
 };
 
@@ -50,6 +51,7 @@ static struct stacks_item item_at(const struct stacks *s, size_t i)
     if (s->v->sample_rows) {
         item.thread = p->samples[i].thread;
         item.event = p->samples[i].event;
+        item.owner = s->owners ? profile_lock_owner(p, &p->samples[i]) : 0;
         item.sum = (struct view_sum){ p->samples[i].count, p->samples[i].value };
     } else {
         item.thread = s->v->rows[i].thread;
@@ -91,8 +93,19 @@ static int stacks_order_items(const struct stacks *s, struct stacks_item **ret_o
     return 0;
 }
 
-/* Adds up one stack's items by their threads and events. @known, by those: its last key and one
- * more. */
+/* Where the number of @key's, one more, is kept; NULL: no memory. */
+static uint32_t *place_of_owned(struct stacks *s, const struct stacks_key *key)
+{
+    uint32_t id;
+
+    if (id_table_add(&s->owned, key, &id) < 0 ||
+        !array_extend(&s->key_of_owned, &s->owned_cap, s->owned.cap))
+        return NULL;
+    return &s->key_of_owned[id];
+}
+
+/* Adds up one stack's items by their threads, events and owners. @known, by those but owners: its
+ * last key and one more. */
 static int stacks_count_stack(struct stacks *s, uint32_t stack, const struct stacks_item *items,
                               uint32_t n, uint32_t *known)
 {
@@ -100,12 +113,16 @@ static int stacks_count_stack(struct stacks *s, uint32_t stack, const struct sta
 
     for (uint32_t i = 0; i < n; i++) {
         size_t thread = MIN((size_t)items[i].thread, s->v->profile->thread_count);
-        uint32_t *key = &known[thread * PROFILE_EVENTS_MAX + items[i].event];
+        struct stacks_key k = { stack, items[i].thread, items[i].event, items[i].owner };
+        uint32_t *key =
+            k.owner ? place_of_owned(s, &k) : &known[thread * PROFILE_EVENTS_MAX + items[i].event];
 
+        if (!key)
+            return -ENOMEM;
         if (*key <= first) { /* of a stack before */
             if (s->key_count == s->key_cap && stacks_grow_keys(s) < 0)
                 return -ENOMEM;
-            s->keys[s->key_count] = (struct stacks_key){ stack, items[i].thread, items[i].event };
+            s->keys[s->key_count] = k;
             s->sums[s->key_count] = (struct view_sum){ 0 };
             *key = ++s->key_count;
         }
@@ -330,15 +347,16 @@ static int stacks_add_rows(struct stacks *s)
     return r;
 }
 
-int stacks_init(struct stacks *s, const struct view *v)
+int stacks_init(struct stacks *s, const struct view *v, bool owners)
 {
     size_t frames = v->frame_count;
 
-    *s = (struct stacks){ .v = v, .longest = 1 };
+    *s = (struct stacks){ .v = v, .owners = owners, .longest = 1 };
     id_table_init(&s->functions, sizeof(struct stacks_function), UINT32_MAX / 2);
     id_table_init(&s->mappings, sizeof(struct stacks_mapping), UINT32_MAX / 2);
     id_table_init(&s->places, sizeof(struct stacks_place), UINT32_MAX / 2);
     id_table_init(&s->nodes, sizeof(struct stacks_node), UINT32_MAX / 2);
+    id_table_init(&s->owned, sizeof(struct stacks_key), UINT32_MAX / 2);
     id_table_init(&s->locations, sizeof(uint32_t), UINT32_MAX / 2);
     s->place_of_frame = malloc((frames ? frames : 1) * sizeof(*s->place_of_frame));
     s->stack_of_row = calloc(v->row_count + 1, sizeof(*s->stack_of_row));
@@ -357,6 +375,8 @@ void stacks_deinit(struct stacks *s)
     id_table_deinit(&s->mappings);
     id_table_deinit(&s->places);
     id_table_deinit(&s->nodes);
+    id_table_deinit(&s->owned);
+    free(s->key_of_owned);
     id_table_deinit(&s->locations);
     intern_free(s->texts);
     free(s->sums);

@@ -14,11 +14,12 @@
 
 #define STACKS_NONE UINT32_MAX
 
-/* Samples of one stack in one thread. */
+/* Samples of one stack in one thread, which waited for one owner of a lock. */
 struct stacks_key {
     uint32_t stack;  /* id in texts */
     uint32_t thread; /* index in profile->threads; STACKS_NONE: not known */
     uint32_t event;  /* index in profile->events */
+    uint32_t owner;  /* profile_lock_owner() */
 };
 
 struct stacks_function {
@@ -49,11 +50,15 @@ struct stacks_node {
 
 struct stacks {
     const struct view *v;
+    bool owners;             /* told apart */
     struct stacks_key *keys; /* by stack: neighbours have callers in common */
     struct view_sum *sums;   /* [key_count] */
     uint32_t *key_of_sample; /* of each sample of the profile, STACKS_NONE where it is left out;
                               * NULL where the view knows no samples */
     uint32_t key_count, key_cap;
+    struct id_table owned;  /* struct stacks_key with an owner */
+    uint32_t *key_of_owned; /* [owned_cap]: index in keys, one more */
+    size_t owned_cap;
     struct id_table functions, mappings, places, nodes;
     struct id_table locations; /* uint32_t: the innermost node */
     struct intern *texts;      /* stacks: their locations as bytes, leaf first; 0: the empty one */
@@ -62,8 +67,9 @@ struct stacks {
     size_t longest;            /* locations of the longest stack, at least 1 */
 };
 
-/* 0 or -ENOMEM; to be deinited in any case. Borrows @v. */
-int stacks_init(struct stacks *s, const struct view *v);
+/* 0 or -ENOMEM; to be deinited in any case. Borrows @v. @owners: samples of different owners of a
+ * lock stay apart. */
+int stacks_init(struct stacks *s, const struct view *v, bool owners);
 void stacks_deinit(struct stacks *s);
 
 /* Returns the node of that id. */

@@ -88,11 +88,6 @@ size_t zstd_buf_bytes(const struct zstd_buf *p)
     return p->bytes;
 }
 
-size_t zstd_buf_held_bytes(const struct zstd_buf *p)
-{
-    return p->held.n;
-}
-
 ssize_t zstd_buf_read(struct zstd_buf *p, char *to, size_t max)
 {
     ZSTD_outBuffer out = { to, max, 0 };

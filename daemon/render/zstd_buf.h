@@ -20,9 +20,8 @@ int zstd_buf_add(struct zstd_buf *p, struct span text);
 /* To be called once, when all is there. */
 int zstd_buf_end(struct zstd_buf *p);
 
-/* Return the bytes of the text, and those of memory that hold it. */
-size_t zstd_buf_bytes(const struct zstd_buf *p);      /* of text */
-size_t zstd_buf_held_bytes(const struct zstd_buf *p); /* of memory */
+/* Returns the bytes of the text. */
+size_t zstd_buf_bytes(const struct zstd_buf *p);
 
 /* Copies the next of the text, at most @max bytes. How many; 0 at the end; -EIO, -ENOMEM. */
 ssize_t zstd_buf_read(struct zstd_buf *p, char *to, size_t max);

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What serve/ knows of the rest of flamed: this table of functions, which tests replace. Every
- * function may be called from any of serve's worker threads and may block for milliseconds, except
- * capture_start(), which returns at once. Errors carry a sentence, the parameter and the remedy.
+ * function may be called from any of serve's worker threads and may block for milliseconds. What
+ * begins a capture may block for 20 s while a BPF program for its event is loaded, which happens
+ * once. Errors carry a sentence, the parameter and the remedy.
  */
 #pragma once
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "proc/socket_holding.h"
 #include "profile/profile.h"
 #include "request/caller.h"
 
@@ -73,11 +75,16 @@ struct target_selector {
 
 enum symbols_source { SYMBOLS_AUTO, SYMBOLS_AGENT, SYMBOLS_MEMORY, SYMBOLS_PERFMAP, SYMBOLS_NONE };
 
+struct wanted_event {
+    char name[EVENT_NAME_BYTES];
+    uint64_t period; /* between samples, in the unit of the event */
+};
+
 struct capture_request {
     struct target_selector target;
-    char event[64];
-    uint64_t period;      /* between samples, in the unit of the event */
-    uint64_t duration_ns; /* 0: until cancelled */
+    struct wanted_event events[EVENTS_AT_ONCE_MAX]; /* each once */
+    size_t event_count;                             /* >= 1 */
+    uint64_t duration_ns;                           /* 0: until cancelled */
     enum symbols_source symbols;
     struct caller caller; /* whose quota it counts to */
     bool lines;           /* inlined functions and lines of native code are wanted */
@@ -98,7 +105,8 @@ struct time_range {
 struct captures_query {
     struct target_selector target; /* matched against what was recorded of their processes */
     struct time_range range;       /* those that overlap it */
-    const char *event, *state, *schedule;
+    const char *event;             /* one */
+    const char *state, *schedule;
     const char *cursor; /* as "next" of the page before gave it */
     size_t limit;       /* 1..1000 */
 };
@@ -123,12 +131,13 @@ struct api_backend {
     void (*capture_end)(void *ctx, struct capture *c, bool keep);
     /* A target's processes without sampling: HEAD, and checks. */
     int (*target_check)(void *ctx, const struct target_selector *t, struct error *err);
-    /* New references owned by the caller: {"jvms":[...]}, one JVM, {"events":[...]}. */
+    /* New references owned by the caller: {"jvms":[...]}, one JVM, {"events":[...]}. @names: of
+     * these alone, with commas between them, whatever their form; NULL: of all that are listed. */
     int (*jvms)(void *ctx, const struct target_selector *t, json_t **ret, struct error *err);
     int (*jvm)(void *ctx, const struct viewer *v, int32_t host_pid, json_t **ret,
                struct error *err);
-    int (*events)(void *ctx, const struct viewer *v, int32_t host_pid, json_t **ret,
-                  struct error *err);
+    int (*events)(void *ctx, const struct viewer *v, int32_t host_pid, const char *names,
+                  json_t **ret, struct error *err);
     /* 0: ready. BACKEND_UNAVAILABLE: something is missing. *ret: {"status":…,"problems":[{...}],…}.
      */
     int (*ready)(void *ctx, const struct viewer *v, json_t **ret, struct error *err);
@@ -155,7 +164,8 @@ struct api_backend {
     int (*capture_stop)(void *ctx, const struct viewer *v, const char *id, struct error *err);
     int (*capture_delete)(void *ctx, const struct viewer *v, const char *id, struct error *err);
     /* The past: samples of @t in @range out of the flight recorder (@stored false: only it) and the
-     * stored captures. @single: `pid` means the last process with that pid. */
+     * stored captures. @event: names with commas between them. @single: `pid` means the last
+     * process with that pid. */
     int (*past)(void *ctx, const struct target_selector *t, const struct time_range *range,
                 const char *event, bool stored, struct profile **ret, struct error *err);
     /* {"from":…,"to":…,"bucket_seconds":…,"series":[{"jvm"|"category":…,"pid":…,"samples":[…]}]}
@@ -175,12 +185,17 @@ struct api_backend {
      * "perfmap":…},"auto":…}: what an attach would meet. Touches nothing in the JVM. */
     int (*preflight)(void *ctx, const struct viewer *v, int32_t host_pid, json_t **ret,
                      struct error *err);
+    /* {"pid":…,"time":…,"rss":…,"policy":…,"generations":[…],"metaspace":{…},…}: the JVM's memory
+     * as it counts it itself. BACKEND_CONFLICT where it counts nothing, or cannot be read. */
+    int (*heap)(void *ctx, const struct viewer *v, int32_t host_pid, json_t **ret,
+                struct error *err);
     /* Appends the JVM's map in the format of /tmp/perf-PID.map. SYMBOLS_AUTO: memory. @unfold: a
      * line per range of inlined frames, "outer->inner" (not by perfmap). May take as long as an
      * attach: 10 s at most. */
     int (*perf_map)(void *ctx, const struct viewer *v, int32_t host_pid,
                     enum symbols_source symbols, bool unfold, struct buf *out, struct error *err);
-    /* The processes that hold the socket @inode. Return: how many, in @pids; 0: none, -ETIMEDOUT:
-     * it cannot be told now; -E2BIG: more than @max; -errno. */
-    int (*socket_holders)(void *ctx, uint64_t inode, int32_t *pids, size_t max);
+    /* The processes that hold the sockets @inodes, at most SOCKETS_ASKED_MAX, into one of @ret for
+     * each. 0; -ETIMEDOUT: it cannot be told now; -EBUSY: nor was it tried; -errno. May take
+     * seconds. */
+    int (*socket_holders)(void *ctx, const uint64_t *inodes, size_t n, struct socket_holding *ret);
 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Which processes hold a socket: an iterator over all descriptors of all processes of our pid
- * namespace. Each read of it ends at a process that holds the socket, and gives its number. It
- * takes some 50 ns for a descriptor, where a link in /proc takes some 10 us.
+ * Which processes hold some sockets: an iterator over all descriptors of all processes of our pid
+ * namespace. It writes their numbers beside those of the sockets. It takes some 50 ns for a
+ * descriptor, where a link in /proc takes some 10 us.
  */
 #include <linux/bpf.h>
 
@@ -49,16 +49,26 @@ struct bpf_iter__task_file {
 #define CLOCK_EACH 1024 /* descriptors between two looks at the clock; a power of two */
 
 /* Set by the loader before each look. */
-__u64 wanted; /* number of the socket */
+struct holders_socket sockets[HOLDERS_SOCKETS];
+__u64 filter; /* the last six bits of their numbers, as a set */
 __u64 end_ns;
 
 __u64 looked_at;
-__u32 last; /* that was given: it may hold the socket by many descriptors */
 
-static __always_inline int give(struct bpf_iter__task_file *ctx, __u32 number)
+static __always_inline int say_late(struct bpf_iter__task_file *ctx)
 {
-    bpf_seq_write(ctx->meta->seq, &number, sizeof(number));
+    __u32 late = HOLDERS_LATE;
+
+    bpf_seq_write(ctx->meta->seq, &late, sizeof(late));
     return 0;
+}
+
+static __always_inline void add(struct holders_socket *s, __u32 number)
+{
+    if (!number || number == s->last)
+        return;
+    s->last = number;
+    s->pids[s->count++ & (HOLDERS_OF_SOCKET - 1)] = number;
 }
 
 SEC("iter/task_file")
@@ -66,17 +76,21 @@ int holders(struct bpf_iter__task_file *ctx)
 {
     struct task_struct *task = ctx->task;
     struct file *file = ctx->file;
-    __u32 number;
+    __u64 inode;
 
     if (!task || !file)
         return 0;
     if ((++looked_at & (CLOCK_EACH - 1)) == 0 && bpf_ktime_get_ns() > end_ns)
-        return give(ctx, HOLDERS_LATE);
-    if (file->f_inode->i_ino != wanted || file->f_inode->i_sb->s_magic != SOCKFS_MAGIC)
+        return say_late(ctx);
+    inode = file->f_inode->i_ino;
+    if (!(filter & 1ULL << (inode & 63)) || file->f_inode->i_sb->s_magic != SOCKFS_MAGIC)
         return 0;
-    number = pid_ns_inum ? pid_number(task->group_leader->thread_pid) : (__u32)task->tgid;
-    if (!number || number == last)
-        return 0;
-    last = number;
-    return give(ctx, number);
+    for (int i = 0; i < HOLDERS_SOCKETS; i++) {
+        if (sockets[i].inode == inode) {
+            add(&sockets[i],
+                pid_ns_inum ? pid_number(task->group_leader->thread_pid) : (__u32)task->tgid);
+            break;
+        }
+    }
+    return 0;
 }

@@ -4,7 +4,6 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/old_kernel.h"
-#include "sample/holders_abi.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -62,32 +61,41 @@ struct holders *holders_free(struct holders *h)
     return NULL;
 }
 
-int holders_find(struct holders *h, uint64_t inode, uint64_t limit_ns, int32_t *pids, size_t max)
+int holders_find(struct holders *h, const uint64_t *inodes, size_t n, uint64_t limit_ns)
 {
     _cleanup_close_ int fd = bpf_iter_create(bpf_link__fd(h->link));
     uint64_t end_ns = clock_monotonic_ns() + limit_ns;
-    size_t count = 0;
 
     if (fd < 0)
         return -errno;
-    h->skel->bss->wanted = inode;
+    if (n > HOLDERS_SOCKETS)
+        return -E2BIG;
+    memset(h->skel->bss->sockets, 0, sizeof(h->skel->bss->sockets));
+    h->skel->bss->filter = 0;
     h->skel->bss->end_ns = end_ns;
-    h->skel->bss->last = 0;
-    for (;;) {
-        uint32_t number;
-        ssize_t n = read(fd, &number, sizeof(number)); /* one: it would go on for more */
-
-        if (n == 0)
-            return (int)count;
-        /* The kernel comes back after a million descriptors, too. */
-        if (n < 0 && errno != EAGAIN && errno != EINTR)
-            return -errno;
-        if (clock_monotonic_ns() > end_ns || (n > 0 && number == HOLDERS_LATE))
-            return -ETIMEDOUT;
-        if (n <= 0)
-            continue;
-        if (count == max)
-            return -E2BIG;
-        pids[count++] = (int32_t)number;
+    for (size_t i = 0; i < n; i++) {
+        h->skel->bss->sockets[i].inode = inodes[i];
+        h->skel->bss->filter |= UINT64_C(1) << (inodes[i] & 63);
     }
+    for (;;) {
+        uint32_t late;
+        ssize_t r = read(fd, &late, sizeof(late));
+
+        if (r == 0)
+            return 0;
+        /* The kernel comes back after a million descriptors, too. */
+        if (r < 0 && errno != EAGAIN && errno != EINTR)
+            return -errno;
+        if (r > 0 || clock_monotonic_ns() > end_ns)
+            return -ETIMEDOUT;
+    }
+}
+
+size_t holders_of(const struct holders *h, size_t socket, int32_t pids[HOLDERS_OF_SOCKET])
+{
+    const struct holders_socket *s = &h->skel->bss->sockets[socket];
+
+    for (size_t i = 0; i < MIN((size_t)s->count, (size_t)HOLDERS_OF_SOCKET); i++)
+        pids[i] = (int32_t)s->pids[i];
+    return s->count;
 }

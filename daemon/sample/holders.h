@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which processes hold a socket, by a BPF program that walks over all descriptors. Thread: one at a
- * time.
+ * Which processes hold some sockets, by a BPF program that walks over all descriptors. Thread: one
+ * at a time.
  */
 #pragma once
 
 #include "base/error.h"
+#include "sample/holders_abi.h"
 
 struct holders;
 
@@ -15,6 +16,9 @@ struct holders;
 int holders_new(int pid_ns_fd, struct holders **ret);
 struct holders *holders_free(struct holders *h);
 
-/* The processes that hold the socket with the number @inode. Return: how many of at most @max are
- * in @pids; -E2BIG: more; -ETIMEDOUT after @limit_ns; -errno. */
-int holders_find(struct holders *h, uint64_t inode, uint64_t limit_ns, int32_t *pids, size_t max);
+/* Looks for the processes that hold the sockets with the numbers @inodes, at most HOLDERS_SOCKETS.
+ * One walk is for all of them. 0; -ETIMEDOUT after @limit_ns, when nothing is known; -errno. */
+int holders_find(struct holders *h, const uint64_t *inodes, size_t n, uint64_t limit_ns);
+/* What the last look found of the socket @socket, its place in that list. Return: how many
+ * processes hold it; if there are more than HOLDERS_OF_SOCKET, @pids has some of them. */
+size_t holders_of(const struct holders *h, size_t socket, int32_t pids[HOLDERS_OF_SOCKET]);

@@ -2,7 +2,7 @@
 /* For BPF programs: the number of a process in our pid namespace. */
 #pragma once
 
-#include "sample/cpu_abi.h"
+#include "sample/stack_abi.h"
 
 /* The few kernel fields needed; offsets come from the running kernel's BTF. */
 struct ns_common {
@@ -31,7 +31,7 @@ static __noinline __u32 pid_number(struct pid *p)
 {
     unsigned int level = BPF_CORE_READ(p, level);
 
-    for (unsigned int i = 0; i < CPU_PID_DEPTH_MAX; i++) {
+    for (unsigned int i = 0; i < STACK_PID_DEPTH_MAX; i++) {
         if (i > level)
             break;
         if (BPF_CORE_READ(p, numbers[i].ns, ns.inum) == pid_ns_inum)

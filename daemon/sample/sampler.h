@@ -10,6 +10,8 @@
 #include "unwind/process.h"
 
 struct sampler;
+struct sampler_off;
+struct sampler_shared;
 
 /* hidden: ticks in processes outside our pid namespace, while every process was asked for. */
 struct sampler_stats {
@@ -23,24 +25,45 @@ struct sampler_stats {
 int sampler_new(int pid_ns_fd, size_t ring_bytes, uint32_t max_frames, struct sampler **ret,
                 struct error *err);
 struct sampler *sampler_free(struct sampler *s);
-/* Processes that sampler_put_process() may describe at once: CPU_PROCESSES_MAX, or fewer where the
- * kernel wants maps that are allocated in advance. */
+/* Processes that sampler_put_process() may describe at once: STACK_PROCESSES_MAX, or fewer where
+ * the kernel wants maps that are allocated in advance. */
 uint32_t sampler_processes_max(const struct sampler *s);
 /* The ring buffer's map fd and size; borrowed from @s. */
 int sampler_ring_fd(const struct sampler *s, size_t *ret_bytes);
 
-#define SAMPLER_SETS_MAX 4
+#define SAMPLER_SETS_MAX 8
 #define SAMPLER_ROWS_MAX (2u << 20) /* of the table of rows: 16 MiB */
 /* Sets the remedy in @err where perf_event_open() was refused (EPERM, EACCES): the capability, and
  * the setting that asks for it. */
 void sampler_denied(struct error *err);
 /* Arms the event on every online CPU with a fixed period, in its unit. 0; -EBUSY when all sets are
- * taken; -errno. */
+ * taken; -EAGAIN: sampler_take_off() is to come first; -errno. */
 int sampler_start(struct sampler *s, enum event_kind kind, uint64_t period, uint32_t *ret_set,
                   struct error *err);
+struct sampler_event;
+/* The same of an event that sampler_describe() made. Of a tracepoint -ENOSYS before
+ * sampler_take_points(), -EEXIST while another set samples it. */
+int sampler_start_event(struct sampler *s, const struct sampler_event *event, uint64_t period,
+                        uint32_t *ret_set, struct error *err);
 /* Whether this machine has the event: opens it for a moment. 0; -ENOENT; -errno, with @err. */
-int sampler_check_event(enum event_kind kind, struct error *err);
+int sampler_check_event(const struct sampler_event *event, struct error *err);
 int sampler_stop(struct sampler *s, uint32_t set);
+
+/* ---- tracepoints ---- */
+
+struct sampler_points;
+
+/* Prepares the program that samples tracepoints, with the maps of @s. *ret is the caller's. 0 or
+ * -errno. */
+int sampler_points_new(const struct sampler *s, struct sampler_points **ret, struct error *err);
+/* Loads it, which takes about as long as sampler_new(). 0 or -errno with @err. Thread: any, while
+ * nobody else uses @p or loads. */
+int sampler_points_load(struct sampler_points *p, struct error *err);
+/* Accepts NULL, returns NULL. */
+struct sampler_points *sampler_points_free(struct sampler_points *p);
+/* Has @s sample tracepoints by the loaded @points, which are its own from then on. */
+void sampler_take_points(struct sampler *s, struct sampler_points *points);
+
 /* Arms every set on processors that came online since, and lets go of those that went offline. To
  * be called about once a second. Number of processors that changed. */
 int sampler_follow_cpus(struct sampler *s);
@@ -48,8 +71,8 @@ int sampler_follow_cpus(struct sampler *s);
 int sampler_set_cpus(struct sampler *s, const uint32_t *cpus, size_t count);
 int sampler_filter_process(struct sampler *s, int32_t pid, uint32_t sets);
 int sampler_filter_all(struct sampler *s, uint32_t sets);
-/* CPU time that samples may take in each CPU_BUDGET_WINDOW_NS of a processor; CPU_BUDGET_NS. What
- * comes beyond it is not taken, and counted as lost_budget. */
+/* CPU time that samples may take in each STACK_BUDGET_WINDOW_NS of a processor; STACK_BUDGET_NS.
+ * What comes beyond it is not taken, and counted as lost_budget. */
 void sampler_budget(struct sampler *s, uint64_t ns);
 /* Copies @count rows to index @first of the table of rows. -EINVAL: they do not lie in it. */
 int sampler_put_rows(struct sampler *s, uint32_t first, const struct unwind_row *rows,
@@ -59,6 +82,24 @@ int sampler_put_rows(struct sampler *s, uint32_t first, const struct unwind_row 
  */
 int sampler_put_process(struct sampler *s, int32_t pid, const struct unwind_process *p);
 /* Tells where the JavaThread of a thread lies. The one that was not used for longest is forgotten
- * when there are CPU_THREADS_MAX. */
+ * when there are STACK_THREADS_MAX. */
 int sampler_put_thread(struct sampler *s, int32_t pid, int32_t tid, uint64_t java_thread);
+/* Copies what programs beside these need of them: *ret is the caller's, for
+ * sampler_shared_close(). 0 or -errno. */
+int sampler_share(const struct sampler *s, struct sampler_shared *ret);
+/* Has @s sample time off the processor by @off, which is its own from then on. */
+void sampler_take_off(struct sampler *s, struct sampler_off *off);
+struct sampler_alloc;
+struct alloc_vm;
+struct alloc_probe;
+/* Has @s sample allocations by @alloc, which is its own from then on. */
+void sampler_take_alloc(struct sampler *s, struct sampler_alloc *alloc);
+/* As sampler_alloc_probe() and sampler_alloc_unprobe() say. */
+int sampler_probe(struct sampler *s, int32_t pid, const struct alloc_vm *vm, int fd,
+                  const struct alloc_probe *probes, size_t count, struct error *err);
+int sampler_unprobe(struct sampler *s, int32_t pid);
+/* Why time off the processor cannot be sampled: 0, or -errno with @err. */
+int sampler_check_off(const struct sampler *s, struct error *err);
+/* As sampler_off_flush(). -ENOENT: @set samples something else. */
+int sampler_flush(struct sampler *s, uint32_t set, uint32_t *ret_no, uint64_t *ret_late);
 void sampler_stats(const struct sampler *s, struct sampler_stats *ret);

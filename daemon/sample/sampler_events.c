@@ -10,12 +10,20 @@
 #include "sample/sampler_events.h"
 
 #include "base/buf.h"
+#include "sample/pmu.h"
 #include "sample/sampler.h"
+#include "sample/tracepoint.h"
 
 #include <fcntl.h>
 #include <linux/perf_event.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+/* Of no perf event. */
+#define PERF_TYPE_WAIT UINT32_MAX
+#define PERF_COUNT_OFF 0
+#define PERF_TYPE_PROBE (UINT32_MAX - 1)
+#define PERF_COUNT_ALLOC 0
 
 static const struct {
     const char *name;
@@ -114,30 +122,83 @@ void sampler_denied(struct error *err)
                  (int)setting.n, setting.p);
 }
 
-bool sampler_picks(enum event_kind kind)
+/* The attributes of @form, but for those of a PMU and the modifiers. */
+static void describe_form(const struct event_form *form, struct perf_event_attr *attr)
 {
-    return EVENTS[kind].type == PERF_TYPE_SOFTWARE && kind != EVENT_CPU;
+    if (form->kind < EVENT_KINDS) {
+        attr->type = EVENTS[form->kind].type;
+        attr->config = EVENTS[form->kind].config;
+    } else {
+        attr->type = form->kind == EVENT_RAW ? PERF_TYPE_RAW : PERF_TYPE_HW_CACHE;
+        attr->config = form->config;
+    }
 }
 
-int sampler_open_event(enum event_kind kind, uint32_t cpu, uint64_t period, struct error *err)
+int sampler_describe(enum event_kind kind, struct span text, int devices_fd,
+                     struct sampler_event *ret, struct error *err)
 {
-    struct perf_event_attr attr = {
-        .type = EVENTS[kind].type,
-        .size = sizeof(attr),
-        .config = EVENTS[kind].config,
-        .sample_period = sampler_picks(kind) ? 1 : period,
-        .disabled = 1,
-        .exclude_idle = kind == EVENT_CPU,
-    };
-    int fd = (int)syscall(SYS_perf_event_open, &attr, /* pid= */ -1, (int)cpu, /* group_fd= */ -1,
-                          PERF_FLAG_FD_CLOEXEC);
+    struct sampler_event e = { .attr = { .size = sizeof(e.attr) } };
+    struct event_form form = { .kind = kind };
+    uint64_t id;
+    int r = 0;
 
+    if (text.n == 0 && kind < EVENT_KINDS)
+        text = span_of(EVENTS[kind].name);
+    else
+        r = event_form_parse(text, &form, err);
+    if (r == 0 && form.kind == EVENT_BREAKPOINT)
+        r = -ENOENT;
+    if (r == -ENOENT)
+        return error_parameter(err, "event", r, "there is no event '%.*s'", (int)text.n, text.p);
+    if (r < 0)
+        return r;
+    describe_form(&form, &e.attr);
+    if (form.kind == EVENT_PMU) {
+        _cleanup_close_ int fd = -1;
+
+        if (devices_fd < 0)
+            devices_fd = fd = open(PMU_DEVICES, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        if (devices_fd < 0)
+            return error_errno(err, "cannot open %s", PMU_DEVICES);
+        r = pmu_resolve(devices_fd, &form, &e.attr, err);
+        if (r < 0)
+            return r;
+    }
+    if (form.kind == EVENT_TRACEPOINT) {
+        e.attr.type = PERF_TYPE_TRACEPOINT;
+        r = tracepoint_id(form.group, form.name, &id, err);
+        if (r < 0)
+            return r;
+        e.attr.config = id;
+    }
+    e.kind = form.kind;
+    e.everywhere = form.kind == EVENT_TRACEPOINT;
+    e.picks = e.everywhere || (e.attr.type == PERF_TYPE_SOFTWARE && form.kind != EVENT_CPU);
+    e.attr.exclude_user = form.exclude_user;
+    e.attr.exclude_kernel = form.exclude_kernel;
+    e.attr.exclude_hv = form.exclude_user || form.exclude_kernel; /* as perf does */
+    e.attr.exclude_idle = form.kind == EVENT_CPU;
+    span_copy(text, e.name, sizeof(e.name));
+    *ret = e;
+    return 0;
+}
+
+int sampler_open_event(const struct sampler_event *event, uint32_t cpu, uint64_t period,
+                       struct error *err)
+{
+    struct perf_event_attr attr = event->attr;
+    int fd;
+
+    attr.sample_period = event->picks ? 1 : period;
+    attr.disabled = 1;
+    fd = (int)syscall(SYS_perf_event_open, &attr, /* pid= */ -1, (int)cpu, /* group_fd= */ -1,
+                      PERF_FLAG_FD_CLOEXEC);
     if (fd >= 0)
         return fd;
     fd = -errno;
     if (fd == -ENODEV)
         return fd;
-    error_errno(err, "cannot open the event %s on CPU %u", EVENTS[kind].name, cpu);
+    error_errno(err, "cannot open the event %s on CPU %u", event->name, cpu);
     if (fd == -EPERM || fd == -EACCES)
         sampler_denied(err);
     else if (fd == -EMFILE || fd == -ENFILE)
@@ -145,6 +206,8 @@ int sampler_open_event(enum event_kind kind, uint32_t cpu, uint64_t period, stru
     else if (fd == -ENOENT || fd == -EOPNOTSUPP)
         error_remedy(err, "this machine does not count it: many virtual machines have no hardware "
                           "counters, and some can be given them (a virtual PMU)");
+    else if (fd == -EINVAL)
+        error_remedy(err, "the processor or its PMU takes no such event, or cannot sample it");
     else if (fd == -EBUSY)
         error_remedy(err, "another program has the counter; end it, or wait for it");
     return fd;

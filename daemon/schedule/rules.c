@@ -20,9 +20,9 @@ struct rules *rules_free(struct rules *r)
     return NULL;
 }
 
-static uint64_t rule_period(const struct rule *rule)
+static uint64_t event_period(const struct rule *rule, const char *name)
 {
-    const struct event_info *event = events_find(rule->event);
+    const struct event_info *event = events_find(name);
 
     return event && !event_is_timed(event)
                ? event->default_period
@@ -33,23 +33,20 @@ struct capture_request rule_request(const struct rule *rule)
 {
     struct capture_request req = {
         .target = { .matchers = rule->match.count ? &rule->match : NULL, .viewer = &VIEWER_WHOLE },
-        .period = rule_period(rule),
         .duration_ns = rule->for_ns,
         .symbols = rule->symbols,
         .keep = true,
     };
+    struct span names[EVENTS_AT_ONCE_MAX];
 
-    memcpy(req.event, rule->event, sizeof(req.event));
-    return req;
-}
+    events_split(span_of(rule->event), names, &req.event_count);
+    for (size_t i = 0; i < req.event_count; i++) {
+        struct wanted_event *event = &req.events[i];
 
-const struct rule *rules_find_trigger(const struct rules *r, const char *name)
-{
-    for (size_t i = 0; i < r->trigger_count; i++) {
-        if (strcmp(r->triggers[i].name, name) == 0)
-            return &r->triggers[i];
+        span_copy(names[i], event->name, sizeof(event->name));
+        event->period = event_period(rule, event->name);
     }
-    return NULL;
+    return req;
 }
 
 /* How many letters must be put in, taken out or changed to make @b of @a (Levenshtein). */

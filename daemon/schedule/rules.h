@@ -23,11 +23,11 @@
 #define RULE_HZ_MAX 10000u
 
 struct rule {
-    char name[RULE_NAME_MAX + 1]; /* [a-z0-9-]; no two rules have the same */
-    struct matcher_list match;    /* empty: the whole node */
-    char event[64];
-    uint32_t millihz;
-    uint64_t every_ns; /* schedules; triggers: 0 */
+    char name[RULE_NAME_MAX + 1];                      /* [a-z0-9-]; no two rules have the same */
+    struct matcher_list match;                         /* empty: the whole node */
+    char event[EVENTS_AT_ONCE_MAX * EVENT_NAME_BYTES]; /* names with commas between them */
+    uint32_t millihz;                                  /* of events that count time */
+    uint64_t every_ns;                                 /* schedules; triggers: 0 */
     uint64_t for_ns;
     uint64_t keep_ns;     /* 0: as long as the store keeps captures */
     uint64_t cooldown_ns; /* triggers */
@@ -52,7 +52,5 @@ int rules_parse(struct span text, const char *file, struct rules **ret, struct e
 
 /* The request that captures what @rule says; its strings point into @rule, the matchers too. */
 struct capture_request rule_request(const struct rule *rule);
-/* NULL when none is called so. */
-const struct rule *rules_find_trigger(const struct rules *r, const char *name);
 /* The trigger whose name is nearest to @name; NULL when there are none. */
 const struct rule *rules_nearest_trigger(const struct rules *r, const char *name);

@@ -91,20 +91,47 @@ static int set_match(struct reader *r, const yaml_node_t *n, struct rule *rule)
     return result;
 }
 
+/* Whether @list is one to four events, each once. */
+static bool is_event_list(struct span list)
+{
+    struct span names[EVENTS_AT_ONCE_MAX];
+    size_t count;
+
+    if (events_split(list, names, &count) < 0)
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        char name[EVENT_NAME_BYTES];
+
+        if (names[i].n >= sizeof(name))
+            return false;
+        span_copy(names[i], name, sizeof(name));
+        if (!events_find(name))
+            return false;
+        for (size_t k = 0; k < i; k++) {
+            if (span_eq_str(names[k], name))
+                return false;
+        }
+    }
+    return true;
+}
+
 static int set_event(struct reader *r, const yaml_node_t *n, struct rule *rule)
 {
     struct span s = n->type == YAML_SCALAR_NODE ? text_of(n) : SPAN_NULL;
-    char takes[256];
+    char takes[320];
     size_t count, used;
     const struct event_info *events = events_table(&count);
 
     span_copy(s, rule->event, sizeof(rule->event));
-    if (s.n && s.n < sizeof(rule->event) && events_find(rule->event))
+    if (is_event_list(s))
         return 0;
     used = (size_t)snprintf(takes, sizeof(takes), "the name of an event");
     for (size_t i = 0; i < count && used < sizeof(takes); i++)
         used += (size_t)snprintf(takes + used, sizeof(takes) - used, "%s%s", i ? ", " : ": ",
                                  events[i].name);
+    if (used < sizeof(takes))
+        snprintf(takes + used, sizeof(takes) - used, "; or up to %d of them, with commas",
+                 EVENTS_AT_ONCE_MAX);
     return refuse(r, n, rule, "event", takes);
 }
 

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "schedule/timetable.h"
 
+#include "base/fnv1a.h"
+
 #define JUMP_NS                                                                                    \
     (NSEC_PER_SEC / 2) /* between two looks, some 100 ms apart: no slewing is so fast              \
                         */
 
 uint64_t timetable_phase(struct span node, const char *name, uint64_t every_ns)
 {
-    uint64_t h = UINT64_C(0xcbf29ce484222325); /* FNV-1a, then the finish of MurmurHash3 */
+    static const uint8_t BETWEEN = 0xff; /* no byte of a text: node and name do not blend */
+    uint64_t h = fnv1a(FNV1A_START, node.p, node.n);
 
-    for (size_t i = 0; i < node.n; i++)
-        h = (h ^ (uint8_t)node.p[i]) * UINT64_C(0x100000001b3);
-    h = (h ^ 0xff) * UINT64_C(0x100000001b3); /* no byte of a text: node and name do not blend */
-    for (; *name; name++)
-        h = (h ^ (uint8_t)*name) * UINT64_C(0x100000001b3);
+    h = fnv1a(h, &BETWEEN, 1);
+    h = fnv1a(h, name, strlen(name)); /* then the finish of MurmurHash3 */
     h = (h ^ h >> 33) * UINT64_C(0xff51afd7ed558ccd);
     h = (h ^ h >> 33) * UINT64_C(0xc4ceb9fe1a85ec53);
     return (h ^ h >> 33) % every_ns;

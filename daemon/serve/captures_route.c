@@ -107,6 +107,11 @@ bool handle_captures(struct request *req)
         answer_missing(req, "captures that are kept are");
         return true;
     }
+    if (p->event_count > 1) {
+        error_parameter(&err, "event", -EINVAL, "a list of captures can be limited to one event");
+        answer_outcome(&req->answer, -EINVAL, &err, 0);
+        return true;
+    }
     r = be->captures(be->ctx, &q, &value, &err);
     return answer_backend(req, r, value, &err);
 }
@@ -184,7 +189,9 @@ bool handle_capture_profile(struct request *req)
     r = be->capture_profile(be->ctx, &req->subject.viewer, id, &profile, &err);
     if (r == 0) {
         /* Its file name tells of what it was taken of: that stands in the profile. */
-        span_copy(span_of(profile->events[0].name), req->params.event, sizeof(req->params.event));
+        if (!(req->params.given & PARAM_BIT(PARAM_EVENT)))
+            span_copy(span_of(profile->events[0].name), req->params.event,
+                      sizeof(req->params.event));
         answer_profile(req, profile, req->params.format);
     } else {
         answer_outcome(&req->answer, r, &err, 1);

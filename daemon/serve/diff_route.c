@@ -85,6 +85,18 @@ static int write_diff(struct request *req, const struct diff *d, struct error *e
     }
 }
 
+static int side_view(const struct params *p, struct profile *profile, struct view **ret,
+                     struct error *err)
+{
+    struct view_opts o = p->view;
+    int r;
+
+    o.waits = p->diff_format == DIFF_HTML || p->diff_format == DIFF_SVG;
+    r = shown_event(p, profile, &o.event, err);
+
+    return r < 0 ? r : view_new(profile, &o, ret, err);
+}
+
 /* One after the other: patterns match one name at a time. */
 static int diff_profiles(struct request *req, struct profile *a, struct profile *b,
                          struct error *err)
@@ -94,10 +106,10 @@ static int diff_profiles(struct request *req, struct profile *a, struct profile 
     const struct params *p = &req->params;
     struct diff_opts o = { .absolute = p->absolute,
                            .reverse = p->reverse && p->diff_format == DIFF_SVG };
-    int r = view_new(a, &p->view, &view_a, err);
+    int r = side_view(p, a, &view_a, err);
 
     if (r == 0)
-        r = view_new(b, &p->view, &view_b, err);
+        r = side_view(p, b, &view_b, err);
     if (r == 0)
         r = diff_new(view_a, view_b, &o, &d, err);
     if (r == 0)

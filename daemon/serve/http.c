@@ -71,7 +71,7 @@ static enum MHD_Result on_request(void *cookie, struct MHD_Connection *connectio
     pthread_mutex_unlock(&s->lock);
     if (ready)
         return left ? MHD_NO : request_send(req);
-    if (req->verify == VERIFY_DONE) {
+    if (req->verify == VERIFY_DONE || req->whose == WHOSE_ANSWERED) {
         req->checked = request_admit(req);
         return req->has_body && !req->checked && !req->drains ? request_send(req) : MHD_YES;
     }
@@ -93,6 +93,11 @@ static enum MHD_Result on_request(void *cookie, struct MHD_Connection *connectio
             if (request_wait(req))
                 return MHD_YES;
             req->verify = VERIFY_NONE;
+        }
+        if (req->whose == WHOSE_WANTED) {
+            if (whose_ask(req))
+                return MHD_YES;
+            req->checked = request_admit(req);
         }
         return req->has_body && !req->checked && !req->drains ? request_send(req) : MHD_YES;
     }

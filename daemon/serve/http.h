@@ -12,7 +12,8 @@
 /* Checks everything that can be checked without waiting. True: it goes to the handler. False: the
  * answer says why not. */
 bool request_check(struct request *req, const char *method);
-/* Goes on with one whose verify was VERIFY_WANTED, once it is VERIFY_DONE. As request_check(). */
+/* Goes on with one whose verify was VERIFY_WANTED, once it is VERIFY_DONE, or its whose was
+ * WHOSE_WANTED, once it is WHOSE_ANSWERED. As request_check(). */
 bool request_admit(struct request *req);
 /* The body is there. False: the answer says what is wrong with it. */
 bool request_body(struct request *req);

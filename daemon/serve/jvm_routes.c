@@ -18,6 +18,21 @@ bool handle_preflight(struct request *req)
     return answer_backend(req, r, value, &err);
 }
 
+bool handle_heap(struct request *req)
+{
+    const struct api_backend *be = &req->serve->be;
+    struct error err = ERROR_NULL;
+    json_t *value = NULL;
+    int r;
+
+    if (!be->heap) {
+        answer_missing(req, "the heap is");
+        return true;
+    }
+    r = be->heap(be->ctx, &req->subject.viewer, req->path_pid, &value, &err);
+    return answer_backend(req, r, value, &err);
+}
+
 bool handle_perf_map(struct request *req)
 {
     const struct api_backend *be = &req->serve->be;

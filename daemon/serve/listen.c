@@ -105,30 +105,132 @@ static int parse_tcp(const char *address, const struct listen_rights *rights,
                      EXPECTED);
 }
 
-static int listen_tcp(const char *address, const struct listen_rights *rights, int *ret_fd,
-                      struct error *err)
+/* @address spells @sa, of @n bytes. */
+static int listen_at(const struct sockaddr_storage *sa, socklen_t n, const char *address,
+                     int *ret_fd, struct error *err)
 {
-    _cleanup_close_ int fd = -1;
-    struct sockaddr_storage sa = { 0 };
+    _cleanup_close_ int fd = socket(sa->ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     const int one = 1;
-    socklen_t n = 0;
-    int r = parse_tcp(address, rights, &sa, &n, err);
 
-    if (r < 0)
-        return r;
-    fd = socket(sa.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return error_errno(err, "cannot make a socket for '%s'", address);
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-    if (sa.ss_family == AF_INET6)
+    if (sa->ss_family == AF_INET6)
         setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one));
-    if (bind(fd, (struct sockaddr *)&sa, n) < 0 || listen(fd, LISTEN_BACKLOG) < 0) {
+    if (bind(fd, (const struct sockaddr *)sa, n) < 0 || listen(fd, LISTEN_BACKLOG) < 0) {
         if (errno == EADDRINUSE)
             error_remedy(err, "stop the other program, or choose another port with --listen");
         return error_errno(err, "cannot listen on '%s'", address);
     }
     *ret_fd = take_fd(&fd);
     return 0;
+}
+
+static int listen_tcp(const char *address, const struct listen_rights *rights, int *ret_fd,
+                      struct error *err)
+{
+    struct sockaddr_storage sa = { 0 };
+    socklen_t n = 0;
+    int r = parse_tcp(address, rights, &sa, &n, err);
+
+    return r < 0 ? r : listen_at(&sa, n, address, ret_fd, err);
+}
+
+/* ---- the other address of localhost ---- */
+
+/* The address of @fd. False: it is none of TCP. */
+static bool address_of(int fd, struct sockaddr_storage *ret)
+{
+    socklen_t n = sizeof(*ret);
+
+    *ret = (struct sockaddr_storage){ 0 };
+    return getsockname(fd, (struct sockaddr *)ret, &n) == 0 &&
+           (ret->ss_family == AF_INET || ret->ss_family == AF_INET6);
+}
+
+/* @any_port: a port 0 of @b is that of @a. */
+static bool address_equal(const struct sockaddr_storage *a, const struct sockaddr_storage *b,
+                          bool any_port)
+{
+    const struct sockaddr_in *a4 = (const struct sockaddr_in *)a,
+                             *b4 = (const struct sockaddr_in *)b;
+    const struct sockaddr_in6 *a6 = (const struct sockaddr_in6 *)a,
+                              *b6 = (const struct sockaddr_in6 *)b;
+
+    if (a->ss_family != b->ss_family)
+        return false;
+    if (a->ss_family == AF_INET)
+        return a4->sin_addr.s_addr == b4->sin_addr.s_addr &&
+               (a4->sin_port == b4->sin_port || (any_port && !b4->sin_port));
+    return a->ss_family == AF_INET6 && IN6_ARE_ADDR_EQUAL(&a6->sin6_addr, &b6->sin6_addr) &&
+           (a6->sin6_port == b6->sin6_port || (any_port && !b6->sin6_port));
+}
+
+/* 127.0.0.1 for ::1, and the other way round. False: @sa is none of them. */
+static bool twin_of(const struct sockaddr_storage *sa, struct sockaddr_storage *ret,
+                    socklen_t *ret_n)
+{
+    struct sockaddr_in *v4 = (struct sockaddr_in *)ret;
+    struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)ret;
+
+    *ret = (struct sockaddr_storage){ 0 };
+    if (sa->ss_family == AF_INET &&
+        ((const struct sockaddr_in *)sa)->sin_addr.s_addr == htonl(INADDR_LOOPBACK)) {
+        v6->sin6_family = AF_INET6;
+        v6->sin6_addr = in6addr_loopback;
+        v6->sin6_port = ((const struct sockaddr_in *)sa)->sin_port;
+        *ret_n = sizeof(*v6);
+        return true;
+    }
+    if (sa->ss_family == AF_INET6 &&
+        IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)sa)->sin6_addr)) {
+        v4->sin_family = AF_INET;
+        v4->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        v4->sin_port = ((const struct sockaddr_in6 *)sa)->sin6_port;
+        *ret_n = sizeof(*v4);
+        return true;
+    }
+    return false;
+}
+
+int listen_open_twin(const int *fds, size_t count, size_t of, int *ret_fd, struct error *err)
+{
+    struct sockaddr_storage sa, twin, other;
+    char text[INET6_ADDRSTRLEN + 16];
+    socklen_t n = 0;
+    int r;
+
+    if (!address_of(fds[of], &sa) || !twin_of(&sa, &twin, &n))
+        return LISTEN_NONE;
+    for (size_t i = 0; i < count; i++) {
+        if (address_of(fds[i], &other) && address_equal(&other, &twin, /* any_port= */ false))
+            return LISTEN_NONE;
+    }
+    if (twin.ss_family == AF_INET6)
+        snprintf(text, sizeof(text), "[::1]:%u", ntohs(((struct sockaddr_in6 *)&twin)->sin6_port));
+    else
+        snprintf(text, sizeof(text), "127.0.0.1:%u",
+                 ntohs(((struct sockaddr_in *)&twin)->sin_port));
+    r = listen_at(&twin, n, text, ret_fd, err);
+    if (r == -EADDRNOTAVAIL || r == -EAFNOSUPPORT)
+        return LISTEN_NONE; /* nor can another program listen there */
+    if (r == -EADDRINUSE)
+        return error_set(err, r,
+                         "another program listens on '%s', which is localhost, too: it would get "
+                         "requests that are meant for flamed",
+                         text);
+    return r;
+}
+
+bool listen_is_at(int fd, const char *address)
+{
+    static const struct listen_rights ALL = { .tls = true, .authentication = true };
+    struct sockaddr_storage sa, wanted = { 0 };
+    socklen_t n = 0;
+
+    return address_of(fd, &sa) && strncmp(address, "unix:", 5) != 0 &&
+           parse_tcp(address, &ALL, &wanted, &n, NULL) == 0 &&
+           address_equal(&sa, &wanted, /* any_port= */ true);
 }
 
 /* ---- Unix ---- */

@@ -17,6 +17,7 @@
 
 #define NET_TICK_MS 200
 #define NET_EVENTS 32
+#define NET_ACCEPTS 64 /* of one listening socket, before others have their turn */
 #define TOKEN_LISTEN UINT64_C(0xffffffff00000000)
 #define TOKEN_WAKE UINT64_MAX
 
@@ -72,33 +73,29 @@ static void client_describe(struct client *c, int fd, const struct sockaddr_stor
         address_text(&local, c->local_address);
 }
 
-/* Takes @fd over. */
-static void net_add(struct serve *s, int fd, bool tls, const struct sockaddr_storage *peer,
-                    socklen_t peer_n)
+/* Takes the connection over. */
+static void net_add(struct serve *s, bool tls, const struct peer_connection *a)
 {
-    struct caller caller;
-    struct peer known;
+    struct caller caller = caller_of_peer(&a->peer, &a->address);
     struct client *c;
     uint32_t generation;
 
-    peer_ask(s->opts.peers, fd, peer, &known);
-    caller = caller_of_peer(&known, peer);
     pthread_mutex_lock(&s->lock);
     c = place_take(s, &caller);
     if (!c) {
         pthread_mutex_unlock(&s->lock);
-        net_refuse(fd, tls);
+        net_refuse(a->fd, tls);
         return;
     }
     generation = c->generation;
-    client_describe(c, fd, peer);
-    c->peer = known;
+    client_describe(c, a->fd, &a->address);
+    c->peer = a->peer;
     c->speaks_tls = tls;
     s->stats.connections++;
     pthread_mutex_unlock(&s->lock);
 
-    if (MHD_add_connection(tls ? s->mhd_tls : s->mhd, fd, (const struct sockaddr *)peer, peer_n) ==
-        MHD_YES)
+    if (MHD_add_connection(tls ? s->mhd_tls : s->mhd, a->fd, (const struct sockaddr *)&a->address,
+                           a->address_n) == MHD_YES)
         return;
     /* It closed the socket. */
     pthread_mutex_lock(&s->lock);
@@ -109,18 +106,20 @@ static void net_add(struct serve *s, int fd, bool tls, const struct sockaddr_sto
     pthread_mutex_unlock(&s->lock);
 }
 
-static void net_accept(struct serve *s, size_t listener)
+/* Accepts those that wait. Return: how many. */
+static size_t accept_all(int listener, struct peer_connection *list, size_t max)
 {
-    bool tls = s->opts.listen_tls & UINT32_C(1) << listener;
+    size_t n = 0;
 
-    for (int i = 0; i < 64; i++) {
-        struct sockaddr_storage peer = { .ss_family = AF_UNIX };
-        socklen_t n = sizeof(peer);
-        int fd = accept4(s->listen_fds[listener], (struct sockaddr *)&peer, &n,
-                         SOCK_CLOEXEC | SOCK_NONBLOCK);
+    while (n < max) {
+        struct peer_connection *a = &list[n];
 
-        if (fd >= 0) {
-            net_add(s, fd, tls, &peer, n);
+        *a = (struct peer_connection){ .address = { .ss_family = AF_UNIX },
+                                       .address_n = sizeof(a->address) };
+        a->fd = accept4(listener, (struct sockaddr *)&a->address, &a->address_n,
+                        SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (a->fd >= 0) {
+            n++;
             continue;
         }
         if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
@@ -130,8 +129,20 @@ static void net_accept(struct serve *s, size_t listener)
                 log_warn_errno(-errno, "cannot accept a connection");
             nanosleep(&pause, NULL); /* the socket stays readable: do not spin */
         }
-        return;
+        break;
     }
+    return n;
+}
+
+static void net_accept(struct serve *s, size_t listener)
+{
+    bool tls = s->opts.listen_tls & UINT32_C(1) << listener;
+    struct peer_connection list[NET_ACCEPTS];
+    size_t n = accept_all(s->listen_fds[listener], list, ARRAY_SIZE(list));
+
+    peers_ask(s->opts.peers, list, n);
+    for (size_t i = 0; i < n; i++)
+        net_add(s, tls, &list[i]);
 }
 
 /* ---- clients that leave ---- */
@@ -233,6 +244,7 @@ static void net_tick(struct serve *s)
     review_tick(s, now);
     streams_tick(s, now);
     pthread_mutex_unlock(&s->lock);
+    whose_tick(s, now);
 }
 
 /* ---- the thread ---- */

@@ -101,16 +101,46 @@ int param_seconds(const struct param *spec, struct span value, struct params *p,
     return 0;
 }
 
+/* Takes @name as another event of @p. */
+static int add_event(const struct param *spec, struct span name, struct params *p,
+                     struct error *err)
+{
+    struct wanted_event *event = &p->events[p->event_count];
+    char show[QUERY_SHOW_MAX];
+
+    if (name.n == 0 || name.n >= sizeof(event->name))
+        return param_refuse(spec, name, err);
+    for (size_t i = 0; i < name.n; i++) {
+        if (name.p[i] <= ' ' || name.p[i] == 0x7f)
+            return param_refuse(spec, name, err);
+    }
+    for (size_t i = 0; i < p->event_count; i++) {
+        if (span_eq_str(name, p->events[i].name))
+            return error_parameter(err, spec->name, -EINVAL,
+                                   "event '%s' is named twice: name each once",
+                                   query_show(name, show));
+    }
+    span_copy(name, event->name, sizeof(event->name));
+    p->event_count++;
+    return 0;
+}
+
 int param_event(const struct param *spec, struct span value, struct params *p, struct error *err)
 {
-    if (value.n >= sizeof(p->event))
-        return param_refuse(spec, value, err);
-    for (size_t i = 0; i < value.n; i++) {
-        if (value.p[i] <= ' ' || value.p[i] == 0x7f)
-            return param_refuse(spec, value, err);
+    struct span names[EVENTS_AT_ONCE_MAX];
+    size_t count;
+    int r = 0;
+
+    if (events_split(value, names, &count) < 0) {
+        error_remedy(err, "begin two captures");
+        return error_parameter(err, spec->name, -EINVAL, "a capture takes at most %d events",
+                               EVENTS_AT_ONCE_MAX);
     }
+    p->event_count = 0;
+    for (size_t i = 0; i < count && r == 0; i++)
+        r = add_event(spec, names[i], p, err);
     span_copy(value, p->event, sizeof(p->event));
-    return 0;
+    return r;
 }
 
 int param_hz(const struct param *spec, struct span value, struct params *p, struct error *err)
@@ -119,54 +149,115 @@ int param_hz(const struct param *spec, struct span value, struct params *p, stru
 
     if (!value_scaled(value, 1000, &millihz) || millihz < 1000 || millihz > PARAMS_HZ_MAX * 1000)
         return param_refuse(spec, value, err);
-    p->period = (NSEC_PER_SEC * 1000 + millihz / 2) / millihz;
+    p->timed_period = (NSEC_PER_SEC * 1000 + millihz / 2) / millihz;
     return 0;
 }
 
 int param_interval(const struct param *spec, struct span value, struct params *p, struct error *err)
 {
+    struct span parts[EVENTS_AT_ONCE_MAX];
+    size_t count;
     uint64_t v;
 
-    if (!value_interval(value, &v) && !value_count(value, &v))
+    if (events_split(value, parts, &count) < 0)
         return param_refuse(spec, value, err);
+    for (size_t i = 0; i < count; i++) {
+        if (parts[i].n && !value_interval(parts[i], &v) && !value_count(parts[i], &v))
+            return param_refuse(spec, value, err);
+    }
     p->interval = value;
     return 0;
 }
 
-/* Of an event that counts time. */
-static int set_timed_period(struct params *p, const struct event_info *event, struct error *err)
+/* Reads @text, the interval of @event, into *ret; without a text *ret stays as it is. */
+static int set_interval(const struct event_info *event, const char *name, struct span text,
+                        uint64_t *ret, struct error *err)
 {
-    if (!p->interval.p)
-        return 0;
-    if (value_interval(p->interval, &p->period) && event_period_valid(event->kind, p->period))
-        return 0;
-    return error_parameter(err, "interval", -EINVAL,
-                           "interval of event=%s takes the CPU time between samples with its unit "
-                           "(us, ms or s), from 100us to 1s, such as 10ms",
-                           event->name);
-}
+    bool timed = event_is_timed(event), bytes = strcmp(event->unit, "bytes") == 0;
 
-int param_set_period(struct params *p, struct error *err)
-{
-    const struct event_info *event = events_find(p->event);
-
-    if (!event)
-        return 0; /* the search for it refuses it */
-    if (event_is_timed(event))
-        return set_timed_period(p, event, err);
-    if (p->given & PARAM_BIT(PARAM_HZ))
-        return error_parameter(err, "hz", -EINVAL,
-                               "event=%s counts, and has no rate: give interval=, so many between "
-                               "two samples (default %llu)",
-                               event->name, (unsigned long long)event->default_period);
-    p->period = event->default_period;
-    if (!p->interval.p ||
-        (value_count(p->interval, &p->period) && event_period_valid(event->kind, p->period)))
+    if (!text.n || ((timed   ? value_interval(text, ret)
+                     : bytes ? value_bytes(text, ret)
+                             : value_count(text, ret)) &&
+                    event_period_valid(event->kind, *ret)))
         return 0;
+    if (bytes)
+        return error_parameter(err, "interval", -EINVAL,
+                               "interval of event=%s takes bytes between two samples, as a "
+                               "multiple of %llu, such as %lluk",
+                               name, (unsigned long long)event_worth(event->kind),
+                               (unsigned long long)event->default_period / 1024);
+    if (timed)
+        return error_parameter(err, "interval", -EINVAL,
+                               "interval of event=%s takes the time between samples with its "
+                               "unit (us, ms or s), from 100us to 1s, such as 10ms",
+                               name);
     return error_parameter(err, "interval", -EINVAL,
                            "interval of event=%s takes a number from 1 to 10^12, of %s between two "
                            "samples, such as %llu",
-                           event->name, event->name, (unsigned long long)event->default_period);
+                           name, name, (unsigned long long)event->default_period);
+}
+
+/* hz tells the period of events that count time, and there is none among @p's. */
+static int refuse_hz(const struct params *p, struct error *err)
+{
+    const struct event_info *event = events_find(p->events[0].name);
+
+    if (p->event_count > 1)
+        return error_parameter(err, "hz", -EINVAL,
+                               "event=%s count, and have no rate: give interval=, one for each",
+                               p->event);
+    return error_parameter(err, "hz", -EINVAL,
+                           "event=%s counts, and has no rate: give interval=, so many between "
+                           "two samples (default %llu)",
+                           p->events[0].name, (unsigned long long)event->default_period);
+}
+
+int param_set_periods(struct params *p, struct error *err)
+{
+    struct span intervals[EVENTS_AT_ONCE_MAX] = { 0 };
+    size_t count = 0;
+    bool timed = false;
+    int r = 0;
+
+    if (p->interval.n &&
+        (events_split(p->interval, intervals, &count) < 0 || count != p->event_count))
+        return error_parameter(err, "interval", -EINVAL,
+                               "there are %zu intervals for %zu events: give one for each, in "
+                               "their order, with commas between them",
+                               count, p->event_count);
+    for (size_t i = 0; i < p->event_count && r == 0; i++) {
+        const struct event_info *event = events_find(p->events[i].name);
+
+        p->events[i].period = p->timed_period;
+        timed |= !event || event_is_timed(event);
+        if (!event)
+            continue; /* the search for it refuses it */
+        if (!event_is_timed(event))
+            p->events[i].period = event->default_period;
+        else if (!(p->given & PARAM_BIT(PARAM_HZ)))
+            p->events[i].period = (uint64_t)(1e9 / event->default_hz);
+        r = set_interval(event, p->events[i].name, intervals[i], &p->events[i].period, err);
+    }
+    return r == 0 && !timed && p->given & PARAM_BIT(PARAM_HZ) ? refuse_hz(p, err) : r;
+}
+
+int param_states(const struct param *spec, struct span value, struct params *p, struct error *err)
+{
+    struct span rest = value, one;
+    unsigned state;
+
+    if (value.p[value.n - 1] == ',')
+        return param_refuse(spec, value, err);
+    while (span_take_until(&rest, ',', &one)) {
+        for (state = STATE_RUNNING; state < STATE_COUNT; state++) {
+            if (span_eq_str(one, STATE_NAMES[state]))
+                break;
+        }
+        if (state == STATE_COUNT || p->view.states & STATE_BIT(state))
+            return param_refuse(spec, value, err);
+        p->view.states |= STATE_BIT(state);
+    }
+    return 0;
 }
 
 int param_format(const struct param *spec, struct span value, struct params *p, struct error *err)

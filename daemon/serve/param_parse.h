@@ -36,8 +36,10 @@ int param_event(const struct param *spec, struct span value, struct params *p, s
 int param_hz(const struct param *spec, struct span value, struct params *p, struct error *err);
 int param_interval(const struct param *spec, struct span value, struct params *p,
                    struct error *err);
-/* The period of @p's event, once all is known: by hz, interval, or its default. 0 or -EINVAL. */
-int param_set_period(struct params *p, struct error *err);
+/* The periods of @p's events, once all is known: by hz, interval, or their defaults. 0 or -EINVAL.
+ */
+int param_set_periods(struct params *p, struct error *err);
+int param_states(const struct param *spec, struct span value, struct params *p, struct error *err);
 int param_format(const struct param *spec, struct span value, struct params *p, struct error *err);
 int param_named(const struct param *spec, struct span value, struct params *p, struct error *err);
 int param_bool(const struct param *spec, struct span value, struct params *p, struct error *err);

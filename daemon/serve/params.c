@@ -37,6 +37,11 @@ static const struct value_name NAMES_OF_SYMBOLS[] = {
     { "perfmap", SYMBOLS_PERFMAP }, { "none", SYMBOLS_NONE },
 };
 
+static const struct value_name NAMES_OF_SOURCES[] = {
+    { "auto", ALLOC_SOURCE_AUTO },
+    { "probe", ALLOC_SOURCE_PROBE },
+};
+
 static const struct value_name NAMES_OF_MAP_SYMBOLS[] = {
     { "auto", SYMBOLS_AUTO },
     { "agent", SYMBOLS_AGENT },
@@ -76,16 +81,21 @@ static const struct param PARAMS[PARAM_COUNT] = {
                                    "point and no sign",
                         .first_counts = true },
     [PARAM_EVENT] = { "event", .parse = param_event,
-                      .expects = "the name of an event, such as cpu; /api/v1/events lists them" },
+                      .expects =
+                          "the name of an event, such as cpu, or up to four with commas between "
+                          "them; /api/v1/events lists them" },
     [PARAM_SYMBOLS] = { "symbols", NAME_OF(symbols, NAMES_OF_SYMBOLS),
                         .expects = "auto, agent, memory, perfmap or none" },
+    [PARAM_SOURCE] = { "source", NAME_OF(source, NAMES_OF_SOURCES),
+                       .expects = "auto or probe, which are the same: probes in libjvm.so sample "
+                                  "what is allocated, and this version has no agent for it" },
     [PARAM_HZ] = { "hz", .parse = param_hz,
                    .expects = "samples per second of CPU time, from 1 to 10000, such as 99" },
     [PARAM_INTERVAL] = { "interval", .parse = param_interval,
                          .expects =
                              "what lies between two samples. Of CPU time a time with its unit "
                              "(us, ms or s), from 100us to 1s; of events that count, a number, "
-                             "such as 32" },
+                             "such as 32; of several events one for each, such as 10ms,32" },
     [PARAM_FORMAT] = { "format", .parse = param_format,
                        .expects = "the name of a format, such as html" },
     [PARAM_THREADS] = { "threads", BOOL_OF(view.threads),
@@ -153,12 +163,18 @@ static const struct param PARAMS[PARAM_COUNT] = {
                                    "such as 2s" },
     [PARAM_MAP_SYMBOLS] = { "symbols", NAME_OF(map_symbols, NAMES_OF_MAP_SYMBOLS),
                             .expects = "auto (which is memory), agent, memory or perfmap" },
+    [PARAM_VIEW_STATE] = { "state", .parse = param_states,
+                           .expects = "running, runnable or blocked, or several of them with "
+                                      "commas between them" },
+    [PARAM_IDLE] = { "idle", BOOL_OF(view.no_idle), .negate = true,
+                     .expects = EXPECTS_BOOL " (0: without threads that wait for work)" },
     [PARAM_TICKET] = { "ticket", WORD_OF(ticket), .expects = "what flamed --login printed, whole" },
     [PARAM_UNFOLD] = { "unfold", BOOL_OF(unfold),
                        .expects = EXPECTS_BOOL " (1: a line per range of inlined frames)" },
 };
 
 _Static_assert(sizeof(enum symbols_source) == sizeof(unsigned), "param_name() writes an unsigned");
+_Static_assert(sizeof(enum alloc_source) == sizeof(unsigned), "as above");
 _Static_assert(sizeof(enum captures_state) == sizeof(unsigned), "as above");
 _Static_assert(sizeof(enum timeline_by) == sizeof(unsigned), "as above");
 _Static_assert(sizeof(enum diff_format) == sizeof(unsigned), "as above");
@@ -266,12 +282,14 @@ int params_parse(const struct query *q, uint64_t allowed, struct params *ret, st
 
     *ret = (struct params){
         .duration_ns = PARAMS_SECONDS_DEFAULT * NSEC_PER_SEC,
-        .period = (NSEC_PER_SEC + PARAMS_HZ_DEFAULT / 2) / PARAMS_HZ_DEFAULT,
+        .timed_period = (NSEC_PER_SEC + PARAMS_HZ_DEFAULT / 2) / PARAMS_HZ_DEFAULT,
+        .event_count = 1,
         .now_ns = clock_realtime_ns(),
         .range = { 0, UINT64_MAX },
         .refresh_ns = PARAMS_REFRESH_DEFAULT * NSEC_PER_SEC,
     };
     span_copy(span_of(events_default()->name), ret->event, sizeof(ret->event));
+    span_copy(span_of(ret->event), ret->events[0].name, EVENT_NAME_BYTES);
     for (size_t i = 0; i < q->count; i++) {
         r = params_parse_one(&q->items[i], allowed, ret, unknown, err);
         if (r != 0)
@@ -287,7 +305,8 @@ int params_parse(const struct query *q, uint64_t allowed, struct params *ret, st
         if (r < 0)
             return r;
     }
-    r = param_set_period(ret, err);
+    ret->view.total_said = ret->given & PARAM_BIT(PARAM_TOTAL);
+    r = param_set_periods(ret, err);
     return r < 0 ? r : params_check_together(ret, err);
 }
 

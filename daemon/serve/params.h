@@ -20,6 +20,7 @@ enum param_id {
     PARAM_SECONDS,
     PARAM_EVENT,
     PARAM_SYMBOLS,
+    PARAM_SOURCE,
     PARAM_HZ,
     PARAM_INTERVAL,
     PARAM_FORMAT,
@@ -54,6 +55,8 @@ enum param_id {
     PARAM_ONCE,
     PARAM_REFRESH,     /* "interval" too: of /top */
     PARAM_MAP_SYMBOLS, /* "symbols" too: of perf-map */
+    PARAM_VIEW_STATE,  /* "state" too: of a thread */
+    PARAM_IDLE,
     PARAM_UNFOLD,
     PARAM_TICKET,
     PARAM_COUNT
@@ -66,14 +69,15 @@ enum param_id {
      PARAM_BIT(PARAM_POD) | PARAM_BIT(PARAM_NAMESPACE) | PARAM_BIT(PARAM_JVM))
 #define PARAMS_RANGE (PARAM_BIT(PARAM_FROM) | PARAM_BIT(PARAM_TO))
 #define PARAMS_SAMPLING                                                                            \
-    (PARAM_BIT(PARAM_SECONDS) | PARAM_BIT(PARAM_SYMBOLS) | PARAM_BIT(PARAM_HZ) |                   \
-     PARAM_BIT(PARAM_INTERVAL)) /* have no meaning for the past */
+    (PARAM_BIT(PARAM_SECONDS) | PARAM_BIT(PARAM_SYMBOLS) | PARAM_BIT(PARAM_SOURCE) |               \
+     PARAM_BIT(PARAM_HZ) | PARAM_BIT(PARAM_INTERVAL)) /* have no meaning for the past */
 #define PARAMS_CAPTURE (PARAMS_TARGET | PARAMS_SAMPLING | PARAM_BIT(PARAM_EVENT))
 /* Which samples are shown, and how frames are spelled. */
 #define PARAMS_VIEW                                                                                \
     (PARAM_BIT(PARAM_USER) | PARAM_BIT(PARAM_KERNEL) | PARAM_BIT(PARAM_INCLUDE) |                  \
      PARAM_BIT(PARAM_EXCLUDE) | PARAM_BIT(PARAM_NAMES) | PARAM_BIT(PARAM_LINES) |                  \
-     PARAM_BIT(PARAM_ANNOTATE) | PARAM_BIT(PARAM_TOTAL))
+     PARAM_BIT(PARAM_ANNOTATE) | PARAM_BIT(PARAM_TOTAL) | PARAM_BIT(PARAM_VIEW_STATE) |            \
+     PARAM_BIT(PARAM_IDLE))
 #define PARAMS_RENDER                                                                              \
     (PARAMS_VIEW | PARAM_BIT(PARAM_FORMAT) | PARAM_BIT(PARAM_THREADS) | PARAM_BIT(PARAM_DEPTH) |   \
      PARAM_BIT(PARAM_TITLE) | PARAM_BIT(PARAM_REVERSE) | PARAM_BIT(PARAM_INVERTED) |               \
@@ -105,16 +109,20 @@ _Static_assert(PARAM_COUNT < 63, "PARAM_BIT()s and PARAMS_LENIENT in 64 bits");
 #define PARAMS_WIDTH_MAX 10000
 
 enum captures_state { CAPTURES_ANY, CAPTURES_RUNNING, CAPTURES_DONE, CAPTURES_FAILED };
+enum alloc_source { ALLOC_SOURCE_AUTO, ALLOC_SOURCE_PROBE };
 enum timeline_by { TIMELINE_BY_JVM, TIMELINE_BY_CATEGORY, TIMELINE_BY_JVM_CATEGORY };
 enum diff_format { DIFF_HTML, DIFF_SVG, DIFF_COLLAPSED, DIFF_JSON };
 
 struct params {
     struct target_selector target; /* strings point into the query */
     uint64_t duration_ns;
-    uint64_t period; /* in the unit of the event */
-    char event[64];
-    struct span interval; /* as it was given; points into the query */
+    char event[EVENTS_AT_ONCE_MAX * EVENT_NAME_BYTES]; /* as it was given: names with commas */
+    struct wanted_event events[EVENTS_AT_ONCE_MAX];    /* the same, each with its period */
+    size_t event_count;
+    uint64_t timed_period; /* of events that count time, as hz says */
+    struct span interval;  /* as it was given; points into the query */
     enum symbols_source symbols, map_symbols;
+    enum alloc_source source;           /* both are probes: nothing else samples allocation yet */
     const struct render_format *format; /* NULL: not said */
     struct view_opts view;              /* include and exclude are owned */
     bool reverse, inverted;

@@ -71,8 +71,6 @@ int peers_open(int proc_fd, const char *group, struct peers **ret)
     s->net_fd = open("/proc/self/net", O_PATH | O_DIRECTORY | O_CLOEXEC);
     s->by_text = !netlink_tells(s);
     pthread_mutex_init(&s->lock, NULL);
-    for (size_t i = 0; i < ARRAY_SIZE(s->looks); i++)
-        budget_init(&s->looks[i], 1, PEER_LOOKS_MAX * PEER_LOOK_NS, clock_monotonic_ns());
     if (peer_group_read(group, &s->users) == -ENOMEM) {
         peers_close(s);
         return -ENOMEM;
@@ -321,17 +319,17 @@ static int ask_kernel(struct peers *s, const struct inet_diag_req_v2 *q, struct 
 }
 
 /* As ask_kernel(), by the text. */
-static int ask_text(const struct peers *s, const struct inet_diag_req_v2 *q, struct peer *ret,
-                    uint32_t *ret_uid)
+static int ask_text(const struct peers *s, struct peer_text *t, const struct inet_diag_req_v2 *q,
+                    struct peer *ret, uint32_t *ret_uid)
 {
-    int r = peer_ask_text(s, q, ret, ret_uid);
+    int r = peer_ask_text(s, t, q, ret, ret_uid);
 
     ret->problem = s->net_fd < 0 ? NO_NETLINK : r == 0 ? NOT_OPEN : NOT_FOUND;
     return r > 0;
 }
 
-static void ask_tcp(struct peers *s, int fd, const struct sockaddr_storage *address,
-                    struct peer *ret)
+static void ask_tcp(struct peers *s, struct peer_text *t, int fd,
+                    const struct sockaddr_storage *address, struct peer *ret)
 {
     struct inet_diag_req_v2 q = { .sdiag_protocol = IPPROTO_TCP,
                                   .idiag_states = UINT32_MAX,
@@ -341,7 +339,7 @@ static void ask_tcp(struct peers *s, int fd, const struct sockaddr_storage *addr
 
     ret->problem = NOT_FOUND;
     if (!fill_id(fd, address, &q) ||
-        !(s->by_text ? ask_text(s, &q, ret, &uid) : ask_kernel(s, &q, ret, &uid)))
+        !(s->by_text ? ask_text(s, t, &q, ret, &uid) : ask_kernel(s, &q, ret, &uid)))
         return;
     ret->problem = NOT_OPEN;
     if (!is_connected(fd))
@@ -350,15 +348,28 @@ static void ask_tcp(struct peers *s, int fd, const struct sockaddr_storage *addr
     set_user(s, uid, ret);
 }
 
+void peers_ask(struct peers *s, struct peer_connection *list, size_t n)
+{
+    struct peer_text text = { 0 }; /* of sockets, those that were accepted before included */
+
+    for (size_t i = 0; i < n; i++) {
+        struct peer_connection *c = &list[i];
+
+        c->peer = (struct peer){ .uid = UINT32_MAX, .problem = NO_NETLINK };
+        if (s && c->address.ss_family == AF_UNIX)
+            ask_unix(s, c->fd, &c->peer);
+        else if (s)
+            ask_tcp(s, &text, c->fd, &c->address, &c->peer);
+    }
+    peer_text_clear(&text);
+}
+
 void peer_ask(struct peers *s, int fd, const struct sockaddr_storage *address, struct peer *ret)
 {
-    *ret = (struct peer){ .uid = UINT32_MAX, .problem = NO_NETLINK };
-    if (!s)
-        return;
-    if (address->ss_family == AF_UNIX)
-        ask_unix(s, fd, ret);
-    else
-        ask_tcp(s, fd, address, ret);
+    struct peer_connection c = { .fd = fd, .address = *address };
+
+    peers_ask(s, &c, 1);
+    *ret = c.peer;
 }
 
 /* Whether the kernel tells, by the netlink socket, whose a connection is: asked about one of our
@@ -369,6 +380,7 @@ static bool netlink_tells(struct peers *s)
     _cleanup_close_ int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0),
                         client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), fd = -1;
     struct sockaddr_storage address = { 0 };
+    struct peer_text text = { 0 }; /* not read */
     socklen_t n = sizeof(local);
     struct peer p = { 0 };
 
@@ -380,6 +392,6 @@ static bool netlink_tells(struct peers *s)
         return true; /* nobody can come by TCP */
     n = sizeof(address);
     fd = accept4(listener, (struct sockaddr *)&address, &n, SOCK_CLOEXEC);
-    ask_tcp(s, fd, &address, &p);
+    ask_tcp(s, &text, fd, &address, &p);
     return p.tcp;
 }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "base/error.h"
+#include "proc/socket_holding.h"
 #include "request/caller.h"
 
 #include <sys/socket.h>
@@ -38,38 +39,52 @@ int peers_add_group(struct peers *s, const char *name, uint64_t *ret_bit);
 /* A folder that must stay readable in the sandbox; -1: none. Borrowed. */
 int peers_cgroup_fd(const struct peers *s);
 
-/* The processes that hold the socket @inode. Return: how many, in @pids; 0: none; -ETIMEDOUT: it
- * cannot be told now; -E2BIG: more than @max; -errno. */
-typedef int (*peer_holders_fn)(void *cookie, uint64_t inode, int32_t *pids, size_t max);
+/* The processes that hold the sockets @inodes, as api_backend.socket_holders says. */
+typedef int (*peer_holders_fn)(void *cookie, const uint64_t *inodes, size_t n,
+                               struct socket_holding *ret);
 /* How to ask for them, before the first connection. */
 void peers_ask_holders(struct peers *s, peer_holders_fn fn, void *cookie);
 
-/* The peer of the accepted socket @fd, whose address is @address. Thread: one at a time. Takes some
- * 20 us. */
+struct peer_connection {
+    int fd; /* accepted, borrowed */
+    struct sockaddr_storage address;
+    socklen_t address_n;
+    struct peer peer; /* what peers_ask() tells */
+};
+
+/* The peers of @n connections. Thread: one at a time. Takes some 20 us for each. Without the
+ * kernel's tcp_diag it takes some microseconds for each socket of the machine, but once for all. */
+void peers_ask(struct peers *s, struct peer_connection *list, size_t n);
+/* The peer of the accepted socket @fd, whose address is @address, as peers_ask(). */
 void peer_ask(struct peers *s, int fd, const struct sockaddr_storage *address, struct peer *ret);
 
 enum peer_place {
     PEER_HOST,
     PEER_FOREIGN, /* may be a container's */
-    PEER_UNTOLD,  /* cannot be told now, but perhaps in a second */
+    PEER_UNTOLD,  /* not known yet */
 };
 
 /* Whether @p is the host's. It is if no process of the socket's cgroup is in a container (of all
- * processes, if the cgroup is not known). Else it is if none of those that hold the socket is. A
- * container's root has the number of the host's, and must not pass for it. In a pid namespace of
- * our own all are where we are, and see no more than it. Any thread.
+ * processes, if the cgroup is not known). Else it is if none of those that hold the socket is:
+ * PEER_UNTOLD, peers_look() tells. A container's root has the number of the host's, and must not
+ * pass for it. In a pid namespace of our own all are where we are, and see no more than it. Any
+ * thread.
  *
  * The first question is asked again when a process has started since, or after PEER_HOST_NS. If
  * there are many processes to look at, it is asked after PEER_HOST_NS alone, or if the second has
- * no answer. That takes up to some 10 ms. */
+ * no answer. This asks it only of a cgroup that is known and has few processes, which takes up to
+ * a millisecond. Else it is PEER_UNTOLD. */
 enum peer_place peer_place(struct peers *s, const struct peer *p);
 #define PEER_HOST_NS (2 * NSEC_PER_SEC)
-/* Looks for holders, of members and of others each: so many at once, and one every PEER_LOOK_NS in
- * the long run. Who comes beyond that cannot be told. */
-#define PEER_LOOKS_MAX 1000
-#define PEER_LOOK_NS (50 * NSEC_PER_MSEC)
+/* Both questions, for at most SOCKETS_ASKED_MAX of them, into one of @ret for each. The first takes
+ * 100 ms at most for all of them, and as much again for those whose socket nobody holds.
+ * PEER_UNTOLD: there was no time. False: the broker had none. Waits for the broker, up to some
+ * 10 s. Thread: one at a time. */
+bool peers_look(struct peers *s, const struct peer *p, size_t n, enum peer_place *ret);
 
 /* Returns the caller at the other end of a connection from @address; @peer is what the kernel says
  * of it. All loopback addresses are one caller, because any user of the machine can come from any
  * of them. So are those of one network of IPv6 (/64). */
 struct caller caller_of_peer(const struct peer *peer, const struct sockaddr_storage *address);
+/* Returns the caller of all containers that share the host's network: one, of loopback. */
+struct caller caller_of_container(void);

@@ -23,6 +23,17 @@ static void caller_set_address(struct caller *c, const struct sockaddr_storage *
     memcpy(c->address, &a, sizeof(c->address));
 }
 
+struct caller caller_of_container(void)
+{
+    struct sockaddr_in6 loopback = { .sin6_family = AF_INET6, .sin6_addr = in6addr_loopback };
+    struct sockaddr_storage address = { 0 };
+    struct caller c = { 0 };
+
+    memcpy(&address, &loopback, sizeof(loopback));
+    caller_set_address(&c, &address);
+    return c;
+}
+
 struct caller caller_of_peer(const struct peer *peer, const struct sockaddr_storage *address)
 {
     struct caller c = { 0 };

@@ -67,22 +67,32 @@ int peer_find_text(struct span text, const char *local, const char *remote, stru
     return -ENOENT;
 }
 
-/* As peer_ask_text(). */
-static int find(const struct peers *s, const char *file, const char *local, const char *remote,
-                struct peer *ret, uint32_t *ret_uid)
+/* Reads @file into @text, unless *has says that it is there. */
+static struct span read_once(const struct peers *s, const char *file, struct buf *text, bool *has)
 {
-    _cleanup_buf_ struct buf text = BUF_NULL;
     int r;
 
-    buf_init(&text, TEXT_MAX_BYTES);
-    r = buf_read_at(&text, s->net_fd, file);
+    if (*has)
+        return buf_span(text);
+    *has = true;
+    buf_init(text, TEXT_MAX_BYTES);
+    r = buf_read_at(text, s->net_fd, file);
     if (r < 0 && r != -EFBIG)
-        return -ENOENT;
-    return peer_find_text(buf_span(&text), local, remote, ret, ret_uid);
+        buf_clear(text);
+    return buf_span(text);
 }
 
-int peer_ask_text(const struct peers *s, const struct inet_diag_req_v2 *q, struct peer *ret,
-                  uint32_t *ret_uid)
+void peer_text_clear(struct peer_text *t)
+{
+    if (t->has_v4)
+        buf_deinit(&t->v4);
+    if (t->has_v6)
+        buf_deinit(&t->v6);
+    *t = (struct peer_text){ 0 };
+}
+
+int peer_ask_text(const struct peers *s, struct peer_text *t, const struct inet_diag_req_v2 *q,
+                  struct peer *ret, uint32_t *ret_uid)
 {
     const __be32 from[4] = { 0, 0, htonl(0xffff), q->id.idiag_src[0] },
                  to[4] = { 0, 0, htonl(0xffff), q->id.idiag_dst[0] };
@@ -93,11 +103,11 @@ int peer_ask_text(const struct peers *s, const struct inet_diag_req_v2 *q, struc
     if (v4) {
         spell_end(local, q->id.idiag_src, 1, q->id.idiag_sport);
         spell_end(remote, q->id.idiag_dst, 1, q->id.idiag_dport);
-        r = find(s, "tcp", local, remote, ret, ret_uid);
+        r = peer_find_text(read_once(s, "tcp", &t->v4, &t->has_v4), local, remote, ret, ret_uid);
     }
     if (r != -ENOENT)
         return r;
     spell_end(local, v4 ? from : q->id.idiag_src, 4, q->id.idiag_sport);
     spell_end(remote, v4 ? to : q->id.idiag_dst, 4, q->id.idiag_dport);
-    return find(s, "tcp6", local, remote, ret, ret_uid);
+    return peer_find_text(read_once(s, "tcp6", &t->v6, &t->has_v6), local, remote, ret, ret_uid);
 }

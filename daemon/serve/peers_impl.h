@@ -2,7 +2,7 @@
 /* What peer.c, peer_host.c and peer_group.c share. */
 #pragma once
 
-#include "base/budget.h"
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/span.h"
 #include "serve/peer.h"
@@ -13,7 +13,6 @@
 
 #define PEER_MEMBERS_MAX 1024
 #define PEER_VERDICTS_MAX 64
-#define PEER_HOLDERS_MAX 64   /* of one socket */
 #define PEER_UID_NOBODY 65534 /* the kernel's stand-in for users that have no name here */
 
 struct peers {
@@ -34,15 +33,16 @@ struct peers {
     peer_holders_fn holders; /* NULL: not to be asked for */
     void *holders_cookie;
     pthread_mutex_t lock;
-    struct budget looks[2]; /* for holders, of others and of members; guarded by lock */
     struct peer_verdict {
         uint64_t cgroup, until_ns; /* until_ns 0: none yet */
+        uint64_t looked_ns;        /* when the look began */
         uint64_t newest_pid;       /* at the look */
         int fd;                    /* owned: the cgroup's folder, if @told */
         bool told;                 /* the cgroup's processes can be listed */
         bool few;                  /* so few that each connection may look at them */
+        bool late;                 /* there was no time for the look, or none yet */
         bool host;
-    } verdicts[PEER_VERDICTS_MAX]; /* guarded by lock */
+    } verdicts[PEER_VERDICTS_MAX]; /* guarded by lock; peers_look() alone makes and removes them */
     size_t next_verdict;
 };
 
@@ -54,10 +54,17 @@ int peer_take_answer(const struct nlmsghdr *h, const struct inet_diag_req_v2 *q,
  * as peer_ask_text(). */
 int peer_find_text(struct span text, const char *local, const char *remote, struct peer *ret,
                    uint32_t *ret_uid);
+/* The text of all sockets, as of the first question: of each file once it is asked for. */
+struct peer_text {
+    struct buf v4, v6;
+    bool has_v4, has_v6;
+};
+void peer_text_clear(struct peer_text *t);
 /* Whose the socket is whose ends are @q's. Return: 1 with *ret_uid and ret->inode; 0: it is not
- * open; -ENOENT: there is none. Takes a microsecond for each socket of the machine. */
-int peer_ask_text(const struct peers *s, const struct inet_diag_req_v2 *q, struct peer *ret,
-                  uint32_t *ret_uid);
+ * open; -ENOENT: there is none. Takes some microseconds for each socket of the machine, those that
+ * were closed a minute ago included, unless @t has the text. */
+int peer_ask_text(const struct peers *s, struct peer_text *t, const struct inet_diag_req_v2 *q,
+                  struct peer *ret, uint32_t *ret_uid);
 /* Reads the members of the group @name, whether by the list or as their first group. 0; -ENOENT,
  * with an empty *ret; -ENOMEM. */
 int peer_group_read(const char *name, struct peer_group *ret);

@@ -52,13 +52,17 @@ void answer_describe(struct request *req, const struct profile *profile,
 static void add_facts(struct answer *a, const struct view *v)
 {
     const struct profile *p = v->profile;
+    char sentence[VIEW_SENTENCE_BYTES];
     size_t left_out = 0;
 
+    view_left_out(v, sentence);
     answer_header(a, "X-Flamed-Samples", "%llu", (unsigned long long)v->samples);
     answer_header(a, "X-Flamed-Lost", "%llu", (unsigned long long)p->lost);
     answer_header(a, "X-Flamed-Unknown", "%llu", (unsigned long long)v->unknown);
     answer_header(a, "X-Flamed-Truncated", "%llu", (unsigned long long)v->truncated);
     answer_header(a, "X-Flamed-Symbols", "%s", p->symbols);
+    if (sentence[0])
+        answer_header(a, "X-Flamed-Warning", "%s", sentence);
     for (size_t i = 0; i < p->warning_count; i++) {
         /* The last places are kept for what comes after the warnings. */
         if (a->header_count + 2 >= ANSWER_HEADERS_MAX ||
@@ -82,6 +86,27 @@ static void refuse_size(struct answer *a, size_t max_bytes)
     answer_outcome(a, -EFBIG, &err, 0);
 }
 
+int shown_event(const struct params *p, const struct profile *profile, uint8_t *ret,
+                struct error *err)
+{
+    char names[PROFILE_EVENT_NAMES_BYTES];
+
+    *ret = 0;
+    if (!(p->given & PARAM_BIT(PARAM_EVENT)))
+        return 0;
+    for (size_t i = 0; i < p->event_count; i++) {
+        for (uint32_t k = 0; k < profile->event_count; k++) {
+            if (strcmp(p->events[i].name, profile->events[k].name) == 0) {
+                *ret = (uint8_t)k;
+                return 0;
+            }
+        }
+    }
+    profile_event_names(profile, names);
+    return error_parameter(err, "event", -EINVAL, "this profile has no event=%s: it has %s",
+                           p->event, names);
+}
+
 void answer_profile(struct request *req, struct profile *profile,
                     const struct render_format *format)
 {
@@ -102,11 +127,15 @@ void answer_profile(struct request *req, struct profile *profile,
     struct error err = ERROR_NULL;
     int r = 0;
 
+    r = shown_event(p, profile, &view_opts.event, &err);
     view_opts.keep_lines = format->keep_lines;
     view_opts.exact = format->exact;
+    view_opts.owners = format->owners;
     view_opts.every_event = format->every_event;
-    r = view_new(profile, &view_opts, &view, &err);
-    if (format->flows && !as_html)
+    view_opts.waits = format->waits;
+    if (r == 0)
+        r = view_new(profile, &view_opts, &view, &err);
+    if (r == 0 && format->flows && !as_html)
         answer_flow(a);
     if (r == 0)
         r = (as_html ? format->render_html : format->render)(view, &opts, &a->body, &err);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* GET /profile: checks what only the backend can know, starts the capture, and makes the finished
  * profile into the answer. */
+#include "event/event_form.h"
 #include "event/events.h"
 #include "serve/serve_impl.h"
 #include "serve/values.h"
 
-#define EVENTS_MAX 512
+#define EVENTS_MAX 64
 
 /* Whether @event is a word of the contract, or of one of its forms: then it is no mistake of the
  * client's that it cannot be had here. */
@@ -50,42 +51,58 @@ static bool can_be_had(const json_t *listed, struct error *err)
     return false;
 }
 
-/* Fails with the nearest name when the backend does not list req's event, with the reason where it
- * cannot be had. True: it can, or it is one that needs no looking up. */
-bool check_event(struct request *req)
+/* Fails with the nearest name when @list, the backend's, lacks @event; with the reason where it
+ * cannot be had. 0, -EINVAL or BACKEND_UNAVAILABLE. */
+static int check_listed(const json_t *list, const char *event, struct error *err)
 {
-    const char *event = req->params.event, *names[EVENTS_MAX];
-    struct serve *s = req->serve;
-    struct error err = ERROR_NULL;
-    json_t *list = NULL, *one, *found = NULL;
-    size_t i, count = 0;
-    bool fine;
-    int r;
+    const char *names[EVENTS_MAX];
+    struct event_form form;
+    json_t *one, *found = NULL;
+    size_t i, count = 0, rows;
+    const struct event_info *table = events_table(&rows);
 
-    if (strcmp(event, events_default()->name) == 0)
-        return true;
-    r = s->be.events(s->be.ctx, &req->subject.viewer, 0, &list, &err);
-    if (r != 0) {
-        answer_outcome(&req->answer, r, &err, 1);
-        return false;
-    }
     json_array_foreach(json_object_get(list, "events"), i, one)
     {
         const char *name = json_string_value(json_object_get(one, "name"));
 
         if (name && strcmp(name, event) == 0)
             found = one;
-        if (name && count < EVENTS_MAX)
-            names[count++] = name;
     }
-    fine = found && can_be_had(found, &err);
+    while (count < rows && count < EVENTS_MAX) {
+        names[count] = table[count].name;
+        count++;
+    }
+    if (found && can_be_had(found, err))
+        return 0;
+    if (!found && event_form_parse(span_of(event), &form, err) == -EINVAL)
+        return -EINVAL;
     if (!found)
-        refuse_event(event, names, count, &err);
+        refuse_event(event, names, count, err);
+    return found || is_known(event) ? BACKEND_UNAVAILABLE : -EINVAL;
+}
+
+/* Whether each of req's events can be had, or needs no looking up; else the answer says why not. */
+bool check_event(struct request *req)
+{
+    const struct params *p = &req->params;
+    struct serve *s = req->serve;
+    struct error err = ERROR_NULL;
+    json_t *list = NULL;
+    int r;
+
+    if (strcmp(p->event, events_default()->name) == 0)
+        return true;
+    r = s->be.events(s->be.ctx, &req->subject.viewer, 0, p->event, &list, &err);
+    if (r != 0) {
+        answer_outcome(&req->answer, r, &err, 1);
+        return false;
+    }
+    for (size_t i = 0; i < p->event_count && r == 0; i++)
+        r = check_listed(list, p->events[i].name, &err);
     json_decref(list);
-    if (!fine)
-        answer_outcome(&req->answer, found || is_known(event) ? BACKEND_UNAVAILABLE : -EINVAL, &err,
-                       0);
-    return fine;
+    if (r != 0)
+        answer_outcome(&req->answer, r, &err, 0);
+    return r == 0;
 }
 
 /* What a running sampling would take has no meaning for what is past. */

@@ -17,8 +17,19 @@ struct head {
     struct span authorization, cookie;
     size_t authorization_count;
     size_t length_count, encoding_count; /* of Content-Length and Transfer-Encoding */
+    bool malformed;                      /* one of them is no header */
     size_t bytes;                        /* of all headers */
 };
+
+/* Whether @name is a word, and @value is of one line: RFC 9110, section 5. The library lets others
+ * through, such as "Content-Length : 5". */
+static bool is_header(const char *name, const char *value)
+{
+    static const char WORD[] = "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz"
+                               "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+
+    return name[0] && !name[strspn(name, WORD)] && !value[strcspn(value, "\r\n")];
+}
 
 static enum MHD_Result head_header(void *cookie, enum MHD_ValueKind kind, const char *name,
                                    const char *value)
@@ -28,6 +39,7 @@ static enum MHD_Result head_header(void *cookie, enum MHD_ValueKind kind, const 
 
     (void)kind;
     h->bytes += strlen(name) + v.n + strlen(": \r\n");
+    h->malformed |= !is_header(name, v.p);
     if (strcasecmp(name, "Host") == 0) {
         h->access.host = v;
         h->access.host_count++;
@@ -70,17 +82,23 @@ static bool has_body(const struct head *h)
 }
 
 /* Who is before us (a proxy) may have seen another end of the body, and in what is behind it
- * another request: RFC 9112, section 6.3. False: the answer says so, and the connection ends. */
+ * another request: RFC 9112, sections 5.1 and 6.3. False: the answer says so, and the connection
+ * ends. */
 static bool request_has_one_length(struct request *req, const struct head *h)
 {
     struct error err = ERROR_NULL;
 
-    if (h->length_count + h->encoding_count <= 1)
+    if (!h->malformed && h->length_count + h->encoding_count <= 1)
         return true;
-    error_set(&err, -EINVAL,
-              "the request says more than once where its body ends (Content-Length, "
-              "Transfer-Encoding)");
-    error_remedy(&err, "send one Content-Length, or Transfer-Encoding: chunked alone");
+    if (h->malformed) {
+        error_set(&err, -EINVAL, "the request has a header that is none of HTTP");
+        error_remedy(&err, "send each as Name: value, on one line and without space in the name");
+    } else {
+        error_set(&err, -EINVAL,
+                  "the request says more than once where its body ends (Content-Length, "
+                  "Transfer-Encoding)");
+        error_remedy(&err, "send one Content-Length, or Transfer-Encoding: chunked alone");
+    }
     answer_problem(&req->answer, 400, &err, SPAN_NULL);
     answer_header(&req->answer, "Connection", "close");
     return false;
@@ -192,16 +210,37 @@ static int request_read_params(struct request *req, struct span *unknown, struct
     return r != 0 ? r : params_parse(&req->query, req->route->params, &req->params, unknown, err);
 }
 
-/* Who is at the other end: worked out once for a connection, if it can be. Before any rule. */
-static void request_peer(struct request *req)
+/* A container's root must not use up what there is for the host's. */
+static void request_is_foreign(struct request *req)
+{
+    req->caller = caller_of_container();
+    pthread_mutex_lock(&req->serve->lock);
+    req->client->caller = req->client->asks = req->caller;
+    pthread_mutex_unlock(&req->serve->lock);
+}
+
+/* Who is at the other end: worked out once for a connection, if it can be. Before any rule. False:
+ * that has to be asked first. */
+static bool request_peer(struct request *req)
 {
     struct client *c = req->client;
+    enum peer_place place;
 
     if (!c->subject_known) {
-        subject_of_peer(req->serve->opts.peers, &c->peer, &c->subject);
+        place = req->whose == WHOSE_ANSWERED ? req->place
+                                             : peer_place(req->serve->opts.peers, &c->peer);
+        if (place == PEER_UNTOLD && req->whose == WHOSE_UNASKED) {
+            req->whose = WHOSE_WANTED;
+            return false;
+        }
+        if (place == PEER_FOREIGN && c->peer.known)
+            request_is_foreign(req);
+        req->whose = WHOSE_ASKED;
+        subject_of_peer(&c->peer, place, &c->subject);
         c->subject_known = !c->subject.untold;
     }
     req->subject = c->subject;
+    return true;
 }
 
 /* A page of another site must not start anything in the name of who has logged in: the browser has
@@ -239,6 +278,9 @@ static bool request_is_told(struct request *req)
 
     if (!req->subject.untold || (req->route->role == ROLE_HEALTH && !req->route->cookies_alone))
         return true;
+    pthread_mutex_lock(&req->serve->lock);
+    req->serve->stats.callers_untold++;
+    pthread_mutex_unlock(&req->serve->lock);
     error_set(&err, -ETIMEDOUT, "flamed does not know the caller yet: %s", req->subject.problem);
     error_remedy(&err, "ask once more in a second, or on the Unix socket: curl --unix-socket "
                        "/run/flamed/flamed.sock");
@@ -260,7 +302,8 @@ static bool request_subject(struct request *req, const struct head *h)
     if (shown == SHOWN_WRONG || shown == SHOWN_ASK)
         return false;
     if (shown == SHOWN_NOTHING) {
-        request_peer(req);
+        if (!request_peer(req))
+            return false;
         if (login_find(req, h->cookie) && !request_cookie_may(req, h))
             return false;
         req->base = req->subject;

@@ -39,6 +39,7 @@ static void serve_free(struct serve *s)
     close_fd(s->wake_fd);
     pthread_cond_destroy(&s->work);
     pthread_cond_destroy(&s->idle);
+    pthread_cond_destroy(&s->whose_work);
     pthread_mutex_destroy(&s->lock);
     audit_free(s->audit);
     sessions_free(s->sessions);
@@ -102,11 +103,14 @@ int serve_start(const struct serve_opts *o, const struct api_backend *be, struct
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_cond_init(&s->idle, &monotonic);
+    pthread_cond_init(&s->whose_work, &monotonic);
     pthread_condattr_destroy(&monotonic);
 
     r = http_start(s, err);
     if (r == 0)
         r = work_start(s, err);
+    if (r == 0)
+        r = whose_start(s, err);
     if (r == 0)
         r = net_start(s, err);
     if (r < 0) {
@@ -179,6 +183,7 @@ struct serve *serve_stop(struct serve *s)
         log_warn("the HTTP service could not be stopped: a call into the engine does not return");
         return NULL;
     }
+    whose_end(s);
     work_stop(s);
     http_stop(s);
     pthread_mutex_lock(&s->lock);

@@ -55,7 +55,9 @@ struct serve_stats {
     uint64_t evicted;                    /* connections cut off to make room for newer ones */
     uint64_t timed_out; /* connections that took too long to send a request or to read its answer */
     size_t connections_now, captures_now, streams_now;
-    size_t guests_now; /* connections of callers who had their share: for health alone */
+    uint64_t looks, looks_late; /* at whose connections are; those that did not tell it of all */
+    uint64_t callers_untold;    /* requests answered with 503 since it was not told in time */
+    size_t guests_now;          /* connections of callers who had their share: for health alone */
 };
 void serve_stats(struct serve *s, struct serve_stats *ret);
 
@@ -78,6 +80,14 @@ struct listen_rights {
  * where the address is not loopback and @rights do not suffice. */
 int listen_open(const char *address, const struct listen_rights *rights, int *ret_fd,
                 struct error *err);
+/* Opens the other one of 127.0.0.1 and [::1], with the same port, for @fds[@of]. A program that
+ * listens there gets the requests of clients that say localhost, with what they show. 0 with a
+ * socket that the caller owns; -errno with @err: another program listens there. LISTEN_NONE:
+ * @fds[@of] is on another address, the machine has no such one, or it is one of the @count @fds. */
+#define LISTEN_NONE 1
+int listen_open_twin(const int *fds, size_t count, size_t of, int *ret_fd, struct error *err);
+/* Whether @fd listens on @address, whose port may be 0. */
+bool listen_is_at(int fd, const char *address);
 /* Whether listen_open() takes @address; opens nothing. 0, or -errno with @err. */
 int listen_check(const char *address, const struct listen_rights *rights, struct error *err);
 /* Whether it begins with "https://". */

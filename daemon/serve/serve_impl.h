@@ -5,6 +5,7 @@
  *   net thread (net.c)        accepts, watches waiting clients, keeps deadlines
  *   MHD's pool (http.c)       reads requests, answers what needs no waiting, sends answers
  *   workers (work.c)          call the backend, render, compress
+ *   a thread of whose.c       asks who holds a connection's socket
  *   the engine's thread       calls capture_done()
  *
  * A request that has to wait is suspended in the HTTP library. It belongs to the workers' queue or
@@ -93,7 +94,11 @@ struct request {
     char session[SESSION_TEXT]; /* that it is by, the cookie's; "": none */
     uint64_t session_left_ns;
     enum { VERIFY_NONE, VERIFY_WANTED, VERIFY_DONE } verify; /* of its password, by a worker */
-    struct basic *basic;                                     /* owned: what is to be verified */
+    enum { WHOSE_UNASKED, WHOSE_WANTED, WHOSE_ANSWERED, WHOSE_ASKED } whose; /* by whose.c */
+    enum peer_place place;   /* WHOSE_ANSWERED: what it found */
+    bool whose_taken;        /* out of its list, by the thread that has lock; guarded by it */
+    uint64_t whose_until_ns; /* it waits no longer */
+    struct basic *basic;     /* owned: what is to be verified */
     char claimed[ACCESS_NAME_MAX + 1];  /* the name that came with a password; "": none */
     const struct access_rule *verified; /* whose it is; NULL: nobody's */
     unsigned retry_s;                   /* there was no attempt left for it: when there is one */
@@ -115,7 +120,7 @@ struct request {
     struct stream stream;
 
     /* Guarded by lock. */
-    struct request *next; /* in the queue */
+    struct request *next; /* in the queue, or in the list of whose.c */
     unsigned refs; /* the HTTP library's, the capture's until done, calls' into the backend */
     bool ready;
     bool left;      /* the client is gone */
@@ -161,7 +166,13 @@ struct serve {
     pthread_cond_t work, idle;
     struct client *clients; /* [client_max] */
     size_t client_max;
-    struct request *queue; /* the oldest first */
+    struct request *queue;     /* the oldest first */
+    struct request *whose;     /* those that wait to hear whose their connection is, oldest first */
+    uint64_t whose_begun_ns;   /* since when the broker has not answered; 0: it has */
+    pthread_cond_t whose_work; /* for its thread */
+    pthread_t whose_thread;
+    bool whose_looks; /* its thread asks the broker */
+    bool whose_started, whose_stop;
     size_t suspended_count;
     bool stopping, workers_stop, net_stop;
     struct request *streams;
@@ -266,6 +277,9 @@ void http_stop(struct serve *s);
 /* Start and stop the workers. */
 int work_start(struct serve *s, struct error *err);
 void work_stop(struct serve *s);
+/* Gives it back to the HTTP library: with its answer, or to be looked at again. Without the lock.
+ */
+void work_finish(struct request *req, bool ready);
 /* Puts a suspended request into the queue. Called with lock held. */
 void work_push(struct serve *s, struct request *req);
 /* What req->params ask for. */
@@ -281,8 +295,23 @@ void work_give_up(struct request *req);
 void request_unref_locked(struct request *req);
 struct request *request_new(struct serve *s, const char *uri);
 
+/* ---- whose.c: whose a connection is, where the broker has to be asked ---- */
+
+/* Start and end its thread. */
+int whose_start(struct serve *s, struct error *err);
+void whose_end(struct serve *s);
+/* Suspends @req until its place is known, or for a few seconds. False: it cannot be told now, and
+ * req->place says so. Thread: the HTTP library's. */
+bool whose_ask(struct request *req);
+/* Goes on with those that have waited long enough. Called without the lock. */
+void whose_tick(struct serve *s, uint64_t now);
+
 /* ---- answers that several routes give ---- */
 
+/* The index in @profile of the event to show: the first that @p names, or its first. 0, or -EINVAL
+ * with a sentence that says which it has. */
+int shown_event(const struct params *p, const struct profile *profile, uint8_t *ret,
+                struct error *err);
 /* Renders @profile as @format with req->params. */
 void answer_profile(struct request *req, struct profile *profile,
                     const struct render_format *format);
@@ -334,6 +363,7 @@ bool metrics_at_once(struct request *req);
 bool handle_jvms(struct request *req);
 bool handle_jvm(struct request *req);
 bool handle_preflight(struct request *req);
+bool handle_heap(struct request *req);
 bool handle_perf_map(struct request *req);
 bool handle_events(struct request *req);
 bool handle_ready(struct request *req);

@@ -109,6 +109,14 @@ void stats_write(const struct answer_counts *c, const struct serve_stats *s, str
               s->timed_out);
     write_one(out, "flamed_http_refused_access_total", "counter",
               "Requests refused for where they came from.", s->refused_access);
+    write_one(out, "flamed_http_caller_looks_total", "counter",
+              "Looks at processes for those who hold the sockets of callers on this machine.",
+              s->looks);
+    write_one(out, "flamed_http_caller_looks_late_total", "counter",
+              "Looks that had no time for all callers that they were for.", s->looks_late);
+    write_one(out, "flamed_http_caller_unknown_total", "counter",
+              "Requests answered with 503 because their caller was not known in time.",
+              s->callers_untold);
     write_one(out, "flamed_http_clients_left_total", "counter",
               "Clients that left before their answer was there.", s->clients_left);
     write_one(out, "flamed_http_streams", "gauge", "Live streams open.", s->streams_now);

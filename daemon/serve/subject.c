@@ -35,15 +35,12 @@ static void set_own(struct subject *s)
     snprintf(s->viewer.scope, sizeof(s->viewer.scope), "user %u", s->uid);
 }
 
-void subject_of_peer(struct peers *peers, const struct peer *p, struct subject *ret)
+void subject_of_peer(const struct peer *p, enum peer_place place, struct subject *ret)
 {
-    enum peer_place place;
-
     if (!p->known) {
         set_nobody(p->problem, ret);
         return;
     }
-    place = peer_place(peers, p);
     if (place != PEER_HOST) {
         set_nobody(place == PEER_UNTOLD ? UNTOLD : IN_CONTAINER, ret);
         ret->untold = place == PEER_UNTOLD;

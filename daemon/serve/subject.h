@@ -45,8 +45,8 @@ struct subject {
 
 #define SUBJECT_NAME_BYTES 64
 
-/* The subject of a connection. May read /proc, for some ms. */
-void subject_of_peer(struct peers *peers, const struct peer *p, struct subject *ret);
+/* The subject of a connection that is at @place. */
+void subject_of_peer(const struct peer *p, enum peer_place place, struct subject *ret);
 
 /* What a rule of the configuration makes of @s, a user's own, or of a client with its token. The
  * viewer points into @rule. */

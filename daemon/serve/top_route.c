@@ -27,9 +27,13 @@ static int top_write(struct request *req, struct profile *profile, bool live, st
     struct top_opts o = { .width = p->width ? p->width : TOP_WIDTH_DEFAULT,
                           .rows = top_rows(p, /* events= */ false),
                           .live = live };
+    struct view_opts view_opts = p->view;
     json_t *value;
     char *text;
-    int r = view_new(profile, &p->view, &view, err);
+    int r;
+
+    view_opts.waits = true;
+    r = view_new(profile, &view_opts, &view, err);
 
     if (r < 0)
         return r;

@@ -100,6 +100,9 @@ static void add_header(const struct view *v, const struct top_opts *o, struct bu
     const struct profile_event *event = view_event(v);
     double seconds = p->end_ns > p->start_ns ? (double)(p->end_ns - p->start_ns) / 1e9 : 0.0;
     bool timed = strcmp(event->unit, "nanoseconds") == 0;
+    const char *unit = timed                               ? "CPUs"
+                       : strcmp(event->unit, "bytes") == 0 ? "bytes a second"
+                                                           : "a second";
     double a_second = seconds > 0 ? (double)v->value / (timed ? 1e9 : 1.0) / seconds : 0.0;
     char text[512];
     int n;
@@ -112,12 +115,15 @@ static void add_header(const struct view *v, const struct top_opts *o, struct bu
     add_line(o, out, text);
     snprintf(text, sizeof(text),
              "%llu samples (%.*f %s), %llu lost, %llu with an unknown frame, %llu truncated",
-             (unsigned long long)v->samples, timed ? 2 : 0, a_second, timed ? "CPUs" : "a second",
+             (unsigned long long)v->samples, timed ? 2 : 0, a_second, unit,
              (unsigned long long)p->lost, (unsigned long long)v->unknown,
              (unsigned long long)v->truncated);
     add_line(o, out, text);
     for (size_t i = 0; i < MIN(p->warning_count, (size_t)2); i++)
         add_line(o, out, p->warnings[i]);
+    view_left_out(v, text);
+    if (text[0])
+        add_line(o, out, text);
     end_line(o, out);
     add_line(o, out, "   self    total  kind         name");
 }

@@ -52,6 +52,19 @@ bool value_count(struct span text, uint64_t *ret)
            (scale > 1 || span_find(text, '.') == text.n);
 }
 
+bool value_bytes(struct span text, uint64_t *ret)
+{
+    unsigned shift = span_ends_with(text, "k") ? 10 : span_ends_with(text, "m") ? 20 : 0;
+    uint64_t n;
+
+    if (shift)
+        text.n--;
+    if (!span_parse_dec(text, &n) || n == 0 || n > (uint64_t)INT64_MAX >> shift)
+        return false;
+    *ret = n << shift;
+    return true;
+}
+
 bool value_named(struct span text, const struct value_name *names, size_t count, unsigned *ret)
 {
     for (size_t i = 0; i < count; i++) {

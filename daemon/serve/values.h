@@ -20,6 +20,8 @@ bool value_scaled(struct span text, uint64_t scale, uint64_t *ret);
 bool value_interval(struct span text, uint64_t *ret_ns);
 /* A number of things, from 1: "32", "10k", "1.5m". */
 bool value_count(struct span text, uint64_t *ret);
+/* A number of bytes, from 1: "4096", "128k", "1m"; of 1,024 and 1,048,576. */
+bool value_bytes(struct span text, uint64_t *ret);
 bool value_named(struct span text, const struct value_name *names, size_t count, unsigned *ret);
 /* The one of @count names that @word is most likely meant to be, or NULL when none is near. */
 const char *value_nearest(struct span word, const char *const *names, size_t count);

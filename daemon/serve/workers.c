@@ -299,14 +299,14 @@ void work_describe(const struct request *req, struct capture_request *ret)
 {
     *ret = (struct capture_request){
         .target = req->params.target,
-        .period = req->params.period,
+        .event_count = req->params.event_count,
         .duration_ns = req->params.duration_ns,
         .symbols = req->params.symbols,
         .lines = req->params.view.lines,
         .caller = req->caller,
         .keep = true,
     };
-    span_copy(span_of(req->params.event), ret->event, sizeof(ret->event));
+    memcpy(ret->events, req->params.events, sizeof(ret->events));
 }
 
 bool work_capture(struct request *req, const struct capture_request *c)
@@ -347,8 +347,7 @@ bool work_capture(struct request *req, const struct capture_request *c)
 
 /* ---- workers ---- */
 
-/* Gives it back to the HTTP library: with its answer, or to be looked at again. */
-static void work_finish(struct request *req, bool ready)
+void work_finish(struct request *req, bool ready)
 {
     struct serve *s = req->serve;
 

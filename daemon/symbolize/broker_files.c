@@ -19,6 +19,12 @@ static int from_debug(void *b, const struct proc_id *id, const uint8_t *build_id
     return broker_debug(b, id, build_id, n, ret_fd, err);
 }
 
+static int from_debug_shared(void *b, const struct proc_id *id, struct span name, int *ret_fd,
+                             struct error *err)
+{
+    return broker_debug_shared(b, id, name, ret_fd, err);
+}
+
 static int from_debuglink(void *b, const struct proc_id *id, uint64_t start, uint64_t end,
                           const char *basename, int *ret_fd, struct error *err)
 {
@@ -43,6 +49,7 @@ int symbolizer_new(struct broker *b, struct frame_table *frames, const struct sy
         .maps = from_maps,
         .mapped = from_mapped,
         .debug = from_debug,
+        .debug_shared = from_debug_shared,
         .debuglink = from_debuglink,
         .perfmap = from_perfmap,
         .kallsyms = from_kallsyms,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "symbolize/dwarf.h"
 
+#include "base/array.h"
 #include "symbolize/dwarf_impl.h"
 
 #include <gelf.h>
@@ -8,6 +9,7 @@
 #include <unistd.h>
 
 #define ALT_LINK_MAX_BYTES ((uint64_t)8192)
+#define ALT_FOLDER "/.dwz/"
 #define SECTIONS_MAX 65536
 #define FILE_MAX_BYTES ((int64_t)4 << 30)
 
@@ -38,6 +40,12 @@ static void read_alt_link(struct dwarf *d, int fd, const GElf_Shdr *h)
 
     if (n <= 0 || path >= (size_t)n || (size_t)n - path > DWARF_BUILD_ID_MAX)
         return;
+    for (const char *at = bytes; (at = strstr(at, ALT_FOLDER)); at += 1) {
+        size_t rest = strlen(at + strlen(ALT_FOLDER));
+
+        if (rest <= DWARF_ALT_NAME_MAX)
+            memcpy(d->alt_name, at + strlen(ALT_FOLDER), rest + 1);
+    }
     d->alt_id_n = (size_t)n - path;
     memcpy(d->alt_id, bytes + path, d->alt_id_n);
 }
@@ -120,6 +128,11 @@ struct span dwarf_alt_build_id(const struct dwarf *d)
     return (struct span){ (const char *)d->alt_id, d->alt_id_n };
 }
 
+struct span dwarf_alt_name(const struct dwarf *d)
+{
+    return span_of(d->alt_name);
+}
+
 void dwarf_rest(struct dwarf *d)
 {
     dwarf_chunks_clear(&d->chunks);
@@ -182,15 +195,8 @@ static uint32_t file_name(const struct part *p, uint32_t file)
 
 static bool add_frame(struct dwarf_answers *to, const struct dwarf_frame *f)
 {
-    if (to->frame_count == to->frame_cap) {
-        size_t cap = MAX(to->frame_cap * 2, (size_t)256);
-        struct dwarf_frame *frames = reallocarray(to->frames, cap, sizeof(*frames));
-
-        if (!frames)
-            return false;
-        to->frames = frames;
-        to->frame_cap = cap;
-    }
+    if (!array_grow(&to->frames, &to->frame_cap, to->frame_count + 1, 256))
+        return false;
     to->frames[to->frame_count++] = *f;
     return true;
 }

@@ -24,6 +24,7 @@
 #define DWARF_LINES_MAX_BYTES ((size_t)16 << 20) /* of one unit */
 #define DWARF_LINE_FILES_MAX 65536
 #define DWARF_STRINGS_MAX_BYTES ((size_t)32 << 20) /* of one look-up */
+#define DWARF_ALT_NAME_MAX 255
 #define DWARF_BUILD_ID_MAX 64
 
 struct dwarf;
@@ -66,6 +67,9 @@ static inline void dwarf_closep(struct dwarf **d)
 /* The build-id of the file that holds what it shares with others (dwz), of at most
  * DWARF_BUILD_ID_MAX bytes; empty: there is none. Points into @d. */
 struct span dwarf_alt_build_id(const struct dwarf *d);
+/* Its name below the folder .dwz that its path goes through, of at most DWARF_ALT_NAME_MAX bytes;
+ * empty: the path goes through none. Points into @d. */
+struct span dwarf_alt_name(const struct dwarf *d);
 /* That file; borrowed for the life of @d. */
 void dwarf_set_alt(struct dwarf *d, struct dwarf *alt);
 

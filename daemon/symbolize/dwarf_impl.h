@@ -194,6 +194,7 @@ struct dwarf {
     struct dwarf *alt; /* borrowed */
     uint8_t alt_id[DWARF_BUILD_ID_MAX];
     size_t alt_id_n;
+    char alt_name[DWARF_ALT_NAME_MAX + 1]; /* "": none */
     uint64_t skipped;
 };
 

@@ -4,6 +4,7 @@
  * functions that were inlined there, in those others. What holds none of the addresses is passed
  * over by its sibling.
  */
+#include "base/array.h"
 #include "symbolize/dwarf_impl.h"
 
 #define SCOPES_MAX ((size_t)1 << 20)
@@ -41,17 +42,9 @@ static uint32_t add_scope(struct visit *v)
     struct dwarf_scopes *s = v->w->scopes;
     const struct dwarf_entry *e = v->e;
 
-    if (s->count == s->cap) {
-        size_t cap = MAX(s->cap * 2, (size_t)256);
-        struct dwarf_scope *list =
-            cap <= SCOPES_MAX ? reallocarray(s->list, cap, sizeof(*list)) : NULL;
-
-        if (!list) {
-            v->w->broken = true;
-            return 0;
-        }
-        s->list = list;
-        s->cap = cap;
+    if (s->count == SCOPES_MAX || !array_grow(&s->list, &s->cap, s->count + 1, 256)) {
+        v->w->broken = true;
+        return 0;
     }
     s->list[s->count++] = (struct dwarf_scope){
         .entry = v->offset,

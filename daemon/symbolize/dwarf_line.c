@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The line table of a unit: runs its program, and names the files that are met. */
+#include "base/array.h"
 #include "base/buf.h"
 #include "symbolize/dwarf_impl.h"
 
@@ -244,15 +245,8 @@ static bool keep_folder(struct folders *f, const uint8_t *at, size_t *cap)
 {
     if (f->count >= DWARF_LINE_FILES_MAX)
         return false;
-    if (f->count == *cap) {
-        size_t more = MAX(*cap * 2, (size_t)64);
-        const uint8_t **list = reallocarray(f->at, more, sizeof(*list));
-
-        if (!list)
-            return false;
-        f->at = list;
-        *cap = more;
-    }
+    if (!array_grow(&f->at, cap, f->count + 1, 64))
+        return false;
     f->at[f->count++] = at;
     return true;
 }

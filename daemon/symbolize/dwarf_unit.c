@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The units of .debug_info, and which of them holds the code at an address. */
+#include "base/array.h"
 #include "symbolize/dwarf_impl.h"
 
 #define HEADER_MAX 40
@@ -65,15 +66,8 @@ bool dwarf_list_units(struct dwarf *d)
             d->units_known = true;
             break;
         }
-        if (d->unit_count == d->unit_cap) {
-            size_t cap = MAX(d->unit_cap * 2, (size_t)256);
-            struct dwarf_unit *units = reallocarray(d->units, cap, sizeof(*units));
-
-            if (!units)
-                return false;
-            d->units = units;
-            d->unit_cap = cap;
-        }
+        if (!array_grow(&d->units, &d->unit_cap, d->unit_count + 1, 256))
+            return false;
         d->units[d->unit_count++] = u;
         d->next_unit = next;
         if (!dwarf_budget_take(&d->chunks.budget, 8))
@@ -167,15 +161,8 @@ static bool add_code(struct dwarf *d, uint64_t start, uint64_t end, uint32_t uni
         d->skipped++;
         return true;
     }
-    if (d->code_count == d->code_cap) {
-        size_t cap = MAX(d->code_cap * 2, (size_t)1024);
-        struct dwarf_code *code = reallocarray(d->code, cap, sizeof(*code));
-
-        if (!code)
-            return false;
-        d->code = code;
-        d->code_cap = cap;
-    }
+    if (!array_grow(&d->code, &d->code_cap, d->code_count + 1, 1024))
+        return false;
     d->code[d->code_count++] = (struct dwarf_code){ start, end, unit };
     return true;
 }

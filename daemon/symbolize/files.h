@@ -15,6 +15,8 @@ struct symbol_files {
                   struct error *err);
     int (*debug)(void *cookie, const struct proc_id *id, const uint8_t *build_id, size_t n,
                  int *ret_fd, struct error *err);
+    int (*debug_shared)(void *cookie, const struct proc_id *id, struct span name, int *ret_fd,
+                        struct error *err);
     int (*debuglink)(void *cookie, const struct proc_id *id, uint64_t start, uint64_t end,
                      const char *basename, int *ret_fd, struct error *err);
     int (*perfmap)(void *cookie, const struct proc_id *id, int *ret_fd, struct error *err);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "symbolize/inlines.h"
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/memfd_copy.h"
@@ -185,17 +186,10 @@ void inlines_want(struct inlines *n, uint32_t file, uint64_t address, uint64_t n
     f->used_ns = n->used_ns = now_ns;
     if (id_table_add(&f->addresses, &address, &id) != 1)
         return;
-    if (f->addresses.count > f->answer_cap) {
-        size_t cap = MAX(f->answer_cap * 2, (size_t)256);
-        struct dwarf_answer *answers = reallocarray(f->answers, cap, sizeof(*answers));
-
-        if (!answers) {
-            f->given_up = true;
-            return;
-        }
-        memset(answers + f->answer_cap, 0, (cap - f->answer_cap) * sizeof(*answers));
-        f->answers = answers;
-        f->answer_cap = cap;
+    if (f->addresses.count > f->answer_cap &&
+        !array_extend(&f->answers, &f->answer_cap, MAX(f->answer_cap * 2, (size_t)256))) {
+        f->given_up = true;
+        return;
     }
 }
 
@@ -227,6 +221,13 @@ bool inlines_has_any(const struct inlines *n, uint32_t file)
     return f && f->answers && (f->reading || f->outcome >= 0);
 }
 
+bool inlines_lacks_shared(const struct inlines *n, uint32_t file)
+{
+    const struct inlines_file *f = find(n, file);
+
+    return f && !f->reading && f->alt_asked && f->alt_fd < 0;
+}
+
 bool inlines_reads(const struct inlines *n)
 {
     for (size_t i = 0; i < n->count; i++) {
@@ -242,12 +243,15 @@ bool inlines_reads(const struct inlines *n)
 static void open_alt(struct inlines *n, struct inlines_file *f)
 {
     const struct symbol_files *s = n->files;
-    struct span id = inlines_file_alt(f);
+    struct span id = inlines_file_alt(f), name;
 
     if (!id.n)
         return;
+    name = dwarf_alt_name(f->dwarf);
     if (id.n > ELF_BUILD_ID_MAX ||
         s->debug(s->cookie, &f->id, (const uint8_t *)id.p, id.n, &f->alt_fd, NULL) != 0)
+        f->alt_fd = -1;
+    if (f->alt_fd < 0 && name.n && s->debug_shared(s->cookie, &f->id, name, &f->alt_fd, NULL) != 0)
         f->alt_fd = -1;
     f->alt_asked = true;
     f->read_ns = 0; /* at once */

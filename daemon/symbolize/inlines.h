@@ -50,3 +50,5 @@ enum dwarf_state inlines_get(const struct inlines *n, uint32_t file, uint64_t ad
                              struct inlines_frame ret[DWARF_FRAMES_MAX], size_t *count);
 /* Whether @file has debug information that can be read. */
 bool inlines_has_any(const struct inlines *n, uint32_t file);
+/* Whether names of @file are in a file that it shares with others (dwz), which is not there. */
+bool inlines_lacks_shared(const struct inlines *n, uint32_t file);

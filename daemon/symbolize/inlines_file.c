@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "symbolize/inlines_file.h"
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 
@@ -156,15 +157,8 @@ static bool keep(struct inlines_file *f, const struct dwarf_answer *a, struct dw
 {
     if (f->frame_count + a->count > INLINES_FRAMES_MAX)
         return false;
-    if (f->frame_count + a->count > f->frame_cap) {
-        size_t cap = MAX(f->frame_cap * 2, (size_t)1024);
-        struct dwarf_frame *frames = reallocarray(f->frames, cap, sizeof(*frames));
-
-        if (!frames)
-            return false;
-        f->frames = frames;
-        f->frame_cap = cap;
-    }
+    if (!array_grow(&f->frames, &f->frame_cap, f->frame_count + a->count, 1024))
+        return false;
     *to = (struct dwarf_answer){ (uint32_t)f->frame_count, a->count, a->state };
     for (size_t i = 0; i < a->count; i++) {
         struct dwarf_frame frame = f->result.frames[a->first + i];

@@ -2,6 +2,7 @@
 #include "symbolize/java.h"
 
 #include "base/cleanup.h"
+#include "base/fnv1a.h"
 #include "symbolize/java_function.h"
 #include "symbolize/word_cache.h"
 #include "unwind/unwind.h"
@@ -99,16 +100,16 @@ static uint32_t java_function(struct java_names *j, const struct hotspot_method 
 
 static uint64_t stamp_text(uint64_t h, const char *p, size_t n)
 {
-    for (size_t i = 0; i < n; i++)
-        h = (h ^ (uint8_t)p[i]) * UINT64_C(0x100000001b3);
-    return (h ^ 0xff) * UINT64_C(0x100000001b3);
+    static const uint8_t END = 0xff;
+
+    return fnv1a(fnv1a(h, p, n), &END, 1);
 }
 
 /* Tells methods apart by all that they are called, not by where they lie: the memory of an unloaded
  * class is given to the next one, which is laid out in the same way. */
 static uint64_t java_stamp(const struct hotspot_method *m)
 {
-    uint64_t h = UINT64_C(0xcbf29ce484222325) ^ m->const_method;
+    uint64_t h = FNV1A_START ^ m->const_method;
 
     h = stamp_text(h, m->class_name, m->class_name_n);
     h = stamp_text(h, m->name, m->name_n);
@@ -387,25 +388,51 @@ uint32_t java_names_interpreted(struct java_names *j, struct hotspot_vm *vm, uin
     return frame;
 }
 
-void java_names_prepare(struct java_names *j, struct hotspot_vm *vm, const uint64_t *words,
-                        size_t count, uint64_t at_ns)
+/* Whether what is at @pc of @word has to be read. */
+static bool wants_code(struct java_names *j, struct hotspot_vm *vm, uint64_t word,
+                       bool is_return_address, uint64_t now_ns)
 {
-    uint64_t methods[HOTSPOT_PREPARE_MAX];
+    uint64_t kind = word >> UNWIND_KIND_SHIFT;
+    const struct java_pc *known;
+
+    if (kind == UNWIND_NATIVE && !hotspot_vm_in_code_cache(vm, word & UNWIND_PC_MASK))
+        return false;
+    if (kind != UNWIND_NATIVE && kind != UNWIND_COMPILED && kind != UNWIND_STUB)
+        return false;
+    known = java_pc_find(j, word | (is_return_address ? JAVA_RETURN_BIT : 0), 0);
+    return !known || !java_pc_trusted(known, word, now_ns);
+}
+
+static bool wants_method(struct java_names *j, uint64_t method, uint64_t at_ns)
+{
+    uint32_t at;
+
+    return !word_cache_get(&j->method_index, method, &at) ||
+           !java_method_trusted(&j->methods[at], at_ns);
+}
+
+void java_names_prepare(struct java_names *j, struct hotspot_vm *vm, const uint64_t *words,
+                        size_t count, uint64_t at_ns, uint64_t now_ns)
+{
+    struct hotspot_place places[HOTSPOT_PREPARE_MAX];
+    bool exact = true; /* as symbolize.c's add_user() */
     size_t n = 0;
 
-    for (size_t i = 0; i < count && n < ARRAY_SIZE(methods); i++) {
-        uint64_t method = words[i] & UNWIND_PC_MASK;
-        uint32_t at;
+    for (size_t i = 0; i < count && n < ARRAY_SIZE(places); i++) {
+        uint64_t word = words[i], kind = word >> UNWIND_KIND_SHIFT, pc = word & UNWIND_PC_MASK;
 
-        if (words[i] >> UNWIND_KIND_SHIFT != UNWIND_INTERPRETED)
-            continue;
-        i++; /* its bcp follows */
-        if (!word_cache_get(&j->method_index, method, &at) ||
-            !java_method_trusted(&j->methods[at], at_ns))
-            methods[n++] = method;
+        if (kind == UNWIND_INTERPRETED) {
+            uint64_t bcp = ++i < count ? words[i] : 0;
+
+            if (pc && wants_method(j, pc, at_ns))
+                places[n++] = (struct hotspot_place){ .method = pc, .bcp = bcp };
+        } else if (wants_code(j, vm, word, !exact, now_ns)) {
+            places[n++] = (struct hotspot_place){ .pc = pc, .is_return_address = !exact };
+        }
+        exact = kind == UNWIND_SIGNAL;
     }
-    if (n > 1)
-        hotspot_methods_prepare(vm, methods, n);
+    if (n > 0)
+        hotspot_prepare(vm, places, n);
 }
 
 uint64_t java_names_methods(const struct java_names *j)

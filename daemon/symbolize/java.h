@@ -32,11 +32,10 @@ struct java_names *java_names_free(struct java_names *j);
  */
 size_t java_names_code(struct java_names *j, struct hotspot_vm *vm, uint64_t word,
                        bool is_return_address, uint64_t now_ns, uint32_t *ret, size_t room);
-/* Reads at once what java_names_interpreted() will want to know of @words, a stack that was taken
- * at
- * @at_ns. */
+/* Reads at once what java_names_code() and java_names_interpreted() will want to know of @words, a
+ * stack that was taken at @at_ns. */
 void java_names_prepare(struct java_names *j, struct hotspot_vm *vm, const uint64_t *words,
-                        size_t count, uint64_t at_ns);
+                        size_t count, uint64_t at_ns, uint64_t now_ns);
 /* Returns the frame of an interpreted @method at bytecode address @bcp, as both were at @at_ns (of
  * the sample). 0 (the unknown frame): it is no method. */
 uint32_t java_names_interpreted(struct java_names *j, struct hotspot_vm *vm, uint64_t method,

@@ -133,6 +133,19 @@ static bool type_text(struct span *s, struct buf *out)
     return true;
 }
 
+void java_type_text(struct span internal, struct buf *out)
+{
+    struct span s = internal;
+    size_t start = out->n;
+
+    if (internal.n && internal.p[0] == '[' && type_text(&s, out) && s.n == 0)
+        return;
+    if (!out->error) {
+        out->n = start;
+        java_class_text(internal, out);
+    }
+}
+
 void java_signature_text(struct span signature, struct buf *out)
 {
     struct span s = signature;

@@ -15,6 +15,9 @@
 
 /* "java/lang/Thread" -> "java.lang.Thread". */
 void java_class_text(struct span internal, struct buf *out);
+/* A class as the JVM names it: "java/lang/Thread", "[[J" -> "long[][]", "[Ljava/lang/String;" ->
+ * "java.lang.String[]". */
+void java_type_text(struct span internal, struct buf *out);
 /* "(ILjava/lang/String;[[J)V" -> "(int, java.lang.String, long[][])". What is no signature is
  * appended as it is. */
 void java_signature_text(struct span signature, struct buf *out);

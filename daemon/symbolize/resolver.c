@@ -52,6 +52,7 @@ struct resolver {
     uint64_t put_off_ns; /* the maps were to be read, and its owner had no time left; 0: they are */
     struct java_names *java;
     struct thread_names *threads;
+    struct lock_names *locks;
 };
 
 static size_t maps_bytes(const struct maps *m)
@@ -85,6 +86,7 @@ struct resolver *resolver_free(struct resolver *r)
     perf_map_close(r->perf_map);
     java_names_free(r->java);
     thread_names_free(r->threads);
+    lock_names_free(r->locks);
     free(r);
     return NULL;
 }
@@ -231,19 +233,12 @@ static uint32_t symbol_text_id(struct resolver *r, struct symbol_table *t, const
     return *kept;
 }
 
-static struct span base_name(struct span path)
-{
-    size_t slash = span_rfind(path, '/');
-
-    return slash < path.n ? span_from(path, slash + 1) : path;
-}
-
 /* "libfoo.so+0x1a2b". */
 static uint32_t offset_frame(struct resolver *r, const struct mapping *m, uint32_t module,
                              uint64_t offset)
 {
     _cleanup_buf_ struct buf text = BUF_NULL;
-    struct span name = base_name(m->path);
+    struct span name = span_base_name(m->path);
 
     name.n = MIN(name.n, (size_t)512);
     buf_init(&text, 1024);
@@ -323,6 +318,53 @@ static struct elf_image *bind_file(struct resolver *r, const struct mapping *m, 
     return b->state == BOUND_FILE ? elf_cache_get(elf, b->elf) : NULL;
 }
 
+/* As resolver_functions(). */
+static void find_functions(const struct elf_image *image, const char *const *prefixes, size_t count,
+                           uint64_t *ret)
+{
+    const struct symbol_table *t = &image->symbols;
+
+    memset(ret, 0, count * sizeof(*ret));
+    for (size_t i = 0; i < t->count; i++) {
+        struct span name = symbol_name(t, &t->symbols[i]);
+        uint64_t start = t->symbols[i].start;
+
+        for (size_t k = 0; k < count; k++) {
+            for (size_t j = 0;
+                 !ret[k] && span_starts_with(name, prefixes[k]) && j < image->segment_count; j++) {
+                const struct elf_segment *seg = &image->segments[j];
+
+                if (seg->exec && start >= seg->vaddr && start - seg->vaddr < seg->file_size)
+                    ret[k] = seg->offset + (start - seg->vaddr);
+            }
+        }
+    }
+}
+
+int resolver_functions(struct resolver *r, const char *file, const char *const *prefixes,
+                       size_t count, uint64_t *ret_offsets, uint64_t *ret_start, uint64_t *ret_end)
+{
+    uint64_t now_ns = clock_monotonic_ns();
+
+    if (!r->maps.count)
+        read_maps(r, now_ns);
+    for (size_t i = 0; i < r->maps.count; i++) {
+        const struct mapping *m = &r->maps.entries[i];
+        const struct elf_image *image;
+
+        if (!m->exec || !span_ends_with(m->path, file))
+            continue;
+        image = bind_file(r, m, &r->bound[i], now_ns);
+        if (!image)
+            return r->bound[i].state == BOUND_READING ? -EAGAIN : -ENOENT;
+        find_functions(image, prefixes, count, ret_offsets);
+        *ret_start = m->start;
+        *ret_end = m->end;
+        return 0;
+    }
+    return -ENOENT;
+}
+
 static uint32_t module_id(struct resolver *r, const struct mapping *m, struct bound *b,
                           const struct elf_image *image)
 {
@@ -370,7 +412,7 @@ static uint32_t file_frame(struct resolver *r, const struct mapping *m, uint64_t
         return offset_frame(r, m, module, vaddr);
     name = symbol_text_id(r, &image->symbols, s, /* mangled= */ true);
     return make_frame(r, name, module,
-                      span_eq_str(base_name(m->path), "libjvm.so") ? FRAME_JVM : FRAME_NATIVE);
+                      span_eq_str(span_base_name(m->path), "libjvm.so") ? FRAME_JVM : FRAME_NATIVE);
 }
 
 /* ---- perf map ---- */
@@ -547,6 +589,13 @@ struct thread_names *resolver_threads(struct resolver *r)
     return r->threads;
 }
 
+struct lock_names *resolver_locks(struct resolver *r)
+{
+    if (!r->locks)
+        lock_names_new(r->env->frames, &r->locks);
+    return r->locks;
+}
+
 void resolver_use_table(struct resolver *r)
 {
     word_cache_clear(&r->pcs);
@@ -556,6 +605,7 @@ void resolver_use_table(struct resolver *r)
         symbol_table_forget_strings(perf_map_symbols(r->perf_map));
     r->java = java_names_free(r->java);
     r->threads = thread_names_free(r->threads);
+    r->locks = lock_names_free(r->locks);
 }
 
 uint64_t resolver_java_methods(const struct resolver *r)

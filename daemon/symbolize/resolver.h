@@ -10,6 +10,7 @@
 #include "symbolize/elf_cache.h"
 #include "symbolize/inlines.h"
 #include "symbolize/java.h"
+#include "symbolize/lock_names.h"
 #include "symbolize/perf_map.h"
 #include "symbolize/threads.h"
 
@@ -58,9 +59,16 @@ uint32_t resolver_native(struct resolver *r, uint64_t address, bool perf_map, ui
 /* Where the native code at @address lies: the number of its file in the inlines of its
  * surroundings, and the address in that file. 0: in no known file. */
 uint32_t resolver_place(struct resolver *r, uint64_t address, uint64_t now_ns, uint64_t *ret);
+/* Finds functions of the executable file whose path ends with @file. ret_offsets[i]: where in the
+ * file the symbol with @prefixes[i] begins, in bytes; 0: there is none. Of several alike the first.
+ * *ret_start, *ret_end: its mapping. Return: 0. -EAGAIN: its symbols are being read. -ENOENT: no
+ * such file, or it cannot be read. */
+int resolver_functions(struct resolver *r, const char *file, const char *const *prefixes,
+                       size_t count, uint64_t *ret_offsets, uint64_t *ret_start, uint64_t *ret_end);
 /* Made at the first call; NULL: no memory. */
 struct java_names *resolver_java(struct resolver *r);
 struct thread_names *resolver_threads(struct resolver *r);
+struct lock_names *resolver_locks(struct resolver *r);
 /* The table of its surroundings is another one by now: forgets what it knew of the old one. */
 void resolver_use_table(struct resolver *r);
 /* Number of Java methods named so far, since the table is this one. */

@@ -23,16 +23,9 @@ static const char *const ROOTS[] = {
     "runtime.rt0_go.abi0",
 };
 
-static struct span base_name(struct span path)
-{
-    size_t slash = span_rfind(path, '/');
-
-    return slash < path.n ? span_from(path, slash + 1) : path;
-}
-
 static bool is_libc(struct span path)
 {
-    struct span name = base_name(path);
+    struct span name = span_base_name(path);
 
     return span_starts_with(name, "libc.so") || span_starts_with(name, "libc-2.") ||
            span_starts_with(name, "libpthread") || span_starts_with(name, "ld-musl-") ||

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "profile/profile.h"
+#include "symbolize/java_text.h"
 #include "symbolize/kernel.h"
 #include "symbolize/resolver.h"
 #include "symbolize/stack_root.h"
@@ -40,6 +41,7 @@ struct symbolizer {
     bool news;             /* files were taken in that symbolizer_poll() has not told of */
     uint32_t gap;          /* frame "[...]" */
     uint32_t vsyscall;     /* frame "[vsyscall]" */
+    uint32_t runnable;     /* frame "[runnable]" */
     uint64_t java_methods; /* of resolvers that are gone */
 };
 
@@ -62,6 +64,7 @@ static void use_table(struct symbolizer *s, struct frame_table *frames)
     s->frames = s->env.frames = frames;
     s->gap = named_frame(frames, SPAN("[...]"), FRAME_TRUNCATED);
     s->vsyscall = named_frame(frames, SPAN("[vsyscall]"), FRAME_NATIVE);
+    s->runnable = named_frame(frames, SPAN("[runnable]"), FRAME_WAIT_RUNNABLE);
 }
 
 int symbolizer_new_from(const struct symbol_files *files, struct frame_table *frames,
@@ -199,6 +202,22 @@ void symbolizer_prepare(struct symbolizer *s, struct process *p, uint64_t until_
         s->news |= elf_cache_poll(s->elf);
 }
 
+int symbolizer_functions(struct symbolizer *s, struct process *p, const char *file,
+                         const char *const *prefixes, size_t count, uint64_t until_ns,
+                         uint64_t *ret_offsets, uint64_t *ret_start, uint64_t *ret_end)
+{
+    struct resolver *r = p->exited || p->kernel_thread ? NULL : symbolizer_resolver(s, p);
+    int k;
+
+    if (!r)
+        return -ENOENT;
+    while ((k = resolver_functions(r, file, prefixes, count, ret_offsets, ret_start, ret_end)) ==
+               -EAGAIN &&
+           elf_cache_wait(s->elf, until_ns))
+        s->news |= elf_cache_poll(s->elf);
+    return k;
+}
+
 bool symbolizer_poll(struct symbolizer *s)
 {
     bool news = s->news | elf_cache_poll(s->elf);
@@ -312,9 +331,11 @@ static bool is_vsyscall(uint64_t word)
     return word >= VSYSCALL_START && word - VSYSCALL_START < VSYSCALL_BYTES;
 }
 
-static void add_user(struct naming *n, const uint64_t *words, size_t count, struct named_stack *out)
+/* @called: the first of @words is a return address. */
+static void add_user(struct naming *n, const uint64_t *words, size_t count, bool called,
+                     struct named_stack *out)
 {
-    bool exact = true; /* the leaf's pc, and that of a frame which a signal interrupted */
+    bool exact = !called; /* the leaf's pc, and that of a frame which a signal interrupted */
 
     for (size_t i = 0; i < count; i++) {
         uint64_t word = words[i], pc = word & UNWIND_PC_MASK;
@@ -353,6 +374,42 @@ static void add_user(struct naming *n, const uint64_t *words, size_t count, stru
     }
 }
 
+/* How many of the words of @rec, from the leaf, are of the VM's own slow path: all before the first
+ * of Java code; none where there is no Java code. */
+static size_t vm_words(const uint64_t *words, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        uint64_t kind = words[i] >> UNWIND_KIND_SHIFT;
+
+        if (kind == UNWIND_INTERPRETED || kind == UNWIND_COMPILED)
+            return i;
+    }
+    return 0;
+}
+
+/* The class of what was allocated, as a frame. */
+static uint32_t class_frame(struct naming *n, uint64_t klass)
+{
+    _cleanup_buf_ struct buf text = BUF_NULL, clean = BUF_NULL;
+    struct frame_table *t = n->s->frames;
+    struct function f = { 0 };
+    struct frame frame = { .kind = FRAME_CLASS };
+    char name[HOTSPOT_CLASS_NAME_MAX];
+    uint32_t id = 0;
+    int r = n->vm ? hotspot_class_name(n->vm, klass, name) : -ENOENT;
+
+    if (r < 0)
+        return 0;
+    buf_init(&text, TEXT_NAME_MAX);
+    buf_init(&clean, TEXT_NAME_MAX);
+    java_type_text((struct span){ name, (size_t)r }, &text);
+    text_clean(buf_span(&text), TEXT_MODIFIED_UTF8, TEXT_NAME_MAX, &clean);
+    frame_table_string(t, buf_span(&clean), &f.name);
+    frame_table_function(t, &f, &frame.function);
+    frame_table_frame(t, &frame, &id);
+    return id;
+}
+
 bool symbolizer_reads(struct symbolizer *s, struct process *p, const struct sample_record *rec,
                       const uint64_t *frames, bool java)
 {
@@ -387,35 +444,59 @@ static bool user_is_truncated(const struct symbolizer *s, const struct sample_re
     return rec->user_end != UNWIND_END_ROOT && !stack_ends_in_go(s->frames, frames, count);
 }
 
+/* What it waited for, on top of the stack: the thread that had it, its class, how it waited. */
+static void add_lock(struct naming *n, const struct sample_record *rec, struct named_stack *out)
+{
+    struct lock_names *l = n->r ? resolver_locks(n->r) : NULL;
+    struct lock_frames frames;
+
+    if (!l)
+        return;
+    lock_names_get(l, n->java ? n->vm : NULL, rec, n->now_ns, &frames);
+    if (frames.owner)
+        add_frame(n->s, out, frames.owner);
+    add_frame(n->s, out, frames.class_frame);
+    add_frame(n->s, out, frames.kind);
+}
+
 static void name_stack(struct naming *n, struct process *p, const struct sample_record *rec,
                        const uint64_t *frames, struct named_stack *ret)
 {
     struct symbolizer *s = n->s;
     struct java_names *j;
-    size_t user;
+    size_t user, skip = 0;
 
     n->at_ns = rec->time_ns;
     ret->count = ret->unknown = 0;
     ret->truncated = false;
-    for (size_t i = 0; i < rec->kernel_count; i++)
-        add_frame(s, ret, kernel_names_frame(s->kernel, frames[i] - (i > 0), n->now_ns));
-    if (rec->flags & SAMPLE_KERNEL_CUT && rec->user_count)
-        add_frame(s, ret, s->gap);
-    user = ret->count;
-    if (p && rec->user_count) {
+    if (p && (rec->user_count || rec->lock)) {
         n->r = symbolizer_resolver(s, p);
         n->jvm = p->jvm != JVM_NO;
         n->vm = p->jvm == JVM_READY ? p->vm : NULL;
         if (n->r)
             resolver_tick(n->r, n->now_ns);
     }
-    if (n->vm) {
+    if (rec->lock)
+        add_lock(n, rec, ret);
+    if (rec->flags & SAMPLE_RUNNABLE)
+        add_frame(s, ret, s->runnable);
+    for (size_t i = 0; i < rec->kernel_count; i++)
+        add_frame(s, ret, kernel_names_frame(s->kernel, frames[i] - (i > 0), n->now_ns));
+    if (rec->flags & SAMPLE_KERNEL_CUT && rec->user_count)
+        add_frame(s, ret, s->gap);
+    user = ret->count;
+    if (n->vm && rec->user_count) {
         hotspot_vm_moment(n->vm, rec->time_ns);
         if (n->java && n->r && (j = resolver_java(n->r)))
-            java_names_prepare(j, n->vm, frames + rec->kernel_count, rec->user_count, n->at_ns);
+            java_names_prepare(j, n->vm, frames + rec->kernel_count, rec->user_count, n->at_ns,
+                               n->now_ns);
     }
-    add_user(n, frames + rec->kernel_count, rec->user_count, ret);
-    if (n->vm)
+    if (rec->klass) {
+        add_frame(s, ret, n->java ? class_frame(n, rec->klass) : 0);
+        skip = vm_words(frames + rec->kernel_count, rec->user_count);
+    }
+    add_user(n, frames + rec->kernel_count + skip, rec->user_count - skip, skip > 0, ret);
+    if (n->vm && rec->user_count)
         hotspot_vm_moment(n->vm, 0);
     ret->reads = n->r && resolver_met_reading(n->r);
     ret->truncated |= user_is_truncated(s, rec, ret->frames + user, ret->count - user);

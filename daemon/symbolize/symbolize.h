@@ -47,6 +47,10 @@ uint64_t symbolizer_put_off_ns(const struct symbolizer *s, const struct proc_id 
 /* Before @p is sampled the first time: begins to read the symbols of its files. Waits for the
  * readings until CLOCK_MONOTONIC @until_ns at most. */
 void symbolizer_prepare(struct symbolizer *s, struct process *p, uint64_t until_ns);
+/* As resolver_functions() of @p; waits for the reading until CLOCK_MONOTONIC @until_ns at most. */
+int symbolizer_functions(struct symbolizer *s, struct process *p, const char *file,
+                         const char *const *prefixes, size_t count, uint64_t until_ns,
+                         uint64_t *ret_offsets, uint64_t *ret_start, uint64_t *ret_end);
 /* Takes in the files that were read since the last call. True when there were any. Does not block.
  */
 bool symbolizer_poll(struct symbolizer *s);

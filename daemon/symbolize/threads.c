@@ -78,19 +78,6 @@ static void read_list(struct thread_names *t, struct hotspot_vm *vm, uint64_t no
     t->read_ns = now_ns;
 }
 
-/* The innermost id of @host_tid; 0 when it is gone or another process's by now. */
-static int32_t innermost_tid(int proc_fd, int32_t host_pid, size_t ns_depth, int32_t host_tid)
-{
-    struct proc_status status;
-
-    if (ns_depth <= 1)
-        return host_tid;
-    if (proc_fd < 0 || proc_read_status(proc_fd, host_tid, &status) != 0 ||
-        status.tgid != host_pid || !status.ns_depth)
-        return 0;
-    return status.ns_pid[status.ns_depth - 1];
-}
-
 static struct thread_entry *entry_for(struct thread_names *t, int32_t host_tid)
 {
     uint32_t at;
@@ -153,7 +140,7 @@ uint32_t thread_names_get(struct thread_names *t, struct hotspot_vm *vm, int pro
         return 0;
     if (!vm || (e->until_ns > now_ns && strncmp(e->comm, comm, sizeof(e->comm)) == 0))
         return e->name;
-    ns_tid = innermost_tid(proc_fd, host_pid, ns_depth, host_tid);
+    ns_tid = ns_depth > 1 ? proc_innermost_tid(proc_fd, host_pid, host_tid) : host_tid;
     if (!is_listed(t, ns_tid, comm, now_ns, &name)) {
         if (now_ns >= t->list_ns)
             read_list(t, vm, now_ns);

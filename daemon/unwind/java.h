@@ -67,11 +67,13 @@ UNWIND_FUNCTION int unwind_compiled_rule(struct unwind_walk *w, struct unwind_pr
     return unwind_try_probe(w, p, size, UNWIND_PROBE_MAX) ? 0 : UNWIND_END_COMPILED;
 }
 
-/* The caller is known though the interpreter's frame is not whole yet: Method* is in rbx. */
+/* The caller is known though the interpreter's frame is not whole yet: Method* is in rbx. What
+ * stands right at @pc is not about to enter: it has returned there from compiled code, and has not
+ * put rsp back yet. r13 and the word on top may still be those of the call, rbx may be anything. */
 UNWIND_INLINE bool unwind_try_entry(struct unwind_walk *w, struct unwind_process *p, uint64_t pc,
                                     uint64_t sp, uint64_t fp)
 {
-    if (unwind_java_return(w, p, pc) <= 0)
+    if (w->at.pc - pc < UNWIND_RETURNED_BYTES || unwind_java_return(w, p, pc) <= 0)
         return false;
     unwind_set_rule(w, UNWIND_BASE_ENTRY, 0, 0, false);
     w->next.pc = pc;

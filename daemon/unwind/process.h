@@ -24,6 +24,38 @@ struct unwind_heap {
     uint32_t shift, zero; /* log2 of the segment size */
 };
 
+/* What a Java thread waits for. */
+enum unwind_lock {
+    UNWIND_LOCK_NONE,
+    UNWIND_LOCK_MONITOR, /* to enter a monitor */
+    UNWIND_LOCK_WAIT,    /* Object.wait() */
+    UNWIND_LOCK_PARK,    /* LockSupport.park() with a blocker */
+    UNWIND_LOCK_UNREAD,  /* not known: nobody asked when it began to wait. The owner's word is the
+                          * address of its own JavaThread. */
+};
+
+/* Where a HotSpot VM keeps what a thread waits for, in bytes from the start of each. */
+struct unwind_locks {
+    uint64_t oop_base; /* of references of four bytes */
+    /* of JavaThread: */
+    uint16_t pending_monitor, waiting_monitor; /* ObjectMonitor pointers */
+    uint16_t thread_object;                    /* its java.lang.Thread */
+    /* of ObjectMonitor: */
+    uint16_t monitor_object, monitor_owner;
+    /* of java.lang.Thread: */
+    uint16_t park_blocker, eetop;
+    uint16_t exclusive_owner; /* of AbstractOwnableSynchronizer, as far as can be told before */
+    uint16_t klass;           /* of any object: the class word */
+    uint8_t klass_bytes;      /* 4 or 8 of it; 0: nothing of all this is known */
+    uint8_t oop_bytes;        /* 4 or 8 of a reference in an object */
+    uint8_t oop_shift;        /* of references of four bytes */
+    uint8_t coloured;         /* 1: references have the colours of generational ZGC */
+    uint8_t compact;          /* 1: the class word is in the mark, which may be forwarded */
+    uint8_t thread_handle;    /* 1: thread_object is the address of a reference */
+    uint8_t monitor_handle;   /* 1: the same of monitor_object */
+    uint8_t zero[7];
+};
+
 /* A HotSpot VM. Offsets are in bytes; all zero: not a JVM. */
 struct unwind_vm {
     uint64_t code_low, code_high; /* around all heaps */
@@ -44,6 +76,7 @@ struct unwind_vm {
     uint8_t bcp_slot;             /* words below fp: 8, or 7 in JDK 8 */
     uint8_t virtual_threads;      /* 1: JDK 21 on */
     uint8_t zero[3];
+    struct unwind_locks locks;
 };
 
 struct unwind_process {
@@ -56,5 +89,6 @@ struct unwind_process {
 };
 UNWIND_ASSERT(sizeof(struct unwind_mapping) == 32);
 UNWIND_ASSERT(sizeof(struct unwind_heap) == 32);
-UNWIND_ASSERT(sizeof(struct unwind_vm) == 5 * 8 + 4 * 32 + 4 + 16 * 2 + 4 + 4 + 4);
-UNWIND_ASSERT(sizeof(struct unwind_process) == 24 + 216 + 32 * UNWIND_MAPPINGS_MAX);
+UNWIND_ASSERT(sizeof(struct unwind_locks) == 40);
+UNWIND_ASSERT(sizeof(struct unwind_vm) == 5 * 8 + 4 * 32 + 4 + 16 * 2 + 4 + 4 + 4 + 40);
+UNWIND_ASSERT(sizeof(struct unwind_process) == 24 + 256 + 32 * UNWIND_MAPPINGS_MAX);

@@ -75,7 +75,9 @@ UNWIND_INLINE bool unwind_interpreted(struct unwind_walk *w, struct unwind_proce
     } else {
         if (!unwind_stack(w, w->at.fp - 24, &s->method))
             return false;
-        if (w->exact) /* the slot is stale while the register runs ahead */
+        /* The slot is stale while the register runs ahead. After a call from here the register
+         * holds an address of the stack until it is read from the slot. */
+        if (w->exact && w->r13 - w->at.sp >= UNWIND_INTERPRETER_BYTES_MAX)
             s->second = w->r13;
         else if (!unwind_stack(w, w->at.fp - 8 * (uint64_t)p->vm.bcp_slot, &s->second))
             return false;

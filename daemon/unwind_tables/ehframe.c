@@ -6,6 +6,7 @@
  */
 #include "unwind_tables/ehframe.h"
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "unwind_tables/ehframe_cfa.h"
 
@@ -199,16 +200,10 @@ static int add_row(struct parser *p, uint64_t pc, struct unwind_row row)
             return 0;
     }
     if (t->count == p->room) {
-        size_t room = p->room ? p->room * 2 : 4096;
-        struct unwind_row *rows;
-
         if (t->count >= EHFRAME_ROWS_MAX)
             return -EFBIG;
-        rows = reallocarray(t->rows, room, sizeof(*rows));
-        if (!rows)
+        if (!array_grow(&t->rows, &p->room, t->count + 1, 4096))
             return -ENOMEM;
-        t->rows = rows;
-        p->room = room;
     }
     t->rows[t->count++] = row;
     return 0;
@@ -320,21 +315,6 @@ int ehframe_parse(struct span s, uint64_t vaddr, struct ehframe_table *ret)
     }
     tidy(ret);
     return 0;
-}
-
-const struct unwind_row *ehframe_find(const struct ehframe_table *t, uint64_t pc)
-{
-    size_t lo = 0, hi = t->count;
-
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-
-        if (t->rows[mid].pc <= pc)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo ? &t->rows[lo - 1] : NULL;
 }
 
 bool ehframe_bias(const struct ehframe_segment *segments, size_t count, uint64_t start,

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "unwind_tables/java_threads.h"
 
+#include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/span.h"
 #include "broker_client/tables.h"
 #include "hotspot/hotspot.h"
 #include "proc/proc.h"
+
+#include <dirent.h>
+#include <fcntl.h>
 
 #define ANCHORS_PROCESSES_MAX 256
 #define ANCHORS_LIST_NS NSEC_PER_SEC /* between two readings of a VM's list */
@@ -21,6 +26,8 @@ struct anchored {
     struct proc_id id;
     struct java_thread *threads; /* owned, sorted by ns_tid */
     size_t count, cap;
+    struct java_thread *before; /* owned: the same as it was read the time before */
+    size_t before_count;
     uint64_t next_ns; /* when its list may be read again */
 };
 
@@ -47,8 +54,10 @@ struct anchors *anchors_free(struct anchors *a)
 {
     if (!a)
         return NULL;
-    for (size_t i = 0; i < a->count; i++)
+    for (size_t i = 0; i < a->count; i++) {
         free(a->processes[i].threads);
+        free(a->processes[i].before);
+    }
     free(a);
     return NULL;
 }
@@ -86,57 +95,125 @@ static int compare(const void *a, const void *b)
     return (x->ns_tid > y->ns_tid) - (x->ns_tid < y->ns_tid);
 }
 
+static struct java_thread *find_thread(struct java_thread *threads, size_t count, int32_t ns_tid)
+{
+    struct java_thread key = { .ns_tid = ns_tid };
+
+    return count ? bsearch(&key, threads, count, sizeof(key), compare) : NULL;
+}
+
 static void read_list(struct anchored *p, struct hotspot_vm *vm, uint64_t now_ns)
 {
     uint64_t began_ns = clock_monotonic_ns(), took_ns;
 
-    p->count = 0;
+    free(p->before);
+    p->before = p->threads;
+    p->before_count = p->count;
+    p->threads = NULL;
+    p->count = p->cap = 0;
     hotspot_vm_threads(vm, add_thread, p);
     if (p->count)
         qsort(p->threads, p->count, sizeof(*p->threads), compare);
+    for (size_t i = 0; i < p->count; i++) { /* who is known already need not be told again */
+        struct java_thread *t = &p->threads[i],
+                           *old = find_thread(p->before, p->before_count, t->ns_tid);
+
+        if (old && old->address == t->address)
+            t->told_tid = old->told_tid;
+    }
     took_ns = clock_monotonic_ns() - began_ns;
     p->next_ns = now_ns + MAX(ANCHORS_LIST_NS, took_ns * ANCHORS_REST);
 }
 
-/* The thread's id in the JVM's own pid namespace; 0 when it is gone. */
-static int32_t innermost_tid(const struct anchors *a, const struct process *p, int32_t host_tid)
+static struct anchored *find_or_add(struct anchors *a, const struct process *p)
 {
-    struct proc_status status;
+    struct anchored *known;
 
-    if (p->ns_depth <= 1)
-        return host_tid;
-    if (proc_read_status(a->proc_fd, host_tid, &status) != 0 || status.tgid != p->id.host_pid ||
-        !status.ns_depth)
-        return 0;
-    return status.ns_pid[status.ns_depth - 1];
+    if (p->jvm != JVM_READY || !p->vm || p->exited)
+        return NULL;
+    known = find(a, &p->id);
+    if (known || a->count == ANCHORS_PROCESSES_MAX)
+        return known;
+    known = &a->processes[a->count++];
+    *known = (struct anchored){ .id = p->id };
+    return known;
+}
+
+/* Tells of the thread that the host calls @host_tid. */
+static void tell(struct anchors *a, struct anchored *known, const struct process *p,
+                 int32_t host_tid)
+{
+    struct java_thread *found;
+    int32_t ns_tid = host_tid;
+
+    if (p->ns_depth > 1)
+        ns_tid = proc_innermost_tid(a->proc_fd, p->id.host_pid, host_tid);
+    found = ns_tid > 0 ? find_thread(known->threads, known->count, ns_tid) : NULL;
+    if (!found || found->told_tid == host_tid)
+        return;
+    found->told_tid = host_tid;
+    broker_put_thread(a->broker, p->id.host_pid, host_tid, found->address, NULL);
 }
 
 void anchors_see(struct anchors *a, struct process *p, const struct sample_record *rec,
                  uint64_t now_ns)
 {
-    struct java_thread key = { 0 }, *found = NULL;
-    struct anchored *known;
+    struct anchored *known = find_or_add(a, p);
 
-    if (p->jvm != JVM_READY || !p->vm || p->exited)
+    if (!known)
         return;
-    known = find(a, &p->id);
-    if (!known) {
-        if (a->count == ANCHORS_PROCESSES_MAX)
-            return;
-        known = &a->processes[a->count++];
-        *known = (struct anchored){ .id = p->id };
-    }
     if (now_ns >= known->next_ns)
         read_list(known, p->vm, now_ns);
-    if (!known->count)
+    tell(a, known, p, (int32_t)rec->host_tid);
+}
+
+/* In a container the VM knows its threads by other numbers than the host. */
+static void tell_by_host(struct anchors *a, struct anchored *known, const struct process *p)
+{
+    char path[32];
+    struct dirent *e;
+    int fd;
+    DIR *d;
+
+    snprintf(path, sizeof(path), "%d/task", p->id.host_pid);
+    fd = openat(a->proc_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    d = fd >= 0 ? fdopendir(fd) : NULL;
+    if (!d) {
+        close_fd(fd);
         return;
-    key.ns_tid = innermost_tid(a, p, (int32_t)rec->host_tid);
-    if (key.ns_tid > 0)
-        found = bsearch(&key, known->threads, known->count, sizeof(key), compare);
-    if (!found || found->told_tid == (int32_t)rec->host_tid)
+    }
+    for (size_t i = 0; i < HOTSPOT_THREADS_MAX && (e = readdir(d)); i++) {
+        uint64_t tid;
+
+        if (span_parse_dec(span_of(e->d_name), &tid) && tid > 0 && tid <= INT32_MAX)
+            tell(a, known, p, (int32_t)tid);
+    }
+    closedir(d);
+}
+
+static bool all_told(const struct anchored *known)
+{
+    for (size_t i = 0; i < known->count; i++) {
+        if (!known->threads[i].told_tid)
+            return false;
+    }
+    return true;
+}
+
+void anchors_all(struct anchors *a, struct process *p, uint64_t now_ns)
+{
+    struct anchored *known = find_or_add(a, p);
+
+    if (!known || now_ns < known->next_ns)
         return;
-    found->told_tid = (int32_t)rec->host_tid;
-    broker_put_thread(a->broker, p->id.host_pid, (int32_t)rec->host_tid, found->address, NULL);
+    read_list(known, p->vm, now_ns);
+    if (p->ns_depth > 1) {
+        if (!all_told(known))
+            tell_by_host(a, known, p);
+        return;
+    }
+    for (size_t i = 0; i < known->count; i++)
+        tell(a, known, p, known->threads[i].ns_tid);
 }
 
 void anchors_forget(struct anchors *a, const struct process *p)
@@ -146,5 +223,6 @@ void anchors_forget(struct anchors *a, const struct process *p)
     if (!known)
         return;
     free(known->threads);
+    free(known->before);
     *known = a->processes[--a->count];
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Gives the unwinder the address of a thread's JavaThread once a walk has needed it. Only threads
- * that run native code without unwind rules are ever looked up. Thread: the engine's.
+ * Gives the BPF programs the addresses of JavaThreads. A thread that runs native code without
+ * unwind rules is looked up once a walk has needed it. Where locks are looked at, all threads of
+ * the process are. Thread: the engine's.
  */
 #pragma once
 
@@ -19,4 +20,7 @@ struct anchors *anchors_free(struct anchors *a);
  * and process. */
 void anchors_see(struct anchors *a, struct process *p, const struct sample_record *rec,
                  uint64_t now_ns);
+/* The same for all threads of @p, as often at most; those that have begun since are not known until
+ * then. */
+void anchors_all(struct anchors *a, struct process *p, uint64_t now_ns);
 void anchors_forget(struct anchors *a, const struct process *p);

@@ -177,7 +177,7 @@ static void describe(struct unwinding *u, struct watched *w, struct process *p, 
         what.maps = &maps;
         if (p->jvm == JVM_READY && p->vm && hotspot_vm_unwinding(p->vm, &vm) == 0) {
             what.vm = &vm;
-            w->jvm = true;
+            w->jvm = hotspot_vm_locks(p->vm, &vm.locks) != -EAGAIN;
         }
         r = feeder_update(u->feeder, &what, &err);
         w->pending = r == FEEDER_PENDING;

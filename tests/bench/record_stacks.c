@@ -248,7 +248,7 @@ int main(int argc, char **argv)
     host.on_read = on_read;
     host.on_row = on_row;
     printf("v ");
-    for (size_t i = 0; i < sizeof(process.vm); i++)
+    for (size_t i = 0; i < offsetof(struct unwind_vm, locks); i++)
         printf("%02x", ((const uint8_t *)&process.vm)[i]);
     printf("\n");
     for (uint32_t i = 0; i < process.mapping_count; i++)

@@ -61,8 +61,9 @@ def jars(root: str, *names: str) -> str:
 
 def maven(name: str) -> str:
     """The class path of a service made of NAME.java and its dependencies; skips where those cannot be had."""
-    folder = os.path.join(paths.CACHE, name)
-    if not os.path.exists(folder + f"/classes/{name}.class"):
+    folder, source = os.path.join(paths.CACHE, name), f"{SOURCES}/{name}.java"
+    made, complete = folder + f"/classes/{name}.class", folder + "/complete" # all its jars are there
+    if not os.path.exists(complete):
         os.makedirs(folder + "/classes", exist_ok=True)
         words = [dependency.split(":") for dependency in MAVEN[name]]
         with open(folder + "/pom.xml", "w", encoding="ascii") as f:
@@ -72,8 +73,10 @@ def maven(name: str) -> str:
                                 capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=600)
         if result.returncode != 0:
             raise unittest.SkipTest(f"{MAVEN[name]} cannot be had: {result.stdout[-300:]}")
-        subprocess.run([paths.jdk(17) + "/bin/javac", "-parameters", "-d", folder + "/classes", "-cp", folder + "/jars/*",
-                        f"{SOURCES}/{name}.java"], check=True)
+        with open(complete, "w", encoding="ascii"):
+            pass
+    if not os.path.exists(made) or os.path.getmtime(made) < os.path.getmtime(source):
+        subprocess.run([paths.jdk(17) + "/bin/javac", "-parameters", "-d", folder + "/classes", "-cp", folder + "/jars/*", source], check=True)
     return f"{folder}/classes:{folder}/jars/*"
 
 

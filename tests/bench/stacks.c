@@ -196,6 +196,30 @@ static unsigned relocation_of(uint64_t ra)
     return type < 0 ? RELOCATION_TYPES : (unsigned)type;
 }
 
+/* Whether debug information stands exactly at @pc of @code, as it does at the return address of
+ * every call but those of leaf routines. 1, 0, or -errno. */
+static int at_exact_pc_desc(struct hotspot_vm *vm, const struct hotspot_code *code, uint64_t pc)
+{
+    const struct hotspot_layout *l = &vm->layout;
+    uint64_t blob, end, size = l->sizeof_PcDesc;
+    uint8_t desc[64];
+    struct blob b;
+    int r = codecache_block(vm, code->start, &blob, &end);
+
+    if (r == 0)
+        r = blob_read(vm, blob, end, &b);
+    if (r != 0 || blob != code->blob || b.compile_id != code->compile_id || size > sizeof(desc))
+        return r < 0 ? r : -ENOENT;
+    for (uint64_t at = b.scopes_pcs; at + size <= b.scopes_pcs_end; at += size) {
+        r = memory_read(&vm->memory, at, desc, size);
+        if (r < 0)
+            return r;
+        if (b.code_begin + (uint64_t)layout_get(l->pc_desc_pc, desc, size) == pc)
+            return 1;
+    }
+    return 0;
+}
+
 static uint8_t judge_compiled(uint64_t word)
 {
     uint64_t pc = word & UNWIND_PC_MASK;
@@ -205,7 +229,7 @@ static uint8_t judge_compiled(uint64_t word)
     if (hotspot_code_find(run.vm, pc - 1, &code) != 0 || code.kind != HOTSPOT_CODE_COMPILED ||
         ((uint64_t)code.compile_id & UNWIND_ID_MASK) != (word >> UNWIND_PC_BITS & UNWIND_ID_MASK))
         return 2;
-    r = hotspot_code_exact(run.vm, &code, pc);
+    r = at_exact_pc_desc(run.vm, &code, pc);
     return r < 0 ? 2 : r == 0;
 }
 

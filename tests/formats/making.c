@@ -30,6 +30,7 @@ enum frame_kind making_kind(char letter)
         [FRAME_INTERPRETED] = '0', [FRAME_NATIVE] = 'n',
         [FRAME_JVM] = 'v',         [FRAME_STUB] = 's',
         [FRAME_KERNEL] = 'k',      [FRAME_NATIVE_INLINED] = 'I',
+        [FRAME_CLASS] = 'c',
     };
 
     for (unsigned i = 0; i < FRAME_KIND_COUNT; i++)

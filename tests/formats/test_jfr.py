@@ -60,6 +60,24 @@ class Jfr(unittest.TestCase):
                 self.assertEqual(count, sum(common.collapsed(case).values()))
                 self.assertIn("Start: 2025-11-21 01:26:54 (UTC)", text)
 
+    def test_several_events(self):
+        """CPU time as the JDK writes it; the others as samples of a type of ours, each with name, value and unit."""
+        for version in self.each():
+            path = common.write_file("events", "jfr")
+            count = int(re.search(r"jdk\.ExecutionSample\s+(\d+)", jfr(version, "summary", path))[1])
+            self.assertEqual(count, sum(common.collapsed("events", "event=0").values()))
+            text = jfr(version, "print", "--json", "--stack-depth", "64", "--events", "flamed.EventSample", path)
+            samples = [event["values"] for event in json.loads(text)["recording"]["events"]]
+            self.assertEqual({(s["event"], s["unit"]) for s in samples}, {("wait", "bytes")})
+            self.assertEqual(sum(s["value"] for s in samples), sum(common.collapsed("events", "event=1", "total=1").values()))
+            got, wanted = collections.Counter(), collections.Counter()
+            for s in samples:
+                got[nanoseconds(s["startTime"]), s["sampledThread"]["osThreadId"], len(s["stackTrace"]["frames"])] += 1
+            for s in common.samples("events", "inlined=1", "event=1"):
+                frames = sum(kind not in (9, 10) and name != "[truncated]" for kind, _, name in s.frames)
+                wanted[s.time_ns, s.tid, frames] += 1
+            self.assertEqual(got, wanted)
+
     def test_print_has_every_sample(self):
         wanted = collections.Counter()
         for sample in common.samples("mixed", "inlined=1", "names=signature"):

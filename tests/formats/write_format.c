@@ -36,7 +36,7 @@ static int parse(const char *arg, struct view_opts *v, struct render_opts *o, st
     else if (option(arg, "annotate", &value))
         v->annotate = *value == '1';
     else if (option(arg, "total", &value))
-        v->total = *value == '1';
+        v->total = *value == '1', v->total_said = true;
     else if (option(arg, "event", &value)) /* its number */
         v->event = (uint8_t)strtoul(value, NULL, 10);
     else if (option(arg, "reverse", &value))

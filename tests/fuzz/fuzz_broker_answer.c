@@ -21,6 +21,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size < 4)
         return 0;
     q.kind = data[0];
+    if (q.kind == BROKER_SOCKET_HOLDERS)
+        q.name_n = 3 * sizeof(uint64_t);
     fds = data[1];
     before = data[2] * 16u;
     if (broker_answer_check(data + 4, size - 4, fds, &q, before, &a) < 0)
@@ -36,8 +38,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     else if (q.kind == BROKER_ATTACH && a.result == 0)
         need(fds == BROKER_ATTACH_FDS);
     else if (q.kind == BROKER_SOCKET_HOLDERS && a.result == 0)
-        need(a.holders.count > 0 && a.holders.count <= BROKER_HOLDERS_MAX &&
-             a.holders.pids[a.holders.count - 1] > 0);
+        need(a.holders.count <= BROKER_HOLDERS_ITEMS && a.holders.told <= 7 &&
+             (!a.holders.count || a.holders.items[a.holders.count - 1] >> BROKER_HOLDER_BITS < 3));
     else if (q.kind == BROKER_ATTACH_ENDED && a.result == 0)
         need(a.value <= BROKER_WAIT_STATUS_MAX);
     else if (q.kind == BROKER_NAMESPACE_USER && a.result == 0)

@@ -3,6 +3,7 @@
  * not take. */
 #include "agent/stream.h"
 #include "broker_client/requests.h"
+#include "event/event_form.h"
 #include "helper/job.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -13,16 +14,50 @@ static void need(bool x)
         abort();
 }
 
+/* An event that has a row of its own needs no text, and one by its text is what that says. */
+static void check_event(const struct broker_request *q)
+{
+    struct event_form form;
+
+    if (q->name_n)
+        need(event_form_parse((struct span){ (const char *)q->name, q->name_n }, &form, NULL) ==
+                 0 &&
+             form.kind == q->set);
+    else
+        need(q->set < EVENT_KINDS);
+}
+
+static void check_probes(const struct broker_request *q)
+{
+    struct broker_probes p;
+
+    need(q->name_n == sizeof(p));
+    memcpy(&p, q->name, sizeof(p));
+    need(p.count > 0 && p.count <= BROKER_PROBES_MAX && p.zero == 0);
+    for (size_t i = 0; i < p.count; i++)
+        need(p.probes[i].kind < BROKER_PROBE_KINDS);
+}
+
 static void check_name(const struct broker_request *q, unsigned fields)
 {
     need(q->name_n <= BROKER_NAME_MAX && q->name[q->name_n] == 0);
     if (fields & BROKER_FIELD_BASENAME) {
         need(q->name_n > 0 && q->name[0] != '.' && !memchr(q->name, '/', q->name_n) &&
              !memchr(q->name, 0, q->name_n));
+    } else if (fields & BROKER_FIELD_SHARED) {
+        need(q->name_n > 0 && q->name[0] != '.' && q->name[0] != '/' &&
+             q->name[q->name_n - 1] != '/' && !memchr(q->name, 0, q->name_n) &&
+             !strstr((const char *)q->name, "//") && !strstr((const char *)q->name, "/."));
     } else if (fields & BROKER_FIELD_CONTAINER) {
         need(strspn((const char *)q->name, "0123456789abcdef") == 64 && q->name_n == 64);
     } else if (fields & BROKER_FIELD_BUILD_ID) {
         need(q->name_n >= 2 && q->name_n <= BROKER_BUILD_ID_MAX);
+    } else if (fields & BROKER_FIELD_SOCKETS) {
+        need(q->name_n > 0 && q->name_n % 8 == 0 && q->name_n <= 8 * SOCKETS_ASKED_MAX);
+    } else if (fields & BROKER_FIELD_EVENT) {
+        check_event(q);
+    } else if (fields & BROKER_FIELD_PROBES) {
+        check_probes(q);
     } else {
         need(q->name_n == 0);
     }
@@ -48,15 +83,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         need(q.start < q.end && q.end <= BROKER_ROWS_MAX && q.end - q.start <= BROKER_TABLES_ROWS);
     else if (fields & BROKER_FIELD_THREAD)
         need(q.start && !q.end && q.set > 0 && q.set <= INT32_MAX);
-    else if (fields & BROKER_FIELD_SOCKET)
-        need(q.start && !q.end);
     else
         need(!q.start && !q.end);
     need((fields & BROKER_FIELD_PERIOD) ? event_period_valid(q.set, q.period) : !q.period);
     if (fields & BROKER_FIELD_FRAMES)
         need(q.set >= BROKER_FRAMES_MIN && q.set <= BROKER_FRAMES_MAX);
     else if (fields & BROKER_FIELD_EVENT)
-        need(q.set < EVENT_KINDS);
+        need(q.set < EVENT_KINDS_ALL);
     else if (!(fields & BROKER_FIELD_THREAD))
         need(q.set < BROKER_SETS_MAX);
     need(q.sets < 1u << BROKER_SETS_MAX);

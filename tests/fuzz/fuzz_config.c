@@ -14,9 +14,14 @@ static void check_rule(const struct rule *r)
     struct capture_request req = rule_request(r);
 
     if (!r->name[0] || strlen(r->name) > RULE_NAME_MAX || r->for_ns < RULE_FOR_MIN_NS ||
-        r->for_ns > RULE_FOR_MAX_NS || (r->every_ns && r->for_ns >= r->every_ns) || !req.period ||
-        !events_find(req.event))
+        r->for_ns > RULE_FOR_MAX_NS || (r->every_ns && r->for_ns >= r->every_ns))
         abort();
+    if (req.event_count < 1 || req.event_count > EVENTS_AT_ONCE_MAX)
+        abort();
+    for (size_t i = 0; i < req.event_count; i++) {
+        if (!req.events[i].period || !events_find(req.events[i].name))
+            abort();
+    }
     /* What matchers are spelt as means the same. */
     buf_init(&text, (size_t)1 << 20);
     matchers_write(&r->match, &text);

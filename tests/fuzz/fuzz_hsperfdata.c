@@ -1,8 +1,47 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hsperfdata: what is found lies in the file. */
+/* hsperfdata: what is found lies in the file, and names are what may stand in an answer. */
+#include "hotspot/counters.h"
 #include "hotspot/hsperfdata.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check_name(const char name[COUNTERS_NAME_MAX])
+{
+    size_t n = strnlen(name, COUNTERS_NAME_MAX);
+
+    if (n == COUNTERS_NAME_MAX || strpbrk(name, "\"\\\n{}=,;"))
+        abort();
+}
+
+static void check_pool(const struct counted_pool *p)
+{
+    check_name(p->name);
+    if (p->used < COUNTERS_UNKNOWN || p->committed < COUNTERS_UNKNOWN || p->max < COUNTERS_UNKNOWN)
+        abort();
+}
+
+static void check_counters(struct span file)
+{
+    struct counters c;
+
+    if (!counters_parse(file, &c))
+        return;
+    check_name(c.policy);
+    check_pool(&c.metaspace);
+    check_pool(&c.class_space);
+    for (size_t i = 0; i < COUNTERS_GENERATIONS_MAX; i++) {
+        check_pool(&c.generations[i].whole);
+        for (size_t j = 0; j < COUNTERS_SPACES_MAX; j++)
+            check_pool(&c.generations[i].spaces[j]);
+    }
+    for (size_t i = 0; i < COUNTERS_COLLECTORS_MAX; i++) {
+        check_name(c.collectors[i].name);
+        if (c.collectors[i].time_ns < COUNTERS_UNKNOWN)
+            abort();
+    }
+    if (c.safepoint_ns < COUNTERS_UNKNOWN || c.compile_ns < COUNTERS_UNKNOWN)
+        abort();
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -11,13 +50,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         "sun.rt.createVmEndTime", "no.such.key",    ""
     };
     struct span file = { (const char *)data, size }, s;
-    int64_t v;
 
     for (size_t i = 0; i < ARRAY_SIZE(KEYS); i++) {
         if (hsperfdata_string(file, KEYS[i], &s) && s.n &&
             (s.p < file.p || s.p + s.n > file.p + file.n))
             abort();
-        hsperfdata_long(file, KEYS[i], &v);
     }
+    check_counters(file);
     return 0;
 }

@@ -23,7 +23,9 @@ static void check_params(const struct params *p)
     for (size_t i = 0; i < p->target.pid_count; i++)
         check(p->target.pids[i] > 0);
     check(p->duration_ns >= NSEC_PER_SEC / 10 && p->duration_ns <= 3600 * NSEC_PER_SEC);
-    check(p->period > 0);
+    check(p->event_count >= 1 && p->event_count <= EVENTS_AT_ONCE_MAX);
+    for (size_t i = 0; i < p->event_count; i++)
+        check(p->events[i].name[0] && p->events[i].period > 0);
     check(p->minwidth >= 0 && p->minwidth <= 100);
     check(p->view.depth <= PARAMS_DEPTH_MAX);
     check(p->range.from_ns < p->range.to_ns);

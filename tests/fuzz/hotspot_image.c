@@ -130,17 +130,6 @@ static int see_code(void *cookie, const struct hotspot_code *code)
     return ++d->codes == CODES;
 }
 
-static int see_flag(void *cookie, const struct hotspot_flag *f)
-{
-    for (size_t i = 0; i < ARRAY_SIZE(FLAGS); i++) {
-        if (strcmp(f->name, FLAGS[i]) == 0) {
-            fold_number(cookie, f->type);
-            fold_number(cookie, f->value);
-        }
-    }
-    return 0;
-}
-
 static void see_thread(void *cookie, int32_t ns_tid, uint64_t java_thread, struct span name)
 {
     fold_number(cookie, (uint64_t)ns_tid);
@@ -188,7 +177,6 @@ static void exercise_pc(struct digest *d, uint64_t pc, bool is_return)
         return;
     fold_code(d, &code);
     fold_number(d, (uint64_t)hotspot_code_still(d->vm, &code));
-    fold_number(d, (uint64_t)hotspot_code_exact(d->vm, &code, pc));
     fold_number(d, (uint64_t)hotspot_code_ranges(d->vm, &code, see_range, d));
     n = hotspot_code_locate(d->vm, &code, pc, is_return, at);
     fold_number(d, (uint64_t)n);
@@ -226,7 +214,6 @@ uint64_t image_exercise(struct image *i)
         fold_number(&d, (uint64_t)hotspot_vm_flag(d.vm, FLAGS[f], &value));
         fold_number(&d, value);
     }
-    fold_number(&d, (uint64_t)hotspot_vm_flags(d.vm, see_flag, &d));
     for (size_t p = 0; p < i->pc_count; p++)
         exercise_pc(&d, i->pcs[p] & ~IMAGE_RETURN, i->pcs[p] & IMAGE_RETURN);
     fold_number(&d, (uint64_t)hotspot_vm_codes(d.vm, see_code, &d));

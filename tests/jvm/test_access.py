@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who may ask what: every route of the table, as every kind of user, by the kernel's own word; and that neither of two users learns
 anything of the other's, in any answer. A route without a row here fails, as does a row without a route."""
+import ast
 import base64
 import contextlib
 import gzip
@@ -47,6 +48,7 @@ ROUTES = {
     ("get", "/api/v1/jvms"): ("/api/v1/jvms", 200, None),
     ("get", "/api/v1/jvms/{pid}"): ("/api/v1/jvms/{pid}", 200, 404),
     ("get", "/api/v1/jvms/{pid}/preflight"): ("/api/v1/jvms/{pid}/preflight", 200, 404),
+    ("get", "/api/v1/jvms/{pid}/heap"): ("/api/v1/jvms/{pid}/heap", 200, 404),
     ("get", "/api/v1/jvms/{pid}/perf-map"): ("/api/v1/jvms/{pid}/perf-map", 200, 404),
     ("get", "/api/v1/events"): ("/api/v1/events?pid={pid}", 200, 404),
     ("get", "/api/v1/captures"): ("/api/v1/captures", 200, None),
@@ -661,6 +663,7 @@ class WithoutRoot(unittest.TestCase):
                 with self.subTest(how=wrap, dumpable=dumpable), subprocess.Popen(
                         [*wrap, "python3", "-c", quiet, str(dumpable)], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
                     other.stdout.readline()
+                    time.sleep(1.1) # flamed reads a process again after a second
                     self.assertEqual((self.status(other.pid, 0), self.status(other.pid, user)), (200, expected))
                     other.stdin.close()
 
@@ -681,6 +684,28 @@ def descriptors(count: int):
             assert process.stdout.readline() == "ready\n"
             count -= each
         yield
+
+
+ATTACK = """
+import os, socket, sys, threading
+with open(sys.argv[2] + "/cgroup.procs", "w") as f:
+    f.write(str(os.getpid()))
+counts = {}
+def loop():
+    while True:
+        try:
+            with socket.create_connection(("127.0.0.1", int(sys.argv[1])), 30) as s:
+                s.sendall(b"GET /api/v1/jvms HTTP/1.1\\r\\nHost: localhost\\r\\nConnection: close\\r\\n\\r\\n")
+                status = s.recv(4096)[9:12].decode()
+        except OSError:
+            continue
+        counts[status] = counts.get(status, 0) + 1
+        if sum(counts.values()) % 100 == 0:
+            print(counts, flush=True)
+for _ in range(int(sys.argv[3])):
+    threading.Thread(target=loop, daemon=True).start()
+sys.stdin.read()
+"""
 
 
 class SharedNetwork(unittest.TestCase):
@@ -748,6 +773,61 @@ class SharedNetwork(unittest.TestCase):
                         self.assertEqual(daemon.get("/api/v1/jvms", unix=True).status, 200)
                 answer = ask()
                 self.assertEqual(answer.status, 200, answer.text)
+
+    def beside_a_container(self, stack: contextlib.ExitStack) -> tuple[Daemon, str]:
+        """A daemon to which the kernel tells no cgroup, so that all may have made a socket, and a container's cgroup."""
+        stack.enter_context(mock.patch.dict(os.environ, {"FLAMED_OLD_KERNEL": "sock_diag"}))
+        daemon = stack.enter_context(Daemon("--recorder-hz=0"))
+        cgroup = stack.enter_context(container_cgroup())
+        inside = stack.enter_context(subprocess.Popen(["sh", "-c", 'echo $$ >"$0/cgroup.procs"; exec sleep 600', cgroup]))
+        stack.callback(inside.kill)
+        proc.wait_until(lambda: str(inside.pid) in proc.read(f"{cgroup}/cgroup.procs").split(), 5, "it is in its cgroup")
+        return daemon, cgroup
+
+    def test_a_broker_that_stands_still(self):
+        """Requests that wait for a look get a 503 in time, later ones at once, and nobody else waits for it."""
+        paths.need_root()
+        with contextlib.ExitStack() as stack:
+            daemon, _ = self.beside_a_container(stack)
+            self.assertEqual(daemon.get("/api/v1/jvms").status, 200)
+            broker = next(pid for pid in proc.children(daemon.top()) if proc.exe(pid) == "flamed-broker")
+            proc.stop(broker)
+            stack.callback(os.kill, broker, signal.SIGCONT)
+            with ThreadPoolExecutor(12) as pool:
+                with proc.Standstill() as machine:
+                    asked = [pool.submit(daemon.get, "/api/v1/jvms") for _ in range(12)]
+                    for _ in range(100):
+                        self.assertEqual(daemon.get("/healthz").status, 200)
+                        if all(one.done() for one in asked):
+                            break
+                        time.sleep(0.1)
+                    answers = [one.result() for one in asked]
+                    self.assertLess(machine.given(), 7, "they hear of it")
+                self.assertEqual([(one.status, one.headers["Retry-After"]) for one in answers], [(503, "1")] * 12)
+                pool.submit(daemon.get, "/api/v1/jvms") # which waits, if nobody else does
+                time.sleep(0.2)
+                with proc.Standstill() as machine:
+                    self.assertEqual(daemon.get("/api/v1/jvms").status, 503)
+                    self.assertEqual(daemon.get("/healthz").status, 200)
+                    self.assertLess(machine.given(), 1, "the next one")
+                os.kill(broker, signal.SIGCONT)
+            proc.wait_until(lambda: daemon.get("/api/v1/jvms").status == 200, 10, "it is known again")
+
+    def test_a_container_that_connects_in_a_loop(self):
+        """It uses up nothing that others need, neither root of the host nor another user."""
+        paths.need_root()
+        with contextlib.ExitStack() as stack:
+            daemon, cgroup = self.beside_a_container(stack)
+            attack = stack.enter_context(subprocess.Popen([sys.executable, "-c", ATTACK, str(daemon.port), cgroup, "16"],
+                                                          stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
+            stack.callback(attack.kill)
+            for _ in range(12):
+                counts = ast.literal_eval(attack.stdout.readline())
+            self.assertEqual(set(counts), {"403"}, counts)
+            url = f"http://127.0.0.1:{daemon.port}/api/v1/jvms"
+            for uid in (0, 0, 0, ALICE) * 3:
+                answer = caller.ask(url, uid=uid)
+                self.assertEqual(answer.status, 200, f"user {uid}: {answer}")
 
     def test_a_socket_that_both_hold(self):
         """A container's, which a program of the host has taken, too: it counts as the container's."""

@@ -49,6 +49,28 @@ print(*(os.readlink(f"/proc/{pid}/fd/{fd}").replace(" (deleted)", "") for fd in 
 connection.sendall(b"0\nreturn code: 0\n")
 """
 
+# Maps a libjvm.so and answers SIGQUIT; has locked memory, or almost as many mappings as it may have.
+NEAR_A_LIMIT = r"""
+import ctypes, mmap, os, signal, sys, tempfile
+signal.signal(signal.SIGQUIT, lambda *_: None)
+libc = ctypes.CDLL(None)
+libc.mmap.restype = ctypes.c_void_p
+libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+libc.mlock.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+with tempfile.TemporaryDirectory() as folder, open(folder + "/libjvm.so", "w+b") as f:
+    f.truncate(4096)
+    mapped = mmap.mmap(f.fileno(), 4096, prot=mmap.PROT_READ | mmap.PROT_EXEC)
+if sys.argv[1] == "locked":
+    at = libc.mmap(None, 4096, mmap.PROT_READ, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, 0)
+    assert libc.mlock(at, 4096) == 0
+else:
+    most = min(int(open("/proc/sys/vm/max_map_count").read()), 100_000) - 100
+    for i in range(most - sum(1 for _ in open("/proc/self/maps"))):
+        libc.mmap(None, 4096, i % 2, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, 0)
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
 
 def settle() -> None:
     """One attach starts per second on a node, by each broker; and machines here are small."""
@@ -343,6 +365,18 @@ class Care(jvm.WithClasses):
             self.assertTrue(proc.alive(c.pid), c.output())
             set_limit(most, before)
             self.assertTrue(attach.attach(c.pid).done)
+
+    def test_no_room_by_other_limits(self):
+        """Its locked memory and its mappings, of a process that does nothing else."""
+        for what, reason in (("locked", "limit of locked memory"), ("mappings", "limit of mappings")):
+            with self.subTest(limit=what), subprocess.Popen([sys.executable, "-c", NEAR_A_LIMIT, what], stdin=subprocess.PIPE,
+                                                            stdout=subprocess.PIPE, text=True) as p:
+                self.assertEqual(p.stdout.readline(), "ready\n")
+                if what == "locked":
+                    resource.prlimit(p.pid, resource.RLIMIT_MEMLOCK, (1 << 20, 1 << 20))
+                found = attach.attach(p.pid, "check")
+                self.assertIn(reason, found["error"], found.text)
+                p.stdin.close()
 
     def test_another_listens_in_its_place(self):
         """A socket of the right name and user, but of another process: it gets no request."""

@@ -103,7 +103,9 @@ class Throughput(test_attach.Matrix):
                 self.check(c)
         jvm.side_by_side(self, one)
 
+    # Those of Matrix that look for the names of its own program, which is not this one.
     test_a_copy_of_the_agent = test_the_proc_of_another_namespace = test_what_another_pid_1_left_in_the_same_tmp = None
+    test_a_time_namespace = None
 
 
 class Restarts(unittest.TestCase):

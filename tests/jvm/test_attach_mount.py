@@ -7,11 +7,12 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import unittest
 
 import test_attach
 import test_attacks
-from harness import attach, bundle, jvm, paths, proc, snapshot
+from harness import attach, bundle, fuse, jvm, paths, proc, snapshot
 from harness.daemon import Daemon
 
 FOLDERS = ("mnt", "media", "srv")
@@ -44,6 +45,50 @@ def inside(pid: int, code: str) -> None:
 def settle() -> None:
     """Each broker is another: nothing to wait for but its helper's end."""
     proc.wait_until(lambda: attach.helpers() == [], 2, "the helper is gone")
+
+
+# Maps a libjvm.so, catches SIGQUIT, and then has the folder argv[1] as its root.
+WITHIN = r"""
+import mmap, os, signal, sys, tempfile
+signal.signal(signal.SIGQUIT, lambda *_: None)
+with tempfile.TemporaryDirectory() as folder, open(folder + "/libjvm.so", "w+b") as f:
+    f.truncate(4096)
+    mapped = mmap.mmap(f.fileno(), 4096, prot=mmap.PROT_READ | mmap.PROT_EXEC)
+os.chroot(sys.argv[1])
+os.chdir("/")
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+class HangingRoot(unittest.TestCase):
+    def test_a_root_that_does_not_answer(self):
+        """It holds a mounter in the kernel. An owner who holds two is not attached to until they are gone."""
+        def mounters() -> list[int]:
+            return [pid for pid in proc.descendants(os.getpid())[1:] if proc.comm(pid) == "flamed-mounter" and proc.alive(pid)]
+
+        def started(out) -> list[str]:
+            return re.findall(r"^step: (\S+)\nerrno: (\d+)$", proc.read(out.name), re.M)
+
+        root = fuse.File("/etc/passwd")
+        self.addCleanup(root.close)
+        with subprocess.Popen(["unshare", "-m", sys.executable, "-c", WITHIN, root.folder], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                              text=True) as fake, tempfile.NamedTemporaryFile("r", prefix="flamed-out.") as out:
+            self.assertEqual(fake.stdout.readline(), "ready\n")
+            root.silence("l")
+            with subprocess.Popen([*attach.programs(), str(fake.pid), "mount", "0", "allow", "times=1000"], stdout=out) as probe:
+                try:
+                    refused = ("start", str(errno.EDQUOT))
+                    proc.wait_until(lambda: refused in started(out), 60, "one is refused", 0.1)
+                    self.assertEqual(started(out)[:3], [("start", str(errno.ETIMEDOUT))] * 2 + [refused])
+                    self.assertEqual(len(mounters()), 2)
+                    root.answer()
+                    proc.wait_until(lambda: started(out)[-1][0] == "mount", 20, "its folders are looked at again", 0.1)
+                    self.assertLessEqual(len(mounters()), 1)
+                finally:
+                    root.answer()
+                    probe.kill()
+                    fake.stdin.close()
 
 
 class Mounted(unittest.TestCase):

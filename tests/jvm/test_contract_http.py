@@ -22,7 +22,7 @@ ROUTES = {
 TARGET = ["pid", "container", "nspid", "pod", "namespace", "jvm"]
 RENDERING = ["format", "threads", "user", "kernel", "include", "exclude", "depth", "names", "lines", "annotate", "top", "title",
              "reverse", "inverted", "minwidth", "width", "total"]
-TAKING = ["seconds", "from", "to", "event", "symbols", "hz", "interval"]
+TAKING = ["seconds", "from", "to", "event", "symbols", "source", "hz", "interval"]
 # What each route must take at least.
 PARAMETERS = {
     "/profile": TARGET + RENDERING + TAKING, "/top": [*TARGET, "once", "interval", "include", "exclude", "user", "kernel"],
@@ -34,8 +34,8 @@ PARAMETERS = {
 # A value that each parameter takes.
 VALUES = {"pid": "PID", "container": "IDENT", "nspid": "1", "pod": "POD", "namespace": "nowhere", "jvm": "Contract",
           "format": "json", "include": "a", "exclude": "b", "depth": "9", "names": "full", "top": "9", "title": "t",
-          "minwidth": "1", "width": "900", "seconds": "0.1", "from": "-30s", "to": "-0.1s", "event": "cpu", "symbols": "memory",
-          "hz": "99", "interval": "10ms", "a": "-20s..-10s", "b": "-10s..-1s", "limit": "5", "state": "done", "by": "jvm"}
+          "minwidth": "1", "width": "900", "seconds": "0.1", "from": "-30s", "to": "-0.1s", "event": "cpu", "symbols": "memory", "source": "auto",
+          "hz": "99", "interval": "10ms", "a": "-20s..-10s", "b": "-10s..-1s", "limit": "5", "state": "running", "by": "jvm"}
 
 
 class OtherPrograms(ContractCase):
@@ -101,6 +101,7 @@ class OtherPrograms(ContractCase):
         self.assertLessEqual(categories, {"java", "interpreter", "jit", "gc", "vm", "native", "kernel"})
         self.assertIn("java", categories)
         self.assertTrue(any("Contract" in labels for labels in seconds))
+        self.assertEqual(list(found["flamed_sideband_malformed_bytes_total"].values()), [0])
         text = " ".join(labels for rows in found.values() for labels in rows)
         self.assertNotIn("worker-0", text)
         self.assertNotIn("Contract.mix", text)

@@ -16,14 +16,12 @@ import unittest
 import xml.dom.minidom
 
 from harness import jvm, paths, proc
+from harness.contract import FORMATS
 from harness.daemon import Daemon
 
 LEAST_SAMPLES = 3000
 HZ = 499
 KINDS = ("c2", "inlined", "interpreted", "native", "kernel", "jvm")
-# name -> content type, without charset, of every row of the table
-with open(os.path.join(paths.TREE, "daemon/render/formats.def"), encoding="ascii") as table:
-    TYPES = dict(re.findall(r'^FORMAT\((\w+), "([^;"]+)', table.read(), re.M))
 PROTO = os.path.join(paths.TREE, "daemon/render/proto")
 FLAMEGRAPHS = (os.environ.get("FLAMED_FLAMEGRAPH", ""), "/usr/share/perl5/Devel/NYTProf/flamegraph.pl")
 
@@ -204,7 +202,7 @@ class Formats(unittest.TestCase):
         self.assertLessEqual(set(KINDS), ran)
 
     def test_every_format_on_every_route(self):
-        for form, content_type in TYPES.items():
+        for form, content_type in FORMATS.items():
             for path, parameters in ((f"/api/v1/captures/{self.id}/profile", {}), ("/profile", {"pid": self.target.pid, "from": "-10m"}),
                                      ("/api/v1/query", {"pid": self.target.pid, "from": "-10m"})):
                 answer = self.daemon.get(path, format=form, **parameters)
@@ -213,7 +211,7 @@ class Formats(unittest.TestCase):
                 self.assertTrue(answer.body, (path, form))
         answer = self.daemon.get("/profile", format="gif")
         self.assertEqual(answer.status, 400)
-        self.assertTrue(all(form in answer.text for form in TYPES), answer.text)
+        self.assertTrue(all(form in answer.text for form in FORMATS), answer.text)
 
     def test_tree_is_a_page_for_browsers(self):
         for accept, wanted in (("text/html,application/xhtml+xml,*/*;q=0.8", "text/html"), ("*/*", "text/plain"),

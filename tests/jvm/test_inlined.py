@@ -84,6 +84,30 @@ class Inlined(unittest.TestCase):
     def test_by_debuglink_and_compressed(self):
         self.check(self.stripped)
 
+    def test_names_in_a_file_that_others_share(self):
+        """What dwz moved to a shared file is found by the path in the program; without that file a warning counts what it lacks."""
+        paths.need("dwz")
+        shared = tempfile.TemporaryDirectory(prefix="flamed-test.", dir=self.dwz_folder())
+        self.addCleanup(shared.cleanup)
+        os.chmod(shared.name, 0o755)
+        programs = [self.program + ".one", self.program + ".two"]
+        for program in programs:
+            subprocess.run(["cc", "-O2", "-g", "-gdwarf-4", "-fno-omit-frame-pointer", "-Wl,--build-id", "-o", program, self.source],
+                           check=True)
+        subprocess.run(["dwz", "-m", shared.name + "/shared", "-M", shared.name + "/shared", *programs], check=True)
+        self.assertTrue(os.path.exists(shared.name + "/shared"))
+        self.check(programs[0])
+        os.unlink(shared.name + "/shared")
+        lines = self.document(self.spin(programs[1]), lines=1)
+        self.assertTrue([w for w in lines["warnings"] if "(dwz)" in w], lines)
+
+    def dwz_folder(self) -> str:
+        folder = "/usr/lib/debug/.dwz"
+        if not os.path.exists(folder):
+            os.makedirs(folder)
+            self.addCleanup(os.rmdir, folder)
+        return folder
+
     def test_split_is_not_read_and_a_warning_counts_it(self):
         split = self.program + ".split"
         subprocess.run(["cc", "-O2", "-g", "-gsplit-dwarf", "-fno-omit-frame-pointer", "-o", split, self.source],

@@ -60,6 +60,14 @@ class Perf:
         os.close(self.hear)
 
 
+def mount_tracefs(test) -> None:
+    """Until the tests of the class have run, where it is not mounted."""
+    path = "/sys/kernel/tracing"
+    if os.path.isdir(path) and not os.path.isdir(path + "/events"):
+        if subprocess.run(["mount", "-t", "tracefs", "none", path], stderr=subprocess.DEVNULL).returncode == 0:
+            test.addClassCleanup(subprocess.run, ["umount", "--lazy", path])
+
+
 class KernelEvents(jvm.WithClasses):
     sources = ("Kernel.java",)
 
@@ -67,6 +75,7 @@ class KernelEvents(jvm.WithClasses):
     def setUpClass(cls):
         super().setUpClass()
         paths.need_root()
+        mount_tracefs(cls)
         cls.daemon = Daemon("--recorder-hz", "0")
         cls.addClassCleanup(cls.daemon.stop)
 
@@ -116,17 +125,72 @@ class KernelEvents(jvm.WithClasses):
                     print(f"{version} {event}: {whole} of {truth}", end=" ")
                     self.assertAlmostEqual(whole / truth, 1, delta=0.02, msg=profile.describe())
 
+    def test_native_memory(self):
+        """Two sites' direct buffers, in bytes."""
+        huge = "[always]" in proc.read("/sys/kernel/mm/transparent_hugepage/enabled")
+        for version in (17, 25):
+            with self.subTest(jdk=version), Program(version, self.classes.folder) as program:
+                program.do("touch")
+                profile = self.meanwhile(program, "touch", event="nativemem", interval="64k")
+                if huge: # a fault each, and the profile says so
+                    self.assertIn("huge pages came into use", profile.describe() + str(profile.document))
+                    continue
+                self.check(profile, "touch", 65536)
+                meta = profile.document["meta"]
+                self.assertEqual((meta["event"], meta["unit"], meta["weight"]), ("nativemem", "bytes", "value"))
+                for site, truth in zip(CALLERS["touch"], (32 << 20, 96 << 20)):
+                    value = sum(s.value for s in profile.stacks if ordered(s.names, "Kernel.main", site))
+                    print(f"{version} {site}: {value} of {truth}", end=" ")
+                    self.assertAlmostEqual(value / truth, 1, delta=0.01, msg=profile.describe())
+
     def test_as_perf_counts(self):
         paths.need("perf")
-        for event, what in (("page-faults", "touch"), ("context-switches", "switch"), ("cpu-migrations", "switch")):
+        for event, what in (("page-faults", "touch"), ("context-switches", "switch"), ("cpu-migrations", "switch"), ("page-faults:u", "touch"),
+                            ("sched:sched_switch", "switch"), ("syscalls:sys_enter_futex", "switch")):
+            if ":s" in event and not os.path.isdir("/sys/kernel/tracing/events/" + event.replace(":", "/")):
+                print(f"no tracepoint {event} here", end=" ")
+                continue
             with self.subTest(event=event), Program(17, self.classes.folder) as program:
                 program.do(what)
+                self.daemon.get("/profile", pid=program.pid, seconds=0.1, event=event) # its program is loaded by then
                 with Perf(program.pid, event) as perf:
                     profile = self.meanwhile(program, what, event=event, interval=8 if event != "cpu-migrations" else 1)
                     truth = perf.count()
                 whole = sum(s.value for s in profile.stacks)
                 print(f"{event}: {whole} of {truth}", end=" ")
                 self.assertAlmostEqual(whole, truth, delta=0.02 * truth + 8, msg=profile.describe())
+
+    def test_several_at_once(self):
+        """One capture of three events: each as if it had been alone, shown by event=, in formats that hold all, in the past."""
+        with Program(17, self.classes.folder) as program:
+            program.do("touch")
+            before = int(proc.stat(program.pid)[7])
+            shown = self.meanwhile(program, "touch", event="page-faults,cpu,context-switches", interval="16,1ms,1")
+            truth = int(proc.stat(program.pid)[7]) - before
+            one = self.daemon.get("/api/v1/captures", limit=1).json()["captures"][0]["id"]
+            path = "/api/v1/captures/" + one
+            whole = self.check(shown, "touch", 16)
+            self.assertAlmostEqual(whole / truth, 1, delta=0.02, msg=shown.describe())
+            facts = self.daemon.get(path).json()
+            self.assertEqual(facts["event"], "page-faults,cpu,context-switches")
+            self.assertEqual([(e["name"], e["unit"], e["period"]) for e in facts["events"]],
+                             [("page-faults", "count", 16), ("cpu", "nanoseconds", 1000000), ("context-switches", "count", 1)])
+            cpu = Profile(self.daemon.get(path + "/profile", format="json", event="cpu"))
+            self.assertEqual((cpu.document["meta"]["event"], cpu.document["meta"]["period"]), ("cpu", 1000000))
+            self.assertGreater(sum(s.value for s in cpu.stacks if "Kernel.main" in s.names), 20_000_000, cpu.describe())
+            answer = self.daemon.get(path + "/profile", format="json", event="branches")
+            self.assertEqual((answer.status, answer.json()["parameter"]), (400, "event"), answer)
+            self.assertIn("page-faults,cpu,context-switches", answer.json()["detail"])
+            for name in ("pprof", "speedscope", "otlp", "jfr"):
+                self.assertEqual(self.daemon.get(path + "/profile", format=name).status, 200)
+            diff = self.daemon.get("/api/v1/diff", a=one, b=one, event="cpu", format="json").json()
+            self.assertEqual((diff["a"]["event"], diff["a"]["weight"]), ("cpu", cpu.samples))
+            answer = self.daemon.get("/api/v1/query", pid=program.pid, **{"from": "-60s"}, event="cpu,page-faults", format="json")
+            self.assertEqual(answer.status, 200, answer)
+            past = Profile(answer)
+            self.assertEqual((past.document["meta"]["event"], past.samples), ("cpu", cpu.samples))
+            self.assertEqual(self.daemon.get("/api/v1/captures", event="cpu", limit=1).json()["captures"][0]["id"], one)
+            self.assertEqual(self.daemon.get("/api/v1/captures", event="cpu,page-faults").status, 400)
 
     def test_what_cannot_be_had(self):
         """Is listed with the reason, and refused with it."""
@@ -144,6 +208,25 @@ class KernelEvents(jvm.WithClasses):
                 answer = self.daemon.get("/profile", pid=program.pid, event="page-faults", **parameters)
                 self.assertEqual((answer.status, answer.json()["parameter"]), (400, next(iter(parameters))), answer)
             self.assertEqual(self.daemon.get("/profile", pid=program.pid, event="cpu", interval=32).status, 400)
+
+    def test_names_of_other_events(self):
+        """Raw events, those of caches and PMUs, tracepoints, modifiers: refused with the reason, a mistake with what is right."""
+        with Program(17, self.classes.folder) as program:
+            for name, status, sentence in (("r01c2", 503, "r01c2"), ("LLC-load-misses:u", 503, "LLC-load-misses:u"),
+                                           ("cpu/event=0x3c,umask=1/", 503, "PMU"), ("uprobe/config1=4096,config2=16/", 503, "no counter"),
+                                           ("sched:no_such_thing", 503, "no tracepoint"), ("cycles:zz", 400, "modifiers"),
+                                           ("sched:sched_switch:u", 400, "modifiers"), ("cpu/event=q/", 400, "term"), ("cyclez", 400, "'cycles'?")):
+                answer = self.daemon.get("/profile", pid=program.pid, seconds=0.1, event=name)
+                if answer.status == 200 and status == 503: # a machine that has it
+                    continue
+                self.assertEqual((answer.status, answer.json().get("parameter", "event")), (status, "event"), answer)
+                if sentence != "no tracepoint" or os.path.isdir("/sys/kernel/tracing/events"):
+                    self.assertIn(sentence, answer.json()["detail"])
+            self.assertEqual(self.daemon.get("/profile", pid=program.pid, seconds=0.3, event="cpu:u,page-faults:k").status, 200)
+            [one] = self.daemon.get("/api/v1/captures", event="page-faults:k", limit=1).json()["captures"]
+            self.assertEqual([e["name"] for e in one["events"]], ["cpu:u", "page-faults:k"])
+        names = {e["name"] for e in self.daemon.get("/api/v1/events").json()["events"]}
+        self.assertLessEqual({"cpu", "LLC-loads", "dTLB-load-misses"}, names)
 
     def test_formats(self):
         """Each says what it counts; a capture of its own says so in its list."""

@@ -183,6 +183,17 @@ class Lifecycle(WithSpinningJvm):
                     self.assertEqual([a.status for a in answers], [200, 200], str(answers[0]))
                     self.assertEqual(*[a.headers["Content-Type"] for a in answers])
 
+    def test_idle(self):
+        """Without a capture flamed and its broker use next to nothing: no loop of theirs spins."""
+        with Daemon() as daemon:
+            pids = [pid for name in ("flamed", "flamed-broker") for pid in daemon.processes()[name]]
+            shares = []
+            for _ in range(3): # the first two seconds may still read what is there
+                before, start = sum(proc.cpu_seconds(pid) for pid in pids), time.monotonic()
+                time.sleep(2)
+                shares.append((sum(proc.cpu_seconds(pid) for pid in pids) - before) / (time.monotonic() - start))
+            self.assertLess(min(shares), 0.1, f"{shares} of a CPU without anything to do")
+
     def test_stopped_jvm(self):
         """A JVM that is stopped has no samples; it is not asked anything, so the answer comes in time."""
         with Daemon() as daemon:

@@ -39,7 +39,7 @@ class Limits(unittest.TestCase):
     def said(self, daemon: Daemon) -> tuple[str, object]:
         """All the sentences of /readyz and of a capture, and the capture's answer."""
         ready = daemon.wait_ready(statuses=(200, 503))
-        sentences = [p["detail"] for p in ready.json()["problems"]]
+        sentences = daemon.problems()
         answer = daemon.get("/profile", pid=self.jvm.pid, seconds=1, hz=199, format="json", threads=1, timeout=20)
         self.assertIn(answer.status, (200, 503), str(answer))
         if answer.status == 503:
@@ -123,8 +123,7 @@ class Limits(unittest.TestCase):
     def test_nothing_is_missing(self):
         """And where nothing is, nothing is said."""
         with Daemon() as daemon:
-            ready = daemon.wait_ready()
-            self.assertEqual(ready.json()["problems"], [])
+            self.assertEqual(daemon.problems(), [])
             # A disk may be slow to give the files that a flamed which has just started must read, and then it says so.
             daemon.profile(pid=self.jvm.pid, seconds=0.3, hz=199)
             proc.wait_until(lambda: "\nflamed_elf_reading 0\n" in daemon.get("/metrics").text, 20, "what runs has been read")

@@ -1,17 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """A user of the machine who takes all that flamed gives one caller locks nobody out: root on the Unix socket and health over TCP are
 answered within 200 ms throughout, others have room, and memory stays under its limit. FLAMED_LOCKOUT_SECONDS: how long each lasts."""
+import contextlib
 import json
 import os
 import re
 import subprocess
 import sys
 import time
+import unittest
+from unittest import mock
 
 from harness import caller, paths, proc
 from harness.daemon import Daemon
-from harness.idle import IdleServer
+from harness.idle import ENGINE_HOPS, HOPS, IdleServer
 from harness.spinning import WithSpinningJvm
+from test_hanging_files import container_cgroup
 
 SECONDS = float(os.environ.get("FLAMED_LOCKOUT_SECONDS", "1"))
 SOON = 0.2
@@ -41,6 +45,88 @@ class Crowd:
         self.process.stdout.close()
 
 
+# Of root in a container with the host's network: threads that connect again and again, each time from the next of some cgroups, and
+# connections on which nothing is asked. Has its main thread in none of them.
+CONTAINER = """
+import socket, sys, threading
+port, silent, threads, folders = int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), sys.argv[4:]
+held, asked = [], [0] * threads
+def connect():
+    s = socket.create_connection(("127.0.0.1", port), 30)
+    s.settimeout(30)
+    return s
+def ask(i):
+    while True:
+        for folder in folders[i::threads] or folders:
+            if len(folders) > 1:
+                with open(folder + "/cgroup.procs", "w") as f:
+                    f.write("0")
+            try:
+                with connect() as s:
+                    s.sendall(b"GET /api/v1/jvms HTTP/1.1\\r\\nHost: localhost\\r\\nConnection: close\\r\\n\\r\\n")
+                    s.recv(4096)
+            except OSError:
+                pass
+            asked[i] += 1
+def hold():
+    while True:
+        try:
+            held.append(connect())
+        except OSError:
+            pass
+        del held[:-silent]
+        if len(held) == silent:
+            threading.Event().wait(0.02)
+with open(folders[0] + "/cgroup.procs", "w") as f:
+    f.write("0")
+for i in range(threads):
+    threading.Thread(target=ask, args=(i,), daemon=True).start()
+if silent:
+    threading.Thread(target=hold, daemon=True).start()
+while sum(asked) < 2 * threads or len(held) < silent:
+    threading.Event().wait(0.05)
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+@contextlib.contextmanager
+def container_root(daemon: Daemon, silent: int, threads: int, folders: list[str]):
+    """CONTAINER, in a process for itself, or one for each of THREADS if FOLDERS are many."""
+    each = [folders[i::threads] for i in range(threads)] if len(folders) > 1 else [folders]
+    with contextlib.ExitStack() as stack:
+        for own in each:
+            process = stack.enter_context(subprocess.Popen(
+                [sys.executable, "-c", CONTAINER, str(daemon.port), str(silent), str(threads // len(each)), *own],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
+            stack.callback(process.kill)
+            assert process.stdout.readline() == "ready\n"
+        yield
+
+
+@contextlib.contextmanager
+def cgroup_tree(count: int, callers: int):
+    """COUNT cgroups of version 2 that nobody is in, and CALLERS of them after those: their folders."""
+    top = "/sys/fs/cgroup" if os.path.exists("/sys/fs/cgroup/cgroup.controllers") else "/sys/fs/cgroup/unified"
+    if not os.path.exists(top + "/cgroup.controllers"):
+        raise unittest.SkipTest("no cgroups of version 2 on this machine")
+    top = os.path.join(top, f"flamed-test-{os.getpid()}")
+    own = [f"{top}/z{i}" for i in range(callers)]
+    folders = [top, top + "/a", *(f"{top}/a/{i}" for i in range(count)), *own]
+    with contextlib.ExitStack() as stack:
+        for folder in folders:
+            os.mkdir(folder)
+            stack.callback(os.rmdir, folder)
+        yield own
+        proc.wait_until(lambda: not any(proc.read(folder + "/cgroup.procs") for folder in own), 10, "empty cgroups")
+
+
+ALL_PATHS = (("/healthz", False), ("/readyz", False), ("/metrics", False), ("/healthz", True), ("/api/v1/jvms", True),
+             ("/profile?pid={pid}&seconds=0.1&symbols=memory&format=flat", True))
+# What anybody may ask over TCP, and what is asked over the Unix socket.
+UNTOLD_PATHS = tuple(path for path in ALL_PATHS if path[1] or path[0] == "/healthz")
+
+
 class Lockout(WithSpinningJvm):
     jvm_uid = ALICE
 
@@ -49,14 +135,13 @@ class Lockout(WithSpinningJvm):
         super().setUpClass()
         paths.need("setpriv")
 
-    def probe(self, daemon: Daemon, seconds: float) -> None:
+    def probe(self, daemon: Daemon, seconds: float, paths: tuple[tuple[str, bool], ...] = ALL_PATHS) -> None:
         """Asks again and again for SECONDS what has to be answered at once."""
         asked: dict[str, list[float]] = {}
         end = time.monotonic() + seconds
         idle = self.enterContext(IdleServer())
         while time.monotonic() < end:
-            for path, unix in (("/healthz", False), ("/readyz", False), ("/metrics", False), ("/healthz", True),
-                               ("/api/v1/jvms", True), (f"/profile?pid={self.pid}&seconds=0.1&symbols=memory&format=flat", True)):
+            for path, unix in ((path.format(pid=self.pid), unix) for path, unix in paths):
                 idle.ask()
                 with proc.Standstill() as machine:
                     answer = daemon.get(path, unix=unix, timeout=20)
@@ -67,12 +152,13 @@ class Lockout(WithSpinningJvm):
         print(f"\n{self.id().rpartition('.')[2]}: the slowest of {len(next(iter(asked.values())))} each, ms: {worst}, "
               f"of an idle server: {round(idle.worst * 1000)}")
         for name, times in asked.items():
-            self.assertLess(max(times), idle.limit(SOON), f"{name}: {worst}")
+            hops = ENGINE_HOPS if name.startswith(("/api/", "/profile")) else HOPS
+            self.assertLess(max(times), idle.limit(SOON, hops), f"{name}: {worst}")
 
-    def stored(self, daemon: Daemon, count: int) -> list[dict] | None:
-        """The stored captures at 2,999 Hz, once there are COUNT."""
-        found = [one for one in daemon.get("/api/v1/captures", state="done", limit=100).json()["captures"] if round(one["hz"]) == 2999]
-        return found if len(found) == count else None
+    def stored(self, daemon: Daemon, idents: list[str]) -> list[dict] | None:
+        """These captures, once all are stored. By id: a list of the newest has those of probe() before them."""
+        found = [daemon.get(f"/api/v1/captures/{ident}").json() for ident in idents]
+        return found if all(one["state"] == "done" for one in found) else None
 
     def as_alice(self, daemon: Daemon, path: str, body: dict | None = None) -> caller.Reply:
         return caller.ask(f"http://127.0.0.1:{daemon.port}{path}", uid=ALICE, method="POST" if body else "GET",
@@ -113,7 +199,7 @@ class Lockout(WithSpinningJvm):
     def test_rates(self):
         """Captures of slow rates, one more than there are sets of events, keep nobody from a faster one, and go on at their rate."""
         with Daemon() as daemon:
-            slow = [daemon.capture(pid=self.pid, hz=hz, seconds=600) for hz in (41, 43, 47, 53)]
+            slow = [daemon.capture(pid=self.pid, hz=hz, seconds=600) for hz in (41, 43, 47, 53, 59, 61, 67, 71)]
             profile = daemon.profile(pid=self.pid, hz=499, seconds=1)
             self.assertGreater(profile.samples, 250)
             numbers = [daemon.get(one.path).json()["samples"] for one in slow]
@@ -129,6 +215,21 @@ class Lockout(WithSpinningJvm):
             warnings = [" ".join(daemon.get(one.path).json()["warnings"]) for one in slow]
             self.assertTrue(any("499" in text and "random share" in text for text in warnings), warnings)
 
+    def test_events(self):
+        """Captures of other events, more than there are sets, leave room for others: for a user, too, and for root over TCP."""
+        with Daemon() as daemon:
+            self.assertEqual(self.as_alice(daemon, "/api/v1/captures", {
+                "pid": self.pid, "seconds": 600, "event": "page-faults,minor-faults,context-switches,cpu-migrations"}).status, 201)
+            reply = self.as_alice(daemon, "/api/v1/captures", {"pid": self.pid, "seconds": 600, "event": "major-faults"})
+            self.assertEqual(reply.status, 429, str(reply))
+            self.assertIn("4 events and rates, the most for one caller", reply.json()["detail"])
+            self.assertEqual(self.as_alice(daemon, "/api/v1/captures", {"pid": self.pid, "seconds": 600, "event": "page-faults"}).status, 201,
+                             "what is sampled already")
+            for query in ({}, {"event": "major-faults"}, {"hz": 499}):
+                for unix in (False, True):
+                    answer = daemon.get("/profile", unix=unix, pid=self.pid, seconds=0.2, format="collapsed", **query)
+                    self.assertEqual(answer.status, 200, f"{query}: {answer}")
+
     def test_regular_expressions(self):
         """Of sixteen clients: each may take 2 s of CPU time, and others wait for none of them."""
         expression = "%5Ba-z.%5D*.*.*%5B0-9%5D%7B9%7D"
@@ -140,6 +241,26 @@ class Lockout(WithSpinningJvm):
                 with proc.Standstill() as machine:
                     self.assertEqual(daemon.get("/api/v1/jvms").status, 200)
                     self.assertLess(machine.given(), SOON, "others over TCP")
+
+    def over_tcp(self, daemon: Daemon) -> None:
+        """The host's root is known in the end, and the looks that it takes are counted."""
+        proc.wait_until(lambda: daemon.get("/api/v1/jvms", timeout=30).status == 200, 30, "root over TCP")
+        counted = dict(re.findall(r"^(flamed_http_caller_\w+) (\d+)$", daemon.get("/metrics", unix=True).text, re.M))
+        print(counted)
+        self.assertGreater(int(counted["flamed_http_caller_looks_total"]), 0)
+
+    def test_connections_of_a_container(self):
+        """Its root has the number of the host's until it is known who holds the socket: of one that says nothing it never is."""
+        with mock.patch.dict(os.environ, {"FLAMED_OLD_KERNEL": "sock_diag"}), Daemon("--recorder-hz=0") as daemon, \
+                container_cgroup() as cgroup, container_root(daemon, 300, 8, [cgroup]):
+            self.probe(daemon, SECONDS, (("/healthz", False), ("/healthz", True), ("/api/v1/whoami", True)))
+            self.over_tcp(daemon)
+
+    def test_many_cgroups(self):
+        """Of a user to whom a part of the hierarchy was given, who connects from one after another: each has to be found."""
+        with cgroup_tree(10000, 80) as folders, Daemon("--recorder-hz=0") as daemon, container_root(daemon, 0, 8, folders):
+            self.probe(daemon, SECONDS, UNTOLD_PATHS)
+            self.over_tcp(daemon)
 
     def test_memory(self):
         """Thirty captures of the whole node at 2,999 Hz, in the memory that a pod has."""
@@ -155,6 +276,8 @@ class Lockout(WithSpinningJvm):
         with Daemon(*budget, wrap=wrap) as daemon:
             with Crowd(daemon, 30, "POST", "/api/v1/captures", {"hz": 2999, "seconds": 60 if SECONDS <= 30 else 3000}) as alice:
                 self.assertEqual(alice.statuses(), {"201": 30})
+                captures = [one["id"] for one in daemon.get("/api/v1/captures", limit=100).json()["captures"]]
+                self.assertEqual(len(captures), 30)
                 # They are alike, and the largest is thinned each time.
                 proc.wait_until(lambda: int(re.search(r"^flamed_captures_thinned_total (\d+)", daemon.get("/metrics").text, re.M)[1]) >= 30,
                                 60 + 2 * SECONDS, "the memory for captures is used up by each", interval=0.5)
@@ -163,10 +286,9 @@ class Lockout(WithSpinningJvm):
                 bytes_, most = (float(values[f"flamed_captures_{n}bytes"]) for n in ("", "max_"))
                 self.assertLessEqual(bytes_, most + 30 * 196608, "each may have a first piece, whatever the others have")
                 self.assertEqual(daemon.profile(pid=self.pid, seconds=1, hz=99).warnings, [], "a small one is whole")
-                captures = daemon.get("/api/v1/captures", state="running").json()["captures"]
-            for one in captures:
-                daemon.request("POST", f"/api/v1/captures/{one['id']}/stop", timeout=30)
-            ended = proc.wait_until(lambda: self.stored(daemon, 30), 60, "they are stored", 0.2)
+            for ident in captures: # a short one has ended
+                daemon.request("POST", f"/api/v1/captures/{ident}/stop", timeout=30)
+            ended = proc.wait_until(lambda: self.stored(daemon, captures), 60, "they are stored", 0.2)
             for one in ended: # thinned, or ended early
                 self.assertIn("captures_max_bytes", " ".join(one["warnings"]), one)
             with open(os.path.join(group, names[1]), encoding="ascii") as f:
@@ -177,5 +299,4 @@ class Lockout(WithSpinningJvm):
 
 
 if __name__ == "__main__":
-    import unittest
     unittest.main()

@@ -6,7 +6,9 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -168,6 +170,32 @@ class Login(unittest.TestCase):
                                      *(part for one in listens for part in ("--listen", one))], capture_output=True, text=True,
                                     check=False, timeout=60)
             self.assertEqual((result.returncode, result.stdout[:len(begin)]), (0, begin), result.stderr)
+
+    def test_localhost_is_nobody_else_s(self):
+        """Browsers and programs that say localhost may take IPv6 first: no other user can wait there for tickets and tokens."""
+        try:
+            with socket.socket(socket.AF_INET6) as s:
+                s.bind(("::1", 0))
+        except OSError:
+            self.skipTest("no IPv6 on this machine")
+        bind = ("import socket, sys\ns = socket.socket(socket.AF_INET6)\ns.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)\n"
+                "s.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)\ns.bind((sys.argv[1], int(sys.argv[2])))\ns.listen()\n"
+                "print('there', flush=True)\nsys.stdin.read()\n")
+        alice = ["setpriv", f"--reuid={ALICE}", f"--regid={ALICE}", "--clear-groups", sys.executable, "-c", bind]
+        for address in ("::1", "::"):
+            result = subprocess.run([*alice, address, str(self.daemon.port)], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                                    check=False)
+            self.assertIn("Address already in use", result.stderr, address)
+        who = caller.ask(f"http://[::1]:{self.daemon.port}/api/v1/whoami", uid=ALICE).json()
+        self.assertEqual((who["subject"], who["known_by"]), (f"user {ALICE}", "kernel"))
+        port = free_port()
+        with subprocess.Popen([*alice, "::1", str(port)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as thief:
+            self.assertEqual(thief.stdout.readline(), "there\n")
+            result = subprocess.run([paths.program("flamed"), "--listen", f"127.0.0.1:{port}", "--store", self.folder], check=False,
+                                    capture_output=True, text=True, timeout=60)
+            self.assertNotEqual(result.returncode, 0)
+            self.assertIn(f"another program listens on '[::1]:{port}', which is localhost, too", result.stderr)
+            thief.stdin.close()
 
     def test_flamed_login_without_rights_says_what_to_do(self):
         result = subprocess.run(["setpriv", f"--reuid={ALICE}", f"--regid={ALICE}", "--clear-groups", paths.program("flamed"), "--login",

@@ -1,22 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """names=merged: two starts of a Spring Boot service, from its first instruction on and under load, differ in no frame by its name alone."""
+import json
 import os
 import re
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 import unittest
 import urllib.request
 import zipfile
 
-from harness import paths
+from harness import paths, proc
 from harness.daemon import Daemon, free_port
 
 sys.path.append(os.path.join(paths.TREE, "tests/bench"))
 import services # pylint: disable=wrong-import-position
 
-SECONDS = 15
+SECONDS, SECONDS_MAX = 15, 120 # at least, and until it has given some answers, which all go through one proxy
+ANSWERS = 300
 # Of code that is generated while a program runs.
 MADE = re.compile(r"\$\$|\$Proxy|LambdaForm|Accessor|Species|Invoker")
 
@@ -46,13 +49,13 @@ class Spring(unittest.TestCase):
 
     def capture(self, *options: str) -> str:
         """The id of a capture of a whole start, and of what it answers then."""
-        port, over = free_port(), threading.Event()
+        port, answered, over = free_port(), [], threading.Event()
 
         def ask():
             while not over.is_set():
                 try:
                     with urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=5) as answer:
-                        answer.read()
+                        answered.append(answer.read())
                 except OSError:
                     over.wait(0.2)
         with tempfile.TemporaryDirectory() as folder:
@@ -61,12 +64,18 @@ class Spring(unittest.TestCase):
                 client = threading.Thread(target=ask)
                 client.start()
                 try:
-                    answer = self.daemon.get("/profile", pid=process.pid, seconds=SECONDS, hz=499, format="json", timeout=SECONDS + 30)
+                    begun = self.daemon.request("POST", "/api/v1/captures", headers={"Content-Type": "application/json"},
+                                                body=json.dumps({"pid": process.pid, "seconds": SECONDS_MAX, "hz": 499}).encode())
+                    self.assertEqual(begun.status, 201, begun)
+                    where = begun.headers["Location"]
+                    time.sleep(SECONDS)
+                    proc.wait_until(lambda: len(answered) >= ANSWERS, SECONDS_MAX - SECONDS, "it has answered", interval=0.2)
+                    self.assertEqual(self.daemon.request("POST", where + "/stop").status, 200)
                 finally:
                     over.set()
                     client.join()
-        self.assertEqual(answer.status, 200, answer)
-        return answer.headers["X-Flamed-Capture"]
+        proc.wait_until(lambda: self.daemon.get(where).json()["state"] == "done", 30, "the capture is done", interval=0.1)
+        return where.rpartition("/")[2]
 
     def names(self, capture: str, **names) -> set[str]:
         document = self.daemon.get(f"/api/v1/captures/{capture}/profile", format="json", **names).json()
@@ -83,8 +92,8 @@ class Spring(unittest.TestCase):
     def test_two_starts(self):
         self.compiled = written(self.java, self.class_path)
         self.assertLessEqual({"java.lang.Thread", "org.springframework.boot.SpringApplication", "SpringService"}, self.compiled)
-        # Made lazily, its proxies come in another order, and so with other numbers.
-        first, second = self.capture(), self.capture("-Dspring.main.lazy-initialization=true")
+        # Made lazily, its proxies come in another order. The one that all answers go through has another number for certain.
+        first, second = self.capture(), self.capture("-Dspring.main.lazy-initialization=true", "-Dproxies=5")
         plain = [self.names(capture) for capture in (first, second)]
         merged = [self.names(capture, names="merged") for capture in (first, second)]
         made = [{name for name in names if MADE.search(name)} for names in merged]
@@ -92,7 +101,10 @@ class Spring(unittest.TestCase):
               f"{len(self.twins(*plain))} differ by numbers alone, merged {len(self.twins(*merged))}: {self.twins(*plain)[:3]}")
         self.assertGreater(min(map(len, plain)), 1000)
         self.assertGreater(len(made[0] & made[1]), 10)
-        self.assertGreater(len(self.twins(*plain)), 0, "nothing to merge: the test shows nothing")
+        proxies = [{name for name in names if re.search(r"\$Proxy\d+\.answer$", name)} for names in plain]
+        self.assertEqual([len(names) for names in proxies], [1, 1], "the service has not answered")
+        self.assertNotEqual(*proxies)
+        self.assertIn((*proxies[0], *proxies[1]), self.twins(*plain), "nothing to merge: the test shows nothing")
         self.assertEqual(self.twins(*merged), [])
         answer = self.daemon.get("/api/v1/diff", a=first, b=second, names="merged", format="collapsed")
         self.assertEqual(answer.status, 200, answer)

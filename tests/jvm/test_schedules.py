@@ -205,7 +205,7 @@ class Configured(WithConfiguration):
             self.assertIn('main="no.such.Main"', row["last_error"])
 
     def problems(self, daemon: Daemon) -> list[str]:
-        return [p["detail"] for p in daemon.get("/readyz").json()["problems"] if p["what"] == "configuration"]
+        return daemon.problems("configuration")
 
     def test_reload(self):
         """SIGHUP: a good file is taken whole, a bad one not at all; captures under way go on."""

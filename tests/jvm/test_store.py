@@ -72,7 +72,7 @@ def metrics(daemon: Daemon) -> dict[str, float]:
 
 
 def problem(daemon: Daemon, what: str = "store") -> str:
-    return " ".join(p["detail"] for p in daemon.get("/readyz").json()["problems"] if p["what"] == what)
+    return " ".join(daemon.problems(what))
 
 
 class Store(WithSpinningJvm):

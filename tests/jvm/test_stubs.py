@@ -238,3 +238,22 @@ class Stubs(Base):
 
     def test_25(self):
         self.check_all(self.start(25).pid, 25, agent=True)
+
+
+class Returns(jvm.WithClasses):
+    """The interpreter calls compiled methods that leave registers as they were at the call, or put other things there."""
+    sources = ("Returns.java",)
+
+    def test_25(self):
+        daemon = Daemon()
+        self.addCleanup(daemon.stop)
+        with jvm.Jvm(paths.jdk(25), "-Xmx64m", "-XX:+UnlockDiagnosticVMOptions", "-XX:-UseMontgomeryMultiplyIntrinsic",
+                     "-XX:-UseMontgomerySquareIntrinsic", "-XX:CompileCommand=quiet",
+                     "-XX:CompileCommand=exclude,java.math.BigInteger::montReduce", "-cp", self.classes.folder, "Returns") as target:
+            proc.wait_until(lambda: proc.cpu_seconds(target.pid) > 2.5, 60, "all else is compiled", interval=0.1)
+            profile = daemon.profile(pid=target.pid, seconds=2, hz=3999, timeout=40)
+        reduce = [s for s in profile.stacks if "java.math.BigInteger.montReduce" in s.names]
+        nameless = [s for s in reduce if any(f.name == "[unknown]" and not f.module for f in s.frames)]
+        print(f"{count(reduce)} samples below the interpreted method, {count(nameless)} have a frame without a name")
+        self.assertGreater(count(reduce), 500, "the machine is too busy for this test")
+        self.assertLessEqual(count(nameless), 0.002 * count(reduce), profile.describe(nameless))

@@ -165,7 +165,7 @@ class Services(WithMachine):
                 text = self.run_(f"python3 -c '{connect}' /run/flamed-broker/{name}.sock", check=False, user=ALICE, groups=group)
                 self.assertIn("PermissionError", text, f"{name} running={running}")
             for try_ in (f"rm -f {SOCKET}; test -e {SOCKET}", f"mv {SOCKET} /run/flamed/x", "touch /run/flamed/x",
-                         "mkdir /run/flamed/x", "rm -f /run/flamed/left-alone; test -e /run/flamed/left-alone",
+                         "mkdir /run/flamed/x", "rm -f /run/flamed/quarantine; test -e /run/flamed/quarantine",
                          "touch /run/flamed-broker/x", "ls /run/flamed-broker", "cat /var/lib/flamed/*", "ls /var/lib/flamed"):
                 text = self.run_(try_, check=False, user=ALICE, groups=group)
                 self.assertIn("Permission denied", text, f"{try_} running={running}")
@@ -232,6 +232,24 @@ class Services(WithMachine):
         self.assertNotEqual(self.run_(f"readlink /proc/{pid}/ns/net"), self.run_("readlink /proc/1/ns/net"))
         self.assertEqual(self.run_(f"nsenter -t {pid} -n ss -Hltn").strip(), "")
         self.assertTrue(self.symbols(self.start_jvm(), "memory").startswith("memory"))
+
+    def slices(self) -> set[str]:
+        """Of the threads of flamed.service, in ns."""
+        return set(self.run_("cat $(cat $(find /sys/fs/cgroup -path '*system.slice/flamed.service/cgroup.procs') | sed 's:.*:/proc/&/task/*/sched:') | "
+                             "sed -n 's/^se.slice *: *//p'").split())
+
+    def test_short_turns(self):
+        """The drop-in: threads that name what runs have short turns, as only it allows."""
+        if "se.slice" not in proc.read("/proc/self/sched"):
+            self.skipTest("this kernel tells no lengths of turns")
+        self.start()
+        self.symbols(self.start_jvm(), "memory")
+        self.assertNotIn("100000", self.slices())
+        self.run_("install -D -m 644 /usr/share/doc/flamed/short-turns.conf /etc/systemd/system/flamed.service.d/short-turns.conf && "
+                  "systemctl daemon-reload && systemctl restart flamed")
+        self.wait_ready()
+        self.symbols(self.start_jvm("again"), "memory")
+        self.assertIn("100000", self.slices())
 
 
 class Package(WithMachine):

@@ -90,7 +90,7 @@ class Served(unittest.TestCase):
         return result.stdout + result.stderr
 
     def problems(self, daemon: Daemon) -> list[str]:
-        return [p["detail"] for p in daemon.get("/readyz", unix=True).json()["problems"] if p["what"] == "tls"]
+        return daemon.problems("tls")
 
 
 class Server(Served):

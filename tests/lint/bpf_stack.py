@@ -1,17 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Computes the deepest chain of calls in a compiled BPF object as the kernel's verifier does, and fails above a bound.
+"""Computes the deepest chain of calls in compiled BPF objects as the kernel's verifier does, and fails above a bound.
 
 The verifier refuses a program whose chain of calls takes more than 512 bytes of stack or more than 8 frames. It rounds the
 stack of each function up: to 16 bytes since Linux 6.8 where code is compiled at load time, to 32 before (check_max_stack_depth
 in kernel/bpf/verifier.c). A function's stack reaches to the lowest offset from r10 that any of its instructions names.
 
-    bpf_stack.py OBJECT [--most BYTES] [--frames N]     BYTES: at 32-byte rounding
+    bpf_stack.py SOURCE BUILD [--most BYTES] [--frames N]     BYTES: at 32-byte rounding
+
+Each *.bpf.c below SOURCE/daemon must have its object at the same place below BUILD. A program whose object is elsewhere fails,
+so that no program is left out.
 """
 import argparse
 import struct
 import sys
 from collections import defaultdict
+from pathlib import Path
 
 CALL, LOAD_IMM64, MOVE, ADD_IMM = 0x85, 0x18, 0xBF, 0x07
 PSEUDO_CALL, PSEUDO_FUNC = 1, 4
@@ -67,6 +71,8 @@ def called(obj, section, insn, relocation):
     if opcode == CALL and src == PSEUDO_CALL:
         if relocation is None:
             return section, offset + 8 * (imm + 1)
+        if relocation[2] == 0:
+            return None  # a function of the kernel
         # A static function is named by its section and the distance from there.
         return relocation[2], relocation[3] + (8 * (imm + 1) if relocation[1] == 3 else 0)
     if opcode == LOAD_IMM64 and relocation is not None and obj.sections[relocation[2]][2] & 4:  # SHF_EXECINSTR
@@ -116,30 +122,53 @@ def frames(of, name):
     return 1 + max((frames(of, callee) for callee in of[name][1]), default=0)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("object")
-    parser.add_argument("--most", type=int, default=448)
-    parser.add_argument("--frames", type=int, default=8)
-    args = parser.parse_args()
-    obj = Object(args.object)
-    of = facts(obj)
+def objects(source, build):
+    """The compiled object of each BPF program of the sources."""
+    found = []
+    for path in sorted(Path(source, "daemon").rglob("*.bpf.c")):
+        made = Path(build, path.relative_to(source)).with_suffix(".o")
+        if not made.exists():
+            raise SystemExit(f"bpf_stack: {path} has no object {made}")
+        found.append(made)
+    if not found:
+        raise SystemExit(f"bpf_stack: no *.bpf.c below {source}/daemon")
+    return found
+
+
+# Functions that the kernel runs later, each at the beginning of a stack of its own.
+LATER = {"take_late"}
+
+
+def too_much(path, most, most_frames):
+    """Prints the chains of calls of one object. Returns whether one of them is above a bound."""
+    of = {name: (own, calls - LATER) for name, (own, calls) in facts(Object(path)).items()}
     called_ones = set().union(*(calls for _, calls in of.values()))
     roots = sorted(set(of) - called_ones)
     if not roots:
-        raise SystemExit("bpf_stack: the object has no program")
+        raise SystemExit(f"bpf_stack: {path} has no program")
     failed = False
     for root in roots:
         depth = frames(of, root)
         for rounding in (32, 16):
             total, chain = deepest(of, root, rounding)
-            print(f"{root}: {total} bytes of 512 at {rounding}-byte rounding, {depth} frames of 8: "
+            print(f"{path.name}: {root}: {total} bytes of 512 at {rounding}-byte rounding, {depth} frames of 8: "
                   + ", ".join(f"{name} {size}" for name, size in chain))
-            failed |= rounding == 32 and total > args.most
-        failed |= depth > args.frames
+            failed |= rounding == 32 and total > most
+        failed |= depth > most_frames
+    return failed
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("source")
+    parser.add_argument("build")
+    parser.add_argument("--most", type=int, default=448)
+    parser.add_argument("--frames", type=int, default=8)
+    args = parser.parse_args()
+    failed = [path.name for path in objects(args.source, args.build) if too_much(path, args.most, args.frames)]
     if failed:
-        print(f"bpf_stack: at most {args.most} bytes at 32-byte rounding and {args.frames} frames are wanted: kernels before "
-              "6.8 refuse more than 512. Move locals into the scratch memory of the walk, or inline a function of the chain.")
+        print(f"bpf_stack: {', '.join(failed)}: at most {args.most} bytes at 32-byte rounding and {args.frames} frames are wanted: "
+              "kernels before 6.8 refuse more than 512. Move locals into the scratch memory of the walk, or inline a function of the chain.")
     return 1 if failed else 0
 
 

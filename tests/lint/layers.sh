@@ -35,9 +35,9 @@ find . -name '*.[ch]' -printf '%P\n' | sort | xargs -r grep -HnE '^[[:space:]]*#
         # What is asked, by whom and of whom, as values and one table of functions: serve/ asks, the engine answers.
         may["request"] = "base proc event profile"
         parts = values " request sample broker_client quarantine hotspot discover symbolize unwind_tables store schedule"
-        may["engine"] = parts " capture attach api"
-        may["capture"] = parts " attach engine"
-        may["attach"] = parts " engine helper agent"
+        may["engine"] = parts " capture attach"
+        may["capture"] = parts " attach"
+        may["attach"] = parts " helper agent"
         may["api"] = parts " engine capture attach"
         may["render"] = "base proc profile"
         may["store"] = "base proc profile"

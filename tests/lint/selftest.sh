@@ -72,7 +72,7 @@ fails() {
     rm -f "$tree.out"
 }
 
-for lint in layers format formats tables spdx banned length prose; do
+for lint in layers format formats tables spdx banned length prose circles; do
     passes $lint
 done
 
@@ -98,6 +98,11 @@ fails tables daemon/event/events.def 'EVENT(WALL, "wall", "nanoseconds", 99, 0, 
 fails tables docs/events.md '| `wall` | time |\n'
 fails tables daemon/broker_client/requests.def 'REQUEST(2, MAPS, maps, BROKER_FIELD_TARGET, 1)\n'
 fails tables docs/privilege.md '| 2 | `maps` | mappings |\n'
+fails tables docs/threat-model.md '| an attack | a defence | `test_gone.Gone` |\n'
+fails tables docs/threat-model.md '| an attack | a defence | `unit_gone` |\n'
+fails tables docs/contributing.md 'See `base/gone.c`.\n'
+clean tables docs/contributing.md 'See `base/base.h`.\n'
+fails tables docs/architecture.md '| `base/` | all |\n' 'no row for daemon/serve/'
 
 fails formats daemon/render/formats.def 'FORMAT(gif, "image/gif", "gif", "a picture that moves", )\n'
 fails formats docs/formats.md '| `gif` | image/gif | nobody |\n'
@@ -159,33 +164,71 @@ subject refused 'serve: closing a connection'
 subject refused 'serve: closed a connection'
 subject refused "serve: close $(printf 'x%.0s' $(seq 60))"
 
-# bpf_stack WORDS FRAMES SAYS: a program whose FRAMES functions hold WORDS of 8 bytes each is of SAYS bytes at 32-byte
-# rounding and, by its last word, taken or refused.
-bpf_stack() {
-    local frame status=0 taken=0
-    fresh
+# bpf_program NAME WORDS FRAMES: a BPF program whose FRAMES functions hold WORDS of 8 bytes each, source and object.
+bpf_program() {
+    local frame
     {
         echo 'int deep0(void *c) { return c != 0; }'
-        for ((frame = 1; frame < $2; frame++)); do
-            printf '__attribute__((noinline)) static int deep%d(void *c)\n{\n    long held[%d];\n' "$frame" "$1"
+        for ((frame = 1; frame < $3; frame++)); do
+            printf '__attribute__((noinline)) static int deep%d(void *c)\n{\n    long held[%d];\n' "$frame" "$2"
             printf '    asm volatile("" ::"r"(held) : "memory");\n    return deep%d(c) + (int)held[0];\n}\n' $((frame - 1))
         done
-        printf '__attribute__((section("perf_event"))) int program(void *c) { return deep%d(c); }\n' $(($2 - 1))
-    } | sed 's/^int deep0/__attribute__((noinline)) int deep0/' >"$tree/stack.c"
-    clang -target bpf -O1 -c "$tree/stack.c" -o "$tree/stack.o"
-    "$here/bpf_stack.py" "$tree/stack.o" >"$tree.out" 2>&1 || status=$?
-    [ "$4" = taken ] || taken=1
-    if [ $status != $taken ] || ! grep -q "program: $3 bytes of 512 at 32-byte rounding" "$tree.out"; then
-        echo "FAIL: bpf_stack.py: $1 words in $2 functions are $3 bytes and $4; it said: $(cat "$tree.out")"
+        printf '__attribute__((section("perf_event"))) int program(void *c) { return deep%d(c); }\n' $(($3 - 1))
+    } | sed 's/^int deep0/__attribute__((noinline)) int deep0/' >"$tree/daemon/sample/$1.bpf.c"
+    mkdir -p "$tree/build/daemon/sample"
+    clang -target bpf -O1 -c "$tree/daemon/sample/$1.bpf.c" -o "$tree/build/daemon/sample/$1.bpf.o"
+}
+
+# bpf_stack_says WHAT STATUS WORDS: bpf_stack.py ends with STATUS and says WORDS of the programs in the tree.
+bpf_stack_says() {
+    local status=0
+    "$here/bpf_stack.py" "$tree" "$tree/build" >"$tree.out" 2>&1 || status=$?
+    if [ $status != "$2" ] || ! grep -q "$3" "$tree.out"; then
+        echo "FAIL: bpf_stack.py: $1; it ended with $status and said: $(cat "$tree.out")"
         failures=$((failures + 1))
     fi
     rm -f "$tree.out"
+}
+
+# bpf_stack WORDS FRAMES SAYS: such a program is of SAYS bytes at 32-byte rounding and, by its last word, taken or refused.
+bpf_stack() {
+    local refused=0
+    fresh
+    bpf_program stack "$1" "$2"
+    [ "$4" = taken ] || refused=1
+    bpf_stack_says "$1 words in $2 functions are $3 bytes and $4" $refused "program: $3 bytes of 512 at 32-byte rounding"
 }
 bpf_stack 8 3 192 taken   # 64 bytes in each of two, 32 in the one without and in the program
 bpf_stack 9 3 256 taken   # 72 bytes count as 96
 bpf_stack 48 2 448 taken  # 384 are so as they are: just enough
 bpf_stack 50 2 480 refused
 bpf_stack 2 9 320 refused # 10 functions deep
+# Of several programs each is looked at, also one that no other file names; one without an object is not passed over.
+fresh
+bpf_program a 8 3
+bpf_program b 8 3
+bpf_stack_says "two good programs" 0 "b.bpf.o: program: 192 bytes"
+bpf_program c 50 2
+bpf_stack_says "the last of three is too deep" 1 "c.bpf.o: program: 480 bytes"
+rm "$tree/build/daemon/sample/c.bpf.o"
+bpf_stack_says "one has no object" 1 "c.bpf.c has no object"
+
+# Of circles.py, three files call one another; the last one calls the first unless it is a comment. circle CALL
+circle() {
+    fresh
+    printf 'int a(void)\n{\n    return b();\n}\n' >>"$tree/daemon/base/a.c"
+    printf 'int b(void)\n{\n    return c();\n}\n' >>"$tree/daemon/render/a.c"
+    printf 'int c(void)\n{\n    %s\n    return 0;\n}\nstatic int d(void)\n{\n    return 0;\n}\n' "$1" >>"$tree/daemon/sample/a.c"
+    "$here/circles.py" "$tree" >"$tree.out" 2>&1
+}
+for call in '/* a(); */' '"a(";' 'd();' 'b();'; do
+    circle "$call" || { echo "FAIL: circles.py complains of '$call': $(cat "$tree.out")"; failures=$((failures + 1)); }
+done
+if circle 'a();' || ! grep -q 'circle of 3 files' "$tree.out"; then
+    echo "FAIL: circles.py does not see a circle"
+    failures=$((failures + 1))
+fi
+rm -f "$tree.out"
 
 # Of units.sh, the tree has the units as they are, and then with one line gone or another there.
 units() {

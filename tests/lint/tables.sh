@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Fails when a table of the code and the table of a document differ: the events and docs/events.md, the broker's
-# requests and docs/privilege.md. (formats.sh compares formats, unit_config the options.) Usage: tables.sh TREE
+# requests and docs/privilege.md, the tests that docs/threat-model.md names, the paths that docs/architecture.md and docs/contributing.md name. (formats.sh compares formats, unit_config the
+# options.) Usage: tables.sh TREE
 set -euo pipefail
 cd "${1:-.}"
 bad=0
@@ -56,5 +57,37 @@ documented() {
 
 if [ -e daemon/broker_client/requests.def ]; then
     compare daemon/broker_client/requests.def docs/privilege.md "$(numbers)" "$(documented)"
+fi
+
+# The tests that the threat model names: `test_file.Class.test_case`, `test_case`,
+# `Class.test_case`, `unit_x`, `fuzz_x`, `jvm_x`. Each word must be a class, a function or a file of the tests.
+if [ -e docs/threat-model.md ]; then
+    while read -r word; do
+        case $word in
+            fuzz_*) [ -e "tests/fuzz/$word.c" ] ;;
+            unit_*) find tests/unit -name "test_${word#unit_}.c" | grep -q . ;;
+            jvm_*) grep -qE "\(${word#jvm_}[ )]" tests/jvm/CMakeLists.txt ;;
+            *) [ -e "tests/jvm/$word.py" ] || find tests/unit -name "$word.c" | grep -q . ||
+                grep -rqE "^ *(class|def) $word\b" tests/jvm --include='test_*.py' ;;
+        esac || { echo "docs/threat-model.md names $word, which is no test"; bad=1; }
+    done < <(grep -oE '`(test|unit|fuzz|jvm)_[A-Za-z0-9_.]+`|`[A-Z][A-Za-z]+(\.test_[a-z0-9_]+)`' docs/threat-model.md |
+        tr -d '`' | tr . '\n' | sort -u)
+fi
+
+# The paths that the tour and the guide name, from the root, from daemon/, docs/ or web/, or the end of a path. And each
+# folder of daemon/ has a row.
+for doc in docs/architecture.md docs/contributing.md; do
+    [ -e $doc ] || continue
+    while read -r path; do
+        [ -e "$path" ] || [ -e "daemon/$path" ] || [ -e "docs/$path" ] || [ -e "web/$path" ] ||
+            [ -n "$(find daemon tests -path tests/.cache -prune -o -path "*/${path%/}" -print -quit)" ] ||
+            { echo "$doc names $path, which does not exist"; bad=1; }
+    done < <(grep -oE '`[^`]+`' $doc | tr -d '`' | grep -E '^[a-z_./-]+$' | grep -E '/|\.(c|h|py|sh|def|md|json|txt)$' | sort -u)
+done
+if [ -e docs/architecture.md ]; then
+    for folder in daemon/*/; do
+        grep -q "^| \`$(basename "$folder")/\` |" docs/architecture.md ||
+            { echo "docs/architecture.md has no row for $folder"; bad=1; }
+    done
 fi
 exit $bad

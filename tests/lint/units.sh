@@ -37,4 +37,5 @@ rated flamed-broker.service 2.5
 rated flamed-launcher.service 2.9
 rated flamed.service 1.4
 rated flamed.service 0.8 socket-only.conf
+rated flamed.service 1.5 short-turns.conf
 exit $bad

@@ -2,6 +2,8 @@
 /* How main() of a test runs what it has put together. */
 #pragma once
 
+#include "base/cleanup.h"
+
 #include <check.h>
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -9,6 +11,14 @@
  * it reads back. Where a crash was the sanitizer tells better. */
 #define _mark_point(file, line) ((void)0)
 #endif
+
+/* Closes *f if it is open. */
+static inline void cleanup_fclosep(FILE **f)
+{
+    if (*f)
+        fclose(*f);
+}
+#define _cleanup_fclose_ _cleanup_(cleanup_fclosep)
 
 static inline int suite_run_as(Suite *s, enum fork_status fork)
 {

@@ -131,6 +131,16 @@ export function makeProfile({ pid, name = "com.acme.shop.Application", shape = 1
     };
 }
 
+// What a JVM of 300 MiB has in memory, and had before.
+function memoryOf(now) {
+    const areas = ["java_heap", "metaspace", "malloc", "files"].map((area, i) => ({ area, description: `what ${area} is`,
+        bytes: [200, 60, 40, 0][i] << 20, mapped: 300 << 20, swapped: 0 }));
+    const points = [3, 2, 1, 0].map((ago) => ({ time: new Date(now - ago * 5000).toISOString(), rss: 300 << 20,
+        bytes: areas.map((a) => a.bytes / (1 + ago)) }));
+
+    return { time: points[3].time, rss: 300 << 20, sum: 300 << 20, areas, java_threads: 12, threads: 20, huge_pages: 0, uncounted: 0, points };
+}
+
 export class FakeServer {
     constructor() {
         this.jvms = usualJvms();
@@ -183,13 +193,16 @@ export class FakeServer {
             return this.send(response, 200, this.files[path].body, this.files[path].type);
         if (path === "/api/v1/jvms")
             return this.send(response, 200, { jvms: this.jvms.map(jittered) });
+        if (/^\/api\/v1\/jvms\/\d+\/heap$/.test(path))
+            return this.send(response, 200, { resident: memoryOf(Date.now()), resident_problem: "" });
         if (path.startsWith("/api/v1/jvms/"))
             return this.oneJvm(response, Number(path.slice(13)));
         if (path === "/api/v1/timeline")
             return this.timeline(response, params);
         if (path === "/api/v1/events")
             return this.send(response, 200, { events: [{ name: "cpu", description: "CPU time", unit: "nanoseconds", default_hz: 99, available: true, reason: "" },
-                { name: "page-faults", description: "Page faults", unit: "count", default_hz: 0, available: false, reason: "the kernel has no such event here" }] });
+                { name: "page-faults", description: "Page faults", unit: "count", default_hz: 0, available: false, reason: "the kernel has no such event here" },
+                { name: "nativemem", description: "Native memory", unit: "bytes", default_hz: 0, available: true, reason: "" }] });
         if (path === "/profile" || path === "/api/v1/query")
             return this.past(response, params);
         if (path === "/top")

@@ -335,6 +335,26 @@ describe("the page", { concurrency: 4 }, () => {
         await close(page);
     });
 
+    nodeTest("what a JVM's memory is made of, then and now, and a profile of who makes it grow", async ({ open }) => {
+        const page = await open(`#/jvm/${ORDERS}`);
+
+        await page.getByRole("button", { name: "Memory" }).click();
+        await page.locator(".memory td").first().waitFor();
+        assert.deepEqual(await page.locator(".memory tbody tr td:first-child").allTextContents(), ["java heap", "metaspace", "malloc"]);
+        assert.match(await page.locator(".memory tbody tr").first().textContent(), /200.MiB.*66\.7/);
+        assert.equal(await page.locator(".memory-chart polygon").count(), 4);
+        const [first, second] = await page.locator(".memory-chart polygon").evaluateAll((list) => list.slice(0, 2).map((p) => p.getAttribute("points")));
+
+        assert.match(first, /^0\.0,100\.0 .*600\.0,40\.0 600\.0,120\.0 .*0\.0,120\.0$/); // 50 of 300 at first, 200 in the end
+        assert.match(second, /600\.0,16\.0 600\.0,40\.0/); // upon it
+        assert.match(await page.getByRole("link", { name: "Who makes it grow" }).getAttribute("href"), /profile\?pid=4242&event=nativemem&/);
+        assert.match(page.url(), /tab=memory/);
+        await page.goto(page.url().replace(/#.*/, "#/jvm/node?tab=memory"));
+        await page.getByRole("button", { name: "Top" }).waitFor();
+        assert.ok(!await page.getByRole("button", { name: "Memory" }).isVisible());
+        await close(page);
+    });
+
     nodeTest("accessible in every view, light and dark, also on a phone", async ({ server, open }) => {
         const a = server.addCapture({ ago: 7200000, shape: 0.4 }), b = server.addCapture({ ago: 60000, failure: "it went away" });
         const c = server.addCapture({ ago: 50000, shape: 1.6 });
@@ -342,6 +362,7 @@ describe("the page", { concurrency: 4 }, () => {
         assert.ok(b);
         const views = [["node", "#/", ".jvm-link"], ["jvm", `#/jvm/${ORDERS}`, ".panel .facts span"],
             ["sandwich", `#/jvm/${ORDERS}?sw=com.acme.shop.PriceTable.lookup&t=1`, ".change"], ["top", `#/jvm/${ORDERS}?tab=top`, ".live td"],
+            ["memory", `#/jvm/${ORDERS}?tab=memory`, ".memory td"],
             ["captures", "#/captures", ".captures tr td"], ["capture", `#/capture/${c.id}`, ".panel .facts span"],
             ["compare", `#/compare?a=${a.id}&b=${c.id}`, ".change-list li"], ["compare-empty", "#/compare", ".suggestion"], ["health", "#/health", ".card dd"]];
 

@@ -136,6 +136,32 @@ describe("the page of a real flamed", { concurrency: 3 }, () => {
         await close(page);
     });
 
+    journey("two events: captured at once, shown one after the other", async () => {
+        const page = await visit(jvmHash());
+
+        await graphShown(page);
+        await page.getByRole("button", { name: "Capture …" }).click();
+        await page.getByLabel("Together with").locator("option[value=context-switches]").waitFor({ state: "attached" });
+        await page.getByLabel("Together with").selectOption("context-switches");
+        await page.getByLabel("Seconds").fill("2");
+        await page.getByRole("button", { name: "Start", exact: true }).click();
+        await page.waitForURL(/#\/capture\//);
+        await graphShown(page);
+        assert.match(await textOf(page, ".jvm-facts"), /cpu, context-switches/);
+        const shown = page.getByRole("combobox", { name: "Event", exact: true });
+
+        assert.deepEqual(await shown.locator("option").allTextContents(), ["CPU", "context-switches"]);
+        await shown.selectOption("context-switches");
+        await page.waitForURL(/event=context-switches/);
+        await page.reload();
+        await graphShown(page);
+        assert.equal(await shown.inputValue(), "context-switches");
+        await page.getByRole("button", { name: "Download" }).click();
+        assert.match(await page.locator(".menu a[href$='format=html']").getAttribute("href").catch(() => "") ||
+            await page.getByRole("menuitem").first().getAttribute("href"), /event=context-switches/);
+        await close(page);
+    });
+
     journey("range and compare: what is new, in words, in one graph and side by side", async () => {
         const oldMs = 10000, newMs = 8000; // of the one and the other, for ranges of some seconds
 

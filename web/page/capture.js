@@ -11,7 +11,9 @@ import { formatRoute } from "./route.js";
 const LIST_SECONDS_CAPTURES = 4;
 const PAGE = 100;
 
-const NAMES_OF_EVENTS = { cpu: "CPU", wall: "Wall clock", offcpu: "Waiting", lock: "Locks", alloc: "Allocation" };
+const NAMES_OF_EVENTS = { cpu: "CPU", wall: "Wall clock", offcpu: "Waiting", lock: "Locks", alloc: "Allocation", nativemem: "Native memory" };
+
+export const eventTitle = (name) => NAMES_OF_EVENTS[name] || name;
 
 // What a profile can be taken of on this machine; nothing when that cannot be told.
 export async function loadEvents(pid, signal) {
@@ -32,15 +34,17 @@ export class CaptureForm {
         const field = (label, control) => element("label", { class: "field" }, label, control);
 
         this.event = element("select", { class: "tool" }, element("option", { value: "cpu" }, "CPU"));
+        this.also = element("select", { class: "tool" }, element("option", { value: "" }, "nothing else"));
         this.seconds = element("input", { class: "tool number", type: "number", min: "0.1", max: "3600", step: "any", value: "30" });
         this.hz = element("input", { class: "tool number", type: "number", min: "1", max: "10000", step: "any", value: "99" });
         this.threads = element("input", { type: "checkbox" });
         this.startButton = element("button", { type: "submit", class: "tool primary" }, "Start");
         this.problem = element("p", { class: "form-problem", role: "alert", hidden: true });
         this.root = element("form", { class: "capture-form", "aria-label": "Start a capture", novalidate: true },
-            field("Event", this.event), field("Seconds", this.seconds), this.hzField = field("Samples per second", this.hz),
+            field("Event", this.event), field("Together with", this.also), field("Seconds", this.seconds), this.hzField = field("Samples per second", this.hz),
             element("label", { class: "field" }, this.threads, "By thread"), this.startButton, this.problem);
-        this.event.addEventListener("change", () => this.eventChosen());
+        for (const select of [this.event, this.also])
+            select.addEventListener("change", () => this.eventChosen());
         this.root.addEventListener("submit", (event) => {
             event.preventDefault();
             this.submit();
@@ -50,18 +54,25 @@ export class CaptureForm {
 
     fillEvents(events) {
         const { value } = this.event;
-
-        this.event.replaceChildren(...events.map(({ name, description, available, reason }) => element("option", {
+        const options = () => events.map(({ name, description, available, reason }) => element("option", {
             value: name, disabled: available === false, title: [description, reason].filter(Boolean).join(". "),
-        }, (NAMES_OF_EVENTS[name] || name) + (available === false ? " (not here)" : ""))));
+        }, eventTitle(name) + (available === false ? " (not here)" : "")));
+
+        this.event.replaceChildren(...options());
         this.event.value = value;
+        this.also.append(...options());
         this.events = new Map(events.map((e) => [e.name, e]));
         this.eventChosen();
     }
 
+    // One or two, each once.
+    get chosen() {
+        return [...new Set([this.event.value, this.also.value].filter(Boolean))];
+    }
+
     // Events that are not taken by time have no rate.
     eventChosen() {
-        const { default_hz: hz = 99 } = this.events.get(this.event.value) || {};
+        const hz = Math.max(...this.chosen.map((name) => (this.events && this.events.get(name) || { default_hz: 99 }).default_hz));
 
         this.hzField.hidden = !hz;
         if (hz && !this.hz.value)
@@ -75,7 +86,7 @@ export class CaptureForm {
             const seconds = Number(this.seconds.value), threads = this.threads.checked;
 
             this.on.started(await postJson("api/v1/captures", {
-                ...this.target, event: this.event.value, seconds, ...threads ? { threads: 1 } : {},
+                ...this.target, event: this.chosen.join(","), seconds, ...threads ? { threads: 1 } : {},
                 ...this.hzField.hidden ? {} : { hz: Number(this.hz.value) },
             }), { seconds, threads });
         } catch (error) {

@@ -3,7 +3,7 @@
 
 import { getJson, isAbort } from "./api.js";
 import { CaptureProgress } from "./progress.js";
-import { CaptureList, downloadItems } from "./capture.js";
+import { CaptureList, downloadItems, eventTitle } from "./capture.js";
 import { HeatStrip } from "./heatstrip.js";
 import { element, isNarrow, isWide } from "../shared/dom.js";
 import { formatMoment, formatSeconds } from "../shared/format.js";
@@ -24,10 +24,12 @@ export class CaptureView {
         this.heat = new HeatStrip({ wanted: () => this.toggleHeat(), changed: () => this.keep() });
         this.panel = new ProfilePanel({ state: () => this.keep() }, { tools: [this.heat.button], title: false, thread: "", icicle: isNarrow(), table: isWide() });
         this.facts = element("p", { class: "facts jvm-facts" });
+        this.eventSelect = element("select", { class: "tool", "aria-label": "Event", hidden: true });
+        this.eventSelect.addEventListener("change", () => this.showEvent());
         this.downloadButton = button("Download", () => this.download(), { "aria-haspopup": "menu" });
         this.content = element("div", { class: "content" }, emptyState("Loading the capture …"));
         this.root = element("div", { class: "view" }, element("div", { class: "bar sub" }, this.facts,
-            element("div", { class: "tools" }, this.downloadButton,
+            element("div", { class: "tools" }, this.eventSelect, this.downloadButton,
                 element("a", { class: "tool", href: formatRoute("compare", "", { b: id }) }, "Compare"))), this.content);
     }
 
@@ -45,10 +47,8 @@ export class CaptureView {
                 this.content.replaceChildren(this.follow().root);
                 return;
             }
-            const json = await getJson(`api/v1/captures/${this.id}/profile`, { format: "json", threads: 1 }, controller.signal);
-
-            this.profile = openJson(json);
-            this.panel.setProfile(this.profile);
+            this.fillEvents(capture.events || []);
+            await this.loadProfile();
             this.content.replaceChildren(this.panel.root);
             this.panel.setState(stateOfParams(this.params, this.panel.defaults));
             if (heatState)
@@ -60,6 +60,39 @@ export class CaptureView {
         }
     }
 
+    // What a request of the profile says besides.
+    get options() {
+        return this.eventSelect.hidden ? {} : { event: this.eventSelect.value };
+    }
+
+    // A choice where the capture has several events.
+    fillEvents(events) {
+        const names = events.map(({ name }) => name), chosen = this.params.get("event");
+
+        this.eventSelect.hidden = names.length < 2;
+        this.eventSelect.replaceChildren(...names.map((name) => element("option", { value: name }, eventTitle(name))));
+        if (names.includes(chosen))
+            this.eventSelect.value = chosen;
+    }
+
+    async loadProfile() {
+        const json = await getJson(`api/v1/captures/${this.id}/profile`, { format: "json", threads: 1, ...this.options }, this.controller.signal);
+
+        this.profile = openJson(json);
+        this.panel.setProfile(this.profile);
+    }
+
+    async showEvent() {
+        try {
+            this.heat.close();
+            await this.loadProfile();
+            this.keep();
+        } catch (error) {
+            if (!isAbort(error))
+                this.app.banner.show(error.message);
+        }
+    }
+
     showFacts(capture) {
         const [process] = capture.processes || [];
         const name = process ? `${shortMain(process.name)} (${process.pid})` : capture.target || "Whole node";
@@ -67,12 +100,12 @@ export class CaptureView {
         this.app.setCrumbs([process && capture.processes.length === 1
             ? { text: shortMain(process.name), href: formatRoute("jvm", process.pid) } : { text: "Captures", href: "#/captures" },
         { text: formatMoment(Date.parse(capture.start)) }]);
-        this.facts.replaceChildren(...[name, capture.event, formatSeconds(capture.seconds || 0),
+        this.facts.replaceChildren(...[name, capture.event.split(",").join(", "), formatSeconds(capture.seconds || 0),
             capture.schedule ? "by schedule " + capture.schedule : ""].filter(Boolean).map((f) => element("span", {}, f)));
     }
 
     openHeat(state) {
-        return this.heat.open(this.panel, `api/v1/captures/${this.id}/profile`, {}, state, this.controller.signal);
+        return this.heat.open(this.panel, `api/v1/captures/${this.id}/profile`, this.options, state, this.controller.signal);
     }
 
     toggleHeat() {
@@ -90,6 +123,8 @@ export class CaptureView {
 
         if (this.heat.state)
             params.set("heat", this.heat.state);
+        if (!this.eventSelect.hidden && this.eventSelect.selectedIndex > 0)
+            params.set("event", this.eventSelect.value);
         this.app.replaceParams(params);
     }
 
@@ -113,7 +148,7 @@ export class CaptureView {
         const box = this.downloadButton.getBoundingClientRect();
 
         try {
-            openMenu(await downloadItems(`api/v1/captures/${this.id}/profile`, { threads: 1 }),
+            openMenu(await downloadItems(`api/v1/captures/${this.id}/profile`, { threads: 1, ...this.options }),
                 { x: box.left, y: box.bottom + 2 }, "Download as");
         } catch (error) {
             this.app.banner.show(error.message);

@@ -9,6 +9,7 @@ import { openCompareMenu } from "./comparemenu.js";
 import { element, isNarrow, isWide, setText } from "../shared/dom.js";
 import { formatClock } from "../shared/format.js";
 import { LiveTable } from "./livetable.js";
+import { MemoryTable } from "./memorytable.js";
 import { openMenu } from "../shared/menu.js";
 import { shortMain } from "../shared/names.js";
 import { HeatStrip } from "./heatstrip.js";
@@ -42,6 +43,8 @@ export class JvmView {
         if (this.range && !(this.range.to > this.range.from))
             this.range = null;
         this.tab = TABS.some(([tab]) => tab === params.get("tab")) ? params.get("tab") : "graph";
+        if (this.isNode && this.tab === "memory")
+            this.tab = "graph";
         this.heatState = params.get("heat") || "";
         this.heat = new HeatStrip({ wanted: () => this.toggleHeat(), changed: () => this.keep() });
         this.panel = new ProfilePanel({ state: () => this.keep() }, { title: false, thread: "", icicle: isNarrow(),
@@ -49,12 +52,13 @@ export class JvmView {
         this.timeline = new Timeline({ range: (range) => this.chooseRange(range) });
         this.list = new CaptureList(this.target, {}, "Start one above: it stays here when it is done.");
         this.liveTable = new LiveTable(this.target, { pick: (name) => this.findMethod(name) });
+        this.memory = new MemoryTable(this.pid);
         this.captureSlot = new CaptureSlot(this.target);
         this.facts = new JvmFacts(this.pid, app.banner, { known: () => this.crumbs(), gone: () => this.setLive(false) });
         this.bar = new JvmBar({
             live: () => this.toggleLive(), liveSpan: (seconds) => this.setLiveSpan(seconds), tab: (tab) => this.setTab(tab),
             compare: () => this.compareMenu(), download: () => this.download(),
-        }, { facts: this.facts.root, opener: this.captureSlot.opener, liveSpan: this.liveSpan });
+        }, { facts: this.facts.root, opener: this.captureSlot.opener, liveSpan: this.liveSpan, hasMemory: !this.isNode });
         this.timeline.head.append(spanSelect(TIMELINE_SPANS, this.span, "How much the timeline shows", (s) => this.setSpan(s)));
         this.content = element("div", { class: "content" });
         this.root = element("div", { class: "view" }, this.bar.root, this.captureSlot.root, this.timeline.root, this.content);
@@ -81,6 +85,7 @@ export class JvmView {
         this.facts.stop();
         this.list.stop();
         this.liveTable.stop();
+        this.memory.stop();
         this.captureSlot.stop();
         if (this.rangeLoad)
             this.rangeLoad.abort();
@@ -292,13 +297,16 @@ export class JvmView {
 
         this.list.stop();
         this.liveTable.stop();
+        this.memory.stop();
         this.setLive(this.isLive);
         if (tab === "captures")
             this.list.start();
         else if (tab === "top")
             this.liveTable.start();
+        else if (tab === "memory")
+            this.memory.start();
         this.content.replaceChildren(tab === "captures" ? this.list.root : tab === "top" ? this.liveTable.root
-            : this.hasProfile ? this.panel.root : emptyState("Collecting samples …"));
+            : tab === "memory" ? this.memory.root : this.hasProfile ? this.panel.root : emptyState("Collecting samples …"));
     }
 
     // ---- compare ----

@@ -7,6 +7,7 @@ import { button } from "./notice.js";
 const LIVE_SPANS = [[10, "10 s"], [60, "1 min"], [300, "5 min"]];
 export const TABS = [["graph", "Flame graph", "Of now, or of the range that is chosen above"],
     ["top", "Top", "The hottest methods of the last 2 seconds, again and again (o)"],
+    ["memory", "Memory", "What its memory is made of, and who makes it grow"],
     ["captures", "Captures", "Those of it that are stored (w)"]];
 
 // A choice of a length of time. @list: [seconds, name] each.
@@ -20,10 +21,12 @@ export function spanSelect(list, value, label, chosen) {
 
 export class JvmBar {
     // @on: {live(), liveSpan(seconds), tab(tab), compare(), download()}; @facts, @opener: elements of the owner.
-    constructor(on, { facts, opener, liveSpan }) {
+    // @hasMemory: it is one JVM.
+    constructor(on, { facts, opener, liveSpan, hasMemory }) {
         this.liveButton = button("Live", on.live, { "aria-pressed": "false", title: "Follow what happens now (l)" });
         this.liveSelect = spanSelect(LIVE_SPANS, liveSpan, "How much the live flame graph looks back", on.liveSpan);
         this.tabs = TABS.map(([tab, label, title]) => button(label, () => on.tab(tab), { title, "aria-pressed": "false" }));
+        this.tabs[TABS.findIndex(([tab]) => tab === "memory")].hidden = !hasMemory;
         this.downloadButton = button("Download", on.download, { "aria-haspopup": "menu" });
         this.compareButton = button("Compare …", on.compare, { "aria-haspopup": "menu",
             title: "With another time, JVM or capture" });

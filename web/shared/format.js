@@ -39,7 +39,7 @@ export function formatValue(n, unit) {
         return scaled(n, NANOSECONDS);
     if (unit === "bytes")
         return scaled(n, BYTES);
-    return formatCount(n) + (unit ? NBSP + unit : "");
+    return formatCount(n) + (unit ? NBSP + (unit === "count" ? "events" : unit) : "");
 }
 
 export function formatSeconds(seconds) {

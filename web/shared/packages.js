@@ -13,6 +13,8 @@ const NO_PACKAGE = "(no package)";
 export function packageOf({ name, kind, module }) {
     if (isJava(kind))
         return splitJavaName(name).pack || NO_PACKAGE;
+    if (kind === KIND.CLASS)
+        return name.slice(0, Math.max(name.lastIndexOf("."), 0)) || NO_PACKAGE;
     if (kind === KIND.KERNEL)
         return "kernel";
     if (kind === KIND.JVM || kind === KIND.STUB)

@@ -6,7 +6,7 @@
 import { KIND } from "./kinds.js";
 import { nodesIn, openRuns, rowsOf } from "./rows.js";
 
-const KINDS_ROOM = 16; // more than there are kinds
+const KINDS_ROOM = 32; // more than there are kinds
 const GROUPS_MAX = 2 ** 25;
 
 // Numbers distinct keys as they come.

@@ -151,6 +151,10 @@ UNWIND_INLINE uint32_t unwind_epilogue(const struct unwind_code *c)
     return UNWIND_SHAPE_WHOLE;
 }
 
+/* Where a call from the interpreter returns to, rsp is put back first. That is mov rsp,[rbp-16],
+ * and from 22 on mov rcx,[rbp-16]; lea rsp,[rbp+rcx*8] (17 and 25: seen). No entry is so near. */
+#define UNWIND_RETURNED_BYTES 8
+
 /* The kernel's struct rt_sigframe, as rt_sigreturn finds it at sp. */
 #define UNWIND_SIGNAL_FP 120
 #define UNWIND_SIGNAL_SP 160

@@ -95,6 +95,22 @@ DOCKER_TRACING = ("ptrace", "process_vm_readv", "process_vm_writev")
 DOCKER_TRACING_CAPABLE = ("kcmp", "pidfd_getfd", "process_madvise")
 
 
+MASKED = {"maskedPaths": ["/proc/kcore", "/proc/keys", "/proc/timer_list", "/proc/sched_debug"],
+          "readonlyPaths": ["/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"]}
+
+
+def mounts(wanted: list[tuple[str, str]], tmp: str = "noexec", hidepid: int = 0) -> list[dict]:
+    """Those of a container's configuration. TMP: as of a Container."""
+    return [
+        {"destination": "/proc", "type": "proc", "source": "proc",
+         "options": ["nosuid", "noexec", "nodev"] + ([f"hidepid={hidepid}"] if hidepid else [])},
+        {"destination": "/dev", "type": "tmpfs", "source": "tmpfs", "options": ["nosuid", "strictatime", "mode=755", "size=65536k"]},
+        *([{"destination": "/tmp", "type": "tmpfs", "source": "tmpfs",
+            "options": ["nosuid", "nodev", tmp, "mode=1777", "size=64m"]}] if tmp in ("exec", "noexec") else []),
+        *({"destination": destination, "type": "bind", "source": source, "options": ["rbind", "ro", "nosuid", "nodev"]}
+          for source, destination in wanted)]
+
+
 def seccomp_profile(allowed: tuple[str, ...] = ()) -> dict:
     names = [name for name in FORBIDDEN_CALLS if name not in allowed]
     return {"defaultAction": "SCMP_ACT_ALLOW", "architectures": ["SCMP_ARCH_X86_64", "SCMP_ARCH_X86"],
@@ -136,21 +152,11 @@ class Container:
                 "capabilities": {kind: list(capabilities) for kind in ("bounding", "effective", "permitted")},
                 "args": [executable or home + "/bin/java", *arguments],
             },
-            "mounts": [
-                {"destination": "/proc", "type": "proc", "source": "proc",
-                 "options": ["nosuid", "noexec", "nodev"] + ([f"hidepid={hidepid}"] if hidepid else [])},
-                {"destination": "/dev", "type": "tmpfs", "source": "tmpfs",
-                 "options": ["nosuid", "strictatime", "mode=755", "size=65536k"]},
-                *([{"destination": "/tmp", "type": "tmpfs", "source": "tmpfs",
-                    "options": ["nosuid", "nodev", tmp, "mode=1777", "size=64m"]}] if tmp in ("exec", "noexec") else []),
-                *({"destination": destination, "type": "bind", "source": source,
-                   "options": ["rbind", "ro", "nosuid", "nodev"]} for source, destination in wanted),
-            ],
+            "mounts": mounts(wanted, tmp, hidepid),
             "linux": {
                 "namespaces": [{"type": kind} for kind in ("pid", "mount", "ipc", "uts", "cgroup")],
                 "resources": {"memory": {"limit": memory}, "devices": [{"allow": False, "access": "rwm"}]},
-                "maskedPaths": ["/proc/kcore", "/proc/keys", "/proc/timer_list", "/proc/sched_debug"],
-                "readonlyPaths": ["/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"],
+                **MASKED,
             },
         }
         if cpus:

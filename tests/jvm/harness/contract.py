@@ -16,11 +16,14 @@ from .daemon import Answer, Daemon
 
 TIME = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z$")
 FACTS = ("X-Flamed-Samples", "X-Flamed-Lost", "X-Flamed-Unknown", "X-Flamed-Truncated")
-# name -> content type, of every format of the contract
-FORMATS = {"html": "text/html", "svg": "image/svg+xml", "collapsed": "text/plain", "summary": "text/plain", "flat": "text/plain",
-           "traces": "text/plain", "tree": "text/plain", "json": "application/json", "pprof": "application/octet-stream",
-           "speedscope": "application/json", "jfr": "application/octet-stream", "otlp": "application/x-protobuf",
-           "heatmap": "text/html"}
+# name -> content type, without charset: of every row of the table, and of the formats that clients rely on, whatever the table
+# says.
+with open(os.path.join(paths.TREE, "daemon/render/formats.def"), encoding="ascii") as table:
+    TABLE = dict(re.findall(r'^FORMAT\((\w+), "([^;"]+)', table.read(), re.M))
+FORMATS = TABLE | {
+    "html": "text/html", "svg": "image/svg+xml", "collapsed": "text/plain", "summary": "text/plain", "flat": "text/plain",
+    "traces": "text/plain", "tree": "text/plain", "json": "application/json", "pprof": "application/octet-stream",
+    "speedscope": "application/json", "jfr": "application/octet-stream", "otlp": "application/x-protobuf", "heatmap": "text/html"}
 
 
 class World:

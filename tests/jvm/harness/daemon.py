@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A flamed of the build under test on its own port, Unix socket and store, and the HTTP client of the tests."""
+import errno
 import http.client
 import json
 import os
@@ -16,9 +17,18 @@ from .profile import Profile
 
 
 def free_port() -> int:
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+    """One that is free on both addresses of localhost: flamed takes them together."""
+    while True:
+        with socket.socket() as s:
+            s.bind(("127.0.0.1", 0))
+            port = s.getsockname()[1]
+            try:
+                with socket.socket(socket.AF_INET6) as other:
+                    other.bind(("::1", port))
+            except OSError as e:
+                if e.errno == errno.EADDRINUSE:
+                    continue # else there is no IPv6
+            return port
 
 
 class Answer:
@@ -82,6 +92,10 @@ class Daemon:
                 last = e
             time.sleep(0.05)
         raise TimeoutError(f"flamed is not ready: {last}\n{self.log()}")
+
+    def problems(self, what: str = "") -> list[str]:
+        """The sentences of /readyz about WHAT, or all. Over the Unix socket: there flamed knows who asks at once, over TCP it may not yet."""
+        return [p["detail"] for p in self.get("/readyz", unix=True).json()["problems"] if what in ("", p["what"])]
 
     def log(self) -> str:
         with open(self.log_path, encoding="utf-8", errors="replace") as f:

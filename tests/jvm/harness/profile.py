@@ -34,6 +34,9 @@ class Stack:
     tid: int
     process: str
     pid: int
+    state: str = "" # of events that see threads wait
+    wait: str = ""
+    owner: str = "" # the thread that had the lock, of a wait for one
 
     @property
     def names(self) -> list[str]:
@@ -59,7 +62,7 @@ class Profile:
             frames.append(Frame(name, f["kind"], line, f.get("file", ""), f.get("module", "")))
         self.stacks = []
         for s in document["stacks"]:
-            stack = Stack([], s["samples"], s["value"], "", 0, "", 0)
+            stack = Stack([], s["samples"], s["value"], "", 0, "", 0, s.get("state", ""), s.get("wait", ""), s.get("owner", ""))
             for number in s["frames"]:
                 frame = frames[number]
                 if frame.kind == "thread" and (match := THREAD.match(frame.name)):

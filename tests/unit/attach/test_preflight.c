@@ -54,6 +54,7 @@ START_TEST(what_auto_takes)
                   "case %d: %s", _i, p.auto_reason);
     ck_assert_int_eq(p.agent, CASES[_i].agent);
     ck_assert_int_eq(p.perfmap, CASES[_i].perfmap);
+    ck_assert_int_eq(p.nameless, !CASES[_i].vm_known);
 }
 END_TEST
 
@@ -96,7 +97,7 @@ START_TEST(one_that_starts_is_named_when_it_has_started)
     f.vm_starting = true;
     f.attach_disabled = f.reduced_signals = f.dynamic_agents = PREFLIGHT_UNKNOWN;
     preflight_run(&f, &p);
-    ck_assert(!p.agent && !p.perfmap && !p.memory && !p.auto_agent);
+    ck_assert(!p.agent && !p.perfmap && !p.memory && !p.auto_agent && !p.nameless);
     ck_assert_msg(strncmp(p.auto_reason, "memory:", 7) == 0, "%s", p.auto_reason);
 }
 END_TEST

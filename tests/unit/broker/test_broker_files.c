@@ -294,6 +294,49 @@ START_TEST(debug_files_are_elf)
 }
 END_TEST
 
+/* What debug files share lies below one folder, and no name leads out of it. */
+START_TEST(shared_debug_files_are_below_their_folder)
+{
+    static const char *const OUTSIDE[] = {
+        "",   "..",        "../.dwz/x", "x/../../elf", "/elf", ".hidden",     "x//elf",
+        "x/", "x/.hidden", "x/..",      "x\ny",        "x y",  "a/../../../e"
+    };
+    static const char *const PARTS[] = { "",
+                                         "usr/",
+                                         "usr/lib/",
+                                         "usr/lib/debug/",
+                                         "usr/lib/debug/.dwz/",
+                                         "usr/lib/debug/.dwz/x86_64/" };
+    struct error err = ERROR_NULL;
+    pid_t pid = start_contained();
+    struct proc_id id = id_of(pid);
+    char path[192];
+    int fd = -1;
+
+    for (size_t i = 0; i < ARRAY_SIZE(PARTS); i++) {
+        snprintf(path, sizeof(path), "%s/%s", fx.dir, PARTS[i]);
+        mkdir(path, 0755);
+    }
+    snprintf(path, sizeof(path), "%s/elf", fx.dir);
+    write_file(path, ELF_BYTES, sizeof(ELF_BYTES));
+    for (size_t i = 0; i < ARRAY_SIZE(OUTSIDE); i++) {
+        ck_assert_int_eq(broker_debug_shared(fx.b, &id, span_of(OUTSIDE[i]), &fd, &err), -EINVAL);
+        ck_assert_int_eq(fd, -1);
+    }
+    ck_assert_int_eq(broker_debug_shared(fx.b, &id, SPAN("x86_64/shared"), &fd, &err),
+                     BROKER_ABSENT);
+    snprintf(path, sizeof(path), "%s/usr/lib/debug/.dwz/x86_64/shared", fx.dir);
+    write_file(path, "not elf", 7);
+    ck_assert_int_eq(broker_debug_shared(fx.b, &id, SPAN("x86_64/shared"), &fd, &err),
+                     BROKER_ABSENT);
+    write_file(path, ELF_BYTES, sizeof(ELF_BYTES));
+    ck_assert_int_eq(broker_debug_shared(fx.b, &id, SPAN("x86_64/shared"), &fd, &err), 0);
+    ck_assert(file_is_elf(fd));
+    close(fd);
+    end_child(pid);
+}
+END_TEST
+
 /* Sends @sig to the children of @parent that are called @name. Their number, and the last of them.
  */
 static int signal_children(int parent, const char *name, int sig, int *ret_last)
@@ -677,6 +720,7 @@ int main(void)
     tcase_add_loop_test(tc, a_debug_link_of_a_user_leads_to_no_file_of_root, 0, 2 * BESIDES);
     tcase_add_test(tc, a_build_id_leads_to_no_file_of_root);
     tcase_add_test(tc, debug_files_are_elf);
+    tcase_add_test(tc, shared_debug_files_are_below_their_folder);
     tcase_add_loop_test(tc, a_cache_in_a_root_gives_what_its_user_may_read, 0, CACHED_CASES);
     tcase_add_loop_test(tc, the_environment_says_where_the_host_has_a_cache, 0, 2);
     tcase_add_test(tc, a_file_system_that_hangs_holds_one_process);

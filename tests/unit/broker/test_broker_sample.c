@@ -89,10 +89,9 @@ START_TEST(samples_are_taken_and_sets_are_bounded)
     munmap(p, 4096);
     close(fd);
     for (int i = 0; i < BROKER_SETS_MAX; i++)
-        ck_assert_msg(broker_sample_start(fx.b, EVENT_CPU, 5000000 + (uint64_t)i, &sets[i], &err) ==
-                          0,
+        ck_assert_msg(broker_sample_start(fx.b, "cpu", 5000000 + (uint64_t)i, &sets[i], &err) == 0,
                       "%s", err.msg);
-    ck_assert_int_eq(broker_sample_start(fx.b, EVENT_CPU, 6000000, &one, &err), -EBUSY);
+    ck_assert_int_eq(broker_sample_start(fx.b, "cpu", 6000000, &one, &err), -EBUSY);
     ck_assert_int_eq(broker_filter_all(fx.b, 1u << sets[0], &err), 0);
     burn();
     ck_assert_int_eq(broker_sample_stats(fx.b, &st, &err), 0);
@@ -102,7 +101,7 @@ START_TEST(samples_are_taken_and_sets_are_bounded)
     for (int i = 0; i < BROKER_SETS_MAX; i++)
         ck_assert_int_eq(broker_sample_stop(fx.b, sets[i], &err), 0);
     ck_assert_int_lt(broker_sample_stop(fx.b, sets[0], &err), 0);
-    ck_assert_int_eq(broker_sample_start(fx.b, EVENT_CPU, 7000000, &one, &err), 0);
+    ck_assert_int_eq(broker_sample_start(fx.b, "cpu", 7000000, &one, &err), 0);
     ck_assert_int_eq(broker_sample_stop(fx.b, one, &err), 0);
 }
 END_TEST
@@ -135,7 +134,7 @@ START_TEST(what_is_missing_is_said_and_the_rest_works)
     ck_assert_int_lt(broker_sideband(b, fds, &count, &err), 0);
     ck_assert(err.msg[0] && err.remedy[0]);
     err = ERROR_NULL;
-    ck_assert_int_lt(broker_sample_start(b, EVENT_CPU, 10000000, &set, &err), 0);
+    ck_assert_int_lt(broker_sample_start(b, "cpu", 10000000, &set, &err), 0);
     ck_assert(err.msg[0]);
     /* map_files is closed: by name, and the inode decides. */
     id = id_of(child);
@@ -183,7 +182,7 @@ START_TEST(what_else_is_asked_is_answered_while_programs_are_loaded)
     ck_assert_int_eq(broker_maps(b, &self, &fd, &err), 0);
     close(fd);
     ck_assert_int_eq(broker_ring(b, &fd, &bytes, &err), -EAGAIN);
-    ck_assert_int_eq(broker_sample_start(b, EVENT_CPU, 10000000, &set, &err), -EAGAIN);
+    ck_assert_int_eq(broker_sample_start(b, "cpu", 10000000, &set, &err), -EAGAIN);
     ck_assert_int_eq(broker_facts(b, &f, &err), 0);
     ck_assert_uint_lt(clock_monotonic_ns() - before, NSEC_PER_SEC); /* nobody waited again */
     while (f.bpf_loading && clock_monotonic_ns() - began < 60 * NSEC_PER_SEC) {
@@ -192,7 +191,7 @@ START_TEST(what_else_is_asked_is_answered_while_programs_are_loaded)
     }
     ck_assert(!f.bpf_loading);
     if (f.bpf_loaded)
-        ck_assert_int_eq(broker_sample_start(b, EVENT_CPU, 10000000, &set, &err), 0);
+        ck_assert_int_eq(broker_sample_start(b, "cpu", 10000000, &set, &err), 0);
     broker_free(b);
     ck_assert_int_eq(waitpid(pid, &status, 0), pid);
     ck_assert_int_eq(status, 0);

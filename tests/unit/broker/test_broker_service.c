@@ -69,7 +69,7 @@ START_TEST(one_client_at_a_time_and_its_sampling_ends_with_it)
     ck_assert_int_eq(broker_new(first, &b), 0);
     facts_once_loaded(b, &f);
     if (f.bpf_loaded) {
-        ck_assert_int_eq(broker_sample_start(b, EVENT_CPU, 10000000, &set, &err), 0);
+        ck_assert_int_eq(broker_sample_start(b, "cpu", 10000000, &set, &err), 0);
         ck_assert_int_gt(count_fds(pid), idle + 4);
     }
     second = connect_service();
@@ -84,7 +84,7 @@ START_TEST(one_client_at_a_time_and_its_sampling_ends_with_it)
     ck_assert_int_eq(broker_new(connect_service(), &b), 0);
     facts_once_loaded(b, &f);
     if (f.bpf_loaded)
-        ck_assert_int_eq(broker_sample_start(b, EVENT_CPU, 10000000, &set, &err), 0);
+        ck_assert_int_eq(broker_sample_start(b, "cpu", 10000000, &set, &err), 0);
     broker_free(b);
     kill(pid, SIGTERM);
     waitpid(pid, &status, 0);
@@ -117,7 +117,7 @@ START_TEST(a_client_that_leaves_while_programs_are_loaded)
     if (f.bpf_loaded) {
         loaded = count_fds(pid);
         ck_assert_int_gt(loaded, idle);
-        ck_assert_int_eq(broker_sample_start(b, EVENT_CPU, 10000000, &set, &err), 0);
+        ck_assert_int_eq(broker_sample_start(b, "cpu", 10000000, &set, &err), 0);
     }
     b = broker_free(b);
     for (int i = 0; i < 200 && count_fds(pid) > idle; i++)

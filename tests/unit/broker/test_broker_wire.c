@@ -63,16 +63,22 @@ static const struct {
     { BROKER_SAMPLE_CHECK, SET, EVENT_KINDS, -EINVAL },
     { BROKER_SAMPLE_CHECK, SET, UINT32_MAX, -EINVAL },
     { BROKER_SAMPLE_CHECK, PERIOD, 1, -EINVAL },
-    { BROKER_SAMPLE_STOP, SET, 4, -EINVAL },
+    { BROKER_SAMPLE_STOP, SET, BROKER_SETS_MAX, -EINVAL },
     { BROKER_SAMPLE_STOP, SET, UINT32_MAX, -EINVAL },
-    { BROKER_FILTER_ALL, SETS, 16, -EINVAL },
+    { BROKER_FILTER_ALL, SETS, 1 << BROKER_SETS_MAX, -EINVAL },
     { BROKER_FILTER_PROCESS, SETS, UINT32_MAX, -EINVAL },
     { BROKER_FILTER_PROCESS, TICKS, 5, -EINVAL },
     { BROKER_DEBUG, NAME_N, 21, -EINVAL },
     { BROKER_DEBUG, NAME_N, UINT32_MAX, -EINVAL },
+    { BROKER_DEBUG_SHARED, NAME_N, 1, -EINVAL }, /* a zero byte */
+    { BROKER_DEBUG_SHARED, NAME_N, UINT32_MAX, -EINVAL },
     { BROKER_CONTAINER_CONFIG, NAME_N, 64, -EINVAL }, /* of zero bytes */
     { BROKER_MAPPED, START, 4096, -EINVAL },          /* end 0 */
     { BROKER_MAPPED, START, UINT64_MAX, -EINVAL },
+    { BROKER_PROBE, NAME_N, 1, -EINVAL },
+    { BROKER_PROBE, NAME_N, sizeof(struct broker_probes), -EINVAL }, /* no range, no probe */
+    { BROKER_UNPROBE, PID, 0, -EINVAL },
+    { BROKER_UNPROBE, TICKS, 5, -EINVAL },
     { BROKER_UNWIND_LIMIT, SET, BROKER_FRAMES_MIN - 1, -EINVAL },
     { BROKER_UNWIND_LIMIT, SET, BROKER_FRAMES_MAX + 1, -EINVAL },
     { BROKER_PUT_THREAD, SET, 1, -EINVAL },      /* address 0 */
@@ -186,12 +192,27 @@ static int drain_answer(void)
 START_TEST(ten_thousand_random_messages_do_no_harm)
 {
     int fds_before, fds_after, refused = 0;
-    struct broker_request facts = request_of(BROKER_FACTS), tables = request_of(BROKER_TABLES);
+    struct broker_request facts = request_of(BROKER_FACTS), tables = request_of(BROKER_TABLES),
+                          offcpu = request_of(BROKER_SAMPLE_START), alloc = offcpu;
 
     /* What it keeps for its client from the first time on: the programs, the shared tables. */
     ck_assert_int_eq(ask(&tables, sizeof(tables), NULL).result, 0);
     while (ask(&facts, sizeof(facts), NULL).facts.bpf_loading)
         usleep(10000);
+    offcpu.set = EVENT_OFFCPU;
+    offcpu.period = 10000000;
+    while (ask(&offcpu, sizeof(offcpu), NULL).result == -EINPROGRESS)
+        usleep(10000);
+    alloc.set = EVENT_ALLOC;
+    alloc.period = 1;
+    while (ask(&alloc, sizeof(alloc), NULL).result == -EINPROGRESS)
+        usleep(10000);
+    for (uint32_t set = 0; set < 2; set++) {
+        struct broker_request stop = request_of(BROKER_SAMPLE_STOP);
+
+        stop.set = set;
+        ask(&stop, sizeof(stop), NULL);
+    }
     fds_before = count_fds(fx.broker);
     for (int i = 0; i < 10000; i++) {
         uint64_t noise[64];
@@ -227,7 +248,8 @@ START_TEST(ten_thousand_random_messages_do_no_harm)
                 r.sets = (uint32_t)(next_random() % 17);
             if (fields & BROKER_FIELD_PERIOD)
                 r.period = next_random() % 2000000000;
-            if (fields & (BROKER_FIELD_BASENAME | BROKER_FIELD_BUILD_ID | BROKER_FIELD_CONTAINER)) {
+            if (fields & (BROKER_FIELD_BASENAME | BROKER_FIELD_BUILD_ID | BROKER_FIELD_CONTAINER |
+                          BROKER_FIELD_SHARED)) {
                 r.name_n = (uint32_t)(next_random() % 66);
                 memcpy(r.name, noise, r.name_n);
             }

@@ -11,50 +11,52 @@ static const struct caller ALICE = { .kind = CALLER_USER, .uid = 64111 },
                            BOB = { .kind = CALLER_USER, .uid = 64112 },
                            ROOT = { .kind = CALLER_USER }, SELF = { .kind = CALLER_SELF };
 
-static struct engine engine;
+static struct captures all;
 static struct capture captures[128];
 static uint32_t frames[4000];
 
-static void make_engine(void)
+static void make_captures(void)
 {
-    engine = (struct engine){ .opts = { .captures_max = 64, .captures_max_bytes = BUDGET_BYTES } };
-    ck_assert_int_eq(frame_table_new(100000, (size_t)64 << 20, &engine.frames), 0);
+    all = (struct captures){ 0 };
+    captures_init(
+        &all, &(struct captures_opts){ .captures_max = 64, .captures_max_bytes = BUDGET_BYTES });
+    ck_assert_int_eq(frame_table_new(100000, (size_t)64 << 20, &all.frames), 0);
     for (size_t i = 0; i < ARRAY_SIZE(frames); i++) {
         struct function fn = { 0 };
         struct frame f = { .kind = FRAME_NATIVE };
         char name[32];
 
         snprintf(name, sizeof(name), "function%zu", i);
-        ck_assert_int_eq(frame_table_string(engine.frames, span_of(name), &fn.name), 0);
-        ck_assert_int_eq(frame_table_function(engine.frames, &fn, &f.function), 0);
-        ck_assert_int_eq(frame_table_frame(engine.frames, &f, &frames[i]), 0);
+        ck_assert_int_eq(frame_table_string(all.frames, span_of(name), &fn.name), 0);
+        ck_assert_int_eq(frame_table_function(all.frames, &fn, &f.function), 0);
+        ck_assert_int_eq(frame_table_frame(all.frames, &f, &frames[i]), 0);
     }
-    capture_memory_init(&engine);
     memset(captures, 0, sizeof(captures));
 }
 
-static void free_engine(void)
+static void free_captures(void)
 {
-    for (struct capture *c = engine.captures; c; c = c->next)
+    for (struct capture *c = all.captures; c; c = c->next)
         record_free(c->record);
-    ck_assert_uint_eq(engine.budget.used_bytes, 0); /* what was charged was given back */
-    frame_table_free(engine.frames);
+    ck_assert_uint_eq(all.budget.used_bytes, 0); /* what was charged was given back */
+    frame_table_free(all.frames);
+    captures_deinit(&all);
 }
 
 static struct capture *add_capture(const struct caller *caller, uint64_t seconds)
 {
-    struct capture *c = &captures[engine.capture_count++];
+    struct capture *c = &captures[all.capture_count++];
     struct capture_request req = { .duration_ns = seconds * NSEC_PER_SEC };
 
-    *c = (struct capture){ .next = engine.captures,
+    *c = (struct capture){ .next = all.captures,
                            .caller = *caller,
                            .lasts = capture_lasts(&req),
                            .start_ns = clock_monotonic_ns(),
                            .end_ns = seconds ? clock_monotonic_ns() + seconds * NSEC_PER_SEC
                                              : UINT64_MAX };
-    ck_assert_int_eq(record_new(engine.frames, 20000000, &c->record), 0);
-    record_set_budget(c->record, &engine.budget);
-    engine.captures = c;
+    ck_assert_int_eq(record_new(all.frames, 20000000, &c->record), 0);
+    record_set_budget(c->record, &all.budget);
+    all.captures = c;
     return c;
 }
 
@@ -67,7 +69,7 @@ static int admit(const struct caller *caller, uint64_t seconds, bool live, struc
                                    .live = live };
 
     *err = ERROR_NULL;
-    return capture_admit(&engine, &req, err);
+    return capture_admit(&all, &req, err);
 }
 
 /* ---- how many ---- */
@@ -118,6 +120,40 @@ START_TEST(all_callers_together_leave_room_for_root)
 }
 END_TEST
 
+/* ---- events and rates ---- */
+
+/* A capture with sets @from to @to - 1 that nobody else has. */
+static void add_sets(const struct caller *caller, uint32_t from, uint32_t to)
+{
+    struct capture *c = add_capture(caller, 60);
+
+    for (uint32_t set = from; set < to; set++) {
+        c->events[c->event_count++] = (struct capture_event){ .set = set, .on_set = NO_SET };
+        all.sets.sets[set] = (struct rate_set){ .set = set, .users = 1 };
+    }
+}
+
+START_TEST(one_caller_leaves_events_and_rates_to_others)
+{
+    struct error err = ERROR_NULL;
+
+    add_sets(&SELF, 0, 1); /* as the recorder has one */
+    add_sets(&ALICE, 1, 3);
+    ck_assert(capture_may_add_set(&all, &ALICE, 0, &err));
+    ck_assert(capture_may_add_set(&all, &ALICE, 1u << 3, &err));
+    ck_assert(!capture_may_add_set(&all, &ALICE, 1u << 3 | 1u << 4, &err));
+    ck_assert_msg(strstr(err.msg, "user 64111 sample 4 events and rates"), "%s", err.msg);
+    add_sets(&ALICE, 3, 5);
+    ck_assert(!capture_may_add_set(&all, &ALICE, 0, &err));
+    ck_assert(capture_may_add_set(&all, &BOB, 0, &err));
+    add_sets(&BOB, 5, 7);
+    ck_assert(!capture_may_add_set(&all, &BOB, 0, &err)); /* the last one is root's */
+    ck_assert_str_eq(err.msg, "no more events and rates can be sampled at this time");
+    ck_assert(capture_may_add_set(&all, &ROOT, 0, &err));
+    ck_assert(capture_may_add_set(&all, &SELF, 0, &err));
+}
+END_TEST
+
 /* ---- how much ---- */
 
 static void take(struct capture *c, uint64_t time_ns, const uint32_t *stack, size_t n)
@@ -154,7 +190,7 @@ START_TEST(many_samples_are_thinned_and_small_captures_left_whole)
     for (uint64_t t = 0; t < 100000; t++) {
         for (size_t i = 0; i < CAPTURES; i++)
             take(&captures[i], t, frames, 3);
-        most = MAX(most, engine.budget.used_bytes);
+        most = MAX(most, all.budget.used_bytes);
     }
     small = add_capture(&BOB, 10);
     for (uint64_t t = 0; t < 4000; t++)
@@ -162,8 +198,8 @@ START_TEST(many_samples_are_thinned_and_small_captures_left_whole)
     /* Each may have a first piece, whatever the others have. */
     ck_assert_uint_le(most, BUDGET_BYTES + CAPTURES * 64 * 1024);
     ck_assert_uint_ge(most, BUDGET_BYTES * 3 / 4); /* and what is there is used */
-    ck_assert_uint_gt(engine.captures_thinned, 0);
-    ck_assert_uint_eq(engine.captures_cut_short, 0);
+    ck_assert_uint_gt(all.captures_thinned, 0);
+    ck_assert_uint_eq(all.captures_cut_short, 0);
     p = finish(small);
     ck_assert_uint_eq(p->sample_count, 4000);
     ck_assert_uint_eq(p->warning_count, 0);
@@ -195,7 +231,7 @@ START_TEST(the_caller_that_holds_the_most_is_thinned)
         for (size_t i = 1; i <= CAPTURES; i++)
             take(&captures[i], t, frames, 3);
     }
-    ck_assert_uint_gt(engine.captures_thinned, 0);
+    ck_assert_uint_gt(all.captures_thinned, 0);
     p = finish(single);
     ck_assert_uint_eq(p->sample_count, 30000);
     ck_assert_uint_eq(p->warning_count, 0);
@@ -213,7 +249,7 @@ START_TEST(a_caller_has_half_of_the_memory)
 
     c = add_capture(&ALICE, 30);
     ck_assert_int_eq(admit(&ALICE, 10, false, &err), 0);
-    for (uint64_t t = 0; capture_memory_of(&engine, &ALICE) < BUDGET_BYTES / 2; t++)
+    for (uint64_t t = 0; capture_memory_of(&all, &ALICE) < BUDGET_BYTES / 2; t++)
         take(c, t, frames, 3);
     ck_assert_int_eq(admit(&ALICE, 10, false, &err), BACKEND_TOO_MANY);
     ck_assert_msg(strstr(err.msg, "captures of user 64111 hold"), "%s", err.msg);
@@ -222,7 +258,7 @@ START_TEST(a_caller_has_half_of_the_memory)
     ck_assert_uint_le(err.retry_s, 31);
     ck_assert_int_eq(admit(&BOB, 10, false, &err), 0);
     c = add_capture(&ROOT, 30); /* has no share */
-    for (uint64_t t = 0; capture_memory_of(&engine, &ROOT) < BUDGET_BYTES / 2 && t < 100000; t++)
+    for (uint64_t t = 0; capture_memory_of(&all, &ROOT) < BUDGET_BYTES / 2 && t < 100000; t++)
         take(c, t, frames, 3);
     ck_assert_int_eq(admit(&ROOT, 10, false, &err), 0);
 }
@@ -245,10 +281,10 @@ START_TEST(stacks_without_end_end_their_capture)
             take(large, t, stack, ARRAY_SIZE(stack));
         if (t % 50 == 0)
             take(small, t, frames, 3);
-        most = MAX(most, engine.budget.used_bytes);
+        most = MAX(most, all.budget.used_bytes);
     }
     ck_assert_uint_le(most, BUDGET_BYTES);
-    ck_assert_uint_eq(engine.captures_cut_short, 1);
+    ck_assert_uint_eq(all.captures_cut_short, 1);
     ck_assert_uint_le(large->end_ns, clock_monotonic_ns());
     ck_assert_uint_gt(small->end_ns, clock_monotonic_ns());
     p = finish(large);
@@ -271,14 +307,41 @@ START_TEST(profiles_on_their_way_count)
     p = finish(c);
     profile_count(p);
     profile_ref(p);
-    capture_memory_tick(&engine);
-    ck_assert_uint_ge(engine.budget.other_bytes, 100000 * sizeof(struct profile_sample));
+    capture_memory_tick(&all);
+    ck_assert_uint_ge(all.budget.other_bytes, 100000 * sizeof(struct profile_sample));
     profile_unref(p);
-    capture_memory_tick(&engine);
-    ck_assert_uint_gt(engine.budget.other_bytes, 0);
+    capture_memory_tick(&all);
+    ck_assert_uint_gt(all.budget.other_bytes, 0);
     profile_unref(p);
-    capture_memory_tick(&engine);
-    ck_assert_uint_eq(engine.budget.other_bytes, 0);
+    capture_memory_tick(&all);
+    ck_assert_uint_eq(all.budget.other_bytes, 0);
+}
+END_TEST
+
+/* ---- what came too late ---- */
+
+START_TEST(tells_of_samples_that_were_not_taken)
+{
+    static const struct {
+        uint64_t taken_ns;
+        const char *told;
+    } TIMES[] = {
+        { UINT64_MAX, NULL },
+        { 40 * NSEC_PER_SEC, NULL },
+        { 38 * NSEC_PER_SEC, "the last 2.0 s" },
+        { 5 * NSEC_PER_SEC, "the last 30.0 s" }, /* none was taken: all of it */
+    };
+    struct capture *c = add_capture(&ALICE, 30);
+    struct profile *p;
+
+    c->start_ns = 10 * NSEC_PER_SEC;
+    c->end_ns = 40 * NSEC_PER_SEC;
+    all.taken_ns = TIMES[_i].taken_ns;
+    capture_warn_untaken(&all, c);
+    p = finish(c);
+    ck_assert_uint_eq(p->warning_count, TIMES[_i].told ? 1 : 0);
+    ck_assert(!TIMES[_i].told || warns(p, TIMES[_i].told));
+    profile_unref(p);
 }
 END_TEST
 
@@ -286,14 +349,16 @@ int main(void)
 {
     TCase *tc = tcase_create("capture_limits");
 
-    tcase_add_checked_fixture(tc, make_engine, free_engine);
+    tcase_add_checked_fixture(tc, make_captures, free_captures);
     tcase_set_timeout(tc, 60);
     tcase_add_test(tc, captures_that_last_leave_room_for_short_ones);
     tcase_add_test(tc, all_callers_together_leave_room_for_root);
+    tcase_add_test(tc, one_caller_leaves_events_and_rates_to_others);
     tcase_add_test(tc, many_samples_are_thinned_and_small_captures_left_whole);
     tcase_add_test(tc, the_caller_that_holds_the_most_is_thinned);
     tcase_add_test(tc, a_caller_has_half_of_the_memory);
     tcase_add_test(tc, stacks_without_end_end_their_capture);
     tcase_add_test(tc, profiles_on_their_way_count);
+    tcase_add_loop_test(tc, tells_of_samples_that_were_not_taken, 0, 4);
     return suite_run_case("capture_limits", tc);
 }

@@ -2,6 +2,7 @@
 /* Side-band records of perf events: their bytes, and the rings that hold them. */
 #include "suite.h"
 
+#include "base/clock.h"
 #include "discover/table.h"
 
 #include <fcntl.h>
@@ -209,6 +210,42 @@ START_TEST(says_why_a_ring_cannot_be_mapped)
 }
 END_TEST
 
+static struct fake_ring only_ring;
+
+static int one_ring(void *ctx, int ret_fds[BROKER_CPUS_MAX], size_t *ret_count, struct error *err)
+{
+    (void)ctx;
+    (void)err;
+    ret_fds[0] = only_ring.fd;
+    *ret_count = 1;
+    return 0;
+}
+
+START_TEST(bytes_that_are_no_records_are_counted)
+{
+    static const struct discover_source SOURCE = { .sideband = one_ring };
+    struct discover_opts opts = { .source = &SOURCE };
+    char folder[] = "/tmp/test-sideband-XXXXXX";
+    struct discover *d = NULL;
+    struct discover_stats stats;
+
+    fake_ring_open(&only_ring, 0);
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    opts.proc_fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    ck_assert_int_ge(opts.proc_fd, 0);
+    ck_assert_int_eq(discover_new(NULL, &opts, &d, NULL), 0);
+    fake_ring_write(&only_ring, SPAN("\1\0\0\0\0\0\377\377"));
+    discover_poll(d, clock_monotonic_ns());
+    discover_stats(d, &stats);
+    ck_assert_uint_eq(stats.sideband_malformed, 8);
+    ck_assert_uint_eq(stats.sideband_lost, 1);
+    discover_free(d);
+    close(opts.proc_fd);
+    rmdir(folder);
+    fake_ring_close(&only_ring);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("sideband");
@@ -216,6 +253,7 @@ int main(void)
     tcase_add_test(tc, parses_side_band_records);
     tcase_add_test(tc, reads_rings_in_the_order_of_time);
     tcase_add_test(tc, says_why_a_ring_cannot_be_mapped);
+    tcase_add_test(tc, bytes_that_are_no_records_are_counted);
     tcase_set_timeout(tc, 60);
     return suite_run_case("sideband", tc);
 }

@@ -2,75 +2,64 @@
 /* engine/mailbox.c: a caller of a stalled engine gets its error in time, and no call is lost. */
 #include "suite.h"
 
-#include "engine/engine_impl.h"
+#include "engine/mailbox.h"
+#include "request/backend.h"
 
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-static struct engine e;
+static struct mailbox m;
 static pthread_t thread;
 static atomic_bool begun, leave;
 static atomic_int ran;
 
 static void setup(void)
 {
-    pthread_condattr_t monotonic;
-
-    memset(&e, 0, sizeof(e));
-    pthread_mutex_init(&e.lock, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&e.called, &monotonic);
-    pthread_condattr_destroy(&monotonic);
-    e.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    mailbox_init(&m);
+    m.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     begun = leave = false;
     ran = 0;
-    engine_alive(&e);
 }
 
 static void teardown(void)
 {
-    pthread_cond_destroy(&e.called);
-    pthread_mutex_destroy(&e.lock);
-    close(e.wake_fd);
+    mailbox_deinit(&m);
+    close(m.wake_fd);
 }
 
 /* The engine's last sign of life came @ns ago. */
 static void stand_since(uint64_t ns)
 {
-    atomic_store(&e.alive_ns, clock_monotonic_ns() - ns);
+    atomic_store(&m.alive_ns, clock_monotonic_ns() - ns);
 }
 
-static int run(struct engine *engine, void *arg)
+static int run(void *arg)
 {
-    ck_assert_ptr_eq(engine, &e);
     ran++;
     return *(int *)arg;
 }
 
 /* As a broker that does not answer holds the engine. */
-static int hold(struct engine *engine, void *arg)
+static int hold(void *arg)
 {
-    stand_since(ENGINE_PATIENCE_NS * 2);
+    stand_since(MAILBOX_STALLED_NS * 2);
     begun = true;
     while (!leave)
         usleep(1000);
-    engine_alive(engine);
+    mailbox_alive(&m);
     return *(int *)arg;
 }
 
 static void *engine_thread(void *arg)
 {
-    while (engine_run_calls(arg))
+    while (mailbox_run(arg))
         usleep(1000);
     return NULL;
 }
 
 static void stop(void)
 {
-    pthread_mutex_lock(&e.lock);
-    e.stopping = true;
-    pthread_mutex_unlock(&e.lock);
+    mailbox_stop(&m);
     pthread_join(thread, NULL);
 }
 
@@ -80,22 +69,22 @@ START_TEST(it_is_told_that_it_stands)
     int value = 7;
     uint64_t began_ns;
 
-    stand_since(ENGINE_PATIENCE_NS + NSEC_PER_SEC);
-    ck_assert_uint_ge(engine_stands_s(&e), 6);
+    stand_since(MAILBOX_STALLED_NS + NSEC_PER_SEC);
+    ck_assert_uint_ge(mailbox_stalled_s(&m), 6);
     for (int i = 0; i < 3; i++)
-        ck_assert_int_eq(engine_ask(&e, run, &value, &err), BACKEND_UNAVAILABLE);
+        ck_assert_int_eq(mailbox_ask(&m, run, &value, &err), BACKEND_UNAVAILABLE);
     ck_assert_ptr_nonnull(strstr(err.msg, "is stalled"));
     ck_assert_str_ne(err.remedy, "");
     ck_assert_int_eq(err.code, -ETIMEDOUT);
-    ck_assert_ptr_null(e.calls); /* nothing points into our stack */
+    ck_assert_ptr_null(m.calls); /* nothing points into our stack */
 
     began_ns = clock_monotonic_ns();
-    stand_since(ENGINE_PATIENCE_NS - NSEC_PER_SEC / 2); /* not yet: it is waited for until then */
-    ck_assert_int_eq(engine_ask(&e, run, &value, &err), BACKEND_UNAVAILABLE);
+    stand_since(MAILBOX_STALLED_NS - NSEC_PER_SEC / 2); /* not yet: it is waited for until then */
+    ck_assert_int_eq(mailbox_ask(&m, run, &value, &err), BACKEND_UNAVAILABLE);
     ck_assert_uint_ge(clock_monotonic_ns() - began_ns, NSEC_PER_SEC / 2);
     ck_assert_int_eq(ran, 0);
-    engine_alive(&e);
-    ck_assert_uint_eq(engine_stands_s(&e), 0);
+    mailbox_alive(&m);
+    ck_assert_uint_eq(mailbox_stalled_s(&m), 0);
 }
 END_TEST
 
@@ -108,7 +97,7 @@ static void *ask_hold(void *arg)
 {
     struct asking *a = arg;
 
-    a->result = engine_ask(&e, hold, &a->value, NULL);
+    a->result = mailbox_ask(&m, hold, &a->value, NULL);
     return NULL;
 }
 
@@ -119,22 +108,22 @@ START_TEST(others_are_told_what_has_begun_is_waited_for)
     pthread_t asker;
     int value = 7;
 
-    pthread_create(&thread, NULL, engine_thread, &e);
-    ck_assert_int_eq(engine_ask(&e, run, &value, &err), 7);
+    pthread_create(&thread, NULL, engine_thread, &m);
+    ck_assert_int_eq(mailbox_ask(&m, run, &value, &err), 7);
     pthread_create(&asker, NULL, ask_hold, &held);
     while (!begun)
         usleep(1000);
-    ck_assert_int_eq(engine_ask(&e, run, &value, &err), BACKEND_UNAVAILABLE);
-    engine_post(&e, run, &value, sizeof(value)); /* waits for nothing, and is done later */
+    ck_assert_int_eq(mailbox_ask(&m, run, &value, &err), BACKEND_UNAVAILABLE);
+    mailbox_post(&m, run, &value, sizeof(value)); /* waits for nothing, and is done later */
     ck_assert_int_eq(held.result, 0);
     ck_assert_int_eq(ran, 1);
     leave = true;
     pthread_join(asker, NULL);
     ck_assert_int_eq(held.result, 42);
-    ck_assert_int_eq(engine_ask(&e, run, &value, &err), 7);
+    ck_assert_int_eq(mailbox_ask(&m, run, &value, &err), 7);
     ck_assert_int_eq(ran, 3);
     stop();
-    ck_assert_int_eq(engine_ask(&e, run, &value, &err), BACKEND_UNAVAILABLE);
+    ck_assert_int_eq(mailbox_ask(&m, run, &value, &err), BACKEND_UNAVAILABLE);
     ck_assert_ptr_nonnull(strstr(err.msg, "stopping"));
 }
 END_TEST

@@ -242,19 +242,22 @@ bool live_line(struct live_jvm *j, char *buf, size_t size, int timeout_ms)
 
 static uint64_t find_libjvm(pid_t pid)
 {
-    _cleanup_fclose_ FILE *maps = NULL;
     char path[64], line[1024];
+    uint64_t found = 0;
+    FILE *maps;
 
     snprintf(path, sizeof(path), "/proc/%d/maps", pid);
     maps = fopen(path, "re");
-    while (maps && fgets(line, sizeof(line), maps)) {
+    while (maps && !found && fgets(line, sizeof(line), maps)) {
         char *offset = strchr(line, ' ');
 
         offset = offset ? strchr(offset + 1, ' ') : NULL;
         if (offset && strstr(line, "/libjvm.so") && strtoull(offset, NULL, 16) == 0)
-            return strtoull(line, NULL, 16);
+            found = strtoull(line, NULL, 16);
     }
-    return 0;
+    if (maps)
+        fclose(maps);
+    return found;
 }
 
 void live_attach(struct live_jvm *j)

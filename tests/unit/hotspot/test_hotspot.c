@@ -6,6 +6,7 @@
  */
 #include "suite.h"
 
+#include "hotspot/counters.h"
 #include "hotspot/hsperfdata.h"
 #include "hotspot/vm.h"
 #include "hotspot_image.h"
@@ -104,18 +105,31 @@ static void read_file(const char *path, struct buf *ret)
     ck_assert_msg(buf_read_at(ret, AT_FDCWD, path) == 0, "%s", path);
 }
 
+struct counter {
+    const char *name;
+    int64_t value;
+};
+
+static bool see_counter(void *cookie, const struct hsperfdata_entry *e)
+{
+    struct counter *c = cookie;
+
+    if (!e->text.p && span_eq_str(e->name, c->name))
+        c->value = e->value;
+    return true;
+}
+
 START_TEST(reads_hsperfdata)
 {
     _cleanup_buf_ struct buf file = BUF_NULL;
     struct span s;
-    int64_t v;
+    struct counter began = { .name = "sun.rt.createVmBeginTime" };
 
     read_file(CORPUS "hsperfdata/jdk17", &file);
     ck_assert(hsperfdata_string(buf_span(&file), "sun.rt.javaCommand", &s));
     ck_assert(span_eq_str(s, "Spin 8 a b"));
-    ck_assert(hsperfdata_long(buf_span(&file), "sun.rt.createVmBeginTime", &v));
-    ck_assert_int_gt(v, INT64_C(1700000000000));
-    ck_assert(!hsperfdata_long(buf_span(&file), "sun.rt.javaCommand", &v)); /* of the other type */
+    ck_assert(hsperfdata_each(buf_span(&file), see_counter, &began));
+    ck_assert_int_gt(began.value, INT64_C(1700000000000));
     ck_assert(!hsperfdata_string(buf_span(&file), "sun.rt.createVmBeginTime", &s));
     ck_assert(!hsperfdata_string(buf_span(&file), "no.such.key", &s));
 }
@@ -134,6 +148,53 @@ START_TEST(refuses_broken_hsperfdata)
     snprintf(path, sizeof(path), CORPUS "hsperfdata/%s", BROKEN_HSPERFDATA[_i]);
     read_file(path, &file);
     ck_assert(!hsperfdata_string(buf_span(&file), "sun.rt.javaCommand", &s));
+}
+END_TEST
+
+/* What they are is known from another reader of the same file. */
+START_TEST(reads_counters)
+{
+    _cleanup_buf_ struct buf file = BUF_NULL;
+    struct counters c;
+
+    read_file(CORPUS "hsperfdata/jdk17_g1", &file);
+    ck_assert(counters_parse(buf_span(&file), &c));
+    ck_assert_str_eq(c.policy, "GarbageFirst");
+    ck_assert_str_eq(c.generations[0].whole.name, "young");
+    ck_assert_str_eq(c.generations[0].spaces[0].name, "eden");
+    ck_assert_int_eq(c.generations[0].spaces[0].committed, 6291464);
+    ck_assert_str_eq(c.generations[0].spaces[2].name, "s1");
+    ck_assert_str_eq(c.generations[1].spaces[0].name, "space");
+    ck_assert_int_eq(c.generations[1].spaces[0].used, 1071720);
+    ck_assert_str_eq(c.generations[1].spaces[1].name, "");
+    ck_assert_str_eq(c.generations[2].whole.name, "");
+    ck_assert_int_eq(c.metaspace.used, 75808);
+    ck_assert_int_eq(c.class_space.max, 1 << 30);
+    ck_assert_str_eq(c.collectors[1].name, "G1 full collection pauses");
+    ck_assert_int_eq(c.collectors[1].count, 1);
+    ck_assert_int_eq(c.collectors[1].time_ns, 18105721);
+    ck_assert_int_eq(c.safepoints, 15);
+    ck_assert_int_eq(c.safepoint_sync_ns, 78187);
+    ck_assert_int_eq(c.threads_live, 6);
+    ck_assert_int_eq(c.shared_classes_loaded, 396);
+    ck_assert_int_eq(c.compile_ns, 3899100);
+    ck_assert_int_eq(c.code_cache_max, COUNTERS_UNKNOWN);
+    ck_assert_uint_eq(c.left_out, 0);
+}
+END_TEST
+
+START_TEST(bounds_counters)
+{
+    _cleanup_buf_ struct buf file = BUF_NULL;
+    struct counters c = { .safepoints = 42 };
+
+    read_file(CORPUS "hsperfdata/strange_names", &file);
+    ck_assert(counters_parse(buf_span(&file), &c));
+    ck_assert_str_eq(c.policy, "a___ageFirst");
+    ck_assert_uint_eq(c.left_out, 2); /* a tenth space, an eighth collector */
+    c.safepoints = 42;
+    ck_assert(!counters_parse(SPAN("\xca\xfe\xc0\xc0"), &c));
+    ck_assert_int_eq(c.safepoints, 42);
 }
 END_TEST
 
@@ -443,6 +504,8 @@ int main(void)
     tcase_add_test(tc, refuses_broken_lines);
     tcase_add_test(tc, gets_fields_inside_only);
     tcase_add_test(tc, reads_hsperfdata);
+    tcase_add_test(tc, reads_counters);
+    tcase_add_test(tc, bounds_counters);
     tcase_add_loop_test(tc, refuses_broken_hsperfdata, 0, (int)ARRAY_SIZE(BROKEN_HSPERFDATA));
     tcase_add_loop_test(tc, reads_an_image_of_each_release, 0, releases);
     tcase_add_loop_test(tc, waits_for_the_interpreter, 0, releases);

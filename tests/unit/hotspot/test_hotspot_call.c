@@ -122,6 +122,32 @@ START_TEST(pages_that_share_lines_are_told_apart)
 }
 END_TEST
 
+/* A question that is not answered by what is kept leaves that as it was. */
+START_TEST(a_question_in_vain_drops_no_page)
+{
+    size_t row = MEMORY_PAGE * MEMORY_LINES; /* pages so far apart share their lines */
+    struct hotspot_vm *vm = new_vm();
+    char *big = aligned_alloc(MEMORY_PAGE, row * (MEMORY_WAYS + 1));
+    uint64_t v;
+
+    ck_assert_ptr_nonnull(big);
+    memset(big, 0, row * (MEMORY_WAYS + 1));
+    memory_moment(&vm->memory, 1, 2);
+    for (size_t i = 0; i < MEMORY_WAYS; i++)
+        ck_assert_int_eq(memory_number(&vm->memory, (uintptr_t)big + i * row, 1, &v), 0);
+    ck_assert_int_eq(reads, MEMORY_WAYS);
+    vm->memory.only_kept = true;
+    ck_assert_int_eq(memory_number(&vm->memory, (uintptr_t)big + MEMORY_WAYS * row, 1, &v),
+                     -EAGAIN);
+    ck_assert(vm->memory.missed);
+    for (size_t i = 0; i < MEMORY_WAYS; i++)
+        ck_assert_int_eq(memory_number(&vm->memory, (uintptr_t)big + i * row, 1, &v), 0);
+    ck_assert_int_eq(reads, MEMORY_WAYS);
+    free(big);
+    hotspot_vm_close(vm);
+}
+END_TEST
+
 static int hang_fd;
 
 static int hang(struct hotspot_vm *vm, void *arg)
@@ -190,6 +216,7 @@ int main(void)
     tcase_set_timeout(tc, 60);
     tcase_add_test(tc, keeps_pages_for_a_moment);
     tcase_add_test(tc, pages_that_share_lines_are_told_apart);
+    tcase_add_test(tc, a_question_in_vain_drops_no_page);
     tcase_add_test(tc, a_call_that_is_left_keeps_the_vm);
     return suite_run_case("hotspot_call", tc);
 }

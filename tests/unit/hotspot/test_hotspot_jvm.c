@@ -69,25 +69,16 @@ static void jcmd(int jdk, const char *command, const char *option)
 
 /* ---- flags ---- */
 
-static int count_flag(void *cookie, const struct hotspot_flag *f)
-{
-    (void)f;
-    ++*(int *)cookie;
-    return 0;
-}
-
 /* Lines of jcmd: "     intx MaxInlineLevel   = 15   {C2 product} {default}". */
 START_TEST(flags_are_what_jcmd_prints)
 {
     static const char *const ARGS[] = { "-XX:+PreserveFramePointer", "-XX:MaxInlineLevel=11",
                                         "-XX:MaxHeapSize=96m", PROOF, NULL };
     unsigned same = 0;
-    int all = 0;
 
     if (!start(RELEASES[_i], ARGS, "ready"))
         return;
     jcmd(RELEASES[_i], "VM.flags", "-all");
-    ck_assert_int_eq(hotspot_vm_flags(vm, count_flag, &all), 0);
     for (char *line = text, *end; (end = strchr(line, '\n')); line = end + 1) {
         char type[32], name[96], value[64];
         uint64_t got, want;
@@ -104,9 +95,8 @@ START_TEST(flags_are_what_jcmd_prints)
         ck_assert_msg(got == want, "%s is %" PRIu64 ", not %s", name, got, value);
         same++;
     }
-    fprintf(stderr, "JDK %d: %u flags as jcmd prints, %d in all\n", RELEASES[_i], same, all);
+    fprintf(stderr, "JDK %d: %u flags as jcmd prints\n", RELEASES[_i], same);
     ck_assert_uint_gt(same, 400);
-    ck_assert_int_ge(all, (int)same);
     ck_assert_int_eq(hotspot_vm_flag(vm, "NoSuchFlag", &(uint64_t){ 0 }), -ENOENT);
 }
 END_TEST
@@ -367,15 +357,9 @@ static void patch_class(const char *from, const char *to)
 
 static void see_evil(void *cookie, int32_t ns_tid, uint64_t java_thread, struct span name)
 {
-    _cleanup_buf_ struct buf again = BUF_NULL;
-
     (void)ns_tid;
-    if (!span_eq_str(name, EVIL_THREAD_MODIFIED))
-        return;
-    buf_init(&again, 4096);
-    ++*(int *)cookie;
-    ck_assert_int_eq(hotspot_thread_name(vm, java_thread, &again), 0);
-    ck_assert_str_eq(again.p, EVIL_THREAD_MODIFIED);
+    (void)java_thread;
+    *(int *)cookie += span_eq_str(name, EVIL_THREAD_MODIFIED);
 }
 
 START_TEST(hostile_names_come_as_they_are)

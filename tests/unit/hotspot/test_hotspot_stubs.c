@@ -173,6 +173,46 @@ START_TEST(names_as_of_26)
 }
 END_TEST
 
+/* The VM puts an entry before the head, makes the code, and writes its end last. */
+START_TEST(takes_what_is_finished_later)
+{
+    unsigned end = RELEASES[_i] == 8 ? 40 : 32;
+    uint64_t inner, outer;
+    size_t before;
+
+    prepare(RELEASES[_i]);
+    inner = node_at(call_stub(0), text("mulAdd"), CODE + 0x2000, 0);
+    outer = node_at(inner, text("squareToLen"), CODE + 0x3000, 0);
+    put(HEAD, outer);
+    ck_assert_str_eq(name_at(0x2000), "StubRoutines (1)");
+    ck_assert_uint_eq(hotspot_vm_stubs(&vm).dropped, 0);
+    put(inner + end, CODE + 0x2100);
+    put(outer + end, CODE + 0x3100);
+    ck_assert_str_eq(name_at(0x2000), "mulAdd");
+    ck_assert_str_eq(name_at(0x3000), "squareToLen");
+    before = vm.stubs.named.count;
+    ck_assert_str_eq(name_at(0x4000), "StubRoutines (1)");
+    ck_assert_uint_eq(vm.stubs.unfinished_at, 0);
+    ck_assert_uint_eq(vm.stubs.named.count, before);
+    finish();
+}
+END_TEST
+
+/* One that never ends: the list is not read again for it. */
+START_TEST(waits_for_no_end)
+{
+    size_t before;
+
+    prepare(25);
+    put(HEAD, node_at(call_stub(0), text("never"), CODE + 0x2000, 0));
+    name_at(0x2000);
+    before = reads;
+    name_at(0x2000);
+    ck_assert_uint_le(reads - before, 2); /* the head, and that end */
+    finish();
+}
+END_TEST
+
 /* No list that proves itself: nothing is taken, and it is not looked for without end. */
 START_TEST(takes_no_list_without_proof)
 {
@@ -415,6 +455,8 @@ int main(void)
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, names_what_the_list_has, 0, ARRAY_SIZE(RELEASES));
     tcase_add_test(tc, names_as_of_26);
+    tcase_add_loop_test(tc, takes_what_is_finished_later, 0, ARRAY_SIZE(RELEASES));
+    tcase_add_test(tc, waits_for_no_end);
     tcase_add_test(tc, takes_no_list_without_proof);
     tcase_add_loop_test(tc, survives_loops, 0, 2);
     tcase_add_test(tc, counts_what_makes_no_sense);

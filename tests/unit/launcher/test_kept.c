@@ -56,6 +56,34 @@ START_TEST(who_keeps_two_is_refused_until_one_is_gone)
 }
 END_TEST
 
+/* As a mounter that a file system holds: nobody else waits for it. */
+START_TEST(a_child_is_waited_for)
+{
+    pid_t child[2];
+
+    for (int i = 0; i < 2; i++) {
+        child[i] = fork();
+        if (child[i] == 0) {
+            setpgid(0, 0);
+            for (;;)
+                pause();
+        }
+        setpgid(child[i], child[i]);
+        kept_note(&kept, 1, child[i]);
+    }
+    ck_assert(kept_too_many(&kept, 1));
+    for (int i = 0; i < 2; i++) {
+        siginfo_t info;
+
+        kill(child[i], SIGKILL);
+        ck_assert_int_eq(waitid(P_PID, (id_t)child[i], &info, WEXITED | WNOWAIT), 0);
+    }
+    ck_assert(!kept_too_many(&kept, 1));
+    ck_assert_uint_eq(kept.count, 0);
+    ck_assert_int_lt(waitpid(-1, NULL, WNOHANG), 0);
+}
+END_TEST
+
 START_TEST(the_oldest_is_forgotten)
 {
     pid_t member, group = make_group(&member);
@@ -78,6 +106,7 @@ int main(void)
     TCase *tc = tcase_create("kept");
 
     tcase_add_test(tc, who_keeps_two_is_refused_until_one_is_gone);
+    tcase_add_test(tc, a_child_is_waited_for);
     tcase_add_test(tc, the_oldest_is_forgotten);
     return suite_run_case("kept", tc);
 }

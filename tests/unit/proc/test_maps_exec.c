@@ -10,7 +10,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-static const struct maps_limits AMPLE = { 4096, (size_t)1 << 20, 10 * NSEC_PER_SEC };
+static const struct maps_limits AMPLE = { .entries = 4096,
+                                          .path_bytes = (size_t)1 << 20,
+                                          .ns = 10 * NSEC_PER_SEC };
 static const struct proc_id SELF = { .host_pid = 1 };
 
 /* A file of the text of our own maps. */
@@ -77,10 +79,34 @@ START_TEST(both_ways_tell_the_same)
 }
 END_TEST
 
+/* Also those that are not executable, in both ways. */
+START_TEST(every_one_is_told)
+{
+    struct maps_limits every = AMPLE;
+
+    every.every = true;
+    for (int asked = 0; asked < 2; asked++) {
+        struct maps m =
+            read_exec(asked ? open("/proc/self/maps", O_RDONLY | O_CLOEXEC) : maps_text(), &every);
+        const struct mapping *stack = maps_find(&m, (uintptr_t)&every);
+
+        ck_assert(!m.truncated);
+        ck_assert_ptr_nonnull(stack);
+        ck_assert(stack->write && !stack->exec);
+        ck_assert_ptr_nonnull(maps_find(&m, (uintptr_t)maps_read_exec));
+        maps_deinit(&m);
+    }
+}
+END_TEST
+
 START_TEST(limits_hold)
 {
-    static const struct maps_limits FEW = { 2, (size_t)1 << 20, 10 * NSEC_PER_SEC },
-                                    SHORT = { 4096, 1, 10 * NSEC_PER_SEC };
+    static const struct maps_limits FEW = { .entries = 2,
+                                            .path_bytes = (size_t)1 << 20,
+                                            .ns = 10 * NSEC_PER_SEC },
+                                    SHORT = { .entries = 4096,
+                                              .path_bytes = 1,
+                                              .ns = 10 * NSEC_PER_SEC };
 
     for (int asked = 0; asked < 2; asked++) {
         struct maps m =
@@ -100,7 +126,9 @@ END_TEST
 /* No time at all: what is read between two looks at the clock is kept. */
 START_TEST(time_is_a_limit)
 {
-    static const struct maps_limits NONE = { 4096, (size_t)1 << 20, 0 };
+    static const struct maps_limits NONE = { .entries = 4096,
+                                             .path_bytes = (size_t)1 << 20,
+                                             .ns = 0 };
     enum { MAPPINGS = 200 };
     uint8_t *p =
         mmap(NULL, (size_t)2 * MAPPINGS * 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -158,6 +186,7 @@ int main(void)
 
     tcase_add_test(tc, both_ways_tell_the_same);
     tcase_add_test(tc, limits_hold);
+    tcase_add_test(tc, every_one_is_told);
     tcase_add_test(tc, time_is_a_limit);
     tcase_add_test(tc, one_is_asked_for);
     return suite_run_case("maps_exec", tc);

@@ -5,12 +5,14 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/turns.h"
 #include "proc/stall_readers.h"
 
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define BUSY_OTHERS 8
@@ -209,6 +211,55 @@ START_TEST(a_busy_machine_uses_up_nothing)
 }
 END_TEST
 
+/* The kernel's, since Linux 3.14. */
+struct turns {
+    uint32_t size, policy;
+    uint64_t flags;
+    int32_t nice;
+    uint32_t priority;
+    uint64_t runtime_ns, deadline, period;
+};
+
+static struct turns turns_now(void)
+{
+    struct turns t = { 0 };
+
+    ck_assert_int_eq(syscall(SYS_sched_getattr, 0, &t, sizeof(t), 0), 0);
+    return t;
+}
+
+static int run_turns(struct reading *r)
+{
+    (void)r;
+    return (int)turns_now().runtime_ns;
+}
+
+static void *read_in_short_turns(void *cookie)
+{
+    struct proc_id id = { .host_pid = INT32_MAX - 10, .start_ticks = 1 };
+    struct reading base = { .run = run_turns }, *r = &base;
+    struct turns before = turns_now(), after;
+
+    (void)cookie;
+    readers_use(proc_fd);
+    after = turns_now();
+    /* Linux before 6.12 has turns of one length alone, and tells none. */
+    ck_assert_uint_eq(after.runtime_ns, before.runtime_ns ? TURNS_SHORT_NS : 0);
+    ck_assert_int_eq(after.nice, before.nice);
+    ck_assert_int_eq(readers_run(&id, &r), (int)after.runtime_ns);
+    return NULL;
+}
+
+/* The thread that waits for readings, and the reader, come soon on a busy machine. */
+START_TEST(turns_are_short)
+{
+    pthread_t thread;
+
+    ck_assert_int_eq(pthread_create(&thread, NULL, read_in_short_turns, NULL), 0);
+    pthread_join(thread, NULL);
+}
+END_TEST
+
 START_TEST(so_many_can_be_left)
 {
     int fds[2], ready[2];
@@ -363,6 +414,7 @@ int main(void)
     tcase_add_test(tc, what_is_answered_is_told);
     tcase_add_test(tc, what_is_not_answered_holds_nobody_else);
     tcase_add_test(tc, slow_ones_are_passed_in_the_end);
+    tcase_add_test(tc, turns_are_short);
     tcase_add_test(tc, so_many_can_be_left);
     tcase_add_test(tc, memory_is_read);
     tcase_add_test(tc, what_goes_on_is_waited_for);

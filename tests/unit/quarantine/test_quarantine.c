@@ -18,7 +18,7 @@ static void setup(void)
 {
     snprintf(folder, sizeof(folder), "/tmp/flamed-test-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(folder));
-    snprintf(path, sizeof(path), "%s/left-alone", folder);
+    snprintf(path, sizeof(path), "%s/quarantine", folder);
     proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
     ck_assert_int_eq(quarantine_open(path, &fd), 0);
 }

@@ -9,6 +9,7 @@
 #include "sample/cpu_abi.h"
 #include "sample/sample.h"
 #include "sample/sampler_events.h"
+#include "sample/stack_abi.h"
 #include "unwind/unwind.h"
 
 #include <fcntl.h>
@@ -17,6 +18,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -264,9 +266,9 @@ START_TEST(costs_no_more_than_its_budget)
     ck_assert_int_eq(sampler_start(sampler, EVENT_CPU, NSEC_PER_MSEC, &set, &err), 0);
     ck_assert_int_eq(sampler_filter_process(sampler, burner.pid, 1U << set), 0);
     sample_for(&burner, 1);
-    sampler_budget(sampler, CPU_BUDGET_NS);
+    sampler_budget(sampler, STACK_BUDGET_NS);
     spent_ns = MIN(burner_ns(&burner), burner_cpu_ns(&burner));
-    windows = (clock_monotonic_ns() - began_ns) / CPU_BUDGET_WINDOW_NS + 2;
+    windows = (clock_monotonic_ns() - began_ns) / STACK_BUDGET_WINDOW_NS + 2;
     end_burner(&burner);
     sampler_stats(sampler, &after);
     ck_assert_uint_gt(got.weight[set], 0);
@@ -334,7 +336,7 @@ START_TEST(filters)
 }
 END_TEST
 
-START_TEST(takes_four_sets)
+START_TEST(takes_all_sets)
 {
     uint32_t set;
 
@@ -346,7 +348,7 @@ START_TEST(takes_four_sets)
     ck_assert_uint_eq(set, 2);
     ck_assert_int_eq(sampler_start(sampler, EVENT_CPU, 1000, &set, &err), -EINVAL);
     ck_assert_int_eq(sampler_filter_process(sampler, 0, 1), -EINVAL);
-    ck_assert_int_eq(sampler_filter_process(sampler, 1, 16), -EINVAL);
+    ck_assert_int_eq(sampler_filter_process(sampler, 1, 1U << SAMPLER_SETS_MAX), -EINVAL);
 }
 END_TEST
 
@@ -427,6 +429,105 @@ END_TEST
 
 /* From inside a pid namespace that holds another one, both are numbered as the outer one sees them.
  */
+/* A child that makes some system calls when it is told to. */
+static pid_t start_caller(int *ret_tell, int *ret_hear)
+{
+    int tell[2], hear[2];
+    pid_t pid;
+
+    ck_assert_int_eq(pipe(tell), 0);
+    ck_assert_int_eq(pipe(hear), 0);
+    pid = fork();
+    if (pid == 0) {
+        char calls;
+
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        while (read(tell[0], &calls, 1) == 1) {
+            for (int i = 0; i < 1000; i++)
+                syscall(SYS_getppid);
+            if (write(hear[1], &calls, 1) != 1)
+                break;
+        }
+        _exit(0);
+    }
+    close(tell[0]);
+    close(hear[1]);
+    *ret_tell = tell[1];
+    *ret_hear = hear[0];
+    return pid;
+}
+
+/* Mounts tracefs, for this program alone, where it is not. */
+static void mount_tracefs(void)
+{
+    if (access("/sys/kernel/tracing/events", F_OK) < 0 && unshare(CLONE_NEWNS) == 0 &&
+        mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0)
+        mount("none", "/sys/kernel/tracing", "tracefs", 0, NULL);
+}
+
+/* Every hit of the wanted process, and none of another's; at an interval as many by value. */
+START_TEST(tracepoints)
+{
+    struct sampler_points *points;
+    struct sampler_event event;
+    int tell, hear, r, status;
+    pid_t caller = start_caller(&tell, &hear), other;
+    uint32_t each, tenth;
+    char c = 'x';
+
+    other = start_caller(&(int){ -1 }, &(int){ -1 });
+    mount_tracefs();
+    r = sampler_describe(EVENT_KINDS_ALL, SPAN("syscalls:sys_enter_getppid"), -1, &event, &err);
+    if (r == -ENOENT) { /* tracefs is not mounted, or the kernel has none of these */
+        ck_assert_ptr_nonnull(strstr(err.msg, "tracepoint"));
+        ck_assert_int_ne(err.remedy[0], '\0');
+    } else {
+        uint64_t began_ns = clock_monotonic_ns();
+
+        ck_assert_msg(r == 0, "%s", err.msg);
+        ck_assert_int_eq(sampler_start_event(sampler, &event, 1, &each, &err), -ENOSYS);
+        ck_assert_int_eq(sampler_points_new(sampler, &points, &err), 0);
+        ck_assert_msg(sampler_points_load(points, &err) == 0, "%s", err.msg);
+        sampler_take_points(sampler, points);
+        ck_assert_msg(sampler_start_event(sampler, &event, 1, &each, &err) == 0, "%s", err.msg);
+        printf("%.1f ms until tracepoints can be sampled\n",
+               (double)(clock_monotonic_ns() - began_ns) / 1e6);
+        ck_assert_int_eq(sampler_start_event(sampler, &event, 10, &tenth, &err), -EEXIST);
+        ck_assert_int_eq(sampler_filter_process(sampler, caller, 1U << each), 0);
+        for (int i = 0; i < 3; i++) {
+            ck_assert_int_eq(write(tell, &c, 1), 1);
+            ck_assert_int_eq(read(hear, &c, 1), 1);
+        }
+        sampler_set_cpus(sampler, &(uint32_t){ 0 }, 1); /* it is not one of a CPU */
+        ck_assert_int_eq(write(tell, &c, 1), 1);
+        ck_assert_int_eq(read(hear, &c, 1), 1);
+        memset(&got, 0, sizeof(got));
+        got.pid = (uint32_t)caller;
+        drain();
+        ck_assert_uint_eq(got.weight[each], 4000);
+        ck_assert_uint_eq(got.others, 0);
+        sampler_follow_cpus(sampler);
+        ck_assert_int_eq(sampler_stop(sampler, each), 0);
+        ck_assert_int_eq(sampler_start_event(sampler, &event, 10, &tenth, &err), 0);
+        ck_assert_int_eq(sampler_filter_process(sampler, caller, 1U << tenth), 0);
+        ck_assert_int_eq(write(tell, &c, 1), 1);
+        ck_assert_int_eq(read(hear, &c, 1), 1);
+        memset(&got, 0, sizeof(got));
+        got.pid = (uint32_t)caller;
+        drain();
+        ck_assert_uint_ge(got.weight[tenth], 100 - 2);
+        ck_assert_uint_le(got.weight[tenth], 100 + 2);
+        ck_assert_uint_eq(got.others, 0);
+    }
+    kill(caller, SIGKILL);
+    kill(other, SIGKILL);
+    ck_assert_int_eq(waitpid(caller, &status, 0), caller);
+    ck_assert_int_eq(waitpid(other, &status, 0), other);
+    close(tell);
+    close(hear);
+}
+END_TEST
+
 START_TEST(numbers_of_a_pid_namespace)
 {
     pid_t outer = fork_into(CLONE_NEWPID); /* pid 1 of the outer namespace: our sampler */
@@ -504,10 +605,11 @@ int main(void)
     tcase_add_test(tc, costs_no_more_than_its_budget);
     tcase_add_test(tc, facts_of_a_sample);
     tcase_add_test(tc, filters);
-    tcase_add_test(tc, takes_four_sets);
+    tcase_add_test(tc, takes_all_sets);
     tcase_add_test(tc, follows_processors);
     tcase_add_test(tc, forgets_when_slots_begin_anew);
     tcase_add_test(pure, refuses_a_depth_that_it_cannot_have);
+    tcase_add_test(tc, tracepoints);
     tcase_add_test(tc, numbers_of_a_pid_namespace);
     suite_add_tcase(s, pure);
     suite_add_tcase(s, tc);

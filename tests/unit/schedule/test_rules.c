@@ -106,8 +106,8 @@ START_TEST(reads_rules)
     ck_assert_uint_eq(rules->triggers[1].cooldown_ns, RULE_COOLDOWN_DEFAULT_NS);
 
     req = rule_request(&rules->triggers[0]);
-    ck_assert_str_eq(req.event, "cpu");
-    ck_assert_uint_eq(req.period, (S + 100) / 199);
+    ck_assert_str_eq(req.events[0].name, "cpu");
+    ck_assert_uint_eq(req.events[0].period, (S + 100) / 199);
     ck_assert_uint_eq(req.duration_ns, 30 * S);
     ck_assert_int_eq(req.symbols, SYMBOLS_NONE);
     ck_assert(req.keep && req.target.matchers == &rules->triggers[0].match);
@@ -115,8 +115,6 @@ START_TEST(reads_rules)
     ck_assert_int_eq(req.symbols, SYMBOLS_MEMORY);
     ck_assert_ptr_null(req.target.matchers);
 
-    ck_assert_ptr_eq(rules_find_trigger(rules, "low"), &rules->triggers[1]);
-    ck_assert_ptr_null(rules_find_trigger(rules, "node"));
     ck_assert_ptr_eq(rules_nearest_trigger(rules, "hihg-cpu"), &rules->triggers[0]);
     ck_assert_ptr_eq(rules_nearest_trigger(rules, "lwo"), &rules->triggers[1]);
     rules_free(rules);

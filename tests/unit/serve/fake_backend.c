@@ -269,10 +269,11 @@ static int fake_jvm(void *ctx, const struct viewer *v, int32_t host_pid, json_t 
     return r;
 }
 
-static int fake_events(void *ctx, const struct viewer *v, int32_t host_pid, json_t **ret,
-                       struct error *err)
+static int fake_events(void *ctx, const struct viewer *v, int32_t host_pid, const char *names,
+                       json_t **ret, struct error *err)
 {
     fake_see(ctx, v);
+    (void)names;
     (void)host_pid;
     (void)err;
     *ret = json_pack("{s:[{s:s},{s:s}]}", "events", "name", "cpu", "name", "page-faults");

@@ -95,6 +95,40 @@ START_TEST(listens_elsewhere_with_tls_and_authentication)
 }
 END_TEST
 
+/* Who says localhost may mean either: no other program can have one of them. */
+START_TEST(has_both_addresses_of_localhost)
+{
+    static const char *const BEGIN[] = { "127.0.0.1:0", "[::1]:0" };
+    int fds[2] = { -1, -1 }, third = -1, r = -EADDRINUSE;
+    struct error err = ERROR_NULL;
+
+    for (int i = 0; r == -EADDRINUSE && i < 20;
+         i++) { /* another program may have that port there */
+        close_fd(fds[0]);
+        r = listen_open(BEGIN[_i], &NO_RIGHTS, &fds[0], &err);
+        if (r == -EADDRNOTAVAIL || r == -EAFNOSUPPORT) /* a machine without IPv6 */
+            return;
+        ck_assert_msg(r == 0, "%s", err.msg);
+        r = listen_open_twin(fds, 1, 0, &fds[1], &err);
+    }
+    if (r != LISTEN_NONE) {
+        ck_assert_msg(r == 0, "%s", err.msg);
+        ck_assert(listen_is_at(fds[1], BEGIN[!_i]));
+        ck_assert(!listen_is_at(fds[0], BEGIN[!_i]));
+        ck_assert(!listen_is_public(fds[1]));
+        ck_assert_int_eq(listen_open_twin(fds, 2, 0, &third, &err), LISTEN_NONE);
+        ck_assert_int_eq(listen_open_twin(fds, 2, 1, &third, &err), LISTEN_NONE);
+        ck_assert_int_eq(listen_open_twin(fds, 1, 0, &third, &err), -EADDRINUSE);
+        ck_assert_msg(strstr(err.msg, "is localhost, too"), "%s", err.msg);
+        close(fds[1]);
+    }
+    close(fds[0]);
+    ck_assert_int_eq(listen_open("127.1.2.3:0", &NO_RIGHTS, &fds[0], &err), 0);
+    ck_assert_int_eq(listen_open_twin(fds, 1, 0, &third, &err), LISTEN_NONE);
+    close(fds[0]);
+}
+END_TEST
+
 START_TEST(replaces_a_stale_socket_only)
 {
     char folder[] = "/tmp/test_listen.XXXXXX", address[96], path[80];
@@ -145,6 +179,7 @@ int main(void)
     tcase_add_loop_test(tc, listens_on_loopback_alone, 0, ARRAY_SIZE(ADDRESSES));
     tcase_add_loop_test(tc, listens_elsewhere_with_tls_and_authentication, 0,
                         (int)ARRAY_SIZE(SECURED));
+    tcase_add_loop_test(tc, has_both_addresses_of_localhost, 0, 2);
     tcase_add_test(tc, replaces_a_stale_socket_only);
     return suite_run_case("listen", tc);
 }

@@ -27,7 +27,7 @@ START_TEST(fills_in_what_was_not_said)
 
     ck_assert_int_eq(parse("", PARAMS_PROFILE, &p, &err), 0);
     ck_assert_uint_eq(p.duration_ns, 10 * NSEC_PER_SEC);
-    ck_assert_uint_eq(p.period, 10101010);
+    ck_assert_uint_eq(p.events[0].period, 10101010);
     ck_assert_str_eq(p.event, "cpu");
     ck_assert_int_eq(p.symbols, SYMBOLS_AUTO);
     ck_assert_uint_eq(p.target.pid_count, 0);
@@ -44,8 +44,10 @@ START_TEST(reads_every_parameter)
 
     ck_assert_msg(
         parse("pid=4242,7&container=web&nspid=3&pod=p&namespace=n&jvm=a.c&seconds=2.5&event=wall&"
-              "symbols=memory&hz=997&format=json&threads=1&user=0&kernel=1&include=x&include=y&"
+              "symbols=memory&source=probe&hz=997&format=json&threads=1&user=0&kernel=1&include=x&"
+              "include=y&"
               "exclude=z&depth=64&names=signature&lines=1&annotate=1&total=1&title=a%0Ab&"
+              "state=blocked,running&idle=0&"
               "reverse=1&inverted=1&minwidth=0.25%25&width=800&top=7&"
               "from=2026-01-02T03:04:05Z&to=2026-01-02T05:04:05.5%2B01:00",
               PARAMS_PROFILE, &p, &err) == 0,
@@ -59,15 +61,18 @@ START_TEST(reads_every_parameter)
     ck_assert_str_eq(p.target.pod_namespace, "n");
     ck_assert_str_eq(p.target.jvm, "a.c");
     ck_assert_uint_eq(p.duration_ns, 2500 * NSEC_PER_MSEC);
+    ck_assert_int_eq(p.source, ALLOC_SOURCE_PROBE);
     ck_assert_str_eq(p.event, "wall");
     ck_assert_int_eq(p.symbols, SYMBOLS_MEMORY);
-    ck_assert_uint_eq(p.period, 1003009);
+    ck_assert_uint_eq(p.events[0].period, 1003009);
     ck_assert_str_eq(p.format->name, "json");
     ck_assert(p.view.threads && p.view.no_user && !p.view.no_kernel);
     ck_assert_uint_eq(match_count(p.view.include), 2);
     ck_assert_uint_eq(match_count(p.view.exclude), 1);
     ck_assert_uint_eq(p.view.depth, 64);
     ck_assert_int_eq(p.view.names, VIEW_NAMES_SIGNATURE);
+    ck_assert_uint_eq(p.view.states, STATE_BIT(STATE_BLOCKED) | STATE_BIT(STATE_RUNNING));
+    ck_assert(p.view.no_idle);
     ck_assert(p.view.lines && p.view.annotate && p.view.total && p.reverse && p.inverted);
     ck_assert_str_eq(p.title, "a\xef\xbf\xbd"
                               "b");
@@ -79,6 +84,70 @@ START_TEST(reads_every_parameter)
     ck_assert_uint_eq(p.given & ~PARAM_BIT(PARAM_INTERVAL),
                       PARAMS_PROFILE & ~PARAM_BIT(PARAM_INTERVAL));
     params_deinit(&p);
+}
+END_TEST
+
+START_TEST(takes_several_events)
+{
+    struct error err = ERROR_NULL;
+    struct params p;
+
+    ck_assert_int_eq(
+        parse("event=page-faults,cpu,context-switches&interval=7,,9", PARAMS_PROFILE, &p, &err), 0);
+    ck_assert_uint_eq(p.event_count, 3);
+    ck_assert_str_eq(p.events[0].name, "page-faults");
+    ck_assert_uint_eq(p.events[0].period, 7);
+    ck_assert_str_eq(p.events[1].name, "cpu");
+    ck_assert_uint_eq(p.events[1].period, 10101010);
+    ck_assert_uint_eq(p.events[2].period, 9);
+    params_deinit(&p);
+    ck_assert_int_eq(parse("event=page-faults,cpu&hz=50", PARAMS_PROFILE, &p, &err), 0);
+    ck_assert_uint_eq(p.events[0].period, 32);
+    ck_assert_uint_eq(p.events[1].period, 20 * NSEC_PER_MSEC);
+    params_deinit(&p);
+    ck_assert_int_eq(parse("event=nativemem,cpu&interval=64k,", PARAMS_PROFILE, &p, &err), 0);
+    ck_assert_uint_eq(p.events[0].period, 64 << 10);
+    params_deinit(&p);
+    ck_assert_int_eq(parse("event=nativemem", PARAMS_PROFILE, &p, &err), 0);
+    ck_assert_uint_eq(p.events[0].period, 128 << 10);
+    params_deinit(&p);
+    ck_assert_int_eq(parse("event=pmu/a=1,b=2/,r1a8", PARAMS_PROFILE, &p, &err), 0);
+    ck_assert_uint_eq(p.event_count, 2);
+    ck_assert_str_eq(p.events[0].name, "pmu/a=1,b=2/");
+    params_deinit(&p);
+}
+END_TEST
+
+static const struct {
+    const char *raw, *parameter;
+} WRONG_LISTS[] = {
+    { "event=cpu,", "event" },
+    { "event=,cpu", "event" },
+    { "event=cpu,cpu", "event" },
+    { "event=a,b,c,d,e", "event" },
+    { "event=cpu,page-faults&interval=10ms", "interval" },
+    { "event=cpu,page-faults&interval=32,10ms", "interval" },
+    { "event=cpu,page-faults&interval=10ms,32,", "interval" },
+    { "event=page-faults,context-switches&hz=9", "hz" },
+    { "event=nativemem&interval=5000", "interval" },
+    { "event=nativemem&interval=1", "interval" },
+    { "event=nativemem&interval=4.5k", "interval" },
+    { "event=nativemem&interval=10ms", "interval" },
+    { "event=nativemem&interval=9223372036854775807k", "interval" },
+    { "event=nativemem&hz=99", "hz" },
+    { "state=blocked,", "state" },
+    { "state=blocked,blocked", "state" },
+    { "state=done", "state" },
+    { "idle=no", "idle" },
+};
+
+START_TEST(refuses_lists_that_do_not_fit)
+{
+    struct error err = ERROR_NULL;
+    struct params p;
+
+    ck_assert_int_eq(parse(WRONG_LISTS[_i].raw, PARAMS_PROFILE, &p, &err), -EINVAL);
+    ck_assert_str_eq(err.parameter, WRONG_LISTS[_i].parameter);
 }
 END_TEST
 
@@ -129,6 +198,8 @@ int main(void)
 
     tcase_add_test(tc, fills_in_what_was_not_said);
     tcase_add_test(tc, reads_every_parameter);
+    tcase_add_test(tc, takes_several_events);
+    tcase_add_loop_test(tc, refuses_lists_that_do_not_fit, 0, ARRAY_SIZE(WRONG_LISTS));
     tcase_add_test(tc, bounds_lists_and_texts);
     tcase_add_test(tc, knows_only_what_a_route_takes);
     return suite_run_case("params", tc);

@@ -92,11 +92,12 @@ START_TEST(hands_the_request_on)
         NULL, &r);
     ck_assert_uint_eq(r.status, 200);
     ck_assert_uint_eq(fake.last.duration_ns, 250 * NSEC_PER_MSEC);
-    ck_assert_uint_eq(fake.last.period, 20 * NSEC_PER_MSEC);
+    ck_assert_uint_eq(fake.last.events[0].period, 20 * NSEC_PER_MSEC);
     ck_assert_int_eq(fake.last.symbols, SYMBOLS_NONE);
     ck_assert_int_eq(fake.last.target.ns_pid, 7);
     ck_assert_uint_eq(fake.last.target.pid_count, 0);
-    ck_assert_str_eq(fake.last.event, "cpu");
+    ck_assert_uint_eq(fake.last.event_count, 1);
+    ck_assert_str_eq(fake.last.events[0].name, "cpu");
 }
 END_TEST
 

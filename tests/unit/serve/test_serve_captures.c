@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Captures under serve/: how many at once, an engine that hangs, and the end of the service. */
 #include "serve_fixture.h"
-#include "standstill.h"
+#include "steal_time.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -38,13 +38,13 @@ END_TEST
 
 START_TEST(an_engine_that_hangs_hangs_no_client)
 {
-    struct standstill_watch machine;
+    struct steal_watch machine;
     uint64_t took_ns;
     _cleanup_reply_ struct reply r;
 
-    standstill_begin(&machine);
+    steal_begin(&machine);
     ask("GET", "/profile?pid=6&seconds=0.5", NULL, &r);
-    took_ns = standstill_took_ns(&machine);
+    took_ns = steal_took_ns(&machine);
     assert_problem(&r, 503, NULL, "in time");
     ck_assert_uint_lt(took_ns, 5500 * NSEC_PER_MSEC);
     ck_assert_uint_eq(fake_get(&fake, &fake.ended_keep), 1);
@@ -55,14 +55,14 @@ END_TEST
 
 START_TEST(a_start_that_hangs_hangs_no_client)
 {
-    struct standstill_watch machine;
+    struct steal_watch machine;
     struct serve_stats stats;
     uint64_t took_ns;
     _cleanup_reply_ struct reply r;
 
-    standstill_begin(&machine);
+    steal_begin(&machine);
     ask("GET", _i ? "/profile?pid=8&seconds=0.1" : "/profile?pid=7&seconds=0.1", NULL, &r);
-    took_ns = standstill_took_ns(&machine);
+    took_ns = steal_took_ns(&machine);
     assert_problem(&r, 503, NULL, "in time");
     ck_assert_uint_lt(took_ns, 5100 * NSEC_PER_MSEC);
     fake_release(&fake); /* what it starts after all is ended at once */
@@ -82,15 +82,15 @@ START_TEST(stopping_answers_what_is_under_way)
 {
     _cleanup_close_ int fd = -1;
     _cleanup_reply_ struct reply r;
-    struct standstill_watch machine;
+    struct steal_watch machine;
 
     start();
     fd = client_connect_tcp(port);
     ask_on(fd, "GET", "/profile?pid=1000&seconds=600&format=collapsed", NULL);
     ck_assert(fake_wait(&fake, &fake.started, 1, 5000));
-    standstill_begin(&machine);
+    steal_begin(&machine);
     stop();
-    ck_assert_uint_lt(standstill_took_ns(&machine), 3 * NSEC_PER_SEC);
+    ck_assert_uint_lt(steal_took_ns(&machine), 3 * NSEC_PER_SEC);
     client_read(fd, /* head_only= */ false, &r);
     ck_assert_uint_eq(r.status, 200);
     ck_assert_ptr_nonnull(strstr(r.body.p, "leaf 1"));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Clients of serve/ that are slow, rude, many, or gone. */
 #include "serve_fixture.h"
-#include "standstill.h"
+#include "steal_time.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -12,7 +12,7 @@
 START_TEST(a_client_that_leaves_ends_its_sampling)
 {
     int fd = _i & 1 ? client_connect_unix(socket_path) : client_connect_tcp(port);
-    struct standstill_watch machine;
+    struct steal_watch machine;
     struct serve_stats stats;
     bool ended;
 
@@ -25,14 +25,14 @@ START_TEST(a_client_that_leaves_ends_its_sampling)
     }
     if (_i & 4)
         ask_on(fd, "GET", "/healthz", NULL); /* unread input does not hide it */
-    standstill_begin(&machine);
+    steal_begin(&machine);
     close(fd);
     ended = fake_wait(&fake, &fake.ended_drop, 1, 10000);
-    ck_assert_uint_lt(standstill_took_ns(&machine), NSEC_PER_SEC);
+    ck_assert_uint_lt(steal_took_ns(&machine), NSEC_PER_SEC);
     ck_assert_msg(ended, "it goes on sampling");
-    standstill_begin(&machine);
+    steal_begin(&machine);
     ck_assert(fake_wait(&fake, &fake.done, 1, 10000));
-    ck_assert_uint_lt(standstill_took_ns(&machine), NSEC_PER_SEC);
+    ck_assert_uint_lt(steal_took_ns(&machine), NSEC_PER_SEC);
     serve_stats(serve, &stats);
     ck_assert_uint_eq(stats.clients_left, 1);
     for (int i = 0; i < 100 && stats.connections_now; i++) {
@@ -88,11 +88,11 @@ START_TEST(slow_clients_hold_up_nobody)
         client_send(fds[i], HALF, sizeof(HALF) - 1 - i % 40);
         if (i % 50 == 49) {
             _cleanup_reply_ struct reply r;
-            struct standstill_watch machine;
+            struct steal_watch machine;
 
-            standstill_begin(&machine);
+            steal_begin(&machine);
             ask("GET", "/profile?pid=1000&seconds=0.1", NULL, &r);
-            ck_assert_uint_lt(standstill_took_ns(&machine), 3 * NSEC_PER_SEC);
+            ck_assert_uint_lt(steal_took_ns(&machine), 3 * NSEC_PER_SEC);
             ck_assert_uint_eq(r.status, 200);
         }
     }

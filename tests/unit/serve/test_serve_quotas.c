@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What one caller of serve/ may have at once, and that it locks nobody else out. */
 #include "serve_fixture.h"
-#include "standstill.h"
+#include "steal_time.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -56,12 +56,12 @@ static unsigned status_on(int fd, const char *target)
 /* @target on @fd is answered at once with @status. */
 static void assert_soon(int fd, const char *target, unsigned status)
 {
-    struct standstill_watch machine;
+    struct steal_watch machine;
     unsigned got;
 
-    standstill_begin(&machine);
+    steal_begin(&machine);
     got = status_on(fd, target);
-    ck_assert_uint_lt(standstill_took_ns(&machine), SOON_NS);
+    ck_assert_uint_lt(steal_took_ns(&machine), SOON_NS);
     ck_assert_msg(got == status, "%s: %u", target, got);
 }
 
@@ -312,7 +312,7 @@ END_TEST
 /* Each holds a worker for as long as a regular expression may take. */
 START_TEST(regular_expressions_of_one_caller_hold_up_nobody)
 {
-    struct standstill_watch machine;
+    struct steal_watch machine;
     uint64_t begun_ns = clock_monotonic_ns(), worst_ns = 0;
     int fds[16], rounds = 0;
 
@@ -323,13 +323,13 @@ START_TEST(regular_expressions_of_one_caller_hold_up_nobody)
     while (clock_monotonic_ns() - begun_ns < 4 * NSEC_PER_SEC) {
         static const char *const QUICK[] = { "/api/v1/jvms", "/api/v1/events" };
 
-        standstill_begin(&machine);
+        steal_begin(&machine);
         ck_assert_uint_eq(status_on(rounds % 3 == 0   ? client_connect_tcp(port)
                                     : rounds % 3 == 1 ? connect_as(BOB)
                                                       : client_connect_unix(socket_path),
                                     QUICK[rounds % 2]),
                           200);
-        worst_ns = MAX(worst_ns, standstill_took_ns(&machine));
+        worst_ns = MAX(worst_ns, steal_took_ns(&machine));
         assert_soon(client_connect_unix(socket_path), "/profile?pid=1000&from=-1s", 200);
         rounds++;
     }

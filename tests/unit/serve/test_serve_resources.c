@@ -169,7 +169,7 @@ START_TEST(a_capture_runs_on_without_seconds)
     ask_body("POST", "/api/v1/captures", JSON, "{\"pid\":\"1000\",\"seconds\":\"2.5\",\"hz\":50}",
              &with);
     ck_assert_uint_eq(fake.last.duration_ns, 2500 * NSEC_PER_MSEC);
-    ck_assert_uint_eq(fake.last.period, 20 * NSEC_PER_MSEC);
+    ck_assert_uint_eq(fake.last.events[0].period, 20 * NSEC_PER_MSEC);
     ck_assert_int_eq(fake.last.target.pids[0], 1000);
     ck_assert_uint_eq(fake_get(&fake, &fake.started), 0);
 }

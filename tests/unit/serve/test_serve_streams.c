@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Live views and streams of events, and clients that leave in the middle of them. */
 #include "serve_fixture.h"
-#include "standstill.h"
+#include "steal_time.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -49,7 +49,7 @@ START_TEST(top_is_drawn_again_until_the_client_leaves)
 {
     _cleanup_buf_ struct buf b = BUF_NULL;
     int fd = client_connect_tcp(port);
-    struct standstill_watch machine;
+    struct steal_watch machine;
 
     buf_init(&b, (size_t)1 << 20);
     ask_on(fd, "GET", "/top?pid=1000&interval=500ms&width=40&top=2", NULL);
@@ -61,10 +61,10 @@ START_TEST(top_is_drawn_again_until_the_client_leaves)
     ck_assert(read_until(fd, &b, "\x1b[J", 3000));
     ck_assert_ptr_null(strstr(b.p, "\x1b[2J")); /* no blank screen between two tables */
     ck_assert_uint_ge(fake_get(&fake, &fake.snapshots), 2);
-    standstill_begin(&machine);
+    steal_begin(&machine);
     close(fd);
     ck_assert(fake_wait(&fake, &fake.ended_drop, 1, 10000));
-    ck_assert_uint_lt(standstill_took_ns(&machine), NSEC_PER_SEC);
+    ck_assert_uint_lt(steal_took_ns(&machine), NSEC_PER_SEC);
     wait_no_captures();
 }
 END_TEST
@@ -145,7 +145,7 @@ END_TEST
 START_TEST(streams_hold_up_nobody)
 {
     _cleanup_reply_ struct reply r;
-    struct standstill_watch machine;
+    struct steal_watch machine;
     int fds[20];
 
     /* None of them reads what it gets. */
@@ -154,9 +154,9 @@ START_TEST(streams_hold_up_nobody)
             ask_on(client_connect_tcp(port), "GET",
                    i < 3 ? "/top?interval=500ms" : "/api/v1/captures/" FAKE_ID "/stream", NULL);
     ck_assert(fake_wait(&fake, &fake.snapshots, 6, 5000));
-    standstill_begin(&machine);
+    steal_begin(&machine);
     ask("GET", "/profile?pid=1000&seconds=0.1", NULL, &r);
-    ck_assert_uint_lt(standstill_took_ns(&machine), 3 * NSEC_PER_SEC);
+    ck_assert_uint_lt(steal_took_ns(&machine), 3 * NSEC_PER_SEC);
     ck_assert_uint_eq(r.status, 200);
     for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
         close(fds[i]);
@@ -167,7 +167,7 @@ END_TEST
 START_TEST(streams_end_when_the_service_stops)
 {
     _cleanup_buf_ struct buf b = BUF_NULL;
-    struct standstill_watch machine;
+    struct steal_watch machine;
     int fds[3];
 
     start_full();
@@ -178,9 +178,9 @@ START_TEST(streams_end_when_the_service_stops)
                     "Accept: text/event-stream\r\n");
     ck_assert(fake_wait(&fake, &fake.started, 2, 5000));
     ck_assert(read_until(fds[0], &b, "sampling", 3000));
-    standstill_begin(&machine);
+    steal_begin(&machine);
     stop();
-    ck_assert_uint_lt(standstill_took_ns(&machine), 4 * NSEC_PER_SEC);
+    ck_assert_uint_lt(steal_took_ns(&machine), 4 * NSEC_PER_SEC);
     buf_clear(&b);
     ck_assert(read_until(fds[2], &b, "event: done\n", 1000));
     for (size_t i = 0; i < ARRAY_SIZE(fds); i++) {

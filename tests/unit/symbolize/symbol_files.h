@@ -69,6 +69,13 @@ static inline int local_debug(void *cookie, const struct proc_id *id, const uint
     return local_open(path, ret_fd);
 }
 
+static inline int local_debug_shared(void *cookie, const struct proc_id *id, struct span name,
+                                     int *ret_fd, struct error *err)
+{
+    (void)cookie, (void)id, (void)name, (void)ret_fd, (void)err;
+    return 2;
+}
+
 static inline int local_debuglink(void *cookie, const struct proc_id *id, uint64_t start,
                                   uint64_t end, const char *basename, int *ret_fd,
                                   struct error *err)
@@ -103,6 +110,7 @@ static inline struct symbol_files local_symbol_files(struct local_files *l)
                                   .maps = local_maps,
                                   .mapped = local_mapped,
                                   .debug = local_debug,
+                                  .debug_shared = local_debug_shared,
                                   .debuglink = local_debuglink,
                                   .perfmap = local_perfmap,
                                   .kallsyms = local_kallsyms };

@@ -255,7 +255,7 @@ END_TEST
 
 /* ---- samples that wait for it ---- */
 
-static bool is_odd(void *cookie, const struct held_sample *s)
+static bool is_odd(void *cookie, const struct pending_sample *s)
 {
     (void)cookie;
     return s->rec.time_ns % 2;
@@ -266,30 +266,31 @@ START_TEST(samples_are_held_in_order_and_bounded)
     static uint64_t words[SAMPLE_USER_MAX];
     struct sample_record rec = { .user_count = 2, .set = 3 };
     struct process p = { .pins = 0 };
-    struct held_sample **at = NULL, *s;
-    struct held h;
+    struct pending_sample **at = NULL, *s;
+    struct pending_samples h;
 
-    held_init(&h);
+    pending_init(&h);
     for (rec.time_ns = 0; rec.time_ns < 6; rec.time_ns++) {
         words[1] = rec.time_ns;
-        ck_assert(held_add(&h, &p, &rec, words, 0));
+        ck_assert(pending_add(&h, &p, &rec, words, 0));
     }
     for (uint64_t due = 1; due < 6; due += 2) {
-        s = held_take(&h, &at, is_odd, NULL);
+        s = pending_take(&h, &at, is_odd, NULL);
         ck_assert_ptr_nonnull(s);
         ck_assert_uint_eq(s->rec.time_ns, due);
         ck_assert_uint_eq(s->frames[1], due);
-        held_free(s);
+        pending_free(s);
     }
-    ck_assert_ptr_null(held_take(&h, &at, is_odd, NULL));
+    ck_assert_ptr_null(pending_take(&h, &at, is_odd, NULL));
     ck_assert_uint_eq(h.count, 3);
     ck_assert_uint_eq(p.pins, 3);
-    ck_assert(held_has(&h, 3, 1) && !held_has(&h, 3, 0) && !held_has(&h, 2, 9));
+    ck_assert(pending_has(&h, 1 << 3, 1) && !pending_has(&h, 1 << 3, 0) &&
+              !pending_has(&h, 1 << 2, 9));
     rec.user_count = SAMPLE_USER_MAX;
-    while (held_add(&h, &p, &rec, words, 0))
-        ck_assert_uint_le(h.bytes, HELD_BYTES_MAX);
-    ck_assert_uint_gt(h.bytes, HELD_BYTES_MAX / 2);
-    held_deinit(&h);
+    while (pending_add(&h, &p, &rec, words, 0))
+        ck_assert_uint_le(h.bytes, PENDING_BYTES_MAX);
+    ck_assert_uint_gt(h.bytes, PENDING_BYTES_MAX / 2);
+    pending_deinit(&h);
     ck_assert_uint_eq(p.pins, 0);
     ck_assert_uint_eq(h.count + h.bytes, 0);
 }

@@ -51,7 +51,28 @@ static int mapped(void *cookie, const struct proc_id *id, uint64_t start, uint64
     return *ret_fd < 0 ? 2 : 0;
 }
 
-static const struct symbol_files FILES = { .mapped = mapped };
+static char shared_name[256];
+static unsigned by_id;
+
+static int debug(void *cookie, const struct proc_id *id, const uint8_t *build_id, size_t n,
+                 int *ret_fd, struct error *err)
+{
+    (void)cookie, (void)id, (void)build_id, (void)n, (void)ret_fd, (void)err;
+    by_id++;
+    return 2;
+}
+
+static int debug_shared(void *cookie, const struct proc_id *id, struct span name, int *ret_fd,
+                        struct error *err)
+{
+    (void)cookie, (void)id, (void)ret_fd, (void)err;
+    span_copy(name, shared_name, sizeof(shared_name));
+    return 2;
+}
+
+static const struct symbol_files FILES = { .mapped = mapped,
+                                           .debug = debug,
+                                           .debug_shared = debug_shared };
 
 static void setup(void)
 {
@@ -165,6 +186,51 @@ START_TEST(a_file_without_is_no_loss)
 }
 END_TEST
 
+/* What dwz moved to a file that others share is looked for by build-id, then by its path. */
+START_TEST(the_shared_file_is_asked_for_by_its_name)
+{
+    static const struct {
+        const char *path, *name;
+    } CASES[] = {
+        { "/usr/lib/debug/.dwz/x86_64-linux-gnu/libc6.debug", "x86_64-linux-gnu/libc6.debug" },
+        { "../../../.dwz/coreutils-9", "coreutils-9" },
+        { "/.dwz/../.dwz/a", "a" },
+        { "/somewhere/else.debug", "" },
+        { "/usr/lib/debug/.dwz/", "" },
+    };
+    char link[256], alt[300], program[256];
+    size_t count;
+
+    snprintf(program, sizeof(program), "%s", path_of(0));
+    snprintf(link, sizeof(link), "%s/link", dir);
+    snprintf(alt, sizeof(alt), ".gnu_debugaltlink=%s", link);
+    for (size_t i = 0; i < ARRAY_SIZE(CASES); i++) {
+        _cleanup_fclose_ FILE *f = fopen(link, "we");
+        uint64_t number = INLINES_FILES_MAX + 10 + i;
+        uint32_t n;
+
+        ck_assert_ptr_nonnull(f);
+        fwrite(CASES[i].path, strlen(CASES[i].path) + 1, 1, f);
+        fwrite("12345678", 8, 1, f);
+        fflush(f);
+        ck_assert_int_eq(
+            run((const char *[]){ "objcopy", "--add-section", alt, program, path_of(number), NULL },
+                -1),
+            0);
+        shared_name[0] = '\0';
+        by_id = 0;
+        n = file(number, NOW);
+        inlines_want(inlines, n, main_address, NOW);
+        settle(NOW);
+        ck_assert_uint_eq(by_id, 1);
+        ck_assert_str_eq(shared_name, CASES[i].name);
+        ck_assert(inlines_lacks_shared(inlines, n));
+        ck_assert_int_eq(state_of(n, main_address, &count), DWARF_FOUND);
+    }
+    ck_assert(!inlines_lacks_shared(inlines, file(0, NOW)));
+}
+END_TEST
+
 /* A program with debug information, in so many copies, and one without. */
 static bool make_files(void)
 {
@@ -205,6 +271,7 @@ int main(void)
     tcase_add_test(tc, addresses_beyond_the_limit_are_not_read);
     tcase_add_test(tc, the_file_not_asked_for_the_longest_makes_room);
     tcase_add_test(tc, a_file_without_is_no_loss);
+    tcase_add_test(tc, the_shared_file_is_asked_for_by_its_name);
     tcase_set_timeout(tc, 120);
     failed = suite_run_case("inlines", tc);
     run((const char *[]){ "rm", "-rf", dir, NULL }, -1);

@@ -16,7 +16,7 @@ static struct {
     bool gone, empty;
     const char *class_name;
     uint64_t const_method;
-    unsigned finds, stills, locates, reads, lists, prepared;
+    unsigned finds, stills, locates, reads, lists, prepared, prepared_code;
 } jvm;
 
 static struct hotspot_vm *const VM = (struct hotspot_vm *)&jvm;
@@ -72,9 +72,17 @@ int hotspot_method_read(struct hotspot_vm *vm, uint64_t method, struct hotspot_m
     return 0;
 }
 
-void hotspot_methods_prepare(struct hotspot_vm *vm, const uint64_t *methods, size_t count)
+bool hotspot_vm_in_code_cache(const struct hotspot_vm *vm, uint64_t pc)
 {
-    (void)vm, (void)methods;
+    (void)vm;
+    return pc >= jvm.code.start && pc < jvm.code.end;
+}
+
+void hotspot_prepare(struct hotspot_vm *vm, const struct hotspot_place *places, size_t count)
+{
+    (void)vm;
+    for (size_t i = 0; i < count; i++)
+        jvm.prepared_code += !places[i].method;
     jvm.prepared += (unsigned)count;
 }
 
@@ -158,23 +166,31 @@ static const char *text(uint32_t string)
     return frame_table_get_string(frames, string).p;
 }
 
-/* What a stack will ask for, and is not known since a moment ago, is read at once. */
+/* What a stack will ask for, and is not known since a moment ago, is read at once: methods of the
+ * interpreter and code alike. */
 START_TEST(prepares_what_is_not_known)
 {
     const uint64_t interpreted_word = (uint64_t)UNWIND_INTERPRETED << UNWIND_KIND_SHIFT;
     const uint64_t stack[] = { interpreted_word | 0x200, 0x9001, compiled(0x10010, 7),
                                interpreted_word | 0x300, 0x9002, interpreted_word | 0x400 };
 
-    java_names_prepare(names, VM, stack, ARRAY_SIZE(stack), 1);
-    ck_assert_uint_eq(jvm.prepared, 3);
+    uint32_t ids[4];
+
+    java_names_prepare(names, VM, stack, ARRAY_SIZE(stack), 1, 1);
+    ck_assert_uint_eq(jvm.prepared, 4);
+    ck_assert_uint_eq(jvm.prepared_code, 1);
     interpreted(VM, 0x200, 0x9001, 1);
-    java_names_prepare(names, VM, stack, ARRAY_SIZE(stack), JAVA_METHOD_TRUST_NS);
-    ck_assert_uint_eq(jvm.prepared, 5);
-    java_names_prepare(names, VM, stack, ARRAY_SIZE(stack), 1 + JAVA_METHOD_TRUST_NS);
-    ck_assert_uint_eq(jvm.prepared, 8);
-    interpreted(VM, 0x300, 0x9002, 1); /* one alone is read when it is asked for */
-    java_names_prepare(names, VM, stack, 5, 1);
-    ck_assert_uint_eq(jvm.prepared, 8);
+    java_names_prepare(names, VM, stack, ARRAY_SIZE(stack), JAVA_METHOD_TRUST_NS, 1);
+    ck_assert_uint_eq(jvm.prepared, 7);
+    java_names_prepare(names, VM, stack, ARRAY_SIZE(stack), 1 + JAVA_METHOD_TRUST_NS, 1);
+    ck_assert_uint_eq(jvm.prepared, 11);
+    interpreted(VM, 0x300, 0x9002, 1);
+    java_names_prepare(names, VM, stack, 5, 1, 1);
+    ck_assert_uint_eq(jvm.prepared, 12);
+    ck_assert_uint_eq(jvm.prepared_code, 4);
+    java_names_code(names, VM, stack[2], /* is_return_address= */ true, 1, ids, ARRAY_SIZE(ids));
+    java_names_prepare(names, VM, stack, 5, 1, 1); /* nothing is left to be read */
+    ck_assert_uint_eq(jvm.prepared, 12);
     ck_assert_uint_eq(jvm.reads, 2);
 }
 END_TEST

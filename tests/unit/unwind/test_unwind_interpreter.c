@@ -86,6 +86,30 @@ START_TEST(knows_the_interpreters_entry)
 }
 END_TEST
 
+/* Back from compiled code that left r13 as it was at the call: the adapter had aligned the stack,
+ * so the return address still lies on top. rsp is put back by the first instruction or the second.
+ */
+START_TEST(knows_that_a_call_has_returned)
+{
+    uint64_t fp = STACK + 0x1100, back = after_call(INTERPRETER + 0x500);
+
+    regs.pc = back + (uint64_t)_i * 4;
+    regs.fp = fp;
+    regs.rbx = _i ? METHOD : 3; /* a counter of that code, or still the method */
+    regs.r13 = regs.sp + 8;
+    push_stack(regs.sp, back);
+    put_interpreted(fp, STACK + 0x2000, stub_return, fp + 16);
+    put_entry(STACK + 0x2000);
+    walk(1);
+    ck_assert_uint_eq(w.end, UNWIND_END_ROOT);
+    ck_assert_uint_eq(w.words, 4);
+    ck_assert_uint_eq(kind_of(0), UNWIND_INTERPRETED);
+    ck_assert_uint_eq(pc_of(0), METHOD);
+    ck_assert_uint_eq(host.out[1], 0xbcb); /* the slot: the register holds none */
+    ck_assert_uint_eq(pc_of(2), stub_return);
+}
+END_TEST
+
 START_TEST(refuses_what_is_no_interpreter_frame)
 {
     regs.pc = INTERPRETER + 0x700;
@@ -105,6 +129,7 @@ int main(void)
 
     tcase_add_test(tc, walks_interpreted_frames);
     tcase_add_loop_test(tc, knows_the_interpreters_entry, 0, (int)ARRAY_SIZE(ENTRIES));
+    tcase_add_loop_test(tc, knows_that_a_call_has_returned, 0, 2);
     tcase_add_test(tc, refuses_what_is_no_interpreter_frame);
     return run_unwind_tests("unwind_interpreter", tc);
 }

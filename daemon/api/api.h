@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The door of api/: what serve/ asks of the engine, as struct api_backend. */
+#pragma once
+
+#include "request/backend.h"
+
+struct api;
+struct engine;
+
+/* Borrows @e, which outlives it. 0 or -ENOMEM. */
+int api_new(struct engine *e, struct api **ret);
+/* NULL is fine. Returns NULL. */
+struct api *api_free(struct api *api);
+/* The table of its functions. Points into @api. */
+const struct api_backend *api_backend(const struct api *api);

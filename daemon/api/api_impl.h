@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of api/ share. */
+#pragma once
+
+#include "api/api.h"
+#include "engine/engine_parts.h"
+
+/* What answers are made of. */
+struct api {
+    struct engine_parts engine;
+    struct api_backend backend;
+};
+
+/* Runs @fn on the engine's thread and waits for it, as mailbox_ask(). */
+int api_ask(struct api *api, int (*fn)(struct api *api, void *arg), void *arg, struct error *err);
+/* The same of what begins a capture: asks again, for a while, as long as the broker loads a program
+ * for its event. */
+int api_ask_start(struct api *api, int (*fn)(struct api *api, void *arg), void *arg,
+                  struct error *err);
+
+/* ---- api/jvms.c: what the engine knows, as JSON ---- */
+
+/* Functions of struct api_backend, which says what they take and return. */
+int facts_jvms(struct api *api, const struct target_selector *t, json_t **ret, struct error *err);
+int facts_jvm(struct api *api, const struct viewer *v, int32_t host_pid, json_t **ret,
+              struct error *err);
+/* @names: as of events(). */
+int facts_events(struct api *api, const char *names, json_t **ret, struct error *err);
+int facts_ready(struct api *api, const struct viewer *v, json_t **ret, struct error *err);
+/* Readiness where the engine does not tell: what @err says is missing. */
+json_t *facts_unavailable(const struct error *err);
+
+/* ---- api/: functions of struct api_backend ---- */
+
+/* Each as its member of struct api_backend says; @ctx is the struct api. */
+int backend_schedules(void *ctx, const struct viewer *v, json_t **ret, struct error *err);
+int backend_trigger(void *ctx, const char *name, char ret_id[CAPTURE_ID_BYTES], struct error *err);
+int backend_preflight(void *ctx, const struct viewer *v, int32_t host_pid, json_t **ret,
+                      struct error *err);
+int backend_heap(void *ctx, const struct viewer *v, int32_t host_pid, json_t **ret,
+                 struct error *err);
+/* resolve.c: the JVM @host_pid with its facts, if @v sees it. 0; BACKEND_NOT_FOUND; -errno. */
+int jvm_find(struct api *api, const struct viewer *v, int32_t host_pid, struct process **ret,
+             struct error *err);
+/* The same of one whose memory can be read, so that its vm is there; else BACKEND_CONFLICT. */
+int jvm_find_readable(struct api *api, const struct viewer *v, int32_t host_pid,
+                      struct process **ret, struct error *err);
+/* resolve.c: @t as questions about the past understand it. @ret points into @t and @pod. 0;
+ * BACKEND_NOT_FOUND (a pid inside a container); -EINVAL (an id's beginning fits several). */
+int selector_resolve(struct api *api, const struct target_selector *t, struct target_selector *ret,
+                     char pod[256], struct error *err);
+int backend_perf_map(void *ctx, const struct viewer *v, int32_t host_pid,
+                     enum symbols_source symbols, bool unfold, struct buf *out, struct error *err);
+int backend_capture_create(void *ctx, const struct capture_request *req,
+                           char ret_id[CAPTURE_ID_BYTES], struct error *err);
+int backend_capture_snapshot(void *ctx, struct capture *c, bool reset, struct profile **ret,
+                             struct error *err);
+int backend_captures(void *ctx, const struct captures_query *q, json_t **ret, struct error *err);
+int backend_capture(void *ctx, const struct viewer *v, const char *id, json_t **ret,
+                    struct error *err);
+int backend_capture_profile(void *ctx, const struct viewer *v, const char *id, struct profile **ret,
+                            struct error *err);
+int backend_capture_stop(void *ctx, const struct viewer *v, const char *id, struct error *err);
+int backend_capture_delete(void *ctx, const struct viewer *v, const char *id, struct error *err);
+int backend_past(void *ctx, const struct target_selector *t, const struct time_range *range,
+                 const char *event, bool stored, struct profile **ret, struct error *err);
+/* What the recorder had when it was asked. */
+struct past_recorder {
+    uint64_t oldest_ns; /* CLOCK_REALTIME of its oldest sample; 0: it is off or empty */
+    uint64_t period_ns; /* between its samples; 0: it is off, or was not asked */
+};
+/* Does as backend_past(), out of what @sources says (bits). Writes *ret_recorder always. Thread:
+ * any but the engine's. */
+#define PAST_RECORDER 1u
+#define PAST_STORE 2u
+int past_profile(struct api *api, const struct target_selector *t, const struct time_range *range,
+                 const char *event, unsigned sources, struct profile **ret,
+                 struct past_recorder *ret_recorder, struct error *err);
+/* As struct api_backend says. */
+int backend_timeline(void *ctx, const struct target_selector *t, const struct time_range *range,
+                     size_t buckets, const char *by, json_t **ret, struct error *err);
+int backend_metrics(void *ctx, const struct viewer *v, struct buf *out, struct error *err);

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "api/exposition.h"
+
+#define WHOLE_MAX 9007199254740992.0 /* up to here a double has every whole number */
+
+void metric_head(struct buf *out, const char *name, const char *type, const char *help)
+{
+    const char *const parts[] = { "# HELP ", name, " ", help, "\n# TYPE ", name, " ", type, "\n" };
+
+    for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
+        buf_add_str(out, parts[i]);
+}
+
+/* Most are whole numbers, for which printf(3) would take ten times as long. */
+void metric_value(struct buf *out, double value)
+{
+    if (value >= 0 && value < WHOLE_MAX && value == (double)(uint64_t)value)
+        buf_add_u64(out, (uint64_t)value);
+    else
+        buf_printf(out, "%.17g", value);
+    buf_add_char(out, '\n');
+}
+
+void metric(struct buf *out, const char *name, const char *type, const char *help, double value)
+{
+    metric_head(out, name, type, help);
+    buf_add_str(out, name);
+    buf_add_char(out, ' ');
+    metric_value(out, value);
+}
+
+/* The inside of a label's quotes. */
+void metric_label(struct buf *out, const char *name, const char *value)
+{
+    buf_printf(out, "%s=\"", name);
+    for (; *value; value++) {
+        if (*value == '\\' || *value == '"')
+            buf_add_char(out, '\\');
+        buf_add_char(out, *value);
+    }
+    buf_add_char(out, '"');
+}
+
+void metric_jvm_labels(struct buf *out, const struct process *p)
+{
+    buf_printf(out, "pid=\"%d\",", p->id.host_pid);
+    metric_label(out, "main", p->main ? p->main : "");
+    buf_add_char(out, ',');
+    metric_label(out, "container", p->container.id);
+    buf_add_char(out, ',');
+    metric_label(out, "pod", container_pod(&p->container));
+    buf_add_char(out, ',');
+    metric_label(out, "namespace", p->container.pod_namespace);
+}

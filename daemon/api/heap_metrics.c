@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Counters of JVMs as Prometheus text. The engine's thread only copies what discover/ keeps; the
+ * thread that answers turns it into text.
+ */
+#include "api/exposition.h"
+#include "api/heap.h"
+#include "discover/residence.h"
+
+#define LABELS_MAX ((size_t)8 << 20)
+#define NS_PER_S 1e9
+#define RESIDENCE_OLD_NS                                                                           \
+    (180 * NSEC_PER_SEC) /* pages are counted each minute while there is time */
+
+struct heap_metrics_jvm {
+    struct counters c;
+    uint64_t resident[MEMORY_AREA_COUNT]; /* bytes */
+    bool counted;                         /* they are known */
+    size_t labels_at, labels_n;           /* in the text of labels */
+};
+
+/* ---- the engine's thread ---- */
+
+struct collecting {
+    struct heap_metrics *m;
+    const struct target *seen;
+    uint64_t now_ns;
+};
+
+/* Room for one more; NULL: none. */
+static struct heap_metrics_jvm *add_room(struct heap_metrics *m)
+{
+    size_t room = m->room ? MIN(m->room * 2, HEAP_METRICS_JVMS_MAX) : 16;
+    struct heap_metrics_jvm *jvms;
+
+    if (m->count < m->room)
+        return &m->jvms[m->count];
+    if (m->room == HEAP_METRICS_JVMS_MAX)
+        return NULL;
+    jvms = realloc(m->jvms, room * sizeof(*jvms));
+    if (!jvms)
+        return NULL;
+    m->jvms = jvms;
+    m->room = room;
+    return &m->jvms[m->count];
+}
+
+static int collect(void *cookie, struct process *p)
+{
+    struct collecting *a = cookie;
+    struct heap_metrics *m = a->m;
+    struct heap_metrics_jvm *one;
+
+    if (p->jvm == JVM_NO || p->exited || !target_sees(a->seen, p))
+        return 0;
+    if (p->jvm != JVM_READY || (!p->counters && !p->counters_off)) {
+        m->unread++;
+        return 0;
+    }
+    if (p->counters_off || a->now_ns - p->counters_ns > HEAP_METRICS_NEW_NS) {
+        *(p->counters_off ? &m->off : &m->late) += 1;
+        return 0;
+    }
+    one = add_room(m);
+    if (!one) {
+        m->beyond++;
+        return 0;
+    }
+    one->c = *p->counters;
+    one->counted = p->residence && a->now_ns - p->residence->at_ns <= RESIDENCE_OLD_NS;
+    if (one->counted)
+        memcpy(one->resident, p->residence->now.bytes, sizeof(one->resident));
+    one->labels_at = m->labels.n;
+    metric_jvm_labels(&m->labels, p);
+    one->labels_n = m->labels.n - one->labels_at;
+    m->count++;
+    return 0;
+}
+
+void heap_metrics_collect(struct api *api, const struct viewer *v, struct heap_metrics *ret)
+{
+    struct target_selector all = { .viewer = v };
+    _cleanup_(target_freep) struct target *seen = NULL;
+    struct collecting a = { .m = ret };
+
+    if (target_new(&all, &seen, NULL) != 0)
+        return;
+    buf_init(&ret->labels, LABELS_MAX);
+    discover_want_counters(api->engine.discover);
+    a.seen = seen;
+    a.now_ns = clock_monotonic_ns();
+    discover_each(api->engine.discover, collect, &a);
+}
+
+void heap_metrics_deinit(struct heap_metrics *m)
+{
+    free(TAKE_PTR(m->jvms));
+    buf_deinit(&m->labels);
+    m->count = m->room = 0;
+}
+
+/* ---- the thread that answers ---- */
+
+/* A line of @name for @jvm, with the one label more; nothing where @value is not known. */
+struct writer {
+    const struct heap_metrics *m;
+    const struct heap_metrics_jvm *jvm;
+    const char *name;
+    struct buf *out;
+};
+
+static void line(const struct writer *w, const char *label, const char *text, double value)
+{
+    if (value < 0)
+        return;
+    buf_add_str(w->out, w->name);
+    buf_add_char(w->out, '{');
+    buf_add(w->out, w->m->labels.p + w->jvm->labels_at, w->jvm->labels_n);
+    if (label) {
+        buf_add_char(w->out, ',');
+        metric_label(w->out, label, text);
+    }
+    buf_add_str(w->out, "} ");
+    metric_value(w->out, value);
+}
+
+typedef int64_t (*pool_value_fn)(const struct counted_pool *p);
+
+static int64_t pool_used(const struct counted_pool *p)
+{
+    return p->used;
+}
+
+static int64_t pool_committed(const struct counted_pool *p)
+{
+    return p->committed;
+}
+
+static int64_t pool_max(const struct counted_pool *p)
+{
+    return p->max;
+}
+
+/* Each space of the heap as "young eden"; metaspace, and what of it classes take. */
+static void pools(const struct writer *w, pool_value_fn value)
+{
+    const struct counters *c = &w->jvm->c;
+
+    for (size_t i = 0; i < COUNTERS_GENERATIONS_MAX; i++) {
+        const struct counted_generation *g = &c->generations[i];
+
+        for (size_t j = 0; j < COUNTERS_SPACES_MAX; j++) {
+            char name[2 * COUNTERS_NAME_MAX];
+
+            if (!g->spaces[j].name[0])
+                continue;
+            snprintf(name, sizeof(name), "%s %s", g->whole.name, g->spaces[j].name);
+            line(w, "pool", name, (double)value(&g->spaces[j]));
+        }
+    }
+    line(w, "pool", c->metaspace.name, (double)value(&c->metaspace));
+    line(w, "pool", c->class_space.name, (double)value(&c->class_space));
+}
+
+static void write_used(const struct writer *w)
+{
+    pools(w, pool_used);
+}
+
+static void write_committed(const struct writer *w)
+{
+    pools(w, pool_committed);
+    line(w, "pool", "code cache", (double)w->jvm->c.code_cache_committed);
+}
+
+static void write_max(const struct writer *w)
+{
+    pools(w, pool_max);
+    line(w, "pool", "code cache", (double)w->jvm->c.code_cache_max);
+}
+
+static double seconds(int64_t ns)
+{
+    return ns == COUNTERS_UNKNOWN ? -1 : (double)ns / NS_PER_S;
+}
+
+static void write_collections(const struct writer *w)
+{
+    for (size_t i = 0; i < COUNTERS_COLLECTORS_MAX; i++) {
+        if (w->jvm->c.collectors[i].name[0])
+            line(w, "collector", w->jvm->c.collectors[i].name,
+                 (double)w->jvm->c.collectors[i].count);
+    }
+}
+
+static void write_collection_seconds(const struct writer *w)
+{
+    for (size_t i = 0; i < COUNTERS_COLLECTORS_MAX; i++) {
+        if (w->jvm->c.collectors[i].name[0])
+            line(w, "collector", w->jvm->c.collectors[i].name,
+                 seconds(w->jvm->c.collectors[i].time_ns));
+    }
+}
+
+static void write_safepoints(const struct writer *w)
+{
+    line(w, NULL, NULL, (double)w->jvm->c.safepoints);
+}
+
+static void write_safepoint_seconds(const struct writer *w)
+{
+    line(w, NULL, NULL, seconds(w->jvm->c.safepoint_ns));
+}
+
+static void write_safepoint_sync(const struct writer *w)
+{
+    line(w, NULL, NULL, seconds(w->jvm->c.safepoint_sync_ns));
+}
+
+static void write_threads(const struct writer *w)
+{
+    const struct counters *c = &w->jvm->c;
+
+    line(w, "kind", "daemon", (double)c->threads_daemon);
+    if (c->threads_live >= c->threads_daemon && c->threads_daemon >= 0)
+        line(w, "kind", "other", (double)(c->threads_live - c->threads_daemon));
+}
+
+static void write_threads_started(const struct writer *w)
+{
+    line(w, NULL, NULL, (double)w->jvm->c.threads_started);
+}
+
+/* Both ways of loading them together. */
+static double sum_of_known(int64_t a, int64_t b)
+{
+    if (a < 0 && b < 0)
+        return -1;
+    return (double)MAX(a, 0) + (double)MAX(b, 0);
+}
+
+static void write_classes_loaded(const struct writer *w)
+{
+    line(w, NULL, NULL, sum_of_known(w->jvm->c.classes_loaded, w->jvm->c.shared_classes_loaded));
+}
+
+static void write_classes_unloaded(const struct writer *w)
+{
+    line(w, NULL, NULL,
+         sum_of_known(w->jvm->c.classes_unloaded, w->jvm->c.shared_classes_unloaded));
+}
+
+static void write_compile_seconds(const struct writer *w)
+{
+    line(w, NULL, NULL, seconds(w->jvm->c.compile_ns));
+}
+
+static void write_resident(const struct writer *w)
+{
+    for (size_t i = 0; w->jvm->counted && i < MEMORY_AREA_COUNT; i++)
+        line(w, "area", memory_area_name((enum memory_area)i), (double)w->jvm->resident[i]);
+}
+
+static const struct {
+    const char *name, *type, *help;
+    void (*write)(const struct writer *w);
+} FAMILIES[] = {
+    { "flamed_jvm_pool_used_bytes", "gauge",
+      "Memory in use in a space of the heap, in metaspace, and in what of it holds classes.",
+      write_used },
+    { "flamed_jvm_pool_committed_bytes", "gauge", "Memory that such a pool has now.",
+      write_committed },
+    { "flamed_jvm_pool_max_bytes", "gauge", "Memory that such a pool may have.", write_max },
+    { "flamed_jvm_memory_bytes", "gauge",
+      "Memory of the JVM that is resident, by area; the areas add up to its RSS.", write_resident },
+    { "flamed_jvm_collections_total", "counter", "Garbage collections, or pauses for one.",
+      write_collections },
+    { "flamed_jvm_collection_seconds_total", "counter", "Time of those.",
+      write_collection_seconds },
+    { "flamed_jvm_safepoints_total", "counter", "Safepoints: moments at which no Java thread runs.",
+      write_safepoints },
+    { "flamed_jvm_safepoint_seconds_total", "counter", "Time at safepoints.",
+      write_safepoint_seconds },
+    { "flamed_jvm_safepoint_sync_seconds_total", "counter",
+      "Time until all threads had stopped for a safepoint.", write_safepoint_sync },
+    { "flamed_jvm_threads", "gauge", "Java threads alive.", write_threads },
+    { "flamed_jvm_threads_started_total", "counter", "Java threads that were started.",
+      write_threads_started },
+    { "flamed_jvm_classes_loaded_total", "counter", "Classes loaded.", write_classes_loaded },
+    { "flamed_jvm_classes_unloaded_total", "counter", "Classes unloaded.", write_classes_unloaded },
+    { "flamed_jvm_compile_seconds_total", "counter", "Time that compiling methods took.",
+      write_compile_seconds },
+};
+
+static void write_left_out(const struct heap_metrics *m, struct buf *out)
+{
+    const struct {
+        const char *why;
+        uint64_t n;
+    } ROWS[] = { { "no_counters", m->off },
+                 { "late", m->late },
+                 { "unread", m->unread },
+                 { "too_many", m->beyond } };
+
+    metric_head(out, "flamed_jvm_counters_missing", "gauge",
+                "JVMs whose counters are not in this answer, by reason.");
+    for (size_t i = 0; i < ARRAY_SIZE(ROWS); i++) {
+        buf_printf(out, "flamed_jvm_counters_missing{reason=\"%s\"} ", ROWS[i].why);
+        metric_value(out, (double)ROWS[i].n);
+    }
+}
+
+void heap_metrics_write(const struct heap_metrics *m, bool whole, struct buf *out)
+{
+    if (m->labels.error)
+        return;
+    for (size_t i = 0; i < ARRAY_SIZE(FAMILIES); i++) {
+        struct writer w = { .m = m, .name = FAMILIES[i].name, .out = out };
+
+        metric_head(out, FAMILIES[i].name, FAMILIES[i].type, FAMILIES[i].help);
+        for (size_t j = 0; j < m->count; j++) {
+            w.jvm = &m->jvms[j];
+            FAMILIES[i].write(&w);
+        }
+    }
+    if (whole)
+        write_left_out(m, out);
+}

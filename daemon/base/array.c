@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/array.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* @list points to a pointer of another type: it is read and written by its bytes. */
+static char *resize(void *list, size_t *cap, size_t want, size_t size)
+{
+    void *before, *after;
+
+    memcpy(&before, list, sizeof(before));
+    after = reallocarray(before, want, size);
+    if (!after)
+        return NULL;
+    memcpy(list, &after, sizeof(after));
+    *cap = want;
+    return after;
+}
+
+bool array_grow_bytes(void *list, size_t *cap, size_t need, size_t first, size_t size)
+{
+    size_t want = *cap ? *cap : first;
+
+    if (need <= *cap)
+        return true;
+    while (want < need) {
+        if (want > (size_t)-1 / 2)
+            return false;
+        want *= 2;
+    }
+    return resize(list, cap, want, size) != NULL;
+}
+
+bool array_extend_bytes(void *list, size_t *cap, size_t want, size_t size)
+{
+    size_t before = *cap;
+    char *p;
+
+    if (want <= before)
+        return true;
+    p = resize(list, cap, want, size);
+    if (!p)
+        return false;
+    memset(p + before * size, 0, (want - before) * size);
+    return true;
+}

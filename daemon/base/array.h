@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Arrays that grow: the owner has the array, its count and for how many there is room. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Makes room for @need elements in the array *@list, with room for *@cap: doubles that, from @first
+ * on. Returns false where there is no memory; then nothing has changed. */
+#define array_grow(list, cap, need, first)                                                         \
+    array_grow_bytes((list), (cap), (need), (first), sizeof(**(list)))
+bool array_grow_bytes(void *list, size_t *cap, size_t need, size_t first, size_t size);
+
+/* Makes room for just @want elements, and zeroes those that are new. Else as array_grow(). */
+#define array_extend(list, cap, want) array_extend_bytes((list), (cap), (want), sizeof(**(list)))
+bool array_extend_bytes(void *list, size_t *cap, size_t want, size_t size);

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* FNV-1a, 64 bits: a quick hash for tables, and for numbers that must stay the same. It is no
+ * secret: the one that chooses the input chooses the hash. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define FNV1A_START UINT64_C(0xcbf29ce484222325)
+#define FNV1A_PRIME UINT64_C(0x100000001b3)
+
+/* Returns the hash @h, of what came before, continued by @n bytes. */
+static inline uint64_t fnv1a(uint64_t h, const void *bytes, size_t n)
+{
+    const unsigned char *p = bytes;
+
+    for (size_t i = 0; i < n; i++)
+        h = (h ^ p[i]) * FNV1A_PRIME;
+    return h;
+}

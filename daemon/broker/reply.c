@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Replies of requests. */
+#include "broker/server.h"
+
+int reply_fd(struct reply *rep, int fd)
+{
+    rep->fds[rep->fd_count++] = fd;
+    return 0;
+}

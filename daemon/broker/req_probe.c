@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Requests that put probes into a JVM, and take them out.
+ */
+#include "base/cleanup.h"
+#include "broker/function_start.h"
+#include "broker/mapped.h"
+#include "sample/sampler.h"
+#include "sample/sampler_alloc.h"
+
+_Static_assert((int)BROKER_PROBE_IN_NEW_TLAB == (int)ALLOC_IN_NEW_TLAB &&
+                   (int)BROKER_PROBE_OUTSIDE_TLAB == (int)ALLOC_OUTSIDE_TLAB &&
+                   (int)BROKER_PROBE_KINDS == (int)ALLOC_KINDS &&
+                   BROKER_PROBES_MAX == ALLOC_PROBES_MAX,
+               "the probes of both sides");
+
+/* Where the probes of @q may stand in the file @fd, into @ret. */
+static int check_probes(int fd, const struct broker_probes *asked,
+                        struct alloc_probe ret[BROKER_PROBES_MAX], struct error *err)
+{
+    for (uint32_t i = 0; i < asked->count; i++) {
+        int r = function_start_check(fd, asked->probes[i].offset, &ret[i].offset, err);
+
+        if (r < 0)
+            return r;
+        ret[i].kind = (enum alloc_kind)asked->probes[i].kind;
+    }
+    return 0;
+}
+
+/*
+ * probe. Safe: only in the libjvm.so that the target has mapped to execute, opened as `mapped`
+ * opens it, for this process alone, while a set of such events runs. flamed chooses no offset
+ * freely: each is the first instruction of a function by the file's own table, one that the kernel
+ * emulates. No probe at a return. The program is fixed; what it reads of the target it reads with
+ * the target's own rights. Its end is a link's, which ends with this process.
+ */
+int request_probe(struct server *s, const struct broker_request *q, struct reply *rep)
+{
+    _cleanup_target_ struct target t = TARGET_NULL;
+    struct alloc_probe probes[BROKER_PROBES_MAX];
+    _cleanup_close_ int fd = -1;
+    struct broker_probes asked;
+    struct alloc_vm vm;
+    int r;
+
+    if (!s->sampler)
+        return error_set(&rep->err, -EAGAIN, "no sampling is under way");
+    memcpy(&asked, q->name, sizeof(asked));
+    r = target_pin(s, q, &t, &rep->err);
+    if (r == 0)
+        r = server_refuse_own(s, q->host_pid, &rep->err);
+    if (r == 0)
+        r = mapped_open_named(&t, q, "/libjvm.so", &fd, &rep->err);
+    if (r == 0)
+        r = check_probes(fd, &asked, probes, &rep->err);
+    if (r)
+        return r;
+    vm = (struct alloc_vm){ .allocated_bytes = asked.allocated_bytes,
+                            .tlab_start = asked.tlab_start,
+                            .tlab_top = asked.tlab_top,
+                            .tlab_end = asked.tlab_end };
+    r = sampler_probe(s->sampler, q->host_pid, &vm, fd, probes, asked.count, &rep->err);
+    if (r == 0 && target_check(&t)) { /* another process may have its number by now */
+        sampler_unprobe(s->sampler, q->host_pid);
+        return PROC_GONE;
+    }
+    return r;
+}
+
+/*
+ * unprobe. Safe: ends what probe began.
+ */
+int request_unprobe(struct server *s, const struct broker_request *q, struct reply *rep)
+{
+    (void)rep;
+    return s->sampler ? sampler_unprobe(s->sampler, q->host_pid) : -ENOENT;
+}

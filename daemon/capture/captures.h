@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Captures under way, from the request to the finished profile. Besides: the memory that they hold
+ * together, and the BPF filter that lets pass what they want. Thread: the engine's.
+ */
+#pragma once
+
+#include "attach/attaching.h"
+#include "base/id_table.h"
+#include "capture/incoming.h"
+#include "capture/pending_samples.h"
+#include "capture/probes.h"
+#include "capture/process_selector.h"
+#include "capture/sample_sets.h"
+#include "capture/sampling.h"
+#include "capture/store_writer.h"
+#include "profile/rebase.h"
+#include "request/backend.h"
+#include "unwind_tables/java_threads.h"
+#include "unwind_tables/unwinding.h"
+
+struct captures_opts {
+    int proc_fd;               /* borrowed: a directory fd of /proc */
+    size_t captures_max;       /* of one caller; of all: request/caller.h */
+    size_t samples_max;        /* of one capture */
+    size_t captures_max_bytes; /* of all captures together, and of what waits to be stored */
+};
+
+struct captures {
+    struct captures_opts opts;
+    /* Borrowed: */
+    struct broker *broker;
+    struct discover *discover;
+    struct symbolizer *symbolizer;
+    struct unwinding *unwinding;
+    struct anchors *anchors;
+    struct frame_table *frames;
+    struct store *store; /* NULL: none */
+    struct store_writer *store_writer;
+    struct attaching *attaching;
+    const struct sampling *sampling;
+    const struct pending_samples *pending; /* samples that wait for symbols */
+    /* Hands on those that were taken before @all_until_ns. */
+    void (*release)(void *cookie, uint64_t all_until_ns);
+    void *release_cookie;
+
+    struct sample_sets sets;
+    uint32_t recorder_sets;   /* bits: sets that the recorder has of every process */
+    struct capture *captures; /* list of the running ones */
+    uint64_t last_handle;     /* of captures; never used again */
+    size_t capture_count;
+    struct record_budget budget; /* of what captures hold */
+    uint64_t captures_thinned;   /* times that one was, for another's sake */
+    uint64_t captures_cut_short; /* ended early for want of memory */
+    uint64_t cut_short_ns;       /* when the last one was */
+    uint64_t reconciled_ns;      /* when the BPF filter was last brought up to date */
+    uint32_t filtered_all;       /* sets of every process, as the BPF filter holds them */
+    struct id_table filtered;    /* struct filtered_process: what the BPF filter holds */
+    struct probes probes;        /* in JVMs, for event alloc */
+    uint64_t taken_ns;           /* samples until then are taken; UINT64_MAX: all that came */
+};
+
+/* Limits and no capture; what is borrowed is the caller's to set, before the first capture. */
+void captures_init(struct captures *e, const struct captures_opts *opts);
+/* Ends it, when no capture runs any more. */
+void captures_deinit(struct captures *e);
+
+/* ---- captures.c: captures under way ---- */
+
+/* The frames and names of what is being captured, for a table that takes the old one's place: as
+ * in profile/rebase.h. */
+int captures_rebase_add(const struct captures *e, struct rebase *b);
+void captures_rebase(struct captures *e, const struct rebase *b, struct frame_table *frames);
+
+/* *ret_handle names the capture for captures_end(). */
+int captures_start(struct captures *e, const struct capture_request *req, capture_done_fn done,
+                   void *cookie, uint64_t *ret_handle, struct error *err);
+/* Starts one that is a resource: it runs on its own and goes to the store. @schedule may be NULL.
+ */
+int captures_create(struct captures *e, const struct capture_request *req, const char *schedule,
+                    uint64_t max_age_s, char ret_id[CAPTURE_ID_BYTES], struct error *err);
+/* What @c has so far, or since the last @reset. -EBUSY: there is no memory for it now. */
+int captures_snapshot(struct captures *e, struct capture *c, bool reset, struct profile **ret,
+                      struct error *err);
+/* Ends the capture if it still runs: finished early (@keep) or cancelled. */
+void captures_end(struct captures *e, uint64_t handle, bool keep);
+/* Hands a sample to the captures that want it. */
+void captures_sample(struct captures *e, struct incoming *in);
+/* Whether any capture takes samples of @set. */
+bool captures_want(const struct captures *e, uint32_t set);
+/* Finishes those whose time is over. All samples up to @now_ns must have been handed over. */
+void captures_finish_due(struct captures *e, uint64_t now_ns);
+/* Ends all with @r and the sentence of @err. */
+void captures_fail_all(struct captures *e, int r, const struct error *err);
+/* CLOCK_MONOTONIC of the next deadline; UINT64_MAX when none runs. */
+uint64_t captures_next_deadline(const struct captures *e);
+/* Whether one runs whose samples must be named at once. */
+bool captures_hurry(const struct captures *e);
+/* Makes the BPF filter hold just the processes that some capture wants. */
+void captures_reconcile(struct captures *e, uint64_t now_ns);
+/* The broker stopped @set, and took it out of the filter. */
+void captures_filter_stopped(struct captures *e, uint32_t set);
+
+/* ---- memory.c: what captures hold together ---- */
+
+/* Bytes that the captures of @caller hold that run. */
+size_t capture_memory_of(const struct captures *e, const struct caller *caller);
+/* Looks at what has become free. Each tick. */
+void capture_memory_tick(struct captures *e);

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The sets of samples that the events of a capture take. */
+#include "capture/capture_impl.h"
+
+static void capture_warn_rate(struct capture *c, const struct capture_event *event, uint64_t period)
+{
+    if (event_is_timed(event->info))
+        record_warn(c->record,
+                    "%d other rates are in use: a random share of the samples taken at %.6g Hz "
+                    "was kept",
+                    BROKER_SETS_MAX, 1e9 / (double)period);
+    else
+        record_warn(c->record,
+                    "%d other rates are in use: a random share of the samples taken every %llu was "
+                    "kept",
+                    BROKER_SETS_MAX, (unsigned long long)period);
+}
+
+void capture_warn_rates(struct capture *c)
+{
+    for (size_t i = 0; i < c->event_count; i++) {
+        const struct capture_event *event = &c->events[i];
+
+        if (event->set_period < event->period)
+            capture_warn_rate(c, event, event->set_period);
+        if (event->on_set != NO_SET && event->on_period < event->period)
+            capture_warn_rate(c, event, event->on_period);
+    }
+}
+
+/* The set @before is now @after, with samples every @period; 0: as before. */
+static void change_set(struct capture *c, struct capture_event *event, uint32_t before,
+                       uint32_t after, uint64_t period)
+{
+    bool on = event->on_set == before;
+
+    if (!on && event->set != before)
+        return;
+    *(on ? &event->on_set : &event->set) = after;
+    if (period) {
+        *(on ? &event->on_period : &event->set_period) = period;
+        capture_warn_rate(c, event, period);
+    }
+}
+
+static void capture_change_set(struct capture *c, uint32_t before, uint32_t after, uint64_t period)
+{
+    for (size_t i = 0; i < c->event_count; i++)
+        change_set(c, &c->events[i], before, after, period);
+}
+
+/* A set for event @name of @c, which is not in the list yet. If slower captures take all sets, or
+ * those that its caller may have, one of them becomes faster for its users. So a caller that takes
+ * all rates keeps nobody from another. 0, -EBUSY or -errno with @err. */
+static int take_set(struct captures *e, struct capture *c, const char *name, uint64_t period,
+                    uint32_t *ret_set, uint64_t *ret_period, struct error *err)
+{
+    struct error refused = ERROR_NULL;
+    bool may_arm = capture_may_add_set(e, &c->caller, capture_sets(c), &refused);
+    uint32_t before, after;
+    int r = sample_sets_take(&e->sets, e->broker, name, period, may_arm, ret_set, ret_period, err),
+        faster;
+
+    if (r != -EBUSY)
+        return r;
+    faster = sample_sets_speed_up(&e->sets, e->broker, e->recorder_sets, name, period, &before,
+                                  &after, err);
+    if (faster == -EBUSY) {
+        if (err && !may_arm)
+            *err = refused;
+        return faster;
+    }
+    captures_filter_stopped(e, before);
+    capture_change_set(c, before, after, faster == 0 ? period : 0);
+    for (struct capture *o = e->captures; o; o = o->next)
+        capture_change_set(o, before, after, faster == 0 ? period : 0);
+    return faster == 0 ? sample_sets_take(&e->sets, e->broker, name, period, may_arm, ret_set,
+                                          ret_period, err)
+                       : faster;
+}
+
+/* The sets of an event: of wall, those of its two parts. 0, -EBUSY or -errno with @err. */
+static int take_sets(struct captures *e, struct capture *c, struct capture_event *event,
+                     struct error *err)
+{
+    bool wall = event->info->kind == EVENT_WALL;
+    size_t rows;
+    const struct event_info *table = events_table(&rows);
+    int r = take_set(e, c, wall ? table[EVENT_OFFCPU].name : event->name, event->period,
+                     &event->set, &event->set_period, err);
+
+    if (r == 0 && wall)
+        r = take_set(e, c, table[EVENT_CPU].name, event->period, &event->on_set, &event->on_period,
+                     err);
+    return r;
+}
+
+void capture_release_rates(struct captures *e, struct capture *c)
+{
+    for (size_t i = 0; i < c->event_count; i++) {
+        struct capture_event *event = &c->events[i];
+
+        if (event->set != NO_SET)
+            sample_sets_release(&e->sets, e->broker, event->set);
+        if (event->on_set != NO_SET)
+            sample_sets_release(&e->sets, e->broker, event->on_set);
+        event->set = event->on_set = NO_SET;
+    }
+}
+
+int capture_take_rates(struct captures *e, struct capture *c, struct error *err)
+{
+    int r = 0;
+
+    for (size_t i = 0; i < c->event_count && r == 0; i++)
+        r = take_sets(e, c, &c->events[i], err);
+    if (r != 0)
+        capture_release_rates(e, c);
+    return r;
+}

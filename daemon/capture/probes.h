@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which JVMs have probes, for event alloc: those of captures that run, and no others. Finds where
+ * the probes go; the broker checks that and puts them there. Thread: the engine's.
+ */
+#pragma once
+
+#include "broker_client/broker.h"
+#include "symbolize/symbolize.h"
+
+#define PROBES_MAX 256 /* JVMs at a time: as the broker has */
+
+struct probed {
+    struct proc_id id;
+    bool there;          /* it has them */
+    bool wanted;         /* by a capture, at the last look */
+    uint64_t again_ns;   /* when it is tried again */
+    struct error reason; /* why it has none; code 0: not known yet */
+};
+
+struct probes {
+    struct probed all[PROBES_MAX];
+    size_t count;
+};
+
+/* Puts probes into @p unless it has them. Waits for its symbols until CLOCK_MONOTONIC @until_ns at
+ * most. Return: 0. -EAGAIN: its symbols are being read, or it is starting; ask again. -errno with
+ * @err, which says why it cannot be probed. */
+int probes_put(struct probes *all, struct broker *b, struct symbolizer *s, struct process *p,
+               uint64_t until_ns, struct error *err);
+/* Begins a look at all processes: probes_put() says which are wanted, */
+void probes_look(struct probes *all);
+/* and here those go that are not. */
+void probes_looked(struct probes *all, struct broker *b);
+/* The sets that they were for are gone, and the probes with them. */
+void probes_forget(struct probes *all);

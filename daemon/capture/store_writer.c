@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "capture/store_writer.h"
+
+#include "base/trusted_clock.h"
+
+#include <malloc.h>
+#include <pthread.h>
+#include <sys/resource.h>
+
+#define STORE_WRITER_RETAIN_NS (60 * NSEC_PER_SEC)
+/* So often, at most, what the process has freed goes back to the system: long-lived names among
+ * short-lived profiles would else keep the largest heap that there ever was. */
+#define STORE_WRITER_TRIM_NS (10 * NSEC_PER_SEC)
+
+struct kept {
+    struct kept *next;
+    struct profile *profile;       /* a reference; NULL: of a schedule, its history */
+    struct store_history *history; /* owned; NULL: of a capture, its profile */
+    char schedule[64];
+    uint64_t max_age_s;
+    enum store_writer_turn turn;
+    uint64_t answer_ns;   /* waiting callers get their answer then, stored or not */
+    capture_done_fn done; /* NULL: nobody waits, or no longer */
+    void *cookie;
+};
+
+struct store_writer {
+    struct store *store; /* borrowed; NULL: none */
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    struct kept *queue; /* by turn, the oldest first; the first stays in until it is stored */
+    size_t waiting;     /* profiles in it */
+    bool stopping;
+};
+
+/* Reports to those that wait for @item, once. @err: why it could not be stored. Call with the lock
+ * held; it is released in between. @item may be gone afterwards, but on the writer's thread. */
+static void tell(struct store_writer *k, struct kept *item, const struct error *err)
+{
+    capture_done_fn done = TAKE_PTR(item->done);
+    struct profile *p = profile_ref(item->profile);
+    void *cookie = item->cookie;
+
+    pthread_mutex_unlock(&k->lock);
+    done(cookie, 0, p, err);
+    pthread_mutex_lock(&k->lock);
+}
+
+static void keep(struct store_writer *k, struct kept *item)
+{
+    struct error err = ERROR_NULL;
+    struct profile *p = item->profile;
+    int r = 0;
+
+    if (k->store)
+        r = store_put(k->store, p, item->schedule[0] ? item->schedule : NULL, item->max_age_s,
+                      &err);
+    if (r < 0)
+        store_put_failed(k->store, p->id, p, err.msg, NULL);
+    pthread_mutex_lock(&k->lock);
+    if (item->done)
+        tell(k, item, r < 0 ? &err : NULL);
+    pthread_mutex_unlock(&k->lock);
+}
+
+static struct kept *kept_free(struct kept *item)
+{
+    profile_unref(item->profile);
+    free(item->history);
+    free(item);
+    return NULL;
+}
+
+static struct kept *store_writer_next(struct store_writer *k)
+{
+    struct timespec until;
+
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += (time_t)(STORE_WRITER_RETAIN_NS / NSEC_PER_SEC);
+    while (!k->queue && !k->stopping) {
+        if (pthread_cond_timedwait(&k->wake, &k->lock, &until) == ETIMEDOUT)
+            break;
+    }
+    return k->queue;
+}
+
+static void *store_writer_main(void *arg)
+{
+    struct store_writer *k = arg;
+    struct steady clock = { 0 };
+    uint64_t retained_ns = 0, trimmed_ns = 0;
+
+    pthread_setname_np(pthread_self(), "flamed-store");
+    setpriority(PRIO_PROCESS, 0, 0); /* not in the way of the engine, which started it */
+    pthread_mutex_lock(&k->lock);
+    for (;;) {
+        struct kept *item = store_writer_next(k);
+        uint64_t now = clock_monotonic_ns();
+
+        if (!item && k->stopping)
+            break;
+        pthread_mutex_unlock(&k->lock);
+        if (item && item->history)
+            store_put_history(k->store, item->schedule, item->history, NULL);
+        else if (item)
+            keep(k, item);
+        if (now - trimmed_ns >= STORE_WRITER_TRIM_NS) {
+            malloc_trim(0);
+            trimmed_ns = now;
+        }
+        if (k->store && ((item && item->profile) || now - retained_ns >= STORE_WRITER_RETAIN_NS)) {
+            store_retain(k->store, steady_now(&clock, now, clock_realtime_ns()), NULL);
+            retained_ns = now;
+        }
+        pthread_mutex_lock(&k->lock);
+        if (item) {
+            k->queue = item->next;
+            k->waiting -= item->profile != NULL;
+            kept_free(item);
+        }
+    }
+    pthread_mutex_unlock(&k->lock);
+    return NULL;
+}
+
+int store_writer_start(struct store *store, struct store_writer **ret)
+{
+    struct store_writer *k = calloc(1, sizeof(*k));
+    pthread_condattr_t attr;
+    int r;
+
+    if (!k)
+        return -ENOMEM;
+    k->store = store;
+    pthread_mutex_init(&k->lock, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&k->wake, &attr);
+    pthread_condattr_destroy(&attr);
+    r = -pthread_create(&k->thread, NULL, store_writer_main, k);
+    if (r < 0) {
+        free(k);
+        return r;
+    }
+    *ret = k;
+    return 0;
+}
+
+struct store_writer *store_writer_stop(struct store_writer *k)
+{
+    if (!k)
+        return NULL;
+    pthread_mutex_lock(&k->lock);
+    k->stopping = true;
+    pthread_cond_signal(&k->wake);
+    pthread_mutex_unlock(&k->lock);
+    pthread_join(k->thread, NULL);
+    pthread_cond_destroy(&k->wake);
+    pthread_mutex_destroy(&k->lock);
+    free(k);
+    return NULL;
+}
+
+static void enqueue(struct store_writer *k, struct kept *item)
+{
+    struct kept **at;
+
+    pthread_mutex_lock(&k->lock);
+    for (at = &k->queue; *at && (at == &k->queue || (*at)->turn <= item->turn);)
+        at = &(*at)->next; /* behind the first in any case: it is being stored */
+    item->next = *at;
+    *at = item;
+    k->waiting += item->profile != NULL;
+    pthread_cond_signal(&k->wake);
+    pthread_mutex_unlock(&k->lock);
+}
+
+void store_writer_put(struct store_writer *k, struct profile *p, const char *schedule,
+                      uint64_t max_age_s, enum store_writer_turn turn, uint64_t answer_ns,
+                      capture_done_fn done, void *cookie)
+{
+    struct kept *item = calloc(1, sizeof(*item));
+
+    if (!item) {
+        if (done)
+            done(cookie, 0, p, NULL); /* unkept, but not lost to the one who waits for it */
+        else
+            profile_unref(p);
+        return;
+    }
+    item->profile = p;
+    item->max_age_s = max_age_s;
+    item->turn = turn;
+    item->answer_ns = MAX(answer_ns, clock_monotonic_ns() + STORE_WRITER_DELAY_NS);
+    item->done = done;
+    item->cookie = cookie;
+    snprintf(item->schedule, sizeof(item->schedule), "%s", schedule ? schedule : "");
+    enqueue(k, item);
+}
+
+static struct kept *find_due(struct store_writer *k, uint64_t now_ns)
+{
+    struct kept *item = k->queue;
+
+    while (item && (!item->done || item->answer_ns > now_ns))
+        item = item->next;
+    return item;
+}
+
+void store_writer_hurry(struct store_writer *k, uint64_t now_ns)
+{
+    struct kept *item;
+
+    pthread_mutex_lock(&k->lock);
+    while ((item = find_due(k, now_ns)))
+        tell(k, item, NULL);
+    pthread_mutex_unlock(&k->lock);
+}
+
+size_t store_writer_waiting(struct store_writer *k)
+{
+    size_t n;
+
+    pthread_mutex_lock(&k->lock);
+    n = k->waiting;
+    pthread_mutex_unlock(&k->lock);
+    return n;
+}
+
+void store_writer_put_history(struct store_writer *k, const char *schedule,
+                              const struct store_history *h)
+{
+    struct kept *item = calloc(1, sizeof(*item));
+
+    if (!item || !k->store || !(item->history = malloc(sizeof(*h)))) {
+        free(item); /* the next change is written with it */
+        return;
+    }
+    item->turn = STORE_WRITER_LAST;
+    *item->history = *h;
+    snprintf(item->schedule, sizeof(item->schedule), "%s", schedule);
+    enqueue(k, item);
+}
+
+struct profile *store_writer_find(struct store_writer *k, const char *id)
+{
+    struct profile *found = NULL;
+
+    pthread_mutex_lock(&k->lock);
+    for (struct kept *item = k->queue; item && !found; item = item->next) {
+        if (item->profile && strcmp(item->profile->id, id) == 0)
+            found = profile_ref(item->profile);
+    }
+    pthread_mutex_unlock(&k->lock);
+    return found;
+}

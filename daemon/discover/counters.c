@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Counters of the JVMs, kept for those who scrape. An answer must not wait for the memory of
+ * thousands of JVMs, nor for one that does not answer. So what is asked for is read again by and by
+ * in discover_poll(), for a minute after it was last asked for.
+ */
+#include "discover/table.h"
+
+#include "base/clock.h"
+#include "hotspot/counters.h"
+
+#define COUNTERS_FRESH_NS (5 * NSEC_PER_SEC) /* no JVM is read more often */
+#define COUNTERS_WANTED_NS (60 * NSEC_PER_SEC)
+#define COUNTERS_LEFT_NS (60 * NSEC_PER_SEC) /* not tried again before, where it did not answer */
+#define COUNTERS_PASS_EVERY_NS (250 * NSEC_PER_MSEC)
+#define COUNTERS_PASS_NS (2 * NSEC_PER_MSEC)   /* for one look at all JVMs */
+#define COUNTERS_FIRST_NS (20 * NSEC_PER_MSEC) /* the same while somebody waits */
+
+static void keep(struct image *im, const struct counters *c, uint64_t now_ns)
+{
+    struct process *p = &im->p;
+
+    if (!p->counters)
+        p->counters = malloc(sizeof(*p->counters));
+    if (!p->counters)
+        return;
+    *p->counters = *c;
+    p->counters_ns = now_ns;
+}
+
+int discover_counters(struct process *p)
+{
+    struct image *im = image_of(p);
+    uint64_t now_ns = clock_monotonic_ns();
+    struct counters c;
+    int r;
+
+    if (!p->vm)
+        return -ENOENT;
+    r = hotspot_vm_counters(p->vm, &c);
+    im->counters_next_ns = now_ns + (r == -ETIMEDOUT ? COUNTERS_LEFT_NS : COUNTERS_FRESH_NS);
+    p->counters_off = r == -ENOENT;
+    if (r == 0)
+        keep(im, &c, now_ns);
+    return r == 0 && !p->counters ? -ENOMEM : r;
+}
+
+static void read_due(struct discover *d, uint64_t now_ns, uint64_t budget_ns)
+{
+    uint64_t deadline_ns = now_ns + budget_ns;
+
+    d->counters_pass_ns = now_ns + COUNTERS_PASS_EVERY_NS;
+    d->in_each++;
+    for (struct image *im = d->all; im && clock_monotonic_ns() < deadline_ns; im = im->all_next) {
+        if (im->p.jvm == JVM_READY && im->counters_next_ns <= now_ns && image_is_live(im) &&
+            !im->quarantined)
+            discover_counters(&im->p);
+    }
+    d->in_each--;
+}
+
+void discover_want_counters(struct discover *d)
+{
+    uint64_t now_ns = clock_monotonic_ns();
+    bool first = now_ns >= d->counters_until_ns;
+
+    d->counters_until_ns = now_ns + COUNTERS_WANTED_NS;
+    if (first)
+        read_due(d, now_ns, COUNTERS_FIRST_NS);
+}
+
+void counters_poll(struct discover *d, uint64_t now_ns)
+{
+    if (now_ns < d->counters_until_ns && now_ns >= d->counters_pass_ns)
+        read_due(d, now_ns, COUNTERS_PASS_NS);
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a JVM uses its memory for, as areas that add up to what is resident. The VM's own bounds say
+ * which area a mapping belongs to, then its file, then what lies around it. Pure.
+ */
+#pragma once
+
+#include "hotspot/areas.h"
+#include "proc/proc.h"
+
+/* X(ID, name, what it is) */
+#define MEMORY_AREAS(X)                                                                            \
+    X(HEAP, "java_heap", "Java objects")                                                           \
+    X(METASPACE, "metaspace", "what describes classes")                                            \
+    X(CLASS_SPACE, "class_space", "the part of metaspace that compressed class pointers reach")    \
+    X(CODE, "code_cache", "compiled code, stubs, the interpreter")                                 \
+    X(JAVA_STACKS, "java_stacks", "stacks of Java threads, the compilers' among them")             \
+    X(NATIVE_STACKS, "native_stacks", "stacks of other threads: the collector's, the VM's")        \
+    X(GC, "gc", "the card table of the collector")                                                 \
+    X(MALLOC, "malloc", "native memory by glibc's malloc: direct buffers, the VM, libraries")      \
+    X(CDS, "cds_archive", "classes that JVMs share (CDS)")                                         \
+    X(LIBJVM, "libjvm", "the VM's code and variables")                                             \
+    X(JARS, "jars", "jar files and the JDK's modules")                                             \
+    X(LIBRARIES, "libraries", "other libraries and programs")                                      \
+    X(FILES, "files", "other mapped files and shared memory")                                      \
+    X(OTHER, "other", "not known: the collector's other tables, other allocators")
+
+enum memory_area {
+#define X(id, name, text) MEMORY_##id,
+    MEMORY_AREAS(X)
+#undef X
+        MEMORY_AREA_COUNT,
+};
+
+/* "java_heap", and what it is. */
+const char *memory_area_name(enum memory_area area);
+const char *memory_area_text(enum memory_area area);
+
+/* A part of a mapping, of one area. */
+struct memory_piece {
+    uint64_t start, end;
+    enum memory_area area;
+    bool probe; /* of no known area: malloc's, if what stands at its start says so */
+};
+
+struct memory_pieces {
+    struct memory_piece *list; /* owned; ascending */
+    size_t count;
+    uint64_t huge_bytes; /* mapped as huge pages of hugetlbfs: no part of RSS, and left out */
+    bool truncated;      /* MEMORY_PIECES_MAX */
+};
+
+#define MEMORY_PIECES_MAX 65536
+
+/* The pieces of @maps, of what may be accessed at all. *@ret is for memory_pieces_deinit(). 0 or
+ * -ENOMEM. @vm: what it says, in any order. */
+int memory_pieces_of(const struct maps *maps, const struct vm_areas *vm, struct memory_pieces *ret);
+void memory_pieces_deinit(struct memory_pieces *p);
+
+#define MEMORY_ARENA_BYTES ((uint64_t)64 << 20) /* glibc's HEAP_MAX_SIZE on 64 bits */
+#define MEMORY_PROBE_WORDS 2
+/* What glibc's malloc has at @start of a mapping that ends at @end: an arena, or a block with a
+ * mapping of its own. @words stand at @start. Return: bytes; 0: nothing. */
+uint64_t memory_malloc_bytes(uint64_t start, uint64_t end,
+                             const uint64_t words[MEMORY_PROBE_WORDS]);

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How much of a JVM's memory is resident, by area. The pages themselves are counted, by
+ * /proc/PID/pagemap. There the kernel holds the lock of the target's mappings for 2 MiB at a time,
+ * and not for a whole heap as smaps does. It goes in slices, each a reading that may not come back
+ * (proc/stall_readers.h). Thread: the engine's.
+ */
+#pragma once
+
+#include "discover/memory_areas.h"
+
+#define RESIDENCE_POINTS_MAX 120 /* that are kept of a JVM */
+
+struct residence_point {
+    uint64_t time_ns; /* CLOCK_REALTIME */
+    uint64_t rss_bytes;
+    uint64_t bytes[MEMORY_AREA_COUNT];
+};
+
+struct residence {
+    uint64_t at_ns;             /* CLOCK_MONOTONIC of its end */
+    uint64_t cpu_ns;            /* of processor time that it took */
+    struct residence_point now; /* what is resident */
+    uint64_t mapped[MEMORY_AREA_COUNT], swapped[MEMORY_AREA_COUNT]; /* bytes */
+    uint32_t java_stacks;           /* Java threads whose stacks are known */
+    uint32_t threads;               /* all */
+    uint64_t huge_bytes;            /* of hugetlbfs, and so in no RSS */
+    uint64_t uncounted;             /* bytes of address space that there was no time for */
+    size_t point_count, point_next; /* of a ring */
+    struct residence_point points[RESIDENCE_POINTS_MAX];
+};

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/dispatch.h"
+
+#include "base/clock.h"
+
+/* Gives a sample to each that wants it, until one's naming says that it waits. */
+static void dispatch_deliver(struct dispatch *d, struct incoming *in)
+{
+    captures_sample(d->captures, in);
+    if (!in->waits && recorder_sets(*d->recorder) & 1u << in->rec->set)
+        recorder_sample(*d->recorder, in);
+    if (in->named >= 0)
+        delays_add(&d->delays, clock_monotonic_ns() - in->rec->time_ns);
+}
+
+/* The same of a sample that came just now. One that waits for symbols is held until they are read;
+ * its Java code was named nevertheless, while it was there, and what was found is remembered. */
+static void dispatch_deliver_or_hold(struct dispatch *d, struct incoming *in)
+{
+    in->may_wait = true;
+    dispatch_deliver(d, in);
+    if (!in->waits ||
+        pending_add(&d->pending, in->process, in->rec, in->frames, clock_monotonic_ns()))
+        return;
+    d->pending.hurried++;
+    in->may_wait = in->waits = false;
+    dispatch_deliver(d, in);
+}
+
+struct release {
+    struct dispatch *d;
+    uint64_t now_ns, all_until_ns;
+};
+
+static bool is_ready(void *cookie, const struct pending_sample *s)
+{
+    struct release *r = cookie;
+
+    if (!symbolizer_reads(r->d->naming.symbolizer, s->process, &s->rec, s->frames,
+                          /* java= */ true))
+        return true;
+    if (r->now_ns - s->since_ns < PENDING_NS_MAX && s->rec.time_ns >= r->all_until_ns)
+        return false;
+    r->d->pending.hurried++;
+    return true;
+}
+
+void dispatch_release(struct dispatch *d, uint64_t all_until_ns)
+{
+    struct release r = { d, clock_monotonic_ns(), all_until_ns };
+    struct pending_sample **at = NULL, *s;
+
+    d->pending_looked_ns = r.now_ns;
+    while ((s = pending_take(&d->pending, &at, is_ready, &r))) {
+        struct incoming in = { .naming = &d->naming,
+                               .rec = &s->rec,
+                               .frames = s->frames,
+                               .process = s->process,
+                               .named = -1 };
+
+        dispatch_deliver(d, &in);
+        pending_free(s);
+    }
+}
+
+/* A wait for a lock without the kernel's frames, which are the same for all. Whether it is one: of
+ * a thread that waits since before anybody asked, its memory is asked now. */
+static bool dispatch_lock(const struct process *p, struct sample_record *rec)
+{
+    struct hotspot_lock now;
+
+    rec->kernel_count = 0;
+    rec->flags &= (uint8_t) ~(SAMPLE_IN_KERNEL | SAMPLE_KERNEL_CUT);
+    if (rec->lock != UNWIND_LOCK_UNREAD)
+        return true;
+    if (p->jvm != JVM_READY || !p->vm || hotspot_lock_read(p->vm, rec->lock_owner, &now) != 0)
+        return false;
+    rec->lock = now.kind;
+    rec->lock_class = now.class_word;
+    rec->lock_owner = now.owner;
+    return true;
+}
+
+void dispatch_sample(void *cookie, const struct sample_record *rec, const uint64_t *frames)
+{
+    struct dispatch *d = cookie;
+    struct incoming in = { .naming = &d->naming, .rec = rec, .frames = frames, .named = -1 };
+    struct sample_record lock;
+    bool recorded = recorder_sets(*d->recorder) & 1u << rec->set;
+    char comm[SAMPLE_COMM_BYTES + 1] = "";
+
+    d->samples++;
+    d->sampled_ns = rec->time_ns;
+    if (!recorded && !captures_want(d->captures, rec->set))
+        return;
+    memcpy(comm, rec->comm, SAMPLE_COMM_BYTES);
+    in.process = discover_get(d->discover, (int32_t)rec->host_pid, rec->start_boottime_ns,
+                              rec->exec_id, rec->time_ns, comm);
+    if (!in.process) {
+        d->unmatched++;
+        return;
+    }
+    unwinding_see(d->unwinding, in.process, rec, captures_want(d->captures, rec->set),
+                  clock_monotonic_ns());
+    if (rec->flags & SAMPLE_WANTS_THREAD)
+        anchors_see(d->anchors, in.process, rec, clock_monotonic_ns());
+    if (rec->lock) {
+        lock = *rec;
+        in.frames += rec->kernel_count;
+        in.rec = &lock;
+        if (!dispatch_lock(in.process, &lock))
+            return;
+    }
+    dispatch_deliver_or_hold(d, &in);
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the engine is made of, for api/. All are borrowed, for as long as the engine lives. */
+#pragma once
+
+#include "capture/captures.h"
+#include "capture/recorder.h"
+#include "engine/dispatch.h"
+#include "engine/engine.h"
+#include "engine/mailbox.h"
+#include "engine/scheduled.h"
+
+struct engine_parts {
+    /* From any thread: */
+    struct mailbox *mailbox;
+    const struct engine_opts *opts;
+    struct broker *broker;
+    struct store *store; /* NULL: none */
+    struct store_writer *store_writer;
+    /* On the engine's thread: */
+    struct discover *discover;
+    struct symbolizer *symbolizer;
+    struct attaching *attaching;
+    struct captures *captures;
+    struct scheduled *scheduled;
+    struct recorder *const *recorder; /* *recorder NULL: off */
+    const struct dispatch *dispatch;
+    const struct sampling *sampling;
+    const char *config_problem, *tls_problem; /* sentences for /readyz; "": none */
+};
+
+/* Gives them. Thread: any. */
+struct engine_parts engine_parts(struct engine *e);

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Bounds of the VM's memory. CollectedHeap::_reserved is the heap of all collectors but ZGC (8 to
+ * 26); CardTable is what BarrierSet leads to since 11. A thread's stack lies below its base.
+ */
+#include "hotspot/areas.h"
+
+#include "hotspot/vm.h"
+
+#define LOADERS_MAX 16384      /* class loaders whose classes are looked at, the newest first */
+#define LOADER_CLASSES_MAX 512 /* of one */
+#define CLASSES_MAX 8192       /* of all */
+/* Metaspace comes in blocks that hold nothing else: root chunks since 16. Before that a chunk is of
+ * any size, and what lies near is taken. */
+#define ROOT_CHUNK_BYTES ((uint64_t)4 << 20)
+#define NEAR_BYTES ((uint64_t)64 << 10)
+#define STACK_BYTES_MAX ((uint64_t)1 << 30) /* as much as -Xss takes */
+
+/* The number of @f in the object at @at; -ENOENT where this JDK has no such field. */
+static int field_u64(struct hotspot_vm *vm, uint64_t at, struct layout_field f, uint64_t *ret)
+{
+    return layout_has(f) && at ? memory_u64(&vm->memory, at + (uint64_t)f.offset, ret) : -ENOENT;
+}
+
+static void set_range(struct vm_range *r, uint64_t start, uint64_t bytes)
+{
+    if (start && start < MEMORY_ADDRESS_MAX && bytes <= MEMORY_ADDRESS_MAX - start)
+        *r = (struct vm_range){ start, start + bytes };
+}
+
+static void read_heap(struct hotspot_vm *vm, struct vm_areas *a)
+{
+    const struct hotspot_layout *l = &vm->layout;
+    uint64_t heap, start, words;
+
+    if (!l->collected_heap_at || !layout_has(l->heap_reserved) ||
+        memory_u64(&vm->memory, l->collected_heap_at, &heap) < 0 || !heap)
+        return;
+    heap += (uint64_t)l->heap_reserved.offset;
+    if (field_u64(vm, heap, l->region_start, &start) == 0 &&
+        field_u64(vm, heap, l->region_words, &words) == 0 && words < MEMORY_ADDRESS_MAX / 8)
+        set_range(&a->heap, start, words * 8);
+}
+
+static void read_cards(struct hotspot_vm *vm, struct vm_areas *a)
+{
+    const struct hotspot_layout *l = &vm->layout;
+    uint64_t set, table, start, bytes;
+
+    if (l->barrier_set_at && memory_u64(&vm->memory, l->barrier_set_at, &set) == 0 &&
+        field_u64(vm, set, l->barrier_card_table, &table) == 0 &&
+        field_u64(vm, table, l->card_map, &start) == 0 &&
+        field_u64(vm, table, l->card_map_bytes, &bytes) == 0)
+        set_range(&a->cards, start, bytes);
+}
+
+static void read_classes(struct hotspot_vm *vm, struct vm_areas *a)
+{
+    const struct hotspot_layout *l = &vm->layout;
+    uint64_t on, bytes;
+
+    if (hotspot_vm_flag(vm, "UseCompressedClassPointers", &on) == 0 && !on)
+        return;
+    if (hotspot_vm_flag(vm, "CompressedClassSpaceSize", &bytes) != 0 || bytes > MEMORY_ADDRESS_MAX)
+        return;
+    a->class_space = bytes;
+    if (!l->klass_base_at || memory_u64(&vm->memory, l->klass_base_at, &a->class_base) < 0 ||
+        a->class_base >= MEMORY_ADDRESS_MAX)
+        a->class_base = 0;
+}
+
+/* Whether @constants are those of @klass: they say so themselves. */
+static bool is_pool_of(struct hotspot_vm *vm, uint64_t constants, uint64_t klass)
+{
+    uint64_t holder;
+
+    return field_u64(vm, constants, vm->layout.pool_holder, &holder) == 0 && holder == klass;
+}
+
+/* Puts the block of metaspace around @address into the list, which stays ascending. */
+static void add_metaspace(struct vm_areas *a, uint64_t address, uint64_t block)
+{
+    uint64_t start = address / block * block, end = start + block;
+    size_t i = a->metaspace_count;
+    struct vm_range *r = a->metaspace;
+
+    while (i > 0 && r[i - 1].start > start)
+        i--;
+    if (i > 0 && r[i - 1].end >= end)
+        return;
+    if (i > 0 && r[i - 1].end == start) {
+        r[i - 1].end = end;
+        if (i < a->metaspace_count && r[i].start == end) {
+            r[i - 1].end = r[i].end;
+            memmove(&r[i], &r[i + 1], (--a->metaspace_count - i) * sizeof(*r));
+        }
+        return;
+    }
+    if (i < a->metaspace_count && r[i].start == end) {
+        r[i].start = start;
+        return;
+    }
+    if (a->metaspace_count == VM_AREAS_METASPACE_MAX)
+        return;
+    memmove(&r[i + 1], &r[i], (a->metaspace_count++ - i) * sizeof(*r));
+    r[i] = (struct vm_range){ start, end };
+}
+
+/* The classes of one loader: each points to its constants. */
+static void read_loader(struct hotspot_vm *vm, uint64_t loader, unsigned *left, struct vm_areas *a)
+{
+    const struct hotspot_layout *l = &vm->layout;
+    uint64_t block = l->jdk >= 16 ? ROOT_CHUNK_BYTES : NEAR_BYTES, klass, constants;
+    int r = field_u64(vm, loader, l->loader_klasses, &klass);
+
+    for (unsigned i = 0; r == 0 && klass && i < LOADER_CLASSES_MAX && *left; i++, (*left)--) {
+        /* An array's class has none. */
+        if (field_u64(vm, klass, l->instance_constants, &constants) == 0 && constants % 8 == 0 &&
+            constants >= MEMORY_PAGE && constants < MEMORY_ADDRESS_MAX &&
+            is_pool_of(vm, constants, klass))
+            add_metaspace(a, constants, block);
+        r = field_u64(vm, klass, l->klass_next, &klass);
+    }
+}
+
+static void read_metaspace(struct hotspot_vm *vm, struct vm_areas *a)
+{
+    const struct hotspot_layout *l = &vm->layout;
+    unsigned left = CLASSES_MAX;
+    uint64_t loader;
+    int r;
+
+    if (!l->loaders_at || !layout_has(l->loader_next) || !layout_has(l->klass_next))
+        return;
+    r = memory_u64(&vm->memory, l->loaders_at, &loader);
+    for (unsigned i = 0; r == 0 && loader && i < LOADERS_MAX && left; i++) {
+        read_loader(vm, loader, &left, a);
+        r = field_u64(vm, loader, l->loader_next, &loader);
+    }
+}
+
+struct stacks_walk {
+    struct hotspot_vm *vm;
+    struct vm_areas *a;
+};
+
+static int add_stack(void *cookie, uint64_t thread)
+{
+    struct stacks_walk *w = cookie;
+    const struct hotspot_layout *l = &w->vm->layout;
+    uint64_t base, bytes;
+    int r = field_u64(w->vm, thread, l->thread_stack_base, &base);
+
+    if (r == 0)
+        r = field_u64(w->vm, thread, l->thread_stack_size, &bytes);
+    if (r == -ESRCH)
+        return r;
+    if (r < 0 || !base || base >= MEMORY_ADDRESS_MAX || !bytes || bytes > STACK_BYTES_MAX ||
+        bytes > base)
+        return 0; /* it is ending, or starting */
+    if (w->a->stack_count == VM_AREAS_STACKS_MAX)
+        w->a->left_out++;
+    else
+        w->a->stacks[w->a->stack_count++] = (struct vm_range){ base - bytes, base };
+    return 0;
+}
+
+static int areas_call(struct hotspot_vm *vm, void *arg)
+{
+    struct vm_areas *a = arg;
+    struct stacks_walk w = { vm, a };
+
+    memory_begin(&vm->memory);
+    read_heap(vm, a);
+    read_cards(vm, a);
+    read_metaspace(vm, a);
+    for (size_t i = 0; i < MIN(vm->heap_count, (size_t)VM_AREAS_CODE_MAX); i++)
+        a->code[a->code_count++] = (struct vm_range){ vm->heaps[i].low, vm->heaps[i].high };
+    return threads_visit(vm, add_stack, &w);
+}
+
+int hotspot_vm_areas(struct hotspot_vm *vm, struct vm_areas *ret)
+{
+    _cleanup_free_ struct vm_areas *a = calloc(1, sizeof(*a));
+    int r;
+
+    if (!a)
+        return -ENOMEM;
+    if (vm_is_left(vm))
+        return -ETIMEDOUT;
+    read_classes(vm, a);
+    r = vm_call(vm, areas_call, a, sizeof(*a));
+    if (r == 0)
+        *ret = *a;
+    return r == -ESRCH ? (int)HOTSPOT_GONE : r;
+}

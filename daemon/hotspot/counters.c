@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From the names of counters to fields; the names are the same in JDK 8 to 26. */
+#include "hotspot/counters.h"
+
+#include "base/clock.h"
+#include "hotspot/hsperfdata.h"
+#include "hotspot/vm.h"
+
+#define COUNTERS_HERTZ_MAX ((int64_t)NSEC_PER_SEC * 10)
+
+struct counter_row {
+    const char *name;
+    size_t field;
+};
+
+#define ROW(name, field)                                                                           \
+    {                                                                                              \
+        name, offsetof(struct counters, field)                                                     \
+    }
+static const struct counter_row NUMBERS[] = {
+    ROW("sun.gc.metaspace.used", metaspace.used),
+    ROW("sun.gc.metaspace.capacity", metaspace.committed),
+    ROW("sun.gc.metaspace.maxCapacity", metaspace.max),
+    ROW("sun.gc.compressedclassspace.used", class_space.used),
+    ROW("sun.gc.compressedclassspace.capacity", class_space.committed),
+    ROW("sun.gc.compressedclassspace.maxCapacity", class_space.max),
+    ROW("sun.rt.safepoints", safepoints),
+    ROW("java.threads.live", threads_live),
+    ROW("java.threads.daemon", threads_daemon),
+    ROW("java.threads.livePeak", threads_peak),
+    ROW("java.threads.started", threads_started),
+    ROW("java.cls.loadedClasses", classes_loaded),
+    ROW("java.cls.unloadedClasses", classes_unloaded),
+    ROW("java.cls.sharedLoadedClasses", shared_classes_loaded),
+    ROW("java.cls.sharedUnloadedClasses", shared_classes_unloaded),
+    ROW("sun.ci.totalCompiles", compiled),
+};
+
+/* In ticks till all is read. */
+static const struct counter_row TIMES[] = {
+    ROW("sun.rt.safepointTime", safepoint_ns),
+    ROW("sun.rt.safepointSyncTime", safepoint_sync_ns),
+    ROW("sun.rt.applicationTime", application_ns),
+    ROW("java.ci.totalTime", compile_ns),
+};
+#undef ROW
+
+struct counters_scan {
+    struct counters c;
+    int64_t hertz;
+};
+
+static int64_t *field_at(struct counters *c, size_t offset)
+{
+    return (int64_t *)(void *)((char *)c + offset);
+}
+
+/* What no reader of ours stumbles over. */
+static void take_name(const struct hsperfdata_entry *e, char name[COUNTERS_NAME_MAX])
+{
+    size_t n = MIN(e->text.n, COUNTERS_NAME_MAX - 1);
+
+    if (!e->text.p)
+        return;
+    for (size_t i = 0; i < n; i++) {
+        char c = e->text.p[i];
+        bool good = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                    c == ' ' || c == '-' || c == ':';
+
+        name[i] = good ? c : '_';
+    }
+    name[n] = '\0';
+}
+
+static void take_number(const struct hsperfdata_entry *e, int64_t *field)
+{
+    if (!e->text.p && e->value >= 0)
+        *field = e->value;
+}
+
+static bool take_row(const struct counter_row *rows, size_t n, const struct hsperfdata_entry *e,
+                     struct counters *c)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (span_eq_str(e->name, rows[i].name)) {
+            take_number(e, field_at(c, rows[i].field));
+            return true;
+        }
+    }
+    return false;
+}
+
+static void take_pool(struct span what, const struct hsperfdata_entry *e, struct counted_pool *pool)
+{
+    if (span_eq_str(what, "name"))
+        take_name(e, pool->name);
+    else if (span_eq_str(what, "used"))
+        take_number(e, &pool->used);
+    else if (span_eq_str(what, "capacity"))
+        take_number(e, &pool->committed);
+    else if (span_eq_str(what, "maxCapacity"))
+        take_number(e, &pool->max);
+}
+
+/* The index that @s begins with, and the dot behind it. */
+static bool take_index(struct span *s, uint64_t *ret)
+{
+    return span_take_dec(s, ret) && span_take_char(s, '.');
+}
+
+/* @s: what follows "sun.gc.generation.". */
+static void take_generation(struct span s, const struct hsperfdata_entry *e, struct counters *c)
+{
+    struct counted_generation *g;
+    uint64_t generation, space;
+
+    if (!take_index(&s, &generation))
+        return;
+    if (generation >= COUNTERS_GENERATIONS_MAX) {
+        c->left_out += span_eq_str(s, "name");
+        return;
+    }
+    g = &c->generations[generation];
+    if (!span_take_str(&s, "space.")) {
+        take_pool(s, e, &g->whole);
+        return;
+    }
+    if (!take_index(&s, &space))
+        return;
+    if (space < COUNTERS_SPACES_MAX)
+        take_pool(s, e, &g->spaces[space]);
+    else
+        c->left_out += span_eq_str(s, "name");
+}
+
+/* @s: what follows "sun.gc.collector.". */
+static void take_collector(struct span s, const struct hsperfdata_entry *e, struct counters *c)
+{
+    struct counted_collector *one;
+    uint64_t index;
+
+    if (!take_index(&s, &index))
+        return;
+    if (index >= COUNTERS_COLLECTORS_MAX) {
+        c->left_out += span_eq_str(s, "name");
+        return;
+    }
+    one = &c->collectors[index];
+    if (span_eq_str(s, "name"))
+        take_name(e, one->name);
+    else if (span_eq_str(s, "invocations"))
+        take_number(e, &one->count);
+    else if (span_eq_str(s, "time"))
+        take_number(e, &one->time_ns);
+}
+
+static bool take_entry(void *cookie, const struct hsperfdata_entry *e)
+{
+    struct counters_scan *s = cookie;
+    struct span rest = e->name;
+
+    if (span_take_str(&rest, "sun.gc.generation."))
+        take_generation(rest, e, &s->c);
+    else if (span_take_str(&rest, "sun.gc.collector."))
+        take_collector(rest, e, &s->c);
+    else if (span_eq_str(e->name, "sun.gc.policy.name"))
+        take_name(e, s->c.policy);
+    else if (span_eq_str(e->name, "sun.os.hrt.frequency"))
+        take_number(e, &s->hertz);
+    else if (!take_row(NUMBERS, ARRAY_SIZE(NUMBERS), e, &s->c))
+        take_row(TIMES, ARRAY_SIZE(TIMES), e, &s->c);
+    return true;
+}
+
+static void ticks_to_ns(int64_t *ticks, int64_t hertz)
+{
+    double ns = (double)*ticks * (double)NSEC_PER_SEC / (double)hertz;
+
+    if (*ticks == COUNTERS_UNKNOWN)
+        return;
+    *ticks = ns < (double)INT64_MAX ? (int64_t)(ns + 0.5) : COUNTERS_UNKNOWN;
+}
+
+static void use_hertz(struct counters *c, int64_t hertz)
+{
+    if (hertz <= 0 || hertz > COUNTERS_HERTZ_MAX)
+        hertz = (int64_t)NSEC_PER_SEC;
+    for (size_t i = 0; i < ARRAY_SIZE(TIMES); i++)
+        ticks_to_ns(field_at(c, TIMES[i].field), hertz);
+    for (size_t i = 0; i < COUNTERS_COLLECTORS_MAX; i++)
+        ticks_to_ns(&c->collectors[i].time_ns, hertz);
+}
+
+static void pool_clear(struct counted_pool *p)
+{
+    p->name[0] = '\0';
+    p->used = p->committed = p->max = COUNTERS_UNKNOWN;
+}
+
+static void counters_clear(struct counters *c)
+{
+    *c = (struct counters){ .left_out = 0 };
+    for (size_t i = 0; i < ARRAY_SIZE(NUMBERS); i++)
+        *field_at(c, NUMBERS[i].field) = COUNTERS_UNKNOWN;
+    for (size_t i = 0; i < ARRAY_SIZE(TIMES); i++)
+        *field_at(c, TIMES[i].field) = COUNTERS_UNKNOWN;
+    for (size_t i = 0; i < COUNTERS_GENERATIONS_MAX; i++) {
+        pool_clear(&c->generations[i].whole);
+        for (size_t j = 0; j < COUNTERS_SPACES_MAX; j++)
+            pool_clear(&c->generations[i].spaces[j]);
+    }
+    for (size_t i = 0; i < COUNTERS_COLLECTORS_MAX; i++)
+        c->collectors[i].count = c->collectors[i].time_ns = COUNTERS_UNKNOWN;
+    c->code_cache_committed = c->code_cache_max = COUNTERS_UNKNOWN;
+}
+
+bool counters_parse(struct span memory, struct counters *ret)
+{
+    struct counters_scan s = { .hertz = 0 };
+
+    counters_clear(&s.c);
+    if (!hsperfdata_each(memory, take_entry, &s))
+        return false;
+    snprintf(s.c.metaspace.name, sizeof(s.c.metaspace.name), "metaspace");
+    snprintf(s.c.class_space.name, sizeof(s.c.class_space.name), "class space");
+    use_hertz(&s.c, s.hertz);
+    *ret = s.c;
+    return true;
+}
+
+/* ---- of a running JVM ---- */
+
+/* 0; -ENOENT: it keeps none; -errno. */
+static int read_memory(struct hotspot_vm *vm, struct counters *ret)
+{
+    const struct hotspot_layout *l = &vm->layout;
+    _cleanup_free_ char *bytes = NULL;
+    uint64_t start = 0, capacity = 0;
+    size_t n;
+    int r;
+
+    if (!l->perf_start_at || !l->perf_capacity_at)
+        return -ENOENT;
+    r = memory_u64(&vm->memory, l->perf_start_at, &start);
+    if (r == 0)
+        r = memory_u64(&vm->memory, l->perf_capacity_at, &capacity);
+    if (r < 0)
+        return r;
+    n = MIN(capacity, HSPERFDATA_MAX_BYTES);
+    if (start == 0 || n == 0)
+        return -ENOENT;
+    bytes = malloc(n);
+    if (!bytes)
+        return -ENOMEM;
+    r = memory_read_direct(&vm->memory, start, bytes, n);
+    if (r < 0)
+        return r;
+    return counters_parse((struct span){ bytes, n }, ret) ? 0 : -EBADMSG;
+}
+
+static int counters_call(struct hotspot_vm *vm, void *arg)
+{
+    struct counters *c = arg;
+    uint64_t committed, max;
+    int r;
+
+    memory_begin(&vm->memory);
+    r = read_memory(vm, c);
+    if (r == 0 && codecache_bytes(vm, &committed, &max) == 0) {
+        c->code_cache_committed = (int64_t)committed;
+        c->code_cache_max = (int64_t)max;
+    }
+    return r;
+}
+
+int hotspot_vm_counters(struct hotspot_vm *vm, struct counters *ret)
+{
+    struct counters c = { .left_out = 0 };
+    int r;
+
+    if (vm_is_left(vm))
+        return -ETIMEDOUT;
+    r = vm_call(vm, counters_call, &c, sizeof(c));
+    if (r == 0)
+        *ret = c;
+    return r == -ESRCH ? (int)HOTSPOT_GONE : r;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a JVM counts about itself, out of the bytes of PerfMemory (the same as its hsperfdata file).
+ * Its heap by generation and space, metaspace, collections, safepoints, threads, classes,
+ * compiling. The JVM may say anything: all is bounded. Pure; thread: any.
+ */
+#pragma once
+
+#include "base/span.h"
+
+#define COUNTERS_UNKNOWN ((int64_t)-1)
+#define COUNTERS_GENERATIONS_MAX 3 /* HotSpot has one or two; JDK 7 had three */
+#define COUNTERS_SPACES_MAX 4      /* of one; HotSpot has one to three */
+#define COUNTERS_COLLECTORS_MAX 6  /* two to four */
+#define COUNTERS_NAME_MAX 64
+
+/* Bytes of a part of memory; COUNTERS_UNKNOWN where they are not told. */
+struct counted_pool {
+    char name[COUNTERS_NAME_MAX]; /* letters, digits, space, "_", "-", ":"; "": it does not exist */
+    int64_t used, committed, max;
+};
+
+struct counted_generation {
+    struct counted_pool whole;
+    struct counted_pool spaces[COUNTERS_SPACES_MAX];
+};
+
+struct counted_collector {
+    char name[COUNTERS_NAME_MAX]; /* as of a pool */
+    int64_t count, time_ns;
+};
+
+/* Numbers are COUNTERS_UNKNOWN where the JVM does not tell them. */
+struct counters {
+    char policy[COUNTERS_NAME_MAX]; /* "GarbageFirst"; as the name of a pool */
+    struct counted_generation generations[COUNTERS_GENERATIONS_MAX];
+    struct counted_pool metaspace, class_space;
+    struct counted_collector collectors[COUNTERS_COLLECTORS_MAX];
+    int64_t safepoints, safepoint_ns, safepoint_sync_ns, application_ns;
+    int64_t threads_live, threads_daemon, threads_peak, threads_started;
+    int64_t classes_loaded, classes_unloaded, shared_classes_loaded, shared_classes_unloaded;
+    int64_t compiled, compile_ns;
+    int64_t code_cache_committed, code_cache_max; /* bytes; not of these bytes: the VM's caller */
+    uint32_t left_out; /* generations, spaces, collectors that found no room */
+};
+
+/* Reads @memory into *@ret. False: there are no counters, then *@ret is untouched. */
+bool counters_parse(struct span memory, struct counters *ret);

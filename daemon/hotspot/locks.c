@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What Java threads wait for: where the VM and java.lang.Thread keep it, what class a class word
+ * means, and the same read from outside for a thread that does not run. JavaThread and
+ * ObjectMonitor are in the VM's tables (JDK 8 up); fields of Java classes say themselves where they
+ * lie.
+ */
+#include "hotspot/vm.h"
+
+#define SUPERS_MAX 64 /* classes above one */
+
+static uint16_t offset_of(struct layout_field f)
+{
+    return layout_has(f) && f.offset <= UINT16_MAX ? (uint16_t)f.offset : 0;
+}
+
+/* Where the first reference lies in an object whose class has no other field. lock_class() compares
+ * it with what the class says. */
+static uint16_t first_field(const struct name_layout *n)
+{
+    unsigned header = n->compact_headers ? 8 : n->compressed_klass ? 12 : 16;
+
+    return (uint16_t)(n->compressed_oops ? header : (header + 7) & ~7u);
+}
+
+static int locks_open(struct hotspot_vm *vm)
+{
+    const struct hotspot_layout *l = &vm->layout;
+    const struct name_layout *n = &vm->names;
+    struct unwind_locks u = { 0 };
+    uint32_t blocker = 0, eetop = 0;
+    uint64_t thread = 0;
+    int r = names_ready(vm);
+
+    if (r < 0)
+        return r;
+    if (!layout_has(l->thread_pending_monitor) || !layout_has(l->thread_waiting_monitor) ||
+        !layout_has(l->monitor_object) || !layout_has(l->monitor_owner) ||
+        !layout_has(l->klass_super))
+        return -ENOENT;
+    memory_begin(&vm->memory);
+    r = memory_u64(&vm->memory, l->thread_klass_at, &thread);
+    if (r == 0)
+        r = field_offset(vm, thread, "parkBlocker", &blocker);
+    if (r == 0)
+        r = field_offset(vm, thread, "eetop", &eetop);
+    if (r < 0)
+        return r;
+    u.pending_monitor = offset_of(l->thread_pending_monitor);
+    u.waiting_monitor = offset_of(l->thread_waiting_monitor);
+    /* A mounted virtual thread parks as itself. */
+    u.thread_object =
+        offset_of(layout_has(l->thread_vthread) ? l->thread_vthread : l->thread_object);
+    u.thread_handle = l->jdk >= 17;
+    u.monitor_object = offset_of(l->monitor_object);
+    u.monitor_handle = l->jdk >= 17;
+    u.monitor_owner = offset_of(l->monitor_owner);
+    u.park_blocker = (uint16_t)blocker;
+    u.eetop = (uint16_t)eetop;
+    u.exclusive_owner = first_field(n);
+    u.oop_bytes = n->compressed_oops ? 4 : 8;
+    u.oop_base = n->oop_base;
+    u.oop_shift = (uint8_t)n->oop_shift;
+    u.coloured = n->coloured_oops;
+    u.compact = n->compact_headers;
+    u.klass = n->compact_headers    ? 0
+              : n->compressed_klass ? offset_of(l->oop_compressed_klass)
+                                    : offset_of(l->oop_klass);
+    u.klass_bytes = n->compressed_klass && !n->compact_headers ? 4 : 8;
+    vm->locks = u;
+    return 0;
+}
+
+int hotspot_vm_locks(struct hotspot_vm *vm, struct unwind_locks *ret)
+{
+    int r = 0;
+
+    if (vm_is_left(vm))
+        return -EAGAIN;
+    if (!vm->locks.klass_bytes && !vm->locks_unusable) {
+        r = locks_open(vm);
+        vm->locks_unusable = r < 0 && r != -EAGAIN && r != -ESRCH && r != -EFAULT;
+    }
+    if (r == -ESRCH)
+        return HOTSPOT_GONE;
+    if (r < 0)
+        return vm->locks_unusable ? -ENOENT : -EAGAIN;
+    *ret = vm->locks;
+    return ret->klass_bytes ? 0 : -ENOENT;
+}
+
+/* ---- classes ---- */
+
+uint64_t hotspot_lock_klass(const struct hotspot_vm *vm, uint64_t word)
+{
+    const struct name_layout *n = &vm->names;
+
+    if (!n->known)
+        return 0;
+    if (n->compact_headers)
+        word >>= KLASS_COMPACT_SHIFT;
+    else if (!n->compressed_klass)
+        return word;
+    return word ? n->klass_base + (word << n->klass_shift) : 0;
+}
+
+static int klass_name(struct hotspot_vm *vm, uint64_t klass, char *buf, size_t max, uint16_t *ret_n)
+{
+    uint64_t symbol = 0;
+    int r = memory_u64(&vm->memory, klass + (uint64_t)vm->layout.klass_name.offset, &symbol);
+
+    if (r == 0)
+        r = symbol_read(vm, symbol, buf, max, ret_n);
+    return r == 0 && *ret_n == 0 ? -EBADMSG : r;
+}
+
+/* Whether @klass is a class, with java.lang.Object at its root; and what of a lock it is. */
+static int read_supers(struct hotspot_vm *vm, uint64_t klass, struct hotspot_lock_class *ret)
+{
+    uint32_t offset;
+    char name[64];
+    uint16_t n;
+    int r;
+
+    for (unsigned i = 0; i < SUPERS_MAX; i++) {
+        r = klass_name(vm, klass, name, sizeof(name), &n);
+        if (r < 0)
+            return r;
+        if (span_eq_str((struct span){ name, n },
+                        "java/util/concurrent/locks/AbstractOwnableSynchronizer")) {
+            ret->kind = HOTSPOT_LOCK_SYNCHRONIZER;
+            ret->owner_known = field_offset(vm, klass, "exclusiveOwnerThread", &offset) == 0 &&
+                               offset == vm->locks.exclusive_owner;
+        }
+        r = memory_u64(&vm->memory, klass + (uint64_t)vm->layout.klass_super.offset, &klass);
+        if (r < 0)
+            return r;
+        if (!klass)
+            return span_eq_str((struct span){ name, n }, "java/lang/Object") ? 0 : -EBADMSG;
+    }
+    return -EBADMSG;
+}
+
+static int lock_class(struct hotspot_vm *vm, uint64_t klass, struct hotspot_lock_class *ret)
+{
+    int r;
+
+    memory_begin(&vm->memory);
+    ret->kind = HOTSPOT_LOCK_OTHER;
+    ret->owner_known = false;
+    ret->name_n = 0;
+    r = klass_name(vm, klass, ret->name, sizeof(ret->name), &ret->name_n);
+    if (r == 0)
+        r = read_supers(vm, klass, ret);
+    if (r == 0 && span_ends_with((struct span){ ret->name, ret->name_n }, "$ConditionObject"))
+        ret->kind = HOTSPOT_LOCK_CONDITION;
+    return r;
+}
+
+struct class_question {
+    uint64_t klass;
+    struct hotspot_lock_class answer;
+};
+
+static int run_class(struct hotspot_vm *vm, void *arg)
+{
+    struct class_question *q = arg;
+
+    return lock_class(vm, q->klass, &q->answer);
+}
+
+int hotspot_lock_class(struct hotspot_vm *vm, uint64_t klass, struct hotspot_lock_class *ret)
+{
+    struct class_question q = { .klass = klass };
+    int r = vm_call(vm, run_class, &q, sizeof(q));
+
+    if (r == 0)
+        *ret = q.answer;
+    if (r == -ESRCH)
+        return HOTSPOT_GONE;
+    return r < 0 && r != -ETIMEDOUT ? -ENOENT : r;
+}
+
+/* ---- a thread that waits ---- */
+
+/* What lock.bpf.h reads in the thread itself. */
+struct lock_reader {
+    struct hotspot_vm *vm;
+    const struct unwind_locks *l;
+};
+
+static uint64_t read_word(const struct lock_reader *r, uint64_t at)
+{
+    uint64_t v;
+
+    return memory_u64(&r->vm->memory, at, &v) == 0 ? v : 0;
+}
+
+static uint64_t read_root(const struct lock_reader *r, uint64_t at, bool handle)
+{
+    uint64_t v = read_word(r, at);
+
+    if (handle && v)
+        v = read_word(r, v);
+    return r->l->coloured ? oop_uncolour(v) : v;
+}
+
+static uint64_t read_field(const struct lock_reader *r, uint64_t at)
+{
+    uint32_t narrow;
+
+    if (r->l->oop_bytes != 4)
+        return read_root(r, at, /* handle= */ false);
+    if (memory_u32(&r->vm->memory, at, &narrow) < 0 || !narrow)
+        return 0;
+    return r->l->oop_base + ((uint64_t)narrow << r->l->oop_shift);
+}
+
+static uint64_t read_class(const struct lock_reader *r, uint64_t object)
+{
+    uint64_t word = 0;
+
+    if (!object ||
+        memory_number(&r->vm->memory, object + r->l->klass, r->l->klass_bytes, &word) < 0)
+        return 0;
+    if (r->l->compact && (word & 3) == 3)
+        word = read_word(r, word & ~UINT64_C(3));
+    return word;
+}
+
+static int lock_read(struct hotspot_vm *vm, uint64_t thread, struct hotspot_lock *ret)
+{
+    const struct lock_reader r = { vm, &vm->locks };
+    uint64_t monitor, object;
+
+    memory_begin(&vm->memory);
+    *ret = (struct hotspot_lock){ .kind = UNWIND_LOCK_MONITOR };
+    monitor = read_word(&r, thread + r.l->pending_monitor);
+    if (monitor) {
+        ret->owner = read_word(&r, monitor + r.l->monitor_owner);
+    } else {
+        monitor = read_word(&r, thread + r.l->waiting_monitor);
+        ret->kind = UNWIND_LOCK_WAIT;
+    }
+    if (monitor) {
+        object = read_root(&r, monitor + r.l->monitor_object, r.l->monitor_handle);
+    } else {
+        object = read_root(&r, thread + r.l->thread_object, r.l->thread_handle);
+        object = object ? read_field(&r, object + r.l->park_blocker) : 0;
+        if (!object)
+            return -ENOENT;
+        ret->kind = UNWIND_LOCK_PARK;
+        ret->owner = read_field(&r, object + r.l->exclusive_owner);
+        if (ret->owner)
+            ret->owner = read_word(&r, ret->owner + r.l->eetop);
+    }
+    ret->class_word = read_class(&r, object);
+    return 0;
+}
+
+struct lock_question {
+    uint64_t thread;
+    struct hotspot_lock answer;
+};
+
+static int run_lock(struct hotspot_vm *vm, void *arg)
+{
+    struct lock_question *q = arg;
+
+    return lock_read(vm, q->thread, &q->answer);
+}
+
+int hotspot_lock_read(struct hotspot_vm *vm, uint64_t thread, struct hotspot_lock *ret)
+{
+    struct lock_question q = { .thread = thread };
+    int r;
+
+    if (!vm->locks.klass_bytes)
+        return -ENOENT;
+    r = vm_call(vm, run_lock, &q, sizeof(q));
+    if (r == 0)
+        *ret = q.answer;
+    return r == -ESRCH ? (int)HOTSPOT_GONE : r < 0 ? -ENOENT : 0;
+}

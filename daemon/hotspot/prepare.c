@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reads ahead what names the places of a stack, in one turn. */
+#include "hotspot/vm.h"
+
+struct prepare {
+    size_t count;
+    struct hotspot_place places[HOTSPOT_PREPARE_MAX];
+};
+
+static int run_prepare(struct hotspot_vm *vm, void *arg)
+{
+    const struct prepare *p = arg;
+
+    for (size_t i = 0; i < p->count && !vm->memory.missed; i++) {
+        const struct hotspot_place *at = &p->places[i];
+
+        if (at->method)
+            method_keep_at(vm, at->method, at->bcp);
+        else
+            code_keep(vm, at->pc, at->is_return_address);
+    }
+    return 0;
+}
+
+void hotspot_prepare(struct hotspot_vm *vm, const struct hotspot_place *places, size_t count)
+{
+    struct prepare p = { .count = MIN(count, HOTSPOT_PREPARE_MAX) };
+
+    memcpy(p.places, places, p.count * sizeof(*places));
+    vm_ask(vm, run_prepare, &p, sizeof(p));
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The entries of /proc/PID/pagemap, eight bytes a page (Linux 4.2 and up). Pure; thread: any. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct page_counts {
+    uint64_t resident; /* in memory: its own, or a file's */
+    uint64_t lone;     /* in memory, no file's, and not its own alone: a page of zeros that the
+                          kernel lends, or one that a fork shares */
+    uint64_t swapped;
+};
+
+/* Adds the @n pages of @entries to *@c. */
+void pagemap_count(const uint64_t *entries, size_t n, struct page_counts *c);

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * Memory that Java threads allocate. A thread allocates in a buffer of its own (TLAB), which no
+ * program sees. The program runs where HotSpot takes the slow path: the buffer is full, or the
+ * object goes outside of it. The object that did not fit is the sample of all that its thread
+ * allocated since the last one. Large objects miss more often than small ones, as often as their
+ * share of the bytes. So the sample is worth the same whatever its size, but for what is nearly as
+ * large as a buffer: that always comes here, and stands for itself alone. Of what a sample is worth
+ * less than the interval, a share by chance becomes a record.
+ */
+#include "sample/stack.bpf.h"
+
+#include "sample/alloc_abi.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+#define SIZE_MAX_BYTES (1ULL << 40) /* more is no object, and no buffer */
+
+/* Written by the loader. */
+__u64 intervals[STACK_SETS_MAX]; /* bytes */
+__u32 alloc_sets;                /* the sets with an interval, as bits */
+
+/* Of a task. */
+struct allocating {
+    __u64 thread;  /* JavaThread */
+    __u64 counted; /* bytes that it had allocated behind the last sample */
+    __u64 carry;   /* of those before, what no sample stands for yet */
+    __u64 buffer;  /* bytes of its TLAB; 0: not known */
+    __u64 begun;   /* bytes that it had allocated when it got it */
+    __u64 outside; /* bytes that went outside since */
+    __u32 epoch;   /* of its process; 0: nothing is known */
+    __u32 zero;
+};
+
+struct {
+    __uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+    __uint(map_flags, BPF_F_NO_PREALLOC);
+    __type(key, int);
+    __type(value, struct allocating);
+} allocators SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(max_entries, ALLOC_PROCESSES_MAX);
+    __type(key, __u32); /* process id */
+    __type(value, struct alloc_process);
+} vms SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+    __uint(max_entries, ALLOC_COUNTERS);
+    __type(key, __u32);
+    __type(value, __u64);
+} counters SEC(".maps");
+
+struct alloc_scratch {
+    struct stack_scratch stack;
+    __u64 values[STACK_SETS_MAX]; /* 0: this set does not take it */
+    __u64 taken;                  /* by one that runs or was preempted */
+};
+
+struct {
+    __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+    __uint(max_entries, ALLOC_DEPTH);
+    __type(key, __u32);
+    __type(value, struct alloc_scratch);
+} scratches SEC(".maps");
+
+static __always_inline void count(__u32 which, __u64 n)
+{
+    __u64 *c = bpf_map_lookup_elem(&counters, &which);
+
+    if (c)
+        __sync_fetch_and_add(c, n);
+}
+
+/* ---- what was allocated ---- */
+
+struct allocated {
+    __u64 klass, bytes, thread;
+    bool outside;
+};
+
+/* The buffer of a thread, and what it has allocated in all. */
+struct thread_bytes {
+    __u64 start, top, end, all;
+};
+
+static __always_inline bool read_word(__u64 *ret, __u64 at)
+{
+    return bpf_probe_read_user(ret, sizeof(*ret), (const void *)at) == 0;
+}
+
+static __always_inline bool read_thread(const struct alloc_vm *vm, __u64 thread,
+                                        struct thread_bytes *ret)
+{
+    if (!read_word(&ret->all, thread + vm->allocated_bytes) ||
+        !read_word(&ret->start, thread + vm->tlab_start) ||
+        !read_word(&ret->top, thread + vm->tlab_top) ||
+        !read_word(&ret->end, thread + vm->tlab_end))
+        return false;
+    if (ret->top < ret->start || ret->end < ret->top || ret->end - ret->start >= SIZE_MAX_BYTES)
+        ret->start = ret->top = ret->end = 0;
+    ret->all += ret->top - ret->start;
+    return true;
+}
+
+/* What an object of @bytes is worth that did not fit into a buffer of @buffer bytes; @since were
+ * allocated since the last sample, and *ret_carry of them are left for the next. */
+static __always_inline __u64 worth(__u64 bytes, __u64 buffer, __u64 since, __u64 *ret_carry)
+{
+    __u64 share = ((buffer - bytes) << 20) / (buffer - bytes / 2),
+          mine = (since >> 10) * share >> 10;
+
+    *ret_carry = since - mine;
+    return bytes + mine;
+}
+
+/* What the object stands for; 0: it is no sample. It is allocated already. */
+static __always_inline __u64 weigh(struct allocating *t, const struct alloc_process *p,
+                                   const struct allocated *a, const struct thread_bytes *b)
+{
+    __u64 before = b->all - a->bytes, buffer = b->end - b->start, old = t->buffer, since;
+    bool known = t->epoch == p->epoch && t->thread == a->thread;
+    bool fitted;
+
+    if (!known) {
+        t->epoch = p->epoch;
+        t->thread = a->thread;
+        t->carry = t->outside = 0;
+        /* Of what it did before, this is the sample of about one buffer. */
+        t->counted = before - (a->outside ? b->top - b->start : buffer);
+        old = buffer;
+        t->begun = before - (b->top - b->start);
+    }
+    if (a->outside) {
+        t->buffer = old = buffer;
+        t->outside += a->bytes;
+        fitted = false;
+    } else {
+        /* It had room: a collection took the buffer away. So it comes by chance, and not for its
+         * size. */
+        fitted = known && old && before - t->begun - t->outside + a->bytes <= old;
+        t->buffer = buffer;
+        t->begun = before;
+        t->outside = 0;
+    }
+    if (fitted)
+        return 0;
+    if (a->bytes >= old) {
+        t->counted += a->bytes; /* of itself alone */
+        return a->bytes;
+    }
+    since = before - t->counted + t->carry;
+    if (since >= SIZE_MAX_BYTES)
+        since = old;
+    t->counted = b->all;
+    return worth(a->bytes, old, since, &t->carry);
+}
+
+/* ---- records ---- */
+
+/* Whether set @i takes a sample that is worth @weight, and what the record then stands for. */
+static __always_inline __u64 draw(__u32 i, __u64 weight)
+{
+    __u64 interval = intervals[i & (STACK_SETS_MAX - 1)];
+
+    if (weight >= interval)
+        return weight;
+    return ((__u64)bpf_get_prandom_u32() << 32 | bpf_get_prandom_u32()) % interval < weight
+               ? interval
+               : 0;
+}
+
+static __always_inline struct alloc_scratch *take_scratch(void)
+{
+    UNWIND_LOOP
+    for (__u32 i = 0; i < ALLOC_DEPTH; i++) {
+        __u32 key = i;
+        struct alloc_scratch *s = bpf_map_lookup_elem(&scratches, &key);
+
+        if (s && __sync_lock_test_and_set(&s->taken, 1) == 0)
+            return s;
+    }
+    return NULL;
+}
+
+static __always_inline void write_records(struct alloc_scratch *as)
+{
+    struct stack_scratch *s = &as->stack;
+    __u32 words = s->rec.user_count;
+
+    if (words > SAMPLE_USER_MAX)
+        words = SAMPLE_USER_MAX;
+    UNWIND_LOOP
+    for (__u32 i = 0; i < STACK_SETS_MAX; i++) {
+        if (!as->values[i])
+            continue;
+        s->rec.set = (__u8)i;
+        s->rec.value = as->values[i];
+        if (bpf_ringbuf_output(&ring, &s->rec, sizeof(s->rec) + words * sizeof(__u64),
+                               BPF_RB_NO_WAKEUP))
+            count(ALLOC_LOST_RING, 1);
+        else
+            count(ALLOC_SAMPLES, 1);
+    }
+}
+
+static __always_inline void take_sample(struct task_struct *task, struct alloc_scratch *as,
+                                        const struct allocated *a, __u32 host_pid, __u64 now_ns)
+{
+    struct stack_scratch *s = &as->stack;
+    struct unwind_process *p;
+
+    begin_record(&s->rec, task, host_pid,
+                 pid_ns_inum ? pid_number(task->thread_pid) : (__u32)task->pid, now_ns);
+    s->rec.klass = a->klass;
+    bpf_get_current_comm(s->rec.comm, sizeof(s->rec.comm));
+    p = tables_of(s);
+    s->rec.user_count = p ? walk(task, s, p) : leaf(task, s);
+    write_records(as);
+}
+
+static __always_inline int allocates(const struct allocated *a)
+{
+    struct task_struct *task = bpf_get_current_task_btf();
+    __u32 host_pid = pid_ns_inum ? pid_number(task->group_leader->thread_pid) : (__u32)task->tgid;
+    __u32 sets = wanted_sets(host_pid) & alloc_sets;
+    struct alloc_process *p;
+    struct thread_bytes bytes;
+    struct alloc_scratch *as;
+    struct allocating *t;
+    __u64 weight, now_ns, took_ns;
+    bool taken = false;
+
+    p = sets ? bpf_map_lookup_elem(&vms, &host_pid) : NULL;
+    if (!p || !a->thread || !a->bytes || a->bytes >= SIZE_MAX_BYTES)
+        return 0;
+    t = bpf_task_storage_get(&allocators, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+    if (!t) {
+        count(ALLOC_LOST_OTHER, 1);
+        return 0;
+    }
+    if (!read_thread(&p->vm, a->thread, &bytes))
+        return 0;
+    weight = weigh(t, p, a, &bytes);
+    if (!weight)
+        return 0;
+    as = take_scratch();
+    if (!as) {
+        count(ALLOC_LOST_OTHER, 1);
+        return 0;
+    }
+    UNWIND_LOOP
+    for (__u32 i = 0; i < STACK_SETS_MAX; i++) {
+        as->values[i] = sets & 1U << i ? draw(i, weight) : 0;
+        taken |= as->values[i] != 0;
+    }
+    now_ns = bpf_ktime_get_ns();
+    if (taken && over_budget(now_ns, STACK_BUDGET_NS)) {
+        count(ALLOC_LOST_BUDGET, 1);
+    } else if (taken) {
+        take_sample(task, as, a, host_pid, now_ns);
+        took_ns = bpf_ktime_get_ns() - now_ns;
+        count(ALLOC_TIME_NS, took_ns);
+        spend(took_ns);
+    }
+    __sync_lock_test_and_set(&as->taken, 0);
+    return 0;
+}
+
+SEC("uprobe")
+int alloc_probe(struct pt_regs *ctx)
+{
+    struct allocated a = { 0 };
+    __u64 di = ctx->rdi, dx = ctx->rdx, cx = ctx->rcx, r8 = ctx->r8;
+
+    /* Else clang reads the context through a pointer that it has moved. */
+    asm volatile("" : "+r"(di), "+r"(dx), "+r"(cx), "+r"(r8));
+    a.klass = di;
+    a.outside = bpf_get_attach_cookie(ctx) == ALLOC_OUTSIDE_TLAB;
+    a.bytes = a.outside ? dx : cx;
+    a.thread = a.outside ? cx : r8;
+    return allocates(&a);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What alloc.bpf.c and its loader share besides the records. */
+#pragma once
+
+#ifndef __bpf__
+#include <stdint.h>
+#define ALLOC_U32 uint32_t
+#else
+#include <linux/types.h>
+#define ALLOC_U32 __u32
+#endif
+
+#define ALLOC_PROCESSES_MAX 256 /* JVMs that are probed at a time */
+#define ALLOC_PROBES_MAX 24     /* of one */
+#define ALLOC_DEPTH 3 /* samples that one processor takes at once: each may be preempted */
+
+/*
+ * Which function a probe stands at, and so where its arguments are. Of HotSpot's AllocTracer (JDK
+ * 11 to 26): both run when the object is there.
+ */
+enum alloc_kind {
+    ALLOC_IN_NEW_TLAB,  /* send_allocation_in_new_tlab(Klass*, HeapWord*, size_t tlab, size_t,
+                           Thread*) */
+    ALLOC_OUTSIDE_TLAB, /* send_allocation_outside_tlab(Klass*, HeapWord*, size_t, Thread*) */
+    ALLOC_KINDS,
+};
+
+/* Of a process. Bytes into its JavaThread: */
+struct alloc_vm {
+    ALLOC_U32 allocated_bytes; /* what the thread allocated, without its present buffer (TLAB) */
+    ALLOC_U32 tlab_start, tlab_top, tlab_end;
+};
+
+/* The same in the map: what was counted under another epoch is void. */
+struct alloc_process {
+    struct alloc_vm vm;
+    ALLOC_U32 epoch;
+};
+
+enum alloc_counter {
+    ALLOC_SAMPLES,     /* records written */
+    ALLOC_TIME_NS,     /* spent on them */
+    ALLOC_LOST_RING,   /* the ring buffer was full */
+    ALLOC_LOST_BUDGET, /* the processor had spent STACK_BUDGET_NS of its window */
+    ALLOC_LOST_OTHER,  /* no memory, or more at once than ALLOC_DEPTH */
+    ALLOC_COUNTERS,
+};

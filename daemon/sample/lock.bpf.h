@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What a Java thread waits for, read from its own memory, in its own context: a fixed few loads
+ * with its rights. Offsets come from flamed and are not trusted. What the words mean is flamed's to
+ * find out.
+ *
+ * A thread that waits for a monitor says so in its JavaThread. One that parks has the blocker in
+ * its java.lang.Thread. Both hold from before it waits until it is back.
+ */
+#pragma once
+
+#include "sample/stack.bpf.h"
+
+struct lock_words {
+    __u64 class_word; /* 0: could not be read */
+    __u64 owner;
+    __u32 kind; /* enum unwind_lock */
+    __u32 zero;
+};
+
+/* The word at @at; 0: not readable. */
+static __always_inline __u64 lock_word(__u64 at)
+{
+    __u64 word = 0;
+
+    if (at < 4096 || at >> 47)
+        return 0;
+    return bpf_probe_read_user(&word, sizeof(word), (const void *)at) ? 0 : word;
+}
+
+/* The same of four bytes. */
+static __always_inline __u32 lock_half(__u64 at)
+{
+    __u32 half = 0;
+
+    if (at < 4096 || at >> 47)
+        return 0;
+    return bpf_probe_read_user(&half, sizeof(half), (const void *)at) ? 0 : half;
+}
+
+/* Generational ZGC keeps the address above colour bits; which of the "remapped" ones (12..15) is
+ * set says how far up. */
+static __always_inline __u64 lock_address(const struct unwind_locks *l, __u64 oop)
+{
+    if (!l->coloured)
+        return oop;
+    if (oop & 1 << 12)
+        return oop >> 13;
+    if (oop & 1 << 13)
+        return oop >> 14;
+    if (oop & 1 << 14)
+        return oop >> 15;
+    return oop & 1 << 15 ? oop >> 16 : oop;
+}
+
+/* The object that the reference at @at, in an object, leads to; 0: none. */
+static __always_inline __u64 lock_field(const struct unwind_locks *l, __u64 at)
+{
+    __u64 oop;
+
+    if (l->oop_bytes != 4)
+        return lock_address(l, lock_word(at));
+    oop = lock_half(at);
+    return oop ? l->oop_base + (oop << (l->oop_shift & 31)) : 0;
+}
+
+/* The same of one outside of objects, itself or through a handle. */
+static __always_inline __u64 lock_root(const struct unwind_locks *l, __u64 at, bool handle)
+{
+    __u64 oop = lock_word(at);
+
+    return lock_address(l, handle ? lock_word(oop) : oop);
+}
+
+/* The class word of @object; 0: not readable. */
+static __always_inline __u64 lock_class(const struct unwind_locks *l, __u64 object)
+{
+    __u64 word;
+
+    if (l->klass_bytes == 4)
+        return lock_half(object + l->klass);
+    word = lock_word(object + l->klass);
+    if (l->compact && (word & 3) == 3) /* it was moved: the mark says where to */
+        word = lock_word(word & ~3ULL);
+    return word;
+}
+
+/* Reads what the thread that runs waits for, which flamed knows by these numbers. Not static: the
+ * kernel's verifier then checks it once and on its own. */
+__attribute__((noinline)) int lock_read(struct lock_words *ret, __u32 pid, __u32 tid)
+{
+    struct unwind_process *p = bpf_map_lookup_elem(&processes, &pid);
+    __u64 key = (__u64)pid << 32 | tid, *known = bpf_map_lookup_elem(&threads, &key);
+    __u64 monitor, object, thread;
+    const struct unwind_locks *l;
+
+    if (!ret)
+        return 0;
+    ret->kind = UNWIND_LOCK_NONE;
+    ret->class_word = ret->owner = 0;
+    if (!p || !known || !p->vm.locks.klass_bytes)
+        return 0;
+    l = &p->vm.locks;
+    thread = *known;
+    monitor = lock_word(thread + l->pending_monitor);
+    if (monitor) {
+        ret->kind = UNWIND_LOCK_MONITOR;
+        ret->owner = lock_word(monitor + l->monitor_owner);
+    } else {
+        monitor = lock_word(thread + l->waiting_monitor);
+        if (monitor)
+            ret->kind = UNWIND_LOCK_WAIT;
+    }
+    if (monitor) {
+        object = lock_root(l, monitor + l->monitor_object, l->monitor_handle);
+    } else {
+        object = lock_root(l, thread + l->thread_object, l->thread_handle);
+        if (!object)
+            return 0;
+        object = lock_field(l, object + l->park_blocker);
+        if (!object)
+            return 0;
+        ret->kind = UNWIND_LOCK_PARK;
+        if (l->exclusive_owner)
+            ret->owner = lock_field(l, object + l->exclusive_owner);
+        if (ret->owner)
+            ret->owner = lock_word(ret->owner + l->eetop);
+    }
+    if (object)
+        ret->class_word = lock_class(l, object);
+    return 0;
+}

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sample/sampler_alloc.h"
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/old_kernel.h"
+#include "sample/refusal.h"
+#include "sample/sampler.h"
+#include "sample/sampler_shared.h"
+#include "sample/stack_abi.h"
+#include "unwind/state.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "alloc.skel.h"
+
+#define UPROBE_TYPE "/sys/bus/event_source/devices/uprobe/type"
+
+/* A process with probes. */
+struct alloc_target {
+    int32_t pid; /* 0: free */
+    struct bpf_link *links[ALLOC_PROBES_MAX];
+    size_t count;
+};
+
+struct sampler_alloc {
+    struct alloc_bpf *skel;
+    struct alloc_target targets[ALLOC_PROCESSES_MAX];
+    uint32_t epoch;
+    uint32_t uprobe_type; /* of perf_event_open() */
+    int possible_cpus;
+};
+
+/* The number that the kernel has for probes in user space. */
+static int read_uprobe_type(uint32_t *ret, struct error *err)
+{
+    _cleanup_buf_ struct buf text = BUF_NULL;
+    uint64_t type;
+    int r;
+
+    buf_init(&text, 64);
+    r = old_kernel_pretended("uprobes") ? -ENOENT : buf_read_at(&text, AT_FDCWD, UPROBE_TYPE);
+    if (r == 0 && (!span_parse_dec(span_trim(buf_span(&text)), &type) || type > UINT32_MAX))
+        r = -EBADMSG;
+    if (r < 0) {
+        error_code(err, r, "this kernel has no probes in user space (" UPROBE_TYPE ")");
+        error_remedy(err, "run a kernel with CONFIG_UPROBE_EVENTS, and mount sysfs where "
+                          "flamed-broker runs");
+        return r;
+    }
+    *ret = (uint32_t)type;
+    return 0;
+}
+
+int sampler_alloc_check(struct error *err)
+{
+    uint32_t type;
+
+    return read_uprobe_type(&type, err);
+}
+
+int sampler_alloc_new(const struct sampler_shared *shared, struct sampler_alloc **ret,
+                      struct error *err)
+{
+    struct sampler_alloc *a = calloc(1, sizeof(*a));
+    int r;
+
+    if (!a)
+        return -ENOMEM;
+    r = read_uprobe_type(&a->uprobe_type, err);
+    if (r < 0)
+        goto fail;
+    refusal_watch();
+    a->possible_cpus = libbpf_num_possible_cpus();
+    a->skel = a->possible_cpus > 0 ? alloc_bpf__open() : NULL;
+    if (!a->skel) {
+        r = refusal_explain(-errno, err);
+        goto fail;
+    }
+    a->skel->rodata->pid_ns_inum = shared->pid_ns_inum;
+    a->skel->rodata->max_words = shared->max_words;
+    r = sampler_shared_use(shared, a->skel->obj);
+    if (r == 0)
+        r = alloc_bpf__load(a->skel);
+    if (r < 0) {
+        r = refusal_explain(r, err);
+        goto fail;
+    }
+    *ret = a;
+    return 0;
+fail:
+    sampler_alloc_free(a);
+    return r;
+}
+
+static void drop_target(struct sampler_alloc *a, struct alloc_target *t)
+{
+    uint32_t key = (uint32_t)t->pid;
+
+    for (size_t i = 0; i < t->count; i++)
+        bpf_link__destroy(t->links[i]);
+    if (t->pid)
+        bpf_map_delete_elem(bpf_map__fd(a->skel->maps.vms), &key);
+    *t = (struct alloc_target){ 0 };
+}
+
+static void drop_targets(struct sampler_alloc *a)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(a->targets); i++)
+        drop_target(a, &a->targets[i]);
+}
+
+struct sampler_alloc *sampler_alloc_free(struct sampler_alloc *a)
+{
+    if (a) {
+        drop_targets(a);
+        alloc_bpf__destroy(a->skel);
+        free(a);
+    }
+    return NULL;
+}
+
+int sampler_alloc_start(struct sampler_alloc *a, uint32_t set, uint64_t interval)
+{
+    if (set >= STACK_SETS_MAX || !interval)
+        return -EINVAL;
+    __atomic_store_n(&a->skel->bss->intervals[set], interval, __ATOMIC_RELEASE);
+    __atomic_or_fetch(&a->skel->bss->alloc_sets, 1U << set, __ATOMIC_RELEASE);
+    return 0;
+}
+
+void sampler_alloc_stop(struct sampler_alloc *a, uint32_t set)
+{
+    if (set >= STACK_SETS_MAX || !(a->skel->bss->alloc_sets & 1U << set))
+        return;
+    if (!__atomic_and_fetch(&a->skel->bss->alloc_sets, ~(1U << set), __ATOMIC_RELEASE))
+        drop_targets(a);
+}
+
+void sampler_alloc_filter_all(struct sampler_alloc *a, uint32_t sets)
+{
+    __atomic_store_n(&a->skel->bss->filter_all, sets, __ATOMIC_RELEASE);
+}
+
+void sampler_alloc_forget(struct sampler_alloc *a)
+{
+    for (size_t i = 0; i < UNWIND_KNOWN_COUNT; i++)
+        __atomic_store_n(&a->skel->bss->known[i].key, 0, __ATOMIC_RELAXED);
+}
+
+/* ---- probes ---- */
+
+static struct alloc_target *find_target(struct sampler_alloc *a, int32_t pid)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(a->targets); i++) {
+        if (a->targets[i].pid == pid)
+            return &a->targets[i];
+    }
+    return NULL;
+}
+
+/* The link owns the event. Never a probe at a return: the kernel would change the target's stack
+ * for it, and Linux 6.11 to 6.13 may kill a process with a filter of system calls. */
+static int add_probe(struct sampler_alloc *a, struct alloc_target *t, int fd,
+                     const struct alloc_probe *probe, struct error *err)
+{
+    LIBBPF_OPTS(bpf_perf_event_opts, opts, .bpf_cookie = probe->kind);
+    struct perf_event_attr attr = { .size = sizeof(attr), .type = a->uprobe_type };
+    _cleanup_close_ int event = -1;
+    struct bpf_link *link;
+    char path[32];
+    int r;
+
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    attr.uprobe_path = (uint64_t)(uintptr_t)path;
+    attr.probe_offset = probe->offset;
+    event = (int)syscall(SYS_perf_event_open, &attr, t->pid, /* cpu= */ -1, /* group_fd= */ -1,
+                         PERF_FLAG_FD_CLOEXEC);
+    if (event < 0) {
+        r = -errno;
+        error_errno(err, "cannot put a probe into libjvm.so of process %d", t->pid);
+        if (r == -EPERM || r == -EACCES)
+            sampler_denied(err);
+        return r;
+    }
+    link = bpf_program__attach_perf_event_opts(a->skel->progs.alloc_probe, event, &opts);
+    if (!link)
+        return error_errno(err, "cannot attach to a probe in libjvm.so of process %d", t->pid);
+    take_fd(&event); /* the link closes it */
+    t->links[t->count++] = link;
+    return 0;
+}
+
+int sampler_alloc_probe(struct sampler_alloc *a, int32_t pid, const struct alloc_vm *vm, int fd,
+                        const struct alloc_probe *probes, size_t count, struct error *err)
+{
+    struct alloc_process process = { .vm = *vm, .epoch = ++a->epoch };
+    struct alloc_target *t = pid > 0 ? find_target(a, pid) : NULL;
+    uint32_t key = (uint32_t)pid;
+    int r;
+
+    if (pid <= 0 || count == 0 || count > ALLOC_PROBES_MAX)
+        return -EINVAL;
+    if (!a->skel->bss->alloc_sets)
+        return -EAGAIN;
+    if (t)
+        drop_target(a, t);
+    else
+        t = find_target(a, 0);
+    if (!t)
+        return error_set(err, -E2BIG, "%d processes have probes already", ALLOC_PROCESSES_MAX);
+    t->pid = pid;
+    r = bpf_map_update_elem(bpf_map__fd(a->skel->maps.vms), &key, &process, BPF_ANY);
+    if (r < 0)
+        error_code(err, r, "cannot describe process %d to the BPF program", pid);
+    for (size_t i = 0; i < count && r == 0; i++)
+        r = add_probe(a, t, fd, &probes[i], err);
+    if (r < 0)
+        drop_target(a, t);
+    return r;
+}
+
+int sampler_alloc_unprobe(struct sampler_alloc *a, int32_t pid)
+{
+    struct alloc_target *t = pid > 0 ? find_target(a, pid) : NULL;
+
+    if (!t)
+        return -ENOENT;
+    drop_target(a, t);
+    return 0;
+}
+
+/* ---- counts ---- */
+
+static uint64_t counted(const struct sampler_alloc *a, uint32_t counter)
+{
+    _cleanup_free_ uint64_t *per_cpu = calloc((size_t)a->possible_cpus, sizeof(*per_cpu));
+    uint64_t sum = 0;
+
+    if (!per_cpu || bpf_map_lookup_elem(bpf_map__fd(a->skel->maps.counters), &counter, per_cpu) < 0)
+        return 0;
+    for (int i = 0; i < a->possible_cpus; i++)
+        sum += per_cpu[i];
+    return sum;
+}
+
+void sampler_alloc_stats(const struct sampler_alloc *a, struct sampler_alloc_stats *ret)
+{
+    *ret = (struct sampler_alloc_stats){ .samples = counted(a, ALLOC_SAMPLES),
+                                         .lost_ring = counted(a, ALLOC_LOST_RING),
+                                         .lost_budget = counted(a, ALLOC_LOST_BUDGET),
+                                         .lost_other = counted(a, ALLOC_LOST_OTHER),
+                                         .time_ns = counted(a, ALLOC_TIME_NS) };
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Loads alloc.bpf.c, which samples what Java threads allocate, beside the programs of sampler.h,
+ * whose maps it shares. Its sets have their numbers. Its probes (uprobes) are links, each an fd of
+ * this process: its end, however it comes, takes them out of all targets. Runs inside flamed-broker
+ * only.
+ */
+#pragma once
+
+#include "base/error.h"
+#include "sample/alloc_abi.h"
+
+struct sampler_alloc;
+struct sampler_shared;
+
+struct alloc_probe {
+    uint64_t offset; /* in the file */
+    enum alloc_kind kind;
+};
+
+/* Whether this kernel can. 0; -errno with @err. */
+int sampler_alloc_check(struct error *err);
+/* Loads, which takes about a second; borrows @shared. 0, or -errno with @err. Thread: any. */
+int sampler_alloc_new(const struct sampler_shared *shared, struct sampler_alloc **ret,
+                      struct error *err);
+struct sampler_alloc *sampler_alloc_free(struct sampler_alloc *a);
+/* Begins to sample set @set, one record for each @interval bytes. */
+int sampler_alloc_start(struct sampler_alloc *a, uint32_t set, uint64_t interval);
+/* Ends that; no set of this program: nothing. With the last one all probes go. */
+void sampler_alloc_stop(struct sampler_alloc *a, uint32_t set);
+void sampler_alloc_filter_all(struct sampler_alloc *a, uint32_t sets);
+/* Forgets what pcs mean. */
+void sampler_alloc_forget(struct sampler_alloc *a);
+/* Puts @probes into the file @fd for process @pid alone, in place of those that it has. Return: 0.
+ * -EAGAIN: no set runs. -E2BIG: ALLOC_PROCESSES_MAX have probes. -errno with @err. */
+int sampler_alloc_probe(struct sampler_alloc *a, int32_t pid, const struct alloc_vm *vm, int fd,
+                        const struct alloc_probe *probes, size_t count, struct error *err);
+/* Takes them out. -ENOENT: it has none. */
+int sampler_alloc_unprobe(struct sampler_alloc *a, int32_t pid);
+
+struct sampler_alloc_stats {
+    uint64_t samples, lost_ring, lost_budget, lost_other, time_ns;
+};
+/* Counts since it was loaded. */
+void sampler_alloc_stats(const struct sampler_alloc *a, struct sampler_alloc_stats *ret);

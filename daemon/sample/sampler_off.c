@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sample/sampler_off.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/old_kernel.h"
+#include "sample/off_abi.h"
+#include "sample/refusal.h"
+#include "sample/sampler_shared.h"
+#include "sample/stack_abi.h"
+#include "unwind/state.h"
+
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#include <unistd.h>
+
+#include "off.skel.h"
+
+struct sampler_off {
+    struct off_bpf *skel;
+    struct bpf_link *link; /* of the switch, while there is a set */
+    struct bpf_link *iterator;
+    uint16_t wanted[OFF_BITS]; /* processes with this bit that a set wants */
+    int possible_cpus;
+};
+
+int sampler_off_check(struct error *err)
+{
+    struct btf *btf = old_kernel_pretended("task_work") ? NULL : btf__load_vmlinux_btf();
+    bool can =
+        btf && btf__find_by_name_kind(btf, "bpf_task_work_schedule_resume_impl", BTF_KIND_FUNC) > 0;
+
+    btf__free(btf);
+    if (can)
+        return 0;
+    error_set(err, -EOPNOTSUPP,
+              "this kernel has no task work for BPF programs, which takes the stacks of waits");
+    error_remedy(err, "run Linux 6.18 or later; event=context-switches shows where threads begin "
+                      "to wait, though not for how long");
+    return -EOPNOTSUPP;
+}
+
+int sampler_off_new(const struct sampler_shared *shared, struct sampler_off **ret,
+                    struct error *err)
+{
+    struct sampler_off *o;
+    int r = sampler_off_check(err);
+
+    if (r < 0)
+        return r;
+    o = calloc(1, sizeof(*o));
+    if (!o)
+        return -ENOMEM;
+    o->possible_cpus = libbpf_num_possible_cpus();
+    o->skel = o->possible_cpus > 0 ? off_bpf__open() : NULL;
+    if (!o->skel) {
+        r = refusal_explain(-errno, err);
+        goto fail;
+    }
+    o->skel->rodata->pid_ns_inum = shared->pid_ns_inum;
+    o->skel->rodata->max_words = shared->max_words;
+    o->skel->bss->filters_no = 1; /* 0: nothing is known yet */
+    r = sampler_shared_use(shared, o->skel->obj);
+    if (r == 0)
+        r = off_bpf__load(o->skel);
+    if (r < 0) {
+        r = refusal_explain(r, err);
+        goto fail;
+    }
+    o->iterator = bpf_program__attach_iter(o->skel->progs.off_blocked, NULL);
+    if (!o->iterator) {
+        r = error_errno(err, "cannot attach the iterator over threads");
+        goto fail;
+    }
+    *ret = o;
+    return 0;
+fail:
+    sampler_off_free(o);
+    return r;
+}
+
+struct sampler_off *sampler_off_free(struct sampler_off *o)
+{
+    if (o) {
+        bpf_link__destroy(o->link);
+        bpf_link__destroy(o->iterator);
+        off_bpf__destroy(o->skel);
+        free(o);
+    }
+    return NULL;
+}
+
+/* What threads remember of whether they are wanted is to be looked up again. */
+static void filters_changed(struct sampler_off *o)
+{
+    __atomic_add_fetch(&o->skel->bss->filters_no, 1, __ATOMIC_RELEASE);
+}
+
+int sampler_off_start(struct sampler_off *o, uint32_t set, uint64_t interval_ns, bool locks,
+                      struct error *err)
+{
+    if (set >= STACK_SETS_MAX)
+        return -EINVAL;
+    o->skel->bss->intervals[set] = interval_ns;
+    o->skel->bss->starts_ns[set] = clock_monotonic_ns();
+    if (locks)
+        __atomic_or_fetch(&o->skel->bss->lock_sets, 1U << set, __ATOMIC_RELEASE);
+    __atomic_or_fetch(&o->skel->bss->off_sets, 1U << set, __ATOMIC_RELEASE);
+    filters_changed(o);
+    if (o->link)
+        return 0;
+    o->skel->bss->epoch++;
+    o->link = bpf_program__attach(o->skel->progs.off_switch);
+    if (!o->link) {
+        int r = error_errno(err, "cannot attach to the scheduler's switches");
+
+        sampler_off_stop(o, set);
+        return r;
+    }
+    return 0;
+}
+
+void sampler_off_stop(struct sampler_off *o, uint32_t set)
+{
+    if (set >= STACK_SETS_MAX || !(sampler_off_sets(o) & 1U << set))
+        return;
+    __atomic_and_fetch(&o->skel->bss->off_sets, ~(1U << set), __ATOMIC_RELEASE);
+    __atomic_and_fetch(&o->skel->bss->lock_sets, ~(1U << set), __ATOMIC_RELEASE);
+    filters_changed(o);
+    if (!o->skel->bss->off_sets) {
+        bpf_link__destroy(o->link);
+        o->link = NULL;
+    }
+}
+
+uint32_t sampler_off_sets(const struct sampler_off *o)
+{
+    return o->skel->bss->off_sets;
+}
+
+void sampler_off_filter_process(struct sampler_off *o, int32_t pid, uint32_t before, uint32_t sets)
+{
+    uint32_t bit = (uint32_t)pid % OFF_BITS;
+    unsigned long long *word = &o->skel->bss->wanted_bits[bit / 64], mask = 1ULL << bit % 64;
+
+    if (sets && !before)
+        o->wanted[bit]++;
+    else if (!sets && before && o->wanted[bit])
+        o->wanted[bit]--;
+    if (o->wanted[bit])
+        __atomic_or_fetch(word, mask, __ATOMIC_RELEASE);
+    else
+        __atomic_and_fetch(word, ~mask, __ATOMIC_RELEASE);
+    filters_changed(o);
+}
+
+void sampler_off_filter_all(struct sampler_off *o, uint32_t sets)
+{
+    __atomic_store_n(&o->skel->bss->filter_all, sets, __ATOMIC_RELEASE);
+    filters_changed(o);
+}
+
+void sampler_off_forget(struct sampler_off *o)
+{
+    for (size_t i = 0; i < UNWIND_KNOWN_COUNT; i++)
+        __atomic_store_n(&o->skel->bss->known[i].key, 0, __ATOMIC_RELAXED);
+}
+
+static uint64_t counted(const struct sampler_off *o, uint32_t counter)
+{
+    _cleanup_free_ uint64_t *per_cpu = calloc((size_t)o->possible_cpus, sizeof(*per_cpu));
+    uint64_t sum = 0;
+
+    if (!per_cpu || bpf_map_lookup_elem(bpf_map__fd(o->skel->maps.counters), &counter, per_cpu) < 0)
+        return 0;
+    for (int i = 0; i < o->possible_cpus; i++)
+        sum += per_cpu[i];
+    return sum;
+}
+
+int sampler_off_flush(struct sampler_off *o, uint32_t set, uint32_t *ret_no, uint64_t *ret_late)
+{
+    _cleanup_close_ int fd = -1;
+    uint64_t taken, late;
+    char byte;
+
+    if (!(sampler_off_sets(o) & 1U << (set & 31)))
+        return -ENOENT;
+    fd = bpf_iter_create(bpf_link__fd(o->iterator));
+    if (fd < 0)
+        return -errno;
+    o->skel->bss->flush_set = set;
+    *ret_no = ++o->skel->bss->flush_no;
+    for (;;) { /* it writes nothing, and comes back now and then */
+        ssize_t n = read(fd, &byte, sizeof(byte));
+
+        if (n == 0)
+            break;
+        if (n < 0 && errno != EAGAIN && errno != EINTR)
+            return -errno;
+    }
+    taken = counted(o, OFF_TAKEN); /* in this order: never more than there were */
+    late = counted(o, OFF_LATE);
+    *ret_late = late > taken ? late - taken : 0;
+    return 0;
+}
+
+void sampler_off_stats(const struct sampler_off *o, struct sampler_off_stats *ret)
+{
+    *ret = (struct sampler_off_stats){ .samples = counted(o, OFF_SAMPLES),
+                                       .lost_ring = counted(o, OFF_LOST_RING),
+                                       .lost_other = counted(o, OFF_LOST_MEMORY),
+                                       .time_ns = counted(o, OFF_TIME_NS) };
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sample/sampler_shared.h"
+
+#include "base/cleanup.h"
+#include "base/macros.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <fcntl.h>
+
+/* Those of stack.bpf.h. */
+static const char *const MAPS[] = { "ring", "filters", "processes", "threads", "rows", "budgets" };
+_Static_assert(ARRAY_SIZE(MAPS) == SAMPLER_SHARED_MAPS, "a place for each");
+
+int sampler_shared_copy(const struct bpf_object *from, struct sampler_shared *ret)
+{
+    struct sampler_shared s = SAMPLER_SHARED_NONE;
+
+    for (size_t i = 0; i < ARRAY_SIZE(MAPS); i++) {
+        s.maps[i] = fcntl(bpf_object__find_map_fd_by_name(from, MAPS[i]), F_DUPFD_CLOEXEC, 0);
+        if (s.maps[i] < 0) {
+            int r = -errno;
+
+            sampler_shared_close(&s);
+            *ret = s;
+            return r;
+        }
+    }
+    *ret = s;
+    return 0;
+}
+
+int sampler_shared_use(const struct sampler_shared *s, struct bpf_object *to)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(MAPS); i++) {
+        int r = bpf_map__reuse_fd(bpf_object__find_map_by_name(to, MAPS[i]), s->maps[i]);
+
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+void sampler_shared_close(struct sampler_shared *s)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(s->maps); i++)
+        close_fd(s->maps[i]);
+    *s = SAMPLER_SHARED_NONE;
+}

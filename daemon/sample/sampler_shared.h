@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the programs of sampler.h share with those that are loaded later: maps and two settings.
+ * Runs inside flamed-broker only; thread: any.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#define SAMPLER_SHARED_MAPS 6
+
+struct bpf_object;
+
+struct sampler_shared {
+    int maps[SAMPLER_SHARED_MAPS]; /* fds, owned; -1: none */
+    uint32_t pid_ns_inum, max_words;
+};
+
+#define SAMPLER_SHARED_NONE ((struct sampler_shared){ .maps = { -1, -1, -1, -1, -1, -1 } })
+
+/* Copies the fds of the maps of @from, which is loaded, into @ret; the settings are the caller's to
+ * fill in. 0 or -errno: then @ret holds nothing. */
+int sampler_shared_copy(const struct bpf_object *from, struct sampler_shared *ret);
+/* Has @to, which is not loaded yet, use those maps; borrows @s. 0 or -errno. */
+int sampler_shared_use(const struct sampler_shared *s, struct bpf_object *to);
+/* Closes what @s holds. */
+void sampler_shared_close(struct sampler_shared *s);

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What the BPF programs that take stacks share: the maps that say whose stacks are wanted and how
+ * to walk them, and the walk. Each object has its own memory of what pcs mean; all else of these
+ * maps is one for all objects, by their loader.
+ */
+#pragma once
+
+#include <linux/bpf.h>
+
+#include <asm/ptrace.h>
+#include <linux/bpf_perf_event.h>
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+#include "sample/pid_number.bpf.h"
+#include "sample/sample_abi.h"
+#include "sample/stack_abi.h"
+#include "unwind/state.h"
+
+/* The few kernel fields needed; offsets come from the running kernel's BTF. */
+struct sched_info {
+    unsigned long long run_delay; /* ns in the run queue, of all its life */
+} __attribute__((preserve_access_index));
+
+struct sched_entity {
+    __u64 sum_exec_runtime; /* ns, as of the scheduler's last look */
+} __attribute__((preserve_access_index));
+
+struct task_struct {
+    unsigned int flags;
+    int pid, tgid;
+    struct pid *thread_pid;
+    struct task_struct *group_leader;
+    __u64 start_time, start_boottime;
+    __u64 self_exec_id;
+    unsigned int __state;
+    int on_cpu;
+    char comm[SAMPLE_COMM_BYTES];
+    struct sched_info sched_info;
+    struct sched_entity se;
+} __attribute__((preserve_access_index));
+
+struct pt_regs___kernel { /* the user's registers, by the kernel's names */
+    unsigned long r15, r13, bp, bx, ax, ip, cs, sp;
+} __attribute__((preserve_access_index));
+
+#define TASK_KERNEL_THREAD 0x00200000 /* PF_KTHREAD */
+#define TASK_EXITING 0x00000004       /* PF_EXITING */
+#define USER_CS_64 0x33
+#define WALK_CALLS_MAX (SAMPLE_USER_MAX * UNWIND_STEPS_PER_WORD) /* of walk_some(), in one walk */
+#define STACK_MAX 127 /* frames that bpf_get_stack() may give: its own ceiling */
+
+/* Words that a user stack may have, SAMPLE_USER_MIN to SAMPLE_USER_MAX. */
+const volatile __u32 max_words = SAMPLE_USER_MAX;
+
+/* Sets that want every process: bit n for set n. Written by the loader while the programs run. */
+__u32 filter_all;
+
+/* What pcs mean. No map, whose look-up would take as long as all else of a step. */
+struct unwind_known known[UNWIND_KNOWN_COUNT] __attribute__((aligned(64)));
+
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(max_entries, STACK_FILTERS_MAX);
+    __uint(map_flags, BPF_F_NO_PREALLOC);
+    __type(key, __u32);   /* process id */
+    __type(value, __u32); /* sets that want it */
+} filters SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_RINGBUF);
+    __uint(max_entries, 4096); /* the loader sets the size */
+} ring SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(max_entries, STACK_PROCESSES_MAX);
+    __uint(map_flags, BPF_F_NO_PREALLOC);
+    __type(key, __u32); /* process id */
+    __type(value, struct unwind_process);
+} processes SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, 1); /* the loader sets the number */
+    __uint(map_flags, BPF_F_MMAPABLE);
+    __type(key, __u32);
+    __type(value, struct unwind_row);
+} rows SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_LRU_HASH);
+    __uint(max_entries, STACK_THREADS_MAX);
+    __type(key, __u64);   /* process id << 32 | thread id */
+    __type(value, __u64); /* address of its JavaThread */
+} threads SEC(".maps");
+
+/* CPU time that samples took in this window of a processor. */
+struct budget {
+    __u64 window_start_ns, window_spent_ns;
+};
+
+struct {
+    __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+    __uint(max_entries, 1);
+    __type(key, __u32);
+    __type(value, struct budget);
+} budgets SEC(".maps");
+
+/* What a sample is made in. */
+struct stack_scratch {
+    struct sample_record rec;
+    __u64 frames[STACK_MAX + 1 + SAMPLE_USER_MAX];
+    struct unwind_walk walk;
+};
+
+/* ---- the budget ---- */
+
+/* Whether this processor has spent more than @limit_ns of its window on samples: deep stacks at a
+ * high rate would stop it. */
+static __always_inline bool over_budget(__u64 now_ns, __u64 limit_ns)
+{
+    __u32 zero = 0;
+    struct budget *b = bpf_map_lookup_elem(&budgets, &zero);
+
+    if (!b)
+        return true;
+    if (now_ns - b->window_start_ns >= STACK_BUDGET_WINDOW_NS) {
+        b->window_start_ns = now_ns;
+        b->window_spent_ns = 0;
+    }
+    return b->window_spent_ns > limit_ns;
+}
+
+/* More than STACK_SAMPLE_MAX_NS is not the sample's: the hypervisor took the processor away. */
+static __always_inline void spend(__u64 took_ns)
+{
+    __u32 zero = 0;
+    struct budget *b = bpf_map_lookup_elem(&budgets, &zero);
+
+    if (b)
+        b->window_spent_ns += took_ns < STACK_SAMPLE_MAX_NS ? took_ns : STACK_SAMPLE_MAX_NS;
+}
+
+/* ---- the record ---- */
+
+/* A record of a thread, without frames, value and name. */
+static __always_inline void begin_record(struct sample_record *rec, struct task_struct *task,
+                                         __u32 host_pid, __u32 host_tid, __u64 time_ns)
+{
+    rec->time_ns = time_ns;
+    rec->start_boottime_ns = task->group_leader->start_boottime;
+    rec->exec_id = (__u32)task->self_exec_id;
+    rec->host_pid = host_pid;
+    rec->host_tid = host_tid;
+    rec->weight = 1;
+    rec->value = rec->wait_ns = rec->klass = rec->run_ns = 0;
+    rec->flush = rec->flushed = 0;
+    rec->kernel_count = rec->user_count = 0;
+    rec->flags = 0;
+    rec->user_end = UNWIND_END_ROOT;
+    rec->lock = UNWIND_LOCK_NONE;
+    rec->lock_class = rec->lock_owner = 0;
+}
+
+/* ---- the unwinder's home ---- */
+
+/* The home's functions, as unwind/state.h says. */
+static __always_inline bool unwind_read(struct unwind_walk *w, void *to, __u32 bytes, __u64 from)
+{
+    w->reads++;
+    return bpf_probe_read_user(to, bytes, (const void *)from) == 0;
+}
+
+/* As state.h says. */
+static __always_inline bool unwind_row(struct unwind_walk *w, __u32 index, struct unwind_row *ret)
+{
+    struct unwind_row *row = bpf_map_lookup_elem(&rows, &index);
+
+    if (!row)
+        return false;
+    *ret = *row;
+    return true;
+}
+
+/* As state.h says. */
+static __always_inline struct unwind_known *unwind_known_at(struct unwind_walk *w, __u32 index)
+{
+    return &known[index];
+}
+
+/* As state.h says. */
+static __always_inline __u64 unwind_java_thread(struct unwind_walk *w)
+{
+    __u64 task = w->task, *thread = bpf_map_lookup_elem(&threads, &task);
+
+    return thread ? *thread : 0;
+}
+
+/* Where the words of the user's stack begin: behind those of the kernel's. */
+static __always_inline __u64 *user_words(struct stack_scratch *s)
+{
+    __u64 base = s->rec.kernel_count;
+
+    UNWIND_MASK(base, STACK_MAX);
+    return s->frames + base;
+}
+
+/* Stores word @i of the answer. */
+static __always_inline void put_word(__u64 *words, __u64 i, __u64 word)
+{
+    UNWIND_MASK(i, SAMPLE_USER_MAX - 1);
+    words[i] = word;
+}
+#define UNWIND_OUT(out, i, word) put_word(out, i, word)
+#define UNWIND_OUT_TYPE __u64 *
+
+#include "unwind/step.h"
+
+/* Some frames of the walk in @s: an enum unwind_outcome. Not static: the kernel's verifier then
+ * checks it once and on its own. A loop of calls costs it next to nothing (bpf_loop() is of 5.17).
+ */
+__attribute__((noinline)) int walk_some(struct stack_scratch *s, struct unwind_process *p)
+{
+    int outcome;
+
+    if (!s || !p)
+        return UNWIND_STOP;
+    outcome = unwind_fast_steps(&s->walk, p, user_words(s));
+    if (outcome == UNWIND_SLOWLY)
+        outcome = unwind_step(&s->walk, p, user_words(s));
+    return outcome;
+}
+
+/* Unwinds the user's stack by the tables of @p. Returns the number of words. */
+static __always_inline __u32 walk(struct task_struct *task, struct stack_scratch *s,
+                                  struct unwind_process *p)
+{
+    struct pt_regs___kernel *regs = (void *)bpf_task_pt_regs(task);
+    __u32 limit = max_words, i;
+
+    if (limit > SAMPLE_USER_MAX)
+        limit = SAMPLE_USER_MAX;
+    if (regs->cs != USER_CS_64) {
+        s->rec.user_end = UNWIND_END_NO_RULE;
+        return 0;
+    }
+    unwind_start(&s->walk, regs->ip, regs->sp, regs->bp, p->slot, (__u32)bpf_jiffies64(), limit);
+    s->walk.r13 = regs->r13;
+    s->walk.rax = regs->ax;
+    s->walk.rbx = regs->bx;
+    s->walk.thread = regs->r15;
+    s->walk.task = (__u64)s->rec.host_pid << 32 | s->rec.host_tid;
+    UNWIND_LOOP
+    for (i = 0; i < WALK_CALLS_MAX; i++) {
+        if (walk_some(s, p) != UNWIND_GO_ON)
+            break;
+    }
+    s->rec.user_end = s->walk.end;
+    if (s->walk.end == UNWIND_END_LIMIT)
+        s->rec.flags |= SAMPLE_USER_CUT;
+    if (s->walk.wants_thread)
+        s->rec.flags |= SAMPLE_WANTS_THREAD;
+    return s->walk.words;
+}
+
+/* Where there are no tables yet: the pc alone. */
+static __always_inline __u32 leaf(struct task_struct *task, struct stack_scratch *s)
+{
+    struct pt_regs___kernel *regs = (void *)bpf_task_pt_regs(task);
+    __u64 pc = regs->ip;
+
+    s->rec.user_end = UNWIND_END_NO_PROCESS;
+    if (pc & ~UNWIND_PC_MASK)
+        return 0;
+    user_words(s)[0] = pc;
+    return 1;
+}
+
+/* The tables of the process that runs, if they are there and are those of this very image. */
+static __always_inline struct unwind_process *tables_of(const struct stack_scratch *s)
+{
+    __u32 pid = s->rec.host_pid;
+    struct unwind_process *p = bpf_map_lookup_elem(&processes, &pid);
+
+    if (!p || (p->exec_id && p->exec_id != s->rec.exec_id) ||
+        (p->start_boottime_ns && p->start_boottime_ns != s->rec.start_boottime_ns))
+        return NULL;
+    return p;
+}
+
+/* The sets that want process @host_pid, as bits. */
+static __always_inline __u32 wanted_sets(__u32 host_pid)
+{
+    __u32 *sets = bpf_map_lookup_elem(&filters, &host_pid);
+
+    return filter_all | (sets ? *sets : 0);
+}

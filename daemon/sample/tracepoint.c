@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sample/tracepoint.h"
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#define ID_BYTES 32
+#define PATH_BYTES 192
+
+static const char *const TRACEFS[] = {
+    "/sys/kernel/tracing/events",
+    "/sys/kernel/debug/tracing/events",
+};
+
+static int open_events(struct span group, struct span name, struct error *err)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(TRACEFS); i++) {
+        int fd = open(TRACEFS[i], O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+        if (fd >= 0)
+            return fd;
+    }
+    error_remedy(err, "mount it: mount -t tracefs nodev /sys/kernel/tracing");
+    return error_parameter(err, "event", -ENOENT,
+                           "the tracepoint %.*s:%.*s cannot be looked up: tracefs, the kernel's "
+                           "list of them, is not mounted where flamed-broker runs",
+                           (int)group.n, group.p, (int)name.n, name.p);
+}
+
+int tracepoint_id(struct span group, struct span name, uint64_t *ret_id, struct error *err)
+{
+    _cleanup_close_ int events_fd = open_events(group, name, err);
+    _cleanup_buf_ struct buf text = BUF_NULL;
+    char path[PATH_BYTES];
+    int n, r;
+
+    if (events_fd < 0)
+        return events_fd;
+    n = snprintf(path, sizeof(path), "%.*s/%.*s/id", (int)group.n, group.p, (int)name.n, name.p);
+    if (n < 0 || (size_t)n >= sizeof(path))
+        return -ENAMETOOLONG;
+    buf_init(&text, ID_BYTES);
+    r = buf_read_at(&text, events_fd, path);
+    if (r == -ENOENT) {
+        error_remedy(err, "/sys/kernel/tracing/available_events lists the tracepoints");
+        return error_parameter(err, "event", r, "this kernel has no tracepoint %.*s:%.*s",
+                               (int)group.n, group.p, (int)name.n, name.p);
+    }
+    if (r < 0)
+        return error_code(err, r, "cannot read the number of the tracepoint %.*s:%.*s",
+                          (int)group.n, group.p, (int)name.n, name.p);
+    return span_parse_dec(span_trim(buf_span(&text)), ret_id)
+               ? 0
+               : error_set(err, -EBADMSG, "tracefs gives no number for the tracepoint");
+}

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whose a connection is, where that is not known in a moment: it takes a look at who may have made
+ * its socket, or at who holds it. A thread of its own looks, so that neither many cgroups and
+ * processes nor a broker that is stalled keep another thread waiting. Requests wait in a list. One
+ * look is for many of them, and the oldest of each caller come first: so none that opens connection
+ * after connection keeps out others.
+ */
+#include "serve/serve_impl.h"
+
+#include "base/clock.h"
+
+#include <microhttpd.h>
+
+#define WHOSE_WAIT_NS (5 * NSEC_PER_SEC)   /* that a request waits for at most */
+#define WHOSE_HEALTH_NS (NSEC_PER_SEC / 2) /* and one that is answered without, too */
+#define WHOSE_STALL_NS (3 * NSEC_PER_SEC)  /* without the broker, when no more may wait */
+#define WHOSE_PAUSE_SHARE 7                /* after a look, as many times what it took, */
+#define WHOSE_PAUSE_NS NSEC_PER_SEC        /* but no longer */
+
+/* Whether another request would wait in vain. One waits all the same if nobody asks just now. */
+static bool is_stalled(const struct serve *s, uint64_t now)
+{
+    return s->whose_begun_ns && now > s->whose_begun_ns &&
+           now - s->whose_begun_ns > WHOSE_STALL_NS && (s->whose || s->whose_looks);
+}
+
+bool whose_ask(struct request *req)
+{
+    uint64_t now = clock_monotonic_ns();
+    struct serve *s = req->serve;
+    struct request **at;
+
+    pthread_mutex_lock(&s->lock);
+    if (s->stopping || is_stalled(s, now)) {
+        req->place = PEER_UNTOLD;
+        req->whose = WHOSE_ANSWERED;
+        pthread_mutex_unlock(&s->lock);
+        return false;
+    }
+    s->suspended_count++;
+    pthread_mutex_unlock(&s->lock);
+    MHD_suspend_connection(req->connection);
+    pthread_mutex_lock(&s->lock);
+    net_watch(s, req);
+    req->whose_until_ns = now + (req->route->role == ROLE_HEALTH ? WHOSE_HEALTH_NS : WHOSE_WAIT_NS);
+    for (at = &s->whose; *at; at = &(*at)->next)
+        ;
+    req->next = NULL;
+    *at = req;
+    pthread_cond_signal(&s->whose_work);
+    pthread_mutex_unlock(&s->lock);
+    return true;
+}
+
+/* Takes @req out of the list with what is known now. */
+static void take_out(struct request *req, enum peer_place place)
+{
+    struct request **at = &req->serve->whose;
+
+    while (*at != req)
+        at = &(*at)->next;
+    *at = req->next;
+    req->place = place;
+    req->whose = WHOSE_ANSWERED;
+}
+
+/* Has the HTTP library go on with those of @list that are taken out; drops its references to all of
+ * them. Called with lock held, which is dropped in between. */
+static void go_on(struct serve *s, struct request *const *list, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct request *req = list[i];
+        bool left = req->left, mine = req->whose_taken;
+
+        req->whose_taken = false;
+        if (mine) {
+            pthread_mutex_unlock(&s->lock);
+            work_finish(req, /* ready= */ left);
+            pthread_mutex_lock(&s->lock);
+        }
+        request_unref_locked(req);
+    }
+}
+
+void whose_tick(struct serve *s, uint64_t now)
+{
+    struct request *list[SOCKETS_ASKED_MAX], *next;
+    size_t n;
+
+    pthread_mutex_lock(&s->lock);
+    do {
+        n = 0;
+        for (struct request *req = s->whose; req && n < ARRAY_SIZE(list); req = next) {
+            next = req->next;
+            if (!s->stopping && !req->left && now < req->whose_until_ns)
+                continue;
+            take_out(req, PEER_UNTOLD);
+            req->whose_taken = true;
+            req->refs++;
+            list[n++] = req;
+        }
+        go_on(s, list, n);
+    } while (n == ARRAY_SIZE(list));
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* ---- the thread ---- */
+
+static bool is_first_of_caller(const struct serve *s, const struct request *req)
+{
+    for (const struct request *r = s->whose; r != req; r = r->next) {
+        if (caller_equal(&r->caller, &req->caller))
+            return false;
+    }
+    return true;
+}
+
+/* Chooses the requests of the next look: the oldest of each caller, then others. Return: how many.
+ */
+static size_t choose(struct serve *s, struct request **list, struct peer *peers)
+{
+    size_t n = 0;
+
+    for (int first = 1; first >= 0; first--) {
+        for (struct request *req = s->whose; req && n < SOCKETS_ASKED_MAX; req = req->next) {
+            if (is_first_of_caller(s, req) != first)
+                continue;
+            req->refs++;
+            peers[n] = req->client->peer;
+            list[n++] = req;
+        }
+    }
+    return n;
+}
+
+/* One look, and what it told. Called with lock held, which is dropped in between. Returns how long
+ * to do nothing then. */
+static uint64_t look(struct serve *s)
+{
+    enum peer_place places[SOCKETS_ASKED_MAX];
+    struct request *list[SOCKETS_ASKED_MAX];
+    struct peer peers[SOCKETS_ASKED_MAX];
+    size_t n = choose(s, list, peers);
+    uint64_t begun_ns = clock_monotonic_ns(), took_ns;
+    bool asked, late = false;
+
+    if (!s->whose_begun_ns)
+        s->whose_begun_ns = begun_ns;
+    s->whose_looks = true;
+    pthread_mutex_unlock(&s->lock);
+    asked = peers_look(s->opts.peers, peers, n, places);
+    pthread_mutex_lock(&s->lock);
+    took_ns = clock_monotonic_ns() - begun_ns;
+    s->whose_looks = false;
+    if (asked)
+        s->whose_begun_ns = 0;
+    for (size_t i = 0; i < n; i++) {
+        late |= places[i] == PEER_UNTOLD;
+        /* Of those that whose_tick() has taken out, it or we go on with each. */
+        if (list[i]->whose != WHOSE_WANTED || places[i] == PEER_UNTOLD)
+            continue;
+        list[i]->whose_taken = true;
+        take_out(list[i], places[i]);
+    }
+    s->stats.looks++;
+    s->stats.looks_late += late;
+    go_on(s, list, n);
+    return asked ? MIN(took_ns * WHOSE_PAUSE_SHARE, (uint64_t)WHOSE_PAUSE_NS) : 0;
+}
+
+static void *run(void *cookie)
+{
+    struct serve *s = cookie;
+    uint64_t free_ns = 0;
+
+    pthread_mutex_lock(&s->lock);
+    while (!s->whose_stop) {
+        struct timespec until = { .tv_sec = (time_t)(free_ns / NSEC_PER_SEC),
+                                  .tv_nsec = (long)(free_ns % NSEC_PER_SEC) };
+
+        if (!s->whose)
+            pthread_cond_wait(&s->whose_work, &s->lock);
+        else if (clock_monotonic_ns() < free_ns)
+            pthread_cond_timedwait(&s->whose_work, &s->lock, &until);
+        else
+            free_ns = look(s) + clock_monotonic_ns();
+    }
+    pthread_mutex_unlock(&s->lock);
+    return NULL;
+}
+
+int whose_start(struct serve *s, struct error *err)
+{
+    int r = pthread_create(&s->whose_thread, NULL, run, s);
+
+    if (r != 0)
+        return error_code(err, -r, "cannot start a thread of the HTTP service");
+    s->whose_started = true;
+    return 0;
+}
+
+void whose_end(struct serve *s)
+{
+    if (!s->whose_started)
+        return;
+    pthread_mutex_lock(&s->lock);
+    s->whose_stop = true;
+    pthread_cond_signal(&s->whose_work);
+    pthread_mutex_unlock(&s->lock);
+    pthread_join(s->whose_thread, NULL);
+    s->whose_started = false;
+}

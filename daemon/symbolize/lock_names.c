@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "symbolize/lock_names.h"
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/text.h"
+#include "symbolize/java_text.h"
+#include "symbolize/word_cache.h"
+
+#define OWNERS_MAX (1u << 16)
+#define OWNERS_REST 20 /* after a reading of t ns at least 20 t pass before the next */
+
+/* How a thread waits; frame_kind: as waits of any event are shown. */
+enum lock_kind { LOCK_MONITOR, LOCK_NOTIFY, LOCK_LOCK, LOCK_CONDITION, LOCK_PARK, LOCK_KINDS };
+static const struct {
+    const char *name;
+    enum frame_kind frame_kind;
+} LOCKS[LOCK_KINDS] = {
+    [LOCK_MONITOR] = { "[monitor]", FRAME_WAIT_LOCK },
+    [LOCK_NOTIFY] = { "[notify]", FRAME_WAIT_NOTIFY },
+    [LOCK_LOCK] = { "[lock]", FRAME_WAIT_LOCK },
+    [LOCK_CONDITION] = { "[condition]", FRAME_WAIT_NOTIFY },
+    [LOCK_PARK] = { "[park]", FRAME_WAIT_PARK },
+};
+
+struct class_entry {
+    uint64_t read_ns;
+    uint32_t name; /* string; 0: no class */
+    uint8_t kind;  /* enum hotspot_lock_kind */
+    bool owner_known;
+};
+
+struct owner_entry {
+    uint64_t stack_low, stack_high;
+    uint32_t frame;
+};
+
+struct lock_names {
+    struct frame_table *frames;
+    uint32_t unknown;              /* string */
+    struct word_cache class_index; /* Klass* -> classes */
+    struct class_entry *classes;
+    size_t class_count, class_cap;
+    struct word_cache by_word; /* JavaThread*, or the VM's number of the thread -> owners */
+    struct owner_entry *owners;
+    size_t owner_count, owner_cap;
+    uint64_t owners_read_ns, owners_next_ns; /* 0: not yet */
+};
+
+static uint32_t frame_of(struct lock_names *n, uint32_t name, enum frame_kind kind, bool unknown)
+{
+    struct function f = { .name = name };
+    struct frame frame = { .kind = (uint8_t)kind, .unknown = unknown };
+    uint32_t id = 0;
+
+    frame_table_function(n->frames, &f, &frame.function);
+    frame_table_frame(n->frames, &frame, &id);
+    return id;
+}
+
+/* The clean string of @raw, a name of the VM. */
+static uint32_t clean_string(struct lock_names *n, struct span raw)
+{
+    _cleanup_buf_ struct buf clean = BUF_NULL;
+    uint32_t id = 0;
+
+    buf_init(&clean, TEXT_NAME_MAX);
+    text_clean(raw, TEXT_MODIFIED_UTF8, TEXT_NAME_MAX, &clean);
+    frame_table_string(n->frames, buf_span(&clean), &id);
+    return id;
+}
+
+int lock_names_new(struct frame_table *frames, struct lock_names **ret)
+{
+    struct lock_names *n = calloc(1, sizeof(*n));
+
+    if (!n)
+        return -ENOMEM;
+    n->frames = frames;
+    frame_table_string(frames, SPAN("[lock of unknown class]"), &n->unknown);
+    word_cache_init(&n->class_index, LOCK_CLASSES_MAX);
+    word_cache_init(&n->by_word, OWNERS_MAX * 2);
+    *ret = n;
+    return 0;
+}
+
+struct lock_names *lock_names_free(struct lock_names *n)
+{
+    if (!n)
+        return NULL;
+    word_cache_deinit(&n->class_index);
+    word_cache_deinit(&n->by_word);
+    free(n->classes);
+    free(n->owners);
+    free(n);
+    return NULL;
+}
+
+/* ---- classes ---- */
+
+static struct class_entry *class_entry(struct lock_names *n, uint64_t klass)
+{
+    uint32_t at;
+
+    if (word_cache_get(&n->class_index, klass, &at))
+        return &n->classes[at];
+    if (n->class_count >= LOCK_CLASSES_MAX / 2) {
+        word_cache_clear(&n->class_index);
+        n->class_count = 0;
+    }
+    if (!array_grow(&n->classes, &n->class_cap, n->class_count + 1, 64))
+        return NULL;
+    at = (uint32_t)n->class_count++;
+    n->classes[at] = (struct class_entry){ 0 };
+    word_cache_put(&n->class_index, klass, at);
+    return &n->classes[at];
+}
+
+static void read_class(struct lock_names *n, struct hotspot_vm *vm, uint64_t klass,
+                       struct class_entry *c)
+{
+    _cleanup_buf_ struct buf text = BUF_NULL;
+    struct hotspot_lock_class found;
+    int r = hotspot_lock_class(vm, klass, &found);
+
+    if (r != 0 && (r == HOTSPOT_GONE || r == -ETIMEDOUT))
+        return; /* what was read before still holds */
+    c->name = 0;
+    if (r != 0)
+        return;
+    buf_init(&text, sizeof(found.name) + 64);
+    java_class_text((struct span){ found.name, found.name_n }, &text);
+    c->name = clean_string(n, buf_span(&text));
+    c->kind = (uint8_t)found.kind;
+    c->owner_known = found.owner_known;
+}
+
+/* The class of @word, if it has a name; NULL: none. */
+static const struct class_entry *class_of(struct lock_names *n, struct hotspot_vm *vm,
+                                          uint64_t word, uint64_t now_ns)
+{
+    uint64_t klass = vm && word ? hotspot_lock_klass(vm, word) : 0;
+    struct class_entry *c = klass ? class_entry(n, klass) : NULL;
+
+    if (!c)
+        return NULL;
+    if (!c->read_ns || now_ns - c->read_ns >= LOCK_CLASS_TRUST_NS) {
+        read_class(n, vm, klass, c);
+        c->read_ns = now_ns;
+    }
+    return c->name ? c : NULL;
+}
+
+/* ---- owners ---- */
+
+static void add_owner(void *cookie, const struct hotspot_owner *o)
+{
+    struct lock_names *n = cookie;
+    uint32_t at = (uint32_t)n->owner_count;
+
+    if (!o->name.n || n->owner_count >= OWNERS_MAX ||
+        !array_grow(&n->owners, &n->owner_cap, n->owner_count + 1, 64))
+        return;
+    n->owners[n->owner_count++] = (struct owner_entry){
+        .stack_low = o->stack_low,
+        .stack_high = o->stack_high,
+        .frame = frame_of(n, clean_string(n, o->name), FRAME_THREAD, /* unknown= */ false),
+    };
+    word_cache_put(&n->by_word, o->java_thread, at);
+    if (o->id > 0)
+        word_cache_put(&n->by_word, o->id, at);
+}
+
+static void read_owners(struct lock_names *n, struct hotspot_vm *vm, uint64_t now_ns)
+{
+    uint64_t began_ns = clock_monotonic_ns(), took_ns;
+
+    word_cache_clear(&n->by_word);
+    n->owner_count = 0;
+    hotspot_vm_owners(vm, add_owner, n);
+    took_ns = clock_monotonic_ns() - began_ns;
+    n->owners_read_ns = now_ns;
+    n->owners_next_ns = now_ns + MAX(LOCK_OWNERS_MIN_NS, took_ns * OWNERS_REST);
+}
+
+/* A monitor that was a lock on a stack (JDK 8..21) has its owner by that. */
+static uint32_t find_owner(const struct lock_names *n, uint64_t word)
+{
+    uint32_t at;
+
+    if (word_cache_get(&n->by_word, word, &at))
+        return n->owners[at].frame;
+    for (size_t i = 0; i < n->owner_count; i++) {
+        if (word >= n->owners[i].stack_low && word < n->owners[i].stack_high)
+            return n->owners[i].frame;
+    }
+    return 0;
+}
+
+static uint32_t owner_of(struct lock_names *n, struct hotspot_vm *vm, uint64_t word,
+                         uint64_t now_ns)
+{
+    uint32_t found;
+
+    if (!vm || word <= HOTSPOT_OWNER_MARK_MAX)
+        return 0;
+    if (now_ns - n->owners_read_ns >= LOCK_OWNERS_TRUST_NS && now_ns >= n->owners_next_ns)
+        read_owners(n, vm, now_ns);
+    found = find_owner(n, word);
+    if (!found && now_ns >= n->owners_next_ns) {
+        read_owners(n, vm, now_ns);
+        found = find_owner(n, word);
+    }
+    return found;
+}
+
+static enum lock_kind kind_of(const struct sample_record *rec, const struct class_entry *c)
+{
+    switch (rec->lock) {
+    case UNWIND_LOCK_MONITOR:
+        return LOCK_MONITOR;
+    case UNWIND_LOCK_WAIT:
+        return LOCK_NOTIFY;
+    default:
+        break;
+    }
+    if (!c)
+        return LOCK_PARK;
+    switch (c->kind) {
+    case HOTSPOT_LOCK_SYNCHRONIZER:
+        return LOCK_LOCK;
+    case HOTSPOT_LOCK_CONDITION:
+        return LOCK_CONDITION;
+    default:
+        return LOCK_PARK;
+    }
+}
+
+void lock_names_get(struct lock_names *n, struct hotspot_vm *vm, const struct sample_record *rec,
+                    uint64_t now_ns, struct lock_frames *ret)
+{
+    const struct class_entry *c = class_of(n, vm, rec->lock_class, now_ns);
+    enum lock_kind kind = kind_of(rec, c);
+    uint32_t name = 0;
+    bool has_owner =
+        rec->lock == UNWIND_LOCK_MONITOR || (rec->lock == UNWIND_LOCK_PARK && c && c->owner_known);
+
+    ret->class_frame = frame_of(n, c ? c->name : n->unknown, LOCKS[kind].frame_kind, !c);
+    frame_table_string(n->frames, span_of(LOCKS[kind].name), &name);
+    ret->kind = frame_of(n, name, LOCKS[kind].frame_kind, /* unknown= */ false);
+    ret->owner = has_owner ? owner_of(n, vm, rec->lock_owner, now_ns) : 0;
+}

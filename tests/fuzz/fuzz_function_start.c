@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The broker's rule for probes: whatever the file, a probe stands at a known instruction alone. The
+ * first eight bytes are the offset that is asked for. */
+#include "broker/function_start.h"
+
+#include "base/cleanup.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    _cleanup_close_ int fd = memfd_create("elf", MFD_CLOEXEC);
+    struct error err = ERROR_NULL;
+    uint64_t offset, at;
+    uint8_t code[5];
+    int r;
+
+    if (size < sizeof(offset) || fd < 0 ||
+        write(fd, data + sizeof(offset), size - sizeof(offset)) != (ssize_t)(size - sizeof(offset)))
+        return 0;
+    memcpy(&offset, data, sizeof(offset));
+    r = function_start_check(fd, offset, &at, &err);
+    if (r == 0) {
+        if ((at != offset && at != offset + 4) ||
+            pread(fd, code, sizeof(code), (off_t)at) != sizeof(code) ||
+            (code[0] != 0x55 && (code[0] != 0x41 || (code[1] & 0xf8) != 0x50) &&
+             memcmp(code, "\x0f\x1f\x44\x00\x00", sizeof(code)) != 0))
+            abort();
+    } else if (r != -EPERM || !err.msg[0]) {
+        abort();
+    }
+    return 0;
+}

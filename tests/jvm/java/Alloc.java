@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+import java.lang.management.ManagementFactory;
+import java.util.Scanner;
+
+/**
+ * Allocates a random mix of known bytes at each of a few places. A line "BYTES" of standard input has its threads
+ * allocate so many bytes together; then it prints one line: for each place "name count bytes-of-one".
+ * Arguments: threads, and "fixed" for the same sequence all the time.
+ */
+public class Alloc {
+    static final class Small {
+        long a, b;
+    }
+
+    interface Boxed {
+        long get();
+    }
+
+    static final String[] NAMES = {"small", "boxed", "bytes200", "chars4k", "ints64k", "objects", "cloned", "grid"};
+    /** Shares of the bytes, in percent. */
+    static final int[] SHARES = {10, 10, 15, 15, 15, 10, 10, 15};
+    static final long[] SIZES = new long[NAMES.length];
+    static final long[] MODEL = new long[64];
+    static boolean fixed;
+
+    static final class Worker extends Thread {
+        final Object[] ring = new Object[16];
+        final long[] counts = new long[NAMES.length];
+        final long[] limits = new long[NAMES.length];
+        long random, left, turn;
+
+        Worker(int no, long bytes) {
+            super("alloc-" + no);
+            random = 0x9e3779b97f4a7c15L * (no + 1);
+            left = bytes;
+        }
+
+        Object small() {
+            return new Small();
+        }
+
+        Object boxed() {
+            long kept = left;
+            Boxed b = () -> kept;
+            return b;
+        }
+
+        Object bytes200() {
+            return new byte[200];
+        }
+
+        Object chars4k() {
+            return new char[2048];
+        }
+
+        Object ints64k() {
+            return new int[16384];
+        }
+
+        Object objects() {
+            return new Object[100];
+        }
+
+        Object cloned() {
+            return MODEL.clone();
+        }
+
+        Object grid() {
+            return new short[8][500];
+        }
+
+        Object site(int i) {
+            switch (i) {
+            case 0: return small();
+            case 1: return boxed();
+            case 2: return bytes200();
+            case 3: return chars4k();
+            case 4: return ints64k();
+            case 5: return objects();
+            case 6: return cloned();
+            default: return grid();
+            }
+        }
+
+        int pick() {
+            if (fixed)
+                return (int)(turn++ % NAMES.length);
+            random ^= random << 13;
+            random ^= random >>> 7;
+            random ^= random << 17;
+            long r = random >>> 1;
+            int i = 0;
+            while (i < NAMES.length - 1 && r >= limits[i])
+                i++;
+            return i;
+        }
+
+        void prepare() {
+            double sum = 0, so_far = 0;
+            for (int i = 0; i < NAMES.length; i++)
+                sum += (double)SHARES[i] / SIZES[i];
+            for (int i = 0; i < NAMES.length; i++) {
+                so_far += (double)SHARES[i] / SIZES[i];
+                limits[i] = (long)(so_far / sum * Long.MAX_VALUE);
+            }
+        }
+
+        @Override
+        public void run() {
+            prepare();
+            while (left > 0) {
+                int i = pick();
+                ring[(int)(counts[i]++ & 15)] = site(i);
+                left -= SIZES[i];
+            }
+        }
+    }
+
+    /** What one object of each place takes, as the VM counts it. */
+    static void measure() {
+        com.sun.management.ThreadMXBean bean =
+            (com.sun.management.ThreadMXBean)ManagementFactory.getThreadMXBean();
+        long id = Thread.currentThread().getId();
+        Worker w = new Worker(0, 0);
+        for (int i = 0; i < NAMES.length; i++) {
+            long before = 0;
+            for (int k = -100; k < 1000; k++) {
+                if (k == 0)
+                    before = bean.getThreadAllocatedBytes(id);
+                w.ring[k & 15] = w.site(i);
+            }
+            SIZES[i] = (bean.getThreadAllocatedBytes(id) - before) / 1000 & ~7;
+        }
+    }
+
+    public static void main(String[] args) throws Exception {
+        int threads = Integer.parseInt(args[0]);
+        fixed = args.length > 1;
+        measure();
+        System.out.println("started");
+        Scanner in = new Scanner(System.in);
+        while (in.hasNextLong()) {
+            long bytes = in.nextLong();
+            Worker[] workers = new Worker[threads];
+            for (int i = 0; i < threads; i++) {
+                workers[i] = new Worker(i, bytes / threads);
+                workers[i].start();
+            }
+            long[] counts = new long[NAMES.length];
+            for (Worker w : workers) {
+                w.join();
+                for (int i = 0; i < counts.length; i++)
+                    counts[i] += w.counts[i];
+            }
+            StringBuilder line = new StringBuilder();
+            for (int i = 0; i < counts.length; i++)
+                line.append(NAMES[i]).append(' ').append(counts[i]).append(' ').append(SIZES[i]).append(' ');
+            System.out.println(line);
+        }
+    }
+}

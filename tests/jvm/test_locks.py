@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Waits for locks: as long as the program itself measured, with the class of the lock and the thread that had it."""
+import os
+import subprocess
+import time
+
+from harness import jvm, paths
+from harness.daemon import Daemon
+from harness.profile import Profile
+
+AQS = "java.util.concurrent.locks.AbstractQueuedSynchronizer"
+# Kind and class of what each kind of thread of Locks.java waits for; who has been signalled waits for the lock again.
+LOCKS = {
+    "LockA": {("[monitor]", "Locks$LockA")},
+    "LockB": {("[monitor]", "Locks$LockB")},
+    "ReentrantLock": {("[lock]", "java.util.concurrent.locks.ReentrantLock$NonfairSync")},
+    "ReentrantReadWriteLock": {("[lock]", "java.util.concurrent.locks.ReentrantReadWriteLock$NonfairSync")},
+    "Condition": {("[condition]", f"{AQS}$ConditionObject"), ("[lock]", "java.util.concurrent.locks.ReentrantLock$NonfairSync")},
+    "Signal": {("[notify]", "Locks$Signal")},
+    "Held": {("[notify]", "java.lang.Object")},
+}
+OWNED = ("LockA", "LockB", "ReentrantLock", "ReentrantReadWriteLock")
+FEW_MS = 0.02 # seconds: waits in which a thread runs, and the ends of the window
+
+
+def asked(start: float, end: float) -> str:
+    return f"{int(start * 1e9)} {int(end * 1e9)}\n"
+
+
+def told(lines) -> dict[tuple[str, str], float]:
+    found = {}
+    for line in lines:
+        if line.strip() == ".":
+            break
+        _, thread, owner, ns = line.split()
+        found[thread, owner] = int(ns) / 1e9
+    return found
+
+
+class Program(jvm.Jvm):
+    def __init__(self, version: int, folder: str, *options: str):
+        super().__init__(paths.jdk(version), "-Xmx64m", *options, "-cp", folder, "Locks", stdin=subprocess.PIPE)
+
+    def waited(self, start: float, end: float) -> dict[tuple[str, str], float]:
+        """Seconds by (thread, owner), "-" where there was none, between two times of time.monotonic()."""
+        self.process.stdin.write(asked(start, end))
+        self.process.stdin.flush()
+        return told(iter(self.process.stdout.readline, ""))
+
+
+class Checks:
+    """For a TestCase with self.daemon."""
+
+    def profile(self, program, seconds: float, **parameters) -> Profile:
+        return Profile(self.daemon.get("/profile", pid=program.pid, seconds=seconds, event="lock", interval="5ms", threads=1, format="json",
+                                       **parameters))
+
+    def compare(self, name: object, program, seconds: float) -> None:
+        time.sleep(0.5) # the threads are at it
+        self.profile(program, 0.2) # has the programs loaded, and the process known
+        profile = self.profile(program, seconds)
+        since = time.time() - time.monotonic()
+        truth = program.waited(profile.start - since, profile.end - since)
+        self.assertEqual(profile.quality["lost"], 0, profile.describe())
+        stacks = [s for s in profile.stacks if s.thread.split("-")[0] in LOCKS]
+        named = sum(s.samples for s in stacks if tuple(s.names[-2:]) in LOCKS[s.thread.split("-")[0]])
+        self.assertGreaterEqual(named, 0.999 * sum(s.samples for s in stacks), {(s.thread, *s.names[-2:]) for s in stacks})
+        for kind in LOCKS:
+            mine = [s for s in stacks if s.thread.startswith(kind + "-")]
+            seconds_here = sum(s.value for s in mine) / 1e9
+            seconds_true = sum(t for (thread, _), t in truth.items() if thread.startswith(kind + "-"))
+            print(f"{name} {kind}: {seconds_here:.3f} of {seconds_true:.3f} s", end=" ")
+            self.assertAlmostEqual(seconds_here, seconds_true, delta=0.04 * seconds_true + FEW_MS, msg=(kind, profile.describe()))
+        known = right = 0.0
+        for s in stacks:
+            kind = s.thread.split("-")[0]
+            if s.owner and kind in OWNED:
+                known += s.value
+                right += s.value * (s.owner.startswith(kind + "-") and s.owner != s.thread)
+        self.assertGreaterEqual(right, 0.99 * known, {(s.thread, s.owner) for s in stacks})
+        owned = sum(s.value for s in stacks if s.thread.split("-")[0] in OWNED) / 1e9
+        missed = wrong = 0.0
+        for (thread, owner), t in truth.items():
+            if thread.split("-")[0] in OWNED and owner != "-":
+                here = sum(s.value for s in stacks if (s.thread, s.owner) == (thread, owner)) / 1e9
+                missed += max(0, t - here)
+                wrong += max(0, here - t)
+        print(f"owner known {known / 1e9:.3f} of {owned:.3f} s, missed {missed:.3f} s, too many {wrong:.3f} s", end=" ")
+
+
+class Locks(Checks, jvm.WithClasses):
+    sources = ("Locks.java",)
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.daemon = Daemon("--recorder-hz", "0")
+        cls.addClassCleanup(cls.daemon.stop)
+        event, = [e for e in cls.daemon.get("/api/v1/events").json()["events"] if e["name"] == "lock"]
+        cls.reason = event["reason"]
+
+    def setUp(self):
+        if self.reason:
+            self.skipTest(self.reason)
+
+    def test_as_the_program_waited(self):
+        for version in (17, 25):
+            with self.subTest(jdk=version), Program(version, self.classes.folder) as program:
+                self.compare(version, program, float(os.environ.get("FLAMED_LOCKS_SECONDS", 2)))

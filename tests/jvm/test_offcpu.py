@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Time off the processor: as much as threads waited by the kernel's own count, with the stacks they waited with."""
+import json
+import os
+import signal
+import subprocess
+import threading
+import time
+import unittest
+
+from harness import jvm, paths, proc
+from harness.daemon import Daemon
+from harness.profile import Profile
+from test_kernel_events import mount_tracefs
+
+# What each kind of thread of Off.java waits in.
+CALLS = {"sleeps": "java.lang.Thread.sleep", "parks": "jdk.internal.misc.Unsafe.park", "waits": "java.lang.Object.wait",
+         "locks": "Off.locks", "computes": "Off.computes", "pings": "Off.pings"}
+# And for what, where that is one thing.
+WAITS = {"sleeps": "sleep", "parks": "park", "waits": "notify", "computes": "sleep"}
+WORDS = os.environ.get("FLAMED_OLD_KERNEL", "").split(",")
+
+
+def ran(pid: int) -> dict[int, int]:
+    """How long each thread has run, in ns, without what the hypervisor took."""
+    return {tid: int(text.split()[0]) for tid in proc.threads(pid) if (text := proc.read(f"/proc/{pid}/task/{tid}/schedstat"))}
+
+
+def stolen() -> float:
+    """What the hypervisor took from all processors, in seconds."""
+    return int(proc.read("/proc/stat").split()[8]) / os.sysconf("SC_CLK_TCK")
+
+
+class Program(jvm.Jvm):
+    def __init__(self, version: int, folder: str):
+        super().__init__(paths.jdk(version), "-Xmx64m", "-cp", folder, "Off", stdin=subprocess.PIPE)
+
+
+class OffCpu(jvm.WithClasses):
+    sources = ("Off.java",)
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.daemon = Daemon("--recorder-hz", "0")
+        cls.addClassCleanup(cls.daemon.stop)
+        event, = [e for e in cls.daemon.get("/api/v1/events").json()["events"] if e["name"] == "offcpu"]
+        cls.reason = event["reason"]
+
+    def setUp(self):
+        if self.reason:
+            self.skipTest(self.reason)
+
+    def profile(self, program: Program, seconds: float, **parameters) -> Profile:
+        return Profile(self.daemon.get("/profile", pid=program.pid, seconds=seconds, event="offcpu", threads=1, format="json", **parameters))
+
+    def check(self, version: int, program: Program, seconds: float) -> None:
+        time.sleep(0.5) # the threads are at it
+        self.profile(program, 0.2) # has the programs loaded, and the process known
+        before, stolen_before = ran(program.pid), stolen()
+        profile = self.profile(program, seconds)
+        after, steal = ran(program.pid), stolen() - stolen_before
+        length = profile.end - profile.start
+        self.assertEqual(profile.quality["lost"], 0, profile.describe())
+        off: dict[int, float] = {}
+        for stack in profile.stacks:
+            off[stack.tid] = off.get(stack.tid, 0) + stack.value / 1e9
+        wall = truth = 0.0
+        short = {}
+        for tid in before.keys() & after.keys():
+            on = (after[tid] - before[tid]) / 1e9
+            wall += length
+            truth += length - on
+            if abs(off.get(tid, 0) + on - length) > 0.01 * length + 0.01:
+                short[tid] = off.get(tid, 0) + on - length
+        whole = sum(off.values())
+        print(f"{version}: {whole:.3f} s of {truth:.3f} s, {len(short)} threads of {len(off)} else than 1 %, stolen {steal:.2f} s", end=" ")
+        self.assertAlmostEqual(whole, truth, delta=0.02 * truth + steal, msg=profile.describe())
+        # What the hypervisor takes from a thread that runs is in neither. On a busy machine one wait of a few threads was
+        # missed in some runs, and it is not known why.
+        self.assertLessEqual(len(short), 0.1 * len(off) + steal / (0.01 * length), (short, profile.describe()))
+        returned = [s for s in profile.stacks if s.thread.split("-")[0] in CALLS and s.samples and not s.truncated]
+        for kind, call in CALLS.items():
+            mine = [s for s in returned if s.thread.startswith(kind + "-") and s.frames]
+            there = sum(s.samples for s in mine if any(name.startswith(call) for name in s.names) and "Off.main" not in s.names)
+            self.assertGreaterEqual(there, 0.98 * sum(s.samples for s in mine), (kind, [s.names for s in mine][:5]))
+        for kind, wait in WAITS.items():
+            mine = [s for s in returned if s.thread.startswith(kind + "-") and s.frames and s.state == "blocked"]
+            there = sum(s.samples for s in mine if s.wait == wait)
+            self.assertGreaterEqual(there, 0.9 * sum(s.samples for s in mine), (kind, [(s.wait, s.names) for s in mine][:5]))
+        for thread in ("blocks-0", "blocks-1", "blocks-2"): # all the time, and so one sample that is worth it
+            self.assertAlmostEqual(sum(s.value for s in profile.of_thread(thread)) / 1e9, length, delta=0.001)
+        # What still waited at the end has the kernel's stack alone.
+        cut = sum(s.samples for s in profile.stacks if s.truncated)
+        self.assertLessEqual(cut, len(off) + 0.001 * profile.samples, profile.describe())
+
+    def test_as_the_threads_waited(self):
+        for version in (17, 25):
+            with self.subTest(jdk=version), Program(version, self.classes.folder) as program:
+                self.check(version, program, float(os.environ.get("FLAMED_OFFCPU_SECONDS", 3)))
+
+    def test_stopped_and_killed(self):
+        """A process that is stopped, and one that is killed while it waits."""
+        with Program(17, self.classes.folder) as program:
+            self.profile(program, 0.2)
+            timers = [threading.Timer(at, os.kill, (program.pid, what)) for at, what in ((0.3, signal.SIGSTOP), (1.0, signal.SIGCONT))]
+            for t in timers:
+                t.start()
+            profile = self.profile(program, 1.5)
+            self.assertAlmostEqual(sum(s.value for s in profile.of_thread("sleeps-0")) / 1e9, 1.5, delta=0.05)
+            stopped = sum(s.value for s in profile.of_thread("sleeps-0") if any("do_signal_stop" in n for n in s.names)) / 1e9
+            self.assertAlmostEqual(stopped, 0.7, delta=0.1, msg=profile.describe())
+            threading.Timer(0.5, os.kill, (program.pid, signal.SIGKILL)).start()
+            profile = self.profile(program, 1)
+            self.assertAlmostEqual(sum(s.value for s in profile.of_thread("blocks-0")) / 1e9, 0.5, delta=0.1, msg=profile.describe())
+            self.assertEqual(profile.quality["lost"], 0)
+
+    def test_weight(self):
+        """Formats weigh waits by their time, unless they are told otherwise."""
+        with Program(17, self.classes.folder) as program:
+            self.profile(program, 0.2)
+            answer = self.daemon.get("/profile", pid=program.pid, seconds=0.5, event="offcpu", format="collapsed")
+            self.assertGreater(sum(int(line.rsplit(" ", 1)[1]) for line in answer.text.splitlines()), 10 ** 9)
+            answer = self.daemon.get("/profile", pid=program.pid, seconds=0.5, event="offcpu", format="collapsed", total=0)
+            self.assertLess(sum(int(line.rsplit(" ", 1)[1]) for line in answer.text.splitlines()), 10 ** 6)
+
+    def test_beside_a_tracepoint(self):
+        """Its program is loaded later, and leaves this one alone."""
+        mount_tracefs(self)
+        with Program(17, self.classes.folder) as program:
+            self.profile(program, 0.2)
+            answer = self.daemon.get("/profile", pid=program.pid, seconds=0.2, event="sched:sched_switch", format="json")
+            if answer.status == 503:
+                self.skipTest(answer.json()["detail"])
+            self.assertGreater(sum(s.value for s in self.profile(program, 0.3).of_thread("sleeps-0")), 0.2 * 10 ** 9)
+
+    def test_one_budget(self):
+        """The programs of all events count what their samples cost in one map."""
+        paths.need("bpftool")
+        mount_tracefs(self)
+        with Program(17, self.classes.folder) as program:
+            capture = self.daemon.capture(pid=program.pid, event="cpu,offcpu,alloc,sched:sched_switch")
+            maps = json.loads(subprocess.run(["bpftool", "--json", "map", "show"], capture_output=True, check=True).stdout)
+            programs = json.loads(subprocess.run(["bpftool", "--json", "prog", "show"], capture_output=True, check=True).stdout)
+            capture.stop()
+        budgets = {m["id"] for m in maps if m.get("name") == "budgets"}
+        of = {p["name"]: budgets & set(p.get("map_ids", [])) for p in programs if budgets & set(p.get("map_ids", []))}
+        self.assertLessEqual({"cpu_tick", "off_switch", "alloc_probe", "point_tick"}, set(of), of)
+        self.assertEqual(len(budgets), 1, of)
+
+
+class WithoutTaskWork(jvm.WithClasses):
+    sources = ("Off.java",)
+
+    def test_sentence(self):
+        os.environ["FLAMED_OLD_KERNEL"] = ",".join([*filter(None, WORDS), "task_work"])
+        try:
+            daemon = Daemon("--recorder-hz", "0")
+        finally:
+            os.environ["FLAMED_OLD_KERNEL"] = ",".join(WORDS)
+        self.addCleanup(daemon.stop)
+        for name in ("offcpu", "wall"):
+            event, = [e for e in daemon.get("/api/v1/events").json()["events"] if e["name"] == name]
+            self.assertFalse(event["available"])
+            self.assertIn("task work", event["reason"])
+            answer = daemon.get("/profile", pid=os.getpid(), seconds=0.1, event=name)
+            self.assertEqual(answer.status, 503, answer)
+            self.assertIn("task work", answer.json()["detail"])
+            self.assertIn("6.18", event["reason"])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* broker/function_start.c: at which places of a file a probe may stand, and that a hostile file
+ * gets no other. */
+#include "suite.h"
+
+#include "base/cleanup.h"
+#include "broker/function_start.h"
+
+#include <elf.h>
+#include <stddef.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define CODE_VADDR 0x401000 /* its offset in the file is another */
+#define TABLE_VADDR 0x500000
+
+struct table {
+    uint8_t version, pointer, count_form, table_form;
+    int32_t frames;
+    uint32_t count;
+    struct {
+        int32_t address, entry;
+    } starts[6];
+};
+
+/* A file with six functions, 32 bytes each. */
+struct image {
+    Elf64_Ehdr head;
+    Elf64_Phdr programs[2];
+    struct table table;
+    uint8_t code[6][32];
+};
+
+enum { PUSH_RBP, PUSH_R12, NOP5, ENDBR, TEST_RDI, SHORT_NOP };
+
+static struct image good(void)
+{
+    static const uint8_t CODE[6][9] = {
+        [PUSH_RBP] = { 0x55, 0x48, 0x89, 0xe5 },   [PUSH_R12] = { 0x41, 0x54 },
+        [NOP5] = { 0x0f, 0x1f, 0x44, 0x00, 0x00 }, [ENDBR] = { 0xf3, 0x0f, 0x1e, 0xfa, 0x41, 0x57 },
+        [TEST_RDI] = { 0x48, 0x85, 0xff, 0x55 },   [SHORT_NOP] = { 0x90, 0x55 },
+    };
+    struct image m = {
+        .head = { .e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB },
+                  .e_machine = EM_X86_64,
+                  .e_phoff = offsetof(struct image, programs),
+                  .e_phentsize = sizeof(Elf64_Phdr),
+                  .e_phnum = 2 },
+        .programs = { { .p_type = PT_LOAD,
+                        .p_flags = PF_R | PF_X,
+                        .p_offset = offsetof(struct image, code),
+                        .p_vaddr = CODE_VADDR,
+                        .p_filesz = sizeof(m.code) },
+                      { .p_type = PT_GNU_EH_FRAME,
+                        .p_offset = offsetof(struct image, table),
+                        .p_vaddr = TABLE_VADDR,
+                        .p_filesz = sizeof(m.table) } },
+        .table = { .version = 1, .pointer = 0x1b, .count_form = 3, .table_form = 0x3b, .count = 6 },
+    };
+
+    for (int i = 0; i < 6; i++) {
+        m.table.starts[i].address = CODE_VADDR + i * 32 - TABLE_VADDR;
+        memcpy(m.code[i], CODE[i], sizeof(CODE[i]));
+    }
+    return m;
+}
+
+static uint64_t offset_of(int function)
+{
+    return offsetof(struct image, code) + (uint64_t)function * 32;
+}
+
+/* The offset that is given, or the error. */
+static int64_t check(const void *p, size_t n, uint64_t offset)
+{
+    _cleanup_close_ int fd = memfd_create("elf", MFD_CLOEXEC);
+    struct error err = ERROR_NULL;
+    uint64_t ret = 0;
+    int r;
+
+    ck_assert_int_eq(write(fd, p, n), (ssize_t)n);
+    r = function_start_check(fd, offset, &ret, &err);
+    ck_assert(r == 0 || (r == -EPERM && err.msg[0]));
+    return r < 0 ? r : (int64_t)ret;
+}
+
+static int64_t check_image(const struct image *m, uint64_t offset)
+{
+    return check(m, sizeof(*m), offset);
+}
+
+START_TEST(only_starts_with_known_instructions)
+{
+    struct image m = good();
+
+    ck_assert_int_eq(check_image(&m, offset_of(PUSH_RBP)), (int64_t)offset_of(PUSH_RBP));
+    ck_assert_int_eq(check_image(&m, offset_of(PUSH_R12)), (int64_t)offset_of(PUSH_R12));
+    ck_assert_int_eq(check_image(&m, offset_of(NOP5)), (int64_t)offset_of(NOP5));
+    ck_assert_int_eq(check_image(&m, offset_of(ENDBR)), (int64_t)offset_of(ENDBR) + 4);
+    ck_assert_int_eq(check_image(&m, offset_of(TEST_RDI)), -EPERM);
+    ck_assert_int_eq(check_image(&m, offset_of(SHORT_NOP)), -EPERM);
+    for (uint64_t at = 0; at < sizeof(m) + 64; at++) {
+        bool start = at >= offset_of(0) && (at - offset_of(0)) % 32 == 0;
+
+        if (!start)
+            ck_assert_int_eq(check_image(&m, at), -EPERM);
+    }
+    ck_assert_int_eq(check_image(&m, UINT64_MAX), -EPERM);
+}
+END_TEST
+
+START_TEST(what_the_table_does_not_name)
+{
+    struct image m = good();
+
+    m.code[0][16] = 0x55; /* the byte is right, the place is none */
+    ck_assert_int_eq(check_image(&m, offset_of(0) + 16), -EPERM);
+    m.table.count = 2;
+    ck_assert_int_eq(check_image(&m, offset_of(1)), (int64_t)offset_of(1));
+    ck_assert_int_eq(check_image(&m, offset_of(2)), -EPERM);
+    m.table.count = UINT32_MAX; /* more than the segment has: those that are there count */
+    ck_assert_int_eq(check_image(&m, offset_of(1)), (int64_t)offset_of(1));
+    m.programs[1].p_filesz = 12;
+    ck_assert_int_eq(check_image(&m, offset_of(1)), -EPERM);
+    m.programs[1].p_filesz = UINT64_MAX;
+    ck_assert_int_eq(check_image(&m, offset_of(1)), -EPERM);
+}
+END_TEST
+
+START_TEST(files_that_do_not_say)
+{
+    const struct image m = good();
+    struct image x;
+
+#define WITH(field, value)                                                                         \
+    x = m;                                                                                         \
+    x.field = value;                                                                               \
+    ck_assert_int_eq(check_image(&x, offset_of(0)), -EPERM)
+    WITH(head.e_ident[0], 'E');
+    WITH(head.e_ident[EI_CLASS], ELFCLASS32);
+    WITH(head.e_ident[EI_DATA], ELFDATA2MSB);
+    WITH(head.e_machine, EM_AARCH64);
+    WITH(head.e_phnum, 0);
+    WITH(head.e_phnum, 1);
+    WITH(head.e_phnum, UINT16_MAX);
+    WITH(head.e_phentsize, 8);
+    WITH(head.e_phoff, UINT64_MAX);
+    WITH(head.e_phoff, INT64_MAX / 2 - 8);
+    WITH(programs[0].p_flags, PF_R); /* no code */
+    WITH(programs[0].p_filesz, 0);
+    WITH(programs[0].p_vaddr, CODE_VADDR + 1);
+    WITH(programs[1].p_type, PT_NOTE);
+    WITH(programs[1].p_offset, UINT64_MAX);
+    WITH(programs[1].p_offset, sizeof(m));
+    WITH(table.version, 2);
+    WITH(table.pointer, 0xff);
+    WITH(table.count_form, 0xff);
+    WITH(table.table_form, 0x1b);
+    WITH(table.count, 0);
+#undef WITH
+    for (size_t n = 0; n < sizeof(m) - sizeof(m.code); n += 3)
+        ck_assert_int_eq(check(&m, n, offset_of(0)), -EPERM);
+}
+END_TEST
+
+/* Whatever a file says, a probe stands at one of these alone. */
+static bool is_known(const uint8_t *p)
+{
+    return p[0] == 0x55 || (p[0] == 0x41 && (p[1] & 0xf8) == 0x50) ||
+           memcmp(p, "\x0f\x1f\x44\x00\x00", 5) == 0;
+}
+
+START_TEST(random_files)
+{
+    uint64_t random = 88172645463325252u;
+    int accepted = 0;
+
+    for (int round = 0; round < 4000; round++) {
+        struct image m = good();
+        uint8_t *bytes = (uint8_t *)&m;
+        int64_t at;
+
+        for (int i = 0; i < 1 + round % 3; i++) {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            bytes[random % sizeof(m)] = (uint8_t)(random >> 32);
+        }
+        at = check_image(&m, offset_of(round % 6));
+        if (at < 0)
+            continue;
+        accepted++;
+        ck_assert_int_le(at, (int64_t)sizeof(m) - 9);
+        ck_assert(is_known(bytes + at));
+    }
+    ck_assert_int_gt(accepted, 500);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("function_start");
+
+    tcase_add_test(tc, only_starts_with_known_instructions);
+    tcase_add_test(tc, what_the_table_does_not_name);
+    tcase_add_test(tc, files_that_do_not_say);
+    tcase_add_test(tc, random_files);
+    tcase_set_timeout(tc, 60);
+    return suite_run_case("function_start", tc);
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* capture/store_writer.h: who waits for a profile is answered, whatever the disk does. */
+#include "tests/unit/store/store_fixture.h"
+
+#include "capture/store_writer.h"
+
+#include <semaphore.h>
+#include <stdatomic.h>
+
+#define FIRST "00000000000000000000000000000001"
+#define SECOND "00000000000000000000000000000002"
+
+static sem_t entered, leave;
+static atomic_int told;
+static struct error told_err;
+
+/* Holds the keeper's thread, as a disk does. */
+static void hold(void *cookie, int outcome, struct profile *p, const struct error *err)
+{
+    (void)cookie;
+    (void)outcome;
+    (void)err;
+    profile_unref(p);
+    sem_post(&entered);
+    sem_wait(&leave);
+}
+
+static void note(void *cookie, int outcome, struct profile *p, const struct error *err)
+{
+    ck_assert_ptr_eq(cookie, &told);
+    ck_assert_int_eq(outcome, 0);
+    ck_assert_str_eq(p->id, SECOND);
+    profile_unref(p);
+    if (err)
+        told_err = *err;
+    told++;
+}
+
+START_TEST(no_answer_waits_for_good)
+{
+    struct store *store = open_store(1 << 20, 0);
+    struct store_writer *k = NULL;
+    struct profile *found = NULL;
+    uint64_t before_ns = clock_monotonic_ns();
+
+    sem_init(&entered, 0, 0);
+    sem_init(&leave, 0, 0);
+    ck_assert_int_eq(store_writer_start(store, &k), 0);
+    store_writer_put(k, make_profile(FIRST, NSEC_PER_SEC, 3, "leaf"), NULL, 0, STORE_WRITER_WAITED,
+                     UINT64_MAX, hold, NULL);
+    ck_assert_int_eq(sem_wait(&entered), 0);
+    store_writer_put(k, make_profile(SECOND, NSEC_PER_SEC, 3, "leaf"), NULL, 0, STORE_WRITER_WAITED,
+                     0, note, &told);
+
+    store_writer_hurry(k, before_ns + STORE_WRITER_DELAY_NS - 1);
+    ck_assert_int_eq(told, 0); /* it would be told what came of storing it */
+    for (int i = 0; i < 2; i++) {
+        store_writer_hurry(k, clock_monotonic_ns() + STORE_WRITER_DELAY_NS);
+        ck_assert_int_eq(told, 1);
+    }
+    ck_assert_str_eq(told_err.msg, "");
+    found = store_writer_find(k, SECOND); /* the id that was told is good, stored or not */
+    ck_assert_ptr_nonnull(found);
+    profile_unref(found);
+
+    sem_post(&leave);
+    store_writer_stop(k);
+    ck_assert_int_eq(told, 1);
+    ck_assert_int_eq(store_get(store, SECOND, &found, NULL), 0);
+    profile_unref(found);
+    store_close(store);
+}
+END_TEST
+
+static char order[8];
+
+static void note_order(void *cookie, int outcome, struct profile *p, const struct error *err)
+{
+    (void)cookie;
+    (void)outcome;
+    (void)err;
+    order[strlen(order)] = p->id[0];
+    profile_unref(p);
+}
+
+/* What nobody waits for, however much it is, is stored behind what somebody waits for. */
+START_TEST(who_waits_comes_first)
+{
+    static const struct {
+        const char *id;
+        enum store_writer_turn turn;
+    } PUT[] = {
+        { "e", STORE_WRITER_LAST },  { "f", STORE_WRITER_LAST },   { "c", STORE_WRITER_WAITED },
+        { "b", STORE_WRITER_FIRST }, { "d", STORE_WRITER_WAITED },
+    };
+    struct store *store = open_store(1 << 20, 0);
+    struct store_writer *k = NULL;
+
+    sem_init(&entered, 0, 0);
+    sem_init(&leave, 0, 0);
+    ck_assert_int_eq(store_writer_start(store, &k), 0);
+    store_writer_put(k, make_profile("a", NSEC_PER_SEC, 3, "leaf"), NULL, 0, STORE_WRITER_LAST,
+                     UINT64_MAX, hold, NULL);
+    ck_assert_int_eq(sem_wait(&entered), 0);
+    for (size_t i = 0; i < ARRAY_SIZE(PUT); i++)
+        store_writer_put(k, make_profile(PUT[i].id, NSEC_PER_SEC, 3, "leaf"), NULL, 0, PUT[i].turn,
+                         UINT64_MAX, note_order, NULL);
+    sem_post(&leave);
+    store_writer_stop(k);
+    ck_assert_str_eq(order, "bcdef");
+    store_close(store);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("store_writer");
+
+    tcase_add_test(tc, no_answer_waits_for_good);
+    tcase_add_test(tc, who_waits_comes_first);
+    return run_store_tests("store_writer", tc);
+}

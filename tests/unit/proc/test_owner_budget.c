@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* proc/owner_budget.c and proc/cgroup_owner.c: whose files the broker waits for, and how long. */
+#include "suite.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "proc/owner_budget.h"
+#include "proc/proc.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define ONE "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+#define TWO "1123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+static char folder[64];
+static int proc_fd;
+
+static void setup(void)
+{
+    snprintf(folder, sizeof(folder), "/tmp/flamed-test-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    proc_fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    ck_assert_int_ge(proc_fd, 0);
+}
+
+static void teardown(void)
+{
+    close(proc_fd);
+    for (int pid = 1; pid < 10; pid++) {
+        char path[128];
+
+        snprintf(path, sizeof(path), "%s/%d/cgroup", folder, pid);
+        unlink(path);
+        snprintf(path, sizeof(path), "%s/%d", folder, pid);
+        rmdir(path);
+    }
+    rmdir(folder);
+}
+
+/* The key of process @pid, begun at @start, whose cgroup file is @text. */
+static uint64_t key_of(int pid, uint64_t start, const char *text)
+{
+    struct proc_id id = { .host_pid = pid, .start_ticks = start };
+    _cleanup_fclose_ FILE *f = NULL;
+    char path[128];
+
+    snprintf(path, sizeof(path), "%s/%d", folder, pid);
+    mkdir(path, 0755);
+    snprintf(path, sizeof(path), "%s/%d/cgroup", folder, pid);
+    f = fopen(path, "w");
+    ck_assert_ptr_nonnull(f);
+    fputs(text, f);
+    fflush(f);
+    return proc_owner(proc_fd, &id);
+}
+
+START_TEST(a_container_is_one_owner_and_a_process_outside_is_one)
+{
+    uint64_t one = key_of(1, 7, "0::/docker/" ONE "\n");
+    uint64_t shell = key_of(5, 9, "0::/system.slice/ssh.service\n");
+
+    ck_assert_uint_ne(one, 0);
+    ck_assert_uint_eq(one, key_of(2, 8, "0::/docker/" ONE "\n"));
+    /* A container that makes one inside, of the number of another: in one with a number, or not. */
+    ck_assert_uint_eq(one, key_of(2, 8, "0::/docker/" ONE "/docker/" TWO "\n"));
+    ck_assert_uint_ne(one, key_of(2, 8, "0::/lxc.payload.web/docker/" ONE "\n"));
+    ck_assert_uint_eq(one, key_of(3, 8, "0::/docker/" ONE "/a/cgroup/of/its/own\n"));
+    ck_assert_uint_eq(one, key_of(3, 9, "4:memory:/docker/" ONE "/a\n0::/\n"));
+    ck_assert_uint_ne(one, key_of(4, 8, "0::/docker/" TWO "\n"));
+    ck_assert_uint_ne(shell, key_of(6, 9, "0::/system.slice/ssh.service\n"));
+    ck_assert_uint_ne(shell, key_of(5, 10, "0::/system.slice/ssh.service\n"));
+    ck_assert_uint_eq(shell, key_of(5, 9, "0::/another.slice\n"));
+}
+END_TEST
+
+START_TEST(it_ends_and_comes_back_slowly)
+{
+    static struct owner_budgets p;
+    uint64_t now_ns = 100 * NSEC_PER_SEC;
+
+    ck_assert(budget_has(owner_budget_of(&p, 1, now_ns), now_ns));
+    budget_spend(owner_budget_of(&p, 1, now_ns), OWNER_BUDGET_AT_ONCE_NS * 2);
+    ck_assert(!budget_has(owner_budget_of(&p, 1, now_ns), now_ns));
+    ck_assert(budget_has(owner_budget_of(&p, 2, now_ns), now_ns)); /* another's is whole */
+    now_ns += NSEC_PER_SEC;
+    ck_assert(!budget_has(owner_budget_of(&p, 1, now_ns), now_ns));
+    now_ns += OWNER_BUDGET_AT_ONCE_NS * OWNER_BUDGET_SHARE;
+    ck_assert(budget_has(owner_budget_of(&p, 1, now_ns), now_ns));
+}
+END_TEST
+
+/* Whether @key has any left, asked one nanosecond after the time before. */
+static bool has(struct owner_budgets *p, uint64_t key)
+{
+    static uint64_t now_ns = 100 * NSEC_PER_SEC;
+
+    now_ns++;
+    return budget_has(owner_budget_of(p, key, now_ns), now_ns);
+}
+
+START_TEST(as_many_as_fit_are_remembered)
+{
+    static struct owner_budgets p;
+
+    for (uint64_t key = 1; key <= OWNER_BUDGETS_MAX; key++) {
+        ck_assert(has(&p, key));
+        budget_spend(owner_budget_of(&p, key, key), OWNER_BUDGET_AT_ONCE_NS * 2);
+        has(&p, key);
+    }
+    for (uint64_t key = 1; key <= OWNER_BUDGETS_MAX; key++)
+        ck_assert(!has(&p, key));
+    ck_assert(has(&p, 1000)); /* in the place of 1 */
+    ck_assert(!has(&p, 2));
+    ck_assert(has(&p, 1));
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("owner_budget");
+
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_test(tc, a_container_is_one_owner_and_a_process_outside_is_one);
+    tcase_add_test(tc, it_ends_and_comes_back_slowly);
+    tcase_add_test(tc, as_many_as_fit_are_remembered);
+    return suite_run_case("owner_budget", tc);
+}

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whose a connection is, where the broker has to be asked: who waits for it, and for how long. */
+#include "serve_fixture.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "serve/peers_impl.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define ROUTE "/api/v1/jvms"
+#define CONTAINER 7 /* processes of the /proc below */
+#define HOST 8
+#define MANY 24 /* connections */
+
+/* A broker. */
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool stands_still;
+    int late;           /* so many looks take too long */
+    int32_t holder;     /* of all sockets */
+    size_t looks, most; /* in one look */
+} broker;
+static char proc[64];
+
+static int ask_holders(void *cookie, const uint64_t *inodes, size_t n, struct socket_holding *ret)
+{
+    int r = 0;
+
+    (void)cookie;
+    pthread_mutex_lock(&broker.lock);
+    broker.looks++;
+    broker.most = MAX(broker.most, n);
+    pthread_cond_broadcast(&broker.changed);
+    while (broker.stands_still)
+        pthread_cond_wait(&broker.changed, &broker.lock);
+    if (broker.late > 0) {
+        broker.late--;
+        r = -ETIMEDOUT;
+    }
+    for (size_t i = 0; i < n; i++) {
+        ck_assert_uint_ne(inodes[i], 0);
+        ret[i] = (struct socket_holding){ .told = true, .count = 1, .pids = { broker.holder } };
+    }
+    pthread_mutex_unlock(&broker.lock);
+    return r;
+}
+
+static void stand_still(bool still)
+{
+    pthread_mutex_lock(&broker.lock);
+    broker.stands_still = still;
+    pthread_cond_broadcast(&broker.changed);
+    pthread_mutex_unlock(&broker.lock);
+}
+
+static void await_look(size_t looks)
+{
+    pthread_mutex_lock(&broker.lock);
+    while (broker.looks < looks)
+        pthread_cond_wait(&broker.changed, &broker.lock);
+    pthread_mutex_unlock(&broker.lock);
+}
+
+static const char *path_of(int pid, const char *name)
+{
+    static char path[128];
+
+    snprintf(path, sizeof(path), "%s/%d/%s", proc, pid, name);
+    return path;
+}
+
+static void write_text(int pid, const char *name, const char *text)
+{
+    FILE *f = fopen(path_of(pid, name), "we");
+
+    ck_assert(f && fputs(text, f) >= 0 && fclose(f) == 0);
+}
+
+static void add_process(int pid, const char *uid_map)
+{
+    char status[8192] = "";
+    FILE *f = fopen("/proc/self/status", "re");
+
+    ck_assert(f && fread(status, 1, sizeof(status) - 1, f) > 0 && fclose(f) == 0);
+    ck_assert_int_eq(mkdir(path_of(pid, ""), 0755), 0);
+    write_text(pid, "status", status);
+    write_text(pid, "uid_map", uid_map);
+    write_text(pid, "cgroup", "0::/\n");
+}
+
+static void setup(void)
+{
+    pthread_mutex_init(&broker.lock, NULL);
+    pthread_cond_init(&broker.changed, NULL);
+    broker.stands_still = false;
+    broker.late = 0;
+    broker.holder = HOST;
+    broker.looks = broker.most = 0;
+    start();
+    peers_ask_holders(peers, ask_holders, NULL);
+    peers->enclosed = false;
+    snprintf(proc, sizeof(proc), "%.*s", (int)(strrchr(socket_path, '/') - socket_path),
+             socket_path);
+    add_process(CONTAINER, "0 100000 65536\n");
+    add_process(HOST, "0 0 4294967295\n");
+}
+
+static void teardown(void)
+{
+    static const char *const FILES[] = { "status", "uid_map", "cgroup" };
+
+    stand_still(false);
+    for (int pid = CONTAINER; pid <= HOST; pid++) {
+        for (size_t i = 0; i < ARRAY_SIZE(FILES); i++)
+            unlink(path_of(pid, FILES[i]));
+        rmdir(path_of(pid, ""));
+    }
+    stop();
+}
+
+static unsigned status_of(const char *target)
+{
+    _cleanup_reply_ struct reply r;
+
+    ask("GET", target, NULL, &r);
+    return r.status;
+}
+
+static void begin(int *fds, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        fds[i] = ask_on(client_connect_tcp(port), "GET", ROUTE, NULL);
+}
+
+/* All of them get @status. */
+static void end(int *fds, size_t n, unsigned status)
+{
+    for (size_t i = 0; i < n; i++) {
+        _cleanup_reply_ struct reply r;
+
+        client_read(fds[i], /* head_only= */ false, &r);
+        ck_assert_uint_eq(r.status, status);
+        if (status == 503) {
+            assert_problem(&r, 503, NULL, "does not know the caller yet");
+            ck_assert_str_eq(header(&r, "Retry-After"), "1");
+        }
+        close_fd(fds[i]);
+    }
+}
+
+START_TEST(who_holds_the_socket_counts)
+{
+    ck_assert_uint_eq(status_of(ROUTE), 200);
+    broker.holder = CONTAINER;
+    ck_assert_uint_eq(status_of(ROUTE), 403);
+    broker.holder = 9; /* is gone */
+    ck_assert_uint_eq(status_of(ROUTE), 403);
+    ck_assert_uint_eq(broker.looks, 3);
+}
+END_TEST
+
+START_TEST(what_cannot_be_told_at_once_is_asked_again)
+{
+    struct serve_stats stats;
+
+    broker.late = 2;
+    ck_assert_uint_eq(status_of(ROUTE), 200);
+    ck_assert_uint_eq(broker.looks, 3);
+    serve_stats(serve, &stats);
+    ck_assert_uint_eq(stats.looks, 3);
+    ck_assert_uint_eq(stats.looks_late, 2);
+    ck_assert_uint_eq(stats.callers_untold, 0);
+}
+END_TEST
+
+/* Requests that wait are answered, later ones at once, and all else goes on. */
+START_TEST(a_broker_that_stands_still_holds_up_nobody_else)
+{
+    uint64_t begun_ns;
+    struct serve_stats stats;
+    int fds[8];
+
+    stand_still(true);
+    begun_ns = clock_monotonic_ns();
+    begin(fds, ARRAY_SIZE(fds));
+    await_look(1);
+    for (int i = 0; i < 20; i++)
+        ck_assert_uint_eq(status_of("/healthz"), 200);
+    ck_assert_msg(clock_monotonic_ns() - begun_ns < 2 * NSEC_PER_SEC, "health waits for nobody");
+    end(fds, ARRAY_SIZE(fds), 503);
+    ck_assert_msg(clock_monotonic_ns() - begun_ns < 10 * NSEC_PER_SEC, "5 s at most");
+    begun_ns = clock_monotonic_ns();
+    begin(fds, ARRAY_SIZE(fds));
+    end(fds, ARRAY_SIZE(fds), 503);
+    ck_assert_msg(clock_monotonic_ns() - begun_ns < 2 * NSEC_PER_SEC, "the next do not wait");
+    ck_assert_uint_eq(broker.looks, 1);
+    serve_stats(serve, &stats);
+    ck_assert_uint_eq(stats.callers_untold, 2 * ARRAY_SIZE(fds));
+    stand_still(false);
+    for (int i = 0; i < 100 && status_of(ROUTE) != 200; i++)
+        usleep(10000);
+    ck_assert_uint_eq(status_of(ROUTE), 200);
+}
+END_TEST
+
+/* A client that leaves meanwhile, and the end of the service, are no matter. */
+START_TEST(those_who_leave_are_let_go)
+{
+    size_t looks;
+    int fds[8];
+
+    stand_still(true);
+    begin(fds, ARRAY_SIZE(fds));
+    await_look(1);
+    for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+        close(fds[i]);
+    usleep(500000);
+    stand_still(false);
+    ck_assert_uint_eq(status_of(ROUTE), 200);
+    looks = broker.looks;
+    stand_still(true);
+    begin(fds, ARRAY_SIZE(fds));
+    await_look(looks + 1);
+    usleep(100000);
+    stand_still(false);
+    for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+        close(fds[i]);
+}
+END_TEST
+
+START_TEST(one_look_is_for_many)
+{
+    int first[1], fds[MANY];
+
+    stand_still(true);
+    begin(first, 1);
+    await_look(1);
+    begin(fds, MANY);
+    usleep(300000);
+    stand_still(false);
+    end(first, 1, 200);
+    end(fds, MANY, 200);
+    ck_assert_uint_ge(broker.most, 12);
+    ck_assert_uint_le(broker.looks, 8);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("serve_whose");
+    TCase *tc = tcase_create("whose");
+
+    if (geteuid() != 0)
+        return 77;
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_set_timeout(tc, 60);
+    tcase_add_test(tc, who_holds_the_socket_counts);
+    tcase_add_test(tc, what_cannot_be_told_at_once_is_asked_again);
+    tcase_add_test(tc, a_broker_that_stands_still_holds_up_nobody_else);
+    tcase_add_test(tc, those_who_leave_are_let_go);
+    tcase_add_test(tc, one_look_is_for_many);
+    suite_add_tcase(s, tc);
+    return run_suite(s);
+}
