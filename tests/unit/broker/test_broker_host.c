@@ -244,12 +244,22 @@ static bool is_holder(const struct socket_holding *h, pid_t pid)
     return false;
 }
 
+/* Asks again while the time for a look was too short, as flamed does: a busy machine needs more. */
+static void ask_holders(const uint64_t *inodes, size_t n, struct socket_holding *ret)
+{
+    int r = -ETIMEDOUT;
+
+    for (int i = 0; i < 50 && (r == -ETIMEDOUT || r == -EBUSY); i++)
+        r = broker_socket_holders(fx.b, inodes, n, ret, NULL);
+    ck_assert_int_eq(r, 0);
+}
+
 /* Who holds the socket @inode, which is told. */
 static struct socket_holding holders_of_one(uint64_t inode)
 {
     struct socket_holding h;
 
-    ck_assert_int_eq(broker_socket_holders(fx.b, &inode, 1, &h, NULL), 0);
+    ask_holders(&inode, 1, &h);
     ck_assert(h.told);
     return h;
 }
@@ -395,7 +405,7 @@ static void check_many(bool walks)
     }
     for (size_t i = 1; i < ARRAY_SIZE(children); i++)
         end_child(children[i]);
-    ck_assert_int_eq(broker_socket_holders(fx.b, inodes, SOCKETS_ASKED_MAX, held, NULL), 0);
+    ask_holders(inodes, SOCKETS_ASKED_MAX, held);
     for (size_t i = 0; i < SOCKETS_ASKED_MAX; i++) {
         ck_assert(held[i].told);
         ck_assert_uint_eq(held[i].count, i % 5 == 2 ? 0 : i == 3 && walks ? 2 : 1);
@@ -437,7 +447,7 @@ START_TEST(sockets_that_many_hold_keep_out_no_other)
         ck_assert_int_eq(fstat(fds[i], &st), 0);
         inodes[i] = st.st_ino;
     }
-    ck_assert_int_eq(broker_socket_holders(fx.b, inodes, ARRAY_SIZE(fds), held, NULL), 0);
+    ask_holders(inodes, ARRAY_SIZE(fds), held);
     ck_assert(held[0].told && held[0].count == ARRAY_SIZE(children) + 1);
     ck_assert(held[7].told && held[7].count == 1 && is_holder(&held[7], getpid()));
     for (size_t i = 0; i < ARRAY_SIZE(fds); i++) {
