@@ -24,11 +24,14 @@ int api_ask_start(struct api *api, int (*fn)(struct api *api, void *arg), void *
 int facts_jvms(struct api *api, const struct target_selector *t, json_t **ret, struct error *err);
 int facts_jvm(struct api *api, const struct viewer *v, int32_t host_pid, json_t **ret,
               struct error *err);
-/* @names: as of events(). */
-int facts_events(struct api *api, const char *names, json_t **ret, struct error *err);
 int facts_ready(struct api *api, const struct viewer *v, json_t **ret, struct error *err);
 /* Readiness where the engine does not tell: what @err says is missing. */
 json_t *facts_unavailable(const struct error *err);
+
+/* ---- api/events.c ---- */
+
+/* @names, @match: as of events(). Thread: the engine's. */
+int facts_events(struct api *api, const char *names, const char *match, json_t **ret);
 
 /* ---- api/: functions of struct api_backend ---- */
 

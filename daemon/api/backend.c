@@ -56,7 +56,7 @@ struct query_args {
     const struct target_selector *target;
     const struct viewer *viewer;
     int32_t host_pid;
-    const char *names;
+    const char *names, *match;
     json_t **ret;
     struct error *err;
 };
@@ -96,7 +96,7 @@ static int call_events(struct api *api, void *arg)
         if (r != 0)
             return r;
     }
-    return facts_events(api, a->names, a->ret, a->err);
+    return facts_events(api, a->names, a->match, a->ret);
 }
 
 static int call_ready(struct api *api, void *arg)
@@ -126,10 +126,10 @@ static int backend_jvm(void *ctx, const struct viewer *v, int32_t host_pid, json
 }
 
 static int backend_events(void *ctx, const struct viewer *v, int32_t host_pid, const char *names,
-                          json_t **ret, struct error *err)
+                          const char *match, json_t **ret, struct error *err)
 {
     struct query_args a = {
-        .viewer = v, .host_pid = host_pid, .names = names, .ret = ret, .err = err
+        .viewer = v, .host_pid = host_pid, .names = names, .match = match, .ret = ret, .err = err
     };
 
     return api_ask(ctx, call_events, &a, err);

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the engine knows, as the JSON of the API: JVMs, events, readiness. */
+/* What the engine knows, as the JSON of the API: JVMs, readiness. */
 #include "api/api_impl.h"
 
 #include "api/json.h"
 #include "capture/capability_text.h"
 #include "capture/capture_impl.h"
-#include "event/event_form.h"
-#include "event/events.h"
 
 static const char *profilable_reason(const struct process *p)
 {
@@ -110,69 +108,6 @@ int facts_jvm(struct api *api, const struct viewer *v, int32_t host_pid, json_t 
         return BACKEND_NOT_FOUND;
     }
     *ret = jvm_json(api, p);
-    return *ret ? 0 : -ENOMEM;
-}
-
-/* With why it cannot be had, where it cannot. */
-static json_t *event_json(struct api *api, const struct event_info *event, const char *name)
-{
-    struct error why = ERROR_NULL;
-    char reason[ERROR_MSG_MAX + ERROR_REMEDY_MAX + 4] = "";
-
-    if (!api->engine.sampling->ring)
-        snprintf(reason, sizeof(reason), "%s", api->engine.sampling->facts.bpf_problem);
-    else if (broker_sample_check(api->engine.broker, name, &why) < 0)
-        snprintf(reason, sizeof(reason), "%s%s%s", why.msg, why.remedy[0] ? "; " : "", why.remedy);
-    return json_pack("{s:s, s:s, s:s, s:f, s:I, s:s, s:b, s:s}", "name", name, "description",
-                     event->description, "unit", event->unit, "default_hz", event->default_hz,
-                     "default_interval",
-                     (json_int_t)(event_is_timed(event) ? (uint64_t)(1e9 / event->default_hz)
-                                                        : event->default_period),
-                     "cost", event->cost, "available", reason[0] == 0, "reason", reason);
-}
-
-/* Those of @names that are events, whatever their form. */
-static void list_named(struct api *api, const char *names, json_t *list)
-{
-    struct span parts[EVENTS_AT_ONCE_MAX];
-    char name[EVENT_NAME_BYTES];
-    size_t count;
-
-    if (events_split(span_of(names), parts, &count) < 0)
-        return;
-    for (size_t i = 0; i < count; i++) {
-        const struct event_info *event;
-
-        span_copy(parts[i], name, sizeof(name));
-        event = events_find(name);
-        if (event)
-            json_array_append_new(list, event_json(api, event, name));
-    }
-}
-
-/* The rows, and the events of caches. */
-static void list_all(struct api *api, json_t *list)
-{
-    char name[EVENT_CACHE_NAME_BYTES];
-    size_t count;
-    const struct event_info *events = events_table(&count);
-
-    for (size_t i = 0; i < count; i++)
-        json_array_append_new(list, event_json(api, &events[i], events[i].name));
-    for (size_t i = 0; event_cache_name(i, name); i++)
-        json_array_append_new(list, event_json(api, events_find(name), name));
-}
-
-int facts_events(struct api *api, const char *names, json_t **ret, struct error *err)
-{
-    json_t *list = json_array();
-
-    (void)err;
-    if (names)
-        list_named(api, names, list);
-    else
-        list_all(api, list);
-    *ret = json_pack("{s:o}", "events", list);
     return *ret ? 0 : -ENOMEM;
 }
 

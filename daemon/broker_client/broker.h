@@ -114,6 +114,9 @@ int broker_audit_log(struct broker *b, int *ret_fd, struct error *err);
 int broker_container_config(struct broker *b, const char *id, int *ret_fd, struct error *err);
 /* The names in /var/log/containers, NUL-separated, in a sealed memfd. */
 int broker_container_logs(struct broker *b, int *ret_fd, struct error *err);
+/* The kernel's tracepoints, GROUP:NAME a line, in a sealed memfd. -ENOENT: tracefs is not mounted.
+ */
+int broker_tracepoints(struct broker *b, int *ret_fd, struct error *err);
 
 #define BROKER_CPUS_MAX 1024
 /* perf side-band events (fork, exec, comm, exit), one per online CPU, not yet mapped; the clock is

@@ -55,6 +55,13 @@ int broker_container_logs(struct broker *b, int *ret_fd, struct error *err)
     return client_call_file(b, &q, ret_fd, err);
 }
 
+int broker_tracepoints(struct broker *b, int *ret_fd, struct error *err)
+{
+    struct broker_request q = client_request(BROKER_TRACEPOINTS);
+
+    return client_call_file(b, &q, ret_fd, err);
+}
+
 /* Turns what came into one of @ret for each of @n sockets. */
 static void unpack_holders(const struct broker_holders *h, size_t n, struct socket_holding *ret)
 {

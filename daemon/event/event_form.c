@@ -6,6 +6,7 @@
 #include <linux/perf_event.h>
 
 #define RAW_DIGITS_MAX 16
+#define MODIFIERS_MAX 4                 /* letters of perf's; tracepoints have longer names */
 #define ADDRESS_END (UINT64_C(1) << 47) /* of a process */
 
 /* ---- words ---- */
@@ -299,7 +300,8 @@ static int parse_form(struct span s, struct event_form *f, struct error *err)
         return parse_breakpoint(s, f, err);
     if (span_find(s, '/') < s.n)
         return parse_pmu(s, f, err);
-    if (!parse_plain(head, f))
+    /* A group of tracepoints may be called as an event: lock:contention_begin. */
+    if (tail.n > MODIFIERS_MAX || !parse_plain(head, f))
         return colon < s.n ? parse_tracepoint(head, tail, f, err) : -ENOENT;
     if (colon < s.n && !take_modifiers(tail, f))
         return bad_modifiers(tail, err);

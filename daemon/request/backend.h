@@ -132,12 +132,14 @@ struct api_backend {
     /* A target's processes without sampling: HEAD, and checks. */
     int (*target_check)(void *ctx, const struct target_selector *t, struct error *err);
     /* New references owned by the caller: {"jvms":[...]}, one JVM, {"events":[...]}. @names: of
-     * these alone, with commas between them, whatever their form; NULL: of all that are listed. */
+     * these alone, with commas between them, whatever their form; NULL: of all that are listed.
+     * @match: of those with it in name or description (event/event_match.h), tracepoints, too, and
+     * "left_out", how many more there are; NULL: of all, without tracepoints. */
     int (*jvms)(void *ctx, const struct target_selector *t, json_t **ret, struct error *err);
     int (*jvm)(void *ctx, const struct viewer *v, int32_t host_pid, json_t **ret,
                struct error *err);
     int (*events)(void *ctx, const struct viewer *v, int32_t host_pid, const char *names,
-                  json_t **ret, struct error *err);
+                  const char *match, json_t **ret, struct error *err);
     /* 0: ready. BACKEND_UNAVAILABLE: something is missing. *ret: {"status":…,"problems":[{...}],…}.
      */
     int (*ready)(void *ctx, const struct viewer *v, json_t **ret, struct error *err);

@@ -10,20 +10,40 @@
 #define ID_BYTES 32
 #define PATH_BYTES 192
 
-static const char *const TRACEFS[] = {
-    "/sys/kernel/tracing/events",
-    "/sys/kernel/debug/tracing/events",
-};
+static const char *const TRACEFS[] = { "/sys/kernel/tracing", "/sys/kernel/debug/tracing" };
+
+/* Opens tracefs, where its events are; a folder without them is only the place to mount it. */
+static int open_tracefs(struct error *err)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(TRACEFS); i++) {
+        _cleanup_close_ int fd = open(TRACEFS[i], O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+        if (fd >= 0 && faccessat(fd, "events", F_OK, 0) == 0)
+            return take_fd(&fd);
+    }
+    error_remedy(err, "mount it: mount -t tracefs nodev /sys/kernel/tracing");
+    return -ENOENT;
+}
+
+int tracepoint_list(struct buf *ret, struct error *err)
+{
+    _cleanup_close_ int fd = open_tracefs(err);
+    int r;
+
+    if (fd < 0)
+        return error_set(err, fd,
+                         "tracefs, the kernel's list of tracepoints, is not mounted where "
+                         "flamed-broker runs");
+    r = buf_read_at(ret, fd, "available_events");
+    return r == 0 || r == -EFBIG ? 0 : error_code(err, r, "cannot read the list of tracepoints");
+}
 
 static int open_events(struct span group, struct span name, struct error *err)
 {
-    for (size_t i = 0; i < ARRAY_SIZE(TRACEFS); i++) {
-        int fd = open(TRACEFS[i], O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int fd = open_tracefs(err);
 
-        if (fd >= 0)
-            return fd;
-    }
-    error_remedy(err, "mount it: mount -t tracefs nodev /sys/kernel/tracing");
+    if (fd >= 0)
+        return fd;
     return error_parameter(err, "event", -ENOENT,
                            "the tracepoint %.*s:%.*s cannot be looked up: tracefs, the kernel's "
                            "list of them, is not mounted where flamed-broker runs",
@@ -32,18 +52,19 @@ static int open_events(struct span group, struct span name, struct error *err)
 
 int tracepoint_id(struct span group, struct span name, uint64_t *ret_id, struct error *err)
 {
-    _cleanup_close_ int events_fd = open_events(group, name, err);
+    _cleanup_close_ int fs_fd = open_events(group, name, err);
     _cleanup_buf_ struct buf text = BUF_NULL;
     char path[PATH_BYTES];
     int n, r;
 
-    if (events_fd < 0)
-        return events_fd;
-    n = snprintf(path, sizeof(path), "%.*s/%.*s/id", (int)group.n, group.p, (int)name.n, name.p);
+    if (fs_fd < 0)
+        return fs_fd;
+    n = snprintf(path, sizeof(path), "events/%.*s/%.*s/id", (int)group.n, group.p, (int)name.n,
+                 name.p);
     if (n < 0 || (size_t)n >= sizeof(path))
         return -ENAMETOOLONG;
     buf_init(&text, ID_BYTES);
-    r = buf_read_at(&text, events_fd, path);
+    r = buf_read_at(&text, fs_fd, path);
     if (r == -ENOENT) {
         error_remedy(err, "/sys/kernel/tracing/available_events lists the tracepoints");
         return error_parameter(err, "event", r, "this kernel has no tracepoint %.*s:%.*s",

@@ -81,7 +81,7 @@ bool handle_events(struct request *req)
         return true;
     }
     r = be->events(be->ctx, &req->subject.viewer, t->pid_count ? t->pids[0] : 0,
-                   /* names= */ NULL, &value, &err);
+                   /* names= */ NULL, req->params.match, &value, &err);
     return answer_backend(req, r, value, &err);
 }
 

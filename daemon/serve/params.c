@@ -169,6 +169,9 @@ static const struct param PARAMS[PARAM_COUNT] = {
     [PARAM_IDLE] = { "idle", BOOL_OF(view.no_idle), .negate = true,
                      .expects = EXPECTS_BOOL " (0: without threads that wait for work)" },
     [PARAM_TICKET] = { "ticket", WORD_OF(ticket), .expects = "what flamed --login printed, whole" },
+    [PARAM_MATCH] = { "match", WORD_OF(match),
+                      .expects = "a part of an event's name or description, such as futex, or a "
+                                 "pattern with * and ?, such as sched:*" },
     [PARAM_UNFOLD] = { "unfold", BOOL_OF(unfold),
                        .expects = EXPECTS_BOOL " (1: a line per range of inlined frames)" },
 };

@@ -59,6 +59,7 @@ enum param_id {
     PARAM_IDLE,
     PARAM_UNFOLD,
     PARAM_TICKET,
+    PARAM_MATCH, /* of /api/v1/events */
     PARAM_COUNT
 };
 
@@ -136,6 +137,7 @@ struct params {
     struct time_range range;                        /* 0 and UINT64_MAX where not given */
     size_t limit, buckets;                          /* 0: not given */
     const char *cursor, *schedule, *a, *b, *ticket; /* point into the query; NULL: not given */
+    const char *match;                              /* as above */
     enum captures_state state;
     enum timeline_by by;
     enum diff_format diff_format;

@@ -92,7 +92,7 @@ bool check_event(struct request *req)
 
     if (strcmp(p->event, events_default()->name) == 0)
         return true;
-    r = s->be.events(s->be.ctx, &req->subject.viewer, 0, p->event, &list, &err);
+    r = s->be.events(s->be.ctx, &req->subject.viewer, 0, p->event, /* match= */ NULL, &list, &err);
     if (r != 0) {
         answer_outcome(&req->answer, r, &err, 1);
         return false;

@@ -25,7 +25,8 @@ static const struct route ROUTES[] = {
       .handle = handle_heap },
     { "/api/v1/jvms/{pid}/perf-map", METHOD_GET, ROLE_PROFILE, BIT(MAP_SYMBOLS) | BIT(UNFOLD),
       .waits = true, .heavy = true, .handle = handle_perf_map, .audit = AUDIT_CAPTURE },
-    { "/api/v1/events", METHOD_GET, ROLE_VIEW, BIT(PID), .waits = true, .handle = handle_events },
+    { "/api/v1/events", METHOD_GET, ROLE_VIEW, BIT(PID) | BIT(MATCH), .waits = true,
+      .handle = handle_events },
     { "/api/v1/captures", METHOD_GET, ROLE_VIEW,
       PARAMS_TARGET | PARAMS_RANGE | BIT(EVENT) | BIT(STATE) | BIT(SCHEDULE) | BIT(LIMIT) |
           BIT(CURSOR),

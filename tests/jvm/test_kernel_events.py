@@ -228,6 +228,32 @@ class KernelEvents(jvm.WithClasses):
         names = {e["name"] for e in self.daemon.get("/api/v1/events").json()["events"]}
         self.assertLessEqual({"cpu", "LLC-loads", "dTLB-load-misses"}, names)
 
+    def test_search(self):
+        """By a part of the name or the description, or a pattern; tracepoints, too."""
+        def found(match: str) -> tuple[dict, dict]:
+            answer = self.daemon.get("/api/v1/events", match=match)
+            self.assertEqual(answer.status, 200, answer)
+            return {e["name"]: e for e in answer.json()["events"]}, answer.json()
+
+        events, document = found("HUGE ones")
+        self.assertEqual((list(events), document["left_out"]), (["nativemem"], 0)) # by its description
+        events, document = found("*-FAULTS")
+        self.assertEqual(list(events), ["page-faults", "minor-faults", "major-faults"])
+        self.assertEqual(found("no such thing")[0], {})
+        self.assertNotIn("left_out", self.daemon.get("/api/v1/events").json())
+        self.assertEqual(self.daemon.get("/api/v1/events", match="x" * 300).status, 400)
+        events, document = found("sched:sched_*switch")
+        if document["tracepoints_reason"]:
+            self.assertIn("mount", document["tracepoints_reason"])
+            self.skipTest(document["tracepoints_reason"])
+        event = events["sched:sched_switch"]
+        self.assertEqual((event["available"], event["reason"], event["default_interval"]), (True, "", 1))
+        everything = {line for line in proc.read("/sys/kernel/tracing/available_events").splitlines() if len(line) < 64}
+        events, document = found("*:*")
+        tracepoints = set(events) & everything
+        self.assertEqual((len(tracepoints), len(tracepoints) + document["left_out"]), (min(200, len(everything)), len(everything)))
+        self.assertFalse([name for name in set(events) - tracepoints if ":" in name]) # others have it in their description
+
     def test_formats(self):
         """Each says what it counts; a capture of its own says so in its list."""
         with Program(17, self.classes.folder) as program:

@@ -69,6 +69,11 @@ START_TEST(the_host_tells_about_itself)
     r = broker_container_logs(fx.b, &fd, &err);
     ck_assert(r == 0 || r == BROKER_ABSENT);
     close_fd(fd);
+    fd = -1;
+    r = broker_tracepoints(fx.b, &fd, &err);
+    ck_assert(r == 0 ? read(fd, text, sizeof(text)) > 0 && memchr(text, ':', sizeof(text))
+                     : r == -ENOENT && strstr(err.remedy, "mount"));
+    close_fd(fd);
 }
 END_TEST
 

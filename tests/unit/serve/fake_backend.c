@@ -270,10 +270,11 @@ static int fake_jvm(void *ctx, const struct viewer *v, int32_t host_pid, json_t 
 }
 
 static int fake_events(void *ctx, const struct viewer *v, int32_t host_pid, const char *names,
-                       json_t **ret, struct error *err)
+                       const char *match, json_t **ret, struct error *err)
 {
     fake_see(ctx, v);
     (void)names;
+    (void)match;
     (void)host_pid;
     (void)err;
     *ret = json_pack("{s:[{s:s},{s:s}]}", "events", "name", "cpu", "name", "page-faults");

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* GET /api/v1/events: what can be sampled, and why what cannot. */
+#include "api/api_impl.h"
+
+#include "base/cleanup.h"
+#include "event/event_form.h"
+#include "event/event_match.h"
+#include "event/events.h"
+
+#define LISTED_TRACEPOINTS_MAX 200 /* in one answer; the others are counted */
+#define REASON_BYTES (ERROR_MSG_MAX + ERROR_REMEDY_MAX + 4)
+#define TRACEPOINTS_MAX_BYTES ((size_t)1 << 20)
+
+struct listing {
+    struct api *api;
+    struct span match; /* NULL: all */
+    json_t *list;
+};
+
+static void tell_error(const struct error *why, char reason[REASON_BYTES])
+{
+    snprintf(reason, REASON_BYTES, "%s%s%s", why->msg, why->remedy[0] ? "; " : "", why->remedy);
+}
+
+/* Why @name cannot be had; "": it can. */
+static void find_reason(struct api *api, const char *name, char reason[REASON_BYTES])
+{
+    struct error why = ERROR_NULL;
+
+    reason[0] = '\0';
+    if (!api->engine.sampling->ring)
+        snprintf(reason, REASON_BYTES, "%s", api->engine.sampling->facts.bpf_problem);
+    else if (broker_sample_check(api->engine.broker, name, &why) < 0)
+        tell_error(&why, reason);
+}
+
+static json_t *event_json(const struct event_info *event, const char *name, const char *reason)
+{
+    return json_pack("{s:s, s:s, s:s, s:f, s:I, s:s, s:b, s:s}", "name", name, "description",
+                     event->description, "unit", event->unit, "default_hz", event->default_hz,
+                     "default_interval",
+                     (json_int_t)(event_is_timed(event) ? (uint64_t)(1e9 / event->default_hz)
+                                                        : event->default_period),
+                     "cost", event->cost, "available", reason[0] == 0, "reason", reason);
+}
+
+static void add_event(struct listing *l, const struct event_info *event, const char *name)
+{
+    char reason[REASON_BYTES];
+
+    if (l->match.p && !event_match(l->match, span_of(name)) &&
+        !event_match(l->match, span_of(event->description)))
+        return;
+    find_reason(l->api, name, reason);
+    json_array_append_new(l->list, event_json(event, name, reason));
+}
+
+/* Those of @names that are events, whatever their form. */
+static void list_named(struct listing *l, const char *names)
+{
+    struct span parts[EVENTS_AT_ONCE_MAX];
+    char name[EVENT_NAME_BYTES];
+    size_t count;
+
+    if (events_split(span_of(names), parts, &count) < 0)
+        return;
+    for (size_t i = 0; i < count; i++) {
+        const struct event_info *event;
+
+        span_copy(parts[i], name, sizeof(name));
+        event = events_find(name);
+        if (event)
+            add_event(l, event, name);
+    }
+}
+
+/* The rows, and the events of caches. */
+static void list_all(struct listing *l)
+{
+    char name[EVENT_CACHE_NAME_BYTES];
+    size_t count;
+    const struct event_info *events = events_table(&count);
+
+    for (size_t i = 0; i < count; i++)
+        add_event(l, &events[i], events[i].name);
+    for (size_t i = 0; event_cache_name(i, name); i++)
+        add_event(l, events_find(name), name);
+}
+
+/* The names of tracepoints in @text. Of the first one it is asked whether it can be had: the kernel
+ * takes long to begin and end one, and lets each be had that it lists. Return: how many match and
+ * are not listed. */
+static size_t list_tracepoints(struct listing *l, struct span text)
+{
+    size_t listed = 0, left_out = 0;
+    char name[EVENT_NAME_BYTES], reason[REASON_BYTES];
+    struct span line;
+
+    while (span_take_until(&text, '\n', &line)) {
+        const struct event_info *event;
+
+        if (line.n >= sizeof(name) || !event_match(l->match, line))
+            continue;
+        span_copy(line, name, sizeof(name));
+        event = events_find(name);
+        if (!event)
+            continue;
+        if (listed == LISTED_TRACEPOINTS_MAX) {
+            left_out++;
+            continue;
+        }
+        if (listed++ == 0)
+            find_reason(l->api, name, reason);
+        json_array_append_new(l->list, event_json(event, name, reason));
+    }
+    return left_out;
+}
+
+/* Reads the list from the broker. @reason: why it is not there. */
+static size_t read_tracepoints(struct listing *l, char reason[REASON_BYTES])
+{
+    _cleanup_close_ int fd = -1;
+    _cleanup_buf_ struct buf text = BUF_NULL;
+    struct error err = ERROR_NULL;
+    int r = broker_tracepoints(l->api->engine.broker, &fd, &err);
+
+    buf_init(&text, TRACEPOINTS_MAX_BYTES);
+    if (r == 0) {
+        r = buf_read_fd(&text, fd);
+        if (r < 0)
+            error_code(&err, r, "cannot read the list of tracepoints");
+    }
+    if (r != 0) {
+        tell_error(&err, reason);
+        return 0;
+    }
+    return list_tracepoints(l, buf_span(&text));
+}
+
+int facts_events(struct api *api, const char *names, const char *match, json_t **ret)
+{
+    struct listing l = { .api = api,
+                         .match = match ? span_of(match) : SPAN_NULL,
+                         .list = json_array() };
+    char reason[REASON_BYTES] = "";
+    size_t left_out = 0;
+
+    if (names)
+        list_named(&l, names);
+    else
+        list_all(&l);
+    if (match)
+        left_out = read_tracepoints(&l, reason);
+    *ret = match ? json_pack("{s:o, s:I, s:s}", "events", l.list, "left_out", (json_int_t)left_out,
+                             "tracepoints_reason", reason)
+                 : json_pack("{s:o}", "events", l.list);
+    return *ret ? 0 : -ENOMEM;
+}
