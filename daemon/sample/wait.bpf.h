@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What off.bpf.c keeps of each wait, and which waits are wanted and sampled. Besides, what of a
+ * record does not depend on how the stack was taken.
+ */
+#pragma once
+
+#include "sample/lock.bpf.h"
+
+#include "sample/off_abi.h"
+
+#define TASK_WORKER 0x00004010 /* PF_USER_WORKER, PF_IO_WORKER: they have no user mode */
+#define MET 1                  /* in wait.off_ns: a flush has met it */
+
+/* The block of short waits that a thread is in: what is left of it, and of that how much lies
+ * behind the point. */
+struct block {
+    __u64 left, pick;
+};
+
+/* Of a task. */
+struct wait {
+    __u64 off_ns; /* when it left, CLOCK_MONOTONIC, or-ed with MET; 0: it runs */
+    __u64 run_delay;
+    __u32 epoch;            /* of off_ns: what an older one says is not true any more */
+    __u32 filters;          /* of sets: the number of filters_no */
+    __u32 sets;             /* that want it */
+    __u32 flush;            /* the last that met it */
+    struct lock_words lock; /* what it waits for; UNREAD: nobody asked when it left */
+    struct block blocks[STACK_SETS_MAX];
+};
+
+/* What is known of a wait when it ends. */
+struct ended {
+    __u64 time_ns, run_delay;
+    __u64 waits_ns[STACK_SETS_MAX]; /* since the set began; 0: it did not draw the wait */
+    __u64 values[STACK_SETS_MAX];   /* what it then stands for, in ns */
+    __u32 exec_id, flush, flushed;
+    __u16 kernel_count, flags;
+    struct lock_words lock;
+    __u64 kernel[STACK_MAX + 1];
+};
+
+/* The same while its user stack is waited for. */
+struct bpf_task_work {
+    __u64 __opaque;
+} __attribute__((aligned(8)));
+
+struct late {
+    struct bpf_task_work work;
+    struct ended ended;
+};
+
+/* The same before it is in the map: other maps must not have the work. */
+struct late_form {
+    __u64 zero;
+    struct ended ended;
+};
+
+struct bpf_map {
+    __u32 id;
+} __attribute__((preserve_access_index));
+
+extern int
+bpf_task_work_schedule_resume_impl(struct task_struct *task, struct bpf_task_work *work, void *map,
+                                   int (*callback)(struct bpf_map *map, void *key, void *value),
+                                   void *aux) __ksym;
+
+struct bpf_iter_meta {
+    __u64 session_id;
+} __attribute__((preserve_access_index));
+
+struct bpf_iter__task {
+    union {
+        struct bpf_iter_meta *meta;
+        __u64 : 64;
+    };
+    union {
+        struct task_struct *task;
+        __u64 : 64;
+    };
+} __attribute__((preserve_access_index));
+
+/* Written by the loader. */
+__u64 intervals[STACK_SETS_MAX]; /* 0: no set of this program */
+__u64 starts_ns[STACK_SETS_MAX]; /* CLOCK_MONOTONIC */
+__u32 off_sets;                  /* the sets with an interval, as bits */
+__u32 lock_sets;                 /* those of them that want waits for locks, and no others */
+__u32 epoch;                     /* how often the program was attached */
+__u32 filters_no;                /* how often filters were changed */
+__u64 wanted_bits[OFF_BITS / 64];
+__u32 flush_no, flush_set;
+
+struct {
+    __uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+    __uint(map_flags, BPF_F_NO_PREALLOC);
+    __type(key, int);
+    __type(value, struct wait);
+} waits SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(max_entries, OFF_LATE_MAX);
+    __uint(map_flags, BPF_F_NO_PREALLOC);
+    __type(key, __u64);
+    __type(value, struct late);
+} lates SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+    __uint(max_entries, OFF_COUNTERS);
+    __type(key, __u32);
+    __type(value, __u64);
+} counters SEC(".maps");
+
+/* Of a processor, for what cannot be preempted: the switch. */
+struct desk {
+    struct late_form form;
+    struct sample_record bare_rec; /* with its frames behind it */
+    __u64 bare_frames[STACK_MAX + 1];
+    struct block blocks[STACK_SETS_MAX]; /* of threads that have none yet */
+    __u64 last_key;
+};
+
+struct {
+    __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+    __uint(max_entries, 1);
+    __type(key, __u32);
+    __type(value, struct desk);
+} desks SEC(".maps");
+
+/* For what can be preempted, by another of its kind. */
+struct off_scratch {
+    struct stack_scratch stack;
+    __u64 taken; /* by one that runs or was preempted */
+};
+
+struct {
+    __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+    __uint(max_entries, OFF_DEPTH);
+    __type(key, __u32);
+    __type(value, struct off_scratch);
+} scratches SEC(".maps");
+
+/* Adds @n to counter @which (enum of off_abi.h). */
+static __always_inline void count(__u32 which, __u64 n)
+{
+    __u64 *c = bpf_map_lookup_elem(&counters, &which);
+
+    if (c)
+        __sync_fetch_and_add(c, n);
+}
+
+/* ---- who is wanted ---- */
+
+/* The number of the process of @task in flamed's pid namespace; 0: it has none there. */
+static __always_inline __u32 process_number(struct task_struct *task)
+{
+    return pid_ns_inum ? pid_number(task->group_leader->thread_pid) : (__u32)task->tgid;
+}
+
+/* The same of the thread. */
+static __always_inline __u32 thread_number(struct task_struct *task)
+{
+    return pid_ns_inum ? pid_number(task->thread_pid) : (__u32)task->pid;
+}
+
+/* Rules out most tasks at the least cost. */
+static __always_inline bool may_be_wanted(struct task_struct *task)
+{
+    __u32 pid = task->tgid;
+
+    if (!pid || task->flags & TASK_KERNEL_THREAD)
+        return false;
+    if (pid_ns_inum || filter_all & off_sets)
+        return true;
+    return wanted_bits[pid / 64 % (OFF_BITS / 64)] >> pid % 64 & 1;
+}
+
+/* The sets that want @task, looked up again once filters changed; @w may be NULL. */
+static __always_inline __u32 sets_of(struct task_struct *task, struct wait *w)
+{
+    __u32 no = *(volatile __u32 *)&filters_no, pid, sets;
+
+    if (w && w->filters == no)
+        return w->sets;
+    pid = process_number(task);
+    sets = pid ? wanted_sets(pid) & off_sets : 0;
+    if (w) {
+        w->sets = sets;
+        w->filters = no;
+    }
+    return sets;
+}
+
+/* ---- records ---- */
+
+/* The part of a sample of @value that its thread was runnable for. The others of the wait's time
+ * are the rest; both are right on average, and exact where the wait is longer than the interval. */
+static __always_inline __u64 runnable_part(__u64 value, __u64 wait_ns, __u64 runnable_ns,
+                                           __u64 interval)
+{
+    __u64 chance = bpf_get_prandom_u32();
+
+    if (runnable_ns >= wait_ns)
+        return value;
+    if (value > wait_ns) /* drawn by chance: it stands for one or the other */
+        return chance * wait_ns >> 32 < runnable_ns ? value : 0;
+    if (runnable_ns >= interval)
+        return runnable_ns;
+    return chance * interval >> 32 < runnable_ns ? interval : 0;
+}
+
+/* How long @task has waited for a processor so far, in ns; 0 where the kernel does not count it. */
+static __always_inline __u64 run_delay_of(struct task_struct *task)
+{
+    return bpf_core_field_exists(task->sched_info.run_delay) ? task->sched_info.run_delay : 0;
+}
+
+/* Tells in @rec what @x waited for, if set @i asks for that. Whether the set has the record. */
+static __always_inline bool fill_lock(struct sample_record *rec, const struct ended *x, __u32 i)
+{
+    bool asks = lock_sets & 1U << i;
+
+    rec->lock = asks ? (__u8)x->lock.kind : UNWIND_LOCK_NONE;
+    rec->lock_class = asks ? x->lock.class_word : 0;
+    rec->lock_owner = asks ? x->lock.owner : 0;
+    return !asks || x->lock.kind != UNWIND_LOCK_NONE;
+}
+
+/* Writes the @bytes of @rec into the ring, and counts it as written or lost. */
+static __always_inline void write_record(struct sample_record *rec, __u64 bytes)
+{
+    if (bytes > sizeof(struct stack_scratch))
+        bytes = sizeof(struct stack_scratch);
+    if (bpf_ringbuf_output(&ring, rec, bytes, BPF_RB_NO_WAKEUP))
+        count(OFF_LOST_RING, 1);
+    else
+        count(OFF_SAMPLES, 1);
+}
+
+/* What of a record does not depend on how the stack was taken. */
+static __always_inline void fill_record(struct sample_record *rec, struct task_struct *task,
+                                        const struct ended *x)
+{
+    begin_record(rec, task, process_number(task), thread_number(task), x->time_ns);
+    rec->flush = x->flush;
+    rec->flushed = x->flushed;
+    rec->flags = (__u8)x->flags;
+    rec->kernel_count = x->kernel_count;
+    bpf_probe_read_kernel_str(rec->comm, sizeof(rec->comm), task->comm);
+}
+
+/* How many points lie in a wait that is shorter than @interval, and goes on in block @b. */
+static __always_inline __u64 points(struct block *b, __u64 wait_ns, __u64 interval)
+{
+    __u64 n = 0;
+
+    if (b->left > interval) /* of another interval */
+        b->left = 0;
+    if (wait_ns >= b->left) {
+        n = b->left > b->pick;
+        wait_ns -= b->left;
+        b->left = interval;
+        b->pick = (__u64)bpf_get_prandom_u32() * interval >> 32;
+    }
+    n += b->left > b->pick && b->left - wait_ns <= b->pick;
+    b->left -= wait_ns;
+    return n;
+}
+
+/* Decides for each of @sets about a wait of @task from @since to x->time_ns. Whether any takes it.
+ */
+static __always_inline bool draw(struct task_struct *task, struct ended *x, struct block *blocks,
+                                 __u32 sets, __u64 since)
+{
+    bool taken = false;
+
+    if (since < task->start_time)
+        since = task->start_time;
+    for (__u32 i = 0; i < STACK_SETS_MAX; i++) {
+        __u64 from = since < starts_ns[i] ? starts_ns[i] : since, interval = intervals[i], wait_ns;
+
+        x->waits_ns[i] = 0;
+        if (!(sets & 1U << i) || from >= x->time_ns)
+            continue;
+        wait_ns = x->time_ns - from;
+        x->values[i] = wait_ns;
+        if (wait_ns < interval)
+            x->values[i] = interval * points(&blocks[i], wait_ns, interval);
+        if (!x->values[i])
+            continue;
+        x->waits_ns[i] = wait_ns;
+        taken = true;
+    }
+    return taken;
+}
+
+/* Takes the kernel's stack of @task, which does not run, into @x. */
+static __always_inline void take_kernel_stack(struct task_struct *task, struct ended *x)
+{
+    long n = bpf_get_task_stack(task, x->kernel, STACK_MAX * sizeof(__u64), 0);
+
+    x->flags = SAMPLE_IN_KERNEL;
+    n = n > 0 ? (long)((__u64)n / sizeof(__u64)) : 0;
+    if (n >= STACK_MAX) {
+        n = STACK_MAX;
+        x->flags |= SAMPLE_KERNEL_CUT;
+    }
+    x->kernel_count = (__u16)n;
+}
