@@ -119,6 +119,13 @@ static inline uint64_t capture_answer_ns(const struct capture *c)
     return c->end_ns + CAPTURE_ANSWER_NS - MIN(c->prepared_ns, CAPTURE_ANSWER_NS);
 }
 
+/* ---- captures.c ---- */
+
+/* Frees @c, which is in no list and holds no set; takes NULL. Returns NULL. */
+struct capture *capture_free(struct capture *c);
+/* Makes an empty record, whose memory counts to the budget of all captures. 0 or -errno. */
+int capture_new_record(struct captures *e, struct record **ret);
+
 /* ---- admit.c ---- */
 
 /* Whether @req takes long, or has no end but its client's will. */
@@ -181,6 +188,9 @@ uint64_t captures_huge_faults(const struct captures *e);
 /* At the start: decides who names Java code. @background: nobody waits for it, so that nothing is
  * injected unless it is asked for. 0, BACKEND_CONFLICT, -errno. */
 int capture_choose_names(struct captures *e, struct capture *c, bool background, struct error *err);
+/* Notes in the profile's facts who names Java code, if that is known: by the capture's wish, or by
+ * @p, which may be NULL. */
+void capture_note_symbols(struct capture *c, const struct process *p);
 /* The record, a new one, asks for names that are decided at the end. */
 void capture_defer_names(struct capture *c);
 /* Whether the end is to wait for the source, or for debug information; for 4 s at most. */

@@ -247,3 +247,18 @@ void capture_drop_names(struct captures *e, struct capture *c)
 {
     c->attachment = attachment_release(e->attaching, c->attachment);
 }
+
+void capture_note_symbols(struct capture *c, const struct process *p)
+{
+    char *to = c->meta.symbols;
+    size_t size = sizeof(c->meta.symbols);
+
+    if (c->symbols == SYMBOLS_NONE)
+        snprintf(to, size, "none: asked for by symbols=none");
+    else if (to[0])
+        return;
+    else if (p && p->jvm == JVM_UNSUPPORTED)
+        snprintf(to, size, "none: %.200s", p->reason);
+    else if (p && p->jvm == JVM_READY)
+        snprintf(to, size, "memory: names are read from the JVM's own memory, nothing is injected");
+}

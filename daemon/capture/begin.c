@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How a capture begins: from the request to its place in the list of those under way. */
+#include "capture/capture_impl.h"
+
+#define CAPTURE_PATIENT_NS (5 * NSEC_PER_MSEC) /* up to 200 Hz, what waits is little */
+
+/* For the symbols of a JVM that is to be probed, before it is. */
+#define CAPTURE_PROBES_NS NSEC_PER_SEC
+
+/* Of a capture of allocations: says what it cannot see, and has its one process probed before it
+ * begins. 0, BACKEND_CONFLICT. */
+static int capture_probe(struct captures *e, struct capture *c, struct error *err)
+{
+    int32_t pid = target_single_pid(c->target);
+    struct process *p = pid ? discover_find(e->discover, pid) : NULL;
+    struct error why = ERROR_NULL;
+    int r;
+
+    if (!capture_has(c, EVENT_ALLOC))
+        return 0;
+    record_warn(c->record, "allocations are sampled where a thread's buffer (TLAB) is full, as JFR "
+                           "does: a loop that always allocates the same sequence may show only "
+                           "some of its places");
+    if (!p)
+        return 0;
+    r = probes_put(&e->probes, e->broker, e->symbolizer, p,
+                   clock_monotonic_ns() + CAPTURE_PROBES_NS, &why);
+    if (r == -EAGAIN)
+        record_warn(c->record, "the JVM was still starting, or symbols of its libjvm.so were being "
+                               "read: what it allocated at first is not in this profile");
+    if (r == 0 || r == -EAGAIN)
+        return 0;
+    error_set(err, r, "what process %d allocates cannot be sampled: %s", pid, why.msg);
+    error_remedy(err, "%s", why.remedy);
+    return BACKEND_CONFLICT;
+}
+
+/* The events of @req, in @c and in its facts. */
+static int capture_set_events(struct capture *c, const struct capture_request *req,
+                              struct error *err)
+{
+    c->event_count = req->event_count;
+    c->patient = req->live;
+    for (size_t i = 0; i < req->event_count; i++) {
+        const struct wanted_event *wanted = &req->events[i];
+        const struct event_info *info = events_find(wanted->name);
+        struct profile_event event;
+
+        if (!info)
+            return error_set(err, -EINVAL, "there is no event %s", wanted->name);
+        c->events[i] = (struct capture_event){
+            .info = info, .period = wanted->period, .set = NO_SET, .on_set = NO_SET
+        };
+        c->patient = c->patient && event_is_timed(info) && wanted->period >= CAPTURE_PATIENT_NS;
+        snprintf(c->events[i].name, sizeof(c->events[i].name), "%s", wanted->name);
+        event = profile_event_of(info, wanted->period);
+        snprintf(event.name, sizeof(event.name), "%s", wanted->name);
+        profile_add_event(&c->meta, &event);
+    }
+    return 0;
+}
+
+/* Begins to sample. The capture is in the list, and will be finished and freed from there. */
+static int capture_begin(struct captures *e, const struct capture_request *req, bool background,
+                         struct capture **ret, struct error *err)
+{
+    uint64_t asked_ns = clock_monotonic_ns();
+    struct capture *c;
+    int r;
+
+    if (!e->sampling->ring)
+        return sampling_problem(e->sampling, err);
+    r = capture_admit(e, req, err);
+    if (r != 0)
+        return r;
+    if (req->keep && e->store &&
+        store_writer_waiting(e->store_writer) >= STORE_WRITER_WAITING_MAX) {
+        error_set(err, -EAGAIN, "%d finished captures wait to be written to the store",
+                  STORE_WRITER_WAITING_MAX);
+        error_remedy(err, "ask again in a second, or for fewer captures");
+        return BACKEND_TOO_MANY;
+    }
+    c = calloc(1, sizeof(*c));
+    if (!c)
+        return -ENOMEM;
+    id_table_init(&c->processes, sizeof(struct proc_id), CAPTURE_PROCESSES_MAX);
+    id_table_init(&c->threads, sizeof(struct seen_thread), CAPTURE_THREADS_MAX);
+    c->keep = req->keep;
+    c->symbols = req->symbols;
+    c->caller = req->caller;
+    c->lasts = capture_lasts(req);
+    r = capture_set_events(c, req, err);
+    if (r == 0)
+        r = target_new(&req->target, &c->target, err);
+    if (r == 0 && !target_is_node(c->target))
+        discover_sweep_if_old(e->discover);
+    if (r == 0)
+        r = target_check(c->target, e->discover, e->opts.proc_fd, err);
+    if (r == 0)
+        r = capture_new_record(e, &c->record);
+    if (r == 0)
+        r = capture_choose_names(e, c, background, err);
+    if (r == 0 && req->lines) {
+        r = inlined_new(e->symbolizer, e->frames, &c->inlined);
+        capture_defer_names(c);
+    }
+    if (r == 0)
+        r = capture_take_rates(e, c, err);
+    if (r == 0) {
+        r = capture_probe(e, c, err);
+        if (r != 0)
+            capture_release_rates(e, c);
+    }
+    if (r != 0) {
+        capture_drop_names(e, c);
+        capture_free(c);
+        return r == -EBUSY ? BACKEND_TOO_MANY : r;
+    }
+    capture_warn_rates(c);
+    broker_sample_stats(e->broker, &c->stats_before, NULL);
+    for (size_t i = 0; i < c->event_count; i++) {
+        if (c->events[i].info->kind == EVENT_NATIVEMEM)
+            c->huge_faults_before = captures_huge_faults(e);
+    }
+    target_describe(c->target, e->discover, c->meta.target, sizeof(c->meta.target));
+    snprintf(c->meta.scope, sizeof(c->meta.scope), "%s", target_scope(c->target));
+    c->meta.by_process = target_is_open(c->target);
+    if (target_single_pid(c->target))
+        capture_note_symbols(c, discover_find(e->discover, target_single_pid(c->target)));
+    c->next = e->captures;
+    e->captures = c;
+    e->capture_count++;
+    captures_reconcile(e, clock_monotonic_ns());
+    c->meta.start_realtime_ns = clock_realtime_ns();
+    c->start_ns = c->meta.start_ns = clock_monotonic_ns();
+    c->random = c->start_ns | 1;
+    c->prepared_ns = c->start_ns - asked_ns;
+    c->end_ns = req->duration_ns ? c->start_ns + req->duration_ns : UINT64_MAX;
+    c->handle = ++e->last_handle;
+    if (c->keep && e->store)
+        store_new_id(c->meta.id);
+    *ret = c;
+    return 0;
+}
+
+int captures_start(struct captures *e, const struct capture_request *req, capture_done_fn done,
+                   void *cookie, uint64_t *ret_handle, struct error *err)
+{
+    struct capture *c;
+    int r = capture_begin(e, req, /* background= */ false, &c, err);
+
+    if (r != 0)
+        return r;
+    c->done = done;
+    c->cookie = cookie;
+    *ret_handle = c->handle;
+    return 0;
+}
+
+int captures_create(struct captures *e, const struct capture_request *req, const char *schedule,
+                    uint64_t max_age_s, char ret_id[CAPTURE_ID_BYTES], struct error *err)
+{
+    struct capture_request limited = *req;
+    struct capture *c;
+    int r;
+
+    if (!e->store) {
+        error_set(err, -ENOENT, "captures cannot be kept: flamed runs without a store");
+        error_remedy(err, "start it with --store DIR");
+        return BACKEND_UNAVAILABLE;
+    }
+    limited.keep = true;
+    if (!limited.duration_ns)
+        limited.duration_ns = CAPTURE_SECONDS_MAX * NSEC_PER_SEC;
+    r = capture_begin(e, &limited, schedule != NULL, &c, err);
+    if (r != 0)
+        return r;
+    c->resource = true;
+    c->max_age_s = max_age_s;
+    snprintf(c->schedule, sizeof(c->schedule), "%s", schedule ? schedule : "");
+    r = store_put_running(e->store, c->meta.id, &c->meta, schedule, err);
+    if (r < 0) {
+        captures_end(e, c->handle, /* keep= */ false);
+        return BACKEND_UNAVAILABLE;
+    }
+    memcpy(ret_id, c->meta.id, CAPTURE_ID_BYTES);
+    return 0;
+}

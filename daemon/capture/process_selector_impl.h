@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A selector, as the files that match it and that describe it share it. */
+#pragma once
+
+#include "capture/process_selector.h"
+#include "profile/match.h"
+#include "request/matcher.h"
+
+struct target {
+    int32_t pids[BACKEND_PIDS_MAX];
+    size_t pid_count;
+    char *container, *pod, *pod_namespace, *jvm;
+    int32_t ns_pid;
+    struct match *jvm_match;
+    struct matcher_set *matchers; /* NULL: none */
+    struct viewer viewer;
+    struct matcher_set *seen; /* of the viewer; NULL: none */
+};
+
+/* Whether @s may be the beginning of a container's id. */
+bool target_is_id_prefix(const char *s);
+/* Whether all selectors of @t but pid choose @p. */
+bool target_rest_matches(const struct target *t, const struct process *p);
