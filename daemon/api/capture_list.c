@@ -64,7 +64,7 @@ static int call_running_list(struct api *api, void *arg)
     struct running_list *l = arg;
     int r = target_new(&l->q->target, &l->wanted, l->err);
 
-    for (struct capture *c = api->engine.captures->captures; c && r == 0; c = c->next) {
+    for (struct capture *c = api->engine.captures->running; c && r == 0; c = c->next) {
         if (!c->resource || c->meta.start_realtime_ns >= l->before || !running_wanted(api, l, c))
             continue;
         json_array_append_new(l->list, running_json(c));

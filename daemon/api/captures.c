@@ -141,7 +141,7 @@ static int call_running(struct api *api, void *arg)
 {
     struct running_args *a = arg;
 
-    for (struct capture *c = api->engine.captures->captures; c; c = c->next) {
+    for (struct capture *c = api->engine.captures->running; c; c = c->next) {
         if (!c->resource || strcmp(a->id, c->meta.id) != 0 ||
             !viewer_sees_scope(a->viewer, c->meta.scope))
             continue;
@@ -200,7 +200,7 @@ static int call_snapshot(struct api *api, void *arg)
 {
     struct snapshot_args *a = arg;
 
-    for (struct capture *c = api->engine.captures->captures; c; c = c->next) {
+    for (struct capture *c = api->engine.captures->running; c; c = c->next) {
         if (c->handle == a->handle)
             return captures_snapshot(api->engine.captures, c, a->reset, a->ret, a->err);
     }

@@ -151,7 +151,7 @@ static size_t captures_seen(const struct api *api, const struct viewer *v)
 {
     size_t n = 0;
 
-    for (const struct capture *c = api->engine.captures->captures; c; c = c->next)
+    for (const struct capture *c = api->engine.captures->running; c; c = c->next)
         n += viewer_sees_scope(v, c->meta.scope);
     return n;
 }

@@ -17,11 +17,12 @@ struct capture_counts {
     uint64_t first_end_ns, own_first_end_ns; /* UINT64_MAX: none has an end */
 };
 
-static struct capture_counts captures_count(const struct captures *e, const struct caller *caller)
+static struct capture_counts captures_count(const struct captures *captures,
+                                            const struct caller *caller)
 {
     struct capture_counts n = { .first_end_ns = UINT64_MAX, .own_first_end_ns = UINT64_MAX };
 
-    for (const struct capture *c = e->captures; c; c = c->next) {
+    for (const struct capture *c = captures->running; c; c = c->next) {
         n.all++;
         n.first_end_ns = MIN(n.first_end_ns, c->end_ns);
         if (!caller_equal(&c->caller, caller))
@@ -46,12 +47,13 @@ static int capture_refuse(uint64_t first_end_ns, struct error *err)
     return BACKEND_TOO_MANY;
 }
 
-int capture_admit(const struct captures *e, const struct capture_request *req, struct error *err)
+int capture_admit(const struct captures *captures, const struct capture_request *req,
+                  struct error *err)
 {
-    struct capture_counts n = captures_count(e, &req->caller);
+    struct capture_counts n = captures_count(captures, &req->caller);
     bool root = caller_is_root(&req->caller);
-    size_t max = e->opts.captures_max, most = e->opts.captures_max_bytes / 2;
-    size_t held = root ? 0 : capture_memory_of(e, &req->caller);
+    size_t max = captures->opts.captures_max, most = captures->opts.captures_max_bytes / 2;
+    size_t held = root ? 0 : capture_memory_of(captures, &req->caller);
     char name[CALLER_NAME_BYTES];
 
     caller_name(&req->caller, name);
@@ -89,32 +91,32 @@ int capture_admit(const struct captures *e, const struct capture_request *req, s
 }
 
 /* Of the captures of @caller, and of @more, which one has that is not in the list yet. */
-static unsigned sets_of(const struct captures *e, const struct caller *caller, uint32_t more)
+static unsigned sets_of(const struct captures *captures, const struct caller *caller, uint32_t more)
 {
     uint32_t sets = more;
 
-    for (const struct capture *c = e->captures; c; c = c->next) {
+    for (const struct capture *c = captures->running; c; c = c->next) {
         if (caller_equal(&c->caller, caller))
             sets |= capture_sets(c);
     }
     return (unsigned)__builtin_popcount(sets);
 }
 
-bool capture_may_add_set(const struct captures *e, const struct caller *caller, uint32_t more,
-                         struct error *err)
+bool capture_may_add_set(const struct captures *captures, const struct caller *caller,
+                         uint32_t more, struct error *err)
 {
     char name[CALLER_NAME_BYTES];
 
     if (caller_is_root(caller))
         return true;
-    if (sets_of(e, caller, more) >= SETS_OF_CALLER_MAX) {
+    if (sets_of(captures, caller, more) >= SETS_OF_CALLER_MAX) {
         error_set(err, -EBUSY,
                   "the captures of %s sample %d events and rates, the most for one caller",
                   caller_name(caller, name), SETS_OF_CALLER_MAX);
         error_remedy(err, "use an event and a rate of one of them, or end one");
         return false;
     }
-    if (sample_sets_used(&e->sets) + SETS_OF_ROOT < BROKER_SETS_MAX)
+    if (sample_sets_used(&captures->sets) + SETS_OF_ROOT < BROKER_SETS_MAX)
         return true;
     error_set(err, -EBUSY, "no more events and rates can be sampled at this time");
     error_remedy(err, "ask again in %d s, or for another event or a lower rate",

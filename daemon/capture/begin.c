@@ -9,10 +9,10 @@
 
 /* Of a capture of allocations: says what it cannot see, and has its one process probed before it
  * begins. 0, BACKEND_CONFLICT. */
-static int capture_probe(struct captures *e, struct capture *c, struct error *err)
+static int capture_probe(struct captures *captures, struct capture *c, struct error *err)
 {
     int32_t pid = target_single_pid(c->target);
-    struct process *p = pid ? discover_find(e->discover, pid) : NULL;
+    struct process *p = pid ? discover_find(captures->discover, pid) : NULL;
     struct error why = ERROR_NULL;
     int r;
 
@@ -23,7 +23,7 @@ static int capture_probe(struct captures *e, struct capture *c, struct error *er
                            "some of its places");
     if (!p)
         return 0;
-    r = probes_put(&e->probes, e->broker, e->symbolizer, p,
+    r = probes_put(&captures->probes, captures->broker, captures->symbolizer, p,
                    clock_monotonic_ns() + CAPTURE_PROBES_NS, &why);
     if (r == -EAGAIN)
         record_warn(c->record, "the JVM was still starting, or symbols of its libjvm.so were being "
@@ -61,20 +61,20 @@ static int capture_set_events(struct capture *c, const struct capture_request *r
 }
 
 /* Begins to sample. The capture is in the list, and will be finished and freed from there. */
-static int capture_begin(struct captures *e, const struct capture_request *req, bool background,
-                         struct capture **ret, struct error *err)
+static int capture_begin(struct captures *captures, const struct capture_request *req,
+                         bool background, struct capture **ret, struct error *err)
 {
     uint64_t asked_ns = clock_monotonic_ns();
     struct capture *c;
     int r;
 
-    if (!e->sampling->ring)
-        return sampling_problem(e->sampling, err);
-    r = capture_admit(e, req, err);
+    if (!captures->sampling->ring)
+        return sampling_problem(captures->sampling, err);
+    r = capture_admit(captures, req, err);
     if (r != 0)
         return r;
-    if (req->keep && e->store &&
-        store_writer_waiting(e->store_writer) >= STORE_WRITER_WAITING_MAX) {
+    if (req->keep && captures->store &&
+        store_writer_waiting(captures->store_writer) >= STORE_WRITER_WAITING_MAX) {
         error_set(err, -EAGAIN, "%d finished captures wait to be written to the store",
                   STORE_WRITER_WAITING_MAX);
         error_remedy(err, "ask again in a second, or for fewer captures");
@@ -93,61 +93,61 @@ static int capture_begin(struct captures *e, const struct capture_request *req, 
     if (r == 0)
         r = target_new(&req->target, &c->target, err);
     if (r == 0 && !target_is_node(c->target))
-        discover_sweep_if_old(e->discover);
+        discover_sweep_if_old(captures->discover);
     if (r == 0)
-        r = target_check(c->target, e->discover, e->opts.proc_fd, err);
+        r = target_check(c->target, captures->discover, captures->opts.proc_fd, err);
     if (r == 0)
-        r = capture_new_record(e, &c->record);
+        r = capture_new_record(captures, &c->record);
     if (r == 0)
-        r = capture_choose_names(e, c, background, err);
+        r = capture_choose_names(captures, c, background, err);
     if (r == 0 && req->lines) {
-        r = inlined_new(e->symbolizer, e->frames, &c->inlined);
+        r = inlined_new(captures->symbolizer, captures->frames, &c->inlined);
         capture_defer_names(c);
     }
     if (r == 0)
-        r = capture_take_rates(e, c, err);
+        r = capture_take_rates(captures, c, err);
     if (r == 0) {
-        r = capture_probe(e, c, err);
+        r = capture_probe(captures, c, err);
         if (r != 0)
-            capture_release_rates(e, c);
+            capture_release_rates(captures, c);
     }
     if (r != 0) {
-        capture_drop_names(e, c);
+        capture_drop_names(captures, c);
         capture_free(c);
         return r == -EBUSY ? BACKEND_TOO_MANY : r;
     }
     capture_warn_rates(c);
-    broker_sample_stats(e->broker, &c->stats_before, NULL);
+    broker_sample_stats(captures->broker, &c->stats_before, NULL);
     for (size_t i = 0; i < c->event_count; i++) {
         if (c->events[i].info->kind == EVENT_NATIVEMEM)
-            c->huge_faults_before = captures_huge_faults(e);
+            c->huge_faults_before = captures_huge_faults(captures);
     }
-    target_describe(c->target, e->discover, c->meta.target, sizeof(c->meta.target));
+    target_describe(c->target, captures->discover, c->meta.target, sizeof(c->meta.target));
     snprintf(c->meta.scope, sizeof(c->meta.scope), "%s", target_scope(c->target));
     c->meta.by_process = target_is_open(c->target);
     if (target_single_pid(c->target))
-        capture_note_symbols(c, discover_find(e->discover, target_single_pid(c->target)));
-    c->next = e->captures;
-    e->captures = c;
-    e->capture_count++;
-    captures_reconcile(e, clock_monotonic_ns());
+        capture_note_symbols(c, discover_find(captures->discover, target_single_pid(c->target)));
+    c->next = captures->running;
+    captures->running = c;
+    captures->capture_count++;
+    captures_reconcile(captures, clock_monotonic_ns());
     c->meta.start_realtime_ns = clock_realtime_ns();
     c->start_ns = c->meta.start_ns = clock_monotonic_ns();
     c->random = c->start_ns | 1;
     c->prepared_ns = c->start_ns - asked_ns;
     c->end_ns = req->duration_ns ? c->start_ns + req->duration_ns : UINT64_MAX;
-    c->handle = ++e->last_handle;
-    if (c->keep && e->store)
+    c->handle = ++captures->last_handle;
+    if (c->keep && captures->store)
         store_new_id(c->meta.id);
     *ret = c;
     return 0;
 }
 
-int captures_start(struct captures *e, const struct capture_request *req, capture_done_fn done,
-                   void *cookie, uint64_t *ret_handle, struct error *err)
+int captures_start(struct captures *captures, const struct capture_request *req,
+                   capture_done_fn done, void *cookie, uint64_t *ret_handle, struct error *err)
 {
     struct capture *c;
-    int r = capture_begin(e, req, /* background= */ false, &c, err);
+    int r = capture_begin(captures, req, /* background= */ false, &c, err);
 
     if (r != 0)
         return r;
@@ -157,14 +157,15 @@ int captures_start(struct captures *e, const struct capture_request *req, captur
     return 0;
 }
 
-int captures_create(struct captures *e, const struct capture_request *req, const char *schedule,
-                    uint64_t max_age_s, char ret_id[CAPTURE_ID_BYTES], struct error *err)
+int captures_create(struct captures *captures, const struct capture_request *req,
+                    const char *schedule, uint64_t max_age_s, char ret_id[CAPTURE_ID_BYTES],
+                    struct error *err)
 {
     struct capture_request limited = *req;
     struct capture *c;
     int r;
 
-    if (!e->store) {
+    if (!captures->store) {
         error_set(err, -ENOENT, "captures cannot be kept: flamed runs without a store");
         error_remedy(err, "start it with --store DIR");
         return BACKEND_UNAVAILABLE;
@@ -172,15 +173,15 @@ int captures_create(struct captures *e, const struct capture_request *req, const
     limited.keep = true;
     if (!limited.duration_ns)
         limited.duration_ns = CAPTURE_SECONDS_MAX * NSEC_PER_SEC;
-    r = capture_begin(e, &limited, schedule != NULL, &c, err);
+    r = capture_begin(captures, &limited, schedule != NULL, &c, err);
     if (r != 0)
         return r;
     c->resource = true;
     c->max_age_s = max_age_s;
     snprintf(c->schedule, sizeof(c->schedule), "%s", schedule ? schedule : "");
-    r = store_put_running(e->store, c->meta.id, &c->meta, schedule, err);
+    r = store_put_running(captures->store, c->meta.id, &c->meta, schedule, err);
     if (r < 0) {
-        captures_end(e, c->handle, /* keep= */ false);
+        captures_end(captures, c->handle, /* keep= */ false);
         return BACKEND_UNAVAILABLE;
     }
     memcpy(ret_id, c->meta.id, CAPTURE_ID_BYTES);

@@ -12,7 +12,7 @@ struct filtered_process {
 };
 
 struct reconcile {
-    struct captures *e;
+    struct captures *captures;
     struct id_table wanted; /* struct filtered_process */
     uint64_t now_ns;
 };
@@ -29,13 +29,14 @@ static void reconcile_add(struct reconcile *rc, int32_t host_pid, uint32_t sets)
 /* Has @p probed where @c wants that. */
 static void reconcile_probes(struct reconcile *rc, struct capture *c, struct process *p)
 {
-    struct captures *e = rc->e;
+    struct captures *captures = rc->captures;
     struct error why = ERROR_NULL;
     int r;
 
     if (!capture_has(c, EVENT_ALLOC) || p->jvm == JVM_NO)
         return;
-    r = probes_put(&e->probes, e->broker, e->symbolizer, p, /* until_ns= */ 0, &why);
+    r = probes_put(&captures->probes, captures->broker, captures->symbolizer, p, /* until_ns= */ 0,
+                   &why);
     if (r < 0 && r != -EAGAIN)
         record_warn_process(c->record, "what %d (%s) allocates is not in this profile: %s",
                             p->id.host_pid, p->main && p->main[0] ? p->main : p->comm, why.msg);
@@ -56,7 +57,7 @@ static int reconcile_process(void *cookie, struct process *p)
 
     if (p->exited)
         return 0;
-    for (struct capture *c = rc->e->captures; c; c = c->next) {
+    for (struct capture *c = rc->captures->running; c; c = c->next) {
         struct seen_verdict *v;
 
         if (target_is_node(c->target)) {
@@ -64,7 +65,7 @@ static int reconcile_process(void *cookie, struct process *p)
             locks |= p->jvm == JVM_READY && asks_for_locks(c);
             continue;
         }
-        v = capture_verdict(rc->e, c, p, rc->now_ns);
+        v = capture_verdict(rc->captures, c, p, rc->now_ns);
         if (v && v->wanted) {
             sets |= capture_sets(c);
             reconcile_probes(rc, c, p);
@@ -72,11 +73,11 @@ static int reconcile_process(void *cookie, struct process *p)
         }
     }
     if (sets || locks)
-        unwinding_prepare(rc->e->unwinding, p, rc->now_ns);
+        unwinding_prepare(rc->captures->unwinding, p, rc->now_ns);
     if (locks)
-        anchors_all(rc->e->anchors, p, rc->now_ns);
+        anchors_all(rc->captures->anchors, p, rc->now_ns);
     if (sets) {
-        symbolizer_prepare(rc->e->symbolizer, p, rc->now_ns + FILTER_PREPARE_NS);
+        symbolizer_prepare(rc->captures->symbolizer, p, rc->now_ns + FILTER_PREPARE_NS);
     }
     reconcile_add(rc, p->id.host_pid, sets);
     return 0;
@@ -84,20 +85,20 @@ static int reconcile_process(void *cookie, struct process *p)
 
 /* What is wanted, or wanted by other sets than before, is put over what is there: a process that
  * goes on being sampled is never out of the filter. */
-static void filter_put(struct captures *e, const struct id_table *wanted)
+static void filter_put(struct captures *captures, const struct id_table *wanted)
 {
     uint32_t id;
 
     for (uint32_t i = 0; i < wanted->count; i++) {
         const struct filtered_process *f = id_table_get(wanted, i);
 
-        if (!id_table_find(&e->filtered, f, &id))
-            broker_filter_process(e->broker, f->host_pid, f->sets, NULL);
+        if (!id_table_find(&captures->filtered, f, &id))
+            broker_filter_process(captures->broker, f->host_pid, f->sets, NULL);
     }
 }
 
 /* What no set wants any more goes. */
-static void filter_drop(struct captures *e, const struct id_table *wanted)
+static void filter_drop(struct captures *captures, const struct id_table *wanted)
 {
     struct id_table pids; /* int32_t */
     bool complete = true;
@@ -109,46 +110,47 @@ static void filter_drop(struct captures *e, const struct id_table *wanted)
 
         complete = id_table_add(&pids, &f->host_pid, &id) >= 0;
     }
-    for (uint32_t i = 0; i < e->filtered.count && complete; i++) {
-        const struct filtered_process *f = id_table_get(&e->filtered, i);
+    for (uint32_t i = 0; i < captures->filtered.count && complete; i++) {
+        const struct filtered_process *f = id_table_get(&captures->filtered, i);
 
         if (!id_table_find(&pids, &f->host_pid, &id))
-            broker_filter_process(e->broker, f->host_pid, 0, NULL);
+            broker_filter_process(captures->broker, f->host_pid, 0, NULL);
     }
     id_table_deinit(&pids);
 }
 
-void captures_filter_stopped(struct captures *e, uint32_t set)
+void captures_filter_stopped(struct captures *captures, uint32_t set)
 {
-    e->filtered_all &= ~(1u << set);
-    probes_forget(&e->probes); /* if it was the last of theirs; if not, they are put there again */
-    for (uint32_t i = 0; i < e->filtered.count; i++) {
-        struct filtered_process *f = id_table_at(&e->filtered, i);
+    captures->filtered_all &= ~(1u << set);
+    /* If it was the last of theirs; if not, they are put there again. */
+    probes_forget(&captures->probes);
+    for (uint32_t i = 0; i < captures->filtered.count; i++) {
+        struct filtered_process *f = id_table_at(&captures->filtered, i);
 
         f->sets &= ~(1u << set);
     }
-    id_table_rehash(&e->filtered);
+    id_table_rehash(&captures->filtered);
 }
 
-void captures_reconcile(struct captures *e, uint64_t now_ns)
+void captures_reconcile(struct captures *captures, uint64_t now_ns)
 {
-    struct reconcile rc = { .e = e, .now_ns = now_ns };
-    uint32_t all = e->recorder_sets;
+    struct reconcile rc = { .captures = captures, .now_ns = now_ns };
+    uint32_t all = captures->recorder_sets;
 
-    e->reconciled_ns = now_ns;
+    captures->reconciled_ns = now_ns;
     id_table_init(&rc.wanted, sizeof(struct filtered_process), DISCOVER_PROCESSES_MAX);
-    for (struct capture *c = e->captures; c; c = c->next) {
+    for (struct capture *c = captures->running; c; c = c->next) {
         if (target_is_node(c->target))
             all |= capture_sets(c);
     }
-    probes_look(&e->probes);
-    if (e->captures)
-        discover_each(e->discover, reconcile_process, &rc);
-    probes_looked(&e->probes, e->broker);
-    if (all != e->filtered_all && broker_filter_all(e->broker, all, NULL) == 0)
-        e->filtered_all = all;
-    filter_put(e, &rc.wanted);
-    filter_drop(e, &rc.wanted);
-    id_table_deinit(&e->filtered);
-    e->filtered = rc.wanted;
+    probes_look(&captures->probes);
+    if (captures->running)
+        discover_each(captures->discover, reconcile_process, &rc);
+    probes_looked(&captures->probes, captures->broker);
+    if (all != captures->filtered_all && broker_filter_all(captures->broker, all, NULL) == 0)
+        captures->filtered_all = all;
+    filter_put(captures, &rc.wanted);
+    filter_drop(captures, &rc.wanted);
+    id_table_deinit(&captures->filtered);
+    captures->filtered = rc.wanted;
 }

@@ -124,7 +124,7 @@ static inline uint64_t capture_answer_ns(const struct capture *c)
 /* Frees @c, which is in no list and holds no set; takes NULL. Returns NULL. */
 struct capture *capture_free(struct capture *c);
 /* Makes an empty record, whose memory counts to the budget of all captures. 0 or -errno. */
-int capture_new_record(struct captures *e, struct record **ret);
+int capture_new_record(struct captures *captures, struct record **ret);
 
 /* ---- admit.c ---- */
 
@@ -133,19 +133,20 @@ bool capture_lasts(const struct capture_request *req);
 /* Whether the caller of @req may begin another. Of those that last one caller may have half of what
  * it may have, so that who comes after it finds room within a minute. 0, or BACKEND_TOO_MANY with
  * @err, which says when to ask again. */
-int capture_admit(const struct captures *e, const struct capture_request *req, struct error *err);
+int capture_admit(const struct captures *captures, const struct capture_request *req,
+                  struct error *err);
 /* Whether @caller may arm one more set of samples, where @more (bits) are those of a capture that
  * is not in the list yet. One caller may have half of them, and one is left for root. So nobody
  * keeps all others from sampling at all. False: @err says why. */
-bool capture_may_add_set(const struct captures *e, const struct caller *caller, uint32_t more,
-                         struct error *err);
+bool capture_may_add_set(const struct captures *captures, const struct caller *caller,
+                         uint32_t more, struct error *err);
 
 /* ---- event_sets.c ---- */
 
 /* Takes sets for all events of @c, which is not in the list yet, or for none. 0, -EBUSY or -errno
  * with @err. */
-int capture_take_rates(struct captures *e, struct capture *c, struct error *err);
-void capture_release_rates(struct captures *e, struct capture *c);
+int capture_take_rates(struct captures *captures, struct capture *c, struct error *err);
+void capture_release_rates(struct captures *captures, struct capture *c);
 /* Warns where a set is faster than what was asked for. */
 void capture_warn_rates(struct capture *c);
 
@@ -160,15 +161,15 @@ json_t *running_json(struct capture *c);
 
 /* What @c makes of @p: valid until the next call; NULL: no memory. A no is asked again every 100
  * ms, because a main class or a container may become known later. */
-struct seen_verdict *capture_verdict(struct captures *e, struct capture *c, const struct process *p,
-                                     uint64_t now_ns);
+struct seen_verdict *capture_verdict(struct captures *captures, struct capture *c,
+                                     const struct process *p, uint64_t now_ns);
 /* The thread of a sample as an index of the record; *ret_run: what is known of how it ran, valid
  * until the next call. 0 or -errno. */
 int capture_thread(struct capture *c, uint32_t process, const struct incoming *in, uint32_t *ret,
                    struct seen_run **ret_run);
 /* Warns of its processes whose files could not be read because their file systems do not answer. */
-void capture_warn_unanswered(struct captures *e, struct capture *c);
-void capture_warn_put_off(struct captures *e, struct capture *c);
+void capture_warn_unanswered(struct captures *captures, struct capture *c);
+void capture_warn_put_off(struct captures *captures, struct capture *c);
 /* The record is a new one: processes and threads are to be told to it again. */
 void capture_forget_members(struct capture *c);
 /* True when samples of more than one pid were wanted. */
@@ -177,28 +178,29 @@ bool capture_has_several_processes(const struct capture *c);
 /* ---- warnings.c ---- */
 
 /* At its end, once: what it lacks, as warnings, and in c->meta. */
-void capture_warn_quality(struct captures *e, struct capture *c);
+void capture_warn_quality(struct captures *captures, struct capture *c);
 /* Part of it: that samples of its last seconds were not taken in time. */
-void capture_warn_untaken(const struct captures *e, struct capture *c);
+void capture_warn_untaken(const struct captures *captures, struct capture *c);
 /* The huge pages that came into use on the node since it started; 0: not told. */
-uint64_t captures_huge_faults(const struct captures *e);
+uint64_t captures_huge_faults(const struct captures *captures);
 
 /* ---- symbol_source.c ---- */
 
 /* At the start: decides who names Java code. @background: nobody waits for it, so that nothing is
  * injected unless it is asked for. 0, BACKEND_CONFLICT, -errno. */
-int capture_choose_names(struct captures *e, struct capture *c, bool background, struct error *err);
+int capture_choose_names(struct captures *captures, struct capture *c, bool background,
+                         struct error *err);
 /* Notes in the profile's facts who names Java code, if that is known: by the capture's wish, or by
  * @p, which may be NULL. */
 void capture_note_symbols(struct capture *c, const struct process *p);
 /* The record, a new one, asks for names that are decided at the end. */
 void capture_defer_names(struct capture *c);
 /* Whether the end is to wait for the source, or for debug information; for 4 s at most. */
-bool capture_names_wait(struct captures *e, struct capture *c, uint64_t now_ns);
+bool capture_names_wait(struct captures *captures, struct capture *c, uint64_t now_ns);
 /* Before a profile is made: what is known now decides. */
 void capture_decide_names(struct capture *c);
 /* At the end: what went wrong, as warnings. */
 void capture_tell_names(struct capture *c);
 /* In the profile that was made: how it was named. */
 void capture_add_names(const struct capture *c, struct profile *p);
-void capture_drop_names(struct captures *e, struct capture *c);
+void capture_drop_names(struct captures *captures, struct capture *c);

@@ -27,11 +27,11 @@ struct capture *capture_free(struct capture *c)
     return NULL;
 }
 
-int captures_rebase_add(const struct captures *e, struct rebase *b)
+int captures_rebase_add(const struct captures *captures, struct rebase *b)
 {
     int r = 0;
 
-    for (const struct capture *c = e->captures; c && r == 0; c = c->next) {
+    for (const struct capture *c = captures->running; c && r == 0; c = c->next) {
         r = rebase_add_record(b, c->record);
         if (r == 0 && c->later)
             r = later_rebase_add(c->later, b);
@@ -41,10 +41,10 @@ int captures_rebase_add(const struct captures *e, struct rebase *b)
     return r;
 }
 
-void captures_rebase(struct captures *e, const struct rebase *b, struct frame_table *frames)
+void captures_rebase(struct captures *captures, const struct rebase *b, struct frame_table *frames)
 {
-    e->frames = frames;
-    for (struct capture *c = e->captures; c; c = c->next) {
+    captures->frames = frames;
+    for (struct capture *c = captures->running; c; c = c->next) {
         record_rebase(c->record, b);
         if (c->later)
             later_rebase(c->later, b, frames);
@@ -54,38 +54,38 @@ void captures_rebase(struct captures *e, const struct rebase *b, struct frame_ta
 }
 
 /* Takes @c out of the list and disarms what only it needed. */
-static void capture_unlink(struct captures *e, struct capture *c)
+static void capture_unlink(struct captures *captures, struct capture *c)
 {
-    for (struct capture **at = &e->captures; *at; at = &(*at)->next) {
+    for (struct capture **at = &captures->running; *at; at = &(*at)->next) {
         if (*at == c) {
             *at = c->next;
-            e->capture_count--;
+            captures->capture_count--;
             break;
         }
     }
-    capture_release_rates(e, c);
-    capture_drop_names(e, c);
-    captures_reconcile(e, clock_monotonic_ns());
+    capture_release_rates(captures, c);
+    capture_drop_names(captures, c);
+    captures_reconcile(captures, clock_monotonic_ns());
 }
 
 /* Reports to those that wait for it. A resource's failure is kept, unless it was cancelled. */
-static void capture_answer_failure(struct captures *e, struct capture *c, int r,
+static void capture_answer_failure(struct captures *captures, struct capture *c, int r,
                                    const struct error *err)
 {
     if (c->done)
         c->done(c->cookie, r, NULL, err);
     if (c->resource && r != -ECANCELED)
-        store_put_failed(e->store, c->meta.id, &c->meta, err->msg, NULL);
+        store_put_failed(captures->store, c->meta.id, &c->meta, err->msg, NULL);
 }
 
 /* The facts of a profile that ends at @end_ns, in c->meta. */
-static void capture_fill_meta(struct captures *e, struct capture *c, uint64_t end_ns)
+static void capture_fill_meta(struct captures *captures, struct capture *c, uint64_t end_ns)
 {
     c->meta.end_ns = MIN(end_ns, c->end_ns);
     c->meta.by_process = c->meta.by_process || capture_has_several_processes(c);
     if (!c->meta.symbols[0])
         snprintf(c->meta.symbols, sizeof(c->meta.symbols), "none: no JVM was sampled");
-    capture_warn_quality(e, c);
+    capture_warn_quality(captures, c);
 }
 
 /* With the names that are known by now. */
@@ -102,21 +102,21 @@ static int make_profile(struct capture *c, const struct profile *meta, struct pr
     return 0;
 }
 
-static void capture_finish(struct captures *e, struct capture *c, uint64_t end_ns)
+static void capture_finish(struct captures *captures, struct capture *c, uint64_t end_ns)
 {
     struct profile *p = NULL;
     struct error err = ERROR_NULL;
     int r;
 
     capture_tell_names(c);
-    capture_fill_meta(e, c, end_ns);
+    capture_fill_meta(captures, c, end_ns);
     r = make_profile(c, &c->meta, &p);
-    capture_unlink(e, c);
+    capture_unlink(captures, c);
     if (r < 0) {
         error_set(&err, r, "not enough memory to finish this profile");
-        capture_answer_failure(e, c, r, &err);
-    } else if (c->keep && e->store) {
-        store_writer_put(e->store_writer, p, c->schedule, c->max_age_s,
+        capture_answer_failure(captures, c, r, &err);
+    } else if (c->keep && captures->store) {
+        store_writer_put(captures->store_writer, p, c->schedule, c->max_age_s,
                          !c->done                     ? STORE_WRITER_LAST
                          : caller_is_root(&c->caller) ? STORE_WRITER_FIRST
                                                       : STORE_WRITER_WAITED,
@@ -129,33 +129,33 @@ static void capture_finish(struct captures *e, struct capture *c, uint64_t end_n
     capture_free(c);
 }
 
-int capture_new_record(struct captures *e, struct record **ret)
+int capture_new_record(struct captures *captures, struct record **ret)
 {
-    int r = record_new(e->frames, e->opts.samples_max, ret);
+    int r = record_new(captures->frames, captures->opts.samples_max, ret);
 
     if (r == 0)
-        record_set_budget(*ret, &e->budget);
+        record_set_budget(*ret, &captures->budget);
     return r;
 }
 
 /* A copy of a capture is not worth what others need: half as much again may be taken for copies. */
-static bool snapshot_has_room(const struct captures *e, const struct capture *c)
+static bool snapshot_has_room(const struct captures *captures, const struct capture *c)
 {
-    return e->budget.used_bytes + profile_counted_bytes() + record_bytes(c->record) <=
-           e->budget.max_bytes + e->budget.max_bytes / 2;
+    return captures->budget.used_bytes + profile_counted_bytes() + record_bytes(c->record) <=
+           captures->budget.max_bytes + captures->budget.max_bytes / 2;
 }
 
-int captures_snapshot(struct captures *e, struct capture *c, bool reset, struct profile **ret,
-                      struct error *err)
+int captures_snapshot(struct captures *captures, struct capture *c, bool reset,
+                      struct profile **ret, struct error *err)
 {
     uint64_t now = clock_monotonic_ns();
     struct profile meta = c->meta;
     struct record *fresh = NULL;
     int r;
 
-    if (!snapshot_has_room(e, c)) {
+    if (!snapshot_has_room(captures, c)) {
         error_set(err, -EBUSY, "the memory for captures (captures_max_bytes, %zu MiB) is used up",
-                  e->budget.max_bytes >> 20);
+                  captures->budget.max_bytes >> 20);
         error_remedy(err, "ask again when captures have ended, or raise captures_max_bytes");
         return -EBUSY;
     }
@@ -164,7 +164,7 @@ int captures_snapshot(struct captures *e, struct capture *c, bool reset, struct 
     r = make_profile(c, &meta, ret);
     if (r < 0 || !reset)
         return r;
-    r = capture_new_record(e, &fresh);
+    r = capture_new_record(captures, &fresh);
     if (r < 0)
         return r;
     record_free(c->record);
@@ -178,7 +178,7 @@ int captures_snapshot(struct captures *e, struct capture *c, bool reset, struct 
 
 /* Has the waits told that were not over at the end of @c, once. Whether samples are still to come.
  */
-static bool capture_flushes(struct captures *e, struct capture *c, uint64_t now_ns)
+static bool capture_flushes(struct captures *captures, struct capture *c, uint64_t now_ns)
 {
     bool flushed = false;
     uint32_t late, any_late = 0;
@@ -191,7 +191,7 @@ static bool capture_flushes(struct captures *e, struct capture *c, uint64_t now_
         if (!event->info->valued || event->info->kind == EVENT_ALLOC)
             continue;
         flushed = true;
-        if (broker_sample_flush(e->broker, event->set, &event->flush_no, &late, NULL) == 0)
+        if (broker_sample_flush(captures->broker, event->set, &event->flush_no, &late, NULL) == 0)
             any_late |= late;
     }
     c->flushed_ns = clock_monotonic_ns() + (any_late ? CAPTURE_LATE_NS : 0);
@@ -199,16 +199,16 @@ static bool capture_flushes(struct captures *e, struct capture *c, uint64_t now_
 }
 
 /* Whether samples of @c, whose end is over, wait for symbols that may still come. */
-static bool capture_symbols_wait(struct captures *e, struct capture *c, uint64_t now_ns)
+static bool capture_symbols_wait(struct captures *captures, struct capture *c, uint64_t now_ns)
 {
-    uint64_t hurried = e->pending->hurried;
+    uint64_t hurried = captures->pending->hurried;
 
-    if (!pending_has(e->pending, capture_sets(c), c->end_ns))
+    if (!pending_has(captures->pending, capture_sets(c), c->end_ns))
         return false;
     if (now_ns < c->end_ns + CAPTURE_SYMBOLS_NS)
         return true;
-    e->release(e->release_cookie, /* all_until_ns= */ c->end_ns);
-    if (e->pending->hurried > hurried)
+    captures->release(captures->release_cookie, /* all_until_ns= */ c->end_ns);
+    if (captures->pending->hurried > hurried)
         record_warn(c->record,
                     "symbols of a file were still being read %d ms after the end: "
                     "functions of it are shown by their address",
@@ -216,37 +216,39 @@ static bool capture_symbols_wait(struct captures *e, struct capture *c, uint64_t
     return false;
 }
 
-void captures_finish_due(struct captures *e, uint64_t now_ns)
+void captures_finish_due(struct captures *captures, uint64_t now_ns)
 {
     uint64_t begun_ns = clock_monotonic_ns();
     struct capture *next;
 
-    for (struct capture *c = e->captures; c; c = next) {
+    for (struct capture *c = captures->running; c; c = next) {
         next = c->next;
         if (c->end_ns > now_ns)
             continue;
         if (clock_monotonic_ns() - begun_ns >= CAPTURES_TURN_NS)
             return; /* the others at the next tick, which is due at once */
-        if (capture_flushes(e, c, now_ns))
+        if (capture_flushes(captures, c, now_ns))
             continue;
-        c->waits_for_names = capture_symbols_wait(e, c, now_ns) || capture_names_wait(e, c, now_ns);
+        c->waits_for_names =
+            capture_symbols_wait(captures, c, now_ns) || capture_names_wait(captures, c, now_ns);
         if (!c->waits_for_names)
-            capture_finish(e, c, now_ns);
+            capture_finish(captures, c, now_ns);
     }
 }
 
-static void capture_fail(struct captures *e, struct capture *c, int r, const struct error *err)
+static void capture_fail(struct captures *captures, struct capture *c, int r,
+                         const struct error *err)
 {
-    capture_unlink(e, c);
-    capture_answer_failure(e, c, r, err);
+    capture_unlink(captures, c);
+    capture_answer_failure(captures, c, r, err);
     capture_free(c);
 }
 
-void captures_end(struct captures *e, uint64_t handle, bool keep)
+void captures_end(struct captures *captures, uint64_t handle, bool keep)
 {
     struct error err = ERROR_NULL;
 
-    for (struct capture *c = e->captures; c; c = c->next) {
+    for (struct capture *c = captures->running; c; c = c->next) {
         if (c->handle != handle)
             continue;
         if (keep) {
@@ -254,32 +256,32 @@ void captures_end(struct captures *e, uint64_t handle, bool keep)
                 MIN(c->end_ns, clock_monotonic_ns()); /* the next tick hands over what is left */
         } else {
             error_set(&err, -ECANCELED, "the capture was cancelled");
-            capture_fail(e, c, -ECANCELED, &err);
+            capture_fail(captures, c, -ECANCELED, &err);
         }
         return;
     }
 }
 
-void captures_fail_all(struct captures *e, int r, const struct error *err)
+void captures_fail_all(struct captures *captures, int r, const struct error *err)
 {
-    while (e->captures)
-        capture_fail(e, e->captures, r, err);
+    while (captures->running)
+        capture_fail(captures, captures->running, r, err);
 }
 
-bool captures_hurry(const struct captures *e)
+bool captures_hurry(const struct captures *captures)
 {
-    for (const struct capture *c = e->captures; c; c = c->next) {
+    for (const struct capture *c = captures->running; c; c = c->next) {
         if (!c->patient)
             return true;
     }
     return false;
 }
 
-uint64_t captures_next_deadline(const struct captures *e)
+uint64_t captures_next_deadline(const struct captures *captures)
 {
     uint64_t deadline = UINT64_MAX;
 
-    for (const struct capture *c = e->captures; c; c = c->next) {
+    for (const struct capture *c = captures->running; c; c = c->next) {
         if (!c->waits_for_names)
             deadline = MIN(deadline, c->end_ns);
     }

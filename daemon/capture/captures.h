@@ -45,9 +45,9 @@ struct captures {
     void *release_cookie;
 
     struct sample_sets sets;
-    uint32_t recorder_sets;   /* bits: sets that the recorder has of every process */
-    struct capture *captures; /* list of the running ones */
-    uint64_t last_handle;     /* of captures; never used again */
+    uint32_t recorder_sets;  /* bits: sets that the recorder has of every process */
+    struct capture *running; /* list of those under way */
+    uint64_t last_handle;    /* of captures; never used again */
     size_t capture_count;
     struct record_budget budget; /* of what captures hold */
     uint64_t captures_thinned;   /* times that one was, for another's sake */
@@ -61,49 +61,50 @@ struct captures {
 };
 
 /* Limits and no capture; what is borrowed is the caller's to set, before the first capture. */
-void captures_init(struct captures *e, const struct captures_opts *opts);
+void captures_init(struct captures *captures, const struct captures_opts *opts);
 /* Ends it, when no capture runs any more. */
-void captures_deinit(struct captures *e);
+void captures_deinit(struct captures *captures);
 
 /* ---- captures.c: captures under way ---- */
 
 /* The frames and names of what is being captured, for a table that takes the old one's place: as
  * in profile/rebase.h. */
-int captures_rebase_add(const struct captures *e, struct rebase *b);
-void captures_rebase(struct captures *e, const struct rebase *b, struct frame_table *frames);
+int captures_rebase_add(const struct captures *captures, struct rebase *b);
+void captures_rebase(struct captures *captures, const struct rebase *b, struct frame_table *frames);
 
 /* *ret_handle names the capture for captures_end(). */
-int captures_start(struct captures *e, const struct capture_request *req, capture_done_fn done,
-                   void *cookie, uint64_t *ret_handle, struct error *err);
+int captures_start(struct captures *captures, const struct capture_request *req,
+                   capture_done_fn done, void *cookie, uint64_t *ret_handle, struct error *err);
 /* Starts one that is a resource: it runs on its own and goes to the store. @schedule may be NULL.
  */
-int captures_create(struct captures *e, const struct capture_request *req, const char *schedule,
-                    uint64_t max_age_s, char ret_id[CAPTURE_ID_BYTES], struct error *err);
+int captures_create(struct captures *captures, const struct capture_request *req,
+                    const char *schedule, uint64_t max_age_s, char ret_id[CAPTURE_ID_BYTES],
+                    struct error *err);
 /* What @c has so far, or since the last @reset. -EBUSY: there is no memory for it now. */
-int captures_snapshot(struct captures *e, struct capture *c, bool reset, struct profile **ret,
-                      struct error *err);
+int captures_snapshot(struct captures *captures, struct capture *c, bool reset,
+                      struct profile **ret, struct error *err);
 /* Ends the capture if it still runs: finished early (@keep) or cancelled. */
-void captures_end(struct captures *e, uint64_t handle, bool keep);
+void captures_end(struct captures *captures, uint64_t handle, bool keep);
 /* Hands a sample to the captures that want it. */
-void captures_sample(struct captures *e, struct incoming *in);
+void captures_sample(struct captures *captures, struct incoming *in);
 /* Whether any capture takes samples of @set. */
-bool captures_want(const struct captures *e, uint32_t set);
+bool captures_want(const struct captures *captures, uint32_t set);
 /* Finishes those whose time is over. All samples up to @now_ns must have been handed over. */
-void captures_finish_due(struct captures *e, uint64_t now_ns);
+void captures_finish_due(struct captures *captures, uint64_t now_ns);
 /* Ends all with @r and the sentence of @err. */
-void captures_fail_all(struct captures *e, int r, const struct error *err);
+void captures_fail_all(struct captures *captures, int r, const struct error *err);
 /* CLOCK_MONOTONIC of the next deadline; UINT64_MAX when none runs. */
-uint64_t captures_next_deadline(const struct captures *e);
+uint64_t captures_next_deadline(const struct captures *captures);
 /* Whether one runs whose samples must be named at once. */
-bool captures_hurry(const struct captures *e);
+bool captures_hurry(const struct captures *captures);
 /* Makes the BPF filter hold just the processes that some capture wants. */
-void captures_reconcile(struct captures *e, uint64_t now_ns);
+void captures_reconcile(struct captures *captures, uint64_t now_ns);
 /* The broker stopped @set, and took it out of the filter. */
-void captures_filter_stopped(struct captures *e, uint32_t set);
+void captures_filter_stopped(struct captures *captures, uint32_t set);
 
 /* ---- memory.c: what captures hold together ---- */
 
 /* Bytes that the captures of @caller hold that run. */
-size_t capture_memory_of(const struct captures *e, const struct caller *caller);
+size_t capture_memory_of(const struct captures *captures, const struct caller *caller);
 /* Looks at what has become free. Each tick. */
-void capture_memory_tick(struct captures *e);
+void capture_memory_tick(struct captures *captures);

@@ -52,69 +52,70 @@ static void capture_change_set(struct capture *c, uint32_t before, uint32_t afte
 /* A set for event @name of @c, which is not in the list yet. If slower captures take all sets, or
  * those that its caller may have, one of them becomes faster for its users. So a caller that takes
  * all rates keeps nobody from another. 0, -EBUSY or -errno with @err. */
-static int take_set(struct captures *e, struct capture *c, const char *name, uint64_t period,
+static int take_set(struct captures *captures, struct capture *c, const char *name, uint64_t period,
                     uint32_t *ret_set, uint64_t *ret_period, struct error *err)
 {
     struct error refused = ERROR_NULL;
-    bool may_arm = capture_may_add_set(e, &c->caller, capture_sets(c), &refused);
+    bool may_arm = capture_may_add_set(captures, &c->caller, capture_sets(c), &refused);
     uint32_t before, after;
-    int r = sample_sets_take(&e->sets, e->broker, name, period, may_arm, ret_set, ret_period, err),
+    int r = sample_sets_take(&captures->sets, captures->broker, name, period, may_arm, ret_set,
+                             ret_period, err),
         faster;
 
     if (r != -EBUSY)
         return r;
-    faster = sample_sets_speed_up(&e->sets, e->broker, e->recorder_sets, name, period, &before,
-                                  &after, err);
+    faster = sample_sets_speed_up(&captures->sets, captures->broker, captures->recorder_sets, name,
+                                  period, &before, &after, err);
     if (faster == -EBUSY) {
         if (err && !may_arm)
             *err = refused;
         return faster;
     }
-    captures_filter_stopped(e, before);
+    captures_filter_stopped(captures, before);
     capture_change_set(c, before, after, faster == 0 ? period : 0);
-    for (struct capture *o = e->captures; o; o = o->next)
+    for (struct capture *o = captures->running; o; o = o->next)
         capture_change_set(o, before, after, faster == 0 ? period : 0);
-    return faster == 0 ? sample_sets_take(&e->sets, e->broker, name, period, may_arm, ret_set,
-                                          ret_period, err)
+    return faster == 0 ? sample_sets_take(&captures->sets, captures->broker, name, period, may_arm,
+                                          ret_set, ret_period, err)
                        : faster;
 }
 
 /* The sets of an event: of wall, those of its two parts. 0, -EBUSY or -errno with @err. */
-static int take_sets(struct captures *e, struct capture *c, struct capture_event *event,
+static int take_sets(struct captures *captures, struct capture *c, struct capture_event *event,
                      struct error *err)
 {
     bool wall = event->info->kind == EVENT_WALL;
     size_t rows;
     const struct event_info *table = events_table(&rows);
-    int r = take_set(e, c, wall ? table[EVENT_OFFCPU].name : event->name, event->period,
+    int r = take_set(captures, c, wall ? table[EVENT_OFFCPU].name : event->name, event->period,
                      &event->set, &event->set_period, err);
 
     if (r == 0 && wall)
-        r = take_set(e, c, table[EVENT_CPU].name, event->period, &event->on_set, &event->on_period,
-                     err);
+        r = take_set(captures, c, table[EVENT_CPU].name, event->period, &event->on_set,
+                     &event->on_period, err);
     return r;
 }
 
-void capture_release_rates(struct captures *e, struct capture *c)
+void capture_release_rates(struct captures *captures, struct capture *c)
 {
     for (size_t i = 0; i < c->event_count; i++) {
         struct capture_event *event = &c->events[i];
 
         if (event->set != NO_SET)
-            sample_sets_release(&e->sets, e->broker, event->set);
+            sample_sets_release(&captures->sets, captures->broker, event->set);
         if (event->on_set != NO_SET)
-            sample_sets_release(&e->sets, e->broker, event->on_set);
+            sample_sets_release(&captures->sets, captures->broker, event->on_set);
         event->set = event->on_set = NO_SET;
     }
 }
 
-int capture_take_rates(struct captures *e, struct capture *c, struct error *err)
+int capture_take_rates(struct captures *captures, struct capture *c, struct error *err)
 {
     int r = 0;
 
     for (size_t i = 0; i < c->event_count && r == 0; i++)
-        r = take_sets(e, c, &c->events[i], err);
+        r = take_sets(captures, c, &c->events[i], err);
     if (r != 0)
-        capture_release_rates(e, c);
+        capture_release_rates(captures, c);
     return r;
 }

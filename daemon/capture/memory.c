@@ -10,11 +10,11 @@
 
 #define CUT_SHORT_NS NSEC_PER_SEC /* between two that end early: until its memory is back */
 
-size_t capture_memory_of(const struct captures *e, const struct caller *caller)
+size_t capture_memory_of(const struct captures *captures, const struct caller *caller)
 {
     size_t bytes = 0;
 
-    for (const struct capture *c = e->captures; c; c = c->next) {
+    for (const struct capture *c = captures->running; c; c = c->next) {
         if (caller_equal(&c->caller, caller))
             bytes += record_bytes(c->record);
     }
@@ -33,16 +33,16 @@ static bool is_heavier(const struct weight *a, const struct weight *b)
 
 /* The capture to thin when @r wants room: of the caller that holds the most, the one with the most
  * samples. NULL: it is @r itself, or there is none. */
-static struct capture *to_thin(const struct captures *e, const struct record *r)
+static struct capture *to_thin(const struct captures *captures, const struct record *r)
 {
     struct weight most = { 0 }, w;
     struct capture *found = NULL;
 
-    for (struct capture *c = e->captures; c; c = c->next) {
+    for (struct capture *c = captures->running; c; c = c->next) {
         w.own = record_sample_bytes(c->record);
         if (w.own < RECORD_SHRINK_MIN_BYTES)
             continue;
-        w.callers = capture_memory_of(e, &c->caller);
+        w.callers = capture_memory_of(captures, &c->caller);
         if (!found || is_heavier(&w, &most)) {
             found = c;
             most = w;
@@ -53,11 +53,11 @@ static struct capture *to_thin(const struct captures *e, const struct record *r)
 
 static void make_room(void *cookie, const struct record *r, size_t bytes)
 {
-    struct captures *e = cookie;
+    struct captures *captures = cookie;
     struct capture *c;
 
-    while (!record_budget_has(&e->budget, bytes) && (c = to_thin(e, r))) {
-        e->captures_thinned++;
+    while (!record_budget_has(&captures->budget, bytes) && (c = to_thin(captures, r))) {
+        captures->captures_thinned++;
         record_shrink(c->record);
     }
 }
@@ -67,13 +67,13 @@ static void exhausted(void *cookie)
 {
     uint64_t now = clock_monotonic_ns();
     struct weight heaviest = { 0 }, w;
-    struct captures *e = cookie;
+    struct captures *captures = cookie;
     struct capture *most = NULL;
 
-    if (e->cut_short_ns && now - e->cut_short_ns < CUT_SHORT_NS)
+    if (captures->cut_short_ns && now - captures->cut_short_ns < CUT_SHORT_NS)
         return;
-    for (struct capture *c = e->captures; c; c = c->next) {
-        w = (struct weight){ capture_memory_of(e, &c->caller), record_bytes(c->record) };
+    for (struct capture *c = captures->running; c; c = c->next) {
+        w = (struct weight){ capture_memory_of(captures, &c->caller), record_bytes(c->record) };
         if (c->end_ns > now && (!most || is_heavier(&w, &heaviest))) {
             most = c;
             heaviest = w;
@@ -81,33 +81,33 @@ static void exhausted(void *cookie)
     }
     if (!most)
         return;
-    e->captures_cut_short++;
-    e->cut_short_ns = now;
+    captures->captures_cut_short++;
+    captures->cut_short_ns = now;
     most->end_ns = now;
     record_warn(most->record,
                 "the capture ended after %.0f s: the memory for captures "
                 "(captures_max_bytes, %zu MiB) was used up; choose fewer "
                 "processes, or take fewer captures at once",
-                (double)(now - most->start_ns) / 1e9, e->budget.max_bytes >> 20);
+                (double)(now - most->start_ns) / 1e9, captures->budget.max_bytes >> 20);
 }
 
-void captures_init(struct captures *e, const struct captures_opts *opts)
+void captures_init(struct captures *captures, const struct captures_opts *opts)
 {
-    e->opts = *opts;
-    e->taken_ns = UINT64_MAX;
-    id_table_init(&e->filtered, sizeof(uint64_t), DISCOVER_PROCESSES_MAX);
-    e->budget = (struct record_budget){ .max_bytes = e->opts.captures_max_bytes,
-                                        .make_room = make_room,
-                                        .exhausted = exhausted,
-                                        .cookie = e };
+    captures->opts = *opts;
+    captures->taken_ns = UINT64_MAX;
+    id_table_init(&captures->filtered, sizeof(uint64_t), DISCOVER_PROCESSES_MAX);
+    captures->budget = (struct record_budget){ .max_bytes = captures->opts.captures_max_bytes,
+                                               .make_room = make_room,
+                                               .exhausted = exhausted,
+                                               .cookie = captures };
 }
 
-void captures_deinit(struct captures *e)
+void captures_deinit(struct captures *captures)
 {
-    id_table_deinit(&e->filtered);
+    id_table_deinit(&captures->filtered);
 }
 
-void capture_memory_tick(struct captures *e)
+void capture_memory_tick(struct captures *captures)
 {
-    e->budget.other_bytes = profile_counted_bytes();
+    captures->budget.other_bytes = profile_counted_bytes();
 }

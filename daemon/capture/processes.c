@@ -6,8 +6,8 @@
 #define RECHECK_NS (100 * NSEC_PER_MSEC)
 #define UNANSWERED_NS (2 * NSEC_PER_SEC) /* it is asked for again once a second */
 
-static int capture_add_process(struct captures *e, struct capture *c, const struct process *p,
-                               struct seen_verdict *v)
+static int capture_add_process(struct captures *captures, struct capture *c,
+                               const struct process *p, struct seen_verdict *v)
 {
     struct profile_process pp = {
         .host_pid = p->id.host_pid,
@@ -16,15 +16,15 @@ static int capture_add_process(struct captures *e, struct capture *c, const stru
     };
     const char *name = p->main && p->main[0] ? p->main : p->comm;
 
-    frame_table_string(e->frames, span_of(name), &pp.name);
-    frame_table_string(e->frames, span_of(p->container.id), &pp.container);
-    frame_table_string(e->frames, span_of(container_pod(&p->container)), &pp.pod);
-    frame_table_string(e->frames, span_of(p->container.pod_namespace), &pp.pod_namespace);
+    frame_table_string(captures->frames, span_of(name), &pp.name);
+    frame_table_string(captures->frames, span_of(p->container.id), &pp.container);
+    frame_table_string(captures->frames, span_of(container_pod(&p->container)), &pp.pod);
+    frame_table_string(captures->frames, span_of(p->container.pod_namespace), &pp.pod_namespace);
     return record_process(c->record, &pp, &v->process);
 }
 
-struct seen_verdict *capture_verdict(struct captures *e, struct capture *c, const struct process *p,
-                                     uint64_t now_ns)
+struct seen_verdict *capture_verdict(struct captures *captures, struct capture *c,
+                                     const struct process *p, uint64_t now_ns)
 {
     struct seen_verdict *v;
     uint32_t id;
@@ -35,7 +35,7 @@ struct seen_verdict *capture_verdict(struct captures *e, struct capture *c, cons
     v = &c->verdicts[id];
     if (!v->wanted && (v->checked_ns == 0 || now_ns - v->checked_ns >= RECHECK_NS)) {
         v->checked_ns = now_ns;
-        if (target_matches(c->target, p) && capture_add_process(e, c, p, v) == 0)
+        if (target_matches(c->target, p) && capture_add_process(captures, c, p, v) == 0)
             v->wanted = true;
     }
     return v;
@@ -78,11 +78,12 @@ void capture_forget_members(struct capture *c)
     c->verdicts_cap = c->thread_ids_cap = c->runs_cap = 0;
 }
 
-void capture_warn_unanswered(struct captures *e, struct capture *c)
+void capture_warn_unanswered(struct captures *captures, struct capture *c)
 {
     for (uint32_t i = 0; i < c->processes.count; i++) {
         const struct proc_id *s = id_table_get(&c->processes, i);
-        uint64_t when_ns = c->verdicts[i].wanted ? symbolizer_unanswered_ns(e->symbolizer, s) : 0;
+        uint64_t when_ns =
+            c->verdicts[i].wanted ? symbolizer_unanswered_ns(captures->symbolizer, s) : 0;
 
         if (when_ns && when_ns + UNANSWERED_NS >= c->start_ns)
             record_warn_process(
@@ -93,7 +94,7 @@ void capture_warn_unanswered(struct captures *e, struct capture *c)
     }
 }
 
-void capture_warn_put_off(struct captures *e, struct capture *c)
+void capture_warn_put_off(struct captures *captures, struct capture *c)
 {
     uint32_t count = 0;
     int32_t first = 0;
@@ -101,8 +102,8 @@ void capture_warn_put_off(struct captures *e, struct capture *c)
     for (uint32_t i = 0; i < c->processes.count; i++) {
         const struct proc_id *s = id_table_get(&c->processes, i);
 
-        if (c->verdicts[i].wanted && symbolizer_put_off_ns(e->symbolizer, s) >= c->start_ns &&
-            count++ == 0)
+        if (c->verdicts[i].wanted &&
+            symbolizer_put_off_ns(captures->symbolizer, s) >= c->start_ns && count++ == 0)
             first = s->host_pid;
     }
     if (count)

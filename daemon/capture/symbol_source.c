@@ -71,20 +71,22 @@ void capture_defer_names(struct capture *c)
         record_set_later(c->record, deferred_frames, c);
 }
 
-static int attach(struct captures *e, struct capture *c, const struct process *p, uint32_t mode)
+static int attach(struct captures *captures, struct capture *c, const struct process *p,
+                  uint32_t mode)
 {
     c->attach_mode = mode;
     c->attach_id = p->id;
-    if (later_new(e->frames, &c->later) < 0)
+    if (later_new(captures->frames, &c->later) < 0)
         return -ENOMEM;
     capture_defer_names(c);
     if (mode == ATTACH_PERFMAP)
         return 0; /* at the end, when all is compiled that was sampled */
-    c->attachment = attachment_take(e->attaching, p, mode);
+    c->attachment = attachment_take(captures->attaching, p, mode);
     return c->attachment ? 0 : -ENOMEM;
 }
 
-int capture_choose_names(struct captures *e, struct capture *c, bool background, struct error *err)
+int capture_choose_names(struct captures *captures, struct capture *c, bool background,
+                         struct error *err)
 {
     struct jvm_count n = { .target = c->target };
     const struct preflight_step *obstacle;
@@ -95,7 +97,7 @@ int capture_choose_names(struct captures *e, struct capture *c, bool background,
     if (c->symbols == SYMBOLS_NONE || c->symbols == SYMBOLS_MEMORY ||
         (c->symbols == SYMBOLS_AUTO && (background || !target_is_named(c->target))))
         return 0;
-    discover_each(e->discover, count_jvm, &n);
+    discover_each(captures->discover, count_jvm, &n);
     if (n.count > 1 && is_asked(c)) {
         error_parameter(err, "symbols", -EINVAL,
                         "symbols=%s is for one JVM, and %zu are selected here",
@@ -103,14 +105,14 @@ int capture_choose_names(struct captures *e, struct capture *c, bool background,
         error_remedy(err, "choose one by pid=, or take symbols=memory, which names all of them");
         return BACKEND_CONFLICT;
     }
-    p = n.count == 1 ? discover_find(e->discover, n.host_pid) : NULL;
+    p = n.count == 1 ? discover_find(captures->discover, n.host_pid) : NULL;
     if (!p && is_asked(c))
         record_warn(c->record, "symbols=%s has nothing to do: what is selected is no JVM",
                     asked_name(c->symbols));
     if (!p)
         return 0;
-    discover_refresh(e->discover, p);
-    safety_check(e->attaching, target_viewer(c->target), p, &f);
+    discover_refresh(captures->discover, p);
+    safety_check(captures->attaching, target_viewer(c->target), p, &f);
     c->nameless = f.nameless;
     obstacle = is_asked(c) ? safety_obstacle(&f, mode) : NULL;
     if (c->symbols == SYMBOLS_AUTO) {
@@ -127,19 +129,19 @@ int capture_choose_names(struct captures *e, struct capture *c, bool background,
         return 0;
     }
     c->agent_first = is_asked(c);
-    return attach(e, c, p, mode);
+    return attach(captures, c, p, mode);
 }
 
 /* Whether the source is still to answer; begins what is taken at the end of sampling. */
-static bool is_open(struct captures *e, struct capture *c)
+static bool is_open(struct captures *captures, struct capture *c)
 {
     enum attachment_state state;
     struct process *p;
 
     if (!c->attachment) {
-        p = discover_find(e->discover, c->attach_id.host_pid);
+        p = discover_find(captures->discover, c->attach_id.host_pid);
         if (p && proc_id_equal(&p->id, &c->attach_id))
-            c->attachment = attachment_take(e->attaching, p, c->attach_mode);
+            c->attachment = attachment_take(captures->attaching, p, c->attach_mode);
         if (!c->attachment)
             return false;
     }
@@ -147,10 +149,10 @@ static bool is_open(struct captures *e, struct capture *c)
     return state == ATTACHMENT_PLANNED || state == ATTACHMENT_ATTACHING;
 }
 
-bool capture_names_wait(struct captures *e, struct capture *c, uint64_t now_ns)
+bool capture_names_wait(struct captures *captures, struct capture *c, uint64_t now_ns)
 {
     return now_ns < capture_answer_ns(c) &&
-           ((c->later && is_open(e, c)) || (c->inlined && inlined_waits(c->inlined)));
+           ((c->later && is_open(captures, c)) || (c->inlined && inlined_waits(c->inlined)));
 }
 
 void capture_decide_names(struct capture *c)
@@ -243,9 +245,9 @@ void capture_add_names(const struct capture *c, struct profile *p)
              "; %u of %u places agree with memory, %u only it could name", s.same, s.both, s.added);
 }
 
-void capture_drop_names(struct captures *e, struct capture *c)
+void capture_drop_names(struct captures *captures, struct capture *c)
 {
-    c->attachment = attachment_release(e->attaching, c->attachment);
+    c->attachment = attachment_release(captures->attaching, c->attachment);
 }
 
 void capture_note_symbols(struct capture *c, const struct process *p)

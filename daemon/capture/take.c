@@ -109,11 +109,11 @@ static void capture_name(struct capture *c, struct incoming *in)
     incoming_name_later(in, &later);
 }
 
-static void capture_take(struct captures *e, struct capture *c, const struct capture_event *event,
-                         struct incoming *in)
+static void capture_take(struct captures *captures, struct capture *c,
+                         const struct capture_event *event, struct incoming *in)
 {
     const struct sample_record *rec = in->rec;
-    struct seen_verdict *v = capture_verdict(e, c, in->process, rec->time_ns);
+    struct seen_verdict *v = capture_verdict(captures, c, in->process, rec->time_ns);
     const uint32_t *frames = in->naming->stack->frames;
     struct profile_sample sample;
     struct seen_run *run;
@@ -152,21 +152,21 @@ static void capture_take(struct captures *e, struct capture *c, const struct cap
     record_sample(c->record, &sample, frames, in->naming->stack->count);
 }
 
-void captures_sample(struct captures *e, struct incoming *in)
+void captures_sample(struct captures *captures, struct incoming *in)
 {
-    for (struct capture *c = e->captures; c; c = c->next) {
+    for (struct capture *c = captures->running; c; c = c->next) {
         for (size_t i = 0; i < c->event_count && !in->waits; i++) {
             const struct capture_event *event = &c->events[i];
 
             if (capture_event_sets(event) & 1u << in->rec->set && capture_covers(c, event, in->rec))
-                capture_take(e, c, event, in);
+                capture_take(captures, c, event, in);
         }
     }
 }
 
-bool captures_want(const struct captures *e, uint32_t set)
+bool captures_want(const struct captures *captures, uint32_t set)
 {
-    for (const struct capture *c = e->captures; c; c = c->next) {
+    for (const struct capture *c = captures->running; c; c = c->next) {
         if (capture_sets(c) & 1u << set)
             return true;
     }

@@ -27,13 +27,13 @@ static const char *fewer(const struct capture *c)
 }
 
 /* What did not arrive while it ran: of the whole node, for nobody knows whose it was. */
-static void capture_warn_lost(struct captures *e, struct capture *c)
+static void capture_warn_lost(struct captures *captures, struct capture *c)
 {
     const struct broker_sample_stats *before = &c->stats_before;
     struct broker_sample_stats now;
     uint64_t unread, costly;
 
-    if (broker_sample_stats(e->broker, &now, NULL) != 0)
+    if (broker_sample_stats(captures->broker, &now, NULL) != 0)
         return;
     unread = now.lost_ring - before->lost_ring + now.lost_other - before->lost_other;
     costly = now.lost_budget - before->lost_budget;
@@ -54,7 +54,7 @@ static void capture_warn_lost(struct captures *e, struct capture *c)
 }
 
 /* The kernel allows fewer than when it began: what is more was dropped, and nobody counted it. */
-static void capture_warn_dropped(const struct captures *e, struct capture *c,
+static void capture_warn_dropped(const struct captures *captures, struct capture *c,
                                  const struct capture_event *event)
 {
     uint64_t allowed_hz;
@@ -62,7 +62,7 @@ static void capture_warn_dropped(const struct captures *e, struct capture *c,
     bool ticks = !event->info->valued || event->on_set != NO_SET;
 
     if (event_is_timed(event->info) && ticks &&
-        sample_sets_dropped(e->opts.proc_fd,
+        sample_sets_dropped(captures->opts.proc_fd,
                             event->on_set != NO_SET ? event->on_period : event->set_period,
                             &allowed_hz))
         record_warn(c->record,
@@ -72,7 +72,7 @@ static void capture_warn_dropped(const struct captures *e, struct capture *c,
                     (unsigned long long)allowed_hz);
 }
 
-uint64_t captures_huge_faults(const struct captures *e)
+uint64_t captures_huge_faults(const struct captures *captures)
 {
     static const char NAME[] = "\nthp_fault_alloc ";
     _cleanup_buf_ struct buf text = BUF_NULL;
@@ -81,7 +81,7 @@ uint64_t captures_huge_faults(const struct captures *e)
     struct span s;
 
     buf_init(&text, VMSTAT_BYTES_MAX);
-    if (buf_read_at(&text, e->opts.proc_fd, "vmstat") < 0)
+    if (buf_read_at(&text, captures->opts.proc_fd, "vmstat") < 0)
         return 0;
     s = buf_span(&text);
     at = memmem(s.p, s.n, NAME, sizeof(NAME) - 1);
@@ -92,14 +92,14 @@ uint64_t captures_huge_faults(const struct captures *e)
 }
 
 /* A huge page comes with one fault, and the kernel does not say which faults those were. */
-static void capture_warn_huge(const struct captures *e, struct capture *c,
+static void capture_warn_huge(const struct captures *captures, struct capture *c,
                               const struct capture_event *event)
 {
     uint64_t huge;
 
     if (event->info->kind != EVENT_NATIVEMEM)
         return;
-    huge = captures_huge_faults(e);
+    huge = captures_huge_faults(captures);
     if (huge > c->huge_faults_before)
         record_warn(c->record,
                     "%llu huge pages came into use on this node during it. Each of them that is "
@@ -131,9 +131,9 @@ static void capture_warn_empty(struct capture *c, const struct capture_event *ev
                     event->name, (unsigned long long)event->period);
 }
 
-void capture_warn_untaken(const struct captures *e, struct capture *c)
+void capture_warn_untaken(const struct captures *captures, struct capture *c)
 {
-    uint64_t from_ns = MAX(c->start_ns, e->taken_ns);
+    uint64_t from_ns = MAX(c->start_ns, captures->taken_ns);
 
     if (from_ns < c->end_ns)
         record_warn(c->record,
@@ -142,22 +142,22 @@ void capture_warn_untaken(const struct captures *e, struct capture *c)
                     (double)(c->end_ns - from_ns) / NSEC_PER_SEC);
 }
 
-void capture_warn_quality(struct captures *e, struct capture *c)
+void capture_warn_quality(struct captures *captures, struct capture *c)
 {
-    const char *kernel = symbolizer_kernel_problem(e->symbolizer);
+    const char *kernel = symbolizer_kernel_problem(captures->symbolizer);
 
-    capture_warn_lost(e, c);
-    capture_warn_untaken(e, c);
-    capture_warn_unanswered(e, c);
-    capture_warn_put_off(e, c);
-    rights_problems(e->sampling->facts.capabilities, warn_right, c);
+    capture_warn_lost(captures, c);
+    capture_warn_untaken(captures, c);
+    capture_warn_unanswered(captures, c);
+    capture_warn_put_off(captures, c);
+    rights_problems(captures->sampling->facts.capabilities, warn_right, c);
     if (kernel[0])
         record_warn(c->record, "%s", kernel);
-    if (e->sampling->facts.sideband_problem[0])
-        record_warn(c->record, "%s", e->sampling->facts.sideband_problem);
+    if (captures->sampling->facts.sideband_problem[0])
+        record_warn(c->record, "%s", captures->sampling->facts.sideband_problem);
     for (size_t i = 0; i < c->event_count; i++) {
-        capture_warn_dropped(e, c, &c->events[i]);
-        capture_warn_huge(e, c, &c->events[i]);
+        capture_warn_dropped(captures, c, &c->events[i]);
+        capture_warn_huge(captures, c, &c->events[i]);
         if (record_samples(c->record) == 0)
             capture_warn_empty(c, &c->events[i]);
     }

@@ -92,7 +92,7 @@ static void engine_tick(struct engine *e)
         dispatch_release(&e->dispatch, /* all_until_ns= */ 0);
     mailbox_alive(&e->mailbox);
     drained = engine_drain(e);
-    if (e->captures.captures && now - e->captures.reconciled_ns >= ENGINE_RECONCILE_NS)
+    if (e->captures.running && now - e->captures.reconciled_ns >= ENGINE_RECONCILE_NS)
         captures_reconcile(&e->captures, now);
     mailbox_alive(&e->mailbox);
     attachments_poll(&e->attaching, now);

@@ -36,7 +36,7 @@ static void make_captures(void)
 
 static void free_captures(void)
 {
-    for (struct capture *c = all.captures; c; c = c->next)
+    for (struct capture *c = all.running; c; c = c->next)
         record_free(c->record);
     ck_assert_uint_eq(all.budget.used_bytes, 0); /* what was charged was given back */
     frame_table_free(all.frames);
@@ -48,7 +48,7 @@ static struct capture *add_capture(const struct caller *caller, uint64_t seconds
     struct capture *c = &captures[all.capture_count++];
     struct capture_request req = { .duration_ns = seconds * NSEC_PER_SEC };
 
-    *c = (struct capture){ .next = all.captures,
+    *c = (struct capture){ .next = all.running,
                            .caller = *caller,
                            .lasts = capture_lasts(&req),
                            .start_ns = clock_monotonic_ns(),
@@ -56,7 +56,7 @@ static struct capture *add_capture(const struct caller *caller, uint64_t seconds
                                              : UINT64_MAX };
     ck_assert_int_eq(record_new(all.frames, 20000000, &c->record), 0);
     record_set_budget(c->record, &all.budget);
-    all.captures = c;
+    all.running = c;
     return c;
 }
 
