@@ -1,65 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "symbolize/resolver.h"
+/* Names the code of a process by the files, the perf map and the JVM behind it. */
+#include "symbolize/resolver_impl.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/text.h"
-#include "proc/stall_readers.h"
 #include "symbolize/demangle.h"
-#include "symbolize/word_cache.h"
 
 #define RESOLVER_PCS_MAX (1u << 16)
 #define RESOLVER_NO_MAP_BIT (UINT64_C(1) << 63) /* in keys of pcs: named without the perf map */
-#define RESOLVER_REST                                                                              \
-    50 /* after a reading of the maps of t ns at least 50 t pass before the next */
-/* Executable mappings that are kept of a process, and bytes of their paths; fewer once all together
- * take RESOLVER_MAPS_BYTES. Of hundreds of processes with thousands of mappings each, most have no
- * names. */
-#define RESOLVER_MAPPINGS_MAX 4096
-#define RESOLVER_MAPPINGS_FEW 256
-#define RESOLVER_PATHS_MAX ((size_t)128 << 10)
-#define RESOLVER_PATHS_FEW ((size_t)16 << 10)
-#define RESOLVER_MAPS_BYTES ((size_t)32 << 20)
-#define RESOLVER_MAPS_NS (20 * NSEC_PER_MSEC)
-#define RESOLVER_AGAIN_NS NSEC_PER_SEC /* before a file or perf map that failed is tried again */
-
-enum bound_state { BOUND_NOT_YET, BOUND_READING, BOUND_FILE, BOUND_FAILED };
-
-/* What is known of a mapping beyond its line. */
-struct bound {
-    struct elf_ref elf;
-    uint64_t again_ns;
-    uint32_t module;  /* id; 0: not made yet */
-    uint8_t state;    /* enum bound_state */
-    uint32_t inlines; /* number of the file there; 0: not asked for yet */
-    uint64_t inlines_again_ns;
-};
-
-struct resolver {
-    const struct resolver_env *env;
-    struct proc_id id;
-    struct maps maps;
-    struct bound *bound;   /* [maps.count] */
-    struct word_cache pcs; /* address -> frame */
-    uint64_t miss_ns;      /* no reading of the maps for a miss before */
-    uint64_t due_ns;       /* maps are read again then */
-    uint64_t exec_time_ns;
-    struct perf_map *perf_map;
-    uint64_t perf_map_again_ns;
-    bool prepared;
-    bool met_reading;       /* since the last tick */
-    uint64_t unanswered_ns; /* when a file system did last not answer; 0: never */
-    uint64_t put_off_ns; /* the maps were to be read, and its owner had no time left; 0: they are */
-    struct java_names *java;
-    struct thread_names *threads;
-    struct lock_names *locks;
-};
-
-static size_t maps_bytes(const struct maps *m)
-{
-    return m->count * (sizeof(struct mapping) + sizeof(struct bound)) + m->text.n;
-}
-
 int resolver_new(const struct resolver_env *env, const struct proc_id *id, uint64_t exec_time_ns,
                  struct resolver **ret)
 {
@@ -79,7 +28,7 @@ struct resolver *resolver_free(struct resolver *r)
 {
     if (!r)
         return NULL;
-    *r->env->maps_bytes -= maps_bytes(&r->maps);
+    *r->env->maps_bytes -= resolver_maps_bytes(&r->maps);
     maps_deinit(&r->maps);
     free(r->bound);
     word_cache_deinit(&r->pcs);
@@ -91,98 +40,11 @@ struct resolver *resolver_free(struct resolver *r)
     return NULL;
 }
 
-/* ---- maps ---- */
-
-static bool same_mapping(const struct mapping *a, const struct mapping *b)
-{
-    return a->start == b->start && a->end == b->end && a->offset == b->offset &&
-           a->inode == b->inode && a->dev_major == b->dev_major && a->dev_minor == b->dev_minor &&
-           a->exec == b->exec && span_eq(a->path, b->path);
-}
-
-/* Hands what is known of mappings on to @maps. Returns true when all executable ones are still
- * there, as they were. */
-static bool carry_over(const struct resolver *r, const struct maps *maps, struct bound *bound)
-{
-    bool kept = true;
-    size_t j = 0;
-
-    for (size_t i = 0; i < r->maps.count; i++) {
-        const struct mapping *m = &r->maps.entries[i];
-
-        while (j < maps->count && maps->entries[j].start < m->start)
-            j++;
-        if (j < maps->count && same_mapping(m, &maps->entries[j]))
-            bound[j] = r->bound[i];
-        else
-            kept &= !m->exec;
-    }
-    return kept;
-}
-
-/* When maps that were read at @now_ns are to be read again though nothing was missed: 1 s and 10 s
- * after an exec, when libraries have been loaded, and from then on rarely. */
-static uint64_t next_due(const struct resolver *r, uint64_t now_ns)
-{
-    if (r->exec_time_ns && now_ns < r->exec_time_ns + NSEC_PER_SEC)
-        return r->exec_time_ns + NSEC_PER_SEC;
-    if (r->exec_time_ns && now_ns < r->exec_time_ns + 10 * NSEC_PER_SEC)
-        return r->exec_time_ns + 10 * NSEC_PER_SEC;
-    return now_ns + RESOLVER_STALE_NS;
-}
-
-/* Takes *m. */
-static void take_maps(struct resolver *r, struct maps *m)
-{
-    struct bound *bound = m->count ? calloc(m->count, sizeof(*bound)) : NULL;
-
-    if (!bound) { /* none: the process is about to be gone; what was read before is better */
-        maps_deinit(m);
-        return;
-    }
-    if (!carry_over(r, m, bound))
-        word_cache_clear(&r->pcs);
-    *r->env->maps_bytes += maps_bytes(m) - maps_bytes(&r->maps);
-    maps_deinit(&r->maps);
-    free(r->bound);
-    r->maps = *m;
-    r->bound = bound;
-}
-
-static void read_maps(struct resolver *r, uint64_t now_ns)
-{
-    const bool many = *r->env->maps_bytes < RESOLVER_MAPS_BYTES;
-    const struct maps_limits limits = {
-        .entries = many ? RESOLVER_MAPPINGS_MAX : RESOLVER_MAPPINGS_FEW,
-        .path_bytes = many ? RESOLVER_PATHS_MAX : RESOLVER_PATHS_FEW,
-        .ns = RESOLVER_MAPS_NS,
-    };
-    uint64_t began_ns = clock_monotonic_ns(), took_ns;
-    struct maps maps;
-    int fd = -1;
-
-    if (!readers_afford(&r->id)) {
-        r->miss_ns = now_ns + RESOLVER_MISS_NS;
-        r->due_ns = MAX(r->due_ns, r->miss_ns);
-        r->put_off_ns = now_ns;
-        return;
-    }
-    if (r->env->files->maps(r->env->files->cookie, &r->id, &fd, NULL) == 0 &&
-        maps_read_exec(&r->id, fd, &limits, &maps) == 0) {
-        take_maps(r, &maps);
-        r->put_off_ns = 0;
-    }
-    took_ns = clock_monotonic_ns() - began_ns;
-    readers_spend(&r->id, took_ns);
-    r->miss_ns = now_ns + MAX(RESOLVER_MISS_NS, took_ns * RESOLVER_REST);
-    r->due_ns = MAX(next_due(r, now_ns), r->miss_ns);
-}
-
 void resolver_tick(struct resolver *r, uint64_t now_ns)
 {
     r->met_reading = false;
     if (r->due_ns && now_ns >= r->due_ns)
-        read_maps(r, now_ns);
+        resolver_read_maps(r, now_ns);
     if (r->perf_map && perf_map_refresh(r->perf_map, now_ns))
         word_cache_clear(&r->pcs);
 }
@@ -249,75 +111,6 @@ static uint32_t offset_frame(struct resolver *r, const struct mapping *m, uint32
 
 /* ---- files ---- */
 
-/* Memory that is no file: the kernel's names in brackets but for the vdso, shared anonymous memory.
- */
-static bool is_anonymous(const struct mapping *m)
-{
-    return !m->path.n || (m->path.p[0] == '[' && !span_eq_str(m->path, "[vdso]")) ||
-           span_starts_with(m->path, "//anon") || span_starts_with(m->path, "/dev/zero") ||
-           span_starts_with(m->path, "/SYSV") || span_starts_with(m->path, "anon_inode:");
-}
-
-/* Files in which runtimes keep the code that they generate. */
-static bool may_be_generated(const struct mapping *m)
-{
-    return is_anonymous(m) || span_starts_with(m->path, "/memfd:") ||
-           span_starts_with(m->path, "/dev/shm/");
-}
-
-/* The same file mapped elsewhere in this process, if it was read already, or is being read. */
-static bool find_twin(const struct resolver *r, const struct mapping *m, struct bound *b)
-{
-    for (size_t i = 0; i < r->maps.count; i++) {
-        const struct mapping *o = &r->maps.entries[i];
-        const struct bound *known = &r->bound[i];
-
-        if (m->inode && o->inode == m->inode && o->dev_major == m->dev_major &&
-            o->dev_minor == m->dev_minor && span_eq(o->path, m->path) &&
-            (known->state == BOUND_READING ||
-             (known->state == BOUND_FILE && elf_cache_get(r->env->elf, known->elf)))) {
-            b->elf = known->elf;
-            b->state = known->state;
-            return true;
-        }
-    }
-    return false;
-}
-
-/* After the reading or the loading of @b's file said @outcome. */
-static void set_bound(struct resolver *r, struct bound *b, int outcome, uint64_t now_ns)
-{
-    if (outcome == -ETIMEDOUT)
-        r->unanswered_ns = now_ns;
-    b->state = outcome == 0                   ? BOUND_FILE
-               : outcome == ELF_CACHE_PENDING ? BOUND_READING
-                                              : BOUND_FAILED;
-}
-
-/* The file behind @m; NULL: it has none that can be read, or (BOUND_READING) not yet. */
-static struct elf_image *bind_file(struct resolver *r, const struct mapping *m, struct bound *b,
-                                   uint64_t now_ns)
-{
-    struct elf_cache *elf = r->env->elf;
-    struct elf_image *image;
-
-    if (b->state == BOUND_READING) {
-        int outcome = elf_cache_settle(elf, &b->elf);
-
-        set_bound(r, b, outcome, now_ns);
-        b->again_ns = outcome == -EAGAIN ? 0 : b->again_ns;
-    }
-    image = b->state == BOUND_FILE ? elf_cache_get(elf, b->elf) : NULL;
-    if (image || b->state == BOUND_READING || now_ns < b->again_ns)
-        return image;
-    b->again_ns = now_ns + RESOLVER_AGAIN_NS;
-    b->state = BOUND_FAILED;
-    if (!find_twin(r, m, b))
-        set_bound(r, b, elf_cache_load(elf, r->env->files, &r->id, m->start, m->end, &b->elf, NULL),
-                  now_ns);
-    return b->state == BOUND_FILE ? elf_cache_get(elf, b->elf) : NULL;
-}
-
 /* As resolver_functions(). */
 static void find_functions(const struct elf_image *image, const char *const *prefixes, size_t count,
                            uint64_t *ret)
@@ -347,14 +140,14 @@ int resolver_functions(struct resolver *r, const char *file, const char *const *
     uint64_t now_ns = clock_monotonic_ns();
 
     if (!r->maps.count)
-        read_maps(r, now_ns);
+        resolver_read_maps(r, now_ns);
     for (size_t i = 0; i < r->maps.count; i++) {
         const struct mapping *m = &r->maps.entries[i];
         const struct elf_image *image;
 
         if (!m->exec || !span_ends_with(m->path, file))
             continue;
-        image = bind_file(r, m, &r->bound[i], now_ns);
+        image = resolver_bind(r, m, &r->bound[i], now_ns);
         if (!image)
             return r->bound[i].state == BOUND_READING ? -EAGAIN : -ENOENT;
         find_functions(image, prefixes, count, ret_offsets);
@@ -398,7 +191,7 @@ static uint32_t file_frame(struct resolver *r, const struct mapping *m, uint64_t
                            uint64_t now_ns)
 {
     struct bound *b = &r->bound[m - r->maps.entries];
-    struct elf_image *image = bind_file(r, m, b, now_ns);
+    struct elf_image *image = resolver_bind(r, m, b, now_ns);
     uint64_t offset = address - m->start + m->offset, vaddr = offset;
     uint32_t module = module_id(r, m, b, image), name;
     const struct symbol *s = NULL;
@@ -452,18 +245,7 @@ static uint32_t perf_map_frame(struct resolver *r, uint64_t address, uint64_t no
     return s ? make_frame(r, symbol_text_id(r, t, s, /* mangled= */ false), 0, FRAME_NATIVE) : 0;
 }
 
-/* ---- the door ---- */
-
-static const struct mapping *find_mapping(struct resolver *r, uint64_t address, uint64_t now_ns)
-{
-    const struct mapping *m = maps_find(&r->maps, address);
-
-    if ((!m || !m->exec) && now_ns >= r->miss_ns) {
-        read_maps(r, now_ns);
-        m = maps_find(&r->maps, address);
-    }
-    return m && m->exec ? m : NULL;
-}
+/* ---- code at an address ---- */
 
 uint64_t resolver_unanswered_ns(const struct resolver *r)
 {
@@ -488,11 +270,11 @@ bool resolver_reads(struct resolver *r, uint64_t address, bool perf_map, uint64_
 
     if (word_cache_get(&r->pcs, key, &(uint32_t){ 0 }))
         return false;
-    m = find_mapping(r, address, now_ns);
-    if (!m || is_anonymous(m))
+    m = resolver_mapping(r, address, now_ns);
+    if (!m || mapping_is_anonymous(m))
         return false;
     b = &r->bound[m - r->maps.entries];
-    bind_file(r, m, b, now_ns);
+    resolver_bind(r, m, b, now_ns);
     return b->state == BOUND_READING;
 }
 
@@ -504,12 +286,12 @@ uint32_t resolver_native(struct resolver *r, uint64_t address, bool perf_map, ui
 
     if (word_cache_get(&r->pcs, key, &frame))
         return frame;
-    m = find_mapping(r, address, now_ns);
-    if (!m || (!perf_map && is_anonymous(m)))
+    m = resolver_mapping(r, address, now_ns);
+    if (!m || (!perf_map && mapping_is_anonymous(m)))
         return 0;
-    if (may_be_generated(m))
+    if (mapping_may_be_generated(m))
         frame = perf_map_frame(r, address, now_ns);
-    if (!frame && !is_anonymous(m))
+    if (!frame && !mapping_is_anonymous(m))
         frame = file_frame(r, m, address, now_ns);
     if (frame && !frame_table_get(r->env->frames, frame)->unknown)
         word_cache_put(&r->pcs, key, frame);
@@ -543,7 +325,7 @@ uint32_t resolver_place(struct resolver *r, uint64_t address, uint64_t now_ns, u
     struct bound *b;
     uint32_t number;
 
-    if (!r->env->inlines || !m || !m->exec || is_anonymous(m))
+    if (!r->env->inlines || !m || !m->exec || mapping_is_anonymous(m))
         return 0;
     b = &r->bound[m - r->maps.entries];
     image = b->state == BOUND_FILE ? elf_cache_get(r->env->elf, b->elf) : NULL;
@@ -563,13 +345,13 @@ bool resolver_prepare(struct resolver *r)
     if (r->prepared)
         return false;
     if (!r->maps.count)
-        read_maps(r, now_ns);
+        resolver_read_maps(r, now_ns);
     for (size_t i = 0; i < r->maps.count; i++) {
         const struct mapping *m = &r->maps.entries[i];
 
-        if (!m->exec || is_anonymous(m) || r->bound[i].state != BOUND_NOT_YET)
+        if (!m->exec || mapping_is_anonymous(m) || r->bound[i].state != BOUND_NOT_YET)
             continue;
-        bind_file(r, m, &r->bound[i], now_ns);
+        resolver_bind(r, m, &r->bound[i], now_ns);
     }
     r->prepared = true;
     return true;

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Names a stack: which part of the folder names which frame of a sample. */
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/text.h"
+#include "profile/profile.h"
+#include "symbolize/java_text.h"
+#include "symbolize/stack_root.h"
+#include "symbolize/symbolizer_impl.h"
+#include "unwind/unwind.h"
+
+#define VSYSCALL_START UINT64_C(0xffffffffff600000)
+#define VSYSCALL_BYTES UINT64_C(0x1000)
+
+static void add_frame(const struct symbolizer *s, struct named_stack *out, uint32_t frame)
+{
+    if (out->count == STACK_FRAMES_MAX) {
+        out->truncated = true;
+        return;
+    }
+    if (s->code)
+        s->code[out->count] = 0;
+    out->frames[out->count++] = frame;
+    if (frame < RECORD_LATER)
+        out->unknown += frame_table_get(s->frames, frame)->unknown;
+}
+
+/* The same of native code at @address. */
+static void add_native(const struct symbolizer *s, struct named_stack *out, uint32_t frame,
+                       uint64_t address)
+{
+    size_t at = out->count;
+
+    add_frame(s, out, frame);
+    if (s->code && out->count > at)
+        s->code[at] = address;
+}
+
+/* A process while one of its samples is named. */
+struct naming {
+    struct symbolizer *s;
+    struct resolver *r; /* NULL: unknown process */
+    struct hotspot_vm *vm;
+    bool jvm, java;                 /* is one; and its code is to be named */
+    const struct code_later *later; /* NULL: nobody */
+    uint64_t at_ns, now_ns;         /* of the sample; and of its naming */
+};
+
+/* Appends the frames of a word of kind NATIVE, COMPILED or STUB. */
+static void add_code(struct naming *n, uint64_t word, bool is_return_address,
+                     struct named_stack *out)
+{
+    uint64_t kind = word >> UNWIND_KIND_SHIFT, pc = word & UNWIND_PC_MASK;
+    bool generated = kind != UNWIND_NATIVE || (n->vm && hotspot_vm_in_code_cache(n->vm, pc));
+    uint32_t frames[HOTSPOT_INLINE_MAX];
+    struct java_names *j;
+    uint32_t later = 0;
+    size_t count = 0;
+
+    if (n->java && n->jvm && (generated || !n->vm) && (j = resolver_java(n->r)))
+        count = java_names_code(j, n->vm, word, is_return_address, n->now_ns, frames,
+                                ARRAY_SIZE(frames));
+    if (!count && !generated) {
+        uint32_t frame =
+            resolver_native(n->r, pc - is_return_address, n->java || !n->jvm, n->now_ns);
+
+        /* Where the VM is not understood, what is in no file may be its code. */
+        if (n->vm || frame) {
+            add_native(n->s, out, frame, pc - is_return_address);
+            return;
+        }
+    }
+    if (n->later && n->jvm)
+        later = n->later->add(n->later->cookie, word, is_return_address, frames, count);
+    if (later || !count)
+        add_frame(n->s, out, later);
+    for (size_t i = 0; i < count && !later; i++)
+        add_frame(n->s, out, frames[i]);
+}
+
+/* The word after an interpreted frame's is its bcp; the caller skips it. */
+static uint32_t interpreted_frame(struct naming *n, uint64_t method, uint64_t bcp)
+{
+    struct java_names *j = n->r && n->java ? resolver_java(n->r) : NULL;
+
+    return j ? java_names_interpreted(j, n->vm, method, bcp, n->at_ns, n->now_ns) : 0;
+}
+
+static bool is_vsyscall(uint64_t word)
+{
+    return word >= VSYSCALL_START && word - VSYSCALL_START < VSYSCALL_BYTES;
+}
+
+/* @called: the first of @words is a return address. */
+static void add_user(struct naming *n, const uint64_t *words, size_t count, bool called,
+                     struct named_stack *out)
+{
+    bool exact = !called; /* the leaf's pc, and that of a frame which a signal interrupted */
+
+    for (size_t i = 0; i < count; i++) {
+        uint64_t word = words[i], pc = word & UNWIND_PC_MASK;
+        bool signal = false;
+
+        if (is_vsyscall(word)) {
+            add_frame(n->s, out, n->s->vsyscall);
+            exact = false;
+            continue;
+        }
+        switch (word >> UNWIND_KIND_SHIFT) {
+        case UNWIND_NATIVE:
+        case UNWIND_COMPILED:
+        case UNWIND_STUB:
+            if (n->r)
+                add_code(n, word, !exact, out);
+            else
+                add_frame(n->s, out, 0);
+            break;
+        case UNWIND_SIGNAL: /* its return address is the first byte of the trampoline */
+            add_native(n->s, out,
+                       n->r ? resolver_native(n->r, pc, n->java || !n->jvm, n->now_ns) : 0, pc);
+            signal = true;
+            break;
+        case UNWIND_INTERPRETED:
+            i++;
+            add_frame(n->s, out, i < count ? interpreted_frame(n, pc, words[i]) : 0);
+            break;
+        case UNWIND_MARK:
+            add_frame(n->s, out, n->s->gap);
+            break;
+        default:
+            add_frame(n->s, out, 0);
+        }
+        exact = signal;
+    }
+}
+
+/* How many of the words of @rec, from the leaf, are of the VM's own slow path: all before the first
+ * of Java code; none where there is no Java code. */
+static size_t vm_words(const uint64_t *words, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        uint64_t kind = words[i] >> UNWIND_KIND_SHIFT;
+
+        if (kind == UNWIND_INTERPRETED || kind == UNWIND_COMPILED)
+            return i;
+    }
+    return 0;
+}
+
+/* The class of what was allocated, as a frame. */
+static uint32_t class_frame(struct naming *n, uint64_t klass)
+{
+    _cleanup_buf_ struct buf text = BUF_NULL, clean = BUF_NULL;
+    struct frame_table *t = n->s->frames;
+    struct function f = { 0 };
+    struct frame frame = { .kind = FRAME_CLASS };
+    char name[HOTSPOT_CLASS_NAME_MAX];
+    uint32_t id = 0;
+    int r = n->vm ? hotspot_class_name(n->vm, klass, name) : -ENOENT;
+
+    if (r < 0)
+        return 0;
+    buf_init(&text, TEXT_NAME_MAX);
+    buf_init(&clean, TEXT_NAME_MAX);
+    java_type_text((struct span){ name, (size_t)r }, &text);
+    text_clean(buf_span(&text), TEXT_MODIFIED_UTF8, TEXT_NAME_MAX, &clean);
+    frame_table_string(t, buf_span(&clean), &f.name);
+    frame_table_function(t, &f, &frame.function);
+    frame_table_frame(t, &frame, &id);
+    return id;
+}
+
+bool symbolizer_reads(struct symbolizer *s, struct process *p, const struct sample_record *rec,
+                      const uint64_t *frames, bool java)
+{
+    struct resolver *r = rec->user_count ? symbolizer_resolver(s, p) : NULL;
+    bool perf_map = java || p->jvm == JVM_NO, exact = true, reads = false;
+    const uint64_t *words = frames + rec->kernel_count;
+    uint64_t now_ns = clock_monotonic_ns();
+
+    if (r)
+        resolver_tick(r, now_ns);
+    for (size_t i = 0; r && i < rec->user_count; i++) {
+        uint64_t kind = words[i] >> UNWIND_KIND_SHIFT, pc = words[i] & UNWIND_PC_MASK;
+
+        if ((kind == UNWIND_NATIVE || kind == UNWIND_SIGNAL) && !is_vsyscall(words[i]) &&
+            !(p->jvm == JVM_READY && hotspot_vm_in_code_cache(p->vm, pc)))
+            reads |= resolver_reads(r, pc - (kind == UNWIND_NATIVE && !exact), perf_map, now_ns);
+        exact = kind == UNWIND_SIGNAL;
+        i += kind == UNWIND_INTERPRETED; /* its bcp follows */
+    }
+    return reads;
+}
+
+static bool user_is_truncated(const struct symbolizer *s, const struct sample_record *rec,
+                              const uint32_t *frames, size_t count)
+{
+    if (rec->flags & SAMPLE_KERNEL_THREAD)
+        return rec->flags & SAMPLE_KERNEL_CUT;
+    if (rec->flags & SAMPLE_USER_CUT)
+        return true;
+    if (rec->user_end == UNWIND_END_UNCHECKED)
+        return !stack_is_whole(s->frames, frames, count);
+    return rec->user_end != UNWIND_END_ROOT && !stack_ends_in_go(s->frames, frames, count);
+}
+
+/* What it waited for, on top of the stack: the thread that had it, its class, how it waited. */
+static void add_lock(struct naming *n, const struct sample_record *rec, struct named_stack *out)
+{
+    struct lock_names *l = n->r ? resolver_locks(n->r) : NULL;
+    struct lock_frames frames;
+
+    if (!l)
+        return;
+    lock_names_get(l, n->java ? n->vm : NULL, rec, n->now_ns, &frames);
+    if (frames.owner)
+        add_frame(n->s, out, frames.owner);
+    add_frame(n->s, out, frames.class_frame);
+    add_frame(n->s, out, frames.kind);
+}
+
+static void name_stack(struct naming *n, struct process *p, const struct sample_record *rec,
+                       const uint64_t *frames, struct named_stack *ret)
+{
+    struct symbolizer *s = n->s;
+    struct java_names *j;
+    size_t user, skip = 0;
+
+    n->at_ns = rec->time_ns;
+    ret->count = ret->unknown = 0;
+    ret->truncated = false;
+    if (p && (rec->user_count || rec->lock)) {
+        n->r = symbolizer_resolver(s, p);
+        n->jvm = p->jvm != JVM_NO;
+        n->vm = p->jvm == JVM_READY ? p->vm : NULL;
+        if (n->r)
+            resolver_tick(n->r, n->now_ns);
+    }
+    if (rec->lock)
+        add_lock(n, rec, ret);
+    if (rec->flags & SAMPLE_RUNNABLE)
+        add_frame(s, ret, s->runnable);
+    for (size_t i = 0; i < rec->kernel_count; i++)
+        add_frame(s, ret, kernel_names_frame(s->kernel, frames[i] - (i > 0), n->now_ns));
+    if (rec->flags & SAMPLE_KERNEL_CUT && rec->user_count)
+        add_frame(s, ret, s->gap);
+    user = ret->count;
+    if (n->vm && rec->user_count) {
+        hotspot_vm_moment(n->vm, rec->time_ns);
+        if (n->java && n->r && (j = resolver_java(n->r)))
+            java_names_prepare(j, n->vm, frames + rec->kernel_count, rec->user_count, n->at_ns,
+                               n->now_ns);
+    }
+    if (rec->klass) {
+        add_frame(s, ret, n->java ? class_frame(n, rec->klass) : 0);
+        skip = vm_words(frames + rec->kernel_count, rec->user_count);
+    }
+    add_user(n, frames + rec->kernel_count + skip, rec->user_count - skip, skip > 0, ret);
+    if (n->vm && rec->user_count)
+        hotspot_vm_moment(n->vm, 0);
+    ret->reads = n->r && resolver_met_reading(n->r);
+    ret->truncated |= user_is_truncated(s, rec, ret->frames + user, ret->count - user);
+}
+
+void symbolizer_stack(struct symbolizer *s, struct process *p, const struct sample_record *rec,
+                      const uint64_t *frames, bool java, struct named_stack *ret)
+{
+    struct naming n = { .s = s, .java = java, .now_ns = clock_monotonic_ns() };
+
+    name_stack(&n, p, rec, frames, ret);
+}
+
+void symbolizer_stack_later(struct symbolizer *s, struct process *p,
+                            const struct sample_record *rec, const uint64_t *frames,
+                            const struct code_later *later, struct named_stack *ret)
+{
+    struct naming n = { .s = s, .java = true, .later = later, .now_ns = clock_monotonic_ns() };
+
+    name_stack(&n, p, rec, frames, ret);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The symbolizer, as the files that keep it and that name stacks share it. Thread: the engine's. */
+#pragma once
+
+#include "symbolize/broker_files.h"
+#include "symbolize/kernel.h"
+#include "symbolize/resolver.h"
+
+#include <uthash.h>
+
+struct resolver_entry {
+    struct proc_id id;       /* key: has no padding */
+    struct process *process; /* pinned */
+    struct resolver *resolver;
+    UT_hash_handle hh;
+};
+
+struct symbolizer {
+    struct symbol_files files;
+    struct frame_table *frames;
+    struct elf_cache *elf;
+    struct kernel_names *kernel;
+    struct resolver_env env;
+    size_t maps_bytes;
+    struct resolver_entry *resolvers;
+    int proc_fd;
+    bool own_proc_fd;
+    uint64_t *code; /* owned, [STACK_FRAMES_MAX]: see symbolizer_code(); NULL: not wanted */
+    int wake_fd;
+    bool background;
+    bool news;             /* files were taken in that symbolizer_poll() has not told of */
+    uint32_t gap;          /* frame "[...]" */
+    uint32_t vsyscall;     /* frame "[vsyscall]" */
+    uint32_t runnable;     /* frame "[runnable]" */
+    uint64_t java_methods; /* of resolvers that are gone */
+};
