@@ -3,27 +3,20 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/fds.h"
 #include "privileged/lockdown.h"
 #include "privileged/memfd.h"
 #include "proc/proc.h"
 #include "quarantine/quarantine.h"
 #include "supervisor/arguments.h"
-#include "supervisor/supervise_api.h"
+#include "supervisor/supervisor_impl.h"
 
 #include <fcntl.h>
-#include <grp.h>
 #include <signal.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* What waits for the target's threads names what they ran too late. Of the worker only the thread
- * that names keeps this, of the broker what that thread waits for. */
-#define CHILD_NICE (-10)
 #define DELAY_MIN_NS (100 * NSEC_PER_MSEC)
 #define DELAY_MAX_NS (5 * NSEC_PER_SEC)
 /* A pair that ran for this long starts over with the least delay. */
@@ -33,29 +26,6 @@
 /* A thread that the kernel holds keeps a process after its end, beyond SIGKILL. The supervisor
  * waits this long for it. */
 #define HELD_NS (4 * NSEC_PER_SEC)
-#define CHILD_FD_FIRST 3
-#define CHILD_FDS_MAX (SUPERVISE_LISTEN_MAX + 5)
-
-struct supervisor {
-    int flamed_fd, store_fd, config_fd, notes_fd;
-    const char *config_arg; /* "--config=PATH", points into argv; NULL: none */
-    const char *audit_arg;  /* "--audit-log=PATH", the same */
-    int listen_fds[SUPERVISE_LISTEN_MAX];
-    size_t listen_count;
-    int uid, gid;
-    struct rlimit memlock; /* as we were started with it, for the worker */
-    enum log_level log_level;
-    bool attach_mount;
-    char **extra; /* points into argv */
-    int extra_count;
-    sigset_t signals, inherited;
-    pid_t self, worker, broker; /* 0: not running */
-    int worker_status;          /* of the last one that ended */
-    uint64_t ended_ns; /* since when the worker has ended but for a thread; 0: it has not */
-    bool left_behind, stopping;
-    int proc_fd; /* of /proc */
-};
-
 static int parse(int argc, char **argv, struct supervisor *s)
 {
     int i, r = 0;
@@ -95,135 +65,6 @@ static int parse(int argc, char **argv, struct supervisor *s)
                : 0;
 }
 
-/* ---- in a child, between fork and exec ---- */
-
-/* Gives @fds the numbers from CHILD_FD_FIRST on, in order, and closes everything else. */
-static int arrange_fds(const int *fds, size_t n)
-{
-    int high[CHILD_FDS_MAX];
-
-    for (size_t i = 0; i < n; i++) {
-        high[i] = fcntl(fds[i], F_DUPFD, CHILD_FD_FIRST + CHILD_FDS_MAX);
-        if (high[i] < 0)
-            return -errno;
-    }
-    for (size_t i = 0; i < n; i++) {
-        if (dup2(high[i], CHILD_FD_FIRST + (int)i) < 0)
-            return -errno;
-    }
-    fds_close(CHILD_FD_FIRST + (unsigned)n, ~0u);
-    return 0;
-}
-
-/* A session of its own (no signals from the terminal, and no terminal to write keys into), no
- * signal blocked, and an end together with the supervisor. */
-static int detach(const struct supervisor *s)
-{
-    if (setsid() < 0 || sigprocmask(SIG_SETMASK, &s->inherited, NULL) < 0 ||
-        prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
-        return -errno;
-    return getppid() == s->self ? 0 : -ESRCH; /* it ended before the call above */
-}
-
-/* The end of the list is EINVAL. Where SETPCAP is not ours to use, no_new_privs has to do. */
-static void empty_bounding_set(void)
-{
-    for (unsigned long cap = 0; cap < 64; cap++) {
-        if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0)
-            break;
-    }
-}
-
-/* Becomes the worker's user for good. The order matters: groups and gid need what setresuid() gives
- * away, and no_new_privs before the exec makes that final. Leaving uid 0 drops every capability of
- * the process; the exec of a program without file capabilities drops none back in. */
-static int become_user(uid_t uid, gid_t gid)
-{
-    empty_bounding_set();
-    if (setgroups(0, NULL) < 0 || setresgid(gid, gid, gid) < 0 || setresuid(uid, uid, uid) < 0 ||
-        prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
-        return -errno;
-    return setuid(0) == 0 || setgid(0) == 0 ? -EPERM : 0;
-}
-
-static int exec_worker(const struct supervisor *s, int broker_fd)
-{
-    int fds[CHILD_FDS_MAX], r;
-    struct arguments a = { .count = 0 };
-    char list[ARGUMENT_MAX] = "", path[40];
-    size_t n = 0, len = 0;
-    int at = CHILD_FD_FIRST;
-
-    arguments_add(&a, "flamed");
-    arguments_add(&a, "--worker");
-    fds[n++] = broker_fd;
-    arguments_add(&a, "--broker-fd=%d", at++);
-    for (size_t i = 0; i < s->listen_count; i++) {
-        len += (size_t)snprintf(list + len, sizeof(list) - len, "%s%d", i ? "," : "", at++);
-        fds[n++] = s->listen_fds[i];
-    }
-    if (s->listen_count)
-        arguments_add(&a, "--listen-fds=%s", list);
-    if (s->store_fd >= 0) {
-        fds[n++] = s->store_fd;
-        arguments_add(&a, "--store-fd=%d", at++);
-    }
-    if (s->config_fd >= 0) {
-        fds[n++] = s->config_fd;
-        arguments_add(&a, "--config-fd=%d", at++);
-        lseek(s->config_fd, 0, SEEK_SET); /* the last worker read it */
-    }
-    if (s->notes_fd >= 0) {
-        fds[n++] = s->notes_fd;
-        arguments_add(&a, "--notes-fd=%d", at++);
-    }
-    arguments_add(&a, "--log-level=%s", supervise_level_name(s->log_level));
-    arguments_add(&a, "--");
-    for (int i = 0; i < s->extra_count; i++)
-        arguments_borrow(&a, s->extra[i]);
-    fds[n++] = s->flamed_fd; /* last: only for the exec */
-    r = arrange_fds(fds, n);
-    setpriority(PRIO_PROCESS, 0, CHILD_NICE); /* where it may not, names come later */
-    setrlimit(RLIMIT_MEMLOCK, &s->memlock);
-    if (r == 0)
-        r = become_user((uid_t)s->uid, (gid_t)s->gid);
-    if (r == 0) /* after the change of user, which would clear the death signal */
-        r = detach(s);
-    if (r < 0)
-        return r;
-    fcntl(at, F_SETFD, FD_CLOEXEC);
-    snprintf(path, sizeof(path), "/proc/self/fd/%d", at);
-    execv(path, a.argv);
-    return -errno;
-}
-
-static int exec_broker(const struct supervisor *s, int client_fd, pid_t client)
-{
-    struct arguments a = { .count = 0 };
-    int r;
-
-    arguments_add(&a, "flamed-broker");
-    arguments_add(&a, "--fd=%d", CHILD_FD_FIRST);
-    arguments_add(&a, "--client=%d", client);
-    if (s->config_arg)
-        arguments_borrow(&a, s->config_arg);
-    if (s->audit_arg)
-        arguments_borrow(&a, s->audit_arg);
-    if (s->attach_mount)
-        arguments_add(&a, "--attach-mount");
-    arguments_add(&a, "--log-level=%s", supervise_level_name(s->log_level));
-    r = arrange_fds(&client_fd, 1);
-    setpriority(PRIO_PROCESS, 0, CHILD_NICE);
-    if (r == 0)
-        r = detach(s);
-    if (r < 0)
-        return r;
-    execv("/proc/self/exe", a.argv);
-    return -errno;
-}
-
-/* ---- in the supervisor ---- */
-
 /* The file may have been replaced since it was opened. One that is gone stays as it was. */
 static void reopen_config(struct supervisor *s)
 {
@@ -257,7 +98,7 @@ static int start_pair(struct supervisor *s)
     theirs = pair[1];
     s->worker = fork();
     if (s->worker == 0) {
-        int r = exec_worker(s, theirs);
+        int r = supervisor_exec_worker(s, theirs);
 
         log_err_errno(r,
                       r == -EACCES ? "cannot start flamed as uid %d: its program file must be "
@@ -272,7 +113,7 @@ static int start_pair(struct supervisor *s)
     }
     s->broker = fork();
     if (s->broker == 0) {
-        log_err_errno(exec_broker(s, ours, s->worker), "cannot start the broker");
+        log_err_errno(supervisor_exec_broker(s, ours, s->worker), "cannot start the broker");
         _exit(127);
     }
     if (s->broker < 0) {
