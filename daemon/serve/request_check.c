@@ -1,136 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What came: reads the head of a request, finds its route, checks its access, its parameters and
- * what it announces of a body. Nothing here blocks.
+ * Checks a request: its route, its access, its parameters and what it announces of a body. Nothing
+ * here blocks.
  */
-#include "serve/http.h"
-
-#include "serve/access.h"
 #include "serve/body.h"
 #include "serve/credentials.h"
+#include "serve/request_head.h"
 
 #include <strings.h>
-
-struct head {
-    struct access_facts access;
-    struct span accept, accept_encoding, content_length, content_type, expect, transfer_encoding;
-    struct span authorization, cookie;
-    size_t authorization_count;
-    size_t length_count, encoding_count; /* of Content-Length and Transfer-Encoding */
-    bool malformed;                      /* one of them is no header */
-    size_t bytes;                        /* of all headers */
-};
-
-/* Whether @name is a word, and @value is of one line: RFC 9110, section 5. The library lets others
- * through, such as "Content-Length : 5". */
-static bool is_header(const char *name, const char *value)
-{
-    static const char WORD[] = "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz"
-                               "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
-
-    return name[0] && !name[strspn(name, WORD)] && !value[strcspn(value, "\r\n")];
-}
-
-static enum MHD_Result head_header(void *cookie, enum MHD_ValueKind kind, const char *name,
-                                   const char *value)
-{
-    struct head *h = cookie;
-    struct span v = span_of(value ? value : "");
-
-    (void)kind;
-    h->bytes += strlen(name) + v.n + strlen(": \r\n");
-    h->malformed |= !is_header(name, v.p);
-    if (strcasecmp(name, "Host") == 0) {
-        h->access.host = v;
-        h->access.host_count++;
-    } else if (strcasecmp(name, "Origin") == 0) {
-        h->access.origin = v;
-        h->access.origin_count++;
-    } else if (strcasecmp(name, "Sec-Fetch-Site") == 0) {
-        h->access.fetch_site = v;
-        h->access.fetch_site_count++;
-    } else if (strcasecmp(name, "Referer") == 0) {
-        h->access.referer = v;
-        h->access.referer_count++;
-    } else if (strcasecmp(name, "Authorization") == 0) {
-        h->authorization = v;
-        h->authorization_count++;
-    } else if (strcasecmp(name, "Cookie") == 0) {
-        h->cookie = v;
-    } else if (strcasecmp(name, "Accept") == 0) {
-        h->accept = v;
-    } else if (strcasecmp(name, "Accept-Encoding") == 0) {
-        h->accept_encoding = v;
-    } else if (strcasecmp(name, "Content-Length") == 0) {
-        h->content_length = v;
-        h->length_count++;
-    } else if (strcasecmp(name, "Content-Type") == 0) {
-        h->content_type = v;
-    } else if (strcasecmp(name, "Expect") == 0) {
-        h->expect = v;
-    } else if (strcasecmp(name, "Transfer-Encoding") == 0) {
-        h->transfer_encoding = v;
-        h->encoding_count++;
-    }
-    return MHD_YES;
-}
-
-static bool has_body(const struct head *h)
-{
-    return h->transfer_encoding.p ||
-           (h->content_length.p && !span_eq_str(span_trim(h->content_length), "0"));
-}
-
-/* Who is before us (a proxy) may have seen another end of the body, and in what is behind it
- * another request: RFC 9112, sections 5.1 and 6.3. False: the answer says so, and the connection
- * ends. */
-static bool request_has_one_length(struct request *req, const struct head *h)
-{
-    struct error err = ERROR_NULL;
-
-    if (!h->malformed && h->length_count + h->encoding_count <= 1)
-        return true;
-    if (h->malformed) {
-        error_set(&err, -EINVAL, "the request has a header that is none of HTTP");
-        error_remedy(&err, "send each as Name: value, on one line and without space in the name");
-    } else {
-        error_set(&err, -EINVAL,
-                  "the request says more than once where its body ends (Content-Length, "
-                  "Transfer-Encoding)");
-        error_remedy(&err, "send one Content-Length, or Transfer-Encoding: chunked alone");
-    }
-    answer_problem(&req->answer, 400, &err, SPAN_NULL);
-    answer_header(&req->answer, "Connection", "close");
-    return false;
-}
-
-/* Whether a body that is not wanted is read all the same. */
-static bool drains_body(const struct head *h)
-{
-    uint64_t length;
-
-    return !h->expect.p && !h->transfer_encoding.p &&
-           span_parse_dec(span_trim(h->content_length), &length) && length <= BODY_DRAIN_MAX_BYTES;
-}
-
-/* "http://host/path", as to a proxy: a server takes it too, and its host is the one that counts. */
-static void take_authority(struct request *req, struct access_facts *a)
-{
-    struct span rest = span_of(req->uri);
-    size_t n = 0;
-
-    if (!span_take_str(&rest, "http://") && !span_take_str(&rest, "https://"))
-        return;
-    while (n < rest.n && rest.p[n] != '/' && rest.p[n] != '?')
-        n++;
-    span_copy((struct span){ rest.p, n }, req->host, sizeof(req->host));
-    a->host = span_of(req->host);
-    a->host_count = MAX(a->host_count, (size_t)1);
-    rest = span_from(rest, n);
-    req->uri[0] = '/'; /* where there is none; the scheme left room */
-    n = rest.n && rest.p[0] == '/' ? 0 : 1;
-    memmove(req->uri + n, rest.p, rest.n + 1);
-}
 
 bool request_refuse(struct request *req, unsigned status, const struct error *err)
 {
@@ -208,117 +85,6 @@ static int request_read_params(struct request *req, struct span *unknown, struct
     r = in_body ? body_parse(buf_span(&req->body), &req->query, err)
                 : query_parse(query, &req->query, err);
     return r != 0 ? r : params_parse(&req->query, req->route->params, &req->params, unknown, err);
-}
-
-/* A container's root must not use up what there is for the host's. */
-static void request_is_foreign(struct request *req)
-{
-    req->caller = caller_of_container();
-    pthread_mutex_lock(&req->serve->lock);
-    req->client->caller = req->client->asks = req->caller;
-    pthread_mutex_unlock(&req->serve->lock);
-}
-
-/* Who is at the other end: worked out once for a connection, if it can be. Before any rule. False:
- * that has to be asked first. */
-static bool request_peer(struct request *req)
-{
-    struct client *c = req->client;
-    enum peer_place place;
-
-    if (!c->subject_known) {
-        place = req->whose == WHOSE_ANSWERED ? req->place
-                                             : peer_place(req->serve->opts.peers, &c->peer);
-        if (place == PEER_UNTOLD && req->whose == WHOSE_UNASKED) {
-            req->whose = WHOSE_WANTED;
-            return false;
-        }
-        if (place == PEER_FOREIGN && c->peer.known)
-            request_is_foreign(req);
-        req->whose = WHOSE_ASKED;
-        subject_of_peer(&c->peer, place, &c->subject);
-        c->subject_known = !c->subject.untold;
-    }
-    req->subject = c->subject;
-    return true;
-}
-
-/* A page of another site must not start anything in the name of who has logged in: the browser has
- * to say that it is ours. False: the answer says so. */
-static bool request_cookie_may(struct request *req, const struct head *h)
-{
-    const struct access_facts *a = &h->access; /* access_check() found no foreign one in them */
-    struct error err = ERROR_NULL;
-
-    if ((req->route->role < ROLE_PROFILE && !(req->route->methods & METHOD_POST)) ||
-        a->fetch_site.p || a->origin.p || span_trim(a->referer).n)
-        return true;
-    error_set(&err, -EACCES,
-              "the browser does not say whose page asked for this, and another site's must not "
-              "start anything in your name");
-    error_remedy(&err, "use the page of flamed, or a browser that sends Sec-Fetch-Site");
-    request_refuse(req, 403, &err);
-    return false;
-}
-
-/* The rule of the configuration for a user of the machine. */
-static void request_rule(struct request *req)
-{
-    const struct access_rule *rule =
-        access_rules_user(req->serve->access, req->subject.uid, req->subject.groups);
-
-    if (req->subject.kind == SUBJECT_USER && rule)
-        subject_apply(&req->subject, rule);
-}
-
-/* False where the caller may be known in a second, and counts: the answer says so. */
-static bool request_is_told(struct request *req)
-{
-    struct error err = { .retry_s = 1 };
-
-    if (!req->subject.untold || (req->route->role == ROLE_HEALTH && !req->route->cookies_alone))
-        return true;
-    pthread_mutex_lock(&req->serve->lock);
-    req->serve->stats.callers_untold++;
-    pthread_mutex_unlock(&req->serve->lock);
-    error_set(&err, -ETIMEDOUT, "flamed does not know the caller yet: %s", req->subject.problem);
-    error_remedy(&err, "ask once more in a second, or on the Unix socket: curl --unix-socket "
-                       "/run/flamed/flamed.sock");
-    answer_outcome(&req->answer, BACKEND_UNAVAILABLE, &err, 0);
-    return false;
-}
-
-/* Finds the caller; for health it need not be known. */
-static bool request_subject(struct request *req, const struct head *h)
-{
-    struct error err = ERROR_NULL;
-    enum shown shown;
-
-    if (req->route->role == ROLE_HEALTH && !req->route->waits && !req->route->asks)
-        return true;
-    shown = req->route->cookies_alone
-                ? SHOWN_NOTHING
-                : credentials_of(req, h->authorization, h->authorization_count);
-    if (shown == SHOWN_WRONG || shown == SHOWN_ASK)
-        return false;
-    if (shown == SHOWN_NOTHING) {
-        if (!request_peer(req))
-            return false;
-        if (login_find(req, h->cookie) && !request_cookie_may(req, h))
-            return false;
-        req->base = req->subject;
-        request_rule(req);
-    }
-    quota_set_caller(req);
-    if (!request_is_told(req))
-        return false;
-    if (subject_may(&req->subject, req->route->role, &err))
-        return true;
-    if (req->subject.kind == SUBJECT_NOBODY && access_rules_have_shown(req->serve->access))
-        credentials_challenge(req, err.msg);
-    else
-        request_refuse(req, 403, &err);
-    return false;
 }
 
 static bool enters_jvm(enum symbols_source symbols)
@@ -444,7 +210,7 @@ bool request_admit(struct request *req)
 {
     struct head h = { 0 };
 
-    MHD_get_connection_values(req->connection, MHD_HEADER_KIND, head_header, &h);
+    head_read(req, &h);
     return admit(req, &h);
 }
 
@@ -454,19 +220,19 @@ bool request_check(struct request *req, const char *method)
     struct head h = { 0 };
     int r;
 
-    MHD_get_connection_values(req->connection, MHD_HEADER_KIND, head_header, &h);
+    head_read(req, &h);
     pthread_mutex_lock(&req->serve->lock);
     h.access.unix_socket = req->client->unix_socket;
     h.access.tls = req->client->speaks_tls;
     h.access.local_address = req->client->local_address; /* does not change */
     pthread_mutex_unlock(&req->serve->lock);
     req->head = strcmp(method, "HEAD") == 0;
-    req->has_body = has_body(&h);
-    req->drains = drains_body(&h);
+    req->has_body = head_has_body(&h);
+    req->drains = head_drains_body(&h);
     req->coding = negotiate_coding(h.accept_encoding);
 
     h.bytes += strlen(method) + strlen(req->uri);
-    take_authority(req, &h.access);
+    head_take_authority(&h, req);
     if (h.bytes > SERVE_HEAD_MAX_BYTES) {
         error_set(&err, 0, "the request line and headers have %zu bytes: at most %d are read",
                   h.bytes, SERVE_HEAD_MAX_BYTES);
@@ -474,7 +240,7 @@ bool request_check(struct request *req, const char *method)
         answer_header(&req->answer, "Connection", "close");
         return false;
     }
-    if (!request_has_one_length(req, &h) || !credentials_connection(req))
+    if (!head_has_one_length(&h, req) || !credentials_connection(req))
         return false;
     if (req->client->tls) /* this thread's to change */
         h.access.certificate = tls_names(req->client->tls, &h.access.certificate_count);

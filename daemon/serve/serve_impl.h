@@ -272,7 +272,7 @@ void login_page(struct request *req, const struct error *err);
 int http_start(struct serve *s, struct error *err);
 void http_stop(struct serve *s);
 
-/* ---- work.c ---- */
+/* ---- workers.c ---- */
 
 /* Start and stop the workers. */
 int work_start(struct serve *s, struct error *err);
@@ -282,6 +282,12 @@ void work_stop(struct serve *s);
 void work_finish(struct request *req, bool ready);
 /* Puts a suspended request into the queue. Called with lock held. */
 void work_push(struct serve *s, struct request *req);
+/* Drops a reference; called with lock held, which is dropped in between. */
+void request_unref_locked(struct request *req);
+struct request *request_new(struct serve *s, const char *uri);
+
+/* ---- request_capture.c: the capture that a request waits for ---- */
+
 /* What req->params ask for. */
 void work_describe(const struct request *req, struct capture_request *ret);
 /* Begins a capture. True when the answer is already there: it failed, or is a stream. Else the
@@ -291,9 +297,6 @@ bool work_capture(struct request *req, const struct capture_request *c);
 void work_end_capture(struct request *req, bool keep);
 /* Stops waiting for a capture that does not come to its end. Called with lock held. */
 void work_give_up(struct request *req);
-/* Drops a reference; called with lock held, which is dropped in between. */
-void request_unref_locked(struct request *req);
-struct request *request_new(struct serve *s, const char *uri);
 
 /* ---- whose.c: whose a connection is, where the broker has to be asked ---- */
 

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The life of a capture that a request waits for, beside that of the request. */
+#include "serve/serve_impl.h"
+
+#include "base/clock.h"
+
+static void capturing_add(struct request *req)
+{
+    struct serve *s = req->serve;
+
+    s->stats.captures_now++;
+    s->stats.captures++;
+    req->capturing_next = s->capturing;
+    req->capturing_link = &s->capturing;
+    if (s->capturing)
+        s->capturing->capturing_link = &req->capturing_next;
+    s->capturing = req;
+}
+
+static void capturing_remove(struct request *req)
+{
+    req->serve->stats.captures_now--;
+    *req->capturing_link = req->capturing_next;
+    if (req->capturing_next)
+        req->capturing_next->capturing_link = req->capturing_link;
+}
+
+/* The capture of @req is over: somebody has to look at that. */
+static void work_notify(struct request *req)
+{
+    if (req->stream.active)
+        stream_poke(req);
+    else
+        work_push(req->serve, req);
+}
+
+/* The engine's thread: the capture of @cookie has come to its end. */
+static void capture_done(void *cookie, int outcome, struct profile *p, const struct error *err)
+{
+    struct request *req = cookie;
+    struct serve *s = req->serve;
+
+    pthread_mutex_lock(&s->lock);
+    s->changes++;
+    capturing_remove(req);
+    if (!req->abandoned) {
+        req->profile = p;
+        req->outcome = outcome;
+        if (err)
+            req->err = *err;
+        req->done = true;
+        if (!req->held)
+            work_notify(req);
+        p = NULL;
+    }
+    pthread_cond_broadcast(&s->idle);
+    request_unref_locked(req);
+    pthread_mutex_unlock(&s->lock);
+    profile_unref(p);
+}
+
+/* After a call into the backend that @req was held for: goes on with what happened during it. */
+static void work_release(struct request *req)
+{
+    req->held = false;
+    if (req->done && !req->abandoned)
+        work_notify(req);
+}
+
+static void work_call_end(struct request *req)
+{
+    struct serve *s = req->serve;
+
+    pthread_mutex_unlock(&s->lock);
+    s->be.capture_end(s->be.ctx, req->capture, req->end_keep);
+    pthread_mutex_lock(&s->lock);
+}
+
+void work_end_capture(struct request *req, bool keep)
+{
+    if (!req->capturing || req->done || req->ended)
+        return;
+    req->ended = true;
+    req->end_keep = keep;
+    if (req->held)
+        return; /* the thread that holds it looks at `ended` afterwards */
+    req->held = true;
+    req->refs++; /* it may be given up in between */
+    work_call_end(req);
+    work_release(req);
+    request_unref_locked(req);
+}
+
+void work_give_up(struct request *req)
+{
+    if (!req->capturing || req->done)
+        return;
+    req->abandoned = true;
+    req->done = true;
+    req->outcome = BACKEND_UNAVAILABLE;
+    error_set(&req->err, -ETIMEDOUT, "the capture did not come to its end in time");
+    error_remedy(&req->err, "see /readyz and the service's log; ask again");
+    work_notify(req);
+}
+
+/* Counts the capture in, unless there is no room or no need. */
+static bool work_admit(struct request *req, uint64_t duration_ns)
+{
+    struct serve *s = req->serve;
+    struct error err = ERROR_NULL;
+    unsigned retry_s = 0;
+    bool stopping, room;
+
+    pthread_mutex_lock(&s->lock);
+    stopping = s->stopping;
+    room = quota_capture(req, &err, &retry_s);
+    if (!req->left && !stopping && room) {
+        capturing_add(req);
+        req->refs += 2; /* the capture's, and that of the call that starts it */
+        req->capturing = req->held = true;
+        req->started_ns = clock_monotonic_ns();
+        req->end_ns = req->give_up_ns = UINT64_MAX;
+        if (duration_ns) {
+            req->end_ns = req->started_ns + duration_ns + SERVE_END_GRACE_NS;
+            req->give_up_ns = req->started_ns + duration_ns + SERVE_GIVE_UP_NS;
+        }
+        pthread_mutex_unlock(&s->lock);
+        return true;
+    }
+    if (!req->left && !stopping) {
+        s->stats.captures_refused++;
+        s->stats.quota_refused[QUOTA_CAPTURES]++;
+    }
+    pthread_mutex_unlock(&s->lock);
+    if (stopping) {
+        error_set(&err, -ESHUTDOWN, "the service is stopping");
+        answer_outcome(&req->answer, BACKEND_UNAVAILABLE, &err, 0);
+        return false;
+    }
+    answer_outcome(&req->answer, BACKEND_TOO_MANY, &err, retry_s);
+    return false;
+}
+
+void work_describe(const struct request *req, struct capture_request *ret)
+{
+    *ret = (struct capture_request){
+        .target = req->params.target,
+        .event_count = req->params.event_count,
+        .duration_ns = req->params.duration_ns,
+        .symbols = req->params.symbols,
+        .lines = req->params.view.lines,
+        .caller = req->caller,
+        .keep = true,
+    };
+    memcpy(ret->events, req->params.events, sizeof(ret->events));
+}
+
+bool work_capture(struct request *req, const struct capture_request *c)
+{
+    struct serve *s = req->serve;
+    struct error err = ERROR_NULL;
+    bool failed, streams = false;
+    int r;
+
+    if (!work_admit(req, c->duration_ns))
+        return true;
+    r = s->be.capture_start(s->be.ctx, c, capture_done, req, &req->capture, &err);
+
+    pthread_mutex_lock(&s->lock);
+    failed = r != 0 && !req->abandoned;
+    if (r != 0) {
+        req->capturing = req->held = false;
+        capturing_remove(req);
+        req->refs--; /* nothing was started */
+    } else {
+        /* An abandoned one may have come to its end already: ending it then is harmless. */
+        if (req->abandoned)
+            req->end_keep = false;
+        if (req->abandoned || (req->ended && !req->done))
+            work_call_end(req);
+        streams = req->stream.step && !req->abandoned;
+        if (streams)
+            stream_start_locked(req);
+        work_release(req);
+    }
+    request_unref_locked(req);
+    pthread_mutex_unlock(&s->lock);
+    quota_note_capture(s, r);
+    if (failed)
+        answer_outcome(&req->answer, r, &err, 1);
+    return failed || streams;
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reads the head of a request. */
+#include "serve/request_head.h"
+
+#include "serve/body.h"
+
+#include <strings.h>
+
+/* Whether @name is a word, and @value is of one line: RFC 9110, section 5. The library lets others
+ * through, such as "Content-Length : 5". */
+static bool is_header(const char *name, const char *value)
+{
+    static const char WORD[] = "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz"
+                               "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+
+    return name[0] && !name[strspn(name, WORD)] && !value[strcspn(value, "\r\n")];
+}
+
+static enum MHD_Result head_header(void *cookie, enum MHD_ValueKind kind, const char *name,
+                                   const char *value)
+{
+    struct head *h = cookie;
+    struct span v = span_of(value ? value : "");
+
+    (void)kind;
+    h->bytes += strlen(name) + v.n + strlen(": \r\n");
+    h->malformed |= !is_header(name, v.p);
+    if (strcasecmp(name, "Host") == 0) {
+        h->access.host = v;
+        h->access.host_count++;
+    } else if (strcasecmp(name, "Origin") == 0) {
+        h->access.origin = v;
+        h->access.origin_count++;
+    } else if (strcasecmp(name, "Sec-Fetch-Site") == 0) {
+        h->access.fetch_site = v;
+        h->access.fetch_site_count++;
+    } else if (strcasecmp(name, "Referer") == 0) {
+        h->access.referer = v;
+        h->access.referer_count++;
+    } else if (strcasecmp(name, "Authorization") == 0) {
+        h->authorization = v;
+        h->authorization_count++;
+    } else if (strcasecmp(name, "Cookie") == 0) {
+        h->cookie = v;
+    } else if (strcasecmp(name, "Accept") == 0) {
+        h->accept = v;
+    } else if (strcasecmp(name, "Accept-Encoding") == 0) {
+        h->accept_encoding = v;
+    } else if (strcasecmp(name, "Content-Length") == 0) {
+        h->content_length = v;
+        h->length_count++;
+    } else if (strcasecmp(name, "Content-Type") == 0) {
+        h->content_type = v;
+    } else if (strcasecmp(name, "Expect") == 0) {
+        h->expect = v;
+    } else if (strcasecmp(name, "Transfer-Encoding") == 0) {
+        h->transfer_encoding = v;
+        h->encoding_count++;
+    }
+    return MHD_YES;
+}
+
+bool head_has_body(const struct head *h)
+{
+    return h->transfer_encoding.p ||
+           (h->content_length.p && !span_eq_str(span_trim(h->content_length), "0"));
+}
+
+bool head_drains_body(const struct head *h)
+{
+    uint64_t length;
+
+    return !h->expect.p && !h->transfer_encoding.p &&
+           span_parse_dec(span_trim(h->content_length), &length) && length <= BODY_DRAIN_MAX_BYTES;
+}
+
+void head_read(struct request *req, struct head *ret)
+{
+    MHD_get_connection_values(req->connection, MHD_HEADER_KIND, head_header, ret);
+}
+
+/* Who is before us (a proxy) may have seen another end of the body, and in what is behind it
+ * another request: RFC 9112, sections 5.1 and 6.3. False: the answer says so, and the connection
+ * ends. */
+bool head_has_one_length(const struct head *h, struct request *req)
+{
+    struct error err = ERROR_NULL;
+
+    if (!h->malformed && h->length_count + h->encoding_count <= 1)
+        return true;
+    if (h->malformed) {
+        error_set(&err, -EINVAL, "the request has a header that is none of HTTP");
+        error_remedy(&err, "send each as Name: value, on one line and without space in the name");
+    } else {
+        error_set(&err, -EINVAL,
+                  "the request says more than once where its body ends (Content-Length, "
+                  "Transfer-Encoding)");
+        error_remedy(&err, "send one Content-Length, or Transfer-Encoding: chunked alone");
+    }
+    answer_problem(&req->answer, 400, &err, SPAN_NULL);
+    answer_header(&req->answer, "Connection", "close");
+    return false;
+}
+
+/* "http://host/path", as to a proxy: a server takes it too, and its host is the one that counts. */
+void head_take_authority(struct head *h, struct request *req)
+{
+    struct access_facts *a = &h->access;
+    struct span rest = span_of(req->uri);
+    size_t n = 0;
+
+    if (!span_take_str(&rest, "http://") && !span_take_str(&rest, "https://"))
+        return;
+    while (n < rest.n && rest.p[n] != '/' && rest.p[n] != '?')
+        n++;
+    span_copy((struct span){ rest.p, n }, req->host, sizeof(req->host));
+    a->host = span_of(req->host);
+    a->host_count = MAX(a->host_count, (size_t)1);
+    rest = span_from(rest, n);
+    req->uri[0] = '/'; /* where there is none; the scheme left room */
+    n = rest.n && rest.p[0] == '/' ? 0 : 1;
+    memmove(req->uri + n, rest.p, rest.n + 1);
+}

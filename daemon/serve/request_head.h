@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The head of a request: the headers that flamed reads. Thread: the library's.
+ */
+#pragma once
+
+#include "serve/access.h"
+#include "serve/http.h"
+
+struct head {
+    struct access_facts access;
+    struct span accept, accept_encoding, content_length, content_type, expect, transfer_encoding;
+    struct span authorization, cookie;
+    size_t authorization_count;
+    size_t length_count, encoding_count; /* of Content-Length and Transfer-Encoding */
+    bool malformed;                      /* one of them is no header */
+    size_t bytes;                        /* of all headers */
+};
+
+/* Reads the headers of the connection of @req. */
+void head_read(struct request *req, struct head *ret);
+/* Takes the host out of a URI such as "http://host/path". */
+void head_take_authority(struct head *h, struct request *req);
+/* Whether a body was announced. */
+bool head_has_body(const struct head *h);
+/* Whether a body that is not wanted is read all the same. */
+bool head_drains_body(const struct head *h);
+/* Refuses a request whose headers are malformed, or whose body has two lengths. False: the answer
+ * says so, and the connection ends. */
+bool head_has_one_length(const struct head *h, struct request *req);
+
+/* ---- request_caller.c ---- */
+
+/* Finds the caller, and whether it may use the route; for health it need not be known. False: the
+ * answer says why not, or it has to be asked first. */
+bool request_subject(struct request *req, const struct head *h);
