@@ -1,44 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * flamed: reads its options, opens what needs rights, gives the rights away, wires the layers and
- * waits for the end. Started by root it becomes the supervisor (supervisor/supervise_api.h), which
- * starts it again as the worker; started by another user (systemd) it connects to flamed-broker's
- * socket.
+ * flamed: reads its options, opens what needs rights, and serves (serving.h). Started by root it
+ * becomes the supervisor (supervisor/supervise_api.h), which starts it again as the worker. Started
+ * by another user (systemd) it connects to flamed-broker's socket.
  */
-#include "api/api.h"
 #include "base/cleanup.h"
-#include "base/lent_thread.h"
 #include "base/log.h"
 #include "base/version.h"
 #include "config.h"
-#include "engine/engine.h"
 #include "login.h"
 #include "notify.h"
-#include "reload.h"
-#include "sandbox.h"
+#include "quarantine/quarantine.h"
 #include "serve/access_rules.h"
-#include "serve/audit.h"
-#include "serve/serve.h"
+#include "serving.h"
 #include "stall_exit.h"
 #include "store/folder.h"
-#include "store/store.h"
 #include "supervisor/supervise_api.h"
-#include "tls_files.h"
 
 #include <fcntl.h>
 #include <limits.h>
-#include <malloc.h>
-#include <poll.h>
-#include <sched.h>
-#include <signal.h>
-#include <sys/resource.h>
-#include <sys/signalfd.h>
 #include <sys/stat.h>
-#include <sys/utsname.h>
 
 #define BROKER_SOCKET "/run/flamed-broker/broker.sock"
 #define RUN_FOLDER "/run/flamed"
-#define USERS_GROUP "flamed" /* whose members may see and profile all */
 #define NOTES_FILE RUN_FOLDER "/quarantine"
 
 /* ---- what is opened with rights ---- */
@@ -155,358 +139,16 @@ static int become_supervisor(int argc, char **argv, const struct config *c, stru
 
 /* ---- the worker ---- */
 
-/* What the worker holds, from wherever it came. */
-struct worker {
-    int broker_fd, store_fd, notes_fd, notify_fd;
-    int listen_fds[SUPERVISE_LISTEN_MAX];
-    size_t listen_count;
-    bool supervised;
-    int argc; /* the options, for a reload; argv[0] is passed by */
-    char *const *argv;
-};
-
-/* What tells this node from others, for the phases of its schedules: the same after a restart. To
- * be asked before the sandbox. */
-static void node_text(char *buf, size_t size)
-{
-    _cleanup_buf_ struct buf id = BUF_NULL;
-    struct utsname u = { .nodename = "" };
-
-    buf_init(&id, 256);
-    if (buf_read_at(&id, AT_FDCWD, "/etc/machine-id") < 0)
-        buf_clear(&id);
-    uname(&u);
-    snprintf(buf, size, "%.64s/%.64s", id.p ? id.p : "", u.nodename);
-}
-
-/* Waits for a signal to end (0) or for the loss of the broker (-EPIPE). */
-static int wait_for_end(int signal_fd, struct engine *engine, struct reload *reload)
-{
-    struct pollfd fds[] = { { .fd = signal_fd, .events = POLLIN },
-                            { .fd = engine_lost_fd(engine), .events = POLLIN } };
-
-    for (;;) {
-        struct signalfd_siginfo si;
-
-        int n = poll(fds, ARRAY_SIZE(fds), reload->tls ? TLS_FILES_LOOK_MS : -1);
-
-        if (n < 0 && errno != EINTR)
-            return -errno;
-        if (n == 0)
-            reload_tls(reload, engine);
-        if (fds[1].revents) {
-            log_err("flamed-broker ended: captures under way are answered with what is known of "
-                    "it, then "
-                    "flamed ends to be started again");
-            return -EPIPE;
-        }
-        if (!fds[0].revents || read(signal_fd, &si, sizeof(si)) != sizeof(si))
-            continue;
-        if (si.ssi_signo == SIGHUP) {
-            reload_config(reload, engine);
-            continue;
-        }
-        log_info("ending by signal %u", si.ssi_signo);
-        return 0;
-    }
-}
-
-/* Blocks the signals that wait_for_end() reads, for every thread to come. */
-static int open_signals(int *ret_fd)
-{
-    sigset_t set;
-
-    sigemptyset(&set);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGHUP);
-    sigprocmask(SIG_BLOCK, &set, NULL);
-    signal(SIGPIPE, SIG_IGN);
-    *ret_fd = signalfd(-1, &set, SFD_CLOEXEC);
-    return *ret_fd < 0 ? -errno : 0;
-}
-
-/* The path behind @fd: SQLite wants paths. Must be asked before the sandbox, which hides
- * /proc/self/fd. */
-static void path_of(int fd, char *buf, size_t size)
-{
-    char link[64];
-    ssize_t n;
-
-    snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-    n = readlink(link, buf, size - 1);
-    buf[MAX(n, 0)] = '\0';
-}
-
-/* Every thread that renders would else keep an arena as large as the largest answer it ever made:
- * one arena, so that each uses again what another has freed (the lock is held for moments, and
- * small blocks have caches by thread), and what is large goes back to the system when it is freed.
- */
-static void set_malloc_habits(void)
-{
-    mallopt(M_ARENA_MAX, 1);
-    mallopt(M_MMAP_THRESHOLD, 256 << 10);
-    mallopt(M_TRIM_THRESHOLD, 1 << 20);
-}
-
-static bool speaks_tls(const struct config *c, int fd)
-{
-    for (size_t i = 0; i < c->listen.count; i++) {
-        if (listen_wants_tls(c->listen.items[i]) && listen_is_at(fd, c->listen.items[i]))
-            return true;
-    }
-    return false;
-}
-
-/* Which of the listening sockets speak TLS: those that others than this machine reach, whatever the
- * configuration says by now, and those that it names so. */
-static int choose_tls(const struct config *c, const struct worker *w, uint32_t *ret,
-                      bool *ret_public, struct error *err)
-{
-    for (size_t i = 0; i < w->listen_count; i++) {
-        bool public = listen_is_public(w->listen_fds[i]);
-
-        if (public || speaks_tls(c, w->listen_fds[i]))
-            *ret |= UINT32_C(1) << i;
-        *ret_public |= public;
-    }
-    if (*ret && !c->tls)
-        return error_set(
-            err, -EINVAL,
-            "the configuration has no tls_server_config, but an address that takes it");
-    if (*ret_public && !config_listen_rights(c).authentication)
-        return error_set(
-            err, -EINVAL,
-            "the configuration has no rule for what is shown, but an address that others "
-            "than this machine reach");
-    return 0;
-}
-
-static int start_serve(const struct config *c, const struct worker *w, struct engine *engine,
-                       const struct api *api, struct serve_opts *o, struct reload *reload,
-                       struct error *err)
-{
-    int r = choose_tls(c, w, &o->listen_tls, &reload->open, err);
-
-    if (r == 0 && o->listen_tls)
-        r = tls_files_load(engine, c->tls, &reload->tls, err);
-    if (r == -ENOENT || r == -EPERM)
-        r = -EINVAL; /* no start helps, as with the rest of the configuration */
-    if (r < 0)
-        return r;
-    if (c->audit_log[0])
-        reload_audit(reload, engine, &o->audit_fd);
-    o->tls = tls_ref(reload->tls);
-    r = serve_start(o, api_backend(api), &reload->serve, err);
-    if (r < 0)
-        tls_unref(o->tls);
-    else
-        reload_tls(reload, engine); /* says so of one that has ended */
-    return r;
-}
-
-/* The rules are the engine's from here on. */
-static int start_engine(const struct engine_opts *o, struct config *c, struct engine **ret,
-                        struct error *err)
-{
-    int r = engine_start(o, ret, err);
-
-    setpriority(PRIO_PROCESS, 0, 0); /* the engine's thread keeps what we were started with */
-    if (r == 0 && c->rules)
-        r = engine_set_rules(*ret, c->rules, err);
-    if (r == 0)
-        c->rules = NULL;
-    return r;
-}
-
-/* ---- serving, behind the sandbox ---- */
-
-struct serving {
-    struct config *c;
-    const struct worker *w;
-    struct store_opts store;
-    struct engine_opts engine;
-    struct serve_opts serve;
-    struct reload reload;
-    int signal_fd;
-    struct error *err;
-    struct lent lent; /* the main thread, if the engine is to use it */
-    int result;
-};
-
-/* Starts everything, and stops it at the end. 0, or what ended it. */
-static int serve_until_end(struct serving *s)
-{
-    struct store *store = NULL;
-    struct engine *engine = NULL;
-    struct api *api = NULL;
-    char store_trouble[256];
-    int r = store_open(&s->store, &store, s->err);
-
-    if (r == 0) {
-        store_problem(store, store_trouble, sizeof(store_trouble));
-        if (store_trouble[0])
-            log_warn("%s", store_trouble);
-        s->engine.store = store;
-        r = start_engine(&s->engine, s->c, &engine, s->err);
-    }
-    if (r == 0)
-        r = api_new(engine, &api);
-    if (r == 0)
-        r = start_serve(s->c, s->w, engine, api, &s->serve, &s->reload, s->err);
-    if (r == 0) {
-        s->c->access = NULL; /* serve's now */
-        log_info("flamed " FLAMED_VERSION " serves; /readyz tells what works");
-        notify_send(s->w->notify_fd, "READY=1");
-        r = wait_for_end(s->signal_fd, engine, &s->reload);
-        notify_send(s->w->notify_fd, "STOPPING=1");
-        if (r < 0)
-            error_code(s->err, r, "flamed-broker ended");
-    }
-    serve_stop(s->reload.serve);
-    tls_unref(s->reload.tls);
-    engine_stop(engine);
-    api_free(api);
-    store_close(store);
-    return r;
-}
-
-static void *serve_main(void *arg)
-{
-    struct serving *s = arg;
-
-    s->result = serve_until_end(s);
-    lent_close(&s->lent);
-    return NULL;
-}
-
-/* The same on another thread, while this one is the engine's. */
-static int serve_beside(struct serving *s)
-{
-    pthread_t thread;
-    int r;
-
-    lent_init(&s->lent);
-    s->engine.thread = &s->lent;
-    r = -pthread_create(&thread, NULL, serve_main, s);
-    if (r == 0) {
-        lent_serve(&s->lent);
-        pthread_join(thread, NULL);
-        r = s->result;
-    }
-    lent_deinit(&s->lent);
-    return r;
-}
-
-/* Whether threads that we start do not get our priority, as in flamed.service. Only the engine is
- * to come before the applications of the machine. */
-static bool new_threads_come_after(void)
-{
-    int policy = sched_getscheduler(0);
-
-    return policy >= 0 && policy & SCHED_RESET_ON_FORK;
-}
-
-static int run_worker(struct config *c, struct worker *w, struct error *err)
-{
-    struct stall_exit stall_exit = { .notes_fd = w->notes_fd, .notify_fd = w->notify_fd };
-    struct quarantine quarantine;
-    char node[160];
-    struct engine_opts engine_opts = {
-        .broker_fd = w->broker_fd,
-        .captures_max = c->captures_max,
-        .captures_max_bytes = c->captures_max_bytes,
-        .samples_max = c->samples_max,
-        .show_arguments = c->show_arguments,
-        .max_frames = (uint32_t)c->unwind_max_frames,
-        .recorder_hz = (double)c->recorder_hz,
-        .recorder_keep_ns = c->recorder_seconds * NSEC_PER_SEC,
-        .recorder_max_bytes = c->recorder_max_bytes,
-        .allow_injection = c->symbols != CONFIG_SYMBOLS_MEMORY,
-        .allow_mounts = c->attach_mount,
-        .node = node,
-        .quarantine = &quarantine,
-        .look = stall_exit_look,
-        .look_cookie = &stall_exit,
-    };
-    struct serve_opts serve_opts = {
-        .listen_fds = w->listen_fds,
-        .listen_count = w->listen_count,
-        .version = FLAMED_VERSION,
-        .connections_max = (unsigned)c->connections_max,
-        .captures_max = (unsigned)c->captures_max,
-        .answer_max_bytes = c->answer_max_bytes,
-        .idle_timeout_s = (unsigned)c->idle_timeout_s,
-        .allowed_hosts = (const char *const *)c->allowed_hosts.items,
-        .allowed_host_count = c->allowed_hosts.count,
-        .audit_fd = -1,
-        .journal_fd = audit_journal_open(getenv("JOURNAL_STREAM") ? AUDIT_JOURNAL : NULL),
-    };
-    struct sandbox_opts sandbox_opts = { .store_fd = w->store_fd };
-    struct sandbox_report report = { 0 };
-    char store_path[4096];
-    _cleanup_close_ int signal_fd = -1;
-    struct serving serving = { .c = c,
-                               .w = w,
-                               .store = { .dir_fd = w->store_fd,
-                                          .dir = store_path,
-                                          .max_bytes = c->store_max_bytes,
-                                          .max_age_s = c->store_max_age_s },
-                               .reload = { .argc = w->argc, .argv = w->argv, .config = c },
-                               .err = err };
-    bool beside;
-    int r;
-
-    set_malloc_habits();
-    engine_opts.proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (engine_opts.proc_fd < 0)
-        return error_errno(err, "cannot open /proc");
-    sandbox_opts.proc_fd = engine_opts.proc_fd;
-    r = peers_open(engine_opts.proc_fd, USERS_GROUP, &serve_opts.peers);
-    if (r < 0)
-        return error_code(err, r, "cannot prepare to know the clients");
-    sandbox_opts.cgroup_fd = peers_cgroup_fd(serve_opts.peers);
-    r = access_rules_resolve(c->access, serve_opts.peers, err);
-    if (r < 0)
-        return r;
-    serve_opts.access = c->access;
-    r = open_signals(&signal_fd);
-    if (r < 0)
-        return error_code(err, r, "cannot prepare signals");
-    serving.signal_fd = signal_fd;
-    node_text(node, sizeof(node));
-    path_of(w->store_fd, store_path, sizeof(store_path));
-    umask(077);
-    r = w->store_fd < 0 ? 0 : store_folder_narrow(w->store_fd, store_path, err);
-    if (r < 0)
-        return r;
-    quarantine_load(w->notes_fd, engine_opts.proc_fd, &quarantine);
-    quarantine.lasting = !w->supervised;
-    if (quarantine.count)
-        log_warn("%zu processes or containers are quarantined, because readings of "
-                 "them did not come back",
-                 quarantine.count);
-    beside = new_threads_come_after();
-    r = sandbox_enter(&sandbox_opts, &report, err);
-    if (r < 0)
-        return r;
-    if (report.landlock_problem[0])
-        log_warn("%s", report.landlock_problem);
-    serving.engine = engine_opts;
-    serving.serve = serve_opts;
-    return beside ? serve_beside(&serving) : serve_until_end(&serving);
-}
-
 /* The worker that the supervisor started: @argv[@sw->extra..] are the options it was given. */
 static int supervised_worker(int argc, char **argv, const struct supervise_worker *sw,
                              struct config *c, struct error *err)
 {
-    struct worker w = { .broker_fd = sw->broker_fd,
-                        .store_fd = sw->store_fd,
-                        .notes_fd = sw->notes_fd,
-                        .notify_fd = notify_open(),
-                        .listen_count = sw->listen_count,
-                        .supervised = true };
+    struct serving_opts w = { .broker_fd = sw->broker_fd,
+                              .store_fd = sw->store_fd,
+                              .notes_fd = sw->notes_fd,
+                              .notify_fd = notify_open(),
+                              .listen_count = sw->listen_count,
+                              .supervised = true };
     _cleanup_buf_ struct buf yaml = BUF_NULL;
     uint64_t given = 0;
     int r;
@@ -523,18 +165,18 @@ static int supervised_worker(int argc, char **argv, const struct supervise_worke
             return error_code(err, r, "cannot read '%s'", c->config_file);
         r = config_parse_yaml(buf_span(&yaml), c->config_file, given, c, err);
     }
-    return r < 0 ? r : run_worker(c, &w, err);
+    return r < 0 ? r : serving_run(c, &w, err);
 }
 
 /* Under systemd: no supervisor of ours, the broker is a service of its own. */
 static int service_worker(int argc, char **argv, struct config *c, struct error *err)
 {
-    struct worker w = { .broker_fd = -1,
-                        .store_fd = -1,
-                        .notes_fd = -1,
-                        .notify_fd = notify_open(),
-                        .argc = argc,
-                        .argv = argv };
+    struct serving_opts w = { .broker_fd = -1,
+                              .store_fd = -1,
+                              .notes_fd = -1,
+                              .notify_fd = notify_open(),
+                              .argc = argc,
+                              .argv = argv };
     int r;
 
     r = supervise_connect(BROKER_SOCKET, &w.broker_fd, err);
@@ -553,7 +195,7 @@ static int service_worker(int argc, char **argv, struct config *c, struct error 
     if (r < 0)
         log_warn_errno(r, "cannot open %s: whose memory held flamed is not known to the next one",
                        NOTES_FILE);
-    return run_worker(c, &w, err);
+    return serving_run(c, &w, err);
 }
 
 static void print_help(void)

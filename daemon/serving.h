@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * flamed behind its sandbox: gives the rights away, starts engine and HTTP service, and stops them
+ * at the end.
+ */
+#pragma once
+
+#include "config.h"
+#include "supervisor/supervise_api.h"
+
+/* What the worker holds, from wherever it came. */
+struct serving_opts {
+    int broker_fd, store_fd, notes_fd, notify_fd;
+    int listen_fds[SUPERVISE_LISTEN_MAX];
+    size_t listen_count;
+    bool supervised;
+    int argc; /* the options, for a reload; argv[0] is passed by */
+    char *const *argv;
+};
+
+/* Serves until a signal or the loss of the broker; takes what @c holds for the engine and for the
+ * HTTP service. Return: 0: ended by a signal. -errno with @err. */
+int serving_run(struct config *c, const struct serving_opts *w, struct error *err);
