@@ -10,160 +10,182 @@
 #include <time.h>
 #include <unistd.h>
 
+/* What a job needs to begin. */
+union job_input {
+    struct {
+        int pid_ns_fd; /* borrowed; this and the next two: as sampler_new() takes them */
+        size_t ring_bytes;
+        uint32_t max_frames;
+    } sampler;
+    struct sampler_points *points; /* owned */
+    struct sampler_shared shared;  /* owned */
+};
+
+/* What is loaded. The first of these that is asked for is loaded first. */
+enum job_kind { JOB_SAMPLER, JOB_POINTS, JOB_OFF, JOB_ALLOC, JOB_COUNT };
+
+struct job {
+    union job_input in; /* of the last request, if @given: nobody has begun with it */
+    bool given;
+    uint64_t asked, answered; /* numbers of requests; a new one overtakes one that was dropped */
+    bool wanted;              /* the last request was not dropped */
+    int result;
+    void *loaded; /* owned */
+    struct error err;
+};
+
 struct loader {
     pthread_t thread;
     pthread_mutex_t lock; /* guards all below */
     pthread_cond_t changed;
     int (*confine)(struct error *err);
     bool confined;
-    int pid_ns_fd; /* borrowed; this and the next two: as sampler_new() takes them */
-    size_t ring_bytes;
-    uint32_t max_frames;
-    uint64_t asked, answered; /* numbers of requests; a new one overtakes one that was dropped */
-    bool wanted;              /* the last request was not dropped */
-    int result;               /* of confine(), then of sampler_new() */
-    struct sampler *sampler;
-    struct error err;
-    struct points_job {
-        struct sampler_points *asked, *loaded; /* owned; asked: NULL while it is being loaded */
-        bool busy, wanted;
-        int result;
-        struct error err;
-    } points;
-    struct off_job {
-        struct sampler_shared shared; /* owned */
-        uint64_t asked, answered;
-        bool wanted;
-        int result;
-        struct sampler_off *off;
-        struct error err;
-    } off;
-    struct alloc_job {
-        struct sampler_shared shared; /* owned */
-        uint64_t asked, answered;
-        bool wanted;
-        int result;
-        struct sampler_alloc *alloc;
-        struct error err;
-    } alloc;
+    int confine_result;
+    struct error confine_err;
+    struct job jobs[JOB_COUNT];
 };
 
-/* Loads what was asked last, with the lock held but for the loading itself. */
-static void load(struct loader *l)
+/* ---- what is loaded ---- */
+
+static int load_sampler(union job_input *in, void **ret, struct error *err)
 {
-    uint64_t number = l->asked;
-    size_t ring_bytes = l->ring_bytes;
-    uint32_t max_frames = l->max_frames;
     struct sampler *sampler = NULL;
-    struct error err = ERROR_NULL;
-    int pid_ns_fd = l->pid_ns_fd, r;
+    int r;
 
-    pthread_mutex_unlock(&l->lock);
     sleep(old_kernel_load_s());
-    r = sampler_new(pid_ns_fd, ring_bytes, max_frames, &sampler, &err);
-    pthread_mutex_lock(&l->lock);
-    l->answered = number;
-    if (!l->wanted || l->asked != number) {
-        sampler_free(sampler);
-        return;
-    }
-    l->sampler = sampler;
-    l->result = r;
-    l->err = err;
+    r = sampler_new(in->sampler.pid_ns_fd, in->sampler.ring_bytes, in->sampler.max_frames, &sampler,
+                    err);
+    *ret = sampler;
+    return r;
 }
 
-/* The same of the program of tracepoints. */
-static void load_points(struct loader *l)
+static void keep_input(union job_input *in)
 {
-    struct sampler_points *points = TAKE_PTR(l->points.asked);
-    struct error err = ERROR_NULL;
-    int r;
+    (void)in;
+}
 
-    pthread_mutex_unlock(&l->lock);
-    r = sampler_points_load(points, &err);
+static void drop_sampler(void *loaded)
+{
+    sampler_free(loaded);
+}
+
+static int load_points(union job_input *in, void **ret, struct error *err)
+{
+    int r = sampler_points_load(in->points, err);
+
     if (r < 0)
-        points = sampler_points_free(points);
-    pthread_mutex_lock(&l->lock);
-    l->points.busy = l->points.asked != NULL;
-    if (!l->points.wanted || l->points.busy) {
-        sampler_points_free(points);
-        return;
-    }
-    l->points.loaded = points;
-    l->points.result = r;
-    l->points.err = err;
+        in->points = sampler_points_free(in->points);
+    *ret = in->points;
+    return r;
 }
 
-/* The same of the programs of sampler_off.h. */
-static void load_off(struct loader *l)
+static void drop_points_input(union job_input *in)
 {
-    struct sampler_shared shared = l->off.shared;
-    uint64_t number = l->off.asked;
+    sampler_points_free(in->points);
+}
+
+static void drop_points(void *loaded)
+{
+    sampler_points_free(loaded);
+}
+
+static int load_off(union job_input *in, void **ret, struct error *err)
+{
     struct sampler_off *off = NULL;
-    struct error err = ERROR_NULL;
-    int r;
+    int r = sampler_off_new(&in->shared, &off, err);
 
-    l->off.shared = SAMPLER_SHARED_NONE;
-    pthread_mutex_unlock(&l->lock);
-    r = sampler_off_new(&shared, &off, &err);
-    sampler_shared_close(&shared);
-    pthread_mutex_lock(&l->lock);
-    l->off.answered = number;
-    if (!l->off.wanted || l->off.asked != number) {
-        sampler_off_free(off);
-        return;
-    }
-    l->off.off = off;
-    l->off.result = r;
-    l->off.err = err;
+    sampler_shared_close(&in->shared);
+    *ret = off;
+    return r;
 }
 
-/* The same of the program of sampler_alloc.h. */
-static void load_alloc(struct loader *l)
+static void drop_shared_input(union job_input *in)
 {
-    struct sampler_shared shared = l->alloc.shared;
-    uint64_t number = l->alloc.asked;
+    sampler_shared_close(&in->shared);
+}
+
+static void drop_off(void *loaded)
+{
+    sampler_off_free(loaded);
+}
+
+static int load_alloc(union job_input *in, void **ret, struct error *err)
+{
     struct sampler_alloc *alloc = NULL;
+    int r = sampler_alloc_new(&in->shared, &alloc, err);
+
+    sampler_shared_close(&in->shared);
+    *ret = alloc;
+    return r;
+}
+
+static void drop_alloc(void *loaded)
+{
+    sampler_alloc_free(loaded);
+}
+
+static const struct job_type {
+    int (*load)(union job_input *in, void **ret, struct error *err); /* takes what @in owns */
+    void (*drop_input)(union job_input *in);
+    void (*drop)(void *loaded); /* NULL: nothing */
+} JOBS[JOB_COUNT] = {
+    [JOB_SAMPLER] = { .load = load_sampler, .drop_input = keep_input, .drop = drop_sampler },
+    [JOB_POINTS] = { .load = load_points, .drop_input = drop_points_input, .drop = drop_points },
+    [JOB_OFF] = { .load = load_off, .drop_input = drop_shared_input, .drop = drop_off },
+    [JOB_ALLOC] = { .load = load_alloc, .drop_input = drop_shared_input, .drop = drop_alloc },
+};
+
+/* ---- the thread ---- */
+
+/* Loads what was asked last, with the lock held but for the loading itself. */
+static void load(struct loader *l, enum job_kind kind)
+{
+    struct job *job = &l->jobs[kind];
+    union job_input in = job->in;
+    uint64_t number = job->asked;
     struct error err = ERROR_NULL;
+    void *loaded = NULL;
     int r;
 
-    l->alloc.shared = SAMPLER_SHARED_NONE;
+    job->given = false;
     pthread_mutex_unlock(&l->lock);
-    r = sampler_alloc_new(&shared, &alloc, &err);
-    sampler_shared_close(&shared);
+    r = JOBS[kind].load(&in, &loaded, &err);
     pthread_mutex_lock(&l->lock);
-    l->alloc.answered = number;
-    if (!l->alloc.wanted || l->alloc.asked != number) {
-        sampler_alloc_free(alloc);
+    job->answered = number;
+    if (!job->wanted || job->asked != number) {
+        JOBS[kind].drop(loaded);
         return;
     }
-    l->alloc.alloc = alloc;
-    l->alloc.result = r;
-    l->alloc.err = err;
+    job->loaded = loaded;
+    job->result = r;
+    job->err = err;
+}
+
+/* The first job that is asked for; JOB_COUNT: none. */
+static enum job_kind next_job(const struct loader *l)
+{
+    enum job_kind kind = 0;
+
+    while (kind < JOB_COUNT && l->jobs[kind].asked == l->jobs[kind].answered)
+        kind++;
+    return kind;
 }
 
 static void *loader_main(void *arg)
 {
     struct loader *l = arg;
+    enum job_kind kind;
 
     prctl(PR_SET_NAME, "flamed-loader");
     setpriority(PRIO_PROCESS, 0, 0); /* a second of the verifier's is not urgent */
     pthread_mutex_lock(&l->lock);
-    l->result = l->confine(&l->err);
+    l->confine_result = l->confine(&l->confine_err);
     l->confined = true;
     for (;;) {
         pthread_cond_broadcast(&l->changed);
-        while (l->asked == l->answered && !l->points.asked && l->off.asked == l->off.answered &&
-               l->alloc.asked == l->alloc.answered)
+        while ((kind = next_job(l)) == JOB_COUNT)
             pthread_cond_wait(&l->changed, &l->lock);
-        if (l->asked != l->answered)
-            load(l);
-        else if (l->points.asked)
-            load_points(l);
-        else if (l->off.asked != l->off.answered)
-            load_off(l);
-        else
-            load_alloc(l);
+        load(l, kind);
     }
     return NULL;
 }
@@ -177,7 +199,6 @@ int loader_start(int (*confine)(struct error *err), struct loader **ret, struct 
     if (!l)
         return error_set(err, -ENOMEM, "not enough memory to start");
     l->confine = confine;
-    l->off.shared = l->alloc.shared = SAMPLER_SHARED_NONE;
     pthread_mutex_init(&l->lock, NULL);
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
@@ -191,125 +212,113 @@ int loader_start(int (*confine)(struct error *err), struct loader **ret, struct 
     pthread_mutex_lock(&l->lock);
     while (!l->confined)
         pthread_cond_wait(&l->changed, &l->lock);
-    r = l->result;
+    r = l->confine_result;
     if (r < 0 && err)
-        *err = l->err;
+        *err = l->confine_err;
     pthread_mutex_unlock(&l->lock);
     *ret = l;
     return r;
 }
 
-void loader_ask(struct loader *l, int pid_ns_fd, size_t ring_bytes, uint32_t max_frames)
+/* ---- for the broker ---- */
+
+static void ask(struct loader *l, enum job_kind kind, const union job_input *in)
 {
+    struct job *job = &l->jobs[kind];
+
     pthread_mutex_lock(&l->lock);
-    l->pid_ns_fd = pid_ns_fd;
-    l->ring_bytes = ring_bytes;
-    l->max_frames = max_frames;
-    l->asked++;
-    l->wanted = true;
+    if (job->given)
+        JOBS[kind].drop_input(&job->in);
+    job->in = *in;
+    job->given = true;
+    job->asked++;
+    job->wanted = true;
     pthread_cond_broadcast(&l->changed);
     pthread_mutex_unlock(&l->lock);
 }
 
-int loader_take(struct loader *l, uint64_t wait_ns, struct sampler **ret, struct error *err)
+/* As loader_take(). */
+static int take(struct loader *l, enum job_kind kind, uint64_t wait_ns, void **ret,
+                struct error *err)
 {
     uint64_t until = clock_monotonic_ns() + wait_ns;
     struct timespec ts = { .tv_sec = (time_t)(until / NSEC_PER_SEC),
                            .tv_nsec = (long)(until % NSEC_PER_SEC) };
+    struct job *job = &l->jobs[kind];
     int r = LOADER_BUSY;
 
     pthread_mutex_lock(&l->lock);
-    while (l->asked != l->answered && wait_ns &&
+    while (job->asked != job->answered && wait_ns &&
            pthread_cond_timedwait(&l->changed, &l->lock, &ts) == 0)
         ;
-    if (l->asked == l->answered) {
-        r = l->result;
+    if (job->asked == job->answered) {
+        r = job->result;
         if (r == 0)
-            *ret = TAKE_PTR(l->sampler);
+            *ret = TAKE_PTR(job->loaded);
         else if (err)
-            *err = l->err;
+            *err = job->err;
     }
     pthread_mutex_unlock(&l->lock);
+    return r;
+}
+
+void loader_ask(struct loader *l, int pid_ns_fd, size_t ring_bytes, uint32_t max_frames)
+{
+    ask(l, JOB_SAMPLER, &(union job_input){ .sampler = { pid_ns_fd, ring_bytes, max_frames } });
+}
+
+int loader_take(struct loader *l, uint64_t wait_ns, struct sampler **ret, struct error *err)
+{
+    void *loaded = NULL;
+    int r = take(l, JOB_SAMPLER, wait_ns, &loaded, err);
+
+    if (r == 0)
+        *ret = loaded;
     return r;
 }
 
 void loader_ask_points(struct loader *l, struct sampler_points *points)
 {
-    pthread_mutex_lock(&l->lock);
-    sampler_points_free(l->points.asked);
-    l->points.asked = points;
-    l->points.busy = l->points.wanted = true;
-    pthread_cond_broadcast(&l->changed);
-    pthread_mutex_unlock(&l->lock);
+    ask(l, JOB_POINTS, &(union job_input){ .points = points });
 }
 
 int loader_take_points(struct loader *l, struct sampler_points **ret, struct error *err)
 {
-    int r = LOADER_BUSY;
+    void *loaded = NULL;
+    int r = take(l, JOB_POINTS, /* wait_ns= */ 0, &loaded, err);
 
-    pthread_mutex_lock(&l->lock);
-    if (!l->points.busy) {
-        r = l->points.result;
-        if (r == 0)
-            *ret = TAKE_PTR(l->points.loaded);
-        else if (err)
-            *err = l->points.err;
-    }
-    pthread_mutex_unlock(&l->lock);
+    if (r == 0)
+        *ret = loaded;
     return r;
 }
 
 void loader_ask_off(struct loader *l, const struct sampler_shared *shared)
 {
-    pthread_mutex_lock(&l->lock);
-    sampler_shared_close(&l->off.shared);
-    l->off.shared = *shared;
-    l->off.asked++;
-    l->off.wanted = true;
-    pthread_cond_broadcast(&l->changed);
-    pthread_mutex_unlock(&l->lock);
+    ask(l, JOB_OFF, &(union job_input){ .shared = *shared });
 }
 
 int loader_take_off(struct loader *l, struct sampler_off **ret, struct error *err)
 {
-    int r = LOADER_BUSY;
+    void *loaded = NULL;
+    int r = take(l, JOB_OFF, /* wait_ns= */ 0, &loaded, err);
 
-    pthread_mutex_lock(&l->lock);
-    if (l->off.asked == l->off.answered) {
-        r = l->off.result;
-        if (r == 0)
-            *ret = TAKE_PTR(l->off.off);
-        else if (err)
-            *err = l->off.err;
-    }
-    pthread_mutex_unlock(&l->lock);
+    if (r == 0)
+        *ret = loaded;
     return r;
 }
 
 void loader_ask_alloc(struct loader *l, const struct sampler_shared *shared)
 {
-    pthread_mutex_lock(&l->lock);
-    sampler_shared_close(&l->alloc.shared);
-    l->alloc.shared = *shared;
-    l->alloc.asked++;
-    l->alloc.wanted = true;
-    pthread_cond_broadcast(&l->changed);
-    pthread_mutex_unlock(&l->lock);
+    ask(l, JOB_ALLOC, &(union job_input){ .shared = *shared });
 }
 
 int loader_take_alloc(struct loader *l, struct sampler_alloc **ret, struct error *err)
 {
-    int r = LOADER_BUSY;
+    void *loaded = NULL;
+    int r = take(l, JOB_ALLOC, /* wait_ns= */ 0, &loaded, err);
 
-    pthread_mutex_lock(&l->lock);
-    if (l->alloc.asked == l->alloc.answered) {
-        r = l->alloc.result;
-        if (r == 0)
-            *ret = TAKE_PTR(l->alloc.alloc);
-        else if (err)
-            *err = l->alloc.err;
-    }
-    pthread_mutex_unlock(&l->lock);
+    if (r == 0)
+        *ret = loaded;
     return r;
 }
 
@@ -318,13 +327,10 @@ void loader_drop(struct loader *l)
     if (!l)
         return;
     pthread_mutex_lock(&l->lock);
-    l->wanted = false;
-    l->sampler = sampler_free(l->sampler);
-    l->points.wanted = false;
-    l->points.loaded = sampler_points_free(l->points.loaded);
-    l->off.wanted = false;
-    l->off.off = sampler_off_free(l->off.off);
-    l->alloc.wanted = false;
-    l->alloc.alloc = sampler_alloc_free(l->alloc.alloc);
+    for (size_t i = 0; i < JOB_COUNT; i++) {
+        l->jobs[i].wanted = false;
+        JOBS[i].drop(l->jobs[i].loaded);
+        l->jobs[i].loaded = NULL;
+    }
     pthread_mutex_unlock(&l->lock);
 }
