@@ -86,6 +86,7 @@ static int capture_begin(struct captures *captures, const struct capture_request
     id_table_init(&c->processes, sizeof(struct proc_id), CAPTURE_PROCESSES_MAX);
     id_table_init(&c->threads, sizeof(struct seen_thread), CAPTURE_THREADS_MAX);
     c->keep = req->keep;
+    c->counts_waits = req->counts_waits;
     c->symbols = req->symbols;
     c->caller = req->caller;
     c->lasts = capture_lasts(req);

@@ -50,9 +50,10 @@ struct capture {
     struct record *record;
     capture_done_fn done; /* NULL: nobody waits */
     void *cookie;
-    bool keep;     /* goes to the store */
-    bool resource; /* is listed while it runs */
-    bool patient;  /* its samples may wait for their names as long as the recorder's */
+    bool keep;         /* goes to the store */
+    bool counts_waits; /* as of struct capture_request */
+    bool resource;     /* is listed while it runs */
+    bool patient;      /* its samples may wait for their names as long as the recorder's */
     char schedule[64];
     uint64_t max_age_s;                              /* retention of its own, 0: the store's */
     struct capture_event events[EVENTS_AT_ONCE_MAX]; /* as in meta.events */

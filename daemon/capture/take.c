@@ -18,20 +18,33 @@ static double capture_share(const struct capture_event *event, const struct samp
     return from >= to ? 1.0 : (double)from / (double)to;
 }
 
-/* True for a random share of them: which ones must not depend on anything periodic. A sample that
- * is handed on again, having waited, meets the same answer. */
+/* A number that no two samples have, and a sample that is handed on again has still. */
+static uint64_t capture_draw(const struct capture *c, const struct sample_record *rec)
+{
+    uint64_t x = rec->time_ns ^ c->random ^ (uint64_t)rec->host_tid << 32;
+
+    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9); /* the mixing of splitmix64 */
+    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+    return x ^ x >> 31;
+}
+
+/* How many waits like the one of @rec it stands for: right on average, as not all are sampled. */
+static uint32_t capture_waits(const struct capture *c, const struct capture_event *event,
+                              const struct sample_record *rec)
+{
+    double waits = (double)rec->value / (double)rec->wait_ns / capture_share(event, rec);
+    double rest = (double)(capture_draw(c, rec) * UINT64_C(0x9e3779b97f4a7c15) >> 11) * 0x1p-53;
+
+    return (uint32_t)MAX(MIN(waits + rest, (double)UINT32_MAX), 1.0);
+}
+
+/* True for a random share of them: which ones must not depend on anything periodic. */
 static bool capture_keeps(const struct capture *c, const struct capture_event *event,
                           const struct sample_record *rec)
 {
-    uint64_t x = rec->time_ns ^ c->random ^ (uint64_t)rec->host_tid << 32;
     double share = capture_share(event, rec);
 
-    if (share >= 1.0)
-        return true;
-    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9); /* the mixing of splitmix64 */
-    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-    x ^= x >> 31;
-    return (double)(x >> 11) * 0x1p-53 < share;
+    return share >= 1.0 || (double)(capture_draw(c, rec) >> 11) * 0x1p-53 < share;
 }
 
 /* What a sample with a value of its own is worth: of a wait the part that lies within @c. 0:
@@ -143,6 +156,8 @@ static void capture_take(struct captures *captures, struct capture *c,
     if (rec->wait_ns || rec->klass) {
         sample.value = capture_value(c, event, rec);
         sample.time_ns = MIN(rec->time_ns, c->end_ns - 1);
+        if (c->counts_waits && rec->wait_ns)
+            sample.count = capture_waits(c, event, rec);
     } else if (rec->set == event->on_set) {
         sample.value = capture_ran(run, event->period, rec);
     }

@@ -32,6 +32,7 @@ struct pprof_fields {
 
 struct pprof {
     const struct view *v;
+    const struct render_value *values; /* as of struct render_opts */
     struct stacks stacks;
     struct intern *strings; /* the string table so far */
     struct buf piece;       /* a packed message on its way to the compressor */
@@ -302,9 +303,15 @@ static void pprof_pack_stack(struct pprof *x, uint32_t stack, uint32_t *location
     pack_message(ret, &sample.base);
 }
 
-/* How many values each sample has: two of each event. */
+/* How many values each sample has: two of each event, or those that were named. */
 static size_t pprof_types(const struct pprof *x)
 {
+    size_t n = 0;
+
+    while (x->values && n < RENDER_VALUES_MAX && x->values[n].type)
+        n++;
+    if (x->values)
+        return n;
     return 2 * (x->v->opts.every_event ? x->v->profile->event_count : 1);
 }
 
@@ -323,7 +330,7 @@ static void pprof_put_samples(struct pprof *x)
         const struct stacks_key *key = &s->keys[i];
         Pprof__Sample sample = PPROF__SAMPLE__INIT;
         int64_t values[2 * PROFILE_EVENTS_MAX] = { 0 };
-        size_t at = x->v->opts.every_event ? key->event * 2 : 0;
+        size_t at = x->v->opts.every_event && !x->values ? key->event * 2 : 0;
 
         values[at] = (int64_t)s->sums[i].samples;
         values[at + 1] = (int64_t)s->sums[i].value;
@@ -360,6 +367,15 @@ static void pprof_name_types(struct pprof *x, const struct profile_event *e,
     types[1].unit = pprof_string(x, span_of(e->unit));
 }
 
+static void pprof_use_names(struct pprof *x, Pprof__ValueType types[RENDER_VALUES_MAX])
+{
+    for (size_t i = 0; i < pprof_types(x); i++) {
+        pprof__value_type__init(&types[i]);
+        types[i].type = pprof_string(x, span_of(x->values[i].type));
+        types[i].unit = pprof_string(x, span_of(x->values[i].unit));
+    }
+}
+
 static void pprof_put_facts(struct pprof *x)
 {
     const struct profile *p = x->v->profile;
@@ -367,7 +383,9 @@ static void pprof_put_facts(struct pprof *x)
     Pprof__ValueType types[2 * PROFILE_EVENTS_MAX], *refs[2 * PROFILE_EVENTS_MAX];
     Pprof__Profile part = PPROF__PROFILE__INIT;
 
-    if (x->v->opts.every_event) {
+    if (x->values) {
+        pprof_use_names(x, types);
+    } else if (x->v->opts.every_event) {
         event = &p->events[0];
         for (uint32_t i = 0; i < p->event_count; i++)
             pprof_name_types(x, &p->events[i], &types[2 * i]);
@@ -435,6 +453,7 @@ int render_pprof(const struct view *v, const struct render_opts *o, struct buf *
 {
     _cleanup_(pprof_deinit) struct pprof x = { .v = v, .out = out };
 
+    x.values = o ? o->values : NULL;
     pprof_fail(&x, pprof_init(&x));
     if (!x.error) {
         pprof_put_facts(&x);

@@ -12,6 +12,13 @@
 
 #define RENDER_MAX_BYTES ((size_t)64 << 20)
 
+#define RENDER_VALUES_MAX 4
+
+/* What the values of a sample are called. */
+struct render_value {
+    const char *type, *unit;
+};
+
 struct render_opts {
     const char *title;   /* clean UTF-8, or NULL: made from the profile */
     double minwidth;     /* percent of the width below which frames are left out of html and svg; 0:
@@ -21,6 +28,9 @@ struct render_opts {
     bool inverted;       /* html, svg: opens with the root at the top (an icicle) */
     size_t top;          /* rows of flat, stacks of traces, frames of tree; 0: RENDER_TOP_DEFAULT */
     size_t width;        /* of svg, in pixels; 0: 1200 */
+    /* pprof: names of both values of the one event, and of values behind them, which are 0. At most
+     * RENDER_VALUES_MAX; a type NULL ends them. NULL: the event's names. */
+    const struct render_value *values;
 };
 
 #define RENDER_TOP_DEFAULT 200

@@ -87,6 +87,7 @@ struct capture_request {
     uint64_t duration_ns;                           /* 0: until cancelled */
     enum symbols_source symbols;
     struct caller caller; /* whose quota it counts to */
+    bool counts_waits;    /* a sample counts as many waits as it stands for */
     bool lines;           /* inlined functions and lines of native code are wanted */
     bool keep;            /* goes to the store when it ends */
     bool live; /* only snapshots are wanted, a second or so apart: names need not be in at once */

@@ -313,6 +313,16 @@ int params_parse(const struct query *q, uint64_t allowed, struct params *ret, st
     return r < 0 ? r : params_check_together(ret, err);
 }
 
+int params_set_event(struct params *p, const char *name)
+{
+    p->given &= ~(PARAM_BIT(PARAM_HZ) | PARAM_BIT(PARAM_INTERVAL));
+    p->interval = SPAN_NULL;
+    p->event_count = 1;
+    span_copy(span_of(name), p->event, sizeof(p->event));
+    span_copy(span_of(name), p->events[0].name, sizeof(p->events[0].name));
+    return param_set_periods(p, NULL);
+}
+
 void params_deinit(struct params *p)
 {
     p->view.include = match_free(p->view.include);

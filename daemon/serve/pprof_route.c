@@ -2,6 +2,7 @@
 /*
  * /debug/pprof, as Go programs serve it: for scrapers that know nothing of flamed. What it measures
  * comes from the route for profiles; kinds of profile that flamed has none of are empty and valid.
+ * As with Go the others are of the time that seconds= gives; without it nothing was counted yet.
  */
 #include "serve/serve_impl.h"
 
@@ -14,8 +15,11 @@ static const char INDEX[] =
     "</head><body>\n<h1>/debug/pprof/</h1>\n<ul>\n"
     "<li><a href=\"profile?seconds=10\">profile</a>: CPU time; takes seconds, and pid, container, "
     "pod, namespace or jvm, else the whole node</li>\n"
-    "<li><a href=\"heap\">heap</a>, <a href=\"allocs\">allocs</a>, <a href=\"block\">block</a>, "
-    "<a href=\"mutex\">mutex</a>, <a href=\"goroutine\">goroutine</a>: empty</li>\n"
+    "<li><a href=\"mutex?seconds=10\">mutex</a>: locks that are fought for; "
+    "<a href=\"block?seconds=10\">block</a>: conditions, too; "
+    "<a href=\"allocs?seconds=10\">allocs</a>: allocation; take the same, and are empty without "
+    "seconds</li>\n"
+    "<li><a href=\"heap\">heap</a>, <a href=\"goroutine\">goroutine</a>: empty</li>\n"
     "</ul>\n</body></html>\n";
 
 bool handle_pprof_index(struct request *req)
@@ -28,7 +32,8 @@ bool handle_pprof_index(struct request *req)
     return true;
 }
 
-bool handle_pprof_profile(struct request *req)
+/* Samples what req's parameters say; @counts_waits: as of struct capture_request. As a handler. */
+static bool sample(struct request *req, bool counts_waits)
 {
     const struct api_backend *be = &req->serve->be;
     struct error err = ERROR_NULL;
@@ -44,6 +49,7 @@ bool handle_pprof_profile(struct request *req)
         work_describe(req, &c);
         c.keep = false;             /* who scrapes stores it */
         c.symbols = SYMBOLS_MEMORY; /* and does so all day: an agent is loaded only for a person */
+        c.counts_waits = counts_waits;
         return work_capture(req, &c);
     }
     r = be->target_check(be->ctx, &req->params.target, &err);
@@ -54,6 +60,11 @@ bool handle_pprof_profile(struct request *req)
     return true;
 }
 
+bool handle_pprof_profile(struct request *req)
+{
+    return sample(req, /* counts_waits= */ false);
+}
+
 void finish_pprof(struct request *req)
 {
     finish_profile(req);
@@ -61,30 +72,46 @@ void finish_pprof(struct request *req)
         req->answer.content_type = PPROF_TYPE;
 }
 
-/* ---- empty ones ---- */
+/* ---- of other events, and empty ones ---- */
 
 struct pprof_kind {
     const char *path;
-    struct {
-        const char *type, *unit;
-    } values[4];
+    const char *event;   /* NULL: none */
+    const char *include; /* on names of frames; NULL: all */
+    struct render_value values[RENDER_VALUES_MAX + 1];
 };
 
+#define VALUES_OF_WAITS                                                                            \
+    {                                                                                              \
+        { "contentions", "count" },                                                                \
+        {                                                                                          \
+            "delay", "nanoseconds"                                                                 \
+        }                                                                                          \
+    }
+#define VALUES_OF_MEMORY                                                                           \
+    {                                                                                              \
+        { "alloc_objects", "count" }, { "alloc_space", "bytes" }, { "inuse_objects", "count" },    \
+        {                                                                                          \
+            "inuse_space", "bytes"                                                                 \
+        }                                                                                          \
+    }
+
 static const struct pprof_kind KINDS[] = {
-    { "/debug/pprof/heap",
-      { { "alloc_objects", "count" },
-        { "alloc_space", "bytes" },
-        { "inuse_objects", "count" },
-        { "inuse_space", "bytes" } } },
-    { "/debug/pprof/allocs",
-      { { "alloc_objects", "count" },
-        { "alloc_space", "bytes" },
-        { "inuse_objects", "count" },
-        { "inuse_space", "bytes" } } },
-    { "/debug/pprof/block", { { "contentions", "count" }, { "delay", "nanoseconds" } } },
-    { "/debug/pprof/mutex", { { "contentions", "count" }, { "delay", "nanoseconds" } } },
-    { "/debug/pprof/goroutine", { { "goroutine", "count" } } },
+    { "/debug/pprof/heap", NULL, NULL, VALUES_OF_MEMORY },
+    { "/debug/pprof/allocs", "alloc", NULL, VALUES_OF_MEMORY },
+    { "/debug/pprof/block", "lock", NULL, VALUES_OF_WAITS },
+    { "/debug/pprof/mutex", "lock", "^\\[(monitor|lock)\\]$", VALUES_OF_WAITS },
+    { "/debug/pprof/goroutine", NULL, NULL, { { "goroutine", "count" } } },
 };
+
+static const struct pprof_kind *kind_of(const struct request *req)
+{
+    size_t i = 0;
+
+    while (i + 1 < ARRAY_SIZE(KINDS) && strcmp(KINDS[i].path, req->route->path) != 0)
+        i++;
+    return &KINDS[i];
+}
 
 /* Fields of pprof's Profile message. */
 enum {
@@ -129,7 +156,7 @@ static void add_empty(struct buf *b, const struct pprof_kind *k)
 {
     size_t count = 0;
 
-    while (count < ARRAY_SIZE(k->values) && k->values[count].type)
+    while (k->values[count].type)
         add_value_type(b, PPROF_SAMPLE_TYPE, 1 + 2 * count++);
     add_bytes(b, PPROF_STRING_TABLE, SPAN(""));
     for (size_t i = 0; i < count; i++) {
@@ -143,10 +170,7 @@ static void add_empty(struct buf *b, const struct pprof_kind *k)
 
 bool handle_pprof_empty(struct request *req)
 {
-    for (size_t i = 0; i < ARRAY_SIZE(KINDS); i++) {
-        if (strcmp(KINDS[i].path, req->route->path) == 0)
-            add_empty(&req->answer.body, &KINDS[i]);
-    }
+    add_empty(&req->answer.body, kind_of(req));
     if (!answer_gzip(&req->answer)) {
         struct error err = ERROR_NULL;
 
@@ -155,5 +179,61 @@ bool handle_pprof_empty(struct request *req)
     }
     req->answer.status = 200;
     req->answer.content_type = PPROF_TYPE;
+    return true;
+}
+
+/* An empty one in place of what cannot be had, with the reason @why. */
+static bool answer_without(struct request *req, const char *why)
+{
+    char warning[ERROR_MSG_MAX + ERROR_REMEDY_MAX + 4] = "";
+
+    snprintf(warning, sizeof(warning), "%s", why ? why : "the event cannot be sampled here");
+    answer_reset(&req->answer);
+    handle_pprof_empty(req);
+    answer_header(&req->answer, "X-Flamed-Warning", "%s", warning);
+    return true;
+}
+
+/* Whether this machine has the event @name; else it has answered. */
+static bool can_be_had(struct request *req, const char *name)
+{
+    const struct api_backend *be = &req->serve->be;
+    struct error err = ERROR_NULL;
+    json_t *list = NULL, *event;
+    int r = be->events(be->ctx, &req->subject.viewer, 0, name, /* match= */ NULL, &list, &err);
+    bool can;
+
+    event = json_array_get(json_object_get(list, "events"), 0);
+    can = r == 0 && json_is_true(json_object_get(event, "available"));
+    if (!can)
+        answer_without(req, r ? err.msg : json_string_value(json_object_get(event, "reason")));
+    json_decref(list);
+    return can;
+}
+
+bool handle_pprof_event(struct request *req)
+{
+    const struct pprof_kind *k = kind_of(req);
+    struct error err = ERROR_NULL;
+    struct params *p = &req->params;
+    json_t *problem;
+
+    if (!(p->given & PARAM_BIT(PARAM_SECONDS)))
+        return handle_pprof_empty(req);
+    if (!can_be_had(req, k->event))
+        return true;
+    if (params_set_event(p, k->event) < 0 ||
+        (k->include && match_new(&k->include, 1, "include", &p->view.include, &err) < 0)) {
+        answer_outcome(&req->answer, error_set(&err, -ENOMEM, "out of memory"), &err, 0);
+        return true;
+    }
+    req->values = k->values;
+    if (!sample(req, strcmp(k->event, "lock") == 0))
+        return false;
+    if (req->answer.status != 409) /* not of this JVM */
+        return true;
+    problem = json_loadb(req->answer.body.p, req->answer.body.n, 0, NULL);
+    answer_without(req, json_string_value(json_object_get(problem, "detail")));
+    json_decref(problem);
     return true;
 }

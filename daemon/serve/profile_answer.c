@@ -122,6 +122,7 @@ void answer_profile(struct request *req, struct profile *profile,
         .inverted = p->inverted,
         .top = p->top,
         .width = p->width,
+        .values = req->values,
     };
     bool as_html = format->render_html && req->wants_html;
     struct error err = ERROR_NULL;

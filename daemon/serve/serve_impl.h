@@ -116,7 +116,8 @@ struct request {
     bool head, seen, has_body, drains, checked, http_1_0, wants_events;
     bool wants_html; /* Accept names text/html: from a browser */
     enum content_coding coding;
-    struct answer answer; /* of the thread that works on it */
+    const struct render_value *values; /* as of struct render_opts; static */
+    struct answer answer;              /* of the thread that works on it */
     struct stream stream;
 
     /* Guarded by lock. */
@@ -360,6 +361,7 @@ bool handle_top(struct request *req);
 bool handle_pprof_index(struct request *req);
 bool handle_pprof_profile(struct request *req);
 bool handle_pprof_empty(struct request *req);
+bool handle_pprof_event(struct request *req);
 bool handle_sd(struct request *req);
 bool handle_metrics(struct request *req);
 bool metrics_at_once(struct request *req);

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Allocation: as many bytes as each place of a program allocated, of the right classes, and no probe left behind."""
 import collections
+import concurrent.futures
 import os
 import signal
 import subprocess
@@ -8,6 +9,7 @@ import time
 import unittest
 
 from harness import jvm, paths, proc
+from harness.contract import Pprof, packed
 from harness.daemon import Daemon
 from harness.profile import Profile
 
@@ -133,9 +135,20 @@ class Alloc(jvm.WithClasses):
             self.assertIn(";Object[] ", text)
             weight = sum(int(line.rsplit(" ", 1)[1]) for line in text.splitlines())
             self.assertGreater(weight, 2e8) # bytes
+            with concurrent.futures.ThreadPoolExecutor(1) as pool: # the program allocates for as long as that takes
+                scraped = pool.submit(self.daemon.get, "/debug/pprof/allocs", pid=program.pid, seconds=1)
+                while not scraped.done():
+                    program.allocate(5e7)
+            profile = Pprof(scraped.result().body)
+            self.assertEqual(profile.types, [("alloc_objects", "count"), ("alloc_space", "bytes"), ("inuse_objects", "count"), ("inuse_space", "bytes")])
+            self.assertGreater(profile.counts, 0)
+            self.assertEqual({packed(sample[2])[2:] == [0, 0] for sample in profile.samples}, {True})
         answer = self.daemon.get("/profile", pid=os.getpid(), seconds=0.1, event="alloc")
         self.assertEqual(answer.status, 409, answer)
         self.assertIn("no JVM", answer.json()["detail"])
+        answer = self.daemon.get("/debug/pprof/allocs", pid=os.getpid(), seconds=0.1)
+        self.assertEqual((answer.status, Pprof(answer.body).samples), (200, []), answer)
+        self.assertTrue(any("no JVM" in warning for warning in answer.warnings), answer.warnings)
 
     def test_killed(self):
         """No probe outlives flamed, however that ends, and the JVM goes on."""

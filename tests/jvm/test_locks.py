@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Waits for locks: as long as the program itself measured, with the class of the lock and the thread that had it."""
 import os
+import re
 import subprocess
+import tempfile
 import time
 
-from harness import jvm, paths
+from harness import gopprof, jvm, paths, proc
 from harness.daemon import Daemon
 from harness.profile import Profile
 
@@ -32,9 +34,27 @@ def told(lines) -> dict[tuple[str, str], float]:
     for line in lines:
         if line.strip() == ".":
             break
-        _, thread, owner, ns = line.split()
+        _, thread, owner, ns, _ = line.split()
         found[thread, owner] = int(ns) / 1e9
     return found
+
+
+class GoProfile:
+    """What `go tool pprof` reads of a profile with two values: their sums by the name of the frame below the leaf."""
+
+    def __init__(self, body: bytes):
+        with tempfile.NamedTemporaryFile(suffix=".pb.gz") as f:
+            f.write(body)
+            f.flush()
+            text = gopprof.tool("-raw", "-symbolize=none", f.name)
+        samples, locations = text.split("\nSamples:\n")[1].split("\nLocations\n")
+        self.types = samples.splitlines()[0].replace("[dflt]", "").split()
+        names = {m[1]: m[2] for m in re.finditer(r"^\s+(\d+): 0x\w+ (?:M=\d+ )?(.*?) \S*:\d+(?::\d+)? s=\d+", locations, re.M)}
+        self.values: dict[str, tuple[int, int]] = {}
+        for count, value, ids in re.findall(r"^\s+(\d+)\s+(\d+): ([\d ]+)$", samples, re.M):
+            name = names[ids.split()[1]]
+            before = self.values.get(name, (0, 0))
+            self.values[name] = (before[0] + int(count), before[1] + int(value))
 
 
 class Program(jvm.Jvm):
@@ -107,3 +127,34 @@ class Locks(Checks, jvm.WithClasses):
         for version in (17, 25):
             with self.subTest(jdk=version), Program(version, self.classes.folder) as program:
                 self.compare(version, program, float(os.environ.get("FLAMED_LOCKS_SECONDS", 2)))
+
+    def test_as_go_tool_pprof_reads_it(self):
+        """/debug/pprof/mutex and block, with the sample types of Go programs."""
+        paths.need("go")
+
+        def fetch(name: str, **parameters) -> GoProfile:
+            answer = self.daemon.get("/debug/pprof/" + name, pid=program.pid, **parameters)
+            self.assertEqual((answer.status, answer.headers["Content-Type"]), (200, "application/octet-stream"), answer)
+            return GoProfile(answer.body)
+
+        with Program(17, self.classes.folder) as program:
+            proc.wait_until(lambda: self.daemon.get("/profile", pid=program.pid, seconds=0.2, event="lock").status == 200, 60,
+                            "the programs are loaded, and the process is known")
+            self.assertEqual(fetch("mutex").values, {}, "nothing was counted yet")
+            start = time.monotonic()
+            block = fetch("block", seconds=2, nonsense=1)
+            program.process.stdin.write(asked(start, time.monotonic()))
+            program.process.stdin.flush()
+            lines = [line.split() for line in iter(program.process.stdout.readline, ".\n")]
+            self.assertEqual(block.types, ["contentions/count", "delay/nanoseconds"])
+            self.assertLessEqual({"[monitor]", "[lock]", "[notify]", "[condition]"}, set(block.values))
+            # Each await() is one wait, shorter than the interval: a sample stands for more than one.
+            length, waits = (sum(int(line[i]) for line in lines if line[0] == "Condition") for i in (3, 4))
+            count, value = block.values["[condition]"]
+            print(f"[condition] {value / count / 1e6:.3f} ms each, {length / waits / 1e6:.3f} by the program", end=" ")
+            # As long as the program measured, or shorter where a thread was woken in vain. On a busy machine it is longer by
+            # what the thread waited for a processor before it looked at its clock. Samples alone would be of 10 ms or more each.
+            self.assertLess(value / count, 1.25 * length / waits)
+            self.assertGreater(value / count, 0.4 * length / waits)
+            mutex = fetch("mutex", seconds=1)
+            self.assertEqual((set(mutex.values), mutex.types), ({"[monitor]", "[lock]"}, block.types))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Threads that wait for locks and keep a record of it. For each line "FROM TO" (System.nanoTime()) of its input, or of the
-// named pipe that is its argument, it prints how long each
-// thread waited in that time for which lock, and who had the lock when the wait began: "KIND WAITER OWNER NANOSECONDS".
+// named pipe that is its argument, it prints how long and how often each
+// thread waited in that time for which lock, and who had the lock when the wait began: "KIND WAITER OWNER NANOSECONDS WAITS".
 import java.io.BufferedReader;
 import java.io.FileReader;
 import java.io.InputStreamReader;
@@ -191,18 +191,21 @@ public final class Locks {
 
     private static void tell(String[] window) {
         long from = Long.parseLong(window[0]), to = Long.parseLong(window[1]);
-        Map<String, Long> sums = new TreeMap<>();
+        Map<String, long[]> sums = new TreeMap<>();
         for (Waiter w : WAITERS) {
             int begun = w.begun;
             for (int i = 0; i < begun; i++) {
                 long end = i < w.ended ? w.to[i] : Long.MAX_VALUE;
                 long time = Math.min(end, to) - Math.max(w.from[i], from);
-                if (time > 0)
-                    sums.merge(w.kind + " " + w.getName() + " " + w.owners[i], time, Long::sum);
+                if (time <= 0)
+                    continue;
+                long[] sum = sums.computeIfAbsent(w.kind + " " + w.getName() + " " + w.owners[i], name -> new long[2]);
+                sum[0] += time;
+                sum[1]++;
             }
         }
-        for (Map.Entry<String, Long> e : sums.entrySet())
-            System.out.println(e.getKey() + " " + e.getValue());
+        for (Map.Entry<String, long[]> e : sums.entrySet())
+            System.out.println(e.getKey() + " " + e.getValue()[0] + " " + e.getValue()[1]);
         System.out.println(".");
     }
 }
