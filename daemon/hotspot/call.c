@@ -55,6 +55,7 @@ void vm_unref(struct hotspot_vm *vm)
 static bool answer_kept(struct hotspot_vm *vm, vm_call_fn fn, void *arg, int *ret)
 {
     struct hotspot_memory *m = &vm->memory;
+    bool missed;
 
     if (!m->in_moment)
         return false;
@@ -62,7 +63,9 @@ static bool answer_kept(struct hotspot_vm *vm, vm_call_fn fn, void *arg, int *re
     m->missed = false;
     *ret = fn(vm, arg);
     m->only_kept = false;
-    return !m->missed;
+    missed = m->missed;
+    m->missed = false; /* the same question is made next, of a reader */
+    return !missed;
 }
 
 int vm_ask(struct hotspot_vm *vm, vm_call_fn fn, void *arg, size_t n)

@@ -148,6 +148,36 @@ START_TEST(a_question_in_vain_drops_no_page)
 }
 END_TEST
 
+/* As a question that reads ahead, which ends where something is not kept. */
+static int keep_both(struct hotspot_vm *vm, void *arg)
+{
+    const uint32_t *offsets = arg;
+    uint64_t v;
+
+    memory_continue(&vm->memory);
+    for (int i = 0; i < 2 && !vm->memory.missed; i++)
+        memory_number(&vm->memory, (uintptr_t)target + offsets[i], 1, &v);
+    return 0;
+}
+
+/* What is not kept is read, all of it in one turn. */
+START_TEST(a_question_in_vain_is_made_in_full)
+{
+    struct hotspot_vm *vm = new_vm();
+    uint32_t far[] = { 0, 4096 };
+    uint64_t before_ns = clock_monotonic_ns();
+
+    target[0] = 1;
+    target[4096] = 3;
+    memory_moment(&vm->memory, before_ns, before_ns + 1);
+    ck_assert_int_eq(vm_ask(vm, keep_both, far, sizeof(far)), 0);
+    ck_assert_int_eq(reads, 2);
+    ck_assert_int_eq(vm_ask(vm, sum, far, sizeof(far)), 4);
+    ck_assert_int_eq(reads, 2);
+    hotspot_vm_close(vm);
+}
+END_TEST
+
 static int hang_fd;
 
 static int hang(struct hotspot_vm *vm, void *arg)
@@ -217,6 +247,7 @@ int main(void)
     tcase_add_test(tc, keeps_pages_for_a_moment);
     tcase_add_test(tc, pages_that_share_lines_are_told_apart);
     tcase_add_test(tc, a_question_in_vain_drops_no_page);
+    tcase_add_test(tc, a_question_in_vain_is_made_in_full);
     tcase_add_test(tc, a_call_that_is_left_keeps_the_vm);
     return suite_run_case("hotspot_call", tc);
 }
