@@ -16,6 +16,17 @@ static bool is_header(const char *name, const char *value)
     return name[0] && !name[strspn(name, WORD)] && !value[strcspn(value, "\r\n")];
 }
 
+/* Whether nothing but blanks is between @name and @value. A line that continues @value (RFC 9112,
+ * section 5.2) the library before its release 1.0 adds to @name instead, which it moves for that:
+ * "Transfer-Encoding:", " chunked" becomes a header that nobody knows. */
+static bool is_in_one_line(const char *name, const char *value)
+{
+    uintptr_t at = (uintptr_t)(name + strlen(name) + 1);
+
+    return (uintptr_t)value >= at &&
+           at + strspn(name + strlen(name) + 1, " \t") >= (uintptr_t)value;
+}
+
 static enum MHD_Result head_header(void *cookie, enum MHD_ValueKind kind, const char *name,
                                    const char *value)
 {
@@ -23,8 +34,10 @@ static enum MHD_Result head_header(void *cookie, enum MHD_ValueKind kind, const 
     struct span v = span_of(value ? value : "");
 
     (void)kind;
-    h->bytes += strlen(name) + v.n + strlen(": \r\n");
-    h->malformed |= !is_header(name, v.p);
+    if (!is_header(name, v.p) || !value || !is_in_one_line(name, value))
+        h->malformed = true;
+    else
+        h->bytes += (size_t)(value - name) + v.n + strlen("\r\n");
     if (strcasecmp(name, "Host") == 0) {
         h->access.host = v;
         h->access.host_count++;
