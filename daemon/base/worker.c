@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 
 /* Oldest first. */
 struct work_list {
@@ -56,6 +57,7 @@ static void *worker_main(void *arg)
     struct work *work;
 
     pthread_setname_np(pthread_self(), w->name);
+    setpriority(PRIO_PROCESS, 0, 0); /* not in the way of the engine, which may have started it */
     pthread_mutex_lock(&w->lock);
     while ((work = take_queued(w))) {
         uint64_t before;

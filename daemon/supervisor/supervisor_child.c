@@ -2,6 +2,7 @@
 /* What a child of the supervisor does between fork and exec. */
 #include "supervisor/supervisor_impl.h"
 
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/fds.h"
 #include "supervisor/arguments.h"
@@ -14,6 +15,10 @@
 /* What waits for the target's threads names what they ran too late. Of the worker only the thread
  * that names keeps this, of the broker what that thread waits for. */
 #define CHILD_NICE (-10)
+/* Where the kernel shares processors between sessions first (autogroup), that one counts among the
+ * threads of a session alone. So the session comes before others, too: three times their share, for
+ * all that it does. */
+#define SESSION_NICE (-5)
 #define CHILD_FD_FIRST 3
 #define CHILD_FDS_MAX (SUPERVISE_LISTEN_MAX + 5)
 
@@ -35,11 +40,25 @@ static int arrange_fds(const int *fds, size_t n)
     return 0;
 }
 
-/* A session of its own (no signals from the terminal, and no terminal to write keys into), no
- * signal blocked, and an end together with the supervisor. */
+/* Begins a session of its own: no signals from the terminal, and no terminal to write keys into. It
+ * comes before others; where it may not, names come later. To be called with all rights. */
+static int begin_session(void)
+{
+    _cleanup_close_ int fd = -1;
+
+    if (setsid() < 0)
+        return -errno;
+    setpriority(PRIO_PROCESS, 0, CHILD_NICE);
+    fd = open("/proc/self/autogroup", O_WRONLY | O_CLOEXEC);
+    if (fd >= 0)
+        dprintf(fd, "%d", SESSION_NICE);
+    return 0;
+}
+
+/* No signal blocked, and an end together with the supervisor. */
 static int detach(const struct supervisor *s)
 {
-    if (setsid() < 0 || sigprocmask(SIG_SETMASK, &s->inherited, NULL) < 0 ||
+    if (sigprocmask(SIG_SETMASK, &s->inherited, NULL) < 0 ||
         prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
         return -errno;
     return getppid() == s->self ? 0 : -ESRCH; /* it ended before the call above */
@@ -103,7 +122,8 @@ int supervisor_exec_worker(const struct supervisor *s, int broker_fd)
         arguments_borrow(&a, s->extra[i]);
     fds[n++] = s->flamed_fd; /* last: only for the exec */
     r = arrange_fds(fds, n);
-    setpriority(PRIO_PROCESS, 0, CHILD_NICE); /* where it may not, names come later */
+    if (r == 0)
+        r = begin_session();
     setrlimit(RLIMIT_MEMLOCK, &s->memlock);
     if (r == 0)
         r = become_user((uid_t)s->uid, (gid_t)s->gid);
@@ -133,7 +153,8 @@ int supervisor_exec_broker(const struct supervisor *s, int client_fd, pid_t clie
         arguments_add(&a, "--attach-mount");
     arguments_add(&a, "--log-level=%s", supervise_level_name(s->log_level));
     r = arrange_fds(&client_fd, 1);
-    setpriority(PRIO_PROCESS, 0, CHILD_NICE);
+    if (r == 0)
+        r = begin_session();
     if (r == 0)
         r = detach(s);
     if (r < 0)

@@ -43,7 +43,7 @@ int reader_new(int wake_fd, struct reader **ret)
 
     if (!r)
         return -ENOMEM;
-    k = worker_new("flamed-reader", READER_QUEUE_MAX, wake_fd, &r->worker);
+    k = worker_new("flamed-ehframe", READER_QUEUE_MAX, wake_fd, &r->worker);
     if (k < 0) {
         free(r);
         return k;

@@ -211,6 +211,31 @@ class Lifecycle(WithSpinningJvm):
             finally:
                 os.kill(self.pid, signal.SIGCONT)
 
+    def test_priorities(self):
+        """The thread that names what runs and its readers come before others, and so does their session; no other thread of flamed does."""
+        status = dict(line.split(":", 1) for line in proc.read("/proc/self/status").splitlines() if ":" in line)
+        if not int(status["CapEff"], 16) & SYS_NICE:
+            self.skipTest("takes the right to raise priorities")
+        with Daemon() as daemon:
+            daemon.profile(pid=self.pid, seconds=0.5, lines=1) # also starts the threads that read symbols and lines
+            pid = daemon.processes()["flamed"][0]
+            nices: dict[str, set[int]] = {}
+            for tid in os.listdir(f"/proc/{pid}/task"):
+                nices.setdefault(proc.read(f"/proc/{pid}/task/{tid}/comm").strip(), set()).add(os.getpriority(os.PRIO_PROCESS, int(tid)))
+            self.assertLessEqual({"flamed-engine", "flamed-reader", "flamed-store"}, set(nices), nices)
+            for name, found in nices.items():
+                self.assertEqual(found, {-10 if name in ("flamed-engine", "flamed-reader") else 0}, nices)
+            if self.has_autogroups():
+                led = [pid for pid in daemon.pids() if os.getsid(pid) == pid and pid != daemon.process.pid]
+                said = [proc.read(f"/proc/{pid}/autogroup").split()[-2:] for pid in led]
+                self.assertEqual(said, [["nice", "-5"]] * 2, "the worker's and the broker's")
+
+    @staticmethod
+    def has_autogroups() -> bool:
+        """Whether the kernel shares processors between sessions first."""
+        switch = "/proc/sys/kernel/sched_autogroup_enabled"
+        return os.path.exists(switch) and proc.read(switch).strip() == "1" and "nice" in proc.read("/proc/self/autogroup")
+
     def test_privileges(self):
         """No process holds a capability that it has no use for, none can gain one, and each has a seccomp filter."""
         launcher = SYS_ADMIN | SYS_PTRACE | SYS_CHROOT | SETUID | SETGID | KILL

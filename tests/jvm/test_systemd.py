@@ -152,6 +152,7 @@ class Services(WithMachine):
         nices = {int(tid): int(nice) for tid, nice in (line.split() for line in text.splitlines())}
         self.assertEqual(nices.pop(pid), -10, text)
         self.assertEqual(set(nices.values()), {0}, text)
+        self.assertEqual(self.run_("systemctl show -P CPUWeight flamed flamed-broker").split(), ["300", "300"])
 
     def test_who_may(self):
         """Group flamed may ask, and nothing else: not the broker, not the launcher, no file in flamed's folder, at no time."""
