@@ -197,7 +197,7 @@ class Container:
             if result.returncode != 0:
                 raise RuntimeError(f"runc: {self.output()}")
             self.pid = int(proc.read(self.path("pid")))
-            proc.wait_until(lambda: "started" in self.output(), 20, f"the JVM prints 'started': {self.output()}")
+            proc.wait_until(lambda: "started\n" in self.output(), 20, f"the JVM prints 'started': {self.output()}")
         except BaseException:
             self.stop()
             raise
@@ -270,7 +270,7 @@ class Chroot:
                  *arguments],
                 stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT)
         try:
-            proc.wait_until(lambda: "started" in self.output(), 20, f"the JVM prints 'started': {self.output()}")
+            proc.wait_until(lambda: "started\n" in self.output(), 20, f"the JVM prints 'started': {self.output()}")
             self.pid = proc.find_jvm(self.process.pid)
         except BaseException:
             self.stop()
@@ -318,7 +318,7 @@ class NestedPids(Chroot):
                  "setpriv", "--reuid", str(uid), "--regid", str(uid), "--clear-groups",
                  home + "/bin/java", *arguments], stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT)
         try:
-            proc.wait_until(lambda: "started" in self.output(), 20, f"the JVM prints 'started': {self.output()}")
+            proc.wait_until(lambda: "started\n" in self.output(), 20, f"the JVM prints 'started': {self.output()}")
             self.pid = proc.find_jvm(self.process.pid)
         except BaseException:
             self.stop()
