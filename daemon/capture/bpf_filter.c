@@ -46,7 +46,7 @@ static void reconcile_probes(struct reconcile *rc, struct capture *c, struct pro
  * the first sample is. */
 static bool asks_for_locks(const struct capture *c)
 {
-    return capture_has(c, EVENT_LOCK);
+    return capture_has(c, EVENT_LOCK) || capture_has(c, EVENT_NATIVELOCK);
 }
 
 static int reconcile_process(void *cookie, struct process *p)

@@ -139,7 +139,7 @@ static void capture_take(struct captures *captures, struct capture *c,
         return;
     }
     capture_name(c, in);
-    if (in->waits)
+    if (in->waits || in->naming->stack->left_out)
         return;
     if (!v->warned) {
         v->warned = true;

@@ -63,6 +63,16 @@ void dispatch_release(struct dispatch *d, uint64_t all_until_ns)
     }
 }
 
+/* Whether a Java thread that waits since before anybody asked may wait in native code: it does not
+ * for a lock of Java's, and its stack, which tells, is there. */
+static bool dispatch_futex(const struct process *p, const struct sample_record *rec)
+{
+    struct hotspot_lock now;
+
+    return p->jvm == JVM_READY && p->vm && rec->user_count &&
+           hotspot_lock_read(p->vm, rec->lock_owner, &now) != 0;
+}
+
 /* A wait for a lock without the kernel's frames, which are the same for all. Whether it is one: of
  * a thread that waits since before anybody asked, its memory is asked now. */
 static bool dispatch_lock(const struct process *p, struct sample_record *rec)
@@ -71,6 +81,8 @@ static bool dispatch_lock(const struct process *p, struct sample_record *rec)
 
     rec->kernel_count = 0;
     rec->flags &= (uint8_t) ~(SAMPLE_IN_KERNEL | SAMPLE_KERNEL_CUT);
+    if (rec->lock == UNWIND_LOCK_FUTEX && rec->lock_owner)
+        return dispatch_futex(p, rec);
     if (rec->lock != UNWIND_LOCK_UNREAD)
         return true;
     if (p->jvm != JVM_READY || !p->vm || hotspot_lock_read(p->vm, rec->lock_owner, &now) != 0)

@@ -24,7 +24,7 @@ enum event_kind {
 /* Whether off.bpf.c tells it: time that threads do not run. */
 static inline bool event_is_wait(uint32_t kind)
 {
-    return kind == EVENT_OFFCPU || kind == EVENT_LOCK;
+    return kind == EVENT_OFFCPU || kind == EVENT_LOCK || kind == EVENT_NATIVELOCK;
 }
 
 /* Bounds of a period: between two samples a processor spends this much, */

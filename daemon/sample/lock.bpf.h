@@ -16,7 +16,25 @@ struct lock_words {
     __u64 owner;
     __u32 kind; /* enum unwind_lock */
     __u32 zero;
+    __u64 futex; /* where sets ask for it: its address, if the thread waits for one; else 0 */
 };
+
+#define SYSCALL_FUTEX 202
+/* Operations of it that wait: FUTEX_WAIT, LOCK_PI, WAIT_BITSET, WAIT_REQUEUE_PI, LOCK_PI2. */
+#define FUTEX_WAITS (1 << 0 | 1 << 6 | 1 << 9 | 1 << 11 | 1 << 13)
+#define FUTEX_OPERATION 127 /* without its flags */
+
+/* The futex that @task, which is in the kernel, waits for, as it said when it got there; 0: none.
+ */
+static __always_inline __u64 futex_of(struct task_struct *task)
+{
+    struct pt_regs___kernel *regs = (void *)bpf_task_pt_regs(task);
+    __u64 operation = regs->si & FUTEX_OPERATION;
+
+    if (regs->cs != USER_CS_64 || regs->orig_ax != SYSCALL_FUTEX || operation > 13)
+        return 0;
+    return FUTEX_WAITS >> operation & 1 ? regs->di : 0;
+}
 
 /* The word at @at; 0: not readable. */
 static __always_inline __u64 lock_word(__u64 at)

@@ -167,7 +167,7 @@ static __always_inline void leaves(struct task_struct *task, __u64 now_ns)
     w->run_delay = run_delay_of(task);
     w->epoch = epoch;
     w->lock.kind = UNWIND_LOCK_UNREAD;
-    if (lock_sets && sets_of(task, w) & lock_sets)
+    if (lock_sets | futex_sets && sets_of(task, w) & (lock_sets | futex_sets))
         lock_read(&w->lock, process_number(task), thread_number(task));
     *(volatile __u64 *)&w->off_ns = now_ns & ~(__u64)MET;
 }
@@ -206,10 +206,16 @@ int off_switch(__u64 *ctx)
     }
     d->form.ended.time_ns = now_ns;
     d->form.ended.lock.kind = UNWIND_LOCK_UNREAD;
+    d->form.ended.lock.owner = 0;
     if (w && since)
         d->form.ended.lock = w->lock;
     if (d->form.ended.lock.kind == UNWIND_LOCK_NONE)
         sets &= ~lock_sets;
+    if (sets & futex_sets) {
+        d->form.ended.lock.futex = futex_of(next);
+        if (!d->form.ended.lock.futex || is_java(&d->form.ended.lock))
+            sets &= ~futex_sets;
+    }
     if (!draw(next, &d->form.ended, w ? w->blocks : d->blocks, sets, since))
         return 0;
     d->form.ended.flush = 0;
@@ -223,6 +229,8 @@ int off_switch(__u64 *ctx)
     if (!(next->flags & (TASK_WORKER | TASK_EXITING)) && !over_budget(now_ns, STACK_BUDGET_NS) &&
         schedule(next, d))
         return 0;
+    if (sets & futex_sets && !is_java(&d->form.ended.lock))
+        d->form.ended.lock.owner = java_thread_of(next);
     count(OFF_BARE, 1);
     write_bare(d, next, &d->form.ended, false);
     return 0;
@@ -247,17 +255,12 @@ struct {
 static __always_inline bool lock_of_blocked(struct lock_words *ret, struct task_struct *task,
                                             const struct wait *w)
 {
-    __u64 key = (__u64)process_number(task) << 32 | thread_number(task), *thread;
-
     *ret = w->lock;
     if (ret->kind != UNWIND_LOCK_UNREAD)
         return ret->kind != UNWIND_LOCK_NONE;
-    thread = bpf_map_lookup_elem(&threads, &key);
-    if (!thread)
-        return false;
     ret->class_word = 0;
-    ret->owner = *thread;
-    return true;
+    ret->owner = java_thread_of(task);
+    return ret->owner != 0;
 }
 
 SEC("iter/task")
@@ -302,6 +305,13 @@ int off_blocked(struct bpf_iter__task *ctx)
         return 0; /* it has just come back */
     if (lock_sets & 1U << (set & 31) && !lock_of_blocked(&f->ended.lock, task, w))
         return 0;
+    if (futex_sets & 1U << (set & 31)) {
+        f->ended.lock = w->lock;
+        f->ended.lock.futex = futex_of(task);
+        if (!f->ended.lock.futex || is_java(&f->ended.lock))
+            return 0;
+        f->ended.lock.owner = java_thread_of(task);
+    }
     f->ended.time_ns = bpf_ktime_get_ns();
     if (!draw(task, &f->ended, w->blocks, 1U << (set & 31), off_ns & ~(__u64)MET))
         return 0;

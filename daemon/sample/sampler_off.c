@@ -97,15 +97,17 @@ static void filters_changed(struct sampler_off *o)
     __atomic_add_fetch(&o->skel->bss->filters_no, 1, __ATOMIC_RELEASE);
 }
 
-int sampler_off_start(struct sampler_off *o, uint32_t set, uint64_t interval_ns, bool locks,
-                      struct error *err)
+int sampler_off_start(struct sampler_off *o, uint32_t set, enum event_kind kind,
+                      uint64_t interval_ns, struct error *err)
 {
     if (set >= STACK_SETS_MAX)
         return -EINVAL;
     o->skel->bss->intervals[set] = interval_ns;
     o->skel->bss->starts_ns[set] = clock_monotonic_ns();
-    if (locks)
+    if (kind == EVENT_LOCK)
         __atomic_or_fetch(&o->skel->bss->lock_sets, 1U << set, __ATOMIC_RELEASE);
+    if (kind == EVENT_NATIVELOCK)
+        __atomic_or_fetch(&o->skel->bss->futex_sets, 1U << set, __ATOMIC_RELEASE);
     __atomic_or_fetch(&o->skel->bss->off_sets, 1U << set, __ATOMIC_RELEASE);
     filters_changed(o);
     if (o->link)
@@ -127,6 +129,7 @@ void sampler_off_stop(struct sampler_off *o, uint32_t set)
         return;
     __atomic_and_fetch(&o->skel->bss->off_sets, ~(1U << set), __ATOMIC_RELEASE);
     __atomic_and_fetch(&o->skel->bss->lock_sets, ~(1U << set), __ATOMIC_RELEASE);
+    __atomic_and_fetch(&o->skel->bss->futex_sets, ~(1U << set), __ATOMIC_RELEASE);
     filters_changed(o);
     if (!o->skel->bss->off_sets) {
         bpf_link__destroy(o->link);

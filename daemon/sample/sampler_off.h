@@ -6,6 +6,7 @@
 #pragma once
 
 #include "base/error.h"
+#include "event/event_kind.h"
 
 struct sampler_off;
 struct sampler_shared;
@@ -16,10 +17,10 @@ int sampler_off_check(struct error *err);
 int sampler_off_new(const struct sampler_shared *shared, struct sampler_off **ret,
                     struct error *err);
 struct sampler_off *sampler_off_free(struct sampler_off *o);
-/* Begins to sample set @set with @interval_ns; @locks: waits for locks, and no others. 0 or -errno
- * with @err. */
-int sampler_off_start(struct sampler_off *o, uint32_t set, uint64_t interval_ns, bool locks,
-                      struct error *err);
+/* Begins to sample set @set, of an event that is a wait, with @interval_ns. 0 or -errno with @err.
+ */
+int sampler_off_start(struct sampler_off *o, uint32_t set, enum event_kind kind,
+                      uint64_t interval_ns, struct error *err);
 /* Ends that; no set of this program: nothing. */
 void sampler_off_stop(struct sampler_off *o, uint32_t set);
 /* The sets that it samples, as bits. */

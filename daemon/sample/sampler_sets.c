@@ -158,8 +158,7 @@ int sampler_start_event(struct sampler *s, const struct sampler_event *event, ui
     set->period = period;
     __atomic_store_n(&(event->everywhere ? s->points->skel : s->skel)->bss->intervals[no],
                      event->picks ? period / event_worth(event->kind) : 1, __ATOMIC_RELEASE);
-    r = event_is_wait(event->kind)
-            ? sampler_off_start(s->off, no, period, event->kind == EVENT_LOCK, err)
+    r = event_is_wait(event->kind)   ? sampler_off_start(s->off, no, event->kind, period, err)
         : event->kind == EVENT_ALLOC ? sampler_alloc_start(s->alloc, no, period)
                                      : set_cpus(s, no, cpus, (size_t)n, err);
     if (r < 0) {

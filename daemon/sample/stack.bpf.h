@@ -43,7 +43,7 @@ struct task_struct {
 } __attribute__((preserve_access_index));
 
 struct pt_regs___kernel { /* the user's registers, by the kernel's names */
-    unsigned long r15, r13, bp, bx, ax, ip, cs, sp;
+    unsigned long r15, r13, bp, bx, ax, si, di, orig_ax, ip, cs, sp;
 } __attribute__((preserve_access_index));
 
 #define TASK_KERNEL_THREAD 0x00200000 /* PF_KTHREAD */

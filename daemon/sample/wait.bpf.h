@@ -86,6 +86,7 @@ __u64 intervals[STACK_SETS_MAX]; /* 0: no set of this program */
 __u64 starts_ns[STACK_SETS_MAX]; /* CLOCK_MONOTONIC */
 __u32 off_sets;                  /* the sets with an interval, as bits */
 __u32 lock_sets;                 /* those of them that want waits for locks, and no others */
+__u32 futex_sets;                /* the same for futexes, but those of Java's locks */
 __u32 epoch;                     /* how often the program was attached */
 __u32 filters_no;                /* how often filters were changed */
 __u64 wanted_bits[OFF_BITS / 64];
@@ -217,11 +218,32 @@ static __always_inline __u64 run_delay_of(struct task_struct *task)
     return bpf_core_field_exists(task->sched_info.run_delay) ? task->sched_info.run_delay : 0;
 }
 
+/* Where the JavaThread of @task lies; 0: it is none that flamed knows. */
+static __always_inline __u64 java_thread_of(struct task_struct *task)
+{
+    __u64 key = (__u64)process_number(task) << 32 | thread_number(task),
+          *thread = bpf_map_lookup_elem(&threads, &key);
+
+    return thread ? *thread : 0;
+}
+
+/* Whether it is a wait of Java's. */
+static __always_inline bool is_java(const struct lock_words *lock)
+{
+    return lock->kind != UNWIND_LOCK_NONE && lock->kind != UNWIND_LOCK_UNREAD;
+}
+
 /* Tells in @rec what @x waited for, if set @i asks for that. Whether the set has the record. */
 static __always_inline bool fill_lock(struct sample_record *rec, const struct ended *x, __u32 i)
 {
     bool asks = lock_sets & 1U << i;
 
+    if (futex_sets & 1U << i) {
+        rec->lock = UNWIND_LOCK_FUTEX;
+        rec->lock_class = x->lock.futex;
+        rec->lock_owner = x->lock.owner;
+        return x->lock.futex && !is_java(&x->lock);
+    }
     rec->lock = asks ? (__u8)x->lock.kind : UNWIND_LOCK_NONE;
     rec->lock_class = asks ? x->lock.class_word : 0;
     rec->lock_owner = asks ? x->lock.owner : 0;

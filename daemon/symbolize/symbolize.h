@@ -62,6 +62,7 @@ struct named_stack {
     size_t count;
     size_t unknown; /* frames without a name */
     bool truncated; /* the root was not reached */
+    bool left_out;  /* it is none of its event: of nativelock, a wait of Java's */
     bool reads;     /* it leads through a file whose symbols are still being read */
 };
 

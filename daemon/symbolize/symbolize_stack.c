@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "profile/profile.h"
 #include "symbolize/java_text.h"
+#include "symbolize/native_locks.h"
 #include "symbolize/stack_root.h"
 #include "symbolize/symbolizer_impl.h"
 #include "unwind/unwind.h"
@@ -219,6 +220,19 @@ static void add_lock(struct naming *n, const struct sample_record *rec, struct n
     add_frame(n->s, out, frames.kind);
 }
 
+/* The same of a futex. The frames below say what it is used for, and are there by now. */
+static void fill_futex(struct naming *n, uint64_t address, struct named_stack *out)
+{
+    struct lock_frames frames;
+
+    if (out->count < 2)
+        return;
+    out->left_out =
+        !native_lock_get(n->s->frames, address, out->frames + 2, out->count - 2, &frames);
+    out->frames[0] = frames.class_frame;
+    out->frames[1] = frames.kind;
+}
+
 static void name_stack(struct naming *n, struct process *p, const struct sample_record *rec,
                        const uint64_t *frames, struct named_stack *ret)
 {
@@ -228,7 +242,7 @@ static void name_stack(struct naming *n, struct process *p, const struct sample_
 
     n->at_ns = rec->time_ns;
     ret->count = ret->unknown = 0;
-    ret->truncated = false;
+    ret->truncated = ret->left_out = false;
     if (p && (rec->user_count || rec->lock)) {
         n->r = symbolizer_resolver(s, p);
         n->jvm = p->jvm != JVM_NO;
@@ -236,7 +250,9 @@ static void name_stack(struct naming *n, struct process *p, const struct sample_
         if (n->r)
             resolver_tick(n->r, n->now_ns);
     }
-    if (rec->lock)
+    if (rec->lock == UNWIND_LOCK_FUTEX)
+        ret->count = 2; /* until its frames are known */
+    else if (rec->lock)
         add_lock(n, rec, ret);
     if (rec->flags & SAMPLE_RUNNABLE)
         add_frame(s, ret, s->runnable);
@@ -258,6 +274,8 @@ static void name_stack(struct naming *n, struct process *p, const struct sample_
     add_user(n, frames + rec->kernel_count + skip, rec->user_count - skip, skip > 0, ret);
     if (n->vm && rec->user_count)
         hotspot_vm_moment(n->vm, 0);
+    if (rec->lock == UNWIND_LOCK_FUTEX)
+        fill_futex(n, rec->lock_class, ret);
     ret->reads = n->r && resolver_met_reading(n->r);
     ret->truncated |= user_is_truncated(s, rec, ret->frames + user, ret->count - user);
 }

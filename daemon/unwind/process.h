@@ -32,6 +32,8 @@ enum unwind_lock {
     UNWIND_LOCK_PARK,    /* LockSupport.park() with a blocker */
     UNWIND_LOCK_UNREAD,  /* not known: nobody asked when it began to wait. The owner's word is the
                           * address of its own JavaThread. */
+    UNWIND_LOCK_FUTEX,   /* for one, whose address stands for the class. With an owner's word, as
+                          * with UNREAD, the wait may be one of Java's: its stack has to tell. */
 };
 
 /* Where a HotSpot VM keeps what a thread waits for, in bytes from the start of each. */
