@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config_option.h"
 
+#include "access/basic.h"
 #include "base/text.h"
-#include "serve/basic.h"
 #include "serve/tls_config.h"
 
 #include <cyaml/cyaml.h>

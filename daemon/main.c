@@ -4,6 +4,7 @@
  * becomes the supervisor (supervisor/supervise_api.h), which starts it again as the worker. Started
  * by another user (systemd) it connects to flamed-broker's socket.
  */
+#include "access/access_rules.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/version.h"
@@ -11,7 +12,6 @@
 #include "login.h"
 #include "notify.h"
 #include "quarantine/quarantine.h"
-#include "serve/access_rules.h"
 #include "serving.h"
 #include "stall_exit.h"
 #include "store/folder.h"
@@ -39,7 +39,7 @@ static int check_hosts(const struct config *c, struct error *err)
     int r = 0;
 
     for (size_t i = 0; r == 0 && i < c->allowed_hosts.count; i++)
-        r = access_host_check(c->allowed_hosts.items[i], err);
+        r = origin_host_check(c->allowed_hosts.items[i], err);
     return r;
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "reload.h"
 
+#include "access/access_rules.h"
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "serve/access_rules.h"
 #include "tls_files.h"
 
 #include <time.h>

@@ -8,9 +8,9 @@
 #include "attach/backoff.h"
 #include "attach/preflight_facts.h"
 #include "base/text.h"
+#include "base/u64_cache.h"
+#include "elf/symbol_table.h"
 #include "symbolize/java_text.h"
-#include "symbolize/symbol_table.h"
-#include "symbolize/word_cache.h"
 
 #include <poll.h>
 
@@ -60,8 +60,8 @@ struct memory_lines {
     struct hotspot_vm *vm;
     struct buf *out;
     bool unfold;
-    struct word_cache at; /* Method* -> 1 + where in names */
-    struct buf names;     /* each with a NUL */
+    struct u64_cache at; /* Method* -> 1 + where in names */
+    struct buf names;    /* each with a NUL */
 };
 
 static void memory_name(struct memory_lines *l, uint64_t method, struct buf *name)
@@ -69,7 +69,7 @@ static void memory_name(struct memory_lines *l, uint64_t method, struct buf *nam
     struct hotspot_method m;
     uint32_t at;
 
-    if (word_cache_get(&l->at, method, &at)) {
+    if (u64_cache_get(&l->at, method, &at)) {
         buf_add_str(name, l->names.p + at - 1);
         return;
     }
@@ -89,7 +89,7 @@ static void memory_name(struct memory_lines *l, uint64_t method, struct buf *nam
         return;
     }
     buf_add_str(name, l->names.p + at - 1);
-    word_cache_put(&l->at, method, at);
+    u64_cache_put(&l->at, method, at);
 }
 
 static int memory_range(void *cookie, uint64_t start, uint64_t end,
@@ -143,10 +143,10 @@ static int call_memory_map(struct api *api, void *arg)
     if (r)
         return r;
     lines.vm = p->vm;
-    word_cache_init(&lines.at, METHODS_MAX);
+    u64_cache_init(&lines.at, METHODS_MAX);
     buf_init(&lines.names, NAMES_MAX);
     r = hotspot_vm_codes(p->vm, memory_line, &lines);
-    word_cache_deinit(&lines.at);
+    u64_cache_deinit(&lines.at);
     buf_deinit(&lines.names);
     if (r < 0)
         return error_code(a->err, r, "cannot read the code of JVM %d", a->host_pid);

@@ -3,8 +3,8 @@
 
 #include "base/array.h"
 #include "base/id_table.h"
+#include "base/u64_cache.h"
 #include "symbolize/java_function.h"
-#include "symbolize/word_cache.h"
 #include "unwind/unwind.h"
 
 #define SLOT_NS UINT64_C(1000000000) /* an address without a compile id is looked at again */
@@ -30,7 +30,7 @@ struct later {
     size_t pool_count, pool_cap, pool_kept; /* kept: what memory gave; behind it what was decided */
     uint64_t time_ns;
     struct later_source source;
-    struct word_cache functions; /* the agent's id of a method -> function */
+    struct u64_cache functions; /* the agent's id of a method -> function */
     struct later_stats stats;
 };
 
@@ -42,7 +42,7 @@ int later_new(struct frame_table *frames, struct later **ret)
         return -ENOMEM;
     l->frames = frames;
     id_table_init(&l->keys, sizeof(struct place_key), LATER_PLACES_MAX);
-    word_cache_init(&l->functions, 1u << 17);
+    u64_cache_init(&l->functions, 1u << 17);
     *ret = l;
     return 0;
 }
@@ -52,7 +52,7 @@ struct later *later_free(struct later *l)
     if (!l)
         return NULL;
     id_table_deinit(&l->keys);
-    word_cache_deinit(&l->functions);
+    u64_cache_deinit(&l->functions);
     free(l->places);
     free(l->pool);
     free(l);
@@ -129,7 +129,7 @@ uint32_t later_add(void *cookie, uint64_t word, bool is_return_address, const ui
 void later_decide(struct later *l, const struct later_source *s)
 {
     undecide(l);
-    word_cache_clear(&l->functions);
+    u64_cache_clear(&l->functions);
     l->source = *s;
 }
 
@@ -157,13 +157,13 @@ static uint32_t agent_function(struct later *l, uint32_t method)
     struct java_function_text text;
     uint32_t id;
 
-    if (word_cache_get(&l->functions, method, &id))
+    if (u64_cache_get(&l->functions, method, &id))
         return id;
     if (!code_map_method(l->source.map, method, &m))
         return 0;
     text = (struct java_function_text){ m.class_name, m.name, m.signature, m.file };
     id = java_function_id(l->frames, &text);
-    word_cache_put(&l->functions, method, id);
+    u64_cache_put(&l->functions, method, id);
     return id;
 }
 
@@ -338,7 +338,7 @@ int later_rebase_add(const struct later *l, struct rebase *b)
 void later_rebase(struct later *l, const struct rebase *b, struct frame_table *frames)
 {
     undecide(l);
-    word_cache_clear(&l->functions);
+    u64_cache_clear(&l->functions);
     for (size_t i = 0; i < l->pool_kept; i++)
         l->pool[i] = rebase_frame(b, l->pool[i]);
     for (uint32_t i = 0; i < l->keys.count; i++) {

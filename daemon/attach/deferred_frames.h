@@ -7,8 +7,8 @@
 #pragma once
 
 #include "attach/code_map.h"
+#include "elf/symbol_table.h"
 #include "profile/rebase.h"
-#include "symbolize/symbol_table.h"
 
 #define LATER_PLACES_MAX (1u << 20)
 

@@ -41,7 +41,7 @@ static bool request_peer(struct request *req)
  * to say that it is ours. False: the answer says so. */
 static bool request_cookie_may(struct request *req, const struct head *h)
 {
-    const struct access_facts *a = &h->access; /* access_check() found no foreign one in them */
+    const struct origin_facts *a = &h->access; /* origin_check() found no foreign one in them */
     struct error err = ERROR_NULL;
 
     if ((req->route->role < ROLE_PROFILE && !(req->route->methods & METHOD_POST)) ||

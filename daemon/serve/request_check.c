@@ -249,7 +249,7 @@ bool request_check(struct request *req, const char *method)
     req->wants_html = negotiate_html(h.accept);
     if (h.access.host.p != req->host)
         span_copy(h.access.host, req->host, sizeof(req->host));
-    r = access_check(&h.access, &err);
+    r = origin_check(&h.access, &err);
     if (r < 0) {
         request_refuse(req, 403, &err);
         return false;

@@ -118,7 +118,7 @@ bool head_has_one_length(const struct head *h, struct request *req)
 /* "http://host/path", as to a proxy: a server takes it too, and its host is the one that counts. */
 void head_take_authority(struct head *h, struct request *req)
 {
-    struct access_facts *a = &h->access;
+    struct origin_facts *a = &h->access;
     struct span rest = span_of(req->uri);
     size_t n = 0;
 

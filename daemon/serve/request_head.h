@@ -4,11 +4,11 @@
  */
 #pragma once
 
-#include "serve/access.h"
 #include "serve/http.h"
+#include "serve/origin.h"
 
 struct head {
-    struct access_facts access;
+    struct origin_facts access;
     struct span accept, accept_encoding, content_length, content_type, expect, transfer_encoding;
     struct span authorization, cookie;
     size_t authorization_count;

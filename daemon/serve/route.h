@@ -6,9 +6,9 @@
  */
 #pragma once
 
+#include "access/subject.h"
 #include "base/span.h"
 #include "serve/audit.h"
-#include "serve/subject.h"
 
 struct request;
 

@@ -5,10 +5,10 @@
  */
 #pragma once
 
+#include "access/peer.h"
 #include "base/error.h"
 #include "base/span.h"
 #include "request/backend.h"
-#include "serve/peer.h"
 
 struct access_rules;
 struct serve;
@@ -26,7 +26,7 @@ struct serve_opts {
     unsigned idle_timeout_s;     /* a client that sends or reads nothing for this long is cut off */
     struct access_rules *access; /* taken over by serve_start() where that goes well; NULL: none */
     struct peers *peers; /* who is at the other end, borrowed until serve_stop(); NULL: nobody */
-    const char *const *allowed_hosts; /* borrowed until serve_stop(); see serve/access.h */
+    const char *const *allowed_hosts; /* borrowed until serve_stop(); see serve/origin.h */
     size_t allowed_host_count;
     int audit_fd, journal_fd; /* of audit_new(); taken; 0 or -1: none */
 };
@@ -97,7 +97,7 @@ bool listen_is_public(int fd);
 
 /* Whether @host can be one of allowed_hosts: a host name or an address, without scheme, port and
  * path. 0, or -EINVAL with @err. */
-int access_host_check(const char *host, struct error *err);
+int origin_host_check(const char *host, struct error *err);
 
 /* The OpenAPI document, JSON text that lives as long as the program. */
 struct span serve_openapi(void);

@@ -14,16 +14,16 @@
  */
 #pragma once
 
+#include "access/access_rules.h"
+#include "access/attempts.h"
+#include "access/basic.h"
+#include "access/session.h"
 #include "base/budget.h"
-#include "serve/access_rules.h"
 #include "serve/answer.h"
-#include "serve/attempts.h"
 #include "serve/audit.h"
-#include "serve/basic.h"
 #include "serve/params.h"
 #include "serve/route.h"
 #include "serve/serve.h"
-#include "serve/session.h"
 #include "serve/stats.h"
 #include "serve/stream.h"
 #include "serve/tls.h"

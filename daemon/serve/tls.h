@@ -6,8 +6,8 @@
  */
 #pragma once
 
+#include "access/certificate.h"
 #include "base/buf.h"
-#include "serve/certificate.h"
 #include "serve/tls_config.h"
 
 #define TLS_FILE_MAX_BYTES ((size_t)256 << 10)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "serve/tls_config.h"
 
-#include "serve/yaml_top.h"
+#include "access/yaml_top.h"
 
 #define KEYS_KNOWN "cert_file, key_file, client_auth_type, client_ca_file, min_version, max_version"
 

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "base/worker.h"
-#include "symbolize/elf_file.h"
+#include "elf/elf_file.h"
 #include "symbolize/files.h"
 
 #define ELF_READING_NAMES_MAX_BYTES ((size_t)256 << 20) /* of one file */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The inlined functions and lines at addresses of files, for captures that want them. Remembers the
- * questions, has a thread of its own read the answers (symbolize/dwarf.h), and keeps them. Without
+ * questions, has a thread of its own read the answers (dwarf/dwarf.h), and keeps them. Without
  * questions it costs nothing: a minute after the last, all is freed. Thread: the engine's.
  */
 #pragma once
 
 #include "base/clock.h"
-#include "symbolize/dwarf.h"
+#include "dwarf/dwarf.h"
 #include "symbolize/elf_reading.h"
 
 #define INLINES_FILES_MAX 32

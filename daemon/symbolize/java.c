@@ -3,8 +3,8 @@
 
 #include "base/cleanup.h"
 #include "base/fnv1a.h"
+#include "base/u64_cache.h"
 #include "symbolize/java_function.h"
-#include "symbolize/word_cache.h"
 #include "unwind/unwind.h"
 
 #define JAVA_RETURN_BIT (UINT64_C(1) << 63) /* kinds of words that come here are below 4 */
@@ -29,12 +29,12 @@ struct java_method {
 
 struct java_names {
     struct frame_table *frames;
-    struct word_cache pc_index; /* mixed key -> pcs */
-    struct java_pc *pcs;        /* [pc_count] */
+    struct u64_cache pc_index; /* mixed key -> pcs */
+    struct java_pc *pcs;       /* [pc_count] */
     size_t pc_count, pc_cap;
     uint32_t *pool; /* [pool_count] frame ids */
     size_t pool_count, pool_cap;
-    struct word_cache method_index; /* Method* -> methods */
+    struct u64_cache method_index; /* Method* -> methods */
     struct java_method *methods;
     size_t method_count, method_cap;
     uint64_t named;
@@ -47,8 +47,8 @@ int java_names_new(struct frame_table *frames, struct java_names **ret)
     if (!j)
         return -ENOMEM;
     j->frames = frames;
-    word_cache_init(&j->pc_index, JAVA_PCS_MAX);
-    word_cache_init(&j->method_index, JAVA_METHODS_MAX);
+    u64_cache_init(&j->pc_index, JAVA_PCS_MAX);
+    u64_cache_init(&j->method_index, JAVA_METHODS_MAX);
     *ret = j;
     return 0;
 }
@@ -57,8 +57,8 @@ struct java_names *java_names_free(struct java_names *j)
 {
     if (!j)
         return NULL;
-    word_cache_deinit(&j->pc_index);
-    word_cache_deinit(&j->method_index);
+    u64_cache_deinit(&j->pc_index);
+    u64_cache_deinit(&j->method_index);
     free(j->pcs);
     free(j->pool);
     free(j->methods);
@@ -131,13 +131,13 @@ static struct java_method *java_method_add(struct java_names *j, uint64_t method
     uint32_t at;
 
     if (j->method_count >= JAVA_METHODS_MAX) {
-        word_cache_clear(&j->method_index);
+        u64_cache_clear(&j->method_index);
         j->method_count = 0;
     }
     if (!grow((void **)&j->methods, &j->method_cap, j->method_count, 1, sizeof(*j->methods)))
         return NULL;
     at = (uint32_t)j->method_count++;
-    word_cache_put(&j->method_index, method, at);
+    u64_cache_put(&j->method_index, method, at);
     j->methods[at] = (struct java_method){ 0 };
     return &j->methods[at];
 }
@@ -157,7 +157,7 @@ static uint32_t java_method_function(struct java_names *j, struct hotspot_vm *vm
     uint64_t stamp;
     uint32_t at;
 
-    if (word_cache_get(&j->method_index, method, &at))
+    if (u64_cache_get(&j->method_index, method, &at))
         known = &j->methods[at];
     if (known && (!vm || java_method_trusted(known, at_ns)))
         return java_method_then(known, at_ns);
@@ -197,7 +197,7 @@ static struct java_pc *java_pc_find(struct java_names *j, uint64_t a, uint64_t b
 {
     uint32_t at;
 
-    if (!word_cache_get(&j->pc_index, java_key(a, b), &at))
+    if (!u64_cache_get(&j->pc_index, java_key(a, b), &at))
         return NULL;
     return j->pcs[at].key[0] == a && j->pcs[at].key[1] == b ? &j->pcs[at] : NULL;
 }
@@ -208,7 +208,7 @@ static void java_pc_put(struct java_names *j, struct java_pc pc, const uint32_t 
     struct java_pc *slot;
 
     if (j->pc_count >= JAVA_PCS_MAX || j->pool_count >= (size_t)JAVA_PCS_MAX * 8) {
-        word_cache_clear(&j->pc_index);
+        u64_cache_clear(&j->pc_index);
         j->pc_count = j->pool_count = 0;
     }
     if (!grow((void **)&j->pool, &j->pool_cap, j->pool_count, pc.count, sizeof(*j->pool)) ||
@@ -217,7 +217,7 @@ static void java_pc_put(struct java_names *j, struct java_pc pc, const uint32_t 
     slot = java_pc_find(j, pc.key[0], pc.key[1]); /* where it lies now */
     if (!slot) {
         slot = &j->pcs[j->pc_count];
-        word_cache_put(&j->pc_index, java_key(pc.key[0], pc.key[1]), (uint32_t)j->pc_count++);
+        u64_cache_put(&j->pc_index, java_key(pc.key[0], pc.key[1]), (uint32_t)j->pc_count++);
     }
     pc.first = (uint32_t)j->pool_count;
     if (pc.count)
@@ -407,7 +407,7 @@ static bool wants_method(struct java_names *j, uint64_t method, uint64_t at_ns)
 {
     uint32_t at;
 
-    return !word_cache_get(&j->method_index, method, &at) ||
+    return !u64_cache_get(&j->method_index, method, &at) ||
            !java_method_trusted(&j->methods[at], at_ns);
 }
 

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "base/error.h"
-#include "symbolize/symbol_table.h"
+#include "elf/symbol_table.h"
 
 #define KALLSYMS_MAX_BYTES ((size_t)64 << 20)
 #define KALLSYMS_SYMBOLS_MAX ((size_t)2 << 20)

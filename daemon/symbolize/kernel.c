@@ -3,9 +3,9 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "base/u64_cache.h"
 #include "symbolize/demangle.h"
 #include "symbolize/kallsyms.h"
-#include "symbolize/word_cache.h"
 
 #define KERNEL_AGAIN_MIN_NS (10 * NSEC_PER_SEC)
 #define KERNEL_AGAIN_MAX_NS (640 * NSEC_PER_SEC)
@@ -15,7 +15,7 @@ struct kernel_names {
     const struct symbol_files *files;
     struct frame_table *frames;
     struct kallsyms list;
-    struct word_cache known; /* address -> frame */
+    struct u64_cache known; /* address -> frame */
     uint64_t again_ns, wait_ns;
     uint32_t unknown; /* the frame without a name */
     char problem[ERROR_MSG_MAX + ERROR_REMEDY_MAX + 64];
@@ -43,7 +43,7 @@ static void kernel_names_read(struct kernel_names *k)
                  "give flamed-broker CAP_SYSLOG and set kernel.kptr_restrict to 1 or 0");
     kallsyms_deinit(&k->list);
     k->list = list;
-    word_cache_clear(&k->known);
+    u64_cache_clear(&k->known);
 }
 
 int kernel_names_new(const struct symbol_files *files, struct frame_table *frames,
@@ -55,7 +55,7 @@ int kernel_names_new(const struct symbol_files *files, struct frame_table *frame
         return -ENOMEM;
     k->files = files;
     k->wait_ns = KERNEL_AGAIN_MIN_NS;
-    word_cache_init(&k->known, KERNEL_CACHE_MAX);
+    u64_cache_init(&k->known, KERNEL_CACHE_MAX);
     kernel_names_use_table(k, frames);
     kernel_names_read(k);
     *ret = k;
@@ -67,7 +67,7 @@ struct kernel_names *kernel_names_free(struct kernel_names *k)
     if (!k)
         return NULL;
     kallsyms_deinit(&k->list);
-    word_cache_deinit(&k->known);
+    u64_cache_deinit(&k->known);
     free(k);
     return NULL;
 }
@@ -77,7 +77,7 @@ void kernel_names_use_table(struct kernel_names *k, struct frame_table *frames)
     struct frame unknown = { .kind = FRAME_KERNEL, .unknown = 1 };
 
     k->frames = frames;
-    word_cache_clear(&k->known);
+    u64_cache_clear(&k->known);
     frame_table_frame(frames, &unknown, &k->unknown);
 }
 
@@ -136,12 +136,12 @@ uint32_t kernel_names_frame(struct kernel_names *k, uint64_t address, uint64_t n
     const struct symbol *s;
     uint32_t frame;
 
-    if (word_cache_get(&k->known, address, &frame))
+    if (u64_cache_get(&k->known, address, &frame))
         return frame;
     s = kernel_names_find(k, address, now_ns);
     if (!s)
         return k->unknown; /* not kept: it may get a name */
     frame = kernel_names_make(k, symbol_name(&k->list.symbols, s));
-    word_cache_put(&k->known, address, frame);
+    u64_cache_put(&k->known, address, frame);
     return frame;
 }

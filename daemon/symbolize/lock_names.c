@@ -5,8 +5,8 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/text.h"
+#include "base/u64_cache.h"
 #include "symbolize/java_text.h"
-#include "symbolize/word_cache.h"
 
 #define OWNERS_MAX (1u << 16)
 #define OWNERS_REST 20 /* after a reading of t ns at least 20 t pass before the next */
@@ -38,11 +38,11 @@ struct owner_entry {
 
 struct lock_names {
     struct frame_table *frames;
-    uint32_t unknown;              /* string */
-    struct word_cache class_index; /* Klass* -> classes */
+    uint32_t unknown;             /* string */
+    struct u64_cache class_index; /* Klass* -> classes */
     struct class_entry *classes;
     size_t class_count, class_cap;
-    struct word_cache by_word; /* JavaThread*, or the VM's number of the thread -> owners */
+    struct u64_cache by_word; /* JavaThread*, or the VM's number of the thread -> owners */
     struct owner_entry *owners;
     size_t owner_count, owner_cap;
     uint64_t owners_read_ns, owners_next_ns; /* 0: not yet */
@@ -79,8 +79,8 @@ int lock_names_new(struct frame_table *frames, struct lock_names **ret)
         return -ENOMEM;
     n->frames = frames;
     frame_table_string(frames, SPAN("[lock of unknown class]"), &n->unknown);
-    word_cache_init(&n->class_index, LOCK_CLASSES_MAX);
-    word_cache_init(&n->by_word, OWNERS_MAX * 2);
+    u64_cache_init(&n->class_index, LOCK_CLASSES_MAX);
+    u64_cache_init(&n->by_word, OWNERS_MAX * 2);
     *ret = n;
     return 0;
 }
@@ -89,8 +89,8 @@ struct lock_names *lock_names_free(struct lock_names *n)
 {
     if (!n)
         return NULL;
-    word_cache_deinit(&n->class_index);
-    word_cache_deinit(&n->by_word);
+    u64_cache_deinit(&n->class_index);
+    u64_cache_deinit(&n->by_word);
     free(n->classes);
     free(n->owners);
     free(n);
@@ -103,17 +103,17 @@ static struct class_entry *class_entry(struct lock_names *n, uint64_t klass)
 {
     uint32_t at;
 
-    if (word_cache_get(&n->class_index, klass, &at))
+    if (u64_cache_get(&n->class_index, klass, &at))
         return &n->classes[at];
     if (n->class_count >= LOCK_CLASSES_MAX / 2) {
-        word_cache_clear(&n->class_index);
+        u64_cache_clear(&n->class_index);
         n->class_count = 0;
     }
     if (!array_grow(&n->classes, &n->class_cap, n->class_count + 1, 64))
         return NULL;
     at = (uint32_t)n->class_count++;
     n->classes[at] = (struct class_entry){ 0 };
-    word_cache_put(&n->class_index, klass, at);
+    u64_cache_put(&n->class_index, klass, at);
     return &n->classes[at];
 }
 
@@ -167,16 +167,16 @@ static void add_owner(void *cookie, const struct hotspot_owner *o)
         .stack_high = o->stack_high,
         .frame = frame_of(n, clean_string(n, o->name), FRAME_THREAD, /* unknown= */ false),
     };
-    word_cache_put(&n->by_word, o->java_thread, at);
+    u64_cache_put(&n->by_word, o->java_thread, at);
     if (o->id > 0)
-        word_cache_put(&n->by_word, o->id, at);
+        u64_cache_put(&n->by_word, o->id, at);
 }
 
 static void read_owners(struct lock_names *n, struct hotspot_vm *vm, uint64_t now_ns)
 {
     uint64_t began_ns = clock_monotonic_ns(), took_ns;
 
-    word_cache_clear(&n->by_word);
+    u64_cache_clear(&n->by_word);
     n->owner_count = 0;
     hotspot_vm_owners(vm, add_owner, n);
     took_ns = clock_monotonic_ns() - began_ns;
@@ -189,7 +189,7 @@ static uint32_t find_owner(const struct lock_names *n, uint64_t word)
 {
     uint32_t at;
 
-    if (word_cache_get(&n->by_word, word, &at))
+    if (u64_cache_get(&n->by_word, word, &at))
         return n->owners[at].frame;
     for (size_t i = 0; i < n->owner_count; i++) {
         if (word >= n->owners[i].stack_low && word < n->owners[i].stack_high)

@@ -8,7 +8,7 @@
  */
 #pragma once
 
-#include "symbolize/symbol_table.h"
+#include "elf/symbol_table.h"
 
 #define PERF_MAP_ENTRIES_MAX ((size_t)1 << 20)
 #define PERF_MAP_LINE_MAX ((size_t)8 << 10)   /* longer lines are left out */

@@ -19,7 +19,7 @@ int resolver_new(const struct resolver_env *env, const struct proc_id *id, uint6
     r->env = env;
     r->id = *id;
     r->exec_time_ns = exec_time_ns;
-    word_cache_init(&r->pcs, RESOLVER_PCS_MAX);
+    u64_cache_init(&r->pcs, RESOLVER_PCS_MAX);
     *ret = r;
     return 0;
 }
@@ -31,7 +31,7 @@ struct resolver *resolver_free(struct resolver *r)
     *r->env->maps_bytes -= resolver_maps_bytes(&r->maps);
     maps_deinit(&r->maps);
     free(r->bound);
-    word_cache_deinit(&r->pcs);
+    u64_cache_deinit(&r->pcs);
     perf_map_close(r->perf_map);
     java_names_free(r->java);
     thread_names_free(r->threads);
@@ -46,7 +46,7 @@ void resolver_tick(struct resolver *r, uint64_t now_ns)
     if (r->due_ns && now_ns >= r->due_ns)
         resolver_read_maps(r, now_ns);
     if (r->perf_map && perf_map_refresh(r->perf_map, now_ns))
-        word_cache_clear(&r->pcs);
+        u64_cache_clear(&r->pcs);
 }
 
 /* ---- names ---- */
@@ -239,7 +239,7 @@ static uint32_t perf_map_frame(struct resolver *r, uint64_t address, uint64_t no
     t = perf_map_symbols(r->perf_map);
     s = symbol_table_find(t, address);
     if (!s && perf_map_refresh_missed(r->perf_map, now_ns)) {
-        word_cache_clear(&r->pcs);
+        u64_cache_clear(&r->pcs);
         s = symbol_table_find(t, address);
     }
     return s ? make_frame(r, symbol_text_id(r, t, s, /* mangled= */ false), 0, FRAME_NATIVE) : 0;
@@ -268,7 +268,7 @@ bool resolver_reads(struct resolver *r, uint64_t address, bool perf_map, uint64_
     const struct mapping *m;
     struct bound *b;
 
-    if (word_cache_get(&r->pcs, key, &(uint32_t){ 0 }))
+    if (u64_cache_get(&r->pcs, key, &(uint32_t){ 0 }))
         return false;
     m = resolver_mapping(r, address, now_ns);
     if (!m || mapping_is_anonymous(m))
@@ -284,7 +284,7 @@ uint32_t resolver_native(struct resolver *r, uint64_t address, bool perf_map, ui
     const struct mapping *m;
     uint32_t frame = 0;
 
-    if (word_cache_get(&r->pcs, key, &frame))
+    if (u64_cache_get(&r->pcs, key, &frame))
         return frame;
     m = resolver_mapping(r, address, now_ns);
     if (!m || (!perf_map && mapping_is_anonymous(m)))
@@ -294,10 +294,10 @@ uint32_t resolver_native(struct resolver *r, uint64_t address, bool perf_map, ui
     if (!frame && !mapping_is_anonymous(m))
         frame = file_frame(r, m, address, now_ns);
     if (frame && !frame_table_get(r->env->frames, frame)->unknown)
-        word_cache_put(&r->pcs, key, frame);
+        u64_cache_put(&r->pcs, key, frame);
     else if (frame && r->bound[m - r->maps.entries].state == BOUND_FILE)
-        word_cache_put(&r->pcs, address,
-                       frame); /* the file has no name for it, and will not get one */
+        u64_cache_put(&r->pcs, address,
+                      frame); /* the file has no name for it, and will not get one */
     return frame;
 }
 
@@ -380,7 +380,7 @@ struct lock_names *resolver_locks(struct resolver *r)
 
 void resolver_use_table(struct resolver *r)
 {
-    word_cache_clear(&r->pcs);
+    u64_cache_clear(&r->pcs);
     for (size_t i = 0; i < r->maps.count; i++)
         r->bound[i].module = 0;
     if (r->perf_map)

@@ -2,8 +2,8 @@
 /* A resolver, as the files that follow its mappings and that name its code share it. */
 #pragma once
 
+#include "base/u64_cache.h"
 #include "symbolize/resolver.h"
-#include "symbolize/word_cache.h"
 
 #define RESOLVER_AGAIN_NS NSEC_PER_SEC /* before a file or perf map that failed is tried again */
 
@@ -23,10 +23,10 @@ struct resolver {
     const struct resolver_env *env;
     struct proc_id id;
     struct maps maps;
-    struct bound *bound;   /* [maps.count] */
-    struct word_cache pcs; /* address -> frame */
-    uint64_t miss_ns;      /* no reading of the maps for a miss before */
-    uint64_t due_ns;       /* maps are read again then */
+    struct bound *bound;  /* [maps.count] */
+    struct u64_cache pcs; /* address -> frame */
+    uint64_t miss_ns;     /* no reading of the maps for a miss before */
+    uint64_t due_ns;      /* maps are read again then */
     uint64_t exec_time_ns;
     struct perf_map *perf_map;
     uint64_t perf_map_again_ns;

@@ -70,7 +70,7 @@ static void take_maps(struct resolver *r, struct maps *m)
         return;
     }
     if (!carry_over(r, m, bound))
-        word_cache_clear(&r->pcs);
+        u64_cache_clear(&r->pcs);
     *r->env->maps_bytes += resolver_maps_bytes(m) - resolver_maps_bytes(&r->maps);
     maps_deinit(&r->maps);
     free(r->bound);

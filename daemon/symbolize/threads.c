@@ -4,8 +4,8 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/text.h"
+#include "base/u64_cache.h"
 #include "sample/sample_abi.h"
-#include "symbolize/word_cache.h"
 
 #define THREADS_MAX (1u << 16)
 #define THREADS_REST 20 /* after a reading of t ns at least 20 t pass before the next */
@@ -19,8 +19,8 @@ struct thread_entry {
 
 struct thread_names {
     struct frame_table *frames;
-    struct word_cache by_ns_tid; /* -> string: the VM's list as read last */
-    struct word_cache index;     /* host tid -> entries */
+    struct u64_cache by_ns_tid; /* -> string: the VM's list as read last */
+    struct u64_cache index;     /* host tid -> entries */
     struct thread_entry *entries;
     size_t count, cap;
     uint64_t list_ns; /* when the list may be read again */
@@ -34,8 +34,8 @@ int thread_names_new(struct frame_table *frames, struct thread_names **ret)
     if (!t)
         return -ENOMEM;
     t->frames = frames;
-    word_cache_init(&t->by_ns_tid, THREADS_MAX);
-    word_cache_init(&t->index, THREADS_MAX);
+    u64_cache_init(&t->by_ns_tid, THREADS_MAX);
+    u64_cache_init(&t->index, THREADS_MAX);
     *ret = t;
     return 0;
 }
@@ -44,8 +44,8 @@ struct thread_names *thread_names_free(struct thread_names *t)
 {
     if (!t)
         return NULL;
-    word_cache_deinit(&t->by_ns_tid);
-    word_cache_deinit(&t->index);
+    u64_cache_deinit(&t->by_ns_tid);
+    u64_cache_deinit(&t->index);
     free(t->entries);
     free(t);
     return NULL;
@@ -64,14 +64,14 @@ static void add_listed(void *cookie, int32_t ns_tid, uint64_t java_thread, struc
     text_clean(name, TEXT_MODIFIED_UTF8, TEXT_NAME_MAX, &clean);
     frame_table_string(t->frames, buf_span(&clean), &id);
     if (id)
-        word_cache_put(&t->by_ns_tid, (uint64_t)ns_tid, id);
+        u64_cache_put(&t->by_ns_tid, (uint64_t)ns_tid, id);
 }
 
 static void read_list(struct thread_names *t, struct hotspot_vm *vm, uint64_t now_ns)
 {
     uint64_t began_ns = clock_monotonic_ns(), took_ns;
 
-    word_cache_clear(&t->by_ns_tid);
+    u64_cache_clear(&t->by_ns_tid);
     hotspot_vm_threads(vm, add_listed, t);
     took_ns = clock_monotonic_ns() - began_ns;
     t->list_ns = now_ns + MAX(THREADS_LIST_MIN_NS, took_ns * THREADS_REST);
@@ -82,10 +82,10 @@ static struct thread_entry *entry_for(struct thread_names *t, int32_t host_tid)
 {
     uint32_t at;
 
-    if (word_cache_get(&t->index, (uint64_t)host_tid, &at))
+    if (u64_cache_get(&t->index, (uint64_t)host_tid, &at))
         return &t->entries[at];
     if (t->count >= THREADS_MAX) {
-        word_cache_clear(&t->index);
+        u64_cache_clear(&t->index);
         t->count = 0;
     }
     if (t->count == t->cap) {
@@ -98,7 +98,7 @@ static struct thread_entry *entry_for(struct thread_names *t, int32_t host_tid)
         t->cap = cap;
     }
     at = (uint32_t)t->count++;
-    word_cache_put(&t->index, (uint64_t)host_tid, at);
+    u64_cache_put(&t->index, (uint64_t)host_tid, at);
     t->entries[at] = (struct thread_entry){ 0 };
     return &t->entries[at];
 }
@@ -119,7 +119,7 @@ static bool is_listed(const struct thread_names *t, int32_t ns_tid, const char *
     uint64_t trust;
     uint32_t name;
 
-    if (!t->read_ns || ns_tid <= 0 || !word_cache_get(&t->by_ns_tid, (uint64_t)ns_tid, &name))
+    if (!t->read_ns || ns_tid <= 0 || !u64_cache_get(&t->by_ns_tid, (uint64_t)ns_tid, &name))
         return false;
     trust = trust_ns(t, name, comm);
     if (now_ns >= t->read_ns + trust || (trust != THREADS_AGREED_NS && strcmp(comm, "java") != 0))
@@ -145,7 +145,7 @@ uint32_t thread_names_get(struct thread_names *t, struct hotspot_vm *vm, int pro
         if (now_ns >= t->list_ns)
             read_list(t, vm, now_ns);
         if (ns_tid > 0)
-            word_cache_get(&t->by_ns_tid, (uint64_t)ns_tid, &name);
+            u64_cache_get(&t->by_ns_tid, (uint64_t)ns_tid, &name);
     }
     /* What is no Java thread hardly becomes one: it is asked twice, then seldom. */
     if (name || !e->missed || strncmp(e->comm, comm, sizeof(e->comm)) != 0)

@@ -5,7 +5,7 @@
  */
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "symbolize/dwarf.h"
+#include "dwarf/dwarf.h"
 
 #include <fcntl.h>
 #include <sys/resource.h>

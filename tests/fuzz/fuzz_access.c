@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The rules of `access` in a YAML file, and the same bytes as a token that somebody shows. */
+#include "access/access_rules.h"
 #include "base/cleanup.h"
-#include "serve/access_rules.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The names in a client's certificate, in DER. */
-#include "serve/certificate.h"
+#include "access/certificate.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -2,7 +2,7 @@
 /* Debug information: whatever it says, a look-up ends, stays inside, and answers for each address
  * with frames and strings that are there. */
 #include "base/cleanup.h"
-#include "symbolize/dwarf_impl.h"
+#include "dwarf/dwarf_impl.h"
 
 #include <sys/mman.h>
 

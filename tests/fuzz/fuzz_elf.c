@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ELF files: whatever they say, reading ends, stays inside, and gives sorted ranges that do not
  * overlap. */
-#include "symbolize/elf_file.h"
+#include "elf/elf_file.h"
 
 #include "base/cleanup.h"
 

@@ -4,8 +4,8 @@
  * /proc/net/tcp, asked for the ends that the first of them names, and an answer of
  * NETLINK_SOCK_DIAG.
  */
+#include "access/peers_impl.h"
 #include "base/cleanup.h"
-#include "serve/peers_impl.h"
 
 #include <netinet/in.h>
 

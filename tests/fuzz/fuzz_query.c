@@ -4,8 +4,8 @@
  * Origin. Whatever comes in, results are within their limits and every refusal has a sentence of
  * valid text. */
 #include "base/text.h"
-#include "serve/access.h"
 #include "serve/negotiate.h"
+#include "serve/origin.h"
 #include "serve/params.h"
 #include "serve/route.h"
 
@@ -79,7 +79,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct span rest = { (const char *)data, size }, line[5] = { SPAN_NULL };
     const struct render_format *formats;
     static const char *const ALLOWED[] = { "flamed.example.com" };
-    struct access_facts facts = { 0 };
+    struct origin_facts facts = { 0 };
     struct error err = ERROR_NULL;
     size_t count;
 
@@ -90,7 +90,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     formats = render_formats(&count);
     negotiate_format(line[1], formats, count);
     negotiate_coding(line[2]);
-    facts = (struct access_facts){ .host = line[3],
+    facts = (struct origin_facts){ .host = line[3],
                                    .origin = line[4],
                                    .host_count = 1,
                                    .origin_count = 1,
@@ -101,9 +101,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                    .local_address = "::1",
                                    .allowed = ALLOWED,
                                    .allowed_count = ARRAY_SIZE(ALLOWED) };
-    if (access_check(&facts, &err) < 0)
+    if (origin_check(&facts, &err) < 0)
         check(err.msg[0]);
     facts.local_address = "127.0.0.2";
-    access_check(&facts, &err);
+    origin_check(&facts, &err);
     return 0;
 }

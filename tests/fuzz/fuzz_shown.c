@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a client shows to say who it is: the Authorization header, with tokens and passwords, and
  * the same bytes as the Cookie header. */
-#include "serve/basic.h"
-#include "serve/session.h"
+#include "access/basic.h"
+#include "access/session.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

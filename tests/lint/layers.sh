@@ -31,10 +31,12 @@ find . -name '*.[ch]' -printf '%P\n' | sort | xargs -r grep -HnE '^[[:space:]]*#
         may["hotspot"] = values " sample broker_client"
         may["discover"] = values " sample broker_client hotspot"
         may["unwind_tables"] = values " sample broker_client hotspot discover" # what fills its tables
-        may["symbolize"] = values " sample broker_client hotspot discover"
+        may["elf"] = "base" # files as bytes: symbols of ELF, and what DWARF says of inlining and lines
+        may["dwarf"] = "base"
+        may["symbolize"] = values " sample broker_client hotspot discover elf dwarf"
         # What is asked, by whom and of whom, as values and one table of functions: serve/ asks, the engine answers.
         may["request"] = "base proc event profile"
-        parts = values " request sample broker_client quarantine hotspot discover symbolize unwind_tables store schedule"
+        parts = values " request sample broker_client quarantine hotspot discover elf dwarf symbolize unwind_tables store schedule"
         may["engine"] = parts " capture attach"
         may["capture"] = parts " attach"
         may["attach"] = parts " helper agent"
@@ -42,7 +44,8 @@ find . -name '*.[ch]' -printf '%P\n' | sort | xargs -r grep -HnE '^[[:space:]]*#
         may["render"] = "base proc profile"
         may["store"] = "base proc profile"
         may["schedule"] = "base proc event profile request" # rules and times only: the engine starts what is due
-        may["serve"] = "base proc event profile request render store"
+        may["access"] = "base proc event profile request" # who asks, and what that may
+        may["serve"] = "base proc event profile request access render store"
     }
     function complain(why) {
         printf "%s:%s: includes %s: %s\n", file, line, name, why

@@ -2,9 +2,9 @@
 #include "serve_fixture.h"
 #include "suite.h"
 
+#include "access/peers_impl.h"
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "serve/peers_impl.h"
 
 #include <fcntl.h>
 #include <netinet/in.h>

@@ -3,7 +3,7 @@
 #include "serve_fixture.h"
 
 #include "base/cleanup.h"
-#include "serve/access.h"
+#include "serve/origin.h"
 
 static const struct {
     const char *headers;
@@ -127,7 +127,7 @@ START_TEST(same_origin_is_scheme_host_and_port)
 {
     static const char *const NAMES[] = { "flamed.example.com", "*.wild.example.com" },
                              *const ALLOWED[] = { "proxy.example.com" };
-    struct access_facts f = { .host = span_of(OVER_TLS[_i].host),
+    struct origin_facts f = { .host = span_of(OVER_TLS[_i].host),
                               .host_count = 1,
                               .tls = true,
                               .local_address = "127.0.0.1",
@@ -137,22 +137,22 @@ START_TEST(same_origin_is_scheme_host_and_port)
                               .certificate_count = ARRAY_SIZE(NAMES) };
     struct error err = ERROR_NULL;
 
-    ck_assert_int_eq(access_check(&f, &err), 0);
+    ck_assert_int_eq(origin_check(&f, &err), 0);
     f.origin = span_of(OVER_TLS[_i].origin);
     f.origin_count = 1;
-    ck_assert_int_eq(access_check(&f, &err), OVER_TLS[_i].ours ? 0 : -EACCES);
+    ck_assert_int_eq(origin_check(&f, &err), OVER_TLS[_i].ours ? 0 : -EACCES);
     f.referer = f.origin;
     f.origin = SPAN_NULL;
     f.origin_count = 0;
     f.referer_count = 1;
-    ck_assert_int_eq(access_check(&f, &err), OVER_TLS[_i].ours ? 0 : -EACCES);
+    ck_assert_int_eq(origin_check(&f, &err), OVER_TLS[_i].ours ? 0 : -EACCES);
     f.unix_socket = true; /* whoever is before it may have ended TLS */
     f.tls = false;
     f.host = SPAN("any.example:8443");
     f.referer = SPAN("https://any.example:8443/x");
-    ck_assert_int_eq(access_check(&f, &err), 0);
+    ck_assert_int_eq(origin_check(&f, &err), 0);
     f.referer = SPAN("https://any.example:8444/x");
-    ck_assert_int_eq(access_check(&f, &err), -EACCES);
+    ck_assert_int_eq(origin_check(&f, &err), -EACCES);
 }
 END_TEST
 

@@ -2,8 +2,8 @@
 /* Who did what: as fields of the journal, and as lines of a file that is opened again. */
 #include "serve_fixture.h"
 
+#include "access/access_rules.h"
 #include "base/cleanup.h"
-#include "serve/access_rules.h"
 #include "serve/audit.h"
 
 #include <fcntl.h>

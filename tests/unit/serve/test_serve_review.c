@@ -2,9 +2,9 @@
 /* Rights that are taken away while they are used: streams and captures end, others go on. */
 #include "serve_fixture.h"
 
+#include "access/access_rules.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "serve/access_rules.h"
 
 #include <gnutls/crypto.h>
 #include <poll.h>

@@ -2,9 +2,9 @@
 /* Whose a connection is, where the broker has to be asked: who waits for it, and for how long. */
 #include "serve_fixture.h"
 
+#include "access/peers_impl.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "serve/peers_impl.h"
 
 #include <sys/stat.h>
 #include <unistd.h>

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whose a TCP socket is where the kernel has no NETLINK_SOCK_DIAG for TCP (its module tcp_diag is
+ * not there, or may not be loaded): by the text of /proc/self/net/tcp and tcp6, which has a line
+ * for each socket of the network (net/ipv4/tcp_ipv4.c, get_tcp4_sock). It tells no cgroup.
+ */
+#include "access/peers_impl.h"
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+
+#include <arpa/inet.h>
+#include <netinet/tcp.h>
+
+#define TEXT_MAX_BYTES ((size_t)16 << 20) /* some 100,000 sockets */
+#define END_BYTES 40                      /* 32 hex digits, ':', 4 more */
+
+/* As the kernel writes an end: each word of the address as a number of this machine. */
+static void spell_end(char out[END_BYTES], const __be32 *address, size_t words, __be16 port)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < words; i++)
+        n += (size_t)snprintf(out + n, END_BYTES - n, "%08X", address[i]);
+    snprintf(out + n, END_BYTES - n, ":%04X", ntohs(port));
+}
+
+/* Whether the state, in hex digits, is one of a socket that is open. */
+static bool is_open(struct span state)
+{
+    return span_eq(state, span_of("01")) || span_eq(state, span_of("04")) ||
+           span_eq(state, span_of("05")); /* ESTABLISHED, FIN_WAIT1, FIN_WAIT2 */
+}
+
+/* What follows the ends: state, queues, timer, retransmits, user, timeout, inode. */
+static int take_rest(struct span line, struct peer *ret, uint32_t *ret_uid)
+{
+    struct span words[7];
+    uint64_t uid, inode;
+
+    for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+        if (!span_take_word(&line, &words[i]))
+            return -EBADMSG;
+    }
+    if (!span_parse_dec(words[4], &uid) || !span_parse_dec(words[6], &inode) || uid > UINT32_MAX)
+        return -EBADMSG;
+    *ret_uid = (uint32_t)uid;
+    ret->inode = inode;
+    return inode && is_open(words[0]) ? 1 : 0;
+}
+
+int peer_find_text(struct span text, const char *local, const char *remote, struct peer *ret,
+                   uint32_t *ret_uid)
+{
+    struct span line, number, from, to;
+    int r;
+
+    while (span_take_line(&text, &line)) {
+        if (!span_take_word(&line, &number) || !span_take_word(&line, &from) ||
+            !span_eq(from, span_of(local)) || !span_take_word(&line, &to) ||
+            !span_eq(to, span_of(remote)))
+            continue;
+        r = take_rest(line, ret, ret_uid);
+        if (r >= 0)
+            return r;
+    }
+    return -ENOENT;
+}
+
+/* Reads @file into @text, unless *has says that it is there. */
+static struct span read_once(const struct peers *s, const char *file, struct buf *text, bool *has)
+{
+    int r;
+
+    if (*has)
+        return buf_span(text);
+    *has = true;
+    buf_init(text, TEXT_MAX_BYTES);
+    r = buf_read_at(text, s->net_fd, file);
+    if (r < 0 && r != -EFBIG)
+        buf_clear(text);
+    return buf_span(text);
+}
+
+void peer_text_clear(struct peer_text *t)
+{
+    if (t->has_v4)
+        buf_deinit(&t->v4);
+    if (t->has_v6)
+        buf_deinit(&t->v6);
+    *t = (struct peer_text){ 0 };
+}
+
+int peer_ask_text(const struct peers *s, struct peer_text *t, const struct inet_diag_req_v2 *q,
+                  struct peer *ret, uint32_t *ret_uid)
+{
+    const __be32 from[4] = { 0, 0, htonl(0xffff), q->id.idiag_src[0] },
+                 to[4] = { 0, 0, htonl(0xffff), q->id.idiag_dst[0] };
+    bool v4 = q->sdiag_family == AF_INET;
+    char local[END_BYTES], remote[END_BYTES];
+    int r = -ENOENT;
+
+    if (v4) {
+        spell_end(local, q->id.idiag_src, 1, q->id.idiag_sport);
+        spell_end(remote, q->id.idiag_dst, 1, q->id.idiag_dport);
+        r = peer_find_text(read_once(s, "tcp", &t->v4, &t->has_v4), local, remote, ret, ret_uid);
+    }
+    if (r != -ENOENT)
+        return r;
+    spell_end(local, v4 ? from : q->id.idiag_src, 4, q->id.idiag_sport);
+    spell_end(remote, v4 ? to : q->id.idiag_dst, 4, q->id.idiag_dport);
+    return peer_find_text(read_once(s, "tcp6", &t->v6, &t->has_v6), local, remote, ret, ret_uid);
+}

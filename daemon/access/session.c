@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "access/session.h"
+
+#include <gnutls/crypto.h>
+#include <gnutls/gnutls.h>
+#include <pthread.h>
+#include <sys/random.h>
+
+#define SECRET_BYTES 32
+
+struct entry {
+    uint64_t end_ns;       /* 0: the place is free */
+    uint8_t hash[32];      /* of the ticket or secret */
+    struct subject of;     /* before any rule */
+    struct subject rights; /* of a session: what it might when it began */
+    bool known;            /* of a session: its browser's user is, */
+    uint32_t browser;      /* and this is he */
+};
+
+struct sessions {
+    pthread_mutex_t lock;
+    struct entry tickets[SESSION_TICKETS_MAX], sessions[SESSIONS_MAX]; /* guarded by lock */
+};
+
+struct sessions *sessions_new(void)
+{
+    struct sessions *s = calloc(1, sizeof(*s));
+
+    if (s)
+        pthread_mutex_init(&s->lock, NULL);
+    return s;
+}
+
+struct sessions *sessions_free(struct sessions *s)
+{
+    if (s)
+        pthread_mutex_destroy(&s->lock);
+    free(s);
+    return NULL;
+}
+
+/* ---- secrets ---- */
+
+static int make_secret(char ret[SESSION_TEXT], uint8_t ret_hash[32])
+{
+    uint8_t bytes[SECRET_BYTES];
+
+    if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
+        return -EIO;
+    for (size_t i = 0; i < sizeof(bytes); i++)
+        snprintf(ret + 2 * i, 3, "%02x", bytes[i]);
+    return gnutls_hash_fast(GNUTLS_DIG_SHA256, ret, SESSION_TEXT - 1, ret_hash) < 0 ? -EIO : 0;
+}
+
+/* The entry of @n that @text is of; NULL: none that is good at @now_ns (0: at any time). */
+static struct entry *find(struct entry *list, size_t n, struct span text, uint64_t now_ns)
+{
+    struct entry *found = NULL;
+    uint8_t hash[32];
+
+    if (text.n != SESSION_TEXT - 1 || gnutls_hash_fast(GNUTLS_DIG_SHA256, text.p, text.n, hash) < 0)
+        return NULL;
+    for (size_t i = 0; i < n; i++) { /* all of them, wherever it is found */
+        if (gnutls_memcmp(list[i].hash, hash, sizeof(hash)) == 0 && list[i].end_ns > now_ns)
+            found = &list[i];
+    }
+    return found;
+}
+
+/* A place for one more of the user @uid: a free one, or else that of his oldest, who has @most at
+ * most. NULL: others have all. */
+static struct entry *place_for(struct entry *list, size_t n, uint32_t uid, size_t most,
+                               uint64_t now_ns)
+{
+    struct entry *spare = NULL, *oldest = NULL;
+    size_t own = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        struct entry *e = &list[i];
+
+        if (e->end_ns <= now_ns) {
+            spare = e;
+        } else if (e->of.uid == uid) {
+            own++;
+            oldest = !oldest || e->end_ns < oldest->end_ns ? e : oldest;
+        }
+    }
+    return own >= most || !spare ? oldest : spare;
+}
+
+bool session_cookie(struct span *rest, struct span *ret_name, struct span *ret_value)
+{
+    struct span one;
+
+    while (rest->n) {
+        one = (struct span){ rest->p, span_find(*rest, ';') };
+        *rest = span_from(*rest, one.n + 1);
+        one = span_trim(one);
+        *ret_name = (struct span){ one.p, span_find(one, '=') };
+        *ret_value = span_from(one, ret_name->n + 1);
+        if (ret_name->n < one.n)
+            return true;
+    }
+    return false;
+}
+
+/* ---- tickets and sessions ---- */
+
+int sessions_ticket(struct sessions *s, const struct subject *of, uint64_t now_ns,
+                    char ret[SESSION_TEXT])
+{
+    struct entry fresh = { .end_ns = now_ns + SESSION_TICKET_NS, .of = *of }, *e;
+    int r = make_secret(ret, fresh.hash);
+
+    if (r < 0)
+        return r;
+    pthread_mutex_lock(&s->lock);
+    e = place_for(s->tickets, SESSION_TICKETS_MAX, of->uid, SESSION_TICKETS_OF_USER_MAX, now_ns);
+    if (e)
+        *e = fresh;
+    pthread_mutex_unlock(&s->lock);
+    return e ? 0 : SESSION_FULL;
+}
+
+static struct subject rights_of(const struct subject *of, const struct access_rules *rules)
+{
+    const struct access_rule *rule = access_rules_user(rules, of->uid, of->groups);
+    struct subject s = *of;
+
+    if (rule)
+        subject_apply(&s, rule);
+    return s;
+}
+
+int sessions_login(struct sessions *s, struct span ticket, const struct subject *browser,
+                   const struct access_rules *rules, uint64_t now_ns, char ret[SESSION_TEXT],
+                   struct subject *ret_subject)
+{
+    struct entry fresh = { .end_ns = now_ns + SESSION_NS,
+                           .known = browser->kind == SUBJECT_USER,
+                           .browser = browser->uid };
+    struct entry *from, *to;
+    int r = make_secret(ret, fresh.hash);
+
+    if (r < 0)
+        return r;
+    pthread_mutex_lock(&s->lock);
+    from = find(s->tickets, SESSION_TICKETS_MAX, ticket, now_ns);
+    if (!from) {
+        r = SESSION_NONE;
+    } else {
+        fresh.of = from->of;
+        fresh.rights = rights_of(&from->of, rules);
+        memset(from, 0, sizeof(*from));
+        to = place_for(s->sessions, SESSIONS_MAX, fresh.of.uid, SESSIONS_OF_USER_MAX, now_ns);
+        if (to)
+            *to = fresh;
+        else
+            r = SESSION_FULL;
+        *ret_subject = fresh.of;
+    }
+    pthread_mutex_unlock(&s->lock);
+    return r;
+}
+
+bool sessions_find(struct sessions *s, struct span secret, const struct subject *browser,
+                   uint64_t now_ns, struct subject *ret, uint64_t *ret_left_ns)
+{
+    const struct entry *e;
+    bool fits;
+
+    pthread_mutex_lock(&s->lock);
+    e = find(s->sessions, SESSIONS_MAX, secret, now_ns);
+    fits = e && e->known == (browser->kind == SUBJECT_USER) &&
+           (!e->known || e->browser == browser->uid);
+    if (fits) {
+        *ret = e->of;
+        *ret_left_ns = e->end_ns - now_ns;
+    }
+    pthread_mutex_unlock(&s->lock);
+    return fits;
+}
+
+void sessions_end(struct sessions *s, struct span secret)
+{
+    struct entry *e;
+
+    pthread_mutex_lock(&s->lock);
+    e = find(s->sessions, SESSIONS_MAX, secret, 0);
+    if (e)
+        memset(e, 0, sizeof(*e));
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* Whether @now may all that @before might. */
+static bool may_as_much(const struct subject *now, const struct subject *before)
+{
+    return now->role >= before->role &&
+           (now->viewer.whole ||
+            (!before->viewer.whole && strcmp(now->viewer.scope, before->viewer.scope) == 0));
+}
+
+void sessions_review(struct sessions *s, const struct access_rules *rules)
+{
+    pthread_mutex_lock(&s->lock);
+    for (size_t i = 0; i < SESSIONS_MAX; i++) {
+        struct entry *e = &s->sessions[i];
+        struct subject now = rights_of(&e->of, rules);
+
+        if (e->end_ns && !may_as_much(&now, &e->rights))
+            memset(e, 0, sizeof(*e));
+    }
+    pthread_mutex_unlock(&s->lock);
+}
+
+size_t sessions_count(struct sessions *s, uint64_t now_ns)
+{
+    size_t n = 0;
+
+    pthread_mutex_lock(&s->lock);
+    for (size_t i = 0; i < SESSIONS_MAX; i++)
+        n += s->sessions[i].end_ns > now_ns;
+    pthread_mutex_unlock(&s->lock);
+    return n;
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "access/subject.h"
+
+#include "access/access_rules.h"
+
+static const char IN_CONTAINER[] =
+    "the connection may be one of a container that shares the host's network, whose users only "
+    "have the numbers of the host's";
+
+static const char UNTOLD[] = "the connection may be a container's that shares the host's "
+                             "network: its holder was not found in time among all descriptors "
+                             "of the machine";
+
+const char *role_name(enum role role)
+{
+    static const char *const NAMES[] = {
+        [ROLE_UNSET] = "none",      [ROLE_HEALTH] = "health", [ROLE_VIEW] = "view",
+        [ROLE_PROFILE] = "profile", [ROLE_ATTACH] = "attach", [ROLE_MANAGE] = "manage",
+    };
+
+    return NAMES[role];
+}
+
+static void set_nobody(const char *problem, struct subject *ret)
+{
+    *ret = (struct subject){
+        .kind = SUBJECT_NOBODY, .uid = UINT32_MAX, .role = ROLE_HEALTH, .problem = problem
+    };
+}
+
+/* A user's own processes, and the captures that he took of them. */
+static void set_own(struct subject *s)
+{
+    s->viewer = (struct viewer){ .uid = s->uid };
+    snprintf(s->viewer.scope, sizeof(s->viewer.scope), "user %u", s->uid);
+}
+
+void subject_of_peer(const struct peer *p, enum peer_place place, struct subject *ret)
+{
+    if (!p->known) {
+        set_nobody(p->problem, ret);
+        return;
+    }
+    if (place != PEER_HOST) {
+        set_nobody(place == PEER_UNTOLD ? UNTOLD : IN_CONTAINER, ret);
+        ret->untold = place == PEER_UNTOLD;
+        return;
+    }
+    *ret = (struct subject){ .kind = SUBJECT_USER, .uid = p->uid, .groups = p->groups };
+    if (p->member) {
+        ret->role = ROLE_MANAGE;
+        ret->viewer.whole = true;
+        return;
+    }
+    ret->role = ROLE_PROFILE;
+    set_own(ret);
+}
+
+void subject_apply(struct subject *s, const struct access_rule *rule)
+{
+    static const enum subject_kind KINDS[] = {
+        [ACCESS_BY_HOST] = SUBJECT_USER,
+        [ACCESS_BY_TOKEN] = SUBJECT_TOKEN,
+        [ACCESS_BY_BASIC] = SUBJECT_BASIC,
+        [ACCESS_BY_CERTIFICATE] = SUBJECT_CERTIFICATE,
+    };
+
+    if (rule->by != ACCESS_BY_HOST)
+        *s = (struct subject){
+            .kind = KINDS[rule->by], .uid = UINT32_MAX, .name = rule->name, .shown = rule
+        };
+    s->role = rule->role;
+    s->viewer = (struct viewer){ .whole = !rule->own && !rule->seen.count };
+    if (rule->own)
+        set_own(s);
+    if (rule->seen.count) {
+        s->viewer.seen = &rule->seen;
+        memcpy(s->viewer.scope, rule->scope, sizeof(s->viewer.scope));
+    }
+}
+
+const char *subject_name(const struct subject *s, char buf[SUBJECT_NAME_BYTES])
+{
+    if (s->kind == SUBJECT_TOKEN)
+        snprintf(buf, SUBJECT_NAME_BYTES, "token %.50s", s->name);
+    else if (s->kind == SUBJECT_CERTIFICATE)
+        snprintf(buf, SUBJECT_NAME_BYTES, "certificate %.50s", s->name);
+    else if (s->kind == SUBJECT_BASIC)
+        snprintf(buf, SUBJECT_NAME_BYTES, "basic %.50s", s->name);
+    else if (s->kind == SUBJECT_USER)
+        snprintf(buf, SUBJECT_NAME_BYTES, "user %u", s->uid);
+    else
+        snprintf(buf, SUBJECT_NAME_BYTES, "nobody");
+    return buf;
+}
+
+const char *subject_known_by(const struct subject *s)
+{
+    switch (s->kind) {
+    case SUBJECT_TOKEN:
+        return "token";
+    case SUBJECT_BASIC:
+        return "password";
+    case SUBJECT_CERTIFICATE:
+        return "certificate";
+    case SUBJECT_USER:
+        return "kernel";
+    case SUBJECT_NOBODY:
+        break;
+    }
+    return "nothing";
+}
+
+const char *subject_sees(const struct subject *s)
+{
+    return s->role < ROLE_VIEW ? "nothing"
+           : s->viewer.whole   ? "all"
+           : s->viewer.seen    ? "match"
+                               : "own";
+}
+
+bool subject_may(const struct subject *s, enum role needed, struct error *err)
+{
+    char name[SUBJECT_NAME_BYTES];
+
+    if (needed != ROLE_UNSET && s->role >= needed)
+        return true;
+    if (s->kind == SUBJECT_NOBODY) {
+        error_set(err, -EACCES, "flamed does not know the caller: %s", s->problem);
+        error_remedy(err, "ask from this machine as a user of it: curl --unix-socket "
+                          "/run/flamed/flamed.sock as root or in group flamed, or TCP on "
+                          "localhost. /healthz is open to all");
+        return false;
+    }
+    error_set(err, -EACCES, "%s may not do this: it takes the role '%s', and the role here is '%s'",
+              subject_name(s, name), role_name(needed), role_name(s->role));
+    error_remedy(err,
+                 "ask as root or as a member of group flamed (adduser NAME flamed), or give it "
+                 "the role under access: in flamed.yaml");
+    return false;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A small hash map from non-zero 64-bit keys to 32-bit values: the hot path's memory. Grows up to a
+ * limit, then forgets everything and starts again, which bounds memory without any bookkeeping.
+ * Thread: the owner's.
+ */
+#pragma once
+
+#include "base/macros.h"
+
+struct u64_cache {
+    uint64_t *keys; /* owned, [cap]; 0: free */
+    uint32_t *values;
+    uint32_t count, cap, max; /* cap is a power of two, 0 before the first put */
+};
+
+/* @max_entries: a power of two, at least 64. */
+void u64_cache_init(struct u64_cache *c, uint32_t max_entries);
+void u64_cache_deinit(struct u64_cache *c);
+void u64_cache_clear(struct u64_cache *c); /* keeps the memory */
+/* Remembers @value; forgets it silently when there is no memory. Returns true when all others were
+ * forgotten because of the limit. */
+bool u64_cache_put(struct u64_cache *c, uint64_t key, uint32_t value);
+
+/* Returns the slot of @key: its own, or the free one where it belongs. */
+static inline uint32_t u64_cache_slot(const struct u64_cache *c, uint64_t key)
+{
+    return (uint32_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (c->cap - 1);
+}
+
+/* Gives the value of @key. Return: false if there is none. */
+static inline bool u64_cache_get(const struct u64_cache *c, uint64_t key, uint32_t *ret)
+{
+    if (!c->cap)
+        return false;
+    for (uint32_t at = u64_cache_slot(c, key); c->keys[at]; at = (at + 1) & (c->cap - 1)) {
+        if (c->keys[at] == key) {
+            *ret = c->values[at];
+            return true;
+        }
+    }
+    return false;
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tables of abbreviations: which attributes, in which form, an entry with a code has. */
+#include "dwarf/dwarf_impl.h"
+
+#define ABBREV_FIRST_BYTES ((size_t)16 << 10)
+#define ABBREVS_MAX ((size_t)1 << 18)
+
+/* Room for one more of @size bytes at *list. */
+static bool grow(void **list, size_t count, size_t size)
+{
+    void *more;
+
+    if (count & (count - 1) || (count && count < 64))
+        return count < ABBREVS_MAX;
+    more = reallocarray(*list, MAX(count * 2, (size_t)64), size);
+    if (!more || count >= ABBREVS_MAX)
+        return false;
+    *list = more;
+    return true;
+}
+
+/* The attributes of one abbreviation. */
+static bool take_attributes(struct dwarf_cursor *c, struct dwarf_abbrevs *t, struct dwarf_abbrev *a)
+{
+    for (;;) {
+        uint64_t name = dwarf_take_uleb(c), form = dwarf_take_uleb(c);
+        int64_t constant = form == DW_FORM_IMPLICIT_CONST ? dwarf_take_sleb(c) : 0;
+
+        if (c->past)
+            return false;
+        if (!name && !form)
+            return true;
+        if (form > UINT16_MAX ||
+            !grow((void **)&t->attributes, t->attribute_count, sizeof(*t->attributes)))
+            return false;
+        t->attributes[t->attribute_count++] =
+            (struct dwarf_attribute){ .name = (uint16_t)(name > UINT16_MAX ? 0 : name),
+                                      .form = (uint16_t)form,
+                                      .constant = constant };
+        a->count++;
+    }
+}
+
+/* Takes the whole table. False: it is broken; *ret_short where its end is farther on. */
+static bool take_table(struct dwarf_cursor *c, struct dwarf_abbrevs *t, bool *ret_short)
+{
+    for (;;) {
+        struct dwarf_abbrev a = { .code = dwarf_take_uleb(c),
+                                  .first = (uint32_t)t->attribute_count };
+        uint64_t tag;
+
+        if (!c->past && !a.code)
+            return true;
+        tag = dwarf_take_uleb(c);
+        a.tag = (uint16_t)(tag > UINT16_MAX ? 0 : tag);
+        a.children = dwarf_take(c, 1);
+        if (!take_attributes(c, t, &a) || !grow((void **)&t->list, t->count, sizeof(*t->list)))
+            break;
+        t->list[t->count++] = a;
+    }
+    *ret_short = c->past;
+    return false;
+}
+
+static int compare_codes(const void *a, const void *b)
+{
+    const struct dwarf_abbrev *x = a, *y = b;
+
+    return x->code < y->code ? -1 : x->code > y->code;
+}
+
+static void table_clear(struct dwarf_abbrevs *t)
+{
+    free(t->list);
+    free(t->attributes);
+    *t = (struct dwarf_abbrevs){ 0 };
+}
+
+/* Reads the table at @offset into *t. */
+static bool read_table(struct dwarf *d, uint64_t offset, struct dwarf_abbrevs *t)
+{
+    for (size_t size = ABBREV_FIRST_BYTES; size <= DWARF_ABBREV_MAX_BYTES; size *= 4) {
+        _cleanup_free_ uint8_t *bytes = malloc(size);
+        size_t n = bytes ? dwarf_section_some(&d->sections[DWARF_ABBREV], offset, bytes, size) : 0;
+        struct dwarf_cursor c = dwarf_cursor(bytes, n);
+        bool is_short = false;
+
+        if (!n)
+            return false;
+        if (take_table(&c, t, &is_short)) {
+            if (t->count)
+                qsort(t->list, t->count, sizeof(*t->list), compare_codes);
+            return dwarf_budget_take(&d->chunks.budget, (uint32_t)t->attribute_count);
+        }
+        table_clear(t);
+        if (!is_short || n < size)
+            return false;
+    }
+    return false;
+}
+
+const struct dwarf_abbrevs *dwarf_abbrevs_get(struct dwarf *d, uint64_t offset)
+{
+    struct dwarf_abbrev_cache *cache = &d->abbrevs;
+    struct dwarf_abbrevs *oldest = &cache->tables[0];
+
+    for (size_t i = 0; i < DWARF_ABBREVS_KEPT; i++) {
+        struct dwarf_abbrevs *t = &cache->tables[i];
+
+        if (t->used && t->offset == offset) {
+            t->used = ++cache->turn;
+            return t->broken ? NULL : t;
+        }
+        if (t->used < oldest->used)
+            oldest = t;
+    }
+    table_clear(oldest);
+    if (!read_table(d, offset, oldest)) {
+        table_clear(oldest);
+        oldest->broken = true;
+        d->skipped++;
+    }
+    oldest->offset = offset;
+    /* What the budget did not reach is no broken table. */
+    oldest->used = d->chunks.budget.spent ? 0 : ++cache->turn;
+    return oldest->broken || d->chunks.budget.spent ? NULL : oldest;
+}
+
+const struct dwarf_abbrev *dwarf_abbrev_find(const struct dwarf_abbrevs *t, uint64_t code)
+{
+    size_t lo = 0, hi = t->count;
+
+    if (code && code <= t->count && t->list[code - 1].code == code)
+        return &t->list[code - 1]; /* as compilers number them */
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+
+        if (t->list[mid].code < code)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo < t->count && t->list[lo].code == code ? &t->list[lo] : NULL;
+}
+
+void dwarf_abbrevs_deinit(struct dwarf_abbrev_cache *c)
+{
+    for (size_t i = 0; i < DWARF_ABBREVS_KEPT; i++)
+        table_clear(&c->tables[i]);
+}

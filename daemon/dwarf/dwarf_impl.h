@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the dwarf_*.c files share; for nobody else. */
+#pragma once
+
+#include "base/cleanup.h"
+#include "dwarf/dwarf.h"
+#include "dwarf/dwarf_section.h"
+
+/* DWARF's numbers that matter here. */
+enum {
+    DW_TAG_CLASS = 0x02,
+    DW_TAG_LEXICAL_BLOCK = 0x0b,
+    DW_TAG_COMPILE_UNIT = 0x11,
+    DW_TAG_STRUCTURE = 0x13,
+    DW_TAG_INLINED_SUBROUTINE = 0x1d,
+    DW_TAG_SUBPROGRAM = 0x2e,
+    DW_TAG_PARTIAL_UNIT = 0x3c,
+    DW_TAG_SKELETON_UNIT = 0x4a,
+};
+enum {
+    DW_AT_SIBLING = 0x01,
+    DW_AT_NAME = 0x03,
+    DW_AT_STMT_LIST = 0x10,
+    DW_AT_LOW_PC = 0x11,
+    DW_AT_HIGH_PC = 0x12,
+    DW_AT_ABSTRACT_ORIGIN = 0x31,
+    DW_AT_SPECIFICATION = 0x47,
+    DW_AT_RANGES = 0x55,
+    DW_AT_CALL_FILE = 0x58,
+    DW_AT_CALL_LINE = 0x59,
+    DW_AT_LINKAGE_NAME = 0x6e,
+    DW_AT_STR_OFFSETS_BASE = 0x72,
+    DW_AT_ADDR_BASE = 0x73,
+    DW_AT_RNGLISTS_BASE = 0x74,
+    DW_AT_DWO_NAME = 0x76,
+    DW_AT_MIPS_LINKAGE_NAME = 0x2007,
+    DW_AT_GNU_DWO_NAME = 0x2130,
+};
+enum {
+    DW_FORM_ADDR = 0x01,
+    DW_FORM_BLOCK2 = 0x03,
+    DW_FORM_BLOCK4,
+    DW_FORM_DATA2,
+    DW_FORM_DATA4,
+    DW_FORM_DATA8,
+    DW_FORM_STRING,
+    DW_FORM_BLOCK,
+    DW_FORM_BLOCK1,
+    DW_FORM_DATA1,
+    DW_FORM_FLAG,
+    DW_FORM_SDATA,
+    DW_FORM_STRP,
+    DW_FORM_UDATA,
+    DW_FORM_REF_ADDR,
+    DW_FORM_REF1,
+    DW_FORM_REF2,
+    DW_FORM_REF4,
+    DW_FORM_REF8,
+    DW_FORM_REF_UDATA,
+    DW_FORM_INDIRECT,
+    DW_FORM_SEC_OFFSET,
+    DW_FORM_EXPRLOC,
+    DW_FORM_FLAG_PRESENT,
+    DW_FORM_STRX,
+    DW_FORM_ADDRX,
+    DW_FORM_REF_SUP4,
+    DW_FORM_STRP_SUP,
+    DW_FORM_DATA16,
+    DW_FORM_LINE_STRP,
+    DW_FORM_REF_SIG8,
+    DW_FORM_IMPLICIT_CONST,
+    DW_FORM_LOCLISTX,
+    DW_FORM_RNGLISTX,
+    DW_FORM_REF_SUP8,
+    DW_FORM_STRX1,
+    DW_FORM_STRX2,
+    DW_FORM_STRX3,
+    DW_FORM_STRX4,
+    DW_FORM_ADDRX1,
+    DW_FORM_ADDRX2,
+    DW_FORM_ADDRX3,
+    DW_FORM_ADDRX4,
+    DW_FORM_GNU_REF_ALT = 0x1f20,
+    DW_FORM_GNU_STRP_ALT = 0x1f21,
+};
+_Static_assert(DW_FORM_REF_ADDR == 0x10 && DW_FORM_SEC_OFFSET == 0x17 && DW_FORM_STRX == 0x1a &&
+                   DW_FORM_DATA16 == 0x1e && DW_FORM_ADDRX4 == 0x2c,
+               "forms are numbered in this order");
+
+enum dwarf_sections {
+    DWARF_INFO,
+    DWARF_ABBREV,
+    DWARF_STR,
+    DWARF_LINE_STR,
+    DWARF_STR_OFFSETS,
+    DWARF_ADDR,
+    DWARF_RNGLISTS,
+    DWARF_RANGES,
+    DWARF_ARANGES,
+    DWARF_LINE,
+    DWARF_SECTION_COUNT
+};
+
+/* ---- dwarf_cursor.c ---- */
+
+/* A place in bytes of a file; what is taken beyond their end is 0, and the end is passed. */
+struct dwarf_cursor {
+    const uint8_t *p, *end;
+    bool past;
+};
+
+/* Returns a cursor at the first of @n bytes. */
+static inline struct dwarf_cursor dwarf_cursor(const void *p, size_t n)
+{
+    return (struct dwarf_cursor){ p, (const uint8_t *)p + n, false };
+}
+/* Take a number, and move behind it: of 1 to 8 bytes, little endian; of LEB128, unsigned or signed.
+ * dwarf_take_most() gives @max for a larger one. */
+uint64_t dwarf_take(struct dwarf_cursor *c, unsigned bytes); /* 1..8, little endian */
+uint64_t dwarf_take_uleb(struct dwarf_cursor *c);
+uint64_t dwarf_take_most(struct dwarf_cursor *c, uint64_t max); /* the same, @max where larger */
+int64_t dwarf_take_sleb(struct dwarf_cursor *c);
+/* Takes @n bytes; NULL if there are fewer. */
+const uint8_t *dwarf_take_bytes(struct dwarf_cursor *c, uint64_t n); /* NULL: not there */
+/* Up to a NUL, which is taken, too. */
+struct span dwarf_take_string(struct dwarf_cursor *c);
+
+/* ---- dwarf_abbrev.c ---- */
+
+struct dwarf_attribute {
+    uint16_t name, form;
+    int64_t constant; /* of DW_FORM_IMPLICIT_CONST */
+};
+
+struct dwarf_abbrev {
+    uint64_t code;
+    uint32_t first, count; /* of the attributes */
+    uint16_t tag;
+    bool children;
+};
+
+struct dwarf_abbrevs {
+    uint64_t offset, used;              /* in the section; turn of the last use */
+    struct dwarf_abbrev *list;          /* owned, by code */
+    struct dwarf_attribute *attributes; /* owned */
+    size_t count, attribute_count;
+    bool broken;
+};
+
+struct dwarf_abbrev_cache {
+    struct dwarf_abbrevs tables[DWARF_ABBREVS_KEPT];
+    uint64_t turn;
+};
+
+/* The table at @offset; NULL: it cannot be read. Valid until DWARF_ABBREVS_KEPT others were asked
+ * for. */
+const struct dwarf_abbrevs *dwarf_abbrevs_get(struct dwarf *d, uint64_t offset);
+const struct dwarf_abbrev *dwarf_abbrev_find(const struct dwarf_abbrevs *t, uint64_t code);
+void dwarf_abbrevs_deinit(struct dwarf_abbrev_cache *c);
+
+/* ---- dwarf_unit.c ---- */
+
+struct dwarf_unit {
+    uint64_t offset, first, end; /* of its header, first entry and end, in the section */
+    uint64_t abbrevs;
+    uint64_t low, addr_base, str_base, rnglists_base, lines; /* of its first entry */
+    uint16_t version;
+    uint8_t offset_bytes; /* 4 or 8 */
+    bool code;            /* may hold some; false: types, or it cannot be read */
+    bool listed;          /* its code is in .debug_aranges */
+    bool begun;           /* its first entry was read */
+    bool split;           /* its functions are in another file */
+    bool has_lines;
+};
+
+struct dwarf_code {
+    uint64_t start, end;
+    uint32_t unit;
+};
+
+struct dwarf {
+    struct dwarf_chunks chunks;
+    struct dwarf_section sections[DWARF_SECTION_COUNT];
+    struct dwarf_unit *units; /* owned, [unit_count], by offset */
+    size_t unit_count, unit_cap;
+    struct dwarf_code *code; /* owned, [code_count], by start */
+    uint64_t *reach;         /* owned, [code_count]: largest end up to here */
+    size_t code_count, code_cap;
+    bool units_known, code_known; /* all of them */
+    bool cut;                     /* what follows a broken unit, or too many, is not known */
+    uint64_t next_unit;           /* where the list goes on */
+    size_t next_code;             /* unit whose code is asked for next */
+    struct dwarf_abbrev_cache abbrevs;
+    struct dwarf *alt; /* borrowed */
+    uint8_t alt_id[DWARF_BUILD_ID_MAX];
+    size_t alt_id_n;
+    char alt_name[DWARF_ALT_NAME_MAX + 1]; /* "": none */
+    uint64_t skipped;
+};
+
+/* Lists units and their code, as far as the budget goes. False: it is spent. */
+bool dwarf_list_units(struct dwarf *d);
+bool dwarf_list_code(struct dwarf *d);
+/* The unit whose bytes hold @offset; NULL: none. */
+struct dwarf_unit *dwarf_unit_at(struct dwarf *d, uint64_t offset);
+/* The unit of the code at @address; NULL: none. */
+struct dwarf_unit *dwarf_unit_of_code(struct dwarf *d, uint64_t address);
+/* Reads its first entry, once. False: it cannot be read. */
+bool dwarf_unit_begin(struct dwarf *d, struct dwarf_unit *u);
+
+/* ---- dwarf_entry.c ---- */
+
+struct dwarf_value {
+    uint16_t form;    /* 0: it is not there */
+    uint64_t u;       /* number, offset or index */
+    struct span text; /* of DW_FORM_STRING; points into what was read */
+};
+
+/* The attributes of an entry that matter here. */
+struct dwarf_entry {
+    const struct dwarf_abbrev *abbrev;
+    struct dwarf_value sibling, name, linkage, low, high, ranges, origin, specification;
+    struct dwarf_value call_file, call_line, lines, str_base, addr_base, rnglists_base, dwo;
+};
+
+/* Takes the attributes of an entry, behind its code. False: they end too early, or have a form that
+ * is not known. */
+bool dwarf_entry_take(struct dwarf_cursor *c, const struct dwarf_unit *u,
+                      const struct dwarf_abbrevs *t, const struct dwarf_abbrev *a,
+                      struct dwarf_entry *ret);
+/* The same of one that matters not, but for its sibling (offset in the section, 0: not told). */
+bool dwarf_entry_skip(struct dwarf_cursor *c, const struct dwarf_unit *u,
+                      const struct dwarf_abbrevs *t, const struct dwarf_abbrev *a,
+                      uint64_t *ret_sibling);
+/* Takes a value of @form. */
+bool dwarf_value_take(struct dwarf_cursor *c, const struct dwarf_unit *u, uint16_t form,
+                      int64_t constant, struct dwarf_value *ret);
+/* The address that @v is. */
+bool dwarf_value_address(struct dwarf *d, const struct dwarf_unit *u, const struct dwarf_value *v,
+                         uint64_t *ret);
+/* The text that @v is, in @buffer or pointing into what @v points into. Empty: none. */
+struct span dwarf_value_text(struct dwarf *d, const struct dwarf_unit *u,
+                             const struct dwarf_value *v, char buffer[DWARF_NAME_MAX]);
+/* The entry that @v names: its file, and its offset there. */
+bool dwarf_value_entry(struct dwarf *d, const struct dwarf_unit *u, const struct dwarf_value *v,
+                       struct dwarf **ret_d, uint64_t *ret_offset);
+
+/* ---- dwarf_ranges.c ---- */
+
+/* Calls @fn for each range of code of @e. False: they are broken, or not all could be read. */
+typedef void (*dwarf_range_fn)(void *cookie, uint64_t start, uint64_t end);
+bool dwarf_ranges(struct dwarf *d, const struct dwarf_unit *u, const struct dwarf_entry *e,
+                  dwarf_range_fn fn, void *cookie);
+/* Whether @e may have code. */
+static inline bool dwarf_has_code(const struct dwarf_entry *e)
+{
+    return e->ranges.form || (e->low.form && e->high.form);
+}
+
+/* ---- dwarf_name.c ---- */
+
+/* The name of the function that the entry at @offset is, or is a copy of, as a string of @to; 0:
+ * none. */
+uint32_t dwarf_function_name(struct dwarf *d, uint64_t offset, struct intern *to);
+
+/* ---- dwarf_inline.c ---- */
+
+/* A function that holds addresses, one of a tree. */
+struct dwarf_scope {
+    uint64_t entry;
+    uint32_t parent; /* index + 1; 0: not inlined */
+    uint32_t call_file, call_line;
+    uint32_t name; /* string, once named */
+    bool named;
+};
+
+/* An address that is looked up. */
+struct dwarf_wanted {
+    uint64_t address;
+    uint32_t unit, order; /* index + 1, 0: none; as it was asked for */
+    uint32_t scope;       /* innermost; index + 1 in the scopes; 0: none */
+    uint32_t file, line;
+};
+
+struct dwarf_scopes {
+    struct dwarf_scope *list; /* owned */
+    size_t count, cap;
+};
+
+/* Finds the scopes of @wanted, sorted by address, all in @u. False: they could not all be read. */
+bool dwarf_find_scopes(struct dwarf *d, struct dwarf_unit *u, struct dwarf_wanted *wanted,
+                       size_t count, struct dwarf_scopes *scopes);
+
+/* ---- dwarf_line.c ---- */
+
+/* The files of a unit. */
+struct dwarf_files {
+    uint32_t *names; /* owned, [count]: strings, by the number that lines and calls have; 0: none */
+    size_t count;
+};
+
+/* Finds the lines of @wanted, and the names of the files of these and of the calls in @scopes.
+ * Where there are none, or they are broken, all are 0. */
+void dwarf_find_lines(struct dwarf *d, struct dwarf_unit *u, struct dwarf_wanted *wanted,
+                      size_t count, const struct dwarf_scopes *scopes, struct intern *strings,
+                      struct dwarf_files *ret);

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An ELF file's headers, segments and build-id. */
+#include "elf/elf_impl.h"
+
+#include "base/cleanup.h"
+
+#include <sys/stat.h>
+
+static bool read_segments(struct elf_file *f)
+{
+    size_t count;
+
+    if (elf_getphdrnum(f->elf, &count) < 0)
+        return false;
+    for (size_t i = 0; i < MIN(count, (size_t)ELF_PROGRAM_HEADERS_MAX); i++) {
+        GElf_Phdr h;
+
+        if (!gelf_getphdr(f->elf, (int)i, &h))
+            continue;
+        if (h.p_type == PT_LOAD && f->segment_count < ELF_SEGMENTS_MAX) {
+            f->segments[f->segment_count++] = (struct elf_segment){
+                .offset = h.p_offset,
+                .file_size = h.p_filesz,
+                .vaddr = h.p_vaddr,
+                .exec = h.p_flags & PF_X,
+            };
+        } else if (h.p_type == PT_NOTE && !f->build_id_n && h.p_filesz <= ELF_NOTES_MAX_BYTES &&
+                   h.p_offset <= ELF_FILE_MAX_BYTES) {
+            elf_read_build_id(f, elf_getdata_rawchunk(f->elf, (int64_t)h.p_offset,
+                                                      (size_t)h.p_filesz, ELF_T_NHDR));
+        }
+    }
+    return true;
+}
+
+void elf_read_build_id(struct elf_file *f, Elf_Data *data)
+{
+    size_t at = 0, name, desc, next;
+    GElf_Nhdr note;
+
+    while (data && (next = gelf_getnote(data, at, &note, &name, &desc)) > at) {
+        if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == sizeof(ELF_NOTE_GNU) &&
+            note.n_descsz && note.n_descsz <= ELF_BUILD_ID_MAX &&
+            memcmp((char *)data->d_buf + name, ELF_NOTE_GNU, sizeof(ELF_NOTE_GNU)) == 0) {
+            f->build_id_n = note.n_descsz;
+            memcpy(f->build_id, (char *)data->d_buf + desc, f->build_id_n);
+            return;
+        }
+        at = next;
+    }
+}
+
+static void read_sections(struct elf_file *f)
+{
+    size_t count, names;
+
+    if (elf_getshdrnum(f->elf, &count) < 0 || elf_getshdrstrndx(f->elf, &names) < 0)
+        return;
+    for (size_t i = 1; i < MIN(count, (size_t)ELF_SECTIONS_MAX); i++) {
+        Elf_Scn *section = elf_getscn(f->elf, i);
+        GElf_Shdr h;
+        const char *name;
+
+        if (!section || !gelf_getshdr(section, &h) || h.sh_type == SHT_NOBITS)
+            continue;
+        if (h.sh_type == SHT_SYMTAB && !f->symtab) {
+            f->symtab = section;
+        } else if (h.sh_type == SHT_DYNSYM && !f->dynsym) {
+            f->dynsym = section;
+        } else if (h.sh_type == SHT_PROGBITS && !(h.sh_flags & SHF_ALLOC)) {
+            name = elf_strptr(f->elf, names, h.sh_name);
+            if (name && strcmp(name, ".gnu_debuglink") == 0)
+                f->debuglink = section;
+            else if (name && strcmp(name, ".gnu_debugdata") == 0)
+                f->debugdata = section;
+        } else if (h.sh_type == SHT_NOTE && !f->build_id_n && h.sh_size <= ELF_NOTES_MAX_BYTES) {
+            elf_read_build_id(
+                f, elf_getdata(section, NULL)); /* a debug file's segments may be empty */
+        }
+    }
+}
+
+static int open_elf(struct elf_file *f, struct error *err)
+{
+    if (!f->elf)
+        return error_set(err, -EIO, "the file cannot be read: %s", elf_errmsg(-1));
+    if (elf_kind(f->elf) != ELF_K_ELF || !gelf_getehdr(f->elf, &f->header))
+        return error_set(err, -ENOEXEC, "not an ELF file");
+    if (!read_segments(f))
+        return error_set(err, -ENOEXEC, "its program headers are broken");
+    read_sections(f);
+    return 0;
+}
+
+int elf_file_open(int fd, struct elf_file **ret, struct error *err)
+{
+    _cleanup_(elf_file_closep) struct elf_file *f = NULL;
+    struct stat st;
+    int r;
+
+    if (fstat(fd, &st) < 0)
+        return error_errno(err, "cannot stat the file");
+    if (!S_ISREG(st.st_mode) || st.st_size <= 0)
+        return error_set(err, -ENOEXEC, "not a regular file with content");
+    if ((uint64_t)st.st_size > ELF_FILE_MAX_BYTES)
+        return error_set(err, -EFBIG, "the file is larger than %llu bytes",
+                         (unsigned long long)ELF_FILE_MAX_BYTES);
+    elf_version(EV_CURRENT);
+    f = calloc(1, sizeof(*f));
+    if (!f)
+        return -ENOMEM;
+    f->elf =
+        elf_begin(fd, ELF_C_READ, NULL); /* not _MMAP: a file cut short would kill us by SIGBUS */
+    r = open_elf(f, err);
+    if (r == 0)
+        *ret = TAKE_PTR(f);
+    return r;
+}
+
+int elf_file_open_memory(struct buf *bytes, struct elf_file **ret, struct error *err)
+{
+    _cleanup_(elf_file_closep) struct elf_file *f = calloc(1, sizeof(*f));
+    size_t n;
+    int r;
+
+    if (f)
+        f->memory = buf_take(bytes, &n);
+    if (!f || !f->memory) {
+        buf_deinit(bytes);
+        return -ENOMEM;
+    }
+    elf_version(EV_CURRENT);
+    f->elf = elf_memory(f->memory, n);
+    r = open_elf(f, err);
+    if (r == 0)
+        *ret = TAKE_PTR(f);
+    return r;
+}
+
+struct elf_file *elf_file_close(struct elf_file *f)
+{
+    if (!f)
+        return NULL;
+    elf_end(f->elf);
+    free(f->memory);
+    free(f);
+    return NULL;
+}
+
+bool elf_file_has_symtab(const struct elf_file *f)
+{
+    return f->symtab;
+}
+
+struct span elf_file_build_id(const struct elf_file *f)
+{
+    return (struct span){ (const char *)f->build_id, f->build_id_n };
+}
+
+const struct elf_segment *elf_file_segments(const struct elf_file *f, size_t *ret_count)
+{
+    *ret_count = f->segment_count;
+    return f->segments;
+}
+
+bool elf_segments_vaddr(const struct elf_segment *segments, size_t count, uint64_t offset,
+                        uint64_t *ret)
+{
+    const struct elf_segment *found = NULL;
+
+    /* Pages at the seam of two segments are mapped with both: the executable one is meant. */
+    for (size_t i = 0; i < count; i++) {
+        const struct elf_segment *s = &segments[i];
+
+        if (offset >= s->offset && offset - s->offset < s->file_size &&
+            (!found || s->exec > found->exec))
+            found = s;
+    }
+    if (!found)
+        return false;
+    *ret = found->vaddr + (offset - found->offset);
+    return true;
+}
+
+static uint64_t fingerprint_sections(struct elf_file *f, const struct fingerprint_key *key)
+{
+    size_t count, names = 0;
+    uint64_t print = 0;
+
+    if (elf_getshdrnum(f->elf, &count) < 0 || elf_getshdrstrndx(f->elf, &names) < 0)
+        return 0;
+    for (size_t i = 1; i < MIN(count, (size_t)ELF_SECTIONS_MAX); i++) {
+        struct {
+            uint64_t before;
+            struct elf_code code;
+        } link = { .before = print };
+
+        if (elf_code_section(f, i, names, &link.code))
+            print = fingerprint(key, (struct span){ (const char *)&link, sizeof(link) });
+    }
+    return print;
+}
+
+uint64_t elf_file_fingerprint(struct elf_file *f, const struct fingerprint_key *key)
+{
+    Elf_Scn *const sections[] = { f->symtab, f->dynsym, f->debugdata };
+    uint64_t parts[4 + 2 * ARRAY_SIZE(sections)] = { 0 };
+    size_t n = 0;
+
+    parts[n++] = fingerprint(
+        key, (struct span){ (const char *)f->segments, f->segment_count * sizeof(f->segments[0]) });
+    parts[n++] = fingerprint_sections(f, key);
+    for (size_t i = 0; i < ARRAY_SIZE(sections); i++) {
+        struct elf_symbols s;
+
+        if (sections[i] == f->debugdata) {
+            parts[n++] =
+                fingerprint(key, elf_section_bytes(f->debugdata, ELF_MINI_PACKED_MAX_BYTES));
+        } else if (elf_symbols_load(f, sections[i], &s)) {
+            parts[n++] = fingerprint(key, (struct span){ s.data->d_buf, s.data->d_size });
+            parts[n++] = fingerprint(key, s.names);
+        }
+    }
+    parts[n++] = fingerprint(key, elf_starts_bytes(f, &parts[ARRAY_SIZE(parts) - 2]));
+    parts[ARRAY_SIZE(parts) - 1] = fingerprint(key, elf_file_build_id(f));
+    return fingerprint(key, (struct span){ (const char *)parts, sizeof(parts) });
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What an ELF file says about the names of its code. The file is its owner's, who may be hostile
+ * and may change it while we read. It is read by pread(2) into our memory (libelf without mmap).
+ * Every size and count is bounded, and what does not fit is left out. Knows no process and no
+ * broker. Thread: any, one at a time per struct.
+ */
+#pragma once
+
+#include "base/error.h"
+#include "elf/siphash.h"
+#include "elf/symbol_table.h"
+
+#define ELF_FILE_MAX_BYTES ((uint64_t)2 << 30)
+#define ELF_SECTIONS_MAX 65536
+#define ELF_PROGRAM_HEADERS_MAX 4096
+#define ELF_SEGMENTS_MAX 64                         /* PT_LOAD that are kept */
+#define ELF_NOTES_MAX_BYTES ((uint64_t)1 << 20)     /* of one PT_NOTE or section */
+#define ELF_SYMBOLS_MAX ((size_t)4 << 20)           /* of one file */
+#define ELF_SYMTAB_MAX_BYTES (ELF_SYMBOLS_MAX * 24) /* of one section */
+#define ELF_STRTAB_MAX_BYTES ((size_t)128 << 20)    /* of one section */
+#define ELF_MINI_PACKED_MAX_BYTES ((size_t)8 << 20) /* .gnu_debugdata as it lies in the file */
+#define ELF_MINI_MAX_BYTES ((size_t)32 << 20)       /* and unpacked */
+#define ELF_XZ_MEMORY_MAX_BYTES ((uint64_t)64 << 20)
+#define ELF_BUILD_ID_MAX 20
+#define ELF_DEBUGLINK_NAME_MAX 255
+
+struct elf_segment {
+    uint64_t offset, file_size, vaddr;
+    bool exec;
+};
+
+struct elf_file;
+
+/* Reads the headers of @fd (borrowed until elf_file_close()). 0; -ENOEXEC: not an ELF file; -EFBIG;
+ * -ENOMEM; -EIO. @err says which. */
+int elf_file_open(int fd, struct elf_file **ret, struct error *err);
+/* The same of @bytes in memory, which are taken over in every case. */
+int elf_file_open_memory(struct buf *bytes, struct elf_file **ret, struct error *err);
+struct elf_file *elf_file_close(struct elf_file *f);
+static inline void elf_file_closep(struct elf_file **f)
+{
+    elf_file_close(*f);
+}
+
+/* Whether the file has a symbol table of its own, beside the dynamic one. */
+bool elf_file_has_symtab(const struct elf_file *f);
+/* Bytes of the build-id, 0 where there is none. Points into @f. */
+struct span elf_file_build_id(const struct elf_file *f);
+/* PT_LOAD segments in order of the file. Points into @f. */
+const struct elf_segment *elf_file_segments(const struct elf_file *f, size_t *ret_count);
+/* The address that the file itself gives to the byte at @offset. False: no segment holds it. */
+bool elf_segments_vaddr(const struct elf_segment *segments, size_t count, uint64_t offset,
+                        uint64_t *ret);
+/* A hash of everything that elf_file_symbols(), elf_file_starts() and the segments are made of. */
+uint64_t elf_file_fingerprint(struct elf_file *f, const struct fingerprint_key *key);
+
+/* Adds the functions of .symtab and .dynsym to @b, and the linkage tables as "[plt]". 0 or -ENOMEM;
+ * broken tables are skipped. */
+int elf_file_symbols(struct elf_file *f, struct symbol_builder *b);
+/* Adds where the functions of a file without .symtab begin, each called "+0x" and its address. 0 or
+ * -ENOMEM; a broken table is skipped. */
+int elf_file_starts(struct elf_file *f, struct symbol_builder *b);
+
+/* The separate debug file that .gnu_debuglink names: a bare file name. False where there is none.
+ */
+bool elf_file_debuglink(struct elf_file *f, char ret_name[ELF_DEBUGLINK_NAME_MAX + 1],
+                        uint32_t *ret_crc);
+/* True when the whole content of @fd has the checksum @crc. Reads the file. */
+bool elf_crc_matches(int fd, uint32_t crc);
+/* MiniDebugInfo: the small ELF file that is packed in .gnu_debugdata. 0 and *ret owned by the
+ * caller; 1: there is none that can be read; -ENOMEM. */
+int elf_file_mini(struct elf_file *f, struct elf_file **ret);

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the kernel tells of the other end of a connection: real sockets, of children that are other
+ * users. As root alone. */
+#include "suite.h"
+
+#include "access/peer.h"
+#include "access/subject.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define ALICE 61001
+#define NOBODY 65534
+#define COST_NS (50 * UINT64_C(1000))
+
+static struct peers *peers;
+static char folder[64];
+static int proc_fd;
+
+static void setup(void)
+{
+    snprintf(folder, sizeof(folder), "/tmp/test_peer.XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    ck_assert_int_eq(chmod(folder, 0755), 0);
+    proc_fd =
+        open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC); /* in which nobody is in a container */
+    ck_assert_int_eq(peers_open(proc_fd, "no such group", &peers), 0);
+}
+
+static void setup_old(void)
+{
+    setenv("FLAMED_OLD_KERNEL", "sock_diag", 1);
+    setup();
+}
+
+static void teardown(void)
+{
+    char path[96];
+
+    peers = peers_close(peers);
+    close_fd(proc_fd);
+    snprintf(path, sizeof(path), "%s/s", folder);
+    unlink(path);
+    ck_assert_int_eq(rmdir(folder), 0);
+}
+
+enum end { END_STAYS, END_HALF_CLOSED, END_CLOSED, END_RESET };
+
+struct listener {
+    int fd;
+    struct sockaddr_storage address;
+    socklen_t n;
+};
+
+static struct listener listen_on(int family)
+{
+    struct listener l = { .fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0) };
+    struct sockaddr_in v4 = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    struct sockaddr_in6 v6 = { .sin6_family = AF_INET6, .sin6_addr = in6addr_loopback };
+    struct sockaddr_un un = { .sun_family = AF_UNIX };
+
+    snprintf(un.sun_path, sizeof(un.sun_path), "%s/s", folder);
+    unlink(un.sun_path);
+    ck_assert_int_eq(bind(l.fd,
+                          family == AF_UNIX   ? (struct sockaddr *)&un
+                          : family == AF_INET ? (struct sockaddr *)&v4
+                                              : (struct sockaddr *)&v6,
+                          family == AF_UNIX   ? sizeof(un)
+                          : family == AF_INET ? sizeof(v4)
+                                              : sizeof(v6)),
+                     0);
+    ck_assert_int_eq(listen(l.fd, 8), 0);
+    l.n = sizeof(l.address);
+    ck_assert_int_eq(getsockname(l.fd, (struct sockaddr *)&l.address, &l.n), 0);
+    if (family == AF_UNIX)
+        ck_assert_int_eq(chmod(un.sun_path, 0666), 0);
+    return l;
+}
+
+/* The child: connects as @uid, and does to its end what @end says. */
+static void run_client(const struct listener *l, uint32_t uid, bool mapped, enum end end, int ready)
+{
+    struct sockaddr_in6 v6 = { .sin6_family = AF_INET6 };
+    const struct sockaddr_in *v4 = (const struct sockaddr_in *)&l->address;
+    struct linger at_once = { .l_onoff = 1 };
+    int fd;
+
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (setgroups(0, NULL) < 0 || setresgid(uid, uid, uid) < 0 || setresuid(uid, uid, uid) < 0)
+        _exit(1);
+    fd = socket(mapped ? AF_INET6 : l->address.ss_family, SOCK_STREAM, 0);
+    v6.sin6_port = v4->sin_port;
+    v6.sin6_addr.s6_addr[10] = v6.sin6_addr.s6_addr[11] = 0xff;
+    memcpy(&v6.sin6_addr.s6_addr[12], &v4->sin_addr, 4);
+    if (connect(fd, mapped ? (struct sockaddr *)&v6 : (const struct sockaddr *)&l->address,
+                mapped ? sizeof(v6) : l->n) < 0 ||
+        write(fd, "GET / HTTP/1.1\r\n", 16) != 16)
+        _exit(2);
+    if (end == END_HALF_CLOSED)
+        shutdown(fd, SHUT_WR);
+    if (end == END_RESET)
+        setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+    if (end == END_CLOSED || end == END_RESET)
+        close(fd);
+    if (write(ready, "x", 1) != 1)
+        _exit(3);
+    pause();
+    _exit(0);
+}
+
+/* Who the kernel says is at the other end of a connection by a child. */
+static struct peer ask(int family, uint32_t uid, bool mapped, enum end end)
+{
+    struct listener l = listen_on(family);
+    struct sockaddr_storage address = { .ss_family = AF_UNIX };
+    socklen_t n = sizeof(address);
+    struct peer peer;
+    int ready[2], fd, status;
+    char byte;
+    pid_t child;
+
+    ck_assert_int_eq(pipe2(ready, O_CLOEXEC), 0);
+    child = fork();
+    if (child == 0)
+        run_client(&l, uid, mapped, end, ready[1]);
+    close(ready[1]);
+    ck_assert_int_eq(read(ready[0], &byte, 1), 1);
+    fd = accept4(l.fd, (struct sockaddr *)&address, &n, SOCK_CLOEXEC);
+    ck_assert_int_ge(fd, 0);
+    peer_ask(peers, fd, &address, &peer);
+    kill(child, SIGKILL);
+    waitpid(child, &status, 0);
+    close(fd);
+    close(l.fd);
+    close(ready[0]);
+    return peer;
+}
+
+static const struct {
+    const char *name;
+    int family;
+    uint32_t uid;
+    bool mapped;
+    enum end end;
+    bool known, member;
+} CASES[] = {
+    { "alice by IPv4", AF_INET, ALICE, false, END_STAYS, true, false },
+    { "alice by IPv6", AF_INET6, ALICE, false, END_STAYS, true, false },
+    { "alice by IPv4 of an IPv6 socket", AF_INET, ALICE, true, END_STAYS, true, false },
+    { "alice by the Unix socket", AF_UNIX, ALICE, false, END_STAYS, true, false },
+    { "alice who says no more", AF_INET, ALICE, false, END_HALF_CLOSED, true, false },
+    { "root by IPv4", AF_INET, 0, false, END_STAYS, true, true },
+    { "root by IPv6", AF_INET6, 0, false, END_STAYS, true, true },
+    { "root by the Unix socket", AF_UNIX, 0, false, END_STAYS, true, true },
+    /* of a closed socket the kernel says that it is root's */
+    { "alice who has closed", AF_INET, ALICE, false, END_CLOSED, false, false },
+    { "alice who has closed, IPv6", AF_INET6, ALICE, false, END_CLOSED, false, false },
+    { "alice who has reset", AF_INET, ALICE, false, END_RESET, false, false },
+    { "root who has closed", AF_INET, 0, false, END_CLOSED, false, false },
+    { "nobody by IPv4", AF_INET, NOBODY, false, END_STAYS, false, false },
+    { "nobody by the Unix socket", AF_UNIX, NOBODY, false, END_STAYS, false, false },
+};
+
+START_TEST(the_kernel_tells_who_it_is)
+{
+    struct peer p = ask(CASES[_i].family, CASES[_i].uid, CASES[_i].mapped, CASES[_i].end);
+
+    ck_assert_msg(p.known == CASES[_i].known, "%s: %s", CASES[_i].name, p.problem ? p.problem : "");
+    ck_assert_msg(p.member == CASES[_i].member, "%s", CASES[_i].name);
+    ck_assert_msg(!p.problem == p.known, "%s", CASES[_i].name);
+    if (p.known)
+        ck_assert_uint_eq(p.uid, CASES[_i].uid);
+}
+END_TEST
+
+/* The kernel tells the groups on a Unix socket; over TCP the lists of the start do. */
+START_TEST(groups_are_told)
+{
+    uint64_t root, same, alices, bit = 0;
+    char number[16];
+
+    snprintf(number, sizeof(number), "%d", ALICE);
+    ck_assert_int_eq(peers_add_group(peers, "root", &root), 0);
+    ck_assert_int_eq(peers_add_group(peers, "0", &same), 0);
+    ck_assert_int_eq(peers_add_group(peers, number, &alices), 0);
+    ck_assert_int_eq(peers_add_group(peers, "no such group", &bit), -ENOENT);
+    ck_assert_uint_eq(root, same);
+    ck_assert(root && alices && !(root & alices) && !bit);
+    ck_assert_uint_eq(ask(AF_UNIX, ALICE, false, END_STAYS).groups, alices);
+    ck_assert_uint_eq(ask(AF_UNIX, 0, false, END_STAYS).groups, root);
+    ck_assert_uint_eq(ask(AF_INET, 0, false, END_STAYS).groups, root);  /* its first one */
+    ck_assert_uint_eq(ask(AF_INET, ALICE, false, END_STAYS).groups, 0); /* in no list */
+    ck_assert_uint_eq(ask(AF_INET, 0, false, END_CLOSED).groups, 0);
+    ck_assert(!ask(AF_UNIX, ALICE, false, END_STAYS).member);
+}
+END_TEST
+
+/* Connects to @l, says something, resets the connection before it was accepted, and has another
+ * socket at the same address: its fd; -1 where another program took that meanwhile. */
+static int use_port_again(const struct listener *l)
+{
+    struct linger at_once = { .l_onoff = 1 };
+    struct sockaddr_storage from = { 0 };
+    socklen_t n = sizeof(from);
+    int first = socket(AF_INET, SOCK_STREAM, 0), second = socket(AF_INET, SOCK_STREAM, 0), one = 1;
+
+    ck_assert_int_eq(connect(first, (const struct sockaddr *)&l->address, l->n), 0);
+    ck_assert_int_eq(write(first, "DELETE / HTTP/1.1\r\n", 19), 19);
+    ck_assert_int_eq(getsockname(first, (struct sockaddr *)&from, &n), 0);
+    setsockopt(first, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+    close(first);
+    setsockopt(second, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+    return bind(second, (struct sockaddr *)&from, n) == 0 ? second : close_fd(second);
+}
+
+/* The other end of a connection that was reset is free for somebody else: what was sent before must
+ * not be taken for his. */
+START_TEST(a_port_that_is_used_again_names_nobody_else)
+{
+    struct listener l = listen_on(AF_INET);
+    struct sockaddr_storage address = { 0 };
+    int second = use_port_again(&l), fd;
+    socklen_t n = sizeof(address);
+    struct peer p;
+
+    for (int tries = 0; second < 0 && tries < 20; tries++) {
+        close(l.fd);
+        l = listen_on(AF_INET);
+        second = use_port_again(&l);
+    }
+    ck_assert_int_eq(connect(second, (struct sockaddr *)&l.address, l.n), 0);
+    fd = accept4(l.fd, (struct sockaddr *)&address, &n, SOCK_CLOEXEC);
+    ck_assert_int_ge(fd, 0);
+    peer_ask(peers, fd, &address, &p);
+    ck_assert_msg(!p.known, "the first one's request would be the second one's");
+    close(fd);
+    fd = accept4(l.fd, (struct sockaddr *)&address, &n, SOCK_CLOEXEC);
+    peer_ask(peers, fd, &address, &p);
+    ck_assert(p.known);
+    close(fd);
+    close(second);
+    close(l.fd);
+}
+END_TEST
+
+static int compare_ns(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+START_TEST(it_is_asked_within_50_us)
+{
+    static uint64_t took_ns[2000];
+    struct listener l = listen_on(AF_INET);
+    int client = socket(AF_INET, SOCK_STREAM, 0), fd;
+    struct sockaddr_storage address = { 0 };
+    socklen_t n = sizeof(address);
+    struct subject s;
+    struct peer p;
+
+    ck_assert_int_eq(connect(client, (struct sockaddr *)&l.address, l.n), 0);
+    fd = accept4(l.fd, (struct sockaddr *)&address, &n, SOCK_CLOEXEC);
+    for (size_t i = 0; i < ARRAY_SIZE(took_ns); i++) {
+        uint64_t begun_ns = clock_monotonic_ns();
+
+        peer_ask(peers, fd, &address, &p);
+        subject_of_peer(&p, peer_place(peers, &p), &s);
+        took_ns[i] = clock_monotonic_ns() - begun_ns;
+        ck_assert(p.known);
+    }
+    qsort(took_ns, ARRAY_SIZE(took_ns), sizeof(took_ns[0]), compare_ns);
+    printf("the subject of a connection: %llu ns at best, %llu ns in the median\n",
+           (unsigned long long)took_ns[0], (unsigned long long)took_ns[ARRAY_SIZE(took_ns) / 2]);
+    ck_assert_uint_lt(took_ns[0], COST_NS);
+    close(fd);
+    close(client);
+    close(l.fd);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("peer"), *old = tcase_create("by text");
+    Suite *suite = suite_create("peer");
+
+    if (geteuid() != 0)
+        return 77;
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_loop_test(tc, the_kernel_tells_who_it_is, 0, ARRAY_SIZE(CASES));
+    tcase_add_test(tc, groups_are_told);
+    tcase_add_test(tc, a_port_that_is_used_again_names_nobody_else);
+    tcase_add_test(tc, it_is_asked_within_50_us);
+    tcase_add_checked_fixture(old, setup_old, teardown);
+    tcase_add_loop_test(old, the_kernel_tells_who_it_is, 0, ARRAY_SIZE(CASES));
+    tcase_add_test(old, a_port_that_is_used_again_names_nobody_else);
+    suite_add_tcase(suite, tc);
+    suite_add_tcase(suite, old);
+    return suite_run(suite);
+}
