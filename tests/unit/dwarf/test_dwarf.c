@@ -57,7 +57,8 @@ static int run(const char *const argv[], int in, int out)
     posix_spawn_file_actions_destroy(&actions);
     if (r != 0)
         return MISSING;
-    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    if (waitpid(pid, &status, 0) != pid) /* no assertion: main() calls this outside of tests, too */
+        return -1;
     return WIFEXITED(status) ? (WEXITSTATUS(status) == 127 ? MISSING : WEXITSTATUS(status)) : -1;
 }
 
