@@ -162,6 +162,35 @@ describe("the page of a real flamed", { concurrency: 3 }, () => {
         await close(page);
     });
 
+    journey("locks: what threads waited for, how long, and who had it", async () => {
+        const { events } = await flamed.get("api/v1/events");
+
+        if (!events.find(({ name }) => name === "lock").available)
+            return; // an older kernel
+        const locks = await workloads.run("Locks");
+        let id = null;
+
+        while (!(id = await capture({ pid: locks.pid, seconds: 1, event: "lock", threads: 1 }))) // its program is being loaded
+            await new Promise((done) => setTimeout(done, 500));
+        const page = await visit("#/capture/" + id);
+
+        await graphShown(page);
+        await page.getByRole("button", { name: "Locks", exact: true }).click();
+        await page.waitForURL(/locks=1/);
+        await page.reload();
+        const row = page.locator(".locks tbody tr").filter({ hasText: "Locks$LockA" });
+
+        await row.waitFor();
+        assert.deepEqual((await row.locator("td").allTextContents()).slice(0, 2), ["Locks$LockA", "synchronized"]);
+        assert.match(await row.locator("td").last().innerText(), /LockA-\d .*%/);
+        assert.deepEqual(await faults(page, WCAG_AA), []);
+        if (process.env.FLAMED_SCREENSHOT)
+            await page.screenshot({ path: process.env.FLAMED_SCREENSHOT });
+        await page.getByRole("button", { name: "Locks", exact: true }).click();
+        await graphShown(page);
+        await close(page);
+    });
+
     journey("range and compare: what is new, in words, in one graph and side by side", async () => {
         const oldMs = 10000, newMs = 8000; // of the one and the other, for ranges of some seconds
 

@@ -9,6 +9,7 @@ import { element, isNarrow, isWide } from "../shared/dom.js";
 import { formatMoment, formatSeconds } from "../shared/format.js";
 import { openMenu } from "../shared/menu.js";
 import { shortMain } from "../shared/names.js";
+import { LockTable, hasLocks } from "./locktable.js";
 import { button, emptyState, errorState } from "./notice.js";
 import { openJson } from "./openjson.js";
 import { ProfilePanel } from "../viewer/panel.js";
@@ -26,10 +27,11 @@ export class CaptureView {
         this.facts = element("p", { class: "facts jvm-facts" });
         this.eventSelect = element("select", { class: "tool", "aria-label": "Event", hidden: true });
         this.eventSelect.addEventListener("change", () => this.showEvent());
+        this.locksButton = button("Locks", () => this.toggleLocks(), { "aria-pressed": "false", hidden: true, title: "What threads waited for, as a table" });
         this.downloadButton = button("Download", () => this.download(), { "aria-haspopup": "menu" });
         this.content = element("div", { class: "content" }, emptyState("Loading the capture …"));
         this.root = element("div", { class: "view" }, element("div", { class: "bar sub" }, this.facts,
-            element("div", { class: "tools" }, this.eventSelect, this.downloadButton,
+            element("div", { class: "tools" }, this.eventSelect, this.locksButton, this.downloadButton,
                 element("a", { class: "tool", href: formatRoute("compare", "", { b: id }) }, "Compare"))), this.content);
     }
 
@@ -51,7 +53,9 @@ export class CaptureView {
             await this.loadProfile();
             this.content.replaceChildren(this.panel.root);
             this.panel.setState(stateOfParams(this.params, this.panel.defaults));
-            if (heatState)
+            if (this.params.get("locks") && this.locks)
+                this.toggleLocks();
+            else if (heatState)
                 await this.openHeat(heatState);
         } catch (error) {
             if (!isAbort(error))
@@ -80,12 +84,31 @@ export class CaptureView {
 
         this.profile = openJson(json);
         this.panel.setProfile(this.profile);
+        this.locks = hasLocks(json.meta.event) ? new LockTable(json) : null;
+        this.locksButton.hidden = !this.locks;
+        if (!this.locks && this.locksShown)
+            this.toggleLocks();
+    }
+
+    get locksShown() {
+        return this.locksButton.getAttribute("aria-pressed") === "true";
+    }
+
+    // The table in place of the graph, and back.
+    toggleLocks() {
+        const shown = !this.locksShown;
+
+        this.locksButton.setAttribute("aria-pressed", String(shown));
+        this.content.replaceChildren(shown ? this.locks.root : this.panel.root);
+        this.keep();
     }
 
     async showEvent() {
         try {
             this.heat.close();
             await this.loadProfile();
+            if (this.locksShown)
+                this.content.replaceChildren(this.locks.root);
             this.keep();
         } catch (error) {
             if (!isAbort(error))
@@ -123,6 +146,8 @@ export class CaptureView {
 
         if (this.heat.state)
             params.set("heat", this.heat.state);
+        if (this.locksShown)
+            params.set("locks", "1");
         if (!this.eventSelect.hidden && this.eventSelect.selectedIndex > 0)
             params.set("event", this.eventSelect.value);
         this.app.replaceParams(params);

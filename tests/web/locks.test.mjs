@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+import assert from "node:assert/strict";
+import test from "node:test";
+import { hasLocks, locksOf, ownersText } from "../../web/page/locktable.js";
+
+const NAMES = ["[a-0 tid=1]", "[a-1 tid=2]", "Main.run", "[monitor]", "Shop", "[condition]", "java.lang.Object.wait"];
+const frames = NAMES.map((name, i) => ({ name, kind: i < 2 ? "thread" : "c2" }));
+
+test("locks by class and way, the longest first", () => {
+    const locks = locksOf({ frames, stacks: [
+        { frames: [0, 2, 3, 4], samples: 2, value: 100, owner: "a-1" },
+        { frames: [1, 2, 3, 4], samples: 3, value: 200, owner: "a-0" },
+        { frames: [1, 2, 3, 4], samples: 1, value: 100 },
+        { frames: [0, 2, 5, 4], samples: 1, value: 900 },
+        { frames: [0, 2, 6], samples: 7, value: 7000 }, // no lock
+        { frames: [], samples: 1, value: 1 },
+    ] });
+
+    assert.deepEqual(locks.map(({ name, way, samples, value, threads }) => [name, way, samples, value, threads]),
+        [["Shop", "[condition]", 1, 900, 1], ["Shop", "[monitor]", 6, 400, 2]]);
+    assert.equal(ownersText(locks[0]), "");
+    assert.match(ownersText(locks[1]), /^a-0 50.*%, a-1 25.*%$/);
+});
+
+test("owners beyond the third are counted", () => {
+    assert.match(ownersText({ value: 10, owners: [["a", 4], ["", 2], ["b", 2], ["c", 1], ["d", 1]] }), /^a 40.*b 20.*c 10.*, 1 more$/);
+});
+
+test("events that have locks", () => {
+    assert.deepEqual(["lock", "nativelock", "offcpu", "cpu"].map(hasLocks), [true, true, false, false]);
+});
