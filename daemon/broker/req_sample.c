@@ -142,8 +142,7 @@ int request_unwind_limit(struct server *s, const struct broker_request *q, struc
 
 /*
  * ring. Safe: the map's memory can be mapped, its samples read, its consumer's position written,
- * and that is all that can be done to it without bpf(2), which flamed may not call. No other map is
- * handed out.
+ * and that is all that can be done to it without bpf(2), which flamed may not call.
  */
 int request_ring(struct server *s, const struct broker_request *q, struct reply *rep)
 {
@@ -325,6 +324,16 @@ int request_sample_flush(struct server *s, const struct broker_request *q, struc
         return error_code(&rep->err, r, "cannot look at the waits that are not over");
     rep->value = (uint64_t)no << 32 | MIN(late, (uint64_t)UINT32_MAX);
     return 0;
+}
+
+/*
+ * sample_lates. Safe: as sample_flush, of waits that are over.
+ */
+int request_sample_lates(struct server *s, const struct broker_request *q, struct reply *rep)
+{
+    int r = s->sampler ? sampler_lates(s->sampler, q->set) : -ENOENT;
+
+    return r < 0 ? error_code(&rep->err, r, "cannot look at the waits that are over") : 0;
 }
 
 /*

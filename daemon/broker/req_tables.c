@@ -66,6 +66,22 @@ int request_put_rows(struct server *s, const struct broker_request *q, struct re
 }
 
 /*
+ * rows. Safe: the map's memory can be mapped, and that is all that can be done to it without
+ * bpf(2), which flamed may not call. It holds what flamed had put there, and flamed may put
+ * anything.
+ */
+int request_rows(struct server *s, const struct broker_request *q, struct reply *rep)
+{
+    int fd, r = server_sampler(s, /* wait_ns= */ 0, &rep->err);
+
+    (void)q;
+    if (r < 0)
+        return r;
+    fd = fcntl(sampler_rows_fd(s->sampler), F_DUPFD_CLOEXEC, 0);
+    return fd < 0 ? error_errno(&rep->err, "cannot copy the fd of the rows") : reply_fd(rep, fd);
+}
+
+/*
  * put_process. Safe: as put_rows; one entry of fixed size in a table that the BPF program looks
  * pids up in. It is copied before it is used, so that flamed cannot change it in between.
  */

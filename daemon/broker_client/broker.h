@@ -145,6 +145,8 @@ int broker_sample_check(struct broker *b, const char *event, struct error *err);
  * to come. */
 int broker_sample_flush(struct broker *b, uint32_t set, uint32_t *ret_no, uint32_t *ret_late,
                         struct error *err);
+/* Has those samples of @set written that are still to come, of threads that wait again. */
+int broker_sample_lates(struct broker *b, uint32_t set, struct error *err);
 int broker_sample_stop(struct broker *b, uint32_t set, struct error *err);
 /* Which sets want samples of a process: bit n of @sets for set n; 0 forgets it. */
 int broker_filter_process(struct broker *b, int32_t host_pid, uint32_t sets, struct error *err);

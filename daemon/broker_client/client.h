@@ -18,6 +18,7 @@ struct broker {
     atomic_bool lost;
     uint32_t seq;
     const struct quarantine *left; /* borrowed; NULL: none; as set before the first thread */
+    const struct unwind_row *rows; /* the same; never unmapped */
     void *tables; /* memory shared with the broker, BROKER_TABLES_BYTES; NULL until it is needed */
 };
 

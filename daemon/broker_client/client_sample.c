@@ -89,6 +89,15 @@ int broker_sample_flush(struct broker *b, uint32_t set, uint32_t *ret_no, uint32
     return r;
 }
 
+int broker_sample_lates(struct broker *b, uint32_t set, struct error *err)
+{
+    struct broker_request q = client_request(BROKER_SAMPLE_LATES);
+    struct broker_answer a;
+
+    q.set = set;
+    return client_call_plain(b, &q, &a, err);
+}
+
 int broker_probe(struct broker *b, const struct proc_id *id, uint64_t start, uint64_t end,
                  const struct broker_probes *probes, struct error *err)
 {

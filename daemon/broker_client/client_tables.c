@@ -66,6 +66,28 @@ int broker_put_rows(struct broker *b, uint32_t first, const struct unwind_row *r
     return r;
 }
 
+int broker_rows(struct broker *b, const struct unwind_row **ret, struct error *err)
+{
+    struct broker_request q = client_request(BROKER_ROWS);
+    _cleanup_close_ int fd = -1;
+    struct broker_answer a;
+    size_t count = 0;
+    void *p;
+    int r;
+
+    if (!b->rows) {
+        r = client_call(b, &q, &a, &fd, 1, &count, err);
+        if (r < 0)
+            return r;
+        p = mmap(NULL, BROKER_ROWS_MAX * sizeof(**ret), PROT_READ, MAP_SHARED, fd, 0);
+        if (p == MAP_FAILED)
+            return error_errno(err, "cannot map the table of rows");
+        b->rows = p;
+    }
+    *ret = b->rows;
+    return 0;
+}
+
 int broker_put_process(struct broker *b, int32_t host_pid, const struct unwind_process *p,
                        struct error *err)
 {

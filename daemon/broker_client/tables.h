@@ -15,6 +15,9 @@ struct broker;
 /* Writes @count rows from index @first on. 0; -EINVAL: outside the table; -errno. */
 int broker_put_rows(struct broker *b, uint32_t first, const struct unwind_row *rows, uint32_t count,
                     struct error *err);
+/* Gives the BPF programs' table of rows, to read. It stays mapped for good, and another
+ * call gives the same. 0 or -errno. */
+int broker_rows(struct broker *b, const struct unwind_row **ret, struct error *err);
 /* Describes process @host_pid to the unwinder; NULL forgets it. 0 or -errno. */
 int broker_put_process(struct broker *b, int32_t host_pid, const struct unwind_process *p,
                        struct error *err);

@@ -60,6 +60,7 @@ struct capture {
     size_t event_count;
     uint64_t start_ns, end_ns; /* end_ns UINT64_MAX: until ended */
     uint64_t prepared_ns;      /* how long it took from the request to its start */
+    bool late;                 /* samples of waits were still to come then */
     uint64_t flushed_ns;       /* the samples of its flushes are there by then; 0: not flushed */
     enum symbols_source symbols;
     uint64_t random;               /* of the thinning */

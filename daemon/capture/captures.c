@@ -176,15 +176,29 @@ int captures_snapshot(struct captures *captures, struct capture *c, bool reset,
     return 0;
 }
 
+/* Has the waits told that are over, but whose thread was not back in its own code before it waited
+ * again: on a busy machine it may have to wait for a processor for long. Whether it did, now. */
+static bool capture_looks_for_lates(struct captures *captures, struct capture *c)
+{
+    bool late = c->late;
+
+    for (size_t i = 0; late && i < c->event_count; i++) {
+        if (c->events[i].flush_no)
+            broker_sample_lates(captures->broker, c->events[i].set, NULL);
+    }
+    c->late = false;
+    return late;
+}
+
 /* Has the waits told that were not over at the end of @c, once. Whether samples are still to come.
  */
 static bool capture_flushes(struct captures *captures, struct capture *c, uint64_t now_ns)
 {
     bool flushed = false;
-    uint32_t late, any_late = 0;
+    uint32_t late;
 
     if (c->flushed_ns)
-        return now_ns < c->flushed_ns;
+        return now_ns < c->flushed_ns || capture_looks_for_lates(captures, c);
     for (size_t i = 0; i < c->event_count; i++) {
         struct capture_event *event = &c->events[i];
 
@@ -192,9 +206,9 @@ static bool capture_flushes(struct captures *captures, struct capture *c, uint64
             continue;
         flushed = true;
         if (broker_sample_flush(captures->broker, event->set, &event->flush_no, &late, NULL) == 0)
-            any_late |= late;
+            c->late |= late > 0;
     }
-    c->flushed_ns = clock_monotonic_ns() + (any_late ? CAPTURE_LATE_NS : 0);
+    c->flushed_ns = clock_monotonic_ns() + (c->late ? CAPTURE_LATE_NS : 0);
     return flushed;
 }
 
@@ -283,7 +297,7 @@ uint64_t captures_next_deadline(const struct captures *captures)
 
     for (const struct capture *c = captures->running; c; c = c->next) {
         if (!c->waits_for_names)
-            deadline = MIN(deadline, c->end_ns);
+            deadline = MIN(deadline, MAX(c->end_ns, c->flushed_ns));
     }
     return deadline;
 }

@@ -93,11 +93,42 @@ static bool dispatch_lock(const struct process *p, struct sample_record *rec)
     return true;
 }
 
+void dispatch_known(struct dispatch *d, struct process *p, const struct sample_record *rec,
+                    const uint64_t *frames)
+{
+    struct incoming in = {
+        .naming = &d->naming, .rec = rec, .frames = frames, .process = p, .named = -1
+    };
+    struct sample_record lock;
+
+    unwinding_see(d->unwinding, p, rec, captures_want(d->captures, rec->set), clock_monotonic_ns());
+    if (rec->flags & SAMPLE_WANTS_THREAD)
+        anchors_see(d->anchors, p, rec, clock_monotonic_ns());
+    if (rec->lock) {
+        lock = *rec;
+        in.frames += rec->kernel_count;
+        in.rec = &lock;
+        if (!dispatch_lock(p, &lock))
+            return;
+    }
+    dispatch_deliver_or_hold(d, &in);
+}
+
+/* The same of one whose user stack cannot be walked. */
+static void dispatch_bare(struct dispatch *d, struct process *p, const struct sample_record *rec,
+                          const uint64_t *frames)
+{
+    struct sample_record bare = *rec;
+
+    bare.flags &= (uint8_t)~SAMPLE_REGISTERS;
+    bare.user_count = 0;
+    dispatch_known(d, p, &bare, frames);
+}
+
 void dispatch_sample(void *cookie, const struct sample_record *rec, const uint64_t *frames)
 {
     struct dispatch *d = cookie;
-    struct incoming in = { .naming = &d->naming, .rec = rec, .frames = frames, .named = -1 };
-    struct sample_record lock;
+    struct process *p;
     bool recorded = recorder_sets(*d->recorder) & 1u << rec->set;
     char comm[SAMPLE_COMM_BYTES + 1] = "";
 
@@ -106,22 +137,14 @@ void dispatch_sample(void *cookie, const struct sample_record *rec, const uint64
     if (!recorded && !captures_want(d->captures, rec->set))
         return;
     memcpy(comm, rec->comm, SAMPLE_COMM_BYTES);
-    in.process = discover_get(d->discover, (int32_t)rec->host_pid, rec->start_boottime_ns,
-                              rec->exec_id, rec->time_ns, comm);
-    if (!in.process) {
+    p = discover_get(d->discover, (int32_t)rec->host_pid, rec->start_boottime_ns, rec->exec_id,
+                     rec->time_ns, comm);
+    if (!p) {
         d->unmatched++;
         return;
     }
-    unwinding_see(d->unwinding, in.process, rec, captures_want(d->captures, rec->set),
-                  clock_monotonic_ns());
-    if (rec->flags & SAMPLE_WANTS_THREAD)
-        anchors_see(d->anchors, in.process, rec, clock_monotonic_ns());
-    if (rec->lock) {
-        lock = *rec;
-        in.frames += rec->kernel_count;
-        in.rec = &lock;
-        if (!dispatch_lock(in.process, &lock))
-            return;
-    }
-    dispatch_deliver_or_hold(d, &in);
+    if (!(rec->flags & SAMPLE_REGISTERS))
+        dispatch_known(d, p, rec, frames);
+    else if (!dispatch_keep_waiting(d, p, rec, frames))
+        dispatch_bare(d, p, rec, frames);
 }

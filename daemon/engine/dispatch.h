@@ -16,18 +16,37 @@ struct dispatch {
     struct discover *discover; /* borrowed, as all of these */
     struct unwinding *unwinding;
     struct anchors *anchors;
+    struct broker *broker;
+    int proc_fd;        /* of /proc */
+    uint32_t max_words; /* of a user stack */
     struct captures *captures;
     struct recorder **recorder; /* *recorder NULL: off */
     struct naming naming;
     struct pending_samples pending; /* samples that wait for symbols */
     uint64_t pending_looked_ns;
-    uint64_t sampled_ns;         /* when the last sample that was handed over was taken */
-    uint64_t samples, unmatched; /* handed over; of no process that is known */
-    struct delays delays;        /* from a sample to its names */
+    struct pending_samples waiting;      /* samples whose user stack is to be walked here */
+    struct hotspot_waiting_batch *batch; /* owned, scratch of that; NULL: not needed yet */
+    uint64_t *frames;                    /* the same: of one sample */
+    uint64_t sampled_ns;                 /* when the last sample that was handed over was taken */
+    uint64_t samples, unmatched;         /* handed over; of no process that is known */
+    struct delays delays;                /* from a sample to its names */
 };
 
 /* A sample of the ring: @cookie is the struct dispatch. */
 void dispatch_sample(void *cookie, const struct sample_record *rec, const uint64_t *frames);
+/* A sample of @p that has its stack. */
+void dispatch_known(struct dispatch *d, struct process *p, const struct sample_record *rec,
+                    const uint64_t *frames);
 /* Hands on the samples that waited for symbols which are there now; all of those taken before
  * @all_until_ns. */
 void dispatch_release(struct dispatch *d, uint64_t all_until_ns);
+
+/* ---- waiting.c ---- */
+
+/* Copies a sample with SAMPLE_REGISTERS, for dispatch_waiting(). False: its stack cannot be walked.
+ */
+bool dispatch_keep_waiting(struct dispatch *d, struct process *p, const struct sample_record *rec,
+                           const uint64_t *frames);
+/* Walks the stacks of those that were kept, and hands them on, until @until_ns. */
+void dispatch_waiting(struct dispatch *d, uint64_t until_ns);
+void dispatch_waiting_deinit(struct dispatch *d);

@@ -21,6 +21,7 @@
 /* For this long samples are worked on while a call waits. The first one of a process may take as
  * long again: its mappings are read. */
 #define ENGINE_DRAIN_TURN_NS (10 * NSEC_PER_MSEC)
+#define ENGINE_WALK_NS (50 * NSEC_PER_MSEC) /* the same, while none waits */
 
 /* ---- the loop ---- */
 
@@ -61,6 +62,15 @@ static bool engine_drain(struct engine *e)
     return true;
 }
 
+/* Walks the stacks that are left to flamed, in turns as above. False: there are more. */
+static bool engine_walk(struct engine *e)
+{
+    dispatch_waiting(&e->dispatch,
+                     clock_monotonic_ns() +
+                         (mailbox_has_calls(&e->mailbox) ? ENGINE_DRAIN_TURN_NS : ENGINE_WALK_NS));
+    return !e->dispatch.waiting.count;
+}
+
 /* Ends the captures whose samples were all taken by @now_ns: the ring hands them over in their
  * order. Nobody waits for long for samples that cannot be worked on in time. */
 static void engine_finish(struct engine *e, bool drained, uint64_t now_ns)
@@ -79,7 +89,7 @@ static void engine_tick(struct engine *e)
 {
     uint64_t now = clock_monotonic_ns();
     struct error err = ERROR_NULL;
-    bool drained;
+    bool drained, walked;
 
     capture_memory_tick(&e->captures);
     if (sampling_poll(&e->sampling, e->broker, now) && engine_start_recorder(e, &err) < 0)
@@ -92,12 +102,14 @@ static void engine_tick(struct engine *e)
         dispatch_release(&e->dispatch, /* all_until_ns= */ 0);
     mailbox_alive(&e->mailbox);
     drained = engine_drain(e);
+    walked = engine_walk(e);
     if (e->captures.running && now - e->captures.reconciled_ns >= ENGINE_RECONCILE_NS)
         captures_reconcile(&e->captures, now);
     mailbox_alive(&e->mailbox);
     attachments_poll(&e->attaching, now);
     mailbox_alive(&e->mailbox);
-    engine_finish(e, drained, now);
+    if (walked)
+        engine_finish(e, drained, now);
     mailbox_alive(&e->mailbox);
     store_writer_hurry(e->store_writer, clock_monotonic_ns());
     scheduled_tick(e->scheduled);
@@ -208,6 +220,9 @@ static void engine_join(struct engine *e)
     d->discover = e->discover;
     d->unwinding = e->unwinding;
     d->anchors = e->anchors;
+    d->broker = e->broker;
+    d->proc_fd = e->opts.proc_fd;
+    d->max_words = e->opts.max_frames ? e->opts.max_frames : SAMPLE_USER_MAX;
     d->captures = c;
     d->recorder = &e->recorder;
     d->naming.symbolizer = e->symbolizer;
@@ -272,6 +287,7 @@ static void engine_free(struct engine *e)
         scheduled_save(e->scheduled);
     store_writer_stop(e->store_writer); /* what is queued is still written */
     pending_deinit(&e->dispatch.pending);
+    dispatch_waiting_deinit(&e->dispatch);
     e->recorder = recorder_stop(e->recorder);
     scheduled_free(e->scheduled);
     e->symbolizer = symbolizer_free(e->symbolizer);
@@ -307,6 +323,7 @@ int engine_start(const struct engine_opts *o, struct engine **ret, struct error 
     e->store = o->store;
     e->wake_fd = e->lost_fd = -1;
     pending_init(&e->dispatch.pending);
+    pending_init(&e->dispatch.waiting);
     mailbox_init(&e->mailbox);
     captures_init(&e->captures,
                   &(struct captures_opts){ .proc_fd = o->proc_fd,

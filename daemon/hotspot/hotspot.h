@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "proc/proc.h"
+#include "sample/sample_abi.h"
 #include "unwind/process.h"
 
 struct counters;
@@ -207,6 +208,32 @@ struct hotspot_lock {
     uint64_t class_word, owner;
 };
 int hotspot_lock_read(struct hotspot_vm *vm, uint64_t thread, struct hotspot_lock *ret);
+
+#define HOTSPOT_WAITING_MAX 32
+#define HOTSPOT_WAITING_WORDS (2 * SAMPLE_USER_MAX)
+/* A thread that does not run, and its user stack. */
+struct hotspot_waiting {
+    int32_t host_tid;
+    bool wants_thread;                         /* the walk needed java_thread, which is 0 */
+    uint8_t end;                               /* enum unwind_end; NOT_TAKEN: it has run */
+    uint64_t registers[SAMPLE_REGISTER_COUNT]; /* by enum sample_register */
+    uint64_t java_thread;                      /* 0: not known */
+    uint32_t first, count;                     /* of the words of the batch */
+};
+/* Some of one process. Up to word_count all is given, but @done. */
+struct hotspot_waiting_batch {
+    int proc_fd;                   /* of /proc, borrowed for good, as the rows are: */
+    const struct unwind_row *rows; /* that process.mappings speaks of */
+    uint32_t row_count, max_words; /* max_words: of a stack; at most SAMPLE_USER_MAX */
+    struct unwind_process process;
+    uint32_t count, done; /* of threads: given; walked */
+    struct hotspot_waiting threads[HOTSPOT_WAITING_MAX];
+    uint32_t word_count;
+    uint64_t words[HOTSPOT_WAITING_WORDS];
+};
+/* Walks the stacks of the first threads of @b, at least of one: b->done. 0; -ETIMEDOUT: its memory
+ * does not answer; -errno. */
+int hotspot_walk_waiting(struct hotspot_vm *vm, struct hotspot_waiting_batch *b);
 
 /* Calls @fn for each live piece of code (perf map, tests). In a blob of several stubs that is each
  * of them, and what lies between. The interpreter is one. Stops when @fn returns non-zero, and

@@ -171,6 +171,8 @@ int proc_read_status(int proc_fd, int32_t host_pid, struct proc_status *ret);
 /* Returns the id of the thread @host_tid in the innermost pid namespace; 0 when it is gone, or no
  * thread of @host_pid. */
 int32_t proc_innermost_tid(int proc_fd, int32_t host_pid, int32_t host_tid);
+/* How often a thread was given a processor (schedstat). 0, PROC_GONE, -EBADMSG, -errno. */
+int proc_read_runs(int proc_fd, int32_t host_pid, int32_t host_tid, uint64_t *ret);
 /* Start time only. */
 int proc_read_start(int proc_fd, int32_t host_pid, uint64_t *ret_start_ticks);
 /* Pins the process @id was discovered as (start time is compared, the exec number is not). 0 and a

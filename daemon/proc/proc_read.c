@@ -44,6 +44,26 @@ int proc_read_status(int proc_fd, int32_t host_pid, struct proc_status *ret)
     return r ? r : proc_status_parse(buf_span(&b), ret);
 }
 
+int proc_read_runs(int proc_fd, int32_t host_pid, int32_t host_tid, uint64_t *ret)
+{
+    char path[64], text[96];
+    struct span s;
+    uint64_t ran_ns, waited_ns;
+    _cleanup_close_ int fd = -1;
+    ssize_t n;
+
+    snprintf(path, sizeof(path), "%d/task/%d/schedstat", host_pid, host_tid);
+    fd = openat(proc_fd, path, O_RDONLY | O_CLOEXEC);
+    n = fd < 0 ? -1 : read(fd, text, sizeof(text));
+    if (n < 0)
+        return errno == ENOENT || errno == ESRCH ? (int)PROC_GONE : -errno;
+    s = span_trim((struct span){ text, (size_t)n });
+    if (!span_take_dec(&s, &ran_ns) || !span_take_char(&s, ' ') || !span_take_dec(&s, &waited_ns) ||
+        !span_take_char(&s, ' ') || !span_take_dec(&s, ret))
+        return -EBADMSG;
+    return 0;
+}
+
 int proc_read_start(int proc_fd, int32_t host_pid, uint64_t *ret_start_ticks)
 {
     struct proc_stat st;

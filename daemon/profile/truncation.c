@@ -22,7 +22,7 @@ static const struct {
     [UNWIND_END_RUNTIME] = { "runtime",
                              "a runtime or deoptimization blob whose caller was not found" },
     [UNWIND_END_THREAD] = { "virtual_thread", "frozen frames of a virtual thread" },
-    [UNWIND_END_NOT_TAKEN] = { "not_taken", "the wait was not over, or sampling took too long" },
+    [UNWIND_END_NOT_TAKEN] = { "not_taken", "the thread had run on, or sampling took too long" },
 };
 _Static_assert(UNWIND_END_COUNT <= PROFILE_ENDS, "every reason needs its words");
 

@@ -33,8 +33,13 @@ static __always_inline struct off_scratch *take_scratch(void)
     return NULL;
 }
 
-static __always_inline void write_both(struct stack_scratch *s, const struct ended *x,
-                                       __u64 runnable_ns)
+/* How long a wait was that set @i has drawn; 0: it has not, or has its record. */
+static __always_inline __u64 take_wait(struct ended *x, __u32 i)
+{
+    return x->waits_ns[i] ? __sync_lock_test_and_set(&x->waits_ns[i], 0) : 0;
+}
+
+static __always_inline void write_both(struct stack_scratch *s, struct ended *x, __u64 runnable_ns)
 {
     __u32 words = (__u32)s->rec.kernel_count + s->rec.user_count;
     __u8 flags = s->rec.flags;
@@ -43,14 +48,14 @@ static __always_inline void write_both(struct stack_scratch *s, const struct end
         words = STACK_MAX + SAMPLE_USER_MAX;
     UNWIND_LOOP
     for (__u32 i = 0; i < STACK_SETS_MAX; i++) {
-        __u64 value = x->values[i], part;
+        __u64 value = x->values[i], wait_ns = take_wait(x, i), part;
 
-        if (!x->waits_ns[i] || !fill_lock(&s->rec, x, i))
+        if (!wait_ns || !fill_lock(&s->rec, x, i))
             continue;
         /* Who waits for a lock waits until it runs again. */
-        part = s->rec.lock ? 0 : runnable_part(value, x->waits_ns[i], runnable_ns, intervals[i]);
+        part = s->rec.lock ? 0 : runnable_part(value, wait_ns, runnable_ns, intervals[i]);
         s->rec.set = (__u8)i;
-        s->rec.wait_ns = x->waits_ns[i];
+        s->rec.wait_ns = wait_ns;
         if (part) {
             s->rec.flags = flags | SAMPLE_RUNNABLE;
             s->rec.value = part;
@@ -75,7 +80,6 @@ static int take_late(struct bpf_map *map, void *key, void *value)
     struct unwind_process *p;
     __u32 n;
 
-    count(OFF_TAKEN, 1);
     if (!os) {
         count(OFF_LOST_MEMORY, 1);
         goto out;
@@ -102,15 +106,36 @@ static int take_late(struct bpf_map *map, void *key, void *value)
     count(OFF_TIME_NS, took_ns);
     spend(took_ns);
 out:
+    count(OFF_TAKEN, 1); /* when its record is there: it may have been preempted for long */
     bpf_map_delete_elem(&lates, key);
     return 0;
 }
 
-/* Without the user's stack. */
-static __always_inline void write_bare(struct desk *d, struct task_struct *task,
-                                       const struct ended *x, bool runnable)
+/* Of @task, which does not run and had had @runs of a processor then: what its stack is walked by.
+ */
+static __always_inline bool put_registers(__u64 *to, struct task_struct *task, __u64 runs)
 {
-    __u32 n = x->kernel_count;
+    struct pt_regs___kernel *regs = (void *)bpf_task_pt_regs(task);
+
+    if (regs->cs != USER_CS_64)
+        return false;
+    to[SAMPLE_REGISTER_RUNS] = runs;
+    to[SAMPLE_REGISTER_PC] = regs->ip;
+    to[SAMPLE_REGISTER_SP] = regs->sp;
+    to[SAMPLE_REGISTER_FP] = regs->bp;
+    to[SAMPLE_REGISTER_RAX] = regs->ax;
+    to[SAMPLE_REGISTER_RBX] = regs->bx;
+    to[SAMPLE_REGISTER_R13] = regs->r13;
+    to[SAMPLE_REGISTER_R15] = regs->r15;
+    return true;
+}
+
+/* Without the user's stack, for those of @sets that have drawn it. @runs: as put_registers(); 0: no
+ * registers. */
+static __always_inline void write_bare(struct desk *d, struct task_struct *task, struct ended *x,
+                                       __u32 sets, bool runnable, __u64 runs)
+{
+    __u64 n = x->kernel_count, words;
 
     fill_record(&d->bare_rec, task, x);
     d->bare_rec.user_end = UNWIND_END_NOT_TAKEN;
@@ -119,25 +144,35 @@ static __always_inline void write_bare(struct desk *d, struct task_struct *task,
     if (n > STACK_MAX)
         n = STACK_MAX;
     bpf_probe_read_kernel(d->bare_frames, n * sizeof(__u64), x->kernel);
+    words = n;
+    if (runs && put_registers(d->bare_frames + n, task, runs)) {
+        d->bare_rec.flags |= SAMPLE_REGISTERS;
+        d->bare_rec.user_count = SAMPLE_REGISTER_COUNT;
+        words += SAMPLE_REGISTER_COUNT;
+    }
     UNWIND_LOOP
     for (__u32 i = 0; i < STACK_SETS_MAX; i++) {
-        if (!x->waits_ns[i] || !fill_lock(&d->bare_rec, x, i))
+        __u64 wait_ns = sets & 1U << i ? take_wait(x, i) : 0;
+
+        if (!wait_ns || !fill_lock(&d->bare_rec, x, i))
             continue;
         d->bare_rec.set = (__u8)i;
-        d->bare_rec.wait_ns = x->waits_ns[i];
+        d->bare_rec.wait_ns = wait_ns;
         d->bare_rec.value = x->values[i];
-        write_record(&d->bare_rec, sizeof(d->bare_rec) + n * sizeof(__u64));
+        write_record(&d->bare_rec, sizeof(d->bare_rec) + words * sizeof(__u64));
     }
 }
 
 /* ---- the switch ---- */
 
-/* Has the user stack of @task taken. */
-static __always_inline bool schedule(struct task_struct *task, struct desk *d)
+/* Has the user stack of @task taken. @w may be NULL. */
+static __always_inline bool schedule(struct task_struct *task, struct wait *w, struct desk *d)
 {
     __u64 key = (__u64)bpf_get_smp_processor_id() << 48 | ++d->last_key;
     struct late *l;
 
+    d->form.ended.key = key;
+    d->form.ended.before = w ? w->late_key : 0;
     if (bpf_map_update_elem(&lates, &key, &d->form, BPF_NOEXIST))
         return false;
     l = bpf_map_lookup_elem(&lates, &key);
@@ -147,14 +182,43 @@ static __always_inline bool schedule(struct task_struct *task, struct desk *d)
         bpf_map_delete_elem(&lates, &key);
         return false;
     }
+    if (w)
+        w->late_key = key;
     count(OFF_LATE, 1);
     return true;
+}
+
+/* The kernel has not told that the wait of @task was over: those of some virtual machines leave out
+ * a few switches. It ended before what @task has run since, by the scheduler's count. Nothing is
+ * known of its stack. */
+static __always_inline void ended_unseen(struct task_struct *task, struct wait *w, __u64 now_ns)
+{
+    __u64 since = *(volatile __u64 *)&w->off_ns, on_ns = task->se.sum_exec_runtime - w->ran_ns;
+    __u32 sets = sets_of(task, w);
+    struct desk *d = my_desk();
+
+    if (!d || !since || w->epoch != epoch || now_ns - (since & ~(__u64)MET) <= on_ns)
+        return;
+    count(OFF_BARE, 1);
+    d->form.ended.time_ns = now_ns - on_ns;
+    d->form.ended.lock = w->lock;
+    if (w->lock.kind == UNWIND_LOCK_NONE || w->lock.kind == UNWIND_LOCK_UNREAD)
+        sets &= ~lock_sets;
+    sets &= ~futex_sets; /* nor of what it had asked for */
+    d->form.ended.flush = 0;
+    d->form.ended.flushed = since & MET ? w->flush : 0;
+    d->form.ended.exec_id = (__u32)task->self_exec_id;
+    d->form.ended.kernel_count = d->form.ended.flags = 0;
+    if (draw(task, &d->form.ended, w->blocks, sets, since & ~(__u64)MET))
+        write_bare(d, task, &d->form.ended, ~0U, false, /* runs= */ 0);
 }
 
 static __always_inline void leaves(struct task_struct *task, __u64 now_ns)
 {
     struct wait *w = bpf_task_storage_get(&waits, task, 0, 0);
 
+    if (w && *(volatile __u64 *)&w->off_ns)
+        ended_unseen(task, w, now_ns);
     if (!w) {
         if (!sets_of(task, NULL))
             return;
@@ -165,6 +229,7 @@ static __always_inline void leaves(struct task_struct *task, __u64 now_ns)
         }
     }
     w->run_delay = run_delay_of(task);
+    w->ran_ns = task->se.sum_exec_runtime;
     w->epoch = epoch;
     w->lock.kind = UNWIND_LOCK_UNREAD;
     if (lock_sets | futex_sets && sets_of(task, w) & (lock_sets | futex_sets))
@@ -205,8 +270,7 @@ int off_switch(__u64 *ctx)
         w->epoch = epoch;
     }
     d->form.ended.time_ns = now_ns;
-    d->form.ended.lock.kind = UNWIND_LOCK_UNREAD;
-    d->form.ended.lock.owner = 0;
+    d->form.ended.lock = (struct lock_words){ .kind = UNWIND_LOCK_UNREAD };
     if (w && since)
         d->form.ended.lock = w->lock;
     if (d->form.ended.lock.kind == UNWIND_LOCK_NONE)
@@ -218,6 +282,8 @@ int off_switch(__u64 *ctx)
     }
     if (!draw(next, &d->form.ended, w ? w->blocks : d->blocks, sets, since))
         return 0;
+    if (!w) /* where its late one is noted */
+        w = bpf_task_storage_get(&waits, next, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
     d->form.ended.flush = 0;
     run_delay = run_delay_of(next);
     asm volatile("" : "+r"(run_delay)); /* clang would load either by one instruction */
@@ -227,12 +293,12 @@ int off_switch(__u64 *ctx)
     d->form.ended.exec_id = (__u32)next->self_exec_id;
     take_kernel_stack(next, &d->form.ended);
     if (!(next->flags & (TASK_WORKER | TASK_EXITING)) && !over_budget(now_ns, STACK_BUDGET_NS) &&
-        schedule(next, d))
+        schedule(next, w, d))
         return 0;
     if (sets & futex_sets && !is_java(&d->form.ended.lock))
         d->form.ended.lock.owner = java_thread_of(next);
     count(OFF_BARE, 1);
-    write_bare(d, next, &d->form.ended, false);
+    write_bare(d, next, &d->form.ended, ~0U, false, /* runs= */ 0);
     return 0;
 }
 
@@ -250,17 +316,41 @@ struct {
     __type(value, struct flush_scratch);
 } flush_scratches SEC(".maps");
 
-/* What @task waits for; where it is not known, whose JavaThread is to be asked. Whether it may be
- * for a lock. */
-static __always_inline bool lock_of_blocked(struct lock_words *ret, struct task_struct *task,
-                                            const struct wait *w)
+/* Where it is not known what @task waits for, says whose JavaThread is to be asked. Whether it may
+ * be for a lock. */
+static __always_inline bool lock_of_blocked(struct lock_words *lock, struct task_struct *task)
 {
-    *ret = w->lock;
-    if (ret->kind != UNWIND_LOCK_UNREAD)
-        return ret->kind != UNWIND_LOCK_NONE;
-    ret->class_word = 0;
-    ret->owner = java_thread_of(task);
-    return ret->owner != 0;
+    if (lock->kind != UNWIND_LOCK_UNREAD)
+        return lock->kind != UNWIND_LOCK_NONE;
+    lock->class_word = 0;
+    lock->owner = java_thread_of(task);
+    return lock->owner != 0;
+}
+
+/* How often @task was given a processor: to be asked before it is known to wait. 0: not known. */
+static __always_inline __u64 runs_of(struct task_struct *task)
+{
+    return bpf_core_field_exists(task->sched_info.pcount) ? task->sched_info.pcount : 0;
+}
+
+/* Waits of @task that are over, and whose stack is still to be taken: it waits again, and was not
+ * back in its own code. So its user stack is the one of now. */
+static __always_inline void write_lates(struct flush_scratch *f, struct task_struct *task,
+                                        const struct wait *w, __u32 set, __u64 runs)
+{
+    bool waits_again = *(volatile const __u64 *)&w->off_ns != 0;
+    __u64 key = w->late_key;
+
+    UNWIND_LOOP
+    for (__u32 i = 0; i < OFF_LATES_OF_THREAD && key; i++) {
+        struct late *l = bpf_map_lookup_elem(&lates, &key);
+
+        if (!l || l->ended.key != key)
+            break;
+        if (!(lock_sets & 1U << (set & 31)) || lock_of_blocked(&l->ended.lock, task))
+            write_bare(&f->desk, task, &l->ended, 1U << (set & 31), false, waits_again ? runs : 0);
+        key = l->ended.before;
+    }
 }
 
 SEC("iter/task")
@@ -269,15 +359,21 @@ int off_blocked(struct bpf_iter__task *ctx)
     struct task_struct *task = ctx->task;
     __u32 zero = 0, set = flush_set;
     struct flush_scratch *f;
+    __u64 off_ns, runs;
     struct wait *w;
-    __u64 off_ns;
 
     if (!task || !may_be_wanted(task) || !(sets_of(task, NULL) & 1U << (set & 31)))
         return 0;
     f = bpf_map_lookup_elem(&flush_scratches, &zero);
     if (!f)
         return 0;
+    runs = runs_of(task);
     w = bpf_task_storage_get(&waits, task, 0, 0);
+    if (flush_lates) {
+        if (w && w->late_key)
+            write_lates(f, task, w, set, runs);
+        return 0;
+    }
     if (!w) {
         if (task->on_cpu)
             return 0;
@@ -293,6 +389,7 @@ int off_blocked(struct bpf_iter__task *ctx)
             return 0;
         w->epoch = epoch;
         w->run_delay = run_delay_of(task);
+        w->ran_ns = task->se.sum_exec_runtime;
         w->lock.kind = UNWIND_LOCK_UNREAD;
         if (__sync_val_compare_and_swap(&w->off_ns, off_ns, 2) != off_ns)
             return 0;
@@ -303,7 +400,8 @@ int off_blocked(struct bpf_iter__task *ctx)
     w->flush = flush_no;
     if (!(off_ns & MET) && __sync_val_compare_and_swap(&w->off_ns, off_ns, off_ns | MET) != off_ns)
         return 0; /* it has just come back */
-    if (lock_sets & 1U << (set & 31) && !lock_of_blocked(&f->ended.lock, task, w))
+    f->ended.lock = w->lock;
+    if (lock_sets & 1U << (set & 31) && !lock_of_blocked(&f->ended.lock, task))
         return 0;
     if (futex_sets & 1U << (set & 31)) {
         f->ended.lock = w->lock;
@@ -320,6 +418,6 @@ int off_blocked(struct bpf_iter__task *ctx)
     f->ended.run_delay = 0;
     f->ended.exec_id = (__u32)task->self_exec_id;
     take_kernel_stack(task, &f->ended);
-    write_bare(&f->desk, task, &f->ended, task->__state == 0);
+    write_bare(&f->desk, task, &f->ended, ~0U, task->__state == 0, runs);
     return 0;
 }

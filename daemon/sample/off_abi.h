@@ -2,8 +2,9 @@
 /* What off.bpf.c and its loader share besides the records. */
 #pragma once
 
-#define OFF_LATE_MAX 8192 /* waits whose user stack is still to be taken, of all threads */
-#define OFF_DEPTH 4       /* samples that one processor takes at once: each may be preempted */
+#define OFF_LATE_MAX 8192      /* waits whose user stack is still to be taken, of all threads */
+#define OFF_LATES_OF_THREAD 16 /* of them, that a flush looks at */
+#define OFF_DEPTH 4            /* samples that one processor takes at once: each may be preempted */
 /* Which processes may be wanted, by the low bits of their number: most are ruled out by one look.
  */
 #define OFF_BITS 65536
@@ -15,6 +16,7 @@ enum off_counter {
     OFF_TAKEN,       /* those of them whose record was written, or lost */
     OFF_LOST_RING,   /* the ring buffer was full */
     OFF_LOST_MEMORY, /* no memory, or no room in a map: a wait is not known */
-    OFF_BARE,        /* waits without user stack, because the processor had spent its budget */
+    OFF_BARE,        /* waits without user stack: the processor had spent its budget, or the kernel
+                      * did not tell of their end */
     OFF_COUNTERS,
 };

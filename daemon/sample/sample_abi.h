@@ -32,6 +32,20 @@ enum sample_flags {
     SAMPLE_IDLE = 16,
     SAMPLE_WANTS_THREAD = 32, /* the walk would have used the JavaThread, and did not know it */
     SAMPLE_RUNNABLE = 64,     /* it waited for a processor, and for nothing else */
+    SAMPLE_REGISTERS = 128,   /* user[] is an enum sample_register: the walk is flamed's to make */
+};
+
+/* Of a thread that does not run, as it left user mode. */
+enum sample_register {
+    SAMPLE_REGISTER_RUNS, /* how often it was given a processor: what its schedstat says third */
+    SAMPLE_REGISTER_PC,
+    SAMPLE_REGISTER_SP,
+    SAMPLE_REGISTER_FP,
+    SAMPLE_REGISTER_RAX,
+    SAMPLE_REGISTER_RBX,
+    SAMPLE_REGISTER_R13,
+    SAMPLE_REGISTER_R15,
+    SAMPLE_REGISTER_COUNT,
 };
 
 struct sample_record {

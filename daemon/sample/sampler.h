@@ -30,6 +30,8 @@ struct sampler *sampler_free(struct sampler *s);
 uint32_t sampler_processes_max(const struct sampler *s);
 /* The ring buffer's map fd and size; borrowed from @s. */
 int sampler_ring_fd(const struct sampler *s, size_t *ret_bytes);
+/* The map of the table of rows, of SAMPLER_ROWS_MAX; borrowed from @s. */
+int sampler_rows_fd(const struct sampler *s);
 
 #define SAMPLER_SETS_MAX 8
 #define SAMPLER_ROWS_MAX (2u << 20) /* of the table of rows: 16 MiB */
@@ -102,4 +104,6 @@ int sampler_unprobe(struct sampler *s, int32_t pid);
 int sampler_check_off(const struct sampler *s, struct error *err);
 /* As sampler_off_flush(). -ENOENT: @set samples something else. */
 int sampler_flush(struct sampler *s, uint32_t set, uint32_t *ret_no, uint64_t *ret_late);
+/* As sampler_off_lates(), and -ENOENT as above. */
+int sampler_lates(struct sampler *s, uint32_t set);
 void sampler_stats(const struct sampler *s, struct sampler_stats *ret);

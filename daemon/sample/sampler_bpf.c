@@ -216,6 +216,11 @@ int sampler_ring_fd(const struct sampler *s, size_t *ret_bytes)
     return bpf_map__fd(s->skel->maps.ring);
 }
 
+int sampler_rows_fd(const struct sampler *s)
+{
+    return bpf_map__fd(s->skel->maps.rows);
+}
+
 int sampler_share(const struct sampler *s, struct sampler_shared *ret)
 {
     int r = sampler_shared_copy(s->skel->obj, ret);
@@ -275,4 +280,9 @@ int sampler_check_off(const struct sampler *s, struct error *err)
 int sampler_flush(struct sampler *s, uint32_t set, uint32_t *ret_no, uint64_t *ret_late)
 {
     return s->off ? sampler_off_flush(s->off, set, ret_no, ret_late) : -ENOENT;
+}
+
+int sampler_lates(struct sampler *s, uint32_t set)
+{
+    return s->off ? sampler_off_lates(s->off, set) : -ENOENT;
 }

@@ -182,10 +182,10 @@ static uint64_t counted(const struct sampler_off *o, uint32_t counter)
     return sum;
 }
 
-int sampler_off_flush(struct sampler_off *o, uint32_t set, uint32_t *ret_no, uint64_t *ret_late)
+/* Looks at all threads once, for set @set. */
+static int look(struct sampler_off *o, uint32_t set, bool lates)
 {
     _cleanup_close_ int fd = -1;
-    uint64_t taken, late;
     char byte;
 
     if (!(sampler_off_sets(o) & 1U << (set & 31)))
@@ -194,15 +194,31 @@ int sampler_off_flush(struct sampler_off *o, uint32_t set, uint32_t *ret_no, uin
     if (fd < 0)
         return -errno;
     o->skel->bss->flush_set = set;
-    *ret_no = ++o->skel->bss->flush_no;
+    o->skel->bss->flush_lates = lates;
     for (;;) { /* it writes nothing, and comes back now and then */
         ssize_t n = read(fd, &byte, sizeof(byte));
 
         if (n == 0)
-            break;
+            return 0;
         if (n < 0 && errno != EAGAIN && errno != EINTR)
             return -errno;
     }
+}
+
+int sampler_off_lates(struct sampler_off *o, uint32_t set)
+{
+    return look(o, set, /* lates= */ true);
+}
+
+int sampler_off_flush(struct sampler_off *o, uint32_t set, uint32_t *ret_no, uint64_t *ret_late)
+{
+    uint64_t taken, late;
+    int r;
+
+    *ret_no = ++o->skel->bss->flush_no;
+    r = look(o, set, /* lates= */ false);
+    if (r < 0)
+        return r;
     taken = counted(o, OFF_TAKEN); /* in this order: never more than there were */
     late = counted(o, OFF_LATE);
     *ret_late = late > taken ? late - taken : 0;

@@ -34,6 +34,9 @@ void sampler_off_forget(struct sampler_off *o);
 /* Has a sample of set @set written for each wait that is not over. *ret_no: the number that these
  * records have; *ret_late: how many waits are over whose sample is still to come. 0 or -errno. */
 int sampler_off_flush(struct sampler_off *o, uint32_t set, uint32_t *ret_no, uint64_t *ret_late);
+/* Has those samples of set @set written whose user stack was still to be taken. Their threads wait
+ * again, and were not back in their own code. 0 or -errno. */
+int sampler_off_lates(struct sampler_off *o, uint32_t set);
 
 struct sampler_off_stats {
     uint64_t samples, lost_ring, lost_other, time_ns;

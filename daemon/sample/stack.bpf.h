@@ -21,6 +21,7 @@
 
 /* The few kernel fields needed; offsets come from the running kernel's BTF. */
 struct sched_info {
+    unsigned long pcount;         /* times that it was given a processor */
     unsigned long long run_delay; /* ns in the run queue, of all its life */
 } __attribute__((preserve_access_index));
 

@@ -20,13 +20,14 @@ struct block {
 
 /* Of a task. */
 struct wait {
-    __u64 off_ns; /* when it left, CLOCK_MONOTONIC, or-ed with MET; 0: it runs */
-    __u64 run_delay;
-    __u32 epoch;            /* of off_ns: what an older one says is not true any more */
-    __u32 filters;          /* of sets: the number of filters_no */
-    __u32 sets;             /* that want it */
-    __u32 flush;            /* the last that met it */
-    struct lock_words lock; /* what it waits for; UNREAD: nobody asked when it left */
+    __u64 off_ns;            /* when it left, CLOCK_MONOTONIC, or-ed with MET; 0: it runs */
+    __u64 run_delay, ran_ns; /* as of then */
+    __u32 epoch;             /* of off_ns: what an older one says is not true any more */
+    __u32 filters;           /* of sets: the number of filters_no */
+    __u32 sets;              /* that want it */
+    __u32 flush;             /* the last that met it */
+    __u64 late_key;          /* of its last wait whose user stack was to be taken; 0: none */
+    struct lock_words lock;  /* what it waits for; UNREAD: nobody asked when it left */
     struct block blocks[STACK_SETS_MAX];
 };
 
@@ -38,6 +39,7 @@ struct ended {
     __u32 exec_id, flush, flushed;
     __u16 kernel_count, flags;
     struct lock_words lock;
+    __u64 key, before; /* in the map of those, also of the one before it of its thread */
     __u64 kernel[STACK_MAX + 1];
 };
 
@@ -91,6 +93,7 @@ __u32 epoch;                     /* how often the program was attached */
 __u32 filters_no;                /* how often filters were changed */
 __u64 wanted_bits[OFF_BITS / 64];
 __u32 flush_no, flush_set;
+__u32 flush_lates; /* 1: only what is over, and whose stack is still to be taken */
 
 struct {
     __uint(type, BPF_MAP_TYPE_TASK_STORAGE);
@@ -118,7 +121,7 @@ struct {
 struct desk {
     struct late_form form;
     struct sample_record bare_rec; /* with its frames behind it */
-    __u64 bare_frames[STACK_MAX + 1];
+    __u64 bare_frames[STACK_MAX + 1 + SAMPLE_REGISTER_COUNT];
     struct block blocks[STACK_SETS_MAX]; /* of threads that have none yet */
     __u64 last_key;
 };

@@ -50,6 +50,6 @@ enum unwind_end {
     UNWIND_END_STUB = 12,        /* stub or adapter whose caller was not found */
     UNWIND_END_RUNTIME = 13,     /* the same of a runtime, safepoint or deoptimization blob */
     UNWIND_END_THREAD = 14,    /* frozen frames begin, and the carrier's own are not to be found */
-    UNWIND_END_NOT_TAKEN = 15, /* the thread still waited, or samples had taken too much time */
+    UNWIND_END_NOT_TAKEN = 15, /* the thread had run on, or samples had taken too much time */
     UNWIND_END_COUNT,
 };

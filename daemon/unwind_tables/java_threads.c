@@ -216,6 +216,17 @@ void anchors_all(struct anchors *a, struct process *p, uint64_t now_ns)
         tell(a, known, p, known->threads[i].ns_tid);
 }
 
+uint64_t anchors_thread(struct anchors *a, const struct process *p, int32_t host_tid)
+{
+    const struct anchored *known = find(a, &p->id);
+
+    for (size_t i = 0; known && i < known->count; i++) {
+        if (known->threads[i].told_tid == host_tid)
+            return known->threads[i].address;
+    }
+    return 0;
+}
+
 void anchors_forget(struct anchors *a, const struct process *p)
 {
     struct anchored *known = find(a, &p->id);

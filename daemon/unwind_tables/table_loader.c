@@ -79,7 +79,7 @@ bool feeder_wait(struct feeder *f, uint64_t deadline_ns)
     return row_files_wait(f->files, deadline_ns);
 }
 
-static struct known_process **process_find(struct feeder *f, int32_t host_pid)
+static struct known_process **process_find(const struct feeder *f, int32_t host_pid)
 {
     for (size_t i = 0; i < f->process_count; i++) {
         if (f->processes[i]->host_pid == host_pid)
@@ -202,6 +202,13 @@ int feeder_update(struct feeder *f, const struct feeder_process *p, struct error
     }
     process_free(k);
     return r == 0 && pending ? FEEDER_PENDING : r;
+}
+
+const struct unwind_process *feeder_known(const struct feeder *f, int32_t host_pid)
+{
+    struct known_process **k = process_find(f, host_pid);
+
+    return k ? &(*k)->what : NULL;
 }
 
 void feeder_forget(struct feeder *f, int32_t host_pid)

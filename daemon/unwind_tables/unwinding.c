@@ -278,6 +278,17 @@ void unwinding_see(struct unwinding *u, struct process *p, const struct sample_r
         describe_paid(u, w, p, rec->exec_id, now_ns);
 }
 
+const struct unwind_process *unwinding_process(const struct unwinding *u, const struct process *p,
+                                               const struct sample_record *rec)
+{
+    const struct unwind_process *known = feeder_known(u->feeder, p->id.host_pid);
+
+    if (!known || (known->exec_id && known->exec_id != rec->exec_id) ||
+        (known->start_boottime_ns && known->start_boottime_ns != rec->start_boottime_ns))
+        return NULL;
+    return known;
+}
+
 void unwinding_forget(struct unwinding *u, const struct process *p)
 {
     struct watched **at = watched_at(u, p->id.host_pid), *w = *at;

@@ -25,5 +25,9 @@ void unwinding_poll(struct unwinding *u, struct discover *d, uint64_t now_ns);
  * in 100 ms and process. @asked_for: a capture wants it; else it must be a JVM or be met often. */
 void unwinding_see(struct unwinding *u, struct process *p, const struct sample_record *rec,
                    bool asked_for, uint64_t now_ns);
+/* What the unwinder knows of @p, as of its sample @rec; NULL: nothing yet, or of an earlier image.
+ * Points into @u until its next call. */
+const struct unwind_process *unwinding_process(const struct unwinding *u, const struct process *p,
+                                               const struct sample_record *rec);
 /* @p is not sampled any more, or gone. */
 void unwinding_forget(struct unwinding *u, const struct process *p);

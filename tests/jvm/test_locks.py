@@ -9,6 +9,7 @@ import time
 from harness import gopprof, jvm, paths, proc
 from harness.daemon import Daemon
 from harness.profile import Profile
+from test_offcpu import loaded
 
 AQS = "java.util.concurrent.locks.AbstractQueuedSynchronizer"
 # Kind and class of what each kind of thread of Locks.java waits for; who has been signalled waits for the lock again.
@@ -72,8 +73,8 @@ class Checks:
     """For a TestCase with self.daemon."""
 
     def profile(self, program, seconds: float, **parameters) -> Profile:
-        return Profile(self.daemon.get("/profile", pid=program.pid, seconds=seconds, event="lock", interval="5ms", threads=1, format="json",
-                                       **parameters))
+        return Profile(loaded(lambda: self.daemon.get("/profile", pid=program.pid, seconds=seconds, event="lock", interval="5ms", threads=1,
+                                                      format="json", **parameters)))
 
     def compare(self, name: object, program, seconds: float) -> None:
         time.sleep(0.5) # the threads are at it

@@ -31,6 +31,11 @@ def stolen() -> float:
     return int(proc.read("/proc/stat").split()[8]) / os.sysconf("SC_CLK_TCK")
 
 
+def loaded(ask):
+    """What ask() answers once the kernel has checked the programs of its event, which takes long on a busy machine."""
+    return proc.wait_until(lambda: (answer := ask()).status != 503 and answer, 60, "the programs are loaded", interval=0.5)
+
+
 class Program(jvm.Jvm):
     def __init__(self, version: int, folder: str):
         super().__init__(paths.jdk(version), "-Xmx64m", "-cp", folder, "Off", stdin=subprocess.PIPE)
@@ -52,11 +57,13 @@ class OffCpu(jvm.WithClasses):
             self.skipTest(self.reason)
 
     def profile(self, program: Program, seconds: float, **parameters) -> Profile:
-        return Profile(self.daemon.get("/profile", pid=program.pid, seconds=seconds, event="offcpu", threads=1, format="json", **parameters))
+        return Profile(loaded(lambda: self.daemon.get("/profile", pid=program.pid, seconds=seconds, event="offcpu", threads=1,
+                                                      format="json", **parameters)))
 
     def check(self, version: int, program: Program, seconds: float) -> None:
         time.sleep(0.5) # the threads are at it
-        self.profile(program, 0.2) # has the programs loaded, and the process known
+        # Has the programs loaded, and the process known.
+        proc.wait_until(lambda: (p := self.profile(program, 0.2)).samples and p.quality["truncated"] <= 0.1 * p.samples, 30, "whole stacks")
         before, stolen_before = ran(program.pid), stolen()
         profile = self.profile(program, seconds)
         after, steal = ran(program.pid), stolen() - stolen_before
@@ -76,9 +83,8 @@ class OffCpu(jvm.WithClasses):
         whole = sum(off.values())
         print(f"{version}: {whole:.3f} s of {truth:.3f} s, {len(short)} threads of {len(off)} else than 1 %, stolen {steal:.2f} s", end=" ")
         self.assertAlmostEqual(whole, truth, delta=0.02 * truth + steal, msg=profile.describe())
-        # What the hypervisor takes from a thread that runs is in neither. On a busy machine one wait of a few threads was
-        # missed in some runs, and it is not known why.
-        self.assertLessEqual(len(short), 0.1 * len(off) + steal / (0.01 * length), (short, profile.describe()))
+        # What the hypervisor takes from a thread that runs is in neither.
+        self.assertLessEqual(len(short), 0.05 * len(off) + steal / (0.01 * length), (short, profile.describe()))
         returned = [s for s in profile.stacks if s.thread.split("-")[0] in CALLS and s.samples and not s.truncated]
         for kind, call in CALLS.items():
             mine = [s for s in returned if s.thread.startswith(kind + "-") and s.frames]
@@ -90,7 +96,10 @@ class OffCpu(jvm.WithClasses):
             self.assertGreaterEqual(there, 0.9 * sum(s.samples for s in mine), (kind, [(s.wait, s.names) for s in mine][:5]))
         for thread in ("blocks-0", "blocks-1", "blocks-2"): # all the time, and so one sample that is worth it
             self.assertAlmostEqual(sum(s.value for s in profile.of_thread(thread)) / 1e9, length, delta=0.001)
-        # What still waited at the end has the kernel's stack alone.
+            stack, = profile.of_thread(thread)
+            self.assertIn("Off.blocks", stack.names, "what still waits has its stack")
+            self.assertFalse(stack.truncated, stack.names)
+        # What still waited at the end, and ran before its stack was read, has the kernel's stack alone.
         cut = sum(s.samples for s in profile.stacks if s.truncated)
         self.assertLessEqual(cut, len(off) + 0.001 * profile.samples, profile.describe())
 

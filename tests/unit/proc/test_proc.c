@@ -488,6 +488,20 @@ START_TEST(pins_a_process_and_sees_it_go)
 }
 END_TEST
 
+START_TEST(tells_how_often_a_thread_had_a_processor)
+{
+    _cleanup_close_ int proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    uint64_t before = 0, after = 0;
+
+    ck_assert_int_eq(proc_read_runs(proc_fd, getpid(), gettid(), &before), 0);
+    ck_assert_uint_gt(before, 0);
+    usleep(1000);
+    ck_assert_int_eq(proc_read_runs(proc_fd, getpid(), gettid(), &after), 0);
+    ck_assert_uint_gt(after, before);
+    ck_assert_int_eq(proc_read_runs(proc_fd, getpid(), INT32_MAX, &after), PROC_GONE);
+}
+END_TEST
+
 START_TEST(reads_its_own_maps)
 {
     _cleanup_close_ int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
@@ -644,6 +658,7 @@ int main(void)
     tcase_add_test(tc, tells_maps_and_containers);
     tcase_add_test(tc, a_process_is_of_the_user_that_may_trace_it);
     tcase_add_loop_test(tc, what_may_not_be_dumped_is_root_s, 0, 2);
+    tcase_add_test(tc, tells_how_often_a_thread_had_a_processor);
     tcase_add_test(tc, reads_its_own_maps);
     tcase_set_timeout(tc, 60);
     return suite_run_case("proc", tc);

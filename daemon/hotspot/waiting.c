@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A home of the unwinder (unwind/state.h): walks the stacks of threads that wait, out of the memory
+ * of a process that goes on. Of each the kernel is asked afterwards how often it was given a
+ * processor. Where that is as before, it has not run, and its stack is that of one moment.
+ */
+#include "hotspot/vm.h"
+
+#include "unwind/state.h"
+
+#define WAITING_KNOWN_COUNT 1024 /* pcs that one batch remembers; a power of two */
+
+struct home {
+    struct unwind_walk walk; /* first: what unwind_read() and the others get */
+    struct hotspot_vm *vm;
+    const struct hotspot_waiting_batch *batch;
+    uint64_t java_thread;
+    struct unwind_known known[WAITING_KNOWN_COUNT];
+};
+
+static bool unwind_read(struct unwind_walk *w, void *to, uint32_t bytes, uint64_t from)
+{
+    struct home *h = (struct home *)w;
+
+    w->reads++;
+    return memory_read(&h->vm->memory, from, to, bytes) == 0;
+}
+
+static bool unwind_row(struct unwind_walk *w, uint32_t index, struct unwind_row *ret)
+{
+    const struct hotspot_waiting_batch *b = ((struct home *)w)->batch;
+
+    if (index >= b->row_count)
+        return false;
+    *ret = b->rows[index];
+    return true;
+}
+
+static struct unwind_known *unwind_known_at(struct unwind_walk *w, uint32_t index)
+{
+    return &((struct home *)w)->known[index & (WAITING_KNOWN_COUNT - 1)];
+}
+
+static uint64_t unwind_java_thread(struct unwind_walk *w)
+{
+    return ((struct home *)w)->java_thread;
+}
+
+#define UNWIND_OUT_TYPE uint64_t *
+#define UNWIND_OUT(out, i, word) ((out)[i] = (word))
+
+#include "unwind/step.h"
+
+static void walk(struct home *h, struct hotspot_waiting_batch *b, struct hotspot_waiting *t)
+{
+    struct unwind_walk *w = &h->walk;
+    uint32_t limit = MIN(b->max_words, HOTSPOT_WAITING_WORDS - b->word_count);
+    uint64_t *out = b->words + b->word_count;
+    int outcome = UNWIND_GO_ON;
+
+    h->java_thread = t->java_thread;
+    unwind_start(w, t->registers[SAMPLE_REGISTER_PC], t->registers[SAMPLE_REGISTER_SP],
+                 t->registers[SAMPLE_REGISTER_FP], b->process.slot, /* tick= */ 1, limit);
+    w->rax = t->registers[SAMPLE_REGISTER_RAX];
+    w->rbx = t->registers[SAMPLE_REGISTER_RBX];
+    w->r13 = t->registers[SAMPLE_REGISTER_R13];
+    w->thread = t->registers[SAMPLE_REGISTER_R15];
+    for (uint32_t i = 0; i < limit * UNWIND_STEPS_PER_WORD && outcome != UNWIND_STOP; i++) {
+        outcome = unwind_fast_steps(w, &b->process, out);
+        if (outcome == UNWIND_SLOWLY)
+            outcome = unwind_step(w, &b->process, out);
+    }
+    t->end = w->end;
+    t->wants_thread = w->wants_thread;
+    t->first = b->word_count;
+    t->count = w->words;
+    b->word_count += w->words;
+}
+
+static int run_waiting(struct hotspot_vm *vm, void *arg)
+{
+    struct hotspot_waiting_batch *b = arg;
+    struct home *h = calloc(1, sizeof(*h));
+
+    if (!h)
+        return -ENOMEM;
+    memory_begin(&vm->memory);
+    h->vm = vm;
+    h->batch = b;
+    /* The last ones find less room than a stack may need: they are for the next batch. */
+    for (b->done = 0;
+         b->done < b->count && (!b->done || HOTSPOT_WAITING_WORDS - b->word_count >= b->max_words);
+         b->done++) {
+        struct hotspot_waiting *t = &b->threads[b->done];
+        uint64_t runs;
+
+        walk(h, b, t);
+        if (proc_read_runs(b->proc_fd, vm->id.host_pid, t->host_tid, &runs) != 0 ||
+            runs != t->registers[SAMPLE_REGISTER_RUNS]) {
+            t->end = UNWIND_END_NOT_TAKEN;
+            b->word_count -= t->count;
+            t->count = 0;
+        }
+    }
+    free(h);
+    return 0;
+}
+
+int hotspot_walk_waiting(struct hotspot_vm *vm, struct hotspot_waiting_batch *b)
+{
+    b->done = b->word_count = 0;
+    return vm_call(vm, run_waiting, b, sizeof(*b));
+}
