@@ -285,6 +285,7 @@ static int call_metrics(struct api *api, void *arg)
     heap_metrics_collect(api, m->viewer, &m->heaps);
     if (!m->viewer->whole) {
         metrics_jvms(api, m->viewer, m->out);
+        moment_metrics(api, m->viewer, m->out);
         return 0;
     }
     metrics_own(api, m->out);
@@ -293,6 +294,7 @@ static int call_metrics(struct api *api, void *arg)
     attachment_metrics(api->engine.attaching, m->out);
     metrics_recorder(api, m->out);
     metrics_jvms(api, m->viewer, m->out);
+    moment_metrics(api, m->viewer, m->out);
     return 0;
 }
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "broker/loader.h"
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/old_kernel.h"
+#include "sample/uprobe.h"
 
 #include <pthread.h>
 #include <sys/prctl.h>
@@ -22,7 +24,7 @@ union job_input {
 };
 
 /* What is loaded. The first of these that is asked for is loaded first. */
-enum job_kind { JOB_SAMPLER, JOB_POINTS, JOB_OFF, JOB_ALLOC, JOB_COUNT };
+enum job_kind { JOB_SAMPLER, JOB_POINTS, JOB_OFF, JOB_ALLOC, JOB_MOMENTS, JOB_COUNT };
 
 struct job {
     union job_input in; /* of the last request, if @given: nobody has begun with it */
@@ -43,6 +45,8 @@ struct loader {
     int confine_result;
     struct error confine_err;
     struct job jobs[JOB_COUNT];
+    struct bpf_link **links; /* owned: probes to be taken out */
+    size_t link_count, link_cap;
 };
 
 /* ---- what is loaded ---- */
@@ -124,6 +128,21 @@ static void drop_alloc(void *loaded)
     sampler_alloc_free(loaded);
 }
 
+static int load_moments(union job_input *in, void **ret, struct error *err)
+{
+    struct sampler_moments *moments = NULL;
+    int r = sampler_moments_new(&in->shared, &moments, err);
+
+    sampler_shared_close(&in->shared);
+    *ret = moments;
+    return r;
+}
+
+static void drop_moments(void *loaded)
+{
+    sampler_moments_free(loaded);
+}
+
 static const struct job_type {
     int (*load)(union job_input *in, void **ret, struct error *err); /* takes what @in owns */
     void (*drop_input)(union job_input *in);
@@ -133,6 +152,7 @@ static const struct job_type {
     [JOB_POINTS] = { .load = load_points, .drop_input = drop_points_input, .drop = drop_points },
     [JOB_OFF] = { .load = load_off, .drop_input = drop_shared_input, .drop = drop_off },
     [JOB_ALLOC] = { .load = load_alloc, .drop_input = drop_shared_input, .drop = drop_alloc },
+    [JOB_MOMENTS] = { .load = load_moments, .drop_input = drop_shared_input, .drop = drop_moments },
 };
 
 /* ---- the thread ---- */
@@ -171,6 +191,16 @@ static enum job_kind next_job(const struct loader *l)
     return kind;
 }
 
+/* Takes one probe out, with the lock held but for that. */
+static void detach(struct loader *l)
+{
+    struct bpf_link *link = l->links[--l->link_count];
+
+    pthread_mutex_unlock(&l->lock);
+    uprobe_detach(link);
+    pthread_mutex_lock(&l->lock);
+}
+
 static void *loader_main(void *arg)
 {
     struct loader *l = arg;
@@ -183,9 +213,12 @@ static void *loader_main(void *arg)
     l->confined = true;
     for (;;) {
         pthread_cond_broadcast(&l->changed);
-        while ((kind = next_job(l)) == JOB_COUNT)
+        while ((kind = next_job(l)) == JOB_COUNT && l->link_count == 0)
             pthread_cond_wait(&l->changed, &l->lock);
-        load(l, kind);
+        if (l->link_count > 0)
+            detach(l);
+        else
+            load(l, kind);
     }
     return NULL;
 }
@@ -320,6 +353,36 @@ int loader_take_alloc(struct loader *l, struct sampler_alloc **ret, struct error
     if (r == 0)
         *ret = loaded;
     return r;
+}
+
+void loader_ask_moments(struct loader *l, const struct sampler_shared *shared)
+{
+    ask(l, JOB_MOMENTS, &(union job_input){ .shared = *shared });
+}
+
+int loader_take_moments(struct loader *l, struct sampler_moments **ret, struct error *err)
+{
+    void *loaded = NULL;
+    int r = take(l, JOB_MOMENTS, /* wait_ns= */ 0, &loaded, err);
+
+    if (r == 0)
+        *ret = loaded;
+    return r;
+}
+
+void loader_detach(void *loader, struct bpf_link *link)
+{
+    struct loader *l = loader;
+    bool later;
+
+    pthread_mutex_lock(&l->lock);
+    later = array_grow(&l->links, &l->link_cap, l->link_count + 1, 32);
+    if (later)
+        l->links[l->link_count++] = link;
+    pthread_cond_broadcast(&l->changed);
+    pthread_mutex_unlock(&l->lock);
+    if (!later)
+        uprobe_detach(link);
 }
 
 void loader_drop(struct loader *l)

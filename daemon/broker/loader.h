@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "sample/sampler.h"
 #include "sample/sampler_alloc.h"
+#include "sample/sampler_moments.h"
 #include "sample/sampler_off.h"
 #include "sample/sampler_shared.h"
 
@@ -43,6 +44,16 @@ int loader_take_off(struct loader *l, struct sampler_off **ret, struct error *er
 void loader_ask_alloc(struct loader *l, const struct sampler_shared *shared);
 /* As loader_take(), without waiting. */
 int loader_take_alloc(struct loader *l, struct sampler_alloc **ret, struct error *err);
+
+/* The same for the programs of sampler_moments.h. */
+void loader_ask_moments(struct loader *l, const struct sampler_shared *shared);
+/* As loader_take(), without waiting. */
+int loader_take_moments(struct loader *l, struct sampler_moments **ret, struct error *err);
+
+struct bpf_link;
+/* Takes a probe out, which it takes, without having its caller wait for that: as
+ * sampler_moments_detach_by() wants it. @loader: a struct loader. */
+void loader_detach(void *loader, struct bpf_link *link);
 
 /* Forgets what was asked: it is freed once it is loaded. */
 void loader_drop(struct loader *l);

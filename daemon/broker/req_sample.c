@@ -235,6 +235,41 @@ static int server_alloc(struct server *s, struct error *err)
     return s->alloc_error.code;
 }
 
+/* The same of the programs that tell moments of JVMs. */
+static int server_moments(struct server *s, struct error *err)
+{
+    struct sampler_shared shared;
+    struct sampler_moments *moments;
+    int r;
+
+    if (s->moments_state == SAMPLER_UNASKED) {
+        r = sampler_share(s->sampler, &shared);
+        if (r < 0)
+            return error_code(err, r, "cannot copy descriptors");
+        loader_ask_moments(s->loader, &shared);
+        s->moments_state = SAMPLER_LOADING;
+    }
+    if (s->moments_state == SAMPLER_LOADING) {
+        r = loader_take_moments(s->loader, &moments, &s->moments_error);
+        if (r == LOADER_BUSY) {
+            error_set(err, -EINPROGRESS,
+                      "the kernel is still checking the BPF programs of this event");
+            error_remedy(err, "ask again in a second");
+            return -EINPROGRESS;
+        }
+        s->moments_state = r == 0 ? SAMPLER_LOADED : SAMPLER_REFUSED;
+        if (r == 0) {
+            sampler_moments_detach_by(moments, loader_detach, s->loader);
+            sampler_take_moments(s->sampler, moments);
+        }
+    }
+    if (s->moments_state == SAMPLER_LOADED)
+        return 0;
+    if (err)
+        *err = s->moments_error;
+    return s->moments_error.code;
+}
+
 /* Has the program of tracepoints loaded. 0; -EINPROGRESS while it is being loaded; -errno: each
  * with @err. */
 static int server_points(struct server *s, struct error *err)
@@ -289,6 +324,8 @@ int request_sample_start(struct server *s, const struct broker_request *q, struc
         r = server_off(s, &rep->err);
     if (r == 0 && event.kind == EVENT_ALLOC)
         r = server_alloc(s, &rep->err);
+    if (r == 0 && event.kind == EVENT_SAFEPOINT)
+        r = server_moments(s, &rep->err);
     if (r == 0)
         r = sampler_start_event(s->sampler, &event, q->period, &set, &rep->err);
     rep->value = set;
@@ -305,8 +342,11 @@ int request_sample_check(struct server *s, const struct broker_request *q, struc
 
     if (r == 0 && (event_is_wait(event.kind) || event.kind == EVENT_WALL))
         return s->sampler ? sampler_check_off(s->sampler, &rep->err) : 0;
-    if (r == 0 && event.kind == EVENT_ALLOC)
-        return sampler_alloc_check(&rep->err);
+    if (r == 0 && (event.kind == EVENT_ALLOC || event.kind == EVENT_SAFEPOINT)) {
+        r = sampler_alloc_check(&rep->err);
+        if (r < 0 || event.kind == EVENT_ALLOC)
+            return r;
+    }
     return r < 0 ? r : sampler_check_event(&event, &rep->err);
 }
 

@@ -87,6 +87,8 @@ void server_forget_client(struct server *s)
     s->off_error = ERROR_NULL;
     s->alloc_state = SAMPLER_UNASKED;
     s->alloc_error = ERROR_NULL;
+    s->moments_state = SAMPLER_UNASKED;
+    s->moments_error = ERROR_NULL;
     s->max_frames = 0;
 }
 

@@ -55,6 +55,8 @@ struct server {
     struct error off_error;
     enum sampler_state alloc_state; /* of the program of sampler_alloc.h */
     struct error alloc_error;
+    enum sampler_state moments_state; /* of the programs of sampler_moments.h */
+    struct error moments_error;
     uint32_t max_frames; /* of sampler_new(); 0: not said, BROKER_FRAMES_MAX */
     uint64_t tended_ns;
     bool attach_mount;   /* attaches may mount in containers */

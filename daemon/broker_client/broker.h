@@ -177,6 +177,17 @@ int broker_probe(struct broker *b, const struct proc_id *id, uint64_t start, uin
 /* Takes them out. -ENOENT: it has none. */
 int broker_unprobe(struct broker *b, int32_t host_pid, struct error *err);
 
+/* Has moments of process @id told (sample/moment_abi.h), by the marks for probes in the libjvm.so
+ * that it has mapped to execute at @start-@end. @thread_state: bytes into a JavaThread. They end
+ * with the last set of event safepoint. Return: 0, PROC_GONE, BROKER_ABSENT: the file has no such
+ * marks. -EPERM: it has where no probe may be. -errno; each with @err. */
+int broker_moments(struct broker *b, const struct proc_id *id, uint64_t start, uint64_t end,
+                   uint32_t thread_state, struct error *err);
+/* Ends that. -ENOENT: it has none. */
+int broker_unmoments(struct broker *b, int32_t host_pid, struct error *err);
+/* The ring of moments, as broker_ring(), while a set of event safepoint runs. */
+int broker_moments_ring(struct broker *b, int *ret_fd, size_t *ret_bytes, struct error *err);
+
 /* Counters of the BPF programs since they were loaded. */
 struct broker_sample_stats {
     uint64_t samples, lost_ring, lost_other;

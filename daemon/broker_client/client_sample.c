@@ -14,9 +14,10 @@ int broker_sideband(struct broker *b, int ret_fds[BROKER_CPUS_MAX], size_t *ret_
     return client_call(b, &q, &a, ret_fds, BROKER_CPUS_MAX, ret_count, err);
 }
 
-int broker_ring(struct broker *b, int *ret_fd, size_t *ret_bytes, struct error *err)
+static int get_ring(struct broker *b, enum broker_request_kind kind, int *ret_fd, size_t *ret_bytes,
+                    struct error *err)
 {
-    struct broker_request q = client_request(BROKER_RING);
+    struct broker_request q = client_request(kind);
     struct broker_answer a;
     size_t count = 0;
     int fd = -1, r;
@@ -27,6 +28,11 @@ int broker_ring(struct broker *b, int *ret_fd, size_t *ret_bytes, struct error *
         *ret_bytes = (size_t)a.value;
     }
     return r;
+}
+
+int broker_ring(struct broker *b, int *ret_fd, size_t *ret_bytes, struct error *err)
+{
+    return get_ring(b, BROKER_RING, ret_fd, ret_bytes, err);
 }
 
 /* Puts the event @name into @q: its kind, and its text where that says more. */
@@ -119,6 +125,32 @@ int broker_unprobe(struct broker *b, int32_t host_pid, struct error *err)
 
     q.host_pid = host_pid;
     return client_call_plain(b, &q, &a, err);
+}
+
+int broker_moments(struct broker *b, const struct proc_id *id, uint64_t start, uint64_t end,
+                   uint32_t thread_state, struct error *err)
+{
+    struct broker_request q = client_request_target(BROKER_MOMENTS, id);
+    struct broker_answer a;
+
+    q.start = start;
+    q.end = end;
+    q.set = thread_state;
+    return client_call_plain(b, &q, &a, err);
+}
+
+int broker_unmoments(struct broker *b, int32_t host_pid, struct error *err)
+{
+    struct broker_request q = client_request(BROKER_UNMOMENTS);
+    struct broker_answer a;
+
+    q.host_pid = host_pid;
+    return client_call_plain(b, &q, &a, err);
+}
+
+int broker_moments_ring(struct broker *b, int *ret_fd, size_t *ret_bytes, struct error *err)
+{
+    return get_ring(b, BROKER_MOMENTS_RING, ret_fd, ret_bytes, err);
 }
 
 int broker_sample_stop(struct broker *b, uint32_t set, struct error *err)

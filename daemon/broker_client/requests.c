@@ -155,6 +155,8 @@ static bool sets_valid(const struct broker_request *q, unsigned fields)
         return q->set < TLS_FILE_END;
     if (fields & BROKER_FIELD_EVENT)
         return q->set < EVENT_KINDS_ALL;
+    if (fields & BROKER_FIELD_OFFSET)
+        return q->set <= BROKER_THREAD_BYTES_MAX && q->set % sizeof(uint32_t) == 0;
     if (fields & BROKER_FIELD_THREAD)
         return q->set > 0 && q->set <= BROKER_PID_MAX;
     return fields & BROKER_FIELD_SET ? q->set < BROKER_SETS_MAX : q->set == 0;
@@ -246,7 +248,7 @@ int broker_answer_check(const void *p, size_t n, size_t fd_count, const struct b
         return -EBADMSG;
     if (a.result == 0 && req->kind == BROKER_SAMPLE_START && a.value >= BROKER_SETS_MAX)
         return -EBADMSG;
-    if (a.result == 0 && req->kind == BROKER_RING &&
+    if (a.result == 0 && (req->kind == BROKER_RING || req->kind == BROKER_MOMENTS_RING) &&
         (a.value == 0 || a.value > (UINT64_C(1) << 32) || (a.value & (a.value - 1))))
         return -EBADMSG;
     if (a.result == 0 && req->kind == BROKER_SOCKET_HOLDERS &&

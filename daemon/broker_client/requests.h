@@ -45,8 +45,8 @@ struct broker_request {
                           */
     uint64_t period;     /* in the unit of the event */
     uint32_t set;        /* 0..BROKER_SETS_MAX-1; attach: enum attach_mode; unwind_limit: frames;
-                          * put_thread: thread id; config: enum tls_file; sample_start,
-                          * sample_check: enum event_kind */
+                          * put_thread: thread id; moments: bytes into a JavaThread; config: enum tls_file;
+                          * sample_start,        sample_check: enum event_kind */
     uint32_t sets;       /* bit set; attach: bits of enum stream_option, and BROKER_ATTACH_TMP */
     uint32_t name_n;     /* bytes used of name; the rest is zero */
     uint32_t zero;
@@ -106,6 +106,7 @@ enum broker_field {
     BROKER_FIELD_FILE = 16384,    /* set: enum tls_file */
     BROKER_FIELD_SHARED = 65536,  /* name: base names with a slash between them */
     BROKER_FIELD_PROBES = 131072, /* name: struct broker_probes */
+    BROKER_FIELD_OFFSET = 262144, /* set: bytes into a JavaThread */
     BROKER_FIELD_EVENT = 32768,   /* set: enum event_kind; name: its text (event/event_form.h) */
 };
 

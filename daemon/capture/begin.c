@@ -7,6 +7,24 @@
 /* For the symbols of a JVM that is to be probed, before it is. */
 #define CAPTURE_PROBES_NS NSEC_PER_SEC
 
+/* Of a capture of safepoints: has its one process tell them before it begins. 0, BACKEND_CONFLICT.
+ */
+static int capture_tells(struct captures *captures, struct capture *c, struct process *p,
+                         struct error *err)
+{
+    struct error why = ERROR_NULL;
+    int r = moments_put(&captures->moments, captures->broker, captures->symbolizer, p, &why);
+
+    if (r == -EAGAIN)
+        record_warn(c->record,
+                    "the JVM was still starting: its first safepoints are not in this profile");
+    if (r == 0 || r == -EAGAIN)
+        return 0;
+    error_set(err, r, "safepoints of process %d cannot be seen: %s", p->id.host_pid, why.msg);
+    error_remedy(err, "%s", why.remedy);
+    return BACKEND_CONFLICT;
+}
+
 /* Of a capture of allocations: says what it cannot see, and has its one process probed before it
  * begins. 0, BACKEND_CONFLICT. */
 static int capture_probe(struct captures *captures, struct capture *c, struct error *err)
@@ -14,8 +32,10 @@ static int capture_probe(struct captures *captures, struct capture *c, struct er
     int32_t pid = target_single_pid(c->target);
     struct process *p = pid ? discover_find(captures->discover, pid) : NULL;
     struct error why = ERROR_NULL;
-    int r;
+    int r = p && capture_has(c, EVENT_SAFEPOINT) ? capture_tells(captures, c, p, err) : 0;
 
+    if (r != 0)
+        return r;
     if (!capture_has(c, EVENT_ALLOC))
         return 0;
     record_warn(c->record, "allocations are sampled where a thread's buffer (TLAB) is full, as JFR "

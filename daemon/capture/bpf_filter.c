@@ -33,6 +33,12 @@ static void reconcile_probes(struct reconcile *rc, struct capture *c, struct pro
     struct error why = ERROR_NULL;
     int r;
 
+    if (capture_has(c, EVENT_SAFEPOINT) && p->jvm != JVM_NO) {
+        r = moments_put(&captures->moments, captures->broker, captures->symbolizer, p, &why);
+        if (r < 0 && r != -EAGAIN)
+            record_warn_process(c->record, "safepoints of %d (%s) are not in this profile: %s",
+                                p->id.host_pid, p->main && p->main[0] ? p->main : p->comm, why.msg);
+    }
     if (!capture_has(c, EVENT_ALLOC) || p->jvm == JVM_NO)
         return;
     r = probes_put(&captures->probes, captures->broker, captures->symbolizer, p, /* until_ns= */ 0,
@@ -42,17 +48,18 @@ static void reconcile_probes(struct reconcile *rc, struct capture *c, struct pro
                             p->id.host_pid, p->main && p->main[0] ? p->main : p->comm, why.msg);
 }
 
-/* Whether @c samples what threads wait for: that is read by tables which have to be there before
- * the first sample is. */
-static bool asks_for_locks(const struct capture *c)
+/* Whether @c samples what threads wait for, or by what they do: that is read by tables which have
+ * to be there before the first sample is. */
+static bool asks_for_threads(const struct capture *c)
 {
-    return capture_has(c, EVENT_LOCK) || capture_has(c, EVENT_NATIVELOCK);
+    return capture_has(c, EVENT_LOCK) || capture_has(c, EVENT_NATIVELOCK) ||
+           capture_has(c, EVENT_SAFEPOINT);
 }
 
 static int reconcile_process(void *cookie, struct process *p)
 {
     struct reconcile *rc = cookie;
-    bool locks = false;
+    bool threads = false;
     uint32_t sets = 0;
 
     if (p->exited)
@@ -62,19 +69,19 @@ static int reconcile_process(void *cookie, struct process *p)
 
         if (target_is_node(c->target)) {
             reconcile_probes(rc, c, p);
-            locks |= p->jvm == JVM_READY && asks_for_locks(c);
+            threads |= p->jvm == JVM_READY && asks_for_threads(c);
             continue;
         }
         v = capture_verdict(rc->captures, c, p, rc->now_ns);
         if (v && v->wanted) {
             sets |= capture_sets(c);
             reconcile_probes(rc, c, p);
-            locks |= asks_for_locks(c);
+            threads |= asks_for_threads(c);
         }
     }
-    if (sets || locks)
+    if (sets || threads)
         unwinding_prepare(rc->captures->unwinding, p, rc->now_ns);
-    if (locks)
+    if (threads)
         anchors_all(rc->captures->anchors, p, rc->now_ns);
     if (sets) {
         symbolizer_prepare(rc->captures->symbolizer, p, rc->now_ns + FILTER_PREPARE_NS);
@@ -123,6 +130,7 @@ void captures_filter_stopped(struct captures *captures, uint32_t set)
 {
     captures->filtered_all &= ~(1u << set);
     /* If it was the last of theirs; if not, they are put there again. */
+    moments_forget(&captures->moments);
     probes_forget(&captures->probes);
     for (uint32_t i = 0; i < captures->filtered.count; i++) {
         struct filtered_process *f = id_table_at(&captures->filtered, i);
@@ -144,9 +152,11 @@ void captures_reconcile(struct captures *captures, uint64_t now_ns)
             all |= capture_sets(c);
     }
     probes_look(&captures->probes);
+    moments_look(&captures->moments);
     if (captures->running)
         discover_each(captures->discover, reconcile_process, &rc);
     probes_looked(&captures->probes, captures->broker);
+    moments_looked(&captures->moments, captures->broker);
     if (all != captures->filtered_all && broker_filter_all(captures->broker, all, NULL) == 0)
         captures->filtered_all = all;
     filter_put(captures, &rc.wanted);

@@ -177,6 +177,11 @@ void capture_forget_members(struct capture *c);
 /* True when samples of more than one pid were wanted. */
 bool capture_has_several_processes(const struct capture *c);
 
+/* ---- late_threads.c ---- */
+
+/* In the profile that was made: what its samples of safepoints are worth. 0 or -ENOMEM. */
+int capture_weigh(const struct capture *c, struct profile *p);
+
 /* ---- warnings.c ---- */
 
 /* At its end, once: what it lacks, as warnings, and in c->meta. */

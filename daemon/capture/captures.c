@@ -98,6 +98,11 @@ static int make_profile(struct capture *c, const struct profile *meta, struct pr
     if (r < 0)
         return r;
     capture_add_names(c, *ret);
+    r = capture_weigh(c, *ret);
+    if (r < 0) {
+        *ret = profile_unref(*ret);
+        return r;
+    }
     profile_count(*ret);
     return 0;
 }
@@ -202,7 +207,8 @@ static bool capture_flushes(struct captures *captures, struct capture *c, uint64
     for (size_t i = 0; i < c->event_count; i++) {
         struct capture_event *event = &c->events[i];
 
-        if (!event->info->valued || event->info->kind == EVENT_ALLOC)
+        if (!event->info->valued || event->info->kind == EVENT_ALLOC ||
+            event->info->kind == EVENT_SAFEPOINT)
             continue;
         flushed = true;
         if (broker_sample_flush(captures->broker, event->set, &event->flush_no, &late, NULL) == 0)

@@ -8,6 +8,7 @@
 #include "attach/attaching.h"
 #include "base/id_table.h"
 #include "capture/incoming.h"
+#include "capture/moments.h"
 #include "capture/pending_samples.h"
 #include "capture/probes.h"
 #include "capture/process_selector.h"
@@ -57,6 +58,7 @@ struct captures {
     uint32_t filtered_all;       /* sets of every process, as the BPF filter holds them */
     struct id_table filtered;    /* struct filtered_process: what the BPF filter holds */
     struct probes probes;        /* in JVMs, for event alloc */
+    struct moments moments;      /* of JVMs, for event safepoint */
     uint64_t taken_ns;           /* samples until then are taken; UINT64_MAX: all that came */
 };
 
@@ -87,6 +89,8 @@ int captures_snapshot(struct captures *captures, struct capture *c, bool reset,
 void captures_end(struct captures *captures, uint64_t handle, bool keep);
 /* Hands a sample to the captures that want it. */
 void captures_sample(struct captures *captures, struct incoming *in);
+/* Hands what JVMs have told of themselves to the captures that want it. */
+void captures_take_moments(struct captures *captures);
 /* Whether any capture takes samples of @set. */
 bool captures_want(const struct captures *captures, uint32_t set);
 /* Finishes those whose time is over. All samples up to @now_ns must have been handed over. */

@@ -105,6 +105,7 @@ void captures_init(struct captures *captures, const struct captures_opts *opts)
 void captures_deinit(struct captures *captures)
 {
     id_table_deinit(&captures->filtered);
+    moments_deinit(&captures->moments);
 }
 
 void capture_memory_tick(struct captures *captures)

@@ -158,6 +158,8 @@ static void capture_take(struct captures *captures, struct capture *c,
         sample.time_ns = MIN(rec->time_ns, c->end_ns - 1);
         if (c->counts_waits && rec->wait_ns)
             sample.count = capture_waits(c, event, rec);
+    } else if (event->info->kind == EVENT_SAFEPOINT) {
+        sample.value = event->period; /* until the profile is made */
     } else if (rec->set == event->on_set) {
         sample.value = capture_ran(run, event->period, rec);
     }

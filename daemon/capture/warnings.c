@@ -59,7 +59,8 @@ static void capture_warn_dropped(const struct captures *captures, struct capture
 {
     uint64_t allowed_hz;
 
-    bool ticks = !event->info->valued || event->on_set != NO_SET;
+    bool ticks =
+        !event->info->valued || event->info->kind == EVENT_SAFEPOINT || event->on_set != NO_SET;
 
     if (event_is_timed(event->info) && ticks &&
         sample_sets_dropped(captures->opts.proc_fd,
@@ -109,7 +110,10 @@ static void capture_warn_huge(const struct captures *captures, struct capture *c
 
 static void capture_warn_empty(struct capture *c, const struct capture_event *event)
 {
-    if (event_is_timed(event->info))
+    if (event->info->kind == EVENT_SAFEPOINT)
+        record_warn(c->record, "no samples: no JVM of the target had a safepoint in this while; "
+                               "try more seconds");
+    else if (event_is_timed(event->info))
         record_warn(c->record,
                     "no samples: the target used no CPU time in this while; an idle service "
                     "shows nothing with event=cpu");

@@ -103,6 +103,7 @@ static void engine_tick(struct engine *e)
     mailbox_alive(&e->mailbox);
     drained = engine_drain(e);
     walked = engine_walk(e);
+    captures_take_moments(&e->captures);
     if (e->captures.running && now - e->captures.reconciled_ns >= ENGINE_RECONCILE_NS)
         captures_reconcile(&e->captures, now);
     mailbox_alive(&e->mailbox);

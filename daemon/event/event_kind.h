@@ -42,7 +42,7 @@ static inline uint64_t event_worth(uint32_t kind)
 /* Whether @period is one that an event of @kind may have. */
 static inline bool event_period_valid(uint32_t kind, uint64_t period)
 {
-    return kind == EVENT_CPU || kind == EVENT_WALL || event_is_wait(kind)
+    return kind == EVENT_CPU || kind == EVENT_WALL || kind == EVENT_SAFEPOINT || event_is_wait(kind)
                ? period >= EVENT_PERIOD_MIN_NS && period <= EVENT_PERIOD_MAX_NS
                : kind < EVENT_KINDS_ALL && period > 0 && period <= EVENT_PERIOD_MAX_COUNT &&
                      period % event_worth(kind) == 0;

@@ -142,6 +142,8 @@ struct hotspot_allocation {
 };
 /* False: the tables of this VM do not tell. */
 bool hotspot_vm_allocation(const struct hotspot_vm *vm, struct hotspot_allocation *ret);
+/* Bytes into a JavaThread, to what it does (JavaThread::_thread_state). */
+uint32_t hotspot_vm_thread_state(const struct hotspot_vm *vm);
 /* A place of a stack: an interpreted method and the address of its bytecode (0: at its entry), or a
  * pc of the code cache. */
 struct hotspot_place {

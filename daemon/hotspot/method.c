@@ -340,3 +340,8 @@ bool hotspot_vm_allocation(const struct hotspot_vm *vm, struct hotspot_allocatio
     };
     return true;
 }
+
+uint32_t hotspot_vm_thread_state(const struct hotspot_vm *vm)
+{
+    return (uint32_t)vm->layout.thread_state.offset;
+}

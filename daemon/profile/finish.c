@@ -244,6 +244,11 @@ static int finish_warnings(struct profile *p, struct record *r)
                     "processes or threads; lower hz or "
                     "seconds, or choose fewer processes",
                     (unsigned long long)r->dropped);
+    if (r->moments_dropped)
+        record_warn(r,
+                    "%llu safepoints, operations of the VM and collections are not in this "
+                    "profile: it holds %d of them; lower seconds",
+                    (unsigned long long)r->moments_dropped, PROFILE_MOMENTS_MAX);
     if (r->unwarned_processes)
         record_warn(r, "there is a warning of %u more processes, which are left out here",
                     r->unwarned_processes);
@@ -273,6 +278,8 @@ static int finisher_run(struct finisher *f, const struct record *r)
         k = finish_who(f, r);
     if (k == 0)
         k = finish_samples(p, r);
+    if (k == 0)
+        k = record_finish_moments(r, p);
     if (k < 0)
         return k;
     p->module_count = f->modules.count;

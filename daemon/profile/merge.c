@@ -33,6 +33,22 @@ static int merge_string(struct merger *m, uint32_t id, uint32_t *ret)
     return frame_table_string(m->table, intern_get(m->p->strings, id), ret);
 }
 
+static int merge_process(struct merger *m, uint32_t index, uint32_t *ret)
+{
+    struct profile_process process = m->p->processes[index];
+    int r;
+
+    process.owner = 0; /* told by some parts alone: it must not keep equal ones apart */
+    r = merge_string(m, process.name, &process.name);
+    if (r == 0)
+        r = merge_string(m, process.container, &process.container);
+    if (r == 0)
+        r = merge_string(m, process.pod, &process.pod);
+    if (r == 0)
+        r = merge_string(m, process.pod_namespace, &process.pod_namespace);
+    return r == 0 ? record_process(m->record, &process, ret) : r;
+}
+
 /* Ids of the threads that are wanted; how many they are, or -ENOMEM. */
 static int merge_threads(struct merger *m)
 {
@@ -41,28 +57,44 @@ static int merge_threads(struct merger *m)
 
     for (size_t i = 0; i < m->p->thread_count && r == 0; i++) {
         struct profile_thread t = m->p->threads[i];
-        struct profile_process process = m->p->processes[t.process];
 
         m->threads[i] = MERGE_NONE;
         if (slice->wants && !slice->wants(slice->cookie, m->p, &m->p->processes[t.process]))
             continue;
         wanted++;
-        process.owner = 0; /* told by some parts alone: it must not keep equal ones apart */
-        r = merge_string(m, process.name, &process.name);
-        if (r == 0)
-            r = merge_string(m, process.container, &process.container);
-        if (r == 0)
-            r = merge_string(m, process.pod, &process.pod);
-        if (r == 0)
-            r = merge_string(m, process.pod_namespace, &process.pod_namespace);
-        if (r == 0)
-            r = record_process(m->record, &process, &t.process);
+        r = merge_process(m, t.process, &t.process);
         if (r == 0)
             r = merge_string(m, t.name, &t.name);
         if (r == 0)
             r = record_thread(m->record, &t, &m->threads[i]);
     }
     return r < 0 ? r : wanted;
+}
+
+/* The moments of what is wanted, in the slice's time. */
+static int merge_moments(struct merger *m)
+{
+    int r = 0;
+
+    for (size_t i = 0; i < m->p->moment_count && r == 0; i++) {
+        struct profile_moment one = m->p->moments[i];
+        uint64_t by = m->p->start_realtime_ns - m->p->start_ns; /* wraps where it moves back */
+
+        one.start_ns += by;
+        one.end_ns += by;
+        if (one.end_ns < m->slice->from_ns || one.end_ns >= m->slice->to_ns ||
+            (m->slice->wants &&
+             !m->slice->wants(m->slice->cookie, m->p, &m->p->processes[one.process])))
+            continue;
+        r = merge_process(m, one.process, &one.process);
+        if (r == 0)
+            r = merge_string(m, one.name, &one.name);
+        if (r == 0)
+            r = record_moment(m->record, &one);
+        if (r == -ENOSPC)
+            r = 0; /* it counts them */
+    }
+    return r;
 }
 
 /* How many samples of the merged event @s counts for. What does not come out even goes to the next
@@ -210,6 +242,8 @@ int merger_add(struct merger *m, const struct profile *p)
         m->meta.lost += merge_lost(m, p);
         r = merge_samples(m);
     }
+    if (r == 0)
+        r = merge_moments(m);
     for (size_t i = 0; i < p->warning_count && r == 0; i++)
         record_warn(m->record, "%s", p->warnings[i]);
     m->frames = m->threads = NULL;

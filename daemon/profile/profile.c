@@ -37,6 +37,7 @@ struct profile *profile_unref(struct profile *p)
     free(p->processes);
     free(p->threads);
     free(p->samples);
+    free(p->moments);
     for (size_t i = 0; i < p->warning_count; i++)
         free(p->warnings[i]);
     free(p);
@@ -88,7 +89,8 @@ size_t profile_bytes(const struct profile *p)
     return sizeof(*p) + intern_bytes(p->strings) + p->module_count * sizeof(*p->modules) +
            p->function_count * sizeof(*p->functions) + p->frame_count * sizeof(*p->frames) +
            p->stack_count * sizeof(*p->stacks) + p->process_count * sizeof(*p->processes) +
-           p->thread_count * sizeof(*p->threads) + p->sample_count * sizeof(*p->samples);
+           p->thread_count * sizeof(*p->threads) + p->sample_count * sizeof(*p->samples) +
+           p->moment_count * sizeof(*p->moments);
 }
 
 void profile_shift(struct profile *p, uint64_t start_ns)
@@ -97,6 +99,10 @@ void profile_shift(struct profile *p, uint64_t start_ns)
 
     for (size_t i = 0; i < p->sample_count; i++)
         p->samples[i].time_ns += by;
+    for (size_t i = 0; i < p->moment_count; i++) {
+        p->moments[i].start_ns += by;
+        p->moments[i].end_ns += by;
+    }
     p->start_ns += by;
     p->end_ns += by;
     p->start_realtime_ns = start_ns;

@@ -68,6 +68,10 @@ struct profile_sample {
 #define PROFILE_SAMPLE_END(flags) ((flags) >> PROFILE_SAMPLE_END_SHIFT & 15)
 #define PROFILE_ENDS 16
 
+#define PROFILE_SAMPLE_REST                                                                        \
+    0x1000 /* while recording: of a safepoint, if it has no other sample                           \
+            */
+
 /* Why a stack is cut, as a label ("no_rule") and as words ("native code without an unwind rule").
  * Static. */
 const char *profile_end_name(unsigned end);
@@ -75,6 +79,18 @@ const char *profile_end_words(unsigned end);
 
 /* A wait for a lock whose owner is known has, on top of its stack, a frame of kind FRAME_THREAD
  * with the owner's name. Views take it off. */
+
+/* What a JVM did as a whole. */
+enum profile_moment_kind { MOMENT_IS_SAFEPOINT, MOMENT_IS_OPERATION, MOMENT_IS_GC, MOMENT_SORTS };
+struct profile_moment {
+    uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC */
+    uint64_t reach_ns; /* of a safepoint: from its start until all threads had stopped; else 0 */
+    uint32_t name;     /* string: the operation, the collector; 0: not known */
+    uint32_t process;  /* index */
+    uint32_t kind;     /* enum profile_moment_kind */
+    uint32_t zero;
+};
+#define PROFILE_MOMENTS_MAX 100000
 
 /* All arrays but events are owned by the profile; [0] of frames, functions, modules and stacks is
  * the nameless one. */
@@ -87,6 +103,8 @@ struct profile {
     struct profile_process *processes;
     struct profile_thread *threads;
     struct profile_sample *samples; /* by time */
+    struct profile_moment *moments; /* by start */
+    size_t moment_count;
     size_t module_count, function_count, frame_count, stack_count, process_count, thread_count,
         sample_count;
 
@@ -205,6 +223,9 @@ int record_sample(struct record *r, const struct profile_sample *s, const uint32
 typedef size_t (*record_later_fn)(void *cookie, uint32_t n, uint32_t ret[RECORD_LATER_FRAMES_MAX]);
 void record_set_later(struct record *r, record_later_fn fn, void *cookie);
 
+/* Keeps a moment; m->name is a string of @frames, m->process as of record_process(). Return: 0,
+ * -ENOSPC (PROFILE_MOMENTS_MAX; counted), -ENOMEM (counted). */
+int record_moment(struct record *r, const struct profile_moment *m);
 /* Adds a warning once (equal sentences are one). */
 void record_warn(struct record *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* The same of one process among many. These take half of the places, so that there is room for what
@@ -218,6 +239,14 @@ size_t record_bytes(const struct record *r);   /* of memory */
  * gives a longer profile). Fields of *meta (events ... symbols, lost) are copied; samples of events
  * that it has not are of its first. 0 or -ENOMEM. */
 int record_finish(struct record *r, const struct profile *meta, struct profile **ret);
+
+/* Weighs the samples of event @event, which were taken while a JVM waited for its threads. Those of
+ * one safepoint share the time that it took to reach. One without samples keeps the sample with
+ * PROFILE_SAMPLE_REST; others lose it. Samples of no safepoint go. @p is nobody else's
+ * yet. 0 or -ENOMEM. */
+int profile_weigh_safepoints(struct profile *p, uint32_t event);
+/* "safepoint", "operation", "gc". Static. */
+const char *profile_moment_kind_name(uint32_t kind);
 
 /* ---- algebra ---- */
 

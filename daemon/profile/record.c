@@ -36,6 +36,7 @@ struct record *record_free(struct record *r)
     id_table_deinit(&r->processes);
     id_table_deinit(&r->threads);
     free(r->samples);
+    free(r->moments);
     for (size_t i = 0; i < r->warning_count; i++)
         free(r->warnings[i]);
     free(r);
@@ -365,5 +366,6 @@ size_t record_sample_bytes(const struct record *r)
 size_t record_bytes(const struct record *r)
 {
     return sizeof(*r) + id_table_bytes(&r->nodes) + id_table_bytes(&r->processes) +
-           id_table_bytes(&r->threads) + r->sample_cap * sizeof(*r->samples);
+           id_table_bytes(&r->threads) + r->sample_cap * sizeof(*r->samples) +
+           r->moment_cap * sizeof(*r->moments);
 }

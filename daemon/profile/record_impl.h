@@ -35,6 +35,9 @@ struct record {
     size_t charged_bytes;         /* to it */
     bool starved;                 /* it was thinned for want of budget */
     uint64_t dropped;             /* for want of memory or by the limits of nodes and threads */
+    struct profile_moment *moments;
+    size_t moment_count, moment_cap;
+    uint64_t moments_dropped;
     char *warnings[PROFILE_WARNINGS_MAX];
     size_t warning_count;
     uint32_t warned_processes, unwarned_processes; /* of record_warn_process() */
@@ -45,4 +48,6 @@ struct record {
 /* Makes @ret (nodes and samples its own, to be freed by record_resolved_deinit(); the rest
  * borrowed) of @r with every frame known. 0 or -ENOMEM. */
 int record_resolve(const struct record *r, struct record *ret);
+/* Copies the moments of @r, by their start, with the strings of @p. 0 or -ENOMEM. */
+int record_finish_moments(const struct record *r, struct profile *p);
 void record_resolved_deinit(struct record *resolved);

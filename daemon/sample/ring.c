@@ -78,7 +78,10 @@ static bool record_valid(const uint8_t *p, size_t n)
            n == sizeof(rec) + ((size_t)rec.kernel_count + rec.user_count) * sizeof(uint64_t);
 }
 
-size_t ring_drain(struct ring *r, size_t max, ring_sample_fn fn, void *cookie)
+/* Hands on the @n bytes at @p. False: they are no record. */
+typedef bool (*take_fn)(void *ctx, const uint8_t *p, size_t n);
+
+static size_t drain(struct ring *r, size_t max, take_fn take, void *ctx)
 {
     const uint64_t *producer_pos = (const uint64_t *)(const void *)r->producer;
     uint64_t mask = r->bytes - 1, end = __atomic_load_n(producer_pos, __ATOMIC_ACQUIRE);
@@ -107,11 +110,9 @@ size_t ring_drain(struct ring *r, size_t max, ring_sample_fn fn, void *cookie)
 
             if (word & BPF_RINGBUF_DISCARD_BIT) {
                 /* given up by its writer */
-            } else if (!record_valid(p, (size_t)len)) {
+            } else if (!take(ctx, p, (size_t)len)) {
                 r->malformed++;
             } else {
-                fn(cookie, (const struct sample_record *)(const void *)p,
-                   (const uint64_t *)(const void *)(p + sizeof(struct sample_record)));
                 handed++;
             }
             pos += step;
@@ -119,6 +120,55 @@ size_t ring_drain(struct ring *r, size_t max, ring_sample_fn fn, void *cookie)
         __atomic_store_n(r->consumer, pos, __ATOMIC_RELEASE);
     }
     return handed;
+}
+
+struct sample_taker {
+    ring_sample_fn fn;
+    void *cookie;
+};
+
+static bool take_sample(void *ctx, const uint8_t *p, size_t n)
+{
+    struct sample_taker *t = ctx;
+
+    if (!record_valid(p, n))
+        return false;
+    t->fn(t->cookie, (const struct sample_record *)(const void *)p,
+          (const uint64_t *)(const void *)(p + sizeof(struct sample_record)));
+    return true;
+}
+
+size_t ring_drain(struct ring *r, size_t max, ring_sample_fn fn, void *cookie)
+{
+    struct sample_taker t = { fn, cookie };
+
+    return drain(r, max, take_sample, &t);
+}
+
+struct moment_taker {
+    ring_moment_fn fn;
+    void *cookie;
+};
+
+static bool take_moment(void *ctx, const uint8_t *p, size_t n)
+{
+    struct moment_taker *t = ctx;
+    struct moment_record rec;
+
+    if (n != sizeof(rec))
+        return false;
+    memcpy(&rec, p, sizeof(rec));
+    if (rec.kind >= MOMENT_KINDS || !memchr(rec.name, 0, sizeof(rec.name)))
+        return false;
+    t->fn(t->cookie, &rec);
+    return true;
+}
+
+size_t ring_drain_moments(struct ring *r, size_t max, ring_moment_fn fn, void *cookie)
+{
+    struct moment_taker t = { fn, cookie };
+
+    return drain(r, max, take_moment, &t);
 }
 
 uint64_t ring_malformed(const struct ring *r)

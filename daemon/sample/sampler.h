@@ -100,6 +100,16 @@ void sampler_take_alloc(struct sampler *s, struct sampler_alloc *alloc);
 int sampler_probe(struct sampler *s, int32_t pid, const struct alloc_vm *vm, int fd,
                   const struct alloc_probe *probes, size_t count, struct error *err);
 int sampler_unprobe(struct sampler *s, int32_t pid);
+struct sampler_moments;
+struct moment_probe;
+/* Has @s tell moments of JVMs by @moments, which is its own from then on. */
+void sampler_take_moments(struct sampler *s, struct sampler_moments *moments);
+/* As sampler_moments_probe(), sampler_moments_unprobe() and sampler_moments_ring_fd() say. -1: no
+ * ring yet. */
+int sampler_probe_moments(struct sampler *s, int32_t pid, uint32_t thread_state, int fd,
+                          const struct moment_probe *probes, size_t count, struct error *err);
+int sampler_unprobe_moments(struct sampler *s, int32_t pid);
+int sampler_moments_fd(const struct sampler *s);
 /* Why time off the processor cannot be sampled: 0, or -errno with @err. */
 int sampler_check_off(const struct sampler *s, struct error *err);
 /* As sampler_off_flush(). -ENOENT: @set samples something else. */

@@ -1,25 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sample/sampler_alloc.h"
 
-#include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/old_kernel.h"
 #include "sample/refusal.h"
-#include "sample/sampler.h"
 #include "sample/sampler_shared.h"
 #include "sample/stack_abi.h"
+#include "sample/uprobe.h"
 #include "unwind/state.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
-#include <fcntl.h>
-#include <linux/perf_event.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "alloc.skel.h"
-
-#define UPROBE_TYPE "/sys/bus/event_source/devices/uprobe/type"
 
 /* A process with probes. */
 struct alloc_target {
@@ -36,32 +28,11 @@ struct sampler_alloc {
     int possible_cpus;
 };
 
-/* The number that the kernel has for probes in user space. */
-static int read_uprobe_type(uint32_t *ret, struct error *err)
-{
-    _cleanup_buf_ struct buf text = BUF_NULL;
-    uint64_t type;
-    int r;
-
-    buf_init(&text, 64);
-    r = old_kernel_pretended("uprobes") ? -ENOENT : buf_read_at(&text, AT_FDCWD, UPROBE_TYPE);
-    if (r == 0 && (!span_parse_dec(span_trim(buf_span(&text)), &type) || type > UINT32_MAX))
-        r = -EBADMSG;
-    if (r < 0) {
-        error_code(err, r, "this kernel has no probes in user space (" UPROBE_TYPE ")");
-        error_remedy(err, "run a kernel with CONFIG_UPROBE_EVENTS, and mount sysfs where "
-                          "flamed-broker runs");
-        return r;
-    }
-    *ret = (uint32_t)type;
-    return 0;
-}
-
 int sampler_alloc_check(struct error *err)
 {
     uint32_t type;
 
-    return read_uprobe_type(&type, err);
+    return uprobe_type(&type, err);
 }
 
 int sampler_alloc_new(const struct sampler_shared *shared, struct sampler_alloc **ret,
@@ -72,7 +43,7 @@ int sampler_alloc_new(const struct sampler_shared *shared, struct sampler_alloc 
 
     if (!a)
         return -ENOMEM;
-    r = read_uprobe_type(&a->uprobe_type, err);
+    r = uprobe_type(&a->uprobe_type, err);
     if (r < 0)
         goto fail;
     refusal_watch();
@@ -164,38 +135,6 @@ static struct alloc_target *find_target(struct sampler_alloc *a, int32_t pid)
     return NULL;
 }
 
-/* The link owns the event. Never a probe at a return: the kernel would change the target's stack
- * for it, and Linux 6.11 to 6.13 may kill a process with a filter of system calls. */
-static int add_probe(struct sampler_alloc *a, struct alloc_target *t, int fd,
-                     const struct alloc_probe *probe, struct error *err)
-{
-    LIBBPF_OPTS(bpf_perf_event_opts, opts, .bpf_cookie = probe->kind);
-    struct perf_event_attr attr = { .size = sizeof(attr), .type = a->uprobe_type };
-    _cleanup_close_ int event = -1;
-    struct bpf_link *link;
-    char path[32];
-    int r;
-
-    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-    attr.uprobe_path = (uint64_t)(uintptr_t)path;
-    attr.probe_offset = probe->offset;
-    event = (int)syscall(SYS_perf_event_open, &attr, t->pid, /* cpu= */ -1, /* group_fd= */ -1,
-                         PERF_FLAG_FD_CLOEXEC);
-    if (event < 0) {
-        r = -errno;
-        error_errno(err, "cannot put a probe into libjvm.so of process %d", t->pid);
-        if (r == -EPERM || r == -EACCES)
-            sampler_denied(err);
-        return r;
-    }
-    link = bpf_program__attach_perf_event_opts(a->skel->progs.alloc_probe, event, &opts);
-    if (!link)
-        return error_errno(err, "cannot attach to a probe in libjvm.so of process %d", t->pid);
-    take_fd(&event); /* the link closes it */
-    t->links[t->count++] = link;
-    return 0;
-}
-
 int sampler_alloc_probe(struct sampler_alloc *a, int32_t pid, const struct alloc_vm *vm, int fd,
                         const struct alloc_probe *probes, size_t count, struct error *err)
 {
@@ -218,8 +157,12 @@ int sampler_alloc_probe(struct sampler_alloc *a, int32_t pid, const struct alloc
     r = bpf_map_update_elem(bpf_map__fd(a->skel->maps.vms), &key, &process, BPF_ANY);
     if (r < 0)
         error_code(err, r, "cannot describe process %d to the BPF program", pid);
-    for (size_t i = 0; i < count && r == 0; i++)
-        r = add_probe(a, t, fd, &probes[i], err);
+    for (size_t i = 0; i < count && r == 0; i++) {
+        r = uprobe_attach(a->uprobe_type, a->skel->progs.alloc_probe, pid, fd, probes[i].offset,
+                          probes[i].kind, &t->links[t->count], err);
+        if (r == 0)
+            t->count++;
+    }
     if (r < 0)
         drop_target(a, t);
     return r;

@@ -200,6 +200,7 @@ struct sampler *sampler_free(struct sampler *s)
     sampler_points_free(s->points);
     sampler_off_free(s->off);
     sampler_alloc_free(s->alloc);
+    sampler_moments_free(s->moments);
     cpu_bpf__destroy(s->skel);
     free(s);
     return NULL;
@@ -268,6 +269,32 @@ int sampler_probe(struct sampler *s, int32_t pid, const struct alloc_vm *vm, int
 int sampler_unprobe(struct sampler *s, int32_t pid)
 {
     return s->alloc ? sampler_alloc_unprobe(s->alloc, pid) : -ENOENT;
+}
+
+void sampler_take_moments(struct sampler *s, struct sampler_moments *moments)
+{
+    sampler_moments_filter_all(moments, s->skel->bss->filter_all);
+    s->moments = moments;
+}
+
+int sampler_probe_moments(struct sampler *s, int32_t pid, uint32_t thread_state, int fd,
+                          const struct moment_probe *probes, size_t count, struct error *err)
+{
+    int r = s->moments
+                ? sampler_moments_probe(s->moments, pid, thread_state, fd, probes, count, err)
+                : -EAGAIN;
+
+    return r == -EAGAIN ? error_set(err, r, "no set of event safepoint runs") : r;
+}
+
+int sampler_unprobe_moments(struct sampler *s, int32_t pid)
+{
+    return s->moments ? sampler_moments_unprobe(s->moments, pid) : -ENOENT;
+}
+
+int sampler_moments_fd(const struct sampler *s)
+{
+    return s->moments ? sampler_moments_ring_fd(s->moments) : -1;
 }
 
 int sampler_check_off(const struct sampler *s, struct error *err)

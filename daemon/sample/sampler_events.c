@@ -24,6 +24,8 @@
 #define PERF_COUNT_OFF 0
 #define PERF_TYPE_PROBE (UINT32_MAX - 1)
 #define PERF_COUNT_ALLOC 0
+/* A timer, by which late threads are looked for. */
+#define PERF_TYPE_MOMENT PERF_TYPE_SOFTWARE
 
 static const struct {
     const char *name;
@@ -89,7 +91,7 @@ int sampler_check_period(enum event_kind kind, uint64_t period, struct error *er
             "a period of %llu is not one that an event can have: CPU time is sampled 1 "
             "to 10,000 times a second",
             (unsigned long long)period);
-    if (kind != EVENT_CPU)
+    if (kind != EVENT_CPU && kind != EVENT_SAFEPOINT)
         return 0;
     buf_init(&text, 64);
     if (buf_read_at(&text, AT_FDCWD, PATH) < 0 ||
@@ -134,6 +136,11 @@ static void describe_form(const struct event_form *form, struct perf_event_attr 
     }
 }
 
+static bool is_timer(enum event_kind kind)
+{
+    return kind == EVENT_CPU || kind == EVENT_SAFEPOINT;
+}
+
 int sampler_describe(enum event_kind kind, struct span text, int devices_fd,
                      struct sampler_event *ret, struct error *err)
 {
@@ -173,11 +180,11 @@ int sampler_describe(enum event_kind kind, struct span text, int devices_fd,
     }
     e.kind = form.kind;
     e.everywhere = form.kind == EVENT_TRACEPOINT;
-    e.picks = e.everywhere || (e.attr.type == PERF_TYPE_SOFTWARE && form.kind != EVENT_CPU);
+    e.picks = e.everywhere || (e.attr.type == PERF_TYPE_SOFTWARE && !is_timer(form.kind));
     e.attr.exclude_user = form.exclude_user;
     e.attr.exclude_kernel = form.exclude_kernel;
     e.attr.exclude_hv = form.exclude_user || form.exclude_kernel; /* as perf does */
-    e.attr.exclude_idle = form.kind == EVENT_CPU;
+    e.attr.exclude_idle = is_timer(form.kind);
     span_copy(text, e.name, sizeof(e.name));
     *ret = e;
     return 0;

@@ -10,6 +10,7 @@
 #include "sample/sampler.h"
 #include "sample/sampler_alloc.h"
 #include "sample/sampler_events.h"
+#include "sample/sampler_moments.h"
 #include "sample/sampler_off.h"
 #include "sample/sampler_shared.h"
 #include "sample/stack_abi.h"
@@ -48,9 +49,10 @@ struct sampler {
     uint32_t last_slot;
     size_t ring_bytes;
     int possible_cpus;
-    struct sampler_off *off;     /* owned; NULL: not loaded */
-    struct error off_problem;    /* why it cannot be */
-    struct sampler_alloc *alloc; /* owned; NULL: not loaded */
+    struct sampler_off *off;         /* owned; NULL: not loaded */
+    struct error off_problem;        /* why it cannot be */
+    struct sampler_alloc *alloc;     /* owned; NULL: not loaded */
+    struct sampler_moments *moments; /* owned; NULL: not loaded */
 };
 
 /* Ends the events of @set, which is unused then. */

@@ -42,6 +42,8 @@ int sampler_filter_all(struct sampler *s, uint32_t sets)
         sampler_off_filter_all(s->off, sets);
     if (s->alloc)
         sampler_alloc_filter_all(s->alloc, sets);
+    if (s->moments)
+        sampler_moments_filter_all(s->moments, sets);
     return 0;
 }
 
@@ -78,6 +80,8 @@ int sampler_put_process(struct sampler *s, int32_t pid, const struct unwind_proc
                 sampler_off_forget(s->off);
             if (s->alloc)
                 sampler_alloc_forget(s->alloc);
+            if (s->moments)
+                sampler_moments_forget(s->moments);
         }
         s->last_slot = p->slot;
         return bpf_map_update_elem(map, &key, p, BPF_ANY);
@@ -133,5 +137,15 @@ void sampler_stats(const struct sampler *s, struct sampler_stats *ret)
         ret->lost_budget += alloc.lost_budget;
         ret->lost_other += alloc.lost_other;
         ret->time_ns += alloc.time_ns;
+    }
+    if (s->moments) {
+        struct sampler_moments_stats moments;
+
+        sampler_moments_stats(s->moments, &moments);
+        ret->samples += moments.samples;
+        ret->lost_ring += moments.lost_ring;
+        ret->lost_budget += moments.lost_budget;
+        ret->lost_other += moments.lost_other;
+        ret->time_ns += moments.time_ns;
     }
 }

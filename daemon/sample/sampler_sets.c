@@ -15,6 +15,14 @@ void sampler_set_disarm(struct sampler_set *set)
     *set = (struct sampler_set){ 0 };
 }
 
+/* What runs at events of @set. */
+static struct bpf_program *program_of(struct sampler *s, const struct sampler_set *set)
+{
+    if (set->event.kind == EVENT_SAFEPOINT)
+        return sampler_moments_tick(s->moments);
+    return set->event.everywhere ? s->points->skel->progs.point_tick : s->skel->progs.cpu_tick;
+}
+
 /* Arms one CPU. 0 and *ret_link owning the event; -ENODEV when it went offline; -errno. */
 static int cpu_arm(struct sampler *s, uint32_t no, uint32_t cpu, struct bpf_link **ret_link,
                    struct error *err)
@@ -26,9 +34,7 @@ static int cpu_arm(struct sampler *s, uint32_t no, uint32_t cpu, struct bpf_link
 
     if (fd < 0)
         return fd;
-    link = bpf_program__attach_perf_event_opts(
-        set->event.everywhere ? s->points->skel->progs.point_tick : s->skel->progs.cpu_tick, fd,
-        &opts);
+    link = bpf_program__attach_perf_event_opts(program_of(s, set), fd, &opts);
     if (!link) {
         int r = -errno;
 
@@ -136,7 +142,8 @@ int sampler_start_event(struct sampler *s, const struct sampler_event *event, ui
         return r;
     if (event->kind == EVENT_WALL)
         return error_set(err, -EINVAL, "%s is two events: cpu and offcpu", event->name);
-    if ((event_is_wait(event->kind) && !s->off) || (event->kind == EVENT_ALLOC && !s->alloc))
+    if ((event_is_wait(event->kind) && !s->off) || (event->kind == EVENT_ALLOC && !s->alloc) ||
+        (event->kind == EVENT_SAFEPOINT && !s->moments))
         return -EAGAIN;
     for (no = 0; no < SAMPLER_SETS_MAX; no++) {
         if (!s->sets[no].used) {
@@ -165,6 +172,8 @@ int sampler_start_event(struct sampler *s, const struct sampler_event *event, ui
         sampler_set_disarm(set);
         return r;
     }
+    if (event->kind == EVENT_SAFEPOINT)
+        sampler_moments_start(s->moments, no);
     *ret_set = no;
     return 0;
 }
@@ -201,6 +210,8 @@ int sampler_stop(struct sampler *s, uint32_t set)
         sampler_off_stop(s->off, set);
     if (s->alloc)
         sampler_alloc_stop(s->alloc, set);
+    if (s->moments)
+        sampler_moments_stop(s->moments, set);
     /* A later set of this number must not inherit the processes of this one. */
     sampler_filter_all(s, s->skel->bss->filter_all & ~(1U << set));
     for (r = bpf_map_get_next_key(map, NULL, &next); r == 0;) {

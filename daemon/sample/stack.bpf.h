@@ -292,6 +292,53 @@ static __always_inline struct unwind_process *tables_of(const struct stack_scrat
     return p;
 }
 
+#define INTERRUPTED_KERNEL(ctx) (((ctx)->regs.cs & 3) == 0)
+
+/* Takes the kernel's stack into @s. Returns the number of words. */
+static __always_inline __u32 kernel_stack(void *ctx, struct stack_scratch *s)
+{
+    long n = bpf_get_stack(ctx, s->frames, STACK_MAX * sizeof(__u64), 0);
+
+    if (n <= 0)
+        return 0;
+    n /= sizeof(__u64);
+    if (n >= STACK_MAX) {
+        s->rec.flags |= SAMPLE_KERNEL_CUT;
+        n = STACK_MAX;
+    }
+    return n;
+}
+
+/* Both stacks of a thread where an event interrupted it, and its name, into a record that was
+ * begun. Returns the number of words. */
+static __always_inline __u32 take_stacks(void *ctx, bool in_kernel, struct task_struct *task,
+                                         struct stack_scratch *s)
+{
+    __u32 kernel = 0, user = 0, words;
+    struct unwind_process *p;
+
+    s->rec.run_ns = task->se.sum_exec_runtime;
+    bpf_get_current_comm(s->rec.comm, sizeof(s->rec.comm));
+
+    if (in_kernel) {
+        s->rec.flags |= SAMPLE_IN_KERNEL;
+        kernel = kernel_stack(ctx, s);
+    }
+    s->rec.kernel_count = kernel;
+    if (task->flags & TASK_KERNEL_THREAD) {
+        s->rec.flags |= SAMPLE_KERNEL_THREAD;
+    } else if (!(task->flags & TASK_EXITING)) { /* an exiting task's memory may be gone */
+        p = tables_of(s);
+        user = p ? walk(task, s, p) : leaf(task, s);
+    }
+    s->rec.user_count = user;
+
+    words = kernel + user;
+    if (words > STACK_MAX + SAMPLE_USER_MAX)
+        words = STACK_MAX + SAMPLE_USER_MAX;
+    return words;
+}
+
 /* The sets that want process @host_pid, as bits. */
 static __always_inline __u32 wanted_sets(__u32 host_pid)
 {

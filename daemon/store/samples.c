@@ -50,6 +50,26 @@ static void encode_who(struct dictionary *e, const struct profile *p, struct buf
     }
 }
 
+/* Behind all else, where there are any: older captures have none. */
+static void encode_moments(struct dictionary *e, const struct profile *p, struct buf *out)
+{
+    uint64_t time_ns = p->start_ns;
+
+    blob_add_number(out, p->moment_count);
+    for (size_t i = 0; i < p->moment_count; i++) { /* by start, as samples are */
+        const struct profile_moment *m = &p->moments[i];
+        uint64_t at = MAX(m->start_ns, time_ns);
+
+        blob_add_number(out, at - time_ns);
+        blob_add_number(out, m->end_ns - MIN(at, m->end_ns));
+        blob_add_number(out, m->reach_ns);
+        encode_string(e, p, m->name, out);
+        blob_add_number(out, m->process);
+        blob_add_number(out, m->kind);
+        time_ns = at;
+    }
+}
+
 int samples_encode(struct dictionary *e, const struct profile *p, struct buf *out)
 {
     _cleanup_free_ uint32_t *nodes = calloc(p->stack_count + 1, sizeof(*nodes));
@@ -81,6 +101,8 @@ int samples_encode(struct dictionary *e, const struct profile *p, struct buf *ou
         for (size_t i = 0; i < p->sample_count; i++)
             blob_add_number(out, p->events[p->samples[i].event].valued ? p->samples[i].value : 0);
     }
+    if (p->moment_count)
+        encode_moments(e, p, out);
     return out->error;
 }
 
@@ -224,6 +246,32 @@ static int decode_samples(struct decoder *d, struct span *s)
     }
     for (uint64_t i = 0; i < count && r == 0; i++)
         r = decode_sample(d, columns, &time_ns);
+    return r;
+}
+
+static int decode_moments(struct decoder *d, struct span *s)
+{
+    uint64_t time_ns = d->meta->start_ns, delta, took_ns;
+    uint32_t count;
+    int r = 0;
+
+    if (!s->n)
+        return 0;
+    if (!blob_take_u32(s, &count) || count > PROFILE_MOMENTS_MAX)
+        return -EBADMSG;
+    for (uint32_t i = 0; i < count && r == 0; i++) {
+        struct profile_moment m = { 0 };
+
+        if (!blob_take_number(s, &delta) || !blob_take_number(s, &took_ns) ||
+            !blob_take_number(s, &m.reach_ns) || !take_string(d, s, &m.name) ||
+            !blob_take_u32(s, &m.process) || m.process >= d->process_count ||
+            !blob_take_u32(s, &m.kind) || m.kind >= MOMENT_SORTS)
+            return -EBADMSG;
+        m.start_ns = time_ns += delta;
+        m.end_ns = m.start_ns + took_ns;
+        m.process = d->processes[m.process];
+        r = record_moment(d->record, &m);
+    }
     return r == 0 && s->n ? -EBADMSG : r;
 }
 
@@ -248,6 +296,8 @@ int samples_decode(const struct dictionary *e, struct span blob, const struct pr
         r = decode_threads(d, &blob);
     if (r == 0)
         r = decode_samples(d, &blob);
+    if (r == 0)
+        r = decode_moments(d, &blob);
     if (r == 0)
         r = record_finish(d->record, meta, ret);
     record_free(d->record);

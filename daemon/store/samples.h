@@ -2,8 +2,9 @@
 /*
  * The samples of one capture as a blob, by columns: processes, threads, then times, threads,
  * stacks, counts and flags of the samples. If there are several events, or values of their own,
- * also event and value. Names and stacks are ids of the capture's dictionary. Times are
- * CLOCK_REALTIME. Pure but for the dictionary; thread: the store's lock holder.
+ * also event and value. At the end moments of JVMs, if there are any. Names and stacks are ids of
+ * the capture's dictionary. Times are CLOCK_REALTIME. Pure but for the dictionary; thread: the
+ * store's lock holder.
  */
 #pragma once
 

@@ -134,6 +134,22 @@ static void find_functions(const struct elf_image *image, const char *const *pre
     }
 }
 
+bool resolver_file(struct resolver *r, const char *file, uint64_t *ret_start, uint64_t *ret_end)
+{
+    if (!r->maps.count)
+        resolver_read_maps(r, clock_monotonic_ns());
+    for (size_t i = 0; i < r->maps.count; i++) {
+        const struct mapping *m = &r->maps.entries[i];
+
+        if (!m->exec || !span_ends_with(m->path, file))
+            continue;
+        *ret_start = m->start;
+        *ret_end = m->end;
+        return true;
+    }
+    return false;
+}
+
 int resolver_functions(struct resolver *r, const char *file, const char *const *prefixes,
                        size_t count, uint64_t *ret_offsets, uint64_t *ret_start, uint64_t *ret_end)
 {

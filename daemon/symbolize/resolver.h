@@ -65,6 +65,8 @@ uint32_t resolver_place(struct resolver *r, uint64_t address, uint64_t now_ns, u
  * such file, or it cannot be read. */
 int resolver_functions(struct resolver *r, const char *file, const char *const *prefixes,
                        size_t count, uint64_t *ret_offsets, uint64_t *ret_start, uint64_t *ret_end);
+/* Finds the executable mapping of the file whose path ends with @file. False: there is none. */
+bool resolver_file(struct resolver *r, const char *file, uint64_t *ret_start, uint64_t *ret_end);
 /* Made at the first call; NULL: no memory. */
 struct java_names *resolver_java(struct resolver *r);
 struct thread_names *resolver_threads(struct resolver *r);

@@ -180,6 +180,14 @@ int symbolizer_functions(struct symbolizer *s, struct process *p, const char *fi
     return k;
 }
 
+bool symbolizer_file(struct symbolizer *s, struct process *p, const char *file, uint64_t *ret_start,
+                     uint64_t *ret_end)
+{
+    struct resolver *r = p->exited || p->kernel_thread ? NULL : symbolizer_resolver(s, p);
+
+    return r && resolver_file(r, file, ret_start, ret_end);
+}
+
 bool symbolizer_poll(struct symbolizer *s)
 {
     bool news = s->news | elf_cache_poll(s->elf);

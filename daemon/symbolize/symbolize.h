@@ -51,6 +51,9 @@ void symbolizer_prepare(struct symbolizer *s, struct process *p, uint64_t until_
 int symbolizer_functions(struct symbolizer *s, struct process *p, const char *file,
                          const char *const *prefixes, size_t count, uint64_t until_ns,
                          uint64_t *ret_offsets, uint64_t *ret_start, uint64_t *ret_end);
+/* As resolver_file() of @p. */
+bool symbolizer_file(struct symbolizer *s, struct process *p, const char *file, uint64_t *ret_start,
+                     uint64_t *ret_end);
 /* Takes in the files that were read since the last call. True when there were any. Does not block.
  */
 bool symbolizer_poll(struct symbolizer *s);

@@ -90,6 +90,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         need(q.set >= BROKER_FRAMES_MIN && q.set <= BROKER_FRAMES_MAX);
     else if (fields & BROKER_FIELD_EVENT)
         need(q.set < EVENT_KINDS_ALL);
+    else if (fields & BROKER_FIELD_OFFSET)
+        need(q.set <= BROKER_THREAD_BYTES_MAX && q.set % 4 == 0);
     else if (!(fields & BROKER_FIELD_THREAD))
         need(q.set < BROKER_SETS_MAX);
     need(q.sets < 1u << BROKER_SETS_MAX);

@@ -79,6 +79,11 @@ static const struct {
     { BROKER_PROBE, NAME_N, sizeof(struct broker_probes), -EINVAL }, /* no range, no probe */
     { BROKER_UNPROBE, PID, 0, -EINVAL },
     { BROKER_UNPROBE, TICKS, 5, -EINVAL },
+    { BROKER_MOMENTS, SET, 8, -EINVAL }, /* no range */
+    { BROKER_MOMENTS, SET, 3, -EINVAL },
+    { BROKER_MOMENTS, SET, BROKER_THREAD_BYTES_MAX + 4, -EINVAL },
+    { BROKER_UNMOMENTS, PID, 0, -EINVAL },
+    { BROKER_MOMENTS_RING, PID, 5, -EINVAL },
     { BROKER_UNWIND_LIMIT, SET, BROKER_FRAMES_MIN - 1, -EINVAL },
     { BROKER_UNWIND_LIMIT, SET, BROKER_FRAMES_MAX + 1, -EINVAL },
     { BROKER_PUT_THREAD, SET, 1, -EINVAL },      /* address 0 */
@@ -193,7 +198,8 @@ START_TEST(ten_thousand_random_messages_do_no_harm)
 {
     int fds_before, fds_after, refused = 0;
     struct broker_request facts = request_of(BROKER_FACTS), tables = request_of(BROKER_TABLES),
-                          offcpu = request_of(BROKER_SAMPLE_START), alloc = offcpu;
+                          offcpu = request_of(BROKER_SAMPLE_START), alloc = offcpu,
+                          moments = offcpu;
 
     /* What it keeps for its client from the first time on: the programs, the shared tables. */
     ck_assert_int_eq(ask(&tables, sizeof(tables), NULL).result, 0);
@@ -207,7 +213,11 @@ START_TEST(ten_thousand_random_messages_do_no_harm)
     alloc.period = 1;
     while (ask(&alloc, sizeof(alloc), NULL).result == -EINPROGRESS)
         usleep(10000);
-    for (uint32_t set = 0; set < 2; set++) {
+    moments.set = EVENT_SAFEPOINT;
+    moments.period = 10000000;
+    while (ask(&moments, sizeof(moments), NULL).result == -EINPROGRESS)
+        usleep(10000);
+    for (uint32_t set = 0; set < 3; set++) {
         struct broker_request stop = request_of(BROKER_SAMPLE_STOP);
 
         stop.set = set;
@@ -242,6 +252,8 @@ START_TEST(ten_thousand_random_messages_do_no_harm)
             }
             if (fields & BROKER_FIELD_SET)
                 r.set = (uint32_t)(next_random() % 5);
+            if (fields & BROKER_FIELD_OFFSET)
+                r.set = (uint32_t)(next_random() % 4096 * 4);
             if (fields & BROKER_FIELD_EVENT)
                 r.set = (uint32_t)(next_random() % (EVENT_KINDS + 1));
             if (fields & BROKER_FIELD_SETS)

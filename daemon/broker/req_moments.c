@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Requests that have moments of a JVM told: safepoints, operations of the VM, collections.
+ */
+#include "base/cleanup.h"
+#include "broker/mapped.h"
+#include "broker/usdt.h"
+#include "sample/sampler.h"
+#include "sample/sampler_moments.h"
+
+#include <fcntl.h>
+
+_Static_assert((int)USDT_NONE == (int)MOMENT_NO_NAME &&
+                   (int)USDT_REGISTER == (int)MOMENT_IN_REGISTER &&
+                   (int)USDT_MEMORY == (int)MOMENT_IN_MEMORY,
+               "operands of both sides");
+
+/* By enum moment_kind. */
+static const struct usdt_wanted WANTED[MOMENT_KINDS] = {
+    [MOMENT_SAFEPOINT_BEGIN] = { "hs_private", "safepoint__begin", 0 },
+    [MOMENT_SAFEPOINT_END] = { "hs_private", "safepoint__end", 0 },
+    [MOMENT_OPERATION_BEGIN] = { "hotspot", "vmops__begin", 1 },
+    [MOMENT_OPERATION_END] = { "hotspot", "vmops__end", 0 },
+    [MOMENT_GC_BEGIN] = { "hotspot", "gc__begin", 0 },
+    [MOMENT_GC_END] = { "hotspot", "gc__end", 0 },
+    [MOMENT_COLLECTOR] = { "hotspot", "mem__pool__gc__begin", 1 },
+};
+#define NEEDED_KINDS (MOMENT_OPERATION_END + 1) /* without one of these, nothing can be told */
+
+/* The probes of libjvm.so @fd. Their number; BROKER_ABSENT: it has not what is needed; -errno with
+ * @err. */
+static int find_probes(int fd, struct moment_probe ret[MOMENT_PLACES_MAX], uint32_t *ret_count,
+                       struct error *err)
+{
+    struct usdt_place places[MOMENT_PLACES_MAX];
+    uint32_t seen = 0;
+    int n = usdt_find(fd, WANTED, ARRAY_SIZE(WANTED), places, ARRAY_SIZE(places), err);
+
+    for (int i = 0; i < n; i++) {
+        const struct usdt_place *p = &places[i];
+
+        seen |= 1U << p->wanted;
+        ret[i] = (struct moment_probe){
+            .offset = p->offset,
+            .cookie = MOMENT_COOKIE(p->wanted, p->operand, p->reg, p->disp),
+        };
+    }
+    if (n < 0)
+        return n;
+    if ((seen & ((1U << NEEDED_KINDS) - 1)) != (1U << NEEDED_KINDS) - 1)
+        return BROKER_ABSENT;
+    *ret_count = (uint32_t)n;
+    return 0;
+}
+
+/*
+ * moments. Safe: only in the libjvm.so that the target has mapped to execute, opened as `mapped`
+ * opens it, for this process alone, while a set of event safepoint runs. flamed chooses no place:
+ * each is one of seven marks by name in the file's own notes, and a no-op of one byte stands there,
+ * which the kernel emulates. No probe at a return. The program is fixed. It reads a string by an
+ * address that the mark tells, and four bytes at an offset below 64 KiB of where flamed says that a
+ * thread is described, with the target's own rights. Its end is a link's, which ends with this
+ * process.
+ */
+int request_moments(struct server *s, const struct broker_request *q, struct reply *rep)
+{
+    _cleanup_target_ struct target t = TARGET_NULL;
+    struct moment_probe probes[MOMENT_PLACES_MAX];
+    _cleanup_close_ int fd = -1;
+    uint32_t count = 0;
+    int r;
+
+    if (!s->sampler)
+        return error_set(&rep->err, -EAGAIN, "no sampling is under way");
+    r = target_pin(s, q, &t, &rep->err);
+    if (r == 0)
+        r = server_refuse_own(s, q->host_pid, &rep->err);
+    if (r == 0)
+        r = mapped_open_named(&t, q, "/libjvm.so", &fd, &rep->err);
+    if (r == 0)
+        r = find_probes(fd, probes, &count, &rep->err);
+    if (r == 0)
+        r = sampler_probe_moments(s->sampler, q->host_pid, q->set, fd, probes, count, &rep->err);
+    if (r == 0 && target_check(&t)) { /* another process may have its number by now */
+        sampler_unprobe_moments(s->sampler, q->host_pid);
+        return PROC_GONE;
+    }
+    return r;
+}
+
+/*
+ * unmoments. Safe: ends what moments began.
+ */
+int request_unmoments(struct server *s, const struct broker_request *q, struct reply *rep)
+{
+    (void)rep;
+    return s->sampler ? sampler_unprobe_moments(s->sampler, q->host_pid) : -ENOENT;
+}
+
+/*
+ * moments_ring. Safe: as ring; its records tell when which JVM did what, and no memory but names.
+ */
+int request_moments_ring(struct server *s, const struct broker_request *q, struct reply *rep)
+{
+    int fd = s->sampler ? sampler_moments_fd(s->sampler) : -1;
+
+    (void)q;
+    if (fd < 0)
+        return error_set(&rep->err, -EAGAIN, "no set of event safepoint runs");
+    fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    if (fd < 0)
+        return error_errno(&rep->err, "cannot copy the ring's fd");
+    rep->value = MOMENT_RING_BYTES;
+    return reply_fd(rep, fd);
+}

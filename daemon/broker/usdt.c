@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "broker/usdt.h"
+
+#include "base/cleanup.h"
+#include "base/span.h"
+
+#include <elf.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PROGRAMS_MAX 64
+#define SECTIONS_MAX 256
+#define SECTION_NAME_BYTES 16
+#define NOTE_OWNER "stapsdt"
+#define NOTE_TYPE 3
+#define NOTE_ALIGN 4
+#define NOP 0x90
+#define POINTER_BYTES 8
+
+/* What of a file the notes need. */
+struct image {
+    int fd;
+    Elf64_Ehdr head;
+    Elf64_Shdr notes; /* sh_size 0: none */
+    uint64_t base;    /* address of .stapsdt.base; 0: none */
+};
+
+static bool read_all(int fd, uint64_t offset, void *p, size_t n)
+{
+    return offset <= INT64_MAX && pread(fd, p, n, (off_t)offset) == (ssize_t)n;
+}
+
+/* Finds both sections by their names. False: the file is none that is known. */
+static bool find_sections(struct image *m)
+{
+    const Elf64_Ehdr *h = &m->head;
+    Elf64_Shdr names, s;
+
+    if (!read_all(m->fd, 0, &m->head, sizeof(m->head)) ||
+        memcmp(h->e_ident, ELFMAG, SELFMAG) != 0 || h->e_ident[EI_CLASS] != ELFCLASS64 ||
+        h->e_ident[EI_DATA] != ELFDATA2LSB || h->e_machine != EM_X86_64 ||
+        h->e_phentsize != sizeof(Elf64_Phdr) || h->e_phnum > PROGRAMS_MAX ||
+        h->e_phoff > INT64_MAX / 2 || h->e_shentsize != sizeof(s) || h->e_shnum > SECTIONS_MAX ||
+        h->e_shoff > INT64_MAX / 2 || h->e_shstrndx >= h->e_shnum ||
+        !read_all(m->fd, h->e_shoff + h->e_shstrndx * sizeof(s), &names, sizeof(names)) ||
+        names.sh_offset > INT64_MAX / 2)
+        return false;
+    for (size_t i = 0; i < h->e_shnum; i++) {
+        char name[SECTION_NAME_BYTES] = "";
+
+        if (!read_all(m->fd, h->e_shoff + i * sizeof(s), &s, sizeof(s)))
+            return false;
+        if (s.sh_name >= names.sh_size ||
+            !read_all(m->fd, names.sh_offset + s.sh_name, name,
+                      (size_t)MIN((uint64_t)sizeof(name), names.sh_size - s.sh_name)))
+            continue;
+        if (s.sh_type == SHT_NOTE && memcmp(name, ".note.stapsdt", sizeof(".note.stapsdt")) == 0)
+            m->notes = s;
+        else if (memcmp(name, ".stapsdt.base", sizeof(".stapsdt.base")) == 0)
+            m->base = s.sh_addr;
+    }
+    return true;
+}
+
+/* Where @address lies in the file, if code of it is mapped from there. */
+static bool find_code(const struct image *m, uint64_t address, uint64_t *ret_offset)
+{
+    for (size_t i = 0; i < m->head.e_phnum; i++) {
+        Elf64_Phdr p;
+
+        if (!read_all(m->fd, m->head.e_phoff + i * sizeof(p), &p, sizeof(p)))
+            return false;
+        if (p.p_type != PT_LOAD || !(p.p_flags & PF_X) || address < p.p_vaddr ||
+            address - p.p_vaddr >= p.p_filesz)
+            continue;
+        *ret_offset = p.p_offset + (address - p.p_vaddr);
+        return *ret_offset >= p.p_offset;
+    }
+    return false;
+}
+
+/* ---- arguments ---- */
+
+/* "%r12". */
+static bool take_register(struct span *s, uint32_t *ret)
+{
+    static const char *const NAMES[] = { "rax", "rbx", "rcx", "rdx", "rsi", "rdi", "rbp", "rsp",
+                                         "r8",  "r9",  "r10", "r11", "r12", "r13", "r14", "r15" };
+    struct span name;
+    size_t n = 1;
+
+    if (s->n < 3 || s->p[0] != '%')
+        return false;
+    while (n < s->n && s->p[n] != ')')
+        n++;
+    name = (struct span){ s->p + 1, n - 1 };
+    for (uint32_t i = 0; i < ARRAY_SIZE(NAMES); i++) {
+        if (span_eq_str(name, NAMES[i])) {
+            *ret = i;
+            *s = span_from(*s, n);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* "8@%r12", "8@-16(%rbp)", "8@(%rax)". All else is no operand of interest. */
+static void parse_operand(struct span s, struct usdt_place *ret)
+{
+    struct usdt_place p = *ret;
+    uint64_t number = 0;
+    bool negative;
+
+    span_take_char(&s, '-'); /* signed */
+    if (!span_take_dec(&s, &number) || number != POINTER_BYTES || !span_take_char(&s, '@'))
+        return;
+    if (take_register(&s, &p.reg)) {
+        p.operand = USDT_REGISTER;
+    } else {
+        negative = span_take_char(&s, '-');
+        number = 0;
+        if (s.n && s.p[0] != '(' && (!span_take_dec(&s, &number) || number > INT32_MAX))
+            return;
+        if (!span_take_char(&s, '(') || !take_register(&s, &p.reg) || !span_take_char(&s, ')'))
+            return;
+        p.operand = USDT_MEMORY;
+        p.disp = negative ? -(int32_t)number : (int32_t)number;
+    }
+    if (s.n == 0)
+        *ret = p;
+}
+
+static void parse_arguments(struct span s, uint32_t wanted, struct usdt_place *ret)
+{
+    struct span word;
+
+    for (uint32_t i = 1; span_take_word(&s, &word); i++) {
+        if (i == wanted) {
+            parse_operand(word, ret);
+            return;
+        }
+    }
+}
+
+/* ---- notes ---- */
+
+/* A note's text up to its NUL. */
+static bool take_text(struct span *s, struct span *ret)
+{
+    const char *end = memchr(s->p, 0, s->n);
+
+    if (!end)
+        return false;
+    *ret = (struct span){ s->p, (size_t)(end - s->p) };
+    *s = span_from(*s, ret->n + 1);
+    return true;
+}
+
+struct note {
+    uint64_t address, base, semaphore;
+    struct span provider, name, arguments;
+};
+
+static bool parse_note(struct span s, struct note *ret)
+{
+    uint64_t words[3];
+
+    if (s.n < sizeof(words))
+        return false;
+    memcpy(words, s.p, sizeof(words));
+    s = span_from(s, sizeof(words));
+    *ret = (struct note){ .address = words[0], .base = words[1], .semaphore = words[2] };
+    return take_text(&s, &ret->provider) && take_text(&s, &ret->name) &&
+           take_text(&s, &ret->arguments);
+}
+
+/* The next note of @s that is a mark; false: there is none. What is cut ends them. */
+static bool next_note(struct span *s, struct note *ret)
+{
+    Elf64_Nhdr h;
+
+    while (s->n >= sizeof(h)) {
+        uint64_t name, all;
+        struct span body;
+        bool marks;
+
+        memcpy(&h, s->p, sizeof(h));
+        name = ((uint64_t)h.n_namesz + NOTE_ALIGN - 1) & ~(uint64_t)(NOTE_ALIGN - 1);
+        all = name + (((uint64_t)h.n_descsz + NOTE_ALIGN - 1) & ~(uint64_t)(NOTE_ALIGN - 1));
+        if (name + h.n_descsz > s->n - sizeof(h))
+            return false;
+        body = span_from(*s, sizeof(h));
+        marks = h.n_type == NOTE_TYPE && h.n_namesz == sizeof(NOTE_OWNER) &&
+                memcmp(body.p, NOTE_OWNER, sizeof(NOTE_OWNER)) == 0;
+        *s = span_from(*s, (size_t)MIN(sizeof(h) + all, (uint64_t)s->n));
+        if (marks && parse_note((struct span){ body.p + name, h.n_descsz }, ret))
+            return true;
+    }
+    return false;
+}
+
+/* Which of @wanted @n is; @count: none. One with a semaphore is off unless that is written to. */
+static uint32_t which(const struct note *n, const struct usdt_wanted *wanted, size_t count)
+{
+    uint32_t i = 0;
+
+    while (i < count && (n->semaphore || !span_eq_str(n->provider, wanted[i].provider) ||
+                         !span_eq_str(n->name, wanted[i].name)))
+        i++;
+    return i;
+}
+
+/* The place of @n. 0; -EPERM with @err. */
+static int check_place(const struct image *m, const struct note *n, struct usdt_place *ret,
+                       struct error *err)
+{
+    uint64_t address = n->address;
+    uint8_t code;
+
+    if (m->base && n->base) /* the file was moved since it was linked */
+        address += m->base - n->base;
+    if (!find_code(m, address, &ret->offset) || !read_all(m->fd, ret->offset, &code, 1) ||
+        code != NOP)
+        return error_set(err, -EPERM,
+                         "the file marks 0x%llx for a probe, and no no-op of one byte is there",
+                         (unsigned long long)n->address);
+    return 0;
+}
+
+int usdt_find(int fd, const struct usdt_wanted *wanted, size_t count, struct usdt_place *ret,
+              size_t max, struct error *err)
+{
+    struct image m = { .fd = fd };
+    _cleanup_free_ char *text = NULL;
+    struct span rest;
+    struct note n;
+    int found = 0;
+
+    if (!find_sections(&m) || m.notes.sh_size == 0 || m.notes.sh_size > USDT_BYTES_MAX)
+        return 0;
+    text = malloc((size_t)m.notes.sh_size);
+    if (!text)
+        return -ENOMEM;
+    if (!read_all(fd, m.notes.sh_offset, text, (size_t)m.notes.sh_size))
+        return 0;
+    rest = (struct span){ text, (size_t)m.notes.sh_size };
+    while (next_note(&rest, &n)) {
+        struct usdt_place p = { .wanted = which(&n, wanted, count) };
+        int r;
+
+        if (p.wanted == count)
+            continue;
+        r = check_place(&m, &n, &p, err);
+        if (r < 0)
+            return r;
+        if ((size_t)found == max)
+            return error_set(err, -EPERM, "the file marks more than %zu places for probes", max);
+        parse_arguments(n.arguments, wanted[p.wanted].argument, &p);
+        ret[found++] = p;
+    }
+    return found;
+}

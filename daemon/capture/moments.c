@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "capture/moments.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+
+#define MOMENTS_AGAIN_NS (100 * NSEC_PER_MSEC) /* while it starts */
+#define MOMENTS_FAILED_NS (10 * NSEC_PER_SEC)
+
+const uint64_t MOMENTS_BOUNDS_NS[MOMENTS_BOUNDS] = {
+    NSEC_PER_MSEC / 10, 3 * NSEC_PER_MSEC / 10, NSEC_PER_MSEC,       3 * NSEC_PER_MSEC,
+    10 * NSEC_PER_MSEC, 30 * NSEC_PER_MSEC,     100 * NSEC_PER_MSEC, 300 * NSEC_PER_MSEC,
+    NSEC_PER_SEC,       3 * NSEC_PER_SEC,       10 * NSEC_PER_SEC,
+};
+
+static void add_duration(struct moment_histogram *h, uint64_t ns)
+{
+    size_t i = 0;
+
+    while (i < MOMENTS_BOUNDS && ns > MOMENTS_BOUNDS_NS[i])
+        i++;
+    h->counts[i]++;
+    h->sum_ns += ns;
+}
+
+/* ---- which JVMs ---- */
+
+static struct telling *find(struct moments *all, const struct proc_id *id)
+{
+    for (size_t i = 0; i < all->count; i++) {
+        if (proc_id_equal(&all->all[i].id, id))
+            return &all->all[i];
+    }
+    return NULL;
+}
+
+/* Room for one more: that of the one whose counts are the oldest, if need be. NULL: none. */
+static struct telling *find_room(struct moments *all)
+{
+    struct telling *oldest = NULL;
+
+    if (all->count < MOMENTS_JVMS_MAX)
+        return &all->all[all->count++];
+    for (size_t i = 0; i < all->count; i++) {
+        struct telling *t = &all->all[i];
+
+        if (!t->there && !t->wanted && (!oldest || t->told_ns < oldest->told_ns))
+            oldest = t;
+    }
+    return oldest;
+}
+
+static int open_ring(struct moments *all, struct broker *b, struct error *err)
+{
+    _cleanup_close_ int fd = -1;
+    size_t bytes;
+    int r;
+
+    if (all->ring)
+        return 0;
+    r = broker_moments_ring(b, &fd, &bytes, err);
+    return r < 0 ? r : ring_open(fd, bytes, &all->ring, err);
+}
+
+static int put(struct moments *all, struct broker *b, struct symbolizer *s, struct process *p,
+               struct error *err)
+{
+    uint64_t start, end;
+    int r;
+
+    if (p->jvm == JVM_STARTING)
+        return -EAGAIN;
+    if (p->jvm != JVM_READY)
+        return error_set(err, -EOPNOTSUPP, "%s", p->jvm == JVM_NO ? "it is no JVM" : p->reason);
+    if (!symbolizer_file(s, p, "/libjvm.so", &start, &end))
+        return error_set(err, -EOPNOTSUPP, "its mappings cannot be read");
+    r = open_ring(all, b, err);
+    if (r == 0)
+        r = broker_moments(b, &p->id, start, end, hotspot_vm_thread_state(p->vm), err);
+    if (r == BROKER_ABSENT) {
+        error_set(err, -EOPNOTSUPP,
+                  "its libjvm.so (JDK %d) has no marks for probes (USDT), which say when it stops",
+                  p->jdk);
+        error_remedy(err, "use a build of OpenJDK that has them, such as those of Debian or of "
+                          "Temurin for glibc");
+        return -EOPNOTSUPP;
+    }
+    return r > 0 ? error_set(err, -ESRCH, "it has ended") : r;
+}
+
+int moments_put(struct moments *all, struct broker *b, struct symbolizer *s, struct process *p,
+                struct error *err)
+{
+    struct telling *one = find(all, &p->id);
+    uint64_t now_ns = clock_monotonic_ns();
+    struct error reason = ERROR_NULL;
+    int r;
+
+    if (!one) {
+        for (size_t i = 0; i < all->count; i++) /* an exec: the new image's take their place */
+            all->all[i].there &= all->all[i].id.host_pid != p->id.host_pid;
+        one = find_room(all);
+        if (!one)
+            return error_set(err, -E2BIG, "%d JVMs tell their moments already", MOMENTS_JVMS_MAX);
+        *one = (struct telling){ .id = p->id };
+    }
+    one->wanted = true;
+    if (one->there)
+        return 0;
+    if (now_ns >= one->again_ns) {
+        one->safepoint.start_ns = one->gc.start_ns = 0;
+        one->nested = 0;
+        r = put(all, b, s, p, &reason);
+        one->there = r == 0;
+        one->reason = reason;
+        one->reason.code = r;
+        one->again_ns =
+            clock_monotonic_ns() + (r == -EAGAIN ? MOMENTS_AGAIN_NS : MOMENTS_FAILED_NS);
+    }
+    if (one->reason.code && one->reason.code != -EAGAIN && err)
+        *err = one->reason;
+    return one->reason.code;
+}
+
+void moments_look(struct moments *all)
+{
+    for (size_t i = 0; i < all->count; i++)
+        all->all[i].wanted = false;
+}
+
+void moments_looked(struct moments *all, struct broker *b)
+{
+    for (size_t i = 0; i < all->count; i++) {
+        struct telling *t = &all->all[i];
+
+        if (t->wanted || !t->there)
+            continue;
+        broker_unmoments(b, t->id.host_pid, NULL);
+        t->there = false;
+        t->again_ns = 0;
+    }
+}
+
+void moments_forget(struct moments *all)
+{
+    for (size_t i = 0; i < all->count; i++) {
+        all->all[i].there = false;
+        all->all[i].again_ns = 0;
+    }
+}
+
+const struct telling *moments_of(const struct moments *all, const struct proc_id *id)
+{
+    for (size_t i = 0; i < all->count; i++) {
+        if (proc_id_equal(&all->all[i].id, id) && all->all[i].told_ns)
+            return &all->all[i];
+    }
+    return NULL;
+}
+
+void moments_deinit(struct moments *all)
+{
+    all->ring = ring_close(all->ring);
+    all->count = 0;
+}
+
+/* ---- pairs ---- */
+
+static void begin(struct begun_moment *m, const struct moment_record *rec)
+{
+    *m = (struct begun_moment){ .start_ns = rec->time_ns };
+    memcpy(m->name, rec->name, sizeof(m->name));
+}
+
+/* Ends @m, if it has begun. */
+static bool end(struct begun_moment *m, enum profile_moment_kind kind,
+                const struct moment_record *rec, struct moment *ret, uint64_t *unpaired)
+{
+    if (!m->start_ns || rec->time_ns < m->start_ns) {
+        (*unpaired)++;
+        return false;
+    }
+    *ret = (struct moment){ .kind = kind,
+                            .start_ns = m->start_ns,
+                            .end_ns = rec->time_ns,
+                            .host_tid = (int32_t)rec->host_tid,
+                            .name = m->name };
+    m->start_ns = 0;
+    return true;
+}
+
+static bool end_safepoint(struct telling *t, const struct moment_record *rec, struct moment *ret,
+                          uint64_t *unpaired)
+{
+    uint64_t reached_ns = t->safepoint.reached_ns;
+
+    if (!end(&t->safepoint, MOMENT_IS_SAFEPOINT, rec, ret, unpaired))
+        return false;
+    /* Without an operation (JDK 8) nothing says when it was reached: it was for that alone. */
+    ret->reach_ns = (reached_ns ? reached_ns : ret->end_ns) - ret->start_ns;
+    add_duration(&t->pauses, ret->end_ns - ret->start_ns);
+    add_duration(&t->reaches, ret->reach_ns);
+    return true;
+}
+
+static void begin_operation(struct telling *t, const struct moment_record *rec)
+{
+    if (t->safepoint.start_ns && !t->safepoint.reached_ns) {
+        t->safepoint.reached_ns = MAX(rec->time_ns, t->safepoint.start_ns + 1);
+        memcpy(t->safepoint.name, rec->name, sizeof(rec->name));
+    }
+    if (t->nested < MOMENTS_NESTED_MAX)
+        begin(&t->operations[t->nested], rec);
+    t->nested++;
+}
+
+static bool end_operation(struct telling *t, const struct moment_record *rec, struct moment *ret,
+                          uint64_t *unpaired)
+{
+    if (t->nested == 0) {
+        (*unpaired)++;
+        return false;
+    }
+    t->nested--;
+    return t->nested < MOMENTS_NESTED_MAX &&
+           end(&t->operations[t->nested], MOMENT_IS_OPERATION, rec, ret, unpaired);
+}
+
+bool moments_pair(struct telling *t, const struct moment_record *rec, struct moment *ret,
+                  uint64_t *unpaired)
+{
+    t->told_ns = rec->time_ns;
+    switch ((enum moment_kind)rec->kind) {
+    case MOMENT_SAFEPOINT_BEGIN:
+        begin(&t->safepoint, rec);
+        t->nested = 0; /* nothing can be under way: an end was lost */
+        return false;
+    case MOMENT_SAFEPOINT_END:
+        return end_safepoint(t, rec, ret, unpaired);
+    case MOMENT_OPERATION_BEGIN:
+        begin_operation(t, rec);
+        return false;
+    case MOMENT_OPERATION_END:
+        return end_operation(t, rec, ret, unpaired);
+    case MOMENT_GC_BEGIN:
+        begin(&t->gc, rec);
+        return false;
+    case MOMENT_COLLECTOR:
+        if (t->gc.start_ns) /* the last one counts: a full one may begin with a young one */
+            memcpy(t->gc.name, rec->name, sizeof(rec->name));
+        return false;
+    case MOMENT_GC_END:
+        return end(&t->gc, MOMENT_IS_GC, rec, ret, unpaired);
+    case MOMENT_KINDS:
+        break;
+    }
+    return false;
+}
+
+struct draining {
+    struct moments *all;
+    struct discover *discover;
+    moment_fn fn;
+    void *cookie;
+};
+
+static void take(void *cookie, const struct moment_record *rec)
+{
+    struct draining *d = cookie;
+    struct process *p = discover_get(d->discover, (int32_t)rec->host_pid, rec->start_boottime_ns,
+                                     rec->exec_id, rec->time_ns, /* comm= */ "");
+    struct telling *t = p ? find(d->all, &p->id) : NULL;
+    struct moment m;
+
+    if (t && moments_pair(t, rec, &m, &d->all->unpaired))
+        d->fn(d->cookie, p, &m);
+}
+
+void moments_drain(struct moments *all, struct discover *d, moment_fn fn, void *cookie)
+{
+    struct draining draining = { all, d, fn, cookie };
+
+    if (all->ring)
+        ring_drain_moments(all->ring, MOMENTS_DRAIN_MAX, take, &draining);
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What JVMs do as a whole, while captures of event safepoint run. Has the probes put in, and pairs
+ * what their records say: safepoints, operations of the VM, collections. Counts them by JVM.
+ * Thread: the engine's.
+ */
+#pragma once
+
+#include "broker_client/broker.h"
+#include "discover/discover.h"
+#include "profile/profile.h"
+#include "sample/sample.h"
+#include "symbolize/symbolize.h"
+
+#define MOMENTS_JVMS_MAX 64    /* at a time, and as many whose counts are kept */
+#define MOMENTS_NESTED_MAX 4   /* operations in operations */
+#define MOMENTS_DRAIN_MAX 8192 /* records at a time */
+#define MOMENTS_BOUNDS 11
+
+/* Durations. */
+struct moment_histogram {
+    uint64_t counts[MOMENTS_BOUNDS + 1]; /* the last: above all bounds */
+    uint64_t sum_ns;
+};
+extern const uint64_t MOMENTS_BOUNDS_NS[MOMENTS_BOUNDS];
+
+/* One that has begun; start_ns 0: none. */
+struct begun_moment {
+    uint64_t start_ns;
+    uint64_t reached_ns; /* of a safepoint: its first operation began */
+    char name[MOMENT_NAME_BYTES];
+};
+
+/* A JVM that tells its moments, or did. */
+struct telling {
+    struct proc_id id;
+    bool there;          /* it has the probes */
+    bool wanted;         /* by a capture, at the last look */
+    uint64_t again_ns;   /* when it is tried again */
+    uint64_t told_ns;    /* its last moment */
+    struct error reason; /* why it has none; code 0: not known yet */
+    struct begun_moment safepoint, gc, operations[MOMENTS_NESTED_MAX];
+    size_t nested; /* operations that have begun, also those beyond the array */
+    struct moment_histogram pauses, reaches;
+};
+
+struct moments {
+    struct ring *ring; /* NULL: not needed yet */
+    struct telling all[MOMENTS_JVMS_MAX];
+    size_t count;
+    uint64_t unpaired; /* ends without a beginning: what was before the probes, or lost */
+};
+
+/* A moment that is over. */
+struct moment {
+    enum profile_moment_kind kind;
+    uint64_t start_ns, end_ns;
+    uint64_t reach_ns; /* of a safepoint; else 0 */
+    int32_t host_tid;  /* of the thread that told it: the VM's */
+    const char *name;  /* raw; "": not known */
+};
+typedef void (*moment_fn)(void *cookie, struct process *p, const struct moment *m);
+
+/* Has @p tell its moments unless it does. Return: 0. -EAGAIN: it is starting; ask again. -errno
+ * with
+ * @err, which says why it cannot. */
+int moments_put(struct moments *all, struct broker *b, struct symbolizer *s, struct process *p,
+                struct error *err);
+/* Begins a look at all processes: moments_put() says which are wanted, */
+void moments_look(struct moments *all);
+/* and here those end that are not. */
+void moments_looked(struct moments *all, struct broker *b);
+/* The sets that they were for are gone, and the probes with them. */
+void moments_forget(struct moments *all);
+/* Hands each moment that is over to @fn. */
+void moments_drain(struct moments *all, struct discover *d, moment_fn fn, void *cookie);
+/* The counts of @id; NULL: none are kept. */
+const struct telling *moments_of(const struct moments *all, const struct proc_id *id);
+void moments_deinit(struct moments *all);
+
+/* Pairs @rec with what its JVM told before. @pairs: the JVM's. True where a moment is over, which
+ * *ret is, with a name in *pairs or @rec. */
+bool moments_pair(struct telling *pairs, const struct moment_record *rec, struct moment *ret,
+                  uint64_t *unpaired);

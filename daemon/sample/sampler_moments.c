@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sample/sampler_moments.h"
+
+#include "base/cleanup.h"
+#include "sample/refusal.h"
+#include "sample/sampler_shared.h"
+#include "sample/stack_abi.h"
+#include "sample/uprobe.h"
+#include "unwind/state.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "moments.skel.h"
+
+/* A process with probes. */
+struct moment_target {
+    int32_t pid; /* 0: free */
+    struct bpf_link *links[MOMENT_PLACES_MAX];
+    size_t count;
+};
+
+struct sampler_moments {
+    struct moments_bpf *skel;
+    struct moment_target targets[MOMENT_PROCESSES_MAX];
+    uint32_t sets;                                    /* that run, as bits */
+    uint32_t epoch;                                   /* of probes; the last one */
+    void (*detach)(void *ctx, struct bpf_link *link); /* NULL: at once */
+    void *detach_ctx;
+    uint32_t uprobe_type;
+    int possible_cpus;
+};
+
+int sampler_moments_new(const struct sampler_shared *shared, struct sampler_moments **ret,
+                        struct error *err)
+{
+    struct sampler_moments *m = calloc(1, sizeof(*m));
+    int r;
+
+    if (!m)
+        return -ENOMEM;
+    r = uprobe_type(&m->uprobe_type, err);
+    if (r < 0)
+        goto fail;
+    refusal_watch();
+    m->possible_cpus = libbpf_num_possible_cpus();
+    m->skel = m->possible_cpus > 0 ? moments_bpf__open() : NULL;
+    if (!m->skel) {
+        r = refusal_explain(-errno, err);
+        goto fail;
+    }
+    m->skel->rodata->pid_ns_inum = shared->pid_ns_inum;
+    m->skel->rodata->max_words = shared->max_words;
+    r = sampler_shared_use(shared, m->skel->obj);
+    if (r == 0)
+        r = moments_bpf__load(m->skel);
+    if (r < 0) {
+        r = refusal_explain(r, err);
+        goto fail;
+    }
+    *ret = m;
+    return 0;
+fail:
+    sampler_moments_free(m);
+    return r;
+}
+
+static void drop_target(struct sampler_moments *m, struct moment_target *t)
+{
+    uint32_t key = (uint32_t)t->pid;
+
+    if (t->pid) /* they tell nothing from here on */
+        bpf_map_delete_elem(bpf_map__fd(m->skel->maps.vms), &key);
+    for (size_t i = 0; i < t->count; i++) {
+        if (m->detach)
+            m->detach(m->detach_ctx, t->links[i]);
+        else
+            uprobe_detach(t->links[i]);
+    }
+    *t = (struct moment_target){ 0 };
+}
+
+static void drop_targets(struct sampler_moments *m)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(m->targets); i++)
+        drop_target(m, &m->targets[i]);
+}
+
+struct sampler_moments *sampler_moments_free(struct sampler_moments *m)
+{
+    if (m) {
+        drop_targets(m);
+        moments_bpf__destroy(m->skel);
+        free(m);
+    }
+    return NULL;
+}
+
+void sampler_moments_detach_by(struct sampler_moments *m,
+                               void (*detach)(void *ctx, struct bpf_link *link), void *ctx)
+{
+    m->detach = detach;
+    m->detach_ctx = ctx;
+}
+
+int sampler_moments_ring_fd(const struct sampler_moments *m)
+{
+    return bpf_map__fd(m->skel->maps.moments);
+}
+
+struct bpf_program *sampler_moments_tick(struct sampler_moments *m)
+{
+    return m->skel->progs.late_tick;
+}
+
+void sampler_moments_start(struct sampler_moments *m, uint32_t set)
+{
+    m->sets |= 1U << set;
+}
+
+void sampler_moments_stop(struct sampler_moments *m, uint32_t set)
+{
+    if (!(m->sets & 1U << set))
+        return;
+    m->sets &= ~(1U << set);
+    if (!m->sets)
+        drop_targets(m);
+}
+
+void sampler_moments_filter_all(struct sampler_moments *m, uint32_t sets)
+{
+    __atomic_store_n(&m->skel->bss->filter_all, sets, __ATOMIC_RELEASE);
+}
+
+void sampler_moments_forget(struct sampler_moments *m)
+{
+    for (size_t i = 0; i < UNWIND_KNOWN_COUNT; i++)
+        __atomic_store_n(&m->skel->bss->known[i].key, 0, __ATOMIC_RELAXED);
+}
+
+/* ---- probes ---- */
+
+static struct moment_target *find_target(struct sampler_moments *m, int32_t pid)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(m->targets); i++) {
+        if (m->targets[i].pid == pid)
+            return &m->targets[i];
+    }
+    return NULL;
+}
+
+int sampler_moments_probe(struct sampler_moments *m, int32_t pid, uint32_t thread_state, int fd,
+                          const struct moment_probe *probes, size_t count, struct error *err)
+{
+    struct moment_process process = { .thread_state = thread_state, .epoch = ++m->epoch & 0xff };
+    struct moment_target *t = pid > 0 ? find_target(m, pid) : NULL;
+    uint32_t key = (uint32_t)pid;
+    int r;
+
+    if (pid <= 0 || count == 0 || count > MOMENT_PLACES_MAX)
+        return -EINVAL;
+    if (!m->sets)
+        return -EAGAIN;
+    if (t)
+        drop_target(m, t);
+    else
+        t = find_target(m, 0);
+    if (!t)
+        return error_set(err, -E2BIG, "%d processes have probes already", MOMENT_PROCESSES_MAX);
+    t->pid = pid;
+    r = bpf_map_update_elem(bpf_map__fd(m->skel->maps.vms), &key, &process, BPF_ANY);
+    if (r < 0)
+        error_code(err, r, "cannot describe process %d to the BPF program", pid);
+    for (size_t i = 0; i < count && r == 0; i++) {
+        r = uprobe_attach(m->uprobe_type, m->skel->progs.moment_probe, pid, fd, probes[i].offset,
+                          MOMENT_COOKIE_OF(probes[i].cookie, process.epoch), &t->links[t->count],
+                          err);
+        if (r == 0)
+            t->count++;
+    }
+    if (r < 0)
+        drop_target(m, t);
+    return r;
+}
+
+int sampler_moments_unprobe(struct sampler_moments *m, int32_t pid)
+{
+    struct moment_target *t = pid > 0 ? find_target(m, pid) : NULL;
+
+    if (!t)
+        return -ENOENT;
+    drop_target(m, t);
+    return 0;
+}
+
+/* ---- counts ---- */
+
+static uint64_t counted(const struct sampler_moments *m, uint32_t counter)
+{
+    _cleanup_free_ uint64_t *per_cpu = calloc((size_t)m->possible_cpus, sizeof(*per_cpu));
+    uint64_t sum = 0;
+
+    if (!per_cpu || bpf_map_lookup_elem(bpf_map__fd(m->skel->maps.counters), &counter, per_cpu) < 0)
+        return 0;
+    for (int i = 0; i < m->possible_cpus; i++)
+        sum += per_cpu[i];
+    return sum;
+}
+
+void sampler_moments_stats(const struct sampler_moments *m, struct sampler_moments_stats *ret)
+{
+    *ret = (struct sampler_moments_stats){ .samples = counted(m, MOMENT_SAMPLES),
+                                           .lost_ring = counted(m, MOMENT_LOST_RING),
+                                           .lost_budget = counted(m, MOMENT_LOST_BUDGET),
+                                           .lost_other = counted(m, MOMENT_LOST_BUG),
+                                           .time_ns = counted(m, MOMENT_TIME_NS) };
+}

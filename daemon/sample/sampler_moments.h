@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Loads moments.bpf.c, which tells what JVMs do as a whole, beside the programs of sampler.h, whose
+ * maps it shares. Its records have a ring of their own. Its probes (uprobes) are links, each an fd
+ * of this process: its end, however it comes, takes them out of all targets. Runs inside
+ * flamed-broker only.
+ */
+#pragma once
+
+#include "base/error.h"
+#include "sample/moment_abi.h"
+
+struct bpf_link;
+struct bpf_program;
+struct sampler_moments;
+struct sampler_shared;
+
+struct moment_probe {
+    uint64_t offset; /* in the file */
+    uint64_t cookie; /* MOMENT_COOKIE */
+};
+
+/* Loads, which takes about a second; borrows @shared. 0, or -errno with @err. Thread: any. */
+int sampler_moments_new(const struct sampler_shared *shared, struct sampler_moments **ret,
+                        struct error *err);
+struct sampler_moments *sampler_moments_free(struct sampler_moments *m);
+/* The ring's map fd, borrowed from @m; it has MOMENT_RING_BYTES. */
+int sampler_moments_ring_fd(const struct sampler_moments *m);
+/* The program of the ticks that sample late threads. */
+struct bpf_program *sampler_moments_tick(struct sampler_moments *m);
+/* Set @set samples late threads from now on, or no more; with the last one all probes go. */
+void sampler_moments_start(struct sampler_moments *m, uint32_t set);
+void sampler_moments_stop(struct sampler_moments *m, uint32_t set);
+/* Hands probes that are to go to @detach, which is uprobe_detach() sooner or later, instead of
+ * waiting for that. */
+void sampler_moments_detach_by(struct sampler_moments *m,
+                               void (*detach)(void *ctx, struct bpf_link *link), void *ctx);
+void sampler_moments_filter_all(struct sampler_moments *m, uint32_t sets);
+/* Forgets what pcs mean. */
+void sampler_moments_forget(struct sampler_moments *m);
+/* Puts @probes into the file @fd for process @pid alone, in place of those that it has.
+ * @thread_state: bytes into a JavaThread. Return: 0. -EAGAIN: no set runs. -E2BIG:
+ * MOMENT_PROCESSES_MAX have probes. -errno with @err. */
+int sampler_moments_probe(struct sampler_moments *m, int32_t pid, uint32_t thread_state, int fd,
+                          const struct moment_probe *probes, size_t count, struct error *err);
+/* Takes them out. -ENOENT: it has none. */
+int sampler_moments_unprobe(struct sampler_moments *m, int32_t pid);
+
+struct sampler_moments_stats {
+    uint64_t samples, lost_ring, lost_budget, lost_other, time_ns;
+};
+/* Counts since it was loaded. */
+void sampler_moments_stats(const struct sampler_moments *m, struct sampler_moments_stats *ret);

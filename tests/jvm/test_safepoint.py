@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Safepoints: as many as the JVM's own log has, as long, and the threads that they waited for."""
+import os
+import re
+import signal
+import statistics
+import subprocess
+import tempfile
+import time
+import unittest
+
+from harness import jvm, paths, proc
+from harness.daemon import Daemon
+from harness.profile import Profile
+
+LINE = re.compile(r'Safepoint "(\w+)", .*?Reaching safepoint: +(\d+) ns,(?: Cleanup: +(\d+) ns,)? At safepoint: +(\d+) ns,.* Total: +(\d+) ns')
+LATE = (("loop", "Safepoint.spin"), ("copy", "Safepoint.copy"), ("new", "Safepoint.spin"))
+UNSEEN = ("[too short to see]", "[late thread not running]")
+# The collector of the loops: it keeps no look for safepoints in a loop that counts in ints.
+OPTIONS = ("-XX:+UseParallelGC", "-Xmx256m", "-XX:+UnlockDiagnosticVMOptions", "-XX:GuaranteedSafepointInterval=0") # and none by itself
+
+
+class Program(jvm.Jvm):
+    def __init__(self, home: str, folder: str, *options: str):
+        super().__init__(home, *options, "-cp", folder, "Safepoint", stdin=subprocess.PIPE)
+        self.vm_thread, = [task for task in os.listdir(f"/proc/{self.pid}/task")
+                           if proc.read(f"/proc/{self.pid}/task/{task}/comm") == "VM Thread\n"]
+
+    def have(self, kind: str, count: int) -> None:
+        """COUNT safepoints or more, with a thread of that kind beside them."""
+        self.process.stdin.write(f"{kind} {count}\n")
+        self.process.stdin.flush()
+        if self.process.stdout.readline() != "done\n":
+            raise RuntimeError(self.stop())
+        proc.wait_until(self.is_over, 20, "the VM's thread waits for its next operation")
+
+    def is_over(self) -> bool:
+        """Whether the VM's thread sleeps, at two looks. The last safepoint ends in its log some time after the threads went on."""
+        for _ in range(2):
+            time.sleep(0.01)
+            if proc.read(f"/proc/{self.pid}/task/{self.vm_thread}/stat").rsplit(") ", 1)[1][0] != "S":
+                return False
+        return True
+
+
+class Logged(Program):
+    """With a log of its safepoints."""
+
+    def __init__(self, version: int, folder: str, *options: str):
+        handle, self.log = tempfile.mkstemp(suffix=".safepoints")
+        os.close(handle)
+        super().__init__(paths.jdk(version), folder, *OPTIONS, *options, f"-Xlog:safepoint=info:file={self.log}:uptime:filecount=0")
+
+    def __exit__(self, *what) -> None:
+        super().__exit__(*what)
+        os.unlink(self.log)
+
+    def logged(self) -> list[dict]:
+        """Each safepoint so far: name, the time to reach it with what is cleaned up before its operation, and all of it."""
+        with open(self.log, encoding="utf-8") as f:
+            found = (LINE.search(line) for line in f)
+            return [{"name": m[1], "reach_ns": int(m[2]) + int(m[3] or 0), "ns": int(m[5])} for m in found if m]
+
+
+def probes(pid: int) -> int:
+    """In how many bytes the code of libjvm.so that a process runs differs from the file."""
+    count = 0
+    for line in proc.read(f"/proc/{pid}/maps").splitlines():
+        if not line.endswith("/libjvm.so") or line.split()[1] != "r-xp":
+            continue
+        place, _, offset, _, _, path = line.split()
+        start, end = (int(x, 16) for x in place.split("-"))
+        with open(path, "rb") as file, open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
+            file.seek(int(offset, 16))
+            memory.seek(start)
+            for _ in range(start, end, 1 << 16):
+                code, ours = file.read(1 << 16), memory.read(1 << 16)
+                if code != ours[:len(code)]:
+                    count += sum(x != y for x, y in zip(code, ours))
+    return count
+
+
+def of_kind(profile: Profile, kind: str) -> list[dict]:
+    return [m for m in profile.document.get("moments", []) if m["kind"] == kind]
+
+
+def seen(profile: Profile) -> list:
+    """The stacks of late threads."""
+    return [s for s in profile.stacks if s.names[-1] not in UNSEEN]
+
+
+def capture(daemon: Daemon, program: Program, kind: str, count: int, **parameters) -> Profile:
+    running = daemon.capture(pid=program.pid, **{"event": "safepoint", **parameters})
+    program.have(kind, count)
+    return running.stop()
+
+
+class Safepoint(jvm.WithClasses):
+    sources = ("Safepoint.java",)
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.daemon = Daemon("--recorder-hz", "0")
+        cls.addClassCleanup(cls.daemon.stop)
+        event, = [e for e in cls.daemon.get("/api/v1/events").json()["events"] if e["name"] == "safepoint"]
+        cls.reason = event["reason"]
+
+    def setUp(self):
+        if self.reason:
+            self.skipTest(self.reason)
+
+    def prepare(self, daemon: Daemon, program: Program) -> None:
+        """The BPF programs are loaded."""
+        proc.wait_until(lambda: daemon.get("/profile", pid=program.pid, event="safepoint", seconds=0.1, format="json").status == 200, 30,
+                        "the BPF programs are loaded")
+
+    def check_sum(self, profile: Profile) -> None:
+        """The graph is the time to safepoint, to the nanosecond."""
+        self.assertEqual(sum(s.value for s in profile.stacks), sum(m["reach_ns"] for m in of_kind(profile, "safepoint")), profile.describe())
+        self.assertEqual(profile.quality["lost"], 0, profile.warnings)
+
+    def check_log(self, version: int, program: Logged, profile: Profile, before: int) -> None:
+        """The moments are the log's lines, in its order. At either end the log may have one more, which was outside of the capture."""
+        moments, log = of_kind(profile, "safepoint"), program.logged()[before:]
+        names = [m["name"] for m in moments]
+        at = next((i for i in range(3) if [line["name"] for line in log[i:i + len(names)]] == names), None)
+        self.assertIsNotNone(at, (names, log))
+        self.assertLessEqual(len(log) - len(names), 2, (names, log))
+        pairs = list(zip(moments, log[at:]))
+        apart = {key: statistics.median(abs(m[key] - line[key]) for m, line in pairs) for key in ("ns", "reach_ns")}
+        print(f"{version}: {len(moments)} safepoints, {len(log)} in the log; median apart: "
+              f"pause {apart['ns'] / 1e3:.1f} us, time to safepoint {apart['reach_ns'] / 1e3:.1f} us")
+        for key, value in apart.items(): # single ones are apart by what the machine does between two readings of its clock
+            self.assertLess(value, 1e6, (key, pairs))
+
+    def check_late(self, version: int, program: Logged, kind: str, method: str) -> Profile:
+        """The thread that was busy is the one that safepoints waited for."""
+        before = len(program.logged())
+        profile = capture(self.daemon, program, kind, 20)
+        self.check_log(version, program, profile, before)
+        self.check_sum(profile)
+        self.assertEqual(len([m for m in of_kind(profile, "safepoint") if m["name"] == "ThreadDump"]), 20, profile.document["moments"])
+        total, stacks = sum(s.value for s in profile.stacks), seen(profile)
+        late = sum(s.value for s in stacks if s.thread == f"late-{kind}" and method in s.names)
+        print(f"{version} {kind}: of {total / 1e6:.1f} ms in {late / total:.1%} late-{kind} was seen")
+        self.assertGreaterEqual(late, 0.8 * sum(s.value for s in stacks), profile.describe())
+        self.assertGreaterEqual(late, 0.1 * total, profile.describe()) # it may be preempted
+        return profile
+
+    def check_metrics(self, program: Program, profiles: list[Profile]) -> None:
+        """The histograms have the moments of all captures of the JVM, and those that ended just behind a capture."""
+        found = {}
+        for line in self.daemon.get("/metrics").text.splitlines():
+            if f'pid="{program.pid}"' in line and line.startswith(("flamed_jvm_pause_seconds", "flamed_jvm_time_to_safepoint_seconds")):
+                found[line.split("{")[0] + "".join(re.findall(r',le="([^"]*)"', line))] = float(line.rsplit(" ", 1)[1])
+        moments = [m for p in profiles for m in of_kind(p, "safepoint")]
+        for name, key in (("flamed_jvm_pause_seconds", "ns"), ("flamed_jvm_time_to_safepoint_seconds", "reach_ns")):
+            more = found[name + "_count"] - len(moments)
+            self.assertIn(more, range(len(profiles) + 1), found)
+            self.assertEqual(found[name + "_bucket+Inf"], found[name + "_count"], found)
+            self.assertIn(found[name + "_bucket0.003"] - sum(m[key] <= 3e6 for m in moments), range(int(more) + 1), found)
+            if not more:
+                self.assertAlmostEqual(found[name + "_sum"], sum(m[key] for m in moments) / 1e9, places=6)
+
+    def test_late_threads(self):
+        for version in (17, 25):
+            with self.subTest(jdk=version), Logged(version, self.classes.folder) as program:
+                self.prepare(self.daemon, program)
+                profiles = [self.check_late(version, program, kind, method) for kind, method in LATE]
+                profile = capture(self.daemon, program, "gc", 5)
+                collections = [m for m in of_kind(profile, "gc") if m["name"] == "PS MarkSweep"]
+                self.assertEqual(len(collections), 5, profile.document["moments"])
+                operations = of_kind(profile, "operation")
+                self.assertGreaterEqual(len([m for m in operations if "GC" in m["name"]]), 5, operations)
+                self.check_sum(profile)
+                self.check_metrics(program, [*profiles, profile])
+                proc.wait_until(lambda: probes(program.pid) == 0, 20, "no probe is left") # flamed does not wait for that
+
+    def test_formats_and_store(self):
+        with Program(paths.jdk(17), self.classes.folder, *OPTIONS) as program:
+            self.prepare(self.daemon, program)
+            running = self.daemon.capture(pid=program.pid, event="cpu,safepoint")
+            self.assertGreaterEqual(probes(program.pid), 7) # else what is asserted at the end means nothing
+            program.have("loop", 10)
+            profile = running.stop()
+            proc.wait_until(lambda: probes(program.pid) == 0, 20, "no probe is left") # flamed does not wait for that
+            dumps = [m for m in of_kind(profile, "safepoint") if m["name"] == "ThreadDump"]
+            self.assertEqual(len(dumps), 10, profile.document["moments"]) # of the store, with event cpu
+            path = f"{running.path}/profile"
+            late = Profile(self.daemon.get(path, format="json", event="safepoint", threads=1))
+            self.check_sum(late)
+            self.assertEqual(late.document["moments"], profile.document["moments"])
+            for name, expected in (("collapsed", b"Safepoint.spin"), ("flat", b"Safepoint.spin"), ("pprof", b"\x1f\x8b"), ("jfr", b"FLR"),
+                                   ("html", b"<!doctype")):
+                answer = self.daemon.get(path, format=name, event="safepoint")
+                self.assertEqual(answer.status, 200, answer)
+                self.assertIn(expected, answer.body)
+        answer = self.daemon.get("/profile", pid=os.getpid(), seconds=0.1, event="safepoint")
+        self.assertEqual(answer.status, 409, answer)
+        self.assertIn("no JVM", answer.json()["detail"])
+
+    def test_killed(self):
+        """No probe outlives flamed, however that ends, and the JVM goes on."""
+        with Daemon("--recorder-hz", "0") as daemon, Program(paths.jdk(17), self.classes.folder, *OPTIONS) as program:
+            self.prepare(daemon, program)
+            daemon.capture(pid=program.pid, event="safepoint")
+            self.assertGreaterEqual(probes(program.pid), 7)
+            for pid in daemon.processes()["flamed"]:
+                os.kill(pid, signal.SIGKILL)
+            proc.wait_until(lambda: probes(program.pid) == 0, 20, "no probe is left")
+            program.have("none", 3)
+            daemon.wait_ready() # another pair serves
+
+
+if __name__ == "__main__":
+    unittest.main()

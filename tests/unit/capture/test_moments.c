@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* capture/moments.c: what the records of a JVM's probes say, also where some are missing. */
+#include "suite.h"
+
+#include "capture/moments.h"
+
+/* A record, and the moment that is over with it; kind MOMENT_SORTS: none. */
+struct step {
+    enum moment_kind kind;
+    uint64_t time_ns;
+    const char *name;
+    struct moment over;
+};
+
+#define NOTHING                                                                                    \
+    {                                                                                              \
+        .kind = MOMENT_SORTS                                                                       \
+    }
+#define OVER(kind_, start, end, reach, name_)                                                      \
+    {                                                                                              \
+        .kind = MOMENT_IS_##kind_, .start_ns = (start), .end_ns = (end), .reach_ns = (reach),      \
+        .name = (name_)                                                                            \
+    }
+
+static void run(const struct step *steps, size_t count, uint64_t unpaired)
+{
+    struct telling t = { 0 };
+    uint64_t got = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        struct moment_record rec = { .time_ns = steps[i].time_ns, .kind = steps[i].kind };
+        const struct moment *over = &steps[i].over;
+        struct moment m = { 0 };
+        bool is_over;
+
+        snprintf(rec.name, sizeof(rec.name), "%s", steps[i].name ? steps[i].name : "");
+        is_over = moments_pair(&t, &rec, &m, &got);
+        ck_assert_int_eq(is_over, over->kind != MOMENT_SORTS);
+        if (!is_over)
+            continue;
+        ck_assert_int_eq(m.kind, over->kind);
+        ck_assert_uint_eq(m.start_ns, over->start_ns);
+        ck_assert_uint_eq(m.end_ns, over->end_ns);
+        ck_assert_uint_eq(m.reach_ns, over->reach_ns);
+        ck_assert_str_eq(m.name, over->name);
+    }
+    ck_assert_uint_eq(got, unpaired);
+}
+
+START_TEST(a_collection)
+{
+    static const struct step STEPS[] = {
+        { MOMENT_SAFEPOINT_BEGIN, 100, "", NOTHING },
+        { MOMENT_OPERATION_BEGIN, 130, "G1Collect", NOTHING },
+        { MOMENT_GC_BEGIN, 140, "", NOTHING },
+        { MOMENT_COLLECTOR, 150, "G1 Young Generation", NOTHING },
+        { MOMENT_COLLECTOR, 151, "G1 Old Generation", NOTHING },
+        { MOMENT_GC_END, 160, "", OVER(GC, 140, 160, 0, "G1 Old Generation") },
+        { MOMENT_OPERATION_END, 170, "", OVER(OPERATION, 130, 170, 0, "G1Collect") },
+        /* what else had waited for a safepoint */
+        { MOMENT_OPERATION_BEGIN, 171, "Second", NOTHING },
+        { MOMENT_OPERATION_END, 175, "", OVER(OPERATION, 171, 175, 0, "Second") },
+        { MOMENT_SAFEPOINT_END, 180, "", OVER(SAFEPOINT, 100, 180, 30, "G1Collect") },
+        { MOMENT_COLLECTOR, 190, "of nothing", NOTHING },
+        /* in no safepoint */
+        { MOMENT_OPERATION_BEGIN, 200, "Handshake", NOTHING },
+        { MOMENT_OPERATION_END, 210, "", OVER(OPERATION, 200, 210, 0, "Handshake") },
+        { MOMENT_SAFEPOINT_BEGIN, 300, "", NOTHING },
+        { MOMENT_SAFEPOINT_END, 310, "", OVER(SAFEPOINT, 300, 310, 10, "") },
+    };
+
+    run(STEPS, ARRAY_SIZE(STEPS), 0);
+}
+END_TEST
+
+START_TEST(operations_in_operations)
+{
+    struct telling t = { 0 };
+    struct moment m;
+    uint64_t unpaired = 0;
+
+    for (uint64_t i = 1; i <= 10; i++) {
+        struct moment_record rec = { .time_ns = i, .kind = MOMENT_OPERATION_BEGIN };
+
+        ck_assert(!moments_pair(&t, &rec, &m, &unpaired));
+    }
+    for (uint64_t i = 10; i >= 1; i--) {
+        struct moment_record rec = { .time_ns = 100 - i, .kind = MOMENT_OPERATION_END };
+
+        ck_assert_int_eq(moments_pair(&t, &rec, &m, &unpaired), i <= MOMENTS_NESTED_MAX);
+        if (i <= MOMENTS_NESTED_MAX)
+            ck_assert_uint_eq(m.start_ns, i);
+    }
+    ck_assert_uint_eq(unpaired, 0);
+}
+END_TEST
+
+START_TEST(lost_records)
+{
+    static const struct step STEPS[] = {
+        { MOMENT_OPERATION_END, 10, "", NOTHING },
+        { MOMENT_SAFEPOINT_END, 11, "", NOTHING },
+        { MOMENT_GC_END, 12, "", NOTHING },
+        { MOMENT_SAFEPOINT_BEGIN, 20, "", NOTHING },
+        { MOMENT_OPERATION_BEGIN, 30, "First", NOTHING },
+        { MOMENT_SAFEPOINT_BEGIN, 40, "", NOTHING }, /* both ends are missing */
+        { MOMENT_OPERATION_BEGIN, 50, "Second", NOTHING },
+        { MOMENT_OPERATION_END, 60, "", OVER(OPERATION, 50, 60, 0, "Second") },
+        { MOMENT_SAFEPOINT_END, 70, "", OVER(SAFEPOINT, 40, 70, 10, "Second") },
+        { MOMENT_SAFEPOINT_END, 71, "", NOTHING },
+        { MOMENT_GC_BEGIN, 80, "", NOTHING },
+        { MOMENT_GC_END, 79, "", NOTHING }, /* a false clock */
+    };
+
+    run(STEPS, ARRAY_SIZE(STEPS), 5);
+}
+END_TEST
+
+START_TEST(counts_by_duration)
+{
+    struct telling t = { 0 };
+    struct moment m;
+    uint64_t unpaired = 0;
+    const struct moment_record RECS[] = {
+        { .time_ns = 1, .kind = MOMENT_SAFEPOINT_BEGIN },
+        { .time_ns = 100001, .kind = MOMENT_OPERATION_BEGIN },
+        { .time_ns = 300002, .kind = MOMENT_SAFEPOINT_END },
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(RECS); i++)
+        moments_pair(&t, &RECS[i], &m, &unpaired);
+    ck_assert_uint_eq(t.reaches.counts[0], 1); /* 100 us */
+    ck_assert_uint_eq(t.pauses.counts[2], 1);  /* 300.001 us */
+    ck_assert_uint_eq(t.reaches.sum_ns, 100000);
+    ck_assert_uint_eq(t.pauses.sum_ns, 300001);
+    ck_assert_uint_eq(t.told_ns, 300002);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("moments");
+
+    tcase_add_test(tc, a_collection);
+    tcase_add_test(tc, operations_in_operations);
+    tcase_add_test(tc, lost_records);
+    tcase_add_test(tc, counts_by_duration);
+    return suite_run_case("moments", tc);
+}
