@@ -111,7 +111,8 @@ class Services(WithMachine):
         with self.subTest("attach"):
             self.assertTrue(self.symbols(pid, "agent").startswith("agent"), self.symbols(pid, "agent"))
         with self.subTest("attach to a container"):
-            other = self.start_jvm("contained", "unshare --mount --pid --fork --kill-child --mount-proc --ipc --net --uts --cgroup")
+            other = self.start_jvm("contained", "unshare --mount --pid --fork --kill-child --mount-proc --ipc --net --uts --cgroup "
+                                                "setpriv --bounding-set=-sys_admin,-sys_ptrace")
             self.assertTrue(self.symbols(other, "agent").startswith("agent"), self.symbols(other, "agent"))
         with self.subTest("reload"):
             self.run_("systemctl reload flamed && systemctl is-active flamed")
