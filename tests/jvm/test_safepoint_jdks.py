@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Safepoints of JDK 11, 21 and 26 in containers, and of 17 and 25, with each collector: as many as the JVM itself counts, and the
+thread that they waited for."""
+import os
+import time
+import unittest
+
+from harness import bundle, hsperf, jdkroot, jvm, paths, proc
+from harness.daemon import Daemon
+from test_locks_jdks import COLLECTORS
+from test_safepoint import Program, capture, of_kind, seen
+
+OPTIONS = ("-XX:+UnlockExperimentalVMOptions", "-XX:+UnlockDiagnosticVMOptions", "-XX:GuaranteedSafepointInterval=0", "-XX:+UsePerfData",
+           "-XX:-UseCountedLoopSafepoints", "-Xmx256m")
+COUNT = 10
+
+
+class Contained:
+    """Safepoint.java in a container. FOLDER: of its classes, as the host sees it."""
+
+    def __init__(self, version: int, folder: str, *options: str):
+        self.pipe = os.path.join(folder, "ask")
+        if not os.path.exists(self.pipe):
+            os.mkfifo(self.pipe)
+            os.chmod(self.pipe, 0o666)
+        self.container = bundle.Container("", folder, *options, "-cp", "/classes", "Safepoint", "/classes/ask",
+                                          root=jdkroot.root(version), executable=jdkroot.java(version))
+
+    def __enter__(self):
+        self.container.__enter__()
+        self.pid = self.container.pid
+        proc.wait_until(lambda: "started" in self.said(), 30, "it starts")
+        return self
+
+    def __exit__(self, *reason):
+        self.container.__exit__(*reason)
+
+    def said(self) -> str:
+        return proc.read(self.container.path("out"))
+
+    def have(self, kind: str, count: int) -> None:
+        before = self.said().count("done")
+        with open(self.pipe, "w", encoding="ascii") as f:
+            f.write(f"{kind} {count}\n")
+        proc.wait_until(lambda: self.said().count("done") > before, 30, "it answers")
+        proc.wait_until(self.is_idle, 30, "its safepoints are over")
+
+    def is_idle(self) -> bool:
+        """Whether the VM counts no safepoint for a while. The last one is over some time after the threads went on."""
+        before = hsperf.read(self.pid)["sun.rt.safepointTime"]
+        time.sleep(0.2)
+        return hsperf.read(self.pid)["sun.rt.safepointTime"] == before
+
+
+class SafepointJdks(jdkroot.EachJdk, unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        bundle.need_runc()
+        cls.classes = jvm.Classes()
+        cls.classes.compile("Safepoint.java")
+        cls.daemon = Daemon("--recorder-hz", "0")
+        cls.addClassCleanup(cls.daemon.stop)
+        event, = [e for e in cls.daemon.get("/api/v1/events").json()["events"] if e["name"] == "safepoint"]
+        if event["reason"]:
+            raise unittest.SkipTest(event["reason"])
+
+    def compare(self, what: tuple, program) -> None:
+        proc.wait_until(lambda: self.daemon.get("/profile", pid=program.pid, event="safepoint", seconds=0.1).status == 200, 30, "it can be captured")
+        before = hsperf.read(program.pid)
+        profile = capture(self.daemon, program, "loop", COUNT)
+        after = hsperf.read(program.pid)
+        moments, total = of_kind(profile, "safepoint"), sum(s.value for s in profile.stacks)
+        counted = after["sun.rt.safepoints"] - before["sun.rt.safepoints"]
+        late = sum(s.value for s in seen(profile) if s.thread == "late-loop" and "Safepoint.spin" in s.names)
+        self.assertEqual(len([m for m in moments if m["name"] == "ThreadDump"]), COUNT, profile.document["moments"])
+        self.assertIn(counted - len(moments), (0, 1, 2), profile.document["moments"]) # at the edges
+        self.assertEqual(total, sum(m["reach_ns"] for m in moments))
+        self.assertGreaterEqual(late, 0.8 * sum(s.value for s in seen(profile)), profile.describe())
+        self.assertGreaterEqual(late, 0.1 * total, profile.describe())
+        pauses, ticks = sum(m["ns"] for m in moments), after["sun.rt.safepointTime"] - before["sun.rt.safepointTime"]
+        collecting = capture(self.daemon, program, "gc", 3)
+        print(*what, f"{len(moments)} safepoints of {counted}, {pauses / 1e6:.2f} ms of {ticks / 1e6:.2f}; late in {late / total:.1%};",
+              f"collections {sorted({m.get('name', '') for m in of_kind(collecting, 'gc')})},",
+              f"operations {sorted({m.get('name', '') for m in of_kind(collecting, 'operation')})}")
+        self.assertTrue(of_kind(collecting, "operation"))
+        if not any(name in what[1] for name in ("UseZGC", "UseShenandoahGC")):
+            self.assertGreaterEqual(len(of_kind(collecting, "gc")), 3, collecting.document["moments"])
+
+    def check(self, version: int) -> None:
+        for collector in COLLECTORS[version]:
+            option = f"-XX:+Use{collector}GC"
+            with self.subTest(jdk=version, option=option), Contained(version, self.classes.folder, *OPTIONS, option) as program:
+                self.compare((version, option), program)
+
+    def check_here(self, version: int) -> None:
+        for collector in COLLECTORS[version]:
+            option = f"-XX:+Use{collector}GC"
+            with self.subTest(jdk=version, option=option), Program(paths.jdk(version), self.classes.folder, *OPTIONS, option) as program:
+                self.compare((version, option), program)
+
+    def test_8(self):
+        """Debian builds it without marks for probes, and flamed says so."""
+        with Contained(8, self.classes.folder, *OPTIONS) as program:
+            answers = []
+            proc.wait_until(lambda: answers.append(self.daemon.get("/profile", pid=program.pid, event="safepoint", seconds=0.1))
+                            or answers[-1].status not in (200, 503), 30, "it is refused")
+            self.assertEqual(answers[-1].status, 409, answers[-1])
+            self.assertIn("(JDK 8) has no marks for probes", answers[-1].json()["detail"])
+            whole = self.daemon.get("/profile", event="safepoint", seconds=0.5, format="json")
+            self.assertEqual(whole.status, 200, whole)
+            self.assertTrue([w for w in whole.json()["warnings"] if f"safepoints of {program.pid} " in w], whole)
+
+    def test_17(self):
+        self.check_here(17)
+
+    def test_25(self):
+        self.check_here(25)
+
+
+if __name__ == "__main__":
+    unittest.main()
