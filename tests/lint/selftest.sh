@@ -72,7 +72,7 @@ fails() {
     rm -f "$tree.out"
 }
 
-for lint in layers format formats tables spdx banned length prose circles; do
+for lint in layers format formats tables spdx banned length prose circles insides; do
     passes $lint
 done
 
@@ -226,6 +226,26 @@ for call in '/* a(); */' '"a(";' 'd();' 'b();'; do
 done
 if circle 'a();' || ! grep -q 'circle of 3 files' "$tree.out"; then
     echo "FAIL: circles.py does not see a circle"
+    failures=$((failures + 1))
+fi
+rm -f "$tree.out"
+
+# Of insides.py, files of render/ use a member of a struct of a header. insides HEADER FILES MEMBER
+insides() {
+    fresh
+    mkdir -p "$tree/daemon/${1%/*}"
+    printf 'struct inside {\n    int a, b;\n};\n' >>"$tree/daemon/$1"
+    for i in $(seq "$2"); do
+        printf '#include "%s"\nint f(struct inside *s)\n{\n    return s->%s;\n}\n' "$1" "$3" >"$tree/daemon/render/f$i.c"
+    done
+    "$here/insides.py" "$tree" >"$tree.out" 2>&1
+}
+for planted in 'store/store.h 6 b' 'store/store.h 7 c' 'base/base.h 7 b'; do
+    # shellcheck disable=SC2086 # three words
+    insides $planted || { echo "FAIL: insides.py complains of $planted: $(cat "$tree.out")"; failures=$((failures + 1)); }
+done
+if insides store/store.h 7 b || ! grep -q '7 files of other folders see inside struct inside' "$tree.out"; then
+    echo "FAIL: insides.py does not see seven files that look inside a struct"
     failures=$((failures + 1))
 fi
 rm -f "$tree.out"

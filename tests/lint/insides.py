@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Fails when more than SEEN_BY_MAX files of other folders see inside a struct: then many must be read to change one.
+
+A file sees inside if it includes the header that has the members, names the struct and uses one of them. Values are made to be seen:
+those of the folders of VALUES, messages of a socket and what discover/ knows of a process. With --count it prints how many
+files see inside each other struct, and how many modules each folder has.
+Usage: insides.py TREE [--count]
+"""
+
+import os
+import re
+import sys
+from collections import Counter
+
+SEEN_BY_MAX = 6
+VALUES = ("base", "proc", "profile", "event", "request", "unwind", "agent")
+VALUE_HEADERS = re.compile(r"daemon/(discover/discover|broker_client/requests)\.h$|_abi\.h$")
+
+STRUCT = re.compile(r"^struct (\w+) \{\n(.*?)^\}", re.DOTALL | re.MULTILINE)
+MEMBER = re.compile(r"(\w+)(?:\[[^\]]*\])*\s*[,;:]")
+
+
+def folder(path):
+    return os.path.dirname(path).removeprefix("daemon/")
+
+
+def read(tree):
+    """path -> its text without comments."""
+    found = {}
+    for top in ("daemon", "agent"):
+        for at, _, names in os.walk(os.path.join(tree, top)):
+            for name in names:
+                if name.endswith((".c", ".h")) and not name.endswith(".skel.h"):
+                    with open(os.path.join(at, name), encoding="utf-8") as file:
+                        path = os.path.relpath(os.path.join(at, name), tree)
+                        found[path] = re.sub(r"/\*.*?\*/", "", file.read(), flags=re.DOTALL)
+    return found
+
+
+def reached(files):
+    """path -> the files of ours that it includes, directly or through others."""
+    direct = {}
+    for path, text in files.items():
+        names = re.findall(r'#include "([^"]+)"', text)
+        direct[path] = {p for n in names for p in ("daemon/" + n, n) if p in files}
+    result = {}
+    for path in files:
+        seen, left = set(), [path]
+        while left:
+            for to in direct[left.pop()] - seen:
+                seen.add(to)
+                left.append(to)
+        result[path] = seen
+    return result
+
+
+def seers(files):
+    """(struct, header) -> the files of other folders that see inside it."""
+    includes, found = reached(files), {}
+    named = {path: set(re.findall(r"\bstruct (\w+)", text)) for path, text in files.items()}
+    used = {path: set(re.findall(r"(?:->|\.)(\w+)", text)) for path, text in files.items()}
+    for header, text in files.items():
+        if not header.endswith(".h") or folder(header) in VALUES or VALUE_HEADERS.search(header):
+            continue
+        for struct, body in STRUCT.findall(text):
+            members = set(MEMBER.findall(body))
+            found[struct, header] = sorted(p for p in files if folder(p) != folder(header) and header in includes[p] and
+                                           struct in named[p] and used[p] & members)
+    return found
+
+
+def main():
+    files = read(sys.argv[1] if len(sys.argv) > 1 else ".")
+    found = seers(files)
+    bad = {key: by for key, by in found.items() if len(by) > SEEN_BY_MAX}
+    for (struct, header), by in bad.items():
+        print(f"{header}: {len(by)} files of other folders see inside struct {struct}: {', '.join(by)}")
+    if "--count" in sys.argv:
+        for (struct, header), by in sorted(found.items(), key=lambda item: (-len(item[1]), item[0])):
+            if by:
+                print(f"{len(by)} {struct} {header}")
+        for where, count in Counter(folder(p) for p in files if p.endswith(".c")).most_common():
+            print(f"{count} modules in {where}/")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
