@@ -232,7 +232,7 @@ static __always_inline void leaves(struct task_struct *task, __u64 now_ns)
     w->ran_ns = task->se.sum_exec_runtime;
     w->epoch = epoch;
     w->lock.kind = UNWIND_LOCK_UNREAD;
-    if (lock_sets | futex_sets && sets_of(task, w) & (lock_sets | futex_sets))
+    if (lock_sets && !w->unlikely && sets_of(task, w) & lock_sets)
         lock_read(&w->lock, process_number(task), thread_number(task));
     *(volatile __u64 *)&w->off_ns = now_ns & ~(__u64)MET;
 }
@@ -246,6 +246,7 @@ int off_switch(__u64 *ctx)
     struct wait *w;
     struct desk *d;
     __u32 sets;
+    bool taken;
 
     if (!left && !back)
         return 0;
@@ -280,7 +281,10 @@ int off_switch(__u64 *ctx)
         if (!d->form.ended.lock.futex || is_java(&d->form.ended.lock))
             sets &= ~futex_sets;
     }
-    if (!draw(next, &d->form.ended, w ? w->blocks : d->blocks, sets, since))
+    taken = draw(next, &d->form.ended, w ? w->blocks : d->blocks, sets, since);
+    if (w && sets & lock_sets)
+        w->unlikely = is_unlikely(w->blocks, sets & lock_sets, now_ns - since);
+    if (!taken)
         return 0;
     if (!w) /* where its late one is noted */
         w = bpf_task_storage_get(&waits, next, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);

@@ -5,6 +5,9 @@
 #define OFF_LATE_MAX 8192      /* waits whose user stack is still to be taken, of all threads */
 #define OFF_LATES_OF_THREAD 16 /* of them, that a flush looks at */
 #define OFF_DEPTH 4            /* samples that one processor takes at once: each may be preempted */
+/* A sample is near if so many waits like the last one, or so much time, may lie before it. */
+#define OFF_NEAR_WAITS 32
+#define OFF_NEAR_NS 250000
 /* Which processes may be wanted, by the low bits of their number: most are ruled out by one look.
  */
 #define OFF_BITS 65536

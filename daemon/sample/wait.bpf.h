@@ -28,6 +28,7 @@ struct wait {
     __u32 flush;             /* the last that met it */
     __u64 late_key;          /* of its last wait whose user stack was to be taken; 0: none */
     struct lock_words lock;  /* what it waits for; UNREAD: nobody asked when it left */
+    __u64 unlikely;          /* 1: as is_unlikely() */
     struct block blocks[STACK_SETS_MAX];
 };
 
@@ -319,6 +320,24 @@ static __always_inline bool draw(struct task_struct *task, struct ended *x, stru
         taken = true;
     }
     return taken;
+}
+
+/* Whether no point of @sets is near, after a wait of @wait_ns: if the next one is not far longer,
+ * it is not sampled. What it waits for need not be read when it begins. If it is sampled
+ * nevertheless, that is read when it ends, and only who had it is not known. */
+static __always_inline bool is_unlikely(const struct block *blocks, __u32 sets, __u64 wait_ns)
+{
+    __u64 near_ns = wait_ns * OFF_NEAR_WAITS;
+
+    if (near_ns < OFF_NEAR_NS)
+        near_ns = OFF_NEAR_NS;
+    for (__u32 i = 0; i < STACK_SETS_MAX; i++) {
+        const struct block *b = &blocks[i];
+
+        if (sets & 1U << i && (b->left > b->pick ? b->left - b->pick : b->left) <= near_ns)
+            return false;
+    }
+    return true;
 }
 
 /* Takes the kernel's stack of @task, which does not run, into @x. */
