@@ -89,7 +89,7 @@ class DaemonSet(unittest.TestCase):
         write_bundle(folder, pod)
         with bundle.Container(home, spin.folder, *arguments) as target, \
                 Daemon(wrap=[sys.executable, RUN_BUNDLE, folder]) as daemon:
-            self.assertEqual(daemon.get("/readyz").json()["problems"], [])
+            self.assertEqual(daemon.problems(), [])
             profile = daemon.profile(pid=target.pid, seconds=3, hz=199)
             stacks = profile.of_thread("spinner")
             self.assertGreater(len(stacks), 0, profile.describe())

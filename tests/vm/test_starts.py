@@ -25,7 +25,7 @@ class Starts(unittest.TestCase):
                 daemon.wait_ready(SLOW)
                 print(f"start {number}: ready after {time.monotonic() - start:.1f} s", flush=True)
                 self.assertNotIn("again", daemon.log())
-                self.assertEqual(daemon.get("/readyz").json()["problems"], [])
+                self.assertEqual(daemon.problems(), [])
 
 
 if __name__ == "__main__":
