@@ -33,6 +33,7 @@ static int opener_main(int socket)
 
     enter_cgroup_ns(); /* again where the nursery has: then it is refused, and done */
     r = server_init(&s, /* client= */ 0, &err);
+    s.is_opener = true;
     if (r == 0)
         r = opener_lockdown(&err);
     if (r < 0)

@@ -3,7 +3,7 @@
  * Requests that have moments of a JVM told: safepoints, operations of the VM, collections.
  */
 #include "base/cleanup.h"
-#include "broker/mapped.h"
+#include "broker/probed_file.h"
 #include "broker/usdt.h"
 #include "sample/sampler.h"
 #include "sample/sampler_moments.h"
@@ -70,13 +70,15 @@ int request_moments(struct server *s, const struct broker_request *q, struct rep
     uint32_t count = 0;
     int r;
 
-    if (!s->sampler)
+    if (!s->sampler && !s->is_opener)
         return error_set(&rep->err, -EAGAIN, "no sampling is under way");
     r = target_pin(s, q, &t, &rep->err);
     if (r == 0)
         r = server_refuse_own(s, q->host_pid, &rep->err);
     if (r == 0)
-        r = mapped_open_named(&t, q, "/libjvm.so", &fd, &rep->err);
+        r = probed_file_open(s, q, &t, &fd, &rep->err);
+    if (r == 0 && s->is_opener)
+        return reply_fd(rep, take_fd(&fd));
     if (r == 0)
         r = find_probes(fd, probes, &count, &rep->err);
     if (r == 0)

@@ -4,7 +4,7 @@
  */
 #include "base/cleanup.h"
 #include "broker/function_start.h"
-#include "broker/mapped.h"
+#include "broker/probed_file.h"
 #include "sample/sampler.h"
 #include "sample/sampler_alloc.h"
 
@@ -33,7 +33,8 @@ static int check_probes(int fd, const struct broker_probes *asked,
  * opens it, for this process alone, while a set of such events runs. flamed chooses no offset
  * freely: each is the first instruction of a function by the file's own table, one that the kernel
  * emulates. No probe at a return. The program is fixed; what it reads of the target it reads with
- * the target's own rights. Its end is a link's, which ends with this process.
+ * the target's own rights. An opener only opens the file. Its end is a link's, which ends with this
+ * process.
  */
 int request_probe(struct server *s, const struct broker_request *q, struct reply *rep)
 {
@@ -44,14 +45,16 @@ int request_probe(struct server *s, const struct broker_request *q, struct reply
     struct alloc_vm vm;
     int r;
 
-    if (!s->sampler)
+    if (!s->sampler && !s->is_opener)
         return error_set(&rep->err, -EAGAIN, "no sampling is under way");
     memcpy(&asked, q->name, sizeof(asked));
     r = target_pin(s, q, &t, &rep->err);
     if (r == 0)
         r = server_refuse_own(s, q->host_pid, &rep->err);
     if (r == 0)
-        r = mapped_open_named(&t, q, "/libjvm.so", &fd, &rep->err);
+        r = probed_file_open(s, q, &t, &fd, &rep->err);
+    if (r == 0 && s->is_opener)
+        return reply_fd(rep, take_fd(&fd));
     if (r == 0)
         r = check_probes(fd, &asked, probes, &rep->err);
     if (r)

@@ -62,6 +62,7 @@ struct server {
     bool attach_mount;   /* attaches may mount in containers */
     bool setns_by_pidfd; /* attaches may enter namespaces (Linux 5.8) */
     int launcher_fd;     /* our end of the launcher's socket (launcher.h), -1: there is none */
+    bool is_opener;      /* this process is one of file_openers.h */
     struct opener openers[OPENERS_MAX];
     size_t opener_count;
     int nursery_fd;      /* of what forks them, -1: there is none */

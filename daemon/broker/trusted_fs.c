@@ -60,6 +60,13 @@ static bool is_dependable(int fd, const struct target *t)
     return false;
 }
 
+bool dependable_is_copy(int fd)
+{
+    int seals = fcntl(fd, F_GET_SEALS);
+
+    return seals >= 0 && seals & F_SEAL_WRITE;
+}
+
 /* Copies @from to its end. */
 static int copy(int from, int to, const char *what, struct error *err)
 {

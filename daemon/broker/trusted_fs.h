@@ -9,6 +9,9 @@
 
 #include "broker/target.h"
 
+/* Whether @fd, of dependable_file(), is a copy, and not the file that the target has. */
+bool dependable_is_copy(int fd);
+
 #define COPY_MAX_BYTES (UINT64_C(128) << 20)
 #define COPY_NS_MAX UINT64_C(2000000000)
 

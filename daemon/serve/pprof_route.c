@@ -227,6 +227,8 @@ bool handle_pprof_event(struct request *req)
         answer_outcome(&req->answer, error_set(&err, -ENOMEM, "out of memory"), &err, 0);
         return true;
     }
+    if (!request_may_sample_events(req, &err))
+        return answer_without(req, err.msg);
     req->values = k->values;
     if (!sample(req, strcmp(k->event, "lock") == 0))
         return false;

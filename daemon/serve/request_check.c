@@ -87,33 +87,6 @@ static int request_read_params(struct request *req, struct span *unknown, struct
     return r != 0 ? r : params_parse(&req->query, req->route->params, &req->params, unknown, err);
 }
 
-static bool enters_jvm(enum symbols_source symbols)
-{
-    return symbols == SYMBOLS_AGENT || symbols == SYMBOLS_PERFMAP;
-}
-
-/* Limits what was asked for to what the subject sees. False: the answer says what he may not. */
-static bool request_may_sample(struct request *req)
-{
-    struct params *p = &req->params;
-    struct error err = ERROR_NULL;
-
-    p->target.viewer = &req->subject.viewer;
-    p->view.hide_kernel = !req->subject.viewer.whole;
-    if (req->subject.role >= ROLE_ATTACH)
-        return (!enters_jvm(p->symbols) && !enters_jvm(p->map_symbols)) || req->head ||
-               quota_attach(req);
-    if (p->symbols == SYMBOLS_AUTO) /* which may choose the agent */
-        p->symbols = SYMBOLS_MEMORY;
-    if (!enters_jvm(p->symbols) && !enters_jvm(p->map_symbols))
-        return true;
-    subject_may(&req->subject, ROLE_ATTACH, &err);
-    err.parameter = "symbols";
-    error_remedy(&err, "leave symbols= away, or say symbols=memory, which needs no agent");
-    request_refuse(req, 403, &err);
-    return false;
-}
-
 /* Reads the parameters. False: the answer says what is wrong with them. */
 static bool request_params(struct request *req, struct span accept)
 {

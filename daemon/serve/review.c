@@ -52,16 +52,6 @@ static bool sees_as_much(const struct subject *now, const struct subject *before
            (!before->viewer.whole && strcmp(now->viewer.scope, before->viewer.scope) == 0);
 }
 
-/* The role that it takes, with the way that code is named. */
-static enum role role_of(const struct request *req)
-{
-    bool may_attach = req->route->role >= ROLE_PROFILE && req->params.symbols == SYMBOLS_AUTO &&
-                      req->subject.role >= ROLE_ATTACH;
-
-    return params_enter_jvm(&req->params) || may_attach ? MAX(req->route->role, ROLE_ATTACH)
-                                                        : req->route->role;
-}
-
 static bool may_still(const struct request *req, uint64_t now_ns)
 {
     struct subject by_session, now;
@@ -72,8 +62,8 @@ static bool may_still(const struct request *req, uint64_t now_ns)
     if (req->session[0] && !sessions_find(req->serve->sessions, span_of(req->session),
                                           &req->client->subject, now_ns, &by_session, &left_ns))
         return false;
-    return rights_now(req->serve, &req->subject, &req->base, &now) && now.role >= role_of(req) &&
-           sees_as_much(&now, &req->subject);
+    return rights_now(req->serve, &req->subject, &req->base, &now) &&
+           now.role >= request_role(req) && sees_as_much(&now, &req->subject);
 }
 
 /* ---- streams, and captures that a request waits for ---- */
@@ -161,7 +151,7 @@ void review_add(struct request *req, const char *id)
             to = &s->background[i];
     }
     *to = (struct background){ .until_ns = now_ns + runs_ns + SERVE_END_GRACE_NS,
-                               .role = role_of(req),
+                               .role = request_role(req),
                                .subject = req->subject,
                                .base = req->base };
     span_copy(span_of(id), to->id, sizeof(to->id));

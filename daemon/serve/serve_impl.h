@@ -244,6 +244,15 @@ void quota_note_capture(struct serve *s, int outcome);
  * Called with lock held. */
 bool quota_capture(const struct request *req, struct error *err, unsigned *ret_retry_s);
 
+/* ---- request_rights.c: what of a capture takes more than its route ---- */
+
+/* The role that @req takes, with its events and the way that code is named. */
+enum role request_role(const struct request *req);
+/* Limits what was asked for to what the subject sees. False: the answer says what it may not. */
+bool request_may_sample(struct request *req);
+/* Whether the subject may have the events of @req sampled; else @err says what that takes. */
+bool request_may_sample_events(const struct request *req, struct error *err);
+
 /* ---- review.c: rights that end while they are used ---- */
 
 /* The rules or the sessions have changed. Called without the lock. */

@@ -440,6 +440,26 @@ class Access(unittest.TestCase):
         self.assertEqual(reply.status, 403, str(reply))
         self.assertNotIn("flamed-agent", proc.read(f"/proc/{pid}/maps"))
 
+    def test_events_that_cost_others_take_more(self):
+        """A probe changes a JVM, and holds up all forks; a tracepoint costs all processes time. What was sampled anybody may ask for."""
+        pid = self.jvms[ALICE].pid
+        for event, words in (("alloc", "'attach'"), ("cpu,alloc", "'attach'"), ("safepoint", "'attach'"), ("sched:sched_switch", "sees all of them"),
+                             ("page-faults,kmem:kmalloc", "sees all of them")):
+            with self.subTest(event=event):
+                body = json.dumps({"pid": pid, "event": event, "seconds": 0.1})
+                for reply in (caller.ask(f"{self.tcp}/profile?pid={pid}&event={event}&seconds=0.1", uid=ALICE),
+                              caller.ask(f"{self.tcp}/top?pid={pid}&event={event}&once=1", uid=ALICE),
+                              caller.ask(self.tcp + "/api/v1/captures", uid=ALICE, method="POST", body=body)):
+                    self.assertEqual(reply.status, 403, str(reply))
+                    self.assertIn(words, reply.json()["detail"])
+                past = caller.ask(f"{self.tcp}/api/v1/query?from=-600s&pid={pid}&format=collapsed&event={event.split(',')[0]}", uid=ALICE)
+                self.assertNotEqual(past.status, 403, str(past))
+                self.assertNotEqual(caller.ask(f"{self.tcp}/profile?pid={pid}&event={event}&seconds=0.1", uid=0).status, 403)
+        warning = subprocess.run(["setpriv", "--reuid", str(ALICE), "--clear-groups", "curl", "-s", "-o", "/dev/null", "-w",
+                                  "%{http_code} %header{x-flamed-warning}", f"{self.tcp}/debug/pprof/allocs?pid={pid}&seconds=0.1"],
+                                 capture_output=True, text=True, check=True).stdout
+        self.assertRegex(warning, "^200 .*'attach'", "an empty one, that says why")
+
     def test_who_did_what_is_told(self):
         pid, secret = self.jvms[ALICE].pid, "Authorization: Other " + secrets.token_hex(16)
         reply = caller.ask(f"{self.tcp}/profile?pid={pid}&seconds=0.1&format=json", uid=ALICE, headers=(secret,))

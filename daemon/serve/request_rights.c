@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What of a capture takes more than the role of its route: entering a JVM, and events that cost
+ * others. */
+#include "serve/serve_impl.h"
+
+#include "event/events.h"
+#include "serve/http.h"
+
+static bool enters_jvm(enum symbols_source symbols)
+{
+    return symbols == SYMBOLS_AGENT || symbols == SYMBOLS_PERFMAP;
+}
+
+/* Whether the request begins a capture with an event of @kind. */
+static bool samples(const struct request *req, enum event_kind kind)
+{
+    const struct params *p = &req->params;
+
+    if (req->route->audit != AUDIT_CAPTURE || p->given & PARAMS_RANGE)
+        return false;
+    for (size_t i = 0; i < p->event_count; i++) {
+        const struct event_info *info = events_find(p->events[i].name);
+
+        if (info && info->kind == kind)
+            return true;
+    }
+    return false;
+}
+
+/* The same with one for which the kernel puts probes into a JVM. */
+static bool probes_jvm(const struct request *req)
+{
+    return samples(req, EVENT_ALLOC) || samples(req, EVENT_SAFEPOINT);
+}
+
+enum role request_role(const struct request *req)
+{
+    const struct params *p = &req->params;
+    bool may_attach = req->route->role >= ROLE_PROFILE && p->symbols == SYMBOLS_AUTO &&
+                      req->subject.role >= ROLE_ATTACH;
+
+    return params_enter_jvm(p) || may_attach || probes_jvm(req)
+               ? MAX(req->route->role, ROLE_ATTACH)
+               : req->route->role;
+}
+
+static bool refuse_parameter(struct request *req, const char *name, struct error *err)
+{
+    err->parameter = name;
+    request_refuse(req, 403, err);
+    return false;
+}
+
+/* A tracepoint costs all processes of the machine time, those of others as well. A probe changes
+ * the memory of a JVM, and no process can fork while the kernel puts it there. */
+bool request_may_sample_events(const struct request *req, struct error *err)
+{
+    if (samples(req, EVENT_TRACEPOINT) && !req->subject.viewer.whole) {
+        error_set(err, -EACCES,
+                  "a tracepoint costs every process of the machine time, so it takes a client that "
+                  "sees all of them");
+        error_remedy(err, "ask as root or as a member of group flamed, or for another event");
+        return false;
+    }
+    return !probes_jvm(req) || subject_may(&req->subject, ROLE_ATTACH, err);
+}
+
+static bool may_name(struct request *req)
+{
+    struct params *p = &req->params;
+    struct error err = ERROR_NULL;
+
+    if (req->subject.role >= ROLE_ATTACH)
+        return (!enters_jvm(p->symbols) && !enters_jvm(p->map_symbols)) || req->head ||
+               quota_attach(req);
+    if (p->symbols == SYMBOLS_AUTO) /* which may choose the agent */
+        p->symbols = SYMBOLS_MEMORY;
+    if (!enters_jvm(p->symbols) && !enters_jvm(p->map_symbols))
+        return true;
+    subject_may(&req->subject, ROLE_ATTACH, &err);
+    error_remedy(&err, "leave symbols= away, or say symbols=memory, which needs no agent");
+    return refuse_parameter(req, "symbols", &err);
+}
+
+bool request_may_sample(struct request *req)
+{
+    struct error err = ERROR_NULL;
+
+    req->params.target.viewer = &req->subject.viewer;
+    req->params.view.hide_kernel = !req->subject.viewer.whole;
+    if (!request_may_sample_events(req, &err))
+        return refuse_parameter(req, "event", &err);
+    return may_name(req);
+}

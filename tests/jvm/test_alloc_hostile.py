@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Probes into JVMs that may serve file systems themselves: to put a probe the kernel waits for the memory of the process, and nothing on
+the machine forks meanwhile. None is put there, and nobody waits."""
+import contextlib
+import unittest
+
+from harness import fuse, jvm, paths, proc
+from harness.daemon import Daemon
+from test_alloc import dirty_text
+
+IN_A_MOUNT = 'mount --bind "$0" "$1" && shift && exec "$@"'
+
+
+class Served(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        paths.need_root()
+        cls.home = paths.jdk(17)
+        cls.library = cls.home + "/lib/server/libjvm.so"
+        cls.spin = jvm.make_spin()
+        cls.daemon = Daemon("--recorder-hz=0")
+        cls.addClassCleanup(cls.daemon.stop)
+        event, = [e for e in cls.daemon.get("/api/v1/events").json()["events"] if e["name"] == "alloc"]
+        cls.reason = event["reason"]
+
+    def setUp(self):
+        if self.reason:
+            self.skipTest(self.reason)
+        self.stack = contextlib.ExitStack()
+        self.addCleanup(self.stack.close)
+
+    def start(self, *wrap: str) -> jvm.Jvm:
+        return self.stack.enter_context(jvm.Jvm(self.home, "-Xmx64m", "-cp", self.spin.folder, self.spin.main, wrap=list(wrap)))
+
+    def ask(self, pid: int, event: str = "alloc"):
+        return self.daemon.get("/profile", pid=pid, event=event, seconds=0.1, format="json", timeout=60)
+
+    def refused(self, target: jvm.Jvm, words: str, event: str = "alloc") -> None:
+        def told() -> bool:
+            answer = self.ask(target.pid, event)
+            said = answer.json()["detail"] if answer.status == 409 else " ".join(answer.warnings)
+            return words in said
+
+        before = dirty_text(target.pid)
+        proc.wait_until(told, 120, f"it is refused: {words}", interval=0.3)
+        self.assertEqual(dirty_text(target.pid), before, "no probe was there")
+
+    def works(self) -> None:
+        """Of a JVM that serves nothing."""
+        other = self.start()
+
+        def taken() -> bool:
+            answer = self.ask(other.pid)
+            return answer.status == 200 and not any("being read" in warning for warning in answer.warnings)
+        proc.wait_until(taken, 120, "a capture", interval=0.3)
+
+    def test_without_root(self):
+        """In a user namespace that a user has made."""
+        target = self.start("setpriv", "--reuid", "64111", "--regid", "64111", "--clear-groups", "unshare", "-Ur")
+        self.refused(target, "serves itself")
+        self.refused(target, "serves itself", "safepoint")
+
+    def test_a_mount_of_its_own(self):
+        """Something of its own is mounted by FUSE."""
+        file = self.stack.enter_context(fuse.File("/bin/true"))
+        self.refused(self.start("unshare", "-m", "sh", "-c", IN_A_MOUNT, file.path, "/etc/hostname"), "serves itself")
+
+    def test_a_library_that_does_not_answer(self):
+        """Its libjvm.so lies there, and is opened in vain: the broker does not wait for it."""
+        file = self.stack.enter_context(fuse.File(self.library))
+        target = self.start("unshare", "-m", "sh", "-c", IN_A_MOUNT, file.path, self.library)
+        self.refused(target, "serves itself")
+        broker = set(self.daemon.processes()["flamed-broker"])
+        file.silence("o")
+        self.stack.callback(file.answer) # or it could not end
+        self.refused(target, "does not answer")
+        self.works()
+        self.assertLessEqual(broker, set(self.daemon.processes()["flamed-broker"]), "it was not started again")
+
+
+if __name__ == "__main__":
+    unittest.main()
