@@ -39,9 +39,8 @@ enum role request_role(const struct request *req)
     bool may_attach = req->route->role >= ROLE_PROFILE && p->symbols == SYMBOLS_AUTO &&
                       req->subject.role >= ROLE_ATTACH;
 
-    return params_enter_jvm(p) || may_attach || probes_jvm(req)
-               ? MAX(req->route->role, ROLE_ATTACH)
-               : req->route->role;
+    return params_enter_jvm(p) || may_attach || probes_jvm(req) ? MAX(req->route->role, ROLE_ATTACH)
+                                                                : req->route->role;
 }
 
 static bool refuse_parameter(struct request *req, const char *name, struct error *err)
