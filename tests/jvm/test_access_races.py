@@ -10,7 +10,7 @@ import unittest
 from harness import caller, paths, proc
 from harness.daemon import Daemon
 
-USER = 61001 # that no machine has
+USER = 61031 # that no machine and no other test has
 SOURCE = r"""
 #include <unistd.h>
 static volatile unsigned long turns;
@@ -62,7 +62,7 @@ class Races(unittest.TestCase):
         self.assertIn(b"the_user_s", mine.body)
         for reply in (mine, self.ask(f"/profile?from=-60s&pid={pid}&format=collapsed"), self.ask("/profile?from=-60s&format=collapsed"),
                       self.ask(f"/api/v1/query?from=-60s&pid={pid}&format=collapsed"), self.ask(f"/top?pid={pid}&once=1&interval=100ms")):
-            self.assertNotIn(b"secret", reply.body)
+            self.assertNotIn(b"root_s_secret", reply.body)
         of_root = self.daemon.profile(pid=pid, seconds=0.5, hz=HZ)
         self.assertTrue(any("root_s_secret" in s.names for s in of_root.stacks), "or there was nothing to see")
 

@@ -11,7 +11,7 @@ import unittest
 from harness import caller, jvm, paths, proc
 from harness.daemon import free_port
 
-NOBODY, OTHER = 65534, 61001 # the demo's user; one that no machine has
+NOBODY, OTHER = 65534, 61021 # the demo's user; one that no machine and no other test has
 
 
 class Run:
