@@ -56,7 +56,7 @@ class Served(unittest.TestCase):
 
     def test_without_root(self):
         """In a user namespace that a user has made."""
-        target = self.start("setpriv", "--reuid", "64111", "--regid", "64111", "--clear-groups", "unshare", "-Ur")
+        target = self.start("setpriv", "--reuid", "64127", "--regid", "64127", "--clear-groups", "unshare", "-Ur")
         self.refused(target, "serves itself")
         self.refused(target, "serves itself", "safepoint")
 
