@@ -40,6 +40,7 @@ struct running {
 struct launcher {
     int socket, program_fd;
     bool mounts; /* it may mount in containers */
+    struct mounts_names names;
     struct running running[LAUNCHER_RUNNING_MAX];
     struct turn started[LAUNCHER_OWNERS_MAX]; /* the last ones of owners */
     struct kept kept;
@@ -114,8 +115,8 @@ static int mount_for(struct launcher *l, struct launcher_message *m, const int *
 {
     _cleanup_mounts_ struct mounts mounts = MOUNTS_NULL;
     uint32_t folder = 0;
-    int r = mounts_make(m->mounts, fds[ATTACH_FD_OUT - ATTACH_FD_RESULT], m->host_uid, m->host_gid,
-                        &mounts);
+    int r = mounts_make(&l->names, m->mounts, fds[ATTACH_FD_OUT - ATTACH_FD_RESULT], m->host_uid,
+                        m->host_gid, &mounts);
 
     *ret_step = ATTACH_STEP_JOB;
     answer(l, m, mounts.file, -r);
@@ -304,7 +305,7 @@ static int next_wait_ms(const struct launcher *l)
 static void run(struct launcher *l)
 {
     if (l->mounts)
-        mounter_init();
+        mounter_init(&l->names);
     for (;;) {
         struct pollfd p[1 + LAUNCHER_RUNNING_MAX] = { { .fd = l->socket, .events = POLLIN } };
 

@@ -343,7 +343,7 @@ int mounter_start(const struct launcher_message *msg, const struct mounts *made,
     return 0;
 }
 
-void mounter_init(void)
+void mounter_init(struct mounts_names *ret)
 {
     _cleanup_close_ int pidfd = -1;
     pid_t pid;
@@ -351,7 +351,7 @@ void mounter_init(void)
     host_proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (host_proc < 0)
         return;
-    mounts_init(host_proc);
+    mounts_init(host_proc, ret);
     pid = fork();
     if (pid == 0) {
         prctl(PR_SET_NAME, "flamed-mounter");

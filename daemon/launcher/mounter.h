@@ -36,6 +36,6 @@ int mounter_start(const struct launcher_message *msg, const struct mounts *made,
 /* Removes all mounts and checks that they are gone; a second or two at most. */
 void mounter_end(struct mounter *m);
 
-/* Once, before the others, in the launcher: takes away what a flamed that was killed left in any
- * mount namespace. Waits 5 s at most. */
-void mounter_init(void);
+/* Takes away what a flamed that was killed left in any mount namespace, and begins the names in
+ * @ret. Once, before the others, in the launcher. Waits 5 s at most. */
+void mounter_init(struct mounts_names *ret);

@@ -20,11 +20,10 @@
 
 _Static_assert(STREAM_BYTES + 65536 <= UINT64_C(18944) << 10, "STREAM_SIZE has room for it");
 
-static uint64_t own_ticks, serial;
-
-void mounts_init(int proc_fd)
+void mounts_init(int proc_fd, struct mounts_names *ret)
 {
-    proc_read_start(proc_fd, getpid(), &own_ticks);
+    *ret = (struct mounts_names){ 0 };
+    proc_read_start(proc_fd, getpid(), &ret->own_ticks);
 }
 
 static int write_agent(int root)
@@ -91,13 +90,14 @@ static int make_stream(const char *source, int template_fd, bool paid, uint32_t 
     return r;
 }
 
-int mounts_make(uint32_t wanted, int template_fd, uint32_t uid, uint32_t gid, struct mounts *ret)
+int mounts_make(struct mounts_names *names, uint32_t wanted, int template_fd, uint32_t uid,
+                uint32_t gid, struct mounts *ret)
 {
     struct mounts m = MOUNTS_NULL;
     int r = 0;
 
-    snprintf(m.source, sizeof(m.source), MOUNTS_SOURCE "%d-%ju-%ju", getpid(), (uintmax_t)own_ticks,
-             (uintmax_t)++serial);
+    snprintf(m.source, sizeof(m.source), MOUNTS_SOURCE "%d-%ju-%ju", getpid(),
+             (uintmax_t)names->own_ticks, (uintmax_t)++names->last);
     if (wanted & ATTACH_MOUNTS_AGENT) {
         r = make_agent(m.source, &m.agent);
         if (r == 0)

@@ -16,8 +16,14 @@
 #define MOUNTS_SOURCE "flamed-"
 #define MOUNTS_SOURCE_MAX 64
 
-/* Once before the others, by the launcher; @proc_fd: the host's /proc. */
-void mounts_init(int proc_fd);
+/* Names the sources of what one launcher mounts. */
+struct mounts_names {
+    uint64_t own_ticks; /* start time of the launcher */
+    uint64_t last;      /* number of the last one */
+};
+
+/* Begins the names of this process; @proc_fd: the host's /proc. */
+void mounts_init(int proc_fd, struct mounts_names *ret);
 
 /* Each the root of a mount that is attached nowhere; -1: not wanted. */
 struct mounts {
@@ -29,9 +35,10 @@ struct mounts {
 };
 #define MOUNTS_NULL ((struct mounts){ -1, -1, -1, -1, "" })
 
-/* Makes those of @wanted (bits of enum attach_mount). The JVM's file begins with the
- * STREAM_RING_AT bytes of @template_fd that matter, its header, and belongs to user @uid and group
- * @gid of the host. 0 or -errno, then nothing is left. */
-int mounts_make(uint32_t wanted, int template_fd, uint32_t uid, uint32_t gid, struct mounts *ret);
+/* Makes those of @wanted (bits of enum attach_mount), whose source is the next of @names. The JVM's
+ * file begins with the STREAM_RING_AT bytes of @template_fd that matter, its header, and belongs to
+ * user @uid and group @gid of the host. 0 or -errno, then nothing is left. */
+int mounts_make(struct mounts_names *names, uint32_t wanted, int template_fd, uint32_t uid,
+                uint32_t gid, struct mounts *ret);
 void mounts_drop(struct mounts *m);
 #define _cleanup_mounts_ _cleanup_(mounts_drop)
