@@ -90,6 +90,39 @@ static void add_time(const struct profile *p, struct buf *out)
     buf_printf(out, "%s, %.3f s\n", text, (double)duration_ns / 1e9);
 }
 
+/* How often JVMs stopped, for how long, and the longest time. */
+static void add_pauses(const struct profile *p, struct buf *out)
+{
+    uint64_t count = 0, all_ns = 0, reach_ns = 0, longest_ns = 0;
+    const struct profile_moment *longest = NULL;
+
+    for (size_t i = 0; i < p->moment_count; i++) {
+        const struct profile_moment *m = &p->moments[i];
+        uint64_t ns = m->end_ns - m->start_ns;
+
+        if (m->kind != MOMENT_IS_SAFEPOINT)
+            continue;
+        count++;
+        all_ns += ns;
+        reach_ns += m->reach_ns;
+        if (!longest || ns > longest_ns) {
+            longest = m;
+            longest_ns = ns;
+        }
+    }
+    if (!longest)
+        return;
+    report_add_label(out, "Safepoints");
+    buf_printf(out, "%llu, %.3f ms, %.3f ms of them to stop all threads; the longest %.3f ms",
+               (unsigned long long)count, (double)all_ns / 1e6, (double)reach_ns / 1e6,
+               (double)longest_ns / 1e6);
+    if (longest->name) {
+        buf_add_str(out, ", ");
+        buf_add_span(out, intern_get(p->strings, longest->name));
+    }
+    buf_add_char(out, '\n');
+}
+
 void report_add_head(const struct view *v, const struct render_opts *o, struct buf *out)
 {
     const struct profile *p = v->profile;
@@ -110,6 +143,7 @@ void report_add_head(const struct view *v, const struct render_opts *o, struct b
         report_add_label(out, "Symbols");
         buf_printf(out, "%s\n", p->symbols);
     }
+    add_pauses(p, out);
     report_add_label(out, "Total samples");
     buf_printf(out, "%llu\n", (unsigned long long)v->samples);
     report_add_label(out, "unknown");

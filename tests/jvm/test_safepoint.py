@@ -191,6 +191,11 @@ class Safepoint(jvm.WithClasses):
             late = Profile(self.daemon.get(path, format="json", event="safepoint", threads=1))
             self.check_sum(late)
             self.assertEqual(late.document["moments"], profile.document["moments"])
+            text = self.daemon.get(path, format="summary").text
+            safepoints = of_kind(profile, "safepoint")
+            longest = max(safepoints, key=lambda m: m["ns"])
+            self.assertIn(f": {len(safepoints)}, {sum(m['ns'] for m in safepoints) / 1e6:.3f} ms, ", text)
+            self.assertIn(f"; the longest {longest['ns'] / 1e6:.3f} ms, {longest['name']}\n", text)
             for name, expected in (("collapsed", b"Safepoint.spin"), ("flat", b"Safepoint.spin"), ("pprof", b"\x1f\x8b"), ("jfr", b"FLR"),
                                    ("html", b"<!doctype")):
                 answer = self.daemon.get(path, format=name, event="safepoint")
