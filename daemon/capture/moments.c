@@ -88,6 +88,16 @@ static int put(struct moments *all, struct broker *b, struct symbolizer *s, stru
     return r > 0 ? error_set(err, -ESRCH, "it has ended") : r;
 }
 
+/* How many have probes now. */
+static size_t with_probes(const struct moments *all)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < all->count; i++)
+        n += all->all[i].there;
+    return n;
+}
+
 int moments_put(struct moments *all, struct broker *b, struct symbolizer *s, struct process *p,
                 struct error *err)
 {
@@ -101,12 +111,15 @@ int moments_put(struct moments *all, struct broker *b, struct symbolizer *s, str
             all->all[i].there &= all->all[i].id.host_pid != p->id.host_pid;
         one = find_room(all);
         if (!one)
-            return error_set(err, -E2BIG, "%d JVMs tell their moments already", MOMENTS_JVMS_MAX);
+            return error_set(err, -E2BIG, "%d JVMs are to tell their moments already",
+                             MOMENTS_JVMS_MAX);
         *one = (struct telling){ .id = p->id };
     }
     one->wanted = true;
     if (one->there)
         return 0;
+    if (with_probes(all) >= MOMENTS_AT_ONCE_MAX)
+        return error_set(err, -E2BIG, "%d JVMs tell their moments already", MOMENTS_AT_ONCE_MAX);
     if (now_ns >= one->again_ns) {
         one->safepoint.start_ns = one->gc.start_ns = 0;
         one->nested = 0;

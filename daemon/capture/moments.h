@@ -12,7 +12,8 @@
 #include "sample/sample.h"
 #include "symbolize/symbolize.h"
 
-#define MOMENTS_JVMS_MAX 64    /* at a time, and as many whose counts are kept */
+#define MOMENTS_AT_ONCE_MAX 4  /* JVMs with probes: each takes the kernel 0.1 to 1 s to end */
+#define MOMENTS_JVMS_MAX 64    /* whose counts are kept */
 #define MOMENTS_NESTED_MAX 4   /* operations in operations */
 #define MOMENTS_DRAIN_MAX 8192 /* records at a time */
 #define MOMENTS_BOUNDS 11

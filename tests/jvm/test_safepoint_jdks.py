@@ -106,7 +106,7 @@ class SafepointJdks(jdkroot.EachJdk, unittest.TestCase):
                             or answers[-1].status not in (200, 503), 30, "it is refused")
             self.assertEqual(answers[-1].status, 409, answers[-1])
             self.assertIn("(JDK 8) has no marks for probes", answers[-1].json()["detail"])
-            whole = self.daemon.get("/profile", event="safepoint", seconds=0.5, format="json")
+            whole = self.daemon.get("/profile", jvm="Safepoint", event="safepoint", seconds=0.5, format="json")
             self.assertEqual(whole.status, 200, whole)
             self.assertTrue([w for w in whole.json()["warnings"] if f"safepoints of {program.pid} " in w], whole)
 
