@@ -98,7 +98,8 @@ static bool is_known(const uint8_t *code)
 {
     static const uint8_t NOP5[] = { 0x0f, 0x1f, 0x44, 0x00, 0x00 };
 
-    return code[0] == 0x55 || (code[0] == 0x41 && code[1] >= 0x50 && code[1] <= 0x57) ||
+    return (code[0] >= 0x50 && code[0] <= 0x57) ||
+           (code[0] == 0x41 && code[1] >= 0x50 && code[1] <= 0x57) ||
            memcmp(code, NOP5, sizeof(NOP5)) == 0;
 }
 

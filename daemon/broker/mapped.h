@@ -16,7 +16,8 @@ struct mapped {
 };
 
 /* Opens the file behind the executable mapping that @q names, by request mapped's rules. It must be
- * a file whose path in the target's root ends with @name. 0, PROC_GONE, -EPERM, -errno. */
+ * a file whose path in the target's root ends with @name; NULL: any. 0, PROC_GONE, -EPERM, -errno.
+ */
 int mapped_open_named(const struct target *t, const struct broker_request *q, const char *name,
                       int *ret_fd, struct error *err);
 /* The executable mapping that is exactly @start-@end. 0, PROC_GONE, -ENOENT, -errno. */

@@ -15,11 +15,12 @@
 static int open_library(struct server *s, const struct broker_request *q, const struct target *t,
                         int *ret_fd, struct error *err)
 {
+    const char *name = q->kind == BROKER_CALL ? NULL : "/libjvm.so";
     struct reply rep = { 0 };
     int r;
 
     if (!s->opener_count)
-        return mapped_open_named(t, q, "/libjvm.so", ret_fd, err);
+        return mapped_open_named(t, q, name, ret_fd, err);
     r = openers_ask(s, q, &rep);
     if (r < 0)
         *err = rep.err;
@@ -81,8 +82,8 @@ static int refuse_served(struct server *s, const struct broker_request *q, const
               "process %d may have file systems that it serves itself (FUSE): by one it could keep "
               "the kernel waiting with a probe, and every fork of the machine with it",
               q->host_pid);
-    error_remedy(err, "ask for another event; allocation is not sampled in a container without "
-                      "root, nor where FUSE is mounted in it");
+    error_remedy(err, "ask for another event; no probe is put in a container without root, nor "
+                      "where FUSE is mounted in it");
     return -EPERM;
 }
 
@@ -95,11 +96,10 @@ int probed_file_open(struct server *s, const struct broker_request *q, const str
     if (r == 0 && !s->is_opener)
         r = refuse_served(s, q, t, err);
     if (r == 0 && !s->is_opener && dependable_is_copy(fd))
-        r = error_set(
-            err, -EOPNOTSUPP,
-            "the libjvm.so of process %d lies on a file system that may not answer (FUSE, "
-            "NFS), so no probe is put there",
-            q->host_pid);
+        r = error_set(err, -EOPNOTSUPP,
+                      "that file of process %d lies on a file system that may not answer (FUSE, "
+                      "NFS), so no probe is put there",
+                      q->host_pid);
     if (r == 0)
         *ret_fd = take_fd(&fd);
     return r;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The libjvm.so that the kernel is to put probes into. To put or take one, the kernel waits for the
- * lock of the memory of each process that has the file mapped. Until it has them all, nothing on
- * the machine can fork. So no probe is for a target that may serve file systems itself: by one, it
- * could keep that lock for good.
+ * The file that the kernel is to put probes into: libjvm.so, or for request call any with code. To
+ * put or take one, the kernel waits for the lock of the memory of each process that has the file
+ * mapped. Until it has them all, nothing on the machine can fork. So no probe is for a target that
+ * may serve file systems itself: by one, it could keep that lock for good.
  */
 #pragma once
 

@@ -152,19 +152,20 @@ static int open_mapped(const struct target *t, const struct broker_request *q,
 int mapped_open_named(const struct target *t, const struct broker_request *q, const char *name,
                       int *ret_fd, struct error *err)
 {
+    const char *what = name ? name + 1 : "file";
     struct mapped m = { 0 };
     int r = mapped_find(t, q->start, q->end, &m, err);
 
     if (r)
         return r;
-    if (m.inode == 0 || !span_ends_with(span_of(m.path), name)) {
-        error_set(err, -EPERM, "what process %d has mapped there is no %s", t->host_pid, name + 1);
+    if (m.inode == 0 || (name && !span_ends_with(span_of(m.path), name))) {
+        error_set(err, -EPERM, "what process %d has mapped there is no %s", t->host_pid, what);
         error_remedy(err, "start the process again if its file was replaced");
         return -EPERM;
     }
     r = open_mapped(t, q, &m, ret_fd, err);
     return r == BROKER_ABSENT
-               ? error_set(err, -ENOENT, "cannot open %s of process %d", name + 1, t->host_pid)
+               ? error_set(err, -ENOENT, "cannot open %s of process %d", what, t->host_pid)
                : r;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests that put probes into a JVM, and take them out.
+ * Requests that put probes into processes, and take them out.
  */
 #include "base/cleanup.h"
 #include "broker/function_start.h"
@@ -78,4 +78,47 @@ int request_unprobe(struct server *s, const struct broker_request *q, struct rep
 {
     (void)rep;
     return s->sampler ? sampler_unprobe(s->sampler, q->host_pid) : -ENOENT;
+}
+
+/*
+ * call. Safe: as probe, but at one function of any file that the target has mapped to execute, and
+ * the program reads nothing of the target but its stack. In flamed's own processes and the host's
+ * init never. One for a set and process, ALLOC_TARGET_MAX probes of a process.
+ */
+int request_call(struct server *s, const struct broker_request *q, struct reply *rep)
+{
+    _cleanup_target_ struct target t = TARGET_NULL;
+    _cleanup_close_ int fd = -1;
+    uint64_t offset;
+    int r;
+
+    if (!s->sampler && !s->is_opener)
+        return error_set(&rep->err, -EAGAIN, "no sampling is under way");
+    memcpy(&offset, q->name, sizeof(offset));
+    r = target_pin(s, q, &t, &rep->err);
+    if (r == 0)
+        r = server_refuse_own(s, q->host_pid, &rep->err);
+    if (r == 0)
+        r = probed_file_open(s, q, &t, &fd, &rep->err);
+    if (r == 0 && s->is_opener)
+        return reply_fd(rep, take_fd(&fd));
+    if (r == 0)
+        r = function_start_check(fd, offset, &offset, &rep->err);
+    if (r)
+        return r;
+    r = sampler_call(s->sampler, q->host_pid, q->set, fd, offset, &rep->err);
+    if (r == 0 && target_check(&t)) { /* another process may have its number by now */
+        sampler_uncall(s->sampler, q->host_pid, q->set);
+        return PROC_GONE;
+    }
+    return r;
+}
+
+/*
+ * uncall. Safe: ends what call began.
+ */
+int request_uncall(struct server *s, const struct broker_request *q, struct reply *rep)
+{
+    (void)rep;
+    return s->sampler ? sampler_uncall(s->sampler, q->host_pid, q->set) : -ENOENT;
 }

@@ -202,7 +202,7 @@ static int describe(const struct broker_request *q, struct sampler_event *ret, s
                             /* devices_fd= */ -1, ret, err);
 }
 
-/* The same of the program that samples allocations. */
+/* The same of the program that samples at probes. */
 static int server_alloc(struct server *s, struct error *err)
 {
     struct sampler_shared shared;
@@ -305,10 +305,11 @@ static int server_points(struct server *s, struct error *err)
 /*
  * sample_start. Safe: an event of a fixed table, or a number for the processor's counters (raw, or
  * by the names of a PMU, which are single path components below one folder of sysfs), or a
- * tracepoint, by two such names below one folder of tracefs. They count and read nothing else;
- * which processes are sampled is as with all events. The period is in bounds, at most eight at a
- * time; a quarter of a processor is the most that their samples take (STACK_BUDGET_NS), and the
- * kernel bounds the clock's by perf_event_max_sample_rate and perf_cpu_time_max_percent.
+ * tracepoint, by two such names below one folder of tracefs. Of the name of a function nothing is
+ * used: where it is, request call says. They count and read nothing else; which processes are
+ * sampled is as with all events. The period is in bounds, at most eight at a time; a quarter of a
+ * processor is the most that their samples take (STACK_BUDGET_NS), and the kernel bounds the
+ * clock's by perf_event_max_sample_rate and perf_cpu_time_max_percent.
  */
 int request_sample_start(struct server *s, const struct broker_request *q, struct reply *rep)
 {
@@ -322,7 +323,7 @@ int request_sample_start(struct server *s, const struct broker_request *q, struc
         r = server_points(s, &rep->err);
     if (r == 0 && event_is_wait(event.kind))
         r = server_off(s, &rep->err);
-    if (r == 0 && event.kind == EVENT_ALLOC)
+    if (r == 0 && event_is_probe(event.kind))
         r = server_alloc(s, &rep->err);
     if (r == 0 && event.kind == EVENT_SAFEPOINT)
         r = server_moments(s, &rep->err);
@@ -342,9 +343,9 @@ int request_sample_check(struct server *s, const struct broker_request *q, struc
 
     if (r == 0 && (event_is_wait(event.kind) || event.kind == EVENT_WALL))
         return s->sampler ? sampler_check_off(s->sampler, &rep->err) : 0;
-    if (r == 0 && (event.kind == EVENT_ALLOC || event.kind == EVENT_SAFEPOINT)) {
+    if (r == 0 && (event_is_probe(event.kind) || event.kind == EVENT_SAFEPOINT)) {
         r = sampler_alloc_check(&rep->err);
-        if (r < 0 || event.kind == EVENT_ALLOC)
+        if (r < 0 || event_is_probe(event.kind))
             return r;
     }
     return r < 0 ? r : sampler_check_event(&event, &rep->err);

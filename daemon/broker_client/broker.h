@@ -187,6 +187,15 @@ int broker_moments(struct broker *b, const struct proc_id *id, uint64_t start, u
 int broker_unmoments(struct broker *b, int32_t host_pid, struct error *err);
 /* The ring of moments, as broker_ring(), while a set of event safepoint runs. */
 int broker_moments_ring(struct broker *b, int *ret_fd, size_t *ret_bytes, struct error *err);
+#define BROKER_FILE_BYTES_MAX (UINT64_C(8) << 30) /* of a file with functions */
+/* Has set @set count the calls of a function of process @id, in place of the one that it counts
+ * there. The function begins at @offset of the file that is mapped to execute at @start-@end. It
+ * ends with the set. Return: 0, PROC_GONE. -EPERM: no function begins there, or no probe may be at
+ * its first instruction. -errno; each with @err. */
+int broker_call(struct broker *b, const struct proc_id *id, uint64_t start, uint64_t end,
+                uint32_t set, uint64_t offset, struct error *err);
+/* Ends it. -ENOENT: none is counted there. */
+int broker_uncall(struct broker *b, int32_t host_pid, uint32_t set, struct error *err);
 
 /* Counters of the BPF programs since they were loaded. */
 struct broker_sample_stats {

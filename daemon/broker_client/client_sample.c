@@ -153,6 +153,30 @@ int broker_moments_ring(struct broker *b, int *ret_fd, size_t *ret_bytes, struct
     return get_ring(b, BROKER_MOMENTS_RING, ret_fd, ret_bytes, err);
 }
 
+int broker_call(struct broker *b, const struct proc_id *id, uint64_t start, uint64_t end,
+                uint32_t set, uint64_t offset, struct error *err)
+{
+    struct broker_request q = client_request_target(BROKER_CALL, id);
+    struct broker_answer a;
+
+    q.start = start;
+    q.end = end;
+    q.set = set;
+    q.name_n = sizeof(offset);
+    memcpy(q.name, &offset, sizeof(offset));
+    return client_call_plain(b, &q, &a, err);
+}
+
+int broker_uncall(struct broker *b, int32_t host_pid, uint32_t set, struct error *err)
+{
+    struct broker_request q = client_request(BROKER_UNCALL);
+    struct broker_answer a;
+
+    q.host_pid = host_pid;
+    q.set = set;
+    return client_call_plain(b, &q, &a, err);
+}
+
 int broker_sample_stop(struct broker *b, uint32_t set, struct error *err)
 {
     struct broker_request q = client_request(BROKER_SAMPLE_STOP);

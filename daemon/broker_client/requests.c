@@ -107,6 +107,16 @@ static bool probes_valid(const uint8_t *name, uint32_t n)
     return true;
 }
 
+static bool offset_of_file_valid(const uint8_t *name, uint32_t n)
+{
+    uint64_t offset;
+
+    if (n != sizeof(offset))
+        return false;
+    memcpy(&offset, name, sizeof(offset));
+    return offset < BROKER_FILE_BYTES_MAX;
+}
+
 static bool name_valid(const struct broker_request *q, unsigned fields)
 {
     if (q->name_n > BROKER_NAME_MAX || !zero_after(q->name, q->name_n, sizeof(q->name)))
@@ -123,6 +133,8 @@ static bool name_valid(const struct broker_request *q, unsigned fields)
         return event_valid(q);
     if (fields & BROKER_FIELD_PROBES)
         return probes_valid(q->name, q->name_n);
+    if (fields & BROKER_FIELD_PLACE)
+        return offset_of_file_valid(q->name, q->name_n);
     if (fields & BROKER_FIELD_SOCKETS)
         return q->name_n > 0 && q->name_n % sizeof(uint64_t) == 0 &&
                q->name_n <= SOCKETS_ASKED_MAX * sizeof(uint64_t);

@@ -51,7 +51,7 @@ struct broker_request {
     uint32_t name_n;     /* bytes used of name; the rest is zero */
     uint32_t zero;
     /* A base name, a build-id (bytes), a container id (hex digits), or an event's text. Or numbers
-     * of sockets (of 8 bytes each), or a struct broker_probes. */
+     * of sockets (of 8 bytes each), an offset (of 8 bytes), or a struct broker_probes. */
     uint8_t name[BROKER_NAME_MAX + 1];
 };
 _Static_assert(sizeof(struct broker_request) == 64 + 256, "broker_request must have no padding");
@@ -107,6 +107,7 @@ enum broker_field {
     BROKER_FIELD_SHARED = 65536,  /* name: base names with a slash between them */
     BROKER_FIELD_PROBES = 131072, /* name: struct broker_probes */
     BROKER_FIELD_OFFSET = 262144, /* set: bytes into a JavaThread */
+    BROKER_FIELD_PLACE = 524288,  /* name: an offset into a file, of 8 bytes */
     BROKER_FIELD_EVENT = 32768,   /* set: enum event_kind; name: its text (event/event_form.h) */
 };
 

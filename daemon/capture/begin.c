@@ -55,6 +55,48 @@ static int capture_probe(struct captures *captures, struct capture *c, struct er
     return BACKEND_CONFLICT;
 }
 
+/* Of a capture of functions: has their calls counted in its one process before it begins. 0,
+ * BACKEND_CONFLICT. */
+static int capture_count_calls(struct captures *captures, struct capture *c, struct error *err)
+{
+    int32_t pid = target_single_pid(c->target);
+    struct process *p = pid ? discover_find(captures->discover, pid) : NULL;
+    const struct calls_env env = captures_calls_env(captures);
+
+    for (size_t i = 0; p && i < c->event_count; i++) {
+        const struct capture_event *event = &c->events[i];
+        int r;
+
+        if (event->info->kind != EVENT_FUNCTION)
+            continue;
+        r = calls_put(&env, p, event->set, event->name, clock_monotonic_ns() + CAPTURE_PROBES_NS,
+                      err);
+        if (r == -EAGAIN)
+            record_warn(c->record,
+                        "symbols of the file with %s were being read: its first calls are not in "
+                        "this profile",
+                        event->name);
+        else if (r < 0)
+            return BACKEND_CONFLICT;
+    }
+    return 0;
+}
+
+/* Puts probes where the events of @c need them. If one cannot be, all that was put for it goes. 0
+ * or BACKEND_CONFLICT. */
+static int capture_put_probes(struct captures *captures, struct capture *c, struct error *err)
+{
+    int r = capture_probe(captures, c, err);
+
+    if (r == 0)
+        r = capture_count_calls(captures, c, err);
+    if (r != 0) {
+        capture_release_rates(captures, c);
+        captures_reconcile(captures, clock_monotonic_ns());
+    }
+    return r;
+}
+
 /* The events of @req, in @c and in its facts. */
 static int capture_set_events(struct capture *c, const struct capture_request *req,
                               struct error *err)
@@ -127,11 +169,8 @@ static int capture_begin(struct captures *captures, const struct capture_request
     }
     if (r == 0)
         r = capture_take_rates(captures, c, err);
-    if (r == 0) {
-        r = capture_probe(captures, c, err);
-        if (r != 0)
-            capture_release_rates(captures, c);
-    }
+    if (r == 0)
+        r = capture_put_probes(captures, c, err);
     if (r != 0) {
         capture_drop_names(captures, c);
         capture_free(c);

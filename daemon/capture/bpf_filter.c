@@ -48,6 +48,25 @@ static void reconcile_probes(struct reconcile *rc, struct capture *c, struct pro
                             p->id.host_pid, p->main && p->main[0] ? p->main : p->comm, why.msg);
 }
 
+/* Has calls counted in @p that @c wants. In a process without the file there are none. */
+static void reconcile_calls(struct reconcile *rc, struct capture *c, struct process *p)
+{
+    const struct calls_env env = captures_calls_env(rc->captures);
+
+    for (size_t i = 0; i < c->event_count; i++) {
+        const struct capture_event *event = &c->events[i];
+        struct error why = ERROR_NULL;
+        int r;
+
+        if (event->info->kind != EVENT_FUNCTION || p->kernel_thread)
+            continue;
+        r = calls_put(&env, p, event->set, event->name, /* until_ns= */ 0, &why);
+        if (r < 0 && r != -EAGAIN && r != -ENXIO)
+            record_warn_process(c->record, "calls of %s in %d (%s) are not counted: %s",
+                                event->name, p->id.host_pid, p->comm, why.msg);
+    }
+}
+
 /* Whether @c samples what threads wait for, or by what they do: that is read by tables which have
  * to be there before the first sample is. */
 static bool asks_for_threads(const struct capture *c)
@@ -69,6 +88,7 @@ static int reconcile_process(void *cookie, struct process *p)
 
         if (target_is_node(c->target)) {
             reconcile_probes(rc, c, p);
+            reconcile_calls(rc, c, p);
             threads |= p->jvm == JVM_READY && asks_for_threads(c);
             continue;
         }
@@ -76,6 +96,7 @@ static int reconcile_process(void *cookie, struct process *p)
         if (v && v->wanted) {
             sets |= capture_sets(c);
             reconcile_probes(rc, c, p);
+            reconcile_calls(rc, c, p);
             threads |= asks_for_threads(c);
         }
     }
@@ -132,6 +153,7 @@ void captures_filter_stopped(struct captures *captures, uint32_t set)
     /* If it was the last of theirs; if not, they are put there again. */
     moments_forget(&captures->moments);
     probes_forget(&captures->probes);
+    calls_forget(&captures->calls, set);
     for (uint32_t i = 0; i < captures->filtered.count; i++) {
         struct filtered_process *f = id_table_at(&captures->filtered, i);
 
@@ -153,10 +175,12 @@ void captures_reconcile(struct captures *captures, uint64_t now_ns)
     }
     probes_look(&captures->probes);
     moments_look(&captures->moments);
+    calls_look(&captures->calls);
     if (captures->running)
         discover_each(captures->discover, reconcile_process, &rc);
     probes_looked(&captures->probes, captures->broker);
     moments_looked(&captures->moments, captures->broker);
+    calls_looked(&captures->calls, captures->broker);
     if (all != captures->filtered_all && broker_filter_all(captures->broker, all, NULL) == 0)
         captures->filtered_all = all;
     filter_put(captures, &rc.wanted);

@@ -95,6 +95,14 @@ static inline bool capture_has(const struct capture *c, enum event_kind kind)
     return false;
 }
 
+/* What calls_put() takes. */
+static inline struct calls_env captures_calls_env(struct captures *captures)
+{
+    return (struct calls_env){ .calls = &captures->calls,
+                               .broker = captures->broker,
+                               .symbolizer = captures->symbolizer };
+}
+
 /* The sets of samples of @event, as bits. */
 static inline uint32_t capture_event_sets(const struct capture_event *event)
 {

@@ -7,6 +7,7 @@
 
 #include "attach/attaching.h"
 #include "base/id_table.h"
+#include "capture/calls.h"
 #include "capture/incoming.h"
 #include "capture/moments.h"
 #include "capture/pending_samples.h"
@@ -59,6 +60,7 @@ struct captures {
     struct id_table filtered;    /* struct filtered_process: what the BPF filter holds */
     struct probes probes;        /* in JVMs, for event alloc */
     struct moments moments;      /* of JVMs, for event safepoint */
+    struct calls calls;          /* functions whose calls are counted */
     uint64_t taken_ns;           /* samples until then are taken; UINT64_MAX: all that came */
 };
 

@@ -123,6 +123,11 @@ static void capture_warn_empty(struct capture *c, const struct capture_event *ev
             "no samples: no Java thread of the target filled its buffer (TLAB), or by chance "
             "none of %llu bytes was taken; try more seconds or a smaller interval",
             (unsigned long long)event->period);
+    else if (event->info->kind == EVENT_FUNCTION)
+        record_warn(c->record,
+                    "no samples: nobody called %s, or no process of the target has that file "
+                    "mapped; of the calls on each CPU one in %llu is sampled",
+                    event->name, (unsigned long long)event->period);
     else if (strcmp(event->info->unit, "bytes") == 0)
         record_warn(c->record,
                     "no samples: the target touched no memory that was new to it, or less than "

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "elf/symbol_table.h"
 
+#include "base/array.h"
+
+#define ALIASES_FIRST 64 /* room for so many at first */
+
 void symbol_builder_init(struct symbol_builder *b, size_t max_entries, size_t max_name_bytes)
 {
     *b = (struct symbol_builder){ .max = max_entries };
@@ -186,12 +190,56 @@ static int sweep_run(struct sweep *s, size_t count, struct symbol_table *t)
     return 0;
 }
 
+static struct span entry_name(const struct symbol_builder *b, const struct symbol_entry *e)
+{
+    return (struct span){ b->names.p + e->name, e->name_n };
+}
+
+/* Whether @e, which names no range, is another name of where one begins. */
+static bool is_alias(const struct symbol_table *t, const struct symbol_builder *b,
+                     const struct symbol_entry *e)
+{
+    const struct symbol *s = symbol_table_find(t, e->start);
+
+    return e->class == SYMBOL_FUNCTION && !e->boundary && !e->faint && s && s->start == e->start &&
+           !span_eq(entry_name(b, e), symbol_name(t, s));
+}
+
+/* Keeps the names that no range has: @moved is UINT32_MAX for each of them. @entries is sorted, so
+ * a name that was added twice comes in a row. */
+static int keep_aliases(struct symbol_table *t, const struct symbol_builder *b,
+                        const struct symbol_entry *entries, const uint32_t *moved)
+{
+    const struct symbol_entry *last = NULL;
+    size_t cap = 0;
+
+    for (size_t i = 0; i < b->count && b->aliases; i++) {
+        const struct symbol_entry *e = &entries[i];
+
+        if (moved[e->order] != UINT32_MAX || !is_alias(t, b, e) ||
+            (last && last->start == e->start && span_eq(entry_name(b, last), entry_name(b, e))))
+            continue;
+        if (!array_grow(&t->aliases, &cap, t->alias_count + 1, ALIASES_FIRST))
+            return -ENOMEM;
+        t->aliases[t->alias_count++] = (struct symbol_alias){ .start = e->start,
+                                                              .name = (uint32_t)t->names_n,
+                                                              .name_n = e->name_n };
+        if (e->name_n)
+            memcpy(t->names + t->names_n, b->names.p + e->name, e->name_n);
+        t->names_n += e->name_n;
+        last = e;
+    }
+    return 0;
+}
+
 /* Keeps only the names that are used, each once (an outer range comes back after each inner one,
- * with the same name), and gives back what was allocated too much. */
-static int compact(struct symbol_table *t, const struct symbol_builder *b)
+ * with the same name), and gives back what was allocated too much. @entries: sorted. */
+static int compact(struct symbol_table *t, const struct symbol_builder *b,
+                   const struct symbol_entry *entries)
 {
     _cleanup_free_ uint32_t *moved = malloc(MAX(b->count, (size_t)1) * sizeof(*moved));
     struct symbol *fit;
+    int r;
 
     t->names = malloc(MAX(b->names.n, (size_t)1));
     t->string = calloc(MAX(t->count, (size_t)1), sizeof(*t->string));
@@ -211,6 +259,9 @@ static int compact(struct symbol_table *t, const struct symbol_builder *b)
         s->name = moved[s->name];
         s->name_n = e->name_n;
     }
+    r = keep_aliases(t, b, entries, moved);
+    if (r < 0)
+        return r;
     fit = t->count ? realloc(t->symbols, t->count * sizeof(*fit)) : NULL;
     if (fit)
         t->symbols = fit;
@@ -240,7 +291,7 @@ int symbol_table_build(const struct symbol_builder *b, struct symbol_table *ret)
     find_ends(entries, b->count, ends);
     r = sweep_run(&(struct sweep){ .entries = entries, .ends = ends, .heap = heap }, b->count, &t);
     if (r == 0)
-        r = compact(&t, b);
+        r = compact(&t, b, entries);
     if (r < 0)
         return r;
     *ret = t;
@@ -251,6 +302,7 @@ int symbol_table_build(const struct symbol_builder *b, struct symbol_table *ret)
 void symbol_table_deinit(struct symbol_table *t)
 {
     free(t->symbols);
+    free(t->aliases);
     free(t->names);
     free(t->string);
     *t = (struct symbol_table){ 0 };
@@ -279,5 +331,6 @@ void symbol_table_forget_strings(struct symbol_table *t)
 
 size_t symbol_table_bytes(const struct symbol_table *t)
 {
-    return t->count * (sizeof(*t->symbols) + sizeof(*t->string)) + t->names_n;
+    return t->count * (sizeof(*t->symbols) + sizeof(*t->string)) +
+           t->alias_count * sizeof(*t->aliases) + t->names_n;
 }

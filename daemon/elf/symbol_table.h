@@ -36,6 +36,7 @@ struct symbol_builder {
     size_t count, cap, max;
     struct buf names;
     uint64_t dropped; /* entries beyond the limits */
+    bool aliases;     /* the table keeps the other names of functions, too */
 };
 
 void symbol_builder_init(struct symbol_builder *b, size_t max_entries, size_t max_name_bytes);
@@ -52,9 +53,17 @@ struct symbol {
     uint32_t name, name_n; /* in the table's names */
 };
 
+/* Another name of the address at which a function begins. */
+struct symbol_alias {
+    uint64_t start;
+    uint32_t name, name_n;
+};
+
 struct symbol_table {
     struct symbol *symbols; /* owned, [count] */
     size_t count;
+    struct symbol_alias *aliases; /* owned, [alias_count]: names that no range has, of functions */
+    size_t alias_count;
     char *names; /* owned */
     size_t names_n;
     uint32_t *string; /* owned, [count], 0: what the user of the table keeps with each symbol */
@@ -69,6 +78,11 @@ const struct symbol *symbol_table_find(const struct symbol_table *t, uint64_t ad
 static inline struct span symbol_name(const struct symbol_table *t, const struct symbol *s)
 {
     return (struct span){ t->names + s->name, s->name_n };
+}
+static inline struct span symbol_alias_name(const struct symbol_table *t,
+                                            const struct symbol_alias *a)
+{
+    return (struct span){ t->names + a->name, a->name_n };
 }
 static inline uint32_t *symbol_string(const struct symbol_table *t, const struct symbol *s)
 {

@@ -6,8 +6,9 @@
 #include <linux/perf_event.h>
 
 #define RAW_DIGITS_MAX 16
-#define MODIFIERS_MAX 4                 /* letters of perf's; tracepoints have longer names */
-#define ADDRESS_END (UINT64_C(1) << 47) /* of a process */
+#define MODIFIERS_MAX 4                      /* letters of perf's; tracepoints have longer names */
+#define ADDRESS_END (UINT64_C(1) << 47)      /* of a process */
+#define EVENT_BEHIND_MAX (UINT64_C(1) << 31) /* bytes behind a symbol */
 
 /* ---- words ---- */
 
@@ -291,6 +292,68 @@ static int parse_tracepoint(struct span group, struct span name, struct event_fo
     return 0;
 }
 
+/* Of a file: letters, digits and _ - + . */
+static bool is_file_name(struct span s)
+{
+    if (s.n == 0 || s.p[0] == '-' || s.p[0] == '.')
+        return false;
+    for (size_t i = 0; i < s.n; i++) {
+        if (!is_word_char(s.p[i]) && s.p[i] != '.' && s.p[i] != '+')
+            return false;
+    }
+    return true;
+}
+
+/* As files name them, or as C++ writes a qualified name. */
+static bool is_symbol(struct span s)
+{
+    if (s.n == 0 || s.p[0] == ':' || s.p[0] == '-' || is_digit(s.p[0]))
+        return false;
+    for (size_t i = 0; i < s.n; i++) {
+        if (!is_word_char(s.p[i]) && !strchr(".$:~", s.p[i]))
+            return false;
+    }
+    return true;
+}
+
+static int bad_function(struct error *err)
+{
+    error_remedy(err, "write a file name, a colon and a symbol, such as libc.so.6:malloc, or "
+                      "./node:main for a file whose name has no dot");
+    return error_parameter(err, "event", -EINVAL, "this names no function of a library or program");
+}
+
+/* Whether @s names a function: what stands before its first colon is the name of a file. That has
+ * a dot, which no group of tracepoints has, or "./" before it. */
+static bool is_function(struct span s)
+{
+    struct span head = { s.p, span_find(s, ':') };
+
+    if (head.n == s.n)
+        return false;
+    return span_starts_with(head, "./") || head.p[0] == '/' ||
+           (span_find(head, '.') < head.n && span_find(head, '/') == head.n);
+}
+
+/* "libc.so.6:malloc", "./node:main", "libjvm.so:ObjectMonitor::enter+0x10" */
+static int parse_function(struct span s, struct event_form *f, struct error *err)
+{
+    struct span file, symbol, behind;
+
+    span_take_str(&s, "./");
+    span_take_until(&s, ':', &file);
+    symbol = (struct span){ s.p, span_find(s, '+') };
+    behind = span_from(s, symbol.n);
+    if (!is_file_name(file) || !is_symbol(symbol) ||
+        (span_take_char(&behind, '+') && !parse_number(behind, &f->address)) ||
+        f->address > EVENT_BEHIND_MAX)
+        return bad_function(err);
+    f->kind = EVENT_FUNCTION;
+    f->group = file;
+    f->name = symbol;
+    return 0;
+}
+
 static int parse_form(struct span s, struct event_form *f, struct error *err)
 {
     size_t colon = span_find(s, ':');
@@ -298,6 +361,8 @@ static int parse_form(struct span s, struct event_form *f, struct error *err)
 
     if (span_take_str(&s, "mem:"))
         return parse_breakpoint(s, f, err);
+    if (is_function(s))
+        return parse_function(s, f, err);
     if (span_find(s, '/') < s.n)
         return parse_pmu(s, f, err);
     /* A group of tracepoints may be called as an event: lock:contention_begin. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names of events that are no row of events.def: raw events of the processor, events of its
- * caches, of a PMU by terms, tracepoints, breakpoints. Also the modifiers u and k of any event.
- * What such a text says is known here; whether the machine has the event is not. Pure; thread: any.
+ * Names of events that are no row of events.def: raw events of the processor, events of its caches
+ * and of a PMU by terms. Also tracepoints, functions of a file, breakpoints, and the modifiers u
+ * and k of any event. What such a text says is known here; whether the machine has the event is
+ * not. Pure; thread: any.
  */
 #pragma once
 
@@ -26,11 +27,12 @@ enum event_access { EVENT_READ = 1, EVENT_WRITE = 2, EVENT_EXECUTE = 4 };
 struct event_form {
     enum event_kind kind; /* a row of events.def, or one of the forms behind them */
     bool exclude_user, exclude_kernel;
-    uint64_t config;         /* EVENT_RAW, EVENT_CACHE: as perf_event_open(2) takes it */
-    struct span group, name; /* EVENT_TRACEPOINT; EVENT_PMU: name alone */
+    uint64_t config; /* EVENT_RAW, EVENT_CACHE: as perf_event_open(2) takes it */
+    /* EVENT_TRACEPOINT; EVENT_FUNCTION: a file and a symbol of it; EVENT_PMU: name alone. */
+    struct span group, name;
     struct event_term terms[EVENT_TERMS_MAX]; /* EVENT_PMU */
     size_t term_count;
-    uint64_t address;       /* EVENT_BREAKPOINT */
+    uint64_t address;       /* EVENT_BREAKPOINT; EVENT_FUNCTION: bytes behind the symbol */
     uint32_t bytes, access; /* of it: 1 to 8; bits of enum event_access */
 };
 

@@ -17,6 +17,7 @@ enum event_kind {
     EVENT_CACHE,
     EVENT_PMU,
     EVENT_TRACEPOINT,
+    EVENT_FUNCTION,
     EVENT_BREAKPOINT,
     EVENT_KINDS_ALL,
 };
@@ -25,6 +26,12 @@ enum event_kind {
 static inline bool event_is_wait(uint32_t kind)
 {
     return kind == EVENT_OFFCPU || kind == EVENT_LOCK || kind == EVENT_NATIVELOCK;
+}
+
+/* Whether alloc.bpf.c tells it, at probes in the code of processes. */
+static inline bool event_is_probe(uint32_t kind)
+{
+    return kind == EVENT_ALLOC || kind == EVENT_FUNCTION;
 }
 
 /* Bounds of a period: between two samples a processor spends this much, */

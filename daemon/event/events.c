@@ -69,6 +69,12 @@ static const struct event_info FORMS[] = {
       .default_period = 1,
       .cost = COST_SOFTWARE,
       .single = true },
+    { .kind = EVENT_FUNCTION,
+      .name = "LIB:SYMBOL",
+      .description = "calls of a function of a library, or of the program itself",
+      .unit = "count",
+      .default_period = 1,
+      .cost = "about 1 us for each call in that process, and " COST_SAMPLE },
 };
 
 const struct event_info *events_find(const char *name)
@@ -90,7 +96,8 @@ int events_split(struct span list, struct span ret[EVENTS_AT_ONCE_MAX], size_t *
 
     *ret_count = 0;
     for (size_t i = 0; i <= list.n; i++) {
-        if (i < list.n && list.p[i] == '/')
+        /* The slash of "./" is none of a pair. */
+        if (i < list.n && list.p[i] == '/' && !(i == begin + 1 && list.p[begin] == '.'))
             slashes = !slashes;
         if (i < list.n && (slashes || list.p[i] != ','))
             continue;

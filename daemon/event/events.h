@@ -11,7 +11,7 @@
 #include <stddef.h>
 
 #define EVENTS_AT_ONCE_MAX 4 /* in one capture */
-#define EVENT_NAME_BYTES 64
+#define EVENT_NAME_BYTES 160 /* mangled symbols are long */
 
 struct event_info {
     enum event_kind kind;

@@ -42,10 +42,10 @@ struct profile_stack {
 
 /* What samples of a profile were taken of. */
 struct profile_event {
-    char name[64];   /* "cpu" */
-    char unit[16];   /* "nanoseconds", "bytes", "count": of values */
-    uint64_t period; /* value between two samples, on average */
-    bool valued;     /* each sample has a value of its own; else it is count x period */
+    char name[EVENT_NAME_BYTES]; /* "cpu" */
+    char unit[16];               /* "nanoseconds", "bytes", "count": of values */
+    uint64_t period;             /* value between two samples, on average */
+    bool valued;                 /* each sample has a value of its own; else it is count x period */
 };
 
 struct profile_sample {

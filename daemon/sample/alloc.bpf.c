@@ -7,6 +7,9 @@
  * share of the bytes. So the sample is worth the same whatever its size, but for what is nearly as
  * large as a buffer: that always comes here, and stands for itself alone. Of what a sample is worth
  * less than the interval, a share by chance becomes a record.
+ *
+ * The same program stands where other functions begin whose calls are counted. There each call is
+ * worth one, and of each interval one is sampled.
  */
 #include "sample/stack.bpf.h"
 
@@ -17,8 +20,8 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 #define SIZE_MAX_BYTES (1ULL << 40) /* more is no object, and no buffer */
 
 /* Written by the loader. */
-__u64 intervals[STACK_SETS_MAX]; /* bytes */
-__u32 alloc_sets;                /* the sets with an interval, as bits */
+__u64 intervals[STACK_SETS_MAX]; /* bytes, or calls */
+__u32 alloc_sets;                /* the sets of allocations, as bits */
 
 /* Of a task. */
 struct allocating {
@@ -53,9 +56,15 @@ struct {
     __type(value, __u64);
 } counters SEC(".maps");
 
+struct allocated {
+    __u64 klass, bytes, thread;
+    __u64 outside; /* 1: of the buffer */
+};
+
 struct alloc_scratch {
     struct stack_scratch stack;
-    __u64 values[STACK_SETS_MAX]; /* 0: this set does not take it */
+    struct allocated what;
+    __u64 values[STACK_SETS_MAX]; /* of the sets that take it */
     __u64 taken;                  /* by one that runs or was preempted */
 };
 
@@ -66,6 +75,19 @@ struct {
     __type(value, struct alloc_scratch);
 } scratches SEC(".maps");
 
+/* A block of as many calls as the interval says, and the one of them that is sampled: which one
+ * must not depend on anything periodic. */
+struct block {
+    __u64 interval, left, pick;
+};
+
+struct {
+    __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+    __uint(max_entries, STACK_SETS_MAX);
+    __type(key, __u32);
+    __type(value, struct block);
+} blocks SEC(".maps");
+
 static __always_inline void count(__u32 which, __u64 n)
 {
     __u64 *c = bpf_map_lookup_elem(&counters, &which);
@@ -75,11 +97,6 @@ static __always_inline void count(__u32 which, __u64 n)
 }
 
 /* ---- what was allocated ---- */
-
-struct allocated {
-    __u64 klass, bytes, thread;
-    bool outside;
-};
 
 /* The buffer of a thread, and what it has allocated in all. */
 struct thread_bytes {
@@ -185,7 +202,7 @@ static __always_inline struct alloc_scratch *take_scratch(void)
     return NULL;
 }
 
-static __always_inline void write_records(struct alloc_scratch *as)
+static __always_inline void write_records(struct alloc_scratch *as, __u32 sets)
 {
     struct stack_scratch *s = &as->stack;
     __u32 words = s->rec.user_count;
@@ -194,7 +211,7 @@ static __always_inline void write_records(struct alloc_scratch *as)
         words = SAMPLE_USER_MAX;
     UNWIND_LOOP
     for (__u32 i = 0; i < STACK_SETS_MAX; i++) {
-        if (!as->values[i])
+        if (!(sets & 1U << i))
             continue;
         s->rec.set = (__u8)i;
         s->rec.value = as->values[i];
@@ -206,34 +223,40 @@ static __always_inline void write_records(struct alloc_scratch *as)
     }
 }
 
+/* Of the task that runs, for @sets (bits). */
 static __always_inline void take_sample(struct task_struct *task, struct alloc_scratch *as,
-                                        const struct allocated *a, __u32 host_pid, __u64 now_ns)
+                                        __u32 sets, __u32 host_pid)
 {
+    __u64 now_ns = bpf_ktime_get_ns(), took_ns;
     struct stack_scratch *s = &as->stack;
     struct unwind_process *p;
 
+    if (over_budget(now_ns, STACK_BUDGET_NS)) {
+        count(ALLOC_LOST_BUDGET, 1);
+        return;
+    }
     begin_record(&s->rec, task, host_pid,
                  pid_ns_inum ? pid_number(task->thread_pid) : (__u32)task->pid, now_ns);
-    s->rec.klass = a->klass;
+    s->rec.klass = as->what.klass;
     bpf_get_current_comm(s->rec.comm, sizeof(s->rec.comm));
     p = tables_of(s);
     s->rec.user_count = p ? walk(task, s, p) : leaf(task, s);
-    write_records(as);
+    write_records(as, sets);
+    took_ns = bpf_ktime_get_ns() - now_ns;
+    count(ALLOC_TIME_NS, took_ns);
+    spend(took_ns);
 }
 
-static __always_inline int allocates(const struct allocated *a)
+/* ---- what happened ---- */
+
+/* What the object of @a stands for; 0: no sample. */
+static __always_inline __u64 weigh_object(const struct allocated *a, __u32 host_pid)
 {
     struct task_struct *task = bpf_get_current_task_btf();
-    __u32 host_pid = pid_ns_inum ? pid_number(task->group_leader->thread_pid) : (__u32)task->tgid;
-    __u32 sets = wanted_sets(host_pid) & alloc_sets;
-    struct alloc_process *p;
+    struct alloc_process *p = bpf_map_lookup_elem(&vms, &host_pid);
     struct thread_bytes bytes;
-    struct alloc_scratch *as;
     struct allocating *t;
-    __u64 weight, now_ns, took_ns;
-    bool taken = false;
 
-    p = sets ? bpf_map_lookup_elem(&vms, &host_pid) : NULL;
     if (!p || !a->thread || !a->bytes || a->bytes >= SIZE_MAX_BYTES)
         return 0;
     t = bpf_task_storage_get(&allocators, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
@@ -241,45 +264,80 @@ static __always_inline int allocates(const struct allocated *a)
         count(ALLOC_LOST_OTHER, 1);
         return 0;
     }
-    if (!read_thread(&p->vm, a->thread, &bytes))
+    return read_thread(&p->vm, a->thread, &bytes) ? weigh(t, p, a, &bytes) : 0;
+}
+
+/* Whether this call of set @set, below STACK_SETS_MAX, is the one of its block. One that preempts
+ * another may spoil a block, and no more than that. */
+static __always_inline bool is_picked(__u32 set)
+{
+    __u64 interval = intervals[set];
+    struct block *b = bpf_map_lookup_elem(&blocks, &set);
+
+    if (!b || interval <= 1)
+        return true;
+    if (b->left - 1 >= interval || b->interval != interval) {
+        b->interval = b->left = interval;
+        b->pick = ((__u64)bpf_get_prandom_u32() << 32 | bpf_get_prandom_u32()) % interval;
+    }
+    return --b->left == b->pick;
+}
+
+/* The sets of @wanted (bits) that take what happened to process @host_pid, as @kind says, and its
+ * value for each, in @as. Not static: so the verifier checks the walk behind it once, and not once
+ * for each way that leads there. */
+__attribute__((noinline)) int choose(struct alloc_scratch *as, __u32 wanted, __u32 host_pid,
+                                     __u64 kind)
+{
+    __u64 weight;
+    __u32 sets = 0, set;
+
+    if (!as)
         return 0;
-    weight = weigh(t, p, a, &bytes);
-    if (!weight)
+    if (kind >= ALLOC_CALL) {
+        set = (kind - ALLOC_CALL) & (STACK_SETS_MAX - 1);
+        as->what.klass = 0;
+        as->values[set] = 0; /* the record is worth an interval */
+        return is_picked(set) ? 1U << set : 0;
+    }
+    weight = weigh_object(&as->what, host_pid);
+    UNWIND_LOOP
+    for (__u32 i = 0; weight && i < STACK_SETS_MAX; i++) {
+        as->values[i] = wanted & 1U << i ? draw(i, weight) : 0;
+        if (as->values[i])
+            sets |= 1U << i;
+    }
+    return (int)sets;
+}
+
+SEC("uprobe")
+int alloc_probe(struct pt_regs *ctx)
+{
+    struct task_struct *task = bpf_get_current_task_btf();
+    __u32 host_pid = pid_ns_inum ? pid_number(task->group_leader->thread_pid) : (__u32)task->tgid;
+    __u64 di = ctx->rdi, dx = ctx->rdx, cx = ctx->rcx, r8 = ctx->r8;
+    __u64 kind = bpf_get_attach_cookie(ctx);
+    bool outside = kind == ALLOC_OUTSIDE_TLAB;
+    struct alloc_scratch *as;
+    __u32 sets = wanted_sets(host_pid);
+
+    /* Else clang reads the context through a pointer that it has moved. */
+    asm volatile("" : "+r"(di), "+r"(dx), "+r"(cx), "+r"(r8));
+    sets &= kind >= ALLOC_CALL ? 1U << ((kind - ALLOC_CALL) & (STACK_SETS_MAX - 1)) : alloc_sets;
+    if (!sets)
         return 0;
     as = take_scratch();
     if (!as) {
         count(ALLOC_LOST_OTHER, 1);
         return 0;
     }
-    UNWIND_LOOP
-    for (__u32 i = 0; i < STACK_SETS_MAX; i++) {
-        as->values[i] = sets & 1U << i ? draw(i, weight) : 0;
-        taken |= as->values[i] != 0;
-    }
-    now_ns = bpf_ktime_get_ns();
-    if (taken && over_budget(now_ns, STACK_BUDGET_NS)) {
-        count(ALLOC_LOST_BUDGET, 1);
-    } else if (taken) {
-        take_sample(task, as, a, host_pid, now_ns);
-        took_ns = bpf_ktime_get_ns() - now_ns;
-        count(ALLOC_TIME_NS, took_ns);
-        spend(took_ns);
-    }
+    as->what.klass = di;
+    as->what.outside = outside;
+    as->what.bytes = outside ? dx : cx;
+    as->what.thread = outside ? cx : r8;
+    sets = (__u32)choose(as, sets, host_pid, kind);
+    if (sets)
+        take_sample(task, as, sets, host_pid);
     __sync_lock_test_and_set(&as->taken, 0);
     return 0;
-}
-
-SEC("uprobe")
-int alloc_probe(struct pt_regs *ctx)
-{
-    struct allocated a = { 0 };
-    __u64 di = ctx->rdi, dx = ctx->rdx, cx = ctx->rcx, r8 = ctx->r8;
-
-    /* Else clang reads the context through a pointer that it has moved. */
-    asm volatile("" : "+r"(di), "+r"(dx), "+r"(cx), "+r"(r8));
-    a.klass = di;
-    a.outside = bpf_get_attach_cookie(ctx) == ALLOC_OUTSIDE_TLAB;
-    a.bytes = a.outside ? dx : cx;
-    a.thread = a.outside ? cx : r8;
-    return allocates(&a);
 }

@@ -12,6 +12,8 @@
 
 #define ALLOC_PROCESSES_MAX 256 /* JVMs that are probed at a time */
 #define ALLOC_PROBES_MAX 24     /* of one */
+#define ALLOC_CALLS_MAX 1024    /* probes where calls are counted, of all processes */
+#define ALLOC_TARGET_MAX 32     /* probes of all kinds in one process */
 #define ALLOC_DEPTH 3 /* samples that one processor takes at once: each may be preempted */
 
 /*
@@ -23,6 +25,7 @@ enum alloc_kind {
                            Thread*) */
     ALLOC_OUTSIDE_TLAB, /* send_allocation_outside_tlab(Klass*, HeapWord*, size_t, Thread*) */
     ALLOC_KINDS,
+    ALLOC_CALL = 16, /* a call that is counted; ALLOC_CALL + n is one of set n */
 };
 
 /* Of a process. Bytes into its JavaThread: */

@@ -110,6 +110,10 @@ int sampler_probe_moments(struct sampler *s, int32_t pid, uint32_t thread_state,
                           const struct moment_probe *probes, size_t count, struct error *err);
 int sampler_unprobe_moments(struct sampler *s, int32_t pid);
 int sampler_moments_fd(const struct sampler *s);
+/* As sampler_alloc_call() and sampler_alloc_uncall() say. */
+int sampler_call(struct sampler *s, int32_t pid, uint32_t set, int fd, uint64_t offset,
+                 struct error *err);
+int sampler_uncall(struct sampler *s, int32_t pid, uint32_t set);
 /* Why time off the processor cannot be sampled: 0, or -errno with @err. */
 int sampler_check_off(const struct sampler *s, struct error *err);
 /* As sampler_off_flush(). -ENOENT: @set samples something else. */

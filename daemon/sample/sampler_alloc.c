@@ -20,9 +20,19 @@ struct alloc_target {
     size_t count;
 };
 
+/* A function whose calls are counted in a process. */
+struct call_probe {
+    int32_t pid;
+    uint32_t set;
+    struct bpf_link *link; /* owned */
+};
+
 struct sampler_alloc {
     struct alloc_bpf *skel;
     struct alloc_target targets[ALLOC_PROCESSES_MAX];
+    struct call_probe calls[ALLOC_CALLS_MAX];
+    size_t call_count;
+    uint32_t call_sets; /* bits: those that count calls */
     uint32_t epoch;
     uint32_t uprobe_type; /* of perf_event_open() */
     int possible_cpus;
@@ -86,28 +96,65 @@ static void drop_targets(struct sampler_alloc *a)
         drop_target(a, &a->targets[i]);
 }
 
+static void drop_call(struct sampler_alloc *a, struct call_probe *c)
+{
+    bpf_link__destroy(c->link);
+    *c = a->calls[--a->call_count];
+}
+
+/* Those of the sets in @sets (bits). */
+static void drop_calls(struct sampler_alloc *a, uint32_t sets)
+{
+    for (size_t i = a->call_count; i-- > 0;) {
+        if (sets & 1U << a->calls[i].set)
+            drop_call(a, &a->calls[i]);
+    }
+}
+
 struct sampler_alloc *sampler_alloc_free(struct sampler_alloc *a)
 {
     if (a) {
         drop_targets(a);
+        drop_calls(a, UINT32_MAX);
         alloc_bpf__destroy(a->skel);
         free(a);
     }
     return NULL;
 }
 
-int sampler_alloc_start(struct sampler_alloc *a, uint32_t set, uint64_t interval)
+static int set_interval(struct sampler_alloc *a, uint32_t set, uint64_t interval)
 {
     if (set >= STACK_SETS_MAX || !interval)
         return -EINVAL;
     __atomic_store_n(&a->skel->bss->intervals[set], interval, __ATOMIC_RELEASE);
-    __atomic_or_fetch(&a->skel->bss->alloc_sets, 1U << set, __ATOMIC_RELEASE);
     return 0;
+}
+
+int sampler_alloc_start(struct sampler_alloc *a, uint32_t set, uint64_t interval)
+{
+    int r = set_interval(a, set, interval);
+
+    if (r == 0)
+        __atomic_or_fetch(&a->skel->bss->alloc_sets, 1U << set, __ATOMIC_RELEASE);
+    return r;
+}
+
+int sampler_alloc_start_calls(struct sampler_alloc *a, uint32_t set, uint64_t interval)
+{
+    int r = set_interval(a, set, interval);
+
+    if (r == 0)
+        a->call_sets |= 1U << set;
+    return r;
 }
 
 void sampler_alloc_stop(struct sampler_alloc *a, uint32_t set)
 {
-    if (set >= STACK_SETS_MAX || !(a->skel->bss->alloc_sets & 1U << set))
+    if (set >= STACK_SETS_MAX)
+        return;
+    a->call_sets &= ~(1U << set);
+    drop_calls(a, 1U << set);
+    if (!(a->skel->bss->alloc_sets & 1U << set))
         return;
     if (!__atomic_and_fetch(&a->skel->bss->alloc_sets, ~(1U << set), __ATOMIC_RELEASE))
         drop_targets(a);
@@ -135,6 +182,27 @@ static struct alloc_target *find_target(struct sampler_alloc *a, int32_t pid)
     return NULL;
 }
 
+/* How many it has. */
+static size_t probes_of(const struct sampler_alloc *a, int32_t pid)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < ARRAY_SIZE(a->targets); i++)
+        n += a->targets[i].pid == pid ? a->targets[i].count : 0;
+    for (size_t i = 0; i < a->call_count; i++)
+        n += a->calls[i].pid == pid;
+    return n;
+}
+
+static int check_room(const struct sampler_alloc *a, int32_t pid, struct error *err)
+{
+    if (probes_of(a, pid) < ALLOC_TARGET_MAX)
+        return 0;
+    error_remedy(err, "wait until another capture of it has ended");
+    return error_set(err, -E2BIG, "process %d has %d probes already, the most that one may have",
+                     pid, ALLOC_TARGET_MAX);
+}
+
 int sampler_alloc_probe(struct sampler_alloc *a, int32_t pid, const struct alloc_vm *vm, int fd,
                         const struct alloc_probe *probes, size_t count, struct error *err)
 {
@@ -158,8 +226,10 @@ int sampler_alloc_probe(struct sampler_alloc *a, int32_t pid, const struct alloc
     if (r < 0)
         error_code(err, r, "cannot describe process %d to the BPF program", pid);
     for (size_t i = 0; i < count && r == 0; i++) {
-        r = uprobe_attach(a->uprobe_type, a->skel->progs.alloc_probe, pid, fd, probes[i].offset,
-                          probes[i].kind, &t->links[t->count], err);
+        r = check_room(a, pid, err);
+        if (r == 0)
+            r = uprobe_attach(a->uprobe_type, a->skel->progs.alloc_probe, pid, fd, probes[i].offset,
+                              probes[i].kind, &t->links[t->count], err);
         if (r == 0)
             t->count++;
     }
@@ -175,6 +245,49 @@ int sampler_alloc_unprobe(struct sampler_alloc *a, int32_t pid)
     if (!t)
         return -ENOENT;
     drop_target(a, t);
+    return 0;
+}
+
+/* ---- calls of functions ---- */
+
+static struct call_probe *find_call(struct sampler_alloc *a, int32_t pid, uint32_t set)
+{
+    for (size_t i = 0; i < a->call_count; i++) {
+        if (a->calls[i].pid == pid && a->calls[i].set == set)
+            return &a->calls[i];
+    }
+    return NULL;
+}
+
+int sampler_alloc_call(struct sampler_alloc *a, int32_t pid, uint32_t set, int fd, uint64_t offset,
+                       struct error *err)
+{
+    struct bpf_link *link;
+    int r;
+
+    if (pid <= 0 || set >= STACK_SETS_MAX)
+        return -EINVAL;
+    if (!(a->call_sets & 1U << set))
+        return -EAGAIN;
+    sampler_alloc_uncall(a, pid, set);
+    if (a->call_count == ALLOC_CALLS_MAX)
+        return error_set(err, -E2BIG, "functions are probed at %d places already", ALLOC_CALLS_MAX);
+    r = check_room(a, pid, err);
+    if (r == 0)
+        r = uprobe_attach(a->uprobe_type, a->skel->progs.alloc_probe, pid, fd, offset,
+                          ALLOC_CALL + set, &link, err);
+    if (r == 0)
+        a->calls[a->call_count++] = (struct call_probe){ .pid = pid, .set = set, .link = link };
+    return r;
+}
+
+int sampler_alloc_uncall(struct sampler_alloc *a, int32_t pid, uint32_t set)
+{
+    struct call_probe *c = find_call(a, pid, set);
+
+    if (!c)
+        return -ENOENT;
+    drop_call(a, c);
     return 0;
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Loads alloc.bpf.c, which samples what Java threads allocate, beside the programs of sampler.h,
- * whose maps it shares. Its sets have their numbers. Its probes (uprobes) are links, each an fd of
- * this process: its end, however it comes, takes them out of all targets. Runs inside flamed-broker
- * only.
+ * Loads alloc.bpf.c, which samples what Java threads allocate and calls of functions, beside the
+ * programs of sampler.h, whose maps it shares. Its sets have their numbers. Its probes (uprobes)
+ * are links, each an fd of this process: its end, however it comes, takes them out of all targets.
+ * Runs inside flamed-broker only.
  */
 #pragma once
 
@@ -37,6 +37,18 @@ int sampler_alloc_probe(struct sampler_alloc *a, int32_t pid, const struct alloc
                         const struct alloc_probe *probes, size_t count, struct error *err);
 /* Takes them out. -ENOENT: it has none. */
 int sampler_alloc_unprobe(struct sampler_alloc *a, int32_t pid);
+
+/* ---- calls of functions ---- */
+
+/* Begins to sample set @set, one record for each @interval calls; sampler_alloc_stop() ends it. */
+int sampler_alloc_start_calls(struct sampler_alloc *a, uint32_t set, uint64_t interval);
+/* Has set @set count the calls of the function that begins at @offset of the file @fd, in process
+ * @pid alone. In place of the one that it counts there. Return: 0. -E2BIG: ALLOC_TARGET_MAX probes
+ * are in that process, or ALLOC_CALLS_MAX in all. -errno with @err. */
+int sampler_alloc_call(struct sampler_alloc *a, int32_t pid, uint32_t set, int fd, uint64_t offset,
+                       struct error *err);
+/* Ends that. -ENOENT: it counts none there. */
+int sampler_alloc_uncall(struct sampler_alloc *a, int32_t pid, uint32_t set);
 
 struct sampler_alloc_stats {
     uint64_t samples, lost_ring, lost_budget, lost_other, time_ns;

@@ -297,6 +297,19 @@ int sampler_moments_fd(const struct sampler *s)
     return s->moments ? sampler_moments_ring_fd(s->moments) : -1;
 }
 
+int sampler_call(struct sampler *s, int32_t pid, uint32_t set, int fd, uint64_t offset,
+                 struct error *err)
+{
+    int r = s->alloc ? sampler_alloc_call(s->alloc, pid, set, fd, offset, err) : -EAGAIN;
+
+    return r == -EAGAIN ? error_set(err, r, "no set of calls of that number runs") : r;
+}
+
+int sampler_uncall(struct sampler *s, int32_t pid, uint32_t set)
+{
+    return s->alloc ? sampler_alloc_uncall(s->alloc, pid, set) : -ENOENT;
+}
+
 int sampler_check_off(const struct sampler *s, struct error *err)
 {
     if (s->off_problem.code && err)

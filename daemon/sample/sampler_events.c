@@ -130,6 +130,8 @@ static void describe_form(const struct event_form *form, struct perf_event_attr 
     if (form->kind < EVENT_KINDS) {
         attr->type = EVENTS[form->kind].type;
         attr->config = EVENTS[form->kind].config;
+    } else if (form->kind == EVENT_FUNCTION) {
+        attr->type = PERF_TYPE_PROBE;
     } else {
         attr->type = form->kind == EVENT_RAW ? PERF_TYPE_RAW : PERF_TYPE_HW_CACHE;
         attr->config = form->config;

@@ -142,7 +142,7 @@ int sampler_start_event(struct sampler *s, const struct sampler_event *event, ui
         return r;
     if (event->kind == EVENT_WALL)
         return error_set(err, -EINVAL, "%s is two events: cpu and offcpu", event->name);
-    if ((event_is_wait(event->kind) && !s->off) || (event->kind == EVENT_ALLOC && !s->alloc) ||
+    if ((event_is_wait(event->kind) && !s->off) || (event_is_probe(event->kind) && !s->alloc) ||
         (event->kind == EVENT_SAFEPOINT && !s->moments))
         return -EAGAIN;
     for (no = 0; no < SAMPLER_SETS_MAX; no++) {
@@ -165,9 +165,10 @@ int sampler_start_event(struct sampler *s, const struct sampler_event *event, ui
     set->period = period;
     __atomic_store_n(&(event->everywhere ? s->points->skel : s->skel)->bss->intervals[no],
                      event->picks ? period / event_worth(event->kind) : 1, __ATOMIC_RELEASE);
-    r = event_is_wait(event->kind)   ? sampler_off_start(s->off, no, event->kind, period, err)
-        : event->kind == EVENT_ALLOC ? sampler_alloc_start(s->alloc, no, period)
-                                     : set_cpus(s, no, cpus, (size_t)n, err);
+    r = event_is_wait(event->kind)      ? sampler_off_start(s->off, no, event->kind, period, err)
+        : event->kind == EVENT_ALLOC    ? sampler_alloc_start(s->alloc, no, period)
+        : event->kind == EVENT_FUNCTION ? sampler_alloc_start_calls(s->alloc, no, period)
+                                        : set_cpus(s, no, cpus, (size_t)n, err);
     if (r < 0) {
         sampler_set_disarm(set);
         return r;

@@ -66,7 +66,9 @@ int tracepoint_id(struct span group, struct span name, uint64_t *ret_id, struct 
     buf_init(&text, ID_BYTES);
     r = buf_read_at(&text, fs_fd, path);
     if (r == -ENOENT) {
-        error_remedy(err, "/sys/kernel/tracing/available_events lists the tracepoints");
+        error_remedy(err,
+                     "/sys/kernel/tracing/available_events lists the tracepoints; a function is "
+                     "written with its file's name, such as libc.so.6:malloc");
         return error_parameter(err, "event", r, "this kernel has no tracepoint %.*s:%.*s",
                                (int)group.n, group.p, (int)name.n, name.p);
     }

@@ -51,14 +51,14 @@ int uprobe_attach(uint32_t type, struct bpf_program *program, int32_t pid, int f
                          PERF_FLAG_FD_CLOEXEC);
     if (event < 0) {
         r = -errno;
-        error_errno(err, "cannot put a probe into libjvm.so of process %d", pid);
+        error_errno(err, "cannot put a probe into process %d", pid);
         if (r == -EPERM || r == -EACCES)
             sampler_denied(err);
         return r;
     }
     link = bpf_program__attach_perf_event_opts(program, event, &opts);
     if (!link)
-        return error_errno(err, "cannot attach to a probe in libjvm.so of process %d", pid);
+        return error_errno(err, "cannot attach to a probe in process %d", pid);
     take_fd(&event); /* the link closes it */
     *ret = link;
     return 0;

@@ -27,10 +27,11 @@ static bool samples(const struct request *req, enum event_kind kind)
     return false;
 }
 
-/* The same with one for which the kernel puts probes into a JVM. */
-static bool probes_jvm(const struct request *req)
+/* The same with one for which the kernel puts probes into a process. */
+static bool puts_probes(const struct request *req)
 {
-    return samples(req, EVENT_ALLOC) || samples(req, EVENT_SAFEPOINT);
+    return samples(req, EVENT_ALLOC) || samples(req, EVENT_SAFEPOINT) ||
+           samples(req, EVENT_FUNCTION);
 }
 
 enum role request_role(const struct request *req)
@@ -39,8 +40,9 @@ enum role request_role(const struct request *req)
     bool may_attach = req->route->role >= ROLE_PROFILE && p->symbols == SYMBOLS_AUTO &&
                       req->subject.role >= ROLE_ATTACH;
 
-    return params_enter_jvm(p) || may_attach || probes_jvm(req) ? MAX(req->route->role, ROLE_ATTACH)
-                                                                : req->route->role;
+    return params_enter_jvm(p) || may_attach || puts_probes(req)
+               ? MAX(req->route->role, ROLE_ATTACH)
+               : req->route->role;
 }
 
 static bool refuse_parameter(struct request *req, const char *name, struct error *err)
@@ -51,7 +53,7 @@ static bool refuse_parameter(struct request *req, const char *name, struct error
 }
 
 /* A tracepoint costs all processes of the machine time, those of others as well. A probe changes
- * the memory of a JVM, and no process can fork while the kernel puts it there. */
+ * the memory of a process, and no process can fork while the kernel puts it there. */
 bool request_may_sample_events(const struct request *req, struct error *err)
 {
     if (samples(req, EVENT_TRACEPOINT) && !req->subject.viewer.whole) {
@@ -61,7 +63,7 @@ bool request_may_sample_events(const struct request *req, struct error *err)
         error_remedy(err, "ask as root or as a member of group flamed, or for another event");
         return false;
     }
-    return !probes_jvm(req) || subject_may(&req->subject, ROLE_ATTACH, err);
+    return !puts_probes(req) || subject_may(&req->subject, ROLE_ATTACH, err);
 }
 
 static bool may_name(struct request *req)

@@ -51,6 +51,7 @@ static int build_image(struct elf_file *f, struct elf_file *debug, struct elf_im
     memcpy(image->build_id, build_id.p, build_id.n);
 
     symbol_builder_init(&b, ELF_SYMBOLS_MAX, ELF_READING_NAMES_MAX_BYTES);
+    b.aliases = true;
     r = elf_file_symbols(f, &b);
     if (r == 0 && debug)
         r = elf_file_symbols(debug, &b);

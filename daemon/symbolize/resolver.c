@@ -174,6 +174,47 @@ int resolver_functions(struct resolver *r, const char *file, const char *const *
     return -ENOENT;
 }
 
+/* The mapping of the file that is called @file; r->maps.count: there is none. */
+static size_t find_file(const struct resolver *r, struct span file)
+{
+    size_t found = r->maps.count;
+    bool exact;
+
+    for (size_t i = 0; i < r->maps.count; i++) {
+        const struct mapping *m = &r->maps.entries[i];
+
+        if (!m->exec || !function_file_matches(m->path, file, &exact))
+            continue;
+        if (exact)
+            return i;
+        if (found == r->maps.count)
+            found = i;
+    }
+    return found;
+}
+
+int resolver_function(struct resolver *r, struct span file, struct span name,
+                      struct function_found *ret)
+{
+    uint64_t now_ns = clock_monotonic_ns();
+    const struct elf_image *image;
+    size_t at = find_file(r, file);
+
+    *ret = (struct function_found){ 0 };
+    if (at == r->maps.count && now_ns >= r->miss_ns) {
+        resolver_read_maps(r, now_ns);
+        at = find_file(r, file);
+    }
+    if (at == r->maps.count)
+        return r->put_off_ns ? -EAGAIN : -ENXIO;
+    image = resolver_bind(r, &r->maps.entries[at], &r->bound[at], now_ns);
+    if (!image)
+        return r->bound[at].state == BOUND_READING ? -EAGAIN : -EIO;
+    ret->start = r->maps.entries[at].start;
+    ret->end = r->maps.entries[at].end;
+    return function_find(image, name, ret);
+}
+
 static uint32_t module_id(struct resolver *r, const struct mapping *m, struct bound *b,
                           const struct elf_image *image)
 {

@@ -8,6 +8,7 @@
 
 #include "profile/frame.h"
 #include "symbolize/elf_cache.h"
+#include "symbolize/function_find.h"
 #include "symbolize/inlines.h"
 #include "symbolize/java.h"
 #include "symbolize/lock_names.h"
@@ -67,6 +68,12 @@ int resolver_functions(struct resolver *r, const char *file, const char *const *
                        size_t count, uint64_t *ret_offsets, uint64_t *ret_start, uint64_t *ret_end);
 /* Finds the executable mapping of the file whose path ends with @file. False: there is none. */
 bool resolver_file(struct resolver *r, const char *file, uint64_t *ret_start, uint64_t *ret_end);
+/* Finds the function @name of the executable file that is called @file (function_find.h). Reads its
+ * maps again if there is none. Return: 0. -EAGAIN: its symbols are being read, or its maps could
+ * not be yet (resolver_put_off_ns()). -ENXIO: it has mapped no such file. -EIO: that cannot be
+ * read. -ENOENT, -ENOTUNIQ: as function_find(). */
+int resolver_function(struct resolver *r, struct span file, struct span name,
+                      struct function_found *ret);
 /* Made at the first call; NULL: no memory. */
 struct java_names *resolver_java(struct resolver *r);
 struct thread_names *resolver_threads(struct resolver *r);

@@ -188,6 +188,20 @@ bool symbolizer_file(struct symbolizer *s, struct process *p, const char *file, 
     return r && resolver_file(r, file, ret_start, ret_end);
 }
 
+int symbolizer_function(struct symbolizer *s, struct process *p, struct span file, struct span name,
+                        uint64_t until_ns, struct function_found *ret)
+{
+    struct resolver *r = p->exited || p->kernel_thread ? NULL : symbolizer_resolver(s, p);
+    int k;
+
+    if (!r)
+        return -ENXIO;
+    while ((k = resolver_function(r, file, name, ret)) == -EAGAIN &&
+           elf_cache_wait(s->elf, until_ns))
+        s->news |= elf_cache_poll(s->elf);
+    return k;
+}
+
 bool symbolizer_poll(struct symbolizer *s)
 {
     bool news = s->news | elf_cache_poll(s->elf);

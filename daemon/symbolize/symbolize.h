@@ -54,6 +54,10 @@ int symbolizer_functions(struct symbolizer *s, struct process *p, const char *fi
 /* As resolver_file() of @p. */
 bool symbolizer_file(struct symbolizer *s, struct process *p, const char *file, uint64_t *ret_start,
                      uint64_t *ret_end);
+struct function_found;
+/* As resolver_function() of @p; waits for the reading until CLOCK_MONOTONIC @until_ns at most. */
+int symbolizer_function(struct symbolizer *s, struct process *p, struct span file, struct span name,
+                        uint64_t until_ns, struct function_found *ret);
 /* Takes in the files that were read since the last call. True when there were any. Does not block.
  */
 bool symbolizer_poll(struct symbolizer *s);

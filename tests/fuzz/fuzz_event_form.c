@@ -29,8 +29,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     if (f.kind >= EVENT_KINDS_ALL || f.term_count > EVENT_TERMS_MAX)
         abort();
-    check_part(text, f.group, f.kind == EVENT_TRACEPOINT);
-    check_part(text, f.name, f.kind == EVENT_TRACEPOINT || f.kind == EVENT_PMU);
+    bool function = f.kind == EVENT_FUNCTION;
+
+    check_part(text, f.group, f.kind == EVENT_TRACEPOINT || function);
+    if (!function || f.name.p[0] != '.') /* a symbol is no part of a path */
+        check_part(text, f.name, f.kind == EVENT_TRACEPOINT || f.kind == EVENT_PMU || function);
+    if (function && f.address >> 32)
+        abort();
     if ((f.kind == EVENT_PMU) != (f.term_count > 0))
         abort();
     for (size_t i = 0; i < f.term_count; i++)

@@ -26,7 +26,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (r == 0) {
         if ((at != offset && at != offset + 4) ||
             pread(fd, code, sizeof(code), (off_t)at) != sizeof(code) ||
-            (code[0] != 0x55 && (code[0] != 0x41 || (code[1] & 0xf8) != 0x50) &&
+            ((code[0] & 0xf8) != 0x50 && (code[0] != 0x41 || (code[1] & 0xf8) != 0x50) &&
              memcmp(code, "\x0f\x1f\x44\x00\x00", sizeof(code)) != 0))
             abort();
     } else if (r != -EPERM || !err.msg[0]) {

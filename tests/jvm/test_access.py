@@ -443,7 +443,8 @@ class Access(unittest.TestCase):
     def test_events_that_cost_others_take_more(self):
         """A probe changes a JVM, and holds up all forks; a tracepoint costs all processes time. What was sampled anybody may ask for."""
         pid = self.jvms[ALICE].pid
-        for event, words in (("alloc", "'attach'"), ("cpu,alloc", "'attach'"), ("safepoint", "'attach'"), ("sched:sched_switch", "sees all of them"),
+        for event, words in (("alloc", "'attach'"), ("cpu,alloc", "'attach'"), ("safepoint", "'attach'"), ("libc.so.6:malloc", "'attach'"),
+                             ("sched:sched_switch", "sees all of them"),
                              ("page-faults,kmem:kmalloc", "sees all of them")):
             with self.subTest(event=event):
                 body = json.dumps({"pid": pid, "event": event, "seconds": 0.1})

@@ -166,7 +166,7 @@ END_TEST
 /* Whatever a file says, a probe stands at one of these alone. */
 static bool is_known(const uint8_t *p)
 {
-    return p[0] == 0x55 || (p[0] == 0x41 && (p[1] & 0xf8) == 0x50) ||
+    return (p[0] & 0xf8) == 0x50 || (p[0] == 0x41 && (p[1] & 0xf8) == 0x50) ||
            memcmp(p, "\x0f\x1f\x44\x00\x00", 5) == 0;
 }
 

@@ -166,6 +166,40 @@ START_TEST(a_name_is_kept_once)
 }
 END_TEST
 
+/* The other names of a function are kept, once each; not those of marks. */
+START_TEST(aliases_are_kept)
+{
+    _cleanup_symbol_builder_ struct symbol_builder b = { 0 };
+    _cleanup_(symbol_table_deinit) struct symbol_table t = { 0 };
+    static const struct {
+        const char *name;
+        uint16_t rank;
+        uint8_t class;
+    } NAMES[] = { { "malloc", 3, SYMBOL_FUNCTION },        { "__libc_malloc", 2, SYMBOL_FUNCTION },
+                  { "__libc_malloc", 2, SYMBOL_FUNCTION }, { "malloc", 3, SYMBOL_FUNCTION },
+                  { "__malloc", 1, SYMBOL_FUNCTION },      { "mark", 4, SYMBOL_LABEL } };
+
+    symbol_builder_init(&b, 100, 1000);
+    b.aliases = true;
+    for (size_t i = 0; i < ARRAY_SIZE(NAMES); i++) {
+        struct symbol_entry e = { .start = 0x100,
+                                  .size = 16,
+                                  .limit = NO_LIMIT,
+                                  .rank = NAMES[i].rank,
+                                  .class = NAMES[i].class };
+
+        ck_assert_int_eq(symbol_builder_add(&b, &e, span_of(NAMES[i].name)), 0);
+    }
+    ck_assert_int_eq(symbol_table_build(&b, &t), 0);
+    ck_assert_uint_eq(t.count, 1);
+    ck_assert(span_eq_str(symbol_name(&t, &t.symbols[0]), "malloc"));
+    ck_assert_uint_eq(t.alias_count, 2);
+    ck_assert(span_eq_str(symbol_alias_name(&t, &t.aliases[0]), "__malloc"));
+    ck_assert(span_eq_str(symbol_alias_name(&t, &t.aliases[1]), "__libc_malloc"));
+    ck_assert_uint_eq(t.aliases[1].start, 0x100);
+}
+END_TEST
+
 START_TEST(words_are_found_again_until_all_are_forgotten)
 {
     struct u64_cache c;
@@ -221,6 +255,7 @@ int main(void)
     tcase_add_loop_test(tc, builds_one_table, 0, ARRAY_SIZE(TABLE_CASES));
     tcase_add_test(tc, a_builder_keeps_to_its_limits);
     tcase_add_test(tc, a_name_is_kept_once);
+    tcase_add_test(tc, aliases_are_kept);
     tcase_add_test(tc, words_are_found_again_until_all_are_forgotten);
     tcase_add_test(tc, the_hash_is_siphash);
     return suite_run_case("symbol_table", tc);

@@ -48,7 +48,7 @@ static const struct {
     { "lock:ppp", -EINVAL, 0, 0, 0 },
     { "sched:", -ENOENT, 0, 0, 0 },
     { ":sched_switch", -ENOENT, 0, 0, 0 },
-    { "..:sched_switch", -ENOENT, 0, 0, 0 },
+    { "..:sched_switch", -EINVAL, 0, 0, 0 },
     { "sched:..", -ENOENT, 0, 0, 0 },
     { "sched:a/b", -ENOENT, 0, 0, 0 },
     { "cpu/event=0x3c/", 0, EVENT_PMU, 0, 0 },
@@ -66,6 +66,22 @@ static const struct {
     { "cpu/a,b,c,d,e,f,g,h,i/", -EINVAL, 0, 0, 0 },
     { "../event=1/", -ENOENT, 0, 0, 0 },
     { "/event=1/", -ENOENT, 0, 0, 0 },
+    { "libc.so.6:malloc", 0, EVENT_FUNCTION, 0, 0 },
+    { "libstdc++.so:_ZNSt6threadD1Ev", 0, EVENT_FUNCTION, 0, 0 },
+    { "libjvm.so:ObjectMonitor::enter+0x10", 0, EVENT_FUNCTION, 0, 0 },
+    { "./node:main", 0, EVENT_FUNCTION, 0, 0 },
+    { "libc.so.6:u", 0, EVENT_FUNCTION, 0, 0 },
+    { "libc.so.6:", -EINVAL, 0, 0, 0 },
+    { "libc.so.6:malloc+", -EINVAL, 0, 0, 0 },
+    { "libc.so.6:malloc+x", -EINVAL, 0, 0, 0 },
+    { "libc.so.6:malloc+0xffffffffff", -EINVAL, 0, 0, 0 },
+    { "libc.so.6:+1", -EINVAL, 0, 0, 0 },
+    { "libc.so.6:a b", -EINVAL, 0, 0, 0 },
+    { "libc.so.6:0x10", -EINVAL, 0, 0, 0 },
+    { "/lib/libc.so.6:malloc", -EINVAL, 0, 0, 0 },
+    { "../libc.so.6:malloc", -ENOENT, 0, 0, 0 },
+    { "./:main", -EINVAL, 0, 0, 0 },
+    { "./..:main", -EINVAL, 0, 0, 0 },
     { "mem:0x7f0000001000", 0, EVENT_BREAKPOINT, 0, 0 },
     { "mem:0x7f0000001000:x", 0, EVENT_BREAKPOINT, 0, 0 },
     { "mem:0x7f0000001001:x", 0, EVENT_BREAKPOINT, 0, 0 },
@@ -81,7 +97,12 @@ static const struct {
     { "mem:", -EINVAL, 0, 0, 0 },
     { "", -ENOENT, 0, 0, 0 },
     { "nothing", -ENOENT, 0, 0, 0 },
-    { "a-name-that-is-much-too-long:0123456789012345678901234567890123456", -ENOENT, 0, 0, 0 },
+    { "a-name-that-is-much-too-long:"
+      "0123456789012345678901234567890123456789012345678901234567890123"
+      "45678901234567890123456789012345678901234567890123456789012345678901234567890123456789012345"
+      "6"
+      "789",
+      -ENOENT, 0, 0, 0 },
 };
 
 START_TEST(says_what_it_means)
@@ -116,6 +137,12 @@ START_TEST(parts)
 
     ck_assert_int_eq(event_form_parse(SPAN("syscalls:sys_enter_read"), &f, NULL), 0);
     ck_assert(span_eq_str(f.group, "syscalls") && span_eq_str(f.name, "sys_enter_read"));
+
+    ck_assert_int_eq(event_form_parse(SPAN("libjvm.so:ObjectMonitor::enter+0x10"), &f, NULL), 0);
+    ck_assert(span_eq_str(f.group, "libjvm.so") && span_eq_str(f.name, "ObjectMonitor::enter"));
+    ck_assert_uint_eq(f.address, 16);
+    ck_assert_int_eq(event_form_parse(SPAN("./node:main"), &f, NULL), 0);
+    ck_assert(span_eq_str(f.group, "node") && span_eq_str(f.name, "main") && f.address == 0);
 
     ck_assert_int_eq(event_form_parse(SPAN("mem:4096/2:w"), &f, NULL), 0);
     ck_assert(f.address == 4096 && f.bytes == 2 && f.access == EVENT_WRITE);

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "capture/calls.h"
+
+#include "base/clock.h"
+#include "event/event_form.h"
+#include "symbolize/function_find.h"
+
+#define CALLS_AGAIN_NS (100 * NSEC_PER_MSEC) /* while symbols are read */
+#define CALLS_FAILED_NS (10 * NSEC_PER_SEC)
+
+static struct called *find(struct calls *all, const struct proc_id *id, uint32_t set)
+{
+    for (size_t i = 0; i < all->count; i++) {
+        if (all->all[i].set == set && proc_id_equal(&all->all[i].id, id))
+            return &all->all[i];
+    }
+    return NULL;
+}
+
+/* Why the function of @form was not found in @p. Returns @r. */
+static int explain(int r, const struct process *p, const struct event_form *form,
+                   const struct function_found *found, struct error *err)
+{
+    int file_n = (int)form->group.n, name_n = (int)form->name.n;
+    const char *file = form->group.p, *name = form->name.p;
+
+    if (r == -ENXIO) {
+        error_set(err, r, "process %d has no file %.*s with code mapped", p->id.host_pid, file_n,
+                  file);
+        error_remedy(err, "write the name of the file alone; /proc/%d/maps lists them",
+                     p->id.host_pid);
+    } else if (r == -ENOENT) {
+        error_set(err, r, "%.*s of process %d has no function %.*s", file_n, file, p->id.host_pid,
+                  name_n, name);
+        error_remedy(err, "nm -D lists those that it exports; others need symbols or a debug file, "
+                          "and those of C++ are there by their mangled names, too");
+    } else if (r == -ENOTUNIQ) {
+        error_set(err, r, "%.*s of process %d has several functions %.*s", file_n, file,
+                  p->id.host_pid, name_n, name);
+        error_remedy(err, "name one by its mangled name, such as %s", found->symbol);
+    } else {
+        error_set(err, r, "%.*s of process %d cannot be read", file_n, file, p->id.host_pid);
+    }
+    return r;
+}
+
+static int put(const struct calls_env *env, struct process *p, uint32_t set, const char *event,
+               uint64_t until_ns, struct error *err)
+{
+    struct function_found found;
+    struct event_form form;
+    int r = event_form_parse(span_of(event), &form, err);
+
+    if (r < 0)
+        return r;
+    r = symbolizer_function(env->symbolizer, p, form.group, form.name, until_ns, &found);
+    if (r == -EAGAIN)
+        return r;
+    if (r < 0)
+        return explain(r, p, &form, &found, err);
+    r = broker_call(env->broker, &p->id, found.start, found.end, set, found.offset + form.address,
+                    err);
+    if (r == -EPERM)
+        error_remedy(err, "choose another function: only the first instruction of one can have a "
+                          "probe, and only if it is push or a no-op");
+    return r > 0 ? error_set(err, -ESRCH, "it has ended") : r;
+}
+
+int calls_put(const struct calls_env *env, struct process *p, uint32_t set, const char *event,
+              uint64_t until_ns, struct error *err)
+{
+    struct calls *all = env->calls;
+    struct called *one = find(all, &p->id, set);
+    uint64_t now_ns = clock_monotonic_ns();
+    struct error reason = ERROR_NULL;
+    int r;
+
+    if (!one && all->count == CALLS_MAX)
+        return error_set(err, -E2BIG, "functions are probed at %d places already", CALLS_MAX);
+    if (!one) {
+        for (size_t i = 0; i < all->count;
+             i++) /* an exec: the new image gets its probe in their place */
+            all->all[i].there &=
+                all->all[i].set != set || all->all[i].id.host_pid != p->id.host_pid;
+        one = &all->all[all->count++];
+        *one = (struct called){ .id = p->id, .set = set };
+    }
+    one->wanted = true;
+    if (one->there)
+        return 0;
+    if (now_ns >= one->again_ns || until_ns > now_ns) {
+        r = put(env, p, set, event, until_ns, &reason);
+        one->there = r == 0;
+        one->reason = reason;
+        one->reason.code = r;
+        one->again_ns = clock_monotonic_ns() + (r == -EAGAIN ? CALLS_AGAIN_NS : CALLS_FAILED_NS);
+    }
+    if (one->reason.code && one->reason.code != -EAGAIN && err)
+        *err = one->reason;
+    return one->reason.code;
+}
+
+void calls_look(struct calls *all)
+{
+    for (size_t i = 0; i < all->count; i++)
+        all->all[i].wanted = false;
+}
+
+void calls_looked(struct calls *all, struct broker *b)
+{
+    for (size_t i = all->count; i-- > 0;) {
+        if (all->all[i].wanted)
+            continue;
+        if (all->all[i].there)
+            broker_uncall(b, all->all[i].id.host_pid, all->all[i].set, NULL);
+        all->all[i] = all->all[--all->count];
+    }
+}
+
+void calls_forget(struct calls *all, uint32_t set)
+{
+    for (size_t i = all->count; i-- > 0;) {
+        if (all->all[i].set == set)
+            all->all[i] = all->all[--all->count];
+    }
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * In which processes calls of a function are counted (event LIB:SYMBOL): those of captures that
+ * run, and no others. Finds where the function begins; the broker checks that and puts a probe
+ * there. Thread: the engine's.
+ */
+#pragma once
+
+#include "broker_client/broker.h"
+#include "symbolize/symbolize.h"
+
+#define CALLS_MAX 1024 /* functions in processes at a time: as the broker has */
+
+/* A function in a process. */
+struct called {
+    struct proc_id id;
+    uint32_t set;        /* of samples, which says what function */
+    bool there;          /* its calls are counted */
+    bool wanted;         /* by a capture, at the last look */
+    uint64_t again_ns;   /* when it is tried again */
+    struct error reason; /* why it is not; code 0: not known yet */
+};
+
+struct calls {
+    struct called all[CALLS_MAX];
+    size_t count;
+};
+
+/* What counting takes; borrowed. */
+struct calls_env {
+    struct calls *calls;
+    struct broker *broker;
+    struct symbolizer *symbolizer;
+};
+
+/* Has calls of @event counted in @p for set @set unless they are. Waits for symbols until
+ * CLOCK_MONOTONIC @until_ns at most. Return: 0. -EAGAIN: symbols are being read; ask again. -ENXIO:
+ * @p has mapped no such file. -errno. The last two with @err, which says why. */
+int calls_put(const struct calls_env *env, struct process *p, uint32_t set, const char *event,
+              uint64_t until_ns, struct error *err);
+/* Begins a look at all processes: calls_put() says which are wanted, */
+void calls_look(struct calls *all);
+/* and here those go that are not. */
+void calls_looked(struct calls *all, struct broker *b);
+/* Set @set is gone, and its probes with it. */
+void calls_forget(struct calls *all, uint32_t set);

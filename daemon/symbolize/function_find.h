@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Finds a function of a file by its name: the symbol as it is in the file, or what C++ calls it,
+ * without parameters. Pure; thread: any.
+ */
+#pragma once
+
+#include "symbolize/elf_reading.h"
+
+struct function_found {
+    uint64_t offset;     /* in the file, where it begins */
+    uint64_t start, end; /* of its mapping */
+    char symbol[128];    /* of several alike, one that names a single function */
+};
+
+/* Whether @path is what a person calls @file: its last part is that, or begins with that and a
+ * dot: libc.so is libc.so.6, too. *ret_exact: it is that. */
+bool function_file_matches(struct span path, struct span file, bool *ret_exact);
+/* Finds @name in @image, into ret->offset. Return: 0. -ENOENT: there is none. -ENOTUNIQ: there are
+ * several, and ret->symbol is one. */
+int function_find(const struct elf_image *image, struct span name, struct function_found *ret);

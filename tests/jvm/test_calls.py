@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls of native functions (event=LIB:SYMBOL): as many as the program made, by whom it made them, and no probe left behind."""
+import os
+import shutil
+import signal
+import subprocess
+import time
+import unittest
+
+from harness import jvm, native, paths, proc
+from harness.daemon import Daemon
+from harness.profile import Profile
+
+STARTS = int(os.environ.get("FLAMED_PROBE_STARTS", "5"))
+
+
+class Program:
+    """calls.c, which does what it is told."""
+
+    def __init__(self):
+        self.process = subprocess.Popen([*proc.ENDS_WITH_US, native.build("calls", "-pthread")], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        text=True)
+        self.do("malloc 10")
+        self.pid = self.process.pid
+
+    def do(self, line: str) -> None:
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+        if self.process.stdout.readline().strip() != line:
+            raise RuntimeError(line)
+
+    def __enter__(self) -> "Program":
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.process.kill()
+        self.process.communicate()
+
+
+class JavaProgram(jvm.Jvm):
+    def __init__(self, version: int, folder: str):
+        super().__init__(paths.jdk(version), "-Xmx64m", "-cp", folder, "Calls", stdin=subprocess.PIPE)
+        self.do(100)
+
+    def do(self, count: int) -> None:
+        self.process.stdin.write(f"{count}\n")
+        self.process.stdin.flush()
+        if self.process.stdout.readline().strip() != str(count):
+            raise RuntimeError(count)
+
+
+def probes(pid: int, name: str) -> int:
+    """Bytes of the code of the file NAME that are not as in the file. A page that had a probe may stay a copy, as it was before."""
+    changed = 0
+    with open(f"/proc/{pid}/maps") as maps, open(f"/proc/{pid}/mem", "rb") as memory:
+        for line in maps:
+            fields = line.split()
+            if "x" not in fields[1] or os.path.basename(fields[-1]) != name:
+                continue
+            start, end = (int(word, 16) for word in fields[0].split("-"))
+            memory.seek(start)
+            code = memory.read(end - start)
+            with open(f"/proc/{pid}/map_files/{fields[0]}", "rb") as file:
+                file.seek(int(fields[2], 16))
+                there = file.read(end - start)
+            if code != there: # the last page of a file is filled up with zeros
+                changed += sum(a != b for a, b in zip(code, there))
+    return changed
+
+
+def value(profile: Profile, *names: str) -> int:
+    return sum(s.value for s in profile.stacks if all(any(name in frame for frame in s.names) for name in names))
+
+
+class Calls(jvm.WithClasses):
+    sources = ("Calls.java",)
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        paths.need_root()
+        cls.daemon = Daemon("--recorder-hz", "0")
+        cls.addClassCleanup(cls.daemon.stop)
+        event, = [e for e in cls.daemon.get("/api/v1/events").json()["events"] if e["name"] == "alloc"]
+        cls.reason = event["reason"]
+
+    def setUp(self):
+        if self.reason:
+            self.skipTest(self.reason)
+
+    def refused(self, pid: int, event: str, status: int, sentence: str) -> None:
+        answers = []
+        def known() -> bool: # the symbols are read
+            answers.append(self.daemon.get("/profile", pid=pid, event=event, seconds=0.1, format="json"))
+            return answers[-1].status != 200 or not any("being read" in warning for warning in answers[-1].warnings)
+        proc.wait_until(known, 30, "the symbols are read")
+        answer = answers[-1]
+        self.assertEqual(answer.status, status, answer)
+        document = answer.json()
+        self.assertIn(sentence, document["detail"], answer)
+        self.assertTrue(document.get("remedy") or status != 409, answer)
+
+    def prepare(self, pid: int, event: str) -> None:
+        """The program is loaded and the symbols are read: the next capture counts from the first call."""
+        def counted() -> bool:
+            answer = self.daemon.get("/profile", pid=pid, event=event, seconds=0.1, format="json")
+            if answer.status == 409 and "cannot be read" in answer.text: # not in time, on a busy machine
+                return False
+            self.assertEqual(answer.status, 200, (answer.text, answer))
+            return not any("being read" in warning for warning in answer.warnings)
+        proc.wait_until(counted, 30, "the symbols are read")
+
+    def test_as_the_program_calls(self):
+        """What is lost is counted, so that both together are what was called."""
+        with Program() as program:
+            for event, line, caller, count, interval in (("libc.so.6:malloc", "malloc 2000", "allocates", 2000, 1),
+                                                         ("libc.so:__libc_malloc", "malloc 2000", "allocates", 2000, 1),
+                                                         ("libc.so.6:malloc+0", "malloc 20000", "allocates", 20000, 32),
+                                                         ("./calls:counted", "counted 2000", "main", 2000, 1)):
+                with self.subTest(event=event, interval=interval):
+                    self.prepare(program.pid, event)
+                    capture = self.daemon.capture(pid=program.pid, event=event, interval=interval)
+                    self.assertEqual(sum(probes(program.pid, name) for name in ("libc.so.6", "calls")), 1)
+                    program.do(line)
+                    profile = capture.stop()
+                    found = value(profile, caller, "malloc" if "malloc" in event else "counted") + profile.quality["lost"] * interval
+                    print(f"{event}: {found} of {count}", end=" ")
+                    if interval == 1: # pthread_create calls it, too
+                        self.assertEqual(found, count, profile.describe())
+                    else: # right to an interval of each processor
+                        self.assertAlmostEqual(found, count, delta=interval * (os.cpu_count() + 1), msg=profile.describe())
+                    self.assertFalse([s for s in profile.stacks if s.truncated], profile.describe())
+                    self.assertEqual([probes(program.pid, name) for name in ("libc.so.6", "calls")], [0, 0], "a probe is left")
+            self.assertEqual(profile.document["meta"]["event"], "./calls:counted")
+            self.assertEqual(profile.document["meta"]["unit"], "count")
+
+    def test_several(self):
+        """Two functions of two processes, and CPU time, in one capture."""
+        with Program() as one, Program() as other:
+            self.prepare(one.pid, "libc.so.6:malloc")
+            capture = self.daemon.capture(pid=f"{one.pid},{other.pid}", event="libc.so.6:malloc,./calls:counted,cpu")
+            proc.wait_until(lambda: all(probes(p.pid, file) for p in (one, other) for file in ("libc.so.6", "calls")), 10, "both have probes")
+            for program, n in ((one, 500), (other, 700)):
+                program.do(f"malloc {n}")
+                program.do(f"counted {n}")
+            capture.stop()
+            for event, name in (("libc.so.6:malloc", "allocates"), ("./calls:counted", "counted")):
+                profile = Profile(self.daemon.get(f"{capture.path}/profile", event=event, format="json"))
+                counts = [sum(s.value for s in profile.of_process(p.pid) if name in s.names) for p in (one, other)]
+                self.assertEqual(counts[0] + counts[1] + profile.quality["lost"], 1200, profile.describe())
+                if not profile.quality["lost"]:
+                    self.assertEqual(counts, [500, 700], profile.describe())
+
+    def test_of_a_jvm(self):
+        for version in (17, 25):
+            with self.subTest(jdk=version), JavaProgram(version, self.classes.folder) as program:
+                self.prepare(program.pid, "libc.so.6:malloc")
+                capture = self.daemon.capture(pid=program.pid, event="libc.so.6:malloc")
+                program.do(1000)
+                profile = capture.stop()
+                # What the VM itself allocates on the way there has other callers.
+                found = sum(s.value for s in profile.stacks if "Calls.buffers" in s.names and s.names[-2:] == ["os::malloc", "malloc"]
+                            and "llocateMemory0" in s.names[-3])
+                print(f"{version}: {found} of 1000", end=" ")
+                self.assertLessEqual(found, 1000, profile.describe())
+                self.assertGreaterEqual(found + profile.quality["lost"], 990, profile.describe()) # but for stacks that were cut
+
+    def test_refusals(self):
+        with Program() as program:
+            self.refused(program.pid, "libc.so.6:malloc+1", 409, "no function begins at offset")
+            self.refused(program.pid, "./calls:counted+0x1", 409, "no function begins at offset")
+            self.refused(program.pid, "libc.so.6:no_such_function", 409, "has no function no_such_function")
+            self.refused(program.pid, "libnothing.so:malloc", 409, "has no file libnothing.so")
+            self.refused(program.pid, "/lib/libc.so.6:malloc", 400, "names no function")
+            self.refused(program.pid, "libc.so.6:", 400, "names no function")
+            self.refused(program.pid, "libc.so.6:malloc+x", 400, "names no function")
+            self.refused(self.daemon.processes()["flamed-broker"][0], "libc.so.6:malloc", 409, "is flamed itself")
+            self.assertEqual([probes(program.pid, name) for name in ("libc.so.6", "calls")], [0, 0])
+
+    def test_killed(self):
+        """No probe outlives flamed, however that ends, and the program goes on."""
+        with Daemon("--recorder-hz", "0") as daemon, Program() as program:
+            daemon.capture(pid=program.pid, event="libc.so.6:malloc")
+            proc.wait_until(lambda: probes(program.pid, "libc.so.6"), 10, "it has a probe")
+            for pid in daemon.processes()["flamed"]:
+                os.kill(pid, signal.SIGKILL)
+            proc.wait_until(lambda: probes(program.pid, "libc.so.6") == 0, 20, "no probe outlives flamed")
+            program.do("malloc 1000")
+            daemon.wait_ready() # another pair serves
+
+    def churn(self, pid: int, event: str, goes_on) -> None:
+        self.prepare(pid, event)
+        samples = 0
+        for _ in range(STARTS):
+            capture = self.daemon.capture(pid=pid, event=event, interval=16)
+            goes_on()
+            samples += capture.stop().samples
+        print(f"{event}: {STARTS} starts, {samples} samples", end=" ")
+        self.assertGreater(samples, 0)
+        self.assertEqual(probes(pid, "libc.so.6"), 0, "a probe is left")
+        goes_on()
+
+    def test_many_starts(self):
+        """The probe comes and goes under load, and nobody crashes."""
+        with Program() as program:
+            self.churn(program.pid, "libc.so.6:malloc", lambda: program.do("malloc 2000"))
+
+    def test_many_starts_in_a_jvm(self):
+        with JavaProgram(17, self.classes.folder) as program:
+            self.churn(program.pid, "libc.so.6:malloc", lambda: program.do(200))
+            symbols = subprocess.run(["nm", "-D", "--defined-only", os.path.join(paths.jdk(17), "lib/server/libjvm.so")], text=True,
+                                     capture_output=True, check=True).stdout
+            name = "JVM_MonitorNotifyAll" if "JVM_MonitorNotifyAll" in symbols else "JVM_Yield"
+            self.assertEqual(self.daemon.get("/profile", pid=program.pid, event=f"libjvm.so:{name}", seconds=0.1).status, 200)
+
+    def test_many_starts_in_node(self):
+        node = shutil.which("node")
+        if not node:
+            self.skipTest("no node here")
+        script = "setInterval(() => { for (let i = 0; i < 50; i++) Buffer.allocUnsafeSlow(100000 + i) }, 1)"
+        with subprocess.Popen([*proc.ENDS_WITH_US, node, "-e", script]) as process:
+            try:
+                def goes_on():
+                    self.assertIsNone(process.poll())
+                    ran = proc.stat(process.pid)[11]
+                    proc.wait_until(lambda: proc.stat(process.pid)[11] != ran or process.poll() is not None, 20, "it runs")
+                    self.assertIsNone(process.poll())
+                self.churn(process.pid, "libc.so.6:malloc", goes_on)
+            finally:
+                process.kill()
+
+
+if __name__ == "__main__":
+    unittest.main()
