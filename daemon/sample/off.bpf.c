@@ -163,6 +163,8 @@ static __always_inline void write_bare(struct desk *d, struct task_struct *task,
     }
 }
 
+#include "sample/early.bpf.h"
+
 /* ---- the switch ---- */
 
 /* Has the user stack of @task taken. @w may be NULL. */
@@ -191,14 +193,15 @@ static __always_inline bool schedule(struct task_struct *task, struct wait *w, s
 /* The kernel has not told that the wait of @task was over: those of some virtual machines leave out
  * a few switches. It ended before what @task has run since, by the scheduler's count. Nothing is
  * known of its stack. */
-static __always_inline void ended_unseen(struct task_struct *task, struct wait *w, __u64 now_ns)
+static __attribute__((noinline)) int ended_unseen(struct task_struct *task, struct wait *w,
+                                                  __u64 now_ns)
 {
     __u64 since = *(volatile __u64 *)&w->off_ns, on_ns = task->se.sum_exec_runtime - w->ran_ns;
     __u32 sets = sets_of(task, w);
     struct desk *d = my_desk();
 
     if (!d || !since || w->epoch != epoch || now_ns - (since & ~(__u64)MET) <= on_ns)
-        return;
+        return 0;
     count(OFF_BARE, 1);
     d->form.ended.time_ns = now_ns - on_ns;
     d->form.ended.lock = w->lock;
@@ -211,18 +214,19 @@ static __always_inline void ended_unseen(struct task_struct *task, struct wait *
     d->form.ended.kernel_count = d->form.ended.flags = 0;
     if (draw(task, &d->form.ended, w->blocks, sets, since & ~(__u64)MET))
         write_bare(d, task, &d->form.ended, ~0U, false, /* runs= */ 0);
+    return 0;
 }
 
-static __always_inline void leaves(struct task_struct *task, __u64 now_ns)
+static __always_inline void leaves(struct task_struct *task, __u64 now_ns, bool task_work)
 {
-    struct wait *w = bpf_task_storage_get(&waits, task, 0, 0);
+    struct wait *w = wait_of(task, /* create= */ false);
 
     if (w && *(volatile __u64 *)&w->off_ns)
         ended_unseen(task, w, now_ns);
     if (!w) {
         if (!sets_of(task, NULL))
             return;
-        w = bpf_task_storage_get(&waits, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+        w = wait_of(task, /* create= */ true);
         if (!w) {
             count(OFF_LOST_MEMORY, 1);
             return;
@@ -232,30 +236,48 @@ static __always_inline void leaves(struct task_struct *task, __u64 now_ns)
     w->ran_ns = task->se.sum_exec_runtime;
     w->epoch = epoch;
     w->lock.kind = UNWIND_LOCK_UNREAD;
-    if (lock_sets && !w->unlikely && sets_of(task, w) & lock_sets)
+    if (task_work ? lock_sets && !w->unlikely && sets_of(task, w) & lock_sets
+                  : sets_of(task, w) & (lock_sets | futex_sets)) /* nobody can later */
         lock_read(&w->lock, process_number(task), thread_number(task));
+    if (!task_work)
+        keep_stack(task, now_ns & ~(__u64)MET);
     *(volatile __u64 *)&w->off_ns = now_ns & ~(__u64)MET;
 }
 
-SEC("tp_btf/sched_switch")
-int off_switch(__u64 *ctx)
+/* Forgets a thread that ends, where nobody else does. */
+static __always_inline void forget(struct task_struct *task)
 {
-    struct task_struct *prev = (struct task_struct *)ctx[1], *next = (struct task_struct *)ctx[2];
-    bool left = may_be_wanted(prev), back = may_be_wanted(next);
-    __u64 now_ns, since = 0, run_delay;
+    __u32 key = task->pid;
+
+    bpf_map_delete_elem(&early_waits, &key);
+    bpf_map_delete_elem(&kepts, &key);
+}
+
+/* How far the scheduler's clock is behind CLOCK_MONOTONIC: both tell when @prev came. */
+static __always_inline void compare_clocks(struct task_struct *prev, struct task_struct *next,
+                                           __u64 now_ns)
+{
+    struct desk *d = my_desk();
+
+    if (!d)
+        return;
+    if (d->in_tid == (__u32)prev->pid && bpf_core_field_exists(prev->sched_info.last_arrival))
+        d->ahead_ns = d->in_ns - prev->sched_info.last_arrival;
+    d->in_tid = (__u32)next->pid;
+    d->in_ns = now_ns;
+}
+
+static __always_inline int comes_back(struct task_struct *next, __u64 now_ns, bool task_work)
+{
+    __u64 since = 0, run_delay;
     struct wait *w;
     struct desk *d;
     __u32 sets;
     bool taken;
 
-    if (!left && !back)
-        return 0;
-    now_ns = bpf_ktime_get_ns();
-    if (left)
-        leaves(prev, now_ns);
-    if (!back)
-        return 0;
-    w = bpf_task_storage_get(&waits, next, 0, 0);
+    w = wait_of(next, /* create= */ false);
+    if (!task_work && !w && next->flags & TASK_EXITING)
+        return 0; /* forgotten */
     sets = sets_of(next, w);
     if (w) /* for good: a flush that comes now does not meet it */
         since = __sync_lock_test_and_set(&w->off_ns, 0);
@@ -287,7 +309,7 @@ int off_switch(__u64 *ctx)
     if (!taken)
         return 0;
     if (!w) /* where its late one is noted */
-        w = bpf_task_storage_get(&waits, next, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+        w = wait_of(next, /* create= */ true);
     d->form.ended.flush = 0;
     run_delay = run_delay_of(next);
     asm volatile("" : "+r"(run_delay)); /* clang would load either by one instruction */
@@ -296,13 +318,56 @@ int off_switch(__u64 *ctx)
     d->form.ended.run_delay = run_delay;
     d->form.ended.exec_id = (__u32)next->self_exec_id;
     take_kernel_stack(next, &d->form.ended);
-    if (!(next->flags & (TASK_WORKER | TASK_EXITING)) && !over_budget(now_ns, STACK_BUDGET_NS) &&
-        schedule(next, w, d))
+    if (!task_work && write_kept(next, d, since))
+        return 0;
+    if (task_work && !(next->flags & (TASK_WORKER | TASK_EXITING)) &&
+        !over_budget(now_ns, STACK_BUDGET_NS) && schedule(next, w, d))
         return 0;
     if (sets & futex_sets && !is_java(&d->form.ended.lock))
         d->form.ended.lock.owner = java_thread_of(next);
     count(OFF_BARE, 1);
     write_bare(d, next, &d->form.ended, ~0U, false, /* runs= */ 0);
+    return 0;
+}
+
+/* Not inlined: what it takes of the program's stack is free again for a walk. */
+static __attribute__((noinline)) int comes_back_early(struct task_struct *next, __u64 now_ns)
+{
+    return comes_back(next, now_ns, /* task_work= */ false);
+}
+
+SEC("tp_btf/sched_switch")
+int off_switch(__u64 *ctx)
+{
+    struct task_struct *prev = (struct task_struct *)ctx[1], *next = (struct task_struct *)ctx[2];
+    bool left = may_be_wanted(prev), back = may_be_wanted(next);
+    __u64 now_ns;
+
+    if (!left && !back)
+        return 0;
+    now_ns = bpf_ktime_get_ns();
+    if (left)
+        leaves(prev, now_ns, /* task_work= */ true);
+    return back ? comes_back(next, now_ns, /* task_work= */ true) : 0;
+}
+
+SEC("tp_btf/sched_switch")
+int off_switch_early(__u64 *ctx)
+{
+    struct task_struct *prev = (struct task_struct *)ctx[1], *next = (struct task_struct *)ctx[2];
+    bool left = may_be_wanted(prev), back = may_be_wanted(next);
+    __u64 now_ns;
+
+    if (!left && !back)
+        return 0;
+    now_ns = bpf_ktime_get_ns();
+    compare_clocks(prev, next, now_ns);
+    if (back)
+        comes_back_early(next, now_ns);
+    if (left && prev->flags & TASK_EXITING)
+        forget(prev);
+    else if (left)
+        leaves(prev, now_ns, /* task_work= */ false);
     return 0;
 }
 
@@ -372,7 +437,7 @@ int off_blocked(struct bpf_iter__task *ctx)
     if (!f)
         return 0;
     runs = runs_of(task);
-    w = bpf_task_storage_get(&waits, task, 0, 0);
+    w = wait_of(task, /* create= */ false);
     if (flush_lates) {
         if (w && w->late_key)
             write_lates(f, task, w, set, runs);
@@ -382,7 +447,7 @@ int off_blocked(struct bpf_iter__task *ctx)
         if (task->on_cpu)
             return 0;
         /* It has waited since before all of this began. */
-        w = bpf_task_storage_get(&waits, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+        w = wait_of(task, /* create= */ true);
         if (!w)
             return 0;
         w->lock.kind = UNWIND_LOCK_UNREAD;

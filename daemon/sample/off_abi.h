@@ -8,6 +8,10 @@
 /* A sample is near if so many waits like the last one, or so much time, may lie before it. */
 #define OFF_NEAR_WAITS 32
 #define OFF_NEAR_NS 250000
+/* Where there is no task work: */
+#define OFF_EARLY_THREADS 16384 /* whose waits are known at once */
+#define OFF_EARLY_KEPT 4096     /* whose stack is kept while they wait */
+#define OFF_EARLY_WORDS 512     /* of one */
 /* Which processes may be wanted, by the low bits of their number: most are ruled out by one look.
  */
 #define OFF_BITS 65536

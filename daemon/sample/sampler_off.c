@@ -27,18 +27,47 @@ struct sampler_off {
 
 int sampler_off_check(struct error *err)
 {
-    struct btf *btf = old_kernel_pretended("task_work") ? NULL : btf__load_vmlinux_btf();
-    bool can =
-        btf && btf__find_by_name_kind(btf, "bpf_task_work_schedule_resume_impl", BTF_KIND_FUNC) > 0;
+    struct btf *btf = btf__load_vmlinux_btf();
+    bool can = btf && btf__find_by_name_kind(btf, "bpf_iter__task", BTF_KIND_STRUCT) > 0;
 
     btf__free(btf);
     if (can)
         return 0;
     error_set(err, -EOPNOTSUPP,
-              "this kernel has no task work for BPF programs, which takes the stacks of waits");
-    error_remedy(err, "run Linux 6.18 or later; event=context-switches shows where threads begin "
+              "this kernel has no BPF iterator over threads, which sees what still waits");
+    error_remedy(err, "run Linux 5.15 or later; event=context-switches shows where threads begin "
                       "to wait, though not for how long");
     return -EOPNOTSUPP;
+}
+
+static bool has_task_work(void)
+{
+    struct btf *btf = old_kernel_pretended("task_work") ? NULL : btf__load_vmlinux_btf();
+    bool has =
+        btf && btf__find_by_name_kind(btf, "bpf_task_work_schedule_resume_impl", BTF_KIND_FUNC) > 0;
+
+    btf__free(btf);
+    return has;
+}
+
+/* Chooses how stacks are taken, and the sizes of maps by that. */
+static int choose(struct off_bpf *skel)
+{
+    bool early = !has_task_work();
+    int r;
+
+    skel->rodata->early = early;
+    r = bpf_program__set_autoload(early ? skel->progs.off_switch : skel->progs.off_switch_early,
+                                  false);
+    if (r < 0 || !early)
+        return r;
+    skel->rodata->max_words = MIN(skel->rodata->max_words, (uint32_t)OFF_EARLY_WORDS);
+    r = bpf_map__set_max_entries(skel->maps.early_waits, OFF_EARLY_THREADS);
+    if (r == 0)
+        r = bpf_map__set_max_entries(skel->maps.kepts, OFF_EARLY_KEPT);
+    if (r == 0)
+        r = bpf_map__set_max_entries(skel->maps.lates, 1);
+    return r < 0 ? r : bpf_map__set_map_flags(skel->maps.lates, 0);
 }
 
 int sampler_off_new(const struct sampler_shared *shared, struct sampler_off **ret,
@@ -61,7 +90,9 @@ int sampler_off_new(const struct sampler_shared *shared, struct sampler_off **re
     o->skel->rodata->pid_ns_inum = shared->pid_ns_inum;
     o->skel->rodata->max_words = shared->max_words;
     o->skel->bss->filters_no = 1; /* 0: nothing is known yet */
-    r = sampler_shared_use(shared, o->skel->obj);
+    r = choose(o->skel);
+    if (r == 0)
+        r = sampler_shared_use(shared, o->skel->obj);
     if (r == 0)
         r = off_bpf__load(o->skel);
     if (r < 0) {
@@ -113,7 +144,8 @@ int sampler_off_start(struct sampler_off *o, uint32_t set, enum event_kind kind,
     if (o->link)
         return 0;
     o->skel->bss->epoch++;
-    o->link = bpf_program__attach(o->skel->progs.off_switch);
+    o->link = bpf_program__attach(o->skel->rodata->early ? o->skel->progs.off_switch_early
+                                                         : o->skel->progs.off_switch);
     if (!o->link) {
         int r = error_errno(err, "cannot attach to the scheduler's switches");
 

@@ -21,8 +21,9 @@
 
 /* The few kernel fields needed; offsets come from the running kernel's BTF. */
 struct sched_info {
-    unsigned long pcount;         /* times that it was given a processor */
-    unsigned long long run_delay; /* ns in the run queue, of all its life */
+    unsigned long pcount;                         /* times that it was given a processor */
+    unsigned long long run_delay;                 /* ns in the run queue, of all its life */
+    unsigned long long last_arrival, last_queued; /* the scheduler's clock; last_queued 0: is not */
 } __attribute__((preserve_access_index));
 
 struct sched_entity {

@@ -67,7 +67,7 @@ struct bpf_map {
 extern int
 bpf_task_work_schedule_resume_impl(struct task_struct *task, struct bpf_task_work *work, void *map,
                                    int (*callback)(struct bpf_map *map, void *key, void *value),
-                                   void *aux) __ksym;
+                                   void *aux) __ksym __weak;
 
 struct bpf_iter_meta {
     __u64 session_id;
@@ -83,6 +83,9 @@ struct bpf_iter__task {
         __u64 : 64;
     };
 } __attribute__((preserve_access_index));
+
+/* 1: this kernel has no task work. */
+const volatile bool early;
 
 /* Written by the loader. */
 __u64 intervals[STACK_SETS_MAX]; /* 0: no set of this program */
@@ -102,6 +105,21 @@ struct {
     __type(key, int);
     __type(value, struct wait);
 } waits SEC(".maps");
+
+/* The same where there is no task work, by thread id: allocated in advance. */
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(max_entries, 1); /* the loader sets the number */
+    __type(key, __u32);
+    __type(value, struct wait);
+} early_waits SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, 1);
+    __type(key, __u32);
+    __type(value, struct wait);
+} empty_wait SEC(".maps");
 
 struct {
     __uint(type, BPF_MAP_TYPE_HASH);
@@ -125,6 +143,8 @@ struct desk {
     __u64 bare_frames[STACK_MAX + 1 + SAMPLE_REGISTER_COUNT];
     struct block blocks[STACK_SETS_MAX]; /* of threads that have none yet */
     __u64 last_key;
+    __u64 in_ns, ahead_ns; /* when the thread in_tid came; CLOCK_MONOTONIC less sched_clock() */
+    __u32 in_tid;
 };
 
 struct {
@@ -146,6 +166,23 @@ struct {
     __type(key, __u32);
     __type(value, struct off_scratch);
 } scratches SEC(".maps");
+
+/* What is known of @task; NULL: nothing. */
+static __always_inline struct wait *wait_of(struct task_struct *task, bool create)
+{
+    __u32 key = task->pid, zero = 0;
+    struct wait *w, *empty;
+
+    if (!early)
+        return bpf_task_storage_get(&waits, task, 0, create ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0);
+    w = bpf_map_lookup_elem(&early_waits, &key);
+    if (w || !create)
+        return w;
+    empty = bpf_map_lookup_elem(&empty_wait, &zero);
+    if (!empty || bpf_map_update_elem(&early_waits, &key, empty, BPF_NOEXIST))
+        return NULL;
+    return bpf_map_lookup_elem(&early_waits, &key);
+}
 
 /* Adds @n to counter @which (enum of off_abi.h). */
 static __always_inline void count(__u32 which, __u64 n)

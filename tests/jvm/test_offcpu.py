@@ -19,6 +19,7 @@ CALLS = {"sleeps": "java.lang.Thread.sleep", "parks": "jdk.internal.misc.Unsafe.
 # And for what, where that is one thing.
 WAITS = {"sleeps": "sleep", "parks": "park", "waits": "notify", "computes": "sleep"}
 WORDS = os.environ.get("FLAMED_OLD_KERNEL", "").split(",")
+EARLY = bool({"task_work", "all"} & set(WORDS)) # then the stack of what had begun before is not known
 
 
 def ran(pid: int) -> dict[int, int]:
@@ -43,6 +44,7 @@ class Program(jvm.Jvm):
 
 class OffCpu(jvm.WithClasses):
     sources = ("Off.java",)
+    early = EARLY
 
     @classmethod
     def setUpClass(cls):
@@ -101,7 +103,7 @@ class OffCpu(jvm.WithClasses):
             self.assertFalse(stack.truncated, stack.names)
         # What still waited at the end, and ran before its stack was read, has the kernel's stack alone.
         cut = sum(s.samples for s in profile.stacks if s.truncated)
-        self.assertLessEqual(cut, len(off) + 0.001 * profile.samples, profile.describe())
+        self.assertLessEqual(cut, (2 if self.early else 1) * len(off) + 0.001 * profile.samples, profile.describe())
 
     def test_as_the_threads_waited(self):
         for version in (17, 25):
@@ -112,16 +114,30 @@ class OffCpu(jvm.WithClasses):
         """A process that is stopped, and one that is killed while it waits."""
         with Program(17, self.classes.folder) as program:
             self.profile(program, 0.2)
-            timers = [threading.Timer(at, os.kill, (program.pid, what)) for at, what in ((0.3, signal.SIGSTOP), (1.0, signal.SIGCONT))]
-            for t in timers:
-                t.start()
+            stops: list[float] = []
+
+            def stop() -> None:
+                os.kill(program.pid, signal.SIGSTOP)
+                states = lambda: [proc.read(f"/proc/{program.pid}/task/{tid}/stat").rpartition(")")[2].split()[0] for tid in proc.threads(program.pid)]
+                proc.wait_until(lambda: set(states()) == {"T"}, 10, "all threads have stopped")
+                stops.append(time.time())
+                time.sleep(0.7)
+                stops.append(time.time())
+                os.kill(program.pid, signal.SIGCONT)
+
+            timer = threading.Timer(0.3, stop)
+            timer.start()
             profile = self.profile(program, 1.5)
+            timer.join()
             self.assertAlmostEqual(sum(s.value for s in profile.of_thread("sleeps-0")) / 1e9, 1.5, delta=0.05)
             stopped = sum(s.value for s in profile.of_thread("sleeps-0") if any("do_signal_stop" in n for n in s.names)) / 1e9
-            self.assertAlmostEqual(stopped, 0.7, delta=0.1, msg=profile.describe())
-            threading.Timer(0.5, os.kill, (program.pid, signal.SIGKILL)).start()
+            truth = min(stops[1], profile.end) - max(stops[0], profile.start)
+            self.assertGreaterEqual(stopped, truth - 0.02, profile.describe())
+            ended = []
+            threading.Timer(0.5, lambda: (os.kill(program.pid, signal.SIGKILL), ended.append(time.time()))).start()
             profile = self.profile(program, 1)
-            self.assertAlmostEqual(sum(s.value for s in profile.of_thread("blocks-0")) / 1e9, 0.5, delta=0.1, msg=profile.describe())
+            self.assertAlmostEqual(sum(s.value for s in profile.of_thread("blocks-0")) / 1e9, ended[0] - profile.start, delta=0.1,
+                                   msg=profile.describe())
             self.assertEqual(profile.quality["lost"], 0)
 
     def test_weight(self):
@@ -154,28 +170,28 @@ class OffCpu(jvm.WithClasses):
             capture.stop()
         budgets = {m["id"] for m in maps if m.get("name") == "budgets"}
         of = {p["name"]: budgets & set(p.get("map_ids", [])) for p in programs if budgets & set(p.get("map_ids", []))}
-        self.assertLessEqual({"cpu_tick", "off_switch", "alloc_probe", "point_tick"}, set(of), of)
+        self.assertLessEqual({"cpu_tick", "off_switch_earl" if self.early else "off_switch", "alloc_probe", "point_tick"}, set(of), of)
         self.assertEqual(len(budgets), 1, of)
 
 
 class WithoutTaskWork(jvm.WithClasses):
+    """As on kernels that take stacks when a wait begins."""
     sources = ("Off.java",)
+    early = True
+    profile, check = OffCpu.profile, OffCpu.check
 
-    def test_sentence(self):
+    def test_as_the_threads_waited(self):
         os.environ["FLAMED_OLD_KERNEL"] = ",".join([*filter(None, WORDS), "task_work"])
         try:
-            daemon = Daemon("--recorder-hz", "0")
+            self.daemon = Daemon("--recorder-hz", "0")
         finally:
             os.environ["FLAMED_OLD_KERNEL"] = ",".join(WORDS)
-        self.addCleanup(daemon.stop)
-        for name in ("offcpu", "wall"):
-            event, = [e for e in daemon.get("/api/v1/events").json()["events"] if e["name"] == name]
-            self.assertFalse(event["available"])
-            self.assertIn("task work", event["reason"])
-            answer = daemon.get("/profile", pid=os.getpid(), seconds=0.1, event=name)
-            self.assertEqual(answer.status, 503, answer)
-            self.assertIn("task work", answer.json()["detail"])
-            self.assertIn("6.18", event["reason"])
+        self.addCleanup(self.daemon.stop)
+        event, = [e for e in self.daemon.get("/api/v1/events").json()["events"] if e["name"] == "offcpu"]
+        if event["reason"]:
+            self.skipTest(event["reason"])
+        with Program(17, self.classes.folder) as program:
+            self.check(17, program, 3)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import unittest
 from harness import jvm, paths, proc
 from harness.daemon import Daemon
 from harness.profile import Profile
-from test_offcpu import loaded, stolen
+from test_offcpu import EARLY, loaded, stolen
 
 SECONDS = float(os.environ.get("FLAMED_WALL_SECONDS", 3))
 PERIOD = 0.01
@@ -149,7 +149,8 @@ class IdleServices(jvm.WithClasses):
                                                                    threads=1, format="json"))
             get("wall", 0.2) # has the programs loaded, and the process known
             # The compilers, which are still at it, may run before their stacks are read.
-            complete = lambda p: p.quality["truncated"] <= 0.01 * p.samples and set(self.WAITS) <= {s.thread for s in p.stacks}
+            whole = lambda p: {s.thread for s in p.stacks} - {s.thread for s in p.stacks if s.truncated}
+            complete = lambda p: set(self.WAITS) <= whole(p) and (EARLY or p.quality["truncated"] <= 0.01 * p.samples)
             profile = proc.wait_until(lambda: complete(p := Profile(get("wall", 0.5))) and p, 30, "whole stacks of all threads")
             print(f"{version}: {profile.quality}", end=" ")
             self.assertEqual(profile.quality["lost"], 0, profile.describe())

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * For kernels without task work (before 6.18). The user's stack is walked each time that a wanted
+ * thread leaves its processor: how long for is not known yet. The stack is kept for the end of the
+ * wait. All maps are allocated in advance, as such kernels must not allocate while a run queue is
+ * locked.
+ */
+#pragma once
+
+#include "sample/wait.bpf.h"
+
+struct kept {
+    __u64 off_ns; /* of the wait; 0: of none */
+    __u32 count;
+    __u16 flags, end;
+    __u64 words[OFF_EARLY_WORDS];
+};
+
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(max_entries, 1); /* the loader sets the number */
+    __type(key, __u32);     /* thread id, in the first pid namespace */
+    __type(value, struct kept);
+} kepts SEC(".maps");
+
+/* Where a value begins that is not there yet. */
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, 1);
+    __type(key, __u32);
+    __type(value, struct kept);
+} empty_kept SEC(".maps");
+
+/* The kept stack of @task; NULL: none, and there is no room. */
+static __always_inline struct kept *kept_of(struct task_struct *task, bool create)
+{
+    __u32 key = task->pid, zero = 0;
+    struct kept *k = bpf_map_lookup_elem(&kepts, &key), *empty;
+
+    if (k || !create)
+        return k;
+    empty = bpf_map_lookup_elem(&empty_kept, &zero);
+    if (!empty || bpf_map_update_elem(&kepts, &key, empty, BPF_NOEXIST))
+        return NULL;
+    return bpf_map_lookup_elem(&kepts, &key);
+}
+
+/* Walks the stack of @task, which runs and is about to leave, and keeps it for the wait that begins
+ * at @off_ns. */
+static __always_inline void keep_stack(struct task_struct *task, __u64 off_ns)
+{
+    struct off_scratch *os;
+    struct stack_scratch *s;
+    struct unwind_process *p;
+    struct kept *k;
+    __u64 took_ns;
+    __u32 n;
+
+    if (task->flags & (TASK_WORKER | TASK_EXITING) || over_budget(off_ns, STACK_BUDGET_NS))
+        return; /* what is kept of an older wait has another time */
+    k = kept_of(task, /* create= */ true);
+    os = k ? take_scratch() : NULL;
+    if (!os || !k)
+        return;
+    s = &os->stack;
+    begin_record(&s->rec, task, process_number(task), thread_number(task), off_ns);
+    p = tables_of(s);
+    n = p ? walk(task, s, p) : leaf(task, s);
+    if (n > OFF_EARLY_WORDS)
+        n = OFF_EARLY_WORDS;
+    k->off_ns = off_ns;
+    k->count = n;
+    k->flags = s->rec.flags;
+    k->end = s->rec.user_end;
+    bpf_probe_read_kernel(k->words, n * sizeof(__u64), s->frames);
+    __sync_lock_test_and_set(&os->taken, 0);
+    took_ns = bpf_ktime_get_ns() - off_ns;
+    count(OFF_TIME_NS, took_ns);
+    spend(took_ns);
+}
+
+/* How long @task, which is about to run, has been in a run queue, where it was not moved to another
+ * since. The scheduler's clock is not CLOCK_MONOTONIC: @ahead_ns lies between them. */
+static __always_inline __u64 queued_ns(struct task_struct *task, __u64 now_ns, __u64 ahead_ns)
+{
+    __u64 queued =
+        bpf_core_field_exists(task->sched_info.last_queued) ? task->sched_info.last_queued : 0;
+
+    if (!queued || !ahead_ns || queued + ahead_ns >= now_ns)
+        return 0;
+    return now_ns - queued - ahead_ns;
+}
+
+/* Writes the records of the wait of @task that began at @since and is over, with the stack that was
+ * kept. False: there is none. */
+static __always_inline bool write_kept(struct task_struct *task, struct desk *d, __u64 since)
+{
+    struct ended *x = &d->form.ended;
+    struct kept *k = kept_of(task, /* create= */ false);
+    struct off_scratch *os;
+    struct stack_scratch *s;
+    __u64 n = x->kernel_count, words;
+
+    if (!k || !since || k->off_ns != since)
+        return false;
+    os = take_scratch();
+    if (!os)
+        return false;
+    s = &os->stack;
+    if (n > STACK_MAX)
+        n = STACK_MAX;
+    words = k->count;
+    if (words > OFF_EARLY_WORDS)
+        words = OFF_EARLY_WORDS;
+    fill_record(&s->rec, task, x);
+    s->rec.flags |= (__u8)k->flags;
+    s->rec.user_end = (__u8)k->end;
+    s->rec.user_count = (__u16)words;
+    bpf_probe_read_kernel(s->frames, n * sizeof(__u64), x->kernel);
+    bpf_probe_read_kernel(user_words(s), words * sizeof(__u64), k->words);
+    write_both(s, x, run_delay_of(task) - x->run_delay + queued_ns(task, x->time_ns, d->ahead_ns));
+    __sync_lock_test_and_set(&os->taken, 0);
+    return true;
+}
