@@ -47,6 +47,7 @@ struct loader {
     struct job jobs[JOB_COUNT];
     struct bpf_link **links; /* owned: probes to be taken out */
     size_t link_count, link_cap;
+    bool detaching, ended; /* one is being taken out; no other is begun with */
 };
 
 /* ---- what is loaded ---- */
@@ -196,9 +197,11 @@ static void detach(struct loader *l)
 {
     struct bpf_link *link = l->links[--l->link_count];
 
+    l->detaching = true;
     pthread_mutex_unlock(&l->lock);
     uprobe_detach(link);
     pthread_mutex_lock(&l->lock);
+    l->detaching = false;
 }
 
 static void *loader_main(void *arg)
@@ -213,9 +216,9 @@ static void *loader_main(void *arg)
     l->confined = true;
     for (;;) {
         pthread_cond_broadcast(&l->changed);
-        while ((kind = next_job(l)) == JOB_COUNT && l->link_count == 0)
+        while ((kind = next_job(l)) == JOB_COUNT && (l->link_count == 0 || l->ended))
             pthread_cond_wait(&l->changed, &l->lock);
-        if (l->link_count > 0)
+        if (l->link_count > 0 && !l->ended)
             detach(l);
         else
             load(l, kind);
@@ -383,6 +386,17 @@ void loader_detach(void *loader, struct bpf_link *link)
     pthread_mutex_unlock(&l->lock);
     if (!later)
         uprobe_detach(link);
+}
+
+void loader_end(struct loader *l)
+{
+    if (!l)
+        return;
+    pthread_mutex_lock(&l->lock);
+    l->ended = true;
+    while (l->detaching)
+        pthread_cond_wait(&l->changed, &l->lock);
+    pthread_mutex_unlock(&l->lock);
 }
 
 void loader_drop(struct loader *l)

@@ -54,6 +54,10 @@ struct bpf_link;
 /* Takes a probe out, which it takes, without having its caller wait for that: as
  * sampler_moments_detach_by() wants it. @loader: a struct loader. */
 void loader_detach(void *loader, struct bpf_link *link);
+/* Waits for the probe that is being taken out, and begins with no other: before the broker ends.
+ * The kernel leaves a breakpoint in the target if a thread is killed in the middle of that. It
+ * takes out the others with the process. */
+void loader_end(struct loader *l);
 
 /* Forgets what was asked: it is freed once it is loaded. */
 void loader_drop(struct loader *l);
