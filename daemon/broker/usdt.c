@@ -147,7 +147,7 @@ static void parse_arguments(struct span s, uint32_t wanted, struct usdt_place *r
 /* A note's text up to its NUL. */
 static bool take_text(struct span *s, struct span *ret)
 {
-    const char *end = memchr(s->p, 0, s->n);
+    const char *end = s->n ? memchr(s->p, 0, s->n) : NULL;
 
     if (!end)
         return false;

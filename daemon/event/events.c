@@ -75,6 +75,12 @@ static const struct event_info FORMS[] = {
       .unit = "count",
       .default_period = 1,
       .cost = "about 1 us for each call in that process, and " COST_SAMPLE },
+    { .kind = EVENT_BREAKPOINT,
+      .name = "mem:ADDRESS",
+      .description = "accesses to an address of the process, by a breakpoint of the processor",
+      .unit = "count",
+      .default_period = 1,
+      .cost = "1 to 40 us for each access, of every process that has the address" },
 };
 
 const struct event_info *events_find(const char *name)
@@ -89,6 +95,13 @@ const struct event_info *events_find(const char *name)
                                                                : NULL;
 }
 
+/* Whether the slash at @at of an event's name is none of a PMU's pair: "./node:main",
+ * "mem:0x1000/8". */
+static bool is_single_slash(struct span name, size_t at)
+{
+    return (at == 1 && name.p[0] == '.') || span_starts_with(name, "mem:");
+}
+
 int events_split(struct span list, struct span ret[EVENTS_AT_ONCE_MAX], size_t *ret_count)
 {
     size_t begin = 0;
@@ -96,8 +109,7 @@ int events_split(struct span list, struct span ret[EVENTS_AT_ONCE_MAX], size_t *
 
     *ret_count = 0;
     for (size_t i = 0; i <= list.n; i++) {
-        /* The slash of "./" is none of a pair. */
-        if (i < list.n && list.p[i] == '/' && !(i == begin + 1 && list.p[begin] == '.'))
+        if (i < list.n && list.p[i] == '/' && !is_single_slash(span_from(list, begin), i - begin))
             slashes = !slashes;
         if (i < list.n && (slashes || list.p[i] != ','))
             continue;

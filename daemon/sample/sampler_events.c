@@ -15,6 +15,7 @@
 #include "sample/tracepoint.h"
 
 #include <fcntl.h>
+#include <linux/hw_breakpoint.h>
 #include <linux/perf_event.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -124,6 +125,19 @@ void sampler_denied(struct error *err)
                  (int)setting.n, setting.p);
 }
 
+/* EVENT_READ and so on are HW_BREAKPOINT_R and so on. */
+static void describe_breakpoint(const struct event_form *form, struct perf_event_attr *attr)
+{
+    _Static_assert(EVENT_READ == HW_BREAKPOINT_R && EVENT_WRITE == HW_BREAKPOINT_W &&
+                       EVENT_EXECUTE == HW_BREAKPOINT_X,
+                   "accesses are numbered as the kernel does");
+    attr->type = PERF_TYPE_BREAKPOINT;
+    /* x86 cannot watch reads alone: perf asks for both, too. */
+    attr->bp_type = form->access == EVENT_READ ? EVENT_READ | EVENT_WRITE : form->access;
+    attr->bp_addr = form->address;
+    attr->bp_len = form->bytes;
+}
+
 /* The attributes of @form, but for those of a PMU and the modifiers. */
 static void describe_form(const struct event_form *form, struct perf_event_attr *attr)
 {
@@ -132,6 +146,8 @@ static void describe_form(const struct event_form *form, struct perf_event_attr 
         attr->config = EVENTS[form->kind].config;
     } else if (form->kind == EVENT_FUNCTION) {
         attr->type = PERF_TYPE_PROBE;
+    } else if (form->kind == EVENT_BREAKPOINT) {
+        describe_breakpoint(form, attr);
     } else {
         attr->type = form->kind == EVENT_RAW ? PERF_TYPE_RAW : PERF_TYPE_HW_CACHE;
         attr->config = form->config;
@@ -155,8 +171,6 @@ int sampler_describe(enum event_kind kind, struct span text, int devices_fd,
         text = span_of(EVENTS[kind].name);
     else
         r = event_form_parse(text, &form, err);
-    if (r == 0 && form.kind == EVENT_BREAKPOINT)
-        r = -ENOENT;
     if (r == -ENOENT)
         return error_parameter(err, "event", r, "there is no event '%.*s'", (int)text.n, text.p);
     if (r < 0)
@@ -182,7 +196,8 @@ int sampler_describe(enum event_kind kind, struct span text, int devices_fd,
     }
     e.kind = form.kind;
     e.everywhere = form.kind == EVENT_TRACEPOINT;
-    e.picks = e.everywhere || (e.attr.type == PERF_TYPE_SOFTWARE && !is_timer(form.kind));
+    e.picks = e.everywhere || form.kind == EVENT_BREAKPOINT ||
+              (e.attr.type == PERF_TYPE_SOFTWARE && !is_timer(form.kind));
     e.attr.exclude_user = form.exclude_user;
     e.attr.exclude_kernel = form.exclude_kernel;
     e.attr.exclude_hv = form.exclude_user || form.exclude_kernel; /* as perf does */
@@ -217,6 +232,9 @@ int sampler_open_event(const struct sampler_event *event, uint32_t cpu, uint64_t
                           "counters, and some can be given them (a virtual PMU)");
     else if (fd == -EINVAL)
         error_remedy(err, "the processor or its PMU takes no such event, or cannot sample it");
+    else if (fd == -ENOSPC)
+        error_remedy(err, "the processor has four breakpoints, and all are taken: end another "
+                          "capture of mem:, or a debugger");
     else if (fd == -EBUSY)
         error_remedy(err, "another program has the counter; end it, or wait for it");
     return fd;

@@ -52,14 +52,15 @@ static bool refuse_parameter(struct request *req, const char *name, struct error
     return false;
 }
 
-/* A tracepoint costs all processes of the machine time, those of others as well. A probe changes
- * the memory of a process, and no process can fork while the kernel puts it there. */
+/* Tracepoints and breakpoints cost all processes of the machine time, those of others, too. A probe
+ * changes the memory of a process, and no process can fork while the kernel puts it there. */
 bool request_may_sample_events(const struct request *req, struct error *err)
 {
-    if (samples(req, EVENT_TRACEPOINT) && !req->subject.viewer.whole) {
+    if ((samples(req, EVENT_TRACEPOINT) || samples(req, EVENT_BREAKPOINT)) &&
+        !req->subject.viewer.whole) {
         error_set(err, -EACCES,
-                  "a tracepoint costs every process of the machine time, so it takes a client that "
-                  "sees all of them");
+                  "a tracepoint or breakpoint costs every process of the machine time, so it takes "
+                  "a client that sees all of them");
         error_remedy(err, "ask as root or as a member of group flamed, or for another event");
         return false;
     }

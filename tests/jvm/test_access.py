@@ -445,7 +445,7 @@ class Access(unittest.TestCase):
         pid = self.jvms[ALICE].pid
         for event, words in (("alloc", "'attach'"), ("cpu,alloc", "'attach'"), ("safepoint", "'attach'"), ("libc.so.6:malloc", "'attach'"),
                              ("sched:sched_switch", "sees all of them"),
-                             ("page-faults,kmem:kmalloc", "sees all of them")):
+                             ("page-faults,kmem:kmalloc", "sees all of them"), ("mem:0x7f0000000000", "sees all of them")):
             with self.subTest(event=event):
                 body = json.dumps({"pid": pid, "event": event, "seconds": 0.1})
                 for reply in (caller.ask(f"{self.tcp}/profile?pid={pid}&event={event}&seconds=0.1", uid=ALICE),

@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 
 #include <fcntl.h>
+#include <linux/perf_event.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -76,6 +77,9 @@ static const char *const AS_PERF[] = {
     "node-store-misses",
     "node-prefetches",
     "node-prefetch-misses",
+    "mem:0x7f0000001000",
+    "mem:0x7f0000001008/8:w",
+    "mem:0x7f0000001001:x",
 };
 
 /* What perf says that it asks for; "" without perf. */
@@ -115,6 +119,11 @@ START_TEST(asks_as_perf_does)
                   e.attr.type, output);
     ck_assert_msg(printed(output, "config") == e.attr.config, "%s: config 0x%llx\n%s", AS_PERF[_i],
                   e.attr.config, output);
+    ck_assert_msg(printed(output, "bp_type") == e.attr.bp_type, "%s: %s", AS_PERF[_i], output);
+    if (e.attr.type == PERF_TYPE_BREAKPOINT) {
+        ck_assert_msg(printed(output, "{ bp_addr, config1 }") == e.attr.bp_addr, "%s", output);
+        ck_assert_msg(printed(output, "{ bp_len, config2 }") == e.attr.bp_len, "%s", output);
+    }
     ck_assert_uint_eq(printed(output, "exclude_user"), e.attr.exclude_user);
     ck_assert_uint_eq(printed(output, "exclude_kernel"), e.attr.exclude_kernel);
     ck_assert_uint_eq(printed(output, "exclude_hv"), e.attr.exclude_hv);

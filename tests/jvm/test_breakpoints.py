@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Accesses to an address (event=mem:ADDRESS): as many as the program made, by whom, and those of no other process."""
+import subprocess
+import unittest
+
+from harness import native, paths, proc
+from harness.daemon import Daemon
+from harness.profile import Profile
+
+ACCESSES = 2000
+
+
+class Program:
+    """watched.c, which does what it is told."""
+
+    def __init__(self, *wrap: str):
+        self.process = subprocess.Popen([*proc.ENDS_WITH_US, *wrap, native.build("watched")], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        text=True)
+        self.variable, self.function = (int(word, 16) for word in self.process.stdout.readline().split())
+        self.pid = self.process.pid
+
+    def do(self, line: str) -> None:
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+        if self.process.stdout.readline().strip() != line:
+            raise RuntimeError(line)
+
+    def __enter__(self) -> "Program":
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.process.kill()
+        self.process.communicate()
+
+
+class Breakpoints(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        paths.need_root()
+        cls.daemon = Daemon("--recorder-hz", "0")
+        cls.addClassCleanup(cls.daemon.stop)
+
+    def counted(self, event: str, program: Program, *does: tuple[Program, str], **parameters) -> Profile:
+        """What a capture of PROGRAM sees while each program does what is said."""
+        answer = self.daemon.get("/profile", pid=program.pid, event=event, seconds=0.1, format="json", **parameters)
+        if answer.status == 503:
+            self.skipTest(answer.json()["detail"]) # no breakpoints here
+        self.assertEqual(answer.status, 200, (answer.text, answer))
+        capture = self.daemon.capture(pid=program.pid, event=event, **parameters)
+        for whose, line in does:
+            whose.do(line)
+        return capture.stop()
+
+    def test_as_the_program_does(self):
+        with Program() as program:
+            for event, line, function in ((f"mem:{program.variable:#x}/8:w", "write", "writes"),
+                                          (f"mem:{program.variable:#x}/8", "read", "reads"),
+                                          (f"mem:{program.variable}/8:rw", "write", "writes"),
+                                          (f"mem:{program.function:#x}:x", "call", "called")):
+                with self.subTest(event=event):
+                    profile = self.counted(event, program, (program, f"{line} {ACCESSES}"))
+                    self.assertEqual(sum(s.value for s in profile.stacks) + profile.quality["lost"], ACCESSES, profile.describe())
+                    for stack in profile.stacks:
+                        self.assertTrue(any(function in name for name in stack.names), stack.names)
+                        self.assertTrue(any("main" in name for name in stack.names), stack.names)
+
+    def test_reads_are_no_writes_and_one_of_several_stands_for_them(self):
+        with Program() as program:
+            event = f"mem:{program.variable:#x}/8:w"
+            profile = self.counted(event, program, (program, f"read {ACCESSES}"))
+            self.assertEqual(sum(s.value for s in profile.stacks), 0, profile.describe())
+            profile = self.counted(event, program, (program, "write 32000"), interval="32")
+            self.assertAlmostEqual(sum(s.value for s in profile.stacks), 32000, delta=32 * 4, msg=profile.describe())
+
+    def test_another_process_with_the_same_address(self):
+        fixed = ("setarch", "-R") # both have the variable where the other has it
+        with Program(*fixed) as program, Program(*fixed) as other:
+            self.assertEqual(program.variable, other.variable)
+            profile = self.counted(f"mem:{program.variable:#x}/8:w", program, (other, "write 1000"), (program, "write 500"))
+            self.assertEqual(sum(s.value for s in profile.stacks) + profile.quality["lost"], 500, profile.describe())
+
+    def test_what_cannot_be_watched(self):
+        with Program() as program:
+            for event in (f"mem:{program.variable + 1:#x}/8:w", "mem:0xffffffff81000000:x", "mem:0", f"mem:{program.variable:#x}/3"):
+                answer = self.daemon.get("/profile", pid=program.pid, event=event, seconds=0.1)
+                self.assertEqual((answer.status, answer.json()["parameter"]), (400, "event"), answer)
+
+
+if __name__ == "__main__":
+    unittest.main()
