@@ -3,7 +3,7 @@
 interrupt for its samples, beside so many JVMs (--jvms) with so many threads in each (--threads) at a rate (--hz). Lists
 are separated by commas; each rate is measured on the same JVMs; 0 JVMs tell
 what the rest of the machine costs. Together the JVMs use --load of the machine's CPUs; --execs programs are started a
-second beside them."""
+second beside them. --scraped 1 scrapes /metrics first: for a minute after that flamed reads what the JVMs count."""
 import contextlib
 import os
 import threading
@@ -43,27 +43,34 @@ def numbers(daemon: Daemon) -> dict[str, float]:
     return {name: float(value) for name, value in lines}
 
 
-def measure(hz: int, seconds: float, settle: float, pids: list[int]) -> dict:
+KERNEL_SECONDS = 10.0 # between two scrapes, behind what is measured without
+
+
+def measure(hz: int, seconds: float, settle: float, scraped: int, pids: list[int]) -> dict:
     with Daemon(f"--recorder-hz={hz}") as daemon:
         time.sleep(settle)
-        first, before, start = numbers(daemon), daemon.cost(), time.monotonic()
+        if scraped:
+            numbers(daemon)
+        before, start = daemon.cost(), time.monotonic()
         load = sum(proc.cpu_seconds(pid) for pid in pids)
         time.sleep(seconds)
         after, took = daemon.cost(), time.monotonic() - start
         load = sum(proc.cpu_seconds(pid) for pid in pids) - load
+        first = numbers(daemon)
+        time.sleep(KERNEL_SECONDS)
         metrics = numbers(daemon)
         kernel, samples = (metrics[name] - first[name] for name in ("flamed_sample_seconds_total", "flamed_samples_total"))
         names = {name.split("[")[0] for name in after}
         cpu = {name: sum(100 * (c["cpu_s"] - before.get(key, c)["cpu_s"]) / took for key, c in after.items()
                          if key.startswith(name + "[")) for name in names}
-        return {"cpu": sum(cpu.values()), "cpu_of": cpu, "kernel": 100 * kernel / took, "us": 1e6 * kernel / max(samples, 1),
+        return {"cpu": sum(cpu.values()), "cpu_of": cpu, "kernel": 100 * kernel / KERNEL_SECONDS, "us": 1e6 * kernel / max(samples, 1),
                 "load": 100 * load / took, "rss": sum(c["rss_kib"] for c in after.values()) / 1024,
                 "lost": sum(v for k, v in metrics.items() if k.startswith("flamed_samples_lost_total")),
                 "jvms": metrics["flamed_jvms"], "injected": injected(pids)}
 
 
 def main() -> None:
-    options = common.arguments(__doc__, jdk=17, jvms="40", threads="25", hz="19", seconds=40.0, settle=15.0, load=0.5, execs=0.0)
+    options = common.arguments(__doc__, jdk=17, jvms="40", threads="25", hz="19", seconds=40.0, settle=15.0, load=0.5, execs=0.0, scraped=0)
     aims = common.Aims(options.check)
     classes = common.compile_bench("Service")
     print("JVMs threads   Hz | CPU %  in the kernel %  us a sample | MiB | load % | lost")
@@ -79,7 +86,7 @@ def main() -> None:
                 pids = [one.pid for one in running]
                 for hz in (int(word) for word in options.hz.split(",")):
                     with starting(options.execs):
-                        m = measure(hz, options.seconds, options.settle, pids)
+                        m = measure(hz, options.seconds, options.settle, options.scraped, pids)
                     parts = ", ".join(f"{name} {share:.2f}" for name, share in sorted(m["cpu_of"].items()))
                     print(f"{count:4} {count * threads:7} {hz:4} | {m['cpu']:5.2f}  {m['kernel']:15.3f}  {m['us']:11.1f} | "
                           f"{m['rss']:3.0f} | {m['load']:6.0f} | {m['lost']:.0f}   ({parts})", flush=True)
