@@ -1,36 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Accesses to an address (event=mem:ADDRESS): as many as the program made, by whom, and those of no other process."""
-import subprocess
 import unittest
 
-from harness import native, paths, proc
+from harness import native, paths
 from harness.daemon import Daemon
 from harness.profile import Profile
 
 ACCESSES = 2000
 
 
-class Program:
-    """watched.c, which does what it is told."""
+class Program(native.Obedient):
+    """watched.c, which tells two addresses first."""
 
     def __init__(self, *wrap: str):
-        self.process = subprocess.Popen([*proc.ENDS_WITH_US, *wrap, native.build("watched")], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        text=True)
+        super().__init__("watched", wrap=wrap)
         self.variable, self.function = (int(word, 16) for word in self.process.stdout.readline().split())
-        self.pid = self.process.pid
-
-    def do(self, line: str) -> None:
-        self.process.stdin.write(line + "\n")
-        self.process.stdin.flush()
-        if self.process.stdout.readline().strip() != line:
-            raise RuntimeError(line)
-
-    def __enter__(self) -> "Program":
-        return self
-
-    def __exit__(self, *_) -> None:
-        self.process.kill()
-        self.process.communicate()
 
 
 class Breakpoints(unittest.TestCase):

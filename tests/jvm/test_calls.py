@@ -14,27 +14,12 @@ from harness.profile import Profile
 STARTS = int(os.environ.get("FLAMED_PROBE_STARTS", "5"))
 
 
-class Program:
-    """calls.c, which does what it is told."""
+class Program(native.Obedient):
+    """calls.c, whose first malloc() is over."""
 
     def __init__(self):
-        self.process = subprocess.Popen([*proc.ENDS_WITH_US, native.build("calls", "-pthread")], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        text=True)
+        super().__init__("calls", "-pthread")
         self.do("malloc 10")
-        self.pid = self.process.pid
-
-    def do(self, line: str) -> None:
-        self.process.stdin.write(line + "\n")
-        self.process.stdin.flush()
-        if self.process.stdout.readline().strip() != line:
-            raise RuntimeError(line)
-
-    def __enter__(self) -> "Program":
-        return self
-
-    def __exit__(self, *_) -> None:
-        self.process.kill()
-        self.process.communicate()
 
 
 class JavaProgram(jvm.Jvm):

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import tempfile
 
-from . import paths
+from . import paths, proc
 
 
 @functools.cache
@@ -25,3 +25,25 @@ def build(name: str, *options: str) -> str:
     subprocess.run(["cc", "-O2", "-g", "-fno-omit-frame-pointer", "-Wall", "-Werror", "-o", out,
                     os.path.join(paths.NATIVE_SOURCES, name + ".c"), *options], check=True)
     return out
+
+
+class Obedient:
+    """The program made of NAME.c, which does what each line says and then writes the line back."""
+
+    def __init__(self, name: str, *options: str, wrap: tuple[str, ...] = ()):
+        self.process = subprocess.Popen([*proc.ENDS_WITH_US, *wrap, build(name, *options)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        text=True)
+        self.pid = self.process.pid
+
+    def do(self, line: str) -> None:
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+        if self.process.stdout.readline().strip() != line:
+            raise RuntimeError(line)
+
+    def __enter__(self) -> "Obedient":
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.process.kill()
+        self.process.communicate()
