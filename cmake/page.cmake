@@ -35,5 +35,5 @@ string(REPLACE "@STYLE@" "ui/app-${style_hash}.css" page "${page}")
 add_page_file(0 "/" "text/html; charset=utf-8" "${page}")
 add_page_file(1 "/ui/app-${script_hash}.js" "text/javascript; charset=utf-8" "${script}")
 add_page_file(2 "/ui/app-${style_hash}.css" "text/css; charset=utf-8" "${style}")
-file(WRITE "${OUT}" "/* Generated from web/ by cmake/page.cmake. */\n#include \"serve/page.h\"\n\n${bytes}\n"
+file(WRITE "${OUT}" "/* Generated from web/ by cmake/page.cmake. */\n#include \"serve/routes/page.h\"\n\n${bytes}\n"
     "const struct page_file PAGE_FILES[] = {\n${rows}};\nconst size_t PAGE_FILES_COUNT = 3;\n")

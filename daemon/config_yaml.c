@@ -3,7 +3,7 @@
 
 #include "access/basic.h"
 #include "base/text.h"
-#include "serve/tls_config.h"
+#include "serve/tls/tls_config.h"
 
 #include <cyaml/cyaml.h>
 

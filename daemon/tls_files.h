@@ -6,7 +6,7 @@
 #pragma once
 
 #include "engine/engine.h"
-#include "serve/tls.h"
+#include "serve/tls/tls.h"
 
 #define TLS_FILES_LOOK_MS 5000 /* between two looks at the files */
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Copies of files that flamed-broker made in memory, because the file system that they lie on may
- * never answer (broker/trusted_fs.h). They are memory of this machine for as long as they are open,
- * so each holder has a limit for all of its own. Thread: any.
+ * never answer (broker/target/trusted_fs.h). They are memory of this machine for as long as they
+ * are open, so each holder has a limit for all of its own. Thread: any.
  */
 #pragma once
 

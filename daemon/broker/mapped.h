@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "broker/target.h"
+#include "broker/target/target.h"
 
 #include <limits.h>
 

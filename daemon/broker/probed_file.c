@@ -5,7 +5,7 @@
 #include "base/cleanup.h"
 #include "broker/file_openers.h"
 #include "broker/mapped.h"
-#include "broker/trusted_fs.h"
+#include "broker/target/trusted_fs.h"
 
 #include <sys/stat.h>
 

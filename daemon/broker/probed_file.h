@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "broker/target.h"
+#include "broker/target/target.h"
 
 /* Opens it, of @t and the mapping that @q names. In an opener (file_openers.h) that is all. In the
  * broker an opener is asked for it with @q itself, which must therefore be a request whose function

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The request for the cgroups that root put a process into, and for their CPU limit. */
 #include "base/cleanup.h"
-#include "broker/cgroups.h"
+#include "broker/target/cgroups.h"
 
 #include <fcntl.h>
 #include <limits.h>

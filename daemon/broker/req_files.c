@@ -3,7 +3,7 @@
  * Requests for files that a runtime writes into its own /tmp: hsperfdata and perf maps.
  */
 #include "base/cleanup.h"
-#include "broker/target.h"
+#include "broker/target/target.h"
 
 #include <dirent.h>
 #include <fcntl.h>

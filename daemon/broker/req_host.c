@@ -5,7 +5,7 @@
  */
 #include "base/buf.h"
 #include "base/tls_paths.h"
-#include "broker/target.h"
+#include "broker/target/target.h"
 #include "sample/tracepoint.h"
 
 #include <dirent.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The request for the user whose container without root a process is in. */
 #include "base/cleanup.h"
-#include "broker/cgroups.h"
+#include "broker/target/cgroups.h"
 
 #include <fcntl.h>
 #include <linux/nsfs.h>

@@ -3,7 +3,7 @@
  * Requests for the kernel's files of a target: maps, mem, pagemap.
  */
 #include "base/cleanup.h"
-#include "broker/target.h"
+#include "broker/target/target.h"
 
 #include <linux/capability.h>
 #include <sys/syscall.h>

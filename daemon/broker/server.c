@@ -4,9 +4,9 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "broker/agent_files.h"
 #include "broker/file_openers.h"
-#include "broker/owner_files.h"
+#include "broker/target/agent_files.h"
+#include "broker/target/owner_files.h"
 #include "broker_client/wire.h"
 
 #include <fcntl.h>

@@ -8,7 +8,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "render/zstd_buf.h"
-#include "serve/negotiate.h"
+#include "serve/params/negotiate.h"
 
 #include <jansson.h>
 

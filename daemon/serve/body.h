@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "serve/query.h"
+#include "serve/params/query.h"
 
 #define BODY_MAX_BYTES (64 * 1024)
 /* What is refused is read to its end up to here, so that the client, still sending, sees why. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "serve/origin.h"
 
-#include "serve/query.h"
+#include "serve/params/query.h"
 #include "serve/serve.h"
 
 #include <arpa/inet.h>

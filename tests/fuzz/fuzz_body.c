@@ -3,8 +3,8 @@
  * within it, and every refusal has a sentence of valid text. */
 #include "base/text.h"
 #include "serve/body.h"
-#include "serve/params.h"
-#include "serve/time_text.h"
+#include "serve/params/params.h"
+#include "serve/params/time_text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

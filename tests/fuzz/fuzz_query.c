@@ -4,9 +4,9 @@
  * Origin. Whatever comes in, results are within their limits and every refusal has a sentence of
  * valid text. */
 #include "base/text.h"
-#include "serve/negotiate.h"
 #include "serve/origin.h"
-#include "serve/params.h"
+#include "serve/params/negotiate.h"
+#include "serve/params/params.h"
 #include "serve/route.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -22,7 +22,8 @@ MEMBER = re.compile(r"(\w+)(?:\[[^\]]*\])*\s*[,;:]")
 
 
 def folder(path):
-    return os.path.dirname(path).removeprefix("daemon/")
+    """The folder of daemon/ that @path is in: what lies in a folder of that one is at home there, too."""
+    return os.path.dirname(path).removeprefix("daemon/").split("/")[0]
 
 
 def read(tree):
@@ -80,7 +81,7 @@ def main():
         for (struct, header), by in sorted(found.items(), key=lambda item: (-len(item[1]), item[0])):
             if by:
                 print(f"{len(by)} {struct} {header}")
-        for where, count in Counter(folder(p) for p in files if p.endswith(".c")).most_common():
+        for where, count in Counter(os.path.dirname(p) for p in files if p.endswith(".c")).most_common():
             print(f"{count} modules in {where}/")
     return 1 if bad else 0
 

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Fails when a folder of daemon/ includes what it may not. The table below is the architecture: a folder's
-# files may include its own headers and those of the folders named after it, nothing else of ours.
+# files may include its own headers and those of the folders named after it, nothing else of ours. A folder in
+# a folder has a row of its own.
 # Files directly in daemon/ (main.c, config.c) wire everything, and nothing includes them.
 # Usage: layers.sh TREE
 set -euo pipefail
@@ -14,7 +15,8 @@ find . -name '*.[ch]' -printf '%P\n' | sort | xargs -r grep -HnE '^[[:space:]]*#
         may["proc"] = "base"
         may["event"] = "base" # the table of events: names, units, what the kernel calls them
         may["profile"] = "base unwind event"
-        may["unwind"] = "" # the unwinder, compiled for BPF and for us
+        may["unwind"] = "unwind/arch" # the unwinder, compiled for BPF and for us
+        may["unwind/arch"] = "unwind"
         may["agent"] = "" # beside daemon/: what the agent shares with those who start and read it
         may["helper"] = "agent" # flamed-attach; what it is told and tells is helper/job.h
         values = "base proc event profile unwind"
@@ -26,8 +28,9 @@ find . -name '*.[ch]' -printf '%P\n' | sort | xargs -r grep -HnE '^[[:space:]]*#
         may["privileged"] = "base proc agent"
         may["supervisor"] = "base proc privileged quarantine"
         may["launcher"] = "base proc privileged broker_client helper agent"
-        may["broker"] = "base proc event unwind sample privileged broker_client supervisor launcher helper agent"
+        may["broker"] = "base proc event unwind sample privileged broker_client supervisor launcher helper agent broker/target"
         only["launcher", "broker/listen.h"] = 1 # as a service it takes its clients as the broker does
+        may["broker/target"] = "base proc agent sample privileged broker_client broker" # what it looks up of a target
         may["hotspot"] = values " sample broker_client"
         may["discover"] = values " sample broker_client hotspot"
         may["unwind_tables"] = values " sample broker_client hotspot discover" # what fills its tables
@@ -41,11 +44,19 @@ find . -name '*.[ch]' -printf '%P\n' | sort | xargs -r grep -HnE '^[[:space:]]*#
         may["capture"] = parts " attach"
         may["attach"] = parts " helper agent"
         may["api"] = parts " engine capture attach"
-        may["render"] = "base proc profile"
+        may["render"] = "base proc profile render/proto"
+        may["render/proto"] = "" # generated
+        may["render/jfr"] = "base proc profile render"
         may["store"] = "base proc profile"
         may["schedule"] = "base proc event profile request" # rules and times only: the engine starts what is due
         may["access"] = "base proc event profile request" # who asks, and what that may
-        may["serve"] = "base proc event profile request access render store"
+        may["serve/params"] = "base event profile request render" # the query as values
+        may["serve/tls"] = "base access"
+        may["serve"] = "base proc event profile request access render store serve/params serve/tls"
+        may["serve/routes"] = may["serve"] " serve" # serve/ calls it through struct route alone
+    }
+    function dirname(path) {
+        return match(path, /.*\//) ? substr(path, 1, RLENGTH - 1) : ""
     }
     function complain(why) {
         printf "%s:%s: includes %s: %s\n", file, line, name, why
@@ -55,10 +66,10 @@ find . -name '*.[ch]' -printf '%P\n' | sort | xargs -r grep -HnE '^[[:space:]]*#
         split($0, part, ":")
         file = part[1]
         line = part[2]
-        folder = index(file, "/") ? substr(file, 1, index(file, "/") - 1) : ""
+        folder = dirname(file)
         quote = match($0, /["<][^">]*[">]/) ? substr($0, RSTART, 1) : ""
         name = substr($0, RSTART + 1, RLENGTH - 2)
-        to = index(name, "/") ? substr(name, 1, index(name, "/") - 1) : ""
+        to = dirname(name)
         if (folder == "")
             next
         if (!(folder in may)) {

@@ -85,8 +85,8 @@ for doc in docs/architecture.md docs/contributing.md; do
     done < <(grep -oE '`[^`]+`' $doc | tr -d '`' | grep -E '^[a-z_./-]+$' | grep -E '/|\.(c|h|py|sh|def|md|json|txt)$' | sort -u)
 done
 if [ -e docs/architecture.md ]; then
-    for folder in daemon/*/; do
-        grep -q "^| \`$(basename "$folder")/\` |" docs/architecture.md ||
+    for folder in $(find daemon -mindepth 2 -name '*.[ch]' -printf '%h/\n' | sort -u); do
+        grep -q "^| \`${folder#daemon/}\` |" docs/architecture.md ||
             { echo "docs/architecture.md has no row for $folder"; bad=1; }
     done
 fi

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* broker/agent_files.c: how a JVM that was given an agent ended, and that nobody says so too early.
+/* broker/target/agent_files.c: how a JVM that was given an agent ended, and that nobody says so too
+ * early.
  */
 #include "suite.h"
 
 #include "base/cleanup.h"
-#include "broker/agent_files.h"
+#include "broker/target/agent_files.h"
 #include "privileged/embedded.h"
 
 #include <fcntl.h>

@@ -3,7 +3,7 @@
 #include "suite.h"
 
 #include "base/cleanup.h"
-#include "broker/cgroups.h"
+#include "broker/target/cgroups.h"
 
 #include <fcntl.h>
 #include <ftw.h>

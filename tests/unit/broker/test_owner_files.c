@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* broker/owner_files.c: whose pages are paid for how often, and when a file is used again. */
+/* broker/target/owner_files.c: whose pages are paid for how often, and when a file is used again.
+ */
 #include "suite.h"
 
 #include "base/cleanup.h"
-#include "broker/owner_files.h"
+#include "broker/target/owner_files.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>

@@ -7,7 +7,7 @@
 #include "suite.h"
 
 #include "base/cleanup.h"
-#include "render/jfr.h"
+#include "render/jfr/jfr.h"
 #include "render/proto/otlp.pb-c.h"
 #include "render/proto/pprof.pb-c.h"
 #include "render/stacks.h"

@@ -2,7 +2,7 @@
 /* The format and the coding of an answer, by what a client accepts. */
 #include "suite.h"
 
-#include "serve/negotiate.h"
+#include "serve/params/negotiate.h"
 
 static const struct {
     const char *accept, *format; /* NULL: none sent; none fits */

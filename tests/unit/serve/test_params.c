@@ -2,7 +2,7 @@
 /* The parameters of a request, out of its query. */
 #include "suite.h"
 
-#include "serve/params.h"
+#include "serve/params/params.h"
 
 static int parse(const char *raw, uint64_t allowed, struct params *p, struct error *err)
 {

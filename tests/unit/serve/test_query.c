@@ -3,8 +3,8 @@
 #include "suite.h"
 
 #include "base/clock.h"
-#include "serve/query.h"
-#include "serve/values.h"
+#include "serve/params/query.h"
+#include "serve/params/values.h"
 
 static const struct {
     const char *raw, *decoded; /* "name=value;..." */

@@ -2,7 +2,7 @@
 /* The routes, and the OpenAPI document held against their table. */
 #include "suite.h"
 
-#include "serve/params.h"
+#include "serve/params/params.h"
 #include "serve/route.h"
 #include "serve/serve.h"
 

@@ -2,7 +2,7 @@
 /* Points in time as a client writes them. */
 #include "suite.h"
 
-#include "serve/time_text.h"
+#include "serve/params/time_text.h"
 
 static const struct {
     const char *text;

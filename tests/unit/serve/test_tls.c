@@ -4,7 +4,7 @@
 #include "suite.h"
 
 #include "base/clock.h"
-#include "serve/tls.h"
+#include "serve/tls/tls.h"
 
 #include <fcntl.h>
 #include <gnutls/gnutls.h>

@@ -4,7 +4,7 @@
 #include "suite.h"
 
 #include "base/cleanup.h"
-#include "serve/tls_config.h"
+#include "serve/tls/tls_config.h"
 
 static const struct {
     const char *text;

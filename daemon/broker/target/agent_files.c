@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "broker/target/agent_files.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "privileged/embedded.h"
+#include "privileged/memfd.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#define AGENT_NAME "flamed-agent"
+#define SEALS (F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL)
+
+/* struct pidfd_info of linux/pidfd.h, as of Linux 6.15: newer than the headers of many a machine.
+ */
+struct pidfd_exit_info {
+    uint64_t mask, cgroup_id;
+    uint32_t ids[11]; /* pid, tgid, ppid, then users and groups */
+    int32_t exit_code;
+};
+_Static_assert(sizeof(struct pidfd_exit_info) == 64, "as in the kernel");
+#define PIDFD_EXIT UINT64_C(8)
+#define PIDFD_GET_EXIT_INFO _IOWR(0xff, 11, struct pidfd_exit_info)
+
+/* How long after its JVM has ended an entry that nobody asked about is dropped. */
+#define AGENTS_ENDED_NS (60 * NSEC_PER_SEC)
+
+struct agents {
+    struct agent {
+        int32_t host_pid;
+        uint64_t start_ticks;
+        int fd, pidfd;
+        uint64_t ended_ns; /* CLOCK_MONOTONIC: when it was seen; 0: it was not */
+    } entry[AGENTS_MAX];   /* the oldest first */
+    size_t count;
+};
+
+static void agents_drop(struct agents *a, size_t i)
+{
+    close_fd(a->entry[i].fd);
+    close_fd(a->entry[i].pidfd);
+    a->count--;
+    memmove(&a->entry[i], &a->entry[i + 1], (a->count - i) * sizeof(a->entry[0]));
+}
+
+static bool has_ended(int pidfd)
+{
+    struct pollfd p = { .fd = pidfd, .events = POLLIN };
+
+    return pidfd >= 0 && poll(&p, 1, 0) != 0;
+}
+
+/* What ended and was not asked about; and the oldest, where there is no room: a JVM that lives
+ * keeps its agent mapped, where it is found again. */
+static void agents_make_room(struct agents *a)
+{
+    uint64_t now_ns = clock_monotonic_ns();
+
+    for (size_t i = a->count; i > 0; i--) {
+        struct agent *one = &a->entry[i - 1];
+
+        if (!has_ended(one->pidfd))
+            continue;
+        if (!one->ended_ns)
+            one->ended_ns = now_ns;
+        else if (now_ns - one->ended_ns >= AGENTS_ENDED_NS)
+            agents_drop(a, i - 1);
+    }
+    if (a->count == AGENTS_MAX)
+        agents_drop(a, 0);
+}
+
+/* Whether @fd is our agent, byte for byte, and nobody can change it. */
+static bool is_agent(int fd)
+{
+    struct span agent = blob_of_agent();
+    char part[4096];
+    struct stat st;
+    int seals = fcntl(fd, F_GET_SEALS);
+
+    if (seals < 0 || (seals & SEALS) != SEALS || fstat(fd, &st) < 0 || st.st_size != (off_t)agent.n)
+        return false;
+    for (size_t at = 0; at < agent.n;) {
+        ssize_t n = pread(fd, part, sizeof(part), (off_t)at);
+
+        if (n <= 0 || (size_t)n > agent.n - at || memcmp(part, agent.p + at, (size_t)n) != 0)
+            return false;
+        at += (size_t)n;
+    }
+    return true;
+}
+
+struct search {
+    const struct target *target;
+    dev_t device; /* of memory files */
+    int fd;
+};
+
+static bool is_mapped_agent(const struct mapping *m, void *cookie)
+{
+    struct search *s = cookie;
+    _cleanup_close_ int path = -1, fd = -1;
+    char name[64];
+    struct statx st;
+
+    if (!m->deleted || !span_eq_str(m->path, "/memfd:" AGENT_NAME))
+        return false;
+    snprintf(name, sizeof(name), "map_files/%jx-%jx", (uintmax_t)m->start, (uintmax_t)m->end);
+    /* A name says little: looked at first, so that no device and no file of a file system that may
+     * not answer is opened. Memory files are all of one device. */
+    path = openat(s->target->dir_fd, name, O_PATH | O_CLOEXEC);
+    if (path < 0 || statx(path, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &st) < 0 ||
+        !S_ISREG(st.stx_mode) || makedev(st.stx_dev_major, st.stx_dev_minor) != s->device)
+        return false;
+    snprintf(name, sizeof(name), "/proc/self/fd/%d", path);
+    fd = open(name, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (fd < 0 || !is_agent(fd))
+        return false;
+    s->fd = take_fd(&fd);
+    return true;
+}
+
+int agents_get(struct agents **agents, const struct target *t, uint64_t start_ticks, int *ret_fd,
+               struct error *err)
+{
+    struct search s = { .target = t, .fd = -1 };
+    struct agents *a = *agents;
+    _cleanup_close_ int maps = -1, fresh = -1;
+    struct span agent = blob_of_agent();
+    struct stat st;
+    int r;
+
+    if (!a) {
+        a = *agents = calloc(1, sizeof(*a));
+        if (!a)
+            return -ENOMEM;
+    }
+    for (size_t i = 0; i < a->count; i++) {
+        if (a->entry[i].host_pid == t->host_pid && a->entry[i].start_ticks == start_ticks) {
+            *ret_fd = a->entry[i].fd;
+            return 0;
+        }
+    }
+    r = target_open_proc(t, "maps", &maps, err);
+    if (r)
+        return r;
+    r = memory_sealed(AGENT_NAME, MEMORY_DATA, agent.p, agent.n, &fresh);
+    if (r < 0 || fstat(fresh, &st) < 0)
+        return error_code(err, r < 0 ? r : -errno, "cannot make a memory file for the agent");
+    s.device = st.st_dev;
+    if (!maps_walk(maps, is_mapped_agent, &s))
+        s.fd = take_fd(&fresh);
+    agents_make_room(a);
+    a->entry[a->count++] = (struct agent){ .host_pid = t->host_pid,
+                                           .start_ticks = start_ticks,
+                                           .fd = s.fd,
+                                           .pidfd = fcntl(t->pidfd, F_DUPFD_CLOEXEC, 0) };
+    *ret_fd = s.fd;
+    return 0;
+}
+
+/* Known once its parent took leave of it, from then on for as long as somebody holds the pidfd. */
+static bool exit_of_reaped(int pidfd, int *ret_status)
+{
+    struct pidfd_exit_info info = { .mask = PIDFD_EXIT };
+
+    if (ioctl(pidfd, PIDFD_GET_EXIT_INFO, &info) < 0 || !(info.mask & PIDFD_EXIT))
+        return false;
+    *ret_status = info.exit_code & 0xffff;
+    return true;
+}
+
+/* Known until then, which with some parents is for good. */
+static bool exit_of_zombie(int proc_fd, const struct agent *one, int *ret_status)
+{
+    struct proc_stat st;
+
+    if (proc_read_stat(proc_fd, one->host_pid, &st) || st.state != 'Z' ||
+        st.start_ticks != one->start_ticks)
+        return false;
+    *ret_status = st.exit_status;
+    return true;
+}
+
+static int exit_status(int proc_fd, const struct agent *one, int *ret_status)
+{
+    *ret_status = 0;
+    if (one->pidfd < 0)
+        return BROKER_ABSENT;
+    if (!has_ended(one->pidfd))
+        return -EAGAIN;
+    if (exit_of_reaped(one->pidfd, ret_status) || exit_of_zombie(proc_fd, one, ret_status) ||
+        exit_of_reaped(one->pidfd, ret_status)) /* it was just being taken leave of */
+        return 0;
+    return BROKER_ABSENT;
+}
+
+int agents_ended(struct agents *agents, int proc_fd, int32_t host_pid, uint64_t start_ticks,
+                 int *ret_status)
+{
+    for (size_t i = 0; agents && i < agents->count; i++) {
+        int pidfd = agents->entry[i].pidfd, r;
+
+        if (agents->entry[i].host_pid != host_pid || agents->entry[i].start_ticks != start_ticks)
+            continue;
+        r = exit_status(proc_fd, &agents->entry[i], ret_status);
+        if (pidfd >= 0 && r != -EAGAIN)
+            agents_drop(agents, i);
+        return r;
+    }
+    return BROKER_ABSENT;
+}
+
+struct agents *agents_free(struct agents *agents)
+{
+    for (size_t i = 0; agents && i < agents->count; i++) {
+        close_fd(agents->entry[i].fd);
+        close_fd(agents->entry[i].pidfd);
+    }
+    free(agents);
+    return NULL;
+}

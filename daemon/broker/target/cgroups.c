@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "broker/target/cgroups.h"
+
+#include "base/cleanup.h"
+
+#include <fcntl.h>
+#include <limits.h>
+
+#define CGROUP_PATH_MAX 4096
+#define CPU_MAX_BYTES 128 /* of cpu.max, and of one number */
+#define MILLI 1000
+
+/* Whether @m is where the hierarchy of @line is mounted. */
+static bool is_of(const struct mountinfo *m, const struct cgroup_line *line)
+{
+    struct span rest = line->controllers, one;
+
+    if (line->hierarchy == 0)
+        return span_eq_str(m->type, "cgroup2");
+    if (!span_eq_str(m->type, "cgroup") || rest.n == 0)
+        return false;
+    while (span_take_until(&rest, ',', &one)) {
+        char name[64];
+
+        if (one.n >= sizeof(name))
+            return false;
+        span_copy(one, name, sizeof(name));
+        if (!mountinfo_has(m, name))
+            return false;
+    }
+    return true;
+}
+
+/* What of @path lies below what is mounted. */
+static bool cut_root(struct span root, struct span *path)
+{
+    if (span_eq_str(root, "/"))
+        return true;
+    if (root.n > path->n || memcmp(root.p, path->p, root.n) != 0 ||
+        (root.n < path->n && path->p[root.n] != '/'))
+        return false;
+    *path = span_from(*path, root.n);
+    return true;
+}
+
+static int open_at(const struct server *s, const struct mountinfo *m, int *ret_fd)
+{
+    char path[PATH_MAX];
+    struct span point = m->point;
+
+    if (!span_take_char(&point, '/') || point.n >= sizeof(path))
+        return -ENOENT;
+    span_copy(point, path, sizeof(path));
+    return root_open_dir(s->host_root_fd, path[0] ? path : ".", O_PATH, ret_fd, NULL) == 0
+               ? 0
+               : -ENOENT;
+}
+
+int cgroup_open_mount(const struct server *s, const struct cgroup_line *line, struct span *ret_path,
+                      int *ret_fd)
+{
+    _cleanup_buf_ struct buf text = BUF_NULL;
+    struct mountinfo m;
+    struct span rest;
+
+    if (memmem(line->path.p, line->path.n, "/..", 3)) /* as seen from another cgroup namespace */
+        return -ENOENT;
+    buf_init(&text, MOUNTINFO_MAX_BYTES);
+    if (buf_read_at(&text, s->proc_fd, s->initial_pid_ns ? "1/mountinfo" : "self/mountinfo") < 0)
+        return -ENOENT;
+    rest = buf_span(&text);
+    while (mountinfo_take(&rest, &m)) {
+        struct span path = line->path;
+
+        if (is_of(&m, line) && cut_root(m.root, &path) && open_at(s, &m, ret_fd) == 0) {
+            *ret_path = path;
+            return 0;
+        }
+    }
+    return -ENOENT;
+}
+
+/* Of @folder, and of each above it up to the mount. @folder is changed. */
+static bool any_above(int mount_fd, char *folder, cgroup_fn fn, void *cookie)
+{
+    char *slash;
+
+    while (!fn(cookie, mount_fd, folder)) {
+        slash = strrchr(folder, '/');
+        if (!slash)
+            return false;
+        *slash = '\0';
+    }
+    return true;
+}
+
+bool cgroup_any(const struct server *s, struct span cgroup, const char *controller, cgroup_fn fn,
+                void *cookie)
+{
+    struct cgroup_line line;
+
+    while (cgroup_take_line(&cgroup, &line)) {
+        _cleanup_close_ int mount = -1;
+        char folder[CGROUP_PATH_MAX] = ".";
+        struct span path;
+
+        if ((line.hierarchy != 0 && !cgroup_has(&line, controller)) ||
+            cgroup_open_mount(s, &line, &path, &mount) < 0 || path.n + 1 >= sizeof(folder))
+            continue;
+        if (path.n > 1)
+            span_copy(path, folder + 1, sizeof(folder) - 1);
+        if (any_above(mount, folder, fn, cookie))
+            return true;
+    }
+    return false;
+}
+
+/* The @n numbers, between blanks, that the file @name of the cgroup begins with. */
+static bool read_numbers(int mount_fd, const char *folder, const char *name, uint64_t *ret,
+                         size_t n)
+{
+    _cleanup_buf_ struct buf text = BUF_NULL;
+    char path[CGROUP_PATH_MAX + 128];
+    struct span rest, word;
+
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    buf_init(&text, CPU_MAX_BYTES);
+    if (buf_read_at(&text, mount_fd, path) < 0)
+        return false;
+    rest = buf_span(&text);
+    for (size_t i = 0; i < n; i++) {
+        if (!span_take_word(&rest, &word) || !span_parse_dec(span_trim(word), &ret[i]))
+            return false; /* "max", -1 */
+    }
+    return true;
+}
+
+static bool note_cpu_limit(void *cookie, int mount_fd, const char *folder)
+{
+    uint64_t *least = cookie, v[2]; /* the microseconds of CPU time in a period, and the period */
+
+    if ((read_numbers(mount_fd, folder, "cpu.max", v, 2) ||
+         (read_numbers(mount_fd, folder, "cpu.cfs_quota_us", v, 1) &&
+          read_numbers(mount_fd, folder, "cpu.cfs_period_us", v + 1, 1))) &&
+        v[0] && v[1] && v[0] <= UINT64_MAX / MILLI)
+        *least = MIN(*least, MAX(v[0] * MILLI / v[1], 1));
+    return false;
+}
+
+uint64_t cgroup_cpu_limit(const struct server *s, struct span cgroup)
+{
+    uint64_t least = UINT64_MAX;
+
+    cgroup_any(s, cgroup, "cpu", note_cpu_limit, &least);
+    return least == UINT64_MAX ? 0 : least;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where the hierarchies of control groups are mounted on the host: that of version 2, those of
+ * version 1 by their controllers, or both (hybrid). Thread: the broker's, or an opener's.
+ */
+#pragma once
+
+#include "broker/target/target.h"
+
+/* Opens the folder (O_PATH) that @line's hierarchy is mounted on; *ret_path is what of the line's
+ * path lies below it. -ENOENT: it is mounted nowhere, or the path leads outside of what is. */
+int cgroup_open_mount(const struct server *s, const struct cgroup_line *line, struct span *ret_path,
+                      int *ret_fd);
+
+/* Writes @cgroup (the text of /proc/PID/cgroup) into @out with each path cut where it leads into a
+ * folder that root alone did not make. */
+void cgroup_made_by_root(const struct server *s, struct span cgroup, struct buf *out);
+
+/* @folder is a cgroup, below @mount_fd. */
+typedef bool (*cgroup_fn)(void *cookie, int mount_fd, const char *folder);
+/* Calls @fn with each cgroup of @cgroup (the text of /proc/PID/cgroup) that may have @controller,
+ * in version 1, 2 or both. Calls it with each above, too, up to the mount. Return: true as soon as
+ * @fn does. */
+bool cgroup_any(const struct server *s, struct span cgroup, const char *controller, cgroup_fn fn,
+                void *cookie);
+
+/* The least CPU limit of the cgroups in @cgroup and of those above, in thousandths of a CPU; 0:
+ * there is none. */
+uint64_t cgroup_cpu_limit(const struct server *s, struct span cgroup);

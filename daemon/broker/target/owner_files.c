@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "broker/target/owner_files.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "privileged/memfd.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+struct owner_files {
+    struct owner {
+        uint64_t owner; /* 0: free */
+        uint64_t used_ns;
+        unsigned paid;               /* files whose pages were made, and charged to us */
+        int fd[OWNER_FILES_MAX];     /* the first @count; -1: spoiled */
+        bool whole[OWNER_FILES_MAX]; /* no container had it yet: its pages are there */
+        unsigned count, last;        /* last: the index that was taken last */
+        bool last_paid;
+    } owners[OWNERS_KEPT];
+};
+
+static void drop_files(struct owner *o)
+{
+    for (unsigned i = 0; i < o->count; i++)
+        close_fd(o->fd[i]);
+    *o = (struct owner){ 0 };
+}
+
+/* The entry of @owner, in place of the one that was not used for longest. NULL: no memory. */
+static struct owner *find_owner(struct owner_files **files, uint64_t owner)
+{
+    struct owner *found;
+
+    if (!*files) {
+        *files = calloc(1, sizeof(**files));
+        signal(SIGIO, SIG_IGN); /* of leases: they are let go at once */
+    }
+    if (!*files)
+        return NULL;
+    found = (*files)->owners;
+    for (size_t i = 0; i < OWNERS_KEPT; i++) {
+        struct owner *o = &(*files)->owners[i];
+
+        if (o->owner == owner) {
+            found = o;
+            break;
+        }
+        if (o->used_ns < found->used_ns)
+            found = o;
+    }
+    if (found->owner != owner)
+        drop_files(found);
+    found->owner = owner;
+    found->used_ns = clock_monotonic_ns();
+    return found;
+}
+
+/* Opens @fd once more: a lease counts who opened a file, but not who made it. */
+static int open_again(int fd)
+{
+    char path[32];
+
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    fd = open(path, O_RDWR | O_CLOEXEC);
+    return fd < 0 ? -errno : fd;
+}
+
+static int make_file(const struct stream_header *h, int *ret_fd, struct error *err)
+{
+    _cleanup_close_ int made = memory_open("flamed-stream", MEMORY_DATA), fd = -1;
+    int r = made < 0 ? made : 0;
+
+    if (r == 0 && (ftruncate(made, (off_t)STREAM_BYTES) < 0 ||
+                   fallocate(made, 0, 0, (off_t)STREAM_BYTES) < 0))
+        r = -errno;
+    if (r == 0 && pwrite(made, h, sizeof(*h), 0) != (ssize_t)sizeof(*h))
+        r = -EIO;
+    if (r == 0 && fcntl(made, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) < 0)
+        r = -errno;
+    if (r == 0) {
+        fd = open_again(made);
+        r = fd < 0 ? fd : 0;
+    }
+    if (r < 0)
+        return error_code(err, r, "cannot make a memory file for the JVM");
+    *ret_fd = take_fd(&fd);
+    return 0;
+}
+
+/* Gives a file that nobody else has another header, and empties it unless it is @whole. Its first
+ * page stays: another one would be charged to us. 0; -ESTALE: somebody has taken that page out. */
+static int clear_file(int fd, bool whole, const struct stream_header *h)
+{
+    if (lseek(fd, 0, SEEK_DATA) != 0)
+        return -ESTALE;
+    if (!whole && fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)STREAM_TABLE_AT,
+                            (off_t)(STREAM_BYTES - STREAM_TABLE_AT)) < 0)
+        return -errno;
+    return pwrite(fd, h, sizeof(*h), 0) == (ssize_t)sizeof(*h) ? 0 : -EIO;
+}
+
+/* Takes one of @o's files that nobody has, of those that are @whole or not. Return: 0 and its index
+ * in @o->last, or -EDQUOT. */
+static int use_again(struct owner *o, bool whole, const struct stream_header *h)
+{
+    for (unsigned i = 0; i < o->count; i++) {
+        int r;
+
+        if (o->fd[i] < 0 || o->whole[i] != whole || fcntl(o->fd[i], F_SETLEASE, F_WRLCK) < 0)
+            continue;
+        r = clear_file(o->fd[i], whole, h);
+        fcntl(o->fd[i], F_SETLEASE, F_UNLCK);
+        if (r == 0) {
+            o->last = i;
+            return 0;
+        }
+        o->fd[i] = close_fd(o->fd[i]);
+    }
+    return -EDQUOT;
+}
+
+static int refuse(const struct owner *o, struct error *err)
+{
+    error_set(
+        err, -EDQUOT,
+        "processes of this JVM's container or user still hold all %u memory files that flamed "
+        "has for them",
+        o->count);
+    error_remedy(err, "wait until its other JVMs have let go of them, which they do when they next "
+                      "compile something; symbols=memory needs no attach");
+    return -EDQUOT;
+}
+
+/* Takes a file whose pages are there: one that no container had, or another one. */
+static int take_paid(struct owner *o, const struct stream_header *h, struct error *err)
+{
+    int r = use_again(o, /* whole= */ true, h);
+
+    if (r == 0 || o->paid >= OWNER_FILES_MAX)
+        return r;
+    r = make_file(h, &o->fd[o->count], err);
+    if (r == 0) {
+        o->last = o->count++;
+        o->paid++;
+    }
+    return r;
+}
+
+int owner_files_take(struct owner_files **files, uint64_t owner, const struct stream_header *h,
+                     int *ret_fd, bool *ret_paid, struct error *err)
+{
+    struct owner *o = find_owner(files, owner);
+    int r;
+
+    if (!o)
+        return -ENOMEM;
+    r = take_paid(o, h, err);
+    o->last_paid = r == 0;
+    if (r == -EDQUOT)
+        r = use_again(o, /* whole= */ false, h);
+    if (r < 0)
+        return r == -EDQUOT ? refuse(o, err) : r;
+    o->whole[o->last] = false;
+    r = open_again(o->fd[o->last]);
+    if (r < 0)
+        return error_code(err, r, "cannot open the JVM's memory file");
+    *ret_fd = r;
+    *ret_paid = o->last_paid;
+    return 0;
+}
+
+bool owner_files_pay(struct owner_files **files, uint64_t owner)
+{
+    struct owner *o = find_owner(files, owner);
+
+    if (!o || o->paid >= OWNER_FILES_MAX)
+        return false;
+    o->paid++;
+    return true;
+}
+
+void owner_files_untouched(struct owner_files **files, uint64_t owner, bool mounted)
+{
+    struct owner *o = find_owner(files, owner);
+
+    if (!o)
+        return;
+    if (mounted)
+        o->paid--;
+    else
+        o->whole[o->last] = o->last_paid;
+}
+
+struct owner_files *owner_files_free(struct owner_files *files)
+{
+    for (size_t i = 0; files && i < OWNERS_KEPT; i++)
+        drop_files(&files->owners[i]);
+    free(files);
+    return NULL;
+}

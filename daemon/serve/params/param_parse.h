@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How the value of one parameter is read: what the rows of the table in params.c point at. Each
+ * parser writes its members of @p and returns 0, or -EINVAL with a sentence that names the
+ * parameter and says what it takes. Private to params.c. Pure; thread: any.
+ */
+#pragma once
+
+#include "serve/params/params.h"
+#include "serve/params/values.h"
+
+struct param {
+    const char *name;
+    int (*parse)(const struct param *spec, struct span value, struct params *p, struct error *err);
+    const char *expects;  /* after "takes": what a good value is */
+    size_t offset;        /* of the member that generic parsers write */
+    bool negate;          /* booleans: the member is the opposite */
+    bool first_counts;    /* may be repeated: only the first is read */
+    bool repeatable;      /* may be repeated: each is read */
+    uint64_t least, most; /* of param_number() */
+    const struct value_name *names;
+    size_t name_count;
+};
+
+/* Says that @value is not possible and what is. -EINVAL. */
+int param_refuse(const struct param *spec, struct span value, struct error *err);
+
+/* The readers of values, one per kind: set the member of @p. Return: 0, or -EINVAL with @err. */
+int param_pid(const struct param *spec, struct span value, struct params *p, struct error *err);
+int param_nspid(const struct param *spec, struct span value, struct params *p, struct error *err);
+int param_text(const struct param *spec, struct span value, struct params *p, struct error *err);
+int param_jvm(const struct param *spec, struct span value, struct params *p, struct error *err);
+int param_pattern(const struct param *spec, struct span value, struct params *p, struct error *err);
+int param_seconds(const struct param *spec, struct span value, struct params *p, struct error *err);
+int param_event(const struct param *spec, struct span value, struct params *p, struct error *err);
+int param_hz(const struct param *spec, struct span value, struct params *p, struct error *err);
+int param_interval(const struct param *spec, struct span value, struct params *p,
+                   struct error *err);
+/* The periods of @p's events, once all is known: by hz, interval, or their defaults. 0 or -EINVAL.
+ */
+int param_set_periods(struct params *p, struct error *err);
+int param_states(const struct param *spec, struct span value, struct params *p, struct error *err);
+int param_format(const struct param *spec, struct span value, struct params *p, struct error *err);
+int param_named(const struct param *spec, struct span value, struct params *p, struct error *err);
+int param_bool(const struct param *spec, struct span value, struct params *p, struct error *err);
+int param_depth(const struct param *spec, struct span value, struct params *p, struct error *err);
+int param_title(const struct param *spec, struct span value, struct params *p, struct error *err);
+int param_minwidth(const struct param *spec, struct span value, struct params *p,
+                   struct error *err);
+int param_range(const struct param *spec, struct span value, struct params *p, struct error *err);
+int param_number(const struct param *spec, struct span value, struct params *p, struct error *err);
+int param_refresh(const struct param *spec, struct span value, struct params *p, struct error *err);

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Every parameter that a request may carry, in one table: its name, how its value is read, and what
+ * a good value looks like. Routes name the ones they take. Pure; thread: any.
+ */
+#pragma once
+
+#include "profile/match.h"
+#include "render/render.h"
+#include "request/backend.h"
+#include "serve/params/query.h"
+
+enum param_id {
+    PARAM_PID,
+    PARAM_CONTAINER,
+    PARAM_NSPID,
+    PARAM_POD,
+    PARAM_NAMESPACE,
+    PARAM_JVM,
+    PARAM_SECONDS,
+    PARAM_EVENT,
+    PARAM_SYMBOLS,
+    PARAM_SOURCE,
+    PARAM_HZ,
+    PARAM_INTERVAL,
+    PARAM_FORMAT,
+    PARAM_THREADS,
+    PARAM_USER,
+    PARAM_KERNEL,
+    PARAM_INCLUDE,
+    PARAM_EXCLUDE,
+    PARAM_DEPTH,
+    PARAM_NAMES,
+    PARAM_LINES,
+    PARAM_ANNOTATE,
+    PARAM_TOTAL,
+    PARAM_TITLE,
+    PARAM_REVERSE,
+    PARAM_INVERTED,
+    PARAM_MINWIDTH,
+    PARAM_WIDTH,
+    PARAM_TOP_ROWS,
+    PARAM_FROM,
+    PARAM_TO,
+    PARAM_LIMIT,
+    PARAM_CURSOR,
+    PARAM_STATE,
+    PARAM_SCHEDULE,
+    PARAM_BUCKETS,
+    PARAM_BY,
+    PARAM_A,
+    PARAM_B,
+    PARAM_NORMALIZE,
+    PARAM_DIFF_FORMAT, /* "format" too: of /api/v1/diff */
+    PARAM_ONCE,
+    PARAM_REFRESH,     /* "interval" too: of /top */
+    PARAM_MAP_SYMBOLS, /* "symbols" too: of perf-map */
+    PARAM_VIEW_STATE,  /* "state" too: of a thread */
+    PARAM_IDLE,
+    PARAM_UNFOLD,
+    PARAM_TICKET,
+    PARAM_MATCH, /* of /api/v1/events */
+    PARAM_COUNT
+};
+
+#define PARAM_BIT(id) (UINT64_C(1) << (id))
+#define PARAMS_NONE UINT64_C(0)
+#define PARAMS_TARGET                                                                              \
+    (PARAM_BIT(PARAM_PID) | PARAM_BIT(PARAM_CONTAINER) | PARAM_BIT(PARAM_NSPID) |                  \
+     PARAM_BIT(PARAM_POD) | PARAM_BIT(PARAM_NAMESPACE) | PARAM_BIT(PARAM_JVM))
+#define PARAMS_RANGE (PARAM_BIT(PARAM_FROM) | PARAM_BIT(PARAM_TO))
+#define PARAMS_SAMPLING                                                                            \
+    (PARAM_BIT(PARAM_SECONDS) | PARAM_BIT(PARAM_SYMBOLS) | PARAM_BIT(PARAM_SOURCE) |               \
+     PARAM_BIT(PARAM_HZ) | PARAM_BIT(PARAM_INTERVAL)) /* have no meaning for the past */
+#define PARAMS_CAPTURE (PARAMS_TARGET | PARAMS_SAMPLING | PARAM_BIT(PARAM_EVENT))
+/* Which samples are shown, and how frames are spelled. */
+#define PARAMS_VIEW                                                                                \
+    (PARAM_BIT(PARAM_USER) | PARAM_BIT(PARAM_KERNEL) | PARAM_BIT(PARAM_INCLUDE) |                  \
+     PARAM_BIT(PARAM_EXCLUDE) | PARAM_BIT(PARAM_NAMES) | PARAM_BIT(PARAM_LINES) |                  \
+     PARAM_BIT(PARAM_ANNOTATE) | PARAM_BIT(PARAM_TOTAL) | PARAM_BIT(PARAM_VIEW_STATE) |            \
+     PARAM_BIT(PARAM_IDLE))
+#define PARAMS_RENDER                                                                              \
+    (PARAMS_VIEW | PARAM_BIT(PARAM_FORMAT) | PARAM_BIT(PARAM_THREADS) | PARAM_BIT(PARAM_DEPTH) |   \
+     PARAM_BIT(PARAM_TITLE) | PARAM_BIT(PARAM_REVERSE) | PARAM_BIT(PARAM_INVERTED) |               \
+     PARAM_BIT(PARAM_MINWIDTH) | PARAM_BIT(PARAM_WIDTH) | PARAM_BIT(PARAM_TOP_ROWS))
+#define PARAMS_PROFILE (PARAMS_CAPTURE | PARAMS_RANGE | PARAMS_RENDER)
+#define PARAMS_TOP                                                                                 \
+    (PARAMS_TARGET | PARAMS_VIEW | PARAM_BIT(PARAM_EVENT) | PARAM_BIT(PARAM_SYMBOLS) |             \
+     PARAM_BIT(PARAM_HZ) | PARAM_BIT(PARAM_WIDTH) | PARAM_BIT(PARAM_TOP_ROWS) |                    \
+     PARAM_BIT(PARAM_ONCE) | PARAM_BIT(PARAM_REFRESH))
+#define PARAMS_DIFF                                                                                \
+    (PARAMS_TARGET | PARAMS_VIEW | PARAM_BIT(PARAM_EVENT) | PARAM_BIT(PARAM_THREADS) |             \
+     PARAM_BIT(PARAM_DEPTH) | PARAM_BIT(PARAM_TITLE) | PARAM_BIT(PARAM_REVERSE) |                  \
+     PARAM_BIT(PARAM_INVERTED) | PARAM_BIT(PARAM_MINWIDTH) | PARAM_BIT(PARAM_WIDTH) |              \
+     PARAM_BIT(PARAM_TOP_ROWS) | PARAM_BIT(PARAM_A) | PARAM_BIT(PARAM_B) |                         \
+     PARAM_BIT(PARAM_NORMALIZE) | PARAM_BIT(PARAM_DIFF_FORMAT))
+/* For programs that add parameters of their own: unknown ones are ignored, of repeated ones the
+ * first counts. */
+#define PARAMS_LENIENT (UINT64_C(1) << 63)
+_Static_assert(PARAM_COUNT < 63, "PARAM_BIT()s and PARAMS_LENIENT in 64 bits");
+
+#define PARAMS_SECONDS_DEFAULT 10
+#define PARAMS_REFRESH_DEFAULT 2 /* seconds */
+#define PARAMS_HZ_DEFAULT 99
+#define PARAMS_HZ_MAX 10000
+#define PARAMS_TITLE_MAX 200
+#define PARAMS_DEPTH_MAX 100000
+#define PARAMS_TOP_MAX 100000
+#define PARAMS_WIDTH_MIN 40
+#define PARAMS_WIDTH_MAX 10000
+
+enum captures_state { CAPTURES_ANY, CAPTURES_RUNNING, CAPTURES_DONE, CAPTURES_FAILED };
+enum alloc_source { ALLOC_SOURCE_AUTO, ALLOC_SOURCE_PROBE };
+enum timeline_by { TIMELINE_BY_JVM, TIMELINE_BY_CATEGORY, TIMELINE_BY_JVM_CATEGORY };
+enum diff_format { DIFF_HTML, DIFF_SVG, DIFF_COLLAPSED, DIFF_JSON };
+
+struct params {
+    struct target_selector target; /* strings point into the query */
+    uint64_t duration_ns;
+    char event[EVENTS_AT_ONCE_MAX * EVENT_NAME_BYTES]; /* as it was given: names with commas */
+    struct wanted_event events[EVENTS_AT_ONCE_MAX];    /* the same, each with its period */
+    size_t event_count;
+    uint64_t timed_period; /* of events that count time, as hz says */
+    struct span interval;  /* as it was given; points into the query */
+    enum symbols_source symbols, map_symbols;
+    enum alloc_source source;           /* both are probes: nothing else samples allocation yet */
+    const struct render_format *format; /* NULL: not said */
+    struct view_opts view;              /* include and exclude are owned */
+    bool reverse, inverted;
+    const char *include[MATCH_PATTERNS_MAX],
+        *exclude[MATCH_PATTERNS_MAX]; /* point into the query */
+    size_t include_count, exclude_count;
+    char title[PARAMS_TITLE_MAX + 4];               /* clean; "" not given */
+    double minwidth;                                /* percent */
+    size_t width, top;                              /* 0: not given */
+    uint64_t now_ns;                                /* CLOCK_REALTIME that relative times are of */
+    struct time_range range;                        /* 0 and UINT64_MAX where not given */
+    size_t limit, buckets;                          /* 0: not given */
+    const char *cursor, *schedule, *a, *b, *ticket; /* point into the query; NULL: not given */
+    const char *match;                              /* as above */
+    enum captures_state state;
+    enum timeline_by by;
+    enum diff_format diff_format;
+    bool absolute, once, unfold;
+    uint64_t refresh_ns;
+    uint64_t given; /* PARAM_BIT()s of the parameters that were there */
+};
+
+/* Whether an agent is loaded into the JVM, or the JVM writes a file of its own. */
+static inline bool params_enter_jvm(const struct params *p)
+{
+    return p->symbols == SYMBOLS_AGENT || p->symbols == SYMBOLS_PERFMAP ||
+           p->map_symbols == SYMBOLS_AGENT || p->map_symbols == SYMBOLS_PERFMAP;
+}
+
+/* The name of a parameter. */
+const char *param_name(enum param_id id);
+/* Reads @q into *ret, with defaults for what is not there. @allowed: PARAM_BIT()s. Return: 0;
+ * -EINVAL or BACKEND_CONFLICT with a sentence in @err. Its parameter is a literal, or NULL for an
+ * unknown one, which is then in @unknown (points into @q). *ret is written in every case, and needs
+ * params_deinit(). */
+int params_parse(const struct query *q, uint64_t allowed, struct params *ret, struct span *unknown,
+                 struct error *err);
+/* Has @p be of the event @name alone, at its default interval. 0 or -EINVAL. */
+int params_set_event(struct params *p, const char *name);
+void params_deinit(struct params *p);
+/* A process id as it stands in a path or a list: 1 to INT32_MAX. */
+bool params_parse_pid(struct span text, int32_t *ret);

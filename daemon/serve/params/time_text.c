@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "serve/params/time_text.h"
+
+#include "serve/params/values.h"
+
+/* "60s" as nanoseconds. */
+static bool take_ago(struct span text, uint64_t *ret_ns)
+{
+    static const struct {
+        char unit;
+        uint64_t seconds;
+    } UNITS[] = { { 's', 1 }, { 'm', 60 }, { 'h', 3600 }, { 'd', 86400 } };
+    uint64_t v;
+
+    if (text.n < 2)
+        return false;
+    for (size_t i = 0; i < ARRAY_SIZE(UNITS); i++) {
+        if (text.p[text.n - 1] != UNITS[i].unit)
+            continue;
+        text.n--;
+        if (!value_scaled(text, NSEC_PER_SEC, &v) || v > INT64_MAX / UNITS[i].seconds)
+            return false;
+        *ret_ns = v * UNITS[i].seconds;
+        return true;
+    }
+    return false;
+}
+
+/* Exactly @n digits. */
+static bool take_digits(struct span *s, size_t n, unsigned *ret)
+{
+    unsigned v = 0;
+
+    if (s->n < n)
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        if (s->p[i] < '0' || s->p[i] > '9')
+            return false;
+        v = v * 10 + (unsigned)(s->p[i] - '0');
+    }
+    *s = span_from(*s, n);
+    *ret = v;
+    return true;
+}
+
+/* Days from 1970-01-01 to a date of the Gregorian calendar; years count from March, so that the
+ * leap day is their last. */
+static uint64_t days_since_1970(unsigned year, unsigned month, unsigned day)
+{
+    unsigned y = year - (month < 3), m = (month + 9) % 12;
+
+    return (uint64_t)y * 365 + y / 4 - y / 100 + y / 400 + (m * 153 + 2) / 5 + day - 1 - 719468;
+}
+
+static unsigned days_of_month(unsigned year, unsigned month)
+{
+    static const uint8_t DAYS[12] = { 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 };
+    bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+
+    return DAYS[month - 1] + (month == 2 && leap);
+}
+
+static bool take_date(struct span *s, uint64_t *ret_days)
+{
+    unsigned year, month, day;
+
+    if (!take_digits(s, 4, &year) || !span_take_char(s, '-') || !take_digits(s, 2, &month) ||
+        !span_take_char(s, '-') || !take_digits(s, 2, &day))
+        return false;
+    if (year < 1970 || year > 2261 || month < 1 || month > 12 || day < 1 ||
+        day > days_of_month(year, month))
+        return false;
+    *ret_days = days_since_1970(year, month, day);
+    return true;
+}
+
+/* "03:04:05.678" as nanoseconds of the day. */
+static bool take_clock(struct span *s, uint64_t *ret_ns)
+{
+    unsigned hour, minute, second, digit;
+    uint64_t scale = NSEC_PER_SEC, fraction = 0;
+
+    if (!take_digits(s, 2, &hour) || !span_take_char(s, ':') || !take_digits(s, 2, &minute) ||
+        !span_take_char(s, ':') || !take_digits(s, 2, &second))
+        return false;
+    if (hour > 23 || minute > 59 || second > 60)
+        return false;
+    if (span_take_char(s, '.')) {
+        if (!take_digits(s, 1, &digit))
+            return false;
+        do {
+            scale /= 10;
+            fraction += scale * digit;
+        } while (take_digits(s, 1, &digit));
+    }
+    *ret_ns = ((uint64_t)hour * 3600 + minute * 60 + second) * NSEC_PER_SEC + fraction;
+    return true;
+}
+
+/* "Z", "+02:00" as nanoseconds east of Greenwich. */
+static bool take_offset(struct span *s, int64_t *ret_ns)
+{
+    unsigned hour, minute;
+    bool west;
+
+    *ret_ns = 0;
+    if (span_take_char(s, 'Z') || span_take_char(s, 'z'))
+        return true;
+    west = span_take_char(s, '-');
+    if (!west && !span_take_char(s, '+') && !span_take_char(s, ' '))
+        return false;
+    if (!take_digits(s, 2, &hour) || !span_take_char(s, ':') || !take_digits(s, 2, &minute) ||
+        hour > 23 || minute > 59)
+        return false;
+    *ret_ns = (int64_t)((hour * 3600 + minute * 60) * NSEC_PER_SEC) * (west ? -1 : 1);
+    return true;
+}
+
+bool time_parse(struct span text, uint64_t now_ns, uint64_t *ret_ns)
+{
+    uint64_t days, clock_ns, ago_ns;
+    int64_t east_ns, at_ns;
+
+    if (span_eq_str(text, "now")) {
+        *ret_ns = now_ns;
+        return true;
+    }
+    if (span_take_char(&text, '-')) {
+        if (!take_ago(text, &ago_ns))
+            return false;
+        *ret_ns = now_ns > ago_ns ? now_ns - ago_ns : 0;
+        return true;
+    }
+    if (!take_date(&text, &days) ||
+        (!span_take_char(&text, 'T') && !span_take_char(&text, 't') && !span_take_char(&text, ' ')))
+        return false;
+    if (!take_clock(&text, &clock_ns) || !take_offset(&text, &east_ns) || text.n)
+        return false;
+    at_ns = (int64_t)(days * 86400 * NSEC_PER_SEC + clock_ns) - east_ns;
+    if (at_ns < 0)
+        return false;
+    *ret_ns = (uint64_t)at_ns;
+    return true;
+}

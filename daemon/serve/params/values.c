@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "serve/params/values.h"
+
+bool value_scaled(struct span text, uint64_t scale, uint64_t *ret)
+{
+    uint64_t whole, fraction = 0, digit_scale = scale;
+    struct span rest = text;
+
+    if (!span_take_dec(&rest, &whole) || whole > INT64_MAX / scale)
+        return false;
+    if (rest.n) {
+        if (!span_take_char(&rest, '.') || rest.n == 0)
+            return false;
+        for (size_t i = 0; i < rest.n; i++) {
+            if (rest.p[i] < '0' || rest.p[i] > '9')
+                return false;
+            digit_scale /= 10;
+            fraction += digit_scale * (uint64_t)(rest.p[i] - '0');
+        }
+    }
+    if (whole * scale > INT64_MAX - fraction)
+        return false;
+    *ret = whole * scale + fraction;
+    return true;
+}
+
+bool value_interval(struct span text, uint64_t *ret_ns)
+{
+    static const struct {
+        const char *suffix;
+        uint64_t scale;
+    } UNITS[] = { { "us", NSEC_PER_USEC }, { "ms", NSEC_PER_MSEC }, { "s", NSEC_PER_SEC } };
+
+    for (size_t i = 0; i < ARRAY_SIZE(UNITS); i++) {
+        struct span number = text;
+
+        if (!span_ends_with(text, UNITS[i].suffix))
+            continue;
+        number.n -= strlen(UNITS[i].suffix);
+        return value_scaled(number, UNITS[i].scale, ret_ns);
+    }
+    return false;
+}
+
+bool value_count(struct span text, uint64_t *ret)
+{
+    uint64_t scale = span_ends_with(text, "k") ? 1000 : span_ends_with(text, "m") ? 1000000 : 1;
+
+    if (scale > 1)
+        text.n--;
+    return value_scaled(text, scale, ret) && *ret > 0 &&
+           (scale > 1 || span_find(text, '.') == text.n);
+}
+
+bool value_bytes(struct span text, uint64_t *ret)
+{
+    unsigned shift = span_ends_with(text, "k") ? 10 : span_ends_with(text, "m") ? 20 : 0;
+    uint64_t n;
+
+    if (shift)
+        text.n--;
+    if (!span_parse_dec(text, &n) || n == 0 || n > (uint64_t)INT64_MAX >> shift)
+        return false;
+    *ret = n << shift;
+    return true;
+}
+
+bool value_named(struct span text, const struct value_name *names, size_t count, unsigned *ret)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (span_eq_str(text, names[i].name)) {
+            *ret = names[i].value;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Edit distance with swaps of neighbours, for words of up to WORD_MAX bytes. */
+#define WORD_MAX 24
+static unsigned word_distance(struct span a, struct span b)
+{
+    unsigned rows[3][WORD_MAX + 1];
+
+    for (size_t j = 0; j <= b.n; j++)
+        rows[0][j] = (unsigned)j;
+    for (size_t i = 1; i <= a.n; i++) {
+        unsigned *row = rows[i % 3], *above = rows[(i + 2) % 3], *two = rows[(i + 1) % 3];
+
+        row[0] = (unsigned)i;
+        for (size_t j = 1; j <= b.n; j++) {
+            row[j] = MIN(above[j] + 1, row[j - 1] + 1);
+            row[j] = MIN(row[j], above[j - 1] + (a.p[i - 1] != b.p[j - 1]));
+            if (i > 1 && j > 1 && a.p[i - 1] == b.p[j - 2] && a.p[i - 2] == b.p[j - 1])
+                row[j] = MIN(row[j], two[j - 2] + 1);
+        }
+    }
+    return rows[a.n % 3][b.n];
+}
+
+const char *value_nearest(struct span word, const char *const *names, size_t count)
+{
+    unsigned best = UINT32_MAX;
+    const char *near = NULL;
+
+    if (word.n == 0 || word.n > WORD_MAX)
+        return NULL;
+    for (size_t i = 0; i < count; i++) {
+        struct span name = span_of(names[i]);
+        unsigned d, limit = (unsigned)MAX((size_t)1, MIN(word.n, name.n) / 3);
+
+        if (name.n > WORD_MAX)
+            continue;
+        d = word_distance(word, name);
+        if (d <= limit && d < best) {
+            best = d;
+            near = names[i];
+        }
+    }
+    return near;
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The routes that hand on what the backend knows, and those that know enough themselves. */
+#include "serve/routes/handlers.h"
+
+bool answer_backend(struct request *req, int r, json_t *value, const struct error *err)
+{
+    if (r == 0 && value)
+        answer_json(&req->answer, 200, value);
+    else
+        answer_outcome(&req->answer, r ? r : -EIO, err, 1);
+    json_decref(value);
+    return true;
+}
+
+void answer_missing(struct request *req, const char *what)
+{
+    struct error err = ERROR_NULL;
+
+    error_set(&err, -ENOSYS, "%s not available here", what);
+    error_remedy(&err, "see /readyz for what is missing");
+    answer_outcome(&req->answer, BACKEND_UNAVAILABLE, &err, 0);
+}
+
+bool handle_schedules(struct request *req)
+{
+    const struct api_backend *be = &req->serve->be;
+    struct error err = ERROR_NULL;
+    json_t *value = NULL;
+    int r;
+
+    if (!be->schedules) {
+        answer_missing(req, "schedules are");
+        return true;
+    }
+    r = be->schedules(be->ctx, &req->subject.viewer, &value, &err);
+    return answer_backend(req, r, value, &err);
+}
+
+bool handle_audit(struct request *req)
+{
+    struct answer *a = &req->answer;
+
+    audit_write(req->serve->audit, req->params.limit ? req->params.limit : AUDIT_LIMIT_DEFAULT,
+                &a->body);
+    a->status = 200;
+    a->content_type = "application/json";
+    return true;
+}
+
+bool handle_jvms(struct request *req)
+{
+    const struct api_backend *be = &req->serve->be;
+    struct error err = ERROR_NULL;
+    json_t *value = NULL;
+    int r = be->jvms(be->ctx, &req->params.target, &value, &err);
+
+    return answer_backend(req, r, value, &err);
+}
+
+bool handle_jvm(struct request *req)
+{
+    const struct api_backend *be = &req->serve->be;
+    struct error err = ERROR_NULL;
+    json_t *value = NULL;
+    int r = be->jvm(be->ctx, &req->subject.viewer, req->path_pid, &value, &err);
+
+    return answer_backend(req, r, value, &err);
+}
+
+bool handle_events(struct request *req)
+{
+    const struct api_backend *be = &req->serve->be;
+    const struct target_selector *t = &req->params.target;
+    struct error err = ERROR_NULL;
+    json_t *value = NULL;
+    int r;
+
+    if (t->pid_count > 1) {
+        error_parameter(&err, "pid", -EINVAL, "pid takes one process here, not %zu", t->pid_count);
+        answer_outcome(&req->answer, -EINVAL, &err, 0);
+        return true;
+    }
+    r = be->events(be->ctx, &req->subject.viewer, t->pid_count ? t->pids[0] : 0,
+                   /* names= */ NULL, req->params.match, &value, &err);
+    return answer_backend(req, r, value, &err);
+}
+
+bool handle_ready(struct request *req)
+{
+    const struct api_backend *be = &req->serve->be;
+    struct error err = ERROR_NULL;
+    json_t *value = NULL;
+    int r = be->ready(be->ctx, &req->subject.viewer, &value, &err);
+
+    if (value && req->subject.role < ROLE_VIEW) { /* whether, not why */
+        json_object_del(value, "problems");
+        json_object_del(value, "captures");
+    }
+
+    /* What is missing stands in the document: it is the answer in both cases. */
+    if (value && (r == 0 || r == BACKEND_UNAVAILABLE)) {
+        answer_json(&req->answer, r == 0 ? 200 : 503, value);
+        json_decref(value);
+        return true;
+    }
+    return answer_backend(req, r, value, &err);
+}
+
+bool handle_health(struct request *req)
+{
+    answer_fixed(&req->answer, "application/json", SPAN("{\"status\":\"ok\"}\n"));
+    return true;
+}
+
+bool handle_openapi(struct request *req)
+{
+    answer_fixed(&req->answer, "application/json", serve_openapi());
+    return true;
+}

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Captures as resources: begun, listed, looked at, rendered again, ended, removed. */
+#include "serve/routes/handlers.h"
+
+#define CAPTURES_LIMIT_DEFAULT 100
+
+bool is_capture_id(const char *id)
+{
+    return strlen(id) == CAPTURE_ID_BYTES - 1 &&
+           strspn(id, "0123456789abcdef") == CAPTURE_ID_BYTES - 1;
+}
+
+/* The id in the path. NULL: the answer says that there is no such capture. */
+static const char *path_id(struct request *req)
+{
+    struct error err = ERROR_NULL;
+    char show[QUERY_SHOW_MAX];
+
+    if (is_capture_id(req->path_text))
+        return req->path_text;
+    error_set(&err, -ENOENT, "there is no capture '%s': an id has %d hexadecimal digits",
+              query_show(span_of(req->path_text), show), CAPTURE_ID_BYTES - 1);
+    error_remedy(&err, "GET /api/v1/captures lists them");
+    answer_outcome(&req->answer, BACKEND_NOT_FOUND, &err, 0);
+    return NULL;
+}
+
+/* 201 with the way to what was made. */
+static void answer_created(struct request *req, const char *id)
+{
+    json_t *value = json_pack("{s:s, s:s}", "id", id, "state", "running");
+
+    span_copy(span_of(id), req->capture_id, sizeof(req->capture_id));
+    answer_json(&req->answer, 201, value);
+    answer_header(&req->answer, "Location", "/api/v1/captures/%s", id);
+    json_decref(value);
+}
+
+bool handle_capture_create(struct request *req)
+{
+    const struct api_backend *be = &req->serve->be;
+    struct error err = ERROR_NULL;
+    char id[CAPTURE_ID_BYTES];
+    struct capture_request c;
+    int r;
+
+    if (!be->capture_create) {
+        answer_missing(req, "captures that are kept are");
+        return true;
+    }
+    if (!check_event(req))
+        return true;
+    work_describe(req, &c);
+    if (!(req->params.given & PARAM_BIT(PARAM_SECONDS)))
+        c.duration_ns = 0;
+    r = be->capture_create(be->ctx, &c, id, &err);
+    quota_note_capture(req->serve, r);
+    if (r == 0) {
+        review_add(req, id);
+        answer_created(req, id);
+    } else {
+        answer_outcome(&req->answer, r, &err, 1);
+    }
+    return true;
+}
+
+bool handle_trigger(struct request *req)
+{
+    const struct api_backend *be = &req->serve->be;
+    struct error err = ERROR_NULL;
+    char id[CAPTURE_ID_BYTES];
+    int r;
+
+    if (!be->trigger) {
+        answer_missing(req, "triggers are");
+        return true;
+    }
+    r = be->trigger(be->ctx, req->path_text, id, &err);
+    if (r == 0)
+        answer_created(req, id);
+    else
+        answer_outcome(&req->answer, r, &err, 1);
+    return true;
+}
+
+bool handle_captures(struct request *req)
+{
+    static const char *const STATES[] = {
+        [CAPTURES_RUNNING] = "running", [CAPTURES_DONE] = "done", [CAPTURES_FAILED] = "failed"
+    };
+    const struct api_backend *be = &req->serve->be;
+    const struct params *p = &req->params;
+    struct captures_query q = {
+        .target = p->target,
+        .range = p->range,
+        .event = p->given & PARAM_BIT(PARAM_EVENT) ? p->event : NULL,
+        .state = STATES[p->state],
+        .schedule = p->schedule,
+        .cursor = p->cursor,
+        .limit = p->limit ? p->limit : CAPTURES_LIMIT_DEFAULT,
+    };
+    struct error err = ERROR_NULL;
+    json_t *value = NULL;
+    int r;
+
+    if (!be->captures) {
+        answer_missing(req, "captures that are kept are");
+        return true;
+    }
+    if (p->event_count > 1) {
+        error_parameter(&err, "event", -EINVAL, "a list of captures can be limited to one event");
+        answer_outcome(&req->answer, -EINVAL, &err, 0);
+        return true;
+    }
+    r = be->captures(be->ctx, &q, &value, &err);
+    return answer_backend(req, r, value, &err);
+}
+
+bool handle_capture(struct request *req)
+{
+    const struct api_backend *be = &req->serve->be;
+    const char *id = path_id(req);
+    struct error err = ERROR_NULL;
+    json_t *value = NULL;
+    int r;
+
+    if (!id)
+        return true;
+    if (!be->capture) {
+        answer_missing(req, "captures that are kept are");
+        return true;
+    }
+    r = be->capture(be->ctx, &req->subject.viewer, id, &value, &err);
+    return answer_backend(req, r, value, &err);
+}
+
+/* Calls @fn, which changes a capture. False when that went well. */
+static bool change_capture(struct request *req, int (*fn)(void *ctx, const struct viewer *v,
+                                                          const char *id, struct error *err))
+{
+    const char *id = path_id(req);
+    struct error err = ERROR_NULL;
+    int r;
+
+    if (!id)
+        return true;
+    if (!fn) {
+        answer_missing(req, "captures that are kept are");
+        return true;
+    }
+    span_copy(span_of(id), req->capture_id, sizeof(req->capture_id));
+    if (req->subject.viewer.whole && !subject_may(&req->subject, ROLE_MANAGE, &err)) {
+        answer_problem(&req->answer, 403, &err, SPAN_NULL); /* it sees what others took, too */
+        return true;
+    }
+    r = fn(req->serve->be.ctx, &req->subject.viewer, id, &err);
+    if (r == 0)
+        return false;
+    answer_outcome(&req->answer, r, &err, 1);
+    return true;
+}
+
+bool handle_capture_delete(struct request *req)
+{
+    if (!change_capture(req, req->serve->be.capture_delete))
+        req->answer.status = 204;
+    return true;
+}
+
+bool handle_capture_stop(struct request *req)
+{
+    return change_capture(req, req->serve->be.capture_stop) || handle_capture(req);
+}
+
+bool handle_capture_profile(struct request *req)
+{
+    const struct api_backend *be = &req->serve->be;
+    const char *id = path_id(req);
+    struct profile *profile = NULL;
+    struct error err = ERROR_NULL;
+    int r;
+
+    if (!id)
+        return true;
+    if (!be->capture_profile) {
+        answer_missing(req, "captures that are kept are");
+        return true;
+    }
+    r = be->capture_profile(be->ctx, &req->subject.viewer, id, &profile, &err);
+    if (r == 0) {
+        /* Its file name tells of what it was taken of: that stands in the profile. */
+        if (!(req->params.given & PARAM_BIT(PARAM_EVENT)))
+            span_copy(span_of(profile->events[0].name), req->params.event,
+                      sizeof(req->params.event));
+        answer_profile(req, profile, req->params.format);
+    } else {
+        answer_outcome(&req->answer, r, &err, 1);
+    }
+    profile_unref(profile);
+    return true;
+}

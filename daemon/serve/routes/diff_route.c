@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* GET /api/v1/diff: two captures, or two ranges of a target's past, laid over each other. */
+#include "serve/routes/handlers.h"
+
+#include "base/cleanup.h"
+#include "render/diff.h"
+#include "serve/params/time_text.h"
+
+/* "from..to"; without a to: until now. */
+static bool parse_range(struct span text, uint64_t now, struct time_range *ret)
+{
+    struct time_range range = { 0, now };
+    size_t at = 0;
+
+    while (at + 1 < text.n && (text.p[at] != '.' || text.p[at + 1] != '.'))
+        at++;
+    if (at + 1 >= text.n || !time_parse((struct span){ text.p, at }, now, &range.from_ns))
+        return false;
+    if (at + 2 < text.n && !time_parse(span_from(text, at + 2), now, &range.to_ns))
+        return false;
+    *ret = range;
+    return range.from_ns < range.to_ns;
+}
+
+/* What one side names. @parameter: "a" or "b". 0, an outcome or -errno. */
+static int side_profile(struct request *req, const char *parameter, const char *text,
+                        struct profile **ret, struct error *err)
+{
+    const struct api_backend *be = &req->serve->be;
+    const struct params *p = &req->params;
+    struct time_range range;
+    char show[QUERY_SHOW_MAX];
+
+    if (!text) {
+        error_remedy(err, "give a and b, such as a=-20m..-10m&b=-10m..now with a target");
+        return error_parameter(err, parameter, -EINVAL,
+                               "there is no %s: a diff takes two captures or ranges of time",
+                               parameter);
+    }
+    if (is_capture_id(text)) {
+        if (!be->capture_profile)
+            return error_set(err, BACKEND_UNAVAILABLE, "captures that are kept are not available");
+        return be->capture_profile(be->ctx, &req->subject.viewer, text, ret, err);
+    }
+    if (!parse_range(span_of(text), p->now_ns, &range))
+        return error_parameter(err, parameter, -EINVAL,
+                               "%s=%s is not possible: %s takes the id of a capture or a range of "
+                               "time, such as -10m..-5m, whose begin is before its end",
+                               parameter, query_show(span_of(text), show), parameter);
+    if (!be->past)
+        return error_set(err, BACKEND_UNAVAILABLE, "recorded profiles are not available");
+    return be->past(be->ctx, &p->target, &range, p->event, /* stored= */ false, ret, err);
+}
+
+static const struct {
+    const char *content_type, *extension;
+} FORMATS[] = {
+    [DIFF_HTML] = { "text/html; charset=utf-8", "diff.html" },
+    [DIFF_SVG] = { "image/svg+xml", "diff.svg" },
+    [DIFF_COLLAPSED] = { "text/plain; charset=utf-8", "diff.collapsed.txt" },
+    [DIFF_JSON] = { "application/json", "diff.json" },
+};
+
+static int write_diff(struct request *req, const struct diff *d, struct error *err)
+{
+    const struct params *p = &req->params;
+    struct render_opts o = { .title = p->title[0] ? p->title : NULL,
+                             .minwidth = p->minwidth,
+                             .top = p->top,
+                             .width = p->width,
+                             .reverse = p->reverse,
+                             .inverted = p->inverted,
+                             .version = req->serve->opts.version };
+    struct buf *out = &req->answer.body;
+
+    switch (p->diff_format) {
+    case DIFF_SVG:
+        return diff_svg(d, &o, out, err);
+    case DIFF_COLLAPSED:
+        return diff_collapsed(d, &o, out, err);
+    case DIFF_JSON:
+        return diff_json(d, &o, out, err);
+    default:
+        return diff_html(d, &o, out, err);
+    }
+}
+
+static int side_view(const struct params *p, struct profile *profile, struct view **ret,
+                     struct error *err)
+{
+    struct view_opts o = p->view;
+    int r;
+
+    o.waits = p->diff_format == DIFF_HTML || p->diff_format == DIFF_SVG;
+    r = shown_event(p, profile, &o.event, err);
+
+    return r < 0 ? r : view_new(profile, &o, ret, err);
+}
+
+/* One after the other: patterns match one name at a time. */
+static int diff_profiles(struct request *req, struct profile *a, struct profile *b,
+                         struct error *err)
+{
+    _cleanup_(view_freep) struct view *view_a = NULL, *view_b = NULL;
+    _cleanup_(diff_freep) struct diff *d = NULL;
+    const struct params *p = &req->params;
+    struct diff_opts o = { .absolute = p->absolute,
+                           .reverse = p->reverse && p->diff_format == DIFF_SVG };
+    int r = side_view(p, a, &view_a, err);
+
+    if (r == 0)
+        r = side_view(p, b, &view_b, err);
+    if (r == 0)
+        r = diff_new(view_a, view_b, &o, &d, err);
+    if (r == 0)
+        r = write_diff(req, d, err);
+    if (r == 0)
+        answer_header(&req->answer, "X-Flamed-Samples", "%llu, %llu",
+                      (unsigned long long)view_a->samples, (unsigned long long)view_b->samples);
+    return r;
+}
+
+bool handle_diff(struct request *req)
+{
+    _cleanup_(profile_unrefp) struct profile *a = NULL, *b = NULL;
+    const struct params *p = &req->params;
+    struct answer *answer = &req->answer;
+    struct error err = ERROR_NULL;
+    int r = side_profile(req, "a", p->a, &a, &err);
+
+    if (r == 0)
+        r = side_profile(req, "b", p->b, &b, &err);
+    if (r == 0)
+        r = diff_profiles(req, a, b, &err);
+    if (r != 0) {
+        answer_reset(answer);
+        answer_outcome(answer, r, &err, 1);
+        return true;
+    }
+    answer->status = 200;
+    answer->content_type = FORMATS[p->diff_format].content_type;
+    answer_filename(answer, p, b, FORMATS[p->diff_format].extension);
+    return true;
+}

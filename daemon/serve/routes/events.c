@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Server-sent events about captures: of one that this request began, and of one that runs by
+ * itself. */
+#include "serve/routes/handlers.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "serve/routes/top_table.h"
+
+#define PROGRESS_EVERY_NS NSEC_PER_SEC
+#define WATCH_EVERY_NS NSEC_PER_SEC
+#define WATCH_EVERY_MAX_NS (60 * NSEC_PER_SEC)
+#define WATCH_TOP_ROWS 50
+#define WATCH_COST_FACTOR 20 /* live tops, however many, take at most this part of the time */
+
+/* Takes @value. */
+static void event_json(struct request *req, const char *name, json_t *value)
+{
+    char *text = json_dumps(value, JSON_COMPACT);
+
+    if (text)
+        stream_event(req, name, span_of(text));
+    else
+        stream_end(req);
+    free(text);
+    json_decref(value);
+}
+
+void event_error(struct request *req, const struct error *err)
+{
+    event_json(req, "failed",
+               json_pack("{s:s, s:s}", "detail",
+                         err->msg[0] ? err->msg : "the capture ended without a profile", "remedy",
+                         err->remedy));
+}
+
+/* ---- GET /profile ---- */
+
+/* The parameters of the request that say how to render, as they were sent. */
+static void add_render_params(const struct request *req, struct buf *out)
+{
+    struct span rest = span_of(req->uri), item;
+    bool first = true;
+
+    rest = span_from(rest, span_find(rest, '?') + 1);
+    while (span_take_until(&rest, '&', &item)) {
+        struct span name = { item.p, span_find(item, '=') };
+
+        for (int id = 0; id < PARAM_COUNT; id++) {
+            if (!(PARAMS_RENDER & PARAM_BIT(id)) ||
+                !span_eq_str(name, param_name((enum param_id)id)))
+                continue;
+            buf_add_char(out, first ? '?' : '&');
+            buf_add_span(out, item);
+            first = false;
+        }
+    }
+}
+
+static void progress_done(struct request *req)
+{
+    _cleanup_buf_ struct buf link = BUF_NULL;
+    const struct profile *p = req->profile;
+    json_t *value, *warnings = json_array();
+
+    buf_init(&link, SERVE_HEAD_MAX_BYTES);
+    buf_printf(&link, "/api/v1/captures/%s/profile", p->id);
+    add_render_params(req, &link);
+    for (size_t i = 0; i < p->warning_count; i++)
+        json_array_append_new(warnings, json_string(p->warnings[i]));
+    if (req->err.msg[0])
+        json_array_append_new(warnings, json_string(req->err.msg));
+    value = json_pack("{s:s, s:f, s:I, s:I, s:I, s:I, s:o}", "state", "done", "progress", 1.0,
+                      "samples", (json_int_t)p->total, "lost", (json_int_t)p->lost, "unknown",
+                      (json_int_t)p->unknown, "truncated", (json_int_t)p->truncated, "warnings",
+                      warnings);
+    if (p->id[0] && !req->err.msg[0] && !link.error) {
+        json_object_set_new(value, "id", json_string(p->id));
+        json_object_set_new(value, "link", json_string(link.p));
+    }
+    event_json(req, "done", value);
+}
+
+static void progress_step(struct request *req)
+{
+    uint64_t took_ns = clock_monotonic_ns() - req->started_ns;
+    double part = (double)took_ns / (double)req->params.duration_ns;
+    bool done;
+
+    pthread_mutex_lock(&req->serve->lock);
+    done = req->done;
+    pthread_mutex_unlock(&req->serve->lock);
+    if (!done) {
+        event_json(req, "progress",
+                   json_pack("{s:s, s:f, s:f}", "state", "running", "progress", MIN(part, 1.0),
+                             "seconds", (double)took_ns / 1e9));
+        return;
+    }
+    if (req->profile)
+        progress_done(req);
+    else
+        event_error(req, &req->err);
+    stream_end(req);
+}
+
+void progress_plan(struct request *req)
+{
+    stream_plan(req, STREAM_EVENTS, PROGRESS_EVERY_NS, progress_step);
+}
+
+/* ---- GET /captures/{id}/stream ---- */
+
+/* What it shows so far, at a price that it does not grow past. */
+static void watch_top(struct request *req)
+{
+    const struct api_backend *be = &req->serve->be;
+    uint64_t begun_ns = clock_monotonic_ns();
+    struct serve *s = req->serve;
+    _cleanup_(profile_unrefp) struct profile *profile = NULL;
+    _cleanup_(view_freep) struct view *view = NULL;
+    size_t streams;
+    json_t *value;
+
+    if (!be->capture_profile ||
+        be->capture_profile(be->ctx, &req->subject.viewer, req->path_text, &profile, NULL) != 0 ||
+        view_new(profile, &req->params.view, &view, NULL) < 0)
+        return;
+    value = top_json(view, WATCH_TOP_ROWS);
+    if (value)
+        event_json(req, "top", value);
+    pthread_mutex_lock(&s->lock);
+    streams = MAX(s->stats.streams_now, (size_t)1);
+    pthread_mutex_unlock(&s->lock);
+    req->stream.every_ns =
+        MIN(MAX(WATCH_EVERY_NS, (clock_monotonic_ns() - begun_ns) * WATCH_COST_FACTOR * streams),
+            WATCH_EVERY_MAX_NS);
+}
+
+static void watch_step(struct request *req)
+{
+    const struct api_backend *be = &req->serve->be;
+    struct error err = ERROR_NULL;
+    json_t *value = NULL;
+    const char *state;
+    bool running;
+    int r = be->capture(be->ctx, &req->subject.viewer, req->path_text, &value, &err);
+
+    if (r != 0) {
+        event_error(req, &err);
+        stream_end(req);
+        return;
+    }
+    state = json_string_value(json_object_get(value, "state"));
+    running = state && strcmp(state, "running") == 0;
+    event_json(req, running ? "progress" : "done", value);
+    if (running)
+        watch_top(req);
+    else
+        stream_end(req);
+}
+
+bool handle_capture_stream(struct request *req)
+{
+    handle_capture(req); /* 404 and the like */
+    if (req->answer.status != 200)
+        return true;
+    answer_reset(&req->answer);
+    if (req->head) {
+        req->answer.content_type = STREAM_EVENTS;
+        req->answer.no_body = true;
+        return true;
+    }
+    if (!quota_stream(req))
+        return true;
+    stream_plan(req, STREAM_EVENTS, WATCH_EVERY_NS, watch_step);
+    stream_start(req);
+    return true;
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* GET /top: the hottest functions of the last interval, again and again, until the client leaves.
+ */
+#include "serve/routes/handlers.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "serve/routes/top_table.h"
+
+#define TOP_TEXT "text/plain; charset=utf-8"
+#define TOP_FIRST "\x1b[H\x1b[2Ksampling\xe2\x80\xa6\n" /* until there is a table */
+#define TOP_WIDTH_DEFAULT 120
+#define TOP_ROWS_DEFAULT 18 /* with the head, a terminal of 24 lines */
+#define TOP_EVENT_ROWS_DEFAULT 100
+
+static size_t top_rows(const struct params *p, bool events)
+{
+    return p->top ? p->top : events ? TOP_EVENT_ROWS_DEFAULT : TOP_ROWS_DEFAULT;
+}
+
+/* Appends @profile as the request wants to see it. 0 or -errno with @err. */
+static int top_write(struct request *req, struct profile *profile, bool live, struct buf *out,
+                     struct error *err)
+{
+    _cleanup_(view_freep) struct view *view = NULL;
+    const struct params *p = &req->params;
+    struct top_opts o = { .width = p->width ? p->width : TOP_WIDTH_DEFAULT,
+                          .rows = top_rows(p, /* events= */ false),
+                          .live = live };
+    struct view_opts view_opts = p->view;
+    json_t *value;
+    char *text;
+    int r;
+
+    view_opts.waits = true;
+    r = view_new(profile, &view_opts, &view, err);
+
+    if (r < 0)
+        return r;
+    if (!req->wants_events)
+        return top_table(view, &o, out);
+    value = top_json(view, top_rows(p, /* events= */ true));
+    text = json_dumps(value, JSON_COMPACT);
+    json_decref(value);
+    if (!text)
+        return -ENOMEM;
+    buf_add_str(out, text);
+    free(text);
+    return out->error;
+}
+
+static void top_error(struct request *req, const struct error *err)
+{
+    _cleanup_buf_ struct buf b = BUF_NULL;
+
+    if (req->wants_events) {
+        event_error(req, err);
+    } else {
+        buf_init(&b, STREAM_PIECE_MAX_BYTES);
+        buf_printf(&b, "\n%s\n", err->msg[0] ? err->msg : "the sampling ended");
+        stream_write(req, buf_span(&b));
+    }
+    stream_end(req);
+}
+
+/* One more table. */
+static void top_step(struct request *req)
+{
+    const struct api_backend *be = &req->serve->be;
+    _cleanup_(profile_unrefp) struct profile *profile = NULL;
+    _cleanup_buf_ struct buf b = BUF_NULL;
+    struct error err = ERROR_NULL;
+    bool over;
+    int r;
+
+    pthread_mutex_lock(&req->serve->lock);
+    over = req->done || req->ended;
+    if (req->done)
+        err = req->err;
+    pthread_mutex_unlock(&req->serve->lock);
+    if (over) {
+        top_error(req, &err);
+        return;
+    }
+    buf_init(&b, STREAM_PIECE_MAX_BYTES);
+    r = be->capture_snapshot(be->ctx, req->capture, /* reset= */ true, &profile, &err);
+    if (r == 0)
+        r = top_write(req, profile, /* live= */ true, &b, &err);
+    if (r != 0)
+        top_error(req, &err);
+    else if (req->wants_events)
+        stream_event(req, "top", buf_span(&b));
+    else
+        stream_write(req, buf_span(&b));
+}
+
+bool handle_top(struct request *req)
+{
+    const struct api_backend *be = &req->serve->be;
+    struct capture_request c;
+    struct error err = ERROR_NULL;
+    int r;
+
+    if (!be->capture_snapshot) {
+        answer_missing(req, "live views are");
+        return true;
+    }
+    if (!check_event(req))
+        return true;
+    if (req->head) {
+        r = be->target_check(be->ctx, &req->params.target, &err);
+        if (r != 0)
+            answer_outcome(&req->answer, r, &err, 1);
+        else
+            req->answer.content_type = req->wants_events ? STREAM_EVENTS : TOP_TEXT;
+        req->answer.no_body = r == 0;
+        return true;
+    }
+    if (!req->params.once && !quota_stream(req))
+        return true;
+    work_describe(req, &c);
+    c.keep = false;
+    c.live = true;
+    c.duration_ns = req->params.once ? req->params.refresh_ns : 0;
+    if (!req->params.once) {
+        stream_plan(req, req->wants_events ? STREAM_EVENTS : TOP_TEXT, req->params.refresh_ns,
+                    top_step);
+        buf_add_str(&req->stream.out, req->wants_events ? ": sampling\n\n" : TOP_FIRST);
+    }
+    return work_capture(req, &c);
+}
+
+/* once=1: the only table. */
+void finish_top(struct request *req)
+{
+    struct answer *a = &req->answer;
+    struct error err = ERROR_NULL;
+    int r;
+
+    if (!req->profile) {
+        answer_outcome(a, req->outcome ? req->outcome : -EIO, &req->err, 1);
+        return;
+    }
+    a->status = 200;
+    a->content_type = TOP_TEXT;
+    if (req->wants_events) {
+        a->content_type = STREAM_EVENTS;
+        buf_add_str(&a->body, "event: top\ndata: ");
+    }
+    r = top_write(req, req->profile, /* live= */ false, &a->body, &err);
+    if (req->wants_events)
+        buf_add_str(&a->body, "\n\n");
+    if (r != 0) {
+        answer_reset(a);
+        answer_outcome(a, r, &err, 1);
+    }
+}

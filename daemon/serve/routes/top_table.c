@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Drawn in place: from the top left corner, each line cleared behind its end, the rest of the
+ * screen cleared at the end. Nothing is ever blank in between, so that nothing flickers. Names are
+ * clean since they were read (base/text.h): none can move the cursor; they are cut by columns.
+ */
+#include "serve/routes/top_table.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "render/formats.h"
+
+#define HOME "\x1b[H"
+#define CLEAR_LINE "\x1b[K"
+#define CLEAR_BELOW "\x1b[J"
+#define FIXED_COLUMNS 31 /* before the name */
+
+static void end_line(const struct top_opts *o, struct buf *out)
+{
+    buf_add_str(out, o->live ? CLEAR_LINE "\n" : "\n");
+}
+
+/* Columns that a character takes, as terminals do it: 0 for what combines, 2 for what is wide. */
+static unsigned columns_of(uint32_t c)
+{
+    static const struct {
+        uint32_t from, to;
+        uint8_t columns;
+    } RANGES[] = {
+        { 0x300, 0x36f, 0 },     { 0x483, 0x489, 0 },     { 0x591, 0x5bd, 0 },
+        { 0x610, 0x61a, 0 },     { 0x64b, 0x65f, 0 },     { 0x1100, 0x115f, 2 },
+        { 0x1ab0, 0x1aff, 0 },   { 0x1dc0, 0x1dff, 0 },   { 0x200b, 0x200f, 0 },
+        { 0x20d0, 0x20ff, 0 },   { 0x2e80, 0x303e, 2 },   { 0x3041, 0xa4cf, 2 },
+        { 0xa960, 0xa97f, 2 },   { 0xac00, 0xd7a3, 2 },   { 0xf900, 0xfaff, 2 },
+        { 0xfe00, 0xfe0f, 0 },   { 0xfe20, 0xfe2f, 0 },   { 0xfe30, 0xfe6f, 2 },
+        { 0xfeff, 0xfeff, 0 },   { 0xff00, 0xff60, 2 },   { 0xffe0, 0xffe6, 2 },
+        { 0x1f300, 0x1f64f, 2 }, { 0x1f680, 0x1f6ff, 2 }, { 0x1f900, 0x1faff, 2 },
+        { 0x20000, 0x3fffd, 2 }, { 0xe0000, 0xe0fff, 0 },
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(RANGES); i++) {
+        if (c >= RANGES[i].from && c <= RANGES[i].to)
+            return RANGES[i].columns;
+    }
+    return 1;
+}
+
+/* The character that @s (valid UTF-8) begins with, and its bytes. */
+static uint32_t first_char(struct span s, size_t *ret_n)
+{
+    unsigned char lead = (unsigned char)s.p[0];
+    size_t n = lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
+    uint32_t c = n == 1 ? lead : lead & (0x7fu >> n);
+
+    n = MIN(n, s.n);
+    for (size_t i = 1; i < n; i++)
+        c = c << 6 | ((unsigned char)s.p[i] & 0x3f);
+    *ret_n = n;
+    return c;
+}
+
+/* Appends @s cut to @columns; what is cut ends in one dot that stands for more. */
+static void add_cut(struct buf *out, struct span s, size_t columns)
+{
+    size_t used = 0, fits = 0, at = 0, n;
+
+    while (at < s.n) {
+        unsigned w = columns_of(first_char(span_from(s, at), &n));
+
+        if (used + w > columns)
+            break;
+        used += w;
+        at += n;
+        if (used + 1 <= columns)
+            fits = at; /* with room for the dots behind it */
+    }
+    if (at == s.n) {
+        buf_add_span(out, s);
+        return;
+    }
+    buf_add(out, s.p, fits);
+    if (columns)
+        buf_add_str(out, "\u2026");
+}
+
+static void add_line(const struct top_opts *o, struct buf *out, const char *text)
+{
+    add_cut(out, span_of(text), o->width);
+    end_line(o, out);
+}
+
+static double percent(uint64_t part, uint64_t whole)
+{
+    return whole ? 100.0 * (double)part / (double)whole : 0.0;
+}
+
+static void add_header(const struct view *v, const struct top_opts *o, struct buf *out)
+{
+    const struct profile *p = v->profile;
+    const struct profile_event *event = view_event(v);
+    double seconds = p->end_ns > p->start_ns ? (double)(p->end_ns - p->start_ns) / 1e9 : 0.0;
+    bool timed = strcmp(event->unit, "nanoseconds") == 0;
+    const char *unit = timed                               ? "CPUs"
+                       : strcmp(event->unit, "bytes") == 0 ? "bytes a second"
+                                                           : "a second";
+    double a_second = seconds > 0 ? (double)v->value / (timed ? 1e9 : 1.0) / seconds : 0.0;
+    char text[512];
+    int n;
+
+    n = snprintf(text, sizeof(text), "flamed top \u00b7 %s \u00b7 %s \u00b7 ", p->target,
+                 event->name);
+    if (timed && event->period && n > 0 && (size_t)n < sizeof(text))
+        snprintf(text + n, sizeof(text) - (size_t)n, "%.6g Hz \u00b7 %.1f s",
+                 (double)NSEC_PER_SEC / (double)event->period, seconds);
+    add_line(o, out, text);
+    snprintf(text, sizeof(text),
+             "%llu samples (%.*f %s), %llu lost, %llu with an unknown frame, %llu truncated",
+             (unsigned long long)v->samples, timed ? 2 : 0, a_second, unit,
+             (unsigned long long)p->lost, (unsigned long long)v->unknown,
+             (unsigned long long)v->truncated);
+    add_line(o, out, text);
+    for (size_t i = 0; i < MIN(p->warning_count, (size_t)2); i++)
+        add_line(o, out, p->warnings[i]);
+    view_left_out(v, text);
+    if (text[0])
+        add_line(o, out, text);
+    end_line(o, out);
+    add_line(o, out, "   self    total  kind         name");
+}
+
+int top_table(const struct view *v, const struct top_opts *o, struct buf *out)
+{
+    _cleanup_free_ struct top_function *list = NULL;
+    uint64_t whole = v->opts.total ? v->value : v->samples;
+    size_t count = 0;
+    int r = top_functions(v, &list, &count);
+
+    if (r < 0)
+        return r;
+    if (o->live)
+        buf_add_str(out, HOME);
+    add_header(v, o, out);
+    for (size_t i = 0; i < MIN(count, o->rows); i++) {
+        buf_printf(out, "%6.2f%%  %6.2f%%  %-11.11s  ", percent(list[i].self, whole),
+                   percent(list[i].total, whole), render_kind_name(list[i].kind));
+        add_cut(out, view_string(v, list[i].name),
+                o->width > FIXED_COLUMNS ? o->width - FIXED_COLUMNS : 1);
+        end_line(o, out);
+    }
+    if (v->samples == 0)
+        add_line(o, out, "(no samples: the target used no CPU time in this while)");
+    if (o->live)
+        buf_add_str(out, CLEAR_BELOW);
+    return 0;
+}
+
+json_t *top_json(const struct view *v, size_t rows)
+{
+    _cleanup_free_ struct top_function *list = NULL;
+    const struct profile *p = v->profile;
+    uint64_t whole = v->opts.total ? v->value : v->samples;
+    json_t *functions = json_array();
+    size_t count = 0;
+
+    if (top_functions(v, &list, &count) < 0) {
+        json_decref(functions);
+        return NULL;
+    }
+    for (size_t i = 0; i < MIN(count, rows); i++) {
+        struct span name = view_string(v, list[i].name);
+
+        json_array_append_new(
+            functions,
+            json_pack("{s:s%, s:s, s:I, s:I, s:f, s:f}", "name", name.p, name.n, "kind",
+                      render_kind_name(list[i].kind), "self", (json_int_t)list[i].self, "total",
+                      (json_int_t)list[i].total, "self_percent", percent(list[i].self, whole),
+                      "total_percent", percent(list[i].total, whole)));
+    }
+    return json_pack("{s:s, s:s, s:f, s:f, s:I, s:I, s:I, s:I, s:o}", "target", p->target, "event",
+                     view_event(v)->name, "hz", profile_event_hz(view_event(v)), "seconds",
+                     p->end_ns > p->start_ns ? (double)(p->end_ns - p->start_ns) / 1e9 : 0.0,
+                     "samples", (json_int_t)v->samples, "lost", (json_int_t)p->lost, "unknown",
+                     (json_int_t)v->unknown, "truncated", (json_int_t)v->truncated, "functions",
+                     functions);
+}
