@@ -67,7 +67,7 @@ static int collect(void *cookie, struct process *p)
         return 0;
     }
     one->c = *p->counters;
-    one->counted = p->residence && a->now_ns - p->residence->at_ns <= RESIDENCE_OLD_NS;
+    one->counted = p->residence && a->now_ns - p->residence->held_ns <= RESIDENCE_OLD_NS;
     if (one->counted)
         memcpy(one->resident, p->residence->now.bytes, sizeof(one->resident));
     one->labels_at = m->labels.n;

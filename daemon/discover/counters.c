@@ -2,7 +2,8 @@
 /*
  * Counters of the JVMs, kept for those who scrape. An answer must not wait for the memory of
  * thousands of JVMs, nor for one that does not answer. So what is asked for is read again by and by
- * in discover_poll(), for a minute after it was last asked for.
+ * in discover_poll(), for a minute after it was last asked for. Who scrapes at equal times is
+ * answered with what was read just before.
  */
 #include "discover/table.h"
 
@@ -10,10 +11,12 @@
 #include "hotspot/counters.h"
 
 #define COUNTERS_FRESH_NS (5 * NSEC_PER_SEC) /* no JVM is read more often */
+#define COUNTERS_REST_NS (15 * NSEC_PER_SEC) /* nor less often, while no scrape is near */
 #define COUNTERS_WANTED_NS (60 * NSEC_PER_SEC)
 #define COUNTERS_LEFT_NS (60 * NSEC_PER_SEC) /* not tried again before, where it did not answer */
 #define COUNTERS_PASS_EVERY_NS (250 * NSEC_PER_MSEC)
 #define COUNTERS_PASS_NS (2 * NSEC_PER_MSEC)   /* for one look at all JVMs */
+#define COUNTERS_EACH_NS (NSEC_PER_SEC / 5000) /* of that, for one JVM */
 #define COUNTERS_FIRST_NS (20 * NSEC_PER_MSEC) /* the same while somebody waits */
 
 static void keep(struct image *im, const struct counters *c, uint64_t now_ns)
@@ -38,39 +41,65 @@ int discover_counters(struct process *p)
     if (!p->vm)
         return -ENOENT;
     r = hotspot_vm_counters(p->vm, &c);
-    im->counters_next_ns = now_ns + (r == -ETIMEDOUT ? COUNTERS_LEFT_NS : COUNTERS_FRESH_NS);
+    im->counters_next_ns = now_ns + (r == 0            ? COUNTERS_REST_NS
+                                     : r == -ETIMEDOUT ? COUNTERS_LEFT_NS
+                                                       : COUNTERS_FRESH_NS);
     p->counters_off = r == -ENOENT;
     if (r == 0)
         keep(im, &c, now_ns);
     return r == 0 && !p->counters ? -ENOMEM : r;
 }
 
-static void read_due(struct discover *d, uint64_t now_ns, uint64_t budget_ns)
+/* Whether a scrape is so near that what is read now is fresh then, or that reading all JVMs takes
+ * as long. */
+static bool scrape_near(const struct discover *d, uint64_t now_ns)
+{
+    uint64_t all_ns =
+        d->counters_jvms * COUNTERS_EACH_NS / COUNTERS_PASS_NS * COUNTERS_PASS_EVERY_NS;
+
+    return scrape_is_near(&d->scrapes, MAX(all_ns, COUNTERS_FRESH_NS), now_ns);
+}
+
+/* @near: a scrape is. */
+static bool is_due(const struct image *im, uint64_t now_ns, bool near)
+{
+    return im->counters_next_ns <= now_ns ||
+           (near && im->p.counters &&
+            im->counters_next_ns <= im->p.counters_ns + COUNTERS_REST_NS &&
+            now_ns - im->p.counters_ns >= COUNTERS_FRESH_NS);
+}
+
+static void read_due(struct discover *d, uint64_t now_ns, uint64_t budget_ns, bool near)
 {
     uint64_t deadline_ns = now_ns + budget_ns;
+    size_t jvms = 0;
 
     d->counters_pass_ns = now_ns + COUNTERS_PASS_EVERY_NS;
     d->in_each++;
-    for (struct image *im = d->all; im && clock_monotonic_ns() < deadline_ns; im = im->all_next) {
-        if (im->p.jvm == JVM_READY && im->counters_next_ns <= now_ns && image_is_live(im) &&
-            !im->quarantined)
+    for (struct image *im = d->all; im; im = im->all_next) {
+        if (im->p.jvm != JVM_READY || !image_is_live(im) || im->quarantined)
+            continue;
+        jvms++;
+        if (is_due(im, now_ns, near) && clock_monotonic_ns() < deadline_ns)
             discover_counters(&im->p);
     }
     d->in_each--;
+    d->counters_jvms = jvms;
 }
 
 void discover_want_counters(struct discover *d)
 {
     uint64_t now_ns = clock_monotonic_ns();
-    bool first = now_ns >= d->counters_until_ns;
+    bool unexpected = now_ns >= d->counters_until_ns || !scrape_near(d, now_ns);
 
+    scrape_times_add(&d->scrapes, now_ns);
     d->counters_until_ns = now_ns + COUNTERS_WANTED_NS;
-    if (first)
-        read_due(d, now_ns, COUNTERS_FIRST_NS);
+    if (unexpected)
+        read_due(d, now_ns, COUNTERS_FIRST_NS, /* near= */ true);
 }
 
 void counters_poll(struct discover *d, uint64_t now_ns)
 {
     if (now_ns < d->counters_until_ns && now_ns >= d->counters_pass_ns)
-        read_due(d, now_ns, COUNTERS_PASS_NS);
+        read_due(d, now_ns, COUNTERS_PASS_NS, scrape_near(d, now_ns));
 }

@@ -165,8 +165,8 @@ int discover_usage(struct discover *d, struct process *p, struct process_usage *
 /* Reads the counters of JVM @p into p->counters now. Return: as hotspot_vm_counters(). Without
  * p->vm: -ENOENT. */
 int discover_counters(struct process *p);
-/* Has the counters of all JVMs read at times for a minute from now, each every 5 s at most. The
- * first time after a pause it reads what it can in 20 ms. A JVM whose memory does not answer takes
+/* Has the counters of all JVMs read at times for a minute from now, each every 5 s at most. If it
+ * was not expected now it reads what it can in 20 ms. A JVM whose memory does not answer takes
  * 100 ms more, once. */
 void discover_want_counters(struct discover *d);
 

@@ -15,9 +15,9 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#define RESIDENCE_EVERY_NS (60 * NSEC_PER_SEC) /* while /metrics asks for it */
-#define RESIDENCE_POINT_NS (5 * NSEC_PER_SEC)  /* between two points that are kept */
-#define RESIDENCE_LEFT_NS (60 * NSEC_PER_SEC)  /* not tried again before, after a failure */
+#define RESIDENCE_EVERY_NS                                                                         \
+    (60 * NSEC_PER_SEC)                       /* while /metrics asks for it; also after a failure */
+#define RESIDENCE_POINT_NS (5 * NSEC_PER_SEC) /* between two points that are kept */
 #define RESIDENCE_SLICE_NS (4 * NSEC_PER_MSEC) /* of processor time, while somebody waits */
 #define RESIDENCE_POLL_NS (2 * NSEC_PER_MSEC)  /* the same while nobody does */
 #define RESIDENCE_POLL_EVERY_NS (250 * NSEC_PER_MSEC)
@@ -155,13 +155,15 @@ static int count_bite(struct residence_job *j)
 static int run_job(struct reading *reading)
 {
     struct residence_job *j = (struct residence_job *)reading;
-    uint64_t began_ns = thread_ns(), now_ns = began_ns;
+    uint64_t began_ns = thread_ns();
     unsigned segments = 0;
     int r = 0;
 
     if (!j->mapped)
         r = map_pieces(j);
     while (r == 0 && !j->done) {
+        uint64_t took_ns;
+
         if (j->at == j->end) {
             j->done = !next_segment(j);
             if (++segments % PROBE_PAUSE)
@@ -169,10 +171,10 @@ static int run_job(struct reading *reading)
         } else {
             r = count_bite(j);
         }
-        now_ns = thread_ns();
-        if (now_ns - began_ns >= j->slice_ns)
+        took_ns = thread_ns() - began_ns;
+        if (took_ns >= j->slice_ns)
             break;
-        j->done |= j->cpu_ns + (now_ns - began_ns) >= RESIDENCE_CPU_NS;
+        j->done |= j->cpu_ns + took_ns >= RESIDENCE_CPU_NS;
     }
     j->cpu_ns += thread_ns() - began_ns;
     return r;
@@ -226,10 +228,11 @@ static void keep_point(struct residence *ret)
 
 static int keep_result(struct discover *d, struct image *im, const struct residence_job *j)
 {
-    struct process_usage usage;
     struct process *p = &im->p;
     struct residence *ret = p->residence;
-    int r = discover_usage(d, p, &usage);
+    uint64_t rss_bytes;
+    uint32_t threads;
+    int r = usage_memory(d, im, &rss_bytes, &threads);
     bool lone;
 
     if (r != 0)
@@ -238,17 +241,17 @@ static int keep_result(struct discover *d, struct image *im, const struct reside
         ret = p->residence = calloc(1, sizeof(*ret));
     if (!ret)
         return -ENOMEM;
-    ret->at_ns = clock_monotonic_ns();
+    ret->at_ns = ret->held_ns = clock_monotonic_ns();
     ret->cpu_ns = j->cpu_ns;
     ret->now.time_ns = clock_realtime_ns();
-    ret->now.rss_bytes = usage.rss_bytes;
-    ret->threads = usage.threads;
+    ret->now.rss_bytes = rss_bytes;
+    ret->threads = threads;
     ret->java_stacks = (uint32_t)(j->vm.stack_count + j->vm.left_out);
     ret->huge_bytes = j->pieces.huge_bytes;
     ret->uncounted = j->end - j->at;
     for (size_t i = j->next; i < j->pieces.count; i++)
         ret->uncounted += j->pieces.list[i].end - MAX(j->pieces.list[i].start, j->end);
-    lone = lone_count(j, usage.rss_bytes / j->page_bytes);
+    lone = lone_count(j, rss_bytes / j->page_bytes);
     for (size_t i = 0; i < MEMORY_AREA_COUNT; i++) {
         const struct page_counts *c = &j->counts[i];
 
@@ -276,17 +279,30 @@ void residence_forget(struct image *im)
     im->residence_next_ns = 0;
 }
 
+/* A number that changes as classes come and go; 0: not known. */
+static uint64_t classes_seen(const struct counters *c)
+{
+    if (!c || c->classes_loaded < 0 || c->classes_unloaded < 0)
+        return 0;
+    return 1 + (uint64_t)c->classes_loaded + (uint64_t)MAX(c->shared_classes_loaded, 0) +
+           (uint64_t)c->classes_unloaded + (uint64_t)MAX(c->shared_classes_unloaded, 0);
+}
+
 static int begin_job(struct discover *d, struct image *im, struct error *err)
 {
     struct process *p = &im->p;
     struct residence_job *j;
     int r;
 
-    if (!d->source->pagemap || !p->vm || p->mem_fd < 0)
-        return error_set(err, -EOPNOTSUPP, "the memory of JVM %d cannot be read", p->id.host_pid);
-    if (d->residence_jobs >= RESIDENCE_JOBS_MAX)
-        return error_set(err, -EAGAIN, "the pages of %d JVMs are being counted already",
-                         RESIDENCE_JOBS_MAX);
+    if (!d->source->pagemap || !p->vm || p->mem_fd < 0) {
+        error_set(err, -EOPNOTSUPP, "the memory of JVM %d cannot be read", p->id.host_pid);
+        return -EOPNOTSUPP;
+    }
+    if (d->residence_jobs >= RESIDENCE_JOBS_MAX) {
+        error_set(err, -EAGAIN, "the pages of %d JVMs are being counted already",
+                  RESIDENCE_JOBS_MAX);
+        return -EAGAIN;
+    }
     j = calloc(1, sizeof(*j));
     if (!j)
         return -ENOMEM;
@@ -298,7 +314,7 @@ static int begin_job(struct discover *d, struct image *im, struct error *err)
                                  .mem_fd = fcntl(p->mem_fd, F_DUPFD_CLOEXEC, 0),
                                  .page_bytes = (uint64_t)sysconf(_SC_PAGESIZE),
                                  .began_ns = clock_monotonic_ns() };
-    r = j->mem_fd < 0 ? -errno : hotspot_vm_areas(p->vm, &j->vm);
+    r = j->mem_fd < 0 ? -errno : hotspot_vm_areas(p->vm, classes_seen(p->counters), &j->vm);
     if (r > 0)
         r = -ESRCH;
     if (r == 0)
@@ -307,8 +323,10 @@ static int begin_job(struct discover *d, struct image *im, struct error *err)
         r = d->source->pagemap(d->ctx, &p->id, &j->pagemap_fd, err);
     if (r != 0) {
         drop_job(&j->base);
-        return r > 0 ? -ESRCH
-                     : error_code(err, r, "cannot look at the pages of JVM %d", p->id.host_pid);
+        if (r > 0)
+            return -ESRCH;
+        error_code(err, r, "cannot look at the pages of JVM %d", p->id.host_pid);
+        return r;
     }
     im->residence_job = j;
     d->residence_jobs++;
@@ -353,8 +371,21 @@ int discover_residence(struct discover *d, struct process *p, uint64_t max_age_n
     if (r == 0)
         r = run_slice(d, im, RESIDENCE_SLICE_NS, err);
     if (r != -EINPROGRESS)
-        im->residence_next_ns = now_ns + (r == 0 ? RESIDENCE_EVERY_NS : RESIDENCE_LEFT_NS);
+        im->residence_next_ns = now_ns + RESIDENCE_EVERY_NS;
     return r;
+}
+
+static bool still_holds(struct discover *d, struct image *im, uint64_t now_ns)
+{
+    struct residence *last = im->p.residence;
+    uint64_t rss_bytes;
+    uint32_t threads;
+
+    if (!last || usage_memory(d, im, &rss_bytes, &threads) != 0 ||
+        !residence_holds(last, rss_bytes, now_ns))
+        return false;
+    last->held_ns = now_ns;
+    return true;
 }
 
 /* A slice of @im, if it is due. */
@@ -364,11 +395,15 @@ static void poll_one(struct discover *d, struct image *im, uint64_t now_ns)
 
     if (!im->residence_job && (now_ns >= d->counters_until_ns || now_ns < im->residence_next_ns))
         return;
+    if (!im->residence_job && still_holds(d, im, now_ns)) {
+        im->residence_next_ns = now_ns + RESIDENCE_EVERY_NS;
+        return;
+    }
     r = im->residence_job ? 0 : begin_job(d, im, NULL);
     if (r == 0)
         r = run_slice(d, im, RESIDENCE_POLL_NS, NULL);
     if (r != -EINPROGRESS)
-        im->residence_next_ns = now_ns + (r == 0 ? RESIDENCE_EVERY_NS : RESIDENCE_LEFT_NS);
+        im->residence_next_ns = now_ns + RESIDENCE_EVERY_NS;
 }
 
 void residence_poll(struct discover *d, uint64_t now_ns)

@@ -8,7 +8,9 @@
  *   jvm.c         is it a JVM, and which                 args.c          its main class, arguments
  *   jvm_scan.c    the mapping that tells it              jvm_schedule.c  when to look for one
  *   container.c, pod.c, pod_cache.c  names around it     ticks.c         clocks of start times
- *   image_lookup.c  which image a sample is of           discover.c      the door
+ *   image_lookup.c  which image a sample is of           scrape_times.c  the next scrape
+ *   counters.c    what JVMs count                        residence.c     pages in memory
+ *   discover.c    the door
  *
  * Images of one pid stand in one chain, the newest first. An image holds from begin_ns to end_ns.
  * All stand in one list too: to walk a few dozen must not take a look at thousands of chains.
@@ -19,6 +21,7 @@
 #include "discover/discover.h"
 #include "discover/pod_cache.h"
 #include "discover/recent_forks.h"
+#include "discover/scrape_times.h"
 #include "discover/sideband.h"
 
 #include <dirent.h>
@@ -89,15 +92,17 @@ struct discover {
     uint64_t told_until_ns;  /* records up to then came by the rings before these */
     struct pod_cache *pods;
     struct discover_stats stats;
-    int64_t timens_ns;          /* CLOCK_BOOTTIME here minus the initial namespace's */
-    struct budget facts_budget; /* for reading processes at their first sample */
-    struct budget limit_budget; /* for reading CPU limits again */
-    uint64_t scan_ns;           /* when poll looks at all entries again */
-    uint64_t counters_until_ns; /* counters are wanted until then */
-    uint64_t counters_pass_ns;  /* when they are looked at again */
-    uint64_t residence_pass_ns; /* the same of pages */
-    size_t residence_jobs;      /* under way */
-    DIR *sweep_dir;             /* a sweep is under way */
+    int64_t timens_ns;           /* CLOCK_BOOTTIME here minus the initial namespace's */
+    struct budget facts_budget;  /* for reading processes at their first sample */
+    struct budget limit_budget;  /* for reading CPU limits again */
+    uint64_t scan_ns;            /* when poll looks at all entries again */
+    uint64_t counters_until_ns;  /* counters are wanted until then */
+    uint64_t counters_pass_ns;   /* when they are looked at again */
+    struct scrape_times scrapes; /* when they were wanted */
+    size_t counters_jvms;        /* that have some, at the last look */
+    uint64_t residence_pass_ns;  /* the same of pages */
+    size_t residence_jobs;       /* under way */
+    DIR *sweep_dir;              /* a sweep is under way */
     uint32_t sweep;
     bool sweep_wanted, sweep_after_loss, sweeping_after_loss;
     uint64_t sweep_next_ns, sweep_last_ns;
@@ -228,3 +233,6 @@ void residence_forget(struct image *im);
 
 /* Takes note of the CPU time used up to now. */
 void usage_note(struct image *im, const struct proc_stat *st, uint64_t now_ns);
+/* Reads how much of @im is in memory, and how many threads it has. 0, PROC_GONE or -errno. */
+int usage_memory(struct discover *d, struct image *im, uint64_t *ret_rss_bytes,
+                 uint32_t *ret_threads);

@@ -42,6 +42,34 @@ static double cpu_limit(struct discover *d, struct image *im, uint64_t now_ns)
     return (double)im->cpu_limit / USAGE_MILLI;
 }
 
+/* What it is now: 0, PROC_GONE or -errno. */
+static int read_now(struct discover *d, struct image *im, struct proc_stat *st,
+                    struct proc_status *status)
+{
+    int r;
+
+    if (im->p.exited)
+        return PROC_GONE;
+    r = readers_stat(d->opts.proc_fd, &im->p.id, st);
+    if (r == 0 && st->start_ticks != im->p.id.start_ticks)
+        r = PROC_GONE;
+    return r ? r : proc_read_status(d->opts.proc_fd, im->p.id.host_pid, status);
+}
+
+int usage_memory(struct discover *d, struct image *im, uint64_t *ret_rss_bytes,
+                 uint32_t *ret_threads)
+{
+    struct proc_status status;
+    struct proc_stat st;
+    int r = read_now(d, im, &st, &status);
+
+    if (r)
+        return r;
+    *ret_rss_bytes = status.rss_bytes;
+    *ret_threads = status.threads;
+    return 0;
+}
+
 int discover_usage(struct discover *d, struct process *p, struct process_usage *ret)
 {
     struct image *im = image_of(p);
@@ -50,15 +78,8 @@ int discover_usage(struct discover *d, struct process *p, struct process_usage *
     struct cpu_point base;
     struct proc_stat st;
     uint64_t now_ns, ticks;
-    int r;
+    int r = read_now(d, im, &st, &status);
 
-    if (p->exited)
-        return PROC_GONE;
-    r = readers_stat(d->opts.proc_fd, &p->id, &st);
-    if (r == 0 && st.start_ticks != p->id.start_ticks)
-        r = PROC_GONE;
-    if (r == 0)
-        r = proc_read_status(d->opts.proc_fd, p->id.host_pid, &status);
     if (r)
         return r;
     now_ns = clock_monotonic_ns();

@@ -54,17 +54,20 @@ static void read_cards(struct hotspot_vm *vm, struct vm_areas *a)
         set_range(&a->cards, start, bytes);
 }
 
-static void read_classes(struct hotspot_vm *vm, struct vm_areas *a)
+/* What class space takes of address space, and where it begins. @known: the former is there. */
+static void read_class_space(struct hotspot_vm *vm, bool *known, struct vm_areas *a)
 {
     const struct hotspot_layout *l = &vm->layout;
-    uint64_t on, bytes;
+    uint64_t on = 1, bytes = 0;
 
-    if (hotspot_vm_flag(vm, "UseCompressedClassPointers", &on) == 0 && !on)
-        return;
-    if (hotspot_vm_flag(vm, "CompressedClassSpaceSize", &bytes) != 0 || bytes > MEMORY_ADDRESS_MAX)
-        return;
-    a->class_space = bytes;
-    if (!l->klass_base_at || memory_u64(&vm->memory, l->klass_base_at, &a->class_base) < 0 ||
+    if (!*known) {
+        if ((hotspot_vm_flag(vm, "UseCompressedClassPointers", &on) == 0 && !on) ||
+            hotspot_vm_flag(vm, "CompressedClassSpaceSize", &bytes) == 0)
+            *known = true;
+        a->class_space = bytes <= MEMORY_ADDRESS_MAX ? bytes : 0;
+    }
+    if (!a->class_space || !l->klass_base_at ||
+        memory_u64(&vm->memory, l->klass_base_at, &a->class_base) < 0 ||
         a->class_base >= MEMORY_ADDRESS_MAX)
         a->class_base = 0;
 }
@@ -165,32 +168,76 @@ static int add_stack(void *cookie, uint64_t thread)
     return 0;
 }
 
+/* Where metaspace lay when so many classes were there. False: that is not known. */
+static bool take_kept_metaspace(struct hotspot_vm *vm, uint64_t classes, struct vm_areas *a)
+{
+    const struct kept_areas *kept = &vm->kept_areas;
+
+    if (!classes || kept->classes != classes || !kept->metaspace)
+        return false;
+    memcpy(a->metaspace, kept->metaspace, kept->metaspace_count * sizeof(*a->metaspace));
+    a->metaspace_count = kept->metaspace_count;
+    return true;
+}
+
+static void keep_metaspace(struct hotspot_vm *vm, uint64_t classes, const struct vm_areas *a)
+{
+    struct kept_areas *kept = &vm->kept_areas;
+    size_t bytes = a->metaspace_count * sizeof(*a->metaspace);
+
+    free(TAKE_PTR(kept->metaspace));
+    if (!classes || !bytes)
+        return;
+    kept->metaspace = malloc(bytes);
+    if (!kept->metaspace)
+        return;
+    memcpy(kept->metaspace, a->metaspace, bytes);
+    kept->metaspace_count = a->metaspace_count;
+    kept->classes = classes;
+}
+
+struct areas_ask {
+    bool class_space_known, metaspace_known; /* from before */
+    struct vm_areas a;
+};
+
 static int areas_call(struct hotspot_vm *vm, void *arg)
 {
-    struct vm_areas *a = arg;
+    struct areas_ask *ask = arg;
+    struct vm_areas *a = &ask->a;
     struct stacks_walk w = { vm, a };
 
     memory_begin(&vm->memory);
     read_heap(vm, a);
     read_cards(vm, a);
-    read_metaspace(vm, a);
+    read_class_space(vm, &ask->class_space_known, a);
+    if (!ask->metaspace_known)
+        read_metaspace(vm, a);
     for (size_t i = 0; i < MIN(vm->heap_count, (size_t)VM_AREAS_CODE_MAX); i++)
         a->code[a->code_count++] = (struct vm_range){ vm->heaps[i].low, vm->heaps[i].high };
     return threads_visit(vm, add_stack, &w);
 }
 
-int hotspot_vm_areas(struct hotspot_vm *vm, struct vm_areas *ret)
+int hotspot_vm_areas(struct hotspot_vm *vm, uint64_t classes, struct vm_areas *ret)
 {
-    _cleanup_free_ struct vm_areas *a = calloc(1, sizeof(*a));
+    struct kept_areas *kept = &vm->kept_areas;
+    _cleanup_free_ struct areas_ask *ask = calloc(1, sizeof(*ask));
     int r;
 
-    if (!a)
+    if (!ask)
         return -ENOMEM;
     if (vm_is_left(vm))
         return -ETIMEDOUT;
-    read_classes(vm, a);
-    r = vm_call(vm, areas_call, a, sizeof(*a));
-    if (r == 0)
-        *ret = *a;
-    return r == -ESRCH ? (int)HOTSPOT_GONE : r;
+    ask->class_space_known = kept->class_space_known;
+    ask->a.class_space = kept->class_space;
+    ask->metaspace_known = take_kept_metaspace(vm, classes, &ask->a);
+    r = vm_call(vm, areas_call, ask, sizeof(*ask));
+    if (r != 0)
+        return r == -ESRCH ? (int)HOTSPOT_GONE : r;
+    kept->class_space_known = ask->class_space_known;
+    kept->class_space = ask->a.class_space;
+    if (!ask->metaspace_known)
+        keep_metaspace(vm, classes, &ask->a);
+    *ret = ask->a;
+    return 0;
 }

@@ -33,6 +33,7 @@ struct vm_areas {
 
 struct hotspot_vm;
 
-/* Reads them now, in one reading: a page for each Java thread. 0; -ETIMEDOUT: it has not come back;
- * HOTSPOT_GONE; -errno. Thread: that of @vm. */
-int hotspot_vm_areas(struct hotspot_vm *vm, struct vm_areas *ret);
+/* Reads them now, in one reading: a page for each Java thread. @classes: a number that is another
+ * one once classes came or went, so that metaspace is looked for then alone; 0: each time. 0;
+ * -ETIMEDOUT: it has not come back; HOTSPOT_GONE; -errno. Thread: that of @vm. */
+int hotspot_vm_areas(struct hotspot_vm *vm, uint64_t classes, struct vm_areas *ret);

@@ -47,6 +47,7 @@ void vm_unref(struct hotspot_vm *vm)
         return;
     memory_deinit(&vm->memory);
     free(vm->codelets);
+    free(vm->kept_areas.metaspace);
     stubs_deinit(&vm->stubs);
     free(vm);
 }

@@ -55,6 +55,15 @@ struct code_check {
     int32_t compile_id;
 };
 
+/* What hotspot_vm_areas() need not read again. */
+struct kept_areas {
+    bool class_space_known;
+    uint64_t class_space;       /* bytes; 0: none */
+    uint64_t classes;           /* the caller's number, of the time of */
+    struct vm_range *metaspace; /* owned; NULL: not known */
+    size_t metaspace_count;
+};
+
 struct hotspot_vm {
     int mem_fd;        /* borrowed; of */
     struct proc_id id; /* this process; both unused with another reader of memory */
@@ -75,6 +84,7 @@ struct hotspot_vm {
     struct unwind_locks locks; /* klass_bytes 0: not known */
     bool locks_unusable;
     struct stubs stubs;
+    struct kept_areas kept_areas;
 };
 
 /* As hotspot_vm_open() with any reader of memory (tests, fuzzer). Borrows @cookie. */

@@ -3,7 +3,8 @@
 interrupt for its samples, beside so many JVMs (--jvms) with so many threads in each (--threads) at a rate (--hz). Lists
 are separated by commas; each rate is measured on the same JVMs; 0 JVMs tell
 what the rest of the machine costs. Together the JVMs use --load of the machine's CPUs; --execs programs are started a
-second beside them. --scraped 1 scrapes /metrics first: for a minute after that flamed reads what the JVMs count."""
+second beside them. --scraped N scrapes /metrics every N seconds, also while it settles (--settle): for a minute after a
+scrape flamed reads what the JVMs count, and for the first minute all their pages."""
 import contextlib
 import os
 import threading
@@ -37,6 +38,24 @@ def starting(rate: float):
         thread.join()
 
 
+@contextlib.contextmanager
+def scraping(daemon: Daemon, every: float):
+    """Scrapes /metrics, as Prometheus does."""
+    over = threading.Event()
+
+    def run() -> None:
+        while every and not over.wait(every):
+            numbers(daemon)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
 def numbers(daemon: Daemon) -> dict[str, float]:
     """/metrics, by name and labels."""
     lines = (line.rsplit(" ", 1) for line in daemon.get("/metrics").text.splitlines() if line[0] != "#")
@@ -46,11 +65,9 @@ def numbers(daemon: Daemon) -> dict[str, float]:
 KERNEL_SECONDS = 10.0 # between two scrapes, behind what is measured without
 
 
-def measure(hz: int, seconds: float, settle: float, scraped: int, pids: list[int]) -> dict:
-    with Daemon(f"--recorder-hz={hz}") as daemon:
+def measure(hz: int, seconds: float, settle: float, scraped: float, pids: list[int]) -> dict:
+    with Daemon(f"--recorder-hz={hz}") as daemon, scraping(daemon, scraped):
         time.sleep(settle)
-        if scraped:
-            numbers(daemon)
         before, start = daemon.cost(), time.monotonic()
         load = sum(proc.cpu_seconds(pid) for pid in pids)
         time.sleep(seconds)
@@ -70,7 +87,7 @@ def measure(hz: int, seconds: float, settle: float, scraped: int, pids: list[int
 
 
 def main() -> None:
-    options = common.arguments(__doc__, jdk=17, jvms="40", threads="25", hz="19", seconds=40.0, settle=15.0, load=0.5, execs=0.0, scraped=0)
+    options = common.arguments(__doc__, jdk=17, jvms="40", threads="25", hz="19", seconds=40.0, settle=15.0, load=0.5, execs=0.0, scraped=0.0)
     aims = common.Aims(options.check)
     classes = common.compile_bench("Service")
     print("JVMs threads   Hz | CPU %  in the kernel %  us a sample | MiB | load % | lost")

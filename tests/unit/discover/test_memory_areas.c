@@ -2,7 +2,7 @@
 /* What a JVM uses its memory for, of made-up mappings; and what pages count. */
 #include "suite.h"
 
-#include "discover/memory_areas.h"
+#include "discover/residence.h"
 #include "proc/pagemap.h"
 
 #define FILE_LINE " 00000000 08:01 7 "
@@ -162,6 +162,25 @@ START_TEST(counts_pages)
 }
 END_TEST
 
+/* A minute after it was counted, RSS decides; after five, nothing does. */
+START_TEST(holds_while_rss_does)
+{
+    static const struct residence LAST = { .at_ns = NSEC_PER_SEC, .now.rss_bytes = 1000 };
+    const struct {
+        uint64_t rss_bytes, later_s;
+        bool holds;
+    } CASES[] = {
+        { 1000, 60, true }, { 1010, 60, true }, { 990, 60, true },   { 1011, 60, false },
+        { 989, 60, false }, { 0, 60, false },   { 1000, 299, true }, { 1000, 300, false }
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(CASES); i++)
+        ck_assert_int_eq(residence_holds(&LAST, CASES[i].rss_bytes,
+                                         LAST.at_ns + CASES[i].later_s * NSEC_PER_SEC),
+                         CASES[i].holds);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("memory_areas");
@@ -171,6 +190,7 @@ int main(void)
     tcase_add_test(tc, bears_ranges_that_overlap);
     tcase_add_loop_test(tc, knows_what_malloc_writes, 0, ARRAY_SIZE(PROBES));
     tcase_add_test(tc, counts_pages);
+    tcase_add_test(tc, holds_while_rss_does);
     suite_add_tcase(s, tc);
     return suite_run(s);
 }
