@@ -27,10 +27,8 @@ from harness.daemon import Daemon, free_port
 from test_forged import below, folders, hierarchies, runtime_config
 from test_hanging_files import container_cgroup, running_in
 
-ALICE, BOB, CAROL, MEMBER, FIRST_GROUP = 61001, 61002, 61003, 61004, 61005 # users that no machine has
-TEAMED = 61006 # is in the group of a rule
-EVE = 61007 # has a container without root
-GROUP, TEAM = 61999, 61998
+# TEAMED is in the group of a rule, EVE has a container without root; the last two are groups.
+ALICE, BOB, CAROL, MEMBER, FIRST_GROUP, TEAMED, EVE, GROUP, TEAM = proc.free_ids(9)
 ROLES = ("health", "view", "profile", "attach", "manage")
 WHOLE, OWN, POD, NOBODY = "whole", "own", "pod", "nobody" # what somebody sees: all, ALICE's, what runs in the namespace below
 POD_NAMESPACE = "team-a"
@@ -238,12 +236,18 @@ class Access(unittest.TestCase):
         script = f'mount --bind {cls.folder}/group /etc/group && mount --bind {cls.folder}/passwd /etc/passwd && exec "$@"'
         return ["unshare", "-m", "--propagation", "private", "sh", "-c", script, "sh"]
 
-    def ask(self, user: User, path: str, method: str = "GET", body: str | None = None) -> caller.Reply:
-        host = "http://localhost" if user.how.get("unix") else self.tls if user.how.get("certificate") else self.tcp
+    def ask(self, user: User, asked: list[tuple[str, str, str | None]]) -> list[caller.Reply]:
+        """ASKED: (method, path, body) of each request."""
+        how = dict(user.how)
+        how.pop("unknown", None)
+        more = {name: how.pop(name) for name in ("unix", "certificate") if name in how}
+        headers = how.pop("headers", ())
+        host = "http://localhost" if "unix" in more else self.tls if "certificate" in more else self.tcp
         if "IPv6 socket" in user.name:
             host = f"http://[::ffff:127.0.0.1]:{self.daemon.port}"
-        return caller.ask(host + path, method=method, body=body, headers=(*user.how.get("headers", ()), *(
-            ("Host: localhost",) if "IPv6 socket" in user.name else ())), **{k: v for k, v in user.how.items() if k not in ("headers", "unknown")})
+            headers = (*headers, "Host: localhost")
+        return caller.ask_all([caller.Request(host + path, method=method, body=body, headers=headers, **more)
+                               for method, path, body in asked], **how)
 
     def capture(self, uid: int, pid: int, headers: tuple[str, ...] = ()) -> str:
         """A stored capture that UID took."""
@@ -286,7 +290,7 @@ class Access(unittest.TestCase):
 
     def as_user(self, user: User, roles: dict, captures: dict) -> list[tuple[User, str, int, caller.Reply]]:
         """Asks each route for what is the user's and for what is not: with what was to be expected."""
-        rows = []
+        rows, asked = [], []
         own = POD if user.sees == POD else EVE if user.how["uid"] == EVE else ALICE
         for (method, path), (address, fine, foreign) in ROUTES.items():
             things = [(self.jvms[own].pid, captures[own], fine)]
@@ -315,8 +319,9 @@ class Access(unittest.TestCase):
                     continue # the others' requests go on by it: test_login
                 body = json.dumps({"pid": pid, "seconds": 0.1}) if (method, path) == ("post", "/api/v1/captures") else None
                 where = address.format(pid=pid, id=ident)
-                rows.append((user, f"{method} {where}", expected, self.ask(user, where, method.upper(), body)))
-        return rows
+                rows.append((user, f"{method} {where}", expected))
+                asked.append((method.upper(), where, body))
+        return [(*row, reply) for row, reply in zip(rows, self.ask(user, asked), strict=True)]
 
     def test_what_is_taken_may_be_removed_by_its_owner(self):
         ident = self.capture(ALICE, self.jvms[ALICE].pid)
@@ -351,9 +356,8 @@ class Access(unittest.TestCase):
             number = re.compile(rb"(?<![\d.])%d(?![\d.])" % pid)
             own = self.spins[uid].main.encode()
             seen = 0
-            with ThreadPoolExecutor(6) as pool:
-                over_tcp = list(pool.map(lambda path: caller.ask(self.tcp + path, uid=uid), WIDE))
-                over_unix = list(pool.map(lambda path: caller.ask("http://localhost" + path, uid=uid, unix=self.unix), WIDE))
+            over_tcp = caller.ask_all([caller.Request(self.tcp + path) for path in WIDE], uid=uid, at_once=6)
+            over_unix = caller.ask_all([caller.Request("http://localhost" + path, unix=self.unix) for path in WIDE], uid=uid, at_once=6)
             for path, *replies in zip(WIDE, over_tcp, over_unix):
                 for reply in replies:
                     text = gzip.decompress(reply.body) if reply.body[:2] == b"\x1f\x8b" else reply.body
@@ -374,8 +378,8 @@ class Access(unittest.TestCase):
         number = re.compile(rb"(?<![\d.])(%d|%d)(?![\d.])" % (self.jvms[ALICE].pid, self.jvms[BOB].pid))
         time.sleep(1)
         for how in ({"uid": 65534, "headers": token}, {"uid": TEAMED}):
-            with ThreadPoolExecutor(6) as pool:
-                replies = list(pool.map(lambda path, how=how: caller.ask(self.tcp + path, **how), WIDE))
+            replies = caller.ask_all([caller.Request(self.tcp + path, headers=how.get("headers", ())) for path in WIDE], uid=how["uid"],
+                                     at_once=6)
             seen = 0
             for path, reply in zip(WIDE, replies):
                 text = gzip.decompress(reply.body) if reply.body[:2] == b"\x1f\x8b" else reply.body

@@ -15,7 +15,7 @@ import unittest
 from harness import caller, certs, paths, proc
 from harness.daemon import Daemon, free_port
 
-ALICE, BOB = 61001, 61002
+ALICE, BOB = proc.free_ids(2)
 SAME = "Sec-Fetch-Site: same-origin"
 
 

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Requests to flamed as other users."""
 import json
+import secrets
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 
 from . import paths
 
@@ -20,26 +22,60 @@ class Reply:
         return f"{self.status} {self.body[:600]!r}"
 
 
-def ask(url: str, uid: int = 0, gid: int | None = None, groups: tuple[int, ...] = (), unix: str | None = None, method: str = "GET",
-        body: str | None = None, timeout: float = 60, wrap: tuple[str, ...] = (), headers: tuple[str, ...] = (),
-        certificate: tuple[str, str, str] | None = None) -> Reply:
-    """One request by curl as a user. CERTIFICATE: with its key, and the CA of flamed's."""
+class Request:
+    """What ask() and ask_all() are given. CERTIFICATE: with its key, and the CA of flamed's."""
+
+    def __init__(self, url: str, unix: str | None = None, method: str = "GET", body: str | None = None, headers: tuple[str, ...] = (),
+                 certificate: tuple[str, str, str] | None = None):
+        self.options = [("url", url), ("output", "-"), ("head", "") if method == "HEAD" else ("request", method)]
+        if unix:
+            self.options.append(("unix-socket", unix))
+        if body is not None:
+            self.options += [("header", "Content-Type: application/json"), ("data", body)]
+        if certificate:
+            self.options += zip(("cert", "key", "cacert"), certificate)
+        self.options += (("header", header) for header in headers)
+
+
+def config(request: Request, timeout: float, mark: str) -> str:
+    """A request as curl reads it. Nothing is left of it for the next: neither its connection nor its TLS session."""
+    options = [("silent", ""), ("globoff", ""), ("no-sessionid", ""), ("max-time", str(timeout)), *request.options,
+               ("header", "Connection: close"), ("write-out", f"\\n{mark} %{{http_code}} %header{{set-cookie}}\\n")]
+    return "".join(name + (" = \"" + value.replace("\\", "\\\\").replace('"', '\\"') + '"' if value else "") + "\n" for name, value in options)
+
+
+def one_curl(requests: list[Request], uid: int, gid: int | None, groups: tuple[int, ...], timeout: float, wrap: tuple[str, ...]) -> list[Reply]:
+    mark = secrets.token_hex(16)
     command = [*wrap, "setpriv", "--reuid", str(uid), "--regid", str(uid if gid is None else gid)]
     command += ["--groups", ",".join(map(str, groups))] if groups else ["--clear-groups"]
-    command += ["curl", "-s", "-g", "-m", str(timeout), "-o", "-", "-w", "\n%{http_code} %header{set-cookie}"]
-    command += ["-I"] if method == "HEAD" else ["-X", method]
-    if unix:
-        command += ["--unix-socket", unix]
-    if body is not None:
-        command += ["-H", "Content-Type: application/json", "-d", body]
-    if certificate:
-        command += ["--cert", certificate[0], "--key", certificate[1], "--cacert", certificate[2]]
-    for header in headers:
-        command += ["-H", header]
-    result = subprocess.run([*command, url], capture_output=True, check=False, timeout=timeout + 20)
-    text, _, tail = result.stdout.rpartition(b"\n")
-    status, _, cookie = tail.partition(b" ")
-    return Reply(int(status or 0), text, cookie.decode())
+    result = subprocess.run([*command, "curl", "--config", "-"], capture_output=True, check=False, timeout=(timeout + 20) * len(requests),
+                            input="next\n".join(config(request, timeout, mark) for request in requests).encode())
+    replies = []
+    rest = result.stdout
+    for _ in requests:
+        text, found, rest = rest.partition(f"\n{mark} ".encode())
+        tail, _, rest = rest.partition(b"\n")
+        status, _, cookie = tail.partition(b" ")
+        replies.append(Reply(int(status or 0), text if found else b"", cookie.decode()))
+    return replies
+
+
+def ask_all(requests: list[Request], uid: int = 0, gid: int | None = None, groups: tuple[int, ...] = (), timeout: float = 60,
+            wrap: tuple[str, ...] = (), at_once: int = 1) -> list[Reply]:
+    """Requests by curl as a user, AT_ONCE of them beside each other. One curl makes many: to start one takes longer than to answer it."""
+    replies: list[Reply | None] = [None] * len(requests)
+    lanes = range(min(at_once, len(requests)))
+    with ThreadPoolExecutor(len(lanes)) as pool:
+        of_lanes = pool.map(lambda lane: one_curl(requests[lane::len(lanes)], uid, gid, groups, timeout, wrap), lanes)
+        for lane, some in zip(lanes, of_lanes):
+            replies[lane::len(lanes)] = some
+    return replies
+
+
+def ask(url: str, uid: int = 0, gid: int | None = None, groups: tuple[int, ...] = (), timeout: float = 60, wrap: tuple[str, ...] = (),
+        **request) -> Reply:
+    """One request by curl as a user. REQUEST: as of a Request."""
+    return one_curl([Request(url, **request)], uid, gid, groups, timeout, wrap)[0]
 
 
 def login_address(daemon) -> str:

@@ -3,6 +3,7 @@
 import bisect
 import ctypes
 import os
+import secrets
 import signal
 import struct
 import sys
@@ -20,6 +21,22 @@ ENDS_WITH_US = ["setpriv", "--pdeathsig", "TERM"]
 def read(path: str) -> str:
     with open(path, encoding="utf-8", errors="replace") as f:
         return f.read()
+
+
+def free_ids(count: int) -> list[int]:
+    """Numbers of users, or groups, that no account and no process has: two runs of a test at once have each their own."""
+    accounts = {int(line.split(":")[2]) for file in ("/etc/passwd", "/etc/group") for line in read(file).splitlines() if line.count(":") > 2}
+    running = set()
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            running.add(os.stat(f"/proc/{name}").st_uid)
+        except FileNotFoundError:
+            pass
+    while True:
+        first = 400_000 + secrets.randbelow(500_000) # beyond the ids of user namespaces
+        found = list(range(first, first + count))
+        if not (accounts | running) & set(found):
+            return found
 
 
 def alive(pid: int) -> bool:
