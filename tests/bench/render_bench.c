@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How long each format takes, and how much memory, for a million samples, 50,000 stacks and 1,000
- * threads. render_bench [FORMAT [LIMIT_SECONDS [LIMIT_MIB]]]: without arguments a table of all;
- * with limits it fails beyond them. Each format runs in a process of its own, so that memory is its
- * own.
+ * threads. render_bench [FORMAT [LIMIT_SECONDS [LIMIT_MIB [threads]]]]: without arguments a table
+ * of all; with limits it fails beyond them; with the word "threads" only with threads=1, which
+ * takes more of both. Each format runs in a process of its own, so that memory is its own.
  */
 #include "../formats/made.h"
 #include "base/clock.h"
@@ -87,6 +87,7 @@ int main(int argc, char **argv)
     struct profile *p = made_profile("big");
     double seconds = argc > 2 ? strtod(argv[2], NULL) : 0,
            mib = argc > 3 ? strtod(argv[3], NULL) : 0;
+    bool only_threads = argc > 4 && strcmp(argv[4], "threads") == 0;
     size_t n;
     const struct render_format *formats = render_formats(&n);
     int bad = 0;
@@ -97,6 +98,8 @@ int main(int argc, char **argv)
         pid_t pid;
 
         if (argc > 1 && strcmp(argv[1], "all") != 0 && strcmp(argv[1], f->name) != 0)
+            continue;
+        if (only_threads && i % 2 == 0)
             continue;
         pid = fork();
         if (pid == 0)

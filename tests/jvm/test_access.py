@@ -534,7 +534,7 @@ class Rules(unittest.TestCase):
                                 f"  - {{name: carol, user: {CAROL}, role: health}}\n  - {{name: alice, user: {ALICE}, role: attach, sees: own}}\n")
         spin = jvm.make_spin()
         with Daemon("--config", config) as daemon, jvm.Jvm(
-                paths.jdk(17), "-Xmx64m", "-cp", spin.folder, spin.main,
+                paths.jdk(17), "-Drest=15", "-Xmx64m", "-cp", spin.folder, spin.main,
                 wrap=["setpriv", f"--reuid={ALICE}", f"--regid={ALICE}", "--clear-groups"]) as one:
             tcp = f"http://127.0.0.1:{daemon.port}"
             ident = daemon.get("/profile", pid=one.pid, seconds=0.2).headers["X-Flamed-Capture"]
@@ -623,7 +623,7 @@ class WithoutRoot(unittest.TestCase):
         cls.addClassCleanup(cls.daemon.stop)
         cls.tcp = f"http://127.0.0.1:{cls.daemon.port}"
         cls.spin = jvm.make_spin()
-        cls.arguments = (paths.jdk(17), "-Xmx64m", "-cp", cls.spin.folder, cls.spin.main)
+        cls.arguments = (paths.jdk(17), "-Drest=15", "-Xmx64m", "-cp", cls.spin.folder, cls.spin.main)
 
     def status(self, pid: int, uid: int, query: str = "") -> int:
         return caller.ask(f"{self.tcp}/profile?pid={pid}&seconds=0.1{query}", uid=uid).status
@@ -756,7 +756,7 @@ class SharedNetwork(unittest.TestCase):
             urls = [f"http://127.0.0.1:{daemon.port}{path}" for path in ("/healthz", "/readyz", "/api/v1/jvms", "/metrics", "/sd")]
             with ThreadPoolExecutor() as pool: # what is known of before there was a container must not count
                 asked = pool.submit(lambda: [caller.ask(urls[2]).status for _ in range(20)])
-                container = stack.enter_context(bundle.Container(home, spin.folder, "-Xmx64m", "-cp", "/classes", spin.main, uid=0,
+                container = stack.enter_context(bundle.Container(home, spin.folder, "-Drest=15", "-Xmx64m", "-cp", "/classes", spin.main, uid=0,
                                                                  user_namespace=False, network_namespace=False,
                                                                  cgroups_path=f"/docker/{ident}"))
             for user in ("0:0", f"{ALICE}:{ALICE}"):
@@ -888,7 +888,7 @@ class SharedNetwork(unittest.TestCase):
         paths.need_root()
         bundle.need_runc()
         spin = jvm.make_spin()
-        with Daemon() as daemon, bundle.Container(paths.jdk(17), spin.folder, "-Xmx64m", "-cp", "/classes", spin.main, uid=ALICE,
+        with Daemon() as daemon, bundle.Container(paths.jdk(17), spin.folder, "-Drest=15", "-Xmx64m", "-cp", "/classes", spin.main, uid=ALICE,
                                                   user_namespace=False, cgroups_path=f"/docker/{secrets.token_hex(32)}") as container:
             url = f"http://127.0.0.1:{daemon.port}/api/v1/jvms"
             proc.wait_until(lambda: container.pid in [one["pid"] for one in caller.ask(url).json()["jvms"]], 20, "root sees it")
