@@ -130,8 +130,10 @@ static int capture_begin(struct captures *captures, const struct capture_request
     struct capture *c;
     int r;
 
-    if (!captures->sampling->ring)
-        return sampling_problem(captures->sampling, err);
+    if (!captures->sampling->ring) {
+        sampling_problem(captures->sampling, err);
+        return BACKEND_UNAVAILABLE;
+    }
     r = capture_admit(captures, req, err);
     if (r != 0)
         return r;
@@ -191,6 +193,7 @@ static int capture_begin(struct captures *captures, const struct capture_request
     captures->running = c;
     captures->capture_count++;
     captures_reconcile(captures, clock_monotonic_ns());
+    captures_look_edge(captures); /* what is counted from here on is the capture's, too */
     c->meta.start_realtime_ns = clock_realtime_ns();
     c->start_ns = c->meta.start_ns = clock_monotonic_ns();
     c->random = c->start_ns | 1;

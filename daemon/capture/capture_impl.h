@@ -61,6 +61,7 @@ struct capture {
     uint64_t start_ns, end_ns; /* end_ns UINT64_MAX: until ended */
     uint64_t prepared_ns;      /* how long it took from the request to its start */
     bool late;                 /* samples of waits were still to come then */
+    bool counted;              /* what JVMs count was looked at behind its end */
     uint64_t flushed_ns;       /* the samples of its flushes are there by then; 0: not flushed */
     enum symbols_source symbols;
     uint64_t random;               /* of the thinning */
@@ -187,6 +188,8 @@ bool capture_has_several_processes(const struct capture *c);
 
 /* ---- late_threads.c ---- */
 
+/* The name of a moment as a string of frames, out of what a JVM says: cleaned. */
+uint32_t capture_moment_name(struct captures *captures, const char *raw);
 /* In the profile that was made: what its samples of safepoints are worth. 0 or -ENOMEM. */
 int capture_weigh(const struct capture *c, struct profile *p);
 

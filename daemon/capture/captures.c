@@ -247,6 +247,9 @@ void captures_finish_due(struct captures *captures, uint64_t now_ns)
             continue;
         if (clock_monotonic_ns() - begun_ns >= CAPTURES_TURN_NS)
             return; /* the others at the next tick, which is due at once */
+        if (!c->counted)
+            captures_look_edge(captures);
+        c->counted = true;
         if (capture_flushes(captures, c, now_ns))
             continue;
         c->waits_for_names =

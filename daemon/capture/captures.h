@@ -8,6 +8,7 @@
 #include "attach/attaching.h"
 #include "base/id_table.h"
 #include "capture/calls.h"
+#include "capture/counted.h"
 #include "capture/incoming.h"
 #include "capture/moments.h"
 #include "capture/pending_samples.h"
@@ -60,6 +61,7 @@ struct captures {
     struct id_table filtered;    /* struct filtered_process: what the BPF filter holds */
     struct probes probes;        /* in JVMs, for event alloc */
     struct moments moments;      /* of JVMs, for event safepoint */
+    struct counted counted;      /* what JVMs count themselves */
     struct calls calls;          /* functions whose calls are counted */
     uint64_t taken_ns;           /* samples until then are taken; UINT64_MAX: all that came */
 };
@@ -93,6 +95,10 @@ void captures_end(struct captures *captures, uint64_t handle, bool keep);
 void captures_sample(struct captures *captures, struct incoming *in);
 /* Hands what JVMs have told of themselves to the captures that want it. */
 void captures_take_moments(struct captures *captures);
+/* Looks at what the JVMs that captures want count themselves, if it is time. Each tick. */
+void captures_look(struct captures *captures, uint64_t now_ns);
+/* The same at once, for a capture that begins, or whose end is over. */
+void captures_look_edge(struct captures *captures);
 /* Whether any capture takes samples of @set. */
 bool captures_want(const struct captures *captures, uint32_t set);
 /* Finishes those whose time is over. All samples up to @now_ns must have been handed over. */

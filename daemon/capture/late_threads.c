@@ -8,7 +8,7 @@
 #include "capture/capture_impl.h"
 #include "profile/category.h"
 
-static uint32_t clean_name(struct captures *captures, const char *raw)
+uint32_t capture_moment_name(struct captures *captures, const char *raw)
 {
     _cleanup_buf_ struct buf clean = BUF_NULL;
     uint32_t id = 0;
@@ -72,7 +72,7 @@ static void capture_moment(struct captures *captures, struct capture *c, size_t 
     if (!v || !v->wanted)
         return;
     kept.process = v->process;
-    kept.name = clean_name(captures, m->name);
+    kept.name = capture_moment_name(captures, m->name);
     if (record_moment(c->record, &kept) == 0 && m->kind == MOMENT_IS_SAFEPOINT)
         record_rest(captures, c, event, v->process, p, m);
 }

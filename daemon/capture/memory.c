@@ -106,6 +106,7 @@ void captures_deinit(struct captures *captures)
 {
     id_table_deinit(&captures->filtered);
     moments_deinit(&captures->moments);
+    counted_deinit(&captures->counted);
 }
 
 void capture_memory_tick(struct captures *captures)

@@ -40,6 +40,8 @@ int discover_counters(struct process *p)
 
     if (!p->vm)
         return -ENOENT;
+    if (im->quarantined)
+        return -ETIMEDOUT;
     r = hotspot_vm_counters(p->vm, &c);
     im->counters_next_ns = now_ns + (r == 0            ? COUNTERS_REST_NS
                                      : r == -ETIMEDOUT ? COUNTERS_LEFT_NS

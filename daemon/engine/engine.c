@@ -104,6 +104,7 @@ static void engine_tick(struct engine *e)
     drained = engine_drain(e);
     walked = engine_walk(e);
     captures_take_moments(&e->captures);
+    captures_look(&e->captures, now);
     if (e->captures.running && now - e->captures.reconciled_ns >= ENGINE_RECONCILE_NS)
         captures_reconcile(&e->captures, now);
     mailbox_alive(&e->mailbox);

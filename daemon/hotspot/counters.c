@@ -24,6 +24,7 @@ static const struct counter_row NUMBERS[] = {
     ROW("sun.gc.compressedclassspace.used", class_space.used),
     ROW("sun.gc.compressedclassspace.capacity", class_space.committed),
     ROW("sun.gc.compressedclassspace.maxCapacity", class_space.max),
+    ROW("sun.rt.createVmBeginTime", vm_begin_ms),
     ROW("sun.rt.safepoints", safepoints),
     ROW("java.threads.live", threads_live),
     ROW("java.threads.daemon", threads_daemon),
@@ -65,7 +66,7 @@ static void take_name(const struct hsperfdata_entry *e, char name[COUNTERS_NAME_
     for (size_t i = 0; i < n; i++) {
         char c = e->text.p[i];
         bool good = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                    c == ' ' || c == '-' || c == ':';
+                    (c && strchr(" -:.()", c));
 
         name[i] = good ? c : '_';
     }
@@ -152,6 +153,10 @@ static void take_collector(struct span s, const struct hsperfdata_entry *e, stru
         take_number(e, &one->count);
     else if (span_eq_str(s, "time"))
         take_number(e, &one->time_ns);
+    else if (span_eq_str(s, "lastEntryTime"))
+        take_number(e, &one->entry_ns);
+    else if (span_eq_str(s, "lastExitTime"))
+        take_number(e, &one->exit_ns);
 }
 
 static bool take_entry(void *cookie, const struct hsperfdata_entry *e)
@@ -165,6 +170,10 @@ static bool take_entry(void *cookie, const struct hsperfdata_entry *e)
         take_collector(rest, e, &s->c);
     else if (span_eq_str(e->name, "sun.gc.policy.name"))
         take_name(e, s->c.policy);
+    else if (span_eq_str(e->name, "sun.gc.cause"))
+        take_name(e, s->c.cause);
+    else if (span_eq_str(e->name, "sun.gc.lastCause"))
+        take_name(e, s->c.last_cause);
     else if (span_eq_str(e->name, "sun.os.hrt.frequency"))
         take_number(e, &s->hertz);
     else if (!take_row(NUMBERS, ARRAY_SIZE(NUMBERS), e, &s->c))
@@ -187,8 +196,11 @@ static void use_hertz(struct counters *c, int64_t hertz)
         hertz = (int64_t)NSEC_PER_SEC;
     for (size_t i = 0; i < ARRAY_SIZE(TIMES); i++)
         ticks_to_ns(field_at(c, TIMES[i].field), hertz);
-    for (size_t i = 0; i < COUNTERS_COLLECTORS_MAX; i++)
+    for (size_t i = 0; i < COUNTERS_COLLECTORS_MAX; i++) {
         ticks_to_ns(&c->collectors[i].time_ns, hertz);
+        ticks_to_ns(&c->collectors[i].entry_ns, hertz);
+        ticks_to_ns(&c->collectors[i].exit_ns, hertz);
+    }
 }
 
 static void pool_clear(struct counted_pool *p)

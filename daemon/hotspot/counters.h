@@ -13,10 +13,11 @@
 #define COUNTERS_SPACES_MAX 4      /* of one; HotSpot has one to three */
 #define COUNTERS_COLLECTORS_MAX 6  /* two to four */
 #define COUNTERS_NAME_MAX 64
+#define COUNTERS_NO_CAUSE "No GC"
 
 /* Bytes of a part of memory; COUNTERS_UNKNOWN where they are not told. */
 struct counted_pool {
-    char name[COUNTERS_NAME_MAX]; /* letters, digits, space, "_", "-", ":"; "": it does not exist */
+    char name[COUNTERS_NAME_MAX]; /* letters, digits, space, any of _-:.(); "": it does not exist */
     int64_t used, committed, max;
 };
 
@@ -28,11 +29,16 @@ struct counted_generation {
 struct counted_collector {
     char name[COUNTERS_NAME_MAX]; /* as of a pool */
     int64_t count, time_ns;
+    /* When the last one began and ended, after the VM's start; 0: there was none. */
+    int64_t entry_ns, exit_ns;
 };
 
 /* Numbers are COUNTERS_UNKNOWN where the JVM does not tell them. */
 struct counters {
     char policy[COUNTERS_NAME_MAX]; /* "GarbageFirst"; as the name of a pool */
+    /* Why it collects now, COUNTERS_NO_CAUSE if it does not, and why it did the last time. */
+    char cause[COUNTERS_NAME_MAX], last_cause[COUNTERS_NAME_MAX];
+    int64_t vm_begin_ms; /* when it started, of CLOCK_REALTIME */
     struct counted_generation generations[COUNTERS_GENERATIONS_MAX];
     struct counted_pool metaspace, class_space;
     struct counted_collector collectors[COUNTERS_COLLECTORS_MAX];

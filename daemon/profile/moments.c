@@ -8,6 +8,11 @@ static const char *const KIND_NAMES[MOMENT_SORTS] = {
     [MOMENT_IS_SAFEPOINT] = "safepoint",
     [MOMENT_IS_OPERATION] = "operation",
     [MOMENT_IS_GC] = "gc",
+    [MOMENT_COUNTS_COLLECTIONS] = "collections",
+    [MOMENT_COUNTS_SAFEPOINTS] = "safepoints",
+    [MOMENT_COUNTS_COMPILATIONS] = "compilations",
+    [MOMENT_COUNTS_CLASSES_LOADED] = "classes_loaded",
+    [MOMENT_COUNTS_CLASSES_UNLOADED] = "classes_unloaded",
 };
 
 const char *profile_moment_kind_name(uint32_t kind)

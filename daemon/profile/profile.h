@@ -81,14 +81,27 @@ const char *profile_end_words(unsigned end);
  * with the owner's name. Views take it off. */
 
 /* What a JVM did as a whole. */
-enum profile_moment_kind { MOMENT_IS_SAFEPOINT, MOMENT_IS_OPERATION, MOMENT_IS_GC, MOMENT_SORTS };
+enum profile_moment_kind {
+    MOMENT_IS_SAFEPOINT,
+    MOMENT_IS_OPERATION,
+    MOMENT_IS_GC,
+    /* From here on: how many in that time, by the JVM's own counters. */
+    MOMENT_COUNTS_COLLECTIONS,
+    MOMENT_COUNTS_SAFEPOINTS,
+    MOMENT_COUNTS_COMPILATIONS,
+    MOMENT_COUNTS_CLASSES_LOADED,
+    MOMENT_COUNTS_CLASSES_UNLOADED,
+    MOMENT_SORTS,
+};
 struct profile_moment {
     uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC */
-    uint64_t reach_ns; /* of a safepoint: from its start until all threads had stopped; else 0 */
-    uint32_t name;     /* string: the operation, the collector; 0: not known */
-    uint32_t process;  /* index */
-    uint32_t kind;     /* enum profile_moment_kind */
-    uint32_t zero;
+    /* Of a safepoint: from its start until all threads had stopped. Of what is counted: how long it
+     * took in all, if it is known. Else 0. */
+    uint64_t reach_ns;
+    uint32_t name;    /* string: the operation, the collector; 0: not known */
+    uint32_t process; /* index */
+    uint32_t kind;    /* enum profile_moment_kind */
+    uint32_t count;   /* of what is counted; else 0 */
 };
 #define PROFILE_MOMENTS_MAX 100000
 
@@ -245,8 +258,13 @@ int record_finish(struct record *r, const struct profile *meta, struct profile *
  * PROFILE_SAMPLE_REST; others lose it. Samples of no safepoint go. @p is nobody else's
  * yet. 0 or -ENOMEM. */
 int profile_weigh_safepoints(struct profile *p, uint32_t event);
-/* "safepoint", "operation", "gc". Static. */
+/* "safepoint", "operation", "gc", "collections". Static. */
 const char *profile_moment_kind_name(uint32_t kind);
+/* Whether such a moment counts others. */
+static inline bool profile_moment_counts(uint32_t kind)
+{
+    return kind >= MOMENT_COUNTS_COLLECTIONS;
+}
 
 /* ---- algebra ---- */
 

@@ -6,6 +6,7 @@
 #include "base/cleanup.h"
 #include "render/body_texts.h"
 #include "render/formats.h"
+#include "render/moments.h"
 
 /* Appends `,"name":"..."` where there is a string. */
 static void add_optional(const struct view *v, struct buf *out, const char *name, uint32_t string)
@@ -147,27 +148,6 @@ static int add_stacks(const struct view *v, struct buf *out)
     return r;
 }
 
-/* Of events that have them. Times are from the profile's start on. */
-static void add_moments(const struct profile *p, struct buf *out)
-{
-    if (!p->moment_count)
-        return;
-    buf_add_str(out, ",\n\"moments\":[");
-    for (size_t i = 0; i < p->moment_count; i++) {
-        const struct profile_moment *m = &p->moments[i];
-
-        buf_printf(out, "%s\n{\"kind\":\"%s\",\"process\":%u,\"at_ns\":%lld,\"ns\":%llu",
-                   i ? "," : "", profile_moment_kind_name(m->kind), m->process,
-                   (long long)(m->start_ns - p->start_ns),
-                   (unsigned long long)(m->end_ns - m->start_ns));
-        if (m->reach_ns)
-            buf_printf(out, ",\"reach_ns\":%llu", (unsigned long long)m->reach_ns);
-        add_of_profile(p, out, "name", m->name);
-        buf_add_char(out, '}');
-    }
-    buf_add_char(out, ']');
-}
-
 int render_json(const struct view *v, const struct render_opts *o, struct buf *out,
                 struct error *err)
 {
@@ -178,7 +158,7 @@ int render_json(const struct view *v, const struct render_opts *o, struct buf *o
     add_frames(v, out);
     if (add_stacks(v, out) < 0)
         return error_set(err, -ENOMEM, "no memory to render the profile");
-    add_moments(v->profile, out);
+    render_add_moments(v->profile, SIZE_MAX, out);
     buf_add_str(out, "}\n");
     return render_result(out, err);
 }

@@ -123,6 +123,35 @@ static void add_pauses(const struct profile *p, struct buf *out)
     buf_add_char(out, '\n');
 }
 
+/* What JVMs counted, and how long it took. */
+static void add_counts(const struct profile *p, struct buf *out)
+{
+    static const struct {
+        enum profile_moment_kind kind;
+        const char *label;
+    } LINES[] = { { MOMENT_COUNTS_COLLECTIONS, "Collections" },
+                  { MOMENT_COUNTS_COMPILATIONS, "Compilations" },
+                  { MOMENT_COUNTS_CLASSES_LOADED, "Classes loaded" } };
+
+    for (size_t k = 0; k < ARRAY_SIZE(LINES); k++) {
+        uint64_t count = 0, ns = 0;
+
+        for (size_t i = 0; i < p->moment_count; i++) {
+            if (p->moments[i].kind != LINES[k].kind)
+                continue;
+            count += p->moments[i].count;
+            ns += p->moments[i].reach_ns;
+        }
+        if (!count)
+            continue;
+        report_add_label(out, LINES[k].label);
+        buf_printf(out, "%llu", (unsigned long long)count);
+        if (ns)
+            buf_printf(out, ", %.3f ms", (double)ns / 1e6);
+        buf_add_char(out, '\n');
+    }
+}
+
 void report_add_head(const struct view *v, const struct render_opts *o, struct buf *out)
 {
     const struct profile *p = v->profile;
@@ -144,6 +173,7 @@ void report_add_head(const struct view *v, const struct render_opts *o, struct b
         buf_printf(out, "%s\n", p->symbols);
     }
     add_pauses(p, out);
+    add_counts(p, out);
     report_add_label(out, "Total samples");
     buf_printf(out, "%llu\n", (unsigned long long)v->samples);
     report_add_label(out, "unknown");

@@ -7,12 +7,15 @@
 #include "render/viewer_data.h"
 
 #include "base/cleanup.h"
+#include "render/moments.h"
 #include "render/shared_stacks.h"
 
 /* From so many rows of a body on it is listed once, and rows name it. */
 #define BODY_ROWS_MIN 2
 
 #define WRITER_NONE UINT32_MAX
+
+#define VIEWER_MOMENTS_MAX 5000 /* more is no picture */
 
 /* The profile while it is written. @cut[r] is how many frames of row r are kept: the rest is
  * narrower than minwidth. @order lists the frames by number, @number is its inverse. */
@@ -383,6 +386,7 @@ int viewer_data_add(const struct view *v, const struct render_opts *o, uint32_t 
     }
     if (!values_are_samples(v))
         writer_add_rows(&w, /* values= */ true, out);
+    render_add_moments(v->profile, VIEWER_MOMENTS_MAX, out);
     if (ret_rows)
         writer_number_rows(&w, ret_rows);
     return 0;

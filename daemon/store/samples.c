@@ -66,6 +66,8 @@ static void encode_moments(struct dictionary *e, const struct profile *p, struct
         encode_string(e, p, m->name, out);
         blob_add_number(out, m->process);
         blob_add_number(out, m->kind);
+        if (profile_moment_counts(m->kind))
+            blob_add_number(out, m->count);
         time_ns = at;
     }
 }
@@ -265,7 +267,8 @@ static int decode_moments(struct decoder *d, struct span *s)
         if (!blob_take_number(s, &delta) || !blob_take_number(s, &took_ns) ||
             !blob_take_number(s, &m.reach_ns) || !take_string(d, s, &m.name) ||
             !blob_take_u32(s, &m.process) || m.process >= d->process_count ||
-            !blob_take_u32(s, &m.kind) || m.kind >= MOMENT_SORTS)
+            !blob_take_u32(s, &m.kind) || m.kind >= MOMENT_SORTS ||
+            (profile_moment_counts(m.kind) && !blob_take_u32(s, &m.count)))
             return -EBADMSG;
         m.start_ns = time_ns += delta;
         m.end_ns = m.start_ns + took_ns;

@@ -296,10 +296,33 @@ static void case_stacks(uint32_t count, uint32_t samples, bool crowd)
     }
 }
 
+/* A collection in the middle of ten seconds, and what was counted in the first. */
+static void add_moments(void)
+{
+    struct profile_process p = { .host_pid = 4242 };
+    struct profile_moment gc = { .kind = MOMENT_IS_GC,
+                                 .start_ns = 1000 + 5 * NSEC_PER_SEC,
+                                 .end_ns = 1000 + 5 * NSEC_PER_SEC + 20 * NSEC_PER_MSEC };
+    struct profile_moment compiled = { .kind = MOMENT_COUNTS_COMPILATIONS,
+                                       .start_ns = 1000,
+                                       .end_ns = 1000 + NSEC_PER_SEC,
+                                       .reach_ns = 30 * NSEC_PER_MSEC,
+                                       .count = 12 };
+
+    must(record_process(rec, &p, &gc.process));
+    compiled.process = gc.process;
+    must(frame_table_string(table, span_of("G1 young collection pauses (<b>System.gc()</b>)"),
+                            &gc.name));
+    must(record_moment(rec, &gc));
+    must(record_moment(rec, &compiled));
+}
+
 static void fill(const char *name)
 {
     if (!strcmp(name, "service") || !strcmp(name, "threads"))
         case_service();
+    else if (!strcmp(name, "moments"))
+        case_lines();
     else if (!strcmp(name, "hostile"))
         case_hostile();
     else if (!strcmp(name, "poor"))
@@ -337,6 +360,8 @@ int main(int argc, char **argv)
     must(frame_table_new(1 << 20, (size_t)64 << 20, &table));
     must(record_new(table, 1 << 20, &rec));
     fill(name);
+    if (!strcmp(name, "moments"))
+        add_moments();
     meta.start_ns = 1000;
     meta.end_ns = meta.start_ns + 10 * NSEC_PER_SEC;
     meta.start_realtime_ns = UINT64_C(1763688414) * NSEC_PER_SEC + 123456789;

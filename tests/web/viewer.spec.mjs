@@ -36,6 +36,20 @@ describe("the viewer", { concurrency: 4 }, () => {
         await closePage(page);
     });
 
+    test("moments of the JVM are marks at their time, and words", async () => {
+        const page = await openPage(browser, "moments");
+        const line = await page.locator(".moment-line").first().boundingBox();
+        const mark = page.locator(".moment-line .moment").first();
+        const box = await mark.boundingBox();
+
+        assert.match(await textOf(page, ".moments"), /^GC.*compilations.*12.compilations, 30\.0.ms/);
+        assert.equal(await mark.getAttribute("title"), "5.000\u00a0s: gc, 20.0\u00a0ms, G1 young collection pauses (<b>System.gc()</b>)");
+        assert.ok(Math.abs((box.x - line.x) / line.width - 0.5) < 0.01);
+        await page.locator(".moments summary").click();
+        assert.match(await page.locator(".moments li").nth(1).textContent(), /System\.gc\(\)/);
+        await closePage(page);
+    });
+
     test("pointing tells everything about a frame, in the tip and in the line", async () => {
         const page = await openPage(browser, "service");
         const at = await findFrame(page, LIST);

@@ -51,7 +51,7 @@ export function openProfile(data) {
         meta: data.meta, quality: data.quality, warnings: data.warnings, view: data.view || {},
         groups, groupOf, lines, cutGroup,
         ranks: rankNames(groups), rows: data.rows || null, runs: data.bodies ? openRuns(data) : null,
-        values: data.values || null, period: data.meta.period,
+        values: data.values || null, period: data.meta.period, moments: data.moments || [], momentsLeftOut: data.moments_left_out || 0,
     };
 }
 

@@ -8,6 +8,7 @@ import { Halves } from "./halves.js";
 import { Graph } from "./graph.js";
 import { Legend, StatusLine, Tooltip, describe, factsBar, noticeList } from "./bars.js";
 import { MethodTable } from "./table.js";
+import { momentStrip } from "./momentstrip.js";
 import { PanelBar } from "./panelbar.js";
 import { panelKeyed } from "./panelkeys.js";
 import { SearchBox } from "./searchbox.js";
@@ -81,9 +82,9 @@ export class ProfilePanel {
         this.facts.replaceChildren();
         this.legend.root.hidden = !this.hasFacts;
         if (this.hasFacts) {
-            const notices = noticeList(profile);
+            const notices = noticeList(profile), strip = momentStrip(profile);
 
-            this.facts.append(factsBar(profile), ...notices ? [notices] : []);
+            this.facts.append(factsBar(profile), ...notices ? [notices] : [], ...strip ? [strip] : []);
         }
         this.bar.showProfile(profile, this.threads);
         if (this.state)

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "capture/counted.h"
+
+#include "capture/capture_impl.h"
+
+#define COUNTED_LOOK_NS (100 * NSEC_PER_MSEC) /* at a JVM */
+#define COUNTED_LOOKS_NS (20 * NSEC_PER_MSEC) /* at all that are due */
+#define COUNTED_TELL_NS NSEC_PER_SEC          /* counts are handed out so often */
+#define COUNTED_LIST_NS NSEC_PER_SEC          /* which are wanted */
+#define COUNTED_FAILED_NS (10 * NSEC_PER_SEC) /* one that could not be read is skipped */
+#define COUNTED_BUDGET_NS (NSEC_PER_MSEC / 2) /* of each COUNTED_LOOKS_NS */
+#define COUNTED_EDGE_NS (5 * NSEC_PER_MSEC)   /* where a capture begins or ends */
+
+/* ---- what two looks tell ---- */
+
+/* Whether the last collection of @now is one that @before did not know the end of. What was written
+ * while it was read is left to the counts. */
+static bool is_new(const struct counted_collector *before, const struct counted_collector *now)
+{
+    return now->exit_ns > before->exit_ns && now->exit_ns > now->entry_ns &&
+           now->entry_ns >= MAX(before->exit_ns, 0);
+}
+
+static size_t latest(const struct counters *c)
+{
+    size_t at = 0;
+
+    for (size_t i = 1; i < COUNTERS_COLLECTORS_MAX; i++) {
+        if (c->collectors[i].exit_ns > c->collectors[at].exit_ns)
+            at = i;
+    }
+    return at;
+}
+
+void counted_collections(const struct counted_look *before, const struct counted_look *now,
+                         uint64_t started_ns, counted_fn fn, void *cookie)
+{
+    char name[2 * COUNTERS_NAME_MAX + 8];
+    bool over = strcmp(now->c.cause, COUNTERS_NO_CAUSE) == 0;
+
+    for (size_t i = 0; i < COUNTERS_COLLECTORS_MAX; i++) {
+        const struct counted_collector *one = &now->c.collectors[i];
+        struct profile_moment m = { .kind = MOMENT_IS_GC };
+        uint64_t end_ns, ns;
+
+        if (!is_new(&before->c.collectors[i], one))
+            continue;
+        end_ns = started_ns + (uint64_t)one->exit_ns;
+        ns = (uint64_t)(one->exit_ns - one->entry_ns);
+        m.end_ns = CLAMP(end_ns, before->at_ns, now->at_ns);
+        m.start_ns = m.end_ns - MIN(ns, m.end_ns);
+        if (over && i == latest(&now->c) && now->c.last_cause[0])
+            snprintf(name, sizeof(name), "%s (%s)", one->name, now->c.last_cause);
+        else
+            snprintf(name, sizeof(name), "%s", one->name);
+        fn(cookie, &m, name);
+    }
+}
+
+/* By how much a counter rose; 0 where it is not told. */
+static uint64_t risen(int64_t before, int64_t now)
+{
+    return before == COUNTERS_UNKNOWN || now <= before ? 0 : (uint64_t)(now - before);
+}
+
+static void tell(const struct counted_look *before, const struct counted_look *now,
+                 enum profile_moment_kind kind, uint64_t count, uint64_t ns, counted_fn fn,
+                 void *cookie)
+{
+    struct profile_moment m = { .kind = kind,
+                                .start_ns = before->at_ns,
+                                .end_ns = now->at_ns,
+                                .reach_ns = ns,
+                                .count = (uint32_t)MIN(count, (uint64_t)UINT32_MAX) };
+
+    if (count || ns) /* what is counted as it begins has its time when it ends */
+        fn(cookie, &m, "");
+}
+
+void counted_counts(const struct counted_look *before, const struct counted_look *now,
+                    counted_fn fn, void *cookie)
+{
+    const struct counters *a = &before->c, *b = &now->c;
+    uint64_t count = 0, ns = 0;
+
+    for (size_t i = 0; i < COUNTERS_COLLECTORS_MAX; i++) {
+        count += risen(a->collectors[i].count, b->collectors[i].count);
+        ns += risen(a->collectors[i].time_ns, b->collectors[i].time_ns);
+    }
+    tell(before, now, MOMENT_COUNTS_COLLECTIONS, count, ns, fn, cookie);
+    tell(before, now, MOMENT_COUNTS_SAFEPOINTS, risen(a->safepoints, b->safepoints),
+         risen(a->safepoint_ns, b->safepoint_ns), fn, cookie);
+    tell(before, now, MOMENT_COUNTS_COMPILATIONS, risen(a->compiled, b->compiled),
+         risen(a->compile_ns, b->compile_ns), fn, cookie);
+    tell(before, now, MOMENT_COUNTS_CLASSES_LOADED,
+         risen(a->classes_loaded, b->classes_loaded) +
+             risen(a->shared_classes_loaded, b->shared_classes_loaded),
+         0, fn, cookie);
+    tell(before, now, MOMENT_COUNTS_CLASSES_UNLOADED,
+         risen(a->classes_unloaded, b->classes_unloaded) +
+             risen(a->shared_classes_unloaded, b->shared_classes_unloaded),
+         0, fn, cookie);
+}
+
+/* ---- which JVMs ---- */
+
+static void want(struct counted *all, const struct process *p)
+{
+    struct counted_jvm *free_one = NULL;
+
+    if (p->jvm != JVM_READY || p->exited || p->counters_off)
+        return;
+    for (size_t i = 0; i < all->count; i++) {
+        if (proc_id_equal(&all->all[i].id, &p->id)) {
+            all->all[i].wanted = true;
+            return;
+        }
+    }
+    if (all->count < COUNTED_JVMS_MAX)
+        free_one = &all->all[all->count++];
+    if (free_one)
+        *free_one = (struct counted_jvm){ .id = p->id, .wanted = true };
+}
+
+static void list_capture(struct captures *captures, const struct capture *c)
+{
+    int32_t pid = target_single_pid(c->target);
+    struct process *p = pid ? discover_find(captures->discover, pid) : NULL;
+
+    if (p)
+        want(&captures->counted, p);
+    for (uint32_t i = 0; !pid && i < c->processes.count; i++) {
+        const struct proc_id *id = id_table_get(&c->processes, i);
+
+        p = c->verdicts[i].wanted ? discover_find(captures->discover, id->host_pid) : NULL;
+        if (p && proc_id_equal(&p->id, id))
+            want(&captures->counted, p);
+    }
+}
+
+static void list(struct captures *captures, uint64_t now_ns)
+{
+    struct counted *all = &captures->counted;
+
+    if (!all->all)
+        all->all = calloc(COUNTED_JVMS_MAX, sizeof(*all->all));
+    if (!all->all)
+        return;
+    all->listed_ns = now_ns;
+    for (size_t i = 0; i < all->count; i++)
+        all->all[i].wanted = false;
+    for (const struct capture *c = captures->running; c; c = c->next)
+        list_capture(captures, c);
+    for (size_t i = all->count; i-- > 0;) {
+        if (!all->all[i].wanted)
+            all->all[i] = all->all[--all->count];
+    }
+}
+
+/* ---- looks ---- */
+
+struct telling_to {
+    struct captures *captures;
+    struct process *p;
+};
+
+/* Whether @m is one of @c, which then is *@m as far as it lies in @c. */
+static bool clip(const struct capture *c, struct profile_moment *m)
+{
+    if (!profile_moment_counts(m->kind)) /* probes tell more of the same */
+        return !capture_has(c, EVENT_SAFEPOINT) && m->end_ns >= c->start_ns &&
+               m->end_ns < c->end_ns;
+    if (m->end_ns <= c->start_ns || m->start_ns >= c->end_ns)
+        return false;
+    m->start_ns = MAX(m->start_ns, c->start_ns);
+    m->end_ns = MIN(m->end_ns, c->end_ns);
+    return true;
+}
+
+static void hand_out(void *cookie, const struct profile_moment *m, const char *name)
+{
+    const struct telling_to *to = cookie;
+
+    for (struct capture *c = to->captures->running; c; c = c->next) {
+        struct profile_moment mine = *m;
+        struct seen_verdict *v;
+
+        if (!clip(c, &mine))
+            continue;
+        v = capture_verdict(to->captures, c, to->p, m->end_ns);
+        if (!v || !v->wanted)
+            continue;
+        mine.process = v->process;
+        mine.name = capture_moment_name(to->captures, name);
+        record_moment(c->record, &mine);
+    }
+}
+
+/* @edge: a capture begins or ends, so that counts are handed out up to here. */
+static void look(struct captures *captures, struct counted_jvm *j, bool edge)
+{
+    struct process *p = discover_find(captures->discover, j->id.host_pid);
+    struct telling_to to = { captures, p };
+    struct counted_look now;
+
+    if (!p || !proc_id_equal(&p->id, &j->id) || p->exited || discover_counters(p) != 0) {
+        j->next_ns = clock_monotonic_ns() + COUNTED_FAILED_NS;
+        return;
+    }
+    now = (struct counted_look){ .at_ns = clock_monotonic_ns(), .c = *p->counters };
+    j->next_ns = now.at_ns + COUNTED_LOOK_NS;
+    if (j->last.at_ns) {
+        uint64_t started_ns =
+            (uint64_t)now.c.vm_begin_ms * NSEC_PER_MSEC - clock_realtime_ns() + now.at_ns;
+
+        counted_collections(&j->last, &now, started_ns, hand_out, &to);
+    }
+    j->last = now;
+    if (j->told.at_ns && (edge || now.at_ns - j->told.at_ns >= COUNTED_TELL_NS))
+        counted_counts(&j->told, &now, hand_out, &to);
+    else if (j->told.at_ns)
+        return;
+    j->told = now;
+}
+
+/* Looks at those that are due, in turn, for @budget_ns. */
+static void look_at_all(struct captures *captures, bool edge, uint64_t budget_ns)
+{
+    struct counted *all = &captures->counted;
+    uint64_t begun_ns = clock_monotonic_ns();
+
+    for (size_t i = 0; i < all->count; i++) {
+        struct counted_jvm *j;
+
+        all->next = (all->next + 1) % all->count;
+        j = &all->all[all->next];
+        if (j->next_ns <= begun_ns || (edge && j->next_ns <= begun_ns + COUNTED_LOOK_NS))
+            look(captures, j, edge);
+        if (clock_monotonic_ns() - begun_ns >= budget_ns)
+            break;
+    }
+}
+
+void captures_look(struct captures *captures, uint64_t now_ns)
+{
+    struct counted *all = &captures->counted;
+
+    if (!captures->running)
+        counted_deinit(all);
+    if (!captures->running || now_ns - all->looked_ns < COUNTED_LOOKS_NS)
+        return;
+    all->looked_ns = now_ns;
+    if (now_ns - all->listed_ns >= COUNTED_LIST_NS)
+        list(captures, now_ns);
+    look_at_all(captures, /* edge= */ false, COUNTED_BUDGET_NS);
+}
+
+void captures_look_edge(struct captures *captures)
+{
+    list(captures, clock_monotonic_ns());
+    look_at_all(captures, /* edge= */ true, COUNTED_EDGE_NS);
+}
+
+void counted_deinit(struct counted *all)
+{
+    free(TAKE_PTR(all->all));
+    all->count = 0;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What JVMs count about themselves, while captures run that want them. That is when each collection
+ * was and why. It is how many collections, safepoints, compilations and classes there were, too.
+ * Their memory is read for it, and nothing is changed. Thread: the engine's.
+ */
+#pragma once
+
+#include "capture/moments.h"
+#include "hotspot/counters.h"
+
+#define COUNTED_JVMS_MAX 64
+
+/* A JVM at a look. */
+struct counted_look {
+    uint64_t at_ns; /* CLOCK_MONOTONIC; 0: there was none */
+    struct counters c;
+};
+
+struct counted_jvm {
+    struct proc_id id;
+    bool wanted;              /* by a capture, at the last listing */
+    uint64_t next_ns;         /* when it is looked at again */
+    struct counted_look last; /* look */
+    struct counted_look told; /* the look up to which counts were handed out */
+};
+
+struct counted {
+    struct counted_jvm *all; /* [COUNTED_JVMS_MAX]; NULL: none yet */
+    size_t count, next;
+    uint64_t listed_ns, looked_ns;
+};
+
+typedef void (*counted_fn)(void *cookie, const struct profile_moment *m, const char *name);
+
+/* Hands the collections that ended between two looks at a JVM to @fn, as moments of kind gc: of
+ * each collector the last one. @started_ns: when the JVM began, of CLOCK_MONOTONIC, by the clocks
+ * of now. If a clock was set since, a collection is moved into the time between the looks. */
+void counted_collections(const struct counted_look *before, const struct counted_look *now,
+                         uint64_t started_ns, counted_fn fn, void *cookie);
+/* Frees what it holds. */
+void counted_deinit(struct counted *all);
+/* Hands what the JVM counted between two looks to @fn. What did not happen is left out. */
+void counted_counts(const struct counted_look *before, const struct counted_look *now,
+                    counted_fn fn, void *cookie);

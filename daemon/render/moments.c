@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "render/moments.h"
+
+#include "render/formats.h"
+
+static void add_moment(const struct profile *p, const struct profile_moment *m, struct buf *out)
+{
+    struct span name = intern_get(p->strings, m->name);
+
+    buf_printf(out, "\n{\"kind\":\"%s\",\"process\":%u,\"at_ns\":%lld,\"ns\":%llu",
+               profile_moment_kind_name(m->kind), m->process,
+               (long long)(m->start_ns - p->start_ns),
+               (unsigned long long)(m->end_ns - m->start_ns));
+    if (profile_moment_counts(m->kind))
+        buf_printf(out, ",\"count\":%u", m->count);
+    if (m->reach_ns)
+        buf_printf(out, ",\"%s\":%llu", profile_moment_counts(m->kind) ? "total_ns" : "reach_ns",
+                   (unsigned long long)m->reach_ns);
+    if (name.n) {
+        buf_add_str(out, ",\"name\":");
+        render_add_json_string(out, name);
+    }
+    buf_add_char(out, '}');
+}
+
+void render_add_moments(const struct profile *p, size_t max, struct buf *out)
+{
+    size_t count = MIN(p->moment_count, max);
+
+    if (!count)
+        return;
+    buf_add_str(out, ",\n\"moments\":[");
+    for (size_t i = 0; i < count; i++) {
+        if (i)
+            buf_add_char(out, ',');
+        add_moment(p, &p->moments[i], out);
+    }
+    buf_add_char(out, ']');
+    if (p->moment_count > count)
+        buf_printf(out, ",\n\"moments_left_out\":%zu", p->moment_count - count);
+}

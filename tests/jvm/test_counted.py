@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a JVM counts itself, in each profile of it: collections, safepoints, compilations and classes, with no probe and nothing injected."""
+import time
+import unittest
+
+from harness import hsperf, jvm, paths, proc
+from harness.daemon import Daemon
+from harness.profile import Profile
+from test_safepoint import Program, of_kind, probes
+
+COLLECTIONS = 3
+
+
+class Counted(jvm.WithClasses):
+    sources = ("Safepoint.java",)
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.daemon = Daemon("--recorder-hz", "0")
+        cls.addClassCleanup(cls.daemon.stop)
+
+    def run_collections(self, program: Program) -> Profile:
+        running = self.daemon.capture(pid=program.pid, event="cpu")
+        for _ in range(COLLECTIONS):
+            program.have("gc", 1)
+            time.sleep(0.3) # looks are 0.1 s apart; if they are late, collections are told by their number alone
+        return running.stop()
+
+    def check_sums(self, profile: Profile, before: dict, after: dict) -> None:
+        """Counts are the differences of the JVM's counters; what its compilers do beside the program may lie around the capture."""
+        found = {kind: (sum(m["count"] for m in of_kind(profile, kind)), sum(m.get("total_ns", 0) for m in of_kind(profile, kind)))
+                 for kind in ("collections", "safepoints", "compilations", "classes_loaded")}
+
+        def risen(*keys: str) -> int:
+            return sum(after[key] - before[key] for key in keys)
+
+        names = [f"sun.gc.collector.{i}" for i in hsperf.numbers(after, "collector")]
+        self.assertEqual(found["collections"], (risen(*(n + ".invocations" for n in names)), risen(*(n + ".time" for n in names))))
+        self.assertGreaterEqual(found["collections"][0], COLLECTIONS)
+        self.assertEqual(found["safepoints"][0], risen("sun.rt.safepoints"))
+        for kind, keys in (("compilations", ("sun.ci.totalCompiles",)),
+                           ("classes_loaded", ("java.cls.loadedClasses", "java.cls.sharedLoadedClasses"))):
+            self.assertLessEqual(found[kind][0], risen(*keys), kind)
+
+    def check_collections(self, profile: Profile) -> None:
+        """Each has its place and its cause; all of them take no longer than the JVM says."""
+        single = of_kind(profile, "gc")
+        self.assertGreaterEqual(len(single), 1, profile.document["moments"])
+        self.assertIn("(System.gc())", single[-1]["name"])
+        self.assertLessEqual(sum(m["ns"] for m in single), sum(m["total_ns"] for m in of_kind(profile, "collections")) + len(single) * 10**6)
+        end_ns = profile.document["meta"]["seconds"] * 1e9
+        for m in profile.document["moments"]:
+            self.assertLessEqual(m["at_ns"] + m["ns"], end_ns + 1e6, m)
+
+    def test_collections(self):
+        for version, option in ((17, "-XX:+UseG1GC"), (25, "-XX:+UseParallelGC")):
+            with self.subTest(jdk=version), Program(paths.jdk(version), self.classes.folder, option, "-Xmx256m",
+                                                    "-XX:+UnlockDiagnosticVMOptions", "-XX:GuaranteedSafepointInterval=0") as program:
+                proc.wait_until(lambda: self.daemon.get("/profile", pid=program.pid, seconds=0.1, format="collapsed").status == 200 and
+                                self.daemon.get(f"/api/v1/jvms/{program.pid}").json()["profilable"]["symbols"] == "memory", 20, "it is known")
+                before = hsperf.read(program.pid)
+                profile = self.run_collections(program)
+                after = hsperf.read(program.pid)
+                self.check_sums(profile, before, after)
+                self.check_collections(profile)
+                self.assertEqual(probes(program.pid), 0)
+                count = sum(m["count"] for m in of_kind(profile, "collections"))
+                path = f"/api/v1/captures/{profile.document['meta']['id']}/profile" if profile.document["meta"].get("id") else None
+                if path:
+                    self.assertIn(f"Collections         : {count}, ", self.daemon.get(path, format="flat").text)
+                    self.assertIn('"kind":"gc"', self.daemon.get(path, format="html").text)
+
+    def test_without_counters(self):
+        with Program(paths.jdk(17), self.classes.folder, "-XX:-UsePerfData", "-Xmx256m") as program:
+            profile = self.run_collections(program)
+            self.assertEqual(profile.document.get("moments", []), [])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* capture/counted.c: what two looks at a JVM's counters tell, also where it writes in between. */
+#include "suite.h"
+
+#include "capture/counted.h"
+
+#define STARTED_NS UINT64_C(1000000)
+
+struct told {
+    struct profile_moment moments[8];
+    char names[8][160];
+    size_t count;
+};
+
+static void take(void *cookie, const struct profile_moment *m, const char *name)
+{
+    struct told *t = cookie;
+
+    ck_assert_uint_lt(t->count, ARRAY_SIZE(t->moments));
+    t->moments[t->count] = *m;
+    snprintf(t->names[t->count++], sizeof(t->names[0]), "%s", name);
+}
+
+/* Two looks at 2 and 3 ms; the first collector's last collection was from 100 us to 400 us. */
+static void make(struct counted_look *before, struct counted_look *now)
+{
+    *before = (struct counted_look){ .at_ns = 2000000 };
+    snprintf(before->c.cause, sizeof(before->c.cause), "%s", COUNTERS_NO_CAUSE);
+    for (size_t i = 0; i < COUNTERS_COLLECTORS_MAX; i++)
+        before->c.collectors[i] = (struct counted_collector){ .count = COUNTERS_UNKNOWN,
+                                                              .time_ns = COUNTERS_UNKNOWN,
+                                                              .entry_ns = COUNTERS_UNKNOWN,
+                                                              .exit_ns = COUNTERS_UNKNOWN };
+    before->c.collectors[0] = (struct counted_collector){ "young", 5, 900, 100000, 400000 };
+    before->c.collectors[1] = (struct counted_collector){ "full", 0, 0, 0, 0 };
+    *now = *before;
+    now->at_ns = 3000000;
+}
+
+static void collections(const struct counted_look *before, const struct counted_look *now,
+                        struct told *ret)
+{
+    *ret = (struct told){ .count = 0 };
+    counted_collections(before, now, STARTED_NS, take, ret);
+}
+
+START_TEST(a_collection_has_its_time_and_cause)
+{
+    struct counted_look before, now;
+    struct told t;
+
+    make(&before, &now);
+    collections(&before, &now, &t);
+    ck_assert_uint_eq(t.count, 0);
+    now.c.collectors[0] = (struct counted_collector){ "young", 6, 1900, 1500000, 1700000 };
+    snprintf(now.c.last_cause, sizeof(now.c.last_cause), "System.gc()");
+    collections(&before, &now, &t);
+    ck_assert_uint_eq(t.count, 1);
+    ck_assert_int_eq(t.moments[0].kind, MOMENT_IS_GC);
+    ck_assert_uint_eq(t.moments[0].start_ns, STARTED_NS + 1500000);
+    ck_assert_uint_eq(t.moments[0].end_ns, STARTED_NS + 1700000);
+    ck_assert_str_eq(t.names[0], "young (System.gc())");
+    /* Of two collectors the cause is that of the later one. */
+    now.c.collectors[1] = (struct counted_collector){ "full", 1, 50, 1750000, 1800000 };
+    collections(&before, &now, &t);
+    ck_assert_uint_eq(t.count, 2);
+    ck_assert_str_eq(t.names[0], "young");
+    ck_assert_str_eq(t.names[1], "full (System.gc())");
+    /* Another has begun: the last cause is not that of these. */
+    snprintf(now.c.cause, sizeof(now.c.cause), "Allocation Failure");
+    collections(&before, &now, &t);
+    ck_assert_str_eq(t.names[1], "full");
+}
+END_TEST
+
+START_TEST(what_is_half_written_is_no_collection)
+{
+    static const int64_t TIMES[][2] = {
+        { 1500000, 400000 },  /* under way */
+        { 100000, 1700000 },  /* its end was written while it was read */
+        { -1, 1700000 },      /* not told */
+        { 1700000, 1700000 }, /* of no length */
+    };
+    struct counted_look before, now;
+    struct told t;
+
+    for (size_t i = 0; i < ARRAY_SIZE(TIMES); i++) {
+        make(&before, &now);
+        now.c.collectors[0].entry_ns = TIMES[i][0];
+        now.c.collectors[0].exit_ns = TIMES[i][1];
+        collections(&before, &now, &t);
+        ck_assert_uint_eq(t.count, 0);
+    }
+}
+END_TEST
+
+START_TEST(a_clock_that_was_set_does_not_move_a_collection_away)
+{
+    struct counted_look before, now;
+    struct told t;
+
+    make(&before, &now);
+    now.c.collectors[0].entry_ns = 9000000; /* far behind the look, by the clocks */
+    now.c.collectors[0].exit_ns = 9200000;
+    collections(&before, &now, &t);
+    ck_assert_uint_eq(t.count, 1);
+    ck_assert_uint_eq(t.moments[0].end_ns, now.at_ns);
+    ck_assert_uint_eq(t.moments[0].start_ns, now.at_ns - 200000);
+}
+END_TEST
+
+START_TEST(counts_are_differences)
+{
+    struct counted_look before, now;
+    struct told t = { .count = 0 };
+
+    make(&before, &now);
+    before.c.compiled = COUNTERS_UNKNOWN; /* not told: none is made up */
+    now.c.compiled = 100;
+    before.c.safepoints = now.c.safepoints = 7;
+    before.c.classes_loaded = 10;
+    now.c.classes_loaded = 12;
+    before.c.shared_classes_loaded = 400;
+    now.c.shared_classes_loaded = 401;
+    before.c.classes_unloaded = 3; /* a counter that falls counts nothing */
+    now.c.collectors[0].count = 8;
+    now.c.collectors[0].time_ns = 2000;
+    now.c.collectors[1].count = 1;
+    now.c.collectors[1].time_ns = 100;
+    counted_counts(&before, &now, take, &t);
+    ck_assert_uint_eq(t.count, 2);
+    ck_assert_int_eq(t.moments[0].kind, MOMENT_COUNTS_COLLECTIONS);
+    ck_assert_uint_eq(t.moments[0].count, 4);
+    ck_assert_uint_eq(t.moments[0].reach_ns, 1200);
+    ck_assert_uint_eq(t.moments[0].start_ns, before.at_ns);
+    ck_assert_uint_eq(t.moments[0].end_ns, now.at_ns);
+    ck_assert_int_eq(t.moments[1].kind, MOMENT_COUNTS_CLASSES_LOADED);
+    ck_assert_uint_eq(t.moments[1].count, 3);
+    /* One that had begun at the look before: its time comes alone. */
+    make(&before, &now);
+    now.c.collectors[0].time_ns += 70;
+    t.count = 0;
+    counted_counts(&before, &now, take, &t);
+    ck_assert_uint_eq(t.count, 1);
+    ck_assert_uint_eq(t.moments[0].count, 0);
+    ck_assert_uint_eq(t.moments[0].reach_ns, 70);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("counted");
+
+    tcase_add_test(tc, a_collection_has_its_time_and_cause);
+    tcase_add_test(tc, what_is_half_written_is_no_collection);
+    tcase_add_test(tc, a_clock_that_was_set_does_not_move_a_collection_away);
+    tcase_add_test(tc, counts_are_differences);
+    return suite_run_case("counted", tc);
+}

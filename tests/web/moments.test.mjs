@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+import assert from "node:assert/strict";
+import test from "node:test";
+
+import { momentLanes, momentText, momentsSummary } from "../../web/shared/moments.js";
+
+const MOMENTS = [
+    { kind: "gc", process: 0, at_ns: 1234e6, ns: 5850000, name: "G1 young collection pauses (System.gc())" },
+    { kind: "collections", process: 0, at_ns: 0, ns: 1e9, count: 2, total_ns: 7e6 },
+    { kind: "collections", process: 0, at_ns: 1e9, ns: 1e9, count: 1, total_ns: 5.85e6 },
+    { kind: "compilations", process: 0, at_ns: 0, ns: 1e9, count: 12, total_ns: 30.12e6 },
+    { kind: "classes_loaded", process: 0, at_ns: 0, ns: 1e9, count: 1 },
+];
+
+test("moments in words", () => {
+    assert.equal(momentText(MOMENTS[0]), "1.234\u00a0s: gc, 5.85\u00a0ms, G1 young collection pauses (System.gc())");
+    assert.equal(momentText(MOMENTS[4]), "0.000\u00a0s to 1.000\u00a0s: 1\u00a0class loaded");
+    assert.equal(momentsSummary(MOMENTS), "3\u00a0collections, 12.8\u00a0ms; 12\u00a0compilations, 30.1\u00a0ms; 1\u00a0class loaded");
+    assert.equal(momentsSummary([]), "");
+});
+
+test("lanes of moments", () => {
+    assert.deepEqual(momentLanes(MOMENTS).map(({ name, marks, bars }) => [name, marks.length, bars.length]),
+        [["GC", 1, 0], ["compilations", 0, 1], ["classes", 0, 1]]);
+    const safepoints = [{ kind: "safepoints", count: 3, at_ns: 0, ns: 1e9 }, { kind: "safepoint", at_ns: 5, ns: 10 }];
+
+    assert.deepEqual(momentLanes(safepoints).map(({ marks, bars }) => [marks.length, bars.length]), [[1, 0]]);
+});

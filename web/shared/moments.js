@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// What JVMs did as a whole during a profile: collections, safepoints, compilations, classes.
+
+import { formatCount, plural } from "./format.js";
+
+// A lane is what is drawn in one line: single moments (marks), or how many there were (bars).
+const LANES = [
+    { name: "GC", kinds: ["gc"] },
+    { name: "safepoints", kinds: ["safepoint"], counts: "safepoints" },
+    { name: "compilations", kinds: [], counts: "compilations" },
+    { name: "classes", kinds: [], counts: "classes_loaded" },
+];
+const WORDS = {
+    collections: ["collection", "collections"], safepoints: ["safepoint", "safepoints"],
+    compilations: ["compilation", "compilations"], classes_loaded: ["class loaded", "classes loaded"],
+    classes_unloaded: ["class unloaded", "classes unloaded"],
+};
+
+export function formatMs(ns) {
+    const ms = ns / 1e6;
+
+    return (ms < 10 ? ms.toFixed(2) : ms < 1000 ? ms.toFixed(1) : formatCount(Math.round(ms))) + "\u00a0ms";
+}
+
+function counted(kind, count) {
+    return plural(count, ...WORDS[kind]);
+}
+
+// "1.234 s: gc, 5.85 ms, G1 young collection pauses (System.gc())"
+export function momentText(moment) {
+    const at = (moment.at_ns / 1e9).toFixed(3) + "\u00a0s";
+
+    if (moment.count === undefined)
+        return `${at}: ${[moment.kind, formatMs(moment.ns), moment.name].filter(Boolean).join(", ")}`;
+    const until = ((moment.at_ns + moment.ns) / 1e9).toFixed(3) + "\u00a0s";
+
+    return `${at} to ${until}: ` + [counted(moment.kind, moment.count), moment.total_ns && formatMs(moment.total_ns)].filter(Boolean).join(", ");
+}
+
+// [{name, marks: single moments, bars: counting ones}] of those that have any. Marks of a kind tell more than its bars.
+export function momentLanes(moments) {
+    return LANES.map(({ name, kinds, counts }) => {
+        const marks = moments.filter(({ kind }) => kinds.includes(kind));
+
+        return { name, marks, bars: marks.length ? [] : moments.filter(({ kind }) => kind === counts) };
+    }).filter(({ marks, bars }) => marks.length + bars.length);
+}
+
+// "3 collections, 41.2 ms; 12 compilations, 30.1 ms; 40 classes loaded"
+export function momentsSummary(moments) {
+    const sums = new Map(Object.keys(WORDS).map((kind) => [kind, { count: 0, ns: 0 }]));
+
+    for (const { kind, count, total_ns: ns } of moments) {
+        const sum = sums.get(kind);
+
+        if (sum) {
+            sum.count += count;
+            sum.ns += ns || 0;
+        }
+    }
+    return [...sums].filter(([, { count }]) => count)
+        .map(([kind, { count, ns }]) => [counted(kind, count), ns && formatMs(ns)].filter(Boolean).join(", ")).join("; ");
+}
