@@ -78,6 +78,9 @@ static const struct rule WAITS[] = {
     { KERNEL, "do_signal_stop", WAIT_STOPPED, STRONG },
     { KERNEL, "ptrace_stop" ANY, WAIT_STOPPED, STRONG },
     { KERNEL, "do_freezer_trap", WAIT_STOPPED, STRONG },
+    { KERNEL, "get_signal", WAIT_STOPPED, STRONG }, /* those above may be part of it */
+    { KERNEL, "do_coredump", WAIT_FILE, STRONG },   /* called by it */
+    { KERNEL, "vfs_coredump", WAIT_FILE, STRONG },
     { KERNEL, "__refrigerator", WAIT_STOPPED, STRONG },
     { NATIVE, "SafepointSynchronize::" ANY, WAIT_VM, STRONG },
     { NATIVE, "SafepointMechanism::" ANY, WAIT_VM, STRONG },
@@ -277,9 +280,11 @@ static bool is_of(enum frame_kind kind, enum origin origin)
 /* Whether @text begins with @name and then ends, or goes on with parameters or the like. */
 static bool begins(struct span text, const char *name, size_t n)
 {
+    static const char AFTER[] = { '(', '.', '<', '[', '+', '@', ' ' };
+
     if (text.n < n || memcmp(text.p, name, n) != 0)
         return false;
-    return text.n == n || memchr("(.<[+@ ", text.p[n], 7);
+    return text.n == n || memchr(AFTER, text.p[n], sizeof(AFTER));
 }
 
 /* Whether @text is @name, which may end with ANY. */

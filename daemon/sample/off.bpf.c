@@ -190,30 +190,48 @@ static __always_inline bool schedule(struct task_struct *task, struct wait *w, s
     return true;
 }
 
+/* The sets that began when @task was there already. */
+static __always_inline __u32 sets_after(struct task_struct *task, __u32 sets)
+{
+    for (__u32 i = 0; i < STACK_SETS_MAX; i++) {
+        if (task->start_time >= starts_ns[i])
+            sets &= ~(1U << i);
+    }
+    return sets;
+}
+
 /* The kernel has not told that the wait of @task was over: those of some virtual machines leave out
  * a few switches. It ended before what @task has run since, by the scheduler's count. Nothing is
- * known of its stack. */
+ * known of its stack. One that began before all of this may have been over then, too. */
 static __attribute__((noinline)) int ended_unseen(struct task_struct *task, struct wait *w,
                                                   __u64 now_ns)
 {
-    __u64 since = *(volatile __u64 *)&w->off_ns, on_ns = task->se.sum_exec_runtime - w->ran_ns;
+    bool met = w->epoch == epoch;
+    __u64 since = met ? *(volatile __u64 *)&w->off_ns : 0, ran_ns = task->se.prev_sum_exec_runtime;
     __u32 sets = sets_of(task, w);
     struct desk *d = my_desk();
 
-    if (!d || !since || w->epoch != epoch || now_ns - (since & ~(__u64)MET) <= on_ns)
+    asm volatile("" : "+r"(ran_ns)); /* clang would load either by one instruction */
+    if (met)
+        ran_ns = w->ran_ns;
+    else
+        sets = sets_after(task, sets);
+    ran_ns = task->se.sum_exec_runtime - ran_ns;
+    if (!d || (met && !since) || now_ns - (since & ~(__u64)MET) <= ran_ns)
         return 0;
-    count(OFF_BARE, 1);
-    d->form.ended.time_ns = now_ns - on_ns;
+    d->form.ended.time_ns = now_ns - ran_ns;
     d->form.ended.lock = w->lock;
-    if (w->lock.kind == UNWIND_LOCK_NONE || w->lock.kind == UNWIND_LOCK_UNREAD)
+    if (!met || w->lock.kind == UNWIND_LOCK_NONE || w->lock.kind == UNWIND_LOCK_UNREAD)
         sets &= ~lock_sets;
     sets &= ~futex_sets; /* nor of what it had asked for */
     d->form.ended.flush = 0;
     d->form.ended.flushed = since & MET ? w->flush : 0;
     d->form.ended.exec_id = (__u32)task->self_exec_id;
     d->form.ended.kernel_count = d->form.ended.flags = 0;
-    if (draw(task, &d->form.ended, w->blocks, sets, since & ~(__u64)MET))
-        write_bare(d, task, &d->form.ended, ~0U, false, /* runs= */ 0);
+    if (!draw(task, &d->form.ended, w->blocks, sets, since & ~(__u64)MET))
+        return 0;
+    count(OFF_BARE, 1);
+    write_bare(d, task, &d->form.ended, ~0U, false, /* runs= */ 0);
     return 0;
 }
 
@@ -221,8 +239,6 @@ static __always_inline void leaves(struct task_struct *task, __u64 now_ns, bool 
 {
     struct wait *w = wait_of(task, /* create= */ false);
 
-    if (w && *(volatile __u64 *)&w->off_ns)
-        ended_unseen(task, w, now_ns);
     if (!w) {
         if (!sets_of(task, NULL))
             return;
@@ -232,6 +248,8 @@ static __always_inline void leaves(struct task_struct *task, __u64 now_ns, bool 
             return;
         }
     }
+    if (*(volatile __u64 *)&w->off_ns || w->epoch != epoch)
+        ended_unseen(task, w, now_ns);
     w->run_delay = run_delay_of(task);
     w->ran_ns = task->se.sum_exec_runtime;
     w->epoch = epoch;
@@ -286,11 +304,13 @@ static __always_inline int comes_back(struct task_struct *next, __u64 now_ns, bo
     d = my_desk();
     if (!d)
         return 0;
+    if (!w)
+        w = wait_of(next, /* create= */ true);
     d->form.ended.flushed = since & MET && w ? w->flush : 0;
     since &= ~(__u64)MET;
     if (w && w->epoch != epoch) {
         since = 0;
-        w->epoch = epoch;
+        w->epoch = epoch; /* known to have come */
     }
     d->form.ended.time_ns = now_ns;
     d->form.ended.lock = (struct lock_words){ .kind = UNWIND_LOCK_UNREAD };
@@ -308,8 +328,6 @@ static __always_inline int comes_back(struct task_struct *next, __u64 now_ns, bo
         w->unlikely = is_unlikely(w->blocks, sets & lock_sets, now_ns - since);
     if (!taken)
         return 0;
-    if (!w) /* where its late one is noted */
-        w = wait_of(next, /* create= */ true);
     d->form.ended.flush = 0;
     run_delay = run_delay_of(next);
     asm volatile("" : "+r"(run_delay)); /* clang would load either by one instruction */

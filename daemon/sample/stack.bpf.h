@@ -27,7 +27,8 @@ struct sched_info {
 } __attribute__((preserve_access_index));
 
 struct sched_entity {
-    __u64 sum_exec_runtime; /* ns, as of the scheduler's last look */
+    __u64 sum_exec_runtime;      /* ns, as of the scheduler's last look */
+    __u64 prev_sum_exec_runtime; /* the same when it was last given a processor */
 } __attribute__((preserve_access_index));
 
 struct task_struct {

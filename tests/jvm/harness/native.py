@@ -35,10 +35,14 @@ class Obedient:
                                         text=True)
         self.pid = self.process.pid
 
-    def do(self, line: str) -> None:
+    def ask(self, line: str) -> str:
+        """What it answers to a line of its input."""
         self.process.stdin.write(line + "\n")
         self.process.stdin.flush()
-        if self.process.stdout.readline().strip() != line:
+        return self.process.stdout.readline().strip()
+
+    def do(self, line: str) -> None:
+        if self.ask(line) != line:
             raise RuntimeError(line)
 
     def __enter__(self) -> "Obedient":

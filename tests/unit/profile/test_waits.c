@@ -111,6 +111,11 @@ static const struct {
     { { K("futex_wait"), V("G1EvacuateRegionsTask::work(unsigned int)"), V("WorkerThread::run()") },
       WAIT_LOCK,
       false },
+    /* frozen by cgroups v2, and ended by a signal with a core dump */
+    { { K("schedule"), K("get_signal"), K("do_syscall_64"), J("java.lang.Thread", "sleep") },
+      WAIT_STOPPED,
+      false },
+    { { K("schedule"), K("vfs_coredump"), K("get_signal"), N("raise") }, WAIT_FILE, false },
 };
 
 static struct frame_table *table;
