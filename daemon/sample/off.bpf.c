@@ -253,6 +253,7 @@ static __always_inline void leaves(struct task_struct *task, __u64 now_ns, bool 
     w->run_delay = run_delay_of(task);
     w->ran_ns = task->se.sum_exec_runtime;
     w->epoch = epoch;
+    w->throttled = is_throttled(task);
     w->lock.kind = UNWIND_LOCK_UNREAD;
     if (task_work ? lock_sets && !w->unlikely && sets_of(task, w) & lock_sets
                   : sets_of(task, w) & (lock_sets | futex_sets)) /* nobody can later */
@@ -336,6 +337,8 @@ static __always_inline int comes_back(struct task_struct *next, __u64 now_ns, bo
     d->form.ended.run_delay = run_delay;
     d->form.ended.exec_id = (__u32)next->self_exec_id;
     take_kernel_stack(next, &d->form.ended);
+    if (w && since && w->throttled)
+        d->form.ended.flags |= SAMPLE_THROTTLED;
     if (!task_work && write_kept(next, d, since))
         return 0;
     if (task_work && !(next->flags & (TASK_WORKER | TASK_EXITING)) &&
@@ -477,6 +480,7 @@ int off_blocked(struct bpf_iter__task *ctx)
         w->epoch = epoch;
         w->run_delay = run_delay_of(task);
         w->ran_ns = task->se.sum_exec_runtime;
+        w->throttled = is_throttled(task);
         w->lock.kind = UNWIND_LOCK_UNREAD;
         if (__sync_val_compare_and_swap(&w->off_ns, off_ns, 2) != off_ns)
             return 0;
@@ -505,6 +509,8 @@ int off_blocked(struct bpf_iter__task *ctx)
     f->ended.run_delay = 0;
     f->ended.exec_id = (__u32)task->self_exec_id;
     take_kernel_stack(task, &f->ended);
+    if (w->throttled)
+        f->ended.flags |= SAMPLE_THROTTLED;
     write_bare(&f->desk, task, &f->ended, ~0U, task->__state == 0, runs);
     return 0;
 }

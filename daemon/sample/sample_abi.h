@@ -29,7 +29,7 @@ enum sample_flags {
     SAMPLE_USER_CUT = 2,  /* user stack ended by a limit, not at its root */
     SAMPLE_KERNEL_CUT = 4,
     SAMPLE_KERNEL_THREAD = 8, /* the task has no user memory */
-    SAMPLE_IDLE = 16,
+    SAMPLE_THROTTLED = 16,    /* with SAMPLE_RUNNABLE: its cgroup had used up its time */
     SAMPLE_WANTS_THREAD = 32, /* the walk would have used the JavaThread, and did not know it */
     SAMPLE_RUNNABLE = 64,     /* it waited for a processor, and for nothing else */
     SAMPLE_REGISTERS = 128,   /* user[] is an enum sample_register: the walk is flamed's to make */

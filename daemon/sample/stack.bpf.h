@@ -26,7 +26,12 @@ struct sched_info {
     unsigned long long last_arrival, last_queued; /* the scheduler's clock; last_queued 0: is not */
 } __attribute__((preserve_access_index));
 
+struct cfs_rq {
+    int throttle_count; /* of its cgroup, and of those around it */
+} __attribute__((preserve_access_index));
+
 struct sched_entity {
+    struct cfs_rq *cfs_rq;
     __u64 sum_exec_runtime;      /* ns, as of the scheduler's last look */
     __u64 prev_sum_exec_runtime; /* the same when it was last given a processor */
 } __attribute__((preserve_access_index));
@@ -40,6 +45,8 @@ struct task_struct {
     __u64 self_exec_id;
     unsigned int __state;
     int on_cpu;
+    bool throttled; /* from 6.18 on: it was taken off its run queue until its cgroup has time again
+                     */
     char comm[SAMPLE_COMM_BYTES];
     struct sched_info sched_info;
     struct sched_entity se;

@@ -28,7 +28,8 @@ struct wait {
     __u32 flush;             /* the last that met it */
     __u64 late_key;          /* of its last wait whose user stack was to be taken; 0: none */
     struct lock_words lock;  /* what it waits for; UNREAD: nobody asked when it left */
-    __u64 unlikely;          /* 1: as is_unlikely() */
+    __u32 unlikely;          /* 1: as is_unlikely() */
+    __u32 throttled;         /* 1: as is_throttled(), when it left */
     struct block blocks[STACK_SETS_MAX];
 };
 
@@ -257,6 +258,17 @@ static __always_inline __u64 runnable_part(__u64 value, __u64 wait_ns, __u64 run
 static __always_inline __u64 run_delay_of(struct task_struct *task)
 {
     return bpf_core_field_exists(task->sched_info.run_delay) ? task->sched_info.run_delay : 0;
+}
+
+/* Whether @task, which leaves its processor, does so because its cgroup has used up the time that
+ * it may have. */
+static __always_inline bool is_throttled(struct task_struct *task)
+{
+    if (bpf_core_field_exists(task->throttled))
+        return task->throttled;
+    if (!bpf_core_field_exists(task->se.cfs_rq->throttle_count))
+        return false; /* this kernel has no such limit */
+    return task->se.cfs_rq->throttle_count > 0;
 }
 
 /* Where the JavaThread of @task lies; 0: it is none that flamed knows. */

@@ -27,6 +27,7 @@ static void use_table(struct symbolizer *s, struct frame_table *frames)
     s->gap = named_frame(frames, SPAN("[...]"), FRAME_TRUNCATED);
     s->vsyscall = named_frame(frames, SPAN("[vsyscall]"), FRAME_NATIVE);
     s->runnable = named_frame(frames, SPAN("[runnable]"), FRAME_WAIT_RUNNABLE);
+    s->throttled = named_frame(frames, SPAN("[throttled]"), FRAME_WAIT_RUNNABLE);
 }
 
 int symbolizer_new_from(const struct symbol_files *files, struct frame_table *frames,

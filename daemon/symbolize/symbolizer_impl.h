@@ -32,5 +32,6 @@ struct symbolizer {
     uint32_t gap;          /* frame "[...]" */
     uint32_t vsyscall;     /* frame "[vsyscall]" */
     uint32_t runnable;     /* frame "[runnable]" */
+    uint32_t throttled;    /* frame "[throttled]" */
     uint64_t java_methods; /* of resolvers that are gone */
 };

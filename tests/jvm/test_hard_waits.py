@@ -77,6 +77,22 @@ class Freezer(Cgroup):
         self.write(self.file, "0" if self.file == "cgroup.freeze" else "THAWED")
 
 
+class Quota(Cgroup):
+    """It may run for 10 ms of each 100."""
+
+    def __init__(self, test: unittest.TestCase, pid: int):
+        version = 1 if os.path.exists("/sys/fs/cgroup/cpu/cgroup.procs") else 2
+        file = "cpu.cfs_quota_us" if version == 1 else "cpu.max"
+        super().__init__(test, pid, version, "cpu", file)
+        self.write(file, "10000" if version == 1 else "10000 100000")
+
+    def throttled(self) -> float:
+        """Seconds so far."""
+        words = self.read("cpu.stat").split()
+        found = dict(zip(words[::2], map(int, words[1::2])))
+        return found["throttled_usec"] / 1e6 if "throttled_usec" in found else found["throttled_time"] / 1e9
+
+
 class HardWaits(jvm.WithClasses):
     sources = ("Many.java",)
 
@@ -213,6 +229,27 @@ class HardWaits(jvm.WithClasses):
 
     def test_frozen_v2(self):
         self.frozen(2, "stopped")
+
+    def test_throttled(self):
+        """A cgroup that has used up its time: its threads could run, and may not."""
+        program = self.waiters()
+        program.do("computes 1")
+        self.prepared(program.pid)
+        free = self.profile(program.pid, 0.5)
+        self.assertFalse([s for s in free.stacks if "[throttled]" in s.names], free.describe())
+        quota = Quota(self, program.pid)
+
+        def captured() -> Profile | None:
+            self.truth, began = quota.throttled(), time.monotonic()
+            profile = self.profile(program.pid, 1)
+            self.truth, self.around = quota.throttled() - self.truth, time.monotonic() - began - (profile.end - profile.start)
+            return profile if self.truth > 0.3 + self.around else None
+
+        profile = proc.wait_until(captured, 20, "a capture in which it was throttled")
+        stacks = [s for s in profile.stacks if "[throttled]" in s.names]
+        print(f"{seconds(stacks):.3f} of {self.truth - self.around:.3f} to {self.truth:.3f} s", end=" ")
+        self.assertEqual({(s.state, s.names[-1]) for s in stacks}, {("runnable", "[throttled]")}, profile.describe())
+        self.assertGreaterEqual(seconds(stacks), 0.9 * (self.truth - self.around) - FEW_MS, profile.describe())
 
 
 if __name__ == "__main__":
