@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hotspot/locks.c: what a class word means, what class a lock is of, and what a thread waits for,
+ * in memory that may hold anything. */
+#include "suite.h"
+
+#include "hotspot/vm.h"
+
+#define HEAP UINT64_C(0x7f0000000000)
+#define WORDS 1024
+#define KLASS_NAME 16 /* offsets, in bytes */
+#define KLASS_SUPER 24
+#define THREAD (HEAP + 0x1000)
+#define OBJECT UINT64_C(0x7f0000001800)
+#define MONITOR (HEAP + 0x1c00)
+#define OWNER 0x7f00dead0000
+
+static uint64_t heap[WORDS];
+static struct hotspot_vm *vm;
+static uint64_t next_symbol;
+
+static ssize_t read_heap(void *cookie, uint64_t address, void *buf, size_t n)
+{
+    (void)cookie;
+    if (address < HEAP || address - HEAP >= sizeof(heap))
+        return -EIO;
+    n = MIN(n, sizeof(heap) - (address - HEAP));
+    memcpy(buf, (const uint8_t *)heap + (address - HEAP), n);
+    return (ssize_t)n;
+}
+
+static void put(uint64_t at, uint64_t v)
+{
+    memcpy((uint8_t *)heap + (at - HEAP), &v, sizeof(v));
+}
+
+static void setup(void)
+{
+    memset(heap, 0, sizeof(heap));
+    next_symbol = HEAP + 0x400;
+    vm = calloc(1, sizeof(*vm));
+    ck_assert_ptr_nonnull(vm);
+    atomic_init(&vm->users, 1);
+    ck_assert_int_eq(memory_init(&vm->memory, read_heap, NULL, MEMORY_LINES), 0);
+    vm->layout.klass_name = (struct layout_field){ .offset = KLASS_NAME, .width = 8 };
+    vm->layout.klass_super = (struct layout_field){ .offset = KLASS_SUPER, .width = 8 };
+    vm->layout.symbol_length = (struct layout_field){ .offset = 0, .width = 2 };
+    vm->layout.symbol_body = (struct layout_field){ .offset = 2 };
+    vm->names.known = true;
+    vm->locks = (struct unwind_locks){ .pending_monitor = 8,
+                                       .waiting_monitor = 16,
+                                       .thread_object = 24,
+                                       .monitor_object = 8,
+                                       .monitor_owner = 16,
+                                       .park_blocker = 32,
+                                       .eetop = 40,
+                                       .exclusive_owner = 48,
+                                       .klass = 8,
+                                       .klass_bytes = 8,
+                                       .oop_bytes = 8 };
+}
+
+static void teardown(void)
+{
+    vm_unref(vm);
+}
+
+/* A class at @klass; @name NULL: its name is not readable. */
+static void make_class(uint64_t klass, const char *name, uint64_t super)
+{
+    uint16_t n = name ? (uint16_t)strlen(name) : 0;
+
+    put(klass + KLASS_NAME, name ? next_symbol : 0x1000);
+    put(klass + KLASS_SUPER, super);
+    memcpy((uint8_t *)heap + (next_symbol - HEAP), &n, sizeof(n));
+    if (name)
+        memcpy((uint8_t *)heap + (next_symbol - HEAP) + 2, name, n);
+    next_symbol += 128;
+}
+
+#define CLASS(i) (HEAP + 64 * (uint64_t)(i))
+
+static const struct {
+    const char *names[3]; /* a class, and those above it */
+    uint64_t root;        /* above the last of them */
+    int r;
+    enum hotspot_lock_kind kind;
+} CLASSES[] = {
+    { { "com/acme/Cache", "java/lang/Object" }, 0, 0, HOTSPOT_LOCK_OTHER },
+    { { "java/lang/Object" }, 0, 0, HOTSPOT_LOCK_OTHER },
+    { { "java/util/concurrent/locks/ReentrantLock$NonfairSync",
+        "java/util/concurrent/locks/AbstractOwnableSynchronizer", "java/lang/Object" },
+      0,
+      0,
+      HOTSPOT_LOCK_SYNCHRONIZER },
+    { { "java/util/concurrent/locks/AbstractQueuedSynchronizer$ConditionObject",
+        "java/lang/Object" },
+      0,
+      0,
+      HOTSPOT_LOCK_CONDITION },
+    { { "com/acme/Cache", "com/acme/Base" }, 0, -ENOENT, 0 },        /* no Object at its root */
+    { { "com/acme/Cache" }, CLASS(0), -ENOENT, 0 },                  /* above itself */
+    { { "com/acme/Cache", "com/acme/Base" }, CLASS(0), -ENOENT, 0 }, /* a circle */
+    { { "com/acme/Cache" }, 0x10, -ENOENT, 0 },                      /* not mapped */
+    { { "com/acme/Cache" }, UINT64_MAX - 16, -ENOENT, 0 },           /* nor an address */
+    { { "" }, 0, -ENOENT, 0 },                                       /* no name */
+    { { "java/lang/Object" }, 0, 0, HOTSPOT_LOCK_OTHER },
+};
+
+START_TEST(reads_classes)
+{
+    struct hotspot_lock_class c;
+    int r;
+
+    for (size_t i = 0; i < ARRAY_SIZE(CLASSES[_i].names) && CLASSES[_i].names[i]; i++) {
+        bool last = i + 1 == ARRAY_SIZE(CLASSES[_i].names) || !CLASSES[_i].names[i + 1];
+
+        make_class(CLASS(i), CLASSES[_i].names[i], last ? CLASSES[_i].root : CLASS(i + 1));
+    }
+    r = hotspot_lock_class(vm, CLASS(0), &c);
+    ck_assert_int_eq(r, CLASSES[_i].r);
+    if (r != 0)
+        return;
+    ck_assert_int_eq(c.kind, CLASSES[_i].kind);
+    ck_assert_uint_eq(c.name_n, strlen(CLASSES[_i].names[0]));
+    ck_assert_mem_eq(c.name, CLASSES[_i].names[0], c.name_n);
+}
+END_TEST
+
+START_TEST(refuses_what_is_no_class)
+{
+    struct hotspot_lock_class c = { .kind = HOTSPOT_LOCK_CONDITION };
+
+    ck_assert_int_eq(hotspot_lock_class(vm, 0, &c), -ENOENT);
+    ck_assert_int_eq(hotspot_lock_class(vm, UINT64_MAX, &c), -ENOENT);
+    ck_assert_int_eq(hotspot_lock_class(vm, HEAP + sizeof(heap) - 8, &c), -ENOENT);
+    make_class(CLASS(0), NULL, 0);
+    ck_assert_int_eq(hotspot_lock_class(vm, CLASS(0), &c), -ENOENT);
+    make_class(CLASS(0), "x", 0);
+    put(next_symbol - 128, 0xffff); /* longer than any, and with zeros in it */
+    ck_assert_int_eq(hotspot_lock_class(vm, CLASS(0), &c), -ENOENT);
+    ck_assert_int_eq(c.kind, HOTSPOT_LOCK_CONDITION); /* nothing was answered */
+}
+END_TEST
+
+static const struct {
+    bool known, compressed, compact;
+    uint64_t word, klass;
+} CLASS_WORDS[] = {
+    { true, false, false, CLASS(3), CLASS(3) },
+    { true, true, false, 0, 0 },
+    { true, true, false, 0x100, 0x800000000 + 0x800 },
+    { true, true, true, UINT64_C(0x100) << KLASS_COMPACT_SHIFT | 1, 0x800000000 + 0x800 },
+    { true, true, true, (UINT64_C(1) << KLASS_COMPACT_SHIFT) - 1, 0 },
+    { false, true, false, 0x100, 0 },
+};
+
+START_TEST(class_words)
+{
+    vm->names = (struct name_layout){ .known = CLASS_WORDS[_i].known,
+                                      .compressed_klass = CLASS_WORDS[_i].compressed,
+                                      .compact_headers = CLASS_WORDS[_i].compact,
+                                      .klass_base = 0x800000000,
+                                      .klass_shift = 3 };
+    ck_assert_uint_eq(hotspot_lock_klass(vm, CLASS_WORDS[_i].word), CLASS_WORDS[_i].klass);
+}
+END_TEST
+
+static void check_lock(uint8_t kind, uint64_t word, uint64_t owner)
+{
+    struct hotspot_lock lock;
+
+    ck_assert_int_eq(hotspot_lock_read(vm, THREAD, &lock), 0);
+    ck_assert_uint_eq(lock.kind, kind);
+    ck_assert_uint_eq(lock.class_word, word);
+    ck_assert_uint_eq(lock.owner, owner);
+}
+
+START_TEST(monitors)
+{
+    put(OBJECT + 8, CLASS(1));
+    put(MONITOR + 8, OBJECT);
+    put(MONITOR + 16, OWNER);
+    put(THREAD + 16, MONITOR);
+    check_lock(UNWIND_LOCK_WAIT, CLASS(1), 0);
+    put(THREAD + 8, MONITOR); /* notified, and so on its way in */
+    check_lock(UNWIND_LOCK_MONITOR, CLASS(1), OWNER);
+    put(THREAD + 8, 0x1000); /* a monitor that is not there */
+    check_lock(UNWIND_LOCK_MONITOR, 0, 0);
+}
+END_TEST
+
+START_TEST(references_in_each_form)
+{
+    put(OBJECT + 8, CLASS(1));
+    put(THREAD + 8, MONITOR);
+    vm->locks.monitor_handle = 1;
+    put(MONITOR + 8, HEAP + 0x1d00);
+    put(HEAP + 0x1d00, OBJECT);
+    check_lock(UNWIND_LOCK_MONITOR, CLASS(1), 0);
+    put(MONITOR + 8, 0); /* an empty handle */
+    check_lock(UNWIND_LOCK_MONITOR, 0, 0);
+    vm->locks.coloured = 1;
+    put(MONITOR + 8, HEAP + 0x1d00);
+    for (unsigned remapped = 0; remapped < 4; remapped++) {
+        put(HEAP + 0x1d00, OBJECT << (13 + remapped) | UINT64_C(1) << (12 + remapped));
+        check_lock(UNWIND_LOCK_MONITOR, CLASS(1), 0);
+    }
+    vm->locks.coloured = 0;
+    put(HEAP + 0x1d00, OBJECT);
+    vm->locks.compact = 1;
+    put(OBJECT + 8, (HEAP + 0x1e00) | 3); /* moved */
+    put(HEAP + 0x1e00, 0x1234);
+    check_lock(UNWIND_LOCK_MONITOR, 0x1234, 0);
+    put(OBJECT + 8, UINT64_MAX); /* to nowhere */
+    check_lock(UNWIND_LOCK_MONITOR, 0, 0);
+}
+END_TEST
+
+START_TEST(parked_threads)
+{
+    struct hotspot_lock lock = { .kind = 99 };
+    const uint64_t blocker = HEAP + 0x1e00, holder = HEAP + 0x1f00;
+
+    ck_assert_int_eq(hotspot_lock_read(vm, THREAD, &lock), -ENOENT); /* no Thread, no blocker */
+    put(THREAD + 24, OBJECT);
+    ck_assert_int_eq(hotspot_lock_read(vm, THREAD, &lock), -ENOENT);
+    ck_assert_uint_eq(lock.kind, 99);
+    put(OBJECT + 32, blocker);
+    put(blocker + 8, CLASS(2));
+    check_lock(UNWIND_LOCK_PARK, CLASS(2), 0);
+    put(blocker + 48, holder);
+    put(holder + 40, OWNER);
+    check_lock(UNWIND_LOCK_PARK, CLASS(2), OWNER);
+    put(blocker + 48, 0x1000);
+    check_lock(UNWIND_LOCK_PARK, CLASS(2), 0);
+    /* compressed references: four bytes, shifted */
+    vm->locks.oop_bytes = 4;
+    vm->locks.oop_shift = 3;
+    vm->locks.oop_base = HEAP;
+    put(OBJECT + 32, (blocker - HEAP) >> 3);
+    put(blocker + 48, UINT64_C(0x5555555500000000) | (holder - HEAP) >> 3);
+    check_lock(UNWIND_LOCK_PARK, CLASS(2), OWNER);
+}
+END_TEST
+
+START_TEST(not_known_is_no_lock)
+{
+    struct hotspot_lock lock;
+
+    vm->locks.klass_bytes = 0;
+    put(THREAD + 8, MONITOR);
+    ck_assert_int_eq(hotspot_lock_read(vm, THREAD, &lock), -ENOENT);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("hotspot_locks");
+
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_loop_test(tc, reads_classes, 0, ARRAY_SIZE(CLASSES));
+    tcase_add_test(tc, refuses_what_is_no_class);
+    tcase_add_loop_test(tc, class_words, 0, ARRAY_SIZE(CLASS_WORDS));
+    tcase_add_test(tc, monitors);
+    tcase_add_test(tc, references_in_each_form);
+    tcase_add_test(tc, parked_threads);
+    tcase_add_test(tc, not_known_is_no_lock);
+    return suite_run_case("hotspot_locks", tc);
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hotspot/waiting.c: stacks of threads that wait, in memory that is as it should be, and in memory
+ * that is not; how many fit into a batch; threads that have run. */
+#include "suite.h"
+
+#include "waiting_image.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+static int proc_fd;
+static struct waiting_image *w;
+
+static void setup(void)
+{
+    proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    w = waiting_image_new(proc_fd);
+    ck_assert_ptr_nonnull(w);
+}
+
+static void teardown(void)
+{
+    w = waiting_image_free(w);
+    close(proc_fd);
+}
+
+/* Frames with a frame pointer, the first at word 0, each @words long. The last leads to @up. */
+static void make_frames(size_t count, size_t words, uint64_t up)
+{
+    for (size_t i = 0; i < count; i++) {
+        w->stack[i * words] = i + 1 < count ? WAITING_STACK + 8 * (i + 1) * words : up;
+        w->stack[i * words + 1] = waiting_pc(i + 1 < count ? WAITING_FP : WAITING_ROOT);
+    }
+}
+
+/* Adds a thread in code with a frame pointer, until it has its stack: this one may be preempted
+ * between the two looks at how often it has run. */
+static const struct hotspot_waiting *walk_one(uint64_t pc, uint64_t sp, uint64_t fp)
+{
+    for (int i = 0; i < 1000; i++) {
+        w->batch.count = 0;
+        waiting_image_add(w, pc, sp, fp);
+        ck_assert_int_eq(hotspot_walk_waiting(&w->vm, &w->batch), 0);
+        ck_assert_uint_eq(w->batch.done, 1);
+        if (w->batch.threads[0].end != UNWIND_END_NOT_TAKEN)
+            break;
+    }
+    return &w->batch.threads[0];
+}
+
+START_TEST(walks_to_the_root)
+{
+    const struct hotspot_waiting *t;
+
+    make_frames(10, 4, 0);
+    t = walk_one(waiting_pc(WAITING_FP), WAITING_STACK, WAITING_STACK);
+    ck_assert_uint_eq(t->end, UNWIND_END_ROOT);
+    ck_assert_uint_ge(t->count, 10);
+    ck_assert_uint_eq(w->batch.word_count, t->count);
+    ck_assert_uint_eq(w->batch.words[t->first] & UNWIND_PC_MASK, waiting_pc(WAITING_FP));
+}
+END_TEST
+
+START_TEST(a_stack_has_its_limit)
+{
+    const struct hotspot_waiting *t;
+
+    make_frames(1000, 4, 0);
+    w->batch.max_words = SAMPLE_USER_MIN;
+    t = walk_one(waiting_pc(WAITING_FP), WAITING_STACK, WAITING_STACK);
+    ck_assert_uint_eq(t->end, UNWIND_END_LIMIT);
+    ck_assert_uint_le(t->count, SAMPLE_USER_MIN);
+}
+END_TEST
+
+/* Each where the walk must end by itself. @fp and @pc: the words at the first frame. */
+static const struct {
+    uint64_t pc, sp, fp, word, next;
+} HOSTILE[] = {
+    /* a frame that is its own caller, and one whose caller lies below it */
+    { 0, WAITING_STACK + 64, WAITING_STACK + 64, WAITING_STACK + 64, 0 },
+    { 0, WAITING_STACK + 64, WAITING_STACK + 64, WAITING_STACK + 8, 0 },
+    /* not mapped; at the end of what is mapped; not aligned; at the end of all addresses */
+    { 0, 0x1000, 0x1000, 0, 0 },
+    { 0, WAITING_STACK + 8 * WAITING_STACK_WORDS - 8, WAITING_STACK + 8 * WAITING_STACK_WORDS - 8,
+      0, 0 },
+    { 0, WAITING_STACK + 3, WAITING_STACK + 3, 0, 0 },
+    { 0, UINT64_MAX - 7, UINT64_MAX - 7, 0, 0 },
+    { 0, 0, 0, 0, 0 },
+    /* code that has no row, or whose row is not in the table; nowhere */
+    { 1, WAITING_STACK, WAITING_STACK, 0, 0 },
+    { 2, WAITING_STACK, WAITING_STACK, 0, 0 },
+    { 3, WAITING_STACK, WAITING_STACK, 0, 0 },
+};
+
+START_TEST(ends_in_hostile_memory)
+{
+    const uint64_t pcs[] = { waiting_pc(WAITING_FP), waiting_pc(WAITING_NONE),
+                             waiting_pc(WAITING_FAR), 0x1234 };
+    const struct hotspot_waiting *t;
+
+    for (size_t i = 0; i < WAITING_STACK_WORDS; i += 2) {
+        w->stack[i] = HOSTILE[_i].word;
+        w->stack[i + 1] = waiting_pc(WAITING_FP);
+    }
+    t = walk_one(pcs[HOSTILE[_i].pc], HOSTILE[_i].sp, HOSTILE[_i].fp);
+    ck_assert_uint_ne(t->end, UNWIND_END_ROOT);
+    ck_assert_uint_ne(t->end, UNWIND_END_NOT_TAKEN);
+    ck_assert_uint_le(t->count, SAMPLE_USER_MAX);
+}
+END_TEST
+
+START_TEST(a_process_that_is_gone)
+{
+    const struct hotspot_waiting *t;
+
+    make_frames(10, 4, 0);
+    w->gone = true;
+    t = walk_one(waiting_pc(WAITING_FP), WAITING_STACK, WAITING_STACK);
+    ck_assert_uint_eq(t->end, UNWIND_END_MEMORY);
+}
+END_TEST
+
+START_TEST(one_that_has_run_has_no_stack)
+{
+    make_frames(10, 4, 0);
+    for (uint32_t i = 0; i < 3; i++)
+        waiting_image_add(w, waiting_pc(WAITING_FP), WAITING_STACK, WAITING_STACK)
+            ->registers[SAMPLE_REGISTER_RUNS] += 1000000;
+    w->batch.threads[1].host_tid = INT32_MAX; /* and one that has ended */
+    ck_assert_int_eq(hotspot_walk_waiting(&w->vm, &w->batch), 0);
+    ck_assert_uint_eq(w->batch.done, 3);
+    ck_assert_uint_eq(w->batch.word_count, 0);
+    for (uint32_t i = 0; i < 3; i++) {
+        ck_assert_uint_eq(w->batch.threads[i].end, UNWIND_END_NOT_TAKEN);
+        ck_assert_uint_eq(w->batch.threads[i].count, 0);
+    }
+}
+END_TEST
+
+START_TEST(a_batch_takes_what_fits)
+{
+    uint32_t left = HOTSPOT_WAITING_MAX, rounds = 0;
+
+    make_frames(2000, 4, 0);
+    for (; left; left -= w->batch.done, rounds++) {
+        w->batch.count = 0;
+        for (uint32_t i = 0; i < left; i++)
+            waiting_image_add(w, waiting_pc(WAITING_FP), WAITING_STACK, WAITING_STACK);
+        ck_assert_int_eq(hotspot_walk_waiting(&w->vm, &w->batch), 0);
+        ck_assert_uint_ge(w->batch.done, 1);
+        ck_assert_uint_le(w->batch.done, left);
+        ck_assert_uint_le(w->batch.word_count, HOTSPOT_WAITING_WORDS);
+        for (uint32_t i = 0, at = 0; i < w->batch.done; at += w->batch.threads[i++].count)
+            ck_assert_uint_eq(w->batch.threads[i].first, at);
+    }
+    ck_assert_uint_ge(rounds, 1);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("hotspot_waiting");
+
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_test(tc, walks_to_the_root);
+    tcase_add_test(tc, a_stack_has_its_limit);
+    tcase_add_loop_test(tc, ends_in_hostile_memory, 0, ARRAY_SIZE(HOSTILE));
+    tcase_add_test(tc, a_process_that_is_gone);
+    tcase_add_test(tc, one_that_has_run_has_no_stack);
+    tcase_add_test(tc, a_batch_takes_what_fits);
+    return suite_run_case("hotspot_waiting", tc);
+}
