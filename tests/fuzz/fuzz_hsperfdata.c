@@ -27,6 +27,10 @@ static void check_counters(struct span file)
     if (!counters_parse(file, &c))
         return;
     check_name(c.policy);
+    check_name(c.cause);
+    check_name(c.last_cause);
+    if (c.vm_begin_ms < COUNTERS_UNKNOWN)
+        abort();
     check_pool(&c.metaspace);
     check_pool(&c.class_space);
     for (size_t i = 0; i < COUNTERS_GENERATIONS_MAX; i++) {
@@ -36,7 +40,9 @@ static void check_counters(struct span file)
     }
     for (size_t i = 0; i < COUNTERS_COLLECTORS_MAX; i++) {
         check_name(c.collectors[i].name);
-        if (c.collectors[i].time_ns < COUNTERS_UNKNOWN)
+        if (c.collectors[i].time_ns < COUNTERS_UNKNOWN ||
+            c.collectors[i].entry_ns < COUNTERS_UNKNOWN ||
+            c.collectors[i].exit_ns < COUNTERS_UNKNOWN)
             abort();
     }
     if (c.safepoint_ns < COUNTERS_UNKNOWN || c.compile_ns < COUNTERS_UNKNOWN)
