@@ -133,10 +133,11 @@ class Scraping(unittest.TestCase):
     def test_go_tool_pprof_agrees_with_collapsed(self):
         """Of one capture, every way of looking: to the sample."""
         paths.need("go")
-        body = json.dumps({"pid": self.pid, "seconds": 2, "hz": 499}).encode()
-        ident = self.daemon.request("POST", "/api/v1/captures", body=body, headers={"Content-Type": "application/json"}).json()["id"]
-        capture = "/api/v1/captures/" + ident
-        proc.wait_until(lambda: self.daemon.get(capture).json()["state"] == "done", 20, "the capture is done")
+        running = self.daemon.capture(pid=self.pid, hz=499)
+        used = proc.cpu_seconds(self.pid)
+        proc.wait_until(lambda: proc.cpu_seconds(self.pid) > used + 0.5, 60, "it has used some CPU time")
+        running.stop()
+        capture = running.path
         with tempfile.NamedTemporaryFile(suffix=".pb.gz") as f:
             f.write(self.daemon.get(capture + "/profile", format="pprof").body)
             f.flush()
