@@ -151,7 +151,7 @@ static int add_stack(void *cookie, uint64_t thread)
 {
     struct stacks_walk *w = cookie;
     const struct hotspot_layout *l = &w->vm->layout;
-    uint64_t base, bytes;
+    uint64_t base = 0, bytes = 0;
     int r = field_u64(w->vm, thread, l->thread_stack_base, &base);
 
     if (r == 0)
