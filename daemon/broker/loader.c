@@ -45,9 +45,9 @@ struct loader {
     int confine_result;
     struct error confine_err;
     struct job jobs[JOB_COUNT];
-    struct bpf_link **links; /* owned: probes to be taken out */
-    size_t link_count, link_cap;
-    bool detaching, ended; /* one is being taken out; no other is begun with */
+    struct uprobes **probes; /* owned: to be taken out */
+    size_t probes_count, probes_cap;
+    bool detaching, ended; /* some are being taken out; no others are begun with */
 };
 
 /* ---- what is loaded ---- */
@@ -192,16 +192,24 @@ static enum job_kind next_job(const struct loader *l)
     return kind;
 }
 
-/* Takes one probe out, with the lock held but for that. */
+/* Takes some probes out, with the lock held but for that. */
 static void detach(struct loader *l)
 {
-    struct bpf_link *link = l->links[--l->link_count];
+    struct uprobes *probes = l->probes[l->probes_count - 1];
+    bool left;
 
     l->detaching = true;
     pthread_mutex_unlock(&l->lock);
-    uprobe_detach(link);
+    left = uprobes_detach_some(probes);
     pthread_mutex_lock(&l->lock);
     l->detaching = false;
+    if (left)
+        return;
+    /* Others may have come behind it. */
+    for (size_t i = 0; i < l->probes_count; i++) {
+        if (l->probes[i] == probes)
+            l->probes[i] = l->probes[--l->probes_count];
+    }
 }
 
 static void *loader_main(void *arg)
@@ -216,9 +224,9 @@ static void *loader_main(void *arg)
     l->confined = true;
     for (;;) {
         pthread_cond_broadcast(&l->changed);
-        while ((kind = next_job(l)) == JOB_COUNT && (l->link_count == 0 || l->ended))
+        while ((kind = next_job(l)) == JOB_COUNT && (l->probes_count == 0 || l->ended))
             pthread_cond_wait(&l->changed, &l->lock);
-        if (l->link_count > 0 && !l->ended)
+        if (l->probes_count > 0 && !l->ended)
             detach(l);
         else
             load(l, kind);
@@ -373,19 +381,19 @@ int loader_take_moments(struct loader *l, struct sampler_moments **ret, struct e
     return r;
 }
 
-void loader_detach(void *loader, struct bpf_link *link)
+void loader_detach(void *loader, struct uprobes *probes)
 {
     struct loader *l = loader;
     bool later;
 
     pthread_mutex_lock(&l->lock);
-    later = array_grow(&l->links, &l->link_cap, l->link_count + 1, 32);
+    later = array_grow(&l->probes, &l->probes_cap, l->probes_count + 1, 32);
     if (later)
-        l->links[l->link_count++] = link;
+        l->probes[l->probes_count++] = probes;
     pthread_cond_broadcast(&l->changed);
     pthread_mutex_unlock(&l->lock);
     if (!later)
-        uprobe_detach(link);
+        uprobes_detach(probes);
 }
 
 void loader_end(struct loader *l)

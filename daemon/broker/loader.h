@@ -50,11 +50,11 @@ void loader_ask_moments(struct loader *l, const struct sampler_shared *shared);
 /* As loader_take(), without waiting. */
 int loader_take_moments(struct loader *l, struct sampler_moments **ret, struct error *err);
 
-struct bpf_link;
-/* Takes a probe out, which it takes, without having its caller wait for that: as
- * sampler_moments_detach_by() wants it. @loader: a struct loader. */
-void loader_detach(void *loader, struct bpf_link *link);
-/* Waits for the probe that is being taken out, and begins with no other: before the broker ends.
+struct uprobes;
+/* Takes probes out, which it takes, without having its caller wait for that: as
+ * sampler_moments_detach_by() and sampler_alloc_detach_by() want it. @loader: a struct loader. */
+void loader_detach(void *loader, struct uprobes *probes);
+/* Waits for the probes that are being taken out, and begins with no others: before the broker ends.
  * The kernel leaves a breakpoint in the target if a thread is killed in the middle of that. It
  * takes out the others with the process. */
 void loader_end(struct loader *l);

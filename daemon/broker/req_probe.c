@@ -10,6 +10,7 @@
 
 _Static_assert((int)BROKER_PROBE_IN_NEW_TLAB == (int)ALLOC_IN_NEW_TLAB &&
                    (int)BROKER_PROBE_OUTSIDE_TLAB == (int)ALLOC_OUTSIDE_TLAB &&
+                   (int)BROKER_PROBE_ALLOCATORS == (int)ALLOC_C2_INSTANCE &&
                    (int)BROKER_PROBE_KINDS == (int)ALLOC_KINDS &&
                    BROKER_PROBES_MAX == ALLOC_PROBES_MAX,
                "the probes of both sides");
@@ -62,7 +63,12 @@ int request_probe(struct server *s, const struct broker_request *q, struct reply
     vm = (struct alloc_vm){ .allocated_bytes = asked.allocated_bytes,
                             .tlab_start = asked.tlab_start,
                             .tlab_top = asked.tlab_top,
-                            .tlab_end = asked.tlab_end };
+                            .tlab_end = asked.tlab_end,
+                            .layout_helper = asked.layout_helper,
+                            .element_klass = asked.element_klass,
+                            .resolved_klasses = asked.resolved_klasses,
+                            .pool_bytes = asked.pool_bytes,
+                            .reference_bytes = asked.reference_bytes };
     r = sampler_probe(s->sampler, q->host_pid, &vm, fd, probes, asked.count, &rep->err);
     if (r == 0 && target_check(&t)) { /* another process may have its number by now */
         sampler_unprobe(s->sampler, q->host_pid);

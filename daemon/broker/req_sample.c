@@ -225,8 +225,10 @@ static int server_alloc(struct server *s, struct error *err)
             return -EINPROGRESS;
         }
         s->alloc_state = r == 0 ? SAMPLER_LOADED : SAMPLER_REFUSED;
-        if (r == 0)
+        if (r == 0) {
+            sampler_alloc_detach_by(alloc, loader_detach, s->loader);
             sampler_take_alloc(s->sampler, alloc);
+        }
     }
     if (s->alloc_state == SAMPLER_LOADED)
         return 0;

@@ -157,13 +157,17 @@ int broker_filter_all(struct broker *b, uint32_t sets, struct error *err);
 enum broker_probe_kind { /* as enum alloc_kind of sample/alloc_abi.h */
                          BROKER_PROBE_IN_NEW_TLAB,
                          BROKER_PROBE_OUTSIDE_TLAB,
-                         BROKER_PROBE_KINDS,
+                         BROKER_PROBE_ALLOCATORS, /* enum hotspot_allocator follows */
+                         BROKER_PROBE_KINDS = BROKER_PROBE_ALLOCATORS + 12,
 };
 #define BROKER_PROBES_MAX 24
 #define BROKER_THREAD_BYTES_MAX 65536 /* of a JavaThread; it has 1 to 3 KiB */
 struct broker_probes {
-    uint32_t allocated_bytes, tlab_start, tlab_top, tlab_end; /* bytes into a JavaThread */
-    uint32_t count, zero;
+    uint32_t allocated_bytes, tlab_start, tlab_top, tlab_end; /* bytes into a JavaThread, */
+    uint32_t layout_helper, element_klass;                    /* into a Klass, an ObjArrayKlass, */
+    uint32_t resolved_klasses, pool_bytes; /* into a ConstantPool, and to its end */
+    uint32_t reference_bytes;              /* in an array of objects: 4 or 8 */
+    uint32_t count;
     struct {
         uint32_t offset;         /* in the file: where the function begins */
         uint32_t kind;           /* enum broker_probe_kind */

@@ -96,8 +96,11 @@ static bool probes_valid(const uint8_t *name, uint32_t n)
     if (n != sizeof(p))
         return false;
     memcpy(&p, name, sizeof(p));
-    if (p.zero || p.count == 0 || p.count > BROKER_PROBES_MAX || !offset_valid(p.allocated_bytes) ||
-        !offset_valid(p.tlab_start) || !offset_valid(p.tlab_top) || !offset_valid(p.tlab_end))
+    if (p.count == 0 || p.count > BROKER_PROBES_MAX || !offset_valid(p.allocated_bytes) ||
+        !offset_valid(p.tlab_start) || !offset_valid(p.tlab_top) || !offset_valid(p.tlab_end) ||
+        p.layout_helper > BROKER_THREAD_BYTES_MAX || !offset_valid(p.element_klass) ||
+        !offset_valid(p.resolved_klasses) || !offset_valid(p.pool_bytes) ||
+        (p.reference_bytes != 4 && p.reference_bytes != 8))
         return false;
     for (uint32_t i = 0; i < BROKER_PROBES_MAX; i++) {
         if (i < p.count ? p.probes[i].kind >= BROKER_PROBE_KINDS

@@ -48,6 +48,8 @@ static int capture_probe(struct captures *captures, struct capture *c, struct er
     if (r == -EAGAIN)
         record_warn(c->record, "the JVM was still starting, or symbols of its libjvm.so were being "
                                "read: what it allocated at first is not in this profile");
+    if (r == 0)
+        capture_warn_stubs(captures, c, p);
     if (r == 0 || r == -EAGAIN)
         return 0;
     error_set(err, r, "what process %d allocates cannot be sampled: %s", pid, why.msg);
@@ -225,7 +227,7 @@ int captures_create(struct captures *captures, const struct capture_request *req
                     struct error *err)
 {
     struct capture_request limited = *req;
-    struct capture *c;
+    struct capture *c = NULL;
     int r;
 
     if (!captures->store) {
@@ -237,7 +239,7 @@ int captures_create(struct captures *captures, const struct capture_request *req
     if (!limited.duration_ns)
         limited.duration_ns = CAPTURE_SECONDS_MAX * NSEC_PER_SEC;
     r = capture_begin(captures, &limited, schedule != NULL, &c, err);
-    if (r != 0)
+    if (r != 0 || !c)
         return r;
     c->resource = true;
     c->max_age_s = max_age_s;

@@ -43,6 +43,8 @@ static void reconcile_probes(struct reconcile *rc, struct capture *c, struct pro
         return;
     r = probes_put(&captures->probes, captures->broker, captures->symbolizer, p, /* until_ns= */ 0,
                    &why);
+    if (r == 0)
+        capture_warn_stubs(captures, c, p);
     if (r < 0 && r != -EAGAIN)
         record_warn_process(c->record, "what %d (%s) allocates is not in this profile: %s",
                             p->id.host_pid, p->main && p->main[0] ? p->main : p->comm, why.msg);

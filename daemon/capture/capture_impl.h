@@ -74,6 +74,7 @@ struct capture {
     struct seen_run *runs; /* [threads.cap] */
     size_t runs_cap;
     struct broker_sample_stats stats_before;
+    bool stubs_told;             /* that a JVM is probed by its stubs */
     uint64_t huge_faults_before; /* where an event wants to know */
     struct later *later; /* places of attach_id's code, named at the end; NULL: memory names all */
     struct inlined *inlined; /* native frames, looked up for the end; NULL: no lines are wanted */
@@ -199,6 +200,8 @@ int capture_weigh(const struct capture *c, struct profile *p);
 void capture_warn_quality(struct captures *captures, struct capture *c);
 /* Part of it: that samples of its last seconds were not taken in time. */
 void capture_warn_untaken(const struct captures *captures, struct capture *c);
+/* Says once what is not seen if @p is probed by its stubs. */
+void capture_warn_stubs(struct captures *captures, struct capture *c, const struct process *p);
 /* The huge pages that came into use on the node since it started; 0: not told. */
 uint64_t captures_huge_faults(const struct captures *captures);
 

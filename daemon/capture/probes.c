@@ -2,12 +2,19 @@
 #include "capture/probes.h"
 
 #include "base/clock.h"
+#include "base/old_kernel.h"
 
 #define PROBES_AGAIN_NS (100 * NSEC_PER_MSEC) /* while it starts, or its symbols are read */
 #define PROBES_FAILED_NS (10 * NSEC_PER_SEC)
+#define PROBES_TRIES_MAX 50 /* while its compilers start */
+#define LIBJVM "/libjvm.so"
+
+_Static_assert((int)BROKER_PROBE_ALLOCATORS + (int)HOTSPOT_ALLOCATORS == (int)BROKER_PROBE_KINDS &&
+                   HOTSPOT_ALLOCATORS_MAX <= BROKER_PROBES_MAX,
+               "the kinds of both sides");
 
 /* As C++ spells them, of JDK 11 and up; what follows is the types of parameters. */
-static const char *const FUNCTIONS[BROKER_PROBE_KINDS] = {
+static const char *const FUNCTIONS[] = {
     [BROKER_PROBE_IN_NEW_TLAB] = "_ZN11AllocTracer27send_allocation_in_new_tlabE",
     [BROKER_PROBE_OUTSIDE_TLAB] = "_ZN11AllocTracer28send_allocation_outside_tlabE",
 };
@@ -21,58 +28,101 @@ static struct probed *find(struct probes *all, const struct proc_id *id)
     return NULL;
 }
 
+/* The places by symbols. 0; -ENOENT: there are none; -EAGAIN. */
+static int find_by_symbols(struct symbolizer *s, struct process *p, uint64_t until_ns,
+                           struct broker_probes *ret)
+{
+    uint64_t offsets[ARRAY_SIZE(FUNCTIONS)], start, end;
+    int r = -ENOENT;
+
+    if (!old_kernel_pretended("libjvm-symbols"))
+        r = symbolizer_functions(s, p, LIBJVM, FUNCTIONS, ARRAY_SIZE(FUNCTIONS), until_ns, offsets,
+                                 &start, &end);
+    if (r < 0)
+        return r;
+    for (uint32_t i = 0; i < ARRAY_SIZE(FUNCTIONS); i++) {
+        if (!offsets[i] || offsets[i] > UINT32_MAX)
+            return -ENOENT;
+        ret->probes[i].offset = (uint32_t)offsets[i];
+        ret->probes[i].kind = i;
+    }
+    ret->count = ARRAY_SIZE(FUNCTIONS);
+    return 0;
+}
+
+/* The places by the calls of the stubs that allocate. 0; -EAGAIN; -errno with @err. */
+static int find_by_stubs(struct process *p, struct probed *one, const struct mapping *m,
+                         struct broker_probes *ret, struct error *err)
+{
+    struct hotspot_allocators at;
+    int r = hotspot_vm_allocators(p->vm, &at);
+
+    if (r == HOTSPOT_GONE)
+        return error_set(err, -ESRCH, "it has ended");
+    if (r == -ETIMEDOUT || r == -EAGAIN)
+        return -EAGAIN;
+    if (r == 0 && !at.complete && one->tries++ < PROBES_TRIES_MAX)
+        return -EAGAIN;
+    ret->layout_helper = at.layout_helper;
+    ret->element_klass = at.element_klass;
+    ret->resolved_klasses = at.resolved_klasses;
+    ret->pool_bytes = at.pool_bytes;
+    ret->reference_bytes = at.reference_bytes;
+    for (uint32_t i = 0; r == 0 && at.complete && i < at.count; i++) {
+        uint64_t function = at.at[i].function, offset = function - m->start + m->offset;
+
+        if (function < m->start || function >= m->end || offset > UINT32_MAX)
+            continue;
+        ret->probes[ret->count].offset = (uint32_t)offset;
+        ret->probes[ret->count++].kind = BROKER_PROBE_ALLOCATORS + at.at[i].kind;
+    }
+    if (ret->count)
+        return 0;
+    error_set(err, -EOPNOTSUPP,
+              "its libjvm.so (JDK %d) has no symbols that say where memory is allocated, and the "
+              "stubs in its code cache do not tell it",
+              p->jdk);
+    error_remedy(err, "install the debug symbols of that JDK where it runs");
+    return -EOPNOTSUPP;
+}
+
 /* Where the probes go. 0 or as probes_put(). */
-static int find_places(struct symbolizer *s, struct process *p, uint64_t until_ns,
-                       struct broker_probes *ret, uint64_t *ret_start, uint64_t *ret_end,
+static int find_places(struct symbolizer *s, struct process *p, struct probed *one,
+                       uint64_t until_ns, struct broker_probes *ret, struct mapping *ret_mapping,
                        struct error *err)
 {
-    uint64_t offsets[BROKER_PROBE_KINDS];
     struct hotspot_allocation at;
     int r;
 
-    *ret = (struct broker_probes){ 0 };
+    *ret = (struct broker_probes){ .reference_bytes = 4 };
     if (p->jvm == JVM_STARTING)
         return -EAGAIN;
     if (p->jvm != JVM_READY)
         return error_set(err, -EOPNOTSUPP, "%s", p->jvm == JVM_NO ? "it is no JVM" : p->reason);
     if (!hotspot_vm_allocation(p->vm, &at))
         return error_set(err, -EOPNOTSUPP, "its tables do not tell what a thread has allocated");
-    r = symbolizer_functions(s, p, "/libjvm.so", FUNCTIONS, BROKER_PROBE_KINDS, until_ns, offsets,
-                             ret_start, ret_end);
-    if (r == -EAGAIN)
-        return r;
-    if (r < 0)
-        return error_set(err, r, "the symbols of its libjvm.so cannot be read");
     ret->allocated_bytes = at.allocated_bytes;
     ret->tlab_start = at.tlab_start;
     ret->tlab_top = at.tlab_top;
     ret->tlab_end = at.tlab_end;
-    for (uint32_t i = 0; i < BROKER_PROBE_KINDS; i++) {
-        if (!offsets[i] || offsets[i] > UINT32_MAX) {
-            error_set(err, -EOPNOTSUPP,
-                      p->jdk < 11 ? "JDK %d does not tell its probes which thread allocates"
-                                  : "its libjvm.so (JDK %d) has no symbols, which say where memory "
-                                    "is allocated",
-                      p->jdk);
-            error_remedy(err, p->jdk < 11 ? "use JDK 11 or later"
-                                          : "install the debug symbols of that JDK where it runs");
-            return -EOPNOTSUPP;
-        }
-        ret->probes[ret->count].offset = (uint32_t)offsets[i];
-        ret->probes[ret->count++].kind = i;
-    }
-    return 0;
+    r = find_by_symbols(s, p, until_ns, ret);
+    if (r == -EAGAIN)
+        return r;
+    one->by_stubs = r < 0;
+    if (symbolizer_mapping(s, p, LIBJVM, ret_mapping) < 0)
+        return error_set(err, -ENOENT, "no libjvm.so is mapped into it");
+    return r < 0 ? find_by_stubs(p, one, ret_mapping, ret, err) : 0;
 }
 
-static int put(struct broker *b, struct symbolizer *s, struct process *p, uint64_t until_ns,
-               struct error *err)
+static int put(struct broker *b, struct symbolizer *s, struct process *p, struct probed *one,
+               uint64_t until_ns, struct error *err)
 {
     struct broker_probes places;
-    uint64_t start, end;
-    int r = find_places(s, p, until_ns, &places, &start, &end, err);
+    struct mapping m = { 0 };
+    int r = find_places(s, p, one, until_ns, &places, &m, err);
 
     if (r == 0)
-        r = broker_probe(b, &p->id, start, end, &places, err);
+        r = broker_probe(b, &p->id, m.start, m.end, &places, err);
     return r > 0 ? error_set(err, -ESRCH, "it has ended") : r;
 }
 
@@ -97,7 +147,7 @@ int probes_put(struct probes *all, struct broker *b, struct symbolizer *s, struc
     if (one->there)
         return 0;
     if (now_ns >= one->again_ns || until_ns > now_ns) {
-        r = put(b, s, p, until_ns, &reason);
+        r = put(b, s, p, one, until_ns, &reason);
         one->there = r == 0;
         one->reason = reason;
         one->reason.code = r;
@@ -106,6 +156,13 @@ int probes_put(struct probes *all, struct broker *b, struct symbolizer *s, struc
     if (one->reason.code && one->reason.code != -EAGAIN && err)
         *err = one->reason;
     return one->reason.code;
+}
+
+bool probes_by_stubs(struct probes *all, const struct proc_id *id)
+{
+    const struct probed *one = find(all, id);
+
+    return one && one->there && one->by_stubs;
 }
 
 void probes_look(struct probes *all)

@@ -12,8 +12,10 @@
 
 struct probed {
     struct proc_id id;
-    bool there;          /* it has them */
+    bool there;          /* it has them, */
+    bool by_stubs;       /* at what the stubs that allocate call: libjvm has no symbols */
     bool wanted;         /* by a capture, at the last look */
+    uint32_t tries;      /* while its compilers had not made all stubs */
     uint64_t again_ns;   /* when it is tried again */
     struct error reason; /* why it has none; code 0: not known yet */
 };
@@ -28,6 +30,8 @@ struct probes {
  * @err, which says why it cannot be probed. */
 int probes_put(struct probes *all, struct broker *b, struct symbolizer *s, struct process *p,
                uint64_t until_ns, struct error *err);
+/* Whether @id has probes, and by the stubs in its code cache. */
+bool probes_by_stubs(struct probes *all, const struct proc_id *id);
 /* Begins a look at all processes: probes_put() says which are wanted, */
 void probes_look(struct probes *all);
 /* and here those go that are not. */

@@ -108,6 +108,19 @@ static void capture_warn_huge(const struct captures *captures, struct capture *c
                     (unsigned long long)(huge - c->huge_faults_before), sysconf(_SC_PAGESIZE));
 }
 
+void capture_warn_stubs(struct captures *captures, struct capture *c, const struct process *p)
+{
+    if (c->stubs_told || !probes_by_stubs(&captures->probes, &p->id))
+        return;
+    c->stubs_told = true;
+    record_warn(c->record,
+                "%d: allocations are sampled at the calls of its allocation stubs, for libjvm.so "
+                "(JDK %d) has no symbols. What native code (JNI) and the VM itself allocate is not "
+                "seen, and its bytes count for other places; so is clone() where C2 did not "
+                "compile it. With symbols it is seen",
+                p->id.host_pid, p->jdk);
+}
+
 static void capture_warn_empty(struct capture *c, const struct capture_event *event)
 {
     if (event->info->kind == EVENT_SAFEPOINT)

@@ -6,7 +6,7 @@
 
 /* The codelets stand one behind the other from the start of the stub queue. They are made before
  * the first class is loaded and stay as they are. */
-static int codelets_read(struct hotspot_vm *vm)
+int codelets_read(struct hotspot_vm *vm)
 {
     const struct hotspot_layout *l = &vm->layout;
     uint64_t at = vm->interpreter_start;

@@ -139,7 +139,8 @@ int codecache_bytes(struct hotspot_vm *vm, uint64_t *ret_committed, uint64_t *re
         return -ENOENT;
     for (size_t i = 0; i < vm->heap_count; i++) {
         const struct code_heap *h = &vm->heaps[i];
-        uint64_t space = h->at + (uint64_t)l->code_heap_memory.offset, low, high;
+        uint64_t space = h->at + (uint64_t)l->code_heap_memory.offset;
+        uint64_t low = 0, high = 0;
         int r = memory_u64(&vm->memory, space + (uint64_t)l->space_committed_low.offset, &low);
 
         if (r == 0)
@@ -157,11 +158,12 @@ int codecache_bytes(struct hotspot_vm *vm, uint64_t *ret_committed, uint64_t *re
 }
 /* Walks the blocks of @h by their lengths. Free memory behind the last one is zero, or is left of
  * blocks that were given back: those are not marked in the segment map. */
-static int codecache_walk(struct hotspot_vm *vm, const struct code_heap *h, hotspot_code_fn fn,
-                          void *cookie, int *count)
+static int codecache_walk(struct hotspot_vm *vm, const struct code_heap *h, size_t max,
+                          codecache_block_fn fn, void *cookie)
 {
-    for (uint64_t block = h->low, end; block < h->high; block = end) {
-        struct hotspot_code code;
+    size_t n = 0;
+
+    for (uint64_t block = h->low, end; block < h->high && n < max; block = end) {
         uint64_t tag;
         bool used;
         int r = codecache_header(vm, h, block, &end, &used);
@@ -176,35 +178,56 @@ static int codecache_walk(struct hotspot_vm *vm, const struct code_heap *h, hots
         if (r == -EFAULT || (r == 0 && tag != 0))
             return 0;
         if (r == 0)
-            r = code_read(vm, block + vm->layout.sizeof_HeapBlock, end, /* live= */ true, &code);
-        if (r == -ESRCH)
-            return r;
-        if (r < 0)
-            continue;
-        if (code.kind == HOTSPOT_CODE_STUB) {
-            r = stubs_each(vm, &code, fn, cookie, count);
-        } else {
-            r = fn(cookie, &code);
-            (*count)++;
-        }
+            r = fn(cookie, vm, block + vm->layout.sizeof_HeapBlock, end);
         if (r != 0)
             return r;
+        n++;
     }
     return 0;
 }
 
+int codecache_blocks(struct hotspot_vm *vm, size_t max, codecache_block_fn fn, void *cookie)
+{
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < vm->heap_count; i++)
+        r = codecache_walk(vm, &vm->heaps[i], max, fn, cookie);
+    return r;
+}
+
+struct codes {
+    hotspot_code_fn fn;
+    void *cookie;
+    int count;
+};
+
+static int see_code(void *cookie, struct hotspot_vm *vm, uint64_t blob, uint64_t end)
+{
+    struct codes *c = cookie;
+    struct hotspot_code code;
+    int r = code_read(vm, blob, end, /* live= */ true, &code);
+
+    if (r < 0)
+        return r == -ESRCH ? r : 0;
+    if (code.kind == HOTSPOT_CODE_STUB)
+        return stubs_each(vm, &code, c->fn, c->cookie, &c->count);
+    c->count++;
+    return c->fn(c->cookie, &code);
+}
+
 int hotspot_vm_codes(struct hotspot_vm *vm, hotspot_code_fn fn, void *cookie)
 {
-    int count = 0, r;
+    struct codes codes = { .fn = fn, .cookie = cookie };
+    int r;
 
     if (vm_is_left(vm))
         return -ETIMEDOUT;
     memory_begin(&vm->memory);
     r = memory_resize(&vm->memory, MEMORY_LINES_BULK);
-    if (r == 0)
+    if (r == 0) {
         stubs_update(vm);
-    for (size_t i = 0; r == 0 && i < vm->heap_count; i++)
-        r = codecache_walk(vm, &vm->heaps[i], fn, cookie, &count);
+        r = codecache_blocks(vm, SIZE_MAX, see_code, &codes);
+    }
     memory_resize(&vm->memory, MEMORY_LINES);
-    return r != 0 ? r : count;
+    return r != 0 ? r : codes.count;
 }

@@ -132,8 +132,10 @@ struct hotspot_method {
 int hotspot_method_read(struct hotspot_vm *vm, uint64_t method, struct hotspot_method *ret);
 #define HOTSPOT_CLASS_NAME_MAX 1024
 /* The name of the class whose Klass is at @klass, raw: "java/lang/Thread", "[J",
- * "[Ljava/lang/String;". Return: its bytes, cut at HOTSPOT_CLASS_NAME_MAX; -EBADMSG: there is no
- * class; HOTSPOT_GONE as -ESRCH; -errno. */
+ * "[Ljava/lang/String;". With HOTSPOT_CLASS_ARRAY_OF added: of the class of arrays of that. A
+ * number from 4 to 11 is an array of a primitive type, as `newarray` means it. Return: its bytes,
+ * cut at HOTSPOT_CLASS_NAME_MAX; -EBADMSG: there is no class; HOTSPOT_GONE as -ESRCH; -errno. */
+#define HOTSPOT_CLASS_ARRAY_OF 1
 int hotspot_class_name(struct hotspot_vm *vm, uint64_t klass, char ret[HOTSPOT_CLASS_NAME_MAX]);
 /* Bytes into a JavaThread, to what it allocates in. */
 struct hotspot_allocation {
@@ -144,6 +146,40 @@ struct hotspot_allocation {
 bool hotspot_vm_allocation(const struct hotspot_vm *vm, struct hotspot_allocation *ret);
 /* Bytes into a JavaThread, to what it does (JavaThread::_thread_state). */
 uint32_t hotspot_vm_thread_state(const struct hotspot_vm *vm);
+/* What a function of libjvm gets that Java code calls to allocate. */
+enum hotspot_allocator {
+    HOTSPOT_C2_INSTANCE, /* (Klass*, JavaThread*) */
+    HOTSPOT_C2_ARRAY,    /* (Klass*, int length, JavaThread*) */
+    HOTSPOT_C2_MULTI2,   /* (Klass*, int, int, JavaThread*); and so on: */
+    HOTSPOT_C2_MULTI3,
+    HOTSPOT_C2_MULTI4,
+    HOTSPOT_C2_MULTI5,
+    HOTSPOT_C1_INSTANCE,          /* (JavaThread*, Klass*) */
+    HOTSPOT_C1_ARRAY,             /* (JavaThread*, Klass*, int length) */
+    HOTSPOT_C1_MULTI,             /* (JavaThread*, Klass*, int rank, int *lengths) */
+    HOTSPOT_INTERPRETER_INSTANCE, /* (JavaThread*, ConstantPool*, int index) */
+    HOTSPOT_INTERPRETER_ARRAY,    /* (JavaThread*, type, int length) */
+    HOTSPOT_INTERPRETER_OBJECTS,  /* (JavaThread*, ConstantPool*, int index, int length) */
+    HOTSPOT_ALLOCATORS,
+};
+#define HOTSPOT_ALLOCATORS_MAX 16 /* functions; there are 14 at most */
+struct hotspot_allocators {
+    uint32_t layout_helper;    /* bytes into a Klass, */
+    uint32_t element_klass;    /* an ObjArrayKlass, */
+    uint32_t resolved_klasses; /* a ConstantPool; 0 in JDK 8: its slots have the classes */
+    uint32_t pool_bytes;       /* of a ConstantPool, before its slots */
+    uint32_t reference_bytes;  /* in an array of objects */
+    bool complete;             /* false: a compiler of this VM has not made its stubs yet */
+    uint32_t count;
+    struct {
+        uint64_t function; /* address */
+        enum hotspot_allocator kind;
+    } at[HOTSPOT_ALLOCATORS_MAX];
+};
+/* Finds the functions that allocate by the calls in the stubs of the compilers and in the
+ * interpreter: no symbols are needed. Return: 0. -ENOENT: the tables of this VM do not tell enough.
+ * HOTSPOT_GONE; -errno. */
+int hotspot_vm_allocators(struct hotspot_vm *vm, struct hotspot_allocators *ret);
 /* A place of a stack: an interpreted method and the address of its bytecode (0: at its entry), or a
  * pc of the code cache. */
 struct hotspot_place {

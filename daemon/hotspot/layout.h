@@ -140,6 +140,10 @@ struct layout_field {
     X(tlab_start, "ThreadLocalAllocBuffer", "_start", W8, JDK_MAY)                                 \
     X(tlab_top, "ThreadLocalAllocBuffer", "_top", W8, JDK_MAY)                                     \
     X(tlab_end, "ThreadLocalAllocBuffer", "_end", W8, JDK_MAY)                                     \
+    /* How large its objects are, and the classes that an interpreted method names. */             \
+    X(klass_layout_helper, "Klass", "_layout_helper", W4, JDK_MAY)                                 \
+    X(object_array_element, "ObjArrayKlass", "_element_klass", W8, JDK_MAY)                        \
+    X(pool_resolved, "ConstantPool", "_resolved_klasses", W8, JDK_MAY)                             \
     /* What a thread waits for, and its owner: 8..16 in Thread. An owner of 24 up is a number. */  \
     X(thread_pending_monitor, "JavaThread", "_current_pending_monitor", W8, JDK_MAY)               \
     A(thread_pending_monitor, "Thread", "_current_pending_monitor", W8, JDK_MAY)                   \
@@ -248,6 +252,7 @@ struct layout_field {
     X(JavaThread, "JavaThread", JDK_ALL)                                                           \
     X(Thread, "Thread", JDK_ALL)                                                                   \
     X(ThreadLocalAllocBuffer, "ThreadLocalAllocBuffer", JDK_MAY)                                   \
+    X(ObjArrayKlass, "ObjArrayKlass", JDK_MAY)                                                     \
     X(JavaFrameAnchor, "JavaFrameAnchor", JDK_ALL)                                                 \
     X(OSThread, "OSThread", JDK_ALL)                                                               \
     X(ObjectMonitor, "ObjectMonitor", JDK_MAY)                                                     \

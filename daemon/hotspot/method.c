@@ -298,6 +298,34 @@ struct class_question {
     char name[HOTSPOT_CLASS_NAME_MAX];
 };
 
+/* Names the array if @q is of one of a primitive type: T_BOOLEAN is 4. */
+static bool primitive_array(struct class_question *q)
+{
+    static const char TYPES[] = "ZCFDBSIJ";
+
+    if (q->klass < 4 || q->klass - 4 >= sizeof(TYPES) - 1)
+        return false;
+    q->name[0] = '[';
+    q->name[1] = TYPES[q->klass - 4];
+    q->n = 2;
+    return true;
+}
+
+/* Makes the name of a class that of an array of it. */
+static void name_array(struct class_question *q)
+{
+    bool is_array = q->name[0] == '[';
+    size_t before = is_array ? 1 : 2, n = MIN((size_t)q->n, sizeof(q->name) - 3);
+
+    memmove(q->name + before, q->name, n);
+    q->name[0] = '[';
+    if (!is_array) {
+        q->name[1] = 'L';
+        q->name[before + n++] = ';';
+    }
+    q->n = (uint16_t)(before + n);
+}
+
 static int run_class(struct hotspot_vm *vm, void *arg)
 {
     struct class_question *q = arg;
@@ -305,12 +333,21 @@ static int run_class(struct hotspot_vm *vm, void *arg)
     int r;
 
     memory_continue(&vm->memory);
-    if (q->klass % sizeof(uint64_t) != 0)
+    if (primitive_array(q))
+        return 0;
+    if ((q->klass & ~(uint64_t)HOTSPOT_CLASS_ARRAY_OF) % sizeof(uint64_t) != 0)
         return -EBADMSG;
-    r = memory_u64(&vm->memory, q->klass + (uint64_t)vm->layout.klass_name.offset, &symbol);
+    r = memory_u64(&vm->memory,
+                   (q->klass & ~(uint64_t)HOTSPOT_CLASS_ARRAY_OF) +
+                       (uint64_t)vm->layout.klass_name.offset,
+                   &symbol);
     if (r == 0)
         r = symbol_read(vm, symbol, q->name, sizeof(q->name), &q->n);
-    return r == 0 && q->n == 0 ? -EBADMSG : r;
+    if (r == 0 && q->n == 0)
+        return -EBADMSG;
+    if (r == 0 && q->klass & HOTSPOT_CLASS_ARRAY_OF)
+        name_array(q);
+    return r;
 }
 
 int hotspot_class_name(struct hotspot_vm *vm, uint64_t klass, char ret[HOTSPOT_CLASS_NAME_MAX])

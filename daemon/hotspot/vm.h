@@ -152,7 +152,15 @@ int blob_read(struct hotspot_vm *vm, uint64_t address, uint64_t end, struct blob
 /* Whether the nmethod's code may still run or be asked for (not freed, zombie or unloaded). */
 bool nmethod_is_alive(const struct hotspot_vm *vm, const struct blob *b);
 
+/* Calls @fn for each used block of each code heap, or of the first @max of a heap, until it returns
+ * non-zero, which is returned. 0; -ESRCH; -errno. (codecache.c) */
+typedef int (*codecache_block_fn)(void *cookie, struct hotspot_vm *vm, uint64_t blob, uint64_t end);
+int codecache_blocks(struct hotspot_vm *vm, size_t max, codecache_block_fn fn, void *cookie);
+
 /* ---- code.c ---- */
+
+/* Has vm->codelets filled in. 0 or -errno. */
+int codelets_read(struct hotspot_vm *vm);
 
 /* The code in the blob at @blob that ends at or before @end. @live: -ENOENT for nmethods that are
  * dead or not installed. 0 or -errno. */

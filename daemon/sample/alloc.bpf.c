@@ -14,14 +14,16 @@
 #include "sample/stack.bpf.h"
 
 #include "sample/alloc_abi.h"
+#include "sample/alloc_args.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 #define SIZE_MAX_BYTES (1ULL << 40) /* more is no object, and no buffer */
 
 /* Written by the loader. */
-__u64 intervals[STACK_SETS_MAX]; /* bytes, or calls */
-__u32 alloc_sets;                /* the sets of allocations, as bits */
+__u64 intervals[STACK_SETS_MAX];   /* bytes, or calls */
+__u32 alloc_sets;                  /* the sets of allocations, as bits */
+__u32 call_epochs[STACK_SETS_MAX]; /* of the probes of sets that count calls; 0: it does not */
 
 /* Of a task. */
 struct allocating {
@@ -56,14 +58,10 @@ struct {
     __type(value, __u64);
 } counters SEC(".maps");
 
-struct allocated {
-    __u64 klass, bytes, thread;
-    __u64 outside; /* 1: of the buffer */
-};
-
 struct alloc_scratch {
     struct stack_scratch stack;
     struct allocated what;
+    struct arguments args;
     __u64 values[STACK_SETS_MAX]; /* of the sets that take it */
     __u64 taken;                  /* by one that runs or was preempted */
 };
@@ -102,11 +100,6 @@ static __always_inline void count(__u32 which, __u64 n)
 struct thread_bytes {
     __u64 start, top, end, all;
 };
-
-static __always_inline bool read_word(__u64 *ret, __u64 at)
-{
-    return bpf_probe_read_user(ret, sizeof(*ret), (const void *)at) == 0;
-}
 
 static __always_inline bool read_thread(const struct alloc_vm *vm, __u64 thread,
                                         struct thread_bytes *ret)
@@ -173,6 +166,41 @@ static __always_inline __u64 weigh(struct allocating *t, const struct alloc_proc
         since = old;
     t->counted = b->all;
     return worth(a->bytes, old, since, &t->carry);
+}
+
+/* What an object stands for that is still to be allocated; 0: it is no sample. It may get a new
+ * buffer or go outside: that does not matter. */
+static __always_inline __u64 weigh_before(struct allocating *t, const struct alloc_process *p,
+                                          const struct allocated *a, const struct thread_bytes *b)
+{
+    bool known = t->epoch == p->epoch && t->thread == a->thread;
+    __u64 buffer = b->end - b->start, since;
+
+    if (buffer && a->bytes <= b->end - b->top)
+        return 0; /* it has room */
+    if (!known) {
+        t->epoch = p->epoch;
+        t->thread = a->thread;
+        t->carry = t->outside = t->buffer = 0;
+        /* Of what it did before, this is the sample of what is in the buffer. */
+        t->counted = t->begun = b->all - (b->top - b->start);
+    }
+    if (!buffer) { /* a collection took it away; did that have room? */
+        buffer = t->buffer;
+        if (b->all - t->begun + a->bytes <= buffer)
+            return 0;
+    }
+    t->buffer = buffer;
+    t->begun = b->all;
+    if (a->bytes >= buffer) {
+        t->counted += a->bytes;
+        return a->bytes;
+    }
+    since = b->all - t->counted + t->carry;
+    if (since >= SIZE_MAX_BYTES)
+        since = buffer;
+    t->counted = b->all + a->bytes;
+    return worth(a->bytes, buffer, since, &t->carry);
 }
 
 /* ---- records ---- */
@@ -249,22 +277,28 @@ static __always_inline void take_sample(struct task_struct *task, struct alloc_s
 
 /* ---- what happened ---- */
 
-/* What the object of @a stands for; 0: no sample. */
-static __always_inline __u64 weigh_object(const struct allocated *a, __u32 host_pid)
+/* What the object of a call with the arguments of @as is worth, as @cookie says; 0: no sample. */
+static __always_inline __u64 weigh_object(struct alloc_scratch *as, __u32 host_pid, __u64 cookie)
 {
     struct task_struct *task = bpf_get_current_task_btf();
     struct alloc_process *p = bpf_map_lookup_elem(&vms, &host_pid);
+    struct allocated *a = &as->what;
     struct thread_bytes bytes;
     struct allocating *t;
 
-    if (!p || !a->thread || !a->bytes || a->bytes >= SIZE_MAX_BYTES)
+    if (!p || p->epoch != ALLOC_COOKIE_EPOCH(cookie))
+        return 0;
+    set_by_arguments(&p->vm, ALLOC_COOKIE_KIND(cookie), &as->args, a);
+    if (!a->thread || !a->bytes || a->bytes >= SIZE_MAX_BYTES)
         return 0;
     t = bpf_task_storage_get(&allocators, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
     if (!t) {
         count(ALLOC_LOST_OTHER, 1);
         return 0;
     }
-    return read_thread(&p->vm, a->thread, &bytes) ? weigh(t, p, a, &bytes) : 0;
+    if (!read_thread(&p->vm, a->thread, &bytes))
+        return 0;
+    return a->before ? weigh_before(t, p, a, &bytes) : weigh(t, p, a, &bytes);
 }
 
 /* Whether this call of set @set, below STACK_SETS_MAX, is the one of its block. One that preempts
@@ -283,12 +317,13 @@ static __always_inline bool is_picked(__u32 set)
     return --b->left == b->pick;
 }
 
-/* The sets of @wanted (bits) that take what happened to process @host_pid, as @kind says, and its
+/* The sets of @wanted (bits) that take what happened to process @host_pid, as @cookie says, and its
  * value for each, in @as. Not static: so the verifier checks the walk behind it once, and not once
  * for each way that leads there. */
 __attribute__((noinline)) int choose(struct alloc_scratch *as, __u32 wanted, __u32 host_pid,
-                                     __u64 kind)
+                                     __u64 cookie)
 {
+    __u32 kind = ALLOC_COOKIE_KIND(cookie);
     __u64 weight;
     __u32 sets = 0, set;
 
@@ -296,11 +331,13 @@ __attribute__((noinline)) int choose(struct alloc_scratch *as, __u32 wanted, __u
         return 0;
     if (kind >= ALLOC_CALL) {
         set = (kind - ALLOC_CALL) & (STACK_SETS_MAX - 1);
+        if (ALLOC_COOKIE_EPOCH(cookie) != call_epochs[set])
+            return 0;
         as->what.klass = 0;
         as->values[set] = 0; /* the record is worth an interval */
         return is_picked(set) ? 1U << set : 0;
     }
-    weight = weigh_object(&as->what, host_pid);
+    weight = weigh_object(as, host_pid, cookie);
     UNWIND_LOOP
     for (__u32 i = 0; weight && i < STACK_SETS_MAX; i++) {
         as->values[i] = wanted & 1U << i ? draw(i, weight) : 0;
@@ -310,19 +347,18 @@ __attribute__((noinline)) int choose(struct alloc_scratch *as, __u32 wanted, __u
     return (int)sets;
 }
 
-SEC("uprobe")
-int alloc_probe(struct pt_regs *ctx)
+static __always_inline int called(struct pt_regs *ctx)
 {
     struct task_struct *task = bpf_get_current_task_btf();
     __u32 host_pid = pid_ns_inum ? pid_number(task->group_leader->thread_pid) : (__u32)task->tgid;
-    __u64 di = ctx->rdi, dx = ctx->rdx, cx = ctx->rcx, r8 = ctx->r8;
-    __u64 kind = bpf_get_attach_cookie(ctx);
-    bool outside = kind == ALLOC_OUTSIDE_TLAB;
-    struct alloc_scratch *as;
+    __u64 di = ctx->rdi, si = ctx->rsi, dx = ctx->rdx, cx = ctx->rcx, r8 = ctx->r8, r9 = ctx->r9;
+    __u64 sp = ctx->rsp, cookie = bpf_get_attach_cookie(ctx);
+    __u32 kind = ALLOC_COOKIE_KIND(cookie);
     __u32 sets = wanted_sets(host_pid);
+    struct alloc_scratch *as;
 
     /* Else clang reads the context through a pointer that it has moved. */
-    asm volatile("" : "+r"(di), "+r"(dx), "+r"(cx), "+r"(r8));
+    asm volatile("" : "+r"(di), "+r"(si), "+r"(dx), "+r"(cx), "+r"(r8), "+r"(r9), "+r"(sp));
     sets &= kind >= ALLOC_CALL ? 1U << ((kind - ALLOC_CALL) & (STACK_SETS_MAX - 1)) : alloc_sets;
     if (!sets)
         return 0;
@@ -331,13 +367,16 @@ int alloc_probe(struct pt_regs *ctx)
         count(ALLOC_LOST_OTHER, 1);
         return 0;
     }
-    as->what.klass = di;
-    as->what.outside = outside;
-    as->what.bytes = outside ? dx : cx;
-    as->what.thread = outside ? cx : r8;
-    sets = (__u32)choose(as, sets, host_pid, kind);
+    as->args = (struct arguments){ { di, si, dx, cx, r8, r9 }, sp + sizeof(__u64) };
+    sets = (__u32)choose(as, sets, host_pid, cookie);
     if (sets)
         take_sample(task, as, sets, host_pid);
     __sync_lock_test_and_set(&as->taken, 0);
     return 0;
+}
+
+SEC("uprobe")
+int alloc_probe(struct pt_regs *ctx)
+{
+    return called(ctx);
 }

@@ -18,20 +18,43 @@
 
 /*
  * Which function a probe stands at, and so where its arguments are. Of HotSpot's AllocTracer (JDK
- * 11 to 26): both run when the object is there.
+ * 11 to 26): both run when the object is there. All others run before it is: Java code calls them
+ * where it finds no room, and the interpreter for each array. They are the same in JDK 8 to 26.
  */
 enum alloc_kind {
     ALLOC_IN_NEW_TLAB,  /* send_allocation_in_new_tlab(Klass*, HeapWord*, size_t tlab, size_t,
                            Thread*) */
     ALLOC_OUTSIDE_TLAB, /* send_allocation_outside_tlab(Klass*, HeapWord*, size_t, Thread*) */
+    ALLOC_C2_INSTANCE,  /* (Klass*, JavaThread*) */
+    ALLOC_C2_ARRAY,     /* (Klass*, int length, JavaThread*) */
+    ALLOC_C2_MULTI2,    /* (Klass*, int, int, JavaThread*); and so on: */
+    ALLOC_C2_MULTI3,
+    ALLOC_C2_MULTI4,
+    ALLOC_C2_MULTI5,
+    ALLOC_C1_INSTANCE,          /* (JavaThread*, Klass*) */
+    ALLOC_C1_ARRAY,             /* (JavaThread*, Klass*, int length) */
+    ALLOC_C1_MULTI,             /* (JavaThread*, Klass*, int rank, int *lengths) */
+    ALLOC_INTERPRETER_INSTANCE, /* (JavaThread*, ConstantPool*, int index) */
+    ALLOC_INTERPRETER_ARRAY,    /* (JavaThread*, type, int length) */
+    ALLOC_INTERPRETER_OBJECTS,  /* (JavaThread*, ConstantPool*, int index, int length) */
     ALLOC_KINDS,
     ALLOC_CALL = 16, /* a call that is counted; ALLOC_CALL + n is one of set n */
 };
+/* Of a probe: a probe of another epoch than its process has is one that is going. */
+#define ALLOC_COOKIE(kind, epoch) ((unsigned long long)(epoch) << 32 | (unsigned)(kind))
+#define ALLOC_COOKIE_KIND(cookie) ((ALLOC_U32)(cookie))
+#define ALLOC_COOKIE_EPOCH(cookie) ((ALLOC_U32)((cookie) >> 32))
+#define ALLOC_KLASS_ARRAY_OF 1 /* added to a Klass in a record: an array of that */
+#define ALLOC_RANK_MAX 5       /* dimensions that are looked at */
 
 /* Of a process. Bytes into its JavaThread: */
 struct alloc_vm {
     ALLOC_U32 allocated_bytes; /* what the thread allocated, without its present buffer (TLAB) */
     ALLOC_U32 tlab_start, tlab_top, tlab_end;
+    ALLOC_U32 layout_helper, element_klass; /* into a Klass, an ObjArrayKlass */
+    ALLOC_U32 resolved_klasses;             /* into a ConstantPool; 0: its slots have the classes */
+    ALLOC_U32 pool_bytes;                   /* of it, before its slots */
+    ALLOC_U32 reference_bytes;              /* in an array of objects */
 };
 
 /* The same in the map: what was counted under another epoch is void. */

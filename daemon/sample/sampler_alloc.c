@@ -15,16 +15,15 @@
 
 /* A process with probes. */
 struct alloc_target {
-    int32_t pid; /* 0: free */
-    struct bpf_link *links[ALLOC_PROBES_MAX];
-    size_t count;
+    int32_t pid;            /* 0: free */
+    struct uprobes *probes; /* owned; NULL: none yet */
 };
 
 /* A function whose calls are counted in a process. */
 struct call_probe {
     int32_t pid;
     uint32_t set;
-    struct bpf_link *link; /* owned */
+    struct uprobes *probe; /* owned */
 };
 
 struct sampler_alloc {
@@ -33,16 +32,18 @@ struct sampler_alloc {
     struct call_probe calls[ALLOC_CALLS_MAX];
     size_t call_count;
     uint32_t call_sets; /* bits: those that count calls */
-    uint32_t epoch;
-    uint32_t uprobe_type; /* of perf_event_open() */
+    uint32_t epoch;     /* of probes; the last one */
+    struct uprobe_way way;
     int possible_cpus;
+    void (*detach)(void *ctx, struct uprobes *probes); /* NULL: at once */
+    void *detach_ctx;
 };
 
 int sampler_alloc_check(struct error *err)
 {
-    uint32_t type;
+    struct uprobe_way way;
 
-    return uprobe_type(&type, err);
+    return uprobe_find_way(&way, err);
 }
 
 int sampler_alloc_new(const struct sampler_shared *shared, struct sampler_alloc **ret,
@@ -53,7 +54,7 @@ int sampler_alloc_new(const struct sampler_shared *shared, struct sampler_alloc 
 
     if (!a)
         return -ENOMEM;
-    r = uprobe_type(&a->uprobe_type, err);
+    r = uprobe_find_way(&a->way, err);
     if (r < 0)
         goto fail;
     refusal_watch();
@@ -65,6 +66,7 @@ int sampler_alloc_new(const struct sampler_shared *shared, struct sampler_alloc 
     }
     a->skel->rodata->pid_ns_inum = shared->pid_ns_inum;
     a->skel->rodata->max_words = shared->max_words;
+    uprobe_prepare(&a->way, a->skel->progs.alloc_probe);
     r = sampler_shared_use(shared, a->skel->obj);
     if (r == 0)
         r = alloc_bpf__load(a->skel);
@@ -79,14 +81,30 @@ fail:
     return r;
 }
 
+void sampler_alloc_detach_by(struct sampler_alloc *a,
+                             void (*detach)(void *ctx, struct uprobes *probes), void *ctx)
+{
+    a->detach = detach;
+    a->detach_ctx = ctx;
+}
+
+static void detach(struct sampler_alloc *a, struct uprobes *probes)
+{
+    if (probes && a->detach)
+        a->detach(a->detach_ctx, probes);
+    else
+        uprobes_detach(probes);
+}
+
+/* Its probes do nothing from here on, until they are gone: the process is none, or of another
+ * epoch. */
 static void drop_target(struct sampler_alloc *a, struct alloc_target *t)
 {
     uint32_t key = (uint32_t)t->pid;
 
-    for (size_t i = 0; i < t->count; i++)
-        bpf_link__destroy(t->links[i]);
     if (t->pid)
         bpf_map_delete_elem(bpf_map__fd(a->skel->maps.vms), &key);
+    detach(a, t->probes);
     *t = (struct alloc_target){ 0 };
 }
 
@@ -98,7 +116,7 @@ static void drop_targets(struct sampler_alloc *a)
 
 static void drop_call(struct sampler_alloc *a, struct call_probe *c)
 {
-    bpf_link__destroy(c->link);
+    detach(a, c->probe);
     *c = a->calls[--a->call_count];
 }
 
@@ -143,8 +161,10 @@ int sampler_alloc_start_calls(struct sampler_alloc *a, uint32_t set, uint64_t in
 {
     int r = set_interval(a, set, interval);
 
-    if (r == 0)
+    if (r == 0) {
+        __atomic_store_n(&a->skel->bss->call_epochs[set], ++a->epoch, __ATOMIC_RELEASE);
         a->call_sets |= 1U << set;
+    }
     return r;
 }
 
@@ -153,6 +173,7 @@ void sampler_alloc_stop(struct sampler_alloc *a, uint32_t set)
     if (set >= STACK_SETS_MAX)
         return;
     a->call_sets &= ~(1U << set);
+    __atomic_store_n(&a->skel->bss->call_epochs[set], 0, __ATOMIC_RELEASE);
     drop_calls(a, 1U << set);
     if (!(a->skel->bss->alloc_sets & 1U << set))
         return;
@@ -188,19 +209,21 @@ static size_t probes_of(const struct sampler_alloc *a, int32_t pid)
     size_t n = 0;
 
     for (size_t i = 0; i < ARRAY_SIZE(a->targets); i++)
-        n += a->targets[i].pid == pid ? a->targets[i].count : 0;
+        n += a->targets[i].pid == pid && a->targets[i].probes ? uprobes_count(a->targets[i].probes)
+                                                              : 0;
     for (size_t i = 0; i < a->call_count; i++)
         n += a->calls[i].pid == pid;
     return n;
 }
 
-static int check_room(const struct sampler_alloc *a, int32_t pid, struct error *err)
+/* Whether @count more may be. */
+static int check_room(const struct sampler_alloc *a, int32_t pid, size_t count, struct error *err)
 {
-    if (probes_of(a, pid) < ALLOC_TARGET_MAX)
+    if (probes_of(a, pid) + count <= ALLOC_TARGET_MAX)
         return 0;
     error_remedy(err, "wait until another capture of it has ended");
-    return error_set(err, -E2BIG, "process %d has %d probes already, the most that one may have",
-                     pid, ALLOC_TARGET_MAX);
+    return error_set(err, -E2BIG, "process %d has %zu probes already, and one may have %d at most",
+                     pid, probes_of(a, pid), ALLOC_TARGET_MAX);
 }
 
 int sampler_alloc_probe(struct sampler_alloc *a, int32_t pid, const struct alloc_vm *vm, int fd,
@@ -208,6 +231,7 @@ int sampler_alloc_probe(struct sampler_alloc *a, int32_t pid, const struct alloc
 {
     struct alloc_process process = { .vm = *vm, .epoch = ++a->epoch };
     struct alloc_target *t = pid > 0 ? find_target(a, pid) : NULL;
+    struct uprobe_place places[ALLOC_PROBES_MAX];
     uint32_t key = (uint32_t)pid;
     int r;
 
@@ -225,14 +249,14 @@ int sampler_alloc_probe(struct sampler_alloc *a, int32_t pid, const struct alloc
     r = bpf_map_update_elem(bpf_map__fd(a->skel->maps.vms), &key, &process, BPF_ANY);
     if (r < 0)
         error_code(err, r, "cannot describe process %d to the BPF program", pid);
-    for (size_t i = 0; i < count && r == 0; i++) {
-        r = check_room(a, pid, err);
-        if (r == 0)
-            r = uprobe_attach(a->uprobe_type, a->skel->progs.alloc_probe, pid, fd, probes[i].offset,
-                              probes[i].kind, &t->links[t->count], err);
-        if (r == 0)
-            t->count++;
-    }
+    else
+        r = check_room(a, pid, count, err);
+    for (size_t i = 0; i < count; i++)
+        places[i] =
+            (struct uprobe_place){ probes[i].offset, ALLOC_COOKIE(probes[i].kind, process.epoch) };
+    if (r == 0)
+        r = uprobes_attach(&a->way, a->skel->progs.alloc_probe, pid, fd, places, count, &t->probes,
+                           err);
     if (r < 0)
         drop_target(a, t);
     return r;
@@ -262,22 +286,27 @@ static struct call_probe *find_call(struct sampler_alloc *a, int32_t pid, uint32
 int sampler_alloc_call(struct sampler_alloc *a, int32_t pid, uint32_t set, int fd, uint64_t offset,
                        struct error *err)
 {
-    struct bpf_link *link;
+    struct call_probe *old = find_call(a, pid, set);
+    struct uprobe_place place = { .offset = offset };
+    struct uprobes *probe;
     int r;
 
     if (pid <= 0 || set >= STACK_SETS_MAX)
         return -EINVAL;
     if (!(a->call_sets & 1U << set))
         return -EAGAIN;
-    sampler_alloc_uncall(a, pid, set);
+    if (old) { /* waits, or calls of both would count */
+        old->probe = uprobes_detach(old->probe);
+        drop_call(a, old);
+    }
     if (a->call_count == ALLOC_CALLS_MAX)
         return error_set(err, -E2BIG, "functions are probed at %d places already", ALLOC_CALLS_MAX);
-    r = check_room(a, pid, err);
+    r = check_room(a, pid, /* count= */ 1, err);
+    place.cookie = ALLOC_COOKIE(ALLOC_CALL + set, a->skel->bss->call_epochs[set]);
     if (r == 0)
-        r = uprobe_attach(a->uprobe_type, a->skel->progs.alloc_probe, pid, fd, offset,
-                          ALLOC_CALL + set, &link, err);
+        r = uprobes_attach(&a->way, a->skel->progs.alloc_probe, pid, fd, &place, 1, &probe, err);
     if (r == 0)
-        a->calls[a->call_count++] = (struct call_probe){ .pid = pid, .set = set, .link = link };
+        a->calls[a->call_count++] = (struct call_probe){ .pid = pid, .set = set, .probe = probe };
     return r;
 }
 

@@ -12,6 +12,7 @@
 
 struct sampler_alloc;
 struct sampler_shared;
+struct uprobes;
 
 struct alloc_probe {
     uint64_t offset; /* in the file */
@@ -24,6 +25,10 @@ int sampler_alloc_check(struct error *err);
 int sampler_alloc_new(const struct sampler_shared *shared, struct sampler_alloc **ret,
                       struct error *err);
 struct sampler_alloc *sampler_alloc_free(struct sampler_alloc *a);
+/* Hands probes that are to go to @detach, which is uprobes_detach() sooner or later, instead of
+ * waiting for that. Until then they do nothing. */
+void sampler_alloc_detach_by(struct sampler_alloc *a,
+                             void (*detach)(void *ctx, struct uprobes *probes), void *ctx);
 /* Begins to sample set @set, one record for each @interval bytes. */
 int sampler_alloc_start(struct sampler_alloc *a, uint32_t set, uint64_t interval);
 /* Ends that; no set of this program: nothing. With the last one all probes go. */

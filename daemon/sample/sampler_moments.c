@@ -15,19 +15,18 @@
 
 /* A process with probes. */
 struct moment_target {
-    int32_t pid; /* 0: free */
-    struct bpf_link *links[MOMENT_PLACES_MAX];
-    size_t count;
+    int32_t pid;            /* 0: free */
+    struct uprobes *probes; /* owned; NULL: none yet */
 };
 
 struct sampler_moments {
     struct moments_bpf *skel;
     struct moment_target targets[MOMENT_PROCESSES_MAX];
-    uint32_t sets;                                    /* that run, as bits */
-    uint32_t epoch;                                   /* of probes; the last one */
-    void (*detach)(void *ctx, struct bpf_link *link); /* NULL: at once */
+    uint32_t sets;                                     /* that run, as bits */
+    uint32_t epoch;                                    /* of probes; the last one */
+    void (*detach)(void *ctx, struct uprobes *probes); /* NULL: at once */
     void *detach_ctx;
-    uint32_t uprobe_type;
+    struct uprobe_way way;
     int possible_cpus;
 };
 
@@ -39,7 +38,7 @@ int sampler_moments_new(const struct sampler_shared *shared, struct sampler_mome
 
     if (!m)
         return -ENOMEM;
-    r = uprobe_type(&m->uprobe_type, err);
+    r = uprobe_find_way(&m->way, err);
     if (r < 0)
         goto fail;
     refusal_watch();
@@ -51,6 +50,7 @@ int sampler_moments_new(const struct sampler_shared *shared, struct sampler_mome
     }
     m->skel->rodata->pid_ns_inum = shared->pid_ns_inum;
     m->skel->rodata->max_words = shared->max_words;
+    uprobe_prepare(&m->way, m->skel->progs.moment_probe);
     r = sampler_shared_use(shared, m->skel->obj);
     if (r == 0)
         r = moments_bpf__load(m->skel);
@@ -71,12 +71,10 @@ static void drop_target(struct sampler_moments *m, struct moment_target *t)
 
     if (t->pid) /* they tell nothing from here on */
         bpf_map_delete_elem(bpf_map__fd(m->skel->maps.vms), &key);
-    for (size_t i = 0; i < t->count; i++) {
-        if (m->detach)
-            m->detach(m->detach_ctx, t->links[i]);
-        else
-            uprobe_detach(t->links[i]);
-    }
+    if (t->probes && m->detach)
+        m->detach(m->detach_ctx, t->probes);
+    else
+        uprobes_detach(t->probes);
     *t = (struct moment_target){ 0 };
 }
 
@@ -97,7 +95,7 @@ struct sampler_moments *sampler_moments_free(struct sampler_moments *m)
 }
 
 void sampler_moments_detach_by(struct sampler_moments *m,
-                               void (*detach)(void *ctx, struct bpf_link *link), void *ctx)
+                               void (*detach)(void *ctx, struct uprobes *probes), void *ctx)
 {
     m->detach = detach;
     m->detach_ctx = ctx;
@@ -154,6 +152,7 @@ int sampler_moments_probe(struct sampler_moments *m, int32_t pid, uint32_t threa
 {
     struct moment_process process = { .thread_state = thread_state, .epoch = ++m->epoch & 0xff };
     struct moment_target *t = pid > 0 ? find_target(m, pid) : NULL;
+    struct uprobe_place places[MOMENT_PLACES_MAX];
     uint32_t key = (uint32_t)pid;
     int r;
 
@@ -171,13 +170,12 @@ int sampler_moments_probe(struct sampler_moments *m, int32_t pid, uint32_t threa
     r = bpf_map_update_elem(bpf_map__fd(m->skel->maps.vms), &key, &process, BPF_ANY);
     if (r < 0)
         error_code(err, r, "cannot describe process %d to the BPF program", pid);
-    for (size_t i = 0; i < count && r == 0; i++) {
-        r = uprobe_attach(m->uprobe_type, m->skel->progs.moment_probe, pid, fd, probes[i].offset,
-                          MOMENT_COOKIE_OF(probes[i].cookie, process.epoch), &t->links[t->count],
-                          err);
-        if (r == 0)
-            t->count++;
-    }
+    for (size_t i = 0; i < count; i++)
+        places[i] = (struct uprobe_place){ probes[i].offset,
+                                           MOMENT_COOKIE_OF(probes[i].cookie, process.epoch) };
+    if (r == 0)
+        r = uprobes_attach(&m->way, m->skel->progs.moment_probe, pid, fd, places, count, &t->probes,
+                           err);
     if (r < 0)
         drop_target(m, t);
     return r;

@@ -10,10 +10,10 @@
 #include "base/error.h"
 #include "sample/moment_abi.h"
 
-struct bpf_link;
 struct bpf_program;
 struct sampler_moments;
 struct sampler_shared;
+struct uprobes;
 
 struct moment_probe {
     uint64_t offset; /* in the file */
@@ -31,10 +31,10 @@ struct bpf_program *sampler_moments_tick(struct sampler_moments *m);
 /* Set @set samples late threads from now on, or no more; with the last one all probes go. */
 void sampler_moments_start(struct sampler_moments *m, uint32_t set);
 void sampler_moments_stop(struct sampler_moments *m, uint32_t set);
-/* Hands probes that are to go to @detach, which is uprobe_detach() sooner or later, instead of
+/* Hands probes that are to go to @detach, which is uprobes_detach() sooner or later, instead of
  * waiting for that. */
 void sampler_moments_detach_by(struct sampler_moments *m,
-                               void (*detach)(void *ctx, struct bpf_link *link), void *ctx);
+                               void (*detach)(void *ctx, struct uprobes *probes), void *ctx);
 void sampler_moments_filter_all(struct sampler_moments *m, uint32_t sets);
 /* Forgets what pcs mean. */
 void sampler_moments_forget(struct sampler_moments *m);

@@ -74,6 +74,9 @@ bool resolver_file(struct resolver *r, const char *file, uint64_t *ret_start, ui
  * read. -ENOENT, -ENOTUNIQ: as function_find(). */
 int resolver_function(struct resolver *r, struct span file, struct span name,
                       struct function_found *ret);
+/* Finds the executable mapping of the file whose path ends with @file. Return: 0 and *ret, whose
+ * path points into @r. -ENOENT: there is none. */
+int resolver_mapped(struct resolver *r, const char *file, struct mapping *ret);
 /* Made at the first call; NULL: no memory. */
 struct java_names *resolver_java(struct resolver *r);
 struct thread_names *resolver_threads(struct resolver *r);

@@ -182,3 +182,16 @@ struct elf_image *resolver_bind(struct resolver *r, const struct mapping *m, str
                   now_ns);
     return b->state == BOUND_FILE ? elf_cache_get(elf, b->elf) : NULL;
 }
+
+int resolver_mapped(struct resolver *r, const char *file, struct mapping *ret)
+{
+    if (!r->maps.count)
+        resolver_read_maps(r, clock_monotonic_ns());
+    for (size_t i = 0; i < r->maps.count; i++) {
+        if (r->maps.entries[i].exec && span_ends_with(r->maps.entries[i].path, file)) {
+            *ret = r->maps.entries[i];
+            return 0;
+        }
+    }
+    return -ENOENT;
+}

@@ -203,6 +203,14 @@ int symbolizer_function(struct symbolizer *s, struct process *p, struct span fil
     return k;
 }
 
+int symbolizer_mapping(struct symbolizer *s, struct process *p, const char *file,
+                       struct mapping *ret)
+{
+    struct resolver *r = p->exited || p->kernel_thread ? NULL : symbolizer_resolver(s, p);
+
+    return r ? resolver_mapped(r, file, ret) : -ENOENT;
+}
+
 bool symbolizer_poll(struct symbolizer *s)
 {
     bool news = s->news | elf_cache_poll(s->elf);

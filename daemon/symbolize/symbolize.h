@@ -58,6 +58,9 @@ struct function_found;
 /* As resolver_function() of @p; waits for the reading until CLOCK_MONOTONIC @until_ns at most. */
 int symbolizer_function(struct symbolizer *s, struct process *p, struct span file, struct span name,
                         uint64_t until_ns, struct function_found *ret);
+/* As resolver_mapped() of @p. */
+int symbolizer_mapping(struct symbolizer *s, struct process *p, const char *file,
+                       struct mapping *ret);
 /* Takes in the files that were read since the last call. True when there were any. Does not block.
  */
 bool symbolizer_poll(struct symbolizer *s);

@@ -33,7 +33,9 @@ static void check_probes(const struct broker_request *q)
 
     need(q->name_n == sizeof(p));
     memcpy(&p, q->name, sizeof(p));
-    need(p.count > 0 && p.count <= BROKER_PROBES_MAX && p.zero == 0);
+    need(p.count > 0 && p.count <= BROKER_PROBES_MAX);
+    need(p.reference_bytes == 4 || p.reference_bytes == 8);
+    need(p.tlab_end <= BROKER_THREAD_BYTES_MAX && p.layout_helper <= BROKER_THREAD_BYTES_MAX);
     for (size_t i = 0; i < p.count; i++)
         need(p.probes[i].kind < BROKER_PROBE_KINDS);
 }

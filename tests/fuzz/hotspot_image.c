@@ -137,6 +137,17 @@ static void see_thread(void *cookie, int32_t ns_tid, uint64_t java_thread, struc
     fold(cookie, name.p, name.n);
 }
 
+static void fold_allocators(struct digest *d)
+{
+    struct hotspot_allocators a = { 0 };
+
+    fold_number(d, (uint64_t)hotspot_vm_allocators(d->vm, &a));
+    for (uint32_t i = 0; i < a.count; i++) {
+        fold_number(d, a.at[i].function);
+        fold_number(d, a.at[i].kind);
+    }
+}
+
 static void exercise_method(struct digest *d, uint64_t method, int32_t bci)
 {
     static struct hotspot_method m;
@@ -217,6 +228,7 @@ uint64_t image_exercise(struct image *i)
     for (size_t p = 0; p < i->pc_count; p++)
         exercise_pc(&d, i->pcs[p] & ~IMAGE_RETURN, i->pcs[p] & IMAGE_RETURN);
     fold_number(&d, (uint64_t)hotspot_vm_codes(d.vm, see_code, &d));
+    fold_allocators(&d);
     fold_number(&d, (uint64_t)hotspot_vm_threads(d.vm, see_thread, &d));
     hotspot_vm_close(d.vm);
     return d.hash;

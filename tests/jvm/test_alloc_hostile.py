@@ -6,9 +6,21 @@ import unittest
 
 from harness import fuse, jvm, paths, proc
 from harness.daemon import Daemon
-from test_alloc import dirty_text
 
 IN_A_MOUNT = 'mount --bind "$0" "$1" && shift && exec "$@"'
+
+
+def dirty_text(pid: int) -> int:
+    """KiB of libjvm's code that a process has a copy of."""
+    dirty = 0
+    wanted = False
+    for line in proc.read(f"/proc/{pid}/smaps").splitlines():
+        fields = line.split()
+        if "-" in fields[0]:
+            wanted = line.endswith("/libjvm.so") and "x" in fields[1]
+        elif wanted and fields[0] == "Private_Dirty:":
+            dirty += int(fields[1])
+    return dirty
 
 
 class Served(unittest.TestCase):

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+import java.io.FileInputStream;
 import java.lang.management.ManagementFactory;
 import java.util.Scanner;
 
 /**
  * Allocates a random mix of known bytes at each of a few places. A line "BYTES" of standard input has its threads
  * allocate so many bytes together; then it prints one line: for each place "name count bytes-of-one".
- * Arguments: threads, and "fixed" for the same sequence all the time.
+ * Arguments: threads; "mixed", or "fixed" for the same sequence all the time; a file to read in place of standard input.
  */
 public class Alloc {
     static final class Small {
@@ -135,10 +136,10 @@ public class Alloc {
 
     public static void main(String[] args) throws Exception {
         int threads = Integer.parseInt(args[0]);
-        fixed = args.length > 1;
+        fixed = args.length > 1 && args[1].equals("fixed");
         measure();
         System.out.println("started");
-        Scanner in = new Scanner(System.in);
+        Scanner in = new Scanner(args.length > 2 ? new FileInputStream(args[2]) : System.in);
         while (in.hasNextLong()) {
             long bytes = in.nextLong();
             Worker[] workers = new Worker[threads];

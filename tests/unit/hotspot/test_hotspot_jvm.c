@@ -101,6 +101,72 @@ START_TEST(flags_are_what_jcmd_prints)
 }
 END_TEST
 
+/* ---- allocation ---- */
+
+/* The functions that the stubs call to allocate: one of each kind of each compiler, in libjvm. */
+START_TEST(functions_that_allocate_are_found)
+{
+    static const struct {
+        const char *options[3];
+        uint32_t kinds; /* bits */
+    } MODES[] = {
+        { { NULL }, (1u << HOTSPOT_ALLOCATORS) - 1 },
+        { { "-XX:TieredStopAtLevel=1", NULL },
+          ((1u << HOTSPOT_ALLOCATORS) - 1) & ~((1u << HOTSPOT_C1_INSTANCE) - 1) },
+        { { "-XX:-TieredCompilation", NULL },
+          (((1u << HOTSPOT_ALLOCATORS) - 1) & ~((1u << HOTSPOT_INTERPRETER_INSTANCE) - 1)) |
+              ((1u << HOTSPOT_C1_INSTANCE) - 1) },
+        { { "-Xint", NULL },
+          ((1u << HOTSPOT_ALLOCATORS) - 1) & ~((1u << HOTSPOT_INTERPRETER_INSTANCE) - 1) },
+    };
+
+    for (size_t m = 0; m < ARRAY_SIZE(MODES); m++) {
+        const char *args[] = { PROOF, NULL, NULL };
+        struct hotspot_allocators a = { 0 };
+        uint32_t kinds = 0;
+
+        if (MODES[m].options[0]) {
+            args[0] = MODES[m].options[0];
+            args[1] = PROOF;
+        }
+        if (!start(RELEASES[_i], args, "ready"))
+            return;
+        for (int i = 0; i < 200 && !a.complete; i++) {
+            ck_assert_int_eq(hotspot_vm_allocators(vm, &a), 0);
+            usleep(a.complete ? 0 : 50000);
+        }
+        ck_assert(a.complete);
+        for (uint32_t i = 0; i < a.count; i++) {
+            ck_assert(!hotspot_vm_in_code_cache(vm, a.at[i].function));
+            for (uint32_t k = 0; k < i; k++)
+                ck_assert_uint_ne(a.at[i].function, a.at[k].function);
+            kinds |= 1u << a.at[i].kind;
+        }
+        ck_assert_msg(kinds == MODES[m].kinds, "JDK %d, %s: kinds %x, not %x", RELEASES[_i],
+                      args[0], kinds, MODES[m].kinds);
+        ck_assert_uint_eq(a.reference_bytes, 4);
+        stop();
+    }
+}
+END_TEST
+
+START_TEST(classes_of_arrays_have_names)
+{
+    static const char *const ARGS[] = { PROOF, NULL };
+    char name[HOTSPOT_CLASS_NAME_MAX];
+
+    if (!start(RELEASES[_i], ARGS, "ready"))
+        return;
+    ck_assert_int_eq(hotspot_class_name(vm, 4, name), 2);
+    ck_assert_mem_eq(name, "[Z", 2);
+    ck_assert_int_eq(hotspot_class_name(vm, 11, name), 2);
+    ck_assert_mem_eq(name, "[J", 2);
+    ck_assert_int_lt(hotspot_class_name(vm, 12, name), 0);
+    ck_assert_int_lt(hotspot_class_name(vm, 3, name), 0);
+    ck_assert_int_lt(hotspot_class_name(vm, HOTSPOT_CLASS_ARRAY_OF, name), 0);
+}
+END_TEST
+
 /* ---- code ---- */
 
 struct code_list {
@@ -420,6 +486,8 @@ int main(void)
     tcase_set_timeout(tc, 120);
     tcase_add_checked_fixture(tc, NULL, stop);
     tcase_add_loop_test(tc, flags_are_what_jcmd_prints, 0, releases);
+    tcase_add_loop_test(tc, functions_that_allocate_are_found, 0, releases);
+    tcase_add_loop_test(tc, classes_of_arrays_have_names, 0, releases);
     tcase_add_loop_test(tc, code_is_what_the_perf_map_lists, 0, releases);
     tcase_add_loop_test(tc, lines_are_those_of_javap, 0, releases);
     tcase_add_loop_test(tc, tells_how_it_was_started, 0, releases);

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which functions of libjvm Java code calls to allocate. A compiler makes one stub for each kind of
+ * object, and the interpreter has one codelet for each bytecode. Their names are known, and each
+ * calls its function by one of two forms:
+ *   e8 rel32                    call
+ *   49 ba imm64, 41 ff d2       mov r10, call r10 (what is farther than 2 GB)
+ * A stub that seems to call two functions is left out: what is not known is not probed. The codelet
+ * of `new` calls a second one, for DTrace, before its slow path: the last counts.
+ *
+ * Names of stubs: "_new_array_Java", "new_type_array Runtime1 stub" (JDK 8, 11, 17, 21: seen), "C2
+ * Runtime new_array", "C1 Runtime new_type_array_blob" (25 and 26: seen).
+ */
+#include "hotspot/vm.h"
+
+#define STUB_CODE_MAX 4096 /* bytes of a stub or codelet; 1,000 were seen */
+#define BLOCKS_MAX 16384   /* of a code heap: the stubs are made before most methods */
+#define FUNCTION_BYTES 9   /* endbr64, and a no-op of five bytes */
+
+#define C2(name) "C2 Runtime " name, "_" name "_Java"
+#define C1(name) "C1 Runtime " name, name " Runtime1 stub"
+
+static const struct {
+    const char *name, *older;
+    enum hotspot_allocator kind;
+} STUBS[] = {
+    { C2("new_instance"), HOTSPOT_C2_INSTANCE },  { C2("new_array"), HOTSPOT_C2_ARRAY },
+    { C2("new_array_nozero"), HOTSPOT_C2_ARRAY }, { C2("multianewarray2"), HOTSPOT_C2_MULTI2 },
+    { C2("multianewarray3"), HOTSPOT_C2_MULTI3 }, { C2("multianewarray4"), HOTSPOT_C2_MULTI4 },
+    { C2("multianewarray5"), HOTSPOT_C2_MULTI5 }, { C1("new_instance"), HOTSPOT_C1_INSTANCE },
+    { C1("new_type_array"), HOTSPOT_C1_ARRAY },   { C1("new_object_array"), HOTSPOT_C1_ARRAY },
+    { C1("new_multi_array"), HOTSPOT_C1_MULTI },
+};
+
+static const struct {
+    const char *name;
+    enum hotspot_allocator kind;
+} CODELETS[] = {
+    { "new", HOTSPOT_INTERPRETER_INSTANCE },
+    { "newarray", HOTSPOT_INTERPRETER_ARRAY },
+    { "anewarray", HOTSPOT_INTERPRETER_OBJECTS },
+};
+
+/* ---- calls ---- */
+
+/* Where the call at @p, at @at, goes to. False: there is none. */
+static bool call_target(const uint8_t *p, size_t n, uint64_t at, uint64_t *ret)
+{
+    int32_t relative;
+
+    if (n >= 5 && p[0] == 0xe8) {
+        memcpy(&relative, p + 1, sizeof(relative));
+        *ret = at + 5 + (uint64_t)(int64_t)relative;
+        return true;
+    }
+    if (n >= 13 && p[0] == 0x49 && p[1] == 0xba && p[10] == 0x41 && p[11] == 0xff &&
+        p[12] == 0xd2) {
+        memcpy(ret, p + 2, sizeof(*ret));
+        return true;
+    }
+    return false;
+}
+
+/* Whether a function of libjvm seems to begin at @at. The broker makes sure of that. */
+static bool is_function(struct hotspot_vm *vm, uint64_t at)
+{
+    static const uint8_t ENDBR64[] = { 0xf3, 0x0f, 0x1e, 0xfa },
+                         NOP5[] = { 0x0f, 0x1f, 0x44, 0x00, 0x00 };
+    uint8_t p[FUNCTION_BYTES];
+    const uint8_t *code = p;
+
+    if (at < vm->layout.image_start || at >= vm->layout.image_end - sizeof(p) ||
+        memory_read(&vm->memory, at, p, sizeof(p)) < 0)
+        return false;
+    if (memcmp(p, ENDBR64, sizeof(ENDBR64)) == 0)
+        code += sizeof(ENDBR64);
+    return code[0] == 0x55 || (code[0] == 0x41 && code[1] >= 0x50 && code[1] <= 0x57) ||
+           memcmp(code, NOP5, sizeof(NOP5)) == 0;
+}
+
+/* The function that the code at @start calls: the last, or the only one. 0: none, or several. */
+static uint64_t called(struct hotspot_vm *vm, uint64_t start, uint64_t end, bool last)
+{
+    uint8_t code[STUB_CODE_MAX];
+    size_t n = (size_t)MIN(end - start, sizeof(code));
+    uint64_t found = 0, target;
+
+    if (memory_read(&vm->memory, start, code, n) < 0)
+        return 0;
+    for (size_t i = 0; i < n; i++) {
+        if (!call_target(code + i, n - i, start + i, &target) || !is_function(vm, target))
+            continue;
+        if (found && found != target && !last)
+            return 0;
+        found = target;
+    }
+    return found;
+}
+
+static void add(struct hotspot_allocators *a, uint64_t function, enum hotspot_allocator kind)
+{
+    for (uint32_t i = 0; i < a->count; i++) {
+        if (a->at[i].function == function)
+            return;
+    }
+    if (!function || a->count == HOTSPOT_ALLOCATORS_MAX)
+        return;
+    a->at[a->count].function = function;
+    a->at[a->count++].kind = kind;
+}
+
+/* ---- stubs and codelets ---- */
+
+/* Whether @text is @name, or that with "_blob" behind it. */
+static bool is_named(const char *text, const char *name)
+{
+    size_t n = strlen(name);
+
+    return strncmp(text, name, n) == 0 && (!text[n] || strcmp(text + n, "_blob") == 0);
+}
+
+static int see_block(void *cookie, struct hotspot_vm *vm, uint64_t blob, uint64_t end)
+{
+    struct hotspot_allocators *a = cookie;
+    struct hotspot_code code;
+    int r = code_read(vm, blob, end, /* live= */ false, &code);
+
+    if (r < 0 || code.kind != HOTSPOT_CODE_STUB)
+        return r == -ESRCH ? r : 0;
+    for (size_t i = 0; i < ARRAY_SIZE(STUBS); i++) {
+        if (is_named(code.name, STUBS[i].name) || strcmp(code.name, STUBS[i].older) == 0)
+            add(a, called(vm, code.start, code.end, /* last= */ false), STUBS[i].kind);
+    }
+    return 0;
+}
+
+static void see_codelets(struct hotspot_vm *vm, struct hotspot_allocators *a)
+{
+    if (codelets_read(vm) < 0)
+        return;
+    for (size_t i = 0; i < vm->codelet_count; i++) {
+        const struct codelet *c = &vm->codelets[i];
+
+        for (size_t k = 0; k < ARRAY_SIZE(CODELETS); k++) {
+            if (strcmp(c->name, CODELETS[k].name) == 0)
+                add(a, called(vm, c->start, c->end, /* last= */ true), CODELETS[k].kind);
+        }
+    }
+}
+
+static int run_allocators(struct hotspot_vm *vm, void *arg)
+{
+    struct hotspot_allocators *a = arg;
+    int r;
+
+    memory_begin(&vm->memory);
+    r = codecache_blocks(vm, BLOCKS_MAX, see_block, a);
+    if (r == 0)
+        see_codelets(vm, a);
+    return r;
+}
+
+/* ---- the door ---- */
+
+static uint64_t flag(struct hotspot_vm *vm, const char *name, uint64_t otherwise)
+{
+    uint64_t v;
+
+    return hotspot_vm_flag(vm, name, &v) == 0 ? v : otherwise;
+}
+
+static bool has(const struct hotspot_allocators *a, enum hotspot_allocator kind)
+{
+    for (uint32_t i = 0; i < a->count; i++) {
+        if (a->at[i].kind == kind)
+            return true;
+    }
+    return false;
+}
+
+/* Whether the compilers that this VM runs have made their stubs. */
+static bool is_complete(struct hotspot_vm *vm, const struct hotspot_allocators *a)
+{
+    bool compiles = flag(vm, "UseCompiler", 1), tiered = flag(vm, "TieredCompilation", 1);
+    uint64_t top = flag(vm, "TieredStopAtLevel", 4);
+    bool c1 = compiles && tiered && top > 0,
+         c2 = compiles && (!tiered || top == 4) && !flag(vm, "UseJVMCICompiler", 0);
+
+    return (!c1 || has(a, HOTSPOT_C1_INSTANCE)) && (!c2 || has(a, HOTSPOT_C2_INSTANCE));
+}
+
+int hotspot_vm_allocators(struct hotspot_vm *vm, struct hotspot_allocators *ret)
+{
+    const struct hotspot_layout *l = &vm->layout;
+    struct hotspot_allocators a = { 0 };
+    int r;
+
+    if (!layout_has(l->klass_layout_helper) || !layout_has(l->object_array_element) ||
+        (l->jdk > 8 && !layout_has(l->pool_resolved)))
+        return -ENOENT;
+    a.layout_helper = (uint32_t)l->klass_layout_helper.offset;
+    a.element_klass = (uint32_t)l->object_array_element.offset;
+    a.resolved_klasses = l->jdk > 8 ? (uint32_t)l->pool_resolved.offset : 0;
+    a.pool_bytes = l->sizeof_ConstantPool;
+    a.reference_bytes = flag(vm, "UseCompressedOops", 1) ? 4 : 8;
+    r = vm_call(vm, run_allocators, &a, sizeof(a));
+    if (r < 0)
+        return r == -ESRCH ? (int)HOTSPOT_GONE : r;
+    a.complete = is_complete(vm, &a);
+    *ret = a;
+    return 0;
+}

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * What the functions that Java code calls to allocate are to make (alloc_abi.h), by their
+ * arguments. The object is not there yet: its size follows from its class, and the length of an
+ * array. All that is read is the target's and may be garbage. It is bounded, and read with the
+ * rights of the target.
+ */
+#pragma once
+
+#include "sample/alloc_abi.h"
+
+#define LENGTH_MAX 0x7fffffff /* of an array */
+#define ARRAY_HEADER_BYTES 16 /* of one whose class is not looked at; 12 to 24 */
+#define RESOLVED_DATA_BYTES 8 /* into an Array<Klass*> */
+#define TYPE_MIN 4            /* T_BOOLEAN */
+#define TYPE_MAX 11           /* T_LONG */
+
+struct allocated {
+    __u64 klass, bytes, thread;
+    __u32 outside; /* 1: of the buffer */
+    __u32 before;  /* 1: it is not allocated yet */
+};
+
+/* The registers with the first six arguments, and where the seventh is. */
+struct arguments {
+    __u64 n[6], stack;
+};
+
+/* Reads a word of the target. */
+static __always_inline bool read_word(__u64 *ret, __u64 at)
+{
+    return bpf_probe_read_user(ret, sizeof(*ret), (const void *)at) == 0;
+}
+
+/* Klass::_layout_helper: above 0 the bytes of an instance; below, those of an array before its
+ * first element, and the shift for the length. 0: there is none. */
+static __always_inline __s32 layout_of(const struct alloc_vm *vm, __u64 klass)
+{
+    __s32 layout = 0;
+
+    bpf_probe_read_user(&layout, sizeof(layout), (const void *)(klass + vm->layout_helper));
+    return layout;
+}
+
+/* Of an array of @length, of elements of 1 << @shift bytes. 0: there is none of this length. */
+static __always_inline __u64 array_bytes(__u64 header, __u32 shift, __u64 length)
+{
+    return length > LENGTH_MAX ? 0 : (header + (length << (shift & 7)) + 7) & ~7ULL;
+}
+
+/* Of an array of @length with this layout; 0: it is none. */
+static __always_inline __u64 bytes_by_layout(__s32 layout, __u64 length)
+{
+    return layout < 0 ? array_bytes((__u32)layout >> 16 & 0xff, (__u32)layout & 0xff, length) : 0;
+}
+
+/* An instance of @klass. */
+static __always_inline void set_instance(const struct alloc_vm *vm, __u64 klass,
+                                         struct allocated *ret)
+{
+    __s32 layout = layout_of(vm, klass);
+
+    ret->klass = klass;
+    ret->bytes = layout > 0 ? (__u32)layout & ~7U : 0;
+}
+
+/* An array whose class is @klass. */
+static __always_inline void set_array(const struct alloc_vm *vm, __u64 klass, __u64 length,
+                                      struct allocated *ret)
+{
+    ret->klass = klass;
+    ret->bytes = bytes_by_layout(layout_of(vm, klass), (__u32)length);
+}
+
+/* An array of arrays: all of them. */
+static __always_inline void set_multi(const struct alloc_vm *vm, __u64 klass, __u32 rank,
+                                      const __u32 *lengths, struct allocated *ret)
+{
+    __u64 count = 1, one;
+
+    ret->klass = klass;
+    UNWIND_LOOP
+    for (__u32 i = 0; i < ALLOC_RANK_MAX; i++) {
+        if (i >= rank)
+            break;
+        one = bytes_by_layout(layout_of(vm, klass), lengths[i]);
+        if (!one || count > LENGTH_MAX)
+            break;
+        ret->bytes += count * one;
+        count *= lengths[i];
+        if (!read_word(&klass, klass + vm->element_klass))
+            break;
+    }
+}
+
+/* The class at @index of a ConstantPool. 0: it is not resolved. */
+static __always_inline __u64 pool_class(const struct alloc_vm *vm, __u64 pool, __u64 index)
+{
+    __u64 slot = 0, array = 0, klass = 0;
+
+    if (!read_word(&slot, pool + vm->pool_bytes + (index & 0xffff) * sizeof(slot)))
+        return 0;
+    if (!vm->resolved_klasses)
+        return slot & 1 ? 0 : slot; /* else a name */
+    if (read_word(&array, pool + vm->resolved_klasses) && array)
+        read_word(&klass, array + RESOLVED_DATA_BYTES + (slot & 0xffff) * sizeof(klass));
+    return klass;
+}
+
+/* Of the functions of C2, which have the thread behind all others. */
+static __always_inline void set_by_compiler(const struct alloc_vm *vm, __u32 kind,
+                                            const struct arguments *a, struct allocated *ret)
+{
+    __u32 lengths[ALLOC_RANK_MAX] = { (__u32)a->n[1], (__u32)a->n[2], (__u32)a->n[3],
+                                      (__u32)a->n[4], (__u32)a->n[5] };
+
+    switch (kind) {
+    case ALLOC_C2_INSTANCE:
+        ret->thread = a->n[1];
+        set_instance(vm, a->n[0], ret);
+        break;
+    case ALLOC_C2_ARRAY:
+        ret->thread = a->n[2];
+        set_array(vm, a->n[0], a->n[1], ret);
+        break;
+    case ALLOC_C2_MULTI2:
+        ret->thread = a->n[3];
+        break;
+    case ALLOC_C2_MULTI3:
+        ret->thread = a->n[4];
+        break;
+    case ALLOC_C2_MULTI4:
+        ret->thread = a->n[5];
+        break;
+    case ALLOC_C2_MULTI5:
+        read_word(&ret->thread, a->stack);
+        break;
+    }
+    if (kind >= ALLOC_C2_MULTI2)
+        set_multi(vm, a->n[0], kind - ALLOC_C2_MULTI2 + 2, lengths, ret);
+}
+
+/* Of those of C1 and the interpreter, which have the thread first. */
+static __always_inline void set_by_thread(const struct alloc_vm *vm, __u32 kind,
+                                          const struct arguments *a, struct allocated *ret)
+{
+    __u32 lengths[ALLOC_RANK_MAX] = { 0 };
+
+    ret->thread = a->n[0];
+    switch (kind) {
+    case ALLOC_C1_INSTANCE:
+        set_instance(vm, a->n[1], ret);
+        break;
+    case ALLOC_C1_ARRAY:
+        set_array(vm, a->n[1], a->n[2], ret);
+        break;
+    case ALLOC_C1_MULTI:
+        UNWIND_LOOP
+        for (__u32 i = 0; i < ALLOC_RANK_MAX; i++) {
+            if (i < (__u32)a->n[2])
+                bpf_probe_read_user(&lengths[i], sizeof(lengths[i]),
+                                    (const void *)(a->n[3] + i * sizeof(lengths[i])));
+        }
+        set_multi(vm, a->n[1], (__u32)a->n[2], lengths, ret);
+        break;
+    case ALLOC_INTERPRETER_INSTANCE:
+        set_instance(vm, pool_class(vm, a->n[1], a->n[2]), ret);
+        break;
+    case ALLOC_INTERPRETER_ARRAY: /* T_BOOLEAN and T_BYTE are one byte; the order repeats */
+        if ((__u32)a->n[1] < TYPE_MIN || (__u32)a->n[1] > TYPE_MAX)
+            break;
+        ret->klass = (__u32)a->n[1];
+        ret->bytes = array_bytes(ARRAY_HEADER_BYTES, (__u32)a->n[1] & 3, (__u32)a->n[2]);
+        break;
+    case ALLOC_INTERPRETER_OBJECTS:
+        ret->klass = pool_class(vm, a->n[1], a->n[2]);
+        if (!ret->klass)
+            break;
+        ret->klass |= ALLOC_KLASS_ARRAY_OF;
+        ret->bytes =
+            array_bytes(ARRAY_HEADER_BYTES, vm->reference_bytes == 8 ? 3 : 2, (__u32)a->n[3]);
+        break;
+    }
+}
+
+/* Of HotSpot's AllocTracer: the object is there. */
+static __always_inline void set_by_tracer(bool outside, const struct arguments *a,
+                                          struct allocated *ret)
+{
+    ret->before = 0;
+    ret->outside = outside;
+    ret->klass = a->n[0];
+    ret->bytes = outside ? a->n[2] : a->n[3];
+    ret->thread = outside ? a->n[3] : a->n[4];
+}
+
+/* What a function of @kind makes, by its arguments. bytes 0: nothing that is known. */
+static __always_inline void set_by_arguments(const struct alloc_vm *vm, __u32 kind,
+                                             const struct arguments *a, struct allocated *ret)
+{
+    *ret = (struct allocated){ .before = 1 };
+    if (kind < ALLOC_C2_INSTANCE)
+        set_by_tracer(kind == ALLOC_OUTSIDE_TLAB, a, ret);
+    else if (kind < ALLOC_C1_INSTANCE)
+        set_by_compiler(vm, kind, a, ret);
+    else
+        set_by_thread(vm, kind, a, ret);
+}
