@@ -30,7 +30,7 @@ struct collecting {
 /* Room for one more; NULL: none. */
 static struct heap_metrics_jvm *add_room(struct heap_metrics *m)
 {
-    size_t room = m->room ? MIN(m->room * 2, HEAP_METRICS_JVMS_MAX) : 16;
+    size_t room = m->room ? MIN(m->room * 2, (size_t)HEAP_METRICS_JVMS_MAX) : 16;
     struct heap_metrics_jvm *jvms;
 
     if (m->count < m->room)

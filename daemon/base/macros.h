@@ -14,9 +14,18 @@
 #include <string.h>
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
-#define MIN(a, b) ((a) < (b) ? (a) : (b))
-#define MAX(a, b) ((a) > (b) ? (a) : (b))
-#define CLAMP(v, lo, hi) ((v) < (lo) ? (lo) : (v) > (hi) ? (hi) : (v))
+/* The lesser and the greater of two numbers. Each argument is evaluated once. The variables have a
+ * number in their names, so that an argument may be such a macro, too. No bit-fields. */
+#define MIN(a, b) PICK_(<, a, b, __COUNTER__)
+#define MAX(a, b) PICK_(>, a, b, __COUNTER__)
+#define PICK_(is, a, b, number) PICK_AS_(is, a, b, number)
+#define PICK_AS_(is, a, b, number)                                                                 \
+    ({                                                                                             \
+        __auto_type one_##number = (a);                                                            \
+        __auto_type other_##number = (b);                                                          \
+        one_##number is other_##number ? one_##number : other_##number;                            \
+    })
+#define CLAMP(v, lo, hi) MIN(MAX(v, lo), hi)
 
 #define PRINTF_LIKE(fmt, args) __attribute__((format(printf, fmt, args)))
 

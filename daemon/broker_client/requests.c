@@ -51,7 +51,7 @@ static bool shared_valid(const uint8_t *name, uint32_t n)
 {
     uint32_t start = 0;
 
-    for (uint32_t i = 0; i < MIN(n, BROKER_NAME_MAX); i++) {
+    for (uint32_t i = 0; i < MIN(n, (uint32_t)BROKER_NAME_MAX); i++) {
         if (name[i] != '/')
             continue;
         if (!basename_valid(name + start, i - start))

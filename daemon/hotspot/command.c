@@ -13,7 +13,7 @@ static ssize_t command_string(struct hotspot_vm *vm, uint64_t at, size_t max, st
 
     while (total < max) {
         char part[STRING_STEP + 1];
-        size_t size = MIN(max - total, STRING_STEP) + 1;
+        size_t size = MIN(max - total, (size_t)STRING_STEP) + 1;
         ssize_t n = memory_string(&vm->memory, at + total, part, size);
 
         if (n < 0)
@@ -65,7 +65,7 @@ int hotspot_vm_arguments(struct hotspot_vm *vm, size_t max, struct buf *ret)
         r = memory_u32(&vm->memory, vm->layout.jvm_arg_count_at, &count);
     if (r == 0 && (array == 0 || count > INT32_MAX))
         count = 0;
-    for (uint32_t i = 0; r == 0 && i < MIN(count, ARGUMENTS_MAX) && max > 0; i++) {
+    for (uint32_t i = 0; r == 0 && i < MIN(count, (uint32_t)ARGUMENTS_MAX) && max > 0; i++) {
         ssize_t n;
 
         if (i > 0) {

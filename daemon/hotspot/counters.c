@@ -59,7 +59,7 @@ static int64_t *field_at(struct counters *c, size_t offset)
 /* What no reader of ours stumbles over. */
 static void take_name(const struct hsperfdata_entry *e, char name[COUNTERS_NAME_MAX])
 {
-    size_t n = MIN(e->text.n, COUNTERS_NAME_MAX - 1);
+    size_t n = MIN(e->text.n, (size_t)COUNTERS_NAME_MAX - 1);
 
     if (!e->text.p)
         return;

@@ -82,7 +82,8 @@ int dynsym_open(struct hotspot_memory *m, uint64_t base, struct dynsym *ret, str
     r = dynsym_read_headers(&d, base, &dynamic, &dynamic_bytes, err);
     if (r < 0)
         return r;
-    for (uint64_t i = 0; i < MIN(dynamic_bytes / sizeof(Elf64_Dyn), DYNSYM_DYNAMICS_MAX); i++) {
+    for (uint64_t i = 0; i < MIN(dynamic_bytes / sizeof(Elf64_Dyn), (uint64_t)DYNSYM_DYNAMICS_MAX);
+         i++) {
         Elf64_Dyn dyn;
 
         r = memory_read(m, dynamic + i * sizeof(dyn), &dyn, sizeof(dyn));

@@ -41,7 +41,7 @@ static int field_in_array(struct hotspot_vm *vm, uint64_t array, uint64_t pool, 
         return r;
     if (slots < 6 || slots > FIELD_SLOTS_MAX || tag < 1 || tag > 8)
         return -EBADMSG;
-    for (uint32_t i = 0; i < MIN(length / slots, FIELDS_MAX); i++) {
+    for (uint32_t i = 0; i < MIN(length / slots, (uint32_t)FIELDS_MAX); i++) {
         uint16_t f[FIELD_SLOTS_MAX];
         uint32_t packed;
 
@@ -95,7 +95,7 @@ static int field_in_stream(struct hotspot_vm *vm, uint64_t array, uint64_t pool,
         return r;
     if (!unsigned5_take(&s, excluded, &fields) || !unsigned5_take(&s, excluded, &injected))
         return -EBADMSG;
-    for (uint32_t i = 0; i < MIN(fields, FIELDS_MAX); i++) {
+    for (uint32_t i = 0; i < MIN(fields, (uint32_t)FIELDS_MAX); i++) {
         struct field f;
 
         if (!field_take(&s, excluded, &f))

@@ -71,7 +71,7 @@ static int flag_find(struct hotspot_vm *vm, const char *wanted, uint64_t *ret)
     r = memory_u64(&vm->memory, l->flags_at, &table);
     if (r == 0)
         r = memory_u64(&vm->memory, l->flag_count_at, &count);
-    for (uint64_t i = 0; r == 0 && i < MIN(count, FLAGS_MAX); i++) {
+    for (uint64_t i = 0; r == 0 && i < MIN(count, (uint64_t)FLAGS_MAX); i++) {
         char name[FLAG_NAME_MAX];
         uint8_t row[FLAG_BYTES_MAX];
         uint64_t name_at;

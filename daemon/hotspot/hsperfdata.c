@@ -55,7 +55,7 @@ bool hsperfdata_each(struct span file, hsperfdata_fn fn, void *cookie)
     if (h.little_endian != 1 || h.major != 2 || h.first < HSPERFDATA_HEAD)
         return false;
     s = span_from(all, h.first);
-    for (uint32_t i = 0; i < MIN(h.count, HSPERFDATA_ENTRIES_MAX); i++) {
+    for (uint32_t i = 0; i < MIN(h.count, (uint32_t)HSPERFDATA_ENTRIES_MAX); i++) {
         struct hsperfdata_entry found;
         struct span entry = s;
         struct hsperf_entry e;

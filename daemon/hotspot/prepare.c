@@ -24,7 +24,7 @@ static int run_prepare(struct hotspot_vm *vm, void *arg)
 
 void hotspot_prepare(struct hotspot_vm *vm, const struct hotspot_place *places, size_t count)
 {
-    struct prepare p = { .count = MIN(count, HOTSPOT_PREPARE_MAX) };
+    struct prepare p = { .count = MIN(count, (size_t)HOTSPOT_PREPARE_MAX) };
 
     memcpy(p.places, places, p.count * sizeof(*places));
     vm_ask(vm, run_prepare, &p, sizeof(p));

@@ -152,7 +152,7 @@ static int array_add(struct hotspot_vm *vm, uint64_t array, bool wide, struct bu
         data_at = (data_at + 7) & ~UINT64_C(7);
     if (wide && vm->layout.jdk >= 9) /* a byte[] that holds UTF-16 */
         length /= 2;
-    length = MIN(length, NAME_CHARS_MAX);
+    length = MIN(length, (uint32_t)NAME_CHARS_MAX);
     r = memory_read(&vm->memory, array + data_at, bytes, (size_t)length << wide);
     for (uint32_t i = 0; r == 0 && i < length; i++)
         unit_add(ret, wide ? (uint16_t)(bytes[(size_t)2 * i] | bytes[(size_t)2 * i + 1] << 8)

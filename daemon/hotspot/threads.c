@@ -91,7 +91,7 @@ static int visit_array(struct hotspot_vm *vm, threads_visit_fn fn, void *cookie)
     r = memory_u32(m, list + (uint64_t)l->threads_list_length.offset, &length);
     if (r == 0)
         r = memory_u64(m, list + (uint64_t)l->threads_list_threads.offset, &threads);
-    for (uint32_t i = 0; r == 0 && i < MIN(length, HOTSPOT_THREADS_MAX); i++) {
+    for (uint32_t i = 0; r == 0 && i < MIN(length, (uint32_t)HOTSPOT_THREADS_MAX); i++) {
         r = memory_u64(m, threads + (uint64_t)i * 8, &thread);
         if (r == 0)
             r = fn(cookie, thread);

@@ -41,7 +41,7 @@ enum role request_role(const struct request *req)
                       req->subject.role >= ROLE_ATTACH;
 
     return params_enter_jvm(p) || may_attach || puts_probes(req)
-               ? MAX(req->route->role, ROLE_ATTACH)
+               ? MAX(req->route->role, (enum role)ROLE_ATTACH)
                : req->route->role;
 }
 

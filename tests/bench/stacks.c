@@ -423,24 +423,26 @@ int main(int argc, char **argv)
     sampler_stats(run.sampler, &stats);
     printf("%" PRIu64 " samples, %" PRIu64 " in the kernel, %.1f words each, deepest %" PRIu64
            ", lost %" PRIu64 ", malformed %" PRIu64 "\n",
-           run.samples, run.kernel, (double)run.frames / (double)MAX(run.samples, 1), run.deepest,
-           stats.lost_ring + stats.lost_other, ring_malformed(ring));
+           run.samples, run.kernel, (double)run.frames / (double)MAX(run.samples, UINT64_C(1)),
+           run.deepest, stats.lost_ring + stats.lost_other, ring_malformed(ring));
     printf("%.0f ns a sample in the program\n",
-           (double)stats.time_ns / (double)MAX(stats.samples, 1));
+           (double)stats.time_ns / (double)MAX(stats.samples, UINT64_C(1)));
     printf("frames: native %" PRIu64 " compiled %" PRIu64 " interpreted %" PRIu64 " stub %" PRIu64
            " signal %" PRIu64 " mark %" PRIu64 "\n",
            run.kinds[0], run.kinds[1], run.kinds[2], run.kinds[3], run.kinds[4], run.kinds[7]);
     printf("java threads: %" PRIu64 " of %" PRIu64 " whole, %.3f %%\n", run.java_ends[0], run.java,
-           100.0 * (double)run.java_ends[0] / (double)MAX(run.java, 1));
+           100.0 * (double)run.java_ends[0] / (double)MAX(run.java, UINT64_C(1)));
     printf("of these %" PRIu64 " of %" PRIu64 " on carriers of virtual threads whole\n",
            run.carriers_whole, run.carriers);
     printf("callers in compiled code: %" PRIu64 " of %" PRIu64 " at an exact PcDesc, %.2f %%\n",
-           run.exact, run.callers, 100.0 * (double)run.exact / (double)MAX(run.callers, 1));
+           run.exact, run.callers,
+           100.0 * (double)run.exact / (double)MAX(run.callers, UINT64_C(1)));
     printf("of the others %" PRIu64 " of %" PRIu64 " called the stub above them\n", run.leaf,
            run.callers - run.exact);
     print_relocations();
     printf("interpreted callers: %" PRIu64 " of %" PRIu64 " at an invoke, %.2f %%\n", run.at_invoke,
-           run.interpreted, 100.0 * (double)run.at_invoke / (double)MAX(run.interpreted, 1));
+           run.interpreted,
+           100.0 * (double)run.at_invoke / (double)MAX(run.interpreted, UINT64_C(1)));
     printf("native frames skipped: %" PRIu64 "\n", run.skipped);
     for (size_t i = 1; i < UNWIND_END_COUNT; i++) {
         if (run.ends[i])

@@ -143,7 +143,7 @@ static bool note_cpu_limit(void *cookie, int mount_fd, const char *folder)
          (read_numbers(mount_fd, folder, "cpu.cfs_quota_us", v, 1) &&
           read_numbers(mount_fd, folder, "cpu.cfs_period_us", v + 1, 1))) &&
         v[0] && v[1] && v[0] <= UINT64_MAX / MILLI)
-        *least = MIN(*least, MAX(v[0] * MILLI / v[1], 1));
+        *least = MIN(*least, MAX(v[0] * MILLI / v[1], UINT64_C(1)));
     return false;
 }
 

@@ -31,6 +31,17 @@ static const struct {
     { "0123456789abc\xfe", 14, TEXT_UTF8, "0123456789abc\xef\xbf\xbd" },
 };
 
+START_TEST(the_lesser_evaluates_each_argument_once)
+{
+    int asked = 0;
+
+    ck_assert_int_eq(MIN(++asked, 5), 1);
+    ck_assert_int_eq(MAX(++asked, 0), 2);
+    ck_assert_int_eq(CLAMP(++asked, 0, MIN(7, MAX(2, 1))), 2);
+    ck_assert_int_eq(asked, 3);
+}
+END_TEST
+
 START_TEST(cleans_one_text)
 {
     _cleanup_buf_ struct buf out = BUF_NULL;
@@ -194,6 +205,7 @@ int main(void)
     TCase *tc = tcase_create("base");
 
     tcase_add_loop_test(tc, cleans_one_text, 0, ARRAY_SIZE(CLEAN_CASES));
+    tcase_add_test(tc, the_lesser_evaluates_each_argument_once);
     tcase_add_test(tc, knows_well_formed_utf8);
     tcase_add_test(tc, escapes_for_json_and_html);
     tcase_add_test(tc, interns_equal_strings_once);

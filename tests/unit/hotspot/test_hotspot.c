@@ -428,7 +428,7 @@ END_TEST
 START_TEST(survives_changed_tables)
 {
     load(RELEASES[_i]);
-    for (size_t p = 0; p < MIN(image.page_count, 40); p++) {
+    for (size_t p = 0; p < MIN(image.page_count, (size_t)40); p++) {
         for (size_t at = 0; at < 4096; at += 509) {
             uint8_t kept = image.pages[p].bytes[at];
 
