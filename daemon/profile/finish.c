@@ -249,9 +249,9 @@ static int finish_warnings(struct profile *p, struct record *r)
                     "%llu safepoints, operations of the VM and collections are not in this "
                     "profile: it holds %d of them; lower seconds",
                     (unsigned long long)r->moments_dropped, PROFILE_MOMENTS_MAX);
-    if (r->unwarned_processes)
-        record_warn(r, "there is a warning of %u more processes, which are left out here",
-                    r->unwarned_processes);
+    if (r->unwarned.count)
+        record_warn(r, "there is a warning of %s%u more processes, which are left out here",
+                    r->unwarned.count == RECORD_UNWARNED_MAX ? "at least " : "", r->unwarned.count);
     for (size_t i = 0; i < r->warning_count; i++) {
         p->warnings[i] = strdup(r->warnings[i]);
         if (!p->warnings[i])

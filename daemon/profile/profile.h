@@ -241,8 +241,8 @@ void record_set_later(struct record *r, record_later_fn fn, void *cookie);
 int record_moment(struct record *r, const struct profile_moment *m);
 /* Adds a warning once (equal sentences are one). */
 void record_warn(struct record *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
-/* The same of one process among many. These take half of the places, so that there is room for what
- * concerns all. What is beyond that is counted. */
+/* Adds a warning of one process among many, once. These take half of the places, so that there is
+ * room for what concerns all. Sentences beyond that are counted, each once. */
 void record_warn_process(struct record *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* Counts a sample for which there was no room where it came from: the profile tells it as lost. */
 void record_drop(struct record *r, uint32_t count);

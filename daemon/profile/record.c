@@ -2,6 +2,8 @@
 /* A capture being taken: stacks as a tree of frame ids, samples that point into it. */
 #include "profile/record_impl.h"
 
+#include "base/fnv1a.h"
+
 #include <stdarg.h>
 
 int record_new(const struct frame_table *frames, size_t max_samples, struct record **ret)
@@ -18,6 +20,7 @@ int record_new(const struct frame_table *frames, size_t max_samples, struct reco
     id_table_init(&r->nodes, sizeof(struct record_node), RECORD_NODES_MAX);
     id_table_init(&r->processes, sizeof(struct profile_process), RECORD_THREADS_MAX);
     id_table_init(&r->threads, sizeof(struct profile_thread), RECORD_THREADS_MAX);
+    id_table_init(&r->unwarned, sizeof(uint64_t), RECORD_UNWARNED_MAX);
     if (id_table_add(&r->nodes, &root, &id) < 0) {
         record_free(r);
         return -ENOMEM;
@@ -35,6 +38,7 @@ struct record *record_free(struct record *r)
     id_table_deinit(&r->nodes);
     id_table_deinit(&r->processes);
     id_table_deinit(&r->threads);
+    id_table_deinit(&r->unwarned);
     free(r->samples);
     free(r->moments);
     for (size_t i = 0; i < r->warning_count; i++)
@@ -312,18 +316,25 @@ void record_drop(struct record *r, uint32_t count)
     r->dropped += count;
 }
 
-static void add_warning(struct record *r, const char *fmt, va_list ap)
+/* Returns a new sentence, the caller's; NULL: it is there already, or there is no memory. */
+static char *new_warning(const struct record *r, const char *fmt, va_list ap)
 {
     char *text = NULL;
 
     if (vasprintf(&text, fmt, ap) < 0)
-        return;
+        return NULL;
     for (size_t i = 0; i < r->warning_count; i++) {
         if (strcmp(r->warnings[i], text) == 0) {
             free(text);
-            return;
+            return NULL;
         }
     }
+    return text;
+}
+
+/* Takes @text. */
+static void add_warning(struct record *r, char *text)
+{
     if (r->warning_count < PROFILE_WARNINGS_MAX)
         r->warnings[r->warning_count++] = text;
     else
@@ -332,25 +343,36 @@ static void add_warning(struct record *r, const char *fmt, va_list ap)
 
 void record_warn(struct record *r, const char *fmt, ...)
 {
+    char *text;
     va_list ap;
 
     va_start(ap, fmt);
-    add_warning(r, fmt, ap);
+    text = new_warning(r, fmt, ap);
     va_end(ap);
+    if (text)
+        add_warning(r, text);
 }
 
 void record_warn_process(struct record *r, const char *fmt, ...)
 {
+    char *text;
     va_list ap;
 
-    if (r->warned_processes == PROFILE_WARNINGS_MAX / 2) {
-        r->unwarned_processes++;
-        return;
-    }
-    r->warned_processes++;
     va_start(ap, fmt);
-    add_warning(r, fmt, ap);
+    text = new_warning(r, fmt, ap);
     va_end(ap);
+    if (!text)
+        return;
+    if (r->warned_processes < PROFILE_WARNINGS_MAX / 2) {
+        r->warned_processes++;
+        add_warning(r, text);
+    } else { /* which may come again at any moment, and counts once */
+        uint64_t hash = fnv1a(FNV1A_START, text, strlen(text));
+        uint32_t id;
+
+        id_table_add(&r->unwarned, &hash, &id);
+        free(text);
+    }
 }
 
 size_t record_samples(const struct record *r)

@@ -7,6 +7,7 @@
 
 #define RECORD_NODES_MAX 16000000u
 #define RECORD_THREADS_MAX 1000000u
+#define RECORD_UNWARNED_MAX 4096u /* warnings of processes that are counted alone */
 #define RECORD_DOUBLES_MAX                                                                         \
     ((size_t)64 << 10) /* samples: an array up to this doubles as it grows                         \
                         */
@@ -40,8 +41,9 @@ struct record {
     uint64_t moments_dropped;
     char *warnings[PROFILE_WARNINGS_MAX];
     size_t warning_count;
-    uint32_t warned_processes, unwarned_processes; /* of record_warn_process() */
-    record_later_fn later;                         /* NULL: all frames are of the table */
+    uint32_t warned_processes; /* of record_warn_process() */
+    struct id_table unwarned;  /* hashes of its sentences that found no place */
+    record_later_fn later;     /* NULL: all frames are of the table */
     void *later_cookie;
 };
 
