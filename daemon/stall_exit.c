@@ -25,7 +25,7 @@ static void note(const struct stall_exit *st, const struct readers_stats *reader
 {
     for (size_t i = 0; i < readers->held; i++) {
         int r = quarantine_add(st->notes_fd, readers->who[i].owner, &readers->who[i].id,
-                               /* jvm= */ false);
+                               readers->who[i].jvm);
 
         if (r < 0)
             log_err_errno(r, "cannot note that process %d is to be quarantined",

@@ -61,7 +61,7 @@ void facts_read_cmdline(struct discover *d, const struct proc_id *id, size_t max
     c = malloc(sizeof(*c));
     if (!c)
         return;
-    *c = (struct cmdline_reading){ .base = { run_cmdline, drop_cmdline },
+    *c = (struct cmdline_reading){ .base = { run_cmdline, drop_cmdline, /* jvm= */ false },
                                    .proc_fd = d->opts.proc_fd,
                                    .host_pid = id->host_pid,
                                    .max = max };

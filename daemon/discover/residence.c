@@ -306,7 +306,7 @@ static int begin_job(struct discover *d, struct image *im, struct error *err)
     j = calloc(1, sizeof(*j));
     if (!j)
         return -ENOMEM;
-    *j = (struct residence_job){ .base = { run_job, drop_job },
+    *j = (struct residence_job){ .base = { run_job, drop_job, /* jvm= */ true },
                                  .id = p->id,
                                  .jobs = &d->residence_jobs,
                                  .maps_fd = -1,

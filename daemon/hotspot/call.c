@@ -97,7 +97,7 @@ int vm_call(struct hotspot_vm *vm, vm_call_fn fn, void *arg, size_t n)
     c = malloc(sizeof(*c) + n);
     if (!c)
         return -ENOMEM;
-    *c = (struct call){ { run_call, drop_call }, vm, fn };
+    *c = (struct call){ { run_call, drop_call, /* jvm= */ true }, vm, fn };
     memcpy(c->arg, arg, n);
     atomic_fetch_add(&vm->users, 1);
     r = &c->base;

@@ -195,7 +195,9 @@ int maps_read_exec(const struct proc_id *id, int fd, const struct maps_limits *l
         close_fd(fd);
         return -ENOMEM;
     }
-    *e = (struct exec_reading){ .base = { run_exec, drop_exec }, .limits = *limits, .fd = fd };
+    *e = (struct exec_reading){ .base = { run_exec, drop_exec, /* jvm= */ false },
+                                .limits = *limits,
+                                .fd = fd };
     r = &e->base;
     result = readers_run(id, &r);
     if (result == 0) {

@@ -286,7 +286,7 @@ int readers_run(const struct proc_id *id, struct reading **reading)
     if (!r)
         return refuse();
     pthread_mutex_lock(&r->lock);
-    r->who = (struct reader_held){ *id, owner };
+    r->who = (struct reader_held){ *id, owner, (*reading)->jvm };
     r->reading = *reading;
     r->state = ASKED;
     pthread_mutex_unlock(&r->lock);
@@ -348,7 +348,7 @@ ssize_t readers_pread(const struct proc_id *id, int fd, uint64_t at, void *buf, 
     p = malloc(sizeof(*p) + n);
     if (!p)
         return -ENOMEM;
-    *p = (struct page_reading){ { run_pread, drop_pread }, fd, at, n };
+    *p = (struct page_reading){ { run_pread, drop_pread, /* jvm= */ true }, fd, at, n };
     r = &p->base;
     got = readers_run(id, &r);
     if (got > 0)
@@ -390,7 +390,9 @@ int readers_stat(int fd, const struct proc_id *id, struct proc_stat *ret)
     s = malloc(sizeof(*s));
     if (!s)
         return -ENOMEM;
-    *s = (struct stat_reading){ { run_stat, drop_stat }, fd, id->host_pid, { .state = 0 } };
+    *s = (struct stat_reading){
+        { run_stat, drop_stat, /* jvm= */ false }, fd, id->host_pid, { .state = 0 }
+    };
     r = &s->base;
     result = readers_run(id, &r);
     if (result == 0)

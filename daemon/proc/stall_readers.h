@@ -28,6 +28,7 @@
 struct reading {
     int (*run)(struct reading *r);
     void (*drop)(struct reading *r); /* frees it */
+    bool jvm;                        /* it is of a JVM's memory */
 };
 
 /* The readings of the calling thread are made by readers from now on. Borrows @proc_fd for good. */
@@ -36,8 +37,8 @@ bool readers_are_used(void);
 /* Has *@r made, a reading of process @id: the result of its run(). -ETIMEDOUT: it was not made, or
  * has not come back; then *@r may have been taken (NULL). */
 int readers_run(const struct proc_id *id, struct reading **r);
-/* pread(2) of @fd, which is of @id, at most READERS_BYTES_MAX. The bytes, or -errno. In a reader it
- * is simply made, but by one that was left not at all: @fd may be another's by now. */
+/* pread(2) of @fd, which is memory of JVM @id, at most READERS_BYTES_MAX. The bytes, or -errno. In
+ * a reader it is simply made, but by one that was left not at all: @fd may be another's by now. */
 ssize_t readers_pread(const struct proc_id *id, int fd, uint64_t at, void *buf, size_t n);
 
 /* As proc_read_stat(), of process @id, whose start time may be 0 (not known). -ETIMEDOUT: the
@@ -53,6 +54,7 @@ void readers_spend(const struct proc_id *id, uint64_t took_ns);
 struct reader_held {
     struct proc_id id;
     uint64_t owner;
+    bool jvm; /* as of its reading */
 };
 struct readers_stats {
     uint64_t left;          /* that did not come back in time, ever */

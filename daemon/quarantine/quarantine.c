@@ -99,7 +99,7 @@ const struct quarantined *quarantine_find(const struct quarantine *l, const stru
     uint64_t owner = l->count ? proc_owner(l->proc_fd, id) : 0;
 
     for (size_t i = 0; i < l->count; i++) {
-        if (l->list[i].owner == owner && (l->lasting || holds(&l->list[i])))
+        if (l->list[i].owner == owner && holds(&l->list[i]))
             return &l->list[i];
     }
     return NULL;
@@ -110,6 +110,6 @@ size_t quarantine_count(const struct quarantine *l)
     size_t n = 0;
 
     for (size_t i = 0; i < l->count; i++)
-        n += l->lasting || holds(&l->list[i]);
+        n += holds(&l->list[i]);
     return n;
 }

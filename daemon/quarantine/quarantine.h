@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Whose memory flamed does not read: one reading of it did not come back, and flamed had to be
- * started again (proc/touch.h). All of a container, or one process outside of any. Each is noted
- * for an hour, a line each, so that the next flamed knows. The notes are in memory that the
+ * started again (proc/stall_readers.h). All of a container, or one process outside of any. Each is
+ * noted for an hour, a line each, so that the next flamed knows. The notes are in memory that the
  * supervisor keeps from one worker to the next. Under systemd they are in a file that ends with the
  * machine's run. Neither waits for a disk.
  */
@@ -22,20 +22,20 @@ struct quarantined {
 };
 
 struct quarantine {
-    int proc_fd;  /* borrowed */
-    bool lasting; /* holds as long as this flamed runs, which nobody starts again */
+    int proc_fd; /* borrowed */
     struct quarantined list[QUARANTINE_MAX];
     size_t count;
 };
 
-/* The notes as the file @path, which is made where there is none. The fd is the caller's. 0 or
- * -errno (-EPERM: somebody else's, or no regular file). */
+/* Opens the notes, the file @path, and makes it if there is none. The fd is the caller's. Return: 0
+ * or -errno (-EPERM: somebody else's, or no regular file). */
 int quarantine_open(const char *path, int *ret_fd);
-/* What is noted in @fd (-1: nothing) and still holds. Borrows @proc_fd. */
+/* Reads what is noted in @fd (-1: nothing) and still holds. Borrows @proc_fd. */
 void quarantine_load(int fd, int proc_fd, struct quarantine *ret);
-/* Notes @owner there, too, of whom it was @id that was read. 0 or -errno. */
+/* Adds a note of @owner, because of a reading of process @id. Return: 0 or -errno. */
 int quarantine_add(int fd, uint64_t owner, const struct proc_id *id, bool jvm);
-/* NULL, or the entry that holds for @id at this moment. Points into @l. Thread: any. */
+/* Finds the note that holds for @id at this moment. Points into @l; NULL: there is none. Thread:
+ * any. */
 const struct quarantined *quarantine_find(const struct quarantine *l, const struct proc_id *id);
-/* How many hold at this moment. Thread: any. */
+/* Counts the notes that hold at this moment. Thread: any. */
 size_t quarantine_count(const struct quarantine *l);

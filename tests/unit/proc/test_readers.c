@@ -48,7 +48,7 @@ static int read_byte(int pid, int fd, struct reading **ret)
     struct pipe_reading *p = calloc(1, sizeof(*p));
 
     ck_assert_ptr_nonnull(p);
-    *p = (struct pipe_reading){ .base = { run_pipe, drop_pipe }, .fd = fd };
+    *p = (struct pipe_reading){ .base = { run_pipe, drop_pipe, /* jvm= */ pid == 1 }, .fd = fd };
     *ret = &p->base;
     return readers_run(&id, ret);
 }
@@ -125,6 +125,7 @@ START_TEST(what_is_not_answered_holds_nobody_else)
     ck_assert(left);
     ck_assert_uint_eq(stats().held, 1);
     ck_assert_int_eq(stats().who[0].id.host_pid, held.host_pid);
+    ck_assert(stats().who[0].jvm);
     ck_assert(readers_wait_for(&held));
     ck_assert(!readers_wait_for(&other));
     began_ns = clock_monotonic_ns();
@@ -332,7 +333,9 @@ static int read_pages(int fd, int pages, bool *ret_left)
     int result;
 
     ck_assert_ptr_nonnull(p);
-    *p = (struct pages_reading){ .base = { run_pages, drop_pipe }, .fd = fd, .pages = pages };
+    *p = (struct pages_reading){ .base = { run_pages, drop_pipe, /* jvm= */ true },
+                                 .fd = fd,
+                                 .pages = pages };
     result = readers_run(&id, &r);
     *ret_left = !r;
     free(r);
