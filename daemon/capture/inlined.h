@@ -29,7 +29,7 @@ void inlined_decide(struct inlined *i);
 /* Whether something may still be read. */
 bool inlined_waits(const struct inlined *i);
 
-/* Another frame table takes the place of this one: as in capture/later.h. */
+/* Another frame table takes the place of this one: as in attach/deferred_frames.h. */
 int inlined_rebase_add(const struct inlined *i, struct rebase *b);
 void inlined_rebase(struct inlined *i, const struct rebase *b, struct frame_table *frames);
 

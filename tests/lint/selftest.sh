@@ -102,6 +102,8 @@ fails tables docs/threat-model.md '| an attack | a defence | `test_gone.Gone` |\
 fails tables docs/threat-model.md '| an attack | a defence | `unit_gone` |\n'
 fails tables docs/contributing.md 'See `base/gone.c`.\n'
 clean tables docs/contributing.md 'See `base/base.h`.\n'
+fails tables daemon/base/a.c '/* As base/gone.h. */\n'
+clean tables daemon/base/a.c '/* As base/base.h. */\n'
 fails tables docs/architecture.md '| `base/` | all |\n' 'no row for daemon/serve/'
 
 fails formats daemon/render/formats.def 'FORMAT(gif, "image/gif", "gif", "a picture that moves", )\n'

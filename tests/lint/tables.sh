@@ -84,6 +84,13 @@ for doc in docs/architecture.md docs/contributing.md; do
             { echo "$doc names $path, which does not exist"; bad=1; }
     done < <(grep -oE '`[^`]+`' $doc | tr -d '`' | grep -E '^[a-z_./-]+$' | grep -E '/|\.(c|h|py|sh|def|md|json|txt)$' | sort -u)
 done
+
+# The files that the code names by their folder in daemon/.
+while IFS=: read -r file path; do
+    [ -e "daemon/$path" ] || [ -e "daemon/$path.in" ] || [[ $path == */proto/* || $path == *.skel.h ]] ||
+        { echo "$file names $path, which does not exist"; bad=1; }
+done < <(cd daemon && grep -rnoP --include='*.[ch]' "(?<![\w/.])($(printf '%s|' */ | sed 's,/|,|,g; s,|$,,'))/[a-z0-9_/.]+\.[ch]\b" . |
+    sed -E 's,^\./([^:]*):[0-9]*:,daemon/\1:,' | sort -u)
 if [ -e docs/architecture.md ]; then
     for folder in $(find daemon -mindepth 2 -name '*.[ch]' -printf '%h/\n' | sort -u); do
         grep -q "^| \`${folder#daemon/}\` |" docs/architecture.md ||

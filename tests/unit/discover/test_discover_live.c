@@ -313,7 +313,8 @@ START_TEST(stays_flat_in_a_storm_of_execs)
     printf("%llu execs/s, %llu ns of CPU for each, %zu entries\n",
            (unsigned long long)(execs * 10 / 25), (unsigned long long)(execs ? cpu_ns / execs : 0),
            d->count);
-    ck_assert_uint_gt(execs, 50); /* as many as the machine makes; test_discover.c has 200,000 */
+    ck_assert_uint_gt(execs,
+                      50); /* as many as the machine makes; test_discover_limits.c has 200,000 */
     ck_assert_uint_eq(stats.sideband_lost, 0);
     ck_assert_uint_lt(d->count, count_before + 50);
     ck_assert_uint_lt(maps_opened, 100);
