@@ -163,8 +163,8 @@ static int call_begin(struct api *api, void *arg)
 
     if (r)
         return r;
-    safety_check(api->engine.attaching, a->viewer, p, &f);
-    obstacle = safety_obstacle(&f, a->mode);
+    preflight_process(api->engine.attaching, a->viewer, p, &f);
+    obstacle = preflight_obstacle(&f, a->mode);
     if (obstacle) {
         error_set(a->err, -EPERM, "JVM %d is not attached to: %s", a->host_pid, obstacle->reason);
         error_remedy(a->err, "%s", obstacle->remedy);

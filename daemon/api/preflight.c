@@ -20,7 +20,7 @@ static int call_preflight(struct api *api, void *arg)
 
     if (r)
         return r;
-    safety_check(api->engine.attaching, a->viewer, p, &f);
+    preflight_process(api->engine.attaching, a->viewer, p, &f);
     steps = json_array();
     for (size_t i = 0; i < f.count; i++)
         json_array_append_new(steps, json_pack("{s:s, s:b, s:s, s:s}", "step", f.steps[i].name,

@@ -110,10 +110,10 @@ static void begin(struct attaching *at, struct attachment *a, uint64_t now_ns)
     int r = PROC_GONE;
 
     if (p && !p->exited && proc_id_equal(&p->id, &a->id)) {
-        safety_check(at, /* v= */ NULL, p, &f);
+        preflight_process(at, /* v= */ NULL, p, &f);
         a->places = f.places;
-        obstacle = safety_obstacle(&f, a->mode);
-        if (safety_passes(p, &f)) {
+        obstacle = preflight_obstacle(&f, a->mode);
+        if (preflight_passes(p, &f)) {
             a->again_ns = now_ns + AGAIN_NS;
             return;
         }

@@ -21,7 +21,7 @@ struct place {
     uint8_t count, decided_count;
 };
 
-struct later {
+struct deferred {
     struct frame_table *frames;
     struct id_table keys; /* struct place_key */
     struct place *places; /* [keys.count] */
@@ -29,14 +29,14 @@ struct later {
     uint32_t *pool;                         /* frame ids */
     size_t pool_count, pool_cap, pool_kept; /* kept: what memory gave; behind it what was decided */
     uint64_t time_ns;
-    struct later_source source;
+    struct deferred_source source;
     struct u64_cache functions; /* the agent's id of a method -> function */
-    struct later_stats stats;
+    struct deferred_stats stats;
 };
 
-int later_new(struct frame_table *frames, struct later **ret)
+int deferred_new(struct frame_table *frames, struct deferred **ret)
 {
-    struct later *l = calloc(1, sizeof(*l));
+    struct deferred *l = calloc(1, sizeof(*l));
 
     if (!l)
         return -ENOMEM;
@@ -47,7 +47,7 @@ int later_new(struct frame_table *frames, struct later **ret)
     return 0;
 }
 
-struct later *later_free(struct later *l)
+struct deferred *deferred_free(struct deferred *l)
 {
     if (!l)
         return NULL;
@@ -59,13 +59,13 @@ struct later *later_free(struct later *l)
     return NULL;
 }
 
-void later_set_time(struct later *l, uint64_t time_ns)
+void deferred_set_time(struct deferred *l, uint64_t time_ns)
 {
     l->time_ns = time_ns;
 }
 
 /* Appends @count ids to the pool. False: no memory. */
-static bool pool_add(struct later *l, const uint32_t *frames, size_t count, uint32_t *ret_first)
+static bool pool_add(struct deferred *l, const uint32_t *frames, size_t count, uint32_t *ret_first)
 {
     if (!array_grow(&l->pool, &l->pool_cap, l->pool_count + count, 512))
         return false;
@@ -76,7 +76,7 @@ static bool pool_add(struct later *l, const uint32_t *frames, size_t count, uint
     return true;
 }
 
-static bool is_interpreter(const struct later *l, uint32_t frame)
+static bool is_interpreter(const struct deferred *l, uint32_t frame)
 {
     const struct frame *f = frame_table_get(l->frames, frame);
     const struct function *fn = frame_table_get_function(l->frames, f->function);
@@ -86,18 +86,18 @@ static bool is_interpreter(const struct later *l, uint32_t frame)
 }
 
 /* Forgets what was decided, so that places can be added behind what memory gave. */
-static void undecide(struct later *l)
+static void undecide(struct deferred *l)
 {
     for (uint32_t i = 0; i < l->keys.count; i++)
         l->places[i].decided_count = 0;
     l->pool_count = l->pool_kept;
-    l->stats = (struct later_stats){ 0 };
+    l->stats = (struct deferred_stats){ 0 };
 }
 
-uint32_t later_add(void *cookie, uint64_t word, bool is_return_address, const uint32_t *frames,
-                   size_t count)
+uint32_t deferred_add(void *cookie, uint64_t word, bool is_return_address, const uint32_t *frames,
+                      size_t count)
 {
-    struct later *l = cookie;
+    struct deferred *l = cookie;
     bool has_id = word >> UNWIND_KIND_SHIFT == UNWIND_COMPILED;
     struct place_key key = { .word = word,
                              .slot = has_id ? 0 : l->time_ns / SLOT_NS,
@@ -126,7 +126,7 @@ uint32_t later_add(void *cookie, uint64_t word, bool is_return_address, const ui
     return RECORD_LATER + id;
 }
 
-void later_decide(struct later *l, const struct later_source *s)
+void deferred_decide(struct deferred *l, const struct deferred_source *s)
 {
     undecide(l);
     u64_cache_clear(&l->functions);
@@ -135,7 +135,8 @@ void later_decide(struct later *l, const struct later_source *s)
 
 /* ---- what the source says ---- */
 
-static uint32_t make_frame(struct later *l, uint32_t function, uint32_t line, enum frame_kind kind)
+static uint32_t make_frame(struct deferred *l, uint32_t function, uint32_t line,
+                           enum frame_kind kind)
 {
     struct frame f = {
         .function = function, .line = line, .kind = (uint8_t)kind, .unknown = !function
@@ -146,12 +147,12 @@ static uint32_t make_frame(struct later *l, uint32_t function, uint32_t line, en
     return id;
 }
 
-static uint32_t stub_frame(struct later *l, struct span name)
+static uint32_t stub_frame(struct deferred *l, struct span name)
 {
     return make_frame(l, java_stub_id(l->frames, name), 0, FRAME_STUB);
 }
 
-static uint32_t agent_function(struct later *l, uint32_t method)
+static uint32_t agent_function(struct deferred *l, uint32_t method)
 {
     struct code_method m;
     struct java_function_text text;
@@ -169,8 +170,9 @@ static uint32_t agent_function(struct later *l, uint32_t method)
 
 /* The frames that the agent tells of; 0: it knows none, or not all. @tier: of the compiled method
  * itself, which the agent cannot tell. */
-static size_t agent_frames(struct later *l, uint64_t pc, bool is_return_address, uint64_t time_ns,
-                           enum frame_kind tier, uint32_t ret[RECORD_LATER_FRAMES_MAX])
+static size_t agent_frames(struct deferred *l, uint64_t pc, bool is_return_address,
+                           uint64_t time_ns, enum frame_kind tier,
+                           uint32_t ret[RECORD_LATER_FRAMES_MAX])
 {
     struct code_location at[CODE_MAP_FRAMES_MAX];
     struct code_piece piece;
@@ -196,7 +198,7 @@ static size_t agent_frames(struct later *l, uint64_t pc, bool is_return_address,
 
 /* "int java.lang.String.indexOf(int, int)": what HotSpot calls an external name. A name without
  * brackets is a stub's. */
-static uint32_t text_frame(struct later *l, struct span name, enum frame_kind tier)
+static uint32_t text_frame(struct deferred *l, struct span name, enum frame_kind tier)
 {
     size_t bracket = span_find(name, '('), space, dot;
     struct span head = { name.p, bracket };
@@ -216,7 +218,7 @@ static uint32_t text_frame(struct later *l, struct span name, enum frame_kind ti
     return make_frame(l, java_function_id(l->frames, &text), 0, tier);
 }
 
-static size_t source_frames(struct later *l, const struct place_key *key, const struct place *p,
+static size_t source_frames(struct deferred *l, const struct place_key *key, const struct place *p,
                             enum frame_kind tier, uint32_t ret[RECORD_LATER_FRAMES_MAX])
 {
     uint64_t pc = key->word & UNWIND_PC_MASK;
@@ -233,15 +235,15 @@ static size_t source_frames(struct later *l, const struct place_key *key, const 
 
 /* ---- the decision ---- */
 
-static uint32_t function_of(const struct later *l, uint32_t frame)
+static uint32_t function_of(const struct deferred *l, uint32_t frame)
 {
     return frame_table_get(l->frames, frame)->function;
 }
 
 /* Whether both name the same methods in the same order. The JVM's own text has the outermost alone,
  * and no file. */
-static bool same_functions(const struct later *l, const uint32_t *a, size_t a_n, const uint32_t *b,
-                           size_t b_n)
+static bool same_functions(const struct deferred *l, const uint32_t *a, size_t a_n,
+                           const uint32_t *b, size_t b_n)
 {
     if (!l->source.map) {
         const struct function *x = frame_table_get_function(l->frames, function_of(l, a[a_n - 1]));
@@ -259,14 +261,14 @@ static bool same_functions(const struct later *l, const uint32_t *a, size_t a_n,
 }
 
 /* Whether @frames, as memory gave them, name the place. */
-static bool named(const struct later *l, const uint32_t *frames, size_t count)
+static bool named(const struct deferred *l, const uint32_t *frames, size_t count)
 {
     return count && !frame_table_get(l->frames, frames[count - 1])->unknown;
 }
 
 /* Whether @frame is a stub as the agent calls it where memory tells more: HotSpot tells an agent of
  * both adapters of a blob by one name. */
-static bool tells_less(const struct later *l, uint32_t frame)
+static bool tells_less(const struct deferred *l, uint32_t frame)
 {
     const struct function *f = frame_table_get_function(l->frames, function_of(l, frame));
 
@@ -274,7 +276,7 @@ static bool tells_less(const struct later *l, uint32_t frame)
 }
 
 /* The frames of place @n. */
-static size_t decide(struct later *l, uint32_t n, uint32_t ret[RECORD_LATER_FRAMES_MAX])
+static size_t decide(struct deferred *l, uint32_t n, uint32_t ret[RECORD_LATER_FRAMES_MAX])
 {
     const struct place_key *key = id_table_get(&l->keys, n);
     const struct place *p = &l->places[n];
@@ -305,9 +307,9 @@ static size_t decide(struct later *l, uint32_t n, uint32_t ret[RECORD_LATER_FRAM
     return p->count;
 }
 
-size_t later_frames(void *cookie, uint32_t n, uint32_t ret[RECORD_LATER_FRAMES_MAX])
+size_t deferred_resolve(void *cookie, uint32_t n, uint32_t ret[RECORD_LATER_FRAMES_MAX])
 {
-    struct later *l = cookie;
+    struct deferred *l = cookie;
     struct place *p;
     size_t count;
 
@@ -326,7 +328,7 @@ size_t later_frames(void *cookie, uint32_t n, uint32_t ret[RECORD_LATER_FRAMES_M
     return count;
 }
 
-int later_rebase_add(const struct later *l, struct rebase *b)
+int deferred_rebase_add(const struct deferred *l, struct rebase *b)
 {
     int r = 0;
 
@@ -335,7 +337,7 @@ int later_rebase_add(const struct later *l, struct rebase *b)
     return r;
 }
 
-void later_rebase(struct later *l, const struct rebase *b, struct frame_table *frames)
+void deferred_rebase(struct deferred *l, const struct rebase *b, struct frame_table *frames)
 {
     undecide(l);
     u64_cache_clear(&l->functions);
@@ -350,7 +352,7 @@ void later_rebase(struct later *l, const struct rebase *b, struct frame_table *f
     l->frames = frames;
 }
 
-struct later_stats later_stats(const struct later *l)
+struct deferred_stats deferred_stats(const struct deferred *l)
 {
     return l->stats;
 }

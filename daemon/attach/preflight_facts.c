@@ -28,8 +28,8 @@ static struct attach_places places_of(struct attaching *at, int32_t host_pid)
     return attach_places_read(buf_span(&text));
 }
 
-void safety_check(struct attaching *at, const struct viewer *v, struct process *p,
-                  struct preflight *ret)
+void preflight_process(struct attaching *at, const struct viewer *v, struct process *p,
+                       struct preflight *ret)
 {
     struct error state = ERROR_NULL;
     uint64_t now = clock_monotonic_ns(), wait_ns;
@@ -68,7 +68,7 @@ void safety_check(struct attaching *at, const struct viewer *v, struct process *
     preflight_run(&f, ret);
 }
 
-const struct preflight_step *safety_obstacle(const struct preflight *f, uint32_t mode)
+const struct preflight_step *preflight_obstacle(const struct preflight *f, uint32_t mode)
 {
     if (mode == ATTACH_LOAD ? f->agent : f->perfmap)
         return NULL;
@@ -81,7 +81,7 @@ const struct preflight_step *safety_obstacle(const struct preflight *f, uint32_t
     return NULL;
 }
 
-bool safety_passes(const struct process *p, const struct preflight *f)
+bool preflight_passes(const struct process *p, const struct preflight *f)
 {
     for (size_t i = 0; i < f->count; i++) {
         if (!f->steps[i].ok && f->steps[i].passes)

@@ -52,9 +52,9 @@ struct quarantine;
 void broker_set_quarantine(struct broker *b, const struct quarantine *l);
 /* Whether all that is asked about @id is refused: -ETIMEDOUT with the sentence. *ret_jvm (where not
  * NULL): whether it is known to be a JVM. Thread: any. */
-bool broker_leaves_alone(const struct broker *b, const struct proc_id *id, bool *ret_jvm);
+bool broker_is_quarantined(const struct broker *b, const struct proc_id *id, bool *ret_jvm);
 /* The sentence. -ETIMEDOUT. */
-int broker_refuse_left(const struct proc_id *id, struct error *err);
+int broker_refuse_quarantined(const struct proc_id *id, struct error *err);
 
 /* Read-only fds of a target, owned by the caller. 0, PROC_GONE, BROKER_ABSENT, -errno with @err. */
 int broker_maps(struct broker *b, const struct proc_id *id, int *ret_fd, struct error *err);

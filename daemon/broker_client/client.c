@@ -149,8 +149,8 @@ int client_call(struct broker *b, struct broker_request *q, struct broker_answer
     const struct proc_id target = { .host_pid = q->host_pid, .start_ticks = q->start_ticks };
     int r;
 
-    if (q->host_pid && broker_leaves_alone(b, &target, NULL))
-        return broker_refuse_left(&target, err);
+    if (q->host_pid && broker_is_quarantined(b, &target, NULL))
+        return broker_refuse_quarantined(&target, err);
     pthread_mutex_lock(&b->lock);
     r = client_call_locked(b, q, a, fds, fds_max, ret_count, err);
     pthread_mutex_unlock(&b->lock);

@@ -17,8 +17,8 @@ struct broker {
     int fd;               /* stays open (and readable: EOF) until broker_free(), lost or not */
     atomic_bool lost;
     uint32_t seq;
-    const struct quarantine *left; /* borrowed; NULL: none; as set before the first thread */
-    const struct unwind_row *rows; /* the same; never unmapped */
+    const struct quarantine *quarantine; /* borrowed; NULL: none; as set before the first thread */
+    const struct unwind_row *rows;       /* the same; never unmapped */
     void *tables; /* memory shared with the broker, BROKER_TABLES_BYTES; NULL until it is needed */
 };
 

@@ -6,12 +6,12 @@
 
 void broker_set_quarantine(struct broker *b, const struct quarantine *l)
 {
-    b->left = l;
+    b->quarantine = l;
 }
 
-bool broker_leaves_alone(const struct broker *b, const struct proc_id *id, bool *ret_jvm)
+bool broker_is_quarantined(const struct broker *b, const struct proc_id *id, bool *ret_jvm)
 {
-    const struct quarantined *one = b->left ? quarantine_find(b->left, id) : NULL;
+    const struct quarantined *one = b->quarantine ? quarantine_find(b->quarantine, id) : NULL;
 
     if (one && ret_jvm)
         *ret_jvm =
@@ -19,7 +19,7 @@ bool broker_leaves_alone(const struct broker *b, const struct proc_id *id, bool 
     return one || readers_wait_for(id);
 }
 
-int broker_refuse_left(const struct proc_id *id, struct error *err)
+int broker_refuse_quarantined(const struct proc_id *id, struct error *err)
 {
     error_set(err, -ETIMEDOUT,
               "process %d is quarantined: a file system does not answer a "

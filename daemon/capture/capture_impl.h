@@ -76,7 +76,8 @@ struct capture {
     struct broker_sample_stats stats_before;
     bool stubs_told;             /* that a JVM is probed by its stubs */
     uint64_t huge_faults_before; /* where an event wants to know */
-    struct later *later; /* places of attach_id's code, named at the end; NULL: memory names all */
+    struct deferred
+        *later; /* places of attach_id's code, named at the end; NULL: memory names all */
     struct inlined *inlined; /* native frames, looked up for the end; NULL: no lines are wanted */
     struct attachment *attachment; /* NULL: not begun, or none */
     struct proc_id attach_id;

@@ -16,7 +16,7 @@ struct capture *capture_free(struct capture *c)
         return NULL;
     target_free(c->target);
     record_free(c->record);
-    later_free(c->later);
+    deferred_free(c->later);
     inlined_free(c->inlined);
     id_table_deinit(&c->processes);
     id_table_deinit(&c->threads);
@@ -34,7 +34,7 @@ int captures_rebase_add(const struct captures *captures, struct rebase *b)
     for (const struct capture *c = captures->running; c && r == 0; c = c->next) {
         r = rebase_add_record(b, c->record);
         if (r == 0 && c->later)
-            r = later_rebase_add(c->later, b);
+            r = deferred_rebase_add(c->later, b);
         if (r == 0 && c->inlined)
             r = inlined_rebase_add(c->inlined, b);
     }
@@ -47,7 +47,7 @@ void captures_rebase(struct captures *captures, const struct rebase *b, struct f
     for (struct capture *c = captures->running; c; c = c->next) {
         record_rebase(c->record, b);
         if (c->later)
-            later_rebase(c->later, b, frames);
+            deferred_rebase(c->later, b, frames);
         if (c->inlined)
             inlined_rebase(c->inlined, b, frames);
     }

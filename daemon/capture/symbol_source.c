@@ -53,14 +53,14 @@ static void fall_back(struct capture *c, uint32_t mode, const char *reason, cons
 }
 
 /* As record_later_fn: the size of an id says which of both it is of. */
-static size_t deferred_frames(void *cookie, uint32_t n, uint32_t ret[RECORD_LATER_FRAMES_MAX])
+static size_t resolve_deferred(void *cookie, uint32_t n, uint32_t ret[RECORD_LATER_FRAMES_MAX])
 {
     struct capture *c = cookie;
 
     if (n >= LATER_PLACES_MAX && c->inlined)
         return inlined_frames(c->inlined, n - LATER_PLACES_MAX, ret);
     if (c->later)
-        return later_frames(c->later, n, ret);
+        return deferred_resolve(c->later, n, ret);
     ret[0] = 0;
     return 1;
 }
@@ -68,7 +68,7 @@ static size_t deferred_frames(void *cookie, uint32_t n, uint32_t ret[RECORD_LATE
 void capture_defer_names(struct capture *c)
 {
     if (c->later || c->inlined)
-        record_set_later(c->record, deferred_frames, c);
+        record_set_later(c->record, resolve_deferred, c);
 }
 
 static int attach(struct captures *captures, struct capture *c, const struct process *p,
@@ -76,7 +76,7 @@ static int attach(struct captures *captures, struct capture *c, const struct pro
 {
     c->attach_mode = mode;
     c->attach_id = p->id;
-    if (later_new(captures->frames, &c->later) < 0)
+    if (deferred_new(captures->frames, &c->later) < 0)
         return -ENOMEM;
     capture_defer_names(c);
     if (mode == ATTACH_PERFMAP)
@@ -112,18 +112,18 @@ int capture_choose_names(struct captures *captures, struct capture *c, bool back
     if (!p)
         return 0;
     discover_refresh(captures->discover, p);
-    safety_check(captures->attaching, target_viewer(c->target), p, &f);
+    preflight_process(captures->attaching, target_viewer(c->target), p, &f);
     c->nameless = f.nameless;
-    obstacle = is_asked(c) ? safety_obstacle(&f, mode) : NULL;
+    obstacle = is_asked(c) ? preflight_obstacle(&f, mode) : NULL;
     if (c->symbols == SYMBOLS_AUTO) {
         snprintf(c->meta.symbols, sizeof(c->meta.symbols), "%s", f.auto_reason);
         if (!f.auto_agent && (f.memory || !f.perfmap))
             return 0;
         mode = f.auto_agent ? ATTACH_LOAD : ATTACH_PERFMAP;
-    } else if (obstacle && !safety_passes(p, &f)) {
+    } else if (obstacle && !preflight_passes(p, &f)) {
         fall_back(c, mode, obstacle->reason, obstacle->remedy);
         return 0;
-    } else if (mode == ATTACH_PERFMAP && !f.perfmap && !safety_passes(p, &f)) {
+    } else if (mode == ATTACH_PERFMAP && !f.perfmap && !preflight_passes(p, &f)) {
         fall_back(c, mode, "this JDK cannot write its map to a file that is named",
                   "JDK 22 and up can");
         return 0;
@@ -157,7 +157,7 @@ bool capture_names_wait(struct captures *captures, struct capture *c, uint64_t n
 
 void capture_decide_names(struct capture *c)
 {
-    struct later_source s = { .first = c->agent_first };
+    struct deferred_source s = { .first = c->agent_first };
 
     if (c->inlined)
         inlined_decide(c->inlined);
@@ -167,7 +167,7 @@ void capture_decide_names(struct capture *c)
         s.map = attachment_map(c->attachment);
         s.text = attachment_text(c->attachment);
     }
-    later_decide(c->later, &s);
+    deferred_decide(c->later, &s);
 }
 
 void capture_tell_names(struct capture *c)
@@ -223,7 +223,7 @@ static void add_unread(const struct capture *c, struct profile *p)
 
 void capture_add_names(const struct capture *c, struct profile *p)
 {
-    struct later_stats s;
+    struct deferred_stats s;
     size_t n;
 
     if (c->inlined)
@@ -231,7 +231,7 @@ void capture_add_names(const struct capture *c, struct profile *p)
 
     if (!c->later || !c->attachment || attachment_state(c->attachment) != ATTACHMENT_READY)
         return;
-    s = later_stats(c->later);
+    s = deferred_stats(c->later);
     if (is_asked(c))
         snprintf(p->symbols, sizeof(p->symbols),
                  "%s: asked for%s; interpreted methods and what it does not know by memory",

@@ -112,13 +112,13 @@ static void capture_warn_process(struct capture *c, const struct process *p)
 
 static void capture_name(struct capture *c, struct incoming *in)
 {
-    const struct code_later later = { .add = later_add, .cookie = c->later };
+    const struct code_later later = { .add = deferred_add, .cookie = c->later };
 
     if (!c->later || !proc_id_equal(&in->process->id, &c->attach_id)) {
         incoming_name(in, c->symbols != SYMBOLS_NONE);
         return;
     }
-    later_set_time(c->later, in->rec->time_ns);
+    deferred_set_time(c->later, in->rec->time_ns);
     incoming_name_later(in, &later);
 }
 

@@ -101,7 +101,7 @@ struct discover_source {
     /* As broker_namespace_user(); NULL: nobody's. */
     int (*namespace_user)(void *ctx, const struct proc_id *id, uint32_t *ret_uid,
                           struct error *err);
-    /* As broker_leaves_alone(); NULL: none is. */
+    /* As broker_is_quarantined(); NULL: none is. */
     bool (*is_quarantined)(void *ctx, const struct proc_id *id, bool *ret_jvm);
     int (*sideband)(void *ctx, int ret_fds[BROKER_CPUS_MAX], size_t *ret_count, struct error *err);
 };

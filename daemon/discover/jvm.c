@@ -170,8 +170,8 @@ static void open_vm(struct discover *d, struct image *im, uint64_t now_ns)
         p->mem_fd = close_fd(p->mem_fd);
         p->jvm = JVM_NO;
         im->quarantined = true;
-        im->look_ns = im->timer_ns = now_ns + DISCOVER_LEFT_LOOK_NS;
-        broker_refuse_left(&p->id, &err);
+        im->look_ns = im->timer_ns = now_ns + DISCOVER_QUARANTINED_LOOK_NS;
+        broker_refuse_quarantined(&p->id, &err);
         unsupported(im, "%s; %s", err.msg, err.remedy);
     } else if (r == HOTSPOT_UNSUPPORTED) {
         p->mem_fd = close_fd(p->mem_fd);
@@ -192,7 +192,8 @@ static void schedule_next(struct discover *d, struct image *im, uint64_t now_ns)
         im->p.exec_time_ns ? im->p.exec_time_ns : monotonic_of_ticks(d, im->p.id.start_ticks);
     uint64_t age_ns = now_ns - MIN(now_ns, since_ns);
 
-    im->look_ns = im->timer_ns = im->quarantined ? now_ns + DISCOVER_LEFT_LOOK_NS : UINT64_MAX;
+    im->look_ns = im->timer_ns =
+        im->quarantined ? now_ns + DISCOVER_QUARANTINED_LOOK_NS : UINT64_MAX;
     if (im->quarantined || im->p.jvm != JVM_NO || age_ns >= DISCOVER_LAST_LOOK_NS)
         return;
     im->look_ns = now_ns + MAX(age_ns, DISCOVER_FIRST_LOOK_NS);
@@ -217,7 +218,7 @@ static bool may_look(struct discover *d, struct image *im)
         return true;
     }
     if (jvm || span_starts_with(span_of(im->p.comm), "java")) {
-        broker_refuse_left(&im->p.id, &err);
+        broker_refuse_quarantined(&im->p.id, &err);
         unsupported(im, "%s; %s", err.msg, err.remedy);
     }
     return false;

@@ -45,7 +45,7 @@ static int namespace_user(void *ctx, const struct proc_id *id, uint32_t *ret_uid
 
 static bool is_quarantined(void *ctx, const struct proc_id *id, bool *ret_jvm)
 {
-    return broker_leaves_alone(ctx, id, ret_jvm);
+    return broker_is_quarantined(ctx, id, ret_jvm);
 }
 
 static int sideband(void *ctx, int ret_fds[BROKER_CPUS_MAX], size_t *ret_count, struct error *err)

@@ -38,7 +38,7 @@
 #define DISCOVER_SECOND_LOOK_NS (1 * NSEC_PER_SEC)
 #define DISCOVER_THIRD_LOOK_NS (3 * NSEC_PER_SEC) /* a busy node's JVM loads libjvm late */
 #define DISCOVER_LAST_LOOK_NS (10 * NSEC_PER_SEC)
-#define DISCOVER_LEFT_LOOK_NS (5 * NSEC_PER_SEC) /* whether it is still quarantined */
+#define DISCOVER_QUARANTINED_LOOK_NS (5 * NSEC_PER_SEC) /* whether it is still quarantined */
 /* From then on only when it has grown by so much: libjvm alone is larger. */
 #define DISCOVER_GROWN_BYTES ((uint64_t)8 << 20)
 

@@ -43,7 +43,7 @@ static bool request_wait(struct request *req)
         MHD_suspend_connection(req->connection);
         pthread_mutex_lock(&s->lock);
         net_watch(s, req);
-        work_push(s, req);
+        workers_push(s, req);
         pthread_mutex_unlock(&s->lock);
         return true;
     }

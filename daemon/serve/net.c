@@ -205,7 +205,7 @@ static void net_client_event(struct serve *s, uint64_t token, uint32_t events)
             req->left = true;
             s->stats.clients_left++;
             req->refs++;
-            work_end_capture(req, /* keep= */ false);
+            request_end_capture(req, /* keep= */ false);
             if (req->stream.active)
                 stream_left(req);
             request_unref_locked(req);
@@ -236,9 +236,9 @@ static void net_tick(struct serve *s)
         }
         if (req && req->capturing && !req->done) {
             if (now >= req->give_up_ns)
-                work_give_up(req);
+                request_give_up_capture(req);
             else if (now >= req->end_ns)
-                work_end_capture(req, /* keep= */ true);
+                request_end_capture(req, /* keep= */ true);
         }
     }
     review_tick(s, now);

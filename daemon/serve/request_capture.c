@@ -31,7 +31,7 @@ static void work_notify(struct request *req)
     if (req->stream.active)
         stream_poke(req);
     else
-        work_push(req->serve, req);
+        workers_push(req->serve, req);
 }
 
 /* The engine's thread: the capture of @cookie has come to its end. */
@@ -67,7 +67,7 @@ static void work_release(struct request *req)
         work_notify(req);
 }
 
-static void work_call_end(struct request *req)
+static void call_end(struct request *req)
 {
     struct serve *s = req->serve;
 
@@ -76,7 +76,7 @@ static void work_call_end(struct request *req)
     pthread_mutex_lock(&s->lock);
 }
 
-void work_end_capture(struct request *req, bool keep)
+void request_end_capture(struct request *req, bool keep)
 {
     if (!req->capturing || req->done || req->ended)
         return;
@@ -86,12 +86,12 @@ void work_end_capture(struct request *req, bool keep)
         return; /* the thread that holds it looks at `ended` afterwards */
     req->held = true;
     req->refs++; /* it may be given up in between */
-    work_call_end(req);
+    call_end(req);
     work_release(req);
     request_unref_locked(req);
 }
 
-void work_give_up(struct request *req)
+void request_give_up_capture(struct request *req)
 {
     if (!req->capturing || req->done)
         return;
@@ -141,7 +141,7 @@ static bool work_admit(struct request *req, uint64_t duration_ns)
     return false;
 }
 
-void work_describe(const struct request *req, struct capture_request *ret)
+void request_describe_capture(const struct request *req, struct capture_request *ret)
 {
     *ret = (struct capture_request){
         .target = req->params.target,
@@ -155,7 +155,7 @@ void work_describe(const struct request *req, struct capture_request *ret)
     memcpy(ret->events, req->params.events, sizeof(ret->events));
 }
 
-bool work_capture(struct request *req, const struct capture_request *c)
+bool request_begin_capture(struct request *req, const struct capture_request *c)
 {
     struct serve *s = req->serve;
     struct error err = ERROR_NULL;
@@ -177,7 +177,7 @@ bool work_capture(struct request *req, const struct capture_request *c)
         if (req->abandoned)
             req->end_keep = false;
         if (req->abandoned || (req->ended && !req->done))
-            work_call_end(req);
+            call_end(req);
         streams = req->stream.step && !req->abandoned;
         if (streams)
             stream_start_locked(req);

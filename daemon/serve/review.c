@@ -79,7 +79,7 @@ static bool end_one(struct serve *s)
     for (struct request *req = s->capturing; req; req = req->capturing_next) {
         if (!req->revoked || req->ended || req->done)
             continue;
-        work_end_capture(req, /* keep= */ false);
+        request_end_capture(req, /* keep= */ false);
         return true;
     }
     return false;

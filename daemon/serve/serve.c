@@ -108,7 +108,7 @@ int serve_start(const struct serve_opts *o, const struct api_backend *be, struct
 
     r = http_start(s, err);
     if (r == 0)
-        r = work_start(s, err);
+        r = workers_start(s, err);
     if (r == 0)
         r = whose_start(s, err);
     if (r == 0)
@@ -167,12 +167,12 @@ struct serve *serve_stop(struct serve *s)
     s->stopping = true;
     for (size_t i = 0; i < s->client_max; i++) {
         if (s->clients[i].request)
-            work_end_capture(s->clients[i].request, /* keep= */ true);
+            request_end_capture(s->clients[i].request, /* keep= */ true);
     }
     idle = wait_idle(s, /* answered= */ false, clock_monotonic_ns() + SERVE_STOP_MAX_NS);
     for (size_t i = 0; !idle && i < s->client_max; i++) {
         if (s->clients[i].request)
-            work_give_up(s->clients[i].request);
+            request_give_up_capture(s->clients[i].request);
     }
     wait_idle(s, /* answered= */ true, clock_monotonic_ns() + SERVE_STOP_SEND_NS);
     idle = s->suspended_count == 0;
@@ -184,7 +184,7 @@ struct serve *serve_stop(struct serve *s)
         return NULL;
     }
     whose_end(s);
-    work_stop(s);
+    workers_stop(s);
     http_stop(s);
     pthread_mutex_lock(&s->lock);
     idle = s->stats.captures_now == 0;

@@ -4,7 +4,7 @@
  *
  *   net thread (net.c)        accepts, watches waiting clients, keeps deadlines
  *   MHD's pool (http.c)       reads requests, answers what needs no waiting, sends answers
- *   workers (work.c)          call the backend, render, compress
+ *   workers (workers.c)       call the backend, render, compress
  *   a thread of whose.c       asks who holds a connection's socket
  *   the engine's thread       calls capture_done()
  *
@@ -214,7 +214,7 @@ void net_stop(struct serve *s);
 void net_watch(struct serve *s, struct request *req);
 void net_unwatch(struct serve *s, struct request *req);
 
-/* ---- places.c: room for connections; called with lock held ---- */
+/* ---- connection_places.c: room for connections; called with lock held ---- */
 
 /* Takes a place for a connection of @caller, that of an idle one if need be. NULL: there is none.
  */
@@ -285,13 +285,13 @@ void http_stop(struct serve *s);
 /* ---- workers.c ---- */
 
 /* Start and stop the workers. */
-int work_start(struct serve *s, struct error *err);
-void work_stop(struct serve *s);
+int workers_start(struct serve *s, struct error *err);
+void workers_stop(struct serve *s);
 /* Gives it back to the HTTP library: with its answer, or to be looked at again. Without the lock.
  */
-void work_finish(struct request *req, bool ready);
+void request_resume(struct request *req, bool ready);
 /* Puts a suspended request into the queue. Called with lock held. */
-void work_push(struct serve *s, struct request *req);
+void workers_push(struct serve *s, struct request *req);
 /* Drops a reference; called with lock held, which is dropped in between. */
 void request_unref_locked(struct request *req);
 struct request *request_new(struct serve *s, const char *uri);
@@ -299,14 +299,14 @@ struct request *request_new(struct serve *s, const char *uri);
 /* ---- request_capture.c: the capture that a request waits for ---- */
 
 /* What req->params ask for. */
-void work_describe(const struct request *req, struct capture_request *ret);
+void request_describe_capture(const struct request *req, struct capture_request *ret);
 /* Begins a capture. True when the answer is already there: it failed, or is a stream. Else the
  * route's finish() will be called. */
-bool work_capture(struct request *req, const struct capture_request *c);
+bool request_begin_capture(struct request *req, const struct capture_request *c);
 /* Ends the capture of a request, if one is running. Called with lock held; drops it in between. */
-void work_end_capture(struct request *req, bool keep);
+void request_end_capture(struct request *req, bool keep);
 /* Stops waiting for a capture that does not come to its end. Called with lock held. */
-void work_give_up(struct request *req);
+void request_give_up_capture(struct request *req);
 
 /* ---- whose.c: whose a connection is, where the broker has to be asked ---- */
 

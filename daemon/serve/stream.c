@@ -169,7 +169,7 @@ static void stream_push(struct request *req)
         return;
     st->queued = true;
     req->refs++;
-    work_push(req->serve, req);
+    workers_push(req->serve, req);
 }
 
 void stream_step(struct request *req)
@@ -204,7 +204,7 @@ static bool streams_end_one(struct serve *s)
     for (struct request *req = s->streams; req; req = req->stream.next) {
         if (!req->capturing || req->done || req->ended)
             continue;
-        work_end_capture(req, /* keep= */ true);
+        request_end_capture(req, /* keep= */ true);
         return true;
     }
     return false;
@@ -243,7 +243,7 @@ void stream_closed(struct request *req)
             req->serve->stats.clients_left++;
         req->left = true;
     }
-    work_end_capture(req, /* keep= */ false); /* also of one that ended for want of room */
+    request_end_capture(req, /* keep= */ false); /* also of one that ended for want of room */
     if (req->revoked && req->client)
         client_cut(req->client); /* what it said is on its way */
     stream_unlink(req);

@@ -76,7 +76,7 @@ static void go_on(struct serve *s, struct request *const *list, size_t n)
         req->whose_taken = false;
         if (mine) {
             pthread_mutex_unlock(&s->lock);
-            work_finish(req, /* ready= */ left);
+            request_resume(req, /* ready= */ left);
             pthread_mutex_lock(&s->lock);
         }
         request_unref_locked(req);

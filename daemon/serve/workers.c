@@ -50,7 +50,7 @@ void request_unref_locked(struct request *req)
     pthread_mutex_lock(&s->lock);
 }
 
-void work_push(struct serve *s, struct request *req)
+void workers_push(struct serve *s, struct request *req)
 {
     struct request **at = &s->queue;
 
@@ -158,7 +158,7 @@ static struct request *work_pop(struct serve *s, struct work_slot *slot)
 
 /* ---- workers ---- */
 
-void work_finish(struct request *req, bool ready)
+void request_resume(struct request *req, bool ready)
 {
     struct serve *s = req->serve;
 
@@ -194,7 +194,7 @@ static void work_step(struct request *req)
         if (!left)
             credentials_check(req);
         req->verify = VERIFY_DONE;
-        work_finish(req, /* ready= */ left);
+        request_resume(req, /* ready= */ left);
         return;
     }
     if (done && !left && revoked) {
@@ -209,7 +209,7 @@ static void work_step(struct request *req)
         return; /* a capture owns it now, or has pushed it again */
     if (!left && !req->stream.active)
         answer_encode(&req->answer, req->coding);
-    work_finish(req, /* ready= */ true);
+    request_resume(req, /* ready= */ true);
 }
 
 static void *work_run(void *cookie)
@@ -248,7 +248,7 @@ static void *work_run(void *cookie)
     return NULL;
 }
 
-int work_start(struct serve *s, struct error *err)
+int workers_start(struct serve *s, struct error *err)
 {
     for (size_t i = 0; i < SERVE_WORKERS; i++) {
         int r = pthread_create(&s->workers[i], NULL, work_run, s);
@@ -260,7 +260,7 @@ int work_start(struct serve *s, struct error *err)
     return 0;
 }
 
-void work_stop(struct serve *s)
+void workers_stop(struct serve *s)
 {
     pthread_mutex_lock(&s->lock);
     s->workers_stop = true;

@@ -50,7 +50,7 @@ bool handle_capture_create(struct request *req)
     }
     if (!check_event(req))
         return true;
-    work_describe(req, &c);
+    request_describe_capture(req, &c);
     if (!(req->params.given & PARAM_BIT(PARAM_SECONDS)))
         c.duration_ns = 0;
     r = be->capture_create(be->ctx, &c, id, &err);

@@ -46,11 +46,11 @@ static bool sample(struct request *req, bool counts_waits)
         return true;
     }
     if (!req->head) {
-        work_describe(req, &c);
+        request_describe_capture(req, &c);
         c.keep = false;             /* who scrapes stores it */
         c.symbols = SYMBOLS_MEMORY; /* and does so all day: an agent is loaded only for a person */
         c.counts_waits = counts_waits;
-        return work_capture(req, &c);
+        return request_begin_capture(req, &c);
     }
     r = be->target_check(be->ctx, &req->params.target, &err);
     if (r != 0)

@@ -145,12 +145,12 @@ bool handle_profile(struct request *req)
     if (!check_event(req))
         return true;
     if (!req->head) {
-        work_describe(req, &c);
+        request_describe_capture(req, &c);
         if (req->wants_events && !quota_stream(req))
             return true;
         if (req->wants_events)
             progress_plan(req);
-        return work_capture(req, &c);
+        return request_begin_capture(req, &c);
     }
     r = s->be.target_check(s->be.ctx, &req->params.target, &err);
     if (r != 0) {

@@ -118,7 +118,7 @@ bool handle_top(struct request *req)
     }
     if (!req->params.once && !quota_stream(req))
         return true;
-    work_describe(req, &c);
+    request_describe_capture(req, &c);
     c.keep = false;
     c.live = true;
     c.duration_ns = req->params.once ? req->params.refresh_ns : 0;
@@ -127,7 +127,7 @@ bool handle_top(struct request *req)
                     top_step);
         buf_add_str(&req->stream.out, req->wants_events ? ": sampling\n\n" : TOP_FIRST);
     }
-    return work_capture(req, &c);
+    return request_begin_capture(req, &c);
 }
 
 /* once=1: the only table. */

@@ -14,7 +14,7 @@
 #define NOW UINT64_C(5000000000)
 
 static struct frame_table *table;
-static struct later *later;
+static struct deferred *later;
 
 static uint32_t memory_frame(const char *class_name, const char *name, enum frame_kind kind)
 {
@@ -29,13 +29,13 @@ static uint32_t memory_frame(const char *class_name, const char *name, enum fram
 static void setup(void)
 {
     ck_assert_int_eq(frame_table_new(1000, 1 << 20, &table), 0);
-    ck_assert_int_eq(later_new(table, &later), 0);
-    later_set_time(later, NOW);
+    ck_assert_int_eq(deferred_new(table, &later), 0);
+    deferred_set_time(later, NOW);
 }
 
 static void teardown(void)
 {
-    later_free(later);
+    deferred_free(later);
     frame_table_free(table);
 }
 
@@ -44,7 +44,7 @@ static const char *names_of(uint32_t id)
 {
     static char text[256];
     uint32_t frames[RECORD_LATER_FRAMES_MAX];
-    size_t count = later_frames(later, id - RECORD_LATER, frames), n = 0;
+    size_t count = deferred_resolve(later, id - RECORD_LATER, frames), n = 0;
 
     text[0] = 0;
     for (size_t i = 0; i < count; i++) {
@@ -106,18 +106,19 @@ START_TEST(who_names_what)
           "adapters/7" },
     };
     _cleanup_(code_map_freep) struct code_map *map = agent();
-    struct later_source first = { .map = map, .first = true }, after = { .map = map }, none = { 0 };
+    struct deferred_source first = { .map = map, .first = true }, after = { .map = map },
+                           none = { 0 };
     uint32_t frame =
         CASES[_i].name ? memory_frame(CASES[_i].class_name, CASES[_i].name, CASES[_i].memory) : 0;
-    uint32_t id =
-        later_add(later, WORD(CASES[_i].kind, CASES[_i].pc), false, &frame, CASES[_i].name ? 1 : 0);
+    uint32_t id = deferred_add(later, WORD(CASES[_i].kind, CASES[_i].pc), false, &frame,
+                               CASES[_i].name ? 1 : 0);
 
     ck_assert_uint_ge(id, RECORD_LATER);
-    later_decide(later, &first);
+    deferred_decide(later, &first);
     ck_assert_str_eq(names_of(id), CASES[_i].before);
-    later_decide(later, &after);
+    deferred_decide(later, &after);
     ck_assert_str_eq(names_of(id), CASES[_i].after);
-    later_decide(later, &none);
+    deferred_decide(later, &none);
     ck_assert_str_eq(names_of(id), CASES[_i].without);
     ck_assert_str_eq(names_of(id), CASES[_i].without); /* as it was decided */
 }
@@ -126,25 +127,25 @@ END_TEST
 START_TEST(both_are_compared)
 {
     _cleanup_(code_map_freep) struct code_map *map = agent();
-    struct later_source s = { .map = map };
+    struct deferred_source s = { .map = map };
     uint32_t same = memory_frame("a.A", "f", FRAME_C2), other = memory_frame("x.X", "x", FRAME_C2);
     uint32_t ids[] = {
-        later_add(later, WORD(UNWIND_COMPILED, 0x1010), false, &same, 1),
-        later_add(later, WORD(UNWIND_COMPILED, 0x1020), false, &other, 1),
-        later_add(later, WORD(UNWIND_COMPILED, 0x3010), false, NULL, 0),
+        deferred_add(later, WORD(UNWIND_COMPILED, 0x1010), false, &same, 1),
+        deferred_add(later, WORD(UNWIND_COMPILED, 0x1020), false, &other, 1),
+        deferred_add(later, WORD(UNWIND_COMPILED, 0x3010), false, NULL, 0),
     };
 
-    later_decide(later, &s);
+    deferred_decide(later, &s);
     for (size_t i = 0; i < ARRAY_SIZE(ids); i++)
         names_of(ids[i]);
-    ck_assert_uint_eq(later_stats(later).both, 2);
-    ck_assert_uint_eq(later_stats(later).same, 1);
-    ck_assert_uint_eq(later_stats(later).added, 1);
+    ck_assert_uint_eq(deferred_stats(later).both, 2);
+    ck_assert_uint_eq(deferred_stats(later).same, 1);
+    ck_assert_uint_eq(deferred_stats(later).added, 1);
     /* Once more of the same is no new place; after a decision there is room for new ones. */
-    ck_assert_uint_eq(later_add(later, WORD(UNWIND_COMPILED, 0x1010), false, &same, 1), ids[0]);
-    ck_assert_uint_eq(later_add(later, WORD(UNWIND_COMPILED, 0x1030), false, &same, 1),
+    ck_assert_uint_eq(deferred_add(later, WORD(UNWIND_COMPILED, 0x1010), false, &same, 1), ids[0]);
+    ck_assert_uint_eq(deferred_add(later, WORD(UNWIND_COMPILED, 0x1030), false, &same, 1),
                       RECORD_LATER + 3);
-    later_decide(later, &s);
+    deferred_decide(later, &s);
     ck_assert_str_eq(names_of(ids[1]), "x.X.x/1");
     ck_assert_str_eq(names_of(RECORD_LATER + 3), "a.A.f/1");
 }
@@ -156,8 +157,8 @@ START_TEST(the_interpreter_is_let_be)
     uint32_t frame = memory_frame("", "Interpreter", FRAME_STUB),
              codelet = memory_frame("", "Interpreter (iload)", FRAME_STUB);
 
-    ck_assert_uint_eq(later_add(later, WORD(UNWIND_STUB, 0x2010), false, &frame, 1), 0);
-    ck_assert_uint_eq(later_add(later, WORD(UNWIND_STUB, 0x2010), false, &codelet, 1), 0);
+    ck_assert_uint_eq(deferred_add(later, WORD(UNWIND_STUB, 0x2010), false, &frame, 1), 0);
+    ck_assert_uint_eq(deferred_add(later, WORD(UNWIND_STUB, 0x2010), false, &codelet, 1), 0);
 }
 END_TEST
 
@@ -179,14 +180,14 @@ START_TEST(the_jvms_own_text)
                        "0x4000 0x100 odd)\n";
     _cleanup_symbol_builder_ struct symbol_builder b;
     struct symbol_table t = { 0 };
-    struct later_source s = { .text = &t };
+    struct deferred_source s = { .text = &t };
 
     symbol_builder_init(&b, 100, 10000);
     ck_assert_int_eq(perf_map_parse(span_of(text), &b), (int)strlen(text));
     ck_assert_int_eq(symbol_table_build(&b, &t), 0);
-    later_decide(later, &s);
+    deferred_decide(later, &s);
     for (size_t i = 0; i < ARRAY_SIZE(CASES); i++) {
-        uint32_t id = later_add(later, WORD(UNWIND_COMPILED, CASES[i].pc), false, NULL, 0);
+        uint32_t id = deferred_add(later, WORD(UNWIND_COMPILED, CASES[i].pc), false, NULL, 0);
 
         ck_assert_str_eq(names_of(id), CASES[i].name);
     }
@@ -195,8 +196,8 @@ START_TEST(the_jvms_own_text)
         uint32_t frame = memory_frame("", "jint_arraycopy", FRAME_STUB), id;
 
         s.first = first;
-        later_decide(later, &s);
-        id = later_add(later, WORD(UNWIND_STUB, 0x2010), false, &frame, 1);
+        deferred_decide(later, &s);
+        id = deferred_add(later, WORD(UNWIND_STUB, 0x2010), false, &frame, 1);
         ck_assert_str_eq(names_of(id), "jint_arraycopy/7");
     }
     symbol_table_deinit(&t);
@@ -207,20 +208,20 @@ END_TEST
 START_TEST(in_a_profile)
 {
     _cleanup_(code_map_freep) struct code_map *map = agent();
-    struct later_source s = { .map = map };
+    struct deferred_source s = { .map = map };
     struct profile_process process = { .host_pid = 1 };
     struct profile_thread thread = { .host_tid = 2 };
     struct profile meta = { .events = { { .period = 1 } }, .event_count = 1 };
     struct record *rec = NULL;
     struct profile *p = NULL;
     uint32_t root = memory_frame("r.R", "run", FRAME_C2), t,
-             known = later_add(later, WORD(UNWIND_COMPILED, 0x1010), false, NULL, 0),
-             unknown = later_add(later, WORD(UNWIND_COMPILED, 0x9000), false, NULL, 0);
+             known = deferred_add(later, WORD(UNWIND_COMPILED, 0x1010), false, NULL, 0),
+             unknown = deferred_add(later, WORD(UNWIND_COMPILED, 0x9000), false, NULL, 0);
 
     ck_assert_int_eq(record_new(table, 10, &rec), 0);
     ck_assert_int_eq(record_process(rec, &process, &thread.process), 0);
     ck_assert_int_eq(record_thread(rec, &thread, &t), 0);
-    record_set_later(rec, later_frames, later);
+    record_set_later(rec, deferred_resolve, later);
     ck_assert_int_eq(
         record_sample(rec, &(struct profile_sample){ .time_ns = 1, .thread = t, .count = 1 },
                       (uint32_t[]){ known, root }, 2),
@@ -233,7 +234,7 @@ START_TEST(in_a_profile)
         record_sample(rec, &(struct profile_sample){ .time_ns = 3, .thread = t, .count = 1 },
                       (uint32_t[]){ root }, 1),
         0);
-    later_decide(later, &s);
+    deferred_decide(later, &s);
     for (int again = 0; again < 2; again++) { /* the record stays as it was */
         ck_assert_int_eq(record_finish(rec, &meta, &p), 0);
         ck_assert_uint_eq(p->sample_count, 3);
@@ -252,32 +253,32 @@ END_TEST
 START_TEST(goes_on_with_another_table)
 {
     _cleanup_(code_map_freep) struct code_map *map = agent();
-    struct later_source s = { .map = map }, none = { 0 };
+    struct deferred_source s = { .map = map }, none = { 0 };
     struct frame_table *fresh = NULL;
     struct rebase *b = NULL;
     uint32_t waste = memory_frame("w.W", "w", FRAME_C2), same = memory_frame("a.A", "f", FRAME_C2),
              other = memory_frame("x.X", "x", FRAME_C1), again;
-    uint32_t ids[] = { later_add(later, WORD(UNWIND_COMPILED, 0x1010), false, &same, 1),
-                       later_add(later, WORD(UNWIND_COMPILED, 0x9000), false, &other, 1) };
+    uint32_t ids[] = { deferred_add(later, WORD(UNWIND_COMPILED, 0x1010), false, &same, 1),
+                       deferred_add(later, WORD(UNWIND_COMPILED, 0x9000), false, &other, 1) };
 
     ck_assert_uint_ne(waste, 0);
-    later_decide(later, &s);
+    deferred_decide(later, &s);
     names_of(ids[0]);
     ck_assert_int_eq(frame_table_new(1000, 1 << 20, &fresh), 0);
     ck_assert_int_eq(rebase_new(table, fresh, &b), 0);
-    ck_assert_int_eq(later_rebase_add(later, b), 0);
-    later_rebase(later, b, fresh);
+    ck_assert_int_eq(deferred_rebase_add(later, b), 0);
+    deferred_rebase(later, b, fresh);
     rebase_free(b);
     frame_table_free(table);
     table = fresh;
     again = memory_frame("x.X", "x", FRAME_C1);
     ck_assert_uint_ne(again, other);
-    ck_assert_uint_eq(later_add(later, WORD(UNWIND_COMPILED, 0x9000), false, &again, 1), ids[1]);
-    later_decide(later, &s);
+    ck_assert_uint_eq(deferred_add(later, WORD(UNWIND_COMPILED, 0x9000), false, &again, 1), ids[1]);
+    deferred_decide(later, &s);
     ck_assert_str_eq(names_of(ids[0]), "a.A.f/1");
     ck_assert_str_eq(names_of(ids[1]), "x.X.x/2");
-    ck_assert_uint_eq(later_stats(later).same, 1);
-    later_decide(later, &none);
+    ck_assert_uint_eq(deferred_stats(later).same, 1);
+    deferred_decide(later, &none);
     ck_assert_str_eq(names_of(ids[0]), "a.A.f/1");
 }
 END_TEST

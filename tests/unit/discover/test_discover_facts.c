@@ -105,10 +105,10 @@ START_TEST(looks_again_at_one_that_was_quarantined)
     ck_assert_int_eq(p->jvm, JVM_UNSUPPORTED);
     ck_assert(strstr(p->reason, "quarantined") != NULL);
     ck_assert_uint_eq(maps_opened, 0);
-    discover_poll(d, clock_monotonic_ns() + DISCOVER_LEFT_LOOK_NS);
+    discover_poll(d, clock_monotonic_ns() + DISCOVER_QUARANTINED_LOOK_NS);
     ck_assert(strstr(p->reason, "quarantined") != NULL);
     quarantined = false;
-    discover_poll(d, clock_monotonic_ns() + 2 * DISCOVER_LEFT_LOOK_NS);
+    discover_poll(d, clock_monotonic_ns() + 2 * DISCOVER_QUARANTINED_LOOK_NS);
     ck_assert_uint_eq(p->libjvm_base, 0x7f0000000000);
     ck_assert(strstr(p->reason, "CAP_SYS_PTRACE") != NULL);
     ck_assert_str_eq(p->main, "/opt/my app/orders.jar");
