@@ -187,8 +187,9 @@ class HardWaits(jvm.WithClasses):
         return profile, program.pid
 
     def test_exit_while_others_wait(self):
-        profile, _ = self.ends_in_a_wait("exits")
-        self.assertFalse([s.names for s in profile.stacks if s.truncated], profile.describe())
+        profile, pid = self.ends_in_a_wait("exits")
+        # The first thread may be gone before its stack can be read.
+        self.assertFalse([s.names for s in profile.stacks if s.truncated and s.tid != pid], profile.describe())
 
     def test_exec_while_others_wait(self):
         """The process is another program from then on."""
