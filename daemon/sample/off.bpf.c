@@ -454,6 +454,8 @@ int off_blocked(struct bpf_iter__task *ctx)
 
     if (!task || !may_be_wanted(task) || !(sets_of(task, NULL) & 1U << (set & 31)))
         return 0;
+    if (task->exit_state) /* it has ended, and nobody has asked how: it waits for nothing */
+        return 0;
     f = bpf_map_lookup_elem(&flush_scratches, &zero);
     if (!f)
         return 0;

@@ -188,8 +188,10 @@ class HardWaits(jvm.WithClasses):
 
     def test_exit_while_others_wait(self):
         profile, pid = self.ends_in_a_wait("exits")
-        # The first thread may be gone before its stack can be read.
-        self.assertFalse([s.names for s in profile.stacks if s.truncated and s.tid != pid], profile.describe())
+        # One wait whose end this kernel does not tell has no stack. A busy machine has one in a tenth of the runs.
+        self.assertLessEqual(profile.quality["truncated"], 1, profile.describe())
+        # Nobody has asked for the status of the process yet. So its first thread is there still, and waits for nothing.
+        self.assertLess(seconds([s for s in profile.stacks if s.tid == pid]), profile.end - profile.start - 0.5, profile.describe())
 
     def test_exec_while_others_wait(self):
         """The process is another program from then on."""
