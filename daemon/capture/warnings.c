@@ -116,8 +116,8 @@ void capture_warn_stubs(struct captures *captures, struct capture *c, const stru
     record_warn(c->record,
                 "%d: allocations are sampled at the calls of its allocation stubs, for libjvm.so "
                 "(JDK %d) has no symbols. What native code (JNI) and the VM itself allocate is not "
-                "seen, and its bytes count for other places; so is clone() where C2 did not "
-                "compile it. With symbols it is seen",
+                "seen, and its bytes count for other places: so it is with clone() and objects of "
+                "lambdas where C2 did not compile them. With symbols it is seen",
                 p->id.host_pid, p->jdk);
 }
 
