@@ -175,5 +175,6 @@ int facts_ready(struct api *api, const struct viewer *v, json_t **ret, struct er
         return -ENOMEM;
     if (ready)
         return 0;
-    return sampling_problem(api->engine.sampling, err);
+    sampling_problem(api->engine.sampling, err);
+    return BACKEND_UNAVAILABLE;
 }

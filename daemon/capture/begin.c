@@ -227,7 +227,7 @@ int captures_create(struct captures *captures, const struct capture_request *req
                     struct error *err)
 {
     struct capture_request limited = *req;
-    struct capture *c = NULL;
+    struct capture *c;
     int r;
 
     if (!captures->store) {
@@ -239,7 +239,7 @@ int captures_create(struct captures *captures, const struct capture_request *req
     if (!limited.duration_ns)
         limited.duration_ns = CAPTURE_SECONDS_MAX * NSEC_PER_SEC;
     r = capture_begin(captures, &limited, schedule != NULL, &c, err);
-    if (r != 0 || !c)
+    if (r != 0)
         return r;
     c->resource = true;
     c->max_age_s = max_age_s;

@@ -49,7 +49,7 @@ void sampling_note_problem(struct sampling *s, const struct error *err)
     span_copy(span_of(err->msg), s->facts.bpf_problem, sizeof(s->facts.bpf_problem));
 }
 
-int sampling_problem(const struct sampling *s, struct error *err)
+void sampling_problem(const struct sampling *s, struct error *err)
 {
     if (s->facts.bpf_loading) {
         error_set(err, -EAGAIN, "flamed is not ready yet: %s", s->facts.bpf_problem);
@@ -58,5 +58,4 @@ int sampling_problem(const struct sampling *s, struct error *err)
     } else {
         error_set(err, -ENOSYS, "this machine cannot sample: %s", s->facts.bpf_problem);
     }
-    return BACKEND_UNAVAILABLE;
 }

@@ -23,5 +23,5 @@ int sampling_open(struct sampling *s, struct broker *b, struct error *err);
 bool sampling_poll(struct sampling *s, struct broker *b, uint64_t now_ns);
 /* Keeps the sentence of @err as why something of it does not work. */
 void sampling_note_problem(struct sampling *s, const struct error *err);
-/* Sets why nothing can be sampled. Returns BACKEND_UNAVAILABLE. */
-int sampling_problem(const struct sampling *s, struct error *err);
+/* Says in @err why nothing can be sampled. The answer is BACKEND_UNAVAILABLE then. */
+void sampling_problem(const struct sampling *s, struct error *err);

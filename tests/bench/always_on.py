@@ -21,13 +21,17 @@ def injected(pids: list[int]) -> int:
 
 
 @contextlib.contextmanager
-def starting(rate: float):
-    """Starts RATE programs a second, as nodes do."""
+def repeating(every: float, act):
+    """Does ACT every EVERY seconds until the end of the block, which fails if ACT did. Not at all if EVERY is 0."""
     over = threading.Event()
+    failures = []
 
     def run() -> None:
-        while rate and not over.wait(1 / rate):
-            os.waitpid(os.posix_spawn("/bin/true", ["true"], {}), 0)
+        try:
+            while every and not over.wait(every):
+                act()
+        except Exception as failure: # pylint: disable=broad-exception-caught
+            failures.append(failure)
 
     thread = threading.Thread(target=run)
     thread.start()
@@ -36,24 +40,12 @@ def starting(rate: float):
     finally:
         over.set()
         thread.join()
+    if failures:
+        raise failures[0]
 
 
-@contextlib.contextmanager
-def scraping(daemon: Daemon, every: float):
-    """Scrapes /metrics, as Prometheus does."""
-    over = threading.Event()
-
-    def run() -> None:
-        while every and not over.wait(every):
-            numbers(daemon)
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
+def start_program() -> None:
+    os.waitpid(os.posix_spawn("/bin/true", ["true"], {}), 0)
 
 
 def numbers(daemon: Daemon) -> dict[str, float]:
@@ -66,7 +58,7 @@ KERNEL_SECONDS = 10.0 # between two scrapes, behind what is measured without
 
 
 def measure(hz: int, seconds: float, settle: float, scraped: float, pids: list[int]) -> dict:
-    with Daemon(f"--recorder-hz={hz}") as daemon, scraping(daemon, scraped):
+    with Daemon(f"--recorder-hz={hz}") as daemon, repeating(scraped, lambda: numbers(daemon)): # as Prometheus does
         time.sleep(settle)
         before, start = daemon.cost(), time.monotonic()
         load = sum(proc.cpu_seconds(pid) for pid in pids)
@@ -102,7 +94,7 @@ def main() -> None:
                                            str(threads), str(each)))
                 pids = [one.pid for one in running]
                 for hz in (int(word) for word in options.hz.split(",")):
-                    with starting(options.execs):
+                    with repeating(1 / options.execs if options.execs else 0, start_program): # as nodes do
                         m = measure(hz, options.seconds, options.settle, options.scraped, pids)
                     parts = ", ".join(f"{name} {share:.2f}" for name, share in sorted(m["cpu_of"].items()))
                     print(f"{count:4} {count * threads:7} {hz:4} | {m['cpu']:5.2f}  {m['kernel']:15.3f}  {m['us']:11.1f} | "

@@ -197,7 +197,7 @@ START_TEST(many_processes_leave_room_for_what_concerns_all)
     struct profile *p = NULL;
     bool first = false, late = false, counted = false;
 
-    for (int i = 0; i < 1200; i++) /* what is odd stays so, and is told of again */
+    for (int i = 0; i < 1200; i++) /* each of the 400 processes three times */
         record_warn_process(rec, "process %d is odd", i % 400);
     record_warn(rec, "all are odd");
     ck_assert_int_eq(record_finish(rec, &meta, &p), 0);
