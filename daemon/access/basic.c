@@ -81,11 +81,12 @@ bool basic_parse(struct span rest, struct basic *ret)
 
 bool basic_hash_valid(struct span hash)
 {
+    static const char VERSIONS[] = { 'a', 'b', 'y' };
     static const char DIGITS[] = "./ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
     uint64_t cost;
 
     if (hash.n != ACCESS_BCRYPT_TEXT || memcmp(hash.p, "$2", 2) != 0 ||
-        !memchr("aby", hash.p[2], 3) || hash.p[3] != '$' || hash.p[6] != '$' ||
+        !memchr(VERSIONS, hash.p[2], sizeof(VERSIONS)) || hash.p[3] != '$' || hash.p[6] != '$' ||
         !span_parse_dec((struct span){ hash.p + 4, 2 }, &cost) || cost < 4 || cost > BASIC_COST_MAX)
         return false;
     for (size_t i = 7; i < hash.n; i++) {

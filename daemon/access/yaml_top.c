@@ -23,9 +23,7 @@ static bool is_twice(struct yaml_top *y, const yaml_node_t *mapping, const yaml_
                      struct span key)
 {
     for (const yaml_node_pair_t *p = mapping->data.mapping.pairs.start; p < until; p++) {
-        struct span k = yaml_top_text(yaml_document_get_node(&y->doc, p->key));
-
-        if (k.n == key.n && memcmp(k.p, key.p, k.n) == 0)
+        if (span_eq(yaml_top_text(yaml_document_get_node(&y->doc, p->key)), key))
             return true;
     }
     return false;

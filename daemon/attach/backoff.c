@@ -64,10 +64,10 @@ static struct backoff_entry *take_entry(struct backoff *b)
 
 void backoff_begin(struct backoff *b, const struct process *p)
 {
-    struct backoff_entry *e = entry_of(b, &p->id);
+    size_t known = find(b, &p->id);
+    struct backoff_entry *e = known < BACKOFF_MAX ? &b->entries[known] : take_entry(b);
 
-    if (!e) {
-        e = take_entry(b);
+    if (known == BACKOFF_MAX) {
         *e = (struct backoff_entry){ .id = p->id };
         like_of(p, e->like, sizeof(e->like));
     }

@@ -269,7 +269,7 @@ static int make_stream(struct server *s, const struct broker_request *q, const s
         /* Until flamed renews it; it begins when the agent is loaded, which may take long. */
         .lease_ns = clock_monotonic_ns() + STREAM_LEASE_NS + ATTACH_DEADLINE_MS * NSEC_PER_MSEC,
     };
-    bool paid;
+    bool paid = false;
     int r;
 
     if (q->set == ATTACH_MOUNT) {

@@ -57,7 +57,7 @@ static int open_tls_file(const char *config_path, int config_fd, const struct st
 {
     char path[TLS_PATH_MAX + 1], full[TLS_PATH_MAX + 1];
     _cleanup_buf_ struct buf text = BUF_NULL;
-    struct stat st;
+    struct stat st = { 0 };
     int r;
 
     if (config->st_uid != 0 || config->st_mode & 022) {
@@ -85,7 +85,7 @@ static int open_tls_file(const char *config_path, int config_fd, const struct st
 int request_config(struct server *s, const struct broker_request *q, struct reply *rep)
 {
     _cleanup_close_ int fd = -1;
-    struct stat st;
+    struct stat st = { 0 };
     int r, tls_fd = -1;
 
     if (!s->config_path)
@@ -107,7 +107,7 @@ int request_config(struct server *s, const struct broker_request *q, struct repl
 int request_audit_log(struct server *s, const struct broker_request *q, struct reply *rep)
 {
     _cleanup_close_ int fd = -1;
-    struct stat st;
+    struct stat st = { 0 };
 
     (void)q;
     if (!s->audit_path)

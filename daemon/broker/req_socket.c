@@ -103,7 +103,8 @@ static int list_pids(int proc_fd, struct pids *ret)
         ret->items[ret->count++] = (int32_t)pid;
     }
     closedir(dir);
-    qsort(ret->items, ret->count, sizeof(*ret->items), newest_first);
+    if (ret->count)
+        qsort(ret->items, ret->count, sizeof(*ret->items), newest_first);
     return entry ? -ENOMEM : 0;
 }
 

@@ -75,7 +75,7 @@ static void walk_and_hand_on(struct dispatch *d, struct process *p, struct pendi
         }
         if (hotspot_walk_waiting(p->vm, b) != 0)
             break;
-        for (size_t i = 0; i < b->done; i++)
+        for (size_t i = 0; i < b->done && from < count; i++)
             hand_on(d, s[from++], &b->threads[i]);
     }
     for (; from < count; from++)
@@ -96,6 +96,8 @@ void dispatch_waiting(struct dispatch *d, uint64_t until_ns)
 
         while (n < HOTSPOT_WAITING_MAX && (taken[n] = pending_take(&d->waiting, &at, is_of, p)))
             p = taken[n++]->process;
+        if (n == 0)
+            return;
         process_pin(p);
         walk_and_hand_on(d, p, taken, n);
         process_unpin(p);

@@ -9,7 +9,7 @@
 #define COST_SAMPLE "2 to 10 us of CPU time a sample"
 /* Every one is looked at: a draw decides which one is sampled. */
 #define COST_SOFTWARE "0.1 to 0.5 us for each on the whole machine, and " COST_SAMPLE
-#define COST_HARDWARE COST_SAMPLE
+#define COST_HARDWARE "an interrupt and " COST_SAMPLE
 #define COST_WAIT "about 0.1 us for each switch of its threads, and " COST_SAMPLE
 /* The rest of the JVM's allocations costs nothing. */
 #define COST_PROBE                                                                                 \
@@ -25,11 +25,11 @@
 static const struct event_info EVENTS[] = {
 #define EVENT(id, name_, unit_, hz_, period_, type, config, description_)                          \
     { .kind = EVENT_##id,                                                                          \
-      .name = name_,                                                                               \
-      .description = description_,                                                                 \
-      .unit = unit_,                                                                               \
-      .default_hz = hz_,                                                                           \
-      .default_period = period_,                                                                   \
+      .name = (name_),                                                                             \
+      .description = (description_),                                                               \
+      .unit = (unit_),                                                                             \
+      .default_hz = (hz_),                                                                         \
+      .default_period = (period_),                                                                 \
       .cost = (hz_) > 0 && !VALUED_##type ? COST_SAMPLE : COST_##type,                             \
       .valued = VALUED_##type },
 #include "event/events.def"

@@ -49,7 +49,7 @@ static int confine_guard(void)
 /* Return: the listener that the porter sent, or -errno if it ended before. */
 static int receive_listener(int from)
 {
-    char byte, control[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8)));
+    char byte, control[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8))) = { 0 };
     struct iovec part = { &byte, 1 };
     struct msghdr m = {
         .msg_iov = &part, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)
@@ -156,7 +156,7 @@ __attribute__((noreturn)) static void guard_run(int from, long porter, int porte
 int guard_start(struct attach *a)
 {
     long guard = raw0(SYS_getpid), r;
-    int pair[2], porter_fd = -1;
+    int pair[2] = { -1, -1 }, porter_fd = -1;
 
     a->step = ATTACH_STEP_FORK;
     r = raw4(SYS_socketpair, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair);

@@ -119,7 +119,7 @@ static int read_supers(struct hotspot_vm *vm, uint64_t klass, struct hotspot_loc
 {
     uint32_t offset;
     char name[64];
-    uint16_t n;
+    uint16_t n = 0;
     int r;
 
     for (unsigned i = 0; i < SUPERS_MAX; i++) {

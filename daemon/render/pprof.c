@@ -380,7 +380,7 @@ static void pprof_put_facts(struct pprof *x)
 {
     const struct profile *p = x->v->profile;
     const struct profile_event *event = view_event(x->v);
-    Pprof__ValueType types[2 * PROFILE_EVENTS_MAX], *refs[2 * PROFILE_EVENTS_MAX];
+    Pprof__ValueType types[2 * PROFILE_EVENTS_MAX] = { 0 }, *refs[2 * PROFILE_EVENTS_MAX];
     Pprof__Profile part = PPROF__PROFILE__INIT;
 
     if (x->values) {

@@ -20,6 +20,7 @@ static bool maps_may_grow(void)
     LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_NO_PREALLOC);
     _cleanup_close_ int map = -1, program = -1;
     struct bpf_insn code[] = {
+        /* NOLINTNEXTLINE(misc-redundant-expression): parts of a code, two of them 0 */
         { .code = BPF_LD | BPF_DW | BPF_IMM, .dst_reg = BPF_REG_1, .src_reg = BPF_PSEUDO_MAP_FD },
         { 0 },
         { .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0 },

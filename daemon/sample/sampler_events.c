@@ -179,8 +179,10 @@ int sampler_describe(enum event_kind kind, struct span text, int devices_fd,
     if (form.kind == EVENT_PMU) {
         _cleanup_close_ int fd = -1;
 
-        if (devices_fd < 0)
-            devices_fd = fd = open(PMU_DEVICES, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        if (devices_fd < 0) {
+            fd = open(PMU_DEVICES, O_PATH | O_DIRECTORY | O_CLOEXEC);
+            devices_fd = fd;
+        }
         if (devices_fd < 0)
             return error_errno(err, "cannot open %s", PMU_DEVICES);
         r = pmu_resolve(devices_fd, &form, &e.attr, err);
