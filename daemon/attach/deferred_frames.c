@@ -288,8 +288,7 @@ static size_t decide(struct deferred *l, uint32_t n, uint32_t ret[RECORD_LATER_F
     size_t count = source_frames(l, key, p, tier == FRAME_C1 ? FRAME_C1 : FRAME_C2, ret);
 
     /* The JVM's own text has one name for all stubs of a blob. */
-    use = count &&
-          (!memory_knows || (stub ? l->source.map && !tells_less(l, ret[0]) : l->source.first));
+    use = count && (!memory_knows || !stub || (l->source.map && !tells_less(l, ret[0])));
     if (stub && count && frame_table_get(l->frames, ret[0])->kind != FRAME_STUB)
         use = false; /* it was other code by then */
     if (count && memory_knows && !stub) {

@@ -24,11 +24,10 @@ void deferred_set_time(struct deferred *l, uint64_t time_ns);
 uint32_t deferred_add(void *cookie, uint64_t word, bool is_return_address, const uint32_t *frames,
                       size_t count);
 
-/* Who names code besides memory: one of both, or none; borrowed. */
+/* What names code before memory, where both know a place: one of both, or none; borrowed. */
 struct deferred_source {
     struct code_map *map;      /* of the agent */
     struct symbol_table *text; /* of the JVM's own perf map */
-    bool first;                /* before memory, where both know a place; else after it */
 };
 /* From now on @s decides; what was decided before is void. */
 void deferred_decide(struct deferred *l, const struct deferred_source *s);

@@ -131,16 +131,12 @@ static void choose(const struct preflight_facts *f, struct preflight *p)
     }
     p->perfmap &= f->jdk >= JDK_PERFMAP_MIN;
     p->memory = f->vm_known;
-    p->auto_agent = p->agent && !p->memory;
     p->nameless = !p->memory && !f->vm_starting;
     snprintf(p->auto_reason, sizeof(p->auto_reason), "%s",
-             p->memory       ? "memory: the JVM's own tables name its code; nothing is injected"
-             : p->auto_agent ? "agent: the JVM's memory cannot be read"
-             : p->perfmap    ? "perfmap: neither the JVM's memory nor an agent can be used"
+             p->memory ? "memory: the JVM's own tables name its code; nothing is injected"
              : f->vm_starting
                  ? "memory: as soon as the JVM has started; nothing is injected before"
-                 : "none: the JVM's memory cannot be read, and neither an agent nor its "
-                   "own map can be used; /api/v1/jvms/PID/preflight says why");
+                 : "none: the JVM's memory cannot be read, and `auto` attaches to nothing");
 }
 
 void preflight_run(const struct preflight_facts *f, struct preflight *ret)
@@ -186,7 +182,11 @@ void preflight_run(const struct preflight_facts *f, struct preflight *ret)
              "HotSpot can end, in a race of its own, while it reports code "
              "whose class is being unloaded: docs/threat-model.md; rare, and "
              "never without symbols=agent");
-    step_add(p, "memory", f->vm_known, "symbols=agent, where the steps before are all ok", "%s",
+    step_add(p, "memory", f->vm_known,
+             f->vm_starting
+                 ? "wait until the JVM has started"
+                 : "see the reason; flamed does not attach to a JVM whose flags it cannot read",
+             "%s",
              f->vm_known ? "names can be read from its memory: nothing is injected"
                          : f->vm_problem);
 }

@@ -48,9 +48,8 @@ struct preflight {
     size_t count;
     bool agent, perfmap, memory; /* what can be used */
     struct attach_places places; /* as of the facts */
-    bool auto_agent;             /* `auto` would use the agent: memory cannot be read */
     bool nameless;               /* memory cannot be read, and not for want of time */
-    char auto_reason[256];
+    char auto_reason[256];       /* what `auto` takes, memory or nothing, and why */
 };
 
 /* Judges the facts, step by step. */

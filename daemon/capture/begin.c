@@ -126,7 +126,7 @@ static int capture_set_events(struct capture *c, const struct capture_request *r
 
 /* Begins to sample. The capture is in the list, and will be finished and freed from there. */
 static int capture_begin(struct captures *captures, const struct capture_request *req,
-                         bool background, struct capture **ret, struct error *err)
+                         struct capture **ret, struct error *err)
 {
     uint64_t asked_ns = clock_monotonic_ns();
     struct capture *c;
@@ -166,7 +166,7 @@ static int capture_begin(struct captures *captures, const struct capture_request
     if (r == 0)
         r = capture_new_record(captures, &c->record);
     if (r == 0)
-        r = capture_choose_names(captures, c, background, err);
+        r = capture_choose_names(captures, c, err);
     if (r == 0 && req->lines) {
         r = inlined_new(captures->symbolizer, captures->frames, &c->inlined);
         capture_defer_names(c);
@@ -212,7 +212,7 @@ int captures_start(struct captures *captures, const struct capture_request *req,
                    capture_done_fn done, void *cookie, uint64_t *ret_handle, struct error *err)
 {
     struct capture *c;
-    int r = capture_begin(captures, req, /* background= */ false, &c, err);
+    int r = capture_begin(captures, req, &c, err);
 
     if (r != 0)
         return r;
@@ -238,7 +238,7 @@ int captures_create(struct captures *captures, const struct capture_request *req
     limited.keep = true;
     if (!limited.duration_ns)
         limited.duration_ns = CAPTURE_SECONDS_MAX * NSEC_PER_SEC;
-    r = capture_begin(captures, &limited, schedule != NULL, &c, err);
+    r = capture_begin(captures, &limited, &c, err);
     if (r != 0)
         return r;
     c->resource = true;

@@ -84,7 +84,6 @@ struct capture {
     uint32_t attach_mode; /* enum attach_mode */
     bool waits_for_names; /* sampling is over, a source has not answered yet */
     bool nameless;        /* memory names nothing: only what is attached to */
-    bool agent_first;     /* where both know a place the attached source names it */
     struct profile meta;
 };
 
@@ -208,11 +207,10 @@ uint64_t captures_huge_faults(const struct captures *captures);
 
 /* ---- symbol_source.c ---- */
 
-/* At the start: decides who names Java code. @background: nobody waits for it, so that nothing is
- * injected unless it is asked for. 0, BACKEND_CONFLICT, -errno. */
-int capture_choose_names(struct captures *captures, struct capture *c, bool background,
-                         struct error *err);
-/* Notes in the profile's facts who names Java code, if that is known: by the capture's wish, or by
+/* Decides at the start what names Java code, and attaches if the request names such a source.
+ * Return: 0, BACKEND_CONFLICT, -errno. */
+int capture_choose_names(struct captures *captures, struct capture *c, struct error *err);
+/* Notes in the profile's facts what names Java code, if that is known: by the capture's wish, or by
  * @p, which may be NULL. */
 void capture_note_symbols(struct capture *c, const struct process *p);
 /* The record, a new one, asks for names that are decided at the end. */

@@ -151,11 +151,6 @@ bool target_is_open(const struct target *t)
            !t->matchers;
 }
 
-bool target_is_named(const struct target *t)
-{
-    return (t->pid_count == 1 || t->container) && !t->matchers;
-}
-
 int32_t target_single_pid(const struct target *t)
 {
     return t->pid_count == 1 ? t->pids[0] : 0;

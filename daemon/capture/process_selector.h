@@ -32,8 +32,6 @@ bool target_is_node(const struct target *t);
 bool target_is_open(const struct target *t);
 /* What it is limited to, as struct profile's scope. Points into @t. */
 const char *target_scope(const struct target *t);
-/* One process or one container is named, not a class of them. */
-bool target_is_named(const struct target *t);
 /* The one pid it names, else 0. */
 int32_t target_single_pid(const struct target *t);
 /* As a person would say it: "pid 4242 (Main)", "the whole node". Clean text. */

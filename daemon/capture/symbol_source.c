@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which source names the Java code of a capture: decided at its start by DESIGN's table (memory
- * always; an agent besides it, or the JVM's own map, where that is asked for or safe), and told at
- * its end with the reason. What memory named keeps its name where the other fails.
+ * Which source names the Java code of a capture. Memory always does. An agent, or the JVM's own
+ * map, comes before it where a request names that source and the preflight finds no obstacle. The
+ * end of the capture reports the source with the reason.
  */
 #include "attach/attachment.h"
 #include "attach/preflight_facts.h"
@@ -85,8 +85,7 @@ static int attach(struct captures *captures, struct capture *c, const struct pro
     return c->attachment ? 0 : -ENOMEM;
 }
 
-int capture_choose_names(struct captures *captures, struct capture *c, bool background,
-                         struct error *err)
+int capture_choose_names(struct captures *captures, struct capture *c, struct error *err)
 {
     struct jvm_count n = { .target = c->target };
     const struct preflight_step *obstacle;
@@ -94,11 +93,10 @@ int capture_choose_names(struct captures *captures, struct capture *c, bool back
     struct process *p;
     uint32_t mode = c->symbols == SYMBOLS_PERFMAP ? ATTACH_PERFMAP : ATTACH_LOAD;
 
-    if (c->symbols == SYMBOLS_NONE || c->symbols == SYMBOLS_MEMORY ||
-        (c->symbols == SYMBOLS_AUTO && (background || !target_is_named(c->target))))
+    if (!is_asked(c))
         return 0;
     discover_each(captures->discover, count_jvm, &n);
-    if (n.count > 1 && is_asked(c)) {
+    if (n.count > 1) {
         error_parameter(err, "symbols", -EINVAL,
                         "symbols=%s is for one JVM, and %zu are selected here",
                         asked_name(c->symbols), n.count);
@@ -106,21 +104,16 @@ int capture_choose_names(struct captures *captures, struct capture *c, bool back
         return BACKEND_CONFLICT;
     }
     p = n.count == 1 ? discover_find(captures->discover, n.host_pid) : NULL;
-    if (!p && is_asked(c))
+    if (!p) {
         record_warn(c->record, "symbols=%s has nothing to do: what is selected is no JVM",
                     asked_name(c->symbols));
-    if (!p)
         return 0;
+    }
     discover_refresh(captures->discover, p);
     preflight_process(captures->attaching, target_viewer(c->target), p, &f);
     c->nameless = f.nameless;
-    obstacle = is_asked(c) ? preflight_obstacle(&f, mode) : NULL;
-    if (c->symbols == SYMBOLS_AUTO) {
-        snprintf(c->meta.symbols, sizeof(c->meta.symbols), "%s", f.auto_reason);
-        if (!f.auto_agent && (f.memory || !f.perfmap))
-            return 0;
-        mode = f.auto_agent ? ATTACH_LOAD : ATTACH_PERFMAP;
-    } else if (obstacle && !preflight_passes(p, &f)) {
+    obstacle = preflight_obstacle(&f, mode);
+    if (obstacle && !preflight_passes(p, &f)) {
         fall_back(c, mode, obstacle->reason, obstacle->remedy);
         return 0;
     } else if (mode == ATTACH_PERFMAP && !f.perfmap && !preflight_passes(p, &f)) {
@@ -128,7 +121,6 @@ int capture_choose_names(struct captures *captures, struct capture *c, bool back
                   "JDK 22 and up can");
         return 0;
     }
-    c->agent_first = is_asked(c);
     return attach(captures, c, p, mode);
 }
 
@@ -157,7 +149,7 @@ bool capture_names_wait(struct captures *captures, struct capture *c, uint64_t n
 
 void capture_decide_names(struct capture *c)
 {
-    struct deferred_source s = { .first = c->agent_first };
+    struct deferred_source s = { 0 };
 
     if (c->inlined)
         inlined_decide(c->inlined);
@@ -232,14 +224,9 @@ void capture_add_names(const struct capture *c, struct profile *p)
     if (!c->later || !c->attachment || attachment_state(c->attachment) != ATTACHMENT_READY)
         return;
     s = deferred_stats(c->later);
-    if (is_asked(c))
-        snprintf(p->symbols, sizeof(p->symbols),
-                 "%s: asked for%s; interpreted methods and what it does not know by memory",
-                 asked_name(c->symbols), attachment_way(c->attachment));
-    n = strlen(p->symbols);
-    if (!is_asked(c))
-        n += (size_t)snprintf(p->symbols + n, sizeof(p->symbols) - n, "%s",
-                              attachment_way(c->attachment));
+    n = (size_t)snprintf(p->symbols, sizeof(p->symbols),
+                         "%s: asked for%s; interpreted methods and what it does not know by memory",
+                         asked_name(c->symbols), attachment_way(c->attachment));
     n = MIN(n, sizeof(p->symbols) - 1);
     snprintf(p->symbols + n, sizeof(p->symbols) - n,
              "; %u of %u places agree with memory, %u only it could name", s.same, s.both, s.added);

@@ -6,11 +6,6 @@
 #include "event/events.h"
 #include "serve/http.h"
 
-static bool enters_jvm(enum symbols_source symbols)
-{
-    return symbols == SYMBOLS_AGENT || symbols == SYMBOLS_PERFMAP;
-}
-
 /* Whether the request begins a capture with an event of @kind. */
 static bool samples(const struct request *req, enum event_kind kind)
 {
@@ -37,12 +32,9 @@ static bool puts_probes(const struct request *req)
 enum role request_role(const struct request *req)
 {
     const struct params *p = &req->params;
-    bool may_attach = req->route->role >= ROLE_PROFILE && p->symbols == SYMBOLS_AUTO &&
-                      req->subject.role >= ROLE_ATTACH;
 
-    return params_enter_jvm(p) || may_attach || puts_probes(req)
-               ? MAX(req->route->role, (enum role)ROLE_ATTACH)
-               : req->route->role;
+    return params_enter_jvm(p) || puts_probes(req) ? MAX(req->route->role, (enum role)ROLE_ATTACH)
+                                                   : req->route->role;
 }
 
 static bool refuse_parameter(struct request *req, const char *name, struct error *err)
@@ -69,16 +61,12 @@ bool request_may_sample_events(const struct request *req, struct error *err)
 
 static bool may_name(struct request *req)
 {
-    struct params *p = &req->params;
     struct error err = ERROR_NULL;
 
-    if (req->subject.role >= ROLE_ATTACH)
-        return (!enters_jvm(p->symbols) && !enters_jvm(p->map_symbols)) || req->head ||
-               quota_attach(req);
-    if (p->symbols == SYMBOLS_AUTO) /* which may choose the agent */
-        p->symbols = SYMBOLS_MEMORY;
-    if (!enters_jvm(p->symbols) && !enters_jvm(p->map_symbols))
+    if (!params_enter_jvm(&req->params))
         return true;
+    if (req->subject.role >= ROLE_ATTACH)
+        return req->head || quota_attach(req);
     subject_may(&req->subject, ROLE_ATTACH, &err);
     error_remedy(&err, "leave symbols= away, or say symbols=memory, which needs no agent");
     return refuse_parameter(req, "symbols", &err);
