@@ -222,6 +222,28 @@ int store_list(struct store *s, const struct store_query *q, store_capture_fn fn
 
 /* ---- profiles ---- */
 
+/* Gives @p the warnings of @text, a JSON array of strings. 0 or -ENOMEM. */
+static int take_warnings(const char *text, struct profile *p)
+{
+    json_t *list = json_loads(text, 0, NULL);
+    int r = 0;
+
+    for (size_t i = 0; i < json_array_size(list) && p->warning_count < PROFILE_WARNINGS_MAX; i++) {
+        const char *warning = json_string_value(json_array_get(list, i));
+
+        if (!warning)
+            continue;
+        p->warnings[p->warning_count] = strdup(warning);
+        if (!p->warnings[p->warning_count]) {
+            r = -ENOMEM;
+            break;
+        }
+        p->warning_count++;
+    }
+    json_decref(list);
+    return r;
+}
+
 static int get_profile(struct store *s, sqlite3_stmt *stmt, struct profile **ret, struct error *err)
 {
     _cleanup_buf_ struct buf body = BUF_NULL;
@@ -246,6 +268,11 @@ static int get_profile(struct store *s, sqlite3_stmt *stmt, struct profile **ret
         r = blob_decompress(packed, &body);
     if (r == 0)
         r = samples_decode(e, buf_span(&body), &meta, ret);
+    if (r == 0) {
+        r = take_warnings(store_text(stmt, 15), *ret);
+        if (r < 0)
+            *ret = profile_unref(*ret);
+    }
     if (r == -EBADMSG) {
         error_set(err, r, "capture %s is damaged in the store", meta.id);
         error_remedy(err, "delete it; sqlite3 FILE 'PRAGMA integrity_check' tells what else is");
@@ -264,7 +291,7 @@ int store_get(struct store *s, const char *id, struct profile **ret, struct erro
     r = store_prepare(
         s,
         "SELECT id, start_ns, end_ns, event, target, symbols, unit, period, by_process, lost,"
-        " epoch, body, state, scope, events FROM captures WHERE id = ?",
+        " epoch, body, state, scope, events, warnings FROM captures WHERE id = ?",
         &stmt, err);
     if (r == 0) {
         sqlite3_bind_text(stmt, 1, id, -1, SQLITE_TRANSIENT);

@@ -31,6 +31,8 @@ static char *text_of(struct profile *p, struct buf *out)
     for (size_t i = 0; i < p->sample_count; i++)
         buf_printf(out, "%llu %x %d,", (unsigned long long)(p->samples[i].time_ns - p->start_ns),
                    p->samples[i].flags, p->samples[i].mode);
+    for (size_t i = 0; i < p->warning_count; i++)
+        buf_printf(out, "\n%s", p->warnings[i]);
     return out->p;
 }
 
