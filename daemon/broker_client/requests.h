@@ -43,7 +43,7 @@ struct broker_request {
     uint64_t start, end; /* addresses of a mapping; first row and the one behind the last;
                           * put_thread: address of the JavaThread, 0;
                           */
-    uint64_t period;     /* in the unit of the event */
+    uint64_t period;     /* of event_period_valid() */
     uint32_t set;        /* 0..BROKER_SETS_MAX-1; attach: enum attach_mode; unwind_limit: frames;
                           * put_thread: thread id; moments: bytes into a JavaThread; config: enum tls_file;
                           * sample_start,        sample_check: enum event_kind */

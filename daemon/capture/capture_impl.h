@@ -32,7 +32,7 @@ struct seen_verdict {
 struct capture_event {
     const struct event_info *info;
     char name[EVENT_NAME_BYTES];
-    uint64_t period;     /* in its unit */
+    uint64_t period;     /* as of struct wanted_event */
     uint32_t set;        /* of samples; NO_SET: none yet */
     uint64_t set_period; /* smaller than period: samples are thinned */
     uint32_t flush_no;   /* of the flush after the end; 0: none yet */

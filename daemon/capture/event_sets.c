@@ -4,11 +4,11 @@
 
 static void capture_warn_rate(struct capture *c, const struct capture_event *event, uint64_t period)
 {
-    if (event_is_timed(event->info))
+    if (event_is_timed(event->info) || event_is_paced(period))
         record_warn(c->record,
                     "%d other rates are in use: a random share of the samples taken at %.6g Hz "
                     "was kept",
-                    BROKER_SETS_MAX, 1e9 / (double)period);
+                    BROKER_SETS_MAX, 1e9 / (double)event_period_number(period));
     else
         record_warn(c->record,
                     "%d other rates are in use: a random share of the samples taken every %llu was "

@@ -13,7 +13,8 @@ static struct rate_set *sample_sets_faster(struct sample_sets *r, const char *ev
     for (size_t i = 0; i < ARRAY_SIZE(r->sets); i++) {
         struct rate_set *s = &r->sets[i];
 
-        if (s->users && strcmp(s->event, event) == 0 && s->period <= period &&
+        if (s->users && strcmp(s->event, event) == 0 &&
+            event_is_paced(s->period) == event_is_paced(period) && s->period <= period &&
             (!best || s->period > best->period))
             best = s;
     }
@@ -58,6 +59,13 @@ int sample_sets_take(struct sample_sets *r, struct broker *b, const char *event,
     }
     if (!s && !may_arm)
         return -EBUSY;
+    if (!s && sample_sets_alone(r, event)) {
+        error_remedy(err, "wait until the other capture has ended, or begin this one as that one");
+        return error_set(err, -EBUSY,
+                         "another capture samples %s by hz and not by interval, or the reverse: "
+                         "one at a time is possible",
+                         event);
+    }
     if (!s) {
         error_set(err, -EBUSY,
                   "%d other events and rates are being sampled, none of them this event so often",
@@ -82,6 +90,7 @@ int sample_sets_speed_up(struct sample_sets *r, struct broker *b, uint32_t but, 
         struct rate_set *s = &r->sets[i];
 
         if (s->users && strcmp(s->event, event) == 0 && !(but & 1u << s->set) &&
+            event_is_paced(s->period) == event_is_paced(period) &&
             (!slowest || s->period > slowest->period))
             slowest = s;
     }

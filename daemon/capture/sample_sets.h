@@ -12,7 +12,7 @@
 struct sample_sets {
     struct rate_set {
         char event[EVENT_NAME_BYTES];
-        uint64_t period; /* 0: free */
+        uint64_t period; /* as of struct wanted_event; 0: free */
         uint32_t set;    /* the broker's number */
         unsigned users;
     } sets[BROKER_SETS_MAX];

@@ -6,8 +6,9 @@
  * kept so often that this is so with the capture's own interval. */
 static double capture_share(const struct capture_event *event, const struct sample_record *rec)
 {
-    uint64_t from = rec->set == event->on_set ? event->on_period : event->set_period,
-             to = event->period;
+    uint64_t from = event_period_number(rec->set == event->on_set ? event->on_period
+                                                                  : event->set_period),
+             to = event_period_number(event->period);
 
     if (rec->klass) { /* kept with a chance of value/I, too */
         from = MIN(rec->value, to);
@@ -62,6 +63,14 @@ static uint64_t capture_value(const struct capture *c, const struct capture_even
     return (uint64_t)((double)rec->value * ((double)(to - from) / (double)rec->wait_ns) /
                           capture_share(event, rec) +
                       0.5);
+}
+
+/* What a sample at a pace is worth: the events that it stands for. */
+static uint64_t capture_counted(const struct capture_event *event, const struct sample_record *rec)
+{
+    double events = (double)MAX(rec->value, UINT64_C(1)) / capture_share(event, rec);
+
+    return (uint64_t)(events * (double)event_worth(event->info->kind) + 0.5);
 }
 
 /* What a sample of a thread that runs is worth: what the thread has run since the one before it.
@@ -160,6 +169,8 @@ static void capture_take(struct captures *captures, struct capture *c,
             sample.count = capture_waits(c, event, rec);
     } else if (event->info->kind == EVENT_SAFEPOINT) {
         sample.value = event->period; /* until the profile is made */
+    } else if (event_is_paced(event->period)) {
+        sample.value = capture_counted(event, rec);
     } else if (rec->set == event->on_set) {
         sample.value = capture_ran(run, event->period, rec);
     }

@@ -130,6 +130,9 @@ static void capture_warn_empty(struct capture *c, const struct capture_event *ev
         record_warn(c->record,
                     "no samples: the target used no CPU time in this while; an idle service "
                     "shows nothing with event=cpu");
+    else if (event_is_paced(event->period))
+        record_warn(c->record, "no samples: the target had no %s in this while; try more seconds",
+                    event->name);
     else if (event->info->kind == EVENT_ALLOC)
         record_warn(
             c->record,

@@ -40,6 +40,35 @@ static inline bool event_is_probe(uint32_t kind)
 /* or counts so much. */
 #define EVENT_PERIOD_MAX_COUNT (UINT64_C(1) << 40)
 
+/* A period with this bit is the time between two samples on a processor, in ns, of an event that
+ * counts something else. How many events lie between two follows from how often they come, and each
+ * sample has a value of its own. */
+#define EVENT_PACED (UINT64_C(1) << 63)
+static inline bool event_is_paced(uint64_t period)
+{
+    return period & EVENT_PACED;
+}
+
+/* A period as a number: of the event's unit, or of ns where it is paced. */
+static inline uint64_t event_period_number(uint64_t period)
+{
+    return period & ~EVENT_PACED;
+}
+
+/* Whether an event of @kind counts time, or samples come by the clock. */
+static inline bool event_is_clocked(uint32_t kind)
+{
+    return kind == EVENT_CPU || kind == EVENT_WALL || kind == EVENT_SAFEPOINT ||
+           event_is_wait(kind);
+}
+
+/* Whether samples of @kind, which counts, may come at a pace. What is allocated is sampled as it
+ * takes up memory. */
+static inline bool event_may_be_paced(uint32_t kind)
+{
+    return kind < EVENT_KINDS_ALL && !event_is_clocked(kind) && kind != EVENT_ALLOC;
+}
+
 /* In the event's unit: what one of those that the kernel counts is worth. */
 static inline uint64_t event_worth(uint32_t kind)
 {
@@ -49,8 +78,12 @@ static inline uint64_t event_worth(uint32_t kind)
 /* Whether @period is one that an event of @kind may have. */
 static inline bool event_period_valid(uint32_t kind, uint64_t period)
 {
-    return kind == EVENT_CPU || kind == EVENT_WALL || kind == EVENT_SAFEPOINT || event_is_wait(kind)
-               ? period >= EVENT_PERIOD_MIN_NS && period <= EVENT_PERIOD_MAX_NS
-               : kind < EVENT_KINDS_ALL && period > 0 && period <= EVENT_PERIOD_MAX_COUNT &&
-                     period % event_worth(kind) == 0;
+    uint64_t number = event_period_number(period);
+
+    if (event_is_clocked(kind) || event_is_paced(period))
+        return event_is_paced(period) == !event_is_clocked(kind) &&
+               (event_is_clocked(kind) || event_may_be_paced(kind)) &&
+               number >= EVENT_PERIOD_MIN_NS && number <= EVENT_PERIOD_MAX_NS;
+    return kind < EVENT_KINDS_ALL && period > 0 && period <= EVENT_PERIOD_MAX_COUNT &&
+           period % event_worth(kind) == 0;
 }

@@ -175,6 +175,21 @@ static int sort_samples(struct profile_sample *s, size_t n)
     return 0;
 }
 
+/* Samples at a pace lie as far from each other as it came to. */
+static void finish_periods(struct profile *p)
+{
+    uint64_t values[PROFILE_EVENTS_MAX] = { 0 }, counts[PROFILE_EVENTS_MAX] = { 0 };
+
+    for (size_t i = 0; i < p->sample_count; i++) {
+        values[p->samples[i].event] += p->samples[i].value;
+        counts[p->samples[i].event] += p->samples[i].count;
+    }
+    for (uint32_t i = 0; i < p->event_count; i++) {
+        if (!p->events[i].period)
+            p->events[i].period = MAX(values[i] / MAX(counts[i], UINT64_C(1)), UINT64_C(1));
+    }
+}
+
 static int finish_samples(struct profile *p, const struct record *r)
 {
     int k;
@@ -203,6 +218,7 @@ static int finish_samples(struct profile *p, const struct record *r)
             p->truncated_by[PROFILE_SAMPLE_END(s->flags)] += s->count;
         }
     }
+    finish_periods(p);
     return 0;
 }
 

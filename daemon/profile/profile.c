@@ -66,6 +66,7 @@ uint32_t profile_add_event(struct profile *p, const struct profile_event *e)
 
     if (i < PROFILE_EVENTS_MAX) {
         p->events[i].period = MIN(p->events[i].period, e->period);
+        p->events[i].valued |= e->valued;
         return i;
     }
     if (p->event_count == PROFILE_EVENTS_MAX)
@@ -110,7 +111,8 @@ void profile_shift(struct profile *p, uint64_t start_ns)
 
 struct profile_event profile_event_of(const struct event_info *info, uint64_t period)
 {
-    struct profile_event e = { .period = period, .valued = info->valued };
+    bool paced = event_is_paced(period);
+    struct profile_event e = { .period = paced ? 0 : period, .valued = info->valued || paced };
 
     snprintf(e.name, sizeof(e.name), "%s", info->name);
     snprintf(e.unit, sizeof(e.unit), "%s", info->unit);

@@ -44,7 +44,7 @@ struct profile_stack {
 struct profile_event {
     char name[EVENT_NAME_BYTES]; /* "cpu" */
     char unit[16];               /* "nanoseconds", "bytes", "count": of values */
-    uint64_t period;             /* value between two samples, on average */
+    uint64_t period;             /* value between two samples, on average; 0: not known yet */
     bool valued;                 /* each sample has a value of its own; else it is count x period */
 };
 
@@ -152,7 +152,7 @@ static inline uint32_t profile_lock_owner(const struct profile *p, const struct 
  * none. */
 uint32_t profile_find_event(const struct profile *p, const struct profile_event *e);
 bool profile_has_event(const struct profile *p, const char *name);
-/* Return: the event as in profiles, sampled every @period of its unit. */
+/* Return: the event as in profiles, sampled at @period (struct wanted_event). */
 struct profile_event profile_event_of(const struct event_info *info, uint64_t period);
 /* Samples per second of an event that counts time; else 0. */
 static inline double profile_event_hz(const struct profile_event *e)

@@ -77,7 +77,7 @@ enum symbols_source { SYMBOLS_AUTO, SYMBOLS_AGENT, SYMBOLS_MEMORY, SYMBOLS_PERFM
 
 struct wanted_event {
     char name[EVENT_NAME_BYTES];
-    uint64_t period; /* between samples, in the unit of the event */
+    uint64_t period; /* of event_period_valid() */
 };
 
 struct capture_request {

@@ -15,15 +15,16 @@
 
 #include "sample/alloc_abi.h"
 #include "sample/alloc_args.bpf.h"
+#include "sample/pick.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 #define SIZE_MAX_BYTES (1ULL << 40) /* more is no object, and no buffer */
 
 /* Written by the loader. */
-__u64 intervals[STACK_SETS_MAX];   /* bytes, or calls */
-__u32 alloc_sets;                  /* the sets of allocations, as bits */
-__u32 call_epochs[STACK_SETS_MAX]; /* of the probes of sets that count calls; 0: it does not */
+struct pick_rate rates[STACK_SETS_MAX]; /* intervals of bytes, or of calls */
+__u32 alloc_sets;                       /* the sets of allocations, as bits */
+__u32 call_epochs[STACK_SETS_MAX];      /* of the probes of sets that count calls; 0: it does not */
 
 /* Of a task. */
 struct allocating {
@@ -72,12 +73,6 @@ struct {
     __type(key, __u32);
     __type(value, struct alloc_scratch);
 } scratches SEC(".maps");
-
-/* A block of as many calls as the interval says, and the one of them that is sampled: which one
- * must not depend on anything periodic. */
-struct block {
-    __u64 interval, left, pick;
-};
 
 struct {
     __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -208,7 +203,7 @@ static __always_inline __u64 weigh_before(struct allocating *t, const struct all
 /* Whether set @i takes a sample that is worth @weight, and what the record then stands for. */
 static __always_inline __u64 draw(__u32 i, __u64 weight)
 {
-    __u64 interval = intervals[i & (STACK_SETS_MAX - 1)];
+    __u64 interval = rates[i & (STACK_SETS_MAX - 1)].interval;
 
     if (weight >= interval)
         return weight;
@@ -301,20 +296,14 @@ static __always_inline __u64 weigh_object(struct alloc_scratch *as, __u32 host_p
     return a->before ? weigh_before(t, p, a, &bytes) : weigh(t, p, a, &bytes);
 }
 
-/* Whether this call of set @set, below STACK_SETS_MAX, is the one of its block. One that preempts
- * another may spoil a block, and no more than that. */
-static __always_inline bool is_picked(__u32 set)
+/* Whether set @set, below STACK_SETS_MAX, takes this call, and what the record then stands for; 0:
+ * an interval. One that preempts another may spoil a block, and no more than that. */
+static __always_inline bool takes_call(__u32 set, __u64 *ret_value)
 {
-    __u64 interval = intervals[set];
     struct block *b = bpf_map_lookup_elem(&blocks, &set);
 
-    if (!b || interval <= 1)
-        return true;
-    if (b->left - 1 >= interval || b->interval != interval) {
-        b->interval = b->left = interval;
-        b->pick = ((__u64)bpf_get_prandom_u32() << 32 | bpf_get_prandom_u32()) % interval;
-    }
-    return --b->left == b->pick;
+    *ret_value = 0;
+    return !b || is_picked(b, &rates[set], ret_value);
 }
 
 /* The sets of @wanted (bits) that take what happened to process @host_pid, as @cookie says, and its
@@ -334,8 +323,7 @@ __attribute__((noinline)) int choose(struct alloc_scratch *as, __u32 wanted, __u
         if (ALLOC_COOKIE_EPOCH(cookie) != call_epochs[set])
             return 0;
         as->what.klass = 0;
-        as->values[set] = 0; /* the record is worth an interval */
-        return is_picked(set) ? 1U << set : 0;
+        return takes_call(set, &as->values[set]) ? 1U << set : 0;
     }
     weight = weigh_object(as, host_pid, cookie);
     UNWIND_LOOP

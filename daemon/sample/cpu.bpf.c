@@ -7,6 +7,8 @@
  */
 #include "sample/stack.bpf.h"
 
+#include "sample/pick.bpf.h"
+
 #include "sample/cpu_abi.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
@@ -14,8 +16,8 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 /* CPU time that samples may take in each STACK_BUDGET_WINDOW_NS of a processor. */
 __u64 budget_ns = STACK_BUDGET_NS;
 
-/* Of so many wanted events of a set, one by chance is sampled; 0 or 1: each. By set. */
-__u64 intervals[STACK_SETS_MAX];
+/* Which of the wanted events of a set are sampled. */
+struct pick_rate rates[STACK_SETS_MAX];
 
 struct {
     __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -24,15 +26,10 @@ struct {
     __type(value, __u64);
 } counters SEC(".maps");
 
-/* A block of as many events as the interval says, and the one of them that is sampled: which one
- * must not depend on anything periodic. */
-struct block {
-    __u64 interval, left, pick;
-};
-
 struct scratch {
     struct stack_scratch stack;
     struct block blocks[STACK_SETS_MAX];
+    __u64 value; /* of the sample that is being made; here, as the stack is nearly full */
 };
 
 /* One per CPU is enough: the kernel does not run a perf_event program inside another one, and none
@@ -63,23 +60,18 @@ static __always_inline void take_sample(void *ctx, bool in_kernel, struct task_s
         count(CPU_SAMPLES, 1);
 }
 
-/* Whether this event of set @set, below STACK_SETS_MAX, is the one of its block. */
-static __always_inline bool is_picked(struct scratch *s, __u32 set)
+/* Whether this event of set @set is a sample, and its value. @ctx: of a perf event; NULL: of a
+ * tracepoint. */
+static __always_inline bool is_sample(struct bpf_perf_event_data *ctx, struct scratch *s, __u32 set)
 {
-    struct block *b = &s->blocks[set];
-    __u64 interval = intervals[set];
-
-    if (interval <= 1)
-        return true;
-    if (b->left == 0 || b->interval != interval) {
-        b->interval = b->left = interval;
-        b->pick = ((__u64)bpf_get_prandom_u32() << 32 | bpf_get_prandom_u32()) % interval;
-    }
-    return --b->left == b->pick;
+    if (!ctx || rates[set].pace_ns != PICK_PACE_KERNEL)
+        return is_picked(&s->blocks[set], &rates[set], &s->value);
+    s->value = ctx->sample_period;
+    return true;
 }
 
-/* An event of set @set, below STACK_SETS_MAX. */
-static __always_inline int tick(void *ctx, bool in_kernel, __u32 set)
+/* An event of set @set, below STACK_SETS_MAX. @event: @ctx is that of a perf event. */
+static __always_inline int tick(void *ctx, bool event, bool in_kernel, __u32 set)
 {
     __u64 ids = bpf_get_current_pid_tgid(), now_ns, took_ns;
     __u32 zero = 0;
@@ -106,7 +98,7 @@ static __always_inline int tick(void *ctx, bool in_kernel, __u32 set)
         count(CPU_LOST_BUG, 1);
         return 0;
     }
-    if (!is_picked(s, set))
+    if (!is_sample(event ? ctx : NULL, s, set))
         return 0;
     now_ns = bpf_ktime_get_ns();
     if (over_budget(now_ns, budget_ns)) {
@@ -115,6 +107,7 @@ static __always_inline int tick(void *ctx, bool in_kernel, __u32 set)
     }
     begin_record(&s->stack.rec, task, host_pid, host_tid, now_ns);
     s->stack.rec.set = set;
+    s->stack.rec.value = s->value;
     take_sample(ctx, in_kernel, task, &s->stack);
     took_ns = bpf_ktime_get_ns() - now_ns;
     spend(took_ns);
@@ -125,7 +118,8 @@ static __always_inline int tick(void *ctx, bool in_kernel, __u32 set)
 SEC("perf_event")
 int cpu_tick(struct bpf_perf_event_data *ctx)
 {
-    return tick(ctx, INTERRUPTED_KERNEL(ctx), bpf_get_attach_cookie(ctx) & (STACK_SETS_MAX - 1));
+    return tick(ctx, /* event= */ true, INTERRUPTED_KERNEL(ctx),
+                bpf_get_attach_cookie(ctx) & (STACK_SETS_MAX - 1));
 }
 
 /* The kernel runs it under the same guard as cpu_tick: neither inside the other. With 0 it would
@@ -133,6 +127,7 @@ int cpu_tick(struct bpf_perf_event_data *ctx)
 SEC("tracepoint")
 int point_tick(void *ctx)
 {
-    tick(ctx, /* in_kernel= */ true, bpf_get_attach_cookie(ctx) & (STACK_SETS_MAX - 1));
+    tick(ctx, /* event= */ false, /* in_kernel= */ true,
+         bpf_get_attach_cookie(ctx) & (STACK_SETS_MAX - 1));
     return 1;
 }

@@ -38,8 +38,8 @@ int sampler_rows_fd(const struct sampler *s);
 /* Sets the remedy in @err where perf_event_open() was refused (EPERM, EACCES): the capability, and
  * the setting that asks for it. */
 void sampler_denied(struct error *err);
-/* Arms the event on every online CPU with a fixed period, in its unit. 0; -EBUSY when all sets are
- * taken; -EAGAIN: sampler_take_off() is to come first; -errno. */
+/* Arms the event on every online CPU with a period of event_period_valid(). 0; -EBUSY when all sets
+ * are taken; -EAGAIN: sampler_take_off() is to come first; -errno. */
 int sampler_start(struct sampler *s, enum event_kind kind, uint64_t period, uint32_t *ret_set,
                   struct error *err);
 struct sampler_event;

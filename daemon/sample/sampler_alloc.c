@@ -2,6 +2,8 @@
 #include "sample/sampler_alloc.h"
 
 #include "base/cleanup.h"
+#include "event/event_kind.h"
+#include "sample/pick_abi.h"
 #include "sample/refusal.h"
 #include "sample/sampler_shared.h"
 #include "sample/stack_abi.h"
@@ -140,26 +142,32 @@ struct sampler_alloc *sampler_alloc_free(struct sampler_alloc *a)
     return NULL;
 }
 
-static int set_interval(struct sampler_alloc *a, uint32_t set, uint64_t interval)
+static int set_period(struct sampler_alloc *a, uint32_t set, uint64_t period)
 {
-    if (set >= STACK_SETS_MAX || !interval)
+    struct pick_rate rate = { .interval = period };
+
+    if (set >= STACK_SETS_MAX || !event_period_number(period))
         return -EINVAL;
-    __atomic_store_n(&a->skel->bss->intervals[set], interval, __ATOMIC_RELEASE);
+    if (event_is_paced(period))
+        rate = (struct pick_rate){ .interval = 1, .pace_ns = event_period_number(period) };
+    rate.start = a->skel->bss->rates[set].start + 1;
+    a->skel->bss->rates[set] = rate;
+    __atomic_thread_fence(__ATOMIC_RELEASE);
     return 0;
 }
 
 int sampler_alloc_start(struct sampler_alloc *a, uint32_t set, uint64_t interval)
 {
-    int r = set_interval(a, set, interval);
+    int r = set_period(a, set, interval);
 
     if (r == 0)
         __atomic_or_fetch(&a->skel->bss->alloc_sets, 1U << set, __ATOMIC_RELEASE);
     return r;
 }
 
-int sampler_alloc_start_calls(struct sampler_alloc *a, uint32_t set, uint64_t interval)
+int sampler_alloc_start_calls(struct sampler_alloc *a, uint32_t set, uint64_t period)
 {
-    int r = set_interval(a, set, interval);
+    int r = set_period(a, set, period);
 
     if (r == 0) {
         __atomic_store_n(&a->skel->bss->call_epochs[set], ++a->epoch, __ATOMIC_RELEASE);

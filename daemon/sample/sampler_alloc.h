@@ -45,8 +45,9 @@ int sampler_alloc_unprobe(struct sampler_alloc *a, int32_t pid);
 
 /* ---- calls of functions ---- */
 
-/* Begins to sample set @set, one record for each @interval calls; sampler_alloc_stop() ends it. */
-int sampler_alloc_start_calls(struct sampler_alloc *a, uint32_t set, uint64_t interval);
+/* Begins to sample set @set, one record for each @period calls, or at a pace (EVENT_PACED).
+ * sampler_alloc_stop() ends it. */
+int sampler_alloc_start_calls(struct sampler_alloc *a, uint32_t set, uint64_t period);
 /* Has set @set count the calls of the function that begins at @offset of the file @fd, in process
  * @pid alone. In place of the one that it counts there. Return: 0. -E2BIG: ALLOC_TARGET_MAX probes
  * are in that process, or ALLOC_CALLS_MAX in all. -errno with @err. */

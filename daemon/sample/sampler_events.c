@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The perf events behind the samples: one per online CPU, with a fixed period. A fixed period and
- * not a frequency: the kernel steers a frequency, and a sample then stands for an unknown time.
+ * The perf events behind the samples: one per online CPU, with a fixed period. Only what the
+ * processor counts may have a frequency instead: the kernel then steers the period, and says with
+ * each sample what it was.
  *
  * What the kernel itself counts (page faults, switches) comes one by one, and the BPF program
  * picks: on each CPU the kernel counts the events of all processes together, and where two take
@@ -80,20 +81,26 @@ int sampler_online_cpus(uint32_t *ret_cpus, struct error *err)
     return r;
 }
 
-int sampler_check_period(enum event_kind kind, uint64_t period, struct error *err)
+static bool is_timer(enum event_kind kind)
+{
+    return kind == EVENT_CPU || kind == EVENT_SAFEPOINT;
+}
+
+int sampler_check_period(const struct sampler_event *event, uint64_t period, struct error *err)
 {
     static const char PATH[] = "/proc/sys/kernel/perf_event_max_sample_rate";
     _cleanup_buf_ struct buf text = BUF_NULL;
     uint64_t max_hz, hz;
 
-    if (!event_period_valid(kind, period))
+    if (!event_period_valid(event->kind, period))
         return error_set(
             err, -EINVAL,
             "a period of %llu is not one that an event can have: CPU time is sampled 1 "
             "to 10,000 times a second",
-            (unsigned long long)period);
-    if (kind != EVENT_CPU && kind != EVENT_SAFEPOINT)
+            (unsigned long long)event_period_number(period));
+    if (!is_timer(event->kind) && (event->picks || !event_is_paced(period)))
         return 0;
+    period = event_period_number(period);
     buf_init(&text, 64);
     if (buf_read_at(&text, AT_FDCWD, PATH) < 0 ||
         !span_parse_dec(span_trim(buf_span(&text)), &max_hz))
@@ -154,11 +161,6 @@ static void describe_form(const struct event_form *form, struct perf_event_attr 
     }
 }
 
-static bool is_timer(enum event_kind kind)
-{
-    return kind == EVENT_CPU || kind == EVENT_SAFEPOINT;
-}
-
 int sampler_describe(enum event_kind kind, struct span text, int devices_fd,
                      struct sampler_event *ret, struct error *err)
 {
@@ -215,7 +217,12 @@ int sampler_open_event(const struct sampler_event *event, uint32_t cpu, uint64_t
     struct perf_event_attr attr = event->attr;
     int fd;
 
-    attr.sample_period = event->picks ? 1 : period;
+    attr.freq = event_is_paced(period) && !event->picks;
+    if (attr.freq)
+        attr.sample_freq =
+            (NSEC_PER_SEC + event_period_number(period) / 2) / event_period_number(period);
+    else
+        attr.sample_period = event->picks ? 1 : period;
     attr.disabled = 1;
     fd = (int)syscall(SYS_perf_event_open, &attr, /* pid= */ -1, (int)cpu, /* group_fd= */ -1,
                       PERF_FLAG_FD_CLOEXEC);

@@ -33,7 +33,7 @@ int sampler_online_cpus(uint32_t *ret_cpus, struct error *err);
 
 /* 0 if the kernel delivers a sample every @period, in the event's unit, without throttling; -ERANGE
  * with the limit and its remedy in @err. */
-int sampler_check_period(enum event_kind kind, uint64_t period, struct error *err);
+int sampler_check_period(const struct sampler_event *event, uint64_t period, struct error *err);
 /* Opens the event on @cpu, disabled until a program is attached and it is enabled. An fd the caller
  * owns; -ENODEV when the CPU is offline; -ENOENT where the machine does not have the event; -errno
  * with a remedy. */

@@ -127,6 +127,20 @@ static bool runs(const struct sampler *s, const struct sampler_event *event)
     return false;
 }
 
+/* Tells the programs of @skel which events of set @no become samples. */
+static void pace_set(struct cpu_bpf *skel, uint32_t no, const struct sampler_event *event,
+                     uint64_t period)
+{
+    struct pick_rate rate = { .interval = 1, .start = skel->bss->rates[no].start + 1 };
+
+    if (event_is_paced(period))
+        rate.pace_ns = event->picks ? event_period_number(period) : PICK_PACE_KERNEL;
+    else if (event->picks)
+        rate.interval = period / event_worth(event->kind);
+    skel->bss->rates[no] = rate;
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+}
+
 int sampler_start_event(struct sampler *s, const struct sampler_event *event, uint64_t period,
                         uint32_t *ret_set, struct error *err)
 {
@@ -137,7 +151,7 @@ int sampler_start_event(struct sampler *s, const struct sampler_event *event, ui
 
     if (!cpus)
         return -ENOMEM;
-    r = sampler_check_period(event->kind, period, err);
+    r = sampler_check_period(event, period, err);
     if (r < 0)
         return r;
     if (event->kind == EVENT_WALL)
@@ -163,8 +177,7 @@ int sampler_start_event(struct sampler *s, const struct sampler_event *event, ui
     set->used = true;
     set->event = *event;
     set->period = period;
-    __atomic_store_n(&(event->everywhere ? s->points->skel : s->skel)->bss->intervals[no],
-                     event->picks ? period / event_worth(event->kind) : 1, __ATOMIC_RELEASE);
+    pace_set(event->everywhere ? s->points->skel : s->skel, no, event, period);
     r = event_is_wait(event->kind)      ? sampler_off_start(s->off, no, event->kind, period, err)
         : event->kind == EVENT_ALLOC    ? sampler_alloc_start(s->alloc, no, period)
         : event->kind == EVENT_FUNCTION ? sampler_alloc_start_calls(s->alloc, no, period)

@@ -125,6 +125,51 @@ class KernelEvents(jvm.WithClasses):
                     print(f"{version} {event}: {whole} of {truth}", end=" ")
                     self.assertAlmostEqual(whole / truth, 1, delta=0.02, msg=profile.describe())
 
+    def test_at_a_rate(self):
+        """hz= of events that count: fewer samples than events, each worth what it stands for, so that the sum is the exact counter's."""
+        def faults(pid: int) -> int:
+            return int(proc.stat(pid)[7])
+
+        def bytes_touched(pid: int) -> int:
+            return faults(pid) * os.sysconf("SC_PAGESIZE")
+
+        def switches(pid: int) -> int:
+            return sum(int(line.split()[1]) for tid in proc.threads(pid) for line in proc.read(f"/proc/{pid}/task/{tid}/status").splitlines()
+                       if "ctxt_switches" in line)
+
+        with Program(17, self.classes.folder) as program:
+            for event, what, hz, counter in (("page-faults", "touch", 5000, faults), ("nativemem", "touch", 5000, bytes_touched),
+                                             ("context-switches", "switch", 1000, switches), ("sched:sched_switch", "switch", 1000, switches)):
+                if ":s" in event and not os.path.isdir("/sys/kernel/tracing/events/" + event.replace(":", "/")):
+                    print(f"no tracepoint {event} here", end=" ")
+                    continue
+                with self.subTest(event=event):
+                    program.do(what) # what a first time costs besides
+                    self.daemon.get("/profile", pid=program.pid, seconds=0.1, event=event) # its program is loaded by then
+                    before = counter(program.pid)
+                    profile = self.meanwhile(program, what, event=event, hz=hz)
+                    truth = counter(program.pid) - before
+                    whole = sum(s.value for s in profile.stacks)
+                    meta = profile.document["meta"]
+                    print(f"{event}: {whole} of {truth} by {profile.samples} samples", end=" ")
+                    self.assertEqual(profile.quality["lost"], 0, profile.describe())
+                    self.assertAlmostEqual(whole / truth, 1, delta=0.03, msg=profile.describe())
+                    self.assertEqual(meta["period"], whole // profile.samples, profile.describe())
+                    if what == "touch": # a page comes every few microseconds
+                        self.assertGreater(meta["period"], 1)
+                        by_site = [sum(s.value for s in profile.stacks if ordered(s.names, "Kernel.main", site)) for site in CALLERS[what]]
+                        self.assertAlmostEqual(by_site[1] / by_site[0], 3, delta=0.3, msg=profile.describe())
+
+    def test_at_a_rate_among_others(self):
+        """A rate is none of alloc; beside CPU time hz= is that of CPU time."""
+        with Program(17, self.classes.folder) as program:
+            answer = self.daemon.get("/profile", pid=program.pid, event="page-faults,alloc", hz=99)
+            self.assertEqual((answer.status, answer.json()["parameter"]), (400, "hz"), answer)
+            self.assertIn("event=alloc has no rate", answer.json()["detail"])
+            answer = self.daemon.get("/profile", pid=program.pid, event="page-faults,cpu", hz=99, seconds=0.1, format="json")
+            self.assertEqual(answer.status, 200, answer)
+            self.assertEqual(answer.json()["meta"]["period"], 32, answer)
+
     def test_native_memory(self):
         """Two sites' direct buffers, in bytes."""
         huge = "[always]" in proc.read("/sys/kernel/mm/transparent_hugepage/enabled")
@@ -204,7 +249,7 @@ class KernelEvents(jvm.WithClasses):
                 if not event["available"]:
                     self.assertIn(event["reason"].split("; ")[0], answer.json()["detail"])
                     self.assertGreater(len(answer.json()["remedy"]), 20)
-            for parameters in ({"hz": 99}, {"interval": "10ms"}, {"interval": 0}, {"interval": "1.5"}, {"interval": "2000000m"}):
+            for parameters in ({"hz": 0}, {"interval": "10ms"}, {"interval": 0}, {"interval": "1.5"}, {"interval": "2000000m"}):
                 answer = self.daemon.get("/profile", pid=program.pid, event="page-faults", **parameters)
                 self.assertEqual((answer.status, answer.json()["parameter"]), (400, next(iter(parameters))), answer)
             self.assertEqual(self.daemon.get("/profile", pid=program.pid, event="cpu", interval=32).status, 400)

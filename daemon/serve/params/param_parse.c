@@ -197,19 +197,21 @@ static int set_interval(const struct event_info *event, const char *name, struct
                            name, name, (unsigned long long)event->default_period);
 }
 
-/* hz tells the period of events that count time, and there is none among @p's. */
-static int refuse_hz(const struct params *p, struct error *err)
+/* hz is of the events that count time; if there is none, of all, which @p's then have as a pace. */
+static int set_paces(struct params *p, struct error *err)
 {
-    const struct event_info *event = events_find(p->events[0].name);
+    for (size_t i = 0; i < p->event_count; i++) {
+        const struct event_info *event = events_find(p->events[i].name);
 
-    if (p->event_count > 1)
-        return error_parameter(err, "hz", -EINVAL,
-                               "event=%s count, and have no rate: give interval=, one for each",
-                               p->event);
-    return error_parameter(err, "hz", -EINVAL,
-                           "event=%s counts, and has no rate: give interval=, so many between "
-                           "two samples (default %llu)",
-                           p->events[0].name, (unsigned long long)event->default_period);
+        if (!event_may_be_paced(event->kind))
+            return error_parameter(err, "hz", -EINVAL,
+                                   "event=%s has no rate: give interval=, so many %s between two "
+                                   "samples (default %llu)",
+                                   p->events[i].name, event->unit,
+                                   (unsigned long long)event->default_period);
+        p->events[i].period = EVENT_PACED | p->timed_period;
+    }
+    return 0;
 }
 
 int param_set_periods(struct params *p, struct error *err)
@@ -238,7 +240,7 @@ int param_set_periods(struct params *p, struct error *err)
             p->events[i].period = (uint64_t)(1e9 / event->default_hz);
         r = set_interval(event, p->events[i].name, intervals[i], &p->events[i].period, err);
     }
-    return r == 0 && !timed && p->given & PARAM_BIT(PARAM_HZ) ? refuse_hz(p, err) : r;
+    return r == 0 && !timed && p->given & PARAM_BIT(PARAM_HZ) ? set_paces(p, err) : r;
 }
 
 int param_states(const struct param *spec, struct span value, struct params *p, struct error *err)

@@ -90,7 +90,7 @@ static const struct param PARAMS[PARAM_COUNT] = {
                        .expects = "auto or probe, which are the same: probes in libjvm.so sample "
                                   "what is allocated, and this version has no agent for it" },
     [PARAM_HZ] = { "hz", .parse = param_hz,
-                   .expects = "samples per second of CPU time, from 1 to 10000, such as 99" },
+                   .expects = "samples per second on each processor, from 1 to 10000, such as 99" },
     [PARAM_INTERVAL] = { "interval", .parse = param_interval,
                          .expects =
                              "what lies between two samples. Of CPU time a time with its unit "

@@ -194,6 +194,31 @@ START_TEST(merging_matches_events_by_name)
 }
 END_TEST
 
+/* Samples at a pace have values of their own. The period is what lies between two, on average; with
+ * samples at an interval their sum stays right. */
+START_TEST(paces_keep_their_sum)
+{
+    struct profile meta = { .start_realtime_ns = 1000 * NSEC_PER_SEC };
+    struct profile every = EVENTS, paced = EVENTS, *parts[2], *p = NULL;
+    struct profile_event e = profile_event_of(events_find("page-faults"), EVENT_PACED | 1000000);
+    uint64_t waited[2];
+
+    ck_assert_uint_eq(e.period, 0);
+    ck_assert(e.valued);
+    paced.events[WAIT].period = 0;
+    every.events[WAIT].valued = false;
+    parts[0] = both_events(10, 1000, &every, &waited[0]);
+    parts[1] = both_events(20, 1000, &paced, &waited[1]);
+    ck_assert_uint_eq(parts[1]->events[WAIT].period, waited[1] / 20);
+    ck_assert_int_eq(profile_merge(parts, 2, NULL, &meta, &p), 0);
+    ck_assert(p->events[WAIT].valued);
+    ck_assert_uint_eq(totals_of(p, "wait").value, waited[0] + waited[1]);
+    profile_unref(p);
+    for (int i = 0; i < 2; i++)
+        profile_unref(parts[i]);
+}
+END_TEST
+
 /* What there is no room for is said. */
 START_TEST(too_many_events_are_left_out)
 {
@@ -279,6 +304,7 @@ int main(void)
     tcase_add_test(tc, thinning_weighs_by_value);
     tcase_add_test(tc, a_view_shows_one);
     tcase_add_test(tc, merging_matches_events_by_name);
+    tcase_add_test(tc, paces_keep_their_sum);
     tcase_add_test(tc, too_many_events_are_left_out);
     tcase_add_test(tc, the_store_keeps_them);
     tcase_add_test(tc, knows_its_events);

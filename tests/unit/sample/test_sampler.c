@@ -24,6 +24,9 @@
 #include <sys/wait.h>
 
 #define RING_BYTES ((size_t)8 << 20)
+#define PACED_NS NSEC_PER_MSEC
+#define PACED_PAGES 16384u /* at a time, */
+#define PACED_TIMES 24u    /* so often */
 
 static struct sampler *sampler;
 static struct ring *ring;
@@ -153,7 +156,7 @@ static void end_burner(struct burner *b)
 
 static struct {
     uint32_t pid;
-    uint64_t weight[SAMPLER_SETS_MAX], others, user_frames, last_ns;
+    uint64_t weight[SAMPLER_SETS_MAX], value[SAMPLER_SETS_MAX], others, user_frames, last_ns;
     uint64_t start_boottime_ns;
     uint64_t ends[UNWIND_END_COUNT];
     uint32_t tid, exec_id;
@@ -169,6 +172,7 @@ static void take(void *cookie, const struct sample_record *rec, const uint64_t *
     }
     ck_assert_uint_lt(rec->set, SAMPLER_SETS_MAX);
     got.weight[rec->set] += rec->weight;
+    got.value[rec->set] += rec->value;
     got.tid = rec->host_tid;
     got.exec_id = rec->exec_id;
     got.start_boottime_ns = rec->start_boottime_ns;
@@ -427,8 +431,101 @@ START_TEST(refuses_a_depth_that_it_cannot_have)
 }
 END_TEST
 
-/* From inside a pid namespace that holds another one, both are numbered as the outer one sees them.
- */
+/* A child that touches a page each time that it is told to, and answers. */
+static pid_t start_toucher(int *ret_tell, int *ret_hear)
+{
+    int tell[2], hear[2];
+    pid_t pid;
+
+    ck_assert_int_eq(pipe(tell), 0);
+    ck_assert_int_eq(pipe(hear), 0);
+    pid = fork();
+    if (pid == 0) {
+        size_t page = (size_t)sysconf(_SC_PAGESIZE);
+        char told;
+
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        while (read(tell[0], &told, 1) == 1) {
+            char *pages = mmap(NULL, PACED_PAGES * page, PROT_READ | PROT_WRITE,
+                               MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+            if (pages == MAP_FAILED)
+                break;
+            madvise(pages, PACED_PAGES * page, MADV_NOHUGEPAGE);
+            for (size_t i = 0; i < PACED_PAGES; i++)
+                pages[i * page] = 1;
+            munmap(pages, PACED_PAGES * page);
+            if (write(hear[1], &told, 1) != 1)
+                break;
+        }
+        _exit(0);
+    }
+    close(tell[0]);
+    close(hear[1]);
+    *ret_tell = tell[1];
+    *ret_hear = hear[0];
+    return pid;
+}
+
+/* What hz of an event that counts comes to: by the BPF program's own count, and by what the kernel
+ * says with each sample, as for counters of the processor, which few test machines have. */
+static const struct {
+    const char *what;
+    bool picks;
+    double least, most; /* of the sum: the kernel samples all processes of a CPU together */
+} PACES[] = {
+    { "the program picks", true, 0.98, 1.02 },
+    { "the kernel steers", false, 0.25, 4 },
+};
+
+START_TEST(paced)
+{
+    struct sampler_event event;
+    int tell, hear, status;
+    pid_t toucher = start_toucher(&tell, &hear);
+    uint32_t set;
+    unsigned pages = PACED_PAGES * PACED_TIMES;
+    char c = 'x';
+
+    ck_assert_int_eq(sampler_describe(EVENT_PAGE_FAULTS, SPAN_NULL, -1, &event, &err), 0);
+    event.picks = PACES[_i].picks;
+    ck_assert_msg(sampler_start_event(sampler, &event, EVENT_PACED | PACED_NS, &set, &err) == 0,
+                  "%s", err.msg);
+    ck_assert_int_eq(sampler_filter_process(sampler, toucher, 1U << set), 0);
+    for (unsigned i = 0; i < PACED_TIMES; i++) {
+        ck_assert_int_eq(write(tell, &c, 1), 1);
+        ck_assert_int_eq(read(hear, &c, 1), 1);
+    }
+    memset(&got, 0, sizeof(got));
+    got.pid = (uint32_t)toucher;
+    drain();
+    printf("%s: %llu of %u in %llu samples\n", PACES[_i].what, (unsigned long long)got.value[set],
+           pages, (unsigned long long)got.weight[set]);
+    ck_assert_uint_lt(got.weight[set], pages / 2);
+    ck_assert_double_ge((double)got.value[set] / pages, PACES[_i].least);
+    ck_assert_double_le((double)got.value[set] / pages, PACES[_i].most);
+    ck_assert_int_eq(sampler_stop(sampler, set), 0);
+    close(tell);
+    close(hear);
+    kill(toucher, SIGKILL);
+    ck_assert_int_eq(waitpid(toucher, &status, 0), toucher);
+}
+END_TEST
+
+/* What a pace is of, and what not. */
+START_TEST(paces_that_cannot_be)
+{
+    ck_assert(event_period_valid(EVENT_CYCLES, EVENT_PACED | PACED_NS));
+    ck_assert(event_period_valid(EVENT_FUNCTION, EVENT_PACED | PACED_NS));
+    ck_assert(!event_period_valid(EVENT_CPU, EVENT_PACED | PACED_NS));
+    ck_assert(!event_period_valid(EVENT_SAFEPOINT, EVENT_PACED | PACED_NS));
+    ck_assert(!event_period_valid(EVENT_ALLOC, EVENT_PACED | PACED_NS));
+    ck_assert(!event_period_valid(EVENT_CYCLES, EVENT_PACED));
+    ck_assert(!event_period_valid(EVENT_CYCLES, EVENT_PACED | (EVENT_PERIOD_MIN_NS - 1)));
+    ck_assert(!event_period_valid(EVENT_KINDS_ALL, EVENT_PACED | PACED_NS));
+}
+END_TEST
+
 /* A child that makes some system calls when it is told to. */
 static pid_t start_caller(int *ret_tell, int *ret_hear)
 {
@@ -528,6 +625,8 @@ START_TEST(tracepoints)
 }
 END_TEST
 
+/* From inside a pid namespace that holds another one, both are numbered as the outer one sees them.
+ */
 START_TEST(numbers_of_a_pid_namespace)
 {
     pid_t outer = fork_into(CLONE_NEWPID); /* pid 1 of the outer namespace: our sampler */
@@ -609,6 +708,8 @@ int main(void)
     tcase_add_test(tc, follows_processors);
     tcase_add_test(tc, forgets_when_slots_begin_anew);
     tcase_add_test(pure, refuses_a_depth_that_it_cannot_have);
+    tcase_add_loop_test(tc, paced, 0, (int)ARRAY_SIZE(PACES));
+    tcase_add_test(pure, paces_that_cannot_be);
     tcase_add_test(tc, tracepoints);
     tcase_add_test(tc, numbers_of_a_pid_namespace);
     suite_add_tcase(s, pure);

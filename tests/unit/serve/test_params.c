@@ -105,6 +105,10 @@ START_TEST(takes_several_events)
     ck_assert_uint_eq(p.events[0].period, 32);
     ck_assert_uint_eq(p.events[1].period, 20 * NSEC_PER_MSEC);
     params_deinit(&p);
+    ck_assert_int_eq(parse("event=cycles,sched:sched_switch&hz=50", PARAMS_PROFILE, &p, &err), 0);
+    ck_assert_uint_eq(p.events[0].period, EVENT_PACED | 20 * NSEC_PER_MSEC);
+    ck_assert_uint_eq(p.events[1].period, EVENT_PACED | 20 * NSEC_PER_MSEC);
+    params_deinit(&p);
     ck_assert_int_eq(parse("event=nativemem,cpu&interval=64k,", PARAMS_PROFILE, &p, &err), 0);
     ck_assert_uint_eq(p.events[0].period, 64 << 10);
     params_deinit(&p);
@@ -128,13 +132,14 @@ static const struct {
     { "event=cpu,page-faults&interval=10ms", "interval" },
     { "event=cpu,page-faults&interval=32,10ms", "interval" },
     { "event=cpu,page-faults&interval=10ms,32,", "interval" },
-    { "event=page-faults,context-switches&hz=9", "hz" },
+    { "event=page-faults,alloc&hz=9", "hz" },
+    { "event=page-faults&hz=99&interval=9", "interval" },
     { "event=nativemem&interval=5000", "interval" },
     { "event=nativemem&interval=1", "interval" },
     { "event=nativemem&interval=4.5k", "interval" },
     { "event=nativemem&interval=10ms", "interval" },
     { "event=nativemem&interval=9223372036854775807k", "interval" },
-    { "event=nativemem&hz=99", "hz" },
+    { "event=alloc&hz=99", "hz" },
     { "state=blocked,", "state" },
     { "state=blocked,blocked", "state" },
     { "state=done", "state" },

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Which of the events that a program sees becomes a sample. Of each block of events one is picked
+ * by chance: which one must not depend on anything periodic. A block has as many events as the
+ * interval says. Where samples come at a pace, the time that a block took says how many the next
+ * one has. A sample is worth its block, whichever event it is, so that sums are right.
+ */
+#pragma once
+
+#include "sample/pick_abi.h"
+
+#define PICK_LATE 4           /* paces that a block may last before it is cut short */
+#define PICK_MAX (1ull << 30) /* events between two samples that come at a pace */
+
+struct block {
+    __u64 interval, left, pick;
+    __u64 start;    /* of its rate */
+    __u64 begun_ns; /* where there is a pace */
+    __s64 owed;     /* events that no sample stands for yet; below 0: that two stand for */
+};
+
+/* Begins a block of @interval events. */
+static __always_inline void begin_block(struct block *b, __u64 interval)
+{
+    b->interval = b->left = interval;
+    b->pick = ((__u64)bpf_get_prandom_u32() << 32 | bpf_get_prandom_u32()) % interval;
+}
+
+/* The length of the next block, after @seen events took @took_ns. */
+static __always_inline __u64 paced_length(__u64 seen, __u64 took_ns, __u64 pace_ns)
+{
+    __u64 most = seen * 2, length;
+
+    if (most > PICK_MAX)
+        most = PICK_MAX;
+    if (!took_ns || seen > PICK_MAX)
+        return most ? most : 1;
+    length = seen * pace_ns / took_ns; /* fits: below 2^30 and 2^30 */
+    if (length > most)
+        length = most;
+    return length ? length : 1;
+}
+
+/* Has @b go on with blocks that take @pace_ns each. The length at most doubles, since a burst may
+ * be over soon. A block that takes too long is cut, and the next sample stands for the rest. */
+static __always_inline void follow_pace(struct block *b, __u64 pace_ns, __u64 now_ns)
+{
+    __u64 took_ns = now_ns - b->begun_ns, seen = b->interval - b->left;
+
+    if (b->left) {
+        if (took_ns <= PICK_LATE * pace_ns)
+            return;
+        b->owed += (__s64)seen - (b->left <= b->pick ? (__s64)b->interval : 0);
+    }
+    begin_block(b, paced_length(seen, took_ns, pace_ns));
+    b->begun_ns = now_ns;
+}
+
+/* Whether this event is the one of its block. *ret_value: events that it stands for; 0: an
+ * interval. */
+static __always_inline bool is_picked(struct block *b, const struct pick_rate *rate,
+                                      __u64 *ret_value)
+{
+    __u64 interval = rate->interval, pace_ns = rate->pace_ns;
+    __s64 worth;
+
+    *ret_value = 0;
+    if (!pace_ns && interval <= 1)
+        return true;
+    if (b->start != rate->start || b->left > b->interval) {
+        b->start = rate->start;
+        b->interval = b->left = 0;
+        b->begun_ns = b->owed = 0;
+    }
+    if (!pace_ns) {
+        if (b->left == 0)
+            begin_block(b, interval);
+        return --b->left == b->pick;
+    }
+    follow_pace(b, pace_ns, bpf_ktime_get_ns());
+    if (--b->left != b->pick)
+        return false;
+    worth = (__s64)b->interval + b->owed;
+    b->owed = worth < 1 ? worth - 1 : 0;
+    *ret_value = worth < 1 ? 1 : worth;
+    return true;
+}
