@@ -5,6 +5,8 @@
 /* For the symbols of all that is new: nothing is drained in this time. Samples wait for the rest.
  */
 #define FILTER_PREPARE_NS (100 * NSEC_PER_MSEC)
+/* Other threads may still run for this long after the first one of their process has ended. */
+#define FILTER_EXITED_NS (2 * NSEC_PER_SEC)
 
 struct filtered_process {
     int32_t host_pid;
@@ -77,14 +79,33 @@ static bool asks_for_threads(const struct capture *c)
            capture_has(c, EVENT_SAFEPOINT);
 }
 
+/* The first thread of @p has ended. The others, if there are any, end when the scheduler gets to
+ * them: what was sampled before is sampled until then. */
+static void reconcile_exited(struct reconcile *rc, struct process *p)
+{
+    struct filtered_process f = { .host_pid = p->id.host_pid };
+    uint32_t id;
+
+    if (rc->now_ns - MIN(p->exited_ns, rc->now_ns) >= FILTER_EXITED_NS)
+        return;
+    for (struct capture *c = rc->captures->running; c; c = c->next) {
+        if (id_table_find(&c->processes, &p->id, &id) && c->verdicts[id].wanted)
+            f.sets |= capture_sets(c);
+    }
+    if (id_table_find(&rc->captures->filtered, &f, &id))
+        reconcile_add(rc, f.host_pid, f.sets);
+}
+
 static int reconcile_process(void *cookie, struct process *p)
 {
     struct reconcile *rc = cookie;
     bool threads = false;
     uint32_t sets = 0;
 
-    if (p->exited)
+    if (p->exited) {
+        reconcile_exited(rc, p);
         return 0;
+    }
     for (struct capture *c = rc->captures->running; c; c = c->next) {
         struct seen_verdict *v;
 

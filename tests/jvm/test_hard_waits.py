@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Time off the processor where it is hard to tell: many threads, many switches, what began long before, what ends in the middle of
 a wait, and what is frozen."""
+import itertools
 import os
 import secrets
 import subprocess
@@ -78,13 +79,13 @@ class Freezer(Cgroup):
 
 
 class Quota(Cgroup):
-    """It may run for 10 ms of each 100."""
+    """It may run for 2 ms of each 100: also where others leave it little more."""
 
     def __init__(self, test: unittest.TestCase, pid: int):
         version = 1 if os.path.exists("/sys/fs/cgroup/cpu/cgroup.procs") else 2
         file = "cpu.cfs_quota_us" if version == 1 else "cpu.max"
         super().__init__(test, pid, version, "cpu", file)
-        self.write(file, "10000" if version == 1 else "10000 100000")
+        self.write(file, "2000" if version == 1 else "2000 100000")
 
     def throttled(self) -> float:
         """Seconds so far."""
@@ -156,10 +157,11 @@ class HardWaits(jvm.WithClasses):
         for event in ("offcpu", "wall"):
             with self.subTest(event=event):
                 tids = [tid for tid, name in proc.threads(program.pid).items() if name.startswith("plays-")]
-                turns, began = int(program.ask("turns")), time.monotonic()
+                turns, began, steal = int(program.ask("turns")), time.monotonic(), stolen()
                 with RunClock(program.pid, tids[0]) as one, RunClock(program.pid, tids[1]) as other:
                     profile = self.profile(program.pid, 2, event)
                 turns = (int(program.ask("turns")) - turns) / (time.monotonic() - began)
+                steal = stolen() - steal # what is taken from one that runs is in neither
                 players = [s for s in profile.stacks if s.thread.startswith("plays-")]
                 off = seconds([s for s in players if s.state != "running"])
                 length = profile.end - profile.start
@@ -167,49 +169,74 @@ class HardWaits(jvm.WithClasses):
                 print(f"{event}: {turns:.0f} switches a second, {off:.3f} of {truth:.3f} s", end=" ")
                 self.assertEqual(profile.quality["lost"], 0, profile.describe())
                 self.assertEqual({s.tid for s in players}, set(tids))
-                self.assertAlmostEqual(off, truth, delta=0.03 * truth + FEW_MS, msg=profile.describe())
+                self.assertAlmostEqual(off, truth, delta=0.03 * truth + FEW_MS + steal, msg=profile.describe())
 
-    def ends_in_a_wait(self, how: str) -> tuple[Profile, int]:
+    def ends_in_a_wait(self, ended, *how: str) -> tuple[Profile, int]:
+        """ENDED(pid): whether all threads that the program has started are gone."""
         program = self.waiters()
         program.do("blocks 3")
         program.do("naps 3")
         self.prepared(program.pid)
-        program.do(how)
-        profile = self.profile(program.pid, 2)
-        length = profile.end - profile.start
+        capture = self.daemon.capture(pid=program.pid, event="offcpu", seconds=60)
+        time.sleep(0.3)
+        earliest = time.time() + 0.3 # the program waits so long
+        for line in how:
+            program.do(line)
+        proc.wait_until(lambda: ended(program.pid), 20, "its threads are gone", interval=0.002)
+        latest = time.time()
+        time.sleep(0.3)
+        profile = capture.stop()
         self.assertEqual(profile.quality["lost"], 0, profile.describe())
-        blocked = [seconds([s for s in profile.of_thread(f"blocks-{i}") if s.state == "blocked"]) for i in range(3)]
-        self.assertLess(blocked[0], length - 0.2, profile.describe())
-        for one in blocked: # they are woken to end, one after the other
-            self.assertAlmostEqual(one, blocked[0], delta=0.1, msg=profile.describe())
         for i in range(3):
-            self.assertGreater(seconds(profile.of_thread(f"naps-{3 + i}")), blocked[0] - 0.1, profile.describe())
+            stacks = profile.of_thread(f"blocks-{i}")
+            blocked = seconds([s for s in stacks if s.state == "blocked"])
+            self.assertGreater(blocked, earliest - profile.start - FEW_MS, profile.describe())
+            self.assertLess(seconds(stacks), latest - profile.start + FEW_MS, profile.describe())
+        for i in range(3, 6): # they run next to never
+            self.assertGreater(seconds(profile.of_thread(f"naps-{i}")), 0.8 * (earliest - profile.start), profile.describe())
+            self.assertLess(seconds(profile.of_thread(f"naps-{i}")), latest - profile.start + FEW_MS, profile.describe())
         return profile, program.pid
 
-    def test_exit_while_others_wait(self):
-        profile, pid = self.ends_in_a_wait("exits")
-        # One wait whose end this kernel does not tell has no stack. A busy machine has one in a tenth of the runs.
-        self.assertLessEqual(profile.quality["truncated"], 1, profile.describe())
+    def check_exit(self, *how: str) -> None:
+        profile, pid = self.ends_in_a_wait(lambda pid: proc.stat(pid)[0] == "Z" and len(proc.threads(pid)) == 1, *how)
+        # A wait whose end this kernel does not tell has no stack at all, not even the kernel's. And one that ends may wait for that.
+        waits = [s for s in profile.stacks if s.thread.startswith(("blocks-", "naps-")) and "do_exit" not in s.names]
+        cut = [s for s in waits if s.truncated and s.names != ["[truncated]", "[unknown]"]]
+        self.assertFalse(cut, profile.describe(cut))
+        self.assertTrue([s for s in waits if "blocks" in s.names], profile.describe())
         # Nobody has asked for the status of the process yet. So its first thread is there still, and waits for nothing.
-        self.assertLess(seconds([s for s in profile.stacks if s.tid == pid]), profile.end - profile.start - 0.5, profile.describe())
+        self.assertLess(seconds([s for s in profile.stacks if s.tid == pid]), profile.end - profile.start - 0.2, profile.describe())
+
+    def test_exit_while_others_wait(self):
+        self.check_exit("exits")
+
+    def test_exit_when_the_first_thread_has_ended(self):
+        """The others wait for longer, as they may on a busy machine whose scheduler has not got to them."""
+        self.check_exit("exits", "leaves")
 
     def test_exec_while_others_wait(self):
         """The process is another program from then on."""
-        profile, pid = self.ends_in_a_wait("executes")
+        steal = stolen()
+        profile, pid = self.ends_in_a_wait(lambda pid: proc.read(f"/proc/{pid}/comm").strip() == "sleep", "executes")
         first = [s for s in profile.stacks if s.tid == pid]
-        self.assertAlmostEqual(seconds(first), profile.end - profile.start, delta=0.1, msg=profile.describe())
-        self.assertEqual({s.wait for s in profile.of_thread("sleep") if s.value > 10 ** 8}, {"sleep"}, profile.describe())
+        delta = 0.1 + stolen() - steal # it runs a little, and what is taken from it then is in no part
+        self.assertAlmostEqual(seconds(first), profile.end - profile.start, delta=delta, msg=profile.describe())
+        self.assertEqual({s.wait for s in profile.of_thread("sleep") if s.value > 10 ** 8 and s.state == "blocked"}, {"sleep"}, profile.describe())
 
-    def frozen(self, version: int, sleeps: str) -> None:
-        """SLEEPS: what a thread waits for that slept as its process was frozen."""
+    def frozen(self, version: int) -> None:
         program = self.waiters()
         freezer = Freezer(self, program.pid, version)
-        program.do("naps 1")
+        program.do("sleeps 1")
         program.do("computes 1")
+        tid = proc.wait_until(lambda: proc.thread_of(program.pid, "sleeps-0"), 10, "its thread")
+        sleeps = lambda: "nanosleep" in proc.read(f"/proc/{program.pid}/task/{tid}/wchan")
+        proc.wait_until(sleeps, 10, "it sleeps")
         self.prepared(program.pid)
         freezer.freeze()
+        # The freezer of v1 leaves a thread that sleeps where it is.
+        self.assertEqual(sleeps(), version == 1)
         profile = self.profile(program.pid, 1)
-        for thread, wait in (("naps-0", sleeps), ("computes-1", "stopped")):
+        for thread, wait in (("sleeps-0", "sleep" if version == 1 else "stopped"), ("computes-1", "stopped")):
             stacks = profile.of_thread(thread)
             self.assertAlmostEqual(seconds(stacks), profile.end - profile.start, delta=FEW_MS, msg=profile.describe())
             self.assertEqual({s.wait for s in stacks}, {wait}, profile.describe(stacks))
@@ -227,11 +254,10 @@ class HardWaits(jvm.WithClasses):
         self.assertTrue(any("computes" in s.names for s in stacks), profile.describe(stacks))
 
     def test_frozen_v1(self):
-        """The freezer of v1 leaves a thread that sleeps where it is."""
-        self.frozen(1, "sleep")
+        self.frozen(1)
 
     def test_frozen_v2(self):
-        self.frozen(2, "stopped")
+        self.frozen(2)
 
     def test_throttled(self):
         """A cgroup that has used up its time: its threads could run, and may not."""
@@ -242,13 +268,15 @@ class HardWaits(jvm.WithClasses):
         self.assertFalse([s for s in free.stacks if "[throttled]" in s.names], free.describe())
         quota = Quota(self, program.pid)
 
+        lengths = itertools.chain((1, 2, 4), itertools.repeat(8))
+
         def captured() -> Profile | None:
             self.truth, began = quota.throttled(), time.monotonic()
-            profile = self.profile(program.pid, 1)
+            profile = self.profile(program.pid, next(lengths))
             self.truth, self.around = quota.throttled() - self.truth, time.monotonic() - began - (profile.end - profile.start)
             return profile if self.truth > 0.3 + self.around else None
 
-        profile = proc.wait_until(captured, 20, "a capture in which it was throttled")
+        profile = proc.wait_until(captured, 60, "a capture in which it was throttled")
         stacks = [s for s in profile.stacks if "[throttled]" in s.names]
         print(f"{seconds(stacks):.3f} of {self.truth - self.around:.3f} to {self.truth:.3f} s", end=" ")
         self.assertEqual({(s.state, s.names[-1]) for s in stacks}, {("runnable", "[throttled]")}, profile.describe())

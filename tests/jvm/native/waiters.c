@@ -2,12 +2,14 @@
 /*
  * Does what each line of its input says, and writes the line back.
  *   blocks N   N more threads wait for ever
+ *   sleeps N   N more threads sleep for an hour
  *   naps N     N more threads sleep some milliseconds at a time
  *   computes N N more threads compute
  *   plays      two threads wake one another as fast as they can, on the processor of the first
  *   turns      writes back how often those did
  *   executes   another thread has the process become sleep(1), while all others wait
  *   exits      another thread ends the process, while all others wait
+ *   leaves     the first thread ends, and the others go on
  * Threads are called after what they do.
  */
 #define _GNU_SOURCE
@@ -43,6 +45,13 @@ static void *blocks(void *name)
     pthread_mutex_lock(&mutex);
     while (pthread_cond_wait(&never, &mutex) == 0)
         ;
+    return NULL;
+}
+
+static void *sleeps(void *name)
+{
+    pthread_setname_np(pthread_self(), name);
+    pause_us(3600 * 1000000L);
     return NULL;
 }
 
@@ -134,8 +143,14 @@ int main(void)
             printf("%lu\n", turns);
             continue;
         }
+        if (strcmp(word, "leaves") == 0) {
+            fputs(line, stdout);
+            pthread_exit(NULL);
+        }
         if (strcmp(word, "blocks") == 0)
             start(blocks, word, n);
+        else if (strcmp(word, "sleeps") == 0)
+            start(sleeps, word, n);
         else if (strcmp(word, "naps") == 0)
             start(naps, word, n);
         else if (strcmp(word, "computes") == 0)
