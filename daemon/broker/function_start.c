@@ -6,7 +6,8 @@
 #include <unistd.h>
 
 #define PROGRAMS_MAX 64
-#define CODE_BYTES 9             /* endbr64, and the longest of the known instructions */
+#define COMPARE_BYTES 7          /* cmpb $n, d(%rip); cmp $n, %rdi */
+#define CODE_BYTES 16            /* endbr64, such a comparison, the longest of those behind it */
 #define STARTS_MAX (1u << 24)    /* entries of the table; libjvm's has some 60,000 */
 #define EH_PTR_SDATA4_PCREL 0x1b /* DW_EH_PE_*: how linkers write the table */
 #define EH_COUNT_UDATA4 0x03
@@ -92,15 +93,28 @@ static bool begins_at(int fd, const Elf64_Phdr *at, uint64_t address)
     return false;
 }
 
-/* Whether the kernel runs the instruction itself, and steps over nothing: push of a register, or
- * the no-op of five bytes. */
+/* Whether the kernel runs the instruction itself, and steps over nothing: push of a register, the
+ * no-op of five bytes, a jump, whether on a condition or not. */
 static bool is_known(const uint8_t *code)
 {
     static const uint8_t NOP5[] = { 0x0f, 0x1f, 0x44, 0x00, 0x00 };
 
     return (code[0] >= 0x50 && code[0] <= 0x57) ||
-           (code[0] == 0x41 && code[1] >= 0x50 && code[1] <= 0x57) ||
+           (code[0] == 0x41 && code[1] >= 0x50 && code[1] <= 0x57) || code[0] == 0xe9 ||
+           (code[0] >= 0x70 && code[0] <= 0x7f) ||
+           (code[0] == 0x0f && code[1] >= 0x80 && code[1] <= 0x8f) ||
            memcmp(code, NOP5, sizeof(NOP5)) == 0;
+}
+
+/* Bytes of the comparison that @code begins with, of a byte of the file's own or the first argument
+ * with a number, or 0. What follows it runs whenever the function is called, with the arguments as
+ * they were. glibc's posix_memalign begins so, and jemalloc's malloc. */
+static size_t comparison(const uint8_t *code)
+{
+    return (code[0] == 0x80 && code[1] == 0x3d) ||
+                   (code[0] == 0x48 && code[1] == 0x81 && code[2] == 0xff)
+               ? COMPARE_BYTES
+               : 0;
 }
 
 int function_start_check(int fd, uint64_t offset, uint64_t *ret_offset, struct error *err)
@@ -116,8 +130,9 @@ int function_start_check(int fd, uint64_t offset, uint64_t *ret_offset, struct e
                          "no function begins at offset 0x%llx of the file, by its .eh_frame_hdr",
                          (unsigned long long)offset);
     skip = memcmp(code, ENDBR64, sizeof(ENDBR64)) == 0 ? sizeof(ENDBR64) : 0;
+    skip += comparison(code + skip);
     if (!is_known(code + skip))
-        return error_set(err, -EPERM,
+        return error_set(err, -ENOEXEC,
                          "the function at offset 0x%llx of the file begins with an instruction "
                          "that no probe is put at",
                          (unsigned long long)offset);

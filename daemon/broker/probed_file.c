@@ -15,7 +15,7 @@
 static int open_library(struct server *s, const struct broker_request *q, const struct target *t,
                         int *ret_fd, struct error *err)
 {
-    const char *name = q->kind == BROKER_CALL ? NULL : "/libjvm.so";
+    const char *name = q->kind == BROKER_CALL || q->kind == BROKER_MALLOC ? NULL : "/libjvm.so";
     struct reply rep = { 0 };
     int r;
 

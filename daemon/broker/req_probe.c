@@ -14,6 +14,13 @@ _Static_assert((int)BROKER_PROBE_IN_NEW_TLAB == (int)ALLOC_IN_NEW_TLAB &&
                    (int)BROKER_PROBE_KINDS == (int)ALLOC_KINDS &&
                    BROKER_PROBES_MAX == ALLOC_PROBES_MAX,
                "the probes of both sides");
+_Static_assert((int)BROKER_MALLOC_FIRST == (int)ALLOC_MALLOC_FIRST &&
+                   (int)BROKER_MALLOC_SECOND == (int)ALLOC_MALLOC_SECOND &&
+                   (int)BROKER_MALLOC_SECOND_OF_OLD == (int)ALLOC_MALLOC_SECOND_OF_OLD &&
+                   (int)BROKER_MALLOC_THIRD == (int)ALLOC_MALLOC_THIRD &&
+                   (int)BROKER_MALLOC_PRODUCT == (int)ALLOC_MALLOC_PRODUCT &&
+                   (int)BROKER_MALLOC_ARGUMENTS <= (int)ALLOC_MALLOC_KINDS,
+               "the arguments of both sides");
 
 /* Where the probes of @q may stand in the file @fd, into @ret. */
 static int check_probes(int fd, const struct broker_probes *asked,
@@ -86,6 +93,25 @@ int request_unprobe(struct server *s, const struct broker_request *q, struct rep
     return s->sampler ? sampler_unprobe(s->sampler, q->host_pid) : -ENOENT;
 }
 
+/* Opens the file of @q for a probe at a function of it. 0: *ret_fd is it, and *offset is where the
+ * probe may stand; or *ret_fd is -1, and @rep has the file, in an opener. */
+static int open_call(struct server *s, const struct broker_request *q, const struct target *t,
+                     uint64_t *offset, int *ret_fd, struct reply *rep)
+{
+    _cleanup_close_ int fd = -1;
+    int r = server_refuse_own(s, q->host_pid, &rep->err);
+
+    if (r == 0)
+        r = probed_file_open(s, q, t, &fd, &rep->err);
+    if (r == 0 && s->is_opener)
+        return reply_fd(rep, take_fd(&fd));
+    if (r == 0)
+        r = function_start_check(fd, *offset, offset, &rep->err);
+    if (r == 0)
+        *ret_fd = take_fd(&fd);
+    return r;
+}
+
 /*
  * call. Safe: as probe, but at one function of any file that the target has mapped to execute, and
  * the program reads nothing of the target but its stack. In flamed's own processes and the host's
@@ -103,14 +129,8 @@ int request_call(struct server *s, const struct broker_request *q, struct reply 
     memcpy(&offset, q->name, sizeof(offset));
     r = target_pin(s, q, &t, &rep->err);
     if (r == 0)
-        r = server_refuse_own(s, q->host_pid, &rep->err);
-    if (r == 0)
-        r = probed_file_open(s, q, &t, &fd, &rep->err);
-    if (r == 0 && s->is_opener)
-        return reply_fd(rep, take_fd(&fd));
-    if (r == 0)
-        r = function_start_check(fd, offset, &offset, &rep->err);
-    if (r)
+        r = open_call(s, q, &t, &offset, &fd, rep);
+    if (r || fd < 0)
         return r;
     r = sampler_call(s->sampler, q->host_pid, q->set, fd, offset, &rep->err);
     if (r == 0 && target_check(&t)) { /* another process may have its number by now */
@@ -121,7 +141,42 @@ int request_call(struct server *s, const struct broker_request *q, struct reply 
 }
 
 /*
- * uncall. Safe: ends what call began.
+ * malloc. Safe: as call, and the program reads three arguments of the function besides. Several for
+ * a set and process, ALLOC_TARGET_MAX probes of a process.
+ */
+int request_malloc(struct server *s, const struct broker_request *q, struct reply *rep)
+{
+    _cleanup_target_ struct target t = TARGET_NULL;
+    _cleanup_close_ int fd = -1;
+    struct broker_malloc m;
+    int r;
+
+    if (!s->sampler && !s->is_opener)
+        return error_set(&rep->err, -EAGAIN, "no sampling is under way");
+    memcpy(&m, q->name, sizeof(m));
+    r = target_pin(s, q, &t, &rep->err);
+    if (r == 0)
+        r = open_call(s, q, &t, &m.offset, &fd, rep);
+    if (r || fd < 0)
+        return r;
+    r = sampler_malloc(s->sampler, q->host_pid, q->set, fd, m.offset, m.argument, &rep->err);
+    if (r == 0 && target_check(&t)) { /* another process may have its number by now */
+        sampler_uncall(s->sampler, q->host_pid, q->set);
+        return PROC_GONE;
+    }
+    return r;
+}
+
+/*
+ * mallocs. Safe: a number that a program counted of what malloc began.
+ */
+int request_mallocs(struct server *s, const struct broker_request *q, struct reply *rep)
+{
+    return s->sampler ? sampler_mallocs(s->sampler, q->host_pid, &rep->value) : -ENOENT;
+}
+
+/*
+ * uncall. Safe: ends what call or malloc began.
  */
 int request_uncall(struct server *s, const struct broker_request *q, struct reply *rep)
 {

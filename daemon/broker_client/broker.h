@@ -194,10 +194,30 @@ int broker_moments_ring(struct broker *b, int *ret_fd, size_t *ret_bytes, struct
 #define BROKER_FILE_BYTES_MAX (UINT64_C(8) << 30) /* of a file with functions */
 /* Has set @set count the calls of a function of process @id, in place of the one that it counts
  * there. The function begins at @offset of the file that is mapped to execute at @start-@end. It
- * ends with the set. Return: 0, PROC_GONE. -EPERM: no function begins there, or no probe may be at
- * its first instruction. -errno; each with @err. */
+ * ends with the set. Return: 0, PROC_GONE. -EPERM: no function begins there. -ENOEXEC: no probe may
+ * be at its first instruction. -errno; each with @err. */
 int broker_call(struct broker *b, const struct proc_id *id, uint64_t start, uint64_t end,
                 uint32_t set, uint64_t offset, struct error *err);
+/* Where the arguments of a function say how many bytes are asked for. */
+enum broker_malloc_argument { /* as enum alloc_malloc of sample/alloc_abi.h */
+                              BROKER_MALLOC_FIRST,
+                              BROKER_MALLOC_SECOND,
+                              BROKER_MALLOC_SECOND_OF_OLD,
+                              BROKER_MALLOC_THIRD,
+                              BROKER_MALLOC_PRODUCT,
+                              BROKER_MALLOC_ARGUMENTS,
+};
+struct broker_malloc {
+    uint64_t offset;   /* in the file: where the function begins */
+    uint32_t argument; /* enum broker_malloc_argument */
+    uint32_t zero;
+};
+/* Has set @set sample the bytes that calls of such a function ask for, beside others of that set
+ * and process. broker_uncall() ends all of them. Else as broker_call(). */
+int broker_malloc(struct broker *b, const struct proc_id *id, uint64_t start, uint64_t end,
+                  uint32_t set, const struct broker_malloc *m, struct error *err);
+/* How often the process called those since the first of them. 0, -ENOENT: it has none, -errno. */
+int broker_mallocs(struct broker *b, int32_t host_pid, uint64_t *ret);
 /* Ends it. -ENOENT: none is counted there. */
 int broker_uncall(struct broker *b, int32_t host_pid, uint32_t set, struct error *err);
 

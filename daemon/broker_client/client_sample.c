@@ -167,6 +167,33 @@ int broker_call(struct broker *b, const struct proc_id *id, uint64_t start, uint
     return client_call_plain(b, &q, &a, err);
 }
 
+int broker_malloc(struct broker *b, const struct proc_id *id, uint64_t start, uint64_t end,
+                  uint32_t set, const struct broker_malloc *m, struct error *err)
+{
+    struct broker_request q = client_request_target(BROKER_MALLOC, id);
+    struct broker_answer a;
+
+    q.start = start;
+    q.end = end;
+    q.set = set;
+    q.name_n = sizeof(*m);
+    memcpy(q.name, m, sizeof(*m));
+    return client_call_plain(b, &q, &a, err);
+}
+
+int broker_mallocs(struct broker *b, int32_t host_pid, uint64_t *ret)
+{
+    struct broker_request q = client_request(BROKER_MALLOCS);
+    struct broker_answer a;
+    int r;
+
+    q.host_pid = host_pid;
+    r = client_call_plain(b, &q, &a, NULL);
+    if (r == 0)
+        *ret = a.value;
+    return r;
+}
+
 int broker_uncall(struct broker *b, int32_t host_pid, uint32_t set, struct error *err)
 {
     struct broker_request q = client_request(BROKER_UNCALL);

@@ -120,6 +120,16 @@ static bool offset_of_file_valid(const uint8_t *name, uint32_t n)
     return offset < BROKER_FILE_BYTES_MAX;
 }
 
+static bool malloc_valid(const uint8_t *name, uint32_t n)
+{
+    struct broker_malloc m;
+
+    if (n != sizeof(m))
+        return false;
+    memcpy(&m, name, sizeof(m));
+    return m.offset < BROKER_FILE_BYTES_MAX && m.argument < BROKER_MALLOC_ARGUMENTS && !m.zero;
+}
+
 static bool name_valid(const struct broker_request *q, unsigned fields)
 {
     if (q->name_n > BROKER_NAME_MAX || !zero_after(q->name, q->name_n, sizeof(q->name)))
@@ -138,6 +148,8 @@ static bool name_valid(const struct broker_request *q, unsigned fields)
         return probes_valid(q->name, q->name_n);
     if (fields & BROKER_FIELD_PLACE)
         return offset_of_file_valid(q->name, q->name_n);
+    if (fields & BROKER_FIELD_MALLOC)
+        return malloc_valid(q->name, q->name_n);
     if (fields & BROKER_FIELD_SOCKETS)
         return q->name_n > 0 && q->name_n % sizeof(uint64_t) == 0 &&
                q->name_n <= SOCKETS_ASKED_MAX * sizeof(uint64_t);

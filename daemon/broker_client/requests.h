@@ -51,7 +51,8 @@ struct broker_request {
     uint32_t name_n;     /* bytes used of name; the rest is zero */
     uint32_t zero;
     /* A base name, a build-id (bytes), a container id (hex digits), or an event's text. Or numbers
-     * of sockets (of 8 bytes each), an offset (of 8 bytes), or a struct broker_probes. */
+     * of sockets (of 8 bytes each), an offset (of 8 bytes), a struct broker_probes, or a
+     * struct broker_malloc. */
     uint8_t name[BROKER_NAME_MAX + 1];
 };
 _Static_assert(sizeof(struct broker_request) == 64 + 256, "broker_request must have no padding");
@@ -76,7 +77,8 @@ struct broker_answer {
     uint32_t fd_count;  /* beside this message */
     uint32_t more;      /* 1: another message with further fds follows */
     uint64_t value;     /* ring: bytes; start: the set; attach_ended: as wait(2) says;
-                         * cgroup: thousandths of a CPU; namespace_user: the user */
+                         * cgroup: thousandths of a CPU; namespace_user: the user;
+                         * mallocs: calls */
     union {
         struct broker_failure failure; /* result < 0 */
         struct broker_facts facts;
@@ -97,18 +99,19 @@ enum broker_field {
     BROKER_FIELD_PERIOD = 32,
     BROKER_FIELD_SET = 64,
     BROKER_FIELD_SETS = 128,
-    BROKER_FIELD_PID = 256,       /* host_pid alone */
-    BROKER_FIELD_ATTACH = 1024,   /* set: enum attach_mode; sets: as above */
-    BROKER_FIELD_ROWS = 512,      /* start, end: at most BROKER_TABLES_ROWS in the table of rows */
-    BROKER_FIELD_FRAMES = 2048,   /* set: BROKER_FRAMES_MIN to BROKER_FRAMES_MAX */
-    BROKER_FIELD_THREAD = 4096,   /* set: thread id; start: an address */
-    BROKER_FIELD_SOCKETS = 8192,  /* name: 1 to SOCKETS_ASKED_MAX numbers */
-    BROKER_FIELD_FILE = 16384,    /* set: enum tls_file */
-    BROKER_FIELD_SHARED = 65536,  /* name: base names with a slash between them */
-    BROKER_FIELD_PROBES = 131072, /* name: struct broker_probes */
-    BROKER_FIELD_OFFSET = 262144, /* set: bytes into a JavaThread */
-    BROKER_FIELD_PLACE = 524288,  /* name: an offset into a file, of 8 bytes */
-    BROKER_FIELD_EVENT = 32768,   /* set: enum event_kind; name: its text (event/event_form.h) */
+    BROKER_FIELD_PID = 256,        /* host_pid alone */
+    BROKER_FIELD_ATTACH = 1024,    /* set: enum attach_mode; sets: as above */
+    BROKER_FIELD_ROWS = 512,       /* start, end: at most BROKER_TABLES_ROWS in the table of rows */
+    BROKER_FIELD_FRAMES = 2048,    /* set: BROKER_FRAMES_MIN to BROKER_FRAMES_MAX */
+    BROKER_FIELD_THREAD = 4096,    /* set: thread id; start: an address */
+    BROKER_FIELD_SOCKETS = 8192,   /* name: 1 to SOCKETS_ASKED_MAX numbers */
+    BROKER_FIELD_FILE = 16384,     /* set: enum tls_file */
+    BROKER_FIELD_SHARED = 65536,   /* name: base names with a slash between them */
+    BROKER_FIELD_PROBES = 131072,  /* name: struct broker_probes */
+    BROKER_FIELD_OFFSET = 262144,  /* set: bytes into a JavaThread */
+    BROKER_FIELD_PLACE = 524288,   /* name: an offset into a file, of 8 bytes */
+    BROKER_FIELD_MALLOC = 1048576, /* name: struct broker_malloc */
+    BROKER_FIELD_EVENT = 32768,    /* set: enum event_kind; name: its text (event/event_form.h) */
 };
 
 struct broker_request_info {

@@ -69,10 +69,10 @@ static int capture_count_calls(struct captures *captures, struct capture *c, str
         const struct capture_event *event = &c->events[i];
         int r;
 
-        if (event->info->kind != EVENT_FUNCTION)
+        if (!event_is_call(event->info->kind))
             continue;
-        r = calls_put(&env, p, event->set, event->name, clock_monotonic_ns() + CAPTURE_PROBES_NS,
-                      err);
+        r = calls_put(&env, p, &(struct wanted_calls){ event->set, event->name, c->forced },
+                      clock_monotonic_ns() + CAPTURE_PROBES_NS, err);
         if (r == -EAGAIN)
             record_warn(c->record,
                         "symbols of the file with %s were being read: its first calls are not in "
@@ -154,6 +154,7 @@ static int capture_begin(struct captures *captures, const struct capture_request
     c->keep = req->keep;
     c->counts_waits = req->counts_waits;
     c->symbols = req->symbols;
+    c->forced = req->forced;
     c->caller = req->caller;
     c->lasts = capture_lasts(req);
     r = capture_set_events(c, req, err);

@@ -52,6 +52,20 @@ static void reconcile_probes(struct reconcile *rc, struct capture *c, struct pro
                             p->id.host_pid, p->main && p->main[0] ? p->main : p->comm, why.msg);
 }
 
+/* The one process of @c calls malloc too often: @c ends, unless its profile has more than the
+ * begin.
+ */
+static void refuse_often(struct capture *c, const struct error *why, uint64_t now_ns)
+{
+    if (!target_single_pid(c->target) || c->event_count > 1 || c->refused.code ||
+        now_ns >= c->start_ns + MALLOCS_SURE_NS)
+        return;
+    error_set(&c->refused, why->code, "mallocs of process %d are not sampled: %s",
+              target_single_pid(c->target), why->msg);
+    error_remedy(&c->refused, "%s", why->remedy);
+    c->end_ns = now_ns;
+}
+
 /* Has calls counted in @p that @c wants. In a process without the file there are none. */
 static void reconcile_calls(struct reconcile *rc, struct capture *c, struct process *p)
 {
@@ -62,9 +76,12 @@ static void reconcile_calls(struct reconcile *rc, struct capture *c, struct proc
         struct error why = ERROR_NULL;
         int r;
 
-        if (event->info->kind != EVENT_FUNCTION || p->kernel_thread)
+        if (!event_is_call(event->info->kind) || p->kernel_thread)
             continue;
-        r = calls_put(&env, p, event->set, event->name, /* until_ns= */ 0, &why);
+        r = calls_put(&env, p, &(struct wanted_calls){ event->set, event->name, c->forced },
+                      /* until_ns= */ 0, &why);
+        if (r == -EDQUOT)
+            refuse_often(c, &why, rc->now_ns);
         if (r < 0 && r != -EAGAIN && r != -ENXIO)
             record_warn_process(c->record, "calls of %s in %d (%s) are not counted: %s",
                                 event->name, p->id.host_pid, p->comm, why.msg);

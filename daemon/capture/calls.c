@@ -44,15 +44,18 @@ static int explain(int r, const struct process *p, const struct event_form *form
     return r;
 }
 
-static int put(const struct calls_env *env, struct process *p, uint32_t set, const char *event,
+static int put(const struct calls_env *env, struct process *p, const struct wanted_calls *wanted,
                uint64_t until_ns, struct error *err)
 {
     struct function_found found;
     struct event_form form;
-    int r = event_form_parse(span_of(event), &form, err);
+    uint32_t set = wanted->set;
+    int r = event_form_parse(span_of(wanted->event), &form, err);
 
     if (r < 0)
         return r;
+    if (form.kind == EVENT_MALLOC)
+        return mallocs_put(env->broker, env->symbolizer, p, set, until_ns, err);
     r = symbolizer_function(env->symbolizer, p, form.group, form.name, until_ns, &found);
     if (r == -EAGAIN)
         return r;
@@ -60,16 +63,30 @@ static int put(const struct calls_env *env, struct process *p, uint32_t set, con
         return explain(r, p, &form, &found, err);
     r = broker_call(env->broker, &p->id, found.start, found.end, set, found.offset + form.address,
                     err);
-    if (r == -EPERM)
+    if (r == -EPERM || r == -ENOEXEC)
         error_remedy(err, "choose another function: only the first instruction of one can have a "
                           "probe, and only if it is push or a no-op");
     return r > 0 ? error_set(err, -ESRCH, "it has ended") : r;
 }
 
-int calls_put(const struct calls_env *env, struct process *p, uint32_t set, const char *event,
+/* Looks whether @one, which is there, may stay. */
+static void look_at(const struct calls_env *env, struct called *one)
+{
+    int r = mallocs_look(&one->rate, env->broker, one->id.host_pid, one->forced, &one->reason);
+
+    if (r == 0)
+        return;
+    broker_uncall(env->broker, one->id.host_pid, one->set, NULL);
+    one->there = false;
+    one->reason.code = r;
+    one->again_ns = UINT64_MAX;
+}
+
+int calls_put(const struct calls_env *env, struct process *p, const struct wanted_calls *wanted,
               uint64_t until_ns, struct error *err)
 {
     struct calls *all = env->calls;
+    uint32_t set = wanted->set;
     struct called *one = find(all, &p->id, set);
     uint64_t now_ns = clock_monotonic_ns();
     struct error reason = ERROR_NULL;
@@ -86,11 +103,19 @@ int calls_put(const struct calls_env *env, struct process *p, uint32_t set, cons
         *one = (struct called){ .id = p->id, .set = set };
     }
     one->wanted = true;
+    if (wanted->forced && one->reason.code == -EDQUOT)
+        one->again_ns = 0;
+    one->forced |= wanted->forced;
+    if (one->there && one->rate.begun_ns)
+        look_at(env, one);
     if (one->there)
         return 0;
-    if (now_ns >= one->again_ns || until_ns > now_ns) {
-        r = put(env, p, set, event, until_ns, &reason);
+    if (now_ns >= one->again_ns || (until_ns > now_ns && one->again_ns != UINT64_MAX)) {
+        r = put(env, p, wanted, until_ns, &reason);
         one->there = r == 0;
+        one->rate = (struct mallocs){ .begun_ns = strcmp(wanted->event, MALLOCS_EVENT) == 0
+                                                      ? clock_monotonic_ns()
+                                                      : 0 };
         one->reason = reason;
         one->reason.code = r;
         one->again_ns = clock_monotonic_ns() + (r == -EAGAIN ? CALLS_AGAIN_NS : CALLS_FAILED_NS);
@@ -98,6 +123,17 @@ int calls_put(const struct calls_env *env, struct process *p, uint32_t set, cons
     if (one->reason.code && one->reason.code != -EAGAIN && err)
         *err = one->reason;
     return one->reason.code;
+}
+
+uint64_t calls_malloc_rate(const struct calls *all, const struct proc_id *id)
+{
+    uint64_t rate = 0;
+
+    for (size_t i = 0; i < all->count; i++) {
+        if (all->all[i].there && proc_id_equal(&all->all[i].id, id))
+            rate = MAX(rate, all->all[i].rate.per_second);
+    }
+    return rate;
 }
 
 void calls_look(struct calls *all)

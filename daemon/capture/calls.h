@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * In which processes calls of a function are counted (event LIB:SYMBOL): those of captures that
- * run, and no others. Finds where the function begins; the broker checks that and puts a probe
- * there. Thread: the engine's.
+ * In which processes calls of a function are counted (event LIB:SYMBOL), or calls of malloc (event
+ * malloc, mallocs.h). Those are the processes of captures that run. Finds where functions begin;
+ * the broker checks that and puts probes there. Thread: the engine's.
  */
 #pragma once
 
 #include "broker_client/broker.h"
+#include "capture/mallocs.h"
 #include "symbolize/symbolize.h"
 
 #define CALLS_MAX 1024 /* functions in processes at a time: as the broker has */
@@ -17,6 +18,8 @@ struct called {
     uint32_t set;        /* of samples, which says what function */
     bool there;          /* its calls are counted */
     bool wanted;         /* by a capture, at the last look */
+    bool forced;         /* by one that takes any number of calls */
+    struct mallocs rate; /* of event malloc */
     uint64_t again_ns;   /* when it is tried again */
     struct error reason; /* why it is not; code 0: not known yet */
 };
@@ -26,6 +29,13 @@ struct calls {
     size_t count;
 };
 
+/* What is to be counted. */
+struct wanted_calls {
+    uint32_t set;
+    const char *event; /* its name */
+    bool forced;       /* of malloc: as often as it may be called */
+};
+
 /* What counting takes; borrowed. */
 struct calls_env {
     struct calls *calls;
@@ -33,11 +43,14 @@ struct calls_env {
     struct symbolizer *symbolizer;
 };
 
-/* Has calls of @event counted in @p for set @set unless they are. Waits for symbols until
- * CLOCK_MONOTONIC @until_ns at most. Return: 0. -EAGAIN: symbols are being read; ask again. -ENXIO:
- * @p has mapped no such file. -errno. The last two with @err, which says why. */
-int calls_put(const struct calls_env *env, struct process *p, uint32_t set, const char *event,
+/* Has @wanted counted in @p unless it is. Waits for symbols until CLOCK_MONOTONIC @until_ns at
+ * most. Return: 0. -EAGAIN: symbols are being read; ask again. -ENXIO: @p has mapped no such file.
+ * -EDQUOT: it called malloc too often, and is not counted any more. -errno. The last three with
+ * @err, which says why. */
+int calls_put(const struct calls_env *env, struct process *p, const struct wanted_calls *wanted,
               uint64_t until_ns, struct error *err);
+/* How often @p calls malloc, a second; 0: not known, or not counted. */
+uint64_t calls_malloc_rate(const struct calls *all, const struct proc_id *id);
 /* Begins a look at all processes: calls_put() says which are wanted, */
 void calls_look(struct calls *all);
 /* and here those go that are not. */

@@ -83,6 +83,8 @@ struct capture {
     struct proc_id attach_id;
     uint32_t attach_mode; /* enum attach_mode */
     bool waits_for_names; /* sampling is over, a source has not answered yet */
+    bool forced;          /* as of struct capture_request */
+    struct error refused; /* code: it cannot go on, and fails */
     bool nameless;        /* memory names nothing: only what is attached to */
     struct profile meta;
 };

@@ -207,7 +207,7 @@ static bool capture_flushes(struct captures *captures, struct capture *c, uint64
     for (size_t i = 0; i < c->event_count; i++) {
         struct capture_event *event = &c->events[i];
 
-        if (!event->info->valued || event->info->kind == EVENT_ALLOC ||
+        if (!event->info->valued || event_is_probe(event->info->kind) ||
             event->info->kind == EVENT_SAFEPOINT)
             continue;
         flushed = true;
@@ -236,6 +236,14 @@ static bool capture_symbols_wait(struct captures *captures, struct capture *c, u
     return false;
 }
 
+static void capture_fail(struct captures *captures, struct capture *c, int r,
+                         const struct error *err)
+{
+    capture_unlink(captures, c);
+    capture_answer_failure(captures, c, r, err);
+    capture_free(c);
+}
+
 void captures_finish_due(struct captures *captures, uint64_t now_ns)
 {
     uint64_t begun_ns = clock_monotonic_ns();
@@ -245,6 +253,10 @@ void captures_finish_due(struct captures *captures, uint64_t now_ns)
         next = c->next;
         if (c->end_ns > now_ns)
             continue;
+        if (c->refused.code) {
+            capture_fail(captures, c, BACKEND_CONFLICT, &c->refused);
+            continue;
+        }
         if (clock_monotonic_ns() - begun_ns >= CAPTURES_TURN_NS)
             return; /* the others at the next tick, which is due at once */
         if (!c->counted)
@@ -257,14 +269,6 @@ void captures_finish_due(struct captures *captures, uint64_t now_ns)
         if (!c->waits_for_names)
             capture_finish(captures, c, now_ns);
     }
-}
-
-static void capture_fail(struct captures *captures, struct capture *c, int r,
-                         const struct error *err)
-{
-    capture_unlink(captures, c);
-    capture_answer_failure(captures, c, r, err);
-    capture_free(c);
 }
 
 void captures_end(struct captures *captures, uint64_t handle, bool keep)

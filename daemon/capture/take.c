@@ -10,7 +10,7 @@ static double capture_share(const struct capture_event *event, const struct samp
                                                                   : event->set_period),
              to = event_period_number(event->period);
 
-    if (rec->klass) { /* kept with a chance of value/I, too */
+    if (rec->klass || event->info->kind == EVENT_MALLOC) { /* kept with a chance of value/I, too */
         from = MIN(rec->value, to);
     } else if (rec->wait_ns) {
         from = MAX(from, MIN(rec->wait_ns, to));
@@ -167,6 +167,8 @@ static void capture_take(struct captures *captures, struct capture *c,
         sample.time_ns = MIN(rec->time_ns, c->end_ns - 1);
         if (c->counts_waits && rec->wait_ns)
             sample.count = capture_waits(c, event, rec);
+    } else if (event->info->kind == EVENT_MALLOC) {
+        sample.value = MAX(rec->value, event->period);
     } else if (event->info->kind == EVENT_SAFEPOINT) {
         sample.value = event->period; /* until the profile is made */
     } else if (event_is_paced(event->period)) {

@@ -121,6 +121,22 @@ void capture_warn_stubs(struct captures *captures, struct capture *c, const stru
                 p->id.host_pid, p->jdk);
 }
 
+/* What the probes of event malloc cost its one process. */
+static void capture_warn_mallocs(const struct captures *captures, struct capture *c,
+                                 const struct capture_event *event)
+{
+    int32_t pid = target_single_pid(c->target);
+    struct process *p = pid ? discover_find(captures->discover, pid) : NULL;
+    uint64_t rate =
+        p && event->info->kind == EVENT_MALLOC ? calls_malloc_rate(&captures->calls, &p->id) : 0;
+
+    if (rate)
+        record_warn(c->record,
+                    "it called malloc some %llu times a second, which the probes made about %.2g "
+                    "%% of a processor more expensive",
+                    (unsigned long long)rate, (double)rate * MALLOCS_COST_NS / NSEC_PER_SEC * 100);
+}
+
 static void capture_warn_empty(struct capture *c, const struct capture_event *event)
 {
     if (event->info->kind == EVENT_SAFEPOINT)
@@ -139,6 +155,11 @@ static void capture_warn_empty(struct capture *c, const struct capture_event *ev
             "no samples: no Java thread of the target filled its buffer (TLAB), or by chance "
             "none of %llu bytes was taken; try more seconds or a smaller interval",
             (unsigned long long)event->period);
+    else if (event->info->kind == EVENT_MALLOC)
+        record_warn(c->record,
+                    "no samples: nobody called malloc, or by chance none of %llu bytes was taken; "
+                    "try a smaller interval",
+                    (unsigned long long)event->period);
     else if (event->info->kind == EVENT_FUNCTION)
         record_warn(c->record,
                     "no samples: nobody called %s, or no process of the target has that file "
@@ -183,6 +204,7 @@ void capture_warn_quality(struct captures *captures, struct capture *c)
     for (size_t i = 0; i < c->event_count; i++) {
         capture_warn_dropped(captures, c, &c->events[i]);
         capture_warn_huge(captures, c, &c->events[i]);
+        capture_warn_mallocs(captures, c, &c->events[i]);
         if (record_samples(c->record) == 0)
             capture_warn_empty(c, &c->events[i]);
     }

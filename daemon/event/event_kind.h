@@ -31,7 +31,14 @@ static inline bool event_is_wait(uint32_t kind)
 /* Whether alloc.bpf.c tells it, at probes in the code of processes. */
 static inline bool event_is_probe(uint32_t kind)
 {
-    return kind == EVENT_ALLOC || kind == EVENT_FUNCTION;
+    return kind == EVENT_ALLOC || kind == EVENT_FUNCTION || kind == EVENT_MALLOC;
+}
+
+/* Whether probes at functions of libraries make its samples, with probes of its own for each set.
+ */
+static inline bool event_is_call(uint32_t kind)
+{
+    return kind == EVENT_FUNCTION || kind == EVENT_MALLOC;
 }
 
 /* Bounds of a period: between two samples a processor spends this much, */

@@ -89,6 +89,7 @@ struct capture_request {
     struct caller caller; /* whose quota it counts to */
     bool counts_waits;    /* a sample counts as many waits as it stands for */
     bool lines;           /* inlined functions and lines of native code are wanted */
+    bool forced;          /* event malloc: also of processes that call it very often */
     bool keep;            /* goes to the store when it ends */
     bool live; /* only snapshots are wanted, a second or so apart: names need not be in at once */
 };

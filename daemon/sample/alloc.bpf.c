@@ -9,7 +9,8 @@
  * less than the interval, a share by chance becomes a record.
  *
  * The same program stands where other functions begin whose calls are counted. There each call is
- * worth one, and of each interval one is sampled.
+ * worth one, and of each interval one is sampled. And where memory of a C library is asked for:
+ * there each call is worth the bytes, which are thinned as above.
  */
 #include "sample/stack.bpf.h"
 
@@ -51,6 +52,14 @@ struct {
     __type(key, __u32); /* process id */
     __type(value, struct alloc_process);
 } vms SEC(".maps");
+
+/* How often each process has asked for memory, in all its sets. */
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(max_entries, ALLOC_PROCESSES_MAX);
+    __type(key, __u32); /* process id */
+    __type(value, __u64);
+} mallocs SEC(".maps");
 
 struct {
     __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -306,6 +315,34 @@ static __always_inline bool takes_call(__u32 set, __u64 *ret_value)
     return !b || is_picked(b, &rates[set], ret_value);
 }
 
+/* The set of a probe that has one of its own. */
+static __always_inline __u32 set_of(__u32 kind)
+{
+    return (__u32)(kind >= ALLOC_MALLOC ? (kind - ALLOC_MALLOC) / ALLOC_MALLOC_KINDS
+                                        : kind - ALLOC_CALL) &
+           (STACK_SETS_MAX - 1);
+}
+
+/* What the call of process @host_pid asks for, by its first three arguments; 0: nothing. */
+static __always_inline __u64 asked(__u32 host_pid, __u32 kind, __u64 first, __u64 second,
+                                   __u64 third)
+{
+    __u64 *calls = bpf_map_lookup_elem(&mallocs, &host_pid), bytes = first;
+
+    if (calls)
+        __sync_fetch_and_add(calls, 1);
+    kind = (kind - ALLOC_MALLOC) % ALLOC_MALLOC_KINDS;
+    if (kind == ALLOC_MALLOC_PRODUCT)
+        bytes = first < SIZE_MAX_BYTES && second < (1ULL << 23)   ? first * second
+                : second < SIZE_MAX_BYTES && first < (1ULL << 23) ? first * second
+                                                                  : SIZE_MAX_BYTES;
+    else if (kind == ALLOC_MALLOC_THIRD)
+        bytes = third;
+    else if (kind != ALLOC_MALLOC_FIRST)
+        bytes = kind == ALLOC_MALLOC_SECOND_OF_OLD && !first ? 0 : second;
+    return bytes < SIZE_MAX_BYTES ? bytes : 0; /* no malloc gives so much */
+}
+
 /* The sets of @wanted (bits) that take what happened to process @host_pid, as @cookie says, and its
  * value for each, in @as. Not static: so the verifier checks the walk behind it once, and not once
  * for each way that leads there. */
@@ -318,10 +355,14 @@ __attribute__((noinline)) int choose(struct alloc_scratch *as, __u32 wanted, __u
 
     if (!as)
         return 0;
+    if (kind >= ALLOC_MALLOC) {
+        set = set_of(kind);
+        as->what.klass = 0;
+        as->values[set] = draw(set, as->what.bytes);
+        return as->values[set] ? 1U << set : 0;
+    }
     if (kind >= ALLOC_CALL) {
-        set = (kind - ALLOC_CALL) & (STACK_SETS_MAX - 1);
-        if (ALLOC_COOKIE_EPOCH(cookie) != call_epochs[set])
-            return 0;
+        set = set_of(kind);
         as->what.klass = 0;
         return takes_call(set, &as->values[set]) ? 1U << set : 0;
     }
@@ -347,7 +388,9 @@ static __always_inline int called(struct pt_regs *ctx)
 
     /* Else clang reads the context through a pointer that it has moved. */
     asm volatile("" : "+r"(di), "+r"(si), "+r"(dx), "+r"(cx), "+r"(r8), "+r"(r9), "+r"(sp));
-    sets &= kind >= ALLOC_CALL ? 1U << ((kind - ALLOC_CALL) & (STACK_SETS_MAX - 1)) : alloc_sets;
+    if (kind >= ALLOC_CALL && ALLOC_COOKIE_EPOCH(cookie) != call_epochs[set_of(kind)])
+        return 0; /* a probe that is going */
+    sets &= kind >= ALLOC_CALL ? 1U << set_of(kind) : alloc_sets;
     if (!sets)
         return 0;
     as = take_scratch();
@@ -356,6 +399,8 @@ static __always_inline int called(struct pt_regs *ctx)
         return 0;
     }
     as->args = (struct arguments){ { di, si, dx, cx, r8, r9 }, sp + sizeof(__u64) };
+    if (kind >= ALLOC_MALLOC)
+        as->what.bytes = asked(host_pid, kind, di, si, dx);
     sets = (__u32)choose(as, sets, host_pid, cookie);
     if (sets)
         take_sample(task, as, sets, host_pid);

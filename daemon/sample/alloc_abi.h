@@ -39,6 +39,19 @@ enum alloc_kind {
     ALLOC_INTERPRETER_OBJECTS,  /* (JavaThread*, ConstantPool*, int index, int length) */
     ALLOC_KINDS,
     ALLOC_CALL = 16, /* a call that is counted; ALLOC_CALL + n is one of set n */
+    /* Bytes that are asked for: ALLOC_MALLOC + n * ALLOC_MALLOC_KINDS + enum alloc_malloc is a call
+     * of set n. */
+    ALLOC_MALLOC = 64,
+};
+
+/* Where the arguments of a function say how many bytes are asked for. */
+enum alloc_malloc {
+    ALLOC_MALLOC_FIRST,         /* malloc(size) */
+    ALLOC_MALLOC_SECOND,        /* realloc(old, size), aligned_alloc(alignment, size) */
+    ALLOC_MALLOC_SECOND_OF_OLD, /* the same, where the first is not NULL: else malloc is called */
+    ALLOC_MALLOC_THIRD,         /* posix_memalign(ret, alignment, size) */
+    ALLOC_MALLOC_PRODUCT,       /* calloc(count, size) */
+    ALLOC_MALLOC_KINDS = 8,
 };
 /* Of a probe: a probe of another epoch than its process has is one that is going. */
 #define ALLOC_COOKIE(kind, epoch) ((unsigned long long)(epoch) << 32 | (unsigned)(kind))

@@ -25,6 +25,7 @@ struct alloc_target {
 struct call_probe {
     int32_t pid;
     uint32_t set;
+    bool malloc;           /* the bytes that they ask for */
     struct uprobes *probe; /* owned */
 };
 
@@ -116,10 +117,24 @@ static void drop_targets(struct sampler_alloc *a)
         drop_target(a, &a->targets[i]);
 }
 
+static bool has_mallocs(const struct sampler_alloc *a, int32_t pid)
+{
+    for (size_t i = 0; i < a->call_count; i++) {
+        if (a->calls[i].pid == pid && a->calls[i].malloc)
+            return true;
+    }
+    return false;
+}
+
 static void drop_call(struct sampler_alloc *a, struct call_probe *c)
 {
+    uint32_t key = (uint32_t)c->pid;
+    bool malloc = c->malloc;
+
     detach(a, c->probe);
     *c = a->calls[--a->call_count];
+    if (malloc && !has_mallocs(a, (int32_t)key))
+        bpf_map_delete_elem(bpf_map__fd(a->skel->maps.mallocs), &key);
 }
 
 /* Those of the sets in @sets (bits). */
@@ -291,31 +306,64 @@ static struct call_probe *find_call(struct sampler_alloc *a, int32_t pid, uint32
     return NULL;
 }
 
-int sampler_alloc_call(struct sampler_alloc *a, int32_t pid, uint32_t set, int fd, uint64_t offset,
-                       struct error *err)
+/* Puts the probe of @c, of @kind. */
+static int add_call(struct sampler_alloc *a, const struct call_probe *c, int fd, uint64_t offset,
+                    uint32_t kind, struct error *err)
 {
-    struct call_probe *old = find_call(a, pid, set);
-    struct uprobe_place place = { .offset = offset };
+    struct uprobe_place place = { offset, ALLOC_COOKIE(kind, a->skel->bss->call_epochs[c->set]) };
     struct uprobes *probe;
     int r;
 
+    if (!(a->call_sets & 1U << c->set))
+        return -EAGAIN;
+    if (a->call_count == ALLOC_CALLS_MAX)
+        return error_set(err, -E2BIG, "functions are probed at %d places already", ALLOC_CALLS_MAX);
+    r = check_room(a, c->pid, /* count= */ 1, err);
+    if (r == 0)
+        r = uprobes_attach(&a->way, a->skel->progs.alloc_probe, c->pid, fd, &place, 1, &probe, err);
+    if (r == 0) {
+        a->calls[a->call_count] = *c;
+        a->calls[a->call_count++].probe = probe;
+    }
+    return r;
+}
+
+int sampler_alloc_call(struct sampler_alloc *a, int32_t pid, uint32_t set, int fd, uint64_t offset,
+                       struct error *err)
+{
+    const struct call_probe c = { .pid = pid, .set = set };
+    struct call_probe *old;
+
     if (pid <= 0 || set >= STACK_SETS_MAX)
         return -EINVAL;
-    if (!(a->call_sets & 1U << set))
-        return -EAGAIN;
-    if (old) { /* waits, or calls of both would count */
+    old = find_call(a, pid, set);
+    if (old && a->call_sets & 1U << set) { /* waits, or calls of both would count */
         old->probe = uprobes_detach(old->probe);
         drop_call(a, old);
     }
-    if (a->call_count == ALLOC_CALLS_MAX)
-        return error_set(err, -E2BIG, "functions are probed at %d places already", ALLOC_CALLS_MAX);
-    r = check_room(a, pid, /* count= */ 1, err);
-    place.cookie = ALLOC_COOKIE(ALLOC_CALL + set, a->skel->bss->call_epochs[set]);
-    if (r == 0)
-        r = uprobes_attach(&a->way, a->skel->progs.alloc_probe, pid, fd, &place, 1, &probe, err);
-    if (r == 0)
-        a->calls[a->call_count++] = (struct call_probe){ .pid = pid, .set = set, .probe = probe };
-    return r;
+    return add_call(a, &c, fd, offset, ALLOC_CALL + set, err);
+}
+
+int sampler_alloc_malloc(struct sampler_alloc *a, int32_t pid, uint32_t set, int fd,
+                         uint64_t offset, enum alloc_malloc argument, struct error *err)
+{
+    const struct call_probe c = { .pid = pid, .set = set, .malloc = true };
+    uint32_t key = (uint32_t)pid;
+    uint64_t none = 0;
+
+    if (pid <= 0 || set >= STACK_SETS_MAX || argument >= ALLOC_MALLOC_KINDS)
+        return -EINVAL;
+    if (!has_mallocs(a, pid) &&
+        bpf_map_update_elem(bpf_map__fd(a->skel->maps.mallocs), &key, &none, BPF_ANY) < 0)
+        return error_set(err, -E2BIG, "%d processes have probes already", ALLOC_PROCESSES_MAX);
+    return add_call(a, &c, fd, offset, ALLOC_MALLOC + set * ALLOC_MALLOC_KINDS + argument, err);
+}
+
+int sampler_alloc_mallocs(const struct sampler_alloc *a, int32_t pid, uint64_t *ret)
+{
+    uint32_t key = (uint32_t)pid;
+
+    return bpf_map_lookup_elem(bpf_map__fd(a->skel->maps.mallocs), &key, ret) < 0 ? -ENOENT : 0;
 }
 
 int sampler_alloc_uncall(struct sampler_alloc *a, int32_t pid, uint32_t set)
@@ -324,7 +372,8 @@ int sampler_alloc_uncall(struct sampler_alloc *a, int32_t pid, uint32_t set)
 
     if (!c)
         return -ENOENT;
-    drop_call(a, c);
+    for (; c; c = find_call(a, pid, set))
+        drop_call(a, c);
     return 0;
 }
 

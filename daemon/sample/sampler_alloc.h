@@ -53,7 +53,13 @@ int sampler_alloc_start_calls(struct sampler_alloc *a, uint32_t set, uint64_t pe
  * are in that process, or ALLOC_CALLS_MAX in all. -errno with @err. */
 int sampler_alloc_call(struct sampler_alloc *a, int32_t pid, uint32_t set, int fd, uint64_t offset,
                        struct error *err);
-/* Ends that. -ENOENT: it counts none there. */
+/* Has set @set sample the bytes that calls of such a function ask for. Others of that set and
+ * process stay. Return: as sampler_alloc_call(). */
+int sampler_alloc_malloc(struct sampler_alloc *a, int32_t pid, uint32_t set, int fd,
+                         uint64_t offset, enum alloc_malloc argument, struct error *err);
+/* How often process @pid called those since the first of them. -ENOENT: it has none. */
+int sampler_alloc_mallocs(const struct sampler_alloc *a, int32_t pid, uint64_t *ret);
+/* Ends both. -ENOENT: it counts none there. */
 int sampler_alloc_uncall(struct sampler_alloc *a, int32_t pid, uint32_t set);
 
 struct sampler_alloc_stats {

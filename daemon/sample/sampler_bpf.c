@@ -306,6 +306,21 @@ int sampler_call(struct sampler *s, int32_t pid, uint32_t set, int fd, uint64_t 
     return r == -EAGAIN ? error_set(err, r, "no set of calls of that number runs") : r;
 }
 
+int sampler_malloc(struct sampler *s, int32_t pid, uint32_t set, int fd, uint64_t offset,
+                   uint32_t argument, struct error *err)
+{
+    int r = s->alloc ? sampler_alloc_malloc(s->alloc, pid, set, fd, offset,
+                                            (enum alloc_malloc)argument, err)
+                     : -EAGAIN;
+
+    return r == -EAGAIN ? error_set(err, r, "no set of calls of that number runs") : r;
+}
+
+int sampler_mallocs(const struct sampler *s, int32_t pid, uint64_t *ret)
+{
+    return s->alloc ? sampler_alloc_mallocs(s->alloc, pid, ret) : -ENOENT;
+}
+
 int sampler_uncall(struct sampler *s, int32_t pid, uint32_t set)
 {
     return s->alloc ? sampler_alloc_uncall(s->alloc, pid, set) : -ENOENT;

@@ -149,6 +149,7 @@ void request_describe_capture(const struct request *req, struct capture_request 
         .duration_ns = req->params.duration_ns,
         .symbols = req->params.symbols,
         .lines = req->params.view.lines,
+        .forced = req->params.force,
         .caller = req->caller,
         .keep = true,
     };

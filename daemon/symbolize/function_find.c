@@ -61,6 +61,18 @@ static struct span last_part(struct span name)
     return last;
 }
 
+bool function_find_symbol(const struct elf_image *image, struct span symbol, uint64_t *ret)
+{
+    const struct symbol_table *t = &image->symbols;
+    uint64_t start;
+
+    for (size_t i = 0; i < t->count + t->alias_count; i++) {
+        if (span_eq(symbol_at(t, i, &start), symbol) && file_offset(image, start, ret))
+            return true;
+    }
+    return false;
+}
+
 int function_find(const struct elf_image *image, struct span name, struct function_found *ret)
 {
     const struct symbol_table *t = &image->symbols;
@@ -68,11 +80,8 @@ int function_find(const struct elf_image *image, struct span name, struct functi
     bool mangled = false;
     uint64_t start, offset, first = 0;
 
-    for (size_t i = 0; i < t->count + t->alias_count; i++) {
-        symbol = symbol_at(t, i, &start);
-        if (span_eq(symbol, name) && file_offset(image, start, &ret->offset))
-            return 0;
-    }
+    if (function_find_symbol(image, name, &ret->offset))
+        return 0;
     for (size_t i = 0; last.n && i < t->count + t->alias_count; i++) {
         symbol = symbol_at(t, i, &start);
         if ((mangled && start == first) || !is_mangled_name(symbol, name, last) ||

@@ -16,6 +16,10 @@ struct function_found {
 /* Whether @path is what a person calls @file: its last part is that, or begins with that and a
  * dot: libc.so is libc.so.6, too. *ret_exact: it is that. */
 bool function_file_matches(struct span path, struct span file, bool *ret_exact);
+/* Finds the symbol @symbol of @image: *ret is where its code lies in the file. False: there is
+ * none.
+ */
+bool function_find_symbol(const struct elf_image *image, struct span symbol, uint64_t *ret);
 /* Finds @name in @image, into ret->offset. Return: 0. -ENOENT: there is none. -ENOTUNIQ: there are
  * several, and ret->symbol is one. */
 int function_find(const struct elf_image *image, struct span name, struct function_found *ret);

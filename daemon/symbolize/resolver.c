@@ -215,6 +215,46 @@ int resolver_function(struct resolver *r, struct span file, struct span name,
     return function_find(image, name, ret);
 }
 
+/* Of the maps as they were read. */
+static int find_library(struct resolver *r, uint64_t from, const char *const *names, size_t count,
+                        uint64_t *ret_offsets, uint64_t *ret_start, uint64_t *ret_end)
+{
+    uint64_t now_ns = clock_monotonic_ns();
+    bool reading = false;
+
+    for (size_t i = 0; i < r->maps.count; i++) {
+        const struct mapping *m = &r->maps.entries[i];
+        const struct elf_image *image;
+
+        if (!m->exec || m->start < from || m->path.n == 0 || m->path.p[0] != '/')
+            continue;
+        image = resolver_bind(r, m, &r->bound[i], now_ns);
+        reading |= !image && r->bound[i].state == BOUND_READING;
+        if (reading || !image || !function_find_symbol(image, span_of(names[0]), &ret_offsets[0]))
+            continue;
+        for (size_t k = 1; k < count; k++) {
+            if (!function_find_symbol(image, span_of(names[k]), &ret_offsets[k]))
+                ret_offsets[k] = 0;
+        }
+        *ret_start = m->start;
+        *ret_end = m->end;
+        return 0;
+    }
+    return reading || r->put_off_ns ? -EAGAIN : -ENOENT;
+}
+
+int resolver_library(struct resolver *r, uint64_t from, const char *const *names, size_t count,
+                     uint64_t *ret_offsets, uint64_t *ret_start, uint64_t *ret_end)
+{
+    uint64_t now_ns = clock_monotonic_ns();
+    int k = find_library(r, from, names, count, ret_offsets, ret_start, ret_end);
+
+    if (k != -ENOENT || from || now_ns < r->miss_ns)
+        return k;
+    resolver_read_maps(r, now_ns);
+    return find_library(r, from, names, count, ret_offsets, ret_start, ret_end);
+}
+
 static uint32_t module_id(struct resolver *r, const struct mapping *m, struct bound *b,
                           const struct elf_image *image)
 {

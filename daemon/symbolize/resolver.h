@@ -77,6 +77,13 @@ int resolver_function(struct resolver *r, struct span file, struct span name,
 /* Finds the executable mapping of the file whose path ends with @file. Return: 0 and *ret, whose
  * path points into @r. -ENOENT: there is none. */
 int resolver_mapped(struct resolver *r, const char *file, struct mapping *ret);
+/* Finds the executable file, of those mapped from address @from on, that has the symbol @names[0].
+ * ret_offsets[i]: where in the file @names[i] begins; 0: there is none. *ret_start, *ret_end: its
+ * mapping. Files that cannot be read are left out. Reads its maps again if there is none behind 0.
+ * Return: 0. -EAGAIN: symbols are being read, or its maps could not be yet. -ENOENT: there is
+ * none. */
+int resolver_library(struct resolver *r, uint64_t from, const char *const *names, size_t count,
+                     uint64_t *ret_offsets, uint64_t *ret_start, uint64_t *ret_end);
 /* Made at the first call; NULL: no memory. */
 struct java_names *resolver_java(struct resolver *r);
 struct thread_names *resolver_threads(struct resolver *r);

@@ -211,6 +211,22 @@ int symbolizer_mapping(struct symbolizer *s, struct process *p, const char *file
     return r ? resolver_mapped(r, file, ret) : -ENOENT;
 }
 
+int symbolizer_library(struct symbolizer *s, struct process *p, uint64_t from,
+                       const char *const *names, size_t count, uint64_t until_ns,
+                       uint64_t *ret_offsets, uint64_t *ret_start, uint64_t *ret_end)
+{
+    struct resolver *r = p->exited || p->kernel_thread ? NULL : symbolizer_resolver(s, p);
+    int k;
+
+    if (!r)
+        return -ENOENT;
+    while ((k = resolver_library(r, from, names, count, ret_offsets, ret_start, ret_end)) ==
+               -EAGAIN &&
+           elf_cache_wait(s->elf, until_ns))
+        s->news |= elf_cache_poll(s->elf);
+    return k;
+}
+
 bool symbolizer_poll(struct symbolizer *s)
 {
     bool news = s->news | elf_cache_poll(s->elf);

@@ -61,6 +61,10 @@ int symbolizer_function(struct symbolizer *s, struct process *p, struct span fil
 /* As resolver_mapped() of @p. */
 int symbolizer_mapping(struct symbolizer *s, struct process *p, const char *file,
                        struct mapping *ret);
+/* As resolver_library() of @p; waits for the reading until CLOCK_MONOTONIC @until_ns at most. */
+int symbolizer_library(struct symbolizer *s, struct process *p, uint64_t from,
+                       const char *const *names, size_t count, uint64_t until_ns,
+                       uint64_t *ret_offsets, uint64_t *ret_start, uint64_t *ret_end);
 /* Takes in the files that were read since the last call. True when there were any. Does not block.
  */
 bool symbolizer_poll(struct symbolizer *s);

@@ -60,6 +60,9 @@ static void check_name(const struct broker_request *q, unsigned fields)
         check_event(q);
     } else if (fields & BROKER_FIELD_PROBES) {
         check_probes(q);
+    } else if (fields & BROKER_FIELD_MALLOC) {
+        need(q->name_n == sizeof(struct broker_malloc) && q->name[5] == 0 && q->name[7] == 0 &&
+             q->name[8] < BROKER_MALLOC_ARGUMENTS && q->name[9] == 0 && q->name[12] == 0);
     } else if (fields & BROKER_FIELD_PLACE) {
         need(q->name_n == 8 && q->name[7] == 0 && q->name[6] == 0 && q->name[5] == 0);
     } else {

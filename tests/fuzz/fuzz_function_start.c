@@ -8,6 +8,14 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+/* push, a no-op, a jump */
+static bool is_known(const uint8_t *p)
+{
+    return (p[0] & 0xf8) == 0x50 || (p[0] == 0x41 && (p[1] & 0xf8) == 0x50) || p[0] == 0xe9 ||
+           (p[0] & 0xf0) == 0x70 || (p[0] == 0x0f && (p[1] & 0xf0) == 0x80) ||
+           memcmp(p, "\x0f\x1f\x44\x00\x00", 5) == 0;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -24,12 +32,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memcpy(&offset, data, sizeof(offset));
     r = function_start_check(fd, offset, &at, &err);
     if (r == 0) {
-        if ((at != offset && at != offset + 4) ||
-            pread(fd, code, sizeof(code), (off_t)at) != sizeof(code) ||
-            ((code[0] & 0xf8) != 0x50 && (code[0] != 0x41 || (code[1] & 0xf8) != 0x50) &&
-             memcmp(code, "\x0f\x1f\x44\x00\x00", sizeof(code)) != 0))
+        if ((at != offset && at != offset + 4 && at != offset + 7 && at != offset + 11) ||
+            pread(fd, code, sizeof(code), (off_t)at) != sizeof(code) || !is_known(code))
             abort();
-    } else if (r != -EPERM || !err.msg[0]) {
+    } else if ((r != -EPERM && r != -ENOEXEC) || !err.msg[0]) {
         abort();
     }
     return 0;

@@ -53,9 +53,12 @@ def probes(pid: int, name: str) -> int:
     return changed
 
 
+LIBRARIES = ("libc.so.6", "calls", "libjemalloc.so.2")
+
+
 def await_no_probes(*pids: int) -> None:
     """The kernel takes probes out behind the answer."""
-    proc.wait_until(lambda: not any(probes(pid, name) for pid in pids for name in ("libc.so.6", "calls")), 10, "no probe is left")
+    proc.wait_until(lambda: not any(probes(pid, name) for pid in pids for name in LIBRARIES), 10, "no probe is left")
 
 
 def value(profile: Profile, *names: str) -> int:

@@ -143,6 +143,32 @@ int param_event(const struct param *spec, struct span value, struct params *p, s
     return r;
 }
 
+/* Of native memory, the event that is sampled by calls of malloc. */
+#define OF_MALLOC "malloc"
+#define OF_FAULTS "nativemem"
+
+int param_set_source(struct params *p, struct error *err)
+{
+    size_t n = 0;
+    bool found = false;
+
+    if (p->source != ALLOC_SOURCE_MALLOC)
+        return 0;
+    for (size_t i = 0; i < p->event_count; i++)
+        found |= strcmp(p->events[i].name, OF_FAULTS) == 0;
+    if (!found || (p->event_count > 1 && events_listed(span_of(p->event), OF_MALLOC)))
+        return error_parameter(err, "source", -EINVAL,
+                               "source=malloc says how event=" OF_FAULTS " is sampled: name that, "
+                               "and event=" OF_MALLOC " not besides");
+    for (size_t i = 0; i < p->event_count; i++) {
+        if (strcmp(p->events[i].name, OF_FAULTS) == 0)
+            span_copy(span_of(OF_MALLOC), p->events[i].name, sizeof(p->events[i].name));
+        n += (size_t)snprintf(p->event + n, sizeof(p->event) - n, "%s%s", i ? "," : "",
+                              p->events[i].name);
+    }
+    return 0;
+}
+
 int param_hz(const struct param *spec, struct span value, struct params *p, struct error *err)
 {
     uint64_t millihz;

@@ -40,6 +40,7 @@ static const struct value_name NAMES_OF_SYMBOLS[] = {
 static const struct value_name NAMES_OF_SOURCES[] = {
     { "auto", ALLOC_SOURCE_AUTO },
     { "probe", ALLOC_SOURCE_PROBE },
+    { "malloc", ALLOC_SOURCE_MALLOC },
 };
 
 static const struct value_name NAMES_OF_MAP_SYMBOLS[] = {
@@ -88,7 +89,11 @@ static const struct param PARAMS[PARAM_COUNT] = {
                         .expects = "auto, agent, memory, perfmap or none" },
     [PARAM_SOURCE] = { "source", NAME_OF(source, NAMES_OF_SOURCES),
                        .expects = "auto or probe, which are the same: probes in libjvm.so sample "
-                                  "what is allocated, and this version has no agent for it" },
+                                  "what is allocated, and this version has no agent for it; or "
+                                  "malloc, for event=nativemem" },
+    [PARAM_FORCE] = { "force", BOOL_OF(force),
+                      .expects = EXPECTS_BOOL
+                      " (1: event=malloc also of processes that call it very often)" },
     [PARAM_HZ] = { "hz", .parse = param_hz,
                    .expects = "samples per second on each processor, from 1 to 10000, such as 99" },
     [PARAM_INTERVAL] = { "interval", .parse = param_interval,
@@ -308,6 +313,9 @@ int params_parse(const struct query *q, uint64_t allowed, struct params *ret, st
         if (r < 0)
             return r;
     }
+    r = param_set_source(ret, err);
+    if (r < 0)
+        return r;
     ret->view.total_said = ret->given & PARAM_BIT(PARAM_TOTAL);
     r = param_set_periods(ret, err);
     return r < 0 ? r : params_check_together(ret, err);

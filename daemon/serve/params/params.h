@@ -21,6 +21,7 @@ enum param_id {
     PARAM_EVENT,
     PARAM_SYMBOLS,
     PARAM_SOURCE,
+    PARAM_FORCE,
     PARAM_HZ,
     PARAM_INTERVAL,
     PARAM_FORMAT,
@@ -71,7 +72,8 @@ enum param_id {
 #define PARAMS_RANGE (PARAM_BIT(PARAM_FROM) | PARAM_BIT(PARAM_TO))
 #define PARAMS_SAMPLING                                                                            \
     (PARAM_BIT(PARAM_SECONDS) | PARAM_BIT(PARAM_SYMBOLS) | PARAM_BIT(PARAM_SOURCE) |               \
-     PARAM_BIT(PARAM_HZ) | PARAM_BIT(PARAM_INTERVAL)) /* have no meaning for the past */
+     PARAM_BIT(PARAM_FORCE) | PARAM_BIT(PARAM_HZ) |                                                \
+     PARAM_BIT(PARAM_INTERVAL)) /* have no meaning for the past */
 #define PARAMS_CAPTURE (PARAMS_TARGET | PARAMS_SAMPLING | PARAM_BIT(PARAM_EVENT))
 /* Which samples are shown, and how frames are spelled. */
 #define PARAMS_VIEW                                                                                \
@@ -110,7 +112,7 @@ _Static_assert(PARAM_COUNT < 63, "PARAM_BIT()s and PARAMS_LENIENT in 64 bits");
 #define PARAMS_WIDTH_MAX 10000
 
 enum captures_state { CAPTURES_ANY, CAPTURES_RUNNING, CAPTURES_DONE, CAPTURES_FAILED };
-enum alloc_source { ALLOC_SOURCE_AUTO, ALLOC_SOURCE_PROBE };
+enum alloc_source { ALLOC_SOURCE_AUTO, ALLOC_SOURCE_PROBE, ALLOC_SOURCE_MALLOC };
 enum timeline_by { TIMELINE_BY_JVM, TIMELINE_BY_CATEGORY, TIMELINE_BY_JVM_CATEGORY };
 enum diff_format { DIFF_HTML, DIFF_SVG, DIFF_COLLAPSED, DIFF_JSON };
 
@@ -123,7 +125,8 @@ struct params {
     uint64_t timed_period; /* of events that count time, as hz says */
     struct span interval;  /* as it was given; points into the query */
     enum symbols_source symbols, map_symbols;
-    enum alloc_source source;           /* both are probes: nothing else samples allocation yet */
+    enum alloc_source source; /* of alloc both are probes: nothing else samples it yet */
+    bool force;
     const struct render_format *format; /* NULL: not said */
     struct view_opts view;              /* include and exclude are owned */
     bool reverse, inverted;

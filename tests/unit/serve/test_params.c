@@ -44,7 +44,8 @@ START_TEST(reads_every_parameter)
 
     ck_assert_msg(
         parse("pid=4242,7&container=web&nspid=3&pod=p&namespace=n&jvm=a.c&seconds=2.5&event=wall&"
-              "symbols=memory&source=probe&hz=997&format=json&threads=1&user=0&kernel=1&include=x&"
+              "symbols=memory&source=probe&force=1&hz=997&format=json&threads=1&user=0&kernel=1&"
+              "include=x&"
               "include=y&"
               "exclude=z&depth=64&names=signature&lines=1&annotate=1&total=1&title=a%0Ab&"
               "state=blocked,running&idle=0&"
@@ -62,6 +63,7 @@ START_TEST(reads_every_parameter)
     ck_assert_str_eq(p.target.jvm, "a.c");
     ck_assert_uint_eq(p.duration_ns, 2500 * NSEC_PER_MSEC);
     ck_assert_int_eq(p.source, ALLOC_SOURCE_PROBE);
+    ck_assert(p.force);
     ck_assert_str_eq(p.event, "wall");
     ck_assert_int_eq(p.symbols, SYMBOLS_MEMORY);
     ck_assert_uint_eq(p.events[0].period, 1003009);
@@ -112,6 +114,12 @@ START_TEST(takes_several_events)
     ck_assert_int_eq(parse("event=nativemem,cpu&interval=64k,", PARAMS_PROFILE, &p, &err), 0);
     ck_assert_uint_eq(p.events[0].period, 64 << 10);
     params_deinit(&p);
+    ck_assert_int_eq(
+        parse("source=malloc&event=cpu,nativemem&interval=,64k", PARAMS_PROFILE, &p, &err), 0);
+    ck_assert_str_eq(p.events[1].name, "malloc");
+    ck_assert_str_eq(p.event, "cpu,malloc");
+    ck_assert_uint_eq(p.events[1].period, 65536);
+    ck_assert(!p.force);
     ck_assert_int_eq(parse("event=nativemem", PARAMS_PROFILE, &p, &err), 0);
     ck_assert_uint_eq(p.events[0].period, 128 << 10);
     params_deinit(&p);
@@ -135,6 +143,9 @@ static const struct {
     { "event=page-faults,alloc&hz=9", "hz" },
     { "event=page-faults&hz=99&interval=9", "interval" },
     { "event=nativemem&interval=5000", "interval" },
+    { "event=cpu&source=malloc", "source" },
+    { "event=malloc,nativemem&source=malloc", "source" },
+    { "event=malloc&force=2", "force" },
     { "event=nativemem&interval=1", "interval" },
     { "event=nativemem&interval=4.5k", "interval" },
     { "event=nativemem&interval=10ms", "interval" },

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "capture/mallocs.h"
+
+#include "base/clock.h"
+
+/* The first is what a library has that is one of these. What begins with an instruction that no
+ * probe is put at is left out, but for that. */
+static const struct {
+    const char *name;
+    uint32_t argument;
+} FUNCTIONS[] = {
+    { "malloc", BROKER_MALLOC_FIRST },         { "calloc", BROKER_MALLOC_PRODUCT },
+    { "realloc", BROKER_MALLOC_SECOND },       { "posix_memalign", BROKER_MALLOC_THIRD },
+    { "aligned_alloc", BROKER_MALLOC_SECOND }, { "memalign", BROKER_MALLOC_SECOND },
+    { "valloc", BROKER_MALLOC_FIRST },
+};
+
+/* A symbol of glibc. There realloc() of NULL calls malloc(). */
+#define LIBC_MALLOC "__libc_malloc"
+
+#define NAMES (ARRAY_SIZE(FUNCTIONS) + 1)
+
+/* Whether function number @i begins where another does that is probed: glibc's aligned_alloc is
+ * memalign. */
+static bool is_alias(const uint64_t *offsets, size_t i)
+{
+    for (size_t k = 0; k < i; k++) {
+        if (offsets[k] == offsets[i])
+            return true;
+    }
+    return false;
+}
+
+/* A file that has a malloc: where its functions begin, and where it is mapped. */
+struct library {
+    uint64_t offsets[NAMES], start, end;
+};
+
+static int put_library(struct broker *b, const struct proc_id *id, uint32_t set,
+                       const struct library *l, struct error *err)
+{
+    bool libc = l->offsets[ARRAY_SIZE(FUNCTIONS)] == l->offsets[0];
+
+    for (size_t i = 0; i < ARRAY_SIZE(FUNCTIONS); i++) {
+        struct broker_malloc m = { .offset = l->offsets[i], .argument = FUNCTIONS[i].argument };
+        struct error why = ERROR_NULL;
+        int r;
+
+        if (!m.offset || is_alias(l->offsets, i))
+            continue;
+        if (libc && strcmp(FUNCTIONS[i].name, "realloc") == 0)
+            m.argument = BROKER_MALLOC_SECOND_OF_OLD;
+        r = broker_malloc(b, id, l->start, l->end, set, &m, &why);
+        if (r == 0 || (r == -ENOEXEC && i > 0))
+            continue;
+        if (err)
+            *err = why;
+        if (r == -ENOEXEC || r == -EPERM)
+            error_remedy(err, "event=nativemem without source=malloc shows who makes it grow, "
+                              "and needs no probe");
+        return r > 0 ? error_set(err, -ESRCH, "it has ended") : r;
+    }
+    return 0;
+}
+
+/* All that @p has, before the first probe stands: one that goes again counts for a while. */
+static int find_libraries(struct symbolizer *s, struct process *p, uint64_t until_ns,
+                          struct library *ret, size_t *ret_count)
+{
+    const char *names[NAMES];
+    uint64_t from = 0;
+    int r = 0;
+
+    for (size_t i = 0; i < ARRAY_SIZE(FUNCTIONS); i++)
+        names[i] = FUNCTIONS[i].name;
+    names[ARRAY_SIZE(FUNCTIONS)] = LIBC_MALLOC;
+    for (*ret_count = 0; *ret_count < MALLOCS_LIBRARIES_MAX; (*ret_count)++) {
+        struct library *l = &ret[*ret_count];
+
+        r = symbolizer_library(s, p, from, names, NAMES, until_ns, l->offsets, &l->start, &l->end);
+        if (r < 0)
+            break;
+        from = l->end;
+    }
+    return r == -ENOENT && *ret_count ? 0 : r;
+}
+
+int mallocs_put(struct broker *b, struct symbolizer *s, struct process *p, uint32_t set,
+                uint64_t until_ns, struct error *err)
+{
+    struct library libraries[MALLOCS_LIBRARIES_MAX];
+    size_t count;
+    int r = find_libraries(s, p, until_ns, libraries, &count);
+
+    if (r == -ENOENT)
+        error_set(err, r, "no file that process %d has mapped has a function malloc",
+                  p->id.host_pid);
+    if (r < 0)
+        return r;
+    broker_uncall(b, p->id.host_pid, set, NULL); /* of a process image before */
+    for (size_t i = 0; r == 0 && i < count; i++)
+        r = put_library(b, &p->id, set, &libraries[i], err);
+    if (r < 0)
+        broker_uncall(b, p->id.host_pid, set, NULL);
+    return r;
+}
+
+int mallocs_look(struct mallocs *m, struct broker *b, int32_t host_pid, bool forced,
+                 struct error *err)
+{
+    uint64_t now_ns = clock_monotonic_ns(), calls, took_ns = now_ns - m->begun_ns;
+
+    if (broker_mallocs(b, host_pid, &calls) != 0 || calls < m->before)
+        return 0;
+    /* So many have come in less than a second, or the second is over. */
+    if (calls - m->before <= MALLOCS_PER_SECOND_MAX && took_ns < NSEC_PER_SEC)
+        return 0;
+    m->per_second = (calls - m->before) * NSEC_PER_SEC / MAX(took_ns, NSEC_PER_MSEC);
+    m->begun_ns = now_ns;
+    m->before = calls;
+    if (forced || m->per_second <= MALLOCS_PER_SECOND_MAX)
+        return 0;
+    error_set(err, -EDQUOT,
+              "it calls malloc %llu times a second, which probes would make about %.1f %% of a "
+              "processor more expensive; the limit is %d calls a second",
+              (unsigned long long)m->per_second,
+              (double)m->per_second * MALLOCS_COST_NS / NSEC_PER_SEC * 100, MALLOCS_PER_SECOND_MAX);
+    error_remedy(err,
+                 "event=nativemem without source=malloc costs nothing of that; force=1 samples "
+                 "it nevertheless");
+    return -EDQUOT;
+}

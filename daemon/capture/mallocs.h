@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Memory that a process gets from malloc, of its C library or of one in its place such as jemalloc
+ * (event malloc). Finds the functions and has them probed. Each call then costs the process time.
+ * So this counts the calls, and ends it for a process that makes too many. Thread: the engine's.
+ */
+#pragma once
+
+#include "broker_client/broker.h"
+#include "symbolize/symbolize.h"
+
+#define MALLOCS_EVENT "malloc"
+#define MALLOCS_COST_NS 1000               /* of the process's time, a call */
+#define MALLOCS_PER_SECOND_MAX 10000       /* of those that are not forced: 1 % of a processor */
+#define MALLOCS_LIBRARIES_MAX 4            /* of a process */
+#define MALLOCS_SURE_NS (2 * NSEC_PER_SEC) /* by then a process is known to call often or not */
+
+/* How often it calls. */
+struct mallocs {
+    uint64_t begun_ns; /* of the second that is counted; 0: none is */
+    uint64_t before;   /* calls until then */
+    uint64_t per_second;
+};
+
+/* Puts probes for set @set into @p, where it has none. Waits for symbols until CLOCK_MONOTONIC
+ * @until_ns at most. Return: 0. -EAGAIN: symbols are being read. -errno; the last with @err. */
+int mallocs_put(struct broker *b, struct symbolizer *s, struct process *p, uint32_t set,
+                uint64_t until_ns, struct error *err);
+/* Counts. Return: 0. -EDQUOT with @err: more than MALLOCS_PER_SECOND_MAX, and not @forced. */
+int mallocs_look(struct mallocs *m, struct broker *b, int32_t host_pid, bool forced,
+                 struct error *err);

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Asks for memory as often as each line of its input says, and writes the line back: "all 1000" has
+ * each function asked by a caller of its own, "storm 1" has a thread ask without end. */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CALLER __attribute__((noinline)) static void
+
+static void take(void *p)
+{
+    __asm__ volatile("" : : "r"(p) : "memory");
+    free(p);
+}
+
+CALLER by_malloc(void)
+{
+    take(malloc(1000));
+}
+
+CALLER by_calloc(void)
+{
+    take(calloc(10, 30));
+}
+
+CALLER by_realloc(void)
+{
+    take(realloc(NULL, 200));
+}
+
+CALLER by_growing(void *old)
+{
+    take(realloc(old, 5000));
+}
+
+CALLER by_posix_memalign(void)
+{
+    void *p = NULL;
+
+    if (posix_memalign(&p, 64, 700) == 0)
+        take(p);
+}
+
+CALLER by_large(void)
+{
+    take(malloc(100000));
+}
+
+static void *storm(void *unused)
+{
+    for (;;)
+        by_malloc();
+    return unused;
+}
+
+int main(void)
+{
+    unsigned long n;
+    char word[16];
+    pthread_t thread;
+
+    while (scanf("%15s %lu", word, &n) == 2) {
+        if (strcmp(word, "storm") == 0 && pthread_create(&thread, NULL, storm, NULL) != 0)
+            return 1;
+        for (unsigned long i = 0; strcmp(word, "all") == 0 && i < n; i++) {
+            by_malloc();
+            by_calloc();
+            by_realloc();
+            by_growing(malloc(100));
+            by_posix_memalign();
+        }
+        for (unsigned long i = 0; strcmp(word, "large") == 0 && i < n; i++)
+            by_large();
+        printf("%s %lu\n", word, n);
+        fflush(stdout);
+    }
+    return 0;
+}
