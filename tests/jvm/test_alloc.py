@@ -13,6 +13,7 @@ import unittest
 from harness import bundle, jvm, paths, proc
 from harness.contract import Pprof, packed
 from harness.daemon import Daemon
+from harness.events import WithEvent
 from harness.profile import Profile
 
 # What each place of Alloc.java allocates.
@@ -120,20 +121,9 @@ def wait_clean(pid: int) -> None:
     proc.wait_until(lambda: changed_pages(pid) == 0, 30, "no probe is left")
 
 
-class Checks(jvm.WithClasses):
+class Checks(WithEvent):
+    event = "alloc"
     sources = ("Alloc.java",)
-
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        cls.daemon = Daemon("--recorder-hz", "0")
-        cls.addClassCleanup(cls.daemon.stop)
-        event, = [e for e in cls.daemon.get("/api/v1/events").json()["events"] if e["name"] == "alloc"]
-        cls.reason = event["reason"]
-
-    def setUp(self):
-        if self.reason:
-            self.skipTest(self.reason)
 
     def prepare(self, daemon: Daemon, program: Program) -> str:
         """The BPF program is loaded, and the symbols and unwind tables of libjvm are read: the next capture has its probes and whole stacks

@@ -6,6 +6,7 @@ import unittest
 
 from harness import fuse, jvm, paths, proc
 from harness.daemon import Daemon
+from harness.events import skip_without
 
 IN_A_MOUNT = 'mount --bind "$0" "$1" && shift && exec "$@"'
 
@@ -32,12 +33,9 @@ class Served(unittest.TestCase):
         cls.spin = jvm.make_spin()
         cls.daemon = Daemon("--recorder-hz=0")
         cls.addClassCleanup(cls.daemon.stop)
-        event, = [e for e in cls.daemon.get("/api/v1/events").json()["events"] if e["name"] == "alloc"]
-        cls.reason = event["reason"]
+        skip_without(cls.daemon, "alloc")
 
     def setUp(self):
-        if self.reason:
-            self.skipTest(self.reason)
         self.stack = contextlib.ExitStack()
         self.addCleanup(self.stack.close)
 

@@ -4,11 +4,11 @@ import os
 import shutil
 import signal
 import subprocess
-import time
 import unittest
 
 from harness import jvm, native, paths, proc
 from harness.daemon import Daemon
+from harness.events import WithEvent
 from harness.profile import Profile
 
 STARTS = int(os.environ.get("FLAMED_PROBE_STARTS", "5"))
@@ -65,21 +65,9 @@ def value(profile: Profile, *names: str) -> int:
     return sum(s.value for s in profile.stacks if all(any(name in frame for frame in s.names) for name in names))
 
 
-class Calls(jvm.WithClasses):
+class Calls(WithEvent):
+    event = "alloc"
     sources = ("Calls.java",)
-
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        paths.need_root()
-        cls.daemon = Daemon("--recorder-hz", "0")
-        cls.addClassCleanup(cls.daemon.stop)
-        event, = [e for e in cls.daemon.get("/api/v1/events").json()["events"] if e["name"] == "alloc"]
-        cls.reason = event["reason"]
-
-    def setUp(self):
-        if self.reason:
-            self.skipTest(self.reason)
 
     def refused(self, pid: int, event: str, status: int, sentence: str) -> None:
         answers = []

@@ -9,7 +9,7 @@ import time
 import unittest
 
 from harness import jvm, native, paths, proc
-from harness.daemon import Daemon
+from harness.events import WithEvent
 from harness.profile import Profile, Stack
 from test_offcpu import loaded, ran, stolen
 
@@ -94,20 +94,9 @@ class Quota(Cgroup):
         return found["throttled_usec"] / 1e6 if "throttled_usec" in found else found["throttled_time"] / 1e9
 
 
-class HardWaits(jvm.WithClasses):
+class HardWaits(WithEvent):
+    event = "offcpu"
     sources = ("Many.java",)
-
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        cls.daemon = Daemon("--recorder-hz", "0")
-        cls.addClassCleanup(cls.daemon.stop)
-        event, = [e for e in cls.daemon.get("/api/v1/events").json()["events"] if e["name"] == "offcpu"]
-        cls.reason = event["reason"]
-
-    def setUp(self):
-        if self.reason:
-            self.skipTest(self.reason)
 
     def profile(self, pid: int, length: float, event: str = "offcpu") -> Profile:
         return Profile(loaded(lambda: self.daemon.get("/profile", pid=pid, seconds=length, event=event, threads=1, format="json")))

@@ -7,7 +7,7 @@ import tempfile
 import time
 
 from harness import gopprof, jvm, paths, proc
-from harness.daemon import Daemon
+from harness.events import WithEvent
 from harness.profile import Profile
 from test_offcpu import loaded
 
@@ -109,20 +109,9 @@ class Checks:
         print(f"owner known {known / 1e9:.3f} of {owned:.3f} s, missed {missed:.3f} s, too many {wrong:.3f} s", end=" ")
 
 
-class Locks(Checks, jvm.WithClasses):
+class Locks(Checks, WithEvent):
+    event = "lock"
     sources = ("Locks.java",)
-
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        cls.daemon = Daemon("--recorder-hz", "0")
-        cls.addClassCleanup(cls.daemon.stop)
-        event, = [e for e in cls.daemon.get("/api/v1/events").json()["events"] if e["name"] == "lock"]
-        cls.reason = event["reason"]
-
-    def setUp(self):
-        if self.reason:
-            self.skipTest(self.reason)
 
     def test_as_the_program_waited(self):
         for version in (17, 25):

@@ -4,8 +4,7 @@ headers of each width."""
 import os
 import unittest
 
-from harness import bundle, jdkroot, jvm, proc
-from harness.daemon import Daemon
+from harness import bundle, events, jdkroot, jvm, proc
 from test_locks import Checks, Program, asked, told
 
 SECONDS = float(os.environ.get("FLAMED_LOCKS_SECONDS", 5))
@@ -24,33 +23,13 @@ def settings(version: int):
     yield from OTHERS[version]
 
 
-class Contained:
-    """Locks.java in a container. FOLDER: of its classes, as the host sees it."""
-
-    def __init__(self, version: int, folder: str, *options: str):
-        self.pipe = os.path.join(folder, "ask")
-        if not os.path.exists(self.pipe):
-            os.mkfifo(self.pipe)
-            os.chmod(self.pipe, 0o666)
-        self.container = bundle.Container("", folder, "-XX:+UnlockExperimentalVMOptions", "-Xmx64m", *options, "-cp", "/classes", "Locks", "/classes/ask",
-                                          root=jdkroot.root(version), executable=jdkroot.java(version))
-
-    def __enter__(self):
-        self.container.__enter__()
-        self.pid = self.container.pid
-        proc.wait_until(lambda: "started" in self.said(), 30, "it starts")
-        return self
-
-    def __exit__(self, *reason):
-        self.container.__exit__(*reason)
-
-    def said(self) -> str:
-        return proc.read(self.container.path("out"))
+class Contained(events.Contained):
+    program = "Locks"
+    options = "-XX:+UnlockExperimentalVMOptions", "-Xmx64m"
 
     def waited(self, start: float, end: float):
         before = self.said().count("\n")
-        with open(self.pipe, "w", encoding="ascii") as f:
-            f.write(asked(start, end))
+        self.ask(asked(start, end))
         proc.wait_until(lambda: self.said().endswith("\n.\n"), 30, "it answers")
         return told(self.said().splitlines()[before:])
 
@@ -61,11 +40,7 @@ class LocksJdks(Checks, jdkroot.EachJdk, unittest.TestCase):
         bundle.need_runc()
         cls.classes = jvm.Classes()
         cls.classes.compile("Locks.java")
-        cls.daemon = Daemon("--recorder-hz", "0")
-        cls.addClassCleanup(cls.daemon.stop)
-        event, = [e for e in cls.daemon.get("/api/v1/events").json()["events"] if e["name"] == "lock"]
-        if event["reason"]:
-            raise unittest.SkipTest(event["reason"])
+        cls.daemon = events.daemon_with(cls, "lock")
 
     def check(self, version: int) -> None:
         for options in settings(version):

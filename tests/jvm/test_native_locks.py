@@ -4,8 +4,8 @@ import os
 import subprocess
 import time
 
-from harness import jvm, native, paths, proc
-from harness.daemon import Daemon
+from harness import native, proc
+from harness.events import WithEvent
 from harness.profile import Profile
 from test_locks import FEW_MS, LOCKS, Program, asked
 
@@ -15,21 +15,9 @@ USES = {"short": "[mutex]", "long": "[mutex]", "condition": "[condition]", "sema
 JAVA = ("jdk.internal.misc.Unsafe.park", "java.lang.Object.wait", "java.lang.Thread.sleep", "Parker::", "ObjectMonitor::")
 
 
-class NativeLocks(jvm.WithClasses):
+class NativeLocks(WithEvent):
+    event = "nativelock"
     sources = ("Locks.java",)
-
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        paths.need_root()
-        cls.daemon = Daemon("--recorder-hz", "0")
-        cls.addClassCleanup(cls.daemon.stop)
-        event, = [e for e in cls.daemon.get("/api/v1/events").json()["events"] if e["name"] == "nativelock"]
-        cls.reason = event["reason"]
-
-    def setUp(self):
-        if self.reason:
-            self.skipTest(self.reason)
 
     def profile(self, pid: int, seconds: float, event: str = "nativelock") -> Profile:
         return Profile(self.daemon.get("/profile", pid=pid, seconds=seconds, event=event, interval="5ms", threads=1, format="json"))

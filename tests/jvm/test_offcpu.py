@@ -10,6 +10,7 @@ import unittest
 
 from harness import jvm, paths, proc
 from harness.daemon import Daemon
+from harness.events import WithEvent, skip_without
 from harness.profile import Profile
 from test_kernel_events import mount_tracefs
 
@@ -42,21 +43,10 @@ class Program(jvm.Jvm):
         super().__init__(paths.jdk(version), "-Xmx64m", "-cp", folder, "Off", stdin=subprocess.PIPE)
 
 
-class OffCpu(jvm.WithClasses):
+class OffCpu(WithEvent):
+    event = "offcpu"
     sources = ("Off.java",)
     early = EARLY
-
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        cls.daemon = Daemon("--recorder-hz", "0")
-        cls.addClassCleanup(cls.daemon.stop)
-        event, = [e for e in cls.daemon.get("/api/v1/events").json()["events"] if e["name"] == "offcpu"]
-        cls.reason = event["reason"]
-
-    def setUp(self):
-        if self.reason:
-            self.skipTest(self.reason)
 
     def profile(self, program: Program, seconds: float, **parameters) -> Profile:
         return Profile(loaded(lambda: self.daemon.get("/profile", pid=program.pid, seconds=seconds, event="offcpu", threads=1,
@@ -187,9 +177,7 @@ class WithoutTaskWork(jvm.WithClasses):
         finally:
             os.environ["FLAMED_OLD_KERNEL"] = ",".join(WORDS)
         self.addCleanup(self.daemon.stop)
-        event, = [e for e in self.daemon.get("/api/v1/events").json()["events"] if e["name"] == "offcpu"]
-        if event["reason"]:
-            self.skipTest(event["reason"])
+        skip_without(self.daemon, "offcpu")
         with Program(17, self.classes.folder) as program:
             self.check(17, program, 3)
 

@@ -11,6 +11,7 @@ import unittest
 
 from harness import jvm, paths, proc
 from harness.daemon import Daemon
+from harness.events import WithEvent
 from harness.profile import Profile
 
 LINE = re.compile(r'Safepoint "(\w+)", .*?Reaching safepoint: +(\d+) ns,(?: Cleanup: +(\d+) ns,)? At safepoint: +(\d+) ns,.* Total: +(\d+) ns')
@@ -95,20 +96,9 @@ def capture(daemon: Daemon, program: Program, kind: str, count: int, **parameter
     return running.stop()
 
 
-class Safepoint(jvm.WithClasses):
+class Safepoint(WithEvent):
+    event = "safepoint"
     sources = ("Safepoint.java",)
-
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        cls.daemon = Daemon("--recorder-hz", "0")
-        cls.addClassCleanup(cls.daemon.stop)
-        event, = [e for e in cls.daemon.get("/api/v1/events").json()["events"] if e["name"] == "safepoint"]
-        cls.reason = event["reason"]
-
-    def setUp(self):
-        if self.reason:
-            self.skipTest(self.reason)
 
     def prepare(self, daemon: Daemon, program: Program) -> None:
         """The BPF programs are loaded."""

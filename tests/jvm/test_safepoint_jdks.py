@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Safepoints of JDK 11, 21 and 26 in containers, and of 17 and 25, with each collector: as many as the JVM itself counts, and the
 thread that they waited for."""
-import os
 import time
 import unittest
 
-from harness import bundle, hsperf, jdkroot, jvm, paths, proc
-from harness.daemon import Daemon
+from harness import bundle, events, hsperf, jdkroot, jvm, paths, proc
 from test_locks_jdks import COLLECTORS
 from test_safepoint import Program, capture, of_kind, seen
 
@@ -15,33 +13,12 @@ OPTIONS = ("-XX:+UnlockExperimentalVMOptions", "-XX:+UnlockDiagnosticVMOptions",
 COUNT = 10
 
 
-class Contained:
-    """Safepoint.java in a container. FOLDER: of its classes, as the host sees it."""
-
-    def __init__(self, version: int, folder: str, *options: str):
-        self.pipe = os.path.join(folder, "ask")
-        if not os.path.exists(self.pipe):
-            os.mkfifo(self.pipe)
-            os.chmod(self.pipe, 0o666)
-        self.container = bundle.Container("", folder, *options, "-cp", "/classes", "Safepoint", "/classes/ask",
-                                          root=jdkroot.root(version), executable=jdkroot.java(version))
-
-    def __enter__(self):
-        self.container.__enter__()
-        self.pid = self.container.pid
-        proc.wait_until(lambda: "started" in self.said(), 30, "it starts")
-        return self
-
-    def __exit__(self, *reason):
-        self.container.__exit__(*reason)
-
-    def said(self) -> str:
-        return proc.read(self.container.path("out"))
+class Contained(events.Contained):
+    program = "Safepoint"
 
     def have(self, kind: str, count: int) -> None:
         before = self.said().count("done")
-        with open(self.pipe, "w", encoding="ascii") as f:
-            f.write(f"{kind} {count}\n")
+        self.ask(f"{kind} {count}\n")
         proc.wait_until(lambda: self.said().count("done") > before, 30, "it answers")
         proc.wait_until(self.is_idle, 30, "its safepoints are over")
 
@@ -58,11 +35,7 @@ class SafepointJdks(jdkroot.EachJdk, unittest.TestCase):
         bundle.need_runc()
         cls.classes = jvm.Classes()
         cls.classes.compile("Safepoint.java")
-        cls.daemon = Daemon("--recorder-hz", "0")
-        cls.addClassCleanup(cls.daemon.stop)
-        event, = [e for e in cls.daemon.get("/api/v1/events").json()["events"] if e["name"] == "safepoint"]
-        if event["reason"]:
-            raise unittest.SkipTest(event["reason"])
+        cls.daemon = events.daemon_with(cls, "safepoint")
 
     def compare(self, what: tuple, program) -> None:
         proc.wait_until(lambda: self.daemon.get("/profile", pid=program.pid, event="safepoint", seconds=0.1).status == 200, 30, "it can be captured")

@@ -8,6 +8,7 @@ import unittest
 
 from harness import jvm, paths, proc
 from harness.daemon import Daemon
+from harness.events import WithEvent, skip_without
 from harness.profile import Profile
 from test_offcpu import EARLY, loaded, stolen
 
@@ -25,17 +26,13 @@ def seconds(stacks, *states: str) -> float:
     return sum(s.value for s in stacks if not states or s.state in states) / 1e9
 
 
-class Wall(jvm.WithClasses):
+class Wall(WithEvent):
+    event = "wall"
     sources = ("Wall.java",)
 
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.daemon = Daemon("--recorder-hz", "0")
-        cls.addClassCleanup(cls.daemon.stop)
-        event, = [e for e in cls.daemon.get("/api/v1/events").json()["events"] if e["name"] == "wall"]
-        if event["reason"]:
-            raise unittest.SkipTest(event["reason"])
         cls.program = jvm.Jvm(paths.jdk(17), "-Xmx64m", "-cp", cls.classes.folder, "Wall", stdin=subprocess.PIPE)
         cls.addClassCleanup(cls.program.__exit__, None, None, None)
         cls.program.__enter__()
@@ -175,9 +172,7 @@ class IdleServices(jvm.WithClasses):
     def test_whole(self):
         daemon = Daemon("--recorder-hz", "0")
         self.addCleanup(daemon.stop)
-        event, = [e for e in daemon.get("/api/v1/events").json()["events"] if e["name"] == "wall"]
-        if event["reason"]:
-            self.skipTest(event["reason"])
+        skip_without(daemon, "wall")
         for version in (17, 25):
             with self.subTest(jdk=version):
                 self.check(daemon, version)

@@ -26,14 +26,15 @@ class Classes:
         atexit.register(shutil.rmtree, self.folder, ignore_errors=True)
 
     def compile(self, *sources: str, release: int = 8) -> None:
-        """SOURCES: file names in tests/jvm/java, or absolute paths. Runs on every JDK from RELEASE up."""
+        """SOURCES: file names in tests/jvm/java, or absolute paths; with the classes of that folder that they use. Runs on every JDK
+        from RELEASE up."""
         if COMPILED and all(os.path.exists(os.path.join(COMPILED, os.path.basename(s).replace(".java", ".class"))) for s in sources):
             shutil.copytree(COMPILED, self.folder, dirs_exist_ok=True)
             return
         compiler = paths.jdk(17) if 17 in paths.jdks() else paths.jdk(min(paths.jdks()))
         files = [s if os.path.isabs(s) else os.path.join(paths.JAVA_SOURCES, s) for s in sources]
         result = subprocess.run([compiler + "/bin/javac", "--release", str(release), "-nowarn", "-Xlint:-options", "-g",
-                                 "-cp", self.folder, "-d", self.folder, *files], capture_output=True, text=True)
+                                 "-cp", self.folder, "-sourcepath", paths.JAVA_SOURCES, "-d", self.folder, *files], capture_output=True, text=True)
         if result.returncode != 0:
             raise RuntimeError(result.stderr)
 

@@ -3,23 +3,6 @@
 import java.util.concurrent.locks.LockSupport;
 
 public final class Naps {
-    interface Way {
-        void once() throws Exception;
-    }
-
-    static void start(String name, Way way) {
-        Thread t = new Thread(() -> {
-            try {
-                while (true)
-                    way.once();
-            } catch (Exception e) {
-                throw new IllegalStateException(e);
-            }
-        }, name);
-        t.setDaemon(true);
-        t.start();
-    }
-
     static void sleeps() throws Exception {
         Thread.sleep(25);
     }
@@ -34,10 +17,10 @@ public final class Naps {
 
     public static void main(String[] args) throws Exception {
         for (int i = 0; i < 3; i++) {
-            start("sleeps-" + i, Naps::sleeps);
-            start("parks-" + i, Naps::parks);
+            Ways.start("sleeps-" + i, Naps::sleeps);
+            Ways.start("parks-" + i, Naps::parks);
         }
-        start("blocks-0", Naps::blocks);
+        Ways.start("blocks-0", Naps::blocks);
         System.out.println("started");
         while (System.in.read() >= 0)
             ;

@@ -14,10 +14,6 @@ public final class Off {
     private static final Object MONITOR = new Object();
     static volatile double sink;
 
-    interface Way {
-        void once() throws Exception;
-    }
-
     static void sleeps() throws Exception {
         Thread.sleep(ThreadLocalRandom.current().nextInt(1, 30));
     }
@@ -62,34 +58,21 @@ public final class Off {
         Thread.sleep(5);
     }
 
-    private static void start(String name, Way way) {
-        Thread t = new Thread(() -> {
-            try {
-                while (true)
-                    way.once();
-            } catch (Exception e) {
-                throw new IllegalStateException(e);
-            }
-        }, name);
-        t.setDaemon(true);
-        t.start();
-    }
-
     public static void main(String[] args) throws Exception {
         Pipe there = Pipe.open(), back = Pipe.open();
         for (int i = 0; i < OF_A_KIND; i++) {
-            start("sleeps-" + i, Off::sleeps);
-            start("parks-" + i, Off::parks);
-            start("waits-" + i, Off::waits);
-            start("locks-" + i, Off::locks);
-            start("computes-" + i, Off::computes);
+            Ways.start("sleeps-" + i, Off::sleeps);
+            Ways.start("parks-" + i, Off::parks);
+            Ways.start("waits-" + i, Off::waits);
+            Ways.start("locks-" + i, Off::locks);
+            Ways.start("computes-" + i, Off::computes);
         }
         for (int i = 0; i < 3; i++)
-            start("blocks-" + i, Off::blocks);
+            Ways.start("blocks-" + i, Off::blocks);
         InputStream in = Channels.newInputStream(there.source()), in2 = Channels.newInputStream(back.source());
         OutputStream out = Channels.newOutputStream(back.sink()), out2 = Channels.newOutputStream(there.sink());
-        start("pings-0", () -> pings(in, out));
-        start("pings-1", () -> pings(in2, out2));
+        Ways.start("pings-0", () -> pings(in, out));
+        Ways.start("pings-1", () -> pings(in2, out2));
         System.out.println("started");
         System.in.read();
     }

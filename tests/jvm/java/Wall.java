@@ -11,10 +11,6 @@ import java.util.concurrent.Executors;
 public final class Wall {
     static volatile double sink;
 
-    interface Way {
-        void once() throws Exception;
-    }
-
     static void spins() {
         double x = 1;
         for (int i = 0; i < 100_000; i++)
@@ -38,19 +34,6 @@ public final class Wall {
             pool.execute(Wall::spins);
     }
 
-    private static void start(String name, Way way) {
-        Thread t = new Thread(() -> {
-            try {
-                while (true)
-                    way.once();
-            } catch (Exception e) {
-                throw new IllegalStateException(e);
-            }
-        }, name);
-        t.setDaemon(true);
-        t.start();
-    }
-
     public static void main(String[] args) throws Exception {
         ServerSocket server = new ServerSocket(0, 5, InetAddress.getLoopbackAddress());
         Socket there = new Socket(server.getInetAddress(), server.getLocalPort()), here = server.accept();
@@ -59,11 +42,11 @@ public final class Wall {
         OutputStream out = here.getOutputStream();
 
         for (int i = 0; i <= Runtime.getRuntime().availableProcessors(); i++)
-            start("spins-" + i, Wall::spins);
-        start("sleeps-0", Wall::sleeps);
-        start("reads-0", () -> reads(in));
-        start("works-0", () -> works(pool, out));
-        start("accepts-0", server::accept);
+            Ways.start("spins-" + i, Wall::spins);
+        Ways.start("sleeps-0", Wall::sleeps);
+        Ways.start("reads-0", () -> reads(in));
+        Ways.start("works-0", () -> works(pool, out));
+        Ways.start("accepts-0", server::accept);
         System.out.println("started");
         System.in.read();
     }
