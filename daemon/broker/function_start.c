@@ -6,8 +6,12 @@
 #include <unistd.h>
 
 #define PROGRAMS_MAX 64
-#define COMPARE_BYTES 7          /* cmpb $n, d(%rip); cmp $n, %rdi */
-#define CODE_BYTES 16            /* endbr64, such a comparison, the longest of those behind it */
+#define COMPARE_BYTES 7        /* cmpb $n, d(%rip); cmp $n, %rdi */
+#define LOAD_BYTES 7           /* mov d(%rip), %rax */
+#define CODE_BYTES 24          /* endbr64, such a comparison, the longest of those behind it */
+#define SYMBOLS_MAX (1u << 14) /* that are looked at; musl has some 1,600 */
+#define SYMBOLS_AT_ONCE 128u
+#define DYNAMIC_MAX 64           /* entries */
 #define STARTS_MAX (1u << 24)    /* entries of the table; libjvm's has some 60,000 */
 #define EH_PTR_SDATA4_PCREL 0x1b /* DW_EH_PE_*: how linkers write the table */
 #define EH_COUNT_UDATA4 0x03
@@ -25,8 +29,9 @@ struct start {
     int32_t address, entry; /* behind the header's own */
 };
 
-struct program {
-    Elf64_Phdr code, starts;
+struct programs {
+    Elf64_Phdr all[PROGRAMS_MAX];
+    size_t count;
 };
 
 static bool read_all(int fd, uint64_t offset, void *p, size_t n)
@@ -34,43 +39,63 @@ static bool read_all(int fd, uint64_t offset, void *p, size_t n)
     return offset <= INT64_MAX && pread(fd, p, n, (off_t)offset) == (ssize_t)n;
 }
 
-/* The segment of code that holds @offset, and the one of the table. */
-static bool find_program(int fd, uint64_t offset, struct program *ret)
+static bool read_programs(int fd, struct programs *ret)
 {
-    bool code = false, starts = false;
     Elf64_Ehdr head;
 
-    *ret = (struct program){ 0 };
     if (!read_all(fd, 0, &head, sizeof(head)) || memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 ||
         head.e_ident[EI_CLASS] != ELFCLASS64 || head.e_ident[EI_DATA] != ELFDATA2LSB ||
         head.e_machine != EM_X86_64 || head.e_phentsize != sizeof(Elf64_Phdr) ||
-        head.e_phnum > PROGRAMS_MAX || head.e_phoff > INT64_MAX / 2)
+        head.e_phnum > PROGRAMS_MAX)
         return false;
-    for (size_t i = 0; i < head.e_phnum; i++) {
-        Elf64_Phdr p;
+    ret->count = head.e_phnum;
+    return read_all(fd, head.e_phoff, ret->all, ret->count * sizeof(ret->all[0]));
+}
 
-        if (!read_all(fd, head.e_phoff + i * sizeof(p), &p, sizeof(p)))
-            return false;
-        if (p.p_type == PT_LOAD && p.p_flags & PF_X && offset >= p.p_offset &&
-            offset - p.p_offset < p.p_filesz) {
-            ret->code = p;
-            code = true;
-        } else if (p.p_type == PT_GNU_EH_FRAME) {
-            ret->starts = p;
-            starts = true;
-        }
+/* The segment of code that holds @offset; NULL: there is none. */
+static const Elf64_Phdr *find_code(const struct programs *all, uint64_t offset)
+{
+    for (size_t i = 0; i < all->count; i++) {
+        const Elf64_Phdr *p = &all->all[i];
+
+        if (p->p_type == PT_LOAD && p->p_flags & PF_X && offset >= p->p_offset &&
+            offset - p->p_offset < p->p_filesz)
+            return p;
     }
-    return code && starts;
+    return NULL;
+}
+
+/* The first of @type; NULL: there is none. */
+static const Elf64_Phdr *find_type(const struct programs *all, uint32_t type)
+{
+    for (size_t i = 0; i < all->count; i++) {
+        if (all->all[i].p_type == type)
+            return &all->all[i];
+    }
+    return NULL;
+}
+
+/* Where in the file @address is. UINT64_MAX: nowhere. */
+static uint64_t offset_of(const struct programs *all, uint64_t address)
+{
+    for (size_t i = 0; i < all->count; i++) {
+        const Elf64_Phdr *p = &all->all[i];
+
+        if (p->p_type == PT_LOAD && address >= p->p_vaddr && address - p->p_vaddr < p->p_filesz)
+            return p->p_offset + (address - p->p_vaddr);
+    }
+    return UINT64_MAX;
 }
 
 /* Whether a function begins at @address, by the sorted table. */
-static bool begins_at(int fd, const Elf64_Phdr *at, uint64_t address)
+static bool begins_by_table(int fd, const struct programs *all, uint64_t address)
 {
+    const Elf64_Phdr *at = find_type(all, PT_GNU_EH_FRAME);
     struct starts_header h;
     uint64_t low = 0, high;
 
-    if (at->p_filesz < sizeof(h) || !read_all(fd, at->p_offset, &h, sizeof(h)) || h.version != 1 ||
-        h.pointer != EH_PTR_SDATA4_PCREL || h.count_form != EH_COUNT_UDATA4 ||
+    if (!at || at->p_filesz < sizeof(h) || !read_all(fd, at->p_offset, &h, sizeof(h)) ||
+        h.version != 1 || h.pointer != EH_PTR_SDATA4_PCREL || h.count_form != EH_COUNT_UDATA4 ||
         h.table_form != EH_TABLE_SDATA4_DATAREL)
         return false;
     high = MIN((uint64_t)h.count, (at->p_filesz - sizeof(h)) / sizeof(struct start));
@@ -93,6 +118,56 @@ static bool begins_at(int fd, const Elf64_Phdr *at, uint64_t address)
     return false;
 }
 
+/* Where the symbols of the file are, and how many: as its hash table says. */
+static bool find_symbols(int fd, const struct programs *all, uint64_t *ret_offset,
+                         uint32_t *ret_count)
+{
+    const Elf64_Phdr *dynamic = find_type(all, PT_DYNAMIC);
+    uint64_t symbols = UINT64_MAX, hash = UINT64_MAX;
+    uint32_t counts[2]; /* of buckets, of symbols */
+
+    for (size_t i = 0; dynamic && i < dynamic->p_filesz / sizeof(Elf64_Dyn) && i < DYNAMIC_MAX;
+         i++) {
+        Elf64_Dyn d;
+
+        if (!read_all(fd, dynamic->p_offset + i * sizeof(d), &d, sizeof(d)))
+            return false;
+        if (d.d_tag == DT_NULL)
+            break;
+        if (d.d_tag == DT_SYMTAB)
+            symbols = offset_of(all, d.d_un.d_ptr);
+        else if (d.d_tag == DT_HASH)
+            hash = offset_of(all, d.d_un.d_ptr);
+    }
+    if (symbols == UINT64_MAX || !read_all(fd, hash, counts, sizeof(counts)))
+        return false;
+    *ret_offset = symbols;
+    *ret_count = MIN(counts[1], SYMBOLS_MAX);
+    return true;
+}
+
+/* Whether a function that the file exports begins at @address. musl has no other table. */
+static bool begins_by_symbol(int fd, const struct programs *all, uint64_t address)
+{
+    Elf64_Sym symbols[SYMBOLS_AT_ONCE];
+    uint32_t count, n;
+    uint64_t offset;
+
+    if (!find_symbols(fd, all, &offset, &count))
+        return false;
+    for (uint32_t i = 0; i < count; i += n) {
+        n = MIN(count - i, SYMBOLS_AT_ONCE);
+        if (!read_all(fd, offset + i * sizeof(symbols[0]), symbols, n * sizeof(symbols[0])))
+            return false;
+        for (uint32_t k = 0; k < n; k++) {
+            if (symbols[k].st_value == address && symbols[k].st_shndx != SHN_UNDEF &&
+                ELF64_ST_TYPE(symbols[k].st_info) == STT_FUNC)
+                return true;
+        }
+    }
+    return false;
+}
+
 /* Whether the kernel runs the instruction itself, and steps over nothing: push of a register, the
  * no-op of five bytes, a jump, whether on a condition or not. */
 static bool is_known(const uint8_t *code)
@@ -106,28 +181,40 @@ static bool is_known(const uint8_t *code)
            memcmp(code, NOP5, sizeof(NOP5)) == 0;
 }
 
-/* Bytes of the comparison that @code begins with, of a byte of the file's own or the first argument
- * with a number, or 0. What follows it runs whenever the function is called, with the arguments as
- * they were. glibc's posix_memalign begins so, and jemalloc's malloc. */
+/* Bytes of the comparison that @code begins with, or 0: of a byte of the file's own or the first
+ * argument with a number, or of a word of the file's own with 0. What follows it runs whenever the
+ * function is called, with the arguments as they were. So begin glibc's posix_memalign, and malloc
+ * of jemalloc and tcmalloc. */
 static size_t comparison(const uint8_t *code)
 {
-    return (code[0] == 0x80 && code[1] == 0x3d) ||
-                   (code[0] == 0x48 && code[1] == 0x81 && code[2] == 0xff)
-               ? COMPARE_BYTES
+    static const uint8_t LOAD[] = { 0x48, 0x8b, 0x05 }, TEST[] = { 0x48, 0x85, 0xc0 };
+
+    if ((code[0] == 0x80 && code[1] == 0x3d) ||
+        (code[0] == 0x48 && code[1] == 0x81 && code[2] == 0xff))
+        return COMPARE_BYTES;
+    return memcmp(code, LOAD, sizeof(LOAD)) == 0 &&
+                   memcmp(code + LOAD_BYTES, TEST, sizeof(TEST)) == 0
+               ? LOAD_BYTES + sizeof(TEST)
                : 0;
 }
 
 int function_start_check(int fd, uint64_t offset, uint64_t *ret_offset, struct error *err)
 {
     static const uint8_t ENDBR64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
+    const Elf64_Phdr *code_at = NULL;
     uint8_t code[CODE_BYTES];
-    struct program p;
+    struct programs all;
+    uint64_t address;
     size_t skip;
 
-    if (!find_program(fd, offset, &p) || !read_all(fd, offset, code, sizeof(code)) ||
-        !begins_at(fd, &p.starts, p.code.p_vaddr + (offset - p.code.p_offset)))
+    if (read_programs(fd, &all))
+        code_at = find_code(&all, offset);
+    address = code_at ? code_at->p_vaddr + (offset - code_at->p_offset) : 0;
+    if (!code_at || !read_all(fd, offset, code, sizeof(code)) ||
+        (!begins_by_table(fd, &all, address) && !begins_by_symbol(fd, &all, address)))
         return error_set(err, -EPERM,
-                         "no function begins at offset 0x%llx of the file, by its .eh_frame_hdr",
+                         "no function begins at offset 0x%llx of the file, by its .eh_frame_hdr "
+                         "and its symbols",
                          (unsigned long long)offset);
     skip = memcmp(code, ENDBR64, sizeof(ENDBR64)) == 0 ? sizeof(ENDBR64) : 0;
     skip += comparison(code + skip);

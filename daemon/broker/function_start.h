@@ -4,8 +4,8 @@
  * instruction of a function, and one of a few that the kernel runs in the probe's place. An endbr64
  * and a comparison of known length may stand before it. A probe in the middle of an instruction
  * would crash the process. The file is its owner's, and may be hostile or change. Fixed fields are
- * read by bounded pread(2), and one table is searched by halves: some 30 reads. Pure but for that;
- * thread: any.
+ * read by bounded pread(2). One table is searched by halves, in some 30 reads; if it does not have
+ * the function, up to 16,384 symbols are looked through. Pure but for that; thread: any.
  */
 #pragma once
 

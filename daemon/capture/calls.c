@@ -45,7 +45,7 @@ static int explain(int r, const struct process *p, const struct event_form *form
 }
 
 static int put(const struct calls_env *env, struct process *p, const struct wanted_calls *wanted,
-               uint64_t until_ns, struct error *err)
+               uint64_t until_ns, struct mallocs *rate, struct error *err)
 {
     struct function_found found;
     struct event_form form;
@@ -55,7 +55,7 @@ static int put(const struct calls_env *env, struct process *p, const struct want
     if (r < 0)
         return r;
     if (form.kind == EVENT_MALLOC)
-        return mallocs_put(env->broker, env->symbolizer, p, set, until_ns, err);
+        return mallocs_put(rate, env->broker, env->symbolizer, p, set, until_ns, err);
     r = symbolizer_function(env->symbolizer, p, form.group, form.name, until_ns, &found);
     if (r == -EAGAIN)
         return r;
@@ -111,11 +111,9 @@ int calls_put(const struct calls_env *env, struct process *p, const struct wante
     if (one->there)
         return 0;
     if (now_ns >= one->again_ns || (until_ns > now_ns && one->again_ns != UINT64_MAX)) {
-        r = put(env, p, wanted, until_ns, &reason);
+        one->rate = (struct mallocs){ 0 };
+        r = put(env, p, wanted, until_ns, &one->rate, &reason);
         one->there = r == 0;
-        one->rate = (struct mallocs){ .begun_ns = strcmp(wanted->event, MALLOCS_EVENT) == 0
-                                                      ? clock_monotonic_ns()
-                                                      : 0 };
         one->reason = reason;
         one->reason.code = r;
         one->again_ns = clock_monotonic_ns() + (r == -EAGAIN ? CALLS_AGAIN_NS : CALLS_FAILED_NS);
@@ -125,15 +123,15 @@ int calls_put(const struct calls_env *env, struct process *p, const struct wante
     return one->reason.code;
 }
 
-uint64_t calls_malloc_rate(const struct calls *all, const struct proc_id *id)
+const struct mallocs *calls_mallocs(const struct calls *all, const struct proc_id *id, uint32_t set)
 {
-    uint64_t rate = 0;
-
     for (size_t i = 0; i < all->count; i++) {
-        if (all->all[i].there && proc_id_equal(&all->all[i].id, id))
-            rate = MAX(rate, all->all[i].rate.per_second);
+        const struct called *one = &all->all[i];
+
+        if (one->there && one->set == set && proc_id_equal(&one->id, id))
+            return &one->rate;
     }
-    return rate;
+    return NULL;
 }
 
 void calls_look(struct calls *all)

@@ -49,8 +49,9 @@ struct calls_env {
  * @err, which says why. */
 int calls_put(const struct calls_env *env, struct process *p, const struct wanted_calls *wanted,
               uint64_t until_ns, struct error *err);
-/* How often @p calls malloc, a second; 0: not known, or not counted. */
-uint64_t calls_malloc_rate(const struct calls *all, const struct proc_id *id);
+/* What is known of the calls of malloc that set @set has of @id. NULL: they are not counted. */
+const struct mallocs *calls_mallocs(const struct calls *all, const struct proc_id *id,
+                                    uint32_t set);
 /* Begins a look at all processes: calls_put() says which are wanted, */
 void calls_look(struct calls *all);
 /* and here those go that are not. */

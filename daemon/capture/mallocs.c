@@ -14,11 +14,15 @@ static const struct {
     { "aligned_alloc", BROKER_MALLOC_SECOND }, { "memalign", BROKER_MALLOC_SECOND },
     { "valloc", BROKER_MALLOC_FIRST },
 };
+/* Of musl, those that call no other: calloc() calls malloc(), posix_memalign() aligned_alloc(). */
+static const char *const OF_MUSL[] = { "malloc", "realloc", "aligned_alloc" };
 
 /* A symbol of glibc. There realloc() of NULL calls malloc(). */
 #define LIBC_MALLOC "__libc_malloc"
+/* One of musl. */
+#define MUSL_LINKER "__dls3"
 
-#define NAMES (ARRAY_SIZE(FUNCTIONS) + 1)
+#define NAMES (ARRAY_SIZE(FUNCTIONS) + 2)
 
 /* Whether function number @i begins where another does that is probed: glibc's aligned_alloc is
  * memalign. */
@@ -36,8 +40,30 @@ struct library {
     uint64_t offsets[NAMES], start, end;
 };
 
-static int put_library(struct broker *b, const struct proc_id *id, uint32_t set,
-                       const struct library *l, struct error *err)
+/* Whether function number @i of @l is to be probed. */
+static bool is_wanted(const struct library *l, size_t i)
+{
+    bool musl = l->offsets[ARRAY_SIZE(FUNCTIONS) + 1];
+
+    if (!l->offsets[i] || is_alias(l->offsets, i))
+        return false;
+    for (size_t k = 0; musl && k < ARRAY_SIZE(OF_MUSL); k++) {
+        if (strcmp(OF_MUSL[k], FUNCTIONS[i].name) == 0)
+            return true;
+    }
+    return !musl;
+}
+
+static void leave_out(struct mallocs *m, const char *name)
+{
+    size_t n = strlen(m->left_out);
+
+    if (!strstr(m->left_out, name))
+        snprintf(m->left_out + n, sizeof(m->left_out) - n, "%s%s", n ? ", " : "", name);
+}
+
+static int put_library(struct mallocs *rate, struct broker *b, const struct proc_id *id,
+                       uint32_t set, const struct library *l, struct error *err)
 {
     bool libc = l->offsets[ARRAY_SIZE(FUNCTIONS)] == l->offsets[0];
 
@@ -46,11 +72,13 @@ static int put_library(struct broker *b, const struct proc_id *id, uint32_t set,
         struct error why = ERROR_NULL;
         int r;
 
-        if (!m.offset || is_alias(l->offsets, i))
+        if (!is_wanted(l, i))
             continue;
         if (libc && strcmp(FUNCTIONS[i].name, "realloc") == 0)
             m.argument = BROKER_MALLOC_SECOND_OF_OLD;
         r = broker_malloc(b, id, l->start, l->end, set, &m, &why);
+        if (r == -ENOEXEC && i > 0)
+            leave_out(rate, FUNCTIONS[i].name);
         if (r == 0 || (r == -ENOEXEC && i > 0))
             continue;
         if (err)
@@ -74,6 +102,7 @@ static int find_libraries(struct symbolizer *s, struct process *p, uint64_t unti
     for (size_t i = 0; i < ARRAY_SIZE(FUNCTIONS); i++)
         names[i] = FUNCTIONS[i].name;
     names[ARRAY_SIZE(FUNCTIONS)] = LIBC_MALLOC;
+    names[ARRAY_SIZE(FUNCTIONS) + 1] = MUSL_LINKER;
     for (*ret_count = 0; *ret_count < MALLOCS_LIBRARIES_MAX; (*ret_count)++) {
         struct library *l = &ret[*ret_count];
 
@@ -85,8 +114,8 @@ static int find_libraries(struct symbolizer *s, struct process *p, uint64_t unti
     return r == -ENOENT && *ret_count ? 0 : r;
 }
 
-int mallocs_put(struct broker *b, struct symbolizer *s, struct process *p, uint32_t set,
-                uint64_t until_ns, struct error *err)
+int mallocs_put(struct mallocs *m, struct broker *b, struct symbolizer *s, struct process *p,
+                uint32_t set, uint64_t until_ns, struct error *err)
 {
     struct library libraries[MALLOCS_LIBRARIES_MAX];
     size_t count;
@@ -99,9 +128,11 @@ int mallocs_put(struct broker *b, struct symbolizer *s, struct process *p, uint3
         return r;
     broker_uncall(b, p->id.host_pid, set, NULL); /* of a process image before */
     for (size_t i = 0; r == 0 && i < count; i++)
-        r = put_library(b, &p->id, set, &libraries[i], err);
+        r = put_library(m, b, &p->id, set, &libraries[i], err);
     if (r < 0)
         broker_uncall(b, p->id.host_pid, set, NULL);
+    else
+        m->begun_ns = clock_monotonic_ns();
     return r;
 }
 

@@ -9,7 +9,6 @@
 #include "broker_client/broker.h"
 #include "symbolize/symbolize.h"
 
-#define MALLOCS_EVENT "malloc"
 #define MALLOCS_COST_NS 1000               /* of the process's time, a call */
 #define MALLOCS_PER_SECOND_MAX 10000       /* of those that are not forced: 1 % of a processor */
 #define MALLOCS_LIBRARIES_MAX 4            /* of a process */
@@ -20,12 +19,14 @@ struct mallocs {
     uint64_t begun_ns; /* of the second that is counted; 0: none is */
     uint64_t before;   /* calls until then */
     uint64_t per_second;
+    char left_out[64]; /* names of functions that no probe can be put at */
 };
 
-/* Puts probes for set @set into @p, where it has none. Waits for symbols until CLOCK_MONOTONIC
- * @until_ns at most. Return: 0. -EAGAIN: symbols are being read. -errno; the last with @err. */
-int mallocs_put(struct broker *b, struct symbolizer *s, struct process *p, uint32_t set,
-                uint64_t until_ns, struct error *err);
+/* Puts probes for set @set into @p, where it has none, and begins to count in @m, which is zero.
+ * Waits for symbols until CLOCK_MONOTONIC @until_ns at most. Return: 0. -EAGAIN: symbols are being
+ * read. -errno; the last with @err. */
+int mallocs_put(struct mallocs *m, struct broker *b, struct symbolizer *s, struct process *p,
+                uint32_t set, uint64_t until_ns, struct error *err);
 /* Counts. Return: 0. -EDQUOT with @err: more than MALLOCS_PER_SECOND_MAX, and not @forced. */
 int mallocs_look(struct mallocs *m, struct broker *b, int32_t host_pid, bool forced,
                  struct error *err);

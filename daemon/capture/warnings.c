@@ -127,14 +127,20 @@ static void capture_warn_mallocs(const struct captures *captures, struct capture
 {
     int32_t pid = target_single_pid(c->target);
     struct process *p = pid ? discover_find(captures->discover, pid) : NULL;
-    uint64_t rate =
-        p && event->info->kind == EVENT_MALLOC ? calls_malloc_rate(&captures->calls, &p->id) : 0;
+    const struct mallocs *m = p && event->info->kind == EVENT_MALLOC
+                                  ? calls_mallocs(&captures->calls, &p->id, event->set)
+                                  : NULL;
 
-    if (rate)
+    if (m && m->per_second)
         record_warn(c->record,
                     "it called malloc some %llu times a second, which the probes made about %.2g "
                     "%% of a processor more expensive",
-                    (unsigned long long)rate, (double)rate * MALLOCS_COST_NS / NSEC_PER_SEC * 100);
+                    (unsigned long long)m->per_second,
+                    (double)m->per_second * MALLOCS_COST_NS / NSEC_PER_SEC * 100);
+    if (m && m->left_out[0])
+        record_warn(c->record,
+                    "what it asked of %s is not in this profile: no probe can be put there",
+                    m->left_out);
 }
 
 static void capture_warn_empty(struct capture *c, const struct capture_event *event)

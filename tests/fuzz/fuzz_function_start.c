@@ -32,7 +32,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memcpy(&offset, data, sizeof(offset));
     r = function_start_check(fd, offset, &at, &err);
     if (r == 0) {
-        if ((at != offset && at != offset + 4 && at != offset + 7 && at != offset + 11) ||
+        if ((at != offset && at != offset + 4 && at != offset + 7 && at != offset + 11 &&
+             at != offset + 10 && at != offset + 14) ||
             pread(fd, code, sizeof(code), (off_t)at) != sizeof(code) || !is_known(code))
             abort();
     } else if ((r != -EPERM && r != -ENOEXEC) || !err.msg[0]) {

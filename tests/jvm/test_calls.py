@@ -35,12 +35,12 @@ class JavaProgram(jvm.Jvm):
 
 
 def probes(pid: int, name: str) -> int:
-    """Bytes of the code of the file NAME that are not as in the file. A page that had a probe may stay a copy, as it was before."""
+    """Bytes of the code of the files NAME... that are not as in the file. A page that had a probe may stay a copy, as it was before."""
     changed = 0
     with open(f"/proc/{pid}/maps") as maps, open(f"/proc/{pid}/mem", "rb") as memory:
         for line in maps:
             fields = line.split()
-            if "x" not in fields[1] or os.path.basename(fields[-1]) != name:
+            if "x" not in fields[1] or not os.path.basename(fields[-1]).startswith(name):
                 continue
             start, end = (int(word, 16) for word in fields[0].split("-"))
             memory.seek(start)
@@ -53,7 +53,7 @@ def probes(pid: int, name: str) -> int:
     return changed
 
 
-LIBRARIES = ("libc.so.6", "calls", "libjemalloc.so.2")
+LIBRARIES = ("libc.so", "calls", "libjemalloc.so", "libtcmalloc_minimal.so")
 
 
 def await_no_probes(*pids: int) -> None:

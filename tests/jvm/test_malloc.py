@@ -1,23 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """Memory asked of malloc (event=nativemem&source=malloc): the bytes that the program asked for, by whom, and no probe left behind."""
-import functools
 import glob
+import os
 import shutil
 import subprocess
 import unittest
 
-from harness import jvm, native, paths, proc
+from harness import bundle, jvm, native, paths, proc
 from harness.daemon import Daemon
 from test_calls import await_no_probes, probes, value
 
 # What each caller in mallocs.c asks for at once.
 ASKED = {"by_malloc": 1000, "by_calloc": 300, "by_realloc": 200, "by_growing": 5000, "by_posix_memalign": 700}
 CALLS = 1000
+JNI = "libjnimalloc.so"
+# In musl these ask another of its functions, which is the one with a probe; the walk ends there.
+MUSL_CALLERS = {"by_calloc": "calloc", "by_posix_memalign": "posix_memalign"}
 
 
 class JavaProgram(jvm.Jvm):
     def __init__(self, version: int, folder: str):
-        super().__init__(paths.jdk(version), "-Xmx64m", "-cp", folder, "Mallocs", stdin=subprocess.PIPE)
+        super().__init__(paths.jdk(version), "-Xmx64m", "-cp", folder, "Mallocs", os.path.join(folder, JNI), stdin=subprocess.PIPE)
         self.do(20)
 
     def do(self, count: int) -> None:
@@ -27,9 +30,39 @@ class JavaProgram(jvm.Jvm):
             raise RuntimeError(count)
 
 
-@functools.cache
-def jemalloc() -> str:
-    return next(iter(glob.glob("/usr/lib/*/libjemalloc.so.2")), "")
+class Contained:
+    """The same in a container of this KIND, as bundle.Container has them."""
+
+    def __init__(self, version: int, folder: str, **kind):
+        pipe = os.path.join(folder, "asked")
+        os.mkfifo(pipe)
+        os.chmod(pipe, 0o666)
+        self.pipe, self.said = os.open(pipe, os.O_RDWR), ["started"]
+        os.set_blocking(self.pipe, False)
+        self.container = bundle.Container(paths.jdk(version), folder, "-Xmx64m", "-cp", "/classes", "Mallocs", "/classes/" + JNI,
+                                          "/classes/asked", **kind)
+
+    def __enter__(self) -> "Contained":
+        self.container.__enter__()
+        self.pid = self.container.pid
+        self.do(20)
+        return self
+
+    def __exit__(self, *reason) -> None:
+        self.container.__exit__(*reason)
+        os.close(self.pipe)
+
+    def do(self, count: int) -> None:
+        os.write(self.pipe, f"{count}\n".encode())
+        self.said.append(str(count))
+        proc.wait_until(lambda: proc.read(self.container.path("out")).split() == self.said, 60, "it has asked")
+
+
+def library(name: str) -> str:
+    found = glob.glob("/usr/lib/*/" + name)
+    if not found:
+        raise unittest.SkipTest(f"no {name} here")
+    return found[0]
 
 
 class Malloc(jvm.WithClasses):
@@ -38,6 +71,7 @@ class Malloc(jvm.WithClasses):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
+        shutil.copy(native.build("jnimalloc", "-shared", "-fPIC"), os.path.join(cls.classes.folder, JNI))
         cls.daemon = Daemon("--recorder-hz", "0")
         cls.addClassCleanup(cls.daemon.stop)
         event, = [e for e in cls.daemon.get("/api/v1/events").json()["events"] if e["name"] == "malloc"]
@@ -57,21 +91,29 @@ class Malloc(jvm.WithClasses):
             return not any("being read" in warning for warning in answer.warnings)
         proc.wait_until(counted, 30, "the symbols are read")
 
-    def check_program(self, wrap: tuple[str, ...], library: str) -> None:
-        """Each byte of each caller; and by chance, of what is thinned."""
+    def check_asked(self, program: native.Obedient, library: str, left_out: tuple[str, ...] = ()) -> None:
+        """Each byte of each caller but for those of LEFT_OUT, which the answer names."""
+        program.do("all 10")
+        self.prepare(program.pid)
+        capture = self.daemon.capture(pid=program.pid, event="nativemem", source="malloc", interval=1)
+        self.assertGreater(probes(program.pid, library), 1)
+        program.do(f"all {CALLS}")
+        profile = capture.stop()
+        self.assertEqual((profile.document["meta"]["event"], profile.document["meta"]["unit"]), ("malloc", "bytes"))
+        found = {caller: value(profile, MUSL_CALLERS.get(caller, caller) if library == "libc.so" else caller) for caller in ASKED}
+        print(f"{library}: {found}", end=" ")
+        self.assertFalse([s for s in profile.stacks if s.truncated and library != "libc.so"], profile.describe())
+        if profile.quality["lost"] == 0:
+            truth = {caller: 0 if caller[len("by_"):] in left_out else bytes * CALLS for caller, bytes in ASKED.items()}
+            self.assertEqual(found, truth, profile.describe())
+        warnings = [w for w in profile.warnings if "no probe can be put there" in w]
+        self.assertEqual(bool(warnings), bool(left_out), warnings)
+        self.assertFalse([name for name in left_out if name not in warnings[0]], warnings)
+
+    def check_program(self, wrap: tuple[str, ...], library: str, left_out: tuple[str, ...] = ()) -> None:
+        """Each byte; and by chance, of what is thinned."""
         with native.Obedient("mallocs", "-pthread", wrap=wrap) as program:
-            program.do("all 10")
-            self.prepare(program.pid)
-            capture = self.daemon.capture(pid=program.pid, event="nativemem", source="malloc", interval=1)
-            self.assertGreater(probes(program.pid, library), 2)
-            program.do(f"all {CALLS}")
-            profile = capture.stop()
-            self.assertEqual((profile.document["meta"]["event"], profile.document["meta"]["unit"]), ("malloc", "bytes"))
-            found = {caller: value(profile, caller) for caller in ASKED}
-            print(f"{library}: {found}", end=" ")
-            self.assertFalse([s for s in profile.stacks if s.truncated], profile.describe())
-            if profile.quality["lost"] == 0:
-                self.assertEqual(found, {caller: bytes * CALLS for caller, bytes in ASKED.items()}, profile.describe())
+            self.check_asked(program, library, left_out)
             capture = self.daemon.capture(pid=program.pid, event="nativemem", source="malloc", interval="400k")
             program.do("large 4000")
             profile = capture.stop()
@@ -85,25 +127,20 @@ class Malloc(jvm.WithClasses):
         self.check_program((), "libc.so.6")
 
     def test_jemalloc(self):
-        if not jemalloc():
-            self.skipTest("no libjemalloc2 here")
-        self.check_program(("env", "LD_PRELOAD=" + jemalloc()), "libjemalloc.so.2")
+        self.check_program(("env", "LD_PRELOAD=" + library("libjemalloc.so.2")), "libjemalloc.so.2")
+
+    def test_tcmalloc(self):
+        """Two of its functions begin with an instruction that no probe is put at: the answer says so."""
+        self.check_program(("env", "LD_PRELOAD=" + library("libtcmalloc_minimal.so.4")), "libtcmalloc_minimal.so.4", ("posix_memalign", "aligned_alloc"))
 
     def test_musl(self):
-        """Its file does not say where functions begin, so no probe may be there: it is refused, and says what to do."""
-        if not shutil.which("musl-gcc"):
-            self.skipTest("no musl-gcc here")
+        """Its file has a symbol for each function, and no table of where they begin: nor one to walk through it."""
+        paths.need("musl-gcc")
         out = native.folder() + "/mallocs-musl"
-        subprocess.run(["musl-gcc", "-O2", "-o", out, paths.NATIVE_SOURCES + "/mallocs.c"], check=True)
-        with subprocess.Popen([*proc.ENDS_WITH_US, out], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as program:
-            program.stdin.write("all 1\n")
-            program.stdin.flush()
-            self.assertEqual(program.stdout.readline(), "all 1\n")
-            answer = self.daemon.get("/profile", pid=program.pid, event="nativemem", source="malloc", seconds=0.1, format="json")
-            program.kill()
-        self.assertEqual(answer.status, 409, answer)
-        self.assertIn("no function begins at", answer.json()["detail"])
-        self.assertIn("needs no probe", answer.json()["remedy"])
+        subprocess.run(["musl-gcc", "-O2", "-fno-omit-frame-pointer", "-o", out, paths.NATIVE_SOURCES + "/mallocs.c"], check=True)
+        with native.Obedient("mallocs", "-pthread", wrap=("sh", "-c", "exec " + out)) as program:
+            self.check_asked(program, "libc.so")
+            await_no_probes(program.pid)
 
     def test_often(self):
         """Who calls it too often is left alone after a second at most, unless that is wanted."""
@@ -120,23 +157,32 @@ class Malloc(jvm.WithClasses):
             self.assertEqual(answer.status, 200, answer)
             self.assertTrue([w for w in answer.warnings if "it called malloc some" in w], answer.warnings)
 
+    def check_jvm(self, program) -> None:
+        self.prepare(program.pid)
+        capture = self.daemon.capture(pid=program.pid, event="nativemem", source="malloc", interval=1)
+        program.do(200)
+        profile = capture.stop()
+        # What the VM itself asks for on the way there, as for the classes of a first call, has other callers.
+        found = {site: sum(s.value for s in profile.stacks if f"Mallocs.{site}" in s.names and "os::malloc" in s.names[-2])
+                 for site in ("small", "large")}
+        found["ask"] = value(profile, "Mallocs.ask", "Java_Mallocs_ask")
+        deflaters = value(profile, "Mallocs.deflater", "Deflater.init")
+        print(f"{found}, {deflaters // 20} a deflater", end=" ")
+        if profile.quality["lost"] == 0:
+            for site, bytes in (("small", 1000), ("large", 3000), ("ask", 700)):
+                self.assertAlmostEqual(found[site], bytes * 200, delta=0.05 * bytes * 200, msg=profile.describe())
+            self.assertTrue(20 * 200_000 < deflaters < 20 * 400_000, (deflaters, profile.describe()))
+        await_no_probes(program.pid)
+
     def test_of_a_jvm(self):
         for version in (17, 25):
             with self.subTest(jdk=version), JavaProgram(version, self.classes.folder) as program:
-                self.prepare(program.pid)
-                capture = self.daemon.capture(pid=program.pid, event="nativemem", source="malloc", interval=1)
-                program.do(200)
-                profile = capture.stop()
-                # What the VM itself asks for on the way there, as for the classes of a first call, has other callers.
-                found = {site: sum(s.value for s in profile.stacks if f"Mallocs.{site}" in s.names and "os::malloc" in s.names[-2])
-                         for site in ("small", "large")}
-                deflaters = value(profile, "Mallocs.deflater", "Deflater.init")
-                print(f"{version}: {found}, {deflaters // 20} a deflater", end=" ")
-                if profile.quality["lost"] == 0:
-                    for site, bytes in (("small", 1000), ("large", 3000)):
-                        self.assertAlmostEqual(found[site], bytes * 200, delta=0.05 * bytes * 200, msg=profile.describe())
-                    self.assertTrue(20 * 200_000 < deflaters < 20 * 400_000, (deflaters, profile.describe()))
-                await_no_probes(program.pid)
+                self.check_jvm(program)
+
+    def test_in_a_container(self):
+        """As Docker makes them: its filter of system calls, its devices, an overlay as its root."""
+        with Contained(17, self.classes.folder, docker=True, overlay=True, user_namespace=False) as program:
+            self.check_jvm(program)
 
 
 if __name__ == "__main__":

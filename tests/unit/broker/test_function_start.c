@@ -109,11 +109,13 @@ START_TEST(only_starts_with_known_instructions)
 }
 END_TEST
 
-/* As glibc's posix_memalign begins, and jemalloc's malloc. */
+/* As glibc's posix_memalign begins, and malloc of jemalloc and tcmalloc. */
 START_TEST(behind_a_comparison)
 {
     static const uint8_t COMPARE[] = { 0x80, 0x3d, 0x01, 0x02, 0x14, 0x00, 0x00, 0x41, 0x54 };
     static const uint8_t COMPARE_RDI[] = { 0x48, 0x81, 0xff, 0x00, 0x10, 0x00, 0x00, 0x0f, 0x87 };
+    static const uint8_t LOAD_AND_TEST[] = { 0x48, 0x8b, 0x05, 0x59, 0xab, 0x00,
+                                             0x00, 0x48, 0x85, 0xc0, 0x74 };
     struct image m = good();
 
     memcpy(m.code[0], COMPARE, sizeof(COMPARE));
@@ -137,6 +139,13 @@ START_TEST(behind_a_comparison)
     ck_assert_int_eq(check_image(&m, offset_of(ENDBR)), (int64_t)offset_of(ENDBR) + 11);
     m.code[ENDBR][5] = 0x3c; /* cmpb $n, (reg) is of another length */
     ck_assert_int_eq(check_image(&m, offset_of(ENDBR)), -ENOEXEC);
+    memcpy(m.code[ENDBR] + 4, LOAD_AND_TEST, sizeof(LOAD_AND_TEST));
+    ck_assert_int_eq(check_image(&m, offset_of(ENDBR)), (int64_t)offset_of(ENDBR) + 14);
+    m.code[ENDBR][13] = 0xc9; /* test %rcx, %rcx: as good, but not known */
+    ck_assert_int_eq(check_image(&m, offset_of(ENDBR)), -ENOEXEC);
+    memcpy(m.code[ENDBR] + 4, LOAD_AND_TEST, sizeof(LOAD_AND_TEST));
+    m.code[ENDBR][6] = 0x3d; /* mov d(%rip), %rdi: changes an argument */
+    ck_assert_int_eq(check_image(&m, offset_of(ENDBR)), -ENOEXEC);
     memcpy(m.code[0], COMPARE, 7); /* twice */
     memcpy(m.code[0] + 7, COMPARE, sizeof(COMPARE));
     ck_assert_int_eq(check_image(&m, offset_of(0)), -ENOEXEC);
@@ -158,6 +167,79 @@ START_TEST(what_the_table_does_not_name)
     ck_assert_int_eq(check_image(&m, offset_of(1)), -EPERM);
     m.programs[1].p_filesz = UINT64_MAX;
     ck_assert_int_eq(check_image(&m, offset_of(1)), -EPERM);
+}
+END_TEST
+
+/* A file without that table, but with symbols of two functions. */
+struct exporting {
+    Elf64_Ehdr head;
+    Elf64_Phdr programs[2];
+    Elf64_Dyn dynamic[3];
+    uint32_t hash[2];
+    Elf64_Sym symbols[3];
+    uint8_t code[2][32];
+};
+
+static struct exporting exporter(void)
+{
+    struct exporting m = {
+        .head = good().head,
+        .programs = { { .p_type = PT_LOAD,
+                        .p_flags = PF_R | PF_X,
+                        .p_vaddr = CODE_VADDR,
+                        .p_filesz = sizeof(m) },
+                      { .p_type = PT_DYNAMIC,
+                        .p_offset = offsetof(struct exporting, dynamic),
+                        .p_filesz = sizeof(m.dynamic) } },
+        .dynamic = { { .d_tag = DT_SYMTAB,
+                       .d_un.d_ptr = CODE_VADDR + offsetof(struct exporting, symbols) },
+                     { .d_tag = DT_HASH,
+                       .d_un.d_ptr = CODE_VADDR + offsetof(struct exporting, hash) } },
+        .hash = { 1, ARRAY_SIZE(m.symbols) },
+        .code = { { 0x55 }, { 0x55 } },
+    };
+
+    for (uint32_t i = 0; i < ARRAY_SIZE(m.code); i++)
+        m.symbols[i + 1] =
+            (Elf64_Sym){ .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
+                         .st_shndx = 1,
+                         .st_value = CODE_VADDR + offsetof(struct exporting, code) + i * 32 };
+    m.head.e_phoff = offsetof(struct exporting, programs);
+    return m;
+}
+
+/* Of musl's libc.so. */
+START_TEST(by_symbols_of_functions)
+{
+    const struct exporting m = exporter();
+    const uint64_t second = offsetof(struct exporting, code) + 32;
+    struct exporting x;
+
+    ck_assert_int_eq(check(&m, sizeof(m), second), (int64_t)second);
+    ck_assert_int_eq(check(&m, sizeof(m), second - 32), (int64_t)second - 32);
+    for (uint64_t at = 0; at < sizeof(m); at++) {
+        if (at != second && at != second - 32)
+            ck_assert_int_eq(check(&m, sizeof(m), at), -EPERM);
+    }
+#define WITH(field, value)                                                                         \
+    x = m;                                                                                         \
+    x.field = value;                                                                               \
+    ck_assert_int_eq(check(&x, sizeof(x), second), -EPERM)
+    WITH(symbols[2].st_info, ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT));
+    WITH(symbols[2].st_shndx, SHN_UNDEF);
+    WITH(hash[1], 2); /* the last one is none */
+    WITH(hash[1], UINT32_MAX);
+    WITH(dynamic[0].d_tag, DT_NULL);
+    WITH(dynamic[1].d_tag, DT_NULL);
+    WITH(dynamic[0].d_un.d_ptr, UINT64_MAX);
+    WITH(dynamic[1].d_un.d_ptr, CODE_VADDR - 1);
+    WITH(programs[1].p_type, PT_NOTE);
+    WITH(programs[1].p_offset, UINT64_MAX - 8);
+    WITH(programs[1].p_filesz, sizeof(Elf64_Dyn));
+#undef WITH
+    x = m;
+    x.programs[1].p_filesz = UINT64_MAX; /* they end before */
+    ck_assert_int_eq(check(&x, sizeof(x), second), (int64_t)second);
 }
 END_TEST
 
@@ -239,6 +321,7 @@ int main(void)
     tcase_add_test(tc, only_starts_with_known_instructions);
     tcase_add_test(tc, behind_a_comparison);
     tcase_add_test(tc, what_the_table_does_not_name);
+    tcase_add_test(tc, by_symbols_of_functions);
     tcase_add_test(tc, files_that_do_not_say);
     tcase_add_test(tc, random_files);
     tcase_set_timeout(tc, 60);
