@@ -22,16 +22,20 @@ static void tell_error(const struct error *why, char reason[REASON_BYTES])
     snprintf(reason, REASON_BYTES, "%s%s%s", why->msg, why->remedy[0] ? "; " : "", why->remedy);
 }
 
-/* Why @name cannot be had; "": it can. */
-static void find_reason(struct api *api, const char *name, char reason[REASON_BYTES])
+/* Why @name cannot be had; "": it can. Return: whether it is wrong, and not only not to be had. */
+static bool find_reason(struct api *api, const char *name, char reason[REASON_BYTES])
 {
     struct error why = ERROR_NULL;
+    int r = 0;
 
     reason[0] = '\0';
     if (!api->engine.sampling->ring)
         snprintf(reason, REASON_BYTES, "%s", api->engine.sampling->facts.bpf_problem);
-    else if (broker_sample_check(api->engine.broker, name, &why) < 0)
+    else
+        r = broker_sample_check(api->engine.broker, name, &why);
+    if (r < 0)
         tell_error(&why, reason);
+    return r == -EINVAL;
 }
 
 static json_t *event_json(const struct event_info *event, const char *name, const char *reason)
@@ -47,12 +51,17 @@ static json_t *event_json(const struct event_info *event, const char *name, cons
 static void add_event(struct listing *l, const struct event_info *event, const char *name)
 {
     char reason[REASON_BYTES];
+    bool wrong;
+    json_t *one;
 
     if (l->match.p && !event_match(l->match, span_of(name)) &&
         !event_match(l->match, span_of(event->description)))
         return;
-    find_reason(l->api, name, reason);
-    json_array_append_new(l->list, event_json(event, name, reason));
+    wrong = find_reason(l->api, name, reason);
+    one = event_json(event, name, reason);
+    if (wrong && one && strchr(name, '{'))
+        json_object_set_new(one, "bad_filter", json_true()); /* of a request, not listed */
+    json_array_append_new(l->list, one);
 }
 
 /* Those of @names that are events, whatever their form. */

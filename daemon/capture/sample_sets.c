@@ -21,13 +21,21 @@ static struct rate_set *sample_sets_faster(struct sample_sets *r, const char *ev
     return best;
 }
 
+/* Whether both are one event, whatever their filters. */
+static bool is_same(const char *a, const char *b)
+{
+    size_t n = strcspn(a, "{");
+
+    return n == strcspn(b, "{") && memcmp(a, b, n) == 0;
+}
+
 /* Whether @event is sampled, and cannot be sampled by a second set. */
 static bool sample_sets_alone(const struct sample_sets *r, const char *event)
 {
     const struct event_info *info = events_find(event);
 
     for (size_t i = 0; info && info->single && i < ARRAY_SIZE(r->sets); i++) {
-        if (r->sets[i].users && strcmp(r->sets[i].event, event) == 0)
+        if (r->sets[i].users && is_same(r->sets[i].event, event))
             return true;
     }
     return false;
@@ -62,8 +70,8 @@ int sample_sets_take(struct sample_sets *r, struct broker *b, const char *event,
     if (!s && sample_sets_alone(r, event)) {
         error_remedy(err, "wait until the other capture has ended, or begin this one as that one");
         return error_set(err, -EBUSY,
-                         "another capture samples %s by hz and not by interval, or the reverse: "
-                         "one at a time is possible",
+                         "another capture samples %s in another way: by hz and not by interval, or "
+                         "the reverse, or with another filter; one at a time is possible",
                          event);
     }
     if (!s) {

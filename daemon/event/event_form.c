@@ -373,14 +373,44 @@ static int parse_form(struct span s, struct event_form *f, struct error *err)
     return 0;
 }
 
+bool event_is_filter(struct span text)
+{
+    if (text.n == 0 || text.n > EVENT_FILTER_MAX)
+        return false;
+    for (size_t i = 0; i < text.n; i++) {
+        if (text.p[i] < ' ' || text.p[i] > '~' || text.p[i] == '{' || text.p[i] == '}')
+            return false;
+    }
+    return true;
+}
+
+/* "{prev_state == 1}": what stands behind a tracepoint. */
+static int parse_filter(struct span s, struct event_form *f, struct error *err)
+{
+    struct span filter = { s.p + 1, s.n - MIN(s.n, (size_t)2) };
+
+    if (f->kind != EVENT_TRACEPOINT)
+        return error_parameter(err, "event", -EINVAL, "only a tracepoint has a filter in braces");
+    if (!span_ends_with(s, "}") || !event_is_filter(filter))
+        return error_parameter(err, "event", -EINVAL,
+                               "a filter is 1 to %d printable characters of ASCII in braces, and "
+                               "none of them a brace",
+                               EVENT_FILTER_MAX);
+    f->filter = filter;
+    return 0;
+}
+
 int event_form_parse(struct span text, struct event_form *ret, struct error *err)
 {
+    size_t brace = span_find(text, '{');
     struct event_form f = { 0 };
     int r;
 
     if (text.n == 0 || text.n >= EVENT_NAME_BYTES)
         return -ENOENT;
-    r = parse_form(text, &f, err);
+    r = parse_form((struct span){ text.p, brace }, &f, err);
+    if (r == 0 && brace < text.n)
+        r = parse_filter(span_from(text, brace), &f, err);
     if (r == 0)
         *ret = f;
     return r;

@@ -12,6 +12,7 @@
 #include "event/event_kind.h"
 
 #define EVENT_TERMS_MAX 8        /* of a PMU's event */
+#define EVENT_FILTER_MAX 180     /* characters of a tracepoint's filter */
 #define EVENT_BREAKPOINT_BYTES 4 /* unless the text says 1, 2, 4 or 8 */
 
 /* "umask=0x3", "edge" (value 1), or the name of an event of the PMU. */
@@ -30,6 +31,7 @@ struct event_form {
     uint64_t config; /* EVENT_RAW, EVENT_CACHE: as perf_event_open(2) takes it */
     /* EVENT_TRACEPOINT; EVENT_FUNCTION: a file and a symbol of it; EVENT_PMU: name alone. */
     struct span group, name;
+    struct span filter;                       /* EVENT_TRACEPOINT: in braces; may be none */
     struct event_term terms[EVENT_TERMS_MAX]; /* EVENT_PMU */
     size_t term_count;
     uint64_t address;       /* EVENT_BREAKPOINT; EVENT_FUNCTION: bytes behind the symbol */
@@ -39,6 +41,9 @@ struct event_form {
 /* Return: 0. -ENOENT: @text is no name of a row, and has none of the forms. -EINVAL: it has one,
  * with a mistake that @err says. */
 int event_form_parse(struct span text, struct event_form *ret, struct error *err);
+
+/* Whether @text may stand in the braces behind a tracepoint. */
+bool event_is_filter(struct span text);
 
 /* Return: the name of the cache event number @i as perf lists it, written to @buf; NULL behind the
  * last. */

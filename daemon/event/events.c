@@ -107,13 +107,16 @@ static bool is_single_slash(struct span name, size_t at)
 int events_split(struct span list, struct span ret[EVENTS_AT_ONCE_MAX], size_t *ret_count)
 {
     size_t begin = 0;
-    bool slashes = false;
+    bool slashes = false, braces = false;
 
     *ret_count = 0;
     for (size_t i = 0; i <= list.n; i++) {
-        if (i < list.n && list.p[i] == '/' && !is_single_slash(span_from(list, begin), i - begin))
+        if (i < list.n && (list.p[i] == '{' || list.p[i] == '}'))
+            braces = list.p[i] == '{';
+        else if (i < list.n && !braces && list.p[i] == '/' &&
+                 !is_single_slash(span_from(list, begin), i - begin))
             slashes = !slashes;
-        if (i < list.n && (slashes || list.p[i] != ','))
+        if (i < list.n && (slashes || braces || list.p[i] != ','))
             continue;
         if (*ret_count == EVENTS_AT_ONCE_MAX)
             return -E2BIG;

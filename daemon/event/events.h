@@ -11,7 +11,7 @@
 #include <stddef.h>
 
 #define EVENTS_AT_ONCE_MAX 4 /* in one capture */
-#define EVENT_NAME_BYTES 160 /* mangled symbols are long */
+#define EVENT_NAME_BYTES 256 /* mangled symbols are long, and filters of tracepoints */
 
 struct event_info {
     enum event_kind kind;
@@ -30,9 +30,9 @@ const struct event_info *events_table(size_t *ret_count);
 /* Return: the row of that name, with or without modifiers, or what is true of all names of its form
  * (event_form.h); static. NULL where there is none. */
 const struct event_info *events_find(const char *name);
-/* Parts @list, names with commas between them; a comma between slashes, as in pmu/a=1,b=2/, parts
- * nothing. *ret_count parts, which point into @list and may be empty. 0; -E2BIG: more than
- * EVENTS_AT_ONCE_MAX. */
+/* Parts @list, names with commas between them; a comma between slashes, as in pmu/a=1,b=2/, or in
+ * braces parts nothing. *ret_count parts, which point into @list and may be empty. 0; -E2BIG: more
+ * than EVENTS_AT_ONCE_MAX. */
 int events_split(struct span list, struct span ret[EVENTS_AT_ONCE_MAX], size_t *ret_count);
 /* Whether @name is one of @list. */
 bool events_listed(struct span list, const char *name);

@@ -8,6 +8,7 @@
 #include "sample/stack.bpf.h"
 
 #include "sample/pick.bpf.h"
+#include "sample/point.bpf.h"
 
 #include "sample/cpu_abi.h"
 
@@ -26,10 +27,19 @@ struct {
     __type(value, __u64);
 } counters SEC(".maps");
 
+/* What the filters of tracepoints say, by set. */
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, STACK_SETS_MAX);
+    __type(key, __u32);
+    __type(value, struct point_filter);
+} point_filters SEC(".maps");
+
 struct scratch {
     struct stack_scratch stack;
     struct block blocks[STACK_SETS_MAX];
     __u64 value; /* of the sample that is being made; here, as the stack is nearly full */
+    __u8 text[POINT_TEXT_BYTES]; /* a field that a filter compares */
 };
 
 /* One per CPU is enough: the kernel does not run a perf_event program inside another one, and none
@@ -58,6 +68,14 @@ static __always_inline void take_sample(void *ctx, bool in_kernel, struct task_s
         count(CPU_LOST_RING, 1);
     else
         count(CPU_SAMPLES, 1);
+}
+
+/* Whether the filter of set @set, a tracepoint's, wants the event of @ctx. */
+static __always_inline bool passes(const void *ctx, struct scratch *s, __u32 set)
+{
+    const struct point_filter *f = bpf_map_lookup_elem(&point_filters, &set);
+
+    return !f || point_takes(ctx, f, s->text);
 }
 
 /* Whether this event of set @set is a sample, and its value. @ctx: of a perf event; NULL: of a
@@ -98,6 +116,8 @@ static __always_inline int tick(void *ctx, bool event, bool in_kernel, __u32 set
         count(CPU_LOST_BUG, 1);
         return 0;
     }
+    if (!event && !passes(ctx, s, set))
+        return 0;
     if (!is_sample(event ? ctx : NULL, s, set))
         return 0;
     now_ns = bpf_ktime_get_ns();

@@ -12,14 +12,18 @@
 
 #include "base/buf.h"
 #include "sample/pmu.h"
+#include "sample/point_filter.h"
 #include "sample/sampler.h"
 #include "sample/tracepoint.h"
 
 #include <fcntl.h>
 #include <linux/hw_breakpoint.h>
 #include <linux/perf_event.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#define FORMAT_MAX_BYTES ((size_t)64 << 10) /* what tracefs says of a tracepoint */
 
 /* Of no perf event. */
 #define PERF_TYPE_WAIT UINT32_MAX
@@ -209,8 +213,36 @@ int sampler_describe(enum event_kind kind, struct span text, int devices_fd,
     e.attr.exclude_hv = form.exclude_user || form.exclude_kernel; /* as perf does */
     e.attr.exclude_idle = is_timer(form.kind);
     span_copy(text, e.name, sizeof(e.name));
+    span_copy(form.filter, e.filter, sizeof(e.filter));
     *ret = e;
     return 0;
+}
+
+int sampler_translate_filter(const struct sampler_event *event, struct point_filter *ret,
+                             struct error *err)
+{
+    _cleanup_buf_ struct buf format = BUF_NULL;
+    struct event_form form;
+    int r = event_form_parse(span_of(event->name), &form, err);
+
+    buf_init(&format, FORMAT_MAX_BYTES);
+    if (r == 0)
+        r = tracepoint_format(form.group, form.name, &format, err);
+    return r < 0 ? r : point_filter_translate(span_of(event->filter), buf_span(&format), ret, err);
+}
+
+/* Gives @event's filter to the kernel, which refuses what it does not understand. It would look at
+ * it only behind the BPF programs, which run a translation. */
+static int set_filter(const struct sampler_event *event, int fd, struct error *err)
+{
+    int r;
+
+    if (!event->filter[0] || ioctl(fd, PERF_EVENT_IOC_SET_FILTER, event->filter) == 0)
+        return 0;
+    r = -errno;
+    error_remedy(err, "write it as perf record --filter takes it");
+    return error_parameter(err, "filter", r, "the kernel does not take the filter '%s'",
+                           event->filter);
 }
 
 int sampler_open_event(const struct sampler_event *event, uint32_t cpu, uint64_t period,
@@ -228,8 +260,13 @@ int sampler_open_event(const struct sampler_event *event, uint32_t cpu, uint64_t
     attr.disabled = 1;
     fd = (int)syscall(SYS_perf_event_open, &attr, /* pid= */ -1, (int)cpu, /* group_fd= */ -1,
                       PERF_FLAG_FD_CLOEXEC);
-    if (fd >= 0)
-        return fd;
+    if (fd >= 0) {
+        int r = set_filter(event, fd, err);
+
+        if (r < 0)
+            close(fd);
+        return r < 0 ? r : fd;
+    }
     fd = -errno;
     if (fd == -ENODEV)
         return fd;

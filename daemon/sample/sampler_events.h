@@ -6,6 +6,7 @@
 #include "base/span.h"
 #include "event/event_form.h"
 #include "event/events.h"
+#include "sample/point_abi.h"
 
 #include <linux/perf_event.h>
 
@@ -17,13 +18,18 @@ struct sampler_event {
     bool picks;      /* the BPF program counts to the period, and not the kernel */
     bool everywhere; /* one event sees all CPUs: a tracepoint */
     char name[EVENT_NAME_BYTES];
-    struct perf_event_attr attr; /* but for the period */
+    char filter[EVENT_FILTER_MAX + 1]; /* of a tracepoint; "": none */
+    struct perf_event_attr attr;       /* but for the period */
 };
 
 /* Describes the event @text, or, where that is empty, the row @kind. @devices_fd: PMU_DEVICES, or
  * -1. Return: 0. -EINVAL, -ENOENT, -EOPNOTSUPP with @err. May read files of sysfs and tracefs. */
 int sampler_describe(enum event_kind kind, struct span text, int devices_fd,
                      struct sampler_event *ret, struct error *err);
+
+/* Translates the filter of @event for the BPF program. 0; -EINVAL: it is none, as @err says. */
+int sampler_translate_filter(const struct sampler_event *event, struct point_filter *ret,
+                             struct error *err);
 
 /* Parses a CPU list ("0-3,8\n") into @ret_cpus (room for SAMPLER_CPUS_MAX). Number of CPUs, or
  * -EBADMSG. */
@@ -34,8 +40,8 @@ int sampler_online_cpus(uint32_t *ret_cpus, struct error *err);
 /* 0 if the kernel delivers a sample every @period, in the event's unit, without throttling; -ERANGE
  * with the limit and its remedy in @err. */
 int sampler_check_period(const struct sampler_event *event, uint64_t period, struct error *err);
-/* Opens the event on @cpu, disabled until a program is attached and it is enabled. An fd the caller
- * owns; -ENODEV when the CPU is offline; -ENOENT where the machine does not have the event; -errno
- * with a remedy. */
+/* Opens the event on @cpu, disabled until a program is attached and it is enabled. Return: an fd
+ * the caller owns. -ENODEV: the CPU is offline. -ENOENT: the machine does not have the event.
+ * -EINVAL also where the kernel does not take its filter. -errno with a remedy. */
 int sampler_open_event(const struct sampler_event *event, uint32_t cpu, uint64_t period,
                        struct error *err);

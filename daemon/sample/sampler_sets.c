@@ -91,13 +91,42 @@ static int set_cpus(struct sampler *s, uint32_t no, const uint32_t *cpus, size_t
     return r < 0 ? r : changed;
 }
 
+/* Translates the filter of @event, if there is one. */
+static int translate_filter(const struct sampler_event *event, struct point_filter **ret,
+                            struct error *err)
+{
+    _cleanup_free_ struct point_filter *filter = calloc(1, sizeof(*filter));
+    int r = !filter ? -ENOMEM : event->filter[0] ? sampler_translate_filter(event, filter, err) : 0;
+
+    if (r == 0)
+        *ret = TAKE_PTR(filter);
+    return r;
+}
+
+/* Tells the program of tracepoints which events set @no wants. */
+static int put_filter(struct sampler *s, uint32_t no, const struct sampler_event *event,
+                      struct error *err)
+{
+    _cleanup_free_ struct point_filter *filter = NULL;
+    int r = translate_filter(event, &filter, err);
+
+    if (r == 0 &&
+        bpf_map_update_elem(bpf_map__fd(s->points->skel->maps.point_filters), &no, filter, 0) < 0)
+        r = error_errno(err, "cannot set the filter of %s", event->name);
+    return r;
+}
+
 int sampler_check_event(const struct sampler_event *event, struct error *err)
 {
     _cleanup_free_ uint32_t *cpus = calloc(SAMPLER_CPUS_MAX, sizeof(*cpus));
-    int n = cpus ? sampler_online_cpus(cpus, err) : -ENOMEM, fd = -ENODEV;
+    _cleanup_free_ struct point_filter *filter = NULL;
+    int n = cpus ? sampler_online_cpus(cpus, err) : -ENOMEM, fd = -ENODEV, r;
 
     if (n < 0)
         return n;
+    r = translate_filter(event, &filter, err);
+    if (r < 0)
+        return r;
     for (int i = 0; i < n && fd == -ENODEV; i++)
         fd = sampler_open_event(event, cpus[i], EVENT_PERIOD_MAX_NS, err);
     if (fd < 0)
@@ -173,7 +202,10 @@ int sampler_start_event(struct sampler *s, const struct sampler_event *event, ui
     if (event->everywhere && !s->points)
         return error_set(err, -ENOSYS, "the program of tracepoints is not loaded");
     if (event->everywhere && runs(s, event))
-        return error_set(err, -EEXIST, "%s is sampled already, at another interval", event->name);
+        return error_set(err, -EEXIST, "%s is sampled already, in another way", event->name);
+    r = event->everywhere ? put_filter(s, no, event, err) : 0;
+    if (r < 0)
+        return r;
     set->used = true;
     set->event = *event;
     set->period = period;

@@ -50,21 +50,21 @@ static int open_events(struct span group, struct span name, struct error *err)
                            (int)group.n, group.p, (int)name.n, name.p);
 }
 
-int tracepoint_id(struct span group, struct span name, uint64_t *ret_id, struct error *err)
+/* Reads the file @file of a tracepoint. */
+static int read_of(struct span group, struct span name, const char *file, struct buf *ret,
+                   struct error *err)
 {
     _cleanup_close_ int fs_fd = open_events(group, name, err);
-    _cleanup_buf_ struct buf text = BUF_NULL;
     char path[PATH_BYTES];
     int n, r;
 
     if (fs_fd < 0)
         return fs_fd;
-    n = snprintf(path, sizeof(path), "events/%.*s/%.*s/id", (int)group.n, group.p, (int)name.n,
-                 name.p);
+    n = snprintf(path, sizeof(path), "events/%.*s/%.*s/%s", (int)group.n, group.p, (int)name.n,
+                 name.p, file);
     if (n < 0 || (size_t)n >= sizeof(path))
         return -ENAMETOOLONG;
-    buf_init(&text, ID_BYTES);
-    r = buf_read_at(&text, fs_fd, path);
+    r = buf_read_at(ret, fs_fd, path);
     if (r == -ENOENT) {
         error_remedy(err,
                      "/sys/kernel/tracing/available_events lists the tracepoints; a function is "
@@ -72,9 +72,25 @@ int tracepoint_id(struct span group, struct span name, uint64_t *ret_id, struct 
         return error_parameter(err, "event", r, "this kernel has no tracepoint %.*s:%.*s",
                                (int)group.n, group.p, (int)name.n, name.p);
     }
+    return r < 0 ? error_code(err, r, "cannot read the %s of the tracepoint %.*s:%.*s", file,
+                              (int)group.n, group.p, (int)name.n, name.p)
+                 : 0;
+}
+
+int tracepoint_format(struct span group, struct span name, struct buf *ret, struct error *err)
+{
+    return read_of(group, name, "format", ret, err);
+}
+
+int tracepoint_id(struct span group, struct span name, uint64_t *ret_id, struct error *err)
+{
+    _cleanup_buf_ struct buf text = BUF_NULL;
+    int r;
+
+    buf_init(&text, ID_BYTES);
+    r = read_of(group, name, "id", &text, err);
     if (r < 0)
-        return error_code(err, r, "cannot read the number of the tracepoint %.*s:%.*s",
-                          (int)group.n, group.p, (int)name.n, name.p);
+        return r;
     return span_parse_dec(span_trim(buf_span(&text)), ret_id)
                ? 0
                : error_set(err, -EBADMSG, "tracefs gives no number for the tracepoint");

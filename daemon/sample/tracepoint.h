@@ -11,3 +11,5 @@ int tracepoint_list(struct buf *ret, struct error *err);
 /* Finds the number of the tracepoint @name of @group; both are words that event_form_parse() took.
  * Return: 0. -ENOENT: there is none, or tracefs is not mounted. -errno. With @err. */
 int tracepoint_id(struct span group, struct span name, uint64_t *ret_id, struct error *err);
+/* Reads what its fields are into @ret. The same; -EFBIG: it is longer than @ret's ceiling. */
+int tracepoint_format(struct span group, struct span name, struct buf *ret, struct error *err);

@@ -173,6 +173,7 @@ class Document(ContractCase):
                 query |= {"container": w.ident} if name == "nspid" else {}
                 query |= {k: VALUES[k] for k in ("a", "b") if route == "/api/v1/diff" and k != name}
                 query |= {"from": "-30s"} if name == "to" else {}
+                query |= {"event": "sched:sched_switch", "filter": "prev_pid == 1"} if name == "filter" else {}
                 connection.request("HEAD", self.path(route) + "?" + urllib.parse.urlencode(query))
                 response = connection.getresponse()
                 response.read()
@@ -181,6 +182,8 @@ class Document(ContractCase):
                         self.assertEqual(response.status, 400)
                     elif name in ("namespace", "cursor", "unfold") or route.endswith("/diff"):
                         self.assertIn(response.status, (200, 400, 404, 409)) # nothing that fits is there
+                    elif name == "filter":
+                        self.assertIn(response.status, (200, 503)) # where tracefs is not mounted
                     else:
                         self.assertEqual(response.status, 200)
         connection.close()

@@ -30,11 +30,11 @@ class Program(jvm.Jvm):
 class Perf:
     """perf counts an event of a process."""
 
-    def __init__(self, pid: int, event: str):
+    def __init__(self, pid: int, event: str, expression: str = ""):
         commands, self.tell = os.pipe()
         self.hear, acks = os.pipe()
         self.process = subprocess.Popen(
-            [*proc.ENDS_WITH_US, "perf", "stat", "-x,", "-e", event, "-p", str(pid), "-D", "-1", f"--control=fd:{commands},{acks}"],
+            [*proc.ENDS_WITH_US, "perf", "stat", "-x,", "-e", event, *(["--filter", expression] if expression else []), "-p", str(pid), "-D", "-1", f"--control=fd:{commands},{acks}"],
             stderr=subprocess.PIPE, text=True, pass_fds=(commands, acks))
         os.close(commands)
         os.close(acks)
@@ -204,6 +204,70 @@ class KernelEvents(jvm.WithClasses):
                 whole = sum(s.value for s in profile.stacks)
                 print(f"{event}: {whole} of {truth}", end=" ")
                 self.assertAlmostEqual(whole, truth, delta=0.02 * truth + 8, msg=profile.describe())
+
+    def test_filters_as_perf_counts(self):
+        """filter= of tracepoints, with an interval, at a rate, weighed by value: as many as perf counts with the same."""
+        paths.need("perf")
+        if not os.path.isdir("/sys/kernel/tracing/events/sched/sched_switch"):
+            self.skipTest("no tracepoints here")
+        waits = 'prev_state & 1 && prev_comm == "java"'
+        with Program(17, self.classes.folder) as program:
+            for event, expression, parameters in (
+                    ("sched:sched_switch", "prev_state == 1", {"interval": 8}), ("sched:sched_switch", waits, {"hz": 1000, "total": 1}),
+                    ("sched:sched_switch", 'common_pid != 0 && (next_comm ~ "swapper*" || next_prio >= -1)', {"interval": 1}),
+                    ("sched:sched_switch", '!(prev_comm ~ "j?va") || next_prio < 0x80 && next_prio > 0100 && cpu < 4096', {"interval": 1}),
+                    ("sched:sched_switch", "prev_prio > 9999 || prev_pid <= -1", {}),
+                    ("syscalls:sys_enter_futex", "op == 137", {"interval": 8}), ("syscalls:sys_enter_futex", "op != 0x89", {})):
+                if not os.path.isdir("/sys/kernel/tracing/events/" + event.replace(":", "/")):
+                    print(f"no tracepoint {event} here", end=" ")
+                    continue
+                with self.subTest(event=event, expression=expression):
+                    program.do("switch")
+                    self.daemon.get("/profile", pid=program.pid, seconds=0.1, event=event) # its program is loaded by then
+                    with Perf(program.pid, event, expression) as perf:
+                        profile = self.meanwhile(program, "switch", event=event, filter=expression, **parameters)
+                        truth = perf.count()
+                    whole = sum(s.value for s in profile.stacks)
+                    print(f"{expression}: {whole} of {truth}", end=" ")
+                    self.assertEqual(profile.quality["lost"], 0, profile.describe())
+                    self.assertEqual(profile.document["meta"]["event"], f"{event}{{{expression}}}")
+                    self.assertAlmostEqual(whole, truth, delta=0.02 * truth + 16, msg=profile.describe())
+                    self.assertTrue(truth > 4000 if ("== 1" in expression or expression == waits) else True, truth)
+                    if "9999" in expression:
+                        self.assertEqual(whole, 0, profile.describe())
+
+    def test_filters_that_are_none(self):
+        """Are refused with a sentence that says what is right; one that is hostile is no harm."""
+        def ask(**parameters) -> tuple[int, dict]:
+            answer = self.daemon.get("/profile", pid=program.pid, seconds=0.1, **parameters)
+            return answer.status, answer.json() if answer.status != 200 else {}
+
+        with Program(17, self.classes.folder) as program:
+            for event, expression in (("cpu", "cpu == 1"), ("page-faults", "x"), ("sched:sched_switch", ""), ("sched:sched_switch", "x" * 181),
+                                      ("sched:sched_switch", "a{b"), ("sched:sched_switch", "a == 1\n"), ("sched:sched_switch", "caf\u00e9 == 1"),
+                                      ("sched:sched_switch,sched:sched_waking", "prev_pid == 1"), ("sched:sched_switch{prev_pid == 1}", "prev_pid == 1")):
+                status, problem = ask(event=event, filter=expression)
+                self.assertEqual((status, problem.get("parameter")), (400, "filter"), (event, expression, problem))
+            if not os.path.isdir("/sys/kernel/tracing/events/sched/sched_switch"):
+                self.skipTest("no tracepoints here")
+            for expression, sentence in (("nothing == 1", "no field nothing; its fields are prev_comm, prev_pid"), ("prev_pid", "ends where"), ("prev_pid == java", "a number"),
+                                         ("prev_pid == 1 &&", "the name of a field"), ("(prev_pid == 1", "&&, || or )"), ("prev_pid == 1)", "&& or ||"),
+                                         ("prev_pid ~ 1", "is a number"), ('prev_comm < "a"', "is a text"), ("prev_comm == java", "in quotes"),
+                                         ("prev_pid == 99999999999999999999", "no number"), ("((((((((((prev_pid == 1))))))))))", "parentheses"),
+                                         ("||".join(["cpu==1"] * 17), "at most 16 comparisons"), ("||".join(['comm=="a"'] * 5), "at most 4 texts"),
+                                         ("prev_pid == 1; rm -rf /", "'; rm -rf /'"), ("</script><script>alert(1)</script>", "the name of a field")):
+                status, problem = ask(event="sched:sched_switch", filter=expression)
+                self.assertEqual((status, problem.get("parameter")), (400, "filter"), (expression, problem))
+                self.assertIn(sentence, problem["detail"] + problem.get("remedy", ""))
+            self.assertEqual(ask(event="page-faults,sched:sched_switch{prev_pid == 1, 2}")[1].get("parameter"), "filter")
+            hostile = 'prev_comm != "</script><script>alert(1)</script>" && prev_comm != "\x27,;%s$(id)"'
+            for name in ("html", "svg", "collapsed", "flat", "tree", "json", "pprof", "speedscope", "jfr", "otlp", "heatmap"):
+                answer = self.daemon.get("/profile", pid=program.pid, seconds=0.2, event="sched:sched_switch", filter=hostile, format=name)
+                self.assertEqual(answer.status, 200, answer)
+                if name in ("html", "svg", "heatmap"):
+                    self.assertNotIn("<script>alert", answer.text)
+            listed = self.daemon.get("/api/v1/captures", limit=1).json()["captures"][0]["events"]
+            self.assertEqual([e["name"] for e in listed], [f"sched:sched_switch{{{hostile}}}"])
 
     def test_several_at_once(self):
         """One capture of three events: each as if it had been alone, shown by event=, in formats that hold all, in the past."""

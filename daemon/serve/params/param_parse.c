@@ -2,6 +2,7 @@
 #include "serve/params/param_parse.h"
 
 #include "base/text.h"
+#include "event/event_form.h"
 #include "event/events.h"
 #include "serve/params/time_text.h"
 
@@ -111,7 +112,9 @@ static int add_event(const struct param *spec, struct span name, struct params *
     if (name.n == 0 || name.n >= sizeof(event->name))
         return param_refuse(spec, name, err);
     for (size_t i = 0; i < name.n; i++) {
-        if (name.p[i] <= ' ' || name.p[i] == 0x7f)
+        bool blank = name.p[i] == ' ' && i > span_find(name, '{');
+
+        if ((name.p[i] <= ' ' && !blank) || name.p[i] == 0x7f)
             return param_refuse(spec, name, err);
     }
     for (size_t i = 0; i < p->event_count; i++) {
@@ -192,6 +195,59 @@ int param_interval(const struct param *spec, struct span value, struct params *p
             return param_refuse(spec, value, err);
     }
     p->interval = value;
+    return 0;
+}
+
+int param_filter(const struct param *spec, struct span value, struct params *p, struct error *err)
+{
+    if (!event_is_filter(value))
+        return param_refuse(spec, value, err);
+    p->filter = value;
+    return 0;
+}
+
+/* Writes the names of @p's events as a list again. */
+static void list_events(struct params *p)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < p->event_count; i++)
+        n += (size_t)snprintf(p->event + n, sizeof(p->event) - n, "%s%s", i ? "," : "",
+                              p->events[i].name);
+}
+
+int param_put_filter(struct params *p, struct error *err)
+{
+    char *point = NULL;
+    size_t points = 0;
+
+    if (!p->filter.n)
+        return 0;
+    for (size_t i = 0; i < p->event_count; i++) {
+        const struct event_info *event = events_find(p->events[i].name);
+
+        if (event && event->kind == EVENT_TRACEPOINT) {
+            point = p->events[i].name;
+            points++;
+        }
+    }
+    if (points != 1 || strchr(point, '{')) {
+        error_remedy(err, "of several tracepoints each can have its own behind its name, in "
+                          "braces: sched:sched_switch{prev_prio < 100}");
+        return error_parameter(err, "filter", -EINVAL,
+                               "filter takes one tracepoint without a filter, and event=%s has %s",
+                               p->event,
+                               points == 0   ? "no tracepoint"
+                               : points == 1 ? "a filter"
+                                             : "several");
+    }
+    if (strlen(point) + p->filter.n + 2 >= EVENT_NAME_BYTES)
+        return error_parameter(err, "filter", -EINVAL,
+                               "the tracepoint's name and its filter have at most %d characters",
+                               EVENT_NAME_BYTES - 3);
+    snprintf(point + strlen(point), EVENT_NAME_BYTES - strlen(point), "{%.*s}", (int)p->filter.n,
+             p->filter.p);
+    list_events(p);
     return 0;
 }
 

@@ -39,6 +39,9 @@ int param_interval(const struct param *spec, struct span value, struct params *p
 /* Names the events as source= says: event=nativemem with source=malloc is event malloc. 0, or
  * -EINVAL with @err. */
 int param_set_source(struct params *p, struct error *err);
+int param_filter(const struct param *spec, struct span value, struct params *p, struct error *err);
+/* Puts the filter of @p behind the name of its tracepoint, in braces. 0 or -EINVAL. */
+int param_put_filter(struct params *p, struct error *err);
 /* The periods of @p's events, once all is known: by hz, interval, or their defaults. 0 or -EINVAL.
  */
 int param_set_periods(struct params *p, struct error *err);

@@ -101,6 +101,10 @@ static const struct param PARAMS[PARAM_COUNT] = {
                              "what lies between two samples. Of CPU time a time with its unit "
                              "(us, ms or s), from 100us to 1s; of events that count, a number, "
                              "such as 32; of several events one for each, such as 10ms,32" },
+    [PARAM_FILTER] = { "filter", .parse = param_filter,
+                       .expects = "which events of a tracepoint to sample, as perf record --filter "
+                                  "takes it: comparisons of its fields with && and || between "
+                                  "them, of at most 180 characters without braces" },
     [PARAM_FORMAT] = { "format", .parse = param_format,
                        .expects = "the name of a format, such as html" },
     [PARAM_THREADS] = { "threads", BOOL_OF(view.threads),
@@ -317,14 +321,16 @@ int params_parse(const struct query *q, uint64_t allowed, struct params *ret, st
     if (r < 0)
         return r;
     ret->view.total_said = ret->given & PARAM_BIT(PARAM_TOTAL);
-    r = param_set_periods(ret, err);
+    r = param_put_filter(ret, err);
+    if (r == 0)
+        r = param_set_periods(ret, err);
     return r < 0 ? r : params_check_together(ret, err);
 }
 
 int params_set_event(struct params *p, const char *name)
 {
-    p->given &= ~(PARAM_BIT(PARAM_HZ) | PARAM_BIT(PARAM_INTERVAL));
-    p->interval = SPAN_NULL;
+    p->given &= ~(PARAM_BIT(PARAM_HZ) | PARAM_BIT(PARAM_INTERVAL) | PARAM_BIT(PARAM_FILTER));
+    p->interval = p->filter = SPAN_NULL;
     p->event_count = 1;
     span_copy(span_of(name), p->event, sizeof(p->event));
     span_copy(span_of(name), p->events[0].name, sizeof(p->events[0].name));

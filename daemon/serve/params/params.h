@@ -24,6 +24,7 @@ enum param_id {
     PARAM_FORCE,
     PARAM_HZ,
     PARAM_INTERVAL,
+    PARAM_FILTER,
     PARAM_FORMAT,
     PARAM_THREADS,
     PARAM_USER,
@@ -72,8 +73,8 @@ enum param_id {
 #define PARAMS_RANGE (PARAM_BIT(PARAM_FROM) | PARAM_BIT(PARAM_TO))
 #define PARAMS_SAMPLING                                                                            \
     (PARAM_BIT(PARAM_SECONDS) | PARAM_BIT(PARAM_SYMBOLS) | PARAM_BIT(PARAM_SOURCE) |               \
-     PARAM_BIT(PARAM_FORCE) | PARAM_BIT(PARAM_HZ) |                                                \
-     PARAM_BIT(PARAM_INTERVAL)) /* have no meaning for the past */
+     PARAM_BIT(PARAM_FORCE) | PARAM_BIT(PARAM_HZ) | PARAM_BIT(PARAM_INTERVAL) |                    \
+     PARAM_BIT(PARAM_FILTER)) /* have no meaning for the past */
 #define PARAMS_CAPTURE (PARAMS_TARGET | PARAMS_SAMPLING | PARAM_BIT(PARAM_EVENT))
 /* Which samples are shown, and how frames are spelled. */
 #define PARAMS_VIEW                                                                                \
@@ -124,6 +125,7 @@ struct params {
     size_t event_count;
     uint64_t timed_period; /* of events that count time, as hz says */
     struct span interval;  /* as it was given; points into the query */
+    struct span filter;    /* the same; has become a part of the tracepoint's name */
     enum symbols_source symbols, map_symbols;
     enum alloc_source source; /* of alloc both are probes: nothing else samples it yet */
     bool force;

@@ -38,17 +38,20 @@ static void refuse_event(const char *event, const char *const *names, size_t cou
                     near ? near : "", near ? "'?" : "");
 }
 
-/* Whether @listed, as the backend lists it, can be had; else @err says why not. */
-static bool can_be_had(const json_t *listed, struct error *err)
+/* Whether @listed, as the backend lists it, can be had. 0; else @err says why not:
+ * BACKEND_UNAVAILABLE, or -EINVAL where the caller has asked for what there is not. */
+static int check_had(const json_t *listed, struct error *err)
 {
     const char *reason = json_string_value(json_object_get(listed, "reason"));
 
     if (!json_is_false(json_object_get(listed, "available")))
-        return true;
+        return 0;
+    if (reason && json_is_true(json_object_get(listed, "bad_filter")))
+        return error_parameter(err, "filter", -EINVAL, "%s", reason);
     error_remedy(err, "GET /api/v1/events lists the events that can be sampled here");
     error_parameter(err, "event", -EOPNOTSUPP, "%s",
                     reason && reason[0] ? reason : "the event cannot be sampled here");
-    return false;
+    return BACKEND_UNAVAILABLE;
 }
 
 /* Fails with the nearest name when @list, the backend's, lacks @event; with the reason where it
@@ -72,13 +75,12 @@ static int check_listed(const json_t *list, const char *event, struct error *err
         names[count] = table[count].name;
         count++;
     }
-    if (found && can_be_had(found, err))
-        return 0;
-    if (!found && event_form_parse(span_of(event), &form, err) == -EINVAL)
+    if (found)
+        return check_had(found, err);
+    if (event_form_parse(span_of(event), &form, err) == -EINVAL)
         return -EINVAL;
-    if (!found)
-        refuse_event(event, names, count, err);
-    return found || is_known(event) ? BACKEND_UNAVAILABLE : -EINVAL;
+    refuse_event(event, names, count, err);
+    return is_known(event) ? BACKEND_UNAVAILABLE : -EINVAL;
 }
 
 /* Whether each of req's events can be had, or needs no looking up; else the answer says why not. */

@@ -51,6 +51,17 @@ static const struct {
     { "..:sched_switch", -EINVAL, 0, 0, 0 },
     { "sched:..", -ENOENT, 0, 0, 0 },
     { "sched:a/b", -ENOENT, 0, 0, 0 },
+    { "sched:sched_switch{prev_pid == 1}", 0, EVENT_TRACEPOINT, 0, 0 },
+    { "sched:sched_switch{a ~ \"x/y,z:u\"}", 0, EVENT_TRACEPOINT, 0, 0 },
+    { "sched:sched_switch{}", -EINVAL, 0, 0, 0 },
+    { "sched:sched_switch{", -EINVAL, 0, 0, 0 },
+    { "sched:sched_switch{a == 1", -EINVAL, 0, 0, 0 },
+    { "sched:sched_switch{a == 1}u", -EINVAL, 0, 0, 0 },
+    { "sched:sched_switch{{a == 1}}", -EINVAL, 0, 0, 0 },
+    { "sched:sched_switch{a\t== 1}", -EINVAL, 0, 0, 0 },
+    { "cpu{cpu == 1}", -EINVAL, 0, 0, 0 },
+    { "libc.so.6:malloc{cpu == 1}", -EINVAL, 0, 0, 0 },
+    { "{cpu == 1}", -ENOENT, 0, 0, 0 },
     { "cpu/event=0x3c/", 0, EVENT_PMU, 0, 0 },
     { "cpu/event=0x3c/u", 0, EVENT_PMU, 0, K },
     { "cpu/event=0x3c/:u", 0, EVENT_PMU, 0, K },
@@ -101,7 +112,8 @@ static const struct {
       "0123456789012345678901234567890123456789012345678901234567890123"
       "45678901234567890123456789012345678901234567890123456789012345678901234567890123456789012345"
       "6"
-      "789",
+      "7890123456789012345678901234567890123456789012345678901234567890123456789012345678901234567"
+      "8",
       -ENOENT, 0, 0, 0 },
 };
 

@@ -43,7 +43,8 @@ START_TEST(reads_every_parameter)
     struct params p;
 
     ck_assert_msg(
-        parse("pid=4242,7&container=web&nspid=3&pod=p&namespace=n&jvm=a.c&seconds=2.5&event=wall&"
+        parse("pid=4242,7&container=web&nspid=3&pod=p&namespace=n&jvm=a.c&seconds=2.5&event=wall,"
+              "a:b&filter=c%20%3e%201&"
               "symbols=memory&source=probe&force=1&hz=997&format=json&threads=1&user=0&kernel=1&"
               "include=x&"
               "include=y&"
@@ -64,7 +65,7 @@ START_TEST(reads_every_parameter)
     ck_assert_uint_eq(p.duration_ns, 2500 * NSEC_PER_MSEC);
     ck_assert_int_eq(p.source, ALLOC_SOURCE_PROBE);
     ck_assert(p.force);
-    ck_assert_str_eq(p.event, "wall");
+    ck_assert_str_eq(p.event, "wall,a:b{c > 1}");
     ck_assert_int_eq(p.symbols, SYMBOLS_MEMORY);
     ck_assert_uint_eq(p.events[0].period, 1003009);
     ck_assert_str_eq(p.format->name, "json");
@@ -127,6 +128,16 @@ START_TEST(takes_several_events)
     ck_assert_uint_eq(p.event_count, 2);
     ck_assert_str_eq(p.events[0].name, "pmu/a=1,b=2/");
     params_deinit(&p);
+    ck_assert_int_eq(
+        parse("filter=a%20==%201,2&event=cpu,x:y&interval=,9", PARAMS_PROFILE, &p, &err), 0);
+    ck_assert_str_eq(p.event, "cpu,x:y{a == 1,2}");
+    ck_assert_str_eq(p.events[1].name, "x:y{a == 1,2}");
+    ck_assert_uint_eq(p.events[1].period, 9);
+    params_deinit(&p);
+    ck_assert_int_eq(parse("event=x:y{a%20==%201,2},z:y{b/},cpu", PARAMS_PROFILE, &p, &err), 0);
+    ck_assert_uint_eq(p.event_count, 3);
+    ck_assert_str_eq(p.events[1].name, "z:y{b/}");
+    params_deinit(&p);
 }
 END_TEST
 
@@ -134,6 +145,13 @@ static const struct {
     const char *raw, *parameter;
 } WRONG_LISTS[] = {
     { "event=cpu,", "event" },
+    { "filter=cpu%20==%201", "filter" },
+    { "event=cpu&filter=cpu%20==%201", "filter" },
+    { "event=a:b,c:d&filter=x", "filter" },
+    { "event=a:b{x}&filter=y", "filter" },
+    { "event=a:b&filter=x{y", "filter" },
+    { "event=a:b&filter=%0a", "filter" },
+    { "event=a%20b:c", "event" },
     { "event=,cpu", "event" },
     { "event=cpu,cpu", "event" },
     { "event=a,b,c,d,e", "event" },

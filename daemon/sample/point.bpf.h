@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Runs the filter of a tracepoint. The kernel has one of its own, but looks at it only behind the
+ * BPF programs. The functions that read are those of the caller, so that a test can run the same.
+ */
+#pragma once
+
+#include "sample/point_abi.h"
+
+/* The number that test @t looks at, extended to 64 bits. */
+static __always_inline __u64 point_number(const void *ctx, const struct point_test *t)
+{
+    __u32 bytes = t->size, shift;
+    __u64 v = 0;
+
+    if (t->source == POINT_PID)
+        v = (__u32)bpf_get_current_pid_tgid();
+    else if (t->source == POINT_CPU)
+        v = bpf_get_smp_processor_id();
+    else if (bytes <= sizeof(v))
+        bpf_probe_read_kernel(&v, bytes, (const char *)ctx + t->offset);
+    if (t->has_sign) {
+        shift = (64 - bytes * 8) & 63;
+        v = (__u64)((__s64)(v << shift) >> shift);
+    }
+    return v ^ t->flip;
+}
+
+/* Whether test @t is true of its number @v. */
+static __always_inline bool point_compare(__u64 v, const struct point_test *t)
+{
+    return t->op == POINT_EQ   ? v == t->value
+           : t->op == POINT_LT ? v < t->value
+           : t->op == POINT_GT ? v > t->value
+                               : (v & t->value) != 0;
+}
+
+/* Copies the text that @t looks at to @to. Return: its bytes. */
+static __always_inline __u32 point_read(const void *ctx, const struct point_text *t,
+                                        __u8 to[POINT_TEXT_BYTES])
+{
+    __u32 bytes = t->bytes, offset = t->offset, told = 0;
+
+    if (t->place == POINT_COMM) {
+        bpf_get_current_comm(to, 16);
+        return 16;
+    }
+    if (t->place != POINT_FIXED) {
+        bpf_probe_read_kernel(&told, sizeof(told), (const char *)ctx + offset);
+        offset = (told & 0xffff) + (t->place == POINT_BEHIND ? offset + sizeof(told) : 0);
+        bytes = told >> 16;
+    }
+    if (bytes > POINT_TEXT_BYTES)
+        bytes = POINT_TEXT_BYTES;
+    if (bpf_probe_read_kernel(to, bytes, (const char *)ctx + offset))
+        return 0;
+    return bytes;
+}
+
+/* Not inlined, so that the verifier need not follow it together with the walk. */
+static __attribute__((noinline)) bool point_matches(const void *ctx, const struct point_text *t,
+                                                    __u8 text[POINT_TEXT_BYTES])
+{
+    __u64 states = 1;
+    __u32 bytes = point_read(ctx, t, text);
+
+    UNWIND_LOOP
+    for (__u32 i = 0; i < POINT_TEXT_BYTES; i++) {
+        __u8 c = text[i];
+
+        if (i >= bytes || !c)
+            break;
+        states = (states & t->stay) | ((states << 1) & t->masks[c]);
+    }
+    return (states & t->end) != 0;
+}
+
+/* Whether @f wants the event of @ctx. @text: room. */
+static __attribute__((noinline)) bool point_takes(const void *ctx, const struct point_filter *f,
+                                                  __u8 text[POINT_TEXT_BYTES])
+{
+    __u32 next = 0;
+
+    if (f->test_count == 0)
+        return true;
+    UNWIND_LOOP
+    for (__u32 i = 0; i < POINT_TESTS_MAX; i++) {
+        const struct point_test *t = &f->tests[i];
+        bool is;
+
+        if (i != next)
+            continue;
+        is = t->source == POINT_TEXT
+                 ? point_matches(ctx, &f->texts[t->value & (POINT_TEXTS_MAX - 1)], text)
+                 : point_compare(point_number(ctx, t), t);
+        next = is ? t->on_true : t->on_false;
+    }
+    return next == POINT_TAKE;
+}
