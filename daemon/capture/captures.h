@@ -29,6 +29,8 @@ struct captures_opts {
     size_t captures_max_bytes; /* of all captures together, and of what waits to be stored */
 };
 
+struct recorder;
+
 struct captures {
     struct captures_opts opts;
     /* Borrowed: */
@@ -48,9 +50,10 @@ struct captures {
     void *release_cookie;
 
     struct sample_sets sets;
-    uint32_t recorder_sets;  /* bits: sets that the recorder has of every process */
-    struct capture *running; /* list of those under way */
-    uint64_t last_handle;    /* of captures; never used again */
+    uint32_t recorder_sets;    /* bits: sets that the recorder has of every process */
+    struct recorder *recorder; /* borrowed; NULL: off */
+    struct capture *running;   /* list of those under way */
+    uint64_t last_handle;      /* of captures; never used again */
     size_t capture_count;
     struct record_budget budget; /* of what captures hold */
     uint64_t captures_thinned;   /* times that one was, for another's sake */
@@ -95,9 +98,10 @@ void captures_end(struct captures *captures, uint64_t handle, bool keep);
 void captures_sample(struct captures *captures, struct incoming *in);
 /* Hands what JVMs have told of themselves to the captures that want it. */
 void captures_take_moments(struct captures *captures);
-/* Looks at what the JVMs that captures want count themselves, if it is time. Each tick. */
+/* Looks at what JVMs count themselves that captures want or the recorder has samples of, if it is
+ * time. Each tick. */
 void captures_look(struct captures *captures, uint64_t now_ns);
-/* The same at once, for a capture that begins, or whose end is over. */
+/* Looks at once, for a capture that begins, or whose end is over. */
 void captures_look_edge(struct captures *captures);
 /* Whether any capture takes samples of @set. */
 bool captures_want(const struct captures *captures, uint32_t set);

@@ -2,6 +2,7 @@
 #include "capture/counted.h"
 
 #include "capture/capture_impl.h"
+#include "capture/recorder.h"
 
 #define COUNTED_LOOK_NS (100 * NSEC_PER_MSEC) /* at a JVM */
 #define COUNTED_LOOKS_NS (20 * NSEC_PER_MSEC) /* at all that are due */
@@ -9,7 +10,11 @@
 #define COUNTED_LIST_NS NSEC_PER_SEC          /* which are wanted */
 #define COUNTED_FAILED_NS (10 * NSEC_PER_SEC) /* one that could not be read is skipped */
 #define COUNTED_BUDGET_NS (NSEC_PER_MSEC / 2) /* of each COUNTED_LOOKS_NS */
-#define COUNTED_EDGE_NS (5 * NSEC_PER_MSEC)   /* where a capture begins or ends */
+/* For the recorder alone, which is always on: as above. */
+#define COUNTED_RECORDED_NS NSEC_PER_SEC
+#define COUNTED_RECORDED_LOOKS_NS (100 * NSEC_PER_MSEC)
+#define COUNTED_RECORDED_BUDGET_NS (NSEC_PER_MSEC / 5)
+#define COUNTED_EDGE_NS (5 * NSEC_PER_MSEC) /* where a capture begins or ends */
 
 /* ---- what two looks tell ---- */
 
@@ -104,22 +109,38 @@ void counted_counts(const struct counted_look *before, const struct counted_look
 
 /* ---- which JVMs ---- */
 
-static void want(struct counted *all, const struct process *p)
+/* The entry of @id; where it has none yet a new one, if there is room. Captures go before the
+ * recorder. NULL: none. */
+static struct counted_jvm *entry_of(struct counted *all, const struct proc_id *id, bool recorded)
 {
     struct counted_jvm *free_one = NULL;
 
-    if (p->jvm != JVM_READY || p->exited || p->counters_off)
-        return;
     for (size_t i = 0; i < all->count; i++) {
-        if (proc_id_equal(&all->all[i].id, &p->id)) {
-            all->all[i].wanted = true;
-            return;
-        }
+        struct counted_jvm *j = &all->all[i];
+
+        if (proc_id_equal(&j->id, id))
+            return j;
+        if (!recorded && !j->wanted)
+            free_one = j;
     }
     if (all->count < COUNTED_JVMS_MAX)
         free_one = &all->all[all->count++];
     if (free_one)
-        *free_one = (struct counted_jvm){ .id = p->id, .wanted = true };
+        *free_one = (struct counted_jvm){ .id = *id };
+    return free_one;
+}
+
+static bool can_be_read(const struct process *p)
+{
+    return p->jvm == JVM_READY && !p->exited && !p->counters_off;
+}
+
+static void want(struct counted *all, const struct process *p)
+{
+    struct counted_jvm *j = can_be_read(p) ? entry_of(all, &p->id, /* recorded= */ false) : NULL;
+
+    if (j)
+        j->wanted = true;
 }
 
 static void list_capture(struct captures *captures, const struct capture *c)
@@ -138,6 +159,21 @@ static void list_capture(struct captures *captures, const struct capture *c)
     }
 }
 
+/* Of those that the recorder has samples of. */
+static int want_recorded(void *cookie, struct process *p)
+{
+    struct captures *captures = cookie;
+    struct counted_jvm *j;
+    uint32_t id;
+
+    if (!can_be_read(p) || !id_table_find(&captures->recorder->jvms, &p->id, &id))
+        return 0;
+    j = entry_of(&captures->counted, &p->id, /* recorded= */ true);
+    if (j)
+        j->recorded = true;
+    return 0;
+}
+
 static void list(struct captures *captures, uint64_t now_ns)
 {
     struct counted *all = &captures->counted;
@@ -148,11 +184,13 @@ static void list(struct captures *captures, uint64_t now_ns)
         return;
     all->listed_ns = now_ns;
     for (size_t i = 0; i < all->count; i++)
-        all->all[i].wanted = false;
+        all->all[i].wanted = all->all[i].recorded = false;
     for (const struct capture *c = captures->running; c; c = c->next)
         list_capture(captures, c);
+    if (captures->recorder)
+        discover_each(captures->discover, want_recorded, captures);
     for (size_t i = all->count; i-- > 0;) {
-        if (!all->all[i].wanted)
+        if (!all->all[i].wanted && !all->all[i].recorded)
             all->all[i] = all->all[--all->count];
     }
 }
@@ -180,7 +218,12 @@ static bool clip(const struct capture *c, struct profile_moment *m)
 static void hand_out(void *cookie, const struct profile_moment *m, const char *name)
 {
     const struct telling_to *to = cookie;
+    struct profile_moment kept = *m;
 
+    if (to->captures->recorder) {
+        kept.name = capture_moment_name(to->captures, name);
+        recorder_moment(to->captures->recorder, to->p, &kept);
+    }
     for (struct capture *c = to->captures->running; c; c = c->next) {
         struct profile_moment mine = *m;
         struct seen_verdict *v;
@@ -208,7 +251,7 @@ static void look(struct captures *captures, struct counted_jvm *j, bool edge)
         return;
     }
     now = (struct counted_look){ .at_ns = clock_monotonic_ns(), .c = *p->counters };
-    j->next_ns = now.at_ns + COUNTED_LOOK_NS;
+    j->next_ns = now.at_ns + (j->wanted ? COUNTED_LOOK_NS : COUNTED_RECORDED_NS);
     if (j->last.at_ns) {
         uint64_t started_ns =
             (uint64_t)now.c.vm_begin_ms * NSEC_PER_MSEC - clock_realtime_ns() + now.at_ns;
@@ -244,15 +287,17 @@ static void look_at_all(struct captures *captures, bool edge, uint64_t budget_ns
 void captures_look(struct captures *captures, uint64_t now_ns)
 {
     struct counted *all = &captures->counted;
+    bool running = captures->running;
 
-    if (!captures->running)
+    if (!running && !captures->recorder)
         counted_deinit(all);
-    if (!captures->running || now_ns - all->looked_ns < COUNTED_LOOKS_NS)
-        return;
-    all->looked_ns = now_ns;
-    if (now_ns - all->listed_ns >= COUNTED_LIST_NS)
-        list(captures, now_ns);
-    look_at_all(captures, /* edge= */ false, COUNTED_BUDGET_NS);
+    else if (now_ns - all->looked_ns >= (running ? COUNTED_LOOKS_NS : COUNTED_RECORDED_LOOKS_NS)) {
+        all->looked_ns = now_ns;
+        if (now_ns - all->listed_ns >= COUNTED_LIST_NS)
+            list(captures, now_ns);
+        look_at_all(captures, /* edge= */ false,
+                    running ? COUNTED_BUDGET_NS : COUNTED_RECORDED_BUDGET_NS);
+    }
 }
 
 void captures_look_edge(struct captures *captures)

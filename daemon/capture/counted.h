@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What JVMs count about themselves, while captures run that want them. That is when each collection
- * was and why. It is how many collections, safepoints, compilations and classes there were, too.
- * Their memory is read for it, and nothing is changed. Thread: the engine's.
+ * What JVMs count about themselves, while captures run that want them, or the flight recorder has
+ * samples of them. That is when each collection was and why. It is how many collections,
+ * safepoints, compilations and classes there were, too. Their memory is read for it, and nothing is
+ * changed. Thread: the engine's.
  */
 #pragma once
 
@@ -19,7 +20,7 @@ struct counted_look {
 
 struct counted_jvm {
     struct proc_id id;
-    bool wanted;              /* by a capture, at the last listing */
+    bool wanted, recorded;    /* by a capture; by the recorder; at the last listing */
     uint64_t next_ns;         /* when it is looked at again */
     struct counted_look last; /* look */
     struct counted_look told; /* the look up to which counts were handed out */

@@ -98,6 +98,14 @@ void recorder_sample(struct recorder *rec, struct incoming *in)
         recorder_count(rec, in->process, in->flags, s->weight);
 }
 
+void recorder_moment(struct recorder *rec, const struct process *p, const struct profile_moment *m)
+{
+    struct profile_process pp;
+
+    recorded_process(rec, p, &pp);
+    flight_moment(rec->flight, m, &pp);
+}
+
 void recorder_use_table(struct recorder *rec, struct frame_table *table)
 {
     if (!rec)

@@ -44,6 +44,8 @@ struct recorder *recorder_stop(struct recorder *rec);
 uint32_t recorder_sets(const struct recorder *rec);
 /* Takes a sample of its set. */
 void recorder_sample(struct recorder *rec, struct incoming *in);
+/* Keeps what @p did as a whole; m->name is of the table. */
+void recorder_moment(struct recorder *rec, const struct process *p, const struct profile_moment *m);
 /* Samples carry ids of @table, which is borrowed, from now on. @rec may be NULL. */
 void recorder_use_table(struct recorder *rec, struct frame_table *table);
 /* A process image whose counters nobody will read for long any more. @rec may be NULL. */

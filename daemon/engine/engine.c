@@ -40,6 +40,7 @@ static int engine_start_recorder(struct engine *e, struct error *err)
                            &e->recorder, err);
     if (r < 0)
         return r;
+    e->captures.recorder = e->recorder;
     e->captures.recorder_sets = recorder_sets(e->recorder);
     captures_reconcile(&e->captures, clock_monotonic_ns());
     return 0;
@@ -290,7 +291,7 @@ static void engine_free(struct engine *e)
     store_writer_stop(e->store_writer); /* what is queued is still written */
     pending_deinit(&e->dispatch.pending);
     dispatch_waiting_deinit(&e->dispatch);
-    e->recorder = recorder_stop(e->recorder);
+    e->captures.recorder = e->recorder = recorder_stop(e->recorder);
     scheduled_free(e->scheduled);
     e->symbolizer = symbolizer_free(e->symbolizer);
     e->unwinding = unwinding_free(e->unwinding);

@@ -181,6 +181,22 @@ int flight_sample(struct flight *f, const struct profile_sample *sample,
     return 0;
 }
 
+int flight_moment(struct flight *f, const struct profile_moment *m,
+                  const struct profile_process *process)
+{
+    struct profile_moment copy = *m;
+    struct flight_slice *s;
+    int r = flight_slice_for(f, m->end_ns, &s);
+
+    if (r == 0)
+        r = record_process(s->record, process, &copy.process);
+    if (r == 0)
+        r = record_moment(s->record, &copy);
+    if (r == 0)
+        s->end_ns = MAX(s->end_ns, m->end_ns);
+    return r;
+}
+
 void flight_use_table(struct flight *f, const struct frame_table *table)
 {
     flight_close_newest(f);

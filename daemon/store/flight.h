@@ -22,6 +22,11 @@ int flight_sample(struct flight *f, const struct profile_sample *s,
                   const struct profile_process *process, const struct profile_thread *thread,
                   const uint32_t *stack, size_t n);
 
+/* Keeps what @process did as a whole: m->process is not looked at, m->name is of the table. Return:
+ * 0 or -errno. */
+int flight_moment(struct flight *f, const struct profile_moment *m,
+                  const struct profile_process *process);
+
 /* References to the slices that have samples in [from_ns, to_ns) (CLOCK_MONOTONIC, as are their
  * times), oldest first; the newest as far as it is. The caller frees them. 0 or -ENOMEM. */
 int flight_parts(struct flight *f, uint64_t from_ns, uint64_t to_ns, struct profile ***ret,

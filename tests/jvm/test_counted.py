@@ -17,7 +17,7 @@ class Counted(jvm.WithClasses):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.daemon = Daemon("--recorder-hz", "0")
+        cls.daemon = Daemon()
         cls.addClassCleanup(cls.daemon.stop)
 
     def run_collections(self, program: Program) -> tuple[Profile, str]:
@@ -69,6 +69,29 @@ class Counted(jvm.WithClasses):
                 count = sum(m["count"] for m in of_kind(profile, "collections"))
                 self.assertIn(f"Collections         : {count}, ", self.daemon.get(path, format="flat").text)
                 self.assertIn('"kind":"gc"', self.daemon.get(path, format="html").text)
+
+    def known(self, program: Program) -> bool:
+        """Whether the recorder has moments of the program: from now on it has all."""
+        answer = self.daemon.get("/profile", pid=program.pid, format="json", **{"from": "-60s"})
+        return answer.status == 200 and "moments" in answer.json()
+
+    def test_what_was_recorded(self):
+        """The flight recorder has them, too, though no capture runs."""
+        with Program(paths.jdk(17), self.classes.folder, "-XX:+UseG1GC", "-Xmx256m") as program:
+            proc.wait_until(lambda: program.have("none", 1) or self.known(program), 60, "the recorder knows it")
+            before = hsperf.read(program.pid)
+            program.have("gc", COLLECTIONS)
+            after = hsperf.read(program.pid)
+
+            def told() -> Profile | None:
+                profile = Profile(self.daemon.get("/profile", pid=program.pid, format="json", **{"from": "-60s"}))
+                return profile if sum(m["count"] for m in of_kind(profile, "collections")) >= COLLECTIONS else None
+
+            profile = proc.wait_until(told, 30, "the counts of after the collections")
+            names = [f"sun.gc.collector.{i}.invocations" for i in hsperf.numbers(after, "collector")]
+            self.assertEqual(sum(m["count"] for m in of_kind(profile, "collections")), sum(after[n] - before[n] for n in names))
+            self.assertIn("(System.gc())", of_kind(profile, "gc")[-1]["name"])
+            self.assertEqual(probes(program.pid), 0)
 
     def test_without_counters(self):
         with Program(paths.jdk(17), self.classes.folder, "-XX:-UsePerfData", "-Xmx256m") as program:

@@ -47,10 +47,48 @@ START_TEST(the_recorder_forgets_the_oldest)
 }
 END_TEST
 
+START_TEST(moments_are_of_their_time)
+{
+    struct profile_process process = { .host_pid = 42 };
+    struct profile_slice some = { .from_ns = 20 * NSEC_PER_SEC, .to_ns = 30 * NSEC_PER_SEC };
+    struct profile meta = { .events = { { .name = "cpu", .period = 1000 } },
+                            .event_count = 1,
+                            .start_realtime_ns = 5000 * NSEC_PER_SEC };
+    struct frame_table *t = NULL;
+    struct flight *f = NULL;
+    struct profile *p = NULL, **parts;
+    size_t count;
+
+    ck_assert_int_eq(frame_table_new(1000, 1 << 20, &t), 0);
+    process.name = str(t, "Main");
+    ck_assert_int_eq(flight_new(t, &meta.events[0], 60 * NSEC_PER_SEC, 1 << 20, &f), 0);
+    for (uint64_t at = 0; at < 40; at++) { /* one a second, of 0.25 s each */
+        const struct profile_moment m = { .kind = MOMENT_IS_GC,
+                                          .name = str(t, "young"),
+                                          .start_ns = at * NSEC_PER_SEC,
+                                          .end_ns = at * NSEC_PER_SEC + NSEC_PER_SEC / 4 };
+
+        ck_assert_int_eq(flight_moment(f, &m, &process), 0);
+    }
+    ck_assert_int_eq(flight_parts(f, some.from_ns, some.to_ns, &parts, &count), 0);
+    ck_assert_int_eq(flight_merge(parts, count, &some, &meta, &p), 0);
+    flight_parts_free(parts, count);
+    ck_assert_uint_eq(p->moment_count, 10);
+    ck_assert_uint_eq(p->moments[0].start_ns, (5000 + 20) * NSEC_PER_SEC);
+    ck_assert_uint_eq(p->moments[9].end_ns, (5000 + 29) * NSEC_PER_SEC + NSEC_PER_SEC / 4);
+    ck_assert(span_eq_str(intern_get(p->strings, p->moments[0].name), "young"));
+    ck_assert_int_eq(p->processes[p->moments[0].process].host_pid, 42);
+    profile_unref(p);
+    flight_free(f);
+    frame_table_free(t);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("flight");
 
     tcase_add_test(tc, the_recorder_forgets_the_oldest);
+    tcase_add_test(tc, moments_are_of_their_time);
     return run_store_tests("flight", tc);
 }
