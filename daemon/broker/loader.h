@@ -55,8 +55,8 @@ struct uprobes;
  * sampler_moments_detach_by() and sampler_alloc_detach_by() want it. @loader: a struct loader. */
 void loader_detach(void *loader, struct uprobes *probes);
 /* Waits for the probes that are being taken out, and begins with no others: before the broker ends.
- * The kernel leaves a breakpoint in the target if a thread is killed in the middle of that. It
- * takes out the others with the process. */
+ * Where they are not pinned (sample/uprobe.h), the kernel leaves a breakpoint in the target if a
+ * thread is killed in the middle of that. It takes out the others with the process. */
 void loader_end(struct loader *l);
 
 /* Forgets what was asked: it is freed once it is loaded. */

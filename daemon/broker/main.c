@@ -10,6 +10,7 @@
 #include "broker/listen.h"
 #include "launcher/launcher.h"
 #include "privileged/lockdown.h"
+#include "sample/uprobe.h"
 #include "supervisor/supervise_api.h"
 #include "supervisor/supervisor.h"
 
@@ -105,6 +106,17 @@ static void start_launcher(const struct options *o, struct server *s)
         log_warn("attaching will not work: %s; start flamed-launcher.socket", err.msg);
 }
 
+/* The broker does not fork from here on. */
+static void open_pins(struct server *s)
+{
+    s->pins_fd = uprobe_pins_open();
+    if (s->pins_fd < 0)
+        log_warn(
+            "cannot make a file system for links of BPF: if flamed-broker is killed, breakpoints "
+            "of its probes may stay in a process: %s; see docs/privilege.md",
+            strerror(-s->pins_fd));
+}
+
 /* The supervised broker: one connected socket. */
 static int run_connected(const struct options *o, struct error *err)
 {
@@ -120,6 +132,7 @@ static int run_connected(const struct options *o, struct error *err)
         server_probe(&s);
         start_launcher(o, &s);
         openers_start(&s);
+        open_pins(&s);
         r = loader_start(broker_lockdown, &s.loader, err);
     }
     if (r == 0) {
@@ -155,6 +168,7 @@ static int run_listening(const struct options *o, struct error *err)
     server_probe(&s);
     start_launcher(o, &s);
     openers_start(&s);
+    open_pins(&s);
     s.audit_path = o->audit_log;
     s.config_path = o->config;
     if (fd < 0)

@@ -213,6 +213,7 @@ static int server_alloc(struct server *s, struct error *err)
         r = sampler_share(s->sampler, &shared);
         if (r < 0)
             return error_code(err, r, "cannot copy descriptors");
+        shared.pins_fd = s->pins_fd;
         loader_ask_alloc(s->loader, &shared);
         s->alloc_state = SAMPLER_LOADING;
     }
@@ -248,6 +249,7 @@ static int server_moments(struct server *s, struct error *err)
         r = sampler_share(s->sampler, &shared);
         if (r < 0)
             return error_code(err, r, "cannot copy descriptors");
+        shared.pins_fd = s->pins_fd;
         loader_ask_moments(s->loader, &shared);
         s->moments_state = SAMPLER_LOADING;
     }

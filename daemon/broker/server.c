@@ -30,7 +30,12 @@ int server_init(struct server *s, pid_t client, struct error *err)
     struct stat st;
 
     *s = (struct server){
-        .proc_fd = -1, .host_root_fd = -1, .pid_ns_fd = -1, .launcher_fd = -1, .nursery_fd = -1
+        .proc_fd = -1,
+        .host_root_fd = -1,
+        .pid_ns_fd = -1,
+        .pins_fd = -1,
+        .launcher_fd = -1,
+        .nursery_fd = -1,
     };
     s->self = getpid();
     s->client = client;
@@ -68,6 +73,7 @@ void server_deinit(struct server *s)
     s->proc_fd = close_fd(s->proc_fd);
     s->host_root_fd = close_fd(s->host_root_fd);
     s->pid_ns_fd = close_fd(s->pid_ns_fd);
+    s->pins_fd = close_fd(s->pins_fd);
     s->launcher_fd = close_fd(s->launcher_fd);
     openers_stop(s);
     s->agents = agents_free(s->agents);

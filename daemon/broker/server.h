@@ -42,6 +42,7 @@ struct server {
     int proc_fd;             /* /proc */
     int host_root_fd; /* O_PATH: the root of the host's init where it can be seen, else our own */
     int pid_ns_fd;    /* our pid namespace when it is not the initial one, else -1 */
+    int pins_fd;      /* of uprobe_pins_open(), -1: there is none */
     bool initial_pid_ns;
     pid_t self, parent;      /* parent: the supervisor, 0 where systemd is */
     pid_t client;            /* flamed, 0 unknown */

@@ -176,6 +176,11 @@ static const int ALLOWED[] = {
     SCMP_SYS(writev),
 };
 
+/* Besides these, for the broker itself. */
+static const int ALLOWED_IN_BROKER[] = {
+    SCMP_SYS(unlinkat), /* pins of probes (sample/uprobe.h) */
+};
+
 /* Besides these, for what forks openers. */
 static const int ALLOWED_TO_FORK[] = {
     SCMP_SYS(clone),
@@ -374,7 +379,7 @@ int broker_lockdown(struct error *err)
     const struct lockdown l = {
         .kept = KEPT,
         .kept_count = ARRAY_SIZE(KEPT),
-        .calls = { CALLS(ALLOWED) },
+        .calls = { CALLS(ALLOWED), CALLS(ALLOWED_IN_BROKER) },
     };
 
     forbid(RLIMIT_CORE);

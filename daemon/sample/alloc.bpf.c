@@ -25,7 +25,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 /* Written by the loader. */
 struct pick_rate rates[STACK_SETS_MAX]; /* intervals of bytes, or of calls */
 __u32 alloc_sets;                       /* the sets of allocations, as bits */
-__u32 call_epochs[STACK_SETS_MAX];      /* of the probes of sets that count calls; 0: it does not */
+__u32 call_epochs[ALLOC_CALLS_MAX];     /* of the probe in each slot; 0: it counts nothing */
 
 /* Of a task. */
 struct allocating {
@@ -358,6 +358,7 @@ __attribute__((noinline)) int choose(struct alloc_scratch *as, __u32 wanted, __u
     if (kind >= ALLOC_MALLOC) {
         set = set_of(kind);
         as->what.klass = 0;
+        as->what.bytes = asked(host_pid, kind, as->args.n[0], as->args.n[1], as->args.n[2]);
         as->values[set] = draw(set, as->what.bytes);
         return as->values[set] ? 1U << set : 0;
     }
@@ -376,6 +377,14 @@ __attribute__((noinline)) int choose(struct alloc_scratch *as, __u32 wanted, __u
     return (int)sets;
 }
 
+/* A probe that counts nothing any more. */
+static __always_inline bool is_going(__u64 cookie)
+{
+    return ALLOC_COOKIE_KIND(cookie) >= ALLOC_CALL &&
+           ALLOC_COOKIE_EPOCH(cookie) !=
+               call_epochs[ALLOC_COOKIE_SLOT(cookie) & (ALLOC_CALLS_MAX - 1)];
+}
+
 static __always_inline int called(struct pt_regs *ctx)
 {
     struct task_struct *task = bpf_get_current_task_btf();
@@ -388,8 +397,6 @@ static __always_inline int called(struct pt_regs *ctx)
 
     /* Else clang reads the context through a pointer that it has moved. */
     asm volatile("" : "+r"(di), "+r"(si), "+r"(dx), "+r"(cx), "+r"(r8), "+r"(r9), "+r"(sp));
-    if (kind >= ALLOC_CALL && ALLOC_COOKIE_EPOCH(cookie) != call_epochs[set_of(kind)])
-        return 0; /* a probe that is going */
     sets &= kind >= ALLOC_CALL ? 1U << set_of(kind) : alloc_sets;
     if (!sets)
         return 0;
@@ -399,8 +406,6 @@ static __always_inline int called(struct pt_regs *ctx)
         return 0;
     }
     as->args = (struct arguments){ { di, si, dx, cx, r8, r9 }, sp + sizeof(__u64) };
-    if (kind >= ALLOC_MALLOC)
-        as->what.bytes = asked(host_pid, kind, di, si, dx);
     sets = (__u32)choose(as, sets, host_pid, cookie);
     if (sets)
         take_sample(task, as, sets, host_pid);
@@ -411,5 +416,5 @@ static __always_inline int called(struct pt_regs *ctx)
 SEC("uprobe")
 int alloc_probe(struct pt_regs *ctx)
 {
-    return called(ctx);
+    return is_going(bpf_get_attach_cookie(ctx)) ? 0 : called(ctx);
 }

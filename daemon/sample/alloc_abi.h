@@ -12,7 +12,7 @@
 
 #define ALLOC_PROCESSES_MAX 256 /* JVMs that are probed at a time */
 #define ALLOC_PROBES_MAX 24     /* of one */
-#define ALLOC_CALLS_MAX 1024    /* probes where calls are counted, of all processes */
+#define ALLOC_CALLS_MAX 1024    /* probes where calls are counted, of all; a power of two */
 #define ALLOC_TARGET_MAX 32     /* probes of all kinds in one process */
 #define ALLOC_DEPTH 3 /* samples that one processor takes at once: each may be preempted */
 
@@ -53,9 +53,12 @@ enum alloc_malloc {
     ALLOC_MALLOC_PRODUCT,       /* calloc(count, size) */
     ALLOC_MALLOC_KINDS = 8,
 };
-/* Of a probe: a probe of another epoch than its process has is one that is going. */
-#define ALLOC_COOKIE(kind, epoch) ((unsigned long long)(epoch) << 32 | (unsigned)(kind))
-#define ALLOC_COOKIE_KIND(cookie) ((ALLOC_U32)(cookie))
+/* Of a probe: a probe of another epoch than its process has is one that is going. So is a call's
+ * of another epoch than its slot has. */
+#define ALLOC_COOKIE(kind, slot, epoch)                                                            \
+    ((unsigned long long)(epoch) << 32 | (unsigned)(slot) << 16 | (unsigned)(kind))
+#define ALLOC_COOKIE_KIND(cookie) ((ALLOC_U32)(cookie)&0xffff)
+#define ALLOC_COOKIE_SLOT(cookie) ((ALLOC_U32)(cookie) >> 16)
 #define ALLOC_COOKIE_EPOCH(cookie) ((ALLOC_U32)((cookie) >> 32))
 #define ALLOC_KLASS_ARRAY_OF 1 /* added to a Klass in a record: an array of that */
 #define ALLOC_RANK_MAX 5       /* dimensions that are looked at */

@@ -15,6 +15,9 @@
 
 #include "alloc.skel.h"
 
+_Static_assert((ALLOC_CALLS_MAX & (ALLOC_CALLS_MAX - 1)) == 0 && ALLOC_CALLS_MAX <= 1 << 16,
+               "the slots of cookies");
+
 /* A process with probes. */
 struct alloc_target {
     int32_t pid;            /* 0: free */
@@ -23,7 +26,7 @@ struct alloc_target {
 
 /* A function whose calls are counted in a process. */
 struct call_probe {
-    int32_t pid;
+    int32_t pid; /* 0: free */
     uint32_t set;
     bool malloc;           /* the bytes that they ask for */
     struct uprobes *probe; /* owned */
@@ -33,7 +36,6 @@ struct sampler_alloc {
     struct alloc_bpf *skel;
     struct alloc_target targets[ALLOC_PROCESSES_MAX];
     struct call_probe calls[ALLOC_CALLS_MAX];
-    size_t call_count;
     uint32_t call_sets; /* bits: those that count calls */
     uint32_t epoch;     /* of probes; the last one */
     struct uprobe_way way;
@@ -46,7 +48,7 @@ int sampler_alloc_check(struct error *err)
 {
     struct uprobe_way way;
 
-    return uprobe_find_way(&way, err);
+    return uprobe_find_way(/* pins_fd= */ -1, &way, err);
 }
 
 int sampler_alloc_new(const struct sampler_shared *shared, struct sampler_alloc **ret,
@@ -57,7 +59,7 @@ int sampler_alloc_new(const struct sampler_shared *shared, struct sampler_alloc 
 
     if (!a)
         return -ENOMEM;
-    r = uprobe_find_way(&a->way, err);
+    r = uprobe_find_way(shared->pins_fd, &a->way, err);
     if (r < 0)
         goto fail;
     refusal_watch();
@@ -119,20 +121,22 @@ static void drop_targets(struct sampler_alloc *a)
 
 static bool has_mallocs(const struct sampler_alloc *a, int32_t pid)
 {
-    for (size_t i = 0; i < a->call_count; i++) {
+    for (size_t i = 0; i < ARRAY_SIZE(a->calls); i++) {
         if (a->calls[i].pid == pid && a->calls[i].malloc)
             return true;
     }
     return false;
 }
 
+/* It counts nothing from here on, until it is gone. */
 static void drop_call(struct sampler_alloc *a, struct call_probe *c)
 {
     uint32_t key = (uint32_t)c->pid;
     bool malloc = c->malloc;
 
+    __atomic_store_n(&a->skel->bss->call_epochs[c - a->calls], 0, __ATOMIC_RELEASE);
     detach(a, c->probe);
-    *c = a->calls[--a->call_count];
+    *c = (struct call_probe){ 0 };
     if (malloc && !has_mallocs(a, (int32_t)key))
         bpf_map_delete_elem(bpf_map__fd(a->skel->maps.mallocs), &key);
 }
@@ -140,8 +144,8 @@ static void drop_call(struct sampler_alloc *a, struct call_probe *c)
 /* Those of the sets in @sets (bits). */
 static void drop_calls(struct sampler_alloc *a, uint32_t sets)
 {
-    for (size_t i = a->call_count; i-- > 0;) {
-        if (sets & 1U << a->calls[i].set)
+    for (size_t i = 0; i < ARRAY_SIZE(a->calls); i++) {
+        if (a->calls[i].pid && sets & 1U << a->calls[i].set)
             drop_call(a, &a->calls[i]);
     }
 }
@@ -184,10 +188,8 @@ int sampler_alloc_start_calls(struct sampler_alloc *a, uint32_t set, uint64_t pe
 {
     int r = set_period(a, set, period);
 
-    if (r == 0) {
-        __atomic_store_n(&a->skel->bss->call_epochs[set], ++a->epoch, __ATOMIC_RELEASE);
+    if (r == 0)
         a->call_sets |= 1U << set;
-    }
     return r;
 }
 
@@ -196,7 +198,6 @@ void sampler_alloc_stop(struct sampler_alloc *a, uint32_t set)
     if (set >= STACK_SETS_MAX)
         return;
     a->call_sets &= ~(1U << set);
-    __atomic_store_n(&a->skel->bss->call_epochs[set], 0, __ATOMIC_RELEASE);
     drop_calls(a, 1U << set);
     if (!(a->skel->bss->alloc_sets & 1U << set))
         return;
@@ -234,7 +235,7 @@ static size_t probes_of(const struct sampler_alloc *a, int32_t pid)
     for (size_t i = 0; i < ARRAY_SIZE(a->targets); i++)
         n += a->targets[i].pid == pid && a->targets[i].probes ? uprobes_count(a->targets[i].probes)
                                                               : 0;
-    for (size_t i = 0; i < a->call_count; i++)
+    for (size_t i = 0; i < ARRAY_SIZE(a->calls); i++)
         n += a->calls[i].pid == pid;
     return n;
 }
@@ -275,11 +276,11 @@ int sampler_alloc_probe(struct sampler_alloc *a, int32_t pid, const struct alloc
     else
         r = check_room(a, pid, count, err);
     for (size_t i = 0; i < count; i++)
-        places[i] =
-            (struct uprobe_place){ probes[i].offset, ALLOC_COOKIE(probes[i].kind, process.epoch) };
+        places[i] = (struct uprobe_place){ probes[i].offset,
+                                           ALLOC_COOKIE(probes[i].kind, 0, process.epoch) };
     if (r == 0)
-        r = uprobes_attach(&a->way, a->skel->progs.alloc_probe, pid, fd, places, count, &t->probes,
-                           err);
+        r = uprobes_attach(&a->way, bpf_program__fd(a->skel->progs.alloc_probe), pid, fd, places,
+                           count, &t->probes, err);
     if (r < 0)
         drop_target(a, t);
     return r;
@@ -297,9 +298,10 @@ int sampler_alloc_unprobe(struct sampler_alloc *a, int32_t pid)
 
 /* ---- calls of functions ---- */
 
+/* @pid 0: a free one. */
 static struct call_probe *find_call(struct sampler_alloc *a, int32_t pid, uint32_t set)
 {
-    for (size_t i = 0; i < a->call_count; i++) {
+    for (size_t i = 0; i < ARRAY_SIZE(a->calls); i++) {
         if (a->calls[i].pid == pid && a->calls[i].set == set)
             return &a->calls[i];
     }
@@ -310,22 +312,32 @@ static struct call_probe *find_call(struct sampler_alloc *a, int32_t pid, uint32
 static int add_call(struct sampler_alloc *a, const struct call_probe *c, int fd, uint64_t offset,
                     uint32_t kind, struct error *err)
 {
-    struct uprobe_place place = { offset, ALLOC_COOKIE(kind, a->skel->bss->call_epochs[c->set]) };
+    struct call_probe *free_one = find_call(a, /* pid= */ 0, /* set= */ 0);
+    struct uprobe_place place = { .offset = offset };
     struct uprobes *probe;
+    size_t slot;
     int r;
 
     if (!(a->call_sets & 1U << c->set))
         return -EAGAIN;
-    if (a->call_count == ALLOC_CALLS_MAX)
+    if (!free_one)
         return error_set(err, -E2BIG, "functions are probed at %d places already", ALLOC_CALLS_MAX);
     r = check_room(a, c->pid, /* count= */ 1, err);
-    if (r == 0)
-        r = uprobes_attach(&a->way, a->skel->progs.alloc_probe, c->pid, fd, &place, 1, &probe, err);
-    if (r == 0) {
-        a->calls[a->call_count] = *c;
-        a->calls[a->call_count++].probe = probe;
+    if (r < 0)
+        return r;
+    slot = (size_t)(free_one - a->calls);
+    a->epoch += a->epoch == UINT32_MAX ? 2 : 1; /* 0 is none */
+    place.cookie = ALLOC_COOKIE(kind, slot, a->epoch);
+    __atomic_store_n(&a->skel->bss->call_epochs[slot], a->epoch, __ATOMIC_RELEASE);
+    r = uprobes_attach(&a->way, bpf_program__fd(a->skel->progs.alloc_probe), c->pid, fd, &place, 1,
+                       &probe, err);
+    if (r < 0) {
+        __atomic_store_n(&a->skel->bss->call_epochs[slot], 0, __ATOMIC_RELEASE);
+        return r;
     }
-    return r;
+    *free_one = *c;
+    free_one->probe = probe;
+    return 0;
 }
 
 int sampler_alloc_call(struct sampler_alloc *a, int32_t pid, uint32_t set, int fd, uint64_t offset,
@@ -337,10 +349,8 @@ int sampler_alloc_call(struct sampler_alloc *a, int32_t pid, uint32_t set, int f
     if (pid <= 0 || set >= STACK_SETS_MAX)
         return -EINVAL;
     old = find_call(a, pid, set);
-    if (old && a->call_sets & 1U << set) { /* waits, or calls of both would count */
-        old->probe = uprobes_detach(old->probe);
+    if (old && a->call_sets & 1U << set) /* or calls of both would count */
         drop_call(a, old);
-    }
     return add_call(a, &c, fd, offset, ALLOC_CALL + set, err);
 }
 
@@ -368,7 +378,7 @@ int sampler_alloc_mallocs(const struct sampler_alloc *a, int32_t pid, uint64_t *
 
 int sampler_alloc_uncall(struct sampler_alloc *a, int32_t pid, uint32_t set)
 {
-    struct call_probe *c = find_call(a, pid, set);
+    struct call_probe *c = pid > 0 ? find_call(a, pid, set) : NULL;
 
     if (!c)
         return -ENOENT;

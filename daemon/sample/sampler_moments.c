@@ -38,7 +38,7 @@ int sampler_moments_new(const struct sampler_shared *shared, struct sampler_mome
 
     if (!m)
         return -ENOMEM;
-    r = uprobe_find_way(&m->way, err);
+    r = uprobe_find_way(shared->pins_fd, &m->way, err);
     if (r < 0)
         goto fail;
     refusal_watch();
@@ -174,8 +174,8 @@ int sampler_moments_probe(struct sampler_moments *m, int32_t pid, uint32_t threa
         places[i] = (struct uprobe_place){ probes[i].offset,
                                            MOMENT_COOKIE_OF(probes[i].cookie, process.epoch) };
     if (r == 0)
-        r = uprobes_attach(&m->way, m->skel->progs.moment_probe, pid, fd, places, count, &t->probes,
-                           err);
+        r = uprobes_attach(&m->way, bpf_program__fd(m->skel->progs.moment_probe), pid, fd, places,
+                           count, &t->probes, err);
     if (r < 0)
         drop_target(m, t);
     return r;

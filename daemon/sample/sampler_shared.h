@@ -14,9 +14,11 @@ struct bpf_object;
 struct sampler_shared {
     int maps[SAMPLER_SHARED_MAPS]; /* fds, owned; -1: none */
     uint32_t pid_ns_inum, max_words;
+    int pins_fd; /* borrowed; of uprobe_pins_open(); -1: none */
 };
 
-#define SAMPLER_SHARED_NONE ((struct sampler_shared){ .maps = { -1, -1, -1, -1, -1, -1 } })
+#define SAMPLER_SHARED_NONE                                                                        \
+    ((struct sampler_shared){ .maps = { -1, -1, -1, -1, -1, -1 }, .pins_fd = -1 })
 
 /* Copies the fds of the maps of @from, which is loaded, into @ret; the settings are the caller's to
  * fill in. 0 or -errno: then @ret holds nothing. */

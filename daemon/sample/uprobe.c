@@ -9,12 +9,13 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <linux/perf_event.h>
+#include <sys/mount.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #define UPROBE_TYPE "/sys/bus/event_source/devices/uprobe/type"
-#define UPROBE_MULTI 48 /* BPF_TRACE_UPROBE_MULTI, which older headers do not have */
 
 /* What BPF_LINK_CREATE takes for it, in the layout of union bpf_attr. */
 struct uprobe_multi {
@@ -26,11 +27,24 @@ struct uprobe_multi {
 _Static_assert(sizeof(struct uprobe_multi) == 64, "the layout of the kernel");
 
 struct uprobes {
-    int multi_fd; /* -1: links */
-    size_t count; /* of places */
-    size_t link_count;
-    struct bpf_link *links[]; /* owned */
+    int pins_fd;
+    size_t count;
+    int links[]; /* of each place: its fd; -1: it is pinned */
 };
+
+int uprobe_pins_open(void)
+{
+    _cleanup_close_ int fs = -1;
+    int root;
+
+    if (old_kernel_pretended("probe-pins"))
+        return -ENOSYS;
+    fs = fsopen("bpf", FSOPEN_CLOEXEC);
+    if (fs < 0 || fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
+        return -errno;
+    root = fsmount(fs, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
+    return root < 0 ? -errno : root;
+}
 
 static int link_create(const struct uprobe_multi *m)
 {
@@ -69,7 +83,7 @@ static bool multi_works(void)
     return fd == -EINVAL;
 }
 
-int uprobe_find_way(struct uprobe_way *ret, struct error *err)
+int uprobe_find_way(int pins_fd, struct uprobe_way *ret, struct error *err)
 {
     _cleanup_buf_ struct buf text = BUF_NULL;
     uint64_t type = 0;
@@ -85,7 +99,9 @@ int uprobe_find_way(struct uprobe_way *ret, struct error *err)
                           "flamed-broker runs");
         return r;
     }
-    *ret = (struct uprobe_way){ .perf_type = (uint32_t)type, .multi = multi_works() };
+    *ret = (struct uprobe_way){ .perf_type = (uint32_t)type,
+                                .multi = multi_works(),
+                                .pins_fd = pins_fd };
     return 0;
 }
 
@@ -104,78 +120,80 @@ static int refuse(int r, int32_t pid, struct error *err)
     return r;
 }
 
-static int attach_multi(struct bpf_program *program, int32_t pid, const char *path,
-                        const struct uprobe_place *places, size_t count, struct uprobes *u,
-                        struct error *err)
+/* Each has one place. A thread that is killed in the middle of putting several leaves those that it
+ * has put, and no link has them. */
+static int attach_multi(int program, int32_t pid, const char *path,
+                        const struct uprobe_place *place)
 {
-    _cleanup_free_ uint64_t *words = calloc(count, 2 * sizeof(*words));
-    struct uprobe_multi m = { .program_fd = (uint32_t)bpf_program__fd(program),
+    struct uprobe_multi m = { .program_fd = (uint32_t)program,
                               .attach_type = UPROBE_MULTI,
                               .path = (uint64_t)(uintptr_t)path,
-                              .offsets = (uint64_t)(uintptr_t)words,
-                              .cookies = (uint64_t)(uintptr_t)(words + count),
-                              .count = (uint32_t)count,
+                              .offsets = (uint64_t)(uintptr_t)&place->offset,
+                              .cookies = (uint64_t)(uintptr_t)&place->cookie,
+                              .count = 1,
                               .pid = (uint32_t)pid };
-    int r;
 
-    if (!words)
-        return -ENOMEM;
-    for (size_t i = 0; i < count; i++) {
-        words[i] = places[i].offset;
-        words[count + i] = places[i].cookie;
-    }
-    r = link_create(&m);
-    if (r < 0)
-        return refuse(r, pid, err);
-    u->multi_fd = r;
-    return 0;
+    return link_create(&m);
 }
 
-static int attach_one(uint32_t type, struct bpf_program *program, int32_t pid, const char *path,
-                      const struct uprobe_place *place, struct bpf_link **ret, struct error *err)
+static int attach_event(uint32_t type, int program, int32_t pid, const char *path,
+                        const struct uprobe_place *place)
 {
-    LIBBPF_OPTS(bpf_perf_event_opts, opts, .bpf_cookie = place->cookie);
+    LIBBPF_OPTS(bpf_link_create_opts, opts, .perf_event.bpf_cookie = place->cookie);
     struct perf_event_attr attr = { .size = sizeof(attr), .type = type };
     _cleanup_close_ int event = -1;
-    struct bpf_link *link;
 
     attr.uprobe_path = (uint64_t)(uintptr_t)path;
     attr.probe_offset = place->offset;
     event = (int)syscall(SYS_perf_event_open, &attr, pid, /* cpu= */ -1, /* group_fd= */ -1,
                          PERF_FLAG_FD_CLOEXEC);
     if (event < 0)
-        return refuse(-errno, pid, err);
-    link = bpf_program__attach_perf_event_opts(program, event, &opts);
-    if (!link)
-        return error_errno(err, "cannot attach to a probe in process %d", pid);
-    take_fd(&event); /* the link closes it */
-    *ret = link;
-    return 0;
+        return -errno;
+    return bpf_link_create(program, event, BPF_PERF_EVENT, &opts);
 }
 
-int uprobes_attach(const struct uprobe_way *way, struct bpf_program *program, int32_t pid, int fd,
+/* The name of a place's pin: no other set of probes has this address until it is taken out. */
+#define PIN_NAME_MAX 40
+
+static void pin_name(const struct uprobes *u, size_t i, char ret[static PIN_NAME_MAX])
+{
+    snprintf(ret, PIN_NAME_MAX, "%" PRIxPTR "-%zu", (uintptr_t)u, i);
+}
+
+static bool pin(const struct uprobes *u, size_t i)
+{
+    char name[PIN_NAME_MAX], path[PIN_NAME_MAX + 32];
+
+    if (u->pins_fd < 0)
+        return false;
+    pin_name(u, i, name);
+    snprintf(path, sizeof(path), "/proc/self/fd/%d/%s", u->pins_fd, name);
+    return bpf_obj_pin(u->links[i], path) == 0;
+}
+
+int uprobes_attach(const struct uprobe_way *way, int program, int32_t pid, int fd,
                    const struct uprobe_place *places, size_t count, struct uprobes **ret,
                    struct error *err)
 {
-    struct uprobes *u = calloc(1, sizeof(*u) + count * sizeof(struct bpf_link *));
+    struct uprobes *u = calloc(1, sizeof(*u) + count * sizeof(*u->links));
     char path[32];
-    int r = 0;
 
     if (!u)
         return -ENOMEM;
-    u->multi_fd = -1;
-    u->count = count;
+    u->pins_fd = way->pins_fd;
     snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-    if (way->multi)
-        r = attach_multi(program, pid, path, places, count, u, err);
-    for (size_t i = 0; !way->multi && i < count && r == 0; i++) {
-        r = attach_one(way->perf_type, program, pid, path, &places[i], &u->links[i], err);
-        if (r == 0)
-            u->link_count++;
-    }
-    if (r < 0) {
-        uprobes_detach(u);
-        return r;
+    for (size_t i = 0; i < count; i++) {
+        int r = way->multi ? attach_multi(program, pid, path, &places[i])
+                           : attach_event(way->perf_type, program, pid, path, &places[i]);
+
+        if (r < 0) {
+            uprobes_detach(u);
+            return refuse(r, pid, err);
+        }
+        u->links[i] = r;
+        u->count++;
+        if (pin(u, i)) /* the pin keeps the link: to close it takes out nothing */
+            u->links[i] = close_fd(u->links[i]);
     }
     *ret = u;
     return 0;
@@ -188,10 +206,18 @@ size_t uprobes_count(const struct uprobes *u)
 
 bool uprobes_detach_some(struct uprobes *u)
 {
-    u->multi_fd = close_fd(u->multi_fd);
-    if (u->link_count > 0)
-        bpf_link__destroy(u->links[--u->link_count]);
-    if (u->link_count > 0)
+    char name[PIN_NAME_MAX];
+    bool pinned = true;
+
+    while (u->count > 0 && pinned) {
+        pinned = u->links[--u->count] < 0;
+        pin_name(u, u->count, name);
+        if (pinned)
+            unlinkat(u->pins_fd, name, 0);
+        else
+            close_fd(u->links[u->count]);
+    }
+    if (u->count > 0)
         return true;
     free(u);
     return false;

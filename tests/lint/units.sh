@@ -33,7 +33,7 @@ if ! systemd-analyze verify --man=no --recursive-errors=no "$folder"/*.service "
     cat "$folder/out"
     bad=1
 fi
-rated flamed-broker.service 2.5
+rated flamed-broker.service 2.6
 rated flamed-launcher.service 2.9
 rated flamed.service 1.4
 rated flamed.service 0.8 socket-only.conf
