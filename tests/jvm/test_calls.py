@@ -45,7 +45,7 @@ def probes(pid: int, name: str) -> int:
             start, end = (int(word, 16) for word in fields[0].split("-"))
             memory.seek(start)
             code = memory.read(end - start)
-            with open(f"/proc/{pid}/map_files/{fields[0]}", "rb") as file:
+            with open(f"/proc/{pid}/map_files/{start:x}-{end:x}", "rb") as file:
                 file.seek(int(fields[2], 16))
                 there = file.read(end - start)
             if code != there: # the last page of a file is filled up with zeros
