@@ -50,7 +50,7 @@ char *put(char *to, const char *s, uint16_t n);
 
 /* Names a method unless that was done. */
 void introduce(jvmti_env *env, jvmti_id method, uint64_t time_ns);
-/* The id of a method that was named; 0: none. */
+/* Returns the id of a method that was named; 0: none. */
 uint32_t known(jvmti_id method);
 
 /* ---- code.c ---- */

@@ -63,13 +63,13 @@ int config_parse_argv(int argc, char *const *argv, struct config *c, uint64_t *g
                       struct error *err);
 int config_parse_yaml(struct span text, const char *file, uint64_t given, struct config *c,
                       struct error *err);
-/* The names of the options whose values differ, with commas between them: those that a running
+/* Gets the names of the options whose values differ, with commas between them: those that a running
  * flamed cannot change. Schedules and triggers are not among them. */
 void config_differences(const struct config *a, const struct config *b, struct buf *out);
 
 /* What it has of what an address takes that is not loopback. */
 struct listen_rights config_listen_rights(const struct config *c);
 
-/* The text of --help, and the same options as the part OPTIONS of the man page (roff). */
+/* Appends the text of --help, and the same options as the part OPTIONS of the man page (roff). */
 void config_help(struct buf *out);
 void config_man(struct buf *out);

@@ -39,7 +39,7 @@ struct access_rule {
                                      * who sees other processes sees other captures */
 };
 
-/* Whether it is for clients that show something, whatever user of this machine they are. */
+/* Returns whether it is for clients that show something, whatever user of this machine they are. */
 static inline bool access_rule_is_shown(const struct access_rule *r)
 {
     return r->by != ACCESS_BY_HOST;
@@ -63,21 +63,22 @@ int access_rule_set_seen(struct access_rule *rule, struct error *err);
 /* Looks the names of users and groups up: before the sandbox alone. @peers: shall tell of the
  * groups; NULL: it is only checked. 0, or -EINVAL with @err. */
 int access_rules_resolve(struct access_rules *r, struct peers *peers, struct error *err);
-/* The same from what was looked up before: names that @before (NULL: none) and those before it do
- * not have are refused. */
+/* Does the same from what was looked up before: names that @before (NULL: none) and those before it
+ * do not have are refused. */
 int access_rules_inherit(struct access_rules *r, const struct access_rules *before,
                          struct error *err);
 
-/* The first rule for a user of the machine or one of its groups; NULL: none. */
+/* Returns the first rule for a user of the machine or one of its groups; NULL: none. */
 const struct access_rule *access_rules_user(const struct access_rules *r, uint32_t uid,
                                             uint64_t groups);
-/* The rule for the token @text; NULL: none. Takes the same time for all that are of one length. */
+/* Returns the rule for the token @text; NULL: none. Takes the same time for all that are of one
+ * length. */
 const struct access_rule *access_rules_token(const struct access_rules *r, struct span text);
-/* The rule for what @rule, of other rules, is shown for: the same token, name with password, or
- * certificate; NULL: none. */
+/* Returns the rule for what @rule, of other rules, is shown for: the same token, name with
+ * password, or certificate; NULL: none. */
 const struct access_rule *access_rules_same(const struct access_rules *r,
                                             const struct access_rule *rule);
-/* Whether there is a rule of this kind; one for who shows something. */
+/* Returns whether there is a rule of this kind; one for who shows something. */
 bool access_rules_have(const struct access_rules *r, enum access_by by);
 bool access_rules_have_shown(const struct access_rules *r);
 

@@ -25,8 +25,8 @@ struct attempts {
     } counts[ATTEMPTS_COUNTS_MAX];
 };
 
-/* Whether @c may try once more: a password for @name, or a token, where @name is NULL. False:
- * *ret_retry_s says when. */
+/* Returns whether @c may try once more: a password for @name, or a token, where @name is NULL.
+ * False: *ret_retry_s says when. */
 bool attempts_left(struct attempts *a, const struct caller *c, const char *name, uint64_t now_ns,
                    unsigned *ret_retry_s);
 /* What @c has shown was wrong. */

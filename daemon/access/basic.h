@@ -16,13 +16,15 @@ struct basic {
     char password[BASIC_PASSWORD_MAX + 1];
 };
 
-/* Whether @header begins with the scheme @name, "basic" or "bearer", in any case; then the rest. */
+/* Returns whether @header begins with the scheme @name, "basic" or "bearer", in any case; then the
+ * rest. */
 bool authorization_is(struct span header, const char *name, struct span *ret_rest);
 /* Reads what follows "Basic": base64 of NAME:PASSWORD. False: it is none, or longer than is taken;
  * then *ret is untouched. */
 bool basic_parse(struct span rest, struct basic *ret);
 
-/* Whether @hash is one of bcrypt that flamed takes: $2a$, $2b$ or $2y$, at most BASIC_COST_MAX. */
+/* Returns whether @hash is one of bcrypt that flamed takes: $2a$, $2b$ or $2y$, at most
+ * BASIC_COST_MAX. */
 bool basic_hash_valid(struct span hash);
 /* Reads `basic_auth_users` out of the YAML document @text, and gives each hash to the rule for that
  * name. A user without a rule and a rule without a user are refused. 0, or -errno with @err. */
@@ -34,10 +36,10 @@ struct passwords;
 /* NULL: out of memory, or of random bytes. */
 struct passwords *passwords_new(void);
 struct passwords *passwords_free(struct passwords *p);
-/* The rule for @b where it was right before; NULL: that has to be asked. Takes some us. */
+/* Returns the rule for @b where it was right before; NULL: that has to be asked. Takes some us. */
 const struct access_rule *passwords_known(struct passwords *p, const struct access_rules *rules,
                                           const struct basic *b);
-/* The rule for @b; NULL: the name or the password is wrong. Takes as long as bcrypt does, also for
- * a name that there is not. */
+/* Returns the rule for @b; NULL: the name or the password is wrong. Takes as long as bcrypt does,
+ * also for a name that there is not. */
 const struct access_rule *passwords_check(struct passwords *p, const struct access_rules *rules,
                                           const struct basic *b);

@@ -26,9 +26,9 @@ struct certificate_names {
 /* Reads the alternative names of the certificate of @n bytes at @der. False: it is none. Names that
  * are longer than ACCESS_SHOWN_MAX, or not printable ASCII, are passed by. */
 bool certificate_read(const void *der, size_t n, struct certificate_names *ret);
-/* Whether @name of a rule is one of them. With a colon it is a URI, with an '@' an address of mail,
- * else a DNS name. */
+/* Returns whether @name of a rule is one of them. With a colon it is a URI, with an '@' an address
+ * of mail, else a DNS name. */
 bool certificate_has(const struct certificate_names *names, const char *name);
-/* The first rule for one of them; NULL: none. */
+/* Returns the first rule for one of them; NULL: none. */
 const struct access_rule *certificate_rule(const struct certificate_names *names,
                                            const struct access_rules *rules);

@@ -52,10 +52,10 @@ struct peer_connection {
     struct peer peer; /* what peers_ask() tells */
 };
 
-/* The peers of @n connections. Thread: one at a time. Takes some 20 us for each. Without the
+/* Gets the peers of @n connections. Thread: one at a time. Takes some 20 us for each. Without the
  * kernel's tcp_diag it takes some microseconds for each socket of the machine, but once for all. */
 void peers_ask(struct peers *s, struct peer_connection *list, size_t n);
-/* The peer of the accepted socket @fd, whose address is @address, as peers_ask(). */
+/* Gets the peer of the accepted socket @fd, whose address is @address, as peers_ask(). */
 void peer_ask(struct peers *s, int fd, const struct sockaddr_storage *address, struct peer *ret);
 
 enum peer_place {

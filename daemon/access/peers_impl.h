@@ -50,8 +50,8 @@ struct peers {
  * Return: 1 with *ret_uid, ret->cgroup and ret->inode; 0 with ret->problem. */
 int peer_take_answer(const struct nlmsghdr *h, const struct inet_diag_req_v2 *q, struct peer *ret,
                      uint32_t *ret_uid);
-/* The same out of the lines of @text, of the socket whose ends are spelt @local and @remote. Return
- * as peer_ask_text(). */
+/* Does the same out of the lines of @text, of the socket whose ends are spelt @local and @remote.
+ * Return as peer_ask_text(). */
 int peer_find_text(struct span text, const char *local, const char *remote, struct peer *ret,
                    uint32_t *ret_uid);
 /* The text of all sockets, as of the first question: of each file once it is asked for. */

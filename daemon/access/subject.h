@@ -45,7 +45,7 @@ struct subject {
 
 #define SUBJECT_NAME_BYTES 64
 
-/* The subject of a connection that is at @place. */
+/* Gets the subject of a connection that is at @place. */
 void subject_of_peer(const struct peer *p, enum peer_place place, struct subject *ret);
 
 /* What a rule of the configuration makes of @s, a user's own, or of a client with its token. The
@@ -59,5 +59,5 @@ const char *subject_known_by(const struct subject *s);
 /* "all", "own", "match", "nothing": what of the node it sees. Literal. */
 const char *subject_sees(const struct subject *s);
 
-/* Whether @s has @needed. False: @err says who he is, what it takes and what to do. */
+/* Returns whether @s has @needed. False: @err says who he is, what it takes and what to do. */
 bool subject_may(const struct subject *s, enum role needed, struct error *err);

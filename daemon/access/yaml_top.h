@@ -26,7 +26,7 @@ typedef int (*yaml_top_fn)(struct yaml_top *y, const yaml_node_t *key, const yam
 int yaml_top_mapping(struct yaml_top *y, struct span text, const char *name, yaml_top_fn fn,
                      void *cookie, bool *ret_found);
 
-/* The text of a scalar; SPAN_NULL for what is none. Points into y->doc. */
+/* Returns the text of a scalar; SPAN_NULL for what is none. Points into y->doc. */
 struct span yaml_top_text(const yaml_node_t *n);
 /* "FILE, line N: KEY does not take 'VALUE': it takes TAKES"; y->secret: '...'. Return: -EINVAL. */
 int yaml_top_refuse(struct yaml_top *y, const yaml_node_t *at, const char *key, const char *takes);

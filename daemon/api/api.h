@@ -11,5 +11,5 @@ struct engine;
 int api_new(struct engine *e, struct api **ret);
 /* NULL is fine. Returns NULL. */
 struct api *api_free(struct api *api);
-/* The table of its functions. Points into @api. */
+/* Returns the table of its functions. Points into @api. */
 const struct api_backend *api_backend(const struct api *api);

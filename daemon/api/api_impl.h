@@ -13,8 +13,8 @@ struct api {
 
 /* Runs @fn on the engine's thread and waits for it, as mailbox_ask(). */
 int api_ask(struct api *api, int (*fn)(struct api *api, void *arg), void *arg, struct error *err);
-/* The same of what begins a capture: asks again, for a while, as long as the broker loads a program
- * for its event. */
+/* Does the same of what begins a capture: asks again, for a while, as long as the broker loads a
+ * program for its event. */
 int api_ask_start(struct api *api, int (*fn)(struct api *api, void *arg), void *arg,
                   struct error *err);
 
@@ -45,7 +45,7 @@ int backend_heap(void *ctx, const struct viewer *v, int32_t host_pid, json_t **r
 /* resolve.c: the JVM @host_pid with its facts, if @v sees it. 0; BACKEND_NOT_FOUND; -errno. */
 int jvm_find(struct api *api, const struct viewer *v, int32_t host_pid, struct process **ret,
              struct error *err);
-/* The same of one whose memory can be read, so that its vm is there; else BACKEND_CONFLICT. */
+/* Does the same of one whose memory can be read, so that its vm is there; else BACKEND_CONFLICT. */
 int jvm_find_readable(struct api *api, const struct viewer *v, int32_t host_pid,
                       struct process **ret, struct error *err);
 /* resolve.c: @t as questions about the past understand it. @ret points into @t and @pod. 0;

@@ -6,9 +6,9 @@
 #include "base/buf.h"
 #include "discover/discover.h"
 
-/* The two lines before a family; @type: "gauge", "counter". */
+/* Appends the two lines before a family; @type: "gauge", "counter". */
 void metric_head(struct buf *out, const char *name, const char *type, const char *help);
-/* The number, and the end of the line. */
+/* Appends the number, and the end of the line. */
 void metric_value(struct buf *out, double value);
 /* A family of one line without labels. */
 void metric(struct buf *out, const char *name, const char *type, const char *help, double value);

@@ -22,14 +22,14 @@ struct attachment;
  * once. */
 struct attachment *attachment_take(struct attaching *at, const struct process *p, uint32_t mode);
 struct attachment *attachment_release(struct attaching *at, struct attachment *a);
-/* The one that is under way to @id by an agent; NULL: none. */
+/* Returns the one that is under way to @id by an agent; NULL: none. */
 struct attachment *attachment_find(struct attaching *at, const struct proc_id *id);
 /* Takes each a step further. To be called with every tick. */
 void attachments_poll(struct attaching *at, uint64_t now_ns);
 
 /* Returns how far it is. */
 enum attachment_state attachment_state(const struct attachment *a);
-/* A sentence with its remedy. Points into @a. */
+/* Returns a sentence with its remedy. Points into @a. */
 const struct error *attachment_problem(const struct attachment *a);
 /* Points into @a, NULL: it is of the other kind, or not there yet. */
 struct code_map *attachment_map(const struct attachment *a);

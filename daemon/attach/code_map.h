@@ -50,7 +50,8 @@ struct code_piece {
     struct span stub_name; /* raw */
 };
 
-/* The piece that held @pc at @time_ns. 1; 0: none is known. Spans point into @m until it is fed. */
+/* Gets the piece that held @pc at @time_ns. 1; 0: none is known. Spans point into @m until it is
+ * fed. */
 int code_map_find(struct code_map *m, uint64_t pc, uint64_t time_ns, struct code_piece *ret);
 /* Gives the frames there, innermost first, the compiled method last, by HotSpot's rule. For a
  * return address that is the debug record of just that pc. Else it is the first behind it, where

@@ -45,5 +45,5 @@ bool code_map_index(struct code_map *m);
  * the first event has no time of its own. Only the newest of an address can live, and few overlap.
  */
 void code_map_end(struct code_map *m, uint64_t start, uint64_t end, uint64_t time_ns);
-/* The piece that held @pc at @time_ns. Points into @m; NULL: none. */
+/* Returns the piece that held @pc at @time_ns. Points into @m; NULL: none. */
 const struct piece *code_map_piece(struct code_map *m, uint64_t pc, uint64_t time_ns);

@@ -19,7 +19,7 @@ static inline void budget_init(struct budget *b, unsigned share, uint64_t max_ns
     *b = (struct budget){ max_ns, share, (int64_t)max_ns, now_ns };
 }
 
-/* Whether something may begin. */
+/* Returns whether something may begin. */
 static inline bool budget_has(struct budget *b, uint64_t now_ns)
 {
     uint64_t in = (now_ns - b->filled_ns) / b->share;

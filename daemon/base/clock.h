@@ -16,7 +16,8 @@ static inline uint64_t clock_ns(clockid_t clock)
     return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
 }
 
-/* The clock of every sample and of every deadline (perf and BPF time stamps are set to it). */
+/* Reads the clock of every sample and of every deadline (perf and BPF time stamps are set to it).
+ */
 static inline uint64_t clock_monotonic_ns(void)
 {
     return clock_ns(CLOCK_MONOTONIC);

@@ -24,7 +24,8 @@ struct id_table {
 /* No memory is taken before the first add. @max: entries. */
 void id_table_init(struct id_table *t, size_t record_size, uint32_t max);
 void id_table_deinit(struct id_table *t);
-/* The id of @record. 0; 1 when it is new; -ENOSPC (limit) or -ENOMEM (then @ret is untouched). */
+/* Gets the id of @record. 0; 1 when it is new; -ENOSPC (limit) or -ENOMEM (then @ret is untouched).
+ */
 int id_table_add(struct id_table *t, const void *record, uint32_t *ret);
 /* True and its id, if it is there. */
 bool id_table_find(const struct id_table *t, const void *record, uint32_t *ret);

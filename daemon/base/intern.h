@@ -17,7 +17,7 @@ static inline void intern_freep(struct intern **t)
     intern_free(*t);
 }
 
-/* The id of @s. 0, -ENOSPC (ceiling; @ret untouched) or -ENOMEM. */
+/* Gets the id of @s. 0, -ENOSPC (ceiling; @ret untouched) or -ENOMEM. */
 int intern_add(struct intern *t, struct span s, uint32_t *ret);
 /* Points into @t; a NUL follows. An unknown id gives the empty span. Valid for the life of @t. */
 struct span intern_get(const struct intern *t, uint32_t id);

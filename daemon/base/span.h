@@ -30,7 +30,7 @@ bool span_ends_with(struct span s, const char *suffix);
 /* Index of the first / last @c, or s.n when there is none. */
 size_t span_find(struct span s, char c);
 size_t span_rfind(struct span s, char c);
-/* The bytes from @from on; empty when @from is past the end. */
+/* Returns the bytes from @from on; empty when @from is past the end. */
 struct span span_from(struct span s, size_t from);
 /* Returns what is behind the last slash of @path; all of it where there is none. */
 struct span span_base_name(struct span path);
@@ -43,7 +43,7 @@ bool span_take_str(struct span *s, const char *literal);
 /* Digits up to a 64-bit number; false on overflow or without a digit. */
 bool span_take_dec(struct span *s, uint64_t *ret);
 bool span_take_hex(struct span *s, uint64_t *ret); /* without 0x */
-/* The value of a digit of either case; -1 of what is none. */
+/* Returns the value of a digit of either case; -1 of what is none. */
 int hex_value(char c);
 /* Skips blanks and tabs, then takes a run without any; false if there is none. */
 bool span_take_word(struct span *s, struct span *ret);
@@ -53,7 +53,7 @@ bool span_take_until(struct span *s, char sep, struct span *ret);
 /* As span_take_until() with '\n'. */
 bool span_take_line(struct span *s, struct span *ret);
 
-/* The whole span as a decimal number. */
+/* Gets the whole span as a decimal number. */
 bool span_parse_dec(struct span s, uint64_t *ret);
 /* Copies into @buf as a C string, cut to its size; NULs inside become '?'. Returns @buf. */
 char *span_copy(struct span s, char *buf, size_t size);

@@ -17,6 +17,6 @@ struct steady {
     bool looked;
 };
 
-/* The wall clock at a moment; 0 when it was set less than STEADY_AFTER_NS ago. To be asked every
- * minute or so. */
+/* Returns the wall clock at a moment; 0 when it was set less than STEADY_AFTER_NS ago. To be asked
+ * every minute or so. */
 uint64_t steady_now(struct steady *s, uint64_t monotonic_ns, uint64_t real_ns);

@@ -27,7 +27,7 @@ struct worker *worker_free(struct worker *w, void (*drop)(struct work *work));
 
 /* Takes @work. False where too many wait: it stays the caller's. */
 bool worker_put(struct worker *w, struct work *work);
-/* The next that is done, which is the caller's again, or NULL. Does not block. */
+/* Returns the next that is done, which is the caller's again, or NULL. Does not block. */
 struct work *worker_take(struct worker *w);
 /* Waits until one is done or nothing is left to do, at most until @deadline_ns (CLOCK_MONOTONIC).
  * True when one is done. */

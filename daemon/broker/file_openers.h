@@ -25,7 +25,7 @@
 /* Forks them. Where that fails (logged) the broker opens files itself. */
 void openers_start(struct server *s);
 void openers_stop(struct server *s);
-/* True where request @kind is theirs and there is one. */
+/* Returns true where request @kind is theirs and there is one. */
 bool openers_take(const struct server *s, uint32_t kind);
 /* A request_fn for those. -ETIMEDOUT: the file system does not answer. */
 int openers_ask(struct server *s, const struct broker_request *q, struct reply *rep);

@@ -11,10 +11,10 @@
 int serve_connection(struct server *s, int fd);
 
 #define LISTEN_PASSED_MAX 2
-/* How many descriptors systemd passed (LISTEN_FDS), from 3 on; 0: none, or more than
+/* Returns how many descriptors systemd passed (LISTEN_FDS), from 3 on; 0: none, or more than
  * LISTEN_PASSED_MAX. They are closed at an exec from here on. */
 size_t listen_passed(void);
-/* The listening socket that systemd passed (LISTEN_FDS), or -1. */
+/* Returns the listening socket that systemd passed (LISTEN_FDS), or -1. */
 int listen_inherited(void);
 /* The group that may connect: flamed under systemd is in it, its users are not. */
 #define LISTEN_GROUP "flamed-broker"

@@ -31,21 +31,21 @@ void loader_ask(struct loader *l, int pid_ns_fd, size_t ring_bytes, uint32_t max
  * *ret, owned by the caller; LOADER_BUSY; -errno of sampler_new() with @err. */
 int loader_take(struct loader *l, uint64_t wait_ns, struct sampler **ret, struct error *err);
 
-/* The same for the program of tracepoints: has @points loaded, which it takes. */
+/* Does the same for the program of tracepoints: has @points loaded, which it takes. */
 void loader_ask_points(struct loader *l, struct sampler_points *points);
 /* As loader_take(), without waiting. */
 int loader_take_points(struct loader *l, struct sampler_points **ret, struct error *err);
-/* The same for the programs of sampler_off.h. Takes @shared, which it closes. */
+/* Does the same for the programs of sampler_off.h. Takes @shared, which it closes. */
 void loader_ask_off(struct loader *l, const struct sampler_shared *shared);
 /* As loader_take(), without waiting. */
 int loader_take_off(struct loader *l, struct sampler_off **ret, struct error *err);
 
-/* The same for the program of sampler_alloc.h. */
+/* Does the same for the program of sampler_alloc.h. */
 void loader_ask_alloc(struct loader *l, const struct sampler_shared *shared);
 /* As loader_take(), without waiting. */
 int loader_take_alloc(struct loader *l, struct sampler_alloc **ret, struct error *err);
 
-/* The same for the programs of sampler_moments.h. */
+/* Does the same for the programs of sampler_moments.h. */
 void loader_ask_moments(struct loader *l, const struct sampler_shared *shared);
 /* As loader_take(), without waiting. */
 int loader_take_moments(struct loader *l, struct sampler_moments **ret, struct error *err);

@@ -20,6 +20,6 @@ struct mapped {
  */
 int mapped_open_named(const struct target *t, const struct broker_request *q, const char *name,
                       int *ret_fd, struct error *err);
-/* The executable mapping that is exactly @start-@end. 0, PROC_GONE, -ENOENT, -errno. */
+/* Gets the executable mapping that is exactly @start-@end. 0, PROC_GONE, -ENOENT, -errno. */
 int mapped_find(const struct target *t, uint64_t start, uint64_t end, struct mapped *ret,
                 struct error *err);

@@ -24,7 +24,7 @@ struct broker;
 /* Takes @fd, the connected socket. 0 or -ENOMEM. */
 int broker_new(int fd, struct broker **ret);
 struct broker *broker_free(struct broker *b);
-/* The socket, to be watched for EOF. Points into @b. */
+/* Returns the socket, to be watched for EOF. Points into @b. */
 int broker_fd(const struct broker *b);
 /* True once the peer is gone: every further call returns -ENOTCONN. */
 bool broker_lost(const struct broker *b);
@@ -50,10 +50,10 @@ struct quarantine;
 /* Refuses from now on to ask for what @l names (borrowed; does not change). To be called before
  * other threads ask. */
 void broker_set_quarantine(struct broker *b, const struct quarantine *l);
-/* Whether all that is asked about @id is refused: -ETIMEDOUT with the sentence. *ret_jvm (where not
- * NULL): whether it is known to be a JVM. Thread: any. */
+/* Returns whether all that is asked about @id is refused: -ETIMEDOUT with the sentence. *ret_jvm
+ * (where not NULL): whether it is known to be a JVM. Thread: any. */
 bool broker_is_quarantined(const struct broker *b, const struct proc_id *id, bool *ret_jvm);
-/* The sentence. -ETIMEDOUT. */
+/* Writes the sentence. Return: -ETIMEDOUT. */
 int broker_refuse_quarantined(const struct proc_id *id, struct error *err);
 
 /* Read-only fds of a target, owned by the caller. 0, PROC_GONE, BROKER_ABSENT, -errno with @err. */
@@ -63,26 +63,26 @@ int broker_maps(struct broker *b, const struct proc_id *id, int *ret_fd, struct 
 int broker_mem(struct broker *b, const struct proc_id *id, int *ret_fd, struct error *err);
 /* As broker_mem(): its /proc/PID/pagemap, without page frame numbers. */
 int broker_pagemap(struct broker *b, const struct proc_id *id, int *ret_fd, struct error *err);
-/* The text of its /proc/PID/cgroup in a sealed memfd, each path cut where it leads into a folder
- * that root alone did not make. *ret_cpu_limit: the least CPU limit of its cgroups and of those
- * above, in thousandths of a CPU; 0: none. */
+/* Gets the text of its /proc/PID/cgroup in a sealed memfd, each path cut where it leads into a
+ * folder that root alone did not make. *ret_cpu_limit: the least CPU limit of its cgroups and of
+ * those above, in thousandths of a CPU; 0: none. */
 int broker_cgroup(struct broker *b, const struct proc_id *id, int *ret_fd, uint64_t *ret_cpu_limit,
                   struct error *err);
-/* The user who made the user namespace of a container without root (rootless podman), as the kernel
- * lets that user trace what runs in it. 0; BROKER_ABSENT: there is none, or it is root's, or one in
- * a container of root's; PROC_GONE; -errno. */
+/* Gets the user who made the user namespace of a container without root (rootless podman).
+ * The kernel lets that user trace what runs in it. 0; BROKER_ABSENT: there is none, or it is
+ * root's, or one in a container of root's; PROC_GONE; -errno. */
 int broker_namespace_user(struct broker *b, const struct proc_id *id, uint32_t *ret_uid,
                           struct error *err);
-/* The processes that hold the sockets with the numbers @inodes, into one of @ret for each. Takes
- * some 50 ns for each descriptor of the machine. The first socket and those that few hold come
- * first, as far as the answer has room. 0; -EBUSY if its turn has not come within a second;
+/* Gets the processes that hold the sockets with the numbers @inodes, into one of @ret for each.
+ * Takes some 50 ns for each descriptor of the machine. The first socket and those that few hold
+ * come first, as far as the answer has room. 0; -EBUSY if its turn has not come within a second;
  * -ETIMEDOUT if there are too many descriptors; -errno. */
 int broker_socket_holders(struct broker *b, const uint64_t *inodes, size_t n,
                           struct socket_holding *ret, struct error *err);
 int broker_hsperfdata(struct broker *b, const struct proc_id *id, int *ret_fd, struct error *err);
 /* /tmp/perf-<innermost pid>.map in the target's root. */
 int broker_perfmap(struct broker *b, const struct proc_id *id, int *ret_fd, struct error *err);
-/* The file behind the executable mapping start-end, deleted or not. "[vdso]" comes as a sealed
+/* Gets the file behind the executable mapping start-end, deleted or not. "[vdso]" comes as a sealed
  * memfd. */
 int broker_mapped(struct broker *b, const struct proc_id *id, uint64_t start, uint64_t end,
                   int *ret_fd, struct error *err);
@@ -91,7 +91,7 @@ int broker_mapped(struct broker *b, const struct proc_id *id, uint64_t start, ui
 /* Separate debug file by build-id, looked for in the target's root, then the host's. */
 int broker_debug(struct broker *b, const struct proc_id *id, const uint8_t *build_id, size_t n,
                  int *ret_fd, struct error *err);
-/* The debug file that others share (dwz), @name below /usr/lib/debug/.dwz, looked for in the
+/* Gets the debug file that others share (dwz), @name below /usr/lib/debug/.dwz, looked for in the
  * target's root, then the host's. */
 int broker_debug_shared(struct broker *b, const struct proc_id *id, struct span name, int *ret_fd,
                         struct error *err);
@@ -106,15 +106,16 @@ int broker_config(struct broker *b, enum tls_file which, int *ret_fd, struct err
 /* Gives a descriptor of /proc/kallsyms, the caller's. Return: 0 or -errno with @err. */
 int broker_kallsyms(struct broker *b, int *ret_fd, struct error *err);
 
-/* The log of who did what, to append to, by the path that was fixed when the broker started. 0;
- * BROKER_ABSENT: none was named; -errno. */
+/* Gets the log of who did what, to append to, by the path that was fixed when the broker started.
+ * 0; BROKER_ABSENT: none was named; -errno. */
 int broker_audit_log(struct broker *b, int *ret_fd, struct error *err);
 /* What the container runtime wrote about container @id (64 hex digits): containerd's config.json,
  * CRI-O's userdata config.json, dockershim's config.v2.json. */
 int broker_container_config(struct broker *b, const char *id, int *ret_fd, struct error *err);
-/* The names in /var/log/containers, NUL-separated, in a sealed memfd. */
+/* Gets the names in /var/log/containers, NUL-separated, in a sealed memfd. */
 int broker_container_logs(struct broker *b, int *ret_fd, struct error *err);
-/* The kernel's tracepoints, GROUP:NAME a line, in a sealed memfd. -ENOENT: tracefs is not mounted.
+/* Gets the kernel's tracepoints, GROUP:NAME a line, in a sealed memfd. -ENOENT: tracefs is not
+ * mounted.
  */
 int broker_tracepoints(struct broker *b, int *ret_fd, struct error *err);
 
@@ -130,7 +131,7 @@ int broker_sideband(struct broker *b, int ret_fds[BROKER_CPUS_MAX], size_t *ret_
  * samples is asked for (-EBUSY), broker_facts() among it. */
 int broker_unwind_limit(struct broker *b, uint32_t frames, struct error *err);
 
-/* The BPF ring buffer's map fd, to be mapped by sample/ring.c. */
+/* Gets the BPF ring buffer's map fd, to be mapped by sample/ring.c. */
 int broker_ring(struct broker *b, int *ret_fd, size_t *ret_bytes, struct error *err);
 
 #define BROKER_SETS_MAX 8
@@ -189,7 +190,7 @@ int broker_moments(struct broker *b, const struct proc_id *id, uint64_t start, u
                    uint32_t thread_state, struct error *err);
 /* Ends that. -ENOENT: it has none. */
 int broker_unmoments(struct broker *b, int32_t host_pid, struct error *err);
-/* The ring of moments, as broker_ring(), while a set of event safepoint runs. */
+/* Gets the ring of moments, as broker_ring(), while a set of event safepoint runs. */
 int broker_moments_ring(struct broker *b, int *ret_fd, size_t *ret_bytes, struct error *err);
 #define BROKER_FILE_BYTES_MAX (UINT64_C(8) << 30) /* of a file with functions */
 /* Has set @set count the calls of a function of process @id, in place of the one that it counts

@@ -35,7 +35,7 @@ int client_request_name(struct broker_request *q, const void *name, size_t n, st
 /* Asks @q. The answer's result; its fds (on 0) are the caller's. */
 int client_call(struct broker *b, struct broker_request *q, struct broker_answer *a, int *fds,
                 size_t fds_max, size_t *ret_count, struct error *err);
-/* The same with b->lock held. */
+/* Does the same with b->lock held. */
 int client_call_locked(struct broker *b, struct broker_request *q, struct broker_answer *a,
                        int *fds, size_t fds_max, size_t *ret_count, struct error *err);
 /* Where the answer has no fds. */

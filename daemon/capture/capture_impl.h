@@ -89,7 +89,7 @@ struct capture {
     struct profile meta;
 };
 
-/* Whether @c samples an event of @kind. */
+/* Returns whether @c samples an event of @kind. */
 static inline bool capture_has(const struct capture *c, enum event_kind kind)
 {
     for (size_t i = 0; i < c->event_count; i++) {
@@ -107,14 +107,14 @@ static inline struct calls_env captures_calls_env(struct captures *captures)
                                .symbolizer = captures->symbolizer };
 }
 
-/* The sets of samples of @event, as bits. */
+/* Returns the sets of samples of @event, as bits. */
 static inline uint32_t capture_event_sets(const struct capture_event *event)
 {
     return (event->set == NO_SET ? 0 : 1u << event->set) |
            (event->on_set == NO_SET ? 0 : 1u << event->on_set);
 }
 
-/* The sets of samples of @c, as bits. */
+/* Returns the sets of samples of @c, as bits. */
 static inline uint32_t capture_sets(const struct capture *c)
 {
     uint32_t sets = 0;
@@ -142,16 +142,16 @@ int capture_new_record(struct captures *captures, struct record **ret);
 
 /* ---- admit.c ---- */
 
-/* Whether @req takes long, or has no end but its client's will. */
+/* Returns whether @req takes long, or has no end but its client's will. */
 bool capture_lasts(const struct capture_request *req);
 /* Whether the caller of @req may begin another. Of those that last one caller may have half of what
  * it may have, so that who comes after it finds room within a minute. 0, or BACKEND_TOO_MANY with
  * @err, which says when to ask again. */
 int capture_admit(const struct captures *captures, const struct capture_request *req,
                   struct error *err);
-/* Whether @caller may arm one more set of samples, where @more (bits) are those of a capture that
- * is not in the list yet. One caller may have half of them, and one is left for root. So nobody
- * keeps all others from sampling at all. False: @err says why. */
+/* Returns whether @caller may arm one more set of samples, where @more (bits) are those of a
+ * capture that is not in the list yet. One caller may have half of them, and one is left for root.
+ * So nobody keeps all others from sampling at all. False: @err says why. */
 bool capture_may_add_set(const struct captures *captures, const struct caller *caller,
                          uint32_t more, struct error *err);
 
@@ -168,7 +168,7 @@ void capture_warn_rates(struct capture *c);
 
 /* As /api/v1/captures shows it, owned by the caller. @progress: 0..1. */
 json_t *capture_json(const struct store_capture *c, double progress);
-/* The same of one that runs. Thread: the engine's. */
+/* Returns the same of one that runs. Thread: the engine's. */
 json_t *running_json(struct capture *c);
 
 /* ---- processes.c ---- */
@@ -177,8 +177,8 @@ json_t *running_json(struct capture *c);
  * ms, because a main class or a container may become known later. */
 struct seen_verdict *capture_verdict(struct captures *captures, struct capture *c,
                                      const struct process *p, uint64_t now_ns);
-/* The thread of a sample as an index of the record; *ret_run: what is known of how it ran, valid
- * until the next call. 0 or -errno. */
+/* Gets the thread of a sample as an index of the record; *ret_run: what is known of how it ran,
+ * valid until the next call. 0 or -errno. */
 int capture_thread(struct capture *c, uint32_t process, const struct incoming *in, uint32_t *ret,
                    struct seen_run **ret_run);
 /* Warns of its processes whose files could not be read because their file systems do not answer. */
@@ -186,12 +186,12 @@ void capture_warn_unanswered(struct captures *captures, struct capture *c);
 void capture_warn_put_off(struct captures *captures, struct capture *c);
 /* The record is a new one: processes and threads are to be told to it again. */
 void capture_forget_members(struct capture *c);
-/* True when samples of more than one pid were wanted. */
+/* Returns true when samples of more than one pid were wanted. */
 bool capture_has_several_processes(const struct capture *c);
 
 /* ---- late_threads.c ---- */
 
-/* The name of a moment as a string of frames, out of what a JVM says: cleaned. */
+/* Returns the name of a moment as a string of frames, out of what a JVM says: cleaned. */
 uint32_t capture_moment_name(struct captures *captures, const char *raw);
 /* In the profile that was made: what its samples of safepoints are worth. 0 or -ENOMEM. */
 int capture_weigh(const struct capture *c, struct profile *p);
@@ -204,7 +204,7 @@ void capture_warn_quality(struct captures *captures, struct capture *c);
 void capture_warn_untaken(const struct captures *captures, struct capture *c);
 /* Says once what is not seen if @p is probed by its stubs. */
 void capture_warn_stubs(struct captures *captures, struct capture *c, const struct process *p);
-/* The huge pages that came into use on the node since it started; 0: not told. */
+/* Returns the huge pages that came into use on the node since it started; 0: not told. */
 uint64_t captures_huge_faults(const struct captures *captures);
 
 /* ---- symbol_source.c ---- */
@@ -217,7 +217,7 @@ int capture_choose_names(struct captures *captures, struct capture *c, struct er
 void capture_note_symbols(struct capture *c, const struct process *p);
 /* The record, a new one, asks for names that are decided at the end. */
 void capture_defer_names(struct capture *c);
-/* Whether the end is to wait for the source, or for debug information; for 4 s at most. */
+/* Returns whether the end is to wait for the source, or for debug information; for 4 s at most. */
 bool capture_names_wait(struct captures *captures, struct capture *c, uint64_t now_ns);
 /* Before a profile is made: what is known now decides. */
 void capture_decide_names(struct capture *c);

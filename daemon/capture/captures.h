@@ -76,8 +76,8 @@ void captures_deinit(struct captures *captures);
 
 /* ---- captures.c: captures under way ---- */
 
-/* The frames and names of what is being captured, for a table that takes the old one's place: as
- * in profile/rebase.h. */
+/* Adds the frames and names of what is being captured, for a table that takes the old one's
+ * place: as in profile/rebase.h. */
 int captures_rebase_add(const struct captures *captures, struct rebase *b);
 void captures_rebase(struct captures *captures, const struct rebase *b, struct frame_table *frames);
 
@@ -103,7 +103,7 @@ void captures_take_moments(struct captures *captures);
 void captures_look(struct captures *captures, uint64_t now_ns);
 /* Looks at once, for a capture that begins, or whose end is over. */
 void captures_look_edge(struct captures *captures);
-/* Whether any capture takes samples of @set. */
+/* Returns whether any capture takes samples of @set. */
 bool captures_want(const struct captures *captures, uint32_t set);
 /* Finishes those whose time is over. All samples up to @now_ns must have been handed over. */
 void captures_finish_due(struct captures *captures, uint64_t now_ns);
@@ -111,7 +111,7 @@ void captures_finish_due(struct captures *captures, uint64_t now_ns);
 void captures_fail_all(struct captures *captures, int r, const struct error *err);
 /* CLOCK_MONOTONIC of the next deadline; UINT64_MAX when none runs. */
 uint64_t captures_next_deadline(const struct captures *captures);
-/* Whether one runs whose samples must be named at once. */
+/* Returns whether one runs whose samples must be named at once. */
 bool captures_hurry(const struct captures *captures);
 /* Makes the BPF filter hold just the processes that some capture wants. */
 void captures_reconcile(struct captures *captures, uint64_t now_ns);

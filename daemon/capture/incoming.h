@@ -32,7 +32,7 @@ struct incoming {
 /* Names it into its naming->stack, with or without Java names. Where it waits then, nobody takes it
  * yet. */
 void incoming_name(struct incoming *in, bool java);
-/* The same, with Java names; @later decides some of them. */
+/* Does the same, with Java names; @later decides some of them. */
 void incoming_name_later(struct incoming *in, const struct code_later *later);
-/* The sample as profiles keep it, once named; its thread is the caller's to set. */
+/* Makes the sample as profiles keep it, once named; its thread is the caller's to set. */
 void incoming_sample(const struct incoming *in, struct profile_sample *ret);

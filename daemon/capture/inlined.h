@@ -18,15 +18,15 @@ struct inlined;
 int inlined_new(struct symbolizer *s, struct frame_table *frames, struct inlined **ret);
 struct inlined *inlined_free(struct inlined *i);
 
-/* The frames of @stack, which was just named, of @p; native ones are @base + n in place of their
- * ids. Valid until the next call. */
+/* Returns the frames of @stack, which was just named, of @p; native ones are @base + n in place of
+ * their ids. Valid until the next call. */
 const uint32_t *inlined_stack(struct inlined *i, struct process *p, const struct named_stack *stack,
                               uint32_t base);
 /* What n has become: as record_later_fn. */
 size_t inlined_frames(struct inlined *i, uint32_t n, uint32_t ret[RECORD_LATER_FRAMES_MAX]);
 /* Before a profile is made: what was decided before is void. */
 void inlined_decide(struct inlined *i);
-/* Whether something may still be read. */
+/* Returns whether something may still be read. */
 bool inlined_waits(const struct inlined *i);
 
 /* Another frame table takes the place of this one: as in attach/deferred_frames.h. */

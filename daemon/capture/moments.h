@@ -75,7 +75,7 @@ void moments_looked(struct moments *all, struct broker *b);
 void moments_forget(struct moments *all);
 /* Hands each moment that is over to @fn. */
 void moments_drain(struct moments *all, struct discover *d, moment_fn fn, void *cookie);
-/* The counts of @id; NULL: none are kept. */
+/* Returns the counts of @id; NULL: none are kept. */
 const struct telling *moments_of(const struct moments *all, const struct proc_id *id);
 void moments_deinit(struct moments *all);
 

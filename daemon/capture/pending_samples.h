@@ -32,7 +32,7 @@ void pending_deinit(struct pending_samples *h);
 /* Copies a sample. False where there is no room. */
 bool pending_add(struct pending_samples *h, struct process *p, const struct sample_record *rec,
                  const uint64_t *frames, uint64_t now_ns);
-/* Whether one of @sets (bits), taken before @until_ns, is held. */
+/* Returns whether one of @sets (bits), taken before @until_ns, is held. */
 bool pending_has(const struct pending_samples *h, uint32_t sets, uint64_t until_ns);
 /* Takes out the oldest one that @ready says is ready, after *at (NULL: from the beginning), and
  * moves *at on; NULL: there is none. The caller's, for pending_free(). */

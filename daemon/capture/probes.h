@@ -30,7 +30,7 @@ struct probes {
  * @err, which says why it cannot be probed. */
 int probes_put(struct probes *all, struct broker *b, struct symbolizer *s, struct process *p,
                uint64_t until_ns, struct error *err);
-/* Whether @id has probes, and by the stubs in its code cache. */
+/* Returns whether @id has probes, and by the stubs in its code cache. */
 bool probes_by_stubs(struct probes *all, const struct proc_id *id);
 /* Begins a look at all processes: probes_put() says which are wanted, */
 void probes_look(struct probes *all);

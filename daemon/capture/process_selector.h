@@ -18,13 +18,13 @@ static inline void target_freep(struct target **t)
     target_free(*t);
 }
 
-/* Whether the viewer may see @p, selected or not. */
+/* Returns whether the viewer may see @p, selected or not. */
 bool target_sees(const struct target *t, const struct process *p);
 /* Returns the viewer. Points into @t. */
 const struct viewer *target_viewer(const struct target *t);
 /* Names the viewer, if it sees a part of the node: "user 1001", or by what it sees. */
 void target_viewer_name(const struct viewer *v, char *buf, size_t size);
-/* Whether @p belongs to it. */
+/* Returns whether @p belongs to it. */
 bool target_matches(const struct target *t, const struct process *p);
 /* No selector, asked by one who sees all: every process. */
 bool target_is_node(const struct target *t);
@@ -32,7 +32,7 @@ bool target_is_node(const struct target *t);
 bool target_is_open(const struct target *t);
 /* What it is limited to, as struct profile's scope. Points into @t. */
 const char *target_scope(const struct target *t);
-/* The one pid it names, else 0. */
+/* Returns the one pid it names, else 0. */
 int32_t target_single_pid(const struct target *t);
 /* As a person would say it: "pid 4242 (Main)", "the whole node". Clean text. */
 void target_describe(const struct target *t, struct discover *d, char *buf, size_t size);

@@ -17,7 +17,7 @@ struct target {
     struct matcher_set *seen; /* of the viewer; NULL: none */
 };
 
-/* Whether @s may be the beginning of a container's id. */
+/* Returns whether @s may be the beginning of a container's id. */
 bool target_is_id_prefix(const char *s);
-/* Whether all selectors of @t but pid choose @p. */
+/* Returns whether all selectors of @t but pid choose @p. */
 bool target_rest_matches(const struct target *t, const struct process *p);

@@ -40,7 +40,7 @@ struct recorder_opts {
 int recorder_start(const struct recorder_opts *o, struct recorder **ret, struct error *err);
 /* NULL is fine. Returns NULL. */
 struct recorder *recorder_stop(struct recorder *rec);
-/* The set it samples with, as a bit; 0 where @rec is NULL. */
+/* Returns the set it samples with, as a bit; 0 where @rec is NULL. */
 uint32_t recorder_sets(const struct recorder *rec);
 /* Takes a sample of its set. */
 void recorder_sample(struct recorder *rec, struct incoming *in);

@@ -33,8 +33,8 @@ int sample_sets_speed_up(struct sample_sets *r, struct broker *b, uint32_t but, 
                          struct error *err);
 /* Gives it back; the last user disarms it. */
 void sample_sets_release(struct sample_sets *r, struct broker *b, uint32_t set);
-/* Whether the kernel drops samples that are taken every @period_ns: as it is set now, which the
- * broker asked for when they began. Thread: any. */
+/* Returns whether the kernel drops samples that are taken every @period_ns: as it is set now, which
+ * the broker asked for when they began. Thread: any. */
 bool sample_sets_dropped(int proc_fd, uint64_t period_ns, uint64_t *ret_allowed_hz);
-/* How many sets run. */
+/* Returns how many sets run. */
 size_t sample_sets_used(const struct sample_sets *r);

@@ -39,10 +39,10 @@ void store_writer_put(struct store_writer *k, struct profile *p, const char *sch
 /* No answer waits for a disk without end: those that are due leave. What they hold is still being
  * stored, and store_writer_find() finds it until then. */
 void store_writer_hurry(struct store_writer *k, uint64_t now_ns);
-/* How many profiles are not yet stored. */
+/* Returns how many profiles are not yet stored. */
 size_t store_writer_waiting(struct store_writer *k);
 /* Writes what has become of the runs of a schedule. */
 void store_writer_put_history(struct store_writer *k, const char *schedule,
                               const struct store_history *h);
-/* The profile of a capture that is queued, as a new reference; NULL if there is none. */
+/* Returns the profile of a capture that is queued, as a new reference; NULL if there is none. */
 struct profile *store_writer_find(struct store_writer *k, const char *id);

@@ -9,17 +9,18 @@
 
 #define ARGS_MASK "***"
 
-/* The main class or jar in @cmdline (arguments separated by NUL), by the launcher's own rules.
+/* Gets the main class or jar in @cmdline (arguments separated by NUL), by the launcher's own rules.
  * False when there is none. *ret_after: the arguments that follow it. Both point into @cmdline. */
 bool args_main(struct span cmdline, struct span *ret_main, struct span *ret_after);
-/* The same with the help of @command, "MAIN ARGS..." as the VM keeps it. A blank may be part of the
- * name there. So it is the argument of @cmdline that @command begins with, or else its first word.
+/* Does the same with the help of @command, "MAIN ARGS..." as the VM keeps it. A blank may be
+ * part of the name there. So it is the argument of @cmdline that @command begins with, or else its
+ * first word.
  */
 bool args_main_of_command(struct span command, struct span cmdline, struct span *ret_main,
                           struct span *ret_after);
 
 /* Appends @args (separated by NUL) with blanks between them, as clean text; @mask hides values. */
 void args_add(struct buf *out, struct span args, bool mask);
-/* The same with words that blanks separate: what follows a hidden value is hidden up to the next
- * option. */
+/* Does the same with words that blanks separate: what follows a hidden value is hidden up to the
+ * next option. */
 void args_add_words(struct buf *out, struct span words, bool mask);

@@ -18,7 +18,7 @@ bool container_parse(struct span cgroup, bool nested, struct container *ret);
  */
 bool container_id_is_hex(struct span id);
 
-/* Whether @c is a digit of a container's id. */
+/* Returns whether @c is a digit of a container's id. */
 static inline bool container_is_lower_hex(char c)
 {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');

@@ -131,7 +131,7 @@ void discover_poll(struct discover *d, uint64_t now_ns);
 /* Reads /proc in full now, which may take as long as 100 us a process. To be called once after the
  * start. */
 void discover_sweep(struct discover *d);
-/* The same for a request that must not miss a young process, at most once a second. */
+/* Does the same for a request that must not miss a young process, at most once a second. */
 void discover_sweep_if_old(struct discover *d);
 /* Returns "", or a sentence with the remedy on what hides processes. That is /proc mounted with
  * hidepid, or for another pid namespace, or no side-band events. Points into @d, as of the last
@@ -143,8 +143,8 @@ const char *discover_problem(const struct discover *d);
  * or @host_pid is not above 0. @exec_id and @start_boottime_ns as in the sample; both may be 0. */
 struct process *discover_get(struct discover *d, int32_t host_pid, uint64_t start_boottime_ns,
                              uint32_t exec_id, uint64_t time_ns, const char *comm);
-/* The live image with this pid now, read from /proc if it is new; NULL if there is none (thread ids
- * are not pids). May be a zombie or a kernel thread. */
+/* Returns the live image with this pid now, read from /proc if it is new; NULL if there is none
+ * (thread ids are not pids). May be a zombie or a kernel thread. */
 struct process *discover_find(struct discover *d, int32_t host_pid);
 /* Calls @fn for each known image (also exited ones that are still kept); stops at non-zero. */
 int discover_each(struct discover *d, int (*fn)(void *cookie, struct process *p), void *cookie);

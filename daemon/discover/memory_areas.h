@@ -52,8 +52,8 @@ struct memory_pieces {
 
 #define MEMORY_PIECES_MAX 65536
 
-/* The pieces of @maps, of what may be accessed at all. *@ret is for memory_pieces_deinit(). 0 or
- * -ENOMEM. @vm: what it says, in any order. */
+/* Gets the pieces of @maps, of what may be accessed at all. *@ret is for memory_pieces_deinit(). 0
+ * or -ENOMEM. @vm: what it says, in any order. */
 int memory_pieces_of(const struct maps *maps, const struct vm_areas *vm, struct memory_pieces *ret);
 void memory_pieces_deinit(struct memory_pieces *p);
 

@@ -24,5 +24,5 @@ int pod_parse_config(struct span json, struct container *c);
 /* Adds what a file name in /var/log/containers says: POD_NAMESPACE_CONTAINER-ID.log. True when it
  * is about the container c->id. */
 bool pod_parse_log_name(struct span name, struct container *c);
-/* The same over names separated by NUL. */
+/* Does the same over names separated by NUL. */
 bool pod_parse_log_names(struct span names, struct container *c);

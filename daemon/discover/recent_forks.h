@@ -38,7 +38,7 @@ struct recent {
 void recent_fork(struct recent *r, int32_t host_pid, uint64_t time_ns, uint64_t due_ns);
 void recent_exec(struct recent *r, int32_t host_pid, uint64_t time_ns, uint64_t due_ns);
 void recent_forget(struct recent *r, int32_t host_pid);
-/* The note on @host_pid, or NULL. Points into @r. */
+/* Returns the note on @host_pid, or NULL. Points into @r. */
 const struct recent_note *recent_find(const struct recent *r, int32_t host_pid);
-/* The next pid whose note is due at @now_ns, which stays; 0 if there is none. */
+/* Returns the next pid whose note is due at @now_ns, which stays; 0 if there is none. */
 int32_t recent_take_due(struct recent *r, uint64_t now_ns);

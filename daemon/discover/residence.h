@@ -35,7 +35,7 @@ struct residence {
     struct residence_point points[RESIDENCE_POINTS_MAX];
 };
 
-/* Whether what was counted of a JVM may stand for what it has now, which is @rss_bytes. */
+/* Returns whether what was counted of a JVM may stand for what it has now, which is @rss_bytes. */
 static inline bool residence_holds(const struct residence *last, uint64_t rss_bytes,
                                    uint64_t now_ns)
 {

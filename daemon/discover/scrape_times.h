@@ -18,6 +18,6 @@ struct scrape_times {
 
 /* Notes a scrape at @now_ns. */
 void scrape_times_add(struct scrape_times *t, uint64_t now_ns);
-/* Whether the next one may come in @lead_ns from @now_ns. True where no two were seen yet, and
- * where one is late. */
+/* Returns whether the next one may come in @lead_ns from @now_ns. True where no two were seen yet,
+ * and where one is late. */
 bool scrape_is_near(const struct scrape_times *t, uint64_t lead_ns, uint64_t now_ns);

@@ -119,7 +119,7 @@ static inline struct image *image_of(struct process *p)
     return (struct image *)p;
 }
 
-/* Whether it has not ended. */
+/* Returns whether it has not ended. */
 static inline bool image_is_live(const struct image *im)
 {
     return im->end_ns == UINT64_MAX;
@@ -127,7 +127,7 @@ static inline bool image_is_live(const struct image *im)
 
 /* ---- table.c ---- */
 
-/* The newest image of @host_pid, or NULL; image_older() leads to those before it. */
+/* Returns the newest image of @host_pid, or NULL; image_older() leads to those before it. */
 struct image *table_newest(const struct discover *d, int32_t host_pid);
 struct image *image_older(const struct image *im);
 /* Adds an image, newest of its pid unless @older_than is given; it is live, has no facts and comm
@@ -143,7 +143,7 @@ void image_end(struct image *im, uint64_t time_ns, bool replaced);
 void image_set_comm(struct image *im, struct span comm);
 /* Clean text into an owned string of the image; on lack of memory what was there stays. */
 void image_set_text(char **field, struct span raw, size_t max);
-/* An exec at @time_ns. The image that comes after, or NULL (no room). */
+/* Puts the image after an exec at @time_ns in the place of @im. Return: it, or NULL (no room). */
 struct image *image_replace(struct discover *d, struct image *im, uint64_t time_ns,
                             struct span comm);
 /* Frees what is gone for long enough, and more of it when the table is nearly full. */
@@ -176,7 +176,7 @@ uint64_t monotonic_of_ticks(const struct discover *d, uint64_t ticks);
 int facts_read(struct discover *d, struct image *im);
 /* /proc/PID/cmdline, as far as it can be read; @ret is initialised with @max. */
 void facts_read_cmdline(struct discover *d, const struct proc_id *id, size_t max, struct buf *ret);
-/* The note on a process that has no entry, if it is about the one that started then. */
+/* Returns the note on a process that has no entry, if it is about the one that started then. */
 const struct recent_note *facts_note(const struct discover *d, int32_t host_pid,
                                      uint64_t start_ticks);
 /* Makes the entry of a process that has none, out of /proc. NULL: there is none, it is a thread, or
@@ -185,7 +185,7 @@ struct image *facts_discover(struct discover *d, int32_t host_pid, bool kernel_t
 
 /* ---- image_lookup.c ---- */
 
-/* The image that a sample is of, made if need be. NULL: no room. */
+/* Returns the image that a sample is of, made if need be. NULL: no room. */
 struct image *which_image(struct discover *d, int32_t host_pid, uint64_t start_ticks,
                           uint32_t exec_id, uint64_t time_ns, struct span comm);
 

@@ -64,7 +64,7 @@ static inline void dwarf_closep(struct dwarf **d)
 {
     dwarf_close(*d);
 }
-/* The build-id of the file that holds what it shares with others (dwz), of at most
+/* Returns the build-id of the file that holds what it shares with others (dwz), of at most
  * DWARF_BUILD_ID_MAX bytes; empty: there is none. Points into @d. */
 struct span dwarf_alt_build_id(const struct dwarf *d);
 /* Its name below the folder .dwz that its path goes through, of at most DWARF_ALT_NAME_MAX bytes;

@@ -152,8 +152,8 @@ struct dwarf_abbrev_cache {
     uint64_t turn;
 };
 
-/* The table at @offset; NULL: it cannot be read. Valid until DWARF_ABBREVS_KEPT others were asked
- * for. */
+/* Returns the table at @offset; NULL: it cannot be read. Valid until DWARF_ABBREVS_KEPT others were
+ * asked for. */
 const struct dwarf_abbrevs *dwarf_abbrevs_get(struct dwarf *d, uint64_t offset);
 const struct dwarf_abbrev *dwarf_abbrev_find(const struct dwarf_abbrevs *t, uint64_t code);
 void dwarf_abbrevs_deinit(struct dwarf_abbrev_cache *c);
@@ -201,9 +201,9 @@ struct dwarf {
 /* Lists units and their code, as far as the budget goes. False: it is spent. */
 bool dwarf_list_units(struct dwarf *d);
 bool dwarf_list_code(struct dwarf *d);
-/* The unit whose bytes hold @offset; NULL: none. */
+/* Returns the unit whose bytes hold @offset; NULL: none. */
 struct dwarf_unit *dwarf_unit_at(struct dwarf *d, uint64_t offset);
-/* The unit of the code at @address; NULL: none. */
+/* Returns the unit of the code at @address; NULL: none. */
 struct dwarf_unit *dwarf_unit_of_code(struct dwarf *d, uint64_t address);
 /* Reads its first entry, once. False: it cannot be read. */
 bool dwarf_unit_begin(struct dwarf *d, struct dwarf_unit *u);
@@ -228,20 +228,21 @@ struct dwarf_entry {
 bool dwarf_entry_take(struct dwarf_cursor *c, const struct dwarf_unit *u,
                       const struct dwarf_abbrevs *t, const struct dwarf_abbrev *a,
                       struct dwarf_entry *ret);
-/* The same of one that matters not, but for its sibling (offset in the section, 0: not told). */
+/* Does the same of one that matters not, but for its sibling (offset in the section, 0: not
+ * told). */
 bool dwarf_entry_skip(struct dwarf_cursor *c, const struct dwarf_unit *u,
                       const struct dwarf_abbrevs *t, const struct dwarf_abbrev *a,
                       uint64_t *ret_sibling);
 /* Takes a value of @form. */
 bool dwarf_value_take(struct dwarf_cursor *c, const struct dwarf_unit *u, uint16_t form,
                       int64_t constant, struct dwarf_value *ret);
-/* The address that @v is. */
+/* Gets the address that @v is. */
 bool dwarf_value_address(struct dwarf *d, const struct dwarf_unit *u, const struct dwarf_value *v,
                          uint64_t *ret);
-/* The text that @v is, in @buffer or pointing into what @v points into. Empty: none. */
+/* Returns the text that @v is, in @buffer or pointing into what @v points into. Empty: none. */
 struct span dwarf_value_text(struct dwarf *d, const struct dwarf_unit *u,
                              const struct dwarf_value *v, char buffer[DWARF_NAME_MAX]);
-/* The entry that @v names: its file, and its offset there. */
+/* Gets the entry that @v names: its file, and its offset there. */
 bool dwarf_value_entry(struct dwarf *d, const struct dwarf_unit *u, const struct dwarf_value *v,
                        struct dwarf **ret_d, uint64_t *ret_offset);
 
@@ -251,7 +252,7 @@ bool dwarf_value_entry(struct dwarf *d, const struct dwarf_unit *u, const struct
 typedef void (*dwarf_range_fn)(void *cookie, uint64_t start, uint64_t end);
 bool dwarf_ranges(struct dwarf *d, const struct dwarf_unit *u, const struct dwarf_entry *e,
                   dwarf_range_fn fn, void *cookie);
-/* Whether @e may have code. */
+/* Returns whether @e may have code. */
 static inline bool dwarf_has_code(const struct dwarf_entry *e)
 {
     return e->ranges.form || (e->low.form && e->high.form);
@@ -259,8 +260,8 @@ static inline bool dwarf_has_code(const struct dwarf_entry *e)
 
 /* ---- dwarf_name.c ---- */
 
-/* The name of the function that the entry at @offset is, or is a copy of, as a string of @to; 0:
- * none. */
+/* Returns the name of the function that the entry at @offset is, or is a copy of, as a string of
+ * @to; 0: none. */
 uint32_t dwarf_function_name(struct dwarf *d, uint64_t offset, struct intern *to);
 
 /* ---- dwarf_inline.c ---- */

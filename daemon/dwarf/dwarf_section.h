@@ -58,9 +58,9 @@ struct dwarf_section {
     struct dwarf_live live;
 };
 
-/* The section of @bytes at @offset of @fd, which the kernel or libelf says are there. @compressed:
- * they begin with a header that says how. False: it cannot be read (too large, another packing, no
- * memory), and is empty. */
+/* Describes the section of @bytes at @offset of @fd, which the kernel or libelf says are there.
+ * @compressed: they begin with a header that says how. False: it cannot be read (too large, another
+ * packing, no memory), and is empty. */
 bool dwarf_section_init(struct dwarf_section *s, struct dwarf_chunks *chunks, int fd,
                         uint64_t offset, uint64_t bytes, bool compressed);
 void dwarf_section_deinit(struct dwarf_section *s);

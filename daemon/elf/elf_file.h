@@ -35,7 +35,7 @@ struct elf_file;
 /* Reads the headers of @fd (borrowed until elf_file_close()). 0; -ENOEXEC: not an ELF file; -EFBIG;
  * -ENOMEM; -EIO. @err says which. */
 int elf_file_open(int fd, struct elf_file **ret, struct error *err);
-/* The same of @bytes in memory, which are taken over in every case. */
+/* Does the same of @bytes in memory, which are taken over in every case. */
 int elf_file_open_memory(struct buf *bytes, struct elf_file **ret, struct error *err);
 struct elf_file *elf_file_close(struct elf_file *f);
 static inline void elf_file_closep(struct elf_file **f)
@@ -43,13 +43,14 @@ static inline void elf_file_closep(struct elf_file **f)
     elf_file_close(*f);
 }
 
-/* Whether the file has a symbol table of its own, beside the dynamic one. */
+/* Returns whether the file has a symbol table of its own, beside the dynamic one. */
 bool elf_file_has_symtab(const struct elf_file *f);
 /* Bytes of the build-id, 0 where there is none. Points into @f. */
 struct span elf_file_build_id(const struct elf_file *f);
 /* PT_LOAD segments in order of the file. Points into @f. */
 const struct elf_segment *elf_file_segments(const struct elf_file *f, size_t *ret_count);
-/* The address that the file itself gives to the byte at @offset. False: no segment holds it. */
+/* Gets the address that the file itself gives to the byte at @offset. False: no segment holds it.
+ */
 bool elf_segments_vaddr(const struct elf_segment *segments, size_t count, uint64_t offset,
                         uint64_t *ret);
 /* A hash of everything that elf_file_symbols(), elf_file_starts() and the segments are made of. */
@@ -62,11 +63,12 @@ int elf_file_symbols(struct elf_file *f, struct symbol_builder *b);
  * -ENOMEM; a broken table is skipped. */
 int elf_file_starts(struct elf_file *f, struct symbol_builder *b);
 
-/* The separate debug file that .gnu_debuglink names: a bare file name. False where there is none.
+/* Gets the separate debug file that .gnu_debuglink names: a bare file name. False where there is
+ * none.
  */
 bool elf_file_debuglink(struct elf_file *f, char ret_name[ELF_DEBUGLINK_NAME_MAX + 1],
                         uint32_t *ret_crc);
-/* True when the whole content of @fd has the checksum @crc. Reads the file. */
+/* Returns true when the whole content of @fd has the checksum @crc. Reads the file. */
 bool elf_crc_matches(int fd, uint32_t crc);
 /* MiniDebugInfo: the small ELF file that is packed in .gnu_debugdata. 0 and *ret owned by the
  * caller; 1: there is none that can be read; -ENOMEM. */

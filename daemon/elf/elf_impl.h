@@ -28,9 +28,10 @@ struct elf_symbols {
 };
 /* False: no such section, too large or broken. */
 bool elf_symbols_load(struct elf_file *f, Elf_Scn *section, struct elf_symbols *ret);
-/* The table of where functions begin, and its address; empty where the file has symbols. */
+/* Returns the table of where functions begin, and its address; empty where the file has symbols. */
 struct span elf_starts_bytes(struct elf_file *f, uint64_t *ret_vaddr);
-/* The bytes of @section as they lie in the file; empty when NULL, broken or larger than @max. */
+/* Returns the bytes of @section as they lie in the file; empty when NULL, broken or larger than
+ * @max. */
 struct span elf_section_bytes(Elf_Scn *section, size_t max);
 
 /* A section of code. */

@@ -73,7 +73,7 @@ struct symbol_table {
  */
 int symbol_table_build(const struct symbol_builder *b, struct symbol_table *ret);
 void symbol_table_deinit(struct symbol_table *t);
-/* The symbol whose range holds @address, or NULL. Points into @t. */
+/* Returns the symbol whose range holds @address, or NULL. Points into @t. */
 const struct symbol *symbol_table_find(const struct symbol_table *t, uint64_t address);
 static inline struct span symbol_name(const struct symbol_table *t, const struct symbol *s)
 {

@@ -49,14 +49,14 @@ struct engine *engine_stop(struct engine *e);
 int engine_set_rules(struct engine *e, struct rules *rules, struct error *err);
 /* What /readyz is to say of a configuration that could not be taken; "": all is well. */
 void engine_set_config_problem(struct engine *e, const char *sentence);
-/* The same of the files for TLS. */
+/* Does the same of the files for TLS. */
 void engine_set_tls_problem(struct engine *e, const char *sentence);
 /* Has the broker, which knows the paths, open the configuration file as it is now, or a file for
  * TLS that it names. The fd is the caller's. Return: 0; BROKER_ABSENT: there is none; -errno with
  * @err.
  * Thread: any. */
 int engine_open_config(struct engine *e, enum tls_file which, int *ret_fd, struct error *err);
-/* The log of who did what, to append to, opened by the broker. 0; BROKER_ABSENT; -errno. */
+/* Opens the log of who did what, to append to, by the broker. 0; BROKER_ABSENT; -errno. */
 int engine_open_audit(struct engine *e, int *ret_fd, struct error *err);
 /* Readable when the broker is lost: the process then ends its captures and exits to be restarted.
  */

@@ -53,5 +53,5 @@ unsigned mailbox_stalled_s(struct mailbox *m);
 /* Runs what is queued, or what of it fits into a turn. Returns false when the engine is to stop.
  * Thread: the engine's. */
 bool mailbox_run(struct mailbox *m);
-/* Whether there are calls to run. Thread: the engine's. */
+/* Returns whether there are calls to run. Thread: the engine's. */
 bool mailbox_has_calls(struct mailbox *m);

@@ -22,19 +22,20 @@ enum event_kind {
     EVENT_KINDS_ALL,
 };
 
-/* Whether off.bpf.c tells it: time that threads do not run. */
+/* Returns whether off.bpf.c tells it: time that threads do not run. */
 static inline bool event_is_wait(uint32_t kind)
 {
     return kind == EVENT_OFFCPU || kind == EVENT_LOCK || kind == EVENT_NATIVELOCK;
 }
 
-/* Whether alloc.bpf.c tells it, at probes in the code of processes. */
+/* Returns whether alloc.bpf.c tells it, at probes in the code of processes. */
 static inline bool event_is_probe(uint32_t kind)
 {
     return kind == EVENT_ALLOC || kind == EVENT_FUNCTION || kind == EVENT_MALLOC;
 }
 
-/* Whether probes at functions of libraries make its samples, with probes of its own for each set.
+/* Returns whether probes at functions of libraries make its samples, with probes of its own for
+ * each set.
  */
 static inline bool event_is_call(uint32_t kind)
 {
@@ -62,15 +63,15 @@ static inline uint64_t event_period_number(uint64_t period)
     return period & ~EVENT_PACED;
 }
 
-/* Whether an event of @kind counts time, or samples come by the clock. */
+/* Returns whether an event of @kind counts time, or samples come by the clock. */
 static inline bool event_is_clocked(uint32_t kind)
 {
     return kind == EVENT_CPU || kind == EVENT_WALL || kind == EVENT_SAFEPOINT ||
            event_is_wait(kind);
 }
 
-/* Whether samples of @kind, which counts, may come at a pace. What is allocated is sampled as it
- * takes up memory. */
+/* Returns whether samples of @kind, which counts, may come at a pace. What is allocated is sampled
+ * as it takes up memory. */
 static inline bool event_may_be_paced(uint32_t kind)
 {
     return kind < EVENT_KINDS_ALL && !event_is_clocked(kind) && kind != EVENT_ALLOC;
@@ -82,7 +83,7 @@ static inline uint64_t event_worth(uint32_t kind)
     return kind == EVENT_NATIVEMEM ? (uint64_t)sysconf(_SC_PAGESIZE) : 1;
 }
 
-/* Whether @period is one that an event of @kind may have. */
+/* Returns whether @period is one that an event of @kind may have. */
 static inline bool event_period_valid(uint32_t kind, uint64_t period)
 {
     uint64_t number = event_period_number(period);

@@ -34,11 +34,11 @@ const struct event_info *events_find(const char *name);
  * braces parts nothing. *ret_count parts, which point into @list and may be empty. 0; -E2BIG: more
  * than EVENTS_AT_ONCE_MAX. */
 int events_split(struct span list, struct span ret[EVENTS_AT_ONCE_MAX], size_t *ret_count);
-/* Whether @name is one of @list. */
+/* Returns whether @name is one of @list. */
 bool events_listed(struct span list, const char *name);
 /* Return: the event of a request that names none, which the flight recorder samples, too. */
 const struct event_info *events_default(void);
-/* Whether it counts time, so that its period may be told in samples per second. */
+/* Returns whether it counts time, so that its period may be told in samples per second. */
 static inline bool event_is_timed(const struct event_info *info)
 {
     return info->default_hz > 0;

@@ -84,7 +84,8 @@ struct hotspot_code {
  * again. */
 void hotspot_vm_moment(struct hotspot_vm *vm, uint64_t at_ns);
 
-/* The code cache's outer bounds: a cheap first test for a pc. False while they are unknown. */
+/* Compares with the code cache's outer bounds: a cheap first test for a pc. False while they are
+ * unknown. */
 bool hotspot_vm_in_code_cache(const struct hotspot_vm *vm, uint64_t pc);
 
 /* Finds the code at @pc. 0; HOTSPOT_NO_CODE; HOTSPOT_GONE. */
@@ -193,8 +194,8 @@ struct hotspot_place {
 void hotspot_prepare(struct hotspot_vm *vm, const struct hotspot_place *places, size_t count);
 /* Line of @bci in @method; 0 where unknown. */
 uint32_t hotspot_method_line(struct hotspot_vm *vm, uint64_t method, int32_t bci);
-/* The bytecode index of @bcp, an address in @method's bytecodes (an interpreted frame's); -1 if it
- * is none. */
+/* Returns the bytecode index of @bcp, an address in @method's bytecodes (an interpreted frame's);
+ * -1 if it is none. */
 int32_t hotspot_method_bci(struct hotspot_vm *vm, uint64_t method, uint64_t bcp);
 
 /* A Java thread. @ns_tid is the id in the target's innermost pid namespace. @name is raw modified
@@ -233,7 +234,7 @@ struct hotspot_lock_class {
     char name[1024];
     uint16_t name_n;
 };
-/* The Klass that the class word @word of an object means; 0: none. Reads nothing. */
+/* Returns the Klass that the class word @word of an object means; 0: none. Reads nothing. */
 uint64_t hotspot_lock_klass(const struct hotspot_vm *vm, uint64_t word);
 /* Reads the class at @klass. 0; -ENOENT: there is none; -ETIMEDOUT: not now; HOTSPOT_GONE. */
 int hotspot_lock_class(struct hotspot_vm *vm, uint64_t klass, struct hotspot_lock_class *ret);

@@ -20,5 +20,5 @@ typedef bool (*hsperfdata_fn)(void *cookie, const struct hsperfdata_entry *e);
  * no such file, or is broken; entries before the broken one were given to @fn. */
 bool hsperfdata_each(struct span file, hsperfdata_fn fn, void *cookie);
 
-/* The string counter @key in @file. True and *ret pointing into @file. */
+/* Gets the string counter @key in @file. True and *ret pointing into @file. */
 bool hsperfdata_string(struct span file, const char *key, struct span *ret);

@@ -306,14 +306,14 @@ struct hotspot_layout {
 #undef A
 };
 
-/* Whether this JDK has the field. */
+/* Returns whether this JDK has the field. */
 static inline bool layout_has(struct layout_field f)
 {
     return f.offset >= 0;
 }
 
-/* The number or pointer of @f in the @n bytes at @object; 0 where this JDK has no such field or it
- * lies outside. Signed fields come sign-extended. */
+/* Returns the number or pointer of @f in the @n bytes at @object; 0 where this JDK has no such
+ * field or it lies outside. Signed fields come sign-extended. */
 int64_t layout_get(struct layout_field f, const void *object, size_t n);
 
 struct dynsym;

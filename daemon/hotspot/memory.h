@@ -42,7 +42,7 @@ int memory_init(struct hotspot_memory *m, memory_read_fn read, void *cookie, siz
 void memory_deinit(struct hotspot_memory *m);
 /* Forgets what was read: the target has run since. */
 void memory_begin(struct hotspot_memory *m);
-/* The same, but in a moment. */
+/* Does the same, but in a moment. */
 void memory_continue(struct hotspot_memory *m);
 /* Begins a moment at @now_ns, of questions about what was at @at_ns: what was read after that, and
  * not long ago, answers them. @at_ns 0 ends it. */

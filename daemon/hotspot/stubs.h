@@ -55,12 +55,12 @@ int stubs_each(struct hotspot_vm *vm, const struct hotspot_code *blob, hotspot_c
 /* 0; -ENOSPC: it is full; -ENOMEM. */
 int stub_table_add(struct stub_table *t, const struct stub *s);
 void stub_table_sort(struct stub_table *t);
-/* The index of the first that begins behind @pc. */
+/* Returns the index of the first that begins behind @pc. */
 size_t stub_table_behind(const struct stub_table *t, uint64_t pc);
-/* The innermost that holds @pc, or NULL. The table is sorted. */
+/* Returns the innermost that holds @pc, or NULL. The table is sorted. */
 const struct stub *stub_table_find(const struct stub_table *t, uint64_t pc);
 
-/* The vtable or itable stub at @pc, or NULL. (vtables.c) */
+/* Returns the vtable or itable stub at @pc, or NULL. (vtables.c) */
 const struct stub *stubs_find_vtable(struct hotspot_vm *vm, uint64_t pc);
 void stubs_read_vtables(struct hotspot_vm *vm);
 

@@ -98,17 +98,17 @@ int hotspot_vm_open_memory(memory_read_fn read, void *cookie, uint64_t libjvm_ba
 /* ---- call.c ---- */
 
 typedef int (*vm_call_fn)(struct hotspot_vm *vm, void *arg);
-/* The result of @fn(@vm, @arg), made as one reading of the process. It gets a copy of the @n bytes
- * of @arg, which comes back: it must use nothing else of the caller's. -ETIMEDOUT: not made, or not
- * back in time. */
+/* Returns the result of @fn(@vm, @arg), made as one reading of the process. It gets a copy of the
+ * @n bytes of @arg, which comes back: it must use nothing else of the caller's. -ETIMEDOUT: not
+ * made, or not back in time. */
 int vm_call(struct hotspot_vm *vm, vm_call_fn fn, void *arg, size_t n);
-/* The same, answered at once where the memory of this moment was read already. So @fn is called
- * first with nothing to read: what it changes but @arg has to hold then, too. */
+/* Does the same, answered at once where the memory of this moment was read already. So @fn is
+ * called first with nothing to read: what it changes but @arg has to hold then, too. */
 int vm_ask(struct hotspot_vm *vm, vm_call_fn fn, void *arg, size_t n);
-/* Whether nothing is to be read now, as kept memory alone is to answer: then it has not answered.
- * For what must not be done by halves. */
+/* Returns whether nothing is to be read now, as kept memory alone is to answer: then it has not
+ * answered. For what must not be done by halves. */
 bool vm_reads_nothing(struct hotspot_vm *vm);
-/* Whether a call is still out, so that nothing of @vm may be used that it could change. */
+/* Returns whether a call is still out, so that nothing of @vm may be used that it could change. */
 bool vm_is_left(const struct hotspot_vm *vm);
 /* Frees @vm with its last user. */
 void vm_unref(struct hotspot_vm *vm);
@@ -117,7 +117,8 @@ void vm_unref(struct hotspot_vm *vm);
 
 /* Reads bounds of heaps and interpreter. 0; HOTSPOT_NOT_READY; -errno. */
 int codecache_open(struct hotspot_vm *vm);
-/* The used block that holds @pc: its CodeBlob and the first address behind the block. 0; -ENOENT.
+/* Gets the used block that holds @pc: its CodeBlob and the first address behind the block. 0;
+ * -ENOENT.
  */
 int codecache_block(struct hotspot_vm *vm, uint64_t pc, uint64_t *ret_blob, uint64_t *ret_end);
 /* Reads the header of the block at @block of @h. Return: 0 and *ret_end (first address behind it),
@@ -149,7 +150,8 @@ struct blob {
 
 /* Reads the blob at @address that ends at or before @end. 0 or -errno. */
 int blob_read(struct hotspot_vm *vm, uint64_t address, uint64_t end, struct blob *ret);
-/* Whether the nmethod's code may still run or be asked for (not freed, zombie or unloaded). */
+/* Returns whether the nmethod's code may still run or be asked for (not freed, zombie or unloaded).
+ */
 bool nmethod_is_alive(const struct hotspot_vm *vm, const struct blob *b);
 
 /* Calls @fn for each used block of each code heap, or of the first @max of a heap, until it returns
@@ -162,8 +164,8 @@ int codecache_blocks(struct hotspot_vm *vm, size_t max, codecache_block_fn fn, v
 /* Has vm->codelets filled in. 0 or -errno. */
 int codelets_read(struct hotspot_vm *vm);
 
-/* The code in the blob at @blob that ends at or before @end. @live: -ENOENT for nmethods that are
- * dead or not installed. 0 or -errno. */
+/* Gets the code in the blob at @blob that ends at or before @end. @live: -ENOENT for nmethods that
+ * are dead or not installed. 0 or -errno. */
 int code_read(struct hotspot_vm *vm, uint64_t blob, uint64_t end, bool live,
               struct hotspot_code *ret);
 
@@ -194,18 +196,18 @@ static inline unsigned unsigned5_excluded(const struct hotspot_vm *vm)
 
 /* Has what the names and the line of @bci are made of read now, for this moment. */
 void method_keep(struct hotspot_vm *vm, uint64_t method, int32_t bci);
-/* The same of an interpreted method at bytecode address @bcp (0: at its entry). */
+/* Does the same of an interpreted method at bytecode address @bcp (0: at its entry). */
 void method_keep_at(struct hotspot_vm *vm, uint64_t method, uint64_t bcp);
-/* The bytes of the Symbol at @symbol, cut to @max. 0 or -errno. */
+/* Gets the bytes of the Symbol at @symbol, cut to @max. 0 or -errno. */
 int symbol_read(struct hotspot_vm *vm, uint64_t symbol, char *buf, size_t max, uint16_t *ret_n);
-/* The line of bci @wanted in a compressed line table. 0: unknown. Pure. */
+/* Returns the line of bci @wanted in a compressed line table. 0: unknown. Pure. */
 uint32_t lines_find(struct span table, unsigned excluded, int32_t wanted);
-/* The Symbol at @index of the ConstantPool at @pool. 0 or -errno. */
+/* Gets the Symbol at @index of the ConstantPool at @pool. 0 or -errno. */
 int pool_symbol(struct hotspot_vm *vm, uint64_t pool, uint32_t index, uint64_t *ret);
 
 /* ---- fields.c ---- */
 
-/* The offset of instance field @name of the InstanceKlass at @klass. 0; -ENOENT; -errno. */
+/* Gets the offset of instance field @name of the InstanceKlass at @klass. 0; -ENOENT; -errno. */
 int field_offset(struct hotspot_vm *vm, uint64_t klass, const char *name, uint32_t *ret);
 
 /* ---- threads.c ---- */
@@ -222,5 +224,5 @@ int threads_visit(struct hotspot_vm *vm, threads_visit_fn fn, void *cookie);
 int thread_name_read(struct hotspot_vm *vm, uint64_t thread, struct buf *ret);
 /* Has vm->names filled in. 0; -ENOENT: never; -EAGAIN, -ESRCH or another -errno: not now. */
 int names_ready(struct hotspot_vm *vm);
-/* The address of an object that a coloured reference of generational ZGC leads to. */
+/* Returns the address of an object that a coloured reference of generational ZGC leads to. */
 uint64_t oop_uncolour(uint64_t raw);

@@ -27,5 +27,5 @@ struct kept {
 /* Notes the process group of an attach of @owner if there is somebody in it. Call when its leader
  * has been waited for, or is a child that does not end: then it is waited for here. */
 void kept_note(struct kept *k, uint64_t owner, pid_t group);
-/* Whether @owner keeps as many as it may, once those that have ended are forgotten. */
+/* Returns whether @owner keeps as many as it may, once those that have ended are forgotten. */
 bool kept_too_many(struct kept *k, uint64_t owner);

@@ -12,18 +12,19 @@
  * requests then say so. Call once, single-threaded. 0 or -errno. */
 int broker_lockdown(struct error *err);
 
-/* The same for the launcher (launcher.h). It allows what starting flamed-attach takes and what that
- * needs itself, and nothing that opens perf events, BPF programs or files of a target. @mounts:
- * also the calls that mount in containers (mounter.h). */
+/* Does the same for the launcher (launcher.h). It allows what starting flamed-attach takes and what
+ * that needs itself, and nothing that opens perf events, BPF programs or files of a target.
+ * @mounts: also the calls that mount in containers (mounter.h). */
 int launcher_lockdown(bool mounts, struct error *err);
 
-/* The same for an opener (file_openers.h): the broker's filter, and the capabilities that opening a
- * target's files takes. */
+/* Does the same for an opener (file_openers.h): the broker's filter, and the capabilities that
+ * opening a target's files takes. */
 int opener_lockdown(struct error *err);
 
-/* The same for the supervisor (supervisor.h): it keeps what its children need, and what starting
- * them takes. Raises the limit of locked memory past its hard limit, because BPF maps count towards
- * it before Linux 5.11, and CAP_SYS_RESOURCE is given up here. @mounts: as for the launcher. */
+/* Does the same for the supervisor (supervisor.h): it keeps what its children need, and what
+ * starting them takes. Raises the limit of locked memory past its hard limit, because BPF maps
+ * count towards it before Linux 5.11, and CAP_SYS_RESOURCE is given up here. @mounts: as for the
+ * launcher. */
 int supervisor_lockdown(bool mounts, struct error *err);
-/* The same for what forks openers: their own, and the calls that this takes. */
+/* Does the same for what forks openers: their own, and the calls that this takes. */
 int nursery_lockdown(struct error *err);

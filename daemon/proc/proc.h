@@ -20,7 +20,7 @@ struct proc_id {
 /* Outcome (> 0) of an act on a process that has exited, or whose pid now names another. */
 #define PROC_GONE 1
 
-/* Whether both are the same process. */
+/* Returns whether both are the same process. */
 static inline bool proc_id_equal(const struct proc_id *a, const struct proc_id *b)
 {
     return a->host_pid == b->host_pid && a->exec_no == b->exec_no &&
@@ -56,7 +56,7 @@ struct maps {
 /* Parses @text, which is taken over in every case. Broken lines are skipped. 0 or -ENOMEM. */
 int maps_parse(struct buf *text, struct maps *ret);
 void maps_deinit(struct maps *m);
-/* The mapping that holds @address, or NULL. Points into @m. */
+/* Returns the mapping that holds @address, or NULL. Points into @m. */
 const struct mapping *maps_find(const struct maps *m, uint64_t address);
 
 /* Reads @fd to its end or to a limit and parses it. 0 or -errno (also of the target's exit:
@@ -69,9 +69,9 @@ struct maps_limits {
     uint64_t ns;       /* of processor time, to be read in */
     bool every;        /* not the executable ones alone */
 };
-/* The executable mappings, or every one, of the maps file @fd of process @id, which is taken. It is
- * a reading that may not come back (stall_readers.h). 0 (ret->truncated: a limit was reached);
- * -ETIMEDOUT: it is not answered; -errno (also of the target's exit: -ESRCH). */
+/* Gets the executable mappings, or every one, of the maps file @fd of process @id, which is taken.
+ * It is a reading that may not come back (stall_readers.h). 0 (ret->truncated: a limit was
+ * reached); -ETIMEDOUT: it is not answered; -errno (also of the target's exit: -ESRCH). */
 int maps_read_exec(const struct proc_id *id, int fd, const struct maps_limits *limits,
                    struct maps *ret);
 
@@ -120,13 +120,16 @@ struct cgroup_line {
 };
 /* Takes lines until one that is well formed; false at the end. */
 bool cgroup_take_line(struct span *text, struct cgroup_line *ret);
-/* Whether @line is of the hierarchy of version 1 that has @controller, alone or with others. */
+/* Returns whether @line is of the hierarchy of version 1 that has @controller, alone or with
+ * others. */
 bool cgroup_has(const struct cgroup_line *line, const char *controller);
-/* The path that a person knows the process by: that of version 2, else systemd's, else the longest.
+/* Returns the path that a person knows the process by: that of version 2, else systemd's, else the
+ * longest.
  * "/" where there is nothing better. Points into @text. */
 struct span cgroup_path(struct span text);
 
-/* The part of @path down to the first cgroup that systemd gives a user; empty: it leads to none. */
+/* Returns the part of @path down to the first cgroup that systemd gives a user; empty: it leads to
+ * none. */
 struct span cgroup_user(struct span path);
 
 #define PROC_CMDLINE_MAX_BYTES ((size_t)128 << 10)
@@ -137,11 +140,13 @@ bool cmdline_take(struct span *text, struct span *ret);
  * that user namespace. -1 where it is not mapped. */
 int64_t id_map_inside(struct span text, uint32_t outside);
 
-/* Whether /proc/PID/uid_map is that of the reader's own user namespace, as far as ids tell. */
+/* Returns whether /proc/PID/uid_map is that of the reader's own user namespace, as far as ids tell.
+ */
 bool id_map_is_identity(struct span text);
 
-/* Whether a line of /proc/PID/cgroup looks like a container's: an id of 64 hexadecimal digits, or a
- * name that runtimes use. A user may name cgroups, too: this may take rights away, and give none.
+/* Returns whether a line of /proc/PID/cgroup looks like a container's: an id of 64 hexadecimal
+ * digits, or a name that runtimes use. A user may name cgroups, too: this may take rights away, and
+ * give none.
  */
 bool cgroup_is_container(struct span text);
 
@@ -152,16 +157,19 @@ bool cgroup_is_container(struct span text);
 uint32_t proc_user(int proc_fd, const struct proc_status *status, struct span uid_map,
                    struct span cgroup, int32_t host_pid);
 
-/* Whether a process lives in a user namespace other than the reader's as one of its users, and has
- * not left or entered it halfway. Its real, effective and saved user must be one, which is mapped
- * there and is not the reader's root. What may be dumped of it must be that user's, or the root's
- * of the namespace. The maker of the namespace may then trace it, whatever its capabilities. */
+/* Returns whether a process lives in a user namespace other than the reader's as one of its
+ * users. One that left or entered it halfway does not. Its real, effective and saved user must be
+ * one, which is mapped there and is not the reader's root. What may be dumped of it must be that
+ * user's, or the root's of the namespace. The maker of the namespace may then trace it, whatever
+ * its capabilities.
+ */
 bool proc_is_namespaced(int proc_fd, const struct proc_status *status, struct span uid_map,
                         int32_t host_pid);
 
-/* The offset of CLOCK_BOOTTIME in /proc/PID/timens_offsets, in ns; 0 where there is none. */
+/* Returns the offset of CLOCK_BOOTTIME in /proc/PID/timens_offsets, in ns; 0 where there is none.
+ */
 int64_t timens_boottime_ns(struct span text);
-/* The same of CLOCK_MONOTONIC: what a process there reads is the host's plus this. */
+/* Returns the same of CLOCK_MONOTONIC: what a process there reads is the host's plus this. */
 int64_t timens_monotonic_ns(struct span text);
 
 /* Reads and parses /proc/PID/stat. 0, PROC_GONE, or -errno. Thread: any; does not block for long.
@@ -196,7 +204,7 @@ struct mountinfo {
     bool shared; /* what is mounted in it appears elsewhere, too */
 };
 #define MOUNTINFO_MAX_BYTES ((size_t)1 << 20)
-/* Whether @option is one of the file system's. */
+/* Returns whether @option is one of the file system's. */
 bool mountinfo_has(const struct mountinfo *m, const char *option);
 /* Takes the next line that is one; false at the end. */
 bool mountinfo_take(struct span *text, struct mountinfo *ret);

@@ -20,7 +20,8 @@ struct procmap {
     char name[PATH_MAX + 16];
 };
 
-/* The mapping of maps file @fd that covers @address and is as @flags say. @ret->path points into
+/* Gets the mapping of maps file @fd that covers @address and is as @flags say. @ret->path points
+ * into
  * @name. 0; -ENOENT: there is none; -ESRCH: the process has no memory any more; -ENOTTY: the kernel
  * has no such question; -errno. */
 int procmap_query(int fd, uint64_t address, unsigned flags, struct procmap *name,

@@ -45,9 +45,9 @@ ssize_t readers_pread(const struct proc_id *id, int fd, uint64_t at, void *buf, 
  * kernel withholds it while an exec waits for a file to be closed. */
 int readers_stat(int proc_fd, const struct proc_id *id, struct proc_stat *ret);
 
-/* Whether a reading of the owner of @id has not come back. Thread: any. */
+/* Returns whether a reading of the owner of @id has not come back. Thread: any. */
 bool readers_wait_for(const struct proc_id *id);
-/* Whether the owner of @id has time left for looks at its maps; and what one took. */
+/* Returns whether the owner of @id has time left for looks at its maps; and what one took. */
 bool readers_afford(const struct proc_id *id);
 void readers_spend(const struct proc_id *id, uint64_t took_ns);
 

@@ -29,7 +29,7 @@ enum frame_kind {
     FRAME_KIND_COUNT
 };
 
-/* Whether the frame is Java code, compiled or interpreted. */
+/* Returns whether the frame is Java code, compiled or interpreted. */
 static inline bool frame_kind_is_java(enum frame_kind k)
 {
     return k >= FRAME_C2 && k <= FRAME_INTERPRETED;

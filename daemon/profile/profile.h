@@ -260,7 +260,7 @@ int record_finish(struct record *r, const struct profile *meta, struct profile *
 int profile_weigh_safepoints(struct profile *p, uint32_t event);
 /* "safepoint", "operation", "gc", "collections". Static. */
 const char *profile_moment_kind_name(uint32_t kind);
-/* Whether such a moment counts others. */
+/* Returns whether such a moment counts others. */
 static inline bool profile_moment_counts(uint32_t kind)
 {
     return kind >= MOMENT_COUNTS_COLLECTIONS;
@@ -302,7 +302,7 @@ static inline void merger_freep(struct merger **m)
     merger_free(*m);
 }
 
-/* The same of @count profiles that are there already; the result's events are theirs, each with the
- * shortest of its periods. */
+/* Does the same of @count profiles that are there already; the result's events are theirs, each
+ * with the shortest of its periods. */
 int profile_merge(struct profile *const *profiles, size_t count, const struct profile_slice *slice,
                   const struct profile *meta, struct profile **ret);

@@ -91,7 +91,7 @@ static inline void view_freep(struct view **v)
 /* The sentence about what view_opts.no_idle left out; "" where that is nothing. */
 #define VIEW_SENTENCE_BYTES 160
 void view_left_out(const struct view *v, char ret[VIEW_SENTENCE_BYTES]);
-/* The event whose samples @v shows. */
+/* Returns the event whose samples @v shows. */
 static inline const struct profile_event *view_event(const struct view *v)
 {
     return &v->profile->events[v->opts.event];

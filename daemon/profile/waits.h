@@ -26,7 +26,7 @@ enum wait {
 /* "sleep", "lock", ... Static. */
 extern const char *const WAIT_NAMES[WAIT_COUNT];
 
-/* The kind of the synthetic frame that stands for @wait. */
+/* Returns the kind of the synthetic frame that stands for @wait. */
 static inline enum frame_kind wait_frame(enum wait wait)
 {
     return (enum frame_kind)(FRAME_WAIT_RUNNABLE + (unsigned)wait);

@@ -36,5 +36,5 @@ struct calltree {
 /* 0 or -ENOMEM; to be deinited in any case. */
 int calltree_init(struct calltree *t, const struct view *v, const struct calltree_opts *o);
 void calltree_deinit(struct calltree *t);
-/* The next node in depth-first order, CALLTREE_NONE after the last. */
+/* Returns the next node in depth-first order, CALLTREE_NONE after the last. */
 uint32_t calltree_next(const struct calltree *t, uint32_t at);

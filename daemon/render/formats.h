@@ -19,8 +19,8 @@ int render_tree_html(const struct view *v, const struct render_opts *o, struct b
 /* What a row weighs: its value where the view weighs by value, else its samples. */
 uint64_t render_weight(const struct view *v, uint64_t samples, uint64_t value);
 
-/* The stable name of a kind, as json and the viewer spell it: "c2", "native", ... Unknown kinds are
- * "unknown". */
+/* Returns the stable name of a kind, as json and the viewer spell it: "c2", "native", ... Unknown
+ * kinds are "unknown". */
 const char *render_kind_name(unsigned kind);
 
 /* Appends `"s"` with JSON's escapes. */
@@ -33,5 +33,5 @@ void render_add_title(const struct view *v, const struct render_opts *o, struct 
  * around. */
 void render_add_meta(const struct view *v, const struct render_opts *o, struct buf *out);
 
-/* The result of a renderer whose last word is out->error, with its sentence. */
+/* Returns the result of a renderer whose last word is out->error, with its sentence. */
 int render_result(const struct buf *out, struct error *err);

@@ -28,7 +28,7 @@ struct otlp_dictionary {
  * any case. Indexes of stacks are ids of stacks.texts. */
 int otlp_dictionary_init(struct otlp_dictionary *d, const struct view *v, size_t max_bytes);
 void otlp_dictionary_deinit(struct otlp_dictionary *d);
-/* The index of a string, added where it is new. */
+/* Returns the index of a string, added where it is new. */
 int32_t otlp_string(struct otlp_dictionary *d, struct span s);
 /* Adds the table of strings: the last step. The packed dictionary, valid as long as @d. */
 struct span otlp_dictionary_finish(struct otlp_dictionary *d);

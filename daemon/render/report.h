@@ -14,7 +14,7 @@ void report_add_share(const struct view *v, uint64_t samples, struct buf *out);
 /* "ns", "bytes"; "events" for what is counted. */
 const char *report_unit(const struct view *v);
 double report_percent(uint64_t part, uint64_t whole);
-/* How many rows are wanted. */
+/* Returns how many rows are wanted. */
 size_t report_top(const struct render_opts *o);
 
 /* What @o->total asks to rank by. */

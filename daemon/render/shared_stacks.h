@@ -18,8 +18,8 @@ void bodies_deinit(struct bodies *b);
 
 /* Its frames, root first: indexes in view->frames, as many as *ret_n. */
 const uint32_t *bodies_frames(const struct bodies *b, uint32_t body, uint32_t *ret_n);
-/* How many frames it shares with the body before, from the root on. */
+/* Returns how many frames it shares with the body before, from the root on. */
 uint32_t bodies_shared(const struct bodies *b, uint32_t body);
 
-/* The end of the rows from @row on that have the same roots, and their bodies in order. */
+/* Returns the end of the rows from @row on that have the same roots, and their bodies in order. */
 size_t bodies_run_end(const struct bodies *b, size_t row);

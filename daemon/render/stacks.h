@@ -77,7 +77,7 @@ static inline const struct stacks_node *stacks_node(const struct stacks *s, uint
 {
     return id_table_get(&s->nodes, id);
 }
-/* The innermost node of a location; its callers lead outwards. */
+/* Returns the innermost node of a location; its callers lead outwards. */
 static inline uint32_t stacks_innermost(const struct stacks *s, uint32_t location)
 {
     return *(const uint32_t *)id_table_get(&s->locations, location);
@@ -89,12 +89,13 @@ static inline const struct stacks_function *stacks_function(const struct stacks 
 /* Of a mapping: valid as long as the view. */
 struct span stacks_mapping_path(const struct stacks *s, uint32_t mapping);
 struct span stacks_mapping_build_id(const struct stacks *s, uint32_t mapping);
-/* The frame of a location that has code of its own: the one the others were inlined into. */
+/* Returns the frame of a location that has code of its own: the one the others were inlined into.
+ */
 const struct stacks_place *stacks_location_place(const struct stacks *s, uint32_t location);
 static inline const struct stacks_place *stacks_node_place(const struct stacks *s, uint32_t node)
 {
     return id_table_get(&s->places, stacks_node(s, node)->place);
 }
-/* The locations of a stack (0 to intern_count(texts) - 1), leaf first, in ret[longest]. Returns how
- * many. */
+/* Returns the locations of a stack (0 to intern_count(texts) - 1), leaf first, in ret[longest].
+ * Returns how many. */
 size_t stacks_get(const struct stacks *s, uint32_t stack, uint32_t *ret);

@@ -17,7 +17,8 @@ struct svg_picture {
     bool inverted;   /* the root at the top */
 };
 
-/* The part of the whole below which nothing is drawn, 0 to 1. @width: pixels, 0: the default;
+/* Returns the part of the whole below which nothing is drawn, 0 to 1. @width: pixels, 0: the
+ * default;
  * @minwidth: percent. */
 double svg_least(size_t width, double minwidth);
 

@@ -45,19 +45,20 @@ struct viewer {
 /* flamed itself, by its configuration. */
 static const struct viewer VIEWER_WHOLE = { .whole = true };
 
-/* Whether @v (NULL: nobody) sees captures of @scope. */
+/* Returns whether @v (NULL: nobody) sees captures of @scope. */
 static inline bool viewer_sees_scope(const struct viewer *v, const char *scope)
 {
     return v && (v->whole || (v->scope[0] && strcmp(v->scope, scope) == 0));
 }
 
-/* The captures that @v (NULL: nobody) sees, as struct store_query asks for them. */
+/* Returns the captures that @v (NULL: nobody) sees, as struct store_query asks for them. */
 static inline const char *viewer_store_scope(const struct viewer *v)
 {
     return v && v->whole ? NULL : v && v->scope[0] ? v->scope : "nobody";
 }
 
-/* Whether @v (NULL: nobody) sees the processes of the user @owner; 0: of nobody in particular. */
+/* Returns whether @v (NULL: nobody) sees the processes of the user @owner; 0: of nobody in
+ * particular. */
 static inline bool viewer_sees_user(const struct viewer *v, uint32_t owner)
 {
     return v && (v->whole || (v->uid != 0 && v->uid == owner));

@@ -29,10 +29,10 @@ struct caller {
 
 /* Returns the caller of that name, as of a token. */
 struct caller caller_named(const char *name);
-/* Whether both are one for quotas. */
+/* Returns whether both are one for quotas. */
 bool caller_equal(const struct caller *a, const struct caller *b);
-/* Whether a share is kept for @c: the machine's root, who has to get in when all else is taken, and
- * flamed itself. */
+/* Returns whether a share is kept for @c: the machine's root, who has to get in when all else is
+ * taken, and flamed itself. */
 bool caller_is_root(const struct caller *c);
 /* "user 1001", "user 1001 over TCP", "loopback TCP", "192.0.2.1". Return: @buf. */
 const char *caller_name(const struct caller *c, char buf[CALLER_NAME_BYTES]);

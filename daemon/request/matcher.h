@@ -44,9 +44,9 @@ static inline void matcher_set_freep(struct matcher_set **s)
 {
     matcher_set_free(*s);
 }
-/* The list, as long as @s lives. */
+/* Returns the list, as long as @s lives. */
 const struct matcher_list *matcher_set_list(const struct matcher_set *s);
-/* Whether a matcher asks for @label. */
+/* Returns whether a matcher asks for @label. */
 bool matcher_set_uses(const struct matcher_set *s, enum matcher_label label);
 
 /* What is known of a process; "" where nothing is. A pod or a container is also known by its uid or
@@ -54,5 +54,5 @@ bool matcher_set_uses(const struct matcher_set *s, enum matcher_label label);
 struct matcher_values {
     const char *main, *pod, *pod_uid, *pod_namespace, *container, *container_id;
 };
-/* True where all hold (an expression that takes too long does not). */
+/* Returns true where all hold (an expression that takes too long does not). */
 bool matcher_set_holds(const struct matcher_set *s, const struct matcher_values *v);

@@ -22,6 +22,6 @@ typedef void (*ring_sample_fn)(void *cookie, const struct sample_record *rec,
  * Malformed records are skipped and counted. Thread: the engine's. */
 size_t ring_drain(struct ring *r, size_t max, ring_sample_fn fn, void *cookie);
 typedef void (*ring_moment_fn)(void *cookie, const struct moment_record *rec);
-/* The same of a ring of moments. */
+/* Does the same of a ring of moments. */
 size_t ring_drain_moments(struct ring *r, size_t max, ring_moment_fn fn, void *cookie);
 uint64_t ring_malformed(const struct ring *r);

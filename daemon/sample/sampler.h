@@ -28,9 +28,9 @@ struct sampler *sampler_free(struct sampler *s);
 /* Processes that sampler_put_process() may describe at once: STACK_PROCESSES_MAX, or fewer where
  * the kernel wants maps that are allocated in advance. */
 uint32_t sampler_processes_max(const struct sampler *s);
-/* The ring buffer's map fd and size; borrowed from @s. */
+/* Gets the ring buffer's map fd and size; borrowed from @s. */
 int sampler_ring_fd(const struct sampler *s, size_t *ret_bytes);
-/* The map of the table of rows, of SAMPLER_ROWS_MAX; borrowed from @s. */
+/* Returns the map of the table of rows, of SAMPLER_ROWS_MAX; borrowed from @s. */
 int sampler_rows_fd(const struct sampler *s);
 
 #define SAMPLER_SETS_MAX 8
@@ -43,7 +43,7 @@ void sampler_denied(struct error *err);
 int sampler_start(struct sampler *s, enum event_kind kind, uint64_t period, uint32_t *ret_set,
                   struct error *err);
 struct sampler_event;
-/* The same of an event that sampler_describe() made. Of a tracepoint -ENOSYS before
+/* Does the same of an event that sampler_describe() made. Of a tracepoint -ENOSYS before
  * sampler_take_points(), -EEXIST while another set samples it. */
 int sampler_start_event(struct sampler *s, const struct sampler_event *event, uint64_t period,
                         uint32_t *ret_set, struct error *err);
@@ -69,7 +69,7 @@ void sampler_take_points(struct sampler *s, struct sampler_points *points);
 /* Arms every set on processors that came online since, and lets go of those that went offline. To
  * be called about once a second. Number of processors that changed. */
 int sampler_follow_cpus(struct sampler *s);
-/* The same for the @count processors @cpus, ascending, as if they were all that is online. */
+/* Does the same for the @count processors @cpus, ascending, as if they were all that is online. */
 int sampler_set_cpus(struct sampler *s, const uint32_t *cpus, size_t count);
 int sampler_filter_process(struct sampler *s, int32_t pid, uint32_t sets);
 int sampler_filter_all(struct sampler *s, uint32_t sets);

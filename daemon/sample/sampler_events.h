@@ -34,7 +34,7 @@ int sampler_translate_filter(const struct sampler_event *event, struct point_fil
 /* Parses a CPU list ("0-3,8\n") into @ret_cpus (room for SAMPLER_CPUS_MAX). Number of CPUs, or
  * -EBADMSG. */
 int sampler_parse_cpus(struct span text, uint32_t *ret_cpus);
-/* The CPUs that are online now. Number, or -errno. */
+/* Gets the CPUs that are online now. Number, or -errno. */
 int sampler_online_cpus(uint32_t *ret_cpus, struct error *err);
 
 /* 0 if the kernel delivers a sample every @period, in the event's unit, without throttling; -ERANGE

@@ -24,9 +24,9 @@ struct moment_probe {
 int sampler_moments_new(const struct sampler_shared *shared, struct sampler_moments **ret,
                         struct error *err);
 struct sampler_moments *sampler_moments_free(struct sampler_moments *m);
-/* The ring's map fd, borrowed from @m; it has MOMENT_RING_BYTES. */
+/* Returns the ring's map fd, borrowed from @m; it has MOMENT_RING_BYTES. */
 int sampler_moments_ring_fd(const struct sampler_moments *m);
-/* The program of the ticks that sample late threads. */
+/* Returns the program of the ticks that sample late threads. */
 struct bpf_program *sampler_moments_tick(struct sampler_moments *m);
 /* Set @set samples late threads from now on, or no more; with the last one all probes go. */
 void sampler_moments_start(struct sampler_moments *m, uint32_t set);

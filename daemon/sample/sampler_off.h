@@ -23,7 +23,7 @@ int sampler_off_start(struct sampler_off *o, uint32_t set, enum event_kind kind,
                       uint64_t interval_ns, struct error *err);
 /* Ends that; no set of this program: nothing. */
 void sampler_off_stop(struct sampler_off *o, uint32_t set);
-/* The sets that it samples, as bits. */
+/* Returns the sets that it samples, as bits. */
 uint32_t sampler_off_sets(const struct sampler_off *o);
 /* As sampler_filter_process() and sampler_filter_all(); @before: the sets that wanted @pid. To be
  * called after the map has changed. */

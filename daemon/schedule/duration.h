@@ -10,5 +10,5 @@
 /* One or more of a number and a unit (w, d, h, m, s, ms), the larger units first, each at most
  * once. False: something else, or over 100 years; then *ret_ns is untouched. */
 bool duration_parse(struct span text, uint64_t *ret_ns);
-/* The same form; @ns is cut to milliseconds, 0 is "0s". Returns @buf. */
+/* Writes the same form; @ns is cut to milliseconds, 0 is "0s". Returns @buf. */
 char *duration_text(uint64_t ns, char buf[DURATION_TEXT_BYTES]);

@@ -50,7 +50,8 @@ static inline void rules_freep(struct rules **r)
  * with a sentence that names line, rule, key and the right form; -ENOMEM. */
 int rules_parse(struct span text, const char *file, struct rules **ret, struct error *err);
 
-/* The request that captures what @rule says; its strings point into @rule, the matchers too. */
+/* Returns the request that captures what @rule says; its strings point into @rule, the matchers
+ * too. */
 struct capture_request rule_request(const struct rule *rule);
-/* The trigger whose name is nearest to @name; NULL when there are none. */
+/* Returns the trigger whose name is nearest to @name; NULL when there are none. */
 const struct rule *rules_nearest_trigger(const struct rules *r, const char *name);

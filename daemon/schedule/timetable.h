@@ -25,15 +25,16 @@ struct slot {
     uint64_t offset_ns;                  /* wall clock less monotonic, as last seen (wraps) */
 };
 
-/* The same for the same node, name and period, on every machine and at any time; < @every_ns. */
+/* Returns the same for the same node, name and period, on every machine and at any time; <
+ * @every_ns. */
 uint64_t timetable_phase(struct span node, const char *name, uint64_t every_ns);
 
 void slot_init(struct slot *s, uint64_t every_ns, uint64_t for_ns, uint64_t phase_ns,
                struct clocks now);
-/* True when a run is to begin now; then one of the three below follows. *ret_missed: how many runs
- * have passed since that can no longer begin (not those of a machine that slept). After a jump of
- * the wall clock the rhythm is found again at once. Runs are then never nearer than half a period
- * (or than the length of one), nor further apart than two. */
+/* Returns true when a run is to begin now; then one of the three below follows. *ret_missed: how
+ * many runs have passed since that can no longer begin (not those of a machine that slept). After a
+ * jump of the wall clock the rhythm is found again at once. Runs are then never nearer than half a
+ * period (or than the length of one), nor further apart than two. */
 bool slot_due(struct slot *s, struct clocks now, uint64_t *ret_missed);
 /* It has begun. */
 void slot_started(struct slot *s, struct clocks now);

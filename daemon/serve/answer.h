@@ -56,7 +56,8 @@ void answer_fixed(struct answer *a, const char *content_type, struct span body);
  */
 void answer_problem(struct answer *a, unsigned status, const struct error *err,
                     struct span parameter);
-/* The status for an outcome of the backend (> 0) or -errno, with its problem. @retry_s: for 429. */
+/* Sets the status for an outcome of the backend (> 0) or -errno, with its problem. @retry_s: for
+ * 429. */
 void answer_outcome(struct answer *a, int outcome, const struct error *err, unsigned retry_s);
 /* From here on a body that grows long is held packed. The ceiling then limits what is held, and the
  * body may be ANSWER_PACKED_RATIO times as long. For writers that only append. */

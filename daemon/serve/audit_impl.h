@@ -14,7 +14,7 @@ struct audit_outcome {
 
 /* "capture". Literal. */
 const char *audit_action_name(enum audit_action action);
-/* The line, owned by the caller; NULL: out of memory. @req: NULL for a capture. */
+/* Returns the line, owned by the caller; NULL: out of memory. @req: NULL for a capture. */
 char *audit_line(const struct request *req, const struct audit_outcome *o);
 
 /* ---- audit_sink.c ---- */

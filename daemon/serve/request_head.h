@@ -21,9 +21,9 @@ struct head {
 void head_read(struct request *req, struct head *ret);
 /* Takes the host out of a URI such as "http://host/path". */
 void head_take_authority(struct head *h, struct request *req);
-/* Whether a body was announced. */
+/* Returns whether a body was announced. */
 bool head_has_body(const struct head *h);
-/* Whether a body that is not wanted is read all the same. */
+/* Returns whether a body that is not wanted is read all the same. */
 bool head_drains_body(const struct head *h);
 /* Refuses a request whose headers are malformed, or whose body has two lengths. False: the answer
  * says so, and the connection ends. */

@@ -54,10 +54,10 @@ struct route_args {
 #define ROUTE_METHOD 2  /* *ret: a row of that path, for route_allow() */
 #define ROUTE_BAD_PID 3 /* ret_args->text is no process id */
 
-/* The route of a decoded path and a method. */
+/* Gets the route of a decoded path and a method. */
 int route_find(struct span path, const char *method, const struct route **ret,
                struct route_args *ret_args);
-/* The route whose path @path was probably meant to be, or NULL. */
+/* Returns the route whose path @path was probably meant to be, or NULL. */
 const char *route_nearest(struct span path);
 /* "GET, HEAD, POST" for the header Allow: what the path of @r takes. */
 const char *route_allow(const struct route *r, char *buf, size_t size);

@@ -86,20 +86,20 @@ int listen_open(const char *address, const struct listen_rights *rights, int *re
  * @fds[@of] is on another address, the machine has no such one, or it is one of the @count @fds. */
 #define LISTEN_NONE 1
 int listen_open_twin(const int *fds, size_t count, size_t of, int *ret_fd, struct error *err);
-/* Whether @fd listens on @address, whose port may be 0. */
+/* Returns whether @fd listens on @address, whose port may be 0. */
 bool listen_is_at(int fd, const char *address);
 /* Whether listen_open() takes @address; opens nothing. 0, or -errno with @err. */
 int listen_check(const char *address, const struct listen_rights *rights, struct error *err);
-/* Whether it begins with "https://". */
+/* Returns whether it begins with "https://". */
 bool listen_wants_tls(const char *address);
-/* Whether others than this machine reach the listening socket @fd. */
+/* Returns whether others than this machine reach the listening socket @fd. */
 bool listen_is_public(int fd);
 
 /* Whether @host can be one of allowed_hosts: a host name or an address, without scheme, port and
  * path. 0, or -EINVAL with @err. */
 int origin_host_check(const char *host, struct error *err);
 
-/* The OpenAPI document, JSON text that lives as long as the program. */
+/* Returns the OpenAPI document, JSON text that lives as long as the program. */
 struct span serve_openapi(void);
 
 /* Stops: no new requests; captures under way are ended and answered; returns when all threads are

@@ -219,7 +219,7 @@ void net_unwatch(struct serve *s, struct request *req);
 /* Takes a place for a connection of @caller, that of an idle one if need be. NULL: there is none.
  */
 struct client *place_take(struct serve *s, const struct caller *caller);
-/* Whether a guest's caller has room by now; then it is a guest no more. */
+/* Returns whether a guest's caller has room by now; then it is a guest no more. */
 bool place_promote(struct serve *s, struct client *c);
 /* Has the HTTP library close it. */
 void client_cut(struct client *c);
@@ -240,17 +240,18 @@ void quota_set_caller(struct request *req);
 void quota_spend(struct serve *s, const struct caller *caller, uint64_t cpu_ns);
 /* Counts the refusals of the backend. Called without the lock. */
 void quota_note_capture(struct serve *s, int outcome);
-/* Whether the caller may begin another capture. False: @err and *ret_retry_s say why not, and when.
- * Called with lock held. */
+/* Returns whether the caller may begin another capture. False: @err and *ret_retry_s say why not,
+ * and when. Called with lock held. */
 bool quota_capture(const struct request *req, struct error *err, unsigned *ret_retry_s);
 
 /* ---- request_rights.c: what of a capture takes more than its route ---- */
 
-/* The role that @req takes, with its events and the way that code is named. */
+/* Returns the role that @req takes, with its events and the way that code is named. */
 enum role request_role(const struct request *req);
 /* Limits what was asked for to what the subject sees. False: the answer says what it may not. */
 bool request_may_sample(struct request *req);
-/* Whether the subject may have the events of @req sampled; else @err says what that takes. */
+/* Returns whether the subject may have the events of @req sampled; else @err says what that takes.
+ */
 bool request_may_sample_events(const struct request *req, struct error *err);
 
 /* ---- review.c: rights that end while they are used ---- */
@@ -273,7 +274,7 @@ void review_background(struct serve *s);
 /* Makes req->subject, which is that of the connection, the one whose session a cookie is. False:
  * none is. @cookies: the header. */
 bool login_find(struct request *req, struct span cookies);
-/* The answer, which is a problem, becomes a page for people. */
+/* Turns the answer, which is a problem, into a page for people. */
 void login_page(struct request *req, const struct error *err);
 
 /* ---- http.c ---- */
@@ -321,14 +322,14 @@ void whose_tick(struct serve *s, uint64_t now);
 
 /* ---- answers that several routes give ---- */
 
-/* The index in @profile of the event to show: the first that @p names, or its first. 0, or -EINVAL
- * with a sentence that says which it has. */
+/* Gets the index in @profile of the event to show: the first that @p names, or its first. 0, or
+ * -EINVAL with a sentence that says which it has. */
 int shown_event(const struct params *p, const struct profile *profile, uint8_t *ret,
                 struct error *err);
 /* Renders @profile as @format with req->params. */
 void answer_profile(struct request *req, struct profile *profile,
                     const struct render_format *format);
-/* The header with a name to save it under. @profile NULL: it would be of now. */
+/* Adds the header with a name to save it under. @profile NULL: it would be of now. */
 void answer_filename(struct answer *a, const struct params *p, const struct profile *profile,
                      const char *extension);
 /* Says what @profile as @format is: its type and name. @profile NULL: it would be of now. */
@@ -340,7 +341,7 @@ void answer_past(struct request *req, bool stored);
 bool answer_backend(struct request *req, int r, json_t *value, const struct error *err);
 /* The backend has no such function: 503 with a sentence. @what: "schedules are". */
 void answer_missing(struct request *req, const char *what);
-/* Whether @id looks like one: CAPTURE_ID_BYTES - 1 lower-case hexadecimal digits. */
+/* Returns whether @id looks like one: CAPTURE_ID_BYTES - 1 lower-case hexadecimal digits. */
 bool is_capture_id(const char *id);
 /* False: the answer says that req's event cannot be sampled. */
 bool check_event(struct request *req);

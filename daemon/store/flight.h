@@ -33,7 +33,7 @@ int flight_parts(struct flight *f, uint64_t from_ns, uint64_t to_ns, struct prof
                  size_t *ret_count);
 void flight_parts_free(struct profile **parts, size_t count);
 
-/* The samples of such slices that @slice wants, as a finished profile (its times are
+/* Gets the samples of such slices that @slice wants, as a finished profile (its times are
  * CLOCK_REALTIME). @meta as for record_finish(). 0 or -ENOMEM. Thread: any. */
 int flight_merge(struct profile *const *parts, size_t count, const struct profile_slice *slice,
                  const struct profile *meta, struct profile **ret);

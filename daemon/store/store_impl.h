@@ -61,7 +61,7 @@ static inline void stmt_finalizep(sqlite3_stmt **stmt)
  * with the sentence. */
 int store_writable(struct store *s, struct error *err);
 
-/* The number that a statement gives; 0 where it fails. */
+/* Returns the number that a statement gives; 0 where it fails. */
 uint64_t store_number(struct store *s, const char *sql);
 
 /* Column as text, "" for NULL. */
@@ -73,8 +73,8 @@ int schema_prepare(struct store *s, struct error *err);
 
 /* dictionaries.c */
 
-/* The dictionary for a capture that starts at @now_ns. It is the one being written, the last one on
- * disk if that is of the same day, or a new one. */
+/* Gets the dictionary for a capture that starts at @now_ns. It is the one being written, the last
+ * one on disk if that is of the same day, or a new one. */
 int dictionaries_for_writing(struct store *s, uint64_t now_ns, struct error *err);
 /* Forgets what is in memory of the dictionary being written: after a write that failed. */
 void dictionaries_abandon(struct store *s);

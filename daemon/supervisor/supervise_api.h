@@ -79,7 +79,7 @@ int supervise_connect(const char *path, int *ret_fd, struct error *err);
 
 /* "A,B,C" into @ret. 0 or -EINVAL. */
 int supervise_parse_fds(const char *text, int ret[SUPERVISE_LISTEN_MAX], size_t *ret_count);
-/* The value of @arg when it is "@name=VALUE", else NULL. */
+/* Returns the value of @arg when it is "@name=VALUE", else NULL. */
 const char *supervise_option(const char *arg, const char *name);
 /* A decimal number of at most INT32_MAX. 0 or -EINVAL. */
 int supervise_parse_int(const char *text, int *ret);

@@ -53,7 +53,7 @@ bool elf_cache_poll(struct elf_cache *c);
 /* Waits until there is something to take in, at most until @deadline_ns (CLOCK_MONOTONIC). False:
  * there is nothing. */
 bool elf_cache_wait(struct elf_cache *c, uint64_t deadline_ns);
-/* The image, or NULL when it was evicted. Points into @c until the next elf_cache_load() or
+/* Returns the image, or NULL when it was evicted. Points into @c until the next elf_cache_load() or
  * elf_cache_poll(). */
 struct elf_image *elf_cache_get(struct elf_cache *c, struct elf_ref ref);
 /* What the headers of its file say; NULL: it was evicted. As elf_cache_get(). */

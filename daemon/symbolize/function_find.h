@@ -13,8 +13,8 @@ struct function_found {
     char symbol[128];    /* of several alike, one that names a single function */
 };
 
-/* Whether @path is what a person calls @file: its last part is that, or begins with that and a
- * dot: libc.so is libc.so.6, too. *ret_exact: it is that. */
+/* Returns whether @path is what a person calls @file: its last part is that, or begins with that
+ * and a dot: libc.so is libc.so.6, too. *ret_exact: it is that. */
 bool function_file_matches(struct span path, struct span file, bool *ret_exact);
 /* Finds the symbol @symbol of @image: *ret is where its code lies in the file. False: there is
  * none.

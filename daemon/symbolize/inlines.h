@@ -32,13 +32,13 @@ struct inlines *inlines_free(struct inlines *n);
  * The number is never used again; 0: the file is not available. Asks the broker. */
 uint32_t inlines_file(struct inlines *n, const struct proc_id *id, uint64_t start, uint64_t end,
                       const struct elf_headers *h, uint64_t now_ns);
-/* Whether @file is still known. */
+/* Returns whether @file is still known. */
 bool inlines_knows(const struct inlines *n, uint32_t file);
 /* Has @address of @file looked up. */
 void inlines_want(struct inlines *n, uint32_t file, uint64_t address, uint64_t now_ns);
 /* Takes in what was read, and has more read. True when something was. Does not block. */
 bool inlines_poll(struct inlines *n, uint64_t now_ns);
-/* Whether something that is wanted may still be answered. */
+/* Returns whether something that is wanted may still be answered. */
 bool inlines_reads(const struct inlines *n);
 
 struct inlines_frame {
@@ -48,7 +48,8 @@ struct inlines_frame {
 /* What is known of an address, as in dwarf_answer: *count of @ret, innermost first. */
 enum dwarf_state inlines_get(const struct inlines *n, uint32_t file, uint64_t address,
                              struct inlines_frame ret[DWARF_FRAMES_MAX], size_t *count);
-/* Whether @file has debug information that can be read. */
+/* Returns whether @file has debug information that can be read. */
 bool inlines_has_any(const struct inlines *n, uint32_t file);
-/* Whether names of @file are in a file that it shares with others (dwz), which is not there. */
+/* Returns whether names of @file are in a file that it shares with others (dwz), which is not
+ * there. */
 bool inlines_lacks_shared(const struct inlines *n, uint32_t file);

@@ -44,8 +44,8 @@ bool inlines_file_wants(const struct inlines_file *f); /* answers that may still
 bool inlines_file_begin(struct inlines_file *f);
 /* Takes in what came of it; where there is no @room for answers, no more are wanted. */
 void inlines_file_end(struct inlines_file *f, bool room, uint64_t now_ns);
-/* The build-id of the file that it shares with others and that is to be looked for now; empty:
- * none.
+/* Returns the build-id of the file that it shares with others and that is to be looked for now;
+ * empty: none.
  */
 struct span inlines_file_alt(const struct inlines_file *f);
 size_t inlines_file_bytes(const struct inlines_file *f);

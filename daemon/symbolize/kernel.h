@@ -20,5 +20,5 @@ struct kernel_names *kernel_names_free(struct kernel_names *k);
 void kernel_names_use_table(struct kernel_names *k, struct frame_table *frames);
 /* "" or the sentence why kernel frames have no names, with the remedy. */
 const char *kernel_names_problem(const struct kernel_names *k);
-/* The frame of the code at @address (of a return address: minus one). */
+/* Returns the frame of the code at @address (of a return address: minus one). */
 uint32_t kernel_names_frame(struct kernel_names *k, uint64_t address, uint64_t now_ns);

@@ -31,9 +31,9 @@ static inline void perf_map_closep(struct perf_map **m)
 /* Reads what came since, when it is time. True when the symbols changed: ids kept by address are
  * void. */
 bool perf_map_refresh(struct perf_map *m, uint64_t now_ns);
-/* The same where code ran that is in none of its entries: its line may have come since. */
+/* Does the same where code ran that is in none of its entries: its line may have come since. */
 bool perf_map_refresh_missed(struct perf_map *m, uint64_t now_ns);
-/* Whether it stays as it is once it was read: what came since is in another copy
+/* Returns whether it stays as it is once it was read: what came since is in another copy
  * (base/memfd_copy.h).
  */
 bool perf_map_is_copy(const struct perf_map *m);

@@ -48,16 +48,16 @@ uint64_t resolver_unanswered_ns(const struct resolver *r);
 /* CLOCK_MONOTONIC of when its maps were last due while its owner had no time left
  * (readers_afford()); 0: they have been read since. */
 uint64_t resolver_put_off_ns(const struct resolver *r);
-/* Whether resolver_native() met a file, since the last resolver_tick(), whose symbols are still
- * being read. */
+/* Returns whether resolver_native() met a file, since the last resolver_tick(), whose symbols are
+ * still being read. */
 bool resolver_met_reading(const struct resolver *r);
 /* True while the symbols of the file behind @address are being read: resolver_native() would not
  * name it yet. Begins the reading if they are missing. */
 bool resolver_reads(struct resolver *r, uint64_t address, bool perf_map, uint64_t now_ns);
-/* The frame of code at @address (of a return address: minus one) that no JVM made. @perf_map:
- * generated code may be named by the process's perf map. */
+/* Returns the frame of code at @address (of a return address: minus one) that no JVM made.
+ * @perf_map: generated code may be named by the process's perf map. */
 uint32_t resolver_native(struct resolver *r, uint64_t address, bool perf_map, uint64_t now_ns);
-/* Where the native code at @address lies: the number of its file in the inlines of its
+/* Returns where the native code at @address lies: the number of its file in the inlines of its
  * surroundings, and the address in that file. 0: in no known file. */
 uint32_t resolver_place(struct resolver *r, uint64_t address, uint64_t now_ns, uint64_t *ret);
 /* Finds functions of the executable file whose path ends with @file. ret_offsets[i]: where in the

@@ -35,8 +35,8 @@ void symbolizer_use_table(struct symbolizer *s, struct frame_table *frames);
 /* "" when kernel frames have names, else the sentence why not, with the remedy. */
 const char *symbolizer_kernel_problem(const struct symbolizer *s);
 
-/* The resolver of @p, made at the first call, which pins @p; valid until symbolizer_forget(@p) or
- * symbolizer_free(), which unpin it. NULL: no memory. */
+/* Returns the resolver of @p, made at the first call, which pins @p; valid until
+ * symbolizer_forget(@p) or symbolizer_free(), which unpin it. NULL: no memory. */
 struct resolver *symbolizer_resolver(struct symbolizer *s, struct process *p);
 void symbolizer_forget(struct symbolizer *s, struct process *p);
 /* The file system of a file of @id did not answer, last at the CLOCK_MONOTONIC that is returned; 0:
@@ -95,7 +95,7 @@ struct code_later {
  * whose last frame is not the start of a thread or program. */
 void symbolizer_stack(struct symbolizer *s, struct process *p, const struct sample_record *rec,
                       const uint64_t *frames, bool java, struct named_stack *ret);
-/* The same with Java names; @later decides some of them. */
+/* Does the same with Java names; @later decides some of them. */
 void symbolizer_stack_later(struct symbolizer *s, struct process *p,
                             const struct sample_record *rec, const uint64_t *frames,
                             const struct code_later *later, struct named_stack *ret);
@@ -103,16 +103,18 @@ void symbolizer_stack_later(struct symbolizer *s, struct process *p,
  * named_stack.reads, asked again without naming it. */
 bool symbolizer_reads(struct symbolizer *s, struct process *p, const struct sample_record *rec,
                       const uint64_t *frames, bool java);
-/* The Java name of thread @host_tid of @p, else its comm @comm, as an interned clean string. */
+/* Returns the Java name of thread @host_tid of @p, else its comm @comm, as an interned clean
+ * string. */
 uint32_t symbolizer_thread_name(struct symbolizer *s, struct process *p, int32_t host_tid,
                                 const char *comm);
 
-/* The inlined functions and lines of native code, made at the first call; NULL: no memory. */
+/* Returns the inlined functions and lines of native code, made at the first call; NULL: no memory.
+ */
 struct inlines *symbolizer_inlines(struct symbolizer *s);
 /* Of the stack that was named last: the address of each native frame, of others 0. Once
  * symbolizer_inlines() was called. */
 const uint64_t *symbolizer_code(const struct symbolizer *s);
-/* Where such code of @p lies: as resolver_place(). */
+/* Returns where such code of @p lies: as resolver_place(). */
 uint32_t symbolizer_place(struct symbolizer *s, struct process *p, uint64_t address, uint64_t *ret);
 
 struct symbolizer_stats {

@@ -45,7 +45,7 @@ typedef int (*cfa_row_fn)(void *cookie, uint64_t pc, const struct cfa_rules *rul
  * what
  * @fn returned. */
 int cfa_run(struct cfa_machine *m, struct span program, cfa_row_fn fn, void *cookie);
-/* The row for @rules; @signal: of a signal frame's entry. row.pc is not set. */
+/* Returns the row for @rules; @signal: of a signal frame's entry. row.pc is not set. */
 struct unwind_row cfa_row(const struct cfa_rules *rules, bool signal);
 
 /* Take a number in LEB128, unsigned or signed. Return: false if @s holds none. */

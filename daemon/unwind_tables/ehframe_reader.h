@@ -25,7 +25,7 @@ struct reader *reader_free(struct reader *r);
 /* Takes the open file @fd. 0, -ENOSPC (too many wait, or too many bytes in memory: try again later)
  * or -ENOMEM; then @fd is closed. */
 int reader_put(struct reader *r, int fd, uint64_t ticket);
-/* The next result, if there is one. */
+/* Gets the next result, if there is one. */
 bool reader_take(struct reader *r, struct reader_result *ret);
 /* Waits until there is a result or nothing is left to read, at most until @deadline_ns
  * (CLOCK_MONOTONIC). True when there is a result. */

@@ -20,9 +20,9 @@ struct anchors *anchors_free(struct anchors *a);
  * and process. */
 void anchors_see(struct anchors *a, struct process *p, const struct sample_record *rec,
                  uint64_t now_ns);
-/* The same for all threads of @p, as often at most; those that have begun since are not known until
- * then. */
+/* Does the same for all threads of @p, as often at most; those that have begun since are not known
+ * until then. */
 void anchors_all(struct anchors *a, struct process *p, uint64_t now_ns);
-/* The JavaThread of thread @host_tid of @p; 0: not known. */
+/* Returns the JavaThread of thread @host_tid of @p; 0: not known. */
 uint64_t anchors_thread(struct anchors *a, const struct process *p, int32_t host_tid);
 void anchors_forget(struct anchors *a, const struct process *p);

@@ -14,8 +14,8 @@ struct row_files;
 int row_files_new(const struct feeder_io *io, struct row_files **ret);
 struct row_files *row_files_free(struct row_files *f);
 
-/* The table of the file behind mapping @m of process @id; NULL where it has none that can be read.
- * 0; FEEDER_PENDING: it is being read; PROC_GONE; -errno. */
+/* Gets the table of the file behind mapping @m of process @id; NULL where it has none that can be
+ * read. 0; FEEDER_PENDING: it is being read; PROC_GONE; -errno. */
 int row_files_get(struct row_files *f, const struct proc_id *id, const struct mapping *m,
                   struct row_table **ret, struct error *err);
 

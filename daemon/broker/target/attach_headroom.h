@@ -21,5 +21,5 @@
  * the broker's. */
 int room_check(const struct server *s, const struct target *t, uint32_t host_uid,
                struct error *err);
-/* The same, whether its memory cgroups have room for all of a stream's pages besides. */
+/* Does the same: whether its memory cgroups have room for all of a stream's pages besides. */
 int room_check_stream(const struct server *s, const struct target *t, struct error *err);

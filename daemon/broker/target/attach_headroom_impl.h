@@ -11,10 +11,10 @@ struct room_facts {
     struct span cgroup, limits, status; /* the files of /proc/PID */
 };
 
-/* The number that is all of a small file. False where there is none, as in "max". */
+/* Gets the number that is all of a small file. False where there is none, as in "max". */
 bool room_read_number(int dir_fd, const char *path, uint64_t *ret);
-/* The number behind @key at the start of a line of @text, as in "Max processes  9  9  processes" or
- * "VmSize:  9 kB". False where there is none, as in "unlimited". */
+/* Gets the number behind @key at the start of a line of @text, as in "Max processes  9  9
+ * processes" or "VmSize:  9 kB". False where there is none, as in "unlimited". */
 bool room_find_number(struct span text, const char *key, uint64_t *ret);
 
 /* Each: 0, or -EAGAIN with a sentence and a remedy. */

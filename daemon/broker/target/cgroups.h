@@ -24,6 +24,6 @@ typedef bool (*cgroup_fn)(void *cookie, int mount_fd, const char *folder);
 bool cgroup_any(const struct server *s, struct span cgroup, const char *controller, cgroup_fn fn,
                 void *cookie);
 
-/* The least CPU limit of the cgroups in @cgroup and of those above, in thousandths of a CPU; 0:
- * there is none. */
+/* Returns the least CPU limit of the cgroups in @cgroup and of those above, in thousandths of a
+ * CPU; 0: there is none. */
 uint64_t cgroup_cpu_limit(const struct server *s, struct span cgroup);

@@ -34,14 +34,14 @@ int target_open_proc(const struct target *t, const char *name, int *ret_fd, stru
 /* Reads the small file @name of /proc/PID into @ret, which is the caller's in any case. 0,
  * PROC_GONE, -errno. */
 int target_read_proc(const struct target *t, const char *name, struct buf *ret, struct error *err);
-/* The target's root directory, O_PATH. 0, PROC_GONE, -errno. */
+/* Gets the target's root directory, O_PATH. 0, PROC_GONE, -errno. */
 int target_open_root(const struct target *t, int *ret_fd, struct error *err);
 
 /* Walks the text of the maps file @fd (bounded: MAPS_MAX_BYTES, MAPS_MAX_LINES) until @fn returns
  * true. True if it did. The mapping's path points into a buffer that the next call overwrites. */
 typedef bool (*maps_fn)(const struct mapping *m, void *cookie);
 bool maps_walk(int fd, maps_fn fn, void *cookie);
-/* True where an executable mapping of a libjvm.so is; its start goes to @ret_start. */
+/* Returns true where an executable mapping of a libjvm.so is; its start goes to @ret_start. */
 bool maps_find_jvm(int fd, uint64_t *ret_start);
 
 /* Which regular files may be handed out. */
@@ -83,7 +83,7 @@ int root_open_dir(int root_fd, const char *path, int flags, int *ret_fd, struct 
  * of user @uid and writable for nobody else, as HotSpot wants its counters. Return: as
  * root_open_dir(). */
 int folder_open_own(int dir_fd, const char *name, uint32_t uid, int *ret_fd, struct error *err);
-/* The mount that @fd is in; 0: not known. */
+/* Returns the mount that @fd is in; 0: not known. */
 uint64_t file_mount(int fd);
 
 /* A sealed memfd with @n bytes of @p. 0 or -errno. */

@@ -9,7 +9,7 @@
 
 #include "broker/target/target.h"
 
-/* Whether @fd, of dependable_file(), is a copy, and not the file that the target has. */
+/* Returns whether @fd, of dependable_file(), is a copy, and not the file that the target has. */
 bool dependable_is_copy(int fd);
 
 #define COPY_MAX_BYTES (UINT64_C(128) << 20)

@@ -10,12 +10,12 @@
 
 enum content_coding { CODING_IDENTITY, CODING_GZIP, CODING_DEFLATE };
 
-/* The format of @formats that @accept (a header's value; SPAN_NULL: none sent) likes best; the
- * first one on a tie or without a wish. NULL when it accepts none of them. */
+/* Returns the format of @formats that @accept (a header's value; SPAN_NULL: none sent) likes best;
+ * the first one on a tie or without a wish. NULL when it accepts none of them. */
 const struct render_format *negotiate_format(struct span accept,
                                              const struct render_format *formats, size_t count);
-/* Whether @accept names text/event-stream, which no wildcard stands for. */
+/* Returns whether @accept names text/event-stream, which no wildcard stands for. */
 bool negotiate_events(struct span accept);
-/* Whether @accept names text/html and wants plain text less: browsers do. */
+/* Returns whether @accept names text/html and wants plain text less: browsers do. */
 bool negotiate_html(struct span accept);
 enum content_coding negotiate_coding(struct span accept_encoding);

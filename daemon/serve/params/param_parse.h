@@ -42,7 +42,8 @@ int param_set_source(struct params *p, struct error *err);
 int param_filter(const struct param *spec, struct span value, struct params *p, struct error *err);
 /* Puts the filter of @p behind the name of its tracepoint, in braces. 0 or -EINVAL. */
 int param_put_filter(struct params *p, struct error *err);
-/* The periods of @p's events, once all is known: by hz, interval, or their defaults. 0 or -EINVAL.
+/* Sets the periods of @p's events, once all is known: by hz, interval, or their defaults. 0 or
+ * -EINVAL.
  */
 int param_set_periods(struct params *p, struct error *err);
 int param_states(const struct param *spec, struct span value, struct params *p, struct error *err);

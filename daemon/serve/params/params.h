@@ -151,14 +151,14 @@ struct params {
     uint64_t given; /* PARAM_BIT()s of the parameters that were there */
 };
 
-/* Whether an agent is loaded into the JVM, or the JVM writes a file of its own. */
+/* Returns whether an agent is loaded into the JVM, or the JVM writes a file of its own. */
 static inline bool params_enter_jvm(const struct params *p)
 {
     return p->symbols == SYMBOLS_AGENT || p->symbols == SYMBOLS_PERFMAP ||
            p->map_symbols == SYMBOLS_AGENT || p->map_symbols == SYMBOLS_PERFMAP;
 }
 
-/* The name of a parameter. */
+/* Returns the name of a parameter. */
 const char *param_name(enum param_id id);
 /* Reads @q into *ret, with defaults for what is not there. @allowed: PARAM_BIT()s. Return: 0;
  * -EINVAL or BACKEND_CONFLICT with a sentence in @err. Its parameter is a literal, or NULL for an

@@ -33,5 +33,5 @@ int query_decode_path(struct span raw, char **ret, struct error *err);
 
 #define QUERY_SHOW_MAX 72
 
-/* A foreign value as a sentence can show it: clean, cut to 64 bytes. Returns @buf. */
+/* Writes a foreign value as a sentence can show it: clean, cut to 64 bytes. Returns @buf. */
 const char *query_show(struct span value, char buf[QUERY_SHOW_MAX]);

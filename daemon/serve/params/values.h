@@ -23,5 +23,6 @@ bool value_count(struct span text, uint64_t *ret);
 /* A number of bytes, from 1: "4096", "128k", "1m"; of 1,024 and 1,048,576. */
 bool value_bytes(struct span text, uint64_t *ret);
 bool value_named(struct span text, const struct value_name *names, size_t count, unsigned *ret);
-/* The one of @count names that @word is most likely meant to be, or NULL when none is near. */
+/* Returns the one of @count names that @word is most likely meant to be, or NULL when none is near.
+ */
 const char *value_nearest(struct span word, const char *const *names, size_t count);

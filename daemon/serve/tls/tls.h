@@ -30,7 +30,7 @@ int tls_new(const struct tls_config *c, const struct tls_material *m, struct tls
 struct tls *tls_ref(struct tls *t);
 struct tls *tls_unref(struct tls *t); /* NULL */
 
-/* Whether it was made of just @m. */
+/* Returns whether it was made of just @m. */
 bool tls_is_of(const struct tls *t, const struct tls_material *m);
 /* When its certificate ends, in seconds since 1970. */
 int64_t tls_expires_s(const struct tls *t);
@@ -42,7 +42,7 @@ int tls_begin(const struct tls *t, void *session);
 /* Judges a connection that there is by @t from now on, which must then live as long as it. 0 or
  * -EPROTO. */
 int tls_change(const struct tls *t, void *session);
-/* Whether @a and @b ask the same of clients, and have the same CAs for them. */
+/* Returns whether @a and @b ask the same of clients, and have the same CAs for them. */
 bool tls_same_clients(const struct tls *a, const struct tls *b);
 
 /* Verifies what the client has shown in the handshake, as of now: some 100 us. 0 and the names in

@@ -26,7 +26,7 @@ struct tls_config {
     enum tls_client_auth client_auth;
 };
 
-/* Whether clients' certificates are verified; NULL: no. */
+/* Returns whether clients' certificates are verified; NULL: no. */
 static inline bool tls_config_verifies(const struct tls_config *c)
 {
     return c && c->client_auth >= TLS_CLIENT_VERIFY_IF_GIVEN;
