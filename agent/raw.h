@@ -57,7 +57,7 @@ __attribute__((unused, visibility("hidden"))) void *memcpy(void *to, const void 
 __attribute__((unused, visibility("hidden"))) void *memset(void *to, int c, size_t n);
 
 #ifdef RAW_DEFINE_MEMORY
-/* The compiler calls these two by itself. Both do what C says. */
+/* Do what C says. The compiler calls these two by itself. */
 void *memcpy(void *to, const void *from, size_t n)
 {
     char *t = to;

@@ -57,7 +57,8 @@ void config_deinit(struct config *c);
  * with a sentence that names the option, or the file, line and key. *c is initialised by this call
  * and to be deinitialised by the caller in every case. */
 int config_load(int argc, char *const *argv, struct config *c, struct error *err);
-/* The two halves. @text is the content of @file, which is only named in sentences. Options in
+/* Does the two halves of that. @text is the content of @file, which is only named in sentences.
+ * Options in
  * @given (one bit for each row of the table) stay as they are. */
 int config_parse_argv(int argc, char *const *argv, struct config *c, uint64_t *given,
                       struct error *err);
@@ -67,7 +68,7 @@ int config_parse_yaml(struct span text, const char *file, uint64_t given, struct
  * flamed cannot change. Schedules and triggers are not among them. */
 void config_differences(const struct config *a, const struct config *b, struct buf *out);
 
-/* What it has of what an address takes that is not loopback. */
+/* Returns what it has of what an address takes that is not loopback. */
 struct listen_rights config_listen_rights(const struct config *c);
 
 /* Appends the text of --help, and the same options as the part OPTIONS of the man page (roff). */

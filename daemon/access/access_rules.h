@@ -82,5 +82,5 @@ const struct access_rule *access_rules_same(const struct access_rules *r,
 bool access_rules_have(const struct access_rules *r, enum access_by by);
 bool access_rules_have_shown(const struct access_rules *r);
 
-/* A new token and its SHA-256 as text. 0 or -errno. */
+/* Makes a new token and its SHA-256 as text. 0 or -errno. */
 int access_token_new(char ret[ACCESS_TOKEN_TEXT], char ret_hash[2 * ACCESS_HASH_BYTES + 1]);

@@ -29,5 +29,5 @@ struct attempts {
  * False: *ret_retry_s says when. */
 bool attempts_left(struct attempts *a, const struct caller *c, const char *name, uint64_t now_ns,
                    unsigned *ret_retry_s);
-/* What @c has shown was wrong. */
+/* Counts that what @c has shown was wrong. */
 void attempts_charge(struct attempts *a, const struct caller *c, const char *name, uint64_t now_ns);

@@ -36,13 +36,13 @@ struct peers *peers_close(struct peers *s);
  * before the sandbox, which hides the lists. */
 int peers_add_group(struct peers *s, const char *name, uint64_t *ret_bit);
 #define PEER_GROUPS_MAX 64
-/* A folder that must stay readable in the sandbox; -1: none. Borrowed. */
+/* Returns a folder that must stay readable in the sandbox; -1: none. Borrowed. */
 int peers_cgroup_fd(const struct peers *s);
 
 /* The processes that hold the sockets @inodes, as api_backend.socket_holders says. */
 typedef int (*peer_holders_fn)(void *cookie, const uint64_t *inodes, size_t n,
                                struct socket_holding *ret);
-/* How to ask for them, before the first connection. */
+/* Sets how to ask for them, before the first connection. */
 void peers_ask_holders(struct peers *s, peer_holders_fn fn, void *cookie);
 
 struct peer_connection {
@@ -64,8 +64,8 @@ enum peer_place {
     PEER_UNTOLD,  /* not known yet */
 };
 
-/* Whether @p is the host's. It is if no process of the socket's cgroup is in a container (of all
- * processes, if the cgroup is not known). Else it is if none of those that hold the socket is:
+/* Judges whether @p is the host's. It is if no process of the socket's cgroup is in a container (of
+ * all processes, if the cgroup is not known). Else it is if none of those that hold the socket is:
  * PEER_UNTOLD, peers_look() tells. A container's root has the number of the host's, and must not
  * pass for it. In a pid namespace of our own all are where we are, and see no more than it. Any
  * thread.

@@ -48,7 +48,7 @@ struct subject {
 /* Gets the subject of a connection that is at @place. */
 void subject_of_peer(const struct peer *p, enum peer_place place, struct subject *ret);
 
-/* What a rule of the configuration makes of @s, a user's own, or of a client with its token. The
+/* Applies a rule of the configuration to @s, a user's own, or of a client with its token. The
  * viewer points into @rule. */
 void subject_apply(struct subject *s, const struct access_rule *rule);
 /* "user 1001", "token prometheus", "nobody". Return: @buf. */

@@ -10,9 +10,9 @@
 void metric_head(struct buf *out, const char *name, const char *type, const char *help);
 /* Appends the number, and the end of the line. */
 void metric_value(struct buf *out, double value);
-/* A family of one line without labels. */
+/* Appends a family of one line without labels. */
 void metric(struct buf *out, const char *name, const char *type, const char *help, double value);
 /* One label with its value, escaped. */
 void metric_label(struct buf *out, const char *name, const char *value);
-/* What says which JVM @p is: pid, main, container, pod, namespace. Thread: the engine's. */
+/* Appends what says which JVM @p is: pid, main, container, pod, namespace. Thread: the engine's. */
 void metric_jvm_labels(struct buf *out, const struct process *p);

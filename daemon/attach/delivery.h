@@ -27,7 +27,7 @@ struct attach_places {
  * next. @may_mount: as the configuration says. */
 bool attach_way_next(struct attach_way *w, int result, const struct attach_places *places,
                      bool may_mount);
-/* What is special about it, to be told: " with ...". "" of the memory file. Static. */
+/* Returns what is special about it, for messages: " with ...". "" of the memory file. Static. */
 const char *attach_way_text(const struct attach_way *w);
 
 /* From the text of /proc/PID/mountinfo. */

@@ -14,5 +14,5 @@ void preflight_process(struct attaching *at, const struct viewer *v, struct proc
                        struct preflight *ret);
 /* Returns the first step that stands against @mode (enum attach_mode); NULL: none. */
 const struct preflight_step *preflight_obstacle(const struct preflight *f, uint32_t mode);
-/* What stands against it may pass by itself: the JVM is in its first moments. */
+/* Returns whether what stands against it may pass by itself: the JVM is in its first moments. */
 bool preflight_passes(const struct process *p, const struct preflight *f);

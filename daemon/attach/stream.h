@@ -33,5 +33,5 @@ struct stream_status {
 };
 /* Returns how far it is, and its counters. */
 struct stream_status stream_status(const struct stream *s);
-/* Why the agent is not there, as a sentence in @err. Returns a negative errno; 0: it is. */
+/* Writes why the agent is not there, as a sentence in @err. Returns a negative errno; 0: it is. */
 int stream_problem(const struct stream *s, struct error *err);

@@ -27,7 +27,7 @@ void id_table_deinit(struct id_table *t);
 /* Gets the id of @record. 0; 1 when it is new; -ENOSPC (limit) or -ENOMEM (then @ret is untouched).
  */
 int id_table_add(struct id_table *t, const void *record, uint32_t *ret);
-/* True and its id, if it is there. */
+/* Returns true and its id, if it is there. */
 bool id_table_find(const struct id_table *t, const void *record, uint32_t *ret);
 /* Points into @t until the next add. @id must be below count. */
 static inline const void *id_table_get(const struct id_table *t, uint32_t id)

@@ -22,7 +22,7 @@ enum text_encoding {
  * "...", never inside a character. */
 void text_clean(struct span in, enum text_encoding encoding, size_t max_bytes, struct buf *out);
 
-/* True for well-formed UTF-8: no overlong forms, no surrogates, nothing past U+10FFFF. */
+/* Returns true for well-formed UTF-8: no overlong forms, no surrogates, nothing past U+10FFFF. */
 bool text_is_utf8(struct span s);
 
 /* Appends @s (valid UTF-8) as the inside of a JSON string; '<' becomes \u003c, so that it may stand

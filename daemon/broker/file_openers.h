@@ -27,7 +27,7 @@ void openers_start(struct server *s);
 void openers_stop(struct server *s);
 /* Returns true where request @kind is theirs and there is one. */
 bool openers_take(const struct server *s, uint32_t kind);
-/* A request_fn for those. -ETIMEDOUT: the file system does not answer. */
+/* Answers those requests, as a request_fn. -ETIMEDOUT: the file system does not answer. */
 int openers_ask(struct server *s, const struct broker_request *q, struct reply *rep);
 /* Before the broker itself looks at the process that @q names: whether that can be opened, as an
  * opener found. 0 too where @q names none; -ETIMEDOUT. */

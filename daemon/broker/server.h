@@ -103,7 +103,7 @@ void server_forget_client(struct server *s);
  * broken. Never more than the socket's send timeout. */
 int server_answer(struct server *s, int fd);
 
-/* What is to be done about once a second: sampling follows processors that come and go.
+/* Does what is due about once a second: sampling follows processors that come and go.
  * Milliseconds until the next call; -1: none is needed. */
 int server_tend(struct server *s);
 
@@ -130,7 +130,7 @@ int server_sampler(struct server *s, uint64_t wait_ns, struct error *err);
 /* Opens one side-band event on @cpu: what the facts try, and the request does. The fd, or -errno.
  */
 int sideband_open(int cpu);
-/* The sentence and remedy for @r of sideband_open(). Returns @r. */
+/* Writes the sentence and remedy for @r of sideband_open(). Returns @r. */
 int sideband_problem(int r, struct error *err);
 /* Calls @fn with each online CPU below BROKER_CPUS_MAX until it returns nonzero, which is returned.
  */

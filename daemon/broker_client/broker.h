@@ -26,7 +26,7 @@ int broker_new(int fd, struct broker **ret);
 struct broker *broker_free(struct broker *b);
 /* Returns the socket, to be watched for EOF. Points into @b. */
 int broker_fd(const struct broker *b);
-/* True once the peer is gone: every further call returns -ENOTCONN. */
+/* Returns true once the peer is gone: every further call returns -ENOTCONN. */
 bool broker_lost(const struct broker *b);
 
 /* What the broker found when it started: for /readyz and warnings. */
@@ -109,8 +109,8 @@ int broker_kallsyms(struct broker *b, int *ret_fd, struct error *err);
 /* Gets the log of who did what, to append to, by the path that was fixed when the broker started.
  * 0; BROKER_ABSENT: none was named; -errno. */
 int broker_audit_log(struct broker *b, int *ret_fd, struct error *err);
-/* What the container runtime wrote about container @id (64 hex digits): containerd's config.json,
- * CRI-O's userdata config.json, dockershim's config.v2.json. */
+/* Gets what the container runtime wrote about container @id (64 hex digits): containerd's
+ * config.json, CRI-O's userdata config.json, dockershim's config.v2.json. */
 int broker_container_config(struct broker *b, const char *id, int *ret_fd, struct error *err);
 /* Gets the names in /var/log/containers, NUL-separated, in a sealed memfd. */
 int broker_container_logs(struct broker *b, int *ret_fd, struct error *err);
@@ -139,7 +139,7 @@ int broker_ring(struct broker *b, int *ret_fd, size_t *ret_bytes, struct error *
  * 0..BROKER_SETS_MAX-1. -EINPROGRESS: its program is being loaded; ask again. */
 int broker_sample_start(struct broker *b, const char *event, uint64_t period, uint32_t *ret_set,
                         struct error *err);
-/* Whether this machine has the event. 0; -errno with @err, which says why not. */
+/* Checks whether this machine has the event. 0; -errno with @err, which says why not. */
 int broker_sample_check(struct broker *b, const char *event, struct error *err);
 /* Has a sample written for each wait that is not over, of set @set of event offcpu. They have the
  * number *ret_no (sample_abi.h: flush). *ret_late: waits that are over, and whose samples are still
@@ -149,9 +149,9 @@ int broker_sample_flush(struct broker *b, uint32_t set, uint32_t *ret_no, uint32
 /* Has those samples of @set written that are still to come, of threads that wait again. */
 int broker_sample_lates(struct broker *b, uint32_t set, struct error *err);
 int broker_sample_stop(struct broker *b, uint32_t set, struct error *err);
-/* Which sets want samples of a process: bit n of @sets for set n; 0 forgets it. */
+/* Sets which sets want samples of a process: bit n of @sets for set n; 0 forgets it. */
 int broker_filter_process(struct broker *b, int32_t host_pid, uint32_t sets, struct error *err);
-/* Which sets want samples of every process. */
+/* Sets which sets want samples of every process. */
 int broker_filter_all(struct broker *b, uint32_t sets, struct error *err);
 
 /* Probes at functions of a JVM that allocate memory, for event alloc. */
@@ -217,7 +217,8 @@ struct broker_malloc {
  * and process. broker_uncall() ends all of them. Else as broker_call(). */
 int broker_malloc(struct broker *b, const struct proc_id *id, uint64_t start, uint64_t end,
                   uint32_t set, const struct broker_malloc *m, struct error *err);
-/* How often the process called those since the first of them. 0, -ENOENT: it has none, -errno. */
+/* Gets how often the process called those since the first of them. 0, -ENOENT: it has none, -errno.
+ */
 int broker_mallocs(struct broker *b, int32_t host_pid, uint64_t *ret);
 /* Ends it. -ENOENT: none is counted there. */
 int broker_uncall(struct broker *b, int32_t host_pid, uint32_t set, struct error *err);
@@ -238,7 +239,8 @@ int broker_sample_stats(struct broker *b, struct broker_sample_stats *ret, struc
  * caller's. 0, PROC_GONE, -errno with @err and the remedy. */
 int broker_attach(struct broker *b, const struct proc_id *id, uint32_t mode, bool tmp,
                   uint32_t options, int *ret_result, int *ret_out, struct error *err);
-/* Whether it could be done, without doing anything. 0, PROC_GONE, -errno with @err and remedy. */
+/* Checks whether it could be done, without doing anything. 0, PROC_GONE, -errno with @err and
+ * remedy. */
 int broker_attach_check(struct broker *b, const struct proc_id *id, struct error *err);
 /* Gives how a JVM that was attached to ended: *ret_status as in wait(2).
  * Return: 0. -EAGAIN: it has not ended yet. BROKER_ABSENT: not known (Linux before 6.15 and its

@@ -38,8 +38,8 @@ int client_call(struct broker *b, struct broker_request *q, struct broker_answer
 /* Does the same with b->lock held. */
 int client_call_locked(struct broker *b, struct broker_request *q, struct broker_answer *a,
                        int *fds, size_t fds_max, size_t *ret_count, struct error *err);
-/* Where the answer has no fds. */
+/* Makes a call where the answer has no fds. */
 int client_call_plain(struct broker *b, struct broker_request *q, struct broker_answer *a,
                       struct error *err);
-/* Where it is one fd. */
+/* Makes a call where it is one fd. */
 int client_call_file(struct broker *b, struct broker_request *q, int *ret_fd, struct error *err);

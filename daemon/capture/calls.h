@@ -49,7 +49,8 @@ struct calls_env {
  * @err, which says why. */
 int calls_put(const struct calls_env *env, struct process *p, const struct wanted_calls *wanted,
               uint64_t until_ns, struct error *err);
-/* Returns what is known of the calls of malloc that set @set has of @id. NULL: they are not counted. */
+/* Returns what is known of the calls of malloc that set @set has of @id. NULL: they are not
+ * counted. */
 const struct mallocs *calls_mallocs(const struct calls *all, const struct proc_id *id,
                                     uint32_t set);
 /* Begins a look at all processes: calls_put() says which are wanted, */

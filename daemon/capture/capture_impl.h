@@ -99,7 +99,7 @@ static inline bool capture_has(const struct capture *c, enum event_kind kind)
     return false;
 }
 
-/* What calls_put() takes. */
+/* Returns what calls_put() takes. */
 static inline struct calls_env captures_calls_env(struct captures *captures)
 {
     return (struct calls_env){ .calls = &captures->calls,
@@ -144,8 +144,9 @@ int capture_new_record(struct captures *captures, struct record **ret);
 
 /* Returns whether @req takes long, or has no end but its client's will. */
 bool capture_lasts(const struct capture_request *req);
-/* Whether the caller of @req may begin another. Of those that last one caller may have half of what
- * it may have, so that who comes after it finds room within a minute. 0, or BACKEND_TOO_MANY with
+/* Checks whether the caller of @req may begin another. Of those that last one caller may have half
+ * of what it may have, so that who comes after it finds room within a minute. 0, or
+ * BACKEND_TOO_MANY with
  * @err, which says when to ask again. */
 int capture_admit(const struct captures *captures, const struct capture_request *req,
                   struct error *err);
@@ -173,8 +174,8 @@ json_t *running_json(struct capture *c);
 
 /* ---- processes.c ---- */
 
-/* What @c makes of @p: valid until the next call; NULL: no memory. A no is asked again every 100
- * ms, because a main class or a container may become known later. */
+/* Returns what @c makes of @p: valid until the next call; NULL: no memory. A no is asked again
+ * every 100 ms, because a main class or a container may become known later. */
 struct seen_verdict *capture_verdict(struct captures *captures, struct capture *c,
                                      const struct process *p, uint64_t now_ns);
 /* Gets the thread of a sample as an index of the record; *ret_run: what is known of how it ran,
@@ -184,7 +185,7 @@ int capture_thread(struct capture *c, uint32_t process, const struct incoming *i
 /* Warns of its processes whose files could not be read because their file systems do not answer. */
 void capture_warn_unanswered(struct captures *captures, struct capture *c);
 void capture_warn_put_off(struct captures *captures, struct capture *c);
-/* The record is a new one: processes and threads are to be told to it again. */
+/* Has processes and threads told again, to a new record. */
 void capture_forget_members(struct capture *c);
 /* Returns true when samples of more than one pid were wanted. */
 bool capture_has_several_processes(const struct capture *c);
@@ -215,7 +216,7 @@ int capture_choose_names(struct captures *captures, struct capture *c, struct er
 /* Notes in the profile's facts what names Java code, if that is known: by the capture's wish, or by
  * @p, which may be NULL. */
 void capture_note_symbols(struct capture *c, const struct process *p);
-/* The record, a new one, asks for names that are decided at the end. */
+/* Has a new record ask for names that are decided at the end. */
 void capture_defer_names(struct capture *c);
 /* Returns whether the end is to wait for the source, or for debug information; for 4 s at most. */
 bool capture_names_wait(struct captures *captures, struct capture *c, uint64_t now_ns);

@@ -89,7 +89,7 @@ int captures_start(struct captures *captures, const struct capture_request *req,
 int captures_create(struct captures *captures, const struct capture_request *req,
                     const char *schedule, uint64_t max_age_s, char ret_id[CAPTURE_ID_BYTES],
                     struct error *err);
-/* What @c has so far, or since the last @reset. -EBUSY: there is no memory for it now. */
+/* Gets what @c has so far, or since the last @reset. -EBUSY: there is no memory for it now. */
 int captures_snapshot(struct captures *captures, struct capture *c, bool reset,
                       struct profile **ret, struct error *err);
 /* Ends the capture if it still runs: finished early (@keep) or cancelled. */
@@ -115,7 +115,7 @@ uint64_t captures_next_deadline(const struct captures *captures);
 bool captures_hurry(const struct captures *captures);
 /* Makes the BPF filter hold just the processes that some capture wants. */
 void captures_reconcile(struct captures *captures, uint64_t now_ns);
-/* The broker stopped @set, and took it out of the filter. */
+/* Notes that the broker stopped @set, and took it out of the filter. */
 void captures_filter_stopped(struct captures *captures, uint32_t set);
 
 /* ---- memory.c: what captures hold together ---- */

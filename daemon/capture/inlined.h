@@ -22,7 +22,7 @@ struct inlined *inlined_free(struct inlined *i);
  * their ids. Valid until the next call. */
 const uint32_t *inlined_stack(struct inlined *i, struct process *p, const struct named_stack *stack,
                               uint32_t base);
-/* What n has become: as record_later_fn. */
+/* Gets what n has become: as record_later_fn. */
 size_t inlined_frames(struct inlined *i, uint32_t n, uint32_t ret[RECORD_LATER_FRAMES_MAX]);
 /* Before a profile is made: what was decided before is void. */
 void inlined_decide(struct inlined *i);

@@ -71,7 +71,7 @@ int moments_put(struct moments *all, struct broker *b, struct symbolizer *s, str
 void moments_look(struct moments *all);
 /* and here those end that are not. */
 void moments_looked(struct moments *all, struct broker *b);
-/* The sets that they were for are gone, and the probes with them. */
+/* Notes that the sets that they were for are gone, and the probes with them. */
 void moments_forget(struct moments *all);
 /* Hands each moment that is over to @fn. */
 void moments_drain(struct moments *all, struct discover *d, moment_fn fn, void *cookie);

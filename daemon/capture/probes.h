@@ -36,5 +36,5 @@ bool probes_by_stubs(struct probes *all, const struct proc_id *id);
 void probes_look(struct probes *all);
 /* and here those go that are not. */
 void probes_looked(struct probes *all, struct broker *b);
-/* The sets that they were for are gone, and the probes with them. */
+/* Notes that the sets that they were for are gone, and the probes with them. */
 void probes_forget(struct probes *all);

@@ -30,7 +30,7 @@ bool target_matches(const struct target *t, const struct process *p);
 bool target_is_node(const struct target *t);
 /* No selector: all that the viewer may see. */
 bool target_is_open(const struct target *t);
-/* What it is limited to, as struct profile's scope. Points into @t. */
+/* Returns what it is limited to, as struct profile's scope. Points into @t. */
 const char *target_scope(const struct target *t);
 /* Returns the one pid it names, else 0. */
 int32_t target_single_pid(const struct target *t);

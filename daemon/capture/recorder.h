@@ -48,5 +48,5 @@ void recorder_sample(struct recorder *rec, struct incoming *in);
 void recorder_moment(struct recorder *rec, const struct process *p, const struct profile_moment *m);
 /* Samples carry ids of @table, which is borrowed, from now on. @rec may be NULL. */
 void recorder_use_table(struct recorder *rec, struct frame_table *table);
-/* A process image whose counters nobody will read for long any more. @rec may be NULL. */
+/* Forgets a process image whose counters nobody will read for long any more. @rec may be NULL. */
 void recorder_forget(struct recorder *rec, const struct process *p);

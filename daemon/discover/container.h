@@ -14,7 +14,8 @@
  * all empty. */
 bool container_parse(struct span cgroup, bool nested, struct container *ret);
 
-/* True for 64 hex digits in lower case: what docker, containerd, CRI-O and podman call a container.
+/* Returns true for 64 hex digits in lower case: what docker, containerd, CRI-O and podman call a
+ * container.
  */
 bool container_id_is_hex(struct span id);
 

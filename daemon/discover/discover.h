@@ -27,8 +27,8 @@ struct container {
     char outer[65]; /* id of the outermost container around it; "" where there is none */
 };
 
-/* What a pod is called: its name, or its UID where the node knows no name; "" where there is none.
- * Points into @c. */
+/* Returns what a pod is called: its name, or its UID where the node knows no name; "" where there
+ * is none. Points into @c. */
 static inline const char *container_pod(const struct container *c)
 {
     return c->pod_name[0] ? c->pod_name : c->pod_uid;

@@ -59,7 +59,7 @@ void memory_pieces_deinit(struct memory_pieces *p);
 
 #define MEMORY_ARENA_BYTES ((uint64_t)64 << 20) /* glibc's HEAP_MAX_SIZE on 64 bits */
 #define MEMORY_PROBE_WORDS 2
-/* What glibc's malloc has at @start of a mapping that ends at @end: an arena, or a block with a
- * mapping of its own. @words stand at @start. Return: bytes; 0: nothing. */
+/* Reads what glibc's malloc has at @start of a mapping that ends at @end: an arena, or a block with
+ * a mapping of its own. @words stand at @start. Return: bytes; 0: nothing. */
 uint64_t memory_malloc_bytes(uint64_t start, uint64_t end,
                              const uint64_t words[MEMORY_PROBE_WORDS]);

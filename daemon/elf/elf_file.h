@@ -53,7 +53,8 @@ const struct elf_segment *elf_file_segments(const struct elf_file *f, size_t *re
  */
 bool elf_segments_vaddr(const struct elf_segment *segments, size_t count, uint64_t offset,
                         uint64_t *ret);
-/* A hash of everything that elf_file_symbols(), elf_file_starts() and the segments are made of. */
+/* Returns a hash of everything that elf_file_symbols(), elf_file_starts() and the segments are made
+ * of. */
 uint64_t elf_file_fingerprint(struct elf_file *f, const struct fingerprint_key *key);
 
 /* Adds the functions of .symtab and .dynsym to @b, and the linkage tables as "[plt]". 0 or -ENOMEM;

@@ -12,6 +12,6 @@ struct fingerprint_key {
     uint64_t k0, k1;
 };
 
-/* A key made of the random bytes that the kernel gave this process at its start. */
+/* Returns a key made of the random bytes that the kernel gave this process at its start. */
 struct fingerprint_key fingerprint_key_new(void);
 uint64_t fingerprint(const struct fingerprint_key *key, struct span bytes);

@@ -88,6 +88,6 @@ static inline uint32_t *symbol_string(const struct symbol_table *t, const struct
 {
     return &t->string[s - t->symbols];
 }
-/* What the user kept with the symbols is void. */
+/* Forgets what the user kept with the symbols. */
 void symbol_table_forget_strings(struct symbol_table *t);
 size_t symbol_table_bytes(const struct symbol_table *t);

@@ -32,9 +32,9 @@ struct dispatch {
     struct delays delays;                /* from a sample to its names */
 };
 
-/* A sample of the ring: @cookie is the struct dispatch. */
+/* Takes a sample of the ring: @cookie is the struct dispatch. */
 void dispatch_sample(void *cookie, const struct sample_record *rec, const uint64_t *frames);
-/* A sample of @p that has its stack. */
+/* Takes a sample of @p that has its stack. */
 void dispatch_known(struct dispatch *d, struct process *p, const struct sample_record *rec,
                     const uint64_t *frames);
 /* Hands on the samples that waited for symbols which are there now; all of those taken before

@@ -47,7 +47,7 @@ struct engine *engine_stop(struct engine *e);
  * on. 0, or an error with @err: then nothing has changed and @rules is the caller's. Thread: any
  * but the engine's. */
 int engine_set_rules(struct engine *e, struct rules *rules, struct error *err);
-/* What /readyz is to say of a configuration that could not be taken; "": all is well. */
+/* Sets what /readyz is to say of a configuration that could not be taken; "": all is well. */
 void engine_set_config_problem(struct engine *e, const char *sentence);
 /* Does the same of the files for TLS. */
 void engine_set_tls_problem(struct engine *e, const char *sentence);

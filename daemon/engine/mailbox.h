@@ -46,7 +46,7 @@ void mailbox_post(struct mailbox *m, int (*fn)(void *arg), const void *arg, size
 /* Takes no calls from now on; those that came before still run. Thread: any. */
 void mailbox_stop(struct mailbox *m);
 
-/* A sign of life: between any two things that take time. Thread: the engine's. */
+/* Gives a sign of life: between any two things that take time. Thread: the engine's. */
 void mailbox_alive(struct mailbox *m);
 /* Returns for how many seconds the engine is stalled; 0: it is not. Thread: any. */
 unsigned mailbox_stalled_s(struct mailbox *m);

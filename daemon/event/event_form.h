@@ -42,7 +42,7 @@ struct event_form {
  * with a mistake that @err says. */
 int event_form_parse(struct span text, struct event_form *ret, struct error *err);
 
-/* Whether @text may stand in the braces behind a tracepoint. */
+/* Returns whether @text may stand in the braces behind a tracepoint. */
 bool event_is_filter(struct span text);
 
 /* Return: the name of the cache event number @i as perf lists it, written to @buf; NULL behind the

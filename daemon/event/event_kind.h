@@ -57,7 +57,7 @@ static inline bool event_is_paced(uint64_t period)
     return period & EVENT_PACED;
 }
 
-/* A period as a number: of the event's unit, or of ns where it is paced. */
+/* Returns a period as a number: of the event's unit, or of ns where it is paced. */
 static inline uint64_t event_period_number(uint64_t period)
 {
     return period & ~EVENT_PACED;

@@ -26,17 +26,18 @@ struct attach {
     int jvm_fd;           /* a socket that the talker connects to the JVM */
 };
 
-/* The guard forks the porter. Returns in the porter; in the guard only on failure. */
+/* Forks the porter from the guard. Returns in the porter; in the guard only on failure. */
 int guard_start(struct attach *a);
 
-/* The porter becomes the target: its namespaces, root and user, and no capability. */
+/* Makes the porter become the target: its namespaces, root and user, and no capability. */
 int become_target(struct attach *a);
-/* The porter makes the JVM listen. Sets result.started. */
+/* Makes the JVM listen, from the porter. Sets result.started. */
 int reach_jvm(struct attach *a);
-/* The porter forks the talker, waits for it and ends. Returns in the talker, or on failure. */
+/* Forks the talker from the porter, which waits for it and ends. Returns in the talker, or on
+ * failure. */
 int go_inside(struct attach *a);
 
-/* The talker talks to the JVM. Sets result.reply and reply_n. */
+/* Talks to the JVM, from the talker. Sets result.reply and reply_n. */
 int talk_to_jvm(struct attach *a);
 
 #define JVM_SOCKET "/tmp/.java_pid" /* and its pid */

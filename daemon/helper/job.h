@@ -56,7 +56,7 @@ enum attach_mounts {
     ATTACH_MOUNTS_ALL = 7,
 };
 
-/* Whether the agent is loaded. */
+/* Returns whether the agent is loaded. */
 static inline int attach_loads(uint32_t mode)
 {
     return mode != ATTACH_PERFMAP;

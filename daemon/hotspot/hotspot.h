@@ -54,9 +54,9 @@ int hotspot_vm_flag(struct hotspot_vm *vm, const char *name, uint64_t *ret);
 int hotspot_vm_command(struct hotspot_vm *vm, size_t max, struct buf *ret);
 int hotspot_vm_arguments(struct hotspot_vm *vm, size_t max, struct buf *ret);
 
-/* What the VM counts about itself (hotspot/counters.h), now, in one reading: some 32 KiB. Return:
- * 0. -ENOENT: it keeps no counters (-XX:-UsePerfData). -EBADMSG: they make no sense, or it is
- * starting. -ETIMEDOUT: the reading has not come back. HOTSPOT_GONE; -errno. */
+/* Reads what the VM counts about itself (hotspot/counters.h), now, in one reading: some 32 KiB.
+ * Return: 0. -ENOENT: it keeps no counters (-XX:-UsePerfData). -EBADMSG: they make no sense, or it
+ * is starting. -ETIMEDOUT: the reading has not come back. HOTSPOT_GONE; -errno. */
 int hotspot_vm_counters(struct hotspot_vm *vm, struct counters *ret);
 
 enum hotspot_code_kind {
@@ -91,8 +91,8 @@ bool hotspot_vm_in_code_cache(const struct hotspot_vm *vm, uint64_t pc);
 /* Finds the code at @pc. 0; HOTSPOT_NO_CODE; HOTSPOT_GONE. */
 int hotspot_code_find(struct hotspot_vm *vm, uint64_t pc, struct hotspot_code *ret);
 
-/* Whether @code is still what it was when it was found: its block in use, its compile id the same.
- * One small read, none if it was made in this moment. 1; 0; -ESRCH the process is gone. */
+/* Checks whether @code is still what it was when it was found: its block in use, its compile id the
+ * same. One small read, none if it was made in this moment. 1; 0; -ESRCH the process is gone. */
 int hotspot_code_still(struct hotspot_vm *vm, const struct hotspot_code *code);
 
 #define HOTSPOT_INLINE_MAX 64 /* frames of one compiled pc */
@@ -218,8 +218,8 @@ typedef void (*hotspot_owner_fn)(void *cookie, const struct hotspot_owner *o);
 /* As hotspot_vm_threads(). */
 int hotspot_vm_owners(struct hotspot_vm *vm, hotspot_owner_fn fn, void *cookie);
 
-/* Where this VM keeps what threads wait for. 0; -EAGAIN: it is starting; -ENOENT: not known for
- * this VM; HOTSPOT_GONE. */
+/* Gets where this VM keeps what threads wait for. 0; -EAGAIN: it is starting; -ENOENT: not known
+ * for this VM; HOTSPOT_GONE. */
 int hotspot_vm_locks(struct hotspot_vm *vm, struct unwind_locks *ret);
 
 enum hotspot_lock_kind {
@@ -287,5 +287,5 @@ struct hotspot_stubs {
 };
 struct hotspot_stubs hotspot_vm_stubs(const struct hotspot_vm *vm);
 
-/* What the unwinder needs of this VM. 0; -EOPNOTSUPP: more code heaps than it can hold. */
+/* Gets what the unwinder needs of this VM. 0; -EOPNOTSUPP: more code heaps than it can hold. */
 int hotspot_vm_unwinding(const struct hotspot_vm *vm, struct unwind_vm *ret);

@@ -60,6 +60,6 @@ int memory_read_direct(struct hotspot_memory *m, uint64_t address, void *buf, si
 int memory_number(struct hotspot_memory *m, uint64_t address, unsigned width, uint64_t *ret);
 int memory_u64(struct hotspot_memory *m, uint64_t address, uint64_t *ret);
 int memory_u32(struct hotspot_memory *m, uint64_t address, uint32_t *ret);
-/* A C string of at most @size - 1 bytes, cut there; always ends with NUL. Returns its length or
- * -errno. */
+/* Reads a C string of at most @size - 1 bytes, cut there; always ends with NUL. Returns its length
+ * or -errno. */
 ssize_t memory_string(struct hotspot_memory *m, uint64_t address, char *buf, size_t size);

@@ -126,7 +126,7 @@ int codecache_block(struct hotspot_vm *vm, uint64_t pc, uint64_t *ret_blob, uint
 int codecache_header(struct hotspot_vm *vm, const struct code_heap *h, uint64_t block,
                      uint64_t *ret_end, bool *ret_used);
 
-/* What all code heaps have of memory: committed now, and at most. Bytes. 0 or -errno. */
+/* Gets what all code heaps have of memory: committed now, and at most. Bytes. 0 or -errno. */
 int codecache_bytes(struct hotspot_vm *vm, uint64_t *ret_committed, uint64_t *ret_max);
 
 /* ---- nmethod.c ---- */
@@ -169,13 +169,13 @@ int codelets_read(struct hotspot_vm *vm);
 int code_read(struct hotspot_vm *vm, uint64_t blob, uint64_t end, bool live,
               struct hotspot_code *ret);
 
-/* Whether @code is still what it was when it was found. In a moment the answer is of this moment.
- * 1; 0; -errno. */
+/* Checks whether @code is still what it was when it was found. In a moment the answer is of this
+ * moment. 1; 0; -errno. */
 int code_still(struct hotspot_vm *vm, const struct hotspot_code *code);
 /* Has what hotspot_code_find() needs of @pc and hotspot_code_locate() of its code read now, for
  * this moment. */
 void code_keep(struct hotspot_vm *vm, uint64_t pc, bool is_return_address);
-/* The second half of that. */
+/* Does the second half of that. */
 void location_keep(struct hotspot_vm *vm, const struct hotspot_code *code, uint64_t pc,
                    bool is_return_address);
 
@@ -184,7 +184,7 @@ void location_keep(struct hotspot_vm *vm, const struct hotspot_code *code, uint6
 /* Takes a number; bytes below @excluded do not occur. False (and *s as it was) when cut or broken.
  */
 bool unsigned5_take(struct span *s, unsigned excluded, uint32_t *ret);
-/* A zig-zag coded one. */
+/* Takes a zig-zag coded one. */
 bool unsigned5_take_signed(struct span *s, unsigned excluded, int32_t *ret);
 /* Bytes that the coding leaves out: 1 (the NUL) since JDK 20, else 0. */
 static inline unsigned unsigned5_excluded(const struct hotspot_vm *vm)

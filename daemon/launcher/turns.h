@@ -21,7 +21,8 @@ struct turn {
  * must leave first; -EAGAIN: none now. */
 int turns_next(const struct turn *turns, size_t count, uint64_t owner, uint64_t now_ns,
                size_t *ret);
-/* Whether one of @owner may begin: @interval_ns after the last one of it, and after that of one of
+/* Checks whether one of @owner may begin: @interval_ns after the last one of it, and after that of
+ * one of
  * @count others at least. Return: 0 and the place in *ret to note it at; -EAGAIN. */
 int turns_interval(const struct turn *last, size_t count, uint64_t owner, uint64_t interval_ns,
                    uint64_t now_ns, size_t *ret);

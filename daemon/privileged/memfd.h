@@ -10,8 +10,8 @@
 
 enum memory_use { MEMORY_DATA, MEMORY_PROGRAM };
 
-/* An empty one that can be sealed, close-on-exec. The fd, or -errno (-EACCES: programs are not
- * allowed in memory here). */
+/* Opens an empty one that can be sealed, close-on-exec. The fd, or -errno (-EACCES: programs are
+ * not allowed in memory here). */
 int memory_open(const char *name, enum memory_use use);
 /* All @n bytes of @p at the offset of @fd, any file in memory. 0 or -errno. */
 int memory_write(int fd, const void *p, size_t n);

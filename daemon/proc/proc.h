@@ -136,8 +136,8 @@ struct span cgroup_user(struct span path);
 /* Takes the next argument of /proc/PID/cmdline, without its NUL; false at the end. */
 bool cmdline_take(struct span *text, struct span *ret);
 
-/* What @outside, an id as the reader of /proc/PID/uid_map (or gid_map) sees it, is called inside
- * that user namespace. -1 where it is not mapped. */
+/* Returns what @outside, an id as the reader of /proc/PID/uid_map (or gid_map) sees it, is called
+ * inside that user namespace. -1 where it is not mapped. */
 int64_t id_map_inside(struct span text, uint32_t outside);
 
 /* Returns whether /proc/PID/uid_map is that of the reader's own user namespace, as far as ids tell.
@@ -179,7 +179,7 @@ int proc_read_status(int proc_fd, int32_t host_pid, struct proc_status *ret);
 /* Returns the id of the thread @host_tid in the innermost pid namespace; 0 when it is gone, or no
  * thread of @host_pid. */
 int32_t proc_innermost_tid(int proc_fd, int32_t host_pid, int32_t host_tid);
-/* How often a thread was given a processor (schedstat). 0, PROC_GONE, -EBADMSG, -errno. */
+/* Reads how often a thread was given a processor (schedstat). 0, PROC_GONE, -EBADMSG, -errno. */
 int proc_read_runs(int proc_fd, int32_t host_pid, int32_t host_tid, uint64_t *ret);
 /* Start time only. */
 int proc_read_start(int proc_fd, int32_t host_pid, uint64_t *ret_start_ticks);

@@ -31,7 +31,7 @@ struct reading {
     bool jvm;                        /* it is of a JVM's memory */
 };
 
-/* The readings of the calling thread are made by readers from now on. Borrows @proc_fd for good. */
+/* Has readers make the readings of the calling thread from now on. Borrows @proc_fd for good. */
 void readers_use(int proc_fd);
 bool readers_are_used(void);
 /* Has *@r made, a reading of process @id: the result of its run(). -ETIMEDOUT: it was not made, or

@@ -28,6 +28,6 @@ size_t match_count(const struct match *m);
 /* From here on all names together may take 2 s of CPU time; NULL is allowed. */
 void match_begin(struct match *m);
 
-/* Whether any pattern matches somewhere in @text (valid UTF-8). 1, 0, or -EINVAL with @err when
- * this name, or all since match_begin(), take too long. */
+/* Checks whether any pattern matches somewhere in @text (valid UTF-8). 1, 0, or -EINVAL with @err
+ * when this name, or all since match_begin(), take too long. */
 int match_any(struct match *m, struct span text, struct error *err);

@@ -72,8 +72,8 @@ struct profile_sample {
     0x1000 /* while recording: of a safepoint, if it has no other sample                           \
             */
 
-/* Why a stack is cut, as a label ("no_rule") and as words ("native code without an unwind rule").
- * Static. */
+/* Returns why a stack is cut, as a label ("no_rule") and as words ("native code without an unwind
+ * rule"). Static. */
 const char *profile_end_name(unsigned end);
 const char *profile_end_words(unsigned end);
 

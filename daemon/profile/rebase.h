@@ -18,11 +18,12 @@ static inline void rebase_freep(struct rebase **b)
     rebase_free(*b);
 }
 
-/* The first step. 0, -ENOSPC or -ENOMEM. */
+/* Does the first step. 0, -ENOSPC or -ENOMEM. */
 int rebase_add_frame(struct rebase *b, uint32_t frame);
 int rebase_add_record(struct rebase *b, const struct record *r);
 
-/* The second step: the new id of a frame that was added. Ids from RECORD_LATER on stay. */
+/* Does the second step: returns the new id of a frame that was added. Ids from RECORD_LATER on
+ * stay. */
 uint32_t rebase_frame(const struct rebase *b, uint32_t frame);
 /* @r is of the new table from now on; what it knows of threads, processes and stacks keeps its
  * indexes. */

@@ -58,7 +58,7 @@ struct view_builder {
 
 /* Process and thread of a row. */
 int view_push_roots(struct view_builder *b, const struct view_key *k);
-/* Which of b->roots is a key's: 0 where nothing is known. */
+/* Returns which of b->roots is a key's: 0 where nothing is known. */
 static inline uint32_t view_root(const struct view_builder *b, const struct view_key *k)
 {
     if (b->v->opts.threads)

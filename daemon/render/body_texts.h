@@ -19,7 +19,7 @@ struct body_texts {
 int body_texts_init(struct body_texts *t, const struct view *v);
 void body_texts_deinit(struct body_texts *t);
 
-/* True and its text, if it was kept; valid until the next body_texts_keep(). */
+/* Returns true and its text, if it was kept; valid until the next body_texts_keep(). */
 static inline bool body_texts_get(const struct body_texts *t, uint32_t body, struct span *ret)
 {
     if (!t->end[body])

@@ -16,7 +16,7 @@ int diff_json(const struct diff *d, const struct render_opts *o, struct buf *out
 /* One flame graph: red grew, blue shrank; a frame is as wide as both sides together, so that what
  * vanished is still there. Zooms and is searched as the svg of a profile. */
 int diff_svg(const struct diff *d, const struct render_opts *o, struct buf *out, struct error *err);
-/* A page with the viewer of web/, that graph in it, and the most changed functions. */
+/* Renders a page with the viewer of web/, that graph in it, and the most changed functions. */
 int diff_html(const struct diff *d, const struct render_opts *o, struct buf *out,
               struct error *err);
 /* Appends "cpu · a → b", or the title that was asked for. */
@@ -24,5 +24,5 @@ void diff_add_title(const struct diff *d, const struct render_opts *o, struct bu
 /* Appends {"id":…,"target":…,"event":…,"weight":…,…} of @p, one of the two sides. */
 void diff_add_side(const struct profile *p, const struct profile_event *event, uint64_t weight,
                    struct buf *out);
-/* What a node weighs in a picture of both sides. */
+/* Returns what a node weighs in a picture of both sides. */
 double diff_both(const struct diff *d, uint64_t a, uint64_t b);

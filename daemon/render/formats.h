@@ -16,7 +16,7 @@
 int render_tree_html(const struct view *v, const struct render_opts *o, struct buf *out,
                      struct error *err);
 
-/* What a row weighs: its value where the view weighs by value, else its samples. */
+/* Returns what a row weighs: its value where the view weighs by value, else its samples. */
 uint64_t render_weight(const struct view *v, uint64_t samples, uint64_t value);
 
 /* Returns the stable name of a kind, as json and the viewer spell it: "c2", "native", ... Unknown

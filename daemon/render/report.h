@@ -17,7 +17,7 @@ double report_percent(uint64_t part, uint64_t whole);
 /* Returns how many rows are wanted. */
 size_t report_top(const struct render_opts *o);
 
-/* What @o->total asks to rank by. */
+/* Returns what @o->total asks to rank by. */
 uint64_t report_weigh(const struct view *v, struct view_sum w);
 /* Of the whole view. */
 struct view_sum report_whole(const struct view *v);

@@ -19,6 +19,6 @@ struct holders *holders_free(struct holders *h);
 /* Looks for the processes that hold the sockets with the numbers @inodes, at most HOLDERS_SOCKETS.
  * One walk is for all of them. 0; -ETIMEDOUT after @limit_ns, when nothing is known; -errno. */
 int holders_find(struct holders *h, const uint64_t *inodes, size_t n, uint64_t limit_ns);
-/* What the last look found of the socket @socket, its place in that list. Return: how many
+/* Gets what the last look found of the socket @socket, its place in that list. Return: how many
  * processes hold it; if there are more than HOLDERS_OF_SOCKET, @pids has some of them. */
 size_t holders_of(const struct holders *h, size_t socket, int32_t pids[HOLDERS_OF_SOCKET]);

@@ -75,7 +75,7 @@ static __attribute__((noinline)) bool point_matches(const void *ctx, const struc
     return (states & t->end) != 0;
 }
 
-/* Whether @f wants the event of @ctx. @text: room. */
+/* Returns whether @f wants the event of @ctx. @text: room. */
 static __attribute__((noinline)) bool point_takes(const void *ctx, const struct point_filter *f,
                                                   __u8 text[POINT_TEXT_BYTES])
 {

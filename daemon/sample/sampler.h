@@ -47,7 +47,8 @@ struct sampler_event;
  * sampler_take_points(), -EEXIST while another set samples it. */
 int sampler_start_event(struct sampler *s, const struct sampler_event *event, uint64_t period,
                         uint32_t *ret_set, struct error *err);
-/* Whether this machine has the event: opens it for a moment. 0; -ENOENT; -errno, with @err. */
+/* Checks whether this machine has the event: opens it for a moment. 0; -ENOENT; -errno, with @err.
+ */
 int sampler_check_event(const struct sampler_event *event, struct error *err);
 int sampler_stop(struct sampler *s, uint32_t set);
 
@@ -118,7 +119,7 @@ int sampler_mallocs(const struct sampler *s, int32_t pid, uint64_t *ret);
 int sampler_call(struct sampler *s, int32_t pid, uint32_t set, int fd, uint64_t offset,
                  struct error *err);
 int sampler_uncall(struct sampler *s, int32_t pid, uint32_t set);
-/* Why time off the processor cannot be sampled: 0, or -errno with @err. */
+/* Checks whether time off the processor can be sampled: 0, or -errno with @err. */
 int sampler_check_off(const struct sampler *s, struct error *err);
 /* As sampler_off_flush(). -ENOENT: @set samples something else. */
 int sampler_flush(struct sampler *s, uint32_t set, uint32_t *ret_no, uint64_t *ret_late);

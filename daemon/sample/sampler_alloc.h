@@ -19,7 +19,7 @@ struct alloc_probe {
     enum alloc_kind kind;
 };
 
-/* Whether this kernel can. 0; -errno with @err. */
+/* Checks whether this kernel can. 0; -errno with @err. */
 int sampler_alloc_check(struct error *err);
 /* Loads, which takes about a second; borrows @shared. 0, or -errno with @err. Thread: any. */
 int sampler_alloc_new(const struct sampler_shared *shared, struct sampler_alloc **ret,
@@ -57,7 +57,7 @@ int sampler_alloc_call(struct sampler_alloc *a, int32_t pid, uint32_t set, int f
  * process stay. Return: as sampler_alloc_call(). */
 int sampler_alloc_malloc(struct sampler_alloc *a, int32_t pid, uint32_t set, int fd,
                          uint64_t offset, enum alloc_malloc argument, struct error *err);
-/* How often process @pid called those since the first of them. -ENOENT: it has none. */
+/* Gets how often process @pid called those since the first of them. -ENOENT: it has none. */
 int sampler_alloc_mallocs(const struct sampler_alloc *a, int32_t pid, uint64_t *ret);
 /* Ends both. -ENOENT: it counts none there. */
 int sampler_alloc_uncall(struct sampler_alloc *a, int32_t pid, uint32_t set);

@@ -11,7 +11,7 @@
 struct sampler_off;
 struct sampler_shared;
 
-/* Whether this kernel can. 0; -EOPNOTSUPP with @err. Takes some ms. */
+/* Checks whether this kernel can. 0; -EOPNOTSUPP with @err. Takes some ms. */
 int sampler_off_check(struct error *err);
 /* Loads, which takes about a second; borrows @shared. 0, or -errno with @err. Thread: any. */
 int sampler_off_new(const struct sampler_shared *shared, struct sampler_off **ret,

@@ -48,7 +48,7 @@ void answer_reset(struct answer *a);
 
 /* Adds a header; bytes that a header cannot carry become '?'. False when a limit left it out. */
 bool answer_header(struct answer *a, const char *name, const char *fmt, ...) PRINTF_LIKE(3, 4);
-/* A body of text that starts with its type; drops what was there. */
+/* Makes a body of text that starts with its type; drops what was there. */
 void answer_json(struct answer *a, unsigned status, const json_t *value);
 void answer_fixed(struct answer *a, const char *content_type, struct span body);
 
@@ -62,7 +62,7 @@ void answer_outcome(struct answer *a, int outcome, const struct error *err, unsi
 /* From here on a body that grows long is held packed. The ceiling then limits what is held, and the
  * body may be ANSWER_PACKED_RATIO times as long. For writers that only append. */
 void answer_flow(struct answer *a);
-/* The body is complete. 0, or -errno as a->body.error would say. */
+/* Completes the body. 0, or -errno as a->body.error would say. */
 int answer_flow_end(struct answer *a);
 /* Compresses the body as a part of the format itself. False: out of memory; it stays as it is. */
 bool answer_gzip(struct answer *a);

@@ -54,7 +54,8 @@ struct audit *audit_new(int file_fd, int journal_fd);
 /* Takes @fd in place of the file before. */
 void audit_set_file(struct audit *a, int fd);
 #define AUDIT_JOURNAL "/run/systemd/journal/socket"
-/* A socket that takes fields for the journal, to be opened before the sandbox; -1: there is none.
+/* Opens a socket that takes fields for the journal, to be opened before the sandbox; -1: there is
+ * none.
  * @path: NULL: none. */
 int audit_journal_open(const char *path);
 struct audit *audit_free(struct audit *a);

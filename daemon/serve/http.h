@@ -15,7 +15,7 @@ bool request_check(struct request *req, const char *method);
 /* Goes on with one whose verify was VERIFY_WANTED, once it is VERIFY_DONE, or its whose was
  * WHOSE_WANTED, once it is WHOSE_ANSWERED. As request_check(). */
 bool request_admit(struct request *req);
-/* The body is there. False: the answer says what is wrong with it. */
+/* Reads the body, which is there by now. False: the answer says what is wrong with it. */
 bool request_body(struct request *req);
 /* Refuses it: counts it and says why, to a browser by a page. true. */
 bool request_refuse(struct request *req, unsigned status, const struct error *err);

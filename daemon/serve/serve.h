@@ -88,15 +88,15 @@ int listen_open(const char *address, const struct listen_rights *rights, int *re
 int listen_open_twin(const int *fds, size_t count, size_t of, int *ret_fd, struct error *err);
 /* Returns whether @fd listens on @address, whose port may be 0. */
 bool listen_is_at(int fd, const char *address);
-/* Whether listen_open() takes @address; opens nothing. 0, or -errno with @err. */
+/* Checks whether listen_open() takes @address; opens nothing. 0, or -errno with @err. */
 int listen_check(const char *address, const struct listen_rights *rights, struct error *err);
 /* Returns whether it begins with "https://". */
 bool listen_wants_tls(const char *address);
 /* Returns whether others than this machine reach the listening socket @fd. */
 bool listen_is_public(int fd);
 
-/* Whether @host can be one of allowed_hosts: a host name or an address, without scheme, port and
- * path. 0, or -EINVAL with @err. */
+/* Checks whether @host can be one of allowed_hosts: a host name or an address, without scheme, port
+ * and path. 0, or -EINVAL with @err. */
 int origin_host_check(const char *host, struct error *err);
 
 /* Returns the OpenAPI document, JSON text that lives as long as the program. */

@@ -256,17 +256,17 @@ bool request_may_sample_events(const struct request *req, struct error *err);
 
 /* ---- review.c: rights that end while they are used ---- */
 
-/* The rules or the sessions have changed. Called without the lock. */
+/* Notes that the rules or the sessions have changed. Called without the lock. */
 void review_soon(struct serve *s);
 /* Looks at what streams and what is captured, now and then and after review_soon(). Called with
  * lock held, which is dropped in between. */
 void review_tick(struct serve *s, uint64_t now_ns);
-/* The answer to a revoked request; the end of a revoked stream. */
+/* Answers a revoked request; ends a revoked stream. */
 void review_refuse(struct request *req);
 void review_end_stream(struct request *req);
 /* Remembers whose the capture @id is, which runs on its own. */
 void review_add(struct request *req, const char *id);
-/* A worker's: stops those whose subject may not have them any more. Without the lock. */
+/* Stops, in a worker, those whose subject may not have them any more. Without the lock. */
 void review_background(struct serve *s);
 
 /* ---- login_route.c ---- */
@@ -299,7 +299,7 @@ struct request *request_new(struct serve *s, const char *uri);
 
 /* ---- request_capture.c: the capture that a request waits for ---- */
 
-/* What req->params ask for. */
+/* Describes what req->params ask for. */
 void request_describe_capture(const struct request *req, struct capture_request *ret);
 /* Begins a capture. True when the answer is already there: it failed, or is a stream. Else the
  * route's finish() will be called. */
@@ -335,17 +335,17 @@ void answer_filename(struct answer *a, const struct params *p, const struct prof
 /* Says what @profile as @format is: its type and name. @profile NULL: it would be of now. */
 void answer_describe(struct request *req, const struct profile *profile,
                      const struct render_format *format);
-/* What req->params.range holds of the target. */
+/* Answers with what req->params.range holds of the target. */
 void answer_past(struct request *req, bool stored);
-/* The backend's value, or its problem. Takes @value; true. */
+/* Answers with the backend's value, or its problem. Takes @value; true. */
 bool answer_backend(struct request *req, int r, json_t *value, const struct error *err);
-/* The backend has no such function: 503 with a sentence. @what: "schedules are". */
+/* Answers that the backend has no such function: 503 with a sentence. @what: "schedules are". */
 void answer_missing(struct request *req, const char *what);
 /* Returns whether @id looks like one: CAPTURE_ID_BYTES - 1 lower-case hexadecimal digits. */
 bool is_capture_id(const char *id);
 /* False: the answer says that req's event cannot be sampled. */
 bool check_event(struct request *req);
-/* The capture of req will be told about by events, not by its profile. */
+/* Has the capture of req told about by events, not by its profile. */
 void progress_plan(struct request *req);
 /* For streams of events: says that it failed. */
 void event_error(struct request *req, const struct error *err);

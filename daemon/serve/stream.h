@@ -51,14 +51,14 @@ void stream_event(struct request *req, const char *name, struct span data);
 void stream_start_locked(struct request *req);
 /* Pushes the steps that are due; while stopping, ends the captures of streams. */
 void streams_tick(struct serve *s, uint64_t now_ns);
-/* A step as soon as possible: something has happened. */
+/* Asks for a step as soon as possible: something has happened. */
 void stream_poke(struct request *req);
-/* The client is gone: tells the HTTP library. */
+/* Tells the HTTP library that the client is gone. */
 void stream_left(struct request *req);
-/* The HTTP library is through with the request. */
+/* Notes that the HTTP library is through with the request. */
 void stream_closed(struct request *req);
-/* A worker's: runs a step. Without the lock. */
+/* Runs a step, in a worker. Without the lock. */
 void stream_step(struct request *req);
 
-/* The HTTP library's content reader. */
+/* Reads content, for the HTTP library. */
 ssize_t stream_read(void *cookie, uint64_t at, char *buf, size_t max);

@@ -13,6 +13,6 @@
 /* Adds what @p brings to @e, and appends its samples to @out (not compressed). 0, -ENOSPC (the
  * dictionary is full), -ENOMEM. */
 int samples_encode(struct dictionary *e, const struct profile *p, struct buf *out);
-/* A finished profile; facts come from *meta. 0; -EBADMSG: damaged; -ENOMEM. */
+/* Makes a finished profile; facts come from *meta. 0; -EBADMSG: damaged; -ENOMEM. */
 int samples_decode(const struct dictionary *e, struct span blob, const struct profile *meta,
                    struct profile **ret);

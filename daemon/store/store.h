@@ -58,7 +58,7 @@ struct store *store_close(struct store *s);
 /* "", or a sentence with the remedy. Copied to @buf. */
 void store_problem(struct store *s, char *buf, size_t size);
 
-/* A fresh random id. */
+/* Makes a fresh random id. */
 void store_new_id(char ret[STORE_ID_BYTES]);
 
 /* Writes a finished capture whole, or nothing. @p->id is its id. @schedule may be NULL. When this
@@ -75,7 +75,7 @@ int store_put_failed(struct store *s, const char *id, const struct profile *meta
 
 #define STORE_NOT_FOUND 1
 
-/* A new reference to its profile (sample times are CLOCK_REALTIME then, as are start_ns and
+/* Gets a new reference to its profile (sample times are CLOCK_REALTIME then, as are start_ns and
  * end_ns). STORE_NOT_FOUND; -EBADMSG with a sentence where the file is damaged. */
 int store_get(struct store *s, const char *id, struct profile **ret, struct error *err);
 /* Facts only, handed to @fn. */

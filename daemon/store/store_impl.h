@@ -78,7 +78,7 @@ int schema_prepare(struct store *s, struct error *err);
 int dictionaries_for_writing(struct store *s, uint64_t now_ns, struct error *err);
 /* Forgets what is in memory of the dictionary being written: after a write that failed. */
 void dictionaries_abandon(struct store *s);
-/* A dictionary with all its additions. Borrowed until the next call. */
+/* Loads a dictionary with all its additions. Borrowed until the next call. */
 int dictionaries_load(struct store *s, int64_t id, struct dictionary **ret, struct error *err);
 void dictionaries_forget(struct store *s, int64_t id);
 void dictionaries_forget_all(struct store *s);

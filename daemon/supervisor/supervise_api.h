@@ -81,6 +81,6 @@ int supervise_connect(const char *path, int *ret_fd, struct error *err);
 int supervise_parse_fds(const char *text, int ret[SUPERVISE_LISTEN_MAX], size_t *ret_count);
 /* Returns the value of @arg when it is "@name=VALUE", else NULL. */
 const char *supervise_option(const char *arg, const char *name);
-/* A decimal number of at most INT32_MAX. 0 or -EINVAL. */
+/* Parses a decimal number of at most INT32_MAX. 0 or -EINVAL. */
 int supervise_parse_int(const char *text, int *ret);
 const char *supervise_level_name(enum log_level level);

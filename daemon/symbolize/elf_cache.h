@@ -45,8 +45,8 @@ struct elf_cache *elf_cache_free(struct elf_cache *c);
  */
 int elf_cache_load(struct elf_cache *c, const struct symbol_files *files, const struct proc_id *id,
                    uint64_t start, uint64_t end, struct elf_ref *ret, struct error *err);
-/* What became of a pending @ref. 0: it names an image now; ELF_CACHE_PENDING; -EAGAIN: it is to be
- * loaded again; another -errno: it cannot be read. */
+/* Tells what became of a pending @ref. 0: it names an image now; ELF_CACHE_PENDING; -EAGAIN: it is
+ * to be loaded again; another -errno: it cannot be read. */
 int elf_cache_settle(const struct elf_cache *c, struct elf_ref *ref);
 /* Takes in what was read since the last call. True when some file was. Does not block. */
 bool elf_cache_poll(struct elf_cache *c);
@@ -56,8 +56,8 @@ bool elf_cache_wait(struct elf_cache *c, uint64_t deadline_ns);
 /* Returns the image, or NULL when it was evicted. Points into @c until the next elf_cache_load() or
  * elf_cache_poll(). */
 struct elf_image *elf_cache_get(struct elf_cache *c, struct elf_ref ref);
-/* What the headers of its file say; NULL: it was evicted. As elf_cache_get(). */
+/* Returns what the headers of its file say; NULL: it was evicted. As elf_cache_get(). */
 const struct elf_headers *elf_cache_headers(const struct elf_cache *c, struct elf_ref ref);
-/* What was kept with the symbols of all images is void. */
+/* Forgets what was kept with the symbols of all images. */
 void elf_cache_forget_strings(struct elf_cache *c);
 void elf_cache_stats(const struct elf_cache *c, struct elf_cache_stats *ret);

@@ -77,8 +77,8 @@ struct elf_reading *elf_reading_new(int fd, const struct symbol_files *files,
                                     const struct proc_id *id, uint64_t start, uint64_t end,
                                     const struct fingerprint_key *key, uint64_t *held_bytes);
 struct elf_reading *elf_reading_free(struct elf_reading *r);
-/* Where its headers say that it is stripped: opens what may be its debug file, by its build-id and
- * by its link. Asks the broker. 0, or -ETIMEDOUT: where it would be does not answer. */
+/* Opens what may be its debug file, by its build-id and by its link, if its headers say that it is
+ * stripped. Asks the broker. 0, or -ETIMEDOUT: where it would be does not answer. */
 int elf_reading_find_debug(struct elf_reading *r);
 /* Undoes it. */
 void elf_reading_forget_debug(struct elf_reading *r);

@@ -45,7 +45,7 @@ struct inlines_frame {
     struct span name, file; /* empty: unknown; point into the answers until the next poll */
     uint32_t line;
 };
-/* What is known of an address, as in dwarf_answer: *count of @ret, innermost first. */
+/* Gets what is known of an address, as in dwarf_answer: *count of @ret, innermost first. */
 enum dwarf_state inlines_get(const struct inlines *n, uint32_t file, uint64_t address,
                              struct inlines_frame ret[DWARF_FRAMES_MAX], size_t *count);
 /* Returns whether @file has debug information that can be read. */

@@ -15,12 +15,12 @@
 
 /* "java/lang/Thread" -> "java.lang.Thread". */
 void java_class_text(struct span internal, struct buf *out);
-/* A class as the JVM names it: "java/lang/Thread", "[[J" -> "long[][]", "[Ljava/lang/String;" ->
- * "java.lang.String[]". */
+/* Writes a class as the JVM names it: "java/lang/Thread", "[[J" -> "long[][]",
+ * "[Ljava/lang/String;" -> "java.lang.String[]". */
 void java_type_text(struct span internal, struct buf *out);
 /* "(ILjava/lang/String;[[J)V" -> "(int, java.lang.String, long[][])". What is no signature is
  * appended as it is. */
 void java_signature_text(struct span signature, struct buf *out);
-/* A stub's name as in all releases before 26: there it is "Stub Generator call_stub_stub". Points
- * into @name. */
+/* Returns a stub's name as in all releases before 26: there it is "Stub Generator call_stub_stub".
+ * Points into @name. */
 struct span java_stub_text(struct span name);

@@ -51,8 +51,8 @@ uint64_t resolver_put_off_ns(const struct resolver *r);
 /* Returns whether resolver_native() met a file, since the last resolver_tick(), whose symbols are
  * still being read. */
 bool resolver_met_reading(const struct resolver *r);
-/* True while the symbols of the file behind @address are being read: resolver_native() would not
- * name it yet. Begins the reading if they are missing. */
+/* Returns true while the symbols of the file behind @address are being read: resolver_native()
+ * would not name it yet. Begins the reading if they are missing. */
 bool resolver_reads(struct resolver *r, uint64_t address, bool perf_map, uint64_t now_ns);
 /* Returns the frame of code at @address (of a return address: minus one) that no JVM made.
  * @perf_map: generated code may be named by the process's perf map. */
@@ -88,7 +88,7 @@ int resolver_library(struct resolver *r, uint64_t from, const char *const *names
 struct java_names *resolver_java(struct resolver *r);
 struct thread_names *resolver_threads(struct resolver *r);
 struct lock_names *resolver_locks(struct resolver *r);
-/* The table of its surroundings is another one by now: forgets what it knew of the old one. */
+/* Forgets what it knew of the old table: that of its surroundings is another one by now. */
 void resolver_use_table(struct resolver *r);
 /* Number of Java methods named so far, since the table is this one. */
 uint64_t resolver_java_methods(const struct resolver *r);

@@ -39,8 +39,8 @@ const char *symbolizer_kernel_problem(const struct symbolizer *s);
  * symbolizer_forget(@p) or symbolizer_free(), which unpin it. NULL: no memory. */
 struct resolver *symbolizer_resolver(struct symbolizer *s, struct process *p);
 void symbolizer_forget(struct symbolizer *s, struct process *p);
-/* The file system of a file of @id did not answer, last at the CLOCK_MONOTONIC that is returned; 0:
- * that never was. */
+/* Returns when the file system of a file of @id did not answer last, by CLOCK_MONOTONIC; 0: never.
+ */
 uint64_t symbolizer_unanswered_ns(const struct symbolizer *s, const struct proc_id *id);
 /* As resolver_put_off_ns(). */
 uint64_t symbolizer_put_off_ns(const struct symbolizer *s, const struct proc_id *id);
@@ -99,7 +99,7 @@ void symbolizer_stack(struct symbolizer *s, struct process *p, const struct samp
 void symbolizer_stack_later(struct symbolizer *s, struct process *p,
                             const struct sample_record *rec, const uint64_t *frames,
                             const struct code_later *later, struct named_stack *ret);
-/* True while the symbols of a file that the stack of @rec leads through are being read:
+/* Returns true while the symbols of a file that the stack of @rec leads through are being read:
  * named_stack.reads, asked again without naming it. */
 bool symbolizer_reads(struct symbolizer *s, struct process *p, const struct sample_record *rec,
                       const uint64_t *frames, bool java);

@@ -35,7 +35,7 @@ void ehframe_deinit(struct ehframe_table *t);
  * count and unreadable of @ret, which must be zero. */
 int ehframe_parse(struct span s, uint64_t vaddr, struct ehframe_table *ret);
 
-/* What to take from an address in a mapping of file offset @offset at @start to get the file's own
- * address of it. False: no executable segment is mapped there. */
+/* Gets what to take from an address in a mapping of file offset @offset at @start to get the file's
+ * own address of it. False: no executable segment is mapped there. */
 bool ehframe_bias(const struct ehframe_segment *segments, size_t count, uint64_t start,
                   uint64_t offset, uint64_t *ret);

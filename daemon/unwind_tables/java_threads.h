@@ -16,8 +16,8 @@ struct anchors;
 int anchors_new(struct broker *b, int proc_fd, struct anchors **ret);
 struct anchors *anchors_free(struct anchors *a);
 
-/* A sample of @p with SAMPLE_WANTS_THREAD. The VM's list of threads is read at most once a second
- * and process. */
+/* Takes a sample of @p with SAMPLE_WANTS_THREAD. The VM's list of threads is read at most once a
+ * second and process. */
 void anchors_see(struct anchors *a, struct process *p, const struct sample_record *rec,
                  uint64_t now_ns);
 /* Does the same for all threads of @p, as often at most; those that have begun since are not known

@@ -44,7 +44,7 @@ int row_tables_get(struct row_tables *r, const struct ehframe_table *e, row_tabl
                    void *put_ctx, row_tables_drop_fn drop, void *drop_ctx, struct row_table **ret,
                    struct error *err);
 
-/* A mapping more or less uses @t. */
+/* Counts a mapping more or less that uses @t. */
 void row_table_use(struct row_tables *r, struct row_table *t);
 void row_table_release(struct row_table *t);
 uint64_t row_tables_rows(const struct row_tables *r);

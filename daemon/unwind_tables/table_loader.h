@@ -51,7 +51,7 @@ struct feeder_process {
  * new. 0; FEEDER_PENDING; PROC_GONE; -ENOSPC (no room for rows: native code is then walked by frame
  * pointers); -errno. */
 int feeder_update(struct feeder *f, const struct feeder_process *p, struct error *err);
-/* What was put of a process; NULL: nothing. Points into @f until its next call. */
+/* Returns what was put of a process; NULL: nothing. Points into @f until its next call. */
 const struct unwind_process *feeder_known(const struct feeder *f, int32_t host_pid);
 void feeder_forget(struct feeder *f, int32_t host_pid);
 /* Takes in the files that were read since the last call. True when there were any. Does not block.

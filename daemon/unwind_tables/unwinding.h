@@ -16,17 +16,18 @@ struct unwinding;
 int unwinding_new(struct broker *b, int wake_fd, struct unwinding **ret);
 struct unwinding *unwinding_free(struct unwinding *u);
 
-/* A process that will be sampled: describes it unless that was done; waits for its files, but no
+/* Describes a process that will be sampled, unless that was done. Waits for its files, but no
  * longer than 200 ms after @now_ns. */
 void unwinding_prepare(struct unwinding *u, struct process *p, uint64_t now_ns);
 /* Takes in files that were read since, and describes the processes that waited for them. */
 void unwinding_poll(struct unwinding *u, struct discover *d, uint64_t now_ns);
-/* A sample of @p: reads its mappings (again) when the walk ended for want of a table. At most once
- * in 100 ms and process. @asked_for: a capture wants it; else it must be a JVM or be met often. */
+/* Takes a sample of @p: reads its mappings (again) when the walk ended for want of a table. At most
+ * once in 100 ms and process. @asked_for: a capture wants it; else it must be a JVM or be met
+ * often. */
 void unwinding_see(struct unwinding *u, struct process *p, const struct sample_record *rec,
                    bool asked_for, uint64_t now_ns);
-/* What the unwinder knows of @p, as of its sample @rec; NULL: nothing yet, or of an earlier image.
- * Points into @u until its next call. */
+/* Returns what the unwinder knows of @p, as of its sample @rec; NULL: nothing yet, or of an earlier
+ * image. Points into @u until its next call. */
 const struct unwind_process *unwinding_process(const struct unwinding *u, const struct process *p,
                                                const struct sample_record *rec);
 /* @p is not sampled any more, or gone. */

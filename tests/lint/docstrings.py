@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds functions in a header that have no comment; prose.py counts them.
+"""Finds functions in a header that have no comment, or one that begins with no verb; prose.py counts them.
 
 The comment stands above the prototype. Prototypes that follow one another without a blank line share the
 comment of the first. What makes and frees an object needs none: the house style says what it does.
@@ -10,6 +10,17 @@ import re
 COMMENT, NEWLINE = "@", "\x01"  # in place of a comment and of a line's end in it
 LIFECYCLE = re.compile(r"_(?:init|deinit|new|freep?|ref|unref)$")
 FUNCTION = re.compile(r"^[A-Za-z_][\w \t*]*?[ *](\w+)\((?:[^;{}]|\n)*?\)[^;{}()]*(?:__attribute__\(\(.*?\)\)\s*)?[;{]", re.MULTILINE)
+
+# A comment that begins so names what the function gives, and not what it does.
+VERBLESS = re.compile(r"^/\* (The|An?|Whether|True|What|How|Where|Which|Why)\b(?:(?!\*/).)*\*/\n"
+                      r"(?:static inline )?(?:const )?(?:struct |enum )?\w+ \**(\w+)\([^;{]*[;{]", re.MULTILINE | re.DOTALL)
+
+
+def verbless(path):
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    for match in VERBLESS.finditer(text):
+        yield text.count("\n", 0, match.start()) + 1, match.group(2), match.group(1)
 
 
 def outermost(text):

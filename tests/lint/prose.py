@@ -7,7 +7,7 @@ What counts as a breach:
   sentence   a sentence of more than 25 words, in documents, openapi.json and the comments of headers
   cell       a cell of a table with more than 25 words
   paragraph  a paragraph or an item of a list with more than five lines of 100 columns
-  docstring  a function in a header without a comment (docstrings.py)
+  docstring  a function in a header without a comment, or with one that begins with no verb (docstrings.py)
   word       a word or phrase of WORDS, which stands for a plainer one, in all of these, comments and messages,
              web/, systemd/, cmake/, run and test
 
@@ -218,6 +218,7 @@ def breaches(path):
     found = list(source_breaches(path, lines))
     if path.endswith(".h"):
         found += [(at, f"{name}() has no comment") for at, name in docstrings.undocumented(path)]
+        found += [(at, f"the comment of {name}() begins with '{word}', and not with a verb") for at, name, word in docstrings.verbless(path)]
     return sorted(found)
 
 

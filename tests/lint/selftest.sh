@@ -92,6 +92,8 @@ fails prose daemon/serve/openapi.json "{\"a\": [{\"description\": \"$many $many\
 fails prose daemon/base/base.h "/* $many\\n * $many. */\\n" 'sentence of 30 words'
 fails prose daemon/base/base.h '\nint f(void);\n' 'f() has no comment'
 fails prose daemon/base/base.h '/* F. */\nint f(void);\n\nstatic inline int g(int a)\n{\n    return a;\n}\n' 'base.h:6: g() has no comment'
+fails prose daemon/base/base.h '/* The\n * name. */\nconst char *f(void);\n' "base.h:3: the comment of f() begins with 'The'"
+fails prose daemon/base/base.h '\n/* Whether. */\nbool f(int a,\n       int b);\n' "base.h:4: the comment of f() begins with 'Whether'"
 clean prose daemon/base/base.h '/* F. */\nint f(void);\nint g(void);\n#define H(a)                   \\\n    do {                       \\\n        f(a);                  \\\n    } while (0)\n'
 clean prose docs/page.md "    $many $many $many\\n\\n\`\`\`\\n$many $many $many\\n\`\`\`\\n"
 fails tables daemon/event/events.def 'EVENT(WALL, "wall", "nanoseconds", 99, 0, NONE, 0,\n      "time")\n'

@@ -86,5 +86,5 @@ int folder_open_own(int dir_fd, const char *name, uint32_t uid, int *ret_fd, str
 /* Returns the mount that @fd is in; 0: not known. */
 uint64_t file_mount(int fd);
 
-/* A sealed memfd with @n bytes of @p. 0 or -errno. */
+/* Makes a sealed memfd with @n bytes of @p. 0 or -errno. */
 int memfd_of(const char *name, const void *p, size_t n, int *ret_fd, struct error *err);

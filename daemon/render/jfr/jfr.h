@@ -52,8 +52,8 @@ enum jfr_type {
 /* Append a number or a string as a recording has them. */
 void jfr_add_number(struct buf *out, uint64_t v);
 void jfr_add_string(struct buf *out, struct span s);
-/* An event's beginning: room for its size, and its type. Returns what jfr_end() needs to fill the
- * size in. For large events; they may be up to 32 GiB. */
+/* Writes an event's beginning: room for its size, and its type. Returns what jfr_end() needs to
+ * fill the size in. For large events; they may be up to 32 GiB. */
 size_t jfr_begin(struct buf *out, enum jfr_type type);
 void jfr_end(struct buf *out, size_t begin);
 
@@ -82,7 +82,7 @@ int jfr_pools_init(struct jfr_pools *p, const struct view *v);
 void jfr_pools_deinit(struct jfr_pools *p);
 /* Appends the checkpoint event. Threads have the keys index + 1. */
 void jfr_add_pools(const struct jfr_pools *p, uint64_t ticks, struct buf *out);
-/* A Java signature as the JVM spells it: "(int, java.lang.String[])" is "(I[Ljava/lang/String;)V".
- * Profiles know no type of the result: it is always void. Whatever the input, the output is well
- * formed. */
+/* Appends a Java signature as the JVM spells it: "(int, java.lang.String[])" is
+ * "(I[Ljava/lang/String;)V". Profiles know no type of the result: it is always void. Whatever the
+ * input, the output is well formed. */
 void jfr_add_descriptor(struct buf *out, struct span signature);

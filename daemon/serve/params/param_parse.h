@@ -25,7 +25,7 @@ struct param {
 /* Says that @value is not possible and what is. -EINVAL. */
 int param_refuse(const struct param *spec, struct span value, struct error *err);
 
-/* The readers of values, one per kind: set the member of @p. Return: 0, or -EINVAL with @err. */
+/* Reads a value, of one kind each: sets the member of @p. Return: 0, or -EINVAL with @err. */
 int param_pid(const struct param *spec, struct span value, struct params *p, struct error *err);
 int param_nspid(const struct param *spec, struct span value, struct params *p, struct error *err);
 int param_text(const struct param *spec, struct span value, struct params *p, struct error *err);

@@ -169,5 +169,5 @@ int params_parse(const struct query *q, uint64_t allowed, struct params *ret, st
 /* Has @p be of the event @name alone, at its default interval. 0 or -EINVAL. */
 int params_set_event(struct params *p, const char *name);
 void params_deinit(struct params *p);
-/* A process id as it stands in a path or a list: 1 to INT32_MAX. */
+/* Parses a process id as it stands in a path or a list: 1 to INT32_MAX. */
 bool params_parse_pid(struct span text, int32_t *ret);

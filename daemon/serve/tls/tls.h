@@ -51,5 +51,5 @@ bool tls_same_clients(const struct tls *a, const struct tls *b);
 int tls_look(const struct tls *t, void *session, struct certificate_names *ret,
              int64_t *ret_until_s);
 #define TLS_LOOK_NONE 1
-/* What the HTTP library gets in place of a certificate: a function that gives none. */
+/* Returns what the HTTP library gets in place of a certificate: a function that gives none. */
 void *tls_no_certificate(void);
