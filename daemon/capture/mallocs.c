@@ -129,11 +129,14 @@ int mallocs_put(struct mallocs *m, struct broker *b, struct symbolizer *s, struc
     broker_uncall(b, p->id.host_pid, set, NULL); /* of a process image before */
     for (size_t i = 0; r == 0 && i < count; i++)
         r = put_library(m, b, &p->id, set, &libraries[i], err);
-    if (r < 0)
+    if (r < 0) {
         broker_uncall(b, p->id.host_pid, set, NULL);
-    else
-        m->begun_ns = clock_monotonic_ns();
-    return r;
+        return r;
+    }
+    m->begun_ns = clock_monotonic_ns();
+    if (broker_mallocs(b, p->id.host_pid, &m->before) != 0) /* by other sets */
+        m->before = 0;
+    return 0;
 }
 
 int mallocs_look(struct mallocs *m, struct broker *b, int32_t host_pid, bool forced,

@@ -174,6 +174,23 @@ class Malloc(jvm.WithClasses):
             self.assertTrue(20 * 200_000 < deflaters < 20 * 400_000, (deflaters, profile.describe()))
         await_no_probes(program.pid)
 
+    def test_beside_another(self):
+        """What was called before a capture began is not how often it is called: another that runs has counted it."""
+        with native.Obedient("mallocs", "-pthread") as program:
+            program.do("all 10")
+            self.prepare(program.pid)
+            first = self.daemon.capture(pid=program.pid, event="malloc", interval="1m", force=1)
+            for _ in range(5):
+                program.do("all 5000")
+            second = self.daemon.capture(pid=program.pid, event="malloc", interval=1)
+            program.do("all 100")
+            answer = self.daemon.get("/profile", pid=program.pid, event="malloc", interval=2, seconds=2.5, format="json")
+            self.assertEqual(answer.status, 200, answer.text)
+            profile = second.stop()
+            if profile.quality["lost"] == 0:
+                self.assertEqual(value(profile, "by_malloc"), 100 * ASKED["by_malloc"], profile.describe())
+            first.stop()
+
     def test_of_a_jvm(self):
         for version in (17, 25):
             with self.subTest(jdk=version), JavaProgram(version, self.classes.folder) as program:
